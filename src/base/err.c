@@ -1,0 +1,47 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int lull_fail(struct lull_err *err, enum lull_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	err->code = code;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+int lull_fail_errno(struct lull_err *err, const char *fmt, ...)
+{
+	int saved = errno;
+	size_t n;
+	va_list ap;
+
+	err->code = LULL_E_IO;
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(err->msg);
+	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(saved));
+	return LULL_E_IO;
+}
+
+int lull_err_wrap(struct lull_err *err, const char *fmt, ...)
+{
+	char inner[sizeof(err->msg)];
+	size_t n;
+	va_list ap;
+
+	memcpy(inner, err->msg, sizeof(inner));
+	va_start(ap, fmt);
+	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+	va_end(ap);
+	n = strlen(err->msg);
+	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", inner);
+	return err->code;
+}

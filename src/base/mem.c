@@ -1,0 +1,36 @@
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *check(void *at, size_t n, size_t elem_bytes)
+{
+	if (at || !n || !elem_bytes)
+		return at;
+	fprintf(stderr, "lull: out of memory (%zu x %zu bytes)\n", n, elem_bytes);
+	exit(1);
+}
+
+void *lull_alloc(size_t n, size_t elem_bytes)
+{
+	return check(calloc(n, elem_bytes), n, elem_bytes);
+}
+
+void *lull_realloc(void *at, size_t n, size_t elem_bytes)
+{
+	return check(reallocarray(at, n, elem_bytes), n, elem_bytes);
+}
+
+char *lull_strndup(const char *text, size_t len)
+{
+	char *copy = lull_alloc(len + 1, 1);
+
+	memcpy(copy, text, len);
+	return copy;
+}
+
+char *lull_strdup(const char *text)
+{
+	return lull_strndup(text, strlen(text));
+}

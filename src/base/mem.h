@@ -1,0 +1,23 @@
+/*
+ * mem - allocation for the command-line side, which has nothing better to do than stop when memory is gone.
+ *
+ * Never used by the agent. Free with free().
+ */
+#ifndef LULL_BASE_MEM_H
+#define LULL_BASE_MEM_H
+
+#include "base/types.h"
+
+/* Zeroed memory; prints one line and ends the command if there is none. */
+void *lull_alloc(size_t n, size_t elem_bytes);
+
+/* Resize; the new part is not zeroed. Ends the command if there is no memory. */
+void *lull_realloc(void *at, size_t n, size_t elem_bytes);
+
+/* A copy of `len` bytes of `text` with a NUL behind it. */
+char *lull_strndup(const char *text, size_t len);
+
+/* A copy of the string. */
+char *lull_strdup(const char *text);
+
+#endif

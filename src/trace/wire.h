@@ -1,0 +1,315 @@
+/*
+ * wire - the shared memory between agents and the collector.
+ *
+ * A recording has a session folder (usually in /dev/shm) named by the environment variable LULL_SESSION:
+ *
+ *	control			one struct lull_control, made by the collector, mapped by everybody
+ *	PID-COUNTER.image	one per program image, made by its agent
+ *
+ * An image file is:
+ *
+ *	struct lull_image	what the process is, its issue counters
+ *	struct lull_slot[]	one per live thread
+ *	struct lull_chunk[]	state of each chunk
+ *	data			chunks of LULL_CHUNK_BYTES, each a sequence of events
+ *
+ * Rules:
+ *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal handler that
+ *     interrupted level 0). FREE -> OWNED is a compare-and-swap by the producer, OWNED -> FULL a store by the
+ *     producer, FULL -> FREE a store by the collector, once the rows are in the file.
+ *  2. An event is whole when lull_chunk.committed covers it: the producer stores `committed` with release
+ *     after the bytes; whoever loads it with acquire sees whole events only. Nothing else is ever read.
+ *  3. Chunks of one (slot, level) are read in order of their seq; a later one only after the earlier is FULL
+ *     and read to its end.
+ *  4. Names travel as 64-bit hashes. A thread writes the definition of a hash before its first use in each
+ *     recording (lull_control.record changes value), into the same stream: whoever sees the use has seen the
+ *     definition.
+ *  5. A full pool drops the newest event and counts it in lull_slot.n_dropped.
+ *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the control page.
+ */
+#ifndef LULL_TRACE_WIRE_H
+#define LULL_TRACE_WIRE_H
+
+#include <stdatomic.h>
+
+#include "base/hash.h"
+#include "base/types.h"
+
+#define LULL_WIRE_MAGIC	  0x3157754c /* "LuW1": changes with every incompatible layout */
+#define LULL_CHUNK_BYTES  65536u
+#define LULL_N_CHUNKS	  4096u /* 256 MiB a process at most, taken only as needed */
+#define LULL_N_SLOTS	  4096u
+#define LULL_N_ISSUES	  64u
+#define LULL_N_CLOCKS	  64u
+#define LULL_ENV_SESSION  "LULL_SESSION"
+#define LULL_ENV_AGENT	  "LULL_AGENT"	 /* path of the agent, to put it back into LD_PRELOAD */
+
+#define ISSUE(id, name, severity, text) LULL_ISSUE_##name = id,
+enum lull_issue {
+#include "trace/issues.def"
+};
+#undef ISSUE
+
+#define EVENT(id, name, doc) LULL_EVENT_##name = id,
+enum lull_event_type {
+#include "trace/wire.def"
+};
+#undef EVENT
+
+/* What agents record; bits of lull_control.sources. */
+enum {
+	LULL_SOURCE_NVTX = 1,
+	LULL_SOURCE_OSRT = 2,
+	LULL_SOURCE_GIL = 4,
+	LULL_SOURCE_TIMER = 8,	/* CPU samples from a timer inside the process */
+	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
+};
+
+/* A moment on both clocks. */
+struct lull_clock_pair {
+	u64 counter;
+	u64 mono_ns;
+};
+
+/* The control page. Fields without _Atomic are set before any agent starts. */
+struct lull_control {
+	u32 magic;
+	u32 collector_pid;
+	/*
+	 * 0: not recording. Else a number that differs between recordings of one session. The one word the hot
+	 * paths look at.
+	 */
+	_Atomic u32 record;
+	/* Bit 0: the NVTX source must look at ranges although nothing is recorded (capture_range below). */
+	_Atomic u32 watch;
+	u32 sources;		    /* LULL_SOURCE_* */
+	u32 is_clock;		    /* 1: the counter is not usable here, use CLOCK_MONOTONIC instead */
+	u64 tick_hz;		    /* counter ticks a second */
+	u64 osrt_threshold_ticks;   /* calls shorter than this are not recorded */
+	u64 backtrace_ticks;	    /* calls longer than this get a stack */
+	u32 backtrace_bytes;	    /* how much stack is copied */
+	u32 timer_period_ns;	    /* CPU time between two samples of LULL_SOURCE_TIMER */
+	u32 sample_bytes;	    /* how much stack such a sample copies */
+	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
+	_Atomic u32 capture_began;  /* ranges that began recording */
+	_Atomic u32 capture_ended;  /* ranges that ended it */
+	u32 capture_repeats;	    /* how many ranges may begin a recording in this session, 0 = no limit */
+	char capture_range[256];    /* name of the range, "" = none */
+	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
+	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording */
+	/* Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts them all. */
+	_Atomic u64 n_clocks;
+	struct lull_clock_pair clocks[LULL_N_CLOCKS];
+	char report_path[4096];	    /* where the report goes, for lull recover */
+	u64 epoch_ns;		    /* its epoch */
+	char session_name[64];
+};
+
+enum lull_chunk_state {
+	LULL_CHUNK_FREE = 0,
+	LULL_CHUNK_OWNED = 1,
+	LULL_CHUNK_FULL = 2,
+};
+
+enum lull_slot_state {
+	LULL_SLOT_FREE = 0,
+	LULL_SLOT_LIVE = 1,
+	LULL_SLOT_ENDED = 2, /* the thread is gone; the collector frees the slot when its chunks are read */
+};
+
+enum lull_image_state {
+	LULL_IMAGE_STARTING = 0,
+	LULL_IMAGE_LIVE = 1,
+	LULL_IMAGE_EXITED = 2, /* left through exit, _exit or quick_exit; exit_code is valid */
+	LULL_IMAGE_EXECED = 3, /* about to become another program; back to LIVE if exec fails */
+};
+
+/* State of one chunk; a cache line each. */
+struct lull_chunk {
+	_Atomic u32 state;     /* enum lull_chunk_state */
+	_Atomic u32 committed; /* bytes of whole events */
+	u32 slot;
+	u32 level;
+	u64 seq; /* unique in the image, rising in order of acquisition */
+	u8 pad[40];
+};
+
+/* One thread. */
+struct lull_slot {
+	_Atomic u32 state; /* enum lull_slot_state */
+	u32 tid;
+	u64 pthread_id;	   /* pthread_self(), which older Pythons know threads by */
+	u64 start_counter;
+	_Atomic u64 end_counter;
+	_Atomic u64 n_dropped; /* events lost for lack of a chunk */
+	u8 pad[24];
+};
+
+/* Head of an image file. */
+struct lull_image {
+	u32 magic;
+	u32 pid;
+	u32 parent_pid;
+	_Atomic u32 state; /* enum lull_image_state */
+	u64 start_counter; /* also the image's id */
+	u64 python_runtime; /* address of _PyRuntime, 0 if there is none (set when Python is found) */
+	u32 python_version; /* PY_VERSION_HEX, 0 unknown */
+	u32 exit_code;
+	_Atomic u64 exit_counter;
+	_Atomic u64 next_seq;
+	_Atomic u32 chunk_hint; /* where to look for a free chunk */
+	_Atomic u32 n_used;	/* chunks [0, n_used) were ever taken */
+	_Atomic u64 issues[LULL_N_ISSUES];
+	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
+	char exe[1024];
+	char cmdline[2048];
+};
+
+#define LULL_IMAGE_HEAD_BYTES  8192u
+#define LULL_IMAGE_SLOTS_OFF   LULL_IMAGE_HEAD_BYTES
+#define LULL_IMAGE_CHUNKS_OFF  (LULL_IMAGE_SLOTS_OFF + LULL_N_SLOTS * 64u)
+#define LULL_IMAGE_DATA_OFF    (LULL_IMAGE_CHUNKS_OFF + LULL_N_CHUNKS * 64u)
+#define LULL_IMAGE_BYTES       (LULL_IMAGE_DATA_OFF + (u64)LULL_N_CHUNKS * LULL_CHUNK_BYTES)
+
+_Static_assert(sizeof(struct lull_chunk) == 64, "a chunk's state is one cache line");
+_Static_assert(sizeof(struct lull_slot) == 64, "a slot is one cache line");
+_Static_assert(sizeof(struct lull_image) <= LULL_IMAGE_HEAD_BYTES, "the head has its own pages");
+
+/* Head of every event. Sizes are multiples of 8 and include the head. */
+struct lull_event {
+	u64 counter; /* when; for events with a duration: when it began */
+	u16 type;    /* enum lull_event_type */
+	u16 size_bytes;
+	u32 a;	     /* meaning depends on the type */
+};
+
+/* string: a = length; the bytes follow, padded to 8. */
+struct lull_wire_string {
+	struct lull_event head;
+	u64 hash; /* lull_hash() of the bytes */
+};
+
+/* label: a = category. hash = lull_label_hash() of the rest. name and domain were defined before (or 0). */
+struct lull_wire_label {
+	struct lull_event head;
+	u64 hash;
+	u64 name;
+	u64 domain;
+	u32 color;
+	u32 api; /* 1 NVTX, 2 lull.h */
+};
+
+/* push, start, mark: a = level | domain index << 16 (push), domain index << 16 (others).
+ * pop is a bare struct lull_event with the same a. A payload may follow (size_bytes tells). */
+struct lull_wire_range {
+	struct lull_event head;
+	u64 label;
+};
+struct lull_wire_start {
+	struct lull_event head;
+	u64 label;
+	u64 range_id; /* unique in the process, never 0 */
+};
+struct lull_wire_end {
+	struct lull_event head;
+	u64 range_id;
+};
+
+/* Behind a push, start or mark. `n_bytes` of data follow, padded to 8, when type is 9 (extended). */
+struct lull_wire_payload {
+	u32 type; /* as range.payload_type in schema.def */
+	u32 n_bytes;
+	u64 value; /* bits of the value; extended: schema id */
+};
+
+/* oscall: a = index in osrt.def | LULL_HAS_STACK when a stack event precedes it. */
+struct lull_wire_oscall {
+	struct lull_event head;
+	u64 dur_ticks;
+	i64 ret;
+	i64 arg;
+};
+#define LULL_HAS_STACK 0x80000000u
+
+/* stack: a = bytes of stack that follow, copied from regs.sp upwards. */
+struct lull_wire_regs {
+	u64 pc;
+	u64 sp;
+	u64 fp;
+	u64 lr; /* aarch64; 0 on x86_64 */
+};
+struct lull_wire_stack {
+	struct lull_event head;
+	struct lull_wire_regs regs;
+};
+
+/* gil_wait: a = number of slices | LULL_HAS_STACK. */
+struct lull_wire_gil_wait {
+	struct lull_event head;
+	u64 dur_ticks;
+};
+
+/* sample: a = CPU | LULL_HAS_STACK. */
+struct lull_wire_sample {
+	struct lull_event head;
+	u64 weight_ns;
+};
+
+/* thread_name: a = length; the bytes follow. tid 0 = the writing thread. */
+struct lull_wire_thread_name {
+	struct lull_event head;
+	u64 tid;
+};
+
+/* module: a = length of the path; build id bytes then path follow, padded to 8 together. */
+struct lull_wire_module {
+	struct lull_event head;
+	u64 start_addr;
+	u64 end_addr;
+	u64 bias;
+	u32 build_id_bytes;
+	u32 pad;
+};
+
+/* step: the step with this number begins (and the one before ends). a = 1: only ends the current one. */
+struct lull_wire_step {
+	struct lull_event head;
+	u64 number;
+};
+
+/* category: a = category number. */
+struct lull_wire_category {
+	struct lull_event head;
+	u64 domain;
+	u64 name;
+};
+
+/* schema: a = bytes of JSON that follow. */
+struct lull_wire_schema {
+	struct lull_event head;
+	u64 schema_id;
+	u64 domain;
+	u64 name;
+	u64 size_bytes;
+	u32 kind;
+	u32 pad;
+};
+
+/* child: a = pid, status as wait() gave it. */
+struct lull_wire_child {
+	struct lull_event head;
+	u64 status;
+};
+
+/* The hash that names a label; both sides compute it, so that recovery can find labels by their content. */
+static inline u64 lull_label_hash(u64 name, u64 domain, u32 category, u32 color, u32 api)
+{
+	u64 h = lull_hash_mix(name ^ 0x9e3779b97f4a7c15ULL, domain + 0xe7037ed1a0b428dbULL);
+
+	if (category | color)
+		h = lull_hash_mix(h ^ ((u64)category << 32 | color), 0xa0761d6478bd642fULL);
+	h ^= (u64)api << 56;
+	return h ? h : 1;
+}
+
+#endif

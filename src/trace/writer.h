@@ -1,0 +1,86 @@
+/*
+ * writer - append rows to a report file, and seal it.
+ *
+ * What it gives:  row structs in, columnar blocks out (format: lull-report(5)). Facts are buffered per table,
+ *                 cut into blocks of at most 65,536 rows in arrival order and sorted inside the block; strings
+ *                 and dimension rows that a block refers to are always written before it.
+ * Crash safety:   the file is `PATH.part` until sealed and readable at every moment; nothing is rewritten.
+ * Errors:         rows never fail one by one. A failing write is kept and reported by flush, seal and
+ *                 lull_writer_error(); rows that could not be written are counted (lull_writer_stats.n_lost),
+ *                 and writing is tried again with the next block.
+ * Memory:         bounded: one open block per table in use plus the encoder's scratch, plus the dimensions.
+ * Threads:        one at a time.
+ */
+#ifndef LULL_TRACE_WRITER_H
+#define LULL_TRACE_WRITER_H
+
+#include "base/err.h"
+#include "base/types.h"
+#include "trace/tables.h"
+
+struct lull_writer;
+
+/* What the header of the file says. */
+struct lull_file_info {
+	u16 flags;	  /* LULL_FILE_* */
+	u64 epoch_ns;	  /* CLOCK_MONOTONIC value that is time 0 of the file */
+	u64 epoch_utc_ns; /* UTC at that moment */
+	u8 id[16];	  /* random id of the recording */
+};
+
+#define LULL_FILE_SIMULATED 1 /* recorded with the simulated device */
+#define LULL_FILE_IMPORTED  2 /* made from another tool's file */
+
+struct lull_writer_stats {
+	u64 n_rows;	 /* fact rows written in blocks so far */
+	u64 size_bytes;	 /* bytes of the file so far */
+	u64 n_lost;	 /* fact rows that could not be written */
+	u64 n_blocks;
+};
+
+/* Create PATH.part with its header and schema block. `path` is the final name. */
+int lull_writer_open(struct lull_writer **w, const char *path, const struct lull_file_info *info,
+		     struct lull_err *err);
+
+/*
+ * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks behind the last row of
+ * `checkpoint` are cut off, dimensions and strings are loaded, so that ids go on where they ended. The rows of
+ * the last checkpoint and its open ranges are read with a reader before this is called.
+ */
+int lull_writer_reopen(struct lull_writer **w, const char *path, struct lull_err *err);
+
+/* The id of this text (may hold any bytes), interned. "" and NULL give 0. After 1 M texts or 64 MB: "(other)". */
+u32 lull_writer_string(struct lull_writer *w, const char *text, size_t len);
+
+/* Append one row of a FACT table; `row` is its struct lull_X_row and is copied. */
+void lull_writer_add(struct lull_writer *w, enum lull_table table, const void *row);
+
+/* Append one row of a DIM table; returns its id, counted from 1. */
+u32 lull_writer_add_dim(struct lull_writer *w, enum lull_table table, const void *row);
+
+/* The dimension row with this id, as last set; borrowed until the next call. */
+const void *lull_writer_dim(struct lull_writer *w, enum lull_table table, u32 id);
+
+/* Replace a dimension row because more was learned; it is written again with the next flush or block. */
+void lull_writer_set_dim(struct lull_writer *w, enum lull_table table, u32 id, const void *row);
+
+/* Rows of a DIM table so far. */
+u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
+
+/* Write everything buffered as (short) blocks. Called about once a second while recording. */
+int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
+
+/* Counts so far. */
+struct lull_writer_stats lull_writer_stats(const struct lull_writer *w);
+
+/* The sticky error of an earlier write: 0, or its code with the sentence in *err. */
+int lull_writer_error(const struct lull_writer *w, struct lull_err *err);
+
+/* Flush, write index and trailer, sync, rename PATH.part to PATH. The writer is freed in any case; after a
+ * failure PATH.part stays and can be recovered. */
+int lull_writer_seal(struct lull_writer *w, struct lull_err *err);
+
+/* Give up: free the writer and remove PATH.part. */
+void lull_writer_discard(struct lull_writer *w);
+
+#endif
