@@ -25,7 +25,8 @@ CFLAGS_ALL := -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
 LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o)
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
-LULL_LIBS := $(or $(LIBS),-lzstd -ldw -lelf) -lpthread -lm
+# libsupc++.a holds the C++ demangler, which needs nothing but libc.
+LULL_LIBS := $(or $(LIBS),-lzstd -ldw -lelf) -l:libsupc++.a -ldl -lpthread -lm
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)

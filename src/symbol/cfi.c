@@ -211,6 +211,82 @@ static bool read_trampoline(struct lull_elf *elf, u64 vaddr, struct draft *d)
 	return true;
 }
 
+/* stp x29, x30, [sp, #-N]! and ldp x29, x30, [sp], #N without their N. */
+#define AARCH64_PUSH(code) (((code) & 0xffc07fffu) == 0xa9807bfdu)
+#define AARCH64_POP(code)  (((code) & 0xffc07fffu) == 0xa8c07bfdu)
+#define AARCH64_RET	   0xd65f03c0u
+#define AARCH64_MOV_X29_SP 0x910003fdu
+
+/* How far from the entry the push may be, and from the pop the return: signing and landing pads come first. */
+#define PROLOGUE_CODES 8
+#define EPILOGUE_CODES 2
+
+/* What the beginning of a function of aarch64 does; addresses are those of the instructions, 0 = not seen. */
+struct prologue {
+	u64 push_vaddr;
+	u64 mov_vaddr; /* from then on x29 is where sp was */
+	i32 frame_bytes;
+};
+
+static struct prologue find_prologue(const struct lull_elf *elf, u64 entry)
+{
+	struct prologue p = { 0 };
+	u32 code;
+
+	for (u64 at = entry; at < entry + 4 * PROLOGUE_CODES && lull_elf_read(elf, at, &code, 4); at += 4) {
+		if (AARCH64_PUSH(code)) {
+			p.push_vaddr = at;
+			p.frame_bytes = (i32)(128 - (code >> 15 & 127)) * 8;
+		} else if (code == AARCH64_MOV_X29_SP) {
+			p.mov_vaddr = at;
+		}
+	}
+	return p;
+}
+
+/* True between the pop and the return; what follows the return in memory does not follow it in time. */
+static bool is_behind_pop(const struct lull_elf *elf, u64 vaddr)
+{
+	u32 code;
+
+	for (u64 at = vaddr - 4; at >= vaddr - 4 * EPILOGUE_CODES; at -= 4) {
+		if (!lull_elf_read(elf, at, &code, 4) || code == AARCH64_RET)
+			return false;
+		if (AARCH64_POP(code))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Code of aarch64 without tables, which the vdso is since its tables were dropped: a function that begins by
+ * pushing x29 and x30 and taking its frame in one instruction gives itself away. The frame pointer alone would
+ * find the caller's pc too, but not its sp, and with that lose callers that have tables and no frame pointer.
+ */
+static void read_prologue(struct lull_elf *elf, u64 vaddr, struct draft *d)
+{
+	const struct lull_elf_symbol *symbol;
+	u64 code_vaddr = vaddr & ~3ULL;
+	struct prologue p;
+
+	if (elf->machine != EM_AARCH64 || !(symbol = lull_elf_find_symbol(elf, vaddr)))
+		return;
+	p = find_prologue(elf, symbol->vaddr);
+	if (!p.push_vaddr)
+		return;
+	d->is_usable = true;
+	d->rule = (struct lull_cfi_rule){ .cfa_how = HOW_REG, .cfa_reg = 31, .ra_reg = 30 };
+	if (code_vaddr <= p.push_vaddr || is_behind_pop(elf, code_vaddr))
+		return;
+	/* sp may move on for arrays of variable length; x29, once set, does not. */
+	if (p.mov_vaddr && code_vaddr > p.mov_vaddr)
+		d->rule.cfa_reg = 29;
+	d->rule.cfa_off = p.frame_bytes;
+	d->rule.n_saves = 2;
+	d->saves[0] = (struct save){ .off = 8 - p.frame_bytes, .reg = 30, .how = HOW_AT_CFA };
+	d->saves[1] = (struct save){ .off = -p.frame_bytes, .reg = 29, .how = HOW_AT_CFA };
+}
+
 /* Put the return address first, where lull_cfi_step() looks for it. */
 static void sort_saves(struct draft *d)
 {
@@ -261,6 +337,8 @@ const struct lull_cfi_rule *lull_cfi_find(struct lull_cfi *c, u32 file_ix, struc
 		c->n_misses++;
 		if (!read_trampoline(elf, vaddr, &d))
 			read_rule(c, elf, vaddr, &d);
+		if (!d.is_usable)
+			read_prologue(elf, vaddr, &d);
 		*at = keep(c, &d);
 	}
 	return *at ? (struct lull_cfi_rule *)c->rules.at + *at - 1 : NULL;

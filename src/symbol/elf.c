@@ -39,7 +39,7 @@ static void read_segments(struct lull_elf *e)
 		if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
 			continue;
 		s = lull_vec_push(&e->segments);
-		*s = (struct lull_elf_segment){ ph.p_vaddr, ph.p_offset, ph.p_filesz };
+		*s = (struct lull_elf_segment){ ph.p_vaddr, ph.p_offset, ph.p_memsz };
 	}
 }
 
@@ -313,9 +313,13 @@ const struct lull_elf_symbol *lull_elf_find_symbol(struct lull_elf *e, u64 vaddr
 		else
 			high = mid;
 	}
-	if (!low || (s[low - 1].size_bytes && vaddr - s[low - 1].vaddr >= s[low - 1].size_bytes))
+	if (!low)
 		return NULL;
-	return &s[low - 1];
+	s += low - 1;
+	/* One without a size reaches to the next one, but not out of its segment. */
+	if (s->size_bytes ? vaddr - s->vaddr >= s->size_bytes : segment_at(e, vaddr) != segment_at(e, s->vaddr))
+		return NULL;
+	return s;
 }
 
 bool lull_elf_has_symtab(struct lull_elf *e)

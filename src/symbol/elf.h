@@ -34,7 +34,7 @@ struct lull_build_id {
 struct lull_elf_segment {
 	u64 vaddr;
 	u64 file_off;
-	u64 size_bytes;
+	u64 size_bytes; /* in memory: a debug file has the segment, but not its bytes */
 };
 
 /* One function. */

@@ -72,12 +72,35 @@ static enum step step_by_lr(struct walk *w)
 	return STEP_OK;
 }
 
+/*
+ * True if lr is the return address of the innermost frame although the frame pointer knows nothing of it: it
+ * points into another file, so that no call inside this one has set it, and no frame record holds it. This is
+ * what the vdso of aarch64 looks like, whose functions have neither frames nor tables.
+ */
+static bool is_lr_newer(const struct walk *w)
+{
+	const struct lull_mapping *here = lull_space_find(w->space, w->regs.pc), *there;
+	const struct lull_machine *m = w->machine;
+	u64 lr, saved;
+
+	if (!here || !lull_regs_has(&w->regs, AARCH64_LR) || !lull_regs_has(&w->regs, m->fp))
+		return false;
+	lr = w->regs.at[AARCH64_LR] & m->addr_mask;
+	there = lull_space_find(w->space, lr);
+	return there && there->file_ix != here->file_ix &&
+	       lull_stack_read(w->stack, w->regs.at[m->fp] + 8, &saved) && (saved & m->addr_mask) != lr;
+}
+
 static enum step step_without_rule(struct walk *w)
 {
-	enum step rc = step_by_fp(w);
+	enum step rc = STEP_CUT_NO_RULE;
 
-	if (rc == STEP_CUT_NO_RULE && step_by_lr(w) == STEP_OK)
-		rc = STEP_OK;
+	if (is_lr_newer(w))
+		rc = step_by_lr(w);
+	if (rc == STEP_CUT_NO_RULE)
+		rc = step_by_fp(w);
+	if (rc == STEP_CUT_NO_RULE)
+		rc = step_by_lr(w);
 	w->is_return = true;
 	return rc;
 }

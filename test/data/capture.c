@@ -7,6 +7,7 @@
  *       handler   the registers of the signal handler itself, so that the signal frame has to be crossed
  *       altstack  the same on an alternate stack
  *       timer     a busy leaf function, interrupted by a timer
+ *       vdso      the clock being read, interrupted in the vdso by a timer
  *       thread    like signal, in another thread
  *       deep      like signal, below 40 recursive calls
  *
@@ -22,8 +23,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -124,6 +127,12 @@ static NOINLINE void write_handler(void)
 	KEEP_FRAME();
 }
 
+/* True in the four pages, at most, of the vdso. */
+static int is_vdso(u64 pc)
+{
+	return pc - getauxval(AT_SYSINFO_EHDR) < 16384;
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	(void)signal;
@@ -135,6 +144,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	} else {
 		struct lull_regs r = regs_of((ucontext_t *)context);
 
+		if (!strcmp(mode, "vdso") && !is_vdso(r.pc))
+			return;
 		write_down(&r, sp_of(&r));
 	}
 	KEEP_FRAME();
@@ -146,10 +157,20 @@ static NOINLINE void busy_leaf(void)
 		n_calls++;
 }
 
+static NOINLINE void clock_reader(void)
+{
+	struct timespec ts;
+
+	while (!is_done)
+		clock_gettime(CLOCK_MONOTONIC, &ts);
+}
+
 static NOINLINE void interrupted(void)
 {
 	if (!strcmp(mode, "timer"))
 		busy_leaf();
+	else if (!strcmp(mode, "vdso"))
+		clock_reader();
 	else
 		raise(SIGPROF);
 	KEEP_FRAME();
@@ -228,7 +249,7 @@ int main(int argc, char **argv)
 	mode = argv[1];
 	path = argv[2];
 	install();
-	if (!strcmp(mode, "timer"))
+	if (!strcmp(mode, "timer") || !strcmp(mode, "vdso"))
 		setitimer(ITIMER_PROF, &timer, NULL);
 	if (!strcmp(mode, "thread")) {
 		pthread_create(&thread, NULL, thread_body, NULL);

@@ -116,6 +116,18 @@ static void leaf_interrupted_by_a_timer_is_unwound(void **state)
 	expect(&c, names);
 }
 
+static void vdso_is_unwound(void **state)
+{
+	const char *const names[] = { "clock_gettime", "clock_reader", "interrupted", "compare", "main", "_start",
+				      NULL };
+	struct capture c;
+
+	(void)state;
+	capture(&c, "cc", without_fp, "vdso");
+	assert_string_equal(lull_files_get(&c.files, c.pcs[0].file_ix)->path, "[vdso]");
+	expect(&c, names);
+}
+
 static void thread_is_unwound_to_its_beginning(void **state)
 {
 	const char *const names[] = { "interrupted", "compare", "sorter", "recursive", "thread_body", NULL };
@@ -324,6 +336,7 @@ int main(void)
 		cmocka_unit_test(static_program_is_unwound_to_start),
 		cmocka_unit_test(signal_frame_is_crossed),
 		cmocka_unit_test(leaf_interrupted_by_a_timer_is_unwound),
+		cmocka_unit_test(vdso_is_unwound),
 		cmocka_unit_test(thread_is_unwound_to_its_beginning),
 		cmocka_unit_test(signed_return_addresses_are_handled),
 		cmocka_unit_test(code_without_tables_is_unwound_by_frame_pointer),
