@@ -1,7 +1,8 @@
 /*
  * bytes - little-endian integers in a byte array, whatever the machine and the alignment.
  *
- * The compiler turns each into one load or store on little-endian machines. The caller has checked the length.
+ * The compiler turns each into one load or store on little-endian machines. The caller has checked
+ * the length.
  */
 #ifndef LULL_BASE_BYTES_H
 #define LULL_BASE_BYTES_H

@@ -9,13 +9,13 @@
 #endif
 
 /*
- * The table. A CRC is linear: the entry of a byte is the XOR of the entries of its bits, and the entry of bit k
- * is the polynomial moved on by 7 - k steps. So eight constants make all 256.
+ * The table. A CRC is linear: the entry of a byte is the XOR of the entries of its bits, and the
+ * entry of bit k is the polynomial moved on by 7 - k steps. So eight constants make all 256.
  */
 #define BIT(i, k, entry) ((((i) >> (k)) & 1u) * (entry))
-#define T1(i)                                                                                      \
-	(BIT(i, 0, 0xf26b8303u) ^ BIT(i, 1, 0xe13b70f7u) ^ BIT(i, 2, 0xc79a971fu) ^                \
-	 BIT(i, 3, 0x8ad958cfu) ^ BIT(i, 4, 0x105ec76fu) ^ BIT(i, 5, 0x20bd8edeu) ^                \
+#define T1(i)                                                                       \
+	(BIT(i, 0, 0xf26b8303u) ^ BIT(i, 1, 0xe13b70f7u) ^ BIT(i, 2, 0xc79a971fu) ^ \
+	 BIT(i, 3, 0x8ad958cfu) ^ BIT(i, 4, 0x105ec76fu) ^ BIT(i, 5, 0x20bd8edeu) ^ \
 	 BIT(i, 6, 0x417b1dbcu) ^ BIT(i, 7, 0x82f63b78u))
 #define T4(i)  T1(i), T1((i) + 1), T1((i) + 2), T1((i) + 3)
 #define T16(i) T4(i), T4((i) + 4), T4((i) + 8), T4((i) + 12)
@@ -34,15 +34,15 @@ u32 lull_crc32c_table(u32 crc, const void *bytes, size_t len)
 }
 
 #if defined(__aarch64__)
-#define HW_TARGET	  __attribute__((target("+crc")))
-#define HW_U64(crc, v)	  __crc32cd(crc, v)
-#define HW_U8(crc, v)	  __crc32cb(crc, v)
-#define HWCAP_CRC32_BIT	  (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
+#define HW_TARGET         __attribute__((target("+crc")))
+#define HW_U64(crc, v)    __crc32cd(crc, v)
+#define HW_U8(crc, v)     __crc32cb(crc, v)
+#define HWCAP_CRC32_BIT   (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
 #define HAS_INSTRUCTION() ((getauxval(AT_HWCAP) & HWCAP_CRC32_BIT) != 0)
 #elif defined(__x86_64__)
-#define HW_TARGET	  __attribute__((target("sse4.2")))
-#define HW_U64(crc, v)	  ((u32)_mm_crc32_u64(crc, v))
-#define HW_U8(crc, v)	  _mm_crc32_u8(crc, v)
+#define HW_TARGET         __attribute__((target("sse4.2")))
+#define HW_U64(crc, v)    ((u32)_mm_crc32_u64(crc, v))
+#define HW_U8(crc, v)     _mm_crc32_u8(crc, v)
 #define HAS_INSTRUCTION() (__builtin_cpu_supports("sse4.2") != 0)
 #endif
 

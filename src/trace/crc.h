@@ -11,7 +11,8 @@
 /* CRC32C of `len` bytes that follow bytes whose CRC is `crc`; begin with 0. */
 u32 lull_crc32c(u32 crc, const void *bytes, size_t len);
 
-/* The same by the table, for machines without the instruction and for the test that compares both. */
+/* The same by the table, for machines without the instruction and for the test that compares both.
+ */
 u32 lull_crc32c_table(u32 crc, const void *bytes, size_t len);
 
 #endif

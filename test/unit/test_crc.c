@@ -22,7 +22,8 @@ static void instruction_and_table_agree_at_every_length(void **state)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (u8)(i * 37 + (i >> 3));
 	for (size_t len = 0; len < sizeof(bytes) - 3; len++)
-		assert_int_equal(lull_crc32c(0, bytes + 3, len), lull_crc32c_table(0, bytes + 3, len));
+		assert_int_equal(lull_crc32c(0, bytes + 3, len),
+				 lull_crc32c_table(0, bytes + 3, len));
 }
 
 static void crc_of_two_parts_is_the_crc_of_the_whole(void **state)
