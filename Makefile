@@ -18,7 +18,8 @@ Q := $(if $(V),,@)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror)
 OPTIM := $(if $(DEBUG),-O0,$(if $(SAN)$(TSAN),-O1,-O2))
-SANFLAGS := $(if $(SAN),-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)$(if $(TSAN),-fsanitize=thread)
+ASAN_FLAGS := -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SANFLAGS := $(if $(SAN),$(ASAN_FLAGS))$(if $(TSAN),-fsanitize=thread)
 CFLAGS_ALL := -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src -DLULL_VERSION='"$(VERSION)"' $(CFLAGS)
 
 # The command: everything but the agent.
@@ -30,7 +31,7 @@ LULL_LIBS := $(or $(LIBS),-lzstd -ldw -lelf) -lpthread -lm
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
-AGENT_FLAGS := -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
+AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
 
 .PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -52,7 +53,7 @@ $(BUILD)/%.o: %.c
 $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (agent)"
-	$(Q)$(CC) $(filter-out -fsanitize%,$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
 
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
