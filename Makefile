@@ -24,7 +24,7 @@ CFLAGS_ALL := -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src
 
 # The command: everything but the agent.
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
-LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o)
+LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 LULL_LIBS := $(or $(LIBS),-lzstd -ldw -lelf) -lpthread -lm
 
@@ -54,6 +54,16 @@ $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (agent)"
 	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
+
+# The manual pages, for `lull help COMMAND`.
+PAGES := $(sort $(wildcard doc/*.md))
+$(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
+	@mkdir -p $(@D)
+	$(Q)tools/embed-pages $(PAGES) > $@
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
