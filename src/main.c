@@ -16,7 +16,10 @@ enum exit_status {
 	STATUS_USAGE = 2,
 };
 
-/* An answer that did not reach the file it was sent to is no answer: a full disk must not look like success. */
+/*
+ * An answer that did not reach the file it was sent to is no answer: a full disk must not look like
+ * success.
+ */
 static int flush_stdout(struct lull_err *err)
 {
 	if (fflush(stdout) || ferror(stdout))

@@ -64,8 +64,9 @@ void lull_json_end(struct lull_json *j)
 }
 
 /*
- * Bytes of the valid UTF-8 character at `s`, 0 if there is none. Table 3-7 of the Unicode standard: the second
- * byte's range depends on the first, which rules out overlong forms, surrogates and what lies beyond U+10FFFF.
+ * Bytes of the valid UTF-8 character at `s`, 0 if there is none. Table 3-7 of the Unicode standard:
+ * the second byte's range depends on the first, which rules out overlong forms, surrogates and what
+ * lies beyond U+10FFFF.
  */
 static size_t utf8_len(const u8 *s, size_t left)
 {
@@ -96,7 +97,10 @@ static size_t utf8_len(const u8 *s, size_t left)
 	return n;
 }
 
-/* One ASCII character that may need an escape. U+2028 and such need none outside of JavaScript source. */
+/*
+ * One ASCII character that may need an escape. U+2028 and such need none outside of JavaScript
+ * source.
+ */
 static void put_ascii(FILE *to, u8 c)
 {
 	static const char from[] = "\"\\\n\r\t\b\f", as[] = "\"\\nrtbf";

@@ -10,8 +10,9 @@
  *	lull_json_end(&j);	(the array)
  *	lull_json_end(&j);	(the object)
  *
- * What it gives:  commas, quotes and escapes; a string that is not UTF-8 gets U+FFFD for each bad byte, and a
- *                 number that JSON cannot say (NaN, infinity) becomes null. The result is always valid JSON.
+ * What it gives:  commas, quotes and escapes; a string that is not UTF-8 gets U+FFFD for each bad
+ *                 byte, and a number that JSON cannot say (NaN, infinity) becomes null. The result
+ *                 is always valid JSON.
  * What it leaves: write errors stay in the FILE; whoever owns it checks ferror() at the end.
  * Limits:         LULL_JSON_DEPTH nested objects and arrays.
  */

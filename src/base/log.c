@@ -6,7 +6,10 @@
 
 #include "base/str.h"
 
-/* The one mutable state of base/: passing a logger to every function would cost more than it explains. */
+/*
+ * The one mutable state of base/: passing a logger to every function would cost more than it
+ * explains.
+ */
 static struct {
 	enum lull_log_level level;
 	const char *debug_tags;

@@ -1,7 +1,8 @@
 /*
  * log - what a command says about its answer, on standard error.
  *
- * Define LOG_TAG before including this header, then log_warn("3 blocks damaged: their rows are absent").
+ * Define LOG_TAG before including this header, then log_warn("3 blocks damaged: their rows are
+ * absent").
  *
  *	warn	always: the answer may be incomplete, here is why
  *	info	with -v: what happened, once per phase
@@ -25,11 +26,17 @@ enum lull_log_level {
 	LULL_LOG_TRACE,
 };
 
-/* Use through the log_ macros. Prints one line if the level, or the tag's debugging, is switched on. */
+/*
+ * Use through the log_ macros. Prints one line if the level, or the tag's debugging, is switched
+ * on.
+ */
 void lull_log(enum lull_log_level level, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Print everything up to this level, and debug lines of the tags in the comma list (may be NULL; borrowed). */
+/*
+ * Print everything up to this level, and debug lines of the tags in the comma list (may be NULL;
+ * borrowed).
+ */
 void lull_log_init(enum lull_log_level level, const char *debug_tags);
 
 /* Raise the level by one: the callback of -v. The parameters are not used. */

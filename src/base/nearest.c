@@ -12,8 +12,9 @@ static size_t least(size_t a, size_t b, size_t c)
 }
 
 /*
- * Edits (insert, delete, replace, swap of neighbours) that turn a into b: the optimal string alignment
- * distance, three rows at a time. Swaps count as one because they are what hurried fingers do.
+ * Edits (insert, delete, replace, swap of neighbours) that turn a into b: the optimal string
+ * alignment distance, three rows at a time. Swaps count as one because they are what hurried
+ * fingers do.
  */
 static size_t distance(const char *a, const char *b)
 {

@@ -13,8 +13,8 @@
 #include "base/types.h"
 
 struct lull_nearest {
-	const char *word;     /* what was written; set by the caller, borrowed */
-	const char *best;     /* closest name so far, borrowed from lull_nearest_add(); NULL at first */
+	const char *word; /* what was written; set by the caller, borrowed */
+	const char *best; /* closest name so far, borrowed from lull_nearest_add(); NULL at first */
 	size_t best_distance; /* edits between word and best */
 };
 

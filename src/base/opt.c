@@ -100,6 +100,12 @@ static int set_f64(f64 *value, const char *text, struct lull_err *err)
 	return LULL_OK;
 }
 
+static void list_choices(struct lull_str *to, const struct lull_opt *opt, const char *before)
+{
+	for (int i = 0; opt->choices[i]; i++)
+		lull_str_addf(to, "%s%s", i ? ", " : before, opt->choices[i]);
+}
+
 static int set_enum(const struct lull_opt *opt, const char *text, struct lull_err *err)
 {
 	struct lull_str wanted = LULL_STR_INIT;
@@ -110,8 +116,8 @@ static int set_enum(const struct lull_opt *opt, const char *text, struct lull_er
 			*(int *)opt->value = i;
 			return LULL_OK;
 		}
-		lull_str_addf(&wanted, "%s%s", i ? ", " : "one of ", opt->choices[i]);
 	}
+	list_choices(&wanted, opt, "one of ");
 	rc = bad_value(err, text, lull_str_text(&wanted));
 	lull_str_release(&wanted);
 	return rc;
@@ -168,8 +174,8 @@ static int set(const struct lull_opt *opt, const char *text, struct lull_err *er
 }
 
 /*
- * The value of an option that had none attached: the next word. A bool takes it only if it says true or
- * false, because there the value is optional and the next word may be the program to run.
+ * The value of an option that had none attached: the next word. A bool takes it only if it says
+ * true or false, because there the value is optional and the next word may be the program to run.
  */
 static int take_word(struct parser *p, const struct lull_opt *opt, const char **text, bool is_long)
 {
@@ -178,7 +184,8 @@ static int take_word(struct parser *p, const struct lull_opt *opt, const char **
 	*text = NULL;
 	if (!takes_value(opt))
 		return LULL_OK;
-	if (opt->kind == LULL_OPT_BOOL && (!next || (strcmp(next, "true") && strcmp(next, "false"))))
+	if (opt->kind == LULL_OPT_BOOL &&
+	    (!next || (strcmp(next, "true") && strcmp(next, "false"))))
 		return LULL_OK;
 	if (!next)
 		return lull_fail(p->err, LULL_E_USAGE, "option %s needs a value%s%s",
@@ -189,7 +196,8 @@ static int take_word(struct parser *p, const struct lull_opt *opt, const char **
 	return LULL_OK;
 }
 
-static int set_or_explain(struct parser *p, const struct lull_opt *opt, const char *text, bool is_long)
+static int set_or_explain(struct parser *p, const struct lull_opt *opt, const char *text,
+			  bool is_long)
 {
 	if (!set(opt, text, p->err))
 		return LULL_OK;
@@ -209,13 +217,14 @@ static int unknown_long(struct parser *p, const char *name, size_t len)
 			lull_nearest_add(&near, o->name);
 	}
 	rc = lull_fail(p->err, LULL_E_USAGE, "unknown option --%s; %s%s%s", word,
-		       near.best ? "did you mean --" : "see ",
-		       near.best ? near.best : "--help", near.best ? "?" : "");
+		       near.best ? "did you mean --" : "see ", near.best ? near.best : "--help",
+		       near.best ? "?" : "");
 	free(word);
 	return rc;
 }
 
-static const struct lull_opt *find(const struct lull_opt *opts, char letter, const char *name, size_t len)
+static const struct lull_opt *find(const struct lull_opt *opts, char letter, const char *name,
+				   size_t len)
 {
 	for (; opts->kind != LULL_OPT_END; opts++) {
 		if (!is_option(opts))
@@ -247,14 +256,17 @@ static int parse_long(struct parser *p, const char *word)
 	if (word[len] == '=') {
 		text = word + len + 1;
 		if (!takes_value(opt))
-			return lull_fail(p->err, LULL_E_USAGE, "option --%s takes no value", opt->name);
+			return lull_fail(p->err, LULL_E_USAGE, "option --%s takes no value",
+					 opt->name);
 	} else if (take_word(p, opt, &text, true)) {
 		return p->err->code;
 	}
 	return set_or_explain(p, opt, text, true);
 }
 
-/* One word of letters: those that take no value may be joined ("-vv"); the first that does ends it. */
+/*
+ * One word of letters: those that take no value may be joined ("-vv"); the first that does ends it.
+ */
 static int parse_letters(struct parser *p, const char *word)
 {
 	for (; *word; word++) {
@@ -265,7 +277,8 @@ static int parse_letters(struct parser *p, const char *word)
 		if (!opt && *word == 'h')
 			return print_help(p->opts);
 		if (!opt)
-			return lull_fail(p->err, LULL_E_USAGE, "unknown option -%c; see --help", *word);
+			return lull_fail(p->err, LULL_E_USAGE, "unknown option -%c; see --help",
+					 *word);
 		if (is_attached)
 			text = word + 1 + (word[1] == '=');
 		else if (take_word(p, opt, &text, false))
@@ -298,7 +311,10 @@ int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lu
 	return p.ix;
 }
 
-/* Columns before the help text: "  -o, --output=FILE  ". Longer options put their text on the next line. */
+/*
+ * Columns before the help text: "  -o, --output=FILE  ". Longer options put their text on the next
+ * line.
+ */
 #define HELP_INDENT 28
 
 static void spell_for_help(struct lull_str *s, const struct lull_opt *opt)
@@ -322,8 +338,8 @@ static void help_text(struct lull_str *s, const struct lull_opt *opt)
 {
 	lull_str_clear(s);
 	lull_str_puts(s, opt->help ? opt->help : "");
-	for (int i = 0; opt->kind == LULL_OPT_ENUM && opt->choices[i]; i++)
-		lull_str_addf(s, "%s%s", i ? ", " : ": ", opt->choices[i]);
+	if (opt->kind == LULL_OPT_ENUM)
+		list_choices(s, opt, ": ");
 }
 
 static void help_line(FILE *to, const struct lull_opt *opt, int width)

@@ -3,7 +3,7 @@
  *
  *	const struct lull_opt opts[] = {
  *		OPT_USAGE("lull stats [OPTIONS] REPORT", "summarise a report"),
- *		OPT_STR('o', "output", "FILE", &output, "where to write (default: standard output)"),
+ *		OPT_STR('o', "output", "FILE", &output, "where to write"),
  *		OPT_U64('n', "top", "N", &top, "rows to print"),
  *		OPT_FLAG(0, "list", &list, "list the reports and exit"),
  *		OPT_END(),
@@ -12,8 +12,9 @@
  *	if (first < 0)
  *		return first;
  *
- * Spelling:   --name=VALUE, --name VALUE, -n VALUE, -nVALUE; the last one wins (lists grow). Parsing stops at
- *             the first word that is not an option, or behind "--", so a program's own options are left alone.
+ * Spelling:   --name=VALUE, --name VALUE, -n VALUE, -nVALUE; the last one wins (lists grow).
+ *             Parsing stops at the first word that is not an option, or behind "--", so a program's
+ *             own options are left alone.
  * Ownership:  strings borrow from argv; list items are copies, freed with lull_opt_list_release().
  * Type check: each macro accepts only a pointer to its own type; anything else does not compile.
  */
@@ -41,7 +42,9 @@ enum lull_opt_kind {
 	LULL_OPT_CALL, /* handed to `call` */
 };
 
-/* Told the value of an OPT_CALL option, NULL if it takes none; its failure is lull_opt_parse()'s. */
+/*
+ * Told the value of an OPT_CALL option, NULL if it takes none; its failure is lull_opt_parse()'s.
+ */
 typedef int lull_opt_call(void *ctx, const char *value, struct lull_err *err);
 
 struct lull_opt {
@@ -61,13 +64,24 @@ struct lull_opt {
 /* Refuses any pointer that is not exactly a `type`, at compile time. */
 #define LULL_OPT_PTR(type, ptr) _Generic((ptr), type : (ptr))
 
-#define OPT_USAGE(usage, summary) { .kind = LULL_OPT_USAGE, .name = usage, .help = summary }
-#define OPT_GROUP(heading) { .kind = LULL_OPT_GROUP, .name = heading }
-#define OPT_END() { .kind = LULL_OPT_END }
+#define OPT_USAGE(usage, summary)                                                                  \
+	{                                                                                          \
+		.kind = LULL_OPT_USAGE, .name = usage, .help = summary                             \
+	}
+#define OPT_GROUP(heading)                                                                         \
+	{                                                                                          \
+		.kind = LULL_OPT_GROUP, .name = heading                                            \
+	}
+#define OPT_END()                                                                                  \
+	{                                                                                          \
+		.kind = LULL_OPT_END                                                               \
+	}
 
 #define LULL_OPT_OF(k, l, n, a, type, ptr, h)                                                      \
-	{ .kind = LULL_OPT_##k, .letter = l, .name = n, .arg = a, .value = LULL_OPT_PTR(type, ptr), \
-	  .help = h }
+	{                                                                                          \
+		.kind = LULL_OPT_##k, .letter = l, .name = n, .arg = a,                            \
+		.value = LULL_OPT_PTR(type, ptr), .help = h                                        \
+	}
 
 #define OPT_STR(l, n, a, ptr, h) LULL_OPT_OF(STR, l, n, a, const char **, ptr, h)
 #define OPT_U64(l, n, a, ptr, h) LULL_OPT_OF(U64, l, n, a, u64 *, ptr, h)
@@ -79,18 +93,22 @@ struct lull_opt {
 
 /* `names`: NULL-terminated array of the choices; *ptr is an int and gets the index. */
 #define OPT_ENUM(l, n, ptr, names, h)                                                              \
-	{ .kind = LULL_OPT_ENUM, .letter = l, .name = n, .value = LULL_OPT_PTR(int *, ptr),        \
-	  .choices = names, .help = h }
+	{                                                                                          \
+		.kind = LULL_OPT_ENUM, .letter = l, .name = n, .value = LULL_OPT_PTR(int *, ptr),  \
+		.choices = names, .help = h                                                        \
+	}
 
 /* `a` is NULL for a callback without a value. */
 #define OPT_CALL(l, n, a, fn, ctx, h)                                                              \
-	{ .kind = LULL_OPT_CALL, .letter = l, .name = n, .arg = a, .value = ctx, .call = fn,       \
-	  .help = h }
+	{                                                                                          \
+		.kind = LULL_OPT_CALL, .letter = l, .name = n, .arg = a, .value = ctx, .call = fn, \
+		.help = h                                                                          \
+	}
 
 /*
- * Fill the variables from argv[1...]; argv[0] is the command's name. Returns the index of the first word
- * that is not an option (argc if there is none) or a negative code: LULL_E_USAGE with a sentence, or
- * LULL_OPT_HELPED after -h or --help printed the help on standard output.
+ * Fill the variables from argv[1...]; argv[0] is the command's name. Returns the index of the first
+ * word that is not an option (argc if there is none) or a negative code: LULL_E_USAGE with a
+ * sentence, or LULL_OPT_HELPED after -h or --help printed the help on standard output.
  */
 int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err);
 

@@ -34,8 +34,8 @@ bool lull_term_has_colour(FILE *stream)
 const char *lull_term_colour(enum lull_colour colour, bool is_on)
 {
 	static const char *const codes[] = {
-		[LULL_COLOUR_NONE] = "\033[0m",	  [LULL_COLOUR_BOLD] = "\033[1m",
-		[LULL_COLOUR_DIM] = "\033[2m",	  [LULL_COLOUR_GREEN] = "\033[32m",
+		[LULL_COLOUR_NONE] = "\033[0m",	   [LULL_COLOUR_BOLD] = "\033[1m",
+		[LULL_COLOUR_DIM] = "\033[2m",	   [LULL_COLOUR_GREEN] = "\033[32m",
 		[LULL_COLOUR_YELLOW] = "\033[33m", [LULL_COLOUR_RED] = "\033[31m",
 	};
 
@@ -133,7 +133,10 @@ static struct lull_number three_digits(f64 value, const char *unit)
 	return out;
 }
 
-/* The value in the largest unit that leaves it at least 1 after rounding; units[0] is shown as an integer. */
+/*
+ * The value in the largest unit that leaves it at least 1 after rounding; units[0] is shown as an
+ * integer.
+ */
 static struct lull_number scaled(u64 n, u64 step, const char *const *units)
 {
 	struct lull_number out;
@@ -146,8 +149,8 @@ static struct lull_number scaled(u64 n, u64 step, const char *const *units)
 	}
 	if (unit)
 		return three_digits(value, units[unit]);
-	snprintf(out.text, sizeof(out.text), "%llu%s%s", (unsigned long long)n, *units[0] ? " " : "",
-		 units[0]);
+	snprintf(out.text, sizeof(out.text), "%llu%s%s", (unsigned long long)n,
+		 *units[0] ? " " : "", units[0]);
 	return out;
 }
 
@@ -162,8 +165,8 @@ struct lull_number lull_format_ns(u64 dur_ns)
 	if (s < 3600)
 		snprintf(out.text, sizeof(out.text), "%u min %u s", (u32)(s / 60), (u32)(s % 60));
 	else
-		snprintf(out.text, sizeof(out.text), "%llu h %u min", (unsigned long long)(s / 3600),
-			 (u32)(s / 60 % 60));
+		snprintf(out.text, sizeof(out.text), "%llu h %u min",
+			 (unsigned long long)(s / 3600), (u32)(s / 60 % 60));
 	return out;
 }
 
@@ -181,17 +184,24 @@ struct lull_number lull_format_count(u64 n)
 	return scaled(n, 1000, units);
 }
 
-struct lull_number lull_format_grouped(i64 n)
+struct lull_number lull_format_group_text(const char *number)
 {
 	struct lull_number out;
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%lld", (long long)n), at = 0;
+	size_t len = strcspn(number, "."), is_negative = number[0] == '-', at = 0;
 
-	for (int i = 0; i < len; i++) {
-		out.text[at++] = digits[i];
-		if (digits[i] != '-' && i + 1 < len && (len - i - 1) % 3 == 0)
+	for (size_t i = 0; i < len && at + 2 < sizeof(out.text); i++) {
+		out.text[at++] = number[i];
+		if (i >= is_negative && i + 1 < len && (len - i - 1) % 3 == 0)
 			out.text[at++] = ',';
 	}
-	out.text[at] = '\0';
+	snprintf(out.text + at, sizeof(out.text) - at, "%s", number + len);
 	return out;
+}
+
+struct lull_number lull_format_grouped(i64 n)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%lld", (long long)n);
+	return lull_format_group_text(digits);
 }

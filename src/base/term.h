@@ -1,8 +1,9 @@
 /*
  * term - the terminal (how wide, may it be coloured) and numbers as people read them.
  *
- * Buffers:  the format functions fill a small struct that is returned by value, so that several can be used
- *           in one printf(): printf("%s of %s", lull_format_bytes(a).text, lull_format_bytes(b).text).
+ * Buffers:  the format functions fill a small struct that is returned by value, so that several can
+ *           be used in one printf(): printf("%s of %s", lull_format_bytes(a).text,
+ *           lull_format_bytes(b).text).
  * Threads:  any; nothing is kept.
  */
 #ifndef LULL_BASE_TERM_H
@@ -26,7 +27,7 @@ enum lull_colour {
 };
 
 struct lull_number {
-	char text[32];
+	char text[48];
 };
 
 /* Whether the stream is a terminal. */
@@ -45,12 +46,15 @@ const char *lull_term_colour(enum lull_colour colour, bool is_on);
 size_t lull_term_columns(const char *text);
 
 /*
- * Print text broken at blanks so that no line passes `width`, with a newline at the end. The cursor is taken
- * to be at column `indent` already; the following lines are indented to there.
+ * Print text broken at blanks so that no line passes `width`, with a newline at the end. The cursor
+ * is taken to be at column `indent` already; the following lines are indented to there.
  */
 void lull_term_wrap(FILE *to, const char *text, int indent, int width);
 
-/* Text cut to `columns` by leaving out its middle ("void ge…tile"); both ends of a kernel's name matter. */
+/*
+ * Text cut to `columns` by leaving out its middle ("void ge…tile"); both ends of a kernel's name
+ * matter.
+ */
 void lull_term_shorten(char *to, size_t cap_bytes, const char *text, size_t columns);
 
 /* 850 ns, 1.23 ms, 12.3 s, 5 min 12 s. */
@@ -64,5 +68,10 @@ struct lull_number lull_format_count(u64 n);
 
 /* 1,234,567: every digit, grouped by three. */
 struct lull_number lull_format_grouped(i64 n);
+
+/*
+ * The same for a number that is text already ("-1234.5"); digits behind the point are not grouped.
+ */
+struct lull_number lull_format_group_text(const char *number);
 
 #endif

@@ -1,14 +1,14 @@
 /*
  * cmd - the commands of lull.
  *
- * A command gets its own words (argv[0] is its name), prints its answer on standard output and returns
+ * A command gets its own words (argv[0] is its name), prints its answer on standard output, returns
  *	0			done
  *	a negative lull_code	failed; main() prints the sentence in *err, once
- *	a positive number	the exit status to pass on (`lull profile` returns the program's own)
+ *	a positive number	the exit status to pass on, such as that of a recorded program
  *
- * To add one: write src/cmd/cmd_x.c with int cmd_x(int argc, char **argv, struct lull_err *err), add the line
- * CMD(x, "...") to cmds.def, describe it in doc/lull-x.1.md. Begin it with an option table (base/opt.h) and
- * return what lull_opt_parse() returns when that is negative; --help comes with it.
+ * To add one: src/cmd/cmd_x.c with int cmd_x(int argc, char **argv, struct lull_err *err), the line
+ * CMD(x, "...") in cmds.def, the page doc/lull-x.1.md. Begin it with an option table (base/opt.h)
+ * and return what lull_opt_parse() returns when that is negative; --help comes with it.
  */
 #ifndef LULL_CMD_CMD_H
 #define LULL_CMD_CMD_H

@@ -24,7 +24,9 @@ static void list_commands(FILE *to)
 		fprintf(to, "  %-*s", SUMMARY_INDENT - 2, c->name);
 		lull_term_wrap(to, c->summary, SUMMARY_INDENT, width);
 	}
-	fputs("\n`lull COMMAND --help` lists the options, `lull help COMMAND` shows the manual page.\n", to);
+	fputs("\n`lull COMMAND --help` lists the options, `lull help COMMAND` shows the manual "
+	      "page.\n",
+	      to);
 }
 
 static const struct lull_page *find_page(const char *name)
@@ -32,14 +34,16 @@ static const struct lull_page *find_page(const char *name)
 	for (const struct lull_page *p = lull_pages; p->name; p++) {
 		const char *dot = strrchr(p->name, '.');
 
-		if (dot && !strncmp(p->name, name, (size_t)(dot - p->name)) &&
-		    !name[dot - p->name])
+		if (dot && !strncmp(p->name, name, (size_t)(dot - p->name)) && !name[dot - p->name])
 			return p;
 	}
 	return NULL;
 }
 
-/* A page is named lull-COMMAND, a guide such as lull-report has the same form, and lull(1) is itself. */
+/*
+ * A page is named lull-COMMAND, a guide such as lull-report has the same form, and lull(1) is
+ * itself.
+ */
 static const struct lull_page *find_topic(const char *topic)
 {
 	struct lull_str name = LULL_STR_INIT;
@@ -72,7 +76,8 @@ static int show(const struct lull_page *page, struct lull_err *err)
 int cmd_help(int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull help [COMMAND]", "List the commands, or show the manual page of one."),
+		OPT_USAGE("lull help [COMMAND]",
+			  "List the commands, or show the manual page of one."),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
@@ -92,5 +97,6 @@ int cmd_help(int argc, char **argv, struct lull_err *err)
 		return lull_fail(err, LULL_E_NOT_FOUND, "no page for %s; try `lull %s --help`",
 				 argv[first], argv[first]);
 	return lull_fail(err, LULL_E_USAGE, "no command %s%s%s%s", argv[first],
-			 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+			 nearest ? "; did you mean " : "", nearest ? nearest : "",
+			 nearest ? "?" : "");
 }
