@@ -1,7 +1,7 @@
 /*
  * wire - the shared memory between agents and the collector.
  *
- * A recording has a session folder (usually in /dev/shm) named by the environment variable LULL_SESSION:
+ * A recording has a session folder (in /dev/shm where possible) named by the environment variable LULL_SESSION:
  *
  *	control			one struct lull_control, made by the collector, mapped by everybody
  *	PID-COUNTER.image	one per program image, made by its agent
@@ -15,7 +15,7 @@
  *
  * Rules:
  *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal handler that
- *     interrupted level 0). FREE -> OWNED is a compare-and-swap by the producer, OWNED -> FULL a store by the
+ *     interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store by the producer, OWNED -> FULL a store by the
  *     producer, FULL -> FREE a store by the collector, once the rows are in the file.
  *  2. An event is whole when lull_chunk.committed covers it: the producer stores `committed` with release
  *     after the bytes; whoever loads it with acquire sees whole events only. Nothing else is ever read.
@@ -109,12 +109,14 @@ enum lull_chunk_state {
 	LULL_CHUNK_FREE = 0,
 	LULL_CHUNK_OWNED = 1,
 	LULL_CHUNK_FULL = 2,
+	LULL_CHUNK_TAKEN = 3, /* being set up by its producer; not to be read */
 };
 
 enum lull_slot_state {
 	LULL_SLOT_FREE = 0,
 	LULL_SLOT_LIVE = 1,
-	LULL_SLOT_ENDED = 2, /* the thread is gone; the collector frees the slot when its chunks are read */
+	LULL_SLOT_STARTING = 3, /* being set up by its thread; not to be read */
+	LULL_SLOT_ENDED = 2,	/* the thread is gone; the collector frees the slot when its chunks are read */
 };
 
 enum lull_image_state {
@@ -159,6 +161,8 @@ struct lull_image {
 	_Atomic u64 next_seq;
 	_Atomic u32 chunk_hint; /* where to look for a free chunk */
 	_Atomic u32 n_used;	/* chunks [0, n_used) were ever taken */
+	u32 n_chunks;		/* size of the pool */
+	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
 	char exe[1024];

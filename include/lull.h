@@ -1,0 +1,117 @@
+/*
+ * lull.h - name what your program does, for the lull profiler. Header only, C99 and C++.
+ *
+ *	#include <lull.h>
+ *
+ *	for (int i = 0; i < n; i++) {
+ *		lull_step(i);
+ *		lull_push("load");
+ *		load();
+ *		lull_pop();
+ *		lull_mark("loaded");
+ *	}
+ *	lull_step_end();
+ *
+ * Without a profiler every call is a load and a branch. Ranges nest per thread. Where NVTX is at hand, use
+ * NVTX: lull records it just as well, and so do other tools.
+ *
+ * Link with -ldl on glibc before 2.34.
+ */
+#ifndef LULL_H
+#define LULL_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include <dlfcn.h>
+
+/* What the agent offers; grows at the end only, `size` tells how much of it there is. */
+struct lull_annotate_api {
+	size_t size;
+	void (*push)(const char *name);
+	void (*pop)(void);
+	void (*mark)(const char *name);
+	void (*step)(unsigned long long number);
+	void (*step_end)(void);
+	int (*is_recording)(void);
+};
+
+/* The agent's functions, or NULL when nobody profiles. Looked up once per file that includes this. */
+static inline const struct lull_annotate_api *lull_annotate(void)
+{
+	static const struct lull_annotate_api *api;
+	static int is_known;
+
+	/* Racing threads look it up twice and store the same value. */
+	if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
+		const struct lull_annotate_api *(*find)(void);
+
+		*(void **)&find = dlsym(RTLD_DEFAULT, "lull_annotate_v1");
+		if (find)
+			__atomic_store_n(&api, find(), __ATOMIC_RELAXED);
+		__atomic_store_n(&is_known, 1, __ATOMIC_RELEASE);
+	}
+	return __atomic_load_n(&api, __ATOMIC_RELAXED);
+}
+
+/* A range with this name begins on this thread. */
+static inline void lull_push(const char *name)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api)
+		api->push(name);
+}
+
+/* The innermost range of this thread ends. */
+static inline void lull_pop(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api)
+		api->pop();
+}
+
+/* Something happened now. */
+static inline void lull_mark(const char *name)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api)
+		api->mark(name);
+}
+
+/* Step `number` of the program's main loop begins; the one before it ends. */
+static inline void lull_step(unsigned long long number)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api)
+		api->step(number);
+}
+
+/* The last step ends. */
+static inline void lull_step_end(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api)
+		api->step_end();
+}
+
+/* 1 while a profiler records. */
+static inline int lull_is_recording(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	return api && api->is_recording();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

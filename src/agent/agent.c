@@ -1,0 +1,266 @@
+#include "agent/agent.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "agent/ring.h"
+#include "agent/source.h"
+#include "agent/sys.h"
+
+/*
+ * States of one process (lull_agent.live->state, wiped to OFF in a forked child):
+ *
+ *	OFF ──constructor, atfork child, or first event──► STARTING ──► ON
+ *	                                                       └──────► REFUSED (no room, no rights)
+ *
+ * Whoever moves OFF to STARTING sets the image up; others that come meanwhile do not record.
+ */
+
+/* What hooks see before the constructor ran and in processes that nobody records. */
+static struct lull_control no_control;
+
+struct lull_agent lull_agent = { .control = &no_control };
+
+#define SESSION_PATH_MAX 512
+
+static char session_path[SESSION_PATH_MAX];
+static char image_path[SESSION_PATH_MAX + 64];
+
+#define SOURCE(name) &lull_source_##name,
+static const struct lull_source *const sources[] = {
+#include "agent/sources.def"
+	NULL,
+};
+#undef SOURCE
+
+/* Whole content of a small file of /proc, zero-terminated; NULs inside become blanks. */
+static void read_proc(const char *path, char *to, size_t room)
+{
+	int fd = lull_sys_open(path, O_RDONLY, 0);
+	long n = fd < 0 ? 0 : lull_sys_read(fd, to, room - 1);
+
+	if (fd >= 0)
+		lull_sys_close(fd);
+	if (n < 0)
+		n = 0;
+	to[n] = '\0';
+	while (n > 0 && to[n - 1] == '\0')
+		n--;
+	for (long i = 0; i < n; i++)
+		if (to[i] == '\0' || to[i] == '\n')
+			to[i] = ' ';
+}
+
+/* Size of the pool that RLIMIT_FSIZE allows: a larger ftruncate would raise SIGXFSZ in the guest. */
+static u32 allowed_chunks(void)
+{
+	struct rlimit limit;
+	u32 n = LULL_N_CHUNKS;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return n;
+	while (n && LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > limit.rlim_cur)
+		n /= 2;
+	return n;
+}
+
+/* Create and map the image file; smaller ones are tried when address space is limited. */
+static struct lull_image *map_image(u32 *n_chunks)
+{
+	struct lull_image *image = NULL;
+	int fd = lull_sys_open(image_path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0)
+		return NULL;
+	for (u32 n = allowed_chunks(); n >= 16 && !image; n /= 4) {
+		size_t size_bytes = LULL_IMAGE_DATA_OFF + (size_t)n * LULL_CHUNK_BYTES;
+
+		if (lull_sys_truncate(fd, size_bytes) != 0)
+			break;
+		image = lull_sys_map(size_bytes, MAP_SHARED | MAP_NORESERVE, fd);
+		*n_chunks = n;
+	}
+	/* The tables are touched without further checks, so their pages must exist. */
+	if (image && syscall(SYS_fallocate, fd, 0, 0L, (long)LULL_IMAGE_DATA_OFF) != 0 &&
+	    errno != EOPNOTSUPP) {
+		lull_sys_unmap(image, LULL_IMAGE_DATA_OFF + (size_t)*n_chunks * LULL_CHUNK_BYTES);
+		image = NULL;
+	}
+	lull_sys_close(fd);
+	if (!image)
+		syscall(SYS_unlinkat, AT_FDCWD, image_path, 0);
+	return image;
+}
+
+static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
+{
+	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe, sizeof(image->exe) - 1);
+
+	image->exe[n > 0 ? n : 0] = '\0';
+	read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
+	image->pid = lull_sys_pid();
+	image->parent_pid = (u32)syscall(SYS_getppid);
+	image->start_counter = counter;
+	image->n_chunks = n_chunks;
+	atomic_store_explicit(&image->n_free, (i32)n_chunks, memory_order_relaxed);
+	image->magic = LULL_WIRE_MAGIC;
+	/* Release: a collector that sees LIVE sees all of the head. */
+	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
+}
+
+static bool open_image(void)
+{
+	struct lull_image *image;
+	u64 counter = lull_time();
+	u32 n_chunks = 0;
+
+	snprintf(image_path, sizeof(image_path), "%s/%u-%llx.image", session_path, lull_sys_pid(),
+		 (unsigned long long)counter);
+	image = map_image(&n_chunks);
+	if (!image)
+		return false;
+	if (!lull_agent.threads) {
+		size_t size_bytes = (size_t)LULL_N_SLOTS * sizeof(struct lull_thread);
+
+		lull_agent.threads =
+			lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+		if (!lull_agent.threads)
+			return false;
+		lull_sys_advise(lull_agent.threads, size_bytes, MADV_WIPEONFORK);
+	}
+	fill_image(image, n_chunks, counter);
+	lull_agent.slots = (struct lull_slot *)((u8 *)image + LULL_IMAGE_SLOTS_OFF);
+	lull_agent.chunks = (struct lull_chunk *)((u8 *)image + LULL_IMAGE_CHUNKS_OFF);
+	lull_agent.data = (u8 *)image + LULL_IMAGE_DATA_OFF;
+	lull_agent.image = image;
+	return true;
+}
+
+bool lull_agent_allocate(u32 ix)
+{
+	int fd = lull_sys_open(image_path, O_RDWR, 0);
+	long rc;
+
+	if (fd < 0)
+		return false;
+	rc = syscall(SYS_fallocate, fd, 0, (long)(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES),
+		     (long)LULL_CHUNK_BYTES);
+	lull_sys_close(fd);
+	return rc == 0;
+}
+
+bool lull_agent_ready(void)
+{
+	u32 state = LULL_AGENT_OFF;
+
+	if (!lull_agent.live)
+		return false;
+	if (!atomic_compare_exchange_strong(&lull_agent.live->state, &state, LULL_AGENT_STARTING))
+		return state == LULL_AGENT_ON;
+	if (!open_image()) {
+		atomic_store(&lull_agent.live->state, LULL_AGENT_REFUSED);
+		return false;
+	}
+	atomic_store(&lull_agent.live->state, LULL_AGENT_ON);
+	return true;
+}
+
+void lull_agent_leave(int status)
+{
+	struct lull_image *image = lull_agent.image;
+	struct rusage use;
+
+	if (!image || !lull_agent.live || atomic_load(&lull_agent.live->state) != LULL_AGENT_ON ||
+	    image->pid != lull_sys_pid())
+		return;
+	if (syscall(SYS_getrusage, RUSAGE_SELF, &use) == 0) {
+		image->user_ns = (u64)use.ru_utime.tv_sec * LULL_NS_PER_S + (u64)use.ru_utime.tv_usec * 1000;
+		image->system_ns = (u64)use.ru_stime.tv_sec * LULL_NS_PER_S + (u64)use.ru_stime.tv_usec * 1000;
+		image->max_rss_bytes = (u64)use.ru_maxrss * 1024;
+	}
+	image->exit_code = (u32)status & 0xff;
+	atomic_store_explicit(&image->exit_counter, lull_time(), memory_order_relaxed);
+	/* Release: whoever sees EXITED sees the status. */
+	atomic_store_explicit(&image->state, LULL_IMAGE_EXITED, memory_order_release);
+}
+
+static void on_exit_status(int status, void *unused)
+{
+	int saved = errno;
+
+	(void)unused;
+	lull_agent_leave(status);
+	errno = saved;
+}
+
+/* Start what the collector asked for; once per image. */
+static void start_sources(void)
+{
+	for (const struct lull_source *const *s = sources; *s; s++)
+		if ((!(*s)->bit || ((*s)->bit & lull_agent.control->sources)) && (*s)->start)
+			(*s)->start();
+}
+
+static void on_forked_child(void)
+{
+	int saved = errno;
+
+	/* The parent's image must not be touched from here; lull_self points to wiped memory. */
+	lull_agent.image = NULL;
+	lull_self = NULL;
+	if (lull_agent_ready()) {
+		lull_modules_forget();
+		lull_modules_scan();
+		start_sources();
+	}
+	errno = saved;
+}
+
+static struct lull_control *map_control(void)
+{
+	char path[SESSION_PATH_MAX + 16];
+	struct lull_control *control;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", session_path);
+	fd = lull_sys_open(path, O_RDWR, 0);
+	if (fd < 0)
+		return NULL;
+	control = lull_sys_map(sizeof(*control), MAP_SHARED, fd);
+	lull_sys_close(fd);
+	if (control && control->magic != LULL_WIRE_MAGIC) {
+		lull_sys_unmap(control, sizeof(*control));
+		return NULL;
+	}
+	return control;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *session = getenv(LULL_ENV_SESSION);
+	struct lull_control *control;
+	int saved = errno;
+
+	if (!session || strlen(session) >= sizeof(session_path))
+		goto out;
+	strcpy(session_path, session);
+	control = map_control();
+	if (!control)
+		goto out;
+	lull_agent.live = lull_sys_map(4096, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	if (!lull_agent.live || lull_sys_advise(lull_agent.live, 4096, MADV_WIPEONFORK) != 0)
+		goto out;
+	lull_agent.control = control;
+	lull_agent.has_session = true;
+	lull_ring_init();
+	pthread_atfork(NULL, NULL, on_forked_child);
+	on_exit(on_exit_status, NULL);
+	if (lull_agent_ready()) {
+		lull_modules_scan();
+		start_sources();
+	}
+out:
+	errno = saved;
+}

@@ -1,0 +1,67 @@
+/*
+ * sys - system calls of the agent itself.
+ *
+ * The agent exports many names of libc, so its own calls must not go through them: everything here is
+ * syscall(2), which the agent does not interpose. All of them set errno; callers that run inside the guest's
+ * calls save and restore it.
+ */
+#ifndef LULL_AGENT_SYS_H
+#define LULL_AGENT_SYS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/types.h"
+
+static inline int lull_sys_open(const char *path, int flags, int mode)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, mode);
+}
+
+static inline long lull_sys_read(int fd, void *to, size_t n)
+{
+	return syscall(SYS_read, fd, to, n);
+}
+
+static inline void lull_sys_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+static inline int lull_sys_truncate(int fd, u64 size_bytes)
+{
+	return (int)syscall(SYS_ftruncate, fd, size_bytes);
+}
+
+/* Address, or NULL. */
+static inline void *lull_sys_map(size_t size_bytes, int flags, int fd)
+{
+	long at = syscall(SYS_mmap, 0, size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	return at == -1 ? NULL : (void *)at;
+}
+
+static inline void lull_sys_unmap(void *at, size_t size_bytes)
+{
+	syscall(SYS_munmap, at, size_bytes);
+}
+
+static inline int lull_sys_advise(void *at, size_t size_bytes, int advice)
+{
+	return (int)syscall(SYS_madvise, at, size_bytes, advice);
+}
+
+static inline u32 lull_sys_tid(void)
+{
+	return (u32)syscall(SYS_gettid);
+}
+
+static inline u32 lull_sys_pid(void)
+{
+	return (u32)syscall(SYS_getpid);
+}
+
+#endif

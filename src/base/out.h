@@ -1,0 +1,138 @@
+/*
+ * out - rows in, a table out: whoever has an answer fills rows and never formats them.
+ *
+ *	static const struct lull_out_column columns[] = {
+ *		{ .name = "Time", .kind = LULL_OUT_PERCENT },
+ *		{ .name = "Total Time", .kind = LULL_OUT_NS },
+ *		{ .name = "Name", .kind = LULL_OUT_TEXT },
+ *	};
+ *	struct lull_out out;
+ *	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
+ *	lull_out_row(&out);
+ *	lull_out_f64(&out, 97.5);
+ *	lull_out_i64(&out, 1234567);
+ *	lull_out_text(&out, "gemm");
+ *	rc = lull_out_write(&out, &options, stdout, err);
+ *	lull_out_release(&out);
+ *
+ * What it gives:  headers with their units, alignment, sorting, --top, and the formats of
+ *out_formats.def. Ownership:      texts are copied; columns are borrowed until release. Limits:
+ *cells not filled are empty; more cells than columns is a bug (assert).
+ *
+ * To add a format: out_X.c with const struct lull_out_format lull_out_format_X, OUT_FORMAT(X) in
+ * out_formats.def.
+ */
+#ifndef LULL_BASE_OUT_H
+#define LULL_BASE_OUT_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/types.h"
+#include "base/vec.h"
+
+enum lull_out_kind {
+	LULL_OUT_TEXT,
+	LULL_OUT_INT,	  /* whole number */
+	LULL_OUT_FLOAT,	  /* `decimals` digits behind the point */
+	LULL_OUT_PERCENT, /* one digit behind the point */
+	LULL_OUT_NS,	  /* nanoseconds */
+	LULL_OUT_BYTES,
+};
+
+enum lull_out_align {
+	LULL_OUT_AUTO = 0, /* text left, numbers right */
+	LULL_OUT_LEFT,
+	LULL_OUT_RIGHT,
+};
+
+struct lull_out_column {
+	const char *name; /* without the unit, which the header adds: "Total Time" becomes "Total
+			     Time (ns)" */
+	enum lull_out_kind kind;
+	enum lull_out_align align;
+	const char *unit; /* instead of the kind's own, such as "MB/s"; may be NULL */
+	int decimals;	  /* digits behind the point of FLOAT, and of NS and BYTES given as f64 */
+	const char *doc;  /* what it means, for the manual; may be NULL */
+};
+
+enum lull_out_format_id {
+#define OUT_FORMAT(name) LULL_OUT_FORMAT_##name,
+#include "base/out_formats.def"
+#undef OUT_FORMAT
+};
+
+/* The names of the formats, NULL at the end: the choices of OPT_ENUM for --format. */
+extern const char *const lull_out_format_names[];
+
+struct lull_out_options {
+	int format;	    /* enum lull_out_format_id; 0 is column */
+	int sort_ix;	    /* column to sort by, or LULL_OUT_UNSORTED */
+	bool is_ascending;  /* smallest first */
+	u64 top;	    /* rows to print, 0 for all */
+	bool is_human;	    /* column and table only: 1.23 ms instead of 1,234,567 under "(ns)" */
+	bool has_no_header; /* leave the header out */
+	bool is_never_cut;  /* keep long text whole even on a terminal */
+};
+
+#define LULL_OUT_UNSORTED (-1)
+#define LULL_OUT_OPTIONS_INIT                                                                      \
+	{                                                                                          \
+		.sort_ix = LULL_OUT_UNSORTED                                                       \
+	}
+
+enum lull_out_cell_kind {
+	LULL_OUT_CELL_EMPTY = 0,
+	LULL_OUT_CELL_TEXT,
+	LULL_OUT_CELL_I64,
+	LULL_OUT_CELL_F64,
+};
+
+struct lull_out_cell {
+	enum lull_out_cell_kind kind;
+	union {
+		char *text;
+		i64 i;
+		f64 f;
+	};
+};
+
+struct lull_out {
+	const struct lull_out_column *columns;
+	size_t n_columns;
+	struct lull_vec cells; /* struct lull_out_cell, n_columns for each row */
+	size_t n_filled;       /* cells of the last row */
+};
+
+/* An empty table of these columns. */
+void lull_out_init(struct lull_out *out, const struct lull_out_column *columns, size_t n_columns);
+
+/* Free the rows; the table is empty afterwards. */
+void lull_out_release(struct lull_out *out);
+
+/* Begin a row. */
+void lull_out_row(struct lull_out *out);
+
+/* Fill the next cell of the row with a copy of the text; NULL leaves it empty. */
+void lull_out_text(struct lull_out *out, const char *text);
+
+/* Fill the next cell with a whole number. */
+void lull_out_i64(struct lull_out *out, i64 value);
+
+/* Fill the next cell with a number that may have decimals; NaN and infinity leave it empty. */
+void lull_out_f64(struct lull_out *out, f64 value);
+
+/* Leave the next cell empty. */
+void lull_out_skip(struct lull_out *out);
+
+/* Rows so far. */
+size_t lull_out_len(const struct lull_out *out);
+
+/* The ix of the column with this name (case does not matter), or -1: for --sort. */
+int lull_out_find(const struct lull_out *out, const char *name);
+
+/* Sort, cut and print. LULL_E_IO if the stream fails. The rows stay. */
+int lull_out_write(const struct lull_out *out, const struct lull_out_options *options, FILE *to,
+		   struct lull_err *err);
+
+#endif

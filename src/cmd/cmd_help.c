@@ -1,0 +1,102 @@
+/*
+ * lull help - list the commands, or show the manual page of one through a pager.
+ */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opt.h"
+#include "base/str.h"
+#include "base/term.h"
+#include "cmd/pages.h"
+
+/* Columns before a summary: two blanks, the longest command, two blanks. */
+#define SUMMARY_INDENT 14
+
+static void list_commands(FILE *to)
+{
+	int width = lull_term_width(to);
+
+	fputs("usage: lull COMMAND [OPTIONS] [ARGUMENTS]\n\n", to);
+	for (const struct lull_cmd *c = lull_cmds; c->name; c++) {
+		fprintf(to, "  %-*s", SUMMARY_INDENT - 2, c->name);
+		lull_term_wrap(to, c->summary, SUMMARY_INDENT, width);
+	}
+	fputs("\n`lull COMMAND --help` lists the options, `lull help COMMAND` shows the manual "
+	      "page.\n",
+	      to);
+}
+
+static const struct lull_page *find_page(const char *name)
+{
+	for (const struct lull_page *p = lull_pages; p->name; p++) {
+		const char *dot = strrchr(p->name, '.');
+
+		if (dot && !strncmp(p->name, name, (size_t)(dot - p->name)) && !name[dot - p->name])
+			return p;
+	}
+	return NULL;
+}
+
+/*
+ * A page is named lull-COMMAND, a guide such as lull-report has the same form, and lull(1) is
+ * itself.
+ */
+static const struct lull_page *find_topic(const char *topic)
+{
+	struct lull_str name = LULL_STR_INIT;
+	const struct lull_page *page;
+
+	lull_str_addf(&name, "lull-%s", topic);
+	page = find_page(lull_str_text(&name));
+	lull_str_release(&name);
+	return page ? page : find_page(topic);
+}
+
+static int show(const struct lull_page *page, struct lull_err *err)
+{
+	const char *pager = getenv("PAGER");
+	FILE *pipe;
+
+	if (!lull_term_is_tty(stdout)) {
+		fputs(page->text, stdout);
+		return LULL_OK;
+	}
+	fflush(stdout);
+	pipe = popen(pager && *pager ? pager : "less -FRX", "w");
+	if (!pipe)
+		return lull_fail_errno(err, "starting the pager");
+	fputs(page->text, pipe);
+	pclose(pipe);
+	return LULL_OK;
+}
+
+int cmd_help(int argc, char **argv, struct lull_err *err)
+{
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull help [COMMAND]",
+			  "List the commands, or show the manual page of one."),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err);
+	const char *nearest = NULL;
+	const struct lull_page *page;
+
+	if (first < 0)
+		return first;
+	if (first == argc) {
+		list_commands(stdout);
+		return LULL_OK;
+	}
+	page = find_topic(argv[first]);
+	if (page)
+		return show(page, err);
+	if (lull_cmd_find(argv[first], &nearest))
+		return lull_fail(err, LULL_E_NOT_FOUND, "no page for %s; try `lull %s --help`",
+				 argv[first], argv[first]);
+	return lull_fail(err, LULL_E_USAGE, "no command %s%s%s%s", argv[first],
+			 nearest ? "; did you mean " : "", nearest ? nearest : "",
+			 nearest ? "?" : "");
+}

@@ -1,0 +1,21 @@
+/*
+ * locate - where the parts of this installation are, without a configured path.
+ */
+#ifndef LULL_LAUNCH_LOCATE_H
+#define LULL_LAUNCH_LOCATE_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* The library that is loaded into the target. */
+#define LULL_AGENT_NAME "liblull-agent.so"
+
+/*
+ * Set `path` to the absolute path of the agent library: $LULL_AGENT_PATH (the file, or its folder),
+ * or beside this command, in ../lib or ../lib/lull of it, or in the folder it was installed to. The
+ * copy that came with the command is preferred, because both must be of one version.
+ * LULL_E_NOT_FOUND with the places that were tried.
+ */
+int lull_locate_agent(struct lull_str *path, struct lull_err *err);
+
+#endif

@@ -1,0 +1,133 @@
+#include "launch/naming.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define SUFFIX ".lull"
+#define DEFAULT_PATTERN "report%n"
+
+/* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */
+#define MAX_NUMBER 100000
+
+/* Append the value of the variable named in "{VAR}..."; *at moves behind the brace. */
+static int expand_variable(const char **at, struct lull_str *to, struct lull_err *err)
+{
+	const char *end = **at == '{' ? strchr(*at, '}') : NULL;
+	const char *value;
+	char *name;
+
+	if (!end)
+		return lull_fail(err, LULL_E_USAGE,
+				 "%%q needs a variable in braces, such as %%q{HOSTNAME}");
+	name = lull_strndup(*at + 1, (size_t)(end - *at - 1));
+	value = getenv(name);
+	if (value)
+		lull_str_puts(to, value);
+	else
+		lull_fail(err, LULL_E_USAGE, "environment variable %s is not set", name);
+	free(name);
+	*at = end + 1;
+	return value ? LULL_OK : err->code;
+}
+
+static void add_host(struct lull_str *to)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	lull_str_puts(to, host);
+}
+
+/* `*at` points behind the percent sign and moves behind what was used. */
+static int expand_one(const char **at, pid_t pid, u32 n, struct lull_str *to, struct lull_err *err)
+{
+	char letter = *(*at)++;
+
+	switch (letter) {
+	case 'p':
+		lull_str_addf(to, "%d", (int)pid);
+		return LULL_OK;
+	case 'h':
+		add_host(to);
+		return LULL_OK;
+	case 'n':
+		lull_str_addf(to, "%u", n);
+		return LULL_OK;
+	case 'q':
+		return expand_variable(at, to, err);
+	case '%':
+		lull_str_puts(to, "%");
+		return LULL_OK;
+	case '\0':
+		return lull_fail(err, LULL_E_USAGE, "a lone %% at the end; %%%% is a percent sign");
+	default:
+		return lull_fail(err, LULL_E_USAGE,
+				 "%%%c is not known; use %%p %%h %%n %%q{VAR} or %%%%", letter);
+	}
+}
+
+int lull_naming_expand(const char *pattern, pid_t pid, u32 n, struct lull_str *to,
+		       struct lull_err *err)
+{
+	const char *at = pattern;
+
+	while (*at) {
+		size_t len = strcspn(at, "%");
+
+		lull_str_add(to, at, len);
+		at += len;
+		if (*at && (at++, expand_one(&at, pid, n, to, err)))
+			return lull_err_wrap(err, "output name \"%s\"", pattern);
+	}
+	return LULL_OK;
+}
+
+static bool has_number(const char *pattern)
+{
+	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2) {
+		if (at[1] == 'n')
+			return true;
+	}
+	return false;
+}
+
+/* The path becomes the expanded name with its suffix. */
+static int expand_path(const struct lull_naming *naming, const char *pattern, u32 n,
+		       struct lull_str *path, struct lull_err *err)
+{
+	const size_t suffix_len = strlen(SUFFIX);
+
+	lull_str_clear(path);
+	if (lull_naming_expand(pattern, naming->pid, n, path, err))
+		return err->code;
+	if (!path->len || path->at[path->len - 1] == '/')
+		return lull_fail(err, LULL_E_USAGE, "output name \"%s\" names no file", pattern);
+	if (path->len < suffix_len || strcmp(path->at + path->len - suffix_len, SUFFIX))
+		lull_str_puts(path, SUFFIX);
+	return LULL_OK;
+}
+
+int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
+		       struct lull_err *err)
+{
+	const char *pattern = naming->pattern ? naming->pattern : DEFAULT_PATTERN;
+
+	for (u32 n = 1; n <= MAX_NUMBER; n++) {
+		if (expand_path(naming, pattern, n, path, err))
+			return err->code;
+		if (access(path->at, F_OK))
+			return LULL_OK;
+		if (has_number(pattern))
+			continue;
+		if (naming->is_overwriting)
+			return LULL_OK;
+		return lull_fail(err, LULL_E_IO,
+				 "%s exists already; -f overwrites it, %%n in the name counts up",
+				 path->at);
+	}
+	return lull_fail(err, LULL_E_IO, "output name \"%s\": %d reports exist already", pattern,
+			 MAX_NUMBER);
+}

@@ -1,0 +1,39 @@
+/*
+ * naming - where a report goes: -o patterns, "report#" and what is taken already.
+ *
+ *	%p	process id of the recorded program	%h	host name
+ *	%n	1, 2, ... until the name is free	%q{VAR}	value of an environment variable
+ *	%%	a percent sign
+ *
+ * Without a pattern the name is report1.lull, report2.lull, ... in the current folder. ".lull" is
+ * added unless it is there. The name is chosen, not reserved: whoever creates the file uses O_EXCL
+ * unless overwriting is wanted.
+ */
+#ifndef LULL_LAUNCH_NAMING_H
+#define LULL_LAUNCH_NAMING_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/types.h"
+
+struct lull_naming {
+	const char *pattern; /* what -o said; NULL for the default */
+	bool is_overwriting; /* -f: a file of that name is no obstacle */
+	pid_t pid;	     /* for %p */
+};
+
+/*
+ * Set `path` to the name. LULL_E_USAGE for a pattern that cannot be expanded (unknown letter,
+ * variable not set), LULL_E_IO if the file exists and may not be overwritten. %n counts up even
+ * when overwriting: who asks for numbers wants to keep the old reports.
+ */
+int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
+		       struct lull_err *err);
+
+/* Expand the pattern alone, with `n` for %n; for session names and tests. Appends to `to`. */
+int lull_naming_expand(const char *pattern, pid_t pid, u32 n, struct lull_str *to,
+		       struct lull_err *err);
+
+#endif

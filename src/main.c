@@ -1,0 +1,74 @@
+/*
+ * lull - dispatch to the commands of src/cmd/, and print what went wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "cmd/cmd.h"
+
+enum exit_status {
+	STATUS_OK = 0,
+	STATUS_FAILURE = 1,
+	STATUS_USAGE = 2,
+};
+
+/*
+ * An answer that did not reach the file it was sent to is no answer: a full disk must not look like
+ * success.
+ */
+static int flush_stdout(struct lull_err *err)
+{
+	if (fflush(stdout) || ferror(stdout))
+		return lull_fail_errno(err, "writing standard output");
+	return LULL_OK;
+}
+
+static int run(const struct lull_cmd *cmd, int argc, char **argv)
+{
+	struct lull_err err = { LULL_OK, "" };
+	int rc = cmd->run(argc, argv, &err);
+
+	if (rc == LULL_OPT_HELPED)
+		rc = LULL_OK;
+	if (rc >= 0 && flush_stdout(&err))
+		rc = err.code;
+	if (rc >= 0)
+		return rc;
+	fprintf(stderr, "lull %s: %s\n", cmd->name, err.msg);
+	return rc == LULL_E_USAGE ? STATUS_USAGE : STATUS_FAILURE;
+}
+
+static int unknown(const char *word, const char *nearest)
+{
+	fprintf(stderr, "lull: unknown %s %s; ", *word == '-' ? "option" : "command", word);
+	if (nearest)
+		fprintf(stderr, "did you mean %s?\n", nearest);
+	else
+		fputs("`lull help` lists the commands\n", stderr);
+	return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	char help_word[] = "help";
+	char *help[] = { help_word, NULL };
+	const char *word = argc > 1 ? argv[1] : NULL, *nearest = NULL;
+	const struct lull_cmd *cmd;
+
+	lull_log_init(LULL_LOG_WARN, getenv("LULL_DEBUG"));
+	if (!word || !strcmp(word, "--help") || !strcmp(word, "-h")) {
+		int status = run(lull_cmd_find("help", &nearest), 1, help);
+
+		return word ? status : STATUS_USAGE;
+	}
+	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+		puts("lull " LULL_VERSION);
+		return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
+	}
+	cmd = lull_cmd_find(word, &nearest);
+	return cmd ? run(cmd, argc - 1, argv + 1) : unknown(word, nearest);
+}

@@ -1,0 +1,124 @@
+#include "unit/unit.h"
+
+#include <unistd.h>
+
+#include "launch/naming.h"
+
+/* Each test runs in a folder of its own, so that "report1.lull" is free. */
+static int enter_folder(void **state)
+{
+	char folder[] = "/tmp/lull-test-XXXXXX";
+
+	if (!mkdtemp(folder) || chdir(folder))
+		return -1;
+	*state = strdup(folder);
+	return 0;
+}
+
+static int leave_folder(void **state)
+{
+	struct lull_str command = LULL_STR_INIT;
+	int rc;
+
+	lull_str_addf(&command, "rm -r %s", (char *)*state);
+	rc = chdir("/") || system(command.at);
+	lull_str_release(&command);
+	free(*state);
+	return rc;
+}
+
+static void touch(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fclose(f);
+}
+
+static void expect(const char *pattern, bool is_overwriting, const char *name)
+{
+	struct lull_naming naming = { pattern, is_overwriting, 4711 };
+	struct lull_str path = LULL_STR_INIT;
+	struct lull_err err;
+
+	assert_int_equal(lull_naming_format(&naming, &path, &err), LULL_OK);
+	assert_string_equal(path.at, name);
+	lull_str_release(&path);
+}
+
+static void expect_failure(const char *pattern, int code, const char *message)
+{
+	struct lull_naming naming = { pattern, false, 4711 };
+	struct lull_str path = LULL_STR_INIT;
+	struct lull_err err;
+
+	assert_int_equal(lull_naming_format(&naming, &path, &err), code);
+	assert_string_equal(err.msg, message);
+	lull_str_release(&path);
+}
+
+static void the_default_counts_up_until_it_is_free(void **state)
+{
+	(void)state;
+	expect(NULL, false, "report1.lull");
+	touch("report1.lull");
+	touch("report2.lull");
+	expect(NULL, false, "report3.lull");
+	expect(NULL, true, "report3.lull");
+}
+
+static void patterns_expand_and_get_the_suffix_once(void **state)
+{
+	char host[256] = "", want[300];
+
+	(void)state;
+	gethostname(host, sizeof(host) - 1);
+	snprintf(want, sizeof(want), "a-4711-%s-100%%.lull", host);
+	expect("a-%p-%h-100%%", false, want);
+	expect("b.lull", false, "b.lull");
+	setenv("LULL_TEST_RANK", "7", 1);
+	expect("run/%q{LULL_TEST_RANK}", false, "run/7.lull");
+	touch("n1.lull");
+	expect("n%n", false, "n2.lull");
+}
+
+static void a_taken_name_needs_force(void **state)
+{
+	(void)state;
+	touch("x.lull");
+	expect_failure("x", LULL_E_IO,
+		       "x.lull exists already; -f overwrites it, %n in the name counts up");
+	expect("x", true, "x.lull");
+}
+
+static void bad_patterns_are_explained(void **state)
+{
+	(void)state;
+	unsetenv("LULL_TEST_UNSET");
+	expect_failure("r%q{LULL_TEST_UNSET}", LULL_E_USAGE,
+		       "output name \"r%q{LULL_TEST_UNSET}\": environment variable "
+		       "LULL_TEST_UNSET is not set");
+	expect_failure("r%x", LULL_E_USAGE,
+		       "output name \"r%x\": %x is not known; use %p %h %n %q{VAR} or %%");
+	expect_failure("r%q", LULL_E_USAGE,
+		       "output name \"r%q\": %q needs a variable in braces, such as %q{HOSTNAME}");
+	expect_failure("r%", LULL_E_USAGE,
+		       "output name \"r%\": a lone % at the end; %% is a percent sign");
+	expect_failure("dir/", LULL_E_USAGE, "output name \"dir/\" names no file");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_default_counts_up_until_it_is_free,
+						enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(patterns_expand_and_get_the_suffix_once,
+						enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(a_taken_name_needs_force, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(bad_patterns_are_explained, enter_folder,
+						leave_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

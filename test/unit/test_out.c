@@ -1,0 +1,175 @@
+#include "unit/unit.h"
+
+#include "base/out.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Time", .kind = LULL_OUT_PERCENT },
+	{ .name = "Total Time", .kind = LULL_OUT_NS },
+	{ .name = "Avg", .kind = LULL_OUT_NS, .decimals = 1 },
+	{ .name = "Size", .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3 },
+	{ .name = "Name", .kind = LULL_OUT_TEXT },
+};
+
+static void fill(struct lull_out *out)
+{
+	lull_out_init(out, columns, LULL_COUNT_OF(columns));
+	lull_out_row(out);
+	lull_out_f64(out, 2.5);
+	lull_out_i64(out, 25000);
+	lull_out_f64(out, 1250.25);
+	lull_out_f64(out, 0.5);
+	lull_out_text(out, "copy, \"pinned\"");
+	lull_out_row(out);
+	lull_out_f64(out, 97.5);
+	lull_out_i64(out, 1234567);
+	lull_out_skip(out);
+	lull_out_f64(out, 0.0 / 0.0);
+	lull_out_text(out, "gemm");
+}
+
+static void expect(struct lull_out_options options, const char *text)
+{
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	fill(&out);
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, text);
+	lull_out_release(&out);
+}
+
+static void column_aligns_and_groups_digits(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+
+	(void)state;
+	expect(options, " Time (%)  Total Time (ns)  Avg (ns)  Size (MB)  Name\n"
+			" --------  ---------------  --------  ---------  --------------\n"
+			"      2.5           25,000   1,250.2      0.500  copy, \"pinned\"\n"
+			"     97.5        1,234,567                       gemm\n");
+}
+
+static void human_numbers_carry_their_unit(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+
+	(void)state;
+	options.is_human = true;
+	options.has_no_header = true;
+	expect(options, "      2.5     25.0 us  1.25 us      0.500  copy, \"pinned\"\n"
+			"     97.5     1.23 ms                      gemm\n");
+}
+
+static void rows_are_sorted_and_cut(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_csv;
+	options.sort_ix = 1;
+	options.top = 1;
+	expect(options, "Time (%),Total Time (ns),Avg (ns),Size (MB),Name\n97.5,1234567,,,gemm\n");
+	options.is_ascending = true;
+	options.has_no_header = true;
+	expect(options, "2.5,25000,1250.2,0.500,\"copy, \"\"pinned\"\"\"\n");
+}
+
+static void table_draws_boxes(void **state)
+{
+	static const struct lull_out_column two[] = {
+		{ .name = "N", .kind = LULL_OUT_INT },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_table;
+	lull_out_init(&out, two, LULL_COUNT_OF(two));
+	lull_out_row(&out);
+	lull_out_i64(&out, -1000);
+	lull_out_text(&out, "a\033b");
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "+--------+------+\n"
+			"|      N | Name |\n"
+			"+--------+------+\n"
+			"| -1,000 | a b  |\n"
+			"+--------+------+\n");
+	assert_int_equal(lull_out_find(&out, "name"), 1);
+	assert_int_equal(lull_out_find(&out, "nothing"), -1);
+	lull_out_release(&out);
+}
+
+static void tsv_turns_tabs_into_blanks(void **state)
+{
+	static const struct lull_out_column one[] = { { .name = "Name" }, { .name = "B" } };
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_tsv;
+	lull_out_init(&out, one, LULL_COUNT_OF(one));
+	lull_out_row(&out);
+	lull_out_text(&out, "a\tb\nc");
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "Name\tB\na b c\t\n");
+	lull_out_release(&out);
+}
+
+static void json_keys_carry_units_and_empty_cells_are_null(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_json;
+	options.top = 1;
+	options.sort_ix = 0;
+	expect(options, "[\n"
+			"  {\n"
+			"    \"Time (%)\": 97.5,\n"
+			"    \"Total Time (ns)\": 1234567,\n"
+			"    \"Avg (ns)\": null,\n"
+			"    \"Size (MB)\": null,\n"
+			"    \"Name\": \"gemm\"\n"
+			"  }\n"
+			"]\n");
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	FILE *full = fopen("/dev/full", "w");
+	struct lull_out out;
+	struct lull_err err;
+
+	(void)state;
+	assert_non_null(full);
+	setvbuf(full, NULL, _IONBF, 0);
+	fill(&out);
+	assert_int_equal(lull_out_write(&out, &options, full, &err), LULL_E_IO);
+	fclose(full);
+	lull_out_release(&out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(column_aligns_and_groups_digits),
+		cmocka_unit_test(human_numbers_carry_their_unit),
+		cmocka_unit_test(rows_are_sorted_and_cut),
+		cmocka_unit_test(table_draws_boxes),
+		cmocka_unit_test(tsv_turns_tabs_into_blanks),
+		cmocka_unit_test(json_keys_carry_units_and_empty_cells_are_null),
+		cmocka_unit_test(a_full_disk_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
