@@ -89,7 +89,6 @@ static struct perf_event_attr base_attr(enum lull_perf_scope scope)
 
 	attr.config = PERF_COUNT_SW_DUMMY;
 	attr.sample_type = LULL_PERF_BASE_TYPE;
-	attr.sample_regs_user = lull_perf_regs_mask;
 	attr.sample_id_all = 1;
 	attr.use_clockid = 1;
 	attr.clockid = CLOCK_MONOTONIC;
@@ -134,6 +133,11 @@ static void add_samples(struct lull_perf *p, pid_t target)
 	e->attr.context_switch = o->switches == o->samples;
 	/* A sample of a CPU that does nothing is nobody's CPU time. */
 	e->attr.exclude_idle = 1;
+	if (o->regs_mask) {
+		e->attr.sample_type |= PERF_SAMPLE_REGS_USER;
+		e->attr.sample_regs_user = o->regs_mask;
+		p->format.regs_mask = o->regs_mask;
+	}
 	if (o->stack_bytes) {
 		e->attr.sample_type |= PERF_SAMPLE_STACK_USER;
 		e->attr.sample_stack_user = o->stack_bytes;

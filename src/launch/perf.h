@@ -28,7 +28,8 @@ enum lull_perf_scope {
 struct lull_perf_options {
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
-	u32 rate_hz;       /* samples per second of CPU time, 0 for LULL_PERF_RATE_HZ */
+	u32 rate_hz;   /* samples per second of CPU time, 0 for LULL_PERF_RATE_HZ */
+	u64 regs_mask; /* registers copied with each sample: lull_regs_perf_mask(); 0 copies none */
 	u32 stack_bytes;   /* user stack copied with each sample, multiple of 8; 0 copies none */
 	bool is_user_only; /* leave kernel code out even where it is permitted */
 	bool is_paused; /* wait for lull_perf_enable(); forks, names and mappings come regardless */
@@ -45,21 +46,12 @@ struct lull_perf_options {
  */
 #define LULL_PERF_RING_BYTES (2u << 20)
 
-/* Samples as is the habit: process tree, 1 kHz, 8 KiB of stack, with switches. */
+/* The habit: process tree, 1 kHz, 8 KiB of stack, switches. Unwinding also wants regs_mask. */
 #define LULL_PERF_OPTIONS_INIT                                                         \
 	{                                                                              \
 		.samples = LULL_PERF_PROCESS_TREE, .switches = LULL_PERF_PROCESS_TREE, \
 		.rate_hz = LULL_PERF_RATE_HZ, .stack_bytes = LULL_PERF_STACK_BYTES     \
 	}
-
-/* Registers by DWARF number: x86_64 0..15 and 16 = return address; aarch64 x0..x30 and 31 = sp. */
-#define LULL_PERF_REGS 33
-
-struct lull_perf_regs {
-	u64 pc;
-	u64 valid; /* bit n: reg[n] holds a value */
-	u64 reg[LULL_PERF_REGS];
-};
 
 struct lull_perf_sample {
 	u32 pid, tid;
@@ -71,8 +63,9 @@ struct lull_perf_sample {
 	const u64 *chain; /* return addresses by frame pointer, with PERF_CONTEXT_ markers in
 			     between */
 	size_t n_chain;
-	struct lull_perf_regs regs; /* of user mode; valid == 0 when there are none */
-	const u8 *stack;            /* user stack from the stack pointer up */
+	u64 regs_mask;   /* registers of user mode that are in `regs`; 0 if there are none */
+	const u64 *regs; /* one value for each bit, lowest first: for lull_regs_from_perf() */
+	const u8 *stack; /* user stack from the stack pointer up */
 	size_t stack_bytes;
 };
 

@@ -9,17 +9,14 @@
 #include "launch/perf.h"
 
 /*
- * Sample layout, fixed by LULL_PERF_SAMPLE_TYPE and the kernel's order:
+ * Sample layout, given by LULL_PERF_BASE_TYPE, the options and the kernel's order:
  *
- *	sample       header ip pid,tid time cpu,0 n chain[n] abi [regs] size [stack dyn_size]
+ *	sample       header ip pid,tid time cpu,0 n chain[n] [abi regs] [size stack filled]
  *	all others   header body pid,tid time cpu,0
  */
 #define LULL_PERF_BASE_TYPE                                                      \
 	(PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | \
-	 PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER)
-
-/* Registers asked for: the general ones, the stack pointer and the program counter. */
-extern const u64 lull_perf_regs_mask;
+	 PERF_SAMPLE_CALLCHAIN)
 
 /* One CPU's ring. `next` fields describe the record at `tail`, when there is one. */
 struct lull_perf_ring {
@@ -36,6 +33,7 @@ struct lull_perf_ring {
 /* How records are to be read. */
 struct lull_perf_format {
 	u64 weight_ns;
+	u64 regs_mask; /* 0: samples carry no registers */
 	bool has_stack;
 };
 

@@ -2,51 +2,6 @@
 
 #include <string.h>
 
-#include <asm/perf_regs.h>
-
-/*
- * Register numbers. The kernel hands out the registers of a mask in the order of its own numbers;
- * unwinding wants DWARF's. dwarf_of[kernel number] is the DWARF number, or one of the two below.
- */
-enum {
-	NOT_WANTED = -1,
-	IS_PC = -2,
-};
-
-#if defined(__x86_64__)
-/* asm/perf_regs.h: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 ... r15. DWARF: AMD64
- * psABI, fig. 3.36. */
-static const signed char dwarf_of[] = {
-	[PERF_REG_X86_AX] = 0,          [PERF_REG_X86_BX] = 3,
-	[PERF_REG_X86_CX] = 2,          [PERF_REG_X86_DX] = 1,
-	[PERF_REG_X86_SI] = 4,          [PERF_REG_X86_DI] = 5,
-	[PERF_REG_X86_BP] = 6,          [PERF_REG_X86_SP] = 7,
-	[PERF_REG_X86_IP] = IS_PC,      [PERF_REG_X86_FLAGS] = NOT_WANTED,
-	[PERF_REG_X86_CS] = NOT_WANTED, [PERF_REG_X86_SS] = NOT_WANTED,
-	[PERF_REG_X86_DS] = NOT_WANTED, [PERF_REG_X86_ES] = NOT_WANTED,
-	[PERF_REG_X86_FS] = NOT_WANTED, [PERF_REG_X86_GS] = NOT_WANTED,
-	[PERF_REG_X86_R8] = 8,          [PERF_REG_X86_R9] = 9,
-	[PERF_REG_X86_R10] = 10,        [PERF_REG_X86_R11] = 11,
-	[PERF_REG_X86_R12] = 12,        [PERF_REG_X86_R13] = 13,
-	[PERF_REG_X86_R14] = 14,        [PERF_REG_X86_R15] = 15,
-};
-#define RA_REG \
-	16 /* DWARF's return-address column; holds the program counter of the innermost frame */
-/* All of the above but segments and flags: bits 0-8 and 16-23. */
-const u64 lull_perf_regs_mask = 0xff01ffULL;
-#elif defined(__aarch64__)
-/* asm/perf_regs.h: x0 ... x29 lr sp pc. DWARF for the Arm 64-bit architecture: the same, but for
- * pc. */
-static const signed char dwarf_of[] = {
-	0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,    16,
-	17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, IS_PC,
-};
-_Static_assert(PERF_REG_ARM64_PC == 32, "pc follows sp");
-const u64 lull_perf_regs_mask = (1ULL << PERF_REG_ARM64_MAX) - 1;
-#else
-#error "only x86_64 and aarch64 are known"
-#endif
-
 /* A reader of a record's body that knows its end; reading past it sets is_short and gives 0. */
 struct cursor {
 	const u8 *at, *end;
@@ -125,30 +80,15 @@ static struct trailer split_trailer(struct cursor *c)
 	return t;
 }
 
-static void take_regs(struct cursor *c, struct lull_perf_regs *regs)
+static void take_regs(struct cursor *c, u64 mask, struct lull_perf_sample *s)
 {
 	u64 abi = take_u64(c);
 
 	if (abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
-	for (u64 left = lull_perf_regs_mask; left; left &= left - 1) {
-		int to = dwarf_of[__builtin_ctzll(left)];
-		u64 value = take_u64(c);
-
-		if (to == IS_PC) {
-			regs->pc = value;
-		} else {
-			regs->reg[to] = value;
-			regs->valid |= 1ULL << to;
-		}
-	}
-#ifdef RA_REG
-	regs->reg[RA_REG] = regs->pc;
-	regs->valid |= 1ULL << RA_REG;
-#endif
+	s->regs = take(c, 8 * (u64)__builtin_popcountll(mask));
 	/* A 32-bit process has other registers and another stack; nothing here can unwind it. */
-	if (abi != PERF_SAMPLE_REGS_ABI_64)
-		regs->valid = 0;
+	s->regs_mask = abi == PERF_SAMPLE_REGS_ABI_64 ? mask : 0;
 }
 
 static void take_stack(struct cursor *c, struct lull_perf_sample *s)
@@ -181,7 +121,8 @@ static void on_sample(const struct perf_event_header *h, struct cursor *c,
 	s.chain = chain;
 	s.n_chain = chain ? n : 0;
 	s.is_kernel = (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	take_regs(c, &s.regs);
+	if (format->regs_mask)
+		take_regs(c, format->regs_mask, &s);
 	if (format->has_stack)
 		take_stack(c, &s);
 	if (!c->is_short && handlers->sample)

@@ -43,6 +43,20 @@ static void in_order(struct seen *s, u64 time_ns)
 	s->last_ns = time_ns;
 }
 
+/* Numbers of asm/perf_regs.h, and all that unwinding wants. */
+#if defined(__x86_64__)
+enum { SP_REG = 7, PC_REG = 8 };
+#define REGS_MASK 0xff01ffULL
+#else
+enum { SP_REG = 31, PC_REG = 32 };
+#define REGS_MASK 0x1ffffffffULL
+#endif
+
+static u64 reg_of(const struct lull_perf_sample *sample, int reg)
+{
+	return sample->regs[__builtin_popcountll(sample->regs_mask & ((1ULL << reg) - 1))];
+}
+
 static void on_sample(void *ctx, const struct lull_perf_sample *sample)
 {
 	struct seen *s = ctx;
@@ -56,13 +70,10 @@ static void on_sample(void *ctx, const struct lull_perf_sample *sample)
 	if (i == s->n_tids && i < 64)
 		s->sampled_tids[s->n_tids++] = sample->tid;
 	s->n_with_stack += sample->stack_bytes > 0;
-	s->n_user_pc +=
-		sample->regs.pc != 0 && (sample->is_kernel || sample->regs.pc == sample->ip);
-#if defined(__x86_64__)
-	s->n_with_sp += (sample->regs.valid >> 7 & 1) && sample->regs.reg[7];
-#else
-	s->n_with_sp += (sample->regs.valid >> 31 & 1) && sample->regs.reg[31];
-#endif
+	if (!sample->regs_mask)
+		return;
+	s->n_user_pc += sample->is_kernel || reg_of(sample, PC_REG) == sample->ip;
+	s->n_with_sp += reg_of(sample, SP_REG) != 0;
 }
 
 static void on_switched(void *ctx, const struct lull_perf_switch *sw)
@@ -239,11 +250,13 @@ static void two_burning_threads_are_sampled_in_time_order(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
 	struct child c = start_child(300 * MS);
-	struct lull_perf *p = open_or_skip(&o, &c);
+	struct lull_perf *p;
 	struct seen s = { 0 };
 	u32 tids[2];
 
 	(void)state;
+	o.regs_mask = REGS_MASK;
+	p = open_or_skip(&o, &c);
 	let_go(&c);
 	drain_until_end(p, &c, &s);
 	assert_int_equal(read(c.tids_fd, tids, sizeof(tids)), sizeof(tids));
@@ -372,6 +385,7 @@ static void a_small_ring_wraps_and_counts_what_it_loses(void **state)
 
 	(void)state;
 	o.max_ring_bytes = 64 << 10;
+	o.regs_mask = REGS_MASK;
 	p = open_or_skip(&o, &c);
 	assert_int_equal(lull_perf_info(p).ring_bytes, 64 << 10);
 	let_go(&c);
@@ -415,7 +429,9 @@ static void a_truncated_record_reaches_no_handler(void **state)
 	} r = { .h = { .misc = 0 } };
 	static const u32 types[] = { PERF_RECORD_SAMPLE, PERF_RECORD_COMM, PERF_RECORD_MMAP2,
 				     PERF_RECORD_FORK,   PERF_RECORD_LOST, PERF_RECORD_SWITCH };
-	const struct lull_perf_format format = { .weight_ns = 1, .has_stack = true };
+	const struct lull_perf_format format = { .weight_ns = 1,
+						 .has_stack = true,
+						 .regs_mask = REGS_MASK };
 	struct seen s = { 0 };
 
 	(void)state;
