@@ -42,8 +42,7 @@ struct lull_perf_options {
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
 #define LULL_PERF_STACK_BYTES 8192
 
-/* 250 samples with 8 KiB of stack: a quarter of a second at 1 kHz, a dozen ticks of the collector.
- */
+/* 250 samples with 8 KiB of stack: a quarter of a second, a dozen ticks of the collector. */
 #define LULL_PERF_RING_BYTES (2u << 20)
 
 /* The habit: process tree, 1 kHz, 8 KiB of stack, switches. Unwinding also wants regs_mask. */
@@ -60,8 +59,7 @@ struct lull_perf_sample {
 	u64 weight_ns; /* CPU time the sample stands for */
 	u64 ip;        /* where it was, user or kernel */
 	bool is_kernel;
-	const u64 *chain; /* return addresses by frame pointer, with PERF_CONTEXT_ markers in
-			     between */
+	const u64 *chain; /* return addresses by frame pointer, and PERF_CONTEXT_ markers */
 	size_t n_chain;
 	u64 regs_mask;   /* registers of user mode that are in `regs`; 0 if there are none */
 	const u64 *regs; /* one value for each bit, lowest first: for lull_regs_from_perf() */
