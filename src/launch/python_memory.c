@@ -1,0 +1,123 @@
+#include "launch/python_int.h"
+
+#include <errno.h>
+#include <string.h>
+
+void lull_python_read_many(struct lull_python_memory *m, const struct iovec *to,
+			   const struct iovec *from, size_t n, bool *is_read)
+{
+	size_t i = 0;
+
+	while (i < n) {
+		int n_whole = m->read(m->ctx, to + i, from + i, n - i);
+
+		if (n_whole < 0)
+			m->failure = errno;
+		for (int k = 0; k < n_whole; k++)
+			is_read[i++] = true;
+		/* The one it stopped at is not there; go on behind it. */
+		if (i < n)
+			is_read[i++] = false;
+		while (n_whole < 0 && i < n)
+			is_read[i++] = false;
+	}
+}
+
+bool lull_python_read(struct lull_python_memory *m, u64 addr, void *to, size_t n_bytes)
+{
+	struct iovec local = { to, n_bytes }, remote = { (void *)(uintptr_t)addr, n_bytes };
+	bool is_read;
+
+	if (!addr)
+		return false;
+	lull_python_read_many(m, &local, &remote, 1, &is_read);
+	return is_read;
+}
+
+#define N_DEBUG_SLOTS 96 /* of _Py_DebugOffsets: 3.14 has 95, we use the first 81 */
+
+#define NONE LULL_PYTHON_NONE
+
+/* A minor version's column of python_layouts.def: offsets, or indices of slots from 3.13 on. */
+static const struct lull_python_layout columns[] = {
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v9,
+	{
+		.minor = 9,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v10,
+	{
+		.minor = 10,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v11,
+	{
+		.minor = 11,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v12,
+	{
+		.minor = 12,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v13,
+	{
+		.minor = 13,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v14,
+	{
+		.minor = 14,
+#include "launch/python_layouts.def"
+	},
+#undef FIELD
+};
+
+/* Slots 1 and 2 of _Py_DebugOffsets, and the largest offset that makes sense:
+ * sizeof(PyInterpreterState). */
+enum { SLOT_VERSION = 1, SLOT_FREE_THREADED = 2 };
+#define OFFSET_MAX (1 << 20)
+
+static int from_slot(const u64 *slots, int slot)
+{
+	return slot == LULL_PYTHON_NONE || slots[slot] > OFFSET_MAX ? LULL_PYTHON_NONE
+								    : (int)slots[slot];
+}
+
+static int read_debug_offsets(struct lull_python_layout *layout, struct lull_python_memory *m,
+			      const struct lull_python_target *target, struct lull_err *err)
+{
+	u64 slots[N_DEBUG_SLOTS];
+
+	if (!lull_python_read(m, target->runtime, slots, sizeof(slots)) ||
+	    memcmp(slots, "xdebugpy", 8))
+		return lull_fail(err, LULL_E_UNSUPPORTED, "Python %s without its debug offsets",
+				 target->version_text);
+	if (slots[SLOT_FREE_THREADED])
+		return lull_fail(err, LULL_E_UNSUPPORTED, "free-threaded Python %s",
+				 target->version_text);
+#define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) \
+	layout->name = from_slot(slots, layout->name);
+#include "launch/python_layouts.def"
+#undef FIELD
+	return LULL_OK;
+}
+
+int lull_python_layout_init(struct lull_python_layout *layout, struct lull_python_memory *m,
+			    const struct lull_python_target *target, struct lull_err *err)
+{
+	u32 minor = target->version >> 16 & 0xff;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(columns); i++) {
+		if (columns[i].minor != minor || target->version >> 24 != 3)
+			continue;
+		*layout = columns[i];
+		return minor < 13 ? LULL_OK : read_debug_offsets(layout, m, target, err);
+	}
+	return lull_fail(err, LULL_E_UNSUPPORTED, "Python %s is not known", target->version_text);
+}
