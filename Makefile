@@ -33,7 +33,7 @@ AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
 
-.PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 $(BUILD)/lull: $(LULL_OBJ)
@@ -59,6 +59,7 @@ $(BUILD)/pic/%.o: %.c
 CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include /opt/cuda/include))
 CUDA_FLAGS := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
 HAS_NVTX := $(wildcard $(CUDA_INCLUDE)/nvtx3/nvToolsExtCounters.h)
+NCCL ?= $(or $(firstword $(wildcard $(CUDA_INCLUDE:include=lib*/libnccl.so.2))),libnccl.so.2)
 
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
@@ -75,22 +76,36 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
-E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"'
+E2E_GUESTS := $(BUILD)/e2e/nccl_calls $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
+E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
 $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
 
-$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c test/e2e/nvtx_scenario.c test/e2e/nvtx_scenario.h src/agent/nvtx.def
+NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
+$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< test/e2e/nvtx_scenario.c -ldl -lpthread
+	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
+
+$(BUILD)/e2e/%: test/e2e/%.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
 
 e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
+
+$(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
+
+bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
+	$(Q)$< $(BUILD)/liblull-agent.so
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
