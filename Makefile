@@ -45,7 +45,7 @@ $(BUILD)/lull: $(LULL_OBJ)
 
 $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
-	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now \
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
@@ -63,18 +63,42 @@ $(BUILD)/pic/%.o: %.c
 	@echo "  CC    $< (agent)"
 	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
 
+# Vendor headers, where they are installed: only tests use them.
+CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include /opt/cuda/include))
+CUDA_FLAGS := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
+HAS_NVTX := $(wildcard $(CUDA_INCLUDE)/nvtx3/nvToolsExtCounters.h)
+
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
 $(BUILD)/unit/%: test/unit/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 unit-programs: $(UNIT:%=$(BUILD)/unit/%)
 unit:
 	$(Q)$(MAKE) --no-print-directory SAN=1 unit-programs
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
-		grep -h 'PASSED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+
+# End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
+E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
+E2E_GUESTS := $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
+E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"'
+
+$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
+
+$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c test/e2e/nvtx_scenario.c test/e2e/nvtx_scenario.h src/agent/nvtx.def
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< test/e2e/nvtx_scenario.c -ldl -lpthread
+
+e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
+		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
