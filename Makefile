@@ -36,7 +36,10 @@ $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
-AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
+# Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
+# No fortification: its headers would turn the names we define into others.
+AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
 
 .PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -45,10 +48,15 @@ $(BUILD)/lull: $(LULL_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LULL_LIBS)
 
-$(BUILD)/liblull-agent.so: $(AGENT_OBJ) src/agent/agent.map
+$(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
-	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=src/agent/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
+
+# The interposed names come from the lists that also make the wrappers.
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/trace/osrt.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
