@@ -99,13 +99,13 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(BUILD)/e2e/nccl_calls $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
+E2E_GUESTS := $(BUILD)/e2e/marks $(BUILD)/e2e/nccl_calls $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
-$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
+$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -118,7 +118,7 @@ $(BUILD)/e2e/%: test/e2e/%.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
 
-e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+e2e: all $(E2E_TESTS) $(E2E_GUESTS)
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

@@ -53,6 +53,19 @@ static void mark(const char *name)
 	}
 }
 
+static void mark_value(const char *name, unsigned long long value)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t) {
+		struct lull_wire_payload payload = { .type = 1, .value = value };
+		struct lull_tail tail = { &payload, sizeof(payload) };
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_mark(t, 0, lull_label(t, &text, &style), tail);
+	}
+}
+
 static void emit_step(u64 number, u32 is_end)
 {
 	struct lull_thread *t = lull_recording();
@@ -95,6 +108,7 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 		.step = step,
 		.step_end = step_end,
 		.is_recording = is_recording,
+		.mark_value = mark_value,
 	};
 
 	return &api;

@@ -80,7 +80,7 @@ static struct thread *find(struct lull_sched *s, const struct lull_sched_event *
 static void end_stay(struct lull_sched *s, const struct thread *t, const struct lull_sched_event *e,
 		     enum lull_sched_end reason)
 {
-	struct lull_sched_row row = { .pid = t->pid, .tid = t->tid, .start_ns = t->since_ns };
+	struct lull_sched_stay row = { .pid = t->pid, .tid = t->tid, .start_ns = t->since_ns };
 
 	/* A record that came late, after a drain that had passed it, must not make a negative stay.
 	 */

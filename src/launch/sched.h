@@ -23,7 +23,7 @@ enum lull_sched_end {
 };
 
 /* One stay of a thread on a CPU. */
-struct lull_sched_row {
+struct lull_sched_stay {
 	u32 pid, tid;
 	u64 start_ns;
 	u64 dur_ns;
@@ -38,7 +38,7 @@ struct lull_sched_event {
 	u32 cpu;
 };
 
-typedef void lull_sched_row_fn(void *ctx, const struct lull_sched_row *row);
+typedef void lull_sched_row_fn(void *ctx, const struct lull_sched_stay *row);
 
 struct lull_sched {
 	lull_sched_row_fn *row;

@@ -166,7 +166,8 @@ struct lull_image {
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
 	char exe[1024];
-	char cmdline[2048];
+	u32 cmdline_bytes;
+	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
 };
 
 #define LULL_IMAGE_HEAD_BYTES  8192u
