@@ -219,7 +219,8 @@ static void find_batch(struct lull_python_codes *codes, const struct lull_python
 		}
 		slot[i] = n_asked - 1;
 	}
-	lull_python_read_many(src->memory, to, from, n_asked, is_read);
+	if (n_asked)
+		lull_python_read_many(src->memory, to, from, n_asked, is_read);
 	for (size_t i = 0; i < n; i++) {
 		if (ix[i] < 0)
 			ix[i] = find_checked(codes, addrs[i], src->sample_number);

@@ -41,3 +41,11 @@ const struct lull_table_desc *lull_table_by_name(const char *name)
 			return t;
 	return NULL;
 }
+
+int lull_table_column(const struct lull_table_desc *t, const char *name)
+{
+	for (int c = 0; c < t->n_cols; c++)
+		if (strcmp(t->cols[c].name, name) == 0)
+			return c;
+	return -1;
+}

@@ -86,4 +86,7 @@ extern const struct lull_table_desc lull_tables[];
 const struct lull_table_desc *lull_table_find(u16 id);
 const struct lull_table_desc *lull_table_by_name(const char *name);
 
+/* Index of the column with this name in t->cols, or -1. */
+int lull_table_column(const struct lull_table_desc *t, const char *name);
+
 #endif
