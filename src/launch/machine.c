@@ -130,9 +130,9 @@ bool lull_machine_driver(struct lull_str *version)
 
 static void say_gpus(struct sink *s)
 {
-	static const char *const fields[][2] = {
-		{ "model", "Model" }, { "bus", "Bus Location" }, { "uuid", "GPU UUID" }
-	};
+	static const char *const fields[][2] = { { "model", "Model" },
+						 { "bus", "Bus Location" },
+						 { "uuid", "GPU UUID" } };
 	glob_t found;
 
 	if (lull_machine_driver(&s->value))
