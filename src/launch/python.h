@@ -2,14 +2,16 @@
  * python - the Python stacks of a live process, read from outside without stopping it.
  *
  * What it gives:  for each Python thread its frames (function, file, line) and whether it holds the
- *                 interpreter lock. CPython 3.9 to 3.14, 64-bit, with the interpreter lock.
+ *                 interpreter lock. CPython 3.9 to 3.14, 64-bit, not the free-threaded builds.
  * What it checks: the target runs on while it is read, so every pointer may be stale: a read that
- * fails, an object that is not a code object, a chain that does not end are all expected. Such a
- * stack is read once more and then counted as torn. Nothing read can make us loop or overrun.
+ *                 fails, an object that is no code object, a chain without end are all expected.
+ *                 Such a stack is read once more and then counted as torn. Nothing that is read
+ *                 can make us loop or overrun.
  * Ownership:      lull_python_attach() allocates, lull_python_free() frees. Frames and their
- * strings are valid until the callback returns. Threads:        one thread only. Cost: attach about
- * 5 ms (symbols of the interpreter); a sample of four threads about 20 us here and nothing in the
- * target. See bench/bench_python.
+ *                 strings are valid until the callback returns.
+ * Threads:        one thread only.
+ * Cost:           nothing in the target. Attach 0.3 to 20 ms (symbols of the interpreter); a sample
+ *                 of three threads and 56 frames 20 us on 3.11, up to 50 us on 3.9.
  */
 #ifndef LULL_LAUNCH_PYTHON_H
 #define LULL_LAUNCH_PYTHON_H

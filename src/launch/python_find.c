@@ -136,8 +136,7 @@ static u64 first_vaddr(Elf *elf)
 	return 0;
 }
 
-/* Before 3.11 no symbol tells the version; PY_VERSION is a string by itself in the read-only data.
- */
+/* Before 3.11 no symbol tells the version, but PY_VERSION is a string in the read-only data. */
 static void find_version_text(Elf *elf, u32 version, char text[24])
 {
 	Elf_Scn *scn = NULL;
