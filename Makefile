@@ -122,6 +122,9 @@ e2e: all $(E2E_TESTS) $(E2E_GUESTS)
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
+check: $(BUILD)/liblull-agent.so
+	$(Q)tools/check-agent $(BUILD)
+
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"

@@ -24,6 +24,7 @@
 
 #define N_ROUNDS 15
 #define N_CALLS	 200000
+#define N_NAMES	 200
 
 static struct nvtx_instance instance;
 static struct lull_control *control;
@@ -132,6 +133,19 @@ static void push_pop_unique(void)
 	instance.calls.range_pop();
 }
 
+/* As many names as a program of some size has, one after the other. */
+static void push_pop_many(void)
+{
+	static char names[N_NAMES][16];
+	static u32 n;
+	char *name = names[n++ % N_NAMES];
+
+	if (!*name)
+		snprintf(name, sizeof(names[0]), "layer %u", n);
+	instance.calls.range_push_a(name);
+	instance.calls.range_pop();
+}
+
 /* What NVTX's inline functions do without a tool: look at the pointer. */
 static void no_tool(void)
 {
@@ -182,6 +196,7 @@ static int measure_all(const char *path)
 	atomic_store(&control->record, 1);
 	pair = measure("push+pop, on", push_pop);
 	measure("push+pop ex, on", push_pop_ex);
+	measure("push+pop 200 names, on", push_pop_many);
 	measure("push+pop unique, on", push_pop_unique);
 	measure("start+end, on", start_end);
 	measure("mark, on", mark);

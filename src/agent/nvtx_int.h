@@ -67,8 +67,7 @@ struct lull_nvtx_call {
 /* True if a range is worth looking at: a recording is on or may be begun by it. */
 static inline bool lull_nvtx_is_on(void)
 {
-	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) ||
-	       lull_capture_is_watching();
+	return lull_has_recording() || lull_capture_is_watching();
 }
 
 /* The text of a C string; NULL is empty. */

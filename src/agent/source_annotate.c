@@ -93,7 +93,7 @@ static void step_end(void)
 
 static int is_recording(void)
 {
-	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) != 0;
+	return lull_has_recording();
 }
 
 const struct lull_annotate_api *lull_annotate_v1(void) __attribute__((visibility("default")));

@@ -320,15 +320,23 @@ static __attribute__((noinline)) int push_watched(const char *message)
 	return lull_nvtx_push(&call);
 }
 
-static int range_push_a(const char *message)
+/* Not inline: so that the call without a recording is a load and a branch, without a stack frame. */
+static __attribute__((noinline)) int push_recorded(const char *message)
 {
 	struct lull_thread *t = lull_recording();
 	struct lull_text name;
 
 	if (!t)
-		return lull_capture_is_watching() ? push_watched(message) : LULL_NVTX_UNTRACKED;
+		return LULL_NVTX_UNTRACKED;
 	name = lull_nvtx_text(message);
 	return lull_range_push(t, 0, lull_label(t, &name, &plain_style), LULL_NO_TAIL);
+}
+
+static int range_push_a(const char *message)
+{
+	if (lull_has_recording())
+		return push_recorded(message);
+	return lull_capture_is_watching() ? push_watched(message) : LULL_NVTX_UNTRACKED;
 }
 
 static int range_push_w(const wchar_t *message)
@@ -342,11 +350,19 @@ static int range_push_w(const wchar_t *message)
 	return lull_nvtx_push(&call);
 }
 
-static int range_pop(void)
+/* Not inline for the same reason. */
+static __attribute__((noinline)) int pop_recorded(void)
 {
 	struct lull_thread *t = lull_recording();
 
 	return t ? lull_range_pop(t, 0, LULL_NO_TAIL) : LULL_NVTX_UNTRACKED;
+}
+
+static int range_pop(void)
+{
+	if (lull_has_recording())
+		return pop_recorded();
+	return LULL_NVTX_UNTRACKED;
 }
 
 static void name_category_a(u32 category, const char *name)
