@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "agent/ring.h"
@@ -92,6 +93,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe, sizeof(image->exe) - 1);
 
 	image->exe[n > 0 ? n : 0] = '\0';
+	syscall(SYS_prctl, PR_GET_NAME, image->comm, 0L, 0L, 0L);
 	image->cmdline_bytes = read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
 	image->parent_pid = (u32)syscall(SYS_getppid);

@@ -17,8 +17,22 @@ static struct lull_space *space_of(struct lull_recording *r, struct lull_process
 	return p->space;
 }
 
+/* Compilers map the file they describe their code in, so that profilers notice: .../jit-PID.dump. */
+static bool is_jitdump(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t n = name ? strlen(name) : 0;
+
+	return n > 10 && strncmp(name, "/jit-", 5) == 0 && strcmp(name + n - 5, ".dump") == 0;
+}
+
 void lull_callstack_map(struct lull_recording *r, struct lull_process *p, const struct lull_mmap *m)
 {
+	if (is_jitdump(m->path)) {
+		free(p->jitdump);
+		p->jitdump = lull_strdup(m->path);
+		return;
+	}
 	lull_space_map(space_of(r, p), m);
 }
 

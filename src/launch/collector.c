@@ -304,8 +304,9 @@ static void tick(struct lull_collector *c)
 
 	lull_clock_tick(&c->clock, c->session.control);
 	follow_ranges(c);
-	lull_feed_perf(c, false);
+	/* Images before perf: an exec that the kernel reports then finds the program its agent has announced. */
 	lull_feed_agents_scan(c);
+	lull_feed_perf(c, false);
 	lull_feed_agents(c);
 	lull_feed_usage(c);
 	lull_feed_python(c);

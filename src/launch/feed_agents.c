@@ -37,17 +37,17 @@ static bool is_known(const struct lull_collector *c, const char *name)
 	return false;
 }
 
-/* Which entry of the tree the new image is: the process as we know it, or its next program. */
+/* Which entry of the tree the new image is: the program as we know it already, or one nobody told us about. */
 static struct lull_process *place_image(struct lull_collector *c, const struct lull_image *head)
 {
 	u64 start_ns = lull_clock_ns_of(&c->clock, head->start_counter);
-	struct lull_process *p = lull_tree_get(&c->tree, head->pid, head->parent_pid, start_ns);
+	struct lull_process *p = lull_tree_place(&c->tree, head->pid, start_ns);
 	struct lull_process *parent;
 
-	if (p->had_agent && !p->is_loaded) {
-		p = lull_tree_exec(&c->tree, head->pid, start_ns);
-	} else if (!p->space) {
-		/* Forked and not yet execed, as far as we know: the mappings are the parent's. */
+	if (!p->parent_pid)
+		p->parent_pid = head->parent_pid;
+	if (!p->space) {
+		/* A forked child has its parent's mappings; its own agent tells about all others. */
 		parent = lull_tree_find(&c->tree, head->parent_pid);
 		if (parent)
 			lull_callstack_fork(&c->recording, p, parent);
@@ -74,14 +74,11 @@ static char *cmdline_of(const struct lull_image *head)
 
 static void describe(struct lull_process *p, const struct lull_image *head)
 {
-	const char *slash;
-
 	free(p->exe);
 	free(p->cmdline);
 	p->cmdline = cmdline_of(head);
 	p->exe = lull_strndup(head->exe, strnlen(head->exe, sizeof(head->exe)));
-	slash = strrchr(p->exe, '/');
-	snprintf(p->name, sizeof(p->name), "%.31s", slash ? slash + 1 : p->exe);
+	snprintf(p->name, sizeof(p->name), "%.15s", head->comm);
 }
 
 static void add_image(struct lull_collector *c, const char *name)
@@ -108,20 +105,41 @@ static void add_image(struct lull_collector *c, const char *name)
 	describe(p, f->head);
 }
 
+/* Names are PID-COUNTER.image; the counter says in which order programs began. */
+static int by_counter(const void *a, const void *b)
+{
+	u64 x = strtoull(strchr(*(char *const *)a, '-') + 1, NULL, 16);
+	u64 y = strtoull(strchr(*(char *const *)b, '-') + 1, NULL, 16);
+
+	return x < y ? -1 : x > y;
+}
+
 void lull_feed_agents_scan(struct lull_collector *c)
 {
 	DIR *dir = opendir(c->session.path);
+	struct lull_vec names;
 	struct dirent *e;
 
 	if (!dir)
 		return;
+	lull_vec_init(&names, sizeof(char *));
 	while ((e = readdir(dir))) {
 		size_t n = strlen(e->d_name);
 
-		if (n > 6 && strcmp(e->d_name + n - 6, ".image") == 0 && !is_known(c, e->d_name))
-			add_image(c, e->d_name);
+		if (n > 6 && strcmp(e->d_name + n - 6, ".image") == 0 && strchr(e->d_name, '-') &&
+		    !is_known(c, e->d_name))
+			*(char **)lull_vec_push(&names) = lull_strdup(e->d_name);
 	}
 	closedir(dir);
+	if (names.n > 1)
+		qsort(names.at, names.n, sizeof(char *), by_counter);
+	for (size_t i = 0; i < names.n; i++) {
+		char *name = ((char **)names.at)[i];
+
+		add_image(c, name);
+		free(name);
+	}
+	lull_vec_release(&names);
 }
 
 /* The thread behind a slot; slots are used again by later threads. */

@@ -12,12 +12,9 @@
 #include "launch/callstack.h"
 #include "symbol/regs.h"
 
-/* An exec event and the image that the new program's agent opens are at most this far apart. */
-#define SAME_EXEC_NS 2000000000ULL
-
 static struct lull_task *task_of(struct lull_collector *c, u32 pid, u32 tid, u64 time_ns)
 {
-	return lull_tree_task(lull_tree_get(&c->tree, pid, 0, time_ns), tid, time_ns);
+	return lull_tree_task_at(lull_tree_at(&c->tree, pid, time_ns), tid, time_ns);
 }
 
 static void on_sample(void *ctx, const struct lull_perf_sample *s)
@@ -93,7 +90,10 @@ static void on_fork(void *ctx, const struct lull_perf_task *t)
 	struct lull_process *p;
 
 	lull_sched_fork(c->sched, &e);
-	p = lull_tree_get(&c->tree, t->pid, t->pid == t->parent_pid ? 0 : t->parent_pid, t->time_ns);
+	if (t->pid == t->parent_pid)
+		p = lull_tree_at(&c->tree, t->pid, t->time_ns);
+	else
+		p = lull_tree_fork(&c->tree, t->pid, t->parent_pid, t->time_ns);
 	if (t->pid != t->parent_pid && parent) {
 		lull_callstack_fork(&c->recording, p, parent);
 		p->is_ours = p->is_ours || parent->is_ours;
@@ -102,37 +102,22 @@ static void on_fork(void *ctx, const struct lull_perf_task *t)
 		if (!p->exe && parent->exe)
 			p->exe = lull_strdup(parent->exe);
 	}
-	lull_tree_task(p, t->tid, t->time_ns);
+	lull_tree_task_at(p, t->tid, t->time_ns);
 }
 
 static void on_exit_task(void *ctx, const struct lull_perf_task *t)
 {
 	struct lull_collector *c = ctx;
 	struct lull_sched_event e = { t->pid, t->tid, t->time_ns, 0 };
-	struct lull_process *p = lull_tree_find(&c->tree, t->pid);
-	struct lull_task *task = p ? lull_tree_find_task(p, t->tid) : NULL;
+	struct lull_process *p = lull_tree_at(&c->tree, t->pid, t->time_ns);
+	struct lull_task *task = lull_tree_find_task(p, t->tid);
 
 	lull_sched_exit(c->sched, &e);
 	if (task && !task->end_ns)
 		task->end_ns = t->time_ns;
 	/* The process ends with its last thread; the agent's image or wait() says so when there is one. */
-	if (p && t->tid == t->pid && !p->had_agent && !p->end_ns && t->pid != (u32)c->target.pid)
+	if (t->tid == t->pid && !p->had_agent && !p->end_ns && t->pid != (u32)c->target.pid)
 		p->end_ns = t->time_ns;
-}
-
-/* The entry that an exec made: perhaps its agent was faster than the kernel's record of it. */
-static struct lull_process *exec_entry(struct lull_collector *c, const struct lull_perf_comm *m)
-{
-	struct lull_process *p = lull_tree_find(&c->tree, m->pid);
-
-	if (p && !p->is_exec_known && p->had_agent && p->start_ns >= m->time_ns &&
-	    p->start_ns < m->time_ns + SAME_EXEC_NS)
-		return p;
-	p = lull_tree_exec(&c->tree, m->pid, m->time_ns);
-	lull_callstack_exec(p);
-	free(p->exe);
-	p->exe = NULL;
-	return p;
 }
 
 static void on_comm(void *ctx, const struct lull_perf_comm *m)
@@ -142,14 +127,20 @@ static void on_comm(void *ctx, const struct lull_perf_comm *m)
 	struct lull_task *task;
 
 	if (m->is_exec) {
-		p = exec_entry(c, m);
+		p = lull_tree_exec(&c->tree, m->pid, m->time_ns);
 		p->is_exec_known = true;
+		if (!p->had_agent) {
+			/* What it inherited from its parent is gone; its own mappings follow. */
+			lull_callstack_exec(p);
+			free(p->exe);
+			p->exe = NULL;
+		}
 	} else {
-		p = lull_tree_get(&c->tree, m->pid, 0, m->time_ns);
+		p = lull_tree_at(&c->tree, m->pid, m->time_ns);
 	}
 	if (m->pid == m->tid && !p->had_agent)
 		snprintf(p->name, sizeof(p->name), "%s", m->name);
-	task = lull_tree_task(p, m->tid, m->time_ns);
+	task = lull_tree_task_at(p, m->tid, m->time_ns);
 	if (!task->is_name_given)
 		snprintf(task->name, sizeof(task->name), "%s", m->name);
 }
@@ -157,7 +148,7 @@ static void on_comm(void *ctx, const struct lull_perf_comm *m)
 static void on_mmap(void *ctx, const struct lull_perf_mmap *m)
 {
 	struct lull_collector *c = ctx;
-	struct lull_process *p = lull_tree_get(&c->tree, m->pid, 0, m->time_ns);
+	struct lull_process *p = lull_tree_at(&c->tree, m->pid, m->time_ns);
 	struct lull_build_id id = { 0 };
 
 	if (m->build_id && m->build_id_bytes <= sizeof(id.at)) {

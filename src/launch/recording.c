@@ -132,7 +132,7 @@ static struct lull_process_row process_row(struct lull_recording *r, const struc
 	return (struct lull_process_row){
 		.pid = p->pid,
 		.parent_pid = p->parent_pid,
-		.image = p->image,
+		.image = lull_tree_image(p),
 		.name = lull_recording_text(r, p->name),
 		.exe = lull_recording_text(r, p->exe),
 		.cmdline = lull_recording_text(r, p->cmdline),
@@ -364,14 +364,6 @@ static void write_tree(struct lull_recording *r, u64 now_ns)
 	}
 }
 
-/* Give addresses their names; kernel and JIT symbols only where such frames were seen. */
-static void resolve(struct lull_recording *r)
-{
-	struct lull_stacks_names names = { .paths = { .dirs = r->debug_dirs } };
-
-	lull_stacks_resolve(&r->stacks, r->writer, &names);
-}
-
 int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err *err)
 {
 	struct lull_writer *w = r->writer;
@@ -380,7 +372,7 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	write_tree(r, now_ns);
 	write_schemas(r);
 	if (!r->is_unresolved)
-		resolve(r);
+		lull_recording_resolve(r);
 	n_lost = lull_writer_stats(w).n_lost;
 	if (n_lost)
 		lull_recording_issue(r, LULL_ISSUE_disk_full, NULL, n_lost, NULL);

@@ -120,6 +120,9 @@ int lull_recording_checkpoint(struct lull_recording *r, u64 now_ns, struct lull_
 /* End open ranges and steps at `now_ns`, name addresses, write the last dimensions, seal. */
 int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err *err);
 
+/* Give the addresses of the open report their names (resolve_names.c); part of finishing. */
+void lull_recording_resolve(struct lull_recording *r);
+
 /* Drop the report. */
 void lull_recording_discard(struct lull_recording *r);
 

@@ -112,7 +112,6 @@ static struct lull_process *load_process(struct lull_collector *c, struct left *
 	if (p && !p->end_ns)
 		p->end_ns = epoch_ns + row->start_ns;
 	p = lull_tree_get(&c->tree, row->pid, row->parent_pid, epoch_ns + row->start_ns);
-	p->image = row->image;
 	p->row = id;
 	p->exe = text_or_null(left, row->exe);
 	p->cmdline = text_or_null(left, row->cmdline);

@@ -33,6 +33,7 @@ static void free_process(struct lull_tree *t, struct lull_process *p)
 	free(p->slot_tasks);
 	free(p->exe);
 	free(p->cmdline);
+	free(p->jitdump);
 	free(p);
 }
 
@@ -57,6 +58,7 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 {
 	struct lull_process *p = lull_alloc(1, sizeof(*p));
 
+	p->previous = lull_tree_find(t, pid);
 	p->pid = pid;
 	p->parent_pid = parent_pid;
 	p->start_ns = now_ns;
@@ -66,6 +68,16 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 	*(struct lull_process **)lull_vec_push(&t->processes) = p;
 	*lull_map_add(&t->by_pid, pid, NULL) = (u32)t->processes.n;
 	return p;
+}
+
+static u32 index_of(const struct lull_tree *t, const struct lull_process *p)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = t->processes.n; i-- > 0;)
+		if (all[i] == p)
+			return (u32)i;
+	return 0;
 }
 
 struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns)
@@ -80,26 +92,116 @@ struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid,
 	return add(t, pid, parent_pid, now_ns);
 }
 
-struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 now_ns)
+struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns)
 {
-	struct lull_process *old = lull_tree_find(t, pid);
-	struct lull_process *p;
+	struct lull_process *p = lull_tree_find(t, pid);
 
-	if (!old || old->end_ns)
-		return add(t, pid, 0, now_ns);
-	/* Between fork and exec nothing of interest happened: no entry of its own. */
-	if (!old->had_agent && !old->row) {
-		old->start_ns = now_ns;
-		return old;
-	}
-	old->end_ns = now_ns;
-	old->exit_kind = LULL_EXIT_EXEC;
-	p = add(t, pid, old->parent_pid, now_ns);
-	p->image = old->image + 1;
-	p->is_ours = old->is_ours;
+	if (!p)
+		return add(t, pid, 0, time_ns);
+	while (p->previous && p->start_ns > time_ns)
+		p = p->previous;
+	return p;
+}
+
+/* The earliest entry of the pid that began at `time_ns` or later, or NULL. */
+static struct lull_process *first_since(const struct lull_tree *t, u32 pid, u64 time_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid), *found = NULL;
+
+	for (; p && p->start_ns >= time_ns; p = p->previous)
+		found = p;
+	return found;
+}
+
+/* `p` became the program that `next` is. */
+static void end_by_exec(struct lull_process *p, struct lull_process *next)
+{
+	if (!p->end_ns || p->end_ns > next->start_ns)
+		p->end_ns = next->start_ns;
+	p->exit_kind = LULL_EXIT_EXEC;
+	next->is_ours = next->is_ours || p->is_ours;
+	if (!next->parent_pid)
+		next->parent_pid = p->parent_pid;
+}
+
+/* A program that began before `next`, which we know already. */
+static struct lull_process *insert_before(struct lull_tree *t, struct lull_process *next, u64 start_ns)
+{
+	struct lull_process *latest = lull_tree_find(t, next->pid);
+	struct lull_process *p = add(t, next->pid, next->parent_pid, start_ns);
+
+	/* add() has made it the latest; put it where it belongs. */
+	*lull_map_add(&t->by_pid, next->pid, NULL) = index_of(t, latest) + 1;
+	p->previous = next->previous;
+	next->previous = p;
+	end_by_exec(p, next);
+	return p;
+}
+
+/* The next program of a pid whose latest entry is `old`. */
+static struct lull_process *append(struct lull_tree *t, struct lull_process *old, u64 start_ns)
+{
+	struct lull_process *p = add(t, old->pid, old->parent_pid, start_ns);
+
 	p->pidfd = old->pidfd;
 	old->pidfd = -1;
+	end_by_exec(old, p);
 	return p;
+}
+
+struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid), *next = NULL;
+
+	for (; p && p->start_ns > start_ns; p = p->previous)
+		next = p;
+	if (p && (!p->had_agent || p->is_loaded) && (!p->end_ns || p->end_ns >= start_ns))
+		return p;
+	if (next && !next->had_agent && !next->is_exec_known)
+		return next; /* the kernel's news of its fork came a little late */
+	if (next)
+		return insert_before(t, next, start_ns);
+	/* A program that has ended by itself is no predecessor: its pid was used again. */
+	if (!p || (p->end_ns && p->exit_kind != LULL_EXIT_EXEC && p->end_ns < start_ns))
+		return add(t, pid, 0, start_ns);
+	return append(t, p, start_ns);
+}
+
+struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)
+{
+	struct lull_process *p = first_since(t, pid, time_ns);
+
+	if (p)
+		return p;
+	p = lull_tree_find(t, pid);
+	if (!p)
+		return add(t, pid, 0, time_ns);
+	/* Between fork and exec nothing of interest happened: no entry of its own. */
+	if (!p->had_agent && !p->row && !p->is_exec_known && !p->end_ns) {
+		p->start_ns = time_ns;
+		return p;
+	}
+	return append(t, p, time_ns);
+}
+
+struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid, u64 time_ns)
+{
+	struct lull_process *p = first_since(t, pid, time_ns);
+
+	if (!p)
+		return lull_tree_get(t, pid, parent_pid, time_ns);
+	if (!p->parent_pid)
+		p->parent_pid = parent_pid;
+	return p;
+}
+
+u32 lull_tree_image(const struct lull_process *p)
+{
+	u32 n = 0;
+
+	for (p = p->previous; p && p->exit_kind == LULL_EXIT_EXEC; p = p->previous)
+		n++;
+	return n;
 }
 
 struct lull_task *lull_tree_find_task(const struct lull_process *p, u32 tid)
@@ -123,6 +225,13 @@ struct lull_task *lull_tree_task(struct lull_process *p, u32 tid, u64 now_ns)
 	*(struct lull_task **)lull_vec_push(&p->tasks) = task;
 	*lull_map_add(&p->by_tid, tid, NULL) = (u32)p->tasks.n; /* ids come back: the latest counts */
 	return task;
+}
+
+struct lull_task *lull_tree_task_at(struct lull_process *p, u32 tid, u64 time_ns)
+{
+	struct lull_task *task = lull_tree_find_task(p, tid);
+
+	return task && time_ns <= task->end_ns ? task : lull_tree_task(p, tid, time_ns);
 }
 
 void lull_tree_ended(struct lull_process *p, int wait_status, u64 now_ns)

@@ -61,9 +61,9 @@ enum lull_exit_kind {
 
 /* One program in one process. */
 struct lull_process {
+	struct lull_process *previous; /* what ran in this pid before, or NULL */
 	u32 pid;
 	u32 parent_pid;
-	u32 image; /* 0, +1 for each exec in this pid */
 	u64 start_ns;
 	u64 end_ns; /* 0 = alive */
 	u8 exit_kind;
@@ -72,6 +72,7 @@ struct lull_process {
 	char name[32];
 	char *exe;     /* owned, may be NULL */
 	char *cmdline; /* owned, may be NULL */
+	char *jitdump; /* owned: file in which a compiler inside it writes its functions, or NULL */
 	char runtime[32];
 	bool is_ours;	    /* the target or started by it; not just somebody on the same machine */
 	bool is_exec_known; /* an exec event of perf belongs to this entry */
@@ -117,11 +118,34 @@ struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid);
 /* The present program of this pid, added if it is new; `now_ns` is its start then. */
 struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns);
 
-/* The pid runs another program since `now_ns`: a new entry, unless the old one never did anything. */
-struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 now_ns);
+/*
+ * The program that ran in this pid at the time: news of the dead arrive late. Added if nothing is known of the pid.
+ */
+struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns);
+
+/*
+ * The entry for an agent's image that began at `start_ns`: the program that ran then, if no image is known for it
+ * yet; else a new entry at its place in time.
+ */
+struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns);
+
+/*
+ * The pid executed another program at `time_ns`, says the kernel: the entry of that program. It may be there
+ * already, because its agent was faster.
+ */
+struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns);
+
+/* `pid` was forked at `time_ns`: the entry of the child. It may be there already, and even be over. */
+struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid, u64 time_ns);
+
+/* How many programs ran in this pid before, one after the other by exec. */
+u32 lull_tree_image(const struct lull_process *p);
 
 /* The thread of this process, added if it is new. */
 struct lull_task *lull_tree_task(struct lull_process *p, u32 tid, u64 now_ns);
+
+/* The same for news that may be late: a thread that has ended since is still the one. */
+struct lull_task *lull_tree_task_at(struct lull_process *p, u32 tid, u64 time_ns);
 
 /* The thread if it is known, else NULL. */
 struct lull_task *lull_tree_find_task(const struct lull_process *p, u32 tid);

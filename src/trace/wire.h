@@ -165,6 +165,7 @@ struct lull_image {
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
+	char comm[16]; /* name of the thread that opened the image: the kernel's short name of the program */
 	char exe[1024];
 	u32 cmdline_bytes;
 	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
