@@ -333,16 +333,38 @@ static void threads(struct pair p)
 		pthread_join(all[i], NULL);
 }
 
-/* Nothing here is right; nothing of it may hurt. */
-static void nonsense(struct pair p)
+static void nonsense_names(struct pair p)
 {
-	struct lull_nvtx_event e = event("not to be read");
 	struct lull_nvtx_schema_attr schema = { 0 };
 	struct lull_nvtx_data data = { .schema_id = 12345,
 				       .size_bytes = SIZE_MAX,
 				       .payload = NULL };
+
+	p.nvtx->mark_a(NULL);
+	p.nvtx->mark_w(NULL);
+	p.nvtx->mark_payload(NULL, NULL, 3);
+	p.nvtx->mark_payload(NULL, &data, 1);
+	p.nvtx->range_end(p.nvtx->range_start_a(NULL));
+	CHECK(!p.nvtx->domain_create_a(NULL));
+	CHECK(!p.nvtx->domain_create_w(L""));
+	CHECK(!p.nvtx->domain_register_string_a(NULL, NULL));
+	CHECK(!p.nvtx->domain_register_string_w(NULL, NULL));
+	CHECK(!p.nvtx->payload_schema_register(NULL, NULL));
+	CHECK(!p.nvtx->payload_schema_register(NULL, &schema));
+	CHECK(!p.nvtx->payload_enum_register(NULL, NULL));
+	p.nvtx->name_category_a(1, NULL);
+	p.nvtx->name_category_w(1, NULL);
+	p.nvtx->name_os_thread_a(0, NULL);
+	p.nvtx->name_os_thread_w(0, NULL);
+}
+
+/* Nothing here is right; nothing of it may hurt. */
+static void nonsense(struct pair p)
+{
+	struct lull_nvtx_event e = event("not to be read");
 	char foreign[64] = { 0 };
 
+	nonsense_names(p);
 	CHECK(p.nvtx->range_push_a(NULL) == 0);
 	CHECK(p.nvtx->range_push_w(NULL) == 1);
 	CHECK(p.nvtx->range_push_ex(NULL) == 2);
@@ -364,22 +386,6 @@ static void nonsense(struct pair p)
 	CHECK(p.nvtx->range_push_ex(&e) == 7);
 	for (int level = 7; level >= 0; level--)
 		CHECK(p.nvtx->range_pop() == level);
-	p.nvtx->mark_a(NULL);
-	p.nvtx->mark_w(NULL);
-	p.nvtx->mark_payload(NULL, NULL, 3);
-	p.nvtx->mark_payload(NULL, &data, 1);
-	p.nvtx->range_end(p.nvtx->range_start_a(NULL));
-	CHECK(!p.nvtx->domain_create_a(NULL));
-	CHECK(!p.nvtx->domain_create_w(L""));
-	CHECK(!p.nvtx->domain_register_string_a(NULL, NULL));
-	CHECK(!p.nvtx->domain_register_string_w(NULL, NULL));
-	CHECK(!p.nvtx->payload_schema_register(NULL, NULL));
-	CHECK(!p.nvtx->payload_schema_register(NULL, &schema));
-	CHECK(!p.nvtx->payload_enum_register(NULL, NULL));
-	p.nvtx->name_category_a(1, NULL);
-	p.nvtx->name_category_w(1, NULL);
-	p.nvtx->name_os_thread_a(0, NULL);
-	p.nvtx->name_os_thread_w(0, NULL);
 }
 
 /* A recording begins and ends while ranges are open. */
