@@ -3,9 +3,9 @@
  *
  *	bench_nvtx AGENT	prints "name value unit" lines; needs no headers and no collector
  *
- * The first process makes a session and runs itself again with the agent preloaded; that one measures. A thread of
- * its own plays the collector: it frees chunks as they fill. Each figure is the least of several rounds, which is
- * what the code costs when nothing disturbs it.
+ * The first process makes a session and runs itself again with the agent preloaded; that one
+ * measures. A thread of its own plays the collector: it frees chunks as they fill. Each figure is
+ * the least of several rounds, which is what the code costs when nothing disturbs it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,8 +23,8 @@
 #include "trace/wire.h"
 
 #define N_ROUNDS 15
-#define N_CALLS	 200000
-#define N_NAMES	 200
+#define N_CALLS  200000
+#define N_NAMES  200
 
 static struct nvtx_instance instance;
 static struct lull_control *control;
@@ -74,7 +74,8 @@ static void *drain(void *arg)
 			if (atomic_load(&chunks[i].state) != LULL_CHUNK_FULL)
 				continue;
 			atomic_store(&chunks[i].committed, 0);
-			atomic_store_explicit(&chunks[i].state, LULL_CHUNK_FREE, memory_order_release);
+			atomic_store_explicit(&chunks[i].state, LULL_CHUNK_FREE,
+					      memory_order_release);
 			atomic_store(&image->chunk_hint, i);
 			atomic_fetch_add(&image->n_free, 1);
 		}
@@ -226,7 +227,8 @@ int main(int argc, char **argv)
 
 	if (argc > 2)
 		return measure_all(argv[2]);
-	snprintf(session, sizeof(session), "%s/lull-bench-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	snprintf(session, sizeof(session), "%s/lull-bench-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!agent || !mkdtemp(session) || !(control = map_file("control", sizeof(*control)))) {
 		fprintf(stderr, "usage: bench_nvtx AGENT\n");
 		return 2;

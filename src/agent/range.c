@@ -1,8 +1,8 @@
 #include "agent/range.h"
 
 /*
- * Ids of start/end ranges: the recording's number in the upper 16 bits, a count below. So the end of a range
- * that began in an earlier recording is told from the others without a table.
+ * Ids of start/end ranges: the recording's number in the upper 16 bits, a count below. So the end
+ * of a range that began in an earlier recording is told from the others without a table.
  */
 #define ID_COUNT_BITS 48
 
@@ -34,8 +34,9 @@ void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 	};
 
 	/*
-	 * Of the three only the domain and the label are remembered: whoever knows the label needs not know its
-	 * name. A label whose texts were dropped stays undefined, so that the next use tries again.
+	 * Of the three only the domain and the label are remembered: whoever knows the label needs
+	 * not know its name. A label whose texts were dropped stays undefined, so that the next use
+	 * tries again.
 	 */
 	if (define_domain(t, &style->domain) &&
 	    (!name->hash || lull_define_string(t, name->hash, name->bytes, name->len)) &&

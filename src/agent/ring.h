@@ -167,8 +167,8 @@ static inline bool lull_is_defined(const struct lull_thread *t, u64 hash)
 }
 
 /*
- * Remember that the hash is defined; the older of its set is forgotten. Call it after the definition is committed,
- * so that a handler in between defines it once more rather than not at all.
+ * Remember that the hash is defined; the older of its set is forgotten. Call it after the
+ * definition is committed, so that a handler in between defines it once more rather than never.
  */
 static inline void lull_remember(struct lull_thread *t, u64 hash)
 {
@@ -186,7 +186,8 @@ static inline u64 lull_name(struct lull_thread *t, const char *text, size_t len)
 	if (!len)
 		return 0;
 	hash = lull_hash(text, len);
-	if (__builtin_expect(!lull_is_defined(t, hash), 0) && lull_define_string(t, hash, text, len))
+	if (__builtin_expect(!lull_is_defined(t, hash), 0) &&
+	    lull_define_string(t, hash, text, len))
 		lull_remember(t, hash);
 	return hash;
 }
@@ -194,7 +195,11 @@ static inline u64 lull_name(struct lull_thread *t, const char *text, size_t len)
 /* A name and its hash. */
 static inline struct lull_text lull_text(const char *bytes, size_t len)
 {
-	return (struct lull_text){ .hash = len ? lull_hash(bytes, len) : 0, .bytes = bytes, .len = len };
+	return (struct lull_text){
+		.hash = len ? lull_hash(bytes, len) : 0,
+		.bytes = bytes,
+		.len = len,
+	};
 }
 
 /* Names a range that is open on a thread; never 0. */

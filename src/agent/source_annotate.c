@@ -18,7 +18,8 @@ static void push_watched(const char *name)
 	struct lull_thread *t = lull_capture_begin(&text, &style.domain);
 
 	if (t)
-		lull_capture_hold_push(t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
+		lull_capture_hold_push(
+			t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
 }
 
 static void push(const char *name)

@@ -240,6 +240,19 @@ void lull_collector_follow_begin(struct lull_collector *c)
 		begin_by_itself(c);
 }
 
+/* The process whose range began the recording died inside it: it cannot end it any more. */
+static void end_for_the_dead(struct lull_collector *c)
+{
+	struct lull_control *control = c->session.control;
+	u32 pid = atomic_load(&control->capture_pid);
+
+	if (!pid || !atomic_load(&control->record) || lull_is_alive(pid))
+		return;
+	atomic_store(&control->capture_pid, 0);
+	atomic_store(&control->record, 0);
+	atomic_fetch_add(&control->capture_ended, 1);
+}
+
 /* Capture ranges: an agent switches recording on and off itself; we follow with the file. */
 static void follow_ranges(struct lull_collector *c)
 {
@@ -249,6 +262,7 @@ static void follow_ranges(struct lull_collector *c)
 	if (c->options->begin != LULL_BEGIN_ON_RANGE)
 		return;
 	lull_collector_follow_begin(c);
+	end_for_the_dead(c);
 	ended = atomic_load(&c->session.control->capture_ended);
 	if (ended <= c->n_ranges_seen || end == LULL_RANGE_END_NONE)
 		return;

@@ -199,6 +199,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	if (!lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "no recording is on");
 	atomic_store(&c->session.control->record, 0);
+	atomic_store(&c->session.control->capture_pid, 0);
 	usleep(SETTLE_US);
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();

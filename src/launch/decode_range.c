@@ -118,7 +118,7 @@ static u64 time_of(const struct lull_recording *r, const struct lull_event *e)
 	return lull_recording_ns(r, lull_clock_ns_of(r->clock, e->counter));
 }
 
-/* The payload behind an event whose fixed part has `fixed_bytes`. */
+/* The payload behind an event whose fixed part has `fixed_bytes`; of several the first is kept. */
 static void read_payload(struct lull_recording *r, const struct lull_event *event, size_t fixed_bytes,
 			 struct lull_open_range *to)
 {
@@ -217,6 +217,8 @@ void lull_decode_pop(struct lull_recording *r, struct lull_task *task, u32 level
 		return;
 	}
 	open = lull_vec_get(&task->open, (size_t)ix);
+	if (!open->payload_type)
+		read_payload(r, event, sizeof(*event), open);
 	write_range(r, task, open, time_of(r, event), 0);
 	memmove(open, open + 1, (task->open.n - (size_t)ix - 1) * sizeof(*open));
 	task->open.n--;
@@ -253,6 +255,8 @@ void lull_decode_end(struct lull_recording *r, struct lull_task *task, u32 level
 	for (size_t i = all->n; i-- > 0;) {
 		if (s[i].range.range_id != e->range_id)
 			continue;
+		if (!s[i].range.payload_type)
+			read_payload(r, event, sizeof(*e), &s[i].range);
 		write_range(r, s[i].task, &s[i].range, time_of(r, event),
 			    FLAG_START_END | (s[i].task == task ? 0 : FLAG_OTHER_THREAD));
 		s[i] = s[--all->n];

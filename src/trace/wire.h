@@ -96,7 +96,8 @@ struct lull_control {
 	u32 capture_repeats;	    /* how many ranges may begin a recording in this session, 0 = no limit */
 	char capture_range[256];    /* name of the range, "" = none */
 	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
-	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording */
+	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording; 0 = not now */
+	_Atomic u32 capture_pid;    /* process whose range began the present recording */
 	/* Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts them all. */
 	_Atomic u64 n_clocks;
 	struct lull_clock_pair clocks[LULL_N_CLOCKS];
