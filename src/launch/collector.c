@@ -132,6 +132,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 	int rc = 0;
 
 	c->start_ns = lull_now_ns();
+	c->last_tick_ns = c->start_ns;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	lull_feed_perf_open(c);
 	p = lull_tree_get(&c->tree, (u32)c->target.pid, (u32)getpid(), c->start_ns);

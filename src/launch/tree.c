@@ -103,12 +103,15 @@ struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns)
 	return p;
 }
 
-/* The earliest entry of the pid that began at `time_ns` or later, or NULL. */
+/*
+ * The earliest entry of the pid that began at `time_ns` or later, or NULL. Where an agent has spoken, its word
+ * counts: the entry may stand for the process from its fork on, but the program is the one the agent is in.
+ */
 static struct lull_process *first_since(const struct lull_tree *t, u32 pid, u64 time_ns)
 {
 	struct lull_process *p = lull_tree_find(t, pid), *found = NULL;
 
-	for (; p && p->start_ns >= time_ns; p = p->previous)
+	for (; p && (p->image_ns ? p->image_ns : p->start_ns) >= time_ns; p = p->previous)
 		found = p;
 	return found;
 }
@@ -149,7 +152,7 @@ static struct lull_process *append(struct lull_tree *t, struct lull_process *old
 	return p;
 }
 
-struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns)
+static struct lull_process *place(struct lull_tree *t, u32 pid, u64 start_ns)
 {
 	struct lull_process *p = lull_tree_find(t, pid), *next = NULL;
 
@@ -165,6 +168,14 @@ struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns)
 	if (!p || (p->end_ns && p->exit_kind != LULL_EXIT_EXEC && p->end_ns < start_ns))
 		return add(t, pid, 0, start_ns);
 	return append(t, p, start_ns);
+}
+
+struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns)
+{
+	struct lull_process *p = place(t, pid, start_ns);
+
+	p->image_ns = start_ns;
+	return p;
 }
 
 struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)

@@ -65,6 +65,7 @@ struct lull_process {
 	u32 pid;
 	u32 parent_pid;
 	u64 start_ns;
+	u64 image_ns; /* when its agent began, 0 = no agent so far */
 	u64 end_ns; /* 0 = alive */
 	u8 exit_kind;
 	u32 exit_code;
