@@ -101,9 +101,7 @@ struct lull_perf_mmap {
 struct lull_perf_handlers {
 	void (*sample)(void *ctx, const struct lull_perf_sample *s);
 	void (*switched)(void *ctx, const struct lull_perf_switch *s);
-	void (*fork)(
-		void *ctx,
-		const struct lull_perf_task *t); /* a process, or a thread if pid == parent_pid */
+	void (*fork)(void *ctx, const struct lull_perf_task *t); /* thread if pid == parent_pid */
 	void (*exit)(void *ctx, const struct lull_perf_task *t);
 	void (*comm)(void *ctx, const struct lull_perf_comm *c);
 	void (*mmap)(void *ctx, const struct lull_perf_mmap *m); /* executable mappings only */

@@ -50,8 +50,8 @@ struct lull_python;
 /*
  * Find the interpreter in `pid`. `runtime_hint` is the address of _PyRuntime if the caller knows
  * it, else 0. LULL_E_NOT_FOUND: no interpreter is mapped (yet). LULL_E_UNSUPPORTED: one of an
- * unknown version, a free-threaded one, or reading the process is not permitted. After an exec of the
- * process attach anew. The caller frees *py.
+ * unknown version, a free-threaded one, or reading the process is not permitted. After an exec of
+ * the process attach anew. The caller frees *py.
  */
 int lull_python_attach(struct lull_python **py, pid_t pid, u64 runtime_hint, struct lull_err *err);
 
