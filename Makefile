@@ -83,6 +83,12 @@ unit:
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
 		grep -h 'PASSED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
+# Benchmarks: one program per file in bench.
+$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 clean:
