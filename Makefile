@@ -134,6 +134,12 @@ $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
+# Benchmarks: one program per file in bench.
+$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 clean:

@@ -10,8 +10,8 @@
 #include "symbol/expr.h"
 
 /*
- * A rule is a way to compute the CFA (the stack pointer of the caller) and a list of registers that are not
- * simply the same in the caller:
+ * A rule is a way to compute the CFA (the stack pointer of the caller) and a list of registers that
+ * are not simply the same in the caller:
  *
  *	cfa_how   HOW_REG   cfa = register cfa_reg + cfa_off
  *	          HOW_EXPR  cfa = expression at ops[cfa_off]
@@ -40,7 +40,9 @@ struct draft {
 	bool is_usable;
 };
 
-/* Places are keyed by file and address; both have to fit. Linux gives user space at most 47 bits. */
+/*
+ * Places are keyed by file and address; both have to fit. Linux gives user space at most 47 bits.
+ */
 #define PLACE_BITS 48
 
 /* From sp to x0 in the frame of a signal on aarch64, see read_trampoline(). */
@@ -93,7 +95,8 @@ static bool read_cfa(struct lull_cfi *c, Dwarf_Frame *frame, struct lull_cfi_rul
 
 	if (dwarf_frame_cfa(frame, &ops, &n) || !n)
 		return false;
-	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < LULL_N_REGS && fits(ops[0].number2)) {
+	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number < LULL_N_REGS &&
+	    fits(ops[0].number2)) {
 		rule->cfa_how = HOW_REG;
 		rule->cfa_reg = (u8)ops[0].number;
 		rule->cfa_off = (i32)ops[0].number2;
@@ -127,24 +130,11 @@ static bool describe(struct lull_cfi *c, const Dwarf_Op *ops, size_t n, struct s
 }
 
 /*
- * elfutils before 0.190 takes DW_CFA_AARCH64_negate_ra_state for the SPARC operation with the same number,
- * which says that registers 16-31 lie at the CFA and above, and 8-15 in 24-31. No compiler saves a register
- * there, above its own frame, so exactly these saves are taken back.
+ * What happens to one register; adds to the draft unless it stays the same, or is lost as every
+ * call may lose it. False if the rule is no use without it.
  */
-static bool is_sparc_window(u16 machine, const struct save *save)
-{
-	if (machine != EM_AARCH64)
-		return false;
-	return (save->how == HOW_AT_CFA && save->reg >= 16 && save->off == (save->reg - 16) * 8) ||
-	       (save->how == HOW_REG && save->reg >= 8 && save->reg < 16 && save->off == save->reg + 16);
-}
-
-/*
- * What happens to one register; adds to the draft unless it stays the same, or is lost as every call may lose
- * it. False if the rule is no use without it.
- */
-static bool read_register(struct lull_cfi *c, Dwarf_Frame *frame, const struct lull_machine *m, u8 reg,
-			  struct draft *d)
+static bool read_register(struct lull_cfi *c, Dwarf_Frame *frame, const struct lull_machine *m,
+			  u8 reg, struct draft *d)
 {
 	struct save *save = &d->saves[d->rule.n_saves];
 	Dwarf_Op mem[3], *ops;
@@ -159,8 +149,6 @@ static bool read_register(struct lull_cfi *c, Dwarf_Frame *frame, const struct l
 		return true;
 	if (n && !describe(c, ops, n, save))
 		return reg != d->rule.ra_reg;
-	if (n && is_sparc_window(m->machine, save))
-		return true;
 	if (save->how == HOW_REG || save->how == HOW_EXPR || save->how == HOW_AT_EXPR)
 		d->rule.needs_copy = true;
 	d->rule.n_saves++;
@@ -187,9 +175,10 @@ static void read_rule(struct lull_cfi *c, struct lull_elf *elf, u64 vaddr, struc
 }
 
 /*
- * On aarch64 a signal handler returns to two instructions in the vdso, mov x8, #139 and svc #0, whose unwind
- * information leads to the caller of the interrupted function and skips that function itself. All registers
- * lie at fixed places from sp: siginfo (128 bytes), then in the ucontext at 176 fault_address, x0-x30, sp, pc.
+ * On aarch64 a signal handler returns to two instructions in the vdso, mov x8, #139 and svc #0,
+ * whose unwind information, where they have any, leads to the caller of the interrupted function
+ * and skips that function itself. All registers lie at fixed places from sp: siginfo (128 bytes),
+ * then in the ucontext at 176 fault_address, x0-x30, sp, pc.
  */
 static bool read_trampoline(struct lull_elf *elf, u64 vaddr, struct draft *d)
 {
@@ -201,27 +190,36 @@ static bool read_trampoline(struct lull_elf *elf, u64 vaddr, struct draft *d)
 	if (elf->machine != EM_AARCH64 || !lull_elf_read(elf, vaddr + 1, code, sizeof(code)) ||
 	    memcmp(code, sigreturn, sizeof(code)))
 		return false;
-	d->rule = (struct lull_cfi_rule){ .cfa_how = HOW_REG, .cfa_reg = m->sp, .is_signal = true,
+	d->rule = (struct lull_cfi_rule){ .cfa_how = HOW_REG,
+					  .cfa_reg = m->sp,
+					  .is_signal = true,
 					  .cfa_off = SIGFRAME_REGS_OFF };
 	/* Register 31 is sp, and what lies behind it is the pc, which becomes the last save. */
 	for (u8 reg = 0; reg <= LULL_N_REGS; reg++)
-		d->saves[d->rule.n_saves++] = (struct save){ .off = reg * 8, .reg = reg, .how = HOW_AT_CFA };
+		d->saves[d->rule.n_saves++] =
+			(struct save){ .off = reg * 8, .reg = reg, .how = HOW_AT_CFA };
 	d->rule.ra_reg = LULL_N_REGS;
 	d->is_usable = true;
 	return true;
 }
 
 /* stp x29, x30, [sp, #-N]! and ldp x29, x30, [sp], #N without their N. */
-#define AARCH64_PUSH(code) (((code) & 0xffc07fffu) == 0xa9807bfdu)
-#define AARCH64_POP(code)  (((code) & 0xffc07fffu) == 0xa8c07bfdu)
-#define AARCH64_RET	   0xd65f03c0u
+#define AARCH64_PUSH(code) (((code)&0xffc07fffu) == 0xa9807bfdu)
+#define AARCH64_POP(code) (((code)&0xffc07fffu) == 0xa8c07bfdu)
+#define AARCH64_RET 0xd65f03c0u
 #define AARCH64_MOV_X29_SP 0x910003fdu
 
-/* How far from the entry the push may be, and from the pop the return: signing and landing pads come first. */
+/*
+ * How far from the entry the push may be, and from the pop the return: signing and landing pads
+ * come first.
+ */
 #define PROLOGUE_CODES 8
 #define EPILOGUE_CODES 2
 
-/* What the beginning of a function of aarch64 does; addresses are those of the instructions, 0 = not seen. */
+/*
+ * What the beginning of a function of aarch64 does; addresses are those of the instructions, 0 =
+ * not seen.
+ */
 struct prologue {
 	u64 push_vaddr;
 	u64 mov_vaddr; /* from then on x29 is where sp was */
@@ -233,7 +231,8 @@ static struct prologue find_prologue(const struct lull_elf *elf, u64 entry)
 	struct prologue p = { 0 };
 	u32 code;
 
-	for (u64 at = entry; at < entry + 4 * PROLOGUE_CODES && lull_elf_read(elf, at, &code, 4); at += 4) {
+	for (u64 at = entry; at < entry + 4 * PROLOGUE_CODES && lull_elf_read(elf, at, &code, 4);
+	     at += 4) {
 		if (AARCH64_PUSH(code)) {
 			p.push_vaddr = at;
 			p.frame_bytes = (i32)(128 - (code >> 15 & 127)) * 8;
@@ -244,7 +243,10 @@ static struct prologue find_prologue(const struct lull_elf *elf, u64 entry)
 	return p;
 }
 
-/* True between the pop and the return; what follows the return in memory does not follow it in time. */
+/*
+ * True between the pop and the return; what follows the return in memory does not follow it in
+ * time.
+ */
 static bool is_behind_pop(const struct lull_elf *elf, u64 vaddr)
 {
 	u32 code;
@@ -259,9 +261,10 @@ static bool is_behind_pop(const struct lull_elf *elf, u64 vaddr)
 }
 
 /*
- * Code of aarch64 without tables, which the vdso is since its tables were dropped: a function that begins by
- * pushing x29 and x30 and taking its frame in one instruction gives itself away. The frame pointer alone would
- * find the caller's pc too, but not its sp, and with that lose callers that have tables and no frame pointer.
+ * Code of aarch64 without tables, which the vdso is since its tables were dropped: a function that
+ * begins by pushing x29 and x30 and taking its frame in one instruction gives itself away. The
+ * frame pointer alone would find the caller's pc too, but not its sp, and with that lose callers
+ * that have tables and no frame pointer.
  */
 static void read_prologue(struct lull_elf *elf, u64 vaddr, struct draft *d)
 {
@@ -299,7 +302,9 @@ static void sort_saves(struct draft *d)
 		}
 }
 
-/* Store a draft, or find the same rule stored before; returns its index plus 1, 0 if it is no use. */
+/*
+ * Store a draft, or find the same rule stored before; returns its index plus 1, 0 if it is no use.
+ */
 static u32 keep(struct lull_cfi *c, struct draft *d)
 {
 	u64 parts[2];
@@ -321,7 +326,8 @@ static u32 keep(struct lull_cfi *c, struct draft *d)
 	return *ix;
 }
 
-const struct lull_cfi_rule *lull_cfi_find(struct lull_cfi *c, u32 file_ix, struct lull_elf *elf, u64 vaddr)
+const struct lull_cfi_rule *lull_cfi_find(struct lull_cfi *c, u32 file_ix, struct lull_elf *elf,
+					  u64 vaddr)
 {
 	u64 place = (u64)file_ix << PLACE_BITS | vaddr;
 	bool is_new;
@@ -384,8 +390,9 @@ static enum lull_cfi_result restore(const struct lull_cfi *c, const struct save 
 		*value = env->regs->at[save->off];
 		return LULL_CFI_OK;
 	case HOW_AT_EXPR:
-		return eval(c, save->off, env, &addr) && lull_stack_read(env->memory, addr, value) ?
-			       LULL_CFI_OK : LULL_CFI_NO_STACK;
+		return eval(c, save->off, env, &addr) && lull_stack_read(env->memory, addr, value)
+			       ? LULL_CFI_OK
+			       : LULL_CFI_NO_STACK;
 	case HOW_EXPR:
 		return eval(c, save->off, env, value) ? LULL_CFI_OK : LULL_CFI_NO_STACK;
 	default:

@@ -1,14 +1,15 @@
 /*
  * cfi - from one frame to its caller by the unwind tables of the file, remembered in compact form.
  *
- * What it gives:  the unwind rule of a place in the code, and its application to registers and a copied piece
- *                 of stack. libdw reads the tables on a miss; the rule is kept per (file, address), equal
- *                 rules are stored once.
- * What it checks: rules come from files, registers and stack from a process: both may be nonsense. Only bytes
- *                 of the copied stack are ever read.
+ * What it gives:  the unwind rule of a place in the code, and its application to registers and a
+ *                 copied piece of stack. libdw reads the tables on a miss; the rule is kept per
+ *                 (file, address), equal rules are stored once.
+ * What it checks: rules come from files, registers and stack from a process: both
+ *                 may be nonsense. Only bytes of the copied stack are ever read.
  * Ownership:      the cache owns its rules; they live until lull_cfi_release().
  * Threads:        one at a time.
- * Cost:           a hit is one hash lookup, a step a few loads (bench/bench_unwind); a miss some microseconds.
+ * Cost:           a hit is one hash lookup, a step a few loads (bench/bench_unwind); a miss some
+ *                 microseconds.
  */
 #ifndef LULL_SYMBOL_CFI_H
 #define LULL_SYMBOL_CFI_H
@@ -61,10 +62,11 @@ void lull_cfi_init(struct lull_cfi *c);
 void lull_cfi_release(struct lull_cfi *c);
 
 /*
- * The rule that holds at `vaddr` of this file; NULL if the file has no unwind information there. For a caller,
- * vaddr is its return address minus 1. Borrowed until the next call.
+ * The rule that holds at `vaddr` of this file; NULL if the file has no unwind information there.
+ * For a caller, vaddr is its return address minus 1. Borrowed until the next call.
  */
-const struct lull_cfi_rule *lull_cfi_find(struct lull_cfi *c, u32 file_ix, struct lull_elf *elf, u64 vaddr);
+const struct lull_cfi_rule *lull_cfi_find(struct lull_cfi *c, u32 file_ix, struct lull_elf *elf,
+					  u64 vaddr);
 
 /* Change `regs` from those of the frame to those of its caller. Left as they are on failure. */
 enum lull_cfi_result lull_cfi_step(const struct lull_cfi *c, const struct lull_cfi_rule *rule,

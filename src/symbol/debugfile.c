@@ -22,7 +22,10 @@ struct search {
 	struct lull_elf *found;
 };
 
-/* CRC-32 of a whole file as .gnu_debuglink has it: reflected polynomial 0xedb88320, inverted at both ends. */
+/*
+ * CRC-32 of a whole file as .gnu_debuglink has it: reflected polynomial 0xedb88320, inverted at
+ * both ends.
+ */
 static u32 crc_of(const char *bytes, size_t n)
 {
 	u32 table[256], crc = ~0u;
@@ -102,7 +105,8 @@ static bool try_flat(struct search *s, const char *dir, size_t dir_len)
 
 static bool try_dir(struct search *s, const char *dir, size_t dir_len)
 {
-	return try_build_id(s, dir, dir_len) || try_link(s, dir, dir_len, "") || try_flat(s, dir, dir_len);
+	return try_build_id(s, dir, dir_len) || try_link(s, dir, dir_len, "") ||
+	       try_flat(s, dir, dir_len);
 }
 
 static bool try_list(struct search *s, const char *dirs)
@@ -127,7 +131,8 @@ static bool try_debuginfod(struct search *s)
 	char *path = NULL;
 	int fd = -1;
 
-	library = s->elf->build_id.n_bytes ? dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
+	library = s->elf->build_id.n_bytes ? dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL)
+					   : NULL;
 	if (!library)
 		return false;
 	/* Through void **, since ISO C has no conversion from object to function pointers. */
@@ -151,14 +156,16 @@ static bool try_debuginfod(struct search *s)
 	return s->found;
 }
 
-struct lull_elf *lull_debugfile_open(const struct lull_elf *elf, const struct lull_debug_paths *paths)
+struct lull_elf *lull_debugfile_open(const struct lull_elf *elf,
+				     const struct lull_debug_paths *paths)
 {
 	struct search s = { .elf = elf, .path = LULL_STR_INIT };
 
 	s.link = dwelf_elf_gnu_debuglink(elf->elf, &s.link_crc);
 	lull_build_id_format(&elf->build_id, s.build_id);
 	if (!try_list(&s, paths->dirs) && !try_dir(&s, SYSTEM_DIR, strlen(SYSTEM_DIR)) &&
-	    !try_link(&s, "", 0, "") && !try_link(&s, "", 0, ".debug/") && paths->can_use_debuginfod)
+	    !try_link(&s, "", 0, "") && !try_link(&s, "", 0, ".debug/") &&
+	    paths->can_use_debuginfod)
 		try_debuginfod(&s);
 	lull_str_release(&s.path);
 	return s.found;

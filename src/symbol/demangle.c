@@ -16,9 +16,9 @@ static const struct {
 	const char *from;
 	char to;
 } rust_escapes[] = {
-	{ "$LT$", '<' },  { "$GT$", '>' },  { "$RF$", '&' },   { "$BP$", '*' },	  { "$LP$", '(' },
-	{ "$RP$", ')' },  { "$C$", ',' },   { "$SP$", '@' },   { "$u20$", ' ' },  { "$u27$", '\'' },
-	{ "$u5b$", '[' }, { "$u5d$", ']' }, { "$u7b$", '{' },  { "$u7d$", '}' },  { "$u7e$", '~' },
+	{ "$LT$", '<' },  { "$GT$", '>' },  { "$RF$", '&' },  { "$BP$", '*' },	{ "$LP$", '(' },
+	{ "$RP$", ')' },  { "$C$", ',' },   { "$SP$", '@' },  { "$u20$", ' ' }, { "$u27$", '\'' },
+	{ "$u5b$", '[' }, { "$u5d$", ']' }, { "$u7b$", '{' }, { "$u7d$", '}' }, { "$u7e$", '~' },
 	{ "$u2b$", '+' }, { "$u22$", '"' }, { "$u3b$", ';' },
 };
 
@@ -29,7 +29,8 @@ static bool is_rust(const char *text, size_t len)
 	if (len <= RUST_HASH_LEN)
 		return false;
 	hash = text + len - RUST_HASH_LEN;
-	return !strncmp(hash, "::h", 3) && strspn(hash + 3, "0123456789abcdef") == RUST_HASH_LEN - 3;
+	return !strncmp(hash, "::h", 3) &&
+	       strspn(hash + 3, "0123456789abcdef") == RUST_HASH_LEN - 3;
 }
 
 /* Take the hash off and undo the escapes, in place: every escape gets shorter. */

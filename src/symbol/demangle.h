@@ -1,9 +1,10 @@
 /*
  * demangle - symbol names as the programmer wrote them.
  *
- * C++ names go through __cxa_demangle of libsupc++.a, which is linked statically and needs nothing but libc:
- * the program does not depend on libstdc++.so. Rust's names in the older scheme, which is C++'s with a hash
- * at the end and escapes inside, are cleaned up; the newer one (_R...) is left as it is.
+ * C++ names go through __cxa_demangle of libsupc++.a, which is linked statically and needs nothing
+ * but libc: the program does not depend on libstdc++.so. Rust's names in the older scheme, which is
+ * C++'s with a hash at the end and escapes inside, are cleaned up; the newer one (_R...) is left as
+ * it is.
  *
  * Ownership: results are the caller's. Threads: any. Cost: about a microsecond, more for templates.
  */

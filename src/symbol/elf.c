@@ -18,7 +18,10 @@
 
 #define DELETED_SUFFIX " (deleted)"
 
-/* Larger than any vdso of Linux (two to four pages), to keep a damaged maps line from asking for gigabytes. */
+/*
+ * Larger than any vdso of Linux (two to four pages), to keep a damaged maps line from asking for
+ * gigabytes.
+ */
 #define VDSO_MAX_BYTES (1u << 20)
 
 /* More program headers than any linker writes; the number is from the file. */
@@ -62,7 +65,8 @@ static int read_headers(struct lull_elf *e, struct lull_err *err)
 	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &eh))
 		return lull_fail(err, LULL_E_FORMAT, "%s: not an ELF file", e->path);
 	if (eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_ident[EI_DATA] != ELFDATA2LSB)
-		return lull_fail(err, LULL_E_FORMAT, "%s: not a 64-bit little-endian ELF file", e->path);
+		return lull_fail(err, LULL_E_FORMAT, "%s: not a 64-bit little-endian ELF file",
+				 e->path);
 	e->machine = eh.e_machine;
 	read_segments(e);
 	read_build_id(e);
@@ -81,8 +85,8 @@ static struct lull_elf *new_elf(const char *path)
 }
 
 /*
- * A descriptor of a regular file, or -1. The type is checked before the open, since opening a device file can
- * do something; O_NONBLOCK covers the file that became a pipe in between.
+ * A descriptor of a regular file, or -1. The type is checked before the open, since opening a
+ * device file can do something; O_NONBLOCK covers the file that became a pipe in between.
  */
 static int open_regular(const char *path)
 {
@@ -109,7 +113,10 @@ static int open_path(struct lull_elf **elf, const char *path, const struct lull_
 		return lull_fail(err, LULL_E_NOT_FOUND, "%s: no such regular file", path);
 	e = new_elf(path);
 	e->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	/* The mapping stays; FDDONE makes libelf forget the descriptor, so that a thousand files cost none. */
+	/*
+	 * The mapping stays; FDDONE makes libelf forget the descriptor, so that a thousand files
+	 * cost none.
+	 */
 	if (e->elf)
 		elf_cntl(e->elf, ELF_C_FDDONE);
 	close(fd);
@@ -130,11 +137,13 @@ int lull_elf_open(struct lull_elf **elf, const struct lull_elf_name *name, struc
 {
 	struct lull_str path = LULL_STR_INIT, below_root = LULL_STR_INIT;
 	size_t len = strlen(name->path), suffix_len = strlen(DELETED_SUFFIX);
-	bool is_deleted = len > suffix_len && !strcmp(name->path + len - suffix_len, DELETED_SUFFIX);
+	bool is_deleted =
+		len > suffix_len && !strcmp(name->path + len - suffix_len, DELETED_SUFFIX);
 	int rc;
 
 	if (is_deleted && !(name->build_id && name->build_id->n_bytes))
-		return lull_fail(err, LULL_E_NOT_FOUND, "%s: deleted, and no build id to check by", name->path);
+		return lull_fail(err, LULL_E_NOT_FOUND, "%s: deleted, and no build id to check by",
+				 name->path);
 	if (name->path[0] != '/')
 		return lull_fail(err, LULL_E_NOT_FOUND, "%s: not a file", name->path);
 	lull_str_add(&path, name->path, is_deleted ? len - suffix_len : len);
@@ -213,8 +222,8 @@ static const struct lull_elf_segment *segment_at(const struct lull_elf *e, u64 v
 }
 
 /*
- * How good a name is for its address: a function beats a bare label, one with a size beats one without, a
- * global one beats its local and weak aliases.
+ * How good a name is for its address: a function beats a bare label, one with a size beats one
+ * without, a global one beats its local and weak aliases.
  */
 static u32 rank_of(const GElf_Sym *sym)
 {
@@ -260,7 +269,8 @@ static bool read_symbols(struct lull_elf *e, u32 section_type)
 			if (!is_code(e, &sym, name))
 				continue;
 			s = lull_vec_push(&e->symbols);
-			*s = (struct lull_elf_symbol){ sym.st_value, sym.st_size, name, rank_of(&sym) };
+			*s = (struct lull_elf_symbol){ sym.st_value, sym.st_size, name,
+						       rank_of(&sym) };
 		}
 	}
 	return e->symbols.n > n_before;
@@ -317,7 +327,8 @@ const struct lull_elf_symbol *lull_elf_find_symbol(struct lull_elf *e, u64 vaddr
 		return NULL;
 	s += low - 1;
 	/* One without a size reaches to the next one, but not out of its segment. */
-	if (s->size_bytes ? vaddr - s->vaddr >= s->size_bytes : segment_at(e, vaddr) != segment_at(e, s->vaddr))
+	if (s->size_bytes ? vaddr - s->vaddr >= s->size_bytes
+			  : segment_at(e, vaddr) != segment_at(e, s->vaddr))
 		return NULL;
 	return s;
 }
@@ -342,7 +353,10 @@ const struct lull_elf_segment *lull_elf_find_segment(const struct lull_elf *e, u
 	const struct lull_elf_segment *s = e->segments.at;
 	const u64 page_mask = ~(u64)0xffff;
 
-	/* Mappings begin at a page, segments anywhere in it; 64 KiB is the largest page of either machine. */
+	/*
+	 * Mappings begin at a page, segments anywhere in it; 64 KiB is the largest page of either
+	 * machine.
+	 */
 	for (size_t i = 0; i < e->segments.n; i++)
 		if (file_off >= (s[i].file_off & page_mask) &&
 		    file_off < s[i].file_off + s[i].size_bytes)

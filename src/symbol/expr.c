@@ -12,7 +12,16 @@ struct machine {
 	const struct lull_expr_env *env;
 };
 
-enum kind { KIND_UNKNOWN, KIND_NOP, KIND_CONST, KIND_REG, KIND_CFA, KIND_STACK, KIND_UNARY, KIND_BINARY };
+enum kind {
+	KIND_UNKNOWN,
+	KIND_NOP,
+	KIND_CONST,
+	KIND_REG,
+	KIND_CFA,
+	KIND_STACK,
+	KIND_UNARY,
+	KIND_BINARY
+};
 
 static enum kind kind_of(u8 atom)
 {
@@ -24,21 +33,46 @@ static enum kind kind_of(u8 atom)
 	case DW_OP_nop:
 	case DW_OP_stack_value:
 		return KIND_NOP;
-	case DW_OP_const1u: case DW_OP_const1s: case DW_OP_const2u: case DW_OP_const2s:
-	case DW_OP_const4u: case DW_OP_const4s: case DW_OP_const8u: case DW_OP_const8s:
-	case DW_OP_constu: case DW_OP_consts:
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+	case DW_OP_constu:
+	case DW_OP_consts:
 		return KIND_CONST;
 	case DW_OP_bregx:
 		return KIND_REG;
 	case DW_OP_call_frame_cfa:
 		return KIND_CFA;
-	case DW_OP_dup: case DW_OP_drop: case DW_OP_over: case DW_OP_swap:
+	case DW_OP_dup:
+	case DW_OP_drop:
+	case DW_OP_over:
+	case DW_OP_swap:
 		return KIND_STACK;
-	case DW_OP_deref: case DW_OP_plus_uconst: case DW_OP_neg: case DW_OP_not:
+	case DW_OP_deref:
+	case DW_OP_plus_uconst:
+	case DW_OP_neg:
+	case DW_OP_not:
 		return KIND_UNARY;
-	case DW_OP_and: case DW_OP_or: case DW_OP_xor: case DW_OP_plus: case DW_OP_minus: case DW_OP_mul:
-	case DW_OP_shl: case DW_OP_shr: case DW_OP_shra: case DW_OP_eq: case DW_OP_ne: case DW_OP_ge:
-	case DW_OP_gt: case DW_OP_le: case DW_OP_lt:
+	case DW_OP_and:
+	case DW_OP_or:
+	case DW_OP_xor:
+	case DW_OP_plus:
+	case DW_OP_minus:
+	case DW_OP_mul:
+	case DW_OP_shl:
+	case DW_OP_shr:
+	case DW_OP_shra:
+	case DW_OP_eq:
+	case DW_OP_ne:
+	case DW_OP_ge:
+	case DW_OP_gt:
+	case DW_OP_le:
+	case DW_OP_lt:
 		return KIND_BINARY;
 	default:
 		return KIND_UNKNOWN;
@@ -189,7 +223,8 @@ static bool run(struct machine *m, const struct lull_expr_op *op)
 	}
 }
 
-bool lull_expr_eval(const struct lull_expr_op *ops, size_t n, const struct lull_expr_env *env, u64 *value)
+bool lull_expr_eval(const struct lull_expr_op *ops, size_t n, const struct lull_expr_env *env,
+		    u64 *value)
 {
 	struct machine m = { .env = env };
 

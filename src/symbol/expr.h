@@ -1,8 +1,9 @@
 /*
  * expr - evaluate the DWARF expressions that unwind tables hold.
  *
- * Expressions are rare (procedure linkage tables, signal frames, hand-written assembly), so this is plain, not
- * fast. Branches, and operations that need more than registers and stack, are not supported.
+ * Expressions are rare (procedure linkage tables, signal frames, hand-written assembly), so this is
+ * plain, not fast. Branches, and operations that need more than registers and stack, are not
+ * supported.
  *
  * Ownership: nothing is kept. Threads: any.
  */
@@ -32,9 +33,10 @@ struct lull_expr_env {
 bool lull_expr_knows(u8 atom);
 
 /*
- * Evaluate. False if a register is not known, memory is not there, an operation is not supported or the
- * expression is malformed. A final DW_OP_stack_value is accepted and means nothing here.
+ * Evaluate. False if a register is not known, memory is not there, an operation is not supported or
+ * the expression is malformed. A final DW_OP_stack_value is accepted and means nothing here.
  */
-bool lull_expr_eval(const struct lull_expr_op *ops, size_t n, const struct lull_expr_env *env, u64 *value);
+bool lull_expr_eval(const struct lull_expr_op *ops, size_t n, const struct lull_expr_env *env,
+		    u64 *value);
 
 #endif

@@ -28,7 +28,10 @@ void lull_files_release(struct lull_files *f)
 	lull_map_release(&f->by_key);
 }
 
-/* Memory without a file behind it: "", "//anon", "[heap]", "[stack]", "anon_inode:..."; not "[vdso]". */
+/*
+ * Memory without a file behind it: "", "//anon", "[heap]", "[stack]", "anon_inode:..."; not
+ * "[vdso]".
+ */
 static bool is_anonymous(const char *path)
 {
 	return !strcmp(path, "//anon") || (path[0] != '/' && strcmp(path, "[vdso]"));
@@ -60,8 +63,8 @@ static void open_file(struct lull_file *file, const struct lull_elf_name *name)
 	if (name->build_id)
 		file->build_id = *name->build_id;
 	/* A file that does not open is still a module with a name; its addresses stay numbers. */
-	if (!strcmp(name->path, "[vdso]") ? lull_elf_open_vdso(&file->elf, &err) :
-					    lull_elf_open(&file->elf, name, &err))
+	if (!strcmp(name->path, "[vdso]") ? lull_elf_open_vdso(&file->elf, &err)
+					  : lull_elf_open(&file->elf, name, &err))
 		file->elf = NULL;
 	else if (!file->build_id.n_bytes)
 		file->build_id = file->elf->build_id;

@@ -1,14 +1,16 @@
 /*
  * files - every mapped file of the recording, once.
  *
- * What it gives:  a small number for each (file, build id), and its opened ELF if it could be opened. The
- *                 number is what mappings, program counters and cached unwind rules refer to.
- * Identity:       path, device, inode and build id, so that one path in two containers is two files, and one
- *                 that was replaced on disk during the recording too.
+ * What it gives:  a small number for each (file, build id), and its opened ELF if it could be
+ *                 opened. The number is what mappings, program counters and cached unwind rules
+ *                 refer to.
+ * Identity:       path, device, inode and build id, so that one path in two containers is two
+ *                 files, and one that was replaced on disk during the recording too.
  * Ownership:      files own their ELF handles; all of it lives until lull_files_release().
  * Threads:        one at a time.
- * Cost:           a known file is one stat() and one hash lookup; a new one is opened at once, since its
- *                 process, and with it the way into its container, may be gone a moment later.
+ * Cost:           a known file is one stat() and one hash lookup; a new one is opened at once,
+ *                 since its process, and with it the way into its container, may be gone a moment
+ *                 later.
  */
 #ifndef LULL_SYMBOL_FILES_H
 #define LULL_SYMBOL_FILES_H
@@ -38,7 +40,10 @@ void lull_files_init(struct lull_files *f);
 /* Close and free everything. */
 void lull_files_release(struct lull_files *f);
 
-/* The index of this file, opened if it was not known. LULL_FILE_NONE for anonymous memory. Never fails. */
+/*
+ * The index of this file, opened if it was not known. LULL_FILE_NONE for anonymous memory. Never
+ * fails.
+ */
 u32 lull_files_add(struct lull_files *f, const struct lull_elf_name *name);
 
 /* The file with this index. Borrowed until the next lull_files_add(). */

@@ -17,11 +17,11 @@
  *	  0 load u32 pid, tid; u64 vma, code_addr, code_size, code_index; name with NUL; code
  *	  1 move u32 pid, tid; u64 vma, old_code_addr, new_code_addr, code_size, code_index
  */
-#define DUMP_MAGIC	  0x4a695444u
+#define DUMP_MAGIC 0x4a695444u
 #define DUMP_HEADER_BYTES 40
-#define RECORD_BYTES	  16
-#define LOAD_NAME_OFF	  (RECORD_BYTES + 40)
-#define MOVE_BYTES	  (RECORD_BYTES + 48)
+#define RECORD_BYTES 16
+#define LOAD_NAME_OFF (RECORD_BYTES + 40)
+#define MOVE_BYTES (RECORD_BYTES + 48)
 
 enum { RECORD_LOAD = 0, RECORD_MOVE = 1 };
 
@@ -82,8 +82,8 @@ int lull_jit_read_map(struct lull_jit *j, const char *path, struct lull_err *err
 
 		if (line[len - 1] == '\n')
 			line[--len] = '\0';
-		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &n_bytes, &name_at) < 2 || !name_at ||
-		    !line[name_at])
+		if (sscanf(line, "%" SCNx64 " %" SCNx64 " %n", &start, &n_bytes, &name_at) < 2 ||
+		    !name_at || !line[name_at])
 			continue;
 		add(j, start, n_bytes, 0, add_name(j, line + name_at, (size_t)(len - name_at)));
 	}
@@ -116,11 +116,14 @@ static void read_load(struct lull_jit *j, const u8 *record, size_t n_bytes)
 	if (n_bytes <= LOAD_NAME_OFF)
 		return;
 	len = strnlen(name, n_bytes - LOAD_NAME_OFF);
-	add(j, u64_at(record + RECORD_BYTES + 16), u64_at(record + RECORD_BYTES + 24), u64_at(record + 8),
-	    add_name(j, name, len));
+	add(j, u64_at(record + RECORD_BYTES + 16), u64_at(record + RECORD_BYTES + 24),
+	    u64_at(record + 8), add_name(j, name, len));
 }
 
-/* The same function somewhere else from now on. The function that moved is the last one loaded there. */
+/*
+ * The same function somewhere else from now on. The function that moved is the last one loaded
+ * there.
+ */
 static void read_move(struct lull_jit *j, const u8 *record, size_t n_bytes)
 {
 	const struct function *f = j->functions.at;
@@ -131,8 +134,8 @@ static void read_move(struct lull_jit *j, const u8 *record, size_t n_bytes)
 	from = u64_at(record + RECORD_BYTES + 16);
 	for (size_t i = j->functions.n; i-- > 0;)
 		if (f[i].start == from) {
-			add(j, u64_at(record + RECORD_BYTES + 24), u64_at(record + RECORD_BYTES + 32),
-			    u64_at(record + 8), f[i].name_off);
+			add(j, u64_at(record + RECORD_BYTES + 24),
+			    u64_at(record + RECORD_BYTES + 32), u64_at(record + 8), f[i].name_off);
 			return;
 		}
 }
@@ -141,7 +144,8 @@ static int read_records(struct lull_jit *j, const u8 *at, size_t n_bytes, struct
 {
 	size_t off;
 
-	if (n_bytes < DUMP_HEADER_BYTES || u32_at(at) != DUMP_MAGIC || u32_at(at + 8) < DUMP_HEADER_BYTES)
+	if (n_bytes < DUMP_HEADER_BYTES || u32_at(at) != DUMP_MAGIC ||
+	    u32_at(at + 8) < DUMP_HEADER_BYTES)
 		return lull_fail(err, LULL_E_FORMAT, "not a jitdump file");
 	for (off = u32_at(at + 8); off <= n_bytes && n_bytes - off >= RECORD_BYTES;) {
 		const u8 *record = at + off;
@@ -181,7 +185,9 @@ int lull_jit_read_dump(struct lull_jit *j, const char *path, struct lull_err *er
 	return rc ? lull_err_wrap(err, "%s", path) : LULL_OK;
 }
 
-/* The pid that the process knows itself by, which in a container is another: the last one of NSpid. */
+/*
+ * The pid that the process knows itself by, which in a container is another: the last one of NSpid.
+ */
 static u32 inner_pid(u32 pid)
 {
 	char path[64], line[256];
@@ -202,13 +208,15 @@ int lull_jit_read_process(struct lull_jit *j, u32 pid, struct lull_err *err)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid, inner_pid(pid));
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/root/tmp/perf-%" PRIu32 ".map", pid,
+		 inner_pid(pid));
 	if (!lull_jit_read_map(j, path, err))
 		return LULL_OK;
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu32 ".map", pid);
 	if (!lull_jit_read_map(j, path, err))
 		return LULL_OK;
-	return lull_fail(err, LULL_E_NOT_FOUND, "process %" PRIu32 " has no /tmp/perf-PID.map", pid);
+	return lull_fail(err, LULL_E_NOT_FOUND, "process %" PRIu32 " has no /tmp/perf-PID.map",
+			 pid);
 }
 
 static int compare(const void *a, const void *b)

@@ -59,7 +59,8 @@ int lull_kernel_read(struct lull_kernel *k, const char *path, struct lull_err *e
 	fclose(f);
 	if (!k->functions.n)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "%s hides addresses; set kernel.kptr_restrict=0 or run as root", path);
+				 "%s hides addresses; set kernel.kptr_restrict=0 or run as root",
+				 path);
 	qsort(k->functions.at, k->functions.n, sizeof(struct function), compare);
 	return LULL_OK;
 }

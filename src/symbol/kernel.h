@@ -1,10 +1,11 @@
 /*
  * kernel - names of kernel functions, from /proc/kallsyms.
  *
- * Without the right to see kernel addresses the file shows zeros; then there are no names, and open says so.
+ * Without the right to see kernel addresses the file shows zeros; then there are no names, and open
+ * says so.
  *
- * Ownership: names are borrowed until lull_kernel_release(). Threads: immutable after read. Cost: the file has
- * some 200,000 lines, about 50 ms and 10 MB; a find is a binary search.
+ * Ownership: names are borrowed until lull_kernel_release(). Threads: immutable after read. Cost:
+ * the file has some 200,000 lines, about 50 ms and 10 MB; a find is a binary search.
  */
 #ifndef LULL_SYMBOL_KERNEL_H
 #define LULL_SYMBOL_KERNEL_H
@@ -25,7 +26,9 @@ void lull_kernel_init(struct lull_kernel *k);
 /* Free everything. */
 void lull_kernel_release(struct lull_kernel *k);
 
-/* Read the names. LULL_E_UNSUPPORTED if addresses are hidden; `path` is normally "/proc/kallsyms". */
+/*
+ * Read the names. LULL_E_UNSUPPORTED if addresses are hidden; `path` is normally "/proc/kallsyms".
+ */
 int lull_kernel_read(struct lull_kernel *k, const char *path, struct lull_err *err);
 
 /* The function at this address, as "name" or "name [module]", or NULL. */

@@ -5,35 +5,37 @@
 
 #include "trace/wire.h"
 
-#define BIT(n)	    (1u << (n))
-#define X86_RBX	    3
-#define X86_RBP	    6
-#define X86_RSP	    7
+#define BIT(n) (1u << (n))
+#define X86_RBX 3
+#define X86_RBP 6
+#define X86_RSP 7
 #define AARCH64_X29 29
 #define AARCH64_X30 30
-#define AARCH64_SP  31
+#define AARCH64_SP 31
 
 static const struct lull_machine machines[] = {
 	{ EM_X86_64, X86_RSP, X86_RBP, 17,
 	  BIT(X86_RBX) | BIT(X86_RBP) | BIT(12) | BIT(13) | BIT(14) | BIT(15), ~0ULL },
-	/* x19-x30. User addresses have 48 bits; what is above is pointer authentication or a tag. */
+	/*
+	 * x19-x30. User addresses have 48 bits; what is above is pointer authentication or a tag.
+	 */
 	{ EM_AARCH64, AARCH64_SP, AARCH64_X29, 31, 0x7ff80000u, (1ULL << 48) - 1 },
 };
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
-#define HOST_PC	     PERF_REG_X86_IP
+#define HOST_PC PERF_REG_X86_IP
 
 /* Where each of perf's registers goes; segment registers and flags go nowhere. */
 static const i32 from_perf[] = {
-	[PERF_REG_X86_AX] = 0,	 [PERF_REG_X86_BX] = 3,	  [PERF_REG_X86_CX] = 2,
-	[PERF_REG_X86_DX] = 1,	 [PERF_REG_X86_SI] = 4,	  [PERF_REG_X86_DI] = 5,
-	[PERF_REG_X86_BP] = 6,	 [PERF_REG_X86_SP] = 7,	  [PERF_REG_X86_IP] = -1,
-	[PERF_REG_X86_FLAGS] = -1, [PERF_REG_X86_CS] = -1, [PERF_REG_X86_SS] = -1,
-	[PERF_REG_X86_DS] = -1,	 [PERF_REG_X86_ES] = -1,  [PERF_REG_X86_FS] = -1,
-	[PERF_REG_X86_GS] = -1,	 [PERF_REG_X86_R8] = 8,	  [PERF_REG_X86_R9] = 9,
-	[PERF_REG_X86_R10] = 10, [PERF_REG_X86_R11] = 11, [PERF_REG_X86_R12] = 12,
-	[PERF_REG_X86_R13] = 13, [PERF_REG_X86_R14] = 14, [PERF_REG_X86_R15] = 15,
+	[PERF_REG_X86_AX] = 0,	   [PERF_REG_X86_BX] = 3,   [PERF_REG_X86_CX] = 2,
+	[PERF_REG_X86_DX] = 1,	   [PERF_REG_X86_SI] = 4,   [PERF_REG_X86_DI] = 5,
+	[PERF_REG_X86_BP] = 6,	   [PERF_REG_X86_SP] = 7,   [PERF_REG_X86_IP] = -1,
+	[PERF_REG_X86_FLAGS] = -1, [PERF_REG_X86_CS] = -1,  [PERF_REG_X86_SS] = -1,
+	[PERF_REG_X86_DS] = -1,	   [PERF_REG_X86_ES] = -1,  [PERF_REG_X86_FS] = -1,
+	[PERF_REG_X86_GS] = -1,	   [PERF_REG_X86_R8] = 8,   [PERF_REG_X86_R9] = 9,
+	[PERF_REG_X86_R10] = 10,   [PERF_REG_X86_R11] = 11, [PERF_REG_X86_R12] = 12,
+	[PERF_REG_X86_R13] = 13,   [PERF_REG_X86_R14] = 14, [PERF_REG_X86_R15] = 15,
 };
 
 static i32 dwarf_of(u32 perf_reg)
@@ -42,7 +44,7 @@ static i32 dwarf_of(u32 perf_reg)
 }
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
-#define HOST_PC	     PERF_REG_ARM64_PC
+#define HOST_PC PERF_REG_ARM64_PC
 
 /* perf numbers x0-x30 and sp as DWARF does. */
 static i32 dwarf_of(u32 perf_reg)

@@ -52,8 +52,8 @@ static inline bool lull_regs_has(const struct lull_regs *r, u32 reg)
 struct lull_regs lull_regs_from_wire(const struct lull_wire_regs *wire);
 
 /*
- * The registers of a perf sample on this machine: `values` holds one value for each bit of `mask`, lowest
- * first, as PERF_SAMPLE_REGS_USER delivers them.
+ * The registers of a perf sample on this machine: `values` holds one value for each bit of `mask`,
+ * lowest first, as PERF_SAMPLE_REGS_USER delivers them.
  */
 struct lull_regs lull_regs_from_perf(u64 mask, const u64 *values);
 

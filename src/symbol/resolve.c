@@ -1,6 +1,7 @@
 #include "symbol/resolve.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbol/demangle.h"
 
@@ -49,6 +50,20 @@ static const char *find_symbol(struct lull_resolver *r, u64 vaddr)
 	return s ? s->name : NULL;
 }
 
+/*
+ * Debug information names the static functions of C++ without their namespace and arguments; the
+ * symbol has them. In every other case its own name is the better one: symbols of clones have
+ * suffixes, and one address may have several.
+ */
+static const char *better_name(const char *debug_name, const char *symbol_name)
+{
+	bool is_plain = debug_name && strncmp(debug_name, "_Z", 2);
+
+	if (!debug_name || (is_plain && symbol_name && !strncmp(symbol_name, "_Z", 2)))
+		return symbol_name;
+	return debug_name;
+}
+
 size_t lull_resolver_find(struct lull_resolver *r, u64 vaddr, struct lull_symbol *out)
 {
 	struct lull_scope scopes[LULL_MAX_INLINED];
@@ -61,8 +76,7 @@ size_t lull_resolver_find(struct lull_resolver *r, u64 vaddr, struct lull_symbol
 		n = lull_scopes_find(r->scopes, vaddr, scopes, LULL_MAX_INLINED);
 	if (!n)
 		scopes[n++] = (struct lull_scope){ 0 };
-	if (!scopes[n - 1].function)
-		scopes[n - 1].function = find_symbol(r, vaddr);
+	scopes[n - 1].function = better_name(scopes[n - 1].function, find_symbol(r, vaddr));
 	if (n == 1 && !scopes[0].function)
 		return 0;
 	for (size_t i = 0; i < n; i++) {

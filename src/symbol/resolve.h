@@ -1,14 +1,17 @@
 /*
  * resolve - from an address in a file to function, source file, line and inlined functions.
  *
- * What it uses:  debug information in the file or in its separate debug file, else .symtab of either, else the
- *                dynamic symbols. Names come out demangled.
- * How to call:   sort addresses by file, then by value; lull_resolver_use() once per file. Only one file's debug
- *                information is open at a time, and of it one compilation unit's functions.
- * Ownership:     the ELF files are borrowed; names in results live until the next find, use or release.
+ * What it uses:  debug information in the file or in its separate debug file, else .symtab of
+ *                either, else the dynamic symbols. Names come out demangled.
+ * How to call:   sort addresses by file, then by value; lull_resolver_use() once per file. Only one
+ *                file's debug information is open at a time, and of it one compilation unit's
+ *                functions.
+ * Ownership:     the ELF files are borrowed; names in results live until the next find, use or
+ *                release.
  * Threads:       one at a time.
- * Cost:          the first address of a file opens its debug information (milliseconds to, for the largest
- *                libraries, seconds); an address in a known unit costs microseconds, mostly demangling.
+ * Cost:          the first address of a file opens its debug information (milliseconds to, for the
+ *                largest libraries, seconds); an address in a known unit costs microseconds, mostly
+ *                demangling.
  */
 #ifndef LULL_SYMBOL_RESOLVE_H
 #define LULL_SYMBOL_RESOLVE_H
@@ -31,9 +34,9 @@ struct lull_symbol {
 
 struct lull_resolver {
 	struct lull_debug_paths paths;
-	struct lull_elf *elf;	    /* current file, borrowed */
-	struct lull_elf *debug;	    /* its separate debug file, or NULL */
-	struct lull_scopes *scopes; /* its debug information, or NULL */
+	struct lull_elf *elf;	       /* current file, borrowed */
+	struct lull_elf *debug;	       /* its separate debug file, or NULL */
+	struct lull_scopes *scopes;    /* its debug information, or NULL */
 	char *names[LULL_MAX_INLINED]; /* private: demangled names of the last result */
 };
 
@@ -47,8 +50,8 @@ void lull_resolver_release(struct lull_resolver *r);
 void lull_resolver_use(struct lull_resolver *r, struct lull_elf *elf);
 
 /*
- * The functions at an address of the current file, innermost first; `out` has room for LULL_MAX_INLINED.
- * Returns how many, 0 if nothing is known. All but the last are inlined.
+ * The functions at an address of the current file, innermost first; `out` has room for
+ * LULL_MAX_INLINED. Returns how many, 0 if nothing is known. All but the last are inlined.
  */
 size_t lull_resolver_find(struct lull_resolver *r, u64 vaddr, struct lull_symbol *out);
 

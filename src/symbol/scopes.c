@@ -30,8 +30,9 @@ struct lull_scopes {
 	Dwarf *dwarf;
 	struct lull_vec units;	   /* of struct unit_range, by low */
 	struct lull_vec functions; /* of struct function_range, by low; of the current unit */
-	struct lull_vec max_high;  /* of u64: highest end among functions [0, i], to stop a search early */
-	u64 unit_off;		   /* the current unit; 0 = none, as no DIE is at 0 */
+	struct lull_vec
+		max_high; /* of u64: highest end among functions [0, i], to stop a search early */
+	u64 unit_off;	  /* the current unit; 0 = none, as no DIE is at 0 */
 	Dwarf_Die unit;
 };
 
@@ -107,11 +108,14 @@ static void add_function(struct lull_scopes *s, Dwarf_Die *die, u32 depth)
 
 	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0)
 		if (low && low < high)
-			*(struct function_range *)lull_vec_push(&s->functions) = (struct function_range){
-				low, high, dwarf_dieoffset(die), depth, is_inlined };
+			*(struct function_range *)lull_vec_push(&s->functions) =
+				(struct function_range){ low, high, dwarf_dieoffset(die), depth,
+							 is_inlined };
 }
 
-/* Collect the functions below a DIE; those of a namespace, a class or a block count as much as any. */
+/*
+ * Collect the functions below a DIE; those of a namespace, a class or a block count as much as any.
+ */
 static void collect(struct lull_scopes *s, Dwarf_Die *parent, u32 depth)
 {
 	Dwarf_Die die;
@@ -155,8 +159,12 @@ static void load_unit(struct lull_scopes *s, u64 die_off)
 	if (!dwarf_offdie(s->dwarf, die_off, &skeleton))
 		return;
 	s->unit = skeleton;
-	/* With -gsplit-dwarf the functions are in another file, which libdw opens if it is still there. */
-	if (dwarf_cu_info(skeleton.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.addr)
+	/*
+	 * With -gsplit-dwarf the functions are in another file, which libdw opens if it is still
+	 * there.
+	 */
+	if (dwarf_cu_info(skeleton.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 &&
+	    split.addr)
 		s->unit = split;
 	collect(s, &s->unit, 0);
 	if (!s->functions.n)
@@ -227,7 +235,10 @@ static size_t end_of(const struct lull_vec *v, u64 vaddr)
 	return low;
 }
 
-/* The functions that cover the address, deepest first, at most `max`; the deepest ones if there are more. */
+/*
+ * The functions that cover the address, deepest first, at most `max`; the deepest ones if there are
+ * more.
+ */
 static size_t cover(struct lull_scopes *s, u64 vaddr, struct function_range *out, size_t max)
 {
 	const struct function_range *f = s->functions.at;
@@ -253,7 +264,9 @@ static bool find_unit(struct lull_scopes *s, u64 vaddr)
 	const struct unit_range *u = s->units.at;
 	size_t end = end_of(&s->units, vaddr);
 
-	/* Units do not overlap, unless the linker folded equal functions; then any of them will do. */
+	/*
+	 * Units do not overlap, unless the linker folded equal functions; then any of them will do.
+	 */
 	if (!end || u[end - 1].high <= vaddr)
 		return false;
 	load_unit(s, u[end - 1].die_off);

@@ -117,8 +117,9 @@ int lull_space_read_maps(struct lull_space *s, const char *path, struct lull_err
 		char rights[5];
 		int path_at = 0;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.start, &m.end,
-			   rights, &m.file_off, &path_at) < 4 || !path_at)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &m.start,
+			   &m.end, rights, &m.file_off, &path_at) < 4 ||
+		    !path_at)
 			continue;
 		line[strcspn(line, "\n")] = '\0';
 		m.path = line + path_at;

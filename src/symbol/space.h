@@ -2,9 +2,9 @@
  * space - the address space of one process, as it changes.
  *
  * What it gives:  which file an address belongs to now, and the address inside that file's headers.
- * Input:          records in the order of time: mappings as the kernel reports them (MMAP2: start, length,
- *                 page offset) or as the agent does (start, end, bias), fork (copy), exec (clear). A new
- *                 mapping replaces whatever it overlaps.
+ * Input:          records in the order of time: mappings as the kernel reports them (MMAP2: start,
+ *                 length, page offset) or as the agent does (start, end, bias), fork (copy), exec
+ *                 (clear). A new mapping replaces whatever it overlaps.
  * Ownership:      the space owns its list; files belong to the struct lull_files it was made with.
  * Threads:        one at a time.
  * Cost:           find is a binary search, about 10 ns; a mapping is O(mappings).
@@ -35,8 +35,8 @@ struct lull_space {
 struct lull_mmap {
 	u64 start;
 	u64 end;
-	u64 file_off;			      /* of `start`; used unless has_bias */
-	u64 bias;			      /* of the whole module, from the agent */
+	u64 file_off; /* of `start`; used unless has_bias */
+	u64 bias;     /* of the whole module, from the agent */
 	bool has_bias;
 	const char *path;
 	const struct lull_build_id *build_id; /* NULL if not known */
@@ -50,9 +50,9 @@ enum lull_pc_kind {
 };
 
 /*
- * One frame of a stack. `addr` is the raw program counter. `vaddr` is what to look up: the address in the
- * file's headers, and for a return address one less, so that it lies inside the call and not behind it. For
- * JIT and kernel frames it is the address itself, with the same one less.
+ * One frame of a stack. `addr` is the raw program counter. `vaddr` is what to look up: the address
+ * in the file's headers, and for a return address one less, so that it lies inside the call and not
+ * behind it. For JIT and kernel frames it is the address itself, with the same one less.
  */
 struct lull_pc {
 	u64 addr;
@@ -61,7 +61,10 @@ struct lull_pc {
 	u8 kind; /* enum lull_pc_kind */
 };
 
-/* An empty space. `files` must outlive it; `pid` says through which process files are opened (0: none). */
+/*
+ * An empty space. `files` must outlive it; `pid` says through which process files are opened (0:
+ * none).
+ */
 void lull_space_init(struct lull_space *s, struct lull_files *files, u32 pid);
 
 /* Free the list. */

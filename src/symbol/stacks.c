@@ -61,18 +61,21 @@ u32 lull_stacks_add_module(struct lull_stacks *s, struct lull_writer *w, u32 pro
 	if (!is_new)
 		return *id;
 	file = lull_files_get(s->files, m->file_ix);
-	*id = lull_writer_add_dim(w, LULL_TABLE_module, &(struct lull_module_row){
-		.path = string(w, file->path),
-		.build_id = string(w, lull_build_id_format(&file->build_id, hex)),
-		.process = process,
-		.start_addr = m->start,
-		.end_addr = m->end,
-		.bias = m->bias,
-	});
+	*id = lull_writer_add_dim(
+		w, LULL_TABLE_module,
+		&(struct lull_module_row){
+			.path = string(w, file->path),
+			.build_id = string(w, lull_build_id_format(&file->build_id, hex)),
+			.process = process,
+			.start_addr = m->start,
+			.end_addr = m->end,
+			.bias = m->bias,
+		});
 	return *id;
 }
 
-static u32 module_of(struct lull_stacks *s, struct lull_writer *w, u32 process, const struct lull_pc *pc)
+static u32 module_of(struct lull_stacks *s, struct lull_writer *w, u32 process,
+		     const struct lull_pc *pc)
 {
 	struct lull_mapping nowhere = { .file_ix = pc->file_ix };
 
@@ -87,9 +90,13 @@ static u32 module_of(struct lull_stacks *s, struct lull_writer *w, u32 process, 
 }
 
 /* The row of the frame at a place. */
-static u32 frame_at(struct lull_stacks *s, struct lull_writer *w, u32 process, const struct lull_pc *pc)
+static u32 frame_at(struct lull_stacks *s, struct lull_writer *w, u32 process,
+		    const struct lull_pc *pc)
 {
-	/* JIT code of two processes may lie at the same address; a file's code is the same in all of them. */
+	/*
+	 * JIT code of two processes may lie at the same address; a file's code is the same in all
+	 * of them.
+	 */
 	u64 owner = pc->kind == LULL_PC_JIT ? process : 0;
 	u64 key[3] = { pc->vaddr, (u64)pc->file_ix << 8 | pc->kind, owner };
 	struct lull_frame_row row = { .kind = pc->kind, .addr = pc->vaddr };
@@ -106,10 +113,13 @@ static u32 frame_at(struct lull_stacks *s, struct lull_writer *w, u32 process, c
 }
 
 /* The row of a Python frame, which is what its columns say. */
-static u32 python_frame(struct lull_stacks *s, struct lull_writer *w, const struct lull_py_frame *frame)
+static u32 python_frame(struct lull_stacks *s, struct lull_writer *w,
+			const struct lull_py_frame *frame)
 {
-	struct lull_frame_row row = { .kind = FRAME_PYTHON, .line = frame->line,
-				      .function = string(w, frame->function), .file = string(w, frame->file) };
+	struct lull_frame_row row = { .kind = FRAME_PYTHON,
+				      .line = frame->line,
+				      .function = string(w, frame->function),
+				      .file = string(w, frame->file) };
 	/* Another length than the key of a place: the two cannot be mistaken for each other. */
 	u32 key[] = { row.function, row.file, row.line };
 	bool is_new;
@@ -126,13 +136,14 @@ static u32 node_of(struct lull_stacks *s, struct lull_writer *w, u32 parent, u32
 	u32 *id = lull_map_add(&s->nodes, (u64)parent << 32 | frame, &is_new);
 
 	if (is_new)
-		*id = lull_writer_add_dim(w, LULL_TABLE_stack,
-					  &(struct lull_stack_row){ .parent = parent, .frame = frame });
+		*id = lull_writer_add_dim(
+			w, LULL_TABLE_stack,
+			&(struct lull_stack_row){ .parent = parent, .frame = frame });
 	return *id;
 }
 
-u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process, const struct lull_pc *pcs,
-		    size_t n)
+u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process,
+		    const struct lull_pc *pcs, size_t n)
 {
 	u32 node = 0;
 
@@ -141,8 +152,8 @@ u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process, c
 	return node;
 }
 
-u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w, const struct lull_py_frame *frames,
-			   size_t n)
+u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
+			   const struct lull_py_frame *frames, size_t n)
 {
 	u32 node = 0;
 
@@ -166,7 +177,8 @@ void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *ji
 /* Complete the row of a frame. */
 static void set_frame(struct lull_writer *w, u32 frame, u8 kind, const struct lull_symbol *symbol)
 {
-	struct lull_frame_row row = *(const struct lull_frame_row *)lull_writer_dim(w, LULL_TABLE_frame, frame);
+	struct lull_frame_row row =
+		*(const struct lull_frame_row *)lull_writer_dim(w, LULL_TABLE_frame, frame);
 
 	row.kind = kind;
 	row.function = string(w, symbol->function);
@@ -175,14 +187,19 @@ static void set_frame(struct lull_writer *w, u32 frame, u8 kind, const struct lu
 	lull_writer_set_dim(w, LULL_TABLE_frame, frame, &row);
 }
 
-/* One row for an address: the innermost function, and in its name the one whose code it became part of. */
-static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols, size_t n)
+/*
+ * One row for an address: the innermost function, and in its name the one whose code it became part
+ * of.
+ */
+static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols,
+			size_t n)
 {
 	struct lull_symbol innermost = symbols[0];
 	struct lull_str name = LULL_STR_INIT;
 
 	if (n > 1 && innermost.function && symbols[n - 1].function) {
-		lull_str_addf(&name, "%s [inlined in %s]", innermost.function, symbols[n - 1].function);
+		lull_str_addf(&name, "%s [inlined in %s]", innermost.function,
+			      symbols[n - 1].function);
 		innermost.function = name.at;
 	}
 	set_frame(w, frame, innermost.is_inlined ? FRAME_INLINED : LULL_PC_NATIVE, &innermost);
@@ -199,8 +216,9 @@ static void name_other(struct lull_stacks *s, struct lull_writer *w, const struc
 	if (p->kind == LULL_PC_KERNEL && kernel)
 		symbol.function = lull_kernel_find(kernel, p->vaddr);
 	else if (p->kind == LULL_PC_JIT && jit_ix)
-		symbol.function = lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),
-						p->vaddr, UINT64_MAX);
+		symbol.function =
+			lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),
+				      p->vaddr, UINT64_MAX);
 	if (symbol.function)
 		set_frame(w, p->frame, p->kind, &symbol);
 }
@@ -214,7 +232,8 @@ static int compare_places(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w, const struct lull_stacks_names *names)
+void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w,
+			 const struct lull_stacks_names *names)
 {
 	struct lull_symbol symbols[LULL_MAX_INLINED];
 	struct lull_resolver resolver;

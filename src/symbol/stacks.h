@@ -1,14 +1,17 @@
 /*
  * stacks - modules, frames and stacks as rows of the report, each once.
  *
- * While recording:  lull_stacks_add() turns a list of program counters into the id of a stack node; equal stacks
- *                   give equal ids, and stacks share the nodes of their common callers. Frames have addresses only.
- * At the end:       lull_stacks_resolve() gives the frames names, files and lines. An address in an inlined function
- *                   is one frame of kind 5, named "inner [inlined in outer]", with file and line in `inner`: nodes
- *                   for the functions in between cannot be added, since a node's parent must have a lower id.
+ * While recording:  lull_stacks_add() turns a list of program counters into the id of a stack node;
+ *                   equal stacks give equal ids, and stacks share the nodes of their common
+ *                   callers. Frames have addresses only.
+ * At the end:       lull_stacks_resolve() gives the frames names, files and lines. An address in an
+ *                   inlined function is one frame of kind 5, named "inner [inlined in outer]", with
+ *                   file and line in `inner`: nodes for the functions in between cannot be added,
+ *                   since a node's parent must have a lower id.
  * Ownership:        files and JIT names are borrowed; rows belong to the writer.
  * Threads:          one at a time.
- * Cost:             add is two hash lookups a frame, about 30 ns each; resolve is that of resolve.h.
+ * Cost:             add is two hash lookups a frame, about 30 ns each; resolve is that of
+ *                   resolve.h.
  */
 #ifndef LULL_SYMBOL_STACKS_H
 #define LULL_SYMBOL_STACKS_H
@@ -54,24 +57,29 @@ void lull_stacks_init(struct lull_stacks *s, const struct lull_files *files);
 void lull_stacks_release(struct lull_stacks *s);
 
 /*
- * The module row of a mapping, added with the process and place of this mapping if its file has none yet. 0 for
- * memory without a file. Not required: lull_stacks_add() adds modules too, but does not know where they lie.
+ * The module row of a mapping, added with the process and place of this mapping if its file has
+ * none yet. 0 for memory without a file. Not required: lull_stacks_add() adds modules too, but does
+ * not know where they lie.
  */
 u32 lull_stacks_add_module(struct lull_stacks *s, struct lull_writer *w, u32 process,
 			   const struct lull_mapping *mapping);
 
-/* The node of a native stack, innermost frame first; `process` is the row of its process. 0 if n is 0. */
-u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process, const struct lull_pc *pcs,
-		    size_t n);
+/*
+ * The node of a native stack, innermost frame first; `process` is the row of its process. 0 if n is
+ * 0.
+ */
+u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process,
+		    const struct lull_pc *pcs, size_t n);
 
 /* The node of a Python stack, innermost frame first. 0 if n is 0. */
-u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w, const struct lull_py_frame *frames,
-			   size_t n);
+u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
+			   const struct lull_py_frame *frames, size_t n);
 
 /* Names for the JIT frames of a process; borrowed until lull_stacks_resolve() is done. */
 void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *jit);
 
 /* Name all frames. Called once, behind the last add. */
-void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w, const struct lull_stacks_names *names);
+void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w,
+			 const struct lull_stacks_names *names);
 
 #endif

@@ -29,9 +29,10 @@ void lull_unwind_release(struct lull_unwind *u)
 }
 
 /*
- * The caller by the frame pointer: at fp lie the caller's fp and the return address. On x86_64 the caller's
- * stack begins right above. On aarch64 the two may lie anywhere in the frame, so that the caller's sp is not
- * known, only that it is higher; at[sp] keeps that bound and the mask says that it is not the value.
+ * The caller by the frame pointer: at fp lie the caller's fp and the return address. On x86_64 the
+ * caller's stack begins right above. On aarch64 the two may lie anywhere in the frame, so that the
+ * caller's sp is not known, only that it is higher; at[sp] keeps that bound and the mask says that
+ * it is not the value.
  */
 static enum step step_by_fp(struct walk *w)
 {
@@ -73,9 +74,9 @@ static enum step step_by_lr(struct walk *w)
 }
 
 /*
- * True if lr is the return address of the innermost frame although the frame pointer knows nothing of it: it
- * points into another file, so that no call inside this one has set it, and no frame record holds it. This is
- * what the vdso of aarch64 looks like, whose functions have neither frames nor tables.
+ * True if lr is the return address of the innermost frame although the frame pointer knows nothing
+ * of it: it points into another file, so that no call inside this one has set it, and no frame
+ * record holds it. The vdso of aarch64 has functions with neither frames nor tables.
  */
 static bool is_lr_newer(const struct walk *w)
 {
@@ -88,7 +89,8 @@ static bool is_lr_newer(const struct walk *w)
 	lr = w->regs.at[AARCH64_LR] & m->addr_mask;
 	there = lull_space_find(w->space, lr);
 	return there && there->file_ix != here->file_ix &&
-	       lull_stack_read(w->stack, w->regs.at[m->fp] + 8, &saved) && (saved & m->addr_mask) != lr;
+	       lull_stack_read(w->stack, w->regs.at[m->fp] + 8, &saved) &&
+	       (saved & m->addr_mask) != lr;
 }
 
 static enum step step_without_rule(struct walk *w)
@@ -112,7 +114,9 @@ static enum step step(struct walk *w, const struct lull_pc *pc)
 	const struct lull_cfi_rule *rule = NULL;
 	struct lull_cfi *cfi = &w->unwind->cfi;
 
-	/* A file for another machine cannot be what runs here; its register numbers would mislead. */
+	/*
+	 * A file for another machine cannot be what runs here; its register numbers would mislead.
+	 */
 	if (elf && elf->machine == w->regs.machine)
 		rule = lull_cfi_find(cfi, pc->file_ix, elf, pc->vaddr);
 	if (!rule)
@@ -131,9 +135,9 @@ static enum step step(struct walk *w, const struct lull_pc *pc)
 }
 
 /*
- * True if the frame reached from `sp` and `pc` is not further up the stack. Only a function without a frame of
- * its own may leave sp as it is, and only the innermost or an interrupted one can be that; a signal may come
- * from another stack, so its frames may lie anywhere.
+ * True if the frame reached from `sp` and `pc` is not further up the stack. Only a function without
+ * a frame of its own may leave sp as it is, and only the innermost or an interrupted one can be
+ * that; a signal may come from another stack, so its frames may lie anywhere.
  */
 static bool is_loop(const struct walk *w, bool was_return, u64 sp, u64 pc)
 {
@@ -174,7 +178,10 @@ void lull_unwind_sample(struct lull_unwind *u, const struct lull_space *space,
 			const struct lull_regs *regs, const struct lull_stack_bytes *stack,
 			struct lull_callstack *out)
 {
-	struct walk w = { .unwind = u, .space = space, .stack = stack, .regs = *regs,
+	struct walk w = { .unwind = u,
+			  .space = space,
+			  .stack = stack,
+			  .regs = *regs,
 			  .machine = lull_machine_find(regs->machine) };
 
 	out->n = 0;
@@ -212,7 +219,10 @@ void lull_unwind_merge(struct lull_callstack *stack, const struct lull_callstack
 
 	if (stack->cut == LULL_CUT_NONE || !stack->n)
 		return;
-	/* With recursion an address occurs more than once: the k-th in one list is the k-th in the other. */
+	/*
+	 * With recursion an address occurs more than once: the k-th in one list is the k-th in the
+	 * other.
+	 */
 	addr = stack->at[stack->n - 1].addr;
 	for (i = 0; i < stack->n; i++)
 		n_wanted += stack->at[i].addr == addr;

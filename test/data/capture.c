@@ -1,18 +1,17 @@
 /*
- * capture - a program that writes down its own registers, stack and mappings, for tests of the unwinder.
+ * capture - a program that writes down its own registers, stack and mappings, for tests of the
+ * unwinder.
  *
  *	capture MODE FILE
  *
- * MODE  signal    the registers that a signal interrupted, below a qsort callback
- *       handler   the registers of the signal handler itself, so that the signal frame has to be crossed
- *       altstack  the same on an alternate stack
- *       timer     a busy leaf function, interrupted by a timer
- *       vdso      the clock being read, interrupted in the vdso by a timer
- *       thread    like signal, in another thread
- *       deep      like signal, below 40 recursive calls
+ * MODE  signal    the registers that a signal interrupted, below a qsort callback handler
+ *       the registers of the signal handler itself, so that the signal frame has to be crossed
+ *       altstack  the same on an alternate stack timer     a busy leaf function, interrupted by a
+ *       timer vdso      the clock being read, interrupted in the vdso by a timer thread    like
+ *       signal, in another thread deep      like signal, below 40 recursive calls
  *
- * FILE receives struct lull_regs, the stack's address and size, and its bytes; FILE.maps the mappings. The file
- * compiles as C and as C++.
+ * FILE receives struct lull_regs, the stack's address and size, and its bytes; FILE.maps the
+ * mappings. The file compiles as C and as C++.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -48,8 +47,9 @@ static struct lull_regs regs_of(const ucontext_t *uc)
 
 	memset(&r, 0, sizeof(r));
 #if defined(__x86_64__)
-	static const int order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-				     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15 };
+	static const int order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+				     REG_RBP, REG_RSP, REG_R8,	REG_R9,	 REG_R10, REG_R11,
+				     REG_R12, REG_R13, REG_R14, REG_R15 };
 
 	r.machine = EM_X86_64;
 	for (u32 i = 0; i < 16; i++)
@@ -74,7 +74,8 @@ static size_t copy_stack(u64 sp, char *to)
 		size_t part = 4096 - (sp + n) % 4096;
 		struct iovec here = { to + n, part }, there = { (void *)(sp + n), part };
 
-		if (n + part > STACK_MAX || process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)part)
+		if (n + part > STACK_MAX ||
+		    process_vm_readv(getpid(), &here, 1, &there, 1, 0) != (ssize_t)part)
 			break;
 		n += part;
 	}

@@ -1,6 +1,6 @@
 /*
- * inlined - a program with known lines, for tests of the resolver. Prints nothing; its addresses are looked up
- * by symbol. The comments with numbers are what the tests expect to find.
+ * inlined - a program with known lines, for tests of the resolver. Prints nothing; its addresses
+ * are looked up by symbol. The comments with numbers are what the tests expect to find.
  */
 static volatile int sink;
 

@@ -18,7 +18,10 @@ static inline void program_make_dir(char *dir)
 		abort();
 }
 
-/* Run a shell command made like printf; returns its exit status. Sanitizer settings do not reach it. */
+/*
+ * Run a shell command made like printf; returns its exit status. Sanitizer settings do not reach
+ * it.
+ */
 __attribute__((format(printf, 1, 2))) static inline int program_run(const char *fmt, ...)
 {
 	char command[8192];

@@ -205,7 +205,8 @@ static void kernel_functions_are_found(void **state)
 
 static void hidden_kernel_addresses_are_an_error(void **state)
 {
-	const char *path = write_text("kallsyms", "0000000000000000 T _stext\n0000000000000000 t do_work\n");
+	const char *path =
+		write_text("kallsyms", "0000000000000000 T _stext\n0000000000000000 t do_work\n");
 	struct lull_kernel k;
 	struct lull_err err;
 

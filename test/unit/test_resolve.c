@@ -11,7 +11,9 @@ static char dir[64];
 /* Compile test/data/inlined.c to DIR/NAME. */
 static void build(const char *name, const char *flags)
 {
-	assert_int_equal(program_run("cc -O1 -Wl,--build-id %s test/data/inlined.c -o %s/%s", flags, dir, name), 0);
+	assert_int_equal(program_run("cc -O1 -Wl,--build-id %s test/data/inlined.c -o %s/%s", flags,
+				     dir, name),
+			 0);
 }
 
 static struct lull_elf *open_elf(const char *name)
@@ -21,7 +23,8 @@ static struct lull_elf *open_elf(const char *name)
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path }, &err), LULL_OK);
+	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path }, &err),
+			 LULL_OK);
 	return elf;
 }
 
@@ -77,7 +80,8 @@ static void expect_inlined(struct lull_elf *elf, u64 outer, const char *debug_di
 
 static void inlined_functions_come_with_their_lines(void **state)
 {
-	const char *const flags[] = { "-g", "-g -gdwarf-4", "-g -gz", "-g -gno-pubnames -ffunction-sections" };
+	const char *const flags[] = { "-g", "-g -gdwarf-4", "-g -gz",
+				      "-g -gno-pubnames -ffunction-sections" };
 
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(flags); i++) {
@@ -94,14 +98,18 @@ static void inlined_functions_come_with_their_lines(void **state)
 static void split(const char *debug_path)
 {
 	build("whole", "-g");
-	assert_int_equal(program_run("cd %s && mkdir -p $(dirname %s) && objcopy --only-keep-debug whole %s && "
-				     "objcopy --strip-all --add-gnu-debuglink=%s whole stripped",
-				     dir, debug_path, debug_path, debug_path), 0);
+	assert_int_equal(
+		program_run(
+			"cd %s && mkdir -p $(dirname %s) && objcopy --only-keep-debug whole %s && "
+			"objcopy --strip-all --add-gnu-debuglink=%s whole stripped",
+			dir, debug_path, debug_path, debug_path),
+		0);
 }
 
 static void stripped_file_is_resolved_by_debuglink(void **state)
 {
-	const char *const places[] = { "whole.debug", ".debug/whole.debug", "elsewhere/whole.debug" };
+	const char *const places[] = { "whole.debug", ".debug/whole.debug",
+				       "elsewhere/whole.debug" };
 	char elsewhere[128];
 
 	(void)state;
@@ -131,8 +139,10 @@ static void stripped_file_is_resolved_by_build_id(void **state)
 	stripped = open_elf("stripped");
 	lull_build_id_format(&stripped->build_id, hex);
 	assert_int_equal(strlen(hex), 40);
-	assert_int_equal(program_run("mkdir -p %s/ids/.build-id/%.2s && mv %s/whole.debug %s/ids/.build-id/%.2s/%s.debug",
-				     dir, hex, dir, dir, hex, hex + 2), 0);
+	assert_int_equal(program_run("mkdir -p %s/ids/.build-id/%.2s && mv %s/whole.debug "
+				     "%s/ids/.build-id/%.2s/%s.debug",
+				     dir, hex, dir, dir, hex, hex + 2),
+			 0);
 	snprintf(dirs, sizeof(dirs), "%s/ids", dir);
 	expect_inlined(stripped, address_of(whole, "outer"), dirs);
 	lull_elf_close(whole);
@@ -149,7 +159,8 @@ static void debug_file_of_another_build_is_refused(void **state)
 	(void)state;
 	split("whole.debug");
 	build("other", "-g -O0 -DOTHER");
-	assert_int_equal(program_run("objcopy --only-keep-debug %s/other %s/whole.debug", dir, dir), 0);
+	assert_int_equal(program_run("objcopy --only-keep-debug %s/other %s/whole.debug", dir, dir),
+			 0);
 	stripped = open_elf("stripped");
 	lull_resolver_init(&r, &paths);
 	lull_resolver_use(&r, stripped);
@@ -182,13 +193,40 @@ static void symbols_are_used_when_there_is_no_debug_information(void **state)
 	lull_elf_close(elf);
 }
 
+static void static_function_of_cpp_has_its_arguments(void **state)
+{
+	struct lull_debug_paths paths = { 0 };
+	struct lull_symbol out[LULL_MAX_INLINED];
+	struct lull_resolver r;
+	struct lull_elf *elf;
+
+	(void)state;
+	assert_int_equal(
+		program_run("cd %s && echo 'namespace a { __attribute__((noinline)) static int "
+			    "f(int x) { return x * x; } } "
+			    "int main(int n, char **) { return a::f(n); }' >x.cc && "
+			    "c++ -g -O1 x.cc -o cpp",
+			    dir),
+		0);
+	elf = open_elf("cpp");
+	lull_resolver_init(&r, &paths);
+	lull_resolver_use(&r, elf);
+	assert_int_equal(lull_resolver_find(&r, address_of(elf, "_ZN1aL1fEi"), out), 1);
+	assert_string_equal(out[0].function, "a::f(int)");
+	assert_int_equal(out[0].line, 1);
+	lull_resolver_release(&r);
+	lull_elf_close(elf);
+}
+
 static void names_are_demangled(void **state)
 {
 	const char *const names[][2] = {
 		{ "main", "main" },
 		{ "_ZN2at6native3addERKNS_6TensorE", "at::native::add(at::Tensor const&)" },
-		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt" },
-		{ "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt17hfedcba9876543210E",
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
+		{ "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$"
+		  "3fmt17hfedcba9876543210E",
 		  "<alloc::string::String as core::fmt::Display>::fmt" },
 		{ "_Znonsense", "_Znonsense" },
 		{ "", "" },
@@ -216,16 +254,21 @@ static void file_that_is_not_there_is_an_error(void **state)
 			 LULL_E_NOT_FOUND);
 	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = "/dev/zero" }, &err),
 			 LULL_E_NOT_FOUND);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = "test/data/inlined.c" }, &err),
-			 LULL_E_NOT_FOUND);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = "/etc/passwd" }, &err),
-			 LULL_E_FORMAT);
+	assert_int_equal(
+		lull_elf_open(&elf, &(struct lull_elf_name){ .path = "test/data/inlined.c" }, &err),
+		LULL_E_NOT_FOUND);
+	assert_int_equal(
+		lull_elf_open(&elf, &(struct lull_elf_name){ .path = "/etc/passwd" }, &err),
+		LULL_E_FORMAT);
 	snprintf(path, sizeof(path), "%s/plain", dir);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path, .build_id = &other }, &err),
+	assert_int_equal(lull_elf_open(&elf,
+				       &(struct lull_elf_name){ .path = path, .build_id = &other },
+				       &err),
 			 LULL_E_NOT_FOUND);
 	assert_non_null(strstr(err.msg, "another build id"));
 	strcat(path, " (deleted)");
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path }, &err), LULL_E_NOT_FOUND);
+	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path }, &err),
+			 LULL_E_NOT_FOUND);
 }
 
 static void deleted_file_is_found_again_by_build_id(void **state)
@@ -238,8 +281,11 @@ static void deleted_file_is_found_again_by_build_id(void **state)
 	build("plain", "");
 	elf = open_elf("plain");
 	snprintf(path, sizeof(path), "%s/plain (deleted)", dir);
-	assert_int_equal(lull_elf_open(&again, &(struct lull_elf_name){ .path = path, .build_id = &elf->build_id },
-				       &err), LULL_OK);
+	assert_int_equal(
+		lull_elf_open(&again,
+			      &(struct lull_elf_name){ .path = path, .build_id = &elf->build_id },
+			      &err),
+		LULL_OK);
 	lull_elf_close(again);
 	lull_elf_close(elf);
 }
@@ -253,11 +299,15 @@ static void file_is_opened_below_the_root_of_a_process(void **state)
 	(void)state;
 	build("plain", "");
 	snprintf(path, sizeof(path), "%s/plain", dir);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path, .pid = 1u << 30 }, &err), LULL_OK);
+	assert_int_equal(
+		lull_elf_open(&elf, &(struct lull_elf_name){ .path = path, .pid = 1u << 30 }, &err),
+		LULL_OK);
 	assert_string_equal(elf->path, path); /* there is no such process */
 	lull_elf_close(elf);
-	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path, .pid = (u32)getpid() }, &err),
-			 LULL_OK);
+	assert_int_equal(
+		lull_elf_open(&elf, &(struct lull_elf_name){ .path = path, .pid = (u32)getpid() },
+			      &err),
+		LULL_OK);
 	assert_int_equal(strncmp(elf->path, "/proc/", 6), 0);
 	lull_elf_close(elf);
 }
@@ -343,6 +393,7 @@ int main(void)
 		cmocka_unit_test(stripped_file_is_resolved_by_build_id),
 		cmocka_unit_test(debug_file_of_another_build_is_refused),
 		cmocka_unit_test(symbols_are_used_when_there_is_no_debug_information),
+		cmocka_unit_test(static_function_of_cpp_has_its_arguments),
 		cmocka_unit_test(names_are_demangled),
 		cmocka_unit_test(file_that_is_not_there_is_an_error),
 		cmocka_unit_test(deleted_file_is_found_again_by_build_id),

@@ -65,7 +65,8 @@ static void new_mapping_cuts_what_it_overlaps(void **state)
 	assert_string_equal(path_at(&f, 0x4000), "/old");
 	/* What is left keeps its bias: it is still the same file at the same place. */
 	assert_int_equal(lull_space_find(&f.space, 0x4000)->bias, 0x1000);
-	map(&f, 0x2000, 0x5000, "/over"); /* over the end of one, all of another, the begin of a third */
+	map(&f, 0x2000, 0x5000,
+	    "/over"); /* over the end of one, all of another, the begin of a third */
 	assert_string_equal(path_at(&f, 0x1fff), "/old");
 	assert_string_equal(path_at(&f, 0x3000), "/over");
 	assert_string_equal(path_at(&f, 0x5000), "/old");
@@ -133,8 +134,11 @@ static void program_counter_of_a_return_is_one_less(void **state)
 
 	(void)state;
 	begin(&f);
-	lull_space_map(&f.space, &(struct lull_mmap){ .start = 0x1000, .end = 0x2000, .bias = 0x400,
-						      .has_bias = true, .path = "/a" });
+	lull_space_map(&f.space, &(struct lull_mmap){ .start = 0x1000,
+						      .end = 0x2000,
+						      .bias = 0x400,
+						      .has_bias = true,
+						      .path = "/a" });
 	pc = lull_space_pc(&f.space, 0x1100, false);
 	assert_int_equal(pc.vaddr, 0xd00);
 	assert_int_equal(pc.kind, LULL_PC_NATIVE);

@@ -45,7 +45,8 @@ static const struct lull_frame_row *frame_of(struct fixture *f, u32 node)
 
 static u32 parent_of(struct fixture *f, u32 node)
 {
-	return ((const struct lull_stack_row *)lull_writer_dim(f->w, LULL_TABLE_stack, node))->parent;
+	return ((const struct lull_stack_row *)lull_writer_dim(f->w, LULL_TABLE_stack, node))
+		->parent;
 }
 
 /* Is this the text with this id? */
@@ -56,7 +57,8 @@ static bool is_text(struct fixture *f, u32 id, const char *text)
 
 static void equal_stacks_share_their_nodes(void **state)
 {
-	const struct lull_pc pcs[] = { { 0x10, 0x10, 0, LULL_PC_JIT }, { 0x20, 0x20, 0, LULL_PC_JIT },
+	const struct lull_pc pcs[] = { { 0x10, 0x10, 0, LULL_PC_JIT },
+				       { 0x20, 0x20, 0, LULL_PC_JIT },
 				       { 0x30, 0x30, 0, LULL_PC_JIT } };
 	const struct lull_pc other[] = { { 0x11, 0x11, 0, LULL_PC_JIT }, pcs[1], pcs[2] };
 	struct fixture f;
@@ -82,7 +84,8 @@ static void equal_stacks_share_their_nodes(void **state)
 
 static void python_stacks_have_names_at_once(void **state)
 {
-	const struct lull_py_frame frames[] = { { "forward", "/m.py", 12 }, { "<module>", "/main.py", 3 } };
+	const struct lull_py_frame frames[] = { { "forward", "/m.py", 12 },
+						{ "<module>", "/main.py", 3 } };
 	struct fixture f;
 	u32 node;
 
@@ -99,7 +102,8 @@ static void python_stacks_have_names_at_once(void **state)
 
 static void jit_and_kernel_frames_get_their_names(void **state)
 {
-	const struct lull_pc pcs[] = { { 0xffffffff81000010ULL, 0xffffffff81000010ULL, 0, LULL_PC_KERNEL },
+	const struct lull_pc pcs[] = { { 0xffffffff81000010ULL, 0xffffffff81000010ULL, 0,
+					 LULL_PC_KERNEL },
 				       { 0x1010, 0x1010, 0, LULL_PC_JIT } };
 	struct lull_stacks_names names = { 0 };
 	struct lull_kernel kernel;
@@ -111,8 +115,10 @@ static void jit_and_kernel_frames_get_their_names(void **state)
 
 	(void)state;
 	begin(&f);
-	assert_int_equal(program_run("cd %s && echo '1000 100 jitted' >map && echo 'ffffffff81000000 T entry' >syms",
-				     dir), 0);
+	assert_int_equal(program_run("cd %s && echo '1000 100 jitted' >map && echo "
+				     "'ffffffff81000000 T entry' >syms",
+				     dir),
+			 0);
 	lull_jit_init(&jit);
 	lull_kernel_init(&kernel);
 	snprintf(path, sizeof(path), "%s/map", dir);
@@ -134,7 +140,9 @@ static void jit_and_kernel_frames_get_their_names(void **state)
 /* Map DIR/program at 0x100000 and give the address there of its function `name`. */
 static u64 map_program(struct fixture *f, const char *name)
 {
-	struct lull_mmap m = { .start = 0x100000, .end = 0x200000, .bias = 0x100000, .has_bias = true };
+	struct lull_mmap m = {
+		.start = 0x100000, .end = 0x200000, .bias = 0x100000, .has_bias = true
+	};
 	struct lull_elf *elf;
 	char path[128];
 
@@ -154,7 +162,10 @@ static u64 map_program(struct fixture *f, const char *name)
 	return 0;
 }
 
-/* Seal the report and write the stack of `node` as "function:line/kind;..." from the innermost frame. */
+/*
+ * Seal the report and write the stack of `node` as "function:line/kind;..." from the innermost
+ * frame.
+ */
 static void read_back(struct fixture *f, u32 node, struct lull_str *text)
 {
 	const struct lull_stack_row *stacks;
@@ -171,8 +182,8 @@ static void read_back(struct fixture *f, u32 node, struct lull_str *text)
 	for (; node; node = stacks[node - 1].parent) {
 		const struct lull_frame_row *frame = &frames[stacks[node - 1].frame - 1];
 
-		lull_str_addf(text, "%s:%u/%u;", lull_reader_string(r, frame->function, NULL), frame->line,
-			      frame->kind);
+		lull_str_addf(text, "%s:%u/%u;", lull_reader_string(r, frame->function, NULL),
+			      frame->line, frame->kind);
 	}
 	lull_reader_close(r);
 }
@@ -191,7 +202,10 @@ static void inlined_functions_are_named_with_the_one_around_them(void **state)
 	begin(&f);
 	outer = map_program(&f, "outer");
 	main_addr = map_program(&f, "main");
-	/* All instructions of outer, so that the inlined ones are among them whatever the compiler did. */
+	/*
+	 * All instructions of outer, so that the inlined ones are among them whatever the compiler
+	 * did.
+	 */
 	for (u32 i = 0; i < LULL_COUNT_OF(nodes); i++) {
 		pcs[0] = lull_space_pc(&f.space, outer + i, false);
 		pcs[1] = lull_space_pc(&f.space, main_addr + 1, true);

@@ -5,11 +5,14 @@
 
 #include "support/capture.h"
 #include "support/program.h"
+#include "trace/wire.h"
 #include "unit/unit.h"
 
 static char dir[64];
 
-/* Compile test/data/capture.c with this compiler and these flags unless it was the last one done. */
+/*
+ * Compile test/data/capture.c with this compiler and these flags unless it was the last one done.
+ */
 static void compile(const char *compiler, const char *flags)
 {
 	static char last[256];
@@ -19,8 +22,10 @@ static void compile(const char *compiler, const char *flags)
 	if (!strcmp(command, last))
 		return;
 	strcpy(last, command);
-	assert_int_equal(program_run("%s -iquote src test/data/capture.c -pthread -o %s/capture 2>&1", command,
-				     dir), 0);
+	assert_int_equal(
+		program_run("%s -iquote src test/data/capture.c -pthread -o %s/capture 2>&1",
+			    command, dir),
+		0);
 }
 
 /* Let the program capture itself, and unwind that. */
@@ -49,9 +54,11 @@ static void expect(struct capture *c, const char *const *names)
 static const char *const without_fp = "-O2 -fomit-frame-pointer -D_GNU_SOURCE";
 static const char *const with_fp = "-O2 -fno-omit-frame-pointer -D_GNU_SOURCE";
 
-static const char *const chain_to_start[] = { "interrupted", "compare",	    "qsort", "sorter",
-					      "dynamic_frame", "recursive", "recursive", "thread_body",
-					      "main", "__libc_start_main", "_start", NULL };
+static const char *const chain_to_start[] = {
+	"interrupted",	 "compare",	      "qsort",	   "sorter",
+	"dynamic_frame", "recursive",	      "recursive", "thread_body",
+	"main",		 "__libc_start_main", "_start",	   NULL
+};
 
 static void signal_below_qsort_is_unwound_to_start(void **state)
 {
@@ -62,6 +69,29 @@ static void signal_below_qsort_is_unwound_to_start(void **state)
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(flags); i++) {
 		capture(&c, "cc", flags[i], "signal");
+		expect(&c, chain_to_start);
+	}
+}
+
+/* What an agent sends: pc, sp, fp and, on aarch64, lr. */
+static void four_registers_are_enough(void **state)
+{
+	const char *const flags[] = { without_fp, with_fp };
+	struct capture c;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(flags); i++) {
+		struct lull_wire_regs wire;
+		const struct lull_machine *m;
+
+		capture(&c, "cc", flags[i], "signal");
+		m = lull_machine_find(c.regs.machine);
+		wire = (struct lull_wire_regs){ .pc = c.regs.pc,
+						.sp = c.regs.at[m->sp],
+						.fp = c.regs.at[m->fp],
+						.lr = c.regs.at[30] };
+		c.regs = lull_regs_from_wire(&wire);
+		capture_unwind(&c);
 		expect(&c, chain_to_start);
 	}
 }
@@ -88,8 +118,8 @@ static void static_program_is_unwound_to_start(void **state)
 
 static void signal_frame_is_crossed(void **state)
 {
-	const char *const names[] = { "write_handler", "on_signal", "interrupted", "compare", "sorter",
-				      "main", "_start", NULL };
+	const char *const names[] = { "write_handler", "on_signal", "interrupted", "compare",
+				      "sorter",	       "main",	    "_start",	   NULL };
 	struct capture c;
 
 	(void)state;
@@ -101,7 +131,8 @@ static void signal_frame_is_crossed(void **state)
 
 static void leaf_interrupted_by_a_timer_is_unwound(void **state)
 {
-	const char *const names[] = { "busy_leaf", "interrupted", "compare", "sorter", "main", "_start", NULL };
+	const char *const names[] = { "busy_leaf", "interrupted", "compare", "sorter",
+				      "main",	   "_start",	  NULL };
 	struct capture c;
 
 	(void)state;
@@ -113,8 +144,8 @@ static void leaf_interrupted_by_a_timer_is_unwound(void **state)
 
 static void vdso_is_unwound(void **state)
 {
-	const char *const names[] = { "clock_gettime", "clock_reader", "interrupted", "compare", "main", "_start",
-				      NULL };
+	const char *const names[] = { "clock_gettime", "clock_reader", "interrupted", "compare",
+				      "main",	       "_start",       NULL };
 	struct capture c;
 
 	(void)state;
@@ -125,13 +156,16 @@ static void vdso_is_unwound(void **state)
 
 static void thread_is_unwound_to_its_beginning(void **state)
 {
-	const char *const names[] = { "interrupted", "compare", "sorter", "recursive", "thread_body", NULL };
+	const char *const names[] = { "interrupted", "compare",	    "sorter",
+				      "recursive",   "thread_body", NULL };
 	struct capture c;
 	size_t last;
 
 	(void)state;
 	capture(&c, "cc", without_fp, "thread");
-	/* start_thread, and clone above it, whose names depend on the libc; main is not part of it. */
+	/*
+	 * start_thread, and clone above it, whose names depend on the libc; main is not part of it.
+	 */
 	last = c.found.n - 1;
 	assert_null(strstr(capture_name(&c, last), "main"));
 	expect(&c, names);
@@ -149,7 +183,10 @@ static void signed_return_addresses_are_handled(void **state)
 	expect(&c, chain_to_start);
 	capture(&c, "cc -mbranch-protection=standard", without_fp, "timer");
 	expect(&c, chain_to_start);
-	/* The signature sits above bit 48; put one on every return address that points into the program. */
+	/*
+	 * The signature sits above bit 48; put one on every return address that points into the
+	 * program.
+	 */
 	capture(&c, "cc", without_fp, "signal");
 	for (size_t off = 0; off + 8 <= c.stack.n_bytes; off += 8) {
 		u64 value;
@@ -163,13 +200,63 @@ static void signed_return_addresses_are_handled(void **state)
 	expect(&c, chain_to_start);
 }
 
+#ifdef __aarch64__
+/* Address of a function of the captured program in its file. */
+static u64 address_of(struct lull_elf *elf, const char *name)
+{
+	lull_elf_find_symbol(elf, 0); /* loads them */
+	for (size_t i = 0; i < elf->symbols.n; i++) {
+		const struct lull_elf_symbol *symbol = lull_vec_get(&elf->symbols, i);
+
+		if (!strcmp(symbol->name, name))
+			return symbol->vaddr;
+	}
+	fail_msg("no function %s", name);
+	return 0;
+}
+#endif
+
+/* Behind the signing instruction nothing is saved yet: everything is still in its register. */
+static void entry_of_a_signing_function_is_unwound(void **state)
+{
+	(void)state;
+#ifndef __aarch64__
+	skip();
+#else
+	const struct lull_cfi_rule *rule;
+	struct lull_regs regs = { .machine = EM_AARCH64 };
+	struct lull_stack_bytes no_stack = { 0 };
+	struct lull_elf *elf;
+	struct capture c;
+	u64 at;
+	u32 code = 0;
+
+	capture(&c, "cc -mbranch-protection=pac-ret", without_fp, "signal");
+	elf = lull_files_get(&c.files, c.pcs[c.found.n - 1].file_ix)->elf;
+	for (at = address_of(elf, "sorter"); code != 0xd503233f /* paciasp */; at += 4)
+		assert_true(lull_elf_read(elf, at, &code, sizeof(code)));
+	rule = lull_cfi_find(&c.unwind.cfi, c.pcs[c.found.n - 1].file_ix, elf, at);
+	assert_non_null(rule);
+	lull_regs_set(&regs, 31, 0x7000);
+	lull_regs_set(&regs, 30, 0x002a000000004242ULL);
+	lull_regs_set(&regs, 19, 7);
+	assert_int_equal(lull_cfi_step(&c.unwind.cfi, rule, &regs, &no_stack), LULL_CFI_OK);
+	assert_int_equal(regs.pc, 0x4242);
+	assert_int_equal(regs.at[31], 0x7000);
+	assert_true(lull_regs_has(&regs, 19));
+	assert_int_equal(regs.at[19], 7);
+	capture_release(&c);
+#endif
+}
+
 static void code_without_tables_is_unwound_by_frame_pointer(void **state)
 {
 	char flags[256];
 	struct capture c;
 
 	(void)state;
-	snprintf(flags, sizeof(flags), "%s -fno-asynchronous-unwind-tables -fno-unwind-tables", with_fp);
+	snprintf(flags, sizeof(flags), "%s -fno-asynchronous-unwind-tables -fno-unwind-tables",
+		 with_fp);
 	capture(&c, "cc", flags, "signal");
 	expect(&c, chain_to_start);
 }
@@ -220,7 +307,8 @@ static void short_stack_is_cut_and_completed_from_the_chain(void **state)
 
 static void a_chain_without_the_last_frame_adds_nothing(void **state)
 {
-	struct lull_pc own[4] = { { .addr = 1 }, { .addr = 2 } }, other[2] = { { .addr = 5 }, { .addr = 6 } };
+	struct lull_pc own[4] = { { .addr = 1 }, { .addr = 2 } },
+		       other[2] = { { .addr = 5 }, { .addr = 6 } };
 	struct lull_callstack stack = { .at = own, .cap = 4, .n = 2, .cut = LULL_CUT_STACK };
 	struct lull_callstack chain = { .at = other, .cap = 2, .n = 2 };
 
@@ -327,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(signal_below_qsort_is_unwound_to_start),
+		cmocka_unit_test(four_registers_are_enough),
 		cmocka_unit_test(cpp_program_is_unwound_to_start),
 		cmocka_unit_test(static_program_is_unwound_to_start),
 		cmocka_unit_test(signal_frame_is_crossed),
@@ -334,6 +423,7 @@ int main(void)
 		cmocka_unit_test(vdso_is_unwound),
 		cmocka_unit_test(thread_is_unwound_to_its_beginning),
 		cmocka_unit_test(signed_return_addresses_are_handled),
+		cmocka_unit_test(entry_of_a_signing_function_is_unwound),
 		cmocka_unit_test(code_without_tables_is_unwound_by_frame_pointer),
 		cmocka_unit_test(alternate_stack_is_cut_behind_the_interrupted_frame),
 		cmocka_unit_test(short_stack_is_cut_and_completed_from_the_chain),
