@@ -141,7 +141,7 @@ $(BUILD)/e2e/%: test/e2e/%.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
 
-e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+e2e: $(BUILD)/lull $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -152,6 +152,8 @@ $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
+
+test: setup unit e2e check
 
 # What the house style promises, read from the sources.
 check: $(BUILD)/lull
