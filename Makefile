@@ -120,15 +120,16 @@ unit:
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
-# End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
+# End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(BUILD)/e2e/nccl_calls $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
-E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
+	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
-$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
+$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -141,9 +142,12 @@ $(BUILD)/e2e/%: test/e2e/%.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
 
-e2e: $(BUILD)/lull $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+e2e: all $(E2E_TESTS) $(E2E_GUESTS)
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
+
+check: $(BUILD)/liblull-agent.so
+	$(Q)tools/check-agent $(BUILD)
 
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@mkdir -p $(@D)
