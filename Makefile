@@ -4,14 +4,18 @@
 #   make setup      install what is missing (apt), or print the one command that does
 #   make demo       record the example before and after its fix and show what changed
 #   make test       all tests            make bench   what is measured, as ratios
+#   make check      what the house style promises: layers, sizes, manual pages, headers
+#   make install    into PREFIX (default /usr/local), below DESTDIR
 #   make dist       release tarballs for aarch64 and x86_64
 #
 # V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan, TSAN=1 with TSan.
 
 VERSION := $(shell cat VERSION)
+comma := ,
 CC ?= gcc
 PREFIX ?= /usr/local
-SETUP := $(filter demo test bench dist,$(MAKECMDGOALS))
+AGENT_DIR ?= $(PREFIX)/lib/lull
+MAN_DIR ?= $(PREFIX)/share/man
 
 BUILD ?= build$(if $(SAN),-san)$(if $(TSAN),-tsan)$(if $(DEBUG),-debug)
 Q := $(if $(V),,@)
@@ -27,8 +31,21 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src 
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
 LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
-# libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LULL_LIBS := $(or $(LIBS),-lzstd -ldw -lelf) -l:libsupc++.a -ldl -lpthread -lm
+# Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
+# depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
+LIBS := -ldw -lelf -lzstd
+LIBS_OF_LIBS := -lz -llzma -lbz2
+LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
+	-l:libsupc++.a -ldl -lpthread -lm
+
+# Debian packages: to build and test, and for releases the other architecture's compiler and archives.
+PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev libcmocka-dev
+NATIVE := $(shell uname -m)
+FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
+FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
+DIST_PACKAGES := zlib1g-dev liblzma-dev libbz2-dev \
+	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing runs a quarter faster.
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -43,6 +60,12 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 
 .PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
+
+setup:
+	$(Q)tools/setup $(PACKAGES) $(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
+
+# Where a command that was copied elsewhere still finds its agent.
+$(BUILD)/src/launch/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
 
 $(BUILD)/lull: $(LULL_OBJ)
 	@echo "  LINK  $@"
@@ -139,6 +162,46 @@ $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+test: setup unit e2e check
+
+# What the house style promises, read from the sources.
+check: $(BUILD)/lull
+	$(Q)tools/check-layers
+	$(Q)tools/check-exits
+	$(Q)tools/check-headers
+	$(Q)tools/check-docs $(BUILD)/lull
+	$(Q)tools/check-size
+
+install: all
+	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
+	$(Q)install -D -m 755 $(BUILD)/liblull-agent.so $(DESTDIR)$(AGENT_DIR)/liblull-agent.so
+	$(Q)install -D -m 644 include/lull.h $(DESTDIR)$(PREFIX)/include/lull.h
+	$(Q)for page in $(PAGES:doc/%.md=%); do \
+		to=$(DESTDIR)$(MAN_DIR)/man$${page##*.}; \
+		mkdir -p $$to && tools/md2man $(VERSION) doc/$$page.md > $$to/$$page || exit 1; done
+
+# Releases: both architectures from one machine. The oldest glibc they must start on is that of RHEL 9 and
+# Ubuntu 22.04. Names, owners, times and order are fixed, so that the same sources give the same bytes.
+GLIBC_MAX := 2.34
+DIST_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
+DIST_TREES := $(foreach arch,aarch64 x86_64,dist/lull-$(VERSION)-linux-$(arch))
+
+.PHONY: $(DIST_TREES)
+dist: $(DIST_TREES:%=%.tar.gz)
+
+$(DIST_TREES): dist/lull-$(VERSION)-linux-%: setup
+	$(Q)rm -rf $@
+	$(Q)$(MAKE) --no-print-directory BUILD=build-dist-$* CC=$*-linux-gnu-gcc STATIC=1 install \
+		CFLAGS=-ffile-prefix-map=$(CURDIR)=. LDFLAGS=-Wl,-S \
+		DESTDIR=$(CURDIR)/$@ PREFIX= AGENT_DIR=/lib MAN_DIR=/share/man
+	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so
+	$(Q)mkdir -p $@/doc && cp doc/*.md $@/doc/ && cp LICENSE $@/
+
+$(DIST_TREES:%=%.tar.gz): %.tar.gz: %
+	@echo "  TAR   $@"
+	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
+		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
