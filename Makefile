@@ -37,7 +37,7 @@ AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
 
-.PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs bench-programs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 $(BUILD)/lull: $(LULL_OBJ)
@@ -81,6 +81,15 @@ unit:
 	$(Q)$(MAKE) --no-print-directory SAN=1 unit-programs
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
 		grep -h 'PASSED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+
+# Benchmarks: one program per file in bench, optimised like the product.
+BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
+$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+bench-programs: $(BENCH)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
