@@ -58,7 +58,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
 
-.PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx bench-programs dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 setup:
@@ -202,6 +202,15 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	@echo "  TAR   $@"
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
+
+# Benchmarks: one program per file in bench, optimised like the product.
+BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
+$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+bench-programs: $(BENCH)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

@@ -31,10 +31,11 @@
 #define QUANTUM_LIMIT   (1ULL << 62) /* larger values are not split: rounding must not wrap */
 
 struct lull_codec {
-	ZSTD_CCtx *compress;
+	ZSTD_CCtx *compress; /* made at first use: most codecs only encode or only decode */
 	ZSTD_DCtx *decompress;
-	u64 *work;  /* LULL_MAX_ROWS values */
-	u8 *planes; /* LULL_MAX_PLANES planes and the remainders */
+	size_t cap;  /* values the scratch has room for: small reports take little of it */
+	u64 *work;   /* cap values */
+	u8 *planes;  /* LULL_MAX_PLANES planes of cap bytes, and the remainders behind them */
 };
 
 /* Planes of one column, ready to be joined: those that are constant are in `base`. */
@@ -48,13 +49,19 @@ struct plane_set {
 
 struct lull_codec *lull_codec_new(void)
 {
-	struct lull_codec *c = lull_alloc(1, sizeof(*c));
+	return lull_alloc(1, sizeof(struct lull_codec));
+}
 
-	c->compress = ZSTD_createCCtx();
-	c->decompress = ZSTD_createDCtx();
-	c->work = lull_alloc(LULL_MAX_ROWS, sizeof(*c->work));
-	c->planes = lull_alloc(LULL_MAX_PLANES + 1, LULL_MAX_ROWS);
-	return c;
+/* Make room for n values. */
+static void reserve(struct lull_codec *c, size_t n)
+{
+	if (n <= c->cap)
+		return;
+	c->cap = n < LULL_MAX_ROWS / 16 ? LULL_MAX_ROWS / 16 : LULL_MAX_ROWS;
+	free(c->work);
+	free(c->planes);
+	c->work = lull_alloc(c->cap, sizeof(*c->work));
+	c->planes = lull_alloc(LULL_MAX_PLANES + 1, c->cap);
 }
 
 void lull_codec_free(struct lull_codec *c)
@@ -82,6 +89,8 @@ static size_t put_plane(struct lull_codec *c, const u8 *plane, size_t n, int lev
 	size_t room = n - (n / RAW_SHARE ? n / RAW_SHARE : 1);
 	size_t got;
 
+	if (!c->compress)
+		c->compress = ZSTD_createCCtx();
 	if (n >= MIN_FRAME_BYTES) {
 		got = ZSTD_compressCCtx(c->compress, out, room, plane, n, level);
 		if (!ZSTD_isError(got)) {
@@ -131,6 +140,8 @@ static int open_plane(struct lull_codec *c, const struct stored_plane *p, size_t
 		return p->len == n ? 0 : LULL_E_FORMAT;
 	}
 	*plane = room;
+	if (!c->decompress)
+		c->decompress = ZSTD_createDCtx();
 	return ZSTD_decompressDCtx(c->decompress, room, n, p->bytes, p->len) == n ? 0
 										  : LULL_E_FORMAT;
 }
@@ -299,7 +310,7 @@ static size_t put_constant_column(u64 value, struct lull_form *f, u8 *out)
 /* Split work[] into planes and store them behind what the remainder plane, if any, has taken. */
 static size_t put_planes(struct lull_codec *c, size_t n, struct lull_form *f, u8 *out)
 {
-	const u8 *remainder = c->planes + LULL_MAX_ROWS;
+	const u8 *remainder = c->planes + c->cap;
 	u8 *entry = out, *at;
 	u64 any = 0, all = UINT64_MAX;
 
@@ -336,6 +347,7 @@ size_t lull_codec_encode(struct lull_codec *c, const struct lull_col_values *v, 
 	bool is_plain = v->predictor == LULL_ENC_PLAIN || v->predictor == LULL_ENC_LANE;
 
 	assert(v->n >= 1 && v->n <= LULL_MAX_ROWS);
+	reserve(c, v->n);
 	*f = (struct lull_form){ .predictor = v->predictor, .quantum = 1 };
 	f->is_zigzag = v->is_signed || !is_plain;
 	find_bounds(v, &f->min, &f->max);
@@ -350,7 +362,7 @@ size_t lull_codec_encode(struct lull_codec *c, const struct lull_col_values *v, 
 			f->quantum = 1;
 	}
 	if (f->quantum > 1)
-		split_quantum(c->work, v->n, f->quantum, c->planes + LULL_MAX_ROWS);
+		split_quantum(c->work, v->n, f->quantum, c->planes + c->cap);
 	if (f->is_zigzag)
 		for (size_t i = 0; i < v->n; i++)
 			c->work[i] = zigzag(c->work[i]);
@@ -460,7 +472,7 @@ static int open_planes(struct lull_codec *c, const struct lull_form *f, const u8
 	*p = (struct plane_set){ 0 };
 	if (off > len)
 		return LULL_E_FORMAT;
-	for (unsigned k = 0; k < f->n_planes + has_rest; k++, room += LULL_MAX_ROWS) {
+	for (unsigned k = 0; k < f->n_planes + has_rest; k++, room += c->cap) {
 		bool is_rest = has_rest && k == 0;
 		unsigned shift = 8 * (k - has_rest);
 		struct stored_plane stored;
@@ -503,12 +515,14 @@ int lull_codec_decode(struct lull_codec *c, const struct lull_form *f, const u8 
 {
 	bool is_plain = (f->predictor == LULL_ENC_PLAIN || f->predictor == LULL_ENC_LANE) &&
 			f->quantum == 1 && !f->is_zigzag;
-	struct lull_col_target wide = { .at = c->work, .n = to->n, .size_bytes = 8 };
+	struct lull_col_target wide = { .n = to->n, .size_bytes = 8 };
 	struct plane_set planes;
 	int rc = check_form(f, to);
 
-	if (!rc)
+	if (!rc) {
+		reserve(c, to->n);
 		rc = open_planes(c, f, bytes, len, to->n, &planes);
+	}
 	if (rc)
 		return rc;
 	if (is_plain) {
@@ -517,8 +531,7 @@ int lull_codec_decode(struct lull_codec *c, const struct lull_form *f, const u8 
 		join(&planes, to);
 		return 0;
 	}
-	if (to->size_bytes == 8)
-		wide.at = to->at;
+	wide.at = to->size_bytes == 8 ? to->at : c->work;
 	join(&planes, &wide);
 	rebuild(f, &planes, to, wide.at);
 	if (to->size_bytes < 8 && !narrow(wide.at, to))
