@@ -96,7 +96,25 @@ $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c test/e2e/nvtx_scenario.c test/e2e/nvtx_sc
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< test/e2e/nvtx_scenario.c -ldl -lpthread
 
-e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+# Guests of test_osrt.py, and the collector it plays.
+OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
+
+$(BUILD)/e2e/listen: test/e2e/listen.c src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
+$(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
+$(BUILD)/e2e/static_guest: E2E_LINK = -static
+$(filter-out %.so,$(OSRT_GUESTS)): $(BUILD)/e2e/%: test/e2e/%.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
+
+$(BUILD)/e2e/part/lib%.so: test/e2e/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $<
+
+e2e-osrt: $(BUILD)/liblull-agent.so $(OSRT_GUESTS)
+	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
+
+e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
