@@ -34,9 +34,9 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
 # No fortification: its headers would turn the names we define into others.
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
-	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx bench-osrt e2e-osrt dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 $(BUILD)/lull: $(LULL_OBJ)
@@ -67,6 +67,7 @@ $(BUILD)/pic/%.o: %.c
 CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include /opt/cuda/include))
 CUDA_FLAGS := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
 HAS_NVTX := $(wildcard $(CUDA_INCLUDE)/nvtx3/nvToolsExtCounters.h)
+NCCL ?= $(or $(firstword $(wildcard $(CUDA_INCLUDE:include=lib*/libnccl.so.2))),libnccl.so.2)
 
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
@@ -81,31 +82,34 @@ unit:
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
-# End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
+# End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
-E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"'
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
+	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
 $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
 
-$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c test/e2e/nvtx_scenario.c test/e2e/nvtx_scenario.h src/agent/nvtx.def
+NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
+$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< test/e2e/nvtx_scenario.c -ldl -lpthread
+	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
+
+$(BUILD)/e2e/%: test/e2e/%.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
 
 # Guests of test_osrt.py, and the collector it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
 
-$(BUILD)/e2e/listen: test/e2e/listen.c src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
+$(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
 $(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
 $(BUILD)/e2e/static_guest: E2E_LINK = -static
-$(filter-out %.so,$(OSRT_GUESTS)): $(BUILD)/e2e/%: test/e2e/%.c
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -117,6 +121,25 @@ e2e-osrt: $(BUILD)/liblull-agent.so $(OSRT_GUESTS)
 e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
+
+check: $(BUILD)/liblull-agent.so
+	$(Q)tools/check-agent $(BUILD)
+
+$(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
+
+$(BUILD)/bench/bench_osrt: bench/bench_osrt.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
+
+bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
+	$(Q)$< $(abspath $(BUILD)/liblull-agent.so)
+
+bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
+	$(Q)$< $(BUILD)/liblull-agent.so
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

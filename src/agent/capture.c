@@ -4,7 +4,8 @@ static bool is_text(const struct lull_text *text, const char *wanted, size_t roo
 {
 	if (!text->len)
 		return !wanted[0];
-	return text->len < room && memcmp(text->bytes, wanted, text->len) == 0 && wanted[text->len] == '\0';
+	return text->len < room && memcmp(text->bytes, wanted, text->len) == 0 &&
+	       wanted[text->len] == '\0';
 }
 
 static bool is_wanted(const struct lull_control *c, const struct lull_text *name,
@@ -28,7 +29,10 @@ static bool take_record(struct lull_control *c)
 
 	if (!next || is_used_up(c) || !atomic_compare_exchange_strong(&c->record, &expected, next))
 		return false;
-	/* A recording may have begun and ended between the two looks; nobody else counts while we record. */
+	/*
+	 * A recording may have begun and ended between the two looks; nobody else counts while we
+	 * record.
+	 */
 	if (is_used_up(c)) {
 		atomic_store(&c->record, 0);
 		return false;
@@ -43,7 +47,8 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	struct lull_control *c = lull_agent.control;
 	struct lull_thread *t;
 
-	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() || !take_record(c))
+	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() ||
+	    !take_record(c))
 		return NULL;
 	atomic_fetch_add(&c->capture_began, 1);
 	t = lull_recording();
@@ -70,7 +75,10 @@ void lull_capture_end(struct lull_thread *t)
 
 	t->capture = 0;
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
-	/* Only the recording that this range began: the collector may have ended it and begun another. */
+	/*
+	 * Only the recording that this range began: the collector may have ended it and begun
+	 * another.
+	 */
 	if (atomic_compare_exchange_strong(&c->record, &record, 0))
 		atomic_fetch_add(&c->capture_ended, 1);
 }

@@ -18,7 +18,8 @@ static void push_watched(const char *name)
 	struct lull_thread *t = lull_capture_begin(&text, &style.domain);
 
 	if (t)
-		lull_capture_hold_push(t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
+		lull_capture_hold_push(
+			t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
 }
 
 static void push(const char *name)
@@ -80,7 +81,7 @@ static void step_end(void)
 
 static int is_recording(void)
 {
-	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) != 0;
+	return lull_has_recording();
 }
 
 const struct lull_annotate_api *lull_annotate_v1(void) __attribute__((visibility("default")));
