@@ -56,9 +56,10 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
 # No fortification: its headers would turn the names we define into others.
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
-	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-programs dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt dist install clean unit golden \
+	fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 setup:
@@ -140,33 +141,47 @@ $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
 $(BUILD)/e2e/%: test/e2e/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
+	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
 
-e2e: all $(E2E_TESTS) $(E2E_GUESTS)
+# Guests of test_osrt.py, and the collector it plays.
+OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
+
+$(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
+$(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
+$(BUILD)/e2e/static_guest: E2E_LINK = -static
+
+$(BUILD)/e2e/part/lib%.so: test/e2e/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $<
+
+e2e-osrt: all $(OSRT_GUESTS)
+	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
+
+e2e: all $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
-
-check: $(BUILD)/liblull-agent.so
-	$(Q)tools/check-agent $(BUILD)
 
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
 
-bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
-	$(Q)$< $(BUILD)/liblull-agent.so
-
-# Benchmarks: one program per file in bench.
-$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/bench/bench_osrt: bench/bench_osrt.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
+
+bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
+	$(Q)$< $(abspath $(BUILD)/liblull-agent.so)
+
+bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
+	$(Q)$< $(BUILD)/liblull-agent.so
 
 test: setup unit e2e check
 
 # What the house style promises, read from the sources.
-check: $(BUILD)/lull
+check: all
+	$(Q)tools/check-agent $(BUILD)
 	$(Q)tools/check-layers
 	$(Q)tools/check-exits
 	$(Q)tools/check-headers
@@ -208,7 +223,7 @@ BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
 
 bench-programs: $(BENCH)
 

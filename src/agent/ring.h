@@ -51,8 +51,8 @@ struct lull_thread {
 	u32 depth;    /* reserves not yet committed: 0, or 1 while a handler runs on top of one */
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
-	u32 capture;	/* lull_capture_key() of the range that holds the recording, 0 = none of this thread's */
-	u64 hook_call;	/* where on the stack an OUTER timed call has its record, 0 = in none (oscall.h) */
+	u32 capture;   /* lull_capture_key() of the range that holds the recording, 0 = none */
+	u64 hook_call; /* where on the stack an OUTER timed call has its record, 0 = in none (oscall.h) */
 	struct lull_slot *slot;
 	struct lull_stream stream[2];
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */

@@ -281,6 +281,7 @@ static void cancel(void)
 }
 
 static sigjmp_buf out_of_it;
+static int n_jumps; /* not a local: it has to survive the jump */
 
 static void jump(int sig)
 {
@@ -305,7 +306,7 @@ static void longjmps(void)
 	char byte;
 
 	signal(SIGALRM, jump);
-	for (int i = 0; i < 3; i++) {
+	for (n_jumps = 0; n_jumps < 3; n_jumps++) {
 		if (!sigsetjmp(out_of_it, 1)) {
 			setitimer(ITIMER_REAL, &value, NULL);
 			if (read(ends[0], &byte, 1) != -1)

@@ -1,0 +1,209 @@
+/*
+ * process_guest - families of processes, and users of SIGPROF; run by osrt.sh with and without the agent.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+static char *const nothing[] = { NULL };
+
+static void reap(const char *what, pid_t pid)
+{
+	int status = 0;
+
+	if (waitpid(pid, &status, 0) != pid)
+		perror("waitpid");
+	printf("%s: status %d\n", what, status);
+}
+
+static void family(void)
+{
+	char *const sh[] = { "sh", "-c", "exit 5", NULL };
+	siginfo_t info;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(3);
+	reap("fork", pid);
+	pid = vfork();
+	if (!pid) {
+		execve("/bin/sh", sh, nothing);
+		_exit(127);
+	}
+	reap("vfork", pid);
+	pid = vfork();
+	if (!pid) {
+		execve("/no/such", sh, nothing);
+		_exit(126);
+	}
+	reap("vfork of nothing", pid);
+	printf("posix_spawn %d\n", posix_spawn(&pid, "/bin/sh", NULL, NULL, sh, nothing));
+	reap("posix_spawn", pid);
+	printf("posix_spawnp %d\n", posix_spawnp(&pid, "sh", NULL, NULL, sh, NULL));
+	reap("posix_spawnp", pid);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execle("/bin/sh", "sh", "-c", "exit 6", (char *)NULL, nothing);
+		_exit(127);
+	}
+	reap("execle", pid);
+	pid = fork();
+	if (!pid) {
+		clearenv();
+		execlp("sh", "sh", "-c", "exit 7", (char *)NULL);
+		_exit(127);
+	}
+	reap("execlp", pid);
+	pid = fork();
+	if (!pid) {
+		kill(getpid(), SIGKILL);
+		_exit(127);
+	}
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED) != 0)
+		perror("waitid");
+	printf("waitid: %d %d\n", info.si_code == CLD_KILLED, info.si_status);
+	printf("execv of nothing %d", execv("/no/such", sh));
+	printf(" errno %d\n", errno);
+}
+
+static void *name_me(void *unused)
+{
+	prctl(PR_SET_NAME, "by-prctl");
+	pthread_setname_np(pthread_self(), "by-pthread");
+	return unused;
+}
+
+static void names(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, name_me, NULL);
+	pthread_join(thread, NULL);
+}
+
+static volatile unsigned sink;
+
+static __attribute__((noinline)) void burn_a(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sink += i * 7;
+}
+
+static __attribute__((noinline)) void burn_b(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		sink += i * 9;
+}
+
+/* 70 % of the time in burn_a, 30 % in burn_b; prints where they are and how long each took by the CPU clock. */
+static void *split(void *unused)
+{
+	u64 a_ns = 0, b_ns = 0;
+	unsigned seed = 1;
+
+	while (a_ns + b_ns < 2000000000) {
+		u64 t0 = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID), t1;
+		unsigned length;
+
+		/* Rounds of different lengths, so that none keeps step with the kernel's tick. */
+		seed = seed * 1103515245 + 12345;
+		length = 50000 + (seed >> 16) % 100000;
+		burn_a(length * 7);
+		t1 = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		burn_b(length * 3);
+		a_ns += t1 - t0;
+		b_ns += lull_clock_ns(CLOCK_THREAD_CPUTIME_ID) - t1;
+	}
+	printf("burn %lx %lx %lu %lu\n", (unsigned long)burn_a, (unsigned long)burn_b, (unsigned long)a_ns,
+	       (unsigned long)b_ns);
+	return unused;
+}
+
+static void sampled(void)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	split(NULL);
+	pthread_create(&thread, NULL, split, NULL);
+	pthread_join(thread, NULL);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		split(NULL);
+		fflush(stdout);
+		_exit(0);
+	}
+	reap("child", pid);
+}
+
+static volatile sig_atomic_t n_signals;
+
+static void count(int sig)
+{
+	(void)sig;
+	n_signals++;
+}
+
+static void own_sigprof(void)
+{
+	struct itimerval value = { .it_interval.tv_usec = 10000, .it_value.tv_usec = 10000 };
+	struct sigaction act = { .sa_handler = count }, old = { .sa_handler = count };
+	u64 until = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 300000000;
+	u64 burn = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 100000000;
+
+	while (lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < burn)
+		burn_a(1000);
+	sigaction(SIGPROF, NULL, &old);
+	printf("before: default %d, flags %d\n", old.sa_handler == SIG_DFL, old.sa_flags);
+	printf("signal(SIG_DFL): default %d\n", signal(SIGPROF, SIG_DFL) == SIG_DFL);
+	sigaction(SIGPROF, &act, &old);
+	printf("set: default %d\n", old.sa_handler == SIG_DFL);
+	sigaction(SIGPROF, NULL, &old);
+	printf("after: ours %d\n", old.sa_handler == count);
+	setitimer(ITIMER_PROF, &value, NULL);
+	while (lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
+		burn_a(1000);
+	printf("about 20 signals: %d\n", n_signals > 10 && n_signals < 30);
+}
+
+/* A library that only this program's RUNPATH leads to. */
+static void runpath(void)
+{
+	void *handle = dlopen("libprocess_guest_part.so", RTLD_NOW | RTLD_LOCAL);
+
+	printf("runpath %d\n", handle != NULL);
+	printf("dlerror %d\n", dlerror() != NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} scenarios[] = {
+		{ "family", family },	{ "names", names },	{ "sampled", sampled },
+		{ "own_sigprof", own_sigprof }, { "runpath", runpath },
+	};
+
+	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+		if (strcmp(argv[1], scenarios[i].name) == 0) {
+			scenarios[i].run();
+			return 0;
+		}
+	return 2;
+}
