@@ -5,6 +5,7 @@
 #   make demo       record the example before and after its fix and show what changed
 #   make test       all tests            make bench   what is measured, as ratios
 #   make check      what the house style promises: layers, sizes, manual pages, headers
+#   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
 #   make dist       release tarballs for aarch64 and x86_64
 #
@@ -58,7 +59,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
 
-.PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 setup:
@@ -160,6 +161,12 @@ test: setup unit e2e check
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "check-agent $(BUILD)" check-size
 check: all
 	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; exit $$failed
+
+# Whitespace is nobody's opinion: clang-format for code, our own tool for comments that are too wide.
+FORMATTED := $(shell find src include test bench sim examples -name '*.[ch]' 2>/dev/null)
+format:
+	$(Q)clang-format -i $(FORMATTED)
+	$(Q)tools/wrap-comments $(FORMATTED)
 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
