@@ -6,7 +6,7 @@
  * C++'s with a hash at the end and escapes inside, are cleaned up; the newer one (_R...) is left as
  * it is.
  *
- * Ownership: results are the caller's. Threads: any. Cost: about a microsecond, more for templates.
+ * Ownership: results are the caller's. Threads: any. Cost: grows with the name.
  */
 #ifndef LULL_SYMBOL_DEMANGLE_H
 #define LULL_SYMBOL_DEMANGLE_H

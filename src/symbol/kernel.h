@@ -1,11 +1,12 @@
 /*
  * kernel - names of kernel functions, from /proc/kallsyms.
  *
- * Without the right to see kernel addresses the file shows zeros; then there are no names, and open
+ * Without the right to see kernel addresses the file shows zeros; then there are no names, and reading
  * says so.
  *
- * Ownership: names are borrowed until lull_kernel_release(). Threads: immutable after read. Cost:
- * the file has some 200,000 lines, about 50 ms and 10 MB; a find is a binary search.
+ * Ownership: names are borrowed until lull_kernel_release().
+ * Threads:   immutable after read.
+ * Cost:      reading is linear in the file, some 200,000 lines; a find is a binary search.
  */
 #ifndef LULL_SYMBOL_KERNEL_H
 #define LULL_SYMBOL_KERNEL_H

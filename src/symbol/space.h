@@ -7,7 +7,7 @@
  *                 (clear). A new mapping replaces whatever it overlaps.
  * Ownership:      the space owns its list; files belong to the struct lull_files it was made with.
  * Threads:        one at a time.
- * Cost:           find is a binary search, about 10 ns; a mapping is O(mappings).
+ * Cost:           find is a binary search; a mapping is O(mappings).
  */
 #ifndef LULL_SYMBOL_SPACE_H
 #define LULL_SYMBOL_SPACE_H

@@ -10,8 +10,7 @@
  *                   since a node's parent must have a lower id.
  * Ownership:        files and JIT names are borrowed; rows belong to the writer.
  * Threads:          one at a time.
- * Cost:             add is two hash lookups a frame, about 30 ns each; resolve is that of
- *                   resolve.h.
+ * Cost:             add is two hash lookups a frame; resolve is that of resolve.h.
  */
 #ifndef LULL_SYMBOL_STACKS_H
 #define LULL_SYMBOL_STACKS_H
