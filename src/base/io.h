@@ -2,8 +2,8 @@
  * io - the few system calls that write reports, whole or failing, and made to fail by tests.
  *
  * Results:        0, or -1 with errno set. Interrupted and short transfers are continued.
- * Tests:          with LULL_IO_FAULTS (SAN=1 builds) lull_io_fail_at() makes the n-th call fail, so
- * that a test can repeat a scenario failing its 1st, 2nd, ... call.
+ * Tests:          with LULL_IO_FAULTS (SAN=1 builds) lull_io_fail_at() makes the n-th call fail,
+ *                 so that a test can repeat a scenario failing its 1st, 2nd, ... call.
  */
 #ifndef LULL_BASE_IO_H
 #define LULL_BASE_IO_H

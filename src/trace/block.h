@@ -3,24 +3,37 @@
  *
  *	head 64 B | column entry 48 B each | columns | zeros up to a multiple of 64
  *
- *	head   0  4   "LULB"                            24 8+8+8  smallest start, largest end,
- *largest start 4  2   head_bytes = 64 + 48 * n_cols               (keyed rows: smallest, largest,
- *largest id) 6  1   kind (enum lull_block_kind)       48 8      lanes: OR of 1 << (lane mod 64) 7
- *1   flags (LULL_BLOCK_*)              56 4      facts: number of lane runs; 8  2   table id texts
- *and keyed rows: first id 10  2   n_cols                            60 4      CRC32C of bytes 0-59
- *and the directory 12  4   n_rows 16  4   bytes of the whole block 20  4   sequence number, +1 per
- *block
+ *	head   0  4      "LULB"
+ *	       4  2      head_bytes = 64 + 48 * n_cols
+ *	       6  1      kind (enum lull_block_kind)
+ *	       7  1      flags (LULL_BLOCK_*)
+ *	       8  2      table id
+ *	      10  2      n_cols
+ *	      12  4      n_rows
+ *	      16  4      bytes of the whole block
+ *	      20  4      sequence number, +1 per block
+ *	      24  8+8+8  smallest start, largest end, largest start
+ *	                 (keyed rows: smallest, largest, largest id)
+ *	      48  8      lanes: OR of 1 << (lane mod 64)
+ *	      56  4      facts: number of lane runs; texts and keyed rows: first id
+ *	      60  4      CRC32C of bytes 0-59 and the directory
  *
- *	entry  0  2   column id                          8 4+4    offset in the block, bytes
- *	       2  1   type (enum lull_col_type)         16 8      first (codec.h)
- *	       3  1   predictor (enum lull_encoding)    24 8+8    smallest, largest value
- *	       4  2   quantum                           40 4      CRC32C of the column's bytes
- *	       6  1   planes                            44 4      0
- *	       7  1   flags (LULL_COL_*)
+ *	entry  0  2      column id
+ *	       2  1      type (enum lull_col_type)
+ *	       3  1      predictor (enum lull_encoding)
+ *	       4  2      quantum
+ *	       6  1      planes
+ *	       7  1      flags (LULL_COL_*)
+ *	       8  4+4    offset in the block, bytes
+ *	      16  8      first (codec.h)
+ *	      24  8+8    smallest, largest value
+ *	      40  4      CRC32C of the column's bytes
+ *	      44  4      0
  *
- * What it gives:  the bytes of a head from a struct and back; access to columns that has been
- *checked. What it checks: magic, CRC, limits, every offset and length against the block. Values
- *such as times and lane masks are only as true as the file: they choose what to read, never how.
+ * What it gives:  the bytes of a head from a struct and back; access to columns that was checked.
+ * What it checks: magic, CRC, limits, every offset and length against the block. Values such as
+ *                 times and lane masks are only as true as the file: they choose what to read,
+ *                 never how.
  * Ownership:      a view borrows the bytes it was opened on.
  */
 #ifndef LULL_TRACE_BLOCK_H

@@ -8,18 +8,19 @@
  *	          GAP    start[i] - (start[i-1] + dur[i-1])
  *	          DEPTH  start[i] - start[i-1] if the row is deeper than the one before,
  *	                 else start[i] - end of the last row at this depth
- *	quantum   times that sit on a grid (device ticks of 32 ns) are split into round(v / Q) and a
- *remainder zigzag    signed values, and all predicted ones: 0 -1 1 -2 ... become 0 1 2 3 ... planes
- *byte b of all values together; each plane is CONST, RAW or one zstd frame
+ *	quantum   times on a grid (device ticks of 32 ns) become round(v / Q) and a remainder
+ *	zigzag    signed values, and all predicted ones: 0 -1 1 -2 ... become 0 1 2 3 ...
+ *	planes    byte b of all values together; each plane is CONST, RAW or one zstd frame
  *
- *	bytes:    u32 per plane (bits 30-31: 0 const, 1 raw, 2 zstd; below: the constant, or the
- *length), the remainder plane first if quantum > 1, then byte 0, byte 1, ...; then the bytes of the
- *planes in the same order
+ *	bytes     u32 per plane (bits 30-31: 0 const, 1 raw, 2 zstd; below: the constant, or the
+ *	          length), the remainder plane first if quantum > 1, then byte 0, byte 1, ...;
+ *	          then the bytes of the planes in the same order
  *
  * What it checks: decoding trusts nothing: lengths, modes and zstd output are checked; arithmetic
- *wraps. Ownership:      struct lull_codec owns its scratch (about 1.2 MiB) and the zstd contexts.
+ *                 wraps.
+ * Ownership:      struct lull_codec owns its scratch (about 1.2 MiB) and the zstd contexts.
  * Threads:        one thread per struct lull_codec.
- * Cost:           about 5 ns a value and column to encode, 2 ns to decode.
+ * Cost:           about 5 ns a value to encode, 2 ns to decode.
  */
 #ifndef LULL_TRACE_CODEC_H
 #define LULL_TRACE_CODEC_H

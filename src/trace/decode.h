@@ -2,10 +2,11 @@
  * decode - the bytes of one block in, columns or texts out.
  *
  * What it checks: checksums, lengths, types, lane runs that add up, ends of rows that do not wrap.
- * Row ids are checked by the reader, which knows the tables they point into. Results:        0;
- * LULL_E_FORMAT: the block is damaged, its rows are absent; LULL_E_UNSUPPORTED: its start cannot be
- *                 decoded by this version. Any other column of a later version reads as zeros and
- * is named. Threads:        one thread per decoder.
+ *                 Row ids are checked by the reader, which knows the tables they point into.
+ * Results:        0; LULL_E_FORMAT: the block is damaged, its rows are absent;
+ *                 LULL_E_UNSUPPORTED: its start cannot be decoded by this version. Any other
+ *                 column of a later version reads as zeros and is named.
+ * Threads:        one thread per decoder.
  */
 #ifndef LULL_TRACE_DECODE_H
 #define LULL_TRACE_DECODE_H

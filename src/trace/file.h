@@ -5,21 +5,34 @@
  *
  * Nothing is ever rewritten. A file is sealed if and only if a valid trailer ends it.
  *
- *	header   0  8  "LULLFILE"                       20 4   clock: 1 CLOCK_MONOTONIC, 2 as
- *imported 8 2+2 format major, minor              24 8   epoch: clock value that is time 0, ns 12  2
- *lowest format that can read it,  32 8   UTC ns at the epoch major << 8 | minor               40 16
- *random id of the recording 14  2  flags (LULL_FILE_*)              56 4   0 16  4  0x01020304 60 4
- *CRC32C of bytes 0-59
+ *	header   0  8      "LULLFILE"
+ *	         8  2+2    format major, minor
+ *	        12  2      lowest format that can read it, major << 8 | minor
+ *	        14  2      flags (LULL_FILE_*)
+ *	        16  4      0x01020304
+ *	        20  4      clock: 1 CLOCK_MONOTONIC, 2 as imported
+ *	        24  8      epoch: clock value that is time 0 of the file, ns
+ *	        32  8      UTC ns at the epoch
+ *	        40  16     random id of the recording
+ *	        56  4      0
+ *	        60  4      CRC32C of bytes 0-59
  *
- *	entry    0  8  offset                           40 4   rows                 52 4  sequence
- *number of the   8 24  smallest start, largest end,     44 4   bytes                56 4  first id
- *(head, 56) index          largest start                    48 2   table id             60 4  0 32
- *8  lanes                            50 1+1 kind, flags
+ *	index    0  8      offset of the block
+ *	entry    8  8+8+8  smallest start, largest end, largest start, as in its head
+ *	        32  8      lanes
+ *	        40  4+4    rows, bytes
+ *	        48  2+1+1  table id, kind, flags
+ *	        52  4+4    sequence number, first id
+ *	        60  4      0
  *
- *	trailer  0  8  "LULLSEAL"                       32 8   length of the file
- *	         8  8  offset of the index block        40 4   CRC32C of the index block
- *	        16  8  its bytes                        44 2   format
- *	        24  8  number of blocks                 60 4   CRC32C of bytes 0-59
+ *	trailer  0  8      "LULLSEAL"
+ *	         8  8+8    offset and bytes of the index block
+ *	        24  8      number of blocks
+ *	        32  8      length of the file
+ *	        40  4      CRC32C of the index block
+ *	        44  2      format
+ *	        46  14     0
+ *	        60  4      CRC32C of bytes 0-59
  *
  * What it gives:  these parts as structs and bytes; no I/O.
  * What it checks: magic, CRC, versions, lengths. Offsets of blocks are checked when they are used.

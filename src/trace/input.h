@@ -7,7 +7,8 @@
  *
  * What it checks: every view lies inside the file as it was when opened.
  * Ownership:      a view is borrowed: until the next call if the file is not mapped, else until
- * release. Threads:        one at a time.
+ *                 release.
+ * Threads:        one at a time.
  */
 #ifndef LULL_TRACE_INPUT_H
 #define LULL_TRACE_INPUT_H

@@ -2,13 +2,16 @@
  * part - the file of a recording in progress: append blocks, and seal it.
  *
  * What it gives:  PATH.part with header and blocks; at sealing index, trailer and the final name.
- * At every moment before that PATH.part is readable; the trailer is valid only when all before it
- * is on disk. Sync policy:    the disk starts on each block at once; waiting for it happens at most
- * every 5 s or 64 MB, and at sealing. What was handed to the system survives the death of this
- * process anyway. Errors:         a block that could not be written is cut off again; the file is
- * as before, and the next may succeed. Ownership:      the struct owns descriptor, names and
- * entries. Release with lull_part_close() or _discard(). Memory:         72 bytes a block, for the
- * index.
+ *                 At every moment before that PATH.part is readable; the trailer is valid only
+ *                 when all before it is on disk.
+ * Sync policy:    the disk starts on each block at once; waiting for it happens at most every 5 s
+ *                 or 64 MB, and at sealing. What was handed to the system survives the death of
+ *                 this process anyway.
+ * Errors:         a block that could not be written is cut off again; the file is as before, and
+ *                 the next may succeed.
+ * Ownership:      the struct owns descriptor, names and entries. Release with lull_part_close()
+ *                 or lull_part_discard().
+ * Memory:         72 bytes a block, for the index.
  */
 #ifndef LULL_TRACE_PART_H
 #define LULL_TRACE_PART_H

@@ -4,12 +4,12 @@
  *	table	20	range	fact	one range of a thread
  *	column	20	1	u64	start_ns	depth	begin
  *
- * Fields are separated by tabs. With it a reader of another version can list, dump and query tables
- *and columns that it has never heard of.
+ * Fields are separated by tabs. With it a reader of another version can list, dump and query
+ * tables and columns that it has never heard of.
  *
  * Ownership:      struct lull_schema owns its descriptors and their strings.
  * What it checks: lines that are no table or column are skipped; a table with too many columns, or
- *a column of a type that is neither a number nor the name of a table, is left out.
+ *                 a column of a type that is neither a number nor the name of a table, is left out.
  */
 #ifndef LULL_TRACE_SCHEMA_H
 #define LULL_TRACE_SCHEMA_H

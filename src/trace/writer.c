@@ -9,15 +9,11 @@
 #include "trace/schema.h"
 #include "trace/writer_int.h"
 
-/* Names with numbers in them would make a table without end; past this they are shown as "(other)".
- */
-#define MAX_TEXTS       1000000u
-#define MAX_TEXTS_BYTES (64u << 20)
-#define MAX_TEXT_BYTES  (1u << 20)
-#define MAX_DIM_ROWS    (16u << 20)
-#define FIRST_ROWS      1024u /* room a table begins with */
+#define MAX_TEXT_BYTES (1u << 20)
+#define MAX_DIM_ROWS (16u << 20)
+#define FIRST_ROWS 1024u /* room a table begins with */
 
-#define AS_CHECK(id, name, kind, cols, doc) \
+#define AS_CHECK(id, name, kind, cols, doc)                                                        \
 	_Static_assert((id) < LULL_N_TABLE_IDS, "make LULL_N_TABLE_IDS larger");
 LULL_TABLES(AS_CHECK)
 
@@ -258,31 +254,33 @@ static u32 add_name(struct lull_names *names, const char *text, size_t len)
 	return ++names->n;
 }
 
+/* The id of a text that is interned, given the next id if it is new. */
+static u32 intern(struct lull_names *names, const char *text, size_t len)
+{
+	bool is_new;
+	u32 *id = lull_map_add(&names->ids, lull_hash(text, len), &is_new);
+
+	if (is_new)
+		*id = add_name(names, text, len);
+	return *id;
+}
+
 u32 lull_writer_string(struct lull_writer *w, const char *text, size_t len)
 {
 	static const char other[] = "(other)";
 	struct lull_names *names = &w->names;
-	u32 *id;
-	bool is_new;
-	u64 hash;
+	u32 *known;
 
 	if (!text || !len)
 		return 0;
 	len = len < MAX_TEXT_BYTES ? len : MAX_TEXT_BYTES;
-	hash = lull_hash(text, len);
-	if (names->n >= MAX_TEXTS || names->n_bytes + len > MAX_TEXTS_BYTES) {
-		id = lull_map_find(&names->ids, hash);
-		if (id)
-			return *id;
-		w->stats.n_other++;
-		if (!names->other_id)
-			names->other_id = add_name(names, other, sizeof(other) - 1);
-		return names->other_id;
-	}
-	id = lull_map_add(&names->ids, hash, &is_new);
-	if (is_new)
-		*id = add_name(names, text, len);
-	return *id;
+	if (names->n + 1 < LULL_MAX_NAMES && names->n_bytes + len <= LULL_MAX_NAMES_BYTES)
+		return intern(names, text, len);
+	known = lull_map_find(&names->ids, lull_hash(text, len));
+	if (known)
+		return *known;
+	w->stats.n_other++;
+	return intern(names, other, sizeof(other) - 1);
 }
 
 static void *push_row(struct lull_rows *rows, size_t row_bytes, const void *row)

@@ -32,14 +32,14 @@ struct lull_file_info {
 };
 
 #define LULL_FILE_SIMULATED 1 /* recorded with the simulated device */
-#define LULL_FILE_IMPORTED  2 /* made from another tool's file */
+#define LULL_FILE_IMPORTED 2  /* made from another tool's file */
 
 struct lull_writer_stats {
-	u64 n_rows;	 /* fact rows written in blocks so far */
-	u64 size_bytes;	 /* bytes of the file so far */
-	u64 n_lost;	 /* fact rows that could not be written */
+	u64 n_rows;	/* fact rows written in blocks so far */
+	u64 size_bytes; /* bytes of the file so far */
+	u64 n_lost;	/* fact rows that could not be written */
 	u64 n_blocks;
-	u64 n_other;	 /* texts that became "(other)" because there were too many */
+	u64 n_other; /* texts that became "(other)" because there were too many */
 };
 
 /* Create PATH.part with its header and schema block; `path` is the final name. Fails if PATH.part exists. */

@@ -11,6 +11,9 @@
 #include "trace/part.h"
 #include "trace/writer.h"
 
+/* Names with numbers in them would make a table without end; past this they are "(other)". */
+#define LULL_MAX_NAMES 1000001u /* 1 M texts, and "(other)" */
+#define LULL_MAX_NAMES_BYTES (64u << 20)
 #define LULL_N_TABLE_IDS 64u /* table ids are below this; writer.c proves it */
 
 /* Rows that are not written yet. */
@@ -20,9 +23,11 @@ struct lull_rows {
 	u32 cap;
 };
 
+struct lull_reader;
+
 struct lull_facts {
 	const struct lull_table_desc *desc; /* NULL if there is no such table */
-	u32 dur_off;                        /* of dur_ns in the row, 0 if it has none */
+	u32 dur_off;			    /* of dur_ns in the row, 0 if it has none */
 	struct lull_rows flat;
 	struct lull_rows tall; /* longer than LULL_TALL_NS */
 };
@@ -30,16 +35,15 @@ struct lull_facts {
 struct lull_dims {
 	const struct lull_table_desc *desc;
 	struct lull_rows rows; /* all of them */
-	u8 *is_dirty;          /* per row: not written, or changed since */
+	u8 *is_dirty;	       /* per row: not written, or changed since */
 	u32 n_dirty;
 	u32 first_dirty; /* no row before this index is dirty */
 };
 
 struct lull_names {
 	struct lull_map ids;   /* hash of the text to its id */
-	u32 n;                 /* ids given */
-	u64 n_bytes;           /* of all texts */
-	u32 other_id;          /* of "(other)", 0 until it is needed */
+	u32 n;		       /* ids given */
+	u64 n_bytes;	       /* of all texts */
 	struct lull_vec lens;  /* u32: texts that are not written yet */
 	struct lull_str bytes; /* of these */
 };
@@ -57,6 +61,12 @@ struct lull_writer {
 
 /* A writer without a file. */
 struct lull_writer *lull_writer_new(void);
+
+/*
+ * A writer that goes on with `part`, which becomes its own, and with the strings and dimensions of `r`. The reader
+ * must know no block that is not in the part.
+ */
+struct lull_writer *lull_writer_adopt(const struct lull_part *part, struct lull_reader *r);
 
 /* Free it; the file must be closed. */
 void lull_writer_free(struct lull_writer *w);

@@ -1,0 +1,127 @@
+#include "export/export.h"
+
+#include <string.h>
+
+#define EXPORT(name) extern const struct lull_export lull_export_##name;
+#include "export/exports.def"
+#undef EXPORT
+
+const struct lull_export *const lull_exports[] = {
+#define EXPORT(name) &lull_export_##name,
+#include "export/exports.def"
+#undef EXPORT
+	NULL,
+};
+
+const struct lull_export *lull_export_find(const char *name)
+{
+	for (const struct lull_export *const *e = lull_exports; *e; e++)
+		if (strcmp((*e)->name, name) == 0)
+			return *e;
+	return NULL;
+}
+
+static void dim_rows(struct lull_reader *r, struct lull_export_row *row, lull_export_row_fn *fn,
+		     void *ctx)
+{
+	size_t n;
+	const u8 *at = lull_reader_dim_rows(r, row->table, &n);
+
+	for (size_t i = 0; i < n; i++, at += row->table->row_bytes) {
+		row->id = (u32)i + 1;
+		for (unsigned c = 0; c < row->table->n_cols; c++)
+			row->values[c] = at + row->table->cols[c].row_off;
+		fn(ctx, r, row);
+	}
+}
+
+static void fact_rows(struct lull_reader *r, struct lull_export_row *row, lull_export_row_fn *fn,
+		      void *ctx)
+{
+	const void *cols[LULL_MAX_COLS];
+	struct lull_cursor cursor;
+	size_t n;
+
+	lull_cursor_init_table(&cursor, r, row->table, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&cursor, cols)) > 0)
+		for (size_t i = 0; i < n; i++) {
+			for (unsigned c = 0; c < row->table->n_cols; c++)
+				row->values[c] =
+					(const u8 *)cols[c] + i * row->table->cols[c].size_bytes;
+			fn(ctx, r, row);
+		}
+	lull_cursor_release(&cursor);
+}
+
+void lull_export_rows(struct lull_reader *r, const struct lull_table_desc *table,
+		      lull_export_row_fn *fn, void *ctx)
+{
+	struct lull_export_row row = { .table = table };
+
+	if (table->kind == LULL_KIND_DIM)
+		dim_rows(r, &row, fn, ctx);
+	else
+		fact_rows(r, &row, fn, ctx);
+}
+
+u64 lull_export_value(const struct lull_col_desc *col, const u8 *at)
+{
+	u16 v16;
+	u32 v32;
+	u64 v64;
+
+	switch (col->size_bytes) {
+	case 1:
+		return *at;
+	case 2:
+		memcpy(&v16, at, sizeof(v16));
+		return v16;
+	case 4:
+		memcpy(&v32, at, sizeof(v32));
+		return v32;
+	default:
+		memcpy(&v64, at, sizeof(v64));
+		return v64;
+	}
+}
+
+bool lull_export_is_text(const struct lull_col_desc *col)
+{
+	return strcmp(col->type, "str") == 0;
+}
+
+bool lull_export_wants(const struct lull_export_options *options, const char *table)
+{
+	char *const *names = options->tables.at;
+
+	for (size_t i = 0; i < options->tables.n; i++)
+		if (strcmp(names[i], table) == 0)
+			return true;
+	return options->tables.n == 0;
+}
+
+int lull_export_check_tables(struct lull_reader *r, const struct lull_export_options *options,
+			     struct lull_err *err)
+{
+	const struct lull_schema *schema = lull_reader_schema(r);
+	char *const *names = options->tables.at;
+
+	for (size_t i = 0; i < options->tables.n; i++) {
+		size_t t = 0;
+
+		while (t < schema->n && strcmp(schema->tables[t].name, names[i]) != 0)
+			t++;
+		if (t == schema->n)
+			return lull_fail(err, LULL_E_NOT_FOUND,
+					 "there is no table %s; `lull info --schema` lists them",
+					 names[i]);
+	}
+	return 0;
+}
+
+int lull_export_finish(FILE *to, struct lull_err *err)
+{
+	if (fflush(to) || ferror(to))
+		return lull_fail_errno(err, "writing the export");
+	return 0;
+}

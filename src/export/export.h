@@ -1,0 +1,74 @@
+/*
+ * export - a report in the format of another program.
+ *
+ * What it gives:  the list of formats, and rows of any table, known to this version or not, one by
+ *                 one: what formats that hold everything are made of.
+ * Memory:         rows are streamed; only the dimensions are held.
+ *
+ * To add one:     export_NAME.c with `const struct lull_export lull_export_NAME` at its end,
+ *                 the line EXPORT(NAME) in exports.def,
+ *                 a round trip or a validator in test/,
+ *                 its name in doc/lull-export.1.md.
+ */
+#ifndef LULL_EXPORT_EXPORT_H
+#define LULL_EXPORT_EXPORT_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "trace/block.h"
+#include "trace/reader.h"
+
+struct lull_export_options {
+	struct lull_vec tables; /* char *: names of the tables wanted; empty = all */
+};
+
+struct lull_export {
+	const char *name;
+	const char *suffix; /* of the file, such as ".jsonl" */
+	const char *summary;
+	/* Write the report; LULL_E_IO if the stream fails. */
+	int (*write)(struct lull_reader *r, const struct lull_export_options *options, FILE *to,
+		     struct lull_err *err);
+};
+
+/* All formats, NULL at the end. */
+extern const struct lull_export *const lull_exports[];
+
+/* The format with this name, or NULL. */
+const struct lull_export *lull_export_find(const char *name);
+
+/* One row of any table. */
+struct lull_export_row {
+	const struct lull_table_desc *table;
+	u32 id;				 /* of a dimension row; 0 for facts */
+	const u8 *values[LULL_MAX_COLS]; /* where the value of each column lies */
+};
+
+/* Told each row; what it points to is valid during the call. */
+typedef void lull_export_row_fn(void *ctx, struct lull_reader *r,
+				const struct lull_export_row *row);
+
+/* Call `fn` for each row of a table of lull_reader_schema(). */
+void lull_export_rows(struct lull_reader *r, const struct lull_table_desc *table,
+		      lull_export_row_fn *fn, void *ctx);
+
+/* The value at `at` as an unsigned number (signed ones sign-extended, f64 as its bits). */
+u64 lull_export_value(const struct lull_col_desc *col, const u8 *at);
+
+/* True if the column holds string ids. */
+bool lull_export_is_text(const struct lull_col_desc *col);
+
+/* True if the options want this table. */
+bool lull_export_wants(const struct lull_export_options *options, const char *table);
+
+/* LULL_E_NOT_FOUND if the options name a table that the report does not know. */
+int lull_export_check_tables(struct lull_reader *r, const struct lull_export_options *options,
+			     struct lull_err *err);
+
+/* What a format's write() returns at its end: LULL_E_IO if something did not reach the stream. */
+int lull_export_finish(FILE *to, struct lull_err *err);
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * csv: comma-separated values as in RFC 4180, a header line for each table.
+ *
+ * Tables have different columns, so a file of several is a sequence: header, rows, an empty line. A program that wants
+ * plain CSV asks for one table (--tables range). Tables without rows are left out unless they were asked for. Strings
+ * are resolved; references stay row ids, and rows of dimensions have theirs in the first column.
+ */
+#include "export/export.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void write_text(FILE *to, const char *text, size_t len)
+{
+	if (!memchr(text, '"', len) && !memchr(text, ',', len) && !memchr(text, '\n', len) &&
+	    !memchr(text, '\r', len)) {
+		fwrite(text, 1, len, to);
+		return;
+	}
+	putc('"', to);
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			putc('"', to);
+		putc(text[i], to);
+	}
+	putc('"', to);
+}
+
+static void write_value(FILE *to, struct lull_reader *r, const struct lull_col_desc *col,
+			const u8 *at)
+{
+	u64 v = lull_export_value(col, at);
+
+	if (lull_export_is_text(col)) {
+		size_t len;
+		const char *text = lull_reader_string(r, (u32)v, &len);
+
+		write_text(to, text, len);
+	} else if (col->is_float) {
+		f64 real;
+
+		memcpy(&real, &v, sizeof(real));
+		fprintf(to, "%.17g", real);
+	} else if (col->is_signed) {
+		fprintf(to, "%" PRId64, (i64)v);
+	} else {
+		fprintf(to, "%" PRIu64, v);
+	}
+}
+
+static void write_row(void *ctx, struct lull_reader *r, const struct lull_export_row *row)
+{
+	FILE *to = ctx;
+
+	if (row->id)
+		fprintf(to, "%u,", row->id);
+	for (unsigned c = 0; c < row->table->n_cols; c++) {
+		if (c)
+			putc(',', to);
+		write_value(to, r, &row->table->cols[c], row->values[c]);
+	}
+	putc('\n', to);
+}
+
+static void write_header(FILE *to, const struct lull_table_desc *table)
+{
+	if (table->kind == LULL_KIND_DIM)
+		fputs("id,", to);
+	for (unsigned c = 0; c < table->n_cols; c++)
+		fprintf(to, "%s%s", c ? "," : "", table->cols[c].name);
+	putc('\n', to);
+}
+
+static int write_report(struct lull_reader *r, const struct lull_export_options *options, FILE *to,
+			struct lull_err *err)
+{
+	const struct lull_schema *schema = lull_reader_schema(r);
+	bool has_any = false;
+
+	for (size_t t = 0; t < schema->n; t++) {
+		const struct lull_table_desc *table = &schema->tables[t];
+		bool is_empty = lull_reader_stats(r, table->id).n_rows == 0;
+
+		if (!lull_export_wants(options, table->name) || (is_empty && !options->tables.n))
+			continue;
+		if (has_any)
+			putc('\n', to);
+		has_any = true;
+		write_header(to, table);
+		lull_export_rows(r, table, write_row, to);
+	}
+	return lull_export_finish(to, err);
+}
+
+const struct lull_export lull_export_csv = {
+	.name = "csv",
+	.suffix = ".csv",
+	.summary = "comma-separated values, a header line for each table",
+	.write = write_report,
+};
