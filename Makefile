@@ -36,19 +36,27 @@ $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
-AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2
+# Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
+# No fortification: its headers would turn the names we define into others.
+AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE
 
-.PHONY: all setup demo test bench dist install clean unit golden e2e fuzz check accept docs
+.PHONY: all setup demo test bench bench-nvtx dist install clean unit golden e2e fuzz check accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 $(BUILD)/lull: $(LULL_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LULL_LIBS)
 
-$(BUILD)/liblull-agent.so: $(AGENT_OBJ) src/agent/agent.map
+$(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
-	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=src/agent/agent.map -Wl,-z,relro,-z,now \
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
+
+# The interposed names come from the lists that also make the wrappers.
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/trace/osrt.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -70,18 +78,57 @@ $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
+# Vendor headers, where they are installed: only tests use them.
+CUDA_INCLUDE ?= $(firstword $(wildcard /usr/local/cuda/include /opt/cuda/include))
+CUDA_FLAGS := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
+HAS_NVTX := $(wildcard $(CUDA_INCLUDE)/nvtx3/nvToolsExtCounters.h)
+NCCL ?= $(or $(firstword $(wildcard $(CUDA_INCLUDE:include=lib*/libnccl.so.2))),libnccl.so.2)
+
 # Unit tests: one program per file in test/unit, always with ASan and UBSan.
 UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
 $(BUILD)/unit/%: test/unit/%.c $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 unit-programs: $(UNIT:%=$(BUILD)/unit/%)
 unit:
 	$(Q)$(MAKE) --no-print-directory SAN=1 unit-programs
 	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
-		grep -h 'PASSED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+
+# End-to-end tests: test_*.c are the tests, every other program is a guest that runs under the agent.
+E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
+E2E_GUESTS := $(BUILD)/e2e/nccl_calls $(BUILD)/e2e/nvtx_raw $(if $(HAS_NVTX),$(BUILD)/e2e/nvtx_client)
+E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include -DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
+
+$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(wildcard test/support/*.c test/support/*.h)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) -lcmocka
+
+NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
+$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
+
+$(BUILD)/e2e/%: test/e2e/%.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
+
+e2e: $(BUILD)/liblull-agent.so $(E2E_TESTS) $(E2E_GUESTS)
+	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
+		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
+
+$(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
+
+bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
+	$(Q)$< $(BUILD)/liblull-agent.so
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

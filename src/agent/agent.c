@@ -191,6 +191,7 @@ static void on_exit_status(int status, void *unused)
 	int saved = errno;
 
 	(void)unused;
+	lull_modules_scan();
 	lull_agent_leave(status);
 	errno = saved;
 }

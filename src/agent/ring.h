@@ -30,6 +30,13 @@
 #define LULL_N_SEEN    512u /* names a thread remembers having defined; direct mapped */
 #define LULL_N_DOMAINS 64u  /* domains with a level counter of their own; later ones share the last */
 
+/* A name with its hash, 0 if it is empty; the bytes are borrowed. */
+struct lull_text {
+	u64 hash;
+	const char *bytes;
+	size_t len;
+};
+
 /* Where one (thread, level) writes. */
 struct lull_stream {
 	u8 *at;
@@ -44,7 +51,8 @@ struct lull_thread {
 	u32 depth;    /* reserves not yet committed: 0, or 1 while a handler runs on top of one */
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
-	u32 hook_depth; /* > 0 inside a hooked call: inner hooked calls are not recorded */
+	u32 capture;	/* lull_capture_key() of the range that holds the recording, 0 = none of this thread's */
+	u64 hook_call;	/* address of the outermost timed call's record on the stack, 0 = in none (oscall.h) */
 	struct lull_slot *slot;
 	struct lull_stream stream[2];
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
@@ -62,7 +70,7 @@ void lull_ring_init(void);
 struct lull_thread *lull_thread_attach(void);
 void lull_thread_sync(struct lull_thread *t, u32 record);
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes);
-void lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len);
+bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len);
 void lull_define_label(struct lull_thread *t, const struct lull_wire_label *label);
 
 /* The time of an event: the counter, or the clock on machines whose counter cannot be used. */
@@ -159,6 +167,25 @@ static inline u64 lull_name(struct lull_thread *t, const char *text, size_t len)
 	if (__builtin_expect(!lull_is_defined(t, hash), 0))
 		lull_define_string(t, hash, text, len);
 	return hash;
+}
+
+/* A name and its hash. */
+static inline struct lull_text lull_text(const char *bytes, size_t len)
+{
+	return (struct lull_text){ .hash = len ? lull_hash(bytes, len) : 0, .bytes = bytes, .len = len };
+}
+
+/* The same as lull_name() for a hash that is known; false if the definition was dropped. */
+static inline bool lull_text_define(struct lull_thread *t, const struct lull_text *text)
+{
+	return !text->hash || lull_is_defined(t, text->hash) ||
+	       lull_define_string(t, text->hash, text->bytes, text->len);
+}
+
+/* Names a range that is open on a thread; never 0. */
+static inline u32 lull_capture_key(u32 domain_ix, u32 level)
+{
+	return (domain_ix << 16 | level) + 1;
 }
 
 /* Size rounded up to what events are made of. */

@@ -9,14 +9,29 @@
 #include "agent/range.h"
 #include "lull.h"
 
-static const struct lull_range_style style = { .api = 2 };
+static const struct lull_range_style style = { .api = LULL_API_ANNOTATE };
+
+/* Nothing is recorded: this range may begin a recording. */
+static void push_watched(const char *name)
+{
+	struct lull_text text = lull_text(name, strlen(name));
+	struct lull_thread *t = lull_capture_begin(&text, &style.domain);
+
+	if (t)
+		lull_capture_hold_push(t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
+}
 
 static void push(const char *name)
 {
 	struct lull_thread *t = lull_recording();
 
-	if (t)
-		lull_range_push(t, 0, lull_label(t, lull_name(t, name, strlen(name)), &style));
+	if (t) {
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL);
+	} else if (lull_capture_is_watching()) {
+		push_watched(name);
+	}
 }
 
 static void pop(void)
@@ -24,15 +39,18 @@ static void pop(void)
 	struct lull_thread *t = lull_recording();
 
 	if (t)
-		lull_range_pop(t, 0);
+		lull_range_pop(t, 0, LULL_NO_TAIL);
 }
 
 static void mark(const char *name)
 {
 	struct lull_thread *t = lull_recording();
 
-	if (t)
-		lull_range_mark(t, 0, lull_label(t, lull_name(t, name, strlen(name)), &style));
+	if (t) {
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_mark(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL);
+	}
 }
 
 static void emit_step(u64 number, u32 is_end)

@@ -203,8 +203,9 @@ struct lull_wire_label {
 	u32 api; /* 1 NVTX, 2 lull.h */
 };
 
-/* push, start, mark: a = level | domain index << 16 (push), domain index << 16 (others).
- * pop is a bare struct lull_event with the same a. A payload may follow (size_bytes tells). */
+/* push, start, mark, end: a = level | domain index << 16 (push), domain index << 16 (others).
+ * pop is a bare struct lull_event with the same a as its push. Payloads may follow any of them, one after the
+ * other (size_bytes tells). */
 struct lull_wire_range {
 	struct lull_event head;
 	u64 label;
@@ -219,12 +220,13 @@ struct lull_wire_end {
 	u64 range_id;
 };
 
-/* Behind a push, start or mark. `n_bytes` of data follow, padded to 8, when type is 9 (extended). */
+/* Behind a push, pop, start, end or mark. `n_bytes` of data follow, padded to 8, when it is extended. */
 struct lull_wire_payload {
 	u32 type; /* as range.payload_type in schema.def */
 	u32 n_bytes;
-	u64 value; /* bits of the value; extended: schema id */
+	u64 value; /* bits of the value, in the lower half for types of 4 bytes; extended: schema id */
 };
+#define LULL_PAYLOAD_EXTENDED 9u
 
 /* oscall: a = index in osrt.def | LULL_HAS_STACK when a stack event precedes it. */
 struct lull_wire_oscall {
