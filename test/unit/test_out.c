@@ -183,7 +183,7 @@ static void a_narrow_terminal_loses_text_then_spare_columns(void **state)
 	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
 	unit_expect(&s, " Total (ns)  Med (ns)  Max (ns)  Name\n"
 			" ----------  --------  --------  ------------------\n"
-			"      1,000     1,000     1,000  void a_kern…float>\n"
+			"      1,000     1,000     1,000  void a_kerne…loat>\n"
 			" ... 2 more rows\n"
 			" not shown, the terminal is too narrow: StdDev\n");
 	lull_out_release(&out);
