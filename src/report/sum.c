@@ -64,7 +64,7 @@ static void count(struct lull_sum *sum, u32 pick_ix, u64 dur_ns)
 
 	if (dur_ns >= pick->lo_ns && dur_ns <= pick->hi_ns)
 		((u32 *)sum->buckets.at)[((size_t)pick_ix << sum->n_buckets_log2) +
-					 (dur_ns - pick->lo_ns >> pick->shift)]++;
+					 ((dur_ns - pick->lo_ns) >> pick->shift)]++;
 }
 
 void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
