@@ -19,6 +19,7 @@ struct lull_thread;
 struct lull_agent_live {
 	_Atomic u32 state; /* enum lull_agent_state */
 	u32 pid;
+	_Atomic u64 capture_id; /* id of the start/end range that holds the recording, 0 = none */
 };
 
 enum lull_agent_state {

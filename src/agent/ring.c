@@ -113,6 +113,9 @@ struct lull_thread *lull_thread_attach(void)
 void lull_thread_sync(struct lull_thread *t, u32 record)
 {
 	memset(t->seen, 0, sizeof(t->seen));
+	/* Ranges that were open before are not of this recording: their ends are ignored. */
+	memset(t->level, 0, sizeof(t->level));
+	t->capture = 0;
 	t->record = record;
 }
 
@@ -213,7 +216,7 @@ static void not_an_event(struct lull_thread *t)
 	atomic_fetch_sub_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
 }
 
-void lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len)
+bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len)
 {
 	struct lull_wire_string *e;
 	u32 n = len > LULL_EVENT_MAX - sizeof(*e) ? LULL_EVENT_MAX - (u32)sizeof(*e) : (u32)len;
@@ -222,23 +225,22 @@ void lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_
 	e = lull_reserve(t, LULL_EVENT_string, size_bytes);
 	if (!e) {
 		not_an_event(t);
-		return;
+		return false;
 	}
 	e->head.a = n;
 	e->hash = hash;
 	memcpy(e + 1, text, n);
 	lull_commit(t, size_bytes);
-	/* After the commit, so that a handler in between defines it once more rather than not at all. */
-	t->seen[hash % LULL_N_SEEN] = hash;
+	return true;
 }
 
-void lull_define_label(struct lull_thread *t, const struct lull_wire_label *label)
+bool lull_define_label(struct lull_thread *t, const struct lull_wire_label *label)
 {
 	struct lull_wire_label *e = lull_reserve(t, LULL_EVENT_label, sizeof(*e));
 
 	if (!e) {
 		not_an_event(t);
-		return;
+		return false;
 	}
 	e->head.a = label->head.a;
 	e->hash = label->hash;
@@ -247,5 +249,5 @@ void lull_define_label(struct lull_thread *t, const struct lull_wire_label *labe
 	e->color = label->color;
 	e->api = label->api;
 	lull_commit(t, sizeof(*e));
-	t->seen[label->hash % LULL_N_SEEN] = label->hash;
+	return true;
 }

@@ -1,0 +1,60 @@
+#include "agent/arena.h"
+
+#include <stdatomic.h>
+
+#include "agent/sys.h"
+
+/* Room for about a million registered names of 40 bytes; only address space until it is used. */
+#define ARENA_BYTES ((size_t)64 << 20)
+
+static struct {
+	_Atomic(u8 *) base;
+	_Atomic size_t used_bytes;
+} arena;
+
+/* The mapping, made by the first caller; threads that race for it agree on one. */
+static u8 *mapping(void)
+{
+	u8 *base = atomic_load_explicit(&arena.base, memory_order_acquire);
+	u8 *fresh;
+	int saved = errno;
+
+	if (base)
+		return base;
+	fresh = lull_sys_map(ARENA_BYTES, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!fresh) {
+		errno = saved;
+		return NULL;
+	}
+	if (atomic_compare_exchange_strong(&arena.base, &base, fresh))
+		base = fresh;
+	else
+		lull_sys_unmap(fresh, ARENA_BYTES);
+	errno = saved;
+	return base;
+}
+
+void *lull_arena_take(size_t size_bytes)
+{
+	u8 *base = mapping();
+	size_t at;
+
+	size_bytes = (size_bytes + 7) & ~(size_t)7;
+	if (!base || size_bytes > ARENA_BYTES)
+		return NULL;
+	at = atomic_load_explicit(&arena.used_bytes, memory_order_relaxed);
+	do {
+		if (at > ARENA_BYTES - size_bytes)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&arena.used_bytes, &at, at + size_bytes,
+							memory_order_relaxed,
+							memory_order_relaxed));
+	return base + at;
+}
+
+bool lull_arena_owns(const void *at)
+{
+	const u8 *base = atomic_load_explicit(&arena.base, memory_order_relaxed);
+
+	return base && (uintptr_t)at - (uintptr_t)base < ARENA_BYTES && (uintptr_t)at % 8 == 0;
+}

@@ -1,0 +1,77 @@
+#include "agent/capture.h"
+
+static bool is_text(const struct lull_text *text, const char *wanted, size_t room)
+{
+	if (!text->len)
+		return !wanted[0];
+	return text->len < room && memcmp(text->bytes, wanted, text->len) == 0 &&
+	       wanted[text->len] == '\0';
+}
+
+static bool is_wanted(const struct lull_control *c, const struct lull_text *name,
+		      const struct lull_text *domain)
+{
+	if (!c->capture_range[0] || !is_text(name, c->capture_range, sizeof(c->capture_range)))
+		return false;
+	return strcmp(c->capture_domain, "*") == 0 ||
+	       is_text(domain, c->capture_domain, sizeof(c->capture_domain));
+}
+
+/*
+ * Turn the recording on; false if somebody else did, or the collector is not ready for another one. The ticket in
+ * next_record is handed out once: the collector puts a new one there when it has closed the last report.
+ */
+static bool take_record(struct lull_control *c)
+{
+	u32 next, expected = 0;
+
+	if (c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats)
+		return false;
+	next = atomic_exchange(&c->next_record, 0);
+	if (!next)
+		return false;
+	atomic_store(&c->capture_pid, lull_agent.image->pid);
+	/* Before any event of the recording can be seen: the collector opens the report when it sees the count. */
+	atomic_fetch_add(&c->capture_began, 1);
+	return atomic_compare_exchange_strong(&c->record, &expected, next);
+}
+
+struct lull_thread *lull_capture_begin(const struct lull_text *name, const struct lull_text *domain)
+{
+	struct lull_control *c = lull_agent.control;
+	struct lull_thread *t;
+
+	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() ||
+	    !take_record(c))
+		return NULL;
+	t = lull_recording();
+	/* The collector may have stopped it already; then there is nothing to hold. */
+	if (t)
+		atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
+	return t;
+}
+
+void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level)
+{
+	t->capture = lull_capture_key(domain_ix, (u32)level);
+}
+
+void lull_capture_hold_start(u64 range_id)
+{
+	atomic_store_explicit(&lull_agent.live->capture_id, range_id, memory_order_relaxed);
+}
+
+void lull_capture_end(struct lull_thread *t)
+{
+	struct lull_control *c = lull_agent.control;
+	u32 record = t->record;
+
+	t->capture = 0;
+	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
+	/*
+	 * Only the recording that this range began: the collector may have ended it and begun
+	 * another.
+	 */
+	if (atomic_compare_exchange_strong(&c->record, &record, 0))
+		atomic_fetch_add(&c->capture_ended, 1);
+}

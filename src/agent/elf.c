@@ -1,0 +1,91 @@
+#include "agent/elf.h"
+
+#include <string.h>
+
+/*
+ * The GNU hash table (DT_GNU_HASH), as 32-bit words:
+ *
+ *	n_buckets, first, n_bloom, bloom_shift
+ *	bloom[n_bloom]		64-bit words: a name is absent unless both its bits are set
+ *	bucket[n_buckets]	index of the first symbol of a chain, 0 = empty
+ *	chain[]			from symbol `first` on: its hash, lowest bit set on the last of a chain
+ */
+struct gnu_hash {
+	u32 n_buckets;
+	u32 first;
+	u32 n_bloom;
+	u32 bloom_shift;
+};
+
+const ElfW(Dyn) *lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag)
+{
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Dyn) *d = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
+
+		if (file->dlpi_phdr[i].p_type != PT_DYNAMIC)
+			continue;
+		for (; d->d_tag != DT_NULL; d++)
+			if (d->d_tag == tag)
+				return d;
+	}
+	return NULL;
+}
+
+/* A pointer of the dynamic section; the loader has relocated most files' in place, but not all. */
+static const void *pointer(const struct dl_phdr_info *file, i64 tag)
+{
+	const ElfW(Dyn) *d = lull_elf_dynamic(file, tag);
+
+	if (!d)
+		return NULL;
+	return (const void *)(d->d_un.d_ptr >= file->dlpi_addr ? d->d_un.d_ptr : file->dlpi_addr + d->d_un.d_ptr);
+}
+
+static u32 hash_of(const char *name)
+{
+	u32 h = 5381;
+
+	for (const u8 *p = (const u8 *)name; *p; p++)
+		h = h * 33 + *p;
+	return h;
+}
+
+const ElfW(Sym) *lull_elf_symbol(const struct dl_phdr_info *file, const char *name)
+{
+	const struct gnu_hash *table = pointer(file, DT_GNU_HASH);
+	const ElfW(Sym) *symbols = pointer(file, DT_SYMTAB);
+	const char *strings = pointer(file, DT_STRTAB);
+	u32 h = hash_of(name);
+	const u64 *bloom;
+	const u32 *buckets, *chain;
+	u64 word;
+
+	if (!table || !symbols || !strings || !table->n_buckets || !table->n_bloom)
+		return NULL;
+	bloom = (const u64 *)(table + 1);
+	buckets = (const u32 *)(bloom + table->n_bloom);
+	chain = buckets + table->n_buckets;
+	word = bloom[h / 64 % table->n_bloom];
+	if (!(word >> h % 64 & word >> (h >> table->bloom_shift) % 64 & 1))
+		return NULL;
+	for (u32 i = buckets[h % table->n_buckets]; i >= table->first && i; i++) {
+		u32 found = chain[i - table->first];
+
+		if ((found | 1) == (h | 1) && strcmp(strings + symbols[i].st_name, name) == 0)
+			return symbols[i].st_shndx != SHN_UNDEF ? &symbols[i] : NULL;
+		if (found & 1)
+			break;
+	}
+	return NULL;
+}
+
+bool lull_elf_contains(const struct dl_phdr_info *file, u64 addr)
+{
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && addr - (file->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}

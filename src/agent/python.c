@@ -1,0 +1,40 @@
+#include "agent/python.h"
+
+#include "agent/agent.h"
+#include "agent/elf.h"
+#include "agent/gil.h"
+
+/* Where the interpreter is; the same in a forked child, whose image has to be told again. */
+static struct {
+	u64 runtime_addr;
+	u64 runtime_bytes;
+	u32 version; /* PY_VERSION_HEX; 0 before 3.11, which does not export it */
+} python;
+
+static int visit(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	const ElfW(Sym) *runtime = lull_elf_symbol(file, "_PyRuntime");
+	const ElfW(Sym) *version;
+
+	(void)size;
+	(void)unused;
+	if (!runtime)
+		return 0;
+	version = lull_elf_symbol(file, "Py_Version");
+	if (version)
+		python.version = (u32)*(const unsigned long *)(file->dlpi_addr + version->st_value);
+	python.runtime_bytes = runtime->st_size;
+	python.runtime_addr = file->dlpi_addr + runtime->st_value;
+	return 1;
+}
+
+void lull_python_find(void)
+{
+	if (!python.runtime_addr)
+		dl_iterate_phdr(visit, NULL);
+	if (!python.runtime_addr || !lull_agent.image)
+		return;
+	lull_agent.image->python_version = python.version;
+	lull_agent.image->python_runtime = python.runtime_addr;
+	lull_gil_watch(python.runtime_addr, python.runtime_bytes);
+}

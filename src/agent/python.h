@@ -1,0 +1,15 @@
+/*
+ * python - find the Python interpreter in this process, if there is one.
+ *
+ * Only its addresses are looked up; the agent never calls into Python and never holds its lock.
+ */
+#ifndef LULL_AGENT_PYTHON_H
+#define LULL_AGENT_PYTHON_H
+
+/*
+ * Look for _PyRuntime in everything that is loaded, if it has not been found yet, and tell the image and the GIL
+ * source where it is. At the start of each image and after each dlopen. Not legal in a signal handler.
+ */
+void lull_python_find(void);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * demangle - symbol names as the programmer wrote them.
+ *
+ * C++ names go through __cxa_demangle of libsupc++.a, which is linked statically and needs nothing but libc:
+ * the program does not depend on libstdc++.so. Rust's names in the older scheme, which is C++'s with a hash
+ * at the end and escapes inside, are cleaned up; the newer one (_R...) is left as it is.
+ *
+ * Ownership: results are the caller's. Threads: any. Cost: about a microsecond, more for templates.
+ */
+#ifndef LULL_SYMBOL_DEMANGLE_H
+#define LULL_SYMBOL_DEMANGLE_H
+
+/* The readable form, or a copy of the name if it is not mangled. Free with free(). */
+char *lull_demangle(const char *name);
+
+#endif

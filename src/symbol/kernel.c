@@ -1,0 +1,81 @@
+#include "symbol/kernel.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct function {
+	u64 addr;
+	size_t name_off;
+};
+
+void lull_kernel_init(struct lull_kernel *k)
+{
+	*k = (struct lull_kernel){ 0 };
+	lull_vec_init(&k->functions, sizeof(struct function));
+}
+
+void lull_kernel_release(struct lull_kernel *k)
+{
+	lull_vec_release(&k->functions);
+	lull_str_release(&k->names);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	if (x->addr != y->addr)
+		return x->addr < y->addr ? -1 : 1;
+	return x->name_off < y->name_off ? -1 : x->name_off > y->name_off;
+}
+
+/* One line: address, type, name, and for modules a tab and "[module]". */
+static void read_line(struct lull_kernel *k, const char *line)
+{
+	char type, name[512], module[128] = "";
+	struct function *f;
+	u64 addr;
+
+	if (sscanf(line, "%" SCNx64 " %c %511s %127s", &addr, &type, name, module) < 3 || !addr ||
+	    !strchr("tTwW", type))
+		return;
+	f = lull_vec_push(&k->functions);
+	*f = (struct function){ addr, k->names.len };
+	lull_str_addf(&k->names, "%s%s%s", name, module[0] ? " " : "", module);
+	lull_str_add(&k->names, "", 1);
+}
+
+int lull_kernel_read(struct lull_kernel *k, const char *path, struct lull_err *err)
+{
+	FILE *f = fopen(path, "re");
+	char line[1024];
+
+	if (!f)
+		return lull_fail_errno(err, "opening %s", path);
+	while (fgets(line, sizeof(line), f))
+		read_line(k, line);
+	fclose(f);
+	if (!k->functions.n)
+		return lull_fail(err, LULL_E_UNSUPPORTED,
+				 "%s hides addresses; set kernel.kptr_restrict=0 or run as root", path);
+	qsort(k->functions.at, k->functions.n, sizeof(struct function), compare);
+	return LULL_OK;
+}
+
+const char *lull_kernel_find(const struct lull_kernel *k, u64 addr)
+{
+	const struct function *f = k->functions.at;
+	size_t low = 0, high = k->functions.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f[mid].addr <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? k->names.at + f[low - 1].name_off : NULL;
+}

@@ -1,0 +1,40 @@
+/*
+ * program - build and run small programs inside a test, in a directory of its own.
+ *
+ * Everything is relative to the root of the tree, where `make unit` runs the tests.
+ */
+#ifndef LULL_TEST_PROGRAM_H
+#define LULL_TEST_PROGRAM_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A new directory; its name is written to `dir`, which has room for 64 bytes. */
+static inline void program_make_dir(char *dir)
+{
+	snprintf(dir, 64, "/tmp/lull-test-XXXXXX");
+	if (!mkdtemp(dir))
+		abort();
+}
+
+/* Run a shell command made like printf; returns its exit status. Sanitizer settings do not reach it. */
+__attribute__((format(printf, 1, 2))) static inline int program_run(const char *fmt, ...)
+{
+	char command[8192];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	return system(command);
+}
+
+/* Remove the directory of program_make_dir(). */
+static inline void program_remove_dir(const char *dir)
+{
+	if (program_run("rm -rf '%s'", dir))
+		abort();
+}
+
+#endif
