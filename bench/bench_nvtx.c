@@ -3,9 +3,9 @@
  *
  *	bench_nvtx AGENT	prints "name value unit" lines; needs no headers and no collector
  *
- * The first process makes a session and runs itself again with the agent preloaded; that one measures. A thread of
- * its own plays the collector: it frees chunks as they fill. Each figure is the least of several rounds, which is
- * what the code costs when nothing disturbs it.
+ * The first process makes a session and runs itself again with the agent preloaded; that one
+ * measures. A thread of its own plays the collector: it frees chunks as they fill. Each figure is
+ * the least of several rounds, which is what the code costs when nothing disturbs it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -23,7 +23,8 @@
 #include "trace/wire.h"
 
 #define N_ROUNDS 15
-#define N_CALLS	 200000
+#define N_CALLS  200000
+#define N_NAMES  200
 
 static struct nvtx_instance instance;
 static struct lull_control *control;
@@ -73,7 +74,8 @@ static void *drain(void *arg)
 			if (atomic_load(&chunks[i].state) != LULL_CHUNK_FULL)
 				continue;
 			atomic_store(&chunks[i].committed, 0);
-			atomic_store_explicit(&chunks[i].state, LULL_CHUNK_FREE, memory_order_release);
+			atomic_store_explicit(&chunks[i].state, LULL_CHUNK_FREE,
+					      memory_order_release);
 			atomic_store(&image->chunk_hint, i);
 			atomic_fetch_add(&image->n_free, 1);
 		}
@@ -132,6 +134,19 @@ static void push_pop_unique(void)
 	instance.calls.range_pop();
 }
 
+/* As many names as a program of some size has, one after the other. */
+static void push_pop_many(void)
+{
+	static char names[N_NAMES][16];
+	static u32 n;
+	char *name = names[n++ % N_NAMES];
+
+	if (!*name)
+		snprintf(name, sizeof(names[0]), "layer %u", n);
+	instance.calls.range_push_a(name);
+	instance.calls.range_pop();
+}
+
 /* What NVTX's inline functions do without a tool: look at the pointer. */
 static void no_tool(void)
 {
@@ -182,6 +197,7 @@ static int measure_all(const char *path)
 	atomic_store(&control->record, 1);
 	pair = measure("push+pop, on", push_pop);
 	measure("push+pop ex, on", push_pop_ex);
+	measure("push+pop 200 names, on", push_pop_many);
 	measure("push+pop unique, on", push_pop_unique);
 	measure("start+end, on", start_end);
 	measure("mark, on", mark);
@@ -211,7 +227,8 @@ int main(int argc, char **argv)
 
 	if (argc > 2)
 		return measure_all(argv[2]);
-	snprintf(session, sizeof(session), "%s/lull-bench-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+	snprintf(session, sizeof(session), "%s/lull-bench-XXXXXX",
+		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!agent || !mkdtemp(session) || !(control = map_file("control", sizeof(*control)))) {
 		fprintf(stderr, "usage: bench_nvtx AGENT\n");
 		return 2;

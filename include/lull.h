@@ -37,6 +37,7 @@ struct lull_annotate_api {
 	void (*step)(unsigned long long number);
 	void (*step_end)(void);
 	int (*is_recording)(void);
+	void (*mark_value)(const char *name, unsigned long long value);
 };
 
 /* The agent's functions, or NULL when nobody profiles. Looked up once per file that includes this. */
@@ -82,6 +83,15 @@ static inline void lull_mark(const char *name)
 
 	if (api)
 		api->mark(name);
+}
+
+/* The same, with a number to look at later: a loss, a queue length, a sequence number. */
+static inline void lull_mark_value(const char *name, unsigned long long value)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, mark_value))
+		api->mark_value(name, value);
 }
 
 /* Step `number` of the program's main loop begins; the one before it ends. */

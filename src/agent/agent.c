@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #include "agent/ring.h"
@@ -35,22 +36,15 @@ static const struct lull_source *const sources[] = {
 };
 #undef SOURCE
 
-/* Whole content of a small file of /proc, zero-terminated; NULs inside become blanks. */
-static void read_proc(const char *path, char *to, size_t room)
+/* The beginning of a file of /proc, as much as fits; returns its length. */
+static u32 read_proc(const char *path, char *to, size_t room)
 {
 	int fd = lull_sys_open(path, O_RDONLY, 0);
-	long n = fd < 0 ? 0 : lull_sys_read(fd, to, room - 1);
+	long n = fd < 0 ? 0 : lull_sys_read(fd, to, room);
 
 	if (fd >= 0)
 		lull_sys_close(fd);
-	if (n < 0)
-		n = 0;
-	to[n] = '\0';
-	while (n > 0 && to[n - 1] == '\0')
-		n--;
-	for (long i = 0; i < n; i++)
-		if (to[i] == '\0' || to[i] == '\n')
-			to[i] = ' ';
+	return n > 0 ? (u32)n : 0;
 }
 
 /* Size of the pool that RLIMIT_FSIZE allows: a larger ftruncate would raise SIGXFSZ in the guest. */
@@ -99,7 +93,8 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe, sizeof(image->exe) - 1);
 
 	image->exe[n > 0 ? n : 0] = '\0';
-	read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
+	syscall(SYS_prctl, PR_GET_NAME, image->comm, 0L, 0L, 0L);
+	image->cmdline_bytes = read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
 	image->parent_pid = (u32)syscall(SYS_getppid);
 	image->start_counter = counter;

@@ -47,7 +47,8 @@ void *lull_arena_take(size_t size_bytes)
 		if (at > ARENA_BYTES - size_bytes)
 			return NULL;
 	} while (!atomic_compare_exchange_weak_explicit(&arena.used_bytes, &at, at + size_bytes,
-							memory_order_relaxed, memory_order_relaxed));
+							memory_order_relaxed,
+							memory_order_relaxed));
 	return base + at;
 }
 

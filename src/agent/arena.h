@@ -1,9 +1,10 @@
 /*
  * arena - memory for what the agent keeps as long as the process lives.
  *
- * What it gives: zeroed blocks, aligned to 8, that are never given back. Handles that a library keeps may point
- *                into it.
- * Memory:        one private mapping of address space, taken on first use; pages appear as they are written.
+ * What it gives: zeroed blocks, aligned to 8, that are never given back. Handles that a library
+ *                keeps may point into it.
+ * Memory:        one private mapping of address space, taken on first use; pages appear as they are
+ *                written.
  * Threads:       any, without locks. A forked child has its own copy with the same addresses.
  */
 #ifndef LULL_AGENT_ARENA_H

@@ -4,7 +4,8 @@ static bool is_text(const struct lull_text *text, const char *wanted, size_t roo
 {
 	if (!text->len)
 		return !wanted[0];
-	return text->len < room && memcmp(text->bytes, wanted, text->len) == 0 && wanted[text->len] == '\0';
+	return text->len < room && memcmp(text->bytes, wanted, text->len) == 0 &&
+	       wanted[text->len] == '\0';
 }
 
 static bool is_wanted(const struct lull_control *c, const struct lull_text *name,
@@ -16,26 +17,23 @@ static bool is_wanted(const struct lull_control *c, const struct lull_text *name
 	       is_text(domain, c->capture_domain, sizeof(c->capture_domain));
 }
 
-static bool is_used_up(struct lull_control *c)
-{
-	return c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats;
-}
-
-/* Turn the recording on; false if somebody else did or the number of recordings is reached. */
+/*
+ * Turn the recording on; false if somebody else did, or the collector is not ready for another one. The ticket in
+ * next_record is handed out once: the collector puts a new one there when it has closed the last report.
+ */
 static bool take_record(struct lull_control *c)
 {
-	u32 next = atomic_load(&c->next_record), expected = 0;
+	u32 next, expected = 0;
 
-	if (!next || is_used_up(c) || !atomic_compare_exchange_strong(&c->record, &expected, next))
+	if (c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats)
 		return false;
-	/* A recording may have begun and ended between the two looks; nobody else counts while we record. */
-	if (is_used_up(c)) {
-		atomic_store(&c->record, 0);
+	next = atomic_exchange(&c->next_record, 0);
+	if (!next)
 		return false;
-	}
-	/* The next one has another number even if the collector has not looked in between. */
-	atomic_compare_exchange_strong(&c->next_record, &next, next + 1);
-	return true;
+	atomic_store(&c->capture_pid, lull_agent.image->pid);
+	/* Before any event of the recording can be seen: the collector opens the report when it sees the count. */
+	atomic_fetch_add(&c->capture_began, 1);
+	return atomic_compare_exchange_strong(&c->record, &expected, next);
 }
 
 struct lull_thread *lull_capture_begin(const struct lull_text *name, const struct lull_text *domain)
@@ -43,9 +41,9 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	struct lull_control *c = lull_agent.control;
 	struct lull_thread *t;
 
-	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() || !take_record(c))
+	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() ||
+	    !take_record(c))
 		return NULL;
-	atomic_fetch_add(&c->capture_began, 1);
 	t = lull_recording();
 	/* The collector may have stopped it already; then there is nothing to hold. */
 	if (t)
@@ -70,7 +68,10 @@ void lull_capture_end(struct lull_thread *t)
 
 	t->capture = 0;
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
-	/* Only the recording that this range began: the collector may have ended it and begun another. */
+	/*
+	 * Only the recording that this range began: the collector may have ended it and begun
+	 * another.
+	 */
 	if (atomic_compare_exchange_strong(&c->record, &record, 0))
 		atomic_fetch_add(&c->capture_ended, 1);
 }

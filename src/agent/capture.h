@@ -1,11 +1,12 @@
 /*
  * capture - recordings that begin and end with a range of the program (--capture-range=nvtx).
  *
- * The collector names a range in the control page and sets `watch`. While nothing is recorded, sources show each
- * range that begins to lull_capture_begin(); when it is the one, the recording is on and the range its first
- * event. When that range ends, range.h calls lull_capture_end().
+ * The collector names a range in the control page and sets `watch`. While nothing is recorded,
+ * sources show each range that begins to lull_capture_begin(); when it is the one, the recording is
+ * on and the range its first event. When that range ends, range.h calls lull_capture_end().
  *
- * Cost:    with `watch` unset, one load more when nothing is recorded; one compare in pop and end otherwise.
+ * Cost:    with `watch` unset, one load more when nothing is recorded; one compare in pop and end
+ *          otherwise.
  * Threads: any. The control word `record` decides who begins; only its winner counts.
  * Fork:    a child inherits the recording, not the range that holds it.
  */
@@ -21,10 +22,12 @@ static inline bool lull_capture_is_watching(void)
 }
 
 /*
- * A range begins while nothing is recorded. This thread, recording, if the range begins a recording; then emit
- * it and tell which one holds the recording with one of the two functions below. Else NULL.
+ * A range begins while nothing is recorded. This thread, recording, if the range begins a
+ * recording; then emit it and tell which one holds the recording with one of the two functions
+ * below. Else NULL.
  */
-struct lull_thread *lull_capture_begin(const struct lull_text *name, const struct lull_text *domain);
+struct lull_thread *lull_capture_begin(const struct lull_text *name,
+				       const struct lull_text *domain);
 
 /* The recording lasts until this thread pops the level of this domain. */
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level);

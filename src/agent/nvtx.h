@@ -1,9 +1,10 @@
 /*
  * nvtx - NVTX's binary interface in C, made from nvtx.def.
  *
- * What it gives: constants LULL_NVTX_*, structures struct lull_nvtx_*, and struct lull_nvtx_calls, the functions
- *                of NVTX as pointers: what a tool fills in and what a client calls.
- * Handles:       struct lull_nvtx_domain and lull_nvtx_string are the tool's to define; clients only pass them.
+ * What it gives: constants LULL_NVTX_*, structures struct lull_nvtx_*, and struct lull_nvtx_calls,
+ *                the functions of NVTX as pointers: what a tool fills in and what a client calls.
+ * Handles:       struct lull_nvtx_domain and lull_nvtx_string are the tool's to define; clients
+ *                only pass them.
  */
 #ifndef LULL_AGENT_NVTX_H
 #define LULL_AGENT_NVTX_H

@@ -1,5 +1,6 @@
 /*
- * nvtx_int - what the files of the NVTX source share; see source_nvtx.c for how they divide the work.
+ * nvtx_int - what the files of the NVTX source share; see source_nvtx.c for how they divide the
+ * work.
  */
 #ifndef LULL_AGENT_NVTX_INT_H
 #define LULL_AGENT_NVTX_INT_H
@@ -9,7 +10,7 @@
 
 #define LULL_NVTX_TEXT_BYTES 1024u /* wide texts longer than this in UTF-8 are cut */
 #define LULL_NVTX_DATA_BYTES 1024u /* payload bytes copied for one event */
-#define LULL_NVTX_N_PAYLOADS 8u	   /* extended payloads copied for one event */
+#define LULL_NVTX_N_PAYLOADS 8u    /* extended payloads copied for one event */
 
 /* Room for the payloads of one event with their heads and padding. */
 #define LULL_NVTX_TAIL_BYTES \
@@ -30,7 +31,7 @@ struct lull_nvtx_category {
 
 /* Where the message of an event lies in its payload. */
 struct lull_nvtx_message {
-	u32 type; /* LULL_NVTX_TYPE_cstring or _registered_string, 0 = no message */
+	u32 type;    /* LULL_NVTX_TYPE_cstring or _registered_string, 0 = no message */
 	u32 n_bytes; /* a text inside the payload; 0 = the payload holds a pointer to it */
 	u64 off;
 };
@@ -55,7 +56,10 @@ struct lull_nvtx_domain {
 	_Atomic(struct lull_nvtx_schema *) schemas;
 };
 
-/* What one call says, taken out of the client's structures. Large: on the stack, filled by lull_nvtx_call_*(). */
+/*
+ * What one call says, taken out of the client's structures. Large: on the stack, filled by
+ * lull_nvtx_call_*().
+ */
 struct lull_nvtx_call {
 	struct lull_text name;
 	struct lull_range_style style;
@@ -67,8 +71,7 @@ struct lull_nvtx_call {
 /* True if a range is worth looking at: a recording is on or may be begun by it. */
 static inline bool lull_nvtx_is_on(void)
 {
-	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) ||
-	       lull_capture_is_watching();
+	return lull_has_recording() || lull_capture_is_watching();
 }
 
 /* The text of a C string; NULL is empty. */
@@ -98,7 +101,8 @@ struct lull_nvtx_domain *lull_nvtx_domain_at(u32 ix);
 struct lull_text lull_nvtx_domain_name(const struct lull_nvtx_domain *domain);
 
 /* Name a category and tell the collector. */
-void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const char *bytes, size_t len);
+void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const char *bytes,
+			    size_t len);
 
 /* Tell the collector all categories again: a forked child has an image of its own. */
 void lull_nvtx_category_repeat(struct lull_nvtx_domain *domain);
@@ -109,7 +113,8 @@ void lull_nvtx_tell_text(struct lull_thread *t, const struct lull_text *text);
 /* source_nvtx_schema.c: payload schemas and enumerations. */
 
 /* The schema of this id, NULL if it is not registered in the domain. */
-const struct lull_nvtx_schema *lull_nvtx_schema_find(struct lull_nvtx_domain *domain, u64 schema_id);
+const struct lull_nvtx_schema *lull_nvtx_schema_find(struct lull_nvtx_domain *domain,
+						     u64 schema_id);
 
 /* An id for something registered: the client's own if it is a valid one, else a new one. */
 u64 lull_nvtx_give_id(u64 wanted_id);

@@ -12,11 +12,12 @@
  *	}
  *
  * What it promises: result, errno and cancellation are those of the real call; nothing is held while it runs.
- * Nesting:          of timed calls within timed calls only the outermost is recorded.
+ * Nesting:          timed calls that libc makes or lets others make inside an OUTER call are not recorded.
  *
  * A call may never return: the thread is cancelled, or a signal handler jumps out of it. So there is no depth to
- * count down; the thread remembers where on the stack the record of its outermost call lies, and a later call
- * is inside that one only if it is deeper (stacks grow down) and the record is still there.
+ * count down. A LEAF call leaves no mark at all. For an OUTER one the thread remembers where on the stack its
+ * record lies, and a later call is inside that one only if it is deeper (stacks grow down) and the record is
+ * still there.
  */
 #ifndef LULL_AGENT_OSCALL_H
 #define LULL_AGENT_OSCALL_H
@@ -25,7 +26,9 @@
 #include "agent/ring.h"
 #include "agent/stack.h"
 
-#define LULL_SCRATCH_CALL_START 0 /* word of lull_thread.scratch: when the outermost call began */
+#define LULL_SCRATCH_CALL_START 0 /* word of lull_thread.scratch: when the OUTER call began */
+
+enum lull_nest { LEAF, OUTER };
 
 /* A call on its way, in the frame of its lull_timed_*. */
 struct lull_oscall {
@@ -39,7 +42,7 @@ struct lull_osrt {
 
 extern struct lull_osrt lull_osrt __attribute__((visibility("hidden")));
 
-#define OSCALL(ix, kind, type, name, params, args, worth) type lull_timed_##name params;
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) type lull_timed_##name params;
 #include "trace/osrt.def"
 #undef OSCALL
 
@@ -57,7 +60,7 @@ static inline bool lull_oscall_is_on(void)
 }
 
 /* A call begins; false if it is not to be timed because it is part of another, or the agent's own. */
-static inline bool lull_oscall_begin(struct lull_oscall *call)
+static inline bool lull_oscall_begin(struct lull_oscall *call, enum lull_nest nest)
 {
 	struct lull_thread *t = lull_thread();
 
@@ -66,19 +69,23 @@ static inline bool lull_oscall_begin(struct lull_oscall *call)
 	if (__builtin_expect(t->hook_call > (u64)call, 0) && lull_oscall_is_inside(t))
 		return false;
 	call->t = t;
-	call->start = t->scratch[LULL_SCRATCH_CALL_START] = lull_time();
-	/* A handler that comes from here on finds the record complete. */
-	atomic_signal_fence(memory_order_seq_cst);
-	t->hook_call = (u64)call;
+	call->start = lull_time();
+	if (nest == OUTER) {
+		t->scratch[LULL_SCRATCH_CALL_START] = call->start;
+		/* A handler that comes from here on finds the record complete. */
+		atomic_signal_fence(memory_order_seq_cst);
+		t->hook_call = (u64)call;
+	}
 	return true;
 }
 
 /* The call has returned; gives its length in ticks. */
-static inline u64 lull_oscall_end(struct lull_oscall *call)
+static inline u64 lull_oscall_end(struct lull_oscall *call, enum lull_nest nest)
 {
 	u64 dur_ticks = lull_time() - call->start;
 
-	call->t->hook_call = 0;
+	if (nest == OUTER)
+		call->t->hook_call = 0;
 	return dur_ticks;
 }
 

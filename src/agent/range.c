@@ -1,14 +1,25 @@
 #include "agent/range.h"
 
 /*
- * Ids of start/end ranges: the recording's number in the upper 16 bits, a count below. So the end of a range
- * that began in an earlier recording is told from the others without a table.
+ * Ids of start/end ranges: the recording's number in the upper 16 bits, a count below. So the end
+ * of a range that began in an earlier recording is told from the others without a table.
  */
 #define ID_COUNT_BITS 48
 
 static struct {
 	_Atomic u64 n_started;
 } ranges;
+
+/* Many labels share a domain, so it is remembered. */
+static bool define_domain(struct lull_thread *t, const struct lull_text *domain)
+{
+	if (!domain->hash || lull_is_defined(t, domain->hash))
+		return true;
+	if (!lull_define_string(t, domain->hash, domain->bytes, domain->len))
+		return false;
+	lull_remember(t, domain->hash);
+	return true;
+}
 
 void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *name,
 		       const struct lull_range_style *style)
@@ -22,9 +33,15 @@ void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 		.api = style->api,
 	};
 
-	/* A label whose texts were dropped stays undefined, so that the next use tries again. */
-	if (lull_text_define(t, name) && lull_text_define(t, &style->domain))
-		lull_define_label(t, &label);
+	/*
+	 * Of the three only the domain and the label are remembered: whoever knows the label needs
+	 * not know its name. A label whose texts were dropped stays undefined, so that the next use
+	 * tries again.
+	 */
+	if (define_domain(t, &style->domain) &&
+	    (!name->hash || lull_define_string(t, name->hash, name->bytes, name->len)) &&
+	    lull_define_label(t, &label))
+		lull_remember(t, hash);
 }
 
 static u64 id_base(const struct lull_thread *t)

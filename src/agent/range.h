@@ -1,12 +1,13 @@
 /*
  * range - ranges and marks as NVTX and lull.h both emit them; inline, on the hot path.
  *
- * A domain is a small number (0 = the default one) with a nesting level per thread, so that the collector can
- * match begins and ends even when events between them were dropped. Levels are counted while a recording is on
- * and begin at 0 with each: an end without a begin in the same recording is not emitted.
+ * A domain is a small number (0 = the default one) with a nesting level per thread, so that the
+ * collector can match begins and ends even when events between them were dropped. Levels are
+ * counted while a recording is on and begin at 0 with each: an end without a begin in the same
+ * recording is not emitted.
  *
- * A label says everything about a range but its time. Its hash alone is looked up: a label is defined after its
- * name and domain, so whoever knows it knows them.
+ * A label says everything about a range but its time. Its hash alone is looked up: a label is
+ * defined after its name and domain, so whoever knows it knows them.
  */
 #ifndef LULL_AGENT_RANGE_H
 #define LULL_AGENT_RANGE_H
@@ -29,7 +30,10 @@ struct lull_range_style {
 	u32 api; /* enum lull_api */
 };
 
-/* What follows the fixed part of an event: struct lull_wire_payload and data, a multiple of 8 bytes. */
+/*
+ * What follows the fixed part of an event: struct lull_wire_payload and data, a multiple of 8
+ * bytes.
+ */
 struct lull_tail {
 	const void *bytes;
 	u32 size_bytes;
@@ -45,7 +49,8 @@ void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 static inline u64 lull_label(struct lull_thread *t, const struct lull_text *name,
 			     const struct lull_range_style *style)
 {
-	u64 hash = lull_label_hash(name->hash, style->domain.hash, style->category, style->color, style->api);
+	u64 hash = lull_label_hash(name->hash, style->domain.hash, style->category, style->color,
+				   style->api);
 
 	if (__builtin_expect(!lull_is_defined(t, hash), 0))
 		lull_label_define(t, hash, name, style);
@@ -65,7 +70,8 @@ static inline void lull_tail_write(void *to, struct lull_tail tail)
 }
 
 /* A range begins; returns the level it has (0 = outermost). */
-static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 label, struct lull_tail tail)
+static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 label,
+				  struct lull_tail tail)
 {
 	u16 *level = lull_level(t, domain_ix);
 	u32 size_bytes = (u32)sizeof(struct lull_wire_range) + tail.size_bytes;
@@ -104,7 +110,8 @@ static inline int lull_range_pop(struct lull_thread *t, u32 domain_ix, struct lu
 }
 
 /* A moment. */
-static inline void lull_range_mark(struct lull_thread *t, u32 domain_ix, u64 label, struct lull_tail tail)
+static inline void lull_range_mark(struct lull_thread *t, u32 domain_ix, u64 label,
+				   struct lull_tail tail)
 {
 	u32 size_bytes = (u32)sizeof(struct lull_wire_range) + tail.size_bytes;
 	struct lull_wire_range *e = lull_reserve(t, LULL_EVENT_mark, size_bytes);
@@ -117,7 +124,10 @@ static inline void lull_range_mark(struct lull_thread *t, u32 domain_ix, u64 lab
 	}
 }
 
-/* A range begins that may end on another thread; returns its id: unique in the process, never 0. In range.c. */
+/*
+ * A range begins that may end on another thread; returns its id: unique in the process, never 0. In
+ * range.c.
+ */
 u64 lull_range_start(struct lull_thread *t, u32 domain_ix, u64 label, struct lull_tail tail);
 
 /* Such a range ends. An id of another recording, or 0, is ignored. In range.c. */

@@ -36,7 +36,7 @@ static void find(void **slot, const char *name)
 		*slot = at;
 }
 
-#define OSCALL(ix, kind, type, name, params, args, worth) HOOK(type, name, params, args)
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) HOOK(type, name, params, args)
 
 /* What each pointer begins at. */
 #define HOOK(type, name, params, args)                                                                        \

@@ -61,7 +61,7 @@ char *__fgets_chk(char *to, size_t room, int n, FILE *stream);
 sighandler_t bsd_signal(int sig, sighandler_t handler);
 
 struct lull_real {
-#define OSCALL(ix, kind, type, name, params, args, worth) __typeof__(name) *name;
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) __typeof__(name) *name;
 #define HOOK(type, name, params, args) __typeof__(name) *name;
 #include "agent/hooks.def"
 #include "trace/osrt.def"

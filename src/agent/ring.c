@@ -231,18 +231,16 @@ bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_
 	e->hash = hash;
 	memcpy(e + 1, text, n);
 	lull_commit(t, size_bytes);
-	/* After the commit, so that a handler in between defines it once more rather than not at all. */
-	t->seen[hash % LULL_N_SEEN] = hash;
 	return true;
 }
 
-void lull_define_label(struct lull_thread *t, const struct lull_wire_label *label)
+bool lull_define_label(struct lull_thread *t, const struct lull_wire_label *label)
 {
 	struct lull_wire_label *e = lull_reserve(t, LULL_EVENT_label, sizeof(*e));
 
 	if (!e) {
 		not_an_event(t);
-		return;
+		return false;
 	}
 	e->head.a = label->head.a;
 	e->hash = label->hash;
@@ -251,5 +249,5 @@ void lull_define_label(struct lull_thread *t, const struct lull_wire_label *labe
 	e->color = label->color;
 	e->api = label->api;
 	lull_commit(t, sizeof(*e));
-	t->seen[label->hash % LULL_N_SEEN] = label->hash;
+	return true;
 }

@@ -27,7 +27,7 @@
 #include "base/time.h"
 #include "trace/wire.h"
 
-#define LULL_N_SEEN    512u /* names a thread remembers having defined; direct mapped */
+#define LULL_N_SEEN    1024u /* names a thread remembers having defined, in sets of two */
 #define LULL_N_DOMAINS 64u  /* domains with a level counter of their own; later ones share the last */
 
 /* A name with its hash, 0 if it is empty; the bytes are borrowed. */
@@ -52,7 +52,7 @@ struct lull_thread {
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
 	u32 capture;	/* lull_capture_key() of the range that holds the recording, 0 = none of this thread's */
-	u64 hook_call;	/* address of the outermost timed call's record on the stack, 0 = in none (oscall.h) */
+	u64 hook_call;	/* where on the stack an OUTER timed call has its record, 0 = in none (oscall.h) */
 	struct lull_slot *slot;
 	struct lull_stream stream[2];
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
@@ -70,8 +70,10 @@ void lull_ring_init(void);
 struct lull_thread *lull_thread_attach(void);
 void lull_thread_sync(struct lull_thread *t, u32 record);
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes);
+
+/* Write a definition, whether or not the thread remembers one; false if it was dropped. */
 bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len);
-void lull_define_label(struct lull_thread *t, const struct lull_wire_label *label);
+bool lull_define_label(struct lull_thread *t, const struct lull_wire_label *label);
 
 /* The time of an event: the counter, or the clock on machines whose counter cannot be used. */
 static inline u64 lull_time(void)
@@ -89,6 +91,12 @@ static inline struct lull_thread *lull_thread(void)
 	if (__builtin_expect(t && t->magic == LULL_WIRE_MAGIC, 1))
 		return t;
 	return lull_thread_attach();
+}
+
+/* True if a recording is on. */
+static inline bool lull_has_recording(void)
+{
+	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) != 0;
 }
 
 /* This thread's block if a recording is on, else NULL. */
@@ -153,7 +161,21 @@ static inline void lull_commit(struct lull_thread *t, u32 size_bytes)
 /* True if this thread has defined the hash in the present recording. */
 static inline bool lull_is_defined(const struct lull_thread *t, u64 hash)
 {
-	return t->seen[hash % LULL_N_SEEN] == hash;
+	const u64 *set = &t->seen[hash % (LULL_N_SEEN / 2) * 2];
+
+	return set[0] == hash || set[1] == hash;
+}
+
+/*
+ * Remember that the hash is defined; the older of its set is forgotten. Call it after the
+ * definition is committed, so that a handler in between defines it once more rather than never.
+ */
+static inline void lull_remember(struct lull_thread *t, u64 hash)
+{
+	u64 *set = &t->seen[hash % (LULL_N_SEEN / 2) * 2];
+
+	set[1] = set[0];
+	set[0] = hash;
 }
 
 /* The hash of a name, defined in this thread's stream. "" gives 0. */
@@ -164,22 +186,20 @@ static inline u64 lull_name(struct lull_thread *t, const char *text, size_t len)
 	if (!len)
 		return 0;
 	hash = lull_hash(text, len);
-	if (__builtin_expect(!lull_is_defined(t, hash), 0))
-		lull_define_string(t, hash, text, len);
+	if (__builtin_expect(!lull_is_defined(t, hash), 0) &&
+	    lull_define_string(t, hash, text, len))
+		lull_remember(t, hash);
 	return hash;
 }
 
 /* A name and its hash. */
 static inline struct lull_text lull_text(const char *bytes, size_t len)
 {
-	return (struct lull_text){ .hash = len ? lull_hash(bytes, len) : 0, .bytes = bytes, .len = len };
-}
-
-/* The same as lull_name() for a hash that is known; false if the definition was dropped. */
-static inline bool lull_text_define(struct lull_thread *t, const struct lull_text *text)
-{
-	return !text->hash || lull_is_defined(t, text->hash) ||
-	       lull_define_string(t, text->hash, text->bytes, text->len);
+	return (struct lull_text){
+		.hash = len ? lull_hash(bytes, len) : 0,
+		.bytes = bytes,
+		.len = len,
+	};
 }
 
 /* Names a range that is open on a thread; never 0. */

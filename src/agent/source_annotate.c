@@ -18,7 +18,8 @@ static void push_watched(const char *name)
 	struct lull_thread *t = lull_capture_begin(&text, &style.domain);
 
 	if (t)
-		lull_capture_hold_push(t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
+		lull_capture_hold_push(
+			t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
 }
 
 static void push(const char *name)
@@ -53,6 +54,19 @@ static void mark(const char *name)
 	}
 }
 
+static void mark_value(const char *name, unsigned long long value)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t) {
+		struct lull_wire_payload payload = { .type = 1, .value = value };
+		struct lull_tail tail = { &payload, sizeof(payload) };
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_mark(t, 0, lull_label(t, &text, &style), tail);
+	}
+}
+
 static void emit_step(u64 number, u32 is_end)
 {
 	struct lull_thread *t = lull_recording();
@@ -80,7 +94,7 @@ static void step_end(void)
 
 static int is_recording(void)
 {
-	return atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed) != 0;
+	return lull_has_recording();
 }
 
 const struct lull_annotate_api *lull_annotate_v1(void) __attribute__((visibility("default")));
@@ -95,6 +109,7 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 		.step = step,
 		.step_end = step_end,
 		.is_recording = is_recording,
+		.mark_value = mark_value,
 	};
 
 	return &api;

@@ -1,12 +1,13 @@
 /*
  * nvtx: ranges, marks and names that the program and its libraries give through NVTX.
  *
- * Every shared object compiled with NVTX's headers holds an instance of its own. On its first NVTX call an
- * instance loads the library named by NVTX_INJECTION64_PATH, which is this agent, already there, and calls
- * InitializeInjectionNvtx2() and, for each extension, InitializeInjectionNvtxExtension(). From then on it calls
- * the functions that we write into its tables; what we leave out does nothing. All instances share our domains.
+ * Every shared object compiled with NVTX's headers holds an instance of its own. On its first NVTX
+ * call an instance loads the library named by NVTX_INJECTION64_PATH, which is this agent, already
+ * there, and calls InitializeInjectionNvtx2() and, for each extension,
+ * InitializeInjectionNvtxExtension(). From then on it calls the functions that we write into its
+ * tables; what we leave out does nothing. All instances share our domains.
  *
- *	source_nvtx.c		the entry points, the core functions and what push, pop, start, end and mark do
+ *	source_nvtx.c		entry points, core functions, what push, pop, start, end do
  *	source_nvtx_names.c	domains, registered strings, categories
  *	source_nvtx_schema.c	payload schemas and enumerations, described in JSON
  *	source_nvtx_payload.c	extended payloads, the payload and counter extensions
@@ -35,7 +36,8 @@ void lull_nvtx_mark(const struct lull_nvtx_call *call)
 	struct lull_thread *t = lull_recording();
 
 	if (t)
-		lull_range_mark(t, call->style.domain_ix, lull_label(t, &call->name, &call->style), call->tail);
+		lull_range_mark(t, call->style.domain_ix, lull_label(t, &call->name, &call->style),
+				call->tail);
 }
 
 int lull_nvtx_push(const struct lull_nvtx_call *call)
@@ -70,8 +72,8 @@ u64 lull_nvtx_start(const struct lull_nvtx_call *call)
 		t = holder = lull_capture_begin(&call->name, &call->style.domain);
 	if (!t)
 		return 0;
-	range_id = lull_range_start(t, call->style.domain_ix, lull_label(t, &call->name, &call->style),
-				    call->tail);
+	range_id = lull_range_start(t, call->style.domain_ix,
+				    lull_label(t, &call->name, &call->style), call->tail);
 	if (holder)
 		lull_capture_hold_start(range_id);
 	return range_id;
@@ -87,7 +89,8 @@ void lull_nvtx_end(const struct lull_nvtx_domain *domain, u64 range_id, struct l
 
 static void set_wide(struct lull_nvtx_call *call, const wchar_t *message)
 {
-	call->name = lull_text(call->text, lull_nvtx_narrow(message, call->text, sizeof(call->text)));
+	call->name =
+		lull_text(call->text, lull_nvtx_narrow(message, call->text, sizeof(call->text)));
 }
 
 static void set_message(struct lull_nvtx_call *call, i32 type, const void *message)
@@ -110,7 +113,8 @@ static void set_payload(struct lull_nvtx_call *call, struct lull_nvtx_domain *do
 	if (event->payload_type == LULL_NVTX_PAYLOAD_EXT && event->n_payloads > 0) {
 		lull_nvtx_call_payloads(call, domain, (const struct lull_nvtx_data *)event->payload,
 					(size_t)event->n_payloads);
-	} else if (event->payload_type >= LULL_NVTX_PAYLOAD_U64 && event->payload_type <= LULL_NVTX_PAYLOAD_F32) {
+	} else if (event->payload_type >= LULL_NVTX_PAYLOAD_U64 &&
+		   event->payload_type <= LULL_NVTX_PAYLOAD_F32) {
 		/* Of the 4-byte types the client may have set 4 bytes only. */
 		bool is_short = event->payload_type >= LULL_NVTX_PAYLOAD_U32;
 
@@ -121,14 +125,18 @@ static void set_payload(struct lull_nvtx_call *call, struct lull_nvtx_domain *do
 	}
 }
 
-/* Attributes of a version we do not know, or cut short, leave a call without a name rather than a wrong one. */
+/*
+ * Attributes of a version we do not know, or cut short, leave a call without a name rather than a
+ * wrong one.
+ */
 static void read_event(struct lull_nvtx_call *call, struct lull_nvtx_domain *domain,
 		       const struct lull_nvtx_event *event)
 {
 	lull_nvtx_call_init(call, domain);
 	if (!event)
 		return;
-	if (!event->version || event->version > LULL_NVTX_VERSION || event->size_bytes < sizeof(*event)) {
+	if (!event->version || event->version > LULL_NVTX_VERSION ||
+	    event->size_bytes < sizeof(*event)) {
 		lull_issue(LULL_ISSUE_nvtx_ignored, 1);
 		return;
 	}
@@ -149,7 +157,8 @@ static void domain_mark_ex(struct lull_nvtx_domain *handle, const struct lull_nv
 	lull_nvtx_mark(&call);
 }
 
-static u64 domain_range_start_ex(struct lull_nvtx_domain *handle, const struct lull_nvtx_event *event)
+static u64 domain_range_start_ex(struct lull_nvtx_domain *handle,
+				 const struct lull_nvtx_event *event)
 {
 	struct lull_nvtx_call call;
 
@@ -164,7 +173,8 @@ static void domain_range_end(struct lull_nvtx_domain *handle, u64 range_id)
 	lull_nvtx_end(lull_nvtx_domain(handle), range_id, LULL_NO_TAIL);
 }
 
-static int domain_range_push_ex(struct lull_nvtx_domain *handle, const struct lull_nvtx_event *event)
+static int domain_range_push_ex(struct lull_nvtx_domain *handle,
+				const struct lull_nvtx_event *event)
 {
 	struct lull_nvtx_call call;
 
@@ -185,7 +195,8 @@ static void domain_name_category_a(struct lull_nvtx_domain *handle, u32 category
 		lull_nvtx_category_add(lull_nvtx_domain(handle), category, name, strlen(name));
 }
 
-static void domain_name_category_w(struct lull_nvtx_domain *handle, u32 category, const wchar_t *name)
+static void domain_name_category_w(struct lull_nvtx_domain *handle, u32 category,
+				   const wchar_t *name)
 {
 	char text[LULL_NVTX_TEXT_BYTES];
 
@@ -193,7 +204,8 @@ static void domain_name_category_w(struct lull_nvtx_domain *handle, u32 category
 			       lull_nvtx_narrow(name, text, sizeof(text)));
 }
 
-static struct lull_nvtx_string *domain_register_string_a(struct lull_nvtx_domain *handle, const char *text)
+static struct lull_nvtx_string *domain_register_string_a(struct lull_nvtx_domain *handle,
+							 const char *text)
 {
 	(void)handle; /* a handle is only ever used in its own domain, so domains may share it */
 	return lull_nvtx_string(text, text ? strlen(text) : 0);
@@ -244,7 +256,10 @@ static void initialize(const void *reserved)
 	(void)reserved;
 }
 
-/* The functions below without a domain are those above in the default one; the commonest are made short. */
+/*
+ * The functions below without a domain are those above in the default one; the commonest are made
+ * short.
+ */
 
 static void mark_ex(const struct lull_nvtx_event *event)
 {
@@ -320,15 +335,25 @@ static __attribute__((noinline)) int push_watched(const char *message)
 	return lull_nvtx_push(&call);
 }
 
-static int range_push_a(const char *message)
+/*
+ * Not inline: so that the call without a recording is a load and a branch, without a stack frame.
+ */
+static __attribute__((noinline)) int push_recorded(const char *message)
 {
 	struct lull_thread *t = lull_recording();
 	struct lull_text name;
 
 	if (!t)
-		return lull_capture_is_watching() ? push_watched(message) : LULL_NVTX_UNTRACKED;
+		return LULL_NVTX_UNTRACKED;
 	name = lull_nvtx_text(message);
 	return lull_range_push(t, 0, lull_label(t, &name, &plain_style), LULL_NO_TAIL);
+}
+
+static int range_push_a(const char *message)
+{
+	if (lull_has_recording())
+		return push_recorded(message);
+	return lull_capture_is_watching() ? push_watched(message) : LULL_NVTX_UNTRACKED;
 }
 
 static int range_push_w(const wchar_t *message)
@@ -342,11 +367,19 @@ static int range_push_w(const wchar_t *message)
 	return lull_nvtx_push(&call);
 }
 
-static int range_pop(void)
+/* Not inline for the same reason. */
+static __attribute__((noinline)) int pop_recorded(void)
 {
 	struct lull_thread *t = lull_recording();
 
 	return t ? lull_range_pop(t, 0, LULL_NO_TAIL) : LULL_NVTX_UNTRACKED;
+}
+
+static int range_pop(void)
+{
+	if (lull_has_recording())
+		return pop_recorded();
+	return LULL_NVTX_UNTRACKED;
 }
 
 static void name_category_a(u32 category, const char *name)
@@ -401,8 +434,8 @@ static lull_nvtx_fn *const core2[] = { LULL_NVTX_CORE2(AS_SLOT) };
 #undef AS_SLOT
 
 /* Write our functions into one table of an instance; older instances have shorter ones. */
-static void fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module, lull_nvtx_fn *const *ours,
-		       u32 n_ours)
+static void fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
+		       lull_nvtx_fn *const *ours, u32 n_ours)
 {
 	lull_nvtx_fn ***table = NULL;
 	u32 n = 0;
@@ -416,12 +449,13 @@ static void fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module, 
 
 static bool is_wanted(void)
 {
-	return lull_agent.has_session &&
-	       ((lull_agent.control->sources & LULL_SOURCE_NVTX) || lull_agent.control->capture_range[0]);
+	return lull_agent.has_session && ((lull_agent.control->sources & LULL_SOURCE_NVTX) ||
+					  lull_agent.control->capture_range[0]);
 }
 
 /* An NVTX instance asks for a tool. 1: it has one; 0: its functions shall do nothing. */
-int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export) __attribute__((visibility("default")));
+int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
+	__attribute__((visibility("default")));
 
 int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
 {
@@ -441,14 +475,17 @@ int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
 	return 1;
 }
 
-/* An extension of an NVTX instance asks for a tool. 1: it has one, for the functions that are filled in. */
+/*
+ * An extension of an NVTX instance asks for a tool. 1: it has one, for the functions that are
+ * filled in.
+ */
 int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 	__attribute__((visibility("default")));
 
 int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 {
-	if (!is_wanted() || !module || module->struct_bytes < sizeof(*module) || !module->n_segments ||
-	    !module->segments || !module->segments->slots)
+	if (!is_wanted() || !module || module->struct_bytes < sizeof(*module) ||
+	    !module->n_segments || !module->segments || !module->segments->slots)
 		return 0;
 	lull_nvtx_fill_extension(module->module_id, module->segments);
 	return 1;

@@ -1,9 +1,10 @@
 /*
  * nvtx names: domains, registered strings and categories.
  *
- * Handles are addresses in the agent's arena. Nothing here is ever freed or moved, so lists and tables grow by
- * compare-and-swap alone: a reader sees an entry whole or not at all, and a thread that is interrupted anywhere,
- * also by a fork, blocks nobody. Racing registrations of one text may keep it twice; that costs memory only.
+ * Handles are addresses in the agent's arena. Nothing here is ever freed or moved, so lists and
+ * tables grow by compare-and-swap alone: a reader sees an entry whole or not at all, and a thread
+ * that is interrupted anywhere, also by a fork, blocks nobody. Racing registrations of one text may
+ * keep it twice; that costs memory only.
  */
 #include "agent/nvtx_int.h"
 
@@ -91,8 +92,8 @@ struct lull_nvtx_domain *lull_nvtx_domain_add(const char *bytes, size_t len)
 			fresh->name = name;
 			fresh->ix = i + 1;
 			/* Release: whoever sees the domain sees its name and index. */
-			if (atomic_compare_exchange_strong_explicit(&names.domains[i], &found, fresh,
-								    memory_order_release,
+			if (atomic_compare_exchange_strong_explicit(&names.domains[i], &found,
+								    fresh, memory_order_release,
 								    memory_order_acquire))
 				return fresh;
 		}
@@ -108,7 +109,8 @@ struct lull_nvtx_domain *lull_nvtx_domain_at(u32 ix)
 {
 	if (!ix)
 		return &names.default_domain;
-	return ix <= N_DOMAINS ? atomic_load_explicit(&names.domains[ix - 1], memory_order_acquire) : NULL;
+	return ix <= N_DOMAINS ? atomic_load_explicit(&names.domains[ix - 1], memory_order_acquire)
+			       : NULL;
 }
 
 struct lull_text lull_nvtx_domain_name(const struct lull_nvtx_domain *domain)
@@ -118,12 +120,15 @@ struct lull_text lull_nvtx_domain_name(const struct lull_nvtx_domain *domain)
 
 void lull_nvtx_tell_text(struct lull_thread *t, const struct lull_text *text)
 {
-	/* Not lull_text_define(): outside a recording nobody has reset what the thread remembers. */
+	/*
+	 * Not lull_name(): outside a recording nobody has reset what the thread remembers.
+	 */
 	if (text->hash)
 		lull_define_string(t, text->hash, text->bytes, text->len);
 }
 
-static void tell_category(const struct lull_nvtx_domain *domain, struct lull_nvtx_category *category)
+static void tell_category(const struct lull_nvtx_domain *domain,
+			  struct lull_nvtx_category *category)
 {
 	struct lull_text domain_name = lull_nvtx_domain_name(domain);
 	const struct lull_nvtx_string *name = atomic_load(&category->name);
@@ -143,9 +148,11 @@ static void tell_category(const struct lull_nvtx_domain *domain, struct lull_nvt
 	lull_commit(t, sizeof(*e));
 }
 
-void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const char *bytes, size_t len)
+void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const char *bytes,
+			    size_t len)
 {
-	struct lull_nvtx_category *head = atomic_load_explicit(&domain->categories, memory_order_acquire);
+	struct lull_nvtx_category *head =
+		atomic_load_explicit(&domain->categories, memory_order_acquire);
 	struct lull_nvtx_category *c = head;
 	struct lull_nvtx_string *name = lull_nvtx_string(bytes, len);
 
@@ -164,16 +171,16 @@ void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const c
 		atomic_init(&c->name, name);
 		do {
 			c->next = head;
-		} while (!atomic_compare_exchange_weak_explicit(&domain->categories, &head, c,
-								memory_order_release,
-								memory_order_relaxed));
+		} while (!atomic_compare_exchange_weak_explicit(
+			&domain->categories, &head, c, memory_order_release, memory_order_relaxed));
 	}
 	tell_category(domain, c);
 }
 
 void lull_nvtx_category_repeat(struct lull_nvtx_domain *domain)
 {
-	struct lull_nvtx_category *c = atomic_load_explicit(&domain->categories, memory_order_acquire);
+	struct lull_nvtx_category *c =
+		atomic_load_explicit(&domain->categories, memory_order_acquire);
 
 	for (; c; c = c->next)
 		tell_category(domain, c);

@@ -1,10 +1,12 @@
 /*
- * nvtx payloads: events with bytes of the program's own, and the extensions of NVTX that carry them.
+ * nvtx payloads: events with bytes of the program's own, and the extensions of NVTX that carry
+ * them.
  *
- * Each payload becomes a struct lull_wire_payload with its data behind the event. The limits of nvtx_int.h hold
- * for all payloads of an event together; what is cut is counted.
+ * Each payload becomes a struct lull_wire_payload with its data behind the event. The limits of
+ * nvtx_int.h hold for all payloads of an event together; what is cut is counted.
  *
- * Counters and deferred events are accepted and counted as ignored, so that a report says that they are missing.
+ * Counters and deferred events are accepted and counted as ignored, so that a report says that they
+ * are missing.
  */
 #include "agent/nvtx_int.h"
 
@@ -18,7 +20,7 @@ static size_t find_size(struct lull_nvtx_domain *domain, const struct lull_nvtx_
 	if (d->size_bytes != SIZE_MAX)
 		return d->size_bytes;
 	if (d->schema_id == LULL_NVTX_TYPE_cstring || d->schema_id == LULL_NVTX_TYPE_cstring_utf8)
-		return strnlen(d->payload, LULL_NVTX_DATA_BYTES);
+		return strnlen(d->payload, LULL_NVTX_DATA_BYTES + 1);
 	schema = lull_nvtx_schema_find(domain, d->schema_id);
 	return schema ? schema->size_bytes : 0;
 }
@@ -45,7 +47,8 @@ void lull_nvtx_call_payloads(struct lull_nvtx_call *call, struct lull_nvtx_domai
 		p->n_bytes = (u32)n_bytes;
 		p->value = data[i].schema_id;
 		if (n_bytes) {
-			memset((u8 *)(p + 1) + padded - 8, 0, 8); /* the padding; the data comes on top */
+			memset((u8 *)(p + 1) + padded - 8, 0,
+			       8); /* the padding; the data comes on top */
 			memcpy(p + 1, data[i].payload, n_bytes);
 		}
 		used += sizeof(*p) + padded;
@@ -57,7 +60,8 @@ void lull_nvtx_call_payloads(struct lull_nvtx_call *call, struct lull_nvtx_domai
 }
 
 /* The text of a message inside a payload; the client vouches for its pointers. */
-static struct lull_text read_message(const struct lull_nvtx_message *m, const u8 *payload, size_t n_bytes)
+static struct lull_text read_message(const struct lull_nvtx_message *m, const u8 *payload,
+				     size_t n_bytes)
 {
 	size_t need = m->n_bytes ? m->n_bytes : sizeof(void *);
 	const struct lull_nvtx_string *string;
@@ -82,24 +86,29 @@ static void read_call(struct lull_nvtx_call *call, struct lull_nvtx_domain *doma
 	lull_nvtx_call_init(call, domain);
 	lull_nvtx_call_payloads(call, domain, data, n);
 	for (size_t i = 0; data && i < n && !call->name.len; i++) {
-		const struct lull_nvtx_schema *schema = lull_nvtx_schema_find(domain, data[i].schema_id);
+		const struct lull_nvtx_schema *schema =
+			lull_nvtx_schema_find(domain, data[i].schema_id);
 
 		if (schema && schema->message.type && data[i].payload)
-			call->name = read_message(&schema->message, data[i].payload, find_size(domain, &data[i]));
+			call->name = read_message(&schema->message, data[i].payload,
+						  find_size(domain, &data[i]));
 	}
 }
 
-static u64 payload_schema_register(struct lull_nvtx_domain *handle, const struct lull_nvtx_schema_attr *attr)
+static u64 payload_schema_register(struct lull_nvtx_domain *handle,
+				   const struct lull_nvtx_schema_attr *attr)
 {
 	return lull_nvtx_schema_add(lull_nvtx_domain(handle), attr);
 }
 
-static u64 payload_enum_register(struct lull_nvtx_domain *handle, const struct lull_nvtx_enum_attr *attr)
+static u64 payload_enum_register(struct lull_nvtx_domain *handle,
+				 const struct lull_nvtx_enum_attr *attr)
 {
 	return lull_nvtx_enum_add(lull_nvtx_domain(handle), attr);
 }
 
-static void mark_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data, size_t n)
+static void mark_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data,
+			 size_t n)
 {
 	struct lull_nvtx_call call;
 
@@ -109,7 +118,8 @@ static void mark_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx
 	lull_nvtx_mark(&call);
 }
 
-static int range_push_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data, size_t n)
+static int range_push_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data,
+			      size_t n)
 {
 	struct lull_nvtx_call call;
 
@@ -119,7 +129,8 @@ static int range_push_payload(struct lull_nvtx_domain *handle, const struct lull
 	return lull_nvtx_push(&call);
 }
 
-static int range_pop_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data, size_t n)
+static int range_pop_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data,
+			     size_t n)
 {
 	struct lull_nvtx_domain *domain = lull_nvtx_domain(handle);
 	struct lull_nvtx_call call;
@@ -131,7 +142,8 @@ static int range_pop_payload(struct lull_nvtx_domain *handle, const struct lull_
 	return lull_nvtx_pop(domain, call.tail);
 }
 
-static u64 range_start_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data, size_t n)
+static u64 range_start_payload(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data,
+			       size_t n)
 {
 	struct lull_nvtx_call call;
 
@@ -141,8 +153,8 @@ static u64 range_start_payload(struct lull_nvtx_domain *handle, const struct lul
 	return lull_nvtx_start(&call);
 }
 
-static void range_end_payload(struct lull_nvtx_domain *handle, u64 range_id, const struct lull_nvtx_data *data,
-			      size_t n)
+static void range_end_payload(struct lull_nvtx_domain *handle, u64 range_id,
+			      const struct lull_nvtx_data *data, size_t n)
 {
 	struct lull_nvtx_domain *domain = lull_nvtx_domain(handle);
 	struct lull_nvtx_call call;
@@ -173,10 +185,12 @@ static u64 scope_register(struct lull_nvtx_domain *handle, const struct lull_nvt
 	return lull_nvtx_give_id(attr && attr->struct_bytes >= sizeof(*attr) ? attr->scope_id : 0);
 }
 
-static u64 counter_register(struct lull_nvtx_domain *handle, const struct lull_nvtx_counter_attr *attr)
+static u64 counter_register(struct lull_nvtx_domain *handle,
+			    const struct lull_nvtx_counter_attr *attr)
 {
 	(void)handle;
-	return lull_nvtx_give_id(attr && attr->struct_bytes >= sizeof(*attr) ? attr->counter_id : 0);
+	return lull_nvtx_give_id(attr && attr->struct_bytes >= sizeof(*attr) ? attr->counter_id
+									     : 0);
 }
 
 static void count_ignored(void)
@@ -185,7 +199,8 @@ static void count_ignored(void)
 		lull_issue(LULL_ISSUE_nvtx_ignored, 1);
 }
 
-static void event_submit(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data, size_t n)
+static void event_submit(struct lull_nvtx_domain *handle, const struct lull_nvtx_data *data,
+			 size_t n)
 {
 	(void)handle, (void)data, (void)n;
 	count_ignored();
@@ -209,7 +224,8 @@ static void counter_sample_float64(struct lull_nvtx_domain *handle, u64 counter_
 	count_ignored();
 }
 
-static void counter_sample(struct lull_nvtx_domain *handle, u64 counter_id, const void *values, size_t n_bytes)
+static void counter_sample(struct lull_nvtx_domain *handle, u64 counter_id, const void *values,
+			   size_t n_bytes)
 {
 	(void)handle, (void)counter_id, (void)values, (void)n_bytes;
 	count_ignored();
@@ -240,10 +256,11 @@ static lull_nvtx_fn *const counter_slots[] = { LULL_NVTX_COUNTERS(AS_SLOT) };
 
 void lull_nvtx_fill_extension(u32 module_id, struct lull_nvtx_segment *segment)
 {
-	lull_nvtx_fn *const *ours = module_id == LULL_NVTX_EXT_PAYLOAD	 ? payload_slots
+	lull_nvtx_fn *const *ours = module_id == LULL_NVTX_EXT_PAYLOAD    ? payload_slots
 				    : module_id == LULL_NVTX_EXT_COUNTERS ? counter_slots
 									  : NULL;
-	size_t n = module_id == LULL_NVTX_EXT_PAYLOAD ? LULL_COUNT_OF(payload_slots) : LULL_COUNT_OF(counter_slots);
+	size_t n = module_id == LULL_NVTX_EXT_PAYLOAD ? LULL_COUNT_OF(payload_slots)
+						      : LULL_COUNT_OF(counter_slots);
 
 	for (size_t i = 0; ours && i < n && i < segment->n_slots; i++)
 		if (ours[i])

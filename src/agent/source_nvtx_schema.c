@@ -1,15 +1,17 @@
 /*
  * nvtx schemas: payload layouts and enumerations, told to the collector as JSON.
  *
- * A payload is bytes; its schema says what they are. The agent copies both and decodes neither, but for one
- * thing: entries that give no offset follow each other by the rules of C, and the sizes that takes are known
- * here. So an entry of the JSON has an "offset" wherever it can be computed:
+ * A payload is bytes; its schema says what they are. The agent copies both and decodes neither, but
+ * for one thing: entries that give no offset follow each other by the rules of C, and the sizes
+ * that takes are known here. So an entry of the JSON has an "offset" wherever it can be computed:
  *
- *	[{"name":"size","type":"uint64","size":8,"offset":8}, {"name":"op","type":"schema","schema":16777236,...}]
+ *	[{"name":"bytes","type":"uint64","size":8,"offset":8},
+ *	 {"name":"op","type":"schema","schema":16777236,"offset":16}, ...]	a schema
  *	[{"name":"Sum","value":0}, ...]						an enumeration
  *
- * "type" is a name of nvtx.def, or "schema" with the id of another schema or enumeration. Arrays have
- * "array":"fixed", "zero", "index" or "payload" and the "length" that goes with it; "flags" are NVTX's.
+ * "type" is a name of nvtx.def, or "schema" with the id of another schema or enumeration. Arrays
+ * have "array":"fixed", "zero", "index" or "payload" and the "length" that goes with it; "flags"
+ * are NVTX's.
  */
 #include "agent/nvtx_int.h"
 
@@ -21,7 +23,7 @@
 /* Entries are left out when the JSON grows beyond this; one more entry still fits into an event. */
 #define JSON_MAX (LULL_EVENT_MAX - 4096u)
 
-#define KIND_ENUM 128u
+#define KIND_ENUM  128u
 #define ARRAY_MASK ((u64)LULL_NVTX_ENTRY_ARRAY_FIXED * 7)
 
 static struct {
@@ -38,10 +40,10 @@ struct json {
 /* Where the entries of a schema lie. */
 struct layout {
 	struct lull_nvtx_domain *domain;
-	u64 end_off;	/* of the entry before */
-	u64 align_max;	/* of packed structures, 0 = natural */
-	bool is_known;	/* end_off means something */
-	bool is_union;	/* entries do not follow each other */
+	u64 end_off;   /* of the entry before */
+	u64 align_max; /* of packed structures, 0 = natural */
+	bool is_known; /* end_off means something */
+	bool is_union; /* entries do not follow each other */
 };
 
 /* One entry of a layout. */
@@ -131,13 +133,16 @@ static bool is_text_type(u64 type)
 /* Bytes of a character of a string type. */
 static u64 char_bytes(u64 type)
 {
-	return type == LULL_NVTX_TYPE_cstring_utf16 ? 2 : type == LULL_NVTX_TYPE_cstring_utf32 ? 4 : 1;
+	return type == LULL_NVTX_TYPE_cstring_utf16   ? 2
+	       : type == LULL_NVTX_TYPE_cstring_utf32 ? 4
+						      : 1;
 }
 
 /* Bytes that the entry takes in the payload, 0 if they vary; *n_bytes of one element. */
 static u64 entry_bytes(const struct layout *l, const struct lull_nvtx_entry *e, u64 *n_bytes)
 {
-	const u64 by_reference = LULL_NVTX_ENTRY_POINTER | LULL_NVTX_ENTRY_FROM_BASE | LULL_NVTX_ENTRY_FROM_HERE;
+	const u64 by_reference =
+		LULL_NVTX_ENTRY_POINTER | LULL_NVTX_ENTRY_FROM_BASE | LULL_NVTX_ENTRY_FROM_HERE;
 	u64 array = e->flags & ARRAY_MASK;
 
 	*n_bytes = 0;
@@ -199,7 +204,8 @@ static void put_array(struct json *j, const struct lull_nvtx_entry *e)
 		put_number(j, ",\"flags\":", e->flags);
 }
 
-static void put_entry(struct json *j, struct layout *l, const struct lull_nvtx_entry *e, bool is_first)
+static void put_entry(struct json *j, struct layout *l, const struct lull_nvtx_entry *e,
+		      bool is_first)
 {
 	struct place place = place_entry(l, e, is_first);
 	u64 n_bytes;
@@ -220,16 +226,19 @@ static void put_entry(struct json *j, struct layout *l, const struct lull_nvtx_e
 	put_text(j, "}");
 }
 
-static struct layout layout_of(struct lull_nvtx_domain *domain, const struct lull_nvtx_schema_attr *a)
+static struct layout layout_of(struct lull_nvtx_domain *domain,
+			       const struct lull_nvtx_schema_attr *a)
 {
 	return (struct layout){
 		.domain = domain,
 		.align_max = a->mask & LULL_NVTX_SCHEMA_HAS_ALIGN ? a->align_bytes : 0,
-		.is_union = a->type == LULL_NVTX_SCHEMA_UNION || a->type == LULL_NVTX_SCHEMA_UNION_SELECTED,
+		.is_union = a->type == LULL_NVTX_SCHEMA_UNION ||
+			    a->type == LULL_NVTX_SCHEMA_UNION_SELECTED,
 	};
 }
 
-static void put_schema(struct json *j, struct lull_nvtx_domain *domain, const struct lull_nvtx_schema_attr *a)
+static void put_schema(struct json *j, struct lull_nvtx_domain *domain,
+		       const struct lull_nvtx_schema_attr *a)
 {
 	struct layout layout = layout_of(domain, a);
 
@@ -262,7 +271,8 @@ static struct lull_nvtx_message find_message(struct lull_nvtx_domain *domain,
 	for (size_t i = 0; i < a->n_entries; i++) {
 		const struct lull_nvtx_entry *e = &a->entries[i];
 		struct place place = place_entry(&layout, e, i == 0);
-		bool is_text = e->type == LULL_NVTX_TYPE_cstring || e->type == LULL_NVTX_TYPE_cstring_utf8;
+		bool is_text =
+			e->type == LULL_NVTX_TYPE_cstring || e->type == LULL_NVTX_TYPE_cstring_utf8;
 		u64 n_bytes = is_text ? entry_bytes(&layout, e, &place.n_bytes) : sizeof(void *);
 
 		if (!(e->flags & LULL_NVTX_ENTRY_MESSAGE) || !place.has_off || !n_bytes)
@@ -308,16 +318,18 @@ static void tell(struct lull_nvtx_domain *domain, const struct lull_nvtx_schema 
 static void add(struct lull_nvtx_domain *domain, struct lull_nvtx_schema *s)
 {
 	const struct lull_nvtx_schema *old = lull_nvtx_schema_find(domain, s->schema_id);
-	struct lull_nvtx_schema *head = atomic_load_explicit(&domain->schemas, memory_order_relaxed);
+	struct lull_nvtx_schema *head =
+		atomic_load_explicit(&domain->schemas, memory_order_relaxed);
 
 	/* Two libraries with one domain, or one library twice, may register the same. */
-	if (old && old->json_bytes == s->json_bytes && memcmp(old->json, s->json, s->json_bytes) == 0)
+	if (old && old->json_bytes == s->json_bytes &&
+	    memcmp(old->json, s->json, s->json_bytes) == 0)
 		return;
 	do {
 		s->next = head;
 		/* Release: whoever sees the schema sees it whole. */
-	} while (!atomic_compare_exchange_weak_explicit(&domain->schemas, &head, s, memory_order_release,
-							memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&domain->schemas, &head, s, memory_order_release, memory_order_relaxed));
 	tell(domain, s);
 }
 
@@ -340,7 +352,8 @@ static struct lull_nvtx_schema *take(size_t json_bytes)
 const struct lull_nvtx_schema *lull_nvtx_schema_find(struct lull_nvtx_domain *domain, u64 schema_id)
 {
 	/* Acquire: pairs with the release in add(). */
-	const struct lull_nvtx_schema *s = atomic_load_explicit(&domain->schemas, memory_order_acquire);
+	const struct lull_nvtx_schema *s =
+		atomic_load_explicit(&domain->schemas, memory_order_acquire);
 
 	while (s && s->schema_id != schema_id)
 		s = s->next;
@@ -351,7 +364,8 @@ u64 lull_nvtx_give_id(u64 wanted_id)
 {
 	if (wanted_id >= LULL_NVTX_ID_STATIC && wanted_id < LULL_NVTX_ID_DYNAMIC)
 		return wanted_id;
-	return LULL_NVTX_ID_DYNAMIC + atomic_fetch_add_explicit(&schemas.n_ids, 1, memory_order_relaxed);
+	return LULL_NVTX_ID_DYNAMIC +
+	       atomic_fetch_add_explicit(&schemas.n_ids, 1, memory_order_relaxed);
 }
 
 u64 lull_nvtx_schema_add(struct lull_nvtx_domain *domain, const struct lull_nvtx_schema_attr *attr)
@@ -371,7 +385,8 @@ u64 lull_nvtx_schema_add(struct lull_nvtx_domain *domain, const struct lull_nvtx
 	s->schema_id = schema_id;
 	s->size_bytes = attr->mask & LULL_NVTX_SCHEMA_HAS_BYTES ? attr->size_bytes : 0;
 	s->name = keep_name(attr->mask & LULL_NVTX_SCHEMA_HAS_NAME ? attr->name : NULL);
-	s->kind = attr->mask & LULL_NVTX_SCHEMA_HAS_TYPE ? (u32)attr->type : LULL_NVTX_SCHEMA_STATIC;
+	s->kind =
+		attr->mask & LULL_NVTX_SCHEMA_HAS_TYPE ? (u32)attr->type : LULL_NVTX_SCHEMA_STATIC;
 	s->message = find_message(domain, attr);
 	j = (struct json){ .at = s->json, .room = s->json_bytes };
 	put_schema(&j, domain, attr);
@@ -405,7 +420,8 @@ u64 lull_nvtx_enum_add(struct lull_nvtx_domain *domain, const struct lull_nvtx_e
 
 void lull_nvtx_schema_repeat(struct lull_nvtx_domain *domain)
 {
-	const struct lull_nvtx_schema *s = atomic_load_explicit(&domain->schemas, memory_order_acquire);
+	const struct lull_nvtx_schema *s =
+		atomic_load_explicit(&domain->schemas, memory_order_acquire);
 
 	for (; s; s = s->next)
 		tell(domain, s);

@@ -107,17 +107,17 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks, const str
 }
 
 /* The timed form of each call. Not inlined, so that a wrapper with nothing to time needs no frame. */
-#define OSCALL(ix, kind, type, name, params, args, worth)                                                     \
+#define OSCALL(ix, kind, nest, type, name, params, args, worth)                                                     \
 	__attribute__((noinline)) type lull_timed_##name params                                               \
 	{                                                                                                    \
 		struct lull_oscall call;                                                                     \
 		u64 dur_ticks;                                                                               \
 		type r;                                                                                      \
                                                                                                              \
-		if (!lull_oscall_begin(&call))                                                               \
+		if (!lull_oscall_begin(&call, nest))                                                         \
 			return lull_real.name args;                                                          \
 		r = lull_real.name args;                                                                     \
-		dur_ticks = lull_oscall_end(&call);                                                          \
+		dur_ticks = lull_oscall_end(&call, nest);                                                    \
 		if (__builtin_expect(dur_ticks >= lull_agent.control->osrt_threshold_ticks, 0)) {            \
 			struct lull_wire_regs regs = LULL_CALLER_REGS();                                     \
 			struct lull_wire_oscall e = { .head.a = ix, .ret = (i64)r, .arg = (i64)(worth) };     \
@@ -155,7 +155,7 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks, const str
 	}
 #define WRAP_HAND(type, name, params, args)
 
-#define OSCALL(ix, kind, type, name, params, args, worth) WRAP_##kind(type, name, params, args)
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) WRAP_##kind(type, name, params, args)
 #include "trace/osrt.def"
 #undef OSCALL
 

@@ -43,12 +43,12 @@ void lull_log_init(enum lull_log_level level, const char *debug_tags);
 int lull_log_louder(void *ctx, const char *value, struct lull_err *err);
 
 /* The line of an option table (base/opt.h) that gives a command its -v. */
-#define LULL_OPT_VERBOSE()                                                                         \
-	OPT_CALL('v', "verbose", NULL, lull_log_louder, NULL,                                      \
+#define LULL_OPT_VERBOSE()                                    \
+	OPT_CALL('v', "verbose", NULL, lull_log_louder, NULL, \
 		 "say more on standard error; -vv for debugging")
 
-#define log_warn(...) lull_log(LULL_LOG_WARN, LOG_TAG, __VA_ARGS__)
-#define log_info(...) lull_log(LULL_LOG_INFO, LOG_TAG, __VA_ARGS__)
+#define log_warn(...)  lull_log(LULL_LOG_WARN, LOG_TAG, __VA_ARGS__)
+#define log_info(...)  lull_log(LULL_LOG_INFO, LOG_TAG, __VA_ARGS__)
 #define log_debug(...) lull_log(LULL_LOG_DEBUG, LOG_TAG, __VA_ARGS__)
 #ifdef LULL_LOG_TRACE_ON
 #define log_trace(...) lull_log(LULL_LOG_TRACE, LOG_TAG, __VA_ARGS__)

@@ -367,15 +367,15 @@ void lull_opt_help(FILE *to, const struct lull_opt *opts, int width)
 		.help = "show this help and exit",
 	};
 
-	for (; opts->kind != LULL_OPT_END; opts++) {
-		if (opts->kind == LULL_OPT_USAGE) {
-			fprintf(to, "usage: %s\n\n", opts->name);
-			lull_term_wrap(to, opts->help, 0, width);
-			fputc('\n', to);
-		} else if (opts->kind == LULL_OPT_GROUP) {
-			fprintf(to, "\n%s\n", opts->name);
+	for (const struct lull_opt *o = opts; o->kind != LULL_OPT_END; o++) {
+		if (o->kind == LULL_OPT_USAGE) {
+			fprintf(to, "usage: %s\n\n", o->name);
+			lull_term_wrap(to, o->help, 0, width);
+			fputs(o[1].kind == LULL_OPT_GROUP ? "" : "\n", to);
+		} else if (o->kind == LULL_OPT_GROUP) {
+			fprintf(to, "%s%s\n", o == opts ? "" : "\n", o->name);
 		} else {
-			help_line(to, opts, width);
+			help_line(to, o, width);
 		}
 	}
 	help_line(to, &help, width);

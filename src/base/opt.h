@@ -64,38 +64,38 @@ struct lull_opt {
 /* Refuses any pointer that is not exactly a `type`, at compile time. */
 #define LULL_OPT_PTR(type, ptr) _Generic((ptr), type : (ptr))
 
-#define OPT_USAGE(usage, summary)                                                                  \
-	{                                                                                          \
-		.kind = LULL_OPT_USAGE, .name = usage, .help = summary                             \
+#define OPT_USAGE(usage, summary)                                      \
+	{                                                              \
+		.kind = LULL_OPT_USAGE, .name = usage, .help = summary \
 	}
-#define OPT_GROUP(heading)                                                                         \
-	{                                                                                          \
-		.kind = LULL_OPT_GROUP, .name = heading                                            \
+#define OPT_GROUP(heading)                              \
+	{                                               \
+		.kind = LULL_OPT_GROUP, .name = heading \
 	}
-#define OPT_END()                                                                                  \
-	{                                                                                          \
-		.kind = LULL_OPT_END                                                               \
-	}
-
-#define LULL_OPT_OF(k, l, n, a, type, ptr, h)                                                      \
-	{                                                                                          \
-		.kind = LULL_OPT_##k, .letter = l, .name = n, .arg = a,                            \
-		.value = LULL_OPT_PTR(type, ptr), .help = h                                        \
+#define OPT_END()                    \
+	{                            \
+		.kind = LULL_OPT_END \
 	}
 
-#define OPT_STR(l, n, a, ptr, h) LULL_OPT_OF(STR, l, n, a, const char **, ptr, h)
-#define OPT_U64(l, n, a, ptr, h) LULL_OPT_OF(U64, l, n, a, u64 *, ptr, h)
-#define OPT_I64(l, n, a, ptr, h) LULL_OPT_OF(I64, l, n, a, i64 *, ptr, h)
-#define OPT_F64(l, n, a, ptr, h) LULL_OPT_OF(F64, l, n, a, f64 *, ptr, h)
-#define OPT_FLAG(l, n, ptr, h) LULL_OPT_OF(FLAG, l, n, NULL, bool *, ptr, h)
-#define OPT_BOOL(l, n, ptr, h) LULL_OPT_OF(BOOL, l, n, "true|false", bool *, ptr, h)
+#define LULL_OPT_OF(k, l, n, a, type, ptr, h)                           \
+	{                                                               \
+		.kind = LULL_OPT_##k, .letter = l, .name = n, .arg = a, \
+		.value = LULL_OPT_PTR(type, ptr), .help = h             \
+	}
+
+#define OPT_STR(l, n, a, ptr, h)  LULL_OPT_OF(STR, l, n, a, const char **, ptr, h)
+#define OPT_U64(l, n, a, ptr, h)  LULL_OPT_OF(U64, l, n, a, u64 *, ptr, h)
+#define OPT_I64(l, n, a, ptr, h)  LULL_OPT_OF(I64, l, n, a, i64 *, ptr, h)
+#define OPT_F64(l, n, a, ptr, h)  LULL_OPT_OF(F64, l, n, a, f64 *, ptr, h)
+#define OPT_FLAG(l, n, ptr, h)	  LULL_OPT_OF(FLAG, l, n, NULL, bool *, ptr, h)
+#define OPT_BOOL(l, n, ptr, h)	  LULL_OPT_OF(BOOL, l, n, "true|false", bool *, ptr, h)
 #define OPT_LIST(l, n, a, ptr, h) LULL_OPT_OF(LIST, l, n, a, struct lull_vec *, ptr, h)
 
 /* `names`: NULL-terminated array of the choices; *ptr is an int and gets the index. */
-#define OPT_ENUM(l, n, ptr, names, h)                                                              \
-	{                                                                                          \
-		.kind = LULL_OPT_ENUM, .letter = l, .name = n, .value = LULL_OPT_PTR(int *, ptr),  \
-		.choices = names, .help = h                                                        \
+#define OPT_ENUM(l, n, ptr, names, h)                                                             \
+	{                                                                                         \
+		.kind = LULL_OPT_ENUM, .letter = l, .name = n, .value = LULL_OPT_PTR(int *, ptr), \
+		.choices = names, .help = h                                                       \
 	}
 
 /* `a` is NULL for a callback without a value. */

@@ -91,9 +91,9 @@ struct lull_out_options {
 };
 
 #define LULL_OUT_UNSORTED (-1)
-#define LULL_OUT_OPTIONS_INIT                                                                      \
-	{                                                                                          \
-		.sort_ix = LULL_OUT_UNSORTED                                                       \
+#define LULL_OUT_OPTIONS_INIT                \
+	{                                    \
+		.sort_ix = LULL_OUT_UNSORTED \
 	}
 
 enum lull_out_cell_kind {

@@ -12,7 +12,7 @@
 #include "launch/doctor.h"
 
 /* Two blanks, the state, two blanks; then the title and two blanks. */
-#define TITLE_COLUMN 11
+#define TITLE_COLUMN  11
 #define REASON_COLUMN 32
 
 /* Sentences wider than this are tiring to read, however wide the terminal is. */

@@ -3,6 +3,7 @@
  */
 #include "cmd/cmd.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,8 @@ static int show(const struct lull_page *page, struct lull_err *err)
 		return LULL_OK;
 	}
 	fflush(stdout);
+	/* A reader who leaves the pager early is no reason to die. */
+	signal(SIGPIPE, SIG_IGN);
 	pipe = popen(pager && *pager ? pager : "less -FRX", "w");
 	if (!pipe)
 		return lull_fail_errno(err, "starting the pager");

@@ -50,7 +50,7 @@ static void explain_refusal(struct lull_doctor_finding *f, const struct perf_rig
 	else
 		lull_doctor_say(f, f->state, "%s: perf_event_open is refused (seccomp filter?)",
 				r->without);
-	/* Rights given to a container reach its root only; all others depend on the host's level. */
+	/* Rights of a container reach its root only; for others the level of the host counts. */
 	if ((!is_level || !geteuid()) &&
 	    lull_doctor_fix_container(f, "--cap-add=PERFMON",
 				      "securityContext: {capabilities: {add: [PERFMON]}}"))

@@ -7,10 +7,10 @@
 #include "launch/doctor.h"
 
 #define LULL_DOCTOR_RECORDING "Recording"
-#define LULL_DOCTOR_CPU "CPU"
-#define LULL_DOCTOR_PYTHON "Python"
-#define LULL_DOCTOR_GPU "GPU"
-#define LULL_DOCTOR_MACHINE "Machine"
+#define LULL_DOCTOR_CPU	      "CPU"
+#define LULL_DOCTOR_PYTHON    "Python"
+#define LULL_DOCTOR_GPU	      "GPU"
+#define LULL_DOCTOR_MACHINE   "Machine"
 
 #define CHECK(name) extern const struct lull_doctor_check lull_doctor_check_##name;
 #include "launch/doctor.def"

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-#define SUFFIX ".lull"
+#define SUFFIX		".lull"
 #define DEFAULT_PATTERN "report%n"
 
 /* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */

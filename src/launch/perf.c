@@ -19,15 +19,15 @@
  * Events. Each CPU gets up to three, all writing into one ring:
  *
  *	track    software dummy: forks, exits, names, mappings. Never paused, or a recording that
- *begins late would not know the programs and libraries its samples lie in. sample   cpu-clock with
- *registers and stack; carries the switches too when the scope is the same. switch   software dummy
- *with context_switch, when there are no samples or the scopes differ.
+ *	         begins late would not know the programs and libraries its samples lie in.
+ *	sample   cpu-clock with registers and stack; has the switches too if the scope is the same.
+ *	switch   software dummy with context_switch, if there are no samples or the scopes differ.
  *
  * One event per CPU, because the kernel refuses to map an inherited event that follows its task
- *across CPUs.
+ * across CPUs.
  *
  * The clock is always cpu-clock, never hardware cycles: virtual machines mostly have no counters,
- *and a sample then means the same everywhere: so many nanoseconds of CPU time.
+ * and a sample then means the same everywhere: so many nanoseconds of CPU time.
  */
 
 enum { MAX_EVENTS = 3 };

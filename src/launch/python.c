@@ -16,12 +16,12 @@
  *	                  |next          |next         |-> code object -> name, file, line table
  *	                                               |-> instruction: offset into the code -> line
  *
- * 3.9, 3.10   frames are objects on the heap (PyFrameObject)
- * 3.11, 3.12  frames lie one behind the other in the thread's data stack; the thread state leads
- *there by way of a _PyCFrame on the C stack 3.13, 3.14  the thread state leads there at once
+ *	3.9, 3.10    frames are objects on the heap (PyFrameObject)
+ *	3.11, 3.12   frames lie one behind the other in the thread's data stack; the thread state
+ *	             leads there by way of a _PyCFrame on the C stack
+ *	3.13, 3.14   the thread state leads there at once
  *
- * Because the data stack is contiguous, one read of the 4 KiB below a frame mostly holds its
- *callers too.
+ * Because the data stack is contiguous, the 4 KiB below a frame mostly hold its callers too.
  */
 
 #define INTERPRETERS_MAX 64
@@ -30,15 +30,10 @@
 /* Frames read at once; process_vm_readv costs the same up to about this much. */
 #define WINDOW_BYTES 4096
 
-/* Larger than any thread state as far as its last field we want (168), and than a frame's (112). */
-#define TSTATE_BYTES_MAX 512
-#define FRAME_BYTES_MAX  256
-
 /* Instruction pointers further than this from the code object are not in it. */
 #define CODE_BYTES_MAX (16 << 20)
 
-/* _PyInterpreterFrame.owner: from here on it is a trampoline of the interpreter, without a code
- * object. */
+/* _PyInterpreterFrame.owner: from here on a trampoline of the interpreter, without code. */
 #define OWNER_INTERPRETER 3
 
 /* PyThreadState._status.active: attached, that is, holding the interpreter lock. */
@@ -60,7 +55,6 @@ struct lull_python {
 	lull_python_tid_fn *tid_lookup;
 	void *tid_ctx;
 	struct lull_map tids; /* those that /proc confirmed; Python before 3.11 only */
-	size_t tstate_bytes, frame_bytes;
 	u64 sample_number, n_torn;
 	u64 gil_holder; /* thread state, or 0; Python before 3.12 only */
 	u64 window_addr;
@@ -85,21 +79,22 @@ static int read_process(void *ctx, const struct iovec *to, const struct iovec *f
 	return n_whole;
 }
 
-/* The frame at `addr`, from the window if it is there, else by reading a new window. NULL: not
- * there. */
+/* The frame at `addr`, from the window or by reading a new one; NULL if it is not there. */
 static const u8 *frame_at(struct lull_python *py, u64 addr)
 {
 	u64 floor = addr & ~(u64)(WINDOW_BYTES - 1);
 
-	if (addr >= py->window_addr && addr + py->frame_bytes <= py->window_addr + py->window_bytes)
+	if (addr >= py->window_addr &&
+	    addr + py->layout.frame_bytes <= py->window_addr + py->window_bytes)
 		return py->window + (addr - py->window_addr);
 	/* Callers lie below on the data stack; on the heap of 3.9 and 3.10 they lie anywhere. */
-	py->window_addr = py->layout.minor >= 11 ? addr + py->frame_bytes - WINDOW_BYTES : addr;
-	py->window_bytes = addr + py->frame_bytes - py->window_addr;
+	py->window_addr =
+		py->layout.minor >= 11 ? addr + py->layout.frame_bytes - WINDOW_BYTES : addr;
+	py->window_bytes = addr + py->layout.frame_bytes - py->window_addr;
 	if (!lull_python_read(&py->memory, py->window_addr, py->window, py->window_bytes)) {
 		/* The data stack may begin on this very page. */
 		py->window_addr = floor > py->window_addr ? floor : addr;
-		py->window_bytes = addr + py->frame_bytes - py->window_addr;
+		py->window_bytes = addr + py->layout.frame_bytes - py->window_addr;
 		if (!lull_python_read(&py->memory, py->window_addr, py->window, py->window_bytes)) {
 			py->window_bytes = 0;
 			return NULL;
@@ -241,7 +236,7 @@ static bool sample_thread(struct lull_python *py, u64 addr, u8 *tstate,
 	size_t n_frames, n_good;
 	enum walk walk;
 
-	if (!lull_python_read(&py->memory, addr, tstate, py->tstate_bytes))
+	if (!lull_python_read(&py->memory, addr, tstate, py->layout.tstate_bytes))
 		return false;
 	py->window_bytes = 0; /* what it holds is from another moment */
 	walk = walk_frames(py, first_frame(py, tstate), &n_frames);
@@ -256,7 +251,7 @@ static bool sample_thread(struct lull_python *py, u64 addr, u8 *tstate,
 /* All threads of one interpreter. */
 static void sample_threads(struct lull_python *py, u64 addr, lull_python_stack_fn *stack, void *ctx)
 {
-	u8 tstate[TSTATE_BYTES_MAX];
+	u8 tstate[LULL_PYTHON_HEAD_BYTES];
 	struct lull_python_stack out;
 
 	for (u32 n = 0; addr && n < THREADS_MAX; n++) {
@@ -267,7 +262,7 @@ static void sample_threads(struct lull_python *py, u64 addr, lull_python_stack_f
 		if (!is_whole) {
 			py->n_torn++;
 			/* Without its thread state we do not know the next one either. */
-			if (!lull_python_read(&py->memory, addr, tstate, py->tstate_bytes))
+			if (!lull_python_read(&py->memory, addr, tstate, py->layout.tstate_bytes))
 				return;
 		} else if (out.n_frames) {
 			out.tid = tid_of(py, tstate);
@@ -332,31 +327,17 @@ int lull_python_sample(struct lull_python *py, lull_python_stack_fn *stack, void
 	return LULL_OK;
 }
 
-static size_t most(size_t a, int off, size_t bytes)
-{
-	size_t end = off == LULL_PYTHON_NONE ? 0 : (size_t)off + bytes;
-
-	return a > end ? a : end;
-}
-
 struct lull_python *lull_python_new(const struct lull_python_target *target,
 				    const struct lull_python_memory *memory,
 				    const struct lull_python_layout *layout)
 {
 	struct lull_python *py = lull_alloc(1, sizeof(*py));
-	const struct lull_python_layout *l = &py->layout;
 
 	py->target = *target;
 	py->memory = *memory;
 	py->layout = *layout;
 	lull_python_codes_init(&py->codes);
 	lull_map_init(&py->tids);
-	py->tstate_bytes = most(most(most(0, l->tstate_native_id, 8), l->tstate_thread_id, 8),
-				l->tstate_frame, 8);
-	py->tstate_bytes = most(most(py->tstate_bytes, l->tstate_status, 8), l->tstate_next, 8);
-	py->frame_bytes = most(most(0, l->frame_previous, 8), l->frame_code, 8);
-	py->frame_bytes = most(most(py->frame_bytes, l->frame_instr, 8), l->frame_owner, 1);
-	py->frame_bytes = (py->frame_bytes + 7) & ~(size_t)7;
 	return py;
 }
 
@@ -373,12 +354,6 @@ int lull_python_attach(struct lull_python **out, pid_t pid, u64 runtime_hint, st
 	py = lull_python_new(&target, &memory, &layout);
 	py->pid = pid;
 	py->memory.ctx = &py->pid;
-	if (py->tstate_bytes > TSTATE_BYTES_MAX || py->frame_bytes > FRAME_BYTES_MAX) {
-		lull_python_free(py);
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "process %d: Python %s has an unknown layout", pid,
-				 target.version_text);
-	}
 	*out = py;
 	return LULL_OK;
 }

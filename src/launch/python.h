@@ -2,14 +2,16 @@
  * python - the Python stacks of a live process, read from outside without stopping it.
  *
  * What it gives:  for each Python thread its frames (function, file, line) and whether it holds the
- *                 interpreter lock. CPython 3.9 to 3.14, 64-bit, with the interpreter lock.
+ *                 interpreter lock. CPython 3.9 to 3.14, 64-bit, not the free-threaded builds.
  * What it checks: the target runs on while it is read, so every pointer may be stale: a read that
- * fails, an object that is not a code object, a chain that does not end are all expected. Such a
- * stack is read once more and then counted as torn. Nothing read can make us loop or overrun.
+ *                 fails, an object that is no code object, a chain without end are all expected.
+ *                 Such a stack is read once more and then counted as torn. Nothing that is read
+ *                 can make us loop or overrun.
  * Ownership:      lull_python_attach() allocates, lull_python_free() frees. Frames and their
- * strings are valid until the callback returns. Threads:        one thread only. Cost: attach about
- * 5 ms (symbols of the interpreter); a sample of four threads about 20 us here and nothing in the
- * target. See bench/bench_python.
+ *                 strings are valid until the callback returns.
+ * Threads:        one thread only.
+ * Cost:           nothing in the target. Attach 0.3 to 20 ms (symbols of the interpreter); a sample
+ *                 of three threads and 56 frames 20 us on 3.11, up to 50 us on 3.9.
  */
 #ifndef LULL_LAUNCH_PYTHON_H
 #define LULL_LAUNCH_PYTHON_H
@@ -31,7 +33,7 @@ struct lull_python_frame {
 };
 
 struct lull_python_stack {
-	u32 tid;
+	u32 tid; /* as the process itself counts them, within its pid namespace */
 	bool has_gil;
 	bool is_cut;                            /* outer frames are missing */
 	const struct lull_python_frame *frames; /* innermost first */
@@ -48,8 +50,8 @@ struct lull_python;
 /*
  * Find the interpreter in `pid`. `runtime_hint` is the address of _PyRuntime if the caller knows
  * it, else 0. LULL_E_NOT_FOUND: no interpreter is mapped (yet). LULL_E_UNSUPPORTED: one of an
- * unknown version, a free-threaded one, or reading the process is not permitted. The caller frees
- * *py.
+ * unknown version, a free-threaded one, or reading the process is not permitted. After an exec of the
+ * process attach anew. The caller frees *py.
  */
 int lull_python_attach(struct lull_python **py, pid_t pid, u64 runtime_hint, struct lull_err *err);
 

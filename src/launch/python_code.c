@@ -12,9 +12,6 @@
  * head of every code object on its stacks once, all in one system call.
  */
 
-/* The head of a code object ends with its line table pointer; 256 leaves room for longer ones. */
-#define HEAD_BYTES_MAX 256
-
 /* Names longer than this are cut: generated code has names of any length. */
 #define NAME_CHARS_MAX 512
 
@@ -94,13 +91,12 @@ static void add_utf8(struct lull_str *s, u32 c)
 static char *copy_str(const struct lull_python_source *src, u64 addr)
 {
 	const struct lull_python_layout *l = src->layout;
-	u8 head[64], text[NAME_CHARS_MAX * 4];
+	u8 head[LULL_PYTHON_HEAD_BYTES], text[NAME_CHARS_MAX * 4];
 	struct lull_str s = LULL_STR_INIT;
 	u32 state, kind;
 	u64 n, data;
 
-	if (l->str_state > 56 ||
-	    !lull_python_read(src->memory, addr, head, (size_t)l->str_state + 4))
+	if (!lull_python_read(src->memory, addr, head, l->str_head_bytes))
 		return NULL;
 	n = lull_python_u64(head + l->str_len);
 	state = u32_of(head + l->str_state);
@@ -136,13 +132,6 @@ static bool copy_bytes(const struct lull_python_source *src, u64 addr, u8 **byte
 	free(*bytes);
 	*bytes = NULL;
 	return false;
-}
-
-static size_t head_bytes(const struct lull_python_layout *l)
-{
-	int last = l->code_linetable > l->code_name ? l->code_linetable : l->code_name;
-
-	return (size_t)last + 8;
 }
 
 /* Copy the code object whose head is given; returns its index, -1 if it cannot be read. */
@@ -205,10 +194,10 @@ static i32 find_checked(const struct lull_python_codes *codes, u64 addr, u64 sam
 static void find_batch(struct lull_python_codes *codes, const struct lull_python_source *src,
 		       const u64 *addrs, size_t n, i32 *ix)
 {
-	u8 heads[BATCH][HEAD_BYTES_MAX];
+	u8 heads[BATCH][LULL_PYTHON_HEAD_BYTES];
 	struct iovec to[BATCH], from[BATCH];
 	bool is_read[BATCH];
-	size_t slot[BATCH], n_asked = 0, bytes = head_bytes(src->layout);
+	size_t slot[BATCH], n_asked = 0, bytes = src->layout->code_bytes;
 
 	for (size_t i = 0; i < n; i++) {
 		ix[i] = find_checked(codes, addrs[i], src->sample_number);

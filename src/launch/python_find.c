@@ -1,6 +1,7 @@
 #include "launch/python_int.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <limits.h>
@@ -136,8 +137,7 @@ static u64 first_vaddr(Elf *elf)
 	return 0;
 }
 
-/* Before 3.11 no symbol tells the version; PY_VERSION is a string by itself in the read-only data.
- */
+/* Before 3.11 no symbol tells the version, but PY_VERSION is a string in the read-only data. */
 static void find_version_text(Elf *elf, u32 version, char text[24])
 {
 	Elf_Scn *scn = NULL;
@@ -210,6 +210,15 @@ static void read_version(struct lull_python_target *target, struct lull_python_m
 		set_version(target, (u32)slots[1]);
 }
 
+/* Say whether the process is gone or closed to us, from errno. */
+static int refuse(struct lull_err *err, const char *path)
+{
+	bool is_gone = errno == ENOENT || errno == ESRCH;
+
+	return lull_fail(err, is_gone ? LULL_E_NOT_FOUND : LULL_E_UNSUPPORTED, "%s: %s", path,
+			 strerror(errno));
+}
+
 int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_python_memory *m,
 		     u64 runtime_hint, struct lull_err *err)
 {
@@ -222,7 +231,7 @@ int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_p
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	if (!maps)
-		return lull_fail_errno(err, "%s", path);
+		return refuse(err, path);
 	while (!is_found && fgets(line, sizeof(line), maps)) {
 		int fd;
 
@@ -237,6 +246,10 @@ int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_p
 			continue;
 		is_found = try_module(target, &module, fd, m);
 		close(fd);
+	}
+	if (ferror(maps)) {
+		fclose(maps);
+		return refuse(err, path);
 	}
 	fclose(maps);
 	if (runtime_hint)

@@ -1,7 +1,11 @@
 /*
- * python_int - what the parts of the Python sampler share: python.c (stacks),
- * python_memory.c (reading, layouts), python_find.c (where the
- * interpreter is), python_code.c (code objects), python_lines.c (line tables).
+ * python_int - what the parts of the Python sampler share.
+ *
+ *	python.c          threads and their frames
+ *	python_find.c     where the interpreter is, and which one
+ *	python_memory.c   reading the target, layouts by version
+ *	python_code.c     code objects, copied and recognised
+ *	python_lines.c    line tables
  */
 #ifndef LULL_LAUNCH_PYTHON_INT_H
 #define LULL_LAUNCH_PYTHON_INT_H
@@ -16,9 +20,13 @@
 /* No such field in this version. */
 #define LULL_PYTHON_NONE -1
 
-/* Offsets of one version. */
+/* Larger than what we read of a thread state, frame, code object or string (168 at most). */
+#define LULL_PYTHON_HEAD_BYTES 256
+
+/* Offsets of one version, and how much of each struct must be read to have all its fields. */
 struct lull_python_layout {
 	u32 minor;
+	size_t tstate_bytes, frame_bytes, code_bytes, str_head_bytes;
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) int name;
 #include "launch/python_layouts.def"
 #undef FIELD
@@ -88,8 +96,10 @@ int lull_python_layout_init(struct lull_python_layout *layout, struct lull_pytho
 int lull_python_find(struct lull_python_target *target, pid_t pid, struct lull_python_memory *m,
 		     u64 runtime_hint, struct lull_err *err);
 
-/* An empty cache, and its end. */
+/* An empty cache. */
 void lull_python_codes_init(struct lull_python_codes *codes);
+
+/* Free all copies. */
 void lull_python_codes_release(struct lull_python_codes *codes);
 
 /* What resolving code objects needs to know. */
@@ -109,8 +119,7 @@ void lull_python_codes_find(struct lull_python_codes *codes,
 			    const struct lull_python_source *source, const u64 *addrs, size_t n,
 			    i32 *ix);
 
-/* The line of a byte offset into the code, 0 if unknown. Handles the tables of 3.9, 3.10 and 3.11+.
- */
+/* The line of a byte offset into the code, 0 if unknown. */
 u32 lull_python_line(u32 minor, const struct lull_python_code *code, i64 off);
 
 /* A sampler over memory that somebody else provides; for tests. */

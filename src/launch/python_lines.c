@@ -1,13 +1,15 @@
 #include "launch/python_int.h"
 
 /*
- * Line tables, oldest first. `off` is a byte offset into the bytecode.
+ * Line tables, oldest first; offsets are in bytes of the bytecode.
  *
- *	3.9    co_lnotab       pairs (u8 bytes, i8 lines): lines are added once the offset is past
- *bytes 3.10   co_linetable    pairs (u8 bytes, i8 lines): lines are added, then hold for that many
- *bytes; -128 = the bytes have no line (PEP 626, Objects/lnotab_notes.txt) 3.11+  co_linetable
- *entries of variable length (Objects/locations.md): 1 kkkk nnn   kind, length - 1 in code units of
- *two bytes then, by kind, columns and line deltas as variable-length integers
+ *	3.9    co_lnotab      pairs (u8 bytes, i8 lines): the lines are added once the offset is
+ *	                      past the bytes
+ *	3.10   co_linetable   pairs (u8 bytes, i8 lines): the lines are added and then hold for the
+ *	                      bytes; -128: these have no line (PEP 626, Objects/lnotab_notes.txt)
+ *	3.11+  co_linetable   entries of variable length (Objects/locations.md): a first byte
+ *	                      1 kkkk nnn of kind and length - 1 in units of two bytes; then, by
+ *	                      kind, columns and differences of lines
  */
 
 static u32 line_in_lnotab(const struct lull_python_code *code, i64 off)

@@ -1,20 +1,17 @@
 #include "launch/sched.h"
 
 /*
- * States of a thread. "Unknown" is a thread we have heard nothing of since the recording began, was
- *paused or lost records: if the next thing it does is to leave its CPU, it was on it since then.
+ * States of a thread. "Unknown" is one we have heard nothing of since the recording began or was
+ * resumed: if the next thing it does is to leave its CPU, it was on it since then.
  *
- *	state      got a CPU    left its CPU
- *	unknown    on           off, row since the beginning
- *	off        on           off, no row: the switch-in was lost
- *	on         on, no row: the switch-out was lost
- *	                        off, row
- *	dead       on: the number is used again
- *	                        dead: the last switch of a thread follows its exit record
+ *	state      gets a CPU                             leaves its CPU
+ *	unknown    on                                     off, row since the beginning
+ *	off        on                                     off, no row: the switch-in was lost
+ *	on         on, no row: the switch-out was lost    off, row
+ *	dead       on: the number is used again           dead: the last switch follows the exit
  *
- * lull_map never deletes, and thread ids come by the million in a long recording of short-lived
- *threads. A dead thread's slot is therefore freed in `threads`, and the map is rebuilt when it is
- *mostly dead keys.
+ * lull_map never deletes, and short-lived threads come by the million in a long recording. The dead
+ * are therefore only marked, and swept with a rebuild of the map once they are the majority.
  */
 
 enum state {
@@ -53,8 +50,7 @@ static void forget_dead(struct lull_sched *s)
 		*lull_map_add(&s->by_tid, threads(s)[i].tid, NULL) = (u32)i;
 }
 
-/* The thread's entry; a new one has the given state. A dead thread's number may come back as a new
- * thread. */
+/* The thread's entry; a new one, or a dead one whose number comes back, has the given state. */
 static struct thread *find(struct lull_sched *s, const struct lull_sched_event *e,
 			   enum state if_new)
 {
@@ -80,7 +76,7 @@ static struct thread *find(struct lull_sched *s, const struct lull_sched_event *
 static void end_stay(struct lull_sched *s, const struct thread *t, const struct lull_sched_event *e,
 		     enum lull_sched_end reason)
 {
-	struct lull_sched_row row = { .pid = t->pid, .tid = t->tid, .start_ns = t->since_ns };
+	struct lull_sched_stay row = { .pid = t->pid, .tid = t->tid, .start_ns = t->since_ns };
 
 	/* A record that came late, after a drain that had passed it, must not make a negative stay.
 	 */

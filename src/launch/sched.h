@@ -2,11 +2,11 @@
  * sched - context switches put together into stays of a thread on a CPU.
  *
  * What it gives:  one row per stay, in the order in which the stays end.
- * What it checks: a stay whose other end was lost is closed where the thread is next seen, never
- * overlapping another stay of the same thread; after lost records the open stays are forgotten,
- * because a switch-out may be among the lost. Ownership:      embedded: lull_sched_init(),
- * lull_sched_release(). Threads:        one thread only. Cost:           one hash lookup per event;
- * memory is 32 bytes per thread that lives.
+ * What it checks: a stay whose other end was lost is left out, never stretched; after lost records
+ *                 the open stays are forgotten, because a switch-out may be among the lost.
+ * Ownership:      embedded: lull_sched_init(), lull_sched_release().
+ * Threads:        one thread only.
+ * Cost:           one hash lookup per event; 32 bytes per living thread, twice that with the map.
  */
 #ifndef LULL_LAUNCH_SCHED_H
 #define LULL_LAUNCH_SCHED_H
@@ -23,7 +23,7 @@ enum lull_sched_end {
 };
 
 /* One stay of a thread on a CPU. */
-struct lull_sched_row {
+struct lull_sched_stay {
 	u32 pid, tid;
 	u64 start_ns;
 	u64 dur_ns;
@@ -38,7 +38,7 @@ struct lull_sched_event {
 	u32 cpu;
 };
 
-typedef void lull_sched_row_fn(void *ctx, const struct lull_sched_row *row);
+typedef void lull_sched_row_fn(void *ctx, const struct lull_sched_stay *row);
 
 struct lull_sched {
 	lull_sched_row_fn *row;
@@ -64,8 +64,7 @@ void lull_sched_in(struct lull_sched *s, const struct lull_sched_event *e);
 /* The thread lost its CPU; `is_preempted` if it wanted to go on. */
 void lull_sched_out(struct lull_sched *s, const struct lull_sched_event *e, bool is_preempted);
 
-/* A new thread: it is not on a CPU yet, so that a switch-out without a switch-in is not guessed
- * back. */
+/* A new thread: not on a CPU yet, so that a switch-out without a switch-in makes no stay. */
 void lull_sched_fork(struct lull_sched *s, const struct lull_sched_event *e);
 
 /* The thread ended; it is forgotten. */

@@ -75,7 +75,8 @@ void lull_space_unmap(struct lull_space *s, u64 start, u64 end)
 	}
 	for (last = first; last < s->mappings.n && m[last].end <= end; last++)
 		;
-	memmove(m + first, m + last, (s->mappings.n - last) * sizeof(*m));
+	if (last > first)
+		memmove(m + first, m + last, (s->mappings.n - last) * sizeof(*m));
 	s->mappings.n -= last - first;
 	if (first < s->mappings.n && m[first].start < end)
 		m[first].start = end;

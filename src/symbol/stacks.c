@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/str.h"
 #include "symbol/resolve.h"
 
 #define KERNEL_PATH "[kernel]"
@@ -18,14 +19,6 @@ struct place {
 	u32 frame;   /* its row */
 	u32 process; /* whose JIT code it is; 0 for others */
 	u8 kind;     /* enum lull_pc_kind */
-};
-
-/* What is being done by lull_stacks_resolve(). */
-struct naming {
-	struct lull_stacks *stacks;
-	struct lull_writer *writer;
-	struct lull_map outer_of; /* frame row to index in `outers`, plus 1 */
-	struct lull_vec outers;	  /* of u32: a count, then rows of the surrounding frames, innermost first */
 };
 
 void lull_stacks_init(struct lull_stacks *s, const struct lull_files *files)
@@ -112,16 +105,18 @@ static u32 frame_at(struct lull_stacks *s, struct lull_writer *w, u32 process, c
 	return *id;
 }
 
-/* The row of a frame that is what its columns say: Python frames and those around inlined ones. */
-static u32 frame_of(struct lull_stacks *s, struct lull_writer *w, const struct lull_frame_row *row)
+/* The row of a Python frame, which is what its columns say. */
+static u32 python_frame(struct lull_stacks *s, struct lull_writer *w, const struct lull_py_frame *frame)
 {
-	/* The address is no part of it: one caller has many. The tag keeps these keys apart from places'. */
-	u32 key[] = { ~0u, row->kind, row->module, row->function, row->file, row->line };
+	struct lull_frame_row row = { .kind = FRAME_PYTHON, .line = frame->line,
+				      .function = string(w, frame->function), .file = string(w, frame->file) };
+	/* Another length than the key of a place: the two cannot be mistaken for each other. */
+	u32 key[] = { row.function, row.file, row.line };
 	bool is_new;
 	u32 *id = lull_map_add(&s->frames, lull_hash(key, sizeof(key)), &is_new);
 
 	if (is_new)
-		*id = lull_writer_add_dim(w, LULL_TABLE_frame, row);
+		*id = lull_writer_add_dim(w, LULL_TABLE_frame, &row);
 	return *id;
 }
 
@@ -151,14 +146,8 @@ u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w, const s
 {
 	u32 node = 0;
 
-	while (n-- > 0) {
-		struct lull_frame_row row = { .kind = FRAME_PYTHON,
-					      .function = string(w, frames[n].function),
-					      .file = string(w, frames[n].file),
-					      .line = frames[n].line };
-
-		node = node_of(s, w, node, frame_of(s, w, &row));
-	}
+	while (n-- > 0)
+		node = node_of(s, w, node, python_frame(s, w, &frames[n]));
 	return node;
 }
 
@@ -174,55 +163,46 @@ void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *ji
 	*(struct lull_jit **)lull_vec_get(&s->jit_at, *ix) = jit;
 }
 
-static void set_function(struct naming *n, u32 frame, const char *function)
+/* Complete the row of a frame. */
+static void set_frame(struct lull_writer *w, u32 frame, u8 kind, const struct lull_symbol *symbol)
 {
-	struct lull_frame_row row = *(const struct lull_frame_row *)lull_writer_dim(n->writer, LULL_TABLE_frame,
-										    frame);
+	struct lull_frame_row row = *(const struct lull_frame_row *)lull_writer_dim(w, LULL_TABLE_frame, frame);
 
-	row.function = string(n->writer, function);
-	lull_writer_set_dim(n->writer, LULL_TABLE_frame, frame, &row);
+	row.kind = kind;
+	row.function = string(w, symbol->function);
+	row.file = string(w, symbol->file);
+	row.line = symbol->line;
+	lull_writer_set_dim(w, LULL_TABLE_frame, frame, &row);
 }
 
-/* Set the frame to the innermost symbol, and remember rows for the functions that it is inlined into. */
-static void set_symbols(struct naming *n, u32 frame, const struct lull_symbol *symbols, size_t n_symbols)
+/* One row for an address: the innermost function, and in its name the one whose code it became part of. */
+static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols, size_t n)
 {
-	struct lull_frame_row row = *(const struct lull_frame_row *)lull_writer_dim(n->writer, LULL_TABLE_frame,
-										    frame);
-	u32 n_outer = (u32)n_symbols - 1;
+	struct lull_symbol innermost = symbols[0];
+	struct lull_str name = LULL_STR_INIT;
 
-	if (n_outer) {
-		*lull_map_add(&n->outer_of, frame, NULL) = (u32)n->outers.n + 1;
-		lull_vec_add(&n->outers, &n_outer, 1);
+	if (n > 1 && innermost.function && symbols[n - 1].function) {
+		lull_str_addf(&name, "%s [inlined in %s]", innermost.function, symbols[n - 1].function);
+		innermost.function = name.at;
 	}
-	for (size_t i = 0; i < n_symbols; i++) {
-		u32 id = frame;
-
-		row.kind = symbols[i].is_inlined ? FRAME_INLINED : LULL_PC_NATIVE;
-		row.function = string(n->writer, symbols[i].function);
-		row.file = string(n->writer, symbols[i].file);
-		row.line = symbols[i].line;
-		if (i == 0) {
-			lull_writer_set_dim(n->writer, LULL_TABLE_frame, frame, &row);
-		} else {
-			id = frame_of(n->stacks, n->writer, &row);
-			lull_vec_add(&n->outers, &id, 1);
-		}
-	}
+	set_frame(w, frame, innermost.is_inlined ? FRAME_INLINED : LULL_PC_NATIVE, &innermost);
+	lull_str_release(&name);
 }
 
-/* JIT and kernel frames: one name each. */
-static void name_other(struct naming *n, const struct place *p, const struct lull_kernel *kernel)
+/* JIT and kernel frames have a name and nothing else. */
+static void name_other(struct lull_stacks *s, struct lull_writer *w, const struct place *p,
+		       const struct lull_kernel *kernel)
 {
-	const u32 *jit_ix = lull_map_find(&n->stacks->jits, p->process);
-	const char *name = NULL;
+	const u32 *jit_ix = lull_map_find(&s->jits, p->process);
+	struct lull_symbol symbol = { 0 };
 
 	if (p->kind == LULL_PC_KERNEL && kernel)
-		name = lull_kernel_find(kernel, p->vaddr);
+		symbol.function = lull_kernel_find(kernel, p->vaddr);
 	else if (p->kind == LULL_PC_JIT && jit_ix)
-		name = lull_jit_find(*(struct lull_jit **)lull_vec_get(&n->stacks->jit_at, *jit_ix), p->vaddr,
-				     UINT64_MAX);
-	if (name)
-		set_function(n, p->frame, name);
+		symbol.function = lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),
+						p->vaddr, UINT64_MAX);
+	if (symbol.function)
+		set_frame(w, p->frame, p->kind, &symbol);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -234,59 +214,28 @@ static int compare_places(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-static void name_places(struct naming *n, const struct lull_stacks_names *names)
+void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w, const struct lull_stacks_names *names)
 {
-	struct lull_stacks *s = n->stacks;
-	struct place *p = s->places.at;
 	struct lull_symbol symbols[LULL_MAX_INLINED];
 	struct lull_resolver resolver;
+	struct place *p = s->places.at;
 
+	if (s->places.n)
+		qsort(p, s->places.n, sizeof(*p), compare_places);
 	lull_resolver_init(&resolver, &names->paths);
 	for (size_t i = 0; i < s->places.n; i++) {
-		size_t n_symbols;
+		size_t n;
 
 		if (p[i].kind != LULL_PC_NATIVE) {
-			name_other(n, &p[i], names->kernel);
+			name_other(s, w, &p[i], names->kernel);
 			continue;
 		}
 		if (!i || p[i].file_ix != p[i - 1].file_ix)
 			lull_resolver_use(&resolver, lull_files_get(s->files, p[i].file_ix)->elf);
-		n_symbols = lull_resolver_find(&resolver, p[i].vaddr, symbols);
-		if (n_symbols)
-			set_symbols(n, p[i].frame, symbols, n_symbols);
+		n = lull_resolver_find(&resolver, p[i].vaddr, symbols);
+		if (n)
+			set_symbols(w, p[i].frame, symbols, n);
 	}
 	lull_resolver_release(&resolver);
-}
-
-/* Put nodes for the surrounding functions between a node and its parent. */
-static void insert_outers(struct naming *n, u32 node)
-{
-	struct lull_stack_row row = *(const struct lull_stack_row *)lull_writer_dim(n->writer, LULL_TABLE_stack,
-										    node);
-	const u32 *outer = lull_map_find(&n->outer_of, row.frame), *frames;
-
-	if (!outer)
-		return;
-	frames = lull_vec_get(&n->outers, *outer - 1);
-	for (u32 i = frames[0]; i > 0; i--)
-		row.parent = node_of(n->stacks, n->writer, row.parent, frames[i]);
-	lull_writer_set_dim(n->writer, LULL_TABLE_stack, node, &row);
-}
-
-void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w, const struct lull_stacks_names *names)
-{
-	struct naming n = { .stacks = s, .writer = w };
-	u32 n_nodes = lull_writer_n_dim(w, LULL_TABLE_stack);
-
-	lull_map_init(&n.outer_of);
-	lull_vec_init(&n.outers, sizeof(u32));
-	if (s->places.n)
-		qsort(s->places.at, s->places.n, sizeof(struct place), compare_places);
-	name_places(&n, names);
 	s->places.n = 0;
-	if (n.outers.n)
-		for (u32 node = 1; node <= n_nodes; node++)
-			insert_outers(&n, node);
-	lull_map_release(&n.outer_of);
-	lull_vec_release(&n.outers);
 }

@@ -3,10 +3,9 @@
  *
  * While recording:  lull_stacks_add() turns a list of program counters into the id of a stack node; equal stacks
  *                   give equal ids, and stacks share the nodes of their common callers. Frames have addresses only.
- * At the end:       lull_stacks_resolve() gives the frames names, files and lines. Where functions were inlined
- *                   into the one at an address, the frame becomes the innermost of them (kind 5), and nodes for
- *                   the functions around it are put between the node and its parent. So a node's id stays what it
- *                   was, but the id of its parent may be higher than its own.
+ * At the end:       lull_stacks_resolve() gives the frames names, files and lines. An address in an inlined function
+ *                   is one frame of kind 5, named "inner [inlined in outer]", with file and line in `inner`: nodes
+ *                   for the functions in between cannot be added, since a node's parent must have a lower id.
  * Ownership:        files and JIT names are borrowed; rows belong to the writer.
  * Threads:          one at a time.
  * Cost:             add is two hash lookups a frame, about 30 ns each; resolve is that of resolve.h.
@@ -35,7 +34,7 @@ struct lull_stacks {
 	const struct lull_files *files;
 	u32 kernel_module;	 /* its row, 0 if no kernel frame was seen */
 	struct lull_map modules; /* file index to row */
-	struct lull_map frames;	 /* place, or content of a Python or outer frame, to row */
+	struct lull_map frames;	 /* hash of place or of Python frame to row */
 	struct lull_map nodes;	 /* parent << 32 | frame to row */
 	struct lull_map jits;	 /* process row to index in jit_at */
 	struct lull_vec jit_at;	 /* of struct lull_jit * */

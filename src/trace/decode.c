@@ -7,7 +7,8 @@
 
 struct lull_decoder {
 	struct lull_codec *codec;
-	u32 *run_value; /* LULL_MAX_ROWS each */
+	size_t cap;	/* of each of these */
+	u32 *run_value;
 	u32 *run_len;
 };
 
@@ -16,9 +17,17 @@ struct lull_decoder *lull_decoder_new(void)
 	struct lull_decoder *d = lull_alloc(1, sizeof(*d));
 
 	d->codec = lull_codec_new();
-	d->run_value = lull_alloc(LULL_MAX_ROWS, sizeof(*d->run_value));
-	d->run_len = lull_alloc(LULL_MAX_ROWS, sizeof(*d->run_len));
 	return d;
+}
+
+/* Make room for n runs or lengths. */
+static void reserve(struct lull_decoder *d, size_t n)
+{
+	if (n <= d->cap)
+		return;
+	d->cap = n;
+	d->run_value = lull_realloc(d->run_value, n, sizeof(*d->run_value));
+	d->run_len = lull_realloc(d->run_len, n, sizeof(*d->run_len));
 }
 
 void lull_decoder_free(struct lull_decoder *d)
@@ -60,6 +69,7 @@ static int decode_runs(struct lull_decoder *d, const struct lull_block_view *v, 
 
 	if (n_runs > n_rows)
 		return LULL_E_FORMAT;
+	reserve(d, n_runs);
 	rc = decode_u32(d, v, id, d->run_value, n_runs);
 	if (!rc)
 		rc = decode_u32(d, v, (u16)(LULL_COL_RUNS + id), d->run_len, n_runs);
@@ -195,9 +205,11 @@ int lull_decode_texts(struct lull_decoder *d, const struct lull_block_view *v,
 	struct lull_block_col col;
 	size_t n = v->head.n_rows;
 	u64 n_bytes = 0;
-	int rc = decode_u32(d, v, LULL_COL_LENGTHS, d->run_len, n);
+	int rc;
 
-	*list = (struct lull_text_list){ .n = n };
+	*list = (struct lull_text_list){ 0 };
+	reserve(d, n);
+	rc = decode_u32(d, v, LULL_COL_LENGTHS, d->run_len, n);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < n; i++)
@@ -205,6 +217,7 @@ int lull_decode_texts(struct lull_decoder *d, const struct lull_block_view *v,
 	if (n_bytes > LULL_MAX_TEXT_BYTES || lull_block_find(v, LULL_COL_TEXT, &col) ||
 	    !lull_block_col_is_whole(v, &col))
 		return LULL_E_FORMAT;
+	list->n = n;
 	list->bytes = lull_alloc(n_bytes + n + 1, 1);
 	list->offs = lull_alloc(n + 1, sizeof(*list->offs));
 	rc = lull_codec_unpack(d->codec, v->at + col.off, col.size_bytes, (u8 *)list->bytes,

@@ -3,7 +3,7 @@
 const char *lull_osrt_name(u32 ix)
 {
 	static const char *const names[] = {
-#define OSCALL(ix, kind, type, name, params, args, worth) [ix] = #name,
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) [ix] = #name,
 #include "trace/osrt.def"
 #undef OSCALL
 	};

@@ -134,6 +134,16 @@ static size_t first_entry(const struct lull_reader *r, u16 table_id)
 	return lo;
 }
 
+u32 lull_reader_most_rows(const struct lull_reader *r, u16 table_id)
+{
+	const struct lull_entry *e = r->entries.at;
+	u32 most = 0;
+
+	for (size_t i = first_entry(r, table_id); i < r->entries.n && e[i].table_id == table_id; i++)
+		most = e[i].n_rows > most ? e[i].n_rows : most;
+	return most;
+}
+
 struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table_id)
 {
 	const struct lull_entry *e = r->entries.at;
@@ -200,20 +210,22 @@ static size_t next_entry(struct lull_cursor *c)
 	return n;
 }
 
-/* Room for the columns of a full block, taken at the first one. */
+/* Room for the columns of the largest block, taken at the first one. */
 static void place_columns(struct lull_cursor *c, void **cols)
 {
 	size_t off = 0;
-	u8 *at;
 
+	/* A multiple of 8 rows keeps each column aligned to its values. */
+	if (!c->max_rows)
+		c->max_rows = (lull_reader_most_rows(c->reader, c->table->id) + 8) & ~7u;
 	for (unsigned k = 0; k < c->table->n_cols; k++)
-		off += (size_t)LULL_MAX_ROWS * c->table->cols[k].size_bytes;
+		off += (size_t)c->max_rows * c->table->cols[k].size_bytes;
 	if (!c->buffer)
 		c->buffer = lull_alloc(off, 1);
-	at = c->buffer;
+	off = 0;
 	for (unsigned k = 0; k < c->table->n_cols; k++) {
-		cols[k] = at;
-		at += (size_t)LULL_MAX_ROWS * c->table->cols[k].size_bytes;
+		cols[k] = (u8 *)c->buffer + off;
+		off += (size_t)c->max_rows * c->table->cols[k].size_bytes;
 	}
 }
 

@@ -108,6 +108,7 @@ struct lull_cursor {
 	u64 to_ns;
 	size_t next_ix;	      /* private: next index entry to look at */
 	void *buffer;	      /* private: decoded columns */
+	u32 max_rows;	      /* private: what the buffer has room for */
 	bool *is_wanted;      /* private: per column, NULL = all */
 };
 

@@ -254,6 +254,7 @@ static void load_rows(struct lull_reader *r, struct lull_dim_rows *d)
 {
 	const struct lull_entry *entries = r->entries.at;
 	struct lull_decode_job job = { .table = d->table };
+	u32 max_rows = lull_reader_most_rows(r, d->table->id);
 	void *cols[LULL_MAX_COLS];
 	struct lull_vec order;
 
@@ -263,9 +264,9 @@ static void load_rows(struct lull_reader *r, struct lull_dim_rows *d)
 			*(const struct lull_entry **)lull_vec_push(&order) = &entries[i];
 	if (order.n)
 		qsort(order.at, order.n, sizeof(entries), compare_seq);
-	job.ids = lull_alloc(LULL_MAX_ROWS, sizeof(*job.ids));
+	job.ids = lull_alloc(max_rows + 1u, sizeof(*job.ids));
 	for (unsigned c = 0; c < d->table->n_cols; c++)
-		cols[c] = lull_alloc(LULL_MAX_ROWS, d->table->cols[c].size_bytes);
+		cols[c] = lull_alloc(max_rows + 1u, d->table->cols[c].size_bytes);
 	job.cols = cols;
 	for (size_t i = 0; i < order.n; i++)
 		load_block(r, d, (size_t)(((const struct lull_entry **)order.at)[i] - entries),

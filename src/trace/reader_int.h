@@ -57,6 +57,9 @@ int lull_reader_find_blocks(struct lull_reader *r, struct lull_err *err);
 /* Open block `ix` of the entries; false if it is damaged, which is counted once. */
 bool lull_reader_open_block(struct lull_reader *r, size_t ix, struct lull_block_view *v);
 
+/* Rows of the largest block of this table: what its columns need room for. */
+u32 lull_reader_most_rows(const struct lull_reader *r, u16 table_id);
+
 /* Count block `ix` as damaged. */
 void lull_reader_mark_damaged(struct lull_reader *r, size_t ix);
 

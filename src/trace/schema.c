@@ -59,37 +59,33 @@ void lull_schema_lines(struct lull_str *bytes, struct lull_vec *lens)
 void lull_schema_init(struct lull_schema *s)
 {
 	*s = (struct lull_schema){ 0 };
-	lull_vec_init(&s->owned, sizeof(void *));
 }
 
 void lull_schema_release(struct lull_schema *s)
 {
-	void **owned = s->owned.at;
-
-	for (size_t i = 0; i < s->owned.n; i++)
-		free(owned[i]);
 	for (size_t i = 0; i < s->n; i++)
 		free((void *)s->tables[i].cols);
 	free(s->tables);
-	lull_vec_release(&s->owned);
+	free(s->text);
 	lull_schema_init(s);
 }
 
-/* Cut a copy of the line at its tabs; returns how many fields there are. */
-static size_t split(struct lull_schema *s, const char *line, size_t len, char *fields[MAX_FIELDS])
-{
-	char *copy = lull_strndup(line, len);
-	size_t n = 0;
+/* One line of the text, cut at its tabs. */
+struct fields {
+	char *at[MAX_FIELDS];
+	size_t n;
+};
 
-	lull_vec_add(&s->owned, &copy, 1);
-	while (n < MAX_FIELDS) {
-		fields[n++] = copy;
-		copy = strchr(copy, '\t');
-		if (!copy)
-			break;
-		*copy++ = '\0';
+/* Cut a line, which ends in a NUL, in place. */
+static void split(char *line, struct fields *f)
+{
+	f->n = 0;
+	while (line && f->n < MAX_FIELDS) {
+		f->at[f->n++] = line;
+		line = strchr(line, '\t');
+		if (line)
+			*line++ = '\0';
 	}
-	return n;
 }
 
 static bool parse_id(const char *text, u16 *id)
@@ -109,11 +105,12 @@ static struct lull_table_desc *find(struct lull_schema *s, u16 id)
 	return NULL;
 }
 
-static void add_table(struct lull_schema *s, char *const f[MAX_FIELDS], size_t n_fields)
+static void add_table(struct lull_schema *s, const struct fields *fields)
 {
+	char *const *f = fields->at;
 	struct lull_table_desc t = { 0 };
 
-	if (n_fields < 5 || !parse_id(f[1], &t.id) || find(s, t.id) || s->n >= MAX_TABLES)
+	if (fields->n < 5 || !parse_id(f[1], &t.id) || find(s, t.id) || s->n >= MAX_TABLES)
 		return;
 	t.name = f[2];
 	t.kind = strcmp(f[3], "fact") == 0  ? LULL_KIND_FACT
@@ -154,13 +151,14 @@ static u8 encoding_of(const char *name)
 	return LULL_ENC_PLAIN;
 }
 
-static void add_column(struct lull_schema *s, char *const f[MAX_FIELDS], size_t n_fields)
+static void add_column(struct lull_schema *s, const struct fields *fields)
 {
+	char *const *f = fields->at;
 	struct lull_col_desc col = { 0 }, *cols;
 	struct lull_table_desc *t;
 	u16 table_id;
 
-	if (n_fields < 7 || !parse_id(f[1], &table_id) || !parse_id(f[2], &col.id))
+	if (fields->n < 7 || !parse_id(f[1], &table_id) || !parse_id(f[2], &col.id))
 		return;
 	t = find(s, table_id);
 	col.size_bytes = size_of(s, f[3]);
@@ -180,25 +178,43 @@ static void add_column(struct lull_schema *s, char *const f[MAX_FIELDS], size_t 
 	t->row_bytes = col.row_off + (u32)col.size_bytes;
 }
 
+/* The lines with a NUL behind each, cut into fields; the copy belongs to the schema. */
+static struct fields *split_lines(struct lull_schema *s, const char *bytes, const u32 *lens,
+				  size_t n)
+{
+	struct fields *lines = lull_alloc(n + 1, sizeof(*lines));
+	size_t total = 0;
+	char *copy;
+
+	for (size_t i = 0; i < n; i++)
+		total += lens[i] + 1;
+	copy = lull_alloc(total + 1, 1);
+	s->text = copy;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(copy, bytes, lens[i]);
+		split(copy, &lines[i]);
+		bytes += lens[i];
+		copy += lens[i] + 1;
+	}
+	return lines;
+}
+
 void lull_schema_parse(struct lull_schema *s, const char *bytes, const u32 *lens, size_t n_lines)
 {
-	char *fields[MAX_FIELDS];
+	struct fields *lines;
 
+	lull_schema_release(s);
+	lines = split_lines(s, bytes, lens, n_lines);
 	/* Tables first: the type of a column may be the name of a later table. */
-	for (int is_column = 0; is_column <= 1; is_column++) {
-		const char *line = bytes;
-
-		for (size_t i = 0; i < n_lines; line += lens[i++]) {
-			size_t n = split(s, line, lens[i], fields);
-
-			if (!is_column && strcmp(fields[0], "table") == 0)
-				add_table(s, fields, n);
-			else if (is_column && strcmp(fields[0], "column") == 0)
-				add_column(s, fields, n);
-		}
-	}
+	for (size_t i = 0; i < n_lines; i++)
+		if (strcmp(lines[i].at[0], "table") == 0)
+			add_table(s, &lines[i]);
+	for (size_t i = 0; i < n_lines; i++)
+		if (strcmp(lines[i].at[0], "column") == 0)
+			add_column(s, &lines[i]);
 	for (size_t i = 0; i < s->n; i++)
 		s->tables[i].row_bytes = (s->tables[i].row_bytes + 7) & ~7u;
+	free(lines);
 }
 
 const struct lull_table_desc *lull_schema_find(const struct lull_schema *s, u16 id)

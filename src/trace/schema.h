@@ -22,7 +22,7 @@
 struct lull_schema {
 	struct lull_table_desc *tables; /* in the order of the text */
 	size_t n;
-	struct lull_vec owned; /* char * and column arrays to free */
+	char *text; /* what their strings point into */
 };
 
 /* The text of schema.def as lines: their bytes without line ends to *bytes, their lengths (u32) to
@@ -39,7 +39,7 @@ void lull_schema_init(struct lull_schema *s);
 /* Free everything. */
 void lull_schema_release(struct lull_schema *s);
 
-/* Take lines as lull_schema_lines() makes them; what cannot be understood is left out. */
+/* Take lines as lull_schema_lines() makes them instead of what is there; what cannot be understood is left out. */
 void lull_schema_parse(struct lull_schema *s, const char *bytes, const u32 *lens, size_t n_lines);
 
 /* The table with this id, or NULL. */

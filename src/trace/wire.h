@@ -96,7 +96,8 @@ struct lull_control {
 	u32 capture_repeats;	    /* how many ranges may begin a recording in this session, 0 = no limit */
 	char capture_range[256];    /* name of the range, "" = none */
 	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
-	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording */
+	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording; 0 = not now */
+	_Atomic u32 capture_pid;    /* process whose range began the present recording */
 	/* Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts them all. */
 	_Atomic u64 n_clocks;
 	struct lull_clock_pair clocks[LULL_N_CLOCKS];
@@ -165,8 +166,10 @@ struct lull_image {
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
+	char comm[16]; /* name of the thread that opened the image: the kernel's short name of the program */
 	char exe[1024];
-	char cmdline[2048];
+	u32 cmdline_bytes;
+	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
 };
 
 #define LULL_IMAGE_HEAD_BYTES  8192u

@@ -1,5 +1,6 @@
 /*
- * nvtx_raw: an NVTX client without NVIDIA's headers, with two instances, as two libraries would have.
+ * nvtx_raw: an NVTX client without NVIDIA's headers, with two instances, as two libraries would
+ * have.
  */
 #include <stdio.h>
 

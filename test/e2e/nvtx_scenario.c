@@ -14,12 +14,12 @@
 
 static int n_failed;
 
-#define CHECK(condition)                                                                  \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
+#define CHECK(condition)                                                                        \
+	do {                                                                                    \
+		if (!(condition)) {                                                             \
 			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			n_failed++;                                                       \
-		}                                                                         \
+			n_failed++;                                                             \
+		}                                                                               \
 	} while (0)
 
 struct pair {
@@ -173,8 +173,9 @@ static u64 register_enum(const struct lull_nvtx_calls *nvtx, struct lull_nvtx_do
 		{ "Max \"quoted\"", 1, 1 },
 	};
 	const struct lull_nvtx_enum_attr attr = {
-		.mask = LULL_NVTX_ENUM_HAS_NAME | LULL_NVTX_ENUM_HAS_ENTRIES | LULL_NVTX_ENUM_HAS_N_ENTRIES |
-			LULL_NVTX_ENUM_HAS_BYTES | LULL_NVTX_ENUM_HAS_ID,
+		.mask = LULL_NVTX_ENUM_HAS_NAME | LULL_NVTX_ENUM_HAS_ENTRIES |
+			LULL_NVTX_ENUM_HAS_N_ENTRIES | LULL_NVTX_ENUM_HAS_BYTES |
+			LULL_NVTX_ENUM_HAS_ID,
 		.name = "ops",
 		.entries = entries,
 		.n_entries = 2,
@@ -194,8 +195,9 @@ static u64 register_transfer(const struct lull_nvtx_calls *nvtx, struct lull_nvt
 		{ .type = LULL_NVTX_ID_STATIC + 1, .name = "op" },
 	};
 	const struct lull_nvtx_schema_attr attr = {
-		.mask = LULL_NVTX_SCHEMA_HAS_NAME | LULL_NVTX_SCHEMA_HAS_TYPE | LULL_NVTX_SCHEMA_HAS_ENTRIES |
-			LULL_NVTX_SCHEMA_HAS_N_ENTRIES | LULL_NVTX_SCHEMA_HAS_BYTES | LULL_NVTX_SCHEMA_HAS_ID,
+		.mask = LULL_NVTX_SCHEMA_HAS_NAME | LULL_NVTX_SCHEMA_HAS_TYPE |
+			LULL_NVTX_SCHEMA_HAS_ENTRIES | LULL_NVTX_SCHEMA_HAS_N_ENTRIES |
+			LULL_NVTX_SCHEMA_HAS_BYTES | LULL_NVTX_SCHEMA_HAS_ID,
 		.name = "transfer",
 		.type = LULL_NVTX_SCHEMA_STATIC,
 		.entries = entries,
@@ -210,11 +212,14 @@ static u64 register_transfer(const struct lull_nvtx_calls *nvtx, struct lull_nvt
 static u64 register_named(const struct lull_nvtx_calls *nvtx, struct lull_nvtx_domain *domain)
 {
 	const struct lull_nvtx_entry entries[] = {
-		{ .type = LULL_NVTX_TYPE_cstring, .name = "message", .flags = LULL_NVTX_ENTRY_MESSAGE },
+		{ .type = LULL_NVTX_TYPE_cstring,
+		  .name = "message",
+		  .flags = LULL_NVTX_ENTRY_MESSAGE },
 		{ .type = LULL_NVTX_TYPE_uint64, .name = "value" },
 	};
 	const struct lull_nvtx_schema_attr attr = {
-		.mask = LULL_NVTX_SCHEMA_HAS_TYPE | LULL_NVTX_SCHEMA_HAS_ENTRIES | LULL_NVTX_SCHEMA_HAS_N_ENTRIES,
+		.mask = LULL_NVTX_SCHEMA_HAS_TYPE | LULL_NVTX_SCHEMA_HAS_ENTRIES |
+			LULL_NVTX_SCHEMA_HAS_N_ENTRIES,
 		.type = LULL_NVTX_SCHEMA_STATIC,
 		.entries = entries,
 		.n_entries = 2,
@@ -273,7 +278,8 @@ static void payloads(struct pair p)
 
 static void extensions(struct pair p)
 {
-	const struct lull_nvtx_counter_attr counter = { .struct_bytes = sizeof(counter), .name = "c" };
+	const struct lull_nvtx_counter_attr counter = { .struct_bytes = sizeof(counter),
+							.name = "c" };
 	const struct lull_nvtx_scope_attr scope = { .struct_bytes = sizeof(scope),
 						    .path = "a/b",
 						    .scope_id = LULL_NVTX_ID_STATIC + 5 };
@@ -293,14 +299,72 @@ static void extensions(struct pair p)
 	p.nvtx->event_batch_submit(NULL, NULL);
 }
 
+/* Threads that register the same at once agree on the handles. */
+static void *register_all(void *arg)
+{
+	const struct pair *p = arg;
+	struct lull_nvtx_event e = event(NULL);
+
+	e.message_type = LULL_NVTX_MESSAGE_REGISTERED;
+	for (u32 i = 0; i < 2000; i++) {
+		char name[32];
+		struct lull_nvtx_domain *domain;
+
+		snprintf(name, sizeof(name), "domain %u", i % 20);
+		domain = (i & 1 ? p->nvtx : p->other)->domain_create_a(name);
+		snprintf(name, sizeof(name), "name %u", i % 500);
+		e.message = p->nvtx->domain_register_string_a(domain, name);
+		snprintf(name, sizeof(name), "category %u", i % 30);
+		p->nvtx->domain_name_category_a(domain, i % 30, name);
+		CHECK(domain && e.message);
+		CHECK(p->nvtx->domain_range_push_ex(domain, &e) == 0);
+		CHECK(p->nvtx->domain_range_pop(domain) == 0);
+	}
+	return NULL;
+}
+
+static void threads(struct pair p)
+{
+	pthread_t all[8];
+
+	for (size_t i = 0; i < LULL_COUNT_OF(all); i++)
+		pthread_create(&all[i], NULL, register_all, &p);
+	for (size_t i = 0; i < LULL_COUNT_OF(all); i++)
+		pthread_join(all[i], NULL);
+}
+
+static void nonsense_names(struct pair p)
+{
+	struct lull_nvtx_schema_attr schema = { 0 };
+	struct lull_nvtx_data data = { .schema_id = 12345,
+				       .size_bytes = SIZE_MAX,
+				       .payload = NULL };
+
+	p.nvtx->mark_a(NULL);
+	p.nvtx->mark_w(NULL);
+	p.nvtx->mark_payload(NULL, NULL, 3);
+	p.nvtx->mark_payload(NULL, &data, 1);
+	p.nvtx->range_end(p.nvtx->range_start_a(NULL));
+	CHECK(!p.nvtx->domain_create_a(NULL));
+	CHECK(!p.nvtx->domain_create_w(L""));
+	CHECK(!p.nvtx->domain_register_string_a(NULL, NULL));
+	CHECK(!p.nvtx->domain_register_string_w(NULL, NULL));
+	CHECK(!p.nvtx->payload_schema_register(NULL, NULL));
+	CHECK(!p.nvtx->payload_schema_register(NULL, &schema));
+	CHECK(!p.nvtx->payload_enum_register(NULL, NULL));
+	p.nvtx->name_category_a(1, NULL);
+	p.nvtx->name_category_w(1, NULL);
+	p.nvtx->name_os_thread_a(0, NULL);
+	p.nvtx->name_os_thread_w(0, NULL);
+}
+
 /* Nothing here is right; nothing of it may hurt. */
 static void nonsense(struct pair p)
 {
 	struct lull_nvtx_event e = event("not to be read");
-	struct lull_nvtx_schema_attr schema = { 0 };
-	struct lull_nvtx_data data = { .schema_id = 12345, .size_bytes = SIZE_MAX, .payload = NULL };
 	char foreign[64] = { 0 };
 
+	nonsense_names(p);
 	CHECK(p.nvtx->range_push_a(NULL) == 0);
 	CHECK(p.nvtx->range_push_w(NULL) == 1);
 	CHECK(p.nvtx->range_push_ex(NULL) == 2);
@@ -322,22 +386,6 @@ static void nonsense(struct pair p)
 	CHECK(p.nvtx->range_push_ex(&e) == 7);
 	for (int level = 7; level >= 0; level--)
 		CHECK(p.nvtx->range_pop() == level);
-	p.nvtx->mark_a(NULL);
-	p.nvtx->mark_w(NULL);
-	p.nvtx->mark_payload(NULL, NULL, 3);
-	p.nvtx->mark_payload(NULL, &data, 1);
-	p.nvtx->range_end(p.nvtx->range_start_a(NULL));
-	CHECK(!p.nvtx->domain_create_a(NULL));
-	CHECK(!p.nvtx->domain_create_w(L""));
-	CHECK(!p.nvtx->domain_register_string_a(NULL, NULL));
-	CHECK(!p.nvtx->domain_register_string_w(NULL, NULL));
-	CHECK(!p.nvtx->payload_schema_register(NULL, NULL));
-	CHECK(!p.nvtx->payload_schema_register(NULL, &schema));
-	CHECK(!p.nvtx->payload_enum_register(NULL, NULL));
-	p.nvtx->name_category_a(1, NULL);
-	p.nvtx->name_category_w(1, NULL);
-	p.nvtx->name_os_thread_a(0, NULL);
-	p.nvtx->name_os_thread_w(0, NULL);
 }
 
 /* A recording begins and ends while ranges are open. */
@@ -384,6 +432,12 @@ static void forks(struct pair p)
 }
 
 /* The range "epoch" begins and ends recordings; the test sets what else counts. */
+/* A range that begins while the collector still writes the last report begins none. */
+static void let_the_report_close(void)
+{
+	usleep(20000);
+}
+
 static void capture(struct pair p)
 {
 	struct lull_nvtx_event e = event("epoch");
@@ -399,15 +453,18 @@ static void capture(struct pair p)
 		p.nvtx->mark_a("inside push");
 		p.nvtx->range_pop();
 		p.nvtx->mark_a("between");
+		let_the_report_close();
 	}
 	range_id = p.nvtx->range_start_a("epoch");
 	p.nvtx->mark_a("inside start");
 	p.nvtx->range_end(p.nvtx->range_start_a("epoch"));
 	p.nvtx->mark_a("inside start");
 	p.nvtx->range_end(range_id);
+	let_the_report_close();
 	p.nvtx->domain_range_push_ex(one, &e);
 	p.nvtx->mark_a("inside domain");
 	p.nvtx->domain_range_pop(one);
+	let_the_report_close();
 	lull_push("epoch");
 	lull_mark("inside lull");
 	lull_pop();
@@ -415,16 +472,17 @@ static void capture(struct pair p)
 	p.nvtx->range_pop();
 }
 
-int nvtx_scenario(const struct lull_nvtx_calls *nvtx, const struct lull_nvtx_calls *other, const char *what)
+int nvtx_scenario(const struct lull_nvtx_calls *nvtx, const struct lull_nvtx_calls *other,
+		  const char *what)
 {
 	static const struct {
 		const char *name;
 		void (*run)(struct pair p);
 	} parts[] = {
-		{ "marks", marks },	  { "ranges", ranges },	    { "domains", domains },
-		{ "names", names },	  { "starts", starts },	    { "payloads", payloads },
+		{ "marks", marks },           { "ranges", ranges },     { "domains", domains },
+		{ "names", names },           { "starts", starts },     { "payloads", payloads },
 		{ "extensions", extensions }, { "nonsense", nonsense }, { "stray", stray },
-		{ "forks", forks },	  { "capture", capture },
+		{ "forks", forks },           { "capture", capture },   { "threads", threads },
 	};
 	bool is_found = false;
 

@@ -1,5 +1,6 @@
 /*
- * The real NCCL tells its collectives through NVTX payloads, and what arrives is enough to decode them.
+ * The real NCCL tells its collectives through NVTX payloads, and what arrives is enough to decode
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,8 @@ static struct test_events events;
 static const struct test_event *find_schema(u64 schema_id)
 {
 	for (size_t i = 0; i < events.n; i++)
-		if (events.all[i].type == LULL_EVENT_schema && events.all[i].schema->schema_id == schema_id)
+		if (events.all[i].type == LULL_EVENT_schema &&
+		    events.all[i].schema->schema_id == schema_id)
 			return &events.all[i];
 	return NULL;
 }
@@ -41,7 +43,8 @@ static long json_number(const struct test_event *schema, const char *name, const
 
 static void expect_message(const char *function, u64 n_bytes)
 {
-	const struct test_event *push = test_events_find(&events, LULL_EVENT_push, function, 0), *schema;
+	const struct test_event *push = test_events_find(&events, LULL_EVENT_push, function, 0),
+				*schema;
 	const struct lull_wire_label *label;
 	const struct lull_wire_payload *payload;
 	u64 value;
@@ -54,7 +57,9 @@ static void expect_message(const char *function, u64 n_bytes)
 	schema = find_schema(payload->value);
 	assert_non_null(schema);
 	assert_int_equal(schema->schema->size_bytes, payload->n_bytes);
-	memcpy(&value, (const u8 *)(payload + 1) + json_number(schema, "Message size", "\"offset\":"), sizeof(value));
+	memcpy(&value,
+	       (const u8 *)(payload + 1) + json_number(schema, "Message size", "\"offset\":"),
+	       sizeof(value));
 	assert_int_equal(value, n_bytes);
 }
 
@@ -67,9 +72,11 @@ static void collectives_carry_their_message_size(void **state)
 
 static void the_reduction_is_an_enumeration(void **state)
 {
-	const struct test_event *push = test_events_find(&events, LULL_EVENT_push, "ncclAllReduce", 0);
+	const struct test_event *push =
+		test_events_find(&events, LULL_EVENT_push, "ncclAllReduce", 0);
 	const struct test_event *schema = find_schema(test_event_payload(push, 0)->value);
-	const struct test_event *names = find_schema((u64)json_number(schema, "Reduction operation", "\"schema\":"));
+	const struct test_event *names =
+		find_schema((u64)json_number(schema, "Reduction operation", "\"schema\":"));
 
 	(void)state;
 	assert_non_null(names);

@@ -30,9 +30,10 @@ static void tell_version(u32 version)
 static const void *get_export(u32 export_id)
 {
 	static const struct lull_nvtx_callbacks callbacks = { sizeof(callbacks), find_table };
-	static const struct lull_nvtx_version_info version = { sizeof(version), LULL_NVTX_VERSION, 0, tell_version };
+	static const struct lull_nvtx_version_info version = { sizeof(version), LULL_NVTX_VERSION,
+							       0, tell_version };
 
-	return export_id == LULL_NVTX_EXPORT_CALLBACKS	   ? (const void *)&callbacks
+	return export_id == LULL_NVTX_EXPORT_CALLBACKS     ? (const void *)&callbacks
 	       : export_id == LULL_NVTX_EXPORT_VERSIONINFO ? (const void *)&version
 							   : NULL;
 }
@@ -43,7 +44,7 @@ static bool load_core(struct nvtx_instance *instance, void *tool)
 	lull_nvtx_fn **const core[] = { LULL_NVTX_CORE(AS_VARIABLE) };
 	lull_nvtx_fn **const core2[] = { LULL_NVTX_CORE2(AS_VARIABLE) };
 #undef AS_VARIABLE
-	int (*init)(lull_nvtx_get_export *get_export);
+	int (*init)(lull_nvtx_get_export * get_export);
 
 	for (size_t i = 0; i < LULL_COUNT_OF(core); i++)
 		instance->core[i] = core[i];
@@ -64,7 +65,7 @@ static bool load_extension(void *tool, u16 module_id, intptr_t *slots)
 		.n_segments = 1,
 		.segments = &segment,
 	};
-	int (*init)(struct lull_nvtx_module_info *module);
+	int (*init)(struct lull_nvtx_module_info * module);
 
 	*(void **)&init = dlsym(tool, "InitializeInjectionNvtxExtension");
 	return init && init(&module);
@@ -76,8 +77,10 @@ bool nvtx_instance_load(struct nvtx_instance *instance)
 	void *tool = path ? dlopen(path, RTLD_LAZY) : NULL;
 	intptr_t payload[N_SLOTS] = { 0 }, counters[N_SLOTS] = { 0 }, unknown[N_SLOTS] = { 0 };
 
-	if (!tool || !load_core(instance, tool) || !load_extension(tool, LULL_NVTX_EXT_PAYLOAD, payload) ||
-	    !load_extension(tool, LULL_NVTX_EXT_COUNTERS, counters) || !load_extension(tool, 99, unknown))
+	if (!tool || !load_core(instance, tool) ||
+	    !load_extension(tool, LULL_NVTX_EXT_PAYLOAD, payload) ||
+	    !load_extension(tool, LULL_NVTX_EXT_COUNTERS, counters) ||
+	    !load_extension(tool, 99, unknown))
 		return false;
 #define AS_TAKEN(slot, ours, theirs, ret, args) instance->calls.ours = (ret(*) args)payload[slot];
 	LULL_NVTX_PAYLOAD(AS_TAKEN)

@@ -18,7 +18,10 @@ struct nvtx_instance {
 	u32 told_version;
 };
 
-/* Load the tool that NVTX_INJECTION64_PATH names; false if there is none or it does not want this instance. */
+/*
+ * Load the tool that NVTX_INJECTION64_PATH names; false if there is none or it does not want this
+ * instance.
+ */
 bool nvtx_instance_load(struct nvtx_instance *instance);
 
 #endif

@@ -26,7 +26,8 @@ void test_session_open(struct test_session *s, u32 sources)
 	char path[96];
 	int fd;
 
-	snprintf(s->path, sizeof(s->path), "%s/lull-test-XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	snprintf(s->path, sizeof(s->path), "%s/lull-test-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	assert_non_null(mkdtemp(s->path));
 	snprintf(path, sizeof(path), "%s/control", s->path);
 	fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -40,6 +41,13 @@ void test_session_open(struct test_session *s, u32 sources)
 	s->control->sources = sources;
 	atomic_store(&s->control->record, 1);
 	atomic_store(&s->control->next_record, 2);
+}
+
+/* What the collector does when a report is closed: the next capture range may begin another. */
+static void hand_out_ticket(struct lull_control *c)
+{
+	if (!atomic_load(&c->next_record) && !atomic_load(&c->record))
+		atomic_store(&c->next_record, 5 + atomic_load(&c->capture_ended));
 }
 
 int test_session_run(struct test_session *s, const char *agent, char *const argv[])
@@ -58,14 +66,18 @@ int test_session_run(struct test_session *s, const char *agent, char *const argv
 		execv(argv[0], argv);
 		_exit(127);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		hand_out_ticket(s->control);
+		usleep(500);
+	}
 	free(real);
 	return status;
 }
 
 static int compare_chunks(const void *a, const void *b)
 {
-	const struct lull_chunk *x = ((const struct chunk_at *)a)->chunk, *y = ((const struct chunk_at *)b)->chunk;
+	const struct lull_chunk *x = ((const struct chunk_at *)a)->chunk,
+				*y = ((const struct chunk_at *)b)->chunk;
 
 	if (x->slot != y->slot)
 		return x->slot < y->slot ? -1 : 1;
@@ -86,7 +98,8 @@ static void add(struct test_events *events, struct test_event e)
 	events->all[events->n++] = e;
 }
 
-static void read_chunk(struct test_events *events, const struct lull_image *image, const struct chunk_at *at)
+static void read_chunk(struct test_events *events, const struct lull_image *image,
+		       const struct chunk_at *at)
 {
 	const struct lull_slot *slots = (const void *)((const u8 *)image + LULL_IMAGE_SLOTS_OFF);
 	u32 committed = atomic_load(&at->chunk->committed);
@@ -121,7 +134,8 @@ static void read_image(struct test_events *events, const struct lull_image *imag
 		if (state != LULL_CHUNK_OWNED && state != LULL_CHUNK_FULL)
 			continue;
 		at[n].chunk = &chunks[i];
-		at[n++].data = (const u8 *)image + LULL_IMAGE_DATA_OFF + (size_t)i * LULL_CHUNK_BYTES;
+		at[n++].data =
+			(const u8 *)image + LULL_IMAGE_DATA_OFF + (size_t)i * LULL_CHUNK_BYTES;
 	}
 	qsort(at, n, sizeof(*at), compare_chunks);
 	for (u32 i = 0; i < n; i++)
@@ -213,7 +227,8 @@ const char *test_events_name(const struct test_events *events, const struct test
 	return label ? test_events_text(events, e->pid, label->name) : NULL;
 }
 
-const struct test_event *test_events_find(const struct test_events *events, u32 type, const char *name, u32 n)
+const struct test_event *test_events_find(const struct test_events *events, u32 type,
+					  const char *name, u32 n)
 {
 	for (size_t i = 0; i < events->n; i++) {
 		const struct test_event *e = &events->all[i];
@@ -268,7 +283,8 @@ void test_events_release(struct test_events *events)
 	for (u32 i = 0; i < events->n_images; i++) {
 		const struct lull_image *image = events->maps[i];
 
-		munmap(events->maps[i], LULL_IMAGE_DATA_OFF + (size_t)image->n_chunks * LULL_CHUNK_BYTES);
+		munmap(events->maps[i],
+		       LULL_IMAGE_DATA_OFF + (size_t)image->n_chunks * LULL_CHUNK_BYTES);
 	}
 	free(events->maps);
 	free(events->all);

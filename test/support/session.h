@@ -1,10 +1,12 @@
 /*
  * session - run a program under the agent as the collector would, and read back what it wrote.
  *
- * What it gives: a session folder with a control page, a child process with the agent in its environment, and the
- *                events of all images as an array, in the order in which each thread wrote them.
+ * What it gives: a session folder with a control page, a child process with the agent in its
+ *                environment, and the events of all images as an array, in the order in which each
+ *                thread wrote them.
  * Ownership:     test_events_release() frees the events and everything they point to.
- * Failure:       a test cannot go on without its session, so everything here fails the test at once.
+ * Failure:       a test cannot go on without its session, so everything here fails the test at
+ *                once.
  */
 #ifndef LULL_TEST_SUPPORT_SESSION_H
 #define LULL_TEST_SUPPORT_SESSION_H
@@ -20,9 +22,9 @@ struct test_session {
 struct test_event {
 	u32 pid;
 	u32 tid;
-	u32 type; /* enum lull_event_type */
+	u32 type;  /* enum lull_event_type */
 	u32 level; /* 1: written inside a signal handler */
-	union {	   /* the event itself; what lies behind it follows in memory */
+	union {    /* the event itself; what lies behind it follows in memory */
 		const struct lull_event *head;
 		const struct lull_wire_string *string;
 		const struct lull_wire_label *label;
@@ -61,13 +63,15 @@ void test_session_close(struct test_session *s);
 const char *test_events_text(const struct test_events *events, u32 pid, u64 hash);
 
 /* The label that a process defined for a hash, NULL if it is not defined. */
-const struct lull_wire_label *test_events_label(const struct test_events *events, u32 pid, u64 hash);
+const struct lull_wire_label *test_events_label(const struct test_events *events, u32 pid,
+						u64 hash);
 
 /* The text of an event with a label: push, start, mark. */
 const char *test_events_name(const struct test_events *events, const struct test_event *e);
 
 /* The n-th (from 0) event of this type whose label has this name; NULL if there is none. */
-const struct test_event *test_events_find(const struct test_events *events, u32 type, const char *name, u32 n);
+const struct test_event *test_events_find(const struct test_events *events, u32 type,
+					  const char *name, u32 n);
 
 /* The number of events of a type. */
 size_t test_events_count(const struct test_events *events, u32 type);

@@ -19,10 +19,10 @@
 static void structures_have_the_same_layout(void **state)
 {
 	(void)state;
-#define AS_CHECK(S, V, type, ours, theirs, off)                           \
-	assert_int_equal(offsetof(V, theirs), (off));                     \
+#define AS_CHECK(S, V, type, ours, theirs, off)       \
+	assert_int_equal(offsetof(V, theirs), (off)); \
 	assert_int_equal(sizeof(((V *)0)->theirs), sizeof(((struct lull_nvtx_##S *)0)->ours));
-#define AS_CHECKS(name, theirs, bytes, fields)      \
+#define AS_CHECKS(name, theirs, bytes, fields)     \
 	assert_int_equal(sizeof(theirs), (bytes)); \
 	fields(AS_CHECK, name, theirs)
 	LULL_NVTX_STRUCTS(AS_CHECKS)
@@ -75,9 +75,10 @@ static void types_have_the_same_number_and_size(void **state)
 #define AS_CHECK(id, name, theirs, bytes) assert_int_equal(id, NVTX_PAYLOAD_ENTRY_TYPE_##theirs);
 	LULL_NVTX_TYPES(AS_CHECK)
 #undef AS_CHECK
-#define AS_CHECK(id, name, theirs, bytes)                                             \
+#define AS_CHECK(id, name, theirs, bytes)                                               \
 	if (id < NVTX_PAYLOAD_ENTRY_TYPE_INFO_ARRAY_SIZE && id != LULL_NVTX_TYPE_char8) \
-		assert_int_equal(bytes, NVTX_EXT_PAYLOAD_VERSIONED_ID(nvtxExtPayloadTypeInfo)[id].size);
+		assert_int_equal(bytes,                                                 \
+				 NVTX_EXT_PAYLOAD_VERSIONED_ID(nvtxExtPayloadTypeInfo)[id].size);
 	LULL_NVTX_TYPES(AS_CHECK)
 #undef AS_CHECK
 }
@@ -97,8 +98,9 @@ int main(void)
 #else
 int main(void)
 {
-	fprintf(stderr, "SKIPPED: NVIDIA's NVTX headers are not installed (make CUDA_INCLUDE=FOLDER); "
-			"agent/nvtx.def is not compared with them\n");
+	fprintf(stderr,
+		"SKIPPED: NVIDIA's NVTX headers are not installed (make CUDA_INCLUDE=FOLDER); "
+		"agent/nvtx.def is not compared with them\n");
 	return 0;
 }
 #endif

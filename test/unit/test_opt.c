@@ -47,8 +47,8 @@ static int parse(struct values *v, struct lull_err *err, int argc, char **argv)
 }
 
 /* Parses the words behind the command's name; `v` and `err` are the test's own. */
-#define PARSE(...)                                                                                 \
-	parse(&v, &err, (int)LULL_COUNT_OF(((char *[]){ "test", __VA_ARGS__ })),                   \
+#define PARSE(...)                                                               \
+	parse(&v, &err, (int)LULL_COUNT_OF(((char *[]){ "test", __VA_ARGS__ })), \
 	      (char *[]){ "test", __VA_ARGS__, NULL })
 
 static void long_options_take_a_value_behind_equals_or_in_the_next_word(void **state)

@@ -317,6 +317,27 @@ static void samples_come_without_switches(void **state)
 	assert_int_equal(s.n_with_stack, 0);
 }
 
+static void scopes_may_differ(void **state)
+{
+	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
+	struct child c = start_child(100 * MS);
+	struct lull_perf *p;
+	struct seen s = { 0 };
+	u32 tids[2];
+
+	(void)state;
+	o.samples = LULL_PERF_SYSTEM_WIDE;
+	p = open_or_skip(&o, &c);
+	let_go(&c);
+	drain_until_end(p, &c, &s);
+	assert_int_equal(read(c.tids_fd, tids, sizeof(tids)), sizeof(tids));
+	end_child(&c);
+	lull_perf_close(p);
+	assert_true(was_sampled(&s, tids[0]) && was_sampled(&s, tids[1]));
+	assert_true(s.n_in > 2 && s.n_out > 2);
+	assert_int_equal(s.n_disordered, 0);
+}
+
 static void pausing_reaches_threads_born_before_and_after(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
@@ -475,6 +496,7 @@ int main(void)
 		cmocka_unit_test(two_burning_threads_are_sampled_in_time_order),
 		cmocka_unit_test(switches_come_without_samples),
 		cmocka_unit_test(samples_come_without_switches),
+		cmocka_unit_test(scopes_may_differ),
 		cmocka_unit_test(pausing_reaches_threads_born_before_and_after),
 		cmocka_unit_test(an_exec_and_its_libraries_are_told),
 		cmocka_unit_test(a_small_ring_wraps_and_counts_what_it_loses),

@@ -391,6 +391,28 @@ static void names_beyond_ascii_become_utf8(void **state)
 	free(s);
 }
 
+static void damaged_memory_never_overruns(void **state)
+{
+	struct scene *s = lull_alloc(1, sizeof(*s));
+	u64 seed = 1, n_used;
+	struct lull_err err;
+	u32 n_cut = 0;
+
+	(void)state;
+	for (u32 round = 0; round < 600; round++) {
+		build(s, 9 + round % 6);
+		n_used = s->image.next - BASE;
+		for (int k = 0; k < 200; k++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			s->image.at[(seed >> 20) % n_used] = (u8)(seed >> 56);
+		}
+		for (int k = 0; k < 2; k++)
+			assert_int_equal(lull_python_sample(s->py, on_cut, &n_cut, &err), 0);
+		lull_python_free(s->py);
+	}
+	free(s);
+}
+
 static void a_process_that_is_gone_is_an_error(void **state)
 {
 	struct scene *s = lull_alloc(1, sizeof(*s));
@@ -425,6 +447,29 @@ static void unknown_versions_and_builds_are_refused(void **state)
 	assert_int_equal(lull_python_layout_init(&s->layout, &memory, &s->target, &err),
 			 LULL_E_UNSUPPORTED);
 	lull_python_free(s->py);
+	free(s);
+}
+
+static void offsets_out_of_bounds_are_refused(void **state)
+{
+	struct scene *s = lull_alloc(1, sizeof(*s));
+	struct lull_python_memory memory = { .read = read_image, .ctx = &s->image };
+	static const u64 absurd[] = { UINT64_MAX, 1 << 19, 1ULL << 40 };
+	/* previous frame, thread's frame, code's line table, string's state (slots of 3.13). */
+	static const int slots[] = { 29, 23, 38, 68 };
+	struct lull_err err;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(slots); i++) {
+		for (size_t k = 0; k < LULL_COUNT_OF(absurd); k++) {
+			build(s, 13);
+			put_u64(&s->image, s->target.runtime, 8 * slots[i], absurd[k]);
+			assert_int_equal(
+				lull_python_layout_init(&s->layout, &memory, &s->target, &err),
+				LULL_E_UNSUPPORTED);
+			lull_python_free(s->py);
+		}
+	}
 	free(s);
 }
 
@@ -718,8 +763,10 @@ int main(void)
 		cmocka_unit_test(chains_without_end_are_cut),
 		cmocka_unit_test(a_reused_address_is_another_code_object),
 		cmocka_unit_test(names_beyond_ascii_become_utf8),
+		cmocka_unit_test(damaged_memory_never_overruns),
 		cmocka_unit_test(a_process_that_is_gone_is_an_error),
 		cmocka_unit_test(unknown_versions_and_builds_are_refused),
+		cmocka_unit_test(offsets_out_of_bounds_are_refused),
 		cmocka_unit_test(line_tables_of_all_kinds),
 		cmocka_unit_test(installed_interpreters_show_their_stacks),
 		cmocka_unit_test(a_process_without_python_is_not_found),

@@ -1,14 +1,9 @@
 #include "symbol/resolve.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <unistd.h>
 
 #include "support/program.h"
+#include "unit/unit.h"
 #include "symbol/demangle.h"
 
 static char dir[64];

@@ -6,11 +6,11 @@
 #include "launch/sched.h"
 
 struct rows {
-	struct lull_sched_row at[16];
+	struct lull_sched_stay at[16];
 	size_t n;
 };
 
-static void on_row(void *ctx, const struct lull_sched_row *row)
+static void on_row(void *ctx, const struct lull_sched_stay *row)
 {
 	struct rows *rows = ctx;
 
@@ -24,7 +24,7 @@ static struct lull_sched_event at(u32 tid, u64 time_ns, u32 cpu)
 	return (struct lull_sched_event){ .pid = 10, .tid = tid, .time_ns = time_ns, .cpu = cpu };
 }
 
-static void expect(const struct lull_sched_row *row, u64 start_ns, u64 dur_ns,
+static void expect(const struct lull_sched_stay *row, u64 start_ns, u64 dur_ns,
 		   enum lull_sched_end why)
 {
 	assert_int_equal(row->start_ns, start_ns);

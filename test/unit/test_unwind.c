@@ -1,16 +1,11 @@
 #include "symbol/unwind.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <elf.h>
 #include <linux/perf_event.h>
 
 #include "support/capture.h"
 #include "support/program.h"
+#include "unit/unit.h"
 
 static char dir[64];
 

@@ -1,0 +1,31 @@
+#include "cmd/ask.h"
+
+#include <stdio.h>
+
+#include "base/str.h"
+#include "launch/remote.h"
+
+int lull_ask(const char *session, const char *request, const char *arg, struct lull_err *err)
+{
+	struct lull_str line = LULL_STR_INIT, answer = LULL_STR_INIT;
+	int rc;
+
+	lull_str_puts(&line, request);
+	if (arg)
+		lull_str_addf(&line, " %s", arg);
+	rc = lull_remote_ask(session ? session : "", line.at, &answer, err);
+	if (!rc)
+		fprintf(stderr, "lull: %s\n", answer.at);
+	lull_str_release(&line);
+	lull_str_release(&answer);
+	return rc;
+}
+
+int lull_ask_no_words(int first, int argc, char **argv, struct lull_err *err)
+{
+	if (first < 0)
+		return first;
+	if (first < argc)
+		return lull_fail(err, LULL_E_USAGE, "'%s' is not expected here", argv[first]);
+	return 0;
+}

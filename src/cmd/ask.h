@@ -1,0 +1,19 @@
+/*
+ * ask - the commands that send one request to a running session.
+ */
+#ifndef LULL_CMD_ASK_H
+#define LULL_CMD_ASK_H
+
+#include "base/err.h"
+#include "base/opt.h"
+
+#define OPT_SESSION(ptr) \
+	OPT_STR(0, "session", "NAME", ptr, "which session (default: the only one; lull sessions lists them)")
+
+/* No words may follow the options; send `request` with `arg` (may be NULL) and print the answer on stderr. */
+int lull_ask(const char *session, const char *request, const char *arg, struct lull_err *err);
+
+/* LULL_E_USAGE if words follow the options. */
+int lull_ask_no_words(int first, int argc, char **argv, struct lull_err *err);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * lull cancel - end the recording of a session without a report; the program goes on.
+ */
+#include "cmd/ask.h"
+#include "cmd/cmd.h"
+
+int cmd_cancel(int argc, char **argv, struct lull_err *err)
+{
+	const char *session = NULL;
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull cancel [--session=NAME]", "end the recording of a session without a report; the program goes on"),
+		OPT_SESSION(&session),
+		OPT_END(),
+	};
+	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);
+
+	return rc ? rc : lull_ask(session, "cancel", NULL, err);
+}

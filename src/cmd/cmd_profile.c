@@ -1,0 +1,10 @@
+/*
+ * lull profile - run a program and record what it does.
+ */
+#include "cmd/cmd.h"
+#include "cmd/record.h"
+
+int cmd_profile(int argc, char **argv, struct lull_err *err)
+{
+	return lull_record(argc, argv, false, err);
+}

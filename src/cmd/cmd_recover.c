@@ -1,0 +1,95 @@
+/*
+ * lull recover - finish a report whose recorder died.
+ *
+ * If the recorder's shared memory is still there, what the program wrote since the last checkpoint is added; else
+ * the file alone is made whole.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/opt.h"
+#include "base/term.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "launch/salvage.h"
+#include "trace/recover.h"
+
+static int recover_session(const struct lull_session_entry *entry, struct lull_err *err)
+{
+	struct lull_salvage_result result;
+	int rc = lull_salvage(entry, &result, err);
+
+	if (rc)
+		return rc;
+	fprintf(stderr, "lull: %s  %s events, %s of them from shared memory of %u processes\n", entry->report_path,
+		lull_format_count(result.n_rows).text, lull_format_count(result.n_recovered).text,
+		result.n_processes);
+	if (result.n_alive)
+		fprintf(stderr, "lull: %u processes still run; what they do from now on is not recorded\n",
+			result.n_alive);
+	return 0;
+}
+
+static int recover_file(const char *path, const char *output, struct lull_err *err)
+{
+	struct lull_recover_stats stats;
+	char *name = lull_recover_name(path);
+	int rc = lull_recover_file(path, output, &stats, err);
+
+	if (!rc)
+		fprintf(stderr, "lull: %s  %s rows in %llu blocks; lost: %llu damaged blocks, %s\n",
+			output ? output : name, lull_format_count(stats.n_rows).text,
+			(unsigned long long)stats.n_blocks, (unsigned long long)stats.n_damaged,
+			lull_format_bytes(stats.lost_bytes).text);
+	free(name);
+	return rc;
+}
+
+/* All reports of dead recorders; a session that recorded nothing is only cleaned up. */
+static int recover_all(struct lull_err *err)
+{
+	struct lull_vec all;
+	size_t n = 0;
+	int rc = 0;
+
+	lull_vec_init(&all, sizeof(struct lull_session_entry));
+	lull_session_list(&all);
+	for (size_t i = 0; i < all.n && !rc; i++) {
+		const struct lull_session_entry *e = lull_vec_get(&all, i);
+		struct lull_session session;
+
+		if (e->is_alive)
+			continue;
+		n++;
+		if (*e->report_path)
+			rc = recover_session(e, err);
+		else if (lull_session_open(&session, e->path, err) == 0)
+			lull_session_remove(&session);
+	}
+	lull_vec_release(&all);
+	if (!rc && !n)
+		fprintf(stderr, "lull: no recorder died here; name a file to make it whole: lull recover x.lull.part\n");
+	return rc;
+}
+
+int cmd_recover(int argc, char **argv, struct lull_err *err)
+{
+	const char *output = NULL;
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull recover [-o OUT] [FILE.lull.part]", "finish a report whose recorder died"),
+		OPT_STR('o', "output", "OUT", &output, "write a copy and leave FILE as it is"),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err);
+	struct lull_session_entry entry;
+
+	if (first < 0)
+		return first;
+	if (argc - first > 1)
+		return lull_fail(err, LULL_E_USAGE, "one file at a time, please");
+	if (first == argc)
+		return recover_all(err);
+	if (!output && lull_salvage_find(argv[first], &entry))
+		return recover_session(&entry, err);
+	return recover_file(argv[first], output, err);
+}

@@ -1,0 +1,72 @@
+/*
+ * lull sessions - the sessions on this machine, and reports that a dead recorder left unfinished.
+ */
+#include <string.h>
+
+#include "base/opt.h"
+#include "base/out.h"
+#include "base/str.h"
+#include "cmd/ask.h"
+#include "cmd/cmd.h"
+#include "launch/remote.h"
+#include "launch/session.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Name", .kind = LULL_OUT_TEXT },
+	{ .name = "Recorder", .kind = LULL_OUT_INT },
+	{ .name = "State", .kind = LULL_OUT_TEXT },
+};
+
+static void add_row(struct lull_out *out, const struct lull_session_entry *e)
+{
+	struct lull_str state = LULL_STR_INIT;
+	struct lull_err err;
+
+	if (!e->is_alive && *e->report_path)
+		lull_str_addf(&state, "recorder died; finish with: lull recover %s.part", e->report_path);
+	else if (!e->is_alive)
+		lull_str_puts(&state, "recorder died; nothing was being recorded");
+	else if (lull_remote_ask(e->path, "status", &state, &err) != 0)
+		lull_str_addf(&state, "%s", err.msg);
+	lull_out_row(out);
+	lull_out_text(out, e->name);
+	lull_out_i64(out, e->collector_pid);
+	lull_out_text(out, state.at);
+	lull_str_release(&state);
+}
+
+int cmd_sessions(int argc, char **argv, struct lull_err *err)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	bool has_header = true;
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull sessions [list] [OPTIONS]", "list the sessions on this machine"),
+		OPT_BOOL('p', "show-header", &has_header, "print the line with the column names (default: true)"),
+		OPT_ENUM('f', "format", &options.format, lull_out_format_names, "how to print"),
+		OPT_END(),
+	};
+	struct lull_vec all;
+	struct lull_out out;
+	int first, rc;
+
+	/* The old spelling `sessions list` is fine, too. */
+	if (argc > 1 && strcmp(argv[1], "list") == 0) {
+		argv[1] = argv[0];
+		argc--;
+		argv++;
+	}
+	first = lull_opt_parse(argc, argv, opts, err);
+	rc = lull_ask_no_words(first, argc, argv, err);
+	if (rc)
+		return rc;
+	options.has_no_header = !has_header;
+	lull_vec_init(&all, sizeof(struct lull_session_entry));
+	lull_session_list(&all);
+	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
+	for (size_t i = 0; i < all.n; i++)
+		add_row(&out, lull_vec_get(&all, i));
+	rc = lull_out_write(&out, &options, stdout, err);
+	lull_out_release(&out);
+	lull_vec_release(&all);
+	return rc;
+}

@@ -1,0 +1,330 @@
+#include "cmd/record.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/opt.h"
+#include "base/str.h"
+#include "base/term.h"
+#include "cmd/cmd.h"
+#include "launch/collector.h"
+#include "trace/wire.h"
+
+/* The words of the command line, before they mean anything. */
+struct words {
+	struct lull_vec trace, env, exports;
+	int sample, cpuctxsw, capture_range, wait;
+	u64 sampling_frequency, python_frequency;
+	u64 osrt_threshold, osrt_backtrace_threshold;
+	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
+	f64 delay, duration;
+	bool force, stop_on_exit, stats, inherit_env, discard_env, resolve, python, quiet, start_later;
+};
+
+static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
+static const char *const captures[] = { "none", "nvtx", NULL };
+static const char *const waits[] = { "primary", "all", NULL };
+
+/* What -t knows. A word that turns nothing on inside the agents is one that is always on or not ours. */
+static const struct trace_word {
+	const char *name;
+	u32 source;
+} trace_words[] = {
+	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE },
+	{ "osrt", LULL_SOURCE_OSRT },
+	{ "python-gil", LULL_SOURCE_GIL },
+	{ "none", 0 },
+};
+
+static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_err *err)
+{
+	char **words = list->at;
+
+	if (!list->n) {
+		*sources = LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_OSRT | LULL_SOURCE_GIL;
+		return 0;
+	}
+	*sources = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		bool is_known = false;
+
+		for (size_t j = 0; j < LULL_COUNT_OF(trace_words); j++) {
+			if (strcmp(words[i], trace_words[j].name) != 0)
+				continue;
+			*sources |= trace_words[j].source;
+			is_known = true;
+		}
+		if (!is_known)
+			return lull_fail(err, LULL_E_USAGE,
+					 "--trace: '%s' is not known; choose among nvtx, osrt, python-gil, none", words[i]);
+	}
+	return 0;
+}
+
+static int parse_kill(const char *text, int *signal, struct lull_err *err)
+{
+	char *end;
+	long n;
+
+	if (!text || strcasecmp(text, "sigterm") == 0)
+		*signal = SIGTERM;
+	else if (strcasecmp(text, "none") == 0)
+		*signal = 0;
+	else if (strcasecmp(text, "sigkill") == 0)
+		*signal = SIGKILL;
+	else if (n = strtol(text, &end, 10), *text && !*end && n > 0 && n < NSIG)
+		*signal = (int)n;
+	else
+		return lull_fail(err, LULL_E_USAGE, "--kill: '%s' is not none, sigterm, sigkill or a signal number",
+				 text);
+	return 0;
+}
+
+/* none, stop, stop-shutdown, repeat[:N], repeat-shutdown:N */
+static int parse_range_end(const char *text, struct lull_collector_options *o, struct lull_err *err)
+{
+	static const struct {
+		const char *name;
+		enum lull_range_end end;
+	} ends[] = {
+		{ "none", LULL_RANGE_END_NONE },
+		{ "stop", LULL_RANGE_END_STOP },
+		{ "stop-shutdown", LULL_RANGE_END_STOP_SHUTDOWN },
+		{ "repeat", LULL_RANGE_END_REPEAT },
+		{ "repeat-shutdown", LULL_RANGE_END_REPEAT_SHUTDOWN },
+	};
+	const char *colon = text ? strchr(text, ':') : NULL;
+	size_t n = text ? (colon ? (size_t)(colon - text) : strlen(text)) : 0;
+
+	o->range_end = LULL_RANGE_END_STOP_SHUTDOWN;
+	if (!text)
+		return 0;
+	for (size_t i = 0; i < LULL_COUNT_OF(ends); i++) {
+		if (strlen(ends[i].name) != n || strncmp(ends[i].name, text, n) != 0)
+			continue;
+		o->range_end = ends[i].end;
+		o->range_repeats = colon ? (u32)strtoul(colon + 1, NULL, 10) : 0;
+		if (o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN && !o->range_repeats)
+			return lull_fail(err, LULL_E_USAGE, "--capture-range-end=repeat-shutdown needs a count, "
+							    "such as repeat-shutdown:3");
+		return 0;
+	}
+	return lull_fail(err, LULL_E_USAGE,
+			 "--capture-range-end: '%s' is not none, stop, stop-shutdown, repeat[:N] or repeat-shutdown:N",
+			 text);
+}
+
+static enum lull_perf_scope scope_of(int word)
+{
+	return word == 0 ? LULL_PERF_NONE : word == 2 ? LULL_PERF_SYSTEM_WIDE : LULL_PERF_PROCESS_TREE;
+}
+
+static int check_env(const struct lull_vec *env, struct lull_err *err)
+{
+	char **at = env->at;
+
+	for (size_t i = 0; i < env->n; i++)
+		if (!strchr(at[i], '=') || at[i][0] == '=')
+			return lull_fail(err, LULL_E_USAGE, "--env-var: '%s' is not NAME=VALUE", at[i]);
+	return 0;
+}
+
+static int understand(const struct words *w, bool is_interactive, struct lull_collector_options *o,
+		      struct lull_err *err)
+{
+	*o = (struct lull_collector_options){
+		.samples = scope_of(w->sample),
+		.switches = scope_of(w->cpuctxsw),
+		.rate_hz = (u32)w->sampling_frequency,
+		.is_python_sampled = w->python,
+		.python_rate_hz = (u32)w->python_frequency,
+		.osrt_threshold_ns = w->osrt_threshold,
+		.backtrace_threshold_ns = w->osrt_backtrace_threshold,
+		.output = w->output,
+		.is_overwriting = w->force,
+		.delay_s = w->delay,
+		.duration_s = w->duration,
+		.begin = is_interactive || w->start_later ? LULL_BEGIN_ON_REQUEST : LULL_BEGIN_AT_ONCE,
+		.is_kill_given = w->kill != NULL,
+		.is_waiting_for_all = w->wait == 1,
+		.is_stopping_on_exit = w->stop_on_exit,
+		.env = &w->env,
+		.is_env_inherited = w->inherit_env,
+		.is_env_discarded = w->discard_env,
+		.is_unresolved = !w->resolve,
+		.debug_dirs = w->debug_symbols,
+		.session_name = w->session ? w->session : "",
+		.is_quiet = w->quiet,
+	};
+	if (w->sampling_frequency < 1 || w->sampling_frequency > 8000)
+		return lull_fail(err, LULL_E_USAGE, "--sampling-frequency must lie between 1 and 8000 Hz");
+	if (w->python_frequency < 1 || w->python_frequency > 1000)
+		return lull_fail(err, LULL_E_USAGE, "--python-sampling-frequency must lie between 1 and 1000 Hz");
+	if (w->delay < 0 || w->duration < 0)
+		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are seconds and cannot be negative");
+	if (!w->stop_on_exit && w->duration <= 0)
+		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
+	if (w->capture_range == 1) {
+		if (!w->nvtx_capture)
+			return lull_fail(err, LULL_E_USAGE,
+					 "--capture-range=nvtx needs --nvtx-capture=RANGE to say which");
+		o->begin = LULL_BEGIN_ON_RANGE;
+		o->capture_range = w->nvtx_capture;
+	}
+	return parse_trace(&w->trace, &o->sources, err) || parse_kill(w->kill, &o->kill_signal, err) ||
+			       parse_range_end(w->capture_range_end, o, err) || check_env(&w->env, err) ?
+		       err->code :
+		       0;
+}
+
+static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
+{
+	const struct lull_opt opts[] = {
+		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]" :
+					   "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
+			  is_interactive ? "start a program ready to be recorded with lull start and lull stop" :
+					   "run a program and record what it does"),
+		OPT_GROUP("What to record"),
+		OPT_LIST('t', "trace", "LIST", &w->trace,
+			 "sources: nvtx, osrt, python-gil, none (default: all of them)"),
+		OPT_ENUM('s', "sample", &w->sample, scopes,
+			 "CPU samples with call stacks: none, process-tree (default), system-wide"),
+		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes, "thread scheduling, same choices"),
+		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency, "CPU samples a second (default: 1000)"),
+		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
+		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
+			"Python stacks a second (default: 100)"),
+		OPT_U64(0, "osrt-threshold", "NS", &w->osrt_threshold,
+			"leave out C library calls shorter than this (default: 1000)"),
+		OPT_U64(0, "osrt-backtrace-threshold", "NS", &w->osrt_backtrace_threshold,
+			"call stack for calls longer than this (default: 80000)"),
+		OPT_GROUP("When to record"),
+		OPT_F64('y', "delay", "SECONDS", &w->delay, "begin this long after the start"),
+		OPT_F64('d', "duration", "SECONDS", &w->duration, "end after this long, and end the program"),
+		OPT_ENUM('c', "capture-range", &w->capture_range, captures, "begin with a range: none (default), nvtx"),
+		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
+			"when it ends: none, stop, stop-shutdown (default), repeat[:N], repeat-shutdown:N"),
+		OPT_STR('p', "nvtx-capture", "RANGE[@DOMAIN]", &w->nvtx_capture,
+			"the range for --capture-range=nvtx; @* is any domain"),
+		OPT_BOOL('Y', "start-later", &w->start_later, "wait for lull start"),
+		OPT_BOOL('x', "stop-on-exit", &w->stop_on_exit,
+			 "end when the program ends (default: true; false needs --duration)"),
+		OPT_GROUP("The program"),
+		OPT_LIST('e', "env-var", "A=B", &w->env, "set environment variables for the program"),
+		OPT_BOOL('n', "inherit-environment", &w->inherit_env, "hand our own environment on (default: true)"),
+		OPT_STR(0, "kill", "SIGNAL", &w->kill,
+			"what ends the program after the recording: none, sigterm (default), sigkill, a number"),
+		OPT_ENUM(0, "wait", &w->wait, waits,
+			 "wait for: primary (the program), all (default: and everything it started)"),
+		OPT_GROUP("The report"),
+		OPT_STR('o', "output", "NAME", &w->output, "report name; %p pid, %h host, %n counter, %q{VAR}, %% percent "
+							   "sign (default: report1, report2, ...)"),
+		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
+		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
+		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
+		OPT_BOOL(0, "discard-environment", &w->discard_env, "store no environment variables"),
+		OPT_BOOL(0, "resolve-symbols", &w->resolve, "name functions after the run (default: true)"),
+		OPT_STR(0, "debug-symbols", "DIRS", &w->debug_symbols, "colon list of folders with debug files"),
+		OPT_STR(0, "session-new", "NAME", &w->session, "name of the session"),
+		OPT_FLAG('q', "quiet", &w->quiet, "no status line and no closing lines"),
+		OPT_END(),
+	};
+
+	return lull_opt_parse(argc, argv, opts, err);
+}
+
+static void print_done(const struct lull_collector_result *result)
+{
+	const struct lull_report_done *done = result->reports.at;
+
+	for (size_t i = 0; i < result->reports.n; i++) {
+		fprintf(stderr, "lull: %s  %s, %s events in %.1f s, %s lost\n", done[i].path,
+			lull_format_bytes(done[i].size_bytes).text, lull_format_count(done[i].n_events).text,
+			done[i].seconds, done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
+	}
+	if (result->reports.n)
+		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
+	else
+		fprintf(stderr, "lull: nothing was recorded\n");
+}
+
+/* Run another command of lull on each report, as if the user had typed it. */
+static int follow_up(const struct lull_collector_result *result, const char *command, const char *type,
+		     struct lull_err *err)
+{
+	const struct lull_report_done *done = result->reports.at;
+	const char *nearest;
+	const struct lull_cmd *cmd = lull_cmd_find(command, &nearest);
+	int rc = 0;
+
+	for (size_t i = 0; cmd && i < result->reports.n && !rc; i++) {
+		char *with_type[] = { (char *)command, "-t", (char *)type, done[i].path, NULL };
+		char *plain[] = { (char *)command, done[i].path, NULL };
+
+		rc = type ? cmd->run(4, with_type, err) : cmd->run(2, plain, err);
+	}
+	return rc;
+}
+
+static int finish(const struct words *w, const struct lull_collector_result *result, struct lull_err *err)
+{
+	char **exports = w->exports.at;
+	int rc = 0;
+
+	if (!w->quiet)
+		print_done(result);
+	for (size_t i = 0; i < w->exports.n && !rc; i++)
+		if (strcmp(exports[i], "none") != 0)
+			rc = follow_up(result, "export", exports[i], err);
+	if (w->stats && !rc)
+		rc = follow_up(result, "stats", NULL, err);
+	return rc;
+}
+
+int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err)
+{
+	struct words w = {
+		.sample = 1,
+		.cpuctxsw = 1,
+		.wait = 1,
+		.sampling_frequency = 1000,
+		.python_frequency = 100,
+		.osrt_threshold = 1000,
+		.osrt_backtrace_threshold = 80000,
+		.stop_on_exit = true,
+		.inherit_env = true,
+		.resolve = true,
+		.python = true,
+	};
+	struct lull_collector_options options;
+	struct lull_collector_result result = { 0 };
+	int first, rc;
+
+	lull_vec_init(&w.trace, sizeof(char *));
+	lull_vec_init(&w.env, sizeof(char *));
+	lull_vec_init(&w.exports, sizeof(char *));
+	first = parse(argc, argv, &w, is_interactive, err);
+	rc = first < 0 ? first : 0;
+	if (!rc && first >= argc)
+		rc = lull_fail(err, LULL_E_USAGE, "no program given; try: lull %s ./app", argv[0]);
+	if (!rc)
+		rc = understand(&w, is_interactive, &options, err);
+	if (!rc) {
+		rc = lull_collector_run(&options, argv + first, &result, err);
+		if (!rc)
+			rc = finish(&w, &result, err);
+		else if (result.reports.n && !w.quiet)
+			print_done(&result);
+	}
+	if (!rc)
+		rc = result.exit_status;
+	lull_collector_result_release(&result);
+	lull_opt_list_release(&w.trace);
+	lull_opt_list_release(&w.env);
+	lull_opt_list_release(&w.exports);
+	return rc;
+}

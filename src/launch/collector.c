@@ -1,0 +1,454 @@
+#include "launch/collector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+#include "launch/callstack.h"
+#include "launch/collector_int.h"
+#include "launch/locate.h"
+
+/* 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost 0.1 %. */
+#define TICK_MS 20
+
+/* 10 ms when Python stacks are taken, which are due 100 times a second. */
+#define PYTHON_TICK_MS 10
+
+/* A program that ignores the polite signal gets SIGKILL after this. */
+#define KILL_GRACE_NS (5 * LULL_NS_PER_S)
+
+/* Room for buffers we want to see before we use a folder. */
+#define BUFFER_BYTES (64ull << 20)
+
+static void free_process(struct lull_process *p)
+{
+	lull_callstack_free(p);
+	lull_feed_python_free(p);
+}
+
+/* Split NAME@DOMAIN; a backslash takes the meaning from the @ behind it. */
+static void set_capture_range(struct lull_control *control, const char *text)
+{
+	char *to = control->capture_range;
+	size_t n = 0;
+
+	for (; *text; text++) {
+		if (*text == '\\' && text[1] == '@') {
+			text++;
+		} else if (*text == '@' && to == control->capture_range) {
+			to = control->capture_domain;
+			n = 0;
+			continue;
+		}
+		if (n < sizeof(control->capture_range) - 1)
+			to[n++] = *text;
+	}
+}
+
+static void fill_control(struct lull_collector *c)
+{
+	const struct lull_collector_options *o = c->options;
+	struct lull_control *control = c->session.control;
+
+	control->sources = o->sources;
+	control->is_clock = c->clock.is_clock;
+	control->tick_hz = c->clock.tick_hz;
+	control->osrt_threshold_ticks = lull_clock_ticks(&c->clock, o->osrt_threshold_ns);
+	control->backtrace_ticks = lull_clock_ticks(&c->clock, o->backtrace_threshold_ns);
+	control->backtrace_bytes = 6144;
+	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
+	control->sample_bytes = 8192;
+	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||
+						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN ?
+					   o->range_repeats :
+					   1;
+	atomic_store(&control->next_record, 1);
+	if (o->begin == LULL_BEGIN_ON_RANGE) {
+		set_capture_range(control, o->capture_range);
+		atomic_store(&control->watch, 1);
+	}
+}
+
+static int open_signals(struct lull_collector *c, struct lull_err *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (c->signal_fd < 0)
+		return lull_fail_errno(err, "watching signals");
+	return 0;
+}
+
+/* Everything that can fail before the program runs. */
+static int prepare(struct lull_collector *c, struct lull_err *err)
+{
+	const struct lull_collector_options *o = c->options;
+	struct lull_spawn_env env = {
+		.session_path = c->session.path,
+		.has_nvtx = o->sources & LULL_SOURCE_NVTX,
+		.is_inherited = o->is_env_inherited,
+		.more = o->env,
+	};
+	int rc;
+
+	rc = lull_locate_agent(&c->agent_path, err);
+	if (rc)
+		return rc;
+	env.agent_path = c->agent_path.at;
+	rc = lull_session_create(&c->session, o->session_name, BUFFER_BYTES, err);
+	if (rc)
+		return rc;
+	fill_control(c);
+	lull_clock_tick(&c->clock, c->session.control);
+	rc = open_signals(c, err);
+	if (!rc)
+		rc = lull_remote_listen(c, err);
+	if (!rc)
+		rc = lull_spawn(&c->target, c->argv, &env, err);
+	return rc;
+}
+
+/* Let the program go; the recording is on before its first instruction if that is what was asked for. */
+static int launch(struct lull_collector *c, struct lull_err *err)
+{
+	const struct lull_collector_options *o = c->options;
+	struct lull_process *p;
+	int rc = 0;
+
+	c->start_ns = lull_now_ns();
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	lull_feed_perf_open(c);
+	p = lull_tree_get(&c->tree, (u32)c->target.pid, (u32)getpid(), c->start_ns);
+	p->is_ours = true;
+	if (o->begin == LULL_BEGIN_AT_ONCE) {
+		if (o->delay_s > 0)
+			c->begin_at_ns = c->start_ns + (u64)(o->delay_s * 1e9);
+		else
+			rc = lull_control_begin(c, NULL, err);
+	}
+	if (rc) {
+		kill(c->target.pid, SIGKILL);
+		waitpid(c->target.pid, NULL, 0);
+		return rc;
+	}
+	return lull_spawn_go(&c->target, c->argv[0], err);
+}
+
+static void reap(struct lull_collector *c)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		struct lull_process *p = lull_tree_find(&c->tree, (u32)pid);
+
+		if (p)
+			lull_tree_ended(p, status, lull_now_ns());
+		if (pid == c->target.pid) {
+			c->target.has_ended = true;
+			c->target.wait_status = status;
+		}
+	}
+}
+
+static void on_signal(struct lull_collector *c, int signal)
+{
+	if (signal == SIGCHLD) {
+		reap(c);
+		return;
+	}
+	/* Ctrl-C reaches the program through the terminal, too; only insisting makes us end it. */
+	if (signal == SIGINT || signal == SIGQUIT) {
+		c->n_interrupts++;
+		if (c->n_interrupts > 2)
+			lull_control_kill(c, SIGKILL);
+		else if (c->n_interrupts > 1)
+			lull_control_kill(c, SIGTERM);
+		return;
+	}
+	lull_control_kill(c, signal);
+}
+
+static void read_signals(struct lull_collector *c)
+{
+	struct signalfd_siginfo info;
+
+	while (read(c->signal_fd, &info, sizeof(info)) == sizeof(info))
+		on_signal(c, (int)info.ssi_signo);
+}
+
+/* Somebody of the tree is still there. */
+static bool is_tree_alive(const struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->is_ours && !all[i]->end_ns && lull_is_alive(all[i]->pid))
+			return true;
+	return false;
+}
+
+/* The recording ended on its own (duration, range): what becomes of the program? */
+static void end_by_itself(struct lull_collector *c, bool is_killing)
+{
+	struct lull_err err;
+
+	if (lull_recording_is_on(&c->recording) && lull_control_end(c, &err) != 0 && !c->has_report_failed) {
+		c->has_report_failed = true;
+		c->report_err = err;
+	}
+	c->stop_at_ns = 0;
+	if (is_killing && c->options->kill_signal) {
+		lull_control_kill(c, c->options->kill_signal);
+		c->kill_at_ns = lull_now_ns() + KILL_GRACE_NS;
+	}
+}
+
+static void begin_by_itself(struct lull_collector *c)
+{
+	struct lull_err err;
+
+	c->begin_at_ns = 0;
+	if (lull_control_begin(c, NULL, &err) != 0) {
+		c->has_report_failed = true;
+		c->report_err = err;
+		atomic_store(&c->session.control->record, 0);
+	}
+}
+
+void lull_collector_follow_begin(struct lull_collector *c)
+{
+	u32 began = atomic_load(&c->session.control->capture_began);
+
+	if (began > c->n_records && !lull_recording_is_on(&c->recording) && !c->has_report_failed)
+		begin_by_itself(c);
+}
+
+/* The process whose range began the recording died inside it: it cannot end it any more. */
+static void end_for_the_dead(struct lull_collector *c)
+{
+	struct lull_control *control = c->session.control;
+	u32 pid = atomic_load(&control->capture_pid);
+
+	if (!pid || !atomic_load(&control->record) || lull_is_alive(pid))
+		return;
+	atomic_store(&control->capture_pid, 0);
+	atomic_store(&control->record, 0);
+	atomic_fetch_add(&control->capture_ended, 1);
+}
+
+/* Capture ranges: an agent switches recording on and off itself; we follow with the file. */
+static void follow_ranges(struct lull_collector *c)
+{
+	enum lull_range_end end = c->options->range_end;
+	u32 ended;
+
+	if (c->options->begin != LULL_BEGIN_ON_RANGE)
+		return;
+	lull_collector_follow_begin(c);
+	end_for_the_dead(c);
+	ended = atomic_load(&c->session.control->capture_ended);
+	if (ended <= c->n_ranges_seen || end == LULL_RANGE_END_NONE)
+		return;
+	c->n_ranges_seen = ended;
+	if (end == LULL_RANGE_END_STOP_SHUTDOWN ||
+	    (end == LULL_RANGE_END_REPEAT_SHUTDOWN && ended >= c->options->range_repeats))
+		c->is_shutdown = true;
+	end_by_itself(c, c->is_shutdown && c->options->is_kill_given);
+}
+
+static void follow_time(struct lull_collector *c, u64 now_ns)
+{
+	if (c->begin_at_ns && now_ns >= c->begin_at_ns)
+		begin_by_itself(c);
+	if (c->stop_at_ns && now_ns >= c->stop_at_ns) {
+		end_by_itself(c, c->options->begin != LULL_BEGIN_ON_RANGE || c->options->is_kill_given);
+		c->is_shutdown = true;
+	}
+	if (c->kill_at_ns && now_ns >= c->kill_at_ns) {
+		lull_control_kill(c, SIGKILL);
+		c->kill_at_ns = 0;
+	}
+}
+
+/* The program is gone, and with --wait=all everything it started, too. */
+static void check_end(struct lull_collector *c)
+{
+	if (!c->target.has_ended)
+		return;
+	if (!c->options->is_stopping_on_exit && c->stop_at_ns)
+		return;
+	if (c->options->is_waiting_for_all && is_tree_alive(c))
+		return;
+	c->is_over = true;
+}
+
+static void show_progress(struct lull_collector *c)
+{
+	struct lull_progress_state state = { 0 };
+
+	if (!lull_recording_is_on(&c->recording))
+		return;
+	state.n_events = c->recording.n_events;
+	state.written_bytes = lull_writer_stats(c->recording.writer).size_bytes;
+	state.n_lost = lull_control_losses(c);
+	lull_progress_write(&c->progress, &state);
+}
+
+/* One round of everything. */
+static void tick(struct lull_collector *c)
+{
+	u64 now_ns = lull_now_ns();
+
+	lull_clock_tick(&c->clock, c->session.control);
+	follow_ranges(c);
+	/* Images before perf: an exec that the kernel reports then finds the program its agent has announced. */
+	lull_feed_agents_scan(c);
+	lull_feed_perf(c, false);
+	lull_feed_agents(c);
+	lull_feed_usage(c);
+	lull_feed_python(c);
+	lull_control_checkpoint(c, false);
+	c->last_tick_ns = now_ns;
+	follow_time(c, now_ns);
+	show_progress(c);
+	check_end(c);
+}
+
+static void loop(struct lull_collector *c)
+{
+	while (!c->is_over) {
+		struct pollfd fds[3] = {
+			{ .fd = c->signal_fd, .events = POLLIN },
+			{ .fd = c->socket_fd, .events = POLLIN },
+			{ .fd = c->perf ? lull_perf_fd(c->perf) : -1, .events = POLLIN },
+		};
+
+		poll(fds, 3, c->options->is_python_sampled ? PYTHON_TICK_MS : TICK_MS);
+		if (fds[0].revents)
+			read_signals(c);
+		if (fds[1].revents)
+			lull_remote_serve(c);
+		tick(c);
+	}
+}
+
+static int exit_status(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* Processes that are left when the session ends: let them be, but say so. */
+static void note_survivors(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	u64 n = 0;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		if (!all[i]->is_ours || all[i]->end_ns || !lull_is_alive(all[i]->pid))
+			continue;
+		all[i]->exit_kind = LULL_EXIT_RUNNING;
+		n++;
+	}
+	if (lull_recording_is_on(&c->recording))
+		lull_recording_issue(&c->recording, LULL_ISSUE_still_running, NULL, n, NULL);
+}
+
+static void note_kills(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; lull_recording_is_on(&c->recording) && i < c->tree.processes.n; i++)
+		if (all[i]->exit_kind == LULL_EXIT_SIGNAL)
+			lull_recording_issue(&c->recording, LULL_ISSUE_killed, all[i], 1, NULL);
+}
+
+static void release(struct lull_collector *c)
+{
+	lull_progress_clear(&c->progress);
+	lull_str_release(&c->agent_path);
+	lull_feed_perf_close(c);
+	lull_recording_release(&c->recording);
+	lull_tree_release(&c->tree);
+	lull_clock_release(&c->clock);
+	if (c->socket_fd >= 0)
+		close(c->socket_fd);
+	if (c->signal_fd >= 0)
+		close(c->signal_fd);
+	if (c->session.control)
+		atomic_store(&c->session.control->record, 0);
+	lull_session_remove(&c->session);
+}
+
+static int run(struct lull_collector *c, struct lull_err *err)
+{
+	int rc = prepare(c, err);
+
+	if (!rc)
+		rc = launch(c, err);
+	if (rc) {
+		lull_control_cancel(c);
+		return rc;
+	}
+	loop(c);
+	lull_feed_perf(c, true);
+	note_survivors(c);
+	note_kills(c);
+	if (lull_recording_is_on(&c->recording))
+		rc = lull_control_end(c, err);
+	c->result->exit_status = exit_status(c->target.wait_status);
+	if (!rc && c->has_report_failed) {
+		*err = c->report_err;
+		rc = err->code;
+	}
+	return rc;
+}
+
+int lull_collector_run(const struct lull_collector_options *o, char **argv, struct lull_collector_result *result,
+		       struct lull_err *err)
+{
+	struct lull_collector c = {
+		.options = o,
+		.result = result,
+		.argv = argv,
+		.socket_fd = -1,
+		.signal_fd = -1,
+	};
+	int rc;
+
+	result->exit_status = 0;
+	lull_vec_init(&result->reports, sizeof(struct lull_report_done));
+	lull_clock_init(&c.clock);
+	lull_tree_init(&c.tree);
+	c.tree.on_free = free_process;
+	lull_recording_init(&c.recording, &c.clock, &c.tree);
+	lull_progress_init(&c.progress, o->is_quiet);
+	rc = run(&c, err);
+	release(&c);
+	return rc;
+}
+
+void lull_collector_result_release(struct lull_collector_result *result)
+{
+	struct lull_report_done *done = result->reports.at;
+
+	for (size_t i = 0; i < result->reports.n; i++)
+		free(done[i].path);
+	lull_vec_release(&result->reports);
+}

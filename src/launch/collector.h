@@ -1,0 +1,86 @@
+/*
+ * collector - start a program, record it and everything it starts, write reports.
+ *
+ * One loop in one thread: every tick it takes what perf, the agents, Python and /proc have to say, turns it
+ * into rows, and now and then makes the file safe (a checkpoint). It ends when the program tree has ended, or
+ * when told to.
+ */
+#ifndef LULL_LAUNCH_COLLECTOR_H
+#define LULL_LAUNCH_COLLECTOR_H
+
+#include "base/err.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "launch/perf.h"
+
+/* What begins a recording. */
+enum lull_begin {
+	LULL_BEGIN_AT_ONCE = 0,
+	LULL_BEGIN_ON_REQUEST = 1, /* lull start */
+	LULL_BEGIN_ON_RANGE = 2,   /* an NVTX or lull.h range */
+};
+
+/* What happens when a range that began a recording ends. */
+enum lull_range_end {
+	LULL_RANGE_END_NONE = 0,	  /* nothing: record to the end */
+	LULL_RANGE_END_STOP = 1,	  /* one report; the program goes on */
+	LULL_RANGE_END_STOP_SHUTDOWN = 2, /* one report, then end the session */
+	LULL_RANGE_END_REPEAT = 3,	  /* one report per range */
+	LULL_RANGE_END_REPEAT_SHUTDOWN = 4, /* the same, then end the session */
+};
+
+struct lull_collector_options {
+	u32 sources;		      /* LULL_SOURCE_* for the agents */
+	enum lull_perf_scope samples;
+	enum lull_perf_scope switches;
+	u32 rate_hz;		      /* CPU samples a second */
+	bool is_python_sampled;
+	u32 python_rate_hz;
+	u64 osrt_threshold_ns;
+	u64 backtrace_threshold_ns;
+	const char *output;	      /* pattern of -o, NULL = default */
+	bool is_overwriting;
+	f64 delay_s;
+	f64 duration_s;		      /* 0 = no limit */
+	enum lull_begin begin;
+	enum lull_range_end range_end;
+	u32 range_repeats;	      /* 0 = no limit */
+	const char *capture_range;    /* name@domain */
+	int kill_signal;	      /* what ends the program when the recording is over; 0 = let it run */
+	bool is_kill_given;	      /* --kill was on the command line */
+	bool is_waiting_for_all;      /* --wait=all: also for re-parented children */
+	bool is_stopping_on_exit;     /* --stop-on-exit */
+	const struct lull_vec *env;   /* char *: A=B for the program, may be NULL */
+	bool is_env_inherited;
+	bool is_env_discarded;	      /* do not store the environment */
+	bool is_unresolved;	      /* --resolve-symbols=false */
+	const char *debug_dirs;
+	const char *session_name;     /* "" = made up */
+	bool is_quiet;
+};
+
+/* One report that was written. */
+struct lull_report_done {
+	char *path;
+	u64 size_bytes;
+	u64 n_events;
+	u64 n_lost;
+	f64 seconds;
+};
+
+struct lull_collector_result {
+	int exit_status;	 /* of the program: its code, or 128 + signal */
+	struct lull_vec reports; /* struct lull_report_done */
+};
+
+/*
+ * Run the program and record it. Returns 0 when the program ran, whatever its status; a negative code when it
+ * could not be started or the recorder failed. Reports written so far are in the result in any case.
+ */
+int lull_collector_run(const struct lull_collector_options *o, char **argv, struct lull_collector_result *result,
+		       struct lull_err *err);
+
+/* Free the list of reports. */
+void lull_collector_result_release(struct lull_collector_result *result);
+
+#endif

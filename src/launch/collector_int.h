@@ -1,0 +1,100 @@
+/*
+ * collector_int - what the files of the collector share; nobody else includes it.
+ */
+#ifndef LULL_LAUNCH_COLLECTOR_INT_H
+#define LULL_LAUNCH_COLLECTOR_INT_H
+
+#include "launch/clock.h"
+#include "launch/collector.h"
+#include "launch/perf.h"
+#include "launch/progress.h"
+#include "launch/recording.h"
+#include "launch/sched.h"
+#include "launch/session.h"
+#include "launch/spawn.h"
+#include "launch/tree.h"
+
+struct lull_collector {
+	const struct lull_collector_options *options;
+	struct lull_collector_result *result;
+	char **argv;
+
+	struct lull_session session;
+	struct lull_clock clock;
+	struct lull_tree tree;
+	struct lull_recording recording;
+	struct lull_perf *perf; /* NULL if not used or refused */
+	struct lull_sched *sched;
+	struct lull_target target;
+	struct lull_progress progress;
+	struct lull_str agent_path;
+	int socket_fd;
+	int signal_fd;
+	char perf_refusal[256]; /* why perf is not used, "" if it is */
+
+	/* The present recording. */
+	char report_path[4096];
+	u32 n_records; /* recordings begun so far */
+	u64 begin_ns;
+	u64 checkpoint_ns;	     /* when the last one was made */
+	u64 stop_at_ns;		     /* end of --duration, 0 = none */
+	u32 n_ranges_seen;	     /* capture ranges that ended */
+	bool has_report_failed;
+	struct lull_err report_err; /* first trouble with writing a report */
+
+	/* The session. */
+	u64 start_ns;	  /* when the program was started */
+	u64 begin_at_ns;  /* end of --delay, 0 = none pending */
+	u64 last_tick_ns; /* when the round before this one began: nothing unseen is older */
+	u64 next_usage_ns;
+	u64 next_python_ns;
+	bool is_over;	   /* leave the loop */
+	bool is_salvaging; /* finishing what a dead recorder left: nobody saw when processes ended */
+	bool is_shutdown;  /* asked to end the session */
+	u32 n_interrupts;  /* Ctrl-C so far */
+	u64 kill_at_ns;	   /* when a polite signal was not enough */
+	u64 cpu_start_ns;  /* our own CPU time at the start of the recording */
+};
+
+/* feed_agents.c: open new images, take their events, drop those that ended. */
+void lull_feed_agents_scan(struct lull_collector *c);
+void lull_feed_agents(struct lull_collector *c);
+/* Give chunks back; only after a checkpoint, or when nothing is recorded. */
+void lull_feed_agents_release(struct lull_collector *c);
+/* Bytes read from shared memory and not yet safe in the file. */
+u64 lull_feed_agents_held(const struct lull_collector *c);
+/* Counters of the agents become issues of the report. */
+void lull_feed_agents_issues(struct lull_collector *c);
+
+/* feed_perf.c: open on the stopped target; take what the rings hold (`is_last`: up to the very end). */
+void lull_feed_perf_open(struct lull_collector *c);
+void lull_feed_perf(struct lull_collector *c, bool is_last);
+void lull_feed_perf_close(struct lull_collector *c);
+/* A recording begins or ends: switch the events, end the stays on CPUs. */
+void lull_feed_perf_begin(struct lull_collector *c);
+void lull_feed_perf_end(struct lull_collector *c, u64 now_ns);
+
+/* feed_proc.c: CPU and memory from /proc; Python stacks. */
+void lull_feed_usage(struct lull_collector *c);
+void lull_feed_python(struct lull_collector *c);
+void lull_feed_python_free(struct lull_process *p);
+
+/* collector.c: if a capture range has begun, open its report. */
+void lull_collector_follow_begin(struct lull_collector *c);
+
+/* control.c: begin, end and cancel recordings. */
+int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err);
+int lull_control_end(struct lull_collector *c, struct lull_err *err);
+void lull_control_cancel(struct lull_collector *c);
+/* Events known to be lost in the open report so far. */
+u64 lull_control_losses(const struct lull_collector *c);
+/* Make the file safe if it is time to. */
+void lull_control_checkpoint(struct lull_collector *c, bool is_forced);
+/* End the program (and what it started) with the signal. */
+void lull_control_kill(struct lull_collector *c, int signal);
+
+/* remote.c: requests of lull start, stop, ... */
+int lull_remote_listen(struct lull_collector *c, struct lull_err *err);
+void lull_remote_serve(struct lull_collector *c);
+
+#endif

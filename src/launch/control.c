@@ -1,0 +1,247 @@
+/*
+ * control - begin, end and cancel recordings; make the file safe; end the program.
+ */
+#include "launch/collector_int.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "launch/machine.h"
+#include "launch/naming.h"
+#include "launch/secrets.h"
+
+/* A checkpoint a second bounds what a killed recorder has to find again in shared memory. */
+#define CHECKPOINT_NS LULL_NS_PER_S
+
+/* More than this held back makes a checkpoint due at once, so that threads do not run out of chunks. */
+#define HELD_BYTES (16u << 20)
+
+/* Agents that had read `record` before it became 0 finish their event within this. */
+#define SETTLE_US 2000
+
+extern char **environ;
+
+static void on_fact(void *ctx, const char *key, const char *value)
+{
+	lull_recording_meta(ctx, key, value);
+}
+
+static void write_environment(struct lull_collector *c)
+{
+	if (c->options->is_env_discarded)
+		return;
+	for (char **v = environ; *v; v++) {
+		const char *eq = strchr(*v, '=');
+		char *name, key[256];
+
+		if (!eq)
+			continue;
+		name = lull_strndup(*v, (size_t)(eq - *v));
+		snprintf(key, sizeof(key), "environment.%s", name);
+		lull_recording_meta(&c->recording, key, lull_secrets_filter_env(name, eq + 1));
+		free(name);
+	}
+}
+
+/* Who, what, where: known when the recording begins. */
+static void write_facts(struct lull_collector *c)
+{
+	struct lull_str command = LULL_STR_INIT;
+	int argc = 0;
+
+	while (c->argv[argc])
+		argc++;
+	lull_secrets_filter_argv(argc, c->argv, &command);
+	lull_recording_meta(&c->recording, "recording.command", lull_str_text(&command));
+	lull_recording_meta(&c->recording, "recording.version", LULL_VERSION);
+	lull_recording_meta(&c->recording, "recording.session", c->session.control->session_name);
+	lull_machine_read(on_fact, &c->recording);
+	write_environment(c);
+	lull_str_release(&command);
+}
+
+static u64 own_cpu_ns(void)
+{
+	return lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* What the recording itself cost: known when it ends. */
+static void write_cost(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_recording *r = &c->recording;
+	struct lull_writer_stats stats = lull_writer_stats(r->writer);
+	struct rusage use;
+	char text[64];
+
+	getrusage(RUSAGE_SELF, &use);
+	snprintf(text, sizeof(text), "%.3f s", (f64)(now_ns - c->begin_ns) / 1e9);
+	lull_recording_meta(r, "recording.duration", text);
+	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)", (f64)(own_cpu_ns() - c->cpu_start_ns) / 1e9,
+		 100.0 * (f64)(own_cpu_ns() - c->cpu_start_ns) / (f64)(now_ns - c->begin_ns + 1));
+	lull_recording_meta(r, "cost.collector_cpu", text);
+	snprintf(text, sizeof(text), "%ld MiB", use.ru_maxrss / 1024);
+	lull_recording_meta(r, "cost.collector_memory", text);
+	snprintf(text, sizeof(text), "%llu rows", (unsigned long long)(stats.n_rows + r->n_events));
+	lull_recording_meta(r, "cost.events", text);
+}
+
+/* Where the report goes, for whoever has to recover it: absolute, since they may stand elsewhere. */
+static void note_path(struct lull_control *control, const char *path)
+{
+	char folder[2048];
+	bool is_relative = path[0] != '/' && getcwd(folder, sizeof(folder));
+
+	snprintf(control->report_path, sizeof(control->report_path), "%s%s%s", is_relative ? folder : "",
+		 is_relative ? "/" : "", path);
+}
+
+int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
+{
+	struct lull_naming naming = {
+		.pattern = output ? output : c->options->output,
+		.pid = c->target.pid,
+		.is_overwriting = c->options->is_overwriting,
+	};
+	struct lull_str path = LULL_STR_INIT;
+	int rc;
+
+	if (lull_recording_is_on(&c->recording))
+		return lull_fail(err, LULL_E_USAGE, "a recording is on already; stop it first");
+	rc = lull_naming_format(&naming, &path, err);
+	snprintf(c->report_path, sizeof(c->report_path), "%s", lull_str_text(&path));
+	lull_str_release(&path);
+	if (rc)
+		return rc;
+	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
+	rc = lull_recording_begin(&c->recording, c->report_path, c->begin_ns, err);
+	if (rc)
+		return rc;
+	c->recording.is_unresolved = c->options->is_unresolved;
+	c->recording.debug_dirs = c->options->debug_dirs;
+	c->cpu_start_ns = own_cpu_ns();
+	c->checkpoint_ns = c->begin_ns;
+	c->stop_at_ns = c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
+	write_facts(c);
+	note_path(c->session.control, c->report_path);
+	c->session.control->epoch_ns = c->begin_ns;
+	lull_control_checkpoint(c, true);
+	lull_feed_perf_begin(c);
+	c->n_records++;
+	/* Last: from here on the agents write. (An agent that saw a capture range has set it itself.) */
+	if (c->options->begin != LULL_BEGIN_ON_RANGE)
+		atomic_store(&c->session.control->record, c->n_records);
+	return 0;
+}
+
+void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
+{
+	u64 now_ns = lull_now_ns();
+	struct lull_err err;
+
+	if (!lull_recording_is_on(&c->recording)) {
+		lull_feed_agents_release(c);
+		return;
+	}
+	if (!is_forced && now_ns - c->checkpoint_ns < CHECKPOINT_NS && lull_feed_agents_held(c) < HELD_BYTES)
+		return;
+	c->checkpoint_ns = now_ns;
+	/*
+	 * A disk that is full must not stop the program: rows that cannot be written are counted as lost by the
+	 * writer, and the chunks go back all the same.
+	 */
+	if (lull_recording_checkpoint(&c->recording, now_ns, &err) != 0 && !c->has_report_failed) {
+		c->has_report_failed = true;
+		c->report_err = err;
+	}
+	lull_feed_agents_release(c);
+}
+
+static void add_done(struct lull_collector *c, u64 now_ns, u64 n_events, u64 n_lost)
+{
+	struct lull_report_done *done = lull_vec_push(&c->result->reports);
+	struct stat st;
+
+	done->path = lull_strdup(c->report_path);
+	done->size_bytes = stat(c->report_path, &st) == 0 ? (u64)st.st_size : 0;
+	done->n_events = n_events;
+	done->n_lost = n_lost;
+	done->seconds = (f64)(now_ns - c->begin_ns) / 1e9;
+}
+
+u64 lull_control_losses(const struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	u64 n = lull_writer_stats(c->recording.writer).n_lost;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		struct lull_task **tasks = all[i]->tasks.at;
+
+		for (size_t j = 0; j < all[i]->tasks.n; j++)
+			n += tasks[j]->n_dropped;
+	}
+	return n;
+}
+
+int lull_control_end(struct lull_collector *c, struct lull_err *err)
+{
+	u64 now_ns, n_events, n_lost;
+	int rc;
+
+	if (!lull_recording_is_on(&c->recording))
+		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+	atomic_store(&c->session.control->record, 0);
+	atomic_store(&c->session.control->capture_pid, 0);
+	usleep(SETTLE_US);
+	lull_clock_tick(&c->clock, c->session.control);
+	now_ns = lull_now_ns();
+	lull_feed_perf_end(c, now_ns);
+	lull_feed_agents_scan(c);
+	lull_feed_agents(c);
+	lull_feed_agents_issues(c);
+	lull_feed_usage(c);
+	write_cost(c, now_ns);
+	n_events = c->recording.n_events;
+	n_lost = lull_control_losses(c);
+	rc = lull_recording_finish(&c->recording, now_ns, err);
+	c->session.control->report_path[0] = '\0';
+	if (!rc)
+		add_done(c, now_ns, n_events, n_lost);
+	lull_feed_agents_release(c);
+	/* Ready for the next capture range. */
+	atomic_store(&c->session.control->next_record, c->n_records + 1);
+	return rc;
+}
+
+void lull_control_cancel(struct lull_collector *c)
+{
+	if (!lull_recording_is_on(&c->recording))
+		return;
+	atomic_store(&c->session.control->record, 0);
+	usleep(SETTLE_US);
+	lull_feed_perf_end(c, lull_now_ns());
+	lull_feed_agents(c);
+	lull_recording_discard(&c->recording);
+	c->session.control->report_path[0] = '\0';
+	lull_feed_agents_release(c);
+}
+
+void lull_control_kill(struct lull_collector *c, int signal)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	if (!c->target.has_ended)
+		kill(c->target.pid, signal);
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->is_ours && !all[i]->end_ns && all[i]->pid != (u32)c->target.pid &&
+		    lull_is_alive(all[i]->pid))
+			kill((pid_t)all[i]->pid, signal);
+}

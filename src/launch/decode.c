@@ -1,0 +1,37 @@
+#include "launch/decode.h"
+
+/* Smallest size of each event, by its struct; checked once here so that no decoder has to. */
+static const u16 min_bytes[] = {
+	[LULL_EVENT_string] = sizeof(struct lull_wire_string),
+	[LULL_EVENT_label] = sizeof(struct lull_wire_label),
+	[LULL_EVENT_push] = sizeof(struct lull_wire_range),
+	[LULL_EVENT_pop] = sizeof(struct lull_event),
+	[LULL_EVENT_start] = sizeof(struct lull_wire_start),
+	[LULL_EVENT_end] = sizeof(struct lull_wire_end),
+	[LULL_EVENT_mark] = sizeof(struct lull_wire_range),
+	[LULL_EVENT_oscall] = sizeof(struct lull_wire_oscall),
+	[LULL_EVENT_stack] = sizeof(struct lull_wire_stack),
+	[LULL_EVENT_gil_wait] = sizeof(struct lull_wire_gil_wait),
+	[LULL_EVENT_sample] = sizeof(struct lull_wire_sample),
+	[LULL_EVENT_thread_name] = sizeof(struct lull_wire_thread_name),
+	[LULL_EVENT_module] = sizeof(struct lull_wire_module),
+	[LULL_EVENT_step] = sizeof(struct lull_wire_step),
+	[LULL_EVENT_category] = sizeof(struct lull_wire_category),
+	[LULL_EVENT_schema] = sizeof(struct lull_wire_schema),
+	[LULL_EVENT_child] = sizeof(struct lull_wire_child),
+};
+
+#define EVENT(id, name, doc) [id] = lull_decode_##name,
+static lull_decode_fn *const decoders[] = {
+#include "trace/wire.def"
+};
+#undef EVENT
+
+bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level, const struct lull_event *event)
+{
+	if (event->type >= LULL_COUNT_OF(decoders) || !decoders[event->type] ||
+	    event->size_bytes < min_bytes[event->type])
+		return false;
+	decoders[event->type](r, task, level & 1, event);
+	return true;
+}

@@ -1,0 +1,324 @@
+/*
+ * feed_agents - the agents' shared memory into the recording.
+ *
+ * New image files are found by listing the session folder. An image lives until its process is gone (or has
+ * become another program) and everything it wrote is safe in the file.
+ */
+#include "launch/collector_int.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "launch/callstack.h"
+#include "launch/decode.h"
+#include "launch/image.h"
+#include "launch/secrets.h"
+
+/* What the drain callback needs. */
+struct feed {
+	struct lull_collector *c;
+	struct lull_process *process;
+};
+
+static bool is_known(const struct lull_collector *c, const char *name)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = c->tree.processes.n; i-- > 0;)
+		if (all[i]->file && strcmp(strrchr(all[i]->file->path, '/') + 1, name) == 0)
+			return true;
+	return false;
+}
+
+/* Which entry of the tree the new image is: the program as we know it already, or one nobody told us about. */
+static struct lull_process *place_image(struct lull_collector *c, const struct lull_image *head)
+{
+	u64 start_ns = lull_clock_ns_of(&c->clock, head->start_counter);
+	struct lull_process *p = lull_tree_place(&c->tree, head->pid, start_ns);
+	struct lull_process *parent;
+
+	if (!p->parent_pid)
+		p->parent_pid = head->parent_pid;
+	if (!p->space) {
+		/* A forked child has its parent's mappings; its own agent tells about all others. */
+		parent = lull_tree_find(&c->tree, head->parent_pid);
+		if (parent)
+			lull_callstack_fork(&c->recording, p, parent);
+	}
+	return p;
+}
+
+/* The arguments without secrets; cut off where the agent had no room for more. */
+static char *cmdline_of(const struct lull_image *head)
+{
+	u32 n = head->cmdline_bytes < sizeof(head->cmdline) ? head->cmdline_bytes : sizeof(head->cmdline);
+	char *text = lull_strndup(head->cmdline, n);
+	struct lull_str shown = LULL_STR_INIT;
+	struct lull_vec args;
+
+	lull_vec_init(&args, sizeof(char *));
+	for (u32 i = 0; i < n; i += (u32)strlen(text + i) + 1)
+		*(char **)lull_vec_push(&args) = text + i;
+	lull_secrets_filter_argv((int)args.n, args.at, &shown);
+	lull_vec_release(&args);
+	free(text);
+	return shown.at;
+}
+
+static void describe(struct lull_process *p, const struct lull_image *head)
+{
+	free(p->exe);
+	free(p->cmdline);
+	p->cmdline = cmdline_of(head);
+	p->exe = lull_strndup(head->exe, strnlen(head->exe, sizeof(head->exe)));
+	snprintf(p->name, sizeof(p->name), "%.15s", head->comm);
+}
+
+static void add_image(struct lull_collector *c, const char *name)
+{
+	struct lull_image_file *f = lull_alloc(1, sizeof(*f));
+	struct lull_process *p;
+	struct lull_err err;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", c->session.path, name);
+	/* Not ready yet, or gone again: the next scan tells. */
+	if (lull_image_open(f, path, &err) != 0) {
+		free(f);
+		return;
+	}
+	p = place_image(c, f->head);
+	p->file = f;
+	p->had_agent = true;
+	p->is_loaded = false;
+	p->is_ours = true;
+	p->slot_tasks = lull_alloc(LULL_N_SLOTS, sizeof(*p->slot_tasks));
+	if (p->pidfd < 0)
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	describe(p, f->head);
+}
+
+/* Names are PID-COUNTER.image; the counter says in which order programs began. */
+static int by_counter(const void *a, const void *b)
+{
+	u64 x = strtoull(strchr(*(char *const *)a, '-') + 1, NULL, 16);
+	u64 y = strtoull(strchr(*(char *const *)b, '-') + 1, NULL, 16);
+
+	return x < y ? -1 : x > y;
+}
+
+void lull_feed_agents_scan(struct lull_collector *c)
+{
+	DIR *dir = opendir(c->session.path);
+	struct lull_vec names;
+	struct dirent *e;
+
+	if (!dir)
+		return;
+	lull_vec_init(&names, sizeof(char *));
+	while ((e = readdir(dir))) {
+		size_t n = strlen(e->d_name);
+
+		if (n > 6 && strcmp(e->d_name + n - 6, ".image") == 0 && strchr(e->d_name, '-') &&
+		    !is_known(c, e->d_name))
+			*(char **)lull_vec_push(&names) = lull_strdup(e->d_name);
+	}
+	closedir(dir);
+	if (names.n > 1)
+		qsort(names.at, names.n, sizeof(char *), by_counter);
+	for (size_t i = 0; i < names.n; i++) {
+		char *name = ((char **)names.at)[i];
+
+		add_image(c, name);
+		free(name);
+	}
+	lull_vec_release(&names);
+}
+
+/* The thread behind a slot; slots are used again by later threads. */
+static struct lull_task *task_of(struct lull_collector *c, struct lull_process *p, u32 slot_ix)
+{
+	const struct lull_slot *slot = &p->file->slots[slot_ix];
+	u64 start_ns = lull_clock_ns_of(&c->clock, slot->start_counter);
+	struct lull_task *task = p->slot_tasks[slot_ix];
+
+	if (task && task->tid == slot->tid && task->slot_counter == slot->start_counter)
+		return task;
+	task = lull_tree_find_task(p, slot->tid);
+	if (task && task->slot_counter && task->slot_counter != slot->start_counter)
+		task->end_ns = start_ns; /* the id has come back */
+	task = lull_tree_task(p, slot->tid, start_ns);
+	task->slot_counter = slot->start_counter;
+	task->pthread_id = slot->pthread_id;
+	task->n_dropped_before = 0;
+	p->slot_tasks[slot_ix] = task;
+	return task;
+}
+
+static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event *event)
+{
+	struct feed *feed = ctx;
+	struct lull_collector *c = feed->c;
+	struct lull_task *task = task_of(c, feed->process, slot_ix);
+
+	feed->process->last_counter = event->counter;
+	/*
+	 * An agent counts a capture range as begun before it writes the range's first event; so if this is that
+	 * event, the count is there to see, and the report opens before the event is decoded.
+	 */
+	if (!c->recording.writer && c->options->begin == LULL_BEGIN_ON_RANGE)
+		lull_collector_follow_begin(c);
+	if (!lull_decode(&c->recording, task, level, event))
+		feed->process->file->n_bad++;
+}
+
+/* Threads' ends and drop counters. */
+static void read_slots(struct lull_collector *c, struct lull_process *p)
+{
+	for (u32 i = 0; i < LULL_N_SLOTS; i++) {
+		const struct lull_slot *slot = &p->file->slots[i];
+		u32 state = atomic_load_explicit(&slot->state, memory_order_acquire);
+		u64 n_dropped;
+		struct lull_task *task;
+
+		if (state != LULL_SLOT_LIVE && state != LULL_SLOT_ENDED)
+			continue;
+		n_dropped = atomic_load_explicit(&slot->n_dropped, memory_order_relaxed);
+		if (!n_dropped && state == LULL_SLOT_LIVE)
+			continue;
+		task = task_of(c, p, i);
+		task->n_dropped = n_dropped - task->n_dropped_before;
+		if (state == LULL_SLOT_ENDED && !task->end_ns)
+			task->end_ns = lull_clock_ns_of(
+				&c->clock, atomic_load_explicit(&slot->end_counter, memory_order_relaxed));
+	}
+}
+
+static bool has_died(const struct lull_process *p)
+{
+	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+
+	if (p->end_ns)
+		return true;
+	if (p->pidfd < 0)
+		return !lull_is_alive(p->pid);
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* What the process itself could say about its end. */
+static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_ns)
+{
+	const struct lull_image *head = p->file->head;
+	bool has_left = atomic_load_explicit(&head->state, memory_order_acquire) == LULL_IMAGE_EXITED;
+	u64 counter = atomic_load_explicit(&head->exit_counter, memory_order_relaxed);
+
+	if (head->user_ns || head->system_ns) {
+		p->user_ns = head->user_ns;
+		p->system_ns = head->system_ns;
+		p->max_rss_bytes = head->max_rss_bytes;
+	}
+	if (has_left && p->exit_kind == LULL_EXIT_UNKNOWN) {
+		p->exit_kind = LULL_EXIT_CODE;
+		p->exit_code = head->exit_code;
+	}
+	if (!has_left || !counter)
+		counter = c->is_salvaging ? p->last_counter : 0;
+	if (!p->end_ns)
+		p->end_ns = counter ? lull_clock_ns_of(&c->clock, counter) : now_ns;
+}
+
+static void feed_process(struct lull_collector *c, struct lull_process *p)
+{
+	struct feed feed = { c, p };
+	/* Death first: what a dead process has written is all there is, so the drain that follows is the last. */
+	bool is_dead = has_died(p);
+
+	lull_image_drain(p->file, on_event, &feed);
+	if (is_dead && !p->is_drained) {
+		read_end(c, p, lull_now_ns());
+		p->is_drained = true;
+	}
+}
+
+void lull_feed_agents(struct lull_collector *c)
+{
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		struct lull_process *p = ((struct lull_process **)c->tree.processes.at)[i];
+
+		if (p->file)
+			feed_process(c, p);
+	}
+}
+
+static void issues_of(struct lull_collector *c, struct lull_process *p)
+{
+	const struct lull_image *head = p->file->head;
+
+	for (u32 i = 1; i < LULL_N_ISSUES; i++) {
+		u64 n = atomic_load_explicit(&head->issues[i], memory_order_relaxed);
+
+		/* nested_drop and no_memory also count in the slots; they are named here, counted there. */
+		if (n > p->file->n_issues[i])
+			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i], NULL);
+		p->file->n_issues[i] = n;
+	}
+	lull_recording_issue(&c->recording, LULL_ISSUE_bad_event, p, p->file->n_bad, NULL);
+	p->file->n_bad = 0;
+}
+
+void lull_feed_agents_issues(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		if (!all[i]->file)
+			continue;
+		read_slots(c, all[i]);
+		issues_of(c, all[i]);
+	}
+}
+
+static void drop_image(struct lull_process *p)
+{
+	unlink(p->file->path);
+	lull_image_close(p->file);
+	free(p->file);
+	p->file = NULL;
+	free(p->slot_tasks);
+	p->slot_tasks = NULL;
+}
+
+void lull_feed_agents_release(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		if (!all[i]->file)
+			continue;
+		read_slots(c, all[i]);
+		if (all[i]->is_drained) {
+			issues_of(c, all[i]);
+			drop_image(all[i]);
+		} else {
+			lull_image_release(all[i]->file);
+		}
+	}
+}
+
+u64 lull_feed_agents_held(const struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	u64 n = 0;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->file)
+			n += all[i]->file->unreleased_bytes;
+	return n;
+}

@@ -1,0 +1,299 @@
+#include "launch/salvage.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "launch/callstack.h"
+#include "launch/collector_int.h"
+#include "launch/image.h"
+#include "trace/reader.h"
+
+/* What the unfinished file says. */
+struct left {
+	struct lull_reader *reader;
+	struct lull_vec places; /* struct lull_checkpoint_row of the last checkpoint */
+	struct lull_vec open;	/* struct lull_open_range_row of the last checkpoint */
+	u64 checkpoint_ns;
+	struct lull_vec tasks;	/* struct lull_task *, by lane id - 1 */
+};
+
+bool lull_salvage_find(const char *report_path, struct lull_session_entry *entry)
+{
+	char full[PATH_MAX];
+	struct lull_vec all;
+	bool is_found = false;
+	size_t n;
+
+	if (!realpath(report_path, full))
+		return false;
+	n = strlen(full);
+	if (n > 5 && strcmp(full + n - 5, ".part") == 0)
+		full[n - 5] = '\0';
+	lull_vec_init(&all, sizeof(*entry));
+	lull_session_list(&all);
+	for (size_t i = 0; i < all.n && !is_found; i++) {
+		const struct lull_session_entry *e = lull_vec_get(&all, i);
+
+		if (!e->is_alive && strcmp(e->report_path, full) == 0) {
+			*entry = *e;
+			is_found = true;
+		}
+	}
+	lull_vec_release(&all);
+	return is_found;
+}
+
+/* Rows of the last checkpoint, and the ranges that were open then. */
+static void read_checkpoint(struct left *left)
+{
+	struct lull_checkpoint_cols p;
+	struct lull_open_range_cols o;
+	struct lull_cursor c;
+	size_t n;
+
+	left->checkpoint_ns = lull_reader_stats(left->reader, LULL_TABLE_checkpoint).last_ns;
+	lull_cursor_init(&c, left->reader, LULL_TABLE_checkpoint, left->checkpoint_ns, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &p)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (p.start_ns[i] == left->checkpoint_ns && p.image_id[i])
+				*(struct lull_checkpoint_row *)lull_vec_push(&left->places) =
+					(struct lull_checkpoint_row){
+						.image_id = p.image_id[i],
+						.chunk_seq = p.chunk_seq[i],
+						.offset_bytes = p.offset_bytes[i],
+					};
+	lull_cursor_release(&c);
+	lull_cursor_init(&c, left->reader, LULL_TABLE_open_range, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &o)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (o.checkpoint_ns[i] == left->checkpoint_ns)
+				*(struct lull_open_range_row *)lull_vec_push(&left->open) =
+					(struct lull_open_range_row){
+						.start_ns = o.start_ns[i],
+						.lane = o.lane[i],
+						.place = o.place[i],
+						.label = o.label[i],
+						.range_id = o.range_id[i],
+						.payload_type = o.payload_type[i],
+						.payload = o.payload[i],
+						.data = o.data[i],
+					};
+	lull_cursor_release(&c);
+}
+
+/* Rows of a dimension that stand before the last checkpoint; later ones were cut off and will come again. */
+static const void *kept_rows(const struct lull_collector *c, struct left *left, enum lull_table table, size_t *n)
+{
+	const void *rows = lull_reader_dim(left->reader, table, n);
+	u32 n_kept = lull_writer_n_dim(c->recording.writer, table);
+
+	if (*n > n_kept)
+		*n = n_kept;
+	return rows;
+}
+
+static char *text_or_null(struct left *left, u32 id)
+{
+	return id ? lull_strdup(lull_reader_string(left->reader, id, NULL)) : NULL;
+}
+
+static struct lull_process *load_process(struct lull_collector *c, struct left *left,
+					 const struct lull_process_row *row, u32 id)
+{
+	u64 epoch_ns = c->session.control->epoch_ns;
+	struct lull_process *p = lull_tree_find(&c->tree, row->pid);
+
+	/* An earlier program of the same pid: end it, so that this one is a new entry. */
+	if (p && !p->end_ns)
+		p->end_ns = epoch_ns + row->start_ns;
+	p = lull_tree_get(&c->tree, row->pid, row->parent_pid, epoch_ns + row->start_ns);
+	p->row = id;
+	p->exe = text_or_null(left, row->exe);
+	p->cmdline = text_or_null(left, row->cmdline);
+	snprintf(p->name, sizeof(p->name), "%s", lull_reader_string(left->reader, row->name, NULL));
+	p->exit_kind = row->exit_kind;
+	p->exit_code = row->exit_code;
+	p->end_ns = row->end_ns ? epoch_ns + row->end_ns : 0;
+	p->had_agent = row->has_agent;
+	p->is_loaded = true;
+	p->is_ours = true;
+	return p;
+}
+
+/* Processes and threads as the file knows them, with their row ids. */
+static void load_tree(struct lull_collector *c, struct left *left)
+{
+	size_t n_processes, n_lanes;
+	const struct lull_process_row *processes = kept_rows(c, left, LULL_TABLE_process, &n_processes);
+	const struct lull_lane_row *lanes = kept_rows(c, left, LULL_TABLE_lane, &n_lanes);
+	struct lull_process **by_row = lull_alloc(n_processes + 1, sizeof(*by_row));
+
+	for (size_t i = 0; i < n_processes; i++)
+		by_row[i + 1] = load_process(c, left, &processes[i], (u32)i + 1);
+	for (size_t i = 0; i < n_lanes; i++) {
+		struct lull_task *task = NULL;
+
+		if (lanes[i].process && lanes[i].process <= n_processes) {
+			task = lull_tree_task(by_row[lanes[i].process], lanes[i].tid,
+					      c->session.control->epoch_ns + lanes[i].start_ns);
+			task->lane = (u32)i + 1;
+			snprintf(task->name, sizeof(task->name), "%s",
+				 lull_reader_string(left->reader, lanes[i].name, NULL));
+		}
+		*(struct lull_task **)lull_vec_push(&left->tasks) = task;
+	}
+	free(by_row);
+}
+
+static u64 hash_of(struct left *left, u32 id)
+{
+	size_t len;
+	const char *text = lull_reader_string(left->reader, id, &len);
+
+	return id ? lull_hash(text, len) : 0;
+}
+
+/* Events name labels by hash; their definitions are in the file, so the hashes are computed again. */
+static void load_labels(struct lull_collector *c, struct left *left)
+{
+	struct lull_recording *r = &c->recording;
+	size_t n;
+	const struct lull_label_row *rows = kept_rows(c, left, LULL_TABLE_label, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		u64 name = hash_of(left, rows[i].name), domain = hash_of(left, rows[i].domain);
+		u64 label = lull_label_hash(name, domain, rows[i].category, rows[i].color, rows[i].api);
+
+		*lull_map_add(&r->labels, label, NULL) = (u32)i + 1;
+		*lull_map_add(&r->strings, name, NULL) = rows[i].name;
+		if (domain)
+			*lull_map_add(&r->strings, domain, NULL) = rows[i].domain;
+	}
+}
+
+static void load_open_ranges(const struct left *left)
+{
+	const struct lull_open_range_row *rows = left->open.at;
+	struct lull_task **tasks = left->tasks.at;
+
+	for (size_t i = 0; i < left->open.n; i++) {
+		struct lull_task *task = rows[i].lane && rows[i].lane <= left->tasks.n ? tasks[rows[i].lane - 1] : NULL;
+		struct lull_open_range range = {
+			.start_ns = rows[i].start_ns,
+			.range_id = rows[i].range_id,
+			.payload = rows[i].payload,
+			.place = rows[i].place,
+			.label = rows[i].label,
+			.data = rows[i].data,
+			.payload_type = rows[i].payload_type,
+		};
+
+		if (!task)
+			continue;
+		if (range.range_id) {
+			*(struct lull_shared_range *)lull_vec_push(&task->process->shared_ranges) =
+				(struct lull_shared_range){ .range = range, .task = task };
+		} else {
+			range.depth = task->open.n < 255 ? (u8)task->open.n : 255;
+			*(struct lull_open_range *)lull_vec_push(&task->open) = range;
+		}
+	}
+}
+
+/* Each image goes on where the last checkpoint says the file ends. */
+static void resume_images(struct lull_collector *c, const struct left *left)
+{
+	const struct lull_checkpoint_row *places = left->places.at;
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		for (size_t j = 0; all[i]->file && j < left->places.n; j++)
+			if (places[j].image_id == all[i]->file->head->start_counter)
+				lull_image_resume(all[i]->file, places[j].chunk_seq, places[j].offset_bytes);
+}
+
+static void count_processes(const struct lull_collector *c, struct lull_salvage_result *result)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		if (!all[i]->file)
+			continue;
+		result->n_processes++;
+		if (!all[i]->is_drained) {
+			all[i]->exit_kind = LULL_EXIT_RUNNING;
+			result->n_alive++;
+		}
+	}
+}
+
+/* Everything but opening and closing. */
+static int finish(struct lull_collector *c, struct left *left, const char *report_path,
+		  struct lull_salvage_result *result, struct lull_err *err)
+{
+	struct lull_recording *r = &c->recording;
+	int rc;
+
+	read_checkpoint(left);
+	rc = lull_recording_resume(r, report_path, c->session.control->epoch_ns, err);
+	if (rc)
+		return rc;
+	load_tree(c, left);
+	load_labels(c, left);
+	load_open_ranges(left);
+	/* The recorder is dead, so nobody else reads; the agents, if alive, must not go on writing. */
+	atomic_store(&c->session.control->record, 0);
+	lull_clock_tick(&c->clock, c->session.control);
+	lull_feed_agents_scan(c);
+	resume_images(c, left);
+	lull_feed_agents(c);
+	lull_feed_agents_issues(c);
+	count_processes(c, result);
+	result->n_recovered = r->n_events;
+	lull_recording_issue(r, LULL_ISSUE_recovered, NULL, 1, NULL);
+	lull_recording_issue(r, LULL_ISSUE_still_running, NULL, result->n_alive, NULL);
+	result->n_rows = lull_writer_stats(r->writer).n_rows + r->n_events;
+	return lull_recording_finish(r, lull_now_ns(), err);
+}
+
+int lull_salvage(const struct lull_session_entry *entry, struct lull_salvage_result *result, struct lull_err *err)
+{
+	struct lull_collector_options options = { 0 };
+	struct lull_collector c = { .options = &options, .is_salvaging = true };
+	struct left left = { 0 };
+	char part[PATH_MAX + 8];
+	int rc;
+
+	memset(result, 0, sizeof(*result));
+	lull_vec_init(&left.places, sizeof(struct lull_checkpoint_row));
+	lull_vec_init(&left.open, sizeof(struct lull_open_range_row));
+	lull_vec_init(&left.tasks, sizeof(struct lull_task *));
+	snprintf(part, sizeof(part), "%s.part", entry->report_path);
+	rc = lull_session_open(&c.session, entry->path, err);
+	if (rc)
+		return rc;
+	lull_clock_load(&c.clock, c.session.control);
+	lull_tree_init(&c.tree);
+	c.tree.on_free = lull_callstack_free;
+	lull_recording_init(&c.recording, &c.clock, &c.tree);
+	rc = lull_reader_open(&left.reader, part, err);
+	if (!rc)
+		rc = finish(&c, &left, entry->report_path, result, err);
+	lull_reader_close(left.reader);
+	lull_recording_release(&c.recording);
+	lull_tree_release(&c.tree);
+	lull_clock_release(&c.clock);
+	lull_vec_release(&left.places);
+	lull_vec_release(&left.open);
+	lull_vec_release(&left.tasks);
+	if (rc)
+		lull_session_close(&c.session);
+	else
+		lull_session_remove(&c.session);
+	return rc;
+}

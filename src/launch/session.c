@@ -1,0 +1,207 @@
+#include "launch/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define PREFIX "lull-"
+
+/* Folders that may hold sessions, best first. */
+static const char *place(int ix)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	switch (ix) {
+	case 0:
+		return "/dev/shm";
+	case 1:
+		return tmp && *tmp ? tmp : "/tmp";
+	case 2:
+		return tmp && *tmp && strcmp(tmp, "/tmp") != 0 ? "/tmp" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static bool has_room(const char *folder, u64 need_bytes)
+{
+	struct statvfs st;
+
+	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &st) != 0)
+		return false;
+	return (u64)st.f_bavail * st.f_frsize >= need_bytes;
+}
+
+static int map_control(struct lull_session *s, int flags, struct lull_err *err)
+{
+	char path[LULL_SESSION_PATH_MAX + 16];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", s->path);
+	fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+	if (fd < 0)
+		return lull_fail_errno(err, "opening session '%s'", path);
+	if ((flags & O_CREAT) && ftruncate(fd, sizeof(*s->control)) != 0) {
+		close(fd);
+		return lull_fail_errno(err, "sizing '%s'", path);
+	}
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*s->control)) {
+		close(fd);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' is not a session of this version", path);
+	}
+	s->control = mmap(NULL, sizeof(*s->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (s->control == MAP_FAILED) {
+		s->control = NULL;
+		return lull_fail_errno(err, "mapping '%s'", path);
+	}
+	return 0;
+}
+
+int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes, struct lull_err *err)
+{
+	const char *folder = NULL;
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	for (int i = 0; place(i) && !folder; i++)
+		if (has_room(place(i), need_bytes))
+			folder = place(i);
+	if (!folder)
+		return lull_fail(err, LULL_E_IO,
+				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB free; set TMPDIR",
+				 (unsigned long long)(need_bytes >> 20));
+	snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u-%u-%llx", folder, getuid(), getpid(),
+		 (unsigned long long)lull_clock_ns(CLOCK_REALTIME));
+	if (mkdir(s->path, 0700) != 0)
+		return lull_fail_errno(err, "creating '%s'", s->path);
+	rc = map_control(s, O_CREAT | O_EXCL, err);
+	if (rc) {
+		lull_session_remove(s);
+		return rc;
+	}
+	s->control->collector_pid = (u32)getpid();
+	if (*name)
+		snprintf(s->control->session_name, sizeof(s->control->session_name), "%s", name);
+	else
+		snprintf(s->control->session_name, sizeof(s->control->session_name), "lull-%u", getpid());
+	s->control->magic = LULL_WIRE_MAGIC;
+	return 0;
+}
+
+int lull_session_open(struct lull_session *s, const char *path, struct lull_err *err)
+{
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	if (strlen(path) >= sizeof(s->path))
+		return lull_fail(err, LULL_E_USAGE, "session path '%s' is too long", path);
+	strcpy(s->path, path);
+	rc = map_control(s, 0, err);
+	if (!rc && s->control->magic != LULL_WIRE_MAGIC) {
+		lull_session_close(s);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull", path);
+	}
+	return rc;
+}
+
+void lull_session_close(struct lull_session *s)
+{
+	if (s->control)
+		munmap(s->control, sizeof(*s->control));
+	s->control = NULL;
+}
+
+void lull_session_remove(struct lull_session *s)
+{
+	DIR *dir = *s->path ? opendir(s->path) : NULL;
+	struct dirent *e;
+
+	lull_session_close(s);
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	rmdir(s->path);
+}
+
+bool lull_is_alive(u32 pid)
+{
+	char path[64], text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The name in parentheses may hold anything; the state follows the last one. */
+	state = strrchr(text, ')');
+	return !(state && (state[2] == 'Z' || state[2] == 'X'));
+}
+
+static void add_entry(struct lull_vec *entries, const char *folder, const char *name)
+{
+	struct lull_session_entry *e;
+	char path[LULL_SESSION_PATH_MAX];
+	struct lull_session s;
+	struct lull_err err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return;
+	if (lull_session_open(&s, path, &err) != 0)
+		return;
+	e = lull_vec_push(entries);
+	strcpy(e->path, path);
+	memcpy(e->name, s.control->session_name, sizeof(e->name) - 1);
+	e->collector_pid = s.control->collector_pid;
+	e->is_alive = lull_is_alive(e->collector_pid);
+	memcpy(e->report_path, s.control->report_path, sizeof(e->report_path) - 1);
+	lull_session_close(&s);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct lull_session_entry *)a)->path,
+		      ((const struct lull_session_entry *)b)->path);
+}
+
+void lull_session_list(struct lull_vec *entries)
+{
+	char mine[64];
+
+	snprintf(mine, sizeof(mine), PREFIX "%u-", getuid());
+	for (int i = 0; place(i); i++) {
+		DIR *dir = opendir(place(i));
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir)))
+			if (strncmp(e->d_name, mine, strlen(mine)) == 0)
+				add_entry(entries, place(i), e->d_name);
+		if (dir)
+			closedir(dir);
+	}
+	if (entries->n)
+		qsort(entries->at, entries->n, entries->elem_bytes, by_path);
+}

@@ -1,0 +1,269 @@
+#include "launch/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+
+void lull_tree_init(struct lull_tree *t)
+{
+	*t = (struct lull_tree){ 0 };
+	lull_vec_init(&t->processes, sizeof(struct lull_process *));
+	lull_map_init(&t->by_pid);
+}
+
+static void free_process(struct lull_tree *t, struct lull_process *p)
+{
+	struct lull_task **tasks = p->tasks.at;
+
+	if (t->on_free)
+		t->on_free(p);
+	for (size_t i = 0; i < p->tasks.n; i++) {
+		lull_vec_release(&tasks[i]->open);
+		free(tasks[i]);
+	}
+	lull_vec_release(&p->tasks);
+	lull_map_release(&p->by_tid);
+	lull_vec_release(&p->shared_ranges);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p->slot_tasks);
+	free(p->exe);
+	free(p->cmdline);
+	free(p->jitdump);
+	free(p);
+}
+
+void lull_tree_release(struct lull_tree *t)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = 0; i < t->processes.n; i++)
+		free_process(t, all[i]);
+	lull_vec_release(&t->processes);
+	lull_map_release(&t->by_pid);
+}
+
+struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid)
+{
+	u32 *ix = lull_map_find(&t->by_pid, pid);
+
+	return ix ? ((struct lull_process **)t->processes.at)[*ix - 1] : NULL;
+}
+
+static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns)
+{
+	struct lull_process *p = lull_alloc(1, sizeof(*p));
+
+	p->previous = lull_tree_find(t, pid);
+	p->pid = pid;
+	p->parent_pid = parent_pid;
+	p->start_ns = now_ns;
+	p->pidfd = -1;
+	lull_vec_init(&p->tasks, sizeof(struct lull_task *));
+	lull_vec_init(&p->shared_ranges, sizeof(struct lull_shared_range));
+	*(struct lull_process **)lull_vec_push(&t->processes) = p;
+	*lull_map_add(&t->by_pid, pid, NULL) = (u32)t->processes.n;
+	return p;
+}
+
+static u32 index_of(const struct lull_tree *t, const struct lull_process *p)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = t->processes.n; i-- > 0;)
+		if (all[i] == p)
+			return (u32)i;
+	return 0;
+}
+
+struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid);
+
+	if (p && !p->end_ns) {
+		if (!p->parent_pid)
+			p->parent_pid = parent_pid;
+		return p;
+	}
+	return add(t, pid, parent_pid, now_ns);
+}
+
+struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid);
+
+	if (!p)
+		return add(t, pid, 0, time_ns);
+	while (p->previous && p->start_ns > time_ns)
+		p = p->previous;
+	return p;
+}
+
+/* The earliest entry of the pid that began at `time_ns` or later, or NULL. */
+static struct lull_process *first_since(const struct lull_tree *t, u32 pid, u64 time_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid), *found = NULL;
+
+	for (; p && p->start_ns >= time_ns; p = p->previous)
+		found = p;
+	return found;
+}
+
+/* `p` became the program that `next` is. */
+static void end_by_exec(struct lull_process *p, struct lull_process *next)
+{
+	if (!p->end_ns || p->end_ns > next->start_ns)
+		p->end_ns = next->start_ns;
+	p->exit_kind = LULL_EXIT_EXEC;
+	next->is_ours = next->is_ours || p->is_ours;
+	if (!next->parent_pid)
+		next->parent_pid = p->parent_pid;
+}
+
+/* A program that began before `next`, which we know already. */
+static struct lull_process *insert_before(struct lull_tree *t, struct lull_process *next, u64 start_ns)
+{
+	struct lull_process *latest = lull_tree_find(t, next->pid);
+	struct lull_process *p = add(t, next->pid, next->parent_pid, start_ns);
+
+	/* add() has made it the latest; put it where it belongs. */
+	*lull_map_add(&t->by_pid, next->pid, NULL) = index_of(t, latest) + 1;
+	p->previous = next->previous;
+	next->previous = p;
+	end_by_exec(p, next);
+	return p;
+}
+
+/* The next program of a pid whose latest entry is `old`. */
+static struct lull_process *append(struct lull_tree *t, struct lull_process *old, u64 start_ns)
+{
+	struct lull_process *p = add(t, old->pid, old->parent_pid, start_ns);
+
+	p->pidfd = old->pidfd;
+	old->pidfd = -1;
+	end_by_exec(old, p);
+	return p;
+}
+
+struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns)
+{
+	struct lull_process *p = lull_tree_find(t, pid), *next = NULL;
+
+	for (; p && p->start_ns > start_ns; p = p->previous)
+		next = p;
+	if (p && (!p->had_agent || p->is_loaded) && (!p->end_ns || p->end_ns >= start_ns))
+		return p;
+	if (next && !next->had_agent && !next->is_exec_known)
+		return next; /* the kernel's news of its fork came a little late */
+	if (next)
+		return insert_before(t, next, start_ns);
+	/* A program that has ended by itself is no predecessor: its pid was used again. */
+	if (!p || (p->end_ns && p->exit_kind != LULL_EXIT_EXEC && p->end_ns < start_ns))
+		return add(t, pid, 0, start_ns);
+	return append(t, p, start_ns);
+}
+
+struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)
+{
+	struct lull_process *p = first_since(t, pid, time_ns);
+
+	if (p)
+		return p;
+	p = lull_tree_find(t, pid);
+	if (!p)
+		return add(t, pid, 0, time_ns);
+	/* Between fork and exec nothing of interest happened: no entry of its own. */
+	if (!p->had_agent && !p->row && !p->is_exec_known && !p->end_ns) {
+		p->start_ns = time_ns;
+		return p;
+	}
+	return append(t, p, time_ns);
+}
+
+struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid, u64 time_ns)
+{
+	struct lull_process *p = first_since(t, pid, time_ns);
+
+	if (!p)
+		return lull_tree_get(t, pid, parent_pid, time_ns);
+	if (!p->parent_pid)
+		p->parent_pid = parent_pid;
+	return p;
+}
+
+u32 lull_tree_image(const struct lull_process *p)
+{
+	u32 n = 0;
+
+	for (p = p->previous; p && p->exit_kind == LULL_EXIT_EXEC; p = p->previous)
+		n++;
+	return n;
+}
+
+struct lull_task *lull_tree_find_task(const struct lull_process *p, u32 tid)
+{
+	u32 *ix = lull_map_find(&p->by_tid, tid);
+
+	return ix ? ((struct lull_task **)p->tasks.at)[*ix - 1] : NULL;
+}
+
+struct lull_task *lull_tree_task(struct lull_process *p, u32 tid, u64 now_ns)
+{
+	struct lull_task *task = lull_tree_find_task(p, tid);
+
+	if (task && !task->end_ns)
+		return task;
+	task = lull_alloc(1, sizeof(*task));
+	task->process = p;
+	task->tid = tid;
+	task->start_ns = now_ns;
+	lull_vec_init(&task->open, sizeof(struct lull_open_range));
+	*(struct lull_task **)lull_vec_push(&p->tasks) = task;
+	*lull_map_add(&p->by_tid, tid, NULL) = (u32)p->tasks.n; /* ids come back: the latest counts */
+	return task;
+}
+
+struct lull_task *lull_tree_task_at(struct lull_process *p, u32 tid, u64 time_ns)
+{
+	struct lull_task *task = lull_tree_find_task(p, tid);
+
+	return task && time_ns <= task->end_ns ? task : lull_tree_task(p, tid, time_ns);
+}
+
+void lull_tree_ended(struct lull_process *p, int wait_status, u64 now_ns)
+{
+	if (!p->end_ns)
+		p->end_ns = now_ns;
+	if (WIFSIGNALED(wait_status)) {
+		p->exit_kind = LULL_EXIT_SIGNAL;
+		p->exit_code = (u32)WTERMSIG(wait_status);
+	} else if (WIFEXITED(wait_status)) {
+		p->exit_kind = LULL_EXIT_CODE;
+		p->exit_code = (u32)WEXITSTATUS(wait_status);
+	}
+}
+
+void lull_tree_new_report(struct lull_tree *t)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = 0; i < t->processes.n; i++) {
+		struct lull_task **tasks = all[i]->tasks.at;
+
+		all[i]->row = 0;
+		all[i]->is_in_report = false;
+		all[i]->shared_ranges.n = 0;
+		for (size_t j = 0; j < all[i]->tasks.n; j++) {
+			tasks[j]->lane = 0;
+			tasks[j]->open.n = 0;
+			tasks[j]->step_start_ns = 0;
+			tasks[j]->stack[0] = tasks[j]->stack[1] = 0;
+			tasks[j]->n_dropped_before += tasks[j]->n_dropped;
+			tasks[j]->n_dropped = 0;
+		}
+	}
+}

@@ -1,0 +1,132 @@
+/*
+ * marks - a program that numbers its own marks, for the tests that kill it.
+ *
+ *	marks HOW COUNTS_FILE THREADS MILLISECONDS [PACE]
+ *
+ * Each thread emits marks "thread N" with values 0, 1, 2, ... and after each one returned stores how many there
+ * were in COUNTS_FILE (mapped, so that the numbers outlive us). After the given time the program ends as HOW says.
+ * PACE is the pause in us after every 50 marks; 0 means as fast as possible, LIMIT marks a thread.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lull.h"
+
+#define LIMIT 2000000ull
+
+static volatile unsigned long long *counts;
+static unsigned pace_us = 500;
+static volatile int is_over;
+
+static void *emit(void *arg)
+{
+	long thread = (long)arg;
+	char name[32];
+
+	snprintf(name, sizeof(name), "thread %ld", thread);
+	for (unsigned long long n = 0; !is_over && (pace_us || n < LIMIT); n++) {
+		lull_mark_value(name, n);
+		counts[thread] = n + 1;
+		if (pace_us && n % 50 == 49)
+			usleep(pace_us);
+	}
+	return NULL;
+}
+
+static void *end_later(void *arg)
+{
+	usleep(20000);
+	is_over = 1;
+	usleep(20000);
+	exit(*(int *)arg);
+}
+
+static void end_without_main(void)
+{
+	static int status = 3;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, end_later, &status);
+	pthread_exit(NULL);
+}
+
+/* A real one, by a bad store. */
+static void raise_segv(void)
+{
+	volatile int *volatile nowhere = (volatile int *)8;
+
+	*nowhere = 0;
+}
+
+static void leave(const char *how)
+{
+	if (strcmp(how, "exit") == 0)
+		exit(3);
+	if (strcmp(how, "_exit") == 0)
+		_exit(3);
+	if (strcmp(how, "quick_exit") == 0)
+		quick_exit(3);
+	if (strcmp(how, "abort") == 0)
+		abort();
+	if (strcmp(how, "segv") == 0)
+		raise_segv();
+	if (strcmp(how, "term") == 0)
+		kill(getpid(), SIGTERM);
+	if (strcmp(how, "kill") == 0)
+		kill(getpid(), SIGKILL);
+	if (strcmp(how, "exec") == 0)
+		execl("/bin/sh", "sh", "-c", "exit 3", (char *)NULL);
+	if (strcmp(how, "pthread_exit") == 0)
+		end_without_main();
+	pause();
+}
+
+/* At full speed every thread goes to its limit. */
+static void wait_for_all(int n_threads)
+{
+	int n_done = 0;
+
+	while (n_done < n_threads) {
+		usleep(1000);
+		n_done = 0;
+		for (int i = 0; i < n_threads; i++)
+			n_done += counts[i] >= LIMIT;
+	}
+}
+
+static int map_counts(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || ftruncate(fd, 4096) != 0)
+		return -1;
+	counts = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return counts == MAP_FAILED ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	int n_threads = argc > 4 ? atoi(argv[3]) : 0;
+
+	if (n_threads < 1 || map_counts(argv[2]) != 0)
+		return 2;
+	if (argc > 5)
+		pace_us = (unsigned)atoi(argv[5]);
+	for (long i = 0; i < n_threads; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, emit, (void *)i);
+		pthread_detach(thread);
+	}
+	usleep((unsigned)atoi(argv[4]) * 1000);
+	if (!pace_us)
+		wait_for_all(n_threads);
+	leave(argv[1]);
+	return 2;
+}
