@@ -4,7 +4,8 @@
  * All cells are turned into text first, because a column is as wide as its widest cell. On a
  * terminal that is too narrow the widest text columns give way, down to MIN_TEXT_COLUMNS, by losing
  * their middle; if that is not enough, spare columns are left out, the last first, and named below
- * the table. Numbers are never cut. Elsewhere nothing is cut, so that a piped table can be searched.
+ * the table. Numbers are never cut. Elsewhere nothing is cut, so that a piped table can be
+ * searched.
  */
 #include "base/out_int.h"
 

@@ -1,8 +1,8 @@
 /*
  * hdoc and htable: a page that a browser opens, and the bare table for somebody else's page.
  *
- * Cells are formatted as people read them. The page needs nothing but itself: its few lines of style
- * are inside.
+ * Cells are formatted as people read them. The page needs nothing but itself: its few lines of
+ * style are inside.
  */
 #include "base/out_int.h"
 

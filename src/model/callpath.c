@@ -6,10 +6,10 @@
 #include "base/mem.h"
 
 /*
- * Stacks are a tree whose parents have smaller ids than their children, so one walk from the last node to the
- * first adds each node's weight to its parent: `below` is then the weight of all samples in or under a
- * node. A function's total is the sum of `below` over the nodes where it is outermost, that is, where no
- * ancestor is the same function.
+ * Stacks are a tree whose parents have smaller ids than their children, so one walk from the last
+ * node to the first adds each node's weight to its parent: `below` is then the weight of all
+ * samples in or under a node. A function's total is the sum of `below` over the nodes where it is
+ * outermost, that is, where no ancestor is the same function.
  */
 struct finish {
 	struct lull_callpath *c;
@@ -23,7 +23,7 @@ struct finish {
 
 /* Second half of the keys that are not name and module. */
 #define KEY_PYTHON 0x80000000ULL
-#define KEY_ADDR 0xffffffffULL
+#define KEY_ADDR   0xffffffffULL
 
 void lull_callpath_init(struct lull_callpath *c, struct lull_reader *r)
 {
@@ -123,7 +123,9 @@ static void sum_functions(struct finish *f)
 	}
 }
 
-/* The place of each function where it spends most itself, or if nothing, from where it calls most. */
+/*
+ * The place of each function where it spends most itself, or if nothing, from where it calls most.
+ */
 static void choose_places(struct finish *f)
 {
 	struct lull_function *functions = f->c->functions.at;

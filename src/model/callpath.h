@@ -7,11 +7,11 @@
  *	c.functions					(struct lull_function, largest self first)
  *	lull_callpath_release(&c);
  *
- * What counts:    self is the weight of the samples in which the function was innermost; total of those
- *                 in which it was anywhere on the stack, once for each stack, so that recursion does not count
- *                 twice.
- * Identity:       native functions by name and module, Python functions by name and file, places without a
- *                 name by address.
+ * What counts:    self is the weight of the samples in which the function was innermost; total of
+ *                 those in which it was anywhere on the stack, once for each stack, so that
+ *                 recursion does not count twice.
+ * Identity:       native functions by name and module, Python functions by name and file, places
+ *                 without a name by address.
  * Cost:           O(samples + stack nodes * depth); memory is 24 bytes a stack node.
  */
 #ifndef LULL_MODEL_CALLPATH_H

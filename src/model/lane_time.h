@@ -1,9 +1,9 @@
 /*
  * lane_time - what threads did with their time: each nanosecond counted once.
  *
- * A thread can be in several places at once: in fread() and in the read() that it makes, in a condition
- * variable that is part of waiting for Python's interpreter lock, on a CPU inside a call. The first of
- * enum lull_activity that holds gets the nanosecond.
+ * A thread can be in several places at once: in fread() and in the read() that it makes, in a
+ * condition variable that is part of waiting for Python's interpreter lock, on a CPU inside a call.
+ * The first of enum lull_activity that holds gets the nanosecond.
  *
  * Memory:         bounded: the recording is taken in slices of about SLICE_ROWS rows.
  */
@@ -28,7 +28,10 @@ struct lull_lane_time {
 	u64 ns[LULL_N_ACTIVITIES];
 };
 
-/* Add up the time of every lane inside `window`; times[lane], so one element more than there are lanes. */
+/*
+ * Add up the time of every lane inside `window`; times[lane], so one element more than there are
+ * lanes.
+ */
 void lull_lane_time_add(struct lull_reader *r, struct lull_span window,
 			struct lull_lane_time *times);
 

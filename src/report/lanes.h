@@ -10,11 +10,11 @@
 #include "trace/reader.h"
 
 /* The columns that lull_lanes_put() fills. */
-#define LULL_LANES_COLUMNS                                                                         \
-	{ .name = "PID", .kind = LULL_OUT_INT, .doc = "process id" },                              \
-		{ .name = "TID", .kind = LULL_OUT_INT, .doc = "thread id" },                       \
-	{                                                                                          \
-		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread"               \
+#define LULL_LANES_COLUMNS                                                           \
+	{ .name = "PID", .kind = LULL_OUT_INT, .doc = "process id" },                \
+		{ .name = "TID", .kind = LULL_OUT_INT, .doc = "thread id" },         \
+	{                                                                            \
+		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread" \
 	}
 
 /* Process and thread id of a lane; both 0 for lane 0, which is no thread. */

@@ -7,11 +7,11 @@
 
 /*
  * Groups. Labels differ in colour and category too, which no sum by name cares about, so a label is
- * mapped to the group of its name, domain and style; the key is made of these, and 31 bits are more than
- * a file has strings.
+ * mapped to the group of its name, domain and style; the key is made of these, and 31 bits are more
+ * than a file has strings.
  */
 #define KEY_DOMAIN_SHIFT 32
-#define KEY_STARTEND (1ULL << 63)
+#define KEY_STARTEND	 (1ULL << 63)
 
 #define N_STYLES 2
 

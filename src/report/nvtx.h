@@ -1,8 +1,8 @@
 /*
  * nvtx - what the reports about ranges share: names, styles, and the sums by name.
  *
- * Ranges of lull.h count as NVTX ranges of the default domain. A range that was open when the recording
- * ended counts up to that moment.
+ * Ranges of lull.h count as NVTX ranges of the default domain. A range that was open when the
+ * recording ended counts up to that moment.
  */
 #ifndef LULL_REPORT_NVTX_H
 #define LULL_REPORT_NVTX_H

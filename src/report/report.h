@@ -1,16 +1,17 @@
 /*
  * report - the answers of `lull stats`, one file each.
  *
- * What it gives:  the list of reports, one by its name, and whether a recording holds what one needs.
+ * What it gives:  the list of reports, one by its name, and whether a recording holds what one
+ *                 needs.
  * Rule:           a report pushes rows into `out` and never prints; base/out formats them.
  * Memory:         reports walk the tables with cursors and keep sums, never the rows; the reports
  *                 called _trace and `steps` keep what they print.
- * Filters:        rows outside [from_ns, to_ns] are left out: a row with a duration counts if all of
- *                 it lies inside.
+ * Filters:        rows outside [from_ns, to_ns] are left out: a row with a duration counts if all
+ *                 of it lies inside.
  *
  * To add one: report_X.c with const struct lull_report lull_report_X at its end, REPORT(X) in
- * reports.def, its line in doc/lull-stats.1.md, two folders in test/golden/report/ (empty, and data).
- * Sums with the columns everybody knows are a scan and a name: see report_osrt_sum.c.
+ * reports.def, its line in doc/lull-stats.1.md, two folders in test/golden/report/ (empty, and
+ * data). Sums with the columns everybody knows are a scan and a name: see report_osrt_sum.c.
  */
 #ifndef LULL_REPORT_REPORT_H
 #define LULL_REPORT_REPORT_H
@@ -27,9 +28,9 @@ struct lull_report_options {
 	const char *args; /* what stood behind the report's name, words separated by ":"; or NULL */
 };
 
-#define LULL_REPORT_OPTIONS_INIT                                                                   \
-	{                                                                                          \
-		.to_ns = UINT64_MAX                                                                \
+#define LULL_REPORT_OPTIONS_INIT    \
+	{                           \
+		.to_ns = UINT64_MAX \
 	}
 
 /* The bit of a table in .needs and .needs_any. */
@@ -57,7 +58,10 @@ extern const struct lull_report *const lull_reports[];
 /* The report of this name, or NULL; then *nearest is the closest known name, or NULL. */
 const struct lull_report *lull_report_find(const char *name, const char **nearest);
 
-/* Whether the recording holds what the report needs; if not, *why says what is missing and how to record it. */
+/*
+ * Whether the recording holds what the report needs; if not, *why says what is missing and how to
+ * record it.
+ */
 bool lull_report_has_data(const struct lull_report *report, const struct lull_reader *r,
 			  struct lull_str *why);
 

@@ -1,10 +1,10 @@
 /*
  * nvtx_pushpop_trace: each push/pop range with its place in the tree of ranges.
  *
- * A thread has one stack of ranges for each NVTX domain, so ranges nest within a thread and a domain.
- * The file has them in the order of their ends and in blocks; they are collected and sorted by start, with
- * the outer one first where two begin together. Then the parent of a range is the innermost range of
- * the same stack that has not ended before it.
+ * A thread has one stack of ranges for each NVTX domain, so ranges nest within a thread and a
+ * domain. The file has them in the order of their ends and in blocks; they are collected and sorted
+ * by start, with the outer one first where two begin together. Then the parent of a range is the
+ * innermost range of the same stack that has not ended before it.
  */
 #include <stdlib.h>
 

@@ -6,10 +6,10 @@
 #include "base/mem.h"
 
 /*
- * Medians. Each group looks for its values of rank (n-1)/2 and n/2, counted from 0 (the same one if n
- * is odd). A search is an interval [lo_ns, hi_ns] that holds the value: at first [min, max] of the
- * group. Each scan counts the values of the interval in equal buckets; the bucket that holds the rank is
- * the next interval. When it is one ns wide, that is the value.
+ * Medians. Each group looks for its values of rank (n-1)/2 and n/2, counted from 0 (the same one if
+ * n is odd). A search is an interval [lo_ns, hi_ns] that holds the value: at first [min, max] of
+ * the group. Each scan counts the values of the interval in equal buckets; the bucket that holds
+ * the rank is the next interval. When it is one ns wide, that is the value.
  *
  *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi		3 + 1 values lie below the third bucket,
  *				       lo |.1|.3|..		which becomes the interval
@@ -22,7 +22,7 @@ struct pick {
 };
 
 /* All buckets together: 1 M counts of 4 bytes stay in a level 2 or 3 cache. */
-#define BUCKETS_LOG2 20u
+#define BUCKETS_LOG2	 20u
 #define MAX_BUCKETS_LOG2 14u
 #define MIN_BUCKETS_LOG2 4u
 
