@@ -1,7 +1,7 @@
 /*
  * train - a small training loop, slow in the way that training loops are: it waits for its data.
  *
- *	train [--prefetch] [--steps=N] [--data=FILE]
+ *	train [--prefetch] [--steps=N] [--data=FILE]	(default: 300 steps; a file beside the program, made if need be)
  *
  * A network with one hidden layer learns to tell ten kinds of picture apart. Pictures lie in a file, packed; a batch
  * is read, unpacked, smoothed, turned a little and shrunk before the network sees it. Without --prefetch the training
@@ -185,7 +185,8 @@ static void prepare_batch(struct loader *loader, struct batch *batch)
 		read_picture(loader->fd, loader->next_picture, &loader->record);
 		unpack(&loader->record, loader->pixels);
 		smooth(loader->pixels, loader->smoothed);
-		turn_and_shrink(loader->smoothed, batch->inputs[i],
+		smooth(loader->smoothed, loader->pixels);
+		turn_and_shrink(loader->pixels, batch->inputs[i],
 				(random_float(&loader->random) - 0.5f) * 0.2f);
 		batch->labels[i] = loader->record.label;
 		loader->next_picture = (loader->next_picture + 1) % N_PICTURES;
@@ -262,23 +263,24 @@ static void init_network(struct network *n)
 			n->w2[j][k] = (random_float(&random) - 0.5f) * 0.1f;
 }
 
-/* out[0..n_out) += x * row[0..n_out), for each input: the inner loop of everything below. */
-static inline void add_scaled(float *restrict out, const float *restrict row, float x, int n_out)
-{
-	for (int j = 0; j < n_out; j++)
-		out[j] += x * row[j];
-}
-
 STAGE static void forward(struct network *n, const struct batch *batch)
 {
 	memset(n->hidden, 0, sizeof(n->hidden));
 	memset(n->out, 0, sizeof(n->out));
 	for (int b = 0; b < BATCH; b++) {
-		for (int i = 0; i < N_INPUTS; i++)
-			add_scaled(n->hidden[b], n->w1[i], batch->inputs[b][i], N_HIDDEN);
+		float *restrict hidden = n->hidden[b];
+
+		for (int i = 0; i < N_INPUTS; i++) {
+			const float *restrict weights = n->w1[i];
+			float x = batch->inputs[b][i];
+
+			for (int j = 0; j < N_HIDDEN; j++)
+				hidden[j] += x * weights[j];
+		}
 		for (int j = 0; j < N_HIDDEN; j++) {
-			n->hidden[b][j] = n->hidden[b][j] > 0 ? n->hidden[b][j] : 0;
-			add_scaled(n->out[b], n->w2[j], n->hidden[b][j], N_KINDS);
+			hidden[j] = hidden[j] > 0 ? hidden[j] : 0;
+			for (int k = 0; k < N_KINDS; k++)
+				n->out[b][k] += hidden[j] * n->w2[j][k];
 		}
 	}
 }
@@ -312,22 +314,30 @@ STAGE static void backward(struct network *n, const struct batch *batch)
 	for (int b = 0; b < BATCH; b++) {
 		for (int j = 0; j < N_HIDDEN; j++) {
 			error[j] = 0;
-			for (int k = 0; k < N_KINDS; k++)
+			for (int k = 0; k < N_KINDS; k++) {
 				error[j] += n->out[b][k] * n->w2[j][k];
+				n->g2[j][k] += n->out[b][k] * n->hidden[b][j];
+			}
 			error[j] = n->hidden[b][j] > 0 ? error[j] : 0;
-			add_scaled(n->g2[j], n->out[b], n->hidden[b][j], N_KINDS);
 		}
-		for (int i = 0; i < N_INPUTS; i++)
-			add_scaled(n->g1[i], error, batch->inputs[b][i], N_HIDDEN);
+		for (int i = 0; i < N_INPUTS; i++) {
+			float *restrict gradients = n->g1[i];
+			float x = batch->inputs[b][i];
+
+			for (int j = 0; j < N_HIDDEN; j++)
+				gradients[j] += x * error[j];
+		}
 	}
 }
 
 STAGE static void update(struct network *n)
 {
 	for (int i = 0; i < N_INPUTS; i++)
-		add_scaled(n->w1[i], n->g1[i], -LEARNING_RATE / BATCH, N_HIDDEN);
+		for (int j = 0; j < N_HIDDEN; j++)
+			n->w1[i][j] -= LEARNING_RATE / BATCH * n->g1[i][j];
 	for (int j = 0; j < N_HIDDEN; j++)
-		add_scaled(n->w2[j], n->g2[j], -LEARNING_RATE / BATCH, N_KINDS);
+		for (int k = 0; k < N_KINDS; k++)
+			n->w2[j][k] -= LEARNING_RATE / BATCH * n->g2[j][k];
 }
 
 /* ---- the loop ---- */
@@ -422,12 +432,15 @@ static int parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .n_steps = 150, .data = "train.data" };
+	struct options o = { .n_steps = 300 };
 	static struct network network;
 	static struct loader loader = { .random = 362436069u };
+	char default_data[4096];
 	double begin_s;
 	float loss;
 
+	snprintf(default_data, sizeof(default_data), "%s.data", argv[0]);
+	o.data = default_data;
 	if (parse(argc, argv, &o) != 0) {
 		fputs("usage: train [--prefetch] [--steps=N] [--data=FILE]\n", stderr);
 		return 2;
