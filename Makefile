@@ -228,6 +228,16 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
+# The example programs, built as a user would: optimised, with debug information, and lull.h from the tree.
+$(BUILD)/examples/%: examples/%.c include/lull.h
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O3 $(WARN) -Iinclude -o $@ $< -ldl -lpthread -lm
+
+demo: setup
+	$(Q)$(MAKE) -s --no-print-directory all $(BUILD)/examples/train
+	$(Q)examples/demo.sh $(BUILD)
+
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)

@@ -150,6 +150,9 @@ static int set(const struct lull_opt *opt, const char *text, struct lull_err *er
 	case LULL_OPT_STR:
 		*(const char **)opt->value = text;
 		return LULL_OK;
+	case LULL_OPT_WORD:
+		*(const char **)opt->value = text ? text : "";
+		return LULL_OK;
 	case LULL_OPT_U64:
 		return set_u64(opt->value, text, err);
 	case LULL_OPT_I64:
@@ -182,7 +185,7 @@ static int take_word(struct parser *p, const struct lull_opt *opt, const char **
 	const char *next = p->ix < p->argc ? p->argv[p->ix] : NULL;
 
 	*text = NULL;
-	if (!takes_value(opt))
+	if (!takes_value(opt) || opt->kind == LULL_OPT_WORD)
 		return LULL_OK;
 	if (opt->kind == LULL_OPT_BOOL &&
 	    (!next || (strcmp(next, "true") && strcmp(next, "false"))))
@@ -326,7 +329,7 @@ static void spell_for_help(struct lull_str *s, const struct lull_opt *opt)
 		lull_str_puts(s, "      ");
 	if (opt->name)
 		lull_str_addf(s, "--%s", opt->name);
-	if (opt->kind == LULL_OPT_BOOL)
+	if (opt->kind == LULL_OPT_BOOL || opt->kind == LULL_OPT_WORD)
 		lull_str_addf(s, "[=%s]", opt->arg);
 	else if (opt->kind == LULL_OPT_ENUM)
 		lull_str_puts(s, "=NAME");

@@ -40,6 +40,7 @@ enum lull_opt_kind {
 	LULL_OPT_ENUM, /* one of `choices`; the variable gets its index */
 	LULL_OPT_LIST, /* comma list, repeatable */
 	LULL_OPT_CALL, /* handed to `call` */
+	LULL_OPT_WORD, /* may take a value, but only behind "="; without one it is "" */
 };
 
 /*
@@ -97,6 +98,8 @@ struct lull_opt {
 		.kind = LULL_OPT_ENUM, .letter = l, .name = n, .value = LULL_OPT_PTR(int *, ptr), \
 		.choices = names, .help = h                                                       \
 	}
+
+#define OPT_WORD(l, n, a, ptr, h) LULL_OPT_OF(WORD, l, n, a, const char **, ptr, h)
 
 /* `a` is NULL for a callback without a value. */
 #define OPT_CALL(l, n, a, fn, ctx, h)                                                              \

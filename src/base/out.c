@@ -107,8 +107,21 @@ const struct lull_out_cell *lull_out_cell_get(const struct lull_out_view *view, 
 	return lull_vec_get(&view->out->cells, view->rows[row] * view->out->n_columns + column);
 }
 
+/* By enum lull_out_time: the name, how many ns, and the digits that keep every ns. */
+static const struct {
+	const char *name;
+	f64 ns;
+	int decimals;
+} time_units[] = {
+	[LULL_OUT_TIME_NS] = { "ns", 1, 0 },
+	[LULL_OUT_TIME_US] = { "us", 1e3, 3 },
+	[LULL_OUT_TIME_MS] = { "ms", 1e6, 6 },
+	[LULL_OUT_TIME_S] = { "s", 1e9, 9 },
+};
+
 /* The unit a header shows, or NULL. */
-static const char *unit_of(const struct lull_out_column *column, bool is_human)
+static const char *unit_of(const struct lull_out_view *view, const struct lull_out_column *column,
+			   bool is_human)
 {
 	if (column->unit)
 		return column->unit;
@@ -116,7 +129,7 @@ static const char *unit_of(const struct lull_out_column *column, bool is_human)
 	case LULL_OUT_PERCENT:
 		return "%";
 	case LULL_OUT_NS:
-		return is_human ? NULL : "ns";
+		return is_human ? NULL : time_units[view->options->time].name;
 	case LULL_OUT_BYTES:
 		return is_human ? NULL : "bytes";
 	default:
@@ -124,38 +137,56 @@ static const char *unit_of(const struct lull_out_column *column, bool is_human)
 	}
 }
 
-void lull_out_format_header(struct lull_str *to, const struct lull_out_column *column,
+void lull_out_format_header(struct lull_str *to, const struct lull_out_view *view, size_t column,
 			    bool is_human)
 {
-	const char *unit = unit_of(column, is_human);
+	const char *unit = unit_of(view, &view->out->columns[column], is_human);
 
-	lull_str_puts(to, column->name);
+	lull_str_puts(to, view->out->columns[column].name);
 	if (unit)
 		lull_str_addf(to, " (%s)", unit);
 }
 
-int lull_out_decimals(const struct lull_out_column *column, const struct lull_out_cell *cell)
+static f64 number_of(const struct lull_out_cell *cell)
 {
-	if (cell->kind != LULL_OUT_CELL_F64)
-		return 0;
-	return column->kind == LULL_OUT_PERCENT ? 1 : column->decimals;
+	return cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;
 }
 
-void lull_out_format_plain(struct lull_str *to, const struct lull_out_column *column,
-			   const struct lull_out_cell *cell)
+f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals)
 {
+	const struct lull_out_column *c = &view->out->columns[column];
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
+	enum lull_out_time time = c->kind == LULL_OUT_NS ? view->options->time : LULL_OUT_TIME_NS;
+
+	*decimals = cell->kind == LULL_OUT_CELL_F64 ? c->decimals : 0;
+	if (c->kind == LULL_OUT_PERCENT)
+		*decimals = 1;
+	if (time != LULL_OUT_TIME_NS)
+		*decimals = time_units[time].decimals;
+	return number_of(cell) / time_units[time].ns;
+}
+
+void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view, size_t row,
+			   size_t column)
+{
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
+	int decimals;
+	f64 value;
+
 	if (cell->kind == LULL_OUT_CELL_TEXT)
 		lull_str_puts(to, cell->text);
-	else if (cell->kind == LULL_OUT_CELL_I64)
+	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
+		return;
+	value = lull_out_value(view, row, column, &decimals);
+	/* Beyond 2^53 a double would change the last digits of a whole number. */
+	if (decimals || cell->kind == LULL_OUT_CELL_F64)
+		lull_str_addf(to, "%.*f", decimals, value);
+	else
 		lull_str_addf(to, "%" PRId64, cell->i);
-	else if (cell->kind == LULL_OUT_CELL_F64)
-		lull_str_addf(to, "%.*f", lull_out_decimals(column, cell), cell->f);
 }
 
-static void put_human(struct lull_str *to, enum lull_out_kind kind,
-		      const struct lull_out_cell *cell)
+static void put_human(struct lull_str *to, enum lull_out_kind kind, f64 value)
 {
-	f64 value = cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;
 	u64 whole = (u64)llround(fabs(value));
 
 	if (value < 0)
@@ -164,26 +195,24 @@ static void put_human(struct lull_str *to, enum lull_out_kind kind,
 					      : lull_format_bytes(whole).text);
 }
 
-void lull_out_format_nice(struct lull_str *to, const struct lull_out_column *column,
-			  const struct lull_out_cell *cell, bool is_human)
+void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view, size_t row,
+			  size_t column)
 {
+	enum lull_out_kind kind = view->out->columns[column].kind;
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
 	bool is_number = cell->kind == LULL_OUT_CELL_I64 || cell->kind == LULL_OUT_CELL_F64;
-	bool has_scale = column->kind == LULL_OUT_NS || column->kind == LULL_OUT_BYTES;
+	bool has_scale = kind == LULL_OUT_NS || kind == LULL_OUT_BYTES;
 	struct lull_str plain = LULL_STR_INIT;
 
-	if (is_number && is_human && has_scale) {
-		put_human(to, column->kind, cell);
+	if (is_number && view->options->is_human && has_scale) {
+		put_human(to, kind, number_of(cell));
 		return;
 	}
-	lull_out_format_plain(&plain, column, cell);
-	lull_str_puts(to, is_number ? lull_format_group_text(lull_str_text(&plain)).text
-				    : lull_str_text(&plain));
+	lull_out_format_plain(&plain, view, row, column);
+	lull_str_puts(to, is_number && !view->options->is_ungrouped
+				  ? lull_format_group_text(lull_str_text(&plain)).text
+				  : lull_str_text(&plain));
 	lull_str_release(&plain);
-}
-
-static f64 number_of(const struct lull_out_cell *cell)
-{
-	return cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;
 }
 
 /* Below, equal or above zero, smallest first; empty cells are below everything, text above numbers.
@@ -214,6 +243,16 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	if (!order)
 		return (row_a > row_b) - (row_a < row_b);
 	return view->options->is_ascending ? order : -order;
+}
+
+const char *lull_out_format_summary(int format)
+{
+	return formats[format]->summary;
+}
+
+const char *lull_out_format_args(int format)
+{
+	return formats[format]->args;
 }
 
 int lull_out_write(const struct lull_out *out, const struct lull_out_options *options, FILE *to,

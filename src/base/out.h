@@ -15,9 +15,10 @@
  *	rc = lull_out_write(&out, &options, stdout, err);
  *	lull_out_release(&out);
  *
- * What it gives:  headers with their units, alignment, sorting, --top, and the formats of
- *out_formats.def. Ownership:      texts are copied; columns are borrowed until release. Limits:
- *cells not filled are empty; more cells than columns is a bug (assert).
+ * What it gives:  headers with their units, alignment, sorting, --top, units of time, and the
+ *                 formats of out_formats.def.
+ * Ownership:      texts are copied; columns are borrowed until release.
+ * Limits:         cells not filled are empty; more cells than columns is a bug (assert).
  *
  * To add a format: out_X.c with const struct lull_out_format lull_out_format_X, OUT_FORMAT(X) in
  * out_formats.def.
@@ -54,6 +55,7 @@ struct lull_out_column {
 	const char *unit; /* instead of the kind's own, such as "MB/s"; may be NULL */
 	int decimals;	  /* digits behind the point of FLOAT, and of NS and BYTES given as f64 */
 	const char *doc;  /* what it means, for the manual; may be NULL */
+	bool is_spare;	  /* column only: left out, and named below, where the width is too small */
 };
 
 enum lull_out_format_id {
@@ -65,14 +67,27 @@ enum lull_out_format_id {
 /* The names of the formats, NULL at the end: the choices of OPT_ENUM for --format. */
 extern const char *const lull_out_format_names[];
 
+/* What the columns of kind LULL_OUT_NS are shown in. */
+enum lull_out_time {
+	LULL_OUT_TIME_NS = 0,
+	LULL_OUT_TIME_US,
+	LULL_OUT_TIME_MS,
+	LULL_OUT_TIME_S,
+};
+
 struct lull_out_options {
-	int format;	    /* enum lull_out_format_id; 0 is column */
-	int sort_ix;	    /* column to sort by, or LULL_OUT_UNSORTED */
-	bool is_ascending;  /* smallest first */
-	u64 top;	    /* rows to print, 0 for all */
+	int format;		 /* enum lull_out_format_id; 0 is column */
+	int sort_ix;		 /* column to sort by, or LULL_OUT_UNSORTED */
+	bool is_ascending;	 /* smallest first */
+	u64 top;		 /* rows to print, 0 for all */
+	enum lull_out_time time; /* unit of time */
 	bool is_human;	    /* column and table only: 1.23 ms instead of 1,234,567 under "(ns)" */
 	bool has_no_header; /* leave the header out */
-	bool is_never_cut;  /* keep long text whole even on a terminal */
+	bool is_never_cut;  /* keep long text and spare columns even on a terminal */
+	bool is_ungrouped;  /* column and table only: no commas between digits */
+	bool has_escapes;   /* tsv only: a tab becomes \t, not a blank */
+	int width;	    /* columns to fit into; 0: the terminal's, and no limit elsewhere */
+	const char *title;  /* hdoc only: title of the page; may be NULL */
 };
 
 #define LULL_OUT_UNSORTED (-1)
@@ -130,6 +145,18 @@ size_t lull_out_len(const struct lull_out *out);
 
 /* The ix of the column with this name (case does not matter), or -1: for --sort. */
 int lull_out_find(const struct lull_out *out, const char *name);
+
+/* What the format with this number is for, and its arguments ("nohdr nolimit"; "" if none). */
+const char *lull_out_format_summary(int format);
+const char *lull_out_format_args(int format);
+
+/*
+ * Set format and arguments from FORMAT[:ARGUMENT...], such as "csv:nohdr". LULL_E_USAGE with a
+ * sentence if the format is not known or does not take the argument. The title is borrowed
+ * from `text`, whose rest it is; `text` must live as long as the options.
+ */
+int lull_out_options_parse(struct lull_out_options *options, const char *text,
+			   struct lull_err *err);
 
 /* Sort, cut and print. LULL_E_IO if the stream fails. The rows stay. */
 int lull_out_write(const struct lull_out *out, const struct lull_out_options *options, FILE *to,

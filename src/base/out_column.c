@@ -3,7 +3,8 @@
  *
  * All cells are turned into text first, because a column is as wide as its widest cell. On a
  * terminal that is too narrow the widest text columns give way, down to MIN_TEXT_COLUMNS, by losing
- * their middle; numbers are never cut. Elsewhere nothing is cut, so that a piped table can be
+ * their middle; if that is not enough, spare columns are left out, the last first, and named below
+ * the table. Numbers are never cut. Elsewhere nothing is cut, so that a piped table can be
  * searched.
  */
 #include "base/out_int.h"
@@ -28,10 +29,12 @@ static const struct look table_look = { "| ", " | ", " |", true };
 struct grid {
 	const struct lull_out_view *view;
 	const struct look *look;
-	char **texts; /* the header's, then n_columns for each row */
-	size_t *widths;
+	char **texts;	/* the header's, then n_columns for each row */
+	size_t *widths; /* of each column, LEFT_OUT for one that is not shown */
 	FILE *to;
 };
+
+#define LEFT_OUT 0
 
 static bool is_right(const struct lull_out_column *column)
 {
@@ -61,17 +64,14 @@ static void fill(struct grid *g)
 
 	for (size_t line = 0; line <= g->view->n_rows; line++) {
 		for (size_t c = 0; c < out->n_columns; c++) {
-			const struct lull_out_column *column = &out->columns[c];
 			size_t width;
 			char *copy;
 
 			lull_str_clear(&text);
 			if (line)
-				lull_out_format_nice(&text, column,
-						     lull_out_cell_get(g->view, line - 1, c),
-						     is_human);
+				lull_out_format_nice(&text, g->view, line - 1, c);
 			else
-				lull_out_format_header(&text, column, is_human);
+				lull_out_format_header(&text, g->view, c, is_human);
 			copy = printable_dup(&text);
 			width = lull_term_columns(copy);
 			if (width > g->widths[c])
@@ -82,13 +82,26 @@ static void fill(struct grid *g)
 	lull_str_release(&text);
 }
 
-static size_t total_width(const struct grid *g)
+/* The first column that is shown at or behind `c`, or n_columns. */
+static size_t shown(const struct grid *g, size_t c)
 {
-	size_t n = g->view->out->n_columns;
-	size_t total = strlen(g->look->left) + strlen(g->look->right);
+	while (c < g->view->out->n_columns && g->widths[c] == LEFT_OUT)
+		c++;
+	return c;
+}
 
-	for (size_t c = 0; c < n; c++)
-		total += g->widths[c] + (c ? strlen(g->look->between) : 0);
+/* What the table takes when no text column is wider than `text_limit`. */
+static size_t total_width(const struct grid *g, size_t text_limit)
+{
+	const struct lull_out *out = g->view->out;
+	size_t total = strlen(g->look->left) + strlen(g->look->right), between = 0;
+
+	for (size_t c = shown(g, 0); c < out->n_columns; c = shown(g, c + 1)) {
+		bool is_wide = out->columns[c].kind == LULL_OUT_TEXT && g->widths[c] > text_limit;
+
+		total += between + (is_wide ? text_limit : g->widths[c]);
+		between = strlen(g->look->between);
+	}
 	return total;
 }
 
@@ -106,19 +119,39 @@ static size_t widest_text(const struct grid *g)
 	return best;
 }
 
+/* The last spare column that is still shown, or n_columns. */
+static size_t last_spare(const struct grid *g)
+{
+	for (size_t c = g->view->out->n_columns; c-- > 0;) {
+		if (g->view->out->columns[c].is_spare && g->widths[c] != LEFT_OUT)
+			return c;
+	}
+	return g->view->out->n_columns;
+}
+
+/* Columns of the screen the table may take, 0 for any number. */
+static size_t width_limit(const struct grid *g)
+{
+	const struct lull_out_options *options = g->view->options;
+
+	if (options->is_never_cut)
+		return 0;
+	if (options->width)
+		return (size_t)options->width;
+	return lull_term_is_tty(g->to) ? (size_t)lull_term_width(g->to) : 0;
+}
+
+/* Columns go only if the table would not fit with its texts at their shortest. */
 static void fit(struct grid *g)
 {
-	size_t width = (size_t)lull_term_width(g->to);
+	size_t limit = width_limit(g), n = g->view->out->n_columns, c;
 
-	if (g->view->options->is_never_cut || !lull_term_is_tty(g->to))
+	if (!limit)
 		return;
-	while (total_width(g) > width) {
-		size_t c = widest_text(g);
-
-		if (c == g->view->out->n_columns)
-			break;
+	while (total_width(g, MIN_TEXT_COLUMNS) > limit && (c = last_spare(g)) < n)
+		g->widths[c] = LEFT_OUT;
+	while (total_width(g, SIZE_MAX) > limit && (c = widest_text(g)) < n)
 		g->widths[c]--;
-	}
 }
 
 /* Blanks behind the last cell of a line are left out unless a box has to be closed. */
@@ -134,7 +167,7 @@ static void put_cell(const struct grid *g, const char *text, size_t c)
 	pad = (int)(g->widths[c] - columns);
 	if (is_right(&out->columns[c]))
 		fprintf(g->to, "%*s%s", pad, "", cut);
-	else if (c + 1 < out->n_columns || g->look->has_box)
+	else if (shown(g, c + 1) < out->n_columns || g->look->has_box)
 		fprintf(g->to, "%s%*s", cut, pad, "");
 	else
 		fputs(cut, g->to);
@@ -144,12 +177,12 @@ static void put_cell(const struct grid *g, const char *text, size_t c)
 static void put_line(const struct grid *g, size_t line)
 {
 	size_t n = g->view->out->n_columns;
+	const char *before = g->look->left;
 
-	fputs(g->look->left, g->to);
-	for (size_t c = 0; c < n; c++) {
-		if (c)
-			fputs(g->look->between, g->to);
+	for (size_t c = shown(g, 0); c < n; c = shown(g, c + 1)) {
+		fputs(before, g->to);
 		put_cell(g, g->texts[line * n + c], c);
+		before = g->look->between;
 	}
 	fprintf(g->to, "%s\n", g->look->right);
 }
@@ -157,17 +190,36 @@ static void put_line(const struct grid *g, size_t line)
 static void put_rule(const struct grid *g)
 {
 	bool has_box = g->look->has_box;
+	const char *before = has_box ? "+" : " ";
 
-	fputs(has_box ? "+" : " ", g->to);
-	for (size_t c = 0; c < g->view->out->n_columns; c++) {
+	for (size_t c = shown(g, 0); c < g->view->out->n_columns; c = shown(g, c + 1)) {
 		size_t dashes = g->widths[c] + (has_box ? 2 : 0);
 
-		if (c)
-			fputs(has_box ? "+" : "  ", g->to);
+		fputs(before, g->to);
 		while (dashes--)
 			fputc('-', g->to);
+		before = has_box ? "+" : "  ";
 	}
 	fputs(has_box ? "+\n" : "\n", g->to);
+}
+
+/* Whoever reads a table must know that it is not the whole of it. */
+static void put_left_out(const struct grid *g)
+{
+	size_t n_more = lull_out_len(g->view->out) - g->view->n_rows;
+	const char *before = " not shown, the terminal is too narrow: ";
+
+	if (n_more)
+		fprintf(g->to, " ... %s more row%s\n", lull_format_grouped((i64)n_more).text,
+			n_more == 1 ? "" : "s");
+	for (size_t c = 0; c < g->view->out->n_columns; c++) {
+		if (g->widths[c] != LEFT_OUT)
+			continue;
+		fprintf(g->to, "%s%s", before, g->view->out->columns[c].name);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', g->to);
 }
 
 static void put_grid(const struct grid *g)
@@ -184,6 +236,7 @@ static void put_grid(const struct grid *g)
 		put_line(g, line);
 	if (has_box)
 		put_rule(g);
+	put_left_out(g);
 }
 
 static void write_with(const struct lull_out_view *view, const struct look *look, FILE *to)
@@ -212,5 +265,16 @@ static void write_table(const struct lull_out_view *view, FILE *to)
 	write_with(view, &table_look, to);
 }
 
-const struct lull_out_format lull_out_format_column = { .name = "column", .write = write_column };
-const struct lull_out_format lull_out_format_table = { .name = "table", .write = write_table };
+const struct lull_out_format lull_out_format_column = {
+	.name = "column",
+	.summary = "aligned text for people",
+	.args = "nohdr nolimit nofmt",
+	.write = write_column,
+};
+
+const struct lull_out_format lull_out_format_table = {
+	.name = "table",
+	.summary = "aligned text in boxes",
+	.args = "nohdr nolimit nofmt",
+	.write = write_table,
+};

@@ -19,6 +19,8 @@ struct lull_out_view {
 
 struct lull_out_format {
 	const char *name;
+	const char *summary; /* what it is for */
+	const char *args;    /* words of lull_out_options_parse() it takes, "" if none */
 	void (*write)(const struct lull_out_view *view, FILE *to);
 };
 
@@ -31,18 +33,18 @@ const struct lull_out_cell *lull_out_cell_get(const struct lull_out_view *view, 
 					      size_t column);
 
 /* The header of a column; with its unit unless the values carry it themselves (`is_human`). */
-void lull_out_format_header(struct lull_str *to, const struct lull_out_column *column,
+void lull_out_format_header(struct lull_str *to, const struct lull_out_view *view, size_t column,
 			    bool is_human);
 
 /* The cell as machines read it: no separators, "" for an empty one. Appended. */
-void lull_out_format_plain(struct lull_str *to, const struct lull_out_column *column,
-			   const struct lull_out_cell *cell);
+void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view, size_t row,
+			   size_t column);
 
-/* The cell as people read it: grouped digits, or 1.23 ms with `is_human`. Appended. */
-void lull_out_format_nice(struct lull_str *to, const struct lull_out_column *column,
-			  const struct lull_out_cell *cell, bool is_human);
+/* The cell as people read it: grouped digits, or 1.23 ms if the options say so. Appended. */
+void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view, size_t row,
+			  size_t column);
 
-/* Digits behind the point of a cell in this column. */
-int lull_out_decimals(const struct lull_out_column *column, const struct lull_out_cell *cell);
+/* The value of a number cell in the unit that is shown, and its digits behind the point. */
+f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals);
 
 #endif

@@ -5,22 +5,24 @@
 
 #include "base/json.h"
 
-static void put_cell(struct lull_json *j, const struct lull_out_column *column,
-		     const struct lull_out_cell *cell)
+static void put_cell(struct lull_json *j, const struct lull_out_view *view, size_t row,
+		     size_t column)
 {
-	switch (cell->kind) {
-	case LULL_OUT_CELL_TEXT:
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
+	int decimals;
+	f64 value;
+
+	if (cell->kind == LULL_OUT_CELL_TEXT)
 		lull_json_text(j, cell->text);
-		break;
-	case LULL_OUT_CELL_I64:
-		lull_json_i64(j, cell->i);
-		break;
-	case LULL_OUT_CELL_F64:
-		lull_json_fixed(j, cell->f, lull_out_decimals(column, cell));
-		break;
-	default:
+	else if (cell->kind == LULL_OUT_CELL_EMPTY)
 		lull_json_null(j);
-	}
+	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
+		return;
+	value = lull_out_value(view, row, column, &decimals);
+	if (decimals || cell->kind == LULL_OUT_CELL_F64)
+		lull_json_fixed(j, value, decimals);
+	else
+		lull_json_i64(j, cell->i);
 }
 
 static void write(const struct lull_out_view *view, FILE *to)
@@ -36,9 +38,9 @@ static void write(const struct lull_out_view *view, FILE *to)
 		lull_json_object(&j);
 		for (size_t c = 0; c < out->n_columns; c++) {
 			lull_str_clear(&header);
-			lull_out_format_header(&header, &out->columns[c], false);
+			lull_out_format_header(&header, view, c, false);
 			lull_json_key(&j, lull_str_text(&header));
-			put_cell(&j, &out->columns[c], lull_out_cell_get(view, row, c));
+			put_cell(&j, view, row, c);
 		}
 		lull_json_end(&j);
 	}
@@ -46,4 +48,9 @@ static void write(const struct lull_out_view *view, FILE *to)
 	lull_str_release(&header);
 }
 
-const struct lull_out_format lull_out_format_json = { .name = "json", .write = write };
+const struct lull_out_format lull_out_format_json = {
+	.name = "json",
+	.summary = "array of objects, keyed by the header",
+	.args = "",
+	.write = write,
+};

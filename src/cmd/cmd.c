@@ -18,7 +18,8 @@ const struct lull_cmd *lull_cmd_find(const char *name, const char **nearest)
 	for (const struct lull_cmd *c = lull_cmds; c->name; c++) {
 		if (!strcmp(c->name, name))
 			return c;
-		lull_nearest_add(&near, c->name);
+		if (c->summary)
+			lull_nearest_add(&near, c->name);
 	}
 	*nearest = near.best;
 	return NULL;

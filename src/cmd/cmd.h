@@ -18,7 +18,7 @@
 struct lull_cmd {
 	const char *name;
 	int (*run)(int argc, char **argv, struct lull_err *err);
-	const char *summary;
+	const char *summary; /* NULL for one that is not listed */
 };
 
 /* All of cmds.def, ended by an entry without a name. */

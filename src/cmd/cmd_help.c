@@ -22,6 +22,8 @@ static void list_commands(FILE *to)
 
 	fputs("usage: lull COMMAND [OPTIONS] [ARGUMENTS]\n\n", to);
 	for (const struct lull_cmd *c = lull_cmds; c->name; c++) {
+		if (!c->summary)
+			continue;
 		fprintf(to, "  %-*s", SUMMARY_INDENT - 2, c->name);
 		lull_term_wrap(to, c->summary, SUMMARY_INDENT, width);
 	}

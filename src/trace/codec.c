@@ -9,16 +9,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define MODE_CONST  0u
-#define MODE_RAW    1u
-#define MODE_ZSTD   2u
-#define MODE_SHIFT  30
+#define MODE_CONST 0u
+#define MODE_RAW 1u
+#define MODE_ZSTD 2u
+#define MODE_SHIFT 30
 #define LENGTH_MASK ((1u << MODE_SHIFT) - 1)
 
 /* Levels above 1 gain 0-1.3 % on columns for up to 7 times the time; text is little, and gains
  * more. */
 #define COLUMN_LEVEL 1
-#define TEXT_LEVEL   3
+#define TEXT_LEVEL 3
 
 /* A frame must save one part in 32, else the plane stays raw and decodes for nothing. */
 #define RAW_SHARE 32
@@ -28,14 +28,14 @@
 /* Quanta that clocks are known to have: 1000 old imports, 32 devices, 10 and 40 some arm64
  * counters. */
 #define QUANTUM_SAMPLES 64
-#define QUANTUM_LIMIT   (1ULL << 62) /* larger values are not split: rounding must not wrap */
+#define QUANTUM_LIMIT (1ULL << 62) /* larger values are not split: rounding must not wrap */
 
 struct lull_codec {
 	ZSTD_CCtx *compress; /* made at first use: most codecs only encode or only decode */
 	ZSTD_DCtx *decompress;
-	size_t cap;  /* values the scratch has room for: small reports take little of it */
-	u64 *work;   /* cap values */
-	u8 *planes;  /* LULL_MAX_PLANES planes of cap bytes, and the remainders behind them */
+	size_t cap; /* values the scratch has room for: small reports take little of it */
+	u64 *work;  /* cap values */
+	u8 *planes; /* LULL_MAX_PLANES planes of cap bytes, and the remainders behind them */
 };
 
 /* Planes of one column, ready to be joined: those that are constant are in `base`. */
@@ -106,7 +106,7 @@ static size_t put_plane(struct lull_codec *c, const u8 *plane, size_t n, int lev
 /* A plane as it lies in the file. */
 struct stored_plane {
 	u32 mode;
-	u8 value;        /* CONST */
+	u8 value;	 /* CONST */
 	const u8 *bytes; /* RAW, ZSTD */
 	size_t len;
 };
@@ -148,6 +148,11 @@ static int open_plane(struct lull_codec *c, const struct stored_plane *p, size_t
 
 /* ---- encoding ---- */
 
+static bool is_predicted(u8 predictor)
+{
+	return predictor != LULL_ENC_PLAIN && predictor != LULL_ENC_LANE;
+}
+
 static u64 zigzag(u64 v)
 {
 	return v << 1 ^ (u64) - (i64)(v >> 63);
@@ -167,63 +172,42 @@ static u8 bytes_needed(u64 v)
 	return n;
 }
 
-/* Per width: the smallest and largest value, and the values as u64. */
-#define DEFINE_LOAD(T)                                                   \
-	static void bounds_##T(const T *v, size_t n, u64 *min, u64 *max) \
-	{                                                                \
-		T lo = v[0], hi = v[0];                                  \
-                                                                         \
-		for (size_t i = 1; i < n; i++) {                         \
-			lo = v[i] < lo ? v[i] : lo;                      \
-			hi = v[i] > hi ? v[i] : hi;                      \
-		}                                                        \
-		*min = lo;                                               \
-		*max = hi;                                               \
-	}                                                                \
-                                                                         \
-	static void widen_##T(const T *v, size_t n, u64 *restrict out)   \
-	{                                                                \
-		for (size_t i = 0; i < n; i++)                           \
-			out[i] = v[i];                                   \
+/* Per width: the smallest and largest value, the values as u64, and byte b of all values. */
+#define DEFINE_LOAD(T)                                                                             \
+	static void bounds_##T(const T *v, size_t n, u64 *min, u64 *max)                           \
+	{                                                                                          \
+		T lo = v[0], hi = v[0];                                                            \
+                                                                                                   \
+		for (size_t i = 1; i < n; i++) {                                                   \
+			lo = v[i] < lo ? v[i] : lo;                                                \
+			hi = v[i] > hi ? v[i] : hi;                                                \
+		}                                                                                  \
+		*min = lo;                                                                         \
+		*max = hi;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static void widen_##T(const T *v, size_t n, u64 *restrict out)                             \
+	{                                                                                          \
+		for (size_t i = 0; i < n; i++)                                                     \
+			out[i] = v[i];                                                             \
+	}                                                                                          \
+                                                                                                   \
+	static void split_##T(const T *v, size_t n, unsigned b, u8 *restrict plane)                \
+	{                                                                                          \
+		for (size_t i = 0; i < n; i++)                                                     \
+			plane[i] = (u8)(v[i] >> 8 * b);                                            \
 	}
 DEFINE_LOAD(u8)
 DEFINE_LOAD(u16)
 DEFINE_LOAD(u32)
 DEFINE_LOAD(u64)
 
-static void find_bounds(const struct lull_col_values *v, u64 *min, u64 *max)
-{
-	switch (v->size_bytes) {
-	case 1:
-		bounds_u8(v->at, v->n, min, max);
-		return;
-	case 2:
-		bounds_u16(v->at, v->n, min, max);
-		return;
-	case 4:
-		bounds_u32(v->at, v->n, min, max);
-		return;
-	default:
-		bounds_u64(v->at, v->n, min, max);
-	}
-}
-
-static void widen(const struct lull_col_values *v, u64 *out)
-{
-	switch (v->size_bytes) {
-	case 1:
-		widen_u8(v->at, v->n, out);
-		return;
-	case 2:
-		widen_u16(v->at, v->n, out);
-		return;
-	case 4:
-		widen_u32(v->at, v->n, out);
-		return;
-	default:
-		widen_u64(v->at, v->n, out);
-	}
-}
+/* Call the function of the width that values at `at` have. */
+#define BY_WIDTH(name, size_bytes, at, ...)                                                        \
+	((size_bytes) == 1   ? name##_u8(at, __VA_ARGS__)                                          \
+	 : (size_bytes) == 2 ? name##_u16(at, __VA_ARGS__)                                         \
+	 : (size_bytes) == 4 ? name##_u32(at, __VA_ARGS__)                                         \
+			     : name##_u64(at, __VA_ARGS__))
 
 /* True if 9 of 10 samples that are large enough to tell lie within 1 of a multiple of q. */
 static bool sits_on(const u64 *samples, u64 q)
@@ -237,24 +221,6 @@ static bool sits_on(const u64 *samples, u64 q)
 		n_hits += samples[i] >= q - 1 && (rest <= 1 || rest == q - 1);
 	}
 	return n_large * 2 >= QUANTUM_SAMPLES && n_hits * 10 >= n_large * 9;
-}
-
-static u16 pick_quantum(const u64 *v, size_t n, bool is_signed)
-{
-	static const u16 quanta[] = { 1000, 40, 32, 10 };
-	u64 samples[QUANTUM_SAMPLES];
-
-	if (n < QUANTUM_SAMPLES)
-		return 1;
-	for (size_t i = 0; i < QUANTUM_SAMPLES; i++) {
-		u64 value = v[i * n / QUANTUM_SAMPLES];
-
-		samples[i] = is_signed && value >> 63 ? -value : value;
-	}
-	for (size_t k = 0; k < LULL_COUNT_OF(quanta); k++)
-		if (sits_on(samples, quanta[k]))
-			return quanta[k];
-	return 1;
 }
 
 /* v = q * quantum + r with q rounded to nearest. */
@@ -278,6 +244,25 @@ static bool can_split(const u64 *v, size_t n, i64 quantum)
 	return true;
 }
 
+/* The quantum of these times, 1 if they have none that all of them fit. */
+static u16 pick_quantum(const u64 *v, size_t n, bool is_signed)
+{
+	static const u16 quanta[] = { 1000, 40, 32, 10 };
+	u64 samples[QUANTUM_SAMPLES];
+
+	if (n < QUANTUM_SAMPLES)
+		return 1;
+	for (size_t i = 0; i < QUANTUM_SAMPLES; i++) {
+		u64 value = v[i * n / QUANTUM_SAMPLES];
+
+		samples[i] = is_signed && value >> 63 ? -value : value;
+	}
+	for (size_t k = 0; k < LULL_COUNT_OF(quanta); k++)
+		if (sits_on(samples, quanta[k]) && can_split(v, n, quanta[k]))
+			return quanta[k];
+	return 1;
+}
+
 static void split_quantum(u64 *v, size_t n, i64 quantum, u8 *remainder)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -286,11 +271,6 @@ static void split_quantum(u64 *v, size_t n, i64 quantum, u8 *remainder)
 		remainder[i] = (u8)((i64)v[i] - q * quantum);
 		v[i] = (u64)q;
 	}
-}
-
-static bool is_constant(const u8 *plane, size_t n)
-{
-	return memcmp(plane, plane + 1, n - 1) == 0;
 }
 
 static void put_const(u8 *entry, u8 value)
@@ -307,66 +287,83 @@ static size_t put_constant_column(u64 value, struct lull_form *f, u8 *out)
 	return f->n_planes * 4;
 }
 
-/* Split work[] into planes and store them behind what the remainder plane, if any, has taken. */
-static size_t put_planes(struct lull_codec *c, size_t n, struct lull_form *f, u8 *out)
+/* Zigzag in place; returns the OR of the results. */
+static u64 zigzag_all(u64 *restrict v, size_t n)
 {
-	const u8 *remainder = c->planes + c->cap;
-	u8 *entry = out, *at;
-	u64 any = 0, all = UINT64_MAX;
+	u64 any = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		any |= c->work[i];
-		all &= c->work[i];
+		v[i] = zigzag(v[i]);
+		any |= v[i];
 	}
-	f->n_planes = bytes_needed(any);
-	at = out + (f->n_planes + (f->quantum > 1)) * 4;
-	if (f->quantum > 1) {
-		if (is_constant(remainder, n))
-			put_const(entry, remainder[0]);
-		else
-			at += put_plane(c, remainder, n, COLUMN_LEVEL, entry, at);
+	return any;
+}
+
+/* Store a plane of any kind. Different bytes are found at once, so asking whether it is constant costs nothing. */
+static size_t put_any_plane(struct lull_codec *c, const u8 *plane, size_t n, u8 *entry, u8 *out)
+{
+	if (memcmp(plane, plane + 1, n - 1) == 0) {
+		put_const(entry, plane[0]);
+		return 0;
+	}
+	return put_plane(c, plane, n, COLUMN_LEVEL, entry, out);
+}
+
+/* Split values into planes and store them, the remainder plane first if there is one. */
+static size_t put_planes(struct lull_codec *c, const struct lull_col_values *v,
+			 const struct lull_form *f, u8 *out)
+{
+	unsigned has_rest = f->quantum > 1;
+	u8 *entry = out, *at = out + (f->n_planes + has_rest) * 4;
+
+	if (has_rest) {
+		at += put_any_plane(c, c->planes + c->cap, v->n, entry, at);
 		entry += 4;
 	}
 	for (unsigned b = 0; b < f->n_planes; b++, entry += 4) {
-		u8 *restrict plane = c->planes;
-
-		if (((any ^ all) >> 8 * b & 0xff) == 0) {
-			put_const(entry, (u8)(any >> 8 * b));
-			continue;
-		}
-		for (size_t i = 0; i < n; i++)
-			plane[i] = (u8)(c->work[i] >> 8 * b);
-		at += put_plane(c, plane, n, COLUMN_LEVEL, entry, at);
+		BY_WIDTH(split, v->size_bytes, v->at, v->n, b, c->planes);
+		at += put_any_plane(c, c->planes, v->n, entry, at);
 	}
 	return (size_t)(at - out);
+}
+
+/* Predict, split off the quantum and zigzag into c->work; returns a value that needs as many bytes as the largest. */
+static u64 transform(struct lull_codec *c, const struct lull_col_values *v, struct lull_form *f)
+{
+	BY_WIDTH(widen, v->size_bytes, v->at, v->n, c->work);
+	f->first = is_predicted(f->predictor) ? c->work[0] : 0;
+	lull_predict(f->predictor, &v->by, f->first, c->work, v->n);
+	if (v->is_time)
+		f->quantum = pick_quantum(c->work, v->n, f->is_zigzag);
+	if (f->quantum > 1)
+		split_quantum(c->work, v->n, f->quantum, c->planes + c->cap);
+	if (f->is_zigzag)
+		return zigzag_all(c->work, v->n);
+	return f->quantum > 1 ? (u64)round_to((i64)f->max, f->quantum) : f->max;
 }
 
 size_t lull_codec_encode(struct lull_codec *c, const struct lull_col_values *v, struct lull_form *f,
 			 u8 *out)
 {
-	bool is_plain = v->predictor == LULL_ENC_PLAIN || v->predictor == LULL_ENC_LANE;
+	struct lull_col_values work = { .n = v->n, .size_bytes = sizeof(*c->work) };
+	u64 largest;
 
 	assert(v->n >= 1 && v->n <= LULL_MAX_ROWS);
 	reserve(c, v->n);
 	*f = (struct lull_form){ .predictor = v->predictor, .quantum = 1 };
-	f->is_zigzag = v->is_signed || !is_plain;
-	find_bounds(v, &f->min, &f->max);
-	if (is_plain && f->min == f->max)
+	f->is_zigzag = v->is_signed || is_predicted(v->predictor);
+	BY_WIDTH(bounds, v->size_bytes, v->at, v->n, &f->min, &f->max);
+	if (!is_predicted(v->predictor) && f->min == f->max)
 		return put_constant_column(f->is_zigzag ? zigzag(f->min) : f->min, f, out);
-	widen(v, c->work);
-	f->first = is_plain ? 0 : c->work[0];
-	lull_predict(f->predictor, &v->by, f->first, c->work, v->n);
-	if (v->is_time) {
-		f->quantum = pick_quantum(c->work, v->n, f->is_zigzag);
-		if (f->quantum > 1 && !can_split(c->work, v->n, f->quantum))
-			f->quantum = 1;
+	/* Most columns are plain numbers: their planes are cut from where they lie. */
+	if (!f->is_zigzag && !(v->is_time && pick_quantum(v->at, v->n, false) > 1)) {
+		f->n_planes = bytes_needed(f->max);
+		return put_planes(c, v, f, out);
 	}
-	if (f->quantum > 1)
-		split_quantum(c->work, v->n, f->quantum, c->planes + c->cap);
-	if (f->is_zigzag)
-		for (size_t i = 0; i < v->n; i++)
-			c->work[i] = zigzag(c->work[i]);
-	return put_planes(c, v->n, f, out);
+	largest = transform(c, v, f);
+	work.at = c->work;
+	f->n_planes = bytes_needed(largest);
+	return put_planes(c, &work, f, out);
 }
 
 /* ---- decoding ---- */
@@ -374,36 +371,36 @@ size_t lull_codec_encode(struct lull_codec *c, const struct lull_col_values *v, 
 /* Join planes into values of one width; the common counts are written out so that they vectorise.
  */
 #define PLANE(k, T) ((T)p->at[k][i] << p->shift[k])
-#define DEFINE_JOIN(T)                                                                        \
-	static void join_##T(const struct plane_set *p, size_t n, T *restrict out)            \
-	{                                                                                     \
-		const T base = (T)p->base;                                                    \
-                                                                                              \
-		switch (p->n) {                                                               \
-		case 0:                                                                       \
-			for (size_t i = 0; i < n; i++)                                        \
-				out[i] = base;                                                \
-			break;                                                                \
-		case 1:                                                                       \
-			for (size_t i = 0; i < n; i++)                                        \
-				out[i] = (T)(base | PLANE(0, T));                             \
-			break;                                                                \
-		case 2:                                                                       \
-			for (size_t i = 0; i < n; i++)                                        \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T));               \
-			break;                                                                \
-		case 3:                                                                       \
-			for (size_t i = 0; i < n; i++)                                        \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T)); \
-			break;                                                                \
-		default:                                                                      \
-			for (size_t i = 0; i < n; i++)                                        \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T) | \
-					     PLANE(3, T));                                    \
-			for (unsigned k = 4; k < p->n; k++)                                   \
-				for (size_t i = 0; i < n; i++)                                \
-					out[i] = (T)(out[i] | PLANE(k, T));                   \
-		}                                                                             \
+#define DEFINE_JOIN(T)                                                                             \
+	static void join_##T(const struct plane_set *p, size_t n, T *restrict out)                 \
+	{                                                                                          \
+		const T base = (T)p->base;                                                         \
+                                                                                                   \
+		switch (p->n) {                                                                    \
+		case 0:                                                                            \
+			for (size_t i = 0; i < n; i++)                                             \
+				out[i] = base;                                                     \
+			break;                                                                     \
+		case 1:                                                                            \
+			for (size_t i = 0; i < n; i++)                                             \
+				out[i] = (T)(base | PLANE(0, T));                                  \
+			break;                                                                     \
+		case 2:                                                                            \
+			for (size_t i = 0; i < n; i++)                                             \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T));                    \
+			break;                                                                     \
+		case 3:                                                                            \
+			for (size_t i = 0; i < n; i++)                                             \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T));      \
+			break;                                                                     \
+		default:                                                                           \
+			for (size_t i = 0; i < n; i++)                                             \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T) |      \
+					     PLANE(3, T));                                         \
+			for (unsigned k = 4; k < p->n; k++)                                        \
+				for (size_t i = 0; i < n; i++)                                     \
+					out[i] = (T)(out[i] | PLANE(k, T));                        \
+		}                                                                                  \
 	}
 DEFINE_JOIN(u8)
 DEFINE_JOIN(u16)
@@ -448,13 +445,18 @@ static bool narrow(const u64 *v, const struct lull_col_target *to)
 	return true;
 }
 
+static void unzigzag_all(u64 *restrict v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		v[i] = unzigzag(v[i]);
+}
+
 /* Undo zigzag, quantum and prediction in place. */
 static void rebuild(const struct lull_form *f, const struct plane_set *p,
 		    const struct lull_col_target *to, u64 *v)
 {
 	if (f->is_zigzag)
-		for (size_t i = 0; i < to->n; i++)
-			v[i] = unzigzag(v[i]);
+		unzigzag_all(v, to->n);
 	if (p->remainder)
 		for (size_t i = 0; i < to->n; i++)
 			v[i] = v[i] * f->quantum + (u64)(i64)(int8_t)p->remainder[i];
@@ -513,8 +515,7 @@ static int check_form(const struct lull_form *f, const struct lull_col_target *t
 int lull_codec_decode(struct lull_codec *c, const struct lull_form *f, const u8 *bytes, size_t len,
 		      const struct lull_col_target *to)
 {
-	bool is_plain = (f->predictor == LULL_ENC_PLAIN || f->predictor == LULL_ENC_LANE) &&
-			f->quantum == 1 && !f->is_zigzag;
+	bool is_plain = !is_predicted(f->predictor) && f->quantum == 1 && !f->is_zigzag;
 	struct lull_col_target wide = { .n = to->n, .size_bytes = 8 };
 	struct plane_set planes;
 	int rc = check_form(f, to);

@@ -125,11 +125,11 @@ static struct lull_encoded draft_end(struct draft *d)
 
 /* ---- rows to columns ---- */
 
-#define DEFINE_CUT(T)                                                            \
-	static void cut_##T(const u8 *const *rows, size_t n, size_t off, T *out) \
-	{                                                                        \
-		for (size_t i = 0; i < n; i++)                                   \
-			memcpy(&out[i], rows[i] + off, sizeof(T));               \
+#define DEFINE_CUT(T)                                                                              \
+	static void cut_##T(const u8 *const *rows, size_t n, size_t off, T *out)                   \
+	{                                                                                          \
+		for (size_t i = 0; i < n; i++)                                                     \
+			memcpy(&out[i], rows[i] + off, sizeof(T));                                 \
 	}
 DEFINE_CUT(u8)
 DEFINE_CUT(u16)
@@ -215,38 +215,43 @@ static void take_keys(struct draft *d, const struct lull_table_desc *table,
 	size_t start_off = table->cols[roles->start].row_off;
 	size_t dur_off = roles->dur < 0 ? 0 : table->cols[roles->dur].row_off;
 	size_t lane_off = roles->lane < 0 ? 0 : table->cols[roles->lane].row_off;
-	struct lull_block_head *h = &d->head;
+	u64 min_start = UINT64_MAX, max_start = 0, max_end = 0, lanes = 0;
+	struct lull_sort_key *keys = d->e->keys;
 
-	h->min_start = UINT64_MAX;
 	for (size_t i = 0; i < n; i++, rows += table->row_bytes) {
-		struct lull_sort_key *key = &d->e->keys[i];
-		u64 end;
+		u64 start_ns, end_ns, dur_ns = 0;
+		u32 lane = 0;
 
-		*key = (struct lull_sort_key){ .row = (u32)i };
-		memcpy(&key->start_ns, rows + start_off, sizeof(key->start_ns));
+		memcpy(&start_ns, rows + start_off, sizeof(start_ns));
 		if (roles->dur >= 0)
-			memcpy(&key->dur_ns, rows + dur_off, sizeof(key->dur_ns));
+			memcpy(&dur_ns, rows + dur_off, sizeof(dur_ns));
 		if (roles->lane >= 0)
-			memcpy(&key->lane, rows + lane_off, sizeof(key->lane));
-		end = key->start_ns + key->dur_ns;
-		h->min_start = key->start_ns < h->min_start ? key->start_ns : h->min_start;
-		h->max_start = key->start_ns > h->max_start ? key->start_ns : h->max_start;
-		h->max_end = end > h->max_end ? end : h->max_end;
-		h->lanes |= 1ULL << key->lane % 64;
+			memcpy(&lane, rows + lane_off, sizeof(lane));
+		keys[i] = (struct lull_sort_key){ start_ns, dur_ns, lane, (u32)i };
+		end_ns = start_ns + dur_ns;
+		min_start = start_ns < min_start ? start_ns : min_start;
+		max_start = start_ns > max_start ? start_ns : max_start;
+		max_end = end_ns > max_end ? end_ns : max_end;
+		lanes |= 1ULL << lane % 64;
 	}
+	d->head.min_start = min_start;
+	d->head.max_start = max_start;
+	d->head.max_end = max_end;
+	d->head.lanes = lanes;
 }
 
-static size_t find_runs(struct lull_encoder *e, size_t n)
+/* The rows of each lane together; e->row_ix says which row comes where. */
+static size_t find_runs(struct lull_encoder *e, const struct lull_sort_key *keys, size_t n)
 {
-	size_t n_runs = 0;
+	size_t n_runs = 0, first = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		e->row_ix[i] = e->keys[i].row;
-		if (i == 0 || e->keys[i].lane != e->keys[i - 1].lane) {
-			e->run_lane[n_runs] = e->keys[i].lane;
-			e->run_len[n_runs++] = 0;
-		}
-		e->run_len[n_runs - 1]++;
+		e->row_ix[i] = keys[i].row;
+		if (i + 1 < n && keys[i + 1].lane == keys[i].lane)
+			continue;
+		e->run_lane[n_runs] = keys[i].lane;
+		e->run_len[n_runs++] = (u32)(i + 1 - first);
+		first = i + 1;
 	}
 	return n_runs;
 }
@@ -292,8 +297,7 @@ struct lull_encoded lull_encode_facts(struct lull_encoder *e, const struct lull_
 	d.head.n_rows = (u32)n;
 	d.head.seq = seq;
 	take_keys(&d, table, &roles, rows, n);
-	lull_sort_keys(e->keys, e->spare, n);
-	n_runs = find_runs(e, n);
+	n_runs = find_runs(e, lull_sort_keys(e->keys, e->spare, n), n);
 	cut_columns(e, table, rows, n, at);
 	if (roles.lane >= 0) {
 		d.head.extra = (u32)n_runs;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define DIGIT_VALUES 256u
-#define MOVES_PER_ROW \
+#define MOVES_PER_ROW                                                                              \
 	8u /* Python frames listed behind their operators need 470 moves a row by insertion */
 
 static bool is_before(const struct lull_sort_key *a, const struct lull_sort_key *b)
@@ -11,27 +11,48 @@ static bool is_before(const struct lull_sort_key *a, const struct lull_sort_key 
 	return a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->dur_ns > b->dur_ns);
 }
 
-/* One stable counting pass by eight bits of the lane. */
+/* End of the rows of one lane that begin at `from`. */
+static size_t lane_end(const struct lull_sort_key *keys, size_t from, size_t n)
+{
+	u32 lane = keys[from].lane;
+	size_t i = from + 1;
+
+	while (i < n && keys[i].lane == lane)
+		i++;
+	return i;
+}
+
+/* One stable counting pass by eight bits of the lane. Threads are drained one after the other, so neighbours mostly
+ * share their lane: they are counted and moved together. */
 static void count_pass(const struct lull_sort_key *from, struct lull_sort_key *to, size_t n,
 		       unsigned shift)
 {
 	u32 at[DIGIT_VALUES] = { 0 };
 	u32 sum = 0;
 
-	for (size_t i = 0; i < n; i++)
-		at[from[i].lane >> shift & (DIGIT_VALUES - 1)]++;
+	for (size_t i = 0, end; i < n; i = end) {
+		end = lane_end(from, i, n);
+		at[from[i].lane >> shift & (DIGIT_VALUES - 1)] += (u32)(end - i);
+	}
 	for (unsigned d = 0; d < DIGIT_VALUES; d++) {
 		u32 count = at[d];
 
 		at[d] = sum;
 		sum += count;
 	}
-	for (size_t i = 0; i < n; i++)
-		to[at[from[i].lane >> shift & (DIGIT_VALUES - 1)]++] = from[i];
+	for (size_t i = 0, end; i < n; i = end) {
+		u32 *place = &at[from[i].lane >> shift & (DIGIT_VALUES - 1)];
+
+		end = lane_end(from, i, n);
+		memcpy(to + *place, from + i, (end - i) * sizeof(*to));
+		*place += (u32)(end - i);
+	}
 }
 
-/* Bytes of the lane number that differ between rows; the others need no pass. */
-static void sort_lanes(struct lull_sort_key *keys, struct lull_sort_key *spare, size_t n)
+/* Sort by lane; bytes of the lane number that are the same in all rows need no pass. Returns which of the two
+ * arrays the result is in. */
+static struct lull_sort_key *sort_lanes(struct lull_sort_key *keys, struct lull_sort_key *spare,
+					size_t n)
 {
 	struct lull_sort_key *from = keys, *to = spare;
 	u32 any = 0, all = UINT32_MAX;
@@ -49,8 +70,7 @@ static void sort_lanes(struct lull_sort_key *keys, struct lull_sort_key *spare, 
 		from = to;
 		to = swap;
 	}
-	if (from != keys)
-		memcpy(keys, from, n * sizeof(*keys));
+	return from;
 }
 
 /* Insertion sort; false, with the rows still complete, when it has used up its moves. */
@@ -119,16 +139,16 @@ static void merge_all(struct lull_sort_key *keys, struct lull_sort_key *spare, s
 		memcpy(keys, from, n * sizeof(*keys));
 }
 
-void lull_sort_keys(struct lull_sort_key *keys, struct lull_sort_key *spare, size_t n)
+const struct lull_sort_key *lull_sort_keys(struct lull_sort_key *keys, struct lull_sort_key *spare,
+					   size_t n)
 {
-	sort_lanes(keys, spare, n);
-	for (size_t a = 0; a < n;) {
-		size_t end = a + 1;
+	struct lull_sort_key *sorted = sort_lanes(keys, spare, n);
+	struct lull_sort_key *room = sorted == keys ? spare : keys;
 
-		while (end < n && keys[end].lane == keys[a].lane)
-			end++;
-		if (!insert_all(keys + a, end - a))
-			merge_all(keys + a, spare, end - a);
-		a = end;
+	for (size_t i = 0, end; i < n; i = end) {
+		end = lane_end(sorted, i, n);
+		if (!insert_all(sorted + i, end - i))
+			merge_all(sorted + i, room, end - i);
 	}
+	return sorted;
 }

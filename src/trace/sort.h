@@ -20,8 +20,12 @@ struct lull_sort_key {
 	u32 row; /* where the row is; not compared */
 };
 
-/* Sort by lane, then start ascending, then duration descending (parents before children), stable.
- * `spare` holds n keys; its content is lost. n is at most 65,536. */
-void lull_sort_keys(struct lull_sort_key *keys, struct lull_sort_key *spare, size_t n);
+/*
+ * Sort by lane, then start ascending, then duration descending (parents before children), stable.
+ * `spare` holds n keys too; the result is in one of the two arrays, which is returned. n is at most
+ * 65,536.
+ */
+const struct lull_sort_key *lull_sort_keys(struct lull_sort_key *keys, struct lull_sort_key *spare,
+					   size_t n);
 
 #endif

@@ -143,6 +143,99 @@ static void json_keys_carry_units_and_empty_cells_are_null(void **state)
 			"]\n");
 }
 
+static void times_change_their_unit_without_losing_a_digit(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_csv;
+	options.top = 1;
+	options.time = LULL_OUT_TIME_MS;
+	expect(options, "Time (%),Total Time (ms),Avg (ms),Size (MB),Name\n"
+			"2.5,0.025000,0.001250,0.500,\"copy, \"\"pinned\"\"\"\n");
+}
+
+static void a_narrow_terminal_loses_text_then_spare_columns(void **state)
+{
+	static const struct lull_out_column wide[] = {
+		{ .name = "Total", .kind = LULL_OUT_NS },
+		{ .name = "Med", .kind = LULL_OUT_NS, .is_spare = true },
+		{ .name = "Max", .kind = LULL_OUT_NS },
+		{ .name = "StdDev", .kind = LULL_OUT_NS, .is_spare = true },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	lull_out_init(&out, wide, LULL_COUNT_OF(wide));
+	for (int row = 0; row < 3; row++) {
+		lull_out_row(&out);
+		for (int c = 0; c < 4; c++)
+			lull_out_i64(&out, 1000 + row);
+		lull_out_text(&out, "void a_kernel_with_a_long_name<float>");
+	}
+	options.width = 51;
+	options.top = 1;
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, " Total (ns)  Med (ns)  Max (ns)  Name\n"
+			" ----------  --------  --------  ------------------\n"
+			"      1,000     1,000     1,000  void a_kerne…loat>\n"
+			" ... 2 more rows\n"
+			" not shown, the terminal is too narrow: StdDev\n");
+	lull_out_release(&out);
+}
+
+static void html_escapes_what_would_be_a_tag(void **state)
+{
+	static const struct lull_out_column two[] = {
+		{ .name = "N", .kind = LULL_OUT_INT },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	options.format = LULL_OUT_FORMAT_htable;
+	lull_out_init(&out, two, LULL_COUNT_OF(two));
+	lull_out_row(&out);
+	lull_out_i64(&out, 1000);
+	lull_out_text(&out, "a<b> & \"c\"");
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "<table>\n"
+			"<tr><th class=\"number\">N</th><th>Name</th></tr>\n"
+			"<tr><td class=\"number\">1,000</td>"
+			"<td>a&lt;b&gt; &amp; &quot;c&quot;</td></tr>\n"
+			"</table>\n");
+	lull_out_release(&out);
+}
+
+static void formats_are_parsed_with_their_arguments(void **state)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_err err;
+
+	(void)state;
+	assert_int_equal(lull_out_options_parse(&options, "tsv:nohdr:esc", &err), LULL_OK);
+	assert_int_equal(options.format, LULL_OUT_FORMAT_tsv);
+	assert_true(options.has_no_header);
+	assert_true(options.has_escapes);
+	assert_int_equal(lull_out_options_parse(&options, "hdoc:title=a: b", &err), LULL_OK);
+	assert_string_equal(options.title, "a: b");
+	assert_int_equal(lull_out_options_parse(&options, "colum", &err), LULL_E_USAGE);
+	assert_string_equal(err.msg, "no format colum; did you mean column?");
+	assert_int_equal(lull_out_options_parse(&options, "csv:esc", &err), LULL_E_USAGE);
+	assert_string_equal(err.msg, "format csv takes no argument \"esc\", only: nohdr");
+	assert_int_equal(lull_out_options_parse(&options, "json:nohdr", &err), LULL_E_USAGE);
+	assert_string_equal(err.msg, "format json takes no argument \"nohdr\"");
+}
+
 static void a_full_disk_is_an_error(void **state)
 {
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
@@ -168,6 +261,10 @@ int main(void)
 		cmocka_unit_test(table_draws_boxes),
 		cmocka_unit_test(tsv_turns_tabs_into_blanks),
 		cmocka_unit_test(json_keys_carry_units_and_empty_cells_are_null),
+		cmocka_unit_test(times_change_their_unit_without_losing_a_digit),
+		cmocka_unit_test(a_narrow_terminal_loses_text_then_spare_columns),
+		cmocka_unit_test(html_escapes_what_would_be_a_tag),
+		cmocka_unit_test(formats_are_parsed_with_their_arguments),
 		cmocka_unit_test(a_full_disk_is_an_error),
 	};
 

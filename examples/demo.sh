@@ -1,0 +1,156 @@
+#!/bin/sh
+# demo - record the example training loop before and after its fix, and show what changed.
+#
+# Usage: examples/demo.sh [BUILD], from the root of the tree; `make demo` builds everything first. The reports stay in
+# BUILD/demo. All numbers that are shown come out of them through `lull stats`.
+build=${1:-build}
+lull=$build/lull
+train=$build/examples/train
+out=$build/demo
+
+fail() {
+	echo "demo: $*" >&2
+	exit 1
+}
+
+mkdir -p "$out" || exit 1
+rm -f "$out"/*.lull "$out"/*.lull.part
+
+# A report as lines of tab-separated cells; $1 the file, $2 the report.
+table() {
+	"$lull" stats -q -r "$2" -f tsv "$out/$1.lull" 2>/dev/null
+}
+
+# Cells are found by the name of their column, so that columns may be added. Times are in ns.
+columns='
+function read_header(   i) { for (i = 1; i <= NF; i++) at[$i] = i }
+function cell(name) { return $at[name] }
+function ms(ns) { return sprintf("%.2f ms", ns / 1e6) }
+NR == 1 { read_header(); next }'
+
+# Median and sum of the steps, in ns.
+steps_of() {
+	table "$1" step_sum | awk -F '\t' "$columns"'
+	{ print cell("Med (ns)"), cell("Total Time (ns)"), cell("Steps"); exit }'
+}
+
+# Sum of a range, in ns.
+range_of() {
+	table "$1" nvtx_sum | awk -F '\t' -v range=":$2" "$columns"'
+	cell("Range") == range { sum += cell("Total Time (ns)") }
+	END { printf "%.0f\n", sum }'
+}
+
+# Losses, and what the kernel refused, are said before the numbers they concern.
+show_losses() {
+	table "$1" losses | awk -F '\t' "$columns"'
+	cell("Severity") != "notice" || cell("Name") ~ /refused|no_switches|timer_taken/ {
+		printf "   (%.74s)\n", cell("Meaning")
+	}'
+}
+
+show_steps() {
+	table "$1" step_sum | awk -F '\t' "$columns"'
+	{ printf "   %d steps: median %s, fastest %s, slowest %s\n", cell("Steps"), ms(cell("Med (ns)")),
+		ms(cell("Min (ns)")), ms(cell("Max (ns)")) }'
+}
+
+show_ranges() {
+	table "$1" nvtx_sum | awk -F '\t' -v n_steps="$3" -v all_ns="$2" "$columns"'
+	NR == 2 { printf "\n   %-15s %10s  %6s\n", "range", "each step", "share" }
+	{
+		share = cell("Total Time (ns)") / all_ns
+		bar = sprintf("%*s", share * 40 + 0.5, "")
+		gsub(/ /, "#", bar)
+		name = cell("Range")
+		sub(/^:/, "", name)
+		printf "   %-15s %10s  %4.1f %%  %s\n", name, ms(cell("Total Time (ns)") / n_steps), share * 100, bar
+	}'
+}
+
+show_functions() {
+	table "$1" cpu_sum | awk -F '\t' "$columns"'
+	NR == 2 { print "\n   CPU time by function" }
+	NR <= 7 { printf "   %-24.24s %-12.12s %4.1f %%\n", cell("Function"), cell("Module"), cell("Self (%)") }
+	END { if (NR < 2) print "\n   (no CPU samples; `lull doctor` says why)" }'
+}
+
+# Run the loop under lull; $1 the name of the report, then the arguments of train.
+record() {
+	name=$1
+	shift
+	echo "   \$ $lull profile -o $out/$name $train${1:+ $*}"
+	"$lull" profile -o "$out/$name" "$train" "$@" > "$out/$name.txt" 2>&1 ||
+		fail "recording failed: $(cat "$out/$name.txt")"
+	sed '/ next: /d; s/^/   /' "$out/$name.txt"
+	echo
+	echo "   \$ $lull stats -r step_sum,nvtx_sum,cpu_sum $out/$name.lull"
+	show_losses "$name"
+	set -- $(steps_of "$name")
+	[ $# -eq 3 ] || fail "no steps in $out/$name.lull"
+	show_steps "$name"
+	show_ranges "$name" "$2" "$3"
+	show_functions "$name"
+	echo
+}
+
+show_change() {
+	set -- $(steps_of before) $(range_of before data_load) $(steps_of after) $(range_of after data_load)
+	awk -v before_ns="$1" -v before_all="$2" -v before_load="$4" \
+		-v after_ns="$5" -v after_all="$6" -v after_load="$8" 'BEGIN {
+		gain = before_ns / after_ns
+		printf "   %-26s %10s %10s\n", "", "before", "after"
+		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "median step", before_ns / 1e6,
+			after_ns / 1e6, gain
+		printf "   %-26s %8.1f %% %8.1f %%\n", "data_load, share of step", 100 * before_load / before_all,
+			100 * after_load / after_all
+		if (gain < 1.3) {
+			print "\n   Less than expected: the fix needs a second CPU that is free, and this"
+			print "   machine is small or busy. `lull stats -r threads` says how long each"
+			print "   thread was running and how long it was not."
+		}
+	}'
+	sed -n 's/.*\(loss [0-9.]*\).*/\1/p' "$out/before.txt" "$out/after.txt" | uniq | awk '
+	{ n++ }
+	END { print n == 1 ? "\n   The loss is the same to the last digit: only the waiting is gone." : "" }'
+}
+
+# Makes the data, so that this is not part of the recording.
+"$train" --steps=1 > /dev/null || exit 1
+
+cat << 'TEXT'
+
+lull demo: a training loop that waits for its data, and the same loop repaired
+(examples/train.c; everything below comes out of two recordings)
+
+1. As it is
+
+TEXT
+record before
+cat << 'TEXT'
+   Much of each step is data_load: the thread that trains reads and unpacks the
+   pictures itself, and computes nothing meanwhile.
+
+2. Repaired: a thread of its own prepares the next batch (--prefetch)
+
+TEXT
+record after --prefetch
+cat << 'TEXT'
+   prepare_batch takes what it took, but on another thread; data_load is only the
+   wait for a batch that is not ready yet.
+
+3. What changed
+
+TEXT
+show_change
+cat << TEXT
+
+4. Look further
+
+   $lull stats $out/before.lull             all summaries
+   $lull stats -r threads $out/after.lull   what each thread did
+   $lull profile python your_script.py            your own program
+   $lull doctor                                   what can be recorded here
+   $lull help profile                             the manual page
+
+TEXT

@@ -1,0 +1,46 @@
+#include "cmd/losses.h"
+
+#include <stdlib.h>
+
+#define LOG_TAG "cmd/losses"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/term.h"
+#include "trace/issue.h"
+
+/* One line for each kind, with the counts of all processes together. */
+static void warn_issues(struct lull_reader *r)
+{
+	u64 *counts = lull_alloc(UINT16_MAX + 1, sizeof(*counts));
+	size_t n;
+	const struct lull_issue_row *issues = lull_reader_dim(r, LULL_TABLE_issue, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (issues[i].severity >= LULL_SEVERITY_LOSS)
+			counts[issues[i].issue] += issues[i].count;
+	}
+	for (size_t i = 0; i < n; i++) {
+		u64 *count = &counts[issues[i].issue];
+
+		if (*count)
+			log_warn("%s (%s: %s)", lull_reader_string(r, issues[i].text, NULL),
+				 lull_reader_string(r, issues[i].name, NULL),
+				 lull_format_grouped((i64)*count).text);
+		*count = 0;
+	}
+	free(counts);
+}
+
+void lull_losses_warn(struct lull_reader *r)
+{
+	warn_issues(r);
+	if (lull_reader_n_damaged(r))
+		log_warn("the file is damaged: the rows of %s blocks are missing",
+			 lull_format_grouped((i64)lull_reader_n_damaged(r)).text);
+	if (lull_reader_lost_bytes(r))
+		log_warn("the file is damaged: %s could not be read",
+			 lull_format_bytes(lull_reader_lost_bytes(r)).text);
+	if (lull_reader_warning(r))
+		log_warn("%s", lull_reader_warning(r));
+}

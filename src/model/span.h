@@ -1,0 +1,24 @@
+/*
+ * span - when things lived: the recording, and each thread.
+ */
+#ifndef LULL_MODEL_SPAN_H
+#define LULL_MODEL_SPAN_H
+
+#include "base/types.h"
+#include "trace/reader.h"
+
+struct lull_span {
+	u64 from_ns;
+	u64 to_ns; /* not before from_ns */
+};
+
+/* From the first to the last event of the recording; empty if there are none. */
+struct lull_span lull_span_recording(const struct lull_reader *r);
+
+/* From the first moment to the last at which a thread existed, as far as the recording knows. */
+struct lull_span lull_span_lane(struct lull_reader *r, u32 lane);
+
+/* The part of a span inside [from_ns, to_ns]; empty if there is none. */
+struct lull_span lull_span_cut(struct lull_span span, u64 from_ns, u64 to_ns);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * lanes - what reports by thread share: the cells that name one, and sums of durations by thread.
+ */
+#ifndef LULL_REPORT_LANES_H
+#define LULL_REPORT_LANES_H
+
+#include "base/out.h"
+#include "report/report.h"
+#include "report/sum.h"
+#include "trace/reader.h"
+
+/* The columns that lull_lanes_put() fills. */
+#define LULL_LANES_COLUMNS                                                           \
+	{ .name = "PID", .kind = LULL_OUT_INT, .doc = "process id" },                \
+		{ .name = "TID", .kind = LULL_OUT_INT, .doc = "thread id" },         \
+	{                                                                            \
+		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread" \
+	}
+
+/* Process and thread id of a lane; both 0 for lane 0, which is no thread. */
+struct lull_lane_ids {
+	u32 pid, tid;
+};
+struct lull_lane_ids lull_lanes_ids(struct lull_reader *r, u32 lane);
+
+/* Fill the three cells. */
+void lull_lanes_put(struct lull_out *out, struct lull_reader *r, u32 lane);
+
+/* A table with start_ns, dur_ns and lane, to be summed by lane: the ctx of lull_lanes_scan(). */
+struct lull_lanes_rows {
+	struct lull_reader *reader;
+	const struct lull_report_options *options;
+	enum lull_table table;
+};
+
+/* A lull_sum_scan: the key of a group is the lane. */
+void lull_lanes_scan(void *ctx, struct lull_sum *sum);
+
+#endif

@@ -1,0 +1,100 @@
+#include "report/nvtx.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "report/sum.h"
+
+/*
+ * Groups. Labels differ in colour and category too, which no sum by name cares about, so a label is
+ * mapped to the group of its name, domain and style; the key is made of these, and 31 bits are more
+ * than a file has strings.
+ */
+#define KEY_DOMAIN_SHIFT 32
+#define KEY_STARTEND	 (1ULL << 63)
+
+#define N_STYLES 2
+
+struct nvtx_sum {
+	struct lull_reader *reader;
+	const struct lull_report_options *options;
+	enum lull_nvtx_styles styles;
+	const struct lull_label_row *labels;
+	size_t n_labels;
+	u32 *groups; /* index of the group + 1 for each label and style, 0 if not met yet */
+};
+
+void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 domain)
+{
+	lull_str_addf(to, "%s:%s", lull_reader_string(r, domain, NULL),
+		      lull_reader_string(r, name, NULL));
+}
+
+static u32 find_group(struct nvtx_sum *s, struct lull_sum *sum, u32 label, bool is_startend)
+{
+	u32 *group = &s->groups[N_STYLES * (size_t)label + is_startend];
+
+	if (!*group) {
+		u64 key = is_startend ? KEY_STARTEND : 0;
+
+		if (label)
+			key |= (u64)s->labels[label - 1].domain << KEY_DOMAIN_SHIFT |
+			       s->labels[label - 1].name;
+		*group = lull_sum_group(sum, key) + 1;
+	}
+	return *group - 1;
+}
+
+static void scan(void *ctx, struct lull_sum *sum)
+{
+	struct nvtx_sum *s = ctx;
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_range, s->options->from_ns, s->options->to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "label");
+	lull_cursor_want(&c, "flags");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			bool is_startend = cols.flags[i] & LULL_RANGE_START_END;
+
+			if (s->styles & (is_startend ? LULL_NVTX_STARTEND : LULL_NVTX_PUSHPOP) &&
+			    lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
+				lull_sum_add(sum, find_group(s, sum, cols.label[i], is_startend),
+					     cols.dur_ns[i]);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
+{
+	const struct nvtx_sum *s = ctx;
+	struct lull_str name = LULL_STR_INIT;
+	bool is_startend = group->key & KEY_STARTEND;
+	u64 key = group->key & ~KEY_STARTEND;
+
+	if (s->styles == LULL_NVTX_BOTH)
+		lull_out_text(out, is_startend ? "StartEnd" : "PushPop");
+	lull_nvtx_name(&name, s->reader, (u32)key, (u32)(key >> KEY_DOMAIN_SHIFT));
+	lull_out_text(out, lull_str_text(&name));
+	lull_str_release(&name);
+}
+
+void lull_nvtx_sum(struct lull_reader *r, struct lull_out *out,
+		   const struct lull_report_options *options, enum lull_nvtx_styles styles)
+{
+	struct nvtx_sum s = { .reader = r, .options = options, .styles = styles };
+	struct lull_sum sum;
+
+	s.labels = lull_reader_dim(r, LULL_TABLE_label, &s.n_labels);
+	s.groups = lull_alloc(N_STYLES * (s.n_labels + 1), sizeof(*s.groups));
+	lull_sum_init(&sum);
+	lull_sum_run(&sum, scan, &s);
+	lull_sum_write(&sum, out, put_names, &s);
+	lull_sum_release(&sum);
+	free(s.groups);
+}

@@ -1,0 +1,83 @@
+/*
+ * report - the answers of `lull stats`, one file each.
+ *
+ * What it gives:  the list of reports, one by its name, and whether a recording holds what one
+ *                 needs.
+ * Rule:           a report pushes rows into `out` and never prints; base/out formats them.
+ * Memory:         reports walk the tables with cursors and keep sums, never the rows; the reports
+ *                 called _trace and `steps` keep what they print.
+ * Filters:        rows outside [from_ns, to_ns] are left out: a row with a duration counts if all
+ *                 of it lies inside.
+ *
+ * To add one: report_X.c with const struct lull_report lull_report_X at its end, REPORT(X) in
+ * reports.def, its line in doc/lull-stats.1.md, two folders in test/golden/report/ (empty, and
+ * data). Sums with the columns everybody knows are a scan and a name: see report_osrt_sum.c.
+ */
+#ifndef LULL_REPORT_REPORT_H
+#define LULL_REPORT_REPORT_H
+
+#include "base/err.h"
+#include "base/out.h"
+#include "base/str.h"
+#include "base/types.h"
+#include "trace/reader.h"
+
+struct lull_report_options {
+	u64 from_ns;
+	u64 to_ns;
+	const char *args; /* what stood behind the report's name, words separated by ":"; or NULL */
+};
+
+#define LULL_REPORT_OPTIONS_INIT    \
+	{                           \
+		.to_ns = UINT64_MAX \
+	}
+
+/* The bit of a table in .needs and .needs_any. */
+#define LULL_NEED(table) (1ULL << LULL_TABLE_##table)
+
+struct lull_report {
+	const char *name;    /* lull stats --report NAME; never changes */
+	const char *display; /* heading */
+	const char *summary; /* one phrase for lists */
+	const char *help;    /* what question it answers, how to read it */
+	const char *args;    /* words it takes as NAME:word, separated by blanks; NULL if none */
+	const struct lull_out_column *columns;
+	size_t n_columns;
+	u64 needs;	   /* skipped unless each of these tables has rows */
+	u64 needs_any;	   /* skipped unless one of these tables has rows; 0 for none */
+	bool is_default;   /* printed when no report is named */
+	const char *empty; /* what it means that there are no rows; may be NULL */
+	int (*run)(struct lull_reader *r, struct lull_out *out,
+		   const struct lull_report_options *options, struct lull_err *err);
+};
+
+/* All of reports.def in its order, NULL at the end. */
+extern const struct lull_report *const lull_reports[];
+
+/* The report of this name, or NULL; then *nearest is the closest known name, or NULL. */
+const struct lull_report *lull_report_find(const char *name, const char **nearest);
+
+/*
+ * Whether the recording holds what the report needs; if not, *why says what is missing and how to
+ * record it.
+ */
+bool lull_report_has_data(const struct lull_report *report, const struct lull_reader *r,
+			  struct lull_str *why);
+
+/* Refuse arguments that the report does not take: LULL_E_USAGE. */
+int lull_report_check_args(const struct lull_report *report, const char *args,
+			   struct lull_err *err);
+
+/* Whether this word is among the arguments. */
+bool lull_report_has_arg(const struct lull_report_options *options, const char *word);
+
+/* Whether all of [start_ns, start_ns + dur_ns] lies in the time that is asked for. */
+static inline bool lull_report_covers(const struct lull_report_options *options, u64 start_ns,
+				      u64 dur_ns)
+{
+	return start_ns >= options->from_ns && start_ns <= options->to_ns &&
+	       dur_ns <= options->to_ns - start_ns;
+}
+
+#endif

@@ -1,0 +1,237 @@
+#include "report/sum.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/*
+ * Medians. Each group looks for its values of rank (n-1)/2 and n/2, counted from 0 (the same one if
+ * n is odd). A search is an interval [lo_ns, hi_ns] that holds the value: at first [min, max] of
+ * the group. Each scan counts the values of the interval in equal buckets; the bucket that holds
+ * the rank is the next interval. When it is one ns wide, that is the value.
+ *
+ *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi		3 + 1 values lie below the third bucket,
+ *				       lo |.1|.3|..		which becomes the interval
+ */
+struct pick {
+	u64 lo_ns;
+	u64 hi_ns;	/* inclusive; the search is over when it is lo_ns */
+	u64 rank;	/* of the value among those at or above lo_ns */
+	unsigned shift; /* a bucket is 2^shift ns wide */
+};
+
+/* All buckets together: 1 M counts of 4 bytes stay in a level 2 or 3 cache. */
+#define BUCKETS_LOG2	 20u
+#define MAX_BUCKETS_LOG2 14u
+#define MIN_BUCKETS_LOG2 4u
+
+void lull_sum_init(struct lull_sum *sum)
+{
+	*sum = (struct lull_sum){ 0 };
+	lull_map_init(&sum->by_key);
+	lull_vec_init(&sum->groups, sizeof(struct lull_sum_group));
+	lull_vec_init(&sum->picks, sizeof(struct pick));
+	lull_vec_init(&sum->buckets, sizeof(u32));
+}
+
+void lull_sum_release(struct lull_sum *sum)
+{
+	lull_map_release(&sum->by_key);
+	lull_vec_release(&sum->groups);
+	lull_vec_release(&sum->picks);
+	lull_vec_release(&sum->buckets);
+}
+
+u32 lull_sum_group(struct lull_sum *sum, u64 key)
+{
+	bool is_new;
+	u32 *ix = lull_map_add(&sum->by_key, key, &is_new);
+
+	if (is_new) {
+		struct lull_sum_group *group = lull_vec_push(&sum->groups);
+
+		group->key = key;
+		group->min_ns = UINT64_MAX;
+		*ix = (u32)sum->groups.n - 1;
+	}
+	return *ix;
+}
+
+static void count(struct lull_sum *sum, u32 pick_ix, u64 dur_ns)
+{
+	const struct pick *pick = (const struct pick *)sum->picks.at + pick_ix;
+
+	if (dur_ns >= pick->lo_ns && dur_ns <= pick->hi_ns)
+		((u32 *)sum->buckets.at)[((size_t)pick_ix << sum->n_buckets_log2) +
+					 ((dur_ns - pick->lo_ns) >> pick->shift)]++;
+}
+
+void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+{
+	struct lull_sum_group *group = (struct lull_sum_group *)sum->groups.at + group_ix;
+
+	if (sum->picks.n) {
+		count(sum, 2 * group_ix, dur_ns);
+		count(sum, 2 * group_ix + 1, dur_ns);
+		return;
+	}
+	group->n++;
+	group->total_ns += dur_ns;
+	group->squares += (unsigned __int128)dur_ns * dur_ns;
+	if (dur_ns < group->min_ns)
+		group->min_ns = dur_ns;
+	if (dur_ns > group->max_ns)
+		group->max_ns = dur_ns;
+	sum->n_added++;
+}
+
+/* Make the buckets as narrow as their number allows. */
+static void aim(struct pick *pick, unsigned n_buckets_log2)
+{
+	pick->shift = 0;
+	while ((pick->hi_ns - pick->lo_ns) >> pick->shift >> n_buckets_log2)
+		pick->shift++;
+}
+
+static void start_picks(struct lull_sum *sum)
+{
+	const struct lull_sum_group *groups = sum->groups.at;
+	struct pick *picks = lull_vec_extend(&sum->picks, 2 * sum->groups.n);
+
+	sum->n_buckets_log2 = MAX_BUCKETS_LOG2;
+	while (sum->n_buckets_log2 > MIN_BUCKETS_LOG2 &&
+	       sum->picks.n << sum->n_buckets_log2 >> BUCKETS_LOG2)
+		sum->n_buckets_log2--;
+	for (size_t i = 0; i < sum->picks.n; i++) {
+		const struct lull_sum_group *group = &groups[i / 2];
+
+		picks[i] = (struct pick){
+			.lo_ns = group->n ? group->min_ns : 0,
+			.hi_ns = group->max_ns,
+			.rank = i % 2 ? group->n / 2 : (group->n ? group->n - 1 : 0) / 2,
+		};
+		aim(&picks[i], sum->n_buckets_log2);
+	}
+	lull_vec_extend(&sum->buckets, sum->picks.n << sum->n_buckets_log2);
+}
+
+/* Go on with the bucket that holds the rank, and leave the counts at zero for the next scan. */
+static void narrow(struct pick *pick, u32 *counts, unsigned n_buckets_log2)
+{
+	size_t last = (size_t)((pick->hi_ns - pick->lo_ns) >> pick->shift), ix = 0;
+	u64 width_ns = 1ULL << pick->shift;
+
+	while (ix < last && counts[ix] <= pick->rank)
+		pick->rank -= counts[ix++];
+	for (size_t i = 0; i <= last; i++)
+		counts[i] = 0;
+	pick->lo_ns += (u64)ix << pick->shift;
+	if (pick->hi_ns - pick->lo_ns >= width_ns)
+		pick->hi_ns = pick->lo_ns + width_ns - 1;
+	aim(pick, n_buckets_log2);
+}
+
+/* One step of all searches; true if one of them has to go on. */
+static bool narrow_all(struct lull_sum *sum)
+{
+	struct pick *picks = sum->picks.at;
+	u32 *buckets = sum->buckets.at;
+	bool goes_on = false;
+
+	for (size_t i = 0; i < sum->picks.n; i++) {
+		if (picks[i].lo_ns == picks[i].hi_ns)
+			continue;
+		narrow(&picks[i], buckets + (i << sum->n_buckets_log2), sum->n_buckets_log2);
+		goes_on |= picks[i].lo_ns != picks[i].hi_ns;
+	}
+	return goes_on;
+}
+
+static bool is_any_open(const struct lull_sum *sum)
+{
+	const struct pick *picks = sum->picks.at;
+
+	for (size_t i = 0; i < sum->picks.n; i++) {
+		if (picks[i].lo_ns != picks[i].hi_ns)
+			return true;
+	}
+	return false;
+}
+
+void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx)
+{
+	struct lull_sum_group *groups;
+	const struct pick *picks;
+
+	scan(ctx, sum);
+	start_picks(sum);
+	if (is_any_open(sum)) {
+		do
+			scan(ctx, sum);
+		while (narrow_all(sum));
+	}
+	groups = sum->groups.at;
+	picks = sum->picks.at;
+	for (size_t i = 0; i < sum->groups.n; i++)
+		groups[i].median_ns = ((f64)picks[2 * i].lo_ns + (f64)picks[2 * i + 1].lo_ns) / 2;
+}
+
+f64 lull_sum_deviation(const struct lull_sum_group *group)
+{
+	unsigned __int128 square = (unsigned __int128)group->total_ns * group->total_ns;
+	f64 whole, part;
+
+	if (group->n < 2)
+		return 0;
+	/* squares - total^2 / n, subtracted before it is rounded. */
+	whole = (f64)(group->squares - square / group->n);
+	part = (f64)(u64)(square % group->n) / (f64)group->n;
+	return sqrt((whole - part) / (f64)(group->n - 1));
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct lull_sum_group *x = *(const struct lull_sum_group *const *)a;
+	const struct lull_sum_group *y = *(const struct lull_sum_group *const *)b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	/* Equal groups in the order in which they were first seen. */
+	return (x > y) - (x < y);
+}
+
+static void put_numbers(struct lull_out *out, const struct lull_sum_group *group, f64 all_ns)
+{
+	lull_out_row(out);
+	lull_out_f64(out, all_ns > 0 ? 100 * (f64)group->total_ns / all_ns : 0);
+	lull_out_i64(out, (i64)group->total_ns);
+	lull_out_i64(out, (i64)group->n);
+	lull_out_f64(out, (f64)group->total_ns / (f64)group->n);
+	lull_out_f64(out, group->median_ns);
+	lull_out_i64(out, (i64)group->min_ns);
+	lull_out_i64(out, (i64)group->max_ns);
+	lull_out_f64(out, lull_sum_deviation(group));
+}
+
+void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_names *names,
+		    void *ctx)
+{
+	const struct lull_sum_group *groups = sum->groups.at, **order;
+	f64 all_ns = 0;
+
+	order = lull_alloc(sum->groups.n, sizeof(*order));
+	for (size_t i = 0; i < sum->groups.n; i++) {
+		order[i] = &groups[i];
+		all_ns += (f64)groups[i].total_ns;
+	}
+	if (sum->groups.n)
+		qsort(order, sum->groups.n, sizeof(*order), by_total);
+	for (size_t i = 0; i < sum->groups.n; i++) {
+		if (!order[i]->n)
+			continue;
+		put_numbers(out, order[i], all_ns);
+		names(ctx, out, order[i]);
+	}
+	free(order);
+}
