@@ -147,7 +147,7 @@ const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len)
 
 /* ---- dimensions ---- */
 
-static u32 size_of(const struct lull_reader *r, u16 table_id)
+u32 lull_reader_n_dim(const struct lull_reader *r, u16 table_id)
 {
 	const struct lull_dim_size *s = r->dim_sizes.at;
 
@@ -184,7 +184,7 @@ void lull_reader_check_ids(struct lull_reader *r, const struct lull_col_desc *co
 
 	if (!target)
 		return;
-	limit = size_of(r, target->id);
+	limit = lull_reader_n_dim(r, target->id);
 	for (size_t i = 0; i < n; i++)
 		max = ids[i] > max ? ids[i] : max;
 	for (size_t i = 0; i < n && max > limit; i++) {
@@ -288,7 +288,7 @@ const void *lull_reader_dim_rows(struct lull_reader *r, const struct lull_table_
 			return known[i]->rows;
 		}
 	d = lull_alloc(1, sizeof(*d));
-	*d = (struct lull_dim_rows){ .table = table, .n = size_of(r, table->id) };
+	*d = (struct lull_dim_rows){ .table = table, .n = lull_reader_n_dim(r, table->id) };
 	d->rows = lull_alloc((size_t)d->n + 1, table->row_bytes + 1u);
 	lull_vec_add(&r->dims, &d, 1);
 	if (d->n)
