@@ -12,9 +12,11 @@
 
 int cmd_info(int argc, char **argv, struct lull_err *err)
 {
-	bool is_json = false, is_schema = false;
+	bool is_json = false, is_schema = false, has_environment = false;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull info [OPTIONS] REPORT", "Say what a report holds and what it lacks."),
+		OPT_FLAG(0, "environment", &has_environment,
+			 "show the environment of the recorded command too"),
 		OPT_FLAG(0, "json", &is_json, "print one JSON object"),
 		OPT_FLAG(0, "schema", &is_schema, "list the tables and columns of the report"),
 		OPT_END(),
@@ -37,7 +39,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 	} else if (is_json) {
 		lull_info_json(r, argv[first], stdout);
 	} else {
-		rc = lull_info_print(r, argv[first], stdout, err);
+		rc = lull_info_print(r, argv[first], has_environment, stdout, err);
 	}
 	lull_reader_close(r);
 	return rc;

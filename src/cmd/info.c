@@ -36,16 +36,38 @@ static void visit(struct tree *t, u32 ix, u32 depth)
 		visit(t, c - 1, depth + 1);
 }
 
+/* A row and when it began, to sort by. */
+struct birth {
+	u64 start_ns;
+	u32 ix;
+};
+
+static int compare_births(const void *a, const void *b)
+{
+	const struct birth *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->ix > y->ix) - (x->ix < y->ix);
+}
+
 static void link_children(struct tree *t)
 {
-	/* From the last to the first, so that each list is in the order of the table. */
-	for (size_t i = t->n; i-- > 0;) {
-		u32 *head = lull_map_add(&t->first_child, t->rows[i].parent_pid, NULL);
+	struct birth *births = lull_alloc(t->n + 1, sizeof(*births));
 
-		t->next_child[i] = *head;
-		*head = (u32)i + 1;
-		*lull_map_add(&t->by_pid, t->rows[i].pid, NULL) = (u32)i + 1;
+	for (size_t i = 0; i < t->n; i++)
+		births[i] = (struct birth){ t->rows[i].start_ns, (u32)i };
+	qsort(births, t->n, sizeof(*births), compare_births);
+	/* From the last to the first, so that the first is at the head of its list. */
+	for (size_t i = t->n; i-- > 0;) {
+		u32 ix = births[i].ix;
+		u32 *head = lull_map_add(&t->first_child, t->rows[ix].parent_pid, NULL);
+
+		t->next_child[ix] = *head;
+		*head = ix + 1;
+		*lull_map_add(&t->by_pid, t->rows[ix].pid, NULL) = ix + 1;
 	}
+	free(births);
 }
 
 static void count_threads(struct lull_reader *r, struct lull_info_process *out, size_t n_out)

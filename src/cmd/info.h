@@ -12,8 +12,10 @@
 #include "base/err.h"
 #include "trace/reader.h"
 
-/* Print it for people, as wide as the terminal. LULL_E_IO if the stream fails. */
-int lull_info_print(struct lull_reader *r, const char *path, FILE *to, struct lull_err *err);
+/* Print it for people, as wide as the terminal, with the environment variables or without them.
+ * LULL_E_IO if the stream fails. */
+int lull_info_print(struct lull_reader *r, const char *path, bool has_environment, FILE *to,
+		    struct lull_err *err);
 
 /* Print it as one JSON object. */
 void lull_info_json(struct lull_reader *r, const char *path, FILE *to);
@@ -26,7 +28,7 @@ struct lull_info_process {
 	u32 n_threads;
 };
 
-/* All processes, children behind their parent; *n receives the count. The caller frees it. */
+/* All processes, children behind their parent, in the order they began; *n receives the count. The caller frees it. */
 struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n);
 
 /* The duration of the recording: the end of the last row of any table. */

@@ -12,16 +12,22 @@
 #include "base/time.h"
 #include "trace/issue.h"
 
-#define KEY_COLUMNS 14
+#define MIN_KEY_COLUMNS 14
+#define MAX_KEY_COLUMNS 34 /* a longer key gets a line of its own */
 
-/* One line "key  value", the value wrapped. */
+/* One line "key  value", the value wrapped behind key_columns. */
+static void print_pair_at(FILE *to, const char *key, const char *value, int key_columns)
+{
+	if ((int)strlen(key) + 2 > key_columns)
+		fprintf(to, "%s\n%*s", key, key_columns, "");
+	else
+		fprintf(to, "%-*s", key_columns, key);
+	lull_term_wrap(to, value, key_columns, lull_term_width(to));
+}
+
 static void print_pair(FILE *to, const char *key, const char *value)
 {
-	int used = fprintf(to, "%-*s", KEY_COLUMNS, key);
-
-	if (used > KEY_COLUMNS)
-		used = fprintf(to, "\n%*s", KEY_COLUMNS, "") - 1;
-	lull_term_wrap(to, value, used, lull_term_width(to));
+	print_pair_at(to, key, value, MIN_KEY_COLUMNS);
 }
 
 static void print_heading(FILE *to, const char *text)
@@ -63,75 +69,102 @@ static void print_recording(struct lull_reader *r, FILE *to)
 	print_pair(to, "duration", lull_format_ns(lull_info_span_ns(r)).text);
 	for (size_t i = 0; i < sizeof(info->id); i++)
 		lull_str_addf(&text, "%02x", info->id[i]);
-	print_pair(to, "recording", lull_str_text(&text));
+	print_pair(to, "id", lull_str_text(&text));
 	lull_str_release(&text);
 }
 
 /* ---- facts about machine, command and cost ---- */
 
-/* The part of a key before its first dot; the whole key if it has none. */
+/* Groups that are not printed with the others: at the end, and only on request. */
+#define COST_GROUP	  "cost"
+#define ENVIRONMENT_GROUP "environment"
+
+/* Length of the part of a key before its first dot; 0 if it has none. */
 static size_t group_len(const char *key)
 {
 	const char *dot = strchr(key, '.');
 
-	return dot ? (size_t)(dot - key) : strlen(key);
+	return dot ? (size_t)(dot - key) : 0;
 }
 
-static bool is_grouped(const char *key)
+static bool is_in_group(const char *key, const char *group, size_t len)
 {
-	return strchr(key, '.') != NULL;
+	return group_len(key) == len && strncmp(key, group, len) == 0;
 }
 
-/* All rows whose key begins with this group, from row `first` on. */
-static void print_group(struct lull_reader *r, const struct lull_meta_row *rows, size_t n, size_t first,
-			FILE *to)
+/* The facts of a report, with their texts at hand. */
+struct facts {
+	struct lull_reader *r;
+	const struct lull_meta_row *rows;
+	size_t n;
+};
+
+static const char *key_of(const struct facts *f, size_t ix)
 {
-	const char *group = lull_reader_string(r, rows[first].key, NULL);
-	size_t len = group_len(group);
-	struct lull_str heading = LULL_STR_INIT;
+	return lull_reader_string(f->r, f->rows[ix].key, NULL);
+}
 
-	lull_str_add(&heading, group, len);
-	print_heading(to, strcmp(lull_str_text(&heading), "cost") == 0 ? "cost of recording" :
-									 lull_str_text(&heading));
-	for (size_t i = first; i < n; i++) {
-		const char *key = lull_reader_string(r, rows[i].key, NULL);
+/* Columns that the keys of a group need; *n receives how many there are. */
+static int measure_group(const struct facts *f, const char *group, size_t len, size_t *n)
+{
+	size_t longest = 0;
 
-		if (is_grouped(key) && group_len(key) == len && strncmp(key, group, len) == 0)
-			print_pair(to, key + len + 1, lull_reader_string(r, rows[i].value, NULL));
+	*n = 0;
+	for (size_t i = 0; i < f->n; i++) {
+		const char *key = key_of(f, i);
+		size_t rest;
+
+		if (!is_in_group(key, group, len))
+			continue;
+		rest = strlen(key) - len - 1;
+		longest = rest + 2 > longest && rest + 2 <= MAX_KEY_COLUMNS ? rest + 2 : longest;
+		++*n;
 	}
+	return longest > MIN_KEY_COLUMNS ? (int)longest : MIN_KEY_COLUMNS;
+}
+
+static void print_group(const struct facts *f, const char *group, size_t len, FILE *to)
+{
+	struct lull_str heading = LULL_STR_INIT;
+	size_t n;
+	int columns = measure_group(f, group, len, &n);
+
+	if (!n)
+		return;
+	lull_str_add(&heading, group, len);
+	print_heading(to, is_in_group(COST_GROUP ".", group, len) ? "cost of recording" :
+								    lull_str_text(&heading));
+	for (size_t i = 0; i < f->n; i++)
+		if (is_in_group(key_of(f, i), group, len))
+			print_pair_at(to, key_of(f, i) + len + 1,
+				      lull_reader_string(f->r, f->rows[i].value, NULL), columns);
 	lull_str_release(&heading);
 }
 
-/* True if an earlier row has the same group. */
-static bool is_group_done(struct lull_reader *r, const struct lull_meta_row *rows, size_t ix)
+/* True if the group of fact `ix` is to be printed where it first occurs, and this is there. */
+static bool begins_group(const struct facts *f, size_t ix)
 {
-	const char *key = lull_reader_string(r, rows[ix].key, NULL);
+	const char *key = key_of(f, ix);
 	size_t len = group_len(key);
 
-	for (size_t i = 0; i < ix; i++) {
-		const char *other = lull_reader_string(r, rows[i].key, NULL);
-
-		if (is_grouped(other) && group_len(other) == len && strncmp(key, other, len) == 0)
-			return true;
-	}
-	return false;
+	if (!len || is_in_group(key, COST_GROUP, strlen(COST_GROUP)) ||
+	    is_in_group(key, ENVIRONMENT_GROUP, strlen(ENVIRONMENT_GROUP)))
+		return false;
+	for (size_t i = 0; i < ix; i++)
+		if (is_in_group(key_of(f, i), key, len))
+			return false;
+	return true;
 }
 
 /* Keys without a group stand with the recording; the others follow under their heading. */
-static void print_meta(struct lull_reader *r, FILE *to)
+static void print_meta(const struct facts *f, FILE *to)
 {
-	size_t n;
-	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
-
-	for (size_t i = 0; i < n; i++) {
-		const char *key = lull_reader_string(r, rows[i].key, NULL);
-
-		if (!is_grouped(key))
-			print_pair(to, key, lull_reader_string(r, rows[i].value, NULL));
-	}
-	for (size_t i = 0; i < n; i++)
-		if (is_grouped(lull_reader_string(r, rows[i].key, NULL)) && !is_group_done(r, rows, i))
-			print_group(r, rows, n, i, to);
+	for (size_t i = 0; i < f->n; i++)
+		if (!group_len(key_of(f, i)))
+			print_pair(to, key_of(f, i), lull_reader_string(f->r, f->rows[i].value, NULL));
+	for (size_t i = 0; i < f->n; i++)
+		if (begins_group(f, i))
+			print_group(f, key_of(f, i), group_len(key_of(f, i)), to);
 }
 
 /* ---- tables ---- */
@@ -232,6 +265,8 @@ static int print_tables(struct lull_reader *r, FILE *to, struct lull_err *err)
 
 /* ---- what is missing ---- */
 
+#define ISSUE_COLUMNS 10 /* two blanks, the longest severity, two blanks */
+
 static void print_issue(struct lull_reader *r, const struct lull_issue_row *row, FILE *to)
 {
 	bool is_on = lull_term_has_colour(to);
@@ -242,12 +277,12 @@ static void print_issue(struct lull_reader *r, const struct lull_issue_row *row,
 
 	fprintf(to, "  %s%s%s  ", lull_term_colour(colour, is_on), lull_severity_name(row->severity),
 		lull_term_colour(LULL_COLOUR_NONE, is_on));
-	fprintf(to, "%*s", 10 - used, "");
+	fprintf(to, "%*s", ISSUE_COLUMNS - used, "");
 	lull_str_addf(&text, "%s x  %s", lull_format_grouped((i64)row->count).text,
 		      lull_reader_string(r, row->text, NULL));
 	if (row->detail)
 		lull_str_addf(&text, " (%s)", lull_reader_string(r, row->detail, NULL));
-	lull_term_wrap(to, lull_str_text(&text), 10, lull_term_width(to));
+	lull_term_wrap(to, lull_str_text(&text), ISSUE_COLUMNS, lull_term_width(to));
 	lull_str_release(&text);
 }
 
@@ -291,19 +326,26 @@ static void print_losses(struct lull_reader *r, FILE *to)
 		fputs("  none\n", to);
 }
 
-int lull_info_print(struct lull_reader *r, const char *path, FILE *to, struct lull_err *err)
+int lull_info_print(struct lull_reader *r, const char *path, bool has_environment, FILE *to,
+		    struct lull_err *err)
 {
+	struct facts facts = { .r = r };
 	int rc;
 
+	facts.rows = lull_reader_dim(r, LULL_TABLE_meta, &facts.n);
 	print_file(r, path, to);
 	print_recording(r, to);
-	print_meta(r, to);
+	print_meta(&facts, to);
+	if (has_environment)
+		print_group(&facts, ENVIRONMENT_GROUP, strlen(ENVIRONMENT_GROUP), to);
 	rc = print_processes(r, to, err);
 	if (rc)
 		return rc;
 	print_heading(to, "devices: none recorded");
 	rc = print_tables(r, to, err);
-	if (!rc)
-		print_losses(r, to);
-	return rc;
+	if (rc)
+		return rc;
+	print_losses(r, to);
+	print_group(&facts, COST_GROUP, strlen(COST_GROUP), to);
+	return 0;
 }
