@@ -198,6 +198,19 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
+# Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.
+FUZZ := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 10
+$(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
+fuzz:
+	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-programs
+	$(Q)for f in $(FUZZ); do build-san/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
+
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
