@@ -238,6 +238,19 @@ demo: setup
 	$(Q)$(MAKE) -s --no-print-directory all $(BUILD)/examples/train
 	$(Q)examples/demo.sh $(BUILD)
 
+# Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.
+FUZZ := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 10
+$(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
+fuzz:
+	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-programs
+	$(Q)for f in $(FUZZ); do build-san/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
+
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
