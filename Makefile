@@ -158,7 +158,7 @@ bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 test: setup unit e2e check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
-CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "check-agent $(BUILD)" check-size
+CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
 check: all
 	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; exit $$failed
 
