@@ -45,8 +45,8 @@ range_of() {
 show_losses() {
 	table "$1" losses | awk -F '\t' "$columns"'
 	cell("Severity") != "notice" || cell("Name") ~ /refused|no_switches|timer_taken/ {
-		printf "   (%.74s)\n", cell("Meaning")
-	}'
+		print "note: " cell("Meaning")
+	}' | fold -s -w 76 | sed 's/^/   /'
 }
 
 show_steps() {
@@ -136,8 +136,8 @@ cat << 'TEXT'
 TEXT
 record after --prefetch
 cat << 'TEXT'
-   prepare_batch takes what it took, but on another thread; data_load is only the
-   wait for a batch that is not ready yet.
+   prepare_batch now runs on a thread of its own, beside the training; data_load is
+   only the wait for a batch that is not ready yet.
 
 3. What changed
 
