@@ -124,7 +124,7 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -138,6 +138,13 @@ $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
+
+# The same program without and with frame pointers.
+$(BUILD)/e2e/split_guest: E2E_FLAGS += -fomit-frame-pointer
+$(BUILD)/e2e/split_guest_fp: test/e2e/split_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o $@ $< -lpthread
 
 $(BUILD)/e2e/%: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -230,6 +237,19 @@ $(BUILD)/examples/%: examples/%.c include/lull.h
 demo: setup
 	$(Q)$(MAKE) -s --no-print-directory all $(BUILD)/examples/train
 	$(Q)examples/demo.sh $(BUILD)
+
+# Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.
+FUZZ := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 10
+$(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+
+fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
+fuzz:
+	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-programs
+	$(Q)for f in $(FUZZ); do build-san/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))

@@ -17,7 +17,7 @@
 /* The words of the command line, before they mean anything. */
 struct words {
 	struct lull_vec trace, env, exports;
-	int sample, cpuctxsw, capture_range, wait;
+	int sample, cpuctxsw, sampler, capture_range, wait;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
@@ -26,6 +26,7 @@ struct words {
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
+static const char *const samplers[] = { "auto", "timer", NULL };
 static const char *const captures[] = { "none", "nvtx", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
@@ -139,6 +140,7 @@ static int understand(const struct words *w, bool is_interactive, struct lull_co
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
 		.switches = scope_of(w->cpuctxsw),
+		.is_timer_forced = w->sampler == 1,
 		.rate_hz = (u32)w->sampling_frequency,
 		.is_python_sampled = w->python,
 		.python_rate_hz = (u32)w->python_frequency,
@@ -194,6 +196,8 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks: none, process-tree (default), system-wide"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes, "thread scheduling, same choices"),
+		OPT_ENUM(0, "sampler", &w->sampler, samplers,
+			 "who takes CPU samples: auto (perf, else timers), timer (inside the processes)"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency, "CPU samples a second (default: 1000)"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,

@@ -33,6 +33,7 @@ struct lull_collector_options {
 	u32 sources;		      /* LULL_SOURCE_* for the agents */
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
+	bool is_timer_forced;	      /* samples from timers inside the processes, as if perf were refused */
 	u32 rate_hz;		      /* CPU samples a second */
 	bool is_python_sampled;
 	u32 python_rate_hz;

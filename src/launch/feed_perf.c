@@ -195,9 +195,11 @@ void lull_feed_perf_open(struct lull_collector *c)
 
 	c->sched = lull_alloc(1, sizeof(*c->sched));
 	lull_sched_init(c->sched, c->start_ns, on_stay, c);
-	if (o->samples == LULL_PERF_NONE && o->switches == LULL_PERF_NONE)
+	if (o->is_timer_forced && o->samples != LULL_PERF_NONE)
+		c->session.control->sources |= LULL_SOURCE_TIMER;
+	options.samples = o->is_timer_forced ? LULL_PERF_NONE : o->samples;
+	if (options.samples == LULL_PERF_NONE && o->switches == LULL_PERF_NONE)
 		return;
-	options.samples = o->samples;
 	options.switches = o->switches;
 	options.rate_hz = o->rate_hz;
 	options.regs_mask = lull_regs_perf_mask();

@@ -10,7 +10,7 @@
 #define KERNEL_PATH "[kernel]"
 
 /* frame.kind of the schema, beyond those that a program counter can have. */
-enum { FRAME_PYTHON = 2, FRAME_INLINED = 5 };
+enum { FRAME_PYTHON = 2 };
 
 /* A frame that has an address and will get a name. */
 struct place {
@@ -175,35 +175,35 @@ void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *ji
 }
 
 /* Complete the row of a frame. */
-static void set_frame(struct lull_writer *w, u32 frame, u8 kind, const struct lull_symbol *symbol)
+static void set_frame(struct lull_writer *w, u32 frame, const struct lull_symbol *symbol,
+		      const char *inlined)
 {
 	struct lull_frame_row row =
 		*(const struct lull_frame_row *)lull_writer_dim(w, LULL_TABLE_frame, frame);
 
-	row.kind = kind;
 	row.function = string(w, symbol->function);
 	row.file = string(w, symbol->file);
 	row.line = symbol->line;
+	row.inlined = string(w, inlined);
 	lull_writer_set_dim(w, LULL_TABLE_frame, frame, &row);
 }
 
 /*
- * One row for an address: the innermost function, and in its name the one whose code it became part
- * of.
+ * One row for an address: the function that really is there, what was inlined into it at this place,
+ * and the line of the innermost. `symbols` come innermost first.
  */
 static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols,
 			size_t n)
 {
-	struct lull_symbol innermost = symbols[0];
-	struct lull_str name = LULL_STR_INIT;
+	struct lull_symbol place = symbols[0];
+	struct lull_str inlined = LULL_STR_INIT;
 
-	if (n > 1 && innermost.function && symbols[n - 1].function) {
-		lull_str_addf(&name, "%s [inlined in %s]", innermost.function,
-			      symbols[n - 1].function);
-		innermost.function = name.at;
-	}
-	set_frame(w, frame, innermost.is_inlined ? FRAME_INLINED : LULL_PC_NATIVE, &innermost);
-	lull_str_release(&name);
+	place.function = symbols[n - 1].function;
+	for (size_t i = n - 1; i-- > 0;)
+		if (symbols[i].function)
+			lull_str_addf(&inlined, "%s%s", inlined.len ? ";" : "", symbols[i].function);
+	set_frame(w, frame, &place, inlined.at);
+	lull_str_release(&inlined);
 }
 
 /* JIT and kernel frames have a name and nothing else. */
@@ -220,7 +220,7 @@ static void name_other(struct lull_stacks *s, struct lull_writer *w, const struc
 			lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),
 				      p->vaddr, UINT64_MAX);
 	if (symbol.function)
-		set_frame(w, p->frame, p->kind, &symbol);
+		set_frame(w, p->frame, &symbol, NULL);
 }
 
 static int compare_places(const void *a, const void *b)

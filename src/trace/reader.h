@@ -73,6 +73,9 @@ const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len);
  * it ends. */
 const void *lull_reader_dim(struct lull_reader *r, enum lull_table table, size_t *n);
 
+/* Rows of a DIM table, known or not, by the index alone. */
+u32 lull_reader_n_dim(const struct lull_reader *r, u16 table_id);
+
 /* The schema that the file carries: also of tables and columns this version does not know. The one of this
  * version if that block is damaged. */
 const struct lull_schema *lull_reader_schema(struct lull_reader *r);

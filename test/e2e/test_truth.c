@@ -1,0 +1,210 @@
+/*
+ * What a report says is true: shares of CPU time, complete stacks, lengths of waits, waits for Python's lock.
+ */
+#include "support/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GUEST LULL_BUILD "/e2e/split_guest"
+
+/* Names of a stack, outermost first, between semicolons. */
+static void spell_stack(struct lull_reader *r, u32 stack, char *to, size_t room)
+{
+	size_t n_stacks, n_frames, n = 0;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n_stacks);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n_frames);
+	const char *names[64];
+
+	to[0] = '\0';
+	for (u32 node = stack; node && node <= n_stacks && n < 64; node = stacks[node - 1].parent)
+		names[n++] = lull_reader_string(r, frames[stacks[node - 1].frame - 1].function, NULL);
+	while (n-- > 0)
+		snprintf(to + strlen(to), room - strlen(to), "%s;", names[n]);
+}
+
+/* What the samples of a report say about split_guest. */
+struct split {
+	u64 seventy_ns, thirty_ns, n, n_to_main;
+};
+
+static struct split read_split(const char *name)
+{
+	struct lull_reader *r = test_profile_open(name);
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+	struct split split = { 0 };
+	char text[4096];
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			bool is_seventy, is_thirty;
+
+			spell_stack(r, cols.stack[i], text, sizeof(text));
+			is_seventy = strstr(text, "seventy;");
+			is_thirty = strstr(text, "thirty;");
+			if (!is_seventy && !is_thirty)
+				continue;
+			*(is_seventy ? &split.seventy_ns : &split.thirty_ns) += cols.weight_ns[i];
+			split.n++;
+			split.n_to_main += strstr(text, is_seventy ? "main;work;seventy;" : "main;work;thirty;") != NULL;
+		}
+	}
+	lull_cursor_release(&c);
+	lull_reader_close(r);
+	return split;
+}
+
+static void expect_split(const char *guest, const char *options)
+{
+	struct split s;
+	f64 share_pct;
+
+	assert_int_equal(test_profile_run(NULL, "profile -q -f -o %%R/split %s %s cpu 1.5", options, guest), 0);
+	s = read_split("split.lull");
+	share_pct = 100.0 * (f64)s.seventy_ns / (f64)(s.seventy_ns + s.thirty_ns);
+	print_message("%s %s: %llu samples, seventy %.1f %%, %.1f %% of the stacks reach main\n", guest, options,
+		      (unsigned long long)s.n, share_pct, 100.0 * (f64)s.n_to_main / (f64)s.n);
+	assert_true(s.n > 200);
+	assert_true(share_pct > 68.0 && share_pct < 72.0);
+	assert_true(s.n_to_main >= s.n * 99 / 100);
+}
+
+static void shares_and_stacks_are_right_with_frame_pointers(void **state)
+{
+	(void)state;
+	expect_split(GUEST "_fp", "");
+}
+
+static void shares_and_stacks_are_right_without_frame_pointers(void **state)
+{
+	(void)state;
+	expect_split(GUEST, "");
+}
+
+static void shares_and_stacks_are_right_when_perf_is_refused(void **state)
+{
+	(void)state;
+	expect_split(GUEST, "--sampler=timer");
+}
+
+/* The length of the only wait of this name on the thread that waits, or of the one nearest to `near_ns`. */
+static u64 find_wait(struct lull_reader *r, const char *name, u64 near_ns)
+{
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	u64 best_ns = 0;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_oscall, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (strcmp(lull_reader_string(r, cols.name[i], NULL), name) == 0 &&
+			    llabs((i64)(cols.dur_ns[i] - near_ns)) < llabs((i64)(best_ns - near_ns)))
+				best_ns = cols.dur_ns[i];
+	lull_cursor_release(&c);
+	return best_ns;
+}
+
+static void waits_have_their_true_length(void **state)
+{
+	struct lull_reader *r;
+	char text[8192], name[64];
+	long long true_ns;
+	int n_seen = 0;
+
+	(void)state;
+	assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/waits " GUEST " waits"), 0);
+	r = test_profile_open("waits.lull");
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		u64 dur_ns;
+
+		assert_int_equal(sscanf(line, "%63s %lld", name, &true_ns), 2);
+		dur_ns = find_wait(r, name, (u64)true_ns);
+		print_message("%s: %.3f ms, recorded %.3f ms\n", name, (f64)true_ns / 1e6, (f64)dur_ns / 1e6);
+		assert_true(llabs((i64)dur_ns - true_ns) < 50000);
+		n_seen++;
+	}
+	assert_int_equal(n_seen, 3);
+	lull_reader_close(r);
+}
+
+/*
+ * What a thread did not spend computing it waited for the lock; unless it waited for a CPU, which on a busy machine
+ * may be inside a wait for the lock or outside. So there are two bounds, and on an idle machine they are one.
+ */
+struct bounds {
+	f64 least_s, most_s;
+};
+
+static struct bounds expected_gil(char *text)
+{
+	struct bounds b = { 0, 0 };
+	f64 wall_s, cpu_s, delay_s;
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (sscanf(line, "thread %lf %lf %lf", &wall_s, &cpu_s, &delay_s) != 3)
+			continue;
+		b.least_s += wall_s - cpu_s - delay_s;
+		b.most_s += wall_s - cpu_s;
+	}
+	return b;
+}
+
+static void gil_waits_add_up(void **state)
+{
+	struct lull_reader *r;
+	struct lull_gil_wait_cols cols;
+	struct lull_cursor c;
+	char text[8192];
+	struct bounds expected;
+	f64 waited_s = 0;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/gil python3 test/e2e/gil_guest.py"), 0);
+	expected = expected_gil(text);
+	r = test_profile_open("gil.lull");
+	lull_cursor_init(&c, r, LULL_TABLE_gil_wait, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			waited_s += (f64)cols.dur_ns[i] / 1e9;
+	lull_cursor_release(&c);
+	assert_true(test_profile_rows(r, LULL_TABLE_pysample) > 50);
+	lull_reader_close(r);
+	print_message("three threads waited %.3f s for the lock, expected %.3f to %.3f s\n", waited_s,
+		      expected.least_s, expected.most_s);
+	assert_true(expected.least_s > 0.5);
+	assert_true(waited_s > expected.least_s * 0.95 && waited_s < expected.most_s * 1.05);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	test_profile_begin();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	test_profile_end();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_and_stacks_are_right_with_frame_pointers),
+		cmocka_unit_test(shares_and_stacks_are_right_without_frame_pointers),
+		cmocka_unit_test(shares_and_stacks_are_right_when_perf_is_refused),
+		cmocka_unit_test(waits_have_their_true_length),
+		cmocka_unit_test(gil_waits_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
