@@ -23,6 +23,29 @@ struct scan {
 
 static u64 known_adds, known_subs;
 
+/*
+ * Start addresses that were reported, open addressing. A program with more libraries than this has the last of them
+ * reported with each scan, which is only wasteful.
+ */
+#define N_KNOWN 2048u
+static u64 known[N_KNOWN];
+
+/* True the first time it sees an address. */
+static bool is_news(u64 start_addr)
+{
+	for (u32 i = 0; i < N_KNOWN; i++) {
+		u64 *at = &known[((start_addr >> 12) + i) % N_KNOWN];
+
+		if (*at == start_addr)
+			return false;
+		if (!*at) {
+			*at = start_addr;
+			return true;
+		}
+	}
+	return true;
+}
+
 static u32 round4(u32 n)
 {
 	return (n + 3) & ~3u;
@@ -82,6 +105,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	(void)size;
 	if (scan->is_first && info->dlpi_adds == known_adds && info->dlpi_subs == known_subs)
 		return 1;
+	/* Something was unloaded: an address may now belong to another file. */
+	if (scan->is_first && info->dlpi_subs != known_subs)
+		memset(known, 0, sizeof(known));
 	scan->is_first = false;
 	scan->n_adds = info->dlpi_adds;
 	scan->n_subs = info->dlpi_subs;
@@ -98,7 +124,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (!path || !*path)
 		path = lull_agent.image->exe; /* the program itself has no name here */
-	if (end_addr)
+	if (end_addr && is_news(start_addr))
 		emit(start_addr, end_addr, info->dlpi_addr, path, id, id_len);
 	return 0;
 }
@@ -106,6 +132,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 void lull_modules_forget(void)
 {
 	known_adds = known_subs = 0;
+	memset(known, 0, sizeof(known));
 }
 
 void lull_modules_scan(void)

@@ -1,5 +1,6 @@
 #include "launch/callstack.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,19 @@ void lull_callstack_map(struct lull_recording *r, struct lull_process *p, const 
 		return;
 	}
 	lull_space_map(space_of(r, p), m);
+}
+
+void lull_callstack_look(struct lull_recording *r, struct lull_process *p)
+{
+	char path[64];
+	struct lull_err err;
+
+	if (p->space)
+		return;
+	snprintf(path, sizeof(path), "/proc/%u/maps", p->pid);
+	/* A process that is gone already has no names; its samples count all the same. */
+	if (lull_space_read_maps(space_of(r, p), path, &err) != 0)
+		lull_space_clear(p->space);
 }
 
 void lull_callstack_fork(struct lull_recording *r, struct lull_process *child, const struct lull_process *parent)

@@ -13,6 +13,9 @@
 /* A file was mapped in this process. */
 void lull_callstack_map(struct lull_recording *r, struct lull_process *p, const struct lull_mmap *m);
 
+/* A process that was there before us (system-wide samples): read its mappings once from /proc. */
+void lull_callstack_look(struct lull_recording *r, struct lull_process *p);
+
 /* `child` was forked from `parent`. */
 void lull_callstack_fork(struct lull_recording *r, struct lull_process *child, const struct lull_process *parent);
 

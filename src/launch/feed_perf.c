@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/callstack.h"
+#include "launch/usage.h"
 #include "symbol/regs.h"
 
 static struct lull_task *task_of(struct lull_collector *c, u32 pid, u32 tid, u64 time_ns)
@@ -30,6 +31,10 @@ static void on_sample(void *ctx, const struct lull_perf_sample *s)
 	if (!r->writer)
 		return;
 	task = task_of(c, s->pid, s->tid, s->time_ns);
+	if (!task->process->is_ours && !task->process->space) {
+		lull_usage_thread_name((pid_t)s->pid, s->pid, task->process->name);
+		lull_callstack_look(r, task->process);
+	}
 	if (s->regs_mask) {
 		const struct lull_machine *machine;
 

@@ -339,7 +339,7 @@ static void scopes_may_differ(void **state)
 	assert_int_equal(s.n_disordered, 0);
 }
 
-static void add_stay(void *ctx, const struct lull_sched_row *row)
+static void add_stay(void *ctx, const struct lull_sched_stay *row)
 {
 	*(u64 *)ctx += row->dur_ns;
 }
