@@ -185,7 +185,14 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
-test: setup unit e2e check
+# Golden tests: readable traces in, the text that people see out.
+golden: all
+	$(Q)test/golden/run $(BUILD)/lull
+
+accept: all
+	$(Q)test/golden/run $(BUILD)/lull --accept
+
+test: setup unit golden e2e check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size

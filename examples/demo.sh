@@ -45,8 +45,8 @@ range_of() {
 show_losses() {
 	table "$1" losses | awk -F '\t' "$columns"'
 	cell("Severity") != "notice" || cell("Name") ~ /refused|no_switches|timer_taken/ {
-		printf "   (%.74s)\n", cell("Meaning")
-	}'
+		print "note: " cell("Meaning")
+	}' | fold -s -w 76 | sed 's/^/   /'
 }
 
 show_steps() {
@@ -60,11 +60,14 @@ show_ranges() {
 	NR == 2 { printf "\n   %-15s %10s  %6s\n", "range", "each step", "share" }
 	{
 		share = cell("Total Time (ns)") / all_ns
-		bar = sprintf("%*s", share * 40 + 0.5, "")
-		gsub(/ /, "#", bar)
+		bar = ""
+		while (length(bar) < int(share * 40 + 0.5))
+			bar = bar "#"
 		name = cell("Range")
 		sub(/^:/, "", name)
-		printf "   %-15s %10s  %4.1f %%  %s\n", name, ms(cell("Total Time (ns)") / n_steps), share * 100, bar
+		line = sprintf("   %-15s %10s  %4.1f %%  %s", name, ms(cell("Total Time (ns)") / n_steps), share * 100, bar)
+		sub(/ +$/, "", line)
+		print line
 	}'
 }
 
@@ -136,8 +139,8 @@ cat << 'TEXT'
 TEXT
 record after --prefetch
 cat << 'TEXT'
-   prepare_batch takes what it took, but on another thread; data_load is only the
-   wait for a batch that is not ready yet.
+   prepare_batch now runs on a thread of its own, beside the training; data_load
+   is only the wait for a batch that is not ready yet.
 
 3. What changed
 

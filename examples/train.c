@@ -1,12 +1,15 @@
 /*
  * train - a small training loop, slow in the way that training loops are: it waits for its data.
  *
- *	train [--prefetch] [--steps=N] [--data=FILE]	(default: 300 steps; a file beside the program, made if need be)
+ *	train [--prefetch] [--steps=N] [--data=FILE]
  *
- * A network with one hidden layer learns to tell ten kinds of picture apart. Pictures lie in a file, packed; a batch
- * is read, unpacked, smoothed, turned a little and shrunk before the network sees it. Without --prefetch the training
- * thread does all of this itself, between two steps. With it, a loader thread prepares the next batch meanwhile: the
- * same numbers in the same order, so the loss at the end is the same to the last digit.
+ * Default: 300 steps, and a file beside the program, which is made if need be.
+ *
+ * A network with one hidden layer learns to tell ten kinds of picture apart. Pictures lie in a
+ * file, packed; a batch is read, unpacked, smoothed, turned a little and shrunk before the network
+ * sees it. Without --prefetch the training thread does all of this itself, between two steps. With
+ * it, a loader thread prepares the next batch meanwhile: the same numbers in the same order, so the
+ * loss at the end is the same to the last digit.
  *
  * Steps and ranges are named with lull.h; without a profiler those calls do nothing.
  */
@@ -23,16 +26,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PICTURE_SIDE 96 /* pixels, as stored */
+#define PICTURE_SIDE   96 /* pixels, as stored */
 #define PICTURE_PIXELS (PICTURE_SIDE * PICTURE_SIDE)
-#define INPUT_SIDE 32 /* as the network sees it */
-#define N_INPUTS (INPUT_SIDE * INPUT_SIDE)
-#define N_HIDDEN 256
-#define N_KINDS 10
-#define N_PICTURES 1024
-#define BATCH 64
-#define N_BUFFERS 2 /* one in use, one being prepared */
-#define LEARNING_RATE 0.05f
+#define INPUT_SIDE     32 /* as the network sees it */
+#define N_INPUTS       (INPUT_SIDE * INPUT_SIDE)
+#define N_HIDDEN       256
+#define N_KINDS	       10
+#define N_PICTURES     1024
+#define BATCH	       64
+#define N_BUFFERS      2 /* one in use, one being prepared */
+#define LEARNING_RATE  0.05f
 
 /* Kept as functions of their own, so that a profile shows them by name. */
 #define STAGE __attribute__((noinline))
@@ -69,7 +72,8 @@ static void draw(uint8_t *pixels, int label, uint32_t *random)
 			float wave = sinf((float)x * dx + (float)y * dy + phase);
 			int noise = (int)(next_random(random) % 64);
 
-			pixels[y * PICTURE_SIDE + x] = (uint8_t)((int)(wave * 90 + 96 + (float)noise) & 0xf0);
+			pixels[y * PICTURE_SIDE + x] =
+				(uint8_t)((int)(wave * 90 + 96 + (float)noise) & 0xf0);
 		}
 	}
 }
@@ -118,7 +122,8 @@ struct batch {
 
 STAGE static void read_picture(int fd, int ix, struct record *record)
 {
-	if (pread(fd, record, sizeof(*record), (off_t)ix * (off_t)sizeof(*record)) != sizeof(*record)) {
+	if (pread(fd, record, sizeof(*record), (off_t)ix * (off_t)sizeof(*record)) !=
+	    sizeof(*record)) {
 		perror("train: reading a picture");
 		exit(1);
 	}
@@ -377,7 +382,8 @@ static float train_alone(struct network *network, struct loader *loader, int n_s
 
 static float train_prefetched(struct network *network, struct loader *loader, int n_steps)
 {
-	static struct prefetch p = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+	static struct prefetch p = { .lock = PTHREAD_MUTEX_INITIALIZER,
+				     .changed = PTHREAD_COND_INITIALIZER };
 	float loss = 0;
 
 	p.loader = loader;
@@ -452,8 +458,8 @@ int main(int argc, char **argv)
 	loader.fd = open(o.data, O_RDONLY | O_CLOEXEC);
 	init_network(&network);
 	begin_s = now_s();
-	loss = o.is_prefetching ? train_prefetched(&network, &loader, o.n_steps) :
-				  train_alone(&network, &loader, o.n_steps);
+	loss = o.is_prefetching ? train_prefetched(&network, &loader, o.n_steps)
+				: train_alone(&network, &loader, o.n_steps);
 	printf("train: %d steps, %.1f ms each, loss %.4f\n", o.n_steps,
 	       (now_s() - begin_s) * 1e3 / o.n_steps, (double)loss);
 	return 0;

@@ -155,7 +155,7 @@ static void fit(struct grid *g)
 }
 
 /* Blanks behind the last cell of a line are left out unless a box has to be closed. */
-static void put_cell(const struct grid *g, const char *text, size_t c)
+static void put_cell(const struct grid *g, const char *text, size_t c, bool is_last)
 {
 	const struct lull_out *out = g->view->out;
 	size_t cap = strlen(text) + 4, columns = lull_term_columns(text);
@@ -167,21 +167,31 @@ static void put_cell(const struct grid *g, const char *text, size_t c)
 	pad = (int)(g->widths[c] - columns);
 	if (is_right(&out->columns[c]))
 		fprintf(g->to, "%*s%s", pad, "", cut);
-	else if (shown(g, c + 1) < out->n_columns || g->look->has_box)
+	else if (!is_last || g->look->has_box)
 		fprintf(g->to, "%s%*s", cut, pad, "");
 	else
 		fputs(cut, g->to);
 	free(cut);
 }
 
+/* Where a line ends: behind its last cell that is not empty, or the last one if a box is drawn. */
+static size_t end_of(const struct grid *g, size_t line)
+{
+	size_t n = g->view->out->n_columns, end = n;
+
+	while (!g->look->has_box && end > 1 && !*g->texts[line * n + end - 1])
+		end--;
+	return end;
+}
+
 static void put_line(const struct grid *g, size_t line)
 {
-	size_t n = g->view->out->n_columns;
+	size_t n = g->view->out->n_columns, end = end_of(g, line);
 	const char *before = g->look->left;
 
-	for (size_t c = shown(g, 0); c < n; c = shown(g, c + 1)) {
+	for (size_t c = shown(g, 0); c < end; c = shown(g, c + 1)) {
 		fputs(before, g->to);
-		put_cell(g, g->texts[line * n + c], c);
+		put_cell(g, g->texts[line * n + c], c, shown(g, c + 1) >= end);
 		before = g->look->between;
 	}
 	fprintf(g->to, "%s\n", g->look->right);

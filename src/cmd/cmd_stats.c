@@ -240,6 +240,9 @@ static int print(struct stats *s, const struct job *job, const struct lull_out *
 	if (!rc) {
 		put_heading(s, job);
 		rc = lull_out_write(out, &job->out, sink.to, err);
+		/* A program may have seen enough and ended; its status says whether all is well. */
+		if (sink.pid)
+			rc = LULL_OK;
 		close_rc = lull_sink_close(&sink, &close_err);
 		if (!rc && close_rc)
 			rc = lull_fail(err, close_err.code, "%s", close_err.msg);
@@ -250,21 +253,19 @@ static int print(struct stats *s, const struct job *job, const struct lull_out *
 	return rc;
 }
 
-/* Only reports that were asked for by name are missed. */
-static void say_skipped(const struct stats *s, const struct job *job, const char *why)
+/* Only reports that were asked for by name are missed. `how` is "SKIPPED: ", or "" for an answer. */
+static void say_why(const struct stats *s, const struct job *job, const char *how, const char *why)
 {
 	if (s->reports.n && !s->is_quiet)
-		fprintf(stderr, "SKIPPED: %s: %s: %s\n", job->report->name, s->path, why);
+		fprintf(stderr, "%s%s: %s: %s\n", how, job->report->name, s->path, why);
 }
 
 static void say_empty(const struct stats *s, const struct job *job)
 {
-	bool is_filtered = s->filter_time || s->filter_nvtx;
-
-	if (is_filtered)
-		say_skipped(s, job, "no rows in the filtered time");
+	if (s->filter_time || s->filter_nvtx)
+		say_why(s, job, "", "no rows in the filtered time");
 	else
-		say_skipped(s, job, job->report->empty ? job->report->empty : "no rows");
+		say_why(s, job, "", job->report->empty ? job->report->empty : "no rows");
 }
 
 static int run_job(struct stats *s, const struct job *job, struct lull_report_options options,
@@ -277,7 +278,7 @@ static int run_job(struct stats *s, const struct job *job, struct lull_report_op
 	lull_out_init(&out, job->report->columns, job->report->n_columns);
 	options.args = args_of(job->spec);
 	if (!lull_report_has_data(job->report, s->reader, &why)) {
-		say_skipped(s, job, lull_str_text(&why));
+		say_why(s, job, "SKIPPED: ", lull_str_text(&why));
 		goto done;
 	}
 	rc = job->report->run(s->reader, &out, &options, err);

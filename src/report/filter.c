@@ -154,6 +154,24 @@ static int by_start(const void *a, const void *b)
 	return (x->to_ns > y->to_ns) - (x->to_ns < y->to_ns);
 }
 
+static int not_found(const struct wanted *w, size_t n, struct lull_err *err)
+{
+	struct lull_str where = LULL_STR_INIT;
+	int rc;
+
+	if (!*w->domain)
+		lull_str_puts(&where, "the default domain (@* means any)");
+	else if (!strcmp(w->domain, "*"))
+		lull_str_puts(&where, "any domain");
+	else
+		lull_str_addf(&where, "domain \"%s\"", w->domain);
+	rc = lull_fail(err, LULL_E_NOT_FOUND,
+		       "no range \"%s\" with index %llu: there are %zu in %s", w->name,
+		       (unsigned long long)w->index, n, lull_str_text(&where));
+	lull_str_release(&where);
+	return rc;
+}
+
 int lull_filter_nvtx(struct lull_report_options *options, struct lull_reader *r, const char *text,
 		     struct lull_err *err)
 {
@@ -173,11 +191,7 @@ int lull_filter_nvtx(struct lull_report_options *options, struct lull_reader *r,
 
 		cut(options, span->from_ns, span->to_ns);
 	} else {
-		rc = lull_fail(
-			err, LULL_E_NOT_FOUND,
-			"no range \"%s\" with index %llu%s%s%s; the recording has %zu of that name",
-			w.name, (unsigned long long)w.index, *w.domain ? " in domain \"" : "",
-			w.domain, *w.domain ? "\"" : "", spans.n);
+		rc = not_found(&w, spans.n, err);
 	}
 	lull_vec_release(&spans);
 	free(is_match);
