@@ -17,10 +17,11 @@
 		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread" \
 	}
 
-/* Process and thread id of a lane; both 0 for lane 0, which is no thread. */
 struct lull_lane_ids {
 	u32 pid, tid;
 };
+
+/* Process and thread id of a lane; both 0 for lane 0, which is no thread. */
 struct lull_lane_ids lull_lanes_ids(struct lull_reader *r, u32 lane);
 
 /* Fill the three cells. */
