@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define WALK_AHEAD   16384u     /* a head with its directory, in one read */
+#define WALK_AHEAD   16384u	/* a head with its directory, in one read */
 #define SEARCH_AHEAD (1u << 20) /* when looking for the next head in damaged bytes */
 
 static bool knows_kind(u8 kind)
@@ -97,9 +97,21 @@ static void walk(struct lull_reader *r)
 		ahead = WALK_AHEAD - LULL_MAX_HEAD_BYTES;
 	}
 	r->lost_bytes += r->in.size_bytes - off;
-	if (r->entries.n)
-		qsort(r->entries.at, r->entries.n, sizeof(struct lull_entry),
-		      lull_file_compare_entries);
+}
+
+/*
+ * An index is sorted already, if its writer was honest: entries of a table are found by binary
+ * search.
+ */
+static void sort_entries(struct lull_reader *r)
+{
+	struct lull_entry *e = r->entries.at;
+	size_t i = 1;
+
+	while (i < r->entries.n && lull_file_compare_entries(&e[i - 1], &e[i]) <= 0)
+		i++;
+	if (i < r->entries.n)
+		qsort(e, r->entries.n, sizeof(*e), lull_file_compare_entries);
 }
 
 int lull_reader_find_blocks(struct lull_reader *r, struct lull_err *err)
@@ -109,6 +121,7 @@ int lull_reader_find_blocks(struct lull_reader *r, struct lull_err *err)
 		lull_input_map(&r->in);
 	else
 		walk(r);
+	sort_entries(r);
 	r->is_damaged = lull_alloc(r->entries.n + 1, 1);
 	return check_kinds(r, err);
 }

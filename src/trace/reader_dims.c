@@ -6,9 +6,13 @@
 
 #include "base/mem.h"
 
-/* More rows than any writer makes (writer.c): ids above this are not believed, nor is memory taken
- * for them. */
-#define MAX_DIM_ROWS (16u << 20)
+/*
+ * Rows that blocks which are missing may have held, for each row that is there, and at least.
+ * Damage larger than that costs rows; without a limit a few bytes could make the reader take
+ * gigabytes.
+ */
+#define MISSING_FACTOR 64u
+#define MISSING_ROWS   LULL_MAX_ROWS
 
 /* ---- which blocks there are ---- */
 
@@ -19,45 +23,46 @@ static int compare_strings(const void *a, const void *b)
 	return (x->first_id > y->first_id) - (x->first_id < y->first_id);
 }
 
-/* Blocks that are numbered but not in the file: what a recovery left out. */
-static u64 count_missing(const struct lull_reader *r)
+/* True if blocks are numbered that are not in the file: a recovery left them out. */
+static bool has_holes(const struct lull_reader *r)
 {
 	const struct lull_entry *e = r->entries.at;
-	u64 max_seq = 0;
 
 	for (size_t i = 0; i < r->entries.n; i++)
-		max_seq = e[i].seq > max_seq ? e[i].seq : max_seq;
-	return max_seq + 1 > r->entries.n ? max_seq + 1 - r->entries.n : 0;
+		if (e[i].seq >= r->entries.n)
+			return true;
+	return false;
 }
 
 /*
  * The largest id of the table whose first entry is `first`. Ids are dense, so it cannot exceed the
- * rows there are plus those of blocks that are missing; a larger one is an attempt to make the
- * reader take memory.
+ * rows there are, unless blocks are missing.
  */
-static struct lull_dim_size measure(const struct lull_reader *r, size_t first, u64 n_missing)
+static struct lull_dim_size measure(const struct lull_reader *r, size_t first, bool is_holed)
 {
 	const struct lull_entry *e = (const struct lull_entry *)r->entries.at + first;
 	const struct lull_entry *end = (const struct lull_entry *)r->entries.at + r->entries.n;
 	struct lull_dim_size size = { .table_id = e->table_id };
-	u64 limit = n_missing < MAX_DIM_ROWS ? n_missing * LULL_MAX_ROWS : MAX_DIM_ROWS,
-	    largest = 0;
+	u64 n_rows = 0, largest = 0;
 
 	for (; e < end && e->table_id == size.table_id; e++) {
 		if (e->kind != LULL_BLOCK_KEYED)
 			continue;
-		limit += e->n_rows;
+		n_rows += e->n_rows;
 		largest = e->max_end > largest ? e->max_end : largest;
 	}
-	limit = limit < MAX_DIM_ROWS ? limit : MAX_DIM_ROWS;
-	size.n = (u32)(largest < limit ? largest : limit);
+	if (is_holed && n_rows)
+		n_rows = n_rows * MISSING_FACTOR + MISSING_ROWS;
+	if (largest > n_rows)
+		largest = n_rows;
+	size.n = largest < UINT32_MAX ? (u32)largest : UINT32_MAX - 1;
 	return size;
 }
 
 void lull_reader_index_dims(struct lull_reader *r)
 {
 	const struct lull_entry *e = r->entries.at;
-	u64 n_missing = count_missing(r);
+	bool is_holed = has_holes(r);
 
 	for (size_t i = 0; i < r->entries.n; i++) {
 		if (e[i].kind == LULL_BLOCK_STRINGS) {
@@ -68,7 +73,7 @@ void lull_reader_index_dims(struct lull_reader *r)
 			lull_vec_add(&r->strings, &s, 1);
 		}
 		if (i == 0 || e[i].table_id != e[i - 1].table_id) {
-			struct lull_dim_size size = measure(r, i, n_missing);
+			struct lull_dim_size size = measure(r, i, is_holed);
 
 			if (size.n)
 				lull_vec_add(&r->dim_sizes, &size, 1);
@@ -147,7 +152,7 @@ const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len)
 
 /* ---- dimensions ---- */
 
-static u32 size_of(const struct lull_reader *r, u16 table_id)
+u32 lull_reader_n_dim(const struct lull_reader *r, u16 table_id)
 {
 	const struct lull_dim_size *s = r->dim_sizes.at;
 
@@ -184,7 +189,7 @@ void lull_reader_check_ids(struct lull_reader *r, const struct lull_col_desc *co
 
 	if (!target)
 		return;
-	limit = size_of(r, target->id);
+	limit = lull_reader_n_dim(r, target->id);
 	for (size_t i = 0; i < n; i++)
 		max = ids[i] > max ? ids[i] : max;
 	for (size_t i = 0; i < n && max > limit; i++) {
@@ -288,7 +293,7 @@ const void *lull_reader_dim_rows(struct lull_reader *r, const struct lull_table_
 			return known[i]->rows;
 		}
 	d = lull_alloc(1, sizeof(*d));
-	*d = (struct lull_dim_rows){ .table = table, .n = size_of(r, table->id) };
+	*d = (struct lull_dim_rows){ .table = table, .n = lull_reader_n_dim(r, table->id) };
 	d->rows = lull_alloc((size_t)d->n + 1, table->row_bytes + 1u);
 	lull_vec_add(&r->dims, &d, 1);
 	if (d->n)

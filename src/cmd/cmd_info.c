@@ -1,0 +1,48 @@
+/*
+ * lull info - say what a report holds and what it lacks.
+ */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+
+#include "base/opt.h"
+#include "cmd/info.h"
+#include "cmd/schema_print.h"
+#include "trace/reader.h"
+
+int cmd_info(int argc, char **argv, struct lull_err *err)
+{
+	bool is_json = false, is_schema = false, has_environment = false;
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull info [OPTIONS] REPORT",
+			  "Say what a report holds and what it lacks."),
+		OPT_FLAG(0, "environment", &has_environment,
+			 "show the environment of the recorded command too"),
+		OPT_FLAG(0, "json", &is_json, "print one JSON object"),
+		OPT_FLAG(0, "schema", &is_schema, "list the tables and columns of the report"),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err);
+	struct lull_reader *r;
+	int rc;
+
+	if (first < 0)
+		return first;
+	if (argc - first != 1)
+		return lull_fail(err, LULL_E_USAGE,
+				 "give one report, such as lull info report1.lull");
+	rc = lull_reader_open(&r, argv[first], err);
+	if (rc)
+		return rc;
+	if (is_schema) {
+		const struct lull_schema *schema = lull_reader_schema(r);
+
+		rc = lull_schema_print(schema->tables, schema->n, stdout, err);
+	} else if (is_json) {
+		lull_info_json(r, argv[first], stdout);
+	} else {
+		rc = lull_info_print(r, argv[first], has_environment, stdout, err);
+	}
+	lull_reader_close(r);
+	return rc;
+}

@@ -1,0 +1,43 @@
+/*
+ * info - what a report is, from its index and dimensions alone.
+ *
+ * What it gives:  the answer of `lull info`, for people or as JSON.
+ * Cost:           no fact is decoded: milliseconds, whatever the size of the report.
+ */
+#ifndef LULL_CMD_INFO_H
+#define LULL_CMD_INFO_H
+
+#include <stdio.h>
+
+#include "base/err.h"
+#include "trace/reader.h"
+
+/* Print it for people, as wide as the terminal, with the environment variables or without them.
+ * LULL_E_IO if the stream fails. */
+int lull_info_print(struct lull_reader *r, const char *path, bool has_environment, FILE *to,
+		    struct lull_err *err);
+
+/* Print it as one JSON object. */
+void lull_info_json(struct lull_reader *r, const char *path, FILE *to);
+
+/* A process as `lull info` shows it: a row of the table, and how deep it stands in the tree. */
+struct lull_info_process {
+	const struct lull_process_row *row;
+	u32 id;
+	u32 depth;
+	u32 n_threads;
+};
+
+/*
+ * All processes, children behind their parent, in the order they began; *n receives the count. The
+ * caller frees it.
+ */
+struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n);
+
+/* The duration of the recording: the end of the last row of any table. */
+u64 lull_info_span_ns(struct lull_reader *r);
+
+/* How a process ended, such as "exit 0" or "signal 9". */
+void lull_info_ending(const struct lull_process_row *p, char *text, size_t cap_bytes);
+
+#endif

@@ -1,0 +1,165 @@
+/* `lull info --json`. */
+#include "cmd/info.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/str.h"
+#include "trace/issue.h"
+
+static void pair_u64(struct lull_json *j, const char *key, u64 value)
+{
+	lull_json_key(j, key);
+	lull_json_u64(j, value);
+}
+
+static void pair_bool(struct lull_json *j, const char *key, bool value)
+{
+	lull_json_key(j, key);
+	lull_json_bool(j, value);
+}
+
+static void pair_text(struct lull_json *j, const char *key, const char *value)
+{
+	lull_json_key(j, key);
+	lull_json_text(j, value);
+}
+
+/* A string id; null if there is none. */
+static void pair_string(struct lull_json *j, const char *key, struct lull_reader *r, u32 id)
+{
+	size_t len;
+	const char *text = lull_reader_string(r, id, &len);
+
+	lull_json_key(j, key);
+	if (id)
+		lull_json_bytes(j, text, len);
+	else
+		lull_json_null(j);
+}
+
+static void write_file(struct lull_json *j, struct lull_reader *r, const char *path)
+{
+	const struct lull_file_info *info = lull_reader_info(r);
+	struct lull_str id = LULL_STR_INIT;
+
+	for (size_t i = 0; i < sizeof(info->id); i++)
+		lull_str_addf(&id, "%02x", info->id[i]);
+	pair_text(j, "path", path);
+	pair_u64(j, "size_bytes", lull_reader_size_bytes(r));
+	pair_u64(j, "format_major", lull_reader_format(r) >> 8);
+	pair_u64(j, "format_minor", lull_reader_format(r) & 0xff);
+	pair_bool(j, "is_sealed", lull_reader_is_sealed(r));
+	pair_bool(j, "is_simulated", info->flags & LULL_FILE_SIMULATED);
+	pair_bool(j, "is_imported", info->flags & LULL_FILE_IMPORTED);
+	pair_u64(j, "n_damaged", lull_reader_n_damaged(r));
+	pair_u64(j, "lost_bytes", lull_reader_lost_bytes(r));
+	pair_text(j, "recording", lull_str_text(&id));
+	pair_u64(j, "epoch_utc_ns", info->epoch_utc_ns);
+	pair_u64(j, "duration_ns", lull_info_span_ns(r));
+	lull_str_release(&id);
+}
+
+static void write_meta(struct lull_json *j, struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
+
+	lull_json_key(j, "meta");
+	lull_json_object(j);
+	for (size_t i = 0; i < n; i++)
+		pair_string(j, lull_reader_string(r, rows[i].key, NULL), r, rows[i].value);
+	lull_json_end(j);
+}
+
+static void write_processes(struct lull_json *j, struct lull_reader *r)
+{
+	size_t n;
+	struct lull_info_process *all = lull_info_processes(r, &n);
+	char ending[64];
+
+	lull_json_key(j, "processes");
+	lull_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		const struct lull_process_row *p = all[i].row;
+
+		lull_json_object(j);
+		pair_u64(j, "id", all[i].id);
+		pair_u64(j, "pid", p->pid);
+		pair_u64(j, "parent_pid", p->parent_pid);
+		pair_u64(j, "depth", all[i].depth);
+		pair_string(j, "name", r, p->name);
+		pair_string(j, "cmdline", r, p->cmdline);
+		lull_info_ending(p, ending, sizeof(ending));
+		pair_text(j, "ended", ending);
+		pair_u64(j, "user_ns", p->user_ns);
+		pair_u64(j, "system_ns", p->system_ns);
+		pair_u64(j, "max_rss_bytes", p->max_rss_bytes);
+		pair_u64(j, "n_threads", all[i].n_threads);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+	free(all);
+}
+
+static void write_tables(struct lull_json *j, struct lull_reader *r)
+{
+	const struct lull_schema *schema = lull_reader_schema(r);
+
+	lull_json_key(j, "tables");
+	lull_json_array(j);
+	for (size_t t = 0; t < schema->n; t++) {
+		const struct lull_table_desc *table = &schema->tables[t];
+		struct lull_table_stats s = lull_reader_stats(r, table->id);
+		bool is_fact = table->kind == LULL_KIND_FACT;
+
+		lull_json_object(j);
+		pair_text(j, "name", table->name);
+		pair_bool(j, "is_known", lull_table_find(table->id) != NULL);
+		pair_u64(j, "n_rows", is_fact ? s.n_rows : lull_reader_n_dim(r, table->id));
+		pair_u64(j, "size_bytes", s.size_bytes);
+		pair_u64(j, "n_blocks", s.n_blocks);
+		pair_u64(j, "first_ns", s.first_ns);
+		pair_u64(j, "last_ns", s.last_ns);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void write_issues(struct lull_json *j, struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_issue_row *rows = lull_reader_dim(r, LULL_TABLE_issue, &n);
+
+	lull_json_key(j, "issues");
+	lull_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		lull_json_object(j);
+		pair_string(j, "name", r, rows[i].name);
+		pair_text(j, "severity", lull_severity_name(rows[i].severity));
+		pair_u64(j, "count", rows[i].count);
+		pair_string(j, "text", r, rows[i].text);
+		pair_string(j, "detail", r, rows[i].detail);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+void lull_info_json(struct lull_reader *r, const char *path, FILE *to)
+{
+	struct lull_json j;
+
+	lull_json_init(&j, to);
+	j.is_pretty = true;
+	lull_json_object(&j);
+	write_file(&j, r, path);
+	write_meta(&j, r);
+	write_processes(&j, r);
+	lull_json_key(&j, "devices");
+	lull_json_array(&j);
+	lull_json_end(&j);
+	write_tables(&j, r);
+	write_issues(&j, r);
+	lull_json_end(&j);
+	putc('\n', to);
+}
