@@ -48,7 +48,7 @@ DIST_PACKAGES := zlib1g-dev liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
 	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
 
-# The loops over columns only vectorise at -O3: sealing runs a quarter faster.
+# The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
@@ -195,7 +195,7 @@ accept: all
 test: setup unit golden e2e check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
-CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "check-agent $(BUILD)" check-size
+CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
 check: all
 	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; exit $$failed
 

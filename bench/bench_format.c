@@ -3,10 +3,11 @@
  *
  *	bench_format [EVENTS [FOLDER]]		(default 100 million, $TMPDIR or /tmp)
  *
- * Rows are made in memory first: two processes of a main, a second and eight worker threads. The first two run a fixed
- * program of nested ranges, step after step, with log-normal durations; the workers make OS calls by a Markov chain;
- * all are sampled and scheduled. Names follow Zipf's law. Rows arrive as a collector sees them: thread by thread in
- * batches, ranges when they end. The measured part is everything from the row in memory to the sealed file.
+ * Rows are made in memory first: two processes of a main, a second and eight worker threads. The
+ * first two run a fixed program of nested ranges, step after step, with log-normal durations; the
+ * workers make OS calls by a Markov chain; all are sampled and scheduled. Names follow Zipf's law.
+ * Rows arrive as a collector sees them: thread by thread in batches, ranges when they end. The
+ * measured part is everything from the row in memory to the sealed file.
  *
  * Each line is "name value unit", for bench/baseline.
  */
@@ -30,8 +31,8 @@
 #define N_LABELS     190u
 #define N_OS_NAMES   50u
 #define N_STACKS     3000u
-#define N_OPS	     700u /* ranges of one step of one thread */
-#define BATCH_ROWS   1500u /* a chunk of shared memory holds about as many events */
+#define N_OPS	     700u     /* ranges of one step of one thread */
+#define BATCH_ROWS   1500u    /* a chunk of shared memory holds about as many events */
 #define ROUND_EVENTS 4000000u /* rows kept in memory; longer files repeat them, later */
 
 /* ---- random numbers ---- */
@@ -114,8 +115,12 @@ static void emit_background(struct thread *t)
 		struct row row = { .table = LULL_TABLE_sample };
 
 		row.sample = (struct lull_sample_row){
-			.start_ns = t->next_sample_ns, .lane = t->lane, .stack = zipf(&t->rng, N_STACKS),
-			.cpu = t->cpu, .weight_ns = 1000000, .source = 1,
+			.start_ns = t->next_sample_ns,
+			.lane = t->lane,
+			.stack = zipf(&t->rng, N_STACKS),
+			.cpu = t->cpu,
+			.weight_ns = 1000000,
+			.source = 1,
 		};
 		emit(t, &row);
 		t->next_sample_ns += 1000000 + log_normal(&t->rng, 2000, 0.8);
@@ -124,8 +129,11 @@ static void emit_background(struct thread *t)
 		struct row row = { .table = LULL_TABLE_sched };
 
 		row.sched = (struct lull_sched_row){
-			.start_ns = t->sched_ns, .dur_ns = t->now_ns - t->sched_ns, .lane = t->lane,
-			.cpu = t->cpu, .end_reason = uniform(&t->rng) < 0.9 ? 1 : 2,
+			.start_ns = t->sched_ns,
+			.dur_ns = t->now_ns - t->sched_ns,
+			.lane = t->lane,
+			.cpu = t->cpu,
+			.end_reason = uniform(&t->rng) < 0.9 ? 1 : 2,
 		};
 		emit(t, &row);
 		t->now_ns += log_normal(&t->rng, 20000, 1.2);
@@ -141,8 +149,9 @@ static void run_op(struct thread *t, const struct op *ops, size_t *at)
 	const struct op *op = &ops[(*at)++];
 	struct row row = { .table = LULL_TABLE_range };
 
-	row.range = (struct lull_range_row){ .start_ns = t->now_ns, .depth = op->depth, .lane = t->lane,
-					     .label = op->label };
+	row.range = (struct lull_range_row){
+		.start_ns = t->now_ns, .depth = op->depth, .lane = t->lane, .label = op->label
+	};
 	t->now_ns += log_normal(&t->rng, op->self_ns * 0.4, op->sigma);
 	while (*at < N_OPS && ops[*at].depth > op->depth)
 		run_op(t, ops, at);
@@ -160,8 +169,10 @@ static void run_step(struct thread *t, const struct op *ops)
 		run_op(t, ops, &at);
 		emit_background(t);
 		if (at % 30 == 0) {
-			row.mark = (struct lull_mark_row){ .start_ns = t->now_ns, .lane = t->lane,
-							   .label = 1 + (u32)(at % 7), .payload_type = 1,
+			row.mark = (struct lull_mark_row){ .start_ns = t->now_ns,
+							   .lane = t->lane,
+							   .label = 1 + (u32)(at % 7),
+							   .payload_type = 1,
 							   .payload = t->n_steps };
 			emit(t, &row);
 		}
@@ -174,12 +185,15 @@ static void run_step(struct thread *t, const struct op *ops)
 static void run_oscall(struct thread *t)
 {
 	struct row row = { .table = LULL_TABLE_oscall };
-	u32 name = t->os_name = uniform(&t->rng) < 0.7 ? t->os_name * 7 % N_OS_NAMES + 1 :
-							 zipf(&t->rng, N_OS_NAMES);
+	u32 name = t->os_name = uniform(&t->rng) < 0.7 ? t->os_name * 7 % N_OS_NAMES + 1
+						       : zipf(&t->rng, N_OS_NAMES);
 	u64 dur = log_normal(&t->rng, 1500.0 * name, 0.5 + 0.02 * name);
 
 	row.oscall = (struct lull_oscall_row){
-		.start_ns = t->now_ns, .dur_ns = dur, .lane = t->lane, .name = name,
+		.start_ns = t->now_ns,
+		.dur_ns = dur,
+		.lane = t->lane,
+		.name = name,
 		.ret = name % 3 ? 0 : (i64)log_normal(&t->rng, 4096, name % 2 ? 0.0 : 0.8),
 		.arg = name % 4 ? 3 + name % 9 : 0,
 	};
@@ -191,9 +205,11 @@ static void run_oscall(struct thread *t)
 static void make_ops(struct op *ops, struct rng *r)
 {
 	for (size_t i = 0; i < N_OPS; i++) {
-		u8 depth = i ? (u8)(uniform(r) * (ops[i - 1].depth < 3 ? ops[i - 1].depth + 2 : 4)) : 0;
+		u8 depth = i ? (u8)(uniform(r) * (ops[i - 1].depth < 3 ? ops[i - 1].depth + 2 : 4))
+			     : 0;
 
-		ops[i] = (struct op){ .label = zipf(r, N_LABELS), .depth = depth,
+		ops[i] = (struct op){ .label = zipf(r, N_LABELS),
+				      .depth = depth,
 				      .self_ns = uniform(r) < 0.5 ? 2400 : 48000,
 				      .sigma = 0.01 + 0.15 * uniform(r) };
 	}
@@ -210,8 +226,11 @@ static void run_threads(struct thread *threads, size_t n_rows)
 	for (size_t i = 0; i < 4; i++)
 		make_ops(ops[i], &r);
 	for (u32 i = 0; i < N_LANES; i++) {
-		threads[i] = (struct thread){ .rng = { 1000 + i }, .lane = i + 1, .os_name = 1,
-					      .now_ns = i * 777, .cpu = (u16)i };
+		threads[i] = (struct thread){ .rng = { 1000 + i },
+					      .lane = i + 1,
+					      .os_name = 1,
+					      .now_ns = i * 777,
+					      .cpu = (u16)i };
 		lull_vec_init(&threads[i].rows, sizeof(struct row));
 	}
 	/* The thread that is furthest behind goes on, so that all keep the same time. */
@@ -253,7 +272,8 @@ static struct row *make_rows(size_t n_wanted, size_t *n, u64 *span_ns)
 		}
 		if (!next)
 			break;
-		size_t left = next->rows.n - next->n_taken, take = left < BATCH_ROWS ? left : BATCH_ROWS;
+		size_t left = next->rows.n - next->n_taken,
+		       take = left < BATCH_ROWS ? left : BATCH_ROWS;
 
 		lull_vec_add(&rows, (struct row *)next->rows.at + next->n_taken, take);
 		next->n_taken += take;
@@ -322,7 +342,8 @@ static void bench_seal(const char *path, u64 n_events)
 	struct rusage usage;
 	u64 n_done = 0, span_ns, wall_ns;
 	size_t n;
-	struct row *rows = make_rows(n_events < ROUND_EVENTS ? n_events : ROUND_EVENTS, &n, &span_ns);
+	struct row *rows =
+		make_rows(n_events < ROUND_EVENTS ? n_events : ROUND_EVENTS, &n, &span_ns);
 	f64 cpu;
 
 	if (lull_writer_open(&w, path, &info, &err))
@@ -416,7 +437,8 @@ static void bench_scan(const char *path)
 	}
 	lull_cursor_release(&c);
 	lull_reader_close(r);
-	printf("scan_rate %.1f M ranges/s (sum of dur by label, open to close, %llu ns for the first)\n",
+	printf("scan_rate %.1f M ranges/s (sum of dur by label, open to close, %llu ns for the "
+	       "first)\n",
 	       (f64)n_rows / (f64)(lull_now_ns() - begin) * 1e3, (unsigned long long)sums[1]);
 }
 

@@ -36,12 +36,17 @@ static void list_formats(void)
 
 static int unknown_format(const char *name, struct lull_err *err)
 {
-	return lull_fail(err, LULL_E_USAGE, "there is no format %s; `lull export --list` shows them", name);
+	return lull_fail(err, LULL_E_USAGE,
+			 "there is no format %s; `lull export --list` shows them", name);
 }
 
-/* Write to a file, which is removed again if that fails, so that half an export is never taken for one. */
+/*
+ * Write to a file, which is removed again if that fails, so that half an export is never taken for
+ * one.
+ */
 static int export_to_file(struct lull_reader *r, const struct lull_export *format,
-			  const struct lull_export_options *options, const char *path, struct lull_err *err)
+			  const struct lull_export_options *options, const char *path,
+			  struct lull_err *err)
 {
 	FILE *to = fopen(path, "wxe");
 	int rc;
@@ -87,9 +92,11 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 			  "Write a report in the format of another program."),
 		OPT_STR('t', "type", "FORMAT", &type, "the format; --list shows them"),
 		OPT_STR('o', "output", "FILE", &output,
-			"where to write, - for standard output (default: the report's name with the "
+			"where to write, - for standard output (default: the report's name with "
+			"the "
 			"suffix of the format)"),
-		OPT_LIST(0, "tables", "NAMES", &options.tables, "only these tables, separated by commas"),
+		OPT_LIST(0, "tables", "NAMES", &options.tables,
+			 "only these tables, separated by commas"),
 		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
 		OPT_END(),
 	};
@@ -99,8 +106,9 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 	if (!rc && is_list)
 		list_formats();
 	else if (!rc && (!type || argc - first != 1))
-		rc = lull_fail(err, LULL_E_USAGE,
-			       "give a format and one report, such as lull export -t csv report1.lull");
+		rc = lull_fail(
+			err, LULL_E_USAGE,
+			"give a format and one report, such as lull export -t csv report1.lull");
 	else if (!rc && !lull_export_find(type))
 		rc = unknown_format(type, err);
 	else if (!rc)

@@ -14,7 +14,8 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 {
 	bool is_json = false, is_schema = false, has_environment = false;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull info [OPTIONS] REPORT", "Say what a report holds and what it lacks."),
+		OPT_USAGE("lull info [OPTIONS] REPORT",
+			  "Say what a report holds and what it lacks."),
 		OPT_FLAG(0, "environment", &has_environment,
 			 "show the environment of the recorded command too"),
 		OPT_FLAG(0, "json", &is_json, "print one JSON object"),
@@ -28,7 +29,8 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 	if (first < 0)
 		return first;
 	if (argc - first != 1)
-		return lull_fail(err, LULL_E_USAGE, "give one report, such as lull info report1.lull");
+		return lull_fail(err, LULL_E_USAGE,
+				 "give one report, such as lull info report1.lull");
 	rc = lull_reader_open(&r, argv[first], err);
 	if (rc)
 		return rc;

@@ -13,9 +13,9 @@
 struct tree {
 	const struct lull_process_row *rows;
 	size_t n;
-	struct lull_map by_pid;	      /* pid to row index + 1 of its first image */
-	struct lull_map first_child;  /* pid to row index + 1 */
-	u32 *next_child;	      /* row index + 1 of the next row with the same parent */
+	struct lull_map by_pid;	     /* pid to row index + 1 of its first image */
+	struct lull_map first_child; /* pid to row index + 1 */
+	u32 *next_child;	     /* row index + 1 of the next row with the same parent */
 	bool *is_done;
 	struct lull_info_process *out;
 	size_t n_out;

@@ -28,7 +28,10 @@ struct lull_info_process {
 	u32 n_threads;
 };
 
-/* All processes, children behind their parent, in the order they began; *n receives the count. The caller frees it. */
+/*
+ * All processes, children behind their parent, in the order they began; *n receives the count. The
+ * caller frees it.
+ */
 struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n);
 
 /* The duration of the recording: the end of the last row of any table. */

@@ -132,8 +132,8 @@ static void print_group(const struct facts *f, const char *group, size_t len, FI
 	if (!n)
 		return;
 	lull_str_add(&heading, group, len);
-	print_heading(to, is_in_group(COST_GROUP ".", group, len) ? "cost of recording" :
-								    lull_str_text(&heading));
+	print_heading(to, is_in_group(COST_GROUP ".", group, len) ? "cost of recording"
+								  : lull_str_text(&heading));
 	for (size_t i = 0; i < f->n; i++)
 		if (is_in_group(key_of(f, i), group, len))
 			print_pair_at(to, key_of(f, i) + len + 1,
@@ -161,7 +161,8 @@ static void print_meta(const struct facts *f, FILE *to)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (!group_len(key_of(f, i)))
-			print_pair(to, key_of(f, i), lull_reader_string(f->r, f->rows[i].value, NULL));
+			print_pair(to, key_of(f, i),
+				   lull_reader_string(f->r, f->rows[i].value, NULL));
 	for (size_t i = 0; i < f->n; i++)
 		if (begins_group(f, i))
 			print_group(f, key_of(f, i), group_len(key_of(f, i)), to);
@@ -243,10 +244,12 @@ static void add_table(struct lull_out *out, struct lull_reader *r, const struct 
 static int print_tables(struct lull_reader *r, FILE *to, struct lull_err *err)
 {
 	static const struct lull_out_column columns[] = {
-		{ .name = "Table", .kind = LULL_OUT_TEXT },	{ .name = "Rows", .kind = LULL_OUT_INT },
-		{ .name = "Size", .kind = LULL_OUT_BYTES },	{ .name = "B/row", .kind = LULL_OUT_FLOAT,
-								  .decimals = 2 },
-		{ .name = "First", .kind = LULL_OUT_NS },	{ .name = "Last", .kind = LULL_OUT_NS },
+		{ .name = "Table", .kind = LULL_OUT_TEXT },
+		{ .name = "Rows", .kind = LULL_OUT_INT },
+		{ .name = "Size", .kind = LULL_OUT_BYTES },
+		{ .name = "B/row", .kind = LULL_OUT_FLOAT, .decimals = 2 },
+		{ .name = "First", .kind = LULL_OUT_NS },
+		{ .name = "Last", .kind = LULL_OUT_NS },
 	};
 	const struct lull_schema *schema = lull_reader_schema(r);
 	struct lull_out out;
@@ -270,13 +273,13 @@ static int print_tables(struct lull_reader *r, FILE *to, struct lull_err *err)
 static void print_issue(struct lull_reader *r, const struct lull_issue_row *row, FILE *to)
 {
 	bool is_on = lull_term_has_colour(to);
-	enum lull_colour colour = row->severity >= LULL_SEVERITY_LOSS ? LULL_COLOUR_RED :
-									LULL_COLOUR_DIM;
+	enum lull_colour colour =
+		row->severity >= LULL_SEVERITY_LOSS ? LULL_COLOUR_RED : LULL_COLOUR_DIM;
 	struct lull_str text = LULL_STR_INIT;
 	int used = 2 + (int)strlen(lull_severity_name(row->severity)) + 2;
 
-	fprintf(to, "  %s%s%s  ", lull_term_colour(colour, is_on), lull_severity_name(row->severity),
-		lull_term_colour(LULL_COLOUR_NONE, is_on));
+	fprintf(to, "  %s%s%s  ", lull_term_colour(colour, is_on),
+		lull_severity_name(row->severity), lull_term_colour(LULL_COLOUR_NONE, is_on));
 	fprintf(to, "%*s", ISSUE_COLUMNS - used, "");
 	lull_str_addf(&text, "%s x  %s", lull_format_grouped((i64)row->count).text,
 		      lull_reader_string(r, row->text, NULL));

@@ -10,7 +10,8 @@ static int print_columns(const struct lull_table_desc *t, FILE *to, struct lull_
 		{ .name = "Type", .kind = LULL_OUT_TEXT },
 		{ .name = "Meaning", .kind = LULL_OUT_TEXT },
 	};
-	const struct lull_out_options options = { .sort_ix = LULL_OUT_UNSORTED, .has_no_header = true };
+	const struct lull_out_options options = { .sort_ix = LULL_OUT_UNSORTED,
+						  .has_no_header = true };
 	struct lull_out out;
 	int rc;
 
@@ -26,7 +27,8 @@ static int print_columns(const struct lull_table_desc *t, FILE *to, struct lull_
 	return rc;
 }
 
-int lull_schema_print(const struct lull_table_desc *tables, size_t n, FILE *to, struct lull_err *err)
+int lull_schema_print(const struct lull_table_desc *tables, size_t n, FILE *to,
+		      struct lull_err *err)
 {
 	int rc = 0;
 
@@ -39,7 +41,8 @@ int lull_schema_print(const struct lull_table_desc *tables, size_t n, FILE *to, 
 
 static void print_table(const struct lull_table_desc *t, FILE *to)
 {
-	fprintf(to, "### %s (%u, %s)\n\n%s.\n\n", t->name, t->id, lull_schema_kind_name(t->kind), t->doc);
+	fprintf(to, "### %s (%u, %s)\n\nOne row is %s.\n\n", t->name, t->id,
+		lull_schema_kind_name(t->kind), t->doc);
 	fputs("| id | column | type | stored as | meaning |\n|--:|---|---|---|---|\n", to);
 	for (unsigned c = 0; c < t->n_cols; c++) {
 		const struct lull_col_desc *col = &t->cols[c];

@@ -10,7 +10,8 @@
 #include "trace/tables.h"
 
 /* Print `n` tables with their columns as aligned text. LULL_E_IO if the stream fails. */
-int lull_schema_print(const struct lull_table_desc *tables, size_t n, FILE *to, struct lull_err *err);
+int lull_schema_print(const struct lull_table_desc *tables, size_t n, FILE *to,
+		      struct lull_err *err);
 
 /* Print them as Markdown: the part of lull-report(5) that is made from schema.def. */
 void lull_schema_print_markdown(const struct lull_table_desc *tables, size_t n, FILE *to);

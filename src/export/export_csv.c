@@ -1,9 +1,10 @@
 /*
  * csv: comma-separated values as in RFC 4180, a header line for each table.
  *
- * Tables have different columns, so a file of several is a sequence: header, rows, an empty line. A program that wants
- * plain CSV asks for one table (--tables range). Tables without rows are left out unless they were asked for. Strings
- * are resolved; references stay row ids, and rows of dimensions have theirs in the first column.
+ * Tables have different columns, so a file of several is a sequence: header, rows, an empty line. A
+ * program that wants plain CSV asks for one table (--tables range). Tables without rows are left
+ * out unless they were asked for. Strings are resolved; references stay row ids, and rows of
+ * dimensions have theirs in the first column.
  */
 #include "export/export.h"
 

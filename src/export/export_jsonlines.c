@@ -4,8 +4,9 @@
  *	{"table":"lane","id":1,"kind":1,"process":1,"tid":10,"name":"main",...}
  *	{"table":"range","start_ns":100000,"dur_ns":20000,"depth":0,"lane":1,"label":1,...}
  *
- * Strings are resolved, null if there is none; references to other tables stay row ids, which their rows carry as
- * "id". Dimensions come first, so a program that reads line by line knows what facts refer to.
+ * Strings are resolved, null if there is none; references to other tables stay row ids, which their
+ * rows carry as "id". Dimensions come first, so a program that reads line by line knows what facts
+ * refer to.
  */
 #include "export/export.h"
 

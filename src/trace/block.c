@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "trace/crc.h"
 
-#define MAGIC   "LULB"
+#define MAGIC	"LULB"
 #define CRC_OFF 60u
 
 enum lull_col_type lull_block_type(const struct lull_col_desc *col)

@@ -46,7 +46,7 @@
 #define LULL_BLOCK_ALIGN      64u
 #define LULL_BLOCK_HEAD_BYTES 64u
 #define LULL_BLOCK_COL_BYTES  48u
-#define LULL_MAX_COLS         256u
+#define LULL_MAX_COLS	      256u
 #define LULL_MAX_HEAD_BYTES   (LULL_BLOCK_HEAD_BYTES + LULL_MAX_COLS * LULL_BLOCK_COL_BYTES)
 #define LULL_MAX_TEXT_BYTES   (16u << 20) /* texts of one block together */
 
@@ -59,7 +59,7 @@ enum lull_block_kind {
 	LULL_BLOCK_INDEX = 6,
 };
 
-#define LULL_BLOCK_TALL      1u   /* holds only rows longer than LULL_TALL_NS */
+#define LULL_BLOCK_TALL	     1u	  /* holds only rows longer than LULL_TALL_NS */
 #define LULL_BLOCK_MUST_KNOW 128u /* a reader that does not know this kind must refuse the file */
 
 /* A row longer than this goes into a block of its own kind, or it would stretch the time bounds of
@@ -67,13 +67,13 @@ enum lull_block_kind {
 #define LULL_TALL_NS 100000000ULL
 
 /* Column ids that no schema uses. */
-#define LULL_COL_ID      0u      /* keyed rows: the row's id */
-#define LULL_COL_LENGTHS 1u      /* texts: length of each */
-#define LULL_COL_TEXT    2u      /* texts: their bytes, one behind the other */
-#define LULL_COL_RUNS    0x8000u /* + id of the lane column: length of each run */
+#define LULL_COL_ID	 0u	 /* keyed rows: the row's id */
+#define LULL_COL_LENGTHS 1u	 /* texts: length of each */
+#define LULL_COL_TEXT	 2u	 /* texts: their bytes, one behind the other */
+#define LULL_COL_RUNS	 0x8000u /* + id of the lane column: length of each run */
 
 #define LULL_COL_ZIGZAG 1u
-#define LULL_COL_ZONE   4u /* smallest and largest value are valid */
+#define LULL_COL_ZONE	4u /* smallest and largest value are valid */
 
 enum lull_col_type {
 	LULL_TYPE_U8 = 1,

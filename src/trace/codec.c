@@ -9,16 +9,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define MODE_CONST 0u
-#define MODE_RAW 1u
-#define MODE_ZSTD 2u
-#define MODE_SHIFT 30
+#define MODE_CONST  0u
+#define MODE_RAW    1u
+#define MODE_ZSTD   2u
+#define MODE_SHIFT  30
 #define LENGTH_MASK ((1u << MODE_SHIFT) - 1)
 
 /* Levels above 1 gain 0-1.3 % on columns for up to 7 times the time; text is little, and gains
  * more. */
 #define COLUMN_LEVEL 1
-#define TEXT_LEVEL 3
+#define TEXT_LEVEL   3
 
 /* A frame must save one part in 32, else the plane stays raw and decodes for nothing. */
 #define RAW_SHARE 32
@@ -28,7 +28,7 @@
 /* Quanta that clocks are known to have: 1000 old imports, 32 devices, 10 and 40 some arm64
  * counters. */
 #define QUANTUM_SAMPLES 64
-#define QUANTUM_LIMIT (1ULL << 62) /* larger values are not split: rounding must not wrap */
+#define QUANTUM_LIMIT	(1ULL << 62) /* larger values are not split: rounding must not wrap */
 
 struct lull_codec {
 	ZSTD_CCtx *compress; /* made at first use: most codecs only encode or only decode */
@@ -173,29 +173,29 @@ static u8 bytes_needed(u64 v)
 }
 
 /* Per width: the smallest and largest value, the values as u64, and byte b of all values. */
-#define DEFINE_LOAD(T)                                                                             \
-	static void bounds_##T(const T *v, size_t n, u64 *min, u64 *max)                           \
-	{                                                                                          \
-		T lo = v[0], hi = v[0];                                                            \
-                                                                                                   \
-		for (size_t i = 1; i < n; i++) {                                                   \
-			lo = v[i] < lo ? v[i] : lo;                                                \
-			hi = v[i] > hi ? v[i] : hi;                                                \
-		}                                                                                  \
-		*min = lo;                                                                         \
-		*max = hi;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static void widen_##T(const T *v, size_t n, u64 *restrict out)                             \
-	{                                                                                          \
-		for (size_t i = 0; i < n; i++)                                                     \
-			out[i] = v[i];                                                             \
-	}                                                                                          \
-                                                                                                   \
-	static void split_##T(const T *v, size_t n, unsigned b, u8 *restrict plane)                \
-	{                                                                                          \
-		for (size_t i = 0; i < n; i++)                                                     \
-			plane[i] = (u8)(v[i] >> 8 * b);                                            \
+#define DEFINE_LOAD(T)                                                              \
+	static void bounds_##T(const T *v, size_t n, u64 *min, u64 *max)            \
+	{                                                                           \
+		T lo = v[0], hi = v[0];                                             \
+                                                                                    \
+		for (size_t i = 1; i < n; i++) {                                    \
+			lo = v[i] < lo ? v[i] : lo;                                 \
+			hi = v[i] > hi ? v[i] : hi;                                 \
+		}                                                                   \
+		*min = lo;                                                          \
+		*max = hi;                                                          \
+	}                                                                           \
+                                                                                    \
+	static void widen_##T(const T *v, size_t n, u64 *restrict out)              \
+	{                                                                           \
+		for (size_t i = 0; i < n; i++)                                      \
+			out[i] = v[i];                                              \
+	}                                                                           \
+                                                                                    \
+	static void split_##T(const T *v, size_t n, unsigned b, u8 *restrict plane) \
+	{                                                                           \
+		for (size_t i = 0; i < n; i++)                                      \
+			plane[i] = (u8)(v[i] >> 8 * b);                             \
 	}
 DEFINE_LOAD(u8)
 DEFINE_LOAD(u16)
@@ -203,10 +203,10 @@ DEFINE_LOAD(u32)
 DEFINE_LOAD(u64)
 
 /* Call the function of the width that values at `at` have. */
-#define BY_WIDTH(name, size_bytes, at, ...)                                                        \
-	((size_bytes) == 1   ? name##_u8(at, __VA_ARGS__)                                          \
-	 : (size_bytes) == 2 ? name##_u16(at, __VA_ARGS__)                                         \
-	 : (size_bytes) == 4 ? name##_u32(at, __VA_ARGS__)                                         \
+#define BY_WIDTH(name, size_bytes, at, ...)                \
+	((size_bytes) == 1   ? name##_u8(at, __VA_ARGS__)  \
+	 : (size_bytes) == 2 ? name##_u16(at, __VA_ARGS__) \
+	 : (size_bytes) == 4 ? name##_u32(at, __VA_ARGS__) \
 			     : name##_u64(at, __VA_ARGS__))
 
 /* True if 9 of 10 samples that are large enough to tell lie within 1 of a multiple of q. */
@@ -299,7 +299,10 @@ static u64 zigzag_all(u64 *restrict v, size_t n)
 	return any;
 }
 
-/* Store a plane of any kind. Different bytes are found at once, so asking whether it is constant costs nothing. */
+/*
+ * Store a plane of any kind. Different bytes are found at once, so asking whether it is constant
+ * costs nothing.
+ */
 static size_t put_any_plane(struct lull_codec *c, const u8 *plane, size_t n, u8 *entry, u8 *out)
 {
 	if (memcmp(plane, plane + 1, n - 1) == 0) {
@@ -327,7 +330,10 @@ static size_t put_planes(struct lull_codec *c, const struct lull_col_values *v,
 	return (size_t)(at - out);
 }
 
-/* Predict, split off the quantum and zigzag into c->work; returns a value that needs as many bytes as the largest. */
+/*
+ * Predict, split off the quantum and zigzag into c->work; returns a value that needs as many bytes
+ * as the largest.
+ */
 static u64 transform(struct lull_codec *c, const struct lull_col_values *v, struct lull_form *f)
 {
 	BY_WIDTH(widen, v->size_bytes, v->at, v->n, c->work);
@@ -371,36 +377,36 @@ size_t lull_codec_encode(struct lull_codec *c, const struct lull_col_values *v, 
 /* Join planes into values of one width; the common counts are written out so that they vectorise.
  */
 #define PLANE(k, T) ((T)p->at[k][i] << p->shift[k])
-#define DEFINE_JOIN(T)                                                                             \
-	static void join_##T(const struct plane_set *p, size_t n, T *restrict out)                 \
-	{                                                                                          \
-		const T base = (T)p->base;                                                         \
-                                                                                                   \
-		switch (p->n) {                                                                    \
-		case 0:                                                                            \
-			for (size_t i = 0; i < n; i++)                                             \
-				out[i] = base;                                                     \
-			break;                                                                     \
-		case 1:                                                                            \
-			for (size_t i = 0; i < n; i++)                                             \
-				out[i] = (T)(base | PLANE(0, T));                                  \
-			break;                                                                     \
-		case 2:                                                                            \
-			for (size_t i = 0; i < n; i++)                                             \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T));                    \
-			break;                                                                     \
-		case 3:                                                                            \
-			for (size_t i = 0; i < n; i++)                                             \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T));      \
-			break;                                                                     \
-		default:                                                                           \
-			for (size_t i = 0; i < n; i++)                                             \
-				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T) |      \
-					     PLANE(3, T));                                         \
-			for (unsigned k = 4; k < p->n; k++)                                        \
-				for (size_t i = 0; i < n; i++)                                     \
-					out[i] = (T)(out[i] | PLANE(k, T));                        \
-		}                                                                                  \
+#define DEFINE_JOIN(T)                                                                        \
+	static void join_##T(const struct plane_set *p, size_t n, T *restrict out)            \
+	{                                                                                     \
+		const T base = (T)p->base;                                                    \
+                                                                                              \
+		switch (p->n) {                                                               \
+		case 0:                                                                       \
+			for (size_t i = 0; i < n; i++)                                        \
+				out[i] = base;                                                \
+			break;                                                                \
+		case 1:                                                                       \
+			for (size_t i = 0; i < n; i++)                                        \
+				out[i] = (T)(base | PLANE(0, T));                             \
+			break;                                                                \
+		case 2:                                                                       \
+			for (size_t i = 0; i < n; i++)                                        \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T));               \
+			break;                                                                \
+		case 3:                                                                       \
+			for (size_t i = 0; i < n; i++)                                        \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T)); \
+			break;                                                                \
+		default:                                                                      \
+			for (size_t i = 0; i < n; i++)                                        \
+				out[i] = (T)(base | PLANE(0, T) | PLANE(1, T) | PLANE(2, T) | \
+					     PLANE(3, T));                                    \
+			for (unsigned k = 4; k < p->n; k++)                                   \
+				for (size_t i = 0; i < n; i++)                                \
+					out[i] = (T)(out[i] | PLANE(k, T));                   \
+		}                                                                             \
 	}
 DEFINE_JOIN(u8)
 DEFINE_JOIN(u16)

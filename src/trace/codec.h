@@ -29,7 +29,7 @@
 #include "trace/predict.h"
 #include "trace/tables.h"
 
-#define LULL_MAX_ROWS                                                                      \
+#define LULL_MAX_ROWS \
 	65536u /* values of a column in one block: a plane is one zstd block, a u64 column \
 		* stays in the L2 cache */
 #define LULL_MAX_PLANES 8u
@@ -54,7 +54,7 @@ struct lull_col_values {
 	u8 size_bytes;
 	u8 predictor;
 	bool is_signed;
-	bool is_time;              /* look for a quantum */
+	bool is_time;		   /* look for a quantum */
 	struct lull_predict_by by; /* n durations and depths, where the predictor needs them */
 };
 

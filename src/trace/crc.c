@@ -34,15 +34,15 @@ u32 lull_crc32c_table(u32 crc, const void *bytes, size_t len)
 }
 
 #if defined(__aarch64__)
-#define HW_TARGET         __attribute__((target("+crc")))
-#define HW_U64(crc, v)    __crc32cd(crc, v)
-#define HW_U8(crc, v)     __crc32cb(crc, v)
-#define HWCAP_CRC32_BIT   (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
+#define HW_TARGET	  __attribute__((target("+crc")))
+#define HW_U64(crc, v)	  __crc32cd(crc, v)
+#define HW_U8(crc, v)	  __crc32cb(crc, v)
+#define HWCAP_CRC32_BIT	  (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
 #define HAS_INSTRUCTION() ((getauxval(AT_HWCAP) & HWCAP_CRC32_BIT) != 0)
 #elif defined(__x86_64__)
-#define HW_TARGET         __attribute__((target("sse4.2")))
-#define HW_U64(crc, v)    ((u32)_mm_crc32_u64(crc, v))
-#define HW_U8(crc, v)     _mm_crc32_u8(crc, v)
+#define HW_TARGET	  __attribute__((target("sse4.2")))
+#define HW_U64(crc, v)	  ((u32)_mm_crc32_u64(crc, v))
+#define HW_U8(crc, v)	  _mm_crc32_u8(crc, v)
 #define HAS_INSTRUCTION() (__builtin_cpu_supports("sse4.2") != 0)
 #endif
 

@@ -7,7 +7,7 @@
 
 struct lull_decoder {
 	struct lull_codec *codec;
-	size_t cap;	/* of each of these */
+	size_t cap; /* of each of these */
 	u32 *run_value;
 	u32 *run_len;
 };

@@ -23,7 +23,7 @@ struct lull_decode_job {
 	void *const *cols;     /* per column of the table: room for n_rows values */
 	const bool *is_wanted; /* per column; NULL = all. Columns that are not wanted may be decoded
 				  or not */
-	u32 *ids;              /* keyed rows: room for n_rows ids; else NULL */
+	u32 *ids;	       /* keyed rows: room for n_rows ids; else NULL */
 	const struct lull_col_desc
 		*unreadable; /* out: a column this version cannot decode, or NULL */
 };

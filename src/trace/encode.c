@@ -125,11 +125,11 @@ static struct lull_encoded draft_end(struct draft *d)
 
 /* ---- rows to columns ---- */
 
-#define DEFINE_CUT(T)                                                                              \
-	static void cut_##T(const u8 *const *rows, size_t n, size_t off, T *out)                   \
-	{                                                                                          \
-		for (size_t i = 0; i < n; i++)                                                     \
-			memcpy(&out[i], rows[i] + off, sizeof(T));                                 \
+#define DEFINE_CUT(T)                                                            \
+	static void cut_##T(const u8 *const *rows, size_t n, size_t off, T *out) \
+	{                                                                        \
+		for (size_t i = 0; i < n; i++)                                   \
+			memcpy(&out[i], rows[i] + off, sizeof(T));               \
 	}
 DEFINE_CUT(u8)
 DEFINE_CUT(u16)

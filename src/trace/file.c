@@ -6,12 +6,12 @@
 #include "base/bytes.h"
 #include "trace/crc.h"
 
-#define HEADER_MAGIC    "LULLFILE"
-#define TRAILER_MAGIC   "LULLSEAL"
+#define HEADER_MAGIC	"LULLFILE"
+#define TRAILER_MAGIC	"LULLSEAL"
 #define BYTE_ORDER_MARK 0x01020304u
-#define CLOCK_MONO      1u
-#define CLOCK_IMPORTED  2u
-#define CRC_OFF         60u
+#define CLOCK_MONO	1u
+#define CLOCK_IMPORTED	2u
+#define CRC_OFF		60u
 
 void lull_file_put_header(u8 at[LULL_HEADER_BYTES], const struct lull_file_info *info)
 {

@@ -34,7 +34,7 @@ int lull_input_open(struct lull_input *in, const char *path, struct lull_err *er
  * Lustre sources. */
 static bool is_remote(int fd)
 {
-	static const u32 remote[] = { 0x6969 /* NFS */,        0xff534d42 /* CIFS */,
+	static const u32 remote[] = { 0x6969 /* NFS */,	       0xff534d42 /* CIFS */,
 				      0xfe534d42 /* SMB2 */,   0x65735546 /* FUSE */,
 				      0x0bd00bd0 /* Lustre */, 0x00c36400 /* Ceph */,
 				      0x01021997 /* 9P */,     0x47504653 /* GPFS */ };

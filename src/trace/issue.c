@@ -3,7 +3,7 @@
 #include <string.h>
 
 static const struct lull_issue_desc issues[] = {
-#define ISSUE(id_, name_, severity_, text_)                                                        \
+#define ISSUE(id_, name_, severity_, text_) \
 	{ .id = (id_), .severity = LULL_SEVERITY_##severity_, .name = #name_, .text = text_ },
 #include "trace/issues.def"
 #undef ISSUE

@@ -28,7 +28,9 @@ const struct lull_issue_desc *lull_issue_find(u16 id);
 /* "notice", "loss", "error"; "?" for a number of a later version. */
 const char *lull_severity_name(u8 severity);
 
-/* Add a row to the `issue` table; `process` is a row id or 0, `detail` may be NULL. Returns its id. */
+/*
+ * Add a row to the `issue` table; `process` is a row id or 0, `detail` may be NULL. Returns its id.
+ */
 u32 lull_issue_write(struct lull_writer *w, enum lull_issue issue, u32 process, u64 count,
 		     const char *detail);
 

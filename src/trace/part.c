@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define SYNC_EVERY_NS    (5 * LULL_NS_PER_S)
+#define SYNC_EVERY_NS	 (5 * LULL_NS_PER_S)
 #define SYNC_EVERY_BYTES (64u << 20)
 
 static void part_init(struct lull_part *p, const char *part_path, const char *path)

@@ -23,10 +23,10 @@
 
 struct lull_part {
 	int fd;
-	char *path;      /* final name */
+	char *path;	 /* final name */
 	char *part_path; /* name while it is written; may be the final one (recovery in place) */
-	u64 size_bytes;  /* end of the last whole block */
-	u32 next_seq;    /* for the head of the next block */
+	u64 size_bytes;	 /* end of the last whole block */
+	u32 next_seq;	 /* for the head of the next block */
 	struct lull_vec entries; /* struct lull_entry of every block */
 	u64 unsynced_bytes;
 	u64 synced_ns; /* when it was last waited for */

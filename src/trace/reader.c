@@ -139,7 +139,8 @@ u32 lull_reader_most_rows(const struct lull_reader *r, u16 table_id)
 	const struct lull_entry *e = r->entries.at;
 	u32 most = 0;
 
-	for (size_t i = first_entry(r, table_id); i < r->entries.n && e[i].table_id == table_id; i++)
+	for (size_t i = first_entry(r, table_id); i < r->entries.n && e[i].table_id == table_id;
+	     i++)
 		most = e[i].n_rows > most ? e[i].n_rows : most;
 	return most;
 }

@@ -2,15 +2,20 @@
  * reader - open a report and give its columns.
  *
  * What it gives:  blocks of decoded columns, dimension tables as arrays of row structs, strings.
- * What it checks: magic, version, every offset and length against the file, checksums, ids against their
- *                 tables. A damaged block makes its rows absent and is counted; it never crashes.
- * Unsealed files: `.part` files and cut ones are read up to the last whole block (lull_reader_is_sealed()).
- * Other versions: tables and columns that this version does not know are skipped by the typed functions and reachable
- *                 by the generic ones, with the schema that the file carries. A column that uses an encoding of a
- *                 later version reads as zeros; lull_reader_warning() names it.
- * Ownership:      the reader owns the mapping, the dimensions and the strings; they live until close.
+ * What it checks: magic, version, every offset and length against the file, checksums, ids against
+ *                 their tables. A damaged block makes its rows absent and is counted; it never
+ *                 crashes.
+ * Unsealed files: `.part` files and cut ones are read up to the last whole block
+ *                 (lull_reader_is_sealed()).
+ * Other versions: tables and columns that this version does not know are skipped by the typed
+ *                 functions and reachable by the generic ones, with the schema that the file
+ *                 carries. A column that uses an encoding of a later version reads as zeros;
+ *                 lull_reader_warning() names it.
+ * Ownership:      the reader owns the mapping, the dimensions and the strings; they live until
+ *                 close.
  * Threads:        one at a time.
- * Cost:           open of a sealed file is O(index); dimensions and strings are decoded at first use.
+ * Cost:           open of a sealed file is O(index); dimensions and strings are decoded at first
+ *                 use.
  */
 #ifndef LULL_TRACE_READER_H
 #define LULL_TRACE_READER_H
@@ -33,20 +38,28 @@ void lull_reader_close(struct lull_reader *r);
 /* What the header says. */
 const struct lull_file_info *lull_reader_info(const struct lull_reader *r);
 
-/* True if the file ends in a valid index; false for one that was cut off or is still being written. */
+/*
+ * True if the file ends in a valid index; false for one that was cut off or is still being written.
+ */
 bool lull_reader_is_sealed(const struct lull_reader *r);
 
 /* Version of the format the file was written in: major << 8 | minor. */
 u16 lull_reader_format(const struct lull_reader *r);
 
-/* Blocks met so far that had to be skipped because they are damaged, and bytes between blocks that are not blocks. */
+/*
+ * Blocks met so far that had to be skipped because they are damaged, and bytes between blocks that
+ * are not blocks.
+ */
 u64 lull_reader_n_damaged(const struct lull_reader *r);
 u64 lull_reader_lost_bytes(const struct lull_reader *r);
 
 /* Row ids met so far that point outside their table; they were replaced by 0. */
 u64 lull_reader_n_dangling(const struct lull_reader *r);
 
-/* A sentence naming a column that this version cannot decode, or NULL if there was none so far. Borrowed. */
+/*
+ * A sentence naming a column that this version cannot decode, or NULL if there was none so far.
+ * Borrowed.
+ */
 const char *lull_reader_warning(const struct lull_reader *r);
 
 /* Check every checksum of the file now; returns lull_reader_n_damaged(). */
@@ -63,26 +76,37 @@ struct lull_table_stats {
 	u64 first_ns;
 	u64 last_ns;
 };
+
+/* Totals of a table, known or not; all 0 if the file has none. */
 struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table_id);
 
-/* Text of a string id, never NULL: "" for 0, "?" for one that is not in the file. *len may be NULL. */
+/*
+ * Text of a string id, never NULL: "" for 0, "?" for one that is not in the file. *len may be NULL.
+ */
 const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len);
 
-/* All rows of a DIM table as an array of its row struct: element 0 is row id 1. *n receives the count. Ids in it
- * that point into other tables are valid or 0; a row's reference to its own table is a smaller id, so that following
- * it ends. */
+/*
+ * All rows of a DIM table as an array of its row struct: element 0 is row id 1. *n receives the
+ * count. Ids in it that point into other tables are valid or 0; a row's reference to its own table
+ * is a smaller id, so that following it ends.
+ */
 const void *lull_reader_dim(struct lull_reader *r, enum lull_table table, size_t *n);
 
 /* Rows of a DIM table, known or not, by the index alone. */
 u32 lull_reader_n_dim(const struct lull_reader *r, u16 table_id);
 
-/* The schema that the file carries: also of tables and columns this version does not know. The one of this
- * version if that block is damaged. */
+/*
+ * The schema that the file carries: also of tables and columns this version does not know. The one
+ * of this version if that block is damaged.
+ */
 const struct lull_schema *lull_reader_schema(struct lull_reader *r);
 
-/* Like lull_reader_dim() for any descriptor, such as one of lull_reader_schema(), which must live as long as the
- * reader: rows of table->row_bytes each. */
-const void *lull_reader_dim_rows(struct lull_reader *r, const struct lull_table_desc *table, size_t *n);
+/*
+ * Like lull_reader_dim() for any descriptor, such as one of lull_reader_schema(), which must live
+ * as long as the reader: rows of table->row_bytes each.
+ */
+const void *lull_reader_dim_rows(struct lull_reader *r, const struct lull_table_desc *table,
+				 size_t *n);
 
 /* All blocks as the index has them, sorted by table, then start; *n receives the count. */
 const struct lull_entry *lull_reader_blocks(const struct lull_reader *r, size_t *n);
@@ -100,34 +124,39 @@ bool lull_reader_is_damaged(const struct lull_reader *r, size_t block_ix);
  *		for (size_t i = 0; i < n; i++) ... cols.start_ns[i] ...
  *	lull_cursor_release(&c);
  *
- * Rows of a block come clustered by lane, by start inside a lane; some may lie outside the window. A column that the
- * file does not have reads as zeros. All columns are decoded unless lull_cursor_want() names some; they are valid
- * until the next call.
+ * Rows of a block come clustered by lane, by start inside a lane; some may lie outside the window.
+ * A column that the file does not have reads as zeros. All columns are decoded unless
+ * lull_cursor_want() names some; they are valid until the next call.
  */
 struct lull_cursor {
 	struct lull_reader *reader;
 	const struct lull_table_desc *table;
 	u64 from_ns;
 	u64 to_ns;
-	size_t next_ix;	      /* private: next index entry to look at */
-	void *buffer;	      /* private: decoded columns */
-	u32 max_rows;	      /* private: what the buffer has room for */
-	bool *is_wanted;      /* private: per column, NULL = all */
+	size_t next_ix;	 /* private: next index entry to look at */
+	void *buffer;	 /* private: decoded columns */
+	u32 max_rows;	 /* private: what the buffer has room for */
+	bool *is_wanted; /* private: per column, NULL = all */
 };
 
 /* Begin to walk. Nothing is read yet. */
-void lull_cursor_init(struct lull_cursor *c, struct lull_reader *r, enum lull_table table, u64 from_ns,
-		      u64 to_ns);
+void lull_cursor_init(struct lull_cursor *c, struct lull_reader *r, enum lull_table table,
+		      u64 from_ns, u64 to_ns);
 
 /* The same for any descriptor of a FACT table, such as one of lull_reader_schema(). */
 void lull_cursor_init_table(struct lull_cursor *c, struct lull_reader *r,
 			    const struct lull_table_desc *table, u64 from_ns, u64 to_ns);
 
-/* Decode this column; called before the first lull_cursor_next(). Columns that were not named are NULL. */
+/*
+ * Decode this column; called before the first lull_cursor_next(). Columns that were not named are
+ * NULL.
+ */
 void lull_cursor_want(struct lull_cursor *c, const char *column);
 
-/* Decode the next block; `cols` is the table's struct lull_X_cols, or an array of n_cols pointers. Returns the
- * number of rows, 0 at the end. */
+/*
+ * Decode the next block; `cols` is the table's struct lull_X_cols, or an array of n_cols pointers.
+ * Returns the number of rows, 0 at the end.
+ */
 size_t lull_cursor_next(struct lull_cursor *c, void *cols);
 
 /* Free what the cursor holds. */

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-#define WALK_AHEAD   16384u     /* a head with its directory, in one read */
+#define WALK_AHEAD   16384u	/* a head with its directory, in one read */
 #define SEARCH_AHEAD (1u << 20) /* when looking for the next head in damaged bytes */
 
 static bool knows_kind(u8 kind)
@@ -99,7 +99,10 @@ static void walk(struct lull_reader *r)
 	r->lost_bytes += r->in.size_bytes - off;
 }
 
-/* An index is sorted already, if its writer was honest: entries of a table are found by binary search. */
+/*
+ * An index is sorted already, if its writer was honest: entries of a table are found by binary
+ * search.
+ */
 static void sort_entries(struct lull_reader *r)
 {
 	struct lull_entry *e = r->entries.at;

@@ -6,8 +6,11 @@
 
 #include "base/mem.h"
 
-/* Rows that blocks which are missing may have held, for each row that is there, and at least. Damage larger than
- * that costs rows; without a limit a few bytes could make the reader take gigabytes. */
+/*
+ * Rows that blocks which are missing may have held, for each row that is there, and at least.
+ * Damage larger than that costs rows; without a limit a few bytes could make the reader take
+ * gigabytes.
+ */
 #define MISSING_FACTOR 64u
 #define MISSING_ROWS   LULL_MAX_ROWS
 
@@ -32,8 +35,8 @@ static bool has_holes(const struct lull_reader *r)
 }
 
 /*
- * The largest id of the table whose first entry is `first`. Ids are dense, so it cannot exceed the rows there are, unless
- * blocks are missing.
+ * The largest id of the table whose first entry is `first`. Ids are dense, so it cannot exceed the
+ * rows there are, unless blocks are missing.
  */
 static struct lull_dim_size measure(const struct lull_reader *r, size_t first, bool is_holed)
 {

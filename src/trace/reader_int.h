@@ -38,14 +38,14 @@ struct lull_reader {
 	u16 format;
 	bool is_sealed;
 	struct lull_vec entries; /* struct lull_entry, sorted */
-	u8 *is_damaged;          /* per entry */
+	u8 *is_damaged;		 /* per entry */
 	u64 n_damaged;
 	u64 lost_bytes;
 	u64 n_dangling;
 	char warning[256];
 	struct lull_decoder *decoder;
 	struct lull_vec dim_sizes; /* struct lull_dim_size */
-	struct lull_vec dims;      /* struct lull_dim_rows * */
+	struct lull_vec dims;	   /* struct lull_dim_rows * */
 	struct lull_vec strings;   /* struct lull_string_block, by first id */
 	struct lull_schema schema;
 	bool has_schema;

@@ -1,8 +1,8 @@
 /*
  * recover - make a report of what a recording left behind when it was cut off.
  *
- * What it gives:  a sealed report of all whole blocks; the bytes that are lost are counted, here and in the `issue`
- *                 table of the report.
+ * What it gives:  a sealed report of all whole blocks; the bytes that are lost are counted, here
+ *                 and in the `issue` table of the report.
  * What it checks: every checksum of the file. A damaged block is left out as a whole.
  * Cost:           some GB/s; a copy takes what copying takes.
  */
@@ -21,13 +21,17 @@ struct lull_recover_stats {
 };
 
 /*
- * Recover the file `from`. With `to`, a copy of that name is made and `from` is only read. With NULL it is done in
- * place: index and trailer are appended behind the last whole block, and a name that ends in ".part" loses that.
+ * Recover the file `from`. With `to`, a copy of that name is made and `from` is only read. With
+ * NULL it is done in place: index and trailer are appended behind the last whole block, and a name
+ * that ends in ".part" loses that.
  */
 int lull_recover_file(const char *from, const char *to, struct lull_recover_stats *stats,
 		      struct lull_err *err);
 
-/* What lull_recover_file() does in place calls the result: `from` without ".part". The caller frees it. */
+/*
+ * What lull_recover_file() does in place calls the result: `from` without ".part". The caller frees
+ * it.
+ */
 char *lull_recover_name(const char *from);
 
 #endif

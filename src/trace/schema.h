@@ -39,7 +39,10 @@ void lull_schema_init(struct lull_schema *s);
 /* Free everything. */
 void lull_schema_release(struct lull_schema *s);
 
-/* Take lines as lull_schema_lines() makes them instead of what is there; what cannot be understood is left out. */
+/*
+ * Take lines as lull_schema_lines() makes them instead of what is there; what cannot be understood
+ * is left out.
+ */
 void lull_schema_parse(struct lull_schema *s, const char *bytes, const u32 *lens, size_t n_lines);
 
 /* The table with this id, or NULL. */

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #define DIGIT_VALUES 256u
-#define MOVES_PER_ROW                                                                              \
-	8u /* Python frames listed behind their operators need 470 moves a row by insertion */
+/* Python frames listed behind their operators would need 470 moves a row by insertion. */
+#define MOVES_PER_ROW 8u
 
 static bool is_before(const struct lull_sort_key *a, const struct lull_sort_key *b)
 {
@@ -22,8 +22,10 @@ static size_t lane_end(const struct lull_sort_key *keys, size_t from, size_t n)
 	return i;
 }
 
-/* One stable counting pass by eight bits of the lane. Threads are drained one after the other, so neighbours mostly
- * share their lane: they are counted and moved together. */
+/*
+ * One stable counting pass by eight bits of the lane. Threads are drained one after the other, so
+ * neighbours mostly share their lane: they are counted and moved together.
+ */
 static void count_pass(const struct lull_sort_key *from, struct lull_sort_key *to, size_t n,
 		       unsigned shift)
 {
@@ -49,8 +51,10 @@ static void count_pass(const struct lull_sort_key *from, struct lull_sort_key *t
 	}
 }
 
-/* Sort by lane; bytes of the lane number that are the same in all rows need no pass. Returns which of the two
- * arrays the result is in. */
+/*
+ * Sort by lane; bytes of the lane number that are the same in all rows need no pass. Returns which
+ * of the two arrays the result is in.
+ */
 static struct lull_sort_key *sort_lanes(struct lull_sort_key *keys, struct lull_sort_key *spare,
 					size_t n)
 {

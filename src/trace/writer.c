@@ -10,10 +10,10 @@
 #include "trace/writer_int.h"
 
 #define MAX_TEXT_BYTES (1u << 20)
-#define MAX_DIM_ROWS (16u << 20)
-#define FIRST_ROWS 1024u /* room a table begins with */
+#define MAX_DIM_ROWS   (16u << 20)
+#define FIRST_ROWS     1024u /* room a table begins with */
 
-#define AS_CHECK(id, name, kind, cols, doc)                                                        \
+#define AS_CHECK(id, name, kind, cols, doc) \
 	_Static_assert((id) < LULL_N_TABLE_IDS, "make LULL_N_TABLE_IDS larger");
 LULL_TABLES(AS_CHECK)
 

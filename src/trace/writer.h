@@ -1,17 +1,20 @@
 /*
  * writer - append rows to a report file, and seal it.
  *
- * What it gives:  row structs in, columnar blocks out (format: lull-report(5)). Facts are buffered per table,
- *                 cut into blocks of at most 65,536 rows in arrival order and sorted inside the block; strings
- *                 and dimension rows that a block refers to are always written before it.
- * Crash safety:   the file is `PATH.part` until sealed and readable at every moment; nothing is rewritten.
- * Errors:         rows never fail one by one. A failing write is kept and reported by flush, seal and
- *                 lull_writer_error(); rows that could not be written are counted (lull_writer_stats.n_lost),
- *                 and writing is tried again with the next block.
- * Order:          lull_writer_flush() writes the rows of `checkpoint` behind those of all other tables, so a checkpoint
- *                 that is in the file means that what was added before it is there too.
- * Memory:         bounded: one open block per table in use plus the encoder's scratch, the dimensions, and 72 bytes
- *                 a block for the index.
+ * What it gives:  row structs in, columnar blocks out (format: lull-report(5)). Facts are buffered
+ *                 per table, cut into blocks of at most 65,536 rows in arrival order and sorted
+ *                 inside the block; strings and dimension rows that a block refers to are always
+ *                 written before it.
+ * Crash safety:   the file is `PATH.part` until sealed and readable at every moment; nothing is
+ *                 rewritten.
+ * Errors:         rows never fail one by one. A failing write is kept and reported by flush, seal
+ *                 and lull_writer_error(); rows that could not be written are counted
+ *                 (lull_writer_stats.n_lost), and writing is tried again with the next block.
+ * Order:          lull_writer_flush() writes the rows of `checkpoint` behind those of all other
+ *                 tables, so a checkpoint that is in the file means that what was added before it
+ *                 is there too.
+ * Memory:         bounded: one open block per table in use plus the encoder's scratch, the
+ *                 dimensions, and 72 bytes a block for the index.
  * Threads:        one at a time.
  */
 #ifndef LULL_TRACE_WRITER_H
@@ -32,7 +35,7 @@ struct lull_file_info {
 };
 
 #define LULL_FILE_SIMULATED 1 /* recorded with the simulated device */
-#define LULL_FILE_IMPORTED 2  /* made from another tool's file */
+#define LULL_FILE_IMPORTED  2 /* made from another tool's file */
 
 struct lull_writer_stats {
 	u64 n_rows;	/* fact rows written in blocks so far */
@@ -42,20 +45,25 @@ struct lull_writer_stats {
 	u64 n_other; /* texts that became "(other)" because there were too many */
 };
 
-/* Create PATH.part with its header and schema block; `path` is the final name. Fails if PATH.part exists. */
+/*
+ * Create PATH.part with its header and schema block; `path` is the final name. Fails if PATH.part
+ * exists.
+ */
 int lull_writer_open(struct lull_writer **w, const char *path, const struct lull_file_info *info,
 		     struct lull_err *err);
 
 /*
- * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks behind the last row of
- * `checkpoint` are cut off, dimensions and strings are loaded, so that ids go on where they ended. Without a
- * checkpoint all facts are cut off, from the first of them on. The rows of the last checkpoint and its open
- * ranges are read with a reader before this is called.
+ * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks behind the
+ * last row of `checkpoint` are cut off, dimensions and strings are loaded, so that ids go on where
+ * they ended. Without a checkpoint all facts are cut off, from the first of them on. The rows of
+ * the last checkpoint and its open ranges are read with a reader before this is called.
  */
 int lull_writer_reopen(struct lull_writer **w, const char *path, struct lull_err *err);
 
-/* The id of this text (may hold any bytes), interned. "" and NULL give 0. Bytes behind the first MiB are cut off.
- * After 1 M texts or 64 MB: the id of "(other)", and n_other counts it. */
+/*
+ * The id of this text (may hold any bytes), interned. "" and NULL give 0. Bytes behind the first
+ * MiB are cut off. After 1 M texts or 64 MB: the id of "(other)", and n_other counts it.
+ */
 u32 lull_writer_string(struct lull_writer *w, const char *text, size_t len);
 
 /* Append one row of a FACT table; `row` is its struct lull_X_row and is copied. */
@@ -67,14 +75,20 @@ u32 lull_writer_add_dim(struct lull_writer *w, enum lull_table table, const void
 /* The dimension row with this id, as last set; borrowed until the next call. */
 const void *lull_writer_dim(struct lull_writer *w, enum lull_table table, u32 id);
 
-/* Replace a dimension row because more was learned; it is written again with the next flush or block. */
+/*
+ * Replace a dimension row because more was learned; it is written again with the next flush or
+ * block.
+ */
 void lull_writer_set_dim(struct lull_writer *w, enum lull_table table, u32 id, const void *row);
 
 /* Rows of a DIM table so far. */
 u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
 
-/* Write everything buffered as (short) blocks. Called about once a second while recording. Fails if something
- * could not be written: facts are then counted as lost, dimensions and strings are tried again later. */
+/*
+ * Write everything buffered as (short) blocks. Called about once a second while recording. Fails
+ * if something could not be written: facts are then counted as lost, dimensions and strings are
+ * tried again later.
+ */
 int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
 
 /* Counts so far. */
@@ -83,8 +97,11 @@ struct lull_writer_stats lull_writer_stats(const struct lull_writer *w);
 /* The last failed write since the writer was opened: 0, or its code with the sentence in *err. */
 int lull_writer_error(const struct lull_writer *w, struct lull_err *err);
 
-/* Flush, write index and trailer, sync, rename PATH.part to PATH. The writer is freed in any case; after a
- * failure PATH.part stays and can be recovered. Rows that were lost earlier do not make it fail. */
+/*
+ * Flush, write index and trailer, sync, rename PATH.part to PATH. The writer is freed in any case;
+ * after a failure PATH.part stays and can be recovered. Rows that were lost earlier do not make it
+ * fail.
+ */
 int lull_writer_seal(struct lull_writer *w, struct lull_err *err);
 
 /* Give up: free the writer and remove PATH.part. */

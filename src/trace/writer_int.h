@@ -12,9 +12,9 @@
 #include "trace/writer.h"
 
 /* Names with numbers in them would make a table without end; past this they are "(other)". */
-#define LULL_MAX_NAMES 1000001u /* 1 M texts, and "(other)" */
+#define LULL_MAX_NAMES	     1000001u /* 1 M texts, and "(other)" */
 #define LULL_MAX_NAMES_BYTES (64u << 20)
-#define LULL_N_TABLE_IDS 64u /* table ids are below this; writer.c proves it */
+#define LULL_N_TABLE_IDS     64u /* table ids are below this; writer.c proves it */
 
 /* Rows that are not written yet. */
 struct lull_rows {
@@ -63,8 +63,8 @@ struct lull_writer {
 struct lull_writer *lull_writer_new(void);
 
 /*
- * A writer that goes on with `part`, which becomes its own, and with the strings and dimensions of `r`. The reader
- * must know no block that is not in the part.
+ * A writer that goes on with `part`, which becomes its own, and with the strings and dimensions of
+ * `r`. The reader must know no block that is not in the part.
  */
 struct lull_writer *lull_writer_adopt(const struct lull_part *part, struct lull_reader *r);
 

@@ -61,7 +61,10 @@ struct lull_writer *lull_writer_adopt(const struct lull_part *part, struct lull_
 
 /* ---- where to go on ---- */
 
-/* End of the last whole block of checkpoints; without one, the first block of facts, or the end of all blocks. */
+/*
+ * End of the last whole block of checkpoints; without one, the first block of facts, or the end of
+ * all blocks.
+ */
 static u64 find_cut(const struct lull_reader *r)
 {
 	size_t n;

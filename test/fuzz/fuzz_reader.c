@@ -3,10 +3,11 @@
  *
  *	fuzz_reader [SECONDS [SEED]]		(default 10 s, seed 1)
  *
- * A small report of every kind of block is changed at random: bits, runs of bytes, cuts, blocks moved about. Half of the
- * time all checksums are made right again, so that the changes reach the code behind them. Then everything is read,
- * the file is recovered, and the result is read again. Built with ASan and UBSan: they are the judges, together with two
- * rules: nothing may hang, and what recovery makes is sealed and whole. The seed of a failure is the last one printed.
+ * A small report of every kind of block is changed at random: bits, runs of bytes, cuts, blocks
+ * moved about. Half of the time all checksums are made right again, so that the changes reach the
+ * code behind them. Then everything is read, the file is recovered, and the result is read again.
+ * Built with ASan and UBSan: they are the judges, together with two rules: nothing may hang, and
+ * what recovery makes is sealed and whole. The seed of a failure is the last one printed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,20 +28,21 @@
 
 #define HANG_S 20 /* a run takes milliseconds */
 
-static const char report[] = "meta key=host.name value=test\nprocess pid=10 name=train\n"
-			     "lane process=1 tid=10 name=main\nlane process=1 tid=11 name=worker\n"
-			     "module path=/bin/x\nframe module=1 addr=64 function=f\nframe module=1 addr=65\n"
-			     "stack frame=1\nstack parent=1 frame=2\n"
-			     "label name=forward\nlabel name=backward\n"
-			     "range start=100us dur=20us lane=1 label=1\n"
-			     "range start=105us dur=5us depth=1 lane=1 label=2\n"
-			     "range start=1s dur=3s lane=1 label=2\n"
-			     "oscall start=1us dur=7us lane=2 name=read ret=-1\n"
-			     "sample start=5us lane=1 stack=2 cpu=3\n"
-			     "flush\nlane#2 name=renamed\n"
-			     "range start=300us dur=20us lane=2 label=1\n"
-			     "mark start=310us lane=1 label=2 payload=5\n"
-			     "checkpoint start=1\nflush\nissue issue=3 name=x severity=2 count=1\n";
+static const char report[] =
+	"meta key=host.name value=test\nprocess pid=10 name=train\n"
+	"lane process=1 tid=10 name=main\nlane process=1 tid=11 name=worker\n"
+	"module path=/bin/x\nframe module=1 addr=64 function=f\nframe module=1 addr=65\n"
+	"stack frame=1\nstack parent=1 frame=2\n"
+	"label name=forward\nlabel name=backward\n"
+	"range start=100us dur=20us lane=1 label=1\n"
+	"range start=105us dur=5us depth=1 lane=1 label=2\n"
+	"range start=1s dur=3s lane=1 label=2\n"
+	"oscall start=1us dur=7us lane=2 name=read ret=-1\n"
+	"sample start=5us lane=1 stack=2 cpu=3\n"
+	"flush\nlane#2 name=renamed\n"
+	"range start=300us dur=20us lane=2 label=1\n"
+	"mark start=310us lane=1 label=2 payload=5\n"
+	"checkpoint start=1\nflush\nissue issue=3 name=x severity=2 count=1\n";
 
 struct fuzz {
 	u64 state;
@@ -72,8 +74,9 @@ static void flip_bits(struct fuzz *f)
 /* Values that are at the edge of something. */
 static void plant_value(struct fuzz *f)
 {
-	static const u64 values[] = { 0, 1, 0x7f, 0xff, 0xffff, 0x10000, 0x10001, 0x7fffffff, 0xffffffff,
-				      1ULL << 32, 1ULL << 62, 1ULL << 63, UINT64_MAX };
+	static const u64 values[] = { 0,	  1,	      0x7f,	  0xff,	      0xffff,
+				      0x10000,	  0x10001,    0x7fffffff, 0xffffffff, 1ULL << 32,
+				      1ULL << 62, 1ULL << 63, UINT64_MAX };
 	u64 v = values[below(f, LULL_COUNT_OF(values))];
 	size_t width = (size_t)1 << below(f, 4), at = below(f, f->len - 8);
 
@@ -104,8 +107,8 @@ static void move_piece(struct fuzz *f)
 
 static void change(struct fuzz *f)
 {
-	void (*const changes[])(struct fuzz *) = { flip_bits, plant_value, plant_value, fill_run, cut_end,
-						   move_piece };
+	void (*const changes[])(struct fuzz *) = { flip_bits, plant_value, plant_value,
+						   fill_run,  cut_end,	   move_piece };
 
 	for (size_t n = 1 + below(f, 4); n && f->len > 2 * LULL_HEADER_BYTES; n--)
 		changes[below(f, LULL_COUNT_OF(changes))](f);
@@ -241,8 +244,8 @@ int main(int argc, char **argv)
 		run(lull_str_text(&path), lull_str_text(&copy), &original, seed);
 	}
 	fprintf(stderr, "\r");
-	printf("fuzz_reader: %llu reports of %zu bytes, no fault\n", (unsigned long long)(seed - first),
-	       original.len);
+	printf("fuzz_reader: %llu reports of %zu bytes, no fault\n",
+	       (unsigned long long)(seed - first), original.len);
 	unlink(lull_str_text(&path));
 	lull_str_release(&path);
 	lull_str_release(&copy);

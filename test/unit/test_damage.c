@@ -1,4 +1,7 @@
-/* Cut, flipped and unwritable files: what is read is right, or it is said that something is missing. */
+/*
+ * Cut, flipped and unwritable files: what is read is right, or it is said that something is
+ * missing.
+ */
 #include "unit/report.h"
 
 #include <errno.h>
@@ -16,8 +19,8 @@ static const char early[] = "meta key=host.name value=test\n"
 			    "range start=105us dur=5us depth=1 lane=1 label=2\n"
 			    "oscall start=1us dur=7us lane=2 name=read ret=-1\n";
 static const char late[] = "lane#2 name=renamed\n"
-			    "range start=300us dur=20us lane=2 label=1\n"
-			    "mark start=310us lane=1 label=2 payload=5\n";
+			   "range start=300us dur=20us lane=2 label=1\n"
+			   "mark start=310us lane=1 label=2 payload=5\n";
 
 struct small_file {
 	unsigned char *bytes;
@@ -26,7 +29,10 @@ struct small_file {
 	char *ranges; /* of the table without strings */
 };
 
-/* Record a little, ignoring what flush says, as a collector with a full disk does. Returns what sealing says. */
+/*
+ * Record a little, ignoring what flush says, as a collector with a full disk does. Returns what
+ * sealing says.
+ */
 static int record(const struct report_dir *d, struct lull_writer_stats *stats, struct lull_err *err)
 {
 	struct lull_file_info info = { 0 };
@@ -181,7 +187,10 @@ static void one_flipped_bit_anywhere_is_noticed(void **state)
 		assert_true(report_is_part_of(dump, f.ranges));
 		free(dump);
 		dump = report_dump(r, NULL);
-		/* Whatever differs is announced; and what was not announced is found by looking at it all. */
+		/*
+		 * Whatever differs is announced; and what was not announced is found by looking at
+		 * it all.
+		 */
 		if (strcmp(dump, f.dump) != 0)
 			assert_true(lull_reader_n_damaged(r) + lull_reader_lost_bytes(r) > 0);
 		if (lull_reader_is_sealed(r))
@@ -206,7 +215,10 @@ static void recovery_leaves_a_damaged_block_out(void **state)
 	small_file_make(d, &f);
 	n = block_ends(d->file, ends, 64);
 	assert_true(n > 4);
-	/* The blocks of the index are sorted by table; the one in front of `mark` holds the second ranges. */
+	/*
+	 * The blocks of the index are sorted by table; the one in front of `mark` holds the second
+	 * ranges.
+	 */
 	f.bytes[ends[n - 2] - 70] ^= 4;
 	report_store(d->other, f.bytes, f.len);
 	report_ok(lull_recover_file(d->other, NULL, &stats, &err), &err);
@@ -334,8 +346,12 @@ static void writing_goes_on_when_the_disk_has_room_again(void **state)
 
 	report_ok(lull_writer_open(&w, d->file, &info, &err), &err);
 	assert_int_equal(lull_writer_error(w, &err), 0);
-	report_ok(lull_text_add(w, "lane tid=1 name=a\nmark start=1 lane=1\nflush\nmark start=2 lane=1\n"
-				   "lane tid=2 name=b\n", &err), &err);
+	report_ok(
+		lull_text_add(w,
+			      "lane tid=1 name=a\nmark start=1 lane=1\nflush\nmark start=2 lane=1\n"
+			      "lane tid=2 name=b\n",
+			      &err),
+		&err);
 	lull_io_fail_at(1, ENOSPC, true);
 	assert_int_equal(lull_writer_flush(w, &err), LULL_E_IO);
 	lull_io_fail_at(0, 0, false);

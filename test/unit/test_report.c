@@ -13,7 +13,10 @@ static u64 next_random(u64 *seed)
 
 #define N_DIMS 5u
 
-/* A row of random values that a reader must give back: times that do not wrap, references that exist. */
+/*
+ * A row of random values that a reader must give back: times that do not wrap, references that
+ * exist.
+ */
 static void random_row(const struct lull_table_desc *t, u8 *row, u64 *seed)
 {
 	memset(row, 0, t->row_bytes);
@@ -94,7 +97,8 @@ static void every_table_comes_back_row_by_row(void **state)
 
 			random_row(t, row, &seed);
 			if (t->kind == LULL_KIND_DIM)
-				assert_int_equal(lull_writer_add_dim(w, (enum lull_table)t->id, row), i + 1);
+				assert_int_equal(
+					lull_writer_add_dim(w, (enum lull_table)t->id, row), i + 1);
 			else
 				lull_writer_add(w, (enum lull_table)t->id, row);
 		}
@@ -108,8 +112,8 @@ static void every_table_comes_back_row_by_row(void **state)
 		if (t->kind == LULL_KIND_FACT)
 			check_table(r, t, rows[t->id], n_rows[t->id]);
 		else
-			assert_memory_equal(lull_reader_dim(r, (enum lull_table)t->id, &n), rows[t->id],
-					    N_DIMS * t->row_bytes);
+			assert_memory_equal(lull_reader_dim(r, (enum lull_table)t->id, &n),
+					    rows[t->id], N_DIMS * t->row_bytes);
 		free(rows[t->id]);
 	}
 	assert_int_equal(lull_reader_n_damaged(r), 0);
@@ -130,7 +134,8 @@ static void rows_of_a_block_are_sorted_by_lane_start_and_length(void **state)
 				  "range start=20 dur=5 lane=1\n"
 				  "range start=10 dur=3 depth=1 lane=1\n"
 				  "range start=10 dur=90 lane=1\n",
-				  d->file, &err), &err);
+				  d->file, &err),
+		  &err);
 	dump = report_dump_file(d->file, "range");
 	assert_non_null(strstr(dump, "\"start_ns\":10,\"dur_ns\":90"));
 	assert_true(strstr(dump, "\"dur_ns\":90") < strstr(dump, "\"dur_ns\":3,"));
@@ -150,7 +155,8 @@ static void the_last_version_of_a_dimension_row_wins(void **state)
 
 	report_ok(lull_text_write("lane tid=1 name=first\nlane tid=2 name=second\nflush\n"
 				  "lane#1 name=renamed\nflush\nlane tid=3\nlane#2 end=5us\n",
-				  d->file, &err), &err);
+				  d->file, &err),
+		  &err);
 	report_ok(lull_reader_open(&r, d->file, &err), &err);
 	lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
 	assert_int_equal(n, 3);
@@ -229,7 +235,9 @@ static void references_that_point_nowhere_are_zero_and_counted(void **state)
 
 	report_ok(lull_text_write("lane tid=1\nframe line=1\n"
 				  "stack parent=2 frame=1\nstack parent=2 frame=7\n"
-				  "range start=1 dur=1 lane=1 label=9\n", d->file, &err), &err);
+				  "range start=1 dur=1 lane=1 label=9\n",
+				  d->file, &err),
+		  &err);
 	report_ok(lull_reader_open(&r, d->file, &err), &err);
 	lull_cursor_init(&c, r, LULL_TABLE_range, 0, UINT64_MAX);
 	assert_int_equal(lull_cursor_next(&c, &cols), 1);
@@ -263,7 +271,9 @@ static void write_windows(const char *path)
 		row.start_ns = i * 20000;
 		lull_writer_add(w, LULL_TABLE_range, &row);
 		if (i == 10) {
-			struct lull_range_row tall = { .start_ns = 5, .dur_ns = 200000000, .lane = 1 };
+			struct lull_range_row tall = { .start_ns = 5,
+						       .dur_ns = 200000000,
+						       .lane = 1 };
 
 			lull_writer_add(w, LULL_TABLE_range, &tall);
 		}
@@ -328,7 +338,9 @@ static void only_the_columns_that_are_wanted_are_given(void **state)
 static void the_header_comes_back(void **state)
 {
 	const struct report_dir *d = *state;
-	struct lull_file_info info = { .flags = LULL_FILE_SIMULATED, .epoch_ns = 123, .epoch_utc_ns = 456,
+	struct lull_file_info info = { .flags = LULL_FILE_SIMULATED,
+				       .epoch_ns = 123,
+				       .epoch_utc_ns = 456,
 				       .id = "0123456789abcde" };
 	struct lull_writer *w;
 	struct lull_reader *r;
@@ -353,7 +365,8 @@ static void a_part_that_is_there_is_not_overwritten(void **state)
 	struct lull_err err;
 
 	report_store(d->part, "precious", 8);
-	assert_int_equal(lull_writer_open(&w, d->file, &(struct lull_file_info){ 0 }, &err), LULL_E_IO);
+	assert_int_equal(lull_writer_open(&w, d->file, &(struct lull_file_info){ 0 }, &err),
+			 LULL_E_IO);
 	assert_non_null(strstr(err.msg, "lull recover"));
 	assert_int_equal(access(d->part, F_OK), 0);
 	unlink(d->part);
@@ -380,8 +393,11 @@ static void a_part_is_readable_while_it_is_written(void **state)
 	struct lull_err err;
 
 	report_ok(lull_writer_open(&w, d->file, &(struct lull_file_info){ 0 }, &err), &err);
-	report_ok(lull_text_add(w, "lane tid=1\nmark start=1 lane=1\nmark start=2 lane=1\nflush\n"
-				   "mark start=3 lane=1\n", &err), &err);
+	report_ok(lull_text_add(w,
+				"lane tid=1\nmark start=1 lane=1\nmark start=2 lane=1\nflush\n"
+				"mark start=3 lane=1\n",
+				&err),
+		  &err);
 	report_ok(lull_reader_open(&r, d->part, &err), &err);
 	assert_false(lull_reader_is_sealed(r));
 	assert_int_equal(lull_reader_lost_bytes(r), 0);
@@ -400,10 +416,14 @@ static void reopening_cuts_behind_the_last_checkpoint_and_goes_on(void **state)
 	char *dump;
 
 	report_ok(lull_writer_open(&w, d->file, &(struct lull_file_info){ 0 }, &err), &err);
-	report_ok(lull_text_add(w, "lane tid=1 name=one\nmark start=1 lane=1\n"
-				   "checkpoint start=1 chunk_seq=7\nflush\n"
-				   "lane tid=2 name=behind\nlane#1 name=changed\nmark start=2 lane=2\nflush\n",
-				&err), &err);
+	report_ok(
+		lull_text_add(
+			w,
+			"lane tid=1 name=one\nmark start=1 lane=1\n"
+			"checkpoint start=1 chunk_seq=7\nflush\n"
+			"lane tid=2 name=behind\nlane#1 name=changed\nmark start=2 lane=2\nflush\n",
+			&err),
+		&err);
 	/* The collector dies here: the writer is gone, its part stays. */
 	link(d->part, d->other);
 	lull_writer_discard(w);
@@ -417,8 +437,10 @@ static void reopening_cuts_behind_the_last_checkpoint_and_goes_on(void **state)
 	report_ok(lull_writer_seal(w, &err), &err);
 
 	dump = report_dump_file(d->file, "lane");
-	assert_non_null(strstr(dump, "\"id\":1,\"kind\":0,\"process\":0,\"tid\":1,\"name\":\"one\""));
-	assert_non_null(strstr(dump, "\"id\":2,\"kind\":0,\"process\":0,\"tid\":3,\"name\":\"three\""));
+	assert_non_null(
+		strstr(dump, "\"id\":1,\"kind\":0,\"process\":0,\"tid\":1,\"name\":\"one\""));
+	assert_non_null(
+		strstr(dump, "\"id\":2,\"kind\":0,\"process\":0,\"tid\":3,\"name\":\"three\""));
 	assert_null(strstr(dump, "behind"));
 	free(dump);
 	dump = report_dump_file(d->file, "mark");
@@ -437,8 +459,10 @@ static void reopening_without_a_checkpoint_keeps_what_came_before_facts(void **s
 	char *dump;
 
 	report_ok(lull_writer_open(&w, d->file, &(struct lull_file_info){ 0 }, &err), &err);
-	report_ok(lull_text_add(w, "meta key=a value=b\nflush\nlane tid=1\nmark start=1 lane=1\nflush\n",
-				&err), &err);
+	report_ok(lull_text_add(
+			  w, "meta key=a value=b\nflush\nlane tid=1\nmark start=1 lane=1\nflush\n",
+			  &err),
+		  &err);
 	link(d->part, d->other);
 	lull_writer_discard(w);
 	rename(d->other, d->part);
@@ -460,8 +484,11 @@ static void checkpoints_are_written_behind_everything_else(void **state)
 	u32 checkpoint_seq = 0, last_seq = 0;
 	size_t n;
 
-	report_ok(lull_text_write("checkpoint start=1\nlane tid=1\nopen_range start=1 lane=1\nstep start=1\n",
-				  d->file, &err), &err);
+	report_ok(
+		lull_text_write(
+			"checkpoint start=1\nlane tid=1\nopen_range start=1 lane=1\nstep start=1\n",
+			d->file, &err),
+		&err);
 	report_ok(lull_reader_open(&r, d->file, &err), &err);
 	e = lull_reader_blocks(r, &n);
 	for (size_t i = 0; i < n; i++) {

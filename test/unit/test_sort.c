@@ -60,7 +60,10 @@ static void random_keys_are_sorted_stably(void **state)
 	free(keys);
 }
 
-/* As programs emit: nearly in order, in reverse, in two interleaved halves, children before parents. */
+/*
+ * As programs emit: nearly in order, in reverse, in two interleaved halves, children before
+ * parents.
+ */
 static void usual_orders_are_sorted(void **state)
 {
 	struct lull_sort_key *keys = calloc(MAX_KEYS, sizeof(*keys));

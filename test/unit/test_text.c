@@ -1,7 +1,8 @@
 #include "unit/report.h"
 
 /* Write `text`, dump one table, compare. */
-static void expect(const struct report_dir *d, const char *text, const char *table, const char *dump)
+static void expect(const struct report_dir *d, const char *text, const char *table,
+		   const char *dump)
 {
 	struct lull_err err;
 	char *found;
@@ -25,28 +26,36 @@ static void expect_error(const struct report_dir *d, const char *text, const cha
 
 static void times_take_units_and_fractions(void **state)
 {
-	expect(*state, "step start=1 dur=2ns number=1\nstep start=1.5us dur=2ms number=2\n"
-		       "step start=1.000000001s dur=0x10 number=3\n",
+	expect(*state,
+	       "step start=1 dur=2ns number=1\nstep start=1.5us dur=2ms number=2\n"
+	       "step start=1.000000001s dur=0x10 number=3\n",
 	       "step",
 	       "{\"table\":\"step\",\"start_ns\":1,\"dur_ns\":2,\"lane\":0,\"number\":1}\n"
 	       "{\"table\":\"step\",\"start_ns\":1500,\"dur_ns\":2000000,\"lane\":0,\"number\":2}\n"
-	       "{\"table\":\"step\",\"start_ns\":1000000001,\"dur_ns\":16,\"lane\":0,\"number\":3}\n");
+	       "{\"table\":\"step\",\"start_ns\":1000000001,\"dur_ns\":16,\"lane\":0,\"number\":3}"
+	       "\n");
 }
 
 static void comments_blank_lines_and_quotes_are_understood(void **state)
 {
-	expect(*state, "\n# a comment\n  meta key=plain value=\"two words, \\\"quoted\\\"\\n\"  # behind\n\n"
-		       "\tmeta key=\"\" value=x",
+	expect(*state,
+	       "\n# a comment\n  meta key=plain value=\"two words, \\\"quoted\\\"\\n\"  # "
+	       "behind\n\n"
+	       "\tmeta key=\"\" value=x",
 	       "meta",
-	       "{\"table\":\"meta\",\"id\":1,\"key\":\"plain\",\"value\":\"two words, \\\"quoted\\\"\\n\"}\n"
+	       "{\"table\":\"meta\",\"id\":1,\"key\":\"plain\",\"value\":\"two words, "
+	       "\\\"quoted\\\"\\n\"}\n"
 	       "{\"table\":\"meta\",\"id\":2,\"key\":null,\"value\":\"x\"}\n");
 }
 
 static void signed_values_and_column_names_with_units_are_understood(void **state)
 {
-	expect(*state, "lane tid=1\noscall start_ns=5 dur=1 lane=1 name=read ret=-1 arg=0x7fffffffffffffff\n",
+	expect(*state,
+	       "lane tid=1\noscall start_ns=5 dur=1 lane=1 name=read ret=-1 "
+	       "arg=0x7fffffffffffffff\n",
 	       "oscall",
-	       "{\"table\":\"oscall\",\"start_ns\":5,\"dur_ns\":1,\"lane\":1,\"name\":\"read\",\"ret\":-1,"
+	       "{\"table\":\"oscall\",\"start_ns\":5,\"dur_ns\":1,\"lane\":1,\"name\":\"read\","
+	       "\"ret\":-1,"
 	       "\"arg\":9223372036854775807,\"stack\":0}\n");
 }
 

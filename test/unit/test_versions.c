@@ -14,9 +14,12 @@ struct future_mark {
 	u64 payload;
 	f64 weight;
 };
-#define MARK_COL(id_, ctype, type_, name_, enc, is_f)                                              \
-	{ .id = (id_), .size_bytes = sizeof(ctype), .encoding = (enc), .is_float = (is_f),        \
-	  .row_off = offsetof(struct future_mark, name_), .name = #name_, .type = type_, .doc = "x" }
+#define MARK_COL(id_, ctype, type_, name_, enc, is_f)                                            \
+	{                                                                                        \
+		.id = (id_), .size_bytes = sizeof(ctype), .encoding = (enc), .is_float = (is_f), \
+		.row_off = offsetof(struct future_mark, name_), .name = #name_, .type = type_,   \
+		.doc = "x"                                                                       \
+	}
 static const struct lull_col_desc mark_cols[] = {
 	MARK_COL(1, u64, "u64", start_ns, LULL_ENC_DELTA, false),
 	MARK_COL(2, u32, "lane", lane, LULL_ENC_LANE, false),
@@ -26,20 +29,34 @@ static const struct lull_col_desc mark_cols[] = {
 	MARK_COL(99, f64, "f64", weight, LULL_ENC_PLAIN, true),
 };
 static const struct lull_table_desc future_marks = {
-	.id = LULL_TABLE_mark, .kind = LULL_KIND_FACT, .n_cols = LULL_COUNT_OF(mark_cols),
-	.row_bytes = sizeof(struct future_mark), .name = "mark", .doc = "x", .cols = mark_cols,
+	.id = LULL_TABLE_mark,
+	.kind = LULL_KIND_FACT,
+	.n_cols = LULL_COUNT_OF(mark_cols),
+	.row_bytes = sizeof(struct future_mark),
+	.name = "mark",
+	.doc = "x",
+	.cols = mark_cols,
 };
 
 struct future_kernel {
 	u64 start_ns, dur_ns;
 };
 static const struct lull_col_desc kernel_cols[] = {
-	{ .id = 1, .size_bytes = 8, .encoding = LULL_ENC_GAP, .row_off = 0, .name = "start_ns", .type = "u64" },
+	{ .id = 1,
+	  .size_bytes = 8,
+	  .encoding = LULL_ENC_GAP,
+	  .row_off = 0,
+	  .name = "start_ns",
+	  .type = "u64" },
 	{ .id = 2, .size_bytes = 8, .row_off = 8, .name = "dur_ns", .type = "u64" },
 };
 static const struct lull_table_desc future_kernels = {
-	.id = 61, .kind = LULL_KIND_FACT, .n_cols = 2, .row_bytes = sizeof(struct future_kernel),
-	.name = "kernel", .cols = kernel_cols,
+	.id = 61,
+	.kind = LULL_KIND_FACT,
+	.n_cols = 2,
+	.row_bytes = sizeof(struct future_kernel),
+	.name = "kernel",
+	.cols = kernel_cols,
 };
 
 static const char *const future_schema[] = {
@@ -163,10 +180,12 @@ static void unknown_columns_are_skipped_and_missing_ones_are_zero(void **state)
 	assert_int_equal(lull_reader_n_damaged(r), 0);
 	/* The generic way knows the new column, and leaves out the type it has never heard of. */
 	dump = report_dump(r, "mark");
-	assert_string_equal(dump, "{\"table\":\"mark\",\"start_ns\":5,\"lane\":1,\"label\":0,\"payload_type\":0,"
-				  "\"payload\":50,\"weight\":0.5}\n"
-				  "{\"table\":\"mark\",\"start_ns\":9,\"lane\":1,\"label\":0,\"payload_type\":0,"
-				  "\"payload\":51,\"weight\":1.5}\n");
+	assert_string_equal(
+		dump,
+		"{\"table\":\"mark\",\"start_ns\":5,\"lane\":1,\"label\":0,\"payload_type\":0,"
+		"\"payload\":50,\"weight\":0.5}\n"
+		"{\"table\":\"mark\",\"start_ns\":9,\"lane\":1,\"label\":0,\"payload_type\":0,"
+		"\"payload\":51,\"weight\":1.5}\n");
 	free(dump);
 	lull_reader_close(r);
 	unlink(d->file);
@@ -198,8 +217,8 @@ static void unknown_tables_are_listed_and_dumped(void **state)
 	unlink(d->file);
 }
 
-#define KIND_OFF      6
-#define FLAGS_OFF     7
+#define KIND_OFF  6
+#define FLAGS_OFF 7
 /* `mark` is written as lane, runs, start_ns, label, payload_type, payload, weight. */
 #define PREDICTOR_OFF(col_ix) (64 + 48 * (col_ix) + 3)
 
@@ -226,7 +245,8 @@ static void unknown_kinds_are_skipped_unless_they_must_be_known(void **state)
 	future_begin(&f, d->file);
 	block = encode_marks(&f);
 	block.head.kind = 77;
-	block.head.flags = LULL_BLOCK_MUST_KNOW; /* in the index; the block itself is never looked at */
+	block.head.flags =
+		LULL_BLOCK_MUST_KNOW; /* in the index; the block itself is never looked at */
 	append(&f, &block);
 	future_end(&f);
 	assert_int_equal(lull_reader_open(&r, d->file, &err), LULL_E_UNSUPPORTED);
