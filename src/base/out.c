@@ -202,6 +202,7 @@ void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view,
 	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
 	bool is_number = cell->kind == LULL_OUT_CELL_I64 || cell->kind == LULL_OUT_CELL_F64;
 	bool has_scale = kind == LULL_OUT_NS || kind == LULL_OUT_BYTES;
+	bool is_grouped = is_number && kind != LULL_OUT_ID && !view->options->is_ungrouped;
 	struct lull_str plain = LULL_STR_INIT;
 
 	if (is_number && view->options->is_human && has_scale) {
@@ -209,9 +210,8 @@ void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view,
 		return;
 	}
 	lull_out_format_plain(&plain, view, row, column);
-	lull_str_puts(to, is_number && !view->options->is_ungrouped
-				  ? lull_format_group_text(lull_str_text(&plain)).text
-				  : lull_str_text(&plain));
+	lull_str_puts(to, is_grouped ? lull_format_group_text(lull_str_text(&plain)).text
+				     : lull_str_text(&plain));
 	lull_str_release(&plain);
 }
 

@@ -35,6 +35,7 @@
 enum lull_out_kind {
 	LULL_OUT_TEXT,
 	LULL_OUT_INT,	  /* whole number */
+	LULL_OUT_ID,	  /* whole number that counts nothing, such as a pid: digits not grouped */
 	LULL_OUT_FLOAT,	  /* `decimals` digits behind the point */
 	LULL_OUT_PERCENT, /* one digit behind the point */
 	LULL_OUT_NS,	  /* nanoseconds */

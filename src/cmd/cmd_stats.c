@@ -253,7 +253,7 @@ static int print(struct stats *s, const struct job *job, const struct lull_out *
 	return rc;
 }
 
-/* Only reports that were asked for by name are missed. `how` is "SKIPPED: ", or "" for an answer. */
+/* Only reports asked for by name are missed. `how` is "SKIPPED: ", or "" for an answer. */
 static void say_why(const struct stats *s, const struct job *job, const char *how, const char *why)
 {
 	if (s->reports.n && !s->is_quiet)

@@ -15,7 +15,7 @@ struct finish {
 	struct lull_callpath *c;
 	const struct lull_frame_row *frames;
 	size_t n_frames;
-	u32 *function_of; /* by frame: index in c->functions + 1; 0 is the function without a stack */
+	u32 *function_of; /* by frame: index in c->functions; 0 is no stack */
 	u64 *below;	  /* by stack node */
 	u64 *frame_self;  /* by frame */
 	u64 *frame_below; /* by frame */

@@ -10,17 +10,18 @@
 #include "trace/reader.h"
 
 /* The columns that lull_lanes_put() fills. */
-#define LULL_LANES_COLUMNS                                                           \
-	{ .name = "PID", .kind = LULL_OUT_INT, .doc = "process id" },                \
-		{ .name = "TID", .kind = LULL_OUT_INT, .doc = "thread id" },         \
-	{                                                                            \
-		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread" \
+#define LULL_LANES_COLUMNS                                                             \
+	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true }, \
+		{ .name = "TID", .kind = LULL_OUT_ID, .doc = "thread id" },            \
+	{                                                                              \
+		.name = "Thread", .kind = LULL_OUT_TEXT, .doc = "name of the thread"   \
 	}
 
-/* Process and thread id of a lane; both 0 for lane 0, which is no thread. */
 struct lull_lane_ids {
 	u32 pid, tid;
 };
+
+/* Process and thread id of a lane; both 0 for lane 0, which is no thread. */
 struct lull_lane_ids lull_lanes_ids(struct lull_reader *r, u32 lane);
 
 /* Fill the three cells. */

@@ -12,7 +12,7 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "error, loss (rows are missing) or notice" },
 	{ .name = "Count", .kind = LULL_OUT_INT, .doc = "how often, or how many events" },
-	{ .name = "PID", .kind = LULL_OUT_INT, .doc = "process, empty for the recording itself" },
+	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process, empty for the recording itself" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "short name", .is_spare = true },
 	{ .name = "Meaning", .kind = LULL_OUT_TEXT, .doc = "what it means for the numbers" },
 	{ .name = "Detail", .kind = LULL_OUT_TEXT, .doc = "what exactly", .is_spare = true },

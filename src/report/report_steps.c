@@ -8,7 +8,7 @@
 #include "report/report.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Step", .kind = LULL_OUT_INT, .doc = "number the program gave it" },
+	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number the program gave it" },
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
 	{ .name = "Duration",
 	  .kind = LULL_OUT_NS,

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -11,8 +12,8 @@
  * the group. Each scan counts the values of the interval in equal buckets; the bucket that holds
  * the rank is the next interval. When it is one ns wide, that is the value.
  *
- *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi		3 + 1 values lie below the third bucket,
- *				       lo |.1|.3|..		which becomes the interval
+ *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi	3 + 1 lie below the third bucket,
+ *				       lo |.1|.3|..	which becomes the interval
  */
 struct pick {
 	u64 lo_ns;
@@ -26,10 +27,14 @@ struct pick {
 #define MAX_BUCKETS_LOG2 14u
 #define MIN_BUCKETS_LOG2 4u
 
+/* Keys below this, such as the ids of lanes and strings, are found in an array. */
+#define SMALL_KEYS (1u << 20)
+
 void lull_sum_init(struct lull_sum *sum)
 {
 	*sum = (struct lull_sum){ 0 };
 	lull_map_init(&sum->by_key);
+	lull_vec_init(&sum->small_keys, sizeof(u32));
 	lull_vec_init(&sum->groups, sizeof(struct lull_sum_group));
 	lull_vec_init(&sum->picks, sizeof(struct pick));
 	lull_vec_init(&sum->buckets, sizeof(u32));
@@ -38,33 +43,70 @@ void lull_sum_init(struct lull_sum *sum)
 void lull_sum_release(struct lull_sum *sum)
 {
 	lull_map_release(&sum->by_key);
+	lull_vec_release(&sum->small_keys);
 	lull_vec_release(&sum->groups);
 	lull_vec_release(&sum->picks);
 	lull_vec_release(&sum->buckets);
 }
 
+static u32 add_group(struct lull_sum *sum, u64 key)
+{
+	struct lull_sum_group *group = lull_vec_push(&sum->groups);
+
+	group->key = key;
+	group->min_ns = UINT64_MAX;
+	return (u32)sum->groups.n - 1;
+}
+
+static u32 find_small(struct lull_sum *sum, u64 key)
+{
+	u32 *ix;
+
+	if (key >= sum->small_keys.n)
+		lull_vec_extend(&sum->small_keys, key + 1 - sum->small_keys.n);
+	ix = lull_vec_get(&sum->small_keys, key);
+	if (!*ix)
+		*ix = add_group(sum, key) + 1;
+	return *ix - 1;
+}
+
 u32 lull_sum_group(struct lull_sum *sum, u64 key)
 {
 	bool is_new;
-	u32 *ix = lull_map_add(&sum->by_key, key, &is_new);
+	u32 *ix;
 
-	if (is_new) {
-		struct lull_sum_group *group = lull_vec_push(&sum->groups);
-
-		group->key = key;
-		group->min_ns = UINT64_MAX;
-		*ix = (u32)sum->groups.n - 1;
-	}
+	if (key < SMALL_KEYS)
+		return find_small(sum, key);
+	ix = lull_map_add(&sum->by_key, key, &is_new);
+	if (is_new)
+		*ix = add_group(sum, key);
 	return *ix;
 }
 
-static void count(struct lull_sum *sum, u32 pick_ix, u64 dur_ns)
+static u32 *buckets_of(const struct lull_sum *sum, size_t pick_ix)
 {
-	const struct pick *pick = (const struct pick *)sum->picks.at + pick_ix;
+	return (u32 *)sum->buckets.at + (pick_ix << sum->n_buckets_log2);
+}
 
+static void count(const struct pick *pick, u32 *buckets, u64 dur_ns)
+{
 	if (dur_ns >= pick->lo_ns && dur_ns <= pick->hi_ns)
-		((u32 *)sum->buckets.at)[((size_t)pick_ix << sum->n_buckets_log2) +
-					 ((dur_ns - pick->lo_ns) >> pick->shift)]++;
+		buckets[(dur_ns - pick->lo_ns) >> pick->shift]++;
+}
+
+/* As long as both searches of a group have the same interval, the first counts for both. */
+static bool is_shared(const struct pick *pair)
+{
+	return pair[0].lo_ns == pair[1].lo_ns && pair[0].hi_ns == pair[1].hi_ns;
+}
+
+static void count_pair(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+{
+	const struct pick *pair = (const struct pick *)sum->picks.at + 2 * (size_t)group_ix;
+
+	count(&pair[0], buckets_of(sum, 2 * (size_t)group_ix), dur_ns);
+	if (!is_shared(pair))
+		count(&pair[1], buckets_of(sum, 2 * (size_t)group_ix + 1), dur_ns);
 }
 
 void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
@@ -72,8 +114,7 @@ void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 	struct lull_sum_group *group = (struct lull_sum_group *)sum->groups.at + group_ix;
 
 	if (sum->picks.n) {
-		count(sum, 2 * group_ix, dur_ns);
-		count(sum, 2 * group_ix + 1, dur_ns);
+		count_pair(sum, group_ix, dur_ns);
 		return;
 	}
 	group->n++;
@@ -83,7 +124,6 @@ void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 		group->min_ns = dur_ns;
 	if (dur_ns > group->max_ns)
 		group->max_ns = dur_ns;
-	sum->n_added++;
 }
 
 /* Make the buckets as narrow as their number allows. */
@@ -116,36 +156,34 @@ static void start_picks(struct lull_sum *sum)
 	lull_vec_extend(&sum->buckets, sum->picks.n << sum->n_buckets_log2);
 }
 
-/* Go on with the bucket that holds the rank, and leave the counts at zero for the next scan. */
-static void narrow(struct pick *pick, u32 *counts, unsigned n_buckets_log2)
+/* Go on with the bucket that holds the rank. */
+static void narrow(struct pick *pick, const u32 *buckets, unsigned n_buckets_log2)
 {
 	size_t last = (size_t)((pick->hi_ns - pick->lo_ns) >> pick->shift), ix = 0;
 	u64 width_ns = 1ULL << pick->shift;
 
-	while (ix < last && counts[ix] <= pick->rank)
-		pick->rank -= counts[ix++];
-	for (size_t i = 0; i <= last; i++)
-		counts[i] = 0;
+	if (pick->lo_ns == pick->hi_ns)
+		return;
+	while (ix < last && buckets[ix] <= pick->rank)
+		pick->rank -= buckets[ix++];
 	pick->lo_ns += (u64)ix << pick->shift;
 	if (pick->hi_ns - pick->lo_ns >= width_ns)
 		pick->hi_ns = pick->lo_ns + width_ns - 1;
 	aim(pick, n_buckets_log2);
 }
 
-/* One step of all searches; true if one of them has to go on. */
-static bool narrow_all(struct lull_sum *sum)
+/* One step of all searches. */
+static void narrow_all(struct lull_sum *sum)
 {
 	struct pick *picks = sum->picks.at;
-	u32 *buckets = sum->buckets.at;
-	bool goes_on = false;
 
-	for (size_t i = 0; i < sum->picks.n; i++) {
-		if (picks[i].lo_ns == picks[i].hi_ns)
-			continue;
-		narrow(&picks[i], buckets + (i << sum->n_buckets_log2), sum->n_buckets_log2);
-		goes_on |= picks[i].lo_ns != picks[i].hi_ns;
+	for (size_t i = 0; i < sum->picks.n; i += 2) {
+		size_t second = is_shared(&picks[i]) ? i : i + 1;
+
+		narrow(&picks[i], buckets_of(sum, i), sum->n_buckets_log2);
+		narrow(&picks[i + 1], buckets_of(sum, second), sum->n_buckets_log2);
 	}
-	return goes_on;
+	memset(sum->buckets.at, 0, sum->buckets.n * sizeof(u32));
 }
 
 static bool is_any_open(const struct lull_sum *sum)
@@ -166,10 +204,9 @@ void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx)
 
 	scan(ctx, sum);
 	start_picks(sum);
-	if (is_any_open(sum)) {
-		do
-			scan(ctx, sum);
-		while (narrow_all(sum));
+	while (is_any_open(sum)) {
+		scan(ctx, sum);
+		narrow_all(sum);
 	}
 	groups = sum->groups.at;
 	picks = sum->picks.at;

@@ -2,7 +2,7 @@
  * sum - the statistics of durations that every *_sum report has: by group, exact, in bounded
  * memory.
  *
- *	static void scan(void *ctx, struct lull_sum *sum)	(walks the rows, calls lull_sum_add())
+ *	static void scan(void *ctx, struct lull_sum *sum)	(calls lull_sum_add() for each row)
  *
  *	lull_sum_init(&sum);
  *	lull_sum_run(&sum, scan, ctx);
@@ -37,12 +37,12 @@ struct lull_sum_group {
 };
 
 struct lull_sum {
-	struct lull_map by_key;	 /* to index in groups */
-	struct lull_vec groups;	 /* struct lull_sum_group */
-	struct lull_vec picks;	 /* private: the searches for middle values, two a group */
-	struct lull_vec buckets; /* private: their counts */
-	unsigned n_buckets_log2; /* private: of one search */
-	u64 n_added;		 /* rows of the first scan */
+	struct lull_map by_key;	    /* private: key to index in groups */
+	struct lull_vec small_keys; /* private: the same for small keys, + 1 */
+	struct lull_vec groups;	    /* struct lull_sum_group */
+	struct lull_vec picks;	    /* private: the searches for middle values, two a group */
+	struct lull_vec buckets;    /* private: their counts */
+	unsigned n_buckets_log2;    /* private: of one search */
 };
 
 /* Walks all rows and calls lull_sum_add() for each, the same every time it is called. */
