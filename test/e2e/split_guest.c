@@ -46,10 +46,11 @@ __attribute__((noinline)) static void work(double seconds)
 {
 	double now_s = cpu_s(), end_s = now_s + seconds;
 
+	/* 59 ms: no multiple of any timer's period, or samples would fall on the same places again and again. */
 	while (now_s < end_s) {
-		seventy(now_s + 0.007);
-		thirty(now_s + 0.010);
-		now_s += 0.010;
+		seventy(now_s + 0.0413);
+		thirty(now_s + 0.0590);
+		now_s += 0.0590;
 	}
 	sink += 1;
 }
