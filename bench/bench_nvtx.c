@@ -23,8 +23,8 @@
 #include "trace/wire.h"
 
 #define N_ROUNDS 15
-#define N_CALLS  200000
-#define N_NAMES  200
+#define N_CALLS	 200000
+#define N_NAMES	 200
 
 static struct nvtx_instance instance;
 static struct lull_control *control;

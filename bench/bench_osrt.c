@@ -1,11 +1,12 @@
 /*
  * bench_osrt - what a wrapped call of the C library costs.
  *
- *	bench_osrt AGENT	ns per call: plain, and on top of it with the agent idle and recording
+ *	bench_osrt AGENT	ns per call: plain, and on top with the agent idle and recording
  *
- * Runs itself under the agent. The plain call is libc's own, found behind the wrapper's back; recording is switched
- * on with a threshold that no call reaches. The three take turns many times over and the fastest of each counts,
- * because whatever else the machine does only ever adds. Fails if recording adds more than BUDGET_NS.
+ * Runs itself under the agent. The plain call is libc's own, found behind the wrapper's back;
+ * recording is switched on with a threshold that no call reaches. The three take turns many times
+ * over and the fastest of each counts, because whatever else the machine does only ever adds. Fails
+ * if recording adds more than BUDGET_NS.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -139,7 +140,8 @@ static int measure(const char *folder)
 			keep_least(&timed, run_once(loops[i].call, &wrapped));
 			control->record = 0;
 		}
-		printf("%-32s %10.1f %+10.1f %+10.1f\n", loops[i].name, alone, idle - alone, timed - alone);
+		printf("%-32s %10.1f %+10.1f %+10.1f\n", loops[i].name, alone, idle - alone,
+		       timed - alone);
 		rc |= timed - alone > BUDGET_NS;
 	}
 	return rc;

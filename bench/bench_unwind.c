@@ -14,7 +14,7 @@
 #include "support/program.h"
 #include "symbol/resolve.h"
 
-#define N_HITS 20000
+#define N_HITS	 20000
 #define N_MISSES 200
 
 static bool make_capture(struct capture *c, const char *dir, const char *mode)

@@ -12,7 +12,8 @@
  *	}
  *	lull_step_end();
  *
- * Without a profiler every call is a load and a branch. Ranges nest per thread. Where NVTX is at hand, use
+ * Without a profiler every call is a load and a branch. Ranges nest per thread. Where NVTX is at
+ * hand, use
  * NVTX: lull records it just as well, and so do other tools.
  *
  * Link with -ldl on glibc before 2.34.
@@ -40,7 +41,9 @@ struct lull_annotate_api {
 	void (*mark_value)(const char *name, unsigned long long value);
 };
 
-/* The agent's functions, or NULL when nobody profiles. Looked up once per file that includes this. */
+/*
+ * The agent's functions, or NULL when nobody profiles. Looked up once per file that includes this.
+ */
 static inline const struct lull_annotate_api *lull_annotate(void)
 {
 	static const struct lull_annotate_api *api;

@@ -47,13 +47,16 @@ static u32 read_proc(const char *path, char *to, size_t room)
 	return n > 0 ? (u32)n : 0;
 }
 
-/* Size of the pool that RLIMIT_FSIZE allows: a larger ftruncate would raise SIGXFSZ in the guest. */
+/*
+ * Size of the pool that RLIMIT_FSIZE allows: a larger ftruncate would raise SIGXFSZ in the guest.
+ */
 static u32 allowed_chunks(void)
 {
 	struct rlimit limit;
 	u32 n = LULL_N_CHUNKS;
 
-	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
 		return n;
 	while (n && LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > limit.rlim_cur)
 		n /= 2;
@@ -90,11 +93,13 @@ static struct lull_image *map_image(u32 *n_chunks)
 
 static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 {
-	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe, sizeof(image->exe) - 1);
+	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe,
+			 sizeof(image->exe) - 1);
 
 	image->exe[n > 0 ? n : 0] = '\0';
 	syscall(SYS_prctl, PR_GET_NAME, image->comm, 0L, 0L, 0L);
-	image->cmdline_bytes = read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
+	image->cmdline_bytes =
+		read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
 	image->parent_pid = (u32)syscall(SYS_getppid);
 	image->start_counter = counter;
@@ -171,8 +176,10 @@ void lull_agent_leave(int status)
 	    image->pid != lull_sys_pid())
 		return;
 	if (syscall(SYS_getrusage, RUSAGE_SELF, &use) == 0) {
-		image->user_ns = (u64)use.ru_utime.tv_sec * LULL_NS_PER_S + (u64)use.ru_utime.tv_usec * 1000;
-		image->system_ns = (u64)use.ru_stime.tv_sec * LULL_NS_PER_S + (u64)use.ru_stime.tv_usec * 1000;
+		image->user_ns =
+			(u64)use.ru_utime.tv_sec * LULL_NS_PER_S + (u64)use.ru_utime.tv_usec * 1000;
+		image->system_ns =
+			(u64)use.ru_stime.tv_sec * LULL_NS_PER_S + (u64)use.ru_stime.tv_usec * 1000;
 		image->max_rss_bytes = (u64)use.ru_maxrss * 1024;
 	}
 	image->exit_code = (u32)status & 0xff;

@@ -1,10 +1,11 @@
 /*
  * agent - the guest: one per process image, silent until told to record.
  *
- * State:    lull_agent, the agent's only mutable file-scope data. `control` is never NULL: without a session
- *           it points to a zeroed page, so hooks need no test of their own.
- * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child begins again with an image of its own.
- *           There is no way back to OFF: what is recorded is decided by control->record alone.
+ * State:    lull_agent, the agent's only mutable file-scope data. `control` is never NULL: without
+ *           a session it points to a zeroed page, so hooks need no test of their own.
+ * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child begins again with an
+ *           image of its own. There is no way back to OFF: what is recorded is decided by
+ *           control->record alone.
  * Trouble:  counted with lull_issue(); never printed, never fatal.
  */
 #ifndef LULL_AGENT_AGENT_H
@@ -45,20 +46,29 @@ extern struct lull_agent lull_agent __attribute__((visibility("hidden")));
 /* Make sure this process has an image (after a fork it has not). True if events can be written. */
 bool lull_agent_ready(void);
 
-/* Reserve the file space behind chunk `ix` where the kernel cannot populate a mapping (before 5.14). */
+/*
+ * Reserve the file space behind chunk `ix` where the kernel cannot populate a mapping (before
+ * 5.14).
+ */
 bool lull_agent_allocate(u32 ix);
 
 /* Count trouble; legal anywhere, also in a signal handler. */
 static inline void lull_issue(enum lull_issue issue, u64 n)
 {
 	if (lull_agent.image)
-		atomic_fetch_add_explicit(&lull_agent.image->issues[issue], n, memory_order_relaxed);
+		atomic_fetch_add_explicit(&lull_agent.image->issues[issue], n,
+					  memory_order_relaxed);
 }
 
-/* The process leaves with this exit status (0..255). Called from exit paths, may be called twice. */
+/*
+ * The process leaves with this exit status (0..255). Called from exit paths, may be called twice.
+ */
 void lull_agent_leave(int status);
 
-/* Write module events for everything that is mapped and not yet reported. Not legal in a signal handler. */
+/*
+ * Write module events for everything that is mapped and not yet reported. Not legal in a signal
+ * handler.
+ */
 void lull_modules_scan(void);
 
 /* Report all of them again: a forked child has an image of its own. */

@@ -18,8 +18,9 @@ static bool is_wanted(const struct lull_control *c, const struct lull_text *name
 }
 
 /*
- * Turn the recording on; false if somebody else did, or the collector is not ready for another one. The ticket in
- * next_record is handed out once: the collector puts a new one there when it has closed the last report.
+ * Turn the recording on; false if somebody else did, or the collector is not ready for another one.
+ * The ticket in next_record is handed out once: the collector puts a new one there when it has
+ * closed the last report.
  */
 static bool take_record(struct lull_control *c)
 {
@@ -31,7 +32,10 @@ static bool take_record(struct lull_control *c)
 	if (!next)
 		return false;
 	atomic_store(&c->capture_pid, lull_agent.image->pid);
-	/* Before any event of the recording can be seen: the collector opens the report when it sees the count. */
+	/*
+	 * Before any event of the recording can be seen: the collector opens the report when it
+	 * sees the count.
+	 */
 	atomic_fetch_add(&c->capture_began, 1);
 	return atomic_compare_exchange_strong(&c->record, &expected, next);
 }

@@ -8,7 +8,7 @@
  *	n_buckets, first, n_bloom, bloom_shift
  *	bloom[n_bloom]		64-bit words: a name is absent unless both its bits are set
  *	bucket[n_buckets]	index of the first symbol of a chain, 0 = empty
- *	chain[]			from symbol `first` on: its hash, lowest bit set on the last of a chain
+ *	chain[]			from symbol `first` on: its hash, lowest bit set on the last one
  */
 struct gnu_hash {
 	u32 n_buckets;
@@ -17,7 +17,7 @@ struct gnu_hash {
 	u32 bloom_shift;
 };
 
-const ElfW(Dyn) *lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag)
+const ElfW(Dyn) * lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag)
 {
 	for (int i = 0; i < file->dlpi_phnum; i++) {
 		const ElfW(Dyn) *d = (const void *)(file->dlpi_addr + file->dlpi_phdr[i].p_vaddr);
@@ -38,7 +38,8 @@ static const void *pointer(const struct dl_phdr_info *file, i64 tag)
 
 	if (!d)
 		return NULL;
-	return (const void *)(d->d_un.d_ptr >= file->dlpi_addr ? d->d_un.d_ptr : file->dlpi_addr + d->d_un.d_ptr);
+	return (const void *)(d->d_un.d_ptr >= file->dlpi_addr ? d->d_un.d_ptr
+							       : file->dlpi_addr + d->d_un.d_ptr);
 }
 
 static u32 hash_of(const char *name)
@@ -50,7 +51,7 @@ static u32 hash_of(const char *name)
 	return h;
 }
 
-const ElfW(Sym) *lull_elf_symbol(const struct dl_phdr_info *file, const char *name)
+const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *name)
 {
 	const struct gnu_hash *table = pointer(file, DT_GNU_HASH);
 	const ElfW(Sym) *symbols = pointer(file, DT_SYMTAB);

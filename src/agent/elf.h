@@ -1,8 +1,9 @@
 /*
- * elf - look into a loaded file through what dl_iterate_phdr() gives: no allocation, no loader state changed.
+ * elf - look into a loaded file through what dl_iterate_phdr() gives: no allocation, no loader
+ * state changed.
  *
- * dlsym() would do much of this, but a miss allocates and leaves a message that the guest's next dlerror() would
- * show, and libraries opened with RTLD_LOCAL are out of its sight.
+ * dlsym() would do much of this, but a miss allocates and leaves a message that the guest's next
+ * dlerror() would show, and libraries opened with RTLD_LOCAL are out of its sight.
  */
 #ifndef LULL_AGENT_ELF_H
 #define LULL_AGENT_ELF_H
@@ -12,10 +13,10 @@
 #include "base/types.h"
 
 /* The entry of the file's dynamic section with this tag, or NULL. */
-const ElfW(Dyn) *lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag);
+const ElfW(Dyn) * lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag);
 
 /* The symbol the file exports under this name, or NULL (also if the file has no GNU hash table). */
-const ElfW(Sym) *lull_elf_symbol(const struct dl_phdr_info *file, const char *name);
+const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *name);
 
 /* True if the address lies in a loaded piece of the file. */
 bool lull_elf_contains(const struct dl_phdr_info *file, u64 addr);

@@ -1,8 +1,8 @@
 /*
  * gil - waits for Python's interpreter lock, seen at the condition variable the waiter sleeps on.
  *
- * Words of lull_thread.scratch used here hold one wait that is not yet known to be over: CPython waits in slices
- * of 5 ms and asks for the lock between them.
+ * Words of lull_thread.scratch used here hold one wait that is not yet known to be over: CPython
+ * waits in slices of 5 ms and asks for the lock between them.
  */
 #ifndef LULL_AGENT_GIL_H
 #define LULL_AGENT_GIL_H

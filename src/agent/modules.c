@@ -1,9 +1,9 @@
 /*
  * modules - tell the collector which files are mapped where, so that it can name addresses later.
  *
- * dl_iterate_phdr() walks what the dynamic loader knows: the program, its libraries, everything dlopened so
- * far. It is called at the start of an image and after each dlopen; the loader's own counter of loads tells
- * whether anything is new.
+ * dl_iterate_phdr() walks what the dynamic loader knows: the program, its libraries, everything
+ * dlopened so far. It is called at the start of an image and after each dlopen; the loader's own
+ * counter of loads tells whether anything is new.
  */
 #include "agent/agent.h"
 
@@ -24,8 +24,8 @@ struct scan {
 static u64 known_adds, known_subs;
 
 /*
- * Start addresses that were reported, open addressing. A program with more libraries than this has the last of them
- * reported with each scan, which is only wasteful.
+ * Start addresses that were reported, open addressing. A program with more libraries than this has
+ * the last of them reported with each scan, which is only wasteful.
  */
 #define N_KNOWN 2048u
 static u64 known[N_KNOWN];
@@ -61,7 +61,8 @@ static const u8 *find_build_id(const u8 *notes, size_t size_bytes, u32 *len)
 		const u8 *name = notes + off + sizeof(*n);
 		const u8 *desc = name + round4(n->n_namesz);
 
-		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+		if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
+		    memcmp(name, "GNU", 4) == 0) {
 			*len = n->n_descsz < BUILD_ID_MAX ? n->n_descsz : BUILD_ID_MAX;
 			return desc;
 		}

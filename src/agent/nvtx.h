@@ -53,7 +53,7 @@ LULL_NVTX_STRUCTS(AS_STRUCT)
 
 #define AS_CHECK(S, V, type, ours, theirs, off) \
 	_Static_assert(offsetof(struct lull_nvtx_##S, ours) == (off), "layout of " #S "." #ours);
-#define AS_CHECKS(name, theirs, bytes, fields) \
+#define AS_CHECKS(name, theirs, bytes, fields)                                        \
 	_Static_assert(sizeof(struct lull_nvtx_##name) == (bytes), "size of " #name); \
 	fields(AS_CHECK, name, theirs)
 LULL_NVTX_STRUCTS(AS_CHECKS)

@@ -10,7 +10,7 @@
 
 #define LULL_NVTX_TEXT_BYTES 1024u /* wide texts longer than this in UTF-8 are cut */
 #define LULL_NVTX_DATA_BYTES 1024u /* payload bytes copied for one event */
-#define LULL_NVTX_N_PAYLOADS 8u    /* extended payloads copied for one event */
+#define LULL_NVTX_N_PAYLOADS 8u	   /* extended payloads copied for one event */
 
 /* Room for the payloads of one event with their heads and padding. */
 #define LULL_NVTX_TAIL_BYTES \

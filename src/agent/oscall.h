@@ -1,23 +1,25 @@
 /*
  * oscall - time a call of the C library; inline, on the hot path of every wrapper.
  *
- * lull_timed_NAME(arguments) calls the real function and, if that took longer than the threshold, writes an
- * `oscall` event. One exists for each line of trace/osrt.def; wrappers end in it:
+ * lull_timed_NAME(arguments) calls the real function and, if that took longer than the threshold,
+ * writes an `oscall` event. One exists for each line of trace/osrt.def; wrappers end in it:
  *
  *	int close(int fd)
  *	{
  *		if (!lull_oscall_is_on())
- *			return lull_real.close(fd);	a tail call: the guest pays a load and a branch
+ *			return lull_real.close(fd);	a tail call: it costs a load and a branch
  *		return lull_timed_close(fd);
  *	}
  *
- * What it promises: result, errno and cancellation are those of the real call; nothing is held while it runs.
- * Nesting:          timed calls that libc makes or lets others make inside an OUTER call are not recorded.
+ * What it promises: result, errno and cancellation are those of the real call; nothing is held
+ * while it runs.
+ * Nesting:          timed calls that libc makes or lets others make inside an OUTER call are not
+ *                   recorded.
  *
- * A call may never return: the thread is cancelled, or a signal handler jumps out of it. So there is no depth to
- * count down. A LEAF call leaves no mark at all. For an OUTER one the thread remembers where on the stack its
- * record lies, and a later call is inside that one only if it is deeper (stacks grow down) and the record is
- * still there.
+ * A call may never return: the thread is cancelled, or a signal handler jumps out of it. So there
+ * is no depth to count down. A LEAF call leaves no mark at all. For an OUTER one the thread
+ * remembers where on the stack its record lies, and a later call is inside that one only if it is
+ * deeper (stacks grow down) and the record is still there.
  */
 #ifndef LULL_AGENT_OSCALL_H
 #define LULL_AGENT_OSCALL_H
@@ -46,20 +48,29 @@ extern struct lull_osrt lull_osrt __attribute__((visibility("hidden")));
 #include "trace/osrt.def"
 #undef OSCALL
 
-/* True if the call the thread remembers is really on its way. Slow: it has to look at memory that may be gone. */
+/*
+ * True if the call the thread remembers is really on its way. Slow: it has to look at memory that
+ * may be gone.
+ */
 bool lull_oscall_is_inside(struct lull_thread *t);
 
-/* Write the event of a call that took dur_ticks; keeps errno. `regs` are those of the function that made it. */
-void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks, const struct lull_wire_oscall *e,
-			const struct lull_wire_regs *regs);
+/*
+ * Write the event of a call that took dur_ticks; keeps errno. `regs` are those of the function that
+ * made it.
+ */
+void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
+			const struct lull_wire_oscall *e, const struct lull_wire_regs *regs);
 
 /* True if calls are to be timed. */
 static inline bool lull_oscall_is_on(void)
 {
-	return __builtin_expect(atomic_load_explicit(lull_osrt.record, memory_order_relaxed) != 0, 0);
+	return __builtin_expect(atomic_load_explicit(lull_osrt.record, memory_order_relaxed) != 0,
+				0);
 }
 
-/* A call begins; false if it is not to be timed because it is part of another, or the agent's own. */
+/*
+ * A call begins; false if it is not to be timed because it is part of another, or the agent's own.
+ */
 static inline bool lull_oscall_begin(struct lull_oscall *call, enum lull_nest nest)
 {
 	struct lull_thread *t = lull_thread();

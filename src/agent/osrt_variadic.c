@@ -1,20 +1,20 @@
 /*
  * osrt_variadic: wrappers of calls with an optional last argument.
  *
- * The argument is fetched whether or not the guest passed one, where reading a register that holds nothing in
- * particular does no harm; the real function decides by itself whether it looks at it.
+ * The argument is fetched whether or not the guest passed one, where reading a register that holds
+ * nothing in particular does no harm; the real function decides by itself whether it looks at it.
  */
 #include "agent/oscall.h"
 
 #include <stdarg.h>
 
 /* `type value` is the argument behind the parameter `last`. */
-#define OPTIONAL(type, value, last)                                                                          \
-	type value;                                                                                          \
-	va_list rest;                                                                                        \
-                                                                                                             \
-	va_start(rest, last);                                                                                \
-	value = va_arg(rest, type);                                                                          \
+#define OPTIONAL(type, value, last) \
+	type value;                 \
+	va_list rest;               \
+                                    \
+	va_start(rest, last);       \
+	value = va_arg(rest, type); \
 	va_end(rest)
 
 LULL_EXPORT int open(const char *path, int flags, ...)

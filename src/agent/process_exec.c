@@ -1,9 +1,11 @@
 /*
- * process_exec: children and successors of the process keep the agent, whatever environment they are given.
+ * process_exec: children and successors of the process keep the agent, whatever environment they
+ * are given.
  *
- * A program may start others with an environment of its own making. The variables that carry the agent are
- * put back where they are missing; one that is there with another value stays, so that a recorder started inside
- * a recording has its own session. The exception is LD_PRELOAD, into which the agent is put in front.
+ * A program may start others with an environment of its own making. The variables that carry the
+ * agent are put back where they are missing; one that is there with another value stays, so that a
+ * recorder started inside a recording has its own session. The exception is LD_PRELOAD, into which
+ * the agent is put in front.
  *
  * All of this may run in the child of a vfork, in the memory of its parent: it uses the stack only.
  */
@@ -15,9 +17,10 @@
 #include "agent/oscall.h"
 #include "agent/sys.h"
 
-#define KEPT_BYTES    8192u  /* of all kept variables together */
-#define ENTRIES_MAX   16384u /* a larger environment is passed on as it is: it would not fit on a small stack */
-#define PRELOAD_BYTES 4096u  /* likewise a longer LD_PRELOAD */
+#define KEPT_BYTES 8192u /* of all kept variables together */
+#define ENTRIES_MAX \
+	16384u /* a larger environment is passed on as it is: it would not fit on a small stack */
+#define PRELOAD_BYTES 4096u /* likewise a longer LD_PRELOAD */
 
 #define PRELOAD "LD_PRELOAD"
 
@@ -37,7 +40,7 @@ static struct {
 struct env {
 	char *const *given;
 	size_t n_given;
-	char **entries;		/* room for n_given + N_NAMES + 1 */
+	char **entries; /* room for n_given + N_NAMES + 1 */
 	char preload[PRELOAD_BYTES];
 };
 
@@ -72,7 +75,10 @@ void lull_process_keep_environment(void)
 	}
 }
 
-/* True if the list of preloaded files has the agent; the loader takes blanks and colons between them. */
+/*
+ * True if the list of preloaded files has the agent; the loader takes blanks and colons between
+ * them.
+ */
 static bool has_agent(const char *preload)
 {
 	size_t len = strlen(kept.agent);
@@ -154,18 +160,21 @@ static char *const *complete(struct env *env)
 }
 
 /*
- * `list` becomes the environment to hand over: the given one, or a complete copy in this function's frame.
- * A macro, because the copy has to live as long as the caller.
+ * `list` becomes the environment to hand over: the given one, or a complete copy in this function's
+ * frame. A macro, because the copy has to live as long as the caller.
  */
-#define FOLLOW(list)                                                                                         \
-	struct env env = { .given = (list), .n_given = count(list) };                                        \
-                                                                                                             \
-	if (env.n_given < ENTRIES_MAX && is_lacking(&env)) {                                                 \
-		env.entries = alloca((env.n_given + N_NAMES + 1) * sizeof(char *));                          \
-		(list) = complete(&env);                                                                     \
+#define FOLLOW(list)                                                                \
+	struct env env = { .given = (list), .n_given = count(list) };               \
+                                                                                    \
+	if (env.n_given < ENTRIES_MAX && is_lacking(&env)) {                        \
+		env.entries = alloca((env.n_given + N_NAMES + 1) * sizeof(char *)); \
+		(list) = complete(&env);                                            \
 	}
 
-/* Say that the image ends here, or (is_over false) that it did not. Not for a vfork child, which has none. */
+/*
+ * Say that the image ends here, or (is_over false) that it did not. Not for a vfork child, which
+ * has none.
+ */
 static void mark_exec(bool is_over)
 {
 	struct lull_image *image = lull_agent.image;
@@ -179,16 +188,16 @@ static void mark_exec(bool is_over)
 }
 
 /* The exec family: each is a call that returns only if it fails. */
-#define EXEC(name, params, args)                                                                             \
-	LULL_EXPORT int name params                                                                          \
-	{                                                                                                    \
-		int r;                                                                                       \
-		FOLLOW(envp);                                                                                \
-                                                                                                             \
-		mark_exec(true);                                                                             \
-		r = lull_real.name args;                                                                     \
-		mark_exec(false);                                                                            \
-		return r;                                                                                    \
+#define EXEC(name, params, args)         \
+	LULL_EXPORT int name params      \
+	{                                \
+		int r;                   \
+		FOLLOW(envp);            \
+                                         \
+		mark_exec(true);         \
+		r = lull_real.name args; \
+		mark_exec(false);        \
+		return r;                \
 	}
 
 EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
@@ -226,16 +235,16 @@ static void copy_args(char **argv, const char *first, va_list *list)
 }
 
 /* Sets argv and envp; `has_env`: an environment follows the NULL. */
-#define COLLECT(first, has_env)                                                                              \
-	char **argv, **envp;                                                                                 \
-	va_list list;                                                                                        \
-                                                                                                             \
-	va_start(list, first);                                                                               \
-	argv = alloca((count_args(&list) + 1) * sizeof(char *));                                             \
-	va_end(list);                                                                                        \
-	va_start(list, first);                                                                               \
-	copy_args(argv, first, &list);                                                                       \
-	envp = (has_env) ? va_arg(list, char **) : environ;                                                  \
+#define COLLECT(first, has_env)                                  \
+	char **argv, **envp;                                     \
+	va_list list;                                            \
+                                                                 \
+	va_start(list, first);                                   \
+	argv = alloca((count_args(&list) + 1) * sizeof(char *)); \
+	va_end(list);                                            \
+	va_start(list, first);                                   \
+	copy_args(argv, first, &list);                           \
+	envp = (has_env) ? va_arg(list, char **) : environ;      \
 	va_end(list)
 
 LULL_EXPORT int execl(const char *path, const char *arg, ...)
@@ -259,15 +268,16 @@ LULL_EXPORT int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-#define SPAWN(name)                                                                                          \
-	LULL_EXPORT int name(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,        \
-			     const posix_spawnattr_t *attr, char *const argv[], char *const envp[])          \
-	{                                                                                                    \
-		FOLLOW(envp);                                                                                \
-                                                                                                             \
-		if (!lull_oscall_is_on())                                                                    \
-			return lull_real.name(pid, path, actions, attr, argv, envp);                         \
-		return lull_timed_##name(pid, path, actions, attr, argv, envp);                              \
+#define SPAWN(name)                                                                      \
+	LULL_EXPORT int name(                                                            \
+		pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, \
+		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])   \
+	{                                                                                \
+		FOLLOW(envp);                                                            \
+                                                                                         \
+		if (!lull_oscall_is_on())                                                \
+			return lull_real.name(pid, path, actions, attr, argv, envp);     \
+		return lull_timed_##name(pid, path, actions, attr, argv, envp);          \
 	}
 
 SPAWN(posix_spawn)

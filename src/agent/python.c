@@ -14,7 +14,7 @@ static struct {
 static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	const ElfW(Sym) *runtime = lull_elf_symbol(file, "_PyRuntime");
-	const ElfW(Sym) *version;
+	const ElfW(Sym) * version;
 
 	(void)size;
 	(void)unused;
@@ -22,7 +22,8 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 		return 0;
 	version = lull_elf_symbol(file, "Py_Version");
 	if (version)
-		python.version = (u32)*(const unsigned long *)(file->dlpi_addr + version->st_value);
+		python.version =
+			(u32) * (const unsigned long *)(file->dlpi_addr + version->st_value);
 	python.runtime_bytes = runtime->st_size;
 	python.runtime_addr = file->dlpi_addr + runtime->st_value;
 	return 1;

@@ -7,8 +7,9 @@
 #define LULL_AGENT_PYTHON_H
 
 /*
- * Look for _PyRuntime in everything that is loaded, if it has not been found yet, and tell the image and the GIL
- * source where it is. At the start of each image and after each dlopen. Not legal in a signal handler.
+ * Look for _PyRuntime in everything that is loaded, if it has not been found yet, and tell the
+ * image and the GIL source where it is. At the start of each image and after each dlopen. Not legal
+ * in a signal handler.
  */
 void lull_python_find(void);
 

@@ -4,12 +4,13 @@
 #include <string.h>
 
 /*
- * Versions: glibc keeps two implementations of the condition variables on x86_64, and a plain dlsym() has been
- * seen to give the older one, whose layout differs; so the present one is asked for by its version. In all
- * other families of the lists the versions differ in no more than a check.
+ * Versions: glibc keeps two implementations of the condition variables on x86_64, and a plain
+ * dlsym() has been seen to give the older one, whose layout differs; so the present one is asked
+ * for by its version. In all other families of the lists the versions differ in no more than a
+ * check.
  *
- * Recursion: a dlsym() that succeeds does not allocate, so an interposed allocator cannot come back here. One
- * that fails does; `missing` is stored before it is called.
+ * Recursion: a dlsym() that succeeds does not allocate, so an interposed allocator cannot come back
+ * here. One that fails does; `missing` is stored before it is called.
  */
 
 /* Stands in for what this libc does not have; nobody can have been linked against it. */
@@ -39,11 +40,11 @@ static void find(void **slot, const char *name)
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) HOOK(type, name, params, args)
 
 /* What each pointer begins at. */
-#define HOOK(type, name, params, args)                                                                        \
-	static type first_##name params                                                                       \
-	{                                                                                                    \
-		find((void **)&lull_real.name, #name);                                                       \
-		return lull_real.name args;                                                                  \
+#define HOOK(type, name, params, args)                 \
+	static type first_##name params                \
+	{                                              \
+		find((void **)&lull_real.name, #name); \
+		return lull_real.name args;            \
 	}
 #include "agent/hooks.def"
 #include "trace/osrt.def"

@@ -1,10 +1,12 @@
 /*
- * real - the functions behind the ones the agent interposes, generated from trace/osrt.def and agent/hooks.def.
+ * real - the functions behind the ones the agent interposes, generated from trace/osrt.def and
+ * agent/hooks.def.
  *
- * What it gives: lull_real.NAME, to be called exactly like NAME; it is the next definition behind ours, so other
+ * What it gives: lull_real.NAME, to be called exactly like NAME; it is the next definition behind
+ * ours, so other
  *                preloaded libraries and sanitizers keep their turn. Never NULL.
- * When:          each pointer begins at a stub that looks the function up on the first call, so wrappers work
- *                before our constructor. lull_real_find_all() does the rest at once.
+ * When:          each pointer begins at a stub that looks the function up on the first call, so
+ *                wrappers work before our constructor. lull_real_find_all() does the rest at once.
  * Threads:       two threads may look up the same function; both store the same address.
  */
 #ifndef LULL_AGENT_REAL_H
@@ -62,7 +64,7 @@ sighandler_t bsd_signal(int sig, sighandler_t handler);
 
 struct lull_real {
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) __typeof__(name) *name;
-#define HOOK(type, name, params, args) __typeof__(name) *name;
+#define HOOK(type, name, params, args)				__typeof__(name) *name;
 #include "agent/hooks.def"
 #include "trace/osrt.def"
 #undef HOOK

@@ -144,7 +144,8 @@ static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
 			continue;
 		/* Acquire: the collector's reset of the chunk happened before. */
 		if (!atomic_compare_exchange_strong_explicit(&c->state, &expected, LULL_CHUNK_TAKEN,
-							     memory_order_acquire, memory_order_relaxed))
+							     memory_order_acquire,
+							     memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&image->chunk_hint, at + 1, memory_order_relaxed);
 		*ix = at;
@@ -172,14 +173,17 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
 		return NULL;
 	}
-	while (*ix >= used && !atomic_compare_exchange_weak_explicit(
-				      &image->n_used, &used, *ix + 1, memory_order_relaxed,
-				      memory_order_relaxed))
+	while (*ix >= used &&
+	       !atomic_compare_exchange_weak_explicit(&image->n_used, &used, *ix + 1,
+						      memory_order_relaxed, memory_order_relaxed))
 		;
 	c->slot = t->slot_ix;
 	c->level = level;
 	c->seq = atomic_fetch_add_explicit(&image->next_seq, 1, memory_order_relaxed) + 1;
-	/* Release: a collector that sees OWNED sees whose it is. `committed` was zeroed when it was freed. */
+	/*
+	 * Release: a collector that sees OWNED sees whose it is. `committed` was zeroed when it was
+	 * freed.
+	 */
 	atomic_store_explicit(&c->state, LULL_CHUNK_OWNED, memory_order_release);
 	return c;
 }

@@ -5,17 +5,19 @@
  *	u64 name = lull_name(t, text, len);		defined once per thread and recording
  *	struct lull_wire_oscall *e = lull_reserve(t, LULL_EVENT_oscall, sizeof(*e));
  *	if (e) {
- *		e->... = ...;				head.counter is already the time of lull_reserve()
+ *		e->... = ...;			head.counter is set already
  *		lull_commit(t, sizeof(*e));
  *	}
  *
- * What it promises: no lock, no system call, no allocation, legal in a signal handler. A reserve that finds no
- *                   room returns NULL and has counted the event as dropped. Between reserve and commit the
- *                   caller must not call anything that may emit on this thread.
- * Nesting:          a handler that interrupts a reserve..commit writes to a second stream (level 1).
- * Fork:             struct lull_thread lives in memory that the kernel zeroes in a forked child, so the child's
- *                   first emit lands in the slow path and opens the child's own image. A vfork child borrows
- *                   its parent's thread, which sleeps meanwhile.
+ * What it promises: no lock, no system call, no allocation, legal in a signal handler. A reserve
+ * that finds no
+ *                   room returns NULL and has counted the event as dropped. Between reserve and
+ *                   commit the caller must not call anything that may emit on this thread.
+ * Nesting:          a handler that interrupts a reserve..commit writes to a second stream (level
+ *                   1).
+ * Fork:             struct lull_thread lives in memory that the kernel zeroes in a forked child, so
+ *                   the child's first emit lands in the slow path and opens the child's own image.
+ *                   A vfork child borrows its parent's thread, which sleeps meanwhile.
  */
 #ifndef LULL_AGENT_RING_H
 #define LULL_AGENT_RING_H
@@ -27,8 +29,9 @@
 #include "base/time.h"
 #include "trace/wire.h"
 
-#define LULL_N_SEEN    1024u /* names a thread remembers having defined, in sets of two */
-#define LULL_N_DOMAINS 64u  /* domains with a level counter of their own; later ones share the last */
+#define LULL_N_SEEN 1024u /* names a thread remembers having defined, in sets of two */
+#define LULL_N_DOMAINS \
+	64u /* domains with a level counter of their own; later ones share the last */
 
 /* A name with its hash, 0 if it is empty; the bytes are borrowed. */
 struct lull_text {
@@ -52,15 +55,18 @@ struct lull_thread {
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
 	u32 capture;   /* lull_capture_key() of the range that holds the recording, 0 = none */
-	u64 hook_call; /* where on the stack an OUTER timed call has its record, 0 = in none (oscall.h) */
+	u64 hook_call; /* where an OUTER timed call has its record, 0 = in none (oscall.h) */
 	struct lull_slot *slot;
 	struct lull_stream stream[2];
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
-	u64 scratch[8];		   /* for sources: GIL merging and the like; see who uses which in source.h */
+	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
 	u64 seen[LULL_N_SEEN];
 };
 
-/* This thread's block; NULL before its first event. One pointer of static TLS is all the agent takes. */
+/*
+ * This thread's block; NULL before its first event. One pointer of static TLS is all the agent
+ * takes.
+ */
 extern __thread struct lull_thread *lull_self __attribute__((visibility("hidden")));
 
 /* Once per process, before the first event. */
@@ -113,14 +119,20 @@ static inline struct lull_thread *lull_recording(void)
 	return t;
 }
 
-/* Room for an event of `size_bytes` (multiple of 8), its head filled; NULL if dropped (and counted). */
+/*
+ * Room for an event of `size_bytes` (multiple of 8), its head filled; NULL if dropped (and
+ * counted).
+ */
 static inline void *lull_reserve_at(struct lull_thread *t, u16 type, u32 size_bytes, u64 counter)
 {
 	u32 level = t->depth;
 	struct lull_stream *s;
 	struct lull_event *e;
 
-	/* The handler that may interrupt us from here on sees depth + 1 and keeps to the other stream. */
+	/*
+	 * The handler that may interrupt us from here on sees depth + 1 and keeps to the other
+	 * stream.
+	 */
 	t->depth = level + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	s = &t->stream[level & 1];

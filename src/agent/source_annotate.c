@@ -1,8 +1,8 @@
 /*
  * annotate: ranges, marks and steps of include/lull.h.
  *
- * lull.h looks the function `lull_annotate_v1` up once; without an agent it finds nothing and its calls do
- * nothing. The table returned here is the whole interface.
+ * lull.h looks the function `lull_annotate_v1` up once; without an agent it finds nothing and its
+ * calls do nothing. The table returned here is the whole interface.
  */
 #include "agent/source.h"
 

@@ -1,16 +1,18 @@
 /*
  * gil: waits for Python's interpreter lock, CPython 3.9 to 3.14.
  *
- * A thread that wants the lock sleeps on a condition variable inside _PyRuntime, in slices of the switch
- * interval (5 ms), each of which may end with or without the lock:
+ * A thread that wants the lock sleeps on a condition variable inside _PyRuntime, in slices of the
+ * switch interval (5 ms), each of which may end with or without the lock:
  *
  *	take_gil:  timedwait(gil.cond) .. timedwait(gil.cond) .. got it: signal(gil.switch_cond)
  *	drop_gil:  signal(gil.cond) .. wait(gil.switch_cond) until somebody else has it
  *
- * So a wait goes on through all slices that follow each other closely, and is over when the same thread signals.
- * It is held back in the thread's scratch words until then, or until something else shows that it is over.
+ * So a wait goes on through all slices that follow each other closely, and is over when the same
+ * thread signals. It is held back in the thread's scratch words until then, or until something else
+ * shows that it is over.
  *
- * Not covered: sub-interpreters with a lock of their own (it is on the heap), free-threaded builds (no lock).
+ * Not covered: sub-interpreters with a lock of their own (it is on the heap), free-threaded builds
+ * (no lock).
  */
 #include "agent/gil.h"
 
@@ -20,7 +22,9 @@
 #include "agent/python.h"
 #include "agent/source.h"
 
-/* Slices farther apart belong to different waits; between two slices of one lie a few instructions. */
+/*
+ * Slices farther apart belong to different waits; between two slices of one lie a few instructions.
+ */
 #define SAME_WAIT_US 100u
 
 static struct {
@@ -59,7 +63,8 @@ void lull_gil_emit(struct lull_thread *t, const struct lull_wire_regs *regs)
 
 	t->scratch[LULL_SCRATCH_GIL_SLICES] = 0;
 	lull_stack_emit(t, &e.head, regs,
-			regs && dur_ticks >= control->backtrace_ticks ? control->backtrace_bytes : 0);
+			regs && dur_ticks >= control->backtrace_ticks ? control->backtrace_bytes
+								      : 0);
 }
 
 /* A slice has ended: part of the wait held back, or the begin of another. */
@@ -81,29 +86,31 @@ static void add_slice(u64 start, u64 end)
 }
 
 /* The three waits differ in their arguments only. */
-#define COND_WAIT(name, params, args)                                                                        \
-	static int gil_##name params                                                                         \
-	{                                                                                                    \
-		u64 start = lull_time();                                                                     \
-		int r = lull_real.name args;                                                                 \
-                                                                                                             \
-		add_slice(start, lull_time());                                                               \
-		return r;                                                                                    \
-	}                                                                                                    \
-	LULL_EXPORT int name params                                                                          \
-	{                                                                                                    \
-		if (is_gil(cond))                                                                            \
-			return gil_##name args;                                                              \
-		if (!lull_oscall_is_on())                                                                    \
-			return lull_real.name args;                                                          \
-		return lull_timed_##name args;                                                               \
+#define COND_WAIT(name, params, args)               \
+	static int gil_##name params                \
+	{                                           \
+		u64 start = lull_time();            \
+		int r = lull_real.name args;        \
+                                                    \
+		add_slice(start, lull_time());      \
+		return r;                           \
+	}                                           \
+	LULL_EXPORT int name params                 \
+	{                                           \
+		if (is_gil(cond))                   \
+			return gil_##name args;     \
+		if (!lull_oscall_is_on())           \
+			return lull_real.name args; \
+		return lull_timed_##name args;      \
 	}
 
 COND_WAIT(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex), (cond, mutex))
-COND_WAIT(pthread_cond_timedwait, (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
+COND_WAIT(pthread_cond_timedwait,
+	  (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
 	  (cond, mutex, until))
 COND_WAIT(pthread_cond_clockwait,
-	  (pthread_cond_t * cond, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+	  (pthread_cond_t * cond, pthread_mutex_t *mutex, clockid_t clock,
+	   const struct timespec *until),
 	  (cond, mutex, clock, until))
 
 /* The thread has got the lock, or gives it away: whatever it waited for is over. */

@@ -256,7 +256,7 @@ static lull_nvtx_fn *const counter_slots[] = { LULL_NVTX_COUNTERS(AS_SLOT) };
 
 void lull_nvtx_fill_extension(u32 module_id, struct lull_nvtx_segment *segment)
 {
-	lull_nvtx_fn *const *ours = module_id == LULL_NVTX_EXT_PAYLOAD    ? payload_slots
+	lull_nvtx_fn *const *ours = module_id == LULL_NVTX_EXT_PAYLOAD	  ? payload_slots
 				    : module_id == LULL_NVTX_EXT_COUNTERS ? counter_slots
 									  : NULL;
 	size_t n = module_id == LULL_NVTX_EXT_PAYLOAD ? LULL_COUNT_OF(payload_slots)

@@ -1,16 +1,18 @@
 /*
  * osrt: calls of the C library that take longer than a threshold.
  *
- * The wrappers are made here from trace/osrt.def, except for those of kind HAND, which live where their other
- * job is: osrt_variadic.c, source_gil.c, source_process.c, process_exec.c, source_timer.c, timer_signal.c.
+ * The wrappers are made here from trace/osrt.def, except for those of kind HAND, which live where
+ * their other job is: osrt_variadic.c, source_gil.c, source_process.c, process_exec.c,
+ * source_timer.c, timer_signal.c.
  *
- * Locks and semaphores are tried before they are timed: a free lock costs no look at the clock. That changes
- * nothing the guest can see, because a try that succeeds is a lock that succeeds, and any other answer than
- * "busy" (owner died, not recoverable, too many recursions) is what the lock would have said. "Busy" is always
- * asked again of the real lock, which knows a deadlock when it sees one.
+ * Locks and semaphores are tried before they are timed: a free lock costs no look at the clock.
+ * That changes nothing the guest can see, because a try that succeeds is a lock that succeeds, and
+ * any other answer than "busy" (owner died, not recoverable, too many recursions) is what the lock
+ * would have said. "Busy" is always asked again of the real lock, which knows a deadlock when it
+ * sees one.
  *
- * Not seen: calls that libc makes within itself (they do not pass through the names it exports), direct system
- * calls, and static programs.
+ * Not seen: calls that libc makes within itself (they do not pass through the names it exports),
+ * direct system calls, and static programs.
  */
 #include "agent/oscall.h"
 
@@ -36,8 +38,8 @@ static int fd_of(const FILE *stream)
 }
 
 /*
- * A timed lock answers EINVAL to a clock it does not know or to nanoseconds out of range, even if the lock is
- * free. So only sane requests are tried first.
+ * A timed lock answers EINVAL to a clock it does not know or to nanoseconds out of range, even if
+ * the lock is free. So only sane requests are tried first.
  */
 static bool is_sane(clockid_t clock, const struct timespec *until)
 {
@@ -57,23 +59,23 @@ static int try_sem(sem_t *sem)
 	return EBUSY;
 }
 
-#define SANELY(clock, try) (is_sane(clock, until) ? (try) : EBUSY)
-#define TRY_pthread_mutex_lock		pthread_mutex_trylock(mutex)
-#define TRY_pthread_mutex_timedlock	SANELY(CLOCK_REALTIME, pthread_mutex_trylock(mutex))
-#define TRY_pthread_mutex_clocklock	SANELY(clock, pthread_mutex_trylock(mutex))
-#define TRY_pthread_rwlock_rdlock	pthread_rwlock_tryrdlock(rwlock)
-#define TRY_pthread_rwlock_wrlock	pthread_rwlock_trywrlock(rwlock)
-#define TRY_pthread_rwlock_timedrdlock	SANELY(CLOCK_REALTIME, pthread_rwlock_tryrdlock(rwlock))
-#define TRY_pthread_rwlock_timedwrlock	SANELY(CLOCK_REALTIME, pthread_rwlock_trywrlock(rwlock))
-#define TRY_pthread_rwlock_clockrdlock	SANELY(clock, pthread_rwlock_tryrdlock(rwlock))
-#define TRY_pthread_rwlock_clockwrlock	SANELY(clock, pthread_rwlock_trywrlock(rwlock))
-#define TRY_pthread_spin_lock		pthread_spin_trylock(lock)
-#define TRY_sem_wait			try_sem(sem)
-#define TRY_sem_timedwait		SANELY(CLOCK_REALTIME, try_sem(sem))
-#define TRY_sem_clockwait		SANELY(clock, try_sem(sem))
-#define IF_mmap				(n >= LARGE_MAPPING_BYTES)
-#define IF_mmap64			(n >= LARGE_MAPPING_BYTES)
-#define IF_munmap			(n >= LARGE_MAPPING_BYTES)
+#define SANELY(clock, try)	       (is_sane(clock, until) ? (try) : EBUSY)
+#define TRY_pthread_mutex_lock	       pthread_mutex_trylock(mutex)
+#define TRY_pthread_mutex_timedlock    SANELY(CLOCK_REALTIME, pthread_mutex_trylock(mutex))
+#define TRY_pthread_mutex_clocklock    SANELY(clock, pthread_mutex_trylock(mutex))
+#define TRY_pthread_rwlock_rdlock      pthread_rwlock_tryrdlock(rwlock)
+#define TRY_pthread_rwlock_wrlock      pthread_rwlock_trywrlock(rwlock)
+#define TRY_pthread_rwlock_timedrdlock SANELY(CLOCK_REALTIME, pthread_rwlock_tryrdlock(rwlock))
+#define TRY_pthread_rwlock_timedwrlock SANELY(CLOCK_REALTIME, pthread_rwlock_trywrlock(rwlock))
+#define TRY_pthread_rwlock_clockrdlock SANELY(clock, pthread_rwlock_tryrdlock(rwlock))
+#define TRY_pthread_rwlock_clockwrlock SANELY(clock, pthread_rwlock_trywrlock(rwlock))
+#define TRY_pthread_spin_lock	       pthread_spin_trylock(lock)
+#define TRY_sem_wait		       try_sem(sem)
+#define TRY_sem_timedwait	       SANELY(CLOCK_REALTIME, try_sem(sem))
+#define TRY_sem_clockwait	       SANELY(clock, try_sem(sem))
+#define IF_mmap			       (n >= LARGE_MAPPING_BYTES)
+#define IF_mmap64		       (n >= LARGE_MAPPING_BYTES)
+#define IF_munmap		       (n >= LARGE_MAPPING_BYTES)
 
 bool lull_oscall_is_inside(struct lull_thread *t)
 {
@@ -82,18 +84,22 @@ bool lull_oscall_is_inside(struct lull_thread *t)
 	u32 n = lull_stack_copy(&seen, t->hook_call, sizeof(seen));
 
 	errno = saved;
-	return n == sizeof(seen) && seen.t == t && seen.start == t->scratch[LULL_SCRATCH_CALL_START];
+	return n == sizeof(seen) && seen.t == t &&
+	       seen.start == t->scratch[LULL_SCRATCH_CALL_START];
 }
 
-void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks, const struct lull_wire_oscall *e,
-			const struct lull_wire_regs *regs)
+void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
+			const struct lull_wire_oscall *e, const struct lull_wire_regs *regs)
 {
 	struct lull_control *control = lull_agent.control;
 	struct lull_wire_oscall whole = *e;
 	struct lull_thread *t = lull_recording();
 	int saved = errno;
 
-	/* Another thread block than before: a signal handler has forked meanwhile and this is the child. */
+	/*
+	 * Another thread block than before: a signal handler has forked meanwhile and this is the
+	 * child.
+	 */
 	if (!t || t != call->t)
 		return;
 	lull_gil_flush(t);
@@ -106,56 +112,61 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks, const str
 	errno = saved;
 }
 
-/* The timed form of each call. Not inlined, so that a wrapper with nothing to time needs no frame. */
-#define OSCALL(ix, kind, nest, type, name, params, args, worth)                                                     \
-	__attribute__((noinline)) type lull_timed_##name params                                               \
-	{                                                                                                    \
-		struct lull_oscall call;                                                                     \
-		u64 dur_ticks;                                                                               \
-		type r;                                                                                      \
-                                                                                                             \
-		if (!lull_oscall_begin(&call, nest))                                                         \
-			return lull_real.name args;                                                          \
-		r = lull_real.name args;                                                                     \
-		dur_ticks = lull_oscall_end(&call, nest);                                                    \
-		if (__builtin_expect(dur_ticks >= lull_agent.control->osrt_threshold_ticks, 0)) {            \
-			struct lull_wire_regs regs = LULL_CALLER_REGS();                                     \
-			struct lull_wire_oscall e = { .head.a = ix, .ret = (i64)r, .arg = (i64)(worth) };     \
-                                                                                                             \
-			lull_oscall_record(&call, dur_ticks, &e, &regs);                                     \
-		}                                                                                            \
-		return r;                                                                                    \
+/*
+ * The timed form of each call. Not inlined, so that a wrapper with nothing to time needs no frame.
+ */
+#define OSCALL(ix, kind, nest, type, name, params, args, worth)                                   \
+	__attribute__((noinline)) type lull_timed_##name params                                   \
+	{                                                                                         \
+		struct lull_oscall call;                                                          \
+		u64 dur_ticks;                                                                    \
+		type r;                                                                           \
+                                                                                                  \
+		if (!lull_oscall_begin(&call, nest))                                              \
+			return lull_real.name args;                                               \
+		r = lull_real.name args;                                                          \
+		dur_ticks = lull_oscall_end(&call, nest);                                         \
+		if (__builtin_expect(dur_ticks >= lull_agent.control->osrt_threshold_ticks, 0)) { \
+			struct lull_wire_regs regs = LULL_CALLER_REGS();                          \
+			struct lull_wire_oscall e = { .head.a = ix,                               \
+						      .ret = (i64)r,                              \
+						      .arg = (i64)(worth) };                      \
+                                                                                                  \
+			lull_oscall_record(&call, dur_ticks, &e, &regs);                          \
+		}                                                                                 \
+		return r;                                                                         \
 	}
 #include "trace/osrt.def"
 #undef OSCALL
 
-#define WRAP_PLAIN(type, name, params, args)                                                                  \
-	LULL_EXPORT type name params                                                                           \
-	{                                                                                                    \
-		if (!lull_oscall_is_on())                                                                    \
-			return lull_real.name args;                                                          \
-		return lull_timed_##name args;                                                               \
+#define WRAP_PLAIN(type, name, params, args)        \
+	LULL_EXPORT type name params                \
+	{                                           \
+		if (!lull_oscall_is_on())           \
+			return lull_real.name args; \
+		return lull_timed_##name args;      \
 	}
-#define WRAP_TRY(type, name, params, args)                                                                    \
-	LULL_EXPORT type name params                                                                           \
-	{                                                                                                    \
-		int r;                                                                                       \
-                                                                                                             \
-		if (!lull_oscall_is_on())                                                                    \
-			return lull_real.name args;                                                          \
-		r = TRY_##name;                                                                              \
-		return r != EBUSY ? r : lull_timed_##name args;                                              \
+#define WRAP_TRY(type, name, params, args)                      \
+	LULL_EXPORT type name params                            \
+	{                                                       \
+		int r;                                          \
+                                                                \
+		if (!lull_oscall_is_on())                       \
+			return lull_real.name args;             \
+		r = TRY_##name;                                 \
+		return r != EBUSY ? r : lull_timed_##name args; \
 	}
-#define WRAP_IF(type, name, params, args)                                                                     \
-	LULL_EXPORT type name params                                                                           \
-	{                                                                                                    \
-		if (!lull_oscall_is_on() || !IF_##name)                                                      \
-			return lull_real.name args;                                                          \
-		return lull_timed_##name args;                                                               \
+#define WRAP_IF(type, name, params, args)               \
+	LULL_EXPORT type name params                    \
+	{                                               \
+		if (!lull_oscall_is_on() || !IF_##name) \
+			return lull_real.name args;     \
+		return lull_timed_##name args;          \
 	}
 #define WRAP_HAND(type, name, params, args)
 
-#define OSCALL(ix, kind, nest, type, name, params, args, worth) WRAP_##kind(type, name, params, args)
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) \
+	WRAP_##kind(type, name, params, args)
 #include "trace/osrt.def"
 #undef OSCALL
 

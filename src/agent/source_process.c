@@ -1,5 +1,6 @@
 /*
- * process: what becomes of the process - it ends, reaps children, loads files, names threads. Always on.
+ * process: what becomes of the process - it ends, reaps children, loads files, names threads.
+ * Always on.
  *
  * exec and spawn are in process_exec.c.
  */
@@ -54,20 +55,20 @@ static void emit_child(pid_t pid, int status)
 }
 
 /* The waits: with a status of our own where the guest does not want one. */
-#define WAIT(name, params, args)                                                                             \
-	LULL_EXPORT pid_t name params                                                                        \
-	{                                                                                                    \
-		int own;                                                                                     \
-		pid_t r;                                                                                     \
-                                                                                                             \
-		if (!lull_agent.has_session)                                                                 \
-			return lull_real.name args;                                                          \
-		if (!status)                                                                                 \
-			status = &own;                                                                       \
-		r = lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args;                      \
-		if (r > 0)                                                                                   \
-			emit_child(r, *status);                                                              \
-		return r;                                                                                    \
+#define WAIT(name, params, args)                                                        \
+	LULL_EXPORT pid_t name params                                                   \
+	{                                                                               \
+		int own;                                                                \
+		pid_t r;                                                                \
+                                                                                        \
+		if (!lull_agent.has_session)                                            \
+			return lull_real.name args;                                     \
+		if (!status)                                                            \
+			status = &own;                                                  \
+		r = lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args; \
+		if (r > 0)                                                              \
+			emit_child(r, *status);                                         \
+		return r;                                                               \
 	}
 
 WAIT(wait, (int *status), (status))
@@ -99,8 +100,8 @@ LULL_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
 		return lull_real.waitid(type, id, info, flags);
 	if (!info)
 		info = &own;
-	r = lull_oscall_is_on() ? lull_timed_waitid(type, id, info, flags) :
-				  lull_real.waitid(type, id, info, flags);
+	r = lull_oscall_is_on() ? lull_timed_waitid(type, id, info, flags)
+				: lull_real.waitid(type, id, info, flags);
 	if (r == 0 && !(flags & WNOWAIT))
 		emit_child(info->si_pid, status_of(info));
 	return r;
@@ -170,7 +171,7 @@ LULL_EXPORT int prctl(int option, ...)
 /* A dlopen, and whether it may be made from here instead of from the guest's code. */
 struct load {
 	u64 caller_addr;
-	bool is_local_name; /* searched for in the caller's RUNPATH, or written in terms of its place */
+	bool is_local_name; /* found by the caller's RUNPATH, or relative to its place */
 	bool is_main;	    /* the next file visited is the program itself */
 	bool is_free;
 };
@@ -191,9 +192,9 @@ static int visit_caller(struct dl_phdr_info *file, size_t size, void *arg)
 }
 
 /*
- * The loader takes the file that calls dlopen from the return address and searches its RPATH and RUNPATH: the
- * former also for what the new file needs, the latter for names without a slash only. It loads into its
- * namespace, too; one that we cannot see is never free.
+ * The loader takes the file that calls dlopen from the return address and searches its RPATH and
+ * RUNPATH: the former also for what the new file needs, the latter for names without a slash only.
+ * It loads into its namespace, too; one that we cannot see is never free.
  */
 static __attribute__((noinline)) bool is_free_to_load(const char *path, u64 caller_addr)
 {
@@ -208,7 +209,10 @@ static __attribute__((noinline)) bool is_free_to_load(const char *path, u64 call
 	return load.is_free;
 }
 
-/* Where the caller matters the call is a jump; what it loads is noticed later (lull_process_loaded). */
+/*
+ * Where the caller matters the call is a jump; what it loads is noticed later
+ * (lull_process_loaded).
+ */
 LULL_EXPORT void *dlopen(const char *path, int mode)
 {
 	void *handle;

@@ -1,15 +1,16 @@
 /*
  * timer: CPU samples from inside the process, for machines where perf is refused.
  *
- * Each thread has a timer of its own on its CPU clock, which sends SIGPROF to that thread only; a thread that does
- * not run is not disturbed. The kernel looks at these clocks at its tick, so samples come at 250 Hz or so whatever
- * is asked for; each carries the CPU time since the one before as its weight, which makes up for that.
+ * Each thread has a timer of its own on its CPU clock, which sends SIGPROF to that thread only; a
+ * thread that does not run is not disturbed. The kernel looks at these clocks at its tick, so
+ * samples come at 250 Hz or so whatever is asked for; each carries the CPU time since the one
+ * before as its weight, which makes up for that.
  *
  * While nothing is recorded the timers run slowly, so that they notice when that changes.
  *
- * Known limits: a signal that arrives while the thread enters a call may end that call with EINTR where
- * SA_RESTART does not apply (poll, nanosleep). Threads made by clone(2), or before the agent's constructor, have
- * no timer.
+ * Known limits: a signal that arrives while the thread enters a call may end that call with EINTR
+ * where SA_RESTART does not apply (poll, nanosleep). Threads made by clone(2), or before the
+ * agent's constructor, have no timer.
  */
 #include "agent/timer.h"
 
@@ -22,7 +23,7 @@
 #include "agent/sys.h"
 
 #define IDLE_PERIOD_NS 10000000u /* 10 ms of CPU time: 0.02 % of it goes into the handler */
-#define N_STARTS       256u	 /* threads that are between pthread_create and their first instruction */
+#define N_STARTS       256u	 /* threads between pthread_create and their first instruction */
 
 /* Words of lull_thread.scratch. */
 enum {
@@ -54,7 +55,8 @@ bool lull_timer_is_on(void)
 
 static void set_period(u64 id, u32 period_ns)
 {
-	struct timespec each = { .tv_sec = period_ns / LULL_NS_PER_S, .tv_nsec = period_ns % LULL_NS_PER_S };
+	struct timespec each = { .tv_sec = period_ns / LULL_NS_PER_S,
+				 .tv_nsec = period_ns % LULL_NS_PER_S };
 	struct itimerspec spec = { .it_interval = each, .it_value = each };
 
 	syscall(SYS_timer_settime, (int)id, 0, &spec, NULL);
@@ -92,8 +94,12 @@ static void arm(void)
 	}
 	pthread_setspecific(timer.key, (void *)((u64)id + 1));
 	t->scratch[LAST_CPU] = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	__atomic_store_n(&t->scratch[TIMER], ((u64)id + 1) | (is_idle ? IS_IDLE : 0), __ATOMIC_SEQ_CST);
-	/* Whoever yields sets the state first and then looks for timers; so one of us sees the other. */
+	__atomic_store_n(&t->scratch[TIMER], ((u64)id + 1) | (is_idle ? IS_IDLE : 0),
+			 __ATOMIC_SEQ_CST);
+	/*
+	 * Whoever yields sets the state first and then looks for timers; so one of us sees the
+	 * other.
+	 */
 	if (atomic_load(&timer.state) != ON)
 		disarm(t);
 	else
@@ -111,7 +117,9 @@ static struct lull_wire_regs regs_of(const ucontext_t *context)
 		.fp = (u64)m->gregs[REG_RBP],
 	};
 #else
-	return (struct lull_wire_regs){ .pc = m->pc, .sp = m->sp, .fp = m->regs[29], .lr = m->regs[30] };
+	return (struct lull_wire_regs){
+		.pc = m->pc, .sp = m->sp, .fp = m->regs[29], .lr = m->regs[30]
+	};
 #endif
 }
 
@@ -135,9 +143,10 @@ static void sample(struct lull_thread *t, const ucontext_t *context)
 	if (!word)
 		return;
 	if (is_idle != ((word & IS_IDLE) != 0)) {
-		__atomic_compare_exchange_n(&t->scratch[TIMER], &word, word ^ IS_IDLE, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
-		set_period((word & ~IS_IDLE) - 1, is_idle ? IDLE_PERIOD_NS : control->timer_period_ns);
+		__atomic_compare_exchange_n(&t->scratch[TIMER], &word, word ^ IS_IDLE, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+		set_period((word & ~IS_IDLE) - 1,
+			   is_idle ? IDLE_PERIOD_NS : control->timer_period_ns);
 	} else if (!is_idle) {
 		lull_stack_emit(t, &e.head, &regs, control->sample_bytes);
 	}
@@ -204,7 +213,8 @@ static struct start *take_start(void *(*run)(void *), void *arg)
 	return NULL;
 }
 
-LULL_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+LULL_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
+			       void *arg)
 {
 	struct start *start = lull_timer_is_on() ? take_start(run, arg) : NULL;
 	int r;
@@ -215,8 +225,8 @@ LULL_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 		run = run_thread;
 		arg = start;
 	}
-	r = lull_oscall_is_on() ? lull_timed_pthread_create(thread, attr, run, arg) :
-				  lull_real.pthread_create(thread, attr, run, arg);
+	r = lull_oscall_is_on() ? lull_timed_pthread_create(thread, attr, run, arg)
+				: lull_real.pthread_create(thread, attr, run, arg);
 	if (r && start)
 		atomic_store_explicit(&start->is_taken, 0, memory_order_relaxed);
 	return r;
@@ -224,14 +234,16 @@ LULL_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 
 static void start_timer(void)
 {
-	struct sigaction ours = { .sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK };
+	struct sigaction ours = { .sa_sigaction = on_signal,
+				  .sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK };
 	struct sigaction before;
 
 	/* A forked child comes here with its parent's handler in place and none of its timers. */
 	for (u32 i = 0; i < N_STARTS; i++)
 		atomic_store_explicit(&timer.starts[i].is_taken, 0, memory_order_relaxed);
 	atomic_store(&timer.state, OFF);
-	if (!lull_agent.control->timer_period_ns || lull_real.sigaction(SIGPROF, NULL, &before) != 0)
+	if (!lull_agent.control->timer_period_ns ||
+	    lull_real.sigaction(SIGPROF, NULL, &before) != 0)
 		return;
 	if (before.sa_handler != SIG_DFL && before.sa_sigaction != on_signal) {
 		lull_issue(LULL_ISSUE_timer_taken, 1);

@@ -2,14 +2,16 @@
 
 #include "agent/sys.h"
 
-#define PAGE_BYTES 4096u /* the smallest page there is; larger ones are asked for more often than needed */
+#define PAGE_BYTES \
+	4096u /* the smallest page there is; larger ones are asked for more often than needed */
 
 /* Eight bytes wherever they lie, read as the compiler finds them. */
 typedef u64 word __attribute__((aligned(1), may_alias));
 
 /*
- * rt_sigprocmask copies the new set before it looks at `how`: with a senseless `how` it changes nothing and
- * says EFAULT where memory is not readable, EINVAL where it is. Unlike process_vm_readv no sandbox forbids it.
+ * rt_sigprocmask copies the new set before it looks at `how`: with a senseless `how` it changes
+ * nothing and says EFAULT where memory is not readable, EINVAL where it is. Unlike process_vm_readv
+ * no sandbox forbids it.
  */
 static bool is_readable(u64 addr)
 {
@@ -17,8 +19,8 @@ static bool is_readable(u64 addr)
 }
 
 /*
- * Not memcpy: a program built with AddressSanitizer brings its own, which takes the gaps between another
- * function's variables for an error of the program.
+ * Not memcpy: a program built with AddressSanitizer brings its own, which takes the gaps between
+ * another function's variables for an error of the program.
  */
 static void copy_words(void *to, u64 from_addr, u32 n_bytes)
 {
@@ -47,8 +49,8 @@ u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
 	return n;
 }
 
-void lull_stack_emit(struct lull_thread *t, const struct lull_event *e, const struct lull_wire_regs *regs,
-		     u32 max_bytes)
+void lull_stack_emit(struct lull_thread *t, const struct lull_event *e,
+		     const struct lull_wire_regs *regs, u32 max_bytes)
 {
 	u32 room = (max_bytes < LULL_STACK_MAX ? max_bytes : LULL_STACK_MAX) & ~7u;
 	u32 before = room ? (u32)sizeof(struct lull_wire_stack) : 0;

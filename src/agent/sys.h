@@ -1,9 +1,9 @@
 /*
  * sys - system calls of the agent itself.
  *
- * The agent exports many names of libc, so its own calls must not go through them: everything here is
- * syscall(2), which the agent does not interpose. All of them set errno; callers that run inside the guest's
- * calls save and restore it.
+ * The agent exports many names of libc, so its own calls must not go through them: everything here
+ * is syscall(2), which the agent does not interpose. All of them set errno; callers that run inside
+ * the guest's calls save and restore it.
  */
 #ifndef LULL_AGENT_SYS_H
 #define LULL_AGENT_SYS_H

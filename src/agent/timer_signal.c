@@ -23,15 +23,15 @@ LULL_EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction
 }
 
 /* The older ways to set a handler. */
-#define SIGNAL(name)                                                                                         \
-	LULL_EXPORT sighandler_t name(int sig, sighandler_t handler)                                         \
-	{                                                                                                    \
-		if (sig != SIGPROF || !lull_timer_is_on())                                                   \
-			return lull_real.name(sig, handler);                                                 \
-		if (handler == SIG_DFL)                                                                      \
-			return SIG_DFL;                                                                      \
-		lull_timer_yield();                                                                          \
-		return lull_real.name(sig, handler) == SIG_ERR ? SIG_ERR : SIG_DFL;                          \
+#define SIGNAL(name)                                                                \
+	LULL_EXPORT sighandler_t name(int sig, sighandler_t handler)                \
+	{                                                                           \
+		if (sig != SIGPROF || !lull_timer_is_on())                          \
+			return lull_real.name(sig, handler);                        \
+		if (handler == SIG_DFL)                                             \
+			return SIG_DFL;                                             \
+		lull_timer_yield();                                                 \
+		return lull_real.name(sig, handler) == SIG_ERR ? SIG_ERR : SIG_DFL; \
 	}
 
 SIGNAL(signal)
@@ -40,14 +40,18 @@ SIGNAL(bsd_signal)
 SIGNAL(sysv_signal)
 SIGNAL(__sysv_signal)
 
-LULL_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *value, struct itimerval *old)
+LULL_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *value,
+			  struct itimerval *old)
 {
 	if (which == ITIMER_PROF && value && lull_timer_is_on())
 		lull_timer_yield();
 	return lull_real.setitimer(which, value, old);
 }
 
-/* The set a guest waits for, without our signal: it may be pending where the guest has blocked everything. */
+/*
+ * The set a guest waits for, without our signal: it may be pending where the guest has blocked
+ * everything.
+ */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 {
 	if (!lull_timer_is_on() || sigismember(set, SIGPROF) != 1)
@@ -57,13 +61,13 @@ static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy)
 	return copy;
 }
 
-#define SIGWAIT(name, params, args)                                                                          \
-	LULL_EXPORT int name params                                                                          \
-	{                                                                                                    \
-		sigset_t copy;                                                                               \
-                                                                                                             \
-		set = without_ours(set, &copy);                                                              \
-		return lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args;                   \
+#define SIGWAIT(name, params, args)                                                        \
+	LULL_EXPORT int name params                                                        \
+	{                                                                                  \
+		sigset_t copy;                                                             \
+                                                                                           \
+		set = without_ours(set, &copy);                                            \
+		return lull_oscall_is_on() ? lull_timed_##name args : lull_real.name args; \
 	}
 
 SIGWAIT(sigwait, (const sigset_t *set, int *sig), (set, sig))

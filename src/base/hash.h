@@ -1,8 +1,8 @@
 /*
  * hash - one 64-bit hash for names, inline so that the agent can use it on its hot path.
  *
- * Multiply-and-fold over eight bytes at a time. Not for hostile keys: two different names of one process
- * that collide in 64 bits would share a name in the report.
+ * Multiply-and-fold over eight bytes at a time. Not for hostile keys: two different names of one
+ * process that collide in 64 bits would share a name in the report.
  */
 #ifndef LULL_BASE_HASH_H
 #define LULL_BASE_HASH_H

@@ -1,7 +1,8 @@
 /*
  * map - u64 keys to u32 values, open addressing.
  *
- * For interning: the key is a hash or an address. Key 0 is allowed. Grows by doubling; never shrinks.
+ * For interning: the key is a hash or an address. Key 0 is allowed. Grows by doubling; never
+ * shrinks.
  */
 #ifndef LULL_BASE_MAP_H
 #define LULL_BASE_MAP_H

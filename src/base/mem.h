@@ -1,5 +1,6 @@
 /*
- * mem - allocation for the command-line side, which has nothing better to do than stop when memory is gone.
+ * mem - allocation for the command-line side, which has nothing better to do than stop when memory
+ * is gone.
  *
  * Never used by the agent. Free with free().
  */

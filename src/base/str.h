@@ -1,7 +1,8 @@
 /*
  * str - a growing, always NUL-terminated piece of text.
  *
- * Start with LULL_STR_INIT; `at` is never NULL after the first add and "" semantics hold through lull_str_text().
+ * Start with LULL_STR_INIT; `at` is never NULL after the first add and "" semantics hold through
+ * lull_str_text().
  */
 #ifndef LULL_BASE_STR_H
 #define LULL_BASE_STR_H
@@ -16,7 +17,10 @@ struct lull_str {
 	size_t cap;
 };
 
-#define LULL_STR_INIT { NULL, 0, 0 }
+#define LULL_STR_INIT      \
+	{                  \
+		NULL, 0, 0 \
+	}
 
 /* Free the text; s is empty afterwards. */
 void lull_str_release(struct lull_str *s);

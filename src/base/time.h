@@ -1,8 +1,8 @@
 /*
  * time - the CPU counter and the clocks, inline for the agent.
  *
- * The counter is read raw; whoever reads the events turns it into CLOCK_MONOTONIC nanoseconds with pairs
- * of (counter, clock) taken at the same moment.
+ * The counter is read raw; whoever reads the events turns it into CLOCK_MONOTONIC nanoseconds with
+ * pairs of (counter, clock) taken at the same moment.
  */
 #ifndef LULL_BASE_TIME_H
 #define LULL_BASE_TIME_H
@@ -28,7 +28,10 @@ static inline u64 lull_now_ns(void)
 	return lull_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* The CPU's time counter: TSC on x86_64, the virtual counter on aarch64, else CLOCK_MONOTONIC itself. */
+/*
+ * The CPU's time counter: TSC on x86_64, the virtual counter on aarch64, else CLOCK_MONOTONIC
+ * itself.
+ */
 static inline u64 lull_counter(void)
 {
 #if defined(__x86_64__)

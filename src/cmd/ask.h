@@ -7,10 +7,14 @@
 #include "base/err.h"
 #include "base/opt.h"
 
-#define OPT_SESSION(ptr) \
-	OPT_STR(0, "session", "NAME", ptr, "which session (default: the only one; lull sessions lists them)")
+#define OPT_SESSION(ptr)                   \
+	OPT_STR(0, "session", "NAME", ptr, \
+		"which session (default: the only one; lull sessions lists them)")
 
-/* No words may follow the options; send `request` with `arg` (may be NULL) and print the answer on stderr. */
+/*
+ * No words may follow the options; send `request` with `arg` (may be NULL) and print the answer on
+ * stderr.
+ */
 int lull_ask(const char *session, const char *request, const char *arg, struct lull_err *err);
 
 /* LULL_E_USAGE if words follow the options. */

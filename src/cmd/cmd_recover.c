@@ -1,8 +1,8 @@
 /*
  * lull recover - finish a report whose recorder died.
  *
- * If the recorder's shared memory is still there, what the program wrote since the last checkpoint is added; else
- * the file alone is made whole.
+ * If the recorder's shared memory is still there, what the program wrote since the last checkpoint
+ * is added; else the file alone is made whole.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,12 @@ static int recover_session(const struct lull_session_entry *entry, struct lull_e
 
 	if (rc)
 		return rc;
-	fprintf(stderr, "lull: %s  %s events, %s of them from shared memory of %u processes\n", entry->report_path,
-		lull_format_count(result.n_rows).text, lull_format_count(result.n_recovered).text,
-		result.n_processes);
+	fprintf(stderr, "lull: %s  %s events, %s of them from shared memory of %u processes\n",
+		entry->report_path, lull_format_count(result.n_rows).text,
+		lull_format_count(result.n_recovered).text, result.n_processes);
 	if (result.n_alive)
-		fprintf(stderr, "lull: %u processes still run; what they do from now on is not recorded\n",
+		fprintf(stderr,
+			"lull: %u processes still run; what they do from now on is not recorded\n",
 			result.n_alive);
 	return 0;
 }
@@ -68,7 +69,8 @@ static int recover_all(struct lull_err *err)
 	}
 	lull_vec_release(&all);
 	if (!rc && !n)
-		fprintf(stderr, "lull: no recorder died here; name a file to make it whole: lull recover x.lull.part\n");
+		fprintf(stderr, "lull: no recorder died here; name a file to make it whole: lull "
+				"recover x.lull.part\n");
 	return rc;
 }
 
@@ -76,7 +78,8 @@ int cmd_recover(int argc, char **argv, struct lull_err *err)
 {
 	const char *output = NULL;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull recover [-o OUT] [FILE.lull.part]", "finish a report whose recorder died"),
+		OPT_USAGE("lull recover [-o OUT] [FILE.lull.part]",
+			  "finish a report whose recorder died"),
 		OPT_STR('o', "output", "OUT", &output, "write a copy and leave FILE as it is"),
 		OPT_END(),
 	};

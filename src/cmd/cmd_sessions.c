@@ -23,7 +23,8 @@ static void add_row(struct lull_out *out, const struct lull_session_entry *e)
 	struct lull_err err;
 
 	if (!e->is_alive && *e->report_path)
-		lull_str_addf(&state, "recorder died; finish with: lull recover %s.part", e->report_path);
+		lull_str_addf(&state, "recorder died; finish with: lull recover %s.part",
+			      e->report_path);
 	else if (!e->is_alive)
 		lull_str_puts(&state, "recorder died; nothing was being recorded");
 	else if (lull_remote_ask(e->path, "status", &state, &err) != 0)
@@ -41,7 +42,8 @@ int cmd_sessions(int argc, char **argv, struct lull_err *err)
 	bool has_header = true;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull sessions [list] [OPTIONS]", "list the sessions on this machine"),
-		OPT_BOOL('p', "show-header", &has_header, "print the line with the column names (default: true)"),
+		OPT_BOOL('p', "show-header", &has_header,
+			 "print the line with the column names (default: true)"),
 		OPT_ENUM('f', "format", &options.format, lull_out_format_names, "how to print"),
 		OPT_END(),
 	};

@@ -14,9 +14,11 @@ int cmd_shutdown(int argc, char **argv, struct lull_err *err)
 	const char *session = NULL;
 	int kill_word = 1;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull shutdown [--session=NAME] [--kill=SIGNAL]", "end a session; a pending recording is dropped"),
+		OPT_USAGE("lull shutdown [--session=NAME] [--kill=SIGNAL]",
+			  "end a session; a pending recording is dropped"),
 		OPT_SESSION(&session),
-		OPT_ENUM(0, "kill", &kill_word, kills, "what the program gets: none, sigterm (default), sigkill"),
+		OPT_ENUM(0, "kill", &kill_word, kills,
+			 "what the program gets: none, sigterm (default), sigkill"),
 		OPT_END(),
 	};
 	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);

@@ -22,7 +22,8 @@ struct words {
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
-	bool force, stop_on_exit, stats, inherit_env, discard_env, resolve, python, quiet, start_later;
+	bool force, stop_on_exit, stats, inherit_env, discard_env, resolve, python, quiet,
+		start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
@@ -30,7 +31,10 @@ static const char *const samplers[] = { "auto", "timer", NULL };
 static const char *const captures[] = { "none", "nvtx", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
-/* What -t knows. A word that turns nothing on inside the agents is one that is always on or not ours. */
+/*
+ * What -t knows. A word that turns nothing on inside the agents is one that is always on or not
+ * ours.
+ */
 static const struct trace_word {
 	const char *name;
 	u32 source;
@@ -46,7 +50,8 @@ static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_er
 	char **words = list->at;
 
 	if (!list->n) {
-		*sources = LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_OSRT | LULL_SOURCE_GIL;
+		*sources = LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_OSRT |
+			   LULL_SOURCE_GIL;
 		return 0;
 	}
 	*sources = 0;
@@ -61,7 +66,9 @@ static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_er
 		}
 		if (!is_known)
 			return lull_fail(err, LULL_E_USAGE,
-					 "--trace: '%s' is not known; choose among nvtx, osrt, python-gil, none", words[i]);
+					 "--trace: '%s' is not known; choose among nvtx, osrt, "
+					 "python-gil, none",
+					 words[i]);
 	}
 	return 0;
 }
@@ -80,7 +87,8 @@ static int parse_kill(const char *text, int *signal, struct lull_err *err)
 	else if (n = strtol(text, &end, 10), *text && !*end && n > 0 && n < NSIG)
 		*signal = (int)n;
 	else
-		return lull_fail(err, LULL_E_USAGE, "--kill: '%s' is not none, sigterm, sigkill or a signal number",
+		return lull_fail(err, LULL_E_USAGE,
+				 "--kill: '%s' is not none, sigterm, sigkill or a signal number",
 				 text);
 	return 0;
 }
@@ -110,18 +118,22 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 		o->range_end = ends[i].end;
 		o->range_repeats = colon ? (u32)strtoul(colon + 1, NULL, 10) : 0;
 		if (o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN && !o->range_repeats)
-			return lull_fail(err, LULL_E_USAGE, "--capture-range-end=repeat-shutdown needs a count, "
-							    "such as repeat-shutdown:3");
+			return lull_fail(err, LULL_E_USAGE,
+					 "--capture-range-end=repeat-shutdown needs a count, "
+					 "such as repeat-shutdown:3");
 		return 0;
 	}
 	return lull_fail(err, LULL_E_USAGE,
-			 "--capture-range-end: '%s' is not none, stop, stop-shutdown, repeat[:N] or repeat-shutdown:N",
+			 "--capture-range-end: '%s' is not none, stop, stop-shutdown, repeat[:N] "
+			 "or repeat-shutdown:N",
 			 text);
 }
 
 static enum lull_perf_scope scope_of(int word)
 {
-	return word == 0 ? LULL_PERF_NONE : word == 2 ? LULL_PERF_SYSTEM_WIDE : LULL_PERF_PROCESS_TREE;
+	return word == 0   ? LULL_PERF_NONE
+	       : word == 2 ? LULL_PERF_SYSTEM_WIDE
+			   : LULL_PERF_PROCESS_TREE;
 }
 
 static int check_env(const struct lull_vec *env, struct lull_err *err)
@@ -130,7 +142,8 @@ static int check_env(const struct lull_vec *env, struct lull_err *err)
 
 	for (size_t i = 0; i < env->n; i++)
 		if (!strchr(at[i], '=') || at[i][0] == '=')
-			return lull_fail(err, LULL_E_USAGE, "--env-var: '%s' is not NAME=VALUE", at[i]);
+			return lull_fail(err, LULL_E_USAGE, "--env-var: '%s' is not NAME=VALUE",
+					 at[i]);
 	return 0;
 }
 
@@ -150,7 +163,8 @@ static int understand(const struct words *w, bool is_interactive, struct lull_co
 		.is_overwriting = w->force,
 		.delay_s = w->delay,
 		.duration_s = w->duration,
-		.begin = is_interactive || w->start_later ? LULL_BEGIN_ON_REQUEST : LULL_BEGIN_AT_ONCE,
+		.begin = is_interactive || w->start_later ? LULL_BEGIN_ON_REQUEST
+							  : LULL_BEGIN_AT_ONCE,
 		.is_kill_given = w->kill != NULL,
 		.is_waiting_for_all = w->wait == 1,
 		.is_stopping_on_exit = w->stop_on_exit,
@@ -163,33 +177,40 @@ static int understand(const struct words *w, bool is_interactive, struct lull_co
 		.is_quiet = w->quiet,
 	};
 	if (w->sampling_frequency < 1 || w->sampling_frequency > 8000)
-		return lull_fail(err, LULL_E_USAGE, "--sampling-frequency must lie between 1 and 8000 Hz");
+		return lull_fail(err, LULL_E_USAGE,
+				 "--sampling-frequency must lie between 1 and 8000 Hz");
 	if (w->python_frequency < 1 || w->python_frequency > 1000)
-		return lull_fail(err, LULL_E_USAGE, "--python-sampling-frequency must lie between 1 and 1000 Hz");
+		return lull_fail(err, LULL_E_USAGE,
+				 "--python-sampling-frequency must lie between 1 and 1000 Hz");
 	if (w->delay < 0 || w->duration < 0)
-		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are seconds and cannot be negative");
+		return lull_fail(err, LULL_E_USAGE,
+				 "--delay and --duration are seconds and cannot be negative");
 	if (!w->stop_on_exit && w->duration <= 0)
 		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
 	if (w->capture_range == 1) {
 		if (!w->nvtx_capture)
-			return lull_fail(err, LULL_E_USAGE,
-					 "--capture-range=nvtx needs --nvtx-capture=RANGE to say which");
+			return lull_fail(
+				err, LULL_E_USAGE,
+				"--capture-range=nvtx needs --nvtx-capture=RANGE to say which");
 		o->begin = LULL_BEGIN_ON_RANGE;
 		o->capture_range = w->nvtx_capture;
 	}
-	return parse_trace(&w->trace, &o->sources, err) || parse_kill(w->kill, &o->kill_signal, err) ||
-			       parse_range_end(w->capture_range_end, o, err) || check_env(&w->env, err) ?
-		       err->code :
-		       0;
+	return parse_trace(&w->trace, &o->sources, err) ||
+			       parse_kill(w->kill, &o->kill_signal, err) ||
+			       parse_range_end(w->capture_range_end, o, err) ||
+			       check_env(&w->env, err)
+		       ? err->code
+		       : 0;
 }
 
 static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]" :
-					   "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
-			  is_interactive ? "start a program ready to be recorded with lull start and lull stop" :
-					   "run a program and record what it does"),
+		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
+					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
+			  is_interactive ? "start a program ready to be recorded with lull start "
+					   "and lull stop"
+					 : "run a program and record what it does"),
 		OPT_GROUP("What to record"),
 		OPT_LIST('t', "trace", "LIST", &w->trace,
 			 "sources: nvtx, osrt, python-gil, none (default: all of them)"),
@@ -197,8 +218,10 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			 "CPU samples with call stacks: none, process-tree (default), system-wide"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes, "thread scheduling, same choices"),
 		OPT_ENUM(0, "sampler", &w->sampler, samplers,
-			 "who takes CPU samples: auto (perf, else timers), timer (inside the processes)"),
-		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency, "CPU samples a second (default: 1000)"),
+			 "who takes CPU samples: auto (perf, else timers), timer (inside the "
+			 "processes)"),
+		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
+			"CPU samples a second (default: 1000)"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -208,31 +231,42 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"call stack for calls longer than this (default: 80000)"),
 		OPT_GROUP("When to record"),
 		OPT_F64('y', "delay", "SECONDS", &w->delay, "begin this long after the start"),
-		OPT_F64('d', "duration", "SECONDS", &w->duration, "end after this long, and end the program"),
-		OPT_ENUM('c', "capture-range", &w->capture_range, captures, "begin with a range: none (default), nvtx"),
+		OPT_F64('d', "duration", "SECONDS", &w->duration,
+			"end after this long, and end the program"),
+		OPT_ENUM('c', "capture-range", &w->capture_range, captures,
+			 "begin with a range: none (default), nvtx"),
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
-			"when it ends: none, stop, stop-shutdown (default), repeat[:N], repeat-shutdown:N"),
+			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
+			"repeat-shutdown:N"),
 		OPT_STR('p', "nvtx-capture", "RANGE[@DOMAIN]", &w->nvtx_capture,
 			"the range for --capture-range=nvtx; @* is any domain"),
 		OPT_BOOL('Y', "start-later", &w->start_later, "wait for lull start"),
 		OPT_BOOL('x', "stop-on-exit", &w->stop_on_exit,
 			 "end when the program ends (default: true; false needs --duration)"),
 		OPT_GROUP("The program"),
-		OPT_LIST('e', "env-var", "A=B", &w->env, "set environment variables for the program"),
-		OPT_BOOL('n', "inherit-environment", &w->inherit_env, "hand our own environment on (default: true)"),
+		OPT_LIST('e', "env-var", "A=B", &w->env,
+			 "set environment variables for the program"),
+		OPT_BOOL('n', "inherit-environment", &w->inherit_env,
+			 "hand our own environment on (default: true)"),
 		OPT_STR(0, "kill", "SIGNAL", &w->kill,
-			"what ends the program after the recording: none, sigterm (default), sigkill, a number"),
+			"what ends the program after the recording: none, sigterm (default), "
+			"sigkill, a number"),
 		OPT_ENUM(0, "wait", &w->wait, waits,
-			 "wait for: primary (the program), all (default: and everything it started)"),
+			 "wait for: primary (the program), all (default: and everything it "
+			 "started)"),
 		OPT_GROUP("The report"),
-		OPT_STR('o', "output", "NAME", &w->output, "report name; %p pid, %h host, %n counter, %q{VAR}, %% percent "
-							   "sign (default: report1, report2, ...)"),
+		OPT_STR('o', "output", "NAME", &w->output,
+			"report name; %p pid, %h host, %n counter, %q{VAR}, %% percent "
+			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
 		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
-		OPT_BOOL(0, "discard-environment", &w->discard_env, "store no environment variables"),
-		OPT_BOOL(0, "resolve-symbols", &w->resolve, "name functions after the run (default: true)"),
-		OPT_STR(0, "debug-symbols", "DIRS", &w->debug_symbols, "colon list of folders with debug files"),
+		OPT_BOOL(0, "discard-environment", &w->discard_env,
+			 "store no environment variables"),
+		OPT_BOOL(0, "resolve-symbols", &w->resolve,
+			 "name functions after the run (default: true)"),
+		OPT_STR(0, "debug-symbols", "DIRS", &w->debug_symbols,
+			"colon list of folders with debug files"),
 		OPT_STR(0, "session-new", "NAME", &w->session, "name of the session"),
 		OPT_FLAG('q', "quiet", &w->quiet, "no status line and no closing lines"),
 		OPT_END(),
@@ -247,8 +281,9 @@ static void print_done(const struct lull_collector_result *result)
 
 	for (size_t i = 0; i < result->reports.n; i++) {
 		fprintf(stderr, "lull: %s  %s, %s events in %.1f s, %s lost\n", done[i].path,
-			lull_format_bytes(done[i].size_bytes).text, lull_format_count(done[i].n_events).text,
-			done[i].seconds, done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
+			lull_format_bytes(done[i].size_bytes).text,
+			lull_format_count(done[i].n_events).text, done[i].seconds,
+			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
 	}
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
@@ -257,8 +292,8 @@ static void print_done(const struct lull_collector_result *result)
 }
 
 /* Run another command of lull on each report, as if the user had typed it. */
-static int follow_up(const struct lull_collector_result *result, const char *command, const char *type,
-		     struct lull_err *err)
+static int follow_up(const struct lull_collector_result *result, const char *command,
+		     const char *type, struct lull_err *err)
 {
 	const struct lull_report_done *done = result->reports.at;
 	const char *nearest;
@@ -274,7 +309,8 @@ static int follow_up(const struct lull_collector_result *result, const char *com
 	return rc;
 }
 
-static int finish(const struct words *w, const struct lull_collector_result *result, struct lull_err *err)
+static int finish(const struct words *w, const struct lull_collector_result *result,
+		  struct lull_err *err)
 {
 	char **exports = w->exports.at;
 	int rc = 0;

@@ -1,5 +1,6 @@
 /*
- * record - what `lull profile` and `lull launch` have in common: options, the run, the closing lines.
+ * record - what `lull profile` and `lull launch` have in common: options, the run, the closing
+ * lines.
  */
 #ifndef LULL_CMD_RECORD_H
 #define LULL_CMD_RECORD_H
@@ -8,8 +9,8 @@
 #include "base/types.h"
 
 /*
- * Parse, run, report. `is_interactive`: the recording waits for lull start. Returns 0, a negative code, or the
- * program's own exit status.
+ * Parse, run, report. `is_interactive`: the recording waits for lull start. Returns 0, a negative
+ * code, or the program's own exit status.
  */
 int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err);
 

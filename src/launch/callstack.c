@@ -18,7 +18,9 @@ static struct lull_space *space_of(struct lull_recording *r, struct lull_process
 	return p->space;
 }
 
-/* Compilers map the file they describe their code in, so that profilers notice: .../jit-PID.dump. */
+/*
+ * Compilers map the file they describe their code in, so that profilers notice: .../jit-PID.dump.
+ */
 static bool is_jitdump(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -50,7 +52,8 @@ void lull_callstack_look(struct lull_recording *r, struct lull_process *p)
 		lull_space_clear(p->space);
 }
 
-void lull_callstack_fork(struct lull_recording *r, struct lull_process *child, const struct lull_process *parent)
+void lull_callstack_fork(struct lull_recording *r, struct lull_process *child,
+			 const struct lull_process *parent)
 {
 	if (parent->space && !child->space)
 		lull_space_copy(space_of(r, child), parent->space);
@@ -62,7 +65,10 @@ void lull_callstack_exec(struct lull_process *p)
 		lull_space_clear(p->space);
 }
 
-/* Registers tell about user mode only; what the kernel did on top of it is at the start of the chain. */
+/*
+ * Registers tell about user mode only; what the kernel did on top of it is at the start of the
+ * chain.
+ */
 static void put_kernel_first(struct lull_callstack *user, const struct lull_callstack *chain)
 {
 	size_t n = 0, keep;
@@ -77,8 +83,9 @@ static void put_kernel_first(struct lull_callstack *user, const struct lull_call
 	user->n = keep + n;
 }
 
-u32 lull_callstack_add(struct lull_recording *r, struct lull_process *p, const struct lull_regs *regs,
-		       const struct lull_stack_bytes *bytes, const u64 *chain, size_t n_chain, bool *is_cut)
+u32 lull_callstack_add(struct lull_recording *r, struct lull_process *p,
+		       const struct lull_regs *regs, const struct lull_stack_bytes *bytes,
+		       const u64 *chain, size_t n_chain, bool *is_cut)
 {
 	struct lull_pc user_pcs[FRAMES_MAX], chain_pcs[FRAMES_MAX];
 	struct lull_callstack user = { .at = user_pcs, .cap = FRAMES_MAX };

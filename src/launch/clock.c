@@ -5,7 +5,10 @@
 
 #include "base/time.h"
 
-/* Past this many pairs every second one is dropped: the line between distant pairs is as good for old events. */
+/*
+ * Past this many pairs every second one is dropped: the line between distant pairs is as good for
+ * old events.
+ */
 #define PAIRS_MAX 4096
 
 /* The tightest of a few bracketed reads; a preempted one is off by a time slice. */
@@ -28,7 +31,9 @@ static struct lull_clock_pair take_pair(bool is_clock)
 	return best;
 }
 
-/* The kernel itself trusts the counter as its clock source? Then it is invariant and synchronous. */
+/*
+ * The kernel itself trusts the counter as its clock source? Then it is invariant and synchronous.
+ */
 static bool is_counter_usable(void)
 {
 #if defined(__aarch64__)

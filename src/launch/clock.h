@@ -1,9 +1,9 @@
 /*
  * clock - from the CPU's counter to CLOCK_MONOTONIC nanoseconds.
  *
- * Agents stamp events with the raw counter. The collector takes a pair of (counter, clock) before each drain;
- * an event lies between two pairs and is placed on the line between them, so that the result follows every
- * correction of the system clock and never runs backwards.
+ * Agents stamp events with the raw counter. The collector takes a pair of (counter, clock) before
+ * each drain; an event lies between two pairs and is placed on the line between them, so that the
+ * result follows every correction of the system clock and never runs backwards.
  */
 #ifndef LULL_LAUNCH_CLOCK_H
 #define LULL_LAUNCH_CLOCK_H
@@ -18,7 +18,10 @@ struct lull_clock {
 	bool is_clock; /* the counter is CLOCK_MONOTONIC itself */
 };
 
-/* Start a clock: decides whether the counter is usable and how fast it ticks (takes up to 20 ms on x86_64). */
+/*
+ * Start a clock: decides whether the counter is usable and how fast it ticks (takes up to 20 ms on
+ * x86_64).
+ */
 void lull_clock_init(struct lull_clock *c);
 
 /* Free the pairs. */

@@ -16,7 +16,10 @@
 #include "launch/collector_int.h"
 #include "launch/locate.h"
 
-/* 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost 0.1 %. */
+/*
+ * 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost
+ * 0.1 %.
+ */
 #define TICK_MS 20
 
 /* 10 ms when Python stacks are taken, which are due 100 times a second. */
@@ -67,9 +70,9 @@ static void fill_control(struct lull_collector *c)
 	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
 	control->sample_bytes = 8192;
 	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||
-						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN ?
-					   o->range_repeats :
-					   1;
+						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN
+					   ? o->range_repeats
+					   : 1;
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		set_capture_range(control, o->capture_range);
@@ -124,7 +127,10 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	return rc;
 }
 
-/* Let the program go; the recording is on before its first instruction if that is what was asked for. */
+/*
+ * Let the program go; the recording is on before its first instruction if that is what was asked
+ * for.
+ */
 static int launch(struct lull_collector *c, struct lull_err *err)
 {
 	const struct lull_collector_options *o = c->options;
@@ -210,7 +216,8 @@ static void end_by_itself(struct lull_collector *c, bool is_killing)
 {
 	struct lull_err err;
 
-	if (lull_recording_is_on(&c->recording) && lull_control_end(c, &err) != 0 && !c->has_report_failed) {
+	if (lull_recording_is_on(&c->recording) && lull_control_end(c, &err) != 0 &&
+	    !c->has_report_failed) {
 		c->has_report_failed = true;
 		c->report_err = err;
 	}
@@ -279,7 +286,8 @@ static void follow_time(struct lull_collector *c, u64 now_ns)
 	if (c->begin_at_ns && now_ns >= c->begin_at_ns)
 		begin_by_itself(c);
 	if (c->stop_at_ns && now_ns >= c->stop_at_ns) {
-		end_by_itself(c, c->options->begin != LULL_BEGIN_ON_RANGE || c->options->is_kill_given);
+		end_by_itself(c, c->options->begin != LULL_BEGIN_ON_RANGE ||
+					 c->options->is_kill_given);
 		c->is_shutdown = true;
 	}
 	if (c->kill_at_ns && now_ns >= c->kill_at_ns) {
@@ -319,7 +327,10 @@ static void tick(struct lull_collector *c)
 
 	lull_clock_tick(&c->clock, c->session.control);
 	follow_ranges(c);
-	/* Images before perf: an exec that the kernel reports then finds the program its agent has announced. */
+	/*
+	 * Images before perf: an exec that the kernel reports then finds the program its agent has
+	 * announced.
+	 */
 	lull_feed_agents_scan(c);
 	lull_feed_perf(c, false);
 	lull_feed_agents(c);
@@ -421,8 +432,8 @@ static int run(struct lull_collector *c, struct lull_err *err)
 	return rc;
 }
 
-int lull_collector_run(const struct lull_collector_options *o, char **argv, struct lull_collector_result *result,
-		       struct lull_err *err)
+int lull_collector_run(const struct lull_collector_options *o, char **argv,
+		       struct lull_collector_result *result, struct lull_err *err)
 {
 	struct lull_collector c = {
 		.options = o,

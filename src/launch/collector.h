@@ -1,9 +1,9 @@
 /*
  * collector - start a program, record it and everything it starts, write reports.
  *
- * One loop in one thread: every tick it takes what perf, the agents, Python and /proc have to say, turns it
- * into rows, and now and then makes the file safe (a checkpoint). It ends when the program tree has ended, or
- * when told to.
+ * One loop in one thread: every tick it takes what perf, the agents, Python and /proc have to say,
+ * turns it into rows, and now and then makes the file safe (a checkpoint). It ends when the program
+ * tree has ended, or when told to.
  */
 #ifndef LULL_LAUNCH_COLLECTOR_H
 #define LULL_LAUNCH_COLLECTOR_H
@@ -22,41 +22,41 @@ enum lull_begin {
 
 /* What happens when a range that began a recording ends. */
 enum lull_range_end {
-	LULL_RANGE_END_NONE = 0,	  /* nothing: record to the end */
-	LULL_RANGE_END_STOP = 1,	  /* one report; the program goes on */
-	LULL_RANGE_END_STOP_SHUTDOWN = 2, /* one report, then end the session */
-	LULL_RANGE_END_REPEAT = 3,	  /* one report per range */
+	LULL_RANGE_END_NONE = 0,	    /* nothing: record to the end */
+	LULL_RANGE_END_STOP = 1,	    /* one report; the program goes on */
+	LULL_RANGE_END_STOP_SHUTDOWN = 2,   /* one report, then end the session */
+	LULL_RANGE_END_REPEAT = 3,	    /* one report per range */
 	LULL_RANGE_END_REPEAT_SHUTDOWN = 4, /* the same, then end the session */
 };
 
 struct lull_collector_options {
-	u32 sources;		      /* LULL_SOURCE_* for the agents */
+	u32 sources; /* LULL_SOURCE_* for the agents */
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
-	bool is_timer_forced;	      /* samples from timers inside the processes, as if perf were refused */
-	u32 rate_hz;		      /* CPU samples a second */
+	bool is_timer_forced; /* timers inside the processes, as if perf were refused */
+	u32 rate_hz;	      /* CPU samples a second */
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;
 	u64 backtrace_threshold_ns;
-	const char *output;	      /* pattern of -o, NULL = default */
+	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
 	f64 delay_s;
-	f64 duration_s;		      /* 0 = no limit */
+	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;
 	enum lull_range_end range_end;
-	u32 range_repeats;	      /* 0 = no limit */
-	const char *capture_range;    /* name@domain */
-	int kill_signal;	      /* what ends the program when the recording is over; 0 = let it run */
-	bool is_kill_given;	      /* --kill was on the command line */
-	bool is_waiting_for_all;      /* --wait=all: also for re-parented children */
-	bool is_stopping_on_exit;     /* --stop-on-exit */
-	const struct lull_vec *env;   /* char *: A=B for the program, may be NULL */
+	u32 range_repeats;	   /* 0 = no limit */
+	const char *capture_range; /* name@domain */
+	int kill_signal;    /* what ends the program when the recording is over; 0 = let it run */
+	bool is_kill_given; /* --kill was on the command line */
+	bool is_waiting_for_all;    /* --wait=all: also for re-parented children */
+	bool is_stopping_on_exit;   /* --stop-on-exit */
+	const struct lull_vec *env; /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;
-	bool is_env_discarded;	      /* do not store the environment */
-	bool is_unresolved;	      /* --resolve-symbols=false */
+	bool is_env_discarded; /* do not store the environment */
+	bool is_unresolved;    /* --resolve-symbols=false */
 	const char *debug_dirs;
-	const char *session_name;     /* "" = made up */
+	const char *session_name; /* "" = made up */
 	bool is_quiet;
 };
 
@@ -75,11 +75,12 @@ struct lull_collector_result {
 };
 
 /*
- * Run the program and record it. Returns 0 when the program ran, whatever its status; a negative code when it
- * could not be started or the recorder failed. Reports written so far are in the result in any case.
+ * Run the program and record it. Returns 0 when the program ran, whatever its status; a negative
+ * code when it could not be started or the recorder failed. Reports written so far are in the
+ * result in any case.
  */
-int lull_collector_run(const struct lull_collector_options *o, char **argv, struct lull_collector_result *result,
-		       struct lull_err *err);
+int lull_collector_run(const struct lull_collector_options *o, char **argv,
+		       struct lull_collector_result *result, struct lull_err *err);
 
 /* Free the list of reports. */
 void lull_collector_result_release(struct lull_collector_result *result);

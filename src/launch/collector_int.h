@@ -36,9 +36,9 @@ struct lull_collector {
 	char report_path[4096];
 	u32 n_records; /* recordings begun so far */
 	u64 begin_ns;
-	u64 checkpoint_ns;	     /* when the last one was made */
-	u64 stop_at_ns;		     /* end of --duration, 0 = none */
-	u32 n_ranges_seen;	     /* capture ranges that ended */
+	u64 checkpoint_ns; /* when the last one was made */
+	u64 stop_at_ns;	   /* end of --duration, 0 = none */
+	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */
 
@@ -49,7 +49,7 @@ struct lull_collector {
 	u64 next_usage_ns;
 	u64 next_python_ns;
 	bool is_over;	   /* leave the loop */
-	bool is_salvaging; /* finishing what a dead recorder left: nobody saw when processes ended */
+	bool is_salvaging; /* finishing for a dead recorder: nobody saw processes end */
 	bool is_shutdown;  /* asked to end the session */
 	u32 n_interrupts;  /* Ctrl-C so far */
 	u64 kill_at_ns;	   /* when a polite signal was not enough */
@@ -66,7 +66,10 @@ u64 lull_feed_agents_held(const struct lull_collector *c);
 /* Counters of the agents become issues of the report. */
 void lull_feed_agents_issues(struct lull_collector *c);
 
-/* feed_perf.c: open on the stopped target; take what the rings hold (`is_last`: up to the very end). */
+/*
+ * feed_perf.c: open on the stopped target; take what the rings hold (`is_last`: up to the very
+ * end).
+ */
 void lull_feed_perf_open(struct lull_collector *c);
 void lull_feed_perf(struct lull_collector *c, bool is_last);
 void lull_feed_perf_close(struct lull_collector *c);

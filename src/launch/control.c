@@ -22,7 +22,10 @@
 /* A checkpoint a second bounds what a killed recorder has to find again in shared memory. */
 #define CHECKPOINT_NS LULL_NS_PER_S
 
-/* More than this held back makes a checkpoint due at once, so that threads do not run out of chunks. */
+/*
+ * More than this held back makes a checkpoint due at once, so that threads do not run out of
+ * chunks.
+ */
 #define HELD_BYTES (16u << 20)
 
 /* Agents that had read `record` before it became 0 finish their event within this. */
@@ -85,7 +88,8 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	getrusage(RUSAGE_SELF, &use);
 	snprintf(text, sizeof(text), "%.3f s", (f64)(now_ns - c->begin_ns) / 1e9);
 	lull_recording_meta(r, "recording.duration", text);
-	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)", (f64)(own_cpu_ns() - c->cpu_start_ns) / 1e9,
+	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)",
+		 (f64)(own_cpu_ns() - c->cpu_start_ns) / 1e9,
 		 100.0 * (f64)(own_cpu_ns() - c->cpu_start_ns) / (f64)(now_ns - c->begin_ns + 1));
 	lull_recording_meta(r, "cost.collector_cpu", text);
 	snprintf(text, sizeof(text), "%ld MiB", use.ru_maxrss / 1024);
@@ -94,14 +98,16 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	lull_recording_meta(r, "cost.events", text);
 }
 
-/* Where the report goes, for whoever has to recover it: absolute, since they may stand elsewhere. */
+/*
+ * Where the report goes, for whoever has to recover it: absolute, since they may stand elsewhere.
+ */
 static void note_path(struct lull_control *control, const char *path)
 {
 	char folder[2048];
 	bool is_relative = path[0] != '/' && getcwd(folder, sizeof(folder));
 
-	snprintf(control->report_path, sizeof(control->report_path), "%s%s%s", is_relative ? folder : "",
-		 is_relative ? "/" : "", path);
+	snprintf(control->report_path, sizeof(control->report_path), "%s%s%s",
+		 is_relative ? folder : "", is_relative ? "/" : "", path);
 }
 
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
@@ -129,14 +135,18 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->recording.debug_dirs = c->options->debug_dirs;
 	c->cpu_start_ns = own_cpu_ns();
 	c->checkpoint_ns = c->begin_ns;
-	c->stop_at_ns = c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
+	c->stop_at_ns =
+		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
 	note_path(c->session.control, c->report_path);
 	c->session.control->epoch_ns = c->begin_ns;
 	lull_control_checkpoint(c, true);
 	lull_feed_perf_begin(c);
 	c->n_records++;
-	/* Last: from here on the agents write. (An agent that saw a capture range has set it itself.) */
+	/*
+	 * Last: from here on the agents write. (An agent that saw a capture range has set it
+	 * itself.)
+	 */
 	if (c->options->begin != LULL_BEGIN_ON_RANGE)
 		atomic_store(&c->session.control->record, c->n_records);
 	return 0;
@@ -151,12 +161,13 @@ void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
 		lull_feed_agents_release(c);
 		return;
 	}
-	if (!is_forced && now_ns - c->checkpoint_ns < CHECKPOINT_NS && lull_feed_agents_held(c) < HELD_BYTES)
+	if (!is_forced && now_ns - c->checkpoint_ns < CHECKPOINT_NS &&
+	    lull_feed_agents_held(c) < HELD_BYTES)
 		return;
 	c->checkpoint_ns = now_ns;
 	/*
-	 * A disk that is full must not stop the program: rows that cannot be written are counted as lost by the
-	 * writer, and the chunks go back all the same.
+	 * A disk that is full must not stop the program: rows that cannot be written are counted as
+	 * lost by the writer, and the chunks go back all the same.
 	 */
 	if (lull_recording_checkpoint(&c->recording, now_ns, &err) != 0 && !c->has_report_failed) {
 		c->has_report_failed = true;

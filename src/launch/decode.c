@@ -27,7 +27,8 @@ static lull_decode_fn *const decoders[] = {
 };
 #undef EVENT
 
-bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level, const struct lull_event *event)
+bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
+		 const struct lull_event *event)
 {
 	if (event->type >= LULL_COUNT_OF(decoders) || !decoders[event->type] ||
 	    event->size_bytes < min_bytes[event->type])

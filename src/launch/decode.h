@@ -1,8 +1,8 @@
 /*
  * decode - events of an agent to rows of a report.
  *
- * One function per line of trace/wire.def, named lull_decode_NAME; the table in decode.c is made from that
- * list, so a new event is one function and one line.
+ * One function per line of trace/wire.def, named lull_decode_NAME; the table in decode.c is made
+ * from that list, so a new event is one function and one line.
  *
  * Outside a report only events marked (always) have an effect.
  */
@@ -20,7 +20,8 @@ typedef void lull_decode_fn(struct lull_recording *r, struct lull_task *task, u3
 #undef EVENT
 
 /* Decode one event. False if it makes no sense. */
-bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level, const struct lull_event *event);
+bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
+		 const struct lull_event *event);
 
 /* End all open ranges and steps of a thread at `now_ns`, flagged as not ended by the program. */
 void lull_decode_close(struct lull_recording *r, struct lull_task *task, u64 now_ns);

@@ -1,5 +1,6 @@
 /*
- * decode_os - C library calls, interpreter-lock waits, samples from inside, and what describes a process.
+ * decode_os - C library calls, interpreter-lock waits, samples from inside, and what describes a
+ * process.
  */
 #include "launch/decode.h"
 
@@ -116,8 +117,10 @@ void lull_decode_thread_name(struct lull_recording *r, struct lull_task *task, u
 
 	(void)level;
 	if (e->tid && e->tid != task->tid)
-		named = lull_tree_task(task->process, (u32)e->tid, lull_clock_ns_of(r->clock, event->counter));
-	set_name(named->name, sizeof(named->name), (const char *)(e + 1), event->a < room ? event->a : room);
+		named = lull_tree_task(task->process, (u32)e->tid,
+				       lull_clock_ns_of(r->clock, event->counter));
+	set_name(named->name, sizeof(named->name), (const char *)(e + 1),
+		 event->a < room ? event->a : room);
 	named->is_name_given = true;
 }
 

@@ -1,8 +1,8 @@
 /*
  * decode_range - names, ranges, marks and steps.
  *
- * A range row is written when the range ends. Push and pop are matched by domain and level, not by counting:
- * when events in between were dropped, what is left still pairs up.
+ * A range row is written when the range ends. Push and pop are matched by domain and level, not by
+ * counting: when events in between were dropped, what is left still pairs up.
  */
 #include "launch/decode.h"
 
@@ -106,7 +106,8 @@ static u32 label_of(struct lull_recording *r, u64 hash)
 	u32 *id = lull_map_add(&r->labels, hash, &is_new);
 
 	if (is_new) {
-		struct lull_label_row row = { .name = lull_recording_text(r, "(unknown)"), .api = 1 };
+		struct lull_label_row row = { .name = lull_recording_text(r, "(unknown)"),
+					      .api = 1 };
 
 		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
 	}
@@ -119,8 +120,8 @@ static u64 time_of(const struct lull_recording *r, const struct lull_event *e)
 }
 
 /* The payload behind an event whose fixed part has `fixed_bytes`; of several the first is kept. */
-static void read_payload(struct lull_recording *r, const struct lull_event *event, size_t fixed_bytes,
-			 struct lull_open_range *to)
+static void read_payload(struct lull_recording *r, const struct lull_event *event,
+			 size_t fixed_bytes, struct lull_open_range *to)
 {
 	const struct lull_wire_payload *p = (const void *)((const u8 *)event + fixed_bytes);
 	size_t room;
@@ -135,8 +136,8 @@ static void read_payload(struct lull_recording *r, const struct lull_event *even
 					      p->n_bytes < room ? p->n_bytes : room);
 }
 
-static void write_range(struct lull_recording *r, struct lull_task *task, const struct lull_open_range *open,
-			u64 end_ns, u8 flags)
+static void write_range(struct lull_recording *r, struct lull_task *task,
+			const struct lull_open_range *open, u64 end_ns, u8 flags)
 {
 	struct lull_range_row row = {
 		.start_ns = open->start_ns,
@@ -160,7 +161,8 @@ static void forget_above(struct lull_recording *r, struct lull_task *task, u32 p
 	size_t n = 0;
 
 	for (size_t i = 0; i < task->open.n; i++) {
-		if (open[i].place >> 16 == place >> 16 && (open[i].place & 0xffff) >= (place & 0xffff))
+		if (open[i].place >> 16 == place >> 16 &&
+		    (open[i].place & 0xffff) >= (place & 0xffff))
 			lull_recording_issue(r, LULL_ISSUE_range_mismatch, task->process, 1, NULL);
 		else
 			open[n++] = open[i];
@@ -191,7 +193,8 @@ void lull_decode_push(struct lull_recording *r, struct lull_task *task, u32 leve
 	if (!r->writer)
 		return;
 	last = n ? lull_vec_get(&task->open, n - 1) : NULL;
-	if (last && last->place >> 16 == event->a >> 16 && (last->place & 0xffff) >= (event->a & 0xffff))
+	if (last && last->place >> 16 == event->a >> 16 &&
+	    (last->place & 0xffff) >= (event->a & 0xffff))
 		forget_above(r, task, event->a);
 	n = task->open.n;
 	open = lull_vec_push(&task->open);

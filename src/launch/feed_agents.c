@@ -1,8 +1,8 @@
 /*
  * feed_agents - the agents' shared memory into the recording.
  *
- * New image files are found by listing the session folder. An image lives until its process is gone (or has
- * become another program) and everything it wrote is safe in the file.
+ * New image files are found by listing the session folder. An image lives until its process is gone
+ * (or has become another program) and everything it wrote is safe in the file.
  */
 #include "launch/collector_int.h"
 
@@ -37,7 +37,10 @@ static bool is_known(const struct lull_collector *c, const char *name)
 	return false;
 }
 
-/* Which entry of the tree the new image is: the program as we know it already, or one nobody told us about. */
+/*
+ * Which entry of the tree the new image is: the program as we know it already, or one nobody told
+ * us about.
+ */
 static struct lull_process *place_image(struct lull_collector *c, const struct lull_image *head)
 {
 	u64 start_ns = lull_clock_ns_of(&c->clock, head->start_counter);
@@ -47,7 +50,9 @@ static struct lull_process *place_image(struct lull_collector *c, const struct l
 	if (!p->parent_pid)
 		p->parent_pid = head->parent_pid;
 	if (!p->space) {
-		/* A forked child has its parent's mappings; its own agent tells about all others. */
+		/*
+		 * A forked child has its parent's mappings; its own agent tells about all others.
+		 */
 		parent = lull_tree_find(&c->tree, head->parent_pid);
 		if (parent)
 			lull_callstack_fork(&c->recording, p, parent);
@@ -58,7 +63,8 @@ static struct lull_process *place_image(struct lull_collector *c, const struct l
 /* The arguments without secrets; cut off where the agent had no room for more. */
 static char *cmdline_of(const struct lull_image *head)
 {
-	u32 n = head->cmdline_bytes < sizeof(head->cmdline) ? head->cmdline_bytes : sizeof(head->cmdline);
+	u32 n = head->cmdline_bytes < sizeof(head->cmdline) ? head->cmdline_bytes
+							    : sizeof(head->cmdline);
 	char *text = lull_strndup(head->cmdline, n);
 	struct lull_str shown = LULL_STR_INIT;
 	struct lull_vec args;
@@ -170,8 +176,9 @@ static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event 
 
 	feed->process->last_counter = event->counter;
 	/*
-	 * An agent counts a capture range as begun before it writes the range's first event; so if this is that
-	 * event, the count is there to see, and the report opens before the event is decoded.
+	 * An agent counts a capture range as begun before it writes the range's first event; so if
+	 * this is that event, the count is there to see, and the report opens before the event is
+	 * decoded.
 	 */
 	if (!c->recording.writer && c->options->begin == LULL_BEGIN_ON_RANGE)
 		lull_collector_follow_begin(c);
@@ -197,7 +204,8 @@ static void read_slots(struct lull_collector *c, struct lull_process *p)
 		task->n_dropped = n_dropped - task->n_dropped_before;
 		if (state == LULL_SLOT_ENDED && !task->end_ns)
 			task->end_ns = lull_clock_ns_of(
-				&c->clock, atomic_load_explicit(&slot->end_counter, memory_order_relaxed));
+				&c->clock,
+				atomic_load_explicit(&slot->end_counter, memory_order_relaxed));
 	}
 }
 
@@ -216,7 +224,8 @@ static bool has_died(const struct lull_process *p)
 static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_ns)
 {
 	const struct lull_image *head = p->file->head;
-	bool has_left = atomic_load_explicit(&head->state, memory_order_acquire) == LULL_IMAGE_EXITED;
+	bool has_left =
+		atomic_load_explicit(&head->state, memory_order_acquire) == LULL_IMAGE_EXITED;
 	u64 counter = atomic_load_explicit(&head->exit_counter, memory_order_relaxed);
 
 	if (head->user_ns || head->system_ns) {
@@ -237,7 +246,10 @@ static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_n
 static void feed_process(struct lull_collector *c, struct lull_process *p)
 {
 	struct feed feed = { c, p };
-	/* Death first: what a dead process has written is all there is, so the drain that follows is the last. */
+	/*
+	 * Death first: what a dead process has written is all there is, so the drain that follows
+	 * is the last.
+	 */
 	bool is_dead = has_died(p);
 
 	lull_image_drain(p->file, on_event, &feed);
@@ -264,7 +276,10 @@ static void issues_of(struct lull_collector *c, struct lull_process *p)
 	for (u32 i = 1; i < LULL_N_ISSUES; i++) {
 		u64 n = atomic_load_explicit(&head->issues[i], memory_order_relaxed);
 
-		/* nested_drop and no_memory also count in the slots; they are named here, counted there. */
+		/*
+		 * nested_drop and no_memory also count in the slots; they are named here, counted
+		 * there.
+		 */
 		if (n > p->file->n_issues[i])
 			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i], NULL);
 		p->file->n_issues[i] = n;

@@ -1,5 +1,6 @@
 /*
- * feed_perf - what the kernel reports into the recording: samples, switches, births, deaths, names, mappings.
+ * feed_perf - what the kernel reports into the recording: samples, switches, births, deaths, names,
+ * mappings.
  */
 #include "launch/collector_int.h"
 
@@ -45,8 +46,8 @@ static void on_sample(void *ctx, const struct lull_perf_sample *s)
 	row = (struct lull_sample_row){
 		.start_ns = lull_recording_ns(r, s->time_ns),
 		.lane = lull_recording_lane(r, task),
-		.stack = lull_callstack_add(r, task->process, s->regs_mask ? &regs : NULL, &bytes, s->chain,
-					    s->n_chain, &is_cut),
+		.stack = lull_callstack_add(r, task->process, s->regs_mask ? &regs : NULL, &bytes,
+					    s->chain, s->n_chain, &is_cut),
 		.cpu = (u16)s->cpu,
 		.weight_ns = s->weight_ns,
 		.source = 1,
@@ -120,7 +121,10 @@ static void on_exit_task(void *ctx, const struct lull_perf_task *t)
 	lull_sched_exit(c->sched, &e);
 	if (task && !task->end_ns)
 		task->end_ns = t->time_ns;
-	/* The process ends with its last thread; the agent's image or wait() says so when there is one. */
+	/*
+	 * The process ends with its last thread; the agent's image or wait() says so when there is
+	 * one.
+	 */
 	if (t->tid == t->pid && !p->had_agent && !p->end_ns && t->pid != (u32)c->target.pid)
 		p->end_ns = t->time_ns;
 }
@@ -246,9 +250,11 @@ void lull_feed_perf_begin(struct lull_collector *c)
 	if (c->perf && lull_perf_enable(c->perf, true, &err) != 0)
 		lull_recording_issue(&c->recording, LULL_ISSUE_perf_refused, NULL, 1, err.msg);
 	if (*c->perf_refusal && c->options->samples != LULL_PERF_NONE)
-		lull_recording_issue(&c->recording, LULL_ISSUE_perf_refused, NULL, 1, c->perf_refusal);
+		lull_recording_issue(&c->recording, LULL_ISSUE_perf_refused, NULL, 1,
+				     c->perf_refusal);
 	if (*c->perf_refusal && c->options->switches != LULL_PERF_NONE)
-		lull_recording_issue(&c->recording, LULL_ISSUE_no_switches, NULL, 1, c->perf_refusal);
+		lull_recording_issue(&c->recording, LULL_ISSUE_no_switches, NULL, 1,
+				     c->perf_refusal);
 }
 
 void lull_feed_perf_end(struct lull_collector *c, u64 now_ns)

@@ -1,5 +1,6 @@
 /*
- * feed_proc - what can be read from outside: CPU and memory from /proc, Python stacks from the process's memory.
+ * feed_proc - what can be read from outside: CPU and memory from /proc, Python stacks from the
+ * process's memory.
  */
 #include "launch/collector_int.h"
 
@@ -124,7 +125,8 @@ static void attach(struct lull_collector *c, struct lull_process *p, u64 now_ns)
 	rc = lull_python_attach(&p->python, (pid_t)p->pid, hint, &err);
 	if (!rc) {
 		lull_python_set_tid_lookup(p->python, tid_of, p);
-		snprintf(p->runtime, sizeof(p->runtime), "python %.20s", lull_python_version_text(p->python));
+		snprintf(p->runtime, sizeof(p->runtime), "python %.20s",
+			 lull_python_version_text(p->python));
 		return;
 	}
 	p->python = NULL;

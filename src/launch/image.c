@@ -115,8 +115,8 @@ static void list_chunks(struct lull_image_file *f)
 }
 
 /* Deliver the events in buffer[from, to); returns how many. */
-static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 from, u32 to, lull_image_fn *fn,
-		   void *ctx)
+static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 from, u32 to,
+		   lull_image_fn *fn, void *ctx)
 {
 	u64 n = 0;
 
@@ -136,11 +136,14 @@ static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 fr
 }
 
 /* Read one chunk as far as it is committed. True if it is FULL and read to its end. */
-static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, void *ctx, u64 *n_events)
+static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, void *ctx,
+		       u64 *n_events)
 {
 	struct lull_chunk_place *place = &f->places[ix];
 	struct lull_chunk *c = &f->chunks[ix];
-	/* State before count: a FULL chunk gets no more events, so the count that follows is final. */
+	/*
+	 * State before count: a FULL chunk gets no more events, so the count that follows is final.
+	 */
 	u32 state = atomic_load_explicit(&c->state, memory_order_acquire);
 	u32 committed = atomic_load_explicit(&c->committed, memory_order_acquire);
 	u32 from = place->read_bytes;
@@ -151,9 +154,13 @@ static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, voi
 	if (committed > from) {
 		u64 off = LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES + from;
 
-		/* pread copies through the kernel; the fence keeps its loads behind ours of `committed`. */
+		/*
+		 * pread copies through the kernel; the fence keeps its loads behind ours of
+		 * `committed`.
+		 */
 		atomic_thread_fence(memory_order_seq_cst);
-		if (pread(f->fd, f->buffer + from, committed - from, (off_t)off) != (ssize_t)(committed - from)) {
+		if (pread(f->fd, f->buffer + from, committed - from, (off_t)off) !=
+		    (ssize_t)(committed - from)) {
 			f->n_bad++;
 			return false;
 		}
@@ -166,7 +173,10 @@ static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, voi
 
 u64 lull_image_drain(struct lull_image_file *f, lull_image_fn *fn, void *ctx)
 {
-	/* Streams (slot, level) whose current chunk is not finished: later chunks must wait. A bit each. */
+	/*
+	 * Streams (slot, level) whose current chunk is not finished: later chunks must wait. A bit
+	 * each.
+	 */
 	u8 is_blocked[LULL_N_SLOTS / 4] = { 0 };
 	u64 n_events = 0;
 
@@ -195,7 +205,10 @@ static void release_chunk(struct lull_image_file *f, u32 ix)
 	/* Release: the producer that takes it finds it empty. */
 	atomic_store_explicit(&c->state, LULL_CHUNK_FREE, memory_order_release);
 	atomic_fetch_add_explicit(&f->head->n_free, 1, memory_order_release);
-	/* Low chunks first keeps the memory in use small. Losing a race here costs a longer search, no more. */
+	/*
+	 * Low chunks first keeps the memory in use small. Losing a race here costs a longer search,
+	 * no more.
+	 */
 	if (ix < atomic_load_explicit(&f->head->chunk_hint, memory_order_relaxed))
 		atomic_store_explicit(&f->head->chunk_hint, ix, memory_order_relaxed);
 }
@@ -207,12 +220,16 @@ static void release_slots(struct lull_image_file *f)
 	u32 n = n_used(f);
 
 	for (u32 i = 0; i < n; i++)
-		if (atomic_load_explicit(&f->chunks[i].state, memory_order_acquire) != LULL_CHUNK_FREE)
-			has_chunk[f->chunks[i].slot % LULL_N_SLOTS / 8] |= (u8)(1u << f->chunks[i].slot % 8);
+		if (atomic_load_explicit(&f->chunks[i].state, memory_order_acquire) !=
+		    LULL_CHUNK_FREE)
+			has_chunk[f->chunks[i].slot % LULL_N_SLOTS / 8] |=
+				(u8)(1u << f->chunks[i].slot % 8);
 	for (u32 i = 0; i < LULL_N_SLOTS; i++)
 		if (!(has_chunk[i / 8] & 1u << i % 8) &&
-		    atomic_load_explicit(&f->slots[i].state, memory_order_acquire) == LULL_SLOT_ENDED)
-			atomic_store_explicit(&f->slots[i].state, LULL_SLOT_FREE, memory_order_release);
+		    atomic_load_explicit(&f->slots[i].state, memory_order_acquire) ==
+			    LULL_SLOT_ENDED)
+			atomic_store_explicit(&f->slots[i].state, LULL_SLOT_FREE,
+					      memory_order_release);
 }
 
 void lull_image_release(struct lull_image_file *f)
@@ -231,7 +248,8 @@ void lull_image_resume(struct lull_image_file *f, u64 seq, u32 offset_bytes)
 	for (u32 i = 0; i < f->head->n_chunks; i++) {
 		u32 state = atomic_load_explicit(&f->chunks[i].state, memory_order_acquire);
 
-		if ((state == LULL_CHUNK_OWNED || state == LULL_CHUNK_FULL) && f->chunks[i].seq == seq)
+		if ((state == LULL_CHUNK_OWNED || state == LULL_CHUNK_FULL) &&
+		    f->chunks[i].seq == seq)
 			f->places[i].read_bytes = offset_bytes;
 	}
 }

@@ -1,10 +1,13 @@
 /*
  * image - read the events of one process image out of shared memory.
  *
- * What it gives:  events in the order each thread wrote them, each exactly once; chunks go back to the agent
- *                 only after lull_image_release(), when the caller has what it read safely in a file.
- * What it checks: every size and offset; a chunk whose bytes make no sense is skipped to its end and counted.
- *                 Data is copied with pread, so that a file that shrinks is an error and not a SIGBUS.
+ * What it gives:  events in the order each thread wrote them, each exactly once; chunks go back to
+ *                 the agent only after lull_image_release(), when the caller has what it read
+ *                 safely in a file.
+ * What it checks: every size and offset; a chunk whose bytes make no sense is skipped to its end
+ * and counted.
+ *                 Data is copied with pread, so that a file that shrinks is an error and not a
+ *                 SIGBUS.
  * Ownership:      the event passed to the callback is valid during the call only.
  */
 #ifndef LULL_LAUNCH_IMAGE_H
@@ -32,7 +35,7 @@ struct lull_image_file {
 	struct lull_vec order;		 /* scratch: chunks to look at, by seq */
 	u8 *buffer;			 /* one chunk */
 	u64 n_bad;			 /* events that made no sense */
-	u64 n_issues[LULL_N_ISSUES];	 /* for the caller: counters of the head that it has already reported */
+	u64 n_issues[LULL_N_ISSUES];	 /* for the caller: counters it has already reported */
 	u64 unreleased_bytes;		 /* read, but not yet released */
 };
 
@@ -51,7 +54,10 @@ u64 lull_image_drain(struct lull_image_file *f, lull_image_fn *fn, void *ctx);
 /* Give chunks that were read to their end back to the process, and slots of ended threads. */
 void lull_image_release(struct lull_image_file *f);
 
-/* Start reading chunk `seq` at `offset_bytes`: what is before it is in the file already. Before any drain. */
+/*
+ * Start reading chunk `seq` at `offset_bytes`: what is before it is in the file already. Before any
+ * drain.
+ */
 void lull_image_resume(struct lull_image_file *f, u64 seq, u32 offset_bytes);
 
 #endif

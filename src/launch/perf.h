@@ -19,7 +19,7 @@
 #include "base/types.h"
 
 enum lull_perf_scope {
-	LULL_PERF_NONE = 0,         /* do not record this */
+	LULL_PERF_NONE = 0,	    /* do not record this */
 	LULL_PERF_PROCESS_TREE = 1, /* the target and all it starts */
 	LULL_PERF_SYSTEM_WIDE =
 		2, /* everything on the machine; needs CAP_PERFMON or paranoid <= 0 */
@@ -57,11 +57,11 @@ struct lull_perf_sample {
 	u64 time_ns;
 	u32 cpu;
 	u64 weight_ns; /* CPU time the sample stands for */
-	u64 ip;        /* where it was, user or kernel */
+	u64 ip;	       /* where it was, user or kernel */
 	bool is_kernel;
 	const u64 *chain; /* return addresses by frame pointer, and PERF_CONTEXT_ markers */
 	size_t n_chain;
-	u64 regs_mask;   /* registers of user mode that are in `regs`; 0 if there are none */
+	u64 regs_mask;	 /* registers of user mode that are in `regs`; 0 if there are none */
 	const u64 *regs; /* one value for each bit, lowest first: for lull_regs_from_perf() */
 	const u8 *stack; /* user stack from the stack pointer up */
 	size_t stack_bytes;
@@ -71,7 +71,7 @@ struct lull_perf_switch {
 	u32 pid, tid;
 	u64 time_ns;
 	u32 cpu;
-	bool is_in;        /* got the CPU, or else lost it */
+	bool is_in;	   /* got the CPU, or else lost it */
 	bool is_preempted; /* lost it while it wanted to go on */
 };
 

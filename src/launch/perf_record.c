@@ -191,7 +191,7 @@ static void on_mmap2(const struct perf_event_header *h, struct cursor *c,
 	m.len_bytes = take_u64(c);
 	m.file_off = take_u64(c);
 	identity = take(c, 24); /* device and inode, or: size, 3 unused, build id */
-	take(c, 8);             /* protection and flags */
+	take(c, 8);		/* protection and flags */
 	m.path = take_name(c);
 	if (c->is_short || !handlers->mmap)
 		return;

@@ -20,9 +20,9 @@
 #define MAX_RECORD_BYTES (64u << 10) /* perf_event_header.size is a u16 */
 
 /* Where PERF_SAMPLE_TIME lies: behind header, ip and pid,tid in a sample, before cpu in others. */
-#define SAMPLE_TIME_OFF     24
+#define SAMPLE_TIME_OFF	    24
 #define OTHER_TIME_FROM_END 16
-#define MIN_TIMED_BYTES     32
+#define MIN_TIMED_BYTES	    32
 
 int lull_perf_ring_open(struct lull_perf_ring *ring, int fd, size_t max_bytes, struct lull_err *err)
 {

@@ -25,7 +25,7 @@
  */
 
 #define INTERPRETERS_MAX 64
-#define THREADS_MAX      4096
+#define THREADS_MAX	 4096
 
 /* Frames read at once; process_vm_readv costs the same up to about this much. */
 #define WINDOW_BYTES 4096

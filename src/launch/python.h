@@ -35,7 +35,7 @@ struct lull_python_frame {
 struct lull_python_stack {
 	u32 tid; /* as the process itself counts them, within its pid namespace */
 	bool has_gil;
-	bool is_cut;                            /* outer frames are missing */
+	bool is_cut;				/* outer frames are missing */
 	const struct lull_python_frame *frames; /* innermost first */
 	size_t n_frames;
 };

@@ -59,7 +59,7 @@ struct lull_python_code {
 	u8 *lines; /* its line table */
 	size_t n_lines_bytes;
 	u64 checked_in; /* number of the sample that last looked */
-	u64 last_off;   /* memo of the last lookup: a thread mostly stays on a line */
+	u64 last_off;	/* memo of the last lookup: a thread mostly stays on a line */
 	u32 last_line;
 };
 

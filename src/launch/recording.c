@@ -19,9 +19,9 @@ struct issue_text {
 	const char *text;
 };
 
-#define SEVERITY_NOTICE 1
-#define SEVERITY_LOSS	2
-#define SEVERITY_ERROR	3
+#define SEVERITY_NOTICE			1
+#define SEVERITY_LOSS			2
+#define SEVERITY_ERROR			3
 #define ISSUE(id, name, severity, text) [id] = { #name, SEVERITY_##severity, text },
 static const struct issue_text issue_texts[] = {
 #include "trace/issues.def"
@@ -93,7 +93,8 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 	lull_tree_new_report(r->tree);
 }
 
-int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_ns, struct lull_err *err)
+int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_ns,
+			 struct lull_err *err)
 {
 	struct lull_file_info info = { .epoch_ns = epoch_ns };
 	int rc;
@@ -110,7 +111,8 @@ int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_n
 	return 0;
 }
 
-int lull_recording_resume(struct lull_recording *r, const char *path, u64 epoch_ns, struct lull_err *err)
+int lull_recording_resume(struct lull_recording *r, const char *path, u64 epoch_ns,
+			  struct lull_err *err)
 {
 	int rc = lull_writer_reopen(&r->writer, path, err);
 
@@ -189,8 +191,8 @@ void lull_recording_add(struct lull_recording *r, enum lull_table table, const v
 	r->n_events++;
 }
 
-void lull_recording_issue(struct lull_recording *r, enum lull_issue issue, struct lull_process *process, u64 n,
-			  const char *detail)
+void lull_recording_issue(struct lull_recording *r, enum lull_issue issue,
+			  struct lull_process *process, u64 n, const char *detail)
 {
 	struct lull_trouble *t = r->troubles.at;
 
@@ -219,8 +221,8 @@ void lull_recording_meta(struct lull_recording *r, const char *key, const char *
 	lull_writer_add_dim(r->writer, LULL_TABLE_meta, &row);
 }
 
-static void write_open(struct lull_recording *r, struct lull_task *task, const struct lull_open_range *open,
-		       u64 checkpoint_ns)
+static void write_open(struct lull_recording *r, struct lull_task *task,
+		       const struct lull_open_range *open, u64 checkpoint_ns)
 {
 	struct lull_open_range_row row = {
 		.start_ns = open->start_ns,
@@ -250,7 +252,8 @@ static void write_open_ranges(struct lull_recording *r, u64 checkpoint_ns)
 			write_open(r, shared[j].task, &shared[j].range, checkpoint_ns);
 		for (size_t j = 0; j < all[i]->tasks.n; j++)
 			for (size_t k = 0; k < tasks[j]->open.n; k++)
-				write_open(r, tasks[j], lull_vec_get(&tasks[j]->open, k), checkpoint_ns);
+				write_open(r, tasks[j], lull_vec_get(&tasks[j]->open, k),
+					   checkpoint_ns);
 	}
 }
 
@@ -259,7 +262,9 @@ static void write_places(struct lull_recording *r, u64 now_ns)
 	struct lull_process **all = r->tree->processes.at;
 	struct lull_checkpoint_row row = { .start_ns = lull_recording_ns(r, now_ns) };
 
-	/* One row that belongs to no image, so that a checkpoint exists even when nothing is held. */
+	/*
+	 * One row that belongs to no image, so that a checkpoint exists even when nothing is held.
+	 */
 	lull_writer_add(r->writer, LULL_TABLE_checkpoint, &row);
 	for (size_t i = 0; i < r->tree->processes.n; i++) {
 		const struct lull_image_file *f = all[i]->file;
@@ -354,7 +359,8 @@ static void write_tree(struct lull_recording *r, u64 now_ns)
 			lull_decode_close(r, tasks[j], lull_recording_ns(r, end_ns));
 			if (tasks[j]->n_dropped) {
 				lull_recording_lane(r, tasks[j]);
-				lull_recording_issue(r, LULL_ISSUE_buffer_full, p, tasks[j]->n_dropped, NULL);
+				lull_recording_issue(r, LULL_ISSUE_buffer_full, p,
+						     tasks[j]->n_dropped, NULL);
 			}
 			if (!tasks[j]->lane)
 				continue;

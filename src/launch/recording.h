@@ -1,9 +1,9 @@
 /*
  * recording - one report in the making: turns what arrives into rows.
  *
- * The collector keeps one struct for its whole life; a report is open between lull_recording_begin() and
- * lull_recording_finish(). What describes processes (modules, names, payload schemas) is kept in between, so
- * that a second report of the same session has it too.
+ * The collector keeps one struct for its whole life; a report is open between
+ * lull_recording_begin() and lull_recording_finish(). What describes processes (modules, names,
+ * payload schemas) is kept in between, so that a second report of the same session has it too.
  *
  * Times handed in are CLOCK_MONOTONIC; rows get time since the report's epoch.
  */
@@ -57,30 +57,34 @@ struct lull_recording {
 	u64 epoch_ns;
 	u64 n_events; /* rows so far */
 	struct lull_stacks stacks;
-	struct lull_map strings; /* hash of a name -> string id */
-	struct lull_map labels;	 /* hash of a label -> label id */
+	struct lull_map strings;  /* hash of a name -> string id */
+	struct lull_map labels;	  /* hash of a label -> label id */
 	struct lull_vec troubles; /* struct lull_trouble */
-	bool is_unresolved; /* leave addresses without names */
-	const char *debug_dirs; /* where to look for debug files, colon list or NULL */
+	bool is_unresolved;	  /* leave addresses without names */
+	const char *debug_dirs;	  /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
-	struct lull_map texts;	     /* hash of a name -> index + 1 in text_list, for names of (always) events */
-	struct lull_vec text_list;   /* char * */
-	struct lull_vec categories;  /* struct lull_category */
-	struct lull_vec schemas;     /* struct lull_schema_text */
+	struct lull_map
+		texts; /* hash of a name -> index + 1 in text_list, for names of (always) events */
+	struct lull_vec text_list;  /* char * */
+	struct lull_vec categories; /* struct lull_category */
+	struct lull_vec schemas;    /* struct lull_schema_text */
 };
 
 /* Nothing recorded yet. `clock` and `tree` are borrowed for life. */
-void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, struct lull_tree *tree);
+void lull_recording_init(struct lull_recording *r, struct lull_clock *clock,
+			 struct lull_tree *tree);
 
 /* Free everything; an open report is discarded. */
 void lull_recording_release(struct lull_recording *r);
 
 /* Open a report; its time 0 is `epoch_ns`. */
-int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_ns, struct lull_err *err);
+int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_ns,
+			 struct lull_err *err);
 
 /* Go on with an unsealed report, as lull_writer_reopen() does. */
-int lull_recording_resume(struct lull_recording *r, const char *path, u64 epoch_ns, struct lull_err *err);
+int lull_recording_resume(struct lull_recording *r, const char *path, u64 epoch_ns,
+			  struct lull_err *err);
 
 /* True if a report is open. */
 static inline bool lull_recording_is_on(const struct lull_recording *r)
@@ -105,15 +109,15 @@ u32 lull_recording_text(struct lull_recording *r, const char *text);
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);
 
 /* Count a trouble; `process` may be NULL, `detail` too (the first one given is kept). */
-void lull_recording_issue(struct lull_recording *r, enum lull_issue issue, struct lull_process *process, u64 n,
-			  const char *detail);
+void lull_recording_issue(struct lull_recording *r, enum lull_issue issue,
+			  struct lull_process *process, u64 n, const char *detail);
 
 /* Note a fact about the machine or the recording. */
 void lull_recording_meta(struct lull_recording *r, const char *key, const char *value);
 
 /*
- * Write what is buffered, the ranges that are open, and how far each image has been read: after it returns 0,
- * the chunks may be given back.
+ * Write what is buffered, the ranges that are open, and how far each image has been read: after it
+ * returns 0, the chunks may be given back.
  */
 int lull_recording_checkpoint(struct lull_recording *r, u64 now_ns, struct lull_err *err);
 

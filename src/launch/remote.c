@@ -19,8 +19,10 @@ static int fill_address(struct sockaddr_un *a, const char *session_path, struct 
 {
 	memset(a, 0, sizeof(*a));
 	a->sun_family = AF_UNIX;
-	if (snprintf(a->sun_path, sizeof(a->sun_path), "%s/socket", session_path) >= (int)sizeof(a->sun_path))
-		return lull_fail(err, LULL_E_IO, "session path '%s' is too long for a socket; set TMPDIR shorter",
+	if (snprintf(a->sun_path, sizeof(a->sun_path), "%s/socket", session_path) >=
+	    (int)sizeof(a->sun_path))
+		return lull_fail(err, LULL_E_IO,
+				 "session path '%s' is too long for a socket; set TMPDIR shorter",
 				 session_path);
 	return 0;
 }
@@ -35,7 +37,8 @@ int lull_remote_listen(struct lull_collector *c, struct lull_err *err)
 	c->socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->socket_fd < 0)
 		return lull_fail_errno(err, "making the control socket");
-	if (bind(c->socket_fd, (struct sockaddr *)&a, sizeof(a)) != 0 || listen(c->socket_fd, 8) != 0)
+	if (bind(c->socket_fd, (struct sockaddr *)&a, sizeof(a)) != 0 ||
+	    listen(c->socket_fd, 8) != 0)
 		return lull_fail_errno(err, "binding the control socket '%s'", a.sun_path);
 	return 0;
 }
@@ -104,7 +107,7 @@ static const struct request {
 	const char *name;
 	void (*run)(struct lull_collector *c, const char *arg, struct lull_str *answer);
 } requests[] = {
-	{ "start", do_start },	   { "stop", do_stop },	    { "cancel", do_cancel },
+	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
 	{ "shutdown", do_shutdown }, { "status", do_status },
 };
 
@@ -156,7 +159,8 @@ static int find_session(const char *name, char *path, size_t room, struct lull_e
 	lull_session_list(&all);
 	e = all.at;
 	for (size_t i = 0; i < all.n; i++) {
-		if (!e[i].is_alive || (*name && strcmp(e[i].name, name) != 0 && strcmp(e[i].path, name) != 0))
+		if (!e[i].is_alive ||
+		    (*name && strcmp(e[i].name, name) != 0 && strcmp(e[i].path, name) != 0))
 			continue;
 		snprintf(path, room, "%s", e[i].path);
 		n++;
@@ -166,10 +170,14 @@ static int find_session(const char *name, char *path, size_t room, struct lull_e
 		return 0;
 	if (n > 1)
 		return lull_fail(err, LULL_E_USAGE,
-				 "%zu sessions run here; choose one with --session=NAME (lull sessions lists them)", n);
+				 "%zu sessions run here; choose one with --session=NAME (lull "
+				 "sessions lists them)",
+				 n);
 	if (*name)
-		return lull_fail(err, LULL_E_NOT_FOUND, "no session '%s'; lull sessions lists what there is", name);
-	return lull_fail(err, LULL_E_NOT_FOUND, "no session runs here; start one with lull launch -- PROGRAM");
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no session '%s'; lull sessions lists what there is", name);
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "no session runs here; start one with lull launch -- PROGRAM");
 }
 
 static int exchange(int fd, const char *request, struct lull_str *answer, struct lull_err *err)
@@ -186,12 +194,14 @@ static int exchange(int fd, const char *request, struct lull_str *answer, struct
 		return lull_fail(err, LULL_E_IO, "the recorder did not answer");
 	line[n] = '\0';
 	if (strncmp(line, "ok ", 3) != 0)
-		return lull_fail(err, LULL_E_USAGE, "%s", strncmp(line, "error ", 6) == 0 ? line + 6 : line);
+		return lull_fail(err, LULL_E_USAGE, "%s",
+				 strncmp(line, "error ", 6) == 0 ? line + 6 : line);
 	lull_str_puts(answer, line + 3);
 	return 0;
 }
 
-int lull_remote_ask(const char *session, const char *request, struct lull_str *answer, struct lull_err *err)
+int lull_remote_ask(const char *session, const char *request, struct lull_str *answer,
+		    struct lull_err *err)
 {
 	char path[LULL_SESSION_PATH_MAX];
 	struct sockaddr_un a;

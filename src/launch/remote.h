@@ -1,8 +1,8 @@
 /*
  * remote - talk to the recorder of a running session.
  *
- * A request is one line of text over a local socket in the session folder; the answer is "ok TEXT" or
- * "error TEXT". Only the same user gets in: the folder is closed to others.
+ * A request is one line of text over a local socket in the session folder; the answer is "ok TEXT"
+ * or "error TEXT". Only the same user gets in: the folder is closed to others.
  */
 #ifndef LULL_LAUNCH_REMOTE_H
 #define LULL_LAUNCH_REMOTE_H
@@ -12,9 +12,10 @@
 #include "launch/session.h"
 
 /*
- * Send a request to the session with this name or path ("" = the only one there is) and wait for the answer.
- * `answer` receives the text. Fails with the recorder's own sentence if it refuses.
+ * Send a request to the session with this name or path ("" = the only one there is) and wait for
+ * the answer. `answer` receives the text. Fails with the recorder's own sentence if it refuses.
  */
-int lull_remote_ask(const char *session, const char *request, struct lull_str *answer, struct lull_err *err);
+int lull_remote_ask(const char *session, const char *request, struct lull_str *answer,
+		    struct lull_err *err);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * resolve_names - give the addresses of a finished recording their names.
  *
- * Files are resolved by symbol/; here is where the names of the kernel and of just-in-time compilers come from.
+ * Files are resolved by symbol/; here is where the names of the kernel and of just-in-time
+ * compilers come from.
  */
 #include <stdlib.h>
 

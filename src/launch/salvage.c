@@ -19,7 +19,7 @@ struct left {
 	struct lull_vec places; /* struct lull_checkpoint_row of the last checkpoint */
 	struct lull_vec open;	/* struct lull_open_range_row of the last checkpoint */
 	u64 checkpoint_ns;
-	struct lull_vec tasks;	/* struct lull_task *, by lane id - 1 */
+	struct lull_vec tasks; /* struct lull_task *, by lane id - 1 */
 };
 
 bool lull_salvage_find(const char *report_path, struct lull_session_entry *entry)
@@ -86,8 +86,12 @@ static void read_checkpoint(struct left *left)
 	lull_cursor_release(&c);
 }
 
-/* Rows of a dimension that stand before the last checkpoint; later ones were cut off and will come again. */
-static const void *kept_rows(const struct lull_collector *c, struct left *left, enum lull_table table, size_t *n)
+/*
+ * Rows of a dimension that stand before the last checkpoint; later ones were cut off and will come
+ * again.
+ */
+static const void *kept_rows(const struct lull_collector *c, struct left *left,
+			     enum lull_table table, size_t *n)
 {
 	const void *rows = lull_reader_dim(left->reader, table, n);
 	u32 n_kept = lull_writer_n_dim(c->recording.writer, table);
@@ -129,7 +133,8 @@ static struct lull_process *load_process(struct lull_collector *c, struct left *
 static void load_tree(struct lull_collector *c, struct left *left)
 {
 	size_t n_processes, n_lanes;
-	const struct lull_process_row *processes = kept_rows(c, left, LULL_TABLE_process, &n_processes);
+	const struct lull_process_row *processes =
+		kept_rows(c, left, LULL_TABLE_process, &n_processes);
 	const struct lull_lane_row *lanes = kept_rows(c, left, LULL_TABLE_lane, &n_lanes);
 	struct lull_process **by_row = lull_alloc(n_processes + 1, sizeof(*by_row));
 
@@ -158,7 +163,9 @@ static u64 hash_of(struct left *left, u32 id)
 	return id ? lull_hash(text, len) : 0;
 }
 
-/* Events name labels by hash; their definitions are in the file, so the hashes are computed again. */
+/*
+ * Events name labels by hash; their definitions are in the file, so the hashes are computed again.
+ */
 static void load_labels(struct lull_collector *c, struct left *left)
 {
 	struct lull_recording *r = &c->recording;
@@ -167,7 +174,8 @@ static void load_labels(struct lull_collector *c, struct left *left)
 
 	for (size_t i = 0; i < n; i++) {
 		u64 name = hash_of(left, rows[i].name), domain = hash_of(left, rows[i].domain);
-		u64 label = lull_label_hash(name, domain, rows[i].category, rows[i].color, rows[i].api);
+		u64 label =
+			lull_label_hash(name, domain, rows[i].category, rows[i].color, rows[i].api);
 
 		*lull_map_add(&r->labels, label, NULL) = (u32)i + 1;
 		*lull_map_add(&r->strings, name, NULL) = rows[i].name;
@@ -182,7 +190,9 @@ static void load_open_ranges(const struct left *left)
 	struct lull_task **tasks = left->tasks.at;
 
 	for (size_t i = 0; i < left->open.n; i++) {
-		struct lull_task *task = rows[i].lane && rows[i].lane <= left->tasks.n ? tasks[rows[i].lane - 1] : NULL;
+		struct lull_task *task = rows[i].lane && rows[i].lane <= left->tasks.n
+						 ? tasks[rows[i].lane - 1]
+						 : NULL;
 		struct lull_open_range range = {
 			.start_ns = rows[i].start_ns,
 			.range_id = rows[i].range_id,
@@ -214,7 +224,8 @@ static void resume_images(struct lull_collector *c, const struct left *left)
 	for (size_t i = 0; i < c->tree.processes.n; i++)
 		for (size_t j = 0; all[i]->file && j < left->places.n; j++)
 			if (places[j].image_id == all[i]->file->head->start_counter)
-				lull_image_resume(all[i]->file, places[j].chunk_seq, places[j].offset_bytes);
+				lull_image_resume(all[i]->file, places[j].chunk_seq,
+						  places[j].offset_bytes);
 }
 
 static void count_processes(const struct lull_collector *c, struct lull_salvage_result *result)
@@ -246,7 +257,9 @@ static int finish(struct lull_collector *c, struct left *left, const char *repor
 	load_tree(c, left);
 	load_labels(c, left);
 	load_open_ranges(left);
-	/* The recorder is dead, so nobody else reads; the agents, if alive, must not go on writing. */
+	/*
+	 * The recorder is dead, so nobody else reads; the agents, if alive, must not go on writing.
+	 */
 	atomic_store(&c->session.control->record, 0);
 	lull_clock_tick(&c->clock, c->session.control);
 	lull_feed_agents_scan(c);
@@ -261,7 +274,8 @@ static int finish(struct lull_collector *c, struct left *left, const char *repor
 	return lull_recording_finish(r, lull_now_ns(), err);
 }
 
-int lull_salvage(const struct lull_session_entry *entry, struct lull_salvage_result *result, struct lull_err *err)
+int lull_salvage(const struct lull_session_entry *entry, struct lull_salvage_result *result,
+		 struct lull_err *err)
 {
 	struct lull_collector_options options = { 0 };
 	struct lull_collector c = { .options = &options, .is_salvaging = true };

@@ -43,10 +43,10 @@ typedef void lull_sched_row_fn(void *ctx, const struct lull_sched_stay *row);
 struct lull_sched {
 	lull_sched_row_fn *row;
 	void *ctx;
-	u64 start_ns;            /* when the recording began or was resumed */
-	struct lull_map by_tid;  /* private: tid to index into `threads` */
+	u64 start_ns;		 /* when the recording began or was resumed */
+	struct lull_map by_tid;	 /* private: tid to index into `threads` */
 	struct lull_vec threads; /* private: what is known of each thread */
-	size_t n_dead;           /* private: of `threads`, waiting to be swept */
+	size_t n_dead;		 /* private: of `threads`, waiting to be swept */
 };
 
 /*

@@ -69,7 +69,8 @@ static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 	return 0;
 }
 
-int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes, struct lull_err *err)
+int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+			struct lull_err *err)
 {
 	const char *folder = NULL;
 	int rc;
@@ -80,7 +81,8 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 			folder = place(i);
 	if (!folder)
 		return lull_fail(err, LULL_E_IO,
-				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB free; set TMPDIR",
+				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB "
+				 "free; set TMPDIR",
 				 (unsigned long long)(need_bytes >> 20));
 	snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u-%u-%llx", folder, getuid(), getpid(),
 		 (unsigned long long)lull_clock_ns(CLOCK_REALTIME));
@@ -95,7 +97,8 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 	if (*name)
 		snprintf(s->control->session_name, sizeof(s->control->session_name), "%s", name);
 	else
-		snprintf(s->control->session_name, sizeof(s->control->session_name), "lull-%u", getpid());
+		snprintf(s->control->session_name, sizeof(s->control->session_name), "lull-%u",
+			 getpid());
 	s->control->magic = LULL_WIRE_MAGIC;
 	return 0;
 }
@@ -111,7 +114,8 @@ int lull_session_open(struct lull_session *s, const char *path, struct lull_err 
 	rc = map_control(s, 0, err);
 	if (!rc && s->control->magic != LULL_WIRE_MAGIC) {
 		lull_session_close(s);
-		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull", path);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull",
+				 path);
 	}
 	return rc;
 }

@@ -1,8 +1,8 @@
 /*
  * session - the folder in shared memory through which one recorder and its agents meet.
  *
- * What it gives:  a fresh folder with a control page and a place for a socket; or one that another collector
- *                 made, to talk to it or to recover what it left.
+ * What it gives:  a fresh folder with a control page and a place for a socket; or one that another
+ *                 collector made, to talk to it or to recover what it left.
  * Where:          /dev/shm if it has room for buffers, else $TMPDIR or /tmp (slower, still safe).
  * Ownership:      the creator removes the folder with lull_session_remove().
  */
@@ -20,8 +20,11 @@ struct lull_session {
 	struct lull_control *control; /* mapped */
 };
 
-/* Make a session with this name ("" = one is made up). `need_bytes` is the room wanted for buffers. */
-int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes, struct lull_err *err);
+/*
+ * Make a session with this name ("" = one is made up). `need_bytes` is the room wanted for buffers.
+ */
+int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+			struct lull_err *err);
 
 /* Map a session that exists. */
 int lull_session_open(struct lull_session *s, const char *path, struct lull_err *err);
@@ -37,7 +40,7 @@ struct lull_session_entry {
 	char path[LULL_SESSION_PATH_MAX];
 	char name[64];
 	u32 collector_pid;
-	bool is_alive;	       /* its collector runs */
+	bool is_alive;		/* its collector runs */
 	char report_path[4096]; /* what it writes, "" if nothing */
 };
 

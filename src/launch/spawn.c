@@ -91,7 +91,10 @@ static void free_env(struct lull_vec *env)
 	lull_vec_release(env);
 }
 
-/* In the child: wait for the byte, then become the program. Only async-signal-safe calls from here on. */
+/*
+ * In the child: wait for the byte, then become the program. Only async-signal-safe calls from here
+ * on.
+ */
 static void become(char **argv, char **env, int go_fd, int status_fd)
 {
 	sigset_t none;
@@ -110,7 +113,8 @@ static void become(char **argv, char **env, int go_fd, int status_fd)
 	_exit(127);
 }
 
-int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *e, struct lull_err *err)
+int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *e,
+	       struct lull_err *err)
 {
 	int go[2], status[2];
 	struct lull_vec env;

@@ -1,8 +1,8 @@
 /*
  * spawn - start the program with the agent in its environment, held until we are ready.
  *
- * The child is forked, waits on a pipe (so that perf events can be attached to it), then execs. A failing exec
- * comes back as an error with the reason.
+ * The child is forked, waits on a pipe (so that perf events can be attached to it), then execs. A
+ * failing exec comes back as an error with the reason.
  */
 #ifndef LULL_LAUNCH_SPAWN_H
 #define LULL_LAUNCH_SPAWN_H
@@ -24,13 +24,14 @@ struct lull_target {
 struct lull_spawn_env {
 	const char *agent_path;
 	const char *session_path;
-	bool has_nvtx;		    /* set NVTX_INJECTION64_PATH */
-	bool is_inherited;	    /* keep our own environment */
+	bool has_nvtx;		     /* set NVTX_INJECTION64_PATH */
+	bool is_inherited;	     /* keep our own environment */
 	const struct lull_vec *more; /* char *: A=B, may be NULL */
 };
 
 /* Fork the program; it stands still until lull_spawn_go(). */
-int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *env, struct lull_err *err);
+int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *env,
+	       struct lull_err *err);
 
 /* Let it exec. LULL_E_NOT_FOUND if there is no such program, LULL_E_IO if it cannot be executed. */
 int lull_spawn_go(struct lull_target *t, const char *name, struct lull_err *err);

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 
-
 void lull_tree_init(struct lull_tree *t)
 {
 	*t = (struct lull_tree){ 0 };
@@ -104,8 +103,9 @@ struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns)
 }
 
 /*
- * The earliest entry of the pid that began at `time_ns` or later, or NULL. Where an agent has spoken, its word
- * counts: the entry may stand for the process from its fork on, but the program is the one the agent is in.
+ * The earliest entry of the pid that began at `time_ns` or later, or NULL. Where an agent has
+ * spoken, its word counts: the entry may stand for the process from its fork on, but the program is
+ * the one the agent is in.
  */
 static struct lull_process *first_since(const struct lull_tree *t, u32 pid, u64 time_ns)
 {
@@ -128,7 +128,8 @@ static void end_by_exec(struct lull_process *p, struct lull_process *next)
 }
 
 /* A program that began before `next`, which we know already. */
-static struct lull_process *insert_before(struct lull_tree *t, struct lull_process *next, u64 start_ns)
+static struct lull_process *insert_before(struct lull_tree *t, struct lull_process *next,
+					  u64 start_ns)
 {
 	struct lull_process *latest = lull_tree_find(t, next->pid);
 	struct lull_process *p = add(t, next->pid, next->parent_pid, start_ns);
@@ -234,7 +235,8 @@ struct lull_task *lull_tree_task(struct lull_process *p, u32 tid, u64 now_ns)
 	task->start_ns = now_ns;
 	lull_vec_init(&task->open, sizeof(struct lull_open_range));
 	*(struct lull_task **)lull_vec_push(&p->tasks) = task;
-	*lull_map_add(&p->by_tid, tid, NULL) = (u32)p->tasks.n; /* ids come back: the latest counts */
+	*lull_map_add(&p->by_tid, tid, NULL) =
+		(u32)p->tasks.n; /* ids come back: the latest counts */
 	return task;
 }
 

@@ -1,8 +1,9 @@
 /*
  * tree - the processes and threads of the session, as far as anybody has told us about them.
  *
- * News comes from agents (an image file appears), from perf (fork, exec, exit, names), from wait() and from
- * /proc; in any order and any subset. A process that execs becomes a second entry with the same pid.
+ * News comes from agents (an image file appears), from perf (fork, exec, exit, names), from wait()
+ * and from /proc; in any order and any subset. A process that execs becomes a second entry with the
+ * same pid.
  *
  * Ownership: the tree owns processes and threads until release; pointers stay valid.
  * Times:     CLOCK_MONOTONIC nanoseconds.
@@ -23,9 +24,9 @@ struct lull_open_range {
 	u64 start_ns;
 	u64 range_id; /* start/end ranges; 0 for push/pop */
 	u64 payload;
-	u32 place;    /* level | domain index << 16 */
-	u32 label;    /* id in the present report */
-	u32 data;     /* string id of an extended payload */
+	u32 place; /* level | domain index << 16 */
+	u32 label; /* id in the present report */
+	u32 data;  /* string id of an extended payload */
 	u8 payload_type;
 	u8 depth;
 };
@@ -37,12 +38,12 @@ struct lull_task {
 	u64 pthread_id;
 	u64 start_ns;
 	u64 end_ns;
-	u64 slot_counter; /* start_counter of its slot in the image, 0 = none */
-	u64 n_dropped;	/* in the present recording */
+	u64 slot_counter;     /* start_counter of its slot in the image, 0 = none */
+	u64 n_dropped;	      /* in the present recording */
 	u64 n_dropped_before; /* of the slot when the recording began */
 	char name[32];
-	bool is_name_given; /* by the program itself; else it is what the kernel says */
-	u32 lane; /* row id in the present report, 0 = none yet */
+	bool is_name_given;   /* by the program itself; else it is what the kernel says */
+	u32 lane;	      /* row id in the present report, 0 = none yet */
 	struct lull_vec open; /* struct lull_open_range */
 	u64 step_number;
 	u64 step_start_ns; /* 0 = no step is open */
@@ -66,7 +67,7 @@ struct lull_process {
 	u32 parent_pid;
 	u64 start_ns;
 	u64 image_ns; /* when its agent began, 0 = no agent so far */
-	u64 end_ns; /* 0 = alive */
+	u64 end_ns;   /* 0 = alive */
 	u8 exit_kind;
 	u32 exit_code;
 	u64 user_ns, system_ns, max_rss_bytes;
@@ -81,17 +82,17 @@ struct lull_process {
 	u32 row;	    /* row id in the present report, 0 = none yet */
 	struct lull_image_file *file; /* its agent's buffers, NULL without an agent */
 	bool had_agent;
-	bool is_loaded; /* known from an unfinished report; its image has not turned up yet */
+	bool is_loaded;	  /* known from an unfinished report; its image has not turned up yet */
 	u64 last_counter; /* of its latest event */
-	bool is_drained; /* it has ended and its last event was read */
-	int pidfd; /* -1 unknown */
+	bool is_drained;  /* it has ended and its last event was read */
+	int pidfd;	  /* -1 unknown */
 	struct lull_space *space;   /* mappings; owned by the tree's user through on_free */
 	struct lull_python *python; /* likewise */
 	bool is_python_refused;
-	u64 next_attach_ns; /* when to look for an interpreter again */
-	struct lull_task **slot_tasks;	/* owned: thread of each slot of the image */
-	struct lull_vec tasks; /* struct lull_task *, owned */
-	struct lull_map by_tid; /* tid -> index + 1 of the latest task */
+	u64 next_attach_ns;	       /* when to look for an interpreter again */
+	struct lull_task **slot_tasks; /* owned: thread of each slot of the image */
+	struct lull_vec tasks;	       /* struct lull_task *, owned */
+	struct lull_map by_tid;	       /* tid -> index + 1 of the latest task */
 	struct lull_vec shared_ranges; /* struct lull_shared_range */
 };
 
@@ -102,8 +103,8 @@ struct lull_shared_range {
 };
 
 struct lull_tree {
-	struct lull_vec processes; /* struct lull_process *, owned */
-	struct lull_map by_pid;	   /* pid -> index + 1 of the latest entry */
+	struct lull_vec processes;		 /* struct lull_process *, owned */
+	struct lull_map by_pid;			 /* pid -> index + 1 of the latest entry */
 	void (*on_free)(struct lull_process *p); /* may be NULL: frees space and python */
 };
 
@@ -120,23 +121,26 @@ struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid);
 struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns);
 
 /*
- * The program that ran in this pid at the time: news of the dead arrive late. Added if nothing is known of the pid.
+ * The program that ran in this pid at the time: news of the dead arrive late. Added if nothing is
+ * known of the pid.
  */
 struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns);
 
 /*
- * The entry for an agent's image that began at `start_ns`: the program that ran then, if no image is known for it
- * yet; else a new entry at its place in time.
+ * The entry for an agent's image that began at `start_ns`: the program that ran then, if no image
+ * is known for it yet; else a new entry at its place in time.
  */
 struct lull_process *lull_tree_place(struct lull_tree *t, u32 pid, u64 start_ns);
 
 /*
- * The pid executed another program at `time_ns`, says the kernel: the entry of that program. It may be there
- * already, because its agent was faster.
+ * The pid executed another program at `time_ns`, says the kernel: the entry of that program. It may
+ * be there already, because its agent was faster.
  */
 struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns);
 
-/* `pid` was forked at `time_ns`: the entry of the child. It may be there already, and even be over. */
+/*
+ * `pid` was forked at `time_ns`: the entry of the child. It may be there already, and even be over.
+ */
 struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid, u64 time_ns);
 
 /* How many programs ran in this pid before, one after the other by exec. */

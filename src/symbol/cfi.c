@@ -205,8 +205,8 @@ static bool read_trampoline(struct lull_elf *elf, u64 vaddr, struct draft *d)
 
 /* stp x29, x30, [sp, #-N]! and ldp x29, x30, [sp], #N without their N. */
 #define AARCH64_PUSH(code) (((code)&0xffc07fffu) == 0xa9807bfdu)
-#define AARCH64_POP(code) (((code)&0xffc07fffu) == 0xa8c07bfdu)
-#define AARCH64_RET 0xd65f03c0u
+#define AARCH64_POP(code)  (((code)&0xffc07fffu) == 0xa8c07bfdu)
+#define AARCH64_RET	   0xd65f03c0u
 #define AARCH64_MOV_X29_SP 0x910003fdu
 
 /*

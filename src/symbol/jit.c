@@ -17,11 +17,11 @@
  *	  0 load u32 pid, tid; u64 vma, code_addr, code_size, code_index; name with NUL; code
  *	  1 move u32 pid, tid; u64 vma, old_code_addr, new_code_addr, code_size, code_index
  */
-#define DUMP_MAGIC 0x4a695444u
+#define DUMP_MAGIC	  0x4a695444u
 #define DUMP_HEADER_BYTES 40
-#define RECORD_BYTES 16
-#define LOAD_NAME_OFF (RECORD_BYTES + 40)
-#define MOVE_BYTES (RECORD_BYTES + 48)
+#define RECORD_BYTES	  16
+#define LOAD_NAME_OFF	  (RECORD_BYTES + 40)
+#define MOVE_BYTES	  (RECORD_BYTES + 48)
 
 enum { RECORD_LOAD = 0, RECORD_MOVE = 1 };
 

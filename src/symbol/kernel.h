@@ -1,8 +1,8 @@
 /*
  * kernel - names of kernel functions, from /proc/kallsyms.
  *
- * Without the right to see kernel addresses the file shows zeros; then there are no names, and reading
- * says so.
+ * Without the right to see kernel addresses the file shows zeros; then there are no names, and
+ * reading says so.
  *
  * Ownership: names are borrowed until lull_kernel_release().
  * Threads:   immutable after read.

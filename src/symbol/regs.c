@@ -5,13 +5,13 @@
 
 #include "trace/wire.h"
 
-#define BIT(n) (1u << (n))
-#define X86_RBX 3
-#define X86_RBP 6
-#define X86_RSP 7
+#define BIT(n)	    (1u << (n))
+#define X86_RBX	    3
+#define X86_RBP	    6
+#define X86_RSP	    7
 #define AARCH64_X29 29
 #define AARCH64_X30 30
-#define AARCH64_SP 31
+#define AARCH64_SP  31
 
 static const struct lull_machine machines[] = {
 	{ EM_X86_64, X86_RSP, X86_RBP, 17,
@@ -24,7 +24,7 @@ static const struct lull_machine machines[] = {
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
-#define HOST_PC PERF_REG_X86_IP
+#define HOST_PC	     PERF_REG_X86_IP
 
 /* Where each of perf's registers goes; segment registers and flags go nowhere. */
 static const i32 from_perf[] = {
@@ -44,7 +44,7 @@ static i32 dwarf_of(u32 perf_reg)
 }
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
-#define HOST_PC PERF_REG_ARM64_PC
+#define HOST_PC	     PERF_REG_ARM64_PC
 
 /* perf numbers x0-x30 and sp as DWARF does. */
 static i32 dwarf_of(u32 perf_reg)

@@ -189,8 +189,8 @@ static void set_frame(struct lull_writer *w, u32 frame, const struct lull_symbol
 }
 
 /*
- * One row for an address: the function that really is there, what was inlined into it at this place,
- * and the line of the innermost. `symbols` come innermost first.
+ * One row for an address: the function that really is there, what was inlined into it at this
+ * place, and the line of the innermost. `symbols` come innermost first.
  */
 static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symbol *symbols,
 			size_t n)
@@ -201,7 +201,8 @@ static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symb
 	place.function = symbols[n - 1].function;
 	for (size_t i = n - 1; i-- > 0;)
 		if (symbols[i].function)
-			lull_str_addf(&inlined, "%s%s", inlined.len ? ";" : "", symbols[i].function);
+			lull_str_addf(&inlined, "%s%s", inlined.len ? ";" : "",
+				      symbols[i].function);
 	set_frame(w, frame, &place, inlined.at);
 	lull_str_release(&inlined);
 }

@@ -2,27 +2,31 @@
 
 #include <string.h>
 
-#define AS_COL_DESC(T, id_, type_, name_, enc_, doc_)                                              \
-	{ .id = (id_),                                                                             \
-	  .size_bytes = sizeof(LULL_CTYPE_##type_),                                                \
-	  .encoding = LULL_ENC_##enc_,                                                             \
-	  .is_signed = _Generic((LULL_CTYPE_##type_)0, i64: true, default: false),                 \
-	  .is_float = _Generic((LULL_CTYPE_##type_)0, f64: true, default: false),                  \
-	  .row_off = offsetof(struct lull_##T##_row, name_),                                       \
-	  .name = #name_,                                                                          \
-	  .type = #type_,                                                                          \
+#define AS_COL_DESC(T, id_, type_, name_, enc_, doc_)        \
+	{ .id = (id_),                                       \
+	  .size_bytes = sizeof(LULL_CTYPE_##type_),          \
+	  .encoding = LULL_ENC_##enc_,                       \
+	  .is_signed = _Generic((LULL_CTYPE_##type_)0, i64   \
+				: true, default              \
+				: false),                    \
+	  .is_float = _Generic((LULL_CTYPE_##type_)0, f64    \
+			       : true, default               \
+			       : false),                     \
+	  .row_off = offsetof(struct lull_##T##_row, name_), \
+	  .name = #name_,                                    \
+	  .type = #type_,                                    \
 	  .doc = doc_ },
-#define AS_COL_DESCS(id, name, kind, cols, doc)                                                    \
+#define AS_COL_DESCS(id, name, kind, cols, doc) \
 	static const struct lull_col_desc cols_##name[] = { cols(AS_COL_DESC, name) };
 LULL_TABLES(AS_COL_DESCS)
 
-#define AS_TABLE_DESC(id_, name_, kind_, columns, doc_)                                              \
-	{ .id = (id_),                                                                             \
-	  .kind = LULL_KIND_##kind_,                                                               \
-	  .n_cols = LULL_COUNT_OF(cols_##name_),                                                   \
-	  .row_bytes = sizeof(struct lull_##name_##_row),                                          \
-	  .name = #name_,                                                                          \
-	  .doc = doc_,                                                                             \
+#define AS_TABLE_DESC(id_, name_, kind_, columns, doc_)   \
+	{ .id = (id_),                                    \
+	  .kind = LULL_KIND_##kind_,                      \
+	  .n_cols = LULL_COUNT_OF(cols_##name_),          \
+	  .row_bytes = sizeof(struct lull_##name_##_row), \
+	  .name = #name_,                                 \
+	  .doc = doc_,                                    \
 	  .cols = cols_##name_ },
 const struct lull_table_desc lull_tables[] = { LULL_TABLES(AS_TABLE_DESC){ .name = NULL } };
 

@@ -1,8 +1,9 @@
 /*
  * tables - what the compiler makes of schema.def: row structs, table numbers, column descriptors.
  *
- * For a table `range` there are struct lull_range_row (one row, for the writer), struct lull_range_cols
- * (decoded columns of one block, for the reader), and LULL_TABLE_range. There is no second list.
+ * For a table `range` there are struct lull_range_row (one row, for the writer), struct
+ * lull_range_cols (decoded columns of one block, for the reader), and LULL_TABLE_range. There is no
+ * second list.
  */
 #ifndef LULL_TRACE_TABLES_H
 #define LULL_TRACE_TABLES_H
@@ -44,13 +45,19 @@ enum lull_table { LULL_TABLES(AS_ENUM) };
 #undef AS_ENUM
 
 #define AS_FIELD(T, id, type, name, enc, doc) LULL_CTYPE_##type name;
-#define AS_ROW(id, name, kind, cols, doc) struct lull_##name##_row { cols(AS_FIELD, name) };
+#define AS_ROW(id, name, kind, cols, doc) \
+	struct lull_##name##_row {        \
+		cols(AS_FIELD, name)      \
+	};
 LULL_TABLES(AS_ROW)
 #undef AS_ROW
 #undef AS_FIELD
 
 #define AS_COL(T, id, type, name, enc, doc) const LULL_CTYPE_##type *name;
-#define AS_COLS(id, name, kind, cols, doc) struct lull_##name##_cols { cols(AS_COL, name) };
+#define AS_COLS(id, name, kind, cols, doc) \
+	struct lull_##name##_cols {        \
+		cols(AS_COL, name)         \
+	};
 LULL_TABLES(AS_COLS)
 #undef AS_COLS
 #undef AS_COL
@@ -58,11 +65,11 @@ LULL_TABLES(AS_COLS)
 /* One column: where it sits in the row struct, how it is stored, what it means. */
 struct lull_col_desc {
 	u16 id;
-	u8 size_bytes;	 /* of one value: 1, 2, 4, 8 */
-	u8 encoding;	 /* enum lull_encoding */
-	bool is_signed;	 /* i64: stored zigzag */
-	bool is_float;	 /* f64: IEEE bits */
-	u16 row_off;	 /* offset in the row struct */
+	u8 size_bytes;	/* of one value: 1, 2, 4, 8 */
+	u8 encoding;	/* enum lull_encoding */
+	bool is_signed; /* i64: stored zigzag */
+	bool is_float;	/* f64: IEEE bits */
+	u16 row_off;	/* offset in the row struct */
 	const char *name;
 	const char *type; /* as written in schema.def: "u64", "str", "lane", ... */
 	const char *doc;

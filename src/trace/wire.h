@@ -1,7 +1,8 @@
 /*
  * wire - the shared memory between agents and the collector.
  *
- * A recording has a session folder (in /dev/shm where possible) named by the environment variable LULL_SESSION:
+ * A recording has a session folder (in /dev/shm where possible) named by the environment variable
+ * LULL_SESSION:
  *
  *	control			one struct lull_control, made by the collector, mapped by everybody
  *	PID-COUNTER.image	one per program image, made by its agent
@@ -14,18 +15,25 @@
  *	data			chunks of LULL_CHUNK_BYTES, each a sequence of events
  *
  * Rules:
- *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal handler that
- *     interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store by the producer, OWNED -> FULL a store by the
- *     producer, FULL -> FREE a store by the collector, once the rows are in the file.
- *  2. An event is whole when lull_chunk.committed covers it: the producer stores `committed` with release
- *     after the bytes; whoever loads it with acquire sees whole events only. Nothing else is ever read.
- *  3. Chunks of one (slot, level) are read in order of their seq; a later one only after the earlier is FULL
+ *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal
+ *  handler that
+ *     interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store by the
+ *     producer, OWNED -> FULL a store by the producer, FULL -> FREE a store by the collector, once
+ *     the rows are in the file.
+ *  2. An event is whole when lull_chunk.committed covers it: the producer stores `committed` with
+ *  release
+ *     after the bytes; whoever loads it with acquire sees whole events only. Nothing else is ever
+ *     read.
+ *  3. Chunks of one (slot, level) are read in order of their seq; a later one only after the
+ *  earlier is FULL
  *     and read to its end.
- *  4. Names travel as 64-bit hashes. A thread writes the definition of a hash before its first use in each
- *     recording (lull_control.record changes value), into the same stream: whoever sees the use has seen the
- *     definition.
+ *  4. Names travel as 64-bit hashes. A thread writes the definition of a hash before its first use
+ *  in each
+ *     recording (lull_control.record changes value), into the same stream: whoever sees the use has
+ *     seen the definition.
  *  5. A full pool drops the newest event and counts it in lull_slot.n_dropped.
- *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the control page.
+ *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the
+ *  control page.
  */
 #ifndef LULL_TRACE_WIRE_H
 #define LULL_TRACE_WIRE_H
@@ -35,14 +43,14 @@
 #include "base/hash.h"
 #include "base/types.h"
 
-#define LULL_WIRE_MAGIC	  0x3157754c /* "LuW1": changes with every incompatible layout */
-#define LULL_CHUNK_BYTES  65536u
-#define LULL_N_CHUNKS	  4096u /* 256 MiB a process at most, taken only as needed */
-#define LULL_N_SLOTS	  4096u
-#define LULL_N_ISSUES	  64u
-#define LULL_N_CLOCKS	  64u
-#define LULL_ENV_SESSION  "LULL_SESSION"
-#define LULL_ENV_AGENT	  "LULL_AGENT"	 /* path of the agent, to put it back into LD_PRELOAD */
+#define LULL_WIRE_MAGIC	 0x3157754c /* "LuW1": changes with every incompatible layout */
+#define LULL_CHUNK_BYTES 65536u
+#define LULL_N_CHUNKS	 4096u /* 256 MiB a process at most, taken only as needed */
+#define LULL_N_SLOTS	 4096u
+#define LULL_N_ISSUES	 64u
+#define LULL_N_CLOCKS	 64u
+#define LULL_ENV_SESSION "LULL_SESSION"
+#define LULL_ENV_AGENT	 "LULL_AGENT" /* path of the agent, to put it back into LD_PRELOAD */
 
 #define ISSUE(id, name, severity, text) LULL_ISSUE_##name = id,
 enum lull_issue {
@@ -61,7 +69,7 @@ enum {
 	LULL_SOURCE_NVTX = 1,
 	LULL_SOURCE_OSRT = 2,
 	LULL_SOURCE_GIL = 4,
-	LULL_SOURCE_TIMER = 8,	/* CPU samples from a timer inside the process */
+	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
 	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
 };
 
@@ -76,33 +84,40 @@ struct lull_control {
 	u32 magic;
 	u32 collector_pid;
 	/*
-	 * 0: not recording. Else a number that differs between recordings of one session. The one word the hot
-	 * paths look at.
+	 * 0: not recording. Else a number that differs between recordings of one session. The one
+	 * word the hot paths look at.
 	 */
 	_Atomic u32 record;
-	/* Bit 0: the NVTX source must look at ranges although nothing is recorded (capture_range below). */
+	/*
+	 * Bit 0: the NVTX source must look at ranges although nothing is recorded (capture_range
+	 * below).
+	 */
 	_Atomic u32 watch;
-	u32 sources;		    /* LULL_SOURCE_* */
-	u32 is_clock;		    /* 1: the counter is not usable here, use CLOCK_MONOTONIC instead */
-	u64 tick_hz;		    /* counter ticks a second */
-	u64 osrt_threshold_ticks;   /* calls shorter than this are not recorded */
-	u64 backtrace_ticks;	    /* calls longer than this get a stack */
-	u32 backtrace_bytes;	    /* how much stack is copied */
-	u32 timer_period_ns;	    /* CPU time between two samples of LULL_SOURCE_TIMER */
-	u32 sample_bytes;	    /* how much stack such a sample copies */
+	u32 sources;  /* LULL_SOURCE_* */
+	u32 is_clock; /* 1: the counter is not usable here, use CLOCK_MONOTONIC instead */
+	u64 tick_hz;  /* counter ticks a second */
+	u64 osrt_threshold_ticks; /* calls shorter than this are not recorded */
+	u64 backtrace_ticks;	  /* calls longer than this get a stack */
+	u32 backtrace_bytes;	  /* how much stack is copied */
+	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
+	u32 sample_bytes;	  /* how much stack such a sample copies */
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
-	_Atomic u32 capture_began;  /* ranges that began recording */
-	_Atomic u32 capture_ended;  /* ranges that ended it */
-	u32 capture_repeats;	    /* how many ranges may begin a recording in this session, 0 = no limit */
-	char capture_range[256];    /* name of the range, "" = none */
-	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
-	_Atomic u32 next_record;    /* value `record` takes when a range begins a recording; 0 = not now */
-	_Atomic u32 capture_pid;    /* process whose range began the present recording */
-	/* Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts them all. */
+	_Atomic u32 capture_began; /* ranges that began recording */
+	_Atomic u32 capture_ended; /* ranges that ended it */
+	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
+	char capture_range[256];   /* name of the range, "" = none */
+	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
+	_Atomic u32
+		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
+	_Atomic u32 capture_pid; /* process whose range began the present recording */
+	/*
+	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
+	 * them all.
+	 */
 	_Atomic u64 n_clocks;
 	struct lull_clock_pair clocks[LULL_N_CLOCKS];
-	char report_path[4096];	    /* where the report goes, for lull recover */
-	u64 epoch_ns;		    /* its epoch */
+	char report_path[4096]; /* where the report goes, for lull recover */
+	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
 };
 
@@ -117,7 +132,8 @@ enum lull_slot_state {
 	LULL_SLOT_FREE = 0,
 	LULL_SLOT_LIVE = 1,
 	LULL_SLOT_STARTING = 3, /* being set up by its thread; not to be read */
-	LULL_SLOT_ENDED = 2,	/* the thread is gone; the collector frees the slot when its chunks are read */
+	LULL_SLOT_ENDED =
+		2, /* the thread is gone; the collector frees the slot when its chunks are read */
 };
 
 enum lull_image_state {
@@ -141,7 +157,7 @@ struct lull_chunk {
 struct lull_slot {
 	_Atomic u32 state; /* enum lull_slot_state */
 	u32 tid;
-	u64 pthread_id;	   /* pthread_self(), which older Pythons know threads by */
+	u64 pthread_id; /* pthread_self(), which older Pythons know threads by */
 	u64 start_counter;
 	_Atomic u64 end_counter;
 	_Atomic u64 n_dropped; /* events lost for lack of a chunk */
@@ -153,9 +169,9 @@ struct lull_image {
 	u32 magic;
 	u32 pid;
 	u32 parent_pid;
-	_Atomic u32 state; /* enum lull_image_state */
-	u64 start_counter; /* also the image's id */
-	u64 python_runtime; /* address of _PyRuntime, 0 if there is none (set when Python is found) */
+	_Atomic u32 state;  /* enum lull_image_state */
+	u64 start_counter;  /* also the image's id */
+	u64 python_runtime; /* address of _PyRuntime, 0 if there is none (yet) */
 	u32 python_version; /* PY_VERSION_HEX, 0 unknown */
 	u32 exit_code;
 	_Atomic u64 exit_counter;
@@ -166,17 +182,17 @@ struct lull_image {
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
-	char comm[16]; /* name of the thread that opened the image: the kernel's short name of the program */
+	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
 	u32 cmdline_bytes;
 	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
 };
 
-#define LULL_IMAGE_HEAD_BYTES  8192u
-#define LULL_IMAGE_SLOTS_OFF   LULL_IMAGE_HEAD_BYTES
-#define LULL_IMAGE_CHUNKS_OFF  (LULL_IMAGE_SLOTS_OFF + LULL_N_SLOTS * 64u)
-#define LULL_IMAGE_DATA_OFF    (LULL_IMAGE_CHUNKS_OFF + LULL_N_CHUNKS * 64u)
-#define LULL_IMAGE_BYTES       (LULL_IMAGE_DATA_OFF + (u64)LULL_N_CHUNKS * LULL_CHUNK_BYTES)
+#define LULL_IMAGE_HEAD_BYTES 8192u
+#define LULL_IMAGE_SLOTS_OFF  LULL_IMAGE_HEAD_BYTES
+#define LULL_IMAGE_CHUNKS_OFF (LULL_IMAGE_SLOTS_OFF + LULL_N_SLOTS * 64u)
+#define LULL_IMAGE_DATA_OFF   (LULL_IMAGE_CHUNKS_OFF + LULL_N_CHUNKS * 64u)
+#define LULL_IMAGE_BYTES      (LULL_IMAGE_DATA_OFF + (u64)LULL_N_CHUNKS * LULL_CHUNK_BYTES)
 
 _Static_assert(sizeof(struct lull_chunk) == 64, "a chunk's state is one cache line");
 _Static_assert(sizeof(struct lull_slot) == 64, "a slot is one cache line");
@@ -187,7 +203,7 @@ struct lull_event {
 	u64 counter; /* when; for events with a duration: when it began */
 	u16 type;    /* enum lull_event_type */
 	u16 size_bytes;
-	u32 a;	     /* meaning depends on the type */
+	u32 a; /* meaning depends on the type */
 };
 
 /* string: a = length; the bytes follow, padded to 8. */
@@ -196,7 +212,10 @@ struct lull_wire_string {
 	u64 hash; /* lull_hash() of the bytes */
 };
 
-/* label: a = category. hash = lull_label_hash() of the rest. name and domain were defined before (or 0). */
+/*
+ * label: a = category. hash = lull_label_hash() of the rest. name and domain were defined before
+ * (or 0).
+ */
 struct lull_wire_label {
 	struct lull_event head;
 	u64 hash;
@@ -207,8 +226,8 @@ struct lull_wire_label {
 };
 
 /* push, start, mark, end: a = level | domain index << 16 (push), domain index << 16 (others).
- * pop is a bare struct lull_event with the same a as its push. Payloads may follow any of them, one after the
- * other (size_bytes tells). */
+ * pop is a bare struct lull_event with the same a as its push. Payloads may follow any of them, one
+ * after the other (size_bytes tells). */
 struct lull_wire_range {
 	struct lull_event head;
 	u64 label;
@@ -223,11 +242,14 @@ struct lull_wire_end {
 	u64 range_id;
 };
 
-/* Behind a push, pop, start, end or mark. `n_bytes` of data follow, padded to 8, when it is extended. */
+/*
+ * Behind a push, pop, start, end or mark. `n_bytes` of data follow, padded to 8, when it is
+ * extended.
+ */
 struct lull_wire_payload {
 	u32 type; /* as range.payload_type in schema.def */
 	u32 n_bytes;
-	u64 value; /* bits of the value, in the lower half for types of 4 bytes; extended: schema id */
+	u64 value; /* bits of the value, low half for types of 4 bytes; extended: schema id */
 };
 #define LULL_PAYLOAD_EXTENDED 9u
 
@@ -280,7 +302,10 @@ struct lull_wire_module {
 	u32 pad;
 };
 
-/* step: the step with this number begins (and the one before ends). a = 1: only ends the current one. */
+/*
+ * step: the step with this number begins (and the one before ends). a = 1: only ends the current
+ * one.
+ */
 struct lull_wire_step {
 	struct lull_event head;
 	u64 number;
@@ -310,7 +335,10 @@ struct lull_wire_child {
 	u64 status;
 };
 
-/* The hash that names a label; both sides compute it, so that recovery can find labels by their content. */
+/*
+ * The hash that names a label; both sides compute it, so that recovery can find labels by their
+ * content.
+ */
 static inline u64 lull_label_hash(u64 name, u64 domain, u32 category, u32 color, u32 api)
 {
 	u64 h = lull_hash_mix(name ^ 0x9e3779b97f4a7c15ULL, domain + 0xe7037ed1a0b428dbULL);

@@ -31,7 +31,7 @@
 
 #include "symbol/regs.h"
 
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE  __attribute__((noinline, noclone))
 #define STACK_MAX 65536
 
 /* Keeps the compiler from turning a call into a jump, which would take the frame away. */

@@ -1,10 +1,12 @@
 /*
- * listen - run a program under the agent and write what it emits as lines of text, for tests in shell.
+ * listen - run a program under the agent and write what it emits as lines of text, for tests in
+ * shell.
  *
  *	listen OUT AGENT SOURCES THRESHOLD_NS BACKTRACE_NS PROGRAM ARGUMENTS...
  *
- * Plays the collector: makes the session, empties chunks and frees slots while the program runs, and exits with
- * the program's status. Environment: LISTEN_RECORD=0 records nothing, LISTEN_LATE_MS=n begins recording after n ms.
+ * Plays the collector: makes the session, empties chunks and frees slots while the program runs,
+ * and exits with the program's status. Environment: LISTEN_RECORD=0 records nothing,
+ * LISTEN_LATE_MS=n begins recording after n ms.
  *
  *	oscall PID TID NAME START_NS DUR_NS RET ARG STACK_BYTES
  *	gil_wait PID TID START_NS DUR_NS SLICES STACK_BYTES
@@ -97,8 +99,8 @@ static struct lull_control *make_control(char **argv, u64 hz)
 	return c;
 }
 
-static void print_event(const struct image *image, const struct lull_chunk *chunk, const struct lull_event *e,
-			u32 stack_bytes)
+static void print_event(const struct image *image, const struct lull_chunk *chunk,
+			const struct lull_event *e, u32 stack_bytes)
 {
 	u32 pid = image->head->pid, tid = image->slots[chunk->slot].tid;
 	const void *p = e;
@@ -108,27 +110,32 @@ static void print_event(const struct image *image, const struct lull_chunk *chun
 		const struct lull_wire_oscall *o = p;
 
 		fprintf(out, "oscall %u %u %s %lu %lu %ld %ld %u\n", pid, tid,
-			lull_osrt_name(e->a & ~LULL_HAS_STACK), ns(e->counter), ns(o->dur_ticks), o->ret, o->arg,
-			stack_bytes);
+			lull_osrt_name(e->a & ~LULL_HAS_STACK), ns(e->counter), ns(o->dur_ticks),
+			o->ret, o->arg, stack_bytes);
 		break;
 	}
 	case LULL_EVENT_gil_wait:
 		fprintf(out, "gil_wait %u %u %lu %lu %u %u\n", pid, tid, ns(e->counter),
-			ns(((const struct lull_wire_gil_wait *)p)->dur_ticks), e->a & ~LULL_HAS_STACK, stack_bytes);
+			ns(((const struct lull_wire_gil_wait *)p)->dur_ticks),
+			e->a & ~LULL_HAS_STACK, stack_bytes);
 		break;
 	case LULL_EVENT_sample:
 		fprintf(out, "sample %u %u %lu %lu %lx %u\n", pid, tid, ns(e->counter),
 			((const struct lull_wire_sample *)p)->weight_ns,
-			((const struct lull_wire_stack *)((const u8 *)p - sizeof(struct lull_wire_stack) - stack_bytes))
+			((const struct lull_wire_stack *)((const u8 *)p -
+							  sizeof(struct lull_wire_stack) -
+							  stack_bytes))
 				->regs.pc,
 			stack_bytes);
 		break;
 	case LULL_EVENT_child:
-		fprintf(out, "child %u %u %u %lu\n", pid, tid, e->a, ((const struct lull_wire_child *)p)->status);
+		fprintf(out, "child %u %u %u %lu\n", pid, tid, e->a,
+			((const struct lull_wire_child *)p)->status);
 		break;
 	case LULL_EVENT_thread_name:
-		fprintf(out, "thread_name %u %u %lu %.*s\n", pid, tid, ((const struct lull_wire_thread_name *)p)->tid,
-			(int)e->a, (const char *)p + sizeof(struct lull_wire_thread_name));
+		fprintf(out, "thread_name %u %u %lu %.*s\n", pid, tid,
+			((const struct lull_wire_thread_name *)p)->tid, (int)e->a,
+			(const char *)p + sizeof(struct lull_wire_thread_name));
 		break;
 	case LULL_EVENT_module:
 		fprintf(out, "module %u %u %.*s\n", pid, tid, (int)e->a,
@@ -151,7 +158,8 @@ static void read_chunk(struct image *image, u32 ix)
 		return;
 	while (image->done[ix] < committed) {
 		const struct lull_event *e =
-			(const void *)(image->data + (size_t)ix * LULL_CHUNK_BYTES + image->done[ix]);
+			(const void *)(image->data + (size_t)ix * LULL_CHUNK_BYTES +
+				       image->done[ix]);
 
 		if (e->size_bytes < sizeof(*e) || image->done[ix] + e->size_bytes > committed) {
 			fprintf(out, "broken %u %u\n", image->head->pid, image->done[ix]);
@@ -161,7 +169,8 @@ static void read_chunk(struct image *image, u32 ix)
 		if (has_stack != ((e->type == LULL_EVENT_oscall || e->type == LULL_EVENT_sample ||
 				   e->type == LULL_EVENT_gil_wait) &&
 				  (e->a & LULL_HAS_STACK)))
-			fprintf(out, "broken %u stack does not match event %u\n", image->head->pid, e->type);
+			fprintf(out, "broken %u stack does not match event %u\n", image->head->pid,
+				e->type);
 		has_stack = e->type == LULL_EVENT_stack;
 		if (!has_stack)
 			print_event(image, chunk, e, stack_bytes);
@@ -176,7 +185,10 @@ static void read_chunk(struct image *image, u32 ix)
 	}
 }
 
-/* Free the slots of threads that have ended and of which nothing is left to read; returns how many remain. */
+/*
+ * Free the slots of threads that have ended and of which nothing is left to read; returns how many
+ * remain.
+ */
 static u32 free_slots(struct image *image)
 {
 	static u8 is_used[LULL_N_SLOTS];
@@ -210,7 +222,8 @@ static void add_image(const char *name)
 			return;
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	fd = open(path, O_RDWR);
-	if (fd < 0 || fstat(fd, &st) != 0 || (u64)st.st_size < LULL_IMAGE_DATA_OFF || n_images == N_IMAGES) {
+	if (fd < 0 || fstat(fd, &st) != 0 || (u64)st.st_size < LULL_IMAGE_DATA_OFF ||
+	    n_images == N_IMAGES) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -253,11 +266,13 @@ static void print_images(void)
 		for (u32 k = 0; k < LULL_N_SLOTS; k++)
 			if (atomic_load(&images[i]->slots[k].state) != LULL_SLOT_FREE)
 				images[i]->n_dropped += atomic_load(&images[i]->slots[k].n_dropped);
-		fprintf(out, "image %u %u %u %u %u %lu %x %s\n", head->pid, atomic_load(&head->state), head->exit_code,
-			head->parent_pid, n_left, images[i]->n_dropped, head->python_version, head->exe);
+		fprintf(out, "image %u %u %u %u %u %lu %x %s\n", head->pid,
+			atomic_load(&head->state), head->exit_code, head->parent_pid, n_left,
+			images[i]->n_dropped, head->python_version, head->exe);
 		for (u32 k = 0; k < LULL_N_ISSUES; k++)
 			if (atomic_load(&head->issues[k]))
-				fprintf(out, "issue %u %u %lu\n", head->pid, k, atomic_load(&head->issues[k]));
+				fprintf(out, "issue %u %u %lu\n", head->pid, k,
+					atomic_load(&head->issues[k]));
 	}
 }
 
@@ -309,7 +324,8 @@ int main(int argc, char **argv)
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		drain();
 		usleep(2000);
-		if (late && !control->record && lull_now_ns() - begin_ns > (u64)atoi(late) * 1000000)
+		if (late && !control->record &&
+		    lull_now_ns() - begin_ns > (u64)atoi(late) * 1000000)
 			control->record = 1;
 	}
 	drain();

@@ -3,9 +3,10 @@
  *
  *	marks HOW COUNTS_FILE THREADS MILLISECONDS [PACE]
  *
- * Each thread emits marks "thread N" with values 0, 1, 2, ... and after each one returned stores how many there
- * were in COUNTS_FILE (mapped, so that the numbers outlive us). After the given time the program ends as HOW says.
- * PACE is the pause in us after every 50 marks; 0 means as fast as possible, LIMIT marks a thread.
+ * Each thread emits marks "thread N" with values 0, 1, 2, ... and after each one returned stores
+ * how many there were in COUNTS_FILE (mapped, so that the numbers outlive us). After the given time
+ * the program ends as HOW says. PACE is the pause in us after every 50 marks; 0 means as fast as
+ * possible, LIMIT marks a thread.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define FLOAT32 7 /* ncclFloat32 */
-#define SUM     0 /* ncclSum */
+#define SUM	0 /* ncclSum */
 
 /* ncclUniqueId */
 static char id[128];

@@ -479,10 +479,10 @@ int nvtx_scenario(const struct lull_nvtx_calls *nvtx, const struct lull_nvtx_cal
 		const char *name;
 		void (*run)(struct pair p);
 	} parts[] = {
-		{ "marks", marks },           { "ranges", ranges },     { "domains", domains },
-		{ "names", names },           { "starts", starts },     { "payloads", payloads },
+		{ "marks", marks },	      { "ranges", ranges },	{ "domains", domains },
+		{ "names", names },	      { "starts", starts },	{ "payloads", payloads },
 		{ "extensions", extensions }, { "nonsense", nonsense }, { "stray", stray },
-		{ "forks", forks },           { "capture", capture },   { "threads", threads },
+		{ "forks", forks },	      { "capture", capture },	{ "threads", threads },
 	};
 	bool is_found = false;
 

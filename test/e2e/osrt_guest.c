@@ -1,8 +1,10 @@
 /*
- * osrt_guest - programs whose calls of the C library are known, run by osrt.sh with and without the agent.
+ * osrt_guest - programs whose calls of the C library are known, run by osrt.sh with and without the
+ * agent.
  *
- * `osrt_guest SCENARIO` prints what a program can see of its calls (results, errno, signals), which must be the
- * same either way. Lines `expect NAME NS` are about time: a recorded call of that name must have that length.
+ * `osrt_guest SCENARIO` prints what a program can see of its calls (results, errno, signals), which
+ * must be the same either way. Lines `expect NAME NS` are about time: a recorded call of that name
+ * must have that length.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,19 +31,20 @@ static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
 
 /* The length of a call as its caller sees it. */
-#define TIMED(name, call)                                                                                    \
-	do {                                                                                                 \
-		u64 t0 = lull_now_ns();                                                                      \
-		long r = (long)(call);                                                                       \
-		printf("expect %s %lu\n", name, (unsigned long)(lull_now_ns() - t0));                         \
-		fprintf(stderr, "%s %ld\n", name, r);                                                        \
+#define TIMED(name, call)                                                             \
+	do {                                                                          \
+		u64 t0 = lull_now_ns();                                               \
+		long r = (long)(call);                                                \
+		printf("expect %s %lu\n", name, (unsigned long)(lull_now_ns() - t0)); \
+		fprintf(stderr, "%s %ld\n", name, r);                                 \
 	} while (0)
 
 static struct timespec after_ms(clockid_t clock, int ms)
 {
 	u64 at = lull_clock_ns(clock) + (u64)ms * 1000000;
 
-	return (struct timespec){ .tv_sec = (time_t)(at / LULL_NS_PER_S), .tv_nsec = (long)(at % LULL_NS_PER_S) };
+	return (struct timespec){ .tv_sec = (time_t)(at / LULL_NS_PER_S),
+				  .tv_nsec = (long)(at % LULL_NS_PER_S) };
 }
 
 static void *hold_for_15_ms(void *unused)
@@ -81,7 +84,8 @@ static void lengths(void)
 	ts = after_ms(CLOCK_REALTIME, 6);
 	TIMED("pthread_cond_timedwait", pthread_cond_timedwait(&cond, &mutex, &ts));
 	ts = after_ms(CLOCK_MONOTONIC, 6);
-	TIMED("pthread_cond_clockwait", pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &ts));
+	TIMED("pthread_cond_clockwait",
+	      pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &ts));
 	pthread_join(thread, NULL);
 }
 
@@ -99,12 +103,12 @@ static void shorts(void)
 }
 
 /* A result and the errno behind it; errno is 77 before each call, so one that is not set shows. */
-#define SHOW(call)                                                                                           \
-	do {                                                                                                 \
-		errno = 77;                                                                                  \
-		long r = (long)(call);                                                                       \
-		int e = errno;                                                                               \
-		printf("%s = %ld, errno %d\n", #call, r, e);                                                 \
+#define SHOW(call)                                           \
+	do {                                                 \
+		errno = 77;                                  \
+		long r = (long)(call);                       \
+		int e = errno;                               \
+		printf("%s = %ld, errno %d\n", #call, r, e); \
 	} while (0)
 
 static void errors(void)
@@ -343,8 +347,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "lengths", lengths }, { "shorts", shorts },	  { "errors", errors },	    { "owner_died", owner_died },
-		{ "interrupts", interrupts }, { "cancel", cancel }, { "longjmps", longjmps }, { "threads", threads },
+		{ "lengths", lengths },	      { "shorts", shorts },	    { "errors", errors },
+		{ "owner_died", owner_died }, { "interrupts", interrupts }, { "cancel", cancel },
+		{ "longjmps", longjmps },     { "threads", threads },
 	};
 
 	if (pipe(ends) != 0 || sem_init(&sem, 0, 1) != 0 || argc < 2)

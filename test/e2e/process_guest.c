@@ -1,5 +1,6 @@
 /*
- * process_guest - families of processes, and users of SIGPROF; run by osrt.sh with and without the agent.
+ * process_guest - families of processes, and users of SIGPROF; run by osrt.sh with and without the
+ * agent.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -109,7 +110,10 @@ static __attribute__((noinline)) void burn_b(unsigned n)
 		sink += i * 9;
 }
 
-/* 70 % of the time in burn_a, 30 % in burn_b; prints where they are and how long each took by the CPU clock. */
+/*
+ * 70 % of the time in burn_a, 30 % in burn_b; prints where they are and how long each took by the
+ * CPU clock.
+ */
 static void *split(void *unused)
 {
 	u64 a_ns = 0, b_ns = 0;
@@ -128,8 +132,8 @@ static void *split(void *unused)
 		a_ns += t1 - t0;
 		b_ns += lull_clock_ns(CLOCK_THREAD_CPUTIME_ID) - t1;
 	}
-	printf("burn %lx %lx %lu %lu\n", (unsigned long)burn_a, (unsigned long)burn_b, (unsigned long)a_ns,
-	       (unsigned long)b_ns);
+	printf("burn %lx %lx %lu %lu\n", (unsigned long)burn_a, (unsigned long)burn_b,
+	       (unsigned long)a_ns, (unsigned long)b_ns);
 	return unused;
 }
 
@@ -196,7 +200,7 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "family", family },	{ "names", names },	{ "sampled", sampled },
+		{ "family", family },		{ "names", names },	{ "sampled", sampled },
 		{ "own_sigprof", own_sigprof }, { "runpath", runpath },
 	};
 

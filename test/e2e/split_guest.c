@@ -1,9 +1,9 @@
 /*
- * split_guest - 70 % of its CPU time in one function and 30 % in another, by its own clock; also waits of known
- * length.
+ * split_guest - 70 % of its CPU time in one function and 30 % in another, by its own clock; also
+ * waits of known length.
  *
  *	split_guest cpu SECONDS		seventy() and thirty(), called by work(), called by main()
- *	split_guest waits		a sleep of 20 ms, a read that blocks 30 ms, a lock held 25 ms by another thread
+ *	split_guest waits		sleep 20 ms, read 30 ms, lock 25 ms
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -46,7 +46,10 @@ __attribute__((noinline)) static void work(double seconds)
 {
 	double now_s = cpu_s(), end_s = now_s + seconds;
 
-	/* 59 ms: no multiple of any timer's period, or samples would fall on the same places again and again. */
+	/*
+	 * 59 ms: no multiple of any timer's period, or samples would fall on the same places again
+	 * and again.
+	 */
 	while (now_s < end_s) {
 		seventy(now_s + 0.0413);
 		thirty(now_s + 0.0590);

@@ -1,5 +1,6 @@
 /*
- * static_guest - a program without a dynamic loader: the agent cannot be in it, and must not be missed.
+ * static_guest - a program without a dynamic loader: the agent cannot be in it, and must not be
+ * missed.
  */
 #include <stdio.h>
 #include <unistd.h>

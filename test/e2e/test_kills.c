@@ -1,6 +1,6 @@
 /*
- * Nothing is lost: a program that numbers its own marks is ended in every way there is, at random moments, and so
- * is the recorder; every mark that returned is in the report, exactly once.
+ * Nothing is lost: a program that numbers its own marks is ended in every way there is, at random
+ * moments, and so is the recorder; every mark that returned is in the report, exactly once.
  *
  * KILLS in the environment sets how many endings are tried (default 200).
  */
@@ -56,9 +56,9 @@ static pid_t start(const char *how, const char *ms, const char *pace)
 	unlink(counts_path);
 	pid = fork();
 	if (pid == 0) {
-		execl(LULL_BUILD "/lull", "lull", "profile", "-q", "-s", "none", "--cpuctxsw", "none",
-		      "--python-sampling=false", "-t", "nvtx", "-f", "-o", report, LULL_BUILD "/e2e/marks", how,
-		      counts_path, n_threads, ms, pace, (char *)NULL);
+		execl(LULL_BUILD "/lull", "lull", "profile", "-q", "-s", "none", "--cpuctxsw",
+		      "none", "--python-sampling=false", "-t", "nvtx", "-f", "-o", report,
+		      LULL_BUILD "/e2e/marks", how, counts_path, n_threads, ms, pace, (char *)NULL);
 		_exit(127);
 	}
 	return pid;
@@ -88,7 +88,8 @@ static void read_counts(unsigned long long *counts)
 	int fd = open(counts_path, O_RDONLY);
 
 	assert_true(fd >= 0);
-	assert_int_equal(read(fd, counts, N_THREADS * sizeof(*counts)), N_THREADS * (int)sizeof(*counts));
+	assert_int_equal(read(fd, counts, N_THREADS * sizeof(*counts)),
+			 N_THREADS * (int)sizeof(*counts));
 	close(fd);
 }
 
@@ -120,7 +121,8 @@ static int thread_of(struct lull_reader *r, u32 label)
 
 	assert_true(label >= 1 && label <= n);
 	if (sscanf(lull_reader_string(r, labels[label - 1].name, NULL), "thread %d", &thread) != 1)
-		fail_msg("a mark is called '%s'", lull_reader_string(r, labels[label - 1].name, NULL));
+		fail_msg("a mark is called '%s'",
+			 lull_reader_string(r, labels[label - 1].name, NULL));
 	assert_true(thread >= 0 && thread < N_THREADS);
 	return thread;
 }
@@ -170,11 +172,15 @@ static u64 check_report(const char *how)
 	prepare_seen(seen, counts);
 	assert_int_equal(read_report(seen), 0);
 	for (int i = 0; i < N_THREADS; i++) {
-		/* One more than counted may be there: it had returned, and its count was not yet stored. */
+		/*
+		 * One more than counted may be there: it had returned, and its count was not yet
+		 * stored.
+		 */
 		if (seen[i].n < counts[i] || seen[i].n > counts[i] + 1 ||
 		    (seen[i].n && seen[i].highest != seen[i].n - 1))
-			fail_msg("%s: thread %d emitted %llu marks, the report has %llu up to %llu", how, i,
-				 counts[i], (unsigned long long)seen[i].n, (unsigned long long)seen[i].highest);
+			fail_msg("%s: thread %d emitted %llu marks, the report has %llu up to %llu",
+				 how, i, counts[i], (unsigned long long)seen[i].n,
+				 (unsigned long long)seen[i].highest);
 		n_marks += seen[i].n;
 		free(seen[i].is_there);
 	}
@@ -216,11 +222,13 @@ static void every_mark_that_returned_is_in_the_report(void **state)
 		} else {
 			status = wait_for(start(e->how, ms_text, "500"));
 			if (status != e->status)
-				fail_msg("%s: lull profile returned %d, not %d", e->how, status, e->status);
+				fail_msg("%s: lull profile returned %d, not %d", e->how, status,
+					 e->status);
 		}
 		n_marks += check_report(e->how);
 	}
-	print_message("%d endings, %llu marks, none lost, none twice\n", n_kills, (unsigned long long)n_marks);
+	print_message("%d endings, %llu marks, none lost, none twice\n", n_kills,
+		      (unsigned long long)n_marks);
 }
 
 static void under_overload_recorded_plus_dropped_is_emitted(void **state)
@@ -239,8 +247,9 @@ static void under_overload_recorded_plus_dropped_is_emitted(void **state)
 		n_seen += seen[i].n;
 		free(seen[i].is_there);
 	}
-	print_message("%llu emitted = %llu recorded + %llu dropped\n", (unsigned long long)n_emitted,
-		      (unsigned long long)n_seen, (unsigned long long)n_dropped);
+	print_message("%llu emitted = %llu recorded + %llu dropped\n",
+		      (unsigned long long)n_emitted, (unsigned long long)n_seen,
+		      (unsigned long long)n_dropped);
 	assert_int_equal(n_emitted, n_seen + n_dropped);
 }
 

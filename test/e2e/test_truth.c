@@ -1,5 +1,6 @@
 /*
- * What a report says is true: shares of CPU time, complete stacks, lengths of waits, waits for Python's lock.
+ * What a report says is true: shares of CPU time, complete stacks, lengths of waits, waits for
+ * Python's lock.
  */
 #include "support/profile.h"
 
@@ -20,7 +21,8 @@ static void spell_stack(struct lull_reader *r, u32 stack, char *to, size_t room)
 
 	to[0] = '\0';
 	for (u32 node = stack; node && node <= n_stacks && n < 64; node = stacks[node - 1].parent)
-		names[n++] = lull_reader_string(r, frames[stacks[node - 1].frame - 1].function, NULL);
+		names[n++] =
+			lull_reader_string(r, frames[stacks[node - 1].frame - 1].function, NULL);
 	while (n-- > 0)
 		snprintf(to + strlen(to), room - strlen(to), "%s;", names[n]);
 }
@@ -51,7 +53,8 @@ static struct split read_split(const char *name)
 				continue;
 			*(is_seventy ? &split.seventy_ns : &split.thirty_ns) += cols.weight_ns[i];
 			split.n++;
-			split.n_to_main += strstr(text, is_seventy ? "main;work;seventy;" : "main;work;thirty;") != NULL;
+			split.n_to_main += strstr(text, is_seventy ? "main;work;seventy;"
+								   : "main;work;thirty;") != NULL;
 		}
 	}
 	lull_cursor_release(&c);
@@ -64,11 +67,14 @@ static void expect_split(const char *guest, const char *options)
 	struct split s;
 	f64 share_pct;
 
-	assert_int_equal(test_profile_run(NULL, "profile -q -f -o %%R/split %s %s cpu 1.5", options, guest), 0);
+	assert_int_equal(
+		test_profile_run(NULL, "profile -q -f -o %%R/split %s %s cpu 1.5", options, guest),
+		0);
 	s = read_split("split.lull");
 	share_pct = 100.0 * (f64)s.seventy_ns / (f64)(s.seventy_ns + s.thirty_ns);
-	print_message("%s %s: %llu samples, seventy %.1f %%, %.1f %% of the stacks reach main\n", guest, options,
-		      (unsigned long long)s.n, share_pct, 100.0 * (f64)s.n_to_main / (f64)s.n);
+	print_message("%s %s: %llu samples, seventy %.1f %%, %.1f %% of the stacks reach main\n",
+		      guest, options, (unsigned long long)s.n, share_pct,
+		      100.0 * (f64)s.n_to_main / (f64)s.n);
 	assert_true(s.n > 200);
 	assert_true(share_pct > 68.0 && share_pct < 72.0);
 	assert_true(s.n_to_main >= s.n * 99 / 100);
@@ -92,7 +98,10 @@ static void shares_and_stacks_are_right_when_perf_is_refused(void **state)
 	expect_split(GUEST, "--sampler=timer");
 }
 
-/* The length of the only wait of this name on the thread that waits, or of the one nearest to `near_ns`. */
+/*
+ * The length of the only wait of this name on the thread that waits, or of the one nearest to
+ * `near_ns`.
+ */
 static u64 find_wait(struct lull_reader *r, const char *name, u64 near_ns)
 {
 	struct lull_oscall_cols cols;
@@ -104,7 +113,8 @@ static u64 find_wait(struct lull_reader *r, const char *name, u64 near_ns)
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (strcmp(lull_reader_string(r, cols.name[i], NULL), name) == 0 &&
-			    llabs((i64)(cols.dur_ns[i] - near_ns)) < llabs((i64)(best_ns - near_ns)))
+			    llabs((i64)(cols.dur_ns[i] - near_ns)) <
+				    llabs((i64)(best_ns - near_ns)))
 				best_ns = cols.dur_ns[i];
 	lull_cursor_release(&c);
 	return best_ns;
@@ -125,7 +135,8 @@ static void waits_have_their_true_length(void **state)
 
 		assert_int_equal(sscanf(line, "%63s %lld", name, &true_ns), 2);
 		dur_ns = find_wait(r, name, (u64)true_ns);
-		print_message("%s: %.3f ms, recorded %.3f ms\n", name, (f64)true_ns / 1e6, (f64)dur_ns / 1e6);
+		print_message("%s: %.3f ms, recorded %.3f ms\n", name, (f64)true_ns / 1e6,
+			      (f64)dur_ns / 1e6);
 		assert_true(llabs((i64)dur_ns - true_ns) < 50000);
 		n_seen++;
 	}
@@ -134,8 +145,9 @@ static void waits_have_their_true_length(void **state)
 }
 
 /*
- * What a thread did not spend computing it waited for the lock; unless it waited for a CPU, which on a busy machine
- * may be inside a wait for the lock or outside. So there are two bounds, and on an idle machine they are one.
+ * What a thread did not spend computing it waited for the lock; unless it waited for a CPU, which
+ * on a busy machine may be inside a wait for the lock or outside. So there are two bounds, and on
+ * an idle machine they are one.
  */
 struct bounds {
 	f64 least_s, most_s;
@@ -166,7 +178,9 @@ static void gil_waits_add_up(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/gil python3 test/e2e/gil_guest.py"), 0);
+	assert_int_equal(
+		test_profile_run(text, "profile -q -f -o %%R/gil python3 test/e2e/gil_guest.py"),
+		0);
 	expected = expected_gil(text);
 	r = test_profile_open("gil.lull");
 	lull_cursor_init(&c, r, LULL_TABLE_gil_wait, 0, UINT64_MAX);
@@ -176,8 +190,8 @@ static void gil_waits_add_up(void **state)
 	lull_cursor_release(&c);
 	assert_true(test_profile_rows(r, LULL_TABLE_pysample) > 50);
 	lull_reader_close(r);
-	print_message("three threads waited %.3f s for the lock, expected %.3f to %.3f s\n", waited_s,
-		      expected.least_s, expected.most_s);
+	print_message("three threads waited %.3f s for the lock, expected %.3f to %.3f s\n",
+		      waited_s, expected.least_s, expected.most_s);
 	assert_true(expected.least_s > 0.5);
 	assert_true(waited_s > expected.least_s * 0.95 && waited_s < expected.most_s * 1.05);
 }

@@ -33,7 +33,7 @@ static const void *get_export(u32 export_id)
 	static const struct lull_nvtx_version_info version = { sizeof(version), LULL_NVTX_VERSION,
 							       0, tell_version };
 
-	return export_id == LULL_NVTX_EXPORT_CALLBACKS     ? (const void *)&callbacks
+	return export_id == LULL_NVTX_EXPORT_CALLBACKS	   ? (const void *)&callbacks
 	       : export_id == LULL_NVTX_EXPORT_VERSIONINFO ? (const void *)&version
 							   : NULL;
 }

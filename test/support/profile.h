@@ -1,7 +1,8 @@
 /*
  * profile - run `lull` in a test and look at the report.
  *
- * Everything happens in a folder of its own that test_profile_end() removes. Failures are test failures.
+ * Everything happens in a folder of its own that test_profile_end() removes. Failures are test
+ * failures.
  */
 #ifndef LULL_TEST_PROFILE_H
 #define LULL_TEST_PROFILE_H
@@ -25,8 +26,8 @@ void test_profile_end(void);
 const char *test_profile_path(const char *name);
 
 /*
- * Run "lull WORDS" in a shell; `%R` in the words stands for the folder. Output of both streams goes to `text`
- * (8 KiB at least, may be NULL). Returns the exit status.
+ * Run "lull WORDS" in a shell; `%R` in the words stands for the folder. Output of both streams goes
+ * to `text` (8 KiB at least, may be NULL). Returns the exit status.
  */
 int test_profile_run(char *text, const char *words, ...) __attribute__((format(printf, 2, 3)));
 

@@ -24,7 +24,7 @@ struct test_event {
 	u32 tid;
 	u32 type;  /* enum lull_event_type */
 	u32 level; /* 1: written inside a signal handler */
-	union {    /* the event itself; what lies behind it follows in memory */
+	union {	   /* the event itself; what lies behind it follows in memory */
 		const struct lull_event *head;
 		const struct lull_wire_string *string;
 		const struct lull_wire_label *label;

@@ -411,7 +411,7 @@ static void pausing_reaches_threads_born_before_and_after(void **state)
 	lull_perf_close(p);
 	assert_int_equal(paused.n_samples, 0);
 	assert_int_equal(paused.n_forks, 2); /* births are told even while paused */
-	assert_true(on.n_samples > 10);      /* 400 on an idle machine */
+	assert_true(on.n_samples > 10);	     /* 400 on an idle machine */
 	assert_int_equal(on.n_tids, 2);
 	assert_int_equal(again.n_samples, 0);
 	assert_int_equal(again.n_in, 0);
@@ -499,7 +499,7 @@ static void a_truncated_record_reaches_no_handler(void **state)
 		u64 body[8];
 	} r = { .h = { .misc = 0 } };
 	static const u32 types[] = { PERF_RECORD_SAMPLE, PERF_RECORD_COMM, PERF_RECORD_MMAP2,
-				     PERF_RECORD_FORK,   PERF_RECORD_LOST, PERF_RECORD_SWITCH };
+				     PERF_RECORD_FORK,	 PERF_RECORD_LOST, PERF_RECORD_SWITCH };
 	const struct lull_perf_format format = { .weight_ns = 1,
 						 .has_stack = true,
 						 .regs_mask = REGS_MASK };

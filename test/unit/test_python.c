@@ -25,7 +25,7 @@
 
 /* an image of memory */
 
-#define BASE        0x100000ULL
+#define BASE	    0x100000ULL
 #define IMAGE_BYTES (256 << 10)
 
 struct image {
@@ -181,11 +181,11 @@ static void put_debug_offsets(struct scene *s, u32 minor)
 		int slot13, slot14;
 		u64 off;
 	} all[] = {
-		{ 5, 5, 808 },  { 8, 8, 7264 },  { 9, 9, 7344 },  { 21, 24, 8 },   { 27, 30, 32 },
+		{ 5, 5, 808 },	{ 8, 8, 7264 },	 { 9, 9, 7344 },  { 21, 24, 8 },   { 27, 30, 32 },
 		{ 23, 26, 72 }, { 24, 27, 152 }, { 25, 28, 160 }, { 29, 32, 8 },   { 30, 33, 0 },
-		{ 31, 34, 56 }, { 33, 36, 70 },  { 35, 40, 112 }, { 37, 42, 128 }, { 38, 43, 136 },
-		{ 39, 44, 68 }, { 43, 48, 200 }, { 45, 51, 8 },   { 65, 75, 16 },  { 66, 76, 32 },
-		{ 69, 79, 16 }, { 68, 78, 32 },  { 70, 80, 40 },  { 67, 77, 64 },
+		{ 31, 34, 56 }, { 33, 36, 70 },	 { 35, 40, 112 }, { 37, 42, 128 }, { 38, 43, 136 },
+		{ 39, 44, 68 }, { 43, 48, 200 }, { 45, 51, 8 },	  { 65, 75, 16 },  { 66, 76, 32 },
+		{ 69, 79, 16 }, { 68, 78, 32 },	 { 70, 80, 40 },  { 67, 77, 64 },
 	};
 
 	memcpy(s->image.at + (s->target.runtime - BASE), "xdebugpy", 8);
@@ -488,7 +488,7 @@ static void line_tables_of_all_kinds(void **state)
 	static const u8 ranges[] = { 6, 1, 2, 0x80, 4, 0xff };
 	/* one line +1 for 1 unit; long form -2 for 8 units with its columns; none for 1 unit. */
 	static const u8 locations[] = { 0x80 | 11 << 3, 4, 9, 0x80 | 14 << 3 | 7, 5, 0,
-					0x41,           1, 3, 0x80 | 15 << 3 };
+					0x41,		1, 3, 0x80 | 15 << 3 };
 
 	(void)state;
 	assert_int_equal(line(9, lnotab, sizeof(lnotab), 0), 101);
@@ -509,25 +509,25 @@ static void line_tables_of_all_kinds(void **state)
 
 /* interpreters that are installed */
 
-static const char script[] = "import threading, time\n"          /* 1 */
-			     "class Burner:\n"                   /* 2 */
-			     "    def outer(self):\n"            /* 3 */
-			     "        self.middle()\n"           /* 4 */
-			     "    def middle(self):\n"           /* 5 */
-			     "        for _ in iter(int, 1):\n"  /* 6 */
-			     "            self.leaf()\n"         /* 7 */
-			     "    def leaf(self):\n"             /* 8 */
-			     "        n = 0\n"                   /* 9 */
+static const char script[] = "import threading, time\n"		 /* 1 */
+			     "class Burner:\n"			 /* 2 */
+			     "    def outer(self):\n"		 /* 3 */
+			     "        self.middle()\n"		 /* 4 */
+			     "    def middle(self):\n"		 /* 5 */
+			     "        for _ in iter(int, 1):\n"	 /* 6 */
+			     "            self.leaf()\n"	 /* 7 */
+			     "    def leaf(self):\n"		 /* 8 */
+			     "        n = 0\n"			 /* 9 */
 			     "        while n < 10**9: n += 1\n" /* 10 */
-			     "def sleeper():\n"                  /* 11 */
-			     "    while True:\n"                 /* 12 */
-			     "        time.sleep(1000)\n"        /* 13 */
-			     "def main():\n"                     /* 14 */
+			     "def sleeper():\n"			 /* 11 */
+			     "    while True:\n"		 /* 12 */
+			     "        time.sleep(1000)\n"	 /* 13 */
+			     "def main():\n"			 /* 14 */
 			     "    threading.Thread(target=Burner().outer, daemon=True).start()\n"
 			     "    threading.Thread(target=sleeper, daemon=True).start()\n"
 			     "    print('ready', flush=True)\n"
 			     "    while True: time.sleep(0.0005)\n" /* 18 */
-			     "main()\n";                            /* 19 */
+			     "main()\n";			    /* 19 */
 
 struct interpreter {
 	pid_t pid;
