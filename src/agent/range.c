@@ -21,7 +21,7 @@ static bool define_domain(struct lull_thread *t, const struct lull_text *domain)
 	return true;
 }
 
-void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *name,
+bool lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *name,
 		       const struct lull_range_style *style)
 {
 	const struct lull_wire_label label = {
@@ -40,8 +40,11 @@ void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 	 */
 	if (define_domain(t, &style->domain) &&
 	    (!name->hash || lull_define_string(t, name->hash, name->bytes, name->len)) &&
-	    lull_define_label(t, &label))
+	    lull_define_label(t, &label)) {
 		lull_remember(t, hash);
+		return true;
+	}
+	return false;
 }
 
 static u64 id_base(const struct lull_thread *t)
@@ -54,7 +57,7 @@ u64 lull_range_start(struct lull_thread *t, u32 domain_ix, u64 label, struct lul
 	u32 size_bytes = (u32)sizeof(struct lull_wire_start) + tail.size_bytes;
 	u64 n = atomic_fetch_add_explicit(&ranges.n_started, 1, memory_order_relaxed) + 1;
 	u64 range_id = id_base(t) | n;
-	struct lull_wire_start *e = lull_reserve(t, LULL_EVENT_start, size_bytes);
+	struct lull_wire_start *e = lull_reserve_labelled(t, LULL_EVENT_start, size_bytes, label);
 
 	if (e) {
 		e->head.a = domain_ix << 16;

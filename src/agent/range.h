@@ -41,20 +41,38 @@ struct lull_tail {
 
 #define LULL_NO_TAIL ((struct lull_tail){ 0 })
 
-/* The hash of this label is not known to the thread: define it, after its texts. In range.c. */
-void lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *name,
+/*
+ * The hash of this label is not known to the thread: define it, after its texts. False if there was
+ * no room for that. In range.c.
+ */
+bool lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *name,
 		       const struct lull_range_style *style);
 
-/* The label of a name in this style, defined in the thread's stream. */
+/*
+ * The label of a name in this style, defined in the thread's stream. 0 if the definition found no
+ * room: then the event must not be written either, or it would have no name.
+ */
 static inline u64 lull_label(struct lull_thread *t, const struct lull_text *name,
 			     const struct lull_range_style *style)
 {
 	u64 hash = lull_label_hash(name->hash, style->domain.hash, style->category, style->color,
 				   style->api);
 
-	if (__builtin_expect(!lull_is_defined(t, hash), 0))
-		lull_label_define(t, hash, name, style);
+	if (__builtin_expect(!lull_is_defined(t, hash), 0) &&
+	    !lull_label_define(t, hash, name, style))
+		return 0;
 	return hash;
+}
+
+/* Room for an event with this label; NULL if it is dropped (and counted), as it is without one. */
+static inline void *lull_reserve_labelled(struct lull_thread *t, u16 type, u32 size_bytes,
+					  u64 label)
+{
+	if (__builtin_expect(!label, 0)) {
+		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+		return NULL;
+	}
+	return lull_reserve(t, type, size_bytes);
 }
 
 /* Where the level of a domain is counted. */
@@ -75,7 +93,7 @@ static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 labe
 {
 	u16 *level = lull_level(t, domain_ix);
 	u32 size_bytes = (u32)sizeof(struct lull_wire_range) + tail.size_bytes;
-	struct lull_wire_range *e = lull_reserve(t, LULL_EVENT_push, size_bytes);
+	struct lull_wire_range *e = lull_reserve_labelled(t, LULL_EVENT_push, size_bytes, label);
 
 	if (e) {
 		e->head.a = *level | domain_ix << 16;
@@ -114,7 +132,7 @@ static inline void lull_range_mark(struct lull_thread *t, u32 domain_ix, u64 lab
 				   struct lull_tail tail)
 {
 	u32 size_bytes = (u32)sizeof(struct lull_wire_range) + tail.size_bytes;
-	struct lull_wire_range *e = lull_reserve(t, LULL_EVENT_mark, size_bytes);
+	struct lull_wire_range *e = lull_reserve_labelled(t, LULL_EVENT_mark, size_bytes, label);
 
 	if (e) {
 		e->head.a = domain_ix << 16;

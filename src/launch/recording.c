@@ -10,23 +10,7 @@
 #include "base/time.h"
 #include "launch/decode.h"
 #include "launch/image.h"
-#include "trace/reader.h"
-
-/* What issues.def says, by number. */
-struct issue_text {
-	const char *name;
-	u8 severity;
-	const char *text;
-};
-
-#define SEVERITY_NOTICE			1
-#define SEVERITY_LOSS			2
-#define SEVERITY_ERROR			3
-#define ISSUE(id, name, severity, text) [id] = { #name, SEVERITY_##severity, text },
-static const struct issue_text issue_texts[] = {
-#include "trace/issues.def"
-};
-#undef ISSUE
+#include "trace/issue.h"
 
 void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, struct lull_tree *tree)
 {
@@ -301,18 +285,9 @@ static void write_troubles(struct lull_recording *r)
 	const struct lull_trouble *t = r->troubles.at;
 
 	for (size_t i = 0; i < r->troubles.n; i++) {
-		const struct issue_text *text = &issue_texts[t[i].issue];
-		struct lull_issue_row row = {
-			.issue = t[i].issue,
-			.name = lull_recording_text(r, text->name),
-			.severity = text->severity,
-			.process = t[i].process ? lull_recording_process(r, t[i].process) : 0,
-			.count = t[i].count,
-			.text = lull_recording_text(r, text->text),
-			.detail = lull_recording_text(r, t[i].detail),
-		};
+		u32 process = t[i].process ? lull_recording_process(r, t[i].process) : 0;
 
-		lull_writer_add_dim(r->writer, LULL_TABLE_issue, &row);
+		lull_issue_write(r->writer, t[i].issue, process, t[i].count, t[i].detail);
 	}
 }
 
