@@ -19,6 +19,8 @@
 #define LULL_CTYPE_i64		  i64
 #define LULL_CTYPE_f64		  f64
 #define LULL_CTYPE_str		  u32
+#define LULL_CTYPE_device	  u32
+#define LULL_CTYPE_launch	  u32
 #define LULL_CTYPE_process	  u32
 #define LULL_CTYPE_lane		  u32
 #define LULL_CTYPE_module	  u32

@@ -71,6 +71,7 @@ enum {
 	LULL_SOURCE_GIL = 4,
 	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
 	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
+	LULL_SOURCE_CUDA = 32,
 };
 
 /* A moment on both clocks. */
@@ -109,6 +110,8 @@ struct lull_control {
 	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
+	_Atomic u32
+		flush_wanted; /* +1 asks agents to bring what CUDA holds back; a futex they sleep on */
 	_Atomic u32 capture_pid; /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
@@ -175,6 +178,8 @@ struct lull_image {
 	u32 python_version; /* PY_VERSION_HEX, 0 unknown */
 	u32 exit_code;
 	_Atomic u64 exit_counter;
+	_Atomic u32 has_cuda;	/* 1 while device activity is recorded here */
+	_Atomic u32 flush_done; /* value of control->flush_wanted that was last obeyed */
 	_Atomic u64 next_seq;
 	_Atomic u32 chunk_hint; /* where to look for a free chunk */
 	_Atomic u32 n_used;	/* chunks [0, n_used) were ever taken */
