@@ -143,6 +143,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 	lull_feed_perf_open(c);
 	p = lull_tree_get(&c->tree, (u32)c->target.pid, (u32)getpid(), c->start_ns);
 	p->is_ours = true;
+	p->is_awaiting_exec = true;
 	if (o->begin == LULL_BEGIN_AT_ONCE) {
 		if (o->delay_s > 0)
 			c->begin_at_ns = c->start_ns + (u64)(o->delay_s * 1e9);
