@@ -31,6 +31,9 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
+/* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
+#define AGENT_GRACE_NS LULL_NS_PER_S
+
 extern char **environ;
 
 static void on_fact(void *ctx, const char *key, const char *value)
@@ -202,6 +205,26 @@ u64 lull_control_losses(const struct lull_collector *c)
 	return n;
 }
 
+/*
+ * Programs that ran without an agent. A process that only forked is not one: it is its parent's
+ * program. One that has just begun may still get its agent.
+ */
+static void note_uninstrumented(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		const struct lull_process *p = all[i];
+		bool has_executed = p->is_exec_known || p->pid == (u32)c->target.pid;
+		bool is_settled = p->end_ns || now_ns - p->start_ns > AGENT_GRACE_NS;
+
+		if (p->is_ours && !p->had_agent && has_executed && is_settled &&
+		    (!p->end_ns || p->end_ns >= c->begin_ns))
+			lull_recording_issue(&c->recording, LULL_ISSUE_no_agent, all[i], 1,
+					     p->exe ? p->exe : p->name);
+	}
+}
+
 int lull_control_end(struct lull_collector *c, struct lull_err *err)
 {
 	u64 now_ns, n_events, n_lost;
@@ -218,6 +241,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	lull_feed_agents_issues(c);
+	note_uninstrumented(c, now_ns);
 	lull_feed_usage(c);
 	write_cost(c, now_ns);
 	n_events = c->recording.n_events;
