@@ -360,7 +360,10 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		else if (result.reports.n && !w.quiet)
 			print_done(&result);
 	}
-	if (!rc)
+	/* The program's own failure is what scripts look for; ours is said, and yields to it. */
+	if (rc < 0 && result.exit_status)
+		fprintf(stderr, "lull %s: %s\n", argv[0], err->msg);
+	if (!rc || result.exit_status)
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
 	lull_opt_list_release(&w.trace);

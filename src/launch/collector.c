@@ -80,7 +80,7 @@ static void fill_control(struct lull_collector *c)
 	}
 }
 
-static int open_signals(struct lull_collector *c, struct lull_err *err)
+static int open_signals(struct lull_collector *c, sigset_t *inherited, struct lull_err *err)
 {
 	sigset_t set;
 
@@ -90,8 +90,7 @@ static int open_signals(struct lull_collector *c, struct lull_err *err)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, inherited);
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (c->signal_fd < 0)
 		return lull_fail_errno(err, "watching signals");
@@ -108,6 +107,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};
+	sigset_t inherited;
 	int rc;
 
 	rc = lull_locate_agent(&c->agent_path, err);
@@ -119,11 +119,18 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	fill_control(c);
 	lull_clock_tick(&c->clock, c->session.control);
-	rc = open_signals(c, err);
+	rc = open_signals(c, &inherited, err);
+	env.signals = &inherited;
 	if (!rc)
 		rc = lull_remote_listen(c, err);
 	if (!rc)
 		rc = lull_spawn(&c->target, c->argv, &env, err);
+	/*
+	 * After the fork, so that the program finds them as we did: a write beyond a limit or into
+	 * a closed pipe is an error for us, not our end.
+	 */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return rc;
 }
 
@@ -417,6 +424,8 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		rc = launch(c, err);
 	if (rc) {
 		lull_control_cancel(c);
+		if (c->target.has_ended)
+			c->result->exit_status = exit_status(c->target.wait_status);
 		return rc;
 	}
 	loop(c);
