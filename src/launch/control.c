@@ -138,6 +138,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->recording.debug_dirs = c->options->debug_dirs;
 	c->cpu_start_ns = own_cpu_ns();
 	c->checkpoint_ns = c->begin_ns;
+	c->next_usage_ns = 0; /* even a short report has it at its begin and end */
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
@@ -242,6 +243,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents(c);
 	lull_feed_agents_issues(c);
 	note_uninstrumented(c, now_ns);
+	c->next_usage_ns = 0;
 	lull_feed_usage(c);
 	write_cost(c, now_ns);
 	n_events = c->recording.n_events;
