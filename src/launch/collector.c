@@ -97,6 +97,13 @@ static int open_signals(struct lull_collector *c, sigset_t *inherited, struct lu
 	return 0;
 }
 
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 /* Everything that can fail before the program runs. */
 static int prepare(struct lull_collector *c, struct lull_err *err)
 {
@@ -110,6 +117,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	sigset_t inherited;
 	int rc;
 
+	c->has_strangers = has_children();
 	rc = lull_locate_agent(&c->agent_path, err);
 	if (rc)
 		return rc;
@@ -208,11 +216,16 @@ static void read_signals(struct lull_collector *c)
 		on_signal(c, (int)info.ssi_signo);
 }
 
-/* Somebody of the tree is still there. */
+/*
+ * Somebody of the tree is still there. Orphans come to us (PR_SET_CHILD_SUBREAPER), also those so
+ * young that nobody has told us about them.
+ */
 static bool is_tree_alive(const struct lull_collector *c)
 {
 	struct lull_process **all = c->tree.processes.at;
 
+	if (!c->has_strangers && has_children())
+		return true;
 	for (size_t i = 0; i < c->tree.processes.n; i++)
 		if (all[i]->is_ours && !all[i]->end_ns && lull_is_alive(all[i]->pid))
 			return true;

@@ -50,6 +50,7 @@ struct lull_collector {
 	u64 next_python_ns;
 	bool is_over;	   /* leave the loop */
 	bool is_salvaging; /* finishing for a dead recorder: nobody saw processes end */
+	bool has_strangers; /* we had children before we started any */
 	bool is_shutdown;  /* asked to end the session */
 	u32 n_interrupts;  /* Ctrl-C so far */
 	u64 kill_at_ns;	   /* when a polite signal was not enough */
