@@ -18,8 +18,8 @@
 #include "lull.h"
 #include "support/nvtx_instance.h"
 
-/* Reports follow one another only if the recorder has time to close one: two of its rounds. */
-#define BETWEEN_TAKES_US 100000
+/* Reports follow one another only if the recorder has time to close one, and disks are slow. */
+#define BETWEEN_TAKES_US 300000
 
 static void beat(const char *ms)
 {
