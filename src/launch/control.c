@@ -226,9 +226,23 @@ static void note_uninstrumented(struct lull_collector *c, u64 now_ns)
 	}
 }
 
+/* The report could not be sealed: how much is missing, and how to get at the rest. */
+static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct lull_err *err)
+{
+	struct lull_err cause = *err;
+
+	if (!n_lost)
+		return lull_fail(err, cause.code, "%.300s; finish it with: lull recover %s.part",
+				 cause.msg, c->report_path);
+	return lull_fail(err, cause.code,
+			 "%.300s; %llu events lost, read the others with: lull recover %s.part",
+			 cause.msg, (unsigned long long)n_lost, c->report_path);
+}
+
 int lull_control_end(struct lull_collector *c, struct lull_err *err)
 {
 	u64 now_ns, n_events, n_lost;
+	struct lull_err ignored;
 	int rc;
 
 	if (!lull_recording_is_on(&c->recording))
@@ -246,11 +260,15 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	c->next_usage_ns = 0;
 	lull_feed_usage(c);
 	write_cost(c, now_ns);
+	/* What fails here is lost, and must be so before losses are counted; sealing fails, too. */
+	lull_writer_flush(c->recording.writer, &ignored);
 	n_events = c->recording.n_events;
 	n_lost = lull_control_losses(c);
 	rc = lull_recording_finish(&c->recording, now_ns, err);
 	c->session.control->report_path[0] = '\0';
-	if (!rc)
+	if (rc)
+		rc = say_what_is_left(c, n_lost, err);
+	else
 		add_done(c, now_ns, n_events, n_lost);
 	lull_feed_agents_release(c);
 	/* Ready for the next capture range. */
