@@ -175,8 +175,11 @@ static struct lull_process *place(struct lull_tree *t, u32 pid, u64 start_ns)
 		next = p;
 	if (p && (!p->had_agent || p->is_loaded) && (!p->end_ns || p->end_ns >= start_ns))
 		return p;
-	if (next && !next->had_agent && !next->is_exec_known)
-		return next; /* the kernel's news of its fork came a little late */
+	if (next && !next->had_agent && !next->is_exec_known) {
+		/* The kernel's news of its fork, or its parent's of its end, came first. */
+		next->start_ns = start_ns;
+		return next;
+	}
 	if (next)
 		return insert_before(t, next, start_ns);
 	/* A program that has ended by itself is no predecessor: its pid was used again. */
@@ -205,9 +208,13 @@ struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)
 		p->is_awaiting_exec = false;
 		return p;
 	}
-	/* Between fork and exec nothing of interest happened: no entry of its own. */
-	if (!p->had_agent && !p->row && !p->is_exec_known && !p->end_ns) {
-		p->start_ns = time_ns;
+	/*
+	 * Between fork and exec nothing of interest happened: no entry of its own. Its end may be
+	 * known already.
+	 */
+	if (!p->had_agent && !p->is_exec_known && (!p->end_ns || p->end_ns >= time_ns)) {
+		if (!p->row)
+			p->start_ns = time_ns;
 		return p;
 	}
 	return append(t, p, time_ns);
@@ -221,6 +228,8 @@ struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid
 		return lull_tree_get(t, pid, parent_pid, time_ns);
 	if (!p->parent_pid)
 		p->parent_pid = parent_pid;
+	if (!p->image_ns)
+		p->start_ns = time_ns;
 	return p;
 }
 
