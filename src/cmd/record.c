@@ -316,8 +316,9 @@ static int follow_up(const struct lull_collector_result *result, const char *com
 	int rc = 0;
 
 	for (size_t i = 0; cmd && i < result->reports.n && !rc; i++) {
-		char *with_type[] = { (char *)command, force, "-t", (char *)type, done[i].path,
-				      NULL };
+		char *with_type[] = {
+			(char *)command, force, "-t", (char *)type, done[i].path, NULL
+		};
 		char *plain[] = { (char *)command, done[i].path, NULL };
 
 		rc = type ? cmd->run(5, with_type, err) : cmd->run(2, plain, err);
