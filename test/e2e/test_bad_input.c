@@ -1,6 +1,6 @@
 /*
- * What cannot work is said in one line, before the program runs where possible; a report that cannot
- * be written never harms the program; a file that is no report never harms the reader.
+ * What cannot work is said in one line, before the program runs where possible; a report that
+ * cannot be written never harms the program; a file that is no report never harms the reader.
  */
 #include "support/profile.h"
 
@@ -198,9 +198,8 @@ static void a_full_disk_harms_only_the_report(void **state)
 
 	(void)state;
 	mount_small();
-	assert_int_equal(test_profile_run(text, "profile -o %%R/small/r " LEAN TOUR
-						" flood 1200 0"),
-			 1);
+	assert_int_equal(
+		test_profile_run(text, "profile -o %%R/small/r " LEAN TOUR " flood 1200 0"), 1);
 	emitted = n_emitted(text);
 	expect_line(strchr(text, '\n') + 1, "lull profile: writing ", "No space left on device");
 	n_lost = number_before(text, " events lost");
@@ -267,8 +266,9 @@ static void expect_fallback(const char *mount)
 	struct lull_reader *r;
 	char text[8192], expected[256];
 
-	assert_int_equal(run_in_namespace(text, mount, "sh -c \"echo \\$LULL_SESSION; exec " TOUR
-						       " leaf here 3\""),
+	assert_int_equal(run_in_namespace(text, mount,
+					  "sh -c \"echo \\$LULL_SESSION; exec " TOUR
+					  " leaf here 3\""),
 			 3);
 	snprintf(expected, sizeof(expected), "%s/lull-", test_profile_path("tmp"));
 	assert_int_equal(strncmp(text, expected, strlen(expected)), 0);
@@ -342,7 +342,8 @@ static void try_cut(const struct lull_str *report, size_t len)
 		int status;
 
 		put_file("cut", report->at, len);
-		status = test_profile_run(text, "%s %%R/cut >%%R/out 2>&1 || exit $?; :", readers[i]);
+		status = test_profile_run(text,
+					  "%s %%R/cut >%%R/out 2>&1 || exit $?; :", readers[i]);
 		if (status != 0 && status != 1)
 			fail_msg("%s returned %d for %zu bytes of %zu", readers[i], status, len,
 				 report->len);
@@ -362,9 +363,8 @@ static void a_report_cut_at_any_block_is_read_as_far_as_it_goes(void **state)
 	FILE *file;
 
 	(void)state;
-	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN "-o %%R/whole " TOUR
-						" takes 1 0"),
-			 0);
+	assert_int_equal(
+		test_profile_run(NULL, "profile -q " LEAN "-o %%R/whole " TOUR " takes 1 0"), 0);
 	file = fopen(test_profile_path("whole.lull"), "r");
 	assert_non_null(file);
 	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)

@@ -70,8 +70,9 @@ static void a_duration_ends_recording_and_program(void **state)
 	assert_true(seconds_of(r) >= 0.4 && seconds_of(r) < 0.7);
 	assert_true(test_profile_marks(r, "beat", 0) > 50);
 	lull_reader_close(r);
-	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN "-d 0.2 --kill=sigkill -o %%R/k "
-						TOUR " beat 20000 0"),
+	assert_int_equal(test_profile_run(NULL,
+					  "profile -q " LEAN "-d 0.2 --kill=sigkill -o %%R/k " TOUR
+					  " beat 20000 0"),
 			 128 + SIGKILL);
 }
 
@@ -109,9 +110,8 @@ static void a_capture_range_is_all_there_is(void **state)
 	char text[8192];
 
 	(void)state;
-	assert_int_equal(test_profile_run(text, TAKES "--capture-range-end=stop " TOUR
-						      " takes 3 5"),
-			 5);
+	assert_int_equal(
+		test_profile_run(text, TAKES "--capture-range-end=stop " TOUR " takes 3 5"), 5);
 	assert_string_equal(text, "takes are over\n");
 	assert_int_equal(test_profile_count_files(".lull"), 1);
 	expect_take("take1.lull");
@@ -137,9 +137,8 @@ static void a_capture_range_can_end_the_session(void **state)
 static void capture_ranges_repeat_as_often_as_asked(void **state)
 {
 	(void)state;
-	assert_int_equal(test_profile_run(NULL, TAKES "--capture-range-end=repeat:3 " TOUR
-						      " takes 5 5"),
-			 5);
+	assert_int_equal(
+		test_profile_run(NULL, TAKES "--capture-range-end=repeat:3 " TOUR " takes 5 5"), 5);
 	assert_int_equal(test_profile_count_files(".lull"), 3);
 	for (int i = 1; i <= 3; i++) {
 		char name[32];
@@ -153,9 +152,8 @@ static void capture_ranges_repeat_as_often_as_asked(void **state)
 static void capture_ranges_without_a_count_are_all_taken(void **state)
 {
 	(void)state;
-	assert_int_equal(test_profile_run(NULL, TAKES "--capture-range-end=repeat " TOUR
-						      " takes 4 5"),
-			 5);
+	assert_int_equal(
+		test_profile_run(NULL, TAKES "--capture-range-end=repeat " TOUR " takes 4 5"), 5);
 	assert_int_equal(test_profile_count_files(".lull"), 4);
 	expect_take("take4.lull");
 }
@@ -176,9 +174,9 @@ static void a_capture_range_belongs_to_its_domain(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN
-						"-c nvtx -p take@right -o %%R/right "
-						"--capture-range-end=stop " TOUR " domains 2 5"),
+	assert_int_equal(test_profile_run(NULL,
+					  "profile -q " LEAN "-c nvtx -p take@right -o %%R/right "
+					  "--capture-range-end=stop " TOUR " domains 2 5"),
 			 5);
 	r = test_profile_open("right.lull");
 	assert_int_equal(test_profile_ranges(r, "take"), 1);
@@ -203,9 +201,10 @@ static void the_primary_is_enough_if_that_is_asked(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN "--wait=primary -o %%R/r sh -c '"
-						TOUR " beat 3000 0 >/dev/null 2>&1 & sleep 0.3; "
-						"exit 7' </dev/null"),
+	assert_int_equal(test_profile_run(NULL,
+					  "profile -q " LEAN "--wait=primary -o %%R/r sh -c '" TOUR
+					  " beat 3000 0 >/dev/null 2>&1 & sleep 0.3; "
+					  "exit 7' </dev/null"),
 			 7);
 	assert_true(lull_now_ns() - start_ns < 2 * LULL_NS_PER_S);
 	r = test_profile_open("r.lull");
@@ -235,8 +234,8 @@ static void a_recording_can_outlast_the_program(void **state)
 
 	(void)state;
 	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN
-						"--stop-on-exit=false --duration 0.8 -o %%R/r "
-						TOUR " leaf early 3"),
+						"--stop-on-exit=false --duration 0.8 -o %%R/r " TOUR
+						" leaf early 3"),
 			 3);
 	r = test_profile_open("r.lull");
 	assert_true(seconds_of(r) >= 0.8 && seconds_of(r) < 1.2);
@@ -274,9 +273,9 @@ static void names_of_reports_follow_their_pattern(void **state)
 	(void)state;
 	gethostname(host, sizeof(host));
 	setenv("RANK", "12", 1);
-	assert_int_equal(test_profile_run(text, "profile -q " LEAN
-						"-o '%%R/%%p-%%h-%%q{RANK}-%%%%-%%n' "
-						"sh -c 'echo $$'"),
+	assert_int_equal(test_profile_run(text,
+					  "profile -q " LEAN "-o '%%R/%%p-%%h-%%q{RANK}-%%%%-%%n' "
+					  "sh -c 'echo $$'"),
 			 0);
 	assert_int_equal(sscanf(text, "%d", &pid), 1);
 	snprintf(name, sizeof(name), "%d-%s-12-%%-1.lull", pid, host);
@@ -322,10 +321,11 @@ static void secrets_are_nowhere_in_the_report(void **state)
 	setenv("DB_PASSWORD", secrets[0], 1);
 	setenv("INNOCENT", secrets[1], 1);
 	setenv("VISIBLE_SETTING", "seen-and-fine", 1);
-	assert_int_equal(test_profile_run(NULL, "profile -q -o %%R/r --export jsonlines -e "
-						"AWS_KEY=%s sh -c 'sh -c \"exit 0\" x "
-						"--api-token=%s --password %s; true' y "
-						"--secret %s",
+	assert_int_equal(test_profile_run(NULL,
+					  "profile -q -o %%R/r --export jsonlines -e "
+					  "AWS_KEY=%s sh -c 'sh -c \"exit 0\" x "
+					  "--api-token=%s --password %s; true' y "
+					  "--secret %s",
 					  secrets[3], secrets[2], secrets[2], secrets[0]),
 			 0);
 	read_all("r.jsonl", &all);
@@ -360,9 +360,9 @@ static void summaries_and_exports_follow_the_recording(void **state)
 	assert_non_null(strstr(text, "take"));
 	assert_true(test_profile_exists("r.jsonl"));
 	/* Who may replace the report may replace what is made from it. */
-	assert_int_equal(test_profile_run(text, "profile -q " LEAN
-						"-f --export jsonlines -o %%R/r true"),
-			 0);
+	assert_int_equal(
+		test_profile_run(text, "profile -q " LEAN "-f --export jsonlines -o %%R/r true"),
+		0);
 	assert_int_equal(test_profile_run(text, "profile -q " LEAN "--export nonsense -o %%R/s "
 						"touch %%R/ran"),
 			 2);
@@ -371,7 +371,7 @@ static void summaries_and_exports_follow_the_recording(void **state)
 }
 
 /* Bytes of every value, some without a newline at the end; and something on standard error. */
-#define TALK                                                                           \
+#define TALK \
 	"sh -c 'printf \"one\\\\0two\\\\377\\\\n\"; cat /bin/true; echo aside >&2; cat; exit 9'"
 
 static void expect_same(const char *name)

@@ -64,8 +64,8 @@ static pid_t start(const char *how, const char *ms, const char *pace)
 	unlink(counts_path);
 	pid = fork();
 	if (pid == 0) {
-		execl(command(), "lull", "profile", "-q", "-s", "none", "--cpuctxsw",
-		      "none", "--python-sampling=false", "-t", "nvtx", "-f", "-o", report,
+		execl(command(), "lull", "profile", "-q", "-s", "none", "--cpuctxsw", "none",
+		      "--python-sampling=false", "-t", "nvtx", "-f", "-o", report,
 		      LULL_BUILD "/e2e/marks", how, counts_path, n_threads, ms, pace, (char *)NULL);
 		_exit(127);
 	}

@@ -178,9 +178,8 @@ static void a_session_that_is_not_there_is_one_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(words); i++) {
-		assert_int_equal(test_profile_run(text, "%s --session=nobody-%d", words[i],
-						  getpid()),
-				 1);
+		assert_int_equal(
+			test_profile_run(text, "%s --session=nobody-%d", words[i], getpid()), 1);
 		snprintf(expected, sizeof(expected), "lull %s: no session 'nobody-%d'", words[i],
 			 getpid());
 		expect_line(text, expected);

@@ -1,6 +1,6 @@
 /*
- * Processes: each is in the report once, however it was started, with parent, name and end, and what
- * it emitted is under it.
+ * Processes: each is in the report once, however it was started, with parent, name and end, and
+ * what it emitted is under it.
  */
 #include "support/profile.h"
 
@@ -76,9 +76,9 @@ static void expect_all_kinds(const char *options)
 	struct lull_reader *r;
 	char text[8192];
 
-	assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/r %s " FAMILY " all " TOUR,
-					  options),
-			 5);
+	assert_int_equal(
+		test_profile_run(text, "profile -q -f -o %%R/r %s " FAMILY " all " TOUR, options),
+		5);
 	r = test_profile_open("r.lull");
 	/* And family itself. */
 	assert_int_equal(expect_truths(r, text) + 1, lull_reader_n_dim(r, LULL_TABLE_process));
@@ -111,8 +111,9 @@ static void a_daemon_is_waited_for_and_followed(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/r --wait=all %s"
-						  FAMILY " daemon 300",
+		assert_int_equal(test_profile_run(text,
+						  "profile -q -f -o %%R/r --wait=all %s" FAMILY
+						  " daemon 300",
 						  i ? NO_PERF : ""),
 				 5);
 		r = test_profile_open("r.lull");
@@ -253,9 +254,8 @@ static void static_programs_are_followed_and_flagged(void **state)
 		skip();
 	}
 	expect_uninstrumented("static_guest", 9, "static_guest");
-	assert_int_equal(test_profile_run(NULL, "profile -q -f -o %%R/r sh -c '" STATIC
-						"; exit 4'"),
-			 4);
+	assert_int_equal(
+		test_profile_run(NULL, "profile -q -f -o %%R/r sh -c '" STATIC "; exit 4'"), 4);
 	expect_uninstrumented("static_guest", 9, "static_guest");
 	assert_int_equal(test_profile_run(NULL, "profile -q -f -o %%R/r sh -c 'exec " STATIC "'"),
 			 9);
