@@ -59,7 +59,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt dist install clean unit golden \
+.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-san tsan dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -124,7 +124,7 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks tour family static_guest split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -145,6 +145,8 @@ $(BUILD)/e2e/split_guest_fp: test/e2e/split_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o $@ $< -lpthread
+
+$(BUILD)/e2e/tour: test/support/nvtx_instance.c
 
 $(BUILD)/e2e/%: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -185,6 +187,27 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
+# The ring under ThreadSanitizer, which wants everything it sees compiled its way.
+build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agent/*.h src/base/*.h) src/trace/wire.h
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) -fsanitize=thread -iquote src \
+		-o $@ $(filter %.c,$^) -lpthread
+
+tsan: build-tsan/test_ring
+	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
+
+# The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
+# reading another process's memory is slow.
+SAN_TESTS := test_kills test_sessions
+e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
+	$(Q)$(MAKE) --no-print-directory SAN=1 all
+	$(Q)for t in $(SAN_TESTS); do \
+		log=build-san/$$t.log; \
+		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
+		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
+
 # Golden tests: readable traces in, the text that people see out.
 golden: all
 	$(Q)test/golden/run $(BUILD)/lull
@@ -192,7 +215,7 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e check
+test: setup unit golden e2e e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size

@@ -154,10 +154,14 @@ void lull_decode_child(struct lull_recording *r, struct lull_task *task, u32 lev
 		       const struct lull_event *event)
 {
 	const struct lull_wire_child *e = (const void *)event;
+	u64 now_ns = lull_clock_ns_of(r->clock, event->counter);
 	struct lull_process *child = lull_tree_find(r->tree, event->a);
 
-	(void)task;
 	(void)level;
-	if (child)
-		lull_tree_ended(child, (int)e->status, lull_clock_ns_of(r->clock, event->counter));
+	/* The kernel's news of its birth may still be on their way. */
+	if (!child) {
+		child = lull_tree_get(r->tree, event->a, task->process->pid, now_ns);
+		child->is_ours = true;
+	}
+	lull_tree_ended(child, (int)e->status, now_ns);
 }

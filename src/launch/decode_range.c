@@ -10,6 +10,9 @@
 
 #include "base/mem.h"
 
+/* What a label has in the column api while its definition has not been seen. */
+#define API_UNKNOWN 0
+
 #define FLAG_NOT_ENDED	  1
 #define FLAG_START_END	  4
 #define FLAG_OTHER_THREAD 8
@@ -73,6 +76,13 @@ static u32 category_name(struct lull_recording *r, u64 domain, u32 number)
 	return 0;
 }
 
+static bool is_unknown(struct lull_recording *r, u32 label)
+{
+	const struct lull_label_row *row = lull_writer_dim(r->writer, LULL_TABLE_label, label);
+
+	return row && row->api == API_UNKNOWN;
+}
+
 void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 level,
 		       const struct lull_event *event)
 {
@@ -86,7 +96,7 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 	if (!r->writer)
 		return;
 	id = lull_map_add(&r->labels, e->hash, &is_new);
-	if (!is_new)
+	if (!is_new && !is_unknown(r, *id))
 		return;
 	row = (struct lull_label_row){
 		.name = string_of(r, e->name),
@@ -96,10 +106,16 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 		.color = e->color,
 		.api = (u8)e->api,
 	};
-	*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
+	if (is_new)
+		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
+	else
+		lull_writer_set_dim(r->writer, LULL_TABLE_label, *id, &row);
 }
 
-/* Row id of a label; one whose definition was dropped is shown as "(unknown)". */
+/*
+ * Row id of a label; one whose definition was dropped is shown as "(unknown)", until a later use
+ * brings it: the agent tries again each time.
+ */
 static u32 label_of(struct lull_recording *r, u64 hash)
 {
 	bool is_new;
@@ -107,7 +123,7 @@ static u32 label_of(struct lull_recording *r, u64 hash)
 
 	if (is_new) {
 		struct lull_label_row row = { .name = lull_recording_text(r, "(unknown)"),
-					      .api = 1 };
+					      .api = API_UNKNOWN };
 
 		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
 	}
