@@ -31,8 +31,6 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
-extern char **environ;
-
 static void on_fact(void *ctx, const char *key, const char *value)
 {
 	lull_recording_meta(ctx, key, value);
