@@ -66,11 +66,11 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
-# As little as the goals need; alone, what is needed to work on it.
-TEST_GOALS := test unit check lint fuzz
+# As little as the goals need; by itself, all that is needed to work on it.
+TEST_GOALS := setup test
 setup:
 	$(Q)tools/setup $(PACKAGES) \
-		$(if $(or $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(filter-out $(filter-out setup,$(MAKECMDGOALS)),setup)),$(TEST_PACKAGES)) \
+		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
 		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
 
 # Where a command that was copied elsewhere still finds its agent.
