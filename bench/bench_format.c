@@ -34,8 +34,8 @@
 #define N_LABELS     190u
 #define N_OS_NAMES   50u
 #define N_STACKS     3000u
-#define N_OPS	     700u     /* ranges of one step of one thread */
-#define BATCH_ROWS   1500u    /* a chunk of shared memory holds about as many events */
+#define N_OPS	     700u  /* ranges of one step of one thread */
+#define BATCH_ROWS   1500u /* a chunk of shared memory holds about as many events */
 #define N_COMMANDS   3
 #define ROUND_EVENTS 4000000u /* rows kept in memory; longer files repeat them, later */
 
