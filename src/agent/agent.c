@@ -249,12 +249,13 @@ static struct lull_control *map_control(void)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *session = getenv(LULL_ENV_SESSION);
+	size_t len = session ? strlen(session) : 0;
 	struct lull_control *control;
 	int saved = errno;
 
-	if (!session || strlen(session) >= sizeof(session_path))
+	if (!session || len >= sizeof(session_path))
 		goto out;
-	strcpy(session_path, session);
+	memcpy(session_path, session, len + 1);
 	control = map_control();
 	if (!control)
 		goto out;

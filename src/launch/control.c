@@ -34,8 +34,6 @@
 /* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
 #define AGENT_GRACE_NS LULL_NS_PER_S
 
-extern char **environ;
-
 static void on_fact(void *ctx, const char *key, const char *value)
 {
 	lull_recording_meta(ctx, key, value);

@@ -130,11 +130,6 @@ static u32 label_of(struct lull_recording *r, u64 hash)
 	return *id;
 }
 
-static u64 time_of(const struct lull_recording *r, const struct lull_event *e)
-{
-	return lull_recording_ns(r, lull_clock_ns_of(r->clock, e->counter));
-}
-
 /* The payload behind an event whose fixed part has `fixed_bytes`; of several the first is kept. */
 static void read_payload(struct lull_recording *r, const struct lull_event *event,
 			 size_t fixed_bytes, struct lull_open_range *to)
@@ -214,7 +209,7 @@ void lull_decode_push(struct lull_recording *r, struct lull_task *task, u32 leve
 		forget_above(r, task, event->a);
 	n = task->open.n;
 	open = lull_vec_push(&task->open);
-	open->start_ns = time_of(r, event);
+	open->start_ns = lull_decode_time(r, event);
 	open->place = event->a;
 	open->label = label_of(r, e->label);
 	open->depth = n < 255 ? (u8)n : 255;
@@ -238,7 +233,7 @@ void lull_decode_pop(struct lull_recording *r, struct lull_task *task, u32 level
 	open = lull_vec_get(&task->open, (size_t)ix);
 	if (!open->payload_type)
 		read_payload(r, event, sizeof(*event), open);
-	write_range(r, task, open, time_of(r, event), 0);
+	write_range(r, task, open, lull_decode_time(r, event), 0);
 	memmove(open, open + 1, (task->open.n - (size_t)ix - 1) * sizeof(*open));
 	task->open.n--;
 }
@@ -254,7 +249,7 @@ void lull_decode_start(struct lull_recording *r, struct lull_task *task, u32 lev
 		return;
 	shared = lull_vec_push(&task->process->shared_ranges);
 	shared->task = task;
-	shared->range.start_ns = time_of(r, event);
+	shared->range.start_ns = lull_decode_time(r, event);
 	shared->range.range_id = e->range_id;
 	shared->range.place = event->a;
 	shared->range.label = label_of(r, e->label);
@@ -276,7 +271,7 @@ void lull_decode_end(struct lull_recording *r, struct lull_task *task, u32 level
 			continue;
 		if (!s[i].range.payload_type)
 			read_payload(r, event, sizeof(*e), &s[i].range);
-		write_range(r, s[i].task, &s[i].range, time_of(r, event),
+		write_range(r, s[i].task, &s[i].range, lull_decode_time(r, event),
 			    FLAG_START_END | (s[i].task == task ? 0 : FLAG_OTHER_THREAD));
 		s[i] = s[--all->n];
 		return;
@@ -296,7 +291,7 @@ void lull_decode_mark(struct lull_recording *r, struct lull_task *task, u32 leve
 		return;
 	read_payload(r, event, sizeof(*e), &payload);
 	row = (struct lull_mark_row){
-		.start_ns = time_of(r, event),
+		.start_ns = lull_decode_time(r, event),
 		.lane = lull_recording_lane(r, task),
 		.label = label_of(r, e->label),
 		.payload_type = payload.payload_type,
@@ -329,11 +324,11 @@ void lull_decode_step(struct lull_recording *r, struct lull_task *task, u32 leve
 	(void)level;
 	if (!r->writer)
 		return;
-	end_step(r, task, time_of(r, event));
+	end_step(r, task, lull_decode_time(r, event));
 	if (event->a)
 		return;
 	task->step_number = e->number;
-	task->step_start_ns = time_of(r, event) + 1; /* + 1: 0 means none is open */
+	task->step_start_ns = lull_decode_time(r, event) + 1; /* + 1: 0 means none is open */
 }
 
 void lull_decode_category(struct lull_recording *r, struct lull_task *task, u32 level,

@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "trace/wire.h"
 
-extern char **environ;
-
 /* Set NAME=VALUE in a NULL-terminated list of owned strings. */
 static void set_var(struct lull_vec *env, const char *name, const char *value)
 {
