@@ -35,4 +35,10 @@ void lull_link_release(struct lull_link *l);
 /* The call that started this work, or NULL if it was not recorded. */
 const struct lull_call *lull_link_find(const struct lull_link *l, const struct lull_work *work);
 
+/* From its begin to its end. */
+static inline struct lull_span lull_call_span(const struct lull_call *call)
+{
+	return (struct lull_span){ call->start_ns, call->start_ns + call->dur_ns };
+}
+
 #endif
