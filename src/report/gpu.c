@@ -81,6 +81,15 @@ struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane)
 	return lane ? lanes[lane - 1] : (struct lull_lane_row){ 0 };
 }
 
+u32 lull_gpu_device_id(struct lull_reader *r, u32 lane)
+{
+	u32 device = lull_gpu_lane(r, lane).device;
+	size_t n;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+
+	return device ? devices[device - 1].device_id : 0;
+}
+
 /* ---- sums ---- */
 
 /*

@@ -227,6 +227,20 @@ f64 lull_sum_deviation(const struct lull_sum_group *group)
 	return sqrt((whole - part) / (f64)(group->n - 1));
 }
 
+void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group)
+{
+	if (!group->n) {
+		for (int i = 0; i < 5; i++)
+			lull_out_skip(out);
+		return;
+	}
+	lull_out_f64(out, (f64)group->total_ns / (f64)group->n);
+	lull_out_f64(out, group->median_ns);
+	lull_out_i64(out, (i64)group->min_ns);
+	lull_out_i64(out, (i64)group->max_ns);
+	lull_out_f64(out, lull_sum_deviation(group));
+}
+
 static int by_total(const void *a, const void *b)
 {
 	const struct lull_sum_group *x = *(const struct lull_sum_group *const *)a;
@@ -270,11 +284,7 @@ static void put_row(void *ctx, const struct lull_sum_group *group)
 	lull_out_f64(out, rows->all_ns > 0 ? 100 * (f64)group->total_ns / rows->all_ns : 0);
 	lull_out_i64(out, (i64)group->total_ns);
 	lull_out_i64(out, (i64)group->n);
-	lull_out_f64(out, (f64)group->total_ns / (f64)group->n);
-	lull_out_f64(out, group->median_ns);
-	lull_out_i64(out, (i64)group->min_ns);
-	lull_out_i64(out, (i64)group->max_ns);
-	lull_out_f64(out, lull_sum_deviation(group));
+	lull_sum_put_spread(out, group);
 	rows->names(rows->ctx, out, group);
 }
 

@@ -79,6 +79,11 @@ void lull_sum_each(const struct lull_sum *sum, lull_sum_visit *visit, void *ctx)
 void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_names *names,
 		    void *ctx);
 
+/*
+ * Fill five cells: mean, median, shortest, longest, deviation; empty ones if nothing was counted.
+ */
+void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group);
+
 /* The sample deviation of a group. */
 f64 lull_sum_deviation(const struct lull_sum_group *group);
 
