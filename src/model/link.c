@@ -59,16 +59,14 @@ const struct lull_call *lull_link_find(const struct lull_link *l, const struct l
 
 u64 lull_link_queue_ns(const struct lull_call *call, const struct lull_work *work)
 {
-	u64 end_ns = call->start_ns + call->dur_ns;
+	u64 end_ns = lull_call_span(call).to_ns;
 
 	return work->start_ns > end_ns ? work->start_ns - end_ns : 0;
 }
 
 u64 lull_link_total_ns(const struct lull_call *call, const struct lull_work *work)
 {
-	u64 end_ns = work->start_ns + work->dur_ns;
+	u64 end_ns = lull_work_end_ns(work), call_end_ns = lull_call_span(call).to_ns;
 
-	if (end_ns < call->start_ns + call->dur_ns)
-		end_ns = call->start_ns + call->dur_ns;
-	return end_ns - call->start_ns;
+	return (end_ns > call_end_ns ? end_ns : call_end_ns) - call->start_ns;
 }

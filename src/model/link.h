@@ -44,7 +44,7 @@ u64 lull_link_total_ns(const struct lull_call *call, const struct lull_work *wor
 /* From its begin to its end. */
 static inline struct lull_span lull_call_span(const struct lull_call *call)
 {
-	return (struct lull_span){ call->start_ns, call->start_ns + call->dur_ns };
+	return (struct lull_span){ call->start_ns, lull_span_end_ns(call->start_ns, call->dur_ns) };
 }
 
 #endif

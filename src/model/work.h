@@ -73,6 +73,12 @@ bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work);
 /* Free what the cursor holds. */
 void lull_work_end(struct lull_work_cursor *c);
 
+/* When it ended. */
+static inline u64 lull_work_end_ns(const struct lull_work *work)
+{
+	return lull_span_end_ns(work->start_ns, work->dur_ns);
+}
+
 /* How many there are of these kinds. */
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds);
 

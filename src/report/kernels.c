@@ -71,7 +71,6 @@ static struct piece plain_name(struct lull_reader *r, const struct lull_launch_r
 void lull_kernels_init(struct lull_kernels *k, struct lull_reader *r,
 		       const struct lull_report_options *options)
 {
-	static const struct lull_span always = { 0, UINT64_MAX };
 	size_t n;
 
 	*k = (struct lull_kernels){ .reader = r };
@@ -89,7 +88,7 @@ void lull_kernels_init(struct lull_kernels *k, struct lull_reader *r,
 	k->has_ranges = lull_report_has_arg(options, "nvtx-name");
 	if (k->has_ranges) {
 		lull_link_init(&k->link, r);
-		lull_nest_init(&k->nest, r, always, LULL_NEST_ONE_THREAD);
+		lull_nest_init(&k->nest, r, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
 	}
 }
 

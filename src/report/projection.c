@@ -6,7 +6,7 @@
 
 static void project(struct lull_projected *range, const struct lull_work *work)
 {
-	u64 end_ns = work->start_ns + work->dur_ns;
+	u64 end_ns = lull_work_end_ns(work);
 
 	if (!range->n_works++ || work->start_ns < range->first_ns)
 		range->first_ns = work->start_ns;
@@ -17,7 +17,6 @@ static void project(struct lull_projected *range, const struct lull_work *work)
 void lull_projection_init(struct lull_projection *p, struct lull_reader *r,
 			  const struct lull_report_options *options)
 {
-	static const struct lull_span always = { 0, UINT64_MAX };
 	struct lull_work_cursor c;
 	struct lull_work work;
 	struct lull_link link;
@@ -25,7 +24,7 @@ void lull_projection_init(struct lull_projection *p, struct lull_reader *r,
 	lull_nest_init(&p->nest, r, lull_report_window(options), LULL_NEST_ONE_THREAD);
 	p->ranges = lull_alloc(p->nest.ranges.n, sizeof(*p->ranges));
 	lull_link_init(&link, r);
-	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, always);
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, LULL_SPAN_ALL);
 	while (lull_work_next(&c, &work)) {
 		const struct lull_call *call = lull_link_find(&link, &work);
 		struct lull_span span;

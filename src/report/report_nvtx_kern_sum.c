@@ -145,7 +145,6 @@ static void release(struct sums *s)
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	static const struct lull_span always = { 0, UINT64_MAX };
 	struct sums s = { .reader = r, .options = options, .out = out };
 	struct lull_sum sum;
 	size_t n;
@@ -153,7 +152,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	(void)err;
 	lull_kernels_init(&s.kernels, r, options);
 	lull_link_init(&s.link, r);
-	lull_nest_init(&s.nest, r, always, LULL_NEST_ONE_THREAD);
+	lull_nest_init(&s.nest, r, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
 	s.labels = lull_reader_dim(r, LULL_TABLE_label, &n);
 	lull_intern_init(&s.groups);
 	lull_map_init(&s.met);
