@@ -15,6 +15,9 @@
 #include "model/span.h"
 #include "trace/reader.h"
 
+/* lane.kind of a stream, which is no thread. */
+#define LULL_LANE_STREAM 2
+
 enum lull_work_kind {
 	LULL_WORK_KERNEL = 1,
 	LULL_WORK_MEMCPY = 2,

@@ -267,7 +267,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_gpu_idle = {
 	.name = "gpu_idle",
 	.display = "GPU Idle Gaps",
-	.summary = "when devices had nothing to do, and what the host did then",
+	.summary = "gaps of the devices, and what the host did then",
 	.help = "The gaps of each device between its first and its last work, longest first, with "
 		"what ran before and after, the thread that launched what came after, and what "
 		"that "

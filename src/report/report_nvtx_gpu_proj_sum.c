@@ -162,7 +162,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_nvtx_gpu_proj_sum = {
 	.name = "nvtx_gpu_proj_sum",
 	.display = "NVTX GPU Projection Summary",
-	.summary = "time that the work of ranges took on the devices by name",
+	.summary = "time of the work of ranges on the devices by name",
 	.help = "As nvtx_gpu_proj_trace, put together by name and style. Ranges that launched no "
 		"work are not counted.",
 	.columns = columns,

@@ -169,7 +169,7 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.name = "nvtx_kern_sum",
 	.old_name = "nvtxkernsum",
 	.display = "NVTX Range Kernel Summary",
-	.summary = "time of kernels by the ranges in which they were launched",
+	.summary = "time of kernels by the ranges that launched them",
 	.help = "How long kernels ran that were launched inside of ranges, by range, thread and "
 		"kernel; largest total first. A kernel counts for every range around its launching "
 		"call on the same thread. The arguments base and mangled as in cuda_gpu_kern_sum.",

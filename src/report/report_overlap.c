@@ -77,7 +77,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_overlap = {
 	.name = "overlap",
 	.display = "Compute and Copy Overlap",
-	.summary = "how much each device computed, copied, did both, or nothing",
+	.summary = "computing, copying, both and idling of each device",
 	.help = "The time of each device from its first work to the end of its last, each "
 		"nanosecond "
 		"counted once. Copies that run while kernels run cost nothing; copies alone and "
