@@ -2,6 +2,7 @@
  * lull export - write a report in the format of another program.
  */
 #include "cmd/cmd.h"
+#include "cmd/losses.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ static int export_report(const char *path, const struct target *target,
 	int rc = lull_reader_open(&r, path, err);
 
 	if (!rc) {
+		lull_losses_warn_simulated(r);
 		rc = lull_export_check_tables(r, options, err);
 		if (!rc && strcmp(name, "-") == 0)
 			rc = format->write(r, options, stdout, err);
