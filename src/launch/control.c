@@ -151,6 +151,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	 */
 	if (c->options->begin != LULL_BEGIN_ON_RANGE)
 		atomic_store(&c->session.control->record, c->n_records);
+	lull_feed_agents_wake(c);
 	return 0;
 }
 
@@ -248,6 +249,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents_flush(c);
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
+	lull_feed_agents_wake(c);
 	usleep(SETTLE_US);
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();

@@ -14,6 +14,12 @@
 
 #define LANE_STREAM 2
 
+/* Work that was over before the recording began: CUPTI held it back from the time before. */
+static bool is_old(const struct lull_recording *r, const struct lull_event *event, u64 dur_ticks)
+{
+	return lull_clock_ns_of(r->clock, event->counter + dur_ticks) < r->epoch_ns;
+}
+
 static struct lull_gpu *gpu_of(struct lull_process *p, u32 device_id)
 {
 	struct lull_gpu *all = p->gpus.at, *gpu;
@@ -188,7 +194,7 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 	u32 *launch;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	launch = lull_map_find(&r->launches, e->launch);
 	row = (struct lull_kernel_row){
@@ -211,7 +217,7 @@ void lull_decode_memcpy(struct lull_recording *r, struct lull_task *task, u32 le
 	struct lull_memcpy_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memcpy_row){
 		.start_ns = lull_decode_time(r, event),
@@ -239,7 +245,7 @@ void lull_decode_memset(struct lull_recording *r, struct lull_task *task, u32 le
 	struct lull_memset_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memset_row){
 		.start_ns = lull_decode_time(r, event),
@@ -286,7 +292,7 @@ void lull_decode_cuda_sync(struct lull_recording *r, struct lull_task *task, u32
 	struct lull_cuda_sync_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_cuda_sync_row){
 		.start_ns = lull_decode_time(r, event),
@@ -309,7 +315,7 @@ void lull_decode_graph(struct lull_recording *r, struct lull_task *task, u32 lev
 	struct lull_graph_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_graph_row){
 		.start_ns = lull_decode_time(r, event),
