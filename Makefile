@@ -316,7 +316,8 @@ $(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
 fuzz:
 	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-programs
-	$(Q)for f in $(FUZZ); do build-san/fuzz/$$f $(FUZZ_SECONDS) || exit 1; done
+	$(Q)for f in $(FUZZ); do log=build-san/fuzz/$$f.log; \
+		build-san/fuzz/$$f $(FUZZ_SECONDS) 2>$$log || { tail -c 8000 $$log | tr '\r' '\n'; exit 1; }; done
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
