@@ -12,7 +12,7 @@
  *
  * Columns:        by the names of schema.def, with or without their unit (start_ns or start).
  *                 Generic over the schema: a new table needs nothing here.
- * Values:         whole numbers, decimal or 0x...; times with ns, us, ms or s, also 1.5ms; f64 as C
+ * Values:         whole numbers, decimal or 0x...; times as in base/duration.h: 1.5ms, 2s; f64 as C
  *                 writes it; texts as one word or in quotes with \" \\ \n \t inside. References are
  *                 row ids: rows of a dimension count from 1.
  * Errors:         LULL_E_FORMAT with the line number.
