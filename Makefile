@@ -235,6 +235,34 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
+# The simulated device (sim/README.md): stand-ins for libcuda and libcupti, and one libcupti that lacks what CUDA
+# 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
+SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
+	libcuda memory model ptx)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
+
+$(BUILD)/sim/%.o: sim/%.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti.map
+$(BUILD)/sim/old/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti_old.map
+$(filter %/libcupti.so.13,$(SIM)):
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcupti.so.13 -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
+		-o $@ $(filter %.o,$^) -ldl -lpthread
+
+.PHONY: sim
+sim: $(SIM)
+
 # The example programs, built as a user would: optimised, with debug information, and lull.h from the tree.
 $(BUILD)/examples/%: examples/%.c include/lull.h
 	@mkdir -p $(@D)
