@@ -18,8 +18,8 @@
 #define KERNEL_NS	 2000 /* the shortest kernel */
 #define COPY_NS		 1500 /* the shortest copy */
 #define FLOPS		 6e9  /* slow enough that the executor's CPU keeps up */
-#define PINNED_BYTES	 2e9  /* a second */
-#define PAGEABLE_BYTES	 0.5e9
+#define PINNED_BYTES	 0.5e9 /* a second */
+#define PAGEABLE_BYTES	 0.1e9
 #define DEVICE_BYTES	 20e9
 #define MAX_COST_ENTRIES 16
 
