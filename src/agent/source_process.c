@@ -4,6 +4,7 @@
  *
  * exec and spawn are in process_exec.c.
  */
+#include "agent/cuda.h"
 #include "agent/source.h"
 
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 
 LULL_EXPORT void _exit(int status)
 {
+	lull_cuda_leave();
 	lull_agent_leave(status);
 	lull_real._exit(status);
 	__builtin_unreachable();
@@ -25,6 +27,7 @@ LULL_EXPORT void _exit(int status)
 
 LULL_EXPORT void _Exit(int status)
 {
+	lull_cuda_leave();
 	lull_agent_leave(status);
 	lull_real._Exit(status);
 	__builtin_unreachable();
@@ -32,6 +35,7 @@ LULL_EXPORT void _Exit(int status)
 
 LULL_EXPORT void quick_exit(int status)
 {
+	lull_cuda_leave();
 	lull_agent_leave(status);
 	lull_real.quick_exit(status);
 	__builtin_unreachable();

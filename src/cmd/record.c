@@ -17,7 +17,7 @@
 /* The words of the command line, before they mean anything. */
 struct words {
 	struct lull_vec trace, env, exports;
-	int sample, cpuctxsw, sampler, capture_range, wait;
+	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
@@ -28,48 +28,70 @@ struct words {
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
+static const char *const graph_traces[] = { "graph", "node", NULL };
 static const char *const captures[] = { "none", "nvtx", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
 /*
- * What -t knows. A word that turns nothing on inside the agents is one that is always on or not
- * ours.
+ * What -t knows. Libraries that speak NVTX do so when a variable of theirs is set; `env` sets it,
+ * and level 2 is what "-verbose" means.
  */
 static const struct trace_word {
 	const char *name;
 	u32 source;
+	const char *env;
 } trace_words[] = {
-	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE },
-	{ "osrt", LULL_SOURCE_OSRT },
-	{ "python-gil", LULL_SOURCE_GIL },
-	{ "none", 0 },
+	{ "cuda", LULL_SOURCE_CUDA, NULL },
+	{ "cuda-sw", LULL_SOURCE_CUDA, NULL },
+	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
+	{ "osrt", LULL_SOURCE_OSRT, NULL },
+	{ "python-gil", LULL_SOURCE_GIL, NULL },
+	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
+	{ "cublas", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=1" },
+	{ "cublas", 0, "CUBLASLT_NVTX_LEVEL=1" },
+	{ "cublas-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=2" },
+	{ "cublas-verbose", 0, "CUBLASLT_NVTX_LEVEL=2" },
+	{ "cudnn", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUDNN_NVTX_LEVEL=1" },
+	{ "cudnn-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUDNN_NVTX_LEVEL=2" },
+	{ "cusparse", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=1" },
+	{ "cusparse-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=2" },
+	{ "cusolver", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=1" },
+	{ "cusolver-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=2" },
+	{ "none", 0, NULL },
 };
 
-static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_err *err)
+/* Switch on what a word stands for; false if it is not known. */
+static bool use_trace_word(const char *word, u32 *sources, struct lull_vec *env)
+{
+	bool is_known = false;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(trace_words); i++) {
+		if (strcmp(word, trace_words[i].name) != 0)
+			continue;
+		*sources |= trace_words[i].source;
+		if (trace_words[i].env)
+			lull_opt_list_add(env, trace_words[i].env);
+		is_known = true;
+	}
+	return is_known;
+}
+
+static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_vec *env,
+		       struct lull_err *err)
 {
 	char **words = list->at;
 
-	if (!list->n) {
-		*sources = LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_OSRT |
-			   LULL_SOURCE_GIL;
-		return 0;
-	}
-	*sources = 0;
-	for (size_t i = 0; i < list->n; i++) {
-		bool is_known = false;
-
-		for (size_t j = 0; j < LULL_COUNT_OF(trace_words); j++) {
-			if (strcmp(words[i], trace_words[j].name) != 0)
-				continue;
-			*sources |= trace_words[j].source;
-			is_known = true;
-		}
-		if (!is_known)
-			return lull_fail(err, LULL_E_USAGE,
-					 "--trace: '%s' is not known; choose among nvtx, osrt, "
-					 "python-gil, none",
-					 words[i]);
-	}
+	*sources = list->n ? 0
+			   : LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
+				     LULL_SOURCE_OSRT | LULL_SOURCE_GIL;
+	for (size_t i = 0; i < list->n; i++)
+		if (!use_trace_word(words[i], sources, env))
+			return lull_fail(
+				err, LULL_E_USAGE,
+				"--trace: '%s' is not known; choose among cuda, nvtx, osrt, "
+				"python-gil, nccl, cublas, cudnn, cusparse, cusolver (and "
+				"-verbose), none",
+				words[i]);
 	return 0;
 }
 
@@ -147,7 +169,7 @@ static int check_env(const struct lull_vec *env, struct lull_err *err)
 	return 0;
 }
 
-static int understand(const struct words *w, bool is_interactive, struct lull_collector_options *o,
+static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
 		      struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
@@ -195,8 +217,11 @@ static int understand(const struct words *w, bool is_interactive, struct lull_co
 		o->begin = LULL_BEGIN_ON_RANGE;
 		o->capture_range = w->nvtx_capture;
 	}
-	return parse_trace(&w->trace, &o->sources, err) ||
-			       parse_kill(w->kill, &o->kill_signal, err) ||
+	if (parse_trace(&w->trace, &o->sources, &w->env, err))
+		return err->code;
+	if (w->graphs == 1)
+		o->sources |= LULL_SOURCE_GRAPH_NODES;
+	return parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err)
 		       ? err->code
@@ -212,8 +237,10 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 					   "and lull stop"
 					 : "run a program and record what it does"),
 		OPT_GROUP("What to record"),
-		OPT_LIST('t', "trace", "LIST", &w->trace,
-			 "sources: nvtx, osrt, python-gil, none (default: all of them)"),
+		OPT_LIST(
+			't', "trace", "LIST", &w->trace,
+			"sources: cuda, nvtx, osrt, python-gil (the default), nccl, cublas, cudnn, "
+			"cusparse, cusolver (each also -verbose), none"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks: none, process-tree (default), system-wide"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes, "thread scheduling, same choices"),
@@ -222,6 +249,8 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			 "processes)"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000)"),
+		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
+			 "CUDA graphs as a whole (default) or each of their nodes"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),

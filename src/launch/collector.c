@@ -105,6 +105,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	struct lull_spawn_env env = {
 		.session_path = c->session.path,
 		.has_nvtx = o->sources & LULL_SOURCE_NVTX,
+		.has_cuda = o->sources & LULL_SOURCE_CUDA,
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};

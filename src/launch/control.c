@@ -209,6 +209,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 
 	if (!lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+	lull_feed_agents_flush(c);
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
 	usleep(SETTLE_US);

@@ -19,6 +19,15 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_category] = sizeof(struct lull_wire_category),
 	[LULL_EVENT_schema] = sizeof(struct lull_wire_schema),
 	[LULL_EVENT_child] = sizeof(struct lull_wire_child),
+	[LULL_EVENT_device] = sizeof(struct lull_wire_device),
+	[LULL_EVENT_launch] = sizeof(struct lull_wire_launch),
+	[LULL_EVENT_kernel] = sizeof(struct lull_wire_kernel),
+	[LULL_EVENT_memcpy] = sizeof(struct lull_wire_memcpy),
+	[LULL_EVENT_memset] = sizeof(struct lull_wire_memset),
+	[LULL_EVENT_cuda_call] = sizeof(struct lull_wire_cuda_call),
+	[LULL_EVENT_cuda_sync] = sizeof(struct lull_wire_cuda_sync),
+	[LULL_EVENT_graph] = sizeof(struct lull_wire_graph),
+	[LULL_EVENT_overhead] = sizeof(struct lull_wire_overhead),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,

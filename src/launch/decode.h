@@ -26,6 +26,9 @@ bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
 /* End all open ranges and steps of a thread at `now_ns`, flagged as not ended by the program. */
 void lull_decode_close(struct lull_recording *r, struct lull_task *task, u64 now_ns);
 
+/* Write the devices of a process again, with what was learned since they were first used. */
+void lull_decode_devices(struct lull_recording *r, struct lull_process *process);
+
 /* The same for the start/end ranges of a process. */
 void lull_decode_close_shared(struct lull_recording *r, struct lull_process *process, u64 now_ns);
 

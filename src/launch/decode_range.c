@@ -10,6 +10,14 @@
 
 #include "base/mem.h"
 
+/*
+ * Kernels, categories and schemas are named by texts that are kept; a program has some thousands.
+ */
+#define KEPT_TEXTS 65536
+
+/* Kernels, categories and schemas have their names among these; a program has some thousands. */
+#define KEPT_TEXTS 65536
+
 #define FLAG_NOT_ENDED	  1
 #define FLAG_START_END	  4
 #define FLAG_OTHER_THREAD 8
@@ -46,7 +54,7 @@ void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 le
 	(void)task;
 	(void)level;
 	/* Names that never repeat (they carry a number) are not worth keeping beyond the report. */
-	if (!r->writer || r->text_list.n < 4096)
+	if (!r->writer || r->text_list.n < KEPT_TEXTS)
 		keep_text(r, e->hash, (const char *)(e + 1), len);
 	if (!r->writer)
 		return;

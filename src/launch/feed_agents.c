@@ -7,6 +7,8 @@
 #include "launch/collector_int.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,9 @@
 #include "launch/decode.h"
 #include "launch/image.h"
 #include "launch/secrets.h"
+
+/* How often we look whether the flush is done, 1 ms apart. */
+#define FLUSH_TRIES 1000
 
 /* What the drain callback needs. */
 struct feed {
@@ -239,6 +244,10 @@ static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_n
 	}
 	if (!has_left || !counter)
 		counter = c->is_salvaging ? p->last_counter : 0;
+	p->has_cuda = atomic_load(&head->has_cuda);
+	/* Whoever leaves by itself has flushed; a killed process took its last records with it. */
+	if (p->has_cuda && !has_left && lull_recording_is_on(&c->recording))
+		lull_recording_issue(&c->recording, LULL_ISSUE_device_tail, p, 1, NULL);
 	if (!p->end_ns)
 		p->end_ns = counter ? lull_clock_ns_of(&c->clock, counter) : now_ns;
 }
@@ -266,6 +275,33 @@ void lull_feed_agents(struct lull_collector *c)
 
 		if (p->file)
 			feed_process(c, p);
+	}
+}
+
+/* True if somebody alive has yet to answer the request. */
+static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		const struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
+
+		if (head && atomic_load(&head->has_cuda) &&
+		    atomic_load(&head->flush_done) != wanted && !has_died(all[i]))
+			return true;
+	}
+	return false;
+}
+
+void lull_feed_agents_flush(struct lull_collector *c)
+{
+	struct lull_control *control = c->session.control;
+	u32 wanted = atomic_fetch_add(&control->flush_wanted, 1) + 1;
+
+	syscall(SYS_futex, &control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
+		usleep(1000);
+		lull_feed_agents(c);
 	}
 }
 

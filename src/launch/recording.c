@@ -38,6 +38,7 @@ static void end_report(struct lull_recording *r)
 	r->writer = NULL;
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
+	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
 	clear_troubles(r);
 }
@@ -73,6 +74,7 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 	r->n_events = 0;
 	lull_map_init(&r->strings);
 	lull_map_init(&r->labels);
+	lull_map_init(&r->launches);
 	lull_stacks_init(&r->stacks, &r->files);
 	lull_tree_new_report(r->tree);
 }
@@ -324,6 +326,7 @@ static void write_tree(struct lull_recording *r, u64 now_ns)
 		if (!p->row && p->end_ns && p->end_ns < r->epoch_ns)
 			continue;
 		lull_decode_close_shared(r, p, lull_recording_ns(r, now_ns));
+		lull_decode_devices(r, p);
 		lull_recording_process(r, p);
 		row = process_row(r, p);
 		lull_writer_set_dim(r->writer, LULL_TABLE_process, p->row, &row);

@@ -58,6 +58,7 @@ struct lull_recording {
 	u64 n_events; /* rows so far */
 	struct lull_stacks stacks;
 	struct lull_map strings;  /* hash of a name -> string id */
+	struct lull_map launches; /* hash of a launch shape -> launch id */
 	struct lull_map labels;	  /* hash of a label -> label id */
 	struct lull_vec troubles; /* struct lull_trouble */
 	bool is_unresolved;	  /* leave addresses without names */

@@ -25,6 +25,7 @@ struct lull_spawn_env {
 	const char *agent_path;
 	const char *session_path;
 	bool has_nvtx;		     /* set NVTX_INJECTION64_PATH */
+	bool has_cuda;		     /* set CUDA_INJECTION64_PATH */
 	bool is_inherited;	     /* keep our own environment */
 	const struct lull_vec *more; /* char *: A=B, may be NULL */
 };

@@ -27,6 +27,8 @@ static void free_process(struct lull_tree *t, struct lull_process *p)
 	lull_vec_release(&p->tasks);
 	lull_map_release(&p->by_tid);
 	lull_vec_release(&p->shared_ranges);
+	lull_vec_release(&p->gpus);
+	lull_vec_release(&p->streams);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p->slot_tasks);
@@ -64,6 +66,8 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 	p->pidfd = -1;
 	lull_vec_init(&p->tasks, sizeof(struct lull_task *));
 	lull_vec_init(&p->shared_ranges, sizeof(struct lull_shared_range));
+	lull_vec_init(&p->gpus, sizeof(struct lull_gpu));
+	lull_vec_init(&p->streams, sizeof(struct lull_gpu_stream));
 	*(struct lull_process **)lull_vec_push(&t->processes) = p;
 	*lull_map_add(&t->by_pid, pid, NULL) = (u32)t->processes.n;
 	return p;
@@ -270,6 +274,9 @@ void lull_tree_new_report(struct lull_tree *t)
 		all[i]->row = 0;
 		all[i]->is_in_report = false;
 		all[i]->shared_ranges.n = 0;
+		all[i]->streams.n = 0;
+		for (size_t j = 0; j < all[i]->gpus.n; j++)
+			((struct lull_gpu *)lull_vec_get(&all[i]->gpus, j))->row = 0;
 		for (size_t j = 0; j < all[i]->tasks.n; j++) {
 			tasks[j]->lane = 0;
 			tasks[j]->open.n = 0;

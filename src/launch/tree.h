@@ -31,6 +31,22 @@ struct lull_open_range {
 	u8 depth;
 };
 
+/* A device as a process sees it. */
+struct lull_gpu {
+	u32 device_id;
+	u32 capability, n_sms;
+	u64 memory_bytes, l2_bytes, clock_hz, bandwidth_bytes;
+	char name[96];
+	char uuid[40];
+	u32 row; /* in the present report */
+};
+
+/* A stream of a device. */
+struct lull_gpu_stream {
+	u32 device_id, context_id, stream_id;
+	u32 lane; /* row id in the present report */
+};
+
 /* One thread. */
 struct lull_task {
 	struct lull_process *process;
@@ -94,6 +110,9 @@ struct lull_process {
 	struct lull_vec tasks;	       /* struct lull_task *, owned */
 	struct lull_map by_tid;	       /* tid -> index + 1 of the latest task */
 	struct lull_vec shared_ranges; /* struct lull_shared_range */
+	struct lull_vec gpus;	       /* struct lull_gpu */
+	struct lull_vec streams;       /* struct lull_gpu_stream, of the present report */
+	bool has_cuda;		       /* its agent has recorded device activity */
 };
 
 /* A start/end range; it may end on another thread than it began on. */

@@ -72,6 +72,7 @@ enum {
 	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
 	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
 	LULL_SOURCE_CUDA = 32,
+	LULL_SOURCE_GRAPH_NODES = 64, /* kernels of CUDA graphs one by one */
 };
 
 /* A moment on both clocks. */
@@ -338,6 +339,112 @@ struct lull_wire_schema {
 struct lull_wire_child {
 	struct lull_event head;
 	u64 status;
+};
+
+/* Where on a device something ran; in all events below. */
+struct lull_wire_place {
+	u32 device;
+	u32 context;
+	u32 stream;
+	u32 correlation;
+};
+
+/* device: a = length of the name, which follows. */
+struct lull_wire_device {
+	struct lull_event head;
+	u32 device;
+	u32 capability; /* 10 * major + minor */
+	u32 n_sms;
+	u32 l2_bytes;
+	u64 memory_bytes;
+	u64 clock_khz;
+	u64 bandwidth_kbytes;
+	u8 uuid[16];
+};
+
+/* launch: the name was defined before; hash = lull_hash() of `shape`. */
+struct lull_wire_shape {
+	u64 name;
+	u32 grid[3];
+	u32 block[3];
+	u32 cluster[3];
+	u32 registers;
+	u32 static_shared_bytes;
+	u32 dynamic_shared_bytes;
+	u32 shared_executed_bytes;
+	u32 local_bytes;
+};
+struct lull_wire_launch {
+	struct lull_event head;
+	u64 hash;
+	struct lull_wire_shape shape;
+};
+
+/* kernel, memcpy, memset, cuda_sync, graph: counter is the begin on the device. */
+struct lull_wire_kernel {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 launch; /* hash */
+	struct lull_wire_place place;
+	u64 graph_node;
+	u64 graph;
+};
+
+/* memcpy: a = copy kind | source kind << 8 | destination kind << 16 | flags << 24. */
+struct lull_wire_memcpy {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 size_bytes;
+	struct lull_wire_place place;
+	u64 graph_node;
+	u32 graph;
+	u32 src_device;
+	u32 dst_device;
+	u32 pad;
+};
+
+/* memset: a = value. */
+struct lull_wire_memset {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 size_bytes;
+	struct lull_wire_place place;
+	u64 graph_node;
+	u32 graph;
+	u32 memory_kind;
+};
+
+/* cuda_call: a = correlation. */
+struct lull_wire_cuda_call {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name; /* hash */
+	u32 ret;
+	u32 api; /* as in schema.def */
+};
+
+/* cuda_sync: a = kind. */
+struct lull_wire_cuda_sync {
+	struct lull_event head;
+	u64 dur_ticks;
+	struct lull_wire_place place;
+	u64 event_sync;
+	u32 event;
+	u32 ret;
+};
+
+/* graph: a = graph id. */
+struct lull_wire_graph {
+	struct lull_event head;
+	u64 dur_ticks;
+	struct lull_wire_place place;
+};
+
+/* overhead: a = kind. */
+struct lull_wire_overhead {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 tid;
 };
 
 /*

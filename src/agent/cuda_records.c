@@ -1,0 +1,314 @@
+/*
+ * cuda_records - CUPTI's activity records into events.
+ *
+ * CUPTI asks for buffers on the threads of the program and gives them back on a thread of its own,
+ * or on ours when we flush. Buffers come from a pool that never shrinks: a lock-free stack of
+ * mappings.
+ */
+#include <sys/mman.h>
+
+#include "agent/cuda.h"
+#include "agent/lib_cupti.h"
+#include "agent/sys.h"
+
+/* 1 MiB: measured no worse than larger ones, and little memory for many threads. */
+#define BUFFER_BYTES (1u << 20)
+
+/* The pool; a buffer that is free holds the address of the next one. */
+static _Atomic(u8 *) free_buffers;
+
+/*
+ * Taking from a lock-free stack is safe only if no buffer can be taken and put back meanwhile; this
+ * flag makes takers exclusive. Who finds it set takes fresh memory instead of waiting.
+ */
+static atomic_flag is_taking = ATOMIC_FLAG_INIT;
+
+static u8 *take_free(void)
+{
+	u8 *head, *next;
+
+	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
+		return NULL;
+	head = atomic_load_explicit(&free_buffers, memory_order_acquire);
+	while (head) {
+		memcpy(&next, head, sizeof(next));
+		if (atomic_compare_exchange_weak_explicit(
+			    &free_buffers, &head, next, memory_order_acquire, memory_order_acquire))
+			break;
+	}
+	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+	return head;
+}
+
+static void put_free(u8 *buffer)
+{
+	u8 *head = atomic_load_explicit(&free_buffers, memory_order_relaxed);
+
+	do
+		memcpy(buffer, &head, sizeof(head));
+	while (!atomic_compare_exchange_weak_explicit(&free_buffers, &head, buffer,
+						      memory_order_release, memory_order_relaxed));
+}
+
+void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records)
+{
+	int saved = errno;
+
+	*buffer = take_free();
+	if (!*buffer)
+		*buffer = lull_sys_map(BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	/*
+	 * Without a buffer CUPTI counts what it has to drop; older versions did not take NULL well.
+	 */
+	*size_bytes = *buffer ? BUFFER_BYTES : 0;
+	*max_records = 0;
+	errno = saved;
+}
+
+/* The hash of a text, defined in the thread's stream; 0 if there was no room. */
+static u64 name_of(struct lull_thread *t, const char *text)
+{
+	return text ? lull_name(t, text, strlen(text)) : 0;
+}
+
+static u64 launch_of(struct lull_thread *t, const void *r)
+{
+	struct lull_wire_shape shape = {
+		.grid = { lull_cupti_kernel_grid_x(r), lull_cupti_kernel_grid_y(r),
+			  lull_cupti_kernel_grid_z(r) },
+		.block = { lull_cupti_kernel_block_x(r), lull_cupti_kernel_block_y(r),
+			   lull_cupti_kernel_block_z(r) },
+		.cluster = { lull_cupti_kernel_cluster_x(r), lull_cupti_kernel_cluster_y(r),
+			     lull_cupti_kernel_cluster_z(r) },
+		.registers = lull_cupti_kernel_registers(r),
+		.static_shared_bytes = lull_cupti_kernel_static_shared(r),
+		.dynamic_shared_bytes = lull_cupti_kernel_dynamic_shared(r),
+		.shared_executed_bytes = lull_cupti_kernel_shared_executed(r),
+		.local_bytes = lull_cupti_kernel_local_bytes(r),
+	};
+	const char *name = lull_cupti_kernel_name(r);
+	struct lull_wire_launch *e;
+	u64 hash;
+
+	shape.name = name ? lull_hash(name, strlen(name)) : 0;
+	hash = lull_hash(&shape, sizeof(shape));
+	if (lull_is_defined(t, hash))
+		return hash;
+	name_of(t, name);
+	e = lull_reserve(t, LULL_EVENT_launch, sizeof(*e));
+	if (!e)
+		return 0;
+	e->hash = hash;
+	e->shape = shape;
+	lull_commit(t, sizeof(*e));
+	lull_remember(t, hash);
+	return hash;
+}
+
+#define PLACE(kind, r)                                            \
+	(struct lull_wire_place)                                  \
+	{                                                         \
+		.device = lull_cupti_##kind##_device(r),          \
+		.context = lull_cupti_##kind##_context(r),        \
+		.stream = lull_cupti_##kind##_stream(r),          \
+		.correlation = lull_cupti_##kind##_correlation(r) \
+	}
+
+/* An event of the device: NULL if it has no times (its buffer was full) or there is no room. */
+static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
+{
+	if (!start || end < start) {
+		lull_issue(LULL_ISSUE_no_device_time, 1);
+		return NULL;
+	}
+	return lull_reserve_at(t, type, size_bytes, start);
+}
+
+static void on_kernel(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_kernel_start(r), end = lull_cupti_kernel_end(r);
+	u64 launch = launch_of(t, r);
+	struct lull_wire_kernel *e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->dur_ticks = end - start;
+	e->launch = launch;
+	e->place = PLACE(kernel, r);
+	e->graph_node = lull_cupti_kernel_graph_node(r);
+	e->graph = lull_cupti_kernel_graph(r);
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_memcpy(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_memcpy_start(r), end = lull_cupti_memcpy_end(r);
+	struct lull_wire_memcpy *e = reserve(t, LULL_EVENT_memcpy, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = (u32)lull_cupti_memcpy_copy_kind(r) | (u32)lull_cupti_memcpy_src_kind(r) << 8 |
+		    (u32)lull_cupti_memcpy_dst_kind(r) << 16 |
+		    (u32)lull_cupti_memcpy_flags(r) << 24;
+	e->dur_ticks = end - start;
+	e->size_bytes = lull_cupti_memcpy_size_bytes(r);
+	e->place = PLACE(memcpy, r);
+	e->graph_node = lull_cupti_memcpy_graph_node(r);
+	e->graph = lull_cupti_memcpy_graph(r);
+	e->src_device = e->dst_device = lull_cupti_memcpy_device(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_memcpy2(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_memcpy2_start(r), end = lull_cupti_memcpy2_end(r);
+	struct lull_wire_memcpy *e = reserve(t, LULL_EVENT_memcpy, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a =
+		(u32)lull_cupti_memcpy2_copy_kind(r) | (u32)lull_cupti_memcpy2_src_kind(r) << 8 |
+		(u32)lull_cupti_memcpy2_dst_kind(r) << 16 | (u32)lull_cupti_memcpy2_flags(r) << 24;
+	e->dur_ticks = end - start;
+	e->size_bytes = lull_cupti_memcpy2_size_bytes(r);
+	e->place = PLACE(memcpy2, r);
+	e->graph_node = lull_cupti_memcpy2_graph_node(r);
+	e->graph = lull_cupti_memcpy2_graph(r);
+	e->src_device = lull_cupti_memcpy2_src_device(r);
+	e->dst_device = lull_cupti_memcpy2_dst_device(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_memset(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_memset_start(r), end = lull_cupti_memset_end(r);
+	struct lull_wire_memset *e = reserve(t, LULL_EVENT_memset, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_memset_value(r);
+	e->dur_ticks = end - start;
+	e->size_bytes = lull_cupti_memset_size_bytes(r);
+	e->place = PLACE(memset, r);
+	e->graph_node = lull_cupti_memset_graph_node(r);
+	e->graph = lull_cupti_memset_graph(r);
+	e->memory_kind = lull_cupti_memset_memory_kind(r);
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_sync(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_sync_start(r), end = lull_cupti_sync_end(r);
+	struct lull_wire_cuda_sync *e = reserve(t, LULL_EVENT_cuda_sync, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_sync_type(r);
+	e->dur_ticks = end - start;
+	e->place = (struct lull_wire_place){ .device = UINT32_MAX, /* the context tells */
+					     .context = lull_cupti_sync_context(r),
+					     .stream = lull_cupti_sync_stream(r),
+					     .correlation = lull_cupti_sync_correlation(r) };
+	e->event_sync = lull_cupti_sync_event_sync(r);
+	e->event = lull_cupti_sync_event(r);
+	e->ret = lull_cupti_sync_ret(r);
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_graph(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_graph_start(r), end = lull_cupti_graph_end(r);
+	struct lull_wire_graph *e = reserve(t, LULL_EVENT_graph, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_graph_graph(r);
+	e->dur_ticks = end - start;
+	e->place = PLACE(graph, r);
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_overhead(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_overhead_start(r), end = lull_cupti_overhead_end(r);
+	struct lull_wire_overhead *e = reserve(t, LULL_EVENT_overhead, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_overhead_overhead_kind(r);
+	e->dur_ticks = end - start;
+	e->tid = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_device(struct lull_thread *t, const void *r)
+{
+	const char *name = lull_cupti_device_name(r);
+	u32 len = name ? (u32)strnlen(name, 256) : 0;
+	u32 size_bytes = (u32)sizeof(struct lull_wire_device) + lull_round8(len);
+	struct lull_wire_device *e = lull_reserve(t, LULL_EVENT_device, size_bytes);
+
+	if (!e)
+		return;
+	e->head.a = len;
+	e->device = lull_cupti_device_id(r);
+	e->capability = lull_cupti_device_major(r) * 10 + lull_cupti_device_minor(r);
+	e->n_sms = lull_cupti_device_n_sms(r);
+	e->l2_bytes = lull_cupti_device_l2_bytes(r);
+	e->memory_bytes = lull_cupti_device_memory_bytes(r);
+	e->clock_khz = lull_cupti_device_clock_khz(r);
+	e->bandwidth_kbytes = lull_cupti_device_bandwidth_kbytes(r);
+	memcpy(e->uuid, (const u8 *)r + 120, sizeof(e->uuid));
+	memcpy(e + 1, name, len);
+	lull_commit(t, size_bytes);
+}
+
+/* One function per kind of record. */
+static void (*const handlers[])(struct lull_thread *t, const void *record) = {
+	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	  [LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
+	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,	  [LULL_CUPTI_KIND_MEMSET] = on_memset,
+	[LULL_CUPTI_KIND_SYNC] = on_sync,	  [LULL_CUPTI_KIND_GRAPH] = on_graph,
+	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead, [LULL_CUPTI_KIND_DEVICE] = on_device,
+};
+
+/* Records of what was dropped; per context, asked for whenever a buffer comes back. */
+static void count_dropped(void *context, u32 stream)
+{
+	size_t n = 0;
+
+	if (lull_cupti.cuptiActivityGetNumDroppedRecords &&
+	    lull_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n) == 0 && n)
+		lull_issue(LULL_ISSUE_cupti_dropped, n);
+}
+
+static void walk(u8 *buffer, size_t valid_bytes)
+{
+	struct lull_thread *t = lull_thread(), *recording;
+	void *record = NULL;
+
+	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
+		u32 kind;
+
+		memcpy(&kind, record, sizeof(kind));
+		/* Devices are described whether or not a recording is on. */
+		recording = kind == LULL_CUPTI_KIND_DEVICE ? t : lull_recording();
+		if (recording && kind < LULL_COUNT_OF(handlers) && handlers[kind])
+			handlers[kind](recording, record);
+	}
+}
+
+void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
+			 size_t valid_bytes)
+{
+	int saved = errno;
+
+	(void)size_bytes;
+	if (!buffer)
+		return;
+	walk(buffer, valid_bytes);
+	count_dropped(context, stream);
+	put_free(buffer);
+	errno = saved;
+}
