@@ -124,7 +124,8 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks split_guest split_guest_fp nccl_calls \
+	nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -165,7 +166,7 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
-e2e: all $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
+e2e: all sim $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -270,7 +271,7 @@ $(BUILD)/examples/%: examples/%.c include/lull.h
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O3 $(WARN) -Iinclude -o $@ $< -ldl -lpthread -lm
 
 demo: setup
-	$(Q)$(MAKE) -s --no-print-directory all $(BUILD)/examples/train
+	$(Q)$(MAKE) -s --no-print-directory all sim $(BUILD)/examples/train $(BUILD)/examples/train_cuda
 	$(Q)examples/demo.sh $(BUILD)
 
 # Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.

@@ -210,6 +210,7 @@ ENTRY cuptiActivityFlushAll(u32 flag);
 ENTRY cuptiActivityGetNextRecord(u8 *buffer, size_t valid, u8 **record);
 ENTRY cuptiActivityGetNumDroppedRecords(void *context, u32 stream, size_t *n);
 ENTRY cuptiActivitySetAttribute(u32 attribute, size_t *size, void *value);
+ENTRY cuptiActivityEnableAllSyncRecords(u8 is_on);
 ENTRY cuptiSetThreadIdType(u32 type);
 
 int cuptiGetVersion(u32 *version)
@@ -436,6 +437,14 @@ int cuptiActivitySetAttribute(u32 attribute, size_t *size, void *value)
 		return CUPTI_E_PARAMETER;
 	if (attribute == ZEROED)
 		lull_cupti_buffers_zero(*(const u8 *)value == 0);
+	return CUPTI_OK;
+}
+
+/* Which records of waits there are; we have no others than those of real waits. */
+int cuptiActivityEnableAllSyncRecords(u8 is_on)
+{
+	RETURN_IF_MISSING();
+	(void)is_on;
 	return CUPTI_OK;
 }
 
