@@ -270,6 +270,8 @@ $(BUILD)/examples/%: examples/%.c include/lull.h
 	@echo "  LINK  $@"
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O3 $(WARN) -Iinclude -o $@ $< -ldl -lpthread -lm
 
+$(BUILD)/examples/train_cuda: examples/train_cuda_ptx.h
+
 demo: setup
 	$(Q)$(MAKE) -s --no-print-directory all sim $(BUILD)/examples/train $(BUILD)/examples/train_cuda
 	$(Q)examples/demo.sh $(BUILD)

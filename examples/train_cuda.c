@@ -8,8 +8,8 @@
  * own prepares the batches in pinned memory, a second stream copies them, and nobody waits but for
  * data. The sums are the same to the last bit.
  *
- * libcuda is opened at run time and the kernels are PTX text, so that this builds without CUDA and
- * runs on any GPU, or on the simulated device: LD_LIBRARY_PATH=build/sim.
+ * libcuda is opened at run time and the kernels are PTX text (train_cuda_ptx.h), so that this
+ * builds without CUDA and runs on any GPU, or on the simulated device: LD_LIBRARY_PATH=build/sim.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "lull.h"
+#include "train_cuda_ptx.h"
 
 #define BATCH	      64
 #define N_INPUTS      512
@@ -33,28 +34,28 @@
 
 /* ---- CUDA ---- */
 
-#define CUDA_CALLS(CALL)                                                                           \
-	CALL(cuInit, init, (unsigned))                                                             \
-	CALL(cuDeviceGet, get_device, (int *, int))                                                \
-	CALL(cuDeviceGetName, get_name, (char *, int, int))                                        \
-	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                                     \
-	CALL(cuCtxSetCurrent, set_current, (void *))                                               \
-	CALL(cuCtxSynchronize, synchronize, (void))                                                \
-	CALL(cuModuleLoadData, load, (void **, const void *))                                      \
-	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))                   \
-	CALL(cuLaunchKernel, launch,                                                               \
-	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,        \
-	      void *, void **, void **))                                                           \
-	CALL(cuMemAlloc_v2, alloc, (uint64_t *, size_t))                                           \
-	CALL(cuMemAllocHost_v2, alloc_pinned, (void **, size_t))                                   \
-	CALL(cuMemcpyHtoD_v2, copy_in, (uint64_t, const void *, size_t))                           \
-	CALL(cuMemcpyHtoDAsync_v2, copy_in_async, (uint64_t, const void *, size_t, void *))        \
-	CALL(cuMemcpyDtoH_v2, copy_out, (void *, uint64_t, size_t))                                \
-	CALL(cuStreamCreate, new_stream, (void **, unsigned))                                      \
-	CALL(cuStreamWaitEvent, stream_wait, (void *, void *, unsigned))                           \
-	CALL(cuEventCreate, new_event, (void **, unsigned))                                        \
-	CALL(cuEventRecord, record_event, (void *, void *))                                        \
-	CALL(cuEventSynchronize, wait_event, (void *))                                             \
+#define CUDA_CALLS(CALL)                                                                    \
+	CALL(cuInit, init, (unsigned))                                                      \
+	CALL(cuDeviceGet, get_device, (int *, int))                                         \
+	CALL(cuDeviceGetName, get_name, (char *, int, int))                                 \
+	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                              \
+	CALL(cuCtxSetCurrent, set_current, (void *))                                        \
+	CALL(cuCtxSynchronize, synchronize, (void))                                         \
+	CALL(cuModuleLoadData, load, (void **, const void *))                               \
+	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))            \
+	CALL(cuLaunchKernel, launch,                                                        \
+	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+	      void *, void **, void **))                                                    \
+	CALL(cuMemAlloc_v2, alloc, (uint64_t *, size_t))                                    \
+	CALL(cuMemAllocHost_v2, alloc_pinned, (void **, size_t))                            \
+	CALL(cuMemcpyHtoD_v2, copy_in, (uint64_t, const void *, size_t))                    \
+	CALL(cuMemcpyHtoDAsync_v2, copy_in_async, (uint64_t, const void *, size_t, void *)) \
+	CALL(cuMemcpyDtoH_v2, copy_out, (void *, uint64_t, size_t))                         \
+	CALL(cuStreamCreate, new_stream, (void **, unsigned))                               \
+	CALL(cuStreamWaitEvent, stream_wait, (void *, void *, unsigned))                    \
+	CALL(cuEventCreate, new_event, (void **, unsigned))                                 \
+	CALL(cuEventRecord, record_event, (void *, void *))                                 \
+	CALL(cuEventSynchronize, wait_event, (void *))                                      \
 	CALL(cuGetErrorString, error_string, (int, const char **))
 
 #define STREAM_NON_BLOCKING  1u
@@ -81,171 +82,15 @@ static void check(int result, const char *what)
 
 #define DO(name, ...) check(cuda.name(__VA_ARGS__), #name)
 
-/*
- * One thread computes one number. Products and sums are rounded one by one, never fused, so that
- * every device gives the same bits.
- */
-static const char ptx[] =
-	".version 6.0\n"
-	".target sm_50\n"
-	".address_size 64\n"
-	"\n"
-	/* c[m][n] = a[m][k] * b[k][n]; distances of rows and columns say what is transposed */
-	".visible .entry matmul(.param .u64 c, .param .u64 a, .param .u64 b,\n"
-	"	.param .u32 m, .param .u32 n, .param .u32 k, .param .u32 a_row,\n"
-	"	.param .u32 a_col, .param .u32 b_row, .param .u32 b_col)\n"
-	"{\n"
-	"	.reg .pred %p<4>;\n"
-	"	.reg .b32 %r<24>;\n"
-	"	.reg .f32 %f<5>;\n"
-	"	.reg .b64 %rd<16>;\n"
-	"	mov.u32 %r1, %ctaid.x;\n"
-	"	mov.u32 %r2, %ntid.x;\n"
-	"	mov.u32 %r3, %tid.x;\n"
-	"	mad.lo.u32 %r4, %r1, %r2, %r3;\n" /* column */
-	"	mov.u32 %r5, %ctaid.y;\n"
-	"	mov.u32 %r6, %ntid.y;\n"
-	"	mov.u32 %r7, %tid.y;\n"
-	"	mad.lo.u32 %r8, %r5, %r6, %r7;\n" /* row */
-	"	ld.param.u32 %r9, [m];\n"
-	"	ld.param.u32 %r10, [n];\n"
-	"	ld.param.u32 %r11, [k];\n"
-	"	setp.ge.u32 %p1, %r4, %r10;\n"
-	"	@%p1 bra done;\n"
-	"	setp.ge.u32 %p2, %r8, %r9;\n"
-	"	@%p2 bra done;\n"
-	"	ld.param.u64 %rd1, [c];\n"
-	"	ld.param.u64 %rd2, [a];\n"
-	"	ld.param.u64 %rd3, [b];\n"
-	"	cvta.to.global.u64 %rd1, %rd1;\n"
-	"	cvta.to.global.u64 %rd2, %rd2;\n"
-	"	cvta.to.global.u64 %rd3, %rd3;\n"
-	"	ld.param.u32 %r12, [a_row];\n"
-	"	ld.param.u32 %r13, [a_col];\n"
-	"	ld.param.u32 %r14, [b_row];\n"
-	"	ld.param.u32 %r15, [b_col];\n"
-	"	mul.lo.u32 %r16, %r8, %r12;\n"
-	"	mul.wide.u32 %rd4, %r16, 4;\n"
-	"	add.u64 %rd2, %rd2, %rd4;\n" /* a's row */
-	"	mul.lo.u32 %r17, %r4, %r15;\n"
-	"	mul.wide.u32 %rd5, %r17, 4;\n"
-	"	add.u64 %rd3, %rd3, %rd5;\n" /* b's column */
-	"	mul.wide.u32 %rd6, %r13, 4;\n"
-	"	mul.wide.u32 %rd7, %r14, 4;\n"
-	"	mov.f32 %f1, 0f00000000;\n"
-	"next:\n"
-	"	ld.global.f32 %f2, [%rd2];\n"
-	"	ld.global.f32 %f3, [%rd3];\n"
-	"	mul.rn.f32 %f4, %f2, %f3;\n"
-	"	add.rn.f32 %f1, %f1, %f4;\n"
-	"	add.u64 %rd2, %rd2, %rd6;\n"
-	"	add.u64 %rd3, %rd3, %rd7;\n"
-	"	sub.u32 %r11, %r11, 1;\n"
-	"	setp.ne.u32 %p3, %r11, 0;\n"
-	"	@%p3 bra next;\n"
-	"	mad.lo.u32 %r18, %r8, %r10, %r4;\n"
-	"	mul.wide.u32 %rd8, %r18, 4;\n"
-	"	add.u64 %rd1, %rd1, %rd8;\n"
-	"	st.global.f32 [%rd1], %f1;\n"
-	"done:\n"
-	"	ret;\n"
-	"}\n"
-	"\n"
-	/* x = max(x, 0) */
-	".visible .entry relu(.param .u64 x, .param .u32 n)\n"
-	"{\n"
-	"	.reg .pred %p<2>;\n"
-	"	.reg .b32 %r<6>;\n"
-	"	.reg .f32 %f<3>;\n"
-	"	.reg .b64 %rd<4>;\n"
-	"	mov.u32 %r1, %ctaid.x;\n"
-	"	mov.u32 %r2, %ntid.x;\n"
-	"	mov.u32 %r3, %tid.x;\n"
-	"	mad.lo.u32 %r4, %r1, %r2, %r3;\n"
-	"	ld.param.u32 %r5, [n];\n"
-	"	setp.ge.u32 %p1, %r4, %r5;\n"
-	"	@%p1 bra done;\n"
-	"	ld.param.u64 %rd1, [x];\n"
-	"	cvta.to.global.u64 %rd1, %rd1;\n"
-	"	mul.wide.u32 %rd2, %r4, 4;\n"
-	"	add.u64 %rd1, %rd1, %rd2;\n"
-	"	ld.global.f32 %f1, [%rd1];\n"
-	"	max.f32 %f2, %f1, 0f00000000;\n"
-	"	st.global.f32 [%rd1], %f2;\n"
-	"done:\n"
-	"	ret;\n"
-	"}\n"
-	"\n"
-	/* g = 0 where x is 0 */
-	".visible .entry relu_backward(.param .u64 g, .param .u64 x, .param .u32 n)\n"
-	"{\n"
-	"	.reg .pred %p<3>;\n"
-	"	.reg .b32 %r<6>;\n"
-	"	.reg .f32 %f<4>;\n"
-	"	.reg .b64 %rd<4>;\n"
-	"	mov.u32 %r1, %ctaid.x;\n"
-	"	mov.u32 %r2, %ntid.x;\n"
-	"	mov.u32 %r3, %tid.x;\n"
-	"	mad.lo.u32 %r4, %r1, %r2, %r3;\n"
-	"	ld.param.u32 %r5, [n];\n"
-	"	setp.ge.u32 %p1, %r4, %r5;\n"
-	"	@%p1 bra done;\n"
-	"	ld.param.u64 %rd1, [g];\n"
-	"	ld.param.u64 %rd2, [x];\n"
-	"	cvta.to.global.u64 %rd1, %rd1;\n"
-	"	cvta.to.global.u64 %rd2, %rd2;\n"
-	"	mul.wide.u32 %rd3, %r4, 4;\n"
-	"	add.u64 %rd1, %rd1, %rd3;\n"
-	"	add.u64 %rd2, %rd2, %rd3;\n"
-	"	ld.global.f32 %f1, [%rd1];\n"
-	"	ld.global.f32 %f2, [%rd2];\n"
-	"	setp.gt.f32 %p2, %f2, 0f00000000;\n"
-	"	selp.f32 %f3, %f1, 0f00000000, %p2;\n"
-	"	st.global.f32 [%rd1], %f3;\n"
-	"done:\n"
-	"	ret;\n"
-	"}\n"
-	"\n"
-	/* y += s * x */
-	".visible .entry axpy(.param .u64 y, .param .u64 x, .param .f32 s, .param .u32 n)\n"
-	"{\n"
-	"	.reg .pred %p<2>;\n"
-	"	.reg .b32 %r<6>;\n"
-	"	.reg .f32 %f<6>;\n"
-	"	.reg .b64 %rd<4>;\n"
-	"	mov.u32 %r1, %ctaid.x;\n"
-	"	mov.u32 %r2, %ntid.x;\n"
-	"	mov.u32 %r3, %tid.x;\n"
-	"	mad.lo.u32 %r4, %r1, %r2, %r3;\n"
-	"	ld.param.u32 %r5, [n];\n"
-	"	setp.ge.u32 %p1, %r4, %r5;\n"
-	"	@%p1 bra done;\n"
-	"	ld.param.u64 %rd1, [y];\n"
-	"	ld.param.u64 %rd2, [x];\n"
-	"	ld.param.f32 %f1, [s];\n"
-	"	cvta.to.global.u64 %rd1, %rd1;\n"
-	"	cvta.to.global.u64 %rd2, %rd2;\n"
-	"	mul.wide.u32 %rd3, %r4, 4;\n"
-	"	add.u64 %rd1, %rd1, %rd3;\n"
-	"	add.u64 %rd2, %rd2, %rd3;\n"
-	"	ld.global.f32 %f2, [%rd1];\n"
-	"	ld.global.f32 %f3, [%rd2];\n"
-	"	mul.rn.f32 %f4, %f1, %f3;\n"
-	"	add.rn.f32 %f5, %f2, %f4;\n"
-	"	st.global.f32 [%rd1], %f5;\n"
-	"done:\n"
-	"	ret;\n"
-	"}\n";
-
 static int find_cuda(void)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	if (!library)
 		return -1;
-#define CALL(symbol, name, params)                                                                 \
-	*(void **)&cuda.name = dlsym(library, #symbol);                                            \
-	if (!cuda.name)                                                                            \
+#define CALL(symbol, name, params)                      \
+	*(void **)&cuda.name = dlsym(library, #symbol); \
+	if (!cuda.name)                                 \
 		return -1;
 	CUDA_CALLS(CALL)
 #undef CALL
@@ -358,7 +203,8 @@ static void prepare_row(float *inputs, float *wanted, uint32_t *random)
 		inputs[i] = random_float(random);
 	for (int pass = 0; pass < N_SMOOTHINGS; pass++)
 		for (int i = 1; i < N_INPUTS - 1; i++)
-			inputs[i] = 0.25f * inputs[i - 1] + 0.5f * inputs[i] + 0.25f * inputs[i + 1];
+			inputs[i] =
+				0.25f * inputs[i - 1] + 0.5f * inputs[i] + 0.25f * inputs[i + 1];
 	for (int k = 0; k < N_OUTPUTS; k++) {
 		wanted[k] = 0;
 		for (int i = k; i < N_INPUTS; i += N_OUTPUTS)
@@ -393,8 +239,8 @@ static struct matrix inputs_of(const struct loaded *l)
 
 static struct matrix wanted_of(const struct loaded *l)
 {
-	return (struct matrix){ l->at + offsetof(struct batch, wanted), BATCH, N_OUTPUTS,
-				N_OUTPUTS, 1 };
+	return (struct matrix){ l->at + offsetof(struct batch, wanted), BATCH, N_OUTPUTS, N_OUTPUTS,
+				1 };
 }
 
 static void init_weights(struct matrix w, uint32_t *random)

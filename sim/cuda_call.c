@@ -48,7 +48,8 @@ struct sim_call lull_sim_enter(u32 cbid, const char *name)
 	struct sim_call call = { .cbid = cbid, .name = name, .context = context };
 
 	pthread_once(&driver.once, read_knobs);
-	call.correlation = atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
+	call.correlation =
+		atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
 	call.context_id = context ? context->id : 0;
 	if (hooks)
 		hooks->enter(&call);

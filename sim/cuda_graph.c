@@ -133,7 +133,6 @@ static void queue_nodes(const struct sim_graph *exec, struct sim_stream *stream,
 	for (size_t i = 0; i < exec->n_nodes; i++) {
 		const struct node *node = &exec->nodes[i];
 		struct sim_work work = node->work;
-		u64 ticket;
 
 		work.correlation = whole->correlation;
 		work.stream_id = stream->id;
@@ -141,8 +140,8 @@ static void queue_nodes(const struct sim_graph *exec, struct sim_stream *stream,
 		work.graph_node_id = node->id;
 		lull_sim_lock();
 		lull_sim_place(stream, &work, &node->job);
-		ticket = lull_sim_execute(&node->job);
-		stream->ticket = ticket ? ticket : stream->ticket;
+		work.ticket = lull_sim_execute(&node->job);
+		stream->ticket = work.ticket ? work.ticket : stream->ticket;
 		lull_sim_unlock();
 		if (tell_nodes)
 			lull_sim_tell(&work);

@@ -5,9 +5,9 @@
 
 #include <stdatomic.h>
 
-#define NULL_STREAM_ID	   7u /* the number that CUPTI gives a context's default stream */
-#define FIRST_STREAM_ID	   13u
-#define FLAG_NON_BLOCKING  1u
+#define NULL_STREAM_ID	    7u /* the number that CUPTI gives a context's default stream */
+#define FIRST_STREAM_ID	    13u
+#define FLAG_NON_BLOCKING   1u
 #define LAST_SPECIAL_STREAM 2u /* handles 0, 1 and 2 are names of the default stream */
 
 struct event {

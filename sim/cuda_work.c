@@ -8,7 +8,6 @@
 
 int lull_sim_queue(struct sim_stream *stream, struct sim_work *work, const struct sim_job *job)
 {
-	u64 ticket;
 	int result;
 
 	work->context_id = stream->context->id;
@@ -21,8 +20,8 @@ int lull_sim_queue(struct sim_stream *stream, struct sim_work *work, const struc
 	}
 	lull_sim_place(stream, work, job);
 	/* Under the lock, so that jobs are queued in the order of their places in the model. */
-	ticket = lull_sim_execute(job);
-	stream->ticket = ticket ? ticket : stream->ticket;
+	work->ticket = lull_sim_execute(job);
+	stream->ticket = work->ticket ? work->ticket : stream->ticket;
 	lull_sim_unlock();
 	lull_sim_tell(work);
 	return SIM_OK;
@@ -116,7 +115,7 @@ static int copy(const struct sim_call *call, void *dst, const void *src, size_t 
 	work.copy_kind = copy_kind(work.src_kind, work.dst_kind);
 	result = lull_sim_queue(stream, &work, &job);
 	if (result == SIM_OK && (is_pageable || (!is_async && work.copy_kind != SIM_DTOD)))
-		lull_sim_sleep(work.end_ns, stream->ticket);
+		lull_sim_sleep(work.end_ns, work.ticket);
 	return result;
 }
 

@@ -63,8 +63,8 @@ void lull_cupti_clock_set(cupti_timestamp_fn *timestamp)
 
 static void add_pair(struct pair pair)
 {
-	if (clocks.n_pairs > 1 && pair.model_ns - clocks.pairs[clocks.n_pairs - 2].model_ns <
-					  SPACING_NS)
+	if (clocks.n_pairs > 1 &&
+	    pair.model_ns - clocks.pairs[clocks.n_pairs - 2].model_ns < SPACING_NS)
 		clocks.n_pairs--;
 	if (clocks.n_pairs == N_PAIRS) {
 		for (size_t i = 1; i < N_PAIRS; i++)

@@ -133,25 +133,25 @@ static const struct {
 	int attribute;
 	int value;
 } attributes[] = {
-	{ 1, 1024 },	     /* threads of a block */
-	{ 2, 1024 },	     /* the same in x, y, z */
+	{ 1, 1024 }, /* threads of a block */
+	{ 2, 1024 }, /* the same in x, y, z */
 	{ 3, 1024 },
 	{ 4, 64 },
-	{ 5, 2147483647 },   /* blocks of a grid in x, y, z */
+	{ 5, 2147483647 }, /* blocks of a grid in x, y, z */
 	{ 6, 65535 },
 	{ 7, 65535 },
-	{ 8, 49152 },	     /* shared memory of a block */
-	{ 10, 32 },	     /* threads of a warp */
-	{ 12, 65536 },	     /* registers of a block */
+	{ 8, 49152 },  /* shared memory of a block */
+	{ 10, 32 },    /* threads of a warp */
+	{ 12, 65536 }, /* registers of a block */
 	{ 13, SIM_DEVICE_CLOCK_KHZ },
 	{ 16, SIM_DEVICE_SMS },
-	{ 31, 1 },	     /* kernels run side by side */
-	{ 36, 1000000 },     /* memory clock, kHz */
-	{ 37, 128 },	     /* memory bus, bits */
+	{ 31, 1 },	 /* kernels run side by side */
+	{ 36, 1000000 }, /* memory clock, kHz */
+	{ 37, 128 },	 /* memory bus, bits */
 	{ 38, SIM_DEVICE_L2_BYTES },
-	{ 39, 2048 },	     /* threads of a multiprocessor */
-	{ 40, 2 },	     /* copy engines */
-	{ 41, 1 },	     /* unified addresses */
+	{ 39, 2048 }, /* threads of a multiprocessor */
+	{ 40, 2 },    /* copy engines */
+	{ 41, 1 },    /* unified addresses */
 	{ 75, SIM_DEVICE_MAJOR },
 	{ 76, SIM_DEVICE_MINOR },
 };

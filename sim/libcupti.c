@@ -57,10 +57,10 @@ static bool is_missing(const char *function)
 	return false;
 }
 
-#define RETURN_IF_MISSING()                                                                        \
-	do {                                                                                       \
-		if (is_missing(__func__))                                                          \
-			return CUPTI_E_UNSUPPORTED;                                                \
+#define RETURN_IF_MISSING()                         \
+	do {                                        \
+		if (is_missing(__func__))           \
+			return CUPTI_E_UNSUPPORTED; \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */
@@ -287,9 +287,9 @@ int cuptiGetCallbackName(u32 domain, u32 cbid, const char **name)
 	if (domain != DOMAIN_DRIVER)
 		return CUPTI_E_PARAMETER;
 	switch (cbid) {
-#define CALL(id, call, params)                                                                     \
-	case id:                                                                                   \
-		*name = #call;                                                                     \
+#define CALL(id, call, params) \
+	case id:               \
+		*name = #call; \
 		return CUPTI_OK;
 #include "calls.def"
 #undef CALL
@@ -303,8 +303,7 @@ int cuptiGetCallbackName(u32 domain, u32 cbid, const char **name)
 /* Kinds that CUPTI 13 refuses; others that we have no records of are accepted and silent. */
 static int check_kind(u32 kind)
 {
-	static const u8 legacy[] = { 6,	 7,  14, 15, 16, 21, 23, 24,
-				     29, 30, 31, 32, 41, 42, 43, 44 };
+	static const u8 legacy[] = { 6, 7, 14, 15, 16, 21, 23, 24, 29, 30, 31, 32, 41, 42, 43, 44 };
 
 	if (!kind || kind >= CUPTI_N_KINDS)
 		return CUPTI_E_KIND;

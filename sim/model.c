@@ -14,10 +14,10 @@
  * Copies within the device and sets are done by the multiprocessors and take all of them.
  */
 
-#define LATENCY_NS	 3000 /* from the call to the device */
-#define KERNEL_NS	 2000 /* the shortest kernel */
-#define COPY_NS		 1500 /* the shortest copy */
-#define FLOPS		 6e9  /* slow enough that the executor's CPU keeps up */
+#define LATENCY_NS	 3000  /* from the call to the device */
+#define KERNEL_NS	 2000  /* the shortest kernel */
+#define COPY_NS		 1500  /* the shortest copy */
+#define FLOPS		 6e9   /* slow enough that the executor's CPU keeps up */
 #define PINNED_BYTES	 0.5e9 /* a second */
 #define PAGEABLE_BYTES	 0.1e9
 #define DEVICE_BYTES	 20e9
@@ -162,8 +162,7 @@ void lull_sim_place(struct sim_stream *stream, struct sim_work *work, const stru
 	dur_ns = (u64)((work->kind == SIM_KERNEL ? kernel_cost_ns(work, job) : copy_cost_ns(work)) /
 		       model.rate);
 	if (work->kind == SIM_MEMCPY && work->copy_kind != SIM_DTOD)
-		work->start_ns =
-			take_copy_engine(work->copy_kind == SIM_DTOH, from_ns, dur_ns);
+		work->start_ns = take_copy_engine(work->copy_kind == SIM_DTOH, from_ns, dur_ns);
 	else
 		work->start_ns = take_sms(sms_of(work), from_ns, dur_ns);
 	work->end_ns = work->start_ns + dur_ns;

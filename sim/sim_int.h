@@ -58,6 +58,7 @@ struct sim_work {
 	u32 event_id;
 	u64 event_sync_id;
 	u32 result; /* what the waiting call returned */
+	u64 ticket; /* libcuda's own: the executor's number of it */
 };
 
 /* One call of the driver, from its begin to its end; lives on the caller's stack. */

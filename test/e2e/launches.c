@@ -15,38 +15,38 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_THREADS   4
-#define N_STREAMS   2 /* of a thread */
-#define COPY_BYTES  4096
-#define GRAPH_NODES 3 /* kernels of a graph */
+#define N_THREADS	4
+#define N_STREAMS	2 /* of a thread */
+#define COPY_BYTES	4096
+#define GRAPH_NODES	3 /* kernels of a graph */
 #define CAPTURE_RELAXED 2 /* other threads may call what they like meanwhile */
 
 /* What we use of libcuda: symbol, short name, parameters. */
-#define CUDA_CALLS(CALL)                                                                           \
-	CALL(cuInit, init, (unsigned))                                                             \
-	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                                     \
-	CALL(cuCtxSetCurrent, set_current, (void *))                                               \
-	CALL(cuCtxSynchronize, synchronize, (void))                                                \
-	CALL(cuModuleLoadData, load, (void **, const void *))                                      \
-	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))                   \
-	CALL(cuStreamCreate, new_stream, (void **, unsigned))                                      \
-	CALL(cuStreamSynchronize, wait_stream, (void *))                                           \
-	CALL(cuStreamWaitEvent, stream_wait_event, (void *, void *, unsigned))                     \
-	CALL(cuEventCreate, new_event, (void **, unsigned))                                        \
-	CALL(cuEventRecord, record_event, (void *, void *))                                        \
-	CALL(cuMemAlloc_v2, alloc, (uint64_t *, size_t))                                           \
-	CALL(cuMemAllocHost_v2, alloc_host, (void **, size_t))                                     \
-	CALL(cuMemcpyHtoD_v2, copy_in, (uint64_t, const void *, size_t))                           \
-	CALL(cuMemcpyHtoDAsync_v2, copy_in_async, (uint64_t, const void *, size_t, void *))        \
-	CALL(cuMemcpyDtoHAsync_v2, copy_out_async, (void *, uint64_t, size_t, void *))             \
-	CALL(cuMemcpyDtoDAsync_v2, copy_within_async, (uint64_t, uint64_t, size_t, void *))        \
-	CALL(cuMemsetD32Async, set_async, (uint64_t, unsigned, size_t, void *))                    \
-	CALL(cuLaunchKernel, launch,                                                               \
-	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,        \
-	      void *, void **, void **))                                                           \
-	CALL(cuStreamBeginCapture_v2, begin_capture, (void *, int))                                \
-	CALL(cuStreamEndCapture, end_capture, (void *, void **))                                   \
-	CALL(cuGraphInstantiateWithFlags, instantiate, (void **, void *, uint64_t))                \
+#define CUDA_CALLS(CALL)                                                                    \
+	CALL(cuInit, init, (unsigned))                                                      \
+	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                              \
+	CALL(cuCtxSetCurrent, set_current, (void *))                                        \
+	CALL(cuCtxSynchronize, synchronize, (void))                                         \
+	CALL(cuModuleLoadData, load, (void **, const void *))                               \
+	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))            \
+	CALL(cuStreamCreate, new_stream, (void **, unsigned))                               \
+	CALL(cuStreamSynchronize, wait_stream, (void *))                                    \
+	CALL(cuStreamWaitEvent, stream_wait_event, (void *, void *, unsigned))              \
+	CALL(cuEventCreate, new_event, (void **, unsigned))                                 \
+	CALL(cuEventRecord, record_event, (void *, void *))                                 \
+	CALL(cuMemAlloc_v2, alloc, (uint64_t *, size_t))                                    \
+	CALL(cuMemAllocHost_v2, alloc_host, (void **, size_t))                              \
+	CALL(cuMemcpyHtoD_v2, copy_in, (uint64_t, const void *, size_t))                    \
+	CALL(cuMemcpyHtoDAsync_v2, copy_in_async, (uint64_t, const void *, size_t, void *)) \
+	CALL(cuMemcpyDtoHAsync_v2, copy_out_async, (void *, uint64_t, size_t, void *))      \
+	CALL(cuMemcpyDtoDAsync_v2, copy_within_async, (uint64_t, uint64_t, size_t, void *)) \
+	CALL(cuMemsetD32Async, set_async, (uint64_t, unsigned, size_t, void *))             \
+	CALL(cuLaunchKernel, launch,                                                        \
+	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+	      void *, void **, void **))                                                    \
+	CALL(cuStreamBeginCapture_v2, begin_capture, (void *, int))                         \
+	CALL(cuStreamEndCapture, end_capture, (void *, void **))                            \
+	CALL(cuGraphInstantiateWithFlags, instantiate, (void **, void *, uint64_t))         \
 	CALL(cuGraphLaunch, launch_graph, (void *, void *))
 
 static struct {
@@ -93,9 +93,9 @@ static int find_cuda(void)
 
 	if (!library)
 		return -1;
-#define CALL(symbol, name, params)                                                                 \
-	*(void **)&cuda.name = dlsym(library, #symbol);                                            \
-	if (!cuda.name)                                                                            \
+#define CALL(symbol, name, params)                      \
+	*(void **)&cuda.name = dlsym(library, #symbol); \
+	if (!cuda.name)                                 \
 		return -1;
 	CUDA_CALLS(CALL)
 #undef CALL
@@ -197,7 +197,8 @@ static void print_counts(void)
 	printf("kernels=%lu launches=%lu graphs=%lu graph_kernels=%lu sets=%lu set_bytes=%lu ",
 	       counts.kernels, counts.launches, counts.graphs, counts.graph_kernels, counts.sets,
 	       counts.set_bytes);
-	printf("in=%lu in_pageable=%lu out=%lu within=%lu copy_bytes=%lu stream_waits=%lu syncs=%lu\n",
+	printf("in=%lu in_pageable=%lu out=%lu within=%lu copy_bytes=%lu stream_waits=%lu "
+	       "syncs=%lu\n",
 	       counts.in, counts.in_pageable, counts.out, counts.within, counts.copy_bytes,
 	       counts.stream_waits, counts.syncs);
 }

@@ -17,18 +17,18 @@
 #define CLOCK_START  1000000007u
 #define N_KINDS	     64
 
-#define CUPTI_CALLS(CALL)                                                                          \
-	CALL(cuptiGetVersion, (uint32_t *))                                                        \
-	CALL(cuptiSubscribe, (void **, void (*)(void *, int, uint32_t, const void *), void *))     \
-	CALL(cuptiEnableDomain, (uint32_t, void *, int))                                           \
-	CALL(cuptiActivityRegisterTimestampCallback, (uint64_t(*)(void)))                          \
-	CALL(cuptiActivityRegisterCallbacks,                                                       \
-	     (void (*)(uint8_t **, size_t *, size_t *),                                            \
-	      void (*)(void *, uint32_t, uint8_t *, size_t, size_t)))                              \
-	CALL(cuptiActivityEnable, (int))                                                           \
-	CALL(cuptiActivityEnableAndDump, (int))                                                    \
-	CALL(cuptiActivityFlushAll, (uint32_t))                                                    \
-	CALL(cuptiActivityGetNextRecord, (uint8_t *, size_t, uint8_t **))                          \
+#define CUPTI_CALLS(CALL)                                                                      \
+	CALL(cuptiGetVersion, (uint32_t *))                                                    \
+	CALL(cuptiSubscribe, (void **, void (*)(void *, int, uint32_t, const void *), void *)) \
+	CALL(cuptiEnableDomain, (uint32_t, void *, int))                                       \
+	CALL(cuptiActivityRegisterTimestampCallback, (uint64_t(*)(void)))                      \
+	CALL(cuptiActivityRegisterCallbacks,                                                   \
+	     (void (*)(uint8_t **, size_t *, size_t *),                                        \
+	      void (*)(void *, uint32_t, uint8_t *, size_t, size_t)))                          \
+	CALL(cuptiActivityEnable, (int))                                                       \
+	CALL(cuptiActivityEnableAndDump, (int))                                                \
+	CALL(cuptiActivityFlushAll, (uint32_t))                                                \
+	CALL(cuptiActivityGetNextRecord, (uint8_t *, size_t, uint8_t **))                      \
 	CALL(cuptiActivityGetNumDroppedRecords, (void *, uint32_t, size_t *))
 
 static struct {
@@ -154,7 +154,8 @@ static void report(void)
 	printf("waits=%lu graph_records=%lu devices=%lu contexts=%lu streams=%lu overheads=%lu ",
 	       seen.records[38], seen.records[51], seen.records[8], seen.records[9],
 	       seen.records[37], seen.records[17]);
-	printf("bad_times=%lu no_times=%lu dropped=%zu\n", seen.bad_times, seen.no_times, n_dropped);
+	printf("bad_times=%lu no_times=%lu dropped=%zu\n", seen.bad_times, seen.no_times,
+	       n_dropped);
 }
 
 /* Kinds: all, with graphs as a whole only if CLIENT_GRAPHS is set. */
@@ -176,9 +177,9 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
 	void *subscriber, *second;
 
-#define CALL(name, params)                                                                         \
-	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL;                            \
-	if (!cupti.name)                                                                           \
+#define CALL(name, params)                                              \
+	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL; \
+	if (!cupti.name)                                                \
 		return 0;
 	CUPTI_CALLS(CALL)
 #undef CALL
