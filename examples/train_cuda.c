@@ -26,10 +26,10 @@
 #define BATCH	      64
 #define N_INPUTS      512
 #define N_OUTPUTS     16
-#define N_BUFFERS     2	 /* batches under way */
-#define N_SMOOTHINGS  12 /* what makes a batch expensive to prepare */
-#define LEARNING_RATE 0.5f
-#define TILE	      16 /* threads of a block in x and y */
+#define N_BUFFERS     2	    /* batches under way */
+#define N_SMOOTHINGS  12    /* what makes a batch expensive to prepare */
+#define LEARNING_RATE 32.0f /* shared by the hidden units */
+#define TILE	      16    /* threads of a block in x and y */
 #define BLOCK	      256
 
 /* ---- CUDA ---- */
@@ -224,6 +224,7 @@ static void prepare_batch(struct batch *batch, uint32_t *random)
 
 struct network {
 	struct matrix w1, w2, g1, g2, hidden, hidden_error, out;
+	float rate;
 };
 
 /* A batch on the device. */
@@ -260,6 +261,7 @@ static void init_network(struct network *n, uint32_t n_hidden)
 {
 	uint32_t random = 88675123u;
 
+	n->rate = LEARNING_RATE / (float)n_hidden / BATCH;
 	n->w1 = new_matrix(N_INPUTS, n_hidden);
 	n->w2 = new_matrix(n_hidden, N_OUTPUTS);
 	n->g1 = new_matrix(N_INPUTS, n_hidden);
@@ -286,8 +288,8 @@ static void train_on(struct network *n, const struct loaded *batch, void *stream
 	matmul(n->g1, transposed(inputs_of(batch)), n->hidden_error, stream);
 	lull_pop();
 	lull_push("optimizer");
-	axpy(n->w1, n->g1, -LEARNING_RATE / BATCH, stream);
-	axpy(n->w2, n->g2, -LEARNING_RATE / BATCH, stream);
+	axpy(n->w1, n->g1, -n->rate, stream);
+	axpy(n->w2, n->g2, -n->rate, stream);
 	lull_pop();
 }
 

@@ -438,6 +438,39 @@ static void a_killed_program_keeps_what_was_flushed(void **state)
 	lull_reader_close(r);
 }
 
+/* ---- the example ---- */
+
+#define STEPS	  20
+#define N_KERNELS 10 /* of a step */
+
+/* Record it; returns its checksum. */
+static u64 train(const char *name, const char *arguments)
+{
+	struct lull_reader *r;
+	char file[32];
+	const char *sum;
+
+	assert_int_equal(test_profile_run(text,
+					  "profile -q -t cuda,nvtx -s none --cpuctxsw none -f -o "
+					  "%%R/%s %s/examples/train_cuda --steps=%d %s",
+					  name, LULL_BUILD, STEPS, arguments),
+			 0);
+	snprintf(file, sizeof(file), "%s.lull", name);
+	r = test_profile_open(file);
+	assert_int_equal(test_profile_rows(r, LULL_TABLE_step), STEPS);
+	assert_int_equal(test_profile_rows(r, LULL_TABLE_kernel), N_KERNELS * STEPS);
+	lull_reader_close(r);
+	sum = strstr(text, "checksum=");
+	assert_non_null(sum);
+	return strtoull(sum + strlen("checksum="), NULL, 16);
+}
+
+static void the_example_computes_the_same_after_its_fix(void **state)
+{
+	(void)state;
+	assert_int_equal(train("before", ""), train("after", "--fixed"));
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -457,6 +490,7 @@ int main(void)
 		WITH_FOLDER(a_cupti_that_refuses_is_reported),
 		WITH_FOLDER(a_skewed_clock_loses_nothing),
 		WITH_FOLDER(a_killed_program_keeps_what_was_flushed),
+		WITH_FOLDER(the_example_computes_the_same_after_its_fix),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
