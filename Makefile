@@ -131,7 +131,8 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,marks tour family static_guest split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
+	split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -174,7 +175,7 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
-e2e: all $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -295,14 +296,44 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
+# The simulated device (sim/README.md): stand-ins for libcuda and libcupti, and one libcupti that lacks what CUDA
+# 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
+SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
+	libcuda memory model ptx)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
+
+$(BUILD)/sim/%.o: sim/%.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(SIM_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti.map
+$(BUILD)/sim/old/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti_old.map
+$(filter %/libcupti.so.13,$(SIM)):
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcupti.so.13 -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
+		-o $@ $(filter %.o,$^) -ldl -lpthread
+
+.PHONY: sim
+sim: $(SIM)
+
 # The example programs, built as a user would: optimised, with debug information, and lull.h from the tree.
 $(BUILD)/examples/%: examples/%.c include/lull.h
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O3 $(WARN) -Iinclude -o $@ $< -ldl -lpthread -lm
 
+$(BUILD)/examples/train_cuda: examples/train_cuda_ptx.h
+
 demo: setup
-	$(Q)$(MAKE) -s --no-print-directory all $(BUILD)/examples/train
+	$(Q)$(MAKE) -s --no-print-directory all sim $(BUILD)/examples/train $(BUILD)/examples/train_cuda
 	$(Q)examples/demo.sh $(BUILD)
 
 # Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.

@@ -1,0 +1,79 @@
+#include "cuda_int.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static struct {
+	pthread_mutex_t lock;
+	_Atomic(const struct sim_hooks *) hooks;
+	_Atomic u32 correlation; /* of the latest call */
+	pthread_once_t once;
+	u64 call_ns; /* what a call costs the host */
+} driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
+
+static void read_knobs(void)
+{
+	driver.call_ns = (u64)sim_knob("LULL_SIM_CALL_NS", 2000);
+}
+
+void lull_sim_lock(void)
+{
+	pthread_mutex_lock(&driver.lock);
+}
+
+void lull_sim_unlock(void)
+{
+	pthread_mutex_unlock(&driver.lock);
+}
+
+const struct sim_hooks *lull_sim_hooks(void)
+{
+	/* Acquire: whoever sees the table sees what libcupti prepared before it connected. */
+	return atomic_load_explicit(&driver.hooks, memory_order_acquire);
+}
+
+/* The real driver computes meanwhile; a sleep would be far too long. */
+static void spend(u64 ns)
+{
+	u64 until_ns = sim_now_ns() + ns;
+
+	while (sim_now_ns() < until_ns)
+		continue;
+}
+
+struct sim_call lull_sim_enter(u32 cbid, const char *name)
+{
+	const struct sim_hooks *hooks = lull_sim_hooks();
+	struct sim_context *context = lull_sim_context();
+	struct sim_call call = { .cbid = cbid, .name = name, .context = context };
+
+	pthread_once(&driver.once, read_knobs);
+	call.correlation =
+		atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
+	call.context_id = context ? context->id : 0;
+	if (hooks)
+		hooks->enter(&call);
+	spend(driver.call_ns);
+	return call;
+}
+
+int lull_sim_leave(struct sim_call *call, int result)
+{
+	call->result = result;
+	if (call->is_told)
+		lull_sim_hooks()->leave(call);
+	return result;
+}
+
+void lull_sim_tell(const struct sim_work *work)
+{
+	const struct sim_hooks *hooks = lull_sim_hooks();
+
+	if (hooks)
+		hooks->work(work);
+}
+
+SIM_EXPORT void lull_sim_connect(const struct sim_hooks *hooks)
+{
+	atomic_store_explicit(&driver.hooks, hooks, memory_order_release);
+}

@@ -1,0 +1,101 @@
+/*
+ * cupti_int - the parts of the simulated CUPTI.
+ *
+ *	libcupti.c       entry points, the subscriber, what libcuda tells us
+ *	cupti_record.c   records, as the chosen release of CUPTI lays them out
+ *	cupti_buffer.c   the program's buffers and the thread that gives them back
+ *	cupti_clock.c    from the model's time to the program's clock
+ */
+#ifndef LULL_SIM_CUPTI_INT_H
+#define LULL_SIM_CUPTI_INT_H
+
+#include "sim_int.h"
+
+/* CUPTI's results that are used here. */
+enum cupti_result {
+	CUPTI_OK = 0,
+	CUPTI_E_PARAMETER = 1,
+	CUPTI_E_MAX_LIMIT = 12,
+	CUPTI_E_UNINITIALIZED = 15,
+	CUPTI_E_KIND = 21,
+	CUPTI_E_UNSUPPORTED = 27,
+	CUPTI_E_LEGACY = 38,
+	CUPTI_E_SUBSCRIBED = 39,
+};
+
+/* Kinds of records. */
+enum cupti_kind {
+	CUPTI_MEMCPY = 1,
+	CUPTI_MEMSET = 2,
+	CUPTI_KERNEL = 3,
+	CUPTI_DEVICE = 8,
+	CUPTI_CONTEXT = 9,
+	CUPTI_CONCURRENT_KERNEL = 10,
+	CUPTI_OVERHEAD = 17,
+	CUPTI_STREAM = 37,
+	CUPTI_SYNC = 38,
+	CUPTI_GRAPH = 51,
+	CUPTI_N_KINDS = 64,
+};
+
+/* The largest of any release. */
+#define CUPTI_MAX_RECORD_BYTES 216
+
+typedef void cupti_request_fn(u8 **buffer, size_t *size, size_t *max_records);
+typedef void cupti_complete_fn(void *context, u32 stream, u8 *buffer, size_t size, size_t valid);
+typedef u64 cupti_timestamp_fn(void);
+
+/* ---- cupti_record.c ---- */
+
+/* What cuptiGetVersion() says; LULL_SIM_CUPTI_VERSION chooses. */
+u32 lull_cupti_version(void);
+
+/* Bytes of a record of this kind, 0 if there are none. */
+size_t lull_cupti_record_bytes(u32 kind);
+
+/* Offset of start, which end follows, in a record of this kind; 0 if it has no times. */
+size_t lull_cupti_times_off(u32 kind);
+
+/* Write a record with the model's times; returns its bytes. */
+size_t lull_cupti_write_work(u8 *at, const struct sim_work *work, u32 kind);
+size_t lull_cupti_write_object(u8 *at, const struct sim_object *object);
+size_t lull_cupti_write_device(u8 *at);
+size_t lull_cupti_write_overhead(u8 *at, u32 overhead_kind, u64 start_ns, u64 end_ns);
+
+/* ---- cupti_buffer.c ---- */
+
+/* Whom to ask for buffers, and to whom to give them. Starts the thread; false if that failed. */
+bool lull_cupti_buffers_open(cupti_request_fn *request, cupti_complete_fn *complete);
+
+/* Whether buffers must be zeroed by us. */
+void lull_cupti_buffers_zero(bool must_zero);
+
+/* Append a record that is valid once `end_ns` has passed. Asks the program for a buffer. */
+void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns);
+
+/* Records that found no room since the last time this was asked; more are added by `n`. */
+void lull_cupti_drop(u64 n);
+u64 lull_cupti_take_dropped(void);
+
+/*
+ * Give back all buffers, those with unfinished records only if forced. Returns when that is done.
+ */
+int lull_cupti_flush(bool is_forced);
+
+/* ---- cupti_clock.c ---- */
+
+/* The program's clock; NULL for the system's. */
+void lull_cupti_clock_set(cupti_timestamp_fn *timestamp);
+
+/* Compare the clocks; times up to now can then be translated. */
+void lull_cupti_clock_compare(void);
+
+/* A time of the model on the program's clock; with the device's error if it is the device's. */
+u64 lull_cupti_clock_translate(u64 ns, bool is_device);
+
+/* ---- libcupti.c ---- */
+
+/* Whether records of this kind are wanted. */
+bool lull_cupti_wants(u32 kind);
+
+#endif

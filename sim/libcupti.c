@@ -1,0 +1,455 @@
+/*
+ * libcupti - a stand-in for CUPTI: the entry points, the subscriber, and what libcuda tells us.
+ * README.md says what it does and does not do; cupti_int.h, how it is made.
+ */
+#include "cupti_int.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define DOMAIN_DRIVER 1u
+#define N_DOMAINS     7u
+#define N_CBIDS	      1024u
+
+/* CUPTI's data of a call, as the callback sees it. */
+struct callback_data {
+	u32 site; /* 0 enter, 1 exit */
+	const char *function_name;
+	const void *function_params;
+	void *function_return_value;
+	const char *symbol_name;
+	void *context;
+	u32 context_uid;
+	u64 *correlation_data;
+	u32 correlation_id;
+};
+_Static_assert(sizeof(struct callback_data) == 72, "as CUPTI lays it out");
+
+typedef void callback_fn(void *userdata, u32 domain, u32 cbid, const void *data);
+
+static struct {
+	pthread_mutex_t lock; /* for subscribing and connecting */
+	bool is_connected;
+	_Atomic bool is_subscribed;
+	callback_fn *callback;
+	void *userdata;
+	_Atomic bool is_call_enabled[N_CBIDS]; /* of the driver */
+	_Atomic bool is_kind_enabled[CUPTI_N_KINDS];
+	_Atomic u64 n_to_drop, n_to_zero;
+} cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- knobs ---- */
+
+/* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
+static bool is_missing(const char *function)
+{
+	const char *list = getenv("LULL_SIM_MISSING");
+	size_t n = strlen(function);
+
+	while (list && *list) {
+		if (strncmp(list, function, n) == 0 && (list[n] == ',' || !list[n]))
+			return true;
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	return false;
+}
+
+#define RETURN_IF_MISSING()                         \
+	do {                                        \
+		if (is_missing(__func__))           \
+			return CUPTI_E_UNSUPPORTED; \
+	} while (0)
+
+/* Take one of the counted mishaps; false when none is left. */
+static bool take_one(_Atomic u64 *left)
+{
+	u64 n = atomic_load(left);
+
+	while (n && !atomic_compare_exchange_weak(left, &n, n - 1))
+		continue;
+	return n > 0;
+}
+
+/* ---- what libcuda tells us ---- */
+
+bool lull_cupti_wants(u32 kind)
+{
+	return kind < CUPTI_N_KINDS && cupti.is_kind_enabled[kind];
+}
+
+static void tell(struct sim_call *call, u32 site)
+{
+	struct callback_data data = { .site = site,
+				      .function_name = call->name,
+				      .function_return_value = &call->result,
+				      .context = call->context,
+				      .context_uid = call->context_id,
+				      .correlation_data = &call->slot,
+				      .correlation_id = call->correlation };
+
+	cupti.callback(cupti.userdata, DOMAIN_DRIVER, call->cbid, &data);
+}
+
+static void on_enter(struct sim_call *call)
+{
+	if (!cupti.is_subscribed || call->cbid >= N_CBIDS || !cupti.is_call_enabled[call->cbid])
+		return;
+	call->is_told = true;
+	tell(call, 0);
+}
+
+static void on_leave(struct sim_call *call)
+{
+	if (cupti.is_subscribed)
+		tell(call, 1);
+}
+
+static u32 kind_of(const struct sim_work *work)
+{
+	switch (work->kind) {
+	case SIM_KERNEL:
+		return lull_cupti_wants(CUPTI_KERNEL) ? CUPTI_KERNEL : CUPTI_CONCURRENT_KERNEL;
+	case SIM_MEMCPY:
+		return CUPTI_MEMCPY;
+	case SIM_MEMSET:
+		return CUPTI_MEMSET;
+	case SIM_GRAPH:
+		return CUPTI_GRAPH;
+	case SIM_SYNC:
+		break;
+	}
+	return CUPTI_SYNC;
+}
+
+static void on_work(const struct sim_work *work)
+{
+	struct sim_work copy = *work;
+	u8 record[CUPTI_MAX_RECORD_BYTES];
+	u32 kind = kind_of(work);
+
+	if (!lull_cupti_wants(kind))
+		return;
+	if (work->kind == SIM_KERNEL && take_one(&cupti.n_to_drop)) {
+		lull_cupti_drop(1);
+		return;
+	}
+	if (work->kind == SIM_KERNEL && take_one(&cupti.n_to_zero))
+		copy.start_ns = copy.end_ns = 0;
+	lull_cupti_append(record, lull_cupti_write_work(record, &copy, kind), work->end_ns);
+}
+
+static void on_object(const struct sim_object *object)
+{
+	u8 record[CUPTI_MAX_RECORD_BYTES];
+
+	if (lull_cupti_wants(object->stream_id ? CUPTI_STREAM : CUPTI_CONTEXT))
+		lull_cupti_append(record, lull_cupti_write_object(record, object), 0);
+}
+
+static bool wants_graphs(void)
+{
+	return lull_cupti_wants(CUPTI_GRAPH);
+}
+
+static const struct sim_hooks hooks = {
+	.enter = on_enter,
+	.leave = on_leave,
+	.work = on_work,
+	.object = on_object,
+	.wants_graphs = wants_graphs,
+};
+
+static void *find_in_driver(const char *symbol)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	return library ? dlsym(library, symbol) : NULL;
+}
+
+/* Find the driver, once; 15 if it is none of ours. */
+static int connect_driver(void)
+{
+	sim_connect_fn *connect;
+
+	pthread_mutex_lock(&cupti.lock);
+	if (!cupti.is_connected) {
+		*(void **)&connect = find_in_driver("lull_sim_connect");
+		if (connect) {
+			cupti.n_to_drop = (u64)sim_knob("LULL_SIM_DROP", 0);
+			cupti.n_to_zero = (u64)sim_knob("LULL_SIM_ZERO_TIMES", 0);
+			cupti.is_subscribed = false;
+			cupti.is_connected = true;
+			connect(&hooks);
+		}
+	}
+	pthread_mutex_unlock(&cupti.lock);
+	return cupti.is_connected ? CUPTI_OK : CUPTI_E_UNINITIALIZED;
+}
+
+/* ---- entry points: versions, names, callbacks ---- */
+
+/* Each does what CUPTI's manual says of the function of this name. */
+#define ENTRY SIM_EXPORT int
+
+ENTRY cuptiGetVersion(u32 *version);
+ENTRY cuptiGetResultString(int result, const char **text);
+ENTRY cuptiSubscribe(void **subscriber, callback_fn *callback, void *userdata);
+ENTRY cuptiUnsubscribe(void *subscriber);
+ENTRY cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid);
+ENTRY cuptiEnableDomain(u32 enable, void *subscriber, u32 domain);
+ENTRY cuptiGetCallbackName(u32 domain, u32 cbid, const char **name);
+ENTRY cuptiActivityEnable(u32 kind);
+ENTRY cuptiActivityEnableAndDump(u32 kind);
+ENTRY cuptiActivityDisable(u32 kind);
+ENTRY cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete);
+ENTRY cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *timestamp);
+ENTRY cuptiActivityFlushAll(u32 flag);
+ENTRY cuptiActivityGetNextRecord(u8 *buffer, size_t valid, u8 **record);
+ENTRY cuptiActivityGetNumDroppedRecords(void *context, u32 stream, size_t *n);
+ENTRY cuptiActivitySetAttribute(u32 attribute, size_t *size, void *value);
+ENTRY cuptiActivityEnableAllSyncRecords(u8 is_on);
+ENTRY cuptiSetThreadIdType(u32 type);
+
+int cuptiGetVersion(u32 *version)
+{
+	RETURN_IF_MISSING();
+	*version = lull_cupti_version();
+	return CUPTI_OK;
+}
+
+int cuptiGetResultString(int result, const char **text)
+{
+	*text = result == CUPTI_OK	       ? "CUPTI_SUCCESS"
+		: result == CUPTI_E_SUBSCRIBED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+					       : "CUPTI_ERROR_UNKNOWN";
+	return CUPTI_OK;
+}
+
+int cuptiSubscribe(void **subscriber, callback_fn *callback, void *userdata)
+{
+	int result;
+
+	RETURN_IF_MISSING();
+	result = connect_driver();
+	if (result)
+		return result;
+	pthread_mutex_lock(&cupti.lock);
+	if (cupti.is_subscribed || sim_knob("LULL_SIM_SUBSCRIBED", 0) != 0) {
+		result = CUPTI_E_SUBSCRIBED;
+	} else {
+		cupti.callback = callback;
+		cupti.userdata = userdata;
+		cupti.is_subscribed = true;
+		*subscriber = &cupti;
+	}
+	pthread_mutex_unlock(&cupti.lock);
+	return result;
+}
+
+int cuptiUnsubscribe(void *subscriber)
+{
+	RETURN_IF_MISSING();
+	if (subscriber != &cupti)
+		return CUPTI_E_PARAMETER;
+	cupti.is_subscribed = false;
+	for (u32 i = 0; i < N_CBIDS; i++)
+		cupti.is_call_enabled[i] = false;
+	return CUPTI_OK;
+}
+
+/* Only calls of the driver ever come; the other domains are accepted and silent. */
+int cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid)
+{
+	RETURN_IF_MISSING();
+	if (subscriber != &cupti || !domain || domain >= N_DOMAINS || cbid >= N_CBIDS)
+		return CUPTI_E_PARAMETER;
+	if (domain == DOMAIN_DRIVER)
+		cupti.is_call_enabled[cbid] = enable != 0;
+	return CUPTI_OK;
+}
+
+int cuptiEnableDomain(u32 enable, void *subscriber, u32 domain)
+{
+	RETURN_IF_MISSING();
+	if (subscriber != &cupti || !domain || domain >= N_DOMAINS)
+		return CUPTI_E_PARAMETER;
+	for (u32 i = 0; domain == DOMAIN_DRIVER && i < N_CBIDS; i++)
+		cupti.is_call_enabled[i] = enable != 0;
+	return CUPTI_OK;
+}
+
+int cuptiGetCallbackName(u32 domain, u32 cbid, const char **name)
+{
+	RETURN_IF_MISSING();
+	if (domain != DOMAIN_DRIVER)
+		return CUPTI_E_PARAMETER;
+	switch (cbid) {
+#define CALL(id, call, params) \
+	case id:               \
+		*name = #call; \
+		return CUPTI_OK;
+#include "calls.def"
+#undef CALL
+	default:
+		return CUPTI_E_PARAMETER;
+	}
+}
+
+/* ---- entry points: records ---- */
+
+/* Kinds that CUPTI 13 refuses; others that we have no records of are accepted and silent. */
+static int check_kind(u32 kind)
+{
+	static const u8 legacy[] = { 6, 7, 14, 15, 16, 21, 23, 24, 29, 30, 31, 32, 41, 42, 43, 44 };
+
+	if (!kind || kind >= CUPTI_N_KINDS)
+		return CUPTI_E_KIND;
+	for (size_t i = 0; i < LULL_COUNT_OF(legacy); i++)
+		if (kind == legacy[i])
+			return CUPTI_E_LEGACY;
+	return connect_driver();
+}
+
+static int enable(u32 kind)
+{
+	u8 record[CUPTI_MAX_RECORD_BYTES];
+	int result = check_kind(kind);
+
+	if (result)
+		return result;
+	cupti.is_kind_enabled[kind] = true;
+	if (kind == CUPTI_DEVICE)
+		lull_cupti_append(record, lull_cupti_write_device(record), 0);
+	return CUPTI_OK;
+}
+
+int cuptiActivityEnable(u32 kind)
+{
+	RETURN_IF_MISSING();
+	return enable(kind);
+}
+
+static void dump_context(const struct sim_object *object)
+{
+	if (!object->stream_id)
+		on_object(object);
+}
+
+static void dump_stream(const struct sim_object *object)
+{
+	if (object->stream_id)
+		on_object(object);
+}
+
+int cuptiActivityEnableAndDump(u32 kind)
+{
+	sim_replay_fn *replay;
+	int result;
+
+	RETURN_IF_MISSING();
+	result = enable(kind);
+	if (result || (kind != CUPTI_CONTEXT && kind != CUPTI_STREAM))
+		return result;
+	*(void **)&replay = find_in_driver("lull_sim_replay");
+	replay(kind == CUPTI_CONTEXT ? dump_context : dump_stream);
+	return CUPTI_OK;
+}
+
+int cuptiActivityDisable(u32 kind)
+{
+	int result;
+
+	RETURN_IF_MISSING();
+	result = check_kind(kind);
+	if (result == CUPTI_OK)
+		cupti.is_kind_enabled[kind] = false;
+	return result;
+}
+
+int cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
+{
+	RETURN_IF_MISSING();
+	if (!request || !complete)
+		return CUPTI_E_PARAMETER;
+	return lull_cupti_buffers_open(request, complete) ? CUPTI_OK : CUPTI_E_UNINITIALIZED;
+}
+
+int cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *timestamp)
+{
+	RETURN_IF_MISSING();
+	if (!timestamp)
+		return CUPTI_E_PARAMETER;
+	lull_cupti_clock_set(timestamp);
+	return CUPTI_OK;
+}
+
+int cuptiActivityFlushAll(u32 flag)
+{
+	RETURN_IF_MISSING();
+	return lull_cupti_flush(flag & 1);
+}
+
+int cuptiActivityGetNextRecord(u8 *buffer, size_t valid, u8 **record)
+{
+	size_t off = 0;
+	u32 kind;
+
+	RETURN_IF_MISSING();
+	if (!buffer || !record)
+		return CUPTI_E_PARAMETER;
+	if (*record) {
+		memcpy(&kind, *record, sizeof(kind));
+		off = (size_t)(*record - buffer) + lull_cupti_record_bytes(kind);
+	}
+	if (off + sizeof(kind) > valid)
+		return CUPTI_E_MAX_LIMIT;
+	memcpy(&kind, buffer + off, sizeof(kind));
+	if (!lull_cupti_record_bytes(kind))
+		return CUPTI_E_KIND;
+	if (off + lull_cupti_record_bytes(kind) > valid)
+		return CUPTI_E_MAX_LIMIT;
+	*record = buffer + off;
+	return CUPTI_OK;
+}
+
+/* There is one queue for all contexts and streams. */
+int cuptiActivityGetNumDroppedRecords(void *context, u32 stream, size_t *n)
+{
+	RETURN_IF_MISSING();
+	(void)context;
+	(void)stream;
+	if (!n)
+		return CUPTI_E_PARAMETER;
+	*n = lull_cupti_take_dropped();
+	return CUPTI_OK;
+}
+
+int cuptiActivitySetAttribute(u32 attribute, size_t *size, void *value)
+{
+	enum { ZEROED = 5, PER_THREAD = 9, SINCE_12_3 = 21 };
+
+	RETURN_IF_MISSING();
+	if (!size || !value || (attribute == PER_THREAD && lull_cupti_version() < SINCE_12_3))
+		return CUPTI_E_PARAMETER;
+	if (attribute == ZEROED)
+		lull_cupti_buffers_zero(*(const u8 *)value == 0);
+	return CUPTI_OK;
+}
+
+/* Which records of waits there are; we have no others than those of real waits. */
+int cuptiActivityEnableAllSyncRecords(u8 is_on)
+{
+	RETURN_IF_MISSING();
+	(void)is_on;
+	return CUPTI_OK;
+}
+
+/* Records of ours carry no thread. */
+int cuptiSetThreadIdType(u32 type)
+{
+	RETURN_IF_MISSING();
+	return type <= 1 ? CUPTI_OK : CUPTI_E_PARAMETER;
+}

@@ -1,0 +1,228 @@
+/*
+ * launches - a program that counts what it asks of CUDA, for tests of what is recorded.
+ *
+ *	launches ROUNDS [PAUSE_US]
+ *
+ * Four threads with two streams each launch kernels and graphs, copy and set memory for ROUNDS
+ * rounds. Then one line "name=count ..." tells what was done. libcuda is found at run time; exit
+ * status 77 means that there is none.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define N_THREADS	4
+#define N_STREAMS	2 /* of a thread */
+#define COPY_BYTES	4096
+#define GRAPH_NODES	3 /* kernels of a graph */
+#define CAPTURE_RELAXED 2 /* other threads may call what they like meanwhile */
+
+/* What we use of libcuda: symbol, short name, parameters. */
+#define CUDA_CALLS(CALL)                                                                    \
+	CALL(cuInit, init, (unsigned))                                                      \
+	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                              \
+	CALL(cuCtxSetCurrent, set_current, (void *))                                        \
+	CALL(cuCtxSynchronize, synchronize, (void))                                         \
+	CALL(cuModuleLoadData, load, (void **, const void *))                               \
+	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))            \
+	CALL(cuStreamCreate, new_stream, (void **, unsigned))                               \
+	CALL(cuStreamSynchronize, wait_stream, (void *))                                    \
+	CALL(cuStreamWaitEvent, stream_wait_event, (void *, void *, unsigned))              \
+	CALL(cuEventCreate, new_event, (void **, unsigned))                                 \
+	CALL(cuEventRecord, record_event, (void *, void *))                                 \
+	CALL(cuMemAlloc_v2, alloc, (uint64_t *, size_t))                                    \
+	CALL(cuMemAllocHost_v2, alloc_host, (void **, size_t))                              \
+	CALL(cuMemcpyHtoD_v2, copy_in, (uint64_t, const void *, size_t))                    \
+	CALL(cuMemcpyHtoDAsync_v2, copy_in_async, (uint64_t, const void *, size_t, void *)) \
+	CALL(cuMemcpyDtoHAsync_v2, copy_out_async, (void *, uint64_t, size_t, void *))      \
+	CALL(cuMemcpyDtoDAsync_v2, copy_within_async, (uint64_t, uint64_t, size_t, void *)) \
+	CALL(cuMemsetD32Async, set_async, (uint64_t, unsigned, size_t, void *))             \
+	CALL(cuLaunchKernel, launch,                                                        \
+	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+	      void *, void **, void **))                                                    \
+	CALL(cuStreamBeginCapture_v2, begin_capture, (void *, int))                         \
+	CALL(cuStreamEndCapture, end_capture, (void *, void **))                            \
+	CALL(cuGraphInstantiateWithFlags, instantiate, (void **, void *, uint64_t))         \
+	CALL(cuGraphLaunch, launch_graph, (void *, void *))
+
+static struct {
+#define CALL(symbol, name, params) int(*name) params;
+	CUDA_CALLS(CALL)
+#undef CALL
+} cuda;
+
+static const char ptx[] = ".version 6.0\n"
+			  ".target sm_50\n"
+			  ".address_size 64\n"
+			  ".visible .entry count_up(.param .u64 at)\n"
+			  "{\n"
+			  "	.reg .b64 %rd<3>;\n"
+			  "	.reg .b32 %r<2>;\n"
+			  "	ld.param.u64 %rd1, [at];\n"
+			  "	cvta.to.global.u64 %rd2, %rd1;\n"
+			  "	atom.global.add.u32 %r1, [%rd2], 1;\n"
+			  "	ret;\n"
+			  "}\n";
+
+static struct {
+	_Atomic unsigned long kernels, launches, graphs, graph_kernels, sets, set_bytes;
+	_Atomic unsigned long in, in_pageable, out, within, copy_bytes, stream_waits, syncs;
+} counts;
+
+static int n_rounds, pause_us;
+static void *context, *function;
+
+static void check(int result, const char *what)
+{
+	if (result != 0) {
+		fprintf(stderr, "launches: %s gave %d\n", what, result);
+		exit(1);
+	}
+}
+
+/* Call, and say which call it was that failed. */
+#define DO(name, ...) check(cuda.name(__VA_ARGS__), #name)
+
+static int find_cuda(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return -1;
+#define CALL(symbol, name, params)                      \
+	*(void **)&cuda.name = dlsym(library, #symbol); \
+	if (!cuda.name)                                 \
+		return -1;
+	CUDA_CALLS(CALL)
+#undef CALL
+	return 0;
+}
+
+/* What one thread has. */
+struct worker {
+	pthread_t thread;
+	void *streams[N_STREAMS];
+	void *event, *exec;
+	uint64_t device[2];
+	void *pinned;
+	char pageable[COPY_BYTES];
+};
+
+static void launch(struct worker *w, unsigned n_blocks, void *stream)
+{
+	void *params[] = { &w->device[0] };
+
+	DO(launch, function, n_blocks, 1, 1, 32, 1, 1, 0, stream, params, NULL);
+	counts.launches++;
+}
+
+static void make_graph(struct worker *w)
+{
+	void *graph;
+
+	DO(begin_capture, w->streams[0], CAPTURE_RELAXED);
+	for (unsigned i = 0; i < GRAPH_NODES; i++)
+		launch(w, i + 1, w->streams[0]);
+	DO(end_capture, w->streams[0], &graph);
+	DO(instantiate, &w->exec, graph, 0);
+}
+
+static void prepare(struct worker *w)
+{
+	DO(set_current, context);
+	for (int i = 0; i < N_STREAMS; i++) {
+		DO(new_stream, &w->streams[i], 1);
+		DO(alloc, &w->device[i], COPY_BYTES);
+	}
+	DO(alloc_host, &w->pinned, COPY_BYTES);
+	DO(new_event, &w->event, 0);
+	make_graph(w);
+}
+
+static void copy(struct worker *w, int round, void *stream)
+{
+	size_t bytes = (size_t)(round % 4 + 1) * (COPY_BYTES / 4);
+
+	DO(copy_in_async, w->device[0], w->pinned, bytes, stream);
+	DO(copy_out_async, w->pinned, w->device[0], bytes, stream);
+	DO(copy_within_async, w->device[1], w->device[0], bytes, stream);
+	counts.in++;
+	counts.out++;
+	counts.within++;
+	counts.copy_bytes += 3 * bytes;
+	if (round % 10 == 0) {
+		DO(copy_in, w->device[0], w->pageable, COPY_BYTES);
+		counts.in_pageable++;
+		counts.copy_bytes += COPY_BYTES;
+	}
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	prepare(w);
+	for (int i = 0; i < n_rounds; i++) {
+		void *stream = w->streams[i % N_STREAMS];
+
+		launch(w, (unsigned)(i % 7 + 1), stream);
+		counts.kernels++;
+		DO(set_async, w->device[1], (unsigned)i, 64, stream);
+		counts.sets++;
+		counts.set_bytes += 256;
+		copy(w, i, stream);
+		DO(record_event, w->event, stream);
+		DO(stream_wait_event, w->streams[(i + 1) % N_STREAMS], w->event, 0);
+		if (i % 8 == 0) {
+			DO(launch_graph, w->exec, stream);
+			counts.graphs++;
+			counts.graph_kernels += GRAPH_NODES;
+		}
+		if (i % 16 == 0) {
+			DO(wait_stream, stream);
+			counts.stream_waits++;
+		}
+		if (pause_us)
+			usleep((unsigned)pause_us);
+	}
+	return NULL;
+}
+
+static void print_counts(void)
+{
+	printf("kernels=%lu launches=%lu graphs=%lu graph_kernels=%lu sets=%lu set_bytes=%lu ",
+	       counts.kernels, counts.launches, counts.graphs, counts.graph_kernels, counts.sets,
+	       counts.set_bytes);
+	printf("in=%lu in_pageable=%lu out=%lu within=%lu copy_bytes=%lu stream_waits=%lu "
+	       "syncs=%lu\n",
+	       counts.in, counts.in_pageable, counts.out, counts.within, counts.copy_bytes,
+	       counts.stream_waits, counts.syncs);
+}
+
+int main(int argc, char **argv)
+{
+	static struct worker workers[N_THREADS];
+	void *module;
+
+	n_rounds = argc > 1 ? atoi(argv[1]) : 100;
+	pause_us = argc > 2 ? atoi(argv[2]) : 0;
+	if (find_cuda() != 0)
+		return 77;
+	DO(init, 0);
+	DO(retain, &context, 0);
+	DO(set_current, context);
+	DO(load, &module, ptx);
+	DO(get_function, &function, module, "count_up");
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	DO(synchronize);
+	counts.syncs++;
+	print_counts();
+	return 0;
+}
