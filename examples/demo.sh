@@ -5,13 +5,24 @@
 # BUILD/demo. All numbers that are shown come out of them through `lull stats`.
 build=${1:-build}
 lull=$build/lull
-train=$build/examples/train
+train=$build/examples/train_cuda
 out=$build/demo
 
 fail() {
 	echo "demo: $*" >&2
 	exit 1
 }
+
+# The real device if there is one, else the simulated one; reports made with it say so.
+if [ -e /dev/nvidiactl ] && ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+	device='the GPU of this machine'
+	with=
+else
+	device='a simulated device: there is no GPU here, and its times are made up'
+	with="LD_LIBRARY_PATH=$build/sim "
+	LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	export LD_LIBRARY_PATH
+fi
 
 mkdir -p "$out" || exit 1
 rm -f "$out"/*.lull "$out"/*.lull.part
@@ -32,13 +43,6 @@ NR == 1 { read_header(); next }'
 steps_of() {
 	table "$1" step_sum | awk -F '\t' "$columns"'
 	{ print cell("Med (ns)"), cell("Total Time (ns)"), cell("Steps"); exit }'
-}
-
-# Sum of a range, in ns.
-range_of() {
-	table "$1" nvtx_sum | awk -F '\t' -v range=":$2" "$columns"'
-	cell("Range") == range { sum += cell("Total Time (ns)") }
-	END { printf "%.0f\n", sum }'
 }
 
 # Losses, and what the kernel refused, are said before the numbers they concern.
@@ -71,76 +75,81 @@ show_ranges() {
 	}'
 }
 
-show_functions() {
-	table "$1" cpu_sum | awk -F '\t' "$columns"'
-	NR == 2 { print "\n   CPU time by function" }
-	NR <= 7 { printf "   %-24.24s %-12.12s %4.1f %%\n", cell("Function"), cell("Module"), cell("Self (%)") }
-	END { if (NR < 2) print "\n   (no CPU samples; `lull doctor` says why)" }'
+# How much of the time the device worked, in percent.
+busy_of() {
+	table "$1" overlap | awk -F '\t' "$columns"'{ print cell("Busy (%)"); exit }'
+}
+
+show_device() {
+	table "$1" overlap | awk -F '\t' "$columns"'
+	{ printf "\n   %s: busy %s %% of the time\n", cell("Device"), cell("Busy (%)")
+	  printf "   %-24s %10s\n   %-24s %10s\n   %-24s %10s\n   %-24s %10s\n", "kernels alone",
+		ms(cell("Compute Alone (ns)")), "copies alone", ms(cell("Copy Alone (ns)")),
+		"both at once", ms(cell("Together (ns)")), "idle", ms(cell("Idle (ns)")) }'
 }
 
 # Run the loop under lull; $1 the name of the report, then the arguments of train.
 record() {
 	name=$1
 	shift
-	echo "   \$ $lull profile -o $out/$name $train${1:+ $*}"
+	echo "   \$ $with$lull profile -o $out/$name $train${1:+ $*}"
 	"$lull" profile -o "$out/$name" "$train" "$@" > "$out/$name.txt" 2>&1 ||
 		fail "recording failed: $(cat "$out/$name.txt")"
 	sed '/ next: /d; s/^/   /' "$out/$name.txt"
 	echo
-	echo "   \$ $lull stats -r step_sum,nvtx_sum,cpu_sum $out/$name.lull"
+	echo "   \$ $lull stats -r step_sum,nvtx_sum,overlap $out/$name.lull"
 	show_losses "$name"
 	set -- $(steps_of "$name")
 	[ $# -eq 3 ] || fail "no steps in $out/$name.lull"
 	show_steps "$name"
 	show_ranges "$name" "$2" "$3"
-	show_functions "$name"
+	show_device "$name"
 	echo
 }
 
 show_change() {
-	set -- $(steps_of before) $(range_of before data_load) $(steps_of after) $(range_of after data_load)
-	awk -v before_ns="$1" -v before_all="$2" -v before_load="$4" \
-		-v after_ns="$5" -v after_all="$6" -v after_load="$8" 'BEGIN {
+	set -- $(steps_of before) $(steps_of after) $(busy_of before) $(busy_of after)
+	awk -v before_ns="$1" -v after_ns="$4" -v before_busy="$7" -v after_busy="$8" 'BEGIN {
 		gain = before_ns / after_ns
 		printf "   %-26s %10s %10s\n", "", "before", "after"
 		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "median step", before_ns / 1e6,
 			after_ns / 1e6, gain
-		printf "   %-26s %8.1f %% %8.1f %%\n", "data_load, share of step", 100 * before_load / before_all,
-			100 * after_load / after_all
+		printf "   %-26s %8.1f %% %8.1f %%\n", "device busy", before_busy, after_busy
 		if (gain < 1.3) {
 			print "\n   Less than expected: the fix needs a second CPU that is free, and this"
 			print "   machine is small or busy. `lull stats -r threads` says how long each"
 			print "   thread was running and how long it was not."
 		}
 	}'
-	sed -n 's/.*\(loss [0-9.]*\).*/\1/p' "$out/before.txt" "$out/after.txt" | uniq | awk '
+	sed -n 's/.*\(checksum=[0-9a-f]*\).*/\1/p' "$out/before.txt" "$out/after.txt" | uniq | awk '
 	{ n++ }
-	END { print n == 1 ? "\n   The loss is the same to the last digit: only the waiting is gone." : "" }'
+	END { print n == 1 ? "\n   The result is the same to the last bit: only the waiting is gone." : "" }'
 }
 
-# Makes the data, so that this is not part of the recording.
-"$train" --steps=1 > /dev/null || exit 1
-
-cat << 'TEXT'
+cat << TEXT
 
 lull demo: a training loop that waits for its data, and the same loop repaired
-(examples/train.c; everything below comes out of two recordings)
+(examples/train_cuda.c; everything below comes out of two recordings)
+On $device.
 
 1. As it is
 
 TEXT
 record before
 cat << 'TEXT'
-   Much of each step is data_load: the thread that trains reads and unpacks the
-   pictures itself, and computes nothing meanwhile.
 
-2. Repaired: a thread of its own prepares the next batch (--prefetch)
+   Most of each step is data_load: the thread that trains prepares the batch
+   itself and copies it from ordinary memory, and the device waits meanwhile.
+
+2. Repaired: a thread prepares the next batch in pinned memory, and it is copied
+   while the device computes (--fixed)
 
 TEXT
-record after --prefetch
+record after --fixed
 cat << 'TEXT'
-   prepare_batch now runs on a thread of its own, beside the training; data_load
-   is only the wait for a batch that is not ready yet.
+
+   prepare_batch now runs on a thread of its own, and copies overlap kernels; what
+   is left of data_load is the wait until the device has room for another batch.
 
 3. What changed
 
@@ -150,10 +159,10 @@ cat << TEXT
 
 4. Look further
 
-   $lull stats $out/before.lull             all summaries
-   $lull stats -r threads $out/after.lull   what each thread did
-   $lull profile python your_script.py            your own program
-   $lull doctor                                   what can be recorded here
-   $lull help profile                             the manual page
+   $lull stats $out/before.lull               all summaries
+   $lull stats -r gpu_idle $out/before.lull   each gap of the device, and why
+   $lull profile python your_script.py              your own program
+   $lull doctor                                     what can be recorded here
+   $lull help profile                               the manual page
 
 TEXT
