@@ -3,8 +3,10 @@
 #   make            build/lull and build/liblull-agent.so
 #   make setup      install what is missing (apt), or print the one command that does
 #   make demo       record the example before and after its fix and show what changed
-#   make test       all tests            make bench   what is measured, as ratios
-#   make check      what the house style promises: layers, sizes, manual pages, headers
+#   make test       all tests
+#   make check      what the house style promises: layers, sizes, manual pages, headers, lint
+#   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
 #   make dist       release tarballs for aarch64 and x86_64
@@ -39,8 +41,9 @@ LIBS_OF_LIBS := -lz -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
-# Debian packages: to build and test, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev libcmocka-dev
+# Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
+PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev
+TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
@@ -59,12 +62,16 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt dist install clean unit golden \
+.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-san tsan dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
+# As little as the goals need; by itself, all that is needed to work on it.
+TEST_GOALS := setup test
 setup:
-	$(Q)tools/setup $(PACKAGES) $(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
+	$(Q)tools/setup $(PACKAGES) \
+		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
+		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
 
 # Where a command that was copied elsewhere still finds its agent.
 $(BUILD)/src/launch/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
@@ -124,8 +131,8 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks split_guest split_guest_fp nccl_calls \
-	nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest split_guest \
+	split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -146,6 +153,8 @@ $(BUILD)/e2e/split_guest_fp: test/e2e/split_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o $@ $< -lpthread
+
+$(BUILD)/e2e/tour: test/support/nvtx_instance.c
 
 $(BUILD)/e2e/%: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -186,6 +195,27 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
+# The ring under ThreadSanitizer, which wants everything it sees compiled its way.
+build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agent/*.h src/base/*.h) src/trace/wire.h
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) -fsanitize=thread -iquote src \
+		-o $@ $(filter %.c,$^) -lpthread
+
+tsan: build-tsan/test_ring
+	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
+
+# The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
+# reading another process's memory is slow.
+SAN_TESTS := test_kills test_sessions
+e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
+	$(Q)$(MAKE) --no-print-directory SAN=1 all
+	$(Q)for t in $(SAN_TESTS); do \
+		log=build-san/$$t.log; \
+		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
+		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
+
 # Golden tests: readable traces in, the text that people see out.
 golden: all
 	$(Q)test/golden/run $(BUILD)/lull
@@ -193,12 +223,42 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e check
+test: setup unit golden e2e e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
 check: all
-	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; exit $$failed
+	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; \
+		$(MAKE) --no-print-directory lint || failed=1; exit $$failed
+
+# Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
+# why. A file is read again when it or something that it includes changed.
+LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c)
+LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
+	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
+LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
+LINT_JOBS ?= $(shell nproc)
+
+.PHONY: lint tidy
+lint:
+	$(Q)$(MAKE) --no-print-directory -k -j $(LINT_JOBS) tidy
+tidy: $(LINT_STAMPS) $(BUILD)/lint/cppcheck
+
+$(BUILD)/lint/%.tidy: % .clang-tidy
+	@mkdir -p $(@D)
+	@echo "  TIDY  $<"
+	$(Q)$(CC) $(LINT_FLAGS) -MM -MP -MT $@ -MF $(BUILD)/lint/$<.d $<
+	$(Q)clang-tidy --quiet $< -- $(LINT_FLAGS) >$@.log 2>/dev/null || { cat $@.log; exit 1; }
+	@touch $@
+
+# All at once, because a part of what it finds spans files; it keeps what it knows of files that did not change.
+$(BUILD)/lint/cppcheck: $(LINT_SRC) $(wildcard src/*/*.[hd]* include/*.h test/support/*.h) tools/cppcheck-suppressions
+	@mkdir -p $@.cache
+	@echo "  CPPCHECK"
+	$(Q)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 --inline-suppr \
+		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I include -I test \
+		-D__cppcheck__ -D_GNU_SOURCE -D__linux__ -D__$(NATIVE)__ -DLULL_VERSION='"0"' -DLULL_LIBDIR='"lib"' $(LINT_SRC)
+	@touch $@
 
 # Whitespace is nobody's opinion: clang-format for code, our own tool for comments that are too wide.
 FORMATTED := $(shell find src include test bench sim examples -name '*.[ch]' 2>/dev/null)
@@ -297,6 +357,11 @@ $(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
 	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
 
 bench-programs: $(BENCH)
+
+# All of them, as one table. Fewer events than the 100 M of the promises, unless FULL=1; RECORD=1 keeps the result.
+bench: all bench-programs
+	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
+		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

@@ -1,21 +1,24 @@
 /*
  * bench_format - what the report file costs: bytes an event, events a second.
  *
- *	bench_format [EVENTS [FOLDER]]		(default 100 million, $TMPDIR or /tmp)
+ *	bench_format [EVENTS [FOLDER [LULL]]]	(default 100 million, $TMPDIR or /tmp)
  *
  * Rows are made in memory first: two processes of a main, a second and eight worker threads. The
  * first two run a fixed program of nested ranges, step after step, with log-normal durations; the
  * workers make OS calls by a Markov chain; all are sampled and scheduled. Names follow Zipf's law.
  * Rows arrive as a collector sees them: thread by thread in batches, ranges when they end. The
- * measured part is everything from the row in memory to the sealed file.
+ * measured part is everything from the row in memory to the sealed file. With LULL, the path of the
+ * command, it also tells what `lull info` and two reports of `lull stats` take on that file.
  *
- * Each line is "name value unit", for bench/baseline.
+ * Each line is "name value unit".
  */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -31,8 +34,9 @@
 #define N_LABELS     190u
 #define N_OS_NAMES   50u
 #define N_STACKS     3000u
-#define N_OPS	     700u     /* ranges of one step of one thread */
-#define BATCH_ROWS   1500u    /* a chunk of shared memory holds about as many events */
+#define N_OPS	     700u  /* ranges of one step of one thread */
+#define BATCH_ROWS   1500u /* a chunk of shared memory holds about as many events */
+#define N_COMMANDS   3
 #define ROUND_EVENTS 4000000u /* rows kept in memory; longer files repeat them, later */
 
 /* ---- random numbers ---- */
@@ -464,6 +468,51 @@ static void bench_info(const char *path)
 	       (unsigned long long)n_rows, len);
 }
 
+/* Wall time of `lull WORD... path`, the least of some runs; its output goes nowhere. */
+static f64 command_s(const char *lull, const char *word, const char *report, const char *path)
+{
+	f64 least_s = 1e9;
+
+	for (int i = 0; i < N_COMMANDS; i++) {
+		u64 begin_ns = lull_now_ns();
+		pid_t pid = fork();
+		int status;
+		f64 s;
+
+		if (pid == 0) {
+			if (dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO) >= 0)
+				execl(lull, lull, word, report ? "-r" : path, report, path,
+				      (char *)NULL);
+			_exit(127);
+		}
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+			fprintf(stderr, "bench_format: %s %s failed\n", lull, word);
+			exit(1);
+		}
+		s = (f64)(lull_now_ns() - begin_ns) / 1e9;
+		least_s = s < least_s ? s : least_s;
+	}
+	return least_s;
+}
+
+static void bench_commands(const char *lull, const char *path)
+{
+	struct lull_reader *r;
+	struct lull_err err;
+	u64 n_ranges, n_calls;
+
+	if (lull_reader_open(&r, path, &err))
+		die(&err);
+	n_ranges = lull_reader_stats(r, LULL_TABLE_range).n_rows;
+	n_calls = lull_reader_stats(r, LULL_TABLE_oscall).n_rows;
+	lull_reader_close(r);
+	printf("info_command %.2f ms\n", command_s(lull, "info", NULL, path) * 1e3);
+	printf("stats_nvtx_sum %.1f M ranges/s\n",
+	       (f64)n_ranges / command_s(lull, "stats", "nvtx_sum", path) / 1e6);
+	printf("stats_osrt_sum %.1f M calls/s\n",
+	       (f64)n_calls / command_s(lull, "stats", "osrt_sum", path) / 1e6);
+}
+
 /* Cut the trailer off, then recover in place: the walk, every checksum, and a new index. */
 static void bench_recover(const char *path)
 {
@@ -504,6 +553,8 @@ int main(int argc, char **argv)
 	bench_info(lull_str_text(&path));
 	bench_decode(lull_str_text(&path));
 	bench_scan(lull_str_text(&path));
+	if (argc > 3)
+		bench_commands(argv[3], lull_str_text(&path));
 	bench_recover(lull_str_text(&path));
 	unlink(lull_str_text(&path));
 	lull_str_release(&path);

@@ -22,7 +22,7 @@
 #include "support/nvtx_instance.h"
 #include "trace/wire.h"
 
-#define N_ROUNDS 15
+#define N_ROUNDS 60
 #define N_CALLS	 200000
 #define N_NAMES	 200
 

@@ -128,7 +128,7 @@ static double median(double *values, int n)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 15;
+	int rounds = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 15;
 	double *wall[2], *cpu[2];
 	u64 n_samples = 0, n_lost = 0;
 

@@ -63,14 +63,18 @@ static void bench_misses(struct capture *c)
 static void bench_cold(const char *dir)
 {
 	u64 n_misses = 0, sum_ns = 0;
-	struct capture c;
+	bool is_ok = true;
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/out", dir);
-	for (int i = 0; i < N_MISSES && capture_load(&c, path); i++) {
-		u64 begin_ns = lull_now_ns();
+	for (int i = 0; i < N_MISSES && is_ok; i++) {
+		struct capture c;
+		u64 begin_ns;
 
-		capture_unwind(&c);
+		is_ok = capture_load(&c, path);
+		begin_ns = lull_now_ns();
+		if (is_ok)
+			capture_unwind(&c);
 		sum_ns += lull_now_ns() - begin_ns;
 		n_misses += c.unwind.cfi.n_misses;
 		capture_release(&c);

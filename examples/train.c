@@ -427,7 +427,7 @@ static int parse(int argc, char **argv, struct options *o)
 		if (strcmp(argv[i], "--prefetch") == 0)
 			o->is_prefetching = true;
 		else if (strncmp(argv[i], "--steps=", 8) == 0)
-			o->n_steps = atoi(argv[i] + 8);
+			o->n_steps = (int)strtol(argv[i] + 8, NULL, 10);
 		else if (strncmp(argv[i], "--data=", 7) == 0)
 			o->data = argv[i] + 7;
 		else

@@ -101,7 +101,9 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->cmdline_bytes =
 		read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
-	image->parent_pid = (u32)syscall(SYS_getppid);
+	/* The kernel's answer changes when the parent dies, which it may have done already. */
+	image->parent_pid =
+		lull_agent.parent_pid ? lull_agent.parent_pid : (u32)syscall(SYS_getppid);
 	image->start_counter = counter;
 	image->n_chunks = n_chunks;
 	atomic_store_explicit(&image->n_free, (i32)n_chunks, memory_order_relaxed);
@@ -116,6 +118,9 @@ static bool open_image(void)
 	u64 counter = lull_time();
 	u32 n_chunks = 0;
 
+	/* A child of a bare clone: on_forked_child() did not run. */
+	if (lull_agent.image)
+		lull_agent.parent_pid = lull_agent.image->pid;
 	snprintf(image_path, sizeof(image_path), "%s/%u-%llx.image", session_path, lull_sys_pid(),
 		 (unsigned long long)counter);
 	image = map_image(&n_chunks);
@@ -211,6 +216,7 @@ static void on_forked_child(void)
 	int saved = errno;
 
 	/* The parent's image must not be touched from here; lull_self points to wiped memory. */
+	lull_agent.parent_pid = lull_agent.image ? lull_agent.image->pid : 0;
 	lull_agent.image = NULL;
 	lull_self = NULL;
 	if (lull_agent_ready()) {
@@ -243,12 +249,13 @@ static struct lull_control *map_control(void)
 __attribute__((constructor)) static void begin(void)
 {
 	const char *session = getenv(LULL_ENV_SESSION);
+	size_t len = session ? strlen(session) : 0;
 	struct lull_control *control;
 	int saved = errno;
 
-	if (!session || strlen(session) >= sizeof(session_path))
+	if (!session || len >= sizeof(session_path))
 		goto out;
-	strcpy(session_path, session);
+	memcpy(session_path, session, len + 1);
 	control = map_control();
 	if (!control)
 		goto out;

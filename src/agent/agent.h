@@ -38,6 +38,7 @@ struct lull_agent {
 	struct lull_chunk *chunks;
 	u8 *data;
 	struct lull_thread *threads; /* one per slot, wiped in a forked child */
+	u32 parent_pid;		     /* whose fork this process is, 0 if that is not known */
 	bool has_session;
 };
 

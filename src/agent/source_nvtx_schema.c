@@ -80,9 +80,10 @@ static void put_u64(struct json *j, u64 value)
 static void put_quoted(struct json *j, const char *text)
 {
 	static const char hex[] = "0123456789abcdef";
+	size_t len = strnlen(text, TEXT_MAX);
 
 	put(j, "\"", 1);
-	for (size_t i = 0; i < TEXT_MAX && text[i]; i++) {
+	for (size_t i = 0; i < len; i++) {
 		u8 c = (u8)text[i];
 
 		if (c < 0x20) {

@@ -36,12 +36,12 @@ static inline u64 lull_hash(const void *bytes, size_t len)
 	a = b = 0;
 	if (left >= 8) {
 		memcpy(&a, p, 8);
-		memcpy(&b, p + left - 8, 8);
+		memcpy(&b, p + (left - 8), 8);
 	} else if (left >= 4) {
 		u32 lo, hi;
 
 		memcpy(&lo, p, 4);
-		memcpy(&hi, p + left - 4, 4);
+		memcpy(&hi, p + (left - 4), 4);
 		a = lo;
 		b = hi;
 	} else if (left) {

@@ -143,31 +143,33 @@ void lull_opt_list_release(struct lull_vec *list)
 	lull_vec_release(list);
 }
 
-/* `text` is NULL only for options that may go without a value. */
+/* `text` is NULL only for options that may go without a value; others get an empty word. */
 static int set(const struct lull_opt *opt, const char *text, struct lull_err *err)
 {
+	const char *word = text ? text : "";
+
 	switch (opt->kind) {
 	case LULL_OPT_STR:
 		*(const char **)opt->value = text;
 		return LULL_OK;
 	case LULL_OPT_WORD:
-		*(const char **)opt->value = text ? text : "";
+		*(const char **)opt->value = word;
 		return LULL_OK;
 	case LULL_OPT_U64:
-		return set_u64(opt->value, text, err);
+		return set_u64(opt->value, word, err);
 	case LULL_OPT_I64:
-		return set_i64(opt->value, text, err);
+		return set_i64(opt->value, word, err);
 	case LULL_OPT_F64:
-		return set_f64(opt->value, text, err);
+		return set_f64(opt->value, word, err);
 	case LULL_OPT_FLAG:
 		*(bool *)opt->value = true;
 		return LULL_OK;
 	case LULL_OPT_BOOL:
 		return lull_opt_parse_bool(text ? text : "true", opt->value, err);
 	case LULL_OPT_ENUM:
-		return set_enum(opt, text, err);
+		return set_enum(opt, word, err);
 	case LULL_OPT_LIST:
-		lull_opt_list_add(opt->value, text);
+		lull_opt_list_add(opt->value, word);
 		return LULL_OK;
 	case LULL_OPT_CALL:
 		return opt->call(opt->value, text, err);

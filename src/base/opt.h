@@ -63,7 +63,11 @@ struct lull_opt {
 #define LULL_OPT_HELPED (-100)
 
 /* Refuses any pointer that is not exactly a `type`, at compile time. */
+#ifdef __cppcheck__ /* which cannot parse it where ptr is a member */
+#define LULL_OPT_PTR(type, ptr) (ptr)
+#else
 #define LULL_OPT_PTR(type, ptr) _Generic((ptr), type : (ptr))
+#endif
 
 #define OPT_USAGE(usage, summary)                                      \
 	{                                                              \

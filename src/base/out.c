@@ -30,6 +30,12 @@ void lull_out_init(struct lull_out *out, const struct lull_out_column *columns, 
 	lull_vec_init(&out->cells, sizeof(struct lull_out_cell));
 }
 
+void lull_out_drop_last(struct lull_out *out, size_t n)
+{
+	assert(!out->cells.n && n <= out->n_columns);
+	out->n_columns -= n;
+}
+
 void lull_out_release(struct lull_out *out)
 {
 	struct lull_out_cell *cells = out->cells.at;

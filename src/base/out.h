@@ -123,6 +123,9 @@ struct lull_out {
 /* An empty table of these columns. */
 void lull_out_init(struct lull_out *out, const struct lull_out_column *columns, size_t n_columns);
 
+/* Leave the last `n` columns out; before the first row. */
+void lull_out_drop_last(struct lull_out *out, size_t n);
+
 /* Free the rows; the table is empty afterwards. */
 void lull_out_release(struct lull_out *out);
 

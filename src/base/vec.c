@@ -51,6 +51,23 @@ void lull_vec_add(struct lull_vec *v, const void *from, size_t n)
 		memcpy(lull_vec_extend(v, n), from, n * v->elem_bytes);
 }
 
+size_t lull_vec_upper(const struct lull_vec *v, size_t key_off, u64 key)
+{
+	size_t low = 0, high = v->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		u64 at_mid;
+
+		memcpy(&at_mid, (const u8 *)v->at + mid * v->elem_bytes + key_off, sizeof(at_mid));
+		if (at_mid <= key)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 void *lull_vec_get(const struct lull_vec *v, size_t ix)
 {
 	assert(ix < v->n);

@@ -34,6 +34,12 @@ void *lull_vec_extend(struct lull_vec *v, size_t n);
 /* Append `n` elements copied from `from`. */
 void lull_vec_add(struct lull_vec *v, const void *from, size_t n);
 
+/*
+ * How many elements have a key of at most `key`, where the key is the u64 at `key_off` in each and
+ * the elements are sorted by it: the index of the first one behind `key`.
+ */
+size_t lull_vec_upper(const struct lull_vec *v, size_t key_off, u64 key);
+
 /* Element `ix`, which must exist. */
 void *lull_vec_get(const struct lull_vec *v, size_t ix);
 

@@ -2,6 +2,7 @@
  * lull export - write a report in the format of another program.
  */
 #include "cmd/cmd.h"
+#include "cmd/losses.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,15 +41,22 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
+/* Where to. */
+struct target {
+	const char *path; /* NULL: named after the report */
+	bool is_overwriting;
+};
+
 /*
  * Write to a file, which is removed again if that fails, so that half an export is never taken for
  * one.
  */
 static int export_to_file(struct lull_reader *r, const struct lull_export *format,
-			  const struct lull_export_options *options, const char *path,
+			  const struct lull_export_options *options, const struct target *target,
 			  struct lull_err *err)
 {
-	FILE *to = fopen(path, "wxe");
+	const char *path = target->path;
+	FILE *to = fopen(path, target->is_overwriting ? "we" : "wxe");
 	int rc;
 
 	if (!to)
@@ -63,19 +71,22 @@ static int export_to_file(struct lull_reader *r, const struct lull_export *forma
 	return rc;
 }
 
-static int export_report(const char *path, const char *output, const struct lull_export *format,
+static int export_report(const char *path, const struct target *target,
+			 const struct lull_export *format,
 			 const struct lull_export_options *options, struct lull_err *err)
 {
 	struct lull_reader *r;
-	char *name = output ? lull_strdup(output) : default_output(path, format);
+	char *name = target->path ? lull_strdup(target->path) : default_output(path, format);
+	struct target named = { name, target->is_overwriting };
 	int rc = lull_reader_open(&r, path, err);
 
 	if (!rc) {
+		lull_losses_warn_simulated(r);
 		rc = lull_export_check_tables(r, options, err);
 		if (!rc && strcmp(name, "-") == 0)
 			rc = format->write(r, options, stdout, err);
 		else if (!rc)
-			rc = export_to_file(r, format, options, name, err);
+			rc = export_to_file(r, format, options, &named, err);
 		lull_reader_close(r);
 	}
 	free(name);
@@ -84,17 +95,20 @@ static int export_report(const char *path, const char *output, const struct lull
 
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
-	const char *type = NULL, *output = NULL;
+	const char *type = NULL;
+	struct target target = { 0 };
 	struct lull_export_options options = { .tables = { .elem_bytes = sizeof(char *) } };
 	bool is_list = false;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT",
 			  "Write a report in the format of another program."),
 		OPT_STR('t', "type", "FORMAT", &type, "the format; --list shows them"),
-		OPT_STR('o', "output", "FILE", &output,
+		OPT_STR('o', "output", "FILE", &target.path,
 			"where to write, - for standard output (default: the report's name with "
 			"the "
 			"suffix of the format)"),
+		OPT_BOOL('f', "force-overwrite", &target.is_overwriting,
+			 "replace a file of that name"),
 		OPT_LIST(0, "tables", "NAMES", &options.tables,
 			 "only these tables, separated by commas"),
 		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
@@ -112,7 +126,7 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 	else if (!rc && !lull_export_find(type))
 		rc = unknown_format(type, err);
 	else if (!rc)
-		rc = export_report(argv[first], output, lull_export_find(type), &options, err);
+		rc = export_report(argv[first], &target, lull_export_find(type), &options, err);
 	lull_opt_list_release(&options.tables);
 	return rc;
 }

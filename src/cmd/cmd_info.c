@@ -7,6 +7,7 @@
 
 #include "base/opt.h"
 #include "cmd/info.h"
+#include "cmd/losses.h"
 #include "cmd/schema_print.h"
 #include "trace/reader.h"
 
@@ -34,6 +35,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 	rc = lull_reader_open(&r, argv[first], err);
 	if (rc)
 		return rc;
+	lull_losses_warn_simulated(r);
 	if (is_schema) {
 		const struct lull_schema *schema = lull_reader_schema(r);
 

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/work.h"
 
 /* A deeper tree is cut off there: a file can claim that processes are each other's parents. */
 #define MAX_DEPTH 64u
@@ -77,7 +78,7 @@ static void count_threads(struct lull_reader *r, struct lull_info_process *out, 
 	u32 *counts = lull_alloc(n_out + 1, sizeof(*counts));
 
 	for (size_t i = 0; i < n; i++)
-		if (lanes[i].process <= n_out)
+		if (lanes[i].kind != LULL_LANE_STREAM && lanes[i].process <= n_out)
 			counts[lanes[i].process]++;
 	for (size_t i = 0; i < n_out; i++)
 		out[i].n_threads = counts[out[i].id];
@@ -120,6 +121,17 @@ u64 lull_info_span_ns(struct lull_reader *r)
 		last_ns = s.last_ns > last_ns ? s.last_ns : last_ns;
 	}
 	return last_ns;
+}
+
+bool lull_info_is_simulated(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	bool is_simulated = lull_reader_info(r)->flags & LULL_FILE_SIMULATED;
+
+	for (size_t i = 0; i < n; i++)
+		is_simulated = is_simulated || devices[i].is_simulated;
+	return is_simulated;
 }
 
 void lull_info_ending(const struct lull_process_row *p, char *text, size_t cap_bytes)

@@ -37,6 +37,9 @@ struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n);
 /* The duration of the recording: the end of the last row of any table. */
 u64 lull_info_span_ns(struct lull_reader *r);
 
+/* Whether a device of the recording was simulated, so that its times are no measurements. */
+bool lull_info_is_simulated(struct lull_reader *r);
+
 /* How a process ended, such as "exit 0" or "signal 9". */
 void lull_info_ending(const struct lull_process_row *p, char *text, size_t cap_bytes);
 

@@ -50,7 +50,7 @@ static void write_file(struct lull_json *j, struct lull_reader *r, const char *p
 	pair_u64(j, "format_major", lull_reader_format(r) >> 8);
 	pair_u64(j, "format_minor", lull_reader_format(r) & 0xff);
 	pair_bool(j, "is_sealed", lull_reader_is_sealed(r));
-	pair_bool(j, "is_simulated", info->flags & LULL_FILE_SIMULATED);
+	pair_bool(j, "is_simulated", lull_info_is_simulated(r));
 	pair_bool(j, "is_imported", info->flags & LULL_FILE_IMPORTED);
 	pair_u64(j, "n_damaged", lull_reader_n_damaged(r));
 	pair_u64(j, "lost_bytes", lull_reader_lost_bytes(r));
@@ -100,6 +100,31 @@ static void write_processes(struct lull_json *j, struct lull_reader *r)
 	}
 	lull_json_end(j);
 	free(all);
+}
+
+static void write_devices(struct lull_json *j, struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_device_row *rows = lull_reader_dim(r, LULL_TABLE_device, &n);
+
+	lull_json_key(j, "devices");
+	lull_json_array(j);
+	for (size_t i = 0; i < n; i++) {
+		lull_json_object(j);
+		pair_u64(j, "process", rows[i].process);
+		pair_u64(j, "device_id", rows[i].device_id);
+		pair_string(j, "name", r, rows[i].name);
+		pair_string(j, "uuid", r, rows[i].uuid);
+		pair_u64(j, "capability", rows[i].capability);
+		pair_u64(j, "n_sms", rows[i].n_sms);
+		pair_u64(j, "memory_bytes", rows[i].memory_bytes);
+		pair_u64(j, "l2_bytes", rows[i].l2_bytes);
+		pair_u64(j, "clock_hz", rows[i].clock_hz);
+		pair_u64(j, "bandwidth_bytes", rows[i].bandwidth_bytes);
+		pair_bool(j, "is_simulated", rows[i].is_simulated);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
 }
 
 static void write_tables(struct lull_json *j, struct lull_reader *r)
@@ -155,9 +180,7 @@ void lull_info_json(struct lull_reader *r, const char *path, FILE *to)
 	write_file(&j, r, path);
 	write_meta(&j, r);
 	write_processes(&j, r);
-	lull_json_key(&j, "devices");
-	lull_json_array(&j);
-	lull_json_end(&j);
+	write_devices(&j, r);
 	write_tables(&j, r);
 	write_issues(&j, r);
 	lull_json_end(&j);

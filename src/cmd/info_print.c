@@ -49,7 +49,7 @@ static void print_file(struct lull_reader *r, const char *path, FILE *to)
 	lull_str_addf(&text, "%s, format %u.%u, %s%s%s",
 		      lull_format_bytes(lull_reader_size_bytes(r)).text, format >> 8, format & 0xff,
 		      lull_reader_is_sealed(r) ? "sealed" : "not sealed",
-		      flags & LULL_FILE_SIMULATED ? ", simulated device" : "",
+		      lull_info_is_simulated(r) ? ", simulated device" : "",
 		      flags & LULL_FILE_IMPORTED ? ", imported" : "");
 	print_pair(to, "file", lull_str_text(&text));
 	lull_str_release(&text);
@@ -220,6 +220,50 @@ static int print_processes(struct lull_reader *r, FILE *to, struct lull_err *err
 	return write_out(&out, to, err);
 }
 
+static void add_device(struct lull_out *out, struct lull_reader *r, const struct lull_device_row *d)
+{
+	size_t n;
+	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
+	char capability[32];
+
+	lull_out_row(out);
+	lull_out_i64(out, d->device_id);
+	lull_out_text(out, lull_reader_string(r, d->name, NULL));
+	snprintf(capability, sizeof(capability), "%u.%u", d->capability / 10, d->capability % 10);
+	lull_out_text(out, d->capability ? capability : NULL);
+	lull_out_i64(out, d->n_sms);
+	lull_out_i64(out, (i64)d->memory_bytes);
+	if (d->process)
+		lull_out_i64(out, processes[d->process - 1].pid);
+	else
+		lull_out_skip(out);
+	lull_out_text(out, d->is_simulated ? "simulated device" : NULL);
+}
+
+static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
+{
+	static const struct lull_out_column columns[] = {
+		{ .name = "Device", .kind = LULL_OUT_ID },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+		{ .name = "Capability", .kind = LULL_OUT_TEXT, .align = LULL_OUT_RIGHT },
+		{ .name = "SMs", .kind = LULL_OUT_INT },
+		{ .name = "Memory", .kind = LULL_OUT_BYTES },
+		{ .name = "PID", .kind = LULL_OUT_ID },
+		{ .name = "Remark", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out out;
+	size_t n;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+
+	print_heading(to, n ? "devices" : "devices: none recorded");
+	if (!n)
+		return 0;
+	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
+	for (size_t i = 0; i < n; i++)
+		add_device(&out, r, &devices[i]);
+	return write_out(&out, to, err);
+}
+
 static void add_table(struct lull_out *out, struct lull_reader *r, const struct lull_table_desc *t)
 {
 	struct lull_table_stats s = lull_reader_stats(r, t->id);
@@ -344,7 +388,9 @@ int lull_info_print(struct lull_reader *r, const char *path, bool has_environmen
 	rc = print_processes(r, to, err);
 	if (rc)
 		return rc;
-	print_heading(to, "devices: none recorded");
+	rc = print_devices(r, to, err);
+	if (rc)
+		return rc;
 	rc = print_tables(r, to, err);
 	if (rc)
 		return rc;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/term.h"
+#include "cmd/info.h"
 #include "trace/issue.h"
 
 /* One line for each kind, with the counts of all processes together. */
@@ -32,8 +33,15 @@ static void warn_issues(struct lull_reader *r)
 	free(counts);
 }
 
+void lull_losses_warn_simulated(struct lull_reader *r)
+{
+	if (lull_info_is_simulated(r))
+		log_warn("simulated device: no GPU did this work, and its times are made up");
+}
+
 void lull_losses_warn(struct lull_reader *r)
 {
+	lull_losses_warn_simulated(r);
 	warn_issues(r);
 	if (lull_reader_n_damaged(r))
 		log_warn("the file is damaged: the rows of %s blocks are missing",

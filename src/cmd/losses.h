@@ -1,12 +1,19 @@
 /*
- * losses - say what a recording lost before a command answers from it.
+ * losses - say what a recording lost, and that its device was simulated, before a command answers
+ * from it.
  */
 #ifndef LULL_CMD_LOSSES_H
 #define LULL_CMD_LOSSES_H
 
 #include "trace/reader.h"
 
-/* Warn on standard error: one line for each kind of loss or error, and for damage met so far. */
+/* Warn on standard error if a device was simulated; for commands that tell the losses otherwise. */
+void lull_losses_warn_simulated(struct lull_reader *r);
+
+/*
+ * Warn on standard error: one line for a simulated device, for each kind of loss or error, and for
+ * damage met so far.
+ */
 void lull_losses_warn(struct lull_reader *r);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "export/export.h"
 #include "launch/collector.h"
 #include "trace/wire.h"
 
@@ -169,6 +170,19 @@ static int check_env(const struct lull_vec *env, struct lull_err *err)
 	return 0;
 }
 
+static int check_exports(const struct lull_vec *exports, struct lull_err *err)
+{
+	char **at = exports->at;
+
+	for (size_t i = 0; i < exports->n; i++)
+		if (strcmp(at[i], "none") != 0 && !lull_export_find(at[i]))
+			return lull_fail(err, LULL_E_USAGE,
+					 "--export: there is no format %s; `lull export --list` "
+					 "shows them",
+					 at[i]);
+	return 0;
+}
+
 static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
 		      struct lull_err *err)
 {
@@ -223,7 +237,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		o->sources |= LULL_SOURCE_GRAPH_NODES;
 	return parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
-			       check_env(&w->env, err)
+			       check_env(&w->env, err) || check_exports(&w->exports, err)
 		       ? err->code
 		       : 0;
 }
@@ -322,18 +336,21 @@ static void print_done(const struct lull_collector_result *result)
 
 /* Run another command of lull on each report, as if the user had typed it. */
 static int follow_up(const struct lull_collector_result *result, const char *command,
-		     const char *type, struct lull_err *err)
+		     const char *type, bool is_overwriting, struct lull_err *err)
 {
+	char *force = is_overwriting ? "--force-overwrite=true" : "--force-overwrite=false";
 	const struct lull_report_done *done = result->reports.at;
 	const char *nearest;
 	const struct lull_cmd *cmd = lull_cmd_find(command, &nearest);
 	int rc = 0;
 
 	for (size_t i = 0; cmd && i < result->reports.n && !rc; i++) {
-		char *with_type[] = { (char *)command, "-t", (char *)type, done[i].path, NULL };
+		char *with_type[] = {
+			(char *)command, force, "-t", (char *)type, done[i].path, NULL
+		};
 		char *plain[] = { (char *)command, done[i].path, NULL };
 
-		rc = type ? cmd->run(4, with_type, err) : cmd->run(2, plain, err);
+		rc = type ? cmd->run(5, with_type, err) : cmd->run(2, plain, err);
 	}
 	return rc;
 }
@@ -348,9 +365,9 @@ static int finish(const struct words *w, const struct lull_collector_result *res
 		print_done(result);
 	for (size_t i = 0; i < w->exports.n && !rc; i++)
 		if (strcmp(exports[i], "none") != 0)
-			rc = follow_up(result, "export", exports[i], err);
+			rc = follow_up(result, "export", exports[i], w->force, err);
 	if (w->stats && !rc)
-		rc = follow_up(result, "stats", NULL, err);
+		rc = follow_up(result, "stats", NULL, false, err);
 	return rc;
 }
 
@@ -389,7 +406,10 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		else if (result.reports.n && !w.quiet)
 			print_done(&result);
 	}
-	if (!rc)
+	/* The program's own failure is what scripts look for; ours is said, and yields to it. */
+	if (rc < 0 && result.exit_status)
+		fprintf(stderr, "lull %s: %s\n", argv[0], err->msg);
+	if (!rc || result.exit_status)
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
 	lull_opt_list_release(&w.trace);

@@ -12,8 +12,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-extern char **environ;
-
 /* The words of `text`, NULL at the end; they live in *copy, which the caller frees. */
 static void split(struct lull_vec *words, const char *text, char **copy)
 {

@@ -7,7 +7,7 @@
 #include "report/report.h"
 
 /* Columns before a summary: two blanks, the longest name, two blanks. */
-#define REPORT_INDENT 22
+#define REPORT_INDENT 25
 #define FORMAT_INDENT 10
 
 int lull_stats_no_report(const char *name, const char *nearest, struct lull_err *err)

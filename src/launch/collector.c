@@ -80,7 +80,7 @@ static void fill_control(struct lull_collector *c)
 	}
 }
 
-static int open_signals(struct lull_collector *c, struct lull_err *err)
+static int open_signals(struct lull_collector *c, sigset_t *inherited, struct lull_err *err)
 {
 	sigset_t set;
 
@@ -90,12 +90,18 @@ static int open_signals(struct lull_collector *c, struct lull_err *err)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, inherited);
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (c->signal_fd < 0)
 		return lull_fail_errno(err, "watching signals");
 	return 0;
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 /* Everything that can fail before the program runs. */
@@ -109,8 +115,10 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};
+	sigset_t inherited;
 	int rc;
 
+	c->has_strangers = has_children();
 	rc = lull_locate_agent(&c->agent_path, err);
 	if (rc)
 		return rc;
@@ -120,11 +128,18 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	fill_control(c);
 	lull_clock_tick(&c->clock, c->session.control);
-	rc = open_signals(c, err);
+	rc = open_signals(c, &inherited, err);
+	env.signals = &inherited;
 	if (!rc)
 		rc = lull_remote_listen(c, err);
 	if (!rc)
 		rc = lull_spawn(&c->target, c->argv, &env, err);
+	/*
+	 * After the fork, so that the program finds them as we did: a write beyond a limit or into
+	 * a closed pipe is an error for us, not our end.
+	 */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	return rc;
 }
 
@@ -144,6 +159,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 	lull_feed_perf_open(c);
 	p = lull_tree_get(&c->tree, (u32)c->target.pid, (u32)getpid(), c->start_ns);
 	p->is_ours = true;
+	p->is_awaiting_exec = true;
 	if (o->begin == LULL_BEGIN_AT_ONCE) {
 		if (o->delay_s > 0)
 			c->begin_at_ns = c->start_ns + (u64)(o->delay_s * 1e9);
@@ -201,11 +217,16 @@ static void read_signals(struct lull_collector *c)
 		on_signal(c, (int)info.ssi_signo);
 }
 
-/* Somebody of the tree is still there. */
+/*
+ * Somebody of the tree is still there. Orphans come to us (PR_SET_CHILD_SUBREAPER), also those so
+ * young that nobody has told us about them.
+ */
 static bool is_tree_alive(const struct lull_collector *c)
 {
 	struct lull_process **all = c->tree.processes.at;
 
+	if (!c->has_strangers && has_children())
+		return true;
 	for (size_t i = 0; i < c->tree.processes.n; i++)
 		if (all[i]->is_ours && !all[i]->end_ns && lull_is_alive(all[i]->pid))
 			return true;
@@ -417,6 +438,8 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		rc = launch(c, err);
 	if (rc) {
 		lull_control_cancel(c);
+		if (c->target.has_ended)
+			c->result->exit_status = exit_status(c->target.wait_status);
 		return rc;
 	}
 	loop(c);

@@ -70,7 +70,7 @@ struct lull_report_done {
 };
 
 struct lull_collector_result {
-	int exit_status;	 /* of the program: its code, or 128 + signal */
+	int exit_status;	 /* of the program: its code, 128 + signal, 126 or 127 */
 	struct lull_vec reports; /* struct lull_report_done */
 };
 

@@ -48,17 +48,20 @@ struct lull_collector {
 	u64 last_tick_ns; /* when the round before this one began: nothing unseen is older */
 	u64 next_usage_ns;
 	u64 next_python_ns;
-	bool is_over;	   /* leave the loop */
-	bool is_salvaging; /* finishing for a dead recorder: nobody saw processes end */
-	bool is_shutdown;  /* asked to end the session */
-	u32 n_interrupts;  /* Ctrl-C so far */
-	u64 kill_at_ns;	   /* when a polite signal was not enough */
-	u64 cpu_start_ns;  /* our own CPU time at the start of the recording */
+	bool is_over;	    /* leave the loop */
+	bool is_salvaging;  /* finishing for a dead recorder: nobody saw processes end */
+	bool has_strangers; /* we had children before we started any */
+	bool is_shutdown;   /* asked to end the session */
+	u32 n_interrupts;   /* Ctrl-C so far */
+	u64 kill_at_ns;	    /* when a polite signal was not enough */
+	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
 };
 
 /* feed_agents.c: open new images, take their events, drop those that ended. */
 void lull_feed_agents_scan(struct lull_collector *c);
 void lull_feed_agents(struct lull_collector *c);
+/* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
+void lull_feed_agents_wake(struct lull_collector *c);
 /* Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. */
 void lull_feed_agents_flush(struct lull_collector *c);
 /* Give chunks back; only after a checkpoint, or when nothing is recorded. */

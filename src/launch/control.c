@@ -31,7 +31,8 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
-extern char **environ;
+/* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
+#define AGENT_GRACE_NS LULL_NS_PER_S
 
 static void on_fact(void *ctx, const char *key, const char *value)
 {
@@ -135,6 +136,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->recording.debug_dirs = c->options->debug_dirs;
 	c->cpu_start_ns = own_cpu_ns();
 	c->checkpoint_ns = c->begin_ns;
+	c->next_usage_ns = 0; /* even a short report has it at its begin and end */
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
@@ -149,6 +151,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	 */
 	if (c->options->begin != LULL_BEGIN_ON_RANGE)
 		atomic_store(&c->session.control->record, c->n_records);
+	lull_feed_agents_wake(c);
 	return 0;
 }
 
@@ -202,9 +205,43 @@ u64 lull_control_losses(const struct lull_collector *c)
 	return n;
 }
 
+/*
+ * Programs that ran without an agent. A process that only forked is not one: it is its parent's
+ * program. One that has just begun may still get its agent.
+ */
+static void note_uninstrumented(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		const struct lull_process *p = all[i];
+		bool has_executed = p->is_exec_known || p->pid == (u32)c->target.pid;
+		bool is_settled = p->end_ns || now_ns - p->start_ns > AGENT_GRACE_NS;
+
+		if (p->is_ours && !p->had_agent && has_executed && is_settled &&
+		    (!p->end_ns || p->end_ns >= c->begin_ns))
+			lull_recording_issue(&c->recording, LULL_ISSUE_no_agent, all[i], 1,
+					     p->exe ? p->exe : p->name);
+	}
+}
+
+/* The report could not be sealed: how much is missing, and how to get at the rest. */
+static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct lull_err *err)
+{
+	struct lull_err cause = *err;
+
+	if (!n_lost)
+		return lull_fail(err, cause.code, "%.300s; finish it with: lull recover %s.part",
+				 cause.msg, c->report_path);
+	return lull_fail(err, cause.code,
+			 "%.300s; %llu events lost, read the others with: lull recover %s.part",
+			 cause.msg, (unsigned long long)n_lost, c->report_path);
+}
+
 int lull_control_end(struct lull_collector *c, struct lull_err *err)
 {
 	u64 now_ns, n_events, n_lost;
+	struct lull_err ignored;
 	int rc;
 
 	if (!lull_recording_is_on(&c->recording))
@@ -212,6 +249,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents_flush(c);
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
+	lull_feed_agents_wake(c);
 	usleep(SETTLE_US);
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();
@@ -219,13 +257,19 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	lull_feed_agents_issues(c);
+	note_uninstrumented(c, now_ns);
+	c->next_usage_ns = 0;
 	lull_feed_usage(c);
 	write_cost(c, now_ns);
+	/* What fails here is lost, and must be so before losses are counted; sealing fails, too. */
+	lull_writer_flush(c->recording.writer, &ignored);
 	n_events = c->recording.n_events;
 	n_lost = lull_control_losses(c);
 	rc = lull_recording_finish(&c->recording, now_ns, err);
 	c->session.control->report_path[0] = '\0';
-	if (!rc)
+	if (rc)
+		rc = say_what_is_left(c, n_lost, err);
+	else
 		add_done(c, now_ns, n_events, n_lost);
 	lull_feed_agents_release(c);
 	/* Ready for the next capture range. */

@@ -45,3 +45,8 @@ bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
 	decoders[event->type](r, task, level & 1, event);
 	return true;
 }
+
+u64 lull_decode_time(const struct lull_recording *r, const struct lull_event *event)
+{
+	return lull_recording_ns(r, lull_clock_ns_of(r->clock, event->counter));
+}

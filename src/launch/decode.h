@@ -23,6 +23,9 @@ typedef void lull_decode_fn(struct lull_recording *r, struct lull_task *task, u3
 bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
 		 const struct lull_event *event);
 
+/* When an event happened, in ns since the epoch of the report. */
+u64 lull_decode_time(const struct lull_recording *r, const struct lull_event *event);
+
 /* End all open ranges and steps of a thread at `now_ns`, flagged as not ended by the program. */
 void lull_decode_close(struct lull_recording *r, struct lull_task *task, u64 now_ns);
 

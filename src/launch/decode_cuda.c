@@ -7,17 +7,17 @@
 #include "launch/decode.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbol/demangle.h"
 
-#include <stdlib.h>
-
 #define LANE_STREAM 2
 
-static u64 time_of(const struct lull_recording *r, u64 counter)
+/* Work that was over before the recording began: CUPTI held it back from the time before. */
+static bool is_old(const struct lull_recording *r, const struct lull_event *event, u64 dur_ticks)
 {
-	return lull_recording_ns(r, lull_clock_ns_of(r->clock, counter));
+	return lull_clock_ns_of(r->clock, event->counter + dur_ticks) < r->epoch_ns;
 }
 
 static struct lull_gpu *gpu_of(struct lull_process *p, u32 device_id)
@@ -194,11 +194,11 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 	u32 *launch;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	launch = lull_map_find(&r->launches, e->launch);
 	row = (struct lull_kernel_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lane_of(r, task->process, &e->place),
 		.launch = launch ? *launch : 0,
@@ -217,10 +217,10 @@ void lull_decode_memcpy(struct lull_recording *r, struct lull_task *task, u32 le
 	struct lull_memcpy_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memcpy_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lane_of(r, task->process, &e->place),
 		.size_bytes = e->size_bytes,
@@ -245,10 +245,10 @@ void lull_decode_memset(struct lull_recording *r, struct lull_task *task, u32 le
 	struct lull_memset_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memset_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lane_of(r, task->process, &e->place),
 		.size_bytes = e->size_bytes,
@@ -274,7 +274,7 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 		return;
 	name = lull_map_find(&r->strings, e->name);
 	row = (struct lull_cuda_call_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = name ? *name : 0,
@@ -292,10 +292,10 @@ void lull_decode_cuda_sync(struct lull_recording *r, struct lull_task *task, u32
 	struct lull_cuda_sync_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_cuda_sync_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lane_of(r, task->process, &e->place),
 		.kind = (u8)event->a,
@@ -315,10 +315,10 @@ void lull_decode_graph(struct lull_recording *r, struct lull_task *task, u32 lev
 	struct lull_graph_row row;
 
 	(void)level;
-	if (!r->writer)
+	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_graph_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lane_of(r, task->process, &e->place),
 		.correlation = e->place.correlation,
@@ -338,7 +338,7 @@ void lull_decode_overhead(struct lull_recording *r, struct lull_task *task, u32 
 	if (!r->writer)
 		return;
 	row = (struct lull_overhead_row){
-		.start_ns = time_of(r, event->counter),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.kind = event->a,
 		.tid = (u32)e->tid,

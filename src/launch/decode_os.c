@@ -10,11 +10,6 @@
 #include "launch/callstack.h"
 #include "trace/osrt.h"
 
-static u64 time_of(const struct lull_recording *r, const struct lull_event *e)
-{
-	return lull_recording_ns(r, lull_clock_ns_of(r->clock, e->counter));
-}
-
 /* The stack that the event before this one brought, used up. */
 static u32 take_stack(struct lull_task *task, u32 level, u32 a)
 {
@@ -51,7 +46,7 @@ void lull_decode_oscall(struct lull_recording *r, struct lull_task *task, u32 le
 	if (!r->writer)
 		return;
 	row = (struct lull_oscall_row){
-		.start_ns = time_of(r, event),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = lull_recording_text(r, lull_osrt_name(event->a & ~LULL_HAS_STACK)),
@@ -71,7 +66,7 @@ void lull_decode_gil_wait(struct lull_recording *r, struct lull_task *task, u32 
 	if (!r->writer)
 		return;
 	row = (struct lull_gil_wait_row){
-		.start_ns = time_of(r, event),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.n_slices = event->a & ~LULL_HAS_STACK,
@@ -89,7 +84,7 @@ void lull_decode_sample(struct lull_recording *r, struct lull_task *task, u32 le
 	if (!r->writer)
 		return;
 	row = (struct lull_sample_row){
-		.start_ns = time_of(r, event),
+		.start_ns = lull_decode_time(r, event),
 		.lane = lull_recording_lane(r, task),
 		.stack = take_stack(task, level, event->a),
 		.cpu = (u16)(event->a & ~LULL_HAS_STACK),
@@ -154,10 +149,14 @@ void lull_decode_child(struct lull_recording *r, struct lull_task *task, u32 lev
 		       const struct lull_event *event)
 {
 	const struct lull_wire_child *e = (const void *)event;
+	u64 now_ns = lull_clock_ns_of(r->clock, event->counter);
 	struct lull_process *child = lull_tree_find(r->tree, event->a);
 
-	(void)task;
 	(void)level;
-	if (child)
-		lull_tree_ended(child, (int)e->status, lull_clock_ns_of(r->clock, event->counter));
+	/* The kernel's news of its birth may still be on their way. */
+	if (!child) {
+		child = lull_tree_get(r->tree, event->a, task->process->pid, now_ns);
+		child->is_ours = true;
+	}
+	lull_tree_ended(child, (int)e->status, now_ns);
 }

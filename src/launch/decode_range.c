@@ -10,13 +10,11 @@
 
 #include "base/mem.h"
 
-/*
- * Kernels, categories and schemas are named by texts that are kept; a program has some thousands.
- */
-#define KEPT_TEXTS 65536
-
 /* Kernels, categories and schemas have their names among these; a program has some thousands. */
 #define KEPT_TEXTS 65536
+
+/* What a label has in the column api while its definition has not been seen. */
+#define API_UNKNOWN 0
 
 #define FLAG_NOT_ENDED	  1
 #define FLAG_START_END	  4
@@ -81,6 +79,13 @@ static u32 category_name(struct lull_recording *r, u64 domain, u32 number)
 	return 0;
 }
 
+static bool is_unknown(struct lull_recording *r, u32 label)
+{
+	const struct lull_label_row *row = lull_writer_dim(r->writer, LULL_TABLE_label, label);
+
+	return row && row->api == API_UNKNOWN;
+}
+
 void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 level,
 		       const struct lull_event *event)
 {
@@ -94,7 +99,7 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 	if (!r->writer)
 		return;
 	id = lull_map_add(&r->labels, e->hash, &is_new);
-	if (!is_new)
+	if (!is_new && !is_unknown(r, *id))
 		return;
 	row = (struct lull_label_row){
 		.name = string_of(r, e->name),
@@ -104,10 +109,16 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 		.color = e->color,
 		.api = (u8)e->api,
 	};
-	*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
+	if (is_new)
+		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
+	else
+		lull_writer_set_dim(r->writer, LULL_TABLE_label, *id, &row);
 }
 
-/* Row id of a label; one whose definition was dropped is shown as "(unknown)". */
+/*
+ * Row id of a label; one whose definition was dropped is shown as "(unknown)", until a later use
+ * brings it: the agent tries again each time.
+ */
 static u32 label_of(struct lull_recording *r, u64 hash)
 {
 	bool is_new;
@@ -115,16 +126,11 @@ static u32 label_of(struct lull_recording *r, u64 hash)
 
 	if (is_new) {
 		struct lull_label_row row = { .name = lull_recording_text(r, "(unknown)"),
-					      .api = 1 };
+					      .api = API_UNKNOWN };
 
 		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
 	}
 	return *id;
-}
-
-static u64 time_of(const struct lull_recording *r, const struct lull_event *e)
-{
-	return lull_recording_ns(r, lull_clock_ns_of(r->clock, e->counter));
 }
 
 /* The payload behind an event whose fixed part has `fixed_bytes`; of several the first is kept. */
@@ -206,7 +212,7 @@ void lull_decode_push(struct lull_recording *r, struct lull_task *task, u32 leve
 		forget_above(r, task, event->a);
 	n = task->open.n;
 	open = lull_vec_push(&task->open);
-	open->start_ns = time_of(r, event);
+	open->start_ns = lull_decode_time(r, event);
 	open->place = event->a;
 	open->label = label_of(r, e->label);
 	open->depth = n < 255 ? (u8)n : 255;
@@ -230,7 +236,7 @@ void lull_decode_pop(struct lull_recording *r, struct lull_task *task, u32 level
 	open = lull_vec_get(&task->open, (size_t)ix);
 	if (!open->payload_type)
 		read_payload(r, event, sizeof(*event), open);
-	write_range(r, task, open, time_of(r, event), 0);
+	write_range(r, task, open, lull_decode_time(r, event), 0);
 	memmove(open, open + 1, (task->open.n - (size_t)ix - 1) * sizeof(*open));
 	task->open.n--;
 }
@@ -246,7 +252,7 @@ void lull_decode_start(struct lull_recording *r, struct lull_task *task, u32 lev
 		return;
 	shared = lull_vec_push(&task->process->shared_ranges);
 	shared->task = task;
-	shared->range.start_ns = time_of(r, event);
+	shared->range.start_ns = lull_decode_time(r, event);
 	shared->range.range_id = e->range_id;
 	shared->range.place = event->a;
 	shared->range.label = label_of(r, e->label);
@@ -268,7 +274,7 @@ void lull_decode_end(struct lull_recording *r, struct lull_task *task, u32 level
 			continue;
 		if (!s[i].range.payload_type)
 			read_payload(r, event, sizeof(*e), &s[i].range);
-		write_range(r, s[i].task, &s[i].range, time_of(r, event),
+		write_range(r, s[i].task, &s[i].range, lull_decode_time(r, event),
 			    FLAG_START_END | (s[i].task == task ? 0 : FLAG_OTHER_THREAD));
 		s[i] = s[--all->n];
 		return;
@@ -288,7 +294,7 @@ void lull_decode_mark(struct lull_recording *r, struct lull_task *task, u32 leve
 		return;
 	read_payload(r, event, sizeof(*e), &payload);
 	row = (struct lull_mark_row){
-		.start_ns = time_of(r, event),
+		.start_ns = lull_decode_time(r, event),
 		.lane = lull_recording_lane(r, task),
 		.label = label_of(r, e->label),
 		.payload_type = payload.payload_type,
@@ -321,11 +327,11 @@ void lull_decode_step(struct lull_recording *r, struct lull_task *task, u32 leve
 	(void)level;
 	if (!r->writer)
 		return;
-	end_step(r, task, time_of(r, event));
+	end_step(r, task, lull_decode_time(r, event));
 	if (event->a)
 		return;
 	task->step_number = e->number;
-	task->step_start_ns = time_of(r, event) + 1; /* + 1: 0 means none is open */
+	task->step_start_ns = lull_decode_time(r, event) + 1; /* + 1: 0 means none is open */
 }
 
 void lull_decode_category(struct lull_recording *r, struct lull_task *task, u32 level,

@@ -293,12 +293,16 @@ static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
 	return false;
 }
 
+void lull_feed_agents_wake(struct lull_collector *c)
+{
+	syscall(SYS_futex, &c->session.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void lull_feed_agents_flush(struct lull_collector *c)
 {
-	struct lull_control *control = c->session.control;
-	u32 wanted = atomic_fetch_add(&control->flush_wanted, 1) + 1;
+	u32 wanted = atomic_fetch_add(&c->session.control->flush_wanted, 1) + 1;
 
-	syscall(SYS_futex, &control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	lull_feed_agents_wake(c);
 	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
 		usleep(1000);
 		lull_feed_agents(c);

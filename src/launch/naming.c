@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -110,6 +111,13 @@ static int expand_path(const struct lull_naming *naming, const char *pattern, u3
 	return LULL_OK;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 		       struct lull_err *err)
 {
@@ -122,6 +130,8 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 			return LULL_OK;
 		if (has_number(pattern))
 			continue;
+		if (is_folder(path->at))
+			return lull_fail(err, LULL_E_IO, "%s is a folder", path->at);
 		if (naming->is_overwriting)
 			return LULL_OK;
 		return lull_fail(err, LULL_E_IO,

@@ -196,14 +196,14 @@ static void find_batch(struct lull_python_codes *codes, const struct lull_python
 {
 	u8 heads[BATCH][LULL_PYTHON_HEAD_BYTES];
 	struct iovec to[BATCH], from[BATCH];
-	bool is_read[BATCH];
+	bool is_read[BATCH] = { false };
 	size_t slot[BATCH], n_asked = 0, bytes = src->layout->code_bytes;
 
 	for (size_t i = 0; i < n; i++) {
 		ix[i] = find_checked(codes, addrs[i], src->sample_number);
 		/* Recursion: the frame above asked already. */
 		if (ix[i] < 0 && (!n_asked || addrs[i] != addrs[i - 1])) {
-			to[n_asked] = (struct iovec){ heads[n_asked], bytes };
+			to[n_asked] = (struct iovec){ &heads[n_asked], bytes };
 			from[n_asked++] = (struct iovec){ (void *)(uintptr_t)addrs[i], bytes };
 		}
 		slot[i] = n_asked - 1;

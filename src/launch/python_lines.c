@@ -32,8 +32,9 @@ static u32 line_in_ranges(const struct lull_python_code *code, i64 off)
 	i64 line = code->first_line, end = 0;
 
 	for (size_t i = 0; i + 1 < code->n_lines_bytes; i += 2) {
-		int delta = (signed char)code->lines[i + 1];
+		int delta = code->lines[i + 1];
 
+		delta -= delta < 128 ? 0 : 256; /* a signed byte */
 		end += code->lines[i];
 		if (delta != NO_LINE)
 			line += delta;

@@ -77,7 +77,7 @@ static void do_cancel(struct lull_collector *c, const char *arg, struct lull_str
 
 static void do_shutdown(struct lull_collector *c, const char *arg, struct lull_str *answer)
 {
-	int signal = atoi(arg);
+	int signal = (int)strtol(arg, NULL, 10);
 
 	lull_control_cancel(c);
 	if (signal > 0) {

@@ -53,8 +53,10 @@ static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 	if (fd < 0)
 		return lull_fail_errno(err, "opening session '%s'", path);
 	if ((flags & O_CREAT) && ftruncate(fd, sizeof(*s->control)) != 0) {
+		int rc = lull_fail_errno(err, "sizing '%s'", path);
+
 		close(fd);
-		return lull_fail_errno(err, "sizing '%s'", path);
+		return rc;
 	}
 	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*s->control)) {
 		close(fd);
@@ -89,7 +91,7 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 	if (mkdir(s->path, 0700) != 0)
 		return lull_fail_errno(err, "creating '%s'", s->path);
 	rc = map_control(s, O_CREAT | O_EXCL, err);
-	if (rc) {
+	if (!s->control) {
 		lull_session_remove(s);
 		return rc;
 	}
@@ -105,14 +107,15 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 
 int lull_session_open(struct lull_session *s, const char *path, struct lull_err *err)
 {
+	size_t len = strlen(path);
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	if (strlen(path) >= sizeof(s->path))
+	if (len >= sizeof(s->path))
 		return lull_fail(err, LULL_E_USAGE, "session path '%s' is too long", path);
-	strcpy(s->path, path);
+	memcpy(s->path, path, len + 1);
 	rc = map_control(s, 0, err);
-	if (!rc && s->control->magic != LULL_WIRE_MAGIC) {
+	if (s->control && s->control->magic != LULL_WIRE_MAGIC) {
 		lull_session_close(s);
 		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull",
 				 path);
@@ -174,10 +177,10 @@ static void add_entry(struct lull_vec *entries, const char *folder, const char *
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
 		return;
-	if (lull_session_open(&s, path, &err) != 0)
+	if (lull_session_open(&s, path, &err) != 0 || !s.control)
 		return;
 	e = lull_vec_push(entries);
-	strcpy(e->path, path);
+	memcpy(e->path, s.path, sizeof(e->path));
 	memcpy(e->name, s.control->session_name, sizeof(e->name) - 1);
 	e->collector_pid = s.control->collector_pid;
 	e->is_alive = lull_is_alive(e->collector_pid);

@@ -13,8 +13,6 @@
 #include "base/str.h"
 #include "trace/wire.h"
 
-extern char **environ;
-
 /* Set NAME=VALUE in a NULL-terminated list of owned strings. */
 static void set_var(struct lull_vec *env, const char *name, const char *value)
 {
@@ -97,22 +95,19 @@ static void free_env(struct lull_vec *env)
  * In the child: wait for the byte, then become the program. Only async-signal-safe calls from here
  * on.
  */
-static void become(char **argv, char **env, int go_fd, int status_fd)
+static void become(char **argv, char **env, const sigset_t *signals, int go_fd, int status_fd)
 {
-	sigset_t none;
 	char byte;
 	int error;
 
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(127); /* the recorder is gone */
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, signals, NULL);
 	execvpe(argv[0], argv, env);
 	error = errno;
 	if (write(status_fd, &error, sizeof(error)) != sizeof(error))
 		_exit(126);
-	_exit(127);
+	_exit(error == ENOENT ? 127 : 126);
 }
 
 int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *e,
@@ -133,7 +128,7 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 	t->pid = fork();
 	if (t->pid == 0) {
 		close(go[1]);
-		become(argv, env.at, go[0], status[1]);
+		become(argv, env.at, e->signals, go[0], status[1]);
 	}
 	free_env(&env);
 	close(go[0]);

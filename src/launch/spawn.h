@@ -2,11 +2,13 @@
  * spawn - start the program with the agent in its environment, held until we are ready.
  *
  * The child is forked, waits on a pipe (so that perf events can be attached to it), then execs. A
- * failing exec comes back as an error with the reason.
+ * failing exec comes back as an error with the reason, and with the status that a shell gives it:
+ * 127 if the program is not there, 126 if it cannot be executed.
  */
 #ifndef LULL_LAUNCH_SPAWN_H
 #define LULL_LAUNCH_SPAWN_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -28,6 +30,7 @@ struct lull_spawn_env {
 	bool has_cuda;		     /* set CUDA_INJECTION64_PATH */
 	bool is_inherited;	     /* keep our own environment */
 	const struct lull_vec *more; /* char *: A=B, may be NULL */
+	const sigset_t *signals;     /* what the program finds blocked */
 };
 
 /* Fork the program; it stands still until lull_spawn_go(). */

@@ -107,15 +107,20 @@ struct lull_process *lull_tree_at(struct lull_tree *t, u32 pid, u64 time_ns)
 }
 
 /*
- * The earliest entry of the pid that began at `time_ns` or later, or NULL. Where an agent has
- * spoken, its word counts: the entry may stand for the process from its fork on, but the program is
- * the one the agent is in.
+ * The program began at `time_ns` or later. Where an agent has spoken, its word counts: the entry
+ * may stand for the process from its fork on, but the program is the one the agent is in.
  */
+static bool is_since(const struct lull_process *p, u64 time_ns)
+{
+	return (p->image_ns ? p->image_ns : p->start_ns) >= time_ns;
+}
+
+/* The earliest entry of the pid that began at `time_ns` or later, or NULL. */
 static struct lull_process *first_since(const struct lull_tree *t, u32 pid, u64 time_ns)
 {
 	struct lull_process *p = lull_tree_find(t, pid), *found = NULL;
 
-	for (; p && (p->image_ns ? p->image_ns : p->start_ns) >= time_ns; p = p->previous)
+	for (; p && is_since(p, time_ns); p = p->previous)
 		found = p;
 	return found;
 }
@@ -146,11 +151,20 @@ static struct lull_process *insert_before(struct lull_tree *t, struct lull_proce
 	return p;
 }
 
-/* The next program of a pid whose latest entry is `old`. */
+/*
+ * The next program of a pid whose latest entry is `old`. An end that wait() told already is that of
+ * the new one: a pid has only one.
+ */
 static struct lull_process *append(struct lull_tree *t, struct lull_process *old, u64 start_ns)
 {
 	struct lull_process *p = add(t, old->pid, old->parent_pid, start_ns);
 
+	if (old->exit_kind == LULL_EXIT_CODE || old->exit_kind == LULL_EXIT_SIGNAL) {
+		p->end_ns = old->end_ns;
+		p->exit_kind = old->exit_kind;
+		p->exit_code = old->exit_code;
+		old->exit_code = 0;
+	}
 	p->pidfd = old->pidfd;
 	old->pidfd = -1;
 	end_by_exec(old, p);
@@ -165,8 +179,11 @@ static struct lull_process *place(struct lull_tree *t, u32 pid, u64 start_ns)
 		next = p;
 	if (p && (!p->had_agent || p->is_loaded) && (!p->end_ns || p->end_ns >= start_ns))
 		return p;
-	if (next && !next->had_agent && !next->is_exec_known)
-		return next; /* the kernel's news of its fork came a little late */
+	if (next && !next->had_agent && !next->is_exec_known) {
+		/* The kernel's news of its fork, or its parent's of its end, came first. */
+		next->start_ns = start_ns;
+		return next;
+	}
 	if (next)
 		return insert_before(t, next, start_ns);
 	/* A program that has ended by itself is no predecessor: its pid was used again. */
@@ -187,14 +204,21 @@ struct lull_process *lull_tree_exec(struct lull_tree *t, u32 pid, u64 time_ns)
 {
 	struct lull_process *p = first_since(t, pid, time_ns);
 
-	if (p)
-		return p;
-	p = lull_tree_find(t, pid);
+	if (!p)
+		p = lull_tree_find(t, pid);
 	if (!p)
 		return add(t, pid, 0, time_ns);
-	/* Between fork and exec nothing of interest happened: no entry of its own. */
-	if (!p->had_agent && !p->row && !p->is_exec_known && !p->end_ns) {
-		p->start_ns = time_ns;
+	if (p->is_awaiting_exec || is_since(p, time_ns)) {
+		p->is_awaiting_exec = false;
+		return p;
+	}
+	/*
+	 * Between fork and exec nothing of interest happened: no entry of its own. Its end may be
+	 * known already.
+	 */
+	if (!p->had_agent && !p->is_exec_known && (!p->end_ns || p->end_ns >= time_ns)) {
+		if (!p->row)
+			p->start_ns = time_ns;
 		return p;
 	}
 	return append(t, p, time_ns);
@@ -208,6 +232,8 @@ struct lull_process *lull_tree_fork(struct lull_tree *t, u32 pid, u32 parent_pid
 		return lull_tree_get(t, pid, parent_pid, time_ns);
 	if (!p->parent_pid)
 		p->parent_pid = parent_pid;
+	if (!p->image_ns)
+		p->start_ns = time_ns;
 	return p;
 }
 

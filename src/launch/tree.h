@@ -94,8 +94,9 @@ struct lull_process {
 	char runtime[32];
 	bool is_ours;	    /* the target or started by it; not just somebody on the same machine */
 	bool is_exec_known; /* an exec event of perf belongs to this entry */
-	bool is_in_report;  /* something of it was recorded in the present report */
-	u32 row;	    /* row id in the present report, 0 = none yet */
+	bool is_awaiting_exec;	      /* stands for the program that its first exec will bring */
+	bool is_in_report;	      /* something of it was recorded in the present report */
+	u32 row;		      /* row id in the present report, 0 = none yet */
 	struct lull_image_file *file; /* its agent's buffers, NULL without an agent */
 	bool had_agent;
 	bool is_loaded;	  /* known from an unfinished report; its image has not turned up yet */

@@ -49,7 +49,7 @@ static u8 activity_of_call(struct sweep *s, u32 name)
 
 static void add_edges(struct sweep *s, u64 start_ns, u64 dur_ns, u32 lane, u8 activity)
 {
-	u64 end_ns = dur_ns > UINT64_MAX - start_ns ? UINT64_MAX : start_ns + dur_ns;
+	u64 end_ns = lull_span_end_ns(start_ns, dur_ns);
 	struct lull_span cut = lull_span_cut((struct lull_span){ start_ns, end_ns },
 					     s->slice.from_ns, s->slice.to_ns);
 	struct edge *edges;

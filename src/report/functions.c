@@ -15,6 +15,15 @@ static const struct lull_frame_row *frame_of(const struct lull_callpath *c,
 	return function->frame ? &frames[function->frame - 1] : NULL;
 }
 
+void lull_function_put_weight(struct lull_out *out, const struct lull_callpath *c,
+			      const struct lull_function *function)
+{
+	lull_out_f64(out, 100 * (f64)function->self / (f64)c->all);
+	lull_out_f64(out, 100 * (f64)function->total / (f64)c->all);
+	lull_out_i64(out, (i64)function->self);
+	lull_out_i64(out, (i64)function->total);
+}
+
 void lull_function_put_module(struct lull_out *out, const struct lull_callpath *c,
 			      const struct lull_function *function)
 {

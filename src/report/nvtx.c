@@ -30,6 +30,37 @@ void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 do
 		      lull_reader_string(r, name, NULL));
 }
 
+void lull_nvtx_label_name(struct lull_str *to, struct lull_reader *r, u32 label)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+
+	if (label)
+		lull_nvtx_name(to, r, labels[label - 1].name, labels[label - 1].domain);
+}
+
+const char *lull_nvtx_style(bool is_startend)
+{
+	return is_startend ? "StartEnd" : "PushPop";
+}
+
+void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32 number)
+{
+	const struct lull_nest_range *range = lull_nest_get(nest, number);
+	struct lull_str stack = LULL_STR_INIT;
+
+	lull_out_i64(out, range->level);
+	lull_out_i64(out, range->n_children);
+	lull_out_i64(out, number);
+	if (range->parent)
+		lull_out_i64(out, range->parent);
+	else
+		lull_out_skip(out);
+	lull_nest_stack(&stack, nest, number);
+	lull_out_text(out, lull_str_text(&stack));
+	lull_str_release(&stack);
+}
+
 static u32 find_group(struct nvtx_sum *s, struct lull_sum *sum, u32 label, bool is_startend)
 {
 	u32 *group = &s->groups[N_STYLES * (size_t)label + is_startend];
@@ -78,7 +109,7 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 	u64 key = group->key & ~KEY_STARTEND;
 
 	if (s->styles == LULL_NVTX_BOTH)
-		lull_out_text(out, is_startend ? "StartEnd" : "PushPop");
+		lull_out_text(out, lull_nvtx_style(is_startend));
 	lull_nvtx_name(&name, s->reader, (u32)key, (u32)(key >> KEY_DOMAIN_SHIFT));
 	lull_out_text(out, lull_str_text(&name));
 	lull_str_release(&name);

@@ -8,13 +8,39 @@
 #define LULL_REPORT_NVTX_H
 
 #include "base/str.h"
+#include "model/nest.h"
 #include "report/report.h"
-
-/* Bit of range.flags: the range was started and ended by id, not pushed and popped. */
-#define LULL_RANGE_START_END 4u
 
 /* Append "<domain>:<text>", the name everybody knows a range by; the default domain is empty. */
 void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 domain);
+
+/* Append the same for a label; nothing for label 0. */
+void lull_nvtx_label_name(struct lull_str *to, struct lull_reader *r, u32 label);
+
+/* "PushPop" or "StartEnd". */
+const char *lull_nvtx_style(bool is_startend);
+
+/* The columns that lull_nvtx_put_place() fills. */
+#define LULL_NVTX_PLACE_COLUMNS                                                                    \
+	{ .name = "Lvl",                                                                           \
+	  .kind = LULL_OUT_INT,                                                                    \
+	  .doc = "ranges around it on the thread's stack of the domain" },                         \
+		{ .name = "NumChild",                                                              \
+		  .kind = LULL_OUT_INT,                                                            \
+		  .doc = "ranges directly inside it",                                              \
+		  .is_spare = true },                                                              \
+		{ .name = "RangeId", .kind = LULL_OUT_ID, .doc = "1 to n in the order of Start" }, \
+		{ .name = "ParentId",                                                              \
+		  .kind = LULL_OUT_ID,                                                             \
+		  .doc = "RangeId of the range around it, empty at level 0",                       \
+		  .is_spare = true },                                                              \
+	{                                                                                          \
+		.name = "RangeStack", .kind = LULL_OUT_TEXT,                                       \
+		.doc = "RangeIds from the outermost to this one", .is_spare = true                 \
+	}
+
+/* Fill the cells that say where a range stands in the tree. */
+void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32 number);
 
 /* Which ranges lull_nvtx_sum() counts. */
 enum lull_nvtx_styles {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/nearest.h"
 
 #define REPORT(name) extern const struct lull_report lull_report_##name;
@@ -15,6 +16,8 @@ const struct lull_report *const lull_reports[] = {
 	NULL,
 };
 
+static const char cuda_option[] = "--trace=cuda";
+
 /* What a table is called when it is missed, and the options of `lull profile` that fill it. */
 static const struct {
 	u64 need;
@@ -27,6 +30,11 @@ static const struct {
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },
 	{ LULL_NEED(sched), "scheduling", "--cpuctxsw=process-tree" },
 	{ LULL_NEED(pysample), "Python samples", "--python-sampling=true" },
+	{ LULL_NEED(kernel), "CUDA kernels", cuda_option },
+	{ LULL_NEED(memcpy), "CUDA copies", cuda_option },
+	{ LULL_NEED(memset), "CUDA memsets", cuda_option },
+	{ LULL_NEED(graph), "CUDA graphs", cuda_option },
+	{ LULL_NEED(cuda_call), "CUDA calls", cuda_option },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 
@@ -35,7 +43,9 @@ const struct lull_report *lull_report_find(const char *name, const char **neares
 	struct lull_nearest near = { .word = name };
 
 	for (size_t i = 0; lull_reports[i]; i++) {
-		if (!strcmp(lull_reports[i]->name, name))
+		const char *old_name = lull_reports[i]->old_name;
+
+		if (!strcmp(lull_reports[i]->name, name) || (old_name && !strcmp(old_name, name)))
 			return lull_reports[i];
 		lull_nearest_add(&near, lull_reports[i]->name);
 	}
@@ -58,7 +68,7 @@ static u64 filled(const struct lull_reader *r, u64 needs)
 /* "no A and no B; record with X and Y". */
 static void explain(u64 missing, struct lull_str *why)
 {
-	const char *before = "no ";
+	const char *before = "no ", *how = NULL;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++) {
 		if (!(sources[i].need & missing))
@@ -68,9 +78,10 @@ static void explain(u64 missing, struct lull_str *why)
 	}
 	before = "; record with ";
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++) {
-		if (!(sources[i].need & missing))
+		if (!(sources[i].need & missing) || how == sources[i].how)
 			continue;
-		lull_str_addf(why, "%s%s", before, sources[i].how);
+		how = sources[i].how;
+		lull_str_addf(why, "%s%s", before, how);
 		before = " or ";
 	}
 }
@@ -105,9 +116,11 @@ static bool holds(const char *list, char separator, const char *word, size_t len
 int lull_report_check_args(const struct lull_report *report, const char *args, struct lull_err *err)
 {
 	while (args && *args) {
-		size_t len = strcspn(args, ":");
+		size_t len = strcspn(args, ":"), name_len = strcspn(args, "=:");
 
-		if (!holds(report->args, ' ', args, len))
+		if (args[name_len] == '=')
+			name_len++;
+		if (!holds(report->args, ' ', args, name_len))
 			return lull_fail(err, LULL_E_USAGE,
 					 "report %s takes no argument \"%.*s\"%s%s", report->name,
 					 (int)len, args, report->args ? ", only: " : "",
@@ -120,4 +133,19 @@ int lull_report_check_args(const struct lull_report *report, const char *args, s
 bool lull_report_has_arg(const struct lull_report_options *options, const char *word)
 {
 	return holds(options->args, ':', word, strlen(word));
+}
+
+char *lull_report_arg_value(const struct lull_report_options *options, const char *name)
+{
+	const char *args = options->args;
+	size_t len = strlen(name);
+
+	while (args && *args) {
+		size_t n = strcspn(args, ":");
+
+		if (n > len && !memcmp(args, name, len) && args[len] == '=')
+			return lull_strndup(args + len + 1, n - len - 1);
+		args += n + (args[n] != 0);
+	}
+	return NULL;
 }

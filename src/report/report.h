@@ -20,6 +20,7 @@
 #include "base/out.h"
 #include "base/str.h"
 #include "base/types.h"
+#include "model/span.h"
 #include "trace/reader.h"
 
 struct lull_report_options {
@@ -37,11 +38,13 @@ struct lull_report_options {
 #define LULL_NEED(table) (1ULL << LULL_TABLE_##table)
 
 struct lull_report {
-	const char *name;    /* lull stats --report NAME; never changes */
-	const char *display; /* heading */
-	const char *summary; /* one phrase for lists */
-	const char *help;    /* what question it answers, how to read it */
-	const char *args;    /* words it takes as NAME:word, separated by blanks; NULL if none */
+	const char *name;     /* lull stats --report NAME; never changes */
+	const char *display;  /* heading */
+	const char *summary;  /* one phrase for lists */
+	const char *help;     /* what question it answers, how to read it */
+	const char *args;     /* words it takes as NAME:word, separated by blanks; NULL if none; a
+				word that ends in "=" takes a value */
+	const char *old_name; /* another name that is accepted; NULL if none */
 	const struct lull_out_column *columns;
 	size_t n_columns;
 	u64 needs;	   /* skipped unless each of these tables has rows */
@@ -72,12 +75,20 @@ int lull_report_check_args(const struct lull_report *report, const char *args,
 /* Whether this word is among the arguments. */
 bool lull_report_has_arg(const struct lull_report_options *options, const char *word);
 
+/* The value of the argument NAME=VALUE, NULL if it is absent. Free with free(). */
+char *lull_report_arg_value(const struct lull_report_options *options, const char *name);
+
+/* The time that is asked for. */
+static inline struct lull_span lull_report_window(const struct lull_report_options *options)
+{
+	return (struct lull_span){ options->from_ns, options->to_ns };
+}
+
 /* Whether all of [start_ns, start_ns + dur_ns] lies in the time that is asked for. */
 static inline bool lull_report_covers(const struct lull_report_options *options, u64 start_ns,
 				      u64 dur_ns)
 {
-	return start_ns >= options->from_ns && start_ns <= options->to_ns &&
-	       dur_ns <= options->to_ns - start_ns;
+	return lull_span_holds(lull_report_window(options), start_ns, dur_ns);
 }
 
 #endif

@@ -61,10 +61,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	function = c.functions.at;
 	for (size_t i = 0; i < c.functions.n; i++, function++) {
 		lull_out_row(out);
-		lull_out_f64(out, 100 * (f64)function->self / (f64)c.all);
-		lull_out_f64(out, 100 * (f64)function->total / (f64)c.all);
-		lull_out_i64(out, (i64)function->self);
-		lull_out_i64(out, (i64)function->total);
+		lull_function_put_weight(out, &c, function);
 		lull_out_i64(out, (i64)function->n_self);
 		lull_function_put_name(out, &c, function);
 		lull_function_put_module(out, &c, function);

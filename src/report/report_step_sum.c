@@ -1,6 +1,7 @@
 /*
  * step_sum: how long the steps of each loop took.
  */
+#include "model/step.h"
 #include "report/lanes.h"
 #include "report/report.h"
 #include "report/sum.h"
@@ -8,26 +9,83 @@
 static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Steps"),
 	LULL_LANES_COLUMNS,
+	{ .name = "GPU Busy",
+	  .kind = LULL_OUT_NS,
+	  .decimals = 1,
+	  .doc = "mean time of a step with work on any device of the process" },
+	{ .name = "GPU Idle", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean of the rest" },
+	{ .name = "Launches",
+	  .kind = LULL_OUT_FLOAT,
+	  .decimals = 1,
+	  .doc = "kernels and graphs that began on a device in a step, on average" },
+	{ .name = "Moved",
+	  .kind = LULL_OUT_BYTES,
+	  .decimals = 1,
+	  .doc = "size of the copies and memsets that began in a step, on average" },
 };
+
+/* Those behind the thread, which are there only if devices worked. */
+#define N_DEVICE_COLUMNS 4
+
+struct loops {
+	struct lull_reader *reader;
+	struct lull_steps steps;
+};
+
+static void scan(void *ctx, struct lull_sum *sum)
+{
+	const struct loops *loops = ctx;
+	const struct lull_step *step = loops->steps.all.at;
+
+	for (size_t i = 0; i < loops->steps.all.n; i++, step++)
+		lull_sum_add(sum, lull_sum_group(sum, step->lane), step->dur_ns);
+}
+
+/* Means over the steps of a group. */
+static void put_device(struct lull_out *out, const struct loops *loops,
+		       const struct lull_sum_group *group)
+{
+	const struct lull_step *step = loops->steps.all.at;
+	u64 busy_ns = 0, n_launches = 0, size_bytes = 0;
+	f64 n = (f64)group->n;
+
+	for (size_t i = 0; i < loops->steps.all.n; i++, step++) {
+		if (step->lane != group->key)
+			continue;
+		busy_ns += step->busy_ns;
+		n_launches += step->n_launches;
+		size_bytes += step->size_bytes;
+	}
+	lull_out_f64(out, (f64)busy_ns / n);
+	lull_out_f64(out, (f64)(group->total_ns - busy_ns) / n);
+	lull_out_f64(out, (f64)n_launches / n);
+	lull_out_f64(out, (f64)size_bytes / n);
+}
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
 {
-	const struct lull_lanes_rows *rows = ctx;
+	const struct loops *loops = ctx;
 
-	lull_lanes_put(out, rows->reader, (u32)group->key);
+	lull_lanes_put(out, loops->reader, (u32)group->key);
+	if (loops->steps.has_work)
+		put_device(out, loops, group);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct lull_lanes_rows rows = { r, options, LULL_TABLE_step };
+	struct loops loops = { .reader = r };
 	struct lull_sum sum;
 
 	(void)err;
+	lull_steps_init(&loops.steps, r, lull_report_window(options));
+	if (!loops.steps.has_work)
+		lull_out_drop_last(out, N_DEVICE_COLUMNS);
 	lull_sum_init(&sum);
-	lull_sum_run(&sum, lull_lanes_scan, &rows);
-	lull_sum_write(&sum, out, put_names, &rows);
+	lull_sum_run(&sum, scan, &loops);
+	lull_sum_write(&sum, out, put_names, &loops);
 	lull_sum_release(&sum);
+	lull_steps_release(&loops.steps);
 	return LULL_OK;
 }
 
@@ -37,7 +95,9 @@ const struct lull_report lull_report_step_sum = {
 	.summary = "how long the steps of the program's loop took",
 	.help = "The wall time of the steps, one row for each thread that counts steps. A median "
 		"far below "
-		"the mean says that a few steps are slow; the report `steps` says which.",
+		"the mean says that a few steps are slow; the report `steps` says which. If "
+		"devices worked, the last columns say what those of the "
+		"thread's process did in a step.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(step),

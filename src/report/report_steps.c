@@ -3,7 +3,7 @@
  */
 #include <stdlib.h>
 
-#include "base/vec.h"
+#include "model/step.h"
 #include "report/lanes.h"
 #include "report/report.h"
 
@@ -14,60 +14,62 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_NS,
 	  .doc = "wall time until its end or the next step" },
 	LULL_LANES_COLUMNS,
+	{ .name = "GPU Busy",
+	  .kind = LULL_OUT_NS,
+	  .doc = "time in it with work on any device of the process" },
+	{ .name = "GPU Idle", .kind = LULL_OUT_NS, .doc = "the rest of it" },
+	{ .name = "Launches",
+	  .kind = LULL_OUT_INT,
+	  .doc = "kernels and graphs that began on a device in it" },
+	{ .name = "Moved",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "size of the copies and memsets that began in it" },
 };
+
+/* Those behind the thread, which are there only if devices worked. */
+#define N_DEVICE_COLUMNS 4
 
 static int by_start(const void *a, const void *b)
 {
-	const struct lull_step_row *x = a, *y = b;
+	const struct lull_step *x = a, *y = b;
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
 	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-static void collect(struct lull_vec *steps, struct lull_reader *r,
-		    const struct lull_report_options *options)
+static void put_step(struct lull_out *out, struct lull_reader *r, const struct lull_step *step,
+		     bool has_work)
 {
-	struct lull_step_cols cols;
-	struct lull_cursor c;
-	size_t n;
-
-	lull_cursor_init(&c, r, LULL_TABLE_step, options->from_ns, options->to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (!lull_report_covers(options, cols.start_ns[i], cols.dur_ns[i]))
-				continue;
-			*(struct lull_step_row *)lull_vec_push(steps) = (struct lull_step_row){
-				.start_ns = cols.start_ns[i],
-				.dur_ns = cols.dur_ns[i],
-				.lane = cols.lane[i],
-				.number = cols.number[i],
-			};
-		}
-	}
-	lull_cursor_release(&c);
+	lull_out_row(out);
+	lull_out_i64(out, (i64)step->number);
+	lull_out_i64(out, (i64)step->start_ns);
+	lull_out_i64(out, (i64)step->dur_ns);
+	lull_lanes_put(out, r, step->lane);
+	if (!has_work)
+		return;
+	lull_out_i64(out, (i64)step->busy_ns);
+	lull_out_i64(out, (i64)(step->dur_ns - step->busy_ns));
+	lull_out_i64(out, (i64)step->n_launches);
+	lull_out_i64(out, (i64)step->size_bytes);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct lull_step_row *step;
-	struct lull_vec steps;
+	struct lull_steps steps;
+	const struct lull_step *step;
 
 	(void)err;
-	lull_vec_init(&steps, sizeof(struct lull_step_row));
-	collect(&steps, r, options);
-	if (steps.n)
-		qsort(steps.at, steps.n, sizeof(struct lull_step_row), by_start);
-	step = steps.at;
-	for (size_t i = 0; i < steps.n; i++, step++) {
-		lull_out_row(out);
-		lull_out_i64(out, (i64)step->number);
-		lull_out_i64(out, (i64)step->start_ns);
-		lull_out_i64(out, (i64)step->dur_ns);
-		lull_lanes_put(out, r, step->lane);
-	}
-	lull_vec_release(&steps);
+	lull_steps_init(&steps, r, lull_report_window(options));
+	if (!steps.has_work)
+		lull_out_drop_last(out, N_DEVICE_COLUMNS);
+	if (steps.all.n)
+		qsort(steps.all.at, steps.all.n, sizeof(struct lull_step), by_start);
+	step = steps.all.at;
+	for (size_t i = 0; i < steps.all.n; i++)
+		put_step(out, r, &step[i], steps.has_work);
+	lull_steps_release(&steps);
 	return LULL_OK;
 }
 
@@ -75,7 +77,8 @@ const struct lull_report lull_report_steps = {
 	.name = "steps",
 	.display = "Steps",
 	.summary = "each step of the program's loop",
-	.help = "Number, begin and wall time of every step, by begin.",
+	.help = "Number, begin and wall time of every step, by begin. If devices worked, also what "
+		"those of the thread's process did in it.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(step),

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "model/lane_time.h"
 #include "model/span.h"
+#include "model/work.h"
 #include "report/lanes.h"
 #include "report/report.h"
 
@@ -82,13 +83,14 @@ static struct thread *find_threads(struct lull_reader *r, const struct lull_repo
 				   size_t n_lanes, size_t *n)
 {
 	struct thread *threads = lull_alloc(n_lanes, sizeof(*threads));
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
 
 	*n = 0;
 	for (u32 lane = 1; lane <= n_lanes; lane++) {
 		struct lull_span life =
 			lull_span_cut(lull_span_lane(r, lane), options->from_ns, options->to_ns);
 
-		if (life.to_ns > life.from_ns)
+		if (life.to_ns > life.from_ns && lanes[lane - 1].kind != LULL_LANE_STREAM)
 			threads[(*n)++] = (struct thread){ lane, life.to_ns - life.from_ns };
 	}
 	if (*n)

@@ -227,23 +227,13 @@ f64 lull_sum_deviation(const struct lull_sum_group *group)
 	return sqrt((whole - part) / (f64)(group->n - 1));
 }
 
-static int by_total(const void *a, const void *b)
+void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group)
 {
-	const struct lull_sum_group *x = *(const struct lull_sum_group *const *)a;
-	const struct lull_sum_group *y = *(const struct lull_sum_group *const *)b;
-
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	/* Equal groups in the order in which they were first seen. */
-	return (x > y) - (x < y);
-}
-
-static void put_numbers(struct lull_out *out, const struct lull_sum_group *group, f64 all_ns)
-{
-	lull_out_row(out);
-	lull_out_f64(out, all_ns > 0 ? 100 * (f64)group->total_ns / all_ns : 0);
-	lull_out_i64(out, (i64)group->total_ns);
-	lull_out_i64(out, (i64)group->n);
+	if (!group->n) {
+		for (int i = 0; i < 5; i++)
+			lull_out_skip(out);
+		return;
+	}
 	lull_out_f64(out, (f64)group->total_ns / (f64)group->n);
 	lull_out_f64(out, group->median_ns);
 	lull_out_i64(out, (i64)group->min_ns);
@@ -251,24 +241,60 @@ static void put_numbers(struct lull_out *out, const struct lull_sum_group *group
 	lull_out_f64(out, lull_sum_deviation(group));
 }
 
-void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_names *names,
-		    void *ctx)
+static int by_total(const void *a, const void *b)
+{
+	const struct lull_sum_group *x = *(const struct lull_sum_group *const *)a;
+	const struct lull_sum_group *y = *(const struct lull_sum_group *const *)b;
+
+	if (x->total_ns != y->total_ns)
+		return x->total_ns < y->total_ns ? 1 : -1;
+	return (x > y) - (x < y);
+}
+
+void lull_sum_each(const struct lull_sum *sum, lull_sum_visit *visit, void *ctx)
 {
 	const struct lull_sum_group *groups = sum->groups.at, **order;
-	f64 all_ns = 0;
 
 	order = lull_alloc(sum->groups.n, sizeof(*order));
-	for (size_t i = 0; i < sum->groups.n; i++) {
+	for (size_t i = 0; i < sum->groups.n; i++)
 		order[i] = &groups[i];
-		all_ns += (f64)groups[i].total_ns;
-	}
 	if (sum->groups.n)
 		qsort(order, sum->groups.n, sizeof(*order), by_total);
 	for (size_t i = 0; i < sum->groups.n; i++) {
-		if (!order[i]->n)
-			continue;
-		put_numbers(out, order[i], all_ns);
-		names(ctx, out, order[i]);
+		if (order[i]->n)
+			visit(ctx, order[i]);
 	}
 	free(order);
+}
+
+/* What put_row() needs besides the group. */
+struct rows {
+	struct lull_out *out;
+	lull_sum_names *names;
+	void *ctx;
+	f64 all_ns;
+};
+
+static void put_row(void *ctx, const struct lull_sum_group *group)
+{
+	const struct rows *rows = ctx;
+	struct lull_out *out = rows->out;
+
+	lull_out_row(out);
+	lull_out_f64(out, rows->all_ns > 0 ? 100 * (f64)group->total_ns / rows->all_ns : 0);
+	lull_out_i64(out, (i64)group->total_ns);
+	lull_out_i64(out, (i64)group->n);
+	lull_sum_put_spread(out, group);
+	rows->names(rows->ctx, out, group);
+}
+
+void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_names *names,
+		    void *ctx)
+{
+	const struct lull_sum_group *groups = sum->groups.at;
+	struct rows rows = { .out = out, .names = names, .ctx = ctx };
+
+	for (size_t i = 0; i < sum->groups.n; i++)
+		rows.all_ns += (f64)groups[i].total_ns;
+	lull_sum_each(sum, put_row, &rows);
 }

@@ -66,12 +66,23 @@ void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns);
 /* Scan as often as it takes; all of struct lull_sum_group is valid afterwards. */
 void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx);
 
+/* Called for each group that has a value. */
+typedef void lull_sum_visit(void *ctx, const struct lull_sum_group *group);
+
+/* All groups, largest total first; equal ones in the order in which they were first seen. */
+void lull_sum_each(const struct lull_sum *sum, lull_sum_visit *visit, void *ctx);
+
 /*
  * One row for each group, largest total first: the cells of LULL_SUM_COLUMNS, then those of
  * `names`.
  */
 void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_names *names,
 		    void *ctx);
+
+/*
+ * Fill five cells: mean, median, shortest, longest, deviation; empty ones if nothing was counted.
+ */
+void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group);
 
 /* The sample deviation of a group. */
 f64 lull_sum_deviation(const struct lull_sum_group *group);

@@ -310,22 +310,13 @@ static void load_symbols(struct lull_elf *e)
 const struct lull_elf_symbol *lull_elf_find_symbol(struct lull_elf *e, u64 vaddr)
 {
 	const struct lull_elf_symbol *s;
-	size_t low = 0, high;
+	size_t n;
 
 	load_symbols(e);
-	s = e->symbols.at;
-	high = e->symbols.n;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (s[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
+	n = lull_vec_upper(&e->symbols, offsetof(struct lull_elf_symbol, vaddr), vaddr);
+	if (!n)
 		return NULL;
-	s += low - 1;
+	s = lull_vec_get(&e->symbols, n - 1);
 	/* One without a size reaches to the next one, but not out of its segment. */
 	if (s->size_bytes ? vaddr - s->vaddr >= s->size_bytes
 			  : segment_at(e, vaddr) != segment_at(e, s->vaddr))

@@ -176,7 +176,8 @@ static u64 compute(u8 atom, u64 a, u64 b)
 	case DW_OP_shr:
 		return b < 64 ? a >> b : 0;
 	case DW_OP_shra:
-		return (u64)((i64)a >> (b < 64 ? b : 63));
+		b = b < 64 ? b : 63;
+		return a >> 63 ? ~(~a >> b) : a >> b;
 	case DW_OP_eq:
 		return a == b;
 	case DW_OP_ne:

@@ -253,21 +253,14 @@ const char *lull_jit_find(struct lull_jit *j, u64 addr, u64 time_ns)
 {
 	const struct function *f, *best = NULL;
 	const u64 *max_end;
-	size_t low = 0, high = j->functions.n;
+	size_t n;
 
 	sort(j);
 	f = j->functions.at;
 	max_end = j->max_end.at;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	while (low-- > 0 && max_end[low] > addr)
-		if (f[low].end > addr && f[low].time_ns <= time_ns && is_later(&f[low], best))
-			best = &f[low];
+	n = lull_vec_upper(&j->functions, offsetof(struct function, start), addr);
+	while (n-- > 0 && max_end[n] > addr)
+		if (f[n].end > addr && f[n].time_ns <= time_ns && is_later(&f[n], best))
+			best = &f[n];
 	return best ? j->names.at + best->name_off : NULL;
 }

@@ -68,15 +68,7 @@ int lull_kernel_read(struct lull_kernel *k, const char *path, struct lull_err *e
 const char *lull_kernel_find(const struct lull_kernel *k, u64 addr)
 {
 	const struct function *f = k->functions.at;
-	size_t low = 0, high = k->functions.n;
+	size_t n = lull_vec_upper(&k->functions, offsetof(struct function, addr), addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (f[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? k->names.at + f[low - 1].name_off : NULL;
+	return n ? k->names.at + f[n - 1].name_off : NULL;
 }

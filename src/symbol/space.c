@@ -31,18 +31,7 @@ void lull_space_copy(struct lull_space *to, const struct lull_space *from)
 /* Index of the first mapping that ends behind the address. */
 static size_t first_behind(const struct lull_space *s, u64 addr)
 {
-	const struct lull_mapping *m = s->mappings.at;
-	size_t low = 0, high = s->mappings.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (m[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return lull_vec_upper(&s->mappings, offsetof(struct lull_mapping, end), addr);
 }
 
 static void insert(struct lull_space *s, size_t ix, const struct lull_mapping *m)

@@ -39,11 +39,12 @@ static int append(struct lull_part *p, const u8 *bytes, size_t len, struct lull_
 int lull_part_create(struct lull_part *p, const char *path, const struct lull_file_info *info,
 		     struct lull_err *err)
 {
-	char *part_path = lull_alloc(strlen(path) + sizeof(".part"), 1);
+	size_t cap = strlen(path) + sizeof(".part");
+	char *part_path = lull_alloc(cap, 1);
 	u8 header[LULL_HEADER_BYTES];
 	int rc;
 
-	strcat(strcpy(part_path, path), ".part");
+	snprintf(part_path, cap, "%s.part", path);
 	part_init(p, part_path, path);
 	free(part_path);
 	p->fd = lull_io_create(p->part_path);

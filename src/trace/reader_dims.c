@@ -140,10 +140,11 @@ const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len)
 	if (s && !s->is_loaded)
 		load_strings(r, s);
 	if (s && id - s->first_id < s->list.n) {
-		const u32 *off = &s->list.offs[id - s->first_id];
+		const u32 *offs = s->list.offs;
+		u32 ix = id - s->first_id;
 
-		text = s->list.bytes + off[0];
-		n = off[1] - off[0] - 1;
+		text = s->list.bytes + offs[ix];
+		n = offs[ix + 1] - offs[ix] - 1;
 	}
 	if (len)
 		*len = n;

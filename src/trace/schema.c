@@ -145,9 +145,9 @@ static u8 size_of(const struct lull_schema *s, const char *type)
 
 static u8 encoding_of(const char *name)
 {
-	for (u8 e = 0; e < LULL_COUNT_OF(encoding_names); e++)
+	for (size_t e = 0; e < LULL_COUNT_OF(encoding_names); e++)
 		if (strcmp(encoding_names[e], name) == 0)
-			return e;
+			return (u8)e;
 	return LULL_ENC_PLAIN;
 }
 

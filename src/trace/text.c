@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/time.h"
 
 /* A place in one line. */
 struct line {
@@ -86,45 +86,11 @@ static int take_field(struct line *l, struct field *f, struct lull_err *err)
 
 /* ---- numbers ---- */
 
-/* How many ns a unit has; 0 if there is no such unit. */
-static u64 unit_ns(const char *unit)
-{
-	static const struct {
-		const char *name;
-		u64 ns;
-	} units[] = {
-		{ "", 1 }, { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", LULL_NS_PER_S },
-	};
-
-	for (size_t i = 0; i < LULL_COUNT_OF(units); i++)
-		if (strcmp(units[i].name, unit) == 0)
-			return units[i].ns;
-	return 0;
-}
-
-/* Digits, a fraction, a unit: exact, unlike a double. */
 static bool parse_time(const char *text, u64 *ns)
 {
-	u64 whole, unit, scale, fraction = 0;
-	const char *digits = NULL;
-	char *rest;
+	struct lull_err ignored; /* the caller says what is wrong, with the line */
 
-	if (!isdigit((unsigned char)*text))
-		return false;
-	whole = strtoull(text, &rest, 10);
-	if (*rest == '.')
-		for (digits = ++rest; isdigit((unsigned char)*rest);)
-			rest++;
-	unit = unit_ns(rest);
-	if (!unit || (whole && unit > UINT64_MAX / whole))
-		return false;
-	scale = unit;
-	for (; digits && digits < rest; digits++) {
-		scale /= 10;
-		fraction += (u64)(*digits - '0') * scale;
-	}
-	*ns = whole * unit + fraction;
-	return true;
+	return !lull_duration_parse(text, ns, &ignored);
 }
 
 static bool ends_with(const char *text, const char *suffix)

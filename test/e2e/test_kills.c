@@ -44,6 +44,14 @@ static const struct ending {
 static char folder[] = "/tmp/lull-kills-XXXXXX";
 static char report[64], part[72], counts_path[64];
 
+/* The command under test: $LULL, else the one of the build. */
+static const char *command(void)
+{
+	const char *given = getenv("LULL");
+
+	return given ? given : LULL_BUILD "/lull";
+}
+
 /* Start `lull profile` on the program; returns the recorder's pid. */
 static pid_t start(const char *how, const char *ms, const char *pace)
 {
@@ -56,8 +64,8 @@ static pid_t start(const char *how, const char *ms, const char *pace)
 	unlink(counts_path);
 	pid = fork();
 	if (pid == 0) {
-		execl(LULL_BUILD "/lull", "lull", "profile", "-q", "-s", "none", "--cpuctxsw",
-		      "none", "--python-sampling=false", "-t", "nvtx", "-f", "-o", report,
+		execl(command(), "lull", "profile", "-q", "-s", "none", "--cpuctxsw", "none",
+		      "--python-sampling=false", "-t", "nvtx", "-f", "-o", report,
 		      LULL_BUILD "/e2e/marks", how, counts_path, n_threads, ms, pace, (char *)NULL);
 		_exit(127);
 	}
@@ -77,7 +85,7 @@ static int recover(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		execl(LULL_BUILD "/lull", "lull", "recover", part, (char *)NULL);
+		execl(command(), "lull", "recover", part, (char *)NULL);
 		_exit(127);
 	}
 	return wait_for(pid);

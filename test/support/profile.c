@@ -3,11 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dirent.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/str.h"
 
 static char folder[64];
+
+const char *test_profile_command(void)
+{
+	const char *given = getenv("LULL");
+
+	return given ? given : LULL_BUILD "/lull";
+}
 
 void test_profile_begin(void)
 {
@@ -34,10 +43,9 @@ const char *test_profile_path(const char *name)
 }
 
 /* "lull WORDS" with the folder filled in. */
-static void spell(struct lull_str *command, const char *words)
+static void spell(struct lull_str *command, const char *prefix, const char *words)
 {
-	/* A program that hangs must not hang the tests. */
-	lull_str_puts(command, "timeout 60 " LULL_BUILD "/lull ");
+	lull_str_addf(command, "%s %s ", prefix, test_profile_command());
 	for (; *words; words++) {
 		if (words[0] == '%' && words[1] == 'R') {
 			lull_str_puts(command, folder);
@@ -60,7 +68,8 @@ int test_profile_run(char *text, const char *words, ...)
 	va_start(ap, words);
 	lull_str_vaddf(&formatted, words, ap);
 	va_end(ap);
-	spell(&command, formatted.at);
+	/* A program that hangs must not hang the tests. */
+	spell(&command, "timeout 60", formatted.at);
 	lull_str_puts(&command, " 2>&1");
 	pipe = popen(command.at, "r");
 	assert_non_null(pipe);
@@ -74,6 +83,72 @@ int test_profile_run(char *text, const char *words, ...)
 	lull_str_release(&formatted);
 	lull_str_release(&command);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+pid_t test_profile_launch(const char *words, ...)
+{
+	struct lull_str formatted = LULL_STR_INIT, command = LULL_STR_INIT;
+	va_list ap;
+	pid_t pid;
+
+	va_start(ap, words);
+	lull_str_vaddf(&formatted, words, ap);
+	va_end(ap);
+	spell(&command, "exec", formatted.at);
+	pid = fork();
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", command.at, (char *)NULL);
+		_exit(127);
+	}
+	assert_true(pid > 0);
+	lull_str_release(&formatted);
+	lull_str_release(&command);
+	return pid;
+}
+
+int test_profile_wait(pid_t pid)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool test_profile_is_clean(pid_t recorder_pid)
+{
+	DIR *dir = opendir("/dev/shm");
+	char mine[64];
+	struct dirent *e;
+	bool is_clean = true;
+
+	snprintf(mine, sizeof(mine), "lull-%u-%d-", getuid(), recorder_pid);
+	while (dir && (e = readdir(dir)))
+		if (strncmp(e->d_name, mine, strlen(mine)) == 0)
+			is_clean = false;
+	if (dir)
+		closedir(dir);
+	return is_clean;
+}
+
+bool test_profile_exists(const char *name)
+{
+	return access(test_profile_path(name), F_OK) == 0;
+}
+
+int test_profile_count_files(const char *suffix)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *e;
+	int n = 0;
+
+	assert_non_null(dir);
+	while ((e = readdir(dir))) {
+		size_t len = strlen(e->d_name), tail = strlen(suffix);
+
+		n += len >= tail && strcmp(e->d_name + len - tail, suffix) == 0;
+	}
+	closedir(dir);
+	return n;
 }
 
 struct lull_reader *test_profile_open(const char *name)
@@ -114,4 +189,82 @@ const char *test_profile_meta(struct lull_reader *r, const char *key)
 		if (strcmp(lull_reader_string(r, rows[i].key, NULL), key) == 0)
 			return lull_reader_string(r, rows[i].value, NULL);
 	return NULL;
+}
+
+static const char *label_name(struct lull_reader *r, u32 label)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+
+	return label >= 1 && label <= n ? lull_reader_string(r, labels[label - 1].name, NULL) : "";
+}
+
+static u32 process_of(struct lull_reader *r, u32 lane)
+{
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
+
+	return lane >= 1 && lane <= n ? lanes[lane - 1].process : 0;
+}
+
+u64 test_profile_marks(struct lull_reader *r, const char *name, u32 process)
+{
+	struct lull_mark_cols cols;
+	struct lull_cursor c;
+	u64 count = 0;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_mark, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			count += strcmp(label_name(r, cols.label[i]), name) == 0 &&
+				 (!process || process_of(r, cols.lane[i]) == process);
+	lull_cursor_release(&c);
+	return count;
+}
+
+u64 test_profile_ranges(struct lull_reader *r, const char *name)
+{
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+	u64 count = 0;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_range, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			count += strcmp(label_name(r, cols.label[i]), name) == 0;
+	lull_cursor_release(&c);
+	return count;
+}
+
+size_t test_profile_processes(struct lull_reader *r, u32 pid, u32 *rows)
+{
+	size_t n, n_found = 0;
+	const struct lull_process_row *all = lull_reader_dim(r, LULL_TABLE_process, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].pid != pid)
+			continue;
+		assert_true(n_found < 8);
+		rows[n_found++] = (u32)i + 1;
+	}
+	for (size_t i = 1; i < n_found; i++)
+		for (size_t j = i; j > 0 && all[rows[j] - 1].image < all[rows[j - 1] - 1].image;
+		     j--) {
+			u32 swap = rows[j];
+
+			rows[j] = rows[j - 1];
+			rows[j - 1] = swap;
+		}
+	return n_found;
+}
+
+const struct lull_process_row *test_profile_process(struct lull_reader *r, u32 row)
+{
+	size_t n;
+	const struct lull_process_row *all = lull_reader_dim(r, LULL_TABLE_process, &n);
+
+	assert_true(row >= 1 && row <= n);
+	return &all[row - 1];
 }

@@ -12,9 +12,13 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <sys/types.h>
 
 #include "base/types.h"
 #include "trace/reader.h"
+
+/* The command under test: $LULL, else the one of the build. */
+const char *test_profile_command(void);
 
 /* Make the folder; the tests' working folder does not change. */
 void test_profile_begin(void);
@@ -31,6 +35,21 @@ const char *test_profile_path(const char *name);
  */
 int test_profile_run(char *text, const char *words, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same in the background, without a time limit; the pid is that of lull itself. */
+pid_t test_profile_launch(const char *words, ...) __attribute__((format(printf, 1, 2)));
+
+/* Wait for it; returns the exit status as a shell does. */
+int test_profile_wait(pid_t pid);
+
+/* True if the recorder with this pid has left nothing in shared memory. */
+bool test_profile_is_clean(pid_t recorder_pid);
+
+/* True if the folder holds a file of this name. */
+bool test_profile_exists(const char *name);
+
+/* How many files of the folder end like this. */
+int test_profile_count_files(const char *suffix);
+
 /* Open a report of the folder; it must be whole. */
 struct lull_reader *test_profile_open(const char *name);
 
@@ -39,6 +58,18 @@ u64 test_profile_rows(struct lull_reader *r, u16 table);
 
 /* How often the issue occurred, 0 if it did not. */
 u64 test_profile_issue(struct lull_reader *r, const char *name);
+
+/* Marks of this name; `process` 0 counts those of all processes. */
+u64 test_profile_marks(struct lull_reader *r, const char *name, u32 process);
+
+/* Ranges of this name. */
+u64 test_profile_ranges(struct lull_reader *r, const char *name);
+
+/* Row ids of processes with this pid, in order of exec; returns how many, `rows` has room for 8. */
+size_t test_profile_processes(struct lull_reader *r, u32 pid, u32 *rows);
+
+/* A process by its row id. */
+const struct lull_process_row *test_profile_process(struct lull_reader *r, u32 row);
 
 /* Value of a meta key, or NULL. */
 const char *test_profile_meta(struct lull_reader *r, const char *key);

@@ -66,7 +66,7 @@ static void mistakes_are_told_with_their_line(void **state)
 	expect_error(*state, "# x\nmark start=1 payload_type=256\n",
 		     "line 2: payload_type=256 is not a u8");
 	expect_error(*state, "mark start=soon\n", "line 1: start_ns=soon is not a u64");
-	expect_error(*state, "mark start=1h\n", "line 1: start_ns=1h is not a u64");
+	expect_error(*state, "mark start=1d\n", "line 1: start_ns=1d is not a u64");
 	expect_error(*state, "mark start=-1\n", "line 1: start_ns=-1 is not a u64");
 	expect_error(*state, "mark start\n", "line 1: expected name=value at \"\"");
 	expect_error(*state, "meta key=\"open\n", "line 1: a quote is not closed");

@@ -1,0 +1,52 @@
+/*
+ * busy - when tracks of devices were at work, and when they were not.
+ *
+ *	u32 *tracks = lull_busy_devices(reader);
+ *	lull_busy_run(reader, tracks, window, visit, ctx);
+ *
+ * A track is what is looked at as one: a device, or all devices of a process. Its time from its
+ * first work to the end of its last is cut into pieces in which the same kinds of work were
+ * running.
+ *
+ * Order:          the pieces of a track come by time; those of different tracks are mixed.
+ * Memory:         bounded: the recording is taken in slices of about 500 thousand pieces of work.
+ */
+#ifndef LULL_MODEL_BUSY_H
+#define LULL_MODEL_BUSY_H
+
+#include "model/span.h"
+#include "model/work.h"
+#include "trace/reader.h"
+
+/* Bits of what was running; 0 is an idle piece. */
+#define LULL_BUSY_COMPUTE 1u /* kernels, graphs */
+#define LULL_BUSY_MEMORY  2u /* copies, memsets */
+
+struct lull_busy_piece {
+	u32 track;
+	struct lull_span span; /* never empty */
+	unsigned running;
+	const struct lull_work *before; /* the last work that ended */
+	const struct lull_work *after;	/* the work that begins at the end of an idle piece */
+};
+
+/* Called for each piece; `before` and `after` are valid during the call. */
+typedef void lull_busy_visit(void *ctx, const struct lull_busy_piece *piece);
+
+/*
+ * The track of each lane, by lane id, with one track for each device: the id of its row. A device
+ * that several processes see is one, the first with the same uuid. 0 for threads. Free with free().
+ */
+u32 *lull_busy_devices(struct lull_reader *r);
+
+/* The same with one track for each process: the id of its row. */
+u32 *lull_busy_processes(struct lull_reader *r);
+
+/*
+ * Visit the pieces inside `window`; work that crosses its edges is cut. Lanes of track 0 are left
+ * out.
+ */
+void lull_busy_run(struct lull_reader *r, const u32 *tracks, struct lull_span window,
+		   lull_busy_visit *visit, void *ctx);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * link - which call of CUDA started a piece of work.
+ *
+ * Work and the call that started it carry the same correlation number. The numbers begin anew in
+ * every process, so a call is found by both; the kernels of a graph share the number of its launch.
+ *
+ * Memory:         24 bytes a call and an entry of a hash table.
+ */
+#ifndef LULL_MODEL_LINK_H
+#define LULL_MODEL_LINK_H
+
+#include "base/map.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/work.h"
+
+struct lull_call {
+	u64 start_ns;
+	u64 dur_ns;
+	u32 lane; /* thread */
+	u32 name; /* string id */
+};
+
+struct lull_link {
+	struct lull_map by_number; /* private: process and correlation to index in calls */
+	struct lull_vec calls;	   /* struct lull_call */
+};
+
+/* Collect the calls of the recording. */
+void lull_link_init(struct lull_link *l, struct lull_reader *r);
+
+/* Free them. */
+void lull_link_release(struct lull_link *l);
+
+/* The call that started this work, or NULL if it was not recorded. */
+const struct lull_call *lull_link_find(const struct lull_link *l, const struct lull_work *work);
+
+/* How long the work waited between the end of its call and its begin; 0 if it began earlier. */
+u64 lull_link_queue_ns(const struct lull_call *call, const struct lull_work *work);
+
+/* From the begin of the call to the end of both. */
+u64 lull_link_total_ns(const struct lull_call *call, const struct lull_work *work);
+
+/* From its begin to its end. */
+static inline struct lull_span lull_call_span(const struct lull_call *call)
+{
+	return (struct lull_span){ call->start_ns, lull_span_end_ns(call->start_ns, call->dur_ns) };
+}
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * nest - the ranges of threads, each with its place among the others.
+ *
+ * A thread has one stack of ranges for each NVTX domain, so parents, levels and children are
+ * counted within a thread and a domain. Which ranges were open at a moment is asked over all
+ * domains.
+ *
+ * What it gives:  ranges by start; the number of a range is its place there, counted from 1.
+ * Start/end:      ranges that were started and ended by id are on no stack: level 0, no relatives.
+ * Memory:         64 bytes a range.
+ */
+#ifndef LULL_MODEL_NEST_H
+#define LULL_MODEL_NEST_H
+
+#include "base/str.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/span.h"
+#include "trace/reader.h"
+
+/* Bits of range.flags. */
+#define LULL_RANGE_START_END	4u /* started and ended by id, not pushed and popped */
+#define LULL_RANGE_OTHER_THREAD 8u /* ended on another thread */
+
+struct lull_nest_range {
+	u64 start_ns;
+	u64 dur_ns;
+	u64 child_ns; /* sum of its direct children */
+	u32 lane;
+	u32 label;
+	u32 parent; /* number, 0 for none */
+	u32 outer;  /* private: the last one begun on the thread that was open at its begin */
+	u32 n_children;
+	u32 level;
+	u8 depth; /* as recorded */
+	u8 flags;
+};
+
+struct lull_nest {
+	struct lull_vec ranges; /* struct lull_nest_range */
+	u32 *numbers;		/* private: by lane, then start */
+	size_t *first_ix;	/* private: where a lane begins there, one more than lanes */
+	size_t n_lanes;
+};
+
+/* Which ranges are taken. */
+enum lull_nest_styles {
+	LULL_NEST_PUSHPOP,
+	LULL_NEST_ONE_THREAD, /* and start/end ranges that ended where they began */
+};
+
+/* Collect the ranges that lie in `window`. */
+void lull_nest_init(struct lull_nest *n, struct lull_reader *r, struct lull_span window,
+		    enum lull_nest_styles styles);
+
+/* Free them. */
+void lull_nest_release(struct lull_nest *n);
+
+/* The range of this number. */
+const struct lull_nest_range *lull_nest_get(const struct lull_nest *n, u32 number);
+
+/* The number of the innermost range that holds `span` on this thread, 0 if there is none. */
+u32 lull_nest_find(const struct lull_nest *n, u32 lane, struct lull_span span);
+
+/* The next one outside of `number` that holds `span`, 0 if there is none. */
+u32 lull_nest_outside(const struct lull_nest *n, u32 number, struct lull_span span);
+
+/* Append ":5:6", the numbers from the outermost parent to this range. */
+void lull_nest_stack(struct lull_str *to, const struct lull_nest *n, u32 number);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * step - the steps of the program's loops, and what the devices did in them.
+ *
+ * Work of a device counts for the steps of the process that launched it: busy time in which any of
+ * the process's devices had work, cut at the edges of the step; kernels and bytes by when they
+ * began on the device.
+ */
+#ifndef LULL_MODEL_STEP_H
+#define LULL_MODEL_STEP_H
+
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/span.h"
+#include "trace/reader.h"
+
+struct lull_step {
+	u64 start_ns;
+	u64 dur_ns;
+	u64 number;
+	u32 lane;
+	u64 busy_ns;
+	u64 n_launches; /* kernels and graphs */
+	u64 size_bytes; /* copied and set */
+};
+
+struct lull_steps {
+	struct lull_vec all; /* struct lull_step by lane, then start */
+	bool has_work;	     /* the recording has work of devices */
+};
+
+/* Collect the steps that lie in `window`. */
+void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
+
+/* Free them. */
+void lull_steps_release(struct lull_steps *s);
+
+#endif

@@ -1,0 +1,148 @@
+#include "model/work.h"
+
+#include <string.h>
+
+/* The tables, and the column that says what the work was. */
+static const struct {
+	enum lull_work_kind kind;
+	enum lull_table table;
+	const char *what;
+	const char *more[3]; /* for LULL_WORK_WANT_BYTES */
+} sources[] = {
+	{ LULL_WORK_KERNEL, LULL_TABLE_kernel, "launch", { NULL } },
+	{ LULL_WORK_MEMCPY,
+	  LULL_TABLE_memcpy,
+	  "copy_kind",
+	  { "size_bytes", "src_kind", "dst_kind" } },
+	{ LULL_WORK_MEMSET, LULL_TABLE_memset, NULL, { "size_bytes", "memory_kind", NULL } },
+	{ LULL_WORK_GRAPH, LULL_TABLE_graph, "graph_id", { NULL } },
+};
+
+void lull_work_begin(struct lull_work_cursor *c, struct lull_reader *r, unsigned kinds,
+		     unsigned wants, struct lull_span window)
+{
+	size_t n;
+
+	memset(c, 0, sizeof(*c));
+	c->reader = r;
+	c->kinds = kinds;
+	c->wants = wants;
+	c->window = window;
+	c->lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
+}
+
+/* Open the table of the next kind; false if there is none. */
+static bool next_kind(struct lull_work_cursor *c)
+{
+	size_t s = 0;
+
+	while (s < LULL_COUNT_OF(sources) && !(sources[s].kind & c->kinds))
+		s++;
+	if (s == LULL_COUNT_OF(sources))
+		return false;
+	c->kind = sources[s].kind;
+	c->kinds &= ~c->kind;
+	lull_cursor_init(&c->cursor, c->reader, sources[s].table, c->window.from_ns,
+			 c->window.to_ns);
+	lull_cursor_want(&c->cursor, "start_ns");
+	lull_cursor_want(&c->cursor, "dur_ns");
+	lull_cursor_want(&c->cursor, "lane");
+	if (sources[s].what)
+		lull_cursor_want(&c->cursor, sources[s].what);
+	if (c->wants & LULL_WORK_WANT_CALL) {
+		lull_cursor_want(&c->cursor, "process");
+		lull_cursor_want(&c->cursor, "correlation");
+	}
+	for (size_t i = 0; i < LULL_COUNT_OF(sources[s].more) && sources[s].more[i]; i++) {
+		if (c->wants & LULL_WORK_WANT_BYTES)
+			lull_cursor_want(&c->cursor, sources[s].more[i]);
+	}
+	return true;
+}
+
+/* Decode the next block, of whichever kind; false at the end. */
+static bool next_block(struct lull_work_cursor *c)
+{
+	c->ix = 0;
+	c->n = 0;
+	while (c->kind || next_kind(c)) {
+		c->n = lull_cursor_next(&c->cursor, &c->cols);
+		if (c->n)
+			return true;
+		lull_cursor_release(&c->cursor);
+		c->kind = 0;
+	}
+	return false;
+}
+
+/* What all tables have, by the names of their columns. */
+#define FILL(work, cols, i, wants)                                   \
+	do {                                                         \
+		(work)->start_ns = (cols).start_ns[i];               \
+		(work)->dur_ns = (cols).dur_ns[i];                   \
+		(work)->lane = (cols).lane[i];                       \
+		if ((wants)&LULL_WORK_WANT_CALL) {                   \
+			(work)->process = (cols).process[i];         \
+			(work)->correlation = (cols).correlation[i]; \
+		}                                                    \
+	} while (0)
+
+static void fill_memory(struct lull_work *work, const struct lull_work_cursor *c)
+{
+	bool has_bytes = c->wants & LULL_WORK_WANT_BYTES;
+
+	if (c->kind == LULL_WORK_MEMCPY) {
+		FILL(work, c->cols.memcpy, c->ix, c->wants);
+		work->what = c->cols.memcpy.copy_kind[c->ix];
+		if (has_bytes) {
+			work->size_bytes = c->cols.memcpy.size_bytes[c->ix];
+			work->src_kind = c->cols.memcpy.src_kind[c->ix];
+			work->dst_kind = c->cols.memcpy.dst_kind[c->ix];
+		}
+		return;
+	}
+	FILL(work, c->cols.memset, c->ix, c->wants);
+	if (has_bytes) {
+		work->size_bytes = c->cols.memset.size_bytes[c->ix];
+		work->dst_kind = c->cols.memset.memory_kind[c->ix];
+	}
+}
+
+bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work)
+{
+	if (c->ix == c->n && !next_block(c))
+		return false;
+	*work = (struct lull_work){ .kind = (u8)c->kind };
+	if (c->kind == LULL_WORK_KERNEL) {
+		FILL(work, c->cols.kernel, c->ix, c->wants);
+		work->what = c->cols.kernel.launch[c->ix];
+	} else if (c->kind == LULL_WORK_GRAPH) {
+		FILL(work, c->cols.graph, c->ix, c->wants);
+		work->what = c->cols.graph.graph_id[c->ix];
+	} else {
+		fill_memory(work, c);
+	}
+	/* An older recorder may have left it to the stream. */
+	if (!work->process && work->lane)
+		work->process = c->lanes[work->lane - 1].process;
+	c->ix++;
+	return true;
+}
+
+void lull_work_end(struct lull_work_cursor *c)
+{
+	if (c->kind)
+		lull_cursor_release(&c->cursor);
+	c->kind = 0;
+}
+
+u64 lull_work_count(const struct lull_reader *r, unsigned kinds)
+{
+	u64 n = 0;
+
+	for (size_t s = 0; s < LULL_COUNT_OF(sources); s++) {
+		if (sources[s].kind & kinds)
+			n += lull_reader_stats(r, (u16)sources[s].table).n_rows;
+	}
+	return n;
+}

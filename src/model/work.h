@@ -1,0 +1,88 @@
+/*
+ * work - what a device did: kernels, copies, memsets and graphs in one walk.
+ *
+ *	lull_work_begin(&c, reader, LULL_WORK_ALL, LULL_WORK_WANT_CALL, window);
+ *	while (lull_work_next(&c, &work))
+ *		...
+ *	lull_work_end(&c);
+ *
+ * Order:          kind by kind, then as the tables have them: by blocks, not by time.
+ * Cost:           start, duration, lane and what it was are always decoded; the rest on request.
+ */
+#ifndef LULL_MODEL_WORK_H
+#define LULL_MODEL_WORK_H
+
+#include "model/span.h"
+#include "trace/reader.h"
+
+/* lane.kind of a stream, which is no thread. */
+#define LULL_LANE_STREAM 2
+
+enum lull_work_kind {
+	LULL_WORK_KERNEL = 1,
+	LULL_WORK_MEMCPY = 2,
+	LULL_WORK_MEMSET = 4,
+	LULL_WORK_GRAPH = 8,
+};
+
+#define LULL_WORK_COMPUTE (LULL_WORK_KERNEL | LULL_WORK_GRAPH)
+#define LULL_WORK_MEMORY  (LULL_WORK_MEMCPY | LULL_WORK_MEMSET)
+#define LULL_WORK_ALL	  (LULL_WORK_COMPUTE | LULL_WORK_MEMORY)
+
+/* What else to decode. */
+#define LULL_WORK_WANT_CALL  1u /* process and correlation */
+#define LULL_WORK_WANT_BYTES 2u /* size_bytes and the kinds of memory */
+
+struct lull_work {
+	u64 start_ns;
+	u64 dur_ns;
+	u64 size_bytes; /* of copies and memsets */
+	u32 lane;	/* stream */
+	u32 process;	/* that launched it */
+	u32 correlation;
+	u32 what;    /* kernel: its launch; copy: copy_kind; graph: graph_id */
+	u8 kind;     /* enum lull_work_kind */
+	u8 src_kind; /* of a copy */
+	u8 dst_kind; /* of a copy or memset */
+};
+
+struct lull_work_cursor {
+	struct lull_reader *reader;
+	struct lull_span window;
+	unsigned kinds; /* private: still to walk */
+	unsigned wants; /* private */
+	unsigned kind;	/* private: the one walked now, 0 for none */
+	const struct lull_lane_row *lanes;
+	struct lull_cursor cursor; /* private */
+	union {
+		struct lull_kernel_cols kernel;
+		struct lull_memcpy_cols memcpy;
+		struct lull_memset_cols memset;
+		struct lull_graph_cols graph;
+	} cols; /* private: the block walked now */
+	size_t n, ix;
+};
+
+/*
+ * Begin to walk the work of these kinds (bits of enum lull_work_kind) that may lie in `window`;
+ * some outside of it is given too.
+ */
+void lull_work_begin(struct lull_work_cursor *c, struct lull_reader *r, unsigned kinds,
+		     unsigned wants, struct lull_span window);
+
+/* The next one; false at the end. */
+bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work);
+
+/* Free what the cursor holds. */
+void lull_work_end(struct lull_work_cursor *c);
+
+/* When it ended. */
+static inline u64 lull_work_end_ns(const struct lull_work *work)
+{
+	return lull_span_end_ns(work->start_ns, work->dur_ns);
+}
+
+/* How many there are of these kinds. */
+u64 lull_work_count(const struct lull_reader *r, unsigned kinds);
+
+#endif

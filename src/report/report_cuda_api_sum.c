@@ -1,0 +1,32 @@
+/*
+ * cuda_api_sum: time in calls of CUDA by function.
+ */
+#include "report/gpu.h"
+
+static const struct lull_out_column columns[] = {
+	LULL_SUM_COLUMNS("Num Calls"),
+	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
+};
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	(void)err;
+	lull_gpu_sum(r, out, options, LULL_GPU_CALLS, false);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_cuda_api_sum = {
+	.name = "cuda_api_sum",
+	.old_name = "cudaapisum",
+	.display = "CUDA API Summary",
+	.summary = "time in calls of CUDA by function",
+	.help = "How long threads were inside calls of the CUDA runtime and driver, by function. A "
+		"runtime call that makes a driver call counts for both, if both were recorded. A "
+		"last _v and four digits are left off the names.",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(cuda_call),
+	.is_default = true,
+	.run = run,
+};

@@ -1,0 +1,189 @@
+/*
+ * cuda_gpu_trace: everything the devices did, one by one.
+ */
+#include <stdlib.h>
+
+#include "base/time.h"
+#include "report/gpu.h"
+
+/* A number that only kernels, or only copies, have. */
+#define SPARE(text, kind_, meaning)                                           \
+	{                                                                     \
+		.name = text, .kind = kind_, .doc = meaning, .is_spare = true \
+	}
+#define SPARE_MB(text, meaning)                                                                    \
+	{                                                                                          \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning, \
+		.is_spare = true                                                                   \
+	}
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin on the device" },
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },
+	{ .name = "CorrId", .kind = LULL_OUT_ID, .doc = "number of the call that started it" },
+	SPARE("GrdX", LULL_OUT_INT, "blocks of the grid"),
+	SPARE("GrdY", LULL_OUT_INT, "blocks of the grid"),
+	SPARE("GrdZ", LULL_OUT_INT, "blocks of the grid"),
+	SPARE("BlkX", LULL_OUT_INT, "threads of a block"),
+	SPARE("BlkY", LULL_OUT_INT, "threads of a block"),
+	SPARE("BlkZ", LULL_OUT_INT, "threads of a block"),
+	SPARE("Reg/Trd", LULL_OUT_INT, "registers of a thread"),
+	SPARE_MB("StcSMem", "shared memory that the kernel declares"),
+	SPARE_MB("DymSMem", "shared memory given at launch"),
+	{ .name = "Bytes",
+	  .kind = LULL_OUT_FLOAT,
+	  .unit = "MB",
+	  .decimals = 3,
+	  .doc = "size of a copy or memset; 1 MB is a million bytes" },
+	{ .name = "Throughput",
+	  .kind = LULL_OUT_FLOAT,
+	  .unit = "MB/s",
+	  .decimals = 3,
+	  .doc = "bytes times the whole number of durations in a second",
+	  .is_spare = true },
+	SPARE("SrcMemKd", LULL_OUT_TEXT, "memory it was copied from"),
+	SPARE("DstMemKd", LULL_OUT_TEXT, "memory it was copied to, or that was set"),
+	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number of the device" },
+	SPARE("Ctx", LULL_OUT_ID, "CUDA context"),
+	SPARE("GreenCtx", LULL_OUT_ID, "green context; not recorded"),
+	{ .name = "Strm", .kind = LULL_OUT_ID, .doc = "stream" },
+	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel or operation" },
+};
+
+/* What put_launch() and put_memory() fill. */
+#define N_KERNEL_CELLS 9
+#define N_MEMORY_CELLS 4
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lull_work *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+static void collect(struct lull_vec *all, struct lull_reader *r,
+		    const struct lull_report_options *options)
+{
+	struct lull_work_cursor c;
+	struct lull_work work;
+
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES,
+			lull_report_window(options));
+	while (lull_work_next(&c, &work)) {
+		if (lull_report_covers(options, work.start_ns, work.dur_ns))
+			lull_vec_add(all, &work, 1);
+	}
+	lull_work_end(&c);
+	if (all->n)
+		qsort(all->at, all->n, sizeof(work), by_start);
+}
+
+static void put_launch(struct lull_out *out, const struct lull_launch_row *launch)
+{
+	lull_out_i64(out, launch->grid_x);
+	lull_out_i64(out, launch->grid_y);
+	lull_out_i64(out, launch->grid_z);
+	lull_out_i64(out, launch->block_x);
+	lull_out_i64(out, launch->block_y);
+	lull_out_i64(out, launch->block_z);
+	lull_out_i64(out, launch->registers);
+	lull_out_f64(out, launch->static_shared_bytes / LULL_GPU_MB);
+	lull_out_f64(out, launch->dynamic_shared_bytes / LULL_GPU_MB);
+}
+
+/* By memcpy.src_kind. */
+static const char *memory_of(u8 kind)
+{
+	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
+					     "Device",	      "Array",	       "Managed",
+					     "Device Static", "Managed Static" };
+
+	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
+}
+
+static void put_memory(struct lull_out *out, const struct lull_work *work)
+{
+	bool is_copy = work->kind == LULL_WORK_MEMCPY;
+
+	lull_out_f64(out, (f64)work->size_bytes / LULL_GPU_MB);
+	/* Whole durations in a second: what people compare their numbers with. */
+	if (work->dur_ns)
+		lull_out_f64(out, (f64)work->size_bytes * (f64)(LULL_NS_PER_S / work->dur_ns) /
+					  LULL_GPU_MB);
+	else
+		lull_out_skip(out);
+	lull_out_text(out, is_copy ? memory_of(work->src_kind) : NULL);
+	lull_out_text(out, memory_of(work->dst_kind));
+}
+
+static void skip(struct lull_out *out, int n_cells)
+{
+	while (n_cells-- > 0)
+		lull_out_skip(out);
+}
+
+static void put_work(struct lull_out *out, struct lull_kernels *kernels,
+		     const struct lull_work *work)
+{
+	struct lull_lane_row stream = lull_gpu_lane(kernels->reader, work->lane);
+	struct lull_str device = LULL_STR_INIT, name = LULL_STR_INIT;
+
+	lull_out_row(out);
+	lull_out_i64(out, (i64)work->start_ns);
+	lull_out_i64(out, (i64)work->dur_ns);
+	lull_out_i64(out, work->correlation);
+	if (work->kind == LULL_WORK_KERNEL)
+		put_launch(out, lull_kernels_launch(kernels, work));
+	else
+		skip(out, N_KERNEL_CELLS);
+	if (work->kind & LULL_WORK_MEMORY)
+		put_memory(out, work);
+	else
+		skip(out, N_MEMORY_CELLS);
+	lull_gpu_device_name(&device, kernels->reader, stream.device);
+	lull_out_text(out, lull_str_text(&device));
+	lull_out_i64(out, stream.context_id);
+	lull_out_skip(out);
+	lull_out_i64(out, stream.stream_id);
+	lull_gpu_work_name(&name, kernels, work);
+	lull_out_text(out, lull_str_text(&name));
+	lull_str_release(&device);
+	lull_str_release(&name);
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	const struct lull_work *work;
+	struct lull_kernels kernels;
+	struct lull_vec all;
+
+	(void)err;
+	lull_kernels_init(&kernels, r, options);
+	lull_vec_init(&all, sizeof(struct lull_work));
+	collect(&all, r, options);
+	work = all.at;
+	for (size_t i = 0; i < all.n; i++)
+		put_work(out, &kernels, &work[i]);
+	lull_vec_release(&all);
+	lull_kernels_release(&kernels);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_cuda_gpu_trace = {
+	.name = "cuda_gpu_trace",
+	.old_name = "gputrace",
+	.display = "CUDA GPU Trace",
+	.summary = "each kernel, copy and memset",
+	.help = "Everything the devices did, by start. A graph that was recorded as a whole is one "
+		"row. Arguments as in cuda_gpu_kern_sum.",
+	.args = LULL_KERNELS_ARGS,
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs_any = LULL_NEED_WORK,
+	.run = run,
+};

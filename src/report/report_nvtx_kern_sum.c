@@ -1,0 +1,182 @@
+/*
+ * nvtx_kern_sum: time of kernels by the ranges in which they were launched.
+ */
+#include "report/gpu.h"
+#include "report/lanes.h"
+#include "report/nvtx.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "NVTX Range", .kind = LULL_OUT_TEXT, .doc = "<domain>:<name>" },
+	{ .name = "Style", .kind = LULL_OUT_TEXT, .doc = "PushPop or StartEnd", .is_spare = true },
+	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
+	{ .name = "TID", .kind = LULL_OUT_ID, .doc = "thread id" },
+	{ .name = "NVTX Inst",
+	  .kind = LULL_OUT_INT,
+	  .doc = "ranges of this name that launched the kernel" },
+	{ .name = "Kern Inst", .kind = LULL_OUT_INT, .doc = "how often it ran" },
+	{ .name = "Total Time", .kind = LULL_OUT_NS, .doc = "sum of the durations" },
+	{ .name = "Avg", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean duration" },
+	{ .name = "Med",
+	  .kind = LULL_OUT_NS,
+	  .decimals = 1,
+	  .doc = "median duration",
+	  .is_spare = true },
+	{ .name = "Min", .kind = LULL_OUT_NS, .doc = "shortest", .is_spare = true },
+	{ .name = "Max", .kind = LULL_OUT_NS, .doc = "longest" },
+	{ .name = "StdDev",
+	  .kind = LULL_OUT_NS,
+	  .decimals = 1,
+	  .doc = "standard deviation of the sample",
+	  .is_spare = true },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+};
+
+struct group {
+	u32 range_name;
+	u32 range_domain;
+	u32 is_startend;
+	u32 lane;
+	u32 kernel;
+};
+
+struct sums {
+	struct lull_reader *reader;
+	const struct lull_report_options *options;
+	struct lull_out *out;
+	struct lull_kernels kernels;
+	struct lull_link link;
+	struct lull_nest nest;
+	const struct lull_label_row *labels;
+	struct lull_intern groups; /* struct group; its number is the key */
+	struct lull_map met;	   /* group and range, to count the ranges of a group once */
+	struct lull_vec n_ranges;  /* u32 by number of the group */
+};
+
+static u32 group_of(struct sums *s, const struct lull_nest_range *range, u32 kernel)
+{
+	struct group group = {
+		.is_startend = !!(range->flags & LULL_RANGE_START_END),
+		.lane = range->lane,
+		.kernel = kernel,
+	};
+
+	if (range->label) {
+		group.range_name = s->labels[range->label - 1].name;
+		group.range_domain = s->labels[range->label - 1].domain;
+	}
+	return lull_intern_add(&s->groups, &group, sizeof(group));
+}
+
+static void count_range(struct sums *s, u32 group, u32 number)
+{
+	bool is_new;
+
+	lull_map_add(&s->met, (u64)group << 32 | number, &is_new);
+	if (group >= s->n_ranges.n)
+		lull_vec_extend(&s->n_ranges, group + 1 - s->n_ranges.n);
+	if (is_new)
+		++*(u32 *)lull_vec_get(&s->n_ranges, group);
+}
+
+static void add(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
+{
+	const struct lull_call *call = lull_link_find(&s->link, kernel);
+	struct lull_span span;
+
+	if (!call)
+		return;
+	span = lull_call_span(call);
+	for (u32 number = lull_nest_find(&s->nest, call->lane, span); number;
+	     number = lull_nest_outside(&s->nest, number, span)) {
+		u32 group = group_of(s, lull_nest_get(&s->nest, number),
+				     lull_kernels_name(&s->kernels, kernel));
+
+		count_range(s, group, number);
+		lull_sum_add(sum, lull_sum_group(sum, group), kernel->dur_ns);
+	}
+}
+
+static void scan(void *ctx, struct lull_sum *sum)
+{
+	struct sums *s = ctx;
+	struct lull_work_cursor c;
+	struct lull_work kernel;
+
+	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, LULL_WORK_WANT_CALL,
+			lull_report_window(s->options));
+	while (lull_work_next(&c, &kernel)) {
+		if (lull_report_covers(s->options, kernel.start_ns, kernel.dur_ns))
+			add(s, sum, &kernel);
+	}
+	lull_work_end(&c);
+}
+
+static void put_row(void *ctx, const struct lull_sum_group *sums)
+{
+	struct sums *s = ctx;
+	const struct group *group = lull_intern_get(&s->groups, (u32)sums->key);
+	struct lull_lane_ids ids = lull_lanes_ids(s->reader, group->lane);
+	struct lull_str name = LULL_STR_INIT;
+
+	lull_nvtx_name(&name, s->reader, group->range_name, group->range_domain);
+	lull_out_row(s->out);
+	lull_out_text(s->out, lull_str_text(&name));
+	lull_out_text(s->out, lull_nvtx_style(group->is_startend));
+	lull_out_i64(s->out, ids.pid);
+	lull_out_i64(s->out, ids.tid);
+	lull_out_i64(s->out, *(u32 *)lull_vec_get(&s->n_ranges, sums->key));
+	lull_out_i64(s->out, (i64)sums->n);
+	lull_out_i64(s->out, (i64)sums->total_ns);
+	lull_sum_put_spread(s->out, sums);
+	lull_out_text(s->out, lull_kernels_text(&s->kernels, group->kernel));
+	lull_str_release(&name);
+}
+
+static void release(struct sums *s)
+{
+	lull_vec_release(&s->n_ranges);
+	lull_map_release(&s->met);
+	lull_intern_release(&s->groups);
+	lull_nest_release(&s->nest);
+	lull_link_release(&s->link);
+	lull_kernels_release(&s->kernels);
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	struct sums s = { .reader = r, .options = options, .out = out };
+	struct lull_sum sum;
+	size_t n;
+
+	(void)err;
+	lull_kernels_init(&s.kernels, r, options);
+	lull_link_init(&s.link, r);
+	lull_nest_init(&s.nest, r, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
+	s.labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+	lull_intern_init(&s.groups);
+	lull_map_init(&s.met);
+	lull_vec_init(&s.n_ranges, sizeof(u32));
+	lull_sum_init(&sum);
+	lull_sum_run(&sum, scan, &s);
+	lull_sum_each(&sum, put_row, &s);
+	lull_sum_release(&sum);
+	release(&s);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_nvtx_kern_sum = {
+	.name = "nvtx_kern_sum",
+	.old_name = "nvtxkernsum",
+	.display = "NVTX Range Kernel Summary",
+	.summary = "time of kernels by the ranges that launched them",
+	.help = "How long kernels ran that were launched inside of ranges, by range, thread and "
+		"kernel; largest total first. A kernel counts for every range around its launching "
+		"call on the same thread. The arguments base and mangled as in cuda_gpu_kern_sum.",
+	.args = "base mangled",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(range) | LULL_NEED(kernel) | LULL_NEED(cuda_call),
+	.empty = "no kernel was launched inside of a range",
+	.run = run,
+};

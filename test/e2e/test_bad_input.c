@@ -1,0 +1,422 @@
+/*
+ * What cannot work is said in one line, before the program runs where possible; a report that
+ * cannot be written never harms the program; a file that is no report never harms the reader.
+ */
+#include "support/profile.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "trace/file.h"
+
+#define TOUR LULL_BUILD "/e2e/tour"
+#define LEAN "--python-sampling=false -s none --cpuctxsw=none "
+
+/* One line that begins like this and has that in it. */
+static void expect_line(const char *text, const char *begin, const char *part)
+{
+	const char *end = strchr(text, '\n');
+
+	if (strncmp(text, begin, strlen(begin)) != 0 || !strstr(text, part) || !end || end[1])
+		fail_msg("expected one line '%s...%s...', got '%s'", begin, part, text);
+}
+
+/* The words make lull say one line and return the status, and no program runs. */
+static void expect_refusal(int status, const char *words, const char *part)
+{
+	char text[8192];
+	int got = test_profile_run(text, "profile %s touch %%R/ran", words);
+
+	if (got != status)
+		fail_msg("%s: status %d, not %d: %s", words, got, status, text);
+	expect_line(text, "lull profile: ", part);
+	assert_false(test_profile_exists("ran"));
+	assert_int_equal(test_profile_count_files(".part"), 0);
+}
+
+static void a_program_that_cannot_start_has_the_status_of_a_shell(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r /no/such/program"), 127);
+	expect_line(text, "lull profile: ", "'/no/such/program' not found");
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r no-such-program-anywhere"), 127);
+	expect_line(text, "lull profile: ", "not found");
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r /etc/passwd"), 126);
+	expect_line(text, "lull profile: ", "cannot execute '/etc/passwd': Permission denied");
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r /tmp"), 126);
+	expect_line(text, "lull profile: ", "cannot execute '/tmp'");
+	assert_int_equal(test_profile_run(text, "launch -o %%R/r /no/such/program"), 127);
+	expect_line(text, "lull launch: ", "not found");
+	assert_int_equal(test_profile_count_files(".lull"), 0);
+	assert_int_equal(test_profile_count_files(".part"), 0);
+}
+
+static void unknown_words_are_refused(void **state)
+{
+	(void)state;
+	expect_refusal(2, "--no-such-option", "unknown option --no-such-option");
+	expect_refusal(2, "--sample=sometimes", "sometimes");
+	expect_refusal(2, "--trace=nvtx,nonsense", "nonsense");
+	expect_refusal(2, "--duration=soon", "soon");
+	expect_refusal(2, "--duration=-1", "cannot be negative");
+	expect_refusal(2, "--sampling-frequency=0", "between 1 and 8000");
+	expect_refusal(2, "--python-sampling-frequency=5000", "between 1 and 1000");
+	expect_refusal(2, "--kill=gently", "gently");
+	expect_refusal(2, "--wait=forever", "forever");
+	expect_refusal(2, "--capture-range=nvtx", "--nvtx-capture");
+	expect_refusal(2, "--capture-range-end=whenever", "whenever");
+	expect_refusal(2, "--capture-range-end=repeat-shutdown", "needs a count");
+	expect_refusal(2, "--export=papyrus", "papyrus");
+}
+
+static void a_report_that_cannot_be_created_starts_no_program(void **state)
+{
+	(void)state;
+	expect_refusal(1, "-o /no/such/folder/r", "/no/such/folder/r.lull.part: No such file");
+	expect_refusal(1, "-o /proc/r", "/proc/r.lull.part");
+	assert_int_equal(mkdir(test_profile_path("folder.lull"), 0755), 0);
+	expect_refusal(1, "-o %R/folder", "folder.lull");
+	expect_refusal(1, "-f -o %R/folder", "folder.lull is a folder");
+	expect_refusal(2, "-o %R/", "names no file");
+}
+
+/* The number behind "flood is over: ". */
+static u64 n_emitted(const char *text)
+{
+	const char *at = strstr(text, "flood is over: ");
+
+	if (!at)
+		fail_msg("the program did not finish: %s", text);
+	return strtoull(at + 15, NULL, 10);
+}
+
+static u64 number_before(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	if (!at)
+		fail_msg("nothing is %s in '%s'", word, text);
+	while (at > text && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	return strtoull(at, NULL, 10);
+}
+
+/* The report of a flood that did not fit: what is there is readable, the rest was counted. */
+static void expect_partial(const char *name, u64 emitted, u64 n_lost)
+{
+	struct lull_reader *r = test_profile_open(name);
+	u64 n = test_profile_marks(r, "drop", 0) + test_profile_ranges(r, "flood");
+
+	print_message("%llu ranges and marks, %llu rows in the report, %llu counted as lost\n",
+		      (unsigned long long)(2 * emitted), (unsigned long long)n,
+		      (unsigned long long)n_lost);
+	assert_true(n > 1000);
+	assert_true(n < 2 * emitted);
+	assert_true(n + n_lost >= 2 * emitted);
+	lull_reader_close(r);
+}
+
+/* The limit is the recorder's alone: the program lifts it for itself. */
+static void flood_with_limit(char *text, int status, int expected)
+{
+	char command[512];
+	FILE *pipe;
+	size_t n;
+
+	snprintf(command, sizeof(command),
+		 "ulimit -S -f 400; timeout 60 %s profile -o %s " LEAN
+		 "sh -c 'ulimit -S -f unlimited; " TOUR " flood 1200 %d' 2>&1",
+		 test_profile_command(), test_profile_path("limit"), status);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	n = fread(text, 1, 8191, pipe);
+	text[n] = '\0';
+	assert_int_equal(pclose(pipe) >> 8, expected);
+}
+
+static void a_file_size_limit_harms_only_the_report(void **state)
+{
+	char text[8192];
+	u64 emitted, n_lost;
+
+	(void)state;
+	flood_with_limit(text, 0, 1);
+	emitted = n_emitted(text);
+	expect_line(strchr(text, '\n') + 1, "lull profile: writing ", "File too large");
+	assert_non_null(strstr(text, "lull recover "));
+	n_lost = number_before(text, " events lost");
+	assert_int_equal(test_profile_run(text, "recover %%R/limit.lull.part"), 0);
+	expect_partial("limit.lull", emitted, n_lost);
+	assert_int_equal(unlink(test_profile_path("limit.lull")), 0);
+	/* The program's own failure is what counts. */
+	flood_with_limit(text, 7, 7);
+	expect_line(strchr(text, '\n') + 1, "lull profile: writing ", "File too large");
+}
+
+/* A file system of 2 MiB in the folder, all but 300 KiB of it taken. */
+static void mount_small(void)
+{
+	struct lull_str command = LULL_STR_INIT;
+	const char *at = test_profile_path("small");
+
+	if (getuid() != 0) {
+		print_message("SKIPPED: mounting a small file system needs root\n");
+		skip();
+	}
+	lull_str_addf(&command,
+		      "mkdir %s && mount -t tmpfs -o size=2m none %s 2>/dev/null && "
+		      "head -c 1750000 /dev/zero >%s/filler",
+		      at, at, at);
+	if (system(command.at) != 0) {
+		lull_str_release(&command);
+		print_message("SKIPPED: mounting a small file system is refused\n");
+		skip();
+	}
+	lull_str_release(&command);
+}
+
+static void unmount_small(void)
+{
+	struct lull_str command = LULL_STR_INIT;
+
+	lull_str_addf(&command, "umount %s", test_profile_path("small"));
+	assert_int_equal(system(command.at), 0);
+	lull_str_release(&command);
+}
+
+static void a_full_disk_harms_only_the_report(void **state)
+{
+	char text[8192];
+	u64 emitted, n_lost;
+
+	(void)state;
+	mount_small();
+	assert_int_equal(
+		test_profile_run(text, "profile -o %%R/small/r " LEAN TOUR " flood 1200 0"), 1);
+	emitted = n_emitted(text);
+	expect_line(strchr(text, '\n') + 1, "lull profile: writing ", "No space left on device");
+	n_lost = number_before(text, " events lost");
+	/* Nowhere to seal it either; but elsewhere there is room. */
+	assert_int_equal(test_profile_run(text, "recover %%R/small/r.lull.part"), 1);
+	expect_line(text, "lull recover: ", "No space left on device");
+	assert_int_equal(test_profile_run(text, "recover -o %%R/saved.lull %%R/small/r.lull.part"),
+			 0);
+	unmount_small();
+	expect_partial("saved.lull", emitted, n_lost);
+}
+
+static void a_disk_that_was_full_for_a_while_leaves_a_counted_gap(void **state)
+{
+	struct lull_reader *r;
+	char text[8192];
+	u64 emitted;
+	int rc;
+
+	(void)state;
+	mount_small();
+	rc = test_profile_run(text, "profile -o %%R/small/r " LEAN "sh -c '(sleep 1.5; rm "
+				    "%%R/small/filler) & " TOUR " flood 2500 0'");
+	emitted = n_emitted(text);
+	assert_int_equal(rc, 1);
+	assert_non_null(strstr(text, "No space left on device"));
+	r = test_profile_open("small/r.lull");
+	assert_true(test_profile_issue(r, "disk_full") > 0);
+	lull_reader_close(r);
+	r = test_profile_open("small/r.lull");
+	expect_partial("small/r.lull", emitted, test_profile_issue(r, "disk_full"));
+	lull_reader_close(r);
+	unmount_small();
+}
+
+/* Run lull where /dev/shm is what `mount` makes of it. */
+static int run_in_namespace(char *text, const char *mount, const char *words)
+{
+	struct lull_str command = LULL_STR_INIT;
+	FILE *pipe;
+	size_t n;
+	int status;
+
+	if (getuid() != 0) {
+		print_message("SKIPPED: a /dev/shm of one's own needs root\n");
+		skip();
+	}
+	lull_str_addf(&command,
+		      "mkdir -p %s; TMPDIR=%s unshare -m sh -c '%s && timeout 60 %s profile -q -o "
+		      "%s %s' 2>&1",
+		      test_profile_path("tmp"), test_profile_path("tmp"), mount,
+		      test_profile_command(), test_profile_path("r"), words);
+	pipe = popen(command.at, "r");
+	assert_non_null(pipe);
+	n = fread(text, 1, 8191, pipe);
+	text[n] = '\0';
+	status = pclose(pipe);
+	lull_str_release(&command);
+	return status >> 8;
+}
+
+static void expect_fallback(const char *mount)
+{
+	struct lull_reader *r;
+	char text[8192], expected[256];
+
+	assert_int_equal(run_in_namespace(text, mount,
+					  "sh -c \"echo \\$LULL_SESSION; exec " TOUR
+					  " leaf here 3\""),
+			 3);
+	snprintf(expected, sizeof(expected), "%s/lull-", test_profile_path("tmp"));
+	assert_int_equal(strncmp(text, expected, strlen(expected)), 0);
+	r = test_profile_open("r.lull");
+	assert_int_equal(test_profile_marks(r, "here", 0), 1);
+	lull_reader_close(r);
+	assert_int_equal(unlink(test_profile_path("r.lull")), 0);
+	/* Only an empty folder is removed by this. */
+	assert_int_equal(rmdir(test_profile_path("tmp")), 0);
+}
+
+static void without_shared_memory_the_buffers_go_to_tmpdir(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	expect_fallback("mount -t tmpfs -o size=1m none /dev/shm");
+	expect_fallback("mount -t tmpfs -o ro none /dev/shm");
+	assert_int_equal(run_in_namespace(text,
+					  "mount -t tmpfs -o ro none /dev/shm && TMPDIR=/tmp && "
+					  "mount -t tmpfs -o size=1m none /tmp",
+					  "true"),
+			 1);
+	expect_line(text, "lull profile: no room for buffers", "set TMPDIR");
+}
+
+static void put_file(const char *name, const void *bytes, size_t n)
+{
+	FILE *file = fopen(test_profile_path(name), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, n, file), n);
+	fclose(file);
+}
+
+static const char *const readers[] = { "info", "stats", "export -t jsonlines -o -", "recover" };
+
+static void what_is_no_report_is_one_line_for_every_reader(void **state)
+{
+	static const char *const names[] = { "empty", "random", "text", "folder", "missing" };
+	unsigned char noise[4096];
+	char text[8192], begin[32];
+	unsigned seed = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (unsigned char)(rand_r(&seed) >> 8);
+	put_file("empty", "", 0);
+	put_file("random", noise, sizeof(noise));
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = "all work and no play\n"[i % 21];
+	put_file("text", noise, sizeof(noise));
+	assert_int_equal(mkdir(test_profile_path("folder"), 0755), 0);
+	for (size_t i = 0; i < LULL_COUNT_OF(readers); i++) {
+		snprintf(begin, sizeof(begin), "lull %.*s: ", (int)strcspn(readers[i], " "),
+			 readers[i]);
+		for (size_t j = 0; j < LULL_COUNT_OF(names); j++) {
+			assert_int_equal(test_profile_run(text, "%s %%R/%s", readers[i], names[j]),
+					 1);
+			expect_line(text, begin, names[j]);
+		}
+	}
+}
+
+/* Every reader survives the first `len` bytes of the report; 0 or 1, and on 1 one line. */
+static void try_cut(const struct lull_str *report, size_t len)
+{
+	char text[8192];
+
+	for (size_t i = 0; i < LULL_COUNT_OF(readers); i++) {
+		int status;
+
+		put_file("cut", report->at, len);
+		status = test_profile_run(text,
+					  "%s %%R/cut >%%R/out 2>&1 || exit $?; :", readers[i]);
+		if (status != 0 && status != 1)
+			fail_msg("%s returned %d for %zu bytes of %zu", readers[i], status, len,
+				 report->len);
+	}
+	/* The last one was recover. */
+	if (len >= LULL_HEADER_BYTES)
+		lull_reader_close(test_profile_open("cut"));
+}
+
+static void a_report_cut_at_any_block_is_read_as_far_as_it_goes(void **state)
+{
+	struct lull_str report = LULL_STR_INIT;
+	const struct lull_entry *blocks;
+	struct lull_reader *r;
+	char bytes[4096];
+	size_t n_blocks, n;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(
+		test_profile_run(NULL, "profile -q " LEAN "-o %%R/whole " TOUR " takes 1 0"), 0);
+	file = fopen(test_profile_path("whole.lull"), "r");
+	assert_non_null(file);
+	while ((n = fread(bytes, 1, sizeof(bytes), file)) > 0)
+		lull_str_add(&report, bytes, n);
+	fclose(file);
+	r = test_profile_open("whole.lull");
+	blocks = lull_reader_blocks(r, &n_blocks);
+	print_message("%zu blocks\n", n_blocks);
+	assert_true(n_blocks > 5);
+	for (size_t i = 0; i < n_blocks; i++) {
+		try_cut(&report, blocks[i].off);
+		if (i % 4 == 0)
+			try_cut(&report, blocks[i].off + 9);
+	}
+	try_cut(&report, report.len - 1);
+	lull_reader_close(r);
+	lull_str_release(&report);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	test_profile_begin();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	/* A test that failed may have left it mounted. */
+	if (access(test_profile_path("small/filler"), F_OK) == 0 ||
+	    access(test_profile_path("small/r.lull.part"), F_OK) == 0)
+		unmount_small();
+	test_profile_end();
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_program_that_cannot_start_has_the_status_of_a_shell),
+		TEST(unknown_words_are_refused),
+		TEST(a_report_that_cannot_be_created_starts_no_program),
+		TEST(a_file_size_limit_harms_only_the_report),
+		TEST(a_full_disk_harms_only_the_report),
+		TEST(a_disk_that_was_full_for_a_while_leaves_a_counted_gap),
+		TEST(without_shared_memory_the_buffers_go_to_tmpdir),
+		TEST(what_is_no_report_is_one_line_for_every_reader),
+		TEST(a_report_cut_at_any_block_is_read_as_far_as_it_goes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
