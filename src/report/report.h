@@ -5,7 +5,8 @@
  *                 needs.
  * Rule:           a report pushes rows into `out` and never prints; base/out formats them.
  * Memory:         reports walk the tables with cursors and keep sums, never the rows; the reports
- *                 called _trace and `steps` keep what they print.
+ *                 called _trace and `steps` keep what they print, and those that join work with
+ *                 calls or ranges keep these (model/link, model/nest).
  * Filters:        rows outside [from_ns, to_ns] are left out: a row with a duration counts if all
  *                 of it lies inside.
  *
