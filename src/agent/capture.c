@@ -55,6 +55,18 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	return t;
 }
 
+void lull_capture_by_call(bool is_start)
+{
+	struct lull_control *c = lull_agent.control;
+
+	if (!(atomic_load_explicit(&c->watch, memory_order_relaxed) & LULL_WATCH_PROFILER_API))
+		return;
+	if (is_start)
+		take_record(c);
+	else if (atomic_exchange(&c->record, 0))
+		atomic_fetch_add(&c->capture_ended, 1);
+}
+
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level)
 {
 	t->capture = lull_capture_key(domain_ix, (u32)level);

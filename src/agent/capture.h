@@ -18,7 +18,8 @@
 /* True if ranges must be looked at although nothing is recorded. */
 static inline bool lull_capture_is_watching(void)
 {
-	return (atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) & 1) != 0;
+	return (atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) &
+		LULL_WATCH_RANGES) != 0;
 }
 
 /*
@@ -28,6 +29,12 @@ static inline bool lull_capture_is_watching(void)
  */
 struct lull_thread *lull_capture_begin(const struct lull_text *name,
 				       const struct lull_text *domain);
+
+/*
+ * The program called cudaProfilerStart() or cudaProfilerStop(): begin or end a recording, if that
+ * is what the collector waits for (--capture-range=cudaProfilerApi).
+ */
+void lull_capture_by_call(bool is_start);
 
 /* The recording lasts until this thread pops the level of this domain. */
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level);

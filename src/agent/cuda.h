@@ -33,7 +33,7 @@ static inline u64 lull_cuda_now(void)
 /* A capture range may begin a recording at any moment: CUPTI must be on before it does. */
 static inline bool lull_cuda_is_watching(void)
 {
-	return (atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) & 1) != 0;
+	return atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) != 0;
 }
 
 /* True in the process that CUPTI was set up in; a forked child must never call it. */

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "agent/capture.h"
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
 
@@ -63,6 +64,7 @@ static const char *const wanted[] = {
 	"cuStreamCreate",
 	"cuStreamDestroy",
 	"cuInit",
+	"cuProfiler",
 };
 
 /* ...unless they are among these. */
@@ -73,11 +75,14 @@ static const char *const unwanted[] = {
 	"cudaFreeArrayGet",
 };
 
+enum { CAPTURE_NONE, CAPTURE_START, CAPTURE_STOP };
+
 /* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
 static struct {
 	const char *text;
 	u64 hash;
 	u32 len;
+	u32 capture; /* cudaProfilerStart and Stop may begin and end a recording */
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -106,6 +111,10 @@ static void watch(void *subscriber, u32 domain, u32 cbid, bool is_on)
 			len = i - 1;
 			break;
 		}
+	if (strstr(name, "ProfilerStart"))
+		names[domain - 1][cbid].capture = CAPTURE_START;
+	else if (strstr(name, "ProfilerStop"))
+		names[domain - 1][cbid].capture = CAPTURE_STOP;
 	names[domain - 1][cbid].text = name;
 	names[domain - 1][cbid].len = len;
 	names[domain - 1][cbid].hash = lull_hash(name, len);
@@ -151,6 +160,8 @@ void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
 	(void)user;
 	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
 		return;
+	if (names[domain - 1][cbid].capture && lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
+		lull_capture_by_call(names[domain - 1][cbid].capture == CAPTURE_START);
 	t = lull_recording();
 	if (!t)
 		return;

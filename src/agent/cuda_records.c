@@ -230,6 +230,21 @@ static void on_graph(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
+static void on_memory(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_memory_start(r);
+	struct lull_wire_cuda_memory *e =
+		reserve(t, LULL_EVENT_cuda_memory, sizeof(*e), start, start);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_memory_operation(r) | lull_cupti_memory_memory_kind(r) << 8;
+	e->place = PLACE(memory, r);
+	e->address = lull_cupti_memory_address(r);
+	e->size_bytes = lull_cupti_memory_size_bytes(r);
+	lull_commit(t, sizeof(*e));
+}
+
 static void on_overhead(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_overhead_start(r), end = lull_cupti_overhead_end(r);
@@ -267,10 +282,11 @@ static void on_device(struct lull_thread *t, const void *r)
 
 /* One function per kind of record. */
 static void (*const handlers[])(struct lull_thread *t, const void *record) = {
-	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	  [LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
-	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,	  [LULL_CUPTI_KIND_MEMSET] = on_memset,
-	[LULL_CUPTI_KIND_SYNC] = on_sync,	  [LULL_CUPTI_KIND_GRAPH] = on_graph,
-	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead, [LULL_CUPTI_KIND_DEVICE] = on_device,
+	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
+	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2, [LULL_CUPTI_KIND_MEMSET] = on_memset,
+	[LULL_CUPTI_KIND_SYNC] = on_sync,	[LULL_CUPTI_KIND_GRAPH] = on_graph,
+	[LULL_CUPTI_KIND_MEMORY] = on_memory,	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
+	[LULL_CUPTI_KIND_DEVICE] = on_device,
 };
 
 /* Records of what was dropped; per context, asked for whenever a buffer comes back. */

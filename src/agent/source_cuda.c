@@ -43,25 +43,30 @@ bool lull_cuda_is_mine(void)
 	return cuda.pid && lull_agent.image && lull_agent.image->pid == cuda.pid;
 }
 
-static void enable_graphs(bool is_on)
+static void enable(u32 kind, bool is_on)
 {
-	/*
-	 * Graphs as a whole unless their nodes are wanted: node records cost a record for each
-	 * kernel.
-	 */
-	if (lull_agent.control->sources & LULL_SOURCE_GRAPH_NODES)
-		return;
 	if (is_on)
-		lull_cupti.cuptiActivityEnable(LULL_CUPTI_KIND_GRAPH);
+		lull_cupti.cuptiActivityEnable(kind);
 	else
-		lull_cupti.cuptiActivityDisable(LULL_CUPTI_KIND_GRAPH);
+		lull_cupti.cuptiActivityDisable(kind);
+}
+
+/* What the user chooses: graphs as a whole unless their nodes are wanted, and memory. */
+static void enable_choices(bool is_on)
+{
+	u32 sources = lull_agent.control->sources;
+
+	if (!(sources & LULL_SOURCE_GRAPH_NODES))
+		enable(LULL_CUPTI_KIND_GRAPH, is_on);
+	if (sources & LULL_SOURCE_CUDA_MEMORY)
+		enable(LULL_CUPTI_KIND_MEMORY, is_on);
 }
 
 static void switch_on(void)
 {
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		lull_cupti.cuptiActivityEnable(kinds[i]);
-	enable_graphs(true);
+	enable_choices(true);
 	if (lull_cupti.cuptiActivityEnableAllSyncRecords)
 		lull_cupti.cuptiActivityEnableAllSyncRecords(0);
 	lull_cuda_watch_calls(cuda.subscriber, true);
@@ -74,7 +79,7 @@ static void switch_off(void)
 	lull_cuda_watch_calls(cuda.subscriber, false);
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		lull_cupti.cuptiActivityDisable(kinds[i]);
-	enable_graphs(false);
+	enable_choices(false);
 }
 
 /* Sleep until it is time to flush, or the collector asks for it. */

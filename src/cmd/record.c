@@ -23,14 +23,14 @@ struct words {
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
-	bool force, stop_on_exit, stats, inherit_env, discard_env, resolve, python, quiet,
-		start_later;
+	bool cuda_memory, force, stop_on_exit, stats, inherit_env, discard_env, resolve, python,
+		quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
-static const char *const captures[] = { "none", "nvtx", NULL };
+static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
 /*
@@ -223,6 +223,8 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 				 "--delay and --duration are seconds and cannot be negative");
 	if (!w->stop_on_exit && w->duration <= 0)
 		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
+	if (w->capture_range == 2)
+		o->begin = LULL_BEGIN_ON_RANGE;
 	if (w->capture_range == 1) {
 		if (!w->nvtx_capture)
 			return lull_fail(
@@ -235,6 +237,8 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		return err->code;
 	if (w->graphs == 1)
 		o->sources |= LULL_SOURCE_GRAPH_NODES;
+	if (w->cuda_memory)
+		o->sources |= LULL_SOURCE_CUDA_MEMORY;
 	return parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
@@ -265,6 +269,8 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"CPU samples a second (default: 1000)"),
 		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
 			 "CUDA graphs as a whole (default) or each of their nodes"),
+		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
+			 "allocations of device memory (default: false)"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -277,7 +283,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_F64('d', "duration", "SECONDS", &w->duration,
 			"end after this long, and end the program"),
 		OPT_ENUM('c', "capture-range", &w->capture_range, captures,
-			 "begin with a range: none (default), nvtx"),
+			 "begin with a range (nvtx), or cudaProfilerStart (cudaProfilerApi)"),
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
 			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
 			"repeat-shutdown:N"),

@@ -75,8 +75,10 @@ static void fill_control(struct lull_collector *c)
 					   : 1;
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
-		set_capture_range(control, o->capture_range);
-		atomic_store(&control->watch, 1);
+		if (o->capture_range)
+			set_capture_range(control, o->capture_range);
+		atomic_store(&control->watch,
+			     o->capture_range ? LULL_WATCH_RANGES : LULL_WATCH_PROFILER_API);
 	}
 }
 

@@ -45,7 +45,8 @@ struct lull_collector_options {
 	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;
 	enum lull_range_end range_end;
-	u32 range_repeats;	   /* 0 = no limit */
+	u32 range_repeats; /* 0 = no limit */
+	/* NULL: cudaProfilerStart() begins it */
 	const char *capture_range; /* name@domain */
 	int kill_signal;    /* what ends the program when the recording is over; 0 = let it run */
 	bool is_kill_given; /* --kill was on the command line */

@@ -346,3 +346,25 @@ void lull_decode_overhead(struct lull_recording *r, struct lull_task *task, u32 
 	};
 	lull_recording_add(r, LULL_TABLE_overhead, &row);
 }
+
+void lull_decode_cuda_memory(struct lull_recording *r, struct lull_task *task, u32 level,
+			     const struct lull_event *event)
+{
+	const struct lull_wire_cuda_memory *e = (const void *)event;
+	struct lull_cuda_memory_row row;
+
+	(void)level;
+	if (!r->writer || is_old(r, event, 0))
+		return;
+	row = (struct lull_cuda_memory_row){
+		.start_ns = lull_decode_time(r, event),
+		.device = device_of(r, task->process, e->place.device),
+		.operation = (u8)event->a,
+		.memory_kind = (u8)(event->a >> 8),
+		.address = e->address,
+		.size_bytes = e->size_bytes,
+		.correlation = e->place.correlation,
+		.process = lull_recording_process(r, task->process),
+	};
+	lull_recording_add(r, LULL_TABLE_cuda_memory, &row);
+}

@@ -4,7 +4,9 @@
  */
 #include "launch/decode.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "launch/callstack.h"
@@ -119,6 +121,26 @@ void lull_decode_thread_name(struct lull_recording *r, struct lull_task *task, u
 	named->is_name_given = true;
 }
 
+/*
+ * A library that was found by a relative path: as the process stands, which it may have left since.
+ */
+static void make_absolute(char *path, size_t room, u32 pid)
+{
+	char link[64], folder[4096], name[4096];
+	ssize_t n;
+
+	if (path[0] == '/' || path[0] == '[')
+		return;
+	snprintf(link, sizeof(link), "/proc/%u/cwd", pid);
+	n = readlink(link, folder, sizeof(folder) - 1);
+	if (n <= 0)
+		return;
+	folder[n] = '\0';
+	snprintf(name, sizeof(name), "%s", path);
+	if (snprintf(path, room, "%s/%s", folder, name) >= (int)room)
+		path[0] = '\0';
+}
+
 void lull_decode_module(struct lull_recording *r, struct lull_task *task, u32 level,
 			const struct lull_event *event)
 {
@@ -134,6 +156,7 @@ void lull_decode_module(struct lull_recording *r, struct lull_task *task, u32 le
 	id.n_bytes = e->build_id_bytes < sizeof(id.at) ? e->build_id_bytes : (u32)sizeof(id.at);
 	memcpy(id.at, bytes, id.n_bytes);
 	set_name(path, sizeof(path), (const char *)bytes + e->build_id_bytes, event->a);
+	make_absolute(path, sizeof(path), task->process->pid);
 	lull_callstack_map(r, task->process,
 			   &(struct lull_mmap){
 				   .start = e->start_addr,

@@ -72,7 +72,14 @@ enum {
 	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
 	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
 	LULL_SOURCE_CUDA = 32,
-	LULL_SOURCE_GRAPH_NODES = 64, /* kernels of CUDA graphs one by one */
+	LULL_SOURCE_CUDA_MEMORY = 128, /* allocations of device memory */
+	LULL_SOURCE_GRAPH_NODES = 64,  /* kernels of CUDA graphs one by one */
+};
+
+/* What may begin a recording; bits of lull_control.watch. */
+enum {
+	LULL_WATCH_RANGES = 1,	     /* the range that capture_range names */
+	LULL_WATCH_PROFILER_API = 2, /* cudaProfilerStart() */
 };
 
 /* A moment on both clocks. */
@@ -90,10 +97,7 @@ struct lull_control {
 	 * word the hot paths look at.
 	 */
 	_Atomic u32 record;
-	/*
-	 * Bit 0: the NVTX source must look at ranges although nothing is recorded (capture_range
-	 * below).
-	 */
+	/* LULL_WATCH_*: what agents look for although nothing is recorded. */
 	_Atomic u32 watch;
 	u32 sources;  /* LULL_SOURCE_* */
 	u32 is_clock; /* 1: the counter is not usable here, use CLOCK_MONOTONIC instead */
@@ -111,9 +115,8 @@ struct lull_control {
 	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
-	_Atomic u32
-		flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
-	_Atomic u32 capture_pid; /* process whose range began the present recording */
+	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
+	_Atomic u32 capture_pid;  /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
 	 * them all.
@@ -431,6 +434,14 @@ struct lull_wire_cuda_sync {
 	u64 event_sync;
 	u32 event;
 	u32 ret;
+};
+
+/* cuda_memory: a = operation | memory kind << 8. */
+struct lull_wire_cuda_memory {
+	struct lull_event head;
+	struct lull_wire_place place;
+	u64 address;
+	u64 size_bytes;
 };
 
 /* graph: a = graph id. */

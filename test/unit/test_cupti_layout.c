@@ -43,6 +43,7 @@ static void constants_have_the_values_of_the_headers(void **state)
 #define THEIRS_graph	CUpti_ActivityGraphTrace2
 #define THEIRS_overhead CUpti_ActivityOverhead3
 #define THEIRS_device	CUpti_ActivityDevice5
+#define THEIRS_memory	CUpti_ActivityMemory4
 #define THEIRS_call	CUpti_CallbackData
 
 static void fields_lie_where_the_headers_put_them(void **state)
