@@ -63,8 +63,11 @@ void lull_capture_by_call(bool is_start)
 		return;
 	if (is_start)
 		take_record(c);
-	else if (atomic_exchange(&c->record, 0))
-		atomic_fetch_add(&c->capture_ended, 1);
+	else if (atomic_load(&c->record)) {
+		atomic_store(&c->stop_counter, lull_time());
+		if (atomic_exchange(&c->record, 0))
+			atomic_fetch_add(&c->capture_ended, 1);
+	}
 }
 
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level)
@@ -88,6 +91,7 @@ void lull_capture_end(struct lull_thread *t)
 	 * Only the recording that this range began: the collector may have ended it and begun
 	 * another.
 	 */
+	atomic_store(&c->stop_counter, lull_time());
 	if (atomic_compare_exchange_strong(&c->record, &record, 0))
 		atomic_fetch_add(&c->capture_ended, 1);
 }

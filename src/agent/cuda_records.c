@@ -117,6 +117,10 @@ static u64 launch_of(struct lull_thread *t, const void *r)
 /* An event of the device: NULL if it has no times (its buffer was full) or there is no room. */
 static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
 {
+	/* CUPTI delivers late: what began before the recording ended belongs to it. */
+	if (!lull_has_recording() &&
+	    start > atomic_load_explicit(&lull_agent.control->stop_counter, memory_order_relaxed))
+		return NULL;
 	if (!start || end < start) {
 		lull_issue(LULL_ISSUE_no_device_time, 1);
 		return NULL;
@@ -308,9 +312,11 @@ static void walk(u8 *buffer, size_t valid_bytes)
 		u32 kind;
 
 		memcpy(&kind, record, sizeof(kind));
-		/* Devices are described whether or not a recording is on. */
-		recording = kind == LULL_CUPTI_KIND_DEVICE ? t : lull_recording();
-		if (recording && kind < LULL_COUNT_OF(handlers) && handlers[kind])
+		/* Between recordings, too: devices are described, and records arrive late. */
+		recording = lull_recording();
+		if (!recording)
+			recording = t;
+		if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
 			handlers[kind](recording, record);
 	}
 }

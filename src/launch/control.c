@@ -247,6 +247,9 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	if (!lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "no recording is on");
 	lull_feed_agents_flush(c);
+	if (atomic_load(&c->session.control->record))
+		atomic_store(&c->session.control->stop_counter,
+			     c->clock.is_clock ? lull_now_ns() : lull_counter());
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
 	lull_feed_agents_wake(c);
