@@ -280,7 +280,8 @@ static void on_device(struct lull_thread *t, const void *r)
 	e->clock_khz = lull_cupti_device_clock_khz(r);
 	e->bandwidth_kbytes = lull_cupti_device_bandwidth_kbytes(r);
 	memcpy(e->uuid, (const u8 *)r + 120, sizeof(e->uuid));
-	memcpy(e + 1, name, len);
+	if (len)
+		memcpy(e + 1, name, len);
 	lull_commit(t, size_bytes);
 }
 
