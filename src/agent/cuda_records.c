@@ -114,12 +114,23 @@ static u64 launch_of(struct lull_thread *t, const void *r)
 		.correlation = lull_cupti_##kind##_correlation(r) \
 	}
 
+/*
+ * Whether work that began then belongs to the recording that is on, or to the one that just ended.
+ */
+static bool is_of_recording(u64 start)
+{
+	struct lull_control *c = lull_agent.control;
+
+	if (start && start < atomic_load_explicit(&c->start_counter, memory_order_relaxed))
+		return false;
+	return lull_has_recording() ||
+	       start <= atomic_load_explicit(&c->stop_counter, memory_order_relaxed);
+}
+
 /* An event of the device: NULL if it has no times (its buffer was full) or there is no room. */
 static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
 {
-	/* CUPTI delivers late: what began before the recording ended belongs to it. */
-	if (!lull_has_recording() &&
-	    start > atomic_load_explicit(&lull_agent.control->stop_counter, memory_order_relaxed))
+	if (!is_of_recording(start))
 		return NULL;
 	if (!start || end < start) {
 		lull_issue(LULL_ISSUE_no_device_time, 1);

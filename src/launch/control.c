@@ -111,6 +111,12 @@ static void note_path(struct lull_control *control, const char *path)
 		 is_relative ? folder : "", is_relative ? "/" : "", path);
 }
 
+/* The time as agents stamp it. */
+static u64 counter_now(const struct lull_collector *c)
+{
+	return c->clock.is_clock ? lull_now_ns() : lull_counter();
+}
+
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
 {
 	struct lull_naming naming = {
@@ -149,8 +155,10 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	 * Last: from here on the agents write. (An agent that saw a capture range has set it
 	 * itself.)
 	 */
-	if (c->options->begin != LULL_BEGIN_ON_RANGE)
+	if (c->options->begin != LULL_BEGIN_ON_RANGE) {
+		atomic_store(&c->session.control->start_counter, counter_now(c));
 		atomic_store(&c->session.control->record, c->n_records);
+	}
 	lull_feed_agents_wake(c);
 	return 0;
 }
@@ -248,8 +256,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 		return lull_fail(err, LULL_E_USAGE, "no recording is on");
 	lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
-		atomic_store(&c->session.control->stop_counter,
-			     c->clock.is_clock ? lull_now_ns() : lull_counter());
+		atomic_store(&c->session.control->stop_counter, counter_now(c));
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
 	lull_feed_agents_wake(c);

@@ -116,8 +116,12 @@ struct lull_control {
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
-	_Atomic u64
-		stop_counter; /* when the last recording ended: device work begun before it counts */
+	/*
+	 * When the last recording began and ended. CUPTI delivers late: work of a device belongs to
+	 * a recording if it began between the two.
+	 */
+	_Atomic u64 start_counter;
+	_Atomic u64 stop_counter;
 	_Atomic u32 capture_pid; /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
