@@ -173,6 +173,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 		waitpid(c->target.pid, NULL, 0);
 		return rc;
 	}
+	c->is_launched = true;
 	return lull_spawn_go(&c->target, c->argv[0], err);
 }
 

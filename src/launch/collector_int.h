@@ -48,6 +48,7 @@ struct lull_collector {
 	u64 last_tick_ns; /* when the round before this one began: nothing unseen is older */
 	u64 next_usage_ns;
 	u64 next_python_ns;
+	bool is_launched;   /* the program runs */
 	bool is_over;	    /* leave the loop */
 	bool is_salvaging;  /* finishing for a dead recorder: nobody saw processes end */
 	bool has_strangers; /* we had children before we started any */

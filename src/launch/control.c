@@ -156,7 +156,9 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	 * itself.)
 	 */
 	if (c->options->begin != LULL_BEGIN_ON_RANGE) {
-		atomic_store(&c->session.control->start_counter, counter_now(c));
+		/* A program that has not begun has done nothing that could be too old. */
+		if (c->is_launched)
+			atomic_store(&c->session.control->start_counter, counter_now(c));
 		atomic_store(&c->session.control->record, c->n_records);
 	}
 	lull_feed_agents_wake(c);
