@@ -10,6 +10,9 @@
 #define SUFFIX		".lull"
 #define DEFAULT_PATTERN "report%n"
 
+/* What people have in their scripts: the report gets our suffix instead. */
+#define FOREIGN_SUFFIX ".nsys-rep"
+
 /* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */
 #define MAX_NUMBER 100000
 
@@ -96,17 +99,27 @@ static bool has_number(const char *pattern)
 }
 
 /* The path becomes the expanded name with its suffix. */
+/* True if the text ends so. */
+static bool has_suffix(const struct lull_str *s, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return s->len >= n && strcmp(s->at + s->len - n, suffix) == 0;
+}
+
 static int expand_path(const struct lull_naming *naming, const char *pattern, u32 n,
 		       struct lull_str *path, struct lull_err *err)
 {
-	const size_t suffix_len = strlen(SUFFIX);
-
 	lull_str_clear(path);
 	if (lull_naming_expand(pattern, naming->pid, n, path, err))
 		return err->code;
 	if (!path->len || path->at[path->len - 1] == '/')
 		return lull_fail(err, LULL_E_USAGE, "output name \"%s\" names no file", pattern);
-	if (path->len < suffix_len || strcmp(path->at + path->len - suffix_len, SUFFIX))
+	if (has_suffix(path, FOREIGN_SUFFIX)) {
+		path->len -= strlen(FOREIGN_SUFFIX);
+		path->at[path->len] = '\0';
+	}
+	if (!has_suffix(path, SUFFIX))
 		lull_str_puts(path, SUFFIX);
 	return LULL_OK;
 }

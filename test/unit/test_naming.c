@@ -76,6 +76,7 @@ static void patterns_expand_and_get_the_suffix_once(void **state)
 	snprintf(want, sizeof(want), "a-4711-%s-100%%.lull", host);
 	expect("a-%p-%h-100%%", false, want);
 	expect("b.lull", false, "b.lull");
+	expect("c.nsys-rep", false, "c.lull");
 	setenv("LULL_TEST_RANK", "7", 1);
 	expect("run/%q{LULL_TEST_RANK}", false, "run/7.lull");
 	touch("n1.lull");
