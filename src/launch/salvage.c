@@ -184,6 +184,44 @@ static void load_labels(struct lull_collector *c, struct left *left)
 	}
 }
 
+/* Where the module of a row lies now; LULL_FILE_NONE if it is gone or was no file. */
+static u32 file_of(struct lull_recording *r, struct left *left, const struct lull_module_row *row)
+{
+	struct lull_build_id id =
+		lull_build_id_parse(lull_reader_string(left->reader, row->build_id, NULL));
+
+	return lull_files_add(&r->files,
+			      &(struct lull_elf_name){
+				      .path = lull_reader_string(left->reader, row->path, NULL),
+				      .build_id = id.n_bytes ? &id : NULL,
+			      });
+}
+
+/* Addresses that the dead recorder had not named yet. */
+static void load_frames(struct lull_collector *c, struct left *left)
+{
+	struct lull_recording *r = &c->recording;
+	size_t n_modules, n_frames;
+	const struct lull_module_row *modules = kept_rows(c, left, LULL_TABLE_module, &n_modules);
+	const struct lull_frame_row *frames = kept_rows(c, left, LULL_TABLE_frame, &n_frames);
+	u32 *files = lull_alloc(n_modules + 1, sizeof(*files));
+
+	for (size_t i = 0; i < n_modules; i++)
+		files[i + 1] = file_of(r, left, &modules[i]);
+	for (size_t i = 0; i < n_frames; i++) {
+		struct lull_pc pc = { .vaddr = frames[i].addr, .kind = frames[i].kind };
+
+		if (frames[i].function || frames[i].module > n_modules)
+			continue;
+		pc.file_ix = files[frames[i].module];
+		if (pc.kind == LULL_PC_KERNEL)
+			r->stacks.kernel_module = frames[i].module;
+		if (pc.kind == LULL_PC_KERNEL || pc.file_ix != LULL_FILE_NONE)
+			lull_stacks_adopt(&r->stacks, (u32)i + 1, &pc);
+	}
+	free(files);
+}
+
 static void load_open_ranges(const struct left *left)
 {
 	const struct lull_open_range_row *rows = left->open.at;
@@ -256,6 +294,7 @@ static int finish(struct lull_collector *c, struct left *left, const char *repor
 		return rc;
 	load_tree(c, left);
 	load_labels(c, left);
+	load_frames(c, left);
 	load_open_ranges(left);
 	/*
 	 * The recorder is dead, so nobody else reads; the agents, if alive, must not go on writing.

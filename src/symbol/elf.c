@@ -377,6 +377,24 @@ bool lull_build_id_equal(const struct lull_build_id *a, const struct lull_build_
 	return a->n_bytes && a->n_bytes == b->n_bytes && !memcmp(a->at, b->at, a->n_bytes);
 }
 
+struct lull_build_id lull_build_id_parse(const char *hex)
+{
+	struct lull_build_id id = { .n_bytes = 0 };
+	size_t n = strlen(hex) / 2;
+
+	if (strlen(hex) % 2 || n > sizeof(id.at))
+		return id;
+	for (size_t i = 0; i < n; i++) {
+		char pair[3] = { hex[2 * i], hex[2 * i + 1], '\0' }, *end;
+
+		id.at[i] = (u8)strtoul(pair, &end, 16);
+		if (*end)
+			return id;
+	}
+	id.n_bytes = (u32)n;
+	return id;
+}
+
 char *lull_build_id_format(const struct lull_build_id *id, char *to)
 {
 	to[0] = '\0';

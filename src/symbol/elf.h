@@ -104,6 +104,9 @@ bool lull_elf_read(const struct lull_elf *elf, u64 vaddr, void *to, size_t n_byt
 /* True if both are known and the same. */
 bool lull_build_id_equal(const struct lull_build_id *a, const struct lull_build_id *b);
 
+/* The id that a text in hex stands for; n_bytes is 0 if it is none. */
+struct lull_build_id lull_build_id_parse(const char *hex);
+
 /*
  * Write the id in lower-case hex with a NUL; `to` has room for 2 * LULL_BUILD_ID_MAX + 1. Returns
  * `to`.

@@ -112,6 +112,15 @@ static u32 frame_at(struct lull_stacks *s, struct lull_writer *w, u32 process,
 	return *id;
 }
 
+void lull_stacks_adopt(struct lull_stacks *s, u32 frame, const struct lull_pc *pc)
+{
+	u64 key[3] = { pc->vaddr, (u64)pc->file_ix << 8 | pc->kind, 0 };
+
+	*lull_map_add(&s->frames, lull_hash(key, sizeof(key)), NULL) = frame;
+	*(struct place *)lull_vec_push(&s->places) =
+		(struct place){ pc->vaddr, pc->file_ix, frame, 0, pc->kind };
+}
+
 /* The row of a Python frame, which is what its columns say. */
 static u32 python_frame(struct lull_stacks *s, struct lull_writer *w,
 			const struct lull_py_frame *frame)

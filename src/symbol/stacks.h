@@ -70,6 +70,13 @@ u32 lull_stacks_add_module(struct lull_stacks *s, struct lull_writer *w, u32 pro
 u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process,
 		    const struct lull_pc *pcs, size_t n);
 
+/*
+ * A frame row that the report has already, from before it was reopened: resolve names it, too. The
+ * file of `pc` was found again by the caller. Not for JIT frames, whose names went with their
+ * process.
+ */
+void lull_stacks_adopt(struct lull_stacks *s, u32 frame, const struct lull_pc *pc);
+
 /* The node of a Python stack, innermost frame first. 0 if n is 0. */
 u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
 			   const struct lull_py_frame *frames, size_t n);
