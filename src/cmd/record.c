@@ -260,15 +260,16 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"sources: cuda, nvtx, osrt, python-gil (the default), nccl, cublas, cudnn, "
 			"cusparse, cusolver (each also -verbose), none"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
-			 "CPU samples with call stacks: none, process-tree (default), system-wide"),
-		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes, "thread scheduling, same choices"),
+			 "CPU samples with call stacks (default: process-tree)"),
+		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes,
+			 "thread scheduling (default: process-tree)"),
 		OPT_ENUM(0, "sampler", &w->sampler, samplers,
-			 "who takes CPU samples: auto (perf, else timers), timer (inside the "
-			 "processes)"),
+			 "who takes CPU samples; auto (the default) is perf, or timers inside "
+			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000)"),
 		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
-			 "CUDA graphs as a whole (default) or each of their nodes"),
+			 "CUDA graphs as a whole (default) or node by node"),
 		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
 			 "allocations of device memory (default: false)"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
@@ -283,7 +284,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_F64('d', "duration", "SECONDS", &w->duration,
 			"end after this long, and end the program"),
 		OPT_ENUM('c', "capture-range", &w->capture_range, captures,
-			 "begin with a range (nvtx), or cudaProfilerStart (cudaProfilerApi)"),
+			 "what begins the recording (default: none, at once)"),
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
 			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
 			"repeat-shutdown:N"),
@@ -301,8 +302,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"what ends the program after the recording: none, sigterm (default), "
 			"sigkill, a number"),
 		OPT_ENUM(0, "wait", &w->wait, waits,
-			 "wait for: primary (the program), all (default: and everything it "
-			 "started)"),
+			 "wait for the program alone, or (default) for all it started"),
 		OPT_GROUP("The report"),
 		OPT_STR('o', "output", "NAME", &w->output,
 			"report name; %p pid, %h host, %n counter, %q{VAR}, %% percent "
