@@ -285,6 +285,15 @@ static void expect_fallback(const char *mount)
 	assert_int_equal(rmdir(test_profile_path("tmp")), 0);
 }
 
+static bool is_in_tmp(const char *path)
+{
+	char *real = realpath(path, NULL);
+	bool is_there = real && strncmp(real, "/tmp/", 5) == 0;
+
+	free(real);
+	return is_there;
+}
+
 static void without_shared_memory_the_buffers_go_to_tmpdir(void **state)
 {
 	char text[8192];
@@ -292,6 +301,11 @@ static void without_shared_memory_the_buffers_go_to_tmpdir(void **state)
 	(void)state;
 	expect_fallback("mount -t tmpfs -o size=1m none /dev/shm");
 	expect_fallback("mount -t tmpfs -o ro none /dev/shm");
+	/* A small /tmp would hide the command from itself. */
+	if (is_in_tmp(test_profile_command())) {
+		print_message("SKIPPED: the tree lies in /tmp\n");
+		return;
+	}
 	assert_int_equal(run_in_namespace(text,
 					  "mount -t tmpfs -o ro none /dev/shm && TMPDIR=/tmp && "
 					  "mount -t tmpfs -o size=1m none /tmp",
