@@ -243,15 +243,7 @@ static int run_in_namespace(char *text, const char *mount, const char *words)
 	size_t n;
 	int status;
 
-	if (getuid() != 0) {
-		print_message("SKIPPED: a /dev/shm of one's own needs root\n");
-		skip();
-	}
-	/* In a chroot the root is no mount, and unshare cannot keep its changes to itself. */
-	if (system("unshare -m true 2>/dev/null") != 0) {
-		print_message("SKIPPED: no mount namespaces here\n");
-		skip();
-	}
+	test_profile_need_namespace();
 	lull_str_addf(&command,
 		      "mkdir -p %s; TMPDIR=%s unshare -m sh -c '%s && timeout 60 %s profile -q -o "
 		      "%s %s' 2>&1",

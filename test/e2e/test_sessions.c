@@ -194,10 +194,7 @@ static void without_any_session_the_next_step_is_said(void **state)
 	FILE *pipe;
 
 	(void)state;
-	if (getuid() != 0) {
-		print_message("SKIPPED: needs root for a /dev/shm of its own\n");
-		skip();
-	}
+	test_profile_need_namespace();
 	snprintf(command, sizeof(command),
 		 "unshare -m sh -c 'mount -t tmpfs none /dev/shm && TMPDIR=%s %s status; echo $?' "
 		 "2>&1",

@@ -50,6 +50,9 @@ bool test_profile_exists(const char *name);
 /* How many files of the folder end like this. */
 int test_profile_count_files(const char *suffix);
 
+/* Skip the test, loudly, where a mount namespace of one's own is refused: no root, or a chroot. */
+void test_profile_need_namespace(void);
+
 /* Open a report of the folder; it must be whole. */
 struct lull_reader *test_profile_open(const char *name);
 
