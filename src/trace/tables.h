@@ -21,6 +21,8 @@
 #define LULL_CTYPE_str		  u32
 #define LULL_CTYPE_device	  u32
 #define LULL_CTYPE_launch	  u32
+#define LULL_CTYPE_op_label	  u32
+#define LULL_CTYPE_metric	  u32
 #define LULL_CTYPE_process	  u32
 #define LULL_CTYPE_lane		  u32
 #define LULL_CTYPE_module	  u32

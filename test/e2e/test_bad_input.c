@@ -199,7 +199,9 @@ static void a_full_disk_harms_only_the_report(void **state)
 
 	(void)state;
 	mount_small();
-	/* To the last byte, before the recorder seals: what is left over would be enough at times. */
+	/*
+	 * To the last byte, before the recorder seals: what is left over would be enough at times.
+	 */
 	rc = test_profile_run(text, "profile -o %%R/small/r " LEAN "sh -c '" TOUR " flood 1200 0; "
 				    "cat /dev/zero >%%R/small/more 2>/dev/null; exit 0'");
 	emitted = n_emitted(text);
