@@ -56,7 +56,7 @@ void test_profile_need_namespace(void);
 /* Open a report of the folder; it must be whole. */
 struct lull_reader *test_profile_open(const char *name);
 
-/* Rows of a table. */
+/* Rows of a table of facts; of a dimension also those that were written again. */
 u64 test_profile_rows(struct lull_reader *r, u16 table);
 
 /* How often the issue occurred, 0 if it did not. */
