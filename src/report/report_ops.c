@@ -416,7 +416,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_ops = {
 	.name = "ops",
 	.display = "Operator Summary",
-	.summary = "what operators of PyTorch cost on the CPU and on devices",
+	.summary = "what operators cost on the CPU and on devices",
 	.help = "What each operator cost, with the columns and the arithmetic of PyTorch's "
 		"key_averages().table(): self times leave out what an operator called, calls of "
 		"CUDA included; a kernel counts for the innermost operator around the call that "
