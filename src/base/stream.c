@@ -76,7 +76,7 @@ static int start_unpacking(struct lull_stream *s, struct lull_err *err)
 int lull_stream_open(struct lull_stream **out, const char *path, struct lull_err *err)
 {
 	struct lull_stream *s = lull_alloc(1, sizeof(*s));
-	struct stat st;
+	struct stat st = { 0 };
 	int rc = 0;
 
 	s->path = lull_strdup(path);

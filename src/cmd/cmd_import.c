@@ -86,7 +86,7 @@ static void say(const char *out_path, const struct lull_import_result *result)
 static int import_one(const struct import *m, const char *path, struct lull_err *err)
 {
 	char *out_path = output_of(m, path);
-	struct lull_import_result result;
+	struct lull_import_result result = { 0 };
 	int rc = 0;
 
 	if (!strcmp(out_path, path))

@@ -144,6 +144,8 @@ static int unknown_file(const char *path, const u8 *head, size_t len, struct lul
 			       "%s: this format is closed; export it with "
 			       "`nsys export -t sqlite` and give the .sqlite file",
 			       path);
+	else if (len >= 8 && !memcmp(head, "LULLFILE", 8))
+		rc = lull_fail(err, LULL_E_USAGE, "%s is a report already", path);
 	else if (!len)
 		rc = lull_fail(err, LULL_E_FORMAT, "%s is empty", path);
 	else
