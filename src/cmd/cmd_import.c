@@ -97,7 +97,7 @@ static int import_one(const struct import *m, const char *path, struct lull_err 
 			       out_path);
 	else
 		rc = lull_import_file(path, out_path, &m->options, &result, err);
-	if (!rc && !m->options.is_quiet)
+	if (!rc && result.format && !m->options.is_quiet)
 		say(out_path, &result);
 	free(out_path);
 	return rc;
