@@ -58,8 +58,9 @@ struct lull_decide_rule {
 };
 
 /*
- * With it 30 steps a side with 5 % of noise show a change of 5 % in 95.2 of 100 cases, and none where
- * there is none in 98.1 of 100 (test_decide): together with the least shift, the best there is.
+ * With it 30 steps a side with 5 % of noise show a change of 5 % in 95.2 of 100 cases, and none
+ * where there is none in 98.1 of 100 (test_decide): together with the least shift, the best there
+ * is.
  */
 #define LULL_DECIDE_ALPHA 0.024
 
@@ -75,7 +76,7 @@ struct lull_decision {
 	size_t n_after;
 	bool by_run;
 	size_t n_needed; /* on each side, to decide about the threshold; 0 if they sufficed */
-	char why[160];	 /* why nothing could be decided */
+	char why[512];	 /* why nothing could be decided */
 };
 
 /* Compare two sides. */

@@ -27,7 +27,9 @@ f64 lull_normal_share(f64 z)
 	return 0.5 * erfc(-z / sqrt(2.0));
 }
 
-/* Newton's method on lull_normal_share(), which is monotonous and smooth; a few steps are enough. */
+/*
+ * Newton's method on lull_normal_share(), which is monotonous and smooth; a few steps are enough.
+ */
 f64 lull_normal_quantile(f64 share)
 {
 	/* First guess: the logistic distribution of the same slope in the middle. */

@@ -72,7 +72,9 @@ static void equal_values_are_no_evidence(void **state)
 	assert_float_equal(shift.spread, 0, 0);
 }
 
-/* The interval holds the true shift as often as it says, and so does the p-value, from 5 values on. */
+/*
+ * The interval holds the true shift as often as it says, and so does the p-value, from 5 values on.
+ */
 static void intervals_hold_what_they_promise(void **state)
 {
 	static const size_t sizes[] = { 5, 10, 30 };
