@@ -51,7 +51,7 @@ void lull_samples_add(struct lull_samples *s, f64 value);
 void lull_samples_end_run(struct lull_samples *s);
 
 struct lull_decide_rule {
-	f64 threshold; /* the change that matters: a share of the baseline, or in units of the metric */
+	f64 threshold; /* the change that matters, as a share of the baseline; points of a share */
 	f64 alpha;     /* false alarms */
 	bool is_share; /* the metric is a share itself: differences, not ratios, are compared */
 	bool is_higher_better;
