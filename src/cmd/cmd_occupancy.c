@@ -27,20 +27,23 @@ struct options {
 
 /* ---- one shape ---- */
 
-static int parse_capability(const char *text, const struct lull_chip **chip, struct lull_err *err)
+/* The chip of "9.0"; NULL, with a sentence, if there is none. */
+static const struct lull_chip *parse_capability(const char *text, struct lull_err *err)
 {
+	const struct lull_chip *chip;
 	unsigned major, minor;
 	char rest;
 
-	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--capability: '%s' is no compute capability such as 9.0", text);
-	*chip = lull_chip_find(major * 10 + minor);
-	if (!*chip)
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "nothing is known about compute capability %s; 5.0 to 12.1 are",
-				 text);
-	return LULL_OK;
+	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9) {
+		lull_fail(err, LULL_E_USAGE,
+			  "--capability: '%s' is no compute capability such as 9.0", text);
+		return NULL;
+	}
+	chip = lull_chip_find(major * 10 + minor);
+	if (!chip)
+		lull_fail(err, LULL_E_UNSUPPORTED,
+			  "nothing is known about compute capability %s; 5.0 to 12.1 are", text);
+	return chip;
 }
 
 /* "48KiB", "48k", "49152". */
@@ -116,8 +119,8 @@ static int run_shape(const struct options *options, struct lull_err *err)
 	if (!options->capability)
 		return lull_fail(err, LULL_E_USAGE,
 				 "name a report, or a device by --capability, such as 9.0");
-	if (parse_capability(options->capability, &chip, err) ||
-	    (options->shared && parse_bytes(options->shared, &shape.shared_bytes, err)))
+	chip = parse_capability(options->capability, err);
+	if (!chip || (options->shared && parse_bytes(options->shared, &shape.shared_bytes, err)))
 		return err->code;
 	if (options->n_threads > LULL_MAX_BLOCK_THREADS || !options->n_threads)
 		return lull_fail(err, LULL_E_USAGE, "--threads is between 1 and %d",
