@@ -78,7 +78,7 @@ static const char *const unwanted[] = {
 enum { CAPTURE_NONE, CAPTURE_START, CAPTURE_STOP };
 
 /* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
-static struct {
+static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
@@ -93,87 +93,123 @@ static bool begins_with(const char *name, const char *const *list, size_t n)
 	return false;
 }
 
-static void watch(void *subscriber, u32 domain, u32 cbid, bool is_on)
+/* The calls that a recording is not about, unless all are wanted. */
+static bool is_left_out(const char *name)
 {
-	const char *name = NULL;
-	u32 len;
-
-	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name)
-		return;
-	if (!begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
-	    begins_with(name, unwanted, LULL_COUNT_OF(unwanted)))
-		return;
-	/* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
-	len = (u32)strlen(name);
-	for (u32 i = len; i-- > 2;)
-		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
-		    name[i + 1] <= '9') {
-			len = i - 1;
-			break;
-		}
-	if (strstr(name, "ProfilerStart"))
-		names[domain - 1][cbid].capture = CAPTURE_START;
-	else if (strstr(name, "ProfilerStop"))
-		names[domain - 1][cbid].capture = CAPTURE_STOP;
-	names[domain - 1][cbid].text = name;
-	names[domain - 1][cbid].len = len;
-	names[domain - 1][cbid].hash = lull_hash(name, len);
-	lull_cupti.cuptiEnableCallback(is_on, subscriber, domain, cbid);
+	if (lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS)
+		return false;
+	return !begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
+	       begins_with(name, unwanted, LULL_COUNT_OF(unwanted));
 }
 
-void lull_cuda_watch_calls(void *subscriber, bool is_on)
+/* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
+static u32 length_of(const char *name)
+{
+	u32 len = (u32)strlen(name);
+
+	for (u32 i = len; i-- > 2;)
+		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
+		    name[i + 1] <= '9')
+			return i - 1;
+	return len;
+}
+
+static void watch(u32 domain, u32 cbid, bool is_on)
+{
+	struct call_name *call = &names[domain - 1][cbid];
+	const char *name = NULL;
+
+	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name || is_left_out(name))
+		return;
+	if (strstr(name, "ProfilerStart"))
+		call->capture = CAPTURE_START;
+	else if (strstr(name, "ProfilerStop"))
+		call->capture = CAPTURE_STOP;
+	call->text = name;
+	call->len = length_of(name);
+	call->hash = lull_hash(name, call->len);
+	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+}
+
+void lull_cuda_watch_calls(bool is_on)
 {
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
-			watch(subscriber, domain, cbid, is_on);
+			watch(domain, cbid, is_on);
 }
 
-static void emit(struct lull_thread *t, u32 domain, u32 cbid, const void *data, u64 start)
+static void emit(struct lull_thread *t, const struct call_name *call, u32 domain, const void *data)
 {
-	u64 end = lull_time();
-	u64 name = names[domain - 1][cbid].hash;
+	u64 start = t->scratch[7], end = lull_time();
 	const u32 *ret = lull_cupti_call_ret(data);
 	struct lull_wire_cuda_call *e;
 
-	if (!lull_is_defined(t, name)) {
-		if (!lull_define_string(t, name, names[domain - 1][cbid].text,
-					names[domain - 1][cbid].len))
+	if (!lull_is_defined(t, call->hash)) {
+		if (!lull_define_string(t, call->hash, call->text, call->len))
 			return;
-		lull_remember(t, name);
+		lull_remember(t, call->hash);
 	}
 	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), start);
 	if (!e)
 		return;
 	e->head.a = lull_cupti_call_correlation(data);
 	e->dur_ticks = end - start;
-	e->name = name;
+	e->name = call->hash;
 	e->ret = ret ? *ret : 0;
 	e->api = domain;
 	lull_commit(t, sizeof(*e));
 }
 
-void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
+/*
+ * One outermost call is timed at a time: scratch[6] tells which, scratch[7] since when. The number
+ * of the recording is part of the former, so that a call whose end was never seen (callbacks were
+ * off by then) blocks nothing in the next recording. CUPTI's own word for each call stays
+ * untouched: another tool may use it.
+ */
+static u64 key_of(const struct lull_thread *t, u32 domain, u32 cbid, const void *data)
 {
-	struct lull_thread *t;
-	u64 *slot, start;
+	return lull_cupti_call_correlation(data) | (u64)cbid << 32 | (u64)domain << 43 |
+	       (u64)t->record << 48;
+}
 
-	(void)user;
-	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
-		return;
-	if (names[domain - 1][cbid].capture && lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
-		lull_capture_by_call(names[domain - 1][cbid].capture == CAPTURE_START);
-	t = lull_recording();
+static void on_call(const struct call_name *call, u32 domain, u32 cbid, const void *data)
+{
+	struct lull_thread *t = lull_recording();
+	u64 key;
+
 	if (!t)
 		return;
-	slot = lull_cupti_call_slot(data);
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
-		/* scratch[6]: how many watched calls this thread is in. */
-		*slot = t->scratch[6]++ ? 0 : lull_time();
+		if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+			return; /* inside another call */
+		t->scratch[6] = key_of(t, domain, cbid, data);
+		t->scratch[7] = lull_time();
 		return;
 	}
-	if (t->scratch[6])
-		t->scratch[6]--;
-	start = *slot;
-	if (start)
-		emit(t, domain, cbid, data, start);
+	key = key_of(t, domain, cbid, data);
+	if (t->scratch[6] == key) {
+		emit(t, call, domain, data);
+		t->scratch[6] = 0;
+	}
+}
+
+void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
+{
+	const struct call_name *call;
+
+	(void)user;
+	lull_cuda_share_called(domain, cbid, data);
+	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
+		lull_cuda_resource(cbid, data);
+		return;
+	}
+	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
+		return;
+	call = &names[domain - 1][cbid];
+	if (!call->text)
+		return; /* the other tool's */
+	if (__builtin_expect(call->capture != CAPTURE_NONE, 0) &&
+	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
+		lull_capture_by_call(call->capture == CAPTURE_START);
+	on_call(call, domain, cbid, data);
 }

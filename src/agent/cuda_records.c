@@ -1,69 +1,10 @@
 /*
- * cuda_records - CUPTI's activity records into events.
- *
- * CUPTI asks for buffers on the threads of the program and gives them back on a thread of its own,
- * or on ours when we flush. Buffers come from a pool that never shrinks: a lock-free stack of
- * mappings.
+ * cuda_records - CUPTI's activity records into events, on the thread that hands us the buffer.
  */
-#include <sys/mman.h>
+#include <dlfcn.h>
 
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
-#include "agent/sys.h"
-
-/* 1 MiB: measured no worse than larger ones, and little memory for many threads. */
-#define BUFFER_BYTES (1u << 20)
-
-/* The pool; a buffer that is free holds the address of the next one. */
-static _Atomic(u8 *) free_buffers;
-
-/*
- * Taking from a lock-free stack is safe only if no buffer can be taken and put back meanwhile; this
- * flag makes takers exclusive. Who finds it set takes fresh memory instead of waiting.
- */
-static atomic_flag is_taking = ATOMIC_FLAG_INIT;
-
-static u8 *take_free(void)
-{
-	u8 *head, *next;
-
-	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
-		return NULL;
-	head = atomic_load_explicit(&free_buffers, memory_order_acquire);
-	while (head) {
-		memcpy(&next, head, sizeof(next));
-		if (atomic_compare_exchange_weak_explicit(
-			    &free_buffers, &head, next, memory_order_acquire, memory_order_acquire))
-			break;
-	}
-	atomic_flag_clear_explicit(&is_taking, memory_order_release);
-	return head;
-}
-
-static void put_free(u8 *buffer)
-{
-	u8 *head = atomic_load_explicit(&free_buffers, memory_order_relaxed);
-
-	do
-		memcpy(buffer, &head, sizeof(head));
-	while (!atomic_compare_exchange_weak_explicit(&free_buffers, &head, buffer,
-						      memory_order_release, memory_order_relaxed));
-}
-
-void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records)
-{
-	int saved = errno;
-
-	*buffer = take_free();
-	if (!*buffer)
-		*buffer = lull_sys_map(BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	/*
-	 * Without a buffer CUPTI counts what it has to drop; older versions did not take NULL well.
-	 */
-	*size_bytes = *buffer ? BUFFER_BYTES : 0;
-	*max_records = 0;
-	errno = saved;
-}
 
 /* The hash of a text, defined in the thread's stream; 0 if there was no room. */
 static u64 name_of(struct lull_thread *t, const char *text)
@@ -260,11 +201,26 @@ static void on_memory(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
+/* Details of an overhead are on the heap and ours to free, unless another tool gets the record. */
+static void free_details(const void *r)
+{
+	static void (*release)(void *);
+	void *details = lull_cupti_overhead_details(r);
+
+	if (!details || lull_cuda_share_has(LULL_CUPTI_KIND_OVERHEAD))
+		return;
+	if (!release)
+		*(void **)&release = dlsym(RTLD_DEFAULT, "free");
+	if (release)
+		release(details);
+}
+
 static void on_overhead(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_overhead_start(r), end = lull_cupti_overhead_end(r);
 	struct lull_wire_overhead *e = reserve(t, LULL_EVENT_overhead, sizeof(*e), start, end);
 
+	free_details(r);
 	if (!e)
 		return;
 	e->head.a = lull_cupti_overhead_overhead_kind(r);
@@ -296,26 +252,96 @@ static void on_device(struct lull_thread *t, const void *r)
 	lull_commit(t, size_bytes);
 }
 
+static void on_context(struct lull_thread *t, const void *r)
+{
+	struct lull_wire_cuda_context *e = lull_reserve(t, LULL_EVENT_cuda_context, sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_context_id(r);
+	e->device = lull_cupti_context_device(r);
+	e->null_stream = lull_cupti_context_null_stream(r);
+	e->parent = lull_cupti_context_parent(r);
+	e->api = lull_cupti_context_api(r);
+	e->is_green = lull_cupti_context_is_green(r);
+	e->n_sms = lull_cupti_context_n_sms(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_stream(struct lull_thread *t, const void *r)
+{
+	struct lull_wire_cuda_stream *e = lull_reserve(t, LULL_EVENT_cuda_stream, sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_stream_id(r);
+	e->context = lull_cupti_stream_context(r);
+	e->priority = (i32)lull_cupti_stream_priority(r);
+	e->kind = lull_cupti_stream_flag(r) & 0xffff;
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_um(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_um_start(r), end = lull_cupti_um_end(r);
+	/* Moments, such as faults of a CPU, have no end. */
+	struct lull_wire_um_event *e =
+		reserve(t, LULL_EVENT_um_event, sizeof(*e), start, end ? end : start);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_um_counter_kind(r);
+	e->dur_ticks = end ? end - start : 0;
+	e->address = lull_cupti_um_address(r);
+	e->value = lull_cupti_um_value(r);
+	e->src_device = lull_cupti_um_src(r);
+	e->dst_device = lull_cupti_um_dst(r);
+	e->cause = lull_cupti_um_flags(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+/* What the compiler did, as cuda_module.kind has it. */
+static u32 jit_kind(u32 operation)
+{
+	return operation == LULL_CUPTI_JIT_CACHE_LOAD	 ? LULL_MODULE_CACHED
+	       : operation == LULL_CUPTI_JIT_CACHE_STORE ? LULL_MODULE_STORED
+							 : LULL_MODULE_COMPILED;
+}
+
+static void on_jit(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_jit_start(r), end = lull_cupti_jit_end(r);
+	u64 path = name_of(t, lull_cupti_jit_path(r));
+	struct lull_wire_cuda_module *e =
+		reserve(t, LULL_EVENT_cuda_module, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = jit_kind(lull_cupti_jit_operation(r));
+	e->dur_ticks = end - start;
+	e->size_bytes = lull_cupti_jit_size_bytes(r);
+	e->path = path;
+	e->module_id = e->context = 0;
+	e->correlation = lull_cupti_jit_correlation(r);
+	e->tid = lull_cupti_jit_tid(r);
+	lull_commit(t, sizeof(*e));
+}
+
 /* One function per kind of record. */
 static void (*const handlers[])(struct lull_thread *t, const void *record) = {
 	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
 	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2, [LULL_CUPTI_KIND_MEMSET] = on_memset,
 	[LULL_CUPTI_KIND_SYNC] = on_sync,	[LULL_CUPTI_KIND_GRAPH] = on_graph,
 	[LULL_CUPTI_KIND_MEMORY] = on_memory,	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
-	[LULL_CUPTI_KIND_DEVICE] = on_device,
+	[LULL_CUPTI_KIND_DEVICE] = on_device,	[LULL_CUPTI_KIND_CONTEXT] = on_context,
+	[LULL_CUPTI_KIND_STREAM] = on_stream,	[LULL_CUPTI_KIND_UM] = on_um,
+	[LULL_CUPTI_KIND_JIT] = on_jit,
 };
 
-/* Records of what was dropped; per context, asked for whenever a buffer comes back. */
-static void count_dropped(void *context, u32 stream)
-{
-	size_t n = 0;
-
-	if (lull_cupti.cuptiActivityGetNumDroppedRecords &&
-	    lull_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n) == 0 && n)
-		lull_issue(LULL_ISSUE_cupti_dropped, n);
-}
-
-static void walk(u8 *buffer, size_t valid_bytes)
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
 {
 	struct lull_thread *t = lull_thread(), *recording;
 	void *record = NULL;
@@ -331,18 +357,4 @@ static void walk(u8 *buffer, size_t valid_bytes)
 		if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
 			handlers[kind](recording, record);
 	}
-}
-
-void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
-			 size_t valid_bytes)
-{
-	int saved = errno;
-
-	(void)size_bytes;
-	if (!buffer)
-		return;
-	walk(buffer, valid_bytes);
-	count_dropped(context, stream);
-	put_free(buffer);
-	errno = saved;
 }

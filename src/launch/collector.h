@@ -38,6 +38,7 @@ struct lull_collector_options {
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;
+	u32 cuda_flush_ms; /* how often agents flush CUPTI, 0 = only when they must */
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
@@ -68,6 +69,7 @@ struct lull_report_done {
 	u64 n_events;
 	u64 n_lost;
 	f64 seconds;
+	char *notices; /* what the user must know of the GPU part, a line each; NULL if nothing */
 };
 
 struct lull_collector_result {

@@ -309,6 +309,21 @@ void lull_feed_agents_flush(struct lull_collector *c)
 	}
 }
 
+/* What the agent says about an issue, NULL if nothing. */
+static const char *detail_of(const struct lull_image *head, u32 issue)
+{
+	switch (issue) {
+	case LULL_ISSUE_no_cupti:
+	case LULL_ISSUE_cupti_refused:
+	case LULL_ISSUE_cupti_taken:
+		return *head->cuda_detail && memchr(head->cuda_detail, 0, sizeof(head->cuda_detail))
+			       ? head->cuda_detail
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
 static void issues_of(struct lull_collector *c, struct lull_process *p)
 {
 	const struct lull_image *head = p->file->head;
@@ -321,7 +336,8 @@ static void issues_of(struct lull_collector *c, struct lull_process *p)
 		 * there.
 		 */
 		if (n > p->file->n_issues[i])
-			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i], NULL);
+			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i],
+					     detail_of(head, i));
 		p->file->n_issues[i] = n;
 	}
 	lull_recording_issue(&c->recording, LULL_ISSUE_bad_event, p, p->file->n_bad, NULL);

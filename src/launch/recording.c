@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/decode.h"
+#include "launch/device_clock.h"
 #include "launch/image.h"
 #include "trace/issue.h"
 
@@ -41,6 +42,7 @@ static void end_report(struct lull_recording *r)
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
 	clear_troubles(r);
+	r->device_clock = (struct lull_device_fit){ 0 };
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -355,6 +357,7 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 
 	write_tree(r, now_ns);
 	write_schemas(r);
+	lull_device_clock_note(r);
 	if (!r->is_unresolved)
 		lull_recording_resolve(r);
 	n_lost = lull_writer_stats(w).n_lost;

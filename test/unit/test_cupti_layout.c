@@ -35,16 +35,24 @@ static void constants_have_the_values_of_the_headers(void **state)
 }
 
 /* The record of each kind in this version of the headers; `S` is the name in cupti.def. */
-#define THEIRS_kernel	CUpti_ActivityKernel10
-#define THEIRS_memcpy	CUpti_ActivityMemcpy6
-#define THEIRS_memcpy2	CUpti_ActivityMemcpyPtoP4
-#define THEIRS_memset	CUpti_ActivityMemset4
-#define THEIRS_sync	CUpti_ActivitySynchronization2
-#define THEIRS_graph	CUpti_ActivityGraphTrace2
-#define THEIRS_overhead CUpti_ActivityOverhead3
-#define THEIRS_device	CUpti_ActivityDevice5
-#define THEIRS_memory	CUpti_ActivityMemory4
-#define THEIRS_call	CUpti_CallbackData
+#define THEIRS_kernel	  CUpti_ActivityKernel10
+#define THEIRS_memcpy	  CUpti_ActivityMemcpy6
+#define THEIRS_memcpy2	  CUpti_ActivityMemcpyPtoP4
+#define THEIRS_memset	  CUpti_ActivityMemset4
+#define THEIRS_sync	  CUpti_ActivitySynchronization2
+#define THEIRS_graph	  CUpti_ActivityGraphTrace2
+#define THEIRS_overhead	  CUpti_ActivityOverhead3
+#define THEIRS_device	  CUpti_ActivityDevice5
+#define THEIRS_memory	  CUpti_ActivityMemory4
+#define THEIRS_context	  CUpti_ActivityContext3
+#define THEIRS_stream	  CUpti_ActivityStream
+#define THEIRS_um	  CUpti_ActivityUnifiedMemoryCounter3
+#define THEIRS_jit	  CUpti_ActivityJit2
+#define THEIRS_resource	  CUpti_ResourceData
+#define THEIRS_module	  CUpti_ModuleResourceData
+#define THEIRS_um_config  CUpti_ActivityUnifiedMemoryCounterConfig
+#define THEIRS_subscriber CUpti_SubscriberParams
+#define THEIRS_call	  CUpti_CallbackData
 
 static void fields_lie_where_the_headers_put_them(void **state)
 {
