@@ -21,13 +21,6 @@ static bool is_old(const struct lull_recording *r, const struct lull_event *even
 	return lull_clock_ns_of(r->clock, event->counter + dur_ticks) < r->epoch_ns;
 }
 
-/* When work of the device began, in ns since the epoch. */
-static u64 work_start(struct lull_recording *r, struct lull_process *p,
-		      const struct lull_event *event, u32 correlation)
-{
-	return lull_device_clock_work(r, p, correlation, lull_decode_time(r, event));
-}
-
 void lull_decode_launch(struct lull_recording *r, struct lull_task *task, u32 level,
 			const struct lull_event *event)
 {
@@ -81,7 +74,7 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 		return;
 	launch = lull_map_find(&r->launches, e->launch);
 	row = (struct lull_kernel_row){
-		.start_ns = work_start(r, task->process, event, e->place.correlation),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_cuda_lane(r, task->process, &e->place),
 		.launch = launch ? *launch : 0,
@@ -90,9 +83,12 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 		.graph_node_id = e->graph_node,
 		.process = lull_recording_process(r, task->process),
 	};
-	lull_device_clock_ended(task->process, row.lane, row.correlation,
-				row.start_ns + row.dur_ns);
-	lull_recording_add(r, LULL_TABLE_kernel, &row);
+	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_kernel,
+							     .process = task->process,
+							     .correlation = row.correlation,
+							     .lane = row.lane,
+							     .dur_ns = row.dur_ns,
+							     .row.kernel = row });
 }
 
 void lull_decode_memcpy(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -105,7 +101,7 @@ void lull_decode_memcpy(struct lull_recording *r, struct lull_task *task, u32 le
 	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memcpy_row){
-		.start_ns = work_start(r, task->process, event, e->place.correlation),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_cuda_lane(r, task->process, &e->place),
 		.size_bytes = e->size_bytes,
@@ -120,7 +116,12 @@ void lull_decode_memcpy(struct lull_recording *r, struct lull_task *task, u32 le
 		.dst_device_id = e->dst_device,
 		.process = lull_recording_process(r, task->process),
 	};
-	lull_recording_add(r, LULL_TABLE_memcpy, &row);
+	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_memcpy,
+							     .process = task->process,
+							     .correlation = row.correlation,
+							     .lane = row.lane,
+							     .dur_ns = row.dur_ns,
+							     .row.memcpy = row });
 }
 
 void lull_decode_memset(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -133,7 +134,7 @@ void lull_decode_memset(struct lull_recording *r, struct lull_task *task, u32 le
 	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_memset_row){
-		.start_ns = work_start(r, task->process, event, e->place.correlation),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_cuda_lane(r, task->process, &e->place),
 		.size_bytes = e->size_bytes,
@@ -144,7 +145,12 @@ void lull_decode_memset(struct lull_recording *r, struct lull_task *task, u32 le
 		.graph_node_id = e->graph_node,
 		.process = lull_recording_process(r, task->process),
 	};
-	lull_recording_add(r, LULL_TABLE_memset, &row);
+	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_memset,
+							     .process = task->process,
+							     .correlation = row.correlation,
+							     .lane = row.lane,
+							     .dur_ns = row.dur_ns,
+							     .row.memset = row });
 }
 
 void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -212,14 +218,19 @@ void lull_decode_graph(struct lull_recording *r, struct lull_task *task, u32 lev
 	if (!r->writer || is_old(r, event, e->dur_ticks))
 		return;
 	row = (struct lull_graph_row){
-		.start_ns = work_start(r, task->process, event, e->place.correlation),
+		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_cuda_lane(r, task->process, &e->place),
 		.correlation = e->place.correlation,
 		.graph_id = event->a,
 		.process = lull_recording_process(r, task->process),
 	};
-	lull_recording_add(r, LULL_TABLE_graph, &row);
+	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_graph,
+							     .process = task->process,
+							     .correlation = row.correlation,
+							     .lane = row.lane,
+							     .dur_ns = row.dur_ns,
+							     .row.graph = row });
 }
 
 void lull_decode_overhead(struct lull_recording *r, struct lull_task *task, u32 level,

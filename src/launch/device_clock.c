@@ -28,31 +28,64 @@ static void learn(i64 *shortest, u64 *n, i64 distance_ns)
 	(*n)++;
 }
 
-u64 lull_device_clock_work(struct lull_recording *r, struct lull_process *p, u32 correlation,
-			   u64 start_ns)
+/* When the call with this number began; false if that is not known. */
+static bool find_call(const struct lull_device_work *work, u64 *start_ns)
 {
-	const struct lull_device_calls *calls = p->device_calls;
-	u32 ix = correlation % N_CALLS;
+	const struct lull_device_calls *calls = work->process->device_calls;
+	u32 ix = work->correlation % N_CALLS;
 
-	if (!calls || !correlation || calls->correlation[ix] != correlation)
-		return start_ns;
-	learn(&r->device_clock.lead_ns, &r->device_clock.n_leads,
-	      (i64)(start_ns - calls->start_ns[ix]));
-	if (start_ns >= calls->start_ns[ix])
-		return start_ns;
-	lull_recording_issue(r, LULL_ISSUE_clock_corrected, p, 1, NULL);
-	return calls->start_ns[ix];
+	if (!calls || !work->correlation || calls->correlation[ix] != work->correlation)
+		return false;
+	*start_ns = calls->start_ns[ix];
+	return true;
 }
 
-void lull_device_clock_ended(struct lull_process *p, u32 lane, u32 correlation, u64 end_ns)
+static void note_end(const struct lull_device_work *work)
 {
-	struct lull_gpu_stream *all = p->streams.at;
+	struct lull_gpu_stream *all = work->process->streams.at;
 
-	for (size_t i = 0; i < p->streams.n; i++)
-		if (all[i].lane == lane && correlation >= all[i].last_correlation) {
-			all[i].last_correlation = correlation;
-			all[i].last_end_ns = end_ns;
+	for (size_t i = 0; i < work->process->streams.n; i++)
+		if (all[i].lane == work->lane && work->correlation >= all[i].last_correlation) {
+			all[i].last_correlation = work->correlation;
+			all[i].last_end_ns = work->row.start_ns + work->dur_ns;
 		}
+}
+
+static void add(struct lull_recording *r, struct lull_device_work *work)
+{
+	u64 call_ns;
+
+	if (work->table == LULL_TABLE_kernel)
+		note_end(work);
+	if (find_call(work, &call_ns)) {
+		learn(&r->device_clock.lead_ns, &r->device_clock.n_leads,
+		      (i64)(work->row.start_ns - call_ns));
+		if (work->row.start_ns < call_ns) {
+			lull_recording_issue(r, LULL_ISSUE_clock_corrected, work->process, 1, NULL);
+			work->row.start_ns = call_ns;
+		}
+	}
+	lull_recording_add(r, work->table, &work->row);
+}
+
+void lull_device_clock_add(struct lull_recording *r, const struct lull_device_work *work)
+{
+	struct lull_device_work copy = *work;
+	u64 call_ns;
+
+	if (!work->correlation || find_call(work, &call_ns))
+		add(r, &copy);
+	else
+		lull_vec_add(&r->held_work, work, 1);
+}
+
+void lull_device_clock_release(struct lull_recording *r)
+{
+	struct lull_device_work *all = r->held_work.at;
+
+	for (size_t i = 0; r->writer && i < r->held_work.n; i++)
+		add(r, &all[i]);
+	r->held_work.n = 0;
 }
 
 void lull_device_clock_wait(struct lull_recording *r, struct lull_process *p,

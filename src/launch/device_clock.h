@@ -11,6 +11,7 @@
 #define LULL_LAUNCH_DEVICE_CLOCK_H
 
 #include "launch/recording.h"
+#include "trace/tables.h"
 
 /* A wait of the host that has returned. */
 struct lull_device_wait {
@@ -20,15 +21,35 @@ struct lull_device_wait {
 	bool is_host;
 };
 
+/* The rows that are work of a device; each begins with start_ns. */
+union lull_work_row {
+	u64 start_ns;
+	struct lull_kernel_row kernel;
+	struct lull_memcpy_row memcpy;
+	struct lull_memset_row memset;
+	struct lull_graph_row graph;
+};
+
+struct lull_device_work {
+	enum lull_table table;
+	struct lull_process *process;
+	u32 correlation;
+	u32 lane;
+	u64 dur_ns;
+	union lull_work_row row;
+};
+
 /* A call with this number began. */
 void lull_device_clock_call(struct lull_process *p, u32 correlation, u64 start_ns);
 
-/* Work of that call began at `start_ns` by the device's clock; returns when it can have. */
-u64 lull_device_clock_work(struct lull_recording *r, struct lull_process *p, u32 correlation,
-			   u64 start_ns);
+/*
+ * Add the row of work. It is held back if the call is not known yet: threads are read one after the
+ * other, and the one that tells about the work may come first.
+ */
+void lull_device_clock_add(struct lull_recording *r, const struct lull_device_work *work);
 
-/* A kernel of this call ended. */
-void lull_device_clock_ended(struct lull_process *p, u32 lane, u32 correlation, u64 end_ns);
+/* Add what was held back; all threads have been read. */
+void lull_device_clock_release(struct lull_recording *r);
 
 /* The host has waited for the device. */
 void lull_device_clock_wait(struct lull_recording *r, struct lull_process *p,

@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "launch/callstack.h"
 #include "launch/decode.h"
+#include "launch/device_clock.h"
 #include "launch/image.h"
 #include "launch/secrets.h"
 
@@ -276,6 +277,7 @@ void lull_feed_agents(struct lull_collector *c)
 		if (p->file)
 			feed_process(c, p);
 	}
+	lull_device_clock_release(&c->recording);
 }
 
 /* True if somebody alive has yet to answer the request. */

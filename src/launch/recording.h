@@ -66,6 +66,7 @@ struct lull_recording {
 		i64 lead_ns, tail_ns; /* shortest distances so far */
 		u64 n_leads, n_tails;
 	} device_clock;
+	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
 	bool is_unresolved;	/* leave addresses without names */
 	const char *debug_dirs; /* where to look for debug files, colon list or NULL */
 
