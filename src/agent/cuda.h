@@ -55,6 +55,9 @@ void lull_cuda_named(u32 what, u64 handle, const char *name, size_t len);
 int lull_cuda_want_kind(u32 kind, u32 who, bool is_on);
 int lull_cuda_want_call(u32 domain, u32 cbid, u32 who, bool is_on);
 
+/* 1 while another tool is subscribed: it gets its callbacks through us. */
+extern _Atomic u32 lull_cuda_has_neighbour __attribute__((visibility("hidden")));
+
 /* Hand a callback, the records of a buffer, or a count of lost ones on to another tool. */
 void lull_cuda_share_called(u32 domain, u32 cbid, const void *data);
 void lull_cuda_share_buffer(void *context, u32 stream, u8 *buffer, size_t valid_bytes);

@@ -198,7 +198,10 @@ void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
 	const struct call_name *call;
 
 	(void)user;
-	lull_cuda_share_called(domain, cbid, data);
+	/* Acquire: whoever sees the neighbour sees its function. */
+	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
+			     0))
+		lull_cuda_share_called(domain, cbid, data);
 	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
 		lull_cuda_resource(cbid, data);
 		return;

@@ -12,7 +12,32 @@ static u64 name_of(struct lull_thread *t, const char *text)
 	return text ? lull_name(t, text, strlen(text)) : 0;
 }
 
-static u64 launch_of(struct lull_thread *t, const void *r)
+/*
+ * Names that were hashed in the buffer at hand, by their address. All records of a buffer are alive
+ * at once, so that within it an address stands for one name; names of templates are long.
+ */
+#define N_NAMES 64u
+struct names {
+	struct {
+		const char *text;
+		u64 hash;
+	} seen[N_NAMES];
+};
+
+static u64 hash_of(struct names *names, const char *text)
+{
+	u32 ix = (u32)((u64)text >> 4) % N_NAMES;
+
+	if (!text)
+		return 0;
+	if (names->seen[ix].text != text) {
+		names->seen[ix].text = text;
+		names->seen[ix].hash = lull_hash(text, strlen(text));
+	}
+	return names->seen[ix].hash;
+}
+
+static u64 launch_of(struct lull_thread *t, const void *r, struct names *names)
 {
 	struct lull_wire_shape shape = {
 		.grid = { lull_cupti_kernel_grid_x(r), lull_cupti_kernel_grid_y(r),
@@ -31,7 +56,7 @@ static u64 launch_of(struct lull_thread *t, const void *r)
 	struct lull_wire_launch *e;
 	u64 hash;
 
-	shape.name = name ? lull_hash(name, strlen(name)) : 0;
+	shape.name = hash_of(names, name);
 	hash = lull_hash(&shape, sizeof(shape));
 	if (lull_is_defined(t, hash))
 		return hash;
@@ -80,10 +105,10 @@ static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start,
 	return lull_reserve_at(t, type, size_bytes, start);
 }
 
-static void on_kernel(struct lull_thread *t, const void *r)
+static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 {
 	u64 start = lull_cupti_kernel_start(r), end = lull_cupti_kernel_end(r);
-	u64 launch = launch_of(t, r);
+	u64 launch = launch_of(t, r, names);
 	struct lull_wire_kernel *e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
 
 	if (!e)
@@ -330,31 +355,42 @@ static void on_jit(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
-/* One function per kind of record. */
+/* One function per kind of record, but for kernels. */
 static void (*const handlers[])(struct lull_thread *t, const void *record) = {
-	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
-	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2, [LULL_CUPTI_KIND_MEMSET] = on_memset,
-	[LULL_CUPTI_KIND_SYNC] = on_sync,	[LULL_CUPTI_KIND_GRAPH] = on_graph,
-	[LULL_CUPTI_KIND_MEMORY] = on_memory,	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
-	[LULL_CUPTI_KIND_DEVICE] = on_device,	[LULL_CUPTI_KIND_CONTEXT] = on_context,
-	[LULL_CUPTI_KIND_STREAM] = on_stream,	[LULL_CUPTI_KIND_UM] = on_um,
+	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
+	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,
+	[LULL_CUPTI_KIND_MEMSET] = on_memset,
+	[LULL_CUPTI_KIND_SYNC] = on_sync,
+	[LULL_CUPTI_KIND_GRAPH] = on_graph,
+	[LULL_CUPTI_KIND_MEMORY] = on_memory,
+	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
+	[LULL_CUPTI_KIND_DEVICE] = on_device,
+	[LULL_CUPTI_KIND_CONTEXT] = on_context,
+	[LULL_CUPTI_KIND_STREAM] = on_stream,
+	[LULL_CUPTI_KIND_UM] = on_um,
 	[LULL_CUPTI_KIND_JIT] = on_jit,
 };
+
+static void on_record(struct lull_thread *t, const void *record, struct names *names)
+{
+	u32 kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	if (kind == LULL_CUPTI_KIND_KERNEL)
+		on_kernel(t, record, names);
+	else if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
+		handlers[kind](t, record);
+}
 
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
 {
 	struct lull_thread *t = lull_thread(), *recording;
+	struct names names = { 0 };
 	void *record = NULL;
 
 	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
-		u32 kind;
-
-		memcpy(&kind, record, sizeof(kind));
 		/* Between recordings, too: devices are described, and records arrive late. */
 		recording = lull_recording();
-		if (!recording)
-			recording = t;
-		if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
-			handlers[kind](recording, record);
+		on_record(recording ? recording : t, record, &names);
 	}
 }

@@ -66,6 +66,8 @@ static struct {
 	_Atomic u64 n_dropped;
 } share;
 
+_Atomic u32 lull_cuda_has_neighbour;
+
 /* The library's own functions. */
 #define NEIGHBOUR(name, params, args) int(*name) params;
 static struct {
@@ -473,8 +475,7 @@ void lull_cuda_share_called(u32 domain, u32 cbid, const void *data)
 {
 	lull_cupti_callback *callback;
 
-	if (!atomic_load_explicit(&share.has_calls, memory_order_acquire) || domain >= N_DOMAINS ||
-	    cbid >= N_CBIDS || !(share.calls[domain][cbid] & LULL_CUDA_THEY))
+	if (domain >= N_DOMAINS || cbid >= N_CBIDS || !(share.calls[domain][cbid] & LULL_CUDA_THEY))
 		return;
 	callback = share.callback;
 	if (callback)
@@ -493,14 +494,14 @@ int cuptiSubscribe(void **subscriber, lull_cupti_callback *callback, void *user)
 	if (!subscriber)
 		return ERROR_PARAMETER;
 	lock(&share.records);
-	if (atomic_load(&share.has_calls)) {
+	if (atomic_load(&lull_cuda_has_neighbour)) {
 		rc = LULL_CUPTI_TAKEN; /* as CUPTI would tell a third one */
 	} else {
 		count_neighbour();
 		share.callback = callback;
 		share.user = user;
 		*subscriber = &subscription;
-		atomic_store(&share.has_calls, 1);
+		atomic_store(&lull_cuda_has_neighbour, 1);
 	}
 	unlock(&share.records);
 	return rc;
@@ -523,7 +524,7 @@ int cuptiUnsubscribe(void *subscriber)
 {
 	if (subscriber != &subscription)
 		return REAL(cuptiUnsubscribe, subscriber);
-	atomic_store(&share.has_calls, 0);
+	atomic_store(&lull_cuda_has_neighbour, 0);
 	for (u32 domain = 1; domain < N_DOMAINS; domain++)
 		unwatch_all(domain);
 	return 0;
