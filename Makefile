@@ -6,6 +6,7 @@
 #   make test       all tests
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -209,6 +210,17 @@ build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agen
 tsan: build-tsan/test_ring
 	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
 
+# On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
+# the scripts themselves are tried on the simulated device.
+.PHONY: gpu gpu-sim
+gpu: all
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+
+gpu-sim: all sim
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,times,copies,kill
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
+
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
@@ -227,7 +239,7 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e e2e-san tsan fuzz check
+test: setup unit golden e2e gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
