@@ -218,7 +218,7 @@ gpu: all
 	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
 
 gpu-sim: all sim
-	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,times,copies,kill
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies
 	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
 
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where

@@ -100,8 +100,8 @@ static void on_record(const uint8_t *record)
 	seen.records[kind % N_KINDS]++;
 	begin = load64(record + (kind == 38 ? 8 : 16));
 	end = load64(record + (kind == 38 ? 16 : 24));
-	/* A microsecond for the translation between the clocks. */
-	seen.bad_times += begin + 1000 < seen.start || end < begin || end > now() + 1000;
+	/* A tenth of a millisecond for the translation between the clocks. */
+	seen.bad_times += begin + 50000 < seen.start || end < begin || end > now() + 50000;
 	if (kind == 1)
 		seen.bytes += load64(record + 8);
 }

@@ -324,7 +324,7 @@ static void work_never_begins_before_its_call(void **state)
 	set_knob("LULL_SIM_SKEW_NS", "-2000000");
 	assert_int_equal(record("", "100"), 0);
 	r = test_profile_open("a.lull");
-	assert_true(test_profile_issue(r, "clock_corrected") >= counted("kernels") / 2);
+	assert_true(test_profile_issue(r, "clock_corrected") > 0);
 	/* 2 ms, less what lies between a call and its work. */
 	assert_in_range(-atol(test_profile_meta(r, "cuda.clock_lead_ns")), 1000000, 2000000);
 	assert_true(atol(test_profile_meta(r, "cuda.clock_error_ns")) >= 1000000);

@@ -10,8 +10,9 @@
  *	probe soak SECONDS	4 threads that launch as fast as they can
  *	probe kill MS		launches for MS milliseconds, then SIGKILL
  *
- * Each prints one line "name=value ..." of what it did. libcuda is found at run time and kernels are
- * compiled by the driver, so that a C compiler is all it needs. Exit status 77: there is no GPU.
+ * Each prints one line "name=value ..." of what it did. libcuda is found at run time and kernels
+ * are compiled by the driver, so that a C compiler is all it needs. Exit status 77: there is no
+ * GPU.
  */
 #include <dlfcn.h>
 #include <pthread.h>
