@@ -23,6 +23,9 @@
 #include "agent/real.h"
 #include "agent/sys.h"
 
+/* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
+#define OLDEST_CUPTI 18u
+
 /* How often to look for what else is to be done, when records are not to be brought in. */
 #define IDLE_MS 200
 
@@ -107,22 +110,27 @@ static void wait_for_work(u32 seen)
 	syscall(SYS_futex, &lull_agent.control->flush_wanted, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
-/*
- * Bring in what CUPTI holds, if it is time for it. Before it switches off, too: what is left in
- * CUPTI's buffers then would come with the next recording.
- */
-static void flush(bool is_asked, bool is_ending)
+/* Flushes after CUPTI was switched off: what was unfinished then comes, and buffers come back. */
+#define N_LAST_FLUSHES 2u
+
+/* Bring in what CUPTI holds, if it is time for it. */
+static void flush(bool is_asked, bool is_ending, u32 *n_last)
 {
-	if (atomic_load(&cuda.is_on) &&
-	    (lull_agent.control->cuda_flush_ms || is_asked || is_ending))
+	if (atomic_load(&cuda.is_on)) {
+		*n_last = N_LAST_FLUSHES;
+		if (lull_agent.control->cuda_flush_ms || is_asked || is_ending)
+			lull_cupti.cuptiActivityFlushAll(0);
+	} else if (*n_last) {
+		(*n_last)--;
 		lull_cupti.cuptiActivityFlushAll(0);
+	}
 }
 
 static void *flush_loop(void *unused)
 {
 	struct lull_control *control = lull_agent.control;
 	struct lull_thread *t = lull_thread();
-	u32 obeyed = 0;
+	u32 obeyed = 0, n_last = 0;
 
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t)
@@ -131,7 +139,7 @@ static void *flush_loop(void *unused)
 		u32 wanted = atomic_load(&control->flush_wanted);
 		bool is_wanted = atomic_load(&control->record) != 0;
 
-		flush(wanted != obeyed, !is_wanted);
+		flush(wanted != obeyed, !is_wanted, &n_last);
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
@@ -237,6 +245,8 @@ static bool take_cupti(void)
 		return *lull_cupti_missing() ? refuse(LULL_ISSUE_cupti_refused, "it has no ",
 						      lull_cupti_missing())
 					     : refuse(LULL_ISSUE_no_cupti, "", NULL);
+	if (lull_cupti.version < OLDEST_CUPTI)
+		return refuse(LULL_ISSUE_cupti_refused, "it is older than CUDA 11.8", NULL);
 	if (!subscribe())
 		return false;
 	if (lull_cupti.version == 130000)

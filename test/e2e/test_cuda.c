@@ -432,6 +432,8 @@ static void a_cupti_that_cannot_be_used_is_said_at_the_end(void **state)
 	says("LULL_CUPTI_PATH", "/nowhere/libcupti.so", "no libcupti was found", "");
 	says("LULL_CUPTI_PATH", LULL_BUILD "/sim/old/libcupti.so.13", "CUPTI could not be used",
 	     "cuptiActivityRegisterTimestampCallback");
+	says("LULL_SIM_CUPTI_VERSION", "11.4", "CUPTI could not be used",
+	     "it is older than CUDA 11.8");
 	says("LULL_SIM_SUBSCRIBED", "1", "another tool holds CUPTI", "");
 	says("LULL_SIM_MISSING", "cuptiActivityRegisterCallbacks", "CUPTI could not be used",
 	     "no buffers of ours");
