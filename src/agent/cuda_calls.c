@@ -11,6 +11,11 @@
 #include "agent/capture.h"
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
+#include "agent/stack.h"
+#include "agent/sys.h"
+
+/* Between the caller and us lie frames of CUPTI, the driver and the runtime. */
+#define STACK_BYTES 16384u
 
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
@@ -82,7 +87,8 @@ static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
-	u32 capture; /* cudaProfilerStart and Stop may begin and end a recording */
+	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
+	u16 kind;    /* LULL_CALL_* */
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -114,6 +120,18 @@ static u32 length_of(const char *name)
 	return len;
 }
 
+static u16 kind_of(const char *name)
+{
+	if (strstr(name, "Launch"))
+		return LULL_CALL_KERNEL;
+	if (strstr(name, "Sync") || strstr(name, "Wait"))
+		return LULL_CALL_SYNC;
+	if (strstr(name, "Mem") || strstr(name, "Malloc") || strstr(name, "Free") ||
+	    strstr(name, "HostAlloc") || strstr(name, "HostRegister"))
+		return LULL_CALL_MEMORY;
+	return LULL_CALL_OTHER;
+}
+
 static void watch(u32 domain, u32 cbid, bool is_on)
 {
 	struct call_name *call = &names[domain - 1][cbid];
@@ -126,6 +144,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	else if (strstr(name, "ProfilerStop"))
 		call->capture = CAPTURE_STOP;
 	call->text = name;
+	call->kind = kind_of(name);
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
@@ -138,26 +157,36 @@ void lull_cuda_watch_calls(bool is_on)
 			watch(domain, cbid, is_on);
 }
 
-static void emit(struct lull_thread *t, const struct call_name *call, u32 domain, const void *data)
+/* With the stack of the caller; rare, so that the way through it may cost. */
+static void emit_with_stack(struct lull_thread *t, const struct lull_wire_cuda_call *e,
+			    const struct lull_wire_regs *regs)
 {
-	u64 start = t->scratch[7], end = lull_time();
-	const u32 *ret = lull_cupti_call_ret(data);
-	struct lull_wire_cuda_call *e;
+	int saved = errno;
+
+	lull_stack_emit(t, &e->head, regs, STACK_BYTES);
+	errno = saved;
+}
+
+static void emit(struct lull_thread *t, const struct call_name *call,
+		 const struct lull_wire_cuda_call *e, const struct lull_wire_regs *regs)
+{
+	u64 limit = lull_agent.control->cuda_backtrace_ticks[call->kind];
+	struct lull_wire_cuda_call *to;
 
 	if (!lull_is_defined(t, call->hash)) {
 		if (!lull_define_string(t, call->hash, call->text, call->len))
 			return;
 		lull_remember(t, call->hash);
 	}
-	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), start);
-	if (!e)
+	if (__builtin_expect(limit && e->dur_ticks >= limit, 0)) {
+		emit_with_stack(t, e, regs);
 		return;
-	e->head.a = lull_cupti_call_correlation(data);
-	e->dur_ticks = end - start;
-	e->name = call->hash;
-	e->ret = ret ? *ret : 0;
-	e->api = domain;
-	lull_commit(t, sizeof(*e));
+	}
+	to = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*to), e->head.counter);
+	if (!to)
+		return;
+	*to = *e;
+	lull_commit(t, sizeof(*to));
 }
 
 /*
@@ -172,10 +201,12 @@ static u64 key_of(const struct lull_thread *t, u32 domain, u32 cbid, const void 
 	       (u64)t->record << 48;
 }
 
-static void on_call(const struct call_name *call, u32 domain, u32 cbid, const void *data)
+static void on_call(const struct call_name *call, u32 domain, u32 cbid, const void *data,
+		    const struct lull_wire_regs *regs)
 {
 	struct lull_thread *t = lull_recording();
-	u64 key;
+	const u32 *ret;
+	u64 now;
 
 	if (!t)
 		return;
@@ -186,16 +217,29 @@ static void on_call(const struct call_name *call, u32 domain, u32 cbid, const vo
 		t->scratch[7] = lull_time();
 		return;
 	}
-	key = key_of(t, domain, cbid, data);
-	if (t->scratch[6] == key) {
-		emit(t, call, domain, data);
-		t->scratch[6] = 0;
-	}
+	if (t->scratch[6] != key_of(t, domain, cbid, data))
+		return;
+	now = lull_time();
+	ret = lull_cupti_call_ret(data);
+	t->scratch[6] = 0;
+	emit(t, call,
+	     &(struct lull_wire_cuda_call){
+		     .head = { .counter = t->scratch[7],
+			       .type = LULL_EVENT_cuda_call,
+			       .size_bytes = sizeof(struct lull_wire_cuda_call),
+			       .a = domain },
+		     .dur_ticks = now - t->scratch[7],
+		     .name = call->hash,
+		     .ret = ret ? *ret : 0,
+		     .correlation = lull_cupti_call_correlation(data),
+	     },
+	     regs);
 }
 
 void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
 {
 	const struct call_name *call;
+	struct lull_wire_regs regs;
 
 	(void)user;
 	/* Acquire: whoever sees the neighbour sees its function. */
@@ -214,5 +258,6 @@ void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
 	if (__builtin_expect(call->capture != CAPTURE_NONE, 0) &&
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		lull_capture_by_call(call->capture == CAPTURE_START);
-	on_call(call, domain, cbid, data);
+	regs = LULL_CALLER_REGS();
+	on_call(call, domain, cbid, data, &regs);
 }

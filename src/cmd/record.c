@@ -17,7 +17,7 @@
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, env, exports;
+	struct lull_vec trace, env, exports, cuda_backtrace;
 	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
@@ -188,6 +188,29 @@ static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 	return 0;
 }
 
+/* none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. */
+static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)
+{
+	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
+	size_t n = strcspn(word, ":");
+	u64 ns = word[n] ? strtoull(word + n + 1, NULL, 10) : 1000;
+
+	if (strcmp(word, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
+			continue;
+		for (size_t j = 0; j < LULL_N_CALL_KINDS; j++)
+			if (j == i || i == LULL_N_CALL_KINDS)
+				limits_ns[j] = ns ? ns : 1;
+		return 0;
+	}
+	return lull_fail(err, LULL_E_USAGE,
+			 "--cudabacktrace: '%s' is not none, all, kernel, memory, sync or other, "
+			 "with :NS if need be",
+			 word);
+}
+
 static int parse_cuda(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	const struct {
@@ -212,6 +235,9 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 	if (w->cuda_flush_ms > 60000)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--cuda-flush-interval is 0 to 60000 milliseconds");
+	for (size_t i = 0; i < w->cuda_backtrace.n; i++)
+		if (parse_backtrace(((char **)w->cuda_backtrace.at)[i], o->cuda_backtrace_ns, err))
+			return err->code;
 	for (size_t i = 0; i < LULL_COUNT_OF(choices); i++)
 		if (choices[i].is_on)
 			o->sources |= choices[i].source;
@@ -286,6 +312,9 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 			 "allocations of device memory (default: false)"),                         \
 		OPT_BOOL(0, "cuda-trace-all-apis", &w->cuda_all_calls,                             \
 			 "also the CUDA calls that only ask a question (default: false)"),         \
+		OPT_LIST(0, "cudabacktrace", "KINDS", &(w)->cuda_backtrace,                        \
+			 "who makes CUDA calls that take long: none (default), all, kernel, "      \
+			 "memory, sync, other, each with :NS (default: 1000)"),                    \
 		OPT_BOOL(0, "cuda-um-cpu-page-faults", &w->um_cpu_faults,                          \
 			 "unified memory: what moves, and page faults of CPUs (default: false)"),  \
 		OPT_BOOL(0, "cuda-um-gpu-page-faults", &w->um_gpu_faults,                          \
@@ -466,6 +495,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_vec_init(&w.trace, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
+	lull_vec_init(&w.cuda_backtrace, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
@@ -488,5 +518,6 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
+	lull_opt_list_release(&w.cuda_backtrace);
 	return rc;
 }

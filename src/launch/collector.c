@@ -68,6 +68,10 @@ static void fill_control(struct lull_collector *c)
 	control->backtrace_ticks = lull_clock_ticks(&c->clock, o->backtrace_threshold_ns);
 	control->backtrace_bytes = 6144;
 	control->cuda_flush_ms = o->cuda_flush_ms;
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (o->cuda_backtrace_ns[i])
+			control->cuda_backtrace_ticks[i] =
+				lull_clock_ticks(&c->clock, o->cuda_backtrace_ns[i]) | 1;
 	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
 	control->sample_bytes = 8192;
 	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||

@@ -158,9 +158,9 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 {
 	const struct lull_wire_cuda_call *e = (const void *)event;
 	struct lull_cuda_call_row row;
+	u32 stack = lull_decode_take_stack(task, level, event->a);
 	u32 *name;
 
-	(void)level;
 	if (!r->writer)
 		return;
 	name = lull_map_find(&r->strings, e->name);
@@ -169,9 +169,10 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = name ? *name : 0,
-		.correlation = event->a,
+		.correlation = e->correlation,
 		.ret = e->ret,
-		.api = (u8)e->api,
+		.api = (u8)event->a,
+		.stack = stack,
 	};
 	lull_device_clock_call(task->process, row.correlation, row.start_ns);
 	lull_recording_add(r, LULL_TABLE_cuda_call, &row);

@@ -130,6 +130,8 @@ struct lull_control {
 	 * end.
 	 */
 	u32 cuda_flush_ms;
+	/* CUDA calls of each kind that take so long get a stack; 0 = none does. */
+	u64 cuda_backtrace_ticks[4]; /* LULL_N_CALL_KINDS */
 	_Atomic u32 capture_pid; /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
@@ -432,13 +434,22 @@ struct lull_wire_memset {
 	u32 memory_kind;
 };
 
-/* cuda_call: a = correlation. */
+/* cuda_call: a = api, as in schema.def | LULL_HAS_STACK. */
 struct lull_wire_cuda_call {
 	struct lull_event head;
 	u64 dur_ticks;
 	u64 name; /* hash */
 	u32 ret;
-	u32 api; /* as in schema.def */
+	u32 correlation;
+};
+
+/* What a call is about; who calls is recorded for each kind as the user says. */
+enum {
+	LULL_CALL_KERNEL = 0,
+	LULL_CALL_MEMORY = 1,
+	LULL_CALL_SYNC = 2,
+	LULL_CALL_OTHER = 3,
+	LULL_N_CALL_KINDS = 4,
 };
 
 /* cuda_sync: a = kind. */

@@ -242,6 +242,54 @@ static void all_calls_are_recorded_on_demand(void **state)
 	lull_reader_close(r);
 }
 
+/* The function at the outermost named frames of a call's stack; true if it is there. */
+static bool is_called_by(struct lull_reader *r, u32 stack, const char *name)
+{
+	size_t n_stacks, n_frames;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n_stacks);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n_frames);
+
+	for (; stack; stack = stacks[stack - 1].parent) {
+		const struct lull_frame_row *frame = &frames[stacks[stack - 1].frame - 1];
+
+		if (frame->function &&
+		    strcmp(lull_reader_string(r, frame->function, NULL), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void callers_of_long_calls_are_recorded(void **state)
+{
+	struct lull_cuda_call_cols cols;
+	struct lull_reader *r;
+	struct lull_cursor c;
+	u64 n_waits = 0;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(record("--cudabacktrace=sync:1", "20"), 0);
+	r = test_profile_open("a.lull");
+	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const char *name = lull_reader_string(r, cols.name[i], NULL);
+
+			if (strcmp(name, "cuCtxSynchronize") == 0) {
+				assert_true(is_called_by(r, cols.stack[i], "main"));
+				n_waits++;
+			}
+			if (strcmp(name, "cuLaunchKernel") == 0)
+				assert_int_equal(cols.stack[i], 0);
+		}
+	}
+	lull_cursor_release(&c);
+	assert_int_equal(n_waits, counted("syncs"));
+	lull_reader_close(r);
+	assert_int_equal(record("--cudabacktrace=everything", "1"), 2);
+	assert_non_null(strstr(text, "--cudabacktrace: 'everything' is not none, all"));
+}
+
 static void nothing_is_lost_without_flushing(void **state)
 {
 	struct lull_reader *r;
@@ -560,6 +608,7 @@ int main(void)
 		WITH_FOLDER(objects_and_their_names_are_recorded),
 		WITH_FOLDER(refused_unified_memory_is_said),
 		WITH_FOLDER(all_calls_are_recorded_on_demand),
+		WITH_FOLDER(callers_of_long_calls_are_recorded),
 		WITH_FOLDER(nothing_is_lost_without_flushing),
 		WITH_FOLDER(a_window_is_recorded_exactly),
 		WITH_FOLDER(what_is_not_there_is_refused),
