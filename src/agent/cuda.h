@@ -14,6 +14,7 @@
 #ifndef LULL_AGENT_CUDA_H
 #define LULL_AGENT_CUDA_H
 
+#include "agent/lib_cupti.h"
 #include "agent/ring.h"
 
 /* Who wants a kind of record or a callback. */
@@ -33,8 +34,8 @@ void lull_cuda_zeroed(void);
 /* Turn the records of a buffer into events (cuda_records.c). */
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
 
-/* A callback of CUPTI about a call (cuda_calls.c). */
-void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data);
+/* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
+lull_cupti_callback *lull_cuda_callback(void);
 
 /* Turn callbacks for the calls that matter on or off. */
 void lull_cuda_watch_calls(bool is_on);

@@ -157,36 +157,65 @@ void lull_cuda_watch_calls(bool is_on)
 			watch(domain, cbid, is_on);
 }
 
-/* With the stack of the caller; rare, so that the way through it may cost. */
-static void emit_with_stack(struct lull_thread *t, const struct lull_wire_cuda_call *e,
-			    const struct lull_wire_regs *regs)
+static void fill(struct lull_wire_cuda_call *e, const struct call_name *call, const void *data,
+		 u64 dur_ticks)
+{
+	const u32 *ret = lull_cupti_call_ret(data);
+
+	e->dur_ticks = dur_ticks;
+	e->name = call->hash;
+	e->ret = ret ? *ret : 0;
+	e->correlation = lull_cupti_call_correlation(data);
+}
+
+static bool is_long(const struct call_name *call, u64 dur_ticks)
+{
+	u64 limit = lull_agent.control->cuda_backtrace_ticks[call->kind];
+
+	return limit && dur_ticks >= limit;
+}
+
+/* With the stack of the caller. */
+static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
+						      struct lull_wire_cuda_call *e,
+						      const struct lull_wire_regs *regs)
 {
 	int saved = errno;
 
+	e->head.counter = t->scratch[7];
+	e->head.type = LULL_EVENT_cuda_call;
+	e->head.size_bytes = sizeof(*e);
 	lull_stack_emit(t, &e->head, regs, STACK_BYTES);
 	errno = saved;
 }
 
-static void emit(struct lull_thread *t, const struct call_name *call,
-		 const struct lull_wire_cuda_call *e, const struct lull_wire_regs *regs)
+/* `regs`: the caller's, if any kind of call may need them; else NULL. */
+static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
+						       const struct call_name *call, u32 domain,
+						       const void *data,
+						       const struct lull_wire_regs *regs)
 {
-	u64 limit = lull_agent.control->cuda_backtrace_ticks[call->kind];
-	struct lull_wire_cuda_call *to;
+	u64 dur_ticks = lull_time() - t->scratch[7];
+	struct lull_wire_cuda_call *e;
 
 	if (!lull_is_defined(t, call->hash)) {
 		if (!lull_define_string(t, call->hash, call->text, call->len))
 			return;
 		lull_remember(t, call->hash);
 	}
-	if (__builtin_expect(limit && e->dur_ticks >= limit, 0)) {
-		emit_with_stack(t, e, regs);
+	if (regs && is_long(call, dur_ticks)) {
+		struct lull_wire_cuda_call whole = { .head.a = domain };
+
+		fill(&whole, call, data, dur_ticks);
+		emit_with_stack(t, &whole, regs);
 		return;
 	}
-	to = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*to), e->head.counter);
-	if (!to)
+	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+	if (!e)
 		return;
-	*to = *e;
-	lull_commit(t, sizeof(*to));
+	e->head.a = domain;
+	fill(e, call, data, dur_ticks);
+	lull_commit(t, sizeof(*e));
 }
 
 /*
@@ -201,12 +230,11 @@ static u64 key_of(const struct lull_thread *t, u32 domain, u32 cbid, const void 
 	       (u64)t->record << 48;
 }
 
-static void on_call(const struct call_name *call, u32 domain, u32 cbid, const void *data,
-		    const struct lull_wire_regs *regs)
+static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
+							  u32 cbid, const void *data,
+							  const struct lull_wire_regs *regs)
 {
 	struct lull_thread *t = lull_recording();
-	const u32 *ret;
-	u64 now;
 
 	if (!t)
 		return;
@@ -215,33 +243,17 @@ static void on_call(const struct call_name *call, u32 domain, u32 cbid, const vo
 			return; /* inside another call */
 		t->scratch[6] = key_of(t, domain, cbid, data);
 		t->scratch[7] = lull_time();
-		return;
+	} else if (t->scratch[6] == key_of(t, domain, cbid, data)) {
+		emit(t, call, domain, data, regs);
+		t->scratch[6] = 0;
 	}
-	if (t->scratch[6] != key_of(t, domain, cbid, data))
-		return;
-	now = lull_time();
-	ret = lull_cupti_call_ret(data);
-	t->scratch[6] = 0;
-	emit(t, call,
-	     &(struct lull_wire_cuda_call){
-		     .head = { .counter = t->scratch[7],
-			       .type = LULL_EVENT_cuda_call,
-			       .size_bytes = sizeof(struct lull_wire_cuda_call),
-			       .a = domain },
-		     .dur_ticks = now - t->scratch[7],
-		     .name = call->hash,
-		     .ret = ret ? *ret : 0,
-		     .correlation = lull_cupti_call_correlation(data),
-	     },
-	     regs);
 }
 
-void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
+static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, const void *data,
+							 const struct lull_wire_regs *regs)
 {
 	const struct call_name *call;
-	struct lull_wire_regs regs;
 
-	(void)user;
 	/* Acquire: whoever sees the neighbour sees its function. */
 	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
 			     0))
@@ -258,6 +270,31 @@ void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
 	if (__builtin_expect(call->capture != CAPTURE_NONE, 0) &&
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		lull_capture_by_call(call->capture == CAPTURE_START);
-	regs = LULL_CALLER_REGS();
-	on_call(call, domain, cbid, data, &regs);
+	on_call(call, domain, cbid, data, regs);
+}
+
+/*
+ * Two functions of one, so that the usual one, without stacks, does and saves no more than it must:
+ * it runs twice in each launch.
+ */
+static void called_plain(void *user, u32 domain, u32 cbid, const void *data)
+{
+	(void)user;
+	called(domain, cbid, data, NULL);
+}
+
+static void called_with_stack(void *user, u32 domain, u32 cbid, const void *data)
+{
+	struct lull_wire_regs regs = LULL_CALLER_REGS();
+
+	(void)user;
+	called(domain, cbid, data, &regs);
+}
+
+lull_cupti_callback *lull_cuda_callback(void)
+{
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (lull_agent.control->cuda_backtrace_ticks[i])
+			return called_with_stack;
+	return called_plain;
 }

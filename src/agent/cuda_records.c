@@ -226,13 +226,17 @@ static void on_memory(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
-/* Details of an overhead are on the heap and ours to free, unless another tool gets the record. */
+/*
+ * Details of a full queue are on the heap and ours to free, unless another tool gets the record.
+ * Other overheads are not known to have details.
+ */
 static void free_details(const void *r)
 {
 	static void (*release)(void *);
 	void *details = lull_cupti_overhead_details(r);
 
-	if (!details || lull_cuda_share_has(LULL_CUPTI_KIND_OVERHEAD))
+	if (lull_cupti_overhead_overhead_kind(r) != LULL_CUPTI_OVERHEAD_QUEUE_FULL || !details ||
+	    lull_cuda_share_has(LULL_CUPTI_KIND_OVERHEAD))
 		return;
 	if (!release)
 		*(void **)&release = dlsym(RTLD_DEFAULT, "free");

@@ -33,6 +33,9 @@
 #define N_DOMAINS 7u
 #define N_CBIDS	  2048u
 
+/* CUDA 13.2: cuptiActivityEnable_v2() and its kin. */
+#define MANY_SUBSCRIBERS 130200u
+
 enum { ERROR_PARAMETER = 1, ERROR_UNINITIALIZED = 15, ATTR_PER_THREAD = 9 };
 
 /* What a kind of record is to the other tool. */
@@ -509,7 +512,11 @@ int cuptiSubscribe(void **subscriber, lull_cupti_callback *callback, void *user)
 
 int cuptiSubscribe_v2(void **subscriber, lull_cupti_callback *callback, void *user, void *params)
 {
-	if (!is_shared())
+	/*
+	 * Where more subscribers than one can be, this call has others with it that take the handle
+	 * straight to the library.
+	 */
+	if (!is_shared() || lull_cupti.version >= MANY_SUBSCRIBERS)
 		return REAL(cuptiSubscribe_v2, subscriber, callback, user, params);
 	return cuptiSubscribe(subscriber, callback, user);
 }

@@ -212,6 +212,9 @@ static bool refuse_result(enum lull_issue issue, const char *what, int rc)
 	return refuse(issue, what, text);
 }
 
+/* Names of subscribers are cut to this. */
+#define NAME_BYTES 128u
+
 struct subscriber_params {
 	u64 struct_bytes;
 	const char *name;
@@ -219,20 +222,29 @@ struct subscriber_params {
 	u64 old_bytes;
 };
 
-/* With the newer call where there is one: it tells who is in the way. */
+/*
+ * Who is in the way, "" if that cannot be told. Only the newer call says so; we do not subscribe
+ * with it, because later versions then refuse the calls that all versions have.
+ */
+static void ask_who(char *who, size_t room)
+{
+	struct subscriber_params params = { sizeof(params), "lull", who, room };
+	void *subscriber = NULL;
+
+	if (lull_cupti.cuptiSubscribe_v2 && lull_cupti.cuptiUnsubscribe &&
+	    lull_cupti.cuptiSubscribe_v2(&subscriber, lull_cuda_callback(), NULL, &params) == 0)
+		lull_cupti.cuptiUnsubscribe(subscriber);
+}
+
 static bool subscribe(void)
 {
-	char who[64] = "";
-	struct subscriber_params params = { sizeof(params), "lull", who, sizeof(who) };
-	int rc = -1;
+	int rc = lull_cupti.cuptiSubscribe(&cuda.subscriber, lull_cuda_callback(), NULL);
+	char who[NAME_BYTES] = "";
 
-	if (lull_cupti.cuptiSubscribe_v2)
-		rc = lull_cupti.cuptiSubscribe_v2(&cuda.subscriber, lull_cuda_called, NULL,
-						  &params);
-	if (rc && rc != LULL_CUPTI_TAKEN)
-		rc = lull_cupti.cuptiSubscribe(&cuda.subscriber, lull_cuda_called, NULL);
-	if (rc == LULL_CUPTI_TAKEN)
+	if (rc == LULL_CUPTI_TAKEN) {
+		ask_who(who, sizeof(who));
 		return refuse(LULL_ISSUE_cupti_taken, *who ? "it is " : "", who);
+	}
 	return rc == 0 || refuse_result(LULL_ISSUE_cupti_refused, "cuptiSubscribe: ", rc);
 }
 

@@ -39,7 +39,7 @@ struct lull_collector_options {
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;
-	u64 cuda_backtrace_ns[LULL_N_CALL_KINDS]; /* calls of the kind that take so long; 0 = none */
+	u64 cuda_backtrace_ns[LULL_N_CALL_KINDS]; /* for calls that take so long; 0 = none */
 	u32 cuda_flush_ms; /* how often agents flush CUPTI, 0 = only when they must */
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */

@@ -127,7 +127,7 @@ static bool find_cupti_of_python(struct lull_str *path)
 static u32 cupti_version(const char *path)
 {
 	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-	int (*get_version)(u32 *version) = NULL;
+	int (*get_version)(u32 * version) = NULL;
 	u32 version = 0;
 
 	if (library)
@@ -143,15 +143,17 @@ static void judge_cupti(struct lull_doctor_finding *f, const char *path)
 	if (!version)
 		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", path);
 	else if (version < CUDA_11_8)
-		lull_doctor_say(f, LULL_DOCTOR_NO,
-				"%s is older than CUDA 11.8: no CUDA calls, kernels and copies with "
-				"it",
-				path);
+		lull_doctor_say(
+			f, LULL_DOCTOR_NO,
+			"%s is older than CUDA 11.8: no CUDA calls, kernels and copies with "
+			"it",
+			path);
 	else if (version == CUDA_13_0_0)
-		lull_doctor_say(f, LULL_DOCTOR_OK,
-				"%s, version 13.0.0: waits for the whole device may be missing; 13.0.1 "
-				"has them",
-				path);
+		lull_doctor_say(
+			f, LULL_DOCTOR_OK,
+			"%s, version 13.0.0: waits for the whole device may be missing; 13.0.1 "
+			"has them",
+			path);
 	else if (version > CUDA_13_0_0)
 		lull_doctor_say(f, LULL_DOCTOR_OK, "%s, version %u.%u.%u", path, version / 10000,
 				version / 100 % 100, version % 100);
