@@ -51,9 +51,10 @@ def cupti(b):
     return b.cupti
 
 
-def alternate(b, variants, argv, rounds, key, reserve=0):
-    """What each variant printed in each round; rounds end early when the time is short."""
+def alternate(b, variants, argv, rounds, key, share=1.0):
+    """What each variant printed in each round; rounds end when their share of the budget is spent."""
     found = {v: [] for v in variants}
+    first = time.monotonic()
     for i in range(rounds):
         begin = time.monotonic()
         for v in variants:
@@ -64,7 +65,8 @@ def alternate(b, variants, argv, rounds, key, reserve=0):
             if key and key not in values:
                 raise Failed("%s printed no %s" % (v, key))
             found[v].append(values)
-        if (time.monotonic() - begin) * 1.2 + reserve > b.left():
+        round_s = (time.monotonic() - begin) * 1.2
+        if round_s + 2 > b.left() or time.monotonic() - first + round_s > share * b.options.budget:
             break
     return found, i + 1
 
@@ -76,7 +78,7 @@ def middle(runs, key):
 def bench_loop(b):
     n = 20000 if b.options.short or b.options.sim else 100000
     variants = ["untraced", "floor", "cuda", "default", "cuda, no flush"]
-    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], b.options.rounds, "ns_per_launch", 5)
+    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], b.options.rounds, "ns_per_launch", 0.35)
     median = {v: middle(found[v], "ns_per_launch") for v in variants}
     for v in variants:
         over = median[v] - median["floor"]
@@ -92,7 +94,7 @@ def bench_parts(b):
     words = ["", "kinds", "graph", "clock", "zeroed", "launch", "calls", "flush", "walk", "small",
              "kinds,graph,clock,zeroed,calls,flush,walk"]
     variants = ["floor:" + w for w in words]
-    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], 3, "ns_per_launch", 3)
+    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], 3, "ns_per_launch", 0.2)
     base = middle(found[variants[0]], "ns_per_launch")
     for v in variants:
         m = middle(found[v], "ns_per_launch")
@@ -140,7 +142,7 @@ def bench_planted(b):
     argv = [sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases)]
     if b.options.short:
         argv += ["--steps", "5", "--repeats", "2"]
-    found, rounds = alternate(b, variants, argv, b.options.rounds, None, 2)
+    found, rounds = alternate(b, variants, argv, b.options.rounds, None)
     for case in cases:
         medians = {v: middle(found[v], case) for v in variants}
         for name, expected, measured, good in judge_case(case, medians):
