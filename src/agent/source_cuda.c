@@ -300,11 +300,6 @@ void lull_cuda_set_up(void)
 		switch_on();
 	atomic_store(&lull_agent.image->has_cuda, 1);
 	start_thread();
-	/*
-	 * Registered here, it runs before the driver's own handlers; one from our constructor would
-	 * not.
-	 */
-	atexit(lull_cuda_leave);
 out:
 	errno = saved;
 }
@@ -315,6 +310,12 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 int InitializeInjection(void)
 {
 	lull_cuda_set_up();
+	/*
+	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
+	 * from a set-up before CUDA began, would not.
+	 */
+	if (lull_agent.has_session && (lull_agent.control->sources & LULL_SOURCE_CUDA))
+		atexit(lull_cuda_leave);
 	return 1;
 }
 
