@@ -15,8 +15,6 @@
 /* 1 MiB: measured no worse than larger ones, and little memory for many threads. */
 #define BUFFER_BYTES (1u << 20)
 
-#define LINK_BYTES sizeof(void *)
-
 /* Buffers that are made ahead of time; two threads may ask at once. */
 #define N_STOCK 2u
 
@@ -45,7 +43,8 @@ static u8 *take_free(void)
 	}
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);
 	if (head) {
-		memset(head, 0, LINK_BYTES);
+		next = NULL; /* the link was the only thing in it that is not zero */
+		memcpy(head, &next, sizeof(next));
 		atomic_fetch_sub_explicit(&n_free, 1, memory_order_relaxed);
 	}
 	return head;
