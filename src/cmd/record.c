@@ -17,7 +17,7 @@
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, env, exports;
+	struct lull_vec trace, libraries, env, exports;
 	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
@@ -152,6 +152,32 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 			 text);
 }
 
+/* LIBRARY or LIBRARY:PATTERN each; the agent reads them as lines. */
+static int parse_libraries(const struct lull_vec *list, struct lull_collector_options *o,
+			   struct lull_err *err)
+{
+	char **words = list->at;
+	size_t room = sizeof(((struct lull_control *)0)->libraries), used = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!*words[i] || words[i][0] == ':' || strchr(words[i], '/'))
+			return lull_fail(err, LULL_E_USAGE,
+					 "--trace-library: '%s' is not LIBRARY:PATTERN, such as "
+					 "libfoo.so:foo_*",
+					 words[i]);
+		used += strlen(words[i]) + 3;
+	}
+	if (used >= room)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--trace-library: %zu bytes of patterns, %zu are possible; use "
+				 "fewer or shorter ones",
+				 used, room);
+	o->libraries = list;
+	if (list->n)
+		o->sources |= LULL_SOURCE_LIBRARY;
+	return 0;
+}
+
 static enum lull_perf_scope scope_of(int word)
 {
 	return word == 0   ? LULL_PERF_NONE
@@ -239,7 +265,8 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		o->sources |= LULL_SOURCE_GRAPH_NODES;
 	if (w->cuda_memory)
 		o->sources |= LULL_SOURCE_CUDA_MEMORY;
-	return parse_kill(w->kill, &o->kill_signal, err) ||
+	return parse_libraries(&w->libraries, o, err) ||
+			       parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
 		       ? err->code
@@ -259,6 +286,10 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			't', "trace", "LIST", &w->trace,
 			"sources: cuda, nvtx, osrt, python-gil (the default), nccl, cublas, cudnn, "
 			"cusparse, cusolver (each also -verbose), none"),
+		OPT_LIST(
+			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
+			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "
+			"repeated"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks (default: process-tree)"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes,
@@ -397,6 +428,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	int first, rc;
 
 	lull_vec_init(&w.trace, sizeof(char *));
+	lull_vec_init(&w.libraries, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
@@ -419,6 +451,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
 	lull_opt_list_release(&w.trace);
+	lull_opt_list_release(&w.libraries);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
 	return rc;

@@ -56,6 +56,16 @@ static void set_capture_range(struct lull_control *control, const char *text)
 	}
 }
 
+static void fill_libraries(struct lull_control *control, const struct lull_vec *list)
+{
+	char **words = list ? list->at : NULL;
+	size_t room = sizeof(control->libraries), used = 0;
+
+	for (size_t i = 0; list && i < list->n && used < room; i++)
+		used += (size_t)snprintf(control->libraries + used, room - used, "%s%s\n", words[i],
+					 strchr(words[i], ':') ? "" : ":*");
+}
+
 static void fill_control(struct lull_collector *c)
 {
 	const struct lull_collector_options *o = c->options;
@@ -73,6 +83,7 @@ static void fill_control(struct lull_collector *c)
 						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN
 					   ? o->range_repeats
 					   : 1;
+	fill_libraries(control, o->libraries);
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)

@@ -61,14 +61,6 @@ void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 le
 		*id = lull_writer_string(r->writer, (const char *)(e + 1), len);
 }
 
-/* String id of a defined name, 0 for none. */
-static u32 string_of(struct lull_recording *r, u64 hash)
-{
-	u32 *id = hash ? lull_map_find(&r->strings, hash) : NULL;
-
-	return id ? *id : 0;
-}
-
 static u32 category_name(struct lull_recording *r, u64 domain, u32 number)
 {
 	const struct lull_category *all = r->categories.at;
@@ -102,8 +94,8 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 	if (!is_new && !is_unknown(r, *id))
 		return;
 	row = (struct lull_label_row){
-		.name = string_of(r, e->name),
-		.domain = string_of(r, e->domain),
+		.name = lull_recording_name(r, e->name),
+		.domain = lull_recording_name(r, e->domain),
 		.category = event->a,
 		.category_name = category_name(r, e->domain, event->a),
 		.color = e->color,

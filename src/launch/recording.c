@@ -115,6 +115,13 @@ u32 lull_recording_text(struct lull_recording *r, const char *text)
 	return text ? lull_writer_string(r->writer, text, strlen(text)) : 0;
 }
 
+u32 lull_recording_name(const struct lull_recording *r, u64 hash)
+{
+	u32 *id = hash ? lull_map_find(&r->strings, hash) : NULL;
+
+	return id ? *id : 0;
+}
+
 static struct lull_process_row process_row(struct lull_recording *r, const struct lull_process *p)
 {
 	return (struct lull_process_row){

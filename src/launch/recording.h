@@ -106,6 +106,9 @@ u32 lull_recording_lane(struct lull_recording *r, struct lull_task *task);
 /* String id of a text. */
 u32 lull_recording_text(struct lull_recording *r, const char *text);
 
+/* String id of a name that an agent defined, 0 if it did not (or the hash is 0). */
+u32 lull_recording_name(const struct lull_recording *r, u64 hash);
+
 /* Append a fact row. */
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);
 

@@ -74,6 +74,7 @@ enum {
 	LULL_SOURCE_CUDA = 32,
 	LULL_SOURCE_CUDA_MEMORY = 128, /* allocations of device memory */
 	LULL_SOURCE_GRAPH_NODES = 64,  /* kernels of CUDA graphs one by one */
+	LULL_SOURCE_LIBRARY = 1 << 16, /* functions of libraries by name */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -132,6 +133,7 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
+	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
 };
 
 enum lull_chunk_state {
@@ -463,6 +465,14 @@ struct lull_wire_overhead {
 	u64 dur_ticks;
 	u64 tid;
 };
+
+/* lib_call: a = depth | LULL_LIB_LEFT. */
+struct lull_wire_lib_call {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name; /* hash */
+};
+#define LULL_LIB_LEFT 0x80000000u /* by an exception or longjmp; dur_ticks: until that was seen */
 
 /*
  * The hash that names a label; both sides compute it, so that recovery can find labels by their

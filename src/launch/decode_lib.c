@@ -1,0 +1,25 @@
+/*
+ * decode_lib - calls of libraries: functions watched by name, MPI, collectives.
+ */
+#include "launch/decode.h"
+
+void lull_decode_lib_call(struct lull_recording *r, struct lull_task *task, u32 level,
+			  const struct lull_event *event)
+{
+	const struct lull_wire_lib_call *e = (const void *)event;
+	u32 depth = event->a & ~LULL_LIB_LEFT;
+	struct lull_lib_call_row row;
+
+	(void)level;
+	if (!r->writer)
+		return;
+	row = (struct lull_lib_call_row){
+		.start_ns = lull_decode_time(r, event),
+		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.lane = lull_recording_lane(r, task),
+		.depth = (u16)(depth < UINT16_MAX ? depth : UINT16_MAX),
+		.name = lull_recording_name(r, e->name),
+		.flags = event->a & LULL_LIB_LEFT ? 1 : 0,
+	};
+	lull_recording_add(r, LULL_TABLE_lib_call, &row);
+}
