@@ -141,9 +141,10 @@ unit:
 		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
+MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
-	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -184,6 +185,14 @@ $(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt
 $(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc $(BUILD)/e2e/part/libwatched.so
 	@echo "  LINK  $@"
 	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
+
+# Ranks of each MPI that is installed, with Fortran's bindings beside.
+$(BUILD)/e2e/mpi_guest_openmpi: MPI_LIBS := -lmpi_mpifh
+$(BUILD)/e2e/mpi_guest_mpich: MPI_LIBS := -lmpichfort
+$(BUILD)/e2e/mpi_guest_%: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.$* -O2 -Wall -Wno-stringop-overflow -o $@ $< $(MPI_LIBS)
 
 # The same on the other architecture, with its compiler and an emulator.
 FOREIGN_ARCH := $(if $(filter x86_64,$(NATIVE)),aarch64,x86_64)

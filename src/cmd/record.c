@@ -18,7 +18,7 @@
 /* The words of the command line, before they mean anything. */
 struct words {
 	struct lull_vec trace, libraries, env, exports;
-	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
+	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
@@ -30,6 +30,7 @@ struct words {
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
+static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
@@ -58,6 +59,7 @@ static const struct trace_word {
 	{ "cusparse-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=2" },
 	{ "cusolver", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=1" },
 	{ "cusolver-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=2" },
+	{ "mpi", LULL_SOURCE_MPI, NULL },
 	{ "none", 0, NULL },
 };
 
@@ -90,7 +92,7 @@ static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_ve
 			return lull_fail(
 				err, LULL_E_USAGE,
 				"--trace: '%s' is not known; choose among cuda, nvtx, osrt, "
-				"python-gil, nccl, cublas, cudnn, cusparse, cusolver (and "
+				"python-gil, mpi, nccl, cublas, cudnn, cusparse, cusolver (and "
 				"-verbose), none",
 				words[i]);
 	return 0;
@@ -215,6 +217,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
 		.switches = scope_of(w->cpuctxsw),
+		.mpi_family = (u32)w->mpi_family,
 		.is_timer_forced = w->sampler == 1,
 		.rate_hz = (u32)w->sampling_frequency,
 		.is_python_sampled = w->python,
@@ -282,14 +285,16 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 					   "and lull stop"
 					 : "run a program and record what it does"),
 		OPT_GROUP("What to record"),
-		OPT_LIST(
-			't', "trace", "LIST", &w->trace,
-			"sources: cuda, nvtx, osrt, python-gil (the default), nccl, cublas, cudnn, "
-			"cusparse, cusolver (each also -verbose), none"),
+		OPT_LIST('t', "trace", "LIST", &w->trace,
+			 "sources: cuda, nvtx, osrt, python-gil (the default), mpi, nccl, cublas, "
+			 "cudnn, "
+			 "cusparse, cusolver (each also -verbose), none"),
 		OPT_LIST(
 			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
 			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "
 			"repeated"),
+		OPT_ENUM(0, "mpi-impl", &w->mpi_family, mpi_families,
+			 "which MPI the program uses (default: auto, found out from its library)"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks (default: process-tree)"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes,

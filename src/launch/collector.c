@@ -83,6 +83,7 @@ static void fill_control(struct lull_collector *c)
 						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN
 					   ? o->range_repeats
 					   : 1;
+	control->mpi_family = o->mpi_family;
 	fill_libraries(control, o->libraries);
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {

@@ -52,6 +52,7 @@ struct lull_collector_options {
 	bool is_kill_given; /* --kill was on the command line */
 	bool is_waiting_for_all;	  /* --wait=all: also for re-parented children */
 	bool is_stopping_on_exit;	  /* --stop-on-exit */
+	u32 mpi_family;			  /* as lull_control.mpi_family */
 	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
 	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;

@@ -23,3 +23,32 @@ void lull_decode_lib_call(struct lull_recording *r, struct lull_task *task, u32 
 	};
 	lull_recording_add(r, LULL_TABLE_lib_call, &row);
 }
+
+void lull_decode_mpi_call(struct lull_recording *r, struct lull_task *task, u32 level,
+			  const struct lull_event *event)
+{
+	const struct lull_wire_mpi_call *e = (const void *)event;
+	struct lull_mpi_call_row row;
+
+	(void)level;
+	if (!r->writer)
+		return;
+	row = (struct lull_mpi_call_row){
+		.start_ns = lull_decode_time(r, event),
+		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.lane = lull_recording_lane(r, task),
+		.name = lull_recording_name(r, e->name),
+		.kind = (u8)event->a,
+		.comm = e->comm,
+		.comm_name = lull_recording_name(r, e->comm_name),
+		.rank = e->rank,
+		.n_ranks = e->n_ranks,
+		.peer = e->peer,
+		.root = e->root,
+		.tag = e->tag,
+		.send_bytes = e->send_bytes,
+		.recv_bytes = e->recv_bytes,
+		.ret = e->ret,
+	};
+	lull_recording_add(r, LULL_TABLE_mpi_call, &row);
+}

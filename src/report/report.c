@@ -26,6 +26,7 @@ static const struct {
 } sources[] = {
 	{ LULL_NEED(range), "ranges", "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
 	{ LULL_NEED(oscall), "C library calls", "--trace=osrt" },
+	{ LULL_NEED(mpi_call), "calls of MPI", "--trace=mpi" },
 	{ LULL_NEED(lib_call), "calls of libraries", "--trace-library=LIBRARY:PATTERN" },
 	{ LULL_NEED(gil_wait), "waits for Python's interpreter lock", "--trace=python-gil" },
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },

@@ -75,6 +75,7 @@ enum {
 	LULL_SOURCE_CUDA_MEMORY = 128, /* allocations of device memory */
 	LULL_SOURCE_GRAPH_NODES = 64,  /* kernels of CUDA graphs one by one */
 	LULL_SOURCE_LIBRARY = 1 << 16, /* functions of libraries by name */
+	LULL_SOURCE_MPI = 1 << 17,
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -133,6 +134,7 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
+	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
 };
 
@@ -473,6 +475,26 @@ struct lull_wire_lib_call {
 	u64 name; /* hash */
 };
 #define LULL_LIB_LEFT 0x80000000u /* by an exception or longjmp; dur_ticks: until that was seen */
+
+/* mpi_call: a = kind, as in schema.def. */
+struct lull_wire_mpi_call {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name; /* hash */
+	u64 comm;
+	u64 comm_name; /* hash */
+	u64 send_bytes;
+	u64 recv_bytes;
+	i32 peer; /* LULL_MPI_* if it is no rank; root and tag too */
+	i32 root;
+	i32 tag;
+	i32 ret;
+	u32 rank;
+	u32 n_ranks;
+};
+#define LULL_MPI_NONE	(-1)
+#define LULL_MPI_ANY	(-2)
+#define LULL_MPI_NOBODY (-3) /* MPI_PROC_NULL */
 
 /*
  * The hash that names a label; both sides compute it, so that recovery can find labels by their
