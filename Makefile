@@ -89,7 +89,7 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
-$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/trace/osrt.def
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/nccl.def src/trace/osrt.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
@@ -144,7 +144,7 @@ unit:
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
-	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 

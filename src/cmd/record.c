@@ -48,7 +48,12 @@ static const struct trace_word {
 	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
 	{ "osrt", LULL_SOURCE_OSRT, NULL },
 	{ "python-gil", LULL_SOURCE_GIL, NULL },
-	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
+	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL,
+	  NULL },
+	{ "nccl-verbose",
+	  LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL |
+		  LULL_SOURCE_NCCL_STEPS,
+	  NULL },
 	{ "cublas", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=1" },
 	{ "cublas", 0, "CUBLASLT_NVTX_LEVEL=1" },
 	{ "cublas-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=2" },
@@ -288,7 +293,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_LIST('t', "trace", "LIST", &w->trace,
 			 "sources: cuda, nvtx, osrt, python-gil (the default), mpi, nccl, cublas, "
 			 "cudnn, "
-			 "cusparse, cusolver (each also -verbose), none"),
+			 "cusparse, cusolver (each of these also -verbose), none"),
 		OPT_LIST(
 			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
 			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "

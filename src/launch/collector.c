@@ -126,6 +126,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		.session_path = c->session.path,
 		.has_nvtx = o->sources & LULL_SOURCE_NVTX,
 		.has_cuda = o->sources & LULL_SOURCE_CUDA,
+		.has_nccl = o->sources & LULL_SOURCE_NCCL,
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};

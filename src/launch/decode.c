@@ -31,6 +31,7 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_cuda_memory] = sizeof(struct lull_wire_cuda_memory),
 	[LULL_EVENT_lib_call] = sizeof(struct lull_wire_lib_call),
 	[LULL_EVENT_mpi_call] = sizeof(struct lull_wire_mpi_call),
+	[LULL_EVENT_collective] = sizeof(struct lull_wire_collective),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,

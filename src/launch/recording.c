@@ -1,3 +1,4 @@
+#include "launch/nccl.h"
 #include "launch/recording.h"
 
 #include <fcntl.h>
@@ -21,6 +22,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->text_list, sizeof(char *));
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
+	lull_nccl_init(r);
 }
 
 static void clear_troubles(struct lull_recording *r)
@@ -38,6 +40,7 @@ static void end_report(struct lull_recording *r)
 	r->writer = NULL;
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
+	lull_map_release(&r->nccl_labels);
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
 	clear_troubles(r);
@@ -63,6 +66,7 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->text_list);
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
+	lull_nccl_release(r);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);
 	lull_files_release(&r->files);
@@ -120,6 +124,13 @@ u32 lull_recording_name(const struct lull_recording *r, u64 hash)
 	u32 *id = hash ? lull_map_find(&r->strings, hash) : NULL;
 
 	return id ? *id : 0;
+}
+
+const char *lull_recording_kept(const struct lull_recording *r, u64 hash)
+{
+	u32 *ix = hash ? lull_map_find(&r->texts, hash) : NULL;
+
+	return ix ? ((char **)r->text_list.at)[*ix - 1] : "";
 }
 
 static struct lull_process_row process_row(struct lull_recording *r, const struct lull_process *p)

@@ -70,6 +70,11 @@ struct lull_recording {
 	struct lull_vec text_list;  /* char * */
 	struct lull_vec categories; /* struct lull_category */
 	struct lull_vec schemas;    /* struct lull_schema_text */
+
+	/* nccl.c. */
+	struct lull_map nccl_labels;  /* label of the open report -> index + 1 in text_list */
+	struct lull_vec nccl_layouts; /* struct lull_nccl_layout */
+	struct lull_vec nccl_comms;   /* struct lull_nccl_comm */
 };
 
 /* Nothing recorded yet. `clock` and `tree` are borrowed for life. */
@@ -108,6 +113,9 @@ u32 lull_recording_text(struct lull_recording *r, const char *text);
 
 /* String id of a name that an agent defined, 0 if it did not (or the hash is 0). */
 u32 lull_recording_name(const struct lull_recording *r, u64 hash);
+
+/* The text of such a name, "" if it is not known or there were too many to keep them. */
+const char *lull_recording_kept(const struct lull_recording *r, u64 hash);
 
 /* Append a fact row. */
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);

@@ -76,6 +76,8 @@ enum {
 	LULL_SOURCE_GRAPH_NODES = 64,  /* kernels of CUDA graphs one by one */
 	LULL_SOURCE_LIBRARY = 1 << 16, /* functions of libraries by name */
 	LULL_SOURCE_MPI = 1 << 17,
+	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
+	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -495,6 +497,28 @@ struct lull_wire_mpi_call {
 #define LULL_MPI_NONE	(-1)
 #define LULL_MPI_ANY	(-2)
 #define LULL_MPI_NOBODY (-3) /* MPI_PROC_NULL */
+
+/* collective: a = id of the thread that called. Texts are hashes; 0 = not told. */
+struct lull_wire_collective {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name;
+	u64 comm;
+	u64 comm_name;
+	u64 datatype;
+	u64 algorithm;
+	u64 protocol;
+	u64 size_bytes; /* of one rank's argument */
+	u64 seq;
+	u64 net_bytes;
+	u64 net_ticks;
+	i32 peer; /* or root; -1 none */
+	u32 n_ranks;
+	u32 rank;
+	u32 n_channels;
+	u32 n_steps;
+	u32 pad;
+};
 
 /*
  * The hash that names a label; both sides compute it, so that recovery can find labels by their
