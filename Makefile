@@ -153,6 +153,9 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
+# Vendor headers that want C++'s <string> get an empty one.
+$(BUILD)/e2e/test_pm: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
+
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
 	@mkdir -p $(@D)
@@ -346,7 +349,7 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
 SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
-SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
 $(BUILD)/sim/%.o: sim/%.c
@@ -357,6 +360,10 @@ $(BUILD)/sim/%.o: sim/%.c
 $(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libnvidia-ml.so.1: $(BUILD)/sim/libnvml.o
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^
 
 $(BUILD)/sim/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti.map
 $(BUILD)/sim/old/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti_old.map

@@ -13,13 +13,15 @@
 #include "cmd/cmd.h"
 #include "export/export.h"
 #include "launch/collector.h"
+#include "launch/nvml.h"
 #include "trace/wire.h"
 
 /* The words of the command line, before they mean anything. */
 struct words {
 	struct lull_vec trace, libraries, env, exports;
-	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family;
-	u64 sampling_frequency, python_frequency;
+	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family, gpu_metrics;
+	u64 sampling_frequency, python_frequency, gpu_frequency;
+	struct lull_vec gpu_devices;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
@@ -31,6 +33,7 @@ static const char *const scopes[] = { "none", "process-tree", "system-wide", "cp
 static const char *const samplers[] = { "auto", "timer", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
 static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
+static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
@@ -185,6 +188,53 @@ static int parse_libraries(const struct lull_vec *list, struct lull_collector_op
 	return 0;
 }
 
+enum { GPU_AUTO, GPU_NONE, GPU_NVML, GPU_PM }; /* gpu_metrics[] */
+
+/* Numbers of devices, "all" or "none" to bits; "cuda-visible" is all, as far as we can see. */
+static int parse_devices(const struct lull_vec *list, u64 *devices, struct lull_err *err)
+{
+	char **words = list->at, *end;
+
+	*devices = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		u64 ix = strtoull(words[i], &end, 10);
+
+		if (strcmp(words[i], "all") == 0 || strcmp(words[i], "cuda-visible") == 0)
+			*devices = UINT64_MAX;
+		else if (strcmp(words[i], "none") == 0)
+			*devices = 0;
+		else if (*end || end == words[i] || ix >= LULL_MAX_GPUS)
+			return lull_fail(
+				err, LULL_E_USAGE,
+				"--gpu-metrics-devices: '%s' is not a number, all or none; "
+				"`lull doctor` lists the devices",
+				words[i]);
+		else
+			*devices |= 1ull << ix;
+	}
+	return 0;
+}
+
+/* Which devices to look at, and whether their counters are sampled. */
+static int parse_gpu(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	bool is_named = w->gpu_devices.n > 0;
+	u64 named;
+
+	if (w->gpu_frequency < 10 || w->gpu_frequency > 200000)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--gpu-metrics-frequency must lie between 10 and 200000 Hz");
+	if (parse_devices(&w->gpu_devices, &named, err))
+		return err->code;
+	o->is_gpu_sampled = w->gpu_metrics != GPU_NONE;
+	o->is_gpu_wanted = w->gpu_metrics >= GPU_NVML || named;
+	o->gpu_devices = named ? named : UINT64_MAX;
+	/* As elsewhere, naming devices is asking for their counters. */
+	if (w->gpu_metrics == GPU_PM || (w->gpu_metrics == GPU_AUTO && is_named && named))
+		o->gpu_rate_hz = w->gpu_frequency;
+	return 0;
+}
+
 static enum lull_perf_scope scope_of(int word)
 {
 	return word == 0   ? LULL_PERF_NONE
@@ -273,7 +323,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		o->sources |= LULL_SOURCE_GRAPH_NODES;
 	if (w->cuda_memory)
 		o->sources |= LULL_SOURCE_CUDA_MEMORY;
-	return parse_libraries(&w->libraries, o, err) ||
+	return parse_libraries(&w->libraries, o, err) || parse_gpu(w, o, err) ||
 			       parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
@@ -281,14 +331,21 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		       : 0;
 }
 
-static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
+/* The options, in one table from pieces of a size that can be read. */
+struct table {
+	struct lull_opt at[64];
+	size_t n;
+};
+
+static void add_opts(struct table *t, const struct lull_opt *opts, size_t n)
+{
+	for (size_t i = 0; i < n && t->n < LULL_COUNT_OF(t->at); i++)
+		t->at[t->n++] = opts[i];
+}
+
+static void add_what(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
-					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
-			  is_interactive ? "start a program ready to be recorded with lull start "
-					   "and lull stop"
-					 : "run a program and record what it does"),
 		OPT_GROUP("What to record"),
 		OPT_LIST('t', "trace", "LIST", &w->trace,
 			 "sources: cuda, nvtx, osrt, python-gil (the default), mpi, nccl, cublas, "
@@ -313,6 +370,16 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			 "CUDA graphs as a whole (default) or node by node"),
 		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
 			 "allocations of device memory (default: false)"),
+		OPT_ENUM(0, "gpu-metrics", &w->gpu_metrics, gpu_metrics,
+			 "state of devices: by NVML ten times a second if there is one (auto, the "
+			 "default), not at all, by NVML in any case, or counters sampled by the "
+			 "hardware"),
+		OPT_LIST(0, "gpu-metrics-devices", "LIST", &w->gpu_devices,
+			 "sample counters of these devices: numbers, all, none"),
+		OPT_LIST(0, "gpu-metrics-device", "LIST", &w->gpu_devices,
+			 "the same, as older scripts spell it"),
+		OPT_U64(0, "gpu-metrics-frequency", "HZ", &w->gpu_frequency,
+			"samples of counters a second (default: 10000)"),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -320,6 +387,14 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"leave out C library calls shorter than this (default: 1000)"),
 		OPT_U64(0, "osrt-backtrace-threshold", "NS", &w->osrt_backtrace_threshold,
 			"call stack for calls longer than this (default: 80000)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_rest(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_GROUP("When to record"),
 		OPT_F64('y', "delay", "SECONDS", &w->delay, "begin this long after the start"),
 		OPT_F64('d', "duration", "SECONDS", &w->duration,
@@ -362,7 +437,24 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_END(),
 	};
 
-	return lull_opt_parse(argc, argv, opts, err);
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
+{
+	const struct lull_opt usage[] = {
+		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
+					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
+			  is_interactive ? "start a program ready to be recorded with lull start "
+					   "and lull stop"
+					 : "run a program and record what it does"),
+	};
+	struct table t = { .n = 0 };
+
+	add_opts(&t, usage, LULL_COUNT_OF(usage));
+	add_what(&t, w);
+	add_rest(&t, w);
+	return lull_opt_parse(argc, argv, t.at, err);
 }
 
 static void print_done(const struct lull_collector_result *result)
@@ -426,6 +518,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.wait = 1,
 		.sampling_frequency = 1000,
 		.python_frequency = 100,
+		.gpu_frequency = 10000,
 		.osrt_threshold = 1000,
 		.osrt_backtrace_threshold = 80000,
 		.stop_on_exit = true,
@@ -439,6 +532,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 
 	lull_vec_init(&w.trace, sizeof(char *));
 	lull_vec_init(&w.libraries, sizeof(char *));
+	lull_vec_init(&w.gpu_devices, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
@@ -462,6 +556,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_collector_result_release(&result);
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.libraries);
+	lull_opt_list_release(&w.gpu_devices);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
 	return rc;
