@@ -454,7 +454,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	add_opts(&t, usage, LULL_COUNT_OF(usage));
 	add_what(&t, w);
 	add_rest(&t, w);
-	return lull_opt_parse(argc, argv, t.at, err);
+	return lull_opt_parse_program(argc, argv, t.at, err);
 }
 
 static void print_done(const struct lull_collector_result *result)
