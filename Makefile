@@ -144,7 +144,7 @@ unit:
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
-	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -196,6 +196,12 @@ $(BUILD)/e2e/mpi_guest_%: test/e2e/mpi_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)mpicc.$* -O2 -Wall -Wno-stringop-overflow -o $@ $< $(MPI_LIBS)
+
+# Linked to fixed addresses, a program has its own copies of the library's objects.
+$(BUILD)/e2e/mpi_guest_fixed: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.openmpi -O2 -Wall -fno-pie -no-pie -o $@ $< -lmpi_mpifh
 
 # The same on the other architecture, with its compiler and an emulator.
 FOREIGN_ARCH := $(if $(filter x86_64,$(NATIVE)),aarch64,x86_64)

@@ -238,7 +238,7 @@ static void *find_symbol(void *handle, const char *name)
 	u64 thunk;
 
 	lull_lib_scan();
-	if (handle == RTLD_NEXT || !name)
+	if (handle == RTLD_NEXT)
 		return dlsym(handle, name);
 	found = dlsym(handle, name);
 	/* The caller may see files that we do not; and then the message must be its own, too. */

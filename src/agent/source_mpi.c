@@ -75,7 +75,8 @@ static struct {
 	int (*comm_test_inter)(u64 comm, int *is_inter);
 	int (*comm_get_name)(u64 comm, char *name, int *len);
 	int (*get_count)(const void *status, u64 type, int *n);
-	u64 world;
+	u64 world_object; /* Open MPI's ompi_mpi_comm_world, 0 if there is none */
+	u64 world;	  /* the handle of MPI_COMM_WORLD */
 	/* What is known of communicators; one writer at a time, who finds it taken asks again. */
 	atomic_flag is_busy;
 	struct comm comms[N_COMMS];
@@ -94,7 +95,7 @@ static bool find(const struct dl_phdr_info *file, const char *name, void *to)
 static bool use_library(const struct dl_phdr_info *file)
 {
 	u32 wanted = lull_agent.control->mpi_family;
-	u64 init, world;
+	u64 init;
 
 	if (!find(file, "MPI_Init", &init) || !find(file, "PMPI_Type_size", &mpi.type_size) ||
 	    !find(file, "PMPI_Comm_rank", &mpi.comm_rank) ||
@@ -103,10 +104,8 @@ static bool use_library(const struct dl_phdr_info *file)
 	    !find(file, "PMPI_Comm_get_name", &mpi.comm_get_name) ||
 	    !find(file, "PMPI_Get_count", &mpi.get_count))
 		return false;
-	if (!find(file, "ompi_mpi_comm_world", &world))
-		world = 0;
-	mpi.family = wanted == 1 || (!wanted && world) ? &openmpi : &mpich;
-	mpi.world = mpi.family->integer_world ? mpi.family->integer_world : world;
+	mpi.family = wanted == 1 || (!wanted && mpi.world_object) ? &openmpi : &mpich;
+	mpi.world = mpi.family->integer_world ? mpi.family->integer_world : mpi.world_object;
 	return true;
 }
 
@@ -118,12 +117,13 @@ struct lull_lib_want lull_mpi_wants(const struct dl_phdr_info *file, const char 
 	if (!(lull_agent.control->sources & LULL_SOURCE_MPI))
 		return want;
 	if (!name) {
-		/* A program with an old kind of relocation has a copy of the world's object. */
-		u64 copy;
-
-		if (mpi.family == &openmpi && !mpi.world &&
-		    find(file, "ompi_mpi_comm_world", &copy))
-			mpi.world = copy;
+		/*
+		 * Files come in the order in which the loader looks for names, so the first that has
+		 * it counts: a program that is linked to fixed addresses has a copy of the object,
+		 * and the library's own is not used then.
+		 */
+		if (!mpi.world_object)
+			find(file, "ompi_mpi_comm_world", &mpi.world_object);
 		want.is_wanted = use_library(file);
 		return want;
 	}

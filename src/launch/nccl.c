@@ -98,10 +98,10 @@ static bool next_object(const char **at, const char **begin, const char **end)
 static const char *name_of(const char *begin, const char *end, size_t *len)
 {
 	const char *name = value_of(begin, end, "\"name\":\"");
+	const char *quote = name ? memchr(name, '"', (size_t)(end - name)) : NULL;
 
-	*len = name ? (size_t)((const char *)memchr(name, '"', (size_t)(end - name) + 1) - name)
-		    : 0;
-	return name;
+	*len = quote ? (size_t)(quote - name) : 0;
+	return quote ? name : NULL;
 }
 
 static void read_layout(struct lull_nccl_layout *layout, const char *entries)
@@ -160,7 +160,7 @@ static bool number(const struct lull_open_range *range, const struct field *f, u
 {
 	i32 small;
 
-	if (!f->size_bytes || f->off + f->size_bytes > range->n_head)
+	if (!f->size_bytes || (u64)f->off + f->size_bytes > range->n_head)
 		return false;
 	*value = 0;
 	if (f->size_bytes == sizeof(small)) {

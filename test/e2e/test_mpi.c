@@ -127,6 +127,22 @@ static void mpich_is_understood(void **state)
 	record_both("mpich");
 }
 
+static void a_program_with_copies_of_the_librarys_objects_is_understood(void **state)
+{
+	const char *mpirun = find_mpirun("openmpi");
+	char text[8192];
+
+	(void)state;
+	if (!mpirun)
+		return;
+	assert_int_equal(test_profile_run(text,
+					  "profile -t mpi -s none -o %%R/fixed %s " LULL_BUILD
+					  "/e2e/mpi_guest_fixed %%R/data-fixed",
+					  mpirun),
+			 0);
+	check_report("fixed.lull");
+}
+
 static void each_rank_can_have_its_own_report(void **state)
 {
 	const char *mpirun = find_mpirun("openmpi");
@@ -156,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_mpi_is_understood),
 		cmocka_unit_test(mpich_is_understood),
+		cmocka_unit_test(a_program_with_copies_of_the_librarys_objects_is_understood),
 		cmocka_unit_test(each_rank_can_have_its_own_report),
 	};
 	int failed;
