@@ -44,10 +44,13 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev
-TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
+TEST_PACKAGES = libcmocka-dev python3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+	$(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
+# Machine code of the agent for the other architecture is tested with its compiler and an emulator.
+TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
 DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
 	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
@@ -57,13 +60,13 @@ $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
-AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks.o
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
 # No fortification: its headers would turn the names we define into others.
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan \
+.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan \
 	dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -88,7 +91,7 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
-$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/neighbours.def src/trace/osrt.def
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/neighbours.def src/agent/nccl.def src/trace/osrt.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
@@ -101,6 +104,14 @@ $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (agent)"
 	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/pic/%.o: %.S
+	@mkdir -p $(@D)
+	@echo "  AS    $< (agent)"
+	$(Q)$(CC) -g -c -o $@ $<
+
+# Between a call and its function, and back: vector registers hold arguments and results there.
+$(BUILD)/pic/src/agent/lib_hot.o: AGENT_FLAGS += -mgeneral-regs-only
 
 # The manual pages, for `lull help COMMAND`.
 PAGES := $(sort $(wildcard doc/*.md))
@@ -132,9 +143,10 @@ unit:
 		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
+MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
-	split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -142,6 +154,9 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
+
+# Vendor headers that want C++'s <string> get an empty one.
+$(BUILD)/e2e/test_pm: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -162,6 +177,45 @@ $(BUILD)/e2e/%: test/e2e/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
+
+# Programs that call a library in every way, with lazy and with read-only tables.
+CXX ?= g++
+LIB_GUEST_FLAGS = -g -O2 -Wall -Wextra -L$(BUILD)/e2e/part -Wl,-rpath,'$$ORIGIN/part'
+$(BUILD)/e2e/part/libwatched.so: test/e2e/lib_watched.cc test/e2e/lib_watched.h
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -g -O2 -Wall -Wextra -fPIC -shared -o $@ $<
+$(BUILD)/e2e/lib_guest: LIB_GUEST_FLAGS += -Wl,-z,lazy
+$(BUILD)/e2e/lib_guest_now: LIB_GUEST_FLAGS += -Wl,-z,relro,-z,now
+$(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt
+$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc $(BUILD)/e2e/part/libwatched.so
+	@echo "  LINK  $@"
+	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
+
+# Ranks of each MPI that is installed, with Fortran's bindings beside.
+$(BUILD)/e2e/mpi_guest_openmpi: MPI_LIBS := -lmpi_mpifh
+$(BUILD)/e2e/mpi_guest_mpich: MPI_LIBS := -lmpichfort
+$(BUILD)/e2e/mpi_guest_%: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.$* -O2 -Wall -Wno-stringop-overflow -o $@ $< $(MPI_LIBS)
+
+# Linked to fixed addresses, a program has its own copies of the library's objects.
+$(BUILD)/e2e/mpi_guest_fixed: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.openmpi -O2 -Wall -fno-pie -no-pie -o $@ $< -lmpi_mpifh
+
+# The same on the other architecture, with its compiler and an emulator.
+FOREIGN_ARCH := $(if $(filter x86_64,$(NATIVE)),aarch64,x86_64)
+FOREIGN_BUILD := build-$(FOREIGN_ARCH)
+EMULATOR ?= /usr/bin/qemu-$(FOREIGN_ARCH)-static
+HAS_FOREIGN := $(and $(wildcard $(EMULATOR)),$(wildcard /usr/bin/$(FOREIGN_ARCH)-linux-gnu-g++))
+FOREIGN_ENV := LULL_FOREIGN_AGENT=$(FOREIGN_BUILD)/liblull-agent.so LULL_FOREIGN_GUEST=$(FOREIGN_BUILD)/e2e/lib_guest \
+	LULL_FOREIGN_ROOT=/usr/$(FOREIGN_ARCH)-linux-gnu LULL_EMULATOR=$(EMULATOR)
+foreign-guest:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(FOREIGN_BUILD) CC=$(FOREIGN_ARCH)-linux-gnu-gcc \
+		CXX=$(FOREIGN_ARCH)-linux-gnu-g++ $(FOREIGN_BUILD)/liblull-agent.so $(FOREIGN_BUILD)/e2e/lib_guest
+$(BUILD)/e2e/test_lib: $(if $(HAS_FOREIGN),foreign-guest)
 
 # Guests of test_osrt.py, and the collector it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
@@ -191,7 +245,7 @@ e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
 e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import
-	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
+	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
@@ -199,7 +253,7 @@ $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
 
-$(BUILD)/bench/bench_osrt: bench/bench_osrt.c
+$(BUILD)/bench/bench_osrt $(BUILD)/bench/bench_lib: $(BUILD)/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
@@ -328,7 +382,7 @@ SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cu
 	libcuda memory model ptx)
 SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
 	libcupti)
-SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
 $(BUILD)/sim/%.o: sim/%.c
@@ -339,6 +393,10 @@ $(BUILD)/sim/%.o: sim/%.c
 $(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libnvidia-ml.so.1: $(BUILD)/sim/libnvml.o
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^
 
 $(BUILD)/sim/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti.map
 $(BUILD)/sim/old/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti_old.map

@@ -53,9 +53,15 @@ struct lull_collector_options {
 	const char *capture_range; /* name@domain */
 	int kill_signal;    /* what ends the program when the recording is over; 0 = let it run */
 	bool is_kill_given; /* --kill was on the command line */
-	bool is_waiting_for_all;    /* --wait=all: also for re-parented children */
-	bool is_stopping_on_exit;   /* --stop-on-exit */
-	const struct lull_vec *env; /* char *: A=B for the program, may be NULL */
+	bool is_waiting_for_all;	  /* --wait=all: also for re-parented children */
+	bool is_stopping_on_exit;	  /* --stop-on-exit */
+	u32 mpi_family;			  /* as lull_control.mpi_family */
+	bool is_gpu_sampled;		  /* look at devices, if there are any */
+	bool is_gpu_wanted;		  /* that was asked for: say so if it is not possible */
+	u64 gpu_devices;		  /* a bit for each */
+	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
+	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
+	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;
 	bool is_env_discarded; /* do not store the environment */
 	bool is_unresolved;    /* --resolve-symbols=false */

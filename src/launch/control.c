@@ -307,6 +307,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	lull_feed_agents_issues(c);
+	lull_feed_gpu_issues(c);
 	note_uninstrumented(c, now_ns);
 	c->next_usage_ns = 0;
 	lull_feed_usage(c);

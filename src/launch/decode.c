@@ -34,6 +34,9 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_cuda_context] = sizeof(struct lull_wire_cuda_context),
 	[LULL_EVENT_cuda_stream] = sizeof(struct lull_wire_cuda_stream),
 	[LULL_EVENT_cuda_name] = sizeof(struct lull_wire_cuda_name),
+	[LULL_EVENT_lib_call] = sizeof(struct lull_wire_lib_call),
+	[LULL_EVENT_mpi_call] = sizeof(struct lull_wire_mpi_call),
+	[LULL_EVENT_collective] = sizeof(struct lull_wire_collective),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,

@@ -159,16 +159,14 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 	const struct lull_wire_cuda_call *e = (const void *)event;
 	struct lull_cuda_call_row row;
 	u32 stack = lull_decode_take_stack(task, level, event->a);
-	u32 *name;
 
 	if (!r->writer)
 		return;
-	name = lull_map_find(&r->strings, e->name);
 	row = (struct lull_cuda_call_row){
 		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
-		.name = name ? *name : 0,
+		.name = lull_recording_name(r, e->name),
 		.correlation = e->correlation,
 		.ret = e->ret,
 		.api = (u8)event->a,

@@ -29,6 +29,8 @@ struct lull_open_range {
 	u32 data;  /* string id of an extended payload */
 	u8 payload_type;
 	u8 depth;
+	u8 n_head; /* bytes of an extended payload in `head`, as far as they fit */
+	u8 head[40];
 };
 
 /* Longest name that a program can give to a device, context or stream. */

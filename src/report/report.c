@@ -26,6 +26,8 @@ static const struct {
 } sources[] = {
 	{ LULL_NEED(range), "ranges", "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
 	{ LULL_NEED(oscall), "C library calls", "--trace=osrt" },
+	{ LULL_NEED(mpi_call), "calls of MPI", "--trace=mpi" },
+	{ LULL_NEED(lib_call), "calls of libraries", "--trace-library=LIBRARY:PATTERN" },
 	{ LULL_NEED(gil_wait), "waits for Python's interpreter lock", "--trace=python-gil" },
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },
 	{ LULL_NEED(sched), "scheduling", "--cpuctxsw=process-tree" },
@@ -36,6 +38,7 @@ static const struct {
 	{ LULL_NEED(graph), "CUDA graphs", cuda_option },
 	{ LULL_NEED(cuda_call), "CUDA calls", cuda_option },
 	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
+	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 

@@ -77,6 +77,10 @@ enum {
 	LULL_SOURCE_CUDA_ALL_CALLS = 1 << 20, /* also the CUDA calls that nobody asks about */
 	LULL_SOURCE_UM_CPU_FAULTS = 1 << 21,  /* unified memory: migrations, faults of CPUs */
 	LULL_SOURCE_UM_GPU_FAULTS = 1 << 22,  /* the same, faults of devices */
+	LULL_SOURCE_LIBRARY = 1 << 16,	      /* functions of libraries by name */
+	LULL_SOURCE_MPI = 1 << 17,
+	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
+	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -132,7 +136,7 @@ struct lull_control {
 	u32 cuda_flush_ms;
 	/* CUDA calls of each kind that take so long get a stack; 0 = none does. */
 	u64 cuda_backtrace_ticks[4]; /* LULL_N_CALL_KINDS */
-	_Atomic u32 capture_pid; /* process whose range began the present recording */
+	_Atomic u32 capture_pid;     /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
 	 * them all.
@@ -142,6 +146,8 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
+	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
+	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
 };
 
 enum lull_chunk_state {
@@ -543,6 +549,55 @@ struct lull_wire_cuda_name {
 	u64 name;
 };
 enum { LULL_NAMED_STREAM = 1, LULL_NAMED_CONTEXT = 2, LULL_NAMED_DEVICE = 3 };
+/* lib_call: a = depth | LULL_LIB_LEFT. */
+struct lull_wire_lib_call {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name; /* hash */
+};
+#define LULL_LIB_LEFT 0x80000000u /* by an exception or longjmp; dur_ticks: until that was seen */
+
+/* mpi_call: a = kind, as in schema.def. */
+struct lull_wire_mpi_call {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name; /* hash */
+	u64 comm;
+	u64 comm_name; /* hash */
+	u64 send_bytes;
+	u64 recv_bytes;
+	i32 peer; /* LULL_MPI_* if it is no rank; root and tag too */
+	i32 root;
+	i32 tag;
+	i32 ret;
+	u32 rank;
+	u32 n_ranks;
+};
+#define LULL_MPI_NONE	(-1)
+#define LULL_MPI_ANY	(-2)
+#define LULL_MPI_NOBODY (-3) /* MPI_PROC_NULL */
+
+/* collective: a = id of the thread that called. Texts are hashes; 0 = not told. */
+struct lull_wire_collective {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 name;
+	u64 comm;
+	u64 comm_name;
+	u64 datatype;
+	u64 algorithm;
+	u64 protocol;
+	u64 size_bytes; /* of one rank's argument */
+	u64 seq;
+	u64 net_bytes;
+	u64 net_ticks;
+	i32 peer; /* or root; -1 none */
+	u32 n_ranks;
+	u32 rank;
+	u32 n_channels;
+	u32 n_steps;
+	u32 pad;
+};
 
 /*
  * The hash that names a label; both sides compute it, so that recovery can find labels by their
