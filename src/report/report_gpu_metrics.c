@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "model/busy.h"
@@ -18,7 +19,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Metric", .kind = LULL_OUT_TEXT, .doc = "what was measured" },
 	{ .name = "Unit", .kind = LULL_OUT_TEXT, .doc = "in which unit" },
 	{ .name = "Avg", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "mean" },
-	{ .name = "Min", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "least" },
+	{ .name = "Min", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "least", .is_spare = true },
 	{ .name = "Max", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "greatest" },
 	{ .name = "P95",
 	  .kind = LULL_OUT_FLOAT,
@@ -201,25 +202,52 @@ static int by_device(const void *a, const void *b)
 	return (x->metric > y->metric) - (x->metric < y->metric);
 }
 
+/* Units that give long numbers are shown in millions; bits have no mean and are left out. */
+static const struct {
+	const char *unit, *shown;
+	f64 divisor;
+} units[] = {
+	{ "B", "MB", 1e6 },
+	{ "B/s", "MB/s", 1e6 },
+	{ "Hz", "MHz", 1e6 },
+	{ "bits", NULL, 1 },
+};
+
+static const char *shown_unit(const char *unit, f64 *divisor)
+{
+	*divisor = 1;
+	for (size_t i = 0; i < LULL_COUNT_OF(units); i++)
+		if (strcmp(units[i].unit, unit) == 0) {
+			*divisor = units[i].divisor;
+			return units[i].shown;
+		}
+	return unit;
+}
+
 static void put_series(struct metrics *m, struct lull_out *out, const struct series *s)
 {
 	size_t n;
 	const struct lull_metric_row *rows = lull_reader_dim(m->reader, LULL_TABLE_metric, &n);
 	const struct lull_metric_row *row =
 		s->metric && s->metric <= n ? &rows[s->metric - 1] : NULL;
+	const char *unit = row && row->unit ? lull_reader_string(m->reader, row->unit, NULL) : "";
 	struct lull_str device = LULL_STR_INIT;
+	f64 divisor;
 
+	unit = shown_unit(unit, &divisor);
+	if (!unit)
+		return;
 	lull_gpu_device_name(&device, m->reader, s->device);
 	lull_out_row(out);
 	lull_out_text(out, lull_str_text(&device));
 	lull_out_text(out, row ? lull_reader_string(m->reader, row->name, NULL) : NULL);
-	lull_out_text(out, row ? lull_reader_string(m->reader, row->unit, NULL) : NULL);
-	lull_out_f64(out, s->sum / (f64)s->n);
-	lull_out_f64(out, s->min);
-	lull_out_f64(out, s->max);
-	lull_out_f64(out, percentile(s));
+	lull_out_text(out, unit);
+	lull_out_f64(out, s->sum / (f64)s->n / divisor);
+	lull_out_f64(out, s->min / divisor);
+	lull_out_f64(out, s->max / divisor);
+	lull_out_f64(out, percentile(s) / divisor);
 	if (s->n_busy)
-		lull_out_f64(out, s->busy_sum / (f64)s->n_busy);
+		lull_out_f64(out, s->busy_sum / (f64)s->n_busy / divisor);
 	else
 		lull_out_skip(out);
 	lull_out_i64(out, (i64)s->n);
