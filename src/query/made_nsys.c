@@ -2,6 +2,7 @@
 #include "query/made.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -394,10 +395,15 @@ void lull_made_meta_export(struct lull_rows *rows, struct lull_values *v)
 		{ "EXPORT_SCHEMA_VERSION_MICRO", "0" },
 	};
 
-	(void)v;
+	char flags[8];
+
 	for (size_t i = 0; i < LULL_COUNT_OF(pairs); i++) {
 		lull_rows_add(rows);
 		put_text(rows, pairs[i][0]);
 		put_text(rows, pairs[i][1]);
 	}
+	snprintf(flags, sizeof(flags), "%u", lull_reader_info(v->reader)->flags);
+	lull_rows_add(rows);
+	put_text(rows, "LULL_FILE_FLAGS");
+	put_text(rows, flags);
 }
