@@ -155,6 +155,17 @@ void lull_value_give(sqlite3_context *to, const struct lull_value *value)
 	}
 }
 
+/* Mark the cells that need nothing but a look into an array. */
+static void choose_way(struct lull_cell *cell, const struct lull_col_desc *col)
+{
+	bool is_number = cell->type == LULL_CELL_INT && !cell->names && cell->plus_col < 0 &&
+			 cell->when_col < 0;
+
+	cell->size_bytes = col->size_bytes;
+	cell->is_plain = is_number && !cell->lut && !cell->fn && !cell->is_zero_null;
+	cell->is_plain_lut = is_number && cell->lut;
+}
+
 void lull_cells_prepare(const struct lull_vtab_part *part, u64 used)
 {
 	for (int c = 0; c < part->n_cols; c++) {
@@ -166,6 +177,7 @@ void lull_cells_prepare(const struct lull_vtab_part *part, u64 used)
 		dim = lull_table_by_name(part->table->cols[cell->col].type);
 		if (dim && (cell->path_len || cell->fn))
 			cell->lut = lull_values_lut(part->values, dim, cell);
+		choose_way(cell, &part->table->cols[cell->col]);
 	}
 }
 
