@@ -158,16 +158,17 @@ int lull_export_write(struct lull_reader *r, const struct lull_export *format,
 {
 	struct lull_place_rules rules = { target->is_overwriting, format->member_suffix };
 	bool is_stdout = !strcmp(target->path, "-");
+	bool is_stream = is_stdout || is_special(target->path);
 	struct lull_place place;
 	int rc;
 
-	if (!format->write && (is_stdout || is_special(target->path)))
+	if (!format->write && is_stream)
 		return lull_fail(err, LULL_E_USAGE,
 				 "%s cannot be streamed; give the name of a %s with --output",
 				 format->name, format->member_suffix ? "folder" : "file");
 	if (is_stdout)
 		return format->write(r, options, stdout, err);
-	if (target->is_overwriting && is_special(target->path))
+	if (target->is_overwriting && is_stream)
 		return write_file(r, format, options, target->path, err);
 	rc = lull_place_begin(&place, target->path, &rules, err);
 	if (rc)

@@ -126,7 +126,6 @@ static u32 intern(struct lull_nsys *n, struct lull_intern *in, enum lull_table t
 
 u32 lull_nsys_label(struct lull_nsys *n, const struct lull_label_row *label)
 {
-	static const struct lull_label_row none;
 	struct lull_label_row row;
 
 	/* Its padding is part of the key. */
@@ -137,7 +136,8 @@ u32 lull_nsys_label(struct lull_nsys *n, const struct lull_label_row *label)
 	row.category_name = label->category_name;
 	row.color = label->color;
 	row.api = label->api;
-	if (!memcmp(&row, &none, sizeof(row)))
+	if (!row.name && !row.domain && !row.category && !row.category_name && !row.color &&
+	    !row.api)
 		return 0;
 	return intern(n, &n->labels, LULL_TABLE_label, &row, sizeof(row));
 }

@@ -1,12 +1,13 @@
 /*
  * A SQLite file from the tables that SQL sees.
  *
- * SQLite makes the file, the tables, and the rows of short ones. Long ones are written behind them as
- * pages (pages.h): INSERT manages 1.5 million rows a second. No index, as nsys does it; the caller
- * renames the file when it is whole.
+ * SQLite makes the file, the tables, and the rows of short ones. Long ones are written behind them
+ * as pages (pages.h): INSERT manages 1.5 million rows a second. No index, as nsys does it; the
+ * caller renames the file when it is whole.
  *
- * Tables of nsys are written if they have rows. What has no place in them goes to tables LULL_*: all
- * dimensions but those that the rows of nsys carry themselves, and facts that nsys does not know.
+ * Tables of nsys are written if they have rows. What has no place in them goes to tables LULL_*:
+ * all dimensions but those that the rows of nsys carry themselves, and facts that nsys does not
+ * know.
  */
 #include <ctype.h>
 #include <stdlib.h>

@@ -2,14 +2,14 @@
  * A page of a table's tree, 4096 bytes, numbers big-endian:
  *
  *	leaf		0x0d, 0 0, cells u16, first byte of content u16, 0
- *			then an u16 per cell: where it is; cells lie from the end of the page downwards
+ *			then an u16 per cell: where it is; cells lie from the page's end downwards
  *	  cell		payload length, row number (varints), payload
  *	interior	0x05, 0 0, cells u16, first byte of content u16, 0, last child u32
  *	  cell		child u32, its last row number (varint)
  *	overflow	next u32 or 0, then payload
  *
- * Payload: length of the head (varint), a type (varint) for each column, then the values. A page that
- * would lie at byte 2^30 of the file is never used: SQLite locks there.
+ * Payload: length of the head (varint), a type (varint) for each column, then the values. A page
+ * that would lie at byte 2^30 of the file is never used: SQLite locks there.
  */
 #include "query/pages.h"
 

@@ -2,8 +2,8 @@
  * pages - rows as pages of a SQLite file, without SQLite.
  *
  * A table of a SQLite file is a tree whose leaves hold the rows by number. Rows that come in order
- * fill leaf after leaf, and the pages above follow from them; nothing is searched or rewritten. That
- * is several times faster than INSERT, which has to be ready for any order. The format is
+ * fill leaf after leaf, and the pages above follow from them; nothing is searched or rewritten.
+ * That is several times faster than INSERT, which has to be ready for any order. The format is
  * documented and promised to stay (sqlite.org/fileformat2.html).
  *
  * How to use:     SQLite makes the file and its tables and closes it; then each table is filled:

@@ -3,8 +3,8 @@
  *
  *	"<columns in use, hex>;<op><column>;<op><column>..."	one op for each argument
  *
- * with the ops > and < for bounds (edges included, whatever was asked: SQLite tests again) and = for
- * a key.
+ * with the ops > and < for bounds (edges included, whatever was asked: SQLite tests again) and =
+ * for a key.
  */
 #include "query/vtab.h"
 
