@@ -379,7 +379,7 @@ static void add_own_table(struct lull_vtabs *t, const struct lull_table_desc *de
 		add_col(table, "id", IN, true);
 	for (unsigned c = 0; c < desc->n_cols && table->n_cols < LULL_VTAB_MAX_COLS; c++)
 		add_col(table, desc->cols[c].name, own_decl(&desc->cols[c]),
-			is_own_key(&desc->cols[c]));
+			!is_dim && is_own_key(&desc->cols[c]));
 	part->cells = lull_alloc((size_t)part->n_cols, sizeof(*part->cells));
 	for (int c = shift; c < part->n_cols; c++)
 		part->cells[c] = (struct lull_cell){

@@ -18,6 +18,9 @@
 
 #define MAX_ARGS 16
 
+/* Rows of a table that are looked up by key: 8 to 12 bytes each are held. */
+#define MAX_INDEXED (256u << 20)
+
 struct vtab {
 	sqlite3_vtab base;
 	struct lull_vtab *table;
@@ -239,11 +242,13 @@ static void make_filter(const struct cursor *c, const struct lull_vtab_part *par
 /* A key is a column as it is in the report, or nothing can be looked up. */
 static bool can_look_up(const struct lull_vtab_part *part, int col)
 {
-	const struct lull_cell *cell = part->cells ? &part->cells[col] : NULL;
+	const struct lull_cell *cell;
 
 	if (part->ops != &lull_part_fact)
 		return true;
-	return cell->kind == LULL_CELL_IS_COLUMN && !cell->path_len && !cell->fn;
+	cell = &part->cells[col];
+	return part->ops->n_rows(part) <= MAX_INDEXED && cell->kind == LULL_CELL_IS_COLUMN &&
+	       !cell->path_len && !cell->fn;
 }
 
 static void begin_part(struct cursor *c)
