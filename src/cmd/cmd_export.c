@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "trace/reader.h"
@@ -40,6 +41,17 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
+/* A lull_reader_watcher: each table that is read is a phase. */
+static void on_read(void *ctx, const struct lull_table_desc *table, u64 n_passed, u64 n_rows)
+{
+	struct lull_progress *progress = ctx;
+
+	(void)table;
+	if (!n_passed)
+		lull_progress_begin(progress, "exporting", "rows", n_rows);
+	lull_progress_at(progress, n_passed);
+}
+
 static int export_report(const char *path, const struct lull_export_target *target,
 			 const struct lull_export *format,
 			 const struct lull_export_options *options, struct lull_err *err)
@@ -47,13 +59,17 @@ static int export_report(const char *path, const struct lull_export_target *targ
 	struct lull_reader *r;
 	char *name = target->path ? lull_strdup(target->path) : default_output(path, format);
 	struct lull_export_target named = { name, target->is_overwriting };
+	struct lull_progress progress;
 	int rc = lull_reader_open(&r, path, err);
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
 		rc = lull_export_check_tables(r, options, err);
+		lull_progress_init(&progress, false);
+		lull_reader_watch(r, on_read, &progress);
 		if (!rc)
 			rc = lull_export_write(r, format, options, &named, err);
+		lull_progress_clear(&progress);
 		if (!rc && strcmp(name, "-") != 0)
 			fprintf(stderr, "lull: %s\n", name);
 		lull_reader_close(r);
