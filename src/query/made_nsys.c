@@ -47,30 +47,36 @@ static bool is_first(struct lull_map *seen, u64 key)
 
 /* ---- NVTX ---- */
 
-static void name_row(struct lull_rows *rows, i64 type, u32 category)
+/* A name of a domain (75) or category (33), and where it belongs. */
+struct nvtx_name {
+	u32 type;
+	u32 category;
+	u32 text; /* string id */
+	i64 domain;
+};
+
+static void add_name(struct lull_rows *rows, struct lull_values *v, const struct nvtx_name *name,
+		     i64 thread)
 {
 	lull_rows_add(rows);
 	lull_rows_int(rows, 0);
 	lull_rows_null(rows);
-	lull_rows_int(rows, type);
+	lull_rows_int(rows, name->type);
 	lull_rows_null(rows);
-	if (category)
-		lull_rows_int(rows, category);
+	if (name->category)
+		lull_rows_int(rows, name->category);
 	else
 		lull_rows_null(rows);
 	lull_rows_null(rows);
-}
-
-static void name_rest(struct lull_rows *rows, i64 domain, i64 thread)
-{
+	put_string(rows, v, name->text);
 	lull_rows_int(rows, thread);
 	lull_rows_null(rows);
 	lull_rows_null(rows);
-	lull_rows_int(rows, domain);
+	lull_rows_int(rows, name->domain);
 }
 
-/* Names of domains (75) and categories (33) for one process. */
-static void names_of(struct lull_rows *rows, struct lull_values *v, i64 thread)
+/* All names that labels have, each once. */
+static void collect_names(struct lull_vec *names, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_label_row *labels = lull_reader_dim(v->reader, LULL_TABLE_label, &n);
@@ -79,19 +85,17 @@ static void names_of(struct lull_rows *rows, struct lull_values *v, i64 thread)
 	lull_map_init(&domains);
 	lull_map_init(&categories);
 	for (size_t i = 0; i < n; i++) {
-		i64 domain = lull_values_domain(v, labels[i].domain);
+		const struct lull_label_row *label = &labels[i];
+		i64 domain = lull_values_domain(v, label->domain);
 
-		if (labels[i].domain && is_first(&domains, (u64)domain)) {
-			name_row(rows, 75, 0);
-			put_string(rows, v, labels[i].domain);
-			name_rest(rows, domain, thread);
-		}
-		if (labels[i].category_name &&
-		    is_first(&categories, (u64)domain << 32 | labels[i].category)) {
-			name_row(rows, 33, labels[i].category);
-			put_string(rows, v, labels[i].category_name);
-			name_rest(rows, domain, thread);
-		}
+		if (label->domain && is_first(&domains, (u64)domain))
+			*(struct nvtx_name *)lull_vec_push(names) =
+				(struct nvtx_name){ 75, 0, label->domain, domain };
+		if (label->category_name &&
+		    is_first(&categories, (u64)domain << 32 | label->category))
+			*(struct nvtx_name *)lull_vec_push(names) =
+				(struct nvtx_name){ 33, label->category, label->category_name,
+						    domain };
 	}
 	lull_map_release(&domains);
 	lull_map_release(&categories);
@@ -102,14 +106,24 @@ void lull_made_nvtx_names(struct lull_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n);
+	const struct nvtx_name *all;
+	struct lull_vec names;
 	struct lull_map seen;
 
+	lull_vec_init(&names, sizeof(struct nvtx_name));
+	collect_names(&names, v);
+	all = names.at;
 	lull_map_init(&seen);
-	for (size_t i = 0; i < n; i++)
-		if (lanes[i].kind != LULL_LANE_STREAM && lanes[i].process &&
-		    is_first(&seen, lanes[i].process))
-			names_of(rows, v, lull_nsys_id(pid_of(v, lanes[i].process), lanes[i].tid));
+	for (size_t i = 0; i < n && names.n; i++) {
+		if (lanes[i].kind == LULL_LANE_STREAM || !lanes[i].process ||
+		    !is_first(&seen, lanes[i].process))
+			continue;
+		for (size_t k = 0; k < names.n; k++)
+			add_name(rows, v, &all[k],
+				 lull_nsys_id(pid_of(v, lanes[i].process), lanes[i].tid));
+	}
 	lull_map_release(&seen);
+	lull_vec_release(&names);
 }
 
 /* ---- processes and threads ---- */
