@@ -1,7 +1,7 @@
 /*
  * bench_make - write the report that benchmarks read (gen_report.h), and say what it costs.
  *
- *	bench_make FILE [KERNELS [bare]]	(default 10 million; bare: kernels, copies and calls only)
+ *	bench_make FILE [KERNELS [bare]]	(default 10 million; bare: no ranges and OS calls)
  *
  * Each line is "name value unit".
  */

@@ -334,7 +334,7 @@ static size_t longest(const struct lull_value *values, int n)
 /* The head behind which the values follow; returns its length. */
 static size_t put_types(u8 *at, const struct lull_value *values, int n)
 {
-	u8 types[10 * LULL_VTAB_MAX_COLS];
+	u8 types[10 * LULL_VTAB_MAX_COLS] = { 0 };
 	size_t len = 0, own = 1;
 
 	for (int i = 0; i < n; i++) {
