@@ -15,9 +15,12 @@ enum { LANE_THREAD = 1, LANE_STREAM = 2 };
 /* Rows that wait for their depth: a block of the report. */
 #define MAX_WAITING 65536u
 
-/* Different texts, and different things, that are remembered: 32 MB each. */
-#define MAX_TEXTS  (1u << 20)
-#define MAX_THINGS (1u << 20)
+/*
+ * Different texts, and different things, that are remembered. With the rows and the names that the
+ * writer holds for them, hostile files stay below 100 MB.
+ */
+#define MAX_TEXTS  (256u << 10)
+#define MAX_THINGS (256u << 10)
 
 /* Kinds of events that are told apart; the others are counted together. */
 #define MAX_GAPS 256u

@@ -74,6 +74,53 @@ class Import(unittest.TestCase):
         self.assertEqual(sorted(r["correlation"] for r in rows["cuda_call"]),
                          sorted(e["args"]["correlation"] for e in calls))
 
+    def test_rows_say_what_the_events_said(self):
+        rows, _ = self.imported(self.trace)
+        events = json.loads(gzip.open(self.trace).read())["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        begin = min(round(e["ts"] * 1000) for e in events if e["ph"] != "M")
+        by_id = {table: {r["id"]: r for r in rows[table]} for table in ("op_label", "launch", "lane", "frame")}
+
+        def when(e):
+            return round(e["ts"] * 1000) - begin, round(e["dur"] * 1000)
+
+        def of(category):
+            return [e for e in spans if e.get("cat") == category]
+
+        ops = [(r["start_ns"], r["dur_ns"], by_id["lane"][r["lane"]]["tid"], by_id["op_label"][r["label"]]["name"],
+                json.loads(by_id["op_label"][r["label"]]["shapes"] or "null"), r["external_id"], r["sequence"])
+               for r in rows["op"]]
+        self.assertEqual(sorted(ops, key=str), sorted((
+            (*when(e), e["tid"], e["name"], e["args"].get("Input Dims"), e["args"]["External id"],
+             e["args"].get("Sequence number", -1)) for e in of("cpu_op")), key=str))
+        kernels = [(r["start_ns"], r["dur_ns"], by_id["launch"][r["launch"]]["name"], r["correlation"],
+                    [by_id["launch"][r["launch"]]["grid_" + x] for x in "xyz"],
+                    [by_id["launch"][r["launch"]]["block_" + x] for x in "xyz"],
+                    by_id["launch"][r["launch"]]["registers"], by_id["lane"][r["lane"]]["stream_id"])
+                   for r in rows["kernel"]]
+        self.assertEqual(sorted(kernels), sorted((
+            (*when(e), e["name"], e["args"]["correlation"], e["args"]["grid"], e["args"]["block"],
+             e["args"]["registers per thread"], e["args"]["stream"]) for e in of("kernel"))))
+        calls = []
+        for r in rows["pycall"]:
+            frame = by_id["frame"][r["frame"]]
+            place = f"{frame['file']}({frame['line']}): " if frame["file"] else ""
+            calls.append((r["start_ns"], r["dur_ns"], place + frame["function"]))
+        self.assertEqual(sorted(calls), sorted((*when(e), e["name"]) for e in of("python_function")))
+        self.check_depths(rows["op"])
+        self.check_depths(rows["pycall"])
+
+    def check_depths(self, rows):
+        """The depth of each row is the number of rows of its thread around it."""
+        open_rows = {}
+        for r in sorted(rows, key=lambda r: (r["lane"], r["start_ns"], -r["dur_ns"])):
+            end = r["start_ns"] + r["dur_ns"]
+            stack = open_rows.setdefault(r["lane"], [])
+            while stack and (stack[-1] <= r["start_ns"] or stack[-1] < end):
+                stack.pop()
+            self.assertEqual(r["depth"], len(stack))
+            stack.append(end)
+
     def test_times_are_exact_to_the_nanosecond(self):
         # Times since 1970 with three decimals do not fit a double.
         events = [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 0}] * 3
