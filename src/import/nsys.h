@@ -126,6 +126,17 @@ u32 lull_nsys_label(struct lull_nsys *n, const struct lull_label_row *label);
 /* The launch of these values. */
 u32 lull_nsys_launch(struct lull_nsys *n, const struct lull_launch_row *launch);
 
+/* ---- call chains, nsys_os.c ---- */
+
+/* Whose ids are meant: each table of chains has its own. */
+enum { LULL_NSYS_OS_CHAINS, LULL_NSYS_SAMPLE_CHAINS, LULL_NSYS_CUDA_CHAINS };
+
+/* Read a table of chains. */
+void lull_nsys_read_chains(struct lull_nsys *n, const char *table, u64 salt);
+
+/* The stack of the chain whose id is in this column, 0 if there is none. */
+u32 lull_nsys_stack(struct lull_nsys *n, sqlite3_stmt *row, int col, u64 salt);
+
 /* ---- one function for each kind of tables ---- */
 
 /* nsys_own.c: what lull wrote besides. True if there is something. */

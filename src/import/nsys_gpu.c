@@ -253,10 +253,20 @@ static void take_sync(struct lull_nsys *n, sqlite3_stmt *row)
 
 /* ---- calls ---- */
 
-enum { CALL_START, CALL_END, CALL_CLASS, CALL_TID, CALL_CORRELATION, CALL_NAME, CALL_RESULT };
+enum {
+	CALL_START,
+	CALL_END,
+	CALL_CLASS,
+	CALL_TID,
+	CALL_CORRELATION,
+	CALL_NAME,
+	CALL_RESULT,
+	CALL_CHAIN
+};
 
-static const char *const call_cols[] = { "start",	  "end",    "eventClass",  "globalTid",
-					 "correlationId", "nameId", "returnValue", NULL };
+static const char *const call_cols[] = { "start",	"end",		 "eventClass",
+					 "globalTid",	"correlationId", "nameId",
+					 "returnValue", "callchainId",	 NULL };
 
 static void take_call(struct lull_nsys *n, sqlite3_stmt *row)
 {
@@ -269,6 +279,7 @@ static void take_call(struct lull_nsys *n, sqlite3_stmt *row)
 		.correlation = lull_nsys_u32(row, CALL_CORRELATION),
 		.ret = lull_nsys_u32(row, CALL_RESULT),
 		.api = lull_nsys_u32(row, CALL_CLASS) == 1 ? 1 : 2,
+		.stack = lull_nsys_stack(n, row, CALL_CHAIN, LULL_NSYS_CUDA_CHAINS),
 	};
 
 	lull_writer_add(n->writer, LULL_TABLE_cuda_call, &call);
@@ -347,6 +358,7 @@ void lull_nsys_read_gpu(struct lull_nsys *n)
 	lull_nsys_each(n, "CUPTI_ACTIVITY_KIND_MEMSET", memset_cols, "", take_memset);
 	lull_nsys_each(n, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph_cols, "", take_graph);
 	lull_nsys_each(n, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", sync_cols, "", take_sync);
+	lull_nsys_read_chains(n, "CUDA_CALLCHAINS", LULL_NSYS_CUDA_CHAINS);
 	lull_nsys_each(n, "CUPTI_ACTIVITY_KIND_RUNTIME", call_cols, "", take_call);
 	/* Old exports have a table for each. */
 	lull_nsys_each(n, "CUPTI_ACTIVITY_KIND_DRIVER", call_cols, "", take_call);

@@ -90,7 +90,7 @@ static void take_frame(struct lull_nsys *n, sqlite3_stmt *row)
 }
 
 /* In a file of ours an id is that of a stack. */
-static void read_chains(struct lull_nsys *n, const char *table, u64 salt)
+void lull_nsys_read_chains(struct lull_nsys *n, const char *table, u64 salt)
 {
 	struct chain chain = { .salt = salt };
 
@@ -103,7 +103,7 @@ static void read_chains(struct lull_nsys *n, const char *table, u64 salt)
 	n->ctx = NULL;
 }
 
-static u32 stack_of(struct lull_nsys *n, sqlite3_stmt *row, int col, u64 salt)
+u32 lull_nsys_stack(struct lull_nsys *n, sqlite3_stmt *row, int col, u64 salt)
 {
 	u64 id = lull_nsys_u64(row, col);
 	const u32 *known;
@@ -123,8 +123,6 @@ enum { CALL_START, CALL_END, CALL_TID, CALL_NAME, CALL_RESULT, CALL_CHAIN, CALL_
 static const char *const call_cols[] = { "start",	"end",	       "globalTid",    "nameId",
 					 "returnValue", "callchainId", "lullArgument", NULL };
 
-enum { SALT_OS, SALT_SAMPLE };
-
 static void take_call(struct lull_nsys *n, sqlite3_stmt *row)
 {
 	u64 start = lull_nsys_u64(row, CALL_START);
@@ -135,7 +133,7 @@ static void take_call(struct lull_nsys *n, sqlite3_stmt *row)
 		.name = lull_nsys_string(n, row, CALL_NAME),
 		.ret = sqlite3_column_int64(row, CALL_RESULT),
 		.arg = sqlite3_column_int64(row, CALL_ARG),
-		.stack = stack_of(n, row, CALL_CHAIN, SALT_OS),
+		.stack = lull_nsys_stack(n, row, CALL_CHAIN, LULL_NSYS_OS_CHAINS),
 	};
 
 	lull_writer_add(n->writer, LULL_TABLE_oscall, &call);
@@ -165,7 +163,7 @@ static void take_sample(struct lull_nsys *n, sqlite3_stmt *row)
 	struct lull_sample_row sample = {
 		.start_ns = start,
 		.lane = lull_nsys_thread(n, lull_nsys_u64(row, SAMPLE_TID), start),
-		.stack = stack_of(n, row, SAMPLE_ID, SALT_SAMPLE),
+		.stack = lull_nsys_stack(n, row, SAMPLE_ID, LULL_NSYS_SAMPLE_CHAINS),
 		.cpu = (u16)lull_nsys_u32(row, SAMPLE_CPU),
 		.weight_ns = is_ours ? lull_nsys_u64(row, SAMPLE_WEIGHT) : SAMPLE_NS,
 		.source = is_ours ? (u8)lull_nsys_u32(row, SAMPLE_SOURCE) : 1,
@@ -351,9 +349,9 @@ static void read_counters(struct lull_nsys *n)
 
 void lull_nsys_read_os(struct lull_nsys *n)
 {
-	read_chains(n, "OSRT_CALLCHAINS", SALT_OS);
+	lull_nsys_read_chains(n, "OSRT_CALLCHAINS", LULL_NSYS_OS_CHAINS);
 	lull_nsys_each(n, "OSRT_API", call_cols, "", take_call);
-	read_chains(n, "SAMPLING_CALLCHAINS", SALT_SAMPLE);
+	lull_nsys_read_chains(n, "SAMPLING_CALLCHAINS", LULL_NSYS_SAMPLE_CHAINS);
 	lull_nsys_each(n, "COMPOSITE_EVENTS", sample_cols, "", take_sample);
 	read_sched(n);
 	read_counters(n);

@@ -274,8 +274,8 @@ void lull_made_cuda_streams(struct lull_rows *rows, struct lull_values *v)
 		lull_rows_int(rows, LULL_NSYS_VM);
 		lull_rows_int(rows, pid_of(v, lanes[i].process));
 		lull_rows_int(rows, lanes[i].context_id);
-		lull_rows_int(rows, 0);
-		lull_rows_int(rows, 0);
+		lull_rows_int(rows, lanes[i].priority);
+		lull_rows_int(rows, lanes[i].stream_kind);
 	}
 }
 
