@@ -37,13 +37,13 @@ LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd -lz
+LIBS := -ldw -lelf -lzstd -lsqlite3 -lz
 LIBS_OF_LIBS := -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev
+PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev
 TEST_PACKAGES = libcmocka-dev python3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	$(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
@@ -53,7 +53,7 @@ FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
 DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev zlib1g-dev liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -66,7 +66,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan \
+.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-sqlite e2e-san tsan \
 	dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -235,6 +235,10 @@ $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
+# SQL, the export to SQLite and its import, with Python's sqlite3 as the second reader.
+e2e-sqlite: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
+
 # Traces of other tools, good and bad ones, and what PyTorch itself said of one.
 e2e-import: all
 	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
@@ -244,7 +248,7 @@ e2e-import: all
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import e2e-sqlite
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -314,7 +318,7 @@ check: all
 # Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
 # why. A file is read again when it or something that it includes changed.
 LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c)
-LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
+LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
 LINT_JOBS ?= $(shell nproc)
@@ -336,7 +340,7 @@ $(BUILD)/lint/cppcheck: $(LINT_SRC) $(wildcard src/*/*.[hd]* include/*.h test/su
 	@mkdir -p $@.cache
 	@echo "  CPPCHECK"
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 --inline-suppr \
-		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I include -I test \
+		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I . -I include -I test \
 		-D__cppcheck__ -D_GNU_SOURCE -D__linux__ -D__$(NATIVE)__ -DLULL_VERSION='"0"' -DLULL_LIBDIR='"lib"' $(LINT_SRC)
 	@touch $@
 
@@ -437,10 +441,13 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+
+# The report that several of them read.
+$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 
