@@ -40,9 +40,10 @@ struct piece {
 
 struct chrome {
 	struct lull_outbuf out;
-	struct lull_vec whats;	/* struct piece: ,"name":"gemm","cat":"kernel" ,"args":{"grid":... */
-	struct lull_vec tracks; /* struct piece: "pid":1,"tid":2, or the same with a counter's name */
-	struct lull_vec pids;	/* u32 by group */
+	struct lull_vec whats; /* struct piece: ,"name":"gemm","cat":"kernel" ,"args":{"grid":... */
+	struct lull_vec
+		tracks;	      /* struct piece: "pid":1,"tid":2, or the same with a counter's name */
+	struct lull_vec pids; /* u32 by group */
 	struct piece keys[LULL_TIMELINE_N_ARGS]; /* "correlation": */
 	bool has_any;
 };
@@ -245,8 +246,7 @@ static void add_group(void *ctx, const struct lull_timeline_group *group)
 	if (group->kind == LULL_TIMELINE_DEVICE) {
 		char of[48];
 
-		snprintf(of, sizeof(of), "\"of process %u\"",
-			 ((u32 *)c->pids.at)[group->parent]);
+		snprintf(of, sizeof(of), "\"of process %u\"", ((u32 *)c->pids.at)[group->parent]);
 		put_meta(c, ids, "process_labels", "labels", of);
 	}
 }
@@ -380,8 +380,8 @@ static void put_head(struct chrome *c, struct lull_reader *r)
 	begin(&w);
 	fprintf(w.to,
 		"{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"lull %s\","
-		"\"begin, ns of CLOCK_MONOTONIC\":\"%" PRIu64
-		"\",\"begin, ns of UTC\":\"%" PRIu64 "\"",
+		"\"begin, ns of CLOCK_MONOTONIC\":\"%" PRIu64 "\",\"begin, ns of UTC\":\"%" PRIu64
+		"\"",
 		LULL_VERSION, info->epoch_ns, info->epoch_utc_ns);
 	for (size_t i = 0; i < n; i++) {
 		size_t key_len, len;

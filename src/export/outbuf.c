@@ -64,7 +64,7 @@ void lull_outbuf_flush(struct lull_outbuf *b)
 
 void lull_outbuf_add(struct lull_outbuf *b, const void *bytes, size_t len)
 {
-	if (len <= LULL_OUTBUF_ROOM) {
+	if (len <= LULL_OUTBUF_SMALL) {
 		memcpy(lull_outbuf_room(b, len), bytes, len);
 		b->len += len;
 		return;

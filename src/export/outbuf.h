@@ -20,7 +20,7 @@
 #include "base/types.h"
 
 #define LULL_OUTBUF_BYTES (1u << 20)
-#define LULL_OUTBUF_ROOM  (1u << 16) /* most that can be asked for at once */
+#define LULL_OUTBUF_SMALL (1u << 16) /* what is longer is not gathered */
 
 enum lull_outbuf_kind { LULL_OUTBUF_PLAIN, LULL_OUTBUF_GZIP };
 
@@ -45,7 +45,7 @@ void lull_outbuf_add(struct lull_outbuf *b, const void *bytes, size_t len);
 /* Write the rest and free everything. LULL_E_IO if something did not reach the stream. */
 int lull_outbuf_finish(struct lull_outbuf *b, struct lull_err *err);
 
-/* A place for `n` bytes, at most LULL_OUTBUF_ROOM. */
+/* A place for `n` bytes, at most LULL_OUTBUF_BYTES. */
 static inline u8 *lull_outbuf_room(struct lull_outbuf *b, size_t n)
 {
 	if (b->len + n > LULL_OUTBUF_BYTES)

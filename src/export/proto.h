@@ -1,10 +1,10 @@
 /*
  * proto - the wire format of Protocol Buffers: what little of it an encoder needs.
  *
- * Fields are appended at a pointer that moves on. Messages inside messages are written to a place of
- * their own first, because their length comes before them; or lull_proto_open() leaves room for a
- * length of up to 2 MiB and lull_proto_close() fills it in, with a varint that is not the shortest,
- * which every reader takes.
+ * Fields are appended at a pointer that moves on. Messages inside messages are written to a place
+ * of their own first, because their length comes before them; or lull_proto_open() leaves room for
+ * a length of up to 2 MiB and lull_proto_close() fills it in, with a varint that is not the
+ * shortest, which every reader takes.
  *
  * The caller has made room: LULL_PROTO_FIELD bytes for each field, and the length of its text.
  */

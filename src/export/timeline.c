@@ -19,7 +19,9 @@
 
 #define LOG_TAG "export/timeline"
 
-/* Records that may wait: 128 MB of them. Traces that were recorded have one or two blocks a table. */
+/*
+ * Records that may wait: 128 MB of them. Traces that were recorded have one or two blocks a table.
+ */
 #define MAX_WAITING (2u << 20)
 
 const struct lull_timeline_arg_desc lull_timeline_args[LULL_TIMELINE_N_ARGS] = {

@@ -49,9 +49,8 @@ static bool usage_rss_row(struct lull_timeline *t, const void *cols, size_t i,
 	const struct lull_usage_cols *c = cols;
 
 	return count(t, rec, 0,
-		     &(struct lull_timeline_family){ .process = c->process[i],
-						     .name = "resident memory",
-						     .unit = "B" },
+		     &(struct lull_timeline_family){
+			     .process = c->process[i], .name = "resident memory", .unit = "B" },
 		     (f64)c->rss_bytes[i]);
 }
 

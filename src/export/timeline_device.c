@@ -86,8 +86,8 @@ const struct lull_timeline_source lull_timeline_kernel = { LULL_TABLE_kernel, ke
 
 static u32 name_of_copy(struct lull_timeline *t, u8 copy_kind, u8 src_kind, u8 dst_kind)
 {
-	u32 *name = lull_timeline_hashed(
-		t, lull_hash((u8[]){ 'c', copy_kind, src_kind, dst_kind }, 4));
+	u32 *name =
+		lull_timeline_hashed(t, lull_hash((u8[]){ 'c', copy_kind, src_kind, dst_kind }, 4));
 	struct lull_str text = LULL_STR_INIT, memory = LULL_STR_INIT;
 	struct lull_timeline_what what = { 0 };
 
@@ -197,10 +197,10 @@ static bool overhead_row(struct lull_timeline *t, const void *cols, size_t i,
 	struct lull_timeline_what what = { 0 };
 	u32 *name = lull_timeline_hashed(t, lull_hash(word, strlen(word)));
 
-	rec->family = lull_timeline_other(
-		t, lull_hash(parts, sizeof(parts)),
-		&(struct lull_timeline_family){ .process = c->process[i],
-						.name = "CUDA overhead" });
+	rec->family =
+		lull_timeline_other(t, lull_hash(parts, sizeof(parts)),
+				    &(struct lull_timeline_family){ .process = c->process[i],
+								    .name = "CUDA overhead" });
 	if (!*name) {
 		lull_timeline_call(&what, "overhead", word, strlen(word));
 		*name = lull_timeline_add(t, &what);

@@ -1,6 +1,6 @@
 /*
- * Which correlation numbers have both a call and work, as two bits each. Numbers grow from 1 in each
- * process, so bits in pages are all it takes: 10 M launches are some megabytes.
+ * Which correlation numbers have both a call and work, as two bits each. Numbers grow from 1 in
+ * each process, so bits in pages are all it takes: 10 M launches are some megabytes.
  */
 #include <stdlib.h>
 

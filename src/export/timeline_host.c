@@ -287,8 +287,8 @@ const struct lull_timeline_source lull_timeline_pycall = { LULL_TABLE_pycall, py
 static u32 name_of_collective(struct lull_timeline *t, const struct lull_collective_cols *c,
 			      size_t i)
 {
-	u64 parts[] = { c->name[i],    c->comm[i],     c->comm_name[i], c->n_ranks[i], c->rank[i],
-			c->datatype[i], c->op[i], (u64)c->peer[i] };
+	u64 parts[] = { c->name[i], c->comm[i],	    c->comm_name[i], c->n_ranks[i],
+			c->rank[i], c->datatype[i], c->op[i],	     (u64)c->peer[i] };
 	u32 *name = lull_timeline_hashed(t, lull_hash(parts, sizeof(parts)));
 	struct lull_timeline_what what = { 0 };
 	struct lull_str comm = LULL_STR_INIT;

@@ -1,6 +1,6 @@
 /*
- * timeline_int - what the parts of a timeline share: rows that became events, the families of tracks
- * they belong to, and the names they have.
+ * timeline_int - what the parts of a timeline share: rows that became events, the families of
+ * tracks they belong to, and the names they have.
  */
 #ifndef LULL_EXPORT_TIMELINE_INT_H
 #define LULL_EXPORT_TIMELINE_INT_H
@@ -9,8 +9,8 @@
 #include "export/timeline.h"
 
 /*
- * Tracks come in families: one for each lane and class, one for each counter. A family grows further
- * tracks when its events overlap.
+ * Tracks come in families: one for each lane and class, one for each counter. A family grows
+ * further tracks when its events overlap.
  */
 enum lull_timeline_class {
 	LULL_TIMELINE_STEPS,
@@ -139,7 +139,8 @@ struct lull_timeline_family {
 };
 
 /* The number of that family; `key` is different for each. Texts are copied. */
-u32 lull_timeline_other(struct lull_timeline *t, u64 key, const struct lull_timeline_family *family);
+u32 lull_timeline_other(struct lull_timeline *t, u64 key,
+			const struct lull_timeline_family *family);
 
 /* Give the record, which comes in the order of its family, to the sink. */
 void lull_timeline_place(struct lull_timeline *t, const struct lull_timeline_record *rec);

@@ -19,7 +19,7 @@ struct track {
 };
 
 struct family {
-	struct lull_vec tracks; /* struct track */
+	struct lull_vec tracks;		   /* struct track */
 	struct lull_timeline_family other; /* of families without a lane; texts are ours */
 	f64 sum;
 	f64 last_value;
@@ -147,7 +147,8 @@ static u32 group_order(u32 process, u32 device)
 static void tell_process(struct lull_timeline_tracks *s, u32 process)
 {
 	const struct lull_timeline_sink *sink = s->timeline->sink;
-	struct lull_timeline_group group = { .id = process, .kind = LULL_TIMELINE_MACHINE,
+	struct lull_timeline_group group = { .id = process,
+					     .kind = LULL_TIMELINE_MACHINE,
 					     .name = "machine" };
 	struct lull_reader *r = s->timeline->reader;
 

@@ -39,14 +39,10 @@ const char *lull_names_sync(u32 kind)
 
 const char *lull_names_overhead(u32 kind)
 {
-	static const char *const kinds[] = { "Overhead",
-					     "Flushing buffers",
-					     "Instrumenting",
-					     "Making resources",
-					     "Loading modules",
-					     "Loading functions",
-					     "Waiting for room",
-					     "Asking for buffers" };
+	static const char *const kinds[] = { "Overhead",	 "Flushing buffers",
+					     "Instrumenting",	 "Making resources",
+					     "Loading modules",	 "Loading functions",
+					     "Waiting for room", "Asking for buffers" };
 	u32 ix = kind >> OVERHEAD_SHIFT;
 
 	if (kind == 1)
