@@ -149,6 +149,14 @@ bool lull_export_wants(const struct lull_export_options *options, const char *ta
 	return options->tables.n == 0;
 }
 
+bool lull_export_holds(const struct lull_reader *r, const struct lull_table_desc *table,
+		       const struct lull_export_options *options)
+{
+	bool is_empty = lull_reader_stats(r, table->id).n_rows == 0;
+
+	return lull_export_wants(options, table->name) && (!is_empty || options->tables.n);
+}
+
 int lull_export_check_tables(struct lull_reader *r, const struct lull_export_options *options,
 			     struct lull_err *err)
 {

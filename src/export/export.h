@@ -104,6 +104,10 @@ bool lull_export_is_text(const struct lull_col_desc *col);
 /* True if the options want this table. */
 bool lull_export_wants(const struct lull_export_options *options, const char *table);
 
+/* True if this table belongs into the export: it is wanted, and has rows or was named. */
+bool lull_export_holds(const struct lull_reader *r, const struct lull_table_desc *table,
+		       const struct lull_export_options *options);
+
 /* LULL_E_NOT_FOUND if the options name a table that the report does not know. */
 int lull_export_check_tables(struct lull_reader *r, const struct lull_export_options *options,
 			     struct lull_err *err);

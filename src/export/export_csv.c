@@ -73,14 +73,6 @@ static void write_header(FILE *to, const struct lull_table_desc *table)
 	putc('\n', to);
 }
 
-static bool is_wanted(const struct lull_reader *r, const struct lull_table_desc *table,
-		      const struct lull_export_options *options)
-{
-	bool is_empty = lull_reader_stats(r, table->id).n_rows == 0;
-
-	return lull_export_wants(options, table->name) && (!is_empty || options->tables.n);
-}
-
 static void write_table(struct lull_reader *r, const struct lull_table_desc *table,
 			const struct lull_export_options *options, FILE *to)
 {
@@ -95,7 +87,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 	bool has_any = false;
 
 	for (size_t t = 0; t < schema->n; t++) {
-		if (!is_wanted(r, &schema->tables[t], options))
+		if (!lull_export_holds(r, &schema->tables[t], options))
 			continue;
 		if (has_any)
 			putc('\n', to);
@@ -116,7 +108,7 @@ static int write_folder(struct lull_reader *r, const struct lull_export_options 
 	for (size_t t = 0; t < schema->n && !rc; t++) {
 		FILE *to;
 
-		if (!is_wanted(r, &schema->tables[t], options))
+		if (!lull_export_holds(r, &schema->tables[t], options))
 			continue;
 		rc = lull_export_member(path, schema->tables[t].name, ".csv", &to, err);
 		if (rc)
