@@ -23,7 +23,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "export/outbuf.h"
-#include "export/timeline.h"
+#include "export/viewer.h"
 
 /* Numbers of our own for threads begin here. */
 #define OWN_TIDS 0x40000000u
@@ -44,7 +44,7 @@ struct chrome {
 	struct lull_vec
 		tracks;	      /* struct piece: "pid":1,"tid":2, or the same with a counter's name */
 	struct lull_vec pids; /* u32 by group */
-	struct piece keys[LULL_TIMELINE_N_ARGS]; /* "correlation": */
+	struct piece keys[LULL_VIEWER_N_ARGS]; /* "correlation": */
 	bool has_any;
 };
 
@@ -78,22 +78,22 @@ static void put_text(FILE *to, const char *text, size_t len)
 	lull_json_bytes(&j, text, len);
 }
 
-static void put_arg(FILE *to, const struct lull_timeline_arg *arg)
+static void put_arg(FILE *to, const struct lull_viewer_arg *arg)
 {
 	struct lull_json j;
 
-	put_text(to, lull_timeline_args[arg->id].name, strlen(lull_timeline_args[arg->id].name));
+	put_text(to, lull_viewer_args[arg->id].name, strlen(lull_viewer_args[arg->id].name));
 	putc(':', to);
 	lull_json_init(&j, to);
-	if (lull_timeline_args[arg->id].kind == LULL_TIMELINE_TEXT)
+	if (lull_viewer_args[arg->id].kind == LULL_VIEWER_TEXT)
 		lull_json_bytes(&j, arg->text, arg->len);
-	else if (lull_timeline_args[arg->id].kind == LULL_TIMELINE_I64)
+	else if (lull_viewer_args[arg->id].kind == LULL_VIEWER_I64)
 		lull_json_i64(&j, (i64)arg->number);
 	else
 		lull_json_u64(&j, arg->number);
 }
 
-static void add_what(void *ctx, const struct lull_timeline_what *what)
+static void add_what(void *ctx, const struct lull_viewer_what *what)
 {
 	struct chrome *c = ctx;
 	struct piece *piece = lull_vec_push(&c->whats);
@@ -159,15 +159,15 @@ static u8 *put_f64(u8 *at, f64 v)
 	return at + sprintf((char *)at, "%.9g", v);
 }
 
-static u8 *put_value(u8 *at, enum lull_timeline_arg_kind kind, u64 bits)
+static u8 *put_value(u8 *at, enum lull_viewer_arg_kind kind, u64 bits)
 {
 	f64 real;
 
-	if (kind == LULL_TIMELINE_F64) {
+	if (kind == LULL_VIEWER_F64) {
 		memcpy(&real, &bits, sizeof(real));
 		return put_f64(at, real);
 	}
-	if (kind == LULL_TIMELINE_I64 && (i64)bits < 0) {
+	if (kind == LULL_VIEWER_I64 && (i64)bits < 0) {
 		*at++ = '-';
 		bits = 0 - bits;
 	}
@@ -230,7 +230,7 @@ static char *quoted(const char *text, const char *behind)
 	return end(&w).at;
 }
 
-static void add_group(void *ctx, const struct lull_timeline_group *group)
+static void add_group(void *ctx, const struct lull_viewer_group *group)
 {
 	struct chrome *c = ctx;
 	char ids[64], order[16], *name = quoted(group->name, "");
@@ -243,7 +243,7 @@ static void add_group(void *ctx, const struct lull_timeline_group *group)
 	put_meta(c, ids, "process_name", "name", name);
 	put_meta(c, ids, "process_sort_index", "sort_index", order);
 	free(name);
-	if (group->kind == LULL_TIMELINE_DEVICE) {
+	if (group->kind == LULL_VIEWER_DEVICE) {
 		char of[48];
 
 		snprintf(of, sizeof(of), "\"of process %u\"", ((u32 *)c->pids.at)[group->parent]);
@@ -251,7 +251,7 @@ static void add_group(void *ctx, const struct lull_timeline_group *group)
 	}
 }
 
-static void add_track(void *ctx, const struct lull_timeline_track *track)
+static void add_track(void *ctx, const struct lull_viewer_track *track)
 {
 	struct chrome *c = ctx;
 	u32 pid = ((u32 *)c->pids.at)[track->group];
@@ -281,8 +281,7 @@ static void add_track(void *ctx, const struct lull_timeline_track *track)
 
 /* ---- events ---- */
 
-static u8 *put_args(struct chrome *c, u8 *at, const struct lull_timeline_event *event,
-		    bool has_args)
+static u8 *put_args(struct chrome *c, u8 *at, const struct lull_viewer_event *event, bool has_args)
 {
 	for (u32 i = 0; i < event->n_values; i++) {
 		u8 id = event->value_ids[i];
@@ -290,18 +289,18 @@ static u8 *put_args(struct chrome *c, u8 *at, const struct lull_timeline_event *
 		at = has_args ? PUT(at, ",") : PUT(at, ",\"args\":{");
 		has_args = true;
 		at = put(at, c->keys[id].at, c->keys[id].len);
-		at = put_value(at, lull_timeline_args[id].kind, event->values[i]);
+		at = put_value(at, lull_viewer_args[id].kind, event->values[i]);
 	}
 	return has_args ? PUT(at, "}}") : PUT(at, "}");
 }
 
-static void put_flow(struct chrome *c, const struct lull_timeline_event *event,
+static void put_flow(struct chrome *c, const struct lull_viewer_event *event,
 		     const struct piece *track)
 {
 	u8 *at = next_line(c, EVENT_BYTES);
 
-	at = event->flow == LULL_TIMELINE_FLOW_OUT ? PUT(at, "{\"ph\":\"s\",\"id\":")
-						   : PUT(at, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
+	at = event->flow == LULL_VIEWER_FLOW_OUT ? PUT(at, "{\"ph\":\"s\",\"id\":")
+						 : PUT(at, "{\"ph\":\"f\",\"bp\":\"e\",\"id\":");
 	at = put_u64(at, event->flow_id);
 	*at++ = ',';
 	at = put(at, track->at, track->len);
@@ -311,7 +310,7 @@ static void put_flow(struct chrome *c, const struct lull_timeline_event *event,
 	done(c, at);
 }
 
-static void put_counter(struct chrome *c, const struct lull_timeline_event *event,
+static void put_counter(struct chrome *c, const struct lull_viewer_event *event,
 			const struct piece *track)
 {
 	u8 *at = next_line(c, EVENT_BYTES);
@@ -326,24 +325,24 @@ static void put_counter(struct chrome *c, const struct lull_timeline_event *even
 	done(c, at);
 }
 
-static void add_event(void *ctx, const struct lull_timeline_event *event)
+static void add_event(void *ctx, const struct lull_viewer_event *event)
 {
 	struct chrome *c = ctx;
 	const struct piece *track = (struct piece *)c->tracks.at + event->track - 1, *what;
 	u8 *at;
 
-	if (event->type == LULL_TIMELINE_COUNTER) {
+	if (event->type == LULL_VIEWER_COUNTER) {
 		put_counter(c, event, track);
 		return;
 	}
 	what = (struct piece *)c->whats.at + event->what - 1;
 	at = next_line(c, EVENT_BYTES);
-	at = event->type == LULL_TIMELINE_SLICE ? PUT(at, "{\"ph\":\"X\",")
-						: PUT(at, "{\"ph\":\"i\",\"s\":\"t\",");
+	at = event->type == LULL_VIEWER_SLICE ? PUT(at, "{\"ph\":\"X\",")
+					      : PUT(at, "{\"ph\":\"i\",\"s\":\"t\",");
 	at = put(at, track->at, track->len);
 	at = PUT(at, ",\"ts\":");
 	at = put_time(at, event->start_ns);
-	if (event->type == LULL_TIMELINE_SLICE) {
+	if (event->type == LULL_VIEWER_SLICE) {
 		at = PUT(at, ",\"dur\":");
 		at = put_time(at, event->dur_ns);
 	}
@@ -358,11 +357,11 @@ static void add_event(void *ctx, const struct lull_timeline_event *event)
 
 static void begin_keys(struct chrome *c)
 {
-	for (size_t i = 0; i < LULL_TIMELINE_N_ARGS; i++) {
+	for (size_t i = 0; i < LULL_VIEWER_N_ARGS; i++) {
 		struct words w;
 
 		begin(&w);
-		put_text(w.to, lull_timeline_args[i].name, strlen(lull_timeline_args[i].name));
+		put_text(w.to, lull_viewer_args[i].name, strlen(lull_viewer_args[i].name));
 		putc(':', w.to);
 		c->keys[i] = end(&w);
 	}
@@ -412,7 +411,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 			struct lull_err *err)
 {
 	struct chrome *c = lull_alloc(1, sizeof(*c));
-	const struct lull_timeline_sink sink = { c, add_group, add_track, add_what, add_event };
+	const struct lull_viewer_sink sink = { c, add_group, add_track, add_what, add_event };
 	int rc;
 
 	lull_vec_init(&c->whats, sizeof(struct piece));
@@ -421,13 +420,13 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 	begin_keys(c);
 	lull_outbuf_init(&c->out, to, options->is_plain ? LULL_OUTBUF_PLAIN : LULL_OUTBUF_GZIP);
 	put_head(c, r);
-	lull_timeline_tell(r, options, &sink);
+	lull_viewer_tell(r, options, &sink);
 	lull_outbuf_add(&c->out, "\n]}\n", 4);
 	rc = lull_outbuf_finish(&c->out, err);
 	release_pieces(&c->whats);
 	release_pieces(&c->tracks);
 	lull_vec_release(&c->pids);
-	for (size_t i = 0; i < LULL_TIMELINE_N_ARGS; i++)
+	for (size_t i = 0; i < LULL_VIEWER_N_ARGS; i++)
 		free(c->keys[i].at);
 	free(c);
 	return rc;

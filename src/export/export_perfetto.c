@@ -8,7 +8,7 @@
  *
  * All events are one packet sequence, because interned data belongs to one. Times are those of
  * CLOCK_MONOTONIC. Begin and end of a slice are written together; readers sort packets by time and
- * keep the order of those with the same time, and timeline.h tells slices in an order in which that
+ * keep the order of those with the same time, and viewer.h tells slices in an order in which that
  * is right.
  *
  * Field numbers are those of perfetto's trace protos, as published.
@@ -22,7 +22,7 @@
 #include "base/utf8.h"
 #include "export/outbuf.h"
 #include "export/proto.h"
-#include "export/timeline.h"
+#include "export/viewer.h"
 
 #define SEQUENCE 1u
 
@@ -189,24 +189,24 @@ static u64 number_of(struct perfetto *p, struct texts *texts, const char *text, 
 
 /* ---- names ---- */
 
-static u8 *put_arg(u8 *at, const struct lull_timeline_arg *arg)
+static u8 *put_arg(u8 *at, const struct lull_viewer_arg *arg)
 {
 	u8 *begin = lull_proto_open(at, EVENT_ARGS);
 	f64 real;
 
 	at = lull_proto_u64(begin, ARG_NAME_IID, arg->id + 1);
-	switch (lull_timeline_args[arg->id].kind) {
-	case LULL_TIMELINE_TEXT:
+	switch (lull_viewer_args[arg->id].kind) {
+	case LULL_VIEWER_TEXT:
 		at = put_text(at, ARG_STRING, arg->text, arg->len);
 		break;
-	case LULL_TIMELINE_F64:
+	case LULL_VIEWER_F64:
 		memcpy(&real, &arg->number, sizeof(real));
 		at = lull_proto_f64(at, ARG_DOUBLE, real);
 		break;
-	case LULL_TIMELINE_I64:
+	case LULL_VIEWER_I64:
 		at = lull_proto_u64(at, ARG_INT, arg->number);
 		break;
-	case LULL_TIMELINE_U64:
+	case LULL_VIEWER_U64:
 		at = lull_proto_u64(at, ARG_UINT, arg->number);
 		break;
 	}
@@ -214,7 +214,7 @@ static u8 *put_arg(u8 *at, const struct lull_timeline_arg *arg)
 	return at;
 }
 
-static void add_what(void *ctx, const struct lull_timeline_what *what)
+static void add_what(void *ctx, const struct lull_viewer_what *what)
 {
 	struct perfetto *p = ctx;
 	struct fragment *fragment = lull_vec_push(&p->fragments);
@@ -233,7 +233,7 @@ static void add_what(void *ctx, const struct lull_timeline_what *what)
 
 /* ---- tracks ---- */
 
-static void add_group(void *ctx, const struct lull_timeline_group *group)
+static void add_group(void *ctx, const struct lull_viewer_group *group)
 {
 	struct perfetto *p = ctx;
 	u8 *begin = open_packet(p, PACKET_BYTES + 2 * MAX_TEXT), *track, *process, *at;
@@ -246,19 +246,19 @@ static void add_group(void *ctx, const struct lull_timeline_group *group)
 	at = put_text(at, TRACK_NAME, group->name, strlen(group->name));
 	at = lull_proto_u64(at, TRACK_CHILD_ORDERING, ORDER_EXPLICIT);
 	at = lull_proto_u64(at, TRACK_SIBLING_RANK, group->order);
-	if (group->kind == LULL_TIMELINE_PROCESS) {
+	if (group->kind == LULL_VIEWER_PROCESS) {
 		process = lull_proto_open(at, TRACK_PROCESS);
 		at = lull_proto_u64(process, PROCESS_PID, group->pid);
 		at = put_text(at, PROCESS_NAME, group->name, strlen(group->name));
 		lull_proto_close(process, at);
-	} else if (group->kind == LULL_TIMELINE_DEVICE) {
+	} else if (group->kind == LULL_VIEWER_DEVICE) {
 		at = lull_proto_u64(at, TRACK_PARENT, uuid_of_group(group->parent));
 	}
 	lull_proto_close(track, at);
 	close_packet(p, begin, at);
 }
 
-static u8 *put_thread(u8 *at, u32 pid, const struct lull_timeline_track *track)
+static u8 *put_thread(u8 *at, u32 pid, const struct lull_viewer_track *track)
 {
 	u8 *begin = lull_proto_open(at, TRACK_THREAD);
 
@@ -282,7 +282,7 @@ static u8 *put_unit(u8 *at, const char *unit)
 	return at;
 }
 
-static void add_track(void *ctx, const struct lull_timeline_track *track)
+static void add_track(void *ctx, const struct lull_viewer_track *track)
 {
 	struct perfetto *p = ctx;
 	u32 pid = ((u32 *)p->pids.at)[track->group];
@@ -312,17 +312,17 @@ static u8 *open_event(const struct perfetto *p, u8 **event, u8 *at, u32 type, u6
 	return lull_proto_u64(*event, EVENT_TYPE, type);
 }
 
-static u8 *put_flow(u8 *at, const struct lull_timeline_event *event)
+static u8 *put_flow(u8 *at, const struct lull_viewer_event *event)
 {
-	if (event->flow == LULL_TIMELINE_FLOW_NONE)
+	if (event->flow == LULL_VIEWER_FLOW_NONE)
 		return at;
 	return lull_proto_fixed64(at,
-				  event->flow == LULL_TIMELINE_FLOW_IN ? EVENT_TERMINATING_FLOW_IDS
-								       : EVENT_FLOW_IDS,
+				  event->flow == LULL_VIEWER_FLOW_IN ? EVENT_TERMINATING_FLOW_IDS
+								     : EVENT_FLOW_IDS,
 				  event->flow_id);
 }
 
-static void put_end(struct perfetto *p, const struct lull_timeline_event *event)
+static void put_end(struct perfetto *p, const struct lull_viewer_event *event)
 {
 	u8 *begin = open_packet(p, PACKET_BYTES), *in, *at;
 
@@ -332,7 +332,7 @@ static void put_end(struct perfetto *p, const struct lull_timeline_event *event)
 	close_packet(p, begin, at);
 }
 
-static void put_counter(struct perfetto *p, const struct lull_timeline_event *event)
+static void put_counter(struct perfetto *p, const struct lull_viewer_event *event)
 {
 	u8 *begin = open_packet(p, PACKET_BYTES), *in, *at;
 
@@ -343,14 +343,14 @@ static void put_counter(struct perfetto *p, const struct lull_timeline_event *ev
 	close_packet(p, begin, at);
 }
 
-static void add_event(void *ctx, const struct lull_timeline_event *event)
+static void add_event(void *ctx, const struct lull_viewer_event *event)
 {
 	struct perfetto *p = ctx;
 	const struct fragment *what;
-	bool is_slice = event->type == LULL_TIMELINE_SLICE;
+	bool is_slice = event->type == LULL_VIEWER_SLICE;
 	u8 *begin, *in, *at;
 
-	if (event->type == LULL_TIMELINE_COUNTER) {
+	if (event->type == LULL_VIEWER_COUNTER) {
 		put_counter(p, event);
 		return;
 	}
@@ -361,8 +361,8 @@ static void add_event(void *ctx, const struct lull_timeline_event *event)
 	memcpy(at, what->at, what->len);
 	at += what->len;
 	for (u32 i = 0; i < event->n_values; i++)
-		at = put_arg(at, &(struct lull_timeline_arg){ .id = event->value_ids[i],
-							      .number = event->values[i] });
+		at = put_arg(at, &(struct lull_viewer_arg){ .id = event->value_ids[i],
+							    .number = event->values[i] });
 	at = put_flow(at, event);
 	lull_proto_close(in, at);
 	close_packet(p, begin, at);
@@ -399,9 +399,9 @@ static void put_head(struct perfetto *p, const struct lull_file_info *info)
 	at = lull_proto_u64(in, DEFAULTS_CLOCK_ID, CLOCK_MONOTONIC_ID);
 	lull_proto_close(in, at);
 	close_packet(p, begin, at);
-	for (u32 i = 0; i < LULL_TIMELINE_N_ARGS; i++)
-		put_entry(p, INTERNED_ARG_NAMES, i + 1, lull_timeline_args[i].name,
-			  strlen(lull_timeline_args[i].name));
+	for (u32 i = 0; i < LULL_VIEWER_N_ARGS; i++)
+		put_entry(p, INTERNED_ARG_NAMES, i + 1, lull_viewer_args[i].name,
+			  strlen(lull_viewer_args[i].name));
 }
 
 static void release(struct perfetto *p)
@@ -423,7 +423,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 	struct perfetto p = { .epoch_ns = info->epoch_ns,
 			      .names = { .index = INTERNED_NAMES },
 			      .categories = { .index = INTERNED_CATEGORIES } };
-	const struct lull_timeline_sink sink = { &p, add_group, add_track, add_what, add_event };
+	const struct lull_viewer_sink sink = { &p, add_group, add_track, add_what, add_event };
 	int rc;
 
 	lull_vec_init(&p.fragments, sizeof(struct fragment));
@@ -432,7 +432,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 	lull_intern_init(&p.categories.intern);
 	lull_outbuf_init(&p.out, to, LULL_OUTBUF_PLAIN);
 	put_head(&p, info);
-	lull_timeline_tell(r, options, &sink);
+	lull_viewer_tell(r, options, &sink);
 	rc = lull_outbuf_finish(&p.out, err);
 	release(&p);
 	return rc;

@@ -9,7 +9,7 @@
  *	take the source whose block begins first; merge the block into what waits; place all that
  *	begins before the first block of any source
  */
-#include "export/timeline_int.h"
+#include "export/viewer_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,32 +17,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define LOG_TAG "export/timeline"
+#define LOG_TAG "export/viewer"
 
 /*
  * Records that may wait: 128 MB of them. Traces that were recorded have one or two blocks a table.
  */
 #define MAX_WAITING (2u << 20)
 
-const struct lull_timeline_arg_desc lull_timeline_args[LULL_TIMELINE_N_ARGS] = {
-#define TIMELINE_ARG(id, kind, name) { name, LULL_TIMELINE_##kind },
-#include "export/timeline_args.def"
-#undef TIMELINE_ARG
+const struct lull_viewer_arg_desc lull_viewer_args[LULL_VIEWER_N_ARGS] = {
+#define VIEWER_ARG(id, kind, name) { name, LULL_VIEWER_##kind },
+#include "export/viewer_args.def"
+#undef VIEWER_ARG
 };
 
-#define TIMELINE_SOURCE(name) extern const struct lull_timeline_source lull_timeline_##name;
-#include "export/timeline_sources.def"
-#undef TIMELINE_SOURCE
+#define VIEWER_SOURCE(name) extern const struct lull_viewer_source lull_viewer_##name;
+#include "export/viewer_sources.def"
+#undef VIEWER_SOURCE
 
-static const struct lull_timeline_source *const sources[] = {
-#define TIMELINE_SOURCE(name) &lull_timeline_##name,
-#include "export/timeline_sources.def"
-#undef TIMELINE_SOURCE
+static const struct lull_viewer_source *const sources[] = {
+#define VIEWER_SOURCE(name) &lull_viewer_##name,
+#include "export/viewer_sources.def"
+#undef VIEWER_SOURCE
 };
 
 /* ---- names ---- */
 
-u32 *lull_timeline_name(struct lull_timeline *t, u32 id)
+u32 *lull_viewer_name(struct lull_viewer *t, u32 id)
 {
 	struct lull_vec *by_id = &t->names->by_id;
 
@@ -51,67 +51,66 @@ u32 *lull_timeline_name(struct lull_timeline *t, u32 id)
 	return (u32 *)by_id->at + id;
 }
 
-u32 lull_timeline_word(struct lull_timeline *t, u32 id, const char *category, const char *word)
+u32 lull_viewer_word(struct lull_viewer *t, u32 id, const char *category, const char *word)
 {
-	u32 *name = lull_timeline_name(t, id);
-	struct lull_timeline_what what = { 0 };
+	u32 *name = lull_viewer_name(t, id);
+	struct lull_viewer_what what = { 0 };
 
 	if (*name)
 		return *name;
-	lull_timeline_call(&what, category, word, strlen(word));
-	return *name = lull_timeline_add(t, &what);
+	lull_viewer_call(&what, category, word, strlen(word));
+	return *name = lull_viewer_add(t, &what);
 }
 
-u32 *lull_timeline_hashed(struct lull_timeline *t, u64 key)
+u32 *lull_viewer_hashed(struct lull_viewer *t, u64 key)
 {
 	return lull_map_add(&t->hashed, key, NULL);
 }
 
-u32 lull_timeline_add(struct lull_timeline *t, struct lull_timeline_what *what)
+u32 lull_viewer_add(struct lull_viewer *t, struct lull_viewer_what *what)
 {
 	what->id = ++t->n_whats;
 	t->sink->what(t->sink->ctx, what);
 	return what->id;
 }
 
-void lull_timeline_call(struct lull_timeline_what *what, const char *category, const char *name,
-			size_t len)
+void lull_viewer_call(struct lull_viewer_what *what, const char *category, const char *name,
+		      size_t len)
 {
 	what->category = category;
 	what->name = name;
 	what->name_len = len;
 }
 
-void lull_timeline_bytes(struct lull_timeline_what *what, enum lull_timeline_arg_id id,
-			 const char *text, size_t len)
+void lull_viewer_bytes(struct lull_viewer_what *what, enum lull_viewer_arg_id id, const char *text,
+		       size_t len)
 {
-	if (len && what->n_args < LULL_TIMELINE_MAX_ARGS)
+	if (len && what->n_args < LULL_VIEWER_MAX_ARGS)
 		what->args[what->n_args++] =
-			(struct lull_timeline_arg){ .id = id, .text = text, .len = len };
+			(struct lull_viewer_arg){ .id = id, .text = text, .len = len };
 }
 
-void lull_timeline_text(struct lull_timeline *t, struct lull_timeline_what *what,
-			enum lull_timeline_arg_id id, u32 text)
+void lull_viewer_text(struct lull_viewer *t, struct lull_viewer_what *what,
+		      enum lull_viewer_arg_id id, u32 text)
 {
 	size_t len;
 	const char *bytes = lull_reader_string(t->reader, text, &len);
 
 	if (text)
-		lull_timeline_bytes(what, id, bytes, len);
+		lull_viewer_bytes(what, id, bytes, len);
 }
 
-void lull_timeline_number(struct lull_timeline_what *what, enum lull_timeline_arg_id id, u64 number)
+void lull_viewer_number(struct lull_viewer_what *what, enum lull_viewer_arg_id id, u64 number)
 {
-	if (what->n_args < LULL_TIMELINE_MAX_ARGS)
-		what->args[what->n_args++] =
-			(struct lull_timeline_arg){ .id = id, .number = number };
+	if (what->n_args < LULL_VIEWER_MAX_ARGS)
+		what->args[what->n_args++] = (struct lull_viewer_arg){ .id = id, .number = number };
 }
 
 /* ---- sources ---- */
 
 struct feed {
-	const struct lull_timeline_source *source;
-	struct lull_timeline_names names;
+	const struct lull_viewer_source *source;
+	struct lull_viewer_names names;
 	struct lull_cursor cursor;
 	struct lull_vec records; /* of the next block, sorted */
 	u64 min_start_ns;	 /* UINT64_MAX: there is none */
@@ -120,7 +119,7 @@ struct feed {
 	int depth_ix; /* column, or -1 */
 };
 
-static bool is_before(const struct lull_timeline_record *a, const struct lull_timeline_record *b)
+static bool is_before(const struct lull_viewer_record *a, const struct lull_viewer_record *b)
 {
 	if (a->family != b->family)
 		return a->family < b->family;
@@ -139,7 +138,7 @@ static int compare(const void *a, const void *b)
 /* Blocks are in this order already, unless their rows belong to several families a lane. */
 static void sort(struct lull_vec *records)
 {
-	const struct lull_timeline_record *at = records->at;
+	const struct lull_viewer_record *at = records->at;
 	size_t i = 1;
 
 	while (i < records->n && !is_before(&at[i], &at[i - 1]))
@@ -162,14 +161,14 @@ static u8 depth_of(const struct feed *f, const void *const *cols, size_t i)
 	return depth < UINT8_MAX ? (u8)depth : UINT8_MAX;
 }
 
-static void add_records(struct lull_timeline *t, struct feed *f, const void *const *cols, size_t n)
+static void add_records(struct lull_viewer *t, struct feed *f, const void *const *cols, size_t n)
 {
 	const u64 *start_ns = cols[0], *dur_ns = f->has_dur ? cols[1] : NULL;
 	struct lull_span window = lull_export_window(t->options);
 
 	t->names = &f->names;
 	for (size_t i = 0; i < n; i++) {
-		struct lull_timeline_record *rec;
+		struct lull_viewer_record *rec;
 
 		if (!lull_span_holds(window, start_ns[i], dur_ns ? dur_ns[i] : 0))
 			continue;
@@ -185,7 +184,7 @@ static void add_records(struct lull_timeline *t, struct feed *f, const void *con
 }
 
 /* Turn the next block that holds something into records. */
-static void load(struct lull_timeline *t, struct feed *f)
+static void load(struct lull_viewer *t, struct feed *f)
 {
 	const void *cols[LULL_MAX_COLS];
 	size_t n;
@@ -197,7 +196,7 @@ static void load(struct lull_timeline *t, struct feed *f)
 	sort(&f->records);
 }
 
-static void open_feed(struct lull_timeline *t, struct feed *f, size_t ix)
+static void open_feed(struct lull_viewer *t, struct feed *f, size_t ix)
 {
 	struct lull_span window = lull_export_window(t->options);
 	const struct lull_table_desc *table = lull_table_find((u16)sources[ix]->table);
@@ -207,7 +206,7 @@ static void open_feed(struct lull_timeline *t, struct feed *f, size_t ix)
 			    .has_dur = lull_table_column(table, "dur_ns") == 1,
 			    .depth_ix = lull_table_column(table, "depth") };
 	lull_vec_init(&f->names.by_id, sizeof(u32));
-	lull_vec_init(&f->records, sizeof(struct lull_timeline_record));
+	lull_vec_init(&f->records, sizeof(struct lull_viewer_record));
 	lull_cursor_init(&f->cursor, t->reader, f->source->table, window.from_ns, window.to_ns);
 	f->min_start_ns = UINT64_MAX;
 	if (lull_export_wants(t->options, table->name))
@@ -226,9 +225,9 @@ static void close_feed(struct feed *f)
 /* Both are sorted; `spare` receives the result, and the two vectors change places. */
 static void merge(struct lull_vec *waiting, const struct lull_vec *block, struct lull_vec *spare)
 {
-	const struct lull_timeline_record *a = waiting->at, *b = block->at;
-	const struct lull_timeline_record *a_end = a + waiting->n, *b_end = b + block->n;
-	struct lull_timeline_record *to;
+	const struct lull_viewer_record *a = waiting->at, *b = block->at;
+	const struct lull_viewer_record *a_end = a + waiting->n, *b_end = b + block->n;
+	struct lull_viewer_record *to;
 	struct lull_vec swap;
 
 	spare->n = 0;
@@ -243,14 +242,14 @@ static void merge(struct lull_vec *waiting, const struct lull_vec *block, struct
 }
 
 /* Place what begins before `until_ns`, keep the rest. */
-static void place(struct lull_timeline *t, struct lull_vec *waiting, u64 until_ns)
+static void place(struct lull_viewer *t, struct lull_vec *waiting, u64 until_ns)
 {
-	struct lull_timeline_record *at = waiting->at;
+	struct lull_viewer_record *at = waiting->at;
 	size_t n_kept = 0;
 
 	for (size_t i = 0; i < waiting->n; i++) {
 		if (at[i].start_ns < until_ns || until_ns == UINT64_MAX)
-			lull_timeline_place(t, &at[i]);
+			lull_viewer_place(t, &at[i]);
 		else
 			at[n_kept++] = at[i];
 	}
@@ -258,9 +257,9 @@ static void place(struct lull_timeline *t, struct lull_vec *waiting, u64 until_n
 }
 
 /* In a file in which too much waits, the earlier half of the time has to go. */
-static void place_half(struct lull_timeline *t, struct lull_vec *waiting)
+static void place_half(struct lull_viewer *t, struct lull_vec *waiting)
 {
-	const struct lull_timeline_record *at = waiting->at;
+	const struct lull_viewer_record *at = waiting->at;
 	u64 first_ns = UINT64_MAX, last_ns = 0;
 
 	for (size_t i = 0; i < waiting->n; i++) {
@@ -280,13 +279,13 @@ static struct feed *first_feed(struct feed *feeds)
 	return first;
 }
 
-static void tell_all(struct lull_timeline *t, struct feed *feeds)
+static void tell_all(struct lull_viewer *t, struct feed *feeds)
 {
 	struct lull_vec waiting, spare;
 	struct feed *first;
 
-	lull_vec_init(&waiting, sizeof(struct lull_timeline_record));
-	lull_vec_init(&spare, sizeof(struct lull_timeline_record));
+	lull_vec_init(&waiting, sizeof(struct lull_viewer_record));
+	lull_vec_init(&spare, sizeof(struct lull_viewer_record));
 	while ((first = first_feed(feeds))) {
 		merge(&waiting, &first->records, &spare);
 		load(t, first);
@@ -303,7 +302,7 @@ static void tell_all(struct lull_timeline *t, struct feed *feeds)
 
 /* ---- all of it ---- */
 
-static void read_dims(struct lull_timeline *t)
+static void read_dims(struct lull_viewer *t)
 {
 	t->lanes = lull_reader_dim(t->reader, LULL_TABLE_lane, &t->n_lanes);
 	t->labels = lull_reader_dim(t->reader, LULL_TABLE_label, &t->n_labels);
@@ -313,23 +312,23 @@ static void read_dims(struct lull_timeline *t)
 	t->devices = lull_reader_dim(t->reader, LULL_TABLE_device, &t->n_devices);
 }
 
-u64 lull_timeline_tell(struct lull_reader *r, const struct lull_export_options *options,
-		       const struct lull_timeline_sink *sink)
+u64 lull_viewer_tell(struct lull_reader *r, const struct lull_export_options *options,
+		     const struct lull_viewer_sink *sink)
 {
-	struct lull_timeline t = { .reader = r, .options = options, .sink = sink };
+	struct lull_viewer t = { .reader = r, .options = options, .sink = sink };
 	struct feed feeds[LULL_COUNT_OF(sources)];
 
 	lull_map_init(&t.hashed);
 	read_dims(&t);
-	t.tracks = lull_timeline_tracks_new(&t);
-	t.flows = lull_timeline_flows_new(&t);
+	t.tracks = lull_viewer_tracks_new(&t);
+	t.flows = lull_viewer_flows_new(&t);
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++)
 		open_feed(&t, &feeds[i], i);
 	tell_all(&t, feeds);
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++)
 		close_feed(&feeds[i]);
-	lull_timeline_flows_free(t.flows);
-	lull_timeline_tracks_free(t.tracks);
+	lull_viewer_flows_free(t.flows);
+	lull_viewer_tracks_free(t.tracks);
 	lull_map_release(&t.hashed);
 	if (t.n_left_out)
 		log_warn("%llu events were left out: they overlap too many others of their track",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "export/timeline_int.h"
+#include "export/viewer_int.h"
 
 #define PAGE_NUMBERS 65536u /* correlation numbers of a page, two bits each: 16 KiB */
 #define N_PAGES	     (1u << 16)
@@ -14,20 +14,20 @@
 #define HAS_CALL 1u
 #define HAS_WORK 2u
 
-struct lull_timeline_flows {
+struct lull_viewer_flows {
 	u8 ***pages; /* by process id, then page; NULL where nothing is */
 	size_t n_processes;
 	size_t n_pages; /* in all */
 };
 
-static u8 *page_of(const struct lull_timeline_flows *f, u32 process, u32 correlation)
+static u8 *page_of(const struct lull_viewer_flows *f, u32 process, u32 correlation)
 {
 	u8 **pages = f->pages[process];
 
 	return pages ? pages[correlation / PAGE_NUMBERS] : NULL;
 }
 
-static void mark(struct lull_timeline_flows *f, u32 process, u32 correlation, unsigned bit)
+static void mark(struct lull_viewer_flows *f, u32 process, u32 correlation, unsigned bit)
 {
 	u32 at = correlation % PAGE_NUMBERS;
 	u8 *page = page_of(f, process, correlation);
@@ -44,7 +44,7 @@ static void mark(struct lull_timeline_flows *f, u32 process, u32 correlation, un
 	page[at / 4] |= (u8)(bit << at % 4 * 2);
 }
 
-static bool is_linked(const struct lull_timeline_flows *f, u32 process, u32 correlation)
+static bool is_linked(const struct lull_viewer_flows *f, u32 process, u32 correlation)
 {
 	const u8 *page = page_of(f, process, correlation);
 	u32 at = correlation % PAGE_NUMBERS;
@@ -53,7 +53,7 @@ static bool is_linked(const struct lull_timeline_flows *f, u32 process, u32 corr
 }
 
 /* All tables of work begin with the columns that are wanted, under the same names. */
-static void mark_table(struct lull_timeline *t, struct lull_timeline_flows *f, enum lull_table id)
+static void mark_table(struct lull_viewer *t, struct lull_viewer_flows *f, enum lull_table id)
 {
 	const struct lull_table_desc *table = lull_table_find((u16)id);
 	bool is_call = id == LULL_TABLE_cuda_call;
@@ -88,9 +88,9 @@ static void mark_table(struct lull_timeline *t, struct lull_timeline_flows *f, e
 	lull_cursor_release(&c);
 }
 
-struct lull_timeline_flows *lull_timeline_flows_new(struct lull_timeline *t)
+struct lull_viewer_flows *lull_viewer_flows_new(struct lull_viewer *t)
 {
-	struct lull_timeline_flows *f = lull_alloc(1, sizeof(*f));
+	struct lull_viewer_flows *f = lull_alloc(1, sizeof(*f));
 
 	f->n_processes = lull_reader_n_dim(t->reader, LULL_TABLE_process);
 	f->pages = lull_alloc(f->n_processes + 1, sizeof(*f->pages));
@@ -102,7 +102,7 @@ struct lull_timeline_flows *lull_timeline_flows_new(struct lull_timeline *t)
 	return f;
 }
 
-void lull_timeline_flows_free(struct lull_timeline_flows *f)
+void lull_viewer_flows_free(struct lull_viewer_flows *f)
 {
 	if (!f)
 		return;
@@ -115,8 +115,8 @@ void lull_timeline_flows_free(struct lull_timeline_flows *f)
 	free(f);
 }
 
-void lull_timeline_flow(struct lull_timeline *t, struct lull_timeline_record *rec, u32 process,
-			u32 correlation, enum lull_timeline_flow flow)
+void lull_viewer_flow(struct lull_viewer *t, struct lull_viewer_record *rec, u32 process,
+		      u32 correlation, enum lull_viewer_flow flow)
 {
 	if (!correlation || !is_linked(t->flows, process, correlation))
 		return;

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "export/timeline_int.h"
+#include "export/viewer_int.h"
 
 /* Tracks of one family. More than this many slices at once are no timeline any more. */
 #define MAX_TRACKS 1024u
@@ -19,17 +19,17 @@ struct track {
 };
 
 struct family {
-	struct lull_vec tracks;		   /* struct track */
-	struct lull_timeline_family other; /* of families without a lane; texts are ours */
+	struct lull_vec tracks;		 /* struct track */
+	struct lull_viewer_family other; /* of families without a lane; texts are ours */
 	f64 sum;
 	f64 last_value;
 	u64 last_ns;
 	bool has_last;
 };
 
-struct lull_timeline_tracks {
-	struct lull_timeline *timeline;
-	struct family **lanes;	 /* (n_lanes + 1) * LULL_TIMELINE_N_CLASSES, NULL until used */
+struct lull_viewer_tracks {
+	struct lull_viewer *viewer;
+	struct family **lanes;	 /* (n_lanes + 1) * LULL_VIEWER_N_CLASSES, NULL until used */
 	size_t n_lanes;		 /* families of lanes */
 	struct lull_vec others;	 /* struct family */
 	struct lull_map by_key;	 /* key to index in others + 1 */
@@ -44,13 +44,13 @@ struct lull_timeline_tracks {
 
 /* ---- groups ---- */
 
-static u32 group_of_device(const struct lull_timeline_tracks *s, u32 device)
+static u32 group_of_device(const struct lull_viewer_tracks *s, u32 device)
 {
 	return (u32)s->n_processes + device;
 }
 
 /* Processes whose pid another one had before (exec, or a pid used again) get one of our own. */
-static void number_processes(struct lull_timeline_tracks *s)
+static void number_processes(struct lull_viewer_tracks *s)
 {
 	struct lull_map seen;
 
@@ -66,9 +66,9 @@ static void number_processes(struct lull_timeline_tracks *s)
 	lull_map_release(&seen);
 }
 
-static void number_threads(struct lull_timeline_tracks *s)
+static void number_threads(struct lull_viewer_tracks *s)
 {
-	const struct lull_timeline *t = s->timeline;
+	const struct lull_viewer *t = s->viewer;
 
 	s->first_context = lull_alloc(t->n_devices + 1, sizeof(u32));
 	for (u32 l = 1; l <= t->n_lanes; l++) {
@@ -87,13 +87,13 @@ static void number_threads(struct lull_timeline_tracks *s)
 	}
 }
 
-struct lull_timeline_tracks *lull_timeline_tracks_new(struct lull_timeline *t)
+struct lull_viewer_tracks *lull_viewer_tracks_new(struct lull_viewer *t)
 {
-	struct lull_timeline_tracks *s = lull_alloc(1, sizeof(*s));
+	struct lull_viewer_tracks *s = lull_alloc(1, sizeof(*s));
 
-	s->timeline = t;
+	s->viewer = t;
 	s->processes = lull_reader_dim(t->reader, LULL_TABLE_process, &s->n_processes);
-	s->n_lanes = (t->n_lanes + 1) * LULL_TIMELINE_N_CLASSES;
+	s->n_lanes = (t->n_lanes + 1) * LULL_VIEWER_N_CLASSES;
 	s->lanes = lull_alloc(s->n_lanes, sizeof(*s->lanes));
 	s->is_told = lull_alloc(s->n_processes + t->n_devices + 1, sizeof(bool));
 	lull_vec_init(&s->others, sizeof(struct family));
@@ -115,7 +115,7 @@ static void release(struct family *f)
 	free((char *)(uintptr_t)f->other.unit);
 }
 
-void lull_timeline_tracks_free(struct lull_timeline_tracks *s)
+void lull_viewer_tracks_free(struct lull_viewer_tracks *s)
 {
 	struct family *others = s ? s->others.at : NULL;
 
@@ -144,13 +144,13 @@ static u32 group_order(u32 process, u32 device)
 	return process << 8 | (device < UINT8_MAX ? device : UINT8_MAX);
 }
 
-static void tell_process(struct lull_timeline_tracks *s, u32 process)
+static void tell_process(struct lull_viewer_tracks *s, u32 process)
 {
-	const struct lull_timeline_sink *sink = s->timeline->sink;
-	struct lull_timeline_group group = { .id = process,
-					     .kind = LULL_TIMELINE_MACHINE,
-					     .name = "machine" };
-	struct lull_reader *r = s->timeline->reader;
+	const struct lull_viewer_sink *sink = s->viewer->sink;
+	struct lull_viewer_group group = { .id = process,
+					   .kind = LULL_VIEWER_MACHINE,
+					   .name = "machine" };
+	struct lull_reader *r = s->viewer->reader;
 
 	if (s->is_told[process])
 		return;
@@ -158,7 +158,7 @@ static void tell_process(struct lull_timeline_tracks *s, u32 process)
 	if (process) {
 		const struct lull_process_row *row = &s->processes[process - 1];
 
-		group.kind = LULL_TIMELINE_PROCESS;
+		group.kind = LULL_VIEWER_PROCESS;
 		group.pid = s->pids[process];
 		group.order = group_order(process, 0);
 		group.name = row->name ? lull_reader_string(r, row->name, NULL) : "process";
@@ -166,9 +166,9 @@ static void tell_process(struct lull_timeline_tracks *s, u32 process)
 	sink->group(sink->ctx, &group);
 }
 
-static u32 tell_group(struct lull_timeline_tracks *s, u32 process, u32 device)
+static u32 tell_group(struct lull_viewer_tracks *s, u32 process, u32 device)
 {
-	const struct lull_timeline_sink *sink = s->timeline->sink;
+	const struct lull_viewer_sink *sink = s->viewer->sink;
 	const struct lull_device_row *row;
 	struct lull_str name = LULL_STR_INIT;
 	u32 id = device ? group_of_device(s, device) : process;
@@ -180,15 +180,14 @@ static u32 tell_group(struct lull_timeline_tracks *s, u32 process, u32 device)
 	if (s->is_told[id])
 		return id;
 	s->is_told[id] = true;
-	row = &s->timeline->devices[device - 1];
+	row = &s->viewer->devices[device - 1];
 	tell_process(s, row->process);
 	lull_str_addf(&name, "GPU %u", row->device_id);
 	if (row->name)
-		lull_str_addf(&name, " %s",
-			      lull_reader_string(s->timeline->reader, row->name, NULL));
-	sink->group(sink->ctx, &(struct lull_timeline_group){
+		lull_str_addf(&name, " %s", lull_reader_string(s->viewer->reader, row->name, NULL));
+	sink->group(sink->ctx, &(struct lull_viewer_group){
 				       .id = id,
-				       .kind = LULL_TIMELINE_DEVICE,
+				       .kind = LULL_VIEWER_DEVICE,
 				       .parent = row->process,
 				       .pid = OWN_NUMBERS + (u32)s->n_processes + device,
 				       .order = group_order(row->process, 1 + row->device_id),
@@ -199,15 +198,15 @@ static u32 tell_group(struct lull_timeline_tracks *s, u32 process, u32 device)
 
 /* ---- families ---- */
 
-u32 lull_timeline_family(const struct lull_timeline *t, u32 lane, enum lull_timeline_class kind)
+u32 lull_viewer_family(const struct lull_viewer *t, u32 lane, enum lull_viewer_class kind)
 {
 	(void)t;
-	return lane * LULL_TIMELINE_N_CLASSES + kind;
+	return lane * LULL_VIEWER_N_CLASSES + kind;
 }
 
-u32 lull_timeline_other(struct lull_timeline *t, u64 key, const struct lull_timeline_family *family)
+u32 lull_viewer_other(struct lull_viewer *t, u64 key, const struct lull_viewer_family *family)
 {
-	struct lull_timeline_tracks *s = t->tracks;
+	struct lull_viewer_tracks *s = t->tracks;
 	u32 *ix = lull_map_add(&s->by_key, key, NULL);
 
 	if (!*ix) {
@@ -221,7 +220,7 @@ u32 lull_timeline_other(struct lull_timeline *t, u64 key, const struct lull_time
 	return (u32)s->n_lanes + *ix - 1;
 }
 
-static void name_lane(const struct lull_timeline_tracks *s, u32 lane_id, struct lull_str *name)
+static void name_lane(const struct lull_viewer_tracks *s, u32 lane_id, struct lull_str *name)
 {
 	const struct lull_lane_row *lane;
 
@@ -229,9 +228,9 @@ static void name_lane(const struct lull_timeline_tracks *s, u32 lane_id, struct 
 		lull_str_puts(name, "unknown thread");
 		return;
 	}
-	lane = &s->timeline->lanes[lane_id - 1];
+	lane = &s->viewer->lanes[lane_id - 1];
 	if (lane->kind != 2 && lane->name)
-		lull_str_puts(name, lull_reader_string(s->timeline->reader, lane->name, NULL));
+		lull_str_puts(name, lull_reader_string(s->viewer->reader, lane->name, NULL));
 	else if (lane->kind != 2)
 		lull_str_addf(name, "thread %u", lane->tid);
 	else if (lane->context_id == s->first_context[lane->device])
@@ -240,37 +239,37 @@ static void name_lane(const struct lull_timeline_tracks *s, u32 lane_id, struct 
 		lull_str_addf(name, "context %u stream %u", lane->context_id, lane->stream_id);
 }
 
-static void describe_lane(struct lull_timeline_tracks *s, u32 family, struct lull_str *name,
-			  struct lull_timeline_track *track)
+static void describe_lane(struct lull_viewer_tracks *s, u32 family, struct lull_str *name,
+			  struct lull_viewer_track *track)
 {
-	static const char *const classes[LULL_TIMELINE_N_CLASSES] = {
-		[LULL_TIMELINE_STEPS] = ": steps",
-		[LULL_TIMELINE_MAIN] = "",
-		[LULL_TIMELINE_RANGES] = ": start/end ranges",
-		[LULL_TIMELINE_WAITS] = ": synchronisation",
-		[LULL_TIMELINE_ON_CPU] = ": on a CPU",
+	static const char *const classes[LULL_VIEWER_N_CLASSES] = {
+		[LULL_VIEWER_STEPS] = ": steps",
+		[LULL_VIEWER_MAIN] = "",
+		[LULL_VIEWER_RANGES] = ": start/end ranges",
+		[LULL_VIEWER_WAITS] = ": synchronisation",
+		[LULL_VIEWER_ON_CPU] = ": on a CPU",
 	};
-	u32 lane_id = family / LULL_TIMELINE_N_CLASSES, kind = family % LULL_TIMELINE_N_CLASSES;
+	u32 lane_id = family / LULL_VIEWER_N_CLASSES, kind = family % LULL_VIEWER_N_CLASSES;
 	struct lull_lane_row lane = { 0 };
 	const u32 *first;
 
 	if (lane_id)
-		lane = s->timeline->lanes[lane_id - 1];
+		lane = s->viewer->lanes[lane_id - 1];
 	name_lane(s, lane_id, name);
 	lull_str_puts(name, classes[kind]);
 	track->group = tell_group(s, lane.process, lane.kind == 2 ? lane.device : 0);
 	track->order = family;
 	first = lull_map_find(&s->threads, (u64)lane.process << 32 | lane.tid);
-	if (kind == LULL_TIMELINE_MAIN && track->number == 1 && lane_id && first &&
+	if (kind == LULL_VIEWER_MAIN && track->number == 1 && lane_id && first &&
 	    *first == lane_id && lane.tid < OWN_NUMBERS)
 		track->tid = lane.tid;
 }
 
 /* A further track of the family. */
-static struct track *add_track(struct lull_timeline_tracks *s, struct family *f, u32 family)
+static struct track *add_track(struct lull_viewer_tracks *s, struct family *f, u32 family)
 {
-	const struct lull_timeline_sink *sink = s->timeline->sink;
-	struct lull_timeline_track track = { .id = ++s->n_tracks, .number = (u32)f->tracks.n + 1 };
+	const struct lull_viewer_sink *sink = s->viewer->sink;
+	struct lull_viewer_track track = { .id = ++s->n_tracks, .number = (u32)f->tracks.n + 1 };
 	struct lull_str name = LULL_STR_INIT;
 	struct track *added;
 
@@ -310,8 +309,8 @@ static bool fits(struct track *track, u64 start_ns, u64 end_ns)
 	return !track->ends.n || ends[track->ends.n - 1] >= end_ns;
 }
 
-static struct track *find_track(struct lull_timeline_tracks *s, struct family *f,
-				const struct lull_timeline_record *rec)
+static struct track *find_track(struct lull_viewer_tracks *s, struct family *f,
+				const struct lull_viewer_record *rec)
 {
 	u64 end_ns = lull_span_end_ns(rec->start_ns, rec->dur_ns);
 	struct track *tracks = f->tracks.at, *found = NULL;
@@ -329,13 +328,13 @@ static struct track *find_track(struct lull_timeline_tracks *s, struct family *f
 }
 
 /* Moments and values lie on the first track, whatever is open there. */
-static struct track *first_track(struct lull_timeline_tracks *s, struct family *f, u32 family)
+static struct track *first_track(struct lull_viewer_tracks *s, struct family *f, u32 family)
 {
 	return f->tracks.n ? f->tracks.at : add_track(s, f, family);
 }
 
 /* The value of a counter behind this record; false if there is none yet. */
-static bool count(struct family *f, const struct lull_timeline_record *rec, f64 *value)
+static bool count(struct family *f, const struct lull_viewer_record *rec, f64 *value)
 {
 	bool has_rate = f->has_last && rec->start_ns > f->last_ns;
 	f64 now, growth;
@@ -343,13 +342,13 @@ static bool count(struct family *f, const struct lull_timeline_record *rec, f64 
 	memcpy(&now, &rec->values[0], sizeof(now));
 	growth = now - f->last_value;
 	switch (f->other.counting) {
-	case LULL_TIMELINE_VALUE:
+	case LULL_VIEWER_VALUE:
 		*value = now;
 		return true;
-	case LULL_TIMELINE_SUM:
+	case LULL_VIEWER_SUM:
 		*value = f->sum += now;
 		return true;
-	case LULL_TIMELINE_RATE:
+	case LULL_VIEWER_RATE:
 		if (has_rate)
 			*value = growth / ((f64)(rec->start_ns - f->last_ns) / 1e9);
 		f->has_last = true;
@@ -360,7 +359,7 @@ static bool count(struct family *f, const struct lull_timeline_record *rec, f64 
 	return false;
 }
 
-static struct family *family_of(struct lull_timeline_tracks *s, u32 family)
+static struct family *family_of(struct lull_viewer_tracks *s, u32 family)
 {
 	struct family **f = &s->lanes[family < s->n_lanes ? family : 0];
 
@@ -371,25 +370,25 @@ static struct family *family_of(struct lull_timeline_tracks *s, u32 family)
 	return *f;
 }
 
-void lull_timeline_place(struct lull_timeline *t, const struct lull_timeline_record *rec)
+void lull_viewer_place(struct lull_viewer *t, const struct lull_viewer_record *rec)
 {
-	struct lull_timeline_tracks *s = t->tracks;
+	struct lull_viewer_tracks *s = t->tracks;
 	struct family *f = family_of(s, rec->family);
-	struct lull_timeline_event event = { .type = rec->type,
-					     .what = rec->what,
-					     .start_ns = rec->start_ns,
-					     .dur_ns = rec->dur_ns,
-					     .flow = rec->flow,
-					     .flow_id = rec->flow_id,
-					     .n_values = rec->n_values };
+	struct lull_viewer_event event = { .type = rec->type,
+					   .what = rec->what,
+					   .start_ns = rec->start_ns,
+					   .dur_ns = rec->dur_ns,
+					   .flow = rec->flow,
+					   .flow_id = rec->flow_id,
+					   .n_values = rec->n_values };
 	const struct track *track;
 
 	memcpy(event.values, rec->values, sizeof(event.values));
 	memcpy(event.value_ids, rec->value_ids, sizeof(event.value_ids));
-	if (rec->type == LULL_TIMELINE_COUNTER && !count(f, rec, &event.value))
+	if (rec->type == LULL_VIEWER_COUNTER && !count(f, rec, &event.value))
 		return;
-	track = rec->type == LULL_TIMELINE_SLICE ? find_track(s, f, rec)
-						 : first_track(s, f, rec->family);
+	track = rec->type == LULL_VIEWER_SLICE ? find_track(s, f, rec)
+					       : first_track(s, f, rec->family);
 	if (!track) {
 		t->n_left_out++;
 		return;
