@@ -170,7 +170,7 @@ int lull_export_check_tables(struct lull_reader *r, const struct lull_export_opt
 			t++;
 		if (t == schema->n)
 			return lull_fail(err, LULL_E_NOT_FOUND,
-					 "there is no table %s; `lull info --schema` lists them",
+					 "there is no table %s; `lull schema` lists them",
 					 names[i]);
 	}
 	return 0;

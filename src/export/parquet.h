@@ -11,7 +11,7 @@
  * What it writes: format 1 with data pages v1, zstd; columns with few different values, and all
  *                 texts, as dictionary and RLE; the others plain, or as packed differences where
  *                 that is smaller; smallest and largest value of each number column per row group.
- * Memory:         the packed bytes of one row group of a million rows, and its dictionaries.
+ * Memory:         the packed bytes of one row group of half a million rows, and its dictionaries.
  * Errors:         kept until lull_parquet_finish().
  */
 #ifndef LULL_EXPORT_PARQUET_H
@@ -23,7 +23,7 @@
 #include "base/types.h"
 
 #define LULL_PARQUET_PAGE_ROWS	65536u
-#define LULL_PARQUET_GROUP_ROWS (16u * LULL_PARQUET_PAGE_ROWS)
+#define LULL_PARQUET_GROUP_ROWS (8u * LULL_PARQUET_PAGE_ROWS)
 
 enum lull_parquet_type {
 	LULL_PARQUET_U8, /* values are u8 ... */

@@ -147,10 +147,8 @@ static u32 group_order(u32 process, u32 device)
 static void tell_process(struct lull_viewer_tracks *s, u32 process)
 {
 	const struct lull_viewer_sink *sink = s->viewer->sink;
-	struct lull_viewer_group group = { .id = process,
-					   .kind = LULL_VIEWER_MACHINE,
-					   .name = "machine" };
-	struct lull_reader *r = s->viewer->reader;
+	struct lull_viewer_group group = { .id = process, .name = "machine" };
+	struct lull_str name = LULL_STR_INIT;
 
 	if (s->is_told[process])
 		return;
@@ -161,9 +159,15 @@ static void tell_process(struct lull_viewer_tracks *s, u32 process)
 		group.kind = LULL_VIEWER_PROCESS;
 		group.pid = s->pids[process];
 		group.order = group_order(process, 0);
-		group.name = row->name ? lull_reader_string(r, row->name, NULL) : "process";
+		lull_str_puts(&name, row->name ? lull_reader_string(s->viewer->reader, row->name,
+								    NULL)
+					       : "process");
+		if (row->pid && group.pid != row->pid)
+			lull_str_addf(&name, " (pid %u)", row->pid);
+		group.name = lull_str_text(&name);
 	}
 	sink->group(sink->ctx, &group);
+	lull_str_release(&name);
 }
 
 static u32 tell_group(struct lull_viewer_tracks *s, u32 process, u32 device)
