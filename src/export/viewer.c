@@ -234,8 +234,10 @@ static void merge(struct lull_vec *waiting, const struct lull_vec *block, struct
 	to = lull_vec_extend(spare, waiting->n + block->n);
 	while (a < a_end && b < b_end)
 		*to++ = is_before(b, a) ? *b++ : *a++;
-	memcpy(to, a, (size_t)(a_end - a) * sizeof(*a));
-	memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));
+	while (a < a_end)
+		*to++ = *a++;
+	while (b < b_end)
+		*to++ = *b++;
 	swap = *waiting;
 	*waiting = *spare;
 	*spare = swap;
