@@ -20,17 +20,20 @@
 #include "base/types.h"
 
 #define LULL_OUTBUF_BYTES (1u << 20)
-#define LULL_OUTBUF_SMALL (1u << 16) /* what is longer is not gathered */
+#define LULL_OUTBUF_SMALL (1u << 16) /* pieces in which long texts are gathered */
 
 enum lull_outbuf_kind { LULL_OUTBUF_PLAIN, LULL_OUTBUF_GZIP };
+
+struct lull_gzip; /* export/gzip.h */
 
 struct lull_outbuf {
 	FILE *to;
 	u8 *at;
 	size_t len;
-	void *gzip; /* private: the compressor, or NULL */
-	u8 *packed; /* private: what comes out of it */
-	int error;  /* private: errno of the first failure */
+	u8 *memory;		/* private: where `at` lies */
+	struct lull_gzip *gzip; /* private: the compressor, or NULL */
+	u8 *packed;		/* private: what comes out of it */
+	int error;		/* private: errno of the first failure */
 };
 
 /* Begin to write to `to`, which stays the caller's. */
