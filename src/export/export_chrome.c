@@ -25,9 +25,6 @@
 #include "export/outbuf.h"
 #include "export/viewer.h"
 
-/* Numbers of our own for threads begin here. */
-#define OWN_TIDS 0x40000000u
-
 /* What one event takes besides the texts of its track and its name. */
 #define EVENT_BYTES 768u
 
@@ -123,18 +120,25 @@ static u8 *put(u8 *at, const char *text, size_t len)
 
 #define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
 
+/* "00" to "99": two digits a division. */
+#define PAIRS_OF_10(t) t "0" t "1" t "2" t "3" t "4" t "5" t "6" t "7" t "8" t "9"
+static const char pairs[] = PAIRS_OF_10("0") PAIRS_OF_10("1") PAIRS_OF_10("2") PAIRS_OF_10("3")
+	PAIRS_OF_10("4") PAIRS_OF_10("5") PAIRS_OF_10("6") PAIRS_OF_10("7") PAIRS_OF_10("8")
+		PAIRS_OF_10("9");
+
 static u8 *put_u64(u8 *at, u64 v)
 {
 	char digits[20];
-	size_t n = 0;
+	size_t n = sizeof(digits);
 
-	do {
-		digits[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	while (n)
-		*at++ = (u8)digits[--n];
-	return at;
+	for (; v >= 100; v /= 100)
+		memcpy(digits + (n -= 2), pairs + 2 * (v % 100), 2);
+	if (v >= 10)
+		memcpy(digits + (n -= 2), pairs + 2 * v, 2);
+	else
+		digits[--n] = (char)('0' + v);
+	memcpy(at, digits + n, sizeof(digits) - n);
+	return at + sizeof(digits) - n;
 }
 
 /* Nanoseconds as microseconds. */
@@ -255,7 +259,7 @@ static void add_track(void *ctx, const struct lull_viewer_track *track)
 {
 	struct chrome *c = ctx;
 	u32 pid = ((u32 *)c->pids.at)[track->group];
-	u32 tid = track->tid ? track->tid : OWN_TIDS + track->id;
+	u32 tid = track->tid ? track->tid : LULL_VIEWER_OWN_NUMBERS + track->id;
 	struct piece *piece = lull_vec_push(&c->tracks);
 	struct lull_str unit = LULL_STR_INIT;
 	struct words w;

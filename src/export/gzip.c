@@ -202,7 +202,9 @@ static void put_head(const struct lull_gzip *g, struct bits *b)
 	put_bits(b, LULL_GZIP_N_SYMBOLS - 257, 5);
 	put_bits(b, LULL_GZIP_N_DISTS - 1, 5);
 	put_bits(b, 19 - 4, 4);
-	/* Lengths of the codes of lengths: none for the three that mean runs, four bits for others. */
+	/*
+	 * Lengths of the codes of lengths: none for the three that mean runs, four bits for others.
+	 */
 	for (unsigned i = 0; i < 19; i++)
 		put_bits(b, i < 3 ? 0 : 4, 3);
 	for (unsigned i = 0; i < LULL_GZIP_N_SYMBOLS; i++)
@@ -278,13 +280,22 @@ static inline u32 match_len(const u8 *a, const u8 *b, u32 max)
 	return len;
 }
 
+static inline bool is_digit(u8 c)
+{
+	return (u8)(c - '0') < 10;
+}
+
 /* The length of a match at `at`, 0 if there is none worth it; *dist receives the distance. */
 static inline u32 find_match(struct lull_gzip *g, const u8 *text, const u8 *at, const u8 *end,
 			     u32 *dist)
 {
-	u32 here = g->off + (u32)(at - text), *slot = &g->table[hash(at)];
+	u32 here = g->off + (u32)(at - text), *slot;
 	u32 reach = g->history + (u32)(at - text), max = MAX_MATCH, len;
 
+	/* Numbers are new, or belong to a match that began before them. */
+	if (is_digit(at[0]) && is_digit(at[1]))
+		return 0;
+	slot = &g->table[hash(at)];
 	*dist = here - *slot;
 	*slot = here;
 	if (*dist - 1 >= LULL_GZIP_WINDOW || *dist > reach ||

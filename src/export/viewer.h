@@ -66,6 +66,9 @@ struct lull_viewer_what {
 	struct lull_viewer_arg args[LULL_VIEWER_MAX_ARGS];
 };
 
+/* Numbers of our own begin here: systems number processes and threads up to 4,194,304 at most. */
+#define LULL_VIEWER_OWN_NUMBERS 10000000u
+
 enum lull_viewer_group_kind {
 	LULL_VIEWER_MACHINE, /* what belongs to no process */
 	LULL_VIEWER_PROCESS,

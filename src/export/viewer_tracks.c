@@ -8,9 +8,6 @@
 /* Tracks of one family. More than this many slices at once are no timeline any more. */
 #define MAX_TRACKS 1024u
 
-/* Numbers of our own begin here, above those that the system gives to processes and threads. */
-#define OWN_NUMBERS 0x40000000u
-
 /* One track and what is open on it. */
 struct track {
 	u32 id;
@@ -61,7 +58,9 @@ static void number_processes(struct lull_viewer_tracks *s)
 		bool is_new;
 
 		lull_map_add(&seen, pid, &is_new);
-		s->pids[p] = is_new && pid && pid < OWN_NUMBERS ? pid : OWN_NUMBERS + p;
+		s->pids[p] = is_new && pid && pid < LULL_VIEWER_OWN_NUMBERS
+				     ? pid
+				     : LULL_VIEWER_OWN_NUMBERS + p;
 	}
 	lull_map_release(&seen);
 }
@@ -159,9 +158,9 @@ static void tell_process(struct lull_viewer_tracks *s, u32 process)
 		group.kind = LULL_VIEWER_PROCESS;
 		group.pid = s->pids[process];
 		group.order = group_order(process, 0);
-		lull_str_puts(&name, row->name ? lull_reader_string(s->viewer->reader, row->name,
-								    NULL)
-					       : "process");
+		lull_str_puts(&name,
+			      row->name ? lull_reader_string(s->viewer->reader, row->name, NULL)
+					: "process");
 		if (row->pid && group.pid != row->pid)
 			lull_str_addf(&name, " (pid %u)", row->pid);
 		group.name = lull_str_text(&name);
@@ -189,13 +188,14 @@ static u32 tell_group(struct lull_viewer_tracks *s, u32 process, u32 device)
 	lull_str_addf(&name, "GPU %u", row->device_id);
 	if (row->name)
 		lull_str_addf(&name, " %s", lull_reader_string(s->viewer->reader, row->name, NULL));
-	sink->group(sink->ctx, &(struct lull_viewer_group){
-				       .id = id,
-				       .kind = LULL_VIEWER_DEVICE,
-				       .parent = row->process,
-				       .pid = OWN_NUMBERS + (u32)s->n_processes + device,
-				       .order = group_order(row->process, 1 + row->device_id),
-				       .name = lull_str_text(&name) });
+	sink->group(sink->ctx,
+		    &(struct lull_viewer_group){
+			    .id = id,
+			    .kind = LULL_VIEWER_DEVICE,
+			    .parent = row->process,
+			    .pid = LULL_VIEWER_OWN_NUMBERS + (u32)s->n_processes + device,
+			    .order = group_order(row->process, 1 + row->device_id),
+			    .name = lull_str_text(&name) });
 	lull_str_release(&name);
 	return id;
 }
@@ -265,7 +265,7 @@ static void describe_lane(struct lull_viewer_tracks *s, u32 family, struct lull_
 	track->order = family;
 	first = lull_map_find(&s->threads, (u64)lane.process << 32 | lane.tid);
 	if (kind == LULL_VIEWER_MAIN && track->number == 1 && lane_id && first &&
-	    *first == lane_id && lane.tid < OWN_NUMBERS)
+	    *first == lane_id && lane.tid < LULL_VIEWER_OWN_NUMBERS)
 		track->tid = lane.tid;
 }
 
