@@ -127,7 +127,8 @@ static int settle(const struct lull_place *place, struct lull_err *err)
 	/* Files are replaced in one step. Folders cannot be: the old one goes first. */
 	if (place->rules.is_overwriting && !place->rules.member_suffix)
 		rc = rename(place->part, place->path);
-	else if (place->rules.is_overwriting && exists(place->path) && lull_place_remove(place->path))
+	else if (place->rules.is_overwriting && exists(place->path) &&
+		 lull_place_remove(place->path))
 		return lull_fail_errno(err, "replacing %s", place->path);
 	else
 		rc = rename_to_free(place->part, place->path);

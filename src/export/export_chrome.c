@@ -1,7 +1,7 @@
 /*
  * chrome: the JSON that chrome://tracing, Perfetto and others open, one event a line.
  *
- *	{"ph":"X","pid":10,"tid":11,"ts":100.000,"dur":20.000,"name":"gemm","cat":"kernel","args":{...}},
+ *	{"ph":"X","pid":10,"tid":11,"ts":1.000,"dur":20.000,"name":"gemm","cat":"kernel",...},
  *
  *	X  slice            i  moment          C  counter
  *	s, f  arrow from a call to the work it started

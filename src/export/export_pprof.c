@@ -1,9 +1,9 @@
 /*
  * pprof: profile.proto, gzipped, for `pprof` and what else reads it.
  *
- *	sample     stack of locations, innermost first; number of samples and CPU time; labels process,
- *	           thread, pid, tid
- *	location   one place in the code: address, module, and a line for each function inlined there
+ *	sample     stack of locations, innermost first; number of samples and CPU time; labels
+ *	           process, thread, tid
+ *	location   one place in the code: address, module, a line for each function inlined there
  *	function   name and file
  *	mapping    one module
  *

@@ -7,7 +7,7 @@
  * only.
  *
  *	lull_gzip_init(&g);
- *	n = lull_gzip_pack(&g, text, len, to);	(blocks of at most LULL_GZIP_BLOCK; behind each other)
+ *	n = lull_gzip_pack(&g, text, len, to);	(at most LULL_GZIP_BLOCK)
  *	n = lull_gzip_finish(&g, to);
  *
  * History:        LULL_GZIP_WINDOW bytes before `text` must be readable: those of the block before,

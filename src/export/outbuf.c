@@ -4,9 +4,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "export/gzip.h"
-
-_Static_assert(LULL_OUTBUF_BYTES <= LULL_GZIP_BLOCK, "what is gathered is packed as one block");
 
 void lull_outbuf_init(struct lull_outbuf *b, FILE *to, enum lull_outbuf_kind kind)
 {

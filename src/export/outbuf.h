@@ -18,13 +18,12 @@
 
 #include "base/err.h"
 #include "base/types.h"
+#include "export/gzip.h"
 
-#define LULL_OUTBUF_BYTES (1u << 20)
-#define LULL_OUTBUF_SMALL (1u << 16) /* pieces in which long texts are gathered */
+#define LULL_OUTBUF_BYTES LULL_GZIP_BLOCK /* what is gathered is packed as one block */
+#define LULL_OUTBUF_SMALL (1u << 16)	  /* pieces in which long texts are gathered */
 
 enum lull_outbuf_kind { LULL_OUTBUF_PLAIN, LULL_OUTBUF_GZIP };
-
-struct lull_gzip; /* export/gzip.h */
 
 struct lull_outbuf {
 	FILE *to;

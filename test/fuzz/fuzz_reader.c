@@ -168,8 +168,8 @@ static void store(const char *path, const struct fuzz *f)
 }
 
 /*
- * Formats that make a folder do so beside the report, where it is removed again. SQLite is left out:
- * it takes a hundred times as long as all the others.
+ * Formats that make a folder do so beside the report, where it is removed again. SQLite is left
+ * out: it takes a hundred times as long as all the others.
  */
 static void export_all(struct lull_reader *r, const char *path)
 {
