@@ -267,7 +267,7 @@ static bool pycall_row(struct lull_viewer *t, const void *cols, size_t i,
 	size_t len;
 	const char *text;
 
-	rec->family = lull_viewer_family(t, c->lane[i], LULL_VIEWER_MAIN);
+	rec->family = lull_viewer_family(t, c->lane[i], LULL_VIEWER_PYTHON);
 	if (!*name) {
 		if (c->frame[i])
 			row = t->frames[c->frame[i] - 1];

@@ -14,6 +14,7 @@
  */
 enum lull_viewer_class {
 	LULL_VIEWER_STEPS,
+	LULL_VIEWER_PYTHON, /* Python's calls: ranges begin in one of them and end in another */
 	LULL_VIEWER_MAIN,   /* what a thread or stream does, nested */
 	LULL_VIEWER_RANGES, /* ranges that were started and ended by id */
 	LULL_VIEWER_WAITS,  /* synchronisations of a stream */

@@ -248,6 +248,7 @@ static void describe_lane(struct lull_viewer_tracks *s, u32 family, struct lull_
 {
 	static const char *const classes[LULL_VIEWER_N_CLASSES] = {
 		[LULL_VIEWER_STEPS] = ": steps",
+		[LULL_VIEWER_PYTHON] = ": Python",
 		[LULL_VIEWER_MAIN] = "",
 		[LULL_VIEWER_RANGES] = ": start/end ranges",
 		[LULL_VIEWER_WAITS] = ": synchronisation",
