@@ -10,14 +10,14 @@
 
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "import/import.h"
 #include "report/filter.h"
 #include "trace/reader.h"
 
-struct export
-{
+struct job {
 	const struct lull_export *format;
 	struct lull_export_target target;
 	struct lull_export_options options;
@@ -28,7 +28,7 @@ struct export
 /*
  * The report's name with the suffix of the format: a.lull becomes a.jsonl, or the folder a-parquet.
  */
-static char *default_output(const char *path, const struct export *e)
+static char *default_output(const char *path, const struct job *e)
 {
 	static const char suffix[] = ".lull";
 	size_t len = strlen(path), cut = sizeof(suffix) - 1;
@@ -56,8 +56,33 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
+/* What is shown of the work: one table, the largest of those that are read at the same time. */
+struct shown {
+	struct lull_progress progress;
+	const struct lull_table_desc *table; /* NULL: none yet */
+	u64 n_rows;
+	bool is_done;
+};
+
+/* A lull_reader_watcher: each table that is read is a phase. */
+static void on_read(void *ctx, const struct lull_table_desc *table, u64 n_passed, u64 n_rows)
+{
+	struct shown *s = ctx;
+
+	if (!n_passed && (!s->table || s->is_done || n_rows > s->n_rows)) {
+		s->table = table;
+		s->n_rows = n_rows;
+		s->is_done = false;
+		lull_progress_begin(&s->progress, "exporting", "rows", n_rows);
+	}
+	if (table != s->table)
+		return;
+	s->is_done = n_passed >= n_rows;
+	lull_progress_at(&s->progress, n_passed);
+}
+
 /* Filters are those of the reports, so that both see the same rows. */
-static int set_window(struct export *e, struct lull_reader *r, struct lull_err *err)
+static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err)
 {
 	struct lull_report_options window = LULL_REPORT_OPTIONS_INIT;
 
@@ -75,11 +100,12 @@ static int set_window(struct export *e, struct lull_reader *r, struct lull_err *
 	return LULL_OK;
 }
 
-static int export_report(struct export *e, const char *path, struct lull_err *err)
+static int export_report(struct job *e, const char *path, struct lull_err *err)
 {
 	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(path, e);
 	struct lull_export_target named = { name, e->target.is_overwriting };
 	struct lull_reader *r;
+	struct shown shown = { .table = NULL };
 	int rc = lull_import_open(path, &r, err);
 
 	if (!rc) {
@@ -87,8 +113,11 @@ static int export_report(struct export *e, const char *path, struct lull_err *er
 		rc = lull_export_check_tables(r, &e->options, err);
 		if (!rc)
 			rc = set_window(e, r, err);
+		lull_progress_init(&shown.progress, false);
+		lull_reader_watch(r, on_read, &shown);
 		if (!rc)
 			rc = lull_export_write(r, e->format, &e->options, &named, err);
+		lull_progress_clear(&shown.progress);
 		if (!rc && strcmp(name, "-") != 0)
 			fprintf(stderr, "lull: %s\n", name);
 		lull_reader_close(r);
@@ -97,7 +126,7 @@ static int export_report(struct export *e, const char *path, struct lull_err *er
 	return rc;
 }
 
-static int run(struct export *e, int n_reports, const char *path, struct lull_err *err)
+static int run(struct job *e, int n_reports, const char *path, struct lull_err *err)
 {
 	if (e->is_list) {
 		list_formats();
@@ -113,7 +142,7 @@ static int run(struct export *e, int n_reports, const char *path, struct lull_er
 
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
-	struct export e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
+	struct job e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT",
 			  "Write a report in the format of another program."),

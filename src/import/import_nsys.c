@@ -1,8 +1,8 @@
 /*
  * nsys: the SQLite file that `nsys export -t sqlite` or `lull export -t sqlite` makes.
  *
- * Every table that a report has a place for is read; rows of others are counted by table. A file that
- * is damaged in the middle gives what can be read.
+ * Every table that a report has a place for is read; rows of others are counted by table. A file
+ * that is damaged in the middle gives what can be read.
  */
 #include "import/nsys.h"
 

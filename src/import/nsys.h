@@ -9,8 +9,8 @@
  * Ids:       a globalTid is hardware, virtual machine, process and thread in 64 bits; what is above
  *            the thread tells processes apart.
  * Our own:   a file that lull exported has tables LULL_*. Their rows come first and keep their
- *            numbers; rows of nsys tables are then given to the process and thread that was there at
- *            the time.
+ *            numbers; rows of nsys tables are then given to the process and thread that was there
+ *            at the time.
  * Memory:    bounded by what the report has of names, launches, labels, threads and call stacks.
  */
 #ifndef LULL_IMPORT_NSYS_H

@@ -13,6 +13,9 @@
 /* The longest text of a cell; beyond it a file is not what it says. */
 #define MAX_TEXT (64 << 20)
 
+/* Rows between two looks at the clock. */
+#define ROWS_A_LOOK 4096
+
 /* ---- opening ---- */
 
 static int refuse(struct lull_nsys *n, int rc, struct lull_err *err)
@@ -140,6 +143,21 @@ static void damaged(struct lull_nsys *n, const char *table)
 		snprintf(n->damage, sizeof(n->damage), "%s: %s", table, sqlite3_errmsg(n->db));
 }
 
+/* The number of the last row: about how many there are, and found at once. */
+static u64 last_row(struct lull_nsys *n, const char *table)
+{
+	char *sql = sqlite3_mprintf("SELECT max(rowid) FROM \"%w\"", table);
+	sqlite3_stmt *stmt = NULL;
+	u64 row = 0;
+
+	if (sqlite3_prepare_v2(n->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		row = lull_nsys_u64(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_free(sql);
+	return row;
+}
+
 void lull_nsys_skip(struct lull_nsys *n, const char *table)
 {
 	*(char **)lull_vec_push(&n->read) = lull_strdup(table);
@@ -150,6 +168,7 @@ void lull_nsys_each(struct lull_nsys *n, const char *table, const char *const *c
 {
 	struct lull_str sql = LULL_STR_INIT;
 	sqlite3_stmt *stmt = NULL;
+	u64 n_rows = 0;
 	int rc;
 
 	if (!lull_nsys_has(n, table))
@@ -163,10 +182,13 @@ void lull_nsys_each(struct lull_nsys *n, const char *table, const char *const *c
 	}
 	lull_str_addf(&sql, " FROM \"%s\" %s", table, tail);
 	rc = sqlite3_prepare_v2(n->db, sql.at, -1, &stmt, NULL);
+	lull_progress_begin(&n->job->progress, "importing", "rows", last_row(n, table));
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
 		rc = sqlite3_step(stmt);
 		if (rc == SQLITE_ROW)
 			fn(n, stmt);
+		if (++n_rows % ROWS_A_LOOK == 0)
+			lull_progress_at(&n->job->progress, n_rows);
 	}
 	if (rc != SQLITE_DONE)
 		damaged(n, table);

@@ -42,8 +42,11 @@ u32 lull_nsys_process(struct lull_nsys *n, u64 global_id, u64 start_ns)
 {
 	u64 key = global_id >> TID_BITS;
 	struct lull_process_row row = { .pid = (u32)(key & TID_MASK) };
-	u32 found = find_at(&n->processes, key, start_ns);
+	u32 found;
 
+	if (!global_id)
+		return 0;
+	found = find_at(&n->processes, key, start_ns);
 	if (found)
 		return found;
 	found = lull_writer_add_dim(n->writer, LULL_TABLE_process, &row);
@@ -133,6 +136,9 @@ u32 lull_nsys_label(struct lull_nsys *n, const struct lull_label_row *label)
 	row.category_name = label->category_name;
 	row.color = label->color;
 	row.api = label->api;
+	if (!row.name && !row.domain && !row.category && !row.category_name && !row.color &&
+	    !row.api)
+		return 0;
 	return intern(n, &n->labels, LULL_TABLE_label, &row, sizeof(row));
 }
 

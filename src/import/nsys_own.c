@@ -94,6 +94,11 @@ static void index_lane(struct lull_nsys *n, u32 id)
 	known = lull_map_add(&n->streams, lull_hash(words, sizeof(words)), &is_new);
 	if (is_new)
 		*known = id;
+	/* Work whose process is not known is found without it. */
+	words[0] = 0;
+	known = lull_map_add(&n->streams, lull_hash(words, sizeof(words)), &is_new);
+	if (is_new)
+		*known = id;
 }
 
 static void index_rows(struct lull_nsys *n)

@@ -1,4 +1,6 @@
-/* What nsys knows of processes, threads and devices. A file of lull has that in tables of its own. */
+/*
+ * What nsys knows of processes, threads and devices. A file of lull has that in tables of its own.
+ */
 #include "import/nsys.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * query - SQL over a report, nothing converted: SQLite's engine, our columns.
  *
- * What it gives:  the tables of an nsys export under their names (those that have rows), every table
- *                 of the report under its own, and readable ones (ours.def).
+ * What it gives:  the tables of an nsys export under their names (those that have rows), every
+ *                 table of the report under its own, and readable ones (ours.def).
  * Safety:         reading only: SELECT, and pragmas that describe tables. No file is opened, no
  *                 extension loaded. A query ends when its time is over, when lull_query_stop() is
  *                 called, or when SQLite holds MAX_MEMORY.

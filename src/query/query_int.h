@@ -16,6 +16,7 @@ struct lull_query {
 	bool is_stopped; /* set by lull_query_stop() and when the time is over */
 	bool is_timed_out;
 	bool is_writing; /* the export: everything is allowed */
+	u64 n_results;	 /* printed so far */
 	u64 deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 };
 

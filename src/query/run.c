@@ -135,6 +135,10 @@ int lull_query_run(struct lull_query *q, const char *sql, const struct lull_quer
 		if (stmt) {
 			res.stmt = stmt;
 			begin(&res, options);
+			/* People see where the next table begins; programs ask for one. */
+			if (q->n_results++ && (options->format == LULL_OUT_FORMAT_column ||
+					       options->format == LULL_OUT_FORMAT_table))
+				putc('\n', to);
 			rc = run_one(q, stmt, sql, limits, &res, err);
 			lull_out_release(&res.out);
 			free(res.columns);

@@ -155,6 +155,17 @@ void lull_value_give(sqlite3_context *to, const struct lull_value *value)
 	}
 }
 
+/* Mark the cells that need nothing but a look into an array. */
+static void choose_way(struct lull_cell *cell, const struct lull_col_desc *col)
+{
+	bool is_number = cell->type == LULL_CELL_INT && !cell->names && cell->plus_col < 0 &&
+			 cell->when_col < 0;
+
+	cell->size_bytes = col->size_bytes;
+	cell->is_plain = is_number && !cell->lut && !cell->fn && !cell->is_zero_null;
+	cell->is_plain_lut = is_number && cell->lut;
+}
+
 void lull_cells_prepare(const struct lull_vtab_part *part, u64 used)
 {
 	for (int c = 0; c < part->n_cols; c++) {
@@ -166,6 +177,7 @@ void lull_cells_prepare(const struct lull_vtab_part *part, u64 used)
 		dim = lull_table_by_name(part->table->cols[cell->col].type);
 		if (dim && (cell->path_len || cell->fn))
 			cell->lut = lull_values_lut(part->values, dim, cell);
+		choose_way(cell, &part->table->cols[cell->col]);
 	}
 }
 
@@ -367,7 +379,7 @@ static void add_own_table(struct lull_vtabs *t, const struct lull_table_desc *de
 		add_col(table, "id", IN, true);
 	for (unsigned c = 0; c < desc->n_cols && table->n_cols < LULL_VTAB_MAX_COLS; c++)
 		add_col(table, desc->cols[c].name, own_decl(&desc->cols[c]),
-			is_own_key(&desc->cols[c]));
+			!is_dim && is_own_key(&desc->cols[c]));
 	part->cells = lull_alloc((size_t)part->n_cols, sizeof(*part->cells));
 	for (int c = shift; c < part->n_cols; c++)
 		part->cells[c] = (struct lull_cell){

@@ -60,6 +60,9 @@ struct lull_cell {
 	u8 type;	   /* enum lull_cell_type */
 	bool is_zero_null; /* 0 means none */
 	bool is_ref;	   /* the value of the column is a string id */
+	bool is_plain;	   /* a number that is a column as it is */
+	bool is_plain_lut; /* a number of `lut`, which is made */
+	u8 size_bytes;	   /* of the column */
 	u16 col;	   /* of the part's table */
 	i64 constant;
 	const char *path; /* behind the first column: "device.device_id", "" if none; borrowed */

@@ -3,8 +3,8 @@
  *
  *	"<columns in use, hex>;<op><column>;<op><column>..."	one op for each argument
  *
- * with the ops > and < for bounds (edges included, whatever was asked: SQLite tests again) and = for
- * a key.
+ * with the ops > and < for bounds (edges included, whatever was asked: SQLite tests again) and =
+ * for a key.
  */
 #include "query/vtab.h"
 
@@ -17,6 +17,9 @@
 #include "base/str.h"
 
 #define MAX_ARGS 16
+
+/* Rows of a table that are looked up by key: 8 to 12 bytes each are held. */
+#define MAX_INDEXED (256u << 20)
 
 struct vtab {
 	sqlite3_vtab base;
@@ -239,11 +242,13 @@ static void make_filter(const struct cursor *c, const struct lull_vtab_part *par
 /* A key is a column as it is in the report, or nothing can be looked up. */
 static bool can_look_up(const struct lull_vtab_part *part, int col)
 {
-	const struct lull_cell *cell = part->cells ? &part->cells[col] : NULL;
+	const struct lull_cell *cell;
 
 	if (part->ops != &lull_part_fact)
 		return true;
-	return cell->kind == LULL_CELL_IS_COLUMN && !cell->path_len && !cell->fn;
+	cell = &part->cells[col];
+	return part->ops->n_rows(part) <= MAX_INDEXED && cell->kind == LULL_CELL_IS_COLUMN &&
+	       !cell->path_len && !cell->fn;
 }
 
 static void begin_part(struct cursor *c)
