@@ -245,7 +245,7 @@ static u32 index_of_text(struct lull_parquet_col *c, u32 id)
 	if (id >= c->index_of.n)
 		lull_vec_extend(&c->index_of, id + 1 - c->index_of.n);
 	index = (u32 *)c->index_of.at + id;
-	if (*index)
+	if (*index != 0)
 		return *index - 1;
 	text = c->desc.text(c->desc.ctx, id, &len);
 	lull_put_u32(head, (u32)len);

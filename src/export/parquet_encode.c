@@ -100,7 +100,7 @@ size_t lull_parquet_hybrid(u8 *to, const u32 *values, size_t n, unsigned width)
 
 static u64 zigzag(i64 v)
 {
-	return (u64)v << 1 ^ (u64)(v >> 63);
+	return (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
 /* One block: n differences, at most BLOCK, and zeros behind them. */

@@ -65,7 +65,7 @@ static inline void lull_thrift_varint(struct lull_thrift *t, u64 v)
 /* A signed number, small ones short. */
 static inline void lull_thrift_zigzag(struct lull_thrift *t, i64 v)
 {
-	lull_thrift_varint(t, (u64)v << 1 ^ (u64)(v >> 63));
+	lull_thrift_varint(t, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 /* Number and type of a field; its value follows. */

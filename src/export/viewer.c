@@ -56,7 +56,7 @@ u32 lull_viewer_word(struct lull_viewer *t, u32 id, const char *category, const 
 	u32 *name = lull_viewer_name(t, id);
 	struct lull_viewer_what what = { 0 };
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	lull_viewer_call(&what, category, word, strlen(word));
 	return *name = lull_viewer_add(t, &what);

@@ -32,7 +32,7 @@ static u32 name_of_launch(struct lull_viewer *t, u32 launch)
 	size_t len;
 	const char *text;
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	if (launch)
 		row = t->launches[launch - 1];
@@ -91,7 +91,7 @@ static u32 name_of_copy(struct lull_viewer *t, u8 copy_kind, u8 src_kind, u8 dst
 	struct lull_str text = LULL_STR_INIT, memory = LULL_STR_INIT;
 	struct lull_viewer_what what = { 0 };
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	lull_str_addf(&text, "[CUDA memcpy %s]", lull_names_copy(copy_kind));
 	lull_str_addf(&memory, "%s to %s", lull_names_memory(src_kind),

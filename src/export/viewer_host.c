@@ -24,7 +24,7 @@ static u32 name_of_label(struct lull_viewer *t, u32 label)
 	size_t len;
 	const char *text;
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	if (label)
 		row = t->labels[label - 1];
@@ -138,7 +138,7 @@ static u32 name_of_text(struct lull_viewer *t, u32 text_id, const char *category
 	size_t len;
 	const char *text;
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	text = lull_reader_string(t->reader, text_id, &len);
 	lull_viewer_call(&what, category, text, is_call ? lull_names_call_len(text, len) : len);
@@ -227,7 +227,7 @@ static u32 name_of_op(struct lull_viewer *t, u32 label)
 	size_t len;
 	const char *text;
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	if (label)
 		row = t->op_labels[label - 1];
@@ -294,7 +294,7 @@ static u32 name_of_collective(struct lull_viewer *t, const struct lull_collectiv
 	size_t len;
 	const char *text;
 
-	if (*name)
+	if (*name != 0)
 		return *name;
 	text = lull_reader_string(t->reader, c->name[i], &len);
 	lull_viewer_call(&what, "collective", text, len);
