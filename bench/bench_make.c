@@ -1,7 +1,9 @@
 /*
  * bench_make - write the report that benchmarks read (gen_report.h), and say what it costs.
  *
- *	bench_make FILE [KERNELS [bare]]	(default 10 million; bare: no ranges and OS calls)
+ *	bench_make FILE [KERNELS [bare]]	(default 10 million)
+ *
+ * "bare" leaves out all but kernels, copies and calls.
  *
  * Each line is "name value unit".
  */

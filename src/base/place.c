@@ -45,8 +45,7 @@ static bool is_ours(const char *path, const char *suffix)
 	return ok;
 }
 
-/* Remove a file, or a folder with the files in it. */
-static int clear(const char *path)
+int lull_place_remove(const char *path)
 {
 	DIR *dir = opendir(path);
 	const struct dirent *entry;
@@ -101,7 +100,7 @@ int lull_place_begin(struct lull_place *place, const char *path,
 	}
 	/* Only a process of the same number that was killed can have left one. */
 	if (exists(place->part))
-		clear(place->part);
+		lull_place_remove(place->part);
 	return LULL_OK;
 }
 
@@ -128,7 +127,8 @@ static int settle(const struct lull_place *place, struct lull_err *err)
 	/* Files are replaced in one step. Folders cannot be: the old one goes first. */
 	if (place->rules.is_overwriting && !place->rules.member_suffix)
 		rc = rename(place->part, place->path);
-	else if (place->rules.is_overwriting && exists(place->path) && clear(place->path))
+	else if (place->rules.is_overwriting && exists(place->path) &&
+		 lull_place_remove(place->path))
 		return lull_fail_errno(err, "replacing %s", place->path);
 	else
 		rc = rename_to_free(place->part, place->path);
@@ -140,7 +140,7 @@ int lull_place_end(struct lull_place *place, int rc, struct lull_err *err)
 	if (!rc)
 		rc = settle(place, err);
 	if (rc && exists(place->part))
-		clear(place->part);
+		lull_place_remove(place->part);
 	free(place->path);
 	free(place->part);
 	return rc;

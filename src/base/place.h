@@ -38,4 +38,7 @@ int lull_place_begin(struct lull_place *place, const char *path,
  */
 int lull_place_end(struct lull_place *place, int rc, struct lull_err *err);
 
+/* Remove a file, or a folder with the files in it; -1 with errno if something of it stays. */
+int lull_place_remove(const char *path);
+
 #endif

@@ -528,7 +528,7 @@ static void add_rest(struct table *t, struct words *w)
 			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
-		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
+		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write it in these formats of lull export"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
 		OPT_BOOL(0, "resolve-symbols", &w->resolve,

@@ -31,4 +31,5 @@ const struct lull_export lull_export_sqlite = {
 	.suffix = ".sqlite",
 	.summary = "the tables of an nsys export",
 	.write_path = write_path,
+	.has_no_window = true,
 };
