@@ -1,5 +1,6 @@
 #include "base/str.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,73 @@ void lull_str_add(struct lull_str *s, const char *text, size_t len)
 void lull_str_puts(struct lull_str *s, const char *text)
 {
 	lull_str_add(s, text, strlen(text));
+}
+
+/* The digits of `value`, at least `min_digits`, written backwards from `end`; where they begin. */
+static char *put_digits(char *end, u64 value, int min_digits)
+{
+	while (value || min_digits > 0) {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+		min_digits--;
+	}
+	return end;
+}
+
+void lull_str_add_i64(struct lull_str *s, i64 value)
+{
+	char text[24], *end = text + sizeof(text);
+	char *at = put_digits(end, value < 0 ? 0 - (u64)value : (u64)value, 1);
+
+	if (value < 0)
+		*--at = '-';
+	lull_str_add(s, at, (size_t)(end - at));
+}
+
+/*
+ * |value| * scale rounded to a whole number, ties to even, as printf() rounds: the value is
+ * fraction * 2^exponent with a fraction of 53 bits, so the product and what is shifted out of it
+ * are exact in 64 bits. False if it is too large for that.
+ */
+static bool scale_exactly(f64 value, u64 scale, u64 *whole)
+{
+	int exponent;
+	u64 product = (u64)ldexp(frexp(fabs(value), &exponent), 53) * scale, rest, half;
+	int shift = 53 - exponent;
+
+	if (shift <= 0)
+		return false;
+	if (shift > 63) {
+		*whole = 0;
+		/* The product is below 2^63. */
+		return shift > 64 || product <= 1ULL << 63;
+	}
+	*whole = product >> shift;
+	rest = product & ((1ULL << shift) - 1);
+	half = 1ULL << (shift - 1);
+	*whole += rest > half || (rest == half && *whole & 1);
+	return true;
+}
+
+void lull_str_add_fixed(struct lull_str *s, f64 value, int decimals)
+{
+	static const u64 scales[] = { 1, 10, 100, 1000 };
+	char text[32], *end = text + sizeof(text), *at = end;
+	u64 whole;
+
+	if (decimals < 0 || decimals > 3 || !isfinite(value) ||
+	    !scale_exactly(value, scales[decimals], &whole)) {
+		lull_str_addf(s, "%.*f", decimals, value);
+		return;
+	}
+	if (decimals) {
+		at = put_digits(at, whole % scales[decimals], decimals);
+		*--at = '.';
+	}
+	at = put_digits(at, whole / scales[decimals], 1);
+	if (signbit(value))
+		*--at = '-';
+	lull_str_add(s, at, (size_t)(end - at));
 }
 
 void lull_str_vaddf(struct lull_str *s, const char *fmt, va_list ap)

@@ -37,6 +37,12 @@ void lull_str_puts(struct lull_str *s, const char *text);
 /* Append formatted text. */
 void lull_str_addf(struct lull_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Append a whole number; many times faster than "%lld". */
+void lull_str_add_i64(struct lull_str *s, i64 value);
+
+/* Append what "%.*f" gives, to the last digit; many times faster up to 3 decimals. */
+void lull_str_add_fixed(struct lull_str *s, f64 value, int decimals);
+
 /* Append formatted text from an argument list. */
 void lull_str_vaddf(struct lull_str *s, const char *fmt, va_list ap);
 
