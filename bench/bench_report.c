@@ -141,7 +141,7 @@ static void run_report(const char *path, const char *name, u64 n_kernels)
 {
 	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
 	const char *nearest;
-	const struct lull_report *report = lull_report_find(name, &nearest);
+	const struct lull_report *report = lull_report_find(lull_reports, name, &nearest);
 	u64 begin = lull_now_ns(), dur_ns;
 	struct lull_reader *r;
 	struct lull_err err;
@@ -153,7 +153,7 @@ static void run_report(const char *path, const char *name, u64 n_kernels)
 	if (!report || lull_reader_open(&r, path, &err))
 		die(&err);
 	lull_out_init(&out, report->columns, report->n_columns);
-	if (report->run(r, &out, &options, &err))
+	if (lull_report_run(report, r, &out, &options, &err))
 		die(&err);
 	dur_ns = lull_now_ns() - begin;
 	getrusage(RUSAGE_SELF, &usage);

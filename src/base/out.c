@@ -254,8 +254,11 @@ static int compare_all_cells(const void *a, const void *b, void *ctx)
 	const struct lull_out *out = ctx;
 	int order = 0;
 
-	for (size_t c = 0; c < out->n_columns && !order; c++)
+	for (size_t c = 0; c < out->n_columns && !order; c++) {
 		order = compare_cells(out, &x[c], &y[c]);
+		if (x[c].kind != LULL_OUT_CELL_TEXT && y[c].kind != LULL_OUT_CELL_TEXT)
+			order = -order;
+	}
 	return order;
 }
 

@@ -188,7 +188,7 @@ int lull_out_options_parse(struct lull_out_options *options, const char *text,
 
 /*
  * Rows that follow each other and are equal in this column get an order that does not depend on
- * where they came from: by their other cells, from the left, smallest first.
+ * where they came from: by their other cells, from the left, large numbers and small texts first.
  */
 void lull_out_settle(struct lull_out *out, size_t column);
 

@@ -21,10 +21,12 @@ struct edge {
 	struct lull_work work;
 };
 
+/* What runs is counted by what it is: bit 1 << class of LULL_BUSY_*. */
+enum class { COMPUTE, MEMORY, COLLECTIVE, N_CLASSES };
+
 /* A track at the place where the sweep is. */
 struct state {
-	i64 n_compute;
-	i64 n_memory;
+	i64 n[N_CLASSES];
 	u64 since_ns; /* begin of the piece */
 	bool is_met;
 	struct lull_work before; /* the last that ended */
@@ -36,6 +38,7 @@ struct sweep {
 	struct lull_span window;
 	struct lull_vec edges;
 	struct lull_vec states; /* by track */
+	bool *is_collective;	/* by launch */
 	lull_busy_visit *visit;
 	void *ctx;
 };
@@ -144,15 +147,23 @@ static int by_time(const void *a, const void *b)
 
 static unsigned running(const struct state *state)
 {
-	return (state->n_compute ? LULL_BUSY_COMPUTE : 0) |
-	       (state->n_memory ? LULL_BUSY_MEMORY : 0);
+	unsigned bits = 0;
+
+	for (unsigned c = 0; c < N_CLASSES; c++)
+		bits |= (state->n[c] ? 1u : 0u) << c;
+	return bits;
+}
+
+static enum class class_of(const struct sweep *s, const struct lull_work *work) {
+	if (work->kind & LULL_WORK_MEMORY) return MEMORY;
+	return work->kind == LULL_WORK_KERNEL && s->is_collective[work->what] ? COLLECTIVE
+									      : COMPUTE;
 }
 
 static void take(struct sweep *s, const struct edge *edge)
 {
 	struct state *state;
 	unsigned before;
-	i64 *count;
 	struct lull_busy_piece piece = { .track = edge->track };
 
 	if (edge->track >= s->states.n)
@@ -163,8 +174,7 @@ static void take(struct sweep *s, const struct edge *edge)
 	piece.running = before;
 	piece.before = &state->before;
 	piece.after = before ? NULL : &edge->work;
-	count = edge->work.kind & LULL_WORK_COMPUTE ? &state->n_compute : &state->n_memory;
-	*count += edge->is_end ? -1 : 1;
+	state->n[class_of(s, &edge->work)] += edge->is_end ? -1 : 1;
 	if (running(state) != before) {
 		if (state->is_met && piece.span.to_ns > piece.span.from_ns)
 			s->visit(s->ctx, &piece);
@@ -185,6 +195,7 @@ void lull_busy_run(struct lull_reader *r, const u32 *tracks, struct lull_span wi
 	u64 n_slices = lull_work_count(r, LULL_WORK_ALL) / SLICE_WORKS + 1;
 	u64 slice_ns = (all.to_ns - all.from_ns) / n_slices + 1;
 
+	s.is_collective = lull_work_collectives(r);
 	lull_vec_init(&s.edges, sizeof(struct edge));
 	lull_vec_init(&s.states, sizeof(struct state));
 	for (u64 at_ns = all.from_ns; at_ns < all.to_ns;) {
@@ -201,6 +212,7 @@ void lull_busy_run(struct lull_reader *r, const u32 *tracks, struct lull_span wi
 			take(&s, &edges[i]);
 		at_ns = slice.to_ns;
 	}
+	free(s.is_collective);
 	lull_vec_release(&s.edges);
 	lull_vec_release(&s.states);
 }

@@ -2,18 +2,20 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 /* The tables, and the column that says what the work was. */
 static const struct {
 	enum lull_work_kind kind;
 	enum lull_table table;
 	const char *what;
-	const char *more[3]; /* for LULL_WORK_WANT_BYTES */
+	const char *more[4]; /* for LULL_WORK_WANT_BYTES */
 } sources[] = {
 	{ LULL_WORK_KERNEL, LULL_TABLE_kernel, "launch", { NULL } },
 	{ LULL_WORK_MEMCPY,
 	  LULL_TABLE_memcpy,
 	  "copy_kind",
-	  { "size_bytes", "src_kind", "dst_kind" } },
+	  { "size_bytes", "src_kind", "dst_kind", "flags" } },
 	{ LULL_WORK_MEMSET, LULL_TABLE_memset, NULL, { "size_bytes", "memory_kind", NULL } },
 	{ LULL_WORK_GRAPH, LULL_TABLE_graph, "graph_id", { NULL } },
 };
@@ -98,6 +100,7 @@ static void fill_memory(struct lull_work *work, const struct lull_work_cursor *c
 			work->size_bytes = c->cols.memcpy.size_bytes[c->ix];
 			work->src_kind = c->cols.memcpy.src_kind[c->ix];
 			work->dst_kind = c->cols.memcpy.dst_kind[c->ix];
+			work->is_async = c->cols.memcpy.flags[c->ix] & 1;
 		}
 		return;
 	}
@@ -134,6 +137,26 @@ void lull_work_end(struct lull_work_cursor *c)
 	if (c->kind)
 		lull_cursor_release(&c->cursor);
 	c->kind = 0;
+}
+
+bool lull_work_is_collective(const char *kernel_name)
+{
+	static const char returns[] = "void ", prefix[] = "nccl";
+
+	if (!strncmp(kernel_name, returns, strlen(returns)))
+		kernel_name += strlen(returns);
+	return !strncmp(kernel_name, prefix, strlen(prefix));
+}
+
+bool *lull_work_collectives(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+	bool *is = lull_alloc(n + 1, sizeof(*is));
+
+	for (size_t i = 0; i < n; i++)
+		is[i + 1] = lull_work_is_collective(lull_reader_string(r, launches[i].name, NULL));
+	return is;
 }
 
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds)

@@ -31,7 +31,15 @@ enum lull_work_kind {
 
 /* What else to decode. */
 #define LULL_WORK_WANT_CALL  1u /* process and correlation */
-#define LULL_WORK_WANT_BYTES 2u /* size_bytes and the kinds of memory */
+#define LULL_WORK_WANT_BYTES 2u /* size_bytes, the kinds of memory and is_async */
+
+/* memcpy.src_kind and its kin. */
+enum lull_memory_kind {
+	LULL_MEMORY_PAGEABLE = 1,
+	LULL_MEMORY_PINNED = 2,
+	LULL_MEMORY_MANAGED = 5,
+	LULL_MEMORY_MANAGED_STATIC = 7,
+};
 
 struct lull_work {
 	u64 start_ns;
@@ -44,6 +52,7 @@ struct lull_work {
 	u8 kind;     /* enum lull_work_kind */
 	u8 src_kind; /* of a copy */
 	u8 dst_kind; /* of a copy or memset */
+	u8 is_async; /* of a copy: as the driver said */
 };
 
 struct lull_work_cursor {
@@ -81,6 +90,12 @@ static inline u64 lull_work_end_ns(const struct lull_work *work)
 {
 	return lull_span_end_ns(work->start_ns, work->dur_ns);
 }
+
+/* Whether this is the kernel of a collective operation: one of NCCL. */
+bool lull_work_is_collective(const char *kernel_name);
+
+/* The same for each launch, by its id. Free with free(). */
+bool *lull_work_collectives(struct lull_reader *r);
 
 /* How many there are of these kinds. */
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds);

@@ -45,6 +45,15 @@ void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
 		lull_str_addf(to, "[CUDA graph %u]", what);
 }
 
+const char *lull_gpu_memory_kind(u8 kind)
+{
+	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
+					     "Device",	      "Array",	       "Managed",
+					     "Device Static", "Managed Static" };
+
+	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
+}
+
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
 			const struct lull_work *work)
 {
@@ -88,6 +97,14 @@ u32 lull_gpu_device_id(struct lull_reader *r, u32 lane)
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
 
 	return device ? devices[device - 1].device_id : 0;
+}
+
+void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
+			const struct lull_lane_row *stream)
+{
+	(void)r;
+	(void)stream;
+	lull_out_skip(out);
 }
 
 /* ---- sums ---- */

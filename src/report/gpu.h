@@ -29,6 +29,9 @@ void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name);
 /* Append "[CUDA memcpy Host-to-Device]", "[CUDA memset]" or "[CUDA graph 7]". */
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what);
 
+/* What a kind of memory is called, by memcpy.src_kind: "Pageable". */
+const char *lull_gpu_memory_kind(u8 kind);
+
 /* Append the name of any work. */
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
 			const struct lull_work *work);
@@ -44,6 +47,10 @@ u32 lull_gpu_device_id(struct lull_reader *r, u32 lane);
 
 /* The row of a lane; one of zeros for lane 0. */
 struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane);
+
+/* Fill the next cell with the green context of a stream; empty, for none is recorded. */
+void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
+			const struct lull_lane_row *stream);
 
 /* The columns of category and operation, for sums over more than one kind. */
 #define LULL_GPU_CATEGORY_COLUMNS                                                          \

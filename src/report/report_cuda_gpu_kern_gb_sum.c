@@ -80,6 +80,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_cuda_gpu_kern_gb_sum = {
 	.name = "cuda_gpu_kern_gb_sum",
+	.old_name = "gpukerngbsum",
 	.display = "CUDA GPU Kernel/Grid/Block Summary",
 	.summary = "time of kernels by name, grid and block",
 	.help = "As cuda_gpu_kern_sum, with a row for each shape in which a kernel was launched.",
@@ -87,5 +88,6 @@ const struct lull_report lull_report_cuda_gpu_kern_gb_sum = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel),
+	.sorted_by = 2,
 	.run = run,
 };

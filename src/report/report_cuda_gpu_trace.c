@@ -95,16 +95,6 @@ static void put_launch(struct lull_out *out, const struct lull_launch_row *launc
 	lull_out_f64(out, launch->dynamic_shared_bytes / LULL_GPU_MB);
 }
 
-/* By memcpy.src_kind. */
-static const char *memory_of(u8 kind)
-{
-	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
-					     "Device",	      "Array",	       "Managed",
-					     "Device Static", "Managed Static" };
-
-	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
-}
-
 static void put_memory(struct lull_out *out, const struct lull_work *work)
 {
 	bool is_copy = work->kind == LULL_WORK_MEMCPY;
@@ -116,8 +106,8 @@ static void put_memory(struct lull_out *out, const struct lull_work *work)
 					  LULL_GPU_MB);
 	else
 		lull_out_skip(out);
-	lull_out_text(out, is_copy ? memory_of(work->src_kind) : NULL);
-	lull_out_text(out, memory_of(work->dst_kind));
+	lull_out_text(out, is_copy ? lull_gpu_memory_kind(work->src_kind) : NULL);
+	lull_out_text(out, lull_gpu_memory_kind(work->dst_kind));
 }
 
 static void skip(struct lull_out *out, int n_cells)
@@ -147,7 +137,7 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 	lull_gpu_device_name(&device, kernels->reader, stream.device);
 	lull_out_text(out, lull_str_text(&device));
 	lull_out_i64(out, stream.context_id);
-	lull_out_skip(out);
+	lull_gpu_put_green(out, kernels->reader, &stream);
 	lull_out_i64(out, stream.stream_id);
 	lull_gpu_work_name(&name, kernels, work);
 	lull_out_text(out, lull_str_text(&name));

@@ -88,6 +88,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.name = "nvtx_gpu_proj_trace",
+	.old_name = "nvtxgpuproj",
 	.display = "NVTX GPU Projection Trace",
 	.summary = "each range with the time its work took on the devices",
 	.help = "Every range in which work was launched, by the begin of that work: from its first "

@@ -178,5 +178,6 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(kernel) | LULL_NEED(cuda_call),
 	.empty = "no kernel was launched inside of a range",
+	.sorted_by = 7,
 	.run = run,
 };

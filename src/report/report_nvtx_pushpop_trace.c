@@ -72,6 +72,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_pushpop_trace = {
 	.name = "nvtx_pushpop_trace",
+	.old_name = "nvtxpptrace",
 	.display = "NVTX Push/Pop Range Trace",
 	.summary = "each push/pop range with its place in the tree",
 	.help = "Every range that a thread pushed and popped, by start, with the ranges around and "

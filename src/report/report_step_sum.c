@@ -102,5 +102,6 @@ const struct lull_report lull_report_step_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(step),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

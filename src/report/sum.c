@@ -241,6 +241,19 @@ void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *grou
 	lull_out_f64(out, lull_sum_deviation(group));
 }
 
+#define MB 1e6
+
+void lull_sum_put_sizes(struct lull_out *out, const struct lull_sum_group *group)
+{
+	lull_out_f64(out, (f64)group->total_ns / MB);
+	lull_out_i64(out, (i64)group->n);
+	lull_out_f64(out, (f64)group->total_ns / (f64)group->n / MB);
+	lull_out_f64(out, group->median_ns / MB);
+	lull_out_f64(out, (f64)group->min_ns / MB);
+	lull_out_f64(out, (f64)group->max_ns / MB);
+	lull_out_f64(out, lull_sum_deviation(group) / MB);
+}
+
 static int by_total(const void *a, const void *b)
 {
 	const struct lull_sum_group *x = *(const struct lull_sum_group *const *)a;

@@ -84,6 +84,12 @@ void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_n
  */
 void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group);
 
+/*
+ * Fill seven cells of sizes in MB, for sums of bytes instead of ns: total, how many, mean, median,
+ * smallest, largest, deviation.
+ */
+void lull_sum_put_sizes(struct lull_out *out, const struct lull_sum_group *group);
+
 /* The sample deviation of a group. */
 f64 lull_sum_deviation(const struct lull_sum_group *group);
 
@@ -106,5 +112,18 @@ f64 lull_sum_deviation(const struct lull_sum_group *group);
 		.name = "StdDev", .kind = LULL_OUT_NS, .decimals = 1,                          \
 		.doc = "standard deviation of the sample", .is_spare = true                    \
 	}
+
+/* The columns of lull_sum_put_sizes(); the first and the second as the report calls them. */
+#define LULL_SUM_SIZE_COLUMN(text, meaning)                                                       \
+	{                                                                                         \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning \
+	}
+#define LULL_SUM_SIZE_COLUMNS(total, instances)                                                  \
+	LULL_SUM_SIZE_COLUMN(total, "sum of the sizes; 1 MB is a million bytes"),                \
+		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },                  \
+		LULL_SUM_SIZE_COLUMN("Avg", "mean size"),                                        \
+		LULL_SUM_SIZE_COLUMN("Med", "median size"),                                      \
+		LULL_SUM_SIZE_COLUMN("Min", "smallest"), LULL_SUM_SIZE_COLUMN("Max", "largest"), \
+		LULL_SUM_SIZE_COLUMN("StdDev", "standard deviation of the sample")
 
 #endif

@@ -1,0 +1,126 @@
+/*
+ * mpi_event_trace: each call of MPI.
+ */
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "report/gpu.h"
+#include "report/lanes.h"
+#include "report/mpi.h"
+
+#define SIZE(text, meaning)                                                                        \
+	{                                                                                          \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning, \
+		.is_spare = true                                                                   \
+	}
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
+	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus begin" },
+	{ .name = "Event", .kind = LULL_OUT_TEXT, .doc = "function" },
+	{ .name = "Pid", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
+	{ .name = "Tid", .kind = LULL_OUT_ID, .doc = "thread id" },
+	{ .name = "Tag", .kind = LULL_OUT_ID, .doc = "tag of the message", .is_spare = true },
+	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "rank of the caller" },
+	{ .name = "PeerRank", .kind = LULL_OUT_ID, .doc = "rank it talks to" },
+	{ .name = "RootRank", .kind = LULL_OUT_ID, .doc = "root of a collective" },
+	SIZE("Size", "size of the message"),
+	SIZE("CollSendSize", "what the rank gave to a collective"),
+	SIZE("CollRecvSize", "what the rank got from a collective"),
+};
+
+static void keep(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
+{
+	*(struct lull_mpi_call_row *)lull_vec_push(ctx) = (struct lull_mpi_call_row){
+		.start_ns = cols->start_ns[row],
+		.dur_ns = cols->dur_ns[row],
+		.lane = cols->lane[row],
+		.name = cols->name[row],
+		.kind = cols->kind[row],
+		.tag = cols->tag[row],
+		.rank = cols->rank[row],
+		.peer = cols->peer[row],
+		.root = cols->root[row],
+		.size_bytes = cols->size_bytes[row],
+		.send_bytes = cols->send_bytes[row],
+		.recv_bytes = cols->recv_bytes[row],
+	};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lull_mpi_call_row *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
+}
+
+static void put_number(struct lull_out *out, i64 number)
+{
+	if (number >= 0)
+		lull_out_i64(out, number);
+	else
+		lull_out_skip(out);
+}
+
+static void put_size(struct lull_out *out, bool is_there, u64 size_bytes)
+{
+	if (is_there)
+		lull_out_f64(out, (f64)size_bytes / LULL_GPU_MB);
+	else
+		lull_out_skip(out);
+}
+
+static void put_call(struct lull_out *out, struct lull_reader *r,
+		     const struct lull_mpi_call_row *call)
+{
+	struct lull_lane_ids ids = lull_lanes_ids(r, call->lane);
+	bool is_collective = call->kind == LULL_MPI_COLLECTIVE;
+
+	lull_out_row(out);
+	lull_out_i64(out, (i64)call->start_ns);
+	lull_out_i64(out, (i64)(call->start_ns + call->dur_ns));
+	lull_out_i64(out, (i64)call->dur_ns);
+	lull_out_text(out, lull_reader_string(r, call->name, NULL));
+	lull_out_i64(out, ids.pid);
+	lull_out_i64(out, ids.tid);
+	put_number(out, call->tag);
+	put_number(out, call->rank);
+	put_number(out, call->peer);
+	put_number(out, call->root);
+	put_size(out, call->kind == LULL_MPI_P2P, call->size_bytes);
+	put_size(out, is_collective, call->send_bytes);
+	put_size(out, is_collective, call->recv_bytes);
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	const struct lull_mpi_call_row *call;
+	struct lull_vec calls;
+
+	(void)err;
+	lull_vec_init(&calls, sizeof(struct lull_mpi_call_row));
+	lull_mpi_each(r, options, keep, &calls);
+	if (calls.n)
+		qsort(calls.at, calls.n, sizeof(struct lull_mpi_call_row), by_start);
+	call = calls.at;
+	for (size_t i = 0; i < calls.n; i++)
+		put_call(out, r, &call[i]);
+	lull_vec_release(&calls);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_mpi_event_trace = {
+	.name = "mpi_event_trace",
+	.display = "MPI Event Trace",
+	.summary = "each call of MPI",
+	.help = "Every call of MPI, by start, with the ranks it is about and the sizes it moved.",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(mpi_call),
+	.sorted_by = 1,
+	.run = run,
+};
