@@ -160,6 +160,15 @@ void lull_out_format_header(struct lull_str *to, const struct lull_out_view *vie
 		lull_str_addf(to, " (%s)", unit);
 }
 
+void lull_out_header(struct lull_str *to, const struct lull_out_column *column)
+{
+	const struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	const struct lull_out out = { .columns = column, .n_columns = 1 };
+	const struct lull_out_view view = { .out = &out, .options = &options };
+
+	lull_out_format_header(to, &view, 0, false);
+}
+
 static f64 number_of(const struct lull_out_cell *cell)
 {
 	return cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;

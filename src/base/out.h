@@ -174,6 +174,9 @@ size_t lull_out_len(const struct lull_out *out);
 /* The ix of the column with this name (case does not matter), or -1: for --sort. */
 int lull_out_find(const struct lull_out *out, const char *name);
 
+/* Append the header of a column as formats for programs show it: "Total Time (ns)". */
+void lull_out_header(struct lull_str *to, const struct lull_out_column *column);
+
 /* What the format with this number is for, and its arguments ("nohdr nolimit"; "" if none). */
 const char *lull_out_format_summary(int format);
 const char *lull_out_format_args(int format);

@@ -77,8 +77,10 @@ void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view,
 /* The value of a number cell in the unit that is shown, and its digits behind the point. */
 f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals);
 
-/* What options->widths says about a column: LULL_OUT_AUTO_WIDTH, 0 to hide it, or a width. */
+/* As wide as needed. */
 #define LULL_OUT_AUTO_WIDTH (-1)
+
+/* What options->widths says about a column: LULL_OUT_AUTO_WIDTH, 0 to hide it, or a width. */
 int lull_out_width_of(const struct lull_out_options *options, size_t column);
 
 /* Bytes of title or css, which end where the next one begins. */

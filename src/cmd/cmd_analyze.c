@@ -3,8 +3,14 @@
  */
 #include "cmd/cmd.h"
 
+#include "cmd/schema_json.h"
 #include "cmd/tables.h"
 #include "report/rule.h"
+
+void lull_schema_of_analyze(struct lull_json *j)
+{
+	lull_schema_json_tables(j, "lull analyze --format json", lull_rules);
+}
 
 int cmd_analyze(int argc, char **argv, struct lull_err *err)
 {

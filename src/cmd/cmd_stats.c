@@ -3,10 +3,16 @@
  */
 #include "cmd/cmd.h"
 
+#include "cmd/schema_json.h"
 #include "cmd/tables.h"
 
 /* Rows of each table when no report is named: a screen, not a scroll. */
 #define DEFAULT_TOP 20
+
+void lull_schema_of_stats(struct lull_json *j)
+{
+	lull_schema_json_tables(j, "lull stats --format json", lull_reports);
+}
 
 int cmd_stats(int argc, char **argv, struct lull_err *err)
 {

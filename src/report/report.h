@@ -49,6 +49,7 @@ struct lull_report {
 	const char *old_name; /* another name that is accepted; NULL if none */
 	const struct lull_out_column *columns;
 	size_t n_columns;
+	size_t n_optional; /* of the last columns, which are left out at times */
 	u64 needs;	   /* skipped unless each of these tables has rows */
 	u64 needs_any;	   /* skipped unless one of these tables has rows; 0 for none */
 	bool is_default;   /* printed when no report is named */

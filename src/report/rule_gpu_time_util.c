@@ -203,8 +203,8 @@ static int parse_number(const struct lull_report_options *options, const char *n
 	if (text) {
 		*value = strtod(text, &end);
 		if (end == text || *end || !(*value > 0) || *value > max)
-			rc = lull_fail(err, LULL_E_USAGE, "%s=%s is not a number above 0 and up to %g",
-				       name, text, max);
+			rc = lull_fail(err, LULL_E_USAGE, "%s=%s is not above 0 and up to %g", name,
+				       text, max);
 	}
 	free(text);
 	return rc;
