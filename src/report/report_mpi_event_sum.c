@@ -8,7 +8,7 @@ static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Instances"),
 	{ .name = "Source",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "p2p between two ranks, coll collectives, start_wait, other" },
+	  .doc = "p2p between two ranks, coll collectives, start_wait, one_sided, file, other" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
@@ -42,7 +42,9 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 	static const char *const sources[] = {
 		[LULL_MPI_P2P] = "p2p",
 		[LULL_MPI_COLLECTIVE] = "coll",
-		[LULL_MPI_START_WAIT] = "start_wait",
+		[LULL_MPI_REQUEST] = "start_wait",
+		[LULL_MPI_ONE_SIDED] = "one_sided",
+		[LULL_MPI_FILE] = "file",
 		[LULL_MPI_OTHER] = "other",
 	};
 	const struct events *events = ctx;

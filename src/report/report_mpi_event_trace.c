@@ -30,27 +30,34 @@ static const struct lull_out_column columns[] = {
 	SIZE("CollRecvSize", "what the rank got from a collective"),
 };
 
+struct call {
+	struct lull_mpi_call_row row;
+	u64 size_bytes;
+};
+
 static void keep(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
 {
-	*(struct lull_mpi_call_row *)lull_vec_push(ctx) = (struct lull_mpi_call_row){
-		.start_ns = cols->start_ns[row],
-		.dur_ns = cols->dur_ns[row],
-		.lane = cols->lane[row],
-		.name = cols->name[row],
-		.kind = cols->kind[row],
-		.tag = cols->tag[row],
-		.rank = cols->rank[row],
-		.peer = cols->peer[row],
-		.root = cols->root[row],
-		.size_bytes = cols->size_bytes[row],
-		.send_bytes = cols->send_bytes[row],
-		.recv_bytes = cols->recv_bytes[row],
+	*(struct call *)lull_vec_push(ctx) = (struct call){
+		.row = { .start_ns = cols->start_ns[row],
+			 .dur_ns = cols->dur_ns[row],
+			 .lane = cols->lane[row],
+			 .name = cols->name[row],
+			 .kind = cols->kind[row],
+			 .tag = cols->tag[row],
+			 .rank = cols->rank[row],
+			 .n_ranks = cols->n_ranks[row],
+			 .peer = cols->peer[row],
+			 .root = cols->root[row],
+			 .send_bytes = cols->send_bytes[row],
+			 .recv_bytes = cols->recv_bytes[row] },
+		.size_bytes = lull_mpi_size_bytes(cols, row),
 	};
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct lull_mpi_call_row *x = a, *y = b;
+	const struct lull_mpi_call_row *x = &((const struct call *)a)->row;
+	const struct lull_mpi_call_row *y = &((const struct call *)b)->row;
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
@@ -73,9 +80,9 @@ static void put_size(struct lull_out *out, bool is_there, u64 size_bytes)
 		lull_out_skip(out);
 }
 
-static void put_call(struct lull_out *out, struct lull_reader *r,
-		     const struct lull_mpi_call_row *call)
+static void put_call(struct lull_out *out, struct lull_reader *r, const struct call *kept)
 {
+	const struct lull_mpi_call_row *call = &kept->row;
 	struct lull_lane_ids ids = lull_lanes_ids(r, call->lane);
 	bool is_collective = call->kind == LULL_MPI_COLLECTIVE;
 
@@ -87,10 +94,10 @@ static void put_call(struct lull_out *out, struct lull_reader *r,
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
 	put_number(out, call->tag);
-	put_number(out, call->rank);
+	put_number(out, call->n_ranks ? (i64)call->rank : -1);
 	put_number(out, call->peer);
 	put_number(out, call->root);
-	put_size(out, call->kind == LULL_MPI_P2P, call->size_bytes);
+	put_size(out, call->kind == LULL_MPI_P2P, kept->size_bytes);
 	put_size(out, is_collective, call->send_bytes);
 	put_size(out, is_collective, call->recv_bytes);
 }
@@ -98,14 +105,14 @@ static void put_call(struct lull_out *out, struct lull_reader *r,
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct lull_mpi_call_row *call;
+	const struct call *call;
 	struct lull_vec calls;
 
 	(void)err;
-	lull_vec_init(&calls, sizeof(struct lull_mpi_call_row));
+	lull_vec_init(&calls, sizeof(struct call));
 	lull_mpi_each(r, options, keep, &calls);
 	if (calls.n)
-		qsort(calls.at, calls.n, sizeof(struct lull_mpi_call_row), by_start);
+		qsort(calls.at, calls.n, sizeof(struct call), by_start);
 	call = calls.at;
 	for (size_t i = 0; i < calls.n; i++)
 		put_call(out, r, &call[i]);

@@ -34,7 +34,7 @@ static void add(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
 	const struct messages *m = ctx;
 
 	if (cols->kind[row] == LULL_MPI_P2P) {
-		add_size(m, cols->name[row], P2P, cols->size_bytes[row]);
+		add_size(m, cols->name[row], P2P, lull_mpi_size_bytes(cols, row));
 	} else if (cols->kind[row] == LULL_MPI_COLLECTIVE) {
 		if (cols->send_bytes[row])
 			add_size(m, cols->name[row], SEND, cols->send_bytes[row]);
