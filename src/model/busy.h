@@ -9,7 +9,7 @@
  * running.
  *
  * Order:          the pieces of a track come by time; those of different tracks are mixed.
- * Memory:         bounded: the recording is taken in slices of about 500 thousand pieces of work.
+ * Memory:         bounded: work is read by time (model/order), and what runs is kept.
  */
 #ifndef LULL_MODEL_BUSY_H
 #define LULL_MODEL_BUSY_H

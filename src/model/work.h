@@ -12,6 +12,7 @@
 #ifndef LULL_MODEL_WORK_H
 #define LULL_MODEL_WORK_H
 
+#include "model/order.h"
 #include "model/span.h"
 #include "trace/reader.h"
 
@@ -84,6 +85,30 @@ bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work);
 
 /* Free what the cursor holds. */
 void lull_work_end(struct lull_work_cursor *c);
+
+/* ---- by time ---- */
+
+/*
+ * The same by start over all kinds; of equal starts the shorter, then the smaller correlation
+ * number is first.
+ */
+struct lull_work_order {
+	struct lull_order orders[4];
+	const struct lull_work *heads[4]; /* the next of each kind */
+	struct lull_work_cursor fills[4]; /* private: what fill() needs of a cursor */
+	struct lull_work given;		  /* private: the last one */
+	unsigned n;
+};
+
+/* Begin to walk the work of these kinds. Arguments as in lull_work_begin(). */
+void lull_work_order_begin(struct lull_work_order *o, struct lull_reader *r, unsigned kinds,
+			   unsigned wants, struct lull_span window);
+
+/* The next one, valid until the next call; NULL at the end. */
+const struct lull_work *lull_work_order_next(struct lull_work_order *o);
+
+/* Free everything. */
+void lull_work_order_end(struct lull_work_order *o);
 
 /* When it ended. */
 static inline u64 lull_work_end_ns(const struct lull_work *work)

@@ -1,7 +1,10 @@
 #include "report/gpu.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* Length of "_v3020", the suffix of functions whose parameters changed with CUDA 3.2 and so on. */
 #define VERSION_LEN 6
@@ -183,16 +186,54 @@ static void scan_calls(struct gpu_sum *s, struct lull_sum *sum)
 	lull_cursor_release(&c);
 }
 
+static u64 kernel_key(u32 name)
+{
+	return (u64)name * N_CATEGORIES + KERNEL;
+}
+
+/*
+ * Kernels by name, when there is no filter and no range in their names: all that is needed of them
+ * is how they were launched, and how long they took.
+ */
+static void scan_all_kernels(struct gpu_sum *s, struct lull_sum *sum)
+{
+	u32 n_launches = lull_reader_n_dim(s->reader, LULL_TABLE_launch);
+	u32 *groups = lull_alloc((size_t)n_launches + 1, sizeof(*groups));
+	struct lull_kernel_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	for (u32 launch = 0; launch <= n_launches; launch++) {
+		struct lull_work kernel = { .what = launch };
+
+		groups[launch] =
+			lull_sum_group(sum, kernel_key(lull_kernels_name(&s->kernels, &kernel)));
+	}
+	lull_cursor_init(&c, s->reader, LULL_TABLE_kernel, 0, UINT64_MAX);
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "launch");
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		lull_sum_add_rows(sum, groups, cols.launch, cols.dur_ns, n);
+	lull_cursor_release(&c);
+	free(groups);
+}
+
 static void scan(void *ctx, struct lull_sum *sum)
 {
 	struct gpu_sum *s = ctx;
+	struct lull_span window = lull_report_window(s->options);
+	bool is_plain = !s->kernels.has_ranges && !window.from_ns && window.to_ns == UINT64_MAX;
+	unsigned kinds = s->kinds;
 	struct lull_work_cursor c;
 	struct lull_work work;
 
-	if (s->kinds & LULL_GPU_CALLS)
+	if (kinds & LULL_GPU_CALLS)
 		scan_calls(s, sum);
-	lull_work_begin(&c, s->reader, s->kinds, lull_kernels_wants(&s->kernels),
-			lull_report_window(s->options));
+	if (kinds & LULL_WORK_KERNEL && is_plain) {
+		scan_all_kernels(s, sum);
+		kinds &= ~(unsigned)LULL_WORK_KERNEL;
+	}
+	lull_work_begin(&c, s->reader, kinds, lull_kernels_wants(&s->kernels), window);
 	while (lull_work_next(&c, &work)) {
 		u64 name = work.what;
 

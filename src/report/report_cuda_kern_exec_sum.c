@@ -1,6 +1,10 @@
 /*
  * cuda_kern_exec_sum: how long launching, waiting and running took, by kernel and thread.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 
@@ -49,6 +53,15 @@ struct group {
 	u32 name; /* of the kernel */
 };
 
+/* Groups that were met, so that most of them are found without hashing. */
+struct known {
+	struct group group;
+	u32 number;
+	bool is_used;
+};
+
+#define N_KNOWN 4096u
+
 struct execs {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
@@ -57,6 +70,7 @@ struct execs {
 	struct lull_kernels kernels;
 	struct lull_link link;
 	struct lull_intern groups; /* struct group */
+	struct known *known;	   /* N_KNOWN of them */
 };
 
 static u32 group_of(struct execs *e, const struct lull_call *call, const struct lull_work *kernel)
@@ -67,8 +81,12 @@ static u32 group_of(struct execs *e, const struct lull_call *call, const struct 
 		.call = call->name,
 		.name = lull_kernels_name(&e->kernels, kernel),
 	};
+	struct known *known = &e->known[(group.name * 31 + group.call * 7 + group.lane) % N_KNOWN];
 
-	return lull_intern_add(&e->groups, &group, sizeof(group));
+	if (!known->is_used || memcmp(&known->group, &group, sizeof(group)) != 0)
+		*known = (struct known){ group, lull_intern_add(&e->groups, &group, sizeof(group)),
+					 true };
+	return known->number;
 }
 
 static void add(struct execs *e, struct lull_sum *sum, const struct lull_work *kernel)
@@ -141,11 +159,13 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_kernels_init(&e.kernels, r, options);
 	lull_link_init(&e.link, r);
 	lull_intern_init(&e.groups);
+	e.known = lull_alloc(N_KNOWN, sizeof(*e.known));
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &e);
 	lull_sum_each(&sum, put_row, &e);
 	lull_sum_release(&sum);
 	lull_intern_release(&e.groups);
+	free(e.known);
 	lull_link_release(&e.link);
 	lull_kernels_release(&e.kernels);
 	return LULL_OK;

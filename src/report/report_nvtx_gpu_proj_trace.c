@@ -100,5 +100,6 @@ const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),
 	.needs_any = LULL_NEED_WORK,
 	.empty = "no work was launched inside of a range",
+	.is_long = true,
 	.run = run,
 };

@@ -84,5 +84,6 @@ const struct lull_report lull_report_nvtx_pushpop_trace = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),
 	.empty = "there are ranges, but none that was pushed and popped",
+	.is_long = true,
 	.run = run,
 };
