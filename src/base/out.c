@@ -53,7 +53,8 @@ void lull_out_row(struct lull_out *out)
 static struct lull_out_cell *next_cell(struct lull_out *out)
 {
 	assert(out->cells.n && out->n_filled < out->n_columns);
-	return lull_vec_get(&out->cells, out->cells.n - out->n_columns + out->n_filled++);
+	return (struct lull_out_cell *)out->cells.at + out->cells.n - out->n_columns +
+	       out->n_filled++;
 }
 
 void lull_out_bytes(struct lull_out *out, const char *text, size_t len)
@@ -72,6 +73,20 @@ void lull_out_text(struct lull_out *out, const char *text)
 		lull_out_bytes(out, text, strlen(text));
 	else
 		next_cell(out);
+}
+
+struct lull_str *lull_out_text_begin(struct lull_out *out)
+{
+	struct lull_out_cell *cell = next_cell(out);
+
+	cell->kind = LULL_OUT_CELL_TEXT;
+	cell->text_off = out->texts.len;
+	return &out->texts;
+}
+
+void lull_out_text_end(struct lull_out *out)
+{
+	lull_str_add(&out->texts, "", 1);
 }
 
 void lull_out_i64(struct lull_out *out, i64 value)
@@ -199,6 +214,12 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 		lull_str_puts(to, lull_out_cell_text(view->out, cell));
 	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
+	/* Most cells are whole numbers that are shown as they are. */
+	if (cell->kind == LULL_OUT_CELL_I64 && view->options->time == LULL_OUT_TIME_NS &&
+	    view->out->columns[column].kind != LULL_OUT_PERCENT) {
+		lull_str_add_i64(to, cell->i);
+		return;
+	}
 	value = lull_out_value(view, row, column, &decimals);
 	/* Beyond 2^53 a double would change the last digits of a whole number. */
 	if (decimals || cell->kind == LULL_OUT_CELL_F64)

@@ -159,6 +159,15 @@ void lull_out_text(struct lull_out *out, const char *text);
 /* The same for `len` bytes. */
 void lull_out_bytes(struct lull_out *out, const char *text, size_t len);
 
+/*
+ * Fill the next cell with a text that is made piece by piece: append to what this returns, then
+ * call lull_out_text_end(). Nothing else may be filled in between.
+ */
+struct lull_str *lull_out_text_begin(struct lull_out *out);
+
+/* The text of the cell is complete. */
+void lull_out_text_end(struct lull_out *out);
+
 /* Fill the next cell with a whole number. */
 void lull_out_i64(struct lull_out *out, i64 value);
 

@@ -25,10 +25,10 @@ static void reserve(struct lull_str *s, size_t extra)
 	size_t need = s->len + extra + 1;
 	size_t cap = s->cap ? s->cap : 64;
 
+	if (need <= s->cap)
+		return;
 	while (cap < need)
 		cap *= 2;
-	if (cap == s->cap)
-		return;
 	s->at = lull_realloc(s->at, cap, 1);
 	s->cap = cap;
 }
@@ -58,14 +58,28 @@ static char *put_digits(char *end, u64 value, int min_digits)
 	return end;
 }
 
+/* How many digits a number has; at least one. */
+static int count_digits(u64 value)
+{
+	int n = 1;
+
+	for (; value >= 10000; value /= 10000)
+		n += 4;
+	return n + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
 void lull_str_add_i64(struct lull_str *s, i64 value)
 {
-	char text[24], *end = text + sizeof(text);
-	char *at = put_digits(end, value < 0 ? 0 - (u64)value : (u64)value, 1);
+	u64 rest = value < 0 ? 0 - (u64)value : (u64)value;
+	size_t len = (size_t)count_digits(rest) + (value < 0);
+	char *at;
 
-	if (value < 0)
-		*--at = '-';
-	lull_str_add(s, at, (size_t)(end - at));
+	reserve(s, len);
+	at = s->at + s->len;
+	s->len += len;
+	at[len] = '\0';
+	at[0] = '-';
+	put_digits(at + len, rest, 1);
 }
 
 /*
@@ -117,16 +131,21 @@ void lull_str_add_fixed(struct lull_str *s, f64 value, int decimals)
 void lull_str_vaddf(struct lull_str *s, const char *fmt, va_list ap)
 {
 	va_list again;
+	size_t room;
 	int n;
 
+	/* Most texts are short: one look at the format is enough for them. */
+	reserve(s, 64);
+	room = s->cap - s->len;
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
+	n = vsnprintf(s->at + s->len, room, fmt, again);
 	va_end(again);
-	if (n < 0)
-		return;
-	reserve(s, (size_t)n);
-	vsnprintf(s->at + s->len, (size_t)n + 1, fmt, ap);
-	s->len += (size_t)n;
+	if (n >= 0 && (size_t)n >= room) {
+		reserve(s, (size_t)n);
+		vsnprintf(s->at + s->len, (size_t)n + 1, fmt, ap);
+	}
+	s->len += n > 0 ? (size_t)n : 0;
+	s->at[s->len] = '\0';
 }
 
 void lull_str_addf(struct lull_str *s, const char *fmt, ...)

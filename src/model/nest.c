@@ -251,14 +251,21 @@ u32 lull_nest_outside(const struct lull_nest *n, u32 number, struct lull_span sp
 	return first_holding(n, lull_nest_get(n, number)->outer, span);
 }
 
+/* Stacks up to this deep need no memory of their own. */
+#define USUAL_DEPTH 64
+
 void lull_nest_stack(struct lull_str *to, const struct lull_nest *n, u32 number)
 {
-	struct lull_vec numbers;
+	u32 usual[USUAL_DEPTH], *numbers = usual, depth = lull_nest_get(n, number)->level + 1;
 
-	lull_vec_init(&numbers, sizeof(u32));
-	for (; number; number = lull_nest_get(n, number)->parent)
-		*(u32 *)lull_vec_push(&numbers) = number;
-	for (size_t i = numbers.n; i-- > 0;)
-		lull_str_addf(to, ":%u", *(u32 *)lull_vec_get(&numbers, i));
-	lull_vec_release(&numbers);
+	if (depth > USUAL_DEPTH)
+		numbers = lull_alloc(depth, sizeof(*numbers));
+	for (u32 i = depth; i-- > 0; number = lull_nest_get(n, number)->parent)
+		numbers[i] = number;
+	for (u32 i = 0; i < depth; i++) {
+		lull_str_add(to, ":", 1);
+		lull_str_add_i64(to, numbers[i]);
+	}
+	if (numbers != usual)
+		free(numbers);
 }

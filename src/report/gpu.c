@@ -23,11 +23,8 @@ void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name)
 
 void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
 {
-	struct lull_str text = LULL_STR_INIT;
-
-	lull_gpu_call_name(&text, r, name);
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&text);
+	lull_gpu_call_name(lull_out_text_begin(out), r, name);
+	lull_out_text_end(out);
 }
 
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
@@ -66,13 +63,26 @@ void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
 		lull_gpu_operation(to, work->kind, work->what);
 }
 
+/* "%4u", which a trace of millions of kernels needs six times a row. */
+static void put_padded(struct lull_str *to, u32 number)
+{
+	static const char blanks[] = "   ";
+	size_t n_digits = number < 10 ? 1 : number < 100 ? 2 : number < 1000 ? 3 : 4;
+
+	lull_str_add(to, blanks, 4 - n_digits);
+	lull_str_add_i64(to, number);
+}
+
 void lull_gpu_put_shape(struct lull_out *out, const u32 shape[3])
 {
-	struct lull_str text = LULL_STR_INIT;
+	struct lull_str *text = lull_out_text_begin(out);
 
-	lull_str_addf(&text, "%4u %4u %4u", shape[0], shape[1], shape[2]);
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&text);
+	put_padded(text, shape[0]);
+	lull_str_add(text, " ", 1);
+	put_padded(text, shape[1]);
+	lull_str_add(text, " ", 1);
+	put_padded(text, shape[2]);
+	lull_out_text_end(out);
 }
 
 void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device)
@@ -80,9 +90,12 @@ void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device
 	size_t n;
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
 
-	if (device)
-		lull_str_addf(to, "%s (%u)", lull_reader_string(r, devices[device - 1].name, NULL),
-			      devices[device - 1].device_id);
+	if (!device)
+		return;
+	lull_str_puts(to, lull_reader_string(r, devices[device - 1].name, NULL));
+	lull_str_puts(to, " (");
+	lull_str_add_i64(to, devices[device - 1].device_id);
+	lull_str_puts(to, ")");
 }
 
 struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane)

@@ -90,7 +90,6 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 		     const struct lull_work *work)
 {
 	struct lull_lane_row stream = lull_gpu_lane(kernels->reader, work->lane);
-	struct lull_str device = LULL_STR_INIT, name = LULL_STR_INIT;
 
 	lull_out_row(out);
 	lull_out_i64(out, (i64)work->start_ns);
@@ -104,15 +103,13 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 		put_memory(out, work);
 	else
 		skip(out, N_MEMORY_CELLS);
-	lull_gpu_device_name(&device, kernels->reader, stream.device);
-	lull_out_text(out, lull_str_text(&device));
+	lull_gpu_device_name(lull_out_text_begin(out), kernels->reader, stream.device);
+	lull_out_text_end(out);
 	lull_out_i64(out, stream.context_id);
 	lull_gpu_put_green(out, kernels->reader, &stream);
 	lull_out_i64(out, stream.stream_id);
-	lull_gpu_work_name(&name, kernels, work);
-	lull_out_text(out, lull_str_text(&name));
-	lull_str_release(&device);
-	lull_str_release(&name);
+	lull_gpu_work_name(lull_out_text_begin(out), kernels, work);
+	lull_out_text_end(out);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,

@@ -41,20 +41,19 @@ static void put_range(struct lull_out *out, struct lull_reader *r, const struct 
 {
 	const struct lull_nest_range *range = lull_nest_get(nest, number);
 	struct lull_lane_ids ids = lull_lanes_ids(r, range->lane);
-	struct lull_str name = LULL_STR_INIT, text = LULL_STR_INIT;
+	struct lull_str *text;
 
 	put_times(out, range);
-	lull_nvtx_label_name(&name, r, range->label);
-	lull_out_text(out, lull_str_text(&name));
+	lull_nvtx_label_name(lull_out_text_begin(out), r, range->label);
+	lull_out_text_end(out);
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
 	lull_nvtx_put_place(out, nest, number);
+	text = lull_out_text_begin(out);
 	for (u32 level = 0; level < range->level; level++)
-		lull_str_puts(&text, "--");
-	lull_str_puts(&text, lull_str_text(&name));
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&name);
-	lull_str_release(&text);
+		lull_str_puts(text, "--");
+	lull_nvtx_label_name(text, r, range->label);
+	lull_out_text_end(out);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
