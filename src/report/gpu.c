@@ -27,18 +27,33 @@ void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
 	lull_out_text_end(out);
 }
 
+/* By memcpy.copy_kind. */
+static const char *const copies[] = {
+	"Unknown",
+	"Host-to-Device",
+	"Device-to-Host",
+	"Host-to-Array",
+	"Array-to-Host",
+	"Array-to-Array",
+	"Array-to-Device",
+	"Device-to-Array",
+	"Device-to-Device",
+	"Host-to-Host",
+	"Peer-to-Peer",
+	"Unified Host-to-Device",
+	"Unified Device-to-Host",
+	"Unified Device-to-Device",
+};
+
+u32 lull_gpu_copy_kind(u32 kind)
+{
+	return kind < LULL_COUNT_OF(copies) ? kind : 0;
+}
+
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
 {
-	/* By memcpy.copy_kind. */
-	static const char *const copies[] = {
-		"Unknown",	    "Host-to-Device", "Device-to-Host",	 "Host-to-Array",
-		"Array-to-Host",    "Array-to-Array", "Array-to-Device", "Device-to-Array",
-		"Device-to-Device", "Host-to-Host",   "Peer-to-Peer",
-	};
-
 	if (kind == LULL_WORK_MEMCPY)
-		lull_str_addf(to, "[CUDA memcpy %s]",
-			      copies[what < LULL_COUNT_OF(copies) ? what : 0]);
+		lull_str_addf(to, "[CUDA memcpy %s]", copies[lull_gpu_copy_kind(what)]);
 	else if (kind == LULL_WORK_MEMSET)
 		lull_str_puts(to, "[CUDA memset]");
 	else
@@ -254,6 +269,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 			continue;
 		if (work.kind == LULL_WORK_KERNEL)
 			name = lull_kernels_name(&s->kernels, &work);
+		else if (work.kind == LULL_WORK_MEMCPY)
+			name = lull_gpu_copy_kind(work.what);
 		lull_sum_add(sum, lull_sum_group(sum, name * N_CATEGORIES + category_of(work.kind)),
 			     work.dur_ns);
 	}

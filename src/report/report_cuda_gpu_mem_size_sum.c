@@ -26,7 +26,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 	lull_work_begin(&c, s->reader, LULL_WORK_MEMORY, LULL_WORK_WANT_BYTES,
 			lull_report_window(s->options));
 	while (lull_work_next(&c, &work)) {
-		u32 key = work.kind == LULL_WORK_MEMSET ? MEMSET_KEY : work.what;
+		u32 key =
+			work.kind == LULL_WORK_MEMSET ? MEMSET_KEY : lull_gpu_copy_kind(work.what);
 
 		if (lull_report_covers(s->options, work.start_ns, work.dur_ns))
 			lull_sum_add(sum, lull_sum_group(sum, key), work.size_bytes);
