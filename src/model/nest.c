@@ -34,6 +34,7 @@ static int by_start(const void *a, const void *b)
 struct taken {
 	struct lull_span window;
 	unsigned refused; /* flags */
+	const struct lull_label_row *labels;
 };
 
 static bool fill(void *ctx, void *element, const void *columns, size_t i)
@@ -41,7 +42,7 @@ static bool fill(void *ctx, void *element, const void *columns, size_t i)
 	const struct lull_range_cols *cols = columns;
 	const struct taken *taken = ctx;
 
-	if (cols->flags[i] & taken->refused ||
+	if (cols->flags[i] & taken->refused || lull_nest_is_shadow(taken->labels, cols->label[i]) ||
 	    !lull_span_holds(taken->window, cols->start_ns[i], cols->dur_ns[i]))
 		return false;
 	*(struct lull_nest_range *)element = (struct lull_nest_range){
@@ -60,8 +61,13 @@ static void collect(struct lull_vec *ranges, struct lull_reader *r, struct lull_
 {
 	static const char *const columns[] = { "start_ns", "dur_ns", "depth", "lane",
 					       "label",	   "flags",  NULL };
-	struct taken taken = { window, styles == LULL_NEST_PUSHPOP ? LULL_RANGE_START_END
-								   : LULL_RANGE_OTHER_THREAD };
+	size_t n_labels;
+	struct taken taken = {
+		.window = window,
+		.refused = styles == LULL_NEST_PUSHPOP ? LULL_RANGE_START_END
+						       : LULL_RANGE_OTHER_THREAD,
+		.labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels),
+	};
 	struct lull_order_source source = {
 		.reader = r,
 		.table = LULL_TABLE_range,

@@ -42,6 +42,7 @@ static const struct {
 	{ LULL_NEED(mpi_call), "MPI event data", "--trace=mpi" },
 	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
 	{ LULL_NEED(alloc), "allocations of a framework", "the memory profile of PyTorch" },
+	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 
