@@ -57,24 +57,6 @@ static struct lull_out_cell *next_cell(struct lull_out *out)
 	       out->n_filled++;
 }
 
-void lull_out_bytes(struct lull_out *out, const char *text, size_t len)
-{
-	struct lull_out_cell *cell = next_cell(out);
-
-	cell->kind = LULL_OUT_CELL_TEXT;
-	cell->text_off = out->texts.len;
-	lull_str_add(&out->texts, text, len);
-	lull_str_add(&out->texts, "", 1);
-}
-
-void lull_out_text(struct lull_out *out, const char *text)
-{
-	if (text)
-		lull_out_bytes(out, text, strlen(text));
-	else
-		next_cell(out);
-}
-
 struct lull_str *lull_out_text_begin(struct lull_out *out)
 {
 	struct lull_out_cell *cell = next_cell(out);
@@ -86,7 +68,25 @@ struct lull_str *lull_out_text_begin(struct lull_out *out)
 
 void lull_out_text_end(struct lull_out *out)
 {
+	struct lull_out_cell *cell = (struct lull_out_cell *)out->cells.at + out->cells.n -
+				     out->n_columns + out->n_filled - 1;
+
+	cell->text_len = (u32)(out->texts.len - cell->text_off);
 	lull_str_add(&out->texts, "", 1);
+}
+
+void lull_out_bytes(struct lull_out *out, const char *text, size_t len)
+{
+	lull_str_add(lull_out_text_begin(out), text, len);
+	lull_out_text_end(out);
+}
+
+void lull_out_text(struct lull_out *out, const char *text)
+{
+	if (text)
+		lull_out_bytes(out, text, strlen(text));
+	else
+		next_cell(out);
 }
 
 void lull_out_i64(struct lull_out *out, i64 value)
@@ -211,7 +211,7 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 	f64 value;
 
 	if (cell->kind == LULL_OUT_CELL_TEXT)
-		lull_str_puts(to, lull_out_cell_text(view->out, cell));
+		lull_str_add(to, lull_out_cell_text(view->out, cell), cell->text_len);
 	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
 	/* Most cells are whole numbers that are shown as they are. */

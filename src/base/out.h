@@ -116,6 +116,7 @@ enum lull_out_cell_kind {
 
 struct lull_out_cell {
 	enum lull_out_cell_kind kind;
+	u32 text_len; /* bytes of a text */
 	union {
 		size_t text_off; /* in lull_out.texts */
 		i64 i;

@@ -15,73 +15,79 @@ static bool needs_quotes(const char *text, size_t len)
 	       memchr(text, '\r', len);
 }
 
-/* Put quotes around what was appended to `line` at `from`, if it needs them. */
-static void quote(struct lull_str *line, size_t from)
+/* Append a text of csv, in quotes if it needs them. */
+static void put_csv(struct lull_str *line, const char *text, size_t len)
 {
-	struct lull_str field = LULL_STR_INIT;
+	char *at;
 
-	if (!needs_quotes(line->at + from, line->len - from))
+	if (!needs_quotes(text, len)) {
+		lull_str_add(line, text, len);
 		return;
-	lull_str_add(&field, line->at + from, line->len - from);
-	line->len = from;
-	lull_str_add(line, "\"", 1);
-	for (const char *at = field.at; at < field.at + field.len;) {
-		const char *end = memchr(at, '"', (size_t)(field.at + field.len - at));
-		size_t len = (size_t)((end ? end + 1 : field.at + field.len) - at);
-
-		lull_str_add(line, at, len);
-		if (end)
-			lull_str_add(line, "\"", 1);
-		at += len;
 	}
-	lull_str_add(line, "\"", 1);
-	lull_str_release(&field);
+	at = lull_str_room(line, 2 * len + 2);
+	*at++ = '"';
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			*at++ = '"';
+		*at++ = text[i];
+	}
+	*at++ = '"';
+	lull_str_take(line, at);
 }
 
-/* Tabs and line breaks that were appended at `from` become blanks, or tabs "\t". */
-static void blank(struct lull_str *line, size_t from, bool has_escapes)
+/* Append a text of tsv: tabs and line breaks become blanks, or tabs "\t". */
+static void put_tsv(struct lull_str *line, const char *text, size_t len, bool has_escapes)
 {
-	struct lull_str field = LULL_STR_INIT;
-	size_t len = line->len - from;
+	char *at = lull_str_room(line, 2 * len);
 
-	if (!len || (!memchr(line->at + from, '\t', len) && !memchr(line->at + from, '\n', len) &&
-		     !memchr(line->at + from, '\r', len)))
-		return;
-	lull_str_add(&field, line->at + from, len);
-	line->len = from;
 	for (size_t i = 0; i < len; i++) {
-		bool is_tab = field.at[i] == '\t', is_break = strchr("\r\n", field.at[i]);
+		bool is_tab = text[i] == '\t', is_break = text[i] == '\r' || text[i] == '\n';
 
 		if (is_tab && has_escapes)
-			lull_str_puts(line, "\\t");
-		else
-			lull_str_add(line, is_tab || is_break ? " " : &field.at[i], 1);
+			*at++ = '\\';
+		*at++ = is_tab && has_escapes ? 't' : is_tab || is_break ? ' ' : text[i];
 	}
-	lull_str_release(&field);
+	lull_str_take(line, at);
 }
 
-/* Row -1 is the header. */
-static void put_line(struct lull_out_page *page, i64 row, char separator)
+static void put_text(struct lull_out_page *page, const char *text, size_t len, char separator)
+{
+	if (separator == ',')
+		put_csv(&page->text, text, len);
+	else
+		put_tsv(&page->text, text, len, page->view.options->has_escapes);
+}
+
+static void put_header(struct lull_out_page *page, char separator)
 {
 	const struct lull_out_view *view = &page->view;
-	struct lull_str *line = &page->text;
+	struct lull_str header = LULL_STR_INIT;
 
 	for (size_t c = 0; c < view->out->n_columns; c++) {
-		bool is_text = row < 0 ||
-			       lull_out_cell_get(view, (size_t)row, c)->kind == LULL_OUT_CELL_TEXT;
-		size_t from;
+		if (c)
+			lull_str_add(&page->text, &separator, 1);
+		lull_str_clear(&header);
+		lull_out_format_header(&header, view, c, false);
+		put_text(page, header.at, header.len, separator);
+	}
+	lull_str_add(&page->text, "\n", 1);
+	lull_str_release(&header);
+}
 
+static void put_line(struct lull_out_page *page, size_t row, char separator)
+{
+	const struct lull_out_view *view = &page->view;
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, 0);
+	struct lull_str *line = &page->text;
+
+	for (size_t c = 0; c < view->out->n_columns; c++, cell++) {
 		if (c)
 			lull_str_add(line, &separator, 1);
-		from = line->len;
-		if (row < 0)
-			lull_out_format_header(line, view, c, false);
-		else
-			lull_out_format_plain(line, view, (size_t)row, c);
-		if (is_text && separator == ',')
-			quote(line, from);
-		else if (is_text)
-			blank(line, from, view->options->has_escapes);
+		if (cell->kind == LULL_OUT_CELL_TEXT)
+			put_text(page, lull_out_cell_text(view->out, cell), cell->text_len,
+				 separator);
+		else if (cell->kind != LULL_OUT_CELL_EMPTY)
+			lull_out_format_plain(line, view, row, c);
 	}
 	lull_str_add(line, "\n", 1);
 }
@@ -94,13 +100,13 @@ static char separator_of(const struct lull_out_page *page)
 static void begin(struct lull_out_page *page)
 {
 	if (!page->view.options->has_no_header)
-		put_line(page, -1, separator_of(page));
+		put_header(page, separator_of(page));
 }
 
 static void put_rows(struct lull_out_page *page)
 {
 	for (size_t row = 0; row < page->view.n_rows; row++)
-		put_line(page, (i64)row, separator_of(page));
+		put_line(page, row, separator_of(page));
 }
 
 static void end(struct lull_out_page *page)

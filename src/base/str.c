@@ -68,18 +68,34 @@ static int count_digits(u64 value)
 	return n + (value >= 10) + (value >= 100) + (value >= 1000);
 }
 
-void lull_str_add_i64(struct lull_str *s, i64 value)
+char *lull_str_put_i64(char *at, i64 value)
 {
 	u64 rest = value < 0 ? 0 - (u64)value : (u64)value;
-	size_t len = (size_t)count_digits(rest) + (value < 0);
-	char *at;
+	char *end = at + count_digits(rest) + (value < 0);
 
+	*at = '-';
+	put_digits(end, rest, 1);
+	return end;
+}
+
+char *lull_str_room(struct lull_str *s, size_t len)
+{
 	reserve(s, len);
-	at = s->at + s->len;
-	s->len += len;
-	at[len] = '\0';
-	at[0] = '-';
-	put_digits(at + len, rest, 1);
+	return s->at + s->len;
+}
+
+void lull_str_take(struct lull_str *s, const char *end)
+{
+	s->len = (size_t)(end - s->at);
+	s->at[s->len] = '\0';
+}
+
+/* The digits of a 64-bit number and its sign. */
+#define MAX_DIGITS 20
+
+void lull_str_add_i64(struct lull_str *s, i64 value)
+{
+	lull_str_take(s, lull_str_put_i64(lull_str_room(s, MAX_DIGITS), value));
 }
 
 /*

@@ -130,6 +130,16 @@ u32 lull_gpu_device_id(struct lull_reader *r, u32 lane)
 	return device ? devices[device - 1].device_id : 0;
 }
 
+u32 *lull_gpu_device_ids(struct lull_reader *r)
+{
+	u32 n = lull_reader_n_dim(r, LULL_TABLE_lane);
+	u32 *ids = lull_alloc((size_t)n + 1, sizeof(*ids));
+
+	for (u32 lane = 1; lane <= n; lane++)
+		ids[lane] = lull_gpu_device_id(r, lane);
+	return ids;
+}
+
 void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
 			const struct lull_lane_row *stream)
 {

@@ -48,6 +48,9 @@ void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device
 /* The number of the device of a stream in its process, as programs know it. */
 u32 lull_gpu_device_id(struct lull_reader *r, u32 lane);
 
+/* The same for each lane, by its id. Free with free(). */
+u32 *lull_gpu_device_ids(struct lull_reader *r);
+
 /* The row of a lane; one of zeros for lane 0. */
 struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane);
 

@@ -116,10 +116,13 @@ static bool is_shared(const struct pick *pair)
 	return pair[0].lo_ns == pair[1].lo_ns && pair[0].hi_ns == pair[1].hi_ns;
 }
 
-static void count_pair(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+static inline void count_pair(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 {
 	const struct pick *pair = (const struct pick *)sum->picks.at + 2 * (size_t)group_ix;
 
+	/* The second search is never below the first, and most values are in neither. */
+	if (dur_ns < pair[0].lo_ns || dur_ns > pair[1].hi_ns)
+		return;
 	count(&pair[0], buckets_of(sum, 2 * (size_t)group_ix), dur_ns);
 	if (!is_shared(pair))
 		count(&pair[1], buckets_of(sum, 2 * (size_t)group_ix + 1), dur_ns);
