@@ -3,9 +3,9 @@
  *
  * A column is as wide as its widest cell among the first rows. Texts get at most MAX_TEXT_COLUMNS,
  * unless told otherwise, and end in "…" where they are cut. On a terminal that is too narrow the
- * widest text columns give way, down to MIN_TEXT_COLUMNS, by losing what says least; if that is not
- * enough, spare columns are left out, the last first, and named below the table. Numbers are never
- * cut.
+ * widest text columns give way, down to FAIR_TEXT_COLUMNS, by losing what says least; if that is
+ * not enough, spare columns are left out, the last first, and named below the table; then texts give
+ * way down to MIN_TEXT_COLUMNS. Numbers are never cut.
  */
 #include "base/out_int.h"
 
@@ -17,6 +17,10 @@
 #include "base/term.h"
 
 #define MIN_TEXT_COLUMNS 16
+
+/* As long as there are spare columns to leave out, texts keep this much. */
+#define FAIR_TEXT_COLUMNS 28
+
 #define MAX_TEXT_COLUMNS 100
 
 /* What lies left of the first cell, between cells, and right of the last. */
@@ -129,14 +133,14 @@ static size_t last_spare(const struct grid *g)
 	return g->out->n_columns;
 }
 
-/* Columns go only if the table would not fit with its texts at their shortest. */
+/* Columns go only if the table would not fit with its texts fairly short. */
 static void fit(struct grid *g)
 {
 	size_t n = g->out->n_columns, c;
 
 	if (!g->limit)
 		return;
-	while (total_width(g, MIN_TEXT_COLUMNS) > g->limit && (c = last_spare(g)) < n)
+	while (total_width(g, FAIR_TEXT_COLUMNS) > g->limit && (c = last_spare(g)) < n)
 		g->widths[c] = LEFT_OUT;
 	while (total_width(g, SIZE_MAX) > g->limit && (c = widest_text(g)) < n)
 		g->widths[c]--;

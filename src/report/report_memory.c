@@ -6,6 +6,7 @@
  * first finds when each pool was fullest, the second who held what at that moment.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/intern.h"
 #include "base/map.h"
@@ -269,6 +270,23 @@ static void find_peaks(struct memory *m)
 	}
 }
 
+/* What was in use before the recording began, as far as the framework says so. */
+static void add_unseen(struct memory *m, u32 pool, size_t first)
+{
+	static const char text[] = "[before the recording]";
+	u64 seen_bytes = 0, now_bytes = ((struct pool *)lull_vec_get(&m->pools, pool))->now_bytes;
+	struct holding *holding;
+
+	for (size_t i = first; i < m->holdings.n; i++)
+		seen_bytes += ((struct holding *)lull_vec_get(&m->holdings, i))->held_bytes;
+	if (seen_bytes >= now_bytes)
+		return;
+	holding = lull_vec_push(&m->holdings);
+	holding->pool = pool;
+	holding->holder = lull_intern_add(&m->holders, text, strlen(text));
+	holding->held_bytes = now_bytes - seen_bytes;
+}
+
 /* What everybody holds of a pool now. */
 static void add_holdings(struct memory *m, u32 pool)
 {
@@ -296,6 +314,7 @@ static void add_holdings(struct memory *m, u32 pool)
 			live->size_bytes;
 	}
 	lull_map_release(&by_holder);
+	add_unseen(m, pool, first);
 }
 
 static void find_holders(struct memory *m)

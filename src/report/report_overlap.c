@@ -16,9 +16,15 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Busy", .kind = LULL_OUT_PERCENT, .doc = "share of the span with any work" },
 	{ .name = "Compute Alone", .kind = LULL_OUT_NS, .doc = "kernels or graphs, nothing else" },
 	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies or memsets, nothing else" },
-	{ .name = "Collective Alone", .kind = LULL_OUT_NS, .doc = "kernels of NCCL, nothing else" },
-	{ .name = "Compute+Copy", .kind = LULL_OUT_NS, .doc = "these two at the same time" },
-	{ .name = "Compute+Collective", .kind = LULL_OUT_NS, .doc = "these two" },
+	{ .name = "Collective Alone",
+	  .kind = LULL_OUT_NS,
+	  .doc = "kernels of NCCL, nothing else",
+	  .is_spare = true },
+	{ .name = "Compute+Copy",
+	  .kind = LULL_OUT_NS,
+	  .doc = "these two at the same time",
+	  .is_spare = true },
+	{ .name = "Compute+Collective", .kind = LULL_OUT_NS, .doc = "these two", .is_spare = true },
 	{ .name = "Copy+Collective", .kind = LULL_OUT_NS, .doc = "these two", .is_spare = true },
 	{ .name = "All Three",
 	  .kind = LULL_OUT_NS,
@@ -28,10 +34,12 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Hidden Copies",
 	  .kind = LULL_OUT_PERCENT,
 	  .doc = "share of the time with copies in which kernels computed, too; empty without "
-		 "them" },
+		 "them",
+	  .is_spare = true },
 	{ .name = "Hidden Collectives",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "the same for collectives" },
+	  .doc = "the same for collectives",
+	  .is_spare = true },
 };
 
 /* Time by what was running: the bits of LULL_BUSY_*. */
