@@ -62,20 +62,21 @@ static void keep_interval(struct lull_subject *s, const struct lull_split_piece 
 }
 
 /* What an event is called in the list of places: its innermost named range or Python function. */
-static u64 place_key(const struct lull_subject *s, u32 event)
+static u64 place_key(const struct lull_subject *s, u32 event, bool by_range)
 {
 	const struct lull_host_event *events = s->host.events.at;
-	u64 key = 0;
+	u64 first = 0;
 
 	for (u32 e = event; e != LULL_NONE; e = events[e].parent) {
-		if (events[e].kind == LULL_HOST_PYCALL ||
-		    (events[e].kind == LULL_HOST_RANGE && !(events[e].inside & LULL_IN_PHASE)) ||
-		    (events[e].inside & LULL_IN_NAMED && events[e].kind == LULL_HOST_RANGE))
-			return (u64)events[e].kind << 32 | events[e].ref;
-		if (!key)
-			key = (u64)events[e].kind << 32 | events[e].ref;
+		u64 key = (u64)(events[e].kind + 1) << 32 | events[e].ref;
+
+		if (events[e].kind == LULL_HOST_RANGE && (events[e].inside & LULL_IN_NAMED))
+			return key;
+		if (events[e].kind == LULL_HOST_PYCALL && !by_range)
+			return key;
+		first = first ? first : key;
 	}
-	return key;
+	return by_range ? 0 : first;
 }
 
 static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cause_ix cause,
@@ -93,7 +94,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	/* A launch is a launch; other calls are told apart. */
 	if (node && node->kind != LULL_CALL_LAUNCH && c->place != LULL_PLACE_GAP)
 		key[1] = node->name;
-	key[2] = cause == LULL_CAUSE_IX_launch_bound ? 0 : place_key(s, c->event);
+	key[2] = place_key(s, c->event, cause == LULL_CAUSE_IX_launch_bound);
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
@@ -223,6 +224,7 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 	c->place = LULL_PLACE_GAP;
 	if (i == LULL_NONE) {
 		c->gap_ns = to_ns - from_ns;
+		c->event = lull_host_at(&s->host, s->chain.nodes[c->node].lane, to_ns - 1);
 		pay(w, idle, c, LULL_CAUSE_IX_launch_bound, 0);
 		return;
 	}

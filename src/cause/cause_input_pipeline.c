@@ -17,15 +17,33 @@
 #define WORTH_GOOD  1.0
 #define WORTH_POOR  0.5
 
+/* Calls between the batch and its copy: queries, allocations. */
+#define AHEAD 8
+
+/* Whether the next thing the thread does for the device is to copy a batch to it. */
+static bool leads_to_batch(const struct lull_claim *c)
+{
+	const struct lull_chain *chain = &c->subject->chain;
+	u8 own = chain->nodes[c->node].chain;
+
+	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + AHEAD; i++) {
+		const struct lull_node *node = &chain->nodes[i];
+
+		if (node->kind == LULL_CALL_COPY)
+			return node->flags & LULL_NODE_IN;
+		if (node->kind == LULL_CALL_LAUNCH || node->kind == LULL_CALL_SYNC)
+			return false;
+	}
+	return false;
+}
+
 static bool claim(const struct lull_claim *c)
 {
-	const struct lull_node *node = lull_claim_node(c);
-
 	if (c->place != LULL_PLACE_GAP || c->gap_ns < LULL_GAP_LONG_NS)
 		return false;
 	if (c->inside & LULL_IN_LOADER)
 		return true;
-	return c->is_own && (node->flags & LULL_NODE_IN) && !(c->inside & LULL_IN_NAMED);
+	return c->is_own && !(c->inside & LULL_IN_NAMED) && leads_to_batch(c);
 }
 
 static void apply(struct lull_what_if *w)
@@ -57,7 +75,7 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep up.",
 	.fix = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and .to(device, "
 	       "non_blocking=True); in other programs, a thread that prepares the next batch",
-	.assumes = "8 workers with a CPU each",
+	.assumes = "8 workers have a CPU each",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

@@ -30,6 +30,8 @@
 /* How much of the cost of recording is taken out, if all goes well and if not. */
 #define OVER_GOOD 1.3
 #define OVER_POOR 0.7
+/* Neighbouring steps of one imported trace differ by up to 1.45 times. */
+#define HOST_GOOD 0.7
 
 static f64 linked(const struct lull_subject *s)
 {
@@ -46,6 +48,9 @@ static f64 run(const struct lull_replay *p, const struct lull_cause *cause, f64 
 	lull_what_if_init(&w, p, mood);
 	w.factor = factor;
 	w.scale = mood < 0 ? OVER_GOOD : mood > 0 ? OVER_POOR : 1;
+	/* How fast the host is without a foreign profiler is the largest doubt of all. */
+	if (p->is_foreign && mood < 0)
+		w.host *= HOST_GOOD;
 	cause->apply(&w);
 	step = lull_what_if_run(&w);
 	lull_what_if_release(&w);
@@ -248,7 +253,7 @@ static void choose_busy(struct lull_why *why, f64 share)
 	struct lull_finding f;
 
 	if (lull_causes[cause]->kind == LULL_CAUSE_BUSY) {
-		add_finding(why, cause, device_ns(why));
+		add_finding(why, cause, fmin(device_ns(why), why->step_ns));
 	} else if (!lull_why_find(why, cause)) {
 		add_finding(why, cause, (f64)why->lead->cost_ns[cause] / lull_why_n_steps(why));
 	}

@@ -214,9 +214,10 @@ static bool is_python(const struct lull_subject *s)
 	size_t n;
 	const struct lull_process_row *processes =
 		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
-	const char *runtime = lull_reader_string(s->reader, processes[s->process - 1].runtime, NULL);
+	const struct lull_process_row *p = &processes[s->process - 1];
 
-	return s->host.has_ops || strcasestr(runtime, "python");
+	return s->host.has_ops || strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
+	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
 }
 
 /*

@@ -14,6 +14,11 @@
 /* Of a gap at least this part is the program's: recording is never all of it. */
 #define GAP_PART 0.2
 
+/* Hosts are at most this much faster or slower without a recorder. */
+#define CALIBRATE_LOW	 0.3
+#define CALIBRATE_HIGH	 1.6
+#define CALIBRATE_ROUNDS 30
+
 struct run {
 	const struct lull_what_if *w;
 	f64 clock[8]; /* of each chain */
@@ -38,7 +43,7 @@ static void start_op(struct run *r, u32 ix, f64 called)
 		begin = max(begin, r->stream[op->stream] + op->next_ns);
 	if (op->after != LULL_NONE && !r->w->ops[op->after].is_gone)
 		begin = max(begin, r->end[op->after] + op->lag_ns);
-	r->end[ix] = begin + op->dur_ns;
+	r->end[ix] = begin + op->dur_ns * (op->is_carried ? r->w->host : 1);
 	r->stream[op->stream] = r->end[ix];
 	r->all = max(r->all, r->end[ix]);
 	r->ring[r->n_enqueued++ % QUEUE] = r->end[ix];
@@ -52,9 +57,9 @@ static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n
 	f64 kept;
 
 	if (w->is_raw || was->gap_ns <= 0)
-		return n->gap_ns;
+		return n->gap_ns * w->host;
 	kept = max(was->gap_ns - was->over_ns * w->scale, GAP_PART * was->gap_ns);
-	return n->gap_ns * kept / was->gap_ns;
+	return n->gap_ns * kept / was->gap_ns * w->host;
 }
 
 static void run_node(struct run *r, const struct lull_replay_node *n)
@@ -69,7 +74,7 @@ static void run_node(struct run *r, const struct lull_replay_node *n)
 	if (n->wait == LULL_REPLAY_STREAM || n->wait == LULL_REPLAY_DEVICE) {
 		f64 until = n->wait == LULL_REPLAY_DEVICE ? r->all : r->stream[n->stream];
 
-		*t = max(*t + n->call_ns, until + n->return_ns);
+		*t = max(*t + n->call_ns * r->w->host, until + n->return_ns);
 		return;
 	}
 	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
@@ -78,7 +83,7 @@ static void run_node(struct run *r, const struct lull_replay_node *n)
 		start_op(r, i, called);
 		last = i;
 	}
-	*t += n->call_ns;
+	*t += n->call_ns * r->w->host;
 	if (n->wait == LULL_REPLAY_OWN && last != LULL_NONE)
 		*t = max(*t, r->end[last] + n->return_ns);
 	if (r->n_enqueued >= QUEUE)
@@ -118,6 +123,7 @@ void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int 
 				    .n_ops = (u32)p->ops.n,
 				    .factor = 1,
 				    .scale = 1,
+				    .host = p->host,
 				    .mood = mood };
 	w->nodes = lull_alloc(w->n + 1, sizeof(*w->nodes));
 	w->ops = lull_alloc(w->n_ops + 1, sizeof(*w->ops));
@@ -149,7 +155,7 @@ void lull_replay_init(struct lull_replay *p, const struct lull_subject *s)
 {
 	struct lull_what_if w;
 
-	*p = (struct lull_replay){ .subject = s };
+	*p = (struct lull_replay){ .subject = s, .host = 1 };
 	lull_vec_init(&p->nodes, sizeof(struct lull_replay_node));
 	lull_vec_init(&p->ops, sizeof(struct lull_replay_op));
 	p->link[LULL_COPY_IN] = lull_replay_link_speed(s, LULL_COPY_IN);
@@ -162,6 +168,29 @@ void lull_replay_init(struct lull_replay *p, const struct lull_subject *s)
 	p->free_ns = lull_what_if_run(&w);
 	p->host_part = host_part(&w);
 	p->error = p->measured_ns > 0 ? p->as_is_ns / p->measured_ns - 1 : 0;
+	lull_what_if_release(&w);
+}
+
+void lull_replay_calibrate(struct lull_replay *p, f64 step_ns)
+{
+	f64 low = CALIBRATE_LOW, high = CALIBRATE_HIGH;
+	struct lull_what_if w;
+
+	lull_what_if_init(&w, p, 0);
+	w.host = low;
+	/* If the host at its fastest is no faster, the device sets the pace. */
+	if (lull_what_if_run(&w) < 0.98 * p->free_ns) {
+		for (int i = 0; i < CALIBRATE_ROUNDS; i++) {
+			w.host = (low + high) / 2;
+			if (lull_what_if_run(&w) > step_ns)
+				high = w.host;
+			else
+				low = w.host;
+		}
+		p->host = (low + high) / 2;
+	}
+	p->free_ns = step_ns;
+	p->is_foreign = false;
 	lull_what_if_release(&w);
 }
 
@@ -209,6 +238,7 @@ void lull_what_if_pin(struct lull_what_if *w, u32 node)
 		pinned_ns = (f64)copy->size_bytes /
 				    w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT : LULL_COPY_IN] * 1e9 +
 			    1000;
+		w->ops[i].is_carried = false;
 		if (pinned_ns < w->ops[i].dur_ns)
 			w->ops[i].dur_ns += (pinned_ns - w->ops[i].dur_ns) * w->factor;
 		if (w->ops[i].launch_ns > w->replay->launch_ns)

@@ -67,6 +67,7 @@ struct lull_replay_op {
 	u32 unit;
 	u16 stream;
 	bool is_gone;
+	bool is_carried; /* the host carries it: a copy of pageable memory */
 };
 
 struct lull_replay {
@@ -81,6 +82,8 @@ struct lull_replay {
 	f64 launch_ns;	 /* medians: of launch_ns, */
 	f64 next_ns;	 /* of next_ns, */
 	f64 call_ns;	 /* and of launching calls */
+	f64 host;	 /* factor on the host's time, from lull_replay_calibrate(); else 1 */
+	bool is_foreign; /* another profiler recorded it, and nobody calibrated it */
 	f64 host_part;	 /* of the host's time in gaps, what is left without recording */
 	f64 clock_part;	 /* clock over the highest one, 0 if not known */
 	f64 link[3];	 /* bytes a second by lull_direction, see lull_replay_link_speed() */
@@ -98,10 +101,17 @@ struct lull_what_if {
 	int mood;      /* -1 if all goes well, 1 if not, 0 as expected */
 	bool is_raw;   /* keep the cost of recording */
 	f64 scale;     /* of the cost of recording that is taken out */
+	f64 host;      /* of the host's time that is kept: 1, or as calibrated */
 };
 
 /* Build the graph and run it unchanged. */
 void lull_replay_init(struct lull_replay *p, const struct lull_subject *s);
+
+/*
+ * Scale the host's time, and copies that it carries, so that the step without the cost of recording
+ * is step_ns, which somebody measured without a recorder. Has no effect if the device limits it.
+ */
+void lull_replay_calibrate(struct lull_replay *p, f64 step_ns);
 
 /* Free it. */
 void lull_replay_release(struct lull_replay *p);

@@ -142,10 +142,13 @@ static void add_op(struct build *b, const struct lull_node *node, u32 unit_ix, b
 				     .after = LULL_NONE,
 				     .unit = unit_ix,
 				     .stream = unit->stream };
+	const struct lull_copy *copy =
+		unit->kind == LULL_UNIT_COPY ? lull_units_copy(&b->s->units, unit) : NULL;
 	f64 begin = (f64)unit->begin_ns, launched = begin - (f64)node->begin_ns;
 	f64 queued = begin - (f64)st->end_ns;
 	bool is_free = st->op == LULL_NONE || queued - b->p->next_ns >= launched - b->p->launch_ns;
 
+	op.is_carried = copy && lull_copy_is_pageable(copy);
 	if (is_free && !is_later) {
 		op.launch_ns = launched > 0 ? launched : 0;
 		if (launched > b->p->launch_ns + LATE_NS)
@@ -390,6 +393,7 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	b->p = p;
 	b->s = s;
 	b->last_wait = LULL_NONE;
+	p->is_foreign = !is_native;
 	b->per_call_ns = is_native ? NATIVE_CALL_NS : FOREIGN_CALL_NS;
 	b->per_event_ns = is_native ? NATIVE_EVENT_NS : FOREIGN_EVENT_NS;
 	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));

@@ -276,7 +276,8 @@ static struct lull_subject *find_lead(struct lull_why *why)
 	return lead;
 }
 
-int lull_why_run(struct lull_why *why, struct lull_reader *r, struct lull_err *err)
+int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
+		 struct lull_err *err)
 {
 	memset(why, 0, sizeof(*why));
 	why->reader = r;
@@ -305,6 +306,9 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r, struct lull_err *e
 	check(why);
 	if (!*why->cannot) {
 		lull_replay_init(&why->replay, why->lead);
+		why->is_calibrated = unrecorded_ns > 0;
+		if (unrecorded_ns)
+			lull_replay_calibrate(&why->replay, (f64)unrecorded_ns);
 		why->has_replay = true;
 		lull_why_choose(why);
 		lull_why_evidence(why);

@@ -2,7 +2,7 @@
  * why - the answer: which cause comes first, what proves it, what its fix would bring.
  *
  *	struct lull_why why;
- *	if (lull_why_run(&why, reader, err))
+ *	if (lull_why_run(&why, reader, 0, err))
  *		return err->code;
  *	why.first				(index into why.findings, or -1: cannot tell)
  *	why.lead->intervals			(idle time by cause, for the page)
@@ -69,6 +69,7 @@ struct lull_why {
 	f64 median_ns, spread;	  /* of the steady steps; standard deviation over mean */
 	f64 idle_share, compute_share, copy_share, collective_share;
 	bool is_simulated;
+	bool is_calibrated;	  /* free_ns was measured */
 	struct lull_vec kernels; /* struct lull_why_kernel, largest first */
 };
 
@@ -78,8 +79,12 @@ struct lull_why_kernel {
 	u64 n;
 };
 
-/* Analyse the recording. */
-int lull_why_run(struct lull_why *why, struct lull_reader *r, struct lull_err *err);
+/*
+ * Analyse the recording. `unrecorded_ns` is what a step takes without a recorder, as somebody
+ * measured; 0 if nobody did: then the cost of recording is estimated.
+ */
+int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
+		 struct lull_err *err);
 
 /* Free it. */
 void lull_why_release(struct lull_why *why);

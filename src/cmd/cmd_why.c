@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/opt.h"
 #include "base/term.h"
 #include "cause/why.h"
@@ -23,6 +24,8 @@ struct why_words {
 	const char *path;
 	struct lull_vec what_ifs, fail_ons; /* char * */
 	int format;
+	const char *step;
+	u64 step_ns; /* without a recorder, 0 if not known */
 	bool has_all, wants_schema, wants_causes;
 };
 
@@ -115,7 +118,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 	if (lull_reader_open(&r, w->path, err))
 		return err->code;
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
-	rc = lull_why_run(&why, r, err);
+	rc = lull_why_run(&why, r, w->step_ns, err);
 	if (rc) {
 		lull_err_wrap(err, "%s", w->path);
 	} else {
@@ -140,6 +143,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 			  "Say why the GPU waits: one cause, its proof, its fix and what that brings."),
 		OPT_FLAG('a', "all", &w->has_all, "all causes with their evidence, not the first alone"),
 		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),
+		OPT_STR(0, "step-time", "TIME", &w->step,
+			"what a step takes without a recorder, such as 7.1ms: makes predictions better"),
 		OPT_LIST(0, "what-if", "CAUSE[=FACTOR]", &w->what_ifs,
 			 "predict the step with FACTOR of this cause left (default: 0), or with "
 			 "kernel:NAME=FACTOR with kernels that take FACTOR of their time"),
@@ -155,6 +160,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 
 	if (first < 0)
 		return first;
+	if (w->step && lull_duration_parse(w->step, &w->step_ns, err))
+		return lull_err_wrap(err, "option --step-time");
 	for (size_t i = 0; i < w->fail_ons.n; i++) {
 		if (parse_limit(((char **)w->fail_ons.at)[i], &limit, err))
 			return err->code;

@@ -80,12 +80,11 @@ static void predict(const struct printer *p, const struct lull_why *why,
 		say(p, 2, "No prediction: %s.", why->no_prediction);
 		return;
 	}
-	say(p, 2, "Predicted %s after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s%s%s",
+	say(p, 2, "Predicted %s after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
 	    step_word(why), pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
-	    cause->is_ceiling || cause->assumes ? ", " : "", cause->is_ceiling ? "at best" : "",
-	    "");
+	    cause->is_ceiling ? " at best" : "");
 	if (cause->assumes)
-		say(p, 2, "This assumes that %s.", cause->assumes);
+		say(p, 2, "It assumes that %s.", cause->assumes);
 }
 
 static void finding(const struct printer *p, const struct lull_why *why,

@@ -344,7 +344,7 @@ static void count_calls(struct lull_host *h, const struct lull_chain *c)
 			count(&events[e].n_calls);
 			if (node->kind == LULL_CALL_LAUNCH)
 				count(&events[e].n_launches);
-			else if (node->kind == LULL_CALL_SYNC)
+			else if (node->kind == LULL_CALL_SYNC && !(node->flags & LULL_NODE_OWNED))
 				count(&events[e].n_syncs);
 			else if (node->kind == LULL_CALL_ALLOC)
 				count(&events[e].n_allocs);
@@ -362,7 +362,7 @@ static void inherit(struct lull_host *h)
 
 		if (e->kind == LULL_HOST_OP && e->n_calls)
 			e->inside |= LULL_IN_CALLS;
-		if (e->kind == LULL_HOST_OP && e->n_syncs && !e->n_launches)
+		if (e->kind <= LULL_HOST_OP && e->n_syncs && !e->n_launches)
 			e->inside |= LULL_IN_SYNC;
 		if (e->kind <= LULL_HOST_OP && e->n_allocs && !e->n_launches)
 			e->inside |= LULL_IN_ALLOC;

@@ -57,8 +57,8 @@ enum lull_kernel_class lull_kernel_class_of(const char *name)
 {
 	static const char *const collective[] = { "nccl", "all_reduce", "allreduce", "rccl",
 						  "all_gather", "reduce_scatter", NULL };
-	static const char *const optimizer[] = { "multi_tensor_apply", "adam", "lamb", "sgd_",
-						 "adagrad", NULL };
+	static const char *const optimizer[] = { "multi_tensor_apply", "adam",	     "fused_lamb",
+						 "lamb_kernel",	       "sgd_kernel", "adagrad", NULL };
 	static const char *const matmul[] = { "gemm",  "gemv", "cutlass", "xmma",    "nvjet",
 					      "conv",  "flash", "fmha",	  "matmul",  "attention",
 					      "wgrad", "dgrad", "cublas", "mma_",    "_dot_", NULL };

@@ -53,7 +53,7 @@ bool lull_kernel_is_peer(const char *name);
 #define LULL_IN_OPTIMIZER 0x0008u /* the optimizer's update */
 #define LULL_IN_NAMED	  0x0010u /* a range the user named */
 #define LULL_IN_CALLS	  0x0020u /* an operator that makes CUDA calls */
-#define LULL_IN_SYNC	  0x0040u /* an operator that waits and launches nothing */
+#define LULL_IN_SYNC	  0x0040u /* an operator or range that waits and launches nothing */
 #define LULL_IN_ALLOC	  0x0080u /* an operator or range that allocates and launches nothing */
 #define LULL_IN_WRITE	  0x0100u /* a call that writes to a file */
 #define LULL_IN_WAIT	  0x0200u /* a call that waits for another thread or process */

@@ -12,6 +12,7 @@
 #define FEW_PIECES    8	 /* below, every pair has to be alike */
 #define ODD_SHARE     50 /* one lost event makes two odd pairs; an outer loop two in each round */
 #define WARM_SHARE    4	 /* odd pieces in the first quarter are warm-up */
+#define LARGE_SHARE   20 /* what far larger pieces may hold of all symbols, as 1 / 20 */
 #define TAIL_SHARE    10 /* and in the last tenth the end of the program */
 
 struct name {
@@ -103,6 +104,28 @@ static void cut(const u32 *symbols, size_t n, u32 name, struct bags *b, struct l
 	bags_clear(b);
 }
 
+static int by_size(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Whether pieces far larger than usual hold much: then a loop inside the step was found. */
+static bool has_large(const size_t *at, size_t n_pieces)
+{
+	size_t *sizes = lull_alloc(n_pieces, sizeof(*sizes)), median, large = 0;
+
+	for (size_t i = 0; i < n_pieces; i++)
+		sizes[i] = at[i + 1] - at[i];
+	qsort(sizes, n_pieces, sizeof(*sizes), by_size);
+	median = sizes[n_pieces / 2];
+	for (size_t i = 0; i < n_pieces; i++)
+		large += sizes[i] > 2 * median ? sizes[i] - median : 0;
+	free(sizes);
+	return large * LARGE_SHARE > at[n_pieces] - at[0];
+}
+
 /* Drop odd pieces at both ends; whether the rest is a loop. */
 static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n)
 {
@@ -123,6 +146,8 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 						: 2))
 		return false;
 	if ((at[last + 1] - at[first]) * 2 < n)
+		return false;
+	if (has_large(at + first, n_pieces))
 		return false;
 	memmove(at, at + first, (last + 2 - first) * sizeof(*at));
 	cuts->n = last + 2 - first;

@@ -163,7 +163,8 @@ static void from_period(struct lull_rounds *s, struct lull_reader *r, const stru
 	lull_period_find(symbols, n, (u32)numbers.n, &cuts);
 	for (size_t i = 0; i < cuts.n; i++) {
 		size_t at = ((size_t *)cuts.at)[i];
-		u64 mark_ns = at < n ? lull_chain_gap_ns(c, nodes[at]) : c->nodes[last - 1].end_ns;
+		u64 mark_ns = at < n ? lull_chain_gap_ns(c, nodes[at])
+				     : c->nodes[nodes[n - 1]].end_ns;
 
 		if (i + 1 < cuts.n)
 			add(s, mark_ns);
