@@ -94,7 +94,7 @@ static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stac
 
 struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u32 stack)
 {
-	struct lull_location at = { NULL, NULL, NULL, 0, NULL };
+	struct lull_location at = { .range = NULL };
 	const struct lull_host_event *events = s->host.events.at;
 	size_t n;
 	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
@@ -104,9 +104,11 @@ struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u3
 		const struct lull_host_event *ev = &events[e];
 		const char *name = lull_host_name(ev, s->reader);
 
-		if (ev->kind == LULL_HOST_RANGE && !lull_name_is_step(name) && !at.range &&
-		    strncmp(name, "Optimizer.", 10) != 0)
-			at.range = name;
+		if (ev->kind == LULL_HOST_RANGE && !lull_name_is_step(name) &&
+		    strncmp(name, "Optimizer.", 10) != 0) {
+			at.range = at.range ? at.range : name;
+			at.outer = name;
+		}
 		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
 			at.what = name;
 		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
@@ -138,9 +140,12 @@ void lull_place_format(const struct lull_location *at, char *to, size_t cap_byte
 	if (at->function && len < cap_bytes)
 		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? "  " : "",
 					at->function);
-	if (at->range && len < cap_bytes)
+	if (at->range && len < cap_bytes && !(at->function && !strcmp(at->function, at->range)))
 		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
 					at->range);
+	if (at->outer && at->outer != at->range && len < cap_bytes)
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
+					at->outer);
 	if (at->what && !at->function && len < cap_bytes)
 		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
 }

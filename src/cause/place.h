@@ -10,6 +10,7 @@
 
 struct lull_location {
 	const char *range;    /* innermost named range, or NULL; all borrowed */
+	const char *outer;    /* outermost named range, or NULL */
 	const char *function; /* innermost function of the program itself, or NULL */
 	const char *file;
 	u32 line;

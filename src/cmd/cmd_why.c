@@ -13,6 +13,7 @@
 #include "cause/why.h"
 #include "cmd/losses.h"
 #include "cmd/why_print.h"
+#include "import/import.h"
 
 /* Exit status if --fail-on matched. */
 #define MATCHED 3
@@ -115,7 +116,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 	struct lull_why why;
 	int rc;
 
-	if (lull_reader_open(&r, w->path, err))
+	if (lull_import_open(w->path, &r, err))
 		return err->code;
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
 	rc = lull_why_run(&why, r, w->step_ns, err);

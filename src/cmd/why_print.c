@@ -152,13 +152,17 @@ static void basis(const struct printer *p, const struct lull_why *why)
 					       "found by what repeats: nothing is marked" };
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	f64 over = 1 - why->free_ns / why->step_ns;
+	u32 n = lull_why_n_steps(why);
 
-	say(p, 0, "%u %ss of %.2f ms on average (%s); the first %s left out as warm-up.",
-	    lull_why_n_steps(why), step_word(why), why->step_ns / 1e6, sources[rounds->source],
-	    rounds->first_steady == 1 ? "one is" : "ones are");
-	if (why->has_replay && over >= OVERHEAD_SAID)
-		say(p, 0, "Recording made them slower: without it about %.2f ms, which predictions are "
-			  "compared with.",
+	say(p, 0, "%u %s%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
+	    step_word(why), n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source],
+	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
+	if (why->is_calibrated)
+		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
+		    why->free_ns / 1e6);
+	else if (why->has_replay && over >= OVERHEAD_SAID)
+		say(p, 0, "Recording made them slower: without it about %.2f ms (estimated), which "
+			  "predictions are compared with; --step-time makes it exact.",
 		    why->free_ns / 1e6);
 }
 

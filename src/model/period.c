@@ -9,6 +9,7 @@
 #define MAX_SYMBOLS   1000000
 #define MAX_NAMES     128
 #define MAX_PER_COUNT 4	 /* names that occur equally often cut at equal places */
+#define MIN_PIECES    3	 /* two that are alike may be chance */
 #define FEW_PIECES    8	 /* below, every pair has to be alike */
 #define ODD_SHARE     50 /* one lost event makes two odd pairs; an outer loop two in each round */
 #define WARM_SHARE    4	 /* odd pieces in the first quarter are warm-up */
@@ -141,6 +142,8 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 	for (size_t i = first; i < last; i++)
 		n_odd += odd[i];
 	n_pieces = last - first + 1;
+	if (n_pieces < MIN_PIECES)
+		return false;
 	if (n_odd > (n_pieces < FEW_PIECES		? 0
 		     : n_pieces / ODD_SHARE > 2 ? n_pieces / ODD_SHARE
 						: 2))
