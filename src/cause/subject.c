@@ -66,7 +66,7 @@ static void sum_classes(struct lull_subject *s)
 }
 
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
-		       const u32 *tracks)
+		       const u32 *tracks, u32 without)
 {
 	memset(s, 0, sizeof(*s));
 	s->reader = r;
@@ -78,11 +78,11 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	lull_vec_init(&s->wheres, sizeof(struct lull_where));
 	lull_vec_init(&s->lazy, sizeof(struct lull_span));
 	lull_units_init(&s->units, r, process, track, tracks);
-	lull_chain_init(&s->chain, r, process, &s->units);
+	lull_chain_init(&s->chain, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->units);
 	for (u32 i = 0; i < s->chain.n; i++)
 		s->chain.nodes[i].cause = LULL_N_CAUSES;
-	lull_host_init(&s->host, r, &s->chain);
-	lull_rounds_init(&s->rounds, r, process, &s->chain, &s->units, &s->host);
+	lull_host_init(&s->host, r, &s->chain, without);
+	lull_rounds_init(&s->rounds, r, process, &s->chain, &s->units, &s->host, without);
 	load_lazy(s);
 	sum_classes(s);
 }

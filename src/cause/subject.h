@@ -106,9 +106,9 @@ struct lull_subject {
 	struct lull_vec wheres;	   /* struct lull_where, largest first */
 };
 
-/* Load what `process` did on the device `track`. */
+/* Load what `process` did on the device `track`; `without` as in lull_host_init(). */
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
-		       const u32 *tracks);
+		       const u32 *tracks, u32 without);
 
 /* Free it. */
 void lull_subject_release(struct lull_subject *s);

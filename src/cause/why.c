@@ -72,7 +72,7 @@ static void find_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 
 		qsort(pairs->at, pairs->n, sizeof(struct pair), by_work);
 }
 
-static void load_subjects(struct lull_why *why)
+static void load_subjects(struct lull_why *why, u32 without)
 {
 	u32 *tracks = lull_busy_devices(why->reader);
 	struct lull_vec pairs;
@@ -87,7 +87,8 @@ static void load_subjects(struct lull_why *why)
 		why->n_subjects++;
 	why->subjects = lull_alloc(why->n_subjects + 1, sizeof(*why->subjects));
 	for (u32 i = 0; i < why->n_subjects; i++)
-		lull_subject_init(&why->subjects[i], why->reader, at[i].process, at[i].track, tracks);
+		lull_subject_init(&why->subjects[i], why->reader, at[i].process, at[i].track, tracks,
+				  without);
 	lull_vec_release(&pairs);
 	free(tracks);
 }
@@ -276,9 +277,11 @@ static struct lull_subject *find_lead(struct lull_why *why)
 	return lead;
 }
 
-int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
+int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_why_options *options,
 		 struct lull_err *err)
 {
+	struct lull_why_options o = options ? *options : (struct lull_why_options){ 0, 0 };
+
 	memset(why, 0, sizeof(*why));
 	why->reader = r;
 	why->first = -1;
@@ -290,7 +293,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "no GPU work in the recording: no kernels, copies or memsets; "
 				 "`lull info` says what it holds, `lull doctor` why CUDA may be missing");
-	load_subjects(why);
+	load_subjects(why, o.without);
 	if (!why->n_subjects)
 		return lull_fail(err, LULL_E_FORMAT,
 				 "the GPU work in the recording belongs to no known process or device");
@@ -306,9 +309,9 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
 	check(why);
 	if (!*why->cannot) {
 		lull_replay_init(&why->replay, why->lead);
-		why->is_calibrated = unrecorded_ns > 0;
-		if (unrecorded_ns)
-			lull_replay_calibrate(&why->replay, (f64)unrecorded_ns);
+		why->is_calibrated = o.unrecorded_ns > 0;
+		if (o.unrecorded_ns)
+			lull_replay_calibrate(&why->replay, (f64)o.unrecorded_ns);
 		why->has_replay = true;
 		lull_why_choose(why);
 		lull_why_evidence(why);

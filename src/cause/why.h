@@ -2,7 +2,7 @@
  * why - the answer: which cause comes first, what proves it, what its fix would bring.
  *
  *	struct lull_why why;
- *	if (lull_why_run(&why, reader, 0, err))
+ *	if (lull_why_run(&why, reader, NULL, err))
  *		return err->code;
  *	why.first				(index into why.findings, or -1: cannot tell)
  *	why.lead->intervals			(idle time by cause, for the page)
@@ -79,11 +79,13 @@ struct lull_why_kernel {
 	u64 n;
 };
 
-/*
- * Analyse the recording. `unrecorded_ns` is what a step takes without a recorder, as somebody
- * measured; 0 if nobody did: then the cost of recording is estimated.
- */
-int lull_why_run(struct lull_why *why, struct lull_reader *r, u64 unrecorded_ns,
+struct lull_why_options {
+	u64 unrecorded_ns; /* a step without a recorder, as somebody measured; 0: estimate it */
+	u32 without;	   /* LULL_WITHOUT_...: as if this had not been recorded */
+};
+
+/* Analyse the recording; `options` may be NULL. */
+int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_why_options *options,
 		 struct lull_err *err);
 
 /* Free it. */

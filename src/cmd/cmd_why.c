@@ -26,7 +26,8 @@ struct why_words {
 	struct lull_vec what_ifs, fail_ons; /* char * */
 	int format;
 	const char *step;
-	u64 step_ns; /* without a recorder, 0 if not known */
+	struct lull_vec withouts; /* char * */
+	struct lull_why_options options;
 	bool has_all, wants_schema, wants_causes;
 };
 
@@ -119,7 +120,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 	if (lull_import_open(w->path, &r, err))
 		return err->code;
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
-	rc = lull_why_run(&why, r, w->step_ns, err);
+	rc = lull_why_run(&why, r, &w->options, err);
 	if (rc) {
 		lull_err_wrap(err, "%s", w->path);
 	} else {
@@ -137,6 +138,28 @@ static int run(const struct why_words *w, struct lull_err *err)
 	return rc;
 }
 
+static int set_without(struct why_words *w, struct lull_err *err)
+{
+	/* In the order of the bits LULL_WITHOUT_... */
+	static const char *const sources[] = { "ranges", "ops",	    "python", "osrt", "gil",
+					       "sched",	 "samples", "calls",  "steps" };
+	const char *const *words = w->withouts.at;
+
+	for (size_t i = 0; i < w->withouts.n; i++) {
+		size_t k = 0;
+
+		while (k < LULL_COUNT_OF(sources) && strcmp(sources[k], words[i]) != 0)
+			k++;
+		if (k == LULL_COUNT_OF(sources))
+			return lull_fail(err, LULL_E_USAGE,
+					 "option --without: no source %s; there are ranges, ops, "
+					 "python, osrt, gil, sched, samples, calls and steps",
+					 words[i]);
+		w->options.without |= 1u << k;
+	}
+	return LULL_OK;
+}
+
 static int parse(struct why_words *w, int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
@@ -152,6 +175,9 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 		OPT_LIST(0, "fail-on", "CAUSE[>SHARE]", &w->fail_ons,
 			 "exit with 3 if this is the first cause, or takes more than SHARE of the step "
 			 "(0.2 or 20%); any stands for every cause but a busy GPU"),
+		OPT_LIST(0, "without", "SOURCE", &w->withouts,
+			 "as if this had not been recorded: ranges, ops, python, osrt, gil, sched, "
+			 "samples, calls, steps"),
 		OPT_FLAG(0, "schema", &w->wants_schema, "print the schema of --format json and exit"),
 		OPT_FLAG(0, "causes", &w->wants_causes, "print what each cause means and exit"),
 		OPT_END(),
@@ -161,12 +187,14 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 
 	if (first < 0)
 		return first;
-	if (w->step && lull_duration_parse(w->step, &w->step_ns, err))
+	if (w->step && lull_duration_parse(w->step, &w->options.unrecorded_ns, err))
 		return lull_err_wrap(err, "option --step-time");
 	for (size_t i = 0; i < w->fail_ons.n; i++) {
 		if (parse_limit(((char **)w->fail_ons.at)[i], &limit, err))
 			return err->code;
 	}
+	if (set_without(w, err))
+		return err->code;
 	if (w->wants_schema || w->wants_causes)
 		return LULL_OK;
 	if (argc - first != 1)
@@ -183,6 +211,7 @@ int cmd_why(int argc, char **argv, struct lull_err *err)
 
 	lull_vec_init(&w.what_ifs, sizeof(char *));
 	lull_vec_init(&w.fail_ons, sizeof(char *));
+	lull_vec_init(&w.withouts, sizeof(char *));
 	rc = parse(&w, argc, argv, err);
 	if (!rc && w.wants_schema)
 		lull_why_print_schema(stdout);
@@ -192,5 +221,6 @@ int cmd_why(int argc, char **argv, struct lull_err *err)
 		rc = run(&w, err);
 	lull_opt_list_release(&w.what_ifs);
 	lull_opt_list_release(&w.fail_ons);
+	lull_opt_list_release(&w.withouts);
 	return rc;
 }

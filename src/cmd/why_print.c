@@ -1,5 +1,6 @@
 #include "cmd/why_print.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -10,6 +11,9 @@
 #define MAX_THEN 3
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
+
+/* Width of the text of manual pages. */
+#define PAGE_WIDTH 118
 
 struct printer {
 	FILE *to;
@@ -33,38 +37,32 @@ static void say(const struct printer *p, int indent, const char *fmt, ...)
 	lull_str_release(&text);
 }
 
-static const char *step_word(const struct lull_why *why)
-{
-	return why->lead->rounds.source == LULL_ROUNDS_PERIOD ? "round" : "step";
-}
-
 static void headline(const struct printer *p, const struct lull_why *why,
 		     const struct lull_finding *f)
 {
 	const struct lull_cause *cause = lull_causes[f->cause];
 	f64 step = why->step_ns / 1e6;
-	const char *word = step_word(why);
 
 	if (cause->kind == LULL_CAUSE_BUSY) {
 		f64 busy = why->compute_share + why->collective_share;
 
-		say(p, 0, "The GPU is busy %.0f %% of each %s (%.2f of %.2f ms): %s.", busy * 100, word,
+		say(p, 0, "The GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.", busy * 100,
 		    busy * step, step, cause->because);
 	} else if (f->cause == LULL_CAUSE_IX_exposed_copy || f->cause == LULL_CAUSE_IX_unified_memory ||
 		   f->cause == LULL_CAUSE_IX_pageable_copy) {
 		f64 share = why->copy_share + why->idle_share;
 
-		say(p, 0, "The GPU does not compute for %.0f %% of each %s (%.2f of %.2f ms) because %s.",
-		    share * 100, word, share * step, step, cause->because);
+		say(p, 0, "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    share * 100, share * step, step, cause->because);
 	} else if (f->cause == LULL_CAUSE_IX_collective_exposed ||
 		   f->cause == LULL_CAUSE_IX_straggler ||
 		   f->cause == LULL_CAUSE_IX_pipeline_imbalance) {
-		say(p, 0, "The GPU computes nothing for %.0f %% of each %s (%.2f of %.2f ms) because %s.",
-		    (1 - why->compute_share) * 100, word, (1 - why->compute_share) * step, step,
+		say(p, 0, "The GPU computes nothing for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    (1 - why->compute_share) * 100, (1 - why->compute_share) * step, step,
 		    cause->because);
 	} else {
-		say(p, 0, "The GPU is idle %.0f %% of each %s (%.2f of %.2f ms) because %s.",
-		    why->idle_share * 100, word, why->idle_share * step, step, cause->because);
+		say(p, 0, "The GPU is idle %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    why->idle_share * 100, why->idle_share * step, step, cause->because);
 	}
 }
 
@@ -80,8 +78,8 @@ static void predict(const struct printer *p, const struct lull_why *why,
 		say(p, 2, "No prediction: %s.", why->no_prediction);
 		return;
 	}
-	say(p, 2, "Predicted %s after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
-	    step_word(why), pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
+	say(p, 2, "Predicted step after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
+	    pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
 	    cause->is_ceiling ? " at best" : "");
 	if (cause->assumes)
 		say(p, 2, "It assumes that %s.", cause->assumes);
@@ -92,8 +90,8 @@ static void finding(const struct printer *p, const struct lull_why *why,
 {
 	const struct lull_evidence *e = f->evidence.at;
 
-	say(p, 2, "%s: %.2f ms/%s, %.0f %% of it (confidence %.2f)", lull_causes[f->cause]->id,
-	    f->cost_ns / 1e6, step_word(why), f->share * 100, f->confidence);
+	say(p, 2, "%s: %.2f ms/step, %.0f %% of it (confidence %.2f)", lull_causes[f->cause]->id,
+	    f->cost_ns / 1e6, f->share * 100, f->confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
 	say(p, 2, "Fix: %s", lull_causes[f->cause]->fix);
@@ -109,8 +107,8 @@ static void then(const struct printer *p, const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n && n < MAX_THEN; i++) {
 		if ((int)i == why->first)
 			continue;
-		lull_str_addf(&text, "%s%s %.2f ms/%s", n++ ? ", " : "", lull_causes[all[i].cause]->id,
-			      all[i].cost_ns / 1e6, step_word(why));
+		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "", lull_causes[all[i].cause]->id,
+			      all[i].cost_ns / 1e6);
 	}
 	if (n)
 		say(p, 0, "Then: %s.", lull_str_text(&text));
@@ -154,8 +152,8 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	f64 over = 1 - why->free_ns / why->step_ns;
 	u32 n = lull_why_n_steps(why);
 
-	say(p, 0, "%u %s%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
-	    step_word(why), n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source],
+	say(p, 0, "%u step%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
+	    n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source],
 	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
 	if (why->is_calibrated)
 		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
@@ -244,7 +242,11 @@ void lull_why_print_causes(FILE *to)
 	for (int i = 0; i < LULL_N_CAUSES; i++) {
 		const struct lull_cause *cause = lull_causes[i];
 
-		fprintf(to, "## %s\n\n%s.\n\n%s\n\nTry: %s.\n\n", cause->id, cause->title, cause->why,
-			cause->fix);
+		fprintf(to, "## %s\n\n%c%s.\n\n", cause->id, toupper((unsigned char)*cause->title),
+			cause->title + 1);
+		lull_term_wrap(to, cause->why, 0, PAGE_WIDTH);
+		fputs("\nTry: ", to);
+		lull_term_wrap(to, cause->fix, 5, PAGE_WIDTH);
+		fputc('\n', to);
 	}
 }

@@ -224,7 +224,6 @@ static void load_sched(struct loader *l, size_t n_lanes)
 static void load_samples(struct loader *l)
 {
 	struct lull_sample_cols cols;
-	struct lull_pysample_cols py;
 	size_t n;
 
 	begin(l, LULL_TABLE_sample);
@@ -238,6 +237,13 @@ static void load_samples(struct loader *l)
 		}
 	}
 	lull_cursor_release(&l->cursor);
+}
+
+static void load_pysamples(struct loader *l)
+{
+	struct lull_pysample_cols py;
+	size_t n;
+
 	begin(l, LULL_TABLE_pysample);
 	lull_cursor_want(&l->cursor, "stack");
 	lull_cursor_want(&l->cursor, "is_idle");
@@ -250,7 +256,6 @@ static void load_samples(struct loader *l)
 		}
 	}
 	lull_cursor_release(&l->cursor);
-	l->host->has_samples = l->host->samples.n > 0;
 }
 
 static int by_nest(const void *a, const void *b)
@@ -371,7 +376,8 @@ static void inherit(struct lull_host *h)
 	}
 }
 
-void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lull_chain *c)
+void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lull_chain *c,
+		    u32 without)
 {
 	struct loader l = { h, r, c, { 0 } };
 
@@ -380,13 +386,23 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 	lull_vec_init(&h->leaves, sizeof(struct lull_leaf));
 	lull_vec_init(&h->pauses, sizeof(struct lull_host_pause));
 	lull_vec_init(&h->samples, sizeof(struct lull_host_sample));
-	load_ranges(&l);
-	load_ops(&l);
-	load_pycalls(&l);
-	load_oscalls(&l);
-	load_gil(&l);
-	load_sched(&l, lull_reader_n_dim(r, LULL_TABLE_lane));
-	load_samples(&l);
+	if (!(without & LULL_WITHOUT_RANGES))
+		load_ranges(&l);
+	if (!(without & LULL_WITHOUT_OPS))
+		load_ops(&l);
+	if (!(without & LULL_WITHOUT_PYTHON))
+		load_pycalls(&l);
+	if (!(without & LULL_WITHOUT_OSRT))
+		load_oscalls(&l);
+	if (!(without & LULL_WITHOUT_GIL))
+		load_gil(&l);
+	if (!(without & LULL_WITHOUT_SCHED))
+		load_sched(&l, lull_reader_n_dim(r, LULL_TABLE_lane));
+	if (!(without & LULL_WITHOUT_SAMPLES))
+		load_samples(&l);
+	if (!(without & LULL_WITHOUT_PYTHON))
+		load_pysamples(&l);
+	h->has_samples = h->samples.n > 0;
 	if (h->events.n)
 		qsort(h->events.at, h->events.n, sizeof(struct lull_host_event), by_nest);
 	if (h->pauses.n)

@@ -63,6 +63,17 @@ struct lull_host_sample {
 	u8 is_idle;
 };
 
+/* Sources that may be left out, to see what would be said without them. */
+#define LULL_WITHOUT_RANGES  1u
+#define LULL_WITHOUT_OPS     2u
+#define LULL_WITHOUT_PYTHON  4u /* calls and samples of Python */
+#define LULL_WITHOUT_OSRT    8u
+#define LULL_WITHOUT_GIL     16u
+#define LULL_WITHOUT_SCHED   32u
+#define LULL_WITHOUT_SAMPLES 64u
+#define LULL_WITHOUT_CALLS   128u /* of CUDA */
+#define LULL_WITHOUT_STEPS   256u
+
 struct lull_host {
 	struct lull_vec events;	 /* struct lull_host_event by lane, then begin, outer first */
 	struct lull_vec leaves;	 /* struct lull_leaf by lane, then begin */
@@ -71,8 +82,9 @@ struct lull_host {
 	bool has_sched, has_gil, has_samples, has_ops, has_os;
 };
 
-/* Collect what the threads of the chain did. */
-void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lull_chain *c);
+/* Collect what the threads of the chain did; `without` are bits of LULL_WITHOUT_... */
+void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lull_chain *c,
+		    u32 without);
 
 /* Free it. */
 void lull_host_release(struct lull_host *h);

@@ -188,9 +188,10 @@ static void forget(struct lull_rounds *s)
 
 static void find_marks(struct lull_rounds *s, struct lull_reader *r, u32 process,
 		       const struct lull_chain *c, const struct lull_units *units,
-		       const struct lull_host *h)
+		       const struct lull_host *h, u32 without)
 {
-	from_table(s, r, process);
+	if (!(without & LULL_WITHOUT_STEPS))
+		from_table(s, r, process);
 	if (s->all.n < 2) {
 		forget(s);
 		from_events(s, r, h, LULL_ROUNDS_RANGE);
@@ -284,11 +285,12 @@ static void skip_warm_up(struct lull_rounds *s)
 }
 
 void lull_rounds_init(struct lull_rounds *s, struct lull_reader *r, u32 process,
-		      struct lull_chain *c, struct lull_units *units, const struct lull_host *h)
+		      struct lull_chain *c, struct lull_units *units, const struct lull_host *h,
+		      u32 without)
 {
 	*s = (struct lull_rounds){ .source = LULL_ROUNDS_NONE };
 	lull_vec_init(&s->all, sizeof(struct lull_round));
-	find_marks(s, r, process, c, units, h);
+	find_marks(s, r, process, c, units, h, without);
 	assign(s, c, units);
 	set_windows(s, units);
 	skip_warm_up(s);
