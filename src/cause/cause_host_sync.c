@@ -11,6 +11,7 @@
 #include "cause/replay.h"
 
 #define COPY_NS 50000u
+#define WORK_NS 10000.0 /* shorter kernels are mostly latency */
 
 /* A loop over tensors that waits in each round becomes one batched operator: this many rounds of
  * it remain as one. Anything from 4 to 40 gives the same label. */
@@ -43,6 +44,16 @@ static bool is_awaited_out(const struct lull_replay_node *n)
 	       (n->flags & (LULL_NODE_PAGED | LULL_NODE_SYNCED) || n->wait == LULL_REPLAY_OWN);
 }
 
+/* A batched operator saves launches, not work. */
+static bool has_real_work(const struct lull_what_if *w, const struct lull_replay_node *n)
+{
+	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
+		if (w->ops[i].dur_ns > WORK_NS && !w->ops[i].is_gone)
+			return true;
+	}
+	return false;
+}
+
 static void apply(struct lull_what_if *w)
 {
 	u32 keep = w->mood > 0 ? BATCHED_POOR : w->mood < 0 ? BATCHED_GOOD : BATCHED;
@@ -55,7 +66,7 @@ static void apply(struct lull_what_if *w)
 		if ((n->kind == LULL_CALL_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
 		    is_awaited_out(n))
 			lull_what_if_remove(w, i);
-		if (n->loop > 1 && n->loop % keep) {
+		if (n->loop > 1 && n->loop % keep && !has_real_work(w, n)) {
 			n->gap_ns = 0;
 			lull_what_if_remove(w, i);
 		}

@@ -57,12 +57,12 @@ static f64 run(const struct lull_replay *p, const struct lull_cause *cause, f64 
 	return step;
 }
 
-/* How far the mean of the steps could be off: two standard errors. */
+/* How far a prediction could be off at least: a standard error of the steps, or the replay's limit. */
 static f64 step_doubt(const struct lull_why *why)
 {
 	u32 n = lull_why_n_steps(why);
 
-	return n > 1 ? fmin(2 * why->spread / sqrt(n), 0.5) : 0.1;
+	return n > 1 ? fmax(fmin(why->spread / sqrt(n), 0.25), REPLAY_ERROR) : 0.1;
 }
 
 static struct lull_prediction predict(const struct lull_why *why, const struct lull_cause *cause,
@@ -75,8 +75,10 @@ static struct lull_prediction predict(const struct lull_why *why, const struct l
 	out.step_ns = run(p, cause, factor, 0);
 	a = run(p, cause, factor, -1);
 	b = run(p, cause, factor, 1);
-	out.low_ns = fmin(fmin(a, b), out.step_ns) * (1 - doubt / 2);
-	out.high_ns = fmax(fmax(a, b), out.step_ns) * (1 + doubt / 2);
+	/* No fix makes a step longer; where the model says so, it brings nothing. */
+	out.step_ns = fmin(out.step_ns, p->free_ns);
+	out.low_ns = fmin(fmin(a, b), out.step_ns) * (1 - doubt);
+	out.high_ns = fmax(fmin(fmax(a, b), p->free_ns), out.step_ns) * (1 + doubt);
 	out.ratio = out.step_ns > 0 ? p->free_ns / out.step_ns : 1;
 	return out;
 }
@@ -327,6 +329,16 @@ static int find_largest(const struct lull_why *why)
 	return best;
 }
 
+/* No fix is worth much, as where the link itself is the limit: then the cost speaks, half as loud. */
+static void believe_cost(const struct lull_why *why, struct lull_finding *f)
+{
+	f64 next = next_worth(why, f, true);
+	f64 c = 0.5 * common_confidence(why) * (1 - blind_share(why)) * cause_factor(why, f);
+
+	c *= fmin(1, f->cost_ns / (0.2 * why->free_ns)) * f->cost_ns / (f->cost_ns + next);
+	f->confidence = fmax(f->confidence, c);
+}
+
 static void choose_idle(struct lull_why *why)
 {
 	struct lull_finding *f;
@@ -338,8 +350,11 @@ static void choose_idle(struct lull_why *why)
 		return;
 	}
 	first = find_specific(why);
-	if (first < 0)
+	if (first < 0) {
 		first = find_largest(why);
+		if (first >= 0)
+			believe_cost(why, lull_vec_get(&why->findings, (size_t)first));
+	}
 	if (first < 0) {
 		lull_why_cannot(why, "no cause takes more than %.0f %% of the step.", COST * 100);
 		return;
@@ -428,8 +443,8 @@ static int ask_kernel(const struct lull_why *why, const char *name, size_t len, 
 	if (!n)
 		return lull_fail(err, LULL_E_NOT_FOUND, "no kernel has \"%.*s\" in its name",
 				 (int)len, name);
-	answer->low_ns = answer->step_ns * (1 - step_doubt(why) / 2);
-	answer->high_ns = answer->step_ns * (1 + step_doubt(why) / 2);
+	answer->low_ns = answer->step_ns * (1 - step_doubt(why));
+	answer->high_ns = answer->step_ns * (1 + step_doubt(why));
 	answer->ratio = why->replay.free_ns / answer->step_ns;
 	answer->is_known = true;
 	return LULL_OK;

@@ -52,6 +52,27 @@ static const char *table_of(const struct lull_why *why, const struct lull_where 
 	return "cuda_call";
 }
 
+/* What can be said where no range, function or operator is known. */
+static const char *where_without_place(const struct lull_why *why, const struct lull_where *where)
+{
+	switch (where->cause) {
+	case LULL_CAUSE_IX_launch_bound:
+		return "launches and the code around them";
+	case LULL_CAUSE_IX_host_sync:
+		return "behind a wait, until the next launch arrives";
+	case LULL_CAUSE_IX_gil:
+		return "waits between CUDA calls";
+	case LULL_CAUSE_IX_os_scheduling:
+		return "without a CPU between CUDA calls";
+	case LULL_CAUSE_IX_collective_exposed:
+	case LULL_CAUSE_IX_straggler:
+	case LULL_CAUSE_IX_pipeline_imbalance:
+		return lull_units_name(&why->lead->units.at[where->unit], why->reader);
+	default:
+		return "between CUDA calls; nothing was recorded there";
+	}
+}
+
 /* "cudaStreamSynchronize, train.py:41  step in logging": what and where. */
 static void describe(const struct lull_why *why, const struct lull_where *where, char *to, size_t cap)
 {
@@ -69,10 +90,7 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 				       lull_reader_string(s->reader, node->name, NULL),
 				       *place ? ", " : "");
 	else if (!*place)
-		len = (size_t)snprintf(to, cap, "%s",
-				       where->cause == LULL_CAUSE_IX_launch_bound
-					       ? "launches and the code around them"
-					       : "between CUDA calls; nothing was recorded there");
+		len = (size_t)snprintf(to, cap, "%s", where_without_place(why, where));
 	if (len < cap)
 		snprintf(to + len, cap - len, "%s", place);
 }
@@ -265,6 +283,11 @@ static void add_blind(struct lull_why *why, struct lull_finding *f)
 	}
 }
 
+static f64 compute_ms(const struct lull_subject *s)
+{
+	return (f64)s->split_ns[LULL_SPLIT_COMPUTE] / lull_rounds_n_steady(&s->rounds) / 1e6;
+}
+
 static void add_ranks(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_subject *s = why->lead;
@@ -283,9 +306,10 @@ static void add_ranks(struct lull_why *why, struct lull_finding *f)
 	for (int i = 1; i < LULL_N_CAUSES; i++)
 		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
 	add(f, "kernel", NULL,
-	    "process %u comes last: its collectives are shortest; its own largest cause is %s "
-	    "(%.2f ms/step)",
-	    processes[last->process - 1].pid, lull_causes[best]->id,
+	    "process %u comes last: its collectives are shortest; it computes %.2f ms/step, this one "
+	    "%.2f; its own largest cause is %s (%.2f ms/step)",
+	    processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
+	    lull_causes[best]->id,
 	    (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);
 }
 

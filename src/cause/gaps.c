@@ -209,17 +209,6 @@ static f64 spread_of(const struct lull_gaps *g, u32 n, u64 sum_ns)
 	return mean > 0 ? sum / n / (mean * mean) : 0;
 }
 
-static bool is_python(const struct lull_subject *s)
-{
-	size_t n;
-	const struct lull_process_row *processes =
-		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
-	const struct lull_process_row *p = &processes[s->process - 1];
-
-	return s->host.has_ops || strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
-	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
-}
-
 /*
  * A thread waits for the lock between operators, never inside a CUDA call; preemption strikes
  * anywhere. So if stalls spare the calls, it was the lock; the odds that preemption missed them all
@@ -242,7 +231,7 @@ static void judge(struct lull_subject *s, const struct lull_gaps *g)
 	if (st->n_calls > 0.25 * st->call_share * n) {
 		st->kind = LULL_STALL_OS;
 		st->confidence = 0.9;
-	} else if (is_python(s)) {
+	} else if (lull_subject_is_python(s)) {
 		st->kind = LULL_STALL_GIL;
 		st->confidence = 1 - missed;
 	}
@@ -265,7 +254,7 @@ static bool find_convoy(struct lull_gaps *g, struct lull_subject *s)
 			if (pass)
 				gaps[i].stall_ns = gaps[i].gap_ns;
 		}
-		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) || !is_python(s))
+		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) || !lull_subject_is_python(s))
 			return false;
 	}
 	s->stalls.kind = LULL_STALL_GIL;

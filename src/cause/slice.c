@@ -168,12 +168,18 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 	enum lull_cause_ix cause = lull_cause_of(c);
 	struct lull_slice *last =
 		s->slices.n ? lull_vec_get(&s->slices, s->slices.n - 1) : NULL;
+	u32 len_ns = (u32)(c->to_ns - c->from_ns < UINT32_MAX ? c->to_ns - c->from_ns : UINT32_MAX);
 
 	if (c->from_ns == c->to_ns)
 		return;
 	if (last && last->node == c->node && last->cause == cause && last->to_ns == c->from_ns &&
 	    last->is_seen == c->is_seen) {
 		last->to_ns = c->to_ns;
+		if (len_ns > last->longest_ns) {
+			last->longest_ns = len_ns;
+			last->event = c->event;
+			last->stack = stack;
+		}
 		return;
 	}
 	if (s->chain.nodes[c->node].slice == LULL_NONE)
@@ -184,6 +190,7 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 				     .node = c->node,
 				     .event = c->event,
 				     .stack = stack,
+				     .longest_ns = len_ns,
 				     .cause = (u8)cause,
 				     .blind = blind_of(c),
 				     .is_seen = c->is_seen };

@@ -87,6 +87,17 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	sum_classes(s);
 }
 
+bool lull_subject_is_python(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *p = &processes[s->process - 1];
+
+	return s->host.has_ops || strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
+	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
+}
+
 void lull_subject_release(struct lull_subject *s)
 {
 	lull_units_release(&s->units);

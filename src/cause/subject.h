@@ -34,6 +34,7 @@ struct lull_slice {
 	u32 node; /* the call behind the gap */
 	u32 event; /* or LULL_NONE */
 	u32 stack; /* of a sample, or 0 */
+	u32 longest_ns; /* of the parts it was made of: `event` is that one's */
 	u8 cause;
 	u8 blind; /* enum lull_blind, where the cause is unknown */
 	bool is_seen;
@@ -112,6 +113,9 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 
 /* Free it. */
 void lull_subject_release(struct lull_subject *s);
+
+/* Whether the process runs Python, as far as the recording knows. */
+bool lull_subject_is_python(const struct lull_subject *s);
 
 /* Cut long gaps of the host into slices, each with its cause; and judge calls. */
 void lull_subject_slice(struct lull_subject *s);

@@ -241,7 +241,7 @@ static void find_missing(struct lull_why *why)
 		miss(why, "CUDA calls");
 	if (!h->events.n && !h->has_samples)
 		miss(why, "what threads do between calls (samples, ranges, operators)");
-	if (!h->has_gil && !h->has_ops)
+	if (!h->has_gil && !h->has_ops && lull_subject_is_python(s))
 		miss(why, "waits for Python's lock");
 	if (!h->has_sched)
 		miss(why, "scheduling of threads (os-scheduling is guessed from stalls)");

@@ -192,16 +192,17 @@ static void find_marks(struct lull_rounds *s, struct lull_reader *r, u32 process
 {
 	if (!(without & LULL_WITHOUT_STEPS))
 		from_table(s, r, process);
-	if (s->all.n < 2) {
+	if (!s->all.n) {
 		forget(s);
 		from_events(s, r, h, LULL_ROUNDS_RANGE);
 	}
-	if (s->all.n < 2) {
+	/* One step that is marked is one step: nothing is looked for inside it. */
+	if (!s->all.n) {
 		forget(s);
 		from_period(s, r, c, units);
 	}
 	/* An update ends a step: there have to be two to have one whole step between them. */
-	if (s->all.n < 2) {
+	if (!s->all.n) {
 		forget(s);
 		from_events(s, r, h, LULL_ROUNDS_OPTIMIZER);
 		if (s->all.n < 3)
