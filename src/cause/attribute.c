@@ -108,7 +108,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 		where->from_ns = c->from_ns;
 		where->to_ns = c->to_ns;
 		where->node = c->node;
-		where->event = c->event;
+		where->event = key[2] ? c->event : LULL_NONE;
 		where->unit = c->unit;
 		where->stack = stack ? stack : where->stack;
 	}
@@ -170,16 +170,21 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 	return (enum lull_cause_ix)node->cause;
 }
 
-/* A stack that a sample found in the call, 0 if none did. */
+/* A stack that a sample found in the call, one of Python if there is any; 0 if none did. */
 static u32 stack_in(const struct lull_subject *s, const struct lull_node *node)
 {
 	const struct lull_host_sample *samples = s->host.samples.at;
-	size_t i = lull_host_sample_at(&s->host, node->lane, node->begin_ns);
+	u32 found = 0;
 
-	return i < s->host.samples.n && samples[i].lane == node->lane &&
-			       samples[i].at_ns < node->end_ns
-		       ? samples[i].stack
-		       : 0;
+	for (size_t i = lull_host_sample_at(&s->host, node->lane, node->begin_ns);
+	     i < s->host.samples.n && samples[i].lane == node->lane &&
+	     samples[i].at_ns < node->end_ns;
+	     i++) {
+		found = samples[i].stack;
+		if (samples[i].is_python)
+			break;
+	}
+	return found;
 }
 
 /* ---- idle time ---- */

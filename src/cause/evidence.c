@@ -73,6 +73,20 @@ static const char *where_without_place(const struct lull_why *why, const struct 
 	}
 }
 
+/* The thread that counts steps, or makes the first call: the others are named. */
+static u32 main_lane(const struct lull_subject *s)
+{
+	return s->chain.nodes[0].lane;
+}
+
+static const char *lane_name(const struct lull_subject *s, u32 lane)
+{
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
+
+	return lull_reader_string(s->reader, lanes[lane - 1].name, NULL);
+}
+
 /* "cudaStreamSynchronize, train.py:41  step in logging": what and where. */
 static void describe(const struct lull_why *why, const struct lull_where *where, char *to, size_t cap)
 {
@@ -92,7 +106,9 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 	else if (!*place)
 		len = (size_t)snprintf(to, cap, "%s", where_without_place(why, where));
 	if (len < cap)
-		snprintf(to + len, cap - len, "%s", place);
+		len += (size_t)snprintf(to + len, cap - len, "%s", place);
+	if (!*place && node && node->lane != main_lane(s) && len < cap)
+		snprintf(to + len, cap - len, ", thread %s", lane_name(s, node->lane));
 }
 
 /* Up to three places, the first of which is the finding's location. */

@@ -296,6 +296,32 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 
 /* ---- samples ---- */
 
+static void count_sample(struct lull_gap_place *place, const struct lull_subject *s,
+			 const struct lull_host_sample *sample)
+{
+	u32 bits = lull_place_stack_bits(s->reader, sample->stack);
+	u64 function = lull_place_function(s->reader, sample->stack);
+
+	/* Stacks of Python say more than those of its interpreter. */
+	if (sample->is_python && !place->is_python)
+		*place = (struct lull_gap_place){ .n = place->n, .is_python = true };
+	else if (place->is_python && !sample->is_python)
+		return;
+	place->n_samples++;
+	place->n_idle += sample->is_idle;
+	place->n_loader += !!(bits & LULL_IN_LOADER);
+	place->n_storage += !!(bits & LULL_IN_STORAGE);
+	place->n_framework += !!(bits & LULL_IN_FRAMEWORK);
+	/* The majority, if there is one, survives. */
+	if (function == place->function || !place->n_stack) {
+		place->function = function;
+		place->stack = sample->stack;
+		place->n_stack++;
+	} else {
+		place->n_stack--;
+	}
+}
+
 /* Count the samples of the thread in [from_ns, to_ns) for the place. */
 static void vote(struct lull_gap_place *place, const struct lull_subject *s, u32 lane, u64 from_ns,
 		 u64 to_ns)
@@ -303,22 +329,8 @@ static void vote(struct lull_gap_place *place, const struct lull_subject *s, u32
 	const struct lull_host_sample *at = s->host.samples.at;
 
 	for (size_t i = lull_host_sample_at(&s->host, lane, from_ns);
-	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++) {
-		u32 bits = lull_place_stack_bits(s->reader, at[i].stack);
-
-		place->n_samples++;
-		place->n_idle += at[i].is_idle;
-		place->n_loader += !!(bits & LULL_IN_LOADER);
-		place->n_storage += !!(bits & LULL_IN_STORAGE);
-		place->n_framework += !!(bits & LULL_IN_FRAMEWORK);
-		/* The majority, if there is one, survives. */
-		if (at[i].stack == place->stack || !place->n_stack) {
-			place->stack = at[i].stack;
-			place->n_stack++;
-		} else {
-			place->n_stack--;
-		}
-	}
+	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
+		count_sample(place, s, &at[i]);
 }
 
 static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)

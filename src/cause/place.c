@@ -64,32 +64,66 @@ u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 	return bits;
 }
 
-/* Fill in the innermost frame that is the program's own; any frame if there is none. */
-static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stack)
+/* Functions of the interpreter, of CUDA and of libc: where a thread is, never what to change. */
+static bool is_runtime(const char *function)
+{
+	static const char *const parts[] = { "Py",	"_Py", "cu",	 "__",	"pthread", "futex",
+					     "libtorch", "at::", "torch::", "c10::", "clone", NULL };
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return !*function;
+}
+
+/* The innermost frame that is the program's own, else the innermost of Python, else 0. */
+static u32 own_frame(struct lull_reader *r, u32 stack)
 {
 	size_t n;
 	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
 	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 best = 0;
 
 	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
 		u32 frame = stacks[stack - 1].frame;
+		const struct lull_frame_row *f = &frames[frame ? frame - 1 : 0];
 		const char *file, *function;
 
 		stack = stacks[stack - 1].parent;
 		if (!frame)
 			continue;
-		file = lull_reader_string(r, frames[frame - 1].file, NULL);
-		function = lull_reader_string(r, frames[frame - 1].function, NULL);
-		if (!*function || (at->function && is_plumbing(file)))
+		file = lull_reader_string(r, f->file, NULL);
+		function = lull_reader_string(r, f->function, NULL);
+		if (f->kind != LULL_FRAME_PYTHON && (!*file || is_runtime(function)))
 			continue;
-		if (frames[frame - 1].kind != LULL_FRAME_PYTHON && !*file && at->function)
-			continue;
-		at->function = function;
-		at->file = *file ? file : NULL;
-		at->line = frames[frame - 1].line;
-		if (at->file && !is_plumbing(file))
-			return;
+		if (!is_plumbing(file))
+			return frame;
+		best = best ? best : frame;
 	}
+	return best;
+}
+
+u64 lull_place_function(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(r, stack);
+
+	return frame ? (u64)frames[frame - 1].function << 32 | frames[frame - 1].file : 0;
+}
+
+static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(r, stack);
+
+	if (!frame)
+		return;
+	at->function = lull_reader_string(r, frames[frame - 1].function, NULL);
+	at->file = lull_reader_string(r, frames[frame - 1].file, NULL);
+	at->line = frames[frame - 1].line;
 }
 
 struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u32 stack)

@@ -20,6 +20,9 @@ struct lull_location {
 /* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */
 u32 lull_place_stack_bits(struct lull_reader *r, u32 stack);
 
+/* A number for the function of the program a stack is in; 0 if there is none. */
+u64 lull_place_function(struct lull_reader *r, u32 stack);
+
 /* The place of a host event (or LULL_NONE) and a stack (or 0). */
 struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u32 stack);
 

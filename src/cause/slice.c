@@ -121,10 +121,11 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	p.inside = p.event == LULL_NONE ? 0 : events[p.event].inside;
 	if (p.pause == LULL_HOST_BLOCKED)
 		p.inside |= LULL_IN_WAIT;
-	if (!p.is_seen && sl->place->n_samples) {
+	/* A range says where, samples say what; an operator or a call says both. */
+	if (sl->place->n_samples && (p.event == LULL_NONE || events[p.event].kind == LULL_HOST_RANGE)) {
 		p.is_seen = true;
 		p.inside |= sampled_bits(sl->place);
-		p.stack = sl->place->stack;
+		p.stack = p.stack ? p.stack : sl->place->stack;
 	}
 	p.to_ns = end_ns < to_ns ? end_ns : to_ns;
 	*(struct part *)lull_vec_push(&sl->parts) = p;

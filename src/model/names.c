@@ -121,7 +121,7 @@ u32 lull_name_bits(const char *name)
 		bits |= LULL_IN_LOADER;
 	else if (has_any(name, storage) && !begins(name, "torch"))
 		bits |= LULL_IN_STORAGE;
-	if (has_any(name, optimizer))
+	if (has_any(name, optimizer) || !strcasecmp(name, "optimizer") || !strcasecmp(name, "optim"))
 		bits |= LULL_IN_OPTIMIZER | LULL_IN_FRAMEWORK;
 	if (has_any(name, framework))
 		bits |= LULL_IN_FRAMEWORK;
