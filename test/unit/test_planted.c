@@ -215,6 +215,58 @@ static void predictions_are_close_from_the_trace_alone_but_for_one(void **state)
 	assert_true(worst <= 0.30);
 }
 
+/* ---- our own recordings ---- */
+
+/* examples/reports: sixteen steps each, recorded by lull itself on the same kind of device. */
+static void our_own_recordings_say_the_same_with_and_without_ranges(void **state)
+{
+	static const char *const names[] = { "dataloader_cpu", "gil_thread", "launch_bound",
+					     "sync_item" };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(names); i++) {
+		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
+		struct lull_why_options options = { 0, without };
+		const struct planted *loop = loops;
+		struct answer a;
+		char path[256];
+
+		while (strcmp(loop->name, names[i / 2]) != 0)
+			loop++;
+		snprintf(path, sizeof(path), "examples/reports/%s.lull", loop->name);
+		ask_file(&a, path, &options);
+		check_sums(&a);
+		if (strcmp(first_of(&a), loop->label) != 0)
+			fail_msg("%s: %s instead of %s; %s", loop->name, first_of(&a), loop->label,
+				 a.why.cannot);
+		assert_true(fabs(a.why.replay.error) <= 0.03);
+		forget(&a);
+	}
+}
+
+/* Against the step of the fixed loop, measured without a recorder on another day. */
+static void our_own_recordings_predict_without_calibration(void **state)
+{
+	static const char *const names[] = { "launch_bound", "sync_item" };
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++) {
+		const struct planted *loop = loops;
+		struct answer a;
+		char path[256];
+		f64 error;
+
+		while (strcmp(loop->name, names[i]) != 0)
+			loop++;
+		snprintf(path, sizeof(path), "examples/reports/%s.lull", loop->name);
+		ask_file(&a, path, NULL);
+		error = lull_why_first(&a.why)->prediction.step_ns / 1e6 / loop->fixed_ms - 1;
+		print_message("%s, recorded by lull: %+.1f %%\n", loop->name, error * 100);
+		assert_true(fabs(error) <= 0.15);
+		forget(&a);
+	}
+}
+
 /* ---- properties of the replay ---- */
 
 static void a_fix_never_makes_a_step_longer_nor_shorter_than_its_kernels(void **state)
@@ -379,6 +431,8 @@ int main(void)
 		cmocka_unit_test(the_unchanged_step_is_replayed_within_3_percent),
 		cmocka_unit_test(predictions_are_close_when_the_step_time_is_known),
 		cmocka_unit_test(predictions_are_close_from_the_trace_alone_but_for_one),
+		cmocka_unit_test(our_own_recordings_say_the_same_with_and_without_ranges),
+		cmocka_unit_test(our_own_recordings_predict_without_calibration),
 		cmocka_unit_test(a_fix_never_makes_a_step_longer_nor_shorter_than_its_kernels),
 		cmocka_unit_test(a_fix_leaves_a_step_alone_that_lacks_its_cause),
 		cmocka_unit_test(half_a_cause_brings_less_than_all_of_it),
