@@ -126,9 +126,14 @@ u32 lull_mapper_word(struct lull_mapper *m, const char *word)
 	return lull_writer_string(m->writer, word, strlen(word));
 }
 
+static u64 thing_key(u32 kind, u64 hash)
+{
+	return lull_hash_mix(hash, 0x9e3779b97f4a7c15ULL + kind);
+}
+
 u32 *lull_mapper_thing(struct lull_mapper *m, u32 kind, u64 hash)
 {
-	u64 key = lull_hash_mix(hash, 0x9e3779b97f4a7c15ULL + kind);
+	u64 key = thing_key(kind, hash);
 
 	m->is_other = m->things.n >= MAX_THINGS && !lull_map_find(&m->things, key);
 	m->n_other += m->is_other;
@@ -177,6 +182,11 @@ u32 lull_mapper_process(struct lull_mapper *m, const struct lull_jevent_ref *pid
 		*id = lull_writer_add_dim(m->writer, LULL_TABLE_process, &row);
 	}
 	return *id;
+}
+
+bool lull_mapper_knows_process(const struct lull_mapper *m, const struct lull_jevent_ref *pid)
+{
+	return lull_map_find(&m->things, thing_key(THING_PROCESS, ref_hash(pid))) != NULL;
 }
 
 /* A new lane, and what is remembered of it. */

@@ -80,6 +80,9 @@ u64 lull_mapper_hash(const struct lull_jtext *text);
 /* The row of a process. */
 u32 lull_mapper_process(struct lull_mapper *m, const struct lull_jevent_ref *pid);
 
+/* Whether events of threads of this process were met. */
+bool lull_mapper_knows_process(const struct lull_mapper *m, const struct lull_jevent_ref *pid);
+
 /* The lane of a thread. */
 u32 lull_mapper_thread(struct lull_mapper *m, const struct lull_jevent_ref *pid,
 		       const struct lull_jevent_ref *tid);
