@@ -40,14 +40,16 @@ static void add_dims(struct lull_writer *w)
 	static const char *const labels[] = { "step", "data_load" };
 
 	lull_writer_add_dim(w, LULL_TABLE_process, &(struct lull_process_row){ .pid = 1 });
-	lull_writer_add_dim(w, LULL_TABLE_device,
-			    &(struct lull_device_row){ .process = 1, .name = name_of(w, "Test GPU") });
+	lull_writer_add_dim(
+		w, LULL_TABLE_device,
+		&(struct lull_device_row){ .process = 1, .name = name_of(w, "Test GPU") });
 	lull_writer_add_dim(w, LULL_TABLE_lane,
 			    &(struct lull_lane_row){ .kind = 1, .process = 1, .tid = 1 });
 	lull_writer_add_dim(w, LULL_TABLE_lane,
 			    &(struct lull_lane_row){ .kind = 2, .process = 1, .device = 1 });
-	lull_writer_add_dim(w, LULL_TABLE_op_label,
-			    &(struct lull_op_label_row){ .name = name_of(w, "aten::mul"), .kind = 1 });
+	lull_writer_add_dim(
+		w, LULL_TABLE_op_label,
+		&(struct lull_op_label_row){ .name = name_of(w, "aten::mul"), .kind = 1 });
 	for (size_t i = 0; i < LULL_COUNT_OF(labels); i++)
 		lull_writer_add_dim(w, LULL_TABLE_label,
 				    &(struct lull_label_row){ .name = name_of(w, labels[i]) });
@@ -111,15 +113,15 @@ static void add_step(struct lull_writer *w, struct clocks *c, const u32 *names)
 	c->host_ns += 2010000;
 	for (u32 i = 0; i < PER_STEP; i++)
 		add_kernel(w, c, i, names[0]);
-	lull_writer_add(w, LULL_TABLE_cuda_call,
-			&(struct lull_cuda_call_row){ .start_ns = c->host_ns,
-						      .dur_ns = c->device_ns + 5000 > c->host_ns
-									? c->device_ns + 5000 -
-										  c->host_ns
-									: 2000,
-						      .lane = 1,
-						      .name = names[1],
-						      .correlation = c->number++ });
+	lull_writer_add(
+		w, LULL_TABLE_cuda_call,
+		&(struct lull_cuda_call_row){ .start_ns = c->host_ns,
+					      .dur_ns = c->device_ns + 5000 > c->host_ns
+								? c->device_ns + 5000 - c->host_ns
+								: 2000,
+					      .lane = 1,
+					      .name = names[1],
+					      .correlation = c->number++ });
 	c->host_ns = (c->device_ns > c->host_ns ? c->device_ns : c->host_ns) + 8000;
 	add_range(w, from_ns, c->host_ns - 100, 1, 0);
 }

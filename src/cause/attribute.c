@@ -2,9 +2,9 @@
  * attribute - every nanosecond in which the device computes nothing gets one cause.
  *
  * Idle time [a, b) is ended by a unit, which a call L started:
- *	L began before a			it waited on the device; nobody on the host is to blame
- *	[max(a, L), b)				latency of the launch
- *	[a, L)					what the chain of L's thread did: calls and gaps
+ *	L ended before a	it waited on the device; nobody on the host is to blame
+ *	[max(a, L), b)		latency of the launch
+ *	[a, L)			what the chain of L's thread did: calls and gaps
  * Launch latency behind a wait for the device is the wait's: had nobody waited, the launches would
  * have been queued already.
  */
@@ -371,8 +371,10 @@ static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum 
 		wait_ns = (u64)(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));
 	if (wait_ns) {
 		c.to_ns = c.from_ns + wait_ns;
-		cost(w, piece, &c, s->ranks.is_pipeline ? LULL_CAUSE_IX_pipeline_imbalance
-							: LULL_CAUSE_IX_straggler, 0);
+		cost(w, piece, &c,
+		     s->ranks.is_pipeline ? LULL_CAUSE_IX_pipeline_imbalance
+					  : LULL_CAUSE_IX_straggler,
+		     0);
 		c.from_ns = c.to_ns;
 		c.to_ns = piece->to_ns;
 	}

@@ -18,13 +18,13 @@
 struct lull_what_if; /* cause/replay.h */
 
 /* Sources of a recording that a cause cannot do without. */
-#define LULL_NEED_WORK	     1u	 /* kernels and copies */
-#define LULL_NEED_CALLS	     2u	 /* CUDA calls */
-#define LULL_NEED_HOST	     4u	 /* ranges, operators, Python calls, samples or calls of libc */
-#define LULL_NEED_GIL	     8u	 /* waits for Python's lock, or operators to judge by */
-#define LULL_NEED_SCHED	     16u /* when threads had a CPU */
-#define LULL_NEED_RANKS	     32u /* the other ranks of the job */
-#define LULL_NEED_COUNTERS   64u /* clocks, power */
+#define LULL_NEED_WORK	     1u	  /* kernels and copies */
+#define LULL_NEED_CALLS	     2u	  /* CUDA calls */
+#define LULL_NEED_HOST	     4u	  /* ranges, operators, Python calls, samples or calls of libc */
+#define LULL_NEED_GIL	     8u	  /* waits for Python's lock, or operators to judge by */
+#define LULL_NEED_SCHED	     16u  /* when threads had a CPU */
+#define LULL_NEED_RANKS	     32u  /* the other ranks of the job */
+#define LULL_NEED_COUNTERS   64u  /* clocks, power */
 #define LULL_NEED_COLLECTIVE 128u /* kernels of collectives */
 
 /* Where a piece of time lies. */
@@ -52,14 +52,14 @@ struct lull_claim {
 	const struct lull_subject *subject;
 	enum lull_place place;
 	u64 from_ns, to_ns;
-	u32 unit;   /* the copy or collective; else the work that ended the idle time; LULL_NONE */
-	u32 node;   /* see enum lull_place; LULL_NONE */
-	u32 event;  /* the innermost thing the thread was in, or LULL_NONE */
-	u32 inside; /* LULL_IN_...: what that is part of */
-	u64 gap_ns; /* GAP: its whole length */
-	u8 pause;   /* GAP: enum lull_host_wait or LULL_NO_PAUSE */
-	u8 stall;   /* GAP, CALL: enum lull_stall */
-	bool is_own;  /* GAP: time of the program itself, not of the framework around launches */
+	u32 unit;    /* the copy or collective; else the work that ended the idle time; LULL_NONE */
+	u32 node;    /* see enum lull_place; LULL_NONE */
+	u32 event;   /* the innermost thing the thread was in, or LULL_NONE */
+	u32 inside;  /* LULL_IN_...: what that is part of */
+	u64 gap_ns;  /* GAP: its whole length */
+	u8 pause;    /* GAP: enum lull_host_wait or LULL_NO_PAUSE */
+	u8 stall;    /* GAP, CALL: enum lull_stall */
+	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
 	bool is_seen; /* GAP: something was recorded there */
 	bool recurs;  /* GAP: the same gap is there in other steps too */
 	bool is_lazy; /* CALL, LATENCY: CUDA loads or compiles code meanwhile */
@@ -76,8 +76,8 @@ struct lull_cause {
 	const char *id;	     /* for ever: scripts quote it */
 	const char *title;   /* a phrase */
 	const char *because; /* ends the sentence "The GPU is idle ... because" */
-	const char *why;     /* for lull-causes(7): mechanism, thresholds and their origin, limits */
-	const char *fix;     /* one thing to try */
+	const char *why; /* for lull-causes(7): mechanism, thresholds and their origin, limits */
+	const char *fix; /* one thing to try */
 	const char *assumes; /* what the prediction takes for granted; NULL if nothing */
 	enum lull_cause_kind kind;
 	bool is_ceiling; /* the prediction is the best that can come of it */

@@ -29,13 +29,18 @@ const struct lull_cause lull_cause_allocator = {
 	.id = "allocator",
 	.title = "device memory is allocated and freed inside the loop",
 	.because = "device memory is allocated and freed inside the loop",
-	.why = "cudaFree waits until the device is idle and takes about 60 us, cudaMalloc about 100 us, "
-	       "on the machine this was tried on. A warm caching allocator makes no such calls; they "
-	       "come back with empty_cache(), with shapes that change, or when memory runs out. Time in "
-	       "these calls counts while the device is idle. The prediction takes away the calls and "
+	.why = "cudaFree waits until the device is idle and takes about 60 us, cudaMalloc about "
+	       "100 us, "
+	       "on the machine this was tried on. A warm caching allocator makes no such calls; "
+	       "they "
+	       "come back with empty_cache(), with shapes that change, or when memory runs out. "
+	       "Time in "
+	       "these calls counts while the device is idle. The prediction takes away the calls "
+	       "and "
 	       "the operators that hold nothing else.",
 	.fix = "no empty_cache() in the loop, fixed shapes, "
-	       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; in CUDA, cudaMallocAsync() or one "
+	       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; in CUDA, cudaMallocAsync() or "
+	       "one "
 	       "buffer that is kept",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

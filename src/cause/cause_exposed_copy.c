@@ -51,7 +51,8 @@ static void apply(struct lull_what_if *w)
 			continue;
 		}
 		copy_ns += w->ops[i].dur_ns;
-		w->ops[i].stream = (u16)(units->lanes.n + lull_units_copy(units, unit)->direction % 4);
+		w->ops[i].stream =
+			(u16)(units->lanes.n + lull_units_copy(units, unit)->direction % 4);
 		w->ops[i].after = LULL_NONE;
 	}
 	slower = compute_ns > copy_ns ? SLOWER * copy_ns / compute_ns : copy_ns > 0 ? SLOWER : 0;
@@ -72,9 +73,12 @@ const struct lull_cause lull_cause_exposed_copy = {
 	.id = "exposed-copy",
 	.title = "copies run alone: nothing computes beside them",
 	.because = "data is copied while nothing computes",
-	.why = "A copy from pinned memory needs no thread and no multiprocessor: it can run beside the "
-	       "kernels of the batch before it, on a stream of its own. Time counts in which a copy is "
-	       "all that runs. The prediction moves copies to a stream for each direction and makes "
+	.why = "A copy from pinned memory needs no thread and no multiprocessor: it can run beside "
+	       "the "
+	       "kernels of the batch before it, on a stream of its own. Time counts in which a "
+	       "copy is "
+	       "all that runs. The prediction moves copies to a stream for each direction and "
+	       "makes "
 	       "kernels up to 8 % slower while they run, as was measured.",
 	.fix = "copy the next batch on a second stream while this one computes, and make the "
 	       "first wait for it with an event",

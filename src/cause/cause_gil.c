@@ -26,10 +26,13 @@ const struct lull_cause lull_cause_gil = {
 	.title = "the launching thread waits for Python's interpreter lock",
 	.because = "the training thread waits for Python's interpreter lock, which another "
 		   "thread holds",
-	.why = "Only one thread runs Python at a time; another one gets the lock after up to 5 ms, or "
+	.why = "Only one thread runs Python at a time; another one gets the lock after up to 5 ms, "
+	       "or "
 	       "when the holder blocks. Our own recordings hold each wait. Imported traces do not: "
-	       "there a gap of at least 400 us that is 8 times as long as at the same place of other "
-	       "steps is a stall, and stalls that spare CUDA calls, in which the lock is not needed, "
+	       "there a gap of at least 400 us that is 8 times as long as at the same place of "
+	       "other "
+	       "steps is a stall, and stalls that spare CUDA calls, in which the lock is not "
+	       "needed, "
 	       "are taken for waits for the lock; the odds that chance spared them lower the "
 	       "confidence. Gaps of 4.9 to 6.0 ms, five or more in each step, are such waits, too.",
 	.fix = "move the other thread's Python work to a process of its own, or to code that "

@@ -10,7 +10,8 @@ const struct lull_cause lull_cause_gpu_bound = {
 	.id = "gpu-bound",
 	.title = "the device is busy",
 	.because = "its kernels take that long",
-	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster kernels "
+	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster "
+	       "kernels "
 	       "or less work make the step shorter. The largest kernels are listed.",
 	.fix = "look into the kernels on top (`lull stats -r cuda_gpu_kern_sum`): precision, "
 	       "tensor cores, batch size, fused attention",

@@ -26,7 +26,8 @@ const struct lull_cause lull_cause_host_compute = {
 	.title = "the launching thread runs other code between launches",
 	.because = "the training thread runs other code than launches",
 	.why = "Code of the program between launches (metrics, augmentation, logging, a wait for "
-	       "another thread) keeps the thread from launching. A gap has to hold 300 us of it where "
+	       "another thread) keeps the thread from launching. A gap has to hold 300 us of it "
+	       "where "
 	       "something was recorded, 800 us where not, and then in at least two steps; who saw "
 	       "nothing is believed half as much.",
 	.fix = "move it out of the loop, vectorise it, do it every N steps, or in another "

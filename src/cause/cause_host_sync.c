@@ -76,13 +76,18 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_host_sync = {
 	.id = "host-sync",
 	.title = "the host waits for the device in the middle of a step",
-	.because = "the host waits for the device in the middle of the step, and its queue runs empty",
+	.because =
+		"the host waits for the device in the middle of the step, and its queue runs empty",
 	.why = "When the host waits for a result (.item(), .cpu(), print(loss), nonzero, boolean "
-	       "indexing, cudaStreamSynchronize), it launches nothing. When it goes on, the device has "
+	       "indexing, cudaStreamSynchronize), it launches nothing. When it goes on, the device "
+	       "has "
 	       "nothing queued, and every launch has to arrive first. Counted: idle time in "
-	       "synchronising calls, in copies to the host of more than 50 us, such copies alone on the "
-	       "device, and the launch latency behind a wait up to the next work. The prediction takes "
-	       "away waits and awaited copies; a loop of at least 8 rounds that waits in each is taken "
+	       "synchronising calls, in copies to the host of more than 50 us, such copies alone "
+	       "on the "
+	       "device, and the launch latency behind a wait up to the next work. The prediction "
+	       "takes "
+	       "away waits and awaited copies; a loop of at least 8 rounds that waits in each is "
+	       "taken "
 	       "to become one batched operator.",
 	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
 	       "memory with non_blocking=True",

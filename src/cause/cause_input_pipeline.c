@@ -12,10 +12,10 @@
 #include "cause/replay.h"
 
 /* Workers that the prediction assumes, and what each is worth: they share memory and a queue. */
-#define WORKERS	    8
-#define WORTH	    0.7
-#define WORTH_GOOD  1.0
-#define WORTH_POOR  0.5
+#define WORKERS	   8
+#define WORTH	   0.7
+#define WORTH_GOOD 1.0
+#define WORTH_POOR 0.5
 
 /* Calls between the batch and its copy: queries, allocations. */
 #define AHEAD 8
@@ -67,12 +67,17 @@ const struct lull_cause lull_cause_input_pipeline = {
 	.id = "input-pipeline",
 	.title = "the launching thread loads data, or waits for it",
 	.because = "the training thread prepares the batch itself or waits for it",
-	.why = "A loader in the training thread (num_workers=0), or workers that cannot keep up, leave "
-	       "the device idle at the start of each step. Counted: gaps of at least 150 us in which "
+	.why = "A loader in the training thread (num_workers=0), or workers that cannot keep up, "
+	       "leave "
+	       "the device idle at the start of each step. Counted: gaps of at least 150 us in "
+	       "which "
 	       "the thread is inside something named like loading (dataloader, collate, decode, "
-	       "__getitem__, ...), or in which its own work leads to a copy of at least 4 KiB to the "
-	       "device outside of any range with another name. The prediction takes loading off the "
-	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep up.",
+	       "__getitem__, ...), or in which its own work leads to a copy of at least 4 KiB to "
+	       "the "
+	       "device outside of any range with another name. The prediction takes loading off "
+	       "the "
+	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep "
+	       "up.",
 	.fix = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and .to(device, "
 	       "non_blocking=True); in other programs, a thread that prepares the next batch",
 	.assumes = "8 workers have a CPU each",

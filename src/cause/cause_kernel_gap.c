@@ -18,8 +18,10 @@ const struct lull_cause lull_cause_kernel_gap = {
 	.id = "kernel-gap",
 	.title = "the device's own pauses between queued kernels",
 	.because = "it pauses between kernels that are queued already",
-	.why = "Between two kernels of a stream the device pauses for about 1 us, in a graph for 0.3 us. "
-	       "Nobody on the host is to blame, and the time counts as busy when the device is judged.",
+	.why = "Between two kernels of a stream the device pauses for about 1 us, in a graph for "
+	       "0.3 us. "
+	       "Nobody on the host is to blame, and the time counts as busy when the device is "
+	       "judged.",
 	.fix = "fewer, larger kernels; CUDA graphs",
 	.kind = LULL_CAUSE_RESIDUE,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

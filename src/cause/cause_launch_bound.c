@@ -109,13 +109,20 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_launch_bound = {
 	.id = "launch-bound",
 	.title = "the device waits for launches",
-	.because = "its work is launched too slowly: each piece is done before the next one is there",
-	.why = "A launch takes the host 5 to 10 us, an operator of a framework 20 to 100 us. Kernels "
-	       "that are shorter than that leave the device idle between them. Counted is the thread's "
-	       "time in launching calls, in gaps below 150 us, in operators that make CUDA calls and in "
-	       "the framework's own code, as well as the latency of launches. This is the residue: a "
-	       "specific cause comes first, since a stream with a wait, an allocation or a blocking "
-	       "copy cannot be captured into a graph. The prediction is a graph of the step (10 us and "
+	.because =
+		"its work is launched too slowly: each piece is done before the next one is there",
+	.why = "A launch takes the host 5 to 10 us, an operator of a framework 20 to 100 us. "
+	       "Kernels "
+	       "that are shorter than that leave the device idle between them. Counted is the "
+	       "thread's "
+	       "time in launching calls, in gaps below 150 us, in operators that make CUDA calls "
+	       "and in "
+	       "the framework's own code, as well as the latency of launches. This is the residue: "
+	       "a "
+	       "specific cause comes first, since a stream with a wait, an allocation or a "
+	       "blocking "
+	       "copy cannot be captured into a graph. The prediction is a graph of the step (10 us "
+	       "and "
 	       "0.9 us a kernel), or a fused update if most launches are the optimizer's.",
 	.fix = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
 	       "(fused=True), a larger batch",

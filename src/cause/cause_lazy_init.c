@@ -32,9 +32,12 @@ const struct lull_cause lull_cause_lazy_init = {
 	.id = "lazy-init",
 	.title = "code is loaded or compiled in the middle of the loop",
 	.because = "code is loaded or compiled in the middle of the loop",
-	.why = "The first launch of a kernel may load its module, compile it, or try variants of it. "
-	       "In the first steps that is normal: step 0, and the ones behind it that take more than "
-	       "1.5 times the median, are left out. Counted here is what comes later: calls that load "
+	.why = "The first launch of a kernel may load its module, compile it, or try variants of "
+	       "it. "
+	       "In the first steps that is normal: step 0, and the ones behind it that take more "
+	       "than "
+	       "1.5 times the median, are left out. Counted here is what comes later: calls that "
+	       "load "
 	       "modules, and calls in which CUDA reports loading or compiling.",
 	.fix = "fixed shapes, so that nothing new is needed; warm up before measuring; "
 	       "CUDA_MODULE_LOADING=EAGER",

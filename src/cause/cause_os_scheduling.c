@@ -17,8 +17,7 @@ static bool claim(const struct lull_claim *c)
 static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
-		const struct lull_node *node =
-			&w->replay->subject->chain.nodes[w->nodes[i].node];
+		const struct lull_node *node = &w->replay->subject->chain.nodes[w->nodes[i].node];
 
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_os_scheduling);
 		if (node->cause == LULL_CAUSE_IX_os_scheduling)
@@ -30,10 +29,13 @@ const struct lull_cause lull_cause_os_scheduling = {
 	.id = "os-scheduling",
 	.title = "the launching thread has no CPU",
 	.because = "the training thread has no CPU: others run instead",
-	.why = "A thread that is ready and not running launches nothing. Recorded scheduling says when "
-	       "it was preempted. Without it, stalls (see gil) that strike inside CUDA calls as often "
+	.why = "A thread that is ready and not running launches nothing. Recorded scheduling says "
+	       "when "
+	       "it was preempted. Without it, stalls (see gil) that strike inside CUDA calls as "
+	       "often "
 	       "as their share of the time suggests are taken for preemption.",
-	.fix = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, a larger "
+	.fix = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, a "
+	       "larger "
 	       "CPU limit for the container",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,

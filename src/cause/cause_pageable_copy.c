@@ -53,8 +53,10 @@ const struct lull_cause lull_cause_pageable_copy = {
 		   "thread",
 	.why = "The device cannot read pageable memory. The driver copies it into its own pinned "
 	       "buffer piece by piece, and the call returns when it is done, asynchronous or not. "
-	       "Counted: time in which such a copy runs alone, time in the call beyond 50 us while the "
-	       "device is idle, and the wait that frameworks put behind it. The prediction takes the "
+	       "Counted: time in which such a copy runs alone, time in the call beyond 50 us while "
+	       "the "
+	       "device is idle, and the wait that frameworks put behind it. The prediction takes "
+	       "the "
 	       "speed of the fastest pinned copy of at least 4 MiB in the recording, else what the "
 	       "link of the device is known to reach.",
 	.fix = "pinned memory and asynchronous copies: DataLoader(pin_memory=True), "

@@ -11,8 +11,10 @@ const struct lull_cause lull_cause_pipeline_imbalance = {
 	.id = "pipeline-imbalance",
 	.title = "a pipeline stage waits for a busier one",
 	.because = "this pipeline stage waits for one that has more to do",
-	.why = "In a pipeline, stages send activations to each other; a stage with less work waits in "
-	       "its receives. Time counts that a rank spends in exposed sends and receives, if another "
+	.why = "In a pipeline, stages send activations to each other; a stage with less work waits "
+	       "in "
+	       "its receives. Time counts that a rank spends in exposed sends and receives, if "
+	       "another "
 	       "rank computes at least 1.3 times as long in each step. All ranks have to be in the "
 	       "recording.",
 	.fix = "move layers from the busiest stage to the others, or use more micro-batches",

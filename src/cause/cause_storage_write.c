@@ -39,8 +39,10 @@ const struct lull_cause lull_cause_storage_write = {
 	.title = "the loop itself writes a checkpoint or a log",
 	.because = "the training thread writes to storage itself",
 	.why = "A thread that serialises and writes a checkpoint launches nothing meanwhile. Time "
-	       "counts in gaps between calls of at least 150 us in which the thread is inside a range "
-	       "or function named like save, checkpoint, write or dump, or in a call of the C library "
+	       "counts in gaps between calls of at least 150 us in which the thread is inside a "
+	       "range "
+	       "or function named like save, checkpoint, write or dump, or in a call of the C "
+	       "library "
 	       "that writes (write, fsync, ...). Copies and waits made there are part of it.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
 	.assumes = "nothing of the write stays on the thread",

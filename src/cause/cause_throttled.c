@@ -21,9 +21,12 @@ const struct lull_cause lull_cause_throttled = {
 	.id = "throttled",
 	.title = "the device is busy at a lowered clock",
 	.because = "its clock is held down by power or heat",
-	.why = "A device lowers its clock when it gets too hot or takes too much power. Counted are "
-	       "readings in the steady steps with a throttle reason, or with a clock under 0.9 of the "
-	       "device's highest, if the device is busy. The prediction scales kernels with the clock, "
+	.why = "A device lowers its clock when it gets too hot or takes too much power. Counted "
+	       "are "
+	       "readings in the steady steps with a throttle reason, or with a clock under 0.9 of "
+	       "the "
+	       "device's highest, if the device is busy. The prediction scales kernels with the "
+	       "clock, "
 	       "which is the best that could be: memory has a clock of its own.",
 	.fix = "better cooling, a higher power limit, or note it beside every measurement",
 	.assumes = "kernels follow the clock",

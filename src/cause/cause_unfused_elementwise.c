@@ -1,18 +1,20 @@
 /*
  * unfused-elementwise: the device is busy with many kernels that only read and write memory.
  *
- * Signal:  the device is busy, at least 60 % of its kernel time is elementwise, and running each row
- *          of such kernels as one would make the step at least 10 % shorter.
+ * Signal:  the device is busy, at least 60 % of its kernel time is elementwise, and running each
+ *          row of such kernels as one would make the step at least 10 % shorter.
  * Not it:  one large fused kernel; elementwise kernels between matmuls that cannot be joined.
  */
 #include "cause/cause.h"
 #include "cause/replay.h"
 
-/* Of its time alone, what a kernel adds to a fused one: arithmetic, not memory. Fitted to one pair. */
-#define COSTLY	   0.33
-#define CHEAP	   0.014
-#define MOOD_GOOD  0.6
-#define MOOD_POOR  1.6
+/*
+ * Of its time alone, what a kernel adds to a fused one: arithmetic, not memory. Fitted to one pair.
+ */
+#define COSTLY	  0.33
+#define CHEAP	  0.014
+#define MOOD_GOOD 0.6
+#define MOOD_POOR 1.6
 
 struct row {
 	u32 first; /* op that stays, LULL_NONE if no row is open */
@@ -24,9 +26,9 @@ static f64 part_of(const struct lull_what_if *w, u32 op)
 	const struct lull_unit *unit = &w->replay->subject->units.at[w->ops[op].unit];
 	f64 mood = w->mood < 0 ? MOOD_GOOD : w->mood > 0 ? MOOD_POOR : 1;
 
-	return mood *
-	       (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader)) ? COSTLY
-											  : CHEAP);
+	return mood * (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
+			       ? COSTLY
+			       : CHEAP);
 }
 
 static void close_row(struct lull_what_if *w, struct row *row)
@@ -81,11 +83,16 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	.title = "the device is busy with many small memory-bound kernels",
 	.because = "it runs many elementwise kernels one after the other, each of which reads and "
 		   "writes memory again",
-	.why = "An elementwise kernel takes as long as its memory traffic. A row of them moves the same "
-	       "data again and again; fused into one, it is moved once. Named if the device is at least "
-	       "90 % busy, elementwise kernels are 60 % of the kernel time, and the fused step would "
-	       "be under 0.9 of it. The prediction makes each row as long as its longest kernel, or as "
-	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, 0.014 of "
+	.why = "An elementwise kernel takes as long as its memory traffic. A row of them moves the "
+	       "same "
+	       "data again and again; fused into one, it is moved once. Named if the device is at "
+	       "least "
+	       "90 % busy, elementwise kernels are 60 % of the kernel time, and the fused step "
+	       "would "
+	       "be under 0.9 of it. The prediction makes each row as long as its longest kernel, "
+	       "or as "
+	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, "
+	       "0.014 of "
 	       "the others (fitted to one pair of recordings).",
 	.fix = "torch.compile, or a fused kernel",
 	.assumes = "all neighbours can be fused",

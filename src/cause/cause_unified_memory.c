@@ -25,8 +25,10 @@ const struct lull_cause lull_cause_unified_memory = {
 	.id = "unified-memory",
 	.title = "pages of managed memory move while nothing computes",
 	.because = "pages of managed memory move between host and device",
-	.why = "Memory from cudaMallocManaged moves page by page when somebody touches it. Time counts "
-	       "in which such a move runs and no kernel does. Page faults that stall a running kernel "
+	.why = "Memory from cudaMallocManaged moves page by page when somebody touches it. Time "
+	       "counts "
+	       "in which such a move runs and no kernel does. Page faults that stall a running "
+	       "kernel "
 	       "make that kernel longer and are not seen here.",
 	.fix = "cudaMemPrefetchAsync() before the kernels that use it, or explicit copies from "
 	       "pinned memory",

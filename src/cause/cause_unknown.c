@@ -18,9 +18,11 @@ const struct lull_cause lull_cause_unknown = {
 	.id = "unknown",
 	.title = "cannot be told from this recording",
 	.because = "of something that this recording does not show",
-	.why = "Time that nobody claims, with what was missing: the CUDA calls of the work; the other "
+	.why = "Time that nobody claims, with what was missing: the CUDA calls of the work; the "
+	       "other "
 	       "stream, process or rank that held work on the device; what the thread did (record "
-	       "samples, ranges, calls of the C library); more steps, to tell a stall from a habit. It "
+	       "samples, ranges, calls of the C library); more steps, to tell a stall from a "
+	       "habit. It "
 	       "is never shown as healthy.",
 	.fix = "record more: `lull profile` with its defaults, and more steps",
 	.kind = LULL_CAUSE_BLIND,

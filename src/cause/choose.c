@@ -57,7 +57,9 @@ static f64 run(const struct lull_replay *p, const struct lull_cause *cause, f64 
 	return step;
 }
 
-/* How far a prediction could be off at least: a standard error of the steps, or the replay's limit. */
+/*
+ * How far a prediction could be off at least: a standard error of the steps, or the replay's limit.
+ */
 static f64 step_doubt(const struct lull_why *why)
 {
 	u32 n = lull_why_n_steps(why);
@@ -179,8 +181,8 @@ static f64 next_worth(const struct lull_why *why, const struct lull_finding *f, 
 static f64 blind_share(const struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
-	u64 waste_ns = s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE] -
-		       s->split_ns[LULL_SPLIT_COLLECTIVE];
+	u64 waste_ns =
+		s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE] - s->split_ns[LULL_SPLIT_COLLECTIVE];
 
 	return waste_ns ? (f64)s->cost_ns[LULL_CAUSE_IX_unknown] / (f64)waste_ns : 0;
 }
@@ -320,8 +322,8 @@ static int find_largest(const struct lull_why *why)
 	int best = -1;
 
 	for (size_t i = 0; i < why->findings.n; i++) {
-		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND ||
-		    all[i].share < COST || all[i].cause == LULL_CAUSE_IX_kernel_gap)
+		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND || all[i].share < COST ||
+		    all[i].cause == LULL_CAUSE_IX_kernel_gap)
 			continue;
 		if (best < 0 || all[i].cost_ns > all[best].cost_ns)
 			best = (int)i;
@@ -329,7 +331,9 @@ static int find_largest(const struct lull_why *why)
 	return best;
 }
 
-/* No fix is worth much, as where the link itself is the limit: then the cost speaks, half as loud. */
+/*
+ * No fix is worth much, as where the link itself is the limit: then the cost speaks, half as loud.
+ */
 static void believe_cost(const struct lull_why *why, struct lull_finding *f)
 {
 	f64 next = next_worth(why, f, true);
@@ -361,8 +365,9 @@ static void choose_idle(struct lull_why *why)
 	}
 	f = lull_vec_get(&why->findings, (size_t)first);
 	if (f->confidence < CONFIDENT) {
-		lull_why_cannot(why, "likeliest is %s, but the evidence is weak (confidence %.2f, "
-				     "needed %.2f). Record more steps, and with all sources.",
+		lull_why_cannot(why,
+				"likeliest is %s, but the evidence is weak (confidence %.2f, "
+				"needed %.2f). Record more steps, and with all sources.",
 				lull_causes[f->cause]->id, f->confidence, CONFIDENT);
 		return;
 	}
@@ -472,14 +477,16 @@ int lull_why_ask(const struct lull_why *why, const char *question, struct lull_p
 	snprintf(id, sizeof(id), "%.*s", (int)(len < sizeof(id) ? len : sizeof(id) - 1), question);
 	cause = lull_cause_find(id, &nearest);
 	if (cause < 0)
-		return lull_fail(err, LULL_E_USAGE,
-				 "no cause %s%s%s; lull-causes(7) lists them, and kernel:NAME=FACTOR "
-				 "is for kernels",
-				 id, nearest ? ": did you mean " : "", nearest ? nearest : "");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"no cause %s%s%s; lull-causes(7) lists them, and kernel:NAME=FACTOR "
+			"is for kernels",
+			id, nearest ? ": did you mean " : "", nearest ? nearest : "");
 	if (!lull_causes[cause]->apply)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "nothing can be predicted for %s", id);
 	if (factor > 1)
-		return lull_fail(err, LULL_E_USAGE, "%s: a cause can be left (1) or gone (0)", question);
+		return lull_fail(err, LULL_E_USAGE, "%s: a cause can be left (1) or gone (0)",
+				 question);
 	*answer = predict(why, lull_causes[cause], 1 - factor);
 	return LULL_OK;
 }

@@ -88,7 +88,8 @@ static const char *lane_name(const struct lull_subject *s, u32 lane)
 }
 
 /* "cudaStreamSynchronize, train.py:41  step in logging": what and where. */
-static void describe(const struct lull_why *why, const struct lull_where *where, char *to, size_t cap)
+static void describe(const struct lull_why *why, const struct lull_where *where, char *to,
+		     size_t cap)
 {
 	const struct lull_subject *s = why->lead;
 	struct lull_location at = lull_place_find(s, where->event, where->stack);
@@ -200,7 +201,8 @@ static void add_stalls(struct lull_why *why, struct lull_finding *f)
 
 	if (st->n_gaps && st->kind != LULL_STALL_UNKNOWN)
 		add(f, "cuda_call", NULL,
-		    "%u gaps are at least 8 times as long as at the same place in other steps; %u CUDA "
+		    "%u gaps are at least 8 times as long as at the same place in other steps; %u "
+		    "CUDA "
 		    "calls are, though calls are %.0f %% of the host's time",
 		    st->n_gaps, st->n_calls, st->call_share * 100);
 }
@@ -277,8 +279,7 @@ static void add_kernels(struct lull_why *why, struct lull_finding *f)
 
 		lull_term_shorten(name, sizeof(name), kernels[i].name, 48);
 		add(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %.1f times a step", name,
-		    (f64)kernels[i].ns / (f64)sum * 100,
-		    (f64)kernels[i].n / lull_why_n_steps(why));
+		    (f64)kernels[i].ns / (f64)sum * 100, (f64)kernels[i].n / lull_why_n_steps(why));
 	}
 }
 
@@ -286,7 +287,8 @@ static void add_blind(struct lull_why *why, struct lull_finding *f)
 {
 	static const char *const texts[LULL_N_BLINDS] = {
 		"work without a CUDA call in the recording",
-		"work held on the device by what is not recorded: another stream's event, process, rank",
+		"work held on the device by what is not recorded: another stream's event, process, "
+		"rank",
 		"the thread did something that nobody recorded: samples or ranges would tell",
 		"stalls that are too few to judge: more steps would tell",
 	};
@@ -322,7 +324,8 @@ static void add_ranks(struct lull_why *why, struct lull_finding *f)
 	for (int i = 1; i < LULL_N_CAUSES; i++)
 		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
 	add(f, "kernel", NULL,
-	    "process %u comes last: its collectives are shortest; it computes %.2f ms/step, this one "
+	    "process %u comes last: its collectives are shortest; it computes %.2f ms/step, this "
+	    "one "
 	    "%.2f; its own largest cause is %s (%.2f ms/step)",
 	    processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
 	    lull_causes[best]->id,
@@ -333,7 +336,8 @@ static void add_clock(struct lull_why *why, struct lull_finding *f)
 {
 	f64 part = 0, share = lull_why_throttled(why, &part);
 
-	add(f, "counter", NULL, "%.0f %% of the readings say that the clock is held down", share * 100);
+	add(f, "counter", NULL, "%.0f %% of the readings say that the clock is held down",
+	    share * 100);
 	if (part > 0)
 		add(f, "counter", NULL, "the clock is at %.0f %% of its highest", part * 100);
 }
@@ -426,8 +430,10 @@ f64 lull_why_throttled(const struct lull_why *why, f64 *clock_part)
 			    cols.start_ns[i] >= to_ns ||
 			    (cols.device[i] && cols.device[i] != s->device))
 				continue;
-			name = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].name, NULL);
-			unit = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].unit, NULL);
+			name = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].name,
+						  NULL);
+			unit = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].unit,
+						  NULL);
 			if (strcasestr(name, "throttle")) {
 				n_reasons++;
 				n_held += cols.value[i] > 0;

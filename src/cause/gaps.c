@@ -13,7 +13,9 @@
 #define STALL_FACTOR 8
 #define STALL_MIN    3 /* fewer prove nothing */
 
-/* CPython's switch interval is 5 ms: gaps of that length are waits for the lock, though they recur. */
+/*
+ * CPython's switch interval is 5 ms: gaps of that length are waits for the lock, though they recur.
+ */
 #define CONVOY_MIN_NS 4900000u
 #define CONVOY_MAX_NS 6000000u
 #define CONVOY_STEP   5
@@ -146,9 +148,9 @@ static void collect(struct lull_vec *took, struct lull_subject *s, const struct 
 		place = lull_map_find(places, position_of(&p, node));
 		if (!place)
 			continue;
-		*(struct took *)lull_vec_push(took) = (struct took){
-			*place, 0, node->begin_ns - lull_chain_gap_ns(&s->chain, i)
-		};
+		*(struct took *)lull_vec_push(took) =
+			(struct took){ *place, 0,
+				       node->begin_ns - lull_chain_gap_ns(&s->chain, i) };
 		*(struct took *)lull_vec_push(took) =
 			(struct took){ *place, 1, node->end_ns - node->begin_ns };
 	}
@@ -164,8 +166,8 @@ static u64 *usual(struct lull_vec *took, size_t n_places)
 	if (took->n)
 		qsort(at, took->n, sizeof(*at), by_took);
 	for (size_t i = 0, j; i < took->n; i = j) {
-		for (j = i; j < took->n && at[j].place == at[i].place &&
-			    at[j].is_call == at[i].is_call;
+		for (j = i;
+		     j < took->n && at[j].place == at[i].place && at[j].is_call == at[i].is_call;
 		     j++)
 			;
 		/* Of two, the smaller one: it had nothing in its way. */
@@ -254,7 +256,8 @@ static bool find_convoy(struct lull_gaps *g, struct lull_subject *s)
 			if (pass)
 				gaps[i].stall_ns = gaps[i].gap_ns;
 		}
-		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) || !lull_subject_is_python(s))
+		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) ||
+		    !lull_subject_is_python(s))
 			return false;
 	}
 	s->stalls.kind = LULL_STALL_GIL;
@@ -282,8 +285,8 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 		if (node->kind != LULL_CALL_SYNC || gap->gap_ns >= STALL_NS)
 			gap->stall_ns = beyond(gap->gap_ns, base_ns[2 * gap->place]);
 		if (is_slow_call(node))
-			gap->call_stall_ns = beyond(node->end_ns - node->begin_ns,
-						    base_ns[2 * gap->place + 1]);
+			gap->call_stall_ns =
+				beyond(node->end_ns - node->begin_ns, base_ns[2 * gap->place + 1]);
 		s->stalls.n_gaps += gap->stall_ns != 0;
 		s->stalls.n_calls += gap->call_stall_ns != 0;
 		s->stalls.sum_ns += gap->stall_ns;

@@ -20,7 +20,7 @@ struct lull_gap {
 	u32 node;
 	u32 place; /* index into places */
 	u64 gap_ns;
-	u64 stall_ns; /* of it, beyond what is usual */
+	u64 stall_ns;	   /* of it, beyond what is usual */
 	u64 call_stall_ns; /* of the call behind it */
 };
 
@@ -29,7 +29,7 @@ struct lull_gap_place {
 	u32 n_samples; /* that hit it; those of Python alone, if there are any */
 	bool is_python;
 	u32 n_loader, n_storage, n_framework, n_idle;
-	u32 stack; /* one in the most frequent function of the program, 0 if none */
+	u32 stack;    /* one in the most frequent function of the program, 0 if none */
 	u64 function; /* private: which one that is */
 	u32 n_stack;  /* private */
 };

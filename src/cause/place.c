@@ -11,8 +11,10 @@
 /* Code of the interpreter and of libraries below the program: never a location to act on. */
 static bool is_plumbing(const char *file)
 {
-	static const char *const parts[] = { "/torch/", "<frozen", "/site-packages/", "/dist-packages/",
-					     "<built-in", "/lib/python", NULL };
+	static const char *const parts[] = {
+		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
+		"/lib/python", NULL
+	};
 
 	for (size_t i = 0; parts[i]; i++) {
 		if (strstr(file, parts[i]))
@@ -50,8 +52,8 @@ u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 			const char *file = lull_reader_string(r, frames[frame - 1].file, NULL);
 			u32 found = lull_file_bits(file);
 
-			found |= lull_name_bits(lull_reader_string(r, frames[frame - 1].function,
-								   NULL)) &
+			found |= lull_name_bits(
+					 lull_reader_string(r, frames[frame - 1].function, NULL)) &
 				 (LULL_IN_LOADER | LULL_IN_STORAGE);
 			/* What the framework calls is the program's; what it does itself is its. */
 			bits |= is_first ? found : found & (LULL_IN_LOADER | LULL_IN_STORAGE);
@@ -67,8 +69,9 @@ u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 /* Functions of the interpreter, of CUDA and of libc: where a thread is, never what to change. */
 static bool is_runtime(const char *function)
 {
-	static const char *const parts[] = { "Py",	"_Py", "cu",	 "__",	"pthread", "futex",
-					     "libtorch", "at::", "torch::", "c10::", "clone", NULL };
+	static const char *const parts[] = { "Py",	"_Py",	 "cu",	     "__",
+					     "pthread", "futex", "libtorch", "at::",
+					     "torch::", "c10::", "clone",    NULL };
 
 	for (size_t i = 0; parts[i]; i++) {
 		if (!strncmp(function, parts[i], strlen(parts[i])))

@@ -64,7 +64,8 @@ static void find_last(struct lull_subject *subjects, u32 n, u32 n_steps, u64 *co
 			own += sums[i][step];
 			shortest += sums[best][step];
 		}
-		if (i == best || !own || (f64)(own - (shortest < own ? shortest : own)) < WAITS * (f64)own)
+		if (i == best || !own ||
+		    (f64)(own - (shortest < own ? shortest : own)) < WAITS * (f64)own)
 			continue;
 		subjects[i].ranks.last_rank = best;
 		subjects[i].ranks.wait_share = (f64)(own - shortest) / (f64)own;

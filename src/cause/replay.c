@@ -52,8 +52,8 @@ static void start_op(struct run *r, u32 ix, f64 called)
 /* The gap as it is without recording, or with. */
 static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n)
 {
-	const struct lull_replay_node *was = (const struct lull_replay_node *)w->replay->nodes.at +
-					     (n - w->nodes);
+	const struct lull_replay_node *was =
+		(const struct lull_replay_node *)w->replay->nodes.at + (n - w->nodes);
 	f64 kept;
 
 	if (w->is_raw || was->gap_ns <= 0)
@@ -235,9 +235,12 @@ void lull_what_if_pin(struct lull_what_if *w, u32 node)
 		if (unit->kind != LULL_UNIT_COPY)
 			continue;
 		copy = lull_units_copy(units, unit);
-		pinned_ns = (f64)copy->size_bytes /
-				    w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT : LULL_COPY_IN] * 1e9 +
-			    1000;
+		pinned_ns =
+			(f64)copy->size_bytes /
+				w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT
+										 : LULL_COPY_IN] *
+				1e9 +
+			1000;
 		w->ops[i].is_carried = false;
 		if (pinned_ns < w->ops[i].dur_ns)
 			w->ops[i].dur_ns += (pinned_ns - w->ops[i].dur_ns) * w->factor;
@@ -289,18 +292,16 @@ f64 lull_replay_link_speed(const struct lull_subject *s, u8 direction)
 	static const struct {
 		const char *name;
 		f64 speed;
-	} links[] = { { "GB200", 200e9 }, { "GH200", 200e9 }, { "B200", 55e9 }, { "H200", 55e9 },
-		      { "H100", 55e9 },	  { "H20", 55e9 },    { "L40", 25e9 },	{ "A100", 25e9 },
-		      { "A10", 25e9 },	  { "RTX", 25e9 },    { "V100", 12e9 }, { "T4", 12e9 },
+	} links[] = { { "GB200", 200e9 },   { "GH200", 200e9 }, { "B200", 55e9 }, { "H200", 55e9 },
+		      { "H100", 55e9 },	    { "H20", 55e9 },	{ "L40", 25e9 },  { "A100", 25e9 },
+		      { "A10", 25e9 },	    { "RTX", 25e9 },	{ "V100", 12e9 }, { "T4", 12e9 },
 		      { "Simulated", 12e9 } };
 	size_t n;
-	const struct lull_device_row *devices =
-		lull_reader_dim(s->reader, LULL_TABLE_device, &n);
+	const struct lull_device_row *devices = lull_reader_dim(s->reader, LULL_TABLE_device, &n);
 	u32 device = s->device;
-	const char *name = device && device <= n ? lull_reader_string(s->reader,
-								       devices[device - 1].name,
-								       NULL)
-						 : "";
+	const char *name = device && device <= n
+				   ? lull_reader_string(s->reader, devices[device - 1].name, NULL)
+				   : "";
 	f64 speed = fastest_pinned(&s->units, direction);
 
 	for (size_t i = 0; speed == 0 && i < LULL_COUNT_OF(links); i++) {

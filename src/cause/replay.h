@@ -39,8 +39,8 @@ enum lull_replay_wait {
 /* A call with the gap before it. */
 struct lull_replay_node {
 	f64 gap_ns;
-	f64 call_ns; /* of the host itself, without what it waited */
-	f64 over_ns; /* of the gap: recording */
+	f64 call_ns;   /* of the host itself, without what it waited */
+	f64 over_ns;   /* of the gap: recording */
 	f64 return_ns; /* from the end of what it waited for */
 	f64 sync_ns;   /* of the gap: in operators that only wait */
 	f64 alloc_ns;  /* of the gap: in operators that only allocate */
@@ -96,12 +96,12 @@ struct lull_what_if {
 	u32 n;
 	struct lull_replay_op *ops;
 	u32 n_ops;
-	f64 floor_ns;  /* the step cannot be shorter, whatever the graph says */
-	f64 factor;    /* how much of the cause is taken away: 1 is all of it */
-	int mood;      /* -1 if all goes well, 1 if not, 0 as expected */
-	bool is_raw;   /* keep the cost of recording */
-	f64 scale;     /* of the cost of recording that is taken out */
-	f64 host;      /* of the host's time that is kept: 1, or as calibrated */
+	f64 floor_ns; /* the step cannot be shorter, whatever the graph says */
+	f64 factor;   /* how much of the cause is taken away: 1 is all of it */
+	int mood;     /* -1 if all goes well, 1 if not, 0 as expected */
+	bool is_raw;  /* keep the cost of recording */
+	f64 scale;    /* of the cost of recording that is taken out */
+	f64 host;     /* of the host's time that is kept: 1, or as calibrated */
 };
 
 /* Build the graph and run it unchanged. */

@@ -303,9 +303,10 @@ static void add_node(struct build *b, u32 node_ix)
 		.kind = node->kind,
 		.flags = node->flags,
 		.chain = node->chain,
-		.inside = event == LULL_NONE
-				  ? 0
-				  : ((const struct lull_host_event *)s->host.events.at)[event].inside,
+		.inside =
+			event == LULL_NONE
+				? 0
+				: ((const struct lull_host_event *)s->host.events.at)[event].inside,
 	};
 	look_at_gap(b, node, from_ns, node->begin_ns, rn);
 	if (node->kind == LULL_CALL_SYNC || node->kind == LULL_CALL_ALLOC)
@@ -387,7 +388,8 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 {
 	struct build *b = lull_alloc(1, sizeof(*b));
 	size_t n;
-	const struct lull_process_row *processes = lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
 	bool is_native = processes[s->process - 1].has_agent;
 
 	b->p = p;

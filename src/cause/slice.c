@@ -122,7 +122,8 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	if (p.pause == LULL_HOST_BLOCKED)
 		p.inside |= LULL_IN_WAIT;
 	/* A range says where, samples say what; an operator or a call says both. */
-	if (sl->place->n_samples && (p.event == LULL_NONE || events[p.event].kind == LULL_HOST_RANGE)) {
+	if (sl->place->n_samples &&
+	    (p.event == LULL_NONE || events[p.event].kind == LULL_HOST_RANGE)) {
 		p.is_seen = true;
 		p.inside |= sampled_bits(sl->place);
 		p.stack = p.stack ? p.stack : sl->place->stack;
@@ -167,8 +168,7 @@ static u8 blind_of(const struct lull_claim *c)
 static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 {
 	enum lull_cause_ix cause = lull_cause_of(c);
-	struct lull_slice *last =
-		s->slices.n ? lull_vec_get(&s->slices, s->slices.n - 1) : NULL;
+	struct lull_slice *last = s->slices.n ? lull_vec_get(&s->slices, s->slices.n - 1) : NULL;
 	u32 len_ns = (u32)(c->to_ns - c->from_ns < UINT32_MAX ? c->to_ns - c->from_ns : UINT32_MAX);
 
 	if (c->from_ns == c->to_ns)

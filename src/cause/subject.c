@@ -29,10 +29,10 @@ static void load_lazy(struct lull_subject *s)
 		for (size_t i = 0; i < n; i++) {
 			if (is_loading(cols.kind[i]) &&
 			    (cols.process[i] == s->process || !cols.process[i]))
-				*(struct lull_span *)lull_vec_push(&s->lazy) = (struct lull_span){
-					cols.start_ns[i],
-					lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i])
-				};
+				*(struct lull_span *)lull_vec_push(&s->lazy) =
+					(struct lull_span){ cols.start_ns[i],
+							    lull_span_end_ns(cols.start_ns[i],
+									     cols.dur_ns[i]) };
 		}
 	}
 	lull_cursor_release(&c);
@@ -94,7 +94,8 @@ bool lull_subject_is_python(const struct lull_subject *s)
 		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
 	const struct lull_process_row *p = &processes[s->process - 1];
 
-	return s->host.has_ops || strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
+	return s->host.has_ops ||
+	       strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
 	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
 }
 

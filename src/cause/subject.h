@@ -31,9 +31,9 @@ enum lull_blind {
 struct lull_slice {
 	u64 from_ns;
 	u64 to_ns;
-	u32 node; /* the call behind the gap */
-	u32 event; /* or LULL_NONE */
-	u32 stack; /* of a sample, or 0 */
+	u32 node;	/* the call behind the gap */
+	u32 event;	/* or LULL_NONE */
+	u32 stack;	/* of a sample, or 0 */
 	u32 longest_ns; /* of the parts it was made of: `event` is that one's */
 	u8 cause;
 	u8 blind; /* enum lull_blind, where the cause is unknown */
@@ -64,18 +64,18 @@ struct lull_where {
 struct lull_stalls {
 	u32 n_gaps, n_calls; /* gaps and calls far longer than usual */
 	u64 sum_ns;
-	f64 call_share;	 /* of the host's time, in calls */
-	u8 kind;	 /* enum lull_stall */
+	f64 call_share; /* of the host's time, in calls */
+	u8 kind;	/* enum lull_stall */
 	f64 confidence;
 };
 
 /* What other ranks tell about this one; all 0 if there are none. */
 struct lull_rank_facts {
 	u32 n_ranks;
-	f64 wait_share;	    /* of its collectives: waiting for the last rank */
-	u32 last_rank;	    /* index of the subject the others wait for, or LULL_NONE */
-	f64 busiest_share;  /* busy share of the busiest rank */
-	bool is_pipeline;   /* most of its exposed collectives go between two ranks */
+	f64 wait_share;	   /* of its collectives: waiting for the last rank */
+	u32 last_rank;	   /* index of the subject the others wait for, or LULL_NONE */
+	f64 busiest_share; /* busy share of the busiest rank */
+	bool is_pipeline;  /* most of its exposed collectives go between two ranks */
 };
 
 #define LULL_SUBJECT_CAUSES 24
@@ -92,16 +92,16 @@ struct lull_subject {
 	struct lull_stalls stalls;
 	struct lull_rank_facts ranks;
 
-	u64 window_ns;			     /* of all steady steps */
-	u64 split_ns[LULL_N_SPLITS];	     /* adds up to window_ns */
-	u64 cost_ns[LULL_SUBJECT_CAUSES];    /* adds up to idle, exposed copies and collectives */
+	u64 window_ns;			  /* of all steady steps */
+	u64 split_ns[LULL_N_SPLITS];	  /* adds up to window_ns */
+	u64 cost_ns[LULL_SUBJECT_CAUSES]; /* adds up to idle, exposed copies and collectives */
 	u64 blind_ns[LULL_N_BLINDS];
 	u64 class_ns[LULL_N_KERNEL_CLASSES]; /* sums of kernels in the steady steps */
 	u64 n_kernels;			     /* in the steady steps */
 	u64 peer_ns, collective_ns;	     /* collectives between two ranks, and all */
 	u64 unseen_ns;			     /* of host-compute: nothing was recorded */
 	u64 exposed_ns;			     /* latency that a wait before it exposed */
-	u64 *step_cost_ns;  /* [step][LULL_SUBJECT_CAUSES], NULL if there are too many steps */
+	u64 *step_cost_ns; /* [step][LULL_SUBJECT_CAUSES], NULL if there are too many steps */
 	struct lull_vec intervals; /* struct lull_interval by time; short ones may be left out */
 	u64 min_interval_ns;	   /* shorter ones are left out */
 	struct lull_vec wheres;	   /* struct lull_where, largest first */

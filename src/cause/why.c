@@ -87,8 +87,8 @@ static void load_subjects(struct lull_why *why, u32 without)
 		why->n_subjects++;
 	why->subjects = lull_alloc(why->n_subjects + 1, sizeof(*why->subjects));
 	for (u32 i = 0; i < why->n_subjects; i++)
-		lull_subject_init(&why->subjects[i], why->reader, at[i].process, at[i].track, tracks,
-				  without);
+		lull_subject_init(&why->subjects[i], why->reader, at[i].process, at[i].track,
+				  tracks, without);
 	lull_vec_release(&pairs);
 	free(tracks);
 }
@@ -126,21 +126,26 @@ static void check(struct lull_why *why)
 	u32 n_rounds = (u32)s->rounds.all.n;
 
 	if (!s->chain.n || !s->chain.n_units_linked)
-		lull_why_cannot(why, "the recording has GPU work but no CUDA calls, so nobody can "
-				     "say who launched it. Record CUDA calls too (lull profile does "
-				     "by default).");
+		lull_why_cannot(why,
+				"the recording has GPU work but no CUDA calls, so nobody can "
+				"say who launched it. Record CUDA calls too (lull profile does "
+				"by default).");
 	else if (s->chain.n_units_linked * 10 < (u64)s->units.n * 8)
-		lull_why_cannot(why, "%s of %s pieces of GPU work have no CUDA call: too much of the "
-				     "recording is missing.",
-				lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
-				lull_format_grouped((i64)s->units.n).text);
+		lull_why_cannot(
+			why,
+			"%s of %s pieces of GPU work have no CUDA call: too much of the "
+			"recording is missing.",
+			lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
+			lull_format_grouped((i64)s->units.n).text);
 	else if (has_skew(s))
-		lull_why_cannot(why, "work begins on the device before the calls that start it: the "
-				     "clocks of host and device do not agree in this recording.");
+		lull_why_cannot(why,
+				"work begins on the device before the calls that start it: the "
+				"clocks of host and device do not agree in this recording.");
 	else if (!n_rounds)
-		lull_why_cannot(why, "no steps: nothing is marked as a step, and what is launched does "
-				     "not repeat. Mark steps with ranges named step_N (NVTX) or "
-				     "lull_step(), or record longer.");
+		lull_why_cannot(why,
+				"no steps: nothing is marked as a step, and what is launched does "
+				"not repeat. Mark steps with ranges named step_N (NVTX) or "
+				"lull_step(), or record longer.");
 	else if (n_rounds < 2)
 		lull_why_cannot(why, "only one step: the first one is warm-up and proves nothing. "
 				     "Record at least 3 steps.");
@@ -173,11 +178,11 @@ static void measure(struct lull_why *why)
 		qsort(steps, n, sizeof(*steps), by_f64);
 		why->step_ns = sum / n;
 		why->median_ns = steps[n / 2];
-		why->spread = sqrt(fmax(squares / n - why->step_ns * why->step_ns, 0)) / why->step_ns;
+		why->spread =
+			sqrt(fmax(squares / n - why->step_ns * why->step_ns, 0)) / why->step_ns;
 		why->compute_share = (f64)s->split_ns[LULL_SPLIT_COMPUTE] / (f64)s->window_ns;
 		why->copy_share = (f64)s->split_ns[LULL_SPLIT_COPY] / (f64)s->window_ns;
-		why->collective_share =
-			(f64)s->split_ns[LULL_SPLIT_COLLECTIVE] / (f64)s->window_ns;
+		why->collective_share = (f64)s->split_ns[LULL_SPLIT_COLLECTIVE] / (f64)s->window_ns;
 		why->idle_share = (f64)s->split_ns[LULL_SPLIT_IDLE] / (f64)s->window_ns;
 	}
 	why->free_ns = why->step_ns;
@@ -277,8 +282,8 @@ static struct lull_subject *find_lead(struct lull_why *why)
 	return lead;
 }
 
-int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_why_options *options,
-		 struct lull_err *err)
+int lull_why_run(struct lull_why *why, struct lull_reader *r,
+		 const struct lull_why_options *options, struct lull_err *err)
 {
 	struct lull_why_options o = options ? *options : (struct lull_why_options){ 0, 0 };
 
@@ -290,13 +295,15 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_
 	lull_vec_init(&why->missing, sizeof(char *));
 	lull_vec_init(&why->kernels, sizeof(struct lull_why_kernel));
 	if (!lull_work_count(r, LULL_WORK_ALL))
-		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "no GPU work in the recording: no kernels, copies or memsets; "
-				 "`lull info` says what it holds, `lull doctor` why CUDA may be missing");
+		return lull_fail(
+			err, LULL_E_NOT_FOUND,
+			"no GPU work in the recording: no kernels, copies or memsets; "
+			"`lull info` says what it holds, `lull doctor` why CUDA may be missing");
 	load_subjects(why, o.without);
 	if (!why->n_subjects)
-		return lull_fail(err, LULL_E_FORMAT,
-				 "the GPU work in the recording belongs to no known process or device");
+		return lull_fail(
+			err, LULL_E_FORMAT,
+			"the GPU work in the recording belongs to no known process or device");
 	lull_why_ranks(why->subjects, why->n_subjects);
 	for (u32 i = 0; i < why->n_subjects; i++) {
 		lull_subject_slice(&why->subjects[i]);

@@ -8,8 +8,8 @@
  *	why.lead->intervals			(idle time by cause, for the page)
  *	lull_why_release(&why);
  *
- * What it gives:  findings, most worth doing first; the device's time cut exactly once; intervals of
- *                 idle time and steps, each by cause. If nothing can be said, why not.
+ * What it gives:  findings, most worth doing first; the device's time cut exactly once; intervals
+ *                 of idle time and steps, each by cause. If nothing can be said, why not.
  * Failures:       LULL_E_NOT_FOUND if the recording has no work of a device.
  * Ownership:      owns all of it; texts that are not arrays borrow from the reader, which has to
  *                 stay open.
@@ -69,7 +69,7 @@ struct lull_why {
 	f64 median_ns, spread;	  /* of the steady steps; standard deviation over mean */
 	f64 idle_share, compute_share, copy_share, collective_share;
 	bool is_simulated;
-	bool is_calibrated;	  /* free_ns was measured */
+	bool is_calibrated;	 /* free_ns was measured */
 	struct lull_vec kernels; /* struct lull_why_kernel, largest first */
 };
 
@@ -85,8 +85,8 @@ struct lull_why_options {
 };
 
 /* Analyse the recording; `options` may be NULL. */
-int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_why_options *options,
-		 struct lull_err *err);
+int lull_why_run(struct lull_why *why, struct lull_reader *r,
+		 const struct lull_why_options *options, struct lull_err *err);
 
 /* Free it. */
 void lull_why_release(struct lull_why *why);

@@ -58,7 +58,8 @@ static int parse_limit(const char *text, struct limit *limit, struct lull_err *e
 	}
 	if (end == text + len + 1 || *end || limit->share < 0 || limit->share > 1)
 		return lull_fail(err, LULL_E_USAGE,
-				 "option --fail-on: %s: expected a share such as 0.2 or 20%%", text);
+				 "option --fail-on: %s: expected a share such as 0.2 or 20%%",
+				 text);
 	return LULL_OK;
 }
 
@@ -71,7 +72,8 @@ static bool is_over(const struct lull_why *why, const struct limit *limit)
 		bool is_it = limit->cause < 0 ? lull_causes[all[i].cause]->kind != LULL_CAUSE_BUSY
 					      : all[i].cause == (enum lull_cause_ix)limit->cause;
 
-		if (is_it && (limit->share < 0 ? (int)i == why->first : all[i].share > limit->share))
+		if (is_it &&
+		    (limit->share < 0 ? (int)i == why->first : all[i].share > limit->share))
 			return true;
 	}
 	return false;
@@ -91,7 +93,8 @@ static int judge(const struct lull_why *why, const struct why_words *w, struct l
 	}
 	/* Who cannot tell has not shown that all is well. */
 	if (w->fail_ons.n && !status && *why->cannot)
-		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s", why->cannot);
+		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s",
+				 why->cannot);
 	return status;
 }
 
@@ -163,22 +166,26 @@ static int set_without(struct why_words *w, struct lull_err *err)
 static int parse(struct why_words *w, int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull why [OPTIONS] FILE",
-			  "Say why the GPU waits: one cause, its proof, its fix and what that brings."),
-		OPT_FLAG('a', "all", &w->has_all, "all causes with their evidence, not the first alone"),
+		OPT_USAGE("lull why [OPTIONS] FILE", "Say why the GPU waits: one cause, its proof, "
+						     "its fix and what that brings."),
+		OPT_FLAG('a', "all", &w->has_all,
+			 "all causes with their evidence, not the first alone"),
 		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),
 		OPT_STR(0, "step-time", "TIME", &w->step,
-			"what a step takes without a recorder, such as 7.1ms: makes predictions better"),
+			"what a step takes without a recorder, such as 7.1ms: makes predictions "
+			"better"),
 		OPT_LIST(0, "what-if", "CAUSE[=FACTOR]", &w->what_ifs,
 			 "predict the step with FACTOR of this cause left (default: 0), or with "
 			 "kernel:NAME=FACTOR with kernels that take FACTOR of their time"),
 		OPT_LIST(0, "fail-on", "CAUSE[>SHARE]", &w->fail_ons,
-			 "exit with 3 if this is the first cause, or takes more than SHARE of the step "
+			 "exit with 3 if this is the first cause, or takes more than SHARE of the "
+			 "step "
 			 "(0.2 or 20%); any stands for every cause but a busy GPU"),
 		OPT_LIST(0, "without", "SOURCE", &w->withouts,
 			 "as if this had not been recorded: ranges, ops, python, osrt, gil, sched, "
 			 "samples, calls, steps"),
-		OPT_FLAG(0, "schema", &w->wants_schema, "print the schema of --format json and exit"),
+		OPT_FLAG(0, "schema", &w->wants_schema,
+			 "print the schema of --format json and exit"),
 		OPT_FLAG(0, "causes", &w->wants_causes, "print what each cause means and exit"),
 		OPT_END(),
 	};
@@ -198,8 +205,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 	if (w->wants_schema || w->wants_causes)
 		return LULL_OK;
 	if (argc - first != 1)
-		return lull_fail(err, LULL_E_USAGE, "expected one file, such as report1.lull, got %d",
-				 argc - first);
+		return lull_fail(err, LULL_E_USAGE,
+				 "expected one file, such as report1.lull, got %d", argc - first);
 	w->path = argv[first];
 	return LULL_OK;
 }

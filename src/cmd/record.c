@@ -23,8 +23,8 @@ struct words {
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
-	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve, python,
-		quiet, start_later;
+	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve,
+		python, quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };

@@ -153,8 +153,8 @@ static void put_steps(struct lull_json *j, const struct lull_why *why)
 
 static void put_split(struct lull_json *j, const struct lull_why *why)
 {
-	static const char *const names[] = { "compute_ns", "exposed_collective_ns", "exposed_copy_ns",
-					     "idle_ns" };
+	static const char *const names[] = { "compute_ns", "exposed_collective_ns",
+					     "exposed_copy_ns", "idle_ns" };
 	const struct lull_subject *s = why->lead;
 
 	lull_json_key(j, "device");

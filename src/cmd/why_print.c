@@ -48,16 +48,21 @@ static void headline(const struct printer *p, const struct lull_why *why,
 
 		say(p, 0, "The GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.", busy * 100,
 		    busy * step, step, cause->because);
-	} else if (f->cause == LULL_CAUSE_IX_exposed_copy || f->cause == LULL_CAUSE_IX_unified_memory ||
+	} else if (f->cause == LULL_CAUSE_IX_exposed_copy ||
+		   f->cause == LULL_CAUSE_IX_unified_memory ||
 		   f->cause == LULL_CAUSE_IX_pageable_copy) {
 		f64 share = why->copy_share + why->idle_share;
 
-		say(p, 0, "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		say(p, 0,
+		    "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because "
+		    "%s.",
 		    share * 100, share * step, step, cause->because);
 	} else if (f->cause == LULL_CAUSE_IX_collective_exposed ||
 		   f->cause == LULL_CAUSE_IX_straggler ||
 		   f->cause == LULL_CAUSE_IX_pipeline_imbalance) {
-		say(p, 0, "The GPU computes nothing for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		say(p, 0,
+		    "The GPU computes nothing for %.0f %% of each step (%.2f of %.2f ms) because "
+		    "%s.",
 		    (1 - why->compute_share) * 100, (1 - why->compute_share) * step, step,
 		    cause->because);
 	} else {
@@ -107,8 +112,8 @@ static void then(const struct printer *p, const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n && n < MAX_THEN; i++) {
 		if ((int)i == why->first)
 			continue;
-		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "", lull_causes[all[i].cause]->id,
-			      all[i].cost_ns / 1e6);
+		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "",
+			      lull_causes[all[i].cause]->id, all[i].cost_ns / 1e6);
 	}
 	if (n)
 		say(p, 0, "Then: %s.", lull_str_text(&text));
@@ -132,7 +137,8 @@ static void busy(const struct printer *p, const struct lull_why *why)
 			best = left[i] > left[best] ? i : best;
 		if (left[best] * 100 < sum)
 			break;
-		lull_str_addf(&text, "%s%.0f %% %s", n ? ", " : ": ", (f64)left[best] / (f64)sum * 100,
+		lull_str_addf(&text, "%s%.0f %% %s", n ? ", " : ": ",
+			      (f64)left[best] / (f64)sum * 100,
 			      lull_kernel_class_name((enum lull_kernel_class)best));
 		left[best] = 0;
 	}
@@ -153,14 +159,15 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	u32 n = lull_why_n_steps(why);
 
 	say(p, 0, "%u step%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
-	    n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source],
-	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
+	    n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source], rounds->first_steady,
+	    rounds->first_steady == 1 ? "is" : "are");
 	if (why->is_calibrated)
 		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
 		    why->free_ns / 1e6);
 	else if (why->has_replay && over >= OVERHEAD_SAID)
-		say(p, 0, "Recording made them slower: without it about %.2f ms (estimated), which "
-			  "predictions are compared with; --step-time makes it exact.",
+		say(p, 0,
+		    "Recording made them slower: without it about %.2f ms (estimated), which "
+		    "predictions are compared with; --step-time makes it exact.",
 		    why->free_ns / 1e6);
 }
 
@@ -178,7 +185,8 @@ static void others(const struct printer *p, const struct lull_why *why)
 			continue;
 		for (int k = 1; k < LULL_N_CAUSES; k++)
 			best = s->cost_ns[k] > s->cost_ns[best] ? k : best;
-		say(p, 0, "Process %u, device %u: computes %.0f %% of its step; most of the rest is %s.",
+		say(p, 0,
+		    "Process %u, device %u: computes %.0f %% of its step; most of the rest is %s.",
 		    processes[s->process - 1].pid, s->device - 1,
 		    (f64)s->split_ns[LULL_SPLIT_COMPUTE] / (f64)s->window_ns * 100,
 		    lull_causes[best]->id);

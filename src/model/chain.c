@@ -55,7 +55,6 @@ static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 		}
 	}
 	lull_cursor_release(&cursor);
-
 }
 
 static void numbers_init(struct numbers *t, const struct lull_chain *c)

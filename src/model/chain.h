@@ -21,10 +21,10 @@
 #include "trace/reader.h"
 
 /* Bits of node.flags. */
-#define LULL_NODE_FIRST	  1u /* first of its chain: what was before it is not known */
-#define LULL_NODE_SYNCED  2u /* a copy; the next call of its thread waits for the device */
-#define LULL_NODE_OWNED	  4u /* belongs to the copy before it: it waits since memory is pageable */
-#define LULL_NODE_PAGED	  8u /* copies from or to pageable memory */
+#define LULL_NODE_FIRST	  1u  /* first of its chain: what was before it is not known */
+#define LULL_NODE_SYNCED  2u  /* a copy; the next call of its thread waits for the device */
+#define LULL_NODE_OWNED	  4u  /* belongs to the copy before it: it waits since memory is pageable */
+#define LULL_NODE_PAGED	  8u  /* copies from or to pageable memory */
 #define LULL_NODE_OUT	  16u /* copies to the host */
 #define LULL_NODE_IN	  32u /* copies to the device at least LULL_CHAIN_BATCH_BYTES */
 #define LULL_NODE_MANAGED 64u /* moves managed memory */
@@ -36,11 +36,11 @@ struct lull_node {
 	u64 begin_ns;
 	u64 end_ns;
 	u32 lane;
-	u32 name; /* string id */
-	u32 unit; /* the first it started, or LULL_NONE */
+	u32 name;  /* string id */
+	u32 unit;  /* the first it started, or LULL_NONE */
 	u32 round; /* step, or LULL_NONE */
 	u32 slice; /* what was done in the gap before it: index of the first slice, or LULL_NONE */
-	u8 kind;  /* enum lull_call_kind */
+	u8 kind;   /* enum lull_call_kind */
 	u8 flags;
 	u8 chain;
 	u8 cause; /* filled in by whoever judges */
@@ -49,7 +49,7 @@ struct lull_node {
 struct lull_chain {
 	struct lull_node *nodes; /* by chain, then time */
 	u32 n;
-	u32 first[9];  /* where each chain begins, and n behind the last */
+	u32 first[9]; /* where each chain begins, and n behind the last */
 	u32 n_chains;
 	u8 *chain_of_lane; /* chain + 1 by lane id, 0 for threads that start no work */
 	u64 n_units_linked;

@@ -120,9 +120,10 @@ static void load_pycalls(struct loader *l)
 
 			if (!is_ours(l, cols.lane[i]) || !f)
 				continue;
-			inside = lull_file_bits(lull_reader_string(l->reader, frames[f - 1].file, NULL));
-			inside |= lull_name_bits(
-					  lull_reader_string(l->reader, frames[f - 1].function, NULL)) &
+			inside = lull_file_bits(
+				lull_reader_string(l->reader, frames[f - 1].file, NULL));
+			inside |= lull_name_bits(lull_reader_string(l->reader,
+								    frames[f - 1].function, NULL)) &
 				  (LULL_IN_LOADER | LULL_IN_STORAGE);
 			add(l, LULL_HOST_PYCALL,
 			    (struct lull_host_event){
@@ -176,11 +177,11 @@ static void load_gil(struct loader *l)
 			if (!is_ours(l, cols.lane[i]))
 				continue;
 			*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) =
-				(struct lull_host_pause){ cols.start_ns[i],
-							  lull_span_end_ns(cols.start_ns[i],
-									   cols.dur_ns[i]),
-							  cols.lane[i], cols.stack[i],
-							  LULL_HOST_GIL };
+				(struct lull_host_pause){
+					cols.start_ns[i],
+					lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+					cols.lane[i], cols.stack[i], LULL_HOST_GIL
+				};
 		}
 	}
 	lull_cursor_release(&l->cursor);
@@ -293,8 +294,7 @@ static int by_time(const void *a, const void *b)
 
 static void put_leaf(struct lull_host *h, u32 lane, u64 at_ns, u32 event)
 {
-	struct lull_leaf *last =
-		h->leaves.n ? lull_vec_get(&h->leaves, h->leaves.n - 1) : NULL;
+	struct lull_leaf *last = h->leaves.n ? lull_vec_get(&h->leaves, h->leaves.n - 1) : NULL;
 
 	if (last && last->lane == lane && last->begin_ns >= at_ns)
 		last->event = event; /* nothing lies between */
@@ -443,8 +443,7 @@ u32 lull_host_at(const struct lull_host *h, u32 lane, u64 at_ns)
 {
 	u32 leaf = lull_host_leaf(h, lane, at_ns);
 
-	return leaf == LULL_NONE ? LULL_NONE
-				 : ((const struct lull_leaf *)h->leaves.at)[leaf].event;
+	return leaf == LULL_NONE ? LULL_NONE : ((const struct lull_leaf *)h->leaves.at)[leaf].event;
 }
 
 size_t lull_host_pause_at(const struct lull_host *h, u32 lane, u64 at_ns)

@@ -23,7 +23,7 @@ struct name {
 
 /* Two bags of symbols, to compare neighbours. */
 struct bags {
-	u32 *now, *before; /* by symbol */
+	u32 *now, *before;	 /* by symbol */
 	struct lull_vec touched; /* u32: symbols of `now` */
 	struct lull_vec was;	 /* u32: symbols of `before` */
 	size_t n_now, n_before;
@@ -144,7 +144,7 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 	n_pieces = last - first + 1;
 	if (n_pieces < MIN_PIECES)
 		return false;
-	if (n_odd > (n_pieces < FEW_PIECES		? 0
+	if (n_odd > (n_pieces < FEW_PIECES	? 0
 		     : n_pieces / ODD_SHARE > 2 ? n_pieces / ODD_SHARE
 						: 2))
 		return false;
@@ -183,7 +183,8 @@ void lull_period_find(const u32 *symbols, size_t n, u32 n_names, struct lull_vec
 	lull_vec_init(&odd, 1);
 	lull_vec_init(&b.touched, sizeof(u32));
 	lull_vec_init(&b.was, sizeof(u32));
-	for (u32 i = 0; i < n_names && names[i].count > 1 && n_tried < MAX_NAMES && !is_found; i++) {
+	for (u32 i = 0; i < n_names && names[i].count > 1 && n_tried < MAX_NAMES && !is_found;
+	     i++) {
 		n_same = i && names[i].count == names[i - 1].count ? n_same + 1 : 0;
 		if (n_same >= MAX_PER_COUNT)
 			continue;

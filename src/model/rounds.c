@@ -163,8 +163,8 @@ static void from_period(struct lull_rounds *s, struct lull_reader *r, const stru
 	lull_period_find(symbols, n, (u32)numbers.n, &cuts);
 	for (size_t i = 0; i < cuts.n; i++) {
 		size_t at = ((size_t *)cuts.at)[i];
-		u64 mark_ns = at < n ? lull_chain_gap_ns(c, nodes[at])
-				     : c->nodes[nodes[n - 1]].end_ns;
+		u64 mark_ns =
+			at < n ? lull_chain_gap_ns(c, nodes[at]) : c->nodes[nodes[n - 1]].end_ns;
 
 		if (i + 1 < cuts.n)
 			add(s, mark_ns);
@@ -277,8 +277,9 @@ static void skip_warm_up(struct lull_rounds *s)
 			dur_ns[i] = lull_round_end_ns(s, i) - lull_round_begin_ns(s, i);
 		qsort(dur_ns, n, sizeof(*dur_ns), by_value);
 		median_ns = dur_ns[n / 2];
-		for (i = 1; i < n / 2 && (lull_round_end_ns(s, i) - lull_round_begin_ns(s, i)) * 100 >
-						 median_ns * WARM_PCT;
+		for (i = 1;
+		     i < n / 2 && (lull_round_end_ns(s, i) - lull_round_begin_ns(s, i)) * 100 >
+					  median_ns * WARM_PCT;
 		     i++)
 			s->first_steady = i + 1;
 	}

@@ -42,7 +42,10 @@ struct lull_rounds {
 	const char *name; /* of the ranges, or NULL; borrowed */
 };
 
-/* Find the steps of `process` (`without` as in lull_host_init()), and set the round of nodes and units. */
+/*
+ * Find the steps of `process` (`without` as in lull_host_init()), and set the round of nodes and
+ * units.
+ */
 void lull_rounds_init(struct lull_rounds *s, struct lull_reader *r, u32 process,
 		      struct lull_chain *c, struct lull_units *units, const struct lull_host *h,
 		      u32 without);

@@ -77,7 +77,8 @@ static void put_active(struct sweep *s, struct active *a, enum lull_split_kind k
 static void cut_until(struct sweep *s, u64 to_ns, u32 next)
 {
 	if (s->compute_ns > s->at_ns)
-		put(s, LULL_SPLIT_COMPUTE, s->compute_ns < to_ns ? s->compute_ns : to_ns, LULL_NONE);
+		put(s, LULL_SPLIT_COMPUTE, s->compute_ns < to_ns ? s->compute_ns : to_ns,
+		    LULL_NONE);
 	put_active(s, &s->collectives, LULL_SPLIT_COLLECTIVE, to_ns);
 	put_active(s, &s->copies, LULL_SPLIT_COPY, to_ns);
 	if (s->at_ns < to_ns)

@@ -17,8 +17,8 @@ static u8 *classify(struct lull_reader *r)
 	u8 *classes = lull_alloc(n + 1, 1);
 
 	for (size_t i = 0; i < n; i++)
-		classes[i + 1] = (u8)lull_kernel_class_of(
-			lull_reader_string(r, launches[i].name, NULL));
+		classes[i + 1] =
+			(u8)lull_kernel_class_of(lull_reader_string(r, launches[i].name, NULL));
 	return classes;
 }
 

@@ -25,12 +25,12 @@ enum lull_unit_kind {
 struct lull_unit {
 	u64 begin_ns;
 	u64 end_ns;
-	u32 node; /* the call that started it, as an index into the chain; or LULL_NONE */
-	u32 what; /* kernel: its launch; copy: an index into copies; graph: 0 */
-	u32 round; /* the step that launched it, or LULL_NONE */
+	u32 node;   /* the call that started it, as an index into the chain; or LULL_NONE */
+	u32 what;   /* kernel: its launch; copy: an index into copies; graph: 0 */
+	u32 round;  /* the step that launched it, or LULL_NONE */
 	u16 stream; /* 0 .. n_streams - 1 */
-	u8 kind;   /* enum lull_unit_kind */
-	u8 class;  /* enum lull_kernel_class of a kernel */
+	u8 kind;    /* enum lull_unit_kind */
+	u8 class;   /* enum lull_kernel_class of a kernel */
 };
 
 /* memcpy.copy_kind */

@@ -100,17 +100,17 @@ static void one_lost_event_does_not_hide_the_period(void **state)
 
 /* ---- subjects ---- */
 
-#define HEAD                                                    \
-	"process pid=10 has_agent=1\n"                          \
-	"device process=1 device_id=0 name=a\n"                 \
-	"lane kind=1 process=1 tid=10 name=main\n"              \
-	"lane kind=2 process=1 device=1 stream_id=7\n"          \
-	"lane kind=2 process=1 device=1 stream_id=8\n"          \
-	"lane kind=1 process=1 tid=11 name=second\n"            \
-	"launch name=gemm\n"                                    \
-	"label name=step_1\n"                                   \
-	"label name=step_2\n"                                   \
-	"label name=step_3\n"                                   \
+#define HEAD                                           \
+	"process pid=10 has_agent=1\n"                 \
+	"device process=1 device_id=0 name=a\n"        \
+	"lane kind=1 process=1 tid=10 name=main\n"     \
+	"lane kind=2 process=1 device=1 stream_id=7\n" \
+	"lane kind=2 process=1 device=1 stream_id=8\n" \
+	"lane kind=1 process=1 tid=11 name=second\n"   \
+	"launch name=gemm\n"                           \
+	"label name=step_1\n"                          \
+	"label name=step_2\n"                          \
+	"label name=step_3\n"                          \
 	"label name=data_load\n"
 
 static struct lull_reader *open_text(const struct report_dir *d, const char *text)
@@ -141,18 +141,17 @@ static void unload(const struct report_dir *d, struct lull_subject *s, struct lu
 }
 
 /* A host that runs ahead: calls of three steps in 30 us, work of 300 us. */
-#define AHEAD                                                                              \
-	HEAD                                                                               \
-	"range start=0us dur=10us lane=1 label=1\n"                                        \
-	"range start=10us dur=10us lane=1 label=2\n"                                       \
-	"range start=20us dur=10us lane=1 label=3\n"                                       \
-	"cuda_call start=1us dur=5us lane=1 name=cudaLaunchKernel correlation=1\n"         \
-	"cuda_call start=11us dur=5us lane=1 name=cudaLaunchKernel correlation=2\n"        \
-	"cuda_call start=21us dur=5us lane=1 name=cudaLaunchKernel correlation=3\n"        \
-	"cuda_call start=35us dur=300us lane=1 name=cudaDeviceSynchronize correlation=4\n" \
-	"kernel start=10us dur=100us lane=2 launch=1 correlation=1 process=1\n"            \
-	"kernel start=111us dur=100us lane=2 launch=1 correlation=2 process=1\n"           \
-	"kernel start=212us dur=100us lane=2 launch=1 correlation=3 process=1\n"
+#define AHEAD                                                                                   \
+	HEAD "range start=0us dur=10us lane=1 label=1\n"                                        \
+	     "range start=10us dur=10us lane=1 label=2\n"                                       \
+	     "range start=20us dur=10us lane=1 label=3\n"                                       \
+	     "cuda_call start=1us dur=5us lane=1 name=cudaLaunchKernel correlation=1\n"         \
+	     "cuda_call start=11us dur=5us lane=1 name=cudaLaunchKernel correlation=2\n"        \
+	     "cuda_call start=21us dur=5us lane=1 name=cudaLaunchKernel correlation=3\n"        \
+	     "cuda_call start=35us dur=300us lane=1 name=cudaDeviceSynchronize correlation=4\n" \
+	     "kernel start=10us dur=100us lane=2 launch=1 correlation=1 process=1\n"            \
+	     "kernel start=111us dur=100us lane=2 launch=1 correlation=2 process=1\n"           \
+	     "kernel start=212us dur=100us lane=2 launch=1 correlation=3 process=1\n"
 
 static void a_step_is_a_window_of_the_device(void **state)
 {
@@ -176,12 +175,13 @@ static void a_step_is_a_window_of_the_device(void **state)
 
 static void a_call_inside_a_call_is_the_same_call(void **state)
 {
-	struct lull_reader *r = open_text(
-		*state, HEAD "cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
-			     "cuda_call start=3us dur=5us lane=1 name=cuLaunchKernel correlation=2\n"
-			     "cuda_call start=12us dur=5us lane=1 name=cudaMalloc correlation=3\n"
-			     "kernel start=20us dur=5us lane=2 launch=1 correlation=2 process=1\n"
-			     "kernel start=26us dur=5us lane=2 launch=1 correlation=9 process=1\n");
+	struct lull_reader *r =
+		open_text(*state, HEAD
+			  "cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
+			  "cuda_call start=3us dur=5us lane=1 name=cuLaunchKernel correlation=2\n"
+			  "cuda_call start=12us dur=5us lane=1 name=cudaMalloc correlation=3\n"
+			  "kernel start=20us dur=5us lane=2 launch=1 correlation=2 process=1\n"
+			  "kernel start=26us dur=5us lane=2 launch=1 correlation=9 process=1\n");
 	struct lull_subject s;
 
 	load(&s, r);
@@ -196,12 +196,13 @@ static void a_call_inside_a_call_is_the_same_call(void **state)
 static void threads_that_take_turns_are_one_chain(void **state)
 {
 	struct lull_reader *r = open_text(
-		*state, HEAD "cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
-			     "cuda_call start=20us dur=9us lane=4 name=cudaLaunchKernel correlation=2\n"
-			     "cuda_call start=40us dur=9us lane=1 name=cudaLaunchKernel correlation=3\n"
-			     "kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n"
-			     "kernel start=35us dur=2us lane=2 launch=1 correlation=2 process=1\n"
-			     "kernel start=55us dur=2us lane=2 launch=1 correlation=3 process=1\n");
+		*state,
+		HEAD "cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
+		     "cuda_call start=20us dur=9us lane=4 name=cudaLaunchKernel correlation=2\n"
+		     "cuda_call start=40us dur=9us lane=1 name=cudaLaunchKernel correlation=3\n"
+		     "kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n"
+		     "kernel start=35us dur=2us lane=2 launch=1 correlation=2 process=1\n"
+		     "kernel start=55us dur=2us lane=2 launch=1 correlation=3 process=1\n");
 	struct lull_subject s;
 
 	load(&s, r);
@@ -215,10 +216,11 @@ static void threads_that_take_turns_are_one_chain(void **state)
 static void threads_that_overlap_have_chains_of_their_own(void **state)
 {
 	struct lull_reader *r = open_text(
-		*state, HEAD "cuda_call start=1us dur=30us lane=1 name=cudaLaunchKernel correlation=1\n"
-			     "cuda_call start=10us dur=9us lane=4 name=cudaLaunchKernel correlation=2\n"
-			     "kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n"
-			     "kernel start=35us dur=2us lane=3 launch=1 correlation=2 process=1\n");
+		*state,
+		HEAD "cuda_call start=1us dur=30us lane=1 name=cudaLaunchKernel correlation=1\n"
+		     "cuda_call start=10us dur=9us lane=4 name=cudaLaunchKernel correlation=2\n"
+		     "kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n"
+		     "kernel start=35us dur=2us lane=3 launch=1 correlation=2 process=1\n");
 	struct lull_subject s;
 
 	load(&s, r);
@@ -230,9 +232,10 @@ static void threads_that_overlap_have_chains_of_their_own(void **state)
 static void a_thread_that_only_waits_is_in_no_chain(void **state)
 {
 	struct lull_reader *r = open_text(
-		*state, HEAD "cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
-			     "cuda_call start=2us dur=90us lane=4 name=cudaStreamSynchronize correlation=2\n"
-			     "kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n");
+		*state, HEAD
+		"cuda_call start=1us dur=9us lane=1 name=cudaLaunchKernel correlation=1\n"
+		"cuda_call start=2us dur=90us lane=4 name=cudaStreamSynchronize correlation=2\n"
+		"kernel start=15us dur=2us lane=2 launch=1 correlation=1 process=1\n");
 	struct lull_subject s;
 
 	load(&s, r);
@@ -244,19 +247,21 @@ static void a_thread_that_only_waits_is_in_no_chain(void **state)
 static void copies_at_once_count_once(void **state)
 {
 	struct lull_reader *r = open_text(
-		*state, HEAD
-		"step start=0us dur=100us lane=1 number=0\n"
-		"step start=100us dur=100us lane=1 number=1\n"
-		"cuda_call start=1us dur=5us lane=1 name=cudaLaunchKernel correlation=1\n"
-		"cuda_call start=101us dur=5us lane=1 name=cudaMemcpyAsync correlation=2\n"
-		"cuda_call start=107us dur=5us lane=1 name=cudaMemcpyAsync correlation=3\n"
-		"cuda_call start=113us dur=5us lane=1 name=cudaLaunchKernel correlation=4\n"
-		"kernel start=10us dur=90us lane=2 launch=1 correlation=1 process=1\n"
-		"memcpy start=110us dur=40us lane=2 size_bytes=9000 correlation=2 copy_kind=1 src_kind=2 "
-		"dst_kind=3 process=1\n"
-		"memcpy start=130us dur=40us lane=3 size_bytes=9000 correlation=3 copy_kind=1 src_kind=2 "
-		"dst_kind=3 process=1\n"
-		"kernel start=160us dur=40us lane=2 launch=1 correlation=4 process=1\n");
+		*state,
+		HEAD "step start=0us dur=100us lane=1 number=0\n"
+		     "step start=100us dur=100us lane=1 number=1\n"
+		     "cuda_call start=1us dur=5us lane=1 name=cudaLaunchKernel correlation=1\n"
+		     "cuda_call start=101us dur=5us lane=1 name=cudaMemcpyAsync correlation=2\n"
+		     "cuda_call start=107us dur=5us lane=1 name=cudaMemcpyAsync correlation=3\n"
+		     "cuda_call start=113us dur=5us lane=1 name=cudaLaunchKernel correlation=4\n"
+		     "kernel start=10us dur=90us lane=2 launch=1 correlation=1 process=1\n"
+		     "memcpy start=110us dur=40us lane=2 size_bytes=9000 correlation=2 copy_kind=1 "
+		     "src_kind=2 "
+		     "dst_kind=3 process=1\n"
+		     "memcpy start=130us dur=40us lane=3 size_bytes=9000 correlation=3 copy_kind=1 "
+		     "src_kind=2 "
+		     "dst_kind=3 process=1\n"
+		     "kernel start=160us dur=40us lane=2 launch=1 correlation=4 process=1\n");
 	struct lull_subject s;
 
 	load(&s, r);
@@ -272,12 +277,13 @@ static void copies_at_once_count_once(void **state)
 static void ranges_and_operators_make_one_line_of_time(void **state)
 {
 	struct lull_reader *r = open_text(
-		*state, HEAD "op_label name=aten::mm kind=1\n"
-			     "range start=10us dur=90us lane=1 label=4\n"
-			     "op start=20us dur=30us lane=1 label=1\n"
-			     "oscall start=30us dur=10us lane=1 name=read\n"
-			     "cuda_call start=25us dur=2us lane=1 name=cudaLaunchKernel correlation=1\n"
-			     "kernel start=40us dur=2us lane=2 launch=1 correlation=1 process=1\n");
+		*state,
+		HEAD "op_label name=aten::mm kind=1\n"
+		     "range start=10us dur=90us lane=1 label=4\n"
+		     "op start=20us dur=30us lane=1 label=1\n"
+		     "oscall start=30us dur=10us lane=1 name=read\n"
+		     "cuda_call start=25us dur=2us lane=1 name=cudaLaunchKernel correlation=1\n"
+		     "kernel start=40us dur=2us lane=2 launch=1 correlation=1 process=1\n");
 	const struct lull_host_event *events;
 	struct lull_subject s;
 	u32 at;
