@@ -133,12 +133,13 @@ static void cost(struct work *w, const struct lull_split_piece *piece, const str
 
 /* ---- calls ---- */
 
-static bool is_lazy(const struct lull_subject *s, u64 from_ns, u64 to_ns)
+/* Whether the last span that begins before to_ns reaches into [from_ns, to_ns). */
+static bool is_in(const struct lull_vec *spans, u64 from_ns, u64 to_ns)
 {
-	size_t i = lull_vec_upper(&s->lazy, offsetof(struct lull_span, from_ns), to_ns);
-	const struct lull_span *spans = s->lazy.at;
+	size_t i = lull_vec_upper(spans, offsetof(struct lull_span, from_ns), to_ns);
+	const struct lull_span *at = spans->at;
 
-	return i && spans[i - 1].to_ns > from_ns;
+	return i && at[i - 1].to_ns > from_ns;
 }
 
 static void fill_host(struct lull_claim *c)
@@ -162,7 +163,7 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 
 		whole.from_ns = node->begin_ns;
 		whole.to_ns = node->end_ns;
-		whole.is_lazy = is_lazy(w->s, node->begin_ns, node->end_ns);
+		whole.is_lazy = is_in(&w->s->lazy, node->begin_ns, node->end_ns);
 		node->cause = (u8)lull_cause_of(&whole);
 	}
 	if (node->cause == LULL_CAUSE_IX_unknown)
@@ -279,8 +280,10 @@ static void walk(struct work *w, const struct idle *idle, u32 chain, u64 from_ns
 static void pay_blind(struct work *w, const struct idle *idle, struct lull_claim *c,
 		      enum lull_blind blind)
 {
-	enum lull_cause_ix cause = lull_cause_of(c);
+	enum lull_cause_ix cause;
 
+	c->is_moving = is_in(&w->s->moves, c->from_ns, c->to_ns);
+	cause = lull_cause_of(c);
 	if (cause == LULL_CAUSE_IX_unknown)
 		w->s->blind_ns[blind] += c->to_ns - c->from_ns;
 	cost(w, idle->piece, c, cause, 0);
@@ -300,7 +303,8 @@ static void pay_latency(struct work *w, const struct idle *idle, u32 node_ix, u6
 				.pause = LULL_NO_PAUSE };
 
 	fill_host(&c);
-	c.is_lazy = is_lazy(w->s, node->begin_ns, node->end_ns);
+	c.is_lazy = is_in(&w->s->lazy, node->begin_ns, node->end_ns);
+	c.is_moving = is_in(&w->s->moves, c.from_ns, c.to_ns);
 	if (c.to_ns > c.from_ns)
 		pay(w, idle, &c, lull_cause_of(&c), 0);
 	else

@@ -62,6 +62,7 @@ struct lull_claim {
 	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
 	bool is_seen; /* GAP: something was recorded there */
 	bool recurs;  /* GAP: the same gap is there in other steps too */
+	bool is_moving; /* LATENCY, DEVICE: pages of managed memory move meanwhile */
 	bool is_lazy; /* CALL, LATENCY: CUDA loads or compiles code meanwhile */
 };
 

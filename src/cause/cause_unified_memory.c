@@ -1,14 +1,18 @@
 /*
  * unified-memory: pages of managed memory move between host and device while nothing computes.
  *
- * Signal:  a copy from or to managed memory runs, and nothing else.
- * Not it:  a copy of managed memory under a kernel; copies that the program asked for.
+ * Signal:  a copy from or to managed memory runs, and nothing else; or launched work does not begin
+ *          while pages move. A busy device whose pages move for a fifth of the step is named, too:
+ *          its kernels wait for them.
+ * Not it:  a few pages that move under kernels; copies that the program asked for.
  */
 #include "cause/cause.h"
 #include "cause/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {
+	if (c->place == LULL_PLACE_LATENCY || c->place == LULL_PLACE_DEVICE)
+		return c->is_moving;
 	return c->place == LULL_PLACE_COPY && lull_copy_is_managed(lull_claim_copy(c));
 }
 

@@ -17,6 +17,7 @@
 #define ELEMENTWISE   0.60
 #define FUSED	      0.90
 #define THROTTLED     0.20
+#define MOVING	      0.20 /* pages of managed memory move for this part of the step */
 #define BLIND	      0.50
 #define GAIN	      0.10 /* planted causes gain 25 % and up */
 #define GAIN_UNSEEN   0.20 /* an optimizer's unrecorded Python is 11 % of a step */
@@ -242,6 +243,8 @@ static enum lull_cause_ix busy_cause(struct lull_why *why)
 			       ? LULL_CAUSE_IX_straggler
 			       : LULL_CAUSE_IX_collective_exposed;
 	}
+	if ((f64)why->lead->moved_ns >= MOVING * (f64)why->lead->window_ns)
+		return LULL_CAUSE_IX_unified_memory;
 	if (throttled >= THROTTLED)
 		return LULL_CAUSE_IX_throttled;
 	if (elementwise_share(why->lead) >= ELEMENTWISE &&
@@ -259,7 +262,11 @@ static void choose_busy(struct lull_why *why, f64 share)
 	if (lull_causes[cause]->kind == LULL_CAUSE_BUSY) {
 		add_finding(why, cause, fmin(device_ns(why), why->step_ns));
 	} else if (!lull_why_find(why, cause)) {
-		add_finding(why, cause, (f64)why->lead->cost_ns[cause] / lull_why_n_steps(why));
+		add_finding(why, cause,
+			    (f64)(cause == LULL_CAUSE_IX_unified_memory
+					  ? why->lead->moved_ns
+					  : why->lead->cost_ns[cause]) /
+				    lull_why_n_steps(why));
 	}
 	/* In front of what little else there is. */
 	for (size_t i = 0; i < why->findings.n; i++) {

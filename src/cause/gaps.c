@@ -233,7 +233,7 @@ static void judge(struct lull_subject *s, const struct lull_gaps *g)
 	if (st->n_calls > 0.25 * st->call_share * n) {
 		st->kind = LULL_STALL_OS;
 		st->confidence = 0.9;
-	} else if (lull_subject_is_python(s)) {
+	} else if (lull_subject_is_python(s) && !s->host.has_gil) {
 		st->kind = LULL_STALL_GIL;
 		st->confidence = 1 - missed;
 	}
@@ -315,6 +315,7 @@ static void count_sample(struct lull_gap_place *place, const struct lull_subject
 	place->n_loader += !!(bits & LULL_IN_LOADER);
 	place->n_storage += !!(bits & LULL_IN_STORAGE);
 	place->n_framework += !!(bits & LULL_IN_FRAMEWORK);
+	place->n_compile += !!(bits & LULL_IN_COMPILE);
 	/* The majority, if there is one, survives. */
 	if (function == place->function || !place->n_stack) {
 		place->function = function;

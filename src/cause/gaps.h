@@ -28,7 +28,7 @@ struct lull_gap_place {
 	u32 n;	       /* steps in which the gap is long */
 	u32 n_samples; /* that hit it; those of Python alone, if there are any */
 	bool is_python;
-	u32 n_loader, n_storage, n_framework, n_idle;
+	u32 n_loader, n_storage, n_framework, n_compile, n_idle;
 	u32 stack;    /* one in the most frequent function of the program, 0 if none */
 	u64 function; /* private: which one that is */
 	u32 n_stack;  /* private */

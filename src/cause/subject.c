@@ -40,6 +40,64 @@ static void load_lazy(struct lull_subject *s)
 		qsort(s->lazy.at, s->lazy.n, sizeof(struct lull_span), by_from);
 }
 
+/*
+ * Add the rows of a table to a list of spans, if this file has such a table: also one that this
+ * version does not declare. Moments are no spans.
+ */
+static void load_spans(const struct lull_subject *s, const char *name, struct lull_vec *spans)
+{
+	const struct lull_schema *schema = lull_reader_schema(s->reader);
+	const struct lull_table_desc *table = NULL;
+	const void *cols[64];
+	struct lull_cursor c;
+	int start, dur;
+	size_t n;
+
+	for (size_t i = 0; i < schema->n; i++) {
+		if (!strcmp(schema->tables[i].name, name))
+			table = &schema->tables[i];
+	}
+	if (!table || table->kind != LULL_KIND_FACT || table->n_cols > LULL_COUNT_OF(cols))
+		return;
+	start = lull_table_column(table, "start_ns");
+	dur = lull_table_column(table, "dur_ns");
+	if (start < 0 || dur < 0)
+		return;
+	lull_cursor_init_table(&c, s->reader, table, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, cols)) > 0) {
+		const u64 *starts = cols[start], *durs = cols[dur];
+
+		for (size_t i = 0; i < n; i++) {
+			if (durs[i])
+				*(struct lull_span *)lull_vec_push(spans) = (struct lull_span){
+					starts[i], lull_span_end_ns(starts[i], durs[i])
+				};
+		}
+	}
+	lull_cursor_release(&c);
+	if (spans->n)
+		qsort(spans->at, spans->n, sizeof(struct lull_span), by_from);
+}
+
+/* How much of the steady steps the spans cover. */
+static u64 covered_ns(const struct lull_subject *s, const struct lull_vec *spans)
+{
+	const struct lull_span *at = spans->at;
+	u64 from_ns, to_ns, sum = 0;
+
+	if (!lull_rounds_n_steady(&s->rounds))
+		return 0;
+	from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+	to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
+	for (size_t i = 0; i < spans->n; i++) {
+		struct lull_span part = lull_span_cut(at[i], from_ns, to_ns);
+
+		sum += part.to_ns - part.from_ns;
+		from_ns = part.to_ns > from_ns ? part.to_ns : from_ns;
+	}
+	return sum;
+}
+
 /* Sums by class of what the steady steps computed. */
 static void sum_classes(struct lull_subject *s)
 {
@@ -65,6 +123,15 @@ static void sum_classes(struct lull_subject *s)
 	}
 }
 
+static bool has_agent(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+
+	return processes[s->process - 1].has_agent;
+}
+
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
 		       const u32 *tracks, u32 without)
 {
@@ -77,13 +144,20 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
 	lull_vec_init(&s->wheres, sizeof(struct lull_where));
 	lull_vec_init(&s->lazy, sizeof(struct lull_span));
+	lull_vec_init(&s->moves, sizeof(struct lull_span));
 	lull_units_init(&s->units, r, process, track, tracks);
 	lull_chain_init(&s->chain, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->units);
 	for (u32 i = 0; i < s->chain.n; i++)
 		s->chain.nodes[i].cause = LULL_N_CAUSES;
 	lull_host_init(&s->host, r, &s->chain, without);
+	/* Our own recordings hold every wait for the lock: none is none. */
+	if (has_agent(s) && !(without & LULL_WITHOUT_GIL))
+		s->host.has_gil = true;
 	lull_rounds_init(&s->rounds, r, process, &s->chain, &s->units, &s->host, without);
 	load_lazy(s);
+	load_spans(s, "cuda_module", &s->lazy);
+	load_spans(s, "um_event", &s->moves);
+	s->moved_ns = covered_ns(s, &s->moves);
 	sum_classes(s);
 }
 
@@ -109,5 +183,6 @@ void lull_subject_release(struct lull_subject *s)
 	lull_vec_release(&s->intervals);
 	lull_vec_release(&s->wheres);
 	lull_vec_release(&s->lazy);
+	lull_vec_release(&s->moves);
 	free(s->step_cost_ns);
 }

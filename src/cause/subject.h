@@ -89,6 +89,8 @@ struct lull_subject {
 	struct lull_rounds rounds;
 	struct lull_vec slices; /* struct lull_slice by node */
 	struct lull_vec lazy;	/* struct lull_span by begin: CUDA loaded or compiled code */
+	struct lull_vec moves;	/* struct lull_span by begin: pages of managed memory moved */
+	u64 moved_ns;		/* of the steady steps, pages moved or faulted */
 	struct lull_stalls stalls;
 	struct lull_rank_facts ranks;
 

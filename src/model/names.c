@@ -191,12 +191,18 @@ u32 lull_file_bits(const char *path)
 					      "torchaudio",
 					      "/cv2/",
 					      NULL };
+	static const char *const compiler[] = { "torch/_dynamo",  "torch/_inductor", "torch/fx/",
+						"triton/compiler", "triton/runtime/jit",
+						"torch/utils/cpp_extension", NULL };
 	static const char *const storage[] = { "torch/serialization.py", "safetensors", "h5py",
 					       "torch/distributed/checkpoint", NULL };
 	static const char *const framework[] = { "torch/optim/",  "torch/autograd/", "torch/nn/",
 						 "torch/_",	  "torch/cuda/",     "torch/amp/",
 						 "torch/utils/_", "torch/overrides", NULL };
 
+	/* The wrapper around every compiled function compiles nothing itself. */
+	if (has_any(path, compiler) && !strstr(path, "eval_frame"))
+		return LULL_IN_COMPILE;
 	if (has_any(path, loader))
 		return LULL_IN_LOADER;
 	if (has_any(path, storage))

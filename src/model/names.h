@@ -59,6 +59,7 @@ bool lull_kernel_is_peer(const char *name);
 #define LULL_IN_WAIT	  0x0200u /* a call that waits for another thread or process */
 #define LULL_IN_READ	  0x0400u /* a call that reads a file or a pipe */
 #define LULL_IN_SLEEP	  0x0800u /* sleeps */
+#define LULL_IN_COMPILE	  0x2000u /* compiles device code */
 #define LULL_IN_PHASE	  0x1000u /* a named range that is a step or a phase of training */
 
 /* What a range or a function of this name is part of: LOADER, STORAGE, OPTIMIZER, FRAMEWORK. */
