@@ -62,7 +62,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan dist install \
+.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-why e2e-san tsan dist install \
 	clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -179,6 +179,9 @@ e2e-osrt: all $(OSRT_GUESTS)
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
+# The example on the simulated device, recorded and asked why.
+e2e-why: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_why.py $(BUILD)
 
 # Traces of other tools, good and bad ones, and what PyTorch itself said of one.
 e2e-import: all
@@ -186,7 +189,7 @@ e2e-import: all
 		test/data/pytorch/kineto-h200.table.txt
 	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import e2e-why
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

@@ -31,6 +31,7 @@
 #define LOOP_CALLS  8
 
 #define MAX_STREAMS 4096
+#define MAX_LOOKED  256 /* streams that may be what is waited for */
 #define QUEUE	    LULL_REPLAY_QUEUE
 
 /* What the sweep knows of each stream. */
@@ -119,7 +120,7 @@ static u32 find_cause(const struct build *b, const struct lull_unit *unit, f64 *
 	u32 found = LULL_NONE;
 	u64 best_ns = 0;
 
-	for (size_t i = 0; i < b->s->units.lanes.n; i++) {
+	for (size_t i = 0; i < b->s->units.lanes.n && i < MAX_LOOKED; i++) {
 		const struct stream *st = &b->streams[i];
 
 		if (i == unit->stream || st->op == LULL_NONE || st->end_ns > unit->begin_ns ||
@@ -183,7 +184,7 @@ static void find_awaited(const struct build *b, const struct lull_node *node,
 	const struct lull_replay_op *ops = b->p->ops.at;
 	u64 best_ns = 0;
 
-	for (size_t i = 0; i < b->s->units.lanes.n; i++) {
+	for (size_t i = 0; i < b->s->units.lanes.n && i < MAX_LOOKED; i++) {
 		u32 op = b->streams[i].op;
 		u64 end_ns;
 

@@ -54,22 +54,6 @@ static u32 sampled_bits(const struct lull_gap_place *p)
 	return bits;
 }
 
-/* When the thread's innermost event changes next. */
-static u64 leaf_end_ns(const struct lull_host *h, u32 lane, u64 at_ns, u32 *event)
-{
-	const struct lull_leaf *leaves = h->leaves.at;
-	u32 leaf = lull_host_leaf(h, lane, at_ns);
-	size_t next = leaf == LULL_NONE ? 0 : (size_t)leaf + 1;
-
-	*event = leaf == LULL_NONE ? LULL_NONE : leaves[leaf].event;
-	if (leaf == LULL_NONE) {
-		/* The lane's first leaf may lie ahead. */
-		while (next < h->leaves.n && leaves[next].lane < lane)
-			next++;
-	}
-	return next < h->leaves.n && leaves[next].lane == lane ? leaves[next].begin_ns : UINT64_MAX;
-}
-
 /* A step's own range says only that the loop runs. */
 static bool says_nothing(const struct lull_host *h, u32 event)
 {
@@ -104,9 +88,11 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	u64 ahead_ns = pause_ahead(h, lanes[0], at_ns, &pause), end_ns, other_ns;
 	u32 other;
 
-	end_ns = leaf_end_ns(h, lanes[0], at_ns, &p.event);
+	p.event = lull_host_at(h, lanes[0], at_ns);
+	end_ns = lull_host_next_ns(h, lanes[0], at_ns);
 	if (says_nothing(h, p.event) && lanes[1] != lanes[0]) {
-		other_ns = leaf_end_ns(h, lanes[1], at_ns, &other);
+		other = lull_host_at(h, lanes[1], at_ns);
+		other_ns = lull_host_next_ns(h, lanes[1], at_ns);
 		if (other != LULL_NONE) {
 			p.event = other;
 			end_ns = other_ns < end_ns ? other_ns : end_ns;

@@ -13,6 +13,9 @@
 
 #define MAX_CHAINS ((u32)LULL_COUNT_OF(((struct lull_chain *)0)->first) - 1)
 
+/* Threads that are compared with each other; calls of all others share the last chain. */
+#define MAX_COMPARED 16
+
 /* Gaps of numbers that are worth a table instead of a hash map. */
 #define DENSE_FACTOR 8
 
@@ -173,7 +176,6 @@ static void set_kinds(struct lull_chain *c, struct lull_reader *r)
 struct thread {
 	u32 lane;
 	u64 busy_ns;
-	u64 with_ns[8]; /* overlap with each chain so far */
 };
 
 static int by_busy(const void *a, const void *b)
@@ -234,8 +236,12 @@ static void find_chains(struct lull_chain *c, size_t n_lanes)
 			threads[n++] = threads[i];
 	}
 	qsort(threads, n, sizeof(*threads), by_busy);
-	for (size_t i = 0; i < n; i++)
-		place(c, &threads[i]);
+	for (size_t i = 0; i < n; i++) {
+		if (i < MAX_COMPARED)
+			place(c, &threads[i]);
+		else
+			c->chain_of_lane[threads[i].lane] = (u8)c->n_chains;
+	}
 	free(threads);
 }
 

@@ -422,7 +422,8 @@ void lull_host_release(struct lull_host *h)
 	lull_vec_release(&h->samples);
 }
 
-u32 lull_host_leaf(const struct lull_host *h, u32 lane, u64 at_ns)
+/* How many leaves lie before or at this moment of the lane, those of earlier lanes included. */
+static size_t leaves_until(const struct lull_host *h, u32 lane, u64 at_ns)
 {
 	const struct lull_leaf *leaves = h->leaves.at;
 	size_t low = 0, high = h->leaves.n;
@@ -436,7 +437,23 @@ u32 lull_host_leaf(const struct lull_host *h, u32 lane, u64 at_ns)
 		else
 			high = middle;
 	}
-	return low && leaves[low - 1].lane == lane ? (u32)(low - 1) : LULL_NONE;
+	return low;
+}
+
+u32 lull_host_leaf(const struct lull_host *h, u32 lane, u64 at_ns)
+{
+	const struct lull_leaf *leaves = h->leaves.at;
+	size_t n = leaves_until(h, lane, at_ns);
+
+	return n && leaves[n - 1].lane == lane ? (u32)(n - 1) : LULL_NONE;
+}
+
+u64 lull_host_next_ns(const struct lull_host *h, u32 lane, u64 at_ns)
+{
+	const struct lull_leaf *leaves = h->leaves.at;
+	size_t n = leaves_until(h, lane, at_ns);
+
+	return n < h->leaves.n && leaves[n].lane == lane ? leaves[n].begin_ns : UINT64_MAX;
 }
 
 u32 lull_host_at(const struct lull_host *h, u32 lane, u64 at_ns)

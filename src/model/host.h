@@ -92,6 +92,9 @@ void lull_host_release(struct lull_host *h);
 /* The index of the leaf of `lane` that holds at_ns, or LULL_NONE. */
 u32 lull_host_leaf(const struct lull_host *h, u32 lane, u64 at_ns);
 
+/* When the leaf of `lane` behind that moment begins; UINT64_MAX if there is none. */
+u64 lull_host_next_ns(const struct lull_host *h, u32 lane, u64 at_ns);
+
 /* The innermost event at this moment, or LULL_NONE. */
 u32 lull_host_at(const struct lull_host *h, u32 lane, u64 at_ns);
 
