@@ -2,16 +2,21 @@
  * evidence - what proves each finding: where the time went, how often, and what else was measured.
  */
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "base/term.h"
 #include "cause/why_int.h"
 
 #define MAX_PLACES 3
 /* A place with less of its cause's time is not worth a line. */
 #define SMALL_PART 10
+/* Fewer samples of another thread are chance. */
+#define MIN_SAMPLES 3
 
 static void add(struct lull_finding *f, const char *table, const struct lull_where *where,
 		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -247,7 +252,111 @@ static void add_holder(struct lull_why *why, struct lull_finding *f)
 	    *place ? place : "code without a name");
 }
 
-/* Processes that the program started: loaders often are. */
+/* ---- who else ran ---- */
+
+/* Samples of a thread that is in no chain, taken while this cause held the device up. */
+struct producer {
+	u32 n;
+	u32 stack;
+};
+
+/* Whether the moment lies in an interval of the cause; intervals are by time. */
+static bool is_during(const struct lull_subject *s, enum lull_cause_ix cause, u64 at_ns)
+{
+	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), at_ns);
+	const struct lull_interval *at = s->intervals.at;
+
+	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
+}
+
+static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struct producer *lanes)
+{
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct producer *p = &lanes[cols.lane[i]];
+
+			if (cols.is_idle[i] || !is_during(s, cause, cols.start_ns[i]))
+				continue;
+			p->n++;
+			p->stack = cols.stack[i];
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struct producer *lanes)
+{
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct producer *p = &lanes[cols.lane[i]];
+
+			if (!is_during(s, cause, cols.start_ns[i]))
+				continue;
+			p->n++;
+			p->stack = p->stack ? p->stack : cols.stack[i];
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+/* The thread, of this process or another, that ran most while this one waited. */
+static bool add_producer(struct lull_why *why, struct lull_finding *f)
+{
+	struct lull_subject *s = why->lead;
+	size_t n_lanes, n;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	struct producer *counts = lull_alloc(n_lanes + 1, sizeof(*counts));
+	struct lull_location at;
+	char place[160];
+	u32 best = 0, n_best;
+
+	count_python(s, f->cause, counts);
+	count_native(s, f->cause, counts);
+	for (u32 i = 1; i <= n_lanes; i++) {
+		if (!s->chain.chain_of_lane[i] && lanes[i - 1].process &&
+		    counts[i].n > (best ? counts[best].n : MIN_SAMPLES - 1))
+			best = i;
+	}
+	n_best = best ? counts[best].n : 0;
+	if (best) {
+		at = lull_place_find(s, LULL_NONE, counts[best].stack);
+		lull_place_format(&at, place, sizeof(place));
+		add(f, "sample", NULL, "meanwhile thread %s of process %u runs %s%s(%u samples)",
+		    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
+		    processes[lanes[best - 1].process - 1].pid, place, *place ? " " : "", n_best);
+	}
+	free(counts);
+	return best != 0;
+}
+
+/* Whether the thread waits there, rather than works. */
+static bool is_waiting(const struct lull_why *why, const struct lull_finding *f)
+{
+	const struct lull_where *wheres = why->lead->wheres.at;
+
+	for (size_t i = 0; i < why->lead->wheres.n; i++) {
+		const struct lull_host_event *events = why->lead->host.events.at;
+
+		if (wheres[i].cause == f->cause)
+			return wheres[i].event != LULL_NONE &&
+			       (events[wheres[i].event].inside & (LULL_IN_WAIT | LULL_IN_READ));
+	}
+	return false;
+}
+
+/* Who loads instead, or that nobody does. */
 static void add_workers(struct lull_why *why, struct lull_finding *f)
 {
 	size_t n;
@@ -260,10 +369,12 @@ static void add_workers(struct lull_why *why, struct lull_finding *f)
 		return;
 	for (size_t i = 0; i < n; i++)
 		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
+	if (is_waiting(why, f) && add_producer(why, f))
+		return;
 	if (n_children)
 		add(f, "process", NULL, "%u child processes; those that load do not keep up",
 		    n_children);
-	else
+	else if (!is_waiting(why, f))
 		add(f, "process", NULL, "the program has no other process that could load");
 }
 
@@ -375,6 +486,10 @@ static void add_facts(struct lull_why *why, struct lull_finding *f)
 		break;
 	case LULL_CAUSE_IX_input_pipeline:
 		add_workers(why, f);
+		break;
+	case LULL_CAUSE_IX_host_compute:
+		if (is_waiting(why, f))
+			add_producer(why, f);
 		break;
 	case LULL_CAUSE_IX_straggler:
 	case LULL_CAUSE_IX_pipeline_imbalance:
