@@ -60,10 +60,10 @@ struct lull_claim {
 	u8 pause;    /* GAP: enum lull_host_wait or LULL_NO_PAUSE */
 	u8 stall;    /* GAP, CALL: enum lull_stall */
 	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
-	bool is_seen; /* GAP: something was recorded there */
-	bool recurs;  /* GAP: the same gap is there in other steps too */
+	bool is_seen;	/* GAP: something was recorded there */
+	bool recurs;	/* GAP: the same gap is there in other steps too */
 	bool is_moving; /* LATENCY, DEVICE: pages of managed memory move meanwhile */
-	bool is_lazy; /* CALL, LATENCY: CUDA loads or compiles code meanwhile */
+	bool is_lazy;	/* CALL, LATENCY: CUDA loads or compiles code meanwhile */
 };
 
 enum lull_cause_kind {

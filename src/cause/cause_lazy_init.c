@@ -1,8 +1,9 @@
 /*
  * lazy-init: code is loaded or compiled in the middle of the loop.
  *
- * Signal:  the device is idle while the thread is in a call that loads a module, while CUDA says that
- *          it loads or compiles code in a call, or while the thread is in a compiler's Python code.
+ * Signal:  the device is idle while the thread is in a call that loads a module, while CUDA says
+ *          that it loads or compiles code in a call, or while the thread is in a compiler's Python
+ *          code.
  * Not it:  the first steps, which do so always: they are warm-up and left out.
  */
 #include "cause/cause.h"
@@ -42,7 +43,8 @@ const struct lull_cause lull_cause_lazy_init = {
 	       "than "
 	       "1.5 times the median, are left out. Counted here is what comes later: calls that "
 	       "load "
-	       "modules, calls in which CUDA reports loading or compiling, and gaps of at least 150 us in "
+	       "modules, calls in which CUDA reports loading or compiling, and gaps of at least "
+	       "150 us in "
 	       "which most Python samples are in a compiler's code (torch.compile, Triton).",
 	.fix = "fixed shapes, so that nothing new is needed; warm up before measuring; "
 	       "CUDA_MODULE_LOADING=EAGER",

@@ -461,7 +461,8 @@ static void add_facts(struct lull_why *why, struct lull_finding *f)
 		break;
 	case LULL_CAUSE_IX_unified_memory:
 		if (why->lead->moved_ns)
-			add(f, "um_event", NULL, "pages of managed memory move for %.2f ms of each step",
+			add(f, "um_event", NULL,
+			    "pages of managed memory move for %.2f ms of each step",
 			    (f64)why->lead->moved_ns / lull_why_n_steps(why) / 1e6);
 		break;
 	case LULL_CAUSE_IX_exposed_copy:

@@ -124,8 +124,8 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 /* Time that could be the program's own: not loading, writing, pausing or framework code. */
 static bool could_be_own(const struct part *p)
 {
-	return !(p->inside & (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_WRITE | LULL_IN_CALLS | LULL_IN_COMPILE |
-			      LULL_IN_FRAMEWORK)) &&
+	return !(p->inside & (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_WRITE | LULL_IN_CALLS |
+			      LULL_IN_COMPILE | LULL_IN_FRAMEWORK)) &&
 	       (p->pause == LULL_NO_PAUSE || p->pause == LULL_HOST_BLOCKED);
 }
 

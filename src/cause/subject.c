@@ -69,9 +69,9 @@ static void load_spans(const struct lull_subject *s, const char *name, struct lu
 
 		for (size_t i = 0; i < n; i++) {
 			if (durs[i])
-				*(struct lull_span *)lull_vec_push(spans) = (struct lull_span){
-					starts[i], lull_span_end_ns(starts[i], durs[i])
-				};
+				*(struct lull_span *)lull_vec_push(spans) =
+					(struct lull_span){ starts[i],
+							    lull_span_end_ns(starts[i], durs[i]) };
 		}
 	}
 	lull_cursor_release(&c);

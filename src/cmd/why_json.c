@@ -401,17 +401,22 @@ static void put_properties(struct lull_json *j, const struct property *p)
 	lull_json_end(j);
 }
 
+void lull_schema_of_why(struct lull_json *j)
+{
+	lull_json_object(j);
+	key_text(j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	key_text(j, "title", "lull why --format json");
+	key_text(j, "type", "object");
+	put_properties(j, document);
+	lull_json_end(j);
+}
+
 void lull_why_print_schema(FILE *to)
 {
 	struct lull_json j;
 
 	lull_json_init(&j, to);
 	j.is_pretty = true;
-	lull_json_object(&j);
-	key_text(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	key_text(&j, "title", "lull why --format json");
-	key_text(&j, "type", "object");
-	put_properties(&j, document);
-	lull_json_end(&j);
+	lull_schema_of_why(&j);
 	fputc('\n', to);
 }

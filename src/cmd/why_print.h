@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "base/json.h"
 #include "cause/why.h"
 
 /* One answer to --what-if. */
@@ -21,6 +22,9 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 /* The answer as JSON, by the schema that lull_why_print_schema() prints. */
 void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull_vec *answers,
 			 const char *path);
+
+/* The JSON schema as one object, into a document that is being written. */
+void lull_schema_of_why(struct lull_json *j);
 
 /* The JSON schema. */
 void lull_why_print_schema(FILE *to);

@@ -191,9 +191,10 @@ u32 lull_file_bits(const char *path)
 					      "torchaudio",
 					      "/cv2/",
 					      NULL };
-	static const char *const compiler[] = { "torch/_dynamo",  "torch/_inductor", "torch/fx/",
-						"triton/compiler", "triton/runtime/jit",
-						"torch/utils/cpp_extension", NULL };
+	static const char *const compiler[] = {
+		"torch/_dynamo",      "torch/_inductor",	   "torch/fx/", "triton/compiler",
+		"triton/runtime/jit", "torch/utils/cpp_extension", NULL
+	};
 	static const char *const storage[] = { "torch/serialization.py", "safetensors", "h5py",
 					       "torch/distributed/checkpoint", NULL };
 	static const char *const framework[] = { "torch/optim/",  "torch/autograd/", "torch/nn/",

@@ -66,19 +66,20 @@ static void add_dims(struct fuzz *f)
 	static const char *const kernels[] = { "gemm", "add_elementwise", "ncclAllReduce",
 					       "ncclSendRecv" };
 
-	lull_str_puts(&f->text, "process pid=10 has_agent=1 runtime=\"python 3\"\nprocess pid=20\n"
-				"device process=1 device_id=0 name=H200 clock_hz=2000000000\n"
-				"device process=2 device_id=1 name=T4\n"
-				"lane kind=1 process=1 tid=10\nlane kind=1 process=1 tid=11\n"
-				"lane kind=2 process=1 device=1 stream_id=7\n"
-				"lane kind=2 process=1 device=1 stream_id=8\n"
-				"lane kind=1 process=2 tid=20\n"
-				"lane kind=2 process=2 device=2 stream_id=7\n"
-				"frame kind=2 function=load file=/x/torch/utils/data/a.py line=1\n"
-				"frame kind=2 function=step file=/home/train.py line=2\n"
-				"stack frame=2\nstack parent=1 frame=1\n"
-				"op_label name=aten::mm kind=1\nop_label name=Optimizer.step kind=3\n"
-				"metric name=sm_clock unit=MHz\nmetric name=throttle\n");
+	lull_str_puts(&f->text,
+		      "process pid=10 has_agent=1 runtime=\"python 3\"\nprocess pid=20\n"
+		      "device process=1 device_id=0 name=H200 clock_hz=2000000000\n"
+		      "device process=2 device_id=1 name=T4\n"
+		      "lane kind=1 process=1 tid=10\nlane kind=1 process=1 tid=11\n"
+		      "lane kind=2 process=1 device=1 stream_id=7\n"
+		      "lane kind=2 process=1 device=1 stream_id=8\n"
+		      "lane kind=1 process=2 tid=20\n"
+		      "lane kind=2 process=2 device=2 stream_id=7\n"
+		      "frame kind=2 function=load file=/x/torch/utils/data/a.py line=1\n"
+		      "frame kind=2 function=step file=/home/train.py line=2\n"
+		      "stack frame=2\nstack parent=1 frame=1\n"
+		      "op_label name=aten::mm kind=1\nop_label name=Optimizer.step kind=3\n"
+		      "metric name=sm_clock unit=MHz\nmetric name=throttle\n");
 	for (size_t i = 0; i < LULL_COUNT_OF(labels); i++)
 		lull_str_addf(&f->text, "label name=%s\n", labels[i]);
 	for (size_t i = 0; i < LULL_COUNT_OF(kernels); i++)
@@ -94,9 +95,10 @@ static void add_host(struct fuzz *f, const char *table, const char *column, u64 
 
 static void add_row(struct fuzz *f)
 {
-	static const char *const calls[] = { "cudaLaunchKernel", "cudaMemcpyAsync",
+	static const char *const calls[] = { "cudaLaunchKernel",      "cudaMemcpyAsync",
 					     "cudaStreamSynchronize", "cudaMalloc",
-					     "cuModuleLoad", "cudaDeviceSynchronize", "cudaGetDevice" };
+					     "cuModuleLoad",	      "cudaDeviceSynchronize",
+					     "cudaGetDevice" };
 	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
 	unsigned long long number = below(f, 200), process = below(f, 3);
 
@@ -105,7 +107,8 @@ static void add_row(struct fuzz *f)
 	case 1:
 	case 2:
 	case 3:
-		lull_str_addf(&f->text, "cuda_call start=%llu dur=%llu lane=%llu name=%s correlation=%llu\n",
+		lull_str_addf(&f->text,
+			      "cuda_call start=%llu dur=%llu lane=%llu name=%s correlation=%llu\n",
 			      at, dur, lane, calls[below(f, LULL_COUNT_OF(calls))], number);
 		break;
 	case 4:
@@ -117,12 +120,13 @@ static void add_row(struct fuzz *f)
 			      at, dur, lane, (unsigned long long)below(f, 6), number, process);
 		break;
 	case 7:
-		lull_str_addf(&f->text,
-			      "memcpy start=%llu dur=%llu lane=%llu size_bytes=%llu correlation=%llu "
-			      "copy_kind=%llu src_kind=%llu dst_kind=%llu process=%llu\n",
-			      at, dur, lane, (unsigned long long)any_dur(f), number,
-			      (unsigned long long)below(f, 4), (unsigned long long)below(f, 8),
-			      (unsigned long long)below(f, 8), process);
+		lull_str_addf(
+			&f->text,
+			"memcpy start=%llu dur=%llu lane=%llu size_bytes=%llu correlation=%llu "
+			"copy_kind=%llu src_kind=%llu dst_kind=%llu process=%llu\n",
+			at, dur, lane, (unsigned long long)any_dur(f), number,
+			(unsigned long long)below(f, 4), (unsigned long long)below(f, 8),
+			(unsigned long long)below(f, 8), process);
 		break;
 	case 8:
 		add_host(f, "range", "label", 7);
@@ -144,11 +148,13 @@ static void add_row(struct fuzz *f)
 			      (unsigned long long)below(f, 4));
 		break;
 	case 14:
-		lull_str_addf(&f->text, "overhead start=%llu dur=%llu kind=262144 process=1\n", at, dur);
+		lull_str_addf(&f->text, "overhead start=%llu dur=%llu kind=262144 process=1\n", at,
+			      dur);
 		break;
 	default:
-		lull_str_addf(&f->text, "counter start=%llu metric=%llu device=%llu value=1e%llu\n", at,
-			      (unsigned long long)below(f, 4), (unsigned long long)below(f, 4), lane);
+		lull_str_addf(&f->text, "counter start=%llu metric=%llu device=%llu value=1e%llu\n",
+			      at, (unsigned long long)below(f, 4), (unsigned long long)below(f, 4),
+			      lane);
 	}
 }
 
@@ -182,7 +188,8 @@ static void run(u64 seed, const char *path, FILE *null)
 	add_dims(&f);
 	for (u64 n = below(&f, 600); n; n--)
 		add_row(&f);
-	if (lull_text_write(lull_str_text(&f.text), path, &err) || lull_reader_open(&r, path, &err)) {
+	if (lull_text_write(lull_str_text(&f.text), path, &err) ||
+	    lull_reader_open(&r, path, &err)) {
 		fprintf(stderr, "fuzz_why: %s\n", err.msg);
 		abort();
 	}
