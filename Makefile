@@ -67,7 +67,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-san tsan \
+.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -236,18 +236,18 @@ $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
-# SQL, the export to SQLite and its import, with Python's sqlite3 as the second reader.
-e2e-sqlite: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
+e2e-gate: all
+	$(Q)python3 test/e2e/test_gate.py $(BUILD)
+
+# The example on the simulated device, recorded and asked why.
+e2e-why: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_why.py $(BUILD)
 
 # Traces of other tools, good and bad ones, and what PyTorch itself said of one.
 e2e-import: all
 	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
 		test/data/pytorch/kineto-h200.table.txt
 	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
-
-e2e-gate: all
-	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
 # Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
 $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
@@ -259,7 +259,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 	$(Q)python3 test/e2e/test_export.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

@@ -107,13 +107,33 @@ record() {
 	echo
 }
 
+# What lull itself says about a recording; $1 its name.
+show_why() {
+	echo "   \$ $lull why $out/$1.lull"
+	"$lull" why "$out/$1.lull" > "$out/$1.why" || fail "lull why failed on $out/$1.lull"
+	sed '/^Simulated/d' "$out/$1.why"
+	echo
+}
+
+# The step that `lull why` predicted for the fix, in ms.
+predicted_ms() {
+	sed -n 's/.*Predicted step after the fix: \([0-9.]*\) ms.*/\1/p' "$out/before.why"
+}
+
 show_change() {
 	set -- $(steps_of before) $(steps_of after) $(busy_of before) $(busy_of after)
-	awk -v before_ns="$1" -v after_ns="$4" -v before_busy="$7" -v after_busy="$8" 'BEGIN {
+	awk -v before_ns="$1" -v after_ns="$4" -v before_busy="$7" -v after_busy="$8" \
+		-v before_mean_ns="$(($2 / $3))" -v after_mean_ns="$(($5 / $6))" \
+		-v predicted_ms="$(predicted_ms)" 'BEGIN {
 		gain = before_ns / after_ns
 		printf "   %-26s %10s %10s\n", "", "before", "after"
 		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "median step", before_ns / 1e6,
 			after_ns / 1e6, gain
+		printf "   %-26s %7.2f ms %7.2f ms   %.2f times as fast\n", "average step", before_mean_ns / 1e6,
+			after_mean_ns / 1e6, before_mean_ns / after_mean_ns
+		if (predicted_ms)
+			printf "   %-26s %10s %7.2f ms   %.2f times as fast\n", "predicted by lull why", "", predicted_ms,
+				before_mean_ns / 1e6 / predicted_ms
 		printf "   %-26s %8.1f %% %8.1f %%\n", "device busy", before_busy, after_busy
 		if (gain < 1.3) {
 			print "\n   Less than expected: the fix needs a second CPU that is free, and this"
@@ -136,16 +156,15 @@ On $device.
 
 TEXT
 record before
+show_why before
 cat << 'TEXT'
-
-   Most of each step is data_load: the thread that trains prepares the batch
-   itself and copies it from ordinary memory, and the device waits meanwhile.
 
 2. Repaired: a thread prepares the next batch in pinned memory, and it is copied
    while the device computes (--fixed)
 
 TEXT
 record after --fixed
+show_why after
 cat << 'TEXT'
 
    prepare_batch now runs on a thread of its own, and copies overlap kernels; what
@@ -161,6 +180,8 @@ cat << TEXT
 
    $lull stats $out/before.lull               all summaries
    $lull stats -r gpu_idle $out/before.lull   each gap of the device, and why
+   $lull why --all $out/before.lull           every cause, with its proof
+   $lull diff $out/before.lull $out/after.lull  what changed, part by part
    $lull profile python your_script.py              your own program
    $lull doctor                                     what can be recorded here
    $lull help profile                               the manual page

@@ -123,13 +123,13 @@ static u32 length_of(const char *name)
 static u16 kind_of(const char *name)
 {
 	if (strstr(name, "Launch"))
-		return LULL_CALL_KERNEL;
+		return LULL_TRACED_KERNEL;
 	if (strstr(name, "Sync") || strstr(name, "Wait"))
-		return LULL_CALL_SYNC;
+		return LULL_TRACED_SYNC;
 	if (strstr(name, "Mem") || strstr(name, "Malloc") || strstr(name, "Free") ||
 	    strstr(name, "HostAlloc") || strstr(name, "HostRegister"))
-		return LULL_CALL_MEMORY;
-	return LULL_CALL_OTHER;
+		return LULL_TRACED_MEMORY;
+	return LULL_TRACED_OTHER;
 }
 
 static void watch(u32 domain, u32 cbid, bool is_on)

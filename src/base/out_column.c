@@ -4,8 +4,8 @@
  * A column is as wide as its widest cell among the first rows. Texts get at most MAX_TEXT_COLUMNS,
  * unless told otherwise, and end in "…" where they are cut. On a terminal that is too narrow the
  * widest text columns give way, down to FAIR_TEXT_COLUMNS, by losing what says least; if that is
- * not enough, spare columns are left out, the last first, and named below the table; then texts give
- * way down to MIN_TEXT_COLUMNS. Numbers are never cut.
+ * not enough, spare columns are left out, the last first, and named below the table; then texts
+ * give way down to MIN_TEXT_COLUMNS. Numbers are never cut.
  */
 #include "base/out_int.h"
 

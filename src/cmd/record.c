@@ -28,8 +28,8 @@ struct words {
 	u64 cuda_flush_ms;
 	int cuda_scope, cuda_events;
 	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
-	bool cuda_memory, force, stop_on_exit, stats, inherit_env, discard_env, resolve, python,
-		quiet, start_later;
+	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve,
+		python, quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
@@ -528,7 +528,9 @@ static void add_rest(struct table *t, struct words *w)
 			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
-		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write it in these formats of lull export"),
+		OPT_BOOL(0, "why", &w->why, "say why the GPU waits when done"),
+		OPT_LIST(0, "export", "FORMAT", &w->exports,
+			 "also write it in these formats of lull export"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
 		OPT_BOOL(0, "resolve-symbols", &w->resolve,
@@ -624,6 +626,8 @@ static int finish(const struct words *w, const struct lull_collector_result *res
 			rc = follow_up(result, "export", exports[i], w->force, err);
 	if (w->stats && !rc)
 		rc = follow_up(result, "stats", NULL, false, err);
+	if (w->why && !rc)
+		rc = follow_up(result, "why", NULL, false, err);
 	return rc;
 }
 

@@ -38,6 +38,7 @@ enum lull_work_kind {
 enum lull_memory_kind {
 	LULL_MEMORY_PAGEABLE = 1,
 	LULL_MEMORY_PINNED = 2,
+	LULL_MEMORY_DEVICE = 3,
 	LULL_MEMORY_MANAGED = 5,
 	LULL_MEMORY_MANAGED_STATIC = 7,
 };

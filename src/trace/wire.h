@@ -451,10 +451,10 @@ struct lull_wire_cuda_call {
 
 /* What a call is about; who calls is recorded for each kind as the user says. */
 enum {
-	LULL_CALL_KERNEL = 0,
-	LULL_CALL_MEMORY = 1,
-	LULL_CALL_SYNC = 2,
-	LULL_CALL_OTHER = 3,
+	LULL_TRACED_KERNEL = 0,
+	LULL_TRACED_MEMORY = 1,
+	LULL_TRACED_SYNC = 2,
+	LULL_TRACED_OTHER = 3,
 	LULL_N_CALL_KINDS = 4,
 };
 

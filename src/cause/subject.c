@@ -1,0 +1,188 @@
+#include "cause/subject.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cause/cause.h"
+
+/* overhead.kind: CUDA itself compiles or loads code. */
+static bool is_loading(u32 kind)
+{
+	return kind == 1 || kind == 262144 || kind == 327680;
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct lull_span *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static void load_lazy(struct lull_subject *s)
+{
+	struct lull_overhead_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_overhead, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			if (is_loading(cols.kind[i]) &&
+			    (cols.process[i] == s->process || !cols.process[i]))
+				*(struct lull_span *)lull_vec_push(&s->lazy) =
+					(struct lull_span){ cols.start_ns[i],
+							    lull_span_end_ns(cols.start_ns[i],
+									     cols.dur_ns[i]) };
+		}
+	}
+	lull_cursor_release(&c);
+	if (s->lazy.n)
+		qsort(s->lazy.at, s->lazy.n, sizeof(struct lull_span), by_from);
+}
+
+/*
+ * Add the rows of a table to a list of spans, if this file has such a table: also one that this
+ * version does not declare. Moments are no spans.
+ */
+static void load_spans(const struct lull_subject *s, const char *name, struct lull_vec *spans)
+{
+	const struct lull_schema *schema = lull_reader_schema(s->reader);
+	const struct lull_table_desc *table = NULL;
+	const void *cols[64];
+	struct lull_cursor c;
+	int start, dur;
+	size_t n;
+
+	for (size_t i = 0; i < schema->n; i++) {
+		if (!strcmp(schema->tables[i].name, name))
+			table = &schema->tables[i];
+	}
+	if (!table || table->kind != LULL_KIND_FACT || table->n_cols > LULL_COUNT_OF(cols))
+		return;
+	start = lull_table_column(table, "start_ns");
+	dur = lull_table_column(table, "dur_ns");
+	if (start < 0 || dur < 0)
+		return;
+	lull_cursor_init_table(&c, s->reader, table, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, cols)) > 0) {
+		const u64 *starts = cols[start], *durs = cols[dur];
+
+		for (size_t i = 0; i < n; i++) {
+			if (durs[i])
+				*(struct lull_span *)lull_vec_push(spans) =
+					(struct lull_span){ starts[i],
+							    lull_span_end_ns(starts[i], durs[i]) };
+		}
+	}
+	lull_cursor_release(&c);
+	if (spans->n)
+		qsort(spans->at, spans->n, sizeof(struct lull_span), by_from);
+}
+
+/* How much of the steady steps the spans cover. */
+static u64 covered_ns(const struct lull_subject *s, const struct lull_vec *spans)
+{
+	const struct lull_span *at = spans->at;
+	u64 from_ns, to_ns, sum = 0;
+
+	if (!lull_rounds_n_steady(&s->rounds))
+		return 0;
+	from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+	to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
+	for (size_t i = 0; i < spans->n; i++) {
+		struct lull_span part = lull_span_cut(at[i], from_ns, to_ns);
+
+		sum += part.to_ns - part.from_ns;
+		from_ns = part.to_ns > from_ns ? part.to_ns : from_ns;
+	}
+	return sum;
+}
+
+/* Sums by class of what the steady steps computed. */
+static void sum_classes(struct lull_subject *s)
+{
+	u32 first = s->rounds.first_steady;
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+		u64 dur_ns = unit->end_ns - unit->begin_ns;
+
+		if (unit->round == LULL_NONE || unit->round < first ||
+		    unit->kind > LULL_UNIT_COLLECTIVE)
+			continue;
+		s->class_ns[unit->class] += dur_ns;
+		s->n_kernels++;
+		if (unit->kind != LULL_UNIT_COLLECTIVE)
+			continue;
+		s->collective_ns += dur_ns;
+		if (unit->what && lull_kernel_is_peer(lull_reader_string(
+					  s->reader, launches[unit->what - 1].name, NULL)))
+			s->peer_ns += dur_ns;
+	}
+}
+
+static bool has_agent(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+
+	return processes[s->process - 1].has_agent;
+}
+
+void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
+		       const u32 *tracks, u32 without)
+{
+	memset(s, 0, sizeof(*s));
+	s->reader = r;
+	s->process = process;
+	s->device = track;
+	s->ranks.last_rank = LULL_NONE;
+	lull_vec_init(&s->slices, sizeof(struct lull_slice));
+	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
+	lull_vec_init(&s->wheres, sizeof(struct lull_where));
+	lull_vec_init(&s->lazy, sizeof(struct lull_span));
+	lull_vec_init(&s->moves, sizeof(struct lull_span));
+	lull_units_init(&s->units, r, process, track, tracks);
+	lull_chain_init(&s->chain, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->units);
+	for (u32 i = 0; i < s->chain.n; i++)
+		s->chain.nodes[i].cause = LULL_N_CAUSES;
+	lull_host_init(&s->host, r, &s->chain, without);
+	/* Our own recordings hold every wait for the lock: none is none. */
+	if (has_agent(s) && !(without & LULL_WITHOUT_GIL))
+		s->host.has_gil = true;
+	lull_rounds_init(&s->rounds, r, process, &s->chain, &s->units, &s->host, without);
+	load_lazy(s);
+	load_spans(s, "cuda_module", &s->lazy);
+	load_spans(s, "um_event", &s->moves);
+	s->moved_ns = covered_ns(s, &s->moves);
+	sum_classes(s);
+}
+
+bool lull_subject_is_python(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *p = &processes[s->process - 1];
+
+	return s->host.has_ops ||
+	       strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
+	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
+}
+
+void lull_subject_release(struct lull_subject *s)
+{
+	lull_units_release(&s->units);
+	lull_chain_release(&s->chain);
+	lull_host_release(&s->host);
+	lull_rounds_release(&s->rounds);
+	lull_vec_release(&s->slices);
+	lull_vec_release(&s->intervals);
+	lull_vec_release(&s->wheres);
+	lull_vec_release(&s->lazy);
+	lull_vec_release(&s->moves);
+	free(s->step_cost_ns);
+}
