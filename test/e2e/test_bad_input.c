@@ -131,7 +131,7 @@ static void flood_with_limit(char *text, int status, int expected)
 	size_t n;
 
 	snprintf(command, sizeof(command),
-		 "ulimit -S -f 400; timeout 60 %s profile -o %s " LEAN
+		 "ulimit -S -f 150; timeout 60 %s profile -o %s " LEAN
 		 "sh -c 'ulimit -S -f unlimited; " TOUR " flood 1200 %d' 2>&1",
 		 test_profile_command(), test_profile_path("limit"), status);
 	pipe = popen(command, "r");
