@@ -6,6 +6,7 @@
 #   make test       all tests
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -36,23 +37,24 @@ LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd
-LIBS_OF_LIBS := -lz -llzma -lbz2
+LIBS := -ldw -lelf -lzstd -lsqlite3 -lz
+LIBS_OF_LIBS := -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev
+PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev
+# Node and npm may have come from elsewhere: only where they are missing are they Debian's.
 TEST_PACKAGES = libcmocka-dev python3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
-	$(TEST_FOREIGN)
+	protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 # Machine code of the agent for the other architecture is tested with its compiler and an emulator.
 TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
-DIST_PACKAGES := zlib1g-dev liblzma-dev libbz2-dev \
+DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev zlib1g-dev liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -65,7 +67,8 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-san tsan dist install clean unit golden \
+.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-san tsan \
+	dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -89,7 +92,7 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
-$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/nccl.def src/trace/osrt.def
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/neighbours.def src/agent/nccl.def src/trace/osrt.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
@@ -143,7 +146,7 @@ unit:
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -224,15 +227,39 @@ $(BUILD)/e2e/static_guest: E2E_LINK = -static
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(E2E_LINK)
+
+# Linked with libcupti, as tools are that live in the program.
+$(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
+$(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
+# SQL, the export to SQLite and its import, with Python's sqlite3 as the second reader.
+e2e-sqlite: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
+
+# Traces of other tools, good and bad ones, and what PyTorch itself said of one.
+e2e-import: all
+	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
+		test/data/pytorch/kineto-h200.table.txt
+	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
+
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate
+# Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
+$(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
+	@mkdir -p $(@D)
+	@echo "  NPM   $(@D)"
+	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
+		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
+
+e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
+	$(Q)python3 test/e2e/test_export.py $(BUILD)
+
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -262,6 +289,17 @@ build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agen
 tsan: build-tsan/test_ring
 	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
 
+# On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
+# the scripts themselves are tried on the simulated device.
+.PHONY: gpu gpu-sim
+gpu: all
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+
+gpu-sim: all sim
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
+
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
@@ -280,7 +318,7 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e e2e-san tsan fuzz check
+test: setup unit golden e2e gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
@@ -291,7 +329,7 @@ check: all
 # Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
 # why. A file is read again when it or something that it includes changed.
 LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c)
-LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
+LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
 LINT_JOBS ?= $(shell nproc)
@@ -313,7 +351,7 @@ $(BUILD)/lint/cppcheck: $(LINT_SRC) $(wildcard src/*/*.[hd]* include/*.h test/su
 	@mkdir -p $@.cache
 	@echo "  CPPCHECK"
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 --inline-suppr \
-		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I include -I test \
+		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I . -I include -I test \
 		-D__cppcheck__ -D_GNU_SOURCE -D__linux__ -D__$(NATIVE)__ -DLULL_VERSION='"0"' -DLULL_LIBDIR='"lib"' $(LINT_SRC)
 	@touch $@
 
@@ -357,7 +395,8 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
+	libcupti)
 SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
@@ -413,10 +452,13 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+
+# The report that several of them read.
+$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 

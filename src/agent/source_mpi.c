@@ -118,9 +118,9 @@ struct lull_lib_want lull_mpi_wants(const struct dl_phdr_info *file, const char 
 		return want;
 	if (!name) {
 		/*
-		 * Files come in the order in which the loader looks for names, so the first that has
-		 * it counts: a program that is linked to fixed addresses has a copy of the object,
-		 * and the library's own is not used then.
+		 * Files come in the order in which the loader looks for names, so the first that
+		 * has it counts: a program that is linked to fixed addresses has a copy of the
+		 * object, and the library's own is not used then.
 		 */
 		if (!mpi.world_object)
 			find(file, "ompi_mpi_comm_world", &mpi.world_object);

@@ -14,6 +14,7 @@
 #include "base/term.h"
 #include "cmd/losses.h"
 #include "counter/occupancy.h"
+#include "import/import.h"
 #include "trace/reader.h"
 
 struct options {
@@ -241,7 +242,7 @@ static int run_report(const char *path, const struct options *options, struct lu
 	struct lull_reader *r;
 	int rc;
 
-	if (lull_reader_open(&r, path, err))
+	if (lull_import_open(path, &r, err))
 		return err->code;
 	lull_losses_warn(r);
 	rc = print_report(r, options, err);

@@ -18,19 +18,24 @@
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, libraries, env, exports;
+	struct lull_vec trace, libraries, env, exports, cuda_backtrace;
 	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family, gpu_metrics;
 	u64 sampling_frequency, python_frequency, gpu_frequency;
 	struct lull_vec gpu_devices;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
+	u64 cuda_flush_ms;
+	int cuda_scope, cuda_events;
+	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
 	bool cuda_memory, force, stop_on_exit, stats, inherit_env, discard_env, resolve, python,
 		quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
+static const char *const cuda_scopes[] = { "process-tree", "system-wide", NULL };
+static const char *const cuda_event_traces[] = { "auto", "false", "true", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
 static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
 static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
@@ -266,6 +271,62 @@ static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 	return 0;
 }
 
+/* none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. */
+static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)
+{
+	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
+	size_t n = strcspn(word, ":");
+	u64 ns = word[n] ? strtoull(word + n + 1, NULL, 10) : 1000;
+
+	if (strcmp(word, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
+			continue;
+		for (size_t j = 0; j < LULL_N_CALL_KINDS; j++)
+			if (j == i || i == LULL_N_CALL_KINDS)
+				limits_ns[j] = ns ? ns : 1;
+		return 0;
+	}
+	return lull_fail(err, LULL_E_USAGE,
+			 "--cudabacktrace: '%s' is not none, all, kernel, memory, sync or other, "
+			 "with :NS if need be",
+			 word);
+}
+
+static int parse_cuda(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	const struct {
+		bool is_on;
+		u32 source;
+	} choices[] = {
+		{ w->graphs == 1, LULL_SOURCE_GRAPH_NODES },
+		{ w->cuda_memory, LULL_SOURCE_CUDA_MEMORY },
+		{ w->cuda_all_calls, LULL_SOURCE_CUDA_ALL_CALLS },
+		{ w->um_cpu_faults, LULL_SOURCE_UM_CPU_FAULTS },
+		{ w->um_gpu_faults, LULL_SOURCE_UM_GPU_FAULTS },
+	};
+
+	if (w->cuda_scope != 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-trace-scope: only process-tree is there; CUPTI shows each "
+				 "process to itself alone");
+	if (w->cuda_events == 2)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-event-trace: only auto and false are there; waits for "
+				 "events are recorded without it");
+	if (w->cuda_flush_ms > 60000)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-flush-interval is 0 to 60000 milliseconds");
+	for (size_t i = 0; i < w->cuda_backtrace.n; i++)
+		if (parse_backtrace(((char **)w->cuda_backtrace.at)[i], o->cuda_backtrace_ns, err))
+			return err->code;
+	for (size_t i = 0; i < LULL_COUNT_OF(choices); i++)
+		if (choices[i].is_on)
+			o->sources |= choices[i].source;
+	return 0;
+}
+
 static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
 		      struct lull_err *err)
 {
@@ -278,6 +339,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		.is_python_sampled = w->python,
 		.python_rate_hz = (u32)w->python_frequency,
 		.osrt_threshold_ns = w->osrt_threshold,
+		.cuda_flush_ms = (u32)w->cuda_flush_ms,
 		.backtrace_threshold_ns = w->osrt_backtrace_threshold,
 		.output = w->output,
 		.is_overwriting = w->force,
@@ -319,12 +381,8 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
-	if (w->graphs == 1)
-		o->sources |= LULL_SOURCE_GRAPH_NODES;
-	if (w->cuda_memory)
-		o->sources |= LULL_SOURCE_CUDA_MEMORY;
-	return parse_libraries(&w->libraries, o, err) || parse_gpu(w, o, err) ||
-			       parse_kill(w->kill, &o->kill_signal, err) ||
+	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
+			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
 		       ? err->code
@@ -341,6 +399,39 @@ static void add_opts(struct table *t, const struct lull_opt *opts, size_t n)
 {
 	for (size_t i = 0; i < n && t->n < LULL_COUNT_OF(t->at); i++)
 		t->at[t->n++] = opts[i];
+}
+
+static void add_cuda(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
+		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
+			 "CUDA graphs as a whole (default) or node by node"),
+		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
+			 "allocations of device memory (default: false)"),
+		OPT_BOOL(0, "cuda-trace-all-apis", &w->cuda_all_calls,
+			 "also the CUDA calls that only ask a question (default: false)"),
+		OPT_LIST(0, "cudabacktrace", "KINDS", &w->cuda_backtrace,
+			 "who makes CUDA calls that take long: none (default), all, kernel, "
+			 "memory, sync, other, each with :NS (default: 1000)"),
+		OPT_BOOL(0, "cuda-um-cpu-page-faults", &w->um_cpu_faults,
+			 "unified memory: what moves, and page faults of CPUs (default: false)"),
+		OPT_BOOL(0, "cuda-um-gpu-page-faults", &w->um_gpu_faults,
+			 "unified memory: what moves, and page faults of devices (default: "
+			 "false)"),
+		OPT_U64(0, "cuda-flush-interval", "MS", &w->cuda_flush_ms,
+			"how often device records are brought in (default: 200); 0: when buffers "
+			"are full, and at the end"),
+		OPT_ENUM(0, "cuda-event-trace", &w->cuda_events, cuda_event_traces,
+			 "when CUDA events completed on the device; only auto and false, its "
+			 "default, are there"),
+		OPT_ENUM(0, "cuda-trace-scope", &w->cuda_scope, cuda_scopes,
+			 "whose CUDA work; only process-tree, the default, is there"),
+		OPT_BOOL(0, "flush-on-cudaprofilerstop", &w->flush_on_stop,
+			 "bring device records in at cudaProfilerStop(); always done (default: "
+			 "true)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
 }
 
 static void add_what(struct table *t, struct words *w)
@@ -366,10 +457,14 @@ static void add_what(struct table *t, struct words *w)
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000)"),
-		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
-			 "CUDA graphs as a whole (default) or node by node"),
-		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
-			 "allocations of device memory (default: false)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_devices(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_ENUM(0, "gpu-metrics", &w->gpu_metrics, gpu_metrics,
 			 "state of devices: by NVML ten times a second if there is one (auto, the "
 			 "default), not at all, by NVML in any case, or counters sampled by the "
@@ -380,6 +475,14 @@ static void add_what(struct table *t, struct words *w)
 			 "the same, as older scripts spell it"),
 		OPT_U64(0, "gpu-metrics-frequency", "HZ", &w->gpu_frequency,
 			"samples of counters a second (default: 10000)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_host(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -425,7 +528,7 @@ static void add_rest(struct table *t, struct words *w)
 			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
-		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
+		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write it in these formats of lull export"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
 		OPT_BOOL(0, "resolve-symbols", &w->resolve,
@@ -453,8 +556,21 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 
 	add_opts(&t, usage, LULL_COUNT_OF(usage));
 	add_what(&t, w);
+	add_cuda(&t, w);
+	add_devices(&t, w);
+	add_host(&t, w);
 	add_rest(&t, w);
 	return lull_opt_parse_program(argc, argv, t.at, err);
+}
+
+static void print_notices(const char *lines)
+{
+	while (lines && *lines) {
+		size_t n = strcspn(lines, "\n");
+
+		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		lines += n + (lines[n] == '\n');
+	}
 }
 
 static void print_done(const struct lull_collector_result *result)
@@ -466,6 +582,7 @@ static void print_done(const struct lull_collector_result *result)
 			lull_format_bytes(done[i].size_bytes).text,
 			lull_format_count(done[i].n_events).text, done[i].seconds,
 			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
+		print_notices(done[i].notices);
 	}
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
@@ -521,6 +638,8 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.gpu_frequency = 10000,
 		.osrt_threshold = 1000,
 		.osrt_backtrace_threshold = 80000,
+		.cuda_flush_ms = 200,
+		.flush_on_stop = true,
 		.stop_on_exit = true,
 		.inherit_env = true,
 		.resolve = true,
@@ -535,6 +654,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_vec_init(&w.gpu_devices, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
+	lull_vec_init(&w.cuda_backtrace, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
@@ -559,5 +679,6 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_opt_list_release(&w.gpu_devices);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
+	lull_opt_list_release(&w.cuda_backtrace);
 	return rc;
 }

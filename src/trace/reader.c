@@ -168,6 +168,23 @@ struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table
 
 /* ---- cursors ---- */
 
+void lull_reader_watch(struct lull_reader *r, lull_reader_watcher *watcher, void *ctx)
+{
+	r->watcher = watcher;
+	r->watcher_ctx = ctx;
+}
+
+static void tell(struct lull_cursor *c)
+{
+	const struct lull_reader *r = c->reader;
+
+	if (!r->watcher)
+		return;
+	if (!c->n_rows)
+		c->n_rows = lull_reader_stats(r, c->table->id).n_rows;
+	r->watcher(r->watcher_ctx, c->table, c->n_passed, c->n_rows);
+}
+
 void lull_cursor_init_table(struct lull_cursor *c, struct lull_reader *r,
 			    const struct lull_table_desc *table, u64 from_ns, u64 to_ns)
 {
@@ -204,6 +221,7 @@ static size_t next_entry(struct lull_cursor *c)
 
 		if (now->min_start >= c->to_ns && c->to_ns != UINT64_MAX)
 			break;
+		c->n_passed += now->n_rows;
 		if (now->kind == LULL_BLOCK_ROWS && now->max_end >= c->from_ns)
 			return c->next_ix++;
 	}
@@ -254,18 +272,41 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	return v.head.n_rows;
 }
 
+/* Where the columns are; NULL for those that were not decoded. */
+static void give_columns(const struct lull_cursor *c, void **cols, void *out)
+{
+	for (unsigned k = 0; k < c->table->n_cols; k++)
+		if (c->is_wanted && !c->is_wanted[k])
+			cols[k] = NULL;
+	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+}
+
 size_t lull_cursor_next(struct lull_cursor *c, void *out)
 {
 	void *cols[LULL_MAX_COLS];
 	size_t ix, n = 0;
 
+	if (!c->buffer)
+		tell(c);
 	place_columns(c, cols);
 	while (n == 0 && (ix = next_entry(c)) < c->reader->entries.n)
 		n = decode_entry(c, ix, cols);
-	for (unsigned k = 0; k < c->table->n_cols; k++)
-		if (c->is_wanted && !c->is_wanted[k])
-			cols[k] = NULL;
-	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+	give_columns(c, cols, out);
+	tell(c);
+	return n;
+}
+
+size_t lull_cursor_read(struct lull_cursor *c, size_t block_ix, void *out)
+{
+	void *cols[LULL_MAX_COLS];
+	size_t n;
+
+	place_columns(c, cols);
+	n = decode_entry(c, block_ix, cols);
+	give_columns(c, cols, out);
+	tell(c);
+	/* Whoever reads blocks again is no longer on a walk from begin to end. */
+	c->n_passed = c->n_passed + n <= c->n_rows ? c->n_passed + n : c->n_rows;
 	return n;
 }
 
