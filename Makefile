@@ -68,7 +68,7 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
 .PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-san tsan \
-	dist install clean unit golden \
+	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -318,7 +318,11 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e gpu-sim e2e-san tsan fuzz check
+# Reports against a slow implementation of them, on random recordings.
+property: all
+	$(Q)python3 test/property/test_stats.py $(BUILD)
+
+test: setup unit golden property e2e gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size

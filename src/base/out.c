@@ -11,19 +11,6 @@
 #include "base/out_int.h"
 #include "base/term.h"
 
-const char *const lull_out_format_names[] = {
-#define OUT_FORMAT(name) #name,
-#include "base/out_formats.def"
-#undef OUT_FORMAT
-	NULL,
-};
-
-static const struct lull_out_format *const formats[] = {
-#define OUT_FORMAT(name) &lull_out_format_##name,
-#include "base/out_formats.def"
-#undef OUT_FORMAT
-};
-
 void lull_out_init(struct lull_out *out, const struct lull_out_column *columns, size_t n_columns)
 {
 	*out = (struct lull_out){ .columns = columns, .n_columns = n_columns };
@@ -38,18 +25,27 @@ void lull_out_drop_last(struct lull_out *out, size_t n)
 
 void lull_out_release(struct lull_out *out)
 {
-	struct lull_out_cell *cells = out->cells.at;
-
-	for (size_t i = 0; i < out->cells.n; i++) {
-		if (cells[i].kind == LULL_OUT_CELL_TEXT)
-			free(cells[i].text);
-	}
+	lull_out_release_page(out);
 	lull_vec_release(&out->cells);
+	lull_str_release(&out->texts);
 	out->n_filled = 0;
+	out->n_flushed = 0;
+}
+
+size_t lull_out_n_kept(const struct lull_out *out)
+{
+	return out->n_columns ? out->cells.n / out->n_columns : 0;
+}
+
+size_t lull_out_len(const struct lull_out *out)
+{
+	return out->n_flushed + lull_out_n_kept(out);
 }
 
 void lull_out_row(struct lull_out *out)
 {
+	if (out->page && lull_out_n_kept(out) == LULL_OUT_BATCH_ROWS)
+		lull_out_flush(out);
 	lull_vec_extend(&out->cells, out->n_columns);
 	out->n_filled = 0;
 }
@@ -57,17 +53,40 @@ void lull_out_row(struct lull_out *out)
 static struct lull_out_cell *next_cell(struct lull_out *out)
 {
 	assert(out->cells.n && out->n_filled < out->n_columns);
-	return lull_vec_get(&out->cells, out->cells.n - out->n_columns + out->n_filled++);
+	return (struct lull_out_cell *)out->cells.at + out->cells.n - out->n_columns +
+	       out->n_filled++;
+}
+
+struct lull_str *lull_out_text_begin(struct lull_out *out)
+{
+	struct lull_out_cell *cell = next_cell(out);
+
+	cell->kind = LULL_OUT_CELL_TEXT;
+	cell->text_off = out->texts.len;
+	return &out->texts;
+}
+
+void lull_out_text_end(struct lull_out *out)
+{
+	struct lull_out_cell *cell = (struct lull_out_cell *)out->cells.at + out->cells.n -
+				     out->n_columns + out->n_filled - 1;
+
+	cell->text_len = (u32)(out->texts.len - cell->text_off);
+	lull_str_add(&out->texts, "", 1);
+}
+
+void lull_out_bytes(struct lull_out *out, const char *text, size_t len)
+{
+	lull_str_add(lull_out_text_begin(out), text, len);
+	lull_out_text_end(out);
 }
 
 void lull_out_text(struct lull_out *out, const char *text)
 {
-	struct lull_out_cell *cell = next_cell(out);
-
-	if (!text)
-		return;
-	cell->kind = LULL_OUT_CELL_TEXT;
-	cell->text = lull_strdup(text);
+	if (text)
+		lull_out_bytes(out, text, strlen(text));
+	else
+		next_cell(out);
 }
 
 void lull_out_i64(struct lull_out *out, i64 value)
@@ -93,11 +112,6 @@ void lull_out_skip(struct lull_out *out)
 	next_cell(out);
 }
 
-size_t lull_out_len(const struct lull_out *out)
-{
-	return out->n_columns ? out->cells.n / out->n_columns : 0;
-}
-
 int lull_out_find(const struct lull_out *out, const char *name)
 {
 	for (size_t i = 0; i < out->n_columns; i++) {
@@ -110,7 +124,15 @@ int lull_out_find(const struct lull_out *out, const char *name)
 const struct lull_out_cell *lull_out_cell_get(const struct lull_out_view *view, size_t row,
 					      size_t column)
 {
-	return lull_vec_get(&view->out->cells, view->rows[row] * view->out->n_columns + column);
+	size_t kept = view->rows ? view->rows[row] : row;
+
+	return (const struct lull_out_cell *)view->out->cells.at + kept * view->out->n_columns +
+	       column;
+}
+
+const char *lull_out_cell_text(const struct lull_out *out, const struct lull_out_cell *cell)
+{
+	return out->texts.at + cell->text_off;
 }
 
 /* By enum lull_out_time: the name, how many ns, and the digits that keep every ns. */
@@ -153,6 +175,15 @@ void lull_out_format_header(struct lull_str *to, const struct lull_out_view *vie
 		lull_str_addf(to, " (%s)", unit);
 }
 
+void lull_out_header(struct lull_str *to, const struct lull_out_column *column)
+{
+	const struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	const struct lull_out out = { .columns = column, .n_columns = 1 };
+	const struct lull_out_view view = { .out = &out, .options = &options };
+
+	lull_out_format_header(to, &view, 0, false);
+}
+
 static f64 number_of(const struct lull_out_cell *cell)
 {
 	return cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;
@@ -180,9 +211,15 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 	f64 value;
 
 	if (cell->kind == LULL_OUT_CELL_TEXT)
-		lull_str_puts(to, cell->text);
+		lull_str_add(to, lull_out_cell_text(view->out, cell), cell->text_len);
 	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
+	/* Most cells are whole numbers that are shown as they are. */
+	if (cell->kind == LULL_OUT_CELL_I64 && view->options->time == LULL_OUT_TIME_NS &&
+	    view->out->columns[column].kind != LULL_OUT_PERCENT) {
+		lull_str_add_i64(to, cell->i);
+		return;
+	}
 	value = lull_out_value(view, row, column, &decimals);
 	if (cell->kind == LULL_OUT_CELL_F64 &&
 	    (view->out->columns[column].kind == LULL_OUT_NUMBER ||
@@ -192,9 +229,9 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 	}
 	/* Beyond 2^53 a double would change the last digits of a whole number. */
 	if (decimals || cell->kind == LULL_OUT_CELL_F64)
-		lull_str_addf(to, "%.*f", decimals, value);
+		lull_str_add_fixed(to, value, decimals);
 	else
-		lull_str_addf(to, "%" PRId64, cell->i);
+		lull_str_add_i64(to, cell->i);
 }
 
 static void put_human(struct lull_str *to, enum lull_out_kind kind, f64 value)
@@ -228,19 +265,55 @@ void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view,
 	lull_str_release(&plain);
 }
 
+/* ---- order ---- */
+
 /* Below, equal or above zero, smallest first; empty cells are below everything, text above numbers.
  */
-static int compare_cells(const struct lull_out_cell *a, const struct lull_out_cell *b)
+static int compare_cells(const struct lull_out *out, const struct lull_out_cell *a,
+			 const struct lull_out_cell *b)
 {
 	bool is_text_a = a->kind == LULL_OUT_CELL_TEXT, is_text_b = b->kind == LULL_OUT_CELL_TEXT;
 
 	if (!a->kind || !b->kind)
 		return !!a->kind - !!b->kind;
+	if (is_text_a && is_text_b)
+		return strcmp(lull_out_cell_text(out, a), lull_out_cell_text(out, b));
 	if (is_text_a || is_text_b)
-		return is_text_a && is_text_b ? strcmp(a->text, b->text) : is_text_a - is_text_b;
+		return is_text_a - is_text_b;
 	if (a->kind == LULL_OUT_CELL_I64 && b->kind == LULL_OUT_CELL_I64)
 		return (a->i > b->i) - (a->i < b->i);
 	return (number_of(a) > number_of(b)) - (number_of(a) < number_of(b));
+}
+
+static int compare_all_cells(const void *a, const void *b, void *ctx)
+{
+	const struct lull_out_cell *x = a, *y = b;
+	const struct lull_out *out = ctx;
+	int order = 0;
+
+	for (size_t c = 0; c < out->n_columns && !order; c++) {
+		order = compare_cells(out, &x[c], &y[c]);
+		if (x[c].kind != LULL_OUT_CELL_TEXT && y[c].kind != LULL_OUT_CELL_TEXT)
+			order = -order;
+	}
+	return order;
+}
+
+void lull_out_settle(struct lull_out *out, size_t column)
+{
+	struct lull_out_cell *cells = out->cells.at;
+	size_t n = out->n_columns, n_rows = lull_out_n_kept(out), end;
+
+	for (size_t first = 0; first < n_rows; first = end) {
+		for (end = first + 1; end < n_rows; end++) {
+			if (compare_cells(out, &cells[first * n + column],
+					  &cells[end * n + column]))
+				break;
+		}
+		if (end > first + 1)
+			qsort_r(&cells[first * n], end - first, n * sizeof(*cells),
+				compare_all_cells, out);
+	}
 }
 
 static int compare_rows(const void *a, const void *b, void *ctx)
@@ -248,7 +321,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	const struct lull_out_view *view = ctx;
 	size_t row_a = *(const size_t *)a, row_b = *(const size_t *)b;
 	size_t column = (size_t)view->options->sort_ix, n = view->out->n_columns;
-	int order = compare_cells(lull_vec_get(&view->out->cells, row_a * n + column),
+	int order = compare_cells(view->out, lull_vec_get(&view->out->cells, row_a * n + column),
 				  lull_vec_get(&view->out->cells, row_b * n + column));
 
 	/* Equal rows keep the order in which they were added, so that the same report prints the
@@ -258,30 +331,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 	return view->options->is_ascending ? order : -order;
 }
 
-const char *lull_out_format_summary(int format)
+void lull_out_sort(struct lull_out_view *view, size_t *rows)
 {
-	return formats[format]->summary;
-}
-
-const char *lull_out_format_args(int format)
-{
-	return formats[format]->args;
-}
-
-int lull_out_write(const struct lull_out *out, const struct lull_out_options *options, FILE *to,
-		   struct lull_err *err)
-{
-	size_t n = lull_out_len(out);
-	size_t *rows = lull_alloc(n, sizeof(*rows));
-	struct lull_out_view view = { out, options, rows, n };
-
-	for (size_t i = 0; i < n; i++)
-		rows[i] = i;
-	if (options->sort_ix != LULL_OUT_UNSORTED && n)
-		qsort_r(rows, n, sizeof(*rows), compare_rows, &view);
-	if (options->top && options->top < n)
-		view.n_rows = options->top;
-	formats[options->format]->write(&view, to);
-	free(rows);
-	return ferror(to) ? lull_fail_errno(err, "writing the table") : LULL_OK;
+	qsort_r(rows, view->n_rows, sizeof(*rows), compare_rows, view);
 }

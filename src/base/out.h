@@ -15,9 +15,16 @@
  *	rc = lull_out_write(&out, &options, stdout, err);
  *	lull_out_release(&out);
  *
+ * Tables of millions of rows are printed while they are filled, and never kept:
+ *
+ *	lull_out_stream(&out, &options, open_file, ctx);
+ *	...					(rows as above)
+ *	rc = lull_out_finish(&out, err);
+ *
  * What it gives:  headers with their units, alignment, sorting, --top, units of time, and the
  *                 formats of out_formats.def.
  * Ownership:      texts are copied; columns are borrowed until release.
+ * Memory:         16 bytes a cell and the texts; of a stream LULL_OUT_BATCH_ROWS rows.
  * Limits:         cells not filled are empty; more cells than columns is a bug (assert).
  *
  * To add a format: out_X.c with const struct lull_out_format lull_out_format_X, OUT_FORMAT(X) in
@@ -29,6 +36,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/types.h"
 #include "base/vec.h"
 
@@ -90,6 +98,8 @@ struct lull_out_options {
 	bool has_escapes;   /* tsv only: a tab becomes \t, not a blank */
 	int width;	    /* columns to fit into; 0: the terminal's, and no limit elsewhere */
 	const char *title;  /* hdoc only: title of the page; may be NULL */
+	const char *css;    /* hdoc only: address of a style sheet; may be NULL */
+	const char *widths; /* column and table only: "10:.:0", by column; may be NULL */
 };
 
 #define LULL_OUT_UNSORTED (-1)
@@ -107,18 +117,30 @@ enum lull_out_cell_kind {
 
 struct lull_out_cell {
 	enum lull_out_cell_kind kind;
+	u32 text_len; /* bytes of a text */
 	union {
-		char *text;
+		size_t text_off; /* in lull_out.texts */
 		i64 i;
 		f64 f;
 	};
 };
 
+/* How many rows of a stream are printed at a time; the first of them set the widths. */
+#define LULL_OUT_BATCH_ROWS 1000u
+
+/* Asked where a stream goes when its first row is there, so that an empty one opens nothing. */
+typedef int lull_out_open(void *ctx, FILE **to, struct lull_err *err);
+
+struct lull_out_page;
+
 struct lull_out {
 	const struct lull_out_column *columns;
 	size_t n_columns;
-	struct lull_vec cells; /* struct lull_out_cell, n_columns for each row */
-	size_t n_filled;       /* cells of the last row */
+	struct lull_vec cells;	    /* struct lull_out_cell, n_columns for each row */
+	struct lull_str texts;	    /* of the cells */
+	size_t n_filled;	    /* cells of the last row */
+	size_t n_flushed;	    /* rows of a stream that are not kept any more */
+	struct lull_out_page *page; /* private: of a stream */
 };
 
 /* An empty table of these columns. */
@@ -136,6 +158,18 @@ void lull_out_row(struct lull_out *out);
 /* Fill the next cell of the row with a copy of the text; NULL leaves it empty. */
 void lull_out_text(struct lull_out *out, const char *text);
 
+/* The same for `len` bytes. */
+void lull_out_bytes(struct lull_out *out, const char *text, size_t len);
+
+/*
+ * Fill the next cell with a text that is made piece by piece: append to what this returns, then
+ * call lull_out_text_end(). Nothing else may be filled in between.
+ */
+struct lull_str *lull_out_text_begin(struct lull_out *out);
+
+/* The text of the cell is complete. */
+void lull_out_text_end(struct lull_out *out);
+
 /* Fill the next cell with a whole number. */
 void lull_out_i64(struct lull_out *out, i64 value);
 
@@ -151,17 +185,36 @@ size_t lull_out_len(const struct lull_out *out);
 /* The ix of the column with this name (case does not matter), or -1: for --sort. */
 int lull_out_find(const struct lull_out *out, const char *name);
 
+/* Append the header of a column as formats for programs show it: "Total Time (ns)". */
+void lull_out_header(struct lull_str *to, const struct lull_out_column *column);
+
 /* What the format with this number is for, and its arguments ("nohdr nolimit"; "" if none). */
 const char *lull_out_format_summary(int format);
 const char *lull_out_format_args(int format);
 
 /*
  * Set format and arguments from FORMAT[:ARGUMENT...], such as "csv:nohdr". LULL_E_USAGE with a
- * sentence if the format is not known or does not take the argument. The title is borrowed
- * from `text`, whose rest it is; `text` must live as long as the options.
+ * sentence if the format is not known or does not take the argument. Title, style sheet and widths
+ * are borrowed from `text`, which must live as long as the options.
  */
 int lull_out_options_parse(struct lull_out_options *options, const char *text,
 			   struct lull_err *err);
+
+/*
+ * Rows that follow each other and are equal in this column get an order that does not depend on
+ * where they came from: by their other cells, from the left, large numbers and small texts first.
+ */
+void lull_out_settle(struct lull_out *out, size_t column);
+
+/*
+ * Print rows from now on as they come; sorting is not possible. `options` and what they point to
+ * must live until lull_out_finish(). `open` is called once, or never if there are no rows.
+ */
+void lull_out_stream(struct lull_out *out, const struct lull_out_options *options,
+		     lull_out_open *open, void *ctx);
+
+/* Print the rest of a stream and end it. Fails if `open` or the stream failed. */
+int lull_out_finish(struct lull_out *out, struct lull_err *err);
 
 /* Sort, cut and print. LULL_E_IO if the stream fails. The rows stay. */
 int lull_out_write(const struct lull_out *out, const struct lull_out_options *options, FILE *to,

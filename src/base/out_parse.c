@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 
+/* What the list of arguments of a format calls a width, which is a number or ".". */
+#define WIDTH_ARG "WIDTH"
+
 /* An argument that switches something on, or (`is_text`) takes the text behind its "=". */
 struct arg {
 	const char *word;
@@ -23,6 +26,7 @@ static const struct arg args[] = {
 	{ "nofmt", offsetof(struct lull_out_options, is_ungrouped), false },
 	{ "esc", offsetof(struct lull_out_options, has_escapes), false },
 	{ "title=", offsetof(struct lull_out_options, title), true },
+	{ "css=", offsetof(struct lull_out_options, css), true },
 };
 
 /* Whether the blank-separated `list` holds the word. */
@@ -45,11 +49,47 @@ static bool matches(const struct arg *arg, const char *text, size_t len)
 			    : len == word && !memcmp(text, arg->word, len);
 }
 
+static bool is_width(const char *text, size_t len)
+{
+	return (len == 1 && *text == '.') || (len && len <= 4 && strspn(text, "0123456789") >= len);
+}
+
+int lull_out_width_of(const struct lull_out_options *options, size_t column)
+{
+	const char *at = options->widths;
+
+	while (at && *at) {
+		size_t len = strcspn(at, ":");
+
+		if (is_width(at, len) && !column--)
+			return *at == '.' ? LULL_OUT_AUTO_WIDTH : atoi(at);
+		at += len + (at[len] != 0);
+	}
+	return LULL_OUT_AUTO_WIDTH;
+}
+
+size_t lull_out_arg_len(const char *text)
+{
+	size_t len = strlen(text);
+
+	for (size_t i = 0; i < LULL_COUNT_OF(args); i++) {
+		const char *next = args[i].is_text ? strstr(text, args[i].word) : NULL;
+
+		if (next && next > text && next[-1] == ':' && (size_t)(next - 1 - text) < len)
+			len = (size_t)(next - 1 - text);
+	}
+	return len;
+}
+
 static int set_arg(struct lull_out_options *options, const char *text, size_t len,
 		   struct lull_err *err)
 {
 	const char *known = lull_out_format_args(options->format);
 
+	if (is_width(text, len) && holds(known, WIDTH_ARG)) {
+		options->widths = options->widths ? options->widths : text;
+		return LULL_OK;
+	}
 	for (size_t i = 0; i < LULL_COUNT_OF(args); i++) {
 		u8 *field = (u8 *)options + args[i].off;
 
@@ -97,10 +137,10 @@ int lull_out_options_parse(struct lull_out_options *options, const char *text, s
 	for (text += len; *text; text += len) {
 		text++;
 		len = strcspn(text, ":");
-		/* Text goes to the end of the word: titles hold colons. */
+		/* Text goes up to the next text: titles and addresses hold colons. */
 		for (size_t i = 0; i < LULL_COUNT_OF(args); i++) {
 			if (args[i].is_text && matches(&args[i], text, strlen(text)))
-				len = strlen(text);
+				len = lull_out_arg_len(text);
 		}
 		if (set_arg(options, text, len, err))
 			return err->code;

@@ -9,79 +9,125 @@
 
 #include <string.h>
 
-static void put_csv(FILE *to, const char *text)
+static bool needs_quotes(const char *text, size_t len)
 {
-	if (!strpbrk(text, ",\"\r\n")) {
-		fputs(text, to);
+	return memchr(text, ',', len) || memchr(text, '"', len) || memchr(text, '\n', len) ||
+	       memchr(text, '\r', len);
+}
+
+/* Append a text of csv, in quotes if it needs them. */
+static void put_csv(struct lull_str *line, const char *text, size_t len)
+{
+	char *at;
+
+	if (!needs_quotes(text, len)) {
+		lull_str_add(line, text, len);
 		return;
 	}
-	fputc('"', to);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', to);
-		fputc(*text, to);
+	at = lull_str_room(line, 2 * len + 2);
+	*at++ = '"';
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"')
+			*at++ = '"';
+		*at++ = text[i];
 	}
-	fputc('"', to);
+	*at++ = '"';
+	lull_str_take(line, at);
 }
 
-static void put_tsv(FILE *to, const char *text, bool has_escapes)
+/* Append a text of tsv: tabs and line breaks become blanks, or tabs "\t". */
+static void put_tsv(struct lull_str *line, const char *text, size_t len, bool has_escapes)
 {
-	for (; *text; text++) {
-		if (*text == '\t' && has_escapes)
-			fputs("\\t", to);
-		else
-			fputc(strchr("\t\r\n", *text) ? ' ' : *text, to);
+	char *at = lull_str_room(line, 2 * len);
+
+	for (size_t i = 0; i < len; i++) {
+		bool is_tab = text[i] == '\t', is_break = text[i] == '\r' || text[i] == '\n';
+
+		if (is_tab && has_escapes)
+			*at++ = '\\';
+		*at++ = is_tab && has_escapes ? 't' : is_tab || is_break ? ' ' : text[i];
 	}
+	lull_str_take(line, at);
 }
 
-/* Row -1 is the header. */
-static void put_line(const struct lull_out_view *view, FILE *to, i64 row, char separator)
+static void put_text(struct lull_out_page *page, const char *text, size_t len, char separator)
 {
-	struct lull_str text = LULL_STR_INIT;
+	if (separator == ',')
+		put_csv(&page->text, text, len);
+	else
+		put_tsv(&page->text, text, len, page->view.options->has_escapes);
+}
+
+static void put_header(struct lull_out_page *page, char separator)
+{
+	const struct lull_out_view *view = &page->view;
+	struct lull_str header = LULL_STR_INIT;
 
 	for (size_t c = 0; c < view->out->n_columns; c++) {
-		lull_str_clear(&text);
-		if (row < 0)
-			lull_out_format_header(&text, view, c, false);
-		else
-			lull_out_format_plain(&text, view, (size_t)row, c);
 		if (c)
-			fputc(separator, to);
-		if (separator == ',')
-			put_csv(to, lull_str_text(&text));
-		else
-			put_tsv(to, lull_str_text(&text), view->options->has_escapes);
+			lull_str_add(&page->text, &separator, 1);
+		lull_str_clear(&header);
+		lull_out_format_header(&header, view, c, false);
+		put_text(page, header.at, header.len, separator);
 	}
-	fputc('\n', to);
-	lull_str_release(&text);
+	lull_str_add(&page->text, "\n", 1);
+	lull_str_release(&header);
 }
 
-static void write_lines(const struct lull_out_view *view, FILE *to, char separator)
+static void put_line(struct lull_out_page *page, size_t row, char separator)
 {
-	for (i64 row = view->options->has_no_header ? 0 : -1; row < (i64)view->n_rows; row++)
-		put_line(view, to, row, separator);
+	const struct lull_out_view *view = &page->view;
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, 0);
+	struct lull_str *line = &page->text;
+
+	for (size_t c = 0; c < view->out->n_columns; c++, cell++) {
+		if (c)
+			lull_str_add(line, &separator, 1);
+		if (cell->kind == LULL_OUT_CELL_TEXT)
+			put_text(page, lull_out_cell_text(view->out, cell), cell->text_len,
+				 separator);
+		else if (cell->kind != LULL_OUT_CELL_EMPTY)
+			lull_out_format_plain(line, view, row, c);
+	}
+	lull_str_add(line, "\n", 1);
 }
 
-static void write_csv(const struct lull_out_view *view, FILE *to)
+static char separator_of(const struct lull_out_page *page)
 {
-	write_lines(view, to, ',');
+	return page->view.options->format == LULL_OUT_FORMAT_csv ? ',' : '\t';
 }
 
-static void write_tsv(const struct lull_out_view *view, FILE *to)
+static void begin(struct lull_out_page *page)
 {
-	write_lines(view, to, '\t');
+	if (!page->view.options->has_no_header)
+		put_header(page, separator_of(page));
+}
+
+static void put_rows(struct lull_out_page *page)
+{
+	for (size_t row = 0; row < page->view.n_rows; row++)
+		put_line(page, row, separator_of(page));
+}
+
+static void end(struct lull_out_page *page)
+{
+	(void)page;
 }
 
 const struct lull_out_format lull_out_format_csv = {
 	.name = "csv",
 	.summary = "comma-separated values for other programs",
 	.args = "nohdr",
-	.write = write_csv,
+	.begin = begin,
+	.rows = put_rows,
+	.end = end,
 };
 
 const struct lull_out_format lull_out_format_tsv = {
 	.name = "tsv",
 	.summary = "tab-separated values for other programs",
 	.args = "nohdr esc",
-	.write = write_tsv,
+	.begin = begin,
+	.rows = put_rows,
+	.end = end,
 };

@@ -37,6 +37,24 @@ void lull_str_puts(struct lull_str *s, const char *text);
 /* Append formatted text. */
 void lull_str_addf(struct lull_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Room for `len` bytes behind the text, to be written to and taken by lull_str_take(). Valid until
+ * anything else is appended.
+ */
+char *lull_str_room(struct lull_str *s, size_t len);
+
+/* The text now ends at `end`, which lies in the room. */
+void lull_str_take(struct lull_str *s, const char *end);
+
+/* Write the digits of a whole number, at most 20 bytes, to `at`; returns where they end. */
+char *lull_str_put_i64(char *at, i64 value);
+
+/* Append a whole number; many times faster than "%lld". */
+void lull_str_add_i64(struct lull_str *s, i64 value);
+
+/* Append what "%.*f" gives, to the last digit; many times faster up to 3 decimals. */
+void lull_str_add_fixed(struct lull_str *s, f64 value, int decimals);
+
 /* Append formatted text from an argument list. */
 void lull_str_vaddf(struct lull_str *s, const char *fmt, va_list ap);
 

@@ -7,8 +7,6 @@
 
 #include "base/time.h"
 
-#define ELLIPSIS "\xe2\x80\xa6"
-
 bool lull_term_is_tty(FILE *stream)
 {
 	return isatty(fileno(stream)) == 1;
@@ -94,33 +92,6 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width)
 		text += len;
 	}
 	fputc('\n', to);
-}
-
-/* The byte at which character `n` begins. */
-static size_t byte_of(const char *text, size_t n)
-{
-	size_t at = 0;
-
-	for (; text[at]; at++) {
-		if (!is_continuation(text[at]) && n-- == 0)
-			break;
-	}
-	return at;
-}
-
-void lull_term_shorten(char *to, size_t cap_bytes, const char *text, size_t columns)
-{
-	size_t n = lull_term_columns(text), head, tail;
-
-	if (n <= columns || columns == 0) {
-		snprintf(to, cap_bytes, "%s", columns ? text : "");
-		return;
-	}
-	/* Two thirds in front: names differ there more often than behind. */
-	tail = (columns - 1) / 3;
-	head = columns - 1 - tail;
-	snprintf(to, cap_bytes, "%.*s" ELLIPSIS "%s", (int)byte_of(text, head), text,
-		 text + byte_of(text, n - tail));
 }
 
 /* Three significant digits: 1.23, 12.3, 123. The bounds are where rounding would add a digit. */

@@ -51,12 +51,6 @@ size_t lull_term_columns(const char *text);
  */
 void lull_term_wrap(FILE *to, const char *text, int indent, int width);
 
-/*
- * Text cut to `columns` by leaving out its middle ("void ge…tile"); both ends of a kernel's name
- * matter.
- */
-void lull_term_shorten(char *to, size_t cap_bytes, const char *text, size_t columns);
-
 /* 850 ns, 1.23 ms, 12.3 s, 5 min 12 s. */
 struct lull_number lull_format_ns(u64 dur_ns);
 

@@ -1,11 +1,13 @@
 /*
- * lull schema - list the tables and columns that this version writes.
+ * lull schema - list the tables and columns that this version writes, and the shape of what
+ * commands print as JSON.
  */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
 
 #include "base/opt.h"
+#include "cmd/schema_json.h"
 #include "cmd/schema_print.h"
 #include "trace/tables.h"
 
@@ -18,16 +20,32 @@ static size_t count_tables(void)
 	return n;
 }
 
+static int print_one(const char *name, struct lull_err *err)
+{
+	const struct lull_table_desc *table = lull_table_by_name(name);
+
+	if (table)
+		return lull_schema_print(table, 1, stdout, err);
+	if (lull_schema_json_print(name, stdout))
+		return 0;
+	return lull_fail(
+		err, LULL_E_NOT_FOUND,
+		"there is no table %s, and no command of that name whose JSON has a schema; "
+		"`lull schema` lists both",
+		name);
+}
+
 int cmd_schema(int argc, char **argv, struct lull_err *err)
 {
 	bool is_man = false;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull schema [OPTIONS] [TABLE...]",
-			  "List the tables and columns that this version of lull writes."),
-		OPT_FLAG(0, "man", &is_man, "print them as Markdown, as in lull-report(5)"),
+		OPT_USAGE("lull schema [OPTIONS] [TABLE|COMMAND...]",
+			  "List the tables and columns that this version of lull writes, or print "
+			  "the schema of what a command prints as JSON."),
+		OPT_FLAG(0, "man", &is_man, "print the tables as Markdown, as in lull-report(5)"),
 		OPT_END(),
 	};
-	int first = lull_opt_parse(argc, argv, opts, err);
+	int first = lull_opt_parse(argc, argv, opts, err), rc = 0;
 
 	if (first < 0)
 		return first;
@@ -35,18 +53,13 @@ int cmd_schema(int argc, char **argv, struct lull_err *err)
 		lull_schema_print_markdown(lull_tables, count_tables(), stdout);
 		return 0;
 	}
-	if (first == argc)
-		return lull_schema_print(lull_tables, count_tables(), stdout, err);
-	for (int i = first; i < argc; i++) {
-		const struct lull_table_desc *t = lull_table_by_name(argv[i]);
-		int rc;
-
-		if (!t)
-			return lull_fail(err, LULL_E_NOT_FOUND,
-					 "there is no table %s; `lull schema` lists them", argv[i]);
-		rc = lull_schema_print(t, 1, stdout, err);
-		if (rc)
-			return rc;
+	if (first == argc) {
+		rc = lull_schema_print(lull_tables, count_tables(), stdout, err);
+		fputs("\nCommands whose JSON has a schema: ", stdout);
+		lull_schema_json_list(stdout);
+		fputc('\n', stdout);
 	}
-	return 0;
+	for (int i = first; i < argc && !rc; i++)
+		rc = print_one(argv[i], err);
+	return rc;
 }

@@ -7,35 +7,31 @@
 #include "base/vec.h"
 
 /*
- * A sweep over begins and ends. A slice of time holds the edges that lie in it, so that work which
- * crosses slices begins in one and ends in another; what runs is carried from slice to slice.
+ * A sweep over begins and ends. Work comes by its begin; what runs waits in a heap for its end.
  */
 
-/* 512 Ki works are 1 M edges of 64 bytes. */
-#define SLICE_WORKS (1u << 19)
-
-struct edge {
-	u64 at_ns;
-	u32 track;
-	bool is_end;
-	struct lull_work work;
-};
+/* What runs is counted by what it is: bit 1 << class of LULL_BUSY_*. */
+enum class { COMPUTE, MEMORY, COLLECTIVE, N_CLASSES };
 
 /* A track at the place where the sweep is. */
 struct state {
-	i64 n_compute;
-	i64 n_memory;
+	i64 n[N_CLASSES];
 	u64 since_ns; /* begin of the piece */
 	bool is_met;
 	struct lull_work before; /* the last that ended */
 };
 
+/* Work that has begun. */
+struct running {
+	u64 end_ns; /* cut at the end of the window */
+	struct lull_work work;
+};
+
 struct sweep {
-	struct lull_reader *reader;
 	const u32 *tracks;
-	struct lull_span window;
-	struct lull_vec edges;
+	struct lull_vec heap;	/* struct running, the first end on top */
 	struct lull_vec states; /* by track */
+	bool *is_collective;	/* by launch */
 	lull_busy_visit *visit;
 	void *ctx;
 };
@@ -89,118 +85,133 @@ u32 *lull_busy_processes(struct lull_reader *r)
 	return tracks;
 }
 
+/* ---- what runs ---- */
+
+/* Of ends at the same moment that of the earlier begin comes first. */
+static bool ends_before(const struct running *x, const struct running *y)
+{
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns;
+	if (x->work.start_ns != y->work.start_ns)
+		return x->work.start_ns < y->work.start_ns;
+	return x->work.lane < y->work.lane;
+}
+
+static void push(struct lull_vec *heap, const struct running *running)
+{
+	struct running *all;
+	size_t at = heap->n;
+
+	lull_vec_push(heap);
+	all = heap->at;
+	while (at && ends_before(running, &all[(at - 1) / 2])) {
+		all[at] = all[(at - 1) / 2];
+		at = (at - 1) / 2;
+	}
+	all[at] = *running;
+}
+
+static struct running pop(struct lull_vec *heap)
+{
+	struct running *all = heap->at, top = all[0], last = all[--heap->n];
+	size_t at = 0, child;
+
+	while ((child = 2 * at + 1) < heap->n) {
+		if (child + 1 < heap->n && ends_before(&all[child + 1], &all[child]))
+			child++;
+		if (!ends_before(&all[child], &last))
+			break;
+		all[at] = all[child];
+		at = child;
+	}
+	if (heap->n)
+		all[at] = last;
+	return top;
+}
+
 /* ---- the sweep ---- */
 
-static void add_edge(struct sweep *s, struct lull_span slice, const struct edge *edge)
+static unsigned running_bits(const struct state *state)
 {
-	/* The last slice ends with the window and has its end, too. */
-	bool is_last = slice.to_ns == s->window.to_ns && edge->at_ns == slice.to_ns;
+	unsigned bits = 0;
 
-	if (edge->at_ns >= slice.from_ns && (edge->at_ns < slice.to_ns || is_last))
-		lull_vec_add(&s->edges, edge, 1);
+	for (unsigned c = 0; c < N_CLASSES; c++)
+		bits |= (state->n[c] ? 1u : 0u) << c;
+	return bits;
 }
 
-static void collect(struct sweep *s, struct lull_span slice)
-{
-	struct lull_work_cursor c;
-	struct edge edge = { 0 };
-
-	s->edges.n = 0;
-	lull_work_begin(&c, s->reader, LULL_WORK_ALL, LULL_WORK_WANT_CALL,
-			(struct lull_span){ slice.from_ns, slice.to_ns + 1 });
-	while (lull_work_next(&c, &edge.work)) {
-		u64 end_ns = lull_work_end_ns(&edge.work);
-
-		edge.track = s->tracks[edge.work.lane];
-		if (!edge.track || end_ns < s->window.from_ns ||
-		    edge.work.start_ns > s->window.to_ns)
-			continue;
-		edge.is_end = false;
-		edge.at_ns = edge.work.start_ns > s->window.from_ns ? edge.work.start_ns
-								    : s->window.from_ns;
-		add_edge(s, slice, &edge);
-		edge.is_end = true;
-		edge.at_ns = end_ns < s->window.to_ns ? end_ns : s->window.to_ns;
-		add_edge(s, slice, &edge);
-	}
-	lull_work_end(&c);
+static enum class class_of(const struct sweep *s, const struct lull_work *work) {
+	if (work->kind & LULL_WORK_MEMORY) return MEMORY;
+	return work->kind == LULL_WORK_KERNEL && s->is_collective[work->what] ? COLLECTIVE
+									      : COMPUTE;
 }
 
-/* Begins come before ends of the same moment, so that work that follows at once leaves no gap. */
-static int by_time(const void *a, const void *b)
+/* Work begins or ends at this moment. */
+static void take(struct sweep *s, const struct lull_work *work, u64 at_ns, bool is_end)
 {
-	const struct edge *x = a, *y = b;
-
-	if (x->track != y->track)
-		return x->track < y->track ? -1 : 1;
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	if (x->is_end != y->is_end)
-		return x->is_end - y->is_end;
-	if (x->work.start_ns != y->work.start_ns)
-		return x->work.start_ns < y->work.start_ns ? -1 : 1;
-	return (x->work.lane > y->work.lane) - (x->work.lane < y->work.lane);
-}
-
-static unsigned running(const struct state *state)
-{
-	return (state->n_compute ? LULL_BUSY_COMPUTE : 0) |
-	       (state->n_memory ? LULL_BUSY_MEMORY : 0);
-}
-
-static void take(struct sweep *s, const struct edge *edge)
-{
+	u32 track = s->tracks[work->lane];
 	struct state *state;
+	struct lull_busy_piece piece;
 	unsigned before;
-	i64 *count;
-	struct lull_busy_piece piece = { .track = edge->track };
 
-	if (edge->track >= s->states.n)
-		lull_vec_extend(&s->states, edge->track + 1 - s->states.n);
-	state = lull_vec_get(&s->states, edge->track);
-	before = running(state);
-	piece.span = (struct lull_span){ state->since_ns, edge->at_ns };
-	piece.running = before;
-	piece.before = &state->before;
-	piece.after = before ? NULL : &edge->work;
-	count = edge->work.kind & LULL_WORK_COMPUTE ? &state->n_compute : &state->n_memory;
-	*count += edge->is_end ? -1 : 1;
-	if (running(state) != before) {
-		if (state->is_met && piece.span.to_ns > piece.span.from_ns)
+	if (track >= s->states.n)
+		lull_vec_extend(&s->states, track + 1 - s->states.n);
+	state = lull_vec_get(&s->states, track);
+	before = running_bits(state);
+	state->n[class_of(s, work)] += is_end ? -1 : 1;
+	if (running_bits(state) != before) {
+		piece = (struct lull_busy_piece){ .track = track,
+						  .span = { state->since_ns, at_ns },
+						  .running = before,
+						  .before = &state->before,
+						  .after = before ? NULL : work };
+		if (state->is_met && at_ns > state->since_ns)
 			s->visit(s->ctx, &piece);
-		state->since_ns = edge->at_ns;
+		state->since_ns = at_ns;
 		state->is_met = true;
 	}
-	if (edge->is_end)
-		state->before = edge->work;
+	if (is_end)
+		state->before = *work;
+}
+
+/* End what ends before this moment: work that follows at once leaves no gap. */
+static void end_before(struct sweep *s, u64 at_ns)
+{
+	while (s->heap.n && ((const struct running *)s->heap.at)->end_ns < at_ns) {
+		struct running ended = pop(&s->heap);
+
+		take(s, &ended.work, ended.end_ns, true);
+	}
 }
 
 void lull_busy_run(struct lull_reader *r, const u32 *tracks, struct lull_span window,
 		   lull_busy_visit *visit, void *ctx)
 {
 	struct lull_span all = lull_span_cut(lull_span_recording(r), window.from_ns, window.to_ns);
-	struct sweep s = {
-		.reader = r, .tracks = tracks, .window = all, .visit = visit, .ctx = ctx
-	};
-	u64 n_slices = lull_work_count(r, LULL_WORK_ALL) / SLICE_WORKS + 1;
-	u64 slice_ns = (all.to_ns - all.from_ns) / n_slices + 1;
+	struct sweep s = { .tracks = tracks, .visit = visit, .ctx = ctx };
+	struct lull_work_order order;
+	const struct lull_work *work;
 
-	lull_vec_init(&s.edges, sizeof(struct edge));
+	s.is_collective = lull_work_collectives(r);
+	lull_vec_init(&s.heap, sizeof(struct running));
 	lull_vec_init(&s.states, sizeof(struct state));
-	for (u64 at_ns = all.from_ns; at_ns < all.to_ns;) {
-		struct lull_span slice = { at_ns, all.to_ns };
-		const struct edge *edges;
+	lull_work_order_begin(&order, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, all);
+	while ((work = lull_work_order_next(&order))) {
+		u64 start_ns = work->start_ns > all.from_ns ? work->start_ns : all.from_ns;
+		struct running running = { lull_work_end_ns(work), *work };
 
-		if (slice_ns < all.to_ns - at_ns)
-			slice.to_ns = at_ns + slice_ns;
-		collect(&s, slice);
-		edges = s.edges.at;
-		if (s.edges.n)
-			qsort(s.edges.at, s.edges.n, sizeof(struct edge), by_time);
-		for (size_t i = 0; i < s.edges.n; i++)
-			take(&s, &edges[i]);
-		at_ns = slice.to_ns;
+		if (!tracks[work->lane] || running.end_ns < all.from_ns ||
+		    work->start_ns > all.to_ns)
+			continue;
+		if (running.end_ns > all.to_ns)
+			running.end_ns = all.to_ns;
+		end_before(&s, start_ns);
+		take(&s, work, start_ns, false);
+		push(&s.heap, &running);
 	}
-	lull_vec_release(&s.edges);
+	end_before(&s, UINT64_MAX);
+	lull_work_order_end(&order);
+	free(s.is_collective);
+	lull_vec_release(&s.heap);
 	lull_vec_release(&s.states);
 }

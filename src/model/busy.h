@@ -9,7 +9,7 @@
  * running.
  *
  * Order:          the pieces of a track come by time; those of different tracks are mixed.
- * Memory:         bounded: the recording is taken in slices of about 500 thousand pieces of work.
+ * Memory:         bounded: work is read by time (model/order), and what runs is kept.
  */
 #ifndef LULL_MODEL_BUSY_H
 #define LULL_MODEL_BUSY_H
@@ -19,8 +19,10 @@
 #include "trace/reader.h"
 
 /* Bits of what was running; 0 is an idle piece. */
-#define LULL_BUSY_COMPUTE 1u /* kernels, graphs */
-#define LULL_BUSY_MEMORY  2u /* copies, memsets */
+#define LULL_BUSY_COMPUTE    1u /* kernels, graphs */
+#define LULL_BUSY_MEMORY     2u /* copies, memsets */
+#define LULL_BUSY_COLLECTIVE 4u /* kernels of NCCL */
+#define LULL_BUSY_STATES     8u /* how many sets of them there are */
 
 struct lull_busy_piece {
 	u32 track;

@@ -4,7 +4,7 @@
  * Work and the call that started it carry the same correlation number. The numbers begin anew in
  * every process, so a call is found by both; the kernels of a graph share the number of its launch.
  *
- * Memory:         24 bytes a call and an entry of a hash table.
+ * Memory:         24 bytes a call and 4 for each number between the first and the last.
  */
 #ifndef LULL_MODEL_LINK_H
 #define LULL_MODEL_LINK_H
@@ -21,9 +21,14 @@ struct lull_call {
 	u32 name; /* string id */
 };
 
+struct lull_link_process;
+
 struct lull_link {
-	struct lull_map by_number; /* private: process and correlation to index in calls */
-	struct lull_vec calls;	   /* struct lull_call */
+	struct lull_vec calls;		     /* struct lull_call */
+	struct lull_link_process *processes; /* private: by process, 0 for none */
+	size_t n_processes;		     /* private */
+	struct lull_map by_number; /* private: process and correlation to index in calls + 1 */
+	const struct lull_lane_row *lanes; /* private */
 };
 
 /* Collect the calls of the recording. */

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/order.h"
 
 /*
  * Open ranges. `outer` of a range is the last range begun before it on the thread that was still
@@ -14,39 +15,6 @@
 
 /* Deeper than this the column says only "deeper". */
 #define DEPTH_DEEPER 255
-
-static void collect(struct lull_vec *ranges, struct lull_reader *r, struct lull_span window,
-		    enum lull_nest_styles styles)
-{
-	static const char *const wanted[] = { "start_ns", "dur_ns", "depth",
-					      "lane",	  "label",  "flags" };
-	unsigned refused =
-		styles == LULL_NEST_PUSHPOP ? LULL_RANGE_START_END : LULL_RANGE_OTHER_THREAD;
-	size_t n, n_labels;
-	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels);
-	struct lull_range_cols cols;
-	struct lull_cursor c;
-
-	lull_cursor_init(&c, r, LULL_TABLE_range, window.from_ns, window.to_ns);
-	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
-		lull_cursor_want(&c, wanted[i]);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (cols.flags[i] & refused || lull_nest_is_shadow(labels, cols.label[i]) ||
-			    !lull_span_holds(window, cols.start_ns[i], cols.dur_ns[i]))
-				continue;
-			*(struct lull_nest_range *)lull_vec_push(ranges) = (struct lull_nest_range){
-				.start_ns = cols.start_ns[i],
-				.dur_ns = cols.dur_ns[i],
-				.lane = cols.lane[i],
-				.label = cols.label[i],
-				.depth = cols.depth[i],
-				.flags = cols.flags[i],
-			};
-		}
-	}
-	lull_cursor_release(&c);
-}
 
 /* The file has ranges in the order of their ends; where two begin together, the outer is first. */
 static int by_start(const void *a, const void *b)
@@ -60,6 +28,63 @@ static int by_start(const void *a, const void *b)
 	if (x->dur_ns != y->dur_ns)
 		return x->dur_ns > y->dur_ns ? -1 : 1;
 	return x->depth - y->depth;
+}
+
+/* Which ranges are taken. */
+struct taken {
+	struct lull_span window;
+	unsigned refused; /* flags */
+	const struct lull_label_row *labels;
+};
+
+static bool fill(void *ctx, void *element, const void *columns, size_t i)
+{
+	const struct lull_range_cols *cols = columns;
+	const struct taken *taken = ctx;
+
+	if (cols->flags[i] & taken->refused || lull_nest_is_shadow(taken->labels, cols->label[i]) ||
+	    !lull_span_holds(taken->window, cols->start_ns[i], cols->dur_ns[i]))
+		return false;
+	*(struct lull_nest_range *)element = (struct lull_nest_range){
+		.start_ns = cols->start_ns[i],
+		.dur_ns = cols->dur_ns[i],
+		.lane = cols->lane[i],
+		.label = cols->label[i],
+		.depth = cols->depth[i],
+		.flags = cols->flags[i],
+	};
+	return true;
+}
+
+static void collect(struct lull_vec *ranges, struct lull_reader *r, struct lull_span window,
+		    enum lull_nest_styles styles)
+{
+	static const char *const columns[] = { "start_ns", "dur_ns", "depth", "lane",
+					       "label",	   "flags",  NULL };
+	size_t n_labels;
+	struct taken taken = {
+		.window = window,
+		.refused = styles == LULL_NEST_PUSHPOP ? LULL_RANGE_START_END
+						       : LULL_RANGE_OTHER_THREAD,
+		.labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels),
+	};
+	struct lull_order_source source = {
+		.reader = r,
+		.table = LULL_TABLE_range,
+		.window = window,
+		.columns = columns,
+		.elem_bytes = sizeof(struct lull_nest_range),
+		.fill = fill,
+		.compare = by_start,
+		.ctx = &taken,
+	};
+	struct lull_order order;
+	const void *range;
+
+	lull_order_begin(&order, &source);
+	while ((range = lull_order_next(&order)))
+		lull_vec_add(ranges, range, 1);
+	lull_order_end(&order);
 }
 
 /* Whether `inner`, which does not begin before `outer`, lies inside it on the stack. */
@@ -99,6 +124,17 @@ static void find_parents(struct lull_vec *all, const struct lull_label_row *labe
 	lull_map_release(&innermost);
 }
 
+/*
+ * Whether a range is over when the next one begins. One that ends at that very moment is, or else a
+ * row of ranges without gaps would be a chain as long as the recording.
+ */
+static bool is_over(const struct lull_nest_range *range, const struct lull_nest_range *next)
+{
+	u64 end_ns = range->start_ns + range->dur_ns;
+
+	return end_ns < next->start_ns || (end_ns == next->start_ns && next->dur_ns);
+}
+
 /* Fill numbers and first_ix, and `outer` of the ranges. */
 static void sort_by_lane(struct lull_nest *n)
 {
@@ -112,8 +148,7 @@ static void sort_by_lane(struct lull_nest *n)
 	for (size_t i = 0; i < n->ranges.n; i++) {
 		u32 lane = ranges[i].lane, outer = last[lane];
 
-		while (outer &&
-		       ranges[outer - 1].start_ns + ranges[outer - 1].dur_ns < ranges[i].start_ns)
+		while (outer && is_over(&ranges[outer - 1], &ranges[i]))
 			outer = ranges[outer - 1].outer;
 		ranges[i].outer = outer;
 		last[lane] = (u32)i + 1;
@@ -134,11 +169,10 @@ void lull_nest_init(struct lull_nest *n, struct lull_reader *r, struct lull_span
 	lull_vec_init(&n->ranges, sizeof(struct lull_nest_range));
 	lull_reader_dim(r, LULL_TABLE_lane, &n->n_lanes);
 	collect(&n->ranges, r, window, styles);
-	if (n->ranges.n)
-		qsort(n->ranges.at, n->ranges.n, sizeof(struct lull_nest_range), by_start);
 	find_parents(&n->ranges, lull_reader_dim(r, LULL_TABLE_label, &n_labels));
 	n->numbers = lull_alloc(n->ranges.n + 1, sizeof(*n->numbers));
 	n->first_ix = lull_alloc(n->n_lanes + 2, sizeof(*n->first_ix));
+	n->hints = lull_alloc(n->n_lanes + 1, sizeof(*n->hints));
 	sort_by_lane(n);
 }
 
@@ -147,6 +181,7 @@ void lull_nest_release(struct lull_nest *n)
 	lull_vec_release(&n->ranges);
 	free(n->numbers);
 	free(n->first_ix);
+	free(n->hints);
 }
 
 const struct lull_nest_range *lull_nest_get(const struct lull_nest *n, u32 number)
@@ -168,18 +203,52 @@ static u32 first_holding(const struct lull_nest *n, u32 number, struct lull_span
 	return number;
 }
 
+static u64 start_at(const struct lull_nest *n, size_t ix)
+{
+	return lull_nest_get(n, n->numbers[ix])->start_ns;
+}
+
+/*
+ * Narrow [*low, *high) around the place of `at_ns` from where the last question for this thread
+ * ended: who asks goes on in time, as a rule.
+ */
+static void gallop(const struct lull_nest *n, size_t hint, u64 at_ns, size_t *low, size_t *high)
+{
+	size_t step = 1;
+
+	if (hint < *low || hint >= *high)
+		return;
+	if (start_at(n, hint) <= at_ns) {
+		while (hint + step < *high && start_at(n, hint + step) <= at_ns) {
+			*low = hint + step;
+			step *= 2;
+		}
+		*low = *low > hint ? *low : hint;
+		*high = hint + step < *high ? hint + step : *high;
+		return;
+	}
+	while (hint >= *low + step && start_at(n, hint - step) > at_ns) {
+		*high = hint - step;
+		step *= 2;
+	}
+	*high = *high < hint ? *high : hint;
+	*low = hint >= *low + step ? hint - step : *low;
+}
+
 u32 lull_nest_find(const struct lull_nest *n, u32 lane, struct lull_span span)
 {
 	size_t low = n->first_ix[lane], first = low, high = n->first_ix[lane + 1];
 
+	gallop(n, n->hints[lane], span.from_ns, &low, &high);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (lull_nest_get(n, n->numbers[middle])->start_ns <= span.from_ns)
+		if (start_at(n, middle) <= span.from_ns)
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	n->hints[lane] = low > first ? low - 1 : first;
 	return low > first ? first_holding(n, n->numbers[low - 1], span) : 0;
 }
 
@@ -188,14 +257,21 @@ u32 lull_nest_outside(const struct lull_nest *n, u32 number, struct lull_span sp
 	return first_holding(n, lull_nest_get(n, number)->outer, span);
 }
 
+/* Stacks up to this deep need no memory of their own. */
+#define USUAL_DEPTH 64
+
 void lull_nest_stack(struct lull_str *to, const struct lull_nest *n, u32 number)
 {
-	struct lull_vec numbers;
+	u32 usual[USUAL_DEPTH], *numbers = usual, depth = lull_nest_get(n, number)->level + 1;
 
-	lull_vec_init(&numbers, sizeof(u32));
-	for (; number; number = lull_nest_get(n, number)->parent)
-		*(u32 *)lull_vec_push(&numbers) = number;
-	for (size_t i = numbers.n; i-- > 0;)
-		lull_str_addf(to, ":%u", *(u32 *)lull_vec_get(&numbers, i));
-	lull_vec_release(&numbers);
+	if (depth > USUAL_DEPTH)
+		numbers = lull_alloc(depth, sizeof(*numbers));
+	for (u32 i = depth; i-- > 0; number = lull_nest_get(n, number)->parent)
+		numbers[i] = number;
+	for (u32 i = 0; i < depth; i++) {
+		lull_str_add(to, ":", 1);
+		lull_str_add_i64(to, numbers[i]);
+	}
+	if (numbers != usual)
+		free(numbers);
 }

@@ -8,6 +8,7 @@
  * What it gives:  ranges by start; the number of a range is its place there, counted from 1.
  * Start/end:      ranges that were started and ended by id are on no stack: level 0, no relatives.
  * Memory:         64 bytes a range.
+ * Threads:        one; questions leave hints for the next ones.
  */
 #ifndef LULL_MODEL_NEST_H
 #define LULL_MODEL_NEST_H
@@ -53,6 +54,7 @@ struct lull_nest {
 	struct lull_vec ranges; /* struct lull_nest_range */
 	u32 *numbers;		/* private: by lane, then start */
 	size_t *first_ix;	/* private: where a lane begins there, one more than lanes */
+	size_t *hints;		/* private: by lane, where the last question ended */
 	size_t n_lanes;
 };
 

@@ -2,18 +2,20 @@
 
 #include <string.h>
 
+#include "base/mem.h"
+
 /* The tables, and the column that says what the work was. */
 static const struct {
 	enum lull_work_kind kind;
 	enum lull_table table;
 	const char *what;
-	const char *more[3]; /* for LULL_WORK_WANT_BYTES */
+	const char *more[4]; /* for LULL_WORK_WANT_BYTES */
 } sources[] = {
 	{ LULL_WORK_KERNEL, LULL_TABLE_kernel, "launch", { NULL } },
 	{ LULL_WORK_MEMCPY,
 	  LULL_TABLE_memcpy,
 	  "copy_kind",
-	  { "size_bytes", "src_kind", "dst_kind" } },
+	  { "size_bytes", "src_kind", "dst_kind", "flags" } },
 	{ LULL_WORK_MEMSET, LULL_TABLE_memset, NULL, { "size_bytes", "memory_kind", NULL } },
 	{ LULL_WORK_GRAPH, LULL_TABLE_graph, "graph_id", { NULL } },
 };
@@ -31,9 +33,34 @@ void lull_work_begin(struct lull_work_cursor *c, struct lull_reader *r, unsigned
 	c->lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
 }
 
+/* Names of columns, NULL at the end. */
+#define MAX_COLUMNS 12
+
+/* The columns to decode of a source. */
+static void choose_columns(size_t s, unsigned wants, const char *columns[MAX_COLUMNS])
+{
+	size_t n = 0;
+
+	columns[n++] = "start_ns";
+	columns[n++] = "dur_ns";
+	columns[n++] = "lane";
+	if (sources[s].what)
+		columns[n++] = sources[s].what;
+	if (wants & LULL_WORK_WANT_CALL) {
+		columns[n++] = "process";
+		columns[n++] = "correlation";
+	}
+	for (size_t i = 0; i < LULL_COUNT_OF(sources[s].more) && sources[s].more[i]; i++) {
+		if (wants & LULL_WORK_WANT_BYTES)
+			columns[n++] = sources[s].more[i];
+	}
+	columns[n] = NULL;
+}
+
 /* Open the table of the next kind; false if there is none. */
 static bool next_kind(struct lull_work_cursor *c)
 {
+	const char *columns[MAX_COLUMNS];
 	size_t s = 0;
 
 	while (s < LULL_COUNT_OF(sources) && !(sources[s].kind & c->kinds))
@@ -42,21 +69,11 @@ static bool next_kind(struct lull_work_cursor *c)
 		return false;
 	c->kind = sources[s].kind;
 	c->kinds &= ~c->kind;
+	choose_columns(s, c->wants, columns);
 	lull_cursor_init(&c->cursor, c->reader, sources[s].table, c->window.from_ns,
 			 c->window.to_ns);
-	lull_cursor_want(&c->cursor, "start_ns");
-	lull_cursor_want(&c->cursor, "dur_ns");
-	lull_cursor_want(&c->cursor, "lane");
-	if (sources[s].what)
-		lull_cursor_want(&c->cursor, sources[s].what);
-	if (c->wants & LULL_WORK_WANT_CALL) {
-		lull_cursor_want(&c->cursor, "process");
-		lull_cursor_want(&c->cursor, "correlation");
-	}
-	for (size_t i = 0; i < LULL_COUNT_OF(sources[s].more) && sources[s].more[i]; i++) {
-		if (c->wants & LULL_WORK_WANT_BYTES)
-			lull_cursor_want(&c->cursor, sources[s].more[i]);
-	}
+	for (const char *const *column = columns; *column; column++)
+		lull_cursor_want(&c->cursor, *column);
 	return true;
 }
 
@@ -98,6 +115,7 @@ static void fill_memory(struct lull_work *work, const struct lull_work_cursor *c
 			work->size_bytes = c->cols.memcpy.size_bytes[c->ix];
 			work->src_kind = c->cols.memcpy.src_kind[c->ix];
 			work->dst_kind = c->cols.memcpy.dst_kind[c->ix];
+			work->is_async = c->cols.memcpy.flags[c->ix] & 1;
 		}
 		return;
 	}
@@ -108,10 +126,9 @@ static void fill_memory(struct lull_work *work, const struct lull_work_cursor *c
 	}
 }
 
-bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work)
+/* Row c->ix of the block. */
+static void fill_work(struct lull_work *work, const struct lull_work_cursor *c)
 {
-	if (c->ix == c->n && !next_block(c))
-		return false;
 	*work = (struct lull_work){ .kind = (u8)c->kind };
 	if (c->kind == LULL_WORK_KERNEL) {
 		FILL(work, c->cols.kernel, c->ix, c->wants);
@@ -125,6 +142,13 @@ bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work)
 	/* An older recorder may have left it to the stream. */
 	if (!work->process && work->lane)
 		work->process = c->lanes[work->lane - 1].process;
+}
+
+bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work)
+{
+	if (c->ix == c->n && !next_block(c))
+		return false;
+	fill_work(work, c);
 	c->ix++;
 	return true;
 }
@@ -134,6 +158,102 @@ void lull_work_end(struct lull_work_cursor *c)
 	if (c->kind)
 		lull_cursor_release(&c->cursor);
 	c->kind = 0;
+}
+
+/* ---- by time ---- */
+
+/* `cols` has room for the columns of any table; they change with the block. */
+static bool fill_row(void *ctx, void *element, const void *cols, size_t ix)
+{
+	struct lull_work_cursor *c = ctx;
+
+	if (!ix)
+		memcpy(&c->cols, cols, sizeof(c->cols));
+	c->ix = ix;
+	fill_work(element, c);
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lull_work *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->dur_ns != y->dur_ns)
+		return x->dur_ns < y->dur_ns ? -1 : 1;
+	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+}
+
+void lull_work_order_begin(struct lull_work_order *o, struct lull_reader *r, unsigned kinds,
+			   unsigned wants, struct lull_span window)
+{
+	const char *columns[MAX_COLUMNS];
+
+	o->n = 0;
+	for (size_t s = 0; s < LULL_COUNT_OF(sources); s++) {
+		struct lull_work_cursor *fill = &o->fills[o->n];
+		struct lull_order_source source = {
+			.reader = r,
+			.table = sources[s].table,
+			.window = window,
+			.columns = columns,
+			.elem_bytes = sizeof(struct lull_work),
+			.fill = fill_row,
+			.compare = by_start,
+			.ctx = fill,
+		};
+
+		if (!(sources[s].kind & kinds))
+			continue;
+		lull_work_begin(fill, r, kinds, wants, window);
+		fill->kind = sources[s].kind;
+		choose_columns(s, wants, columns);
+		lull_order_begin(&o->orders[o->n], &source);
+		o->heads[o->n] = lull_order_next(&o->orders[o->n]);
+		o->n++;
+	}
+}
+
+const struct lull_work *lull_work_order_next(struct lull_work_order *o)
+{
+	unsigned best = o->n;
+
+	for (unsigned i = 0; i < o->n; i++) {
+		if (o->heads[i] && (best == o->n || by_start(o->heads[i], o->heads[best]) < 0))
+			best = i;
+	}
+	if (best == o->n)
+		return NULL;
+	o->given = *o->heads[best];
+	o->heads[best] = lull_order_next(&o->orders[best]);
+	return &o->given;
+}
+
+void lull_work_order_end(struct lull_work_order *o)
+{
+	for (unsigned i = 0; i < o->n; i++)
+		lull_order_end(&o->orders[i]);
+}
+
+bool lull_work_is_collective(const char *kernel_name)
+{
+	static const char returns[] = "void ", prefix[] = "nccl";
+
+	if (!strncmp(kernel_name, returns, strlen(returns)))
+		kernel_name += strlen(returns);
+	return !strncmp(kernel_name, prefix, strlen(prefix));
+}
+
+bool *lull_work_collectives(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+	bool *is = lull_alloc(n + 1, sizeof(*is));
+
+	for (size_t i = 0; i < n; i++)
+		is[i + 1] = lull_work_is_collective(lull_reader_string(r, launches[i].name, NULL));
+	return is;
 }
 
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds)

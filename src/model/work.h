@@ -12,6 +12,7 @@
 #ifndef LULL_MODEL_WORK_H
 #define LULL_MODEL_WORK_H
 
+#include "model/order.h"
 #include "model/span.h"
 #include "trace/reader.h"
 
@@ -31,7 +32,15 @@ enum lull_work_kind {
 
 /* What else to decode. */
 #define LULL_WORK_WANT_CALL  1u /* process and correlation */
-#define LULL_WORK_WANT_BYTES 2u /* size_bytes and the kinds of memory */
+#define LULL_WORK_WANT_BYTES 2u /* size_bytes, the kinds of memory and is_async */
+
+/* memcpy.src_kind and its kin. */
+enum lull_memory_kind {
+	LULL_MEMORY_PAGEABLE = 1,
+	LULL_MEMORY_PINNED = 2,
+	LULL_MEMORY_MANAGED = 5,
+	LULL_MEMORY_MANAGED_STATIC = 7,
+};
 
 struct lull_work {
 	u64 start_ns;
@@ -44,6 +53,7 @@ struct lull_work {
 	u8 kind;     /* enum lull_work_kind */
 	u8 src_kind; /* of a copy */
 	u8 dst_kind; /* of a copy or memset */
+	u8 is_async; /* of a copy: as the driver said */
 };
 
 struct lull_work_cursor {
@@ -76,11 +86,41 @@ bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work);
 /* Free what the cursor holds. */
 void lull_work_end(struct lull_work_cursor *c);
 
+/* ---- by time ---- */
+
+/*
+ * The same by start over all kinds; of equal starts the shorter, then the smaller correlation
+ * number is first.
+ */
+struct lull_work_order {
+	struct lull_order orders[4];
+	const struct lull_work *heads[4]; /* the next of each kind */
+	struct lull_work_cursor fills[4]; /* private: what fill() needs of a cursor */
+	struct lull_work given;		  /* private: the last one */
+	unsigned n;
+};
+
+/* Begin to walk the work of these kinds. Arguments as in lull_work_begin(). */
+void lull_work_order_begin(struct lull_work_order *o, struct lull_reader *r, unsigned kinds,
+			   unsigned wants, struct lull_span window);
+
+/* The next one, valid until the next call; NULL at the end. */
+const struct lull_work *lull_work_order_next(struct lull_work_order *o);
+
+/* Free everything. */
+void lull_work_order_end(struct lull_work_order *o);
+
 /* When it ended. */
 static inline u64 lull_work_end_ns(const struct lull_work *work)
 {
 	return lull_span_end_ns(work->start_ns, work->dur_ns);
 }
+
+/* Whether this is the kernel of a collective operation: one of NCCL. */
+bool lull_work_is_collective(const char *kernel_name);
+
+/* The same for each launch, by its id. Free with free(). */
+bool *lull_work_collectives(struct lull_reader *r);
 
 /* How many there are of these kinds. */
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds);

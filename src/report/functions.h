@@ -1,26 +1,29 @@
 /*
- * functions - the cells that weigh and name a function, for reports over samples.
+ * functions - reports over samples: which functions they were in, alone and with what they call.
  */
 #ifndef LULL_REPORT_FUNCTIONS_H
 #define LULL_REPORT_FUNCTIONS_H
 
 #include "base/out.h"
-#include "model/callpath.h"
+#include "report/report.h"
 
-/* Four cells: its share of all weight, alone and with what it calls, and the two weights. */
-void lull_function_put_weight(struct lull_out *out, const struct lull_callpath *c,
-			      const struct lull_function *function);
+/* Which samples, and which cells. */
+struct lull_functions {
+	enum lull_table table;
+	const char *weight; /* column with the weight of a sample, NULL if each counts 1 */
+	const char *skip; /* column that is not 0 in samples to leave out; NULL if there is none */
+	bool has_count;	  /* a cell with the number of samples */
+	bool has_module;  /* a cell with the file or layer it is in */
+};
 
-/* The file or layer a function is in: name of the library, [kernel], [jit]; "" if unknown. */
-void lull_function_put_module(struct lull_out *out, const struct lull_callpath *c,
-			      const struct lull_function *function);
-
-/* Its name, or its address if it has none. */
-void lull_function_put_name(struct lull_out *out, const struct lull_callpath *c,
-			    const struct lull_function *function);
-
-/* file:line of the place where most of its weight is; empty if unknown. */
-void lull_function_put_place(struct lull_out *out, const struct lull_callpath *c,
-			     const struct lull_function *function);
+/*
+ * A row for each function, the largest weight of its own first: its share of all weight, alone and
+ * with what it calls; the two weights; [the number of samples;] its name, or its address if it has
+ * none; [the name of its library, [kernel] or [jit];] file:line of the place with most of its
+ * weight.
+ */
+void lull_functions_put(struct lull_reader *r, struct lull_out *out,
+			const struct lull_report_options *options,
+			const struct lull_functions *functions);
 
 #endif

@@ -1,6 +1,14 @@
 #include "report/gpu.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "model/names.h"
+
+/* Length of "_v3020", the suffix of functions whose parameters changed with CUDA 3.2 and so on. */
+#define VERSION_LEN 6
 
 void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name)
 {
@@ -12,21 +20,50 @@ void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name)
 
 void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
 {
-	struct lull_str text = LULL_STR_INIT;
+	lull_gpu_call_name(lull_out_text_begin(out), r, name);
+	lull_out_text_end(out);
+}
 
-	lull_gpu_call_name(&text, r, name);
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&text);
+/* By memcpy.copy_kind. */
+static const char *const copies[] = {
+	"Unknown",
+	"Host-to-Device",
+	"Device-to-Host",
+	"Host-to-Array",
+	"Array-to-Host",
+	"Array-to-Array",
+	"Array-to-Device",
+	"Device-to-Array",
+	"Device-to-Device",
+	"Host-to-Host",
+	"Peer-to-Peer",
+	"Unified Host-to-Device",
+	"Unified Device-to-Host",
+	"Unified Device-to-Device",
+};
+
+u32 lull_gpu_copy_kind(u32 kind)
+{
+	return kind < LULL_COUNT_OF(copies) ? kind : 0;
 }
 
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
 {
 	if (kind == LULL_WORK_MEMCPY)
-		lull_str_addf(to, "[CUDA memcpy %s]", lull_names_copy(what));
+		lull_str_addf(to, "[CUDA memcpy %s]", lull_names_copy(lull_gpu_copy_kind(what)));
 	else if (kind == LULL_WORK_MEMSET)
 		lull_str_puts(to, "[CUDA memset]");
 	else
 		lull_str_addf(to, "[CUDA graph %u]", what);
+}
+
+const char *lull_gpu_memory_kind(u8 kind)
+{
+	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
+					     "Device",	      "Array",	       "Managed",
+					     "Device Static", "Managed Static" };
+
+	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
 }
 
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
@@ -38,13 +75,26 @@ void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
 		lull_gpu_operation(to, work->kind, work->what);
 }
 
+/* "%4u", which a trace of millions of kernels needs six times a row. */
+static void put_padded(struct lull_str *to, u32 number)
+{
+	static const char blanks[] = "   ";
+	size_t n_digits = number < 10 ? 1 : number < 100 ? 2 : number < 1000 ? 3 : 4;
+
+	lull_str_add(to, blanks, 4 - n_digits);
+	lull_str_add_i64(to, number);
+}
+
 void lull_gpu_put_shape(struct lull_out *out, const u32 shape[3])
 {
-	struct lull_str text = LULL_STR_INIT;
+	struct lull_str *text = lull_out_text_begin(out);
 
-	lull_str_addf(&text, "%4u %4u %4u", shape[0], shape[1], shape[2]);
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&text);
+	put_padded(text, shape[0]);
+	lull_str_add(text, " ", 1);
+	put_padded(text, shape[1]);
+	lull_str_add(text, " ", 1);
+	put_padded(text, shape[2]);
+	lull_out_text_end(out);
 }
 
 void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device)
@@ -52,9 +102,12 @@ void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device
 	size_t n;
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
 
-	if (device)
-		lull_str_addf(to, "%s (%u)", lull_reader_string(r, devices[device - 1].name, NULL),
-			      devices[device - 1].device_id);
+	if (!device)
+		return;
+	lull_str_puts(to, lull_reader_string(r, devices[device - 1].name, NULL));
+	lull_str_puts(to, " (");
+	lull_str_add_i64(to, devices[device - 1].device_id);
+	lull_str_puts(to, ")");
 }
 
 struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane)
@@ -72,6 +125,24 @@ u32 lull_gpu_device_id(struct lull_reader *r, u32 lane)
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
 
 	return device ? devices[device - 1].device_id : 0;
+}
+
+u32 *lull_gpu_device_ids(struct lull_reader *r)
+{
+	u32 n = lull_reader_n_dim(r, LULL_TABLE_lane);
+	u32 *ids = lull_alloc((size_t)n + 1, sizeof(*ids));
+
+	for (u32 lane = 1; lane <= n; lane++)
+		ids[lane] = lull_gpu_device_id(r, lane);
+	return ids;
+}
+
+void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
+			const struct lull_lane_row *stream)
+{
+	(void)r;
+	(void)stream;
+	lull_out_skip(out);
 }
 
 /* ---- sums ---- */
@@ -150,16 +221,54 @@ static void scan_calls(struct gpu_sum *s, struct lull_sum *sum)
 	lull_cursor_release(&c);
 }
 
+static u64 kernel_key(u32 name)
+{
+	return (u64)name * N_CATEGORIES + KERNEL;
+}
+
+/*
+ * Kernels by name, when there is no filter and no range in their names: all that is needed of them
+ * is how they were launched, and how long they took.
+ */
+static void scan_all_kernels(struct gpu_sum *s, struct lull_sum *sum)
+{
+	u32 n_launches = lull_reader_n_dim(s->reader, LULL_TABLE_launch);
+	u32 *groups = lull_alloc((size_t)n_launches + 1, sizeof(*groups));
+	struct lull_kernel_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	for (u32 launch = 0; launch <= n_launches; launch++) {
+		struct lull_work kernel = { .what = launch };
+
+		groups[launch] =
+			lull_sum_group(sum, kernel_key(lull_kernels_name(&s->kernels, &kernel)));
+	}
+	lull_cursor_init(&c, s->reader, LULL_TABLE_kernel, 0, UINT64_MAX);
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "launch");
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		lull_sum_add_rows(sum, groups, cols.launch, cols.dur_ns, n);
+	lull_cursor_release(&c);
+	free(groups);
+}
+
 static void scan(void *ctx, struct lull_sum *sum)
 {
 	struct gpu_sum *s = ctx;
+	struct lull_span window = lull_report_window(s->options);
+	bool is_plain = !s->kernels.has_ranges && !window.from_ns && window.to_ns == UINT64_MAX;
+	unsigned kinds = s->kinds;
 	struct lull_work_cursor c;
 	struct lull_work work;
 
-	if (s->kinds & LULL_GPU_CALLS)
+	if (kinds & LULL_GPU_CALLS)
 		scan_calls(s, sum);
-	lull_work_begin(&c, s->reader, s->kinds, lull_kernels_wants(&s->kernels),
-			lull_report_window(s->options));
+	if (kinds & LULL_WORK_KERNEL && is_plain) {
+		scan_all_kernels(s, sum);
+		kinds &= ~(unsigned)LULL_WORK_KERNEL;
+	}
+	lull_work_begin(&c, s->reader, kinds, lull_kernels_wants(&s->kernels), window);
 	while (lull_work_next(&c, &work)) {
 		u64 name = work.what;
 
@@ -167,6 +276,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 			continue;
 		if (work.kind == LULL_WORK_KERNEL)
 			name = lull_kernels_name(&s->kernels, &work);
+		else if (work.kind == LULL_WORK_MEMCPY)
+			name = lull_gpu_copy_kind(work.what);
 		lull_sum_add(sum, lull_sum_group(sum, name * N_CATEGORIES + category_of(work.kind)),
 			     work.dur_ns);
 	}

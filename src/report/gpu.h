@@ -26,8 +26,14 @@ void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name);
 /* Fill the next cell with that. */
 void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name);
 
+/* The kind of a copy, 0 (unknown) for one that has no name: copies of one name are one group. */
+u32 lull_gpu_copy_kind(u32 kind);
+
 /* Append "[CUDA memcpy Host-to-Device]", "[CUDA memset]" or "[CUDA graph 7]". */
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what);
+
+/* What a kind of memory is called, by memcpy.src_kind: "Pageable". */
+const char *lull_gpu_memory_kind(u8 kind);
 
 /* Append the name of any work. */
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
@@ -42,8 +48,15 @@ void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device
 /* The number of the device of a stream in its process, as programs know it. */
 u32 lull_gpu_device_id(struct lull_reader *r, u32 lane);
 
+/* The same for each lane, by its id. Free with free(). */
+u32 *lull_gpu_device_ids(struct lull_reader *r);
+
 /* The row of a lane; one of zeros for lane 0. */
 struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane);
+
+/* Fill the next cell with the green context of a stream; empty, for none is recorded. */
+void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
+			const struct lull_lane_row *stream);
 
 /* The columns of category and operation, for sums over more than one kind. */
 #define LULL_GPU_CATEGORY_COLUMNS                                                          \

@@ -1,12 +1,11 @@
 /*
- * lanes - what reports by thread share: the cells that name one, and sums of durations by thread.
+ * lanes - what reports by thread share: the cells that name one.
  */
 #ifndef LULL_REPORT_LANES_H
 #define LULL_REPORT_LANES_H
 
 #include "base/out.h"
 #include "report/report.h"
-#include "report/sum.h"
 #include "trace/reader.h"
 
 /* The columns that lull_lanes_put() fills. */
@@ -26,15 +25,5 @@ struct lull_lane_ids lull_lanes_ids(struct lull_reader *r, u32 lane);
 
 /* Fill the three cells. */
 void lull_lanes_put(struct lull_out *out, struct lull_reader *r, u32 lane);
-
-/* A table with start_ns, dur_ns and lane, to be summed by lane: the ctx of lull_lanes_scan(). */
-struct lull_lanes_rows {
-	struct lull_reader *reader;
-	const struct lull_report_options *options;
-	enum lull_table table;
-};
-
-/* A lull_sum_scan: the key of a group is the lane. */
-void lull_lanes_scan(void *ctx, struct lull_sum *sum);
 
 #endif

@@ -26,8 +26,9 @@ struct nvtx_sum {
 
 void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 domain)
 {
-	lull_str_addf(to, "%s:%s", lull_reader_string(r, domain, NULL),
-		      lull_reader_string(r, name, NULL));
+	lull_str_puts(to, lull_reader_string(r, domain, NULL));
+	lull_str_add(to, ":", 1);
+	lull_str_puts(to, lull_reader_string(r, name, NULL));
 }
 
 void lull_nvtx_label_name(struct lull_str *to, struct lull_reader *r, u32 label)
@@ -47,7 +48,6 @@ const char *lull_nvtx_style(bool is_startend)
 void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32 number)
 {
 	const struct lull_nest_range *range = lull_nest_get(nest, number);
-	struct lull_str stack = LULL_STR_INIT;
 
 	lull_out_i64(out, range->level);
 	lull_out_i64(out, range->n_children);
@@ -56,9 +56,8 @@ void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32
 		lull_out_i64(out, range->parent);
 	else
 		lull_out_skip(out);
-	lull_nest_stack(&stack, nest, number);
-	lull_out_text(out, lull_str_text(&stack));
-	lull_str_release(&stack);
+	lull_nest_stack(lull_out_text_begin(out), nest, number);
+	lull_out_text_end(out);
 }
 
 static u32 find_group(struct nvtx_sum *s, struct lull_sum *sum, u32 label, bool is_startend)

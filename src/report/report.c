@@ -17,6 +17,9 @@ const struct lull_report *const lull_reports[] = {
 };
 
 static const char cuda_option[] = "--trace=cuda";
+static const char memory_option[] = "--cuda-memory-usage=true";
+static const char um_option[] =
+	"--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true, in a program that uses it";
 
 /* What a table is called when it is missed, and the options of `lull profile` that fill it. */
 static const struct {
@@ -24,37 +27,85 @@ static const struct {
 	const char *what;
 	const char *how;
 } sources[] = {
-	{ LULL_NEED(range), "ranges", "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
-	{ LULL_NEED(oscall), "C library calls", "--trace=osrt" },
-	{ LULL_NEED(mpi_call), "calls of MPI", "--trace=mpi" },
+	{ LULL_NEED(range), "NVTX range data",
+	  "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
+	{ LULL_NEED(oscall), "OS Runtime trace data", "--trace=osrt" },
 	{ LULL_NEED(lib_call), "calls of libraries", "--trace-library=LIBRARY:PATTERN" },
 	{ LULL_NEED(gil_wait), "waits for Python's interpreter lock", "--trace=python-gil" },
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },
-	{ LULL_NEED(sched), "scheduling", "--cpuctxsw=process-tree" },
+	{ LULL_NEED(sched), "scheduling data", "--cpuctxsw=process-tree" },
 	{ LULL_NEED(pysample), "Python samples", "--python-sampling=true" },
-	{ LULL_NEED(kernel), "CUDA kernels", cuda_option },
-	{ LULL_NEED(memcpy), "CUDA copies", cuda_option },
-	{ LULL_NEED(memset), "CUDA memsets", cuda_option },
-	{ LULL_NEED(graph), "CUDA graphs", cuda_option },
-	{ LULL_NEED(cuda_call), "CUDA calls", cuda_option },
+	{ LULL_NEED(kernel) | LULL_NEED(graph), "CUDA kernel data", cuda_option },
+	{ LULL_NEED(memcpy) | LULL_NEED(memset), "GPU memory data", cuda_option },
+	{ LULL_NEED(cuda_call), "CUDA trace data", cuda_option },
+	{ LULL_NEED(cuda_memory), "GPU memory usage data", memory_option },
+	{ LULL_NEED(um_event), "CUDA Unified Memory data", um_option },
+	{ LULL_NEED(mpi_call), "MPI event data", "--trace=mpi" },
+	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
+	{ LULL_NEED(alloc), "allocations of a framework", "the memory profile of PyTorch" },
 	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
 	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 
-const struct lull_report *lull_report_find(const char *name, const char **nearest)
+/* Reports of other tools whose data nothing here records. */
+static const struct {
+	const char *name;
+	const char *what;
+} missing_reports[] = {
+	{ "openmp_sum", "OpenMP event data" },
+	{ "openacc_sum", "OpenACC event data" },
+	{ "syscall_sum", "system call data" },
+	{ "network_congestion", "network data" },
+	{ "nvvideo_api_sum", "NvVideo API data" },
+	{ "vulkan_api_sum", "Vulkan trace data" },
+	{ "vulkan_api_trace", "Vulkan trace data" },
+	{ "vulkan_marker_sum", "Vulkan trace data" },
+	{ "vulkan_gpu_marker_sum", "Vulkan trace data" },
+	{ "opengl_khr_range_sum", "OpenGL trace data" },
+	{ "opengl_khr_gpu_range_sum", "OpenGL trace data" },
+	{ "dx11_pix_sum", "DX11 trace data" },
+	{ "dx12_pix_sum", "DX12 trace data" },
+	{ "dx12_gpu_marker_sum", "DX12 trace data" },
+	{ "dx12_mem_ops", "DX12 trace data" },
+	{ "wddm_queue_sum", "WDDM trace data" },
+};
+
+const struct lull_report *lull_report_find(const struct lull_report *const *list, const char *name,
+					   const char **nearest)
 {
 	struct lull_nearest near = { .word = name };
 
-	for (size_t i = 0; lull_reports[i]; i++) {
-		const char *old_name = lull_reports[i]->old_name;
+	for (; *list; list++) {
+		const char *old_name = (*list)->old_name;
 
-		if (!strcmp(lull_reports[i]->name, name) || (old_name && !strcmp(old_name, name)))
-			return lull_reports[i];
-		lull_nearest_add(&near, lull_reports[i]->name);
+		if (!strcmp((*list)->name, name) || (old_name && !strcmp(old_name, name)))
+			return *list;
+		lull_nearest_add(&near, (*list)->name);
 	}
 	*nearest = near.best;
 	return NULL;
+}
+
+const char *lull_report_missing(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(missing_reports); i++) {
+		size_t len = strlen(missing_reports[i].name);
+
+		if (!strncmp(missing_reports[i].name, name, len) && strchr(":", name[len]))
+			return missing_reports[i].what;
+	}
+	return NULL;
+}
+
+int lull_report_run(const struct lull_report *report, struct lull_reader *r, struct lull_out *out,
+		    const struct lull_report_options *options, struct lull_err *err)
+{
+	int rc = report->run(r, out, options, err);
+
+	if (!rc && report->sorted_by && !report->is_long)
+		lull_out_settle(out, (size_t)report->sorted_by - 1);
+	return rc;
 }
 
 /* The tables of `needs` that have rows. */
@@ -69,16 +120,16 @@ static u64 filled(const struct lull_reader *r, u64 needs)
 	return has;
 }
 
-/* "no A and no B; record with X and Y". */
+/* "A or B; record with X or Y". */
 static void explain(u64 missing, struct lull_str *why)
 {
-	const char *before = "no ", *how = NULL;
+	const char *before = "", *how = NULL;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++) {
 		if (!(sources[i].need & missing))
 			continue;
 		lull_str_addf(why, "%s%s", before, sources[i].what);
-		before = ", no ";
+		before = " or ";
 	}
 	before = "; record with ";
 	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++) {

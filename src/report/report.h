@@ -4,9 +4,10 @@
  * What it gives:  the list of reports, one by its name, and whether a recording holds what one
  *                 needs.
  * Rule:           a report pushes rows into `out` and never prints; base/out formats them.
- * Memory:         reports walk the tables with cursors and keep sums, never the rows; the reports
- *                 called _trace and `steps` keep what they print, and those that join work with
- *                 calls or ranges keep these (model/link, model/nest).
+ * Memory:         reports walk the tables with cursors and keep sums, never the rows; those that
+ *                 join work with calls or ranges keep these (model/link, model/nest).
+ * Order:          the same events give the same bytes, however they came into the file: rows that
+ *                 are equal in .sorted_by are ordered by their other cells.
  * Filters:        rows outside [from_ns, to_ns] are left out: a row with a duration counts if all
  *                 of it lies inside.
  *
@@ -48,10 +49,14 @@ struct lull_report {
 	const char *old_name; /* another name that is accepted; NULL if none */
 	const struct lull_out_column *columns;
 	size_t n_columns;
+	size_t n_optional; /* of the last columns, which are left out at times */
 	u64 needs;	   /* skipped unless each of these tables has rows */
 	u64 needs_any;	   /* skipped unless one of these tables has rows; 0 for none */
 	bool is_default;   /* printed when no report is named */
+	bool is_long;	   /* one row for each event: printed while it runs, and never kept */
+	int sorted_by;	   /* 1 + the column that `run` sorts rows by, 0 if ties cannot be */
 	const char *empty; /* what it means that there are no rows; may be NULL */
+	const char *finding, *advice; /* of a rule: what rows mean, and what to do; else NULL */
 	int (*run)(struct lull_reader *r, struct lull_out *out,
 		   const struct lull_report_options *options, struct lull_err *err);
 };
@@ -59,12 +64,26 @@ struct lull_report {
 /* All of reports.def in its order, NULL at the end. */
 extern const struct lull_report *const lull_reports[];
 
-/* The report of this name, or NULL; then *nearest is the closest known name, or NULL. */
-const struct lull_report *lull_report_find(const char *name, const char **nearest);
+/*
+ * The report of this name in a list such as lull_reports, or NULL; then *nearest is the closest
+ * known name, or NULL.
+ */
+const struct lull_report *lull_report_find(const struct lull_report *const *list, const char *name,
+					   const char **nearest);
 
 /*
- * Whether the recording holds what the report needs; if not, *why says what is missing and how to
- * record it.
+ * What is missing if a report of other tools is asked for that this one has nothing to fill with,
+ * such as "OpenMP event data" for openmp_sum; NULL for other names. Arguments may follow.
+ */
+const char *lull_report_missing(const char *name);
+
+/* Run a report: its rows go to `out` in their final order. */
+int lull_report_run(const struct lull_report *report, struct lull_reader *r, struct lull_out *out,
+		    const struct lull_report_options *options, struct lull_err *err);
+
+/*
+ * Whether the recording holds what the report needs; if not, *why says what is missing ("CUDA
+ * kernel data") and how to record it.
  */
 bool lull_report_has_data(const struct lull_report *report, const struct lull_reader *r,
 			  struct lull_str *why);

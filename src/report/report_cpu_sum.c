@@ -1,7 +1,6 @@
 /*
  * cpu_sum: CPU time by function, from samples of native stacks.
  */
-#include "model/callpath.h"
 #include "report/functions.h"
 #include "report/report.h"
 
@@ -29,45 +28,16 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 };
 
-static void scan(struct lull_callpath *c, const struct lull_report_options *options)
-{
-	struct lull_sample_cols cols;
-	struct lull_cursor cursor;
-	size_t n;
-
-	lull_cursor_init(&cursor, c->reader, LULL_TABLE_sample, options->from_ns, options->to_ns);
-	lull_cursor_want(&cursor, "start_ns");
-	lull_cursor_want(&cursor, "stack");
-	lull_cursor_want(&cursor, "weight_ns");
-	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (lull_report_covers(options, cols.start_ns[i], 0))
-				lull_callpath_add(c, cols.stack[i], cols.weight_ns[i]);
-		}
-	}
-	lull_cursor_release(&cursor);
-}
-
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct lull_function *function;
-	struct lull_callpath c;
+	const struct lull_functions functions = { .table = LULL_TABLE_sample,
+						  .weight = "weight_ns",
+						  .has_count = true,
+						  .has_module = true };
 
 	(void)err;
-	lull_callpath_init(&c, r);
-	scan(&c, options);
-	lull_callpath_finish(&c);
-	function = c.functions.at;
-	for (size_t i = 0; i < c.functions.n; i++, function++) {
-		lull_out_row(out);
-		lull_function_put_weight(out, &c, function);
-		lull_out_i64(out, (i64)function->n_self);
-		lull_function_put_name(out, &c, function);
-		lull_function_put_module(out, &c, function);
-		lull_function_put_place(out, &c, function);
-	}
-	lull_callpath_release(&c);
+	lull_functions_put(r, out, options, &functions);
 	return LULL_OK;
 }
 
@@ -83,5 +53,6 @@ const struct lull_report lull_report_cpu_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(sample),
 	.is_default = true,
+	.sorted_by = 3,
 	.run = run,
 };

@@ -28,5 +28,6 @@ const struct lull_report lull_report_cuda_api_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(cuda_call),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

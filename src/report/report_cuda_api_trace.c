@@ -1,8 +1,7 @@
 /*
  * cuda_api_trace: each call of CUDA.
  */
-#include <stdlib.h>
-
+#include "model/order.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 
@@ -23,30 +22,20 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Thread Name", .kind = LULL_OUT_TEXT, .doc = "name of the thread" },
 };
 
-static void collect(struct lull_vec *calls, struct lull_reader *r,
-		    const struct lull_report_options *options)
+static bool fill(void *ctx, void *element, const void *block, size_t i)
 {
-	struct lull_cuda_call_cols cols;
-	struct lull_cursor c;
-	size_t n;
+	const struct lull_report_options *options = ctx;
+	const struct lull_cuda_call_cols *cols = block;
 
-	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, options->from_ns, options->to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (!lull_report_covers(options, cols.start_ns[i], cols.dur_ns[i]))
-				continue;
-			*(struct lull_cuda_call_row *)lull_vec_push(calls) =
-				(struct lull_cuda_call_row){
-					.start_ns = cols.start_ns[i],
-					.dur_ns = cols.dur_ns[i],
-					.lane = cols.lane[i],
-					.name = cols.name[i],
-					.correlation = cols.correlation[i],
-					.ret = cols.ret[i],
-				};
-		}
-	}
-	lull_cursor_release(&c);
+	*(struct lull_cuda_call_row *)element = (struct lull_cuda_call_row){
+		.start_ns = cols->start_ns[i],
+		.dur_ns = cols->dur_ns[i],
+		.lane = cols->lane[i],
+		.name = cols->name[i],
+		.correlation = cols->correlation[i],
+		.ret = cols->ret[i],
+	};
+	return lull_report_covers(options, cols->start_ns[i], cols->dur_ns[i]);
 }
 
 static int by_start(const void *a, const void *b)
@@ -55,8 +44,8 @@ static int by_start(const void *a, const void *b)
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
+	if (x->dur_ns != y->dur_ns)
+		return x->dur_ns < y->dur_ns ? -1 : 1;
 	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
@@ -80,18 +69,27 @@ static void put_call(struct lull_out *out, struct lull_reader *r,
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
+	static const char *const wanted[] = { "start_ns",    "dur_ns", "lane", "name",
+					      "correlation", "ret",    NULL };
+	struct lull_report_options mine = *options;
+	struct lull_order_source source = {
+		.reader = r,
+		.table = LULL_TABLE_cuda_call,
+		.window = lull_report_window(options),
+		.columns = wanted,
+		.elem_bytes = sizeof(struct lull_cuda_call_row),
+		.fill = fill,
+		.compare = by_start,
+		.ctx = &mine,
+	};
 	const struct lull_cuda_call_row *call;
-	struct lull_vec calls;
+	struct lull_order order;
 
 	(void)err;
-	lull_vec_init(&calls, sizeof(struct lull_cuda_call_row));
-	collect(&calls, r, options);
-	if (calls.n)
-		qsort(calls.at, calls.n, sizeof(struct lull_cuda_call_row), by_start);
-	call = calls.at;
-	for (size_t i = 0; i < calls.n; i++)
-		put_call(out, r, &call[i]);
-	lull_vec_release(&calls);
+	lull_order_begin(&order, &source);
+	while ((call = lull_order_next(&order)))
+		put_call(out, r, call);
+	lull_order_end(&order);
 	return LULL_OK;
 }
 
@@ -104,5 +102,7 @@ const struct lull_report lull_report_cuda_api_trace = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(cuda_call),
+	.is_long = true,
+	.sorted_by = 1,
 	.run = run,
 };

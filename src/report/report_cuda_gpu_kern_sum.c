@@ -30,5 +30,6 @@ const struct lull_report lull_report_cuda_gpu_kern_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

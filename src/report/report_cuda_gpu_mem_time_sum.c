@@ -26,5 +26,6 @@ const struct lull_report lull_report_cuda_gpu_mem_time_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED(memcpy) | LULL_NEED(memset),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

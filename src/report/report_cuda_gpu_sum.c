@@ -27,5 +27,6 @@ const struct lull_report lull_report_cuda_gpu_sum = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED_WORK,
+	.sorted_by = 2,
 	.run = run,
 };

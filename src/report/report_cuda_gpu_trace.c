@@ -1,8 +1,6 @@
 /*
  * cuda_gpu_trace: everything the devices did, one by one.
  */
-#include <stdlib.h>
-
 #include "base/time.h"
 #include "model/names.h"
 #include "report/gpu.h"
@@ -55,34 +53,6 @@ static const struct lull_out_column columns[] = {
 #define N_KERNEL_CELLS 9
 #define N_MEMORY_CELLS 4
 
-static int by_start(const void *a, const void *b)
-{
-	const struct lull_work *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
-}
-
-static void collect(struct lull_vec *all, struct lull_reader *r,
-		    const struct lull_report_options *options)
-{
-	struct lull_work_cursor c;
-	struct lull_work work;
-
-	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES,
-			lull_report_window(options));
-	while (lull_work_next(&c, &work)) {
-		if (lull_report_covers(options, work.start_ns, work.dur_ns))
-			lull_vec_add(all, &work, 1);
-	}
-	lull_work_end(&c);
-	if (all->n)
-		qsort(all->at, all->n, sizeof(work), by_start);
-}
-
 static void put_launch(struct lull_out *out, const struct lull_launch_row *launch)
 {
 	lull_out_i64(out, launch->grid_x);
@@ -121,7 +91,6 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 		     const struct lull_work *work)
 {
 	struct lull_lane_row stream = lull_gpu_lane(kernels->reader, work->lane);
-	struct lull_str device = LULL_STR_INIT, name = LULL_STR_INIT;
 
 	lull_out_row(out);
 	lull_out_i64(out, (i64)work->start_ns);
@@ -135,32 +104,31 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 		put_memory(out, work);
 	else
 		skip(out, N_MEMORY_CELLS);
-	lull_gpu_device_name(&device, kernels->reader, stream.device);
-	lull_out_text(out, lull_str_text(&device));
+	lull_gpu_device_name(lull_out_text_begin(out), kernels->reader, stream.device);
+	lull_out_text_end(out);
 	lull_out_i64(out, stream.context_id);
-	lull_out_skip(out);
+	lull_gpu_put_green(out, kernels->reader, &stream);
 	lull_out_i64(out, stream.stream_id);
-	lull_gpu_work_name(&name, kernels, work);
-	lull_out_text(out, lull_str_text(&name));
-	lull_str_release(&device);
-	lull_str_release(&name);
+	lull_gpu_work_name(lull_out_text_begin(out), kernels, work);
+	lull_out_text_end(out);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
+	struct lull_work_order order;
 	const struct lull_work *work;
 	struct lull_kernels kernels;
-	struct lull_vec all;
 
 	(void)err;
 	lull_kernels_init(&kernels, r, options);
-	lull_vec_init(&all, sizeof(struct lull_work));
-	collect(&all, r, options);
-	work = all.at;
-	for (size_t i = 0; i < all.n; i++)
-		put_work(out, &kernels, &work[i]);
-	lull_vec_release(&all);
+	lull_work_order_begin(&order, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES,
+			      lull_report_window(options));
+	while ((work = lull_work_order_next(&order))) {
+		if (lull_report_covers(options, work->start_ns, work->dur_ns))
+			put_work(out, &kernels, work);
+	}
+	lull_work_order_end(&order);
 	lull_kernels_release(&kernels);
 	return LULL_OK;
 }
@@ -176,5 +144,7 @@ const struct lull_report lull_report_cuda_gpu_trace = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED_WORK,
+	.is_long = true,
+	.sorted_by = 1,
 	.run = run,
 };

@@ -1,6 +1,10 @@
 /*
  * cuda_kern_exec_sum: how long launching, waiting and running took, by kernel and thread.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 
@@ -49,6 +53,15 @@ struct group {
 	u32 name; /* of the kernel */
 };
 
+/* Groups that were met, so that most of them are found without hashing. */
+struct known {
+	struct group group;
+	u32 number;
+	bool is_used;
+};
+
+#define N_KNOWN 4096u
+
 struct execs {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
@@ -57,37 +70,51 @@ struct execs {
 	struct lull_kernels kernels;
 	struct lull_link link;
 	struct lull_intern groups; /* struct group */
+	struct known *known;	   /* N_KNOWN of them */
+	u32 *device_ids;	   /* by lane */
 };
 
 static u32 group_of(struct execs *e, const struct lull_call *call, const struct lull_work *kernel)
 {
 	struct group group = {
 		.lane = call->lane,
-		.device_id = lull_gpu_device_id(e->reader, kernel->lane),
+		.device_id = e->device_ids[kernel->lane],
 		.call = call->name,
 		.name = lull_kernels_name(&e->kernels, kernel),
 	};
+	struct known *known = &e->known[(group.name * 31 + group.call * 7 + group.lane) % N_KNOWN];
 
-	return lull_intern_add(&e->groups, &group, sizeof(group));
+	if (!known->is_used || memcmp(&known->group, &group, sizeof(group)) != 0)
+		*known = (struct known){ group, lull_intern_add(&e->groups, &group, sizeof(group)),
+					 true };
+	return known->number;
+}
+
+/* The first of the sums of a group; the others follow. All exist, also if no kernel of it waits. */
+static u32 sums_ix(struct lull_sum *sum, u32 group)
+{
+	u32 first = group * N_MEASURES;
+
+	for (u32 m = 0; first + N_MEASURES > sum->groups.n && m < N_MEASURES; m++)
+		lull_sum_group(sum, first + m);
+	return first;
 }
 
 static void add(struct execs *e, struct lull_sum *sum, const struct lull_work *kernel)
 {
 	const struct lull_call *call = lull_link_find(&e->link, kernel);
-	u64 key, queue_ns;
-	u32 queue;
+	u64 queue_ns;
+	u32 first;
 
 	if (!call)
 		return;
-	key = (u64)group_of(e, call, kernel) * N_MEASURES;
+	first = sums_ix(sum, group_of(e, call, kernel));
 	queue_ns = lull_link_queue_ns(call, kernel);
-	/* This group exists even if no kernel of it waits. */
-	queue = lull_sum_group(sum, key + QUEUE);
-	lull_sum_add(sum, lull_sum_group(sum, key + TOTAL), lull_link_total_ns(call, kernel));
-	lull_sum_add(sum, lull_sum_group(sum, key + CALL), call->dur_ns);
+	lull_sum_add(sum, first + TOTAL, lull_link_total_ns(call, kernel));
+	lull_sum_add(sum, first + CALL, call->dur_ns);
 	if (queue_ns)
-		lull_sum_add(sum, queue, queue_ns);
-	lull_sum_add(sum, lull_sum_group(sum, key + KERNEL), kernel->dur_ns);
+		lull_sum_add(sum, first + QUEUE, queue_ns);
+	lull_sum_add(sum, first + KERNEL, kernel->dur_ns);
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -141,11 +168,15 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_kernels_init(&e.kernels, r, options);
 	lull_link_init(&e.link, r);
 	lull_intern_init(&e.groups);
+	e.known = lull_alloc(N_KNOWN, sizeof(*e.known));
+	e.device_ids = lull_gpu_device_ids(r);
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &e);
 	lull_sum_each(&sum, put_row, &e);
 	lull_sum_release(&sum);
 	lull_intern_release(&e.groups);
+	free(e.known);
+	free(e.device_ids);
 	lull_link_release(&e.link);
 	lull_kernels_release(&e.kernels);
 	return LULL_OK;

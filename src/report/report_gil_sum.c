@@ -2,6 +2,7 @@
  * gil_sum: waiting for Python's interpreter lock by thread.
  */
 #include "model/span.h"
+#include "report/by_column.h"
 #include "report/lanes.h"
 #include "report/report.h"
 #include "report/sum.h"
@@ -16,7 +17,7 @@ static const struct lull_out_column columns[] = {
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
 {
-	const struct lull_lanes_rows *rows = ctx;
+	const struct lull_by_column *rows = ctx;
 	u32 lane = (u32)group->key;
 	struct lull_span life = lull_span_cut(lull_span_lane(rows->reader, lane),
 					      rows->options->from_ns, rows->options->to_ns);
@@ -29,14 +30,10 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct lull_lanes_rows rows = { r, options, LULL_TABLE_gil_wait };
-	struct lull_sum sum;
+	struct lull_by_column rows = { r, options, LULL_TABLE_gil_wait, "lane" };
 
 	(void)err;
-	lull_sum_init(&sum);
-	lull_sum_run(&sum, lull_lanes_scan, &rows);
-	lull_sum_write(&sum, out, put_names, &rows);
-	lull_sum_release(&sum);
+	lull_by_column_put(&rows, out, put_names);
 	return LULL_OK;
 }
 
@@ -51,5 +48,6 @@ const struct lull_report lull_report_gil_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(gil_wait),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

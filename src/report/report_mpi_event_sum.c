@@ -2,62 +2,69 @@
  * mpi_event_sum: time in calls of MPI by function.
  */
 #include "report/mpi.h"
-#include "report/report.h"
 #include "report/sum.h"
 
 static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Instances"),
-	{ .name = "Source", .kind = LULL_OUT_TEXT, .doc = "kind of call" },
+	{ .name = "Source",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "p2p between two ranks, coll collectives, start_wait, one_sided, file, other" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
-struct calls {
+/* The key of a group: its name, and its kind behind it. */
+#define KIND_BITS 8
+
+struct events {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
+	struct lull_sum *sum;
 };
+
+static void add(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
+{
+	const struct events *events = ctx;
+	u64 key = (u64)cols->name[row] << KIND_BITS | cols->kind[row];
+
+	lull_sum_add(events->sum, lull_sum_group(events->sum, key), cols->dur_ns[row]);
+}
 
 static void scan(void *ctx, struct lull_sum *sum)
 {
-	const struct calls *calls = ctx;
-	struct lull_mpi_call_cols cols;
-	struct lull_cursor c;
-	size_t n;
+	struct events *events = ctx;
 
-	lull_cursor_init(&c, calls->reader, LULL_TABLE_mpi_call, calls->options->from_ns,
-			 calls->options->to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "name");
-	lull_cursor_want(&c, "kind");
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u64 key = (u64)cols.kind[i] << 32 | cols.name[i];
-
-			if (lull_report_covers(calls->options, cols.start_ns[i], cols.dur_ns[i]))
-				lull_sum_add(sum, lull_sum_group(sum, key), cols.dur_ns[i]);
-		}
-	}
-	lull_cursor_release(&c);
+	events->sum = sum;
+	lull_mpi_each(events->reader, events->options, add, events);
 }
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
 {
-	const struct calls *calls = ctx;
+	static const char *const sources[] = {
+		[LULL_MPI_P2P] = "p2p",
+		[LULL_MPI_COLLECTIVE] = "coll",
+		[LULL_MPI_REQUEST] = "start_wait",
+		[LULL_MPI_ONE_SIDED] = "one_sided",
+		[LULL_MPI_FILE] = "file",
+		[LULL_MPI_OTHER] = "other",
+	};
+	const struct events *events = ctx;
+	u8 kind = (u8)group->key;
 
-	lull_out_text(out, lull_mpi_kind((u8)(group->key >> 32)));
-	lull_out_text(out, lull_reader_string(calls->reader, (u32)group->key, NULL));
+	lull_out_text(out, kind && kind < LULL_COUNT_OF(sources) ? sources[kind] : "other");
+	lull_out_text(out,
+		      lull_reader_string(events->reader, (u32)(group->key >> KIND_BITS), NULL));
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct calls calls = { r, options };
+	struct events events = { .reader = r, .options = options };
 	struct lull_sum sum;
 
 	(void)err;
 	lull_sum_init(&sum);
-	lull_sum_run(&sum, scan, &calls);
-	lull_sum_write(&sum, out, put_names, &calls);
+	lull_sum_run(&sum, scan, &events);
+	lull_sum_write(&sum, out, put_names, &events);
 	lull_sum_release(&sum);
 	return LULL_OK;
 }
@@ -66,12 +73,10 @@ const struct lull_report lull_report_mpi_event_sum = {
 	.name = "mpi_event_sum",
 	.display = "MPI Event Summary",
 	.summary = "time in calls of MPI by function",
-	.help = "How long ranks were inside MPI, by function. Source is the kind of call: p2p "
-		"(between two), coll (collective), start_wait (requests), rma (one-sided), io "
-		"(files), other. The time of a call is also that of waiting for others.",
+	.help = "How long threads were inside calls of MPI, by function.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(mpi_call),
-	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

@@ -3,82 +3,76 @@
  */
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/mpi.h"
 
-#define SIZE_COLUMN(text, meaning)                                                                \
-	{                                                                                         \
-		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 6, .doc = meaning \
+#define SIZE(text, meaning)                                                                        \
+	{                                                                                          \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning, \
+		.is_spare = true                                                                   \
 	}
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
 	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
-	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus begin" },
 	{ .name = "Event", .kind = LULL_OUT_TEXT, .doc = "function" },
 	{ .name = "Pid", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
 	{ .name = "Tid", .kind = LULL_OUT_ID, .doc = "thread id" },
-	{ .name = "Tag", .kind = LULL_OUT_ID, .doc = "tag of the message" },
-	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "this rank in the communicator" },
-	{ .name = "PeerRank", .kind = LULL_OUT_ID, .doc = "the other rank" },
-	{ .name = "RootRank", .kind = LULL_OUT_ID, .doc = "root of the collective" },
-	SIZE_COLUMN("Size", "size of the message"),
-	SIZE_COLUMN("CollSendSize", "given to the collective by this rank"),
-	SIZE_COLUMN("CollRecvSize", "got from it"),
+	{ .name = "Tag", .kind = LULL_OUT_ID, .doc = "tag of the message", .is_spare = true },
+	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "rank of the caller" },
+	{ .name = "PeerRank", .kind = LULL_OUT_ID, .doc = "rank it talks to" },
+	{ .name = "RootRank", .kind = LULL_OUT_ID, .doc = "root of a collective" },
+	SIZE("Size", "size of the message"),
+	SIZE("CollSendSize", "what the rank gave to a collective"),
+	SIZE("CollRecvSize", "what the rank got from a collective"),
 };
 
-static void collect(struct lull_vec *calls, struct lull_reader *r,
-		    const struct lull_report_options *options)
-{
-	struct lull_mpi_call_cols cols;
-	struct lull_cursor c;
-	size_t n;
+struct call {
+	struct lull_mpi_call_row row;
+	u64 size_bytes;
+};
 
-	lull_cursor_init(&c, r, LULL_TABLE_mpi_call, options->from_ns, options->to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (!lull_report_covers(options, cols.start_ns[i], cols.dur_ns[i]))
-				continue;
-			*(struct lull_mpi_call_row *)lull_vec_push(calls) =
-				(struct lull_mpi_call_row){
-					.start_ns = cols.start_ns[i],
-					.dur_ns = cols.dur_ns[i],
-					.lane = cols.lane[i],
-					.name = cols.name[i],
-					.kind = cols.kind[i],
-					.rank = cols.rank[i],
-					.n_ranks = cols.n_ranks[i],
-					.peer = cols.peer[i],
-					.root = cols.root[i],
-					.tag = cols.tag[i],
-					.send_bytes = cols.send_bytes[i],
-					.recv_bytes = cols.recv_bytes[i],
-				};
-		}
-	}
-	lull_cursor_release(&c);
+static void keep(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
+{
+	*(struct call *)lull_vec_push(ctx) = (struct call){
+		.row = { .start_ns = cols->start_ns[row],
+			 .dur_ns = cols->dur_ns[row],
+			 .lane = cols->lane[row],
+			 .name = cols->name[row],
+			 .kind = cols->kind[row],
+			 .tag = cols->tag[row],
+			 .rank = cols->rank[row],
+			 .n_ranks = cols->n_ranks[row],
+			 .peer = cols->peer[row],
+			 .root = cols->root[row],
+			 .send_bytes = cols->send_bytes[row],
+			 .recv_bytes = cols->recv_bytes[row] },
+		.size_bytes = lull_mpi_size_bytes(cols, row),
+	};
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct lull_mpi_call_row *x = a, *y = b;
+	const struct lull_mpi_call_row *x = &((const struct call *)a)->row;
+	const struct lull_mpi_call_row *y = &((const struct call *)b)->row;
 
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->lane > y->lane) - (x->lane < y->lane);
+	return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
 }
 
-/* A rank or tag; what is none leaves the cell empty. */
-static void put_number(struct lull_out *out, i64 value, bool is_there)
+static void put_number(struct lull_out *out, i64 number)
 {
-	if (is_there && value >= 0)
-		lull_out_i64(out, value);
+	if (number >= 0)
+		lull_out_i64(out, number);
 	else
 		lull_out_skip(out);
 }
 
-static void put_size(struct lull_out *out, u64 size_bytes, bool is_there)
+static void put_size(struct lull_out *out, bool is_there, u64 size_bytes)
 {
 	if (is_there)
 		lull_out_f64(out, (f64)size_bytes / LULL_GPU_MB);
@@ -86,12 +80,11 @@ static void put_size(struct lull_out *out, u64 size_bytes, bool is_there)
 		lull_out_skip(out);
 }
 
-static void put_call(struct lull_out *out, struct lull_reader *r,
-		     const struct lull_mpi_call_row *call)
+static void put_call(struct lull_out *out, struct lull_reader *r, const struct call *kept)
 {
+	const struct lull_mpi_call_row *call = &kept->row;
 	struct lull_lane_ids ids = lull_lanes_ids(r, call->lane);
 	bool is_collective = call->kind == LULL_MPI_COLLECTIVE;
-	u64 size_bytes = call->send_bytes ? call->send_bytes : call->recv_bytes;
 
 	lull_out_row(out);
 	lull_out_i64(out, (i64)call->start_ns);
@@ -100,26 +93,26 @@ static void put_call(struct lull_out *out, struct lull_reader *r,
 	lull_out_text(out, lull_reader_string(r, call->name, NULL));
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
-	put_number(out, call->tag, true);
-	put_number(out, call->rank, call->n_ranks > 0);
-	put_number(out, call->peer, true);
-	put_number(out, call->root, true);
-	put_size(out, size_bytes, !is_collective && size_bytes);
-	put_size(out, call->send_bytes, is_collective);
-	put_size(out, call->recv_bytes, is_collective);
+	put_number(out, call->tag);
+	put_number(out, call->n_ranks ? (i64)call->rank : -1);
+	put_number(out, call->peer);
+	put_number(out, call->root);
+	put_size(out, call->kind == LULL_MPI_P2P, kept->size_bytes);
+	put_size(out, is_collective, call->send_bytes);
+	put_size(out, is_collective, call->recv_bytes);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct lull_mpi_call_row *call;
+	const struct call *call;
 	struct lull_vec calls;
 
 	(void)err;
-	lull_vec_init(&calls, sizeof(struct lull_mpi_call_row));
-	collect(&calls, r, options);
+	lull_vec_init(&calls, sizeof(struct call));
+	lull_mpi_each(r, options, keep, &calls);
 	if (calls.n)
-		qsort(calls.at, calls.n, sizeof(struct lull_mpi_call_row), by_start);
+		qsort(calls.at, calls.n, sizeof(struct call), by_start);
 	call = calls.at;
 	for (size_t i = 0; i < calls.n; i++)
 		put_call(out, r, &call[i]);
@@ -131,9 +124,10 @@ const struct lull_report lull_report_mpi_event_trace = {
 	.name = "mpi_event_trace",
 	.display = "MPI Event Trace",
 	.summary = "each call of MPI",
-	.help = "Every call of MPI, by start.",
+	.help = "Every call of MPI, by start, with the ranks it is about and the sizes it moved.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(mpi_call),
+	.sorted_by = 1,
 	.run = run,
 };

@@ -1,96 +1,78 @@
 /*
- * mpi_msg_size_sum: bytes of messages and collectives by function.
+ * mpi_msg_size_sum: bytes that MPI moved by function.
  */
-#include "report/gpu.h"
 #include "report/mpi.h"
-#include "report/report.h"
 #include "report/sum.h"
 
-#define SIZE_COLUMN(text, meaning)                                                                \
-	{                                                                                         \
-		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning \
-	}
-
 static const struct lull_out_column columns[] = {
-	SIZE_COLUMN("Total Message Volume", "sum of the sizes; 1 MB is a million bytes"),
-	{ .name = "Instances", .kind = LULL_OUT_INT, .doc = "how many" },
-	SIZE_COLUMN("Avg", "mean size"),
-	SIZE_COLUMN("Med", "median size"),
-	SIZE_COLUMN("Min", "smallest"),
-	SIZE_COLUMN("Max", "largest"),
-	SIZE_COLUMN("StdDev", "standard deviation of the sample"),
-	{ .name = "Source", .kind = LULL_OUT_TEXT, .doc = "p2p, coll_send or coll_recv" },
+	LULL_SUM_SIZE_COLUMNS("Total Message Volume", "Instances"),
+	{ .name = "Source",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "p2p messages, coll_send and coll_recv what a rank gave and got" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
-enum { P2P, COLL_SEND, COLL_RECV };
+/* The key of a group: its name, and one of these behind it. */
+enum source { P2P, SEND, RECV, N_SOURCES };
 
-struct sizes {
+struct messages {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
+	struct lull_sum *sum;
 	struct lull_out *out;
 };
 
-static void add(struct lull_sum *sum, u64 source, u32 name, u64 size_bytes)
+static void add_size(const struct messages *m, u32 name, enum source source, u64 size_bytes)
 {
-	if (size_bytes)
-		lull_sum_add(sum, lull_sum_group(sum, source << 32 | name), size_bytes);
+	u64 key = (u64)name * N_SOURCES + source;
+
+	lull_sum_add(m->sum, lull_sum_group(m->sum, key), size_bytes);
+}
+
+static void add(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
+{
+	const struct messages *m = ctx;
+
+	if (cols->kind[row] == LULL_MPI_P2P) {
+		add_size(m, cols->name[row], P2P, lull_mpi_size_bytes(cols, row));
+	} else if (cols->kind[row] == LULL_MPI_COLLECTIVE) {
+		if (cols->send_bytes[row])
+			add_size(m, cols->name[row], SEND, cols->send_bytes[row]);
+		if (cols->recv_bytes[row])
+			add_size(m, cols->name[row], RECV, cols->recv_bytes[row]);
+	}
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
 {
-	const struct sizes *s = ctx;
-	struct lull_mpi_call_cols cols;
-	struct lull_cursor c;
-	size_t n;
+	struct messages *m = ctx;
 
-	lull_cursor_init(&c, s->reader, LULL_TABLE_mpi_call, s->options->from_ns,
-			 s->options->to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u64 send = cols.send_bytes[i], recv = cols.recv_bytes[i];
-
-			if (!lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
-				continue;
-			if (cols.kind[i] == LULL_MPI_P2P) {
-				add(sum, P2P, cols.name[i], send ? send : recv);
-			} else if (cols.kind[i] == LULL_MPI_COLLECTIVE) {
-				add(sum, COLL_SEND, cols.name[i], send);
-				add(sum, COLL_RECV, cols.name[i], recv);
-			}
-		}
-	}
-	lull_cursor_release(&c);
+	m->sum = sum;
+	lull_mpi_each(m->reader, m->options, add, m);
 }
 
 /* What the sum calls ns are bytes here. */
 static void put_row(void *ctx, const struct lull_sum_group *group)
 {
 	static const char *const sources[] = { "p2p", "coll_send", "coll_recv" };
-	const struct sizes *s = ctx;
+	const struct messages *m = ctx;
 
-	lull_out_row(s->out);
-	lull_out_f64(s->out, (f64)group->total_ns / LULL_GPU_MB);
-	lull_out_i64(s->out, (i64)group->n);
-	lull_out_f64(s->out, (f64)group->total_ns / (f64)group->n / LULL_GPU_MB);
-	lull_out_f64(s->out, group->median_ns / LULL_GPU_MB);
-	lull_out_f64(s->out, (f64)group->min_ns / LULL_GPU_MB);
-	lull_out_f64(s->out, (f64)group->max_ns / LULL_GPU_MB);
-	lull_out_f64(s->out, lull_sum_deviation(group) / LULL_GPU_MB);
-	lull_out_text(s->out, sources[group->key >> 32]);
-	lull_out_text(s->out, lull_reader_string(s->reader, (u32)group->key, NULL));
+	lull_out_row(m->out);
+	lull_sum_put_sizes(m->out, group);
+	lull_out_text(m->out, sources[group->key % N_SOURCES]);
+	lull_out_text(m->out, lull_reader_string(m->reader, (u32)(group->key / N_SOURCES), NULL));
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct sizes s = { r, options, out };
+	struct messages m = { .reader = r, .options = options, .out = out };
 	struct lull_sum sum;
 
 	(void)err;
 	lull_sum_init(&sum);
-	lull_sum_run(&sum, scan, &s);
-	lull_sum_each(&sum, put_row, &s);
+	lull_sum_run(&sum, scan, &m);
+	lull_sum_each(&sum, put_row, &m);
 	lull_sum_release(&sum);
 	return LULL_OK;
 }
@@ -98,13 +80,13 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_mpi_msg_size_sum = {
 	.name = "mpi_msg_size_sum",
 	.display = "MPI Message Size Summary",
-	.summary = "bytes of messages and collectives by function",
-	.help = "How much ranks sent and received between two (p2p), gave to collectives "
-		"(coll_send) "
-		"and got from them (coll_recv), by function. A message counts where it is sent and "
-		"where it is received. Calls without bytes are left out.",
+	.summary = "bytes that MPI moved by function",
+	.help = "How much was sent between two ranks, and given to and got from collectives, by "
+		"function.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(mpi_call),
+	.sorted_by = 1,
+	.empty = "no call of MPI moved a message",
 	.run = run,
 };

@@ -170,5 +170,6 @@ const struct lull_report lull_report_nvtx_gpu_proj_sum = {
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),
 	.needs_any = LULL_NEED_WORK,
 	.empty = "no work was launched inside of a range",
+	.sorted_by = 3,
 	.run = run,
 };

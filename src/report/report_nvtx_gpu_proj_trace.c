@@ -46,11 +46,10 @@ static void put_row(struct lull_out *out, struct lull_reader *r, const struct lu
 {
 	const struct lull_nest_range *range = lull_nest_get(nest, row->number);
 	struct lull_lane_ids ids = lull_lanes_ids(r, range->lane);
-	struct lull_str name = LULL_STR_INIT;
 
-	lull_nvtx_label_name(&name, r, range->label);
 	lull_out_row(out);
-	lull_out_text(out, lull_str_text(&name));
+	lull_nvtx_label_name(lull_out_text_begin(out), r, range->label);
+	lull_out_text_end(out);
 	lull_out_i64(out, (i64)row->projected.first_ns);
 	lull_out_i64(out, (i64)(row->projected.last_ns - row->projected.first_ns));
 	lull_out_i64(out, (i64)range->start_ns);
@@ -60,7 +59,6 @@ static void put_row(struct lull_out *out, struct lull_reader *r, const struct lu
 	lull_out_i64(out, ids.tid);
 	lull_out_i64(out, (i64)row->projected.n_works);
 	lull_nvtx_put_place(out, nest, row->number);
-	lull_str_release(&name);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -88,6 +86,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.name = "nvtx_gpu_proj_trace",
+	.old_name = "nvtxgpuproj",
 	.display = "NVTX GPU Projection Trace",
 	.summary = "each range with the time its work took on the devices",
 	.help = "Every range in which work was launched, by the begin of that work: from its first "
@@ -99,5 +98,6 @@ const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),
 	.needs_any = LULL_NEED_WORK,
 	.empty = "no work was launched inside of a range",
+	.is_long = true,
 	.run = run,
 };

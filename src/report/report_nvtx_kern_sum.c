@@ -1,6 +1,10 @@
 /*
  * nvtx_kern_sum: time of kernels by the ranges in which they were launched.
  */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/nvtx.h"
@@ -39,6 +43,30 @@ struct group {
 	u32 kernel;
 };
 
+/* Groups that were met, so that most of them are found without hashing. */
+struct known {
+	struct group group;
+	u32 number;
+	bool is_used;
+};
+
+#define N_KNOWN 8192u
+
+/*
+ * The ranges of a group. As long as its kernels come from one stream and one level of ranges, the
+ * numbers of the ranges only grow, and a new number is a new range. Groups for which that does not
+ * hold are counted again, in a set.
+ */
+struct count {
+	u32 n;
+	u32 last;   /* number of the range */
+	u32 stream; /* lane */
+	u32 level;
+	bool is_mixed;
+};
+
+enum counting { NOT, BY_NUMBER, BY_SET };
+
 struct sums {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
@@ -48,8 +76,10 @@ struct sums {
 	struct lull_nest nest;
 	const struct lull_label_row *labels;
 	struct lull_intern groups; /* struct group; its number is the key */
-	struct lull_map met;	   /* group and range, to count the ranges of a group once */
-	struct lull_vec n_ranges;  /* u32 by number of the group */
+	struct known *known;	   /* N_KNOWN of them */
+	struct lull_vec counts;	   /* struct count by number of the group */
+	struct lull_map met;	   /* group and range, of groups that are counted again */
+	enum counting counting;
 };
 
 static u32 group_of(struct sums *s, const struct lull_nest_range *range, u32 kernel)
@@ -59,23 +89,44 @@ static u32 group_of(struct sums *s, const struct lull_nest_range *range, u32 ker
 		.lane = range->lane,
 		.kernel = kernel,
 	};
+	struct known *known = &s->known[(range->label * 131 + kernel * 7 + range->lane) % N_KNOWN];
 
 	if (range->label) {
 		group.range_name = s->labels[range->label - 1].name;
 		group.range_domain = s->labels[range->label - 1].domain;
 	}
-	return lull_intern_add(&s->groups, &group, sizeof(group));
+	if (!known->is_used || memcmp(&known->group, &group, sizeof(group)) != 0)
+		*known = (struct known){ group, lull_intern_add(&s->groups, &group, sizeof(group)),
+					 true };
+	return known->number;
 }
 
-static void count_range(struct sums *s, u32 group, u32 number)
+static void count_by_number(struct count *count, u32 number, u32 level, u32 stream)
 {
+	if (!count->last) {
+		count->stream = stream;
+		count->level = level;
+	}
+	if (count->stream != stream || count->level != level || number < count->last)
+		count->is_mixed = true;
+	count->n += number != count->last;
+	count->last = number;
+}
+
+static void count_range(struct sums *s, u32 group, u32 number, u32 stream)
+{
+	struct count *count;
 	bool is_new;
 
-	lull_map_add(&s->met, (u64)group << 32 | number, &is_new);
-	if (group >= s->n_ranges.n)
-		lull_vec_extend(&s->n_ranges, group + 1 - s->n_ranges.n);
-	if (is_new)
-		++*(u32 *)lull_vec_get(&s->n_ranges, group);
+	if (group >= s->counts.n)
+		lull_vec_extend(&s->counts, group + 1 - s->counts.n);
+	count = lull_vec_get(&s->counts, group);
+	if (s->counting == BY_NUMBER) {
+		count_by_number(count, number, lull_nest_get(&s->nest, number)->level, stream);
+	} else if (s->counting == BY_SET && count->is_mixed) {
+		lull_map_add(&s->met, (u64)group << 32 | number, &is_new);
+		count->n += is_new;
+	}
 }
 
 static void add(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
@@ -91,8 +142,10 @@ static void add(struct sums *s, struct lull_sum *sum, const struct lull_work *ke
 		u32 group = group_of(s, lull_nest_get(&s->nest, number),
 				     lull_kernels_name(&s->kernels, kernel));
 
-		count_range(s, group, number);
-		lull_sum_add(sum, lull_sum_group(sum, group), kernel->dur_ns);
+		if (s->counting)
+			count_range(s, group, number, kernel->lane);
+		if (s->counting != BY_SET)
+			lull_sum_add(sum, lull_sum_group(sum, group), kernel->dur_ns);
 	}
 }
 
@@ -109,6 +162,23 @@ static void scan(void *ctx, struct lull_sum *sum)
 			add(s, sum, &kernel);
 	}
 	lull_work_end(&c);
+	if (s->counting == BY_NUMBER)
+		s->counting = NOT;
+}
+
+/* Count the ranges of mixed groups. */
+static void count_again(struct sums *s)
+{
+	struct count *counts = s->counts.at;
+	bool has_any = false;
+
+	for (size_t i = 0; i < s->counts.n; i++) {
+		has_any |= counts[i].is_mixed;
+		counts[i].n = counts[i].is_mixed ? 0 : counts[i].n;
+	}
+	s->counting = BY_SET;
+	if (has_any)
+		scan(s, NULL);
 }
 
 static void put_row(void *ctx, const struct lull_sum_group *sums)
@@ -124,7 +194,7 @@ static void put_row(void *ctx, const struct lull_sum_group *sums)
 	lull_out_text(s->out, lull_nvtx_style(group->is_startend));
 	lull_out_i64(s->out, ids.pid);
 	lull_out_i64(s->out, ids.tid);
-	lull_out_i64(s->out, *(u32 *)lull_vec_get(&s->n_ranges, sums->key));
+	lull_out_i64(s->out, ((struct count *)lull_vec_get(&s->counts, sums->key))->n);
 	lull_out_i64(s->out, (i64)sums->n);
 	lull_out_i64(s->out, (i64)sums->total_ns);
 	lull_sum_put_spread(s->out, sums);
@@ -134,7 +204,8 @@ static void put_row(void *ctx, const struct lull_sum_group *sums)
 
 static void release(struct sums *s)
 {
-	lull_vec_release(&s->n_ranges);
+	lull_vec_release(&s->counts);
+	free(s->known);
 	lull_map_release(&s->met);
 	lull_intern_release(&s->groups);
 	lull_nest_release(&s->nest);
@@ -156,9 +227,12 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	s.labels = lull_reader_dim(r, LULL_TABLE_label, &n);
 	lull_intern_init(&s.groups);
 	lull_map_init(&s.met);
-	lull_vec_init(&s.n_ranges, sizeof(u32));
+	lull_vec_init(&s.counts, sizeof(struct count));
+	s.known = lull_alloc(N_KNOWN, sizeof(*s.known));
+	s.counting = BY_NUMBER;
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &s);
+	count_again(&s);
 	lull_sum_each(&sum, put_row, &s);
 	lull_sum_release(&sum);
 	release(&s);
@@ -178,5 +252,6 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(kernel) | LULL_NEED(cuda_call),
 	.empty = "no kernel was launched inside of a range",
+	.sorted_by = 7,
 	.run = run,
 };

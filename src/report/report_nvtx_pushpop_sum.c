@@ -19,6 +19,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_pushpop_sum = {
 	.name = "nvtx_pushpop_sum",
+	.old_name = "nvtxppsum",
 	.display = "NVTX Push/Pop Range Summary",
 	.summary = "time in push/pop ranges by name",
 	.help = "How long the ranges took that a thread pushed and popped, by name. A range inside "
@@ -28,5 +29,6 @@ const struct lull_report lull_report_nvtx_pushpop_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),
 	.empty = "there are ranges, but none that was pushed and popped",
+	.sorted_by = 2,
 	.run = run,
 };

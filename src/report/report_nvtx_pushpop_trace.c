@@ -41,20 +41,19 @@ static void put_range(struct lull_out *out, struct lull_reader *r, const struct 
 {
 	const struct lull_nest_range *range = lull_nest_get(nest, number);
 	struct lull_lane_ids ids = lull_lanes_ids(r, range->lane);
-	struct lull_str name = LULL_STR_INIT, text = LULL_STR_INIT;
+	struct lull_str *text;
 
 	put_times(out, range);
-	lull_nvtx_label_name(&name, r, range->label);
-	lull_out_text(out, lull_str_text(&name));
+	lull_nvtx_label_name(lull_out_text_begin(out), r, range->label);
+	lull_out_text_end(out);
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
 	lull_nvtx_put_place(out, nest, number);
+	text = lull_out_text_begin(out);
 	for (u32 level = 0; level < range->level; level++)
-		lull_str_puts(&text, "--");
-	lull_str_puts(&text, lull_str_text(&name));
-	lull_out_text(out, lull_str_text(&text));
-	lull_str_release(&name);
-	lull_str_release(&text);
+		lull_str_puts(text, "--");
+	lull_nvtx_label_name(text, r, range->label);
+	lull_out_text_end(out);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -72,6 +71,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_pushpop_trace = {
 	.name = "nvtx_pushpop_trace",
+	.old_name = "nvtxpptrace",
 	.display = "NVTX Push/Pop Range Trace",
 	.summary = "each push/pop range with its place in the tree",
 	.help = "Every range that a thread pushed and popped, by start, with the ranges around and "
@@ -83,5 +83,6 @@ const struct lull_report lull_report_nvtx_pushpop_trace = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),
 	.empty = "there are ranges, but none that was pushed and popped",
+	.is_long = true,
 	.run = run,
 };

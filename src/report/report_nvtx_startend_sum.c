@@ -19,6 +19,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_startend_sum = {
 	.name = "nvtx_startend_sum",
+	.old_name = "nvtxsssum",
 	.display = "NVTX Start/End Range Summary",
 	.summary = "time in start/end ranges by name",
 	.help = "How long the ranges took that were started and ended by id, perhaps on different "
@@ -28,5 +29,6 @@ const struct lull_report lull_report_nvtx_startend_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),
 	.empty = "there are ranges, but none that was started and ended by id",
+	.sorted_by = 2,
 	.run = run,
 };

@@ -20,6 +20,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_nvtx_sum = {
 	.name = "nvtx_sum",
+	.old_name = "nvtxsum",
 	.display = "NVTX Range Summary",
 	.summary = "time in ranges by name",
 	.help = "How long the ranges of NVTX and lull.h took, by name and style. A range inside "
@@ -31,5 +32,6 @@ const struct lull_report lull_report_nvtx_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

@@ -1,5 +1,6 @@
 /*
- * overlap: how much of the time each device computed, copied, and did both.
+ * overlap: how much of the time each device computed, copied, communicated, and did several of
+ * these.
  */
 #include <stdlib.h>
 
@@ -11,22 +12,39 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number of the device" },
 	{ .name = "Span",
 	  .kind = LULL_OUT_NS,
-	  .doc = "from its first work to the end of its last; what follows adds up to it" },
+	  .doc = "from its first work to the end of its last; the times that follow add up to it" },
 	{ .name = "Busy", .kind = LULL_OUT_PERCENT, .doc = "share of the span with any work" },
-	{ .name = "Compute Alone", .kind = LULL_OUT_NS, .doc = "kernels or graphs, no copies" },
-	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies or memsets, no kernels" },
-	{ .name = "Together", .kind = LULL_OUT_NS, .doc = "both at the same time" },
-	{ .name = "Idle", .kind = LULL_OUT_NS, .doc = "neither" },
-	{ .name = "Hidden",
+	{ .name = "Compute Alone", .kind = LULL_OUT_NS, .doc = "kernels or graphs, nothing else" },
+	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies or memsets, nothing else" },
+	{ .name = "Collective Alone",
+	  .kind = LULL_OUT_NS,
+	  .doc = "kernels of NCCL, nothing else",
+	  .is_spare = true },
+	{ .name = "Compute+Copy",
+	  .kind = LULL_OUT_NS,
+	  .doc = "these two at the same time",
+	  .is_spare = true },
+	{ .name = "Compute+Collective", .kind = LULL_OUT_NS, .doc = "these two", .is_spare = true },
+	{ .name = "Copy+Collective", .kind = LULL_OUT_NS, .doc = "these two", .is_spare = true },
+	{ .name = "All Three",
+	  .kind = LULL_OUT_NS,
+	  .doc = "all at the same time",
+	  .is_spare = true },
+	{ .name = "Idle", .kind = LULL_OUT_NS, .doc = "nothing" },
+	{ .name = "Hidden Copies",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "share of the time with copies in which kernels ran, too; empty without copies" },
+	  .doc = "share of the time with copies in which kernels computed, too; empty without "
+		 "them",
+	  .is_spare = true },
+	{ .name = "Hidden Collectives",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "the same for collectives",
+	  .is_spare = true },
 };
 
 /* Time by what was running: the bits of LULL_BUSY_*. */
-#define N_STATES 4
-
 struct times {
-	u64 ns[N_STATES];
+	u64 ns[LULL_BUSY_STATES];
 };
 
 static void add(void *ctx, const struct lull_busy_piece *piece)
@@ -36,26 +54,48 @@ static void add(void *ctx, const struct lull_busy_piece *piece)
 	times[piece->track].ns[piece->running] += piece->span.to_ns - piece->span.from_ns;
 }
 
+/* How much of the time with `what` computed, too; not a number if there is none. */
+static f64 hidden_pct(const u64 *ns, unsigned what)
+{
+	u64 all_ns = 0, hidden_ns = 0;
+
+	for (unsigned state = 0; state < LULL_BUSY_STATES; state++) {
+		if (!(state & what))
+			continue;
+		all_ns += ns[state];
+		hidden_ns += state & LULL_BUSY_COMPUTE ? ns[state] : 0;
+	}
+	return 100 * (f64)hidden_ns / (f64)all_ns;
+}
+
 static void put_device(struct lull_out *out, struct lull_reader *r, u32 device, const u64 *ns)
 {
-	u64 compute_ns = ns[LULL_BUSY_COMPUTE], copy_ns = ns[LULL_BUSY_MEMORY];
-	u64 both_ns = ns[LULL_BUSY_COMPUTE | LULL_BUSY_MEMORY];
-	u64 busy_ns = compute_ns + copy_ns + both_ns, span_ns = busy_ns + ns[0];
+	static const unsigned order[] = {
+		LULL_BUSY_COMPUTE,
+		LULL_BUSY_MEMORY,
+		LULL_BUSY_COLLECTIVE,
+		LULL_BUSY_COMPUTE | LULL_BUSY_MEMORY,
+		LULL_BUSY_COMPUTE | LULL_BUSY_COLLECTIVE,
+		LULL_BUSY_MEMORY | LULL_BUSY_COLLECTIVE,
+		LULL_BUSY_COMPUTE | LULL_BUSY_MEMORY | LULL_BUSY_COLLECTIVE,
+		0,
+	};
 	struct lull_str name = LULL_STR_INIT;
+	u64 span_ns = 0;
 
-	if (!busy_ns)
+	for (unsigned state = 0; state < LULL_BUSY_STATES; state++)
+		span_ns += ns[state];
+	if (span_ns == ns[0])
 		return;
 	lull_gpu_device_name(&name, r, device);
 	lull_out_row(out);
 	lull_out_text(out, lull_str_text(&name));
 	lull_out_i64(out, (i64)span_ns);
-	lull_out_f64(out, 100 * (f64)busy_ns / (f64)span_ns);
-	lull_out_i64(out, (i64)compute_ns);
-	lull_out_i64(out, (i64)copy_ns);
-	lull_out_i64(out, (i64)both_ns);
-	lull_out_i64(out, (i64)ns[0]);
-	/* Divided by 0, no copies leave the cell empty. */
-	lull_out_f64(out, 100 * (f64)both_ns / (f64)(copy_ns + both_ns));
+	lull_out_f64(out, 100 * (f64)(span_ns - ns[0]) / (f64)span_ns);
+	for (size_t i = 0; i < LULL_COUNT_OF(order); i++)
+		lull_out_i64(out, (i64)ns[order[i]]);
+	lull_out_f64(out, hidden_pct(ns, LULL_BUSY_MEMORY));
+	lull_out_f64(out, hidden_pct(ns, LULL_BUSY_COLLECTIVE));
 	lull_str_release(&name);
 }
 
@@ -76,15 +116,13 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 const struct lull_report lull_report_overlap = {
 	.name = "overlap",
-	.display = "Compute and Copy Overlap",
-	.summary = "computing, copying, both and idling of each device",
+	.display = "Compute, Copy and Collective Overlap",
+	.summary = "computing, copying, communicating and idling of each device",
 	.help = "The time of each device from its first work to the end of its last, each "
-		"nanosecond "
-		"counted once. Copies that run while kernels run cost nothing; copies alone and "
-		"idle "
-		"time are what can be won. A device that several processes see is one. A filter "
-		"cuts "
-		"what crosses its edges.",
+		"nanosecond counted once. Copies and collectives that run while kernels compute "
+		"cost nothing; alone they do, and idle time does. Collectives are the kernels "
+		"whose names begin with nccl. A device that several processes see is one. A filter "
+		"cuts what crosses its edges.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED_WORK,

@@ -1,7 +1,6 @@
 /*
  * python_sum: Python samples by function.
  */
-#include "model/callpath.h"
 #include "report/functions.h"
 #include "report/report.h"
 
@@ -22,45 +21,15 @@ static const struct lull_out_column columns[] = {
 	  .doc = "source file and line with most of its samples" },
 };
 
-static void scan(struct lull_callpath *c, const struct lull_report_options *options)
-{
-	bool has_idle = lull_report_has_arg(options, "idle");
-	struct lull_pysample_cols cols;
-	struct lull_cursor cursor;
-	size_t n;
-
-	lull_cursor_init(&cursor, c->reader, LULL_TABLE_pysample, options->from_ns, options->to_ns);
-	lull_cursor_want(&cursor, "start_ns");
-	lull_cursor_want(&cursor, "stack");
-	lull_cursor_want(&cursor, "is_idle");
-	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if ((has_idle || !cols.is_idle[i]) &&
-			    lull_report_covers(options, cols.start_ns[i], 0))
-				lull_callpath_add(c, cols.stack[i], 1);
-		}
-	}
-	lull_cursor_release(&cursor);
-}
-
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct lull_function *function;
-	struct lull_callpath c;
+	bool has_idle = lull_report_has_arg(options, "idle");
+	const struct lull_functions functions = { .table = LULL_TABLE_pysample,
+						  .skip = has_idle ? NULL : "is_idle" };
 
 	(void)err;
-	lull_callpath_init(&c, r);
-	scan(&c, options);
-	lull_callpath_finish(&c);
-	function = c.functions.at;
-	for (size_t i = 0; i < c.functions.n; i++, function++) {
-		lull_out_row(out);
-		lull_function_put_weight(out, &c, function);
-		lull_function_put_name(out, &c, function);
-		lull_function_put_place(out, &c, function);
-	}
-	lull_callpath_release(&c);
+	lull_functions_put(r, out, options, &functions);
 	return LULL_OK;
 }
 
@@ -79,5 +48,6 @@ const struct lull_report lull_report_python_sum = {
 	.needs = LULL_NEED(pysample),
 	.is_default = true,
 	.empty = "all Python samples are of threads that did not run; try python_sum:idle",
+	.sorted_by = 3,
 	.run = run,
 };

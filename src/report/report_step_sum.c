@@ -100,7 +100,9 @@ const struct lull_report lull_report_step_sum = {
 		"thread's process did in a step.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
+	.n_optional = N_DEVICE_COLUMNS,
 	.needs = LULL_NEED(step),
 	.is_default = true,
+	.sorted_by = 2,
 	.run = run,
 };

@@ -81,6 +81,7 @@ const struct lull_report lull_report_steps = {
 		"those of the thread's process did in it.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
+	.n_optional = N_DEVICE_COLUMNS,
 	.needs = LULL_NEED(step),
 	.run = run,
 };

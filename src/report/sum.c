@@ -14,6 +14,10 @@
  *
  *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi	3 + 1 lie below the third bucket,
  *				       lo |.1|.3|..	which becomes the interval
+ *
+ * The first scan does not know min and max yet. It counts values by their size to a part in 64, one
+ * page of counts for each power of two that occurs, so that a search begins with such a part
+ * instead of [min, max]. Only the first groups have pages; the others need a scan more.
  */
 struct pick {
 	u64 lo_ns;
@@ -27,6 +31,12 @@ struct pick {
 #define MAX_BUCKETS_LOG2 14u
 #define MIN_BUCKETS_LOG2 4u
 
+/* Parts of a power of two, and powers of two; values below the first part count one by one. */
+#define PARTS_LOG2   6u
+#define PARTS	     (1u << PARTS_LOG2)
+#define N_OCTAVES    (64u - PARTS_LOG2 + 1)
+#define PAGED_GROUPS 4096u
+
 /* Keys below this, such as the ids of lanes and strings, are found in an array. */
 #define SMALL_KEYS (1u << 20)
 
@@ -36,6 +46,8 @@ void lull_sum_init(struct lull_sum *sum)
 	lull_map_init(&sum->by_key);
 	lull_vec_init(&sum->small_keys, sizeof(u32));
 	lull_vec_init(&sum->groups, sizeof(struct lull_sum_group));
+	lull_vec_init(&sum->octaves, N_OCTAVES * sizeof(u32));
+	lull_vec_init(&sum->pages, PARTS * sizeof(u32));
 	lull_vec_init(&sum->picks, sizeof(struct pick));
 	lull_vec_init(&sum->buckets, sizeof(u32));
 }
@@ -45,6 +57,8 @@ void lull_sum_release(struct lull_sum *sum)
 	lull_map_release(&sum->by_key);
 	lull_vec_release(&sum->small_keys);
 	lull_vec_release(&sum->groups);
+	lull_vec_release(&sum->octaves);
+	lull_vec_release(&sum->pages);
 	lull_vec_release(&sum->picks);
 	lull_vec_release(&sum->buckets);
 }
@@ -55,6 +69,8 @@ static u32 add_group(struct lull_sum *sum, u64 key)
 
 	group->key = key;
 	group->min_ns = UINT64_MAX;
+	if (sum->groups.n <= PAGED_GROUPS)
+		lull_vec_push(&sum->octaves);
 	return (u32)sum->groups.n - 1;
 }
 
@@ -100,23 +116,51 @@ static bool is_shared(const struct pick *pair)
 	return pair[0].lo_ns == pair[1].lo_ns && pair[0].hi_ns == pair[1].hi_ns;
 }
 
-static void count_pair(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+static inline void count_pair(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 {
 	const struct pick *pair = (const struct pick *)sum->picks.at + 2 * (size_t)group_ix;
 
+	/* The second search is never below the first, and most values are in neither. */
+	if (dur_ns < pair[0].lo_ns || dur_ns > pair[1].hi_ns)
+		return;
 	count(&pair[0], buckets_of(sum, 2 * (size_t)group_ix), dur_ns);
 	if (!is_shared(pair))
 		count(&pair[1], buckets_of(sum, 2 * (size_t)group_ix + 1), dur_ns);
 }
 
-void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+/* ---- counting by size ---- */
+
+/* The power of two of a value, and its part of it; values below PARTS are their own part. */
+static inline unsigned octave_of(u64 dur_ns)
+{
+	return dur_ns < PARTS ? 0 : 64 - PARTS_LOG2 - (unsigned)__builtin_clzll(dur_ns);
+}
+
+static inline unsigned part_of(u64 dur_ns, unsigned octave)
+{
+	return octave ? (unsigned)(dur_ns >> (octave - 1)) & (PARTS - 1) : (unsigned)dur_ns;
+}
+
+static u32 add_page(struct lull_sum *sum, u32 *page)
+{
+	lull_vec_push(&sum->pages);
+	*page = (u32)sum->pages.n;
+	return *page;
+}
+
+static inline void count_size(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+{
+	unsigned octave = octave_of(dur_ns);
+	u32 *page = (u32 *)sum->octaves.at + (size_t)group_ix * N_OCTAVES + octave;
+	u32 number = *page ? *page : add_page(sum, page);
+
+	((u32 *)sum->pages.at)[(size_t)(number - 1) * PARTS + part_of(dur_ns, octave)]++;
+}
+
+static inline void add_value(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 {
 	struct lull_sum_group *group = (struct lull_sum_group *)sum->groups.at + group_ix;
 
-	if (sum->picks.n) {
-		count_pair(sum, group_ix, dur_ns);
-		return;
-	}
 	group->n++;
 	group->total_ns += dur_ns;
 	group->squares += (unsigned __int128)dur_ns * dur_ns;
@@ -124,7 +168,35 @@ void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 		group->min_ns = dur_ns;
 	if (dur_ns > group->max_ns)
 		group->max_ns = dur_ns;
+	if (group_ix < PAGED_GROUPS)
+		count_size(sum, group_ix, dur_ns);
 }
+
+void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+{
+	if (sum->picks.n)
+		count_pair(sum, group_ix, dur_ns);
+	else
+		add_value(sum, group_ix, dur_ns);
+}
+
+void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys, const u64 *dur_ns,
+		       size_t n)
+{
+	if (sum->picks.n) {
+		for (size_t i = 0; i < n; i++) {
+			if (groups[keys[i]] != LULL_SUM_NO_GROUP)
+				count_pair(sum, groups[keys[i]], dur_ns[i]);
+		}
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (groups[keys[i]] != LULL_SUM_NO_GROUP)
+			add_value(sum, groups[keys[i]], dur_ns[i]);
+	}
+}
+
+/* ---- medians ---- */
 
 /* Make the buckets as narrow as their number allows. */
 static void aim(struct pick *pick, unsigned n_buckets_log2)
@@ -132,6 +204,32 @@ static void aim(struct pick *pick, unsigned n_buckets_log2)
 	pick->shift = 0;
 	while ((pick->hi_ns - pick->lo_ns) >> pick->shift >> n_buckets_log2)
 		pick->shift++;
+}
+
+/* Begin a search with the part of a power of two that holds the rank. */
+static void start_in_part(const struct lull_sum *sum, size_t group_ix, struct pick *pick)
+{
+	const u32 *pages = (const u32 *)sum->octaves.at + group_ix * N_OCTAVES;
+
+	for (unsigned octave = 0; octave < N_OCTAVES; octave++) {
+		const u32 *counts =
+			(const u32 *)sum->pages.at + (size_t)(pages[octave] - 1) * PARTS;
+		u64 width_ns = octave ? 1ULL << (octave - 1) : 1;
+
+		for (unsigned part = 0; pages[octave] && part < PARTS; part++) {
+			u64 lo_ns = octave ? (u64)(PARTS + part) << (octave - 1) : part;
+
+			if (pick->rank >= counts[part]) {
+				pick->rank -= counts[part];
+				continue;
+			}
+			/* What lies below the smallest value of all was never counted. */
+			pick->lo_ns = lo_ns;
+			if (lo_ns + (width_ns - 1) < pick->hi_ns)
+				pick->hi_ns = lo_ns + (width_ns - 1);
+			return;
+		}
+	}
 }
 
 static void start_picks(struct lull_sum *sum)
@@ -151,6 +249,8 @@ static void start_picks(struct lull_sum *sum)
 			.hi_ns = group->max_ns,
 			.rank = i % 2 ? group->n / 2 : (group->n ? group->n - 1 : 0) / 2,
 		};
+		if (i / 2 < PAGED_GROUPS && group->n)
+			start_in_part(sum, i / 2, &picks[i]);
 		aim(&picks[i], sum->n_buckets_log2);
 	}
 	lull_vec_extend(&sum->buckets, sum->picks.n << sum->n_buckets_log2);
@@ -239,6 +339,19 @@ void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *grou
 	lull_out_i64(out, (i64)group->min_ns);
 	lull_out_i64(out, (i64)group->max_ns);
 	lull_out_f64(out, lull_sum_deviation(group));
+}
+
+#define MB 1e6
+
+void lull_sum_put_sizes(struct lull_out *out, const struct lull_sum_group *group)
+{
+	lull_out_f64(out, (f64)group->total_ns / MB);
+	lull_out_i64(out, (i64)group->n);
+	lull_out_f64(out, (f64)group->total_ns / (f64)group->n / MB);
+	lull_out_f64(out, group->median_ns / MB);
+	lull_out_f64(out, (f64)group->min_ns / MB);
+	lull_out_f64(out, (f64)group->max_ns / MB);
+	lull_out_f64(out, lull_sum_deviation(group) / MB);
 }
 
 static int by_total(const void *a, const void *b)

@@ -12,10 +12,10 @@
  * Arithmetic:     Time (%) is a group's total in the total of all groups; the deviation is the one
  *                 of a sample (n - 1), 0 for a single value; the median of an even count is the
  *                 mean of the middle two.
- * Memory:         about 100 bytes a group and 4 MiB, whatever the number of rows. A median needs
- *                 the values or several looks at them; looking again costs less than keeping 100
- *                 million of them, so the scan is called a few times (3 for durations of up to 10 s
- *                 in a few groups).
+ * Memory:         about 100 bytes a group and 4 MiB, and a few KiB for each of the first 4096
+ *                 groups, whatever the number of rows. A median needs the values or several looks
+ *                 at them; looking again costs less than keeping 100 million of them, so the scan
+ *                 is called a few times (2 for durations of up to 100 us in a few groups).
  */
 #ifndef LULL_REPORT_SUM_H
 #define LULL_REPORT_SUM_H
@@ -40,6 +40,8 @@ struct lull_sum {
 	struct lull_map by_key;	    /* private: key to index in groups */
 	struct lull_vec small_keys; /* private: the same for small keys, + 1 */
 	struct lull_vec groups;	    /* struct lull_sum_group */
+	struct lull_vec octaves;    /* private: per group, page + 1 of each power of two */
+	struct lull_vec pages;	    /* private: counts of values, roughly by size */
 	struct lull_vec picks;	    /* private: the searches for middle values, two a group */
 	struct lull_vec buckets;    /* private: their counts */
 	unsigned n_buckets_log2;    /* private: of one search */
@@ -63,6 +65,15 @@ u32 lull_sum_group(struct lull_sum *sum, u64 key);
 /* Count one duration; called from a scan. */
 void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns);
 
+/*
+ * Count many: row i is dur_ns[i] of the group groups[keys[i]], or of none if that is
+ * LULL_SUM_NO_GROUP.
+ */
+void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys, const u64 *dur_ns,
+		       size_t n);
+
+#define LULL_SUM_NO_GROUP UINT32_MAX
+
 /* Scan as often as it takes; all of struct lull_sum_group is valid afterwards. */
 void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx);
 
@@ -83,6 +94,12 @@ void lull_sum_write(const struct lull_sum *sum, struct lull_out *out, lull_sum_n
  * Fill five cells: mean, median, shortest, longest, deviation; empty ones if nothing was counted.
  */
 void lull_sum_put_spread(struct lull_out *out, const struct lull_sum_group *group);
+
+/*
+ * Fill seven cells of sizes in MB, for sums of bytes instead of ns: total, how many, mean, median,
+ * smallest, largest, deviation.
+ */
+void lull_sum_put_sizes(struct lull_out *out, const struct lull_sum_group *group);
 
 /* The sample deviation of a group. */
 f64 lull_sum_deviation(const struct lull_sum_group *group);
@@ -106,5 +123,18 @@ f64 lull_sum_deviation(const struct lull_sum_group *group);
 		.name = "StdDev", .kind = LULL_OUT_NS, .decimals = 1,                          \
 		.doc = "standard deviation of the sample", .is_spare = true                    \
 	}
+
+/* The columns of lull_sum_put_sizes(); the first and the second as the report calls them. */
+#define LULL_SUM_SIZE_COLUMN(text, meaning)                                                       \
+	{                                                                                         \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning \
+	}
+#define LULL_SUM_SIZE_COLUMNS(total, instances)                                                  \
+	LULL_SUM_SIZE_COLUMN(total, "sum of the sizes; 1 MB is a million bytes"),                \
+		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },                  \
+		LULL_SUM_SIZE_COLUMN("Avg", "mean size"),                                        \
+		LULL_SUM_SIZE_COLUMN("Med", "median size"),                                      \
+		LULL_SUM_SIZE_COLUMN("Min", "smallest"), LULL_SUM_SIZE_COLUMN("Max", "largest"), \
+		LULL_SUM_SIZE_COLUMN("StdDev", "standard deviation of the sample")
 
 #endif

@@ -141,13 +141,17 @@ static int decode_facts(struct lull_decoder *d, const struct lull_block_view *v,
 	int depth = lull_table_column(job->table, "depth");
 	const void *dur_ns = NULL, *depths = NULL;
 	struct lull_predict_by by;
-	int rc = decode_role(d, v, job, dur, &dur_ns);
+	bool has_start = !job->is_wanted || (start >= 0 && job->is_wanted[start]);
+	int rc = 0;
 
-	if (!rc)
+	/* The start is predicted from these two; without it they are columns like others. */
+	if (has_start || (dur >= 0 && job->is_wanted[dur]))
+		rc = decode_role(d, v, job, dur, &dur_ns);
+	if (!rc && (has_start || (depth >= 0 && job->is_wanted[depth])))
 		rc = decode_role(d, v, job, depth, &depths);
 	by = (struct lull_predict_by){ dur_ns, depths };
 	for (int c = 0; c < job->table->n_cols && !rc; c++) {
-		if (c == dur || c == depth || (job->is_wanted && !job->is_wanted[c] && c != start))
+		if (c == dur || c == depth || (job->is_wanted && !job->is_wanted[c]))
 			continue;
 		rc = decode_column(d, v, job, (unsigned)c, &by);
 		if (c != start && rc != LULL_E_FORMAT)
@@ -155,7 +159,7 @@ static int decode_facts(struct lull_decoder *d, const struct lull_block_view *v,
 	}
 	if (rc == LULL_E_NOT_FOUND)
 		return LULL_E_FORMAT; /* facts without a time */
-	if (!rc && start >= 0 && dur_ns &&
+	if (!rc && start >= 0 && has_start && dur_ns &&
 	    !ends_do_not_wrap(job->cols[start], dur_ns, v->head.n_rows))
 		return LULL_E_FORMAT;
 	return rc;

@@ -164,7 +164,7 @@ void lull_cursor_init_table(struct lull_cursor *c, struct lull_reader *r,
 
 /*
  * Decode this column; called before the first lull_cursor_next(). Columns that were not named are
- * NULL.
+ * NULL. That no row ends behind the end of time is known only of rows whose start is decoded.
  */
 void lull_cursor_want(struct lull_cursor *c, const char *column);
 

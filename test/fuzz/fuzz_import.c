@@ -226,7 +226,8 @@ static void write_trace(struct fuzz *f, const char *path)
 static void read_all(const char *path)
 {
 	const struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
-	const struct lull_report *ops = lull_report_find("ops", &(const char *){ NULL });
+	const struct lull_report *ops =
+		lull_report_find(lull_reports, "ops", &(const char *){ NULL });
 	struct lull_reader *r;
 	struct lull_err err;
 	struct lull_out out;

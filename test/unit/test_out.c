@@ -124,7 +124,7 @@ static void tsv_turns_tabs_into_blanks(void **state)
 	lull_out_release(&out);
 }
 
-static void json_keys_carry_units_and_empty_cells_are_null(void **state)
+static void json_keys_carry_units_and_empty_cells_are_empty_texts(void **state)
 {
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
 
@@ -136,8 +136,8 @@ static void json_keys_carry_units_and_empty_cells_are_null(void **state)
 			"  {\n"
 			"    \"Time (%)\": 97.5,\n"
 			"    \"Total Time (ns)\": 1234567,\n"
-			"    \"Avg (ns)\": null,\n"
-			"    \"Size (MB)\": null,\n"
+			"    \"Avg (ns)\": \"\",\n"
+			"    \"Size (MB)\": \"\",\n"
 			"    \"Name\": \"gemm\"\n"
 			"  }\n"
 			"]\n");
@@ -183,9 +183,145 @@ static void a_narrow_terminal_loses_text_then_spare_columns(void **state)
 	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
 	unit_expect(&s, " Total (ns)  Med (ns)  Max (ns)  Name\n"
 			" ----------  --------  --------  ------------------\n"
-			"      1,000     1,000     1,000  void a_kerne…loat>\n"
+			"      1,000     1,000     1,000  a_kernel_wit…me<…>\n"
 			" ... 2 more rows\n"
 			" not shown, the terminal is too narrow: StdDev\n");
+	lull_out_release(&out);
+}
+
+static int open_stream(void *ctx, FILE **to, struct lull_err *err)
+{
+	(void)err;
+	*to = ctx;
+	return LULL_OK;
+}
+
+static void a_stream_prints_what_a_table_would(void **state)
+{
+	static const struct lull_out_column two[] = {
+		{ .name = "N", .kind = LULL_OUT_INT },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	const int n_rows = 2 * LULL_OUT_BATCH_ROWS + 5;
+	struct unit_stream kept, streamed;
+	struct lull_out a, b;
+	struct lull_err err;
+
+	(void)state;
+	for (options.format = 0; lull_out_format_names[options.format]; options.format++) {
+		options.top = options.format % 2 ? 0 : LULL_OUT_BATCH_ROWS + 7;
+		unit_open(&kept);
+		unit_open(&streamed);
+		lull_out_init(&a, two, LULL_COUNT_OF(two));
+		lull_out_init(&b, two, LULL_COUNT_OF(two));
+		lull_out_stream(&b, &options, open_stream, streamed.to);
+		for (int i = 0; i < n_rows; i++) {
+			for (struct lull_out *out = &a; out; out = out == &a ? &b : NULL) {
+				lull_out_row(out);
+				lull_out_i64(out, 1000 + i % 10);
+				lull_out_text(out, i % 3 ? "text" : "x, y");
+			}
+		}
+		assert_int_equal(lull_out_len(&b), n_rows);
+		assert_int_equal(lull_out_finish(&b, &err), LULL_OK);
+		assert_int_equal(lull_out_write(&a, &options, kept.to, &err), LULL_OK);
+		fclose(kept.to);
+		unit_expect(&streamed, kept.text);
+		free(kept.text);
+		lull_out_release(&a);
+		lull_out_release(&b);
+	}
+}
+
+static int refuse(void *ctx, FILE **to, struct lull_err *err)
+{
+	(void)ctx;
+	(void)to;
+	return lull_fail(err, LULL_E_IO, "no");
+}
+
+static void a_stream_without_rows_opens_nothing(void **state)
+{
+	static const struct lull_out_column one[] = { { .name = "N", .kind = LULL_OUT_INT } };
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_err err;
+	struct lull_out out;
+
+	(void)state;
+	lull_out_init(&out, one, 1);
+	lull_out_stream(&out, &options, refuse, NULL);
+	assert_int_equal(lull_out_finish(&out, &err), LULL_OK);
+	lull_out_stream(&out, &options, refuse, NULL);
+	lull_out_row(&out);
+	assert_int_equal(lull_out_finish(&out, &err), LULL_E_IO);
+	assert_string_equal(err.msg, "no");
+	lull_out_release(&out);
+}
+
+static void equal_rows_are_settled_by_their_other_cells(void **state)
+{
+	static const struct lull_out_column two[] = {
+		{ .name = "N", .kind = LULL_OUT_INT },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	static const struct {
+		i64 n;
+		const char *name;
+	} rows[] = { { 9, "b" }, { 5, "c" }, { 5, "a" }, { 5, "b" }, { 5, NULL }, { 1, "z" } };
+	struct lull_out_options options = { .format = LULL_OUT_FORMAT_csv,
+					    .sort_ix = LULL_OUT_UNSORTED };
+	struct unit_stream s;
+	struct lull_err err;
+	struct lull_out out;
+
+	(void)state;
+	lull_out_init(&out, two, LULL_COUNT_OF(two));
+	for (size_t i = 0; i < LULL_COUNT_OF(rows); i++) {
+		lull_out_row(&out);
+		lull_out_i64(&out, rows[i].n);
+		lull_out_text(&out, rows[i].name);
+	}
+	lull_out_settle(&out, 0);
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "N,Name\n9,b\n5,\n5,a\n5,b\n5,c\n1,z\n");
+	lull_out_release(&out);
+}
+
+static void widths_can_be_given_and_long_texts_are_cut(void **state)
+{
+	static const struct lull_out_column three[] = {
+		{ .name = "N", .kind = LULL_OUT_INT },
+		{ .name = "M", .kind = LULL_OUT_INT },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct unit_stream s;
+	struct lull_err err;
+	struct lull_out out;
+	char text[112];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = 0;
+	lull_out_init(&out, three, LULL_COUNT_OF(three));
+	lull_out_row(&out);
+	lull_out_i64(&out, 1);
+	lull_out_i64(&out, 2);
+	lull_out_text(&out, text);
+	assert_int_equal(lull_out_options_parse(&options, "column:nohdr:4:0:5", &err), LULL_OK);
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, "    1  xxxx…\n");
+	options.widths = "0:0:.";
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	text[99] = 0;
+	fclose(s.to);
+	assert_memory_equal(s.text + 1, text, 99);
+	assert_string_equal(s.text + 100, "…\n");
+	free(s.text);
 	lull_out_release(&out);
 }
 
@@ -260,9 +396,13 @@ int main(void)
 		cmocka_unit_test(rows_are_sorted_and_cut),
 		cmocka_unit_test(table_draws_boxes),
 		cmocka_unit_test(tsv_turns_tabs_into_blanks),
-		cmocka_unit_test(json_keys_carry_units_and_empty_cells_are_null),
+		cmocka_unit_test(json_keys_carry_units_and_empty_cells_are_empty_texts),
 		cmocka_unit_test(times_change_their_unit_without_losing_a_digit),
 		cmocka_unit_test(a_narrow_terminal_loses_text_then_spare_columns),
+		cmocka_unit_test(a_stream_prints_what_a_table_would),
+		cmocka_unit_test(a_stream_without_rows_opens_nothing),
+		cmocka_unit_test(equal_rows_are_settled_by_their_other_cells),
+		cmocka_unit_test(widths_can_be_given_and_long_texts_are_cut),
 		cmocka_unit_test(html_escapes_what_would_be_a_tag),
 		cmocka_unit_test(formats_are_parsed_with_their_arguments),
 		cmocka_unit_test(a_full_disk_is_an_error),

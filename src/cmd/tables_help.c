@@ -1,4 +1,4 @@
-#include "cmd/stats_help.h"
+#include "cmd/tables_help.h"
 
 #include <string.h>
 
@@ -7,23 +7,27 @@
 #include "report/report.h"
 
 /* Columns before a summary: two blanks, the longest name, two blanks. */
-#define REPORT_INDENT 25
+#define REPORT_INDENT 26
 #define FORMAT_INDENT 10
 
-int lull_stats_no_report(const char *name, const char *nearest, struct lull_err *err)
+int lull_tables_unknown(const struct lull_tables *tables, const char *name, const char *nearest,
+			struct lull_err *err)
 {
-	return lull_fail(err, LULL_E_USAGE, "no report %s; %s%s%s", name,
-			 nearest ? "did you mean " : "--help-reports lists them",
-			 nearest ? nearest : "", nearest ? "?" : "");
+	if (nearest)
+		return lull_fail(err, LULL_E_USAGE, "no %s %s; did you mean %s?", tables->noun,
+				 name, nearest);
+	return lull_fail(err, LULL_E_USAGE, "no %s %s; --%s lists them", tables->noun, name,
+			 tables->help_option);
 }
 
-static void list(FILE *to)
+static void list(const struct lull_tables *tables, FILE *to)
 {
-	for (size_t i = 0; lull_reports[i]; i++) {
-		fprintf(to, "  %-*s", REPORT_INDENT - 2, lull_reports[i]->name);
-		lull_term_wrap(to, lull_reports[i]->summary, REPORT_INDENT, lull_term_width(to));
+	for (size_t i = 0; tables->list[i]; i++) {
+		fprintf(to, "  %-*s", REPORT_INDENT - 2, tables->list[i]->name);
+		lull_term_wrap(to, tables->list[i]->summary, REPORT_INDENT, lull_term_width(to));
 	}
-	fputs("\n--help-reports=NAME describes one, --help-reports=ALL all of them.\n", to);
+	fprintf(to, "\n--%s=NAME describes one, --%s=ALL all of them.\n", tables->help_option,
+		tables->help_option);
 }
 
 static void describe(FILE *to, const struct lull_report *report)
@@ -41,31 +45,32 @@ static void describe(FILE *to, const struct lull_report *report)
 	}
 }
 
-int lull_stats_help_reports(FILE *to, const char *name, struct lull_err *err)
+int lull_tables_help(const struct lull_tables *tables, FILE *to, const char *name,
+		     struct lull_err *err)
 {
 	const char *nearest;
 	const struct lull_report *report;
 
 	if (!*name) {
-		list(to);
+		list(tables, to);
 		return LULL_OK;
 	}
 	if (!strcmp(name, "ALL")) {
-		for (size_t i = 0; lull_reports[i]; i++) {
+		for (size_t i = 0; tables->list[i]; i++) {
 			if (i)
 				fputc('\n', to);
-			describe(to, lull_reports[i]);
+			describe(to, tables->list[i]);
 		}
 		return LULL_OK;
 	}
-	report = lull_report_find(name, &nearest);
+	report = lull_report_find(tables->list, name, &nearest);
 	if (!report)
-		return lull_stats_no_report(name, nearest, err);
+		return lull_tables_unknown(tables, name, nearest, err);
 	describe(to, report);
 	return LULL_OK;
 }
 
-int lull_stats_help_formats(FILE *to, const char *name, struct lull_err *err)
+int lull_tables_help_formats(FILE *to, const char *name, struct lull_err *err)
 {
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
 	bool is_all = !*name || !strcmp(name, "ALL");

@@ -1,0 +1,150 @@
+#include "cmd/schema_json.h"
+
+#include <string.h>
+
+#include "base/out.h"
+#include "base/str.h"
+
+static const struct {
+	const char *command;
+	void (*write)(struct lull_json *j);
+} schemas[] = {
+#define SCHEMA(name) { #name, lull_schema_of_##name },
+#include "cmd/schemas.def"
+#undef SCHEMA
+};
+
+bool lull_schema_json_print(const char *command, FILE *to)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(schemas); i++) {
+		struct lull_json j;
+
+		if (strcmp(schemas[i].command, command) != 0)
+			continue;
+		lull_json_init(&j, to);
+		j.is_pretty = true;
+		schemas[i].write(&j);
+		return true;
+	}
+	return false;
+}
+
+void lull_schema_json_list(FILE *to)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(schemas); i++)
+		fprintf(to, "%s%s", i ? ", " : "", schemas[i].command);
+}
+
+/* ---- tables ---- */
+
+static void put(struct lull_json *j, const char *key, const char *text)
+{
+	lull_json_key(j, key);
+	lull_json_text(j, text);
+}
+
+static const char *type_of(const struct lull_out_column *column)
+{
+	bool is_scaled = column->kind == LULL_OUT_NS || column->kind == LULL_OUT_BYTES;
+
+	if (column->kind == LULL_OUT_TEXT)
+		return "string";
+	if (column->kind == LULL_OUT_FLOAT || column->kind == LULL_OUT_PERCENT ||
+	    (is_scaled && column->decimals))
+		return "number";
+	return "integer";
+}
+
+/* Numbers that are not there are "". */
+static void put_column(struct lull_json *j, const struct lull_out_column *column)
+{
+	struct lull_str header = LULL_STR_INIT;
+	const char *type = type_of(column);
+
+	lull_out_header(&header, column);
+	lull_json_key(j, lull_str_text(&header));
+	lull_json_object(j);
+	if (strcmp(type, "string") != 0) {
+		lull_json_key(j, "anyOf");
+		lull_json_array(j);
+		lull_json_object(j);
+		put(j, "type", type);
+		lull_json_end(j);
+		lull_json_object(j);
+		put(j, "const", "");
+		lull_json_end(j);
+		lull_json_end(j);
+	} else {
+		put(j, "type", type);
+	}
+	put(j, "description", column->doc);
+	lull_json_end(j);
+	lull_str_release(&header);
+}
+
+static void put_required(struct lull_json *j, const struct lull_report *report)
+{
+	struct lull_str header = LULL_STR_INIT;
+
+	lull_json_key(j, "required");
+	lull_json_array(j);
+	for (size_t c = 0; c + report->n_optional < report->n_columns; c++) {
+		lull_str_clear(&header);
+		lull_out_header(&header, &report->columns[c]);
+		lull_json_text(j, lull_str_text(&header));
+	}
+	lull_json_end(j);
+	lull_str_release(&header);
+}
+
+static void put_report(struct lull_json *j, const struct lull_report *report)
+{
+	lull_json_key(j, report->name);
+	lull_json_object(j);
+	put(j, "title", report->display);
+	put(j, "description", report->summary);
+	put(j, "type", "array");
+	lull_json_key(j, "items");
+	lull_json_object(j);
+	put(j, "type", "object");
+	lull_json_key(j, "properties");
+	lull_json_object(j);
+	for (size_t c = 0; c < report->n_columns; c++)
+		put_column(j, &report->columns[c]);
+	lull_json_end(j);
+	put_required(j, report);
+	lull_json_key(j, "additionalProperties");
+	lull_json_bool(j, false);
+	lull_json_end(j);
+	lull_json_end(j);
+}
+
+void lull_schema_json_tables(struct lull_json *j, const char *title,
+			     const struct lull_report *const *list)
+{
+	struct lull_str ref = LULL_STR_INIT;
+
+	lull_json_object(j);
+	put(j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	put(j, "title", title);
+	put(j, "description",
+	    "Each table is a document of its own. Times are in ns unless --timeunit says "
+	    "otherwise, which changes the names of their keys and makes them numbers.");
+	lull_json_key(j, "anyOf");
+	lull_json_array(j);
+	for (size_t i = 0; list[i]; i++) {
+		lull_str_clear(&ref);
+		lull_str_addf(&ref, "#/$defs/%s", list[i]->name);
+		lull_json_object(j);
+		put(j, "$ref", lull_str_text(&ref));
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+	lull_json_key(j, "$defs");
+	lull_json_object(j);
+	for (size_t i = 0; list[i]; i++)
+		put_report(j, list[i]);
+	lull_json_end(j);
+	lull_json_end(j);
+	lull_str_release(&ref);
+}

@@ -1,0 +1,141 @@
+/*
+ * um_sum: migrations and faults of unified memory by address.
+ */
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/time.h"
+#include "base/vec.h"
+#include "report/gpu.h"
+#include "report/um.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Virtual Address",
+	  .kind = LULL_OUT_TEXT,
+	  .align = LULL_OUT_RIGHT,
+	  .doc = "begin of what was moved, or the page that was touched" },
+	{ .name = "HtoD Migration Size",
+	  .kind = LULL_OUT_FLOAT,
+	  .unit = "MB",
+	  .decimals = 3,
+	  .doc = "moved from host to device" },
+	{ .name = "DtoH Migration Size",
+	  .kind = LULL_OUT_FLOAT,
+	  .unit = "MB",
+	  .decimals = 3,
+	  .doc = "moved from device to host" },
+	{ .name = "CPU Page Faults", .kind = LULL_OUT_INT, .doc = "faults of CPUs" },
+	{ .name = "GPU Page Faults", .kind = LULL_OUT_INT, .doc = "faults of devices" },
+	{ .name = "Migration Throughput",
+	  .kind = LULL_OUT_FLOAT,
+	  .unit = "MB/s",
+	  .decimals = 3,
+	  .doc = "what was moved by the time it took; empty if nothing was" },
+};
+
+#define DEFAULT_ROWS 10
+
+struct place {
+	u64 address;
+	struct lull_um_sum sum;
+};
+
+struct places {
+	struct lull_map by_address;
+	struct lull_vec all; /* struct place */
+};
+
+static void add(void *ctx, const struct lull_um_event *event)
+{
+	struct places *places = ctx;
+	bool is_new;
+	u32 *ix = lull_map_add(&places->by_address, event->address, &is_new);
+
+	if (is_new) {
+		*ix = (u32)places->all.n;
+		((struct place *)lull_vec_push(&places->all))->address = event->address;
+	}
+	lull_um_add(&((struct place *)lull_vec_get(&places->all, *ix))->sum, event);
+}
+
+static u64 moved_bytes(const struct place *place)
+{
+	return place->sum.htod_bytes + place->sum.dtoh_bytes;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	u64 x_faults = x->sum.n_cpu_faults + x->sum.n_gpu_faults;
+	u64 y_faults = y->sum.n_cpu_faults + y->sum.n_gpu_faults;
+
+	if (moved_bytes(x) != moved_bytes(y))
+		return moved_bytes(x) < moved_bytes(y) ? 1 : -1;
+	if (x_faults != y_faults)
+		return x_faults < y_faults ? 1 : -1;
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static void put(struct lull_out *out, const struct place *place)
+{
+	lull_out_row(out);
+	lull_um_put_address(out, place->address);
+	lull_out_f64(out, (f64)place->sum.htod_bytes / LULL_GPU_MB);
+	lull_out_f64(out, (f64)place->sum.dtoh_bytes / LULL_GPU_MB);
+	lull_out_i64(out, (i64)place->sum.n_cpu_faults);
+	lull_out_i64(out, (i64)place->sum.n_gpu_faults);
+	/* Divided by 0, no time leaves the cell empty. */
+	lull_out_f64(out, (f64)moved_bytes(place) / LULL_GPU_MB /
+				  ((f64)place->sum.moved_ns / (f64)LULL_NS_PER_S));
+}
+
+static int parse_rows(const struct lull_report_options *options, size_t *n, struct lull_err *err)
+{
+	char *text = lull_report_arg_value(options, "rows"), *end = NULL;
+	long rows = text ? strtol(text, &end, 10) : DEFAULT_ROWS;
+	int rc = LULL_OK;
+
+	*n = rows < 0 ? SIZE_MAX : (size_t)rows;
+	if (text && (end == text || *end))
+		rc = lull_fail(err, LULL_E_USAGE, "rows=%s is not a number", text);
+	free(text);
+	return rc;
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	const struct place *place;
+	struct places places;
+	size_t n_rows;
+
+	if (parse_rows(options, &n_rows, err))
+		return err->code;
+	lull_map_init(&places.by_address);
+	lull_vec_init(&places.all, sizeof(struct place));
+	lull_um_each(r, options, add, &places);
+	if (places.all.n)
+		qsort(places.all.at, places.all.n, sizeof(struct place), by_size);
+	place = places.all.at;
+	for (size_t i = 0; i < places.all.n && i < n_rows; i++)
+		put(out, &place[i]);
+	lull_vec_release(&places.all);
+	lull_map_release(&places.by_address);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_um_sum = {
+	.name = "um_sum",
+	.old_name = "unifiedmemory",
+	.display = "Unified Memory Analysis Summary",
+	.summary = "migrations and faults of unified memory by address",
+	.help = "What was moved between host and devices, and what CPUs and devices touched that "
+		"was elsewhere, by virtual address; most bytes first. The first 10 rows are "
+		"shown; rows=N changes that, -1 shows all.",
+	.args = "rows=",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(um_event),
+	.is_default = true,
+	.run = run,
+};
