@@ -18,7 +18,6 @@
 
 struct lull_pm_api {
 	void *library;
-	int (*get_timestamp)(u64 *ns);
 #define PM_CALL(name, params) int (*name)(struct lull_pm_##params *);
 #include "launch/pm.def"
 #undef PM_CALL
@@ -27,31 +26,30 @@ struct lull_pm_api {
 /* A structure with the size that CUPTI wants to hear; see also the last fields in pm.def. */
 #define NEW(name) ((struct lull_pm_##name){ .struct_bytes = sizeof(struct lull_pm_##name) })
 
-static int load(struct lull_pm_api **to, const char *path, struct lull_err *err)
+/* CUPTI with all that we need of it; NULL, with the reason, if it cannot be had. */
+static struct lull_pm_api *load(const char *path, struct lull_err *err)
 {
 	struct lull_pm_api *api = lull_alloc(1, sizeof(*api));
 	const char *missing = NULL;
 
-	*to = NULL;
 	api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!api->library) {
+		lull_fail(err, LULL_E_NOT_FOUND, "%s: %s", path, dlerror());
 		free(api);
-		return lull_fail(err, LULL_E_NOT_FOUND, "%s: %s", path, dlerror());
+		return NULL;
 	}
-	*(void **)&api->get_timestamp = dlsym(api->library, "cuptiGetTimestamp");
 #define PM_CALL(name, params)                              \
 	*(void **)&api->name = dlsym(api->library, #name); \
 	if (!api->name)                                    \
 		missing = #name;
 #include "launch/pm.def"
 #undef PM_CALL
-	if (missing || !api->get_timestamp) {
-		free(api);
-		return lull_fail(err, LULL_E_UNSUPPORTED, "%s has no %s; CUDA 12.6 or later has it",
-				 path, missing ? missing : "cuptiGetTimestamp");
-	}
-	*to = api;
-	return 0;
+	if (!missing)
+		return api;
+	lull_fail(err, LULL_E_UNSUPPORTED, "%s has no %s; CUDA 12.6 or later has it", path,
+		  missing);
+	free(api);
+	return NULL;
 }
 
 /* A new host object for the chip; NULL if CUPTI does not know it. */
@@ -179,9 +177,9 @@ int lull_pm_plan_chip(struct lull_pm_plan *plan, const char *cupti_path, const c
 	int rc;
 
 	*plan = (struct lull_pm_plan){ 0 };
-	rc = load(&plan->api, cupti_path, err);
-	if (rc)
-		return rc;
+	plan->api = load(cupti_path, err);
+	if (!plan->api)
+		return err->code;
 	plan->api->cuptiProfilerInitialize(
 		&init); /* may fail without a driver; the host half works */
 	rc = make_plan(plan, &target, err);
@@ -312,7 +310,7 @@ static int start_cuda(struct lull_err *err)
 static int begin(struct lull_pm *pm, u32 device_ix, u64 interval_ns, struct lull_err *err)
 {
 	struct lull_pm_enable enable = NEW(enable);
-	struct target target;
+	struct target target = { NULL, NULL };
 	int rc;
 
 	if (ask_device(pm, device_ix, &target, err) || make_plan(&pm->plan, &target, err))
@@ -335,9 +333,8 @@ int lull_pm_open(struct lull_pm **to, const char *cupti_path, u32 device_ix, u64
 	if (rc)
 		return rc;
 	pm = lull_alloc(1, sizeof(*pm));
-	rc = load(&pm->plan.api, cupti_path, err);
-	if (!rc)
-		rc = begin(pm, device_ix, interval_ns, err);
+	pm->plan.api = load(cupti_path, err);
+	rc = pm->plan.api ? begin(pm, device_ix, interval_ns, err) : err->code;
 	if (rc) {
 		lull_pm_close(pm);
 		return rc;
@@ -420,9 +417,9 @@ void lull_pm_close(struct lull_pm *pm)
 	if (!pm)
 		return;
 	object.object = pm->object;
-	if (pm->is_started)
+	if (pm->plan.api && pm->is_started)
 		pm->plan.api->cuptiPmSamplingStop(&object);
-	if (pm->object)
+	if (pm->plan.api && pm->object)
 		pm->plan.api->cuptiPmSamplingDisable(&object);
 	lull_pm_plan_release(&pm->plan);
 	free(pm->availability);
