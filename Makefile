@@ -6,6 +6,7 @@
 #   make test       all tests
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -36,33 +37,37 @@ LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd -lz
+LIBS := -ldw -lelf -lzstd -lsqlite3 -lz
 LIBS_OF_LIBS := -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev
-TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
+PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev
+# Node and npm may have come from elsewhere: only where they are missing are they Debian's.
+TEST_PACKAGES = libcmocka-dev python3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+	protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
+# Machine code of the agent for the other architecture is tested with its compiler and an emulator.
+TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
 DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev zlib1g-dev liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
-AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks.o
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
 # No fortification: its headers would turn the names we define into others.
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan \
+.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -87,7 +92,7 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
-$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/trace/osrt.def
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/neighbours.def src/agent/nccl.def src/trace/osrt.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
@@ -100,6 +105,14 @@ $(BUILD)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	@echo "  CC    $< (agent)"
 	$(Q)$(CC) $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) $(AGENT_FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/pic/%.o: %.S
+	@mkdir -p $(@D)
+	@echo "  AS    $< (agent)"
+	$(Q)$(CC) -g -c -o $@ $<
+
+# Between a call and its function, and back: vector registers hold arguments and results there.
+$(BUILD)/pic/src/agent/lib_hot.o: AGENT_FLAGS += -mgeneral-regs-only
 
 # The manual pages, for `lull help COMMAND`.
 PAGES := $(sort $(wildcard doc/*.md))
@@ -131,9 +144,10 @@ unit:
 		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
+MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
-	split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
+	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -141,6 +155,9 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
+
+# Vendor headers that want C++'s <string> get an empty one.
+$(BUILD)/e2e/test_pm: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -162,6 +179,45 @@ $(BUILD)/e2e/%: test/e2e/%.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
 
+# Programs that call a library in every way, with lazy and with read-only tables.
+CXX ?= g++
+LIB_GUEST_FLAGS = -g -O2 -Wall -Wextra -L$(BUILD)/e2e/part -Wl,-rpath,'$$ORIGIN/part'
+$(BUILD)/e2e/part/libwatched.so: test/e2e/lib_watched.cc test/e2e/lib_watched.h
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -g -O2 -Wall -Wextra -fPIC -shared -o $@ $<
+$(BUILD)/e2e/lib_guest: LIB_GUEST_FLAGS += -Wl,-z,lazy
+$(BUILD)/e2e/lib_guest_now: LIB_GUEST_FLAGS += -Wl,-z,relro,-z,now
+$(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt
+$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc $(BUILD)/e2e/part/libwatched.so
+	@echo "  LINK  $@"
+	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
+
+# Ranks of each MPI that is installed, with Fortran's bindings beside.
+$(BUILD)/e2e/mpi_guest_openmpi: MPI_LIBS := -lmpi_mpifh
+$(BUILD)/e2e/mpi_guest_mpich: MPI_LIBS := -lmpichfort
+$(BUILD)/e2e/mpi_guest_%: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.$* -O2 -Wall -Wno-stringop-overflow -o $@ $< $(MPI_LIBS)
+
+# Linked to fixed addresses, a program has its own copies of the library's objects.
+$(BUILD)/e2e/mpi_guest_fixed: test/e2e/mpi_guest.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)mpicc.openmpi -O2 -Wall -fno-pie -no-pie -o $@ $< -lmpi_mpifh
+
+# The same on the other architecture, with its compiler and an emulator.
+FOREIGN_ARCH := $(if $(filter x86_64,$(NATIVE)),aarch64,x86_64)
+FOREIGN_BUILD := build-$(FOREIGN_ARCH)
+EMULATOR ?= /usr/bin/qemu-$(FOREIGN_ARCH)-static
+HAS_FOREIGN := $(and $(wildcard $(EMULATOR)),$(wildcard /usr/bin/$(FOREIGN_ARCH)-linux-gnu-g++))
+FOREIGN_ENV := LULL_FOREIGN_AGENT=$(FOREIGN_BUILD)/liblull-agent.so LULL_FOREIGN_GUEST=$(FOREIGN_BUILD)/e2e/lib_guest \
+	LULL_FOREIGN_ROOT=/usr/$(FOREIGN_ARCH)-linux-gnu LULL_EMULATOR=$(EMULATOR)
+foreign-guest:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(FOREIGN_BUILD) CC=$(FOREIGN_ARCH)-linux-gnu-gcc \
+		CXX=$(FOREIGN_ARCH)-linux-gnu-g++ $(FOREIGN_BUILD)/liblull-agent.so $(FOREIGN_BUILD)/e2e/lib_guest
+$(BUILD)/e2e/test_lib: $(if $(HAS_FOREIGN),foreign-guest)
+
 # Guests of test_osrt.py, and the collector it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
 
@@ -171,10 +227,18 @@ $(BUILD)/e2e/static_guest: E2E_LINK = -static
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(E2E_LINK)
+
+# Linked with libcupti, as tools are that live in the program.
+$(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
+$(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
+
+# SQL, the export to SQLite and its import, with Python's sqlite3 as the second reader.
+e2e-sqlite: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
 
 # Traces of other tools, good and bad ones, and what PyTorch itself said of one.
 e2e-import: all
@@ -185,8 +249,18 @@ e2e-import: all
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import
-	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
+# Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
+$(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
+	@mkdir -p $(@D)
+	@echo "  NPM   $(@D)"
+	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
+		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
+
+e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
+	$(Q)python3 test/e2e/test_export.py $(BUILD)
+
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite
+	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
@@ -194,7 +268,7 @@ $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
 
-$(BUILD)/bench/bench_osrt: bench/bench_osrt.c
+$(BUILD)/bench/bench_osrt $(BUILD)/bench/bench_lib: $(BUILD)/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
@@ -214,6 +288,17 @@ build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agen
 
 tsan: build-tsan/test_ring
 	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
+
+# On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
+# the scripts themselves are tried on the simulated device.
+.PHONY: gpu gpu-sim
+gpu: all
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+
+gpu-sim: all sim
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
 
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
@@ -237,7 +322,7 @@ accept: all
 property: all
 	$(Q)python3 test/property/test_stats.py $(BUILD)
 
-test: setup unit golden property e2e e2e-san tsan fuzz check
+test: setup unit golden property e2e gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
@@ -248,7 +333,7 @@ check: all
 # Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
 # why. A file is read again when it or something that it includes changed.
 LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c)
-LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
+LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
 LINT_JOBS ?= $(shell nproc)
@@ -270,7 +355,7 @@ $(BUILD)/lint/cppcheck: $(LINT_SRC) $(wildcard src/*/*.[hd]* include/*.h test/su
 	@mkdir -p $@.cache
 	@echo "  CPPCHECK"
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 --inline-suppr \
-		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I include -I test \
+		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I . -I include -I test \
 		-D__cppcheck__ -D_GNU_SOURCE -D__linux__ -D__$(NATIVE)__ -DLULL_VERSION='"0"' -DLULL_LIBDIR='"lib"' $(LINT_SRC)
 	@touch $@
 
@@ -314,8 +399,9 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
-SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
+	libcupti)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
 $(BUILD)/sim/%.o: sim/%.c
@@ -326,6 +412,10 @@ $(BUILD)/sim/%.o: sim/%.c
 $(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libnvidia-ml.so.1: $(BUILD)/sim/libnvml.o
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libnvidia-ml.so.1 -o $@ $^
 
 $(BUILD)/sim/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti.map
 $(BUILD)/sim/old/libcupti.so.13: $(SIM_CUPTI_OBJ) sim/libcupti_old.map
@@ -366,10 +456,13 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+
+# The report that several of them read.
+$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 

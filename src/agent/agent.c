@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+#include "agent/nccl.h"
 #include "agent/ring.h"
 #include "agent/source.h"
 #include "agent/sys.h"
@@ -198,6 +199,7 @@ static void on_exit_status(int status, void *unused)
 	int saved = errno;
 
 	(void)unused;
+	lull_nccl_flush();
 	lull_modules_scan();
 	lull_agent_leave(status);
 	errno = saved;

@@ -32,7 +32,7 @@ const ElfW(Dyn) * lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag)
 }
 
 /* A pointer of the dynamic section; the loader has relocated most files' in place, but not all. */
-static const void *pointer(const struct dl_phdr_info *file, i64 tag)
+const void *lull_elf_pointer(const struct dl_phdr_info *file, i64 tag)
 {
 	const ElfW(Dyn) *d = lull_elf_dynamic(file, tag);
 
@@ -53,9 +53,9 @@ static u32 hash_of(const char *name)
 
 const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *name)
 {
-	const struct gnu_hash *table = pointer(file, DT_GNU_HASH);
-	const ElfW(Sym) *symbols = pointer(file, DT_SYMTAB);
-	const char *strings = pointer(file, DT_STRTAB);
+	const struct gnu_hash *table = lull_elf_pointer(file, DT_GNU_HASH);
+	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
+	const char *strings = lull_elf_pointer(file, DT_STRTAB);
 	u32 h = hash_of(name);
 	const u64 *bloom;
 	const u32 *buckets, *chain;

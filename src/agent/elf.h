@@ -15,6 +15,9 @@
 /* The entry of the file's dynamic section with this tag, or NULL. */
 const ElfW(Dyn) * lull_elf_dynamic(const struct dl_phdr_info *file, i64 tag);
 
+/* What such an entry points to, or NULL. */
+const void *lull_elf_pointer(const struct dl_phdr_info *file, i64 tag);
+
 /* The symbol the file exports under this name, or NULL (also if the file has no GNU hash table). */
 const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *name);
 

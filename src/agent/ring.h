@@ -64,8 +64,8 @@ struct lull_thread {
 };
 
 /*
- * This thread's block; NULL before its first event. One pointer of static TLS is all the agent
- * takes.
+ * This thread's block; NULL before its first event. Static TLS of the agent: this, lull_lib_self
+ * and a flag.
  */
 extern __thread struct lull_thread *lull_self __attribute__((visibility("hidden")));
 

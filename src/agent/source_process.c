@@ -10,6 +10,7 @@
 #include <stdarg.h>
 
 #include "agent/elf.h"
+#include "agent/lib.h"
 #include "agent/oscall.h"
 #include "agent/process.h"
 #include "agent/python.h"
@@ -234,6 +235,7 @@ void lull_process_loaded(void)
 	int saved = errno;
 
 	lull_modules_scan();
+	lull_lib_scan();
 	lull_python_find();
 	errno = saved;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 void lull_json_init(struct lull_json *j, FILE *to)
 {
 	*j = (struct lull_json){ .to = to };
@@ -64,40 +66,6 @@ void lull_json_end(struct lull_json *j)
 }
 
 /*
- * Bytes of the valid UTF-8 character at `s`, 0 if there is none. Table 3-7 of the Unicode standard:
- * the second byte's range depends on the first, which rules out overlong forms, surrogates and what
- * lies beyond U+10FFFF.
- */
-static size_t utf8_len(const u8 *s, size_t left)
-{
-	u8 lo = 0x80, hi = 0xbf;
-	size_t n;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (n > left)
-		return 0;
-	if (s[0] == 0xe0)
-		lo = 0xa0;
-	else if (s[0] == 0xed)
-		hi = 0x9f;
-	else if (s[0] == 0xf0)
-		lo = 0x90;
-	else if (s[0] == 0xf4)
-		hi = 0x8f;
-	if (s[1] < lo || s[1] > hi)
-		return 0;
-	for (size_t i = 2; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return n;
-}
-
-/*
  * One ASCII character that may need an escape. U+2028 and such need none outside of JavaScript
  * source.
  */
@@ -120,7 +88,7 @@ static void put_string(FILE *to, const char *text, size_t len)
 
 	fputc('"', to);
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_len(s + i, len - i);
+		size_t n = lull_utf8_len(s + i, len - i);
 
 		if (n == 1)
 			put_ascii(to, s[i]);

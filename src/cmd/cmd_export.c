@@ -7,16 +7,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/progress.h"
 #include "base/str.h"
 #include "export/export.h"
+#include "import/import.h"
+#include "report/filter.h"
 #include "trace/reader.h"
 
-/* The report's name with the suffix of the format: a.lull becomes a.jsonl. */
-static char *default_output(const char *path, const struct lull_export *format)
+struct job {
+	const struct lull_export *format;
+	struct lull_export_target target;
+	struct lull_export_options options;
+	const char *type, *filter_time, *filter_nvtx;
+	bool is_list;
+};
+
+/*
+ * The report's name with the suffix of the format: a.lull becomes a.jsonl, or the folder a-parquet.
+ */
+static char *default_output(const char *path, const struct job *e)
 {
 	static const char suffix[] = ".lull";
 	size_t len = strlen(path), cut = sizeof(suffix) - 1;
@@ -25,7 +37,10 @@ static char *default_output(const char *path, const struct lull_export *format)
 	if (len > cut && strcmp(path + len - cut, suffix) == 0)
 		len -= cut;
 	lull_str_add(&name, path, len);
-	lull_str_puts(&name, format->suffix);
+	if (lull_export_makes_folder(e->format, &e->options))
+		lull_str_addf(&name, "-%s", e->format->name);
+	else
+		lull_str_puts(&name, e->format->suffix);
 	return name.at;
 }
 
@@ -41,92 +56,113 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
-/* Where to. */
-struct target {
-	const char *path; /* NULL: named after the report */
-	bool is_overwriting;
+/* What is shown of the work: one table, the largest of those that are read at the same time. */
+struct shown {
+	struct lull_progress progress;
+	const struct lull_table_desc *table; /* NULL: none yet */
+	u64 n_rows;
+	bool is_done;
 };
 
-/*
- * Write to a file, which is removed again if that fails, so that half an export is never taken for
- * one.
- */
-static int export_to_file(struct lull_reader *r, const struct lull_export *format,
-			  const struct lull_export_options *options, const struct target *target,
-			  struct lull_err *err)
+/* A lull_reader_watcher: each table that is read is a phase. */
+static void on_read(void *ctx, const struct lull_table_desc *table, u64 n_passed, u64 n_rows)
 {
-	const char *path = target->path;
-	FILE *to = fopen(path, target->is_overwriting ? "we" : "wxe");
-	int rc;
+	struct shown *s = ctx;
 
-	if (!to)
-		return lull_fail_errno(err, "creating %s", path);
-	rc = format->write(r, options, to, err);
-	if (fclose(to) && !rc)
-		rc = lull_fail_errno(err, "writing %s", path);
-	if (rc)
-		unlink(path);
-	else
-		fprintf(stderr, "lull: %s\n", path);
-	return rc;
+	if (!n_passed && (!s->table || s->is_done || n_rows > s->n_rows)) {
+		s->table = table;
+		s->n_rows = n_rows;
+		s->is_done = false;
+		lull_progress_begin(&s->progress, "exporting", "rows", n_rows);
+	}
+	if (table != s->table)
+		return;
+	s->is_done = n_passed >= n_rows;
+	lull_progress_at(&s->progress, n_passed);
 }
 
-static int export_report(const char *path, const struct target *target,
-			 const struct lull_export *format,
-			 const struct lull_export_options *options, struct lull_err *err)
+/* Filters are those of the reports, so that both see the same rows. */
+static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err)
 {
+	struct lull_report_options window = LULL_REPORT_OPTIONS_INIT;
+
+	if (e->format->has_no_window && (e->filter_time || e->filter_nvtx))
+		return lull_fail(err, LULL_E_USAGE,
+				 "%s always holds the whole time; leave --filter-time and "
+				 "--filter-nvtx out",
+				 e->format->name);
+	if (e->filter_time && lull_filter_time(&window, e->filter_time, err))
+		return lull_err_wrap(err, "option --filter-time");
+	if (e->filter_nvtx && lull_filter_nvtx(&window, r, e->filter_nvtx, err))
+		return lull_err_wrap(err, "option --filter-nvtx");
+	e->options.from_ns = window.from_ns;
+	e->options.to_ns = window.to_ns;
+	return LULL_OK;
+}
+
+static int export_report(struct job *e, const char *path, struct lull_err *err)
+{
+	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(path, e);
+	struct lull_export_target named = { name, e->target.is_overwriting };
 	struct lull_reader *r;
-	char *name = target->path ? lull_strdup(target->path) : default_output(path, format);
-	struct target named = { name, target->is_overwriting };
-	int rc = lull_reader_open(&r, path, err);
+	struct shown shown = { .table = NULL };
+	int rc = lull_import_open(path, &r, err);
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
-		rc = lull_export_check_tables(r, options, err);
-		if (!rc && strcmp(name, "-") == 0)
-			rc = format->write(r, options, stdout, err);
-		else if (!rc)
-			rc = export_to_file(r, format, options, &named, err);
+		rc = lull_export_check_tables(r, &e->options, err);
+		if (!rc)
+			rc = set_window(e, r, err);
+		lull_progress_init(&shown.progress, false);
+		lull_reader_watch(r, on_read, &shown);
+		if (!rc)
+			rc = lull_export_write(r, e->format, &e->options, &named, err);
+		lull_progress_clear(&shown.progress);
+		if (!rc && strcmp(name, "-") != 0)
+			fprintf(stderr, "lull: %s\n", name);
 		lull_reader_close(r);
 	}
 	free(name);
 	return rc;
 }
 
+static int run(struct job *e, int n_reports, const char *path, struct lull_err *err)
+{
+	if (e->is_list) {
+		list_formats();
+		return LULL_OK;
+	}
+	if (!e->type || n_reports != 1)
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"give a format and one report, such as lull export -t csv report1.lull");
+	e->format = lull_export_find(e->type);
+	return e->format ? export_report(e, path, err) : unknown_format(e->type, err);
+}
+
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
-	const char *type = NULL;
-	struct target target = { 0 };
-	struct lull_export_options options = { .tables = { .elem_bytes = sizeof(char *) } };
-	bool is_list = false;
+	struct job e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT",
 			  "Write a report in the format of another program."),
-		OPT_STR('t', "type", "FORMAT", &type, "the format; --list shows them"),
-		OPT_STR('o', "output", "FILE", &target.path,
-			"where to write, - for standard output (default: the report's name with "
-			"the "
-			"suffix of the format)"),
-		OPT_BOOL('f', "force-overwrite", &target.is_overwriting,
-			 "replace a file of that name"),
-		OPT_LIST(0, "tables", "NAMES", &options.tables,
+		OPT_STR('t', "type", "FORMAT", &e.type, "the format; --list shows them"),
+		OPT_STR('o', "output", "FILE", &e.target.path,
+			"where to write, - for standard output (default: named after the report)"),
+		OPT_BOOL('f', "force-overwrite", &e.target.is_overwriting,
+			 "replace a file or folder of that name"),
+		OPT_LIST(0, "tables", "NAMES", &e.options.tables,
 			 "only these tables, separated by commas"),
-		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
+		OPT_STR(0, "filter-time", "[START]/[END]", &e.filter_time,
+			"only what lies in this time, such as 1.5s/2s"),
+		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &e.filter_nvtx,
+			"only what lies in this range, the N-th of its name from 0"),
+		OPT_FLAG(0, "list", &e.is_list, "list the formats and exit"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
-	int rc = first < 0 ? first : 0;
+	int rc = first < 0 ? first : run(&e, argc - first, argv[first], err);
 
-	if (!rc && is_list)
-		list_formats();
-	else if (!rc && (!type || argc - first != 1))
-		rc = lull_fail(
-			err, LULL_E_USAGE,
-			"give a format and one report, such as lull export -t csv report1.lull");
-	else if (!rc && !lull_export_find(type))
-		rc = unknown_format(type, err);
-	else if (!rc)
-		rc = export_report(argv[first], &target, lull_export_find(type), &options, err);
-	lull_opt_list_release(&options.tables);
+	lull_opt_list_release(&e.options.tables);
 	return rc;
 }

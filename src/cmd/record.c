@@ -13,23 +13,32 @@
 #include "cmd/cmd.h"
 #include "export/export.h"
 #include "launch/collector.h"
+#include "launch/nvml.h"
 #include "trace/wire.h"
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, env, exports;
-	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
-	u64 sampling_frequency, python_frequency;
+	struct lull_vec trace, libraries, env, exports, cuda_backtrace;
+	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family, gpu_metrics;
+	u64 sampling_frequency, python_frequency, gpu_frequency;
+	struct lull_vec gpu_devices;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
+	u64 cuda_flush_ms;
+	int cuda_scope, cuda_events;
+	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
 	bool cuda_memory, force, stop_on_exit, stats, inherit_env, discard_env, resolve, python,
 		quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
+static const char *const cuda_scopes[] = { "process-tree", "system-wide", NULL };
+static const char *const cuda_event_traces[] = { "auto", "false", "true", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
+static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
+static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
 
@@ -47,7 +56,12 @@ static const struct trace_word {
 	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
 	{ "osrt", LULL_SOURCE_OSRT, NULL },
 	{ "python-gil", LULL_SOURCE_GIL, NULL },
-	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
+	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL,
+	  NULL },
+	{ "nccl-verbose",
+	  LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL |
+		  LULL_SOURCE_NCCL_STEPS,
+	  NULL },
 	{ "cublas", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=1" },
 	{ "cublas", 0, "CUBLASLT_NVTX_LEVEL=1" },
 	{ "cublas-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=2" },
@@ -58,6 +72,7 @@ static const struct trace_word {
 	{ "cusparse-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=2" },
 	{ "cusolver", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=1" },
 	{ "cusolver-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=2" },
+	{ "mpi", LULL_SOURCE_MPI, NULL },
 	{ "none", 0, NULL },
 };
 
@@ -90,7 +105,7 @@ static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_ve
 			return lull_fail(
 				err, LULL_E_USAGE,
 				"--trace: '%s' is not known; choose among cuda, nvtx, osrt, "
-				"python-gil, nccl, cublas, cudnn, cusparse, cusolver (and "
+				"python-gil, mpi, nccl, cublas, cudnn, cusparse, cusolver (and "
 				"-verbose), none",
 				words[i]);
 	return 0;
@@ -152,6 +167,79 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 			 text);
 }
 
+/* LIBRARY or LIBRARY:PATTERN each; the agent reads them as lines. */
+static int parse_libraries(const struct lull_vec *list, struct lull_collector_options *o,
+			   struct lull_err *err)
+{
+	char **words = list->at;
+	size_t room = sizeof(((struct lull_control *)0)->libraries), used = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!*words[i] || words[i][0] == ':' || strchr(words[i], '/'))
+			return lull_fail(err, LULL_E_USAGE,
+					 "--trace-library: '%s' is not LIBRARY:PATTERN, such as "
+					 "libfoo.so:foo_*",
+					 words[i]);
+		used += strlen(words[i]) + 3;
+	}
+	if (used >= room)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--trace-library: %zu bytes of patterns, %zu are possible; use "
+				 "fewer or shorter ones",
+				 used, room);
+	o->libraries = list;
+	if (list->n)
+		o->sources |= LULL_SOURCE_LIBRARY;
+	return 0;
+}
+
+enum { GPU_AUTO, GPU_NONE, GPU_NVML, GPU_PM }; /* gpu_metrics[] */
+
+/* Numbers of devices, "all" or "none" to bits; "cuda-visible" is all, as far as we can see. */
+static int parse_devices(const struct lull_vec *list, u64 *devices, struct lull_err *err)
+{
+	char **words = list->at, *end;
+
+	*devices = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		u64 ix = strtoull(words[i], &end, 10);
+
+		if (strcmp(words[i], "all") == 0 || strcmp(words[i], "cuda-visible") == 0)
+			*devices = UINT64_MAX;
+		else if (strcmp(words[i], "none") == 0)
+			*devices = 0;
+		else if (*end || end == words[i] || ix >= LULL_MAX_GPUS)
+			return lull_fail(
+				err, LULL_E_USAGE,
+				"--gpu-metrics-devices: '%s' is not a number, all or none; "
+				"`lull doctor` lists the devices",
+				words[i]);
+		else
+			*devices |= 1ull << ix;
+	}
+	return 0;
+}
+
+/* Which devices to look at, and whether their counters are sampled. */
+static int parse_gpu(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	bool is_named = w->gpu_devices.n > 0;
+	u64 named;
+
+	if (w->gpu_frequency < 10 || w->gpu_frequency > 200000)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--gpu-metrics-frequency must lie between 10 and 200000 Hz");
+	if (parse_devices(&w->gpu_devices, &named, err))
+		return err->code;
+	o->is_gpu_sampled = w->gpu_metrics != GPU_NONE;
+	o->is_gpu_wanted = w->gpu_metrics >= GPU_NVML || named;
+	o->gpu_devices = named ? named : UINT64_MAX;
+	/* As elsewhere, naming devices is asking for their counters. */
+	if (w->gpu_metrics == GPU_PM || (w->gpu_metrics == GPU_AUTO && is_named && named))
+		o->gpu_rate_hz = w->gpu_frequency;
+	return 0;
+}
+
 static enum lull_perf_scope scope_of(int word)
 {
 	return word == 0   ? LULL_PERF_NONE
@@ -183,17 +271,75 @@ static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 	return 0;
 }
 
+/* none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. */
+static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)
+{
+	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
+	size_t n = strcspn(word, ":");
+	u64 ns = word[n] ? strtoull(word + n + 1, NULL, 10) : 1000;
+
+	if (strcmp(word, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
+			continue;
+		for (size_t j = 0; j < LULL_N_CALL_KINDS; j++)
+			if (j == i || i == LULL_N_CALL_KINDS)
+				limits_ns[j] = ns ? ns : 1;
+		return 0;
+	}
+	return lull_fail(err, LULL_E_USAGE,
+			 "--cudabacktrace: '%s' is not none, all, kernel, memory, sync or other, "
+			 "with :NS if need be",
+			 word);
+}
+
+static int parse_cuda(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	const struct {
+		bool is_on;
+		u32 source;
+	} choices[] = {
+		{ w->graphs == 1, LULL_SOURCE_GRAPH_NODES },
+		{ w->cuda_memory, LULL_SOURCE_CUDA_MEMORY },
+		{ w->cuda_all_calls, LULL_SOURCE_CUDA_ALL_CALLS },
+		{ w->um_cpu_faults, LULL_SOURCE_UM_CPU_FAULTS },
+		{ w->um_gpu_faults, LULL_SOURCE_UM_GPU_FAULTS },
+	};
+
+	if (w->cuda_scope != 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-trace-scope: only process-tree is there; CUPTI shows each "
+				 "process to itself alone");
+	if (w->cuda_events == 2)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-event-trace: only auto and false are there; waits for "
+				 "events are recorded without it");
+	if (w->cuda_flush_ms > 60000)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-flush-interval is 0 to 60000 milliseconds");
+	for (size_t i = 0; i < w->cuda_backtrace.n; i++)
+		if (parse_backtrace(((char **)w->cuda_backtrace.at)[i], o->cuda_backtrace_ns, err))
+			return err->code;
+	for (size_t i = 0; i < LULL_COUNT_OF(choices); i++)
+		if (choices[i].is_on)
+			o->sources |= choices[i].source;
+	return 0;
+}
+
 static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
 		      struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
 		.switches = scope_of(w->cpuctxsw),
+		.mpi_family = (u32)w->mpi_family,
 		.is_timer_forced = w->sampler == 1,
 		.rate_hz = (u32)w->sampling_frequency,
 		.is_python_sampled = w->python,
 		.python_rate_hz = (u32)w->python_frequency,
 		.osrt_threshold_ns = w->osrt_threshold,
+		.cuda_flush_ms = (u32)w->cuda_flush_ms,
 		.backtrace_threshold_ns = w->osrt_backtrace_threshold,
 		.output = w->output,
 		.is_overwriting = w->force,
@@ -235,30 +381,73 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
-	if (w->graphs == 1)
-		o->sources |= LULL_SOURCE_GRAPH_NODES;
-	if (w->cuda_memory)
-		o->sources |= LULL_SOURCE_CUDA_MEMORY;
-	return parse_kill(w->kill, &o->kill_signal, err) ||
+	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
+			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
 		       ? err->code
 		       : 0;
 }
 
-static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
+/* The options, in one table from pieces of a size that can be read. */
+struct table {
+	struct lull_opt at[64];
+	size_t n;
+};
+
+static void add_opts(struct table *t, const struct lull_opt *opts, size_t n)
+{
+	for (size_t i = 0; i < n && t->n < LULL_COUNT_OF(t->at); i++)
+		t->at[t->n++] = opts[i];
+}
+
+static void add_cuda(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
-					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
-			  is_interactive ? "start a program ready to be recorded with lull start "
-					   "and lull stop"
-					 : "run a program and record what it does"),
+		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
+			 "CUDA graphs as a whole (default) or node by node"),
+		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
+			 "allocations of device memory (default: false)"),
+		OPT_BOOL(0, "cuda-trace-all-apis", &w->cuda_all_calls,
+			 "also the CUDA calls that only ask a question (default: false)"),
+		OPT_LIST(0, "cudabacktrace", "KINDS", &w->cuda_backtrace,
+			 "who makes CUDA calls that take long: none (default), all, kernel, "
+			 "memory, sync, other, each with :NS (default: 1000)"),
+		OPT_BOOL(0, "cuda-um-cpu-page-faults", &w->um_cpu_faults,
+			 "unified memory: what moves, and page faults of CPUs (default: false)"),
+		OPT_BOOL(0, "cuda-um-gpu-page-faults", &w->um_gpu_faults,
+			 "unified memory: what moves, and page faults of devices (default: "
+			 "false)"),
+		OPT_U64(0, "cuda-flush-interval", "MS", &w->cuda_flush_ms,
+			"how often device records are brought in (default: 200); 0: when buffers "
+			"are full, and at the end"),
+		OPT_ENUM(0, "cuda-event-trace", &w->cuda_events, cuda_event_traces,
+			 "when CUDA events completed on the device; only auto and false, its "
+			 "default, are there"),
+		OPT_ENUM(0, "cuda-trace-scope", &w->cuda_scope, cuda_scopes,
+			 "whose CUDA work; only process-tree, the default, is there"),
+		OPT_BOOL(0, "flush-on-cudaprofilerstop", &w->flush_on_stop,
+			 "bring device records in at cudaProfilerStop(); always done (default: "
+			 "true)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_what(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_GROUP("What to record"),
+		OPT_LIST('t', "trace", "LIST", &w->trace,
+			 "sources: cuda, nvtx, osrt, python-gil (the default), mpi, nccl, cublas, "
+			 "cudnn, "
+			 "cusparse, cusolver (each of these also -verbose), none"),
 		OPT_LIST(
-			't', "trace", "LIST", &w->trace,
-			"sources: cuda, nvtx, osrt, python-gil (the default), nccl, cublas, cudnn, "
-			"cusparse, cusolver (each also -verbose), none"),
+			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
+			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "
+			"repeated"),
+		OPT_ENUM(0, "mpi-impl", &w->mpi_family, mpi_families,
+			 "which MPI the program uses (default: auto, found out from its library)"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks (default: process-tree)"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes,
@@ -268,10 +457,32 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000)"),
-		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
-			 "CUDA graphs as a whole (default) or node by node"),
-		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
-			 "allocations of device memory (default: false)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_devices(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
+		OPT_ENUM(0, "gpu-metrics", &w->gpu_metrics, gpu_metrics,
+			 "state of devices: by NVML ten times a second if there is one (auto, the "
+			 "default), not at all, by NVML in any case, or counters sampled by the "
+			 "hardware"),
+		OPT_LIST(0, "gpu-metrics-devices", "LIST", &w->gpu_devices,
+			 "sample counters of these devices: numbers, all, none"),
+		OPT_LIST(0, "gpu-metrics-device", "LIST", &w->gpu_devices,
+			 "the same, as older scripts spell it"),
+		OPT_U64(0, "gpu-metrics-frequency", "HZ", &w->gpu_frequency,
+			"samples of counters a second (default: 10000)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_host(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -279,6 +490,14 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"leave out C library calls shorter than this (default: 1000)"),
 		OPT_U64(0, "osrt-backtrace-threshold", "NS", &w->osrt_backtrace_threshold,
 			"call stack for calls longer than this (default: 80000)"),
+	};
+
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static void add_rest(struct table *t, struct words *w)
+{
+	const struct lull_opt opts[] = {
 		OPT_GROUP("When to record"),
 		OPT_F64('y', "delay", "SECONDS", &w->delay, "begin this long after the start"),
 		OPT_F64('d', "duration", "SECONDS", &w->duration,
@@ -309,7 +528,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
-		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
+		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write it in these formats of lull export"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
 		OPT_BOOL(0, "resolve-symbols", &w->resolve,
@@ -321,7 +540,37 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_END(),
 	};
 
-	return lull_opt_parse_program(argc, argv, opts, err);
+	add_opts(t, opts, LULL_COUNT_OF(opts));
+}
+
+static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
+{
+	const struct lull_opt usage[] = {
+		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
+					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
+			  is_interactive ? "start a program ready to be recorded with lull start "
+					   "and lull stop"
+					 : "run a program and record what it does"),
+	};
+	struct table t = { .n = 0 };
+
+	add_opts(&t, usage, LULL_COUNT_OF(usage));
+	add_what(&t, w);
+	add_cuda(&t, w);
+	add_devices(&t, w);
+	add_host(&t, w);
+	add_rest(&t, w);
+	return lull_opt_parse_program(argc, argv, t.at, err);
+}
+
+static void print_notices(const char *lines)
+{
+	while (lines && *lines) {
+		size_t n = strcspn(lines, "\n");
+
+		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		lines += n + (lines[n] == '\n');
+	}
 }
 
 static void print_done(const struct lull_collector_result *result)
@@ -333,6 +582,7 @@ static void print_done(const struct lull_collector_result *result)
 			lull_format_bytes(done[i].size_bytes).text,
 			lull_format_count(done[i].n_events).text, done[i].seconds,
 			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
+		print_notices(done[i].notices);
 	}
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
@@ -385,8 +635,11 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.wait = 1,
 		.sampling_frequency = 1000,
 		.python_frequency = 100,
+		.gpu_frequency = 10000,
 		.osrt_threshold = 1000,
 		.osrt_backtrace_threshold = 80000,
+		.cuda_flush_ms = 200,
+		.flush_on_stop = true,
 		.stop_on_exit = true,
 		.inherit_env = true,
 		.resolve = true,
@@ -397,8 +650,11 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	int first, rc;
 
 	lull_vec_init(&w.trace, sizeof(char *));
+	lull_vec_init(&w.libraries, sizeof(char *));
+	lull_vec_init(&w.gpu_devices, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
+	lull_vec_init(&w.cuda_backtrace, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
@@ -419,7 +675,10 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
 	lull_opt_list_release(&w.trace);
+	lull_opt_list_release(&w.libraries);
+	lull_opt_list_release(&w.gpu_devices);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
+	lull_opt_list_release(&w.cuda_backtrace);
 	return rc;
 }

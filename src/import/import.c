@@ -279,7 +279,7 @@ int lull_import_file(const char *path, const char *out_path,
 		     struct lull_err *err)
 {
 	static const struct lull_import_options none = { 0 };
-	struct lull_import_result mine;
+	struct lull_import_result mine = { 0 };
 	struct lull_import_job job = {
 		.path = path,
 		.out_path = out_path,

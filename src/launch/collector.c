@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/time.h"
 #include "launch/callstack.h"
 #include "launch/collector_int.h"
@@ -56,6 +57,16 @@ static void set_capture_range(struct lull_control *control, const char *text)
 	}
 }
 
+static void fill_libraries(struct lull_control *control, const struct lull_vec *list)
+{
+	char **words = list ? list->at : NULL;
+	size_t room = sizeof(control->libraries), used = 0;
+
+	for (size_t i = 0; list && i < list->n && used < room; i++)
+		used += (size_t)snprintf(control->libraries + used, room - used, "%s%s\n", words[i],
+					 strchr(words[i], ':') ? "" : ":*");
+}
+
 static void fill_control(struct lull_collector *c)
 {
 	const struct lull_collector_options *o = c->options;
@@ -67,12 +78,19 @@ static void fill_control(struct lull_collector *c)
 	control->osrt_threshold_ticks = lull_clock_ticks(&c->clock, o->osrt_threshold_ns);
 	control->backtrace_ticks = lull_clock_ticks(&c->clock, o->backtrace_threshold_ns);
 	control->backtrace_bytes = 6144;
+	control->cuda_flush_ms = o->cuda_flush_ms;
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (o->cuda_backtrace_ns[i])
+			control->cuda_backtrace_ticks[i] =
+				lull_clock_ticks(&c->clock, o->cuda_backtrace_ns[i]) | 1;
 	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
 	control->sample_bytes = 8192;
 	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||
 						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN
 					   ? o->range_repeats
 					   : 1;
+	control->mpi_family = o->mpi_family;
+	fill_libraries(control, o->libraries);
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
@@ -106,6 +124,32 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* Children besides the sampler of devices. Where the kernel does not list them, that one goes. */
+static bool has_recorded_children(struct lull_collector *c)
+{
+	struct lull_str list = LULL_STR_INIT;
+	pid_t sampler = lull_feed_gpu_pid(c);
+	bool is_any = false;
+	char path[64], *at, *end;
+
+	if (!sampler)
+		return has_children();
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)gettid());
+	if (!lull_file_read(path, &list)) {
+		lull_feed_gpu_close(c);
+		return has_children();
+	}
+	for (at = list.at; at && !is_any; at = end) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		is_any = pid != sampler;
+	}
+	lull_str_release(&list);
+	return is_any;
+}
+
 /* Everything that can fail before the program runs. */
 static int prepare(struct lull_collector *c, struct lull_err *err)
 {
@@ -114,6 +158,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		.session_path = c->session.path,
 		.has_nvtx = o->sources & LULL_SOURCE_NVTX,
 		.has_cuda = o->sources & LULL_SOURCE_CUDA,
+		.has_nccl = o->sources & LULL_SOURCE_NCCL,
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};
@@ -121,6 +166,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	int rc;
 
 	c->has_strangers = has_children();
+	lull_feed_gpu_open(c);
 	rc = lull_locate_agent(&c->agent_path, err);
 	if (rc)
 		return rc;
@@ -185,6 +231,7 @@ static void reap(struct lull_collector *c)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		struct lull_process *p = lull_tree_find(&c->tree, (u32)pid);
 
+		lull_feed_gpu_ended(c, pid);
 		if (p)
 			lull_tree_ended(p, status, lull_now_ns());
 		if (pid == c->target.pid) {
@@ -224,11 +271,11 @@ static void read_signals(struct lull_collector *c)
  * Somebody of the tree is still there. Orphans come to us (PR_SET_CHILD_SUBREAPER), also those so
  * young that nobody has told us about them.
  */
-static bool is_tree_alive(const struct lull_collector *c)
+static bool is_tree_alive(struct lull_collector *c)
 {
 	struct lull_process **all = c->tree.processes.at;
 
-	if (!c->has_strangers && has_children())
+	if (!c->has_strangers && has_recorded_children(c))
 		return true;
 	for (size_t i = 0; i < c->tree.processes.n; i++)
 		if (all[i]->is_ours && !all[i]->end_ns && lull_is_alive(all[i]->pid))
@@ -361,6 +408,7 @@ static void tick(struct lull_collector *c)
 	lull_feed_agents(c);
 	lull_feed_usage(c);
 	lull_feed_python(c);
+	lull_feed_gpu(c);
 	lull_control_checkpoint(c, false);
 	c->last_tick_ns = now_ns;
 	follow_time(c, now_ns);
@@ -421,6 +469,7 @@ static void release(struct lull_collector *c)
 	lull_progress_clear(&c->progress);
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);
+	lull_feed_gpu_close(c);
 	lull_recording_release(&c->recording);
 	lull_tree_release(&c->tree);
 	lull_clock_release(&c->clock);
@@ -487,7 +536,9 @@ void lull_collector_result_release(struct lull_collector_result *result)
 {
 	struct lull_report_done *done = result->reports.at;
 
-	for (size_t i = 0; i < result->reports.n; i++)
+	for (size_t i = 0; i < result->reports.n; i++) {
 		free(done[i].path);
+		free(done[i].notices);
+	}
 	lull_vec_release(&result->reports);
 }

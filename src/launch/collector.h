@@ -12,6 +12,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "launch/perf.h"
+#include "trace/wire.h"
 
 /* What begins a recording. */
 enum lull_begin {
@@ -38,6 +39,8 @@ struct lull_collector_options {
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;
+	u64 cuda_backtrace_ns[LULL_N_CALL_KINDS]; /* for calls that take so long; 0 = none */
+	u32 cuda_flush_ms; /* how often agents flush CUPTI, 0 = only when they must */
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
@@ -50,9 +53,15 @@ struct lull_collector_options {
 	const char *capture_range; /* name@domain */
 	int kill_signal;    /* what ends the program when the recording is over; 0 = let it run */
 	bool is_kill_given; /* --kill was on the command line */
-	bool is_waiting_for_all;    /* --wait=all: also for re-parented children */
-	bool is_stopping_on_exit;   /* --stop-on-exit */
-	const struct lull_vec *env; /* char *: A=B for the program, may be NULL */
+	bool is_waiting_for_all;	  /* --wait=all: also for re-parented children */
+	bool is_stopping_on_exit;	  /* --stop-on-exit */
+	u32 mpi_family;			  /* as lull_control.mpi_family */
+	bool is_gpu_sampled;		  /* look at devices, if there are any */
+	bool is_gpu_wanted;		  /* that was asked for: say so if it is not possible */
+	u64 gpu_devices;		  /* a bit for each */
+	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
+	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
+	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;
 	bool is_env_discarded; /* do not store the environment */
 	bool is_unresolved;    /* --resolve-symbols=false */
@@ -68,6 +77,7 @@ struct lull_report_done {
 	u64 n_events;
 	u64 n_lost;
 	f64 seconds;
+	char *notices; /* what the user must know of the GPU part, a line each; NULL if nothing */
 };
 
 struct lull_collector_result {

@@ -25,6 +25,7 @@ struct lull_collector {
 	struct lull_recording recording;
 	struct lull_perf *perf; /* NULL if not used or refused */
 	struct lull_sched *sched;
+	struct lull_gpu_feed *gpu; /* NULL if devices are not looked at */
 	struct lull_target target;
 	struct lull_progress progress;
 	struct lull_str agent_path;
@@ -87,6 +88,15 @@ void lull_feed_perf_end(struct lull_collector *c, u64 now_ns);
 void lull_feed_usage(struct lull_collector *c);
 void lull_feed_python(struct lull_collector *c);
 void lull_feed_python_free(struct lull_process *p);
+
+/* feed_gpu.c: state of devices from the sampler beside us; its troubles become issues. */
+void lull_feed_gpu_open(struct lull_collector *c);
+void lull_feed_gpu(struct lull_collector *c);
+void lull_feed_gpu_issues(struct lull_collector *c);
+void lull_feed_gpu_close(struct lull_collector *c);
+/* The sampler's process, 0 if there is none; a child that was waited for may be it. */
+pid_t lull_feed_gpu_pid(const struct lull_collector *c);
+void lull_feed_gpu_ended(struct lull_collector *c, pid_t pid);
 
 /* collector.c: if a capture range has begun, open its report. */
 void lull_collector_follow_begin(struct lull_collector *c);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "launch/nccl.h"
 
 /* Kernels, categories and schemas have their names among these; a program has some thousands. */
 #define KEPT_TEXTS 65536
@@ -32,14 +33,6 @@ static void keep_text(struct lull_recording *r, u64 hash, const char *text, size
 	*ix = (u32)r->text_list.n;
 }
 
-/* The text behind a hash, "" if it was never defined. */
-static const char *text_of(const struct lull_recording *r, u64 hash)
-{
-	u32 *ix = hash ? lull_map_find(&r->texts, hash) : NULL;
-
-	return ix ? ((char **)r->text_list.at)[*ix - 1] : "";
-}
-
 void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 level,
 			const struct lull_event *event)
 {
@@ -59,14 +52,6 @@ void lull_decode_string(struct lull_recording *r, struct lull_task *task, u32 le
 	id = lull_map_add(&r->strings, e->hash, &is_new);
 	if (is_new)
 		*id = lull_writer_string(r->writer, (const char *)(e + 1), len);
-}
-
-/* String id of a defined name, 0 for none. */
-static u32 string_of(struct lull_recording *r, u64 hash)
-{
-	u32 *id = hash ? lull_map_find(&r->strings, hash) : NULL;
-
-	return id ? *id : 0;
 }
 
 static u32 category_name(struct lull_recording *r, u64 domain, u32 number)
@@ -91,6 +76,7 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 {
 	const struct lull_wire_label *e = (const void *)event;
 	struct lull_label_row row;
+	const u32 *kept;
 	bool is_new;
 	u32 *id;
 
@@ -102,8 +88,8 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 	if (!is_new && !is_unknown(r, *id))
 		return;
 	row = (struct lull_label_row){
-		.name = string_of(r, e->name),
-		.domain = string_of(r, e->domain),
+		.name = lull_recording_name(r, e->name),
+		.domain = lull_recording_name(r, e->domain),
 		.category = event->a,
 		.category_name = category_name(r, e->domain, event->a),
 		.color = e->color,
@@ -113,6 +99,8 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 		*id = lull_writer_add_dim(r->writer, LULL_TABLE_label, &row);
 	else
 		lull_writer_set_dim(r->writer, LULL_TABLE_label, *id, &row);
+	kept = lull_map_find(&r->texts, e->name);
+	lull_nccl_label(r, *id, lull_recording_kept(r, e->domain), kept ? *kept : 0);
 }
 
 /*
@@ -145,6 +133,10 @@ static void read_payload(struct lull_recording *r, const struct lull_event *even
 	room = event->size_bytes - fixed_bytes - sizeof(*p);
 	to->payload_type = (u8)p->type;
 	to->payload = p->value;
+	to->n_head = (u8)(p->n_bytes < room ? p->n_bytes : room);
+	if (p->n_bytes > sizeof(to->head))
+		to->n_head = 0; /* NCCL's are smaller, and nobody else looks at it */
+	memcpy(to->head, p + 1, to->n_head);
 	if (p->n_bytes)
 		to->data = lull_writer_string(r->writer, (const char *)(p + 1),
 					      p->n_bytes < room ? p->n_bytes : room);
@@ -166,6 +158,7 @@ static void write_range(struct lull_recording *r, struct lull_task *task,
 	};
 
 	lull_recording_add(r, LULL_TABLE_range, &row);
+	lull_nccl_range(r, task, open, end_ns);
 }
 
 /* Drop open ranges of the domain at `level` or above: their ends were lost. */
@@ -344,7 +337,7 @@ void lull_decode_category(struct lull_recording *r, struct lull_task *task, u32 
 	(void)level;
 	c->domain = e->domain;
 	c->number = event->a;
-	c->name = lull_strdup(text_of(r, e->name));
+	c->name = lull_strdup(lull_recording_kept(r, e->name));
 }
 
 void lull_decode_schema(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -359,8 +352,8 @@ void lull_decode_schema(struct lull_recording *r, struct lull_task *task, u32 le
 	s->schema_id = e->schema_id;
 	s->size_bytes = e->size_bytes;
 	s->kind = e->kind;
-	s->domain = lull_strdup(text_of(r, e->domain));
-	s->name = lull_strdup(text_of(r, e->name));
+	s->domain = lull_strdup(lull_recording_kept(r, e->domain));
+	s->name = lull_strdup(lull_recording_kept(r, e->name));
 	s->entries = lull_strndup((const char *)(e + 1), event->a < room ? event->a : room);
 }
 

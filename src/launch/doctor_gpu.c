@@ -7,14 +7,18 @@
 #include "launch/doctor_int.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "launch/locate.h"
 #include "launch/machine.h"
+#include "launch/nvml.h"
+#include "launch/pm.h"
 
 static void run_driver(struct lull_doctor_finding *f)
 {
@@ -70,9 +74,41 @@ const struct lull_doctor_check lull_doctor_check_cuda = {
 	.run = run_cuda,
 };
 
+/* "device 0 (NVIDIA H200), ..."; with_gpm: only those that have it. Returns how many. */
+static u32 list_devices(const struct lull_nvml *nvml, bool with_gpm, struct lull_str *to)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < lull_nvml_n_devices(nvml); i++) {
+		if (with_gpm && !lull_nvml_has_gpm(nvml, i))
+			continue;
+		lull_str_addf(to, "%sdevice %u (%s)", n++ ? ", " : "", i,
+			      lull_nvml_facts(nvml, i)->name);
+	}
+	return n;
+}
+
 static void run_nvml(struct lull_doctor_finding *f)
 {
-	judge_driver_library(f, "libnvidia-ml.so.1", "no clocks, power and temperature");
+	struct lull_str names = LULL_STR_INIT;
+	struct lull_nvml *nvml;
+	struct lull_err err;
+	int rc = lull_nvml_open(&nvml, &err);
+
+	if (rc == LULL_E_NOT_FOUND) {
+		judge_driver_library(f, "libnvidia-ml.so.1", "no clocks, power and temperature");
+	} else if (rc) {
+		lull_doctor_say(f, LULL_DOCTOR_NO, "%s: no clocks, power and temperature", err.msg);
+	} else if (!list_devices(nvml, false, &names)) {
+		lull_doctor_say(f, LULL_DOCTOR_NO, "the driver has no device");
+	} else {
+		lull_doctor_say(f, LULL_DOCTOR_OK,
+				"power, clocks, temperature, memory of %s, 10 times a second",
+				names.at);
+	}
+	if (!rc)
+		lull_nvml_close(nvml);
+	lull_str_release(&names);
 }
 
 const struct lull_doctor_check lull_doctor_check_nvml = {
@@ -82,72 +118,54 @@ const struct lull_doctor_check lull_doctor_check_nvml = {
 	.run = run_nvml,
 };
 
-/* Where libcupti may be; a CUDA release changes the number behind .so. */
-static const char *const cupti_names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
-					   "libcupti.so" };
-static const char *const cupti_patterns[] = {
-	"/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*",
-	"/usr/local/cuda*/targets/*/lib/libcupti.so*",
-	"/opt/nvidia/hpc_sdk/*/*/cuda/*/extras/CUPTI/lib64/libcupti.so*",
-};
-
-static bool match(const char *pattern, struct lull_str *path)
+/*
+ * What cuptiGetVersion() says, which needs no driver; 0 if the library does not load. Since 13.0 it
+ * is 130001 for 13.0.1, before that a count.
+ */
+static u32 cupti_version(const char *path)
 {
-	glob_t found;
+	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	int (*get_version)(u32 * version) = NULL;
+	u32 version = 0;
 
-	lull_str_clear(path);
-	if (glob(pattern, 0, NULL, &found))
-		return false;
-	lull_str_puts(path, found.gl_pathv[0]);
-	globfree(&found);
-	return true;
+	if (library)
+		*(void **)&get_version = dlsym(library, "cuptiGetVersion");
+	return get_version && get_version(&version) == 0 ? version : 0;
 }
 
-/* The packages from which frameworks take their CUDA, in the folder that Python installs into. */
-static bool find_cupti_of_python(struct lull_str *path)
+static void judge_cupti(struct lull_doctor_finding *f, const char *path)
 {
-	struct lull_str folder = LULL_STR_INIT, pattern = LULL_STR_INIT;
-	bool is_found = false;
+	enum { CUDA_11_8 = 18, CUDA_13_0_0 = 130000 };
+	u32 version = cupti_version(path);
 
-	if (lull_doctor_ask("python3 -c 'import sysconfig; print(sysconfig.get_path(\"platlib\"))'"
-			    " 2>/dev/null",
-			    &folder)) {
-		lull_str_addf(&pattern, "%s/nvidia/*/lib/libcupti.so*", folder.at);
-		is_found = match(pattern.at, path);
-	}
-	lull_str_release(&folder);
-	lull_str_release(&pattern);
-	return is_found;
-}
-
-static bool find_cupti(struct lull_str *path)
-{
-	const char *named = getenv("LULL_CUPTI_PATH");
-
-	lull_str_clear(path);
-	if (named && can_load(named)) {
-		lull_str_puts(path, named);
-		return true;
-	}
-	for (size_t i = 0; i < LULL_COUNT_OF(cupti_names); i++) {
-		if (can_load(cupti_names[i])) {
-			lull_str_puts(path, cupti_names[i]);
-			return true;
-		}
-	}
-	for (size_t i = 0; i < LULL_COUNT_OF(cupti_patterns); i++) {
-		if (match(cupti_patterns[i], path))
-			return true;
-	}
-	return find_cupti_of_python(path);
+	if (!version)
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", path);
+	else if (version < CUDA_11_8)
+		lull_doctor_say(
+			f, LULL_DOCTOR_NO,
+			"%s is older than CUDA 11.8: no CUDA calls, kernels and copies with "
+			"it",
+			path);
+	else if (version == CUDA_13_0_0)
+		lull_doctor_say(
+			f, LULL_DOCTOR_OK,
+			"%s, version 13.0.0: waits for the whole device may be missing; 13.0.1 "
+			"has them",
+			path);
+	else if (version > CUDA_13_0_0)
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s, version %u.%u.%u", path, version / 10000,
+				version / 100 % 100, version % 100);
+	else
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s, version %u (CUDA 11.8 to 12.9)", path,
+				version);
 }
 
 static void run_cupti(struct lull_doctor_finding *f)
 {
 	struct lull_str path = LULL_STR_INIT;
 
-	if (find_cupti(&path)) {
-		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", path.at);
+	if (lull_locate_cupti(&path)) {
+		judge_cupti(f, path.at);
 	} else {
 		lull_doctor_say(f, LULL_DOCTOR_NO,
 				"no libcupti: no CUDA calls, kernels and copies, unless the "
@@ -162,6 +180,102 @@ const struct lull_doctor_check lull_doctor_check_cupti = {
 	.group = LULL_DOCTOR_GPU,
 	.title = "CUPTI",
 	.run = run_cupti,
+};
+
+static void run_gpm(struct lull_doctor_finding *f)
+{
+	struct lull_str names = LULL_STR_INIT;
+	struct lull_nvml *nvml;
+	struct lull_err err;
+
+	int rc = lull_nvml_open(&nvml, &err);
+
+	if (rc) {
+		lull_doctor_say(f, LULL_DOCTOR_NO, "%s: no counters at 10 Hz",
+				rc == LULL_E_NOT_FOUND ? "no libnvidia-ml.so.1" : err.msg);
+		return;
+	}
+	if (list_devices(nvml, true, &names))
+		lull_doctor_say(f, LULL_DOCTOR_OK, "counters at 10 Hz of %s", names.at);
+	else
+		lull_doctor_say(f, LULL_DOCTOR_NO,
+				"no device with GPM (Hopper and later): no counters at 10 Hz");
+	lull_nvml_close(nvml);
+	lull_str_release(&names);
+}
+
+const struct lull_doctor_check lull_doctor_check_gpm = {
+	.name = "gpm",
+	.group = LULL_DOCTOR_GPU,
+	.title = "GPM",
+	.run = run_gpm,
+};
+
+/* What a try of the library gave. */
+struct pm_answer {
+	int rc;
+	u32 n; /* counters of one pass */
+	char msg[512];
+};
+
+/* In a process of its own: CUPTI loads much, and nothing of that may end a doctor. */
+static bool try_plan(const char *path, struct pm_answer *answer)
+{
+	struct lull_pm_plan plan;
+	struct lull_err err = { .msg = "" };
+	int ends[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe(ends) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		memset(answer, 0, sizeof(*answer));
+		answer->rc = lull_pm_plan_chip(&plan, path, "GH100", &err);
+		answer->n = answer->rc ? 0 : plan.n;
+		snprintf(answer->msg, sizeof(answer->msg), "%s", err.msg);
+		_exit(write(ends[1], answer, sizeof(*answer)) != sizeof(*answer));
+	}
+	close(ends[1]);
+	n = pid > 0 ? read(ends[0], answer, sizeof(*answer)) : -1;
+	close(ends[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return n == sizeof(*answer);
+}
+
+/* The library can be tried without a device; the device says its own word when it is sampled. */
+static void run_pm_sampling(struct lull_doctor_finding *f)
+{
+	struct lull_str path = LULL_STR_INIT, driver = LULL_STR_INIT;
+	struct pm_answer answer;
+
+	if (!lull_locate_cupti(&path)) {
+		lull_doctor_say(f, LULL_DOCTOR_NO,
+				"no libcupti: --gpu-metrics=pm falls back to NVML");
+	} else if (!try_plan(path.at, &answer)) {
+		lull_doctor_say(f, LULL_DOCTOR_NO, "%s ends a process that asks it for counters",
+				path.at);
+	} else if (answer.rc) {
+		lull_doctor_say(f, LULL_DOCTOR_NO, "%s", answer.msg);
+	} else {
+		bool has_driver = lull_machine_driver(&driver);
+
+		lull_doctor_say(f, has_driver ? LULL_DOCTOR_OK : LULL_DOCTOR_LIMITED,
+				"%u counters in one pass on a GH100%s", answer.n,
+				has_driver ? "; needs the right to read counters, see below"
+					   : ", but no driver is loaded to sample them");
+	}
+	lull_str_release(&path);
+	lull_str_release(&driver);
+}
+
+const struct lull_doctor_check lull_doctor_check_pm_sampling = {
+	.name = "pm-sampling",
+	.group = LULL_DOCTOR_GPU,
+	.title = "counter sampling",
+	.run = run_pm_sampling,
 };
 
 static void run_counters(struct lull_doctor_finding *f)

@@ -18,4 +18,10 @@
  */
 int lull_locate_agent(struct lull_str *path, struct lull_err *err);
 
+/*
+ * Set `path` to CUPTI's library: $LULL_CUPTI_PATH, what the loader finds, or the usual places of
+ * toolkits and of Python's packages. False if there is none. Loads it on the way.
+ */
+bool lull_locate_cupti(struct lull_str *path);
+
 #endif

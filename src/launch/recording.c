@@ -1,3 +1,4 @@
+#include "launch/nccl.h"
 #include "launch/recording.h"
 
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/decode.h"
+#include "launch/device_clock.h"
 #include "launch/image.h"
 #include "trace/issue.h"
 
@@ -21,6 +23,8 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->text_list, sizeof(char *));
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
+	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
+	lull_nccl_init(r);
 }
 
 static void clear_troubles(struct lull_recording *r)
@@ -38,9 +42,12 @@ static void end_report(struct lull_recording *r)
 	r->writer = NULL;
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
+	lull_map_release(&r->nccl_labels);
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
 	clear_troubles(r);
+	r->device_clock = (struct lull_device_fit){ 0 };
+	r->held_work.n = 0;
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -63,6 +70,8 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->text_list);
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
+	lull_vec_release(&r->held_work);
+	lull_nccl_release(r);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);
 	lull_files_release(&r->files);
@@ -113,6 +122,20 @@ int lull_recording_resume(struct lull_recording *r, const char *path, u64 epoch_
 u32 lull_recording_text(struct lull_recording *r, const char *text)
 {
 	return text ? lull_writer_string(r->writer, text, strlen(text)) : 0;
+}
+
+u32 lull_recording_name(const struct lull_recording *r, u64 hash)
+{
+	u32 *id = hash ? lull_map_find(&r->strings, hash) : NULL;
+
+	return id ? *id : 0;
+}
+
+const char *lull_recording_kept(const struct lull_recording *r, u64 hash)
+{
+	u32 *ix = hash ? lull_map_find(&r->texts, hash) : NULL;
+
+	return ix ? ((char **)r->text_list.at)[*ix - 1] : "";
 }
 
 static struct lull_process_row process_row(struct lull_recording *r, const struct lull_process *p)
@@ -353,8 +376,10 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	struct lull_writer *w = r->writer;
 	u64 n_lost;
 
+	lull_device_clock_release(r);
 	write_tree(r, now_ns);
 	write_schemas(r);
+	lull_device_clock_note(r);
 	if (!r->is_unresolved)
 		lull_recording_resolve(r);
 	n_lost = lull_writer_stats(w).n_lost;

@@ -61,8 +61,14 @@ struct lull_recording {
 	struct lull_map launches; /* hash of a launch shape -> launch id */
 	struct lull_map labels;	  /* hash of a label -> label id */
 	struct lull_vec troubles; /* struct lull_trouble */
-	bool is_unresolved;	  /* leave addresses without names */
-	const char *debug_dirs;	  /* where to look for debug files, colon list or NULL */
+	/* How the device's times fit the host's (device_clock.h). */
+	struct lull_device_fit {
+		i64 lead_ns, tail_ns; /* shortest distances so far */
+		u64 n_leads, n_tails;
+	} device_clock;
+	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
+	bool is_unresolved;	   /* leave addresses without names */
+	const char *debug_dirs;	   /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
 	struct lull_map
@@ -70,6 +76,11 @@ struct lull_recording {
 	struct lull_vec text_list;  /* char * */
 	struct lull_vec categories; /* struct lull_category */
 	struct lull_vec schemas;    /* struct lull_schema_text */
+
+	/* nccl.c. */
+	struct lull_map nccl_labels;  /* label of the open report -> index + 1 in text_list */
+	struct lull_vec nccl_layouts; /* struct lull_nccl_layout */
+	struct lull_vec nccl_comms;   /* struct lull_nccl_comm */
 };
 
 /* Nothing recorded yet. `clock` and `tree` are borrowed for life. */
@@ -105,6 +116,12 @@ u32 lull_recording_lane(struct lull_recording *r, struct lull_task *task);
 
 /* String id of a text. */
 u32 lull_recording_text(struct lull_recording *r, const char *text);
+
+/* String id of a name that an agent defined, 0 if it did not (or the hash is 0). */
+u32 lull_recording_name(const struct lull_recording *r, u64 hash);
+
+/* The text of such a name, "" if it is not known or there were too many to keep them. */
+const char *lull_recording_kept(const struct lull_recording *r, u64 hash);
 
 /* Append a fact row. */
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);

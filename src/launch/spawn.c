@@ -79,6 +79,8 @@ static void build_env(struct lull_vec *env, const struct lull_spawn_env *e)
 		set_var(env, "NVTX_INJECTION64_PATH", e->agent_path);
 	if (e->has_cuda)
 		set_var(env, "CUDA_INJECTION64_PATH", e->agent_path);
+	if (e->has_nccl && !get_var(env, "NCCL_PROFILER_PLUGIN"))
+		set_var(env, "NCCL_PROFILER_PLUGIN", e->agent_path);
 	lull_vec_push(env); /* the NULL at the end */
 }
 

@@ -30,6 +30,7 @@ static const struct {
 	{ LULL_NEED(range), "NVTX range data",
 	  "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
 	{ LULL_NEED(oscall), "OS Runtime trace data", "--trace=osrt" },
+	{ LULL_NEED(lib_call), "calls of libraries", "--trace-library=LIBRARY:PATTERN" },
 	{ LULL_NEED(gil_wait), "waits for Python's interpreter lock", "--trace=python-gil" },
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },
 	{ LULL_NEED(sched), "scheduling data", "--cpuctxsw=process-tree" },
@@ -43,6 +44,7 @@ static const struct {
 	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
 	{ LULL_NEED(alloc), "allocations of a framework", "the memory profile of PyTorch" },
 	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
+	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 

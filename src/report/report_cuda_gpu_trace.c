@@ -2,6 +2,7 @@
  * cuda_gpu_trace: everything the devices did, one by one.
  */
 #include "base/time.h"
+#include "model/names.h"
 #include "report/gpu.h"
 
 /* A number that only kernels, or only copies, have. */
@@ -76,8 +77,8 @@ static void put_memory(struct lull_out *out, const struct lull_work *work)
 					  LULL_GPU_MB);
 	else
 		lull_out_skip(out);
-	lull_out_text(out, is_copy ? lull_gpu_memory_kind(work->src_kind) : NULL);
-	lull_out_text(out, lull_gpu_memory_kind(work->dst_kind));
+	lull_out_text(out, is_copy ? lull_names_memory(work->src_kind) : NULL);
+	lull_out_text(out, lull_names_memory(work->dst_kind));
 }
 
 static void skip(struct lull_out *out, int n_cells)

@@ -272,6 +272,15 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	return v.head.n_rows;
 }
 
+/* Where the columns are; NULL for those that were not decoded. */
+static void give_columns(const struct lull_cursor *c, void **cols, void *out)
+{
+	for (unsigned k = 0; k < c->table->n_cols; k++)
+		if (c->is_wanted && !c->is_wanted[k])
+			cols[k] = NULL;
+	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+}
+
 size_t lull_cursor_next(struct lull_cursor *c, void *out)
 {
 	void *cols[LULL_MAX_COLS];
@@ -282,11 +291,22 @@ size_t lull_cursor_next(struct lull_cursor *c, void *out)
 	place_columns(c, cols);
 	while (n == 0 && (ix = next_entry(c)) < c->reader->entries.n)
 		n = decode_entry(c, ix, cols);
-	for (unsigned k = 0; k < c->table->n_cols; k++)
-		if (c->is_wanted && !c->is_wanted[k])
-			cols[k] = NULL;
-	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+	give_columns(c, cols, out);
 	tell(c);
+	return n;
+}
+
+size_t lull_cursor_read(struct lull_cursor *c, size_t block_ix, void *out)
+{
+	void *cols[LULL_MAX_COLS];
+	size_t n;
+
+	place_columns(c, cols);
+	n = decode_entry(c, block_ix, cols);
+	give_columns(c, cols, out);
+	tell(c);
+	/* Whoever reads blocks again is no longer on a walk from begin to end. */
+	c->n_passed = c->n_passed + n <= c->n_rows ? c->n_passed + n : c->n_rows;
 	return n;
 }
 

@@ -1,0 +1,64 @@
+/*
+ * gzip - compress text that repeats itself, quickly, into a gzip file.
+ *
+ * Traces as JSON are lines that resemble the lines before them. zlib at its fastest takes six times
+ * as long to pack them as we take to make them; this takes less than twice as long, for the same
+ * size. It looks at one earlier place for each position, and works out codes for every 16th block
+ * only.
+ *
+ *	lull_gzip_init(&g);
+ *	n = lull_gzip_pack(&g, text, len, to);	(at most LULL_GZIP_BLOCK)
+ *	n = lull_gzip_finish(&g, to);
+ *
+ * History:        LULL_GZIP_WINDOW bytes before `text` must be readable: those of the block before,
+ *                 as many as there were.
+ * Memory:         64 KiB for the table, and what the caller has for blocks.
+ */
+#ifndef LULL_EXPORT_GZIP_H
+#define LULL_EXPORT_GZIP_H
+
+#include "base/types.h"
+
+#define LULL_GZIP_WINDOW 32768u
+#define LULL_GZIP_BLOCK	 (1u << 20)
+#define LULL_GZIP_PAD	 16u /* bytes behind a block that are read, whatever they hold */
+
+/* Most bytes that packing a block writes: two for a byte that has a long code, and the head. */
+#define LULL_GZIP_BOUND(len) (2 * (len) + 4096)
+
+#define LULL_GZIP_HASH_BITS 14
+#define LULL_GZIP_N_SYMBOLS 286u /* bytes, the end, and lengths */
+#define LULL_GZIP_N_DISTS   30u
+
+struct lull_gzip_code {
+	u32 bits;
+	u32 n_bits;
+};
+
+struct lull_gzip {
+	u32 table[1u
+		  << LULL_GZIP_HASH_BITS]; /* where these bytes were last, counted from the begin */
+	u32 off;			   /* bytes so far, modulo 2^32 */
+	u32 history;			   /* of them before the next block, at most the window */
+	u32 n_blocks;
+	u32 crc;
+	u64 n_bytes;
+	u64 acc; /* bits that make no whole byte yet */
+	unsigned n_bits;
+	struct lull_gzip_code symbols[LULL_GZIP_N_SYMBOLS];
+	struct lull_gzip_code lengths[256]; /* code and extra bits of each length - 3 */
+	struct lull_gzip_code dists[LULL_GZIP_N_DISTS];
+	u32 symbol_counts[LULL_GZIP_N_SYMBOLS];
+	u32 dist_counts[LULL_GZIP_N_DISTS];
+};
+
+/* Begin a file. */
+void lull_gzip_init(struct lull_gzip *g);
+
+/* Pack a block; returns how many bytes were written to `to`, at most LULL_GZIP_BOUND(len). */
+size_t lull_gzip_pack(struct lull_gzip *g, const u8 *text, size_t len, u8 *to);
+
+/* The end of the file: at most 64 bytes. */
+size_t lull_gzip_finish(struct lull_gzip *g, u8 *to);
+
+#endif
