@@ -331,7 +331,7 @@ static int run_report(struct run *s, const struct job *job,
 	struct target target = { .run = s, .job = job, .name = LULL_STR_INIT };
 	bool is_stream = job->report->is_long;
 	struct lull_out out;
-	FILE *to;
+	FILE *to = NULL;
 	int rc;
 
 	lull_out_init(&out, job->report->columns, job->report->n_columns);

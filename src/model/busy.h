@@ -8,7 +8,7 @@
  * first work to the end of its last is cut into pieces in which the same kinds of work were
  * running.
  *
- * Order:          the pieces of a track come by time; those of different tracks are mixed.
+ * Order:          by their ends, over all tracks.
  * Memory:         bounded: work is read by time (model/order), and what runs is kept.
  */
 #ifndef LULL_MODEL_BUSY_H

@@ -137,9 +137,9 @@ static void pieces_add_up_to_the_time_of_a_track(void **state)
 						"kernel start=12 dur=1 lane=5 launch=1\n");
 
 	expect_pieces(r, lull_busy_devices(r), LULL_SPAN_ALL,
-		      "1 10-15 1\n1 15-25 3\n1 25-35 2\n1 35-40 0\n1 40-42 1\n3 12-13 1\n");
+		      "3 12-13 1\n1 10-15 1\n1 15-25 3\n1 25-35 2\n1 35-40 0\n1 40-42 1\n");
 	expect_pieces(r, lull_busy_processes(r), LULL_SPAN_ALL,
-		      "1 10-25 1\n2 12-13 1\n2 13-15 0\n2 15-35 2\n2 35-40 0\n2 40-42 1\n");
+		      "2 12-13 1\n2 13-15 0\n1 10-25 1\n2 15-35 2\n2 35-40 0\n2 40-42 1\n");
 	expect_pieces(r, lull_busy_devices(r), (struct lull_span){ 20, 41 },
 		      "1 20-25 3\n1 25-35 2\n1 35-40 0\n1 40-41 1\n");
 	close_report(*state, r);
