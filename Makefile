@@ -32,24 +32,24 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src 
 
 # The command: everything but the agent.
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
-LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
+LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/assets.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd
+LIBS := -ldw -lelf -lzstd -lmicrohttpd
 LIBS_OF_LIBS := -lz -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev
+PACKAGES := gcc g++ make libzstd-dev libdw-dev libelf-dev libmicrohttpd-dev esbuild
 TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 DIST_PACKAGES := zlib1g-dev liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libmicrohttpd-dev zlib1g-dev liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -72,6 +72,9 @@ setup:
 	$(Q)tools/setup $(PACKAGES) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
 		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
+
+# A release links the archive of libmicrohttpd, but no TLS library (src/web/no_tls.c).
+$(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
 
 # Where a command that was copied elsewhere still finds its agent.
 $(BUILD)/src/launch/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
@@ -105,6 +108,22 @@ PAGES := $(sort $(wildcard doc/*.md))
 $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 	@mkdir -p $(@D)
 	$(Q)tools/embed-pages $(PAGES) > $@
+
+# The page of `lull view`: one script and one style sheet, part of the program. esbuild is a single program; neither
+# Node nor anything from a registry is needed to build.
+UI_SRC := $(shell find ui/src -name '*.ts' -o -name '*.css' | sort)
+$(BUILD)/ui/page.js: $(UI_SRC)
+	@mkdir -p $(@D)
+	@echo "  UI    $@"
+	$(Q)esbuild ui/src/main.ts --bundle --minify --charset=utf8 --target=es2021 --log-level=warning \
+		--outfile=$@
+$(BUILD)/ui/page.css: $(BUILD)/ui/page.js
+$(BUILD)/ui/index.html: ui/index.html
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/gen/assets.c: tools/embed-ui $(addprefix $(BUILD)/ui/,index.html page.js page.css)
+	@mkdir -p $(@D)
+	$(Q)tools/embed-ui $(BUILD)/ui > $@
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	@echo "  CC    $<"

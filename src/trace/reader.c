@@ -254,6 +254,15 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	return v.head.n_rows;
 }
 
+/* Columns that were not asked for are NULL. */
+static void give_columns(const struct lull_cursor *c, void **cols, void *out)
+{
+	for (unsigned k = 0; k < c->table->n_cols; k++)
+		if (c->is_wanted && !c->is_wanted[k])
+			cols[k] = NULL;
+	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+}
+
 size_t lull_cursor_next(struct lull_cursor *c, void *out)
 {
 	void *cols[LULL_MAX_COLS];
@@ -262,10 +271,20 @@ size_t lull_cursor_next(struct lull_cursor *c, void *out)
 	place_columns(c, cols);
 	while (n == 0 && (ix = next_entry(c)) < c->reader->entries.n)
 		n = decode_entry(c, ix, cols);
-	for (unsigned k = 0; k < c->table->n_cols; k++)
-		if (c->is_wanted && !c->is_wanted[k])
-			cols[k] = NULL;
-	memcpy(out, cols, c->table->n_cols * sizeof(*cols));
+	give_columns(c, cols, out);
+	return n;
+}
+
+size_t lull_cursor_block(struct lull_cursor *c, size_t block_ix, void *out)
+{
+	const struct lull_entry *e = lull_vec_get(&c->reader->entries, block_ix);
+	void *cols[LULL_MAX_COLS];
+	size_t n = 0;
+
+	place_columns(c, cols);
+	if (e->table_id == c->table->id && e->kind == LULL_BLOCK_ROWS)
+		n = decode_entry(c, block_ix, cols);
+	give_columns(c, cols, out);
 	return n;
 }
 

@@ -159,6 +159,12 @@ void lull_cursor_want(struct lull_cursor *c, const char *column);
  */
 size_t lull_cursor_next(struct lull_cursor *c, void *cols);
 
+/*
+ * Decode one block, an index into lull_reader_blocks() that must be one of this table; the walk is
+ * not moved. Returns the number of rows, 0 if they are absent.
+ */
+size_t lull_cursor_block(struct lull_cursor *c, size_t block_ix, void *cols);
+
 /* Free what the cursor holds. */
 void lull_cursor_release(struct lull_cursor *c);
 
