@@ -253,7 +253,7 @@ check: all
 # Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
 # why. A file is read again when it or something that it includes changed.
 LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c)
-LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
+LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
 LINT_JOBS ?= $(shell nproc)
@@ -275,7 +275,7 @@ $(BUILD)/lint/cppcheck: $(LINT_SRC) $(wildcard src/*/*.[hd]* include/*.h test/su
 	@mkdir -p $@.cache
 	@echo "  CPPCHECK"
 	$(Q)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 --inline-suppr \
-		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I include -I test \
+		--suppressions-list=tools/cppcheck-suppressions --cppcheck-build-dir=$@.cache -I src -I . -I include -I test \
 		-D__cppcheck__ -D_GNU_SOURCE -D__linux__ -D__$(NATIVE)__ -DLULL_VERSION='"0"' -DLULL_LIBDIR='"lib"' $(LINT_SRC)
 	@touch $@
 
@@ -371,10 +371,13 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(LIB_OBJ)
+$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+
+# The report that several of them read.
+$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 

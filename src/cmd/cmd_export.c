@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/opt.h"
@@ -41,52 +40,22 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
-/* Where to. */
-struct target {
-	const char *path; /* NULL: named after the report */
-	bool is_overwriting;
-};
-
-/*
- * Write to a file, which is removed again if that fails, so that half an export is never taken for
- * one.
- */
-static int export_to_file(struct lull_reader *r, const struct lull_export *format,
-			  const struct lull_export_options *options, const struct target *target,
-			  struct lull_err *err)
-{
-	const char *path = target->path;
-	FILE *to = fopen(path, target->is_overwriting ? "we" : "wxe");
-	int rc;
-
-	if (!to)
-		return lull_fail_errno(err, "creating %s", path);
-	rc = format->write(r, options, to, err);
-	if (fclose(to) && !rc)
-		rc = lull_fail_errno(err, "writing %s", path);
-	if (rc)
-		unlink(path);
-	else
-		fprintf(stderr, "lull: %s\n", path);
-	return rc;
-}
-
-static int export_report(const char *path, const struct target *target,
+static int export_report(const char *path, const struct lull_export_target *target,
 			 const struct lull_export *format,
 			 const struct lull_export_options *options, struct lull_err *err)
 {
 	struct lull_reader *r;
 	char *name = target->path ? lull_strdup(target->path) : default_output(path, format);
-	struct target named = { name, target->is_overwriting };
+	struct lull_export_target named = { name, target->is_overwriting };
 	int rc = lull_reader_open(&r, path, err);
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
 		rc = lull_export_check_tables(r, options, err);
-		if (!rc && strcmp(name, "-") == 0)
-			rc = format->write(r, options, stdout, err);
-		else if (!rc)
-			rc = export_to_file(r, format, options, &named, err);
+		if (!rc)
+			rc = lull_export_write(r, format, options, &named, err);
+		if (!rc && strcmp(name, "-") != 0)
+			fprintf(stderr, "lull: %s\n", name);
 		lull_reader_close(r);
 	}
 	free(name);
@@ -96,7 +65,7 @@ static int export_report(const char *path, const struct target *target,
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
 	const char *type = NULL;
-	struct target target = { 0 };
+	struct lull_export_target target = { 0 };
 	struct lull_export_options options = { .tables = { .elem_bytes = sizeof(char *) } };
 	bool is_list = false;
 	const struct lull_opt opts[] = {

@@ -1,6 +1,9 @@
 #include "export/export.h"
 
 #include <string.h>
+#include <sys/stat.h>
+
+#include "base/place.h"
 
 #define EXPORT(name) extern const struct lull_export lull_export_##name;
 #include "export/exports.def"
@@ -124,4 +127,53 @@ int lull_export_finish(FILE *to, struct lull_err *err)
 	if (fflush(to) || ferror(to))
 		return lull_fail_errno(err, "writing the export");
 	return 0;
+}
+
+static int write_file(struct lull_reader *r, const struct lull_export *format,
+		      const struct lull_export_options *options, const char *path,
+		      struct lull_err *err)
+{
+	FILE *to = fopen(path, "we");
+	int rc;
+
+	if (!to)
+		return lull_fail_errno(err, "creating the export");
+	rc = format->write(r, options, to, err);
+	if (fclose(to) && !rc)
+		rc = lull_fail_errno(err, "writing the export");
+	return rc;
+}
+
+/* A device or a pipe, such as /dev/null: nothing that could be renamed over. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+int lull_export_write(struct lull_reader *r, const struct lull_export *format,
+		      const struct lull_export_options *options,
+		      const struct lull_export_target *target, struct lull_err *err)
+{
+	struct lull_place_rules rules = { target->is_overwriting, format->member_suffix };
+	bool is_stdout = !strcmp(target->path, "-");
+	struct lull_place place;
+	int rc;
+
+	if (!format->write && (is_stdout || is_special(target->path)))
+		return lull_fail(err, LULL_E_USAGE,
+				 "%s cannot be streamed; give the name of a %s with --output",
+				 format->name, format->member_suffix ? "folder" : "file");
+	if (is_stdout)
+		return format->write(r, options, stdout, err);
+	if (target->is_overwriting && is_special(target->path))
+		return write_file(r, format, options, target->path, err);
+	rc = lull_place_begin(&place, target->path, &rules, err);
+	if (rc)
+		return rc;
+	rc = format->write ? write_file(r, format, options, place.part, err)
+			   : format->write_path(r, options, place.part, err);
+	rc = lull_place_end(&place, rc, err);
+	return rc ? lull_err_wrap(err, "%s", target->path) : LULL_OK;
 }

@@ -25,13 +25,21 @@ struct lull_export_options {
 	struct lull_vec tables; /* char *: names of the tables wanted; empty = all */
 };
 
+/* One format. Exactly one of write() and write_path() is there. */
 struct lull_export {
 	const char *name;
-	const char *suffix; /* of the file, such as ".jsonl" */
+	const char *suffix; /* of the file or folder, such as ".jsonl" */
 	const char *summary;
 	/* Write the report; LULL_E_IO if the stream fails. */
 	int (*write)(struct lull_reader *r, const struct lull_export_options *options, FILE *to,
 		     struct lull_err *err);
+	/*
+	 * For formats that cannot be streamed: create the file or folder `path`, which is not there
+	 * yet. What is left of it after a failure is removed by the caller.
+	 */
+	int (*write_path)(struct lull_reader *r, const struct lull_export_options *options,
+			  const char *path, struct lull_err *err);
+	const char *member_suffix; /* write_path() makes a folder of files that end in this */
 };
 
 /* All formats, NULL at the end. */
@@ -39,6 +47,17 @@ extern const struct lull_export *const lull_exports[];
 
 /* The format with this name, or NULL. */
 const struct lull_export *lull_export_find(const char *name);
+
+/* Where a report is exported to. */
+struct lull_export_target {
+	const char *path; /* "-": standard output, for formats that can be streamed */
+	bool is_overwriting;
+};
+
+/* Write the report there. A file or folder appears under its name when it is whole. */
+int lull_export_write(struct lull_reader *r, const struct lull_export *format,
+		      const struct lull_export_options *options,
+		      const struct lull_export_target *target, struct lull_err *err);
 
 /* One row of any table. */
 struct lull_export_row {

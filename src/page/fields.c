@@ -131,7 +131,7 @@ void lull_fields_put(struct lull_json *j, struct lull_reader *r, enum lull_table
 	lull_json_key(j, "fields");
 	lull_json_array(j);
 	lull_cursor_init(&c, r, table, 0, UINT64_MAX);
-	if (row < lull_cursor_block(&c, block_ix, cols)) {
+	if (row < lull_cursor_read(&c, block_ix, cols)) {
 		for (unsigned k = 0; k < c.table->n_cols; k++) {
 			const struct lull_col_desc *col = &c.table->cols[k];
 
@@ -157,7 +157,7 @@ struct lull_field_key lull_fields_key(struct lull_reader *r, enum lull_table tab
 	correlation = lull_table_column(c.table, "correlation");
 	process = lull_table_column(c.table, "process");
 	lane = lull_table_column(c.table, "lane");
-	if (correlation < 0 || row >= lull_cursor_block(&c, block_ix, cols))
+	if (correlation < 0 || row >= lull_cursor_read(&c, block_ix, cols))
 		goto done;
 	key.correlation = cols[correlation][row];
 	if (process >= 0)

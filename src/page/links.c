@@ -55,7 +55,7 @@ static void put_link(struct search *s, u32 source, u32 lane, size_t block_ix, u3
 static void search_block(struct search *s, u32 source, struct lull_cursor *c, size_t block_ix)
 {
 	const u32 *cols[LULL_MAX_COLS];
-	size_t n = lull_cursor_block(c, block_ix, cols), n_lanes;
+	size_t n = lull_cursor_read(c, block_ix, cols), n_lanes;
 	int correlation = lull_table_column(c->table, "correlation");
 	int process = lull_table_column(c->table, "process");
 	int lane = lull_table_column(c->table, "lane");

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "symbol/demangle.h"
 #include "report/nvtx.h"
 
 /* A piece of a longer text. */
@@ -12,50 +13,6 @@ struct piece {
 	const char *at;
 	size_t len;
 };
-
-/* Behind the parenthesis that closes the one at `at`, or the end of the text. */
-static const char *skip_parentheses(const char *at)
-{
-	int depth = 0;
-
-	for (; *at; at++) {
-		depth += (*at == '(') - (*at == ')');
-		if (!depth)
-			return at + 1;
-	}
-	return at;
-}
-
-/*
- * gemm of "void (anonymous namespace)::gemm<float, (int)4>(float *)": the last word before the
- * parameters that is outside of template arguments.
- */
-static struct piece base_of(const char *name)
-{
-	struct piece base = { name, 0 };
-	bool is_open = true; /* the word is not at its end yet */
-	int depth = 0;
-
-	for (const char *at = name; *at; at++) {
-		bool is_first = at == base.at;
-
-		if (!depth && *at == '(' && !is_first)
-			break;
-		if (*at == '(')
-			at = skip_parentheses(at) - 1;
-		else if (*at == '<' || *at == '>')
-			depth += *at == '<' ? 1 : -1;
-		if (depth > 0) {
-			is_open = false;
-		} else if (*at == ' ' || *at == ':') {
-			base = (struct piece){ at + 1, 0 };
-			is_open = true;
-		} else if (is_open) {
-			base.len = (size_t)(at + 1 - base.at);
-		}
-	}
-	return base;
-}
 
 static struct piece plain_name(struct lull_reader *r, const struct lull_launch_row *launch,
 			       const struct lull_report_options *options)
@@ -65,7 +22,9 @@ static struct piece plain_name(struct lull_reader *r, const struct lull_launch_r
 
 	name.at =
 		lull_reader_string(r, is_mangled ? launch->mangled_name : launch->name, &name.len);
-	return lull_report_has_arg(options, "base") ? base_of(name.at) : name;
+	if (lull_report_has_arg(options, "base"))
+		name.at = lull_base_name(name.at, &name.len);
+	return name;
 }
 
 void lull_kernels_init(struct lull_kernels *k, struct lull_reader *r,

@@ -75,3 +75,45 @@ char *lull_demangle(const char *name)
 		clean_rust(text, strlen(text));
 	return text;
 }
+
+/* Behind the parenthesis that closes the one at `at`, or the end of the text. */
+static const char *skip_parentheses(const char *at)
+{
+	int depth = 0;
+
+	for (; *at; at++) {
+		depth += (*at == '(') - (*at == ')');
+		if (!depth)
+			return at + 1;
+	}
+	return at;
+}
+
+const char *lull_base_name(const char *name, size_t *len)
+{
+	const char *base = name;
+	bool is_open = true; /* the word is not at its end yet */
+	int depth = 0;
+
+	*len = 0;
+	for (const char *at = name; *at; at++) {
+		bool is_first = at == base;
+
+		if (!depth && *at == '(' && !is_first)
+			break;
+		if (*at == '(')
+			at = skip_parentheses(at) - 1;
+		else if (*at == '<' || *at == '>')
+			depth += *at == '<' ? 1 : -1;
+		if (depth > 0) {
+			is_open = false;
+		} else if (*at == ' ' || *at == ':') {
+			base = at + 1;
+			*len = 0;
+			is_open = true;
+		} else if (is_open) {
+			*len = (size_t)(at + 1 - base);
+		}
+	}
+	return base;
+}

@@ -11,7 +11,16 @@
 #ifndef LULL_SYMBOL_DEMANGLE_H
 #define LULL_SYMBOL_DEMANGLE_H
 
+#include <stddef.h>
+
 /* The readable form, or a copy of the name if it is not mangled. Free with free(). */
 char *lull_demangle(const char *name);
+
+/*
+ * The bare name of a readable function, such as gemm of "void (anonymous namespace)::gemm<float,
+ * (int)4>(float *)": the last word before the parameters that is outside of template arguments.
+ * Points into `name`; *len receives its length.
+ */
+const char *lull_base_name(const char *name, size_t *len);
 
 #endif

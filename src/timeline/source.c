@@ -354,7 +354,7 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 {
 	struct lull_cursor *cursor = open_cursor(b, source);
 	const void *cols[LULL_MAX_COLS];
-	size_t n = lull_cursor_block(cursor, block_ix, cols);
+	size_t n = lull_cursor_read(cursor, block_ix, cols);
 	const struct lull_table_desc *t = cursor->table;
 	struct columns c = { 0 };
 

@@ -254,7 +254,7 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	return v.head.n_rows;
 }
 
-/* Columns that were not asked for are NULL. */
+/* Where the columns are; NULL for those that were not decoded. */
 static void give_columns(const struct lull_cursor *c, void **cols, void *out)
 {
 	for (unsigned k = 0; k < c->table->n_cols; k++)
@@ -275,15 +275,13 @@ size_t lull_cursor_next(struct lull_cursor *c, void *out)
 	return n;
 }
 
-size_t lull_cursor_block(struct lull_cursor *c, size_t block_ix, void *out)
+size_t lull_cursor_read(struct lull_cursor *c, size_t block_ix, void *out)
 {
-	const struct lull_entry *e = lull_vec_get(&c->reader->entries, block_ix);
 	void *cols[LULL_MAX_COLS];
-	size_t n = 0;
+	size_t n;
 
 	place_columns(c, cols);
-	if (e->table_id == c->table->id && e->kind == LULL_BLOCK_ROWS)
-		n = decode_entry(c, block_ix, cols);
+	n = decode_entry(c, block_ix, cols);
 	give_columns(c, cols, out);
 	return n;
 }

@@ -85,6 +85,9 @@ struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table
  */
 const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len);
 
+/* Strings of the report by the index alone: their ids are 1 to this number. */
+u32 lull_reader_n_strings(const struct lull_reader *r);
+
 /*
  * All rows of a DIM table as an array of its row struct: element 0 is row id 1. *n receives the
  * count. Ids in it that point into other tables are valid or 0; a row's reference to its own table
@@ -160,10 +163,11 @@ void lull_cursor_want(struct lull_cursor *c, const char *column);
 size_t lull_cursor_next(struct lull_cursor *c, void *cols);
 
 /*
- * Decode one block, an index into lull_reader_blocks() that must be one of this table; the walk is
- * not moved. Returns the number of rows, 0 if they are absent.
+ * Decode one block of the cursor's table, whatever its window: `block_ix` is an index into
+ * lull_reader_blocks(). Returns the number of rows, 0 if it is damaged. For readers that choose
+ * their blocks themselves.
  */
-size_t lull_cursor_block(struct lull_cursor *c, size_t block_ix, void *cols);
+size_t lull_cursor_read(struct lull_cursor *c, size_t block_ix, void *cols);
 
 /* Free what the cursor holds. */
 void lull_cursor_release(struct lull_cursor *c);

@@ -131,6 +131,19 @@ static struct lull_string_block *find_strings(const struct lull_reader *r, u32 i
 	return lo ? &s[lo - 1] : NULL;
 }
 
+u32 lull_reader_n_strings(const struct lull_reader *r)
+{
+	const struct lull_string_block *s = r->strings.at;
+	u64 largest = 0;
+
+	for (size_t i = 0; i < r->strings.n; i++)
+		if ((u64)s[i].first_id + s[i].n > largest)
+			largest = (u64)s[i].first_id + s[i].n;
+	if (largest > UINT32_MAX)
+		largest = UINT32_MAX;
+	return largest ? (u32)largest - 1 : 0;
+}
+
 const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len)
 {
 	struct lull_string_block *s = id ? find_strings(r, id) : NULL;
