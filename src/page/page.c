@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "import/import.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
 #include "page/answers.def"
@@ -40,6 +44,53 @@ int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
 	return rc;
 }
 
+static int open_twice(struct lull_page_report *report, const char *path, struct lull_err *err)
+{
+	if (lull_reader_open(&report->quick, path, err))
+		return err->code;
+	if (lull_reader_open(&report->slow, path, err)) {
+		lull_reader_close(report->quick);
+		return err->code;
+	}
+	return LULL_OK;
+}
+
+/* Whether it begins as a report does; one that cannot be opened is left to the reader. */
+static bool is_report(const char *path)
+{
+	char magic[8] = "";
+	FILE *from = fopen(path, "re");
+	bool is = !from || (fread(magic, 1, sizeof(magic), from) == sizeof(magic) &&
+			    !memcmp(magic, "LULLFILE", sizeof(magic)));
+
+	if (from)
+		fclose(from);
+	return is;
+}
+
+/* A foreign file becomes a report without a name, which is gone when it is closed. */
+static int import(struct lull_page_report *report, const char *path, struct lull_err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	struct lull_str folder = LULL_STR_INIT, file = LULL_STR_INIT;
+	int rc;
+
+	lull_str_addf(&folder, "%s/lull-view-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder.at)) {
+		rc = lull_fail_errno(err, "making the folder %s", lull_str_text(&folder));
+	} else {
+		lull_str_addf(&file, "%s/import.lull", lull_str_text(&folder));
+		rc = lull_import_file(path, lull_str_text(&file), NULL, NULL, err);
+		if (!rc)
+			rc = open_twice(report, lull_str_text(&file), err);
+		unlink(lull_str_text(&file));
+		rmdir(lull_str_text(&folder));
+	}
+	lull_str_release(&folder);
+	lull_str_release(&file);
+	return rc;
+}
+
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err)
 {
@@ -48,12 +99,8 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 	if (page->n_reports == LULL_PAGE_REPORTS)
 		return lull_fail(err, LULL_E_USAGE, "more than %d reports at once",
 				 LULL_PAGE_REPORTS);
-	if (lull_reader_open(&report->quick, path, err))
+	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err))
 		return err->code;
-	if (lull_reader_open(&report->slow, path, err)) {
-		lull_reader_close(report->quick);
-		return err->code;
-	}
 	report->name = name;
 	report->timeline = lull_timeline_new(report->quick, options);
 	pthread_mutex_init(&report->quick_lock, NULL);
