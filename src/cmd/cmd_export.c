@@ -12,10 +12,23 @@
 #include "base/opt.h"
 #include "base/str.h"
 #include "export/export.h"
+#include "import/import.h"
+#include "report/filter.h"
 #include "trace/reader.h"
 
-/* The report's name with the suffix of the format: a.lull becomes a.jsonl. */
-static char *default_output(const char *path, const struct lull_export *format)
+struct export
+{
+	const struct lull_export *format;
+	struct lull_export_target target;
+	struct lull_export_options options;
+	const char *type, *filter_time, *filter_nvtx;
+	bool is_list;
+};
+
+/*
+ * The report's name with the suffix of the format: a.lull becomes a.jsonl, or the folder a-parquet.
+ */
+static char *default_output(const char *path, const struct export *e)
 {
 	static const char suffix[] = ".lull";
 	size_t len = strlen(path), cut = sizeof(suffix) - 1;
@@ -24,7 +37,10 @@ static char *default_output(const char *path, const struct lull_export *format)
 	if (len > cut && strcmp(path + len - cut, suffix) == 0)
 		len -= cut;
 	lull_str_add(&name, path, len);
-	lull_str_puts(&name, format->suffix);
+	if (lull_export_makes_folder(e->format, &e->options))
+		lull_str_addf(&name, "-%s", e->format->name);
+	else
+		lull_str_puts(&name, e->format->suffix);
 	return name.at;
 }
 
@@ -40,20 +56,34 @@ static int unknown_format(const char *name, struct lull_err *err)
 			 "there is no format %s; `lull export --list` shows them", name);
 }
 
-static int export_report(const char *path, const struct lull_export_target *target,
-			 const struct lull_export *format,
-			 const struct lull_export_options *options, struct lull_err *err)
+/* Filters are those of the reports, so that both see the same rows. */
+static int set_window(struct export *e, struct lull_reader *r, struct lull_err *err)
 {
+	struct lull_report_options window = LULL_REPORT_OPTIONS_INIT;
+
+	if (e->filter_time && lull_filter_time(&window, e->filter_time, err))
+		return lull_err_wrap(err, "option --filter-time");
+	if (e->filter_nvtx && lull_filter_nvtx(&window, r, e->filter_nvtx, err))
+		return lull_err_wrap(err, "option --filter-nvtx");
+	e->options.from_ns = window.from_ns;
+	e->options.to_ns = window.to_ns;
+	return LULL_OK;
+}
+
+static int export_report(struct export *e, const char *path, struct lull_err *err)
+{
+	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(path, e);
+	struct lull_export_target named = { name, e->target.is_overwriting };
 	struct lull_reader *r;
-	char *name = target->path ? lull_strdup(target->path) : default_output(path, format);
-	struct lull_export_target named = { name, target->is_overwriting };
-	int rc = lull_reader_open(&r, path, err);
+	int rc = lull_import_open(path, &r, err);
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
-		rc = lull_export_check_tables(r, options, err);
+		rc = lull_export_check_tables(r, &e->options, err);
 		if (!rc)
-			rc = lull_export_write(r, format, options, &named, err);
+			rc = set_window(e, r, err);
+		if (!rc)
+			rc = lull_export_write(r, e->format, &e->options, &named, err);
 		if (!rc && strcmp(name, "-") != 0)
 			fprintf(stderr, "lull: %s\n", name);
 		lull_reader_close(r);
@@ -62,40 +92,43 @@ static int export_report(const char *path, const struct lull_export_target *targ
 	return rc;
 }
 
+static int run(struct export *e, int n_reports, const char *path, struct lull_err *err)
+{
+	if (e->is_list) {
+		list_formats();
+		return LULL_OK;
+	}
+	if (!e->type || n_reports != 1)
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"give a format and one report, such as lull export -t csv report1.lull");
+	e->format = lull_export_find(e->type);
+	return e->format ? export_report(e, path, err) : unknown_format(e->type, err);
+}
+
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
-	const char *type = NULL;
-	struct lull_export_target target = { 0 };
-	struct lull_export_options options = { .tables = { .elem_bytes = sizeof(char *) } };
-	bool is_list = false;
+	struct export e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT",
 			  "Write a report in the format of another program."),
-		OPT_STR('t', "type", "FORMAT", &type, "the format; --list shows them"),
-		OPT_STR('o', "output", "FILE", &target.path,
-			"where to write, - for standard output (default: the report's name with "
-			"the "
-			"suffix of the format)"),
-		OPT_BOOL('f', "force-overwrite", &target.is_overwriting,
-			 "replace a file of that name"),
-		OPT_LIST(0, "tables", "NAMES", &options.tables,
+		OPT_STR('t', "type", "FORMAT", &e.type, "the format; --list shows them"),
+		OPT_STR('o', "output", "FILE", &e.target.path,
+			"where to write, - for standard output (default: named after the report)"),
+		OPT_BOOL('f', "force-overwrite", &e.target.is_overwriting,
+			 "replace a file or folder of that name"),
+		OPT_LIST(0, "tables", "NAMES", &e.options.tables,
 			 "only these tables, separated by commas"),
-		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
+		OPT_STR(0, "filter-time", "[START]/[END]", &e.filter_time,
+			"only what lies in this time, such as 1.5s/2s"),
+		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &e.filter_nvtx,
+			"only what lies in this range, the N-th of its name from 0"),
+		OPT_FLAG(0, "list", &e.is_list, "list the formats and exit"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
-	int rc = first < 0 ? first : 0;
+	int rc = first < 0 ? first : run(&e, argc - first, argv[first], err);
 
-	if (!rc && is_list)
-		list_formats();
-	else if (!rc && (!type || argc - first != 1))
-		rc = lull_fail(
-			err, LULL_E_USAGE,
-			"give a format and one report, such as lull export -t csv report1.lull");
-	else if (!rc && !lull_export_find(type))
-		rc = unknown_format(type, err);
-	else if (!rc)
-		rc = export_report(argv[first], &target, lull_export_find(type), &options, err);
-	lull_opt_list_release(&options.tables);
+	lull_opt_list_release(&e.options.tables);
 	return rc;
 }

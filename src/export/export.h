@@ -18,17 +18,24 @@
 #include "base/err.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "model/span.h"
 #include "trace/block.h"
 #include "trace/reader.h"
 
 struct lull_export_options {
 	struct lull_vec tables; /* char *: names of the tables wanted; empty = all */
+	u64 from_ns;		/* only what lies in this time, edges included */
+	u64 to_ns;		/* 0: to the end */
+	bool is_plain;		/* not compressed; only for formats that are otherwise */
 };
 
-/* One format. Exactly one of write() and write_path() is there. */
+/*
+ * One format. One of write() and write_path() is there. With both, write() is for a single table
+ * and for streams, write_path() for several tables.
+ */
 struct lull_export {
 	const char *name;
-	const char *suffix; /* of the file or folder, such as ".jsonl" */
+	const char *suffix; /* of the file, such as ".jsonl"; folders end in "-NAME" */
 	const char *summary;
 	/* Write the report; LULL_E_IO if the stream fails. */
 	int (*write)(struct lull_reader *r, const struct lull_export_options *options, FILE *to,
@@ -59,6 +66,13 @@ int lull_export_write(struct lull_reader *r, const struct lull_export *format,
 		      const struct lull_export_options *options,
 		      const struct lull_export_target *target, struct lull_err *err);
 
+/* True if the format makes a folder with a file for each table. */
+bool lull_export_makes_folder(const struct lull_export *format,
+			      const struct lull_export_options *options);
+
+/* The time that is asked for. */
+struct lull_span lull_export_window(const struct lull_export_options *options);
+
 /* One row of any table. */
 struct lull_export_row {
 	const struct lull_table_desc *table;
@@ -70,9 +84,16 @@ struct lull_export_row {
 typedef void lull_export_row_fn(void *ctx, struct lull_reader *r,
 				const struct lull_export_row *row);
 
-/* Call `fn` for each row of a table of lull_reader_schema(). */
+/* Call `fn` for each row of a table of lull_reader_schema() that lies in `window`. */
 void lull_export_rows(struct lull_reader *r, const struct lull_table_desc *table,
-		      lull_export_row_fn *fn, void *ctx);
+		      struct lull_span window, lull_export_row_fn *fn, void *ctx);
+
+/*
+ * The fact rows of a block that lie in the window: their numbers go to `rows`, which has room for
+ * all `n`. Returns how many. `cols` are all columns of the table.
+ */
+size_t lull_export_select(const struct lull_table_desc *table, const void *const *cols, size_t n,
+			  struct lull_span window, u32 *rows);
 
 /* The value at `at` as an unsigned number (signed ones sign-extended, f64 as its bits). */
 u64 lull_export_value(const struct lull_col_desc *col, const u8 *at);
@@ -86,6 +107,13 @@ bool lull_export_wants(const struct lull_export_options *options, const char *ta
 /* LULL_E_NOT_FOUND if the options name a table that the report does not know. */
 int lull_export_check_tables(struct lull_reader *r, const struct lull_export_options *options,
 			     struct lull_err *err);
+
+/*
+ * Create the file of a table in a folder. The name of a table comes from the file, so one that is
+ * more than letters, digits and _ is LULL_E_FORMAT.
+ */
+int lull_export_member(const char *folder, const char *table, const char *suffix, FILE **to,
+		       struct lull_err *err);
 
 /* What a format's write() returns at its end: LULL_E_IO if something did not reach the stream. */
 int lull_export_finish(FILE *to, struct lull_err *err);

@@ -1,15 +1,16 @@
 /*
- * csv: comma-separated values as in RFC 4180, a header line for each table.
+ * csv: comma-separated values as in RFC 4180, one file with a header line for each table.
  *
- * Tables have different columns, so a file of several is a sequence: header, rows, an empty line. A
- * program that wants plain CSV asks for one table (--tables range). Tables without rows are left
- * out unless they were asked for. Strings are resolved; references stay row ids, and rows of
- * dimensions have theirs in the first column.
+ * Tables have different columns, so several of them become a folder; on standard output they are a
+ * sequence: header, rows, an empty line. Tables without rows are left out unless they were asked
+ * for. Strings are resolved; references stay row ids, and rows of dimensions have theirs in the
+ * first column.
  */
 #include "export/export.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void write_text(FILE *to, const char *text, size_t len)
 {
@@ -72,6 +73,21 @@ static void write_header(FILE *to, const struct lull_table_desc *table)
 	putc('\n', to);
 }
 
+static bool is_wanted(const struct lull_reader *r, const struct lull_table_desc *table,
+		      const struct lull_export_options *options)
+{
+	bool is_empty = lull_reader_stats(r, table->id).n_rows == 0;
+
+	return lull_export_wants(options, table->name) && (!is_empty || options->tables.n);
+}
+
+static void write_table(struct lull_reader *r, const struct lull_table_desc *table,
+			const struct lull_export_options *options, FILE *to)
+{
+	write_header(to, table);
+	lull_export_rows(r, table, lull_export_window(options), write_row, to);
+}
+
 static int write_report(struct lull_reader *r, const struct lull_export_options *options, FILE *to,
 			struct lull_err *err)
 {
@@ -79,23 +95,45 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 	bool has_any = false;
 
 	for (size_t t = 0; t < schema->n; t++) {
-		const struct lull_table_desc *table = &schema->tables[t];
-		bool is_empty = lull_reader_stats(r, table->id).n_rows == 0;
-
-		if (!lull_export_wants(options, table->name) || (is_empty && !options->tables.n))
+		if (!is_wanted(r, &schema->tables[t], options))
 			continue;
 		if (has_any)
 			putc('\n', to);
 		has_any = true;
-		write_header(to, table);
-		lull_export_rows(r, table, write_row, to);
+		write_table(r, &schema->tables[t], options, to);
 	}
 	return lull_export_finish(to, err);
+}
+
+static int write_folder(struct lull_reader *r, const struct lull_export_options *options,
+			const char *path, struct lull_err *err)
+{
+	const struct lull_schema *schema = lull_reader_schema(r);
+	int rc = LULL_OK;
+
+	if (mkdir(path, 0777))
+		return lull_fail_errno(err, "creating the folder");
+	for (size_t t = 0; t < schema->n && !rc; t++) {
+		FILE *to;
+
+		if (!is_wanted(r, &schema->tables[t], options))
+			continue;
+		rc = lull_export_member(path, schema->tables[t].name, ".csv", &to, err);
+		if (rc)
+			return rc;
+		write_table(r, &schema->tables[t], options, to);
+		rc = lull_export_finish(to, err);
+		if (fclose(to) && !rc)
+			rc = lull_fail_errno(err, "writing the export");
+	}
+	return rc;
 }
 
 const struct lull_export lull_export_csv = {
 	.name = "csv",
 	.suffix = ".csv",
-	.summary = "comma-separated values, a header line for each table",
+	.summary = "comma-separated values: a file for one table, a folder for several",
 	.write = write_report,
+	.write_path = write_folder,
+	.member_suffix = ".csv",
 };

@@ -70,7 +70,8 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 		for (size_t t = 0; t < schema->n; t++)
 			if (schema->tables[t].kind == order[k] &&
 			    lull_export_wants(options, schema->tables[t].name))
-				lull_export_rows(r, &schema->tables[t], write_row, to);
+				lull_export_rows(r, &schema->tables[t], lull_export_window(options),
+						 write_row, to);
 	return lull_export_finish(to, err);
 }
 

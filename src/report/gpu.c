@@ -1,21 +1,13 @@
 #include "report/gpu.h"
 
-#include <ctype.h>
-#include <string.h>
-
-/* Length of "_v3020", the suffix of functions whose parameters changed with CUDA 3.2 and so on. */
-#define VERSION_LEN 6
+#include "model/names.h"
 
 void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name)
 {
 	size_t len;
 	const char *text = lull_reader_string(r, name, &len);
-	const char *suffix = len > VERSION_LEN ? text + len - VERSION_LEN : "";
-	bool is_version = suffix[0] == '_' && suffix[1] == 'v';
 
-	for (size_t i = 2; is_version && i < VERSION_LEN; i++)
-		is_version = isdigit((unsigned char)suffix[i]);
-	lull_str_add(to, text, is_version ? len - VERSION_LEN : len);
+	lull_str_add(to, text, lull_names_call_len(text, len));
 }
 
 void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
@@ -29,16 +21,8 @@ void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
 
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
 {
-	/* By memcpy.copy_kind. */
-	static const char *const copies[] = {
-		"Unknown",	    "Host-to-Device", "Device-to-Host",	 "Host-to-Array",
-		"Array-to-Host",    "Array-to-Array", "Array-to-Device", "Device-to-Array",
-		"Device-to-Device", "Host-to-Host",   "Peer-to-Peer",
-	};
-
 	if (kind == LULL_WORK_MEMCPY)
-		lull_str_addf(to, "[CUDA memcpy %s]",
-			      copies[what < LULL_COUNT_OF(copies) ? what : 0]);
+		lull_str_addf(to, "[CUDA memcpy %s]", lull_names_copy(what));
 	else if (kind == LULL_WORK_MEMSET)
 		lull_str_puts(to, "[CUDA memset]");
 	else

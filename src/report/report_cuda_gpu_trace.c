@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/time.h"
+#include "model/names.h"
 #include "report/gpu.h"
 
 /* A number that only kernels, or only copies, have. */
@@ -95,16 +96,6 @@ static void put_launch(struct lull_out *out, const struct lull_launch_row *launc
 	lull_out_f64(out, launch->dynamic_shared_bytes / LULL_GPU_MB);
 }
 
-/* By memcpy.src_kind. */
-static const char *memory_of(u8 kind)
-{
-	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
-					     "Device",	      "Array",	       "Managed",
-					     "Device Static", "Managed Static" };
-
-	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
-}
-
 static void put_memory(struct lull_out *out, const struct lull_work *work)
 {
 	bool is_copy = work->kind == LULL_WORK_MEMCPY;
@@ -116,8 +107,8 @@ static void put_memory(struct lull_out *out, const struct lull_work *work)
 					  LULL_GPU_MB);
 	else
 		lull_out_skip(out);
-	lull_out_text(out, is_copy ? memory_of(work->src_kind) : NULL);
-	lull_out_text(out, memory_of(work->dst_kind));
+	lull_out_text(out, is_copy ? lull_names_memory(work->src_kind) : NULL);
+	lull_out_text(out, lull_names_memory(work->dst_kind));
 }
 
 static void skip(struct lull_out *out, int n_cells)

@@ -1,0 +1,125 @@
+/*
+ * Which correlation numbers have both a call and work, as two bits each. Numbers grow from 1 in each
+ * process, so bits in pages are all it takes: 10 M launches are some megabytes.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "export/timeline_int.h"
+
+#define PAGE_NUMBERS 65536u /* correlation numbers of a page, two bits each: 16 KiB */
+#define N_PAGES	     (1u << 16)
+#define MAX_PAGES    8192u /* of all processes: 128 MB. Numbers beyond it get no arrows */
+
+#define HAS_CALL 1u
+#define HAS_WORK 2u
+
+struct lull_timeline_flows {
+	u8 ***pages; /* by process id, then page; NULL where nothing is */
+	size_t n_processes;
+	size_t n_pages; /* in all */
+};
+
+static u8 *page_of(const struct lull_timeline_flows *f, u32 process, u32 correlation)
+{
+	u8 **pages = f->pages[process];
+
+	return pages ? pages[correlation / PAGE_NUMBERS] : NULL;
+}
+
+static void mark(struct lull_timeline_flows *f, u32 process, u32 correlation, unsigned bit)
+{
+	u32 at = correlation % PAGE_NUMBERS;
+	u8 *page = page_of(f, process, correlation);
+
+	if (!page && f->n_pages >= MAX_PAGES)
+		return;
+	if (!page) {
+		if (!f->pages[process])
+			f->pages[process] = lull_alloc(N_PAGES, sizeof(u8 *));
+		page = lull_alloc(PAGE_NUMBERS / 4, 1);
+		f->pages[process][correlation / PAGE_NUMBERS] = page;
+		f->n_pages++;
+	}
+	page[at / 4] |= (u8)(bit << at % 4 * 2);
+}
+
+static bool is_linked(const struct lull_timeline_flows *f, u32 process, u32 correlation)
+{
+	const u8 *page = page_of(f, process, correlation);
+	u32 at = correlation % PAGE_NUMBERS;
+
+	return page && (page[at / 4] >> at % 4 * 2 & 3) == (HAS_CALL | HAS_WORK);
+}
+
+/* All tables of work begin with the columns that are wanted, under the same names. */
+static void mark_table(struct lull_timeline *t, struct lull_timeline_flows *f, enum lull_table id)
+{
+	const struct lull_table_desc *table = lull_table_find((u16)id);
+	bool is_call = id == LULL_TABLE_cuda_call;
+	int process_ix = lull_table_column(table, is_call ? "lane" : "process");
+	int correlation_ix = lull_table_column(table, "correlation");
+	struct lull_span window = lull_export_window(t->options);
+	const void *cols[LULL_MAX_COLS];
+	struct lull_cursor c;
+	size_t n;
+
+	if (!lull_export_wants(t->options, table->name))
+		return;
+	lull_cursor_init(&c, t->reader, id, window.from_ns, window.to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "correlation");
+	lull_cursor_want(&c, is_call ? "lane" : "process");
+	while ((n = lull_cursor_next(&c, cols)) > 0) {
+		const u64 *start_ns = cols[0], *dur_ns = cols[1];
+		const u32 *process = cols[process_ix], *correlation = cols[correlation_ix];
+
+		for (size_t i = 0; i < n; i++) {
+			u32 of = process[i];
+
+			if (!lull_span_holds(window, start_ns[i], dur_ns[i]))
+				continue;
+			if (is_call)
+				of = of ? t->lanes[of - 1].process : 0;
+			mark(f, of, correlation[i], is_call ? HAS_CALL : HAS_WORK);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+struct lull_timeline_flows *lull_timeline_flows_new(struct lull_timeline *t)
+{
+	struct lull_timeline_flows *f = lull_alloc(1, sizeof(*f));
+
+	f->n_processes = lull_reader_n_dim(t->reader, LULL_TABLE_process);
+	f->pages = lull_alloc(f->n_processes + 1, sizeof(*f->pages));
+	mark_table(t, f, LULL_TABLE_cuda_call);
+	mark_table(t, f, LULL_TABLE_kernel);
+	mark_table(t, f, LULL_TABLE_memcpy);
+	mark_table(t, f, LULL_TABLE_memset);
+	mark_table(t, f, LULL_TABLE_graph);
+	return f;
+}
+
+void lull_timeline_flows_free(struct lull_timeline_flows *f)
+{
+	if (!f)
+		return;
+	for (size_t p = 0; p <= f->n_processes; p++) {
+		for (size_t i = 0; f->pages[p] && i < N_PAGES; i++)
+			free(f->pages[p][i]);
+		free(f->pages[p]);
+	}
+	free(f->pages);
+	free(f);
+}
+
+void lull_timeline_flow(struct lull_timeline *t, struct lull_timeline_record *rec, u32 process,
+			u32 correlation, enum lull_timeline_flow flow)
+{
+	if (!correlation || !is_linked(t->flows, process, correlation))
+		return;
+	rec->flow = (u8)flow;
+	rec->flow_id = (u64)process << 32 | correlation;
+}

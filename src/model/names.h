@@ -1,0 +1,29 @@
+/*
+ * names - what the numbers in some columns mean to people.
+ *
+ * Every function gives a text that is there for ever, also for numbers it does not know.
+ */
+#ifndef LULL_MODEL_NAMES_H
+#define LULL_MODEL_NAMES_H
+
+#include "base/types.h"
+
+/* By memcpy.copy_kind: "Host-to-Device". */
+const char *lull_names_copy(u32 copy_kind);
+
+/* By memcpy.src_kind: "Pinned". */
+const char *lull_names_memory(u32 memory_kind);
+
+/* By cuda_sync.kind: "Stream synchronisation". */
+const char *lull_names_sync(u32 kind);
+
+/* By overhead.kind: "Loading modules". */
+const char *lull_names_overhead(u32 kind);
+
+/*
+ * How much of the name of a CUDA call people know: without the version of its interface, a last _v
+ * and four digits.
+ */
+size_t lull_names_call_len(const char *name, size_t len);
+
+#endif
