@@ -82,6 +82,16 @@ static void put_devices(struct lull_json *j, struct lull_reader *r)
 	lull_json_end(j);
 }
 
+static f64 max_of(const struct lull_curve *curve)
+{
+	const struct lull_point *points = curve->points.at;
+	f64 max = 0;
+
+	for (size_t i = 0; i < curve->points.n; i++)
+		max = points[i].max > max ? points[i].max : max;
+	return max;
+}
+
 static void put_rows(struct lull_json *j, const struct lull_timeline *t)
 {
 	const struct lull_row *rows = t->rows.at;
@@ -107,6 +117,7 @@ static void put_rows(struct lull_json *j, const struct lull_timeline *t)
 			const struct lull_curve *curve = lull_vec_get(&t->curves, row->curve - 1);
 
 			pair_text(j, "unit", curve->unit);
+			lull_page_pair_f64(j, "max", max_of(curve));
 		}
 		lull_json_end(j);
 	}

@@ -16,6 +16,10 @@
  * Blocks with work of devices come in the order of time, so that gaps can be told while walking.
  */
 
+#define VIEW_BUCKETS 2048u
+#define VIEW_ROWS    150000u  /* two or three blocks: 5 ms */
+#define MAX_RECS     2000000u /* 80 MB */
+
 /* A lane that is being folded. */
 struct lane_build {
 	u32 row, source, group, line;
@@ -55,12 +59,36 @@ struct todo {
 	u32 source;
 };
 
+/*
+ * The widest bucket whose finer views, of up to VIEW_BUCKETS, can be read from VIEW_ROWS rows of the
+ * table; wider if all lanes of the table together would have too many records.
+ */
+static u32 max_log2(const struct build *b, u32 source)
+{
+	struct lull_table_stats stats;
+	f64 span_ns = (f64)(b->t->span.to_ns - b->t->span.from_ns) + 1, width_ns;
+	size_t n_lanes;
+	u32 log2 = 8;
+
+	if (source == LULL_NO_ROW)
+		return LULL_MAX_LOG2;
+	lull_reader_dim(b->t->reader, LULL_TABLE_lane, &n_lanes);
+	stats = lull_reader_stats(b->t->reader, (u16)lull_sources[source].table);
+	width_ns = span_ns / (f64)(stats.n_rows + 1) * VIEW_ROWS / VIEW_BUCKETS;
+	while (log2 < LULL_MAX_LOG2 &&
+	       ((f64)(2ull << log2) <= width_ns ||
+		span_ns / (f64)(1ull << log2) * (f64)n_lanes > MAX_RECS))
+		log2++;
+	return log2;
+}
+
 static u32 add_lane(struct build *b, u32 row, u32 source, u32 group, u32 line)
 {
 	struct lane_build *lane = lull_vec_push(&b->lanes);
 
 	*lane = (struct lane_build){ .row = row, .source = source, .group = group, .line = line };
 	lull_fold_init(&lane->fold, 0, true);
+	lane->fold.max_log2 = max_log2(b, source);
 	return (u32)b->lanes.n - 1;
 }
 

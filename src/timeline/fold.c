@@ -13,6 +13,7 @@ void lull_fold_init(struct lull_fold *f, u32 log2, bool is_adaptive)
 {
 	*f = (struct lull_fold){ .log2 = log2,
 				 .is_adaptive = is_adaptive,
+				 .max_log2 = LULL_MAX_LOG2,
 				 .next_check = KEEP_RECS + 1 };
 	lull_vec_init(&f->recs, sizeof(struct lull_rec));
 }
@@ -135,8 +136,9 @@ static f64 company(const struct lull_fold *f)
 static void coarsen(struct lull_fold *f)
 {
 	close_cur(f);
-	while (f->recs.n > KEEP_RECS && f->log2 < LULL_MAX_LOG2 && company(f) < EVENTS_EACH) {
-		f->log2 += f->log2 < 8 ? 8 : 1; /* no event is shorter than a few ns */
+	while (f->recs.n > KEEP_RECS && f->log2 < f->max_log2 && company(f) < EVENTS_EACH) {
+		/* No event is shorter than a few ns. */
+		f->log2 += f->log2 < 8 && f->max_log2 >= 8 ? 8 : 1;
 		refold(f);
 	}
 	f->next_check = f->recs.n + f->recs.n / 4 + KEEP_RECS;

@@ -8,7 +8,9 @@
  *
  * Base:           the level at which an event shares its record with 31 others, on average over
  *                 events (not over records: else a few sparse stretches decide). Found while
- *                 events arrive. Lanes of up to 4096 events keep all of them (base 0).
+ *                 events arrive. Lanes of up to 4096 events keep all of them (base 0). It is finer
+ *                 where the lane shares its table with busier ones: what is finer than the base
+ *                 is read from the table, and a view must not need too much of it.
  * Levels:         the base, then every second one until fewer than 2048 records are left.
  * Memory:         40 bytes a record; 1 to 2 bytes an event on long lanes.
  */
@@ -45,7 +47,8 @@ struct lull_lod {
 };
 
 struct lull_fold {
-	u32 log2;		      /* of the bucket now */
+	u32 log2;     /* of the bucket now */
+	u32 max_log2; /* it becomes no coarser by itself */
 	bool is_adaptive;	      /* coarsens by itself */
 	bool is_open;		      /* `cur` holds something */
 	bool is_unsorted;	      /* something came late */

@@ -14,6 +14,8 @@ export interface Box {
   h: number;
   name: number;
   colour: string;
+  start: number;
+  end: number;
   ns: number; // its length; 0 if an end is not in view
   goesOn: number;
 }
@@ -128,11 +130,13 @@ export class Painter {
         }
         if (begins && last && last.name === tile.name[i] && (last.goesOn & 2) !== 0) {
           last.x1 = x1;
+          last.end = origin + tile.x1[i] * bucket;
           last.goesOn = (last.goesOn & 1) | (ends ? 2 : 0);
-          if (last.goesOn) last.ns = 0;
+          last.ns = last.goesOn ? 0 : last.end - last.start;
         } else {
           last = {
             x0, x1, y, h, name: tile.name[i], colour: style.colours[tile.cls[i]],
+            start: origin + tile.x0[i] * bucket, end: origin + tile.x1[i] * bucket,
             ns: begins || ends ? 0 : (tile.x1[i] - tile.x0[i]) * bucket,
             goesOn: (begins ? 1 : 0) | (ends ? 2 : 0),
           };
@@ -227,14 +231,17 @@ export class Painter {
   private addStackBox(tile: Tile, i: number, x0: number, x1: number, y: number, h: number, style: LaneStyle,
                       boxes: Box[]): void {
     const last = boxes[boxes.length - 1];
+    const start = (tile.tile * tileWidth(0) + tile.x0[i]) * 2 ** tile.level;
+    const end = (tile.tile * tileWidth(0) + tile.x1[i]) * 2 ** tile.level;
     if ((tile.goesOn[i] & 1) !== 0 && last && last.y === y && (last.goesOn & 2) !== 0 && last.name === tile.name[i]) {
       last.x1 = x1;
-      last.goesOn = tile.goesOn[i];
-      last.ns = 0;
+      last.end = end;
+      last.goesOn = (last.goesOn & 1) | (tile.goesOn[i] & 2);
+      last.ns = last.goesOn ? 0 : last.end - last.start;
       return;
     }
     boxes.push({
-      x0, x1, y, h, name: tile.name[i], colour: style.colours[tile.cls[i]],
+      x0, x1, y, h, name: tile.name[i], colour: style.colours[tile.cls[i]], start, end,
       ns: tile.goesOn[i] ? 0 : (tile.x1[i] - tile.x0[i]) * 2 ** tile.level, goesOn: tile.goesOn[i],
     });
   }

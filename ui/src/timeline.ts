@@ -703,7 +703,7 @@ function numberOf(app: App, p: Placed): string {
       return n === 1 ? "1 thread" : `${n} threads`;
     }
     case "cpu": return `${format.percent(row.busy / length)} CPU`;
-    case "curve": return row.unit ?? "";
+    case "curve": return `≤ ${format.value(row.max ?? 0, row.unit ?? "")}`;
     case "thread": return "";
     default: return format.count(row.n);
   }

@@ -11,6 +11,7 @@ export interface Row {
   busy: number;
   curve: number;
   unit?: string;
+  max?: number;
 }
 
 export interface Meta {
