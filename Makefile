@@ -62,7 +62,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-san tsan dist install clean unit golden \
+.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-san tsan dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -194,7 +194,10 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt
+e2e-gate: all
+	$(Q)python3 test/e2e/test_gate.py $(BUILD)
+
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

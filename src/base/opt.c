@@ -296,24 +296,60 @@ static int parse_letters(struct parser *p, const char *word)
 	return LULL_OK;
 }
 
-int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err)
+/* Parse options from p->ix on until a word that is none, "--", or the end. */
+static int parse_options(struct parser *p, bool *is_over)
 {
-	struct parser p = { argc, argv, opts, 1, err };
-
-	while (p.ix < argc) {
-		const char *word = argv[p.ix];
+	while (p->ix < p->argc) {
+		const char *word = p->argv[p->ix];
 		int rc;
 
 		if (word[0] != '-' || !word[1])
-			return p.ix;
-		p.ix++;
-		if (!strcmp(word, "--"))
-			return p.ix;
-		rc = word[1] == '-' ? parse_long(&p, word + 2) : parse_letters(&p, word + 1);
+			return LULL_OK;
+		p->ix++;
+		*is_over = !strcmp(word, "--");
+		if (*is_over)
+			return LULL_OK;
+		rc = word[1] == '-' ? parse_long(p, word + 2) : parse_letters(p, word + 1);
 		if (rc)
 			return rc;
 	}
+	return LULL_OK;
+}
+
+/* The word at p->ix goes behind all others, and is no longer looked at. */
+static void move_to_end(struct parser *p, int argc)
+{
+	char *word = p->argv[p->ix];
+
+	memmove(p->argv + p->ix, p->argv + p->ix + 1,
+		(size_t)(argc - p->ix - 1) * sizeof(*p->argv));
+	p->argv[argc - 1] = word;
+	p->argc--;
+}
+
+int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err)
+{
+	struct parser p = { argc, argv, opts, 1, err };
+	bool is_over = false;
+
+	while (p.ix < p.argc) {
+		int rc = is_over ? LULL_OK : parse_options(&p, &is_over);
+
+		if (rc)
+			return rc;
+		if (p.ix < p.argc)
+			move_to_end(&p, argc);
+	}
 	return p.ix;
+}
+
+int lull_opt_parse_program(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err)
+{
+	struct parser p = { argc, argv, opts, 1, err };
+	bool is_over = false;
+	int rc = parse_options(&p, &is_over);
+
+	return rc ? rc : p.ix;
 }
 
 /*

@@ -13,8 +13,9 @@
  *		return first;
  *
  * Spelling:   --name=VALUE, --name VALUE, -n VALUE, -nVALUE; the last one wins (lists grow).
- *             Parsing stops at the first word that is not an option, or behind "--", so a program's
- *             own options are left alone.
+ *             Options may stand before, between and behind the other words, up to "--"; for a
+ *             command that starts a program (lull_opt_parse_program()) the first word that is not
+ *             an option ends them, so that the program's own options are left alone.
  * Ownership:  strings borrow from argv; list items are copies, freed with lull_opt_list_release().
  * Type check: each macro accepts only a pointer to its own type; anything else does not compile.
  */
@@ -113,11 +114,16 @@ struct lull_opt {
 	}
 
 /*
- * Fill the variables from argv[1...]; argv[0] is the command's name. Returns the index of the first
- * word that is not an option (argc if there is none) or a negative code: LULL_E_USAGE with a
- * sentence, or LULL_OPT_HELPED after -h or --help printed the help on standard output.
+ * Fill the variables from argv[1...]; argv[0] is the command's name. The words that are not options
+ * are moved to the end of argv, in their order. Returns the index of the first of them (argc if
+ * there is none) or a negative code: LULL_E_USAGE with a sentence, or LULL_OPT_HELPED after -h or
+ * --help printed the help on standard output.
  */
 int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err);
+
+/* The same up to the first word that is not an option; nothing is moved. */
+int lull_opt_parse_program(int argc, char **argv, const struct lull_opt *opts,
+			   struct lull_err *err);
 
 /* Print the options, aligned and wrapped to `width` columns. */
 void lull_opt_help(FILE *to, const struct lull_opt *opts, int width);

@@ -321,7 +321,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 		OPT_END(),
 	};
 
-	return lull_opt_parse(argc, argv, opts, err);
+	return lull_opt_parse_program(argc, argv, opts, err);
 }
 
 static void print_done(const struct lull_collector_result *result)

@@ -24,6 +24,8 @@ static int count_call(void *ctx, const char *value, struct lull_err *err)
 	return v->n_calls > 2 ? lull_fail(err, LULL_E_USAGE, "too loud") : LULL_OK;
 }
 
+static bool is_program;
+
 static int parse(struct values *v, struct lull_err *err, int argc, char **argv)
 {
 	const struct lull_opt opts[] = {
@@ -43,7 +45,8 @@ static int parse(struct values *v, struct lull_err *err, int argc, char **argv)
 
 	memset(v, 0, sizeof(*v));
 	lull_vec_init(&v->trace, sizeof(char *));
-	return lull_opt_parse(argc, argv, opts, err);
+	return is_program ? lull_opt_parse_program(argc, argv, opts, err)
+			  : lull_opt_parse(argc, argv, opts, err);
 }
 
 /* Parses the words behind the command's name; `v` and `err` are the test's own. */
@@ -87,17 +90,39 @@ static void the_last_one_wins(void **state)
 	assert_string_equal(v.output, "b");
 }
 
-static void parsing_stops_at_the_first_word_that_is_no_option(void **state)
+static void the_options_of_a_program_are_left_alone(void **state)
 {
 	struct lull_err err;
 	struct values v;
 
 	(void)state;
+	is_program = true;
 	assert_int_equal(PARSE("-l", "./app", "-n", "x"), 2);
 	assert_int_equal(v.top, 0);
 	assert_int_equal(PARSE("-l", "--", "-n"), 3);
 	assert_int_equal(PARSE("-", "-l"), 1);
 	assert_false(v.list);
+	is_program = false;
+}
+
+static void options_may_follow_other_words(void **state)
+{
+	char *words[] = { "test", "a", "-l", "b", "--top", "7", "-", "--", "-n", "c", NULL };
+	struct lull_err err;
+	struct values v;
+
+	(void)state;
+	assert_int_equal(parse(&v, &err, 10, words), 5);
+	assert_true(v.list);
+	assert_int_equal(v.top, 7);
+	assert_string_equal(words[5], "a");
+	assert_string_equal(words[6], "b");
+	assert_string_equal(words[7], "-");
+	assert_string_equal(words[8], "-n");
+	assert_string_equal(words[9], "c");
+	/* A word that was moved away is nobody's value. */
+	assert_int_equal(PARSE("a", "--top"), LULL_E_USAGE);
+	assert_int_equal(PARSE("a", "b"), 1);
 }
 
 static void a_bool_takes_the_next_word_only_if_it_says_true_or_false(void **state)
@@ -213,7 +238,8 @@ int main(void)
 		cmocka_unit_test(long_options_take_a_value_behind_equals_or_in_the_next_word),
 		cmocka_unit_test(short_options_take_attached_text_or_the_next_word),
 		cmocka_unit_test(the_last_one_wins),
-		cmocka_unit_test(parsing_stops_at_the_first_word_that_is_no_option),
+		cmocka_unit_test(the_options_of_a_program_are_left_alone),
+		cmocka_unit_test(options_may_follow_other_words),
 		cmocka_unit_test(a_bool_takes_the_next_word_only_if_it_says_true_or_false),
 		cmocka_unit_test(lists_grow_and_skip_empty_items),
 		cmocka_unit_test(an_enum_gives_the_index_or_names_the_choices),

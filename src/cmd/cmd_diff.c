@@ -1,0 +1,320 @@
+/*
+ * lull diff - did the bottleneck move: two reports, before and after a change.
+ */
+#include "cmd/cmd.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "base/opt.h"
+#include "base/out.h"
+#include "base/term.h"
+#include "cmd/losses.h"
+#include "compare/decide.h"
+#include "compare/diff.h"
+#include "compare/metric.h"
+#include "compare/windows.h"
+#include "model/span.h"
+
+/* Rows of each table unless --top says otherwise. */
+#define DEFAULT_TOP 8
+
+struct side {
+	const char *path;
+	struct lull_reader *reader;
+	struct lull_vec steps;
+};
+
+struct diff {
+	struct side side[2];
+	u64 top;
+	int format;
+	bool has_all;	       /* also what did not change */
+	bool is_per_step;      /* both sides have steps */
+	struct lull_vec parts; /* struct lull_diff, one for each kind */
+	struct lull_decision step_time;
+	struct lull_decision idle;
+	bool has_idle;
+};
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Change", .kind = LULL_OUT_TEXT },
+	{ .name = "Before", .kind = LULL_OUT_FLOAT, .decimals = 1 },
+	{ .name = "After", .kind = LULL_OUT_FLOAT, .decimals = 1 },
+	{ .name = "Time Before", .kind = LULL_OUT_NS, .decimals = 1 },
+	{ .name = "Time After", .kind = LULL_OUT_NS, .decimals = 1 },
+	{ .name = "Difference", .kind = LULL_OUT_NS, .decimals = 1 },
+	{ .name = "Bytes Before", .kind = LULL_OUT_BYTES, .is_spare = true },
+	{ .name = "Bytes After", .kind = LULL_OUT_BYTES, .is_spare = true },
+	{ .name = "Name", .kind = LULL_OUT_TEXT },
+};
+
+/* ---- collecting ---- */
+
+static int open_side(struct side *side, const char *path, struct lull_err *err)
+{
+	side->path = path;
+	if (lull_reader_open(&side->reader, path, err))
+		return err->code;
+	lull_losses_warn(side->reader);
+	lull_compare_windows(side->reader, &side->steps);
+	return LULL_OK;
+}
+
+/* A metric on both sides; false if one has it not. */
+static bool decide(struct diff *d, const char *spec, struct lull_decision *to)
+{
+	struct lull_samples samples[2];
+	struct lull_decide_rule rule = { .threshold = 0.05, .alpha = LULL_DECIDE_ALPHA };
+	const struct lull_metric *metric;
+	struct lull_err ignored;
+	const char *arg;
+	int rc = lull_metric_find(spec, &metric, &arg, &ignored);
+
+	for (int i = 0; i < 2; i++) {
+		lull_samples_init(&samples[i]);
+		if (!rc)
+			rc = lull_metric_sample(metric, arg, d->side[i].reader, &d->side[i].steps,
+						&samples[i], &ignored);
+	}
+	rule.is_share = metric && metric->is_share;
+	if (!rc)
+		lull_decide(&samples[0], &samples[1], &rule, to);
+	lull_samples_release(&samples[0]);
+	lull_samples_release(&samples[1]);
+	return !rc && to->verdict != LULL_NOT_COMPARABLE;
+}
+
+static void collect(struct diff *d)
+{
+	d->is_per_step = d->side[0].steps.n && d->side[1].steps.n;
+	for (const struct lull_diff_kind *const *kind = lull_diff_kinds; *kind; kind++) {
+		struct lull_diff *part = lull_vec_push(&d->parts);
+
+		lull_diff_init(part, *kind);
+		for (int i = 0; i < 2; i++)
+			lull_diff_add(part, d->side[i].reader, i,
+				      d->is_per_step ? &d->side[i].steps : NULL);
+		lull_diff_finish(part, d->is_per_step ? (f64)d->side[0].steps.n : 1,
+				 d->is_per_step ? (f64)d->side[1].steps.n : 1);
+	}
+	if (d->is_per_step) {
+		decide(d, "step_time", &d->step_time);
+		d->has_idle = decide(d, "idle_share", &d->idle);
+	}
+}
+
+/* ---- for people ---- */
+
+static void print_steps(const struct diff *d)
+{
+	const struct lull_decision *step = &d->step_time;
+	f64 ratio = step->after > 0 ? step->before / step->after : 0;
+	bool is_faster = ratio >= 1;
+
+	if (!d->is_per_step) {
+		printf("No steps on both sides: whole recordings are compared.\n");
+		return;
+	}
+	printf("Step: %s before, %s after", lull_format_ns((u64)step->before).text,
+	       lull_format_ns((u64)step->after).text);
+	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE)
+		printf("; %s (%zu and %zu steps, %zu would tell)\n", step->why, step->n_before,
+		       step->n_after, step->n_needed);
+	else
+		printf(": %.2f x %s (%+.1f %%, between %+.1f and %+.1f)\n",
+		       is_faster ? ratio : 1 / ratio, is_faster ? "faster" : "slower",
+		       100 * step->change, 100 * step->low, 100 * step->high);
+	if (d->has_idle)
+		printf("GPU idle: %.1f %% of a step before, %.1f %% after\n", 100 * d->idle.before,
+		       100 * d->idle.after);
+}
+
+static void put_row(struct lull_out *out, const struct lull_diff *part,
+		    const struct lull_diff_item *item)
+{
+	lull_out_row(out);
+	lull_out_text(out, lull_diff_state(item));
+	lull_out_f64(out, item->n[0]);
+	lull_out_f64(out, item->n[1]);
+	lull_out_f64(out, item->total_ns[0]);
+	lull_out_f64(out, item->total_ns[1]);
+	lull_out_f64(out, item->total_ns[1] - item->total_ns[0]);
+	if (part->kind->has_bytes) {
+		lull_out_i64(out, (i64)item->size_bytes[0]);
+		lull_out_i64(out, (i64)item->size_bytes[1]);
+	}
+	lull_out_text(out, lull_diff_name(part, item));
+}
+
+static bool is_shown(const struct diff *d, const struct lull_diff_item *item)
+{
+	return d->has_all || *lull_diff_state(item) != 's';
+}
+
+static int print_part(const struct diff *d, const struct lull_diff *part, struct lull_err *err)
+{
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out_column shown[LULL_COUNT_OF(columns)];
+	const struct lull_diff_item *items = part->items.at;
+	struct lull_out out;
+	size_t n = 0;
+	int rc = LULL_OK;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(columns); i++)
+		if (part->kind->has_bytes || columns[i].kind != LULL_OUT_BYTES)
+			shown[n++] = columns[i];
+	lull_out_init(&out, shown, n);
+	for (size_t i = 0; i < part->items.n; i++)
+		if (is_shown(d, &items[i]))
+			put_row(&out, part, &items[i]);
+	options.is_human = true;
+	options.top = d->top;
+	if (lull_out_len(&out)) {
+		printf("\n%s, %s:\n", part->kind->title,
+		       d->is_per_step ? "per step" : "whole recordings");
+		rc = lull_out_write(&out, &options, stdout, err);
+	}
+	lull_out_release(&out);
+	return rc;
+}
+
+static int print_text(const struct diff *d, struct lull_err *err)
+{
+	const struct lull_diff *parts = d->parts.at;
+
+	print_steps(d);
+	for (size_t i = 0; i < d->parts.n; i++)
+		if (print_part(d, &parts[i], err))
+			return err->code;
+	return LULL_OK;
+}
+
+/* ---- for scripts ---- */
+
+static void put_pair(struct lull_json *j, const char *key, const f64 pair[2])
+{
+	lull_json_key(j, key);
+	lull_json_array(j);
+	lull_json_f64(j, pair[0]);
+	lull_json_f64(j, pair[1]);
+	lull_json_end(j);
+}
+
+static void put_decision(struct lull_json *j, const char *key, const struct lull_decision *d)
+{
+	lull_json_key(j, key);
+	lull_json_object(j);
+	put_pair(j, "value", (const f64[2]){ d->before, d->after });
+	lull_json_key(j, "change");
+	lull_json_f64(j, d->change);
+	put_pair(j, "interval", (const f64[2]){ d->low, d->high });
+	lull_json_key(j, "is_certain");
+	lull_json_bool(j, d->verdict == LULL_PASS || d->verdict == LULL_REGRESSED);
+	lull_json_end(j);
+}
+
+static void put_part(struct lull_json *j, const struct diff *d, const struct lull_diff *part)
+{
+	const struct lull_diff_item *items = part->items.at;
+	size_t n = 0;
+
+	lull_json_key(j, part->kind->name);
+	lull_json_array(j);
+	for (size_t i = 0; i < part->items.n && (!d->top || n < d->top); i++) {
+		if (!is_shown(d, &items[i]))
+			continue;
+		n++;
+		lull_json_object(j);
+		lull_json_key(j, "name");
+		lull_json_text(j, lull_diff_name(part, &items[i]));
+		lull_json_key(j, "change");
+		lull_json_text(j, lull_diff_state(&items[i]));
+		put_pair(j, "n", items[i].n);
+		put_pair(j, "time_ns", items[i].total_ns);
+		if (part->kind->has_bytes)
+			put_pair(j, "bytes", items[i].size_bytes);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void print_json(const struct diff *d)
+{
+	const struct lull_diff *parts = d->parts.at;
+	struct lull_json j;
+
+	lull_json_init(&j, stdout);
+	j.is_pretty = true;
+	lull_json_object(&j);
+	lull_json_key(&j, "before");
+	lull_json_text(&j, d->side[0].path);
+	lull_json_key(&j, "after");
+	lull_json_text(&j, d->side[1].path);
+	lull_json_key(&j, "is_per_step");
+	lull_json_bool(&j, d->is_per_step);
+	put_pair(&j, "steps", (const f64[2]){ (f64)d->side[0].steps.n, (f64)d->side[1].steps.n });
+	if (d->is_per_step)
+		put_decision(&j, "step_time_ns", &d->step_time);
+	if (d->has_idle)
+		put_decision(&j, "idle_share", &d->idle);
+	for (size_t i = 0; i < d->parts.n; i++)
+		put_part(&j, d, &parts[i]);
+	lull_json_end(&j);
+	putchar('\n');
+}
+
+static int run(struct diff *d, char **words, struct lull_err *err)
+{
+	for (int i = 0; i < 2; i++)
+		if (open_side(&d->side[i], words[i], err))
+			return err->code;
+	collect(d);
+	if (d->format) {
+		print_json(d);
+		return LULL_OK;
+	}
+	return print_text(d, err);
+}
+
+static void release(struct diff *d)
+{
+	struct lull_diff *parts = d->parts.at;
+
+	for (size_t i = 0; i < d->parts.n; i++)
+		lull_diff_release(&parts[i]);
+	lull_vec_release(&d->parts);
+	for (int i = 0; i < 2; i++) {
+		lull_vec_release(&d->side[i].steps);
+		lull_reader_close(d->side[i].reader);
+	}
+}
+
+int cmd_diff(int argc, char **argv, struct lull_err *err)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+	struct diff d = { .top = DEFAULT_TOP };
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull diff [OPTIONS] BEFORE AFTER",
+			  "Say what changed between two reports: the step, its idle time and the "
+			  "causes of it, kernels, copies, calls, ranges."),
+		OPT_U64(0, "top", "N", &d.top, "rows of each table, 0 for all (default: 8)"),
+		OPT_FLAG('a', "all", &d.has_all, "also show what did not change"),
+		OPT_ENUM(0, "format", &d.format, formats, "format of the answer"),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err), rc;
+
+	if (first < 0)
+		return first;
+	if (argc - first != 2)
+		return lull_fail(err, LULL_E_USAGE,
+				 "give two reports, such as lull diff before.lull after.lull");
+	lull_vec_init(&d.parts, sizeof(struct lull_diff));
+	lull_vec_init(&d.side[0].steps, sizeof(struct lull_span));
+	lull_vec_init(&d.side[1].steps, sizeof(struct lull_span));
+	rc = run(&d, argv + first, err);
+	release(&d);
+	return rc;
+}

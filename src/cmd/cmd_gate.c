@@ -1,0 +1,222 @@
+/*
+ * lull gate - refuse a change that made the program slower.
+ *
+ * Exit status: 0 pass, 1 regressed, 2 no verdict (inconclusive, not comparable, or an error), so
+ * that nothing that proves nothing looks like a pass or like a regression.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opt.h"
+#include "base/str.h"
+#include "cmd/baseline.h"
+#include "cmd/losses.h"
+#include "compare/gate_output.h"
+
+#define DEFAULT_STORE ".lull-gate"
+
+static const char *const default_metrics[] = { "step_time", "idle_share", "launches" };
+
+struct options {
+	struct lull_vec baselines; /* char * */
+	struct lull_vec metrics;
+	const char *store;
+	const char *save;
+	const char *junit;
+	const char *sarif;
+	const char *markdown;
+	f64 threshold_pct;
+	int format;
+	bool is_github;
+	bool is_list;
+	struct lull_vec paths; /* char *: reports that were opened, owned */
+};
+
+static int list_metrics(void)
+{
+	for (const struct lull_metric *const *m = lull_metrics; *m; m++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s%s", (*m)->name, (*m)->arg ? ":" : "",
+			 (*m)->arg ? (*m)->arg : "");
+		printf("%-14s %s\n", name, (*m)->summary);
+	}
+	return LULL_OK;
+}
+
+/* Open a report into a side; its path lives as long as the options. */
+static int open_report(struct options *o, struct lull_vec *side, const char *path,
+		       struct lull_err *err)
+{
+	struct lull_reader *reader;
+	char *copy;
+
+	if (lull_reader_open(&reader, path, err))
+		return err->code;
+	copy = strdup(path);
+	*(char **)lull_vec_push(&o->paths) = copy;
+	lull_losses_warn(reader);
+	lull_gate_add(side, copy, reader);
+	return LULL_OK;
+}
+
+static int open_all(struct options *o, struct lull_vec *side, const struct lull_vec *paths,
+		    struct lull_err *err)
+{
+	char *const *at = paths->at;
+
+	for (size_t i = 0; i < paths->n; i++)
+		if (open_report(o, side, at[i], err))
+			return err->code;
+	return LULL_OK;
+}
+
+static int open_sides(struct options *o, struct lull_gate *gate, char **words, struct lull_err *err)
+{
+	struct lull_vec paths;
+	char *const *names = o->baselines.at;
+	int rc = LULL_OK;
+
+	lull_vec_init(&paths, sizeof(char *));
+	for (size_t i = 0; !rc && i < o->baselines.n; i++)
+		rc = lull_baseline_find(o->store, names[i], &paths, err);
+	if (!rc)
+		rc = open_all(o, &gate->before, &paths, err);
+	for (; !rc && *words; words++)
+		rc = open_report(o, &gate->after, *words, err);
+	lull_opt_list_release(&paths);
+	return rc;
+}
+
+static int watch(struct options *o, struct lull_gate *gate, struct lull_err *err)
+{
+	char *const *specs = o->metrics.at;
+
+	for (size_t i = 0; i < o->metrics.n; i++)
+		if (lull_gate_watch(gate, specs[i], err))
+			return err->code;
+	for (size_t i = 0; !o->metrics.n && i < LULL_COUNT_OF(default_metrics); i++)
+		if (lull_gate_watch(gate, default_metrics[i], err))
+			return err->code;
+	return LULL_OK;
+}
+
+static int write_file(const struct lull_gate *gate, const struct lull_gate_output *output,
+		      const char *path, struct lull_err *err)
+{
+	FILE *to;
+
+	if (!path)
+		return LULL_OK;
+	to = fopen(path, "we");
+	if (!to)
+		return lull_fail_errno(err, "opening %s", path);
+	output->write(gate, to);
+	if (ferror(to) | fclose(to))
+		return lull_fail_errno(err, "writing %s", path);
+	return LULL_OK;
+}
+
+static int write_outputs(const struct options *o, const struct lull_gate *gate,
+			 struct lull_err *err)
+{
+	if (o->format)
+		lull_gate_output_json.write(gate, stdout);
+	else
+		lull_gate_output_text.write(gate, stdout);
+	if (o->is_github)
+		lull_gate_output_github.write(gate, stdout);
+	if (write_file(gate, &lull_gate_output_junit, o->junit, err) ||
+	    write_file(gate, &lull_gate_output_sarif, o->sarif, err) ||
+	    write_file(gate, &lull_gate_output_markdown, o->markdown, err))
+		return err->code;
+	return LULL_OK;
+}
+
+static int compare(struct options *o, struct lull_gate *gate, char **words, struct lull_err *err)
+{
+	static const int status[] = { [LULL_PASS] = 0,
+				      [LULL_REGRESSED] = 1,
+				      [LULL_INCONCLUSIVE] = 2,
+				      [LULL_NOT_COMPARABLE] = 2 };
+
+	gate->threshold = o->threshold_pct / 100;
+	if (watch(o, gate, err) || open_sides(o, gate, words, err) || lull_gate_run(gate, err) ||
+	    write_outputs(o, gate, err))
+		return err->code;
+	return status[gate->verdict];
+}
+
+static int run(struct options *o, struct lull_gate *gate, char **words, struct lull_err *err)
+{
+	if (o->is_list)
+		return list_metrics();
+	if (!*words)
+		return lull_fail(err, LULL_E_USAGE,
+				 "name the new reports, such as lull gate --baseline main "
+				 "new.lull");
+	if (o->save)
+		return lull_baseline_save(o->store, o->save, words, err);
+	if (!o->baselines.n)
+		return lull_fail(err, LULL_E_USAGE,
+				 "give a baseline: --baseline REPORT, or the name of one that "
+				 "--save stored");
+	if (!(o->threshold_pct > 0 && o->threshold_pct < 1000))
+		return lull_fail(err, LULL_E_USAGE, "--threshold is a percentage above 0");
+	return compare(o, gate, words, err);
+}
+
+int cmd_gate(int argc, char **argv, struct lull_err *err)
+{
+	static const char *const formats[] = { "text", "json", NULL };
+	struct options o = { .store = DEFAULT_STORE, .threshold_pct = 5 };
+	struct lull_gate gate;
+	const struct lull_opt opts[] = {
+		OPT_USAGE(
+			"lull gate [OPTIONS] --baseline REPORT|NAME NEW...",
+			"Refuse a change that made the program slower: compare new reports with a "
+			"baseline. Exit 0: pass, 1: regressed, 2: no verdict."),
+		OPT_LIST('b', "baseline", "REPORT|NAME", &o.baselines,
+			 "what to compare with: reports, or a name in the store"),
+		OPT_LIST('m', "metric", "METRIC", &o.metrics,
+			 "what to watch (default: step_time,idle_share,launches)"),
+		OPT_F64(0, "threshold", "PERCENT", &o.threshold_pct,
+			"the change that matters (default: 5)"),
+		OPT_FLAG(0, "list", &o.is_list, "list the metrics and exit"),
+		OPT_GROUP("The store"),
+		OPT_STR(0, "store", "FOLDER", &o.store,
+			"where baselines are kept (default: " DEFAULT_STORE ")"),
+		OPT_STR(0, "save", "NAME", &o.save, "keep the reports as this baseline and exit"),
+		OPT_GROUP("What may be compared"),
+		OPT_FLAG(0, "allow-losses", &gate.allows_losses, "also captures that lost events"),
+		OPT_FLAG(0, "any-program", &gate.allows_other_program,
+			 "also reports of different programs"),
+		OPT_FLAG(0, "any-device", &gate.allows_other_device,
+			 "also reports of different devices"),
+		OPT_GROUP("Output"),
+		OPT_ENUM(0, "format", &o.format, formats, "format on standard output"),
+		OPT_STR(0, "junit", "FILE", &o.junit, "write JUnit XML"),
+		OPT_STR(0, "sarif", "FILE", &o.sarif, "write SARIF 2.1.0"),
+		OPT_STR(0, "markdown", "FILE", &o.markdown, "write a Markdown table"),
+		OPT_FLAG(0, "github", &o.is_github, "print annotations for GitHub Actions"),
+		OPT_END(),
+	};
+	int first, rc;
+
+	lull_gate_init(&gate);
+	lull_vec_init(&o.baselines, sizeof(char *));
+	lull_vec_init(&o.metrics, sizeof(char *));
+	lull_vec_init(&o.paths, sizeof(char *));
+	first = lull_opt_parse(argc, argv, opts, err);
+	rc = first < 0 ? first : run(&o, &gate, argv + first, err);
+	lull_gate_release(&gate);
+	lull_opt_list_release(&o.baselines);
+	lull_opt_list_release(&o.metrics);
+	lull_opt_list_release(&o.paths);
+	/* 1 would say "regressed". */
+	return rc < 0 && rc != LULL_OPT_HELPED ? LULL_E_USAGE : rc;
+}

@@ -1,0 +1,89 @@
+/*
+ * decide - pass, regressed, or cannot tell: two sets of measurements of one metric.
+ *
+ * What it gives:  a verdict with the numbers behind it, and how many measurements would be needed
+ *                 where they did not suffice.
+ * Rule:           regressed if the test finds the new side worse (false alarms: alpha) and the
+ *                 shift is more than half the threshold; pass if the interval of the shift excludes
+ *                 the threshold; else inconclusive. Values that do not vary at all are compared as
+ *                 they are.
+ * Runs:           values come from one or more runs a side. Where there are MIN_RUNS on each side,
+ *                 their medians are compared instead of the single steps, since what differs from
+ *                 run to run moves all steps of a run together. With fewer, runs of one side that
+ *                 differ by more than the threshold make it inconclusive.
+ * Memory:         borrows the values.
+ */
+#ifndef LULL_COMPARE_DECIDE_H
+#define LULL_COMPARE_DECIDE_H
+
+#include "base/types.h"
+#include "base/vec.h"
+
+/* Fewer measurements than this on a side decide nothing. */
+#define LULL_DECIDE_MIN_VALUES 5
+
+/* From so many runs on each side on, runs are compared, not steps. */
+#define LULL_DECIDE_MIN_RUNS 4
+
+enum lull_verdict {
+	LULL_PASS = 0,
+	LULL_REGRESSED = 1,
+	LULL_INCONCLUSIVE = 2,
+	LULL_NOT_COMPARABLE = 3,
+};
+
+/* The measurements of one metric on one side. */
+struct lull_samples {
+	struct lull_vec values; /* f64 */
+	struct lull_vec runs;	/* size_t: where the values of each run end */
+};
+
+/* Nothing measured yet. */
+void lull_samples_init(struct lull_samples *s);
+
+/* Free the values. */
+void lull_samples_release(struct lull_samples *s);
+
+/* One more value of the current run. */
+void lull_samples_add(struct lull_samples *s, f64 value);
+
+/* The current run is over; one without values does not count. */
+void lull_samples_end_run(struct lull_samples *s);
+
+struct lull_decide_rule {
+	f64 threshold; /* the change that matters, as a share of the baseline; points of a share */
+	f64 alpha;     /* false alarms */
+	bool is_share; /* the metric is a share itself: differences, not ratios, are compared */
+	bool is_higher_better;
+};
+
+/*
+ * With it 30 steps a side with 5 % of noise show a change of 5 % in 95.2 of 100 cases, and none
+ * where there is none in 98.1 of 100 (test_decide): together with the least shift, the best there
+ * is.
+ */
+#define LULL_DECIDE_ALPHA 0.024
+
+struct lull_decision {
+	enum lull_verdict verdict;
+	f64 before; /* median */
+	f64 after;
+	f64 change; /* (after - before) / before, or after - before for shares; worse is positive */
+	f64 low;    /* 90 % interval of the change */
+	f64 high;
+	f64 p;		 /* chance of so much worse values if nothing changed */
+	size_t n_before; /* what was compared: steps, or runs */
+	size_t n_after;
+	bool by_run;
+	size_t n_needed; /* on each side, to decide about the threshold; 0 if they sufficed */
+	char why[512];	 /* why nothing could be decided */
+};
+
+/* Compare two sides. */
+void lull_decide(const struct lull_samples *before, const struct lull_samples *after,
+		 const struct lull_decide_rule *rule, struct lull_decision *d);
+
+/* "pass", "regressed", "inconclusive" or "not comparable". */
+const char *lull_verdict_name(enum lull_verdict verdict);
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * gate - the metrics of new reports against those of a baseline.
+ *
+ * What it gives:  one decision per metric and one for all: regressed if one is, else not comparable
+ *                 if one is, else inconclusive if one is, else pass.
+ * What it checks: whether the two sides may be compared at all (same program, same kind of device),
+ *                 and whether the captures are whole: one that is empty, cut off, damaged or lost
+ *                 events never passes.
+ * Ownership:      borrows readers, paths and specs until release.
+ */
+#ifndef LULL_COMPARE_GATE_H
+#define LULL_COMPARE_GATE_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "compare/decide.h"
+#include "compare/metric.h"
+#include "trace/reader.h"
+
+/* One report. */
+struct lull_gate_run {
+	const char *path;
+	struct lull_reader *reader;
+	struct lull_vec steps; /* struct lull_span, warm-up left out */
+	size_t n_warmup;       /* steps left out at the beginning */
+};
+
+struct lull_gate_check {
+	const char *spec; /* as the user wrote it */
+	const struct lull_metric *metric;
+	const char *arg;
+	struct lull_samples before;
+	struct lull_samples after;
+	struct lull_decision decision;
+};
+
+struct lull_gate {
+	struct lull_vec before; /* struct lull_gate_run */
+	struct lull_vec after;
+	struct lull_vec checks; /* struct lull_gate_check */
+	f64 threshold;		/* share of the baseline, or points of a share */
+	bool allows_losses;
+	bool allows_other_program;
+	bool allows_other_device;
+	enum lull_verdict verdict;
+	struct lull_str why; /* of a verdict over all that is no metric's */
+};
+
+/* Nothing to compare yet; the threshold is 5 %. */
+void lull_gate_init(struct lull_gate *gate);
+
+/* Close the readers and free everything. */
+void lull_gate_release(struct lull_gate *gate);
+
+/* Add a report to a side (&gate->before or &gate->after); the gate owns the reader from now on. */
+void lull_gate_add(struct lull_vec *side, const char *path, struct lull_reader *reader);
+
+/* Watch a metric; LULL_E_USAGE if there is none of this spec. */
+int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *err);
+
+/* Measure and decide. Fails only where a metric cannot be measured for a reason of the caller's. */
+int lull_gate_run(struct lull_gate *gate, struct lull_err *err);
+
+/* A value of a metric as people read it: "10.2 ms", "78.1 %". */
+void lull_gate_value(const struct lull_gate_check *check, f64 value, char *to, size_t cap_bytes);
+
+/* A change as people read it: "+7.8 %", or "+3.1 points" for shares. */
+void lull_gate_change(const struct lull_gate_check *check, f64 change, char *to, size_t cap_bytes);
+
+/* What a check found, as a sentence. */
+void lull_gate_sentence(const struct lull_gate_check *check, struct lull_str *to);
+
+/* Steps measured on a side. */
+size_t lull_gate_n_steps(const struct lull_vec *side);
+
+#endif

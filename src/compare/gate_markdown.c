@@ -1,0 +1,66 @@
+/*
+ * markdown: a table for a comment on a change, or the summary of a CI job.
+ */
+#include "compare/gate_output.h"
+
+/* A name must neither end the cell nor format it. */
+static void put_cell(const char *text, FILE *to)
+{
+	for (; *text; text++) {
+		if (*text == '|' || *text == '`' || *text == '*' || *text == '_' || *text == '<' ||
+		    *text == '\\')
+			fputc('\\', to);
+		fputc(*text == '\n' ? ' ' : *text, to);
+	}
+}
+
+static void write_check(const struct lull_gate_check *check, FILE *to)
+{
+	const struct lull_decision *d = &check->decision;
+	char before[48], after[48], change[48];
+
+	lull_gate_value(check, d->before, before, sizeof(before));
+	lull_gate_value(check, d->after, after, sizeof(after));
+	lull_gate_change(check, d->change, change, sizeof(change));
+	fputs("| ", to);
+	put_cell(check->spec, to);
+	if (d->verdict == LULL_NOT_COMPARABLE)
+		fputs(" | | | | ", to);
+	else
+		fprintf(to, " | %s | %s | %s (%+.1f to %+.1f) | ", before, after, change,
+			100 * d->low, 100 * d->high);
+	fprintf(to, "%s%s%s", d->verdict == LULL_PASS ? "" : "**", lull_verdict_name(d->verdict),
+		d->verdict == LULL_PASS ? "" : "**");
+	if (*d->why) {
+		fputs(": ", to);
+		put_cell(d->why, to);
+	}
+	if (d->n_needed)
+		fprintf(to, "; needs %zu %s a side", d->n_needed, d->by_run ? "runs" : "steps");
+	fputs(" |\n", to);
+}
+
+static void write(const struct lull_gate *gate, FILE *to)
+{
+	const struct lull_gate_check *checks = gate->checks.at;
+
+	fprintf(to, "### lull gate: %s\n\n", lull_verdict_name(gate->verdict));
+	if (gate->why.len) {
+		put_cell(lull_str_text(&gate->why), to);
+		fputc('\n', to);
+		return;
+	}
+	fputs("| metric | baseline | new | change (90 %) | verdict |\n"
+	      "|---|--:|--:|--:|---|\n",
+	      to);
+	for (size_t i = 0; i < gate->checks.n; i++)
+		write_check(&checks[i], to);
+	fprintf(to, "\n%zu and %zu steps; threshold %.3g %%\n", lull_gate_n_steps(&gate->before),
+		lull_gate_n_steps(&gate->after), 100 * gate->threshold);
+}
+
+const struct lull_gate_output lull_gate_output_markdown = {
+	.name = "markdown",
+	.summary = "a table for a comment or a job summary",
+	.write = write,
+};

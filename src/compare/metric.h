@@ -1,0 +1,56 @@
+/*
+ * metric - what a gate watches: one number per step.
+ *
+ * What it gives:  the list of metrics, one by its spec (`step_time`, `kernel:gemm`), and its value
+ *                 in each step of a report.
+ * Rule:           a metric measures windows of time; it knows nothing of baselines.
+ *
+ * To add one: metric_X.c with const struct lull_metric lull_metric_X at its end, METRIC(X) in
+ * metrics.def, its line in doc/lull-gate.1.md.
+ */
+#ifndef LULL_COMPARE_METRIC_H
+#define LULL_COMPARE_METRIC_H
+
+#include "base/err.h"
+#include "base/out.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "compare/decide.h"
+#include "trace/reader.h"
+
+struct lull_metric {
+	const char *name;    /* in specs and configs; never changes */
+	const char *arg;     /* what stands behind the colon, such as NAME; NULL if nothing does */
+	const char *summary; /* one phrase */
+	enum lull_out_kind kind;
+	bool is_share;	   /* a share of the step: differences are compared */
+	bool is_by_report; /* measures the report, not its steps; gets no windows */
+	/*
+	 * Fill value[i], zeroed before, for window i (struct lull_span, by start, not overlapping).
+	 * By report: add the values with lull_samples_add().
+	 */
+	int (*measure)(struct lull_reader *r, const struct lull_vec *windows, const char *arg,
+		       f64 *value, struct lull_err *err);
+	int (*sample)(struct lull_reader *r, const char *arg, struct lull_samples *to,
+		      struct lull_err *err);
+};
+
+/* All of metrics.def in its order, NULL at the end. */
+extern const struct lull_metric *const lull_metrics[];
+
+/*
+ * The metric of a spec NAME or NAME:ARG; *arg is what stands behind the colon, borrowed from
+ * `spec`, or NULL. LULL_E_USAGE with a sentence if there is none, or the argument is missing.
+ */
+int lull_metric_find(const char *spec, const struct lull_metric **metric, const char **arg,
+		     struct lull_err *err);
+
+/* Add the values of one report as one run. */
+int lull_metric_sample(const struct lull_metric *metric, const char *arg, struct lull_reader *r,
+		       const struct lull_vec *windows, struct lull_samples *to,
+		       struct lull_err *err);
+
+/* The window in which `at_ns` lies, or SIZE_MAX. */
+size_t lull_metric_window(const struct lull_vec *windows, u64 at_ns);
+
+#endif
