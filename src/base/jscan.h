@@ -39,8 +39,8 @@ enum lull_jscan_result {
 
 struct lull_jscan {
 	struct lull_stream *stream;
-	char *window; /* private */
-	size_t cap;   /* private: without the padding */
+	char *window;	 /* private */
+	size_t cap;	 /* private: without the padding */
 	const char *p;	 /* the next character; never behind `end` */
 	const char *end; /* of what is in the window; a NUL is there */
 	u64 window_off;	 /* private: where in the text the window begins */

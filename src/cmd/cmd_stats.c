@@ -19,6 +19,7 @@
 #include "cmd/losses.h"
 #include "cmd/sink.h"
 #include "cmd/stats_help.h"
+#include "import/import.h"
 #include "report/filter.h"
 #include "report/report.h"
 
@@ -296,27 +297,6 @@ done:
 
 /* ---- the command ---- */
 
-static bool ends_with(const char *text, const char *suffix)
-{
-	size_t len = strlen(text), n = strlen(suffix);
-
-	return len >= n && !strcmp(text + len - n, suffix);
-}
-
-/* Files of other tools get a better sentence than "bad magic". */
-static int open_reader(struct stats *s, struct lull_err *err)
-{
-	static const char *const foreign[] = { ".nsys-rep", ".sqlite",	".ncu-rep", ".qdrep",
-					       ".json",	    ".json.gz", ".pftrace" };
-
-	for (size_t i = 0; i < LULL_COUNT_OF(foreign); i++) {
-		if (ends_with(s->path, foreign[i]))
-			return lull_fail(err, LULL_E_UNSUPPORTED,
-					 "%s: only .lull files can be read so far", s->path);
-	}
-	return lull_reader_open(&s->reader, s->path, err);
-}
-
 static int run(struct stats *s, struct lull_err *err)
 {
 	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
@@ -326,7 +306,7 @@ static int run(struct stats *s, struct lull_err *err)
 		return err->code;
 	if (s->filter_time && lull_filter_time(&options, s->filter_time, err))
 		return lull_err_wrap(err, "option --filter-time");
-	if (open_reader(s, err))
+	if (lull_import_open(s->path, &s->reader, err))
 		return err->code;
 	lull_losses_warn(s->reader);
 	if (s->filter_nvtx && lull_filter_nvtx(&options, s->reader, s->filter_nvtx, err))

@@ -23,7 +23,7 @@ struct words {
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
-	bool cuda_memory, force, stop_on_exit, stats, inherit_env, discard_env, resolve, python,
+	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve, python,
 		quiet, start_later;
 };
 
@@ -309,6 +309,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			"sign (default: report1, report2, ...)"),
 		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
+		OPT_BOOL(0, "why", &w->why, "say why the GPU waits when done"),
 		OPT_LIST(0, "export", "FORMAT", &w->exports, "also write jsonlines or csv"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
@@ -374,6 +375,8 @@ static int finish(const struct words *w, const struct lull_collector_result *res
 			rc = follow_up(result, "export", exports[i], w->force, err);
 	if (w->stats && !rc)
 		rc = follow_up(result, "stats", NULL, false, err);
+	if (w->why && !rc)
+		rc = follow_up(result, "why", NULL, false, err);
 	return rc;
 }
 

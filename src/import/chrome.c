@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 
-
 /* Kinds of lull_mapper_thing(). */
 enum { THING_METRIC = 16 };
 
@@ -110,7 +109,8 @@ static u64 async_key(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	u64 key = lull_hash_mix(lull_mapper_hash(&e->category) ^ 1, lull_mapper_hash(&e->id));
 
-	key = lull_hash_mix(key ^ lull_mapper_process(&c->map, &e->pid), lull_mapper_hash(&e->name));
+	key = lull_hash_mix(key ^ lull_mapper_process(&c->map, &e->pid),
+			    lull_mapper_hash(&e->name));
 	return key | 1ULL << 63;
 }
 

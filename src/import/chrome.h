@@ -19,11 +19,11 @@
 struct lull_chrome {
 	struct lull_mapper map;
 	struct lull_jevents events;
-	u64 last_ns;		 /* end of the last event so far */
-	u64 kept_bytes;		 /* private: of arguments */
-	struct lull_vec open;	 /* private: struct open_range, begun and not ended */
+	u64 last_ns;		  /* end of the last event so far */
+	u64 kept_bytes;		  /* private: of arguments */
+	struct lull_vec open;	  /* private: struct open_range, begun and not ended */
 	struct lull_map open_ixs; /* private: lane or id to the last one begun there */
-	void *ctx; /* of the dialect */
+	void *ctx;		  /* of the dialect */
 };
 
 /* A program's own way to write Chrome traces. All functions may be NULL. */

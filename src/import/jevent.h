@@ -35,7 +35,7 @@ struct lull_jevent {
 	i64 dur_ns;
 	struct lull_jtext category;
 	struct lull_jtext name;
-	struct lull_jtext id; /* of async and flow events, as it stands */
+	struct lull_jtext id;	/* of async and flow events, as it stands */
 	struct lull_jtext args; /* as they stand, braces included; at == NULL if there are none */
 	struct lull_jevent_ref pid;
 	struct lull_jevent_ref tid;
@@ -48,20 +48,48 @@ struct lull_jevent {
 	struct lull_jtext unknown[LULL_JEVENT_UNKNOWN];
 };
 
-/* How the names of args.def are found; made once. */
-struct lull_jevent_names {
-	u8 slots[256]; /* private: number of the argument + 1 */
+/*
+ * A piece of text that was met between two values, such as `, "tid": `, and what it means. Events
+ * are written by machines: after one piece the next is nearly always one of a few. To compare it
+ * with those is faster than to take it apart, because the CPU need not wait for where it ends.
+ */
+#define LULL_JEVENT_PIECE 48 /* longest */
+#define LULL_JEVENT_WAYS  4  /* pieces that are remembered to follow one */
+
+struct lull_jevent_piece {
+	u64 head, head_mask; /* its first eight bytes, fewer if it is shorter */
+	u64 tail;	     /* its last eight bytes, if it is longer */
+	u16 len;
+	int16_t what; /* private to jevent.c: field, argument, or brace */
+	u16 key_off;  /* where in the text the key is */
+	u16 key_len;
+	u16 next[LULL_JEVENT_WAYS]; /* index + 1 of pieces that followed it, 0 for none */
+	char text[LULL_JEVENT_PIECE];
 };
 
-/* Make it. */
+/* How keys are found: those of args.def by their text, and those met by what was before them. */
+struct lull_jevent_names {
+	struct lull_jevent_slot {
+		u64 head, tail;
+		u32 len;
+		u32 arg;		      /* number + 1, 0 for an empty slot */
+	} slots[256];			      /* private: names of args.def */
+	struct lull_jevent_piece pieces[512]; /* private: the first is the begin of an event */
+	u16 n_pieces;
+	struct lull_jevent_piece words[16]; /* private: categories with their quotes */
+	u32 n_words;
+	u16 places[1024]; /* private: index + 1 of pieces by hash */
+};
+
+/* None met yet. */
 void lull_jevent_names_init(struct lull_jevent_names *names);
 
 /*
  * Take the event at j->p, which is its brace. BAD if it is no object of pairs; j->p is then
  * somewhere inside.
  */
-enum lull_jscan_result lull_jevent_take(struct lull_jscan *j, const struct lull_jevent_names *names,
-				       struct lull_jevent *e);
+enum lull_jscan_result lull_jevent_take(struct lull_jscan *j, struct lull_jevent_names *names,
+					struct lull_jevent *e);
 
 /* Whether the event has this argument. */
 static inline bool lull_jevent_has(const struct lull_jevent *e, enum lull_arg arg)

@@ -269,8 +269,8 @@ static int take_object(struct walk *w, struct lull_err *err)
 	return rc;
 }
 
-int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handler *handler, void *ctx,
-		     struct lull_err *err)
+int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handler *handler,
+		      void *ctx, struct lull_err *err)
 {
 	struct walk w = { .all = all, .handler = handler, .ctx = ctx };
 	struct lull_jscan *j = &all->scan;

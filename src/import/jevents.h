@@ -28,16 +28,16 @@ struct lull_jevents_handler {
 };
 
 struct lull_jevents {
-	struct lull_jscan scan; /* private */
+	struct lull_jscan scan;		/* private */
 	struct lull_jevent_names names; /* private */
-	i64 origin_ns;	 /* no event is told that begins earlier */
-	i64 earliest_ns; /* smallest time met */
-	u64 n_events;	 /* told or not */
-	u64 n_bad;	 /* events that are no JSON, or larger than anybody's */
-	bool is_cut;	 /* the text ended in the middle */
-	bool is_invalid; /* the text could not be followed any more */
-	bool has_array;	 /* there is an array of events */
-	u64 stop_off;	 /* where in the text it was given up */
+	i64 origin_ns;			/* no event is told that begins earlier */
+	i64 earliest_ns;		/* smallest time met */
+	u64 n_events;			/* told or not */
+	u64 n_bad;			/* events that are no JSON, or larger than anybody's */
+	bool is_cut;			/* the text ended in the middle */
+	bool is_invalid;		/* the text could not be followed any more */
+	bool has_array;			/* there is an array of events */
+	u64 stop_off;			/* where in the text it was given up */
 };
 
 /* Begin. `stream` is borrowed. */
@@ -50,8 +50,8 @@ void lull_jevents_release(struct lull_jevents *all);
  * Walk the file once. LULL_OK also for one that is cut off or invalid somewhere: the fields say so.
  * LULL_E_FORMAT if it is no JSON at all, or holds no array of events.
  */
-int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handler *handler, void *ctx,
-		     struct lull_err *err);
+int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handler *handler,
+		      void *ctx, struct lull_err *err);
 
 /* Whether events before origin_ns were met, so that the walk has to be done again. */
 bool lull_jevents_must_repeat(const struct lull_jevents *all);

@@ -42,13 +42,13 @@ struct nesting_desc {
 	u32 max_depth;
 };
 
-#define NESTING(name, max)                                                                    \
-	{                                                                                     \
-		LULL_TABLE_##name, sizeof(struct lull_##name##_row),                          \
-			offsetof(struct lull_##name##_row, start_ns),                         \
-			offsetof(struct lull_##name##_row, dur_ns),                           \
-			offsetof(struct lull_##name##_row, lane),                             \
-			offsetof(struct lull_##name##_row, depth), max                        \
+#define NESTING(name, max)                                             \
+	{                                                              \
+		LULL_TABLE_##name, sizeof(struct lull_##name##_row),   \
+			offsetof(struct lull_##name##_row, start_ns),  \
+			offsetof(struct lull_##name##_row, dur_ns),    \
+			offsetof(struct lull_##name##_row, lane),      \
+			offsetof(struct lull_##name##_row, depth), max \
 	}
 
 static const struct nesting_desc nestings[LULL_N_NESTINGS] = {
@@ -253,8 +253,8 @@ void lull_mapper_name_process(struct lull_mapper *m, const struct lull_jevent_re
 			      const struct lull_jtext *name)
 {
 	u32 id = lull_mapper_process(m, pid);
-	struct lull_process_row row =
-		*(const struct lull_process_row *)lull_writer_dim(m->writer, LULL_TABLE_process, id);
+	struct lull_process_row row = *(const struct lull_process_row *)lull_writer_dim(
+		m->writer, LULL_TABLE_process, id);
 
 	row.name = lull_mapper_text(m, name);
 	lull_writer_set_dim(m->writer, LULL_TABLE_process, id, &row);

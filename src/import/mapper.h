@@ -34,19 +34,19 @@ enum lull_nesting { LULL_NESTING_RANGE, LULL_NESTING_OP, LULL_NESTING_PYCALL, LU
 struct lull_mapper {
 	struct lull_import_job *job;
 	struct lull_writer *writer;
-	i64 origin_ns;		  /* of the file's clock: time 0 of the report */
-	struct lull_map texts;	  /* private: hash of a text as it stands to its id */
-	struct lull_map things;	  /* private: hash of a kind and what tells it apart to a row id */
-	struct lull_vec lanes;	  /* private: struct lane */
+	i64 origin_ns;		/* of the file's clock: time 0 of the report */
+	struct lull_map texts;	/* private: hash of a text as it stands to its id */
+	struct lull_map things; /* private: hash of a kind and what tells it apart to a row id */
+	struct lull_vec lanes;	/* private: struct lane */
 	struct lull_vec nesting[LULL_N_NESTINGS]; /* private: rows that wait for their depth */
-	struct lull_vec gaps;	  /* private: struct gap, what has no place */
-	struct lull_map gap_ixs;  /* private */
-	struct lull_str scratch;  /* private */
-	u64 n_other;		  /* things that became "(other)" because there were too many */
-	bool is_other;		  /* private: the thing last asked for is one */
-	u64 n_repaired;		  /* texts with bytes that are no characters */
-	u32 main_process;	  /* row id, 0 if none yet */
-	bool has_main_pid;	  /* private: a thread of it was met */
+	struct lull_vec gaps;			  /* private: struct gap, what has no place */
+	struct lull_map gap_ixs;		  /* private */
+	struct lull_str scratch;		  /* private */
+	u64 n_other;	   /* things that became "(other)" because there were too many */
+	bool is_other;	   /* private: the thing last asked for is one */
+	u64 n_repaired;	   /* texts with bytes that are no characters */
+	u32 main_process;  /* row id, 0 if none yet */
+	bool has_main_pid; /* private: a thread of it was met */
 };
 
 /* Begin with an open writer of the job. */
@@ -68,9 +68,9 @@ u32 lull_mapper_text(struct lull_mapper *m, const struct lull_jtext *text);
 u32 lull_mapper_word(struct lull_mapper *m, const char *word);
 
 /*
- * The row id of a thing of this kind (any number that is its own) with this hash: its place, 0 if it
- * is new and the caller has to fill it in. After a million of them all new ones of a kind are one,
- * and lull_mapper_text() says "(other)" to whoever fills it in.
+ * The row id of a thing of this kind (any number that is its own) with this hash: its place, 0 if
+ * it is new and the caller has to fill it in. After a million of them all new ones of a kind are
+ * one, and lull_mapper_text() says "(other)" to whoever fills it in.
  */
 u32 *lull_mapper_thing(struct lull_mapper *m, u32 kind, u64 hash);
 

@@ -10,12 +10,12 @@ struct kind {
 };
 
 static const struct kind copy_kinds[] = {
-	{ "HtoD", 1 }, { "DtoH", 2 }, { "HtoA", 3 }, { "AtoH", 4 },  { "AtoA", 5 },
+	{ "HtoD", 1 }, { "DtoH", 2 }, { "HtoA", 3 }, { "AtoH", 4 }, { "AtoA", 5 },
 	{ "AtoD", 6 }, { "DtoA", 7 }, { "DtoD", 8 }, { "HtoH", 9 }, { "PtoP", 10 },
 };
 
 static const struct kind memory_kinds[] = {
-	{ "Pageable", 1 }, { "Pinned", 2 },	   { "Device", 3 },	  { "Array", 4 },
+	{ "Pageable", 1 }, { "Pinned", 2 },	   { "Device", 3 },	    { "Array", 4 },
 	{ "Managed", 5 },  { "Device Static", 6 }, { "Managed Static", 7 },
 };
 
@@ -176,12 +176,9 @@ bool lull_pytorch_memset(struct lull_chrome *c, const struct lull_jevent *e)
 bool lull_pytorch_sync(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	static const struct kind kinds[] = {
-		{ "Event Sync", 1 },
-		{ "Stream Wait Event", 2 },
-		{ "Stream Sync", 3 },
-		{ "Context Sync", 4 },
-		{ "Stream Synchronize", 3 },
-		{ "Context Synchronize", 4 },
+		{ "Event Sync", 1 },	     { "Stream Wait Event", 2 },
+		{ "Stream Sync", 3 },	     { "Context Sync", 4 },
+		{ "Stream Synchronize", 3 }, { "Context Synchronize", 4 },
 		{ "Event Synchronize", 1 },
 	};
 	struct lull_jtext kind = lull_jevent_text(e, LULL_ARG_sync_kind);

@@ -19,9 +19,9 @@ static u64 element_bytes(const struct lull_jtext *type)
 		const char *name;
 		u8 bytes;
 	} types[] = {
-		{ "Float", 4 }, { "Half", 2 },	{ "BFloat16", 2 },	{ "Double", 8 },
-		{ "Long", 8 },	{ "Int", 4 },	{ "Short", 2 },		{ "Byte", 1 },
-		{ "Char", 1 },	{ "Bool", 1 },	{ "ComplexFloat", 8 },	{ "ComplexDouble", 16 },
+		{ "Float", 4 },	 { "Half", 2 },	  { "BFloat16", 2 },	 { "Double", 8 },
+		{ "Long", 8 },	 { "Int", 4 },	  { "Short", 2 },	 { "Byte", 1 },
+		{ "Char", 1 },	 { "Bool", 1 },	  { "ComplexFloat", 8 }, { "ComplexDouble", 16 },
 		{ "UInt64", 8 }, { "UInt32", 4 }, { "UInt16", 2 },
 	};
 
@@ -77,8 +77,8 @@ static void take_args(struct lull_chrome *c, const struct lull_jevent *e,
 	row->in_bytes = (u64)lull_jevent_int(e, LULL_ARG_in_elements, 0) * bytes;
 	row->out_bytes = (u64)lull_jevent_int(e, LULL_ARG_out_elements, 0) * bytes;
 	row->seq = (u64)lull_jevent_int(e, LULL_ARG_comm_seq, 0);
-	row->peer = lull_jevent_int(e, LULL_ARG_dst_rank,
-				    lull_jevent_int(e, LULL_ARG_src_rank, -1));
+	row->peer =
+		lull_jevent_int(e, LULL_ARG_dst_rank, lull_jevent_int(e, LULL_ARG_src_rank, -1));
 }
 
 /* The part of the name from `p` to the next '_' or '('; *p is behind it afterwards. */
@@ -96,7 +96,9 @@ static struct lull_jtext next_part(const char **p, const char *end)
 	return part;
 }
 
-/* ncclKernel_ and ncclDevKernel_ NAME _ ALGORITHM _ PROTOCOL [_ OP _ TYPE]; OP and TYPE may lead. */
+/*
+ * ncclKernel_ and ncclDevKernel_ NAME _ ALGORITHM _ PROTOCOL [_ OP _ TYPE]; OP and TYPE may lead.
+ */
 static bool take_name(struct lull_chrome *c, const struct lull_jevent *e,
 		      struct lull_collective_row *row)
 {
@@ -107,7 +109,8 @@ static bool take_name(struct lull_chrome *c, const struct lull_jevent *e,
 	size_t cut = 0;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(prefixes); i++)
-		if (e->name.len > strlen(prefixes[i]) && !memcmp(p, prefixes[i], strlen(prefixes[i])))
+		if (e->name.len > strlen(prefixes[i]) &&
+		    !memcmp(p, prefixes[i], strlen(prefixes[i])))
 			cut = strlen(prefixes[i]);
 	if (!cut)
 		return false;

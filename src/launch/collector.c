@@ -342,7 +342,7 @@ static void show_progress(struct lull_collector *c)
 	state.n_events = c->recording.n_events;
 	state.written_bytes = lull_writer_stats(c->recording.writer).size_bytes;
 	state.n_lost = lull_control_losses(c);
-	lull_progress_write(&c->progress, &state);
+	lull_progress_recording(&c->progress, &state);
 }
 
 /* One round of everything. */

@@ -78,13 +78,13 @@ enum lull_device_class lull_class_of_kernel(const char *name)
 enum lull_call_class lull_class_of_call(const char *name)
 {
 	if (has(name, "synchronize") || has(name, "eventquery"))
-		return LULL_CALL_WAIT;
+		return LULL_CALLS_WAIT;
 	if (has(name, "launch"))
-		return LULL_CALL_LAUNCH;
+		return LULL_CALLS_LAUNCH;
 	if (has(name, "memcpy") || has(name, "memset") || has(name, "malloc") ||
 	    has(name, "free") || has(name, "memalloc"))
-		return LULL_CALL_MEMORY;
-	return LULL_CALL_OTHER;
+		return LULL_CALLS_MEMORY;
+	return LULL_CALLS_OTHER;
 }
 
 static const char *fixed_text(u32 number)

@@ -47,10 +47,10 @@ enum lull_device_class {
 };
 
 enum lull_call_class {
-	LULL_CALL_OTHER,
-	LULL_CALL_LAUNCH,
-	LULL_CALL_WAIT,
-	LULL_CALL_MEMORY,
+	LULL_CALLS_OTHER,
+	LULL_CALLS_LAUNCH,
+	LULL_CALLS_WAIT,
+	LULL_CALLS_MEMORY,
 };
 
 /* Append the text of a name. */

@@ -168,6 +168,23 @@ struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table
 
 /* ---- cursors ---- */
 
+void lull_reader_watch(struct lull_reader *r, lull_reader_watcher *watcher, void *ctx)
+{
+	r->watcher = watcher;
+	r->watcher_ctx = ctx;
+}
+
+static void tell(struct lull_cursor *c)
+{
+	const struct lull_reader *r = c->reader;
+
+	if (!r->watcher)
+		return;
+	if (!c->n_rows)
+		c->n_rows = lull_reader_stats(r, c->table->id).n_rows;
+	r->watcher(r->watcher_ctx, c->table, c->n_passed, c->n_rows);
+}
+
 void lull_cursor_init_table(struct lull_cursor *c, struct lull_reader *r,
 			    const struct lull_table_desc *table, u64 from_ns, u64 to_ns)
 {
@@ -204,6 +221,7 @@ static size_t next_entry(struct lull_cursor *c)
 
 		if (now->min_start >= c->to_ns && c->to_ns != UINT64_MAX)
 			break;
+		c->n_passed += now->n_rows;
 		if (now->kind == LULL_BLOCK_ROWS && now->max_end >= c->from_ns)
 			return c->next_ix++;
 	}
@@ -268,10 +286,13 @@ size_t lull_cursor_next(struct lull_cursor *c, void *out)
 	void *cols[LULL_MAX_COLS];
 	size_t ix, n = 0;
 
+	if (!c->buffer)
+		tell(c);
 	place_columns(c, cols);
 	while (n == 0 && (ix = next_entry(c)) < c->reader->entries.n)
 		n = decode_entry(c, ix, cols);
 	give_columns(c, cols, out);
+	tell(c);
 	return n;
 }
 

@@ -139,8 +139,20 @@ struct lull_cursor {
 	size_t next_ix;	 /* private: next index entry to look at */
 	void *buffer;	 /* private: decoded columns */
 	u32 max_rows;	 /* private: what the buffer has room for */
+	u64 n_passed;	 /* private: rows of the blocks it has left behind */
+	u64 n_rows;	 /* private: of the table, if somebody watches */
 	bool *is_wanted; /* private: per column, NULL = all */
 };
+
+/*
+ * Told how far a cursor is: n_passed of the n_rows of its table, 0 when it begins. For progress;
+ * called once for each block.
+ */
+typedef void lull_reader_watcher(void *ctx, const struct lull_table_desc *table, u64 n_passed,
+				 u64 n_rows);
+
+/* Let `watcher` know how far cursors of this reader are; NULL for nobody. */
+void lull_reader_watch(struct lull_reader *r, lull_reader_watcher *watcher, void *ctx);
 
 /* Begin to walk. Nothing is read yet. */
 void lull_cursor_init(struct lull_cursor *c, struct lull_reader *r, enum lull_table table,

@@ -49,6 +49,8 @@ struct lull_reader {
 	struct lull_vec strings;   /* struct lull_string_block, by first id */
 	struct lull_schema schema;
 	bool has_schema;
+	lull_reader_watcher *watcher; /* may be NULL */
+	void *watcher_ctx;
 };
 
 /* Find the blocks of the file: by its index, or by walking over it. */

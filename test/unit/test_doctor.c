@@ -79,7 +79,7 @@ static void progress_is_silent_without_a_terminal(void **state)
 	(void)state;
 	lull_progress_init(&p, true);
 	p.begin_ns = 0;
-	lull_progress_write(&p, &counts);
+	lull_progress_recording(&p, &counts);
 	assert_false(p.is_drawn);
 	lull_progress_clear(&p);
 }

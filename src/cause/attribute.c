@@ -1,0 +1,412 @@
+/*
+ * attribute - every nanosecond in which the device computes nothing gets one cause.
+ *
+ * Idle time [a, b) is ended by a unit, which a call L started:
+ *	L began before a			it waited on the device; nobody on the host is to blame
+ *	[max(a, L), b)				latency of the launch
+ *	[a, L)					what the chain of L's thread did: calls and gaps
+ * Launch latency behind a wait for the device is the wait's: had nobody waited, the launches would
+ * have been queued already.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "cause/cause.h"
+#include "cause/subject.h"
+
+/* A wait that begins this soon after the device went idle drained it. */
+#define DRAIN_NS 10000u
+/* Work that a call finished with begins within this; later, something else held it. */
+#define LATENCY_MAX_NS 100000u
+/* Steps by cause are kept for this many steps; more are only summed. */
+#define MAX_STEPS 65536u
+/* Intervals kept for the page; then only longer ones are. */
+#define MAX_INTERVALS 500000u
+
+struct work {
+	struct lull_subject *s;
+	struct lull_map where; /* hash to index in wheres */
+};
+
+/* ---- book-keeping ---- */
+
+static void keep_interval(struct lull_subject *s, const struct lull_split_piece *piece, u64 from_ns,
+			  u64 to_ns, u8 cause)
+{
+	struct lull_interval *last =
+		s->intervals.n ? lull_vec_get(&s->intervals, s->intervals.n - 1) : NULL;
+
+	if (last && last->to_ns == from_ns && last->cause == cause && last->round == piece->round) {
+		last->to_ns = to_ns;
+		return;
+	}
+	/* The one before is complete: drop it if it is too short to keep. */
+	if (last && last->to_ns - last->from_ns < s->min_interval_ns)
+		s->intervals.n--;
+	if (s->intervals.n >= MAX_INTERVALS) {
+		struct lull_interval *at = s->intervals.at;
+		size_t n = 0;
+
+		s->min_interval_ns = s->min_interval_ns ? 2 * s->min_interval_ns : 1000;
+		for (size_t i = 0; i < s->intervals.n; i++) {
+			if (at[i].to_ns - at[i].from_ns >= s->min_interval_ns)
+				at[n++] = at[i];
+		}
+		s->intervals.n = n;
+	}
+	*(struct lull_interval *)lull_vec_push(&s->intervals) =
+		(struct lull_interval){ from_ns, to_ns, piece->round, piece->unit, cause };
+}
+
+/* What an event is called in the list of places: its innermost named range or Python function. */
+static u64 place_key(const struct lull_subject *s, u32 event, bool by_range)
+{
+	const struct lull_host_event *events = s->host.events.at;
+	u64 first = 0;
+
+	for (u32 e = event; e != LULL_NONE; e = events[e].parent) {
+		u64 key = (u64)(events[e].kind + 1) << 32 | events[e].ref;
+
+		if (events[e].kind == LULL_HOST_RANGE && (events[e].inside & LULL_IN_NAMED))
+			return key;
+		if (events[e].kind == LULL_HOST_PYCALL && !by_range)
+			return key;
+		first = first ? first : key;
+	}
+	return by_range ? 0 : first;
+}
+
+static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cause_ix cause,
+		       u32 stack)
+{
+	struct lull_subject *s = w->s;
+	const struct lull_node *node = lull_claim_node(c);
+	u64 key[3] = { cause, 0, 0 }, ns = c->to_ns - c->from_ns;
+	struct lull_where *where;
+	bool is_new;
+	u32 *ix;
+
+	if (cause == LULL_CAUSE_IX_kernel_gap)
+		return;
+	/* A launch is a launch; other calls are told apart. */
+	if (node && node->kind != LULL_CALL_LAUNCH && c->place != LULL_PLACE_GAP)
+		key[1] = node->name;
+	key[2] = place_key(s, c->event, cause == LULL_CAUSE_IX_launch_bound);
+	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
+	if (is_new) {
+		*ix = (u32)s->wheres.n;
+		*(struct lull_where *)lull_vec_push(&s->wheres) =
+			(struct lull_where){ .cause = (u8)cause };
+	}
+	where = lull_vec_get(&s->wheres, *ix);
+	where->ns += ns;
+	where->n++;
+	if (ns >= where->to_ns - where->from_ns) {
+		where->from_ns = c->from_ns;
+		where->to_ns = c->to_ns;
+		where->node = c->node;
+		where->event = c->event;
+		where->unit = c->unit;
+		where->stack = stack ? stack : where->stack;
+	}
+}
+
+static void cost(struct work *w, const struct lull_split_piece *piece, const struct lull_claim *c,
+		 enum lull_cause_ix cause, u32 stack)
+{
+	struct lull_subject *s = w->s;
+	u64 ns = c->to_ns - c->from_ns;
+
+	if (!ns)
+		return;
+	s->cost_ns[cause] += ns;
+	if (s->step_cost_ns)
+		s->step_cost_ns[(size_t)(piece->round - s->rounds.first_steady) *
+					LULL_SUBJECT_CAUSES +
+				cause] += ns;
+	keep_interval(s, piece, c->from_ns, c->to_ns, (u8)cause);
+	keep_where(w, c, cause, stack);
+}
+
+/* ---- calls ---- */
+
+static bool is_lazy(const struct lull_subject *s, u64 from_ns, u64 to_ns)
+{
+	size_t i = lull_vec_upper(&s->lazy, offsetof(struct lull_span, from_ns), to_ns);
+	const struct lull_span *spans = s->lazy.at;
+
+	return i && spans[i - 1].to_ns > from_ns;
+}
+
+static void fill_host(struct lull_claim *c)
+{
+	const struct lull_node *node = lull_claim_node(c);
+	const struct lull_host *h = &c->subject->host;
+
+	c->event = node ? lull_host_at(h, node->lane, node->begin_ns) : LULL_NONE;
+	if (c->event != LULL_NONE)
+		c->inside = ((const struct lull_host_event *)h->events.at)[c->event].inside;
+}
+
+/* The cause of time in this call, remembered in the node. */
+static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
+{
+	struct lull_node *node = &w->s->chain.nodes[c->node];
+
+	fill_host(c);
+	if (node->cause == LULL_N_CAUSES) {
+		struct lull_claim whole = *c;
+
+		whole.from_ns = node->begin_ns;
+		whole.to_ns = node->end_ns;
+		whole.is_lazy = is_lazy(w->s, node->begin_ns, node->end_ns);
+		node->cause = (u8)lull_cause_of(&whole);
+	}
+	if (node->cause == LULL_CAUSE_IX_unknown)
+		w->s->blind_ns[LULL_BLIND_STALL] += c->to_ns - c->from_ns;
+	return (enum lull_cause_ix)node->cause;
+}
+
+/* A stack that a sample found in the call, 0 if none did. */
+static u32 stack_in(const struct lull_subject *s, const struct lull_node *node)
+{
+	const struct lull_host_sample *samples = s->host.samples.at;
+	size_t i = lull_host_sample_at(&s->host, node->lane, node->begin_ns);
+
+	return i < s->host.samples.n && samples[i].lane == node->lane &&
+			       samples[i].at_ns < node->end_ns
+		       ? samples[i].stack
+		       : 0;
+}
+
+/* ---- idle time ---- */
+
+/* Whether the host waited for the device when it went idle. */
+static bool is_drained(const struct lull_subject *s, u32 chain, u64 at_ns)
+{
+	u32 i = lull_chain_find(&s->chain, chain, at_ns);
+
+	if (i == s->chain.first[chain + 1])
+		return false;
+	const struct lull_node *node = &s->chain.nodes[i];
+	bool waits = node->kind == LULL_CALL_SYNC ||
+		     (node->kind == LULL_CALL_COPY && (node->flags & LULL_NODE_OUT));
+
+	return waits && !(node->flags & LULL_NODE_OWNED) && node->begin_ns <= at_ns + DRAIN_NS;
+}
+
+struct idle {
+	const struct lull_split_piece *piece;
+	bool is_drained;
+};
+
+/* Pay for one part; what a wait exposed is the wait's. */
+static void pay(struct work *w, const struct idle *idle, struct lull_claim *c,
+		enum lull_cause_ix cause, u32 stack)
+{
+	if (cause == LULL_CAUSE_IX_launch_bound && idle->is_drained) {
+		w->s->exposed_ns += c->to_ns - c->from_ns;
+		cause = LULL_CAUSE_IX_host_sync;
+	}
+	cost(w, idle->piece, c, cause, stack);
+}
+
+static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *c)
+{
+	struct lull_subject *s = w->s;
+	const struct lull_slice *slice = s->slices.at;
+	u64 from_ns = c->from_ns, to_ns = c->to_ns;
+	size_t i = s->chain.nodes[c->node].slice;
+
+	c->place = LULL_PLACE_GAP;
+	if (i == LULL_NONE) {
+		c->gap_ns = to_ns - from_ns;
+		c->event = lull_host_at(&s->host, s->chain.nodes[c->node].lane, to_ns - 1);
+		pay(w, idle, c, LULL_CAUSE_IX_launch_bound, 0);
+		return;
+	}
+	for (; i < s->slices.n && slice[i].node == c->node && slice[i].from_ns < to_ns; i++) {
+		c->from_ns = slice[i].from_ns > from_ns ? slice[i].from_ns : from_ns;
+		c->to_ns = slice[i].to_ns < to_ns ? slice[i].to_ns : to_ns;
+		if (c->from_ns >= c->to_ns)
+			continue;
+		c->event = slice[i].event;
+		if (slice[i].cause == LULL_CAUSE_IX_unknown)
+			s->blind_ns[slice[i].blind] += c->to_ns - c->from_ns;
+		if (slice[i].cause == LULL_CAUSE_IX_host_compute && !slice[i].is_seen)
+			s->unseen_ns += c->to_ns - c->from_ns;
+		pay(w, idle, c, (enum lull_cause_ix)slice[i].cause, slice[i].stack);
+	}
+}
+
+/* Walk the chain over [from_ns, to_ns). */
+static void walk(struct work *w, const struct idle *idle, u32 chain, u64 from_ns, u64 to_ns)
+{
+	const struct lull_chain *ch = &w->s->chain;
+	struct lull_claim c = { .subject = w->s, .unit = idle->piece->unit };
+
+	for (u32 i = lull_chain_find(ch, chain, from_ns);
+	     from_ns < to_ns && i < ch->first[chain + 1]; i++) {
+		const struct lull_node *node = &ch->nodes[i];
+
+		c.node = i;
+		c.pause = LULL_NO_PAUSE;
+		c.event = LULL_NONE;
+		if (node->begin_ns > from_ns) {
+			c.from_ns = from_ns;
+			c.to_ns = node->begin_ns < to_ns ? node->begin_ns : to_ns;
+			from_ns = c.to_ns;
+			pay_gap(w, idle, &c);
+		}
+		if (node->end_ns > from_ns && from_ns < to_ns) {
+			c.place = LULL_PLACE_CALL;
+			c.from_ns = from_ns;
+			c.to_ns = node->end_ns < to_ns ? node->end_ns : to_ns;
+			from_ns = c.to_ns;
+			pay(w, idle, &c, judge_call(w, &c), stack_in(w->s, node));
+		}
+	}
+}
+
+static void pay_blind(struct work *w, const struct idle *idle, struct lull_claim *c,
+		      enum lull_blind blind)
+{
+	enum lull_cause_ix cause = lull_cause_of(c);
+
+	if (cause == LULL_CAUSE_IX_unknown)
+		w->s->blind_ns[blind] += c->to_ns - c->from_ns;
+	cost(w, idle->piece, c, cause, 0);
+}
+
+/* From the call on: latency, and what is far beyond it. */
+static void pay_latency(struct work *w, const struct idle *idle, u32 node_ix, u64 from_ns)
+{
+	const struct lull_node *node = &w->s->chain.nodes[node_ix];
+	u64 to_ns = idle->piece->to_ns, last_ns = node->end_ns + LATENCY_MAX_NS;
+	struct lull_claim c = { .subject = w->s,
+				.place = LULL_PLACE_LATENCY,
+				.unit = idle->piece->unit,
+				.node = node_ix,
+				.from_ns = from_ns,
+				.to_ns = to_ns < last_ns ? to_ns : last_ns,
+				.pause = LULL_NO_PAUSE };
+
+	fill_host(&c);
+	c.is_lazy = is_lazy(w->s, node->begin_ns, node->end_ns);
+	if (c.to_ns > c.from_ns)
+		pay(w, idle, &c, lull_cause_of(&c), 0);
+	else
+		c.to_ns = c.from_ns;
+	if (c.to_ns < to_ns) {
+		c.from_ns = c.to_ns;
+		c.to_ns = to_ns;
+		c.place = LULL_PLACE_DEVICE;
+		pay_blind(w, idle, &c, LULL_BLIND_DEVICE);
+	}
+}
+
+static void pay_idle(struct work *w, const struct lull_split_piece *piece)
+{
+	struct lull_subject *s = w->s;
+	u32 node_ix = piece->unit == LULL_NONE ? LULL_NONE : s->units.at[piece->unit].node;
+	struct lull_claim c = { .subject = s,
+				.place = LULL_PLACE_UNLINKED,
+				.unit = piece->unit,
+				.node = node_ix,
+				.event = LULL_NONE,
+				.from_ns = piece->from_ns,
+				.to_ns = piece->to_ns,
+				.pause = LULL_NO_PAUSE };
+	struct idle idle = { piece, false };
+	const struct lull_node *node;
+
+	if (node_ix == LULL_NONE) {
+		pay_blind(w, &idle, &c, LULL_BLIND_UNLINKED);
+		return;
+	}
+	node = &s->chain.nodes[node_ix];
+	if (node->end_ns <= piece->from_ns) {
+		c.place = LULL_PLACE_DEVICE;
+		pay_blind(w, &idle, &c, LULL_BLIND_DEVICE);
+		return;
+	}
+	idle.is_drained = is_drained(s, node->chain, piece->from_ns);
+	if (node->begin_ns > piece->from_ns) {
+		u64 to_ns = node->begin_ns < piece->to_ns ? node->begin_ns : piece->to_ns;
+
+		walk(w, &idle, node->chain, piece->from_ns, to_ns);
+		if (to_ns < piece->to_ns)
+			pay_latency(w, &idle, node_ix, to_ns);
+		return;
+	}
+	pay_latency(w, &idle, node_ix, piece->from_ns);
+}
+
+/* ---- what else is not compute ---- */
+
+static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum lull_place place)
+{
+	struct lull_subject *s = w->s;
+	struct lull_claim c = { .subject = s,
+				.place = place,
+				.unit = piece->unit,
+				.node = s->units.at[piece->unit].node,
+				.event = LULL_NONE,
+				.from_ns = piece->from_ns,
+				.to_ns = piece->to_ns,
+				.pause = LULL_NO_PAUSE };
+	u64 wait_ns = 0;
+
+	fill_host(&c);
+	/* A collective is waiting for the last rank first, and transfer then. */
+	if (place == LULL_PLACE_COLLECTIVE)
+		wait_ns = (u64)(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));
+	if (wait_ns) {
+		c.to_ns = c.from_ns + wait_ns;
+		cost(w, piece, &c, s->ranks.is_pipeline ? LULL_CAUSE_IX_pipeline_imbalance
+							: LULL_CAUSE_IX_straggler, 0);
+		c.from_ns = c.to_ns;
+		c.to_ns = piece->to_ns;
+	}
+	cost(w, piece, &c, lull_cause_of(&c), 0);
+}
+
+static void on_piece(void *ctx, const struct lull_split_piece *piece)
+{
+	struct work *w = ctx;
+
+	w->s->split_ns[piece->kind] += piece->to_ns - piece->from_ns;
+	w->s->window_ns += piece->to_ns - piece->from_ns;
+	if (piece->kind == LULL_SPLIT_IDLE)
+		pay_idle(w, piece);
+	else if (piece->kind == LULL_SPLIT_COPY)
+		pay_unit(w, piece, LULL_PLACE_COPY);
+	else if (piece->kind == LULL_SPLIT_COLLECTIVE)
+		pay_unit(w, piece, LULL_PLACE_COLLECTIVE);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct lull_where *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+void lull_subject_attribute(struct lull_subject *s)
+{
+	u32 n = lull_rounds_n_steady(&s->rounds);
+	struct work w = { .s = s };
+
+	if (n <= MAX_STEPS)
+		s->step_cost_ns = lull_alloc((size_t)n * LULL_SUBJECT_CAUSES + 1, sizeof(u64));
+	lull_map_init(&w.where);
+	lull_split_run(&s->units, &s->rounds, on_piece, &w);
+	lull_map_release(&w.where);
+	if (s->wheres.n)
+		qsort(s->wheres.at, s->wheres.n, sizeof(struct lull_where), by_ns);
+}

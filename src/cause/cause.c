@@ -1,0 +1,51 @@
+#include "cause/cause.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+
+#define CAUSE(name) extern const struct lull_cause lull_cause_##name;
+#include "cause/causes.def"
+#undef CAUSE
+
+const struct lull_cause *const lull_causes[LULL_N_CAUSES] = {
+#define CAUSE(name) &lull_cause_##name,
+#include "cause/causes.def"
+#undef CAUSE
+};
+
+_Static_assert(LULL_N_CAUSES <= LULL_SUBJECT_CAUSES, "raise LULL_SUBJECT_CAUSES");
+
+int lull_cause_find(const char *id, const char **nearest)
+{
+	struct lull_nearest near = { .word = id };
+
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		if (!strcmp(lull_causes[i]->id, id))
+			return i;
+		lull_nearest_add(&near, lull_causes[i]->id);
+	}
+	*nearest = near.best;
+	return -1;
+}
+
+enum lull_cause_ix lull_cause_of(const struct lull_claim *c)
+{
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		if (lull_causes[i]->claim && lull_causes[i]->claim(c))
+			return (enum lull_cause_ix)i;
+	}
+	return LULL_CAUSE_IX_unknown;
+}
+
+const struct lull_copy *lull_claim_copy(const struct lull_claim *c)
+{
+	const struct lull_units *units = &c->subject->units;
+
+	return lull_units_copy(units, &units->at[c->unit]);
+}
+
+const struct lull_node *lull_claim_node(const struct lull_claim *c)
+{
+	return c->node == LULL_NONE ? NULL : &c->subject->chain.nodes[c->node];
+}

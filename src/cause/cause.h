@@ -1,0 +1,115 @@
+/*
+ * cause - why a device waits: what each cause claims, how its fix changes a step, what it says.
+ *
+ * The engine cuts the time in which a device computes nothing into pieces about which one thing is
+ * true (struct lull_claim) and asks the causes in the order of causes.def; the first that claims a
+ * piece has it. So every nanosecond has one cause, and the costs add up.
+ *
+ * To add one: copy cause_storage_write.c to cause_X.c; say in its head what the signal is and what
+ * it is not; CAUSE(X) in causes.def; three goldens in test/golden/cause/ (fires, nearly, must not);
+ * `tools/gen-docs build/lull` for lull-causes(7).
+ */
+#ifndef LULL_CAUSE_CAUSE_H
+#define LULL_CAUSE_CAUSE_H
+
+#include "base/types.h"
+#include "cause/subject.h"
+
+struct lull_what_if; /* cause/replay.h */
+
+/* Sources of a recording that a cause cannot do without. */
+#define LULL_NEED_WORK	     1u	 /* kernels and copies */
+#define LULL_NEED_CALLS	     2u	 /* CUDA calls */
+#define LULL_NEED_HOST	     4u	 /* ranges, operators, Python calls, samples or calls of libc */
+#define LULL_NEED_GIL	     8u	 /* waits for Python's lock, or operators to judge by */
+#define LULL_NEED_SCHED	     16u /* when threads had a CPU */
+#define LULL_NEED_RANKS	     32u /* the other ranks of the job */
+#define LULL_NEED_COUNTERS   64u /* clocks, power */
+#define LULL_NEED_COLLECTIVE 128u /* kernels of collectives */
+
+/* Where a piece of time lies. */
+enum lull_place {
+	LULL_PLACE_COPY,       /* a copy runs, and nothing else: `unit` */
+	LULL_PLACE_COLLECTIVE, /* a collective runs, and nothing else: `unit` */
+	LULL_PLACE_CALL,       /* the thread is inside the call `node` */
+	LULL_PLACE_GAP,	       /* the thread is between calls; `node` is the next one */
+	LULL_PLACE_LATENCY,    /* the call `node` was made, its work has not begun */
+	LULL_PLACE_DEVICE,     /* the work was launched before; the device did not begin it */
+	LULL_PLACE_UNLINKED,   /* nobody knows who launched the work */
+};
+
+enum lull_stall {
+	LULL_STALL_NONE,
+	LULL_STALL_GIL,
+	LULL_STALL_OS,
+	LULL_STALL_UNKNOWN,
+};
+
+/* No pause; else enum lull_host_wait. */
+#define LULL_NO_PAUSE 255
+
+struct lull_claim {
+	const struct lull_subject *subject;
+	enum lull_place place;
+	u64 from_ns, to_ns;
+	u32 unit;   /* the copy or collective; else the work that ended the idle time; LULL_NONE */
+	u32 node;   /* see enum lull_place; LULL_NONE */
+	u32 event;  /* the innermost thing the thread was in, or LULL_NONE */
+	u32 inside; /* LULL_IN_...: what that is part of */
+	u64 gap_ns; /* GAP: its whole length */
+	u8 pause;   /* GAP: enum lull_host_wait or LULL_NO_PAUSE */
+	u8 stall;   /* GAP, CALL: enum lull_stall */
+	bool is_own;  /* GAP: time of the program itself, not of the framework around launches */
+	bool is_seen; /* GAP: something was recorded there */
+	bool recurs;  /* GAP: the same gap is there in other steps too */
+	bool is_lazy; /* CALL, LATENCY: CUDA loads or compiles code meanwhile */
+};
+
+enum lull_cause_kind {
+	LULL_CAUSE_SPECIFIC, /* has a fix of its own, which comes before all others */
+	LULL_CAUSE_RESIDUE,  /* what is left when no specific one holds */
+	LULL_CAUSE_BLIND,    /* cannot be told */
+	LULL_CAUSE_BUSY,     /* the device is not idle */
+};
+
+struct lull_cause {
+	const char *id;	     /* for ever: scripts quote it */
+	const char *title;   /* a phrase */
+	const char *because; /* ends the sentence "The GPU is idle ... because" */
+	const char *why;     /* for lull-causes(7): mechanism, thresholds and their origin, limits */
+	const char *fix;     /* one thing to try */
+	const char *assumes; /* what the prediction takes for granted; NULL if nothing */
+	enum lull_cause_kind kind;
+	bool is_ceiling; /* the prediction is the best that can come of it */
+	u32 needs;	 /* LULL_NEED_... */
+
+	/* Whether this piece is mine. NULL: never. */
+	bool (*claim)(const struct lull_claim *c);
+
+	/* Change the step as the fix would. NULL: no prediction. */
+	void (*apply)(struct lull_what_if *w);
+};
+
+enum lull_cause_ix {
+#define CAUSE(name) LULL_CAUSE_IX_##name,
+#include "cause/causes.def"
+#undef CAUSE
+	LULL_N_CAUSES,
+};
+
+/* All of causes.def, in its order. */
+extern const struct lull_cause *const lull_causes[LULL_N_CAUSES];
+
+/* The index of the cause with this id, or -1; then *nearest is the closest id, or NULL. */
+int lull_cause_find(const char *id, const char **nearest);
+
+/* The first cause that claims the piece. */
+enum lull_cause_ix lull_cause_of(const struct lull_claim *c);
+
+/* The pageable or pinned copy of a COPY piece. */
+const struct lull_copy *lull_claim_copy(const struct lull_claim *c);
+
+/* The call of a CALL, GAP or LATENCY piece, or NULL. */
+const struct lull_node *lull_claim_node(const struct lull_claim *c);
+
+#endif

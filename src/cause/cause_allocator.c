@@ -1,0 +1,44 @@
+/*
+ * allocator: device memory is allocated and freed in the middle of the loop.
+ *
+ * Signal:  the device is idle while the thread is in cudaMalloc, cudaFree, cudaHostAlloc or their
+ *          like; frees wait for the device first.
+ * Not it:  a framework's caching allocator, which makes no such calls once it is warm.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_CALL && lull_claim_node(c)->kind == LULL_CALL_ALLOC;
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		struct lull_replay_node *n = &w->nodes[i];
+
+		n->gap_ns -= n->alloc_ns * w->factor;
+		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
+		if (n->kind == LULL_CALL_ALLOC)
+			lull_what_if_remove(w, i);
+	}
+}
+
+const struct lull_cause lull_cause_allocator = {
+	.id = "allocator",
+	.title = "device memory is allocated and freed inside the loop",
+	.because = "device memory is allocated and freed inside the loop",
+	.why = "cudaFree waits until the device is idle and takes about 60 us, cudaMalloc about 100 us, "
+	       "on the machine this was tried on. A warm caching allocator makes no such calls; they "
+	       "come back with empty_cache(), with shapes that change, or when memory runs out. Time in "
+	       "these calls counts while the device is idle. The prediction takes away the calls and "
+	       "the operators that hold nothing else.",
+	.fix = "no empty_cache() in the loop, fixed shapes, "
+	       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; in CUDA, cudaMallocAsync() or one "
+	       "buffer that is kept",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,74 @@
+/*
+ * exposed-copy: copies are fast and asynchronous, but nothing computes beside them.
+ *
+ * Signal:  a copy between pinned memory and the device, or within the device, runs alone.
+ * Not it:  pageable memory (pageable-copy); a copy to the host that somebody waits for (host-sync);
+ *          a copy under a kernel.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+/* Kernels were 8 % slower while a copy ran beside them: they share the memory. */
+#define SLOWER 0.08
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_COPY;
+}
+
+static bool moves_aside(const struct lull_units *units, const struct lull_unit *unit)
+{
+	const struct lull_copy *copy;
+
+	if (unit->kind != LULL_UNIT_COPY)
+		return false;
+	copy = lull_units_copy(units, unit);
+	return !lull_copy_is_pageable(copy) && copy->size_bytes >= LULL_CHAIN_BATCH_BYTES;
+}
+
+/* Copies to a stream of their own for each direction; who used them ran one step later. */
+static void apply(struct lull_what_if *w)
+{
+	const struct lull_units *units = &w->replay->subject->units;
+	f64 copy_ns = 0, compute_ns = 0, slower;
+
+	for (u32 i = 0; i < w->n_ops; i++) {
+		const struct lull_unit *unit = &units->at[w->ops[i].unit];
+
+		if (!moves_aside(units, unit)) {
+			compute_ns += w->ops[i].dur_ns;
+			continue;
+		}
+		copy_ns += w->ops[i].dur_ns;
+		w->ops[i].stream = (u16)(units->lanes.n + lull_units_copy(units, unit)->direction % 4);
+		w->ops[i].after = LULL_NONE;
+	}
+	slower = compute_ns > copy_ns ? SLOWER * copy_ns / compute_ns : SLOWER;
+	slower *= w->mood < 0 ? 0.25 : w->mood > 0 ? 1.5 : 1;
+	for (u32 i = 0; i < w->n_ops; i++) {
+		const struct lull_replay_op *after =
+			w->ops[i].after == LULL_NONE ? NULL : &w->ops[w->ops[i].after];
+
+		if (after && moves_aside(units, &units->at[after->unit]))
+			w->ops[i].after = LULL_NONE;
+		if (!moves_aside(units, &units->at[w->ops[i].unit]))
+			w->ops[i].dur_ns *= 1 + slower;
+	}
+}
+
+const struct lull_cause lull_cause_exposed_copy = {
+	.id = "exposed-copy",
+	.title = "copies run alone: nothing computes beside them",
+	.because = "data is copied while nothing computes",
+	.why = "A copy from pinned memory needs no thread and no multiprocessor: it can run beside the "
+	       "kernels of the batch before it, on a stream of its own. Time counts in which a copy is "
+	       "all that runs. The prediction moves copies to a stream for each direction and makes "
+	       "kernels up to 8 % slower while they run, as was measured.",
+	.fix = "copy the next batch on a second stream while this one computes, and make the "
+	       "first wait for it with an event",
+	.assumes = "the data of the next step is there one step earlier",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,42 @@
+/*
+ * gil: the launching thread waits for Python's interpreter lock.
+ *
+ * Signal:  a recorded wait for the lock in a gap; without such records, gaps that are now and then
+ *          far longer than at the same place in other steps, while CUDA calls never are.
+ * Not it:  gaps that are long in every step (unless by a switch interval, 5 ms); stalls that also
+ *          strike inside calls (os-scheduling); a wait while the device has work.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_GAP &&
+	       (c->pause == LULL_HOST_GIL || c->stall == LULL_STALL_GIL);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++)
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_gil);
+}
+
+const struct lull_cause lull_cause_gil = {
+	.id = "gil",
+	.title = "the launching thread waits for Python's interpreter lock",
+	.because = "the training thread waits for Python's interpreter lock, which another "
+		   "thread holds",
+	.why = "Only one thread runs Python at a time; another one gets the lock after up to 5 ms, or "
+	       "when the holder blocks. Our own recordings hold each wait. Imported traces do not: "
+	       "there a gap of at least 400 us that is 8 times as long as at the same place of other "
+	       "steps is a stall, and stalls that spare CUDA calls, in which the lock is not needed, "
+	       "are taken for waits for the lock; the odds that chance spared them lower the "
+	       "confidence. Gaps of 4.9 to 6.0 ms, five or more in each step, are such waits, too.",
+	.fix = "move the other thread's Python work to a process of its own, or to code that "
+	       "releases the lock",
+	.assumes = "the other thread is gone",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_GIL,
+	.claim = claim,
+	.apply = apply,
+};

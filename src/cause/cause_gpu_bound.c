@@ -1,0 +1,19 @@
+/*
+ * gpu-bound: the device is busy; look into its kernels.
+ *
+ * Signal:  compute, collectives and the device's own pauses are at least 90 % of the step.
+ * Not it:  100 % "utilisation", which only says that some kernel was there at each reading.
+ */
+#include "cause/cause.h"
+
+const struct lull_cause lull_cause_gpu_bound = {
+	.id = "gpu-bound",
+	.title = "the device is busy",
+	.because = "its kernels take that long",
+	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster kernels "
+	       "or less work make the step shorter. The largest kernels are listed.",
+	.fix = "look into the kernels on top (`lull stats -r cuda_gpu_kern_sum`): precision, "
+	       "tensor cores, batch size, fused attention",
+	.kind = LULL_CAUSE_BUSY,
+	.needs = LULL_NEED_WORK,
+};

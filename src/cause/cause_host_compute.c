@@ -1,0 +1,40 @@
+/*
+ * host-compute: the launching thread runs the program's own code between launches.
+ *
+ * Signal:  at least 300 us of a gap (800 us if nothing was recorded there) are neither loading,
+ *          writing, waiting for a lock or a CPU, nor the framework's code around launches; if
+ *          nothing was recorded, it has to be there in other steps, too.
+ * Not it:  Python between launches of a framework (launch-bound); work that ends in a copy to the
+ *          device (input-pipeline).
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_GAP && c->is_own && !c->stall && (c->is_seen || c->recurs);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++)
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_host_compute);
+}
+
+const struct lull_cause lull_cause_host_compute = {
+	.id = "host-compute",
+	.title = "the launching thread runs other code between launches",
+	.because = "the training thread runs other code than launches",
+	.why = "Code of the program between launches (metrics, augmentation, logging, a wait for "
+	       "another thread) keeps the thread from launching. A gap has to hold 300 us of it where "
+	       "something was recorded, 800 us where not, and then in at least two steps; who saw "
+	       "nothing is believed half as much.",
+	.fix = "move it out of the loop, vectorise it, do it every N steps, or in another "
+	       "process",
+	.assumes = "all of it leaves the thread",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

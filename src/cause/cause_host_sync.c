@@ -1,0 +1,83 @@
+/*
+ * host-sync: the device drained because the host waited for it.
+ *
+ * Signal:  the device is idle while the thread is in a synchronising call or in a copy to the host
+ *          of more than 50 us; such a copy runs alone; or launches come late since the queue was
+ *          drained by such a wait.
+ * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
+ *          wait that a framework puts behind a copy from pageable memory (pageable-copy).
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+#define COPY_NS 50000u
+
+/* A loop over tensors that waits in each round becomes one batched operator: this many rounds of
+ * it remain as one. Anything from 4 to 40 gives the same label. */
+#define BATCHED	     10
+#define BATCHED_GOOD 40
+#define BATCHED_POOR 4
+
+static bool claim(const struct lull_claim *c)
+{
+	const struct lull_node *node = lull_claim_node(c);
+
+	switch (c->place) {
+	case LULL_PLACE_COPY: {
+		const struct lull_copy *copy = lull_claim_copy(c);
+
+		return copy->direction == LULL_COPY_OUT &&
+		       (lull_copy_is_pageable(copy) || (node && (node->flags & LULL_NODE_SYNCED)));
+	}
+	case LULL_PLACE_CALL:
+		return node->kind == LULL_CALL_SYNC ||
+		       ((node->flags & LULL_NODE_OUT) && node->end_ns - node->begin_ns > COPY_NS);
+	default:
+		return false;
+	}
+}
+
+static bool is_awaited_out(const struct lull_replay_node *n)
+{
+	return (n->flags & LULL_NODE_OUT) &&
+	       (n->flags & (LULL_NODE_PAGED | LULL_NODE_SYNCED) || n->wait == LULL_REPLAY_OWN);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	u32 keep = w->mood > 0 ? BATCHED_POOR : w->mood < 0 ? BATCHED_GOOD : BATCHED;
+
+	for (u32 i = 0; i < w->n; i++) {
+		struct lull_replay_node *n = &w->nodes[i];
+
+		n->gap_ns -= n->sync_ns * w->factor;
+		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
+		if ((n->kind == LULL_CALL_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
+		    is_awaited_out(n))
+			lull_what_if_remove(w, i);
+		if (n->loop > 1 && n->loop % keep) {
+			n->gap_ns = 0;
+			lull_what_if_remove(w, i);
+		}
+	}
+}
+
+const struct lull_cause lull_cause_host_sync = {
+	.id = "host-sync",
+	.title = "the host waits for the device in the middle of a step",
+	.because = "the host waits for the device in the middle of the step, and its queue runs empty",
+	.why = "When the host waits for a result (.item(), .cpu(), print(loss), nonzero, boolean "
+	       "indexing, cudaStreamSynchronize), it launches nothing. When it goes on, the device has "
+	       "nothing queued, and every launch has to arrive first. Counted: idle time in "
+	       "synchronising calls, in copies to the host of more than 50 us, such copies alone on the "
+	       "device, and the launch latency behind a wait up to the next work. The prediction takes "
+	       "away waits and awaited copies; a loop of at least 8 rounds that waits in each is taken "
+	       "to become one batched operator.",
+	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
+	       "memory with non_blocking=True",
+	.assumes = "no control flow needs the value at once",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,84 @@
+/*
+ * input-pipeline: the launching thread loads data, or waits for whoever does.
+ *
+ * Signal:  in a gap of at least 150 us the thread is inside a range or function that loads; or the
+ *          program's own time in the gap leads to a copy of at least 4 KiB to the device, and no
+ *          range of another name covers it: what was made there is the batch.
+ * Not it:  code in a range named otherwise, though a copy follows it; gaps shorter than 150 us;
+ *          loading while the device has work queued.
+ */
+#include "cause/cause.h"
+#include "cause/gaps.h"
+#include "cause/replay.h"
+
+/* Workers that the prediction assumes, and what each is worth: they share memory and a queue. */
+#define WORKERS	    8
+#define WORTH	    0.7
+#define WORTH_GOOD  1.0
+#define WORTH_POOR  0.5
+
+/* Calls between the batch and its copy: queries, allocations. */
+#define AHEAD 8
+
+/* Whether the next thing the thread does for the device is to copy a batch to it. */
+static bool leads_to_batch(const struct lull_claim *c)
+{
+	const struct lull_chain *chain = &c->subject->chain;
+	u8 own = chain->nodes[c->node].chain;
+
+	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + AHEAD; i++) {
+		const struct lull_node *node = &chain->nodes[i];
+
+		if (node->kind == LULL_CALL_COPY)
+			return node->flags & LULL_NODE_IN;
+		if (node->kind == LULL_CALL_LAUNCH || node->kind == LULL_CALL_SYNC)
+			return false;
+	}
+	return false;
+}
+
+static bool claim(const struct lull_claim *c)
+{
+	if (c->place != LULL_PLACE_GAP || c->gap_ns < LULL_GAP_LONG_NS)
+		return false;
+	if (c->inside & LULL_IN_LOADER)
+		return true;
+	return c->is_own && !(c->inside & LULL_IN_NAMED) && leads_to_batch(c);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	f64 loading_ns = 0, worth = w->mood < 0 ? WORTH_GOOD : w->mood > 0 ? WORTH_POOR : WORTH;
+
+	for (u32 i = 0; i < w->n; i++) {
+		loading_ns += lull_what_if_slices_ns(w, i, LULL_CAUSE_IX_input_pipeline);
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_input_pipeline);
+		if ((w->nodes[i].flags & LULL_NODE_PAGED) && !(w->nodes[i].flags & LULL_NODE_OUT))
+			lull_what_if_pin(w, i);
+		if (w->nodes[i].flags & LULL_NODE_OWNED)
+			lull_what_if_remove(w, i);
+	}
+	/* The workers have to keep up. Recording slowed them as it did the thread. */
+	loading_ns *= w->is_raw ? 1 : w->replay->host_part;
+	w->floor_ns = loading_ns * w->factor / w->replay->n_rounds / (WORKERS * worth);
+}
+
+const struct lull_cause lull_cause_input_pipeline = {
+	.id = "input-pipeline",
+	.title = "the launching thread loads data, or waits for it",
+	.because = "the training thread prepares the batch itself or waits for it",
+	.why = "A loader in the training thread (num_workers=0), or workers that cannot keep up, leave "
+	       "the device idle at the start of each step. Counted: gaps of at least 150 us in which "
+	       "the thread is inside something named like loading (dataloader, collate, decode, "
+	       "__getitem__, ...), or in which its own work leads to a copy of at least 4 KiB to the "
+	       "device outside of any range with another name. The prediction takes loading off the "
+	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep up.",
+	.fix = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and .to(device, "
+	       "non_blocking=True); in other programs, a thread that prepares the next batch",
+	.assumes = "8 workers have a CPU each",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,27 @@
+/*
+ * kernel-gap: the device's own pause between two pieces of queued work.
+ *
+ * Signal:  idle for less than 20 us, though the next work was launched before.
+ * Not it:  longer pauses of that kind (unknown): something that is not in the recording held it.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+#define GAP_NS 20000u /* back to back, kernels are 1 us apart; in a graph 0.3 us */
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_DEVICE && c->to_ns - c->from_ns < GAP_NS;
+}
+
+const struct lull_cause lull_cause_kernel_gap = {
+	.id = "kernel-gap",
+	.title = "the device's own pauses between queued kernels",
+	.because = "it pauses between kernels that are queued already",
+	.why = "Between two kernels of a stream the device pauses for about 1 us, in a graph for 0.3 us. "
+	       "Nobody on the host is to blame, and the time counts as busy when the device is judged.",
+	.fix = "fewer, larger kernels; CUDA graphs",
+	.kind = LULL_CAUSE_RESIDUE,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+};

@@ -1,0 +1,128 @@
+/*
+ * launch-bound: the device finishes each piece of work before the next one is launched.
+ *
+ * Signal:  the device is idle while the thread is in launching calls, or in the framework's code
+ *          between them, or while a launch is on its way.
+ * Not it:  launches that come late since the host waited for the device before (host-sync); gaps
+ *          that hold something else. It is what is left: waits, allocations and blocking copies
+ *          have to be gone before a graph can be captured.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+/* A graph: its launch, each node in it, and the gap between two of its kernels. */
+#define GRAPH_NS      10000.0
+#define GRAPH_NODE_NS 900.0
+#define GRAPH_NEXT_NS 300.0
+
+/* A fused update handles this many tensors at once; 16 to 200 give the same within 9 %. */
+#define FUSED 48
+
+static bool claim(const struct lull_claim *c)
+{
+	switch (c->place) {
+	case LULL_PLACE_CALL:
+	case LULL_PLACE_LATENCY:
+		return true;
+	case LULL_PLACE_GAP:
+		return !c->is_own && !c->stall;
+	default:
+		return false;
+	}
+}
+
+/* Whether most launches are in the optimizer's update. */
+static bool is_update(const struct lull_what_if *w)
+{
+	u32 n = 0, n_update = 0;
+
+	for (u32 i = 0; i < w->n; i++) {
+		if (w->nodes[i].kind != LULL_CALL_LAUNCH)
+			continue;
+		n++;
+		n_update += !!(w->nodes[i].inside & LULL_IN_OPTIMIZER);
+	}
+	return n_update * 2 > n;
+}
+
+static void fuse_update(struct lull_what_if *w)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < w->n; i++) {
+		if (!(w->nodes[i].inside & LULL_IN_OPTIMIZER))
+			continue;
+		w->nodes[i].gap_ns /= FUSED;
+		if (w->nodes[i].kind == LULL_CALL_LAUNCH && n++ % FUSED)
+			lull_what_if_remove(w, i);
+	}
+}
+
+/* What stays outside of the graph: all that is not the launch path. */
+static f64 outside_ns(const struct lull_what_if *w, u32 node)
+{
+	f64 sum = 0;
+
+	for (int cause = 0; cause < LULL_N_CAUSES; cause++) {
+		if (cause != LULL_CAUSE_IX_launch_bound)
+			sum += lull_what_if_slices_ns(w, node, (u8)cause);
+	}
+	return sum;
+}
+
+static void use_graph(struct lull_what_if *w)
+{
+	f64 poor = w->mood > 0 ? 2 : w->mood < 0 ? 0.7 : 1;
+
+	for (u32 i = 0; i < w->n; i++) {
+		struct lull_replay_node *n = &w->nodes[i];
+		bool is_outside = n->wait != LULL_REPLAY_RUNS || n->kind == LULL_CALL_ALLOC;
+
+		n->gap_ns = outside_ns(w, i) + (n->starts ? GRAPH_NS * poor : 0);
+		if (is_outside)
+			continue;
+		n->call_ns = n->n_ops * GRAPH_NODE_NS * poor;
+		for (u32 k = n->op; k < n->op + n->n_ops; k++) {
+			w->ops[k].next_ns = GRAPH_NEXT_NS * poor;
+			w->ops[k].launch_ns = GRAPH_NEXT_NS;
+		}
+	}
+}
+
+static void apply(struct lull_what_if *w)
+{
+	if (w->factor < 1) { /* launches and the code around them so much cheaper */
+		for (u32 i = 0; i < w->n; i++) {
+			f64 kept = outside_ns(w, i);
+
+			w->nodes[i].gap_ns = kept + (w->nodes[i].gap_ns - kept) * (1 - w->factor);
+			if (w->nodes[i].wait == LULL_REPLAY_RUNS)
+				w->nodes[i].call_ns *= 1 - w->factor;
+		}
+	} else if (is_update(w)) {
+		fuse_update(w);
+	} else {
+		use_graph(w);
+	}
+}
+
+const struct lull_cause lull_cause_launch_bound = {
+	.id = "launch-bound",
+	.title = "the device waits for launches",
+	.because = "its work is launched too slowly: each piece is done before the next one is there",
+	.why = "A launch takes the host 5 to 10 us, an operator of a framework 20 to 100 us. Kernels "
+	       "that are shorter than that leave the device idle between them. Counted is the thread's "
+	       "time in launching calls, in gaps below 150 us, in operators that make CUDA calls and in "
+	       "the framework's own code, as well as the latency of launches. This is the residue: a "
+	       "specific cause comes first, since a stream with a wait, an allocation or a blocking "
+	       "copy cannot be captured into a graph. The prediction is a graph of the step (10 us and "
+	       "0.9 us a kernel), or a fused update if most launches are the optimizer's.",
+	.fix = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
+	       "(fused=True), a larger batch",
+	.assumes = "shapes do not change, and all of the step can be captured",
+	.kind = LULL_CAUSE_RESIDUE,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

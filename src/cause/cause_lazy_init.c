@@ -1,0 +1,45 @@
+/*
+ * lazy-init: code is loaded or compiled in the middle of the loop.
+ *
+ * Signal:  the device is idle while the thread is in a call that loads a module, or while CUDA says
+ *          that it loads or compiles code in a call.
+ * Not it:  the first steps, which do so always: they are warm-up and left out.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	const struct lull_node *node = lull_claim_node(c);
+
+	if (c->place != LULL_PLACE_CALL && c->place != LULL_PLACE_LATENCY)
+		return false;
+	return node->kind == LULL_CALL_MODULE || c->is_lazy;
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		if (w->nodes[i].kind == LULL_CALL_MODULE)
+			lull_what_if_remove(w, i);
+		else if (w->replay->subject->chain.nodes[w->nodes[i].node].cause ==
+			 LULL_CAUSE_IX_lazy_init)
+			w->nodes[i].call_ns = w->replay->call_ns;
+	}
+}
+
+const struct lull_cause lull_cause_lazy_init = {
+	.id = "lazy-init",
+	.title = "code is loaded or compiled in the middle of the loop",
+	.because = "code is loaded or compiled in the middle of the loop",
+	.why = "The first launch of a kernel may load its module, compile it, or try variants of it. "
+	       "In the first steps that is normal: step 0, and the ones behind it that take more than "
+	       "1.5 times the median, are left out. Counted here is what comes later: calls that load "
+	       "modules, and calls in which CUDA reports loading or compiling.",
+	.fix = "fixed shapes, so that nothing new is needed; warm up before measuring; "
+	       "CUDA_MODULE_LOADING=EAGER",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

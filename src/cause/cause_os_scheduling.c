@@ -1,0 +1,42 @@
+/*
+ * os-scheduling: the launching thread could run but has no CPU.
+ *
+ * Signal:  in a gap the thread was preempted and not yet back, by the scheduler's records; without
+ *          these, stalls that strike inside calls as often as between them.
+ * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_GAP &&
+	       (c->pause == LULL_HOST_PREEMPTED || c->stall == LULL_STALL_OS);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		const struct lull_node *node =
+			&w->replay->subject->chain.nodes[w->nodes[i].node];
+
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_os_scheduling);
+		if (node->cause == LULL_CAUSE_IX_os_scheduling)
+			w->nodes[i].call_ns = w->replay->call_ns;
+	}
+}
+
+const struct lull_cause lull_cause_os_scheduling = {
+	.id = "os-scheduling",
+	.title = "the launching thread has no CPU",
+	.because = "the training thread has no CPU: others run instead",
+	.why = "A thread that is ready and not running launches nothing. Recorded scheduling says when "
+	       "it was preempted. Without it, stalls (see gil) that strike inside CUDA calls as often "
+	       "as their share of the time suggests are taken for preemption.",
+	.fix = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, a larger "
+	       "CPU limit for the container",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,67 @@
+/*
+ * pageable-copy: data comes from ordinary memory, so the copy is slow and the call blocks.
+ *
+ * Signal:  a copy to the device from pageable memory runs alone, or the device is idle while the
+ *          thread is inside such a call for more than 50 us (it stages the data), or waits for it.
+ * Not it:  pinned memory; small copies, whose call returns at once; copies to the host, which
+ *          somebody waits for (host-sync).
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+#define STAGING_NS 50000u /* a launch takes 5 to 30 us; staging of a batch far more */
+
+static bool is_pageable_in(const struct lull_node *node)
+{
+	return node && (node->flags & LULL_NODE_PAGED) && !(node->flags & LULL_NODE_OUT);
+}
+
+static bool claim(const struct lull_claim *c)
+{
+	const struct lull_node *node = lull_claim_node(c);
+
+	switch (c->place) {
+	case LULL_PLACE_COPY: {
+		const struct lull_copy *copy = lull_claim_copy(c);
+
+		return copy->direction == LULL_COPY_IN && lull_copy_is_pageable(copy);
+	}
+	case LULL_PLACE_CALL:
+		return (node->flags & LULL_NODE_OWNED) ||
+		       (is_pageable_in(node) && node->end_ns - node->begin_ns > STAGING_NS);
+	case LULL_PLACE_LATENCY:
+		return is_pageable_in(node) && c->to_ns - c->from_ns >= STAGING_NS;
+	default:
+		return false;
+	}
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		if ((w->nodes[i].flags & LULL_NODE_PAGED) && !(w->nodes[i].flags & LULL_NODE_OUT))
+			lull_what_if_pin(w, i);
+		if (w->nodes[i].flags & LULL_NODE_OWNED)
+			lull_what_if_remove(w, i);
+	}
+}
+
+const struct lull_cause lull_cause_pageable_copy = {
+	.id = "pageable-copy",
+	.title = "copies from ordinary memory are slow and block the thread",
+	.because = "data is copied from ordinary (pageable) memory, which is slow and blocks the "
+		   "thread",
+	.why = "The device cannot read pageable memory. The driver copies it into its own pinned "
+	       "buffer piece by piece, and the call returns when it is done, asynchronous or not. "
+	       "Counted: time in which such a copy runs alone, time in the call beyond 50 us while the "
+	       "device is idle, and the wait that frameworks put behind it. The prediction takes the "
+	       "speed of the fastest pinned copy of at least 4 MiB in the recording, else what the "
+	       "link of the device is known to reach.",
+	.fix = "pinned memory and asynchronous copies: DataLoader(pin_memory=True), "
+	       ".to(device, non_blocking=True), cudaHostAlloc()",
+	.assumes = "pinned memory is filled elsewhere",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,52 @@
+/*
+ * storage-write: the loop itself writes a checkpoint or a log, and the device waits.
+ *
+ * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
+ *          call that writes a file; copies and waits made there belong to it, too.
+ * Not it:  another thread that writes; a write while the device has work queued.
+ */
+#include "cause/cause.h"
+#include "cause/gaps.h"
+#include "cause/replay.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	bool is_saving = c->inside & LULL_IN_STORAGE;
+
+	switch (c->place) {
+	case LULL_PLACE_GAP:
+		return c->gap_ns >= LULL_GAP_LONG_NS && c->pause != LULL_HOST_GIL && !c->stall &&
+		       !(c->inside & LULL_IN_LOADER) && (is_saving || (c->inside & LULL_IN_WRITE));
+	case LULL_PLACE_CALL:
+	case LULL_PLACE_COPY:
+		return is_saving;
+	default:
+		return false;
+	}
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++) {
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_storage_write);
+		if ((w->nodes[i].inside & LULL_IN_STORAGE) && w->nodes[i].kind != LULL_CALL_LAUNCH)
+			lull_what_if_remove(w, i);
+	}
+}
+
+const struct lull_cause lull_cause_storage_write = {
+	.id = "storage-write",
+	.title = "the loop itself writes a checkpoint or a log",
+	.because = "the training thread writes to storage itself",
+	.why = "A thread that serialises and writes a checkpoint launches nothing meanwhile. Time "
+	       "counts in gaps between calls of at least 150 us in which the thread is inside a range "
+	       "or function named like save, checkpoint, write or dump, or in a call of the C library "
+	       "that writes (write, fsync, ...). Copies and waits made there are part of it.",
+	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
+	.assumes = "nothing of the write stays on the thread",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.claim = claim,
+	.apply = apply,
+};

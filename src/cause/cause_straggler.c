@@ -1,0 +1,21 @@
+/*
+ * straggler: the collectives of all ranks but one are long, since they wait for that one.
+ *
+ * Signal:  the same rank has the shortest collectives in most steps; what the others take longer is
+ *          waiting. The engine takes that part of each exposed collective apart.
+ * Not it:  ranks that take turns in being late; a collective that is long on all ranks.
+ */
+#include "cause/cause.h"
+
+const struct lull_cause lull_cause_straggler = {
+	.id = "straggler",
+	.title = "collectives wait for one rank that is late",
+	.because = "it waits in collectives for a rank that is late",
+	.why = "A collective ends on all ranks at about the same time, so the rank that arrives last "
+	       "has the shortest one. If the same rank is last in most steps, the others wait for it: "
+	       "what their collectives take longer than its own is counted here. Its own first cause "
+	       "is what to fix. All ranks have to be in the recording.",
+	.fix = "look at the rank that is late: its own cause, its share of the data, its host",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,
+};

@@ -1,0 +1,96 @@
+/*
+ * unfused-elementwise: the device is busy with many kernels that only read and write memory.
+ *
+ * Signal:  the device is busy, at least 60 % of its kernel time is elementwise, and running each row
+ *          of such kernels as one would make the step at least 10 % shorter.
+ * Not it:  one large fused kernel; elementwise kernels between matmuls that cannot be joined.
+ */
+#include "cause/cause.h"
+#include "cause/replay.h"
+
+/* Of its time alone, what a kernel adds to a fused one: arithmetic, not memory. Fitted to one pair. */
+#define COSTLY	   0.33
+#define CHEAP	   0.014
+#define MOOD_GOOD  0.6
+#define MOOD_POOR  1.6
+
+struct row {
+	u32 first; /* op that stays, LULL_NONE if no row is open */
+	f64 longest_ns, sum_ns;
+};
+
+static f64 part_of(const struct lull_what_if *w, u32 op)
+{
+	const struct lull_unit *unit = &w->replay->subject->units.at[w->ops[op].unit];
+	f64 mood = w->mood < 0 ? MOOD_GOOD : w->mood > 0 ? MOOD_POOR : 1;
+
+	return mood *
+	       (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader)) ? COSTLY
+											  : CHEAP);
+}
+
+static void close_row(struct lull_what_if *w, struct row *row)
+{
+	if (row->first != LULL_NONE)
+		w->ops[row->first].dur_ns =
+			row->longest_ns > row->sum_ns ? row->longest_ns : row->sum_ns;
+	row->first = LULL_NONE;
+}
+
+static void add_op(struct lull_what_if *w, struct row *row, u32 node, u32 op)
+{
+	f64 dur_ns = w->ops[op].dur_ns, added_ns = dur_ns * part_of(w, op);
+
+	if (row->first == LULL_NONE || w->ops[row->first].stream != w->ops[op].stream) {
+		close_row(w, row);
+		*row = (struct row){ op, dur_ns, added_ns };
+		return;
+	}
+	row->longest_ns = dur_ns > row->longest_ns ? dur_ns : row->longest_ns;
+	row->sum_ns += added_ns;
+	w->ops[op].is_gone = true;
+	if (w->nodes[node].n_ops == 1) {
+		w->nodes[node].is_gone = true;
+		w->nodes[node].gap_ns -= w->nodes[node].gap_ns * w->factor;
+	}
+}
+
+static void apply(struct lull_what_if *w)
+{
+	const struct lull_units *units = &w->replay->subject->units;
+	struct row row = { LULL_NONE, 0, 0 };
+
+	for (u32 i = 0; i < w->n; i++) {
+		if (w->nodes[i].starts || w->nodes[i].wait != LULL_REPLAY_RUNS)
+			close_row(w, &row);
+		for (u32 k = w->nodes[i].op; k < w->nodes[i].op + w->nodes[i].n_ops; k++) {
+			const struct lull_unit *unit = &units->at[w->ops[k].unit];
+
+			if (unit->kind == LULL_UNIT_KERNEL &&
+			    unit->class == LULL_KERNEL_ELEMENTWISE)
+				add_op(w, &row, i, k);
+			else
+				close_row(w, &row);
+		}
+	}
+	close_row(w, &row);
+}
+
+const struct lull_cause lull_cause_unfused_elementwise = {
+	.id = "unfused-elementwise",
+	.title = "the device is busy with many small memory-bound kernels",
+	.because = "it runs many elementwise kernels one after the other, each of which reads and "
+		   "writes memory again",
+	.why = "An elementwise kernel takes as long as its memory traffic. A row of them moves the same "
+	       "data again and again; fused into one, it is moved once. Named if the device is at least "
+	       "90 % busy, elementwise kernels are 60 % of the kernel time, and the fused step would "
+	       "be under 0.9 of it. The prediction makes each row as long as its longest kernel, or as "
+	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, 0.014 of "
+	       "the others (fitted to one pair of recordings).",
+	.fix = "torch.compile, or a fused kernel",
+	.assumes = "all neighbours can be fused",
+	.kind = LULL_CAUSE_BUSY,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK,
+	.apply = apply,
+};

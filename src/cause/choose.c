@@ -1,0 +1,470 @@
+/*
+ * choose - which cause comes first, how sure that is, and what its fix would bring.
+ *
+ * The device is busy for at least 90 % of the step: gpu-bound or one of its kin. Else the specific
+ * cause with the largest gain, if that is worth 10 % of the step: it has to be gone before a graph
+ * can take away launches. Else the largest cost. Else nothing.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cause/why_int.h"
+
+#define BUSY	      0.90 /* tried traces are at 0.98 and up, or below 0.86 */
+#define COLLECTIVE    0.20
+#define ELEMENTWISE   0.60
+#define FUSED	      0.90
+#define THROTTLED     0.20
+#define BLIND	      0.50
+#define GAIN	      0.10 /* planted causes gain 25 % and up */
+#define GAIN_UNSEEN   0.20 /* an optimizer's unrecorded Python is 11 % of a step */
+#define COST	      0.08
+#define LISTED	      0.01
+#define CONFIDENT     0.30
+#define REPLAY_ERROR  0.03
+#define REPLAY_SPOILT 0.15 /* beyond this not even the order of gains means anything */
+#define LINKED	      0.98
+
+/* How much of the cost of recording is taken out, if all goes well and if not. */
+#define OVER_GOOD 1.3
+#define OVER_POOR 0.7
+/* Neighbouring steps of one imported trace differ by up to 1.45 times. */
+#define HOST_GOOD 0.7
+
+static f64 linked(const struct lull_subject *s)
+{
+	return s->units.n ? (f64)s->chain.n_units_linked / (f64)s->units.n : 0;
+}
+
+/* ---- predictions ---- */
+
+static f64 run(const struct lull_replay *p, const struct lull_cause *cause, f64 factor, int mood)
+{
+	struct lull_what_if w;
+	f64 step;
+
+	lull_what_if_init(&w, p, mood);
+	w.factor = factor;
+	w.scale = mood < 0 ? OVER_GOOD : mood > 0 ? OVER_POOR : 1;
+	/* How fast the host is without a foreign profiler is the largest doubt of all. */
+	if (p->is_foreign && mood < 0)
+		w.host *= HOST_GOOD;
+	cause->apply(&w);
+	step = lull_what_if_run(&w);
+	lull_what_if_release(&w);
+	return step;
+}
+
+/* How far the mean of the steps could be off: two standard errors. */
+static f64 step_doubt(const struct lull_why *why)
+{
+	u32 n = lull_why_n_steps(why);
+
+	return n > 1 ? fmin(2 * why->spread / sqrt(n), 0.5) : 0.1;
+}
+
+static struct lull_prediction predict(const struct lull_why *why, const struct lull_cause *cause,
+				      f64 factor)
+{
+	const struct lull_replay *p = &why->replay;
+	struct lull_prediction out = { .is_known = true };
+	f64 doubt = step_doubt(why), a, b;
+
+	out.step_ns = run(p, cause, factor, 0);
+	a = run(p, cause, factor, -1);
+	b = run(p, cause, factor, 1);
+	out.low_ns = fmin(fmin(a, b), out.step_ns) * (1 - doubt / 2);
+	out.high_ns = fmax(fmax(a, b), out.step_ns) * (1 + doubt / 2);
+	out.ratio = out.step_ns > 0 ? p->free_ns / out.step_ns : 1;
+	return out;
+}
+
+/* ---- findings ---- */
+
+/* What the fix brings, with the cost of recording taken out on both sides. */
+static void fill_gain(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	f64 gain;
+
+	if (!cause->apply)
+		return;
+	gain = why->replay.free_ns - run(&why->replay, cause, 1, 0);
+	f->gain_ns = gain > 0 ? gain : 0;
+}
+
+static void add_finding(struct lull_why *why, enum lull_cause_ix cause, f64 cost_ns)
+{
+	struct lull_finding *f = lull_vec_push(&why->findings);
+
+	f->cause = cause;
+	f->cost_ns = cost_ns;
+	f->share = cost_ns / why->step_ns;
+	lull_vec_init(&f->evidence, sizeof(struct lull_evidence));
+	fill_gain(why, f);
+}
+
+static void add_findings(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	f64 n = lull_why_n_steps(why);
+
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		f64 cost_ns = (f64)s->cost_ns[i] / n;
+
+		if (cost_ns >= LISTED * why->step_ns && lull_causes[i]->kind != LULL_CAUSE_BUSY)
+			add_finding(why, (enum lull_cause_ix)i, cost_ns);
+	}
+}
+
+/* Specific before residue before what cannot be told; then gain, cost and name. */
+static int by_worth(const void *a, const void *b)
+{
+	const struct lull_finding *x = a, *y = b;
+	enum lull_cause_kind kx = lull_causes[x->cause]->kind, ky = lull_causes[y->cause]->kind;
+
+	if ((kx == LULL_CAUSE_BLIND) != (ky == LULL_CAUSE_BLIND))
+		return kx == LULL_CAUSE_BLIND ? 1 : -1;
+	if (x->gain_ns != y->gain_ns)
+		return x->gain_ns < y->gain_ns ? 1 : -1;
+	if (x->cost_ns != y->cost_ns)
+		return x->cost_ns < y->cost_ns ? 1 : -1;
+	return strcmp(lull_causes[x->cause]->id, lull_causes[y->cause]->id);
+}
+
+/* ---- confidence ---- */
+
+/* What holds for every answer: links, replay, number of steps. */
+static f64 common_confidence(const struct lull_why *why)
+{
+	f64 steps = lull_why_n_steps(why) < 3 ? 0.8 : 1;
+
+	return linked(why->lead) * fmax(1 - 2 * fabs(why->replay.error), 0) * steps;
+}
+
+static f64 cause_factor(const struct lull_why *why, const struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+
+	switch (f->cause) {
+	case LULL_CAUSE_IX_host_compute:
+		return 1 - 0.5 * (f64)s->unseen_ns / (f64)s->cost_ns[f->cause];
+	case LULL_CAUSE_IX_gil:
+		return s->stalls.kind == LULL_STALL_GIL ? s->stalls.confidence : 1;
+	case LULL_CAUSE_IX_os_scheduling:
+		return s->stalls.kind == LULL_STALL_OS ? 0.9 : 1;
+	default:
+		return 1;
+	}
+}
+
+/* The largest gain, or cost where there is no prediction, of other specific causes. */
+static f64 next_worth(const struct lull_why *why, const struct lull_finding *f, bool by_cost)
+{
+	const struct lull_finding *all = why->findings.at;
+	f64 best = 0;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		if (&all[i] == f || lull_causes[all[i].cause]->kind != LULL_CAUSE_SPECIFIC)
+			continue;
+		best = fmax(best, by_cost ? all[i].cost_ns : all[i].gain_ns);
+	}
+	return best;
+}
+
+static f64 blind_share(const struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	u64 waste_ns = s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE] -
+		       s->split_ns[LULL_SPLIT_COLLECTIVE];
+
+	return waste_ns ? (f64)s->cost_ns[LULL_CAUSE_IX_unknown] / (f64)waste_ns : 0;
+}
+
+static void set_confidence(const struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	const struct lull_finding *launch = lull_why_find(why, LULL_CAUSE_IX_launch_bound);
+	bool by_cost = !cause->apply;
+	f64 worth = by_cost ? f->cost_ns : f->gain_ns, next = next_worth(why, f, by_cost);
+	f64 c = common_confidence(why) * (1 - blind_share(why)) * cause_factor(why, f);
+
+	if (worth <= 0) {
+		f->confidence = 0;
+		return;
+	}
+	if (cause->kind == LULL_CAUSE_SPECIFIC)
+		c *= worth / (worth + next);
+	c *= fmin(1, worth / (0.2 * why->free_ns));
+	if (cause->kind == LULL_CAUSE_SPECIFIC && launch && launch->gain_ns > worth)
+		c *= 0.8;
+	f->confidence = c;
+}
+
+/* ---- the device is busy ---- */
+
+static f64 device_ns(const struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+
+	return (f64)(s->split_ns[LULL_SPLIT_COMPUTE] + s->split_ns[LULL_SPLIT_COLLECTIVE] +
+		     s->cost_ns[LULL_CAUSE_IX_kernel_gap]) /
+	       lull_why_n_steps(why);
+}
+
+static f64 elementwise_share(const struct lull_subject *s)
+{
+	u64 sum = 0;
+
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
+		sum += s->class_ns[i];
+	return sum ? (f64)s->class_ns[LULL_KERNEL_ELEMENTWISE] / (f64)sum : 0;
+}
+
+static enum lull_cause_ix busy_cause(struct lull_why *why)
+{
+	f64 throttled = lull_why_throttled(why, &why->replay.clock_part);
+
+	if (why->collective_share > COLLECTIVE) {
+		const struct lull_subject *s = why->lead;
+
+		if (s->cost_ns[LULL_CAUSE_IX_pipeline_imbalance] >
+		    s->cost_ns[LULL_CAUSE_IX_collective_exposed])
+			return LULL_CAUSE_IX_pipeline_imbalance;
+		return s->cost_ns[LULL_CAUSE_IX_straggler] >
+				       s->cost_ns[LULL_CAUSE_IX_collective_exposed]
+			       ? LULL_CAUSE_IX_straggler
+			       : LULL_CAUSE_IX_collective_exposed;
+	}
+	if (throttled >= THROTTLED)
+		return LULL_CAUSE_IX_throttled;
+	if (elementwise_share(why->lead) >= ELEMENTWISE &&
+	    run(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) <
+		    FUSED * why->free_ns)
+		return LULL_CAUSE_IX_unfused_elementwise;
+	return LULL_CAUSE_IX_gpu_bound;
+}
+
+static void choose_busy(struct lull_why *why, f64 share)
+{
+	enum lull_cause_ix cause = busy_cause(why);
+	struct lull_finding f;
+
+	if (lull_causes[cause]->kind == LULL_CAUSE_BUSY) {
+		add_finding(why, cause, fmin(device_ns(why), why->step_ns));
+	} else if (!lull_why_find(why, cause)) {
+		add_finding(why, cause, (f64)why->lead->cost_ns[cause] / lull_why_n_steps(why));
+	}
+	/* In front of what little else there is. */
+	for (size_t i = 0; i < why->findings.n; i++) {
+		struct lull_finding *all = why->findings.at;
+
+		if (all[i].cause != cause)
+			continue;
+		f = all[i];
+		memmove(all + 1, all, i * sizeof(*all));
+		f.confidence = common_confidence(why) * fmin(fmax((share - 0.8) / 0.15, 0), 1);
+		all[0] = f;
+		why->first = 0;
+	}
+}
+
+/* ---- the choice ---- */
+
+static const char *const blinds[LULL_N_BLINDS] = {
+	"work whose CUDA call is not in the recording",
+	"work that was launched but held on the device by something not in the recording (another "
+	"stream's event, another process or rank)",
+	"the launching thread did something that was not recorded (record samples or ranges)",
+	"stalls now and then that are too few to judge (record more steps)",
+};
+
+static const char *largest_blind(const struct lull_subject *s)
+{
+	int best = 0;
+
+	for (int i = 1; i < LULL_N_BLINDS; i++)
+		best = s->blind_ns[i] > s->blind_ns[best] ? i : best;
+	return blinds[best];
+}
+
+static bool is_unseen(const struct lull_why *why, const struct lull_finding *f)
+{
+	return f->cause == LULL_CAUSE_IX_host_compute &&
+	       why->lead->unseen_ns * 2 > why->lead->cost_ns[f->cause];
+}
+
+/* The specific cause that is worth doing; they are sorted by worth. */
+static int find_specific(const struct lull_why *why)
+{
+	const struct lull_finding *all = why->findings.at;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		const struct lull_cause *cause = lull_causes[all[i].cause];
+		f64 limit = is_unseen(why, &all[i]) ? GAIN_UNSEEN : GAIN;
+		f64 worth = cause->apply ? all[i].gain_ns : all[i].cost_ns;
+
+		if (cause->kind == LULL_CAUSE_SPECIFIC && worth >= limit * why->free_ns)
+			return (int)i;
+	}
+	return -1;
+}
+
+static int find_largest(const struct lull_why *why)
+{
+	const struct lull_finding *all = why->findings.at;
+	int best = -1;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND ||
+		    all[i].share < COST || all[i].cause == LULL_CAUSE_IX_kernel_gap)
+			continue;
+		if (best < 0 || all[i].cost_ns > all[best].cost_ns)
+			best = (int)i;
+	}
+	return best;
+}
+
+static void choose_idle(struct lull_why *why)
+{
+	struct lull_finding *f;
+	int first;
+
+	if (blind_share(why) > BLIND) {
+		lull_why_cannot(why, "%.0f %% of the time without compute is %s.",
+				blind_share(why) * 100, largest_blind(why->lead));
+		return;
+	}
+	first = find_specific(why);
+	if (first < 0)
+		first = find_largest(why);
+	if (first < 0) {
+		lull_why_cannot(why, "no cause takes more than %.0f %% of the step.", COST * 100);
+		return;
+	}
+	f = lull_vec_get(&why->findings, (size_t)first);
+	if (f->confidence < CONFIDENT) {
+		lull_why_cannot(why, "likeliest is %s, but the evidence is weak (confidence %.2f, "
+				     "needed %.2f). Record more steps, and with all sources.",
+				lull_causes[f->cause]->id, f->confidence, CONFIDENT);
+		return;
+	}
+	why->first = first;
+}
+
+/* Whether a prediction can be made at all, and why not. */
+static bool can_predict(struct lull_why *why)
+{
+	const char *no = NULL;
+
+	if (fabs(why->replay.error) > REPLAY_ERROR)
+		snprintf(why->no_prediction, sizeof(why->no_prediction),
+			 "replaying the recorded step gives %.2f ms instead of %.2f ms (%+.1f %%): "
+			 "something that matters is not in the recording",
+			 why->replay.as_is_ns / 1e6, why->replay.measured_ns / 1e6,
+			 why->replay.error * 100);
+	else if (linked(why->lead) < LINKED)
+		no = "too much work has no CUDA call in the recording";
+	else if (why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] * 5 > why->lead->window_ns)
+		no = "the step depends on other ranks";
+	if (no)
+		snprintf(why->no_prediction, sizeof(why->no_prediction), "%s", no);
+	return !*why->no_prediction;
+}
+
+void lull_why_choose(struct lull_why *why)
+{
+	f64 share;
+	bool is_spoilt = fabs(why->replay.error) > REPLAY_SPOILT;
+
+	why->free_ns = is_spoilt ? why->step_ns : why->replay.free_ns;
+	if (is_spoilt)
+		why->replay.free_ns = why->step_ns;
+	add_findings(why);
+	if (why->findings.n)
+		qsort(why->findings.at, why->findings.n, sizeof(struct lull_finding), by_worth);
+	for (size_t i = 0; i < why->findings.n; i++)
+		set_confidence(why, lull_vec_get(&why->findings, i));
+	share = device_ns(why) / fmin(why->step_ns, why->free_ns);
+	if (share >= BUSY)
+		choose_busy(why, share);
+	else
+		choose_idle(why);
+	if (!can_predict(why))
+		return;
+	for (size_t i = 0; i < why->findings.n; i++) {
+		struct lull_finding *f = lull_vec_get(&why->findings, i);
+
+		if (lull_causes[f->cause]->apply)
+			f->prediction = predict(why, lull_causes[f->cause], 1);
+	}
+}
+
+/* ---- the user's own question ---- */
+
+static int ask_kernel(const struct lull_why *why, const char *name, size_t len, f64 factor,
+		      struct lull_prediction *answer, struct lull_err *err)
+{
+	const struct lull_subject *s = why->lead;
+	char *part = strndup(name, len);
+	struct lull_what_if w;
+	u64 n = 0;
+
+	lull_what_if_init(&w, &why->replay, 0);
+	for (u32 i = 0; part && i < w.n_ops; i++) {
+		const struct lull_unit *unit = &s->units.at[w.ops[i].unit];
+
+		if (unit->kind > LULL_UNIT_COLLECTIVE ||
+		    !strcasestr(lull_units_name(unit, s->reader), part))
+			continue;
+		w.ops[i].dur_ns *= factor;
+		n++;
+	}
+	answer->step_ns = lull_what_if_run(&w);
+	lull_what_if_release(&w);
+	free(part);
+	if (!n)
+		return lull_fail(err, LULL_E_NOT_FOUND, "no kernel has \"%.*s\" in its name",
+				 (int)len, name);
+	answer->low_ns = answer->step_ns * (1 - step_doubt(why) / 2);
+	answer->high_ns = answer->step_ns * (1 + step_doubt(why) / 2);
+	answer->ratio = why->replay.free_ns / answer->step_ns;
+	answer->is_known = true;
+	return LULL_OK;
+}
+
+int lull_why_ask(const struct lull_why *why, const char *question, struct lull_prediction *answer,
+		 struct lull_err *err)
+{
+	const char *equals = strrchr(question, '='), *nearest = NULL;
+	size_t len = equals ? (size_t)(equals - question) : strlen(question);
+	f64 factor = 0;
+	char id[64], *end = NULL;
+	int cause;
+
+	if (equals)
+		factor = strtod(equals + 1, &end);
+	if (equals && (end == equals + 1 || *end || !(factor >= 0) || factor > 100))
+		return lull_fail(err, LULL_E_USAGE, "%s: expected a factor behind =, such as 0.5",
+				 question);
+	if (!why->has_replay || *why->no_prediction)
+		return lull_fail(err, LULL_E_UNSUPPORTED, "no prediction: %s",
+				 *why->no_prediction ? why->no_prediction : why->cannot);
+	if (!strncmp(question, "kernel:", 7) && equals)
+		return ask_kernel(why, question + 7, len - 7, factor, answer, err);
+	snprintf(id, sizeof(id), "%.*s", (int)(len < sizeof(id) ? len : sizeof(id) - 1), question);
+	cause = lull_cause_find(id, &nearest);
+	if (cause < 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "no cause %s%s%s; lull-causes(7) lists them, and kernel:NAME=FACTOR "
+				 "is for kernels",
+				 id, nearest ? ": did you mean " : "", nearest ? nearest : "");
+	if (!lull_causes[cause]->apply)
+		return lull_fail(err, LULL_E_UNSUPPORTED, "nothing can be predicted for %s", id);
+	if (factor > 1)
+		return lull_fail(err, LULL_E_USAGE, "%s: a cause can be left (1) or gone (0)", question);
+	*answer = predict(why, lull_causes[cause], 1 - factor);
+	return LULL_OK;
+}

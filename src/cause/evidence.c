@@ -1,0 +1,408 @@
+/*
+ * evidence - what proves each finding: where the time went, how often, and what else was measured.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/term.h"
+#include "cause/why_int.h"
+
+#define MAX_PLACES 3
+/* A place with less of its cause's time is not worth a line. */
+#define SMALL_PART 10
+
+static void add(struct lull_finding *f, const char *table, const struct lull_where *where,
+		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+static void add(struct lull_finding *f, const char *table, const struct lull_where *where,
+		const char *fmt, ...)
+{
+	struct lull_evidence *e = lull_vec_push(&f->evidence);
+	va_list ap;
+
+	e->table = table;
+	if (where) {
+		e->from_ns = where->from_ns;
+		e->to_ns = where->to_ns;
+		e->n_rows = where->n;
+	}
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+}
+
+static const char *table_of(const struct lull_why *why, const struct lull_where *where)
+{
+	static const char *const host[] = { "range", "op", "pycall", "oscall" };
+	const struct lull_host *h = &why->lead->host;
+
+	if (where->cause == LULL_CAUSE_IX_collective_exposed)
+		return "kernel";
+	if (where->cause == LULL_CAUSE_IX_exposed_copy ||
+	    where->cause == LULL_CAUSE_IX_unified_memory)
+		return "memcpy";
+	if (where->cause == LULL_CAUSE_IX_gil && h->has_gil)
+		return "gil_wait";
+	if (where->cause == LULL_CAUSE_IX_os_scheduling && h->has_sched)
+		return "sched";
+	if (where->event != LULL_NONE)
+		return host[((const struct lull_host_event *)h->events.at)[where->event].kind];
+	return "cuda_call";
+}
+
+/* "cudaStreamSynchronize, train.py:41  step in logging": what and where. */
+static void describe(const struct lull_why *why, const struct lull_where *where, char *to, size_t cap)
+{
+	const struct lull_subject *s = why->lead;
+	struct lull_location at = lull_place_find(s, where->event, where->stack);
+	const struct lull_node *node =
+		where->node == LULL_NONE ? NULL : &s->chain.nodes[where->node];
+	bool is_call = node && node->kind != LULL_CALL_LAUNCH && where->from_ns >= node->begin_ns;
+	char place[200];
+	size_t len = 0;
+
+	lull_place_format(&at, place, sizeof(place));
+	if (is_call)
+		len = (size_t)snprintf(to, cap, "%s%s",
+				       lull_reader_string(s->reader, node->name, NULL),
+				       *place ? ", " : "");
+	else if (!*place)
+		len = (size_t)snprintf(to, cap, "%s",
+				       where->cause == LULL_CAUSE_IX_launch_bound
+					       ? "launches and the code around them"
+					       : "between CUDA calls; nothing was recorded there");
+	if (len < cap)
+		snprintf(to + len, cap - len, "%s", place);
+}
+
+/* Up to three places, the first of which is the finding's location. */
+static void add_places(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_where *wheres = why->lead->wheres.at;
+	f64 n_steps = lull_why_n_steps(why);
+	u32 n = 0;
+	u64 most = 0;
+
+	for (size_t i = 0; i < why->lead->wheres.n && n < MAX_PLACES; i++) {
+		char what[220];
+
+		if (wheres[i].cause != f->cause || wheres[i].ns * SMALL_PART < most)
+			continue;
+		if (!n++) {
+			most = wheres[i].ns;
+			f->at = lull_place_find(why->lead, wheres[i].event, wheres[i].stack);
+		}
+		describe(why, &wheres[i], what, sizeof(what));
+		add(f, table_of(why, &wheres[i]), &wheres[i], "%s: %.2f ms/step, %.1f times a step",
+		    what, (f64)wheres[i].ns / n_steps / 1e6, (f64)wheres[i].n / n_steps);
+	}
+}
+
+/* ---- copies ---- */
+
+struct copies {
+	u64 n, bytes, ns;
+};
+
+static struct copies sum_copies(const struct lull_subject *s, bool is_pageable, u8 direction)
+{
+	struct copies sum = { 0, 0, 0 };
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+		const struct lull_copy *copy;
+
+		if (unit->kind != LULL_UNIT_COPY || unit->round == LULL_NONE ||
+		    unit->round < s->rounds.first_steady)
+			continue;
+		copy = lull_units_copy(&s->units, unit);
+		if (copy->direction != direction || lull_copy_is_pageable(copy) != is_pageable)
+			continue;
+		sum.n++;
+		sum.bytes += copy->size_bytes;
+		sum.ns += unit->end_ns - unit->begin_ns;
+	}
+	return sum;
+}
+
+static void add_copies(struct lull_why *why, struct lull_finding *f, bool is_pageable, u8 direction)
+{
+	struct copies c = sum_copies(why->lead, is_pageable, direction);
+	f64 n_steps = lull_why_n_steps(why);
+
+	if (!c.n || !c.ns)
+		return;
+	add(f, "memcpy", NULL, "%.1f copies a step %s the %s: %s a step at %.1f GB/s%s",
+	    (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
+	    is_pageable ? "device with pageable memory" : "device with pinned memory",
+	    lull_format_bytes((u64)((f64)c.bytes / n_steps)).text, (f64)c.bytes / (f64)c.ns,
+	    is_pageable ? "" : "; no kernel runs beside them");
+	if (is_pageable && direction == LULL_COPY_IN)
+		add(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",
+		    why->replay.link[LULL_COPY_IN] / 1e9);
+}
+
+/* ---- other facts ---- */
+
+static void add_launches(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+	f64 n_steps = lull_why_n_steps(why), n = (f64)s->n_kernels;
+	u64 sum = 0;
+
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
+		sum += s->class_ns[i];
+	if (n > 0)
+		add(f, "kernel", NULL,
+		    "%.0f kernels a step, %.1f us each on average; one is launched every %.1f us",
+		    n / n_steps, (f64)sum / n / 1e3, why->step_ns * n_steps / n / 1e3);
+}
+
+static void add_stalls(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_stalls *st = &why->lead->stalls;
+
+	if (st->n_gaps && st->kind != LULL_STALL_UNKNOWN)
+		add(f, "cuda_call", NULL,
+		    "%u gaps are at least 8 times as long as at the same place in other steps; %u CUDA "
+		    "calls are, though calls are %.0f %% of the host's time",
+		    st->n_gaps, st->n_calls, st->call_share * 100);
+}
+
+/* Another thread of the process that was seen with the interpreter lock, and where. */
+static void add_holder(struct lull_why *why, struct lull_finding *f)
+{
+	struct lull_subject *s = why->lead;
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	u32 best = 0, n_best = 0, stack = 0;
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	struct lull_location at;
+	char place[160];
+
+	/* The majority of samples that hold the lock elsewhere. */
+	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 lane = cols.lane[i];
+
+			if (!cols.has_gil[i] || !lane || s->chain.chain_of_lane[lane] ||
+			    lanes[lane - 1].process != s->process)
+				continue;
+			if (lane == best || !n_best) {
+				best = lane;
+				stack = cols.stack[i];
+				n_best++;
+			} else {
+				n_best--;
+			}
+		}
+	}
+	lull_cursor_release(&c);
+	if (!best)
+		return;
+	at = lull_place_find(s, LULL_NONE, stack);
+	lull_place_format(&at, place, sizeof(place));
+	add(f, "pysample", NULL, "thread %s holds the lock, in %s",
+	    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
+	    *place ? place : "code without a name");
+}
+
+/* Processes that the program started: loaders often are. */
+static void add_workers(struct lull_why *why, struct lull_finding *f)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *own = &processes[why->lead->process - 1];
+	u32 n_children = 0;
+
+	if (!own->has_agent)
+		return;
+	for (size_t i = 0; i < n; i++)
+		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
+	if (n_children)
+		add(f, "process", NULL, "%u child processes; those that load do not keep up",
+		    n_children);
+	else
+		add(f, "process", NULL, "the program has no other process that could load");
+}
+
+static void add_kernels(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_why_kernel *kernels = why->kernels.at;
+	u64 sum = 0;
+
+	for (size_t i = 0; i < why->kernels.n; i++)
+		sum += kernels[i].ns;
+	for (size_t i = 0; sum && i < why->kernels.n && i < MAX_PLACES; i++) {
+		char name[64];
+
+		lull_term_shorten(name, sizeof(name), kernels[i].name, 48);
+		add(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %.1f times a step", name,
+		    (f64)kernels[i].ns / (f64)sum * 100,
+		    (f64)kernels[i].n / lull_why_n_steps(why));
+	}
+}
+
+static void add_blind(struct lull_why *why, struct lull_finding *f)
+{
+	static const char *const texts[LULL_N_BLINDS] = {
+		"work without a CUDA call in the recording",
+		"work held on the device by what is not recorded: another stream's event, process, rank",
+		"the thread did something that nobody recorded: samples or ranges would tell",
+		"stalls that are too few to judge: more steps would tell",
+	};
+	const struct lull_subject *s = why->lead;
+
+	for (int i = 0; i < LULL_N_BLINDS; i++) {
+		if (s->blind_ns[i] * SMALL_PART >= s->cost_ns[LULL_CAUSE_IX_unknown])
+			add(f, NULL, NULL, "%.2f ms/step: %s",
+			    (f64)s->blind_ns[i] / lull_why_n_steps(why) / 1e6, texts[i]);
+	}
+}
+
+static void add_ranks(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+	const struct lull_subject *last;
+	int best = 0;
+
+	if (s->ranks.is_pipeline)
+		add(f, "kernel", NULL, "the busiest stage computes %.1f times as long",
+		    s->ranks.busiest_share);
+	if (s->ranks.last_rank == LULL_NONE)
+		return;
+	last = &why->subjects[s->ranks.last_rank];
+	for (int i = 1; i < LULL_N_CAUSES; i++)
+		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
+	add(f, "kernel", NULL,
+	    "process %u comes last: its collectives are shortest; its own largest cause is %s "
+	    "(%.2f ms/step)",
+	    processes[last->process - 1].pid, lull_causes[best]->id,
+	    (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);
+}
+
+static void add_clock(struct lull_why *why, struct lull_finding *f)
+{
+	f64 part = 0, share = lull_why_throttled(why, &part);
+
+	add(f, "counter", NULL, "%.0f %% of the readings say that the clock is held down", share * 100);
+	if (part > 0)
+		add(f, "counter", NULL, "the clock is at %.0f %% of its highest", part * 100);
+}
+
+static void add_facts(struct lull_why *why, struct lull_finding *f)
+{
+	switch (f->cause) {
+	case LULL_CAUSE_IX_pageable_copy:
+		add_copies(why, f, true, LULL_COPY_IN);
+		break;
+	case LULL_CAUSE_IX_exposed_copy:
+		add_copies(why, f, false, LULL_COPY_IN);
+		add_copies(why, f, false, LULL_COPY_OUT);
+		break;
+	case LULL_CAUSE_IX_host_sync:
+		if (why->lead->exposed_ns)
+			add(f, "cuda_call", NULL,
+			    "of it %.2f ms/step until the next launches arrive at the empty device",
+			    (f64)why->lead->exposed_ns / lull_why_n_steps(why) / 1e6);
+		break;
+	case LULL_CAUSE_IX_launch_bound:
+		add_launches(why, f);
+		break;
+	case LULL_CAUSE_IX_gil:
+		add_stalls(why, f);
+		add_holder(why, f);
+		break;
+	case LULL_CAUSE_IX_os_scheduling:
+		add_stalls(why, f);
+		break;
+	case LULL_CAUSE_IX_input_pipeline:
+		add_workers(why, f);
+		break;
+	case LULL_CAUSE_IX_straggler:
+	case LULL_CAUSE_IX_pipeline_imbalance:
+		add_ranks(why, f);
+		break;
+	case LULL_CAUSE_IX_throttled:
+		add_clock(why, f);
+		add_kernels(why, f);
+		break;
+	case LULL_CAUSE_IX_gpu_bound:
+	case LULL_CAUSE_IX_unfused_elementwise:
+		add_kernels(why, f);
+		break;
+	case LULL_CAUSE_IX_unknown:
+		add_blind(why, f);
+		break;
+	default:
+		break;
+	}
+}
+
+void lull_why_evidence(struct lull_why *why)
+{
+	for (size_t i = 0; i < why->findings.n; i++) {
+		struct lull_finding *f = lull_vec_get(&why->findings, i);
+
+		if (f->cause != LULL_CAUSE_IX_unknown)
+			add_places(why, f);
+		add_facts(why, f);
+	}
+}
+
+/* ---- clocks ---- */
+
+/* Readings of the device in the steady steps: throttle reasons, and the clock of the processors. */
+f64 lull_why_throttled(const struct lull_why *why, f64 *clock_part)
+{
+	const struct lull_subject *s = why->lead;
+	size_t n, n_metrics, n_devices;
+	const struct lull_metric_row *metrics =
+		lull_reader_dim(s->reader, LULL_TABLE_metric, &n_metrics);
+	const struct lull_device_row *devices =
+		lull_reader_dim(s->reader, LULL_TABLE_device, &n_devices);
+	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
+	u64 to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
+	u64 n_reasons = 0, n_held = 0, n_clocks = 0, n_low = 0;
+	f64 highest_hz = s->device <= n_devices ? (f64)devices[s->device - 1].clock_hz : 0, sum = 0;
+	struct lull_counter_cols cols;
+	struct lull_cursor c;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_counter, from_ns, to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const char *name, *unit;
+			f64 hz;
+
+			if (!cols.metric[i] || cols.start_ns[i] < from_ns ||
+			    cols.start_ns[i] >= to_ns ||
+			    (cols.device[i] && cols.device[i] != s->device))
+				continue;
+			name = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].name, NULL);
+			unit = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].unit, NULL);
+			if (strcasestr(name, "throttle")) {
+				n_reasons++;
+				n_held += cols.value[i] > 0;
+			} else if (strcasestr(name, "clock") &&
+				   (strcasestr(name, "sm") || strcasestr(name, "graphics"))) {
+				hz = cols.value[i] * (strcasestr(unit, "mhz") ? 1e6 : 1);
+				n_clocks++;
+				sum += highest_hz > 0 ? hz / highest_hz : 1;
+				n_low += highest_hz > 0 && hz < 0.9 * highest_hz;
+			}
+		}
+	}
+	lull_cursor_release(&c);
+	*clock_part = n_clocks ? sum / (f64)n_clocks : 0;
+	if (n_reasons)
+		return (f64)n_held / (f64)n_reasons;
+	return n_clocks ? (f64)n_low / (f64)n_clocks : 0;
+}

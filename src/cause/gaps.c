@@ -1,0 +1,367 @@
+#include "cause/gaps.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "cause/cause.h"
+#include "cause/place.h"
+
+/* A stall is this long and this many times as long as usual: GIL waits take 1.1 to 2.2 ms. */
+#define STALL_NS     400000u
+#define STALL_FACTOR 8
+#define STALL_MIN    3 /* fewer prove nothing */
+
+/* CPython's switch interval is 5 ms: gaps of that length are waits for the lock, though they recur. */
+#define CONVOY_MIN_NS 4900000u
+#define CONVOY_MAX_NS 6000000u
+#define CONVOY_STEP   5
+
+/* The how manyth call of a kind this is in its step. */
+struct counter {
+	u32 round;
+	u32 n;
+};
+
+struct positions {
+	const struct lull_subject *s;
+	const struct lull_launch_row *launches;
+	struct lull_map kinds;
+	struct lull_vec counters; /* struct counter */
+};
+
+static void positions_init(struct positions *p, const struct lull_subject *s)
+{
+	size_t n;
+
+	p->s = s;
+	p->launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	lull_map_init(&p->kinds);
+	lull_vec_init(&p->counters, sizeof(struct counter));
+}
+
+static void positions_release(struct positions *p)
+{
+	lull_map_release(&p->kinds);
+	lull_vec_release(&p->counters);
+}
+
+static u64 position_of(struct positions *p, const struct lull_node *node)
+{
+	u64 parts[3] = { node->name, 0, 0 }, kind;
+	struct counter *counter;
+	bool is_new;
+	u32 *ix;
+
+	if (node->unit != LULL_NONE) {
+		const struct lull_unit *unit = &p->s->units.at[node->unit];
+
+		parts[1] = (u64)(unit->kind + 1) << 32;
+		if (unit->kind <= LULL_UNIT_COLLECTIVE && unit->what)
+			parts[1] |= p->launches[unit->what - 1].name;
+	}
+	kind = lull_hash(parts, 2 * sizeof(u64));
+	ix = lull_map_add(&p->kinds, kind, &is_new);
+	if (is_new) {
+		*ix = (u32)p->counters.n;
+		lull_vec_push(&p->counters);
+	}
+	counter = lull_vec_get(&p->counters, *ix);
+	if (counter->round != node->round)
+		*counter = (struct counter){ .round = node->round };
+	parts[2] = ++counter->n;
+	return lull_hash(parts, sizeof(parts));
+}
+
+static bool is_slow_call(const struct lull_node *node)
+{
+	return node->kind == LULL_CALL_LAUNCH && node->end_ns - node->begin_ns >= STALL_NS;
+}
+
+/* The long gaps and their places. Returns how many could be stalls. */
+static u32 find_gaps(struct lull_gaps *g, struct lull_subject *s, struct lull_map *places)
+{
+	struct positions p;
+	u32 n_stalls = 0;
+
+	positions_init(&p, s);
+	for (u32 i = 0; i < s->chain.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[i];
+		u64 gap_ns = node->begin_ns - lull_chain_gap_ns(&s->chain, i);
+		u64 position = node->round == LULL_NONE ? 0 : position_of(&p, node);
+		struct lull_gap *gap;
+		bool is_new;
+		u32 *place;
+
+		if (node->round == LULL_NONE || (gap_ns < LULL_GAP_LONG_NS && !is_slow_call(node)))
+			continue;
+		place = lull_map_add(places, position, &is_new);
+		if (is_new) {
+			*place = (u32)g->places.n;
+			lull_vec_push(&g->places);
+		}
+		gap = lull_vec_push(&g->all);
+		*gap = (struct lull_gap){ .node = i, .place = *place, .gap_ns = gap_ns };
+		n_stalls += node->round && (gap_ns >= STALL_NS || is_slow_call(node));
+		if (node->round >= s->rounds.first_steady && gap_ns >= LULL_GAP_LONG_NS)
+			((struct lull_gap_place *)lull_vec_get(&g->places, *place))->n++;
+	}
+	positions_release(&p);
+	return n_stalls;
+}
+
+/* ---- stalls ---- */
+
+/* How long a position took in one step; sorted, the median is in the middle. */
+struct took {
+	u32 place;
+	u32 is_call;
+	u64 ns;
+};
+
+static int by_took(const void *a, const void *b)
+{
+	const struct took *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	if (x->is_call != y->is_call)
+		return x->is_call < y->is_call ? -1 : 1;
+	return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+/* All durations at the places that were found, in steps 0 and up. */
+static void collect(struct lull_vec *took, struct lull_subject *s, const struct lull_map *places)
+{
+	struct positions p;
+
+	positions_init(&p, s);
+	for (u32 i = 0; i < s->chain.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[i];
+		const u32 *place;
+
+		if (node->round == LULL_NONE)
+			continue;
+		place = lull_map_find(places, position_of(&p, node));
+		if (!place)
+			continue;
+		*(struct took *)lull_vec_push(took) = (struct took){
+			*place, 0, node->begin_ns - lull_chain_gap_ns(&s->chain, i)
+		};
+		*(struct took *)lull_vec_push(took) =
+			(struct took){ *place, 1, node->end_ns - node->begin_ns };
+	}
+	positions_release(&p);
+}
+
+/* The usual duration of each place: [2 * place + is_call]. */
+static u64 *usual(struct lull_vec *took, size_t n_places)
+{
+	u64 *base_ns = lull_alloc(2 * n_places + 2, sizeof(*base_ns));
+	struct took *at = took->at;
+
+	if (took->n)
+		qsort(at, took->n, sizeof(*at), by_took);
+	for (size_t i = 0, j; i < took->n; i = j) {
+		for (j = i; j < took->n && at[j].place == at[i].place &&
+			    at[j].is_call == at[i].is_call;
+		     j++)
+			;
+		/* Of two, the smaller one: it had nothing in its way. */
+		base_ns[2 * at[i].place + at[i].is_call] = at[i + (j - i - 1) / 2].ns;
+	}
+	return base_ns;
+}
+
+static u64 beyond(u64 ns, u64 base_ns)
+{
+	return ns >= STALL_NS && ns >= STALL_FACTOR * base_ns ? ns - base_ns : 0;
+}
+
+/* Share of the host's time that is in calls, in the steady steps. */
+static f64 share_in_calls(const struct lull_subject *s)
+{
+	u64 calls_ns = 0, all_ns = 0;
+
+	for (u32 i = 0; i < s->chain.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[i];
+
+		if (node->round == LULL_NONE || node->round < s->rounds.first_steady)
+			continue;
+		calls_ns += node->end_ns - node->begin_ns;
+		all_ns += node->end_ns - lull_chain_gap_ns(&s->chain, i);
+	}
+	return all_ns ? (f64)calls_ns / (f64)all_ns : 0;
+}
+
+/* How far the sizes are spread, as a part of their mean. */
+static f64 spread_of(const struct lull_gaps *g, u32 n, u64 sum_ns)
+{
+	const struct lull_gap *gaps = g->all.at;
+	f64 mean = (f64)sum_ns / n, sum = 0;
+
+	for (size_t i = 0; i < g->all.n; i++) {
+		f64 d = (f64)gaps[i].stall_ns - mean;
+
+		sum += gaps[i].stall_ns ? d * d : 0;
+	}
+	return mean > 0 ? sum / n / (mean * mean) : 0;
+}
+
+static bool is_python(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *p = &processes[s->process - 1];
+
+	return s->host.has_ops || strcasestr(lull_reader_string(s->reader, p->runtime, NULL), "python") ||
+	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
+}
+
+/*
+ * A thread waits for the lock between operators, never inside a CUDA call; preemption strikes
+ * anywhere. So if stalls spare the calls, it was the lock; the odds that preemption missed them all
+ * by chance lower the confidence.
+ */
+static void judge(struct lull_subject *s, const struct lull_gaps *g)
+{
+	struct lull_stalls *st = &s->stalls;
+	u32 n = st->n_gaps + st->n_calls;
+	f64 missed = 1;
+
+	st->call_share = share_in_calls(s);
+	for (u32 i = 0; i < n && i < 1000; i++)
+		missed *= 1 - st->call_share;
+	st->kind = LULL_STALL_UNKNOWN;
+	if (st->n_gaps < STALL_MIN)
+		return;
+	if (lull_rounds_n_steady(&s->rounds) < 3 && spread_of(g, st->n_gaps, st->sum_ns) > 0.25)
+		return;
+	if (st->n_calls > 0.25 * st->call_share * n) {
+		st->kind = LULL_STALL_OS;
+		st->confidence = 0.9;
+	} else if (is_python(s)) {
+		st->kind = LULL_STALL_GIL;
+		st->confidence = 1 - missed;
+	}
+}
+
+/* At least five gaps of a switch interval in each step: others take turns with the lock. */
+static bool find_convoy(struct lull_gaps *g, struct lull_subject *s)
+{
+	struct lull_gap *gaps = g->all.at;
+	u32 n = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < g->all.n; i++) {
+			u32 round = s->chain.nodes[gaps[i].node].round;
+
+			if (round < s->rounds.first_steady || gaps[i].gap_ns < CONVOY_MIN_NS ||
+			    gaps[i].gap_ns > CONVOY_MAX_NS)
+				continue;
+			n += !pass;
+			if (pass)
+				gaps[i].stall_ns = gaps[i].gap_ns;
+		}
+		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) || !is_python(s))
+			return false;
+	}
+	s->stalls.kind = LULL_STALL_GIL;
+	s->stalls.confidence = 0.8;
+	s->stalls.n_gaps = n;
+	return true;
+}
+
+static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struct lull_map *places)
+{
+	struct lull_gap *gaps = g->all.at;
+	struct lull_vec took;
+	u64 *base_ns;
+
+	lull_vec_init(&took, sizeof(struct took));
+	collect(&took, s, places);
+	base_ns = usual(&took, g->places.n);
+	for (size_t i = 0; i < g->all.n; i++) {
+		struct lull_gap *gap = &gaps[i];
+		const struct lull_node *node = &s->chain.nodes[gap->node];
+
+		if (!node->round)
+			continue;
+		/* A wait, a copy or an allocation is long for its own reasons. */
+		if (node->kind != LULL_CALL_SYNC || gap->gap_ns >= STALL_NS)
+			gap->stall_ns = beyond(gap->gap_ns, base_ns[2 * gap->place]);
+		if (is_slow_call(node))
+			gap->call_stall_ns = beyond(node->end_ns - node->begin_ns,
+						    base_ns[2 * gap->place + 1]);
+		s->stalls.n_gaps += gap->stall_ns != 0;
+		s->stalls.n_calls += gap->call_stall_ns != 0;
+		s->stalls.sum_ns += gap->stall_ns;
+	}
+	if (s->stalls.n_gaps + s->stalls.n_calls)
+		judge(s, g);
+	free(base_ns);
+	lull_vec_release(&took);
+}
+
+/* ---- samples ---- */
+
+/* Count the samples of the thread in [from_ns, to_ns) for the place. */
+static void vote(struct lull_gap_place *place, const struct lull_subject *s, u32 lane, u64 from_ns,
+		 u64 to_ns)
+{
+	const struct lull_host_sample *at = s->host.samples.at;
+
+	for (size_t i = lull_host_sample_at(&s->host, lane, from_ns);
+	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++) {
+		u32 bits = lull_place_stack_bits(s->reader, at[i].stack);
+
+		place->n_samples++;
+		place->n_idle += at[i].is_idle;
+		place->n_loader += !!(bits & LULL_IN_LOADER);
+		place->n_storage += !!(bits & LULL_IN_STORAGE);
+		place->n_framework += !!(bits & LULL_IN_FRAMEWORK);
+		/* The majority, if there is one, survives. */
+		if (at[i].stack == place->stack || !place->n_stack) {
+			place->stack = at[i].stack;
+			place->n_stack++;
+		} else {
+			place->n_stack--;
+		}
+	}
+}
+
+static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
+{
+	const struct lull_gap *gaps = g->all.at;
+
+	for (size_t i = 0; s->host.samples.n && i < g->all.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[gaps[i].node];
+		struct lull_gap_place *place = lull_vec_get(&g->places, gaps[i].place);
+
+		vote(place, s, node->lane, node->begin_ns - gaps[i].gap_ns, node->begin_ns);
+	}
+}
+
+void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s)
+{
+	struct lull_map places;
+	u32 n_stalls;
+
+	lull_vec_init(&g->all, sizeof(struct lull_gap));
+	lull_vec_init(&g->places, sizeof(struct lull_gap_place));
+	lull_map_init(&places);
+	n_stalls = find_gaps(g, s, &places);
+	/* Where waits for the lock and for a CPU were recorded, nothing has to be guessed. */
+	if (n_stalls && !(s->host.has_gil && s->host.has_sched) && !find_convoy(g, s))
+		find_stalls(g, s, &places);
+	ask_samples(g, s);
+	lull_map_release(&places);
+}
+
+void lull_gaps_release(struct lull_gaps *g)
+{
+	lull_vec_release(&g->all);
+	lull_vec_release(&g->places);
+}

@@ -1,0 +1,46 @@
+/*
+ * gaps - the long gaps between calls: which recur, which are stalls, what samples say of them.
+ *
+ * A gap is known by its position: the call behind it, what that starts, and the how manyth such
+ * call of the step it is. The same position in other steps says how long it usually takes, and
+ * sparse samples of all steps together say what is done there.
+ */
+#ifndef LULL_CAUSE_GAPS_H
+#define LULL_CAUSE_GAPS_H
+
+#include "base/map.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "cause/subject.h"
+
+/* A gap below this is the launch path: gaps between launches take 10 to 130 us. */
+#define LULL_GAP_LONG_NS 150000u
+
+struct lull_gap {
+	u32 node;
+	u32 place; /* index into places */
+	u64 gap_ns;
+	u64 stall_ns; /* of it, beyond what is usual */
+	u64 call_stall_ns; /* of the call behind it */
+};
+
+struct lull_gap_place {
+	u32 n;	       /* steps in which the gap is long */
+	u32 n_samples; /* that hit it */
+	u32 n_loader, n_storage, n_framework, n_idle;
+	u32 stack; /* the most frequent one, 0 if none */
+	u32 n_stack;
+};
+
+struct lull_gaps {
+	struct lull_vec all;	/* struct lull_gap by node */
+	struct lull_vec places; /* struct lull_gap_place */
+};
+
+/* Find the long gaps; fills s->stalls. */
+void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s);
+
+/* Free them. */
+void lull_gaps_release(struct lull_gaps *g);
+
+#endif

@@ -1,0 +1,151 @@
+#include "cause/place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/callpath.h"
+#include "model/words.h"
+
+#define MAX_FRAMES 128
+
+/* Code of the interpreter and of libraries below the program: never a location to act on. */
+static bool is_plumbing(const char *file)
+{
+	static const char *const parts[] = { "/torch/", "<frozen", "/site-packages/", "/dist-packages/",
+					     "<built-in", "/lib/python", NULL };
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (strstr(file, parts[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Native names say less: PyEval_SaveThread saves nothing. */
+static u32 native_bits(const char *function)
+{
+	u32 bits = lull_name_bits(function) & LULL_IN_LOADER;
+
+	if (strcasestr(function, "fsync") || strcasestr(function, "checkpoint") ||
+	    strcasestr(function, "fwrite"))
+		bits |= LULL_IN_STORAGE;
+	return bits;
+}
+
+u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	bool is_first = true;
+	u32 bits = 0;
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+
+		stack = stacks[stack - 1].parent;
+		if (!frame)
+			continue;
+		if (frames[frame - 1].kind == LULL_FRAME_PYTHON) {
+			const char *file = lull_reader_string(r, frames[frame - 1].file, NULL);
+			u32 found = lull_file_bits(file);
+
+			found |= lull_name_bits(lull_reader_string(r, frames[frame - 1].function,
+								   NULL)) &
+				 (LULL_IN_LOADER | LULL_IN_STORAGE);
+			/* What the framework calls is the program's; what it does itself is its. */
+			bits |= is_first ? found : found & (LULL_IN_LOADER | LULL_IN_STORAGE);
+			is_first = false;
+		} else {
+			bits |= native_bits(
+				lull_reader_string(r, frames[frame - 1].function, NULL));
+		}
+	}
+	return bits;
+}
+
+/* Fill in the innermost frame that is the program's own; any frame if there is none. */
+static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+		const char *file, *function;
+
+		stack = stacks[stack - 1].parent;
+		if (!frame)
+			continue;
+		file = lull_reader_string(r, frames[frame - 1].file, NULL);
+		function = lull_reader_string(r, frames[frame - 1].function, NULL);
+		if (!*function || (at->function && is_plumbing(file)))
+			continue;
+		if (frames[frame - 1].kind != LULL_FRAME_PYTHON && !*file && at->function)
+			continue;
+		at->function = function;
+		at->file = *file ? file : NULL;
+		at->line = frames[frame - 1].line;
+		if (at->file && !is_plumbing(file))
+			return;
+	}
+}
+
+struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u32 stack)
+{
+	struct lull_location at = { .range = NULL };
+	const struct lull_host_event *events = s->host.events.at;
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	bool is_own = false;
+
+	for (u32 e = event; e != LULL_NONE; e = events[e].parent) {
+		const struct lull_host_event *ev = &events[e];
+		const char *name = lull_host_name(ev, s->reader);
+
+		if (ev->kind == LULL_HOST_RANGE && !lull_name_is_step(name) &&
+		    strncmp(name, "Optimizer.", 10) != 0) {
+			at.range = at.range ? at.range : name;
+			at.outer = name;
+		}
+		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
+			at.what = name;
+		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
+			const char *file =
+				lull_reader_string(s->reader, frames[ev->ref - 1].file, NULL);
+
+			if (at.function && is_plumbing(file))
+				continue;
+			at.function = name;
+			at.file = *file ? file : NULL;
+			at.line = frames[ev->ref - 1].line;
+			is_own = at.file && !is_plumbing(file);
+		}
+	}
+	if (!at.function)
+		from_stack(&at, s->reader, stack);
+	return at;
+}
+
+void lull_place_format(const struct lull_location *at, char *to, size_t cap_bytes)
+{
+	const char *slash = at->file ? strrchr(at->file, '/') : NULL;
+	const char *file = slash ? slash + 1 : at->file;
+	size_t len = 0;
+
+	*to = '\0';
+	if (file)
+		len += (size_t)snprintf(to, cap_bytes, "%s:%u", file, at->line);
+	if (at->function && len < cap_bytes)
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? "  " : "",
+					at->function);
+	if (at->range && len < cap_bytes && !(at->function && !strcmp(at->function, at->range)))
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
+					at->range);
+	if (at->outer && at->outer != at->range && len < cap_bytes)
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
+					at->outer);
+	if (at->what && !at->function && len < cap_bytes)
+		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
+}

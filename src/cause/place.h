@@ -1,0 +1,29 @@
+/*
+ * place - where in the program something is: range, function, file and line.
+ */
+#ifndef LULL_CAUSE_PLACE_H
+#define LULL_CAUSE_PLACE_H
+
+#include "base/types.h"
+#include "cause/subject.h"
+#include "trace/reader.h"
+
+struct lull_location {
+	const char *range;    /* innermost named range, or NULL; all borrowed */
+	const char *outer;    /* outermost named range, or NULL */
+	const char *function; /* innermost function of the program itself, or NULL */
+	const char *file;
+	u32 line;
+	const char *what; /* innermost thing recorded: operator, call of libc; or NULL */
+};
+
+/* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */
+u32 lull_place_stack_bits(struct lull_reader *r, u32 stack);
+
+/* The place of a host event (or LULL_NONE) and a stack (or 0). */
+struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u32 stack);
+
+/* Append "train.py:41  __getitem__ in data_load"; nothing if nothing is known. */
+void lull_place_format(const struct lull_location *at, char *to, size_t cap_bytes);
+
+#endif

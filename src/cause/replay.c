@@ -1,0 +1,311 @@
+#include "cause/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cause/cause.h"
+#include "cause/replay_int.h"
+
+#define PASSES	4
+#define QUEUE	LULL_REPLAY_QUEUE
+#define STREAMS (4096 + LULL_REPLAY_SIDES)
+
+/* Of a gap at least this part is the program's: recording is never all of it. */
+#define GAP_PART 0.2
+
+/* Hosts are at most this much faster or slower without a recorder. */
+#define CALIBRATE_LOW	 0.3
+#define CALIBRATE_HIGH	 1.6
+#define CALIBRATE_ROUNDS 30
+
+struct run {
+	const struct lull_what_if *w;
+	f64 clock[8]; /* of each chain */
+	f64 *stream;  /* end of the last unit */
+	f64 *end;     /* of each op of this pass */
+	f64 ring[QUEUE];
+	u64 n_enqueued;
+	f64 all; /* end of everything */
+};
+
+static f64 max(f64 a, f64 b)
+{
+	return a > b ? a : b;
+}
+
+static void start_op(struct run *r, u32 ix, f64 called)
+{
+	const struct lull_replay_op *op = &r->w->ops[ix];
+	f64 begin = called + op->launch_ns;
+
+	if (r->stream[op->stream] > 0)
+		begin = max(begin, r->stream[op->stream] + op->next_ns);
+	if (op->after != LULL_NONE && !r->w->ops[op->after].is_gone)
+		begin = max(begin, r->end[op->after] + op->lag_ns);
+	r->end[ix] = begin + op->dur_ns * (op->is_carried ? r->w->host : 1);
+	r->stream[op->stream] = r->end[ix];
+	r->all = max(r->all, r->end[ix]);
+	r->ring[r->n_enqueued++ % QUEUE] = r->end[ix];
+}
+
+/* The gap as it is without recording, or with. */
+static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n)
+{
+	const struct lull_replay_node *was = (const struct lull_replay_node *)w->replay->nodes.at +
+					     (n - w->nodes);
+	f64 kept;
+
+	if (w->is_raw || was->gap_ns <= 0)
+		return n->gap_ns * w->host;
+	kept = max(was->gap_ns - was->over_ns * w->scale, GAP_PART * was->gap_ns);
+	return n->gap_ns * kept / was->gap_ns * w->host;
+}
+
+static void run_node(struct run *r, const struct lull_replay_node *n)
+{
+	f64 *t = &r->clock[n->chain], called;
+	u32 last = LULL_NONE;
+
+	*t += gap_of(r->w, n);
+	if (n->is_gone)
+		return;
+	called = *t;
+	if (n->wait == LULL_REPLAY_STREAM || n->wait == LULL_REPLAY_DEVICE) {
+		f64 until = n->wait == LULL_REPLAY_DEVICE ? r->all : r->stream[n->stream];
+
+		*t = max(*t + n->call_ns * r->w->host, until + n->return_ns);
+		return;
+	}
+	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
+		if (r->w->ops[i].is_gone)
+			continue;
+		start_op(r, i, called);
+		last = i;
+	}
+	*t += n->call_ns * r->w->host;
+	if (n->wait == LULL_REPLAY_OWN && last != LULL_NONE)
+		*t = max(*t, r->end[last] + n->return_ns);
+	if (r->n_enqueued >= QUEUE)
+		*t = max(*t, r->ring[r->n_enqueued % QUEUE]);
+}
+
+f64 lull_what_if_run(const struct lull_what_if *w)
+{
+	struct run *r = lull_alloc(1, sizeof(*r));
+	f64 first = 0, step;
+
+	r->w = w;
+	r->stream = lull_alloc(STREAMS, sizeof(*r->stream));
+	r->end = lull_alloc(w->n_ops + 1, sizeof(*r->end));
+	for (int pass = 0; pass < PASSES; pass++) {
+		f64 host = 0;
+
+		for (u32 i = 0; i < w->n; i++)
+			run_node(r, &w->nodes[i]);
+		for (size_t k = 0; k < LULL_COUNT_OF(r->clock); k++)
+			host = max(host, r->clock[k]);
+		r->all = max(r->all, 0);
+		if (!pass)
+			first = max(r->all, w->n_ops ? 0 : host);
+	}
+	step = (r->all - first) / (PASSES - 1) / w->replay->n_rounds;
+	free(r->stream);
+	free(r->end);
+	free(r);
+	return max(step, w->floor_ns);
+}
+
+void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int mood)
+{
+	*w = (struct lull_what_if){ .replay = p,
+				    .n = (u32)p->nodes.n,
+				    .n_ops = (u32)p->ops.n,
+				    .factor = 1,
+				    .scale = 1,
+				    .host = p->host,
+				    .mood = mood };
+	w->nodes = lull_alloc(w->n + 1, sizeof(*w->nodes));
+	w->ops = lull_alloc(w->n_ops + 1, sizeof(*w->ops));
+	if (w->n)
+		memcpy(w->nodes, p->nodes.at, w->n * sizeof(*w->nodes));
+	if (w->n_ops)
+		memcpy(w->ops, p->ops.at, w->n_ops * sizeof(*w->ops));
+}
+
+void lull_what_if_release(struct lull_what_if *w)
+{
+	free(w->nodes);
+	free(w->ops);
+}
+
+/* What recording leaves of the time in gaps. */
+static f64 host_part(const struct lull_what_if *w)
+{
+	f64 all = 0, kept = 0;
+
+	for (u32 i = 0; i < w->n; i++) {
+		all += w->nodes[i].gap_ns;
+		kept += gap_of(w, &w->nodes[i]);
+	}
+	return all > 0 ? kept / all : 1;
+}
+
+void lull_replay_init(struct lull_replay *p, const struct lull_subject *s)
+{
+	struct lull_what_if w;
+
+	*p = (struct lull_replay){ .subject = s, .host = 1 };
+	lull_vec_init(&p->nodes, sizeof(struct lull_replay_node));
+	lull_vec_init(&p->ops, sizeof(struct lull_replay_op));
+	p->link[LULL_COPY_IN] = lull_replay_link_speed(s, LULL_COPY_IN);
+	p->link[LULL_COPY_OUT] = lull_replay_link_speed(s, LULL_COPY_OUT);
+	lull_replay_build(p, s);
+	lull_what_if_init(&w, p, 0);
+	w.is_raw = true;
+	p->as_is_ns = lull_what_if_run(&w);
+	w.is_raw = false;
+	p->free_ns = lull_what_if_run(&w);
+	p->host_part = host_part(&w);
+	p->error = p->measured_ns > 0 ? p->as_is_ns / p->measured_ns - 1 : 0;
+	lull_what_if_release(&w);
+}
+
+void lull_replay_calibrate(struct lull_replay *p, f64 step_ns)
+{
+	f64 low = CALIBRATE_LOW, high = CALIBRATE_HIGH;
+	struct lull_what_if w;
+
+	lull_what_if_init(&w, p, 0);
+	w.host = low;
+	/* If the host at its fastest is no faster, the device sets the pace. */
+	if (lull_what_if_run(&w) < 0.98 * p->free_ns) {
+		for (int i = 0; i < CALIBRATE_ROUNDS; i++) {
+			w.host = (low + high) / 2;
+			if (lull_what_if_run(&w) > step_ns)
+				high = w.host;
+			else
+				low = w.host;
+		}
+		p->host = (low + high) / 2;
+	}
+	p->free_ns = step_ns;
+	p->is_foreign = false;
+	lull_what_if_release(&w);
+}
+
+void lull_replay_release(struct lull_replay *p)
+{
+	lull_vec_release(&p->nodes);
+	lull_vec_release(&p->ops);
+}
+
+/* ---- what fixes are made of ---- */
+
+f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause)
+{
+	const struct lull_subject *s = w->replay->subject;
+	u32 ix = w->nodes[node].node;
+	const struct lull_slice *slices = s->slices.at;
+	f64 sum = 0;
+
+	for (size_t i = s->chain.nodes[ix].slice;
+	     i != LULL_NONE && i < s->slices.n && slices[i].node == ix; i++)
+		sum += slices[i].cause == cause ? (f64)(slices[i].to_ns - slices[i].from_ns) : 0;
+	return sum;
+}
+
+void lull_what_if_drop_slices(struct lull_what_if *w, u32 node, u8 cause)
+{
+	f64 ns = lull_what_if_slices_ns(w, node, cause) * w->factor;
+
+	w->nodes[node].gap_ns = max(w->nodes[node].gap_ns - ns, 0);
+}
+
+void lull_what_if_pin(struct lull_what_if *w, u32 node)
+{
+	struct lull_replay_node *n = &w->nodes[node];
+	const struct lull_units *units = &w->replay->subject->units;
+
+	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
+		const struct lull_unit *unit = &units->at[w->ops[i].unit];
+		const struct lull_copy *copy;
+		f64 pinned_ns;
+
+		if (unit->kind != LULL_UNIT_COPY)
+			continue;
+		copy = lull_units_copy(units, unit);
+		pinned_ns = (f64)copy->size_bytes /
+				    w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT : LULL_COPY_IN] * 1e9 +
+			    1000;
+		w->ops[i].is_carried = false;
+		if (pinned_ns < w->ops[i].dur_ns)
+			w->ops[i].dur_ns += (pinned_ns - w->ops[i].dur_ns) * w->factor;
+		if (w->ops[i].launch_ns > w->replay->launch_ns)
+			w->ops[i].launch_ns = w->replay->launch_ns;
+	}
+	if (n->wait == LULL_REPLAY_OWN) {
+		n->wait = LULL_REPLAY_RUNS;
+		n->call_ns = w->replay->call_ns;
+	}
+	if (n->call_ns > w->replay->call_ns)
+		n->call_ns = w->replay->call_ns;
+}
+
+void lull_what_if_remove(struct lull_what_if *w, u32 node)
+{
+	struct lull_replay_node *n = &w->nodes[node];
+
+	n->is_gone = true;
+	for (u32 i = n->op; i < n->op + n->n_ops; i++)
+		w->ops[i].is_gone = true;
+}
+
+/* The fastest copy of at least 4 MiB between pinned memory and the device, in bytes a second. */
+static f64 fastest_pinned(const struct lull_units *units, u8 direction)
+{
+	f64 best = 0;
+
+	for (u32 i = 0; i < units->n; i++) {
+		const struct lull_unit *unit = &units->at[i];
+		const struct lull_copy *copy;
+		f64 speed;
+
+		if (unit->kind != LULL_UNIT_COPY || unit->end_ns == unit->begin_ns)
+			continue;
+		copy = lull_units_copy(units, unit);
+		if (copy->direction != direction || lull_copy_is_pageable(copy) ||
+		    lull_copy_is_managed(copy) || copy->size_bytes < 4u << 20)
+			continue;
+		speed = (f64)copy->size_bytes / (f64)(unit->end_ns - unit->begin_ns) * 1e9;
+		best = max(best, speed);
+	}
+	return best;
+}
+
+f64 lull_replay_link_speed(const struct lull_subject *s, u8 direction)
+{
+	/* PCIe x16 as copies reach it; what is in the trace comes first. */
+	static const struct {
+		const char *name;
+		f64 speed;
+	} links[] = { { "GB200", 200e9 }, { "GH200", 200e9 }, { "B200", 55e9 }, { "H200", 55e9 },
+		      { "H100", 55e9 },	  { "H20", 55e9 },    { "L40", 25e9 },	{ "A100", 25e9 },
+		      { "A10", 25e9 },	  { "RTX", 25e9 },    { "V100", 12e9 }, { "T4", 12e9 },
+		      { "Simulated", 12e9 } };
+	size_t n;
+	const struct lull_device_row *devices =
+		lull_reader_dim(s->reader, LULL_TABLE_device, &n);
+	u32 device = s->device;
+	const char *name = device && device <= n ? lull_reader_string(s->reader,
+								       devices[device - 1].name,
+								       NULL)
+						 : "";
+	f64 speed = fastest_pinned(&s->units, direction);
+
+	for (size_t i = 0; speed == 0 && i < LULL_COUNT_OF(links); i++) {
+		if (strstr(name, links[i].name))
+			speed = links[i].speed;
+	}
+	return speed > 0 ? speed : 20e9;
+}

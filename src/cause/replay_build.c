@@ -1,0 +1,419 @@
+/*
+ * replay_build - the graph of a stretch of steps, with the delays that were measured.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cause/cause.h"
+#include "cause/replay.h"
+#include "cause/replay_int.h"
+
+/* Cost of recording a gap and each operator or range in it: a fit over eleven traces of PyTorch. */
+#define FOREIGN_CALL_NS	 1500.0
+#define FOREIGN_EVENT_NS 1300.0
+/* Our own recorder: a call, two reads of a counter and 32 bytes; bench/results has the numbers. */
+#define NATIVE_CALL_NS	300.0
+#define NATIVE_EVENT_NS 60.0
+
+/* Delays for which there are no measurements: medians of the traces that were tried. */
+#define LAUNCH_NS     8000.0
+#define LAUNCH_MAX_NS 20000.0
+#define NEXT_NS	      1000.0
+#define MIN_SAMPLES   8
+
+#define LATE_NS	  20000.0 /* begun so much later than it could: something else held it */
+#define LINKED_NS 10000u  /* work that ended so short before is what it waited for */
+#define SLACK_NS  2000u	  /* clocks of host and device agree to this */
+
+/* A loop over tensors that waits in each round: this many, each within so many calls. */
+#define LOOP_ROUNDS 8
+#define LOOP_CALLS  8
+
+#define MAX_STREAMS 4096
+#define QUEUE	    LULL_REPLAY_QUEUE
+
+/* What the sweep knows of each stream. */
+struct stream {
+	u64 end_ns; /* of its last unit */
+	u32 op;	    /* that unit, or LULL_NONE */
+};
+
+struct build {
+	struct lull_replay *p;
+	const struct lull_subject *s;
+	struct stream *streams;
+	struct lull_vec launch, next, calls; /* f64: what was measured */
+	u64 ring[QUEUE];
+	u64 n_enqueued;
+	f64 per_call_ns, per_event_ns;
+	u32 last_wait; /* node of the last wait, for loops */
+	u32 n_loop;
+};
+
+static int by_f64(const void *a, const void *b)
+{
+	const f64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static f64 median(struct lull_vec *v, f64 otherwise)
+{
+	f64 *at = v->at;
+
+	if (v->n < MIN_SAMPLES)
+		return otherwise;
+	qsort(at, v->n, sizeof(*at), by_f64);
+	return at[v->n / 2];
+}
+
+/* Steps in a row, from the first steady one, with at most LULL_REPLAY_NODES calls. */
+static void pick_rounds(struct build *b)
+{
+	const struct lull_subject *s = b->s;
+	u32 first = s->rounds.first_steady, last = first, n = 0;
+
+	for (u32 i = s->chain.first[0]; i < s->chain.first[1]; i++) {
+		u32 round = s->chain.nodes[i].round;
+
+		if (round == LULL_NONE || round < first)
+			continue;
+		if (++n > LULL_REPLAY_NODES && round > last)
+			break;
+		last = round;
+	}
+	b->p->first_round = first;
+	b->p->n_rounds = last - first + 1;
+	b->p->measured_ns = (f64)(lull_round_end_ns(&s->rounds, last) -
+				  lull_round_begin_ns(&s->rounds, first)) /
+			    b->p->n_rounds;
+}
+
+/* ---- units ---- */
+
+static void keep(struct lull_vec *v, f64 ns)
+{
+	*(f64 *)lull_vec_push(v) = ns;
+}
+
+/* First pass: which delays were exposed. */
+static void measure_unit(struct build *b, const struct lull_node *node,
+			 const struct lull_unit *unit)
+{
+	const struct stream *st = &b->streams[unit->stream];
+
+	if (unit->begin_ns < node->begin_ns)
+		return;
+	if (st->op == LULL_NONE || st->end_ns + (u64)NEXT_NS <= node->begin_ns) {
+		if (unit->kind != LULL_UNIT_COPY)
+			keep(&b->launch, (f64)(unit->begin_ns - node->begin_ns));
+	} else if (unit->begin_ns >= st->end_ns && st->end_ns > node->end_ns) {
+		keep(&b->next, (f64)(unit->begin_ns - st->end_ns));
+	}
+}
+
+/* The unit of another stream that ended just before this one began, or LULL_NONE. */
+static u32 find_cause(const struct build *b, const struct lull_unit *unit, f64 *lag_ns)
+{
+	u32 found = LULL_NONE;
+	u64 best_ns = 0;
+
+	for (size_t i = 0; i < b->s->units.lanes.n; i++) {
+		const struct stream *st = &b->streams[i];
+
+		if (i == unit->stream || st->op == LULL_NONE || st->end_ns > unit->begin_ns ||
+		    unit->begin_ns - st->end_ns > LINKED_NS || st->end_ns < best_ns)
+			continue;
+		best_ns = st->end_ns;
+		found = st->op;
+	}
+	*lag_ns = found == LULL_NONE ? 0 : (f64)(unit->begin_ns - best_ns);
+	return found;
+}
+
+static void add_op(struct build *b, const struct lull_node *node, u32 unit_ix, bool is_later)
+{
+	const struct lull_unit *unit = &b->s->units.at[unit_ix];
+	struct stream *st = &b->streams[unit->stream];
+	struct lull_replay_op op = { .dur_ns = (f64)(unit->end_ns - unit->begin_ns),
+				     .launch_ns = b->p->launch_ns,
+				     .next_ns = b->p->next_ns,
+				     .after = LULL_NONE,
+				     .unit = unit_ix,
+				     .stream = unit->stream };
+	const struct lull_copy *copy =
+		unit->kind == LULL_UNIT_COPY ? lull_units_copy(&b->s->units, unit) : NULL;
+	f64 begin = (f64)unit->begin_ns, launched = begin - (f64)node->begin_ns;
+	f64 queued = begin - (f64)st->end_ns;
+	bool is_free = st->op == LULL_NONE || queued - b->p->next_ns >= launched - b->p->launch_ns;
+
+	op.is_carried = copy && lull_copy_is_pageable(copy);
+	if (is_free && !is_later) {
+		op.launch_ns = launched > 0 ? launched : 0;
+		if (launched > b->p->launch_ns + LATE_NS)
+			op.after = find_cause(b, unit, &op.lag_ns);
+		if (op.after != LULL_NONE)
+			op.launch_ns = b->p->launch_ns;
+		if (st->op != LULL_NONE && queued < op.next_ns)
+			op.next_ns = queued;
+	} else {
+		op.next_ns = queued;
+		if (queued > b->p->next_ns + LATE_NS)
+			op.after = find_cause(b, unit, &op.lag_ns);
+		if (op.after != LULL_NONE)
+			op.next_ns = b->p->next_ns;
+		if (launched < op.launch_ns)
+			op.launch_ns = launched > 0 ? launched : 0;
+	}
+	if (unit->end_ns > st->end_ns || st->op == LULL_NONE) {
+		st->end_ns = unit->end_ns;
+		st->op = (u32)b->p->ops.n;
+	}
+	b->ring[b->n_enqueued++ % QUEUE] = unit->end_ns;
+	*(struct lull_replay_op *)lull_vec_push(&b->p->ops) = op;
+}
+
+/* ---- calls ---- */
+
+/* Which stream ended last before the call returned, and inside it. */
+static void find_awaited(const struct build *b, const struct lull_node *node,
+			 struct lull_replay_node *rn)
+{
+	const struct lull_replay_op *ops = b->p->ops.at;
+	u64 best_ns = 0;
+
+	for (size_t i = 0; i < b->s->units.lanes.n; i++) {
+		u32 op = b->streams[i].op;
+		u64 end_ns;
+
+		if (op == LULL_NONE)
+			continue;
+		end_ns = b->s->units.at[ops[op].unit].end_ns;
+		if (end_ns <= node->begin_ns || end_ns > node->end_ns + SLACK_NS ||
+		    end_ns <= best_ns)
+			continue;
+		best_ns = end_ns;
+		rn->wait = LULL_REPLAY_STREAM;
+		rn->stream = (u16)i;
+	}
+	if (rn->wait == LULL_REPLAY_RUNS)
+		return;
+	rn->return_ns = (f64)node->end_ns - (f64)best_ns;
+	rn->call_ns = 2000;
+	if (lull_call_is_device_wide(lull_reader_string(b->s->reader, node->name, NULL)))
+		rn->wait = LULL_REPLAY_DEVICE;
+}
+
+/* A copy that returned when it was done, or later, waited for itself. */
+static void find_blocking(const struct build *b, const struct lull_node *node,
+			  struct lull_replay_node *rn)
+{
+	const struct lull_unit *unit;
+
+	if (node->unit == LULL_NONE)
+		return;
+	unit = &b->s->units.at[node->unit];
+	if (node->end_ns <= unit->begin_ns + (unit->end_ns - unit->begin_ns) / 2)
+		return;
+	rn->wait = LULL_REPLAY_OWN;
+	rn->return_ns = (f64)node->end_ns - (f64)unit->end_ns;
+	rn->call_ns = 5000;
+	if (rn->call_ns > (f64)(node->end_ns - node->begin_ns))
+		rn->call_ns = (f64)(node->end_ns - node->begin_ns);
+}
+
+/* Time of [from, to) in operators of each kind, and how many events begin there. */
+static void look_at_gap(const struct build *b, const struct lull_node *node, u64 from_ns, u64 to_ns,
+			struct lull_replay_node *rn)
+{
+	const struct lull_host *h = &b->s->host;
+	const struct lull_leaf *leaves = h->leaves.at;
+	const struct lull_host_event *events = h->events.at;
+	u32 leaf = lull_host_leaf(h, node->lane, from_ns);
+	size_t i = leaf == LULL_NONE ? 0 : leaf;
+	u32 n_events = 0;
+
+	if (leaf == LULL_NONE)
+		return;
+	for (; i < h->leaves.n && leaves[i].lane == node->lane && leaves[i].begin_ns < to_ns; i++) {
+		u64 end_ns = i + 1 < h->leaves.n && leaves[i + 1].lane == node->lane
+				     ? leaves[i + 1].begin_ns
+				     : to_ns;
+		u64 begin_ns = leaves[i].begin_ns > from_ns ? leaves[i].begin_ns : from_ns;
+		f64 ns = (f64)((end_ns < to_ns ? end_ns : to_ns) - begin_ns);
+
+		if (leaves[i].event == LULL_NONE)
+			continue;
+		n_events += events[leaves[i].event].begin_ns == leaves[i].begin_ns &&
+			    leaves[i].begin_ns >= from_ns;
+		rn->sync_ns += events[leaves[i].event].inside & LULL_IN_SYNC ? ns : 0;
+		rn->alloc_ns += events[leaves[i].event].inside & LULL_IN_ALLOC ? ns : 0;
+	}
+	rn->over_ns += n_events * b->per_event_ns;
+}
+
+/* The queue was full: the call waited for room, and will again. */
+static bool was_full(const struct build *b, const struct lull_node *node)
+{
+	return b->n_enqueued >= QUEUE && b->ring[b->n_enqueued % QUEUE] > node->begin_ns;
+}
+
+static void mark_loop(struct build *b, struct lull_replay_node *nodes, u32 ix)
+{
+	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LOOP_CALLS;
+
+	if (nodes[ix].kind != LULL_CALL_SYNC || (nodes[ix].flags & LULL_NODE_OWNED))
+		return;
+	b->n_loop = is_near ? b->n_loop + 1 : 1;
+	/* Rounds are numbered once there are enough; the first ones afterwards. */
+	for (u32 i = is_near ? b->last_wait + 1 : ix; i <= ix; i++)
+		nodes[i].loop = (u16)(b->n_loop < UINT16_MAX ? b->n_loop : UINT16_MAX);
+	b->last_wait = ix;
+}
+
+/* Runs that turned out to be too short are no loops. */
+static void drop_short_loops(struct lull_replay_node *nodes, u32 n)
+{
+	for (u32 i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && nodes[j].loop >= nodes[j - 1].loop && nodes[j].loop; j++)
+			;
+		if (nodes[j - 1].loop >= LOOP_ROUNDS)
+			continue;
+		for (u32 k = i; k < j; k++)
+			nodes[k].loop = 0;
+	}
+}
+
+static void add_node(struct build *b, u32 node_ix)
+{
+	const struct lull_subject *s = b->s;
+	const struct lull_node *node = &s->chain.nodes[node_ix];
+	u64 from_ns = lull_chain_gap_ns(&s->chain, node_ix);
+	u32 event = lull_host_at(&s->host, node->lane, node->begin_ns);
+	struct lull_replay_node *rn = lull_vec_push(&b->p->nodes);
+	bool is_later = false;
+
+	*rn = (struct lull_replay_node){
+		.gap_ns = (f64)(node->begin_ns - from_ns),
+		.call_ns = (f64)(node->end_ns - node->begin_ns),
+		.over_ns = b->per_call_ns,
+		.node = node_ix,
+		.op = (u32)b->p->ops.n,
+		.kind = node->kind,
+		.flags = node->flags,
+		.chain = node->chain,
+		.inside = event == LULL_NONE
+				  ? 0
+				  : ((const struct lull_host_event *)s->host.events.at)[event].inside,
+	};
+	look_at_gap(b, node, from_ns, node->begin_ns, rn);
+	if (node->kind == LULL_CALL_SYNC || node->kind == LULL_CALL_ALLOC)
+		find_awaited(b, node, rn);
+	else if (node->kind == LULL_CALL_COPY)
+		find_blocking(b, node, rn);
+	else if (was_full(b, node) && rn->call_ns > b->p->call_ns)
+		rn->call_ns = b->p->call_ns;
+	for (u32 u = node->unit; u != LULL_NONE; u = s->units.next[u], is_later = true) {
+		add_op(b, node, u, is_later);
+		rn->n_ops++;
+	}
+	mark_loop(b, b->p->nodes.at, (u32)b->p->nodes.n - 1);
+}
+
+/* ---- the sweeps ---- */
+
+/* Visit the nodes of the stretch, of all chains by time. */
+static void sweep(struct build *b, void (*visit)(struct build *b, u32 node))
+{
+	const struct lull_chain *c = &b->s->chain;
+	u32 at[8], last = b->p->first_round + b->p->n_rounds;
+
+	memcpy(at, c->first, sizeof(at));
+	for (;;) {
+		u32 best = LULL_NONE;
+
+		for (u32 k = 0; k < c->n_chains; k++) {
+			while (at[k] < c->first[k + 1] &&
+			       (c->nodes[at[k]].round == LULL_NONE ||
+				c->nodes[at[k]].round < b->p->first_round))
+				at[k]++;
+			if (at[k] < c->first[k + 1] && c->nodes[at[k]].round < last &&
+			    (best == LULL_NONE ||
+			     c->nodes[at[k]].begin_ns < c->nodes[at[best]].begin_ns))
+				best = k;
+		}
+		if (best == LULL_NONE)
+			return;
+		visit(b, at[best]++);
+	}
+}
+
+static void clear_streams(struct build *b)
+{
+	for (size_t i = 0; i < MAX_STREAMS; i++)
+		b->streams[i] = (struct stream){ 0, LULL_NONE };
+}
+
+static void measure_node(struct build *b, u32 node_ix)
+{
+	const struct lull_node *node = &b->s->chain.nodes[node_ix];
+
+	for (u32 u = node->unit; u != LULL_NONE; u = b->s->units.next[u]) {
+		const struct lull_unit *unit = &b->s->units.at[u];
+
+		if (u == node->unit)
+			measure_unit(b, node, unit);
+		if (unit->end_ns > b->streams[unit->stream].end_ns)
+			b->streams[unit->stream] = (struct stream){ unit->end_ns, 0 };
+	}
+	if (node->kind == LULL_CALL_LAUNCH)
+		keep(&b->calls, (f64)(node->end_ns - node->begin_ns));
+}
+
+static void mark_starts(struct lull_replay *p)
+{
+	struct lull_replay_node *nodes = p->nodes.at;
+	const struct lull_node *all = p->subject->chain.nodes;
+	u32 round = LULL_NONE;
+
+	for (size_t i = 0; i < p->nodes.n; i++) {
+		nodes[i].starts = all[nodes[i].node].round != round;
+		round = all[nodes[i].node].round;
+	}
+}
+
+void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
+{
+	struct build *b = lull_alloc(1, sizeof(*b));
+	size_t n;
+	const struct lull_process_row *processes = lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	bool is_native = processes[s->process - 1].has_agent;
+
+	b->p = p;
+	b->s = s;
+	b->last_wait = LULL_NONE;
+	p->is_foreign = !is_native;
+	b->per_call_ns = is_native ? NATIVE_CALL_NS : FOREIGN_CALL_NS;
+	b->per_event_ns = is_native ? NATIVE_EVENT_NS : FOREIGN_EVENT_NS;
+	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));
+	lull_vec_init(&b->launch, sizeof(f64));
+	lull_vec_init(&b->next, sizeof(f64));
+	lull_vec_init(&b->calls, sizeof(f64));
+	pick_rounds(b);
+	clear_streams(b);
+	sweep(b, measure_node);
+	p->launch_ns = median(&b->launch, LAUNCH_NS);
+	p->launch_ns = p->launch_ns > LAUNCH_MAX_NS ? LAUNCH_MAX_NS : p->launch_ns;
+	p->next_ns = median(&b->next, NEXT_NS);
+	p->call_ns = median(&b->calls, LAUNCH_NS);
+	clear_streams(b);
+	sweep(b, add_node);
+	drop_short_loops(p->nodes.at, (u32)p->nodes.n);
+	mark_starts(p);
+	lull_vec_release(&b->launch);
+	lull_vec_release(&b->next);
+	lull_vec_release(&b->calls);
+	free(b->streams);
+	free(b);
+}

@@ -1,0 +1,122 @@
+/*
+ * subject - one process on one device: all that is known of it, put together.
+ *
+ * What it gives:  units, chain, host, rounds (src/model/), the slices of the long gaps with their
+ *                 cause, and where the time of the steady steps went.
+ * Ownership:      owns all of it; the reader is borrowed.
+ */
+#ifndef LULL_CAUSE_SUBJECT_H
+#define LULL_CAUSE_SUBJECT_H
+
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/chain.h"
+#include "model/host.h"
+#include "model/rounds.h"
+#include "model/span.h"
+#include "model/split.h"
+#include "model/unit.h"
+#include "trace/reader.h"
+
+/* Why time could not be told. */
+enum lull_blind {
+	LULL_BLIND_UNLINKED,   /* the call is not in the recording */
+	LULL_BLIND_DEVICE,     /* launched, device empty, still not begun */
+	LULL_BLIND_UNRECORDED, /* the thread did something nobody saw */
+	LULL_BLIND_STALL,      /* now and then much longer than usual */
+	LULL_N_BLINDS,
+};
+
+/* A part of the gap before a call, with one cause. */
+struct lull_slice {
+	u64 from_ns;
+	u64 to_ns;
+	u32 node; /* the call behind the gap */
+	u32 event; /* or LULL_NONE */
+	u32 stack; /* of a sample, or 0 */
+	u8 cause;
+	u8 blind; /* enum lull_blind, where the cause is unknown */
+	bool is_seen;
+};
+
+/* A stretch of idle time with one cause, for the page. */
+struct lull_interval {
+	u64 from_ns;
+	u64 to_ns;
+	u32 round;
+	u32 unit; /* that ended it, or LULL_NONE */
+	u8 cause;
+};
+
+/* Where the time of a cause was spent. */
+struct lull_where {
+	u64 ns;
+	u64 n;
+	u64 from_ns, to_ns; /* the longest piece */
+	u32 node;	    /* of that one, or LULL_NONE */
+	u32 event;
+	u32 stack;
+	u32 unit;
+	u8 cause;
+};
+
+struct lull_stalls {
+	u32 n_gaps, n_calls; /* gaps and calls far longer than usual */
+	u64 sum_ns;
+	f64 call_share;	 /* of the host's time, in calls */
+	u8 kind;	 /* enum lull_stall */
+	f64 confidence;
+};
+
+/* What other ranks tell about this one; all 0 if there are none. */
+struct lull_rank_facts {
+	u32 n_ranks;
+	f64 wait_share;	    /* of its collectives: waiting for the last rank */
+	u32 last_rank;	    /* index of the subject the others wait for, or LULL_NONE */
+	f64 busiest_share;  /* busy share of the busiest rank */
+	bool is_pipeline;   /* most of its exposed collectives go between two ranks */
+};
+
+#define LULL_SUBJECT_CAUSES 24
+
+struct lull_subject {
+	struct lull_reader *reader;
+	u32 process, device;
+	struct lull_units units;
+	struct lull_chain chain;
+	struct lull_host host;
+	struct lull_rounds rounds;
+	struct lull_vec slices; /* struct lull_slice by node */
+	struct lull_vec lazy;	/* struct lull_span by begin: CUDA loaded or compiled code */
+	struct lull_stalls stalls;
+	struct lull_rank_facts ranks;
+
+	u64 window_ns;			     /* of all steady steps */
+	u64 split_ns[LULL_N_SPLITS];	     /* adds up to window_ns */
+	u64 cost_ns[LULL_SUBJECT_CAUSES];    /* adds up to idle, exposed copies and collectives */
+	u64 blind_ns[LULL_N_BLINDS];
+	u64 class_ns[LULL_N_KERNEL_CLASSES]; /* sums of kernels in the steady steps */
+	u64 n_kernels;			     /* in the steady steps */
+	u64 peer_ns, collective_ns;	     /* collectives between two ranks, and all */
+	u64 unseen_ns;			     /* of host-compute: nothing was recorded */
+	u64 exposed_ns;			     /* latency that a wait before it exposed */
+	u64 *step_cost_ns;  /* [step][LULL_SUBJECT_CAUSES], NULL if there are too many steps */
+	struct lull_vec intervals; /* struct lull_interval by time; short ones may be left out */
+	u64 min_interval_ns;	   /* shorter ones are left out */
+	struct lull_vec wheres;	   /* struct lull_where, largest first */
+};
+
+/* Load what `process` did on the device `track`; `without` as in lull_host_init(). */
+void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
+		       const u32 *tracks, u32 without);
+
+/* Free it. */
+void lull_subject_release(struct lull_subject *s);
+
+/* Cut long gaps of the host into slices, each with its cause; and judge calls. */
+void lull_subject_slice(struct lull_subject *s);
+
+/* Give every nanosecond of the steady steps to compute or to a cause. */
+void lull_subject_attribute(struct lull_subject *s);
+
+#endif

@@ -1,0 +1,357 @@
+#include "cause/why.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/term.h"
+#include "cause/why_int.h"
+#include "model/busy.h"
+#include "model/work.h"
+
+/* A job may have many ranks in one file; the largest are looked at. */
+#define MAX_SUBJECTS 16
+/* Less work than this part of the largest is not a rank of the job. */
+#define SMALL_PART 20
+
+/* Work that begins this much before its call is a clock's fault. */
+#define SKEW_NS	  20000u
+#define SKEW_PART 50 /* one in this many may, by rounding and damage */
+
+/* ---- who is looked at ---- */
+
+struct pair {
+	u32 process, track;
+	u64 n;
+};
+
+static int by_work(const void *a, const void *b)
+{
+	const struct pair *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return (x->process > y->process) - (x->process < y->process);
+}
+
+/* Every process with work on a device, most work first. */
+static void find_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *tracks)
+{
+	struct lull_work_cursor c;
+	struct lull_work work;
+	struct lull_map known;
+	u64 last_key = UINT64_MAX;
+	u32 last_ix = 0;
+
+	lull_map_init(&known);
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, LULL_SPAN_ALL);
+	while (lull_work_next(&c, &work)) {
+		u64 key = (u64)work.process << 32 | tracks[work.lane];
+
+		if (key != last_key) {
+			bool is_new;
+			u32 *ix = lull_map_add(&known, key, &is_new);
+
+			if (is_new) {
+				*ix = (u32)pairs->n;
+				*(struct pair *)lull_vec_push(pairs) =
+					(struct pair){ work.process, tracks[work.lane], 0 };
+			}
+			last_key = key;
+			last_ix = *ix;
+		}
+		((struct pair *)pairs->at)[last_ix].n++;
+	}
+	lull_work_end(&c);
+	lull_map_release(&known);
+	if (pairs->n)
+		qsort(pairs->at, pairs->n, sizeof(struct pair), by_work);
+}
+
+static void load_subjects(struct lull_why *why, u32 without)
+{
+	u32 *tracks = lull_busy_devices(why->reader);
+	struct lull_vec pairs;
+	const struct pair *at;
+
+	lull_vec_init(&pairs, sizeof(struct pair));
+	find_pairs(&pairs, why->reader, tracks);
+	at = pairs.at;
+	while (why->n_subjects < pairs.n && why->n_subjects < MAX_SUBJECTS &&
+	       at[why->n_subjects].process && at[why->n_subjects].track &&
+	       at[why->n_subjects].n * SMALL_PART >= at[0].n)
+		why->n_subjects++;
+	why->subjects = lull_alloc(why->n_subjects + 1, sizeof(*why->subjects));
+	for (u32 i = 0; i < why->n_subjects; i++)
+		lull_subject_init(&why->subjects[i], why->reader, at[i].process, at[i].track, tracks,
+				  without);
+	lull_vec_release(&pairs);
+	free(tracks);
+}
+
+/* ---- what forbids an answer ---- */
+
+void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (*why->cannot)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(why->cannot, sizeof(why->cannot), fmt, ap);
+	va_end(ap);
+}
+
+/* Work cannot begin before the call that starts it. */
+static bool has_skew(const struct lull_subject *s)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+
+		n += unit->node != LULL_NONE &&
+		     unit->begin_ns + SKEW_NS < s->chain.nodes[unit->node].begin_ns;
+	}
+	return n * SKEW_PART > s->chain.n_units_linked;
+}
+
+static void check(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	u32 n_rounds = (u32)s->rounds.all.n;
+
+	if (!s->chain.n || !s->chain.n_units_linked)
+		lull_why_cannot(why, "the recording has GPU work but no CUDA calls, so nobody can "
+				     "say who launched it. Record CUDA calls too (lull profile does "
+				     "by default).");
+	else if (s->chain.n_units_linked * 10 < (u64)s->units.n * 8)
+		lull_why_cannot(why, "%s of %s pieces of GPU work have no CUDA call: too much of the "
+				     "recording is missing.",
+				lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
+				lull_format_grouped((i64)s->units.n).text);
+	else if (has_skew(s))
+		lull_why_cannot(why, "work begins on the device before the calls that start it: the "
+				     "clocks of host and device do not agree in this recording.");
+	else if (!n_rounds)
+		lull_why_cannot(why, "no steps: nothing is marked as a step, and what is launched does "
+				     "not repeat. Mark steps with ranges named step_N (NVTX) or "
+				     "lull_step(), or record longer.");
+	else if (n_rounds < 2)
+		lull_why_cannot(why, "only one step: the first one is warm-up and proves nothing. "
+				     "Record at least 3 steps.");
+	else if (!why->lead->window_ns)
+		lull_why_cannot(why, "the steps hold no GPU work.");
+}
+
+/* ---- numbers of the steps ---- */
+
+static int by_f64(const void *a, const void *b)
+{
+	const f64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void measure(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	u32 n = lull_rounds_n_steady(&s->rounds), first = s->rounds.first_steady;
+	f64 *steps = lull_alloc(n + 1, sizeof(*steps)), sum = 0, squares = 0;
+
+	for (u32 i = 0; i < n; i++) {
+		steps[i] = (f64)(lull_round_end_ns(&s->rounds, first + i) -
+				 lull_round_begin_ns(&s->rounds, first + i));
+		sum += steps[i];
+		squares += steps[i] * steps[i];
+	}
+	if (n && sum > 0) {
+		qsort(steps, n, sizeof(*steps), by_f64);
+		why->step_ns = sum / n;
+		why->median_ns = steps[n / 2];
+		why->spread = sqrt(fmax(squares / n - why->step_ns * why->step_ns, 0)) / why->step_ns;
+		why->compute_share = (f64)s->split_ns[LULL_SPLIT_COMPUTE] / (f64)s->window_ns;
+		why->copy_share = (f64)s->split_ns[LULL_SPLIT_COPY] / (f64)s->window_ns;
+		why->collective_share =
+			(f64)s->split_ns[LULL_SPLIT_COLLECTIVE] / (f64)s->window_ns;
+		why->idle_share = (f64)s->split_ns[LULL_SPLIT_IDLE] / (f64)s->window_ns;
+	}
+	why->free_ns = why->step_ns;
+	free(steps);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct lull_why_kernel *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+static void sum_kernels(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	struct lull_map known;
+
+	lull_map_init(&known);
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+		struct lull_why_kernel *kernel;
+		bool is_new;
+		u32 *ix;
+
+		if (unit->kind > LULL_UNIT_COLLECTIVE || unit->round == LULL_NONE ||
+		    unit->round < s->rounds.first_steady)
+			continue;
+		ix = lull_map_add(&known, unit->what ? launches[unit->what - 1].name : 0, &is_new);
+		if (is_new) {
+			*ix = (u32)why->kernels.n;
+			((struct lull_why_kernel *)lull_vec_push(&why->kernels))->name =
+				lull_units_name(unit, s->reader);
+		}
+		kernel = lull_vec_get(&why->kernels, *ix);
+		kernel->ns += unit->end_ns - unit->begin_ns;
+		kernel->n++;
+	}
+	lull_map_release(&known);
+	if (why->kernels.n)
+		qsort(why->kernels.at, why->kernels.n, sizeof(struct lull_why_kernel), by_time);
+}
+
+/* ---- sources that would tell more ---- */
+
+static void miss(struct lull_why *why, const char *text)
+{
+	*(const char **)lull_vec_push(&why->missing) = text;
+}
+
+static void find_missing(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	const struct lull_host *h = &s->host;
+
+	if (!s->chain.n)
+		miss(why, "CUDA calls");
+	if (!h->events.n && !h->has_samples)
+		miss(why, "what threads do between calls (samples, ranges, operators)");
+	if (!h->has_gil && !h->has_ops)
+		miss(why, "waits for Python's lock");
+	if (!h->has_sched)
+		miss(why, "scheduling of threads (os-scheduling is guessed from stalls)");
+	if (!lull_reader_stats(why->reader, LULL_TABLE_counter).n_rows)
+		miss(why, "clocks and power (throttled is not checked)");
+	if (s->collective_ns && why->n_subjects < 2)
+		miss(why, "the other ranks (straggler and pipeline-imbalance are not checked)");
+}
+
+static bool is_simulated(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (devices[i].is_simulated)
+			return true;
+	}
+	return false;
+}
+
+/* The subject that waits longest for others; else the one with the most work. */
+static struct lull_subject *find_lead(struct lull_why *why)
+{
+	struct lull_subject *lead = why->subjects;
+
+	for (u32 i = 0; i < why->n_subjects; i++) {
+		struct lull_subject *s = &why->subjects[i];
+
+		if (s->ranks.wait_share > lead->ranks.wait_share)
+			lead = s;
+	}
+	return lead;
+}
+
+int lull_why_run(struct lull_why *why, struct lull_reader *r, const struct lull_why_options *options,
+		 struct lull_err *err)
+{
+	struct lull_why_options o = options ? *options : (struct lull_why_options){ 0, 0 };
+
+	memset(why, 0, sizeof(*why));
+	why->reader = r;
+	why->first = -1;
+	why->is_simulated = is_simulated(r);
+	lull_vec_init(&why->findings, sizeof(struct lull_finding));
+	lull_vec_init(&why->missing, sizeof(char *));
+	lull_vec_init(&why->kernels, sizeof(struct lull_why_kernel));
+	if (!lull_work_count(r, LULL_WORK_ALL))
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no GPU work in the recording: no kernels, copies or memsets; "
+				 "`lull info` says what it holds, `lull doctor` why CUDA may be missing");
+	load_subjects(why, o.without);
+	if (!why->n_subjects)
+		return lull_fail(err, LULL_E_FORMAT,
+				 "the GPU work in the recording belongs to no known process or device");
+	lull_why_ranks(why->subjects, why->n_subjects);
+	for (u32 i = 0; i < why->n_subjects; i++) {
+		lull_subject_slice(&why->subjects[i]);
+		lull_subject_attribute(&why->subjects[i]);
+	}
+	why->lead = find_lead(why);
+	find_missing(why);
+	measure(why);
+	sum_kernels(why);
+	check(why);
+	if (!*why->cannot) {
+		lull_replay_init(&why->replay, why->lead);
+		why->is_calibrated = o.unrecorded_ns > 0;
+		if (o.unrecorded_ns)
+			lull_replay_calibrate(&why->replay, (f64)o.unrecorded_ns);
+		why->has_replay = true;
+		lull_why_choose(why);
+		lull_why_evidence(why);
+	}
+	return LULL_OK;
+}
+
+void lull_why_release(struct lull_why *why)
+{
+	struct lull_finding *findings = why->findings.at;
+
+	for (size_t i = 0; i < why->findings.n; i++)
+		lull_vec_release(&findings[i].evidence);
+	lull_vec_release(&why->findings);
+	lull_vec_release(&why->missing);
+	lull_vec_release(&why->kernels);
+	if (why->has_replay)
+		lull_replay_release(&why->replay);
+	for (u32 i = 0; i < why->n_subjects; i++)
+		lull_subject_release(&why->subjects[i]);
+	free(why->subjects);
+}
+
+const struct lull_finding *lull_why_first(const struct lull_why *why)
+{
+	return why->first < 0 ? NULL : lull_vec_get(&why->findings, (size_t)why->first);
+}
+
+const struct lull_finding *lull_why_find(const struct lull_why *why, enum lull_cause_ix cause)
+{
+	const struct lull_finding *findings = why->findings.at;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		if (findings[i].cause == cause)
+			return &findings[i];
+	}
+	return NULL;
+}
+
+u32 lull_why_n_steps(const struct lull_why *why)
+{
+	return why->lead ? lull_rounds_n_steady(&why->lead->rounds) : 0;
+}

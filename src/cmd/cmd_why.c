@@ -1,0 +1,226 @@
+/*
+ * lull why - say why the GPU waits, prove it, and predict what the fix would bring.
+ */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/opt.h"
+#include "base/term.h"
+#include "cause/why.h"
+#include "cmd/losses.h"
+#include "cmd/why_print.h"
+#include "import/import.h"
+
+/* Exit status if --fail-on matched. */
+#define MATCHED 3
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = { "text", "json", NULL };
+
+struct why_words {
+	const char *path;
+	struct lull_vec what_ifs, fail_ons; /* char * */
+	int format;
+	const char *step;
+	struct lull_vec withouts; /* char * */
+	struct lull_why_options options;
+	bool has_all, wants_schema, wants_causes;
+};
+
+/* CAUSE or CAUSE>SHARE, SHARE of the step as 0.2 or 20%. */
+struct limit {
+	int cause;
+	f64 share;
+};
+
+static int parse_limit(const char *text, struct limit *limit, struct lull_err *err)
+{
+	size_t len = strcspn(text, ">");
+	const char *nearest = NULL;
+	char id[64], *end;
+
+	snprintf(id, sizeof(id), "%.*s", (int)(len < sizeof(id) ? len : sizeof(id) - 1), text);
+	limit->cause = lull_cause_find(id, &nearest);
+	limit->share = -1;
+	if (limit->cause < 0 && strcmp(id, "any") != 0)
+		return lull_fail(err, LULL_E_USAGE, "option --fail-on: no cause %s%s%s", id,
+				 nearest ? ": did you mean " : "", nearest ? nearest : "");
+	if (!text[len])
+		return LULL_OK;
+	limit->share = strtod(text + len + 1, &end);
+	if (*end == '%') {
+		limit->share /= 100;
+		end++;
+	}
+	if (end == text + len + 1 || *end || limit->share < 0 || limit->share > 1)
+		return lull_fail(err, LULL_E_USAGE,
+				 "option --fail-on: %s: expected a share such as 0.2 or 20%%", text);
+	return LULL_OK;
+}
+
+/* Whether the finding is what the limit forbids: the first cause, or one with that share. */
+static bool is_over(const struct lull_why *why, const struct limit *limit)
+{
+	const struct lull_finding *all = why->findings.at;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		bool is_it = limit->cause < 0 ? lull_causes[all[i].cause]->kind != LULL_CAUSE_BUSY
+					      : all[i].cause == (enum lull_cause_ix)limit->cause;
+
+		if (is_it && (limit->share < 0 ? (int)i == why->first : all[i].share > limit->share))
+			return true;
+	}
+	return false;
+}
+
+static int judge(const struct lull_why *why, const struct why_words *w, struct lull_err *err)
+{
+	const char *const *texts = w->fail_ons.at;
+	struct limit limit;
+	int status = 0;
+
+	for (size_t i = 0; i < w->fail_ons.n; i++) {
+		if (parse_limit(texts[i], &limit, err))
+			return err->code;
+		if (is_over(why, &limit))
+			status = MATCHED;
+	}
+	/* Who cannot tell has not shown that all is well. */
+	if (w->fail_ons.n && !status && *why->cannot)
+		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s", why->cannot);
+	return status;
+}
+
+static int answer(const struct lull_why *why, const struct why_words *w, struct lull_vec *answers,
+		  struct lull_err *err)
+{
+	const char *const *texts = w->what_ifs.at;
+
+	for (size_t i = 0; i < w->what_ifs.n; i++) {
+		struct lull_why_answer *a = lull_vec_push(answers);
+
+		a->question = texts[i];
+		if (lull_why_ask(why, texts[i], &a->prediction, err))
+			return lull_err_wrap(err, "option --what-if");
+	}
+	return LULL_OK;
+}
+
+static int run(const struct why_words *w, struct lull_err *err)
+{
+	struct lull_vec answers;
+	struct lull_reader *r;
+	struct lull_why why;
+	int rc;
+
+	if (lull_import_open(w->path, &r, err))
+		return err->code;
+	lull_vec_init(&answers, sizeof(struct lull_why_answer));
+	rc = lull_why_run(&why, r, &w->options, err);
+	if (rc) {
+		lull_err_wrap(err, "%s", w->path);
+	} else {
+		rc = answer(&why, w, &answers, err);
+		if (!rc && w->format == FORMAT_JSON)
+			lull_why_print_json(stdout, &why, &answers, w->path);
+		else if (!rc)
+			lull_why_print(stdout, &why, &answers, lull_term_width(stdout), w->has_all);
+		if (!rc)
+			rc = judge(&why, w, err);
+	}
+	lull_why_release(&why);
+	lull_vec_release(&answers);
+	lull_reader_close(r);
+	return rc;
+}
+
+static int set_without(struct why_words *w, struct lull_err *err)
+{
+	/* In the order of the bits LULL_WITHOUT_... */
+	static const char *const sources[] = { "ranges", "ops",	    "python", "osrt", "gil",
+					       "sched",	 "samples", "calls",  "steps" };
+	const char *const *words = w->withouts.at;
+
+	for (size_t i = 0; i < w->withouts.n; i++) {
+		size_t k = 0;
+
+		while (k < LULL_COUNT_OF(sources) && strcmp(sources[k], words[i]) != 0)
+			k++;
+		if (k == LULL_COUNT_OF(sources))
+			return lull_fail(err, LULL_E_USAGE,
+					 "option --without: no source %s; there are ranges, ops, "
+					 "python, osrt, gil, sched, samples, calls and steps",
+					 words[i]);
+		w->options.without |= 1u << k;
+	}
+	return LULL_OK;
+}
+
+static int parse(struct why_words *w, int argc, char **argv, struct lull_err *err)
+{
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull why [OPTIONS] FILE",
+			  "Say why the GPU waits: one cause, its proof, its fix and what that brings."),
+		OPT_FLAG('a', "all", &w->has_all, "all causes with their evidence, not the first alone"),
+		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),
+		OPT_STR(0, "step-time", "TIME", &w->step,
+			"what a step takes without a recorder, such as 7.1ms: makes predictions better"),
+		OPT_LIST(0, "what-if", "CAUSE[=FACTOR]", &w->what_ifs,
+			 "predict the step with FACTOR of this cause left (default: 0), or with "
+			 "kernel:NAME=FACTOR with kernels that take FACTOR of their time"),
+		OPT_LIST(0, "fail-on", "CAUSE[>SHARE]", &w->fail_ons,
+			 "exit with 3 if this is the first cause, or takes more than SHARE of the step "
+			 "(0.2 or 20%); any stands for every cause but a busy GPU"),
+		OPT_LIST(0, "without", "SOURCE", &w->withouts,
+			 "as if this had not been recorded: ranges, ops, python, osrt, gil, sched, "
+			 "samples, calls, steps"),
+		OPT_FLAG(0, "schema", &w->wants_schema, "print the schema of --format json and exit"),
+		OPT_FLAG(0, "causes", &w->wants_causes, "print what each cause means and exit"),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err);
+	struct limit limit;
+
+	if (first < 0)
+		return first;
+	if (w->step && lull_duration_parse(w->step, &w->options.unrecorded_ns, err))
+		return lull_err_wrap(err, "option --step-time");
+	for (size_t i = 0; i < w->fail_ons.n; i++) {
+		if (parse_limit(((char **)w->fail_ons.at)[i], &limit, err))
+			return err->code;
+	}
+	if (set_without(w, err))
+		return err->code;
+	if (w->wants_schema || w->wants_causes)
+		return LULL_OK;
+	if (argc - first != 1)
+		return lull_fail(err, LULL_E_USAGE, "expected one file, such as report1.lull, got %d",
+				 argc - first);
+	w->path = argv[first];
+	return LULL_OK;
+}
+
+int cmd_why(int argc, char **argv, struct lull_err *err)
+{
+	struct why_words w = { .path = NULL };
+	int rc;
+
+	lull_vec_init(&w.what_ifs, sizeof(char *));
+	lull_vec_init(&w.fail_ons, sizeof(char *));
+	lull_vec_init(&w.withouts, sizeof(char *));
+	rc = parse(&w, argc, argv, err);
+	if (!rc && w.wants_schema)
+		lull_why_print_schema(stdout);
+	else if (!rc && w.wants_causes)
+		lull_why_print_causes(stdout);
+	else if (!rc)
+		rc = run(&w, err);
+	lull_opt_list_release(&w.what_ifs);
+	lull_opt_list_release(&w.fail_ons);
+	lull_opt_list_release(&w.withouts);
+	return rc;
+}

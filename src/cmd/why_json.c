@@ -1,0 +1,417 @@
+/*
+ * why_json - the answer as JSON, and the schema of it.
+ */
+#include <string.h>
+
+#include "base/json.h"
+#include "cmd/why_print.h"
+
+/* Intervals in the document: the longest are what a reader jumps to; the page asks for all. */
+#define MAX_STEPS 1000
+
+static void key_f64(struct lull_json *j, const char *key, f64 value)
+{
+	lull_json_key(j, key);
+	lull_json_fixed(j, value, 6);
+}
+
+static void key_ns(struct lull_json *j, const char *key, f64 value)
+{
+	lull_json_key(j, key);
+	lull_json_fixed(j, value, 0);
+}
+
+static void key_text(struct lull_json *j, const char *key, const char *value)
+{
+	lull_json_key(j, key);
+	lull_json_text(j, value);
+}
+
+static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
+			   const struct lull_cause *cause)
+{
+	lull_json_key(j, "prediction");
+	if (!p->is_known) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	key_ns(j, "step_ns", p->step_ns);
+	key_ns(j, "low_ns", p->low_ns);
+	key_ns(j, "high_ns", p->high_ns);
+	key_f64(j, "speedup", p->ratio);
+	if (cause) {
+		lull_json_key(j, "is_ceiling");
+		lull_json_bool(j, cause->is_ceiling);
+		key_text(j, "assumes", cause->assumes);
+	}
+	lull_json_end(j);
+}
+
+static void put_location(struct lull_json *j, const struct lull_location *at)
+{
+	lull_json_key(j, "location");
+	lull_json_object(j);
+	key_text(j, "file", at->file);
+	lull_json_key(j, "line");
+	if (at->file)
+		lull_json_u64(j, at->line);
+	else
+		lull_json_null(j);
+	key_text(j, "function", at->function);
+	key_text(j, "range", at->range);
+	key_text(j, "what", at->what);
+	lull_json_end(j);
+}
+
+static void put_evidence(struct lull_json *j, const struct lull_finding *f)
+{
+	const struct lull_evidence *e = f->evidence.at;
+
+	lull_json_key(j, "evidence");
+	lull_json_array(j);
+	for (size_t i = 0; i < f->evidence.n; i++) {
+		lull_json_object(j);
+		key_text(j, "text", e[i].text);
+		key_text(j, "table", e[i].table);
+		lull_json_key(j, "from_ns");
+		lull_json_u64(j, e[i].from_ns);
+		lull_json_key(j, "to_ns");
+		lull_json_u64(j, e[i].to_ns);
+		lull_json_key(j, "rows");
+		lull_json_u64(j, e[i].n_rows);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void put_finding(struct lull_json *j, const struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+
+	lull_json_object(j);
+	key_text(j, "cause", cause->id);
+	key_text(j, "title", cause->title);
+	key_ns(j, "cost_ns", f->cost_ns);
+	key_f64(j, "share", f->share);
+	key_ns(j, "gain_ns", f->gain_ns);
+	key_f64(j, "confidence", f->confidence);
+	put_location(j, &f->at);
+	put_evidence(j, f);
+	key_text(j, "fix", cause->fix);
+	put_prediction(j, &f->prediction, cause);
+	lull_json_end(j);
+}
+
+/* The device's time in each step, by what it did and by cause. */
+static void put_step(struct lull_json *j, const struct lull_subject *s, u32 step)
+{
+	u32 round = s->rounds.first_steady + step;
+
+	lull_json_object(j);
+	lull_json_key(j, "from_ns");
+	lull_json_u64(j, lull_round_begin_ns(&s->rounds, round));
+	lull_json_key(j, "to_ns");
+	lull_json_u64(j, lull_round_end_ns(&s->rounds, round));
+	lull_json_key(j, "causes");
+	lull_json_object(j);
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		u64 ns = s->step_cost_ns[(size_t)step * LULL_SUBJECT_CAUSES + i];
+
+		if (!ns)
+			continue;
+		lull_json_key(j, lull_causes[i]->id);
+		lull_json_u64(j, ns);
+	}
+	lull_json_end(j);
+	lull_json_end(j);
+}
+
+static void put_steps(struct lull_json *j, const struct lull_why *why)
+{
+	static const char *const sources[] = { "none", "step", "range", "optimizer", "period" };
+	const struct lull_subject *s = why->lead;
+	u32 n = lull_why_n_steps(why);
+
+	lull_json_key(j, "steps");
+	lull_json_object(j);
+	key_text(j, "source", sources[s->rounds.source]);
+	lull_json_key(j, "steady");
+	lull_json_u64(j, n);
+	lull_json_key(j, "warm_up");
+	lull_json_u64(j, s->rounds.first_steady);
+	key_ns(j, "mean_ns", why->step_ns);
+	key_ns(j, "median_ns", why->median_ns);
+	key_ns(j, "unrecorded_ns", why->free_ns);
+	lull_json_key(j, "each");
+	lull_json_array(j);
+	for (u32 i = 0; s->step_cost_ns && i < n && i < MAX_STEPS; i++)
+		put_step(j, s, i);
+	lull_json_end(j);
+	lull_json_end(j);
+}
+
+static void put_split(struct lull_json *j, const struct lull_why *why)
+{
+	static const char *const names[] = { "compute_ns", "exposed_collective_ns", "exposed_copy_ns",
+					     "idle_ns" };
+	const struct lull_subject *s = why->lead;
+
+	lull_json_key(j, "device");
+	lull_json_object(j);
+	lull_json_key(j, "window_ns");
+	lull_json_u64(j, s->window_ns);
+	for (int i = 0; i < LULL_N_SPLITS; i++) {
+		lull_json_key(j, names[i]);
+		lull_json_u64(j, s->split_ns[i]);
+	}
+	lull_json_key(j, "costs_ns");
+	lull_json_object(j);
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		if (!s->cost_ns[i])
+			continue;
+		lull_json_key(j, lull_causes[i]->id);
+		lull_json_u64(j, s->cost_ns[i]);
+	}
+	lull_json_end(j);
+	lull_json_key(j, "kernels_ns");
+	lull_json_object(j);
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++) {
+		lull_json_key(j, lull_kernel_class_name((enum lull_kernel_class)i));
+		lull_json_u64(j, s->class_ns[i]);
+	}
+	lull_json_end(j);
+	lull_json_end(j);
+}
+
+static void put_replay(struct lull_json *j, const struct lull_why *why)
+{
+	lull_json_key(j, "replay");
+	if (!why->has_replay) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	key_ns(j, "measured_ns", why->replay.measured_ns);
+	key_ns(j, "replayed_ns", why->replay.as_is_ns);
+	key_f64(j, "error", why->replay.error);
+	lull_json_key(j, "steps");
+	lull_json_u64(j, why->replay.n_rounds);
+	key_text(j, "no_prediction", *why->no_prediction ? why->no_prediction : NULL);
+	lull_json_end(j);
+}
+
+static void put_answers(struct lull_json *j, const struct lull_vec *answers)
+{
+	const struct lull_why_answer *a = answers->at;
+
+	lull_json_key(j, "what_if");
+	lull_json_array(j);
+	for (size_t i = 0; i < answers->n; i++) {
+		lull_json_object(j);
+		key_text(j, "question", a[i].question);
+		put_prediction(j, &a[i].prediction, NULL);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull_vec *answers,
+			 const char *path)
+{
+	const struct lull_finding *first = lull_why_first(why), *all = why->findings.at;
+	const char *const *missing = why->missing.at;
+	struct lull_json j;
+
+	lull_json_init(&j, to);
+	j.is_pretty = true;
+	lull_json_object(&j);
+	key_text(&j, "file", path);
+	lull_json_key(&j, "is_simulated");
+	lull_json_bool(&j, why->is_simulated);
+	key_text(&j, "first", first ? lull_causes[first->cause]->id : NULL);
+	key_text(&j, "cannot_tell", *why->cannot ? why->cannot : NULL);
+	lull_json_key(&j, "missing");
+	lull_json_array(&j);
+	for (size_t i = 0; i < why->missing.n; i++)
+		lull_json_text(&j, missing[i]);
+	lull_json_end(&j);
+	put_steps(&j, why);
+	put_split(&j, why);
+	put_replay(&j, why);
+	lull_json_key(&j, "findings");
+	lull_json_array(&j);
+	if (first)
+		put_finding(&j, first);
+	for (size_t i = 0; i < why->findings.n; i++) {
+		if ((int)i != why->first)
+			put_finding(&j, &all[i]);
+	}
+	lull_json_end(&j);
+	put_answers(&j, answers);
+	lull_json_end(&j);
+	fputc('\n', to);
+}
+
+/* ---- the schema ---- */
+
+/* A property: its name, its type ("a|b" for either), and what it means. */
+struct property {
+	const char *name;
+	const char *type;
+	const char *meaning;
+	const struct property *inside; /* of an object, or of the objects of an array; or NULL */
+};
+
+static const struct property prediction[] = {
+	{ "step_ns", "number", "the step after the fix", NULL },
+	{ "low_ns", "number", "if all goes well", NULL },
+	{ "high_ns", "number", "if not", NULL },
+	{ "speedup", "number", "steps.unrecorded_ns over step_ns", NULL },
+	{ "is_ceiling", "boolean", "the best that can come of it", NULL },
+	{ "assumes", "string|null", "what is taken for granted", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property location[] = {
+	{ "file", "string|null", "source file", NULL },
+	{ "line", "integer|null", "line in it", NULL },
+	{ "function", "string|null", "innermost function of the program itself", NULL },
+	{ "range", "string|null", "innermost named range", NULL },
+	{ "what", "string|null", "innermost operator or call of the C library", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property evidence[] = {
+	{ "text", "string", "one fact", NULL },
+	{ "table", "string|null", "table of the report whose rows show it", NULL },
+	{ "from_ns", "integer", "where to look, 0 if everywhere", NULL },
+	{ "to_ns", "integer", "end of it", NULL },
+	{ "rows", "integer", "how many, in the steady steps; 0 if not counted", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property findings[] = {
+	{ "cause", "string", "id, as in lull-causes(7)", NULL },
+	{ "title", "string", "a phrase", NULL },
+	{ "cost_ns", "number", "of each step", NULL },
+	{ "share", "number", "of the step", NULL },
+	{ "gain_ns", "number", "what the fix would bring, of each step", NULL },
+	{ "confidence", "number", "orders answers; no probability", NULL },
+	{ "location", "object", "where in the program", location },
+	{ "evidence", "array", "what proves it", evidence },
+	{ "fix", "string", "one thing to try", NULL },
+	{ "prediction", "object|null", "null if none can be made", prediction },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property each[] = {
+	{ "from_ns", "integer", "begin of the step on the device", NULL },
+	{ "to_ns", "integer", "its end", NULL },
+	{ "causes", "object", "ns by cause", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property steps[] = {
+	{ "source", "string", "none, step, range, optimizer or period", NULL },
+	{ "steady", "integer", "steps that count", NULL },
+	{ "warm_up", "integer", "steps left out before them", NULL },
+	{ "mean_ns", "number", "of the steady steps", NULL },
+	{ "median_ns", "number", "of the steady steps", NULL },
+	{ "unrecorded_ns", "number", "what a step takes without recording, estimated", NULL },
+	{ "each", "array", "the first 1000 steady steps", each },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property device[] = {
+	{ "window_ns", "integer", "all steady steps; the four below add up to it", NULL },
+	{ "compute_ns", "integer", "kernels and memsets", NULL },
+	{ "exposed_collective_ns", "integer", "collectives with no kernel beside them", NULL },
+	{ "exposed_copy_ns", "integer", "copies with nothing beside them", NULL },
+	{ "idle_ns", "integer", "nothing", NULL },
+	{ "costs_ns", "object", "ns by cause; adds up to the last three", NULL },
+	{ "kernels_ns", "object", "ns by class of kernel", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property replay[] = {
+	{ "measured_ns", "number", "the step of the replayed steps", NULL },
+	{ "replayed_ns", "number", "the same, replayed unchanged", NULL },
+	{ "error", "number", "replayed over measured, less 1", NULL },
+	{ "steps", "integer", "how many were replayed", NULL },
+	{ "no_prediction", "string|null", "why nothing is predicted", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property what_if[] = {
+	{ "question", "string", "as it was asked", NULL },
+	{ "prediction", "object|null", "the answer", prediction },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct property document[] = {
+	{ "file", "string", "what was analysed", NULL },
+	{ "is_simulated", "boolean", "no GPU did the work", NULL },
+	{ "first", "string|null", "the cause to fix first; null if it cannot be told", NULL },
+	{ "cannot_tell", "string|null", "why there is no first cause", NULL },
+	{ "missing", "array", "sources that would tell more", NULL },
+	{ "steps", "object", "the steps", steps },
+	{ "device", "object", "the device's time in the steady steps, cut exactly once", device },
+	{ "replay", "object|null", "how well the recorded step could be replayed", replay },
+	{ "findings", "array", "causes, the first one in front", findings },
+	{ "what_if", "array", "answers to --what-if", what_if },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static void put_type(struct lull_json *j, const char *type)
+{
+	const char *bar;
+
+	lull_json_key(j, "type");
+	lull_json_array(j);
+	while ((bar = strchr(type, '|'))) {
+		lull_json_bytes(j, type, (size_t)(bar - type));
+		type = bar + 1;
+	}
+	lull_json_text(j, type);
+	lull_json_end(j);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): the tables above are four levels deep. */
+static void put_properties(struct lull_json *j, const struct property *p)
+{
+	lull_json_key(j, "properties");
+	lull_json_object(j);
+	for (; p->name; p++) {
+		lull_json_key(j, p->name);
+		lull_json_object(j);
+		key_text(j, "description", p->meaning);
+		put_type(j, p->type);
+		if (p->inside && *p->type == 'a') {
+			lull_json_key(j, "items");
+			lull_json_object(j);
+			key_text(j, "type", "object");
+			put_properties(j, p->inside);
+			lull_json_end(j);
+		} else if (p->inside) {
+			put_properties(j, p->inside);
+		}
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+void lull_why_print_schema(FILE *to)
+{
+	struct lull_json j;
+
+	lull_json_init(&j, to);
+	j.is_pretty = true;
+	lull_json_object(&j);
+	key_text(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	key_text(&j, "title", "lull why --format json");
+	key_text(&j, "type", "object");
+	put_properties(&j, document);
+	lull_json_end(&j);
+	fputc('\n', to);
+}

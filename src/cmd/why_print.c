@@ -1,0 +1,252 @@
+#include "cmd/why_print.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/term.h"
+
+/* Causes behind the first that are named: more is a list, not an answer. */
+#define MAX_THEN 3
+/* Recording costs this part of the step or more: said. */
+#define OVERHEAD_SAID 0.05
+
+/* Width of the text of manual pages. */
+#define PAGE_WIDTH 118
+
+struct printer {
+	FILE *to;
+	int width;
+};
+
+/* A paragraph, indented and wrapped. */
+static void say(const struct printer *p, int indent, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(const struct printer *p, int indent, const char *fmt, ...)
+{
+	struct lull_str text = LULL_STR_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	lull_str_vaddf(&text, fmt, ap);
+	va_end(ap);
+	fprintf(p->to, "%*s", indent, "");
+	lull_term_wrap(p->to, lull_str_text(&text), indent, p->width);
+	lull_str_release(&text);
+}
+
+static void headline(const struct printer *p, const struct lull_why *why,
+		     const struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	f64 step = why->step_ns / 1e6;
+
+	if (cause->kind == LULL_CAUSE_BUSY) {
+		f64 busy = why->compute_share + why->collective_share;
+
+		say(p, 0, "The GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.", busy * 100,
+		    busy * step, step, cause->because);
+	} else if (f->cause == LULL_CAUSE_IX_exposed_copy || f->cause == LULL_CAUSE_IX_unified_memory ||
+		   f->cause == LULL_CAUSE_IX_pageable_copy) {
+		f64 share = why->copy_share + why->idle_share;
+
+		say(p, 0, "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    share * 100, share * step, step, cause->because);
+	} else if (f->cause == LULL_CAUSE_IX_collective_exposed ||
+		   f->cause == LULL_CAUSE_IX_straggler ||
+		   f->cause == LULL_CAUSE_IX_pipeline_imbalance) {
+		say(p, 0, "The GPU computes nothing for %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    (1 - why->compute_share) * 100, (1 - why->compute_share) * step, step,
+		    cause->because);
+	} else {
+		say(p, 0, "The GPU is idle %.0f %% of each step (%.2f of %.2f ms) because %s.",
+		    why->idle_share * 100, why->idle_share * step, step, cause->because);
+	}
+}
+
+static void predict(const struct printer *p, const struct lull_why *why,
+		    const struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	const struct lull_prediction *pr = &f->prediction;
+
+	if (!cause->apply)
+		return;
+	if (!pr->is_known) {
+		say(p, 2, "No prediction: %s.", why->no_prediction);
+		return;
+	}
+	say(p, 2, "Predicted step after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
+	    pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
+	    cause->is_ceiling ? " at best" : "");
+	if (cause->assumes)
+		say(p, 2, "It assumes that %s.", cause->assumes);
+}
+
+static void finding(const struct printer *p, const struct lull_why *why,
+		    const struct lull_finding *f)
+{
+	const struct lull_evidence *e = f->evidence.at;
+
+	say(p, 2, "%s: %.2f ms/step, %.0f %% of it (confidence %.2f)", lull_causes[f->cause]->id,
+	    f->cost_ns / 1e6, f->share * 100, f->confidence);
+	for (size_t i = 0; i < f->evidence.n; i++)
+		say(p, 4, "%s", e[i].text);
+	say(p, 2, "Fix: %s", lull_causes[f->cause]->fix);
+	predict(p, why, f);
+}
+
+static void then(const struct printer *p, const struct lull_why *why)
+{
+	const struct lull_finding *all = why->findings.at;
+	struct lull_str text = LULL_STR_INIT;
+	int n = 0;
+
+	for (size_t i = 0; i < why->findings.n && n < MAX_THEN; i++) {
+		if ((int)i == why->first)
+			continue;
+		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "", lull_causes[all[i].cause]->id,
+			      all[i].cost_ns / 1e6);
+	}
+	if (n)
+		say(p, 0, "Then: %s.", lull_str_text(&text));
+	lull_str_release(&text);
+}
+
+/* GPU busy 8.6 ms: 71 % matmul, 22 % elementwise. */
+static void busy(const struct printer *p, const struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+	struct lull_str text = LULL_STR_INIT;
+	u64 sum = 0, left[LULL_N_KERNEL_CLASSES];
+
+	memcpy(left, s->class_ns, sizeof(left));
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
+		sum += left[i];
+	for (int n = 0; sum && n < LULL_N_KERNEL_CLASSES; n++) {
+		int best = 0;
+
+		for (int i = 1; i < LULL_N_KERNEL_CLASSES; i++)
+			best = left[i] > left[best] ? i : best;
+		if (left[best] * 100 < sum)
+			break;
+		lull_str_addf(&text, "%s%.0f %% %s", n ? ", " : ": ", (f64)left[best] / (f64)sum * 100,
+			      lull_kernel_class_name((enum lull_kernel_class)best));
+		left[best] = 0;
+	}
+	say(p, 0, "GPU busy %.2f ms%s.",
+	    (why->compute_share + why->collective_share) * why->step_ns / 1e6,
+	    lull_str_text(&text));
+	lull_str_release(&text);
+}
+
+/* How the steps were found, what was left out, and what recording cost. */
+static void basis(const struct printer *p, const struct lull_why *why)
+{
+	static const char *const sources[] = { "", "marked by the program", "marked by ranges",
+					       "found by the optimizer's updates",
+					       "found by what repeats: nothing is marked" };
+	const struct lull_rounds *rounds = &why->lead->rounds;
+	f64 over = 1 - why->free_ns / why->step_ns;
+	u32 n = lull_why_n_steps(why);
+
+	say(p, 0, "%u step%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
+	    n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source],
+	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
+	if (why->is_calibrated)
+		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
+		    why->free_ns / 1e6);
+	else if (why->has_replay && over >= OVERHEAD_SAID)
+		say(p, 0, "Recording made them slower: without it about %.2f ms (estimated), which "
+			  "predictions are compared with; --step-time makes it exact.",
+		    why->free_ns / 1e6);
+}
+
+static void others(const struct printer *p, const struct lull_why *why)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+
+	for (u32 i = 0; i < why->n_subjects; i++) {
+		const struct lull_subject *s = &why->subjects[i];
+		int best = 0;
+
+		if (s == why->lead || !s->window_ns)
+			continue;
+		for (int k = 1; k < LULL_N_CAUSES; k++)
+			best = s->cost_ns[k] > s->cost_ns[best] ? k : best;
+		say(p, 0, "Process %u, device %u: computes %.0f %% of its step; most of the rest is %s.",
+		    processes[s->process - 1].pid, s->device - 1,
+		    (f64)s->split_ns[LULL_SPLIT_COMPUTE] / (f64)s->window_ns * 100,
+		    lull_causes[best]->id);
+	}
+}
+
+static void cannot(const struct printer *p, const struct lull_why *why)
+{
+	const char *const *missing = why->missing.at;
+
+	say(p, 0, "Cannot tell why: %s", why->cannot);
+	for (size_t i = 0; i < why->missing.n; i++)
+		say(p, 2, "not recorded: %s", missing[i]);
+}
+
+static void all_findings(const struct printer *p, const struct lull_why *why)
+{
+	const struct lull_finding *all = why->findings.at;
+
+	for (size_t i = 0; i < why->findings.n; i++) {
+		if ((int)i == why->first)
+			continue;
+		fputc('\n', p->to);
+		finding(p, why, &all[i]);
+	}
+}
+
+void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec *answers, int width,
+		    bool has_all)
+{
+	struct printer p = { to, width };
+	const struct lull_finding *first = lull_why_first(why);
+	const struct lull_why_answer *a = answers->at;
+
+	if (why->is_simulated)
+		say(&p, 0, "Simulated device: no GPU did this work, and its times are made up.");
+	if (first) {
+		headline(&p, why, first);
+		finding(&p, why, first);
+	} else {
+		cannot(&p, why);
+	}
+	if (why->findings.n && !has_all)
+		then(&p, why);
+	if (has_all)
+		all_findings(&p, why);
+	if (why->step_ns > 0) {
+		busy(&p, why);
+		basis(&p, why);
+	}
+	others(&p, why);
+	for (size_t i = 0; i < answers->n; i++)
+		say(&p, 0, "What if %s: %.2f ms instead of %.2f ms (%.2f x; between %.2f and %.2f)",
+		    a[i].question, a[i].prediction.step_ns / 1e6, why->free_ns / 1e6,
+		    a[i].prediction.ratio, a[i].prediction.low_ns / 1e6,
+		    a[i].prediction.high_ns / 1e6);
+}
+
+void lull_why_print_causes(FILE *to)
+{
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		const struct lull_cause *cause = lull_causes[i];
+
+		fprintf(to, "## %s\n\n%c%s.\n\n", cause->id, toupper((unsigned char)*cause->title),
+			cause->title + 1);
+		lull_term_wrap(to, cause->why, 0, PAGE_WIDTH);
+		fputs("\nTry: ", to);
+		lull_term_wrap(to, cause->fix, 5, PAGE_WIDTH);
+		fputc('\n', to);
+	}
+}

@@ -1,0 +1,31 @@
+/*
+ * why_print - the answer of `lull why`, for people and for programs.
+ */
+#ifndef LULL_CMD_WHY_PRINT_H
+#define LULL_CMD_WHY_PRINT_H
+
+#include <stdio.h>
+
+#include "cause/why.h"
+
+/* One answer to --what-if. */
+struct lull_why_answer {
+	const char *question;
+	struct lull_prediction prediction;
+};
+
+/* The answer in sentences, at most `width` columns wide. */
+void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec *answers, int width,
+		    bool has_all);
+
+/* The answer as JSON, by the schema that lull_why_print_schema() prints. */
+void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull_vec *answers,
+			 const char *path);
+
+/* The JSON schema. */
+void lull_why_print_schema(FILE *to);
+
+/* The causes as the body of lull-causes(7). */
+void lull_why_print_causes(FILE *to);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * chain - the CUDA calls of the threads that start work, as lines of time without overlap.
+ *
+ * Threads that take turns, such as the one that runs forward and the one that runs backward, make
+ * one chain; a thread whose calls overlap those of others by more than 5 % gets one of its own. In
+ * a chain a call begins when the one before it has ended, so that every moment is inside one call,
+ * or in the gap before the next one.
+ *
+ * Left out:       calls inside another call (the driver's inside the runtime's), and all calls of
+ *                 threads that never start work.
+ * Units:          those of a call hang on its node in the order in which they began; this also
+ *                 replaces the correlation numbers that lull_units_init() left in unit->node.
+ * Memory:         40 bytes a call.
+ */
+#ifndef LULL_MODEL_CHAIN_H
+#define LULL_MODEL_CHAIN_H
+
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/unit.h"
+#include "trace/reader.h"
+
+/* Bits of node.flags. */
+#define LULL_NODE_FIRST	  1u /* first of its chain: what was before it is not known */
+#define LULL_NODE_SYNCED  2u /* a copy; the next call of its thread waits for the device */
+#define LULL_NODE_OWNED	  4u /* belongs to the copy before it: it waits since memory is pageable */
+#define LULL_NODE_PAGED	  8u /* copies from or to pageable memory */
+#define LULL_NODE_OUT	  16u /* copies to the host */
+#define LULL_NODE_IN	  32u /* copies to the device at least LULL_CHAIN_BATCH_BYTES */
+#define LULL_NODE_MANAGED 64u /* moves managed memory */
+
+/* A copy to the device of this size may be a batch; less is a number or a flag. */
+#define LULL_CHAIN_BATCH_BYTES 4096
+
+struct lull_node {
+	u64 begin_ns;
+	u64 end_ns;
+	u32 lane;
+	u32 name; /* string id */
+	u32 unit; /* the first it started, or LULL_NONE */
+	u32 round; /* step, or LULL_NONE */
+	u32 slice; /* what was done in the gap before it: index of the first slice, or LULL_NONE */
+	u8 kind;  /* enum lull_call_kind */
+	u8 flags;
+	u8 chain;
+	u8 cause; /* filled in by whoever judges */
+};
+
+struct lull_chain {
+	struct lull_node *nodes; /* by chain, then time */
+	u32 n;
+	u32 first[9];  /* where each chain begins, and n behind the last */
+	u32 n_chains;
+	u8 *chain_of_lane; /* chain + 1 by lane id, 0 for threads that start no work */
+	u64 n_units_linked;
+};
+
+/* Collect the calls of `process` and link `units` to them. */
+void lull_chain_init(struct lull_chain *c, struct lull_reader *r, u32 process,
+		     struct lull_units *units);
+
+/* Free it. */
+void lull_chain_release(struct lull_chain *c);
+
+/* The end of the gap's other side: the end of the call before, or the begin of the first. */
+static inline u64 lull_chain_gap_ns(const struct lull_chain *c, u32 node)
+{
+	return c->nodes[node].flags & LULL_NODE_FIRST ? c->nodes[node].begin_ns
+						      : c->nodes[node - 1].end_ns;
+}
+
+/* The first node of the chain whose call ends behind at_ns; the end of the chain if none does. */
+u32 lull_chain_find(const struct lull_chain *c, u32 chain, u64 at_ns);
+
+#endif

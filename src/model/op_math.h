@@ -1,0 +1,24 @@
+/*
+ * op_math - what follows from the shapes of an operator's inputs: bytes and arithmetic.
+ *
+ * Shapes, types and inputs are the JSON texts of the table op_label:
+ *
+ *	[[64, 512], [512, 10], []]	["float", "float", "Scalar"]	["", "", "1"]
+ *
+ * FLOPs are counted for the operators that PyTorch counts, by the same formulas: two for each
+ * multiplication and addition of a matrix product or a convolution, one for each element of an
+ * addition or multiplication.
+ */
+#ifndef LULL_MODEL_OP_MATH_H
+#define LULL_MODEL_OP_MATH_H
+
+#include "base/types.h"
+
+/* Bytes of the tensors that went in; those of lists of tensors, whose type is not said, are not
+ * counted. 0 if nothing is known. */
+u64 lull_op_input_bytes(const char *shapes, const char *types);
+
+/* Floating-point operations of one call, 0 if they do not follow from this. */
+f64 lull_op_flops(const char *name, const char *shapes, const char *inputs);
+
+#endif

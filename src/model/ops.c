@@ -1,0 +1,379 @@
+#include "model/ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "model/work.h"
+
+/* ---- collecting ---- */
+
+/* Operators that the profiler causes, by the names it has for them. */
+static bool is_of_profiler(const char *name)
+{
+	static const char *const names[] = { "profiler::_record_function_enter",
+					     "profiler::_record_function_enter_new",
+					     "profiler::_record_function_exit",
+					     "aten::is_leaf",
+					     "aten::output_nr",
+					     "aten::_version" };
+
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static void push(struct lull_ops *ops, struct lull_span window, const struct lull_op_node *node)
+{
+	if (lull_span_holds(window, node->start_ns, node->end_ns - node->start_ns))
+		lull_vec_add(&ops->nodes, node, 1);
+}
+
+static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+{
+	size_t n, n_labels;
+	const struct lull_op_label_row *labels = lull_reader_dim(r, LULL_TABLE_op_label, &n_labels);
+	bool *is_hidden = lull_alloc(n_labels + 1, sizeof(*is_hidden));
+	struct lull_op_cols cols;
+	struct lull_cursor c;
+
+	for (size_t i = 0; i < n_labels; i++)
+		is_hidden[i + 1] = is_of_profiler(lull_reader_string(r, labels[i].name, NULL));
+	lull_cursor_init(&c, r, LULL_TABLE_op, window.from_ns, window.to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "lane");
+	lull_cursor_want(&c, "label");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 label = cols.label[i];
+			struct lull_op_node node = {
+				.start_ns = cols.start_ns[i],
+				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+				.lane = cols.lane[i],
+				.label = label,
+				.name = label ? labels[label - 1].name : 0,
+				.kind = LULL_OP_OPERATOR,
+			};
+
+			if (!is_hidden[label])
+				push(ops, window, &node);
+		}
+	}
+	lull_cursor_release(&c);
+	free(is_hidden);
+}
+
+static void collect_annotations(struct lull_ops *ops, struct lull_reader *r,
+				struct lull_span window)
+{
+	size_t n, n_labels;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels);
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+
+	lull_cursor_init(&c, r, LULL_TABLE_range, window.from_ns, window.to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "lane");
+	lull_cursor_want(&c, "label");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 label = cols.label[i];
+			struct lull_op_node node = {
+				.start_ns = cols.start_ns[i],
+				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+				.lane = cols.lane[i],
+				.name = label ? labels[label - 1].name : 0,
+				.kind = LULL_OP_ANNOTATION,
+			};
+
+			if (label && labels[label - 1].api == LULL_LABEL_API_ANNOTATION)
+				push(ops, window, &node);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void collect_calls(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+{
+	struct lull_cuda_call_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, window.from_ns, window.to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "lane");
+	lull_cursor_want(&c, "name");
+	lull_cursor_want(&c, "correlation");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct lull_op_node node = {
+				.start_ns = cols.start_ns[i],
+				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+				.lane = cols.lane[i],
+				.name = cols.name[i],
+				/* Of use until the work is linked; a call has no label. */
+				.label = cols.correlation[i],
+				.kind = LULL_OP_CALL,
+			};
+
+			push(ops, window, &node);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+/* ---- the tree ---- */
+
+/* By thread and begin; where two begin together, the longer is outside. */
+static int by_lane(const void *a, const void *b)
+{
+	const struct lull_op_node *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns > y->end_ns ? -1 : 1;
+	return x->kind - y->kind;
+}
+
+static void find_parents(struct lull_ops *ops)
+{
+	struct lull_op_node *nodes = ops->nodes.at;
+	u32 top = 0;
+
+	for (size_t i = 0; i < ops->nodes.n; i++) {
+		struct lull_op_node *node = &nodes[i];
+
+		if (top && nodes[top - 1].lane != node->lane)
+			top = 0;
+		while (top && (node->start_ns >= nodes[top - 1].end_ns ||
+			       node->end_ns > nodes[top - 1].end_ns))
+			top = nodes[top - 1].parent;
+		node->parent = top;
+		if (top)
+			nodes[top - 1].n_children++;
+		top = (u32)i + 1;
+	}
+}
+
+/* ---- work of devices ---- */
+
+static u64 number_of(u32 process, u32 correlation)
+{
+	return (u64)process << 32 | correlation;
+}
+
+/* Which call has which correlation number. */
+static void index_calls(const struct lull_ops *ops, struct lull_reader *r, struct lull_map *calls)
+{
+	const struct lull_op_node *nodes = ops->nodes.at;
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
+
+	for (size_t i = 0; i < ops->nodes.n; i++) {
+		u32 lane = nodes[i].lane;
+		bool is_new;
+		u32 *ix;
+
+		if (nodes[i].kind != LULL_OP_CALL || !nodes[i].label)
+			continue;
+		ix = lull_map_add(calls,
+				  number_of(lane ? lanes[lane - 1].process : 0, nodes[i].label),
+				  &is_new);
+		if (is_new)
+			*ix = (u32)i + 1;
+	}
+}
+
+static void link_work(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+{
+	struct lull_op_node *nodes = ops->nodes.at;
+	struct lull_work_cursor c;
+	struct lull_work work;
+	struct lull_map calls;
+
+	lull_map_init(&calls);
+	index_calls(ops, r, &calls);
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, window);
+	while (lull_work_next(&c, &work)) {
+		const u32 *found = lull_map_find(&calls, number_of(work.process, work.correlation));
+		u32 ix = found ? *found : 0;
+
+		while (ix && nodes[ix - 1].kind == LULL_OP_CALL)
+			ix = nodes[ix - 1].parent;
+		if (ix) {
+			nodes[ix - 1].device_ns += work.dur_ns;
+		} else if (lull_span_holds(window, work.start_ns, work.dur_ns)) {
+			ops->n_unlinked++;
+			ops->unlinked_ns += work.dur_ns;
+		}
+	}
+	lull_work_end(&c);
+	lull_map_release(&calls);
+	for (size_t i = 0; i < ops->nodes.n; i++)
+		if (nodes[i].kind == LULL_OP_CALL)
+			nodes[i].label = 0;
+}
+
+/* ---- memory ---- */
+
+struct alloc {
+	u64 at_ns;
+	i64 bytes[LULL_N_OP_MEMORY]; /* of it and all before it, once sorted */
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct alloc *x = a, *y = b;
+
+	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+static void collect_allocs(struct lull_vec *allocs, struct lull_reader *r, struct lull_span window)
+{
+	struct lull_alloc_cols cols;
+	struct alloc *all;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, r, LULL_TABLE_alloc, window.from_ns, window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			int where = cols.device_kind[i] ? LULL_OP_DEVICE : LULL_OP_HOST;
+			struct alloc alloc = { .at_ns = cols.start_ns[i] };
+
+			if (!lull_span_holds(window, alloc.at_ns, 0))
+				continue;
+			alloc.bytes[where] = cols.size_bytes[i];
+			lull_vec_add(allocs, &alloc, 1);
+		}
+	}
+	lull_cursor_release(&c);
+	if (allocs->n)
+		qsort(allocs->at, allocs->n, sizeof(struct alloc), by_time);
+	all = allocs->at;
+	for (size_t i = 1; i < allocs->n; i++)
+		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
+			all[i].bytes[k] += all[i - 1].bytes[k];
+}
+
+/* Bytes of the first `n`. */
+static i64 sum_to(const struct lull_vec *allocs, size_t n, int where)
+{
+	return n ? ((const struct alloc *)allocs->at)[n - 1].bytes[where] : 0;
+}
+
+static void add_memory(struct lull_ops *ops, const struct lull_vec *allocs, u8 *is_inside)
+{
+	struct lull_op_node *nodes = ops->nodes.at;
+
+	for (size_t i = 0; i < ops->nodes.n; i++) {
+		struct lull_op_node *node = &nodes[i];
+		size_t from = node->start_ns ? lull_vec_upper(allocs, 0, node->start_ns - 1) : 0;
+		size_t to = lull_vec_upper(allocs, 0, node->end_ns);
+
+		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
+			node->bytes[k] = sum_to(allocs, to, k) - sum_to(allocs, from, k);
+		/* What is inside a child is inside its parent. */
+		if (!node->parent && from < to)
+			memset(is_inside + from, 1, to - from);
+	}
+}
+
+static void take_memory(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+{
+	struct lull_vec allocs;
+	u8 *is_inside;
+
+	lull_vec_init(&allocs, sizeof(struct alloc));
+	collect_allocs(&allocs, r, window);
+	is_inside = lull_alloc(allocs.n + 1, 1);
+	if (allocs.n)
+		add_memory(ops, &allocs, is_inside);
+	for (size_t i = 0; i < allocs.n; i++) {
+		if (is_inside[i])
+			continue;
+		ops->n_loose++;
+		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
+			ops->loose_bytes[k] += sum_to(&allocs, i + 1, k) - sum_to(&allocs, i, k);
+	}
+	free(is_inside);
+	lull_vec_release(&allocs);
+}
+
+/* ---- sums ---- */
+
+/*
+ * An operator that calls itself, as dispatching does, is one. Its children then are those of the
+ * inner one, and so is what the inner one started; from the innermost outwards, so that chains
+ * collapse into their first.
+ */
+static void merge_same(struct lull_ops *ops)
+{
+	struct lull_op_node *nodes = ops->nodes.at;
+
+	for (size_t i = ops->nodes.n; i-- > 0;) {
+		struct lull_op_node *node = &nodes[i], *parent;
+
+		if (!node->parent)
+			continue;
+		parent = &nodes[node->parent - 1];
+		if (parent->name != node->name || parent->n_children != 1)
+			continue;
+		parent->n_children = node->n_children;
+		parent->device_ns += node->device_ns;
+		node->is_gone = true;
+	}
+	for (size_t i = 0; i < ops->nodes.n; i++)
+		while (nodes[i].parent && nodes[nodes[i].parent - 1].is_gone)
+			nodes[i].parent = nodes[nodes[i].parent - 1].parent;
+}
+
+/* Children are behind their parents. */
+static void sum_children(struct lull_ops *ops)
+{
+	struct lull_op_node *nodes = ops->nodes.at;
+
+	for (size_t i = ops->nodes.n; i-- > 0;) {
+		struct lull_op_node *node = &nodes[i], *parent;
+
+		if (node->is_gone)
+			continue;
+		node->device_all_ns += node->device_ns;
+		if (!node->parent)
+			continue;
+		parent = &nodes[node->parent - 1];
+		parent->child_ns += node->end_ns - node->start_ns;
+		parent->device_all_ns += node->device_all_ns;
+		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
+			parent->child_bytes[k] += node->bytes[k];
+	}
+}
+
+void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+{
+	*ops = (struct lull_ops){ 0 };
+	lull_vec_init(&ops->nodes, sizeof(struct lull_op_node));
+	collect_ops(ops, r, window);
+	collect_annotations(ops, r, window);
+	collect_calls(ops, r, window);
+	if (ops->nodes.n)
+		qsort(ops->nodes.at, ops->nodes.n, sizeof(struct lull_op_node), by_lane);
+	find_parents(ops);
+	link_work(ops, r, window);
+	take_memory(ops, r, window);
+	merge_same(ops);
+	sum_children(ops);
+}
+
+void lull_ops_release(struct lull_ops *ops)
+{
+	lull_vec_release(&ops->nodes);
+}

@@ -1,0 +1,206 @@
+#include "model/period.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define ALIKE	      0.85 /* labels of the tried traces do not change between 0.70 and 0.95 */
+#define MAX_SYMBOLS   1000000
+#define MAX_NAMES     128
+#define MAX_PER_COUNT 4	 /* names that occur equally often cut at equal places */
+#define MIN_PIECES    3	 /* two that are alike may be chance */
+#define FEW_PIECES    8	 /* below, every pair has to be alike */
+#define ODD_SHARE     50 /* one lost event makes two odd pairs; an outer loop two in each round */
+#define WARM_SHARE    4	 /* odd pieces in the first quarter are warm-up */
+#define LARGE_SHARE   20 /* what far larger pieces may hold of all symbols, as 1 / 20 */
+#define TAIL_SHARE    10 /* and in the last tenth the end of the program */
+
+struct name {
+	u32 symbol;
+	u32 count;
+};
+
+/* Two bags of symbols, to compare neighbours. */
+struct bags {
+	u32 *now, *before; /* by symbol */
+	struct lull_vec touched; /* u32: symbols of `now` */
+	struct lull_vec was;	 /* u32: symbols of `before` */
+	size_t n_now, n_before;
+};
+
+static int by_count(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	return (x->symbol > y->symbol) - (x->symbol < y->symbol);
+}
+
+static void bags_next(struct bags *b)
+{
+	u32 *swap = b->before;
+	struct lull_vec list = b->was;
+
+	for (size_t i = 0; i < b->was.n; i++)
+		b->before[((u32 *)b->was.at)[i]] = 0;
+	b->before = b->now;
+	b->now = swap;
+	b->was = b->touched;
+	b->touched = list;
+	b->touched.n = 0;
+	b->n_before = b->n_now;
+	b->n_now = 0;
+}
+
+static void bags_add(struct bags *b, u32 symbol)
+{
+	if (!b->now[symbol]++)
+		*(u32 *)lull_vec_push(&b->touched) = symbol;
+	b->n_now++;
+}
+
+/* Weighted Jaccard: what both have of what either has. */
+static f64 bags_alike(const struct bags *b)
+{
+	size_t both = 0;
+
+	for (size_t i = 0; i < b->touched.n; i++) {
+		u32 s = ((u32 *)b->touched.at)[i];
+
+		both += b->now[s] < b->before[s] ? b->now[s] : b->before[s];
+	}
+	return (f64)both / (f64)(b->n_now + b->n_before - both);
+}
+
+static void bags_clear(struct bags *b)
+{
+	bags_next(b);
+	bags_next(b);
+}
+
+/* Fill `cuts` with where `name` occurs and n behind, and `odd` with each pair of neighbours. */
+static void cut(const u32 *symbols, size_t n, u32 name, struct bags *b, struct lull_vec *cuts,
+		struct lull_vec *odd)
+{
+	cuts->n = 0;
+	odd->n = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (symbols[i] == name) {
+			if (cuts->n > 1)
+				*(u8 *)lull_vec_push(odd) = bags_alike(b) < ALIKE;
+			if (cuts->n)
+				bags_next(b);
+			*(size_t *)lull_vec_push(cuts) = i;
+		}
+		if (cuts->n)
+			bags_add(b, symbols[i]);
+	}
+	/* The last piece counts if it is whole; else it is left over. */
+	if (cuts->n > 1 && b->n_now && bags_alike(b) >= ALIKE) {
+		*(u8 *)lull_vec_push(odd) = false;
+		*(size_t *)lull_vec_push(cuts) = n;
+	}
+	bags_clear(b);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const size_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Whether pieces far larger than usual hold much: then a loop inside the step was found. */
+static bool has_large(const size_t *at, size_t n_pieces)
+{
+	size_t *sizes = lull_alloc(n_pieces, sizeof(*sizes)), median, large = 0;
+
+	for (size_t i = 0; i < n_pieces; i++)
+		sizes[i] = at[i + 1] - at[i];
+	qsort(sizes, n_pieces, sizeof(*sizes), by_size);
+	median = sizes[n_pieces / 2];
+	for (size_t i = 0; i < n_pieces; i++)
+		large += sizes[i] > 2 * median ? sizes[i] - median : 0;
+	free(sizes);
+	return large * LARGE_SHARE > at[n_pieces] - at[0];
+}
+
+/* Drop odd pieces at both ends; whether the rest is a loop. */
+static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n)
+{
+	const u8 *odd = odds->at;
+	size_t *at = cuts->at, n_pieces, first = 0, last = odds->n, n_odd = 0;
+
+	if (cuts->n < 3 || !odds->n)
+		return false;
+	for (size_t i = 0; i < odds->n / WARM_SHARE; i++)
+		first = odd[i] ? i + 1 : first;
+	while (last > first && odds->n - last < odds->n / TAIL_SHARE && odd[last - 1])
+		last--;
+	for (size_t i = first; i < last; i++)
+		n_odd += odd[i];
+	n_pieces = last - first + 1;
+	if (n_pieces < MIN_PIECES)
+		return false;
+	if (n_odd > (n_pieces < FEW_PIECES		? 0
+		     : n_pieces / ODD_SHARE > 2 ? n_pieces / ODD_SHARE
+						: 2))
+		return false;
+	if ((at[last + 1] - at[first]) * 2 < n)
+		return false;
+	if (has_large(at + first, n_pieces))
+		return false;
+	memmove(at, at + first, (last + 2 - first) * sizeof(*at));
+	cuts->n = last + 2 - first;
+	return true;
+}
+
+/* Names by how often they occur, most frequent first. */
+static struct name *rank(const u32 *symbols, size_t n, u32 n_names)
+{
+	struct name *names = lull_alloc(n_names + 1, sizeof(*names));
+
+	for (u32 i = 0; i < n_names; i++)
+		names[i].symbol = i;
+	for (size_t i = 0; i < n; i++)
+		names[symbols[i]].count++;
+	qsort(names, n_names, sizeof(*names), by_count);
+	return names;
+}
+
+void lull_period_find(const u32 *symbols, size_t n, u32 n_names, struct lull_vec *cuts)
+{
+	size_t n_look = n < MAX_SYMBOLS ? n : MAX_SYMBOLS;
+	struct name *names = rank(symbols, n_look, n_names);
+	struct bags b = { .now = lull_alloc(n_names + 1, sizeof(u32)),
+			  .before = lull_alloc(n_names + 1, sizeof(u32)) };
+	struct lull_vec odd;
+	u32 n_tried = 0, n_same = 0;
+	bool is_found = false;
+
+	lull_vec_init(&odd, 1);
+	lull_vec_init(&b.touched, sizeof(u32));
+	lull_vec_init(&b.was, sizeof(u32));
+	for (u32 i = 0; i < n_names && names[i].count > 1 && n_tried < MAX_NAMES && !is_found; i++) {
+		n_same = i && names[i].count == names[i - 1].count ? n_same + 1 : 0;
+		if (n_same >= MAX_PER_COUNT)
+			continue;
+		n_tried++;
+		cut(symbols, n_look, names[i].symbol, &b, cuts, &odd);
+		is_found = is_loop(cuts, &odd, n_look);
+		if (is_found && n_look < n) {
+			cut(symbols, n, names[i].symbol, &b, cuts, &odd);
+			is_found = is_loop(cuts, &odd, n);
+		}
+	}
+	if (!is_found)
+		cuts->n = 0;
+	lull_vec_release(&odd);
+	lull_vec_release(&b.touched);
+	lull_vec_release(&b.was);
+	free(b.now);
+	free(b.before);
+	free(names);
+}

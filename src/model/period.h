@@ -1,0 +1,24 @@
+/*
+ * period - where a loop begins anew, when nobody marked it.
+ *
+ * The symbols are the names of what was launched, in order. A name cuts the sequence wherever it
+ * occurs; the most frequent name whose neighbouring pieces hold the same names as often is the
+ * loop's. A layer's name fails this, since loss and optimizer make odd pieces; the shortest lag
+ * with a high autocorrelation would find the layer.
+ *
+ * Limits:         a step of equal rounds cannot be told from as many steps. At most 128 names are
+ *                 tried on at most 1 M symbols, so that the cost is linear.
+ */
+#ifndef LULL_MODEL_PERIOD_H
+#define LULL_MODEL_PERIOD_H
+
+#include "base/types.h"
+#include "base/vec.h"
+
+/*
+ * Find the loop in `n` symbols, each below `n_names`. Fills `cuts` (of size_t) with where pieces
+ * begin, and n or the begin of what is left over behind the last; empty if there is no loop.
+ */
+void lull_period_find(const u32 *symbols, size_t n, u32 n_names, struct lull_vec *cuts);
+
+#endif

@@ -1,0 +1,217 @@
+#include "model/words.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "model/wait.h"
+
+/* Whether `name` holds one of the words, which end with NULL. */
+static bool has_any(const char *name, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strcasestr(name, *words))
+			return true;
+	}
+	return false;
+}
+
+static bool begins(const char *name, const char *with)
+{
+	return !strncasecmp(name, with, strlen(with));
+}
+
+enum lull_call_kind lull_call_kind_of(const char *name)
+{
+	static const char *const allocs[] = { "Malloc",	  "cudaFree",	"cudaHostAlloc", "HostRegister",
+					      "MemAlloc", "cuMemFree",	"MemHostAlloc",	 "cuMemCreate",
+					      "cuMemMap", "cuMemUnmap", "cuMemRelease",	 "MemPoolTrim",
+					      NULL };
+	static const char *const modules[] = { "ModuleLoad", "LibraryLoad", "LinkComplete",
+					       "ModuleGetFunction", NULL };
+	static const char *const launches[] = { "Launch", "Memset", "cuMemsetD", NULL };
+
+	/* EventSynchronize waits; EventRecord and StreamWaitEvent do not. */
+	if (strcasestr(name, "Synchronize"))
+		return LULL_CALL_SYNC;
+	if (strcasestr(name, "Memcpy"))
+		return LULL_CALL_COPY;
+	if (has_any(name, launches))
+		return LULL_CALL_LAUNCH;
+	if (has_any(name, modules))
+		return LULL_CALL_MODULE;
+	if (has_any(name, allocs))
+		return LULL_CALL_ALLOC;
+	if (strcasestr(name, "Event"))
+		return LULL_CALL_EVENT;
+	return LULL_CALL_OTHER;
+}
+
+bool lull_call_is_device_wide(const char *name)
+{
+	return strcasestr(name, "DeviceSynchronize") || strcasestr(name, "CtxSynchronize") ||
+	       strcasestr(name, "ThreadSynchronize");
+}
+
+enum lull_kernel_class lull_kernel_class_of(const char *name)
+{
+	static const char *const collective[] = { "nccl", "all_reduce", "allreduce", "rccl",
+						  "all_gather", "reduce_scatter", NULL };
+	static const char *const optimizer[] = { "multi_tensor_apply", "adam",	     "fused_lamb",
+						 "lamb_kernel",	       "sgd_kernel", "adagrad", NULL };
+	static const char *const matmul[] = { "gemm",  "gemv", "cutlass", "xmma",    "nvjet",
+					      "conv",  "flash", "fmha",	  "matmul",  "attention",
+					      "wgrad", "dgrad", "cublas", "mma_",    "_dot_", NULL };
+	static const char *const elementwise[] = {
+		"elementwise", "vectorized", "reduce",	"norm",	   "softmax", "copy",	 "fill",
+		"triton_poi",  "triton_red", "triton_per", "dropout", "gelu",	 "relu",    "tanh",
+		"sigmoid",     "index",	     "gather",	"scatter", "cat",     "where",	 "add_kernel",
+		"mul_kernel",  "scale",	     "loss",	"cast",	   "transpose", "embedding", "pointwise",
+		"saxpy",       "axpy",	     NULL
+	};
+
+	if (has_any(name, collective))
+		return LULL_KERNEL_COLLECTIVE;
+	if (has_any(name, optimizer))
+		return LULL_KERNEL_OPTIMIZER;
+	if (has_any(name, matmul))
+		return LULL_KERNEL_MATMUL;
+	return has_any(name, elementwise) ? LULL_KERNEL_ELEMENTWISE : LULL_KERNEL_OTHER;
+}
+
+const char *lull_kernel_class_name(enum lull_kernel_class class)
+{
+	static const char *const names[] = { "other kernels", "collectives", "optimizer", "matmul",
+					     "elementwise" };
+
+	return names[class];
+}
+
+bool lull_kernel_is_costly(const char *name)
+{
+	static const char *const costly[] = { "tanh", "exp",  "gelu", "erf", "log", "pow",
+					      "sin",  "cos",  "sqrt", "silu", "sigmoid", "softmax",
+					      NULL };
+
+	return has_any(name, costly);
+}
+
+bool lull_kernel_is_peer(const char *name)
+{
+	return strcasestr(name, "sendrecv") || strcasestr(name, "send_recv") ||
+	       strcasestr(name, "ncclRecv") || strcasestr(name, "ncclSend");
+}
+
+u32 lull_name_bits(const char *name)
+{
+	static const char *const loader[] = { "dataload", "data_load",	  "load_data",	"load_batch",
+					      "next_batch", "get_batch",  "fetch",	"decode",
+					      "collate",  "dataset",	  "__getitem__", "prefetch",
+					      "preprocess", "augment",	  "tokeniz",	"_next_data",
+					      "input_pipeline", "prepare_batch", "read_batch", NULL };
+	static const char *const storage[] = { "checkpoint", "save",  "dump", "write", "serializ",
+					       "snapshot", "fsync", NULL };
+	static const char *const optimizer[] = { "optimizer.step", "optimizer_step",
+						 "optim.step", NULL };
+	static const char *const framework[] = { "optimizer.", "distributeddataparallel", "autograd",
+						 "ddp", NULL };
+	u32 bits = 0;
+
+	if (has_any(name, loader))
+		bits |= LULL_IN_LOADER;
+	else if (has_any(name, storage) && !begins(name, "torch"))
+		bits |= LULL_IN_STORAGE;
+	if (has_any(name, optimizer))
+		bits |= LULL_IN_OPTIMIZER | LULL_IN_FRAMEWORK;
+	if (has_any(name, framework))
+		bits |= LULL_IN_FRAMEWORK;
+	return bits;
+}
+
+u32 lull_op_bits(const char *name)
+{
+	/* Operators that change how a tensor is looked at: they only prepare the next launch. */
+	static const char *const views[] = { "aten::view",	"aten::t",	 "aten::transpose",
+					     "aten::reshape",	"aten::expand",	 "aten::as_strided",
+					     "aten::slice",	"aten::select",	 "aten::detach",
+					     "aten::unsqueeze", "aten::squeeze", "aten::permute",
+					     "aten::empty",	"aten::empty_like",
+					     "aten::empty_strided", "aten::resize_", "detach",
+					     "aten::_unsafe_view", "aten::result_type",
+					     "aten::lift_fresh", "aten::zeros_like", NULL };
+	static const char *const framework[] = { "autograd::", "Optimizer.", "DistributedDataParallel",
+						 "c10d::", "nccl:", "Torch-Compiled", "Backward",
+						 "AccumulateGrad", "torch::", NULL };
+
+	for (size_t i = 0; views[i]; i++) {
+		if (!strcmp(name, views[i]))
+			return LULL_IN_FRAMEWORK;
+	}
+	if (begins(name, "enumerate(DataLoader)"))
+		return LULL_IN_LOADER;
+	if (begins(name, "Optimizer.step"))
+		return LULL_IN_OPTIMIZER | LULL_IN_FRAMEWORK;
+	return has_any(name, framework) ? LULL_IN_FRAMEWORK : 0;
+}
+
+u32 lull_file_bits(const char *path)
+{
+	static const char *const loader[] = { "torch/utils/data", "/PIL/", "webdataset", "nvidia/dali",
+					      "torchvision/transforms", "torchvision/io", "datasets/",
+					      "tokenizers", "torchaudio", "/cv2/", NULL };
+	static const char *const storage[] = { "torch/serialization.py", "safetensors", "h5py",
+					       "torch/distributed/checkpoint", NULL };
+	static const char *const framework[] = { "torch/optim/", "torch/autograd/", "torch/nn/",
+						 "torch/_", "torch/cuda/", "torch/amp/",
+						 "torch/utils/_", "torch/overrides", NULL };
+
+	if (has_any(path, loader))
+		return LULL_IN_LOADER;
+	if (has_any(path, storage))
+		return LULL_IN_STORAGE;
+	if (strcasestr(path, "torch/optim/"))
+		return LULL_IN_FRAMEWORK | LULL_IN_OPTIMIZER;
+	return has_any(path, framework) ? LULL_IN_FRAMEWORK : 0;
+}
+
+u32 lull_oscall_bits(const char *name)
+{
+	static const char *const writes[] = { "write", "fsync", "fdatasync", "fflush", "fputs",
+					      "sendfile", "msync", "sync_file", "fclose", "rename",
+					      NULL };
+	static const char *const reads[] = { "read", "recv", "fgets", "getline", "open", "stat", NULL };
+
+	if (has_any(name, writes))
+		return LULL_IN_WRITE;
+	switch (lull_wait_of(name)) {
+	case LULL_WAIT_LOCK:
+		return LULL_IN_WAIT;
+	case LULL_WAIT_SLEEP:
+		return LULL_IN_SLEEP;
+	case LULL_WAIT_IO:
+		/* poll and select wait for somebody who writes: a worker's pipe, a queue. */
+		return has_any(name, reads) ? LULL_IN_READ : LULL_IN_WAIT;
+	case LULL_WAIT_OTHER:
+		break;
+	}
+	return 0;
+}
+
+bool lull_name_is_step(const char *name)
+{
+	static const char *const words[] = { "ProfilerStep", "train_step", "training_step",
+					     "train step", "training step", "step", "iteration",
+					     "iter", "batch", NULL };
+
+	for (size_t i = 0; words[i]; i++) {
+		const char *rest = name + strlen(words[i]);
+
+		if (!begins(name, words[i]))
+			continue;
+		while (*rest && (isdigit((unsigned char)*rest) || strchr(" _#-:=/", *rest)))
+			rest++;
+		if (!*rest)
+			return true;
+	}
+	return false;
+}

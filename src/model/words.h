@@ -1,0 +1,79 @@
+/*
+ * words - what the names of calls, kernels, ranges and functions say about them.
+ *
+ * Names are hints, never proof: what follows from them alone is used where the mechanism (which
+ * call, which memory, who waited) does not decide. Case does not matter.
+ */
+#ifndef LULL_MODEL_WORDS_H
+#define LULL_MODEL_WORDS_H
+
+#include "base/types.h"
+
+enum lull_call_kind {
+	LULL_CALL_OTHER,
+	LULL_CALL_LAUNCH, /* kernels, memsets, graphs */
+	LULL_CALL_COPY,
+	LULL_CALL_SYNC,
+	LULL_CALL_ALLOC,
+	LULL_CALL_EVENT,
+	LULL_CALL_MODULE, /* loads code */
+};
+
+/* What a CUDA call of this name does. */
+enum lull_call_kind lull_call_kind_of(const char *name);
+
+/* Whether a sync of this name waits for the whole device. */
+bool lull_call_is_device_wide(const char *name);
+
+enum lull_kernel_class {
+	LULL_KERNEL_OTHER,
+	LULL_KERNEL_COLLECTIVE,
+	LULL_KERNEL_OPTIMIZER,
+	LULL_KERNEL_MATMUL,
+	LULL_KERNEL_ELEMENTWISE,
+	LULL_N_KERNEL_CLASSES,
+};
+
+/* The class of a kernel of this name. */
+enum lull_kernel_class lull_kernel_class_of(const char *name);
+
+/* The name of a class, as it is printed. */
+const char *lull_kernel_class_name(enum lull_kernel_class class);
+
+/* Whether an elementwise kernel of this name computes something costly, such as tanh. */
+bool lull_kernel_is_costly(const char *name);
+
+/* Whether a collective of this name goes between two ranks only. */
+bool lull_kernel_is_peer(const char *name);
+
+/* Bits of what a range, an operator or a function is part of. */
+#define LULL_IN_LOADER	  0x0001u /* reads or prepares input */
+#define LULL_IN_STORAGE	  0x0002u /* writes a checkpoint or a log */
+#define LULL_IN_FRAMEWORK 0x0004u /* the framework's own code around launches */
+#define LULL_IN_OPTIMIZER 0x0008u /* the optimizer's update */
+#define LULL_IN_NAMED	  0x0010u /* a range the user named */
+#define LULL_IN_CALLS	  0x0020u /* an operator that makes CUDA calls */
+#define LULL_IN_SYNC	  0x0040u /* an operator or range that waits and launches nothing */
+#define LULL_IN_ALLOC	  0x0080u /* an operator or range that allocates and launches nothing */
+#define LULL_IN_WRITE	  0x0100u /* a call that writes to a file */
+#define LULL_IN_WAIT	  0x0200u /* a call that waits for another thread or process */
+#define LULL_IN_READ	  0x0400u /* a call that reads a file or a pipe */
+#define LULL_IN_SLEEP	  0x0800u /* sleeps */
+#define LULL_IN_PHASE	  0x1000u /* a named range that is a step or a phase of training */
+
+/* What a range or a function of this name is part of: LOADER, STORAGE, OPTIMIZER, FRAMEWORK. */
+u32 lull_name_bits(const char *name);
+
+/* What an operator of the framework of this name is: as above, and views that only rename. */
+u32 lull_op_bits(const char *name);
+
+/* What code in this source file is part of. */
+u32 lull_file_bits(const char *path);
+
+/* What a call of the C library of this name does: WRITE, WAIT, READ, SLEEP. */
+u32 lull_oscall_bits(const char *name);
+
+/* Whether a range of this name marks a step: "step_12", "ProfilerStep#3", "iteration 7". */
+bool lull_name_is_step(const char *name);
+
+#endif

@@ -1,0 +1,117 @@
+#include "report/op_stacks.h"
+
+#include <stdlib.h>
+
+#include "model/span.h"
+
+struct pycall {
+	u64 start_ns, end_ns;
+	u32 lane, frame;
+	u32 outer; /* the last one begun on the thread that was open at its begin: index + 1 */
+};
+
+static int by_lane(const void *a, const void *b)
+{
+	const struct pycall *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
+}
+
+static void collect(struct lull_op_stacks *s)
+{
+	struct lull_pycall_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_pycall, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			*(struct pycall *)lull_vec_push(&s->calls) = (struct pycall){
+				.start_ns = cols.start_ns[i],
+				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+				.lane = cols.lane[i],
+				.frame = cols.frame[i],
+			};
+	lull_cursor_release(&c);
+}
+
+/* The innermost one from `ix` outwards that is open at at_ns on this lane. */
+static u32 open_at(const struct pycall *calls, u32 ix, u32 lane, u64 at_ns)
+{
+	while (ix && calls[ix - 1].lane == lane && calls[ix - 1].end_ns <= at_ns)
+		ix = calls[ix - 1].outer;
+	return ix && calls[ix - 1].lane == lane ? ix : 0;
+}
+
+void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, bool is_wanted)
+{
+	struct pycall *calls;
+
+	*s = (struct lull_op_stacks){ .reader = r };
+	lull_vec_init(&s->calls, sizeof(struct pycall));
+	lull_intern_init(&s->stacks);
+	if (is_wanted)
+		collect(s);
+	calls = s->calls.at;
+	if (s->calls.n)
+		qsort(calls, s->calls.n, sizeof(*calls), by_lane);
+	for (size_t i = 0; i < s->calls.n; i++)
+		calls[i].outer = open_at(calls, (u32)i, calls[i].lane, calls[i].start_ns);
+}
+
+void lull_op_stacks_release(struct lull_op_stacks *s)
+{
+	lull_vec_release(&s->calls);
+	lull_intern_release(&s->stacks);
+	lull_str_release(&s->text);
+}
+
+u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct pycall *calls = s->calls.at;
+	u32 frames[LULL_OP_STACK_FRAMES] = { 0 };
+	size_t low = 0, high = s->calls.n;
+	int n = 0;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (calls[mid].lane < lane ||
+		    (calls[mid].lane == lane && calls[mid].start_ns <= at_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (u32 ix = open_at(calls, (u32)low, lane, at_ns); ix && n < LULL_OP_STACK_FRAMES;
+	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
+		frames[n++] = calls[ix - 1].frame;
+	return n ? lull_intern_add(&s->stacks, frames, sizeof(frames)) + 1 : 0;
+}
+
+const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
+{
+	struct lull_str *text = (struct lull_str *)&s->text;
+	size_t n_rows;
+	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n_rows);
+	const u32 *frames;
+
+	if (!stack)
+		return NULL;
+	frames = lull_intern_get(&s->stacks, stack - 1);
+	lull_str_clear(text);
+	for (int i = 0; i < LULL_OP_STACK_FRAMES && frames[i]; i++) {
+		const struct lull_frame_row *row = &rows[frames[i] - 1];
+
+		lull_str_puts(text, i ? "; " : "");
+		if (row->file)
+			lull_str_addf(text,
+				      "%s(%u): ", lull_reader_string(s->reader, row->file, NULL),
+				      row->line);
+		lull_str_puts(text, lull_reader_string(s->reader, row->function, NULL));
+	}
+	return lull_str_text(text);
+}

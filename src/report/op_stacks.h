@@ -1,0 +1,39 @@
+/*
+ * op_stacks - which Python functions were running when an operator began.
+ *
+ * Two stacks are the same if their innermost frames are: LULL_OP_STACK_FRAMES of them.
+ *
+ * Memory:         24 bytes for each Python call of the recording.
+ */
+#ifndef LULL_REPORT_OP_STACKS_H
+#define LULL_REPORT_OP_STACKS_H
+
+#include "base/intern.h"
+#include "base/str.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "trace/reader.h"
+
+#define LULL_OP_STACK_FRAMES 5
+
+struct lull_op_stacks {
+	struct lull_reader *reader; /* private */
+	struct lull_vec calls;	    /* private: struct pycall by lane, then start */
+	struct lull_intern stacks;  /* private: u32 frames[LULL_OP_STACK_FRAMES], innermost first */
+	struct lull_str text;	    /* private */
+};
+
+/* Collect the Python calls, unless nobody wants them. */
+void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, bool is_wanted);
+
+/* Free them. */
+void lull_op_stacks_release(struct lull_op_stacks *s);
+
+/* The number + 1 of the stack of a thread at this moment, 0 if there is none. */
+u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns);
+
+/* "file(line): function; ..." of what lull_op_stacks_find() gave; NULL for 0. Valid until the next
+ * call. */
+const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack);
+
+#endif

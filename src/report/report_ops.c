@@ -1,0 +1,434 @@
+/*
+ * ops: what operators of a framework cost, as PyTorch's key_averages().table() has it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "model/op_math.h"
+#include "model/ops.h"
+#include "model/work.h"
+#include "report/op_stacks.h"
+#include "report/report.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Self CPU",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "share of Self CPU in the sum of all",
+	  .is_spare = true },
+	{ .name = "Self CPU",
+	  .kind = LULL_OUT_NS,
+	  .doc = "time on its thread, without what it called" },
+	{ .name = "CPU total",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "share of CPU total in the same sum",
+	  .is_spare = true },
+	{ .name = "CPU total", .kind = LULL_OUT_NS, .doc = "time on its thread" },
+	{ .name = "CPU time avg",
+	  .kind = LULL_OUT_NS,
+	  .doc = "CPU total of one call",
+	  .is_spare = true },
+	{ .name = "Self CUDA",
+	  .kind = LULL_OUT_NS,
+	  .doc = "time of the kernels and copies that it started itself" },
+	{ .name = "Self CUDA",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "share of Self CUDA in the time of all kernels and copies",
+	  .is_spare = true },
+	{ .name = "CUDA total",
+	  .kind = LULL_OUT_NS,
+	  .doc = "and of those that were started inside it" },
+	{ .name = "CUDA time avg",
+	  .kind = LULL_OUT_NS,
+	  .doc = "CUDA total of one call",
+	  .is_spare = true },
+	{ .name = "CPU Mem",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "host memory allocated less released while it ran, on any thread",
+	  .is_spare = true },
+	{ .name = "Self CPU Mem",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "without what it called",
+	  .is_spare = true },
+	{ .name = "CUDA Mem",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "device memory, likewise",
+	  .is_spare = true },
+	{ .name = "Self CUDA Mem",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "without what it called",
+	  .is_spare = true },
+	{ .name = "# of Calls", .kind = LULL_OUT_INT, .doc = "how often" },
+	{ .name = "Input",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "of the tensors that went in, all calls together; empty if no shapes were "
+		 "recorded",
+	  .is_spare = true },
+	{ .name = "FLOPs",
+	  .kind = LULL_OUT_FLOAT,
+	  .doc = "floating-point operations of all calls, where they follow from shapes: mm, "
+		 "addmm, "
+		 "bmm, baddbmm, conv2d, add, mul",
+	  .is_spare = true },
+	{ .name = "Name",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "operator, annotation of the program, call of CUDA, kernel or copy" },
+	{ .name = "Input Shapes", .kind = LULL_OUT_TEXT, .doc = "with ops:shape" },
+	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
+};
+
+enum by { BY_NAME, BY_SHAPE, BY_STACK };
+
+struct group {
+	u32 name;      /* string id; 0 for one that has its name in `text` */
+	char text[64]; /* of copies, memsets and loose memory */
+	u32 shapes;    /* string id */
+	u32 stack;     /* number + 1 in op_stacks */
+	u64 self_ns, cpu_ns;
+	u64 device_ns, device_all_ns;
+	i64 bytes[LULL_N_OP_MEMORY], self_bytes[LULL_N_OP_MEMORY];
+	u64 n_calls;
+	f64 input_bytes, flops;
+};
+
+struct ops {
+	struct lull_reader *reader;
+	struct lull_report_options options;
+	enum by by;
+	struct lull_ops tree;
+	struct lull_op_stacks stacks;
+	struct lull_vec groups; /* struct group */
+	struct lull_map ixs;	/* hash of what tells groups apart to index + 1 */
+	u64 self_ns;		/* sum of all */
+	u64 device_ns;		/* of kernels and copies */
+	bool has_memory, has_shapes;
+};
+
+/* ---- groups ---- */
+
+/* On which side something ran: the same name on both gets two rows. */
+enum side { ON_HOST = 1, ON_HOST_ANNOTATION, ON_DEVICE, ON_DEVICE_ANNOTATION, NOWHERE };
+
+static struct group *find_group(struct ops *o, enum side side, u64 name, u64 detail)
+{
+	u64 key = lull_hash_mix(name ^ (u64)side << 60 ^ 0x9e3779b97f4a7c15ULL,
+				detail ^ 0xc2b2ae3d27d4eb4fULL);
+	bool is_new;
+	u32 *ix = lull_map_add(&o->ixs, key, &is_new);
+
+	if (is_new) {
+		lull_vec_push(&o->groups);
+		*ix = (u32)o->groups.n - 1;
+	}
+	return lull_vec_get(&o->groups, *ix);
+}
+
+/* The steps of a schedule are one kind of thing: ProfilerStep#4 and #5 are ProfilerStep*. */
+static bool is_step(const char *name)
+{
+	return !strncmp(name, "ProfilerStep#", 13);
+}
+
+static struct group *group_of_node(struct ops *o, const struct lull_op_node *node)
+{
+	size_t n;
+	const struct lull_op_label_row *labels =
+		lull_reader_dim(o->reader, LULL_TABLE_op_label, &n);
+	bool is_annotation = node->kind == LULL_OP_ANNOTATION;
+	bool is_numbered =
+		is_annotation && is_step(lull_reader_string(o->reader, node->name, NULL));
+	u32 shapes = o->by == BY_SHAPE && node->label ? labels[node->label - 1].shapes : 0;
+	u32 stack =
+		o->by == BY_STACK ? lull_op_stacks_find(&o->stacks, node->lane, node->start_ns) : 0;
+	struct group *group =
+		find_group(o, is_annotation ? ON_HOST_ANNOTATION : ON_HOST,
+			   is_numbered ? UINT32_MAX : node->name, (u64)shapes << 32 | stack);
+
+	if (is_numbered)
+		strcpy(group->text, "ProfilerStep*");
+	else
+		group->name = node->name;
+	group->shapes = shapes;
+	group->stack = stack;
+	return group;
+}
+
+/* What follows from the shapes of each label; computed once for each. */
+struct math {
+	bool is_known;
+	f64 input_bytes, flops;
+};
+
+static struct math *math_of(struct ops *o, struct math *maths, u32 label)
+{
+	struct math *math = &maths[label];
+	size_t n;
+	const struct lull_op_label_row *row;
+	const char *shapes;
+
+	if (math->is_known)
+		return math;
+	math->is_known = true;
+	row = (const struct lull_op_label_row *)lull_reader_dim(o->reader, LULL_TABLE_op_label,
+								&n) +
+	      label - 1;
+	shapes = lull_reader_string(o->reader, row->shapes, NULL);
+	if (*shapes) {
+		char *copy = lull_strdup(shapes);
+
+		o->has_shapes = true;
+		math->input_bytes = (f64)lull_op_input_bytes(
+			copy, lull_reader_string(o->reader, row->types, NULL));
+		math->flops = lull_op_flops(lull_reader_string(o->reader, row->name, NULL), copy,
+					    lull_reader_string(o->reader, row->inputs, NULL));
+		free(copy);
+	}
+	return math;
+}
+
+static void add_node(struct ops *o, const struct lull_op_node *node, struct math *maths)
+{
+	u64 dur_ns = node->end_ns - node->start_ns;
+	struct group *group = group_of_node(o, node);
+
+	group->n_calls++;
+	group->cpu_ns += dur_ns;
+	group->self_ns += dur_ns - node->child_ns;
+	o->self_ns += dur_ns - node->child_ns;
+	group->device_ns += node->device_ns;
+	group->device_all_ns += node->device_all_ns;
+	for (int k = 0; k < LULL_N_OP_MEMORY; k++) {
+		group->bytes[k] += node->bytes[k];
+		group->self_bytes[k] += node->bytes[k] - node->child_bytes[k];
+	}
+	if (node->label) {
+		const struct math *math = math_of(o, maths, node->label);
+
+		group->input_bytes += math->input_bytes;
+		group->flops += math->flops;
+	}
+}
+
+static void add_nodes(struct ops *o)
+{
+	const struct lull_op_node *nodes = o->tree.nodes.at;
+	size_t n_labels;
+	struct math *maths;
+
+	lull_reader_dim(o->reader, LULL_TABLE_op_label, &n_labels);
+	maths = lull_alloc(n_labels + 1, sizeof(*maths));
+	for (size_t i = 0; i < o->tree.nodes.n; i++)
+		if (!nodes[i].is_gone)
+			add_node(o, &nodes[i], maths);
+	free(maths);
+}
+
+/* ---- devices ---- */
+
+/* Names as PyTorch writes them. */
+static void name_copy(char *to, size_t cap, const struct lull_work *work)
+{
+	static const char *const copies[] = { "",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+					      "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
+	static const char *const memories[] = { "Unknown",	 "Pageable",	  "Pinned",
+						"Device",	 "Array",	  "Managed",
+						"Device Static", "Managed Static" };
+	const char *src = memories[work->src_kind < LULL_COUNT_OF(memories) ? work->src_kind : 0];
+	const char *dst = memories[work->dst_kind < LULL_COUNT_OF(memories) ? work->dst_kind : 0];
+
+	if (work->kind == LULL_WORK_MEMCPY)
+		snprintf(to, cap, "Memcpy %s (%s -> %s)",
+			 copies[work->what < LULL_COUNT_OF(copies) ? work->what : 0], src, dst);
+	else if (work->kind == LULL_WORK_MEMSET)
+		snprintf(to, cap, "Memset (%s)", dst);
+	else
+		snprintf(to, cap, "CUDA graph %u", work->what);
+}
+
+static void add_work(struct ops *o)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(o->reader, LULL_TABLE_launch, &n);
+	struct lull_work_cursor c;
+	struct lull_work work;
+
+	lull_work_begin(&c, o->reader, LULL_WORK_ALL, LULL_WORK_WANT_BYTES,
+			lull_report_window(&o->options));
+	while (lull_work_next(&c, &work)) {
+		struct group *group;
+		u32 name = 0;
+
+		if (!lull_report_covers(&o->options, work.start_ns, work.dur_ns))
+			continue;
+		if (work.kind == LULL_WORK_KERNEL && work.what)
+			name = launches[work.what - 1].name;
+		group = find_group(o, ON_DEVICE, name,
+				   name ? 0
+					: (u64)work.kind << 48 | (u64)work.src_kind << 40 |
+						   (u64)work.dst_kind << 32 | work.what);
+		group->name = name;
+		if (!name && !group->n_calls)
+			name_copy(group->text, sizeof(group->text), &work);
+		group->n_calls++;
+		group->device_ns += work.dur_ns;
+		group->device_all_ns += work.dur_ns;
+		o->device_ns += work.dur_ns;
+	}
+	lull_work_end(&c);
+}
+
+/* Annotations as the device saw them: from the first to the last work inside. */
+static void add_shadows(struct ops *o)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(o->reader, LULL_TABLE_label, &n);
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+
+	lull_cursor_init(&c, o->reader, LULL_TABLE_range, o->options.from_ns, o->options.to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	lull_cursor_want(&c, "label");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 label = cols.label[i];
+			struct group *group;
+
+			if (!label || labels[label - 1].api != LULL_LABEL_API_ON_DEVICE ||
+			    !lull_report_covers(&o->options, cols.start_ns[i], cols.dur_ns[i]))
+				continue;
+			group = find_group(o, ON_DEVICE_ANNOTATION, labels[label - 1].name, 0);
+			group->name = labels[label - 1].name;
+			group->n_calls++;
+			group->device_ns += cols.dur_ns[i];
+			group->device_all_ns += cols.dur_ns[i];
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void add_loose_memory(struct ops *o)
+{
+	struct group *group;
+
+	if (!o->tree.n_loose)
+		return;
+	group = find_group(o, NOWHERE, 0, 0);
+	strcpy(group->text, "[memory]");
+	group->n_calls = o->tree.n_loose;
+	for (int k = 0; k < LULL_N_OP_MEMORY; k++)
+		group->bytes[k] = group->self_bytes[k] = o->tree.loose_bytes[k];
+}
+
+/* ---- rows ---- */
+
+static f64 share(u64 part, u64 all)
+{
+	return all ? 100.0 * (f64)part / (f64)all : 0;
+}
+
+static void put_group(const struct ops *o, struct lull_out *out, const struct group *g)
+{
+	lull_out_row(out);
+	lull_out_f64(out, share(g->self_ns, o->self_ns));
+	lull_out_i64(out, (i64)g->self_ns);
+	lull_out_f64(out, share(g->cpu_ns, o->self_ns));
+	lull_out_i64(out, (i64)g->cpu_ns);
+	lull_out_i64(out, (i64)((g->cpu_ns + g->n_calls / 2) / g->n_calls));
+	lull_out_i64(out, (i64)g->device_ns);
+	lull_out_f64(out, share(g->device_ns, o->device_ns));
+	lull_out_i64(out, (i64)g->device_all_ns);
+	lull_out_i64(out, (i64)((g->device_all_ns + g->n_calls / 2) / g->n_calls));
+	for (int k = 0; k < LULL_N_OP_MEMORY; k++) {
+		if (!o->has_memory) {
+			lull_out_skip(out);
+			lull_out_skip(out);
+			continue;
+		}
+		lull_out_i64(out, g->bytes[k]);
+		lull_out_i64(out, g->self_bytes[k]);
+	}
+	lull_out_i64(out, (i64)g->n_calls);
+	if (g->input_bytes > 0)
+		lull_out_i64(out, (i64)g->input_bytes);
+	else
+		lull_out_skip(out);
+	if (g->flops > 0)
+		lull_out_f64(out, g->flops);
+	else
+		lull_out_skip(out);
+	lull_out_text(out, *g->text ? g->text : lull_reader_string(o->reader, g->name, NULL));
+	if (o->by == BY_NAME)
+		return;
+	lull_out_text(out, g->shapes ? lull_reader_string(o->reader, g->shapes, NULL) : NULL);
+	if (o->by == BY_STACK)
+		lull_out_text(out, lull_op_stacks_text(&o->stacks, g->stack));
+}
+
+/* By what devices did, then by what threads did; then as they were met. */
+static int by_cost(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->device_all_ns != y->device_all_ns)
+		return x->device_all_ns > y->device_all_ns ? -1 : 1;
+	if (x->cpu_ns != y->cpu_ns)
+		return x->cpu_ns > y->cpu_ns ? -1 : 1;
+	return (x->n_calls < y->n_calls) - (x->n_calls > y->n_calls);
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	struct ops o = { .reader = r, .options = *options };
+	struct group *groups;
+
+	(void)err;
+	o.by = lull_report_has_arg(options, "stack")   ? BY_STACK
+	       : lull_report_has_arg(options, "shape") ? BY_SHAPE
+						       : BY_NAME;
+	lull_out_drop_last(out, o.by == BY_NAME ? 2 : o.by == BY_SHAPE ? 1 : 0);
+	o.has_memory = lull_reader_stats(r, LULL_TABLE_alloc).n_rows > 0;
+	lull_vec_init(&o.groups, sizeof(struct group));
+	lull_map_init(&o.ixs);
+	lull_op_stacks_init(&o.stacks, r, o.by == BY_STACK);
+	lull_ops_init(&o.tree, r, lull_report_window(options));
+	add_nodes(&o);
+	add_work(&o);
+	add_shadows(&o);
+	add_loose_memory(&o);
+	groups = o.groups.at;
+	if (o.groups.n)
+		qsort(groups, o.groups.n, sizeof(*groups), by_cost);
+	for (size_t i = 0; i < o.groups.n; i++)
+		put_group(&o, out, &groups[i]);
+	lull_ops_release(&o.tree);
+	lull_op_stacks_release(&o.stacks);
+	lull_map_release(&o.ixs);
+	lull_vec_release(&o.groups);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_ops = {
+	.name = "ops",
+	.display = "Operator Summary",
+	.summary = "what operators of PyTorch cost on the CPU and on devices",
+	.help = "What each operator cost, with the columns and the arithmetic of PyTorch's "
+		"key_averages().table(): self times leave out what an operator called, calls of "
+		"CUDA included; a kernel counts for the innermost operator around the call that "
+		"launched it. Annotations have a row for their threads and one for what devices "
+		"did "
+		"in them, which overlaps with all else and is in no sum. Sorted by CUDA total, "
+		"then "
+		"CPU total. ops:shape has a row for each combination of input shapes, ops:stack "
+		"one "
+		"for each Python stack (its five innermost frames).",
+	.args = "shape stack",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(op),
+	.run = run,
+};
