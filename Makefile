@@ -36,20 +36,21 @@ LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/asset
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd -lz -lmicrohttpd
+LIBS := -ldw -lelf -lzstd -lsqlite3 -lz -lmicrohttpd
 LIBS_OF_LIBS := -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libmicrohttpd-dev esbuild
+PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libmicrohttpd-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev zlib1g-dev liblzma-dev \
+		libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)

@@ -184,6 +184,12 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
 	value = lull_out_value(view, row, column, &decimals);
+	if (cell->kind == LULL_OUT_CELL_F64 &&
+	    (view->out->columns[column].kind == LULL_OUT_NUMBER ||
+	     view->out->columns[column].kind == LULL_OUT_TEXT)) {
+		lull_str_addf(to, "%.15g", cell->f);
+		return;
+	}
 	/* Beyond 2^53 a double would change the last digits of a whole number. */
 	if (decimals || cell->kind == LULL_OUT_CELL_F64)
 		lull_str_addf(to, "%.*f", decimals, value);
@@ -208,7 +214,8 @@ void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view,
 	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
 	bool is_number = cell->kind == LULL_OUT_CELL_I64 || cell->kind == LULL_OUT_CELL_F64;
 	bool has_scale = kind == LULL_OUT_NS || kind == LULL_OUT_BYTES;
-	bool is_grouped = is_number && kind != LULL_OUT_ID && !view->options->is_ungrouped;
+	bool is_grouped = is_number && kind != LULL_OUT_ID && kind != LULL_OUT_NUMBER &&
+			  !view->options->is_ungrouped;
 	struct lull_str plain = LULL_STR_INIT;
 
 	if (is_number && view->options->is_human && has_scale) {

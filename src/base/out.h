@@ -40,6 +40,7 @@ enum lull_out_kind {
 	LULL_OUT_PERCENT, /* one digit behind the point */
 	LULL_OUT_NS,	  /* nanoseconds */
 	LULL_OUT_BYTES,
+	LULL_OUT_NUMBER, /* any number with the digits it has, not grouped */
 };
 
 enum lull_out_align {

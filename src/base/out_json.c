@@ -19,7 +19,11 @@ static void put_cell(struct lull_json *j, const struct lull_out_view *view, size
 	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
 	value = lull_out_value(view, row, column, &decimals);
-	if (decimals || cell->kind == LULL_OUT_CELL_F64)
+	if (cell->kind == LULL_OUT_CELL_F64 &&
+	    (view->out->columns[column].kind == LULL_OUT_NUMBER ||
+	     view->out->columns[column].kind == LULL_OUT_TEXT))
+		lull_json_f64(j, cell->f);
+	else if (decimals || cell->kind == LULL_OUT_CELL_F64)
 		lull_json_fixed(j, value, decimals);
 	else
 		lull_json_i64(j, cell->i);

@@ -1,0 +1,59 @@
+/*
+ * query - SQL over a report, nothing converted: SQLite's engine, our columns.
+ *
+ * What it gives:  the tables of an nsys export under their names (those that have rows), every table
+ *                 of the report under its own, and readable ones (ours.def).
+ * Safety:         reading only: SELECT, and pragmas that describe tables. No file is opened, no
+ *                 extension loaded. A query ends when its time is over, when lull_query_stop() is
+ *                 called, or when SQLite holds MAX_MEMORY.
+ * Threads:        one at a time; lull_query_stop() may be called from a signal handler.
+ */
+#ifndef LULL_QUERY_QUERY_H
+#define LULL_QUERY_QUERY_H
+
+#include <sqlite3.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "base/out.h"
+#include "base/types.h"
+#include "trace/reader.h"
+
+struct lull_query;
+
+struct lull_query_limits {
+	u64 timeout_ns; /* 0: none */
+	u64 max_rows;	/* of a result; 0: all */
+};
+
+/* Make the tables of this report, which lives as long as the query. */
+int lull_query_open(struct lull_query **q, struct lull_reader *r, struct lull_err *err);
+
+/* Free everything. Accepts NULL. */
+void lull_query_close(struct lull_query *q);
+
+/*
+ * Run all statements of `sql` and print the result of each. LULL_E_USAGE for SQL that is wrong,
+ * with the place in it; LULL_E_IO for a result that was cut off by a limit, after its rows.
+ */
+int lull_query_run(struct lull_query *q, const char *sql, const struct lull_query_limits *limits,
+		   const struct lull_out_options *options, FILE *to, struct lull_err *err);
+
+/* End the statement that runs now; may be called from a signal handler. */
+void lull_query_stop(struct lull_query *q);
+
+/* Print the names of the tables with what they hold; `pattern` (NULL: all) is one of LIKE. */
+void lull_query_list_tables(struct lull_query *q, const char *pattern, FILE *to);
+
+/* Print the columns of the tables that match. False if there is none. */
+bool lull_query_list_columns(struct lull_query *q, const char *pattern, FILE *to);
+
+/*
+ * Write everything as a SQLite file with the tables of an nsys export, and what those have no place
+ * for in tables LULL_*. `path` is not there yet; a file that is left after a failure is the
+ * caller's to remove. `wants` says whether a table of the report is wanted, NULL: all.
+ */
+int lull_query_export(struct lull_query *q, const char *path,
+		      bool (*wants)(void *ctx, const char *table), void *ctx, struct lull_err *err);
+
+#endif
