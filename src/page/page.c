@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "import/import.h"
+#include "page/why.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
 #include "page/answers.def"
@@ -106,6 +107,7 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 	pthread_mutex_init(&report->quick_lock, NULL);
 	pthread_mutex_init(&report->slow_lock, NULL);
 	page->n_reports++;
+	lull_page_why(report, false);
 	return LULL_OK;
 }
 
@@ -114,6 +116,7 @@ void lull_page_release(struct lull_page *page)
 	for (size_t i = 0; i < page->n_reports; i++) {
 		struct lull_page_report *report = &page->reports[i];
 
+		lull_page_why_release(report);
 		lull_timeline_free(report->timeline);
 		lull_reader_close(report->quick);
 		lull_reader_close(report->slow);

@@ -30,7 +30,11 @@ struct lull_page_report {
 	struct lull_reader *quick, *slow;
 	struct lull_timeline *timeline; /* on `quick` */
 	pthread_mutex_t quick_lock, slow_lock;
+	struct lull_why *why; /* page/why.h; on `slow`, under slow_lock */
+	char *why_failed;
 };
+
+struct lull_why;
 
 #define LULL_PAGE_REPORTS 8
 

@@ -44,7 +44,7 @@ struct device_build {
 
 struct build {
 	struct lull_timeline *t;
-	struct lull_rows rows;
+	struct lull_tl_rows rows;
 	struct lull_blocks blocks;
 	struct lull_vec lanes;	 /* struct lane_build */
 	struct lull_vec groups;	 /* struct group_build * */
@@ -102,7 +102,7 @@ static struct group_build *group_of(struct build *b, u32 source, u32 group)
 	g = lull_alloc(1, sizeof(*g));
 	*(struct group_build **)lull_vec_push(&b->groups) = g;
 	*ix = (u32)b->groups.n;
-	g->row = lull_rows_source(&b->rows, source, group);
+	g->row = lull_tl_rows_source(&b->rows, source, group);
 	return g;
 }
 
@@ -142,8 +142,8 @@ static struct device_build *device_of(struct build *b, u32 device)
 	((struct device_build **)b->devices.at)[device] = d;
 	d->b = b;
 	d->device = device;
-	row = lull_rows_device(&b->rows, device);
-	idle = lull_rows_add(&b->rows, LULL_ROW_IDLE, row, 0);
+	row = lull_tl_rows_device(&b->rows, device);
+	idle = lull_tl_rows_add(&b->rows, LULL_ROW_IDLE, row, 0);
 	lull_str_addf(&text, "%s/idle", lull_timeline_row(b->t, row)->key);
 	lull_timeline_row(b->t, idle)->key = lull_strdup(lull_str_text(&text));
 	lull_str_clear(&text);
@@ -320,14 +320,14 @@ static void release(struct build *b)
 	lull_vec_release(&b->lanes);
 	lull_map_release(&b->group_of);
 	lull_blocks_release(&b->blocks);
-	lull_rows_release(&b->rows);
+	lull_tl_rows_release(&b->rows);
 }
 
 void lull_timeline_build(struct lull_timeline *t, const struct lull_timeline_options *options)
 {
 	struct build b = { .t = t };
 
-	lull_rows_init(&b.rows, t);
+	lull_tl_rows_init(&b.rows, t);
 	lull_blocks_init(&b.blocks, t->reader);
 	lull_vec_init(&b.lanes, sizeof(struct lane_build));
 	lull_vec_init(&b.groups, sizeof(struct group_build *));
@@ -337,6 +337,6 @@ void lull_timeline_build(struct lull_timeline *t, const struct lull_timeline_opt
 	name_streams(&b);
 	lull_curves_build(t, &b.rows);
 	finish_lanes(&b);
-	lull_rows_sort(t);
+	lull_tl_rows_sort(t);
 	release(&b);
 }

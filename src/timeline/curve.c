@@ -11,7 +11,7 @@
 
 struct curves {
 	struct lull_timeline *t;
-	struct lull_rows *rows;
+	struct lull_tl_rows *rows;
 	struct lull_map known; /* key to curve + 1 */
 };
 
@@ -74,7 +74,7 @@ static struct lull_curve *curve_of(struct curves *c, const struct which *which)
 
 	if (*known)
 		return lull_vec_get(&c->t->curves, *known - 1);
-	row = lull_rows_add(c->rows, LULL_ROW_CURVE, which->parent, 1ULL << 50 | which->what);
+	row = lull_tl_rows_add(c->rows, LULL_ROW_CURVE, which->parent, 1ULL << 50 | which->what);
 	curve = lull_vec_push(&c->t->curves);
 	*known = (u32)c->t->curves.n;
 	*curve = (struct lull_curve){ .row = row,
@@ -104,7 +104,7 @@ static void add_usage(struct curves *c)
 	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_usage, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			u32 row = lull_rows_process(c->rows, cols.process[i]);
+			u32 row = lull_tl_rows_process(c->rows, cols.process[i]);
 			struct which rss = { row, 1, "rss", "Memory", "B" };
 			struct which cpu = { row, 2, "cpu", "CPU use", "%" };
 			struct point *p = &before[cols.process[i]];
@@ -138,9 +138,9 @@ static void add_counters(struct curves *c)
 			if (!cols.metric[i])
 				continue;
 			if (cols.device[i])
-				which.parent = lull_rows_device(c->rows, cols.device[i]);
+				which.parent = lull_tl_rows_device(c->rows, cols.device[i]);
 			else if (cols.process[i])
-				which.parent = lull_rows_process(c->rows, cols.process[i]);
+				which.parent = lull_tl_rows_process(c->rows, cols.process[i]);
 			which.title = which.key = lull_reader_string(
 				c->t->reader, metrics[cols.metric[i] - 1].name, NULL);
 			which.unit = lull_reader_string(c->t->reader,
@@ -173,7 +173,7 @@ static void add_device_memory(struct curves *c)
 						       : (f64)cols.size_bytes[i];
 			if (*sum < 0) /* allocated before the recording began */
 				*sum = 0;
-			which.parent = lull_rows_device(c->rows, cols.device[i]);
+			which.parent = lull_tl_rows_device(c->rows, cols.device[i]);
 			lull_curve_add(curve_of(c, &which), cols.start_ns[i], *sum);
 		}
 	}
@@ -217,7 +217,7 @@ static void add_allocator(struct curves *c)
 
 			if (cols.device_kind[i] != 1 || !device)
 				continue;
-			used.parent = held.parent = lull_rows_device(c->rows, device);
+			used.parent = held.parent = lull_tl_rows_device(c->rows, device);
 			lull_curve_add(curve_of(c, &used), cols.start_ns[i],
 				       (f64)cols.allocated_bytes[i]);
 			lull_curve_add(curve_of(c, &held), cols.start_ns[i],
@@ -227,7 +227,7 @@ static void add_allocator(struct curves *c)
 	lull_cursor_release(&cursor);
 }
 
-void lull_curves_build(struct lull_timeline *t, struct lull_rows *rows)
+void lull_curves_build(struct lull_timeline *t, struct lull_tl_rows *rows)
 {
 	struct curves c = { .t = t, .rows = rows };
 

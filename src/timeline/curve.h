@@ -11,7 +11,7 @@
 #include "timeline/timeline.h"
 
 /* Add the curves of the report and their rows. */
-void lull_curves_build(struct lull_timeline *t, struct lull_rows *rows);
+void lull_curves_build(struct lull_timeline *t, struct lull_tl_rows *rows);
 
 /* Add a value to a curve. */
 void lull_curve_add(struct lull_curve *curve, u64 at_ns, f64 value);

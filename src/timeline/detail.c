@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "timeline/idle.h"
+#include "timeline/idle_cause.h"
 #include "timeline/name.h"
 #include "trace/file.h"
 
@@ -282,17 +283,22 @@ static void device_pieces(struct lull_timeline *t, u32 group, struct lull_span s
 	lull_idle_release(&c->sweep);
 }
 
-static void add_piece(struct lull_fold *fold, struct lull_span span, bool is_busy)
+/* The same as pieces (struct lull_idle), idle ones with their causes. */
+static void named_pieces(struct lull_timeline *t, const struct lull_tl_lane *lane,
+			 struct lull_span span, struct lull_vec *out)
 {
-	struct lull_rec rec = { .start_ns = span.from_ns,
-				.end_ns = span.to_ns,
-				.busy_ns = span.to_ns - span.from_ns,
-				.name = LULL_NAME_FIXED |
-					(is_busy ? LULL_FIXED_BUSY : LULL_FIXED_IDLE),
-				.count = 1 };
+	struct idle_ctx c = { .wants_busy = lane->line == 0 };
+	const struct lull_span *spans;
 
-	rec.share[is_busy ? 0 : 7] = 255;
-	lull_fold_add(fold, &rec);
+	lull_vec_init(&c.spans, sizeof(struct lull_span));
+	device_pieces(t, lane->group, span, &c);
+	spans = c.spans.at;
+	if (!c.wants_busy)
+		lull_idle_with_causes(t, lane->group, span, &c.spans, out);
+	for (size_t i = 0; i < c.spans.n && c.wants_busy; i++)
+		*(struct lull_idle *)lull_vec_push(out) =
+			(struct lull_idle){ spans[i], LULL_NAME_FIXED | LULL_FIXED_BUSY, 0 };
+	lull_vec_release(&c.spans);
 }
 
 /* ---- folding ---- */
@@ -313,16 +319,23 @@ static void fold_event(void *ctx, const struct lull_tl_event *e, size_t block_ix
 static void fold_device(struct lull_timeline *t, u32 lane, struct lull_span span,
 			struct lull_fold *fold)
 {
-	const struct lull_tl_lane *l = lull_timeline_lane(t, lane);
-	struct idle_ctx c = { .wants_busy = l->line == 0 };
-	const struct lull_span *spans;
+	const struct lull_idle *p;
+	struct lull_vec pieces;
 
-	lull_vec_init(&c.spans, sizeof(struct lull_span));
-	device_pieces(t, l->group, span, &c);
-	spans = c.spans.at;
-	for (size_t i = 0; i < c.spans.n; i++)
-		add_piece(fold, spans[i], c.wants_busy);
-	lull_vec_release(&c.spans);
+	lull_vec_init(&pieces, sizeof(struct lull_idle));
+	named_pieces(t, lull_timeline_lane(t, lane), span, &pieces);
+	p = pieces.at;
+	for (size_t i = 0; i < pieces.n; i++) {
+		struct lull_rec rec = { .start_ns = p[i].span.from_ns,
+					.end_ns = p[i].span.to_ns,
+					.busy_ns = p[i].span.to_ns - p[i].span.from_ns,
+					.name = p[i].cause,
+					.count = 1 };
+
+		rec.share[p[i].family] = 255;
+		lull_fold_add(fold, &rec);
+	}
+	lull_vec_release(&pieces);
 }
 
 void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
@@ -364,6 +377,20 @@ static void list_event(void *ctx, const struct lull_tl_event *e, size_t block_ix
 	};
 }
 
+/* Whether a piece that touches `span` may go on outside of `wide`. */
+static bool is_cut(const struct lull_vec *pieces, struct lull_span span, struct lull_span wide)
+{
+	const struct lull_idle *p = pieces->at;
+
+	for (size_t i = 0; i < pieces->n; i++) {
+		if (p[i].span.from_ns <= wide.from_ns && p[i].span.to_ns > span.from_ns)
+			return true;
+		if (p[i].span.to_ns >= wide.to_ns && p[i].span.from_ns < span.to_ns)
+			return true;
+	}
+	return false;
+}
+
 /* Pieces that reach the edges of the window go on outside: look further until their ends are met. */
 static void list_pieces(struct lull_timeline *t, u32 lane, struct lull_span span,
 			struct list_ctx *ctx)
@@ -371,43 +398,32 @@ static void list_pieces(struct lull_timeline *t, u32 lane, struct lull_span span
 	const struct lull_tl_lane *l = lull_timeline_lane(t, lane);
 	struct lull_span life = life_of(t, l->group), wide = span;
 	u64 air = span.to_ns - span.from_ns + 1000000;
-	const struct lull_span *spans;
-	struct idle_ctx c = { .wants_busy = l->line == 0 };
+	const struct lull_idle *p;
+	struct lull_vec pieces;
 
-	lull_vec_init(&c.spans, sizeof(struct lull_span));
-	for (;;) {
-		bool is_cut = false;
-
+	lull_vec_init(&pieces, sizeof(struct lull_idle));
+	do {
 		wide.from_ns = wide.from_ns > air ? wide.from_ns - air : 0;
 		wide.to_ns = lull_span_end_ns(wide.to_ns, air);
-		c.spans.n = 0;
-		device_pieces(t, l->group, wide, &c);
-		spans = c.spans.at;
-		for (size_t i = 0; i < c.spans.n; i++)
-			is_cut |= (spans[i].from_ns <= wide.from_ns &&
-				   spans[i].to_ns > span.from_ns) ||
-				  (spans[i].to_ns >= wide.to_ns && spans[i].from_ns < span.to_ns);
-		if (!is_cut || (wide.from_ns <= life.from_ns && wide.to_ns >= life.to_ns))
-			break;
+		pieces.n = 0;
+		named_pieces(t, l, wide, &pieces);
 		air *= 8;
-	}
-	for (size_t i = 0; i < c.spans.n; i++) {
-		struct lull_tl_event e = { .start_ns = spans[i].from_ns,
-					   .end_ns = spans[i].to_ns,
-					   .name = LULL_NAME_FIXED |
-						   (c.wants_busy ? LULL_FIXED_BUSY
-								 : LULL_FIXED_IDLE),
+	} while (is_cut(&pieces, span, wide) &&
+		 (wide.from_ns > life.from_ns || wide.to_ns < life.to_ns));
+	p = pieces.at;
+	for (size_t i = 0; i < pieces.n; i++) {
+		struct lull_tl_event e = { .start_ns = p[i].span.from_ns,
+					   .end_ns = p[i].span.to_ns,
+					   .name = p[i].cause,
 					   .group = l->group,
-					   .class = c.wants_busy ? 0 : 7 };
+					   .class = p[i].family };
 
 		if (e.end_ns < span.from_ns || e.start_ns >= span.to_ns)
 			continue;
 		list_event(ctx, &e, 0);
-		if (ctx->out->n > ctx->first)
-			((struct lull_found *)lull_vec_get(ctx->out, ctx->out->n - 1))->has_row =
-				false;
+		((struct lull_found *)lull_vec_get(ctx->out, ctx->out->n - 1))->has_row = false;
 	}
-	lull_vec_release(&c.spans);
+	lull_vec_release(&pieces);
 }
 
 static int by_start(const void *a, const void *b)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/types.h"
+#include "cause/cause.h"
 
 /* Whether `word` (lower case) is in `text`, whatever the case of that. */
 static bool has(const char *text, const char *word)
@@ -129,7 +130,7 @@ void lull_name_text(struct lull_str *to, struct lull_reader *r, u32 name)
 		lull_str_addf(to, "on CPU %u", rest);
 		break;
 	case LULL_NAME_CAUSE:
-		lull_str_addf(to, "cause %u", rest);
+		lull_str_puts(to, rest < LULL_N_CAUSES ? lull_causes[rest]->id : "idle");
 		break;
 	default:
 		text = lull_reader_string(r, rest, &len);

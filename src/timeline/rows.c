@@ -24,18 +24,18 @@ static u64 key_of(enum id_kind kind, u32 source, u32 id)
 	return (u64)kind << 56 | (u64)source << 40 | id;
 }
 
-void lull_rows_init(struct lull_rows *rows, struct lull_timeline *t)
+void lull_tl_rows_init(struct lull_tl_rows *rows, struct lull_timeline *t)
 {
 	rows->t = t;
 	lull_map_init(&rows->by_id);
 }
 
-void lull_rows_release(struct lull_rows *rows)
+void lull_tl_rows_release(struct lull_tl_rows *rows)
 {
 	lull_map_release(&rows->by_id);
 }
 
-u32 lull_rows_add(struct lull_rows *rows, const char *kind, u32 parent, u64 order)
+u32 lull_tl_rows_add(struct lull_tl_rows *rows, const char *kind, u32 parent, u64 order)
 {
 	struct lull_row *row = lull_vec_push(&rows->t->rows);
 
@@ -74,7 +74,7 @@ static const struct lull_process_row *process_row(const struct lull_timeline *t,
 	return process && process <= n ? &all[process - 1] : &none;
 }
 
-u32 lull_rows_device(struct lull_rows *rows, u32 device)
+u32 lull_tl_rows_device(struct lull_tl_rows *rows, u32 device)
 {
 	struct lull_timeline *t = rows->t;
 	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
@@ -86,7 +86,7 @@ u32 lull_rows_device(struct lull_rows *rows, u32 device)
 
 	if (*known)
 		return *known - 1;
-	ix = lull_rows_add(rows, LULL_ROW_DEVICE, LULL_NO_ROW,
+	ix = lull_tl_rows_add(rows, LULL_ROW_DEVICE, LULL_NO_ROW,
 			   ORDER_DEVICES + (u64)number * 16 + device % 16);
 	*known = ix + 1;
 	name = device && device <= n ? lull_reader_string(t->reader, all[device - 1].name, NULL)
@@ -102,7 +102,7 @@ u32 lull_rows_device(struct lull_rows *rows, u32 device)
 	return ix;
 }
 
-u32 lull_rows_process(struct lull_rows *rows, u32 process)
+u32 lull_tl_rows_process(struct lull_tl_rows *rows, u32 process)
 {
 	struct lull_timeline *t = rows->t;
 	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
@@ -112,7 +112,7 @@ u32 lull_rows_process(struct lull_rows *rows, u32 process)
 
 	if (*known)
 		return *known - 1;
-	ix = lull_rows_add(rows, LULL_ROW_PROCESS, LULL_NO_ROW, ORDER_PROCESSES + process);
+	ix = lull_tl_rows_add(rows, LULL_ROW_PROCESS, LULL_NO_ROW, ORDER_PROCESSES + process);
 	*known = ix + 1;
 	lull_str_addf(&key, "p%u", process);
 	lull_str_addf(&title, "%s", *name ? name : "process");
@@ -123,7 +123,7 @@ u32 lull_rows_process(struct lull_rows *rows, u32 process)
 	return ix;
 }
 
-u32 lull_rows_thread(struct lull_rows *rows, u32 lane)
+u32 lull_tl_rows_thread(struct lull_tl_rows *rows, u32 lane)
 {
 	struct lull_timeline *t = rows->t;
 	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
@@ -136,8 +136,8 @@ u32 lull_rows_thread(struct lull_rows *rows, u32 lane)
 
 	if (known)
 		return *known - 1;
-	parent = lull_rows_process(rows, row->process);
-	ix = lull_rows_add(rows, LULL_ROW_THREAD, parent, is_main ? 0 : (u64)row->tid + 1);
+	parent = lull_tl_rows_process(rows, row->process);
+	ix = lull_tl_rows_add(rows, LULL_ROW_THREAD, parent, is_main ? 0 : (u64)row->tid + 1);
 	*lull_map_add(&rows->by_id, key_of(ID_THREAD, 0, lane), NULL) = ix + 1;
 	lull_str_addf(&key, "%s/t%u", lull_timeline_row(t, parent)->key, lane);
 	if (is_main)
@@ -152,21 +152,21 @@ u32 lull_rows_thread(struct lull_rows *rows, u32 lane)
 }
 
 /* Whose child the row of a source is. */
-static u32 parent_of(struct lull_rows *rows, const struct lull_source *source, u32 group)
+static u32 parent_of(struct lull_tl_rows *rows, const struct lull_source *source, u32 group)
 {
 	const struct lull_lane_row *row;
 
 	if (source->table == LULL_TABLE_step)
 		return LULL_NO_ROW;
 	if (group & LULL_GROUP_DEVICE)
-		return lull_rows_device(rows, group & ~LULL_GROUP_DEVICE);
+		return lull_tl_rows_device(rows, group & ~LULL_GROUP_DEVICE);
 	row = lane_row(rows->t, group);
 	if (row->kind == LULL_LANE_STREAM)
-		return lull_rows_device(rows, row->device);
-	return lull_rows_thread(rows, group);
+		return lull_tl_rows_device(rows, row->device);
+	return lull_tl_rows_thread(rows, group);
 }
 
-u32 lull_rows_source(struct lull_rows *rows, u32 source_ix, u32 group)
+u32 lull_tl_rows_source(struct lull_tl_rows *rows, u32 source_ix, u32 group)
 {
 	const struct lull_source *source = &lull_sources[source_ix];
 	struct lull_timeline *t = rows->t;
@@ -181,7 +181,7 @@ u32 lull_rows_source(struct lull_rows *rows, u32 source_ix, u32 group)
 		return *known - 1;
 	parent = parent_of(rows, source, group);
 	order = (u64)(ORDER_SOURCES + source_ix) << 32 | (is_stream ? lane->stream_id : 0);
-	ix = lull_rows_add(rows, source->kind, parent, parent == LULL_NO_ROW ? group : order);
+	ix = lull_tl_rows_add(rows, source->kind, parent, parent == LULL_NO_ROW ? group : order);
 	*lull_map_add(&rows->by_id, key_of(ID_SOURCE, source_ix, group), NULL) = ix + 1;
 	if (parent != LULL_NO_ROW)
 		lull_str_addf(&key, "%s/", lull_timeline_row(t, parent)->key);
@@ -273,7 +273,7 @@ static void sort_lanes(struct lull_timeline *t, const u32 *new_of)
 	}
 }
 
-void lull_rows_sort(struct lull_timeline *t)
+void lull_tl_rows_sort(struct lull_timeline *t)
 {
 	struct lull_vec sorted, rows;
 	u32 *new_of = lull_alloc(t->rows.n + 1, sizeof(*new_of));

@@ -7,6 +7,7 @@
 #include "timeline/build.h"
 #include "timeline/curve.h"
 #include "timeline/detail.h"
+#include "timeline/idle_cause.h"
 #include "timeline/store.h"
 
 /* Reports with fewer events are walked again each time: that takes less than a fifth of a second. */
@@ -86,6 +87,7 @@ struct lull_timeline *lull_timeline_new(struct lull_reader *r,
 	lull_vec_init(&t->rows, sizeof(struct lull_row));
 	lull_vec_init(&t->lanes, sizeof(struct lull_tl_lane));
 	lull_vec_init(&t->curves, sizeof(struct lull_curve));
+	lull_idle_init_causes(t);
 	lull_map_init(&t->lane_of);
 	if (!has_index || !lull_store_read(t, options)) {
 		lull_timeline_build(t, options);
@@ -112,6 +114,7 @@ void lull_timeline_free(struct lull_timeline *t)
 	lull_vec_release(&t->rows);
 	lull_vec_release(&t->lanes);
 	lull_vec_release(&t->curves);
+	lull_idle_release_causes(t);
 	lull_map_release(&t->lane_of);
 	lull_detail_free(t->detail);
 	free(t);

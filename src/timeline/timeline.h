@@ -101,6 +101,7 @@ struct lull_timeline {
 	struct lull_vec rows;	/* struct lull_row, in the order of the page: parents first */
 	struct lull_vec lanes;	/* struct lull_tl_lane */
 	struct lull_vec curves; /* struct lull_curve */
+	struct lull_vec causes; /* private to timeline/idle_cause.c */
 	u64 n_events;
 	u64 index_bytes;	 /* of the stored index, 0 if there is none */
 	bool was_stored;	 /* the index was read, not made */

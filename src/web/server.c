@@ -186,7 +186,7 @@ static enum MHD_Result serve(struct lull_server *s, struct MHD_Connection *c,
 	if (upload->is_too_large)
 		return refuse(c, MHD_HTTP_CONTENT_TOO_LARGE);
 	/* A type that forms cannot send: other pages would have to ask first. */
-	if (is_post && (!type || strcmp(type, "application/json")))
+	if (is_post && (!type || strcmp(type, "application/sql")))
 		return refuse(c, MHD_HTTP_FORBIDDEN);
 	if (answer)
 		return send_answer(s, c, answer, upload);

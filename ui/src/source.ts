@@ -8,7 +8,7 @@ export interface Source {
   /** A binary answer. */
   bytes(name: string, args?: Args, signal?: AbortSignal): Promise<ArrayBuffer>;
   /** Ask with a body. */
-  post<T>(name: string, body: unknown): Promise<T>;
+  post<T>(name: string, args: Args, sql: string): Promise<T>;
   readonly isOffline: boolean;
 }
 
@@ -59,8 +59,8 @@ export class HttpSource implements Source {
     return buffer;
   }
 
-  async post<T>(name: string, body: unknown): Promise<T> {
-    const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-    return (await (await this.fetch(name, undefined, init)).json()) as T;
+  async post<T>(name: string, args: Args, sql: string): Promise<T> {
+    const init = { method: "POST", headers: { "Content-Type": "application/sql" }, body: sql };
+    return (await (await this.fetch(name, args, init)).json()) as T;
   }
 }

@@ -33,8 +33,9 @@ export const query: Panel = {
       last = text.value;
       result.replaceChildren(h("div", { class: "loading" }, "…"));
       try {
-        const rows = await app.source.post<Record<string, Cell>[]>("query", { sql: text.value, f: app.report });
-        result.replaceChildren(rows.length ? tableView(toTable(rows)) : emptyState("No rows"));
+        const answer = await app.source.post<{ rows: Record<string, Cell>[]; notice: string | null }>("query", { f: app.report || undefined }, text.value);
+        result.replaceChildren(answer.notice ? h("div", { class: "notice-line" }, answer.notice) : "",
+          answer.rows.length ? tableView(toTable(answer.rows)) : emptyState("No rows"));
       } catch (e) {
         result.replaceChildren(failure(e));
       }
