@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "model/step.h"
+#include "page/steps.h"
 #include "page/why.h"
 
 #define MAX_STEPS 2000u
@@ -106,6 +107,46 @@ static void put_step(struct lull_json *j, const struct lull_timeline *t, struct 
 	lull_json_end(j);
 }
 
+/* All steps, by time. */
+static void collect(struct lull_page_report *report, struct lull_vec *steps)
+{
+	lull_vec_init(steps, sizeof(struct step));
+	add_recorded(steps, report->slow);
+	if (!steps->n && lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
+		add_found(steps, report->why);
+	if (steps->n)
+		qsort(steps->at, steps->n, sizeof(struct step), by_time);
+}
+
+int lull_page_step_span(struct lull_page_report *report, const char *text, struct lull_span *span,
+			struct lull_err *err)
+{
+	struct lull_vec steps;
+	const struct step *s;
+	char *end;
+	u64 first = strtoull(text, &end, 10), last = first;
+	struct lull_span found = { UINT64_MAX, 0 };
+
+	if (*end == '-')
+		last = strtoull(end + 1, &end, 10);
+	if (*text < '0' || *text > '9' || *end || last < first)
+		return lull_fail(err, LULL_E_USAGE, "steps are given as 10 or 10-29, not %s", text);
+	collect(report, &steps);
+	s = steps.at;
+	for (size_t i = 0; i < steps.n; i++) {
+		if (s[i].number < first || s[i].number > last)
+			continue;
+		found.from_ns = s[i].span.from_ns < found.from_ns ? s[i].span.from_ns
+								  : found.from_ns;
+		found.to_ns = s[i].span.to_ns > found.to_ns ? s[i].span.to_ns : found.to_ns;
+	}
+	lull_vec_release(&steps);
+	if (found.from_ns > found.to_ns)
+		return lull_fail(err, LULL_E_NOT_FOUND, "the report has no step %s", text);
+	*span = found;
+	return LULL_OK;
+}
+
 static int run(struct lull_question *q, struct lull_err *err)
 {
 	bool has_causes = lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE &&
@@ -114,12 +155,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	struct lull_json j;
 
 	(void)err;
-	lull_vec_init(&steps, sizeof(struct step));
-	add_recorded(&steps, q->reader);
-	if (!steps.n && has_causes)
-		add_found(&steps, q->report->why);
-	if (steps.n)
-		qsort(steps.at, steps.n, sizeof(struct step), by_time);
+	collect(q->report, &steps);
 	if (has_causes)
 		add_causes(&steps, q->report->why->lead);
 	lull_json_init(&j, q->to);

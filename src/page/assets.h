@@ -11,6 +11,7 @@ struct lull_asset {
 	const char *type; /* MIME */
 	const u8 *at;
 	const u8 *end;
+	const char *sha256; /* in base 64, for policies that allow exactly this */
 };
 
 /* All files of ui/, ended by one without a name. Made by tools/embed-ui. */

@@ -92,6 +92,19 @@ static int import(struct lull_page_report *report, const char *path, struct lull
 	return rc;
 }
 
+/* The report's readers are open: the rest of it. */
+static void finish(struct lull_page *page, const char *name,
+		   const struct lull_timeline_options *options)
+{
+	struct lull_page_report *report = &page->reports[page->n_reports++];
+
+	report->name = name;
+	report->timeline = lull_timeline_new(report->quick, options);
+	pthread_mutex_init(&report->quick_lock, NULL);
+	pthread_mutex_init(&report->slow_lock, NULL);
+	lull_page_why(report, false);
+}
+
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err)
 {
@@ -102,13 +115,18 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 				 LULL_PAGE_REPORTS);
 	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err))
 		return err->code;
-	report->name = name;
-	report->timeline = lull_timeline_new(report->quick, options);
-	pthread_mutex_init(&report->quick_lock, NULL);
-	pthread_mutex_init(&report->slow_lock, NULL);
-	page->n_reports++;
-	lull_page_why(report, false);
+	finish(page, name, options);
 	return LULL_OK;
+}
+
+void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const char *name)
+{
+	const struct lull_timeline_options options = { .has_no_index = true };
+	struct lull_page_report *report = &page->reports[page->n_reports];
+
+	report->quick = report->slow = r;
+	report->is_borrowed = true;
+	finish(page, name, &options);
 }
 
 void lull_page_release(struct lull_page *page)
@@ -118,8 +136,10 @@ void lull_page_release(struct lull_page *page)
 
 		lull_page_why_release(report);
 		lull_timeline_free(report->timeline);
-		lull_reader_close(report->quick);
-		lull_reader_close(report->slow);
+		if (!report->is_borrowed) {
+			lull_reader_close(report->quick);
+			lull_reader_close(report->slow);
+		}
 		pthread_mutex_destroy(&report->quick_lock);
 		pthread_mutex_destroy(&report->slow_lock);
 	}

@@ -32,6 +32,7 @@ struct lull_page_report {
 	pthread_mutex_t quick_lock, slow_lock;
 	struct lull_why *why; /* page/why.h; on `slow`, under slow_lock */
 	char *why_failed;
+	bool is_borrowed; /* one reader, not ours */
 };
 
 struct lull_why;
@@ -104,6 +105,9 @@ int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
 /* Open a report of the page, index and all; *path and name are borrowed. */
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err);
+
+/* The same for a reader that is open, and stays so; for one thread. The name is borrowed. */
+void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const char *name);
 
 /* Close all reports. */
 void lull_page_release(struct lull_page *page);

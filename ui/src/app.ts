@@ -73,6 +73,9 @@ export class App {
     const open = new Set<string>();
     for (let row: Row | undefined = busiest; row; row = rows[row.parent]) open.add(row.key);
     for (let row: Row | undefined = idle; row; row = rows[row.parent]) open.add(row.key);
+    // The thread that names its ranges is the one people know.
+    const named = rows.filter((r) => r.kind === "range" && open.has(rows[rows[r.parent]?.parent]?.key)).sort((a, b) => b.n - a.n)[0];
+    for (let row: Row | undefined = named; row; row = rows[row.parent]) open.add(row.key);
     const groups = rows.filter((_, ix) => this.children[ix]?.length);
     for (const row of groups) if (!open.has(row.key)) this.collapsed.add(row.key);
   }

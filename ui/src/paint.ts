@@ -115,20 +115,21 @@ export class Painter {
           this.tick(x0, Math.min(1, 0.3 + tile.count[i] / 20), colour);
           continue;
         }
-        if (x1 - x0 < 2) {
+        const isEvent = tile.count[i] === 1;
+        const begins = tile.x0[i] < lo || (tile.goesOn[i] & 1) !== 0;
+        const ends = tile.x1[i] > hi || (tile.goesOn[i] & 2) !== 0;
+        const isSame = isEvent && begins && last !== null && last.name === tile.name[i] && (last.goesOn & 2) !== 0;
+        if (x1 - x0 < 2 && !isSame) {
           this.cover(x0, x1, tile.busy[i] / 255, colour);
           last = null;
           continue;
         }
-        const isEvent = tile.count[i] === 1;
-        const begins = tile.x0[i] < lo || (tile.goesOn[i] & 1) !== 0;
-        const ends = tile.x1[i] > hi || (tile.goesOn[i] & 2) !== 0;
         this.fill(x0, x1, inkOf(this.bg, colour, tile.busy[i] / 255), isEvent && !ends);
         if (!isEvent) {
           last = null;
           continue;
         }
-        if (begins && last && last.name === tile.name[i] && (last.goesOn & 2) !== 0) {
+        if (isSame && last) {
           last.x1 = x1;
           last.end = origin + tile.x1[i] * bucket;
           last.goesOn = (last.goesOn & 1) | (ends ? 2 : 0);
@@ -222,7 +223,7 @@ export class Painter {
         if (x1 < 0 || x0 >= this.width) continue;
         this.nRecords++;
         this.addStack(tile, i, x0, x1);
-        if (tile.count[i] === 1 && x1 - x0 >= 24) this.addStackBox(tile, i, x0, x1, y, h, style, boxes);
+        if (tile.count[i] === 1) this.addStackBox(tile, i, x0, x1, y, h, style, boxes);
       }
     }
     for (let x = 0; x < this.width; x++) this.stackColumn(x, y, h, top, colours, light);
@@ -240,6 +241,7 @@ export class Painter {
       last.ns = last.goesOn ? 0 : last.end - last.start;
       return;
     }
+    if (x1 - x0 < 8) return;
     boxes.push({
       x0, x1, y, h, name: tile.name[i], colour: style.colours[tile.cls[i]], start, end,
       ns: tile.goesOn[i] ? 0 : (tile.x1[i] - tile.x0[i]) * 2 ** tile.level, goesOn: tile.goesOn[i],

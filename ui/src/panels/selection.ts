@@ -40,7 +40,7 @@ function fieldsOf(s: Selected): [string, string][] {
       shapes.set(part[1], [...(shapes.get(part[1]) ?? []), Number(v)]);
       continue;
     }
-    if ((v === 0 && HIDDEN_ZERO.has(name)) || name === "name" && v === s.name) continue;
+    if ((v === 0 && HIDDEN_ZERO.has(name)) || (v === s.name && typeof v === "string")) continue;
     out.push([name.replace(/_(ns|bytes)$/, "").replace(/_/g, " "), value(name, v, unit)]);
   }
   return out.map(([name, text]): [string, string] => (shapes.has(name) ? [name, shapes.get(name)!.join(" × ")] : [name, text]))
@@ -76,7 +76,7 @@ function eventView(ctx: Context, s: Selected): HTMLElement {
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
   return h("div", { class: "columns" },
-    h("section", { class: "first" }, h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
+    h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
     h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
       fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
     h("section", null, h("h4", null, links.length ? "Linked" : "Links"),

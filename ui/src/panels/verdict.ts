@@ -69,10 +69,16 @@ function jump(ctx: Context, from: number, to: number): void {
   ctx.app.frame({ from, to });
 }
 
-function card(ctx: Context, v: Verdict, f: Finding, ix: number): HTMLElement {
+/** The one that the sentence is about comes first. */
+function order(v: Verdict): Finding[] {
+  const first = v.findings[v.first];
+  return first ? [first, ...v.findings.filter((f) => f !== first)] : v.findings;
+}
+
+function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const { app } = ctx;
   const where = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
-  return h("section", { class: `finding${ix === v.first ? " first-cause" : ""}` },
+  return h("section", { class: `finding${f === v.findings[v.first] ? " first-cause" : ""}` },
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
     h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)} · ${f.confidence >= 0.7 ? "sure" : f.confidence >= 0.4 ? "likely" : "a guess"}`),
     where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
@@ -124,7 +130,7 @@ export const verdict: Panel = {
       if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
       return h("div", null,
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
-        h("div", { class: "columns findings" }, v.findings.slice(0, 8).map((f, ix) => card(ctx, v, f, ix))), tail);
+        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
     } catch (e) {
       return failure(e);
     }
