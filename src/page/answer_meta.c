@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/term.h"
+#include "report/report.h"
 #include "trace/issue.h"
 
 #define MINIMAP_BUCKETS 800u
@@ -63,6 +63,16 @@ static void put_reports(struct lull_json *j, const struct lull_page *page)
 		lull_json_text(j, page->reports[i].name);
 	lull_json_end(j);
 	pair_bool(j, "is_offline", page->is_offline);
+}
+
+/* The tables that can be asked for. */
+static void put_tables(struct lull_json *j)
+{
+	lull_json_key(j, "tables");
+	lull_json_array(j);
+	for (size_t i = 0; lull_reports[i]; i++)
+		lull_json_text(j, lull_reports[i]->name);
+	lull_json_end(j);
 }
 
 static void put_devices(struct lull_json *j, struct lull_reader *r)
@@ -219,6 +229,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_json_object(&j);
 	put_file(&j, q);
 	put_reports(&j, q->page);
+	put_tables(&j);
 	put_devices(&j, q->reader);
 	put_losses(&j, q->reader);
 	put_rows(&j, q->report->timeline);

@@ -17,7 +17,7 @@ static const char *const tables[] = {
 	"cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_kern_exec_sum",    "nvtx_kern_sum",
 	"cuda_api_sum",	     "osrt_sum",	     "gil_sum",		      "threads",
 	"nvtx_sum",	     "nvtx_gpu_proj_sum",    "python_sum",	      "cuda_gpu_mem_time_sum",
-	"cuda_gpu_mem_size_sum", "nccl_sum",	     "op_sum",		      "op_shape_sum",
+	"cuda_gpu_mem_size_sum", "nccl_sum",	     "ops",
 };
 
 #define TABLE_ROWS "300"

@@ -31,6 +31,7 @@ export interface Meta {
   index_bytes: number;
   n_steps: number;
   reports: string[];
+  tables: string[];
   devices: { id: number; name: string; uuid: string }[];
   n_lost: number;
   n_loss_kinds: number;

@@ -15,6 +15,9 @@ interface Choice {
 const known = new Map<string, Promise<Table>>();
 
 export async function report(ctx: Context, name: string, useRange: boolean, f = ctx.app.report): Promise<Table> {
+  if (!ctx.app.meta.tables.includes(name)) {
+    return { name, title: name, summary: "", columns: [], rows: [], n: 0, why: `lull ${ctx.app.meta.version} has no table of them.` };
+  }
   const range = useRange ? ctx.app.range : null;
   const args = {
     name, from: range ? Math.max(0, Math.round(range.from)) : undefined, to: range ? Math.round(range.to) : undefined, f: f || undefined,
@@ -113,8 +116,7 @@ export const ranges = tables("ranges", "Ranges", [
 ], "No ranges were recorded");
 
 export const ops = tables("ops", "Ops", [
-  { report: "op_sum", label: "by name" },
-  { report: "op_shape_sum", label: "by shape" },
+  { report: "ops", label: "operators" },
   { report: "python_sum", label: "Python functions", name: "Function" },
 ], "No operators were recorded");
 
