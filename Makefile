@@ -6,6 +6,7 @@
 #   make test       all tests
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make screenshots  the pictures of the README, from the page itself
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -43,7 +44,9 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
-TEST_PACKAGES := libcmocka-dev python3 clang-tidy clang-format cppcheck
+# A browser and what drives it; Node's own npm where it came with it.
+TEST_PACKAGES := chromium fonts-inter fonts-jetbrains-mono node-typescript \
+	$(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) libcmocka-dev python3 clang-tidy clang-format cppcheck
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
@@ -63,7 +66,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-san tsan dist install clean unit golden \
+.PHONY: all setup demo test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-san tsan dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -218,6 +221,26 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
+# The page in a real browser, and the server as somebody who means harm sees it. playwright-core comes from npm, by
+# its lock file, when the tests run; nothing else needs it.
+test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
+	@echo "  NPM   playwright-core"
+	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
+browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package-lock.json
+	$(Q)tsc -p ui
+	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
+
+# The pictures of the README.
+screenshots: all test/browser/node_modules/.package-lock.json
+	$(Q)BUILD=$(BUILD) node test/browser/screenshots.mjs doc/images
+
+# How fast the page is, on a made-up report of 10 million kernels; VIEW_KERNELS=... for another size.
+VIEW_KERNELS ?= 10000000
+bench-view: all $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
+	$(Q)BUILD=$(BUILD) node bench/bench_view.mjs $(VIEW_KERNELS)
+
 # The ring under ThreadSanitizer, which wants everything it sees compiled its way.
 build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agent/*.h src/base/*.h) src/trace/wire.h
 	@mkdir -p $(@D)
@@ -246,7 +269,7 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e e2e-san tsan fuzz check
+test: setup unit golden e2e browser e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size

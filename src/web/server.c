@@ -350,6 +350,14 @@ static u16 port_of(int fd)
 	return ntohs(address.sin6_port);
 }
 
+/* A NUL in a path would end it early: such a path stays as it was sent, and names nothing. */
+static size_t unescape(void *ctx, struct MHD_Connection *c, char *text)
+{
+	(void)ctx;
+	(void)c;
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static struct MHD_Daemon *start_daemon(struct lull_server *s, int fd)
 {
 	return MHD_start_daemon(
@@ -357,7 +365,8 @@ static struct MHD_Daemon *start_daemon(struct lull_server *s, int fd)
 		NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 30u,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
 		on_connection, s, MHD_OPTION_END);
 }
 

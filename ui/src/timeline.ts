@@ -561,7 +561,8 @@ export class Timeline {
       ctx.fillStyle = T.line;
       ctx.fillRect(Math.round(x), RULER - 6, 1, 6);
       ctx.fillStyle = T.text2;
-      ctx.fillText(format.tick(t - app.meta.from, step), x + 4, RULER / 2);
+      const text = format.tick(t - app.meta.from, step);
+      if (x + 8 + this.textWidth(text) < this.width) ctx.fillText(text, x + 4, RULER / 2);
     }
     for (const t of app.marks) {
       ctx.fillStyle = T.accent;

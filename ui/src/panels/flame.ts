@@ -46,7 +46,7 @@ function draw(root: Node, flame: Flame, box: HTMLElement, path: Node[]): void {
     const [name] = node.label.split("  ");
     parts.push(h("button", {
       class: `flame ${KINDS[node.kind] ?? ""}`, title: `${format.clean(node.label, 400)}\n${cost}, ${share}`,
-      style: { left: `${x}px`, top: `${level * 19}px`, width: `${Math.max(1, w - 1)}px` },
+      style: { left: `${x}px`, top: `${level * 19}px`, width: `${Math.max(1, w - 1)}px`, padding: w < 30 ? "0" : "" },
       onclick: () => draw(node, flame, box, node === root ? path.slice(0, -1) : [...path, node]),
     }, w > 30 ? format.clean(name, 120) : ""));
     let at = x;
