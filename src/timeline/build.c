@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/work.h"
 #include "timeline/curve.h"
 #include "timeline/idle.h"
 #include "timeline/name.h"
@@ -17,7 +18,8 @@
  */
 
 #define VIEW_BUCKETS 2048u
-#define VIEW_ROWS    150000u  /* two or three blocks: 5 ms */
+#define VIEW_ROWS    90000u   /* two blocks: 4 ms */
+#define DEVICE_FACTOR 4u      /* busy and idle time take several times the work of a lane */
 #define MAX_RECS     2000000u /* 80 MB */
 
 /* A lane that is being folded. */
@@ -65,16 +67,17 @@ struct todo {
  */
 static u32 max_log2(const struct build *b, u32 source)
 {
-	struct lull_table_stats stats;
 	f64 span_ns = (f64)(b->t->span.to_ns - b->t->span.from_ns) + 1, width_ns;
+	u64 n_rows;
 	size_t n_lanes;
 	u32 log2 = 8;
 
-	if (source == LULL_NO_ROW)
-		return LULL_MAX_LOG2;
 	lull_reader_dim(b->t->reader, LULL_TABLE_lane, &n_lanes);
-	stats = lull_reader_stats(b->t->reader, (u16)lull_sources[source].table);
-	width_ns = span_ns / (f64)(stats.n_rows + 1) * VIEW_ROWS / VIEW_BUCKETS;
+	if (source == LULL_NO_ROW) /* made of all work of a device, and there are few of them */
+		n_rows = DEVICE_FACTOR * lull_work_count(b->t->reader, LULL_WORK_ALL);
+	else
+		n_rows = lull_reader_stats(b->t->reader, (u16)lull_sources[source].table).n_rows;
+	width_ns = span_ns / (f64)(n_rows + 1) * VIEW_ROWS / VIEW_BUCKETS;
 	while (log2 < LULL_MAX_LOG2 &&
 	       ((f64)(2ull << log2) <= width_ns ||
 		span_ns / (f64)(1ull << log2) * (f64)n_lanes > MAX_RECS))

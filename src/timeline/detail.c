@@ -80,7 +80,7 @@ static u32 lane_of(const struct lull_detail *d, u32 source, const struct lull_tl
 }
 
 /* Sort the events of one group, which are by start, by line; add a run for each line. */
-static void split_group(struct lull_detail *d, struct cached *c, const struct lull_tl_event *from,
+static void split_lines(struct lull_detail *d, struct cached *c, const struct lull_tl_event *from,
 			size_t n)
 {
 	size_t counts[LULL_N_LINES] = { 0 }, place[LULL_N_LINES], first = c->n;
@@ -111,6 +111,30 @@ static void split_group(struct lull_detail *d, struct cached *c, const struct lu
 	c->n += n;
 }
 
+/* Most groups have one line, and nothing to be sorted. */
+static void split_group(struct lull_detail *d, struct cached *c, const struct lull_tl_event *from,
+			size_t n)
+{
+	struct run *run;
+	u64 max_end_ns = 0;
+	size_t same = 0;
+
+	for (; same < n && from[same].line == from[0].line; same++)
+		max_end_ns = from[same].end_ns > max_end_ns ? from[same].end_ns : max_end_ns;
+	if (same < n) {
+		split_lines(d, c, from, n);
+		return;
+	}
+	memcpy(c->events + c->n, from, n * sizeof(*from));
+	c->runs = lull_realloc(c->runs, c->n_runs + LULL_N_LINES, sizeof(*c->runs));
+	run = &c->runs[c->n_runs++];
+	*run = (struct run){ .lane = lane_of(d, c->source, from),
+			     .first = (u32)c->n,
+			     .n = (u32)n,
+			     .max_end_ns = max_end_ns };
+	c->n += n;
+}
+
 static void load(struct lull_detail *d, struct cached *c)
 {
 	const struct lull_source *source = &lull_sources[c->source];
@@ -118,7 +142,7 @@ static void load(struct lull_detail *d, struct cached *c)
 	struct lull_tl_event *events = d->blocks.events.at;
 	struct lull_lines_state lines;
 
-	c->events = lull_alloc(n + 1, sizeof(*c->events));
+	c->events = lull_realloc(NULL, n + 1, sizeof(*c->events)); /* not zeroed: all is set */
 	for (size_t i = 0; i < n; i = end) {
 		memset(&lines, 0, sizeof(lines));
 		for (end = i; end < n && events[end].group == events[i].group; end++)

@@ -7,7 +7,7 @@
 
 #define KEEP_RECS   4096u /* a lane with no more events than this is kept as it is */
 #define LAST_RECS   2048u /* the coarsest level has fewer */
-#define EVENTS_EACH 32u	  /* events that share a record at the base */
+#define EVENTS_EACH 16u	  /* events that share a record at the base */
 
 void lull_fold_init(struct lull_fold *f, u32 log2, bool is_adaptive)
 {

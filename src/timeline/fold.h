@@ -6,13 +6,13 @@
  * longer one is kept as it is, so that the edges of what can be seen are exact. A record says how
  * much of it was busy, so that a picture never shows more work than there was.
  *
- * Base:           the level at which an event shares its record with 31 others, on average over
+ * Base:           the level at which an event shares its record with 15 others, on average over
  *                 events (not over records: else a few sparse stretches decide). Found while
  *                 events arrive. Lanes of up to 4096 events keep all of them (base 0). It is finer
  *                 where the lane shares its table with busier ones: what is finer than the base
  *                 is read from the table, and a view must not need too much of it.
  * Levels:         the base, then every second one until fewer than 2048 records are left.
- * Memory:         40 bytes a record; 1 to 2 bytes an event on long lanes.
+ * Memory:         40 bytes a record; 3 to 4 bytes an event on long lanes.
  */
 #ifndef LULL_TIMELINE_FOLD_H
 #define LULL_TIMELINE_FOLD_H

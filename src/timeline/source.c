@@ -369,7 +369,9 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 		return 0;
 	set_columns(&c, source, cursor->table, cols);
 	/* Room for all at once: a block has up to 65,536 rows, and this is where most time goes. */
-	events = lull_vec_extend(&b->events, c.end_reason ? 2 * n : n);
+	if (b->events.cap < 2 * n)
+		lull_vec_extend(&b->events, 2 * n);
+	events = b->events.at;
 	for (size_t i = 0; i < n; i++) {
 		if (!i || c.lane[i] != lane) {
 			lane = c.lane[i];

@@ -16,7 +16,7 @@
 #include "trace/crc.h"
 
 #define MAGIC	      "LULLVIEW"
-#define VERSION	      2u
+#define VERSION	      3u
 #define HEAD_BYTES    48u
 #define ZSTD_LEVEL    3
 #define MAX_BYTES     (2ull << 30) /* of a payload; 100 million events take 60 MB */
@@ -116,9 +116,9 @@ static void put_lanes(struct lull_vec *to, const struct lull_timeline *t)
 		put_u64(to, lane->source == LULL_NO_ROW ? 0 : lane->source + 1);
 		put_u64(to, lane->n_events);
 		put_u64(to, lane->busy_ns);
-		put_u64(to, lane->lod.n_levels);
-		for (u32 l = 0; l < lane->lod.n_levels; l++)
-			put_level(to, &lane->lod.levels[l]);
+		put_u64(to, lane->lod.n_levels ? 1 : 0);
+		if (lane->lod.n_levels) /* the others follow from the first */
+			put_level(to, &lane->lod.levels[0]);
 	}
 }
 
@@ -250,6 +250,20 @@ static void get_level(struct input *in, struct lull_level *level)
 		}
 }
 
+/* The first level, and the others made of it. */
+static void get_levels(struct input *in, struct lull_lod *lod)
+{
+	struct lull_level level;
+	struct lull_fold fold;
+
+	get_level(in, &level);
+	lull_fold_init(&fold, level.log2, false);
+	fold.recs.at = level.recs;
+	fold.recs.n = level.n;
+	fold.recs.cap = level.n + 1;
+	lull_fold_levels(&fold, lod);
+}
+
 /* The word that the program itself uses, as rows borrow it. */
 static const char *known_kind(const char *text)
 {
@@ -306,7 +320,6 @@ static void get_lanes(struct input *in, struct lull_timeline *t)
 
 	for (size_t i = 0; i < n && !in->is_bad; i++) {
 		struct lull_tl_lane *lane = lull_vec_push(&t->lanes);
-		u32 n_levels;
 
 		lane->row = get_below(in, t->rows.n);
 		lane->line = get_below(in, LULL_N_LINES);
@@ -315,9 +328,8 @@ static void get_lanes(struct input *in, struct lull_timeline *t)
 		lane->source = lane->source ? lane->source - 1 : LULL_NO_ROW;
 		lane->n_events = get_u64(in);
 		lane->busy_ns = get_u64(in);
-		n_levels = get_below(in, LULL_MAX_LEVELS + 1);
-		for (u32 l = 0; l < n_levels && !in->is_bad; l++)
-			get_level(in, &lane->lod.levels[lane->lod.n_levels++]);
+		if (get_below(in, 2))
+			get_levels(in, &lane->lod);
 	}
 }
 

@@ -22,7 +22,7 @@ export class HttpSource implements Source {
   readonly isOffline = false;
   /** Told when the server is gone, and when it is back. */
   onGone: (isGone: boolean) => void = () => undefined;
-  readonly timings: { client: number; server: number; name: string }[] = [];
+  readonly timings: { client: number; server: number; cpu: number; name: string }[] = [];
 
   private async fetch(name: string, args: Args | undefined, init: RequestInit): Promise<Response> {
     const parts: string[] = [];
@@ -39,9 +39,9 @@ export class HttpSource implements Source {
     }
     this.onGone(false);
     if (!response.ok) throw new AskError(await response.text(), response.status);
-    const timing = /dur=([\d.]+)/.exec(response.headers.get("Server-Timing") ?? "");
+    const timing = /dur=([\d.]+), cpu;dur=([\d.]+)/.exec(response.headers.get("Server-Timing") ?? "");
     if (this.timings.length < 20000) {
-      this.timings.push({ name, client: performance.now() - began, server: timing ? Number(timing[1]) : 0 });
+      this.timings.push({ name, client: performance.now() - began, server: timing ? Number(timing[1]) : 0, cpu: timing ? Number(timing[2]) : 0 });
     }
     return response;
   }
