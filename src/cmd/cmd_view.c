@@ -91,7 +91,9 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 
 /* ---- the browser ---- */
 
-/* A page that leads to the address, for the eyes of its owner only; NULL if that is not possible. */
+/*
+ * A page that leads to the address, for the eyes of its owner only; NULL if that is not possible.
+ */
 static char *write_redirect(const char *url)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");

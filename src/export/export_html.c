@@ -139,7 +139,8 @@ static int pack(struct lull_page *page, struct lull_span window, u64 max_bytes,
 	int rc = LULL_OK;
 
 	lull_vec_init(&raw, 1);
-	for (size_t i = events_in(page, window) > MANY_EVENTS ? 2 : 0; !rc && i < LULL_COUNT_OF(plans); i++) {
+	for (size_t i = events_in(page, window) > MANY_EVENTS ? 2 : 0;
+	     !rc && i < LULL_COUNT_OF(plans); i++) {
 		struct lull_pack_plan plan = { .window = window,
 					       .unit_log2 = plans[i].unit_log2,
 					       .max_records = plans[i].max_records,

@@ -71,8 +71,8 @@ static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
 	for (size_t i = 0; i < steps->n; i++) {
 		while (first < lead->intervals.n && p[first].to_ns <= s[i].span.from_ns)
 			first++;
-		for (size_t k = first;
-		     k < lead->intervals.n && p[k].from_ns < s[i].span.to_ns; k++) {
+		for (size_t k = first; k < lead->intervals.n && p[k].from_ns < s[i].span.to_ns;
+		     k++) {
 			struct lull_span cut =
 				lull_span_cut((struct lull_span){ p[k].from_ns, p[k].to_ns },
 					      s[i].span.from_ns, s[i].span.to_ns);
@@ -83,7 +83,9 @@ static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
 	}
 }
 
-/* What is left of a step when its causes are taken away is busy; without causes, what devices say. */
+/*
+ * What is left of a step when its causes are taken away is busy; without causes, what devices say.
+ */
 static void put_step(struct lull_json *j, const struct lull_timeline *t, struct step *s,
 		     bool has_causes)
 {
@@ -136,8 +138,8 @@ int lull_page_step_span(struct lull_page_report *report, const char *text, struc
 	for (size_t i = 0; i < steps.n; i++) {
 		if (s[i].number < first || s[i].number > last)
 			continue;
-		found.from_ns = s[i].span.from_ns < found.from_ns ? s[i].span.from_ns
-								  : found.from_ns;
+		found.from_ns =
+			s[i].span.from_ns < found.from_ns ? s[i].span.from_ns : found.from_ns;
 		found.to_ns = s[i].span.to_ns > found.to_ns ? s[i].span.to_ns : found.to_ns;
 	}
 	lull_vec_release(&steps);
@@ -149,8 +151,8 @@ int lull_page_step_span(struct lull_page_report *report, const char *text, struc
 
 static int run(struct lull_question *q, struct lull_err *err)
 {
-	bool has_causes = lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE &&
-			  q->report->why->lead;
+	bool has_causes =
+		lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE && q->report->why->lead;
 	struct lull_vec steps;
 	struct lull_json j;
 

@@ -10,7 +10,8 @@
  *
  * x counts 1/256 buckets of 2^level ns from the begin of the tile, 512 buckets wide; bit 31: it
  * goes on in the tile before (x0) or behind (x1). Times are
- * since the origin that `meta` tells. busy is 1 to 255; 255 and count 1 is one event with its exact edges.
+ * since the origin that `meta` tells. busy is 1 to 255; 255 and count 1 is one event with its exact
+ * edges.
  */
 #include "page/page.h"
 

@@ -165,8 +165,8 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 	} else {
 		lull_str_puts(&text, report->why_failed ? report->why_failed : "");
 		pair_text(j, "state", n ? "cannot" : "absent");
-		pair_text(j, "sentence", n ? "Cannot tell what the device waits for"
-					   : "No GPU work was recorded");
+		pair_text(j, "sentence",
+			  n ? "Cannot tell what the device waits for" : "No GPU work was recorded");
 	}
 	pair_text(j, "detail", lull_str_text(&text));
 	pair_f64(j, "idle_share", 0);

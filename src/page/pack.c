@@ -14,10 +14,21 @@
 
 /* The tables that panels show. */
 static const char *const tables[] = {
-	"cuda_gpu_kern_sum", "cuda_gpu_kern_gb_sum", "cuda_kern_exec_sum",    "nvtx_kern_sum",
-	"cuda_api_sum",	     "osrt_sum",	     "gil_sum",		      "threads",
-	"nvtx_sum",	     "nvtx_gpu_proj_sum",    "python_sum",	      "cuda_gpu_mem_time_sum",
-	"cuda_gpu_mem_size_sum", "nccl_sum",	     "ops",
+	"cuda_gpu_kern_sum",
+	"cuda_gpu_kern_gb_sum",
+	"cuda_kern_exec_sum",
+	"nvtx_kern_sum",
+	"cuda_api_sum",
+	"osrt_sum",
+	"gil_sum",
+	"threads",
+	"nvtx_sum",
+	"nvtx_gpu_proj_sum",
+	"python_sum",
+	"cuda_gpu_mem_time_sum",
+	"cuda_gpu_mem_size_sum",
+	"nccl_sum",
+	"ops",
 };
 
 #define TABLE_ROWS "300"
@@ -27,9 +38,9 @@ struct pack {
 	struct lull_page *page;
 	struct lull_timeline *t;
 	const struct lull_pack_plan *plan;
-	struct lull_vec lanes;	  /* u8: the columns */
-	struct lull_map name_of;  /* name to number + 1 */
-	struct lull_vec names;	  /* u32 */
+	struct lull_vec lanes;	 /* u8: the columns */
+	struct lull_map name_of; /* name to number + 1 */
+	struct lull_vec names;	 /* u32 */
 	FILE *to;
 	bool is_first;
 };

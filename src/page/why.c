@@ -17,12 +17,15 @@ u8 lull_page_family(enum lull_cause_ix cause)
 		const char *id;
 		u8 family;
 	} families[] = {
-		{ "input-pipeline", 0 },     { "storage-write", 0 },	  { "pageable-copy", 1 },
-		{ "exposed-copy", 1 },	     { "unified-memory", 1 },	  { "host-sync", 2 },
-		{ "launch-bound", 3 },	     { "lazy-init", 3 },	  { "host-compute", 4 },
-		{ "gil", 4 },		     { "allocator", 4 },	  { "os-scheduling", 4 },
-		{ "collective-exposed", 5 }, { "straggler", 5 },	  { "pipeline-imbalance", 5 },
-		{ "throttled", 6 },	     { "kernel-gap", 6 },
+		{ "input-pipeline", 0 },     { "storage-write", 0 },
+		{ "pageable-copy", 1 },	     { "exposed-copy", 1 },
+		{ "unified-memory", 1 },     { "host-sync", 2 },
+		{ "launch-bound", 3 },	     { "lazy-init", 3 },
+		{ "host-compute", 4 },	     { "gil", 4 },
+		{ "allocator", 4 },	     { "os-scheduling", 4 },
+		{ "collective-exposed", 5 }, { "straggler", 5 },
+		{ "pipeline-imbalance", 5 }, { "throttled", 6 },
+		{ "kernel-gap", 6 },
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(families); i++)

@@ -17,10 +17,10 @@
  * Blocks with work of devices come in the order of time, so that gaps can be told while walking.
  */
 
-#define VIEW_BUCKETS 2048u
-#define VIEW_ROWS    90000u   /* two blocks: 4 ms */
-#define DEVICE_FACTOR 4u      /* busy and idle time take several times the work of a lane */
-#define MAX_RECS     2000000u /* 80 MB */
+#define VIEW_BUCKETS  2048u
+#define VIEW_ROWS     90000u   /* two blocks: 4 ms */
+#define DEVICE_FACTOR 4u       /* busy and idle time take several times the work of a lane */
+#define MAX_RECS      2000000u /* 80 MB */
 
 /* A lane that is being folded. */
 struct lane_build {
@@ -62,8 +62,8 @@ struct todo {
 };
 
 /*
- * The widest bucket whose finer views, of up to VIEW_BUCKETS, can be read from VIEW_ROWS rows of the
- * table; wider if all lanes of the table together would have too many records.
+ * The widest bucket whose finer views, of up to VIEW_BUCKETS, can be read from VIEW_ROWS rows of
+ * the table; wider if all lanes of the table together would have too many records.
  */
 static u32 max_log2(const struct build *b, u32 source)
 {
@@ -78,9 +78,8 @@ static u32 max_log2(const struct build *b, u32 source)
 	else
 		n_rows = lull_reader_stats(b->t->reader, (u16)lull_sources[source].table).n_rows;
 	width_ns = span_ns / (f64)(n_rows + 1) * VIEW_ROWS / VIEW_BUCKETS;
-	while (log2 < LULL_MAX_LOG2 &&
-	       ((f64)(2ull << log2) <= width_ns ||
-		span_ns / (f64)(1ull << log2) * (f64)n_lanes > MAX_RECS))
+	while (log2 < LULL_MAX_LOG2 && ((f64)(2ull << log2) <= width_ns ||
+					span_ns / (f64)(1ull << log2) * (f64)n_lanes > MAX_RECS))
 		log2++;
 	return log2;
 }

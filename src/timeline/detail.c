@@ -415,7 +415,9 @@ static bool is_cut(const struct lull_vec *pieces, struct lull_span span, struct 
 	return false;
 }
 
-/* Pieces that reach the edges of the window go on outside: look further until their ends are met. */
+/*
+ * Pieces that reach the edges of the window go on outside: look further until their ends are met.
+ */
 static void list_pieces(struct lull_timeline *t, u32 lane, struct lull_span span,
 			struct list_ctx *ctx)
 {

@@ -47,8 +47,8 @@ struct lull_lod {
 };
 
 struct lull_fold {
-	u32 log2;     /* of the bucket now */
-	u32 max_log2; /* it becomes no coarser by itself */
+	u32 log2;		      /* of the bucket now */
+	u32 max_log2;		      /* it becomes no coarser by itself */
 	bool is_adaptive;	      /* coarsens by itself */
 	bool is_open;		      /* `cur` holds something */
 	bool is_unsorted;	      /* something came late */

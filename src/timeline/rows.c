@@ -87,7 +87,7 @@ u32 lull_tl_rows_device(struct lull_tl_rows *rows, u32 device)
 	if (*known)
 		return *known - 1;
 	ix = lull_tl_rows_add(rows, LULL_ROW_DEVICE, LULL_NO_ROW,
-			   ORDER_DEVICES + (u64)number * 16 + device % 16);
+			      ORDER_DEVICES + (u64)number * 16 + device % 16);
 	*known = ix + 1;
 	name = device && device <= n ? lull_reader_string(t->reader, all[device - 1].name, NULL)
 				     : "";

@@ -10,7 +10,9 @@
 #include "timeline/idle_cause.h"
 #include "timeline/store.h"
 
-/* Reports with fewer events are walked again each time: that takes less than a fifth of a second. */
+/*
+ * Reports with fewer events are walked again each time: that takes less than a fifth of a second.
+ */
 #define INDEX_EVENTS 4000000u
 
 /* A multiple of every bucket that is used, so that buckets begin at the same moments. */
@@ -74,12 +76,9 @@ static void map_lanes(struct lull_timeline *t)
 			      NULL) = i + 1;
 }
 
-struct lull_timeline *lull_timeline_new(struct lull_reader *r,
-					const struct lull_timeline_options *options)
+struct lull_timeline *lull_timeline_empty(struct lull_reader *r)
 {
 	struct lull_timeline *t = lull_alloc(1, sizeof(*t));
-	bool has_index = options->path && !options->has_no_index && lull_reader_is_sealed(r) &&
-			 count_events(r) >= INDEX_EVENTS;
 
 	t->reader = r;
 	t->span = lull_span_recording(r);
@@ -89,6 +88,16 @@ struct lull_timeline *lull_timeline_new(struct lull_reader *r,
 	lull_vec_init(&t->curves, sizeof(struct lull_curve));
 	lull_idle_init_causes(t);
 	lull_map_init(&t->lane_of);
+	return t;
+}
+
+struct lull_timeline *lull_timeline_new(struct lull_reader *r,
+					const struct lull_timeline_options *options)
+{
+	struct lull_timeline *t = lull_timeline_empty(r);
+	bool has_index = options->path && !options->has_no_index && lull_reader_is_sealed(r) &&
+			 count_events(r) >= INDEX_EVENTS;
+
 	if (!has_index || !lull_store_read(t, options)) {
 		lull_timeline_build(t, options);
 		if (has_index)

@@ -113,6 +113,9 @@ struct lull_timeline {
 struct lull_timeline *lull_timeline_new(struct lull_reader *r,
 					const struct lull_timeline_options *options);
 
+/* One without rows, to be filled by timeline/build.h or timeline/store.h. */
+struct lull_timeline *lull_timeline_empty(struct lull_reader *r);
+
 /* Free everything but the reader. Accepts NULL. */
 void lull_timeline_free(struct lull_timeline *t);
 

@@ -369,8 +369,7 @@ static struct MHD_Daemon *start_daemon(struct lull_server *s, int fd)
 		MHD_OPTION_CONNECTION_LIMIT, MAX_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HEADER_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 30u,
 		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-		on_completed, s, MHD_OPTION_NOTIFY_CONNECTION,
-		on_connection, s, MHD_OPTION_END);
+		on_completed, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 }
 
 int lull_server_start(struct lull_server **out, struct lull_page *page,
