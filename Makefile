@@ -66,7 +66,8 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o)
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-san tsan dist install clean unit golden \
+.PHONY: all setup demo test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-gate e2e-import e2e-san tsan \
+	dist install clean unit golden \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -198,10 +199,16 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
 
+# Traces of other tools, good and bad ones, and what PyTorch itself said of one.
+e2e-import: all
+	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
+		test/data/pytorch/kineto-h200.table.txt
+	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
+
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-gate e2e-import
 	$(Q)for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

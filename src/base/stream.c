@@ -34,6 +34,8 @@ struct lull_stream {
 	z_stream gzip;
 	bool has_gzip;
 	ZSTD_DStream *zstd;
+	void (*watch)(void *ctx, u64 done_bytes);
+	void *watch_ctx;
 };
 
 static enum packing packing_of(int fd)
@@ -74,7 +76,7 @@ static int start_unpacking(struct lull_stream *s, struct lull_err *err)
 int lull_stream_open(struct lull_stream **out, const char *path, struct lull_err *err)
 {
 	struct lull_stream *s = lull_alloc(1, sizeof(*s));
-	struct stat st;
+	struct stat st = { 0 };
 	int rc = 0;
 
 	s->path = lull_strdup(path);
@@ -187,18 +189,31 @@ static size_t unzstd_some(struct lull_stream *s, u8 *to, size_t cap)
 	return out.pos;
 }
 
-i64 lull_stream_read(struct lull_stream *s, void *to, size_t cap, struct lull_err *err)
+static i64 read_unpacked(struct lull_stream *s, void *to, size_t cap, struct lull_err *err)
 {
 	size_t n = 0;
 	int rc = 0;
 
-	if (s->packing == PLAIN)
-		return read_file(s, to, cap, err);
 	cap = cap < INT32_MAX ? cap : INT32_MAX;
 	while (n < cap && !s->is_done && refill(s, &rc, err))
 		n += s->packing == GZIP ? inflate_some(s, (u8 *)to + n, cap - n)
 					: unzstd_some(s, (u8 *)to + n, cap - n);
 	return rc ? rc : (i64)n;
+}
+
+i64 lull_stream_read(struct lull_stream *s, void *to, size_t cap, struct lull_err *err)
+{
+	i64 n = s->packing == PLAIN ? read_file(s, to, cap, err) : read_unpacked(s, to, cap, err);
+
+	if (s->watch)
+		s->watch(s->watch_ctx, lull_stream_done_bytes(s));
+	return n;
+}
+
+void lull_stream_watch(struct lull_stream *s, void (*watch)(void *ctx, u64 done_bytes), void *ctx)
+{
+	s->watch = watch;
+	s->watch_ctx = ctx;
 }
 
 int lull_stream_rewind(struct lull_stream *s, struct lull_err *err)

@@ -41,6 +41,9 @@ bool lull_stream_is_packed(const struct lull_stream *s);
 u64 lull_stream_size_bytes(const struct lull_stream *s);
 u64 lull_stream_done_bytes(const struct lull_stream *s);
 
+/* Let `watch` be told after each read how much of the file has been read; NULL for nobody. */
+void lull_stream_watch(struct lull_stream *s, void (*watch)(void *ctx, u64 done_bytes), void *ctx);
+
 /*
  * The last bytes of a file that is not packed, at most `cap`; the number read. 0 if it is packed.
  * Where reading goes on is not changed.

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "import/import.h"
 #include "trace/reader.h"
 
 static bool is_file(const char *path)
@@ -151,7 +152,7 @@ static int copy_all(const char *folder, char **reports, struct lull_err *err)
 		struct lull_reader *reader;
 
 		/* What is no report would be found out in every later comparison. */
-		rc = lull_reader_open(&reader, reports[i], err);
+		rc = lull_import_open(reports[i], &reader, err);
 		if (rc)
 			break;
 		lull_reader_close(reader);

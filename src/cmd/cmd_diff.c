@@ -15,6 +15,7 @@
 #include "compare/diff.h"
 #include "compare/metric.h"
 #include "compare/windows.h"
+#include "import/import.h"
 #include "model/span.h"
 
 /* Rows of each table unless --top says otherwise. */
@@ -55,7 +56,7 @@ static const struct lull_out_column columns[] = {
 static int open_side(struct side *side, const char *path, struct lull_err *err)
 {
 	side->path = path;
-	if (lull_reader_open(&side->reader, path, err))
+	if (lull_import_open(path, &side->reader, err))
 		return err->code;
 	lull_losses_warn(side->reader);
 	lull_compare_windows(side->reader, &side->steps);

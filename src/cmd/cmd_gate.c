@@ -16,6 +16,7 @@
 #include "cmd/baseline.h"
 #include "cmd/losses.h"
 #include "compare/gate_output.h"
+#include "import/import.h"
 
 #define DEFAULT_STORE ".lull-gate"
 
@@ -55,7 +56,7 @@ static int open_report(struct options *o, struct lull_vec *side, const char *pat
 	struct lull_reader *reader;
 	char *copy;
 
-	if (lull_reader_open(&reader, path, err))
+	if (lull_import_open(path, &reader, err))
 		return err->code;
 	copy = strdup(path);
 	*(char **)lull_vec_push(&o->paths) = copy;

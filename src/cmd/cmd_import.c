@@ -20,7 +20,6 @@
 struct import {
 	const char *output; /* file or folder, NULL: beside each file */
 	bool is_overwriting;
-	bool is_quiet;
 	struct lull_import_options options;
 };
 
@@ -87,7 +86,7 @@ static void say(const char *out_path, const struct lull_import_result *result)
 static int import_one(const struct import *m, const char *path, struct lull_err *err)
 {
 	char *out_path = output_of(m, path);
-	struct lull_import_result result;
+	struct lull_import_result result = { 0 };
 	int rc = 0;
 
 	if (!strcmp(out_path, path))
@@ -98,7 +97,7 @@ static int import_one(const struct import *m, const char *path, struct lull_err 
 			       out_path);
 	else
 		rc = lull_import_file(path, out_path, &m->options, &result, err);
-	if (!rc && !m->is_quiet)
+	if (!rc && result.format && !m->options.is_quiet)
 		say(out_path, &result);
 	free(out_path);
 	return rc;
@@ -135,7 +134,7 @@ int cmd_import(int argc, char **argv, struct lull_err *err)
 		OPT_STR('t', "type", "FORMAT", &m.options.type,
 			"take the file for this format; --list shows them"),
 		OPT_BOOL('f', "force-overwrite", &m.is_overwriting, "replace reports that exist"),
-		OPT_FLAG('q', "quiet", &m.is_quiet, "say nothing but errors"),
+		OPT_FLAG('q', "quiet", &m.options.is_quiet, "say nothing but errors"),
 		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
 		OPT_END(),
 	};

@@ -9,6 +9,7 @@
 #include "cmd/info.h"
 #include "cmd/losses.h"
 #include "cmd/schema_print.h"
+#include "import/import.h"
 #include "trace/reader.h"
 
 int cmd_info(int argc, char **argv, struct lull_err *err)
@@ -32,7 +33,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 1)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give one report, such as lull info report1.lull");
-	rc = lull_reader_open(&r, argv[first], err);
+	rc = lull_import_open(argv[first], &r, err);
 	if (rc)
 		return rc;
 	lull_losses_warn_simulated(r);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "compare/metric.h"
+#include "model/nest.h"
 
 static bool *find_labels(struct lull_reader *r, const char *pattern, bool *has_any)
 {
@@ -16,7 +17,8 @@ static bool *find_labels(struct lull_reader *r, const char *pattern, bool *has_a
 	is[0] = false;
 	*has_any = false;
 	for (size_t i = 0; i < n; i++) {
-		is[i + 1] = fnmatch(pattern, lull_reader_string(r, rows[i].name, NULL), 0) == 0;
+		is[i + 1] = !lull_nest_is_shadow(rows, (u32)i + 1) &&
+			    fnmatch(pattern, lull_reader_string(r, rows[i].name, NULL), 0) == 0;
 		*has_any |= is[i + 1];
 	}
 	return is;

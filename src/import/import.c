@@ -144,6 +144,8 @@ static int unknown_file(const char *path, const u8 *head, size_t len, struct lul
 			       "%s: this format is closed; export it with "
 			       "`nsys export -t sqlite` and give the .sqlite file",
 			       path);
+	else if (len >= 8 && !memcmp(head, "LULLFILE", 8))
+		rc = lull_fail(err, LULL_E_USAGE, "%s is a report already", path);
 	else if (!len)
 		rc = lull_fail(err, LULL_E_FORMAT, "%s is empty", path);
 	else
@@ -155,19 +157,19 @@ static int unknown_file(const char *path, const u8 *head, size_t len, struct lul
 	return rc;
 }
 
-static int choose_format(struct lull_import_job *job, const struct lull_import_options *options,
-			 struct lull_err *err)
+static int choose_format(struct lull_import_job *job, struct lull_err *err)
 {
+	const char *type = job->options->type;
 	u8 *head = lull_alloc(LULL_IMPORT_HEAD_BYTES, 1);
 	i64 len = read_head(job->stream, head, err);
 	int rc = len < 0 ? (int)len : 0;
 
-	if (!rc && options && options->type) {
-		job->result->format = lull_import_find(options->type);
+	if (!rc && type) {
+		job->result->format = lull_import_find(type);
 		if (!job->result->format)
 			rc = lull_fail(err, LULL_E_USAGE,
 				       "there is no format %s; `lull import --list` shows them",
-				       options->type);
+				       type);
 	} else if (!rc) {
 		job->result->format = recognise(head, (size_t)len);
 		if (!job->result->format)
@@ -213,6 +215,8 @@ int lull_import_begin(struct lull_import_job *job, const struct lull_file_info *
 	mine.flags |= LULL_FILE_IMPORTED;
 	make_id(job, mine.id);
 	rc = lull_writer_open(&job->writer, job->out_path, &mine, err);
+	if (!rc && job->options->is_temporary)
+		lull_writer_set_temporary(job->writer);
 	if (!rc) {
 		const char *name = job->result->format->name;
 		const char *slash = strrchr(job->path, '/');
@@ -263,14 +267,23 @@ static int finish(struct lull_import_job *job, int rc, struct lull_err *err)
 	return rc;
 }
 
+static void on_read(void *ctx, u64 done_bytes)
+{
+	struct lull_import_job *job = ctx;
+
+	lull_progress_at(&job->progress, done_bytes);
+}
+
 int lull_import_file(const char *path, const char *out_path,
 		     const struct lull_import_options *options, struct lull_import_result *result,
 		     struct lull_err *err)
 {
-	struct lull_import_result mine;
+	static const struct lull_import_options none = { 0 };
+	struct lull_import_result mine = { 0 };
 	struct lull_import_job job = {
 		.path = path,
 		.out_path = out_path,
+		.options = options ? options : &none,
 		.result = result ? result : &mine,
 	};
 	int rc = lull_stream_open(&job.stream, path, err);
@@ -279,11 +292,15 @@ int lull_import_file(const char *path, const char *out_path,
 	if (rc)
 		return rc;
 	job.result->in_bytes = lull_stream_size_bytes(job.stream);
-	rc = choose_format(&job, options, err);
+	lull_progress_init(&job.progress, job.options->is_quiet);
+	lull_progress_begin(&job.progress, "importing", NULL, job.result->in_bytes);
+	lull_stream_watch(job.stream, on_read, &job);
+	rc = choose_format(&job, err);
 	if (!rc) {
 		rc = job.result->format->run(&job, err);
 		rc = finish(&job, rc, err);
 	}
+	lull_progress_clear(&job.progress);
 	release_job(&job);
 	return rc;
 }
@@ -304,6 +321,7 @@ static bool is_report(const char *path)
 
 int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err)
 {
+	static const struct lull_import_options options = { .is_temporary = true };
 	char *dir, *report;
 	int rc;
 
@@ -313,7 +331,7 @@ int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *
 	if (!dir)
 		return err->code;
 	report = path_in(dir, "import.lull");
-	rc = lull_import_file(path, report, NULL, NULL, err);
+	rc = lull_import_file(path, report, &options, NULL, err);
 	if (!rc)
 		rc = lull_reader_open(r, report, err);
 	unlink(report);

@@ -19,6 +19,7 @@
 #define LULL_IMPORT_IMPORT_H
 
 #include "base/err.h"
+#include "base/progress.h"
 #include "base/stream.h"
 #include "base/types.h"
 #include "trace/issue.h"
@@ -29,7 +30,9 @@
 #define LULL_IMPORT_HEAD_BYTES (64u << 10)
 
 struct lull_import_options {
-	const char *type; /* name of the format; NULL: recognise it */
+	const char *type;  /* name of the format; NULL: recognise it */
+	bool is_quiet;	   /* show no progress */
+	bool is_temporary; /* nobody will miss the report after a crash: do not wait for the disk */
 };
 
 /* What came of it. */
@@ -45,13 +48,16 @@ struct lull_import_result {
 
 /* One import in progress, as a format sees it. */
 struct lull_import_job {
-	const char *path;		   /* the foreign file; it may be packed */
-	struct lull_stream *stream;	   /* its bytes, unpacked, from the first */
-	struct lull_writer *writer;	   /* NULL before lull_import_begin() */
+	const char *path;	    /* the foreign file; it may be packed */
+	struct lull_stream *stream; /* its bytes, unpacked, from the first */
+	struct lull_writer *writer; /* NULL before lull_import_begin() */
+	const struct lull_import_options *options;
 	struct lull_import_result *result; /* run() counts n_unmapped, n_bad, is_cut */
-	const char *out_path;		   /* private */
-	char *plain_dir;		   /* private: folder of lull_import_plain_path() */
-	char *plain_path;		   /* private */
+	/* Follows the stream; a format that reads the file otherwise says how far it is. */
+	struct lull_progress progress;
+	const char *out_path; /* private */
+	char *plain_dir;      /* private: folder of lull_import_plain_path() */
+	char *plain_path;     /* private */
 };
 
 struct lull_import {

@@ -79,10 +79,15 @@ static struct lull_jtext inner_name(const struct lull_jtext *name)
 	return inner;
 }
 
+static bool has_prefix(const struct lull_jtext *text, const char *prefix)
+{
+	return text->len >= strlen(prefix) && !memcmp(text->at, prefix, strlen(prefix));
+}
+
 /*
- * Names. Each device is a process with its streams as threads here, which the report knows from
- * their work. A thread is named several times; the first name is its own, a later one may be that
- * of the program.
+ * Names, which stand behind the events. Each device is a process with its streams as threads here,
+ * which the report knows from their work; in a container a real process may have the same number. A
+ * thread is named several times; the first name is its own, a later one may be that of the program.
  */
 static bool take_name(struct lull_chrome *c, const struct lull_jevent *e)
 {
@@ -90,8 +95,8 @@ static bool take_name(struct lull_chrome *c, const struct lull_jevent *e)
 	const struct lull_lane_row *lane;
 	u32 id;
 
-	/* No process has an id as small as a device's number, or none at all. */
-	if (e->pid.text.at || e->pid.number < 64)
+	if (e->pid.text.at || !lull_mapper_knows_process(&c->map, &e->pid) ||
+	    has_prefix(&name, "stream ") || has_prefix(&name, "Device "))
 		return true;
 	if (!lull_jtext_is(&e->name, "thread_name"))
 		return false;

@@ -433,6 +433,7 @@ enum lull_jscan_result lull_jevent_take(struct lull_jscan *j, struct lull_jevent
 	u16 prev = 0;
 
 	memset(e, 0, offsetof(struct lull_jevent, arg));
+	e->name.at = e->category.at = e->id.at = "";
 	e->n_unknown = 0;
 	j->p++;
 	for (;;) {

@@ -296,6 +296,9 @@ int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handle
 	if (!all->n_events && all->is_cut)
 		return lull_fail(err, LULL_E_FORMAT, "it ends at byte %llu, before the first event",
 				 (unsigned long long)all->stop_off);
+	if (!all->n_events && all->n_bad)
+		return lull_fail(err, LULL_E_FORMAT, "none of its %llu events could be understood",
+				 (unsigned long long)all->n_bad);
 	if (!all->has_array)
 		return lull_fail(err, LULL_E_FORMAT,
 				 "JSON, but no trace: there is no array \"traceEvents\" in it");

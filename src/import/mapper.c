@@ -15,9 +15,12 @@ enum { LANE_THREAD = 1, LANE_STREAM = 2 };
 /* Rows that wait for their depth: a block of the report. */
 #define MAX_WAITING 65536u
 
-/* Different texts, and different things, that are remembered: 32 MB each. */
-#define MAX_TEXTS  (1u << 20)
-#define MAX_THINGS (1u << 20)
+/*
+ * Different texts, and different things, that are remembered. With the rows and the names that the
+ * writer holds for them, hostile files stay below 100 MB.
+ */
+#define MAX_TEXTS  (256u << 10)
+#define MAX_THINGS (256u << 10)
 
 /* Kinds of events that are told apart; the others are counted together. */
 #define MAX_GAPS 256u
@@ -126,9 +129,14 @@ u32 lull_mapper_word(struct lull_mapper *m, const char *word)
 	return lull_writer_string(m->writer, word, strlen(word));
 }
 
+static u64 thing_key(u32 kind, u64 hash)
+{
+	return lull_hash_mix(hash, 0x9e3779b97f4a7c15ULL + kind);
+}
+
 u32 *lull_mapper_thing(struct lull_mapper *m, u32 kind, u64 hash)
 {
-	u64 key = lull_hash_mix(hash, 0x9e3779b97f4a7c15ULL + kind);
+	u64 key = thing_key(kind, hash);
 
 	m->is_other = m->things.n >= MAX_THINGS && !lull_map_find(&m->things, key);
 	m->n_other += m->is_other;
@@ -159,24 +167,33 @@ static u32 main_process(struct lull_mapper *m)
 	return m->main_process;
 }
 
+static u32 add_process(struct lull_mapper *m, const struct lull_jevent_ref *pid)
+{
+	struct lull_process_row row = { .pid = (u32)pid->number };
+	u32 id;
+
+	if (pid->text.at)
+		row.name = lull_mapper_text(m, &pid->text);
+	if (m->has_main_pid)
+		return lull_writer_add_dim(m->writer, LULL_TABLE_process, &row);
+	id = main_process(m);
+	lull_writer_set_dim(m->writer, LULL_TABLE_process, id, &row);
+	m->has_main_pid = true;
+	return id;
+}
+
 u32 lull_mapper_process(struct lull_mapper *m, const struct lull_jevent_ref *pid)
 {
 	u32 *id = lull_mapper_thing(m, THING_PROCESS, ref_hash(pid));
-	struct lull_process_row row = { 0 };
 
-	if (*id)
-		return *id;
-	row.pid = (u32)pid->number;
-	if (pid->text.at)
-		row.name = lull_mapper_text(m, &pid->text);
-	if (!m->has_main_pid) {
-		*id = main_process(m);
-		lull_writer_set_dim(m->writer, LULL_TABLE_process, *id, &row);
-		m->has_main_pid = true;
-	} else {
-		*id = lull_writer_add_dim(m->writer, LULL_TABLE_process, &row);
-	}
+	if (!*id)
+		*id = add_process(m, pid);
 	return *id;
+}
+
+bool lull_mapper_knows_process(const struct lull_mapper *m, const struct lull_jevent_ref *pid)
+{
+	return lull_map_find(&m->things, thing_key(THING_PROCESS, ref_hash(pid))) != NULL;
 }
 
 /* A new lane, and what is remembered of it. */
@@ -197,28 +214,31 @@ static u32 add_lane(struct lull_mapper *m, const struct lull_lane_row *row)
 u32 lull_mapper_thread(struct lull_mapper *m, const struct lull_jevent_ref *pid,
 		       const struct lull_jevent_ref *tid)
 {
-	u32 *id = lull_mapper_thing(m, THING_THREAD, mix(ref_hash(pid), ref_hash(tid)));
-	struct lull_lane_row row = { .kind = LANE_THREAD, .tid = (u32)tid->number };
+	u64 hash = mix(ref_hash(pid), ref_hash(tid));
+	u32 *id = lull_mapper_thing(m, THING_THREAD, hash);
 
-	if (*id)
-		return *id;
-	row.process = lull_mapper_process(m, pid);
-	if (tid->text.at)
-		row.name = lull_mapper_text(m, &tid->text);
-	id = lull_mapper_thing(m, THING_THREAD, mix(ref_hash(pid), ref_hash(tid)));
-	*id = add_lane(m, &row);
+	if (!*id) {
+		struct lull_lane_row row = { .kind = LANE_THREAD, .tid = (u32)tid->number };
+
+		if (tid->text.at)
+			row.name = lull_mapper_text(m, &tid->text);
+		row.process = lull_mapper_process(m, pid);
+		/* The process may be new, too, and then the place of the thread has moved. */
+		id = lull_mapper_thing(m, THING_THREAD, hash);
+		*id = add_lane(m, &row);
+	}
 	return *id;
 }
 
 u32 lull_mapper_device(struct lull_mapper *m, u32 device_id)
 {
 	u32 *id = lull_mapper_thing(m, THING_DEVICE, mix(device_id, 1));
-	struct lull_device_row row = { .device_id = device_id };
 
-	if (*id)
-		return *id;
-	row.process = main_process(m);
-	*id = lull_writer_add_dim(m->writer, LULL_TABLE_device, &row);
+	if (!*id) {
+		struct lull_device_row row = { .process = main_process(m), .device_id = device_id };
+
+		*id = lull_writer_add_dim(m->writer, LULL_TABLE_device, &row);
+	}
 	return *id;
 }
 
@@ -226,18 +246,20 @@ u32 lull_mapper_stream(struct lull_mapper *m, u32 device_id, u32 context_id, u32
 {
 	u64 hash = mix((u64)device_id << 32 | context_id, stream_id);
 	u32 *id = lull_mapper_thing(m, THING_STREAM, hash);
-	struct lull_lane_row row = {
-		.kind = LANE_STREAM,
-		.context_id = context_id,
-		.stream_id = stream_id,
-	};
 
-	if (*id)
-		return *id;
-	row.device = lull_mapper_device(m, device_id);
-	row.process = main_process(m);
-	id = lull_mapper_thing(m, THING_STREAM, hash);
-	*id = add_lane(m, &row);
+	if (!*id) {
+		struct lull_lane_row row = {
+			.kind = LANE_STREAM,
+			.process = main_process(m),
+			.device = lull_mapper_device(m, device_id),
+			.context_id = context_id,
+			.stream_id = stream_id,
+		};
+
+		/* As above. */
+		id = lull_mapper_thing(m, THING_STREAM, hash);
+		*id = add_lane(m, &row);
+	}
 	return *id;
 }
 

@@ -69,7 +69,7 @@ u32 lull_mapper_word(struct lull_mapper *m, const char *word);
 
 /*
  * The row id of a thing of this kind (any number that is its own) with this hash: its place, 0 if
- * it is new and the caller has to fill it in. After a million of them all new ones of a kind are
+ * it is new and the caller has to fill it in. After 256 Ki of them all new ones of a kind are
  * one, and lull_mapper_text() says "(other)" to whoever fills it in.
  */
 u32 *lull_mapper_thing(struct lull_mapper *m, u32 kind, u64 hash);
@@ -79,6 +79,9 @@ u64 lull_mapper_hash(const struct lull_jtext *text);
 
 /* The row of a process. */
 u32 lull_mapper_process(struct lull_mapper *m, const struct lull_jevent_ref *pid);
+
+/* Whether events of threads of this process were met. */
+bool lull_mapper_knows_process(const struct lull_mapper *m, const struct lull_jevent_ref *pid);
 
 /* The lane of a thread. */
 u32 lull_mapper_thread(struct lull_mapper *m, const struct lull_jevent_ref *pid,

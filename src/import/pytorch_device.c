@@ -89,11 +89,13 @@ static u32 launch_of(struct lull_chrome *c, const struct lull_jevent *e)
 	struct lull_jtext block = lull_jevent_text(e, LULL_ARG_block);
 	u64 registers = (u64)lull_jevent_int(e, LULL_ARG_registers, 0);
 	u64 shared_bytes = (u64)lull_jevent_int(e, LULL_ARG_shared_bytes, 0);
-	u64 hash = lull_hash_mix(lull_mapper_hash(&e->name) ^ 5, registers << 32 ^ shared_bytes);
+	/* A product with 0 forgets the other factor, so no factor may be 0. */
+	u64 hash = lull_hash_mix(lull_mapper_hash(&e->name),
+				 (registers << 32 | shared_bytes) ^ 0xe7037ed1a0b428dbULL);
 	u32 *id;
 
-	hash = lull_hash_mix(hash, lull_mapper_hash(&grid)) ^
-	       lull_hash_mix(hash ^ 7, lull_mapper_hash(&block));
+	hash = lull_hash_mix(hash, lull_mapper_hash(&grid));
+	hash = lull_hash_mix(hash, lull_mapper_hash(&block));
 	id = lull_mapper_thing(&c->map, LULL_PYTORCH_LAUNCH, hash);
 	if (!*id) {
 		/* PyTorch adds up both kinds of shared memory. */

@@ -10,9 +10,10 @@ enum { API_DRIVER = 1, API_RUNTIME = 2 };
 
 /*
  * Inputs such as a step's number make every call of an operator one of its own; after this many
- * labels inputs are left out, so that shapes stay.
+ * labels inputs are left out, so that there is room for shapes; and later shapes, for names.
  */
-#define MAX_LABELS_WITH_INPUTS (128u << 10)
+#define MAX_LABELS_WITH_INPUTS (96u << 10)
+#define MAX_LABELS_WITH_SHAPES (160u << 10)
 
 /* ---- operators ---- */
 
@@ -52,8 +53,16 @@ static u32 op_label(struct lull_chrome *c, const struct lull_jevent *e)
 
 	if (!shapes.len)
 		shapes = lull_jevent_text(e, LULL_ARG_old_dims);
-	if (pt->n_labels >= MAX_LABELS_WITH_INPUTS)
+	if (inputs.len && pt->n_labels >= MAX_LABELS_WITH_INPUTS) {
+		lull_mapper_gap(&c->map, LULL_ISSUE_import_args, "too many different",
+				&(struct lull_jtext){ "inputs", 6, false });
 		inputs.len = 0;
+	}
+	if (shapes.len && pt->n_labels >= MAX_LABELS_WITH_SHAPES) {
+		lull_mapper_gap(&c->map, LULL_ISSUE_import_args, "too many different",
+				&(struct lull_jtext){ "shapes", 6, false });
+		shapes.len = types.len = 0;
+	}
 	id = lull_mapper_thing(&c->map, LULL_PYTORCH_LABEL,
 			       mix(mix(mix(lull_mapper_hash(&e->name), &shapes), &types), &inputs));
 	if (!*id) {

@@ -22,16 +22,17 @@ static void collect(struct lull_vec *ranges, struct lull_reader *r, struct lull_
 					      "lane",	  "label",  "flags" };
 	unsigned refused =
 		styles == LULL_NEST_PUSHPOP ? LULL_RANGE_START_END : LULL_RANGE_OTHER_THREAD;
+	size_t n, n_labels;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels);
 	struct lull_range_cols cols;
 	struct lull_cursor c;
-	size_t n;
 
 	lull_cursor_init(&c, r, LULL_TABLE_range, window.from_ns, window.to_ns);
 	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
 		lull_cursor_want(&c, wanted[i]);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			if (cols.flags[i] & refused ||
+			if (cols.flags[i] & refused || lull_nest_is_shadow(labels, cols.label[i]) ||
 			    !lull_span_holds(window, cols.start_ns[i], cols.dur_ns[i]))
 				continue;
 			*(struct lull_nest_range *)lull_vec_push(ranges) = (struct lull_nest_range){

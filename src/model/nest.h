@@ -22,6 +22,19 @@
 #define LULL_RANGE_START_END	4u /* started and ended by id, not pushed and popped */
 #define LULL_RANGE_OTHER_THREAD 8u /* ended on another thread */
 
+/* label.api of ranges that are annotations of an imported trace, and the same on a device. */
+#define LULL_LABEL_API_ANNOTATION 3
+#define LULL_LABEL_API_ON_DEVICE  4
+
+/*
+ * Whether ranges of this label are the shadow that other ranges throw on a device: they are on
+ * streams, not on threads, and what they say of the program is said already.
+ */
+static inline bool lull_nest_is_shadow(const struct lull_label_row *labels, u32 label)
+{
+	return label && labels[label - 1].api == LULL_LABEL_API_ON_DEVICE;
+}
+
 struct lull_nest_range {
 	u64 start_ns;
 	u64 dur_ns;

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/nest.h"
 #include "model/work.h"
 
 /* ---- collecting ---- */

@@ -19,10 +19,6 @@
 #include "model/span.h"
 #include "trace/reader.h"
 
-/* label.api of ranges that are annotations of an imported trace, and their shadow on a device. */
-#define LULL_LABEL_API_ANNOTATION 3
-#define LULL_LABEL_API_ON_DEVICE  4
-
 enum lull_op_kind {
 	LULL_OP_OPERATOR,
 	LULL_OP_ANNOTATION,

@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "model/nest.h"
 #include "base/vec.h"
 #include "model/span.h"
 
@@ -118,6 +119,7 @@ static u8 *match_labels(const struct wanted *w, struct lull_reader *r)
 
 	for (size_t i = 0; i < n; i++)
 		is_match[i + 1] =
+			!lull_nest_is_shadow(labels, (u32)i + 1) &&
 			!strcmp(lull_reader_string(r, labels[i].name, NULL), w->name) &&
 			(!strcmp(w->domain, "*") ||
 			 !strcmp(lull_reader_string(r, labels[i].domain, NULL), w->domain));

@@ -92,6 +92,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 		for (size_t i = 0; i < n; i++) {
 			bool is_startend = cols.flags[i] & LULL_RANGE_START_END;
 
+			if (lull_nest_is_shadow(s->labels, cols.label[i]))
+				continue;
 			if (s->styles & (is_startend ? LULL_NVTX_STARTEND : LULL_NVTX_PUSHPOP) &&
 			    lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
 				lull_sum_add(sum, find_group(s, sum, cols.label[i], is_startend),

@@ -35,6 +35,7 @@ static const struct {
 	{ LULL_NEED(memset), "CUDA memsets", cuda_option },
 	{ LULL_NEED(graph), "CUDA graphs", cuda_option },
 	{ LULL_NEED(cuda_call), "CUDA calls", cuda_option },
+	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "model/nest.h"
 #include "model/op_math.h"
 #include "model/ops.h"
 #include "model/work.h"
@@ -297,7 +298,7 @@ static void add_shadows(struct ops *o)
 			u32 label = cols.label[i];
 			struct group *group;
 
-			if (!label || labels[label - 1].api != LULL_LABEL_API_ON_DEVICE ||
+			if (!lull_nest_is_shadow(labels, label) ||
 			    !lull_report_covers(&o->options, cols.start_ns[i], cols.dur_ns[i]))
 				continue;
 			group = find_group(o, ON_DEVICE_ANNOTATION, labels[label - 1].name, 0);
@@ -415,7 +416,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_ops = {
 	.name = "ops",
 	.display = "Operator Summary",
-	.summary = "what operators of PyTorch cost on the CPU and on devices",
+	.summary = "what operators cost on the CPU and on devices",
 	.help = "What each operator cost, with the columns and the arithmetic of PyTorch's "
 		"key_averages().table(): self times leave out what an operator called, calls of "
 		"CUDA included; a kernel counts for the innermost operator around the call that "
@@ -430,5 +431,6 @@ const struct lull_report lull_report_ops = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(op),
+	.is_default = true,
 	.run = run,
 };

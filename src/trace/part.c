@@ -98,7 +98,8 @@ int lull_part_append(struct lull_part *p, const u8 *block, const struct lull_blo
 		return rc;
 	lull_vec_add(&p->entries, &entry, 1);
 	p->next_seq = h->seq + 1;
-	lull_io_start_writeback(p->fd, entry.off, h->size_bytes);
+	if (!p->is_temporary)
+		lull_io_start_writeback(p->fd, entry.off, h->size_bytes);
 	return 0;
 }
 
@@ -106,6 +107,8 @@ static int sync_data(struct lull_part *p, struct lull_err *err)
 {
 	p->unsynced_bytes = 0;
 	p->synced_ns = lull_now_ns();
+	if (p->is_temporary)
+		return 0;
 	if (lull_io_sync_data(p->fd))
 		return lull_fail_errno(err, "syncing %s", p->part_path);
 	return 0;
@@ -140,7 +143,8 @@ int lull_part_seal(struct lull_part *p, struct lull_err *err)
 	if (!rc)
 		rc = sync_data(p, err);
 	if (!rc && strcmp(p->part_path, p->path) != 0 &&
-	    lull_io_rename_synced(p->part_path, p->path))
+	    (p->is_temporary ? rename(p->part_path, p->path)
+			     : lull_io_rename_synced(p->part_path, p->path)))
 		rc = lull_fail_errno(err, "renaming %s to %s", p->part_path, p->path);
 	return rc;
 }

@@ -29,8 +29,9 @@ struct lull_part {
 	u32 next_seq;	 /* for the head of the next block */
 	struct lull_vec entries; /* struct lull_entry of every block */
 	u64 unsynced_bytes;
-	u64 synced_ns; /* when it was last waited for */
-	bool is_torn;  /* a failed write left bytes behind size_bytes that could not be cut off */
+	u64 synced_ns;	   /* when it was last waited for */
+	bool is_temporary; /* the disk is never waited for; set by the owner */
+	bool is_torn; /* a failed write left bytes behind size_bytes that could not be cut off */
 };
 
 /* Create PATH.part and write its header. Fails if PATH.part exists: it may be all that is left of a

@@ -243,6 +243,11 @@ int lull_writer_open(struct lull_writer **out, const char *path, const struct lu
 	return 0;
 }
 
+void lull_writer_set_temporary(struct lull_writer *w)
+{
+	w->part.is_temporary = true;
+}
+
 /* Give a text the next id and put it on the list to write. */
 static u32 add_name(struct lull_names *names, const char *text, size_t len)
 {

@@ -52,6 +52,9 @@ struct lull_writer_stats {
 int lull_writer_open(struct lull_writer **w, const char *path, const struct lull_file_info *info,
 		     struct lull_err *err);
 
+/* Nobody will miss the file after a crash of the machine: the disk is not waited for. */
+void lull_writer_set_temporary(struct lull_writer *w);
+
 /*
  * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks behind the
  * last row of `checkpoint` are cut off, dimensions and strings are loaded, so that ids go on where

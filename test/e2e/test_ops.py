@@ -1,16 +1,24 @@
 #!/usr/bin/env python3
-"""The report `ops` of an imported trace against the table that PyTorch printed for the same run.
+"""The report `ops` of imported traces against what PyTorch says of them.
 
 Usage: test_ops.py LULL TRACE TABLE
 
-Every row of the table has to be there, in its order, with its times, counts and bytes as far as the
-table prints their digits.
+Every row of the table that PyTorch printed for the trace has to be there, in its order, with its times,
+counts and bytes as far as the table prints their digits. Then random traces, and the trace itself, are
+compared to the nanosecond with a slow, plain form of PyTorch's own arithmetic (torch/autograd/profiler.py):
+kernels belong to the operator whose External id they carry, where ours goes through correlation and time.
 """
+import collections
 import csv
+import gzip
 import io
+import json
+import os
+import random
 import re
 import subprocess
 import sys
+import tempfile
 
 UNITS = {"us": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "%": 1}
 COLUMNS = {
@@ -39,11 +47,172 @@ def table_rows(path):
             yield dict(zip(header, cells))
 
 
-def main():
-    lull, trace, table = sys.argv[1:4]
+def report(lull, trace):
     out = subprocess.run([lull, "stats", "-q", "-r", "ops", "-f", "csv", trace], check=True,
                          capture_output=True, text=True).stdout
-    ours = list(csv.DictReader(io.StringIO(out)))
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+HIDDEN = {"profiler::_record_function_enter", "profiler::_record_function_enter_new",
+          "profiler::_record_function_exit", "aten::is_leaf", "aten::output_nr", "aten::_version"}
+ON_CPU = ("cpu_op", "user_annotation", "cuda_runtime", "cuda_driver")
+ON_GPU = ("kernel", "gpu_memcpy", "gpu_memset", "gpu_user_annotation")
+
+
+def tree_of(events):
+    """The events of threads with their children, those that are one with their parent left out."""
+    threads = collections.defaultdict(list)
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") in ON_CPU and e["name"] not in HIDDEN:
+            start = round(e["ts"] * 1000)
+            node = {"name": e["name"], "cat": e["cat"], "start": start, "end": start + round(e["dur"] * 1000),
+                    "children": [], "kernels": 0, "id": e["args"].get("External id"), "parent": None}
+            threads[e["tid"]].append(node)
+    nodes = []
+    for thread in threads.values():
+        thread.sort(key=lambda n: (n["start"], -n["end"], ON_CPU.index(n["cat"])))
+        stack = []
+        for node in thread:
+            while stack and (node["start"] >= stack[-1]["end"] or node["end"] > stack[-1]["end"]):
+                stack.pop()
+            if stack:
+                node["parent"] = stack[-1]
+                stack[-1]["children"].append(node)
+            stack.append(node)
+        nodes += thread
+    return nodes
+
+
+def merged(nodes):
+    kept = []
+    for node in nodes:
+        parent = node["parent"]
+        if parent and parent["name"] == node["name"] and len(parent["children"]) == 1:
+            parent["children"] = node["children"]
+            parent["kernels"] += node["kernels"]
+            for child in node["children"]:
+                child["parent"] = parent
+        else:
+            kept.append(node)
+    return kept
+
+
+def device_total(node):
+    return node["kernels"] + sum(device_total(child) for child in node["children"])
+
+
+def expected(events):
+    """Rows as (name, self CPU, CPU total, self CUDA, CUDA total, calls), counted."""
+    nodes = tree_of(events)
+    by_id = {n["id"]: n for n in nodes if n["cat"] in ("cpu_op", "user_annotation")}
+    rows = collections.defaultdict(lambda: [0] * 5)
+    for e in events:
+        if e["ph"] != "X" or e.get("cat") not in ON_GPU:
+            continue
+        dur = round(e["dur"] * 1000)
+        row = rows[(e["name"], "device", e["cat"] == "gpu_user_annotation")]
+        row[2] += dur
+        row[3] += dur
+        row[4] += 1
+        if e["cat"] != "gpu_user_annotation" and e["args"].get("External id") in by_id:
+            by_id[e["args"]["External id"]]["kernels"] += dur
+    for node in merged(nodes):
+        name = "ProfilerStep*" if node["name"].startswith("ProfilerStep#") else node["name"]
+        row = rows[(name, "host", node["cat"] == "user_annotation")]
+        dur = node["end"] - node["start"]
+        row[0] += dur - sum(c["end"] - c["start"] for c in node["children"])
+        row[1] += dur
+        row[2] += node["kernels"]
+        row[3] += device_total(node)
+        row[4] += 1
+    return collections.Counter((key[0], *row) for key, row in rows.items())
+
+
+def random_trace(seed):
+    """Threads of nested operators, annotations and calls; kernels of the calls; times to the nanosecond."""
+    rng = random.Random(seed)
+    events, next_id, correlation = [], [0], [0]
+
+    def put(cat, name, tid, start, end, **args):
+        events.append({"ph": "X", "cat": cat, "name": name, "pid": 0 if cat in ON_GPU else 500, "tid": tid,
+                       "ts": start / 1000, "dur": (end - start) / 1000, "args": args})
+
+    def grow(tid, start, end, depth, owner):
+        at = start
+        while at < end and rng.random() < 0.85:
+            begin = at + rng.randrange(0, 50)
+            stop = begin + rng.randrange(0, max(1, end - begin + 1))
+            if begin >= end or stop > end:
+                return
+            kind = rng.random()
+            if kind < 0.25 and owner:
+                correlation[0] += 1
+                put("cuda_runtime", rng.choice(["cudaLaunchKernel", "cudaMemcpyAsync"]), tid, begin, stop,
+                    correlation=correlation[0], **{"External id": owner})
+                kernel = stop + rng.randrange(0, 9000)
+                if rng.random() < 0.9:
+                    put(*rng.choice([("kernel", "gemm"), ("kernel", "add"), ("gpu_memset", "Memset (Device)"),
+                                     ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)")]), 7, kernel,
+                        kernel + rng.randrange(1, 5000), device=0, context=1, stream=7,
+                        correlation=correlation[0], **{"External id": owner})
+            elif depth < 6:
+                next_id[0] += 1
+                owner_here = next_id[0]
+                annotation = kind > 0.9
+                put("user_annotation" if annotation else "cpu_op",
+                    rng.choice(["ProfilerStep#%d" % owner_here, "forward"] if annotation else
+                               ["aten::mm", "aten::add", "aten::to", "aten::is_leaf"]),
+                    tid, begin, stop, **{"External id": owner_here})
+                if events[-1]["name"] != "aten::is_leaf":
+                    grow(tid, begin, stop, depth + 1, owner_here)
+            at = stop + rng.randrange(1, 100)
+
+    for tid in (500, 501):
+        for step in range(30):
+            grow(tid, step * 200000, step * 200000 + 150000, 0, 0)
+    if rng.random() < 0.5:
+        rng.shuffle(events)
+    return events
+
+
+def check_arithmetic(lull, name, path, events):
+    ours = collections.Counter(
+        (o["Name"], *(int(o[c]) for c in ("Self CPU (ns)", "CPU total (ns)", "Self CUDA (ns)",
+                                          "CUDA total (ns)", "# of Calls")))
+        for o in report(lull, path) if o["Name"] != "[memory]")
+    theirs = expected(events)
+    for row in sorted((theirs - ours).elements()):
+        print(f"{name}: not in the report: {row}")
+    for row in sorted((ours - theirs).elements()):
+        print(f"{name}: only in the report: {row}")
+    return ours == theirs
+
+
+def check_random(lull):
+    n_bad, n_rows = 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        for seed in range(20):
+            events = random_trace(seed)
+            with open(path, "w", encoding="ascii") as f:
+                json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+            n_rows += len(expected(events))
+            n_bad += not check_arithmetic(lull, f"seed {seed}", path, events)
+    print(f"test_ops: {20 - n_bad} of 20 random traces, {n_rows} rows, are the same to the nanosecond")
+    return n_bad
+
+
+def main():
+    lull, trace, table = sys.argv[1:4]
+    with gzip.open(trace) as f:
+        bad = not check_arithmetic(lull, trace, trace, json.load(f)["traceEvents"])
+    bad += check_random(lull)
+    bad += check_table(lull, trace, table)
+    sys.exit(bad > 0)
+
+
+def check_table(lull, trace, table):
+    ours = report(lull, trace)
     theirs = list(table_rows(table))
     bad = 0
     for place, row in enumerate(theirs):
@@ -63,7 +232,7 @@ def main():
     if not theirs:
         sys.exit(f"{table}: no rows")
     print(f"test_ops: {len(theirs) - bad} of {len(theirs)} rows of PyTorch's table are in ours")
-    sys.exit(bad > 0)
+    return bad
 
 
 def is_near(theirs, ours):

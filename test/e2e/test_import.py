@@ -1,0 +1,229 @@
+#!/usr/bin/env python3
+"""lull import on files as people have them: whole, cut, damaged, huge, and nothing of the kind.
+
+Usage: test_import.py LULL TRACE, where TRACE is a PyTorch trace (.json.gz).
+
+Every refusal is one line with the name of the file and the right exit status, and leaves nothing behind;
+no input takes more memory than the limit.
+"""
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MEMORY = 100 << 20  # the promise; VmPeak is not looked at, the resident set is
+
+
+class Import(unittest.TestCase):
+    lull = trace = None
+
+    def setUp(self):
+        self.dir = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        self.dir.cleanup()
+
+    def path(self, name, data=None):
+        path = os.path.join(self.dir.name, name)
+        if data is not None:
+            with open(path, "wb") as f:
+                f.write(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def run_lull(self, *args):
+        return subprocess.run([self.lull, *args], capture_output=True, text=True, timeout=120, check=False)
+
+    def imported(self, path, *args):
+        """Import, and give the rows of the report by table, and what was said."""
+        out = self.path("out.lull")
+        done = self.run_lull("import", "-f", "-o", out, *args, path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {}
+        for line in self.run_lull("export", "-t", "jsonlines", "-o", "-", out).stdout.splitlines():
+            row = json.loads(line)
+            rows.setdefault(row["table"], []).append(row)
+        return rows, done.stderr
+
+    def refused(self, path, says, status=1):
+        """Import has to fail with one line that says this."""
+        before = sorted(os.listdir(self.dir.name))
+        done = self.run_lull("import", "-o", self.path("out.lull"), path)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.dir.name)), before)
+
+    def test_a_real_trace_leaves_nothing_unexplained(self):
+        rows, said = self.imported(self.trace)
+        events = json.loads(gzip.open(self.trace).read())["traceEvents"]
+        self.assertNotIn("issue", rows)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        for table, category in [("op", "cpu_op"), ("pycall", "python_function"), ("kernel", "kernel"),
+                                ("memcpy", "gpu_memcpy"), ("memset", "gpu_memset"),
+                                ("alloc", "cpu_instant_event")]:
+            expect = [e for e in events if e.get("cat") == category]
+            self.assertEqual(len(rows[table]), len(expect), table)
+            if table != "alloc":
+                self.assertEqual(sum(r["dur_ns"] for r in rows[table]),
+                                 sum(round(e["dur"] * 1000) for e in expect), table)
+        calls = [e for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver")]
+        self.assertEqual(sorted(r["correlation"] for r in rows["cuda_call"]),
+                         sorted(e["args"]["correlation"] for e in calls))
+
+    def test_rows_say_what_the_events_said(self):
+        rows, _ = self.imported(self.trace)
+        events = json.loads(gzip.open(self.trace).read())["traceEvents"]
+        spans = [e for e in events if e["ph"] == "X"]
+        begin = min(round(e["ts"] * 1000) for e in events if e["ph"] != "M")
+        by_id = {table: {r["id"]: r for r in rows[table]} for table in ("op_label", "launch", "lane", "frame")}
+
+        def when(e):
+            return round(e["ts"] * 1000) - begin, round(e["dur"] * 1000)
+
+        def of(category):
+            return [e for e in spans if e.get("cat") == category]
+
+        ops = [(r["start_ns"], r["dur_ns"], by_id["lane"][r["lane"]]["tid"], by_id["op_label"][r["label"]]["name"],
+                json.loads(by_id["op_label"][r["label"]]["shapes"] or "null"), r["external_id"], r["sequence"])
+               for r in rows["op"]]
+        self.assertEqual(sorted(ops, key=str), sorted((
+            (*when(e), e["tid"], e["name"], e["args"].get("Input Dims"), e["args"]["External id"],
+             e["args"].get("Sequence number", -1)) for e in of("cpu_op")), key=str))
+        kernels = [(r["start_ns"], r["dur_ns"], by_id["launch"][r["launch"]]["name"], r["correlation"],
+                    [by_id["launch"][r["launch"]]["grid_" + x] for x in "xyz"],
+                    [by_id["launch"][r["launch"]]["block_" + x] for x in "xyz"],
+                    by_id["launch"][r["launch"]]["registers"], by_id["lane"][r["lane"]]["stream_id"])
+                   for r in rows["kernel"]]
+        self.assertEqual(sorted(kernels), sorted((
+            (*when(e), e["name"], e["args"]["correlation"], e["args"]["grid"], e["args"]["block"],
+             e["args"]["registers per thread"], e["args"]["stream"]) for e in of("kernel"))))
+        calls = []
+        for r in rows["pycall"]:
+            frame = by_id["frame"][r["frame"]]
+            place = f"{frame['file']}({frame['line']}): " if frame["file"] else ""
+            calls.append((r["start_ns"], r["dur_ns"], place + frame["function"]))
+        self.assertEqual(sorted(calls), sorted((*when(e), e["name"]) for e in of("python_function")))
+        self.check_depths(rows["op"])
+        self.check_depths(rows["pycall"])
+
+    def check_depths(self, rows):
+        """The depth of each row is the number of rows of its thread around it."""
+        open_rows = {}
+        for r in sorted(rows, key=lambda r: (r["lane"], r["start_ns"], -r["dur_ns"])):
+            end = r["start_ns"] + r["dur_ns"]
+            stack = open_rows.setdefault(r["lane"], [])
+            while stack and (stack[-1] <= r["start_ns"] or stack[-1] < end):
+                stack.pop()
+            self.assertEqual(r["depth"], len(stack))
+            stack.append(end)
+
+    def test_times_are_exact_to_the_nanosecond(self):
+        # Times since 1970 with three decimals do not fit a double.
+        events = [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 0}] * 3
+        text = json.dumps({"traceEvents": events})
+        for ts in ("1695835542513910.001", "1695835542513910.002", "1695835542513913"):
+            text = text.replace('"ts": 0', f'"ts": {ts}', 1)
+        rows, _ = self.imported(self.path("t.json", text))
+        self.assertEqual(sorted(r["start_ns"] for r in rows["range"]), [0, 1, 2999])
+
+    def test_a_cut_file_gives_what_came_before_and_says_so(self):
+        whole = gzip.open(self.trace).read()
+        n_whole = len(self.imported(self.trace)[0]["op"])
+        rows, said = self.imported(self.path("half.json", whole[:len(whole) // 4]))
+        self.assertIn("ends in the middle", said)
+        self.assertEqual(rows["issue"][0]["name"], "import_cut")
+        self.assertLess(len(rows["op"]), n_whole)
+        self.assertGreater(len(rows["op"]), n_whole // 10)
+        packed = open(self.trace, "rb").read()
+        rows, said = self.imported(self.path("half.json.gz", packed[:len(packed) // 2]))
+        self.assertIn("ends in the middle", said)
+        self.assertGreater(len(rows["op"]), 100)
+
+    def test_what_is_no_trace_is_refused_in_one_line(self):
+        self.refused(self.path("missing.json"), "No such file")
+        self.refused(self.path("empty.json", ""), "is empty")
+        self.refused(self.path("x.txt", "hello"), "none of the files lull reads")
+        self.refused(self.path("x.json", '{"a": [1, 2]}'), 'no array "traceEvents"')
+        self.refused(self.path("y.json", '{"traceEvents": ['), "before the first event")
+        self.refused(self.path("z.json", '{"traceEvents": [[[[['), "before the first event")
+        self.refused(self.path("x.nsys-rep", b"\x00\x01\x02\x03"), "nsys export")
+        self.refused(self.path("junk.gz", b"\x1f\x8b\x08\x00junkjunkjunk"), "junk.gz")
+        self.refused(self.dir.name, "is not a file")
+        done = self.run_lull("import", "--type", "nothing", "x.json")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--list", done.stderr)
+
+    def test_an_existing_report_is_not_replaced_unasked(self):
+        out = self.path("out.lull", "precious")
+        done = self.run_lull("import", "-o", out, self.trace)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--force-overwrite", done.stderr)
+        self.assertEqual(open(out).read(), "precious")
+
+    def test_several_files_become_a_report_each(self):
+        one = self.path("rank0.pt.trace.json", '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]')
+        two = self.path("rank1.json.gz", gzip.compress(open(one, "rb").read()))
+        os.mkdir(self.path("reports"))
+        done = self.run_lull("import", "-o", self.path("reports"), one, two)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.path("reports"))), ["rank0.lull", "rank1.lull"])
+        done = self.run_lull("import", "-o", self.path("nowhere"), one, two)
+        self.assertEqual(done.returncode, 2)
+
+    def test_invalid_json_is_taken_as_far_as_it_goes(self):
+        event = '{"ph":"X","name":"%s","pid":1,"tid":1,"ts":%s,"dur":1}'
+        text = ("[" + event % ("tab\there", 1) + "," + event % ("nul\x00", 2) + "," + event % ("x", "NaN") +
+                "," + event % ("bad \\q \\ud800", 3) + ',{"ph":"X" "name":1},' + event % ("ok", 4) + "]")
+        rows, said = self.imported(self.path("bad.json", text))
+        self.assertEqual(len(rows["range"]), 4)
+        self.assertIn("2 events could not be understood", said)
+
+    def limited(self, name, pieces):
+        """Import a large file made of pieces, with the memory of the command looked at."""
+        path = self.path(name)
+        with open(path, "wb") as f:
+            for piece in pieces:
+                f.write(piece)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        done = self.run_lull("import", "-q", "-f", "-o", self.path("out.lull"), path)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        self.assertLess(max(peak, before), MEMORY >> 10)
+        os.unlink(path)
+        return done
+
+    def test_no_input_eats_memory_or_time(self):
+        event = b'{"ph":"X","name":"n%d","pid":1,"tid":%d,"ts":%d,"dur":1}'
+        # millions of lines, most of them empty
+        done = self.limited("lines.json", [b"[" + event % (1, 1, 1) + b"\n" * 8_000_000 + b"]"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # brackets to the bottom, and a string without an end
+        done = self.limited("deep.json", [b"[" + event % (1, 1, 1) + b"," + b"[" * 30_000_000])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.limited("string.json", [b"[" + event % (1, 1, 1) + b',{"name":"', b"x" * 60_000_000])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # a name, a thread and an open range of its own for each event
+        done = self.limited("names.json", [b"["] + [event % (i, 1, i) + b",\n" for i in range(300_000)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.limited("threads.json", [b"["] + [event % (1, i, i) + b",\n" for i in range(100_000)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        begin = b'{"ph":"B","name":"b","pid":1,"tid":1,"ts":%d},\n'
+        done = self.limited("open.json", [b"["] + [begin % i for i in range(400_000)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_stats_and_info_take_the_file_as_it_is(self):
+        stats = self.run_lull("stats", "-q", "-f", "csv", "-r", "cuda_gpu_kern_sum", self.trace)
+        self.assertEqual(stats.returncode, 0, stats.stderr)
+        self.assertGreater(len(stats.stdout.splitlines()), 10)
+        info = self.run_lull("info", self.trace)
+        self.assertEqual(info.returncode, 0, info.stderr)
+        self.assertIn("NVIDIA H200", info.stdout)
+
+
+if __name__ == "__main__":
+    Import.lull, Import.trace = sys.argv[1:3]
+    os.environ["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")
+    unittest.main(argv=sys.argv[:1], verbosity=0, warnings="ignore")

@@ -1,0 +1,308 @@
+/*
+ * fuzz_import - throw changed traces at the importers of JSON, for a while.
+ *
+ *	fuzz_import [SECONDS [SEED]]		(default 10 s, seed 1)
+ *
+ * Two small traces, one of PyTorch and one of another program, are changed at random: bytes,
+ * pieces moved, cut and doubled, words planted that matter to JSON. They are imported as either
+ * format, half of them packed. Built with ASan and UBSan: they are the judges, together with three
+ * rules: nothing may hang, a report that comes of it is whole, and one that does not leaves nothing
+ * behind. The seed of a failure is the last one printed.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "import/import.h"
+#include "report/report.h"
+
+#define HANG_S	  20 /* a run takes milliseconds */
+#define MAX_BYTES 16384
+
+static const char pytorch[] =
+	"{\"schemaVersion\": 1, \"deviceProperties\": [{\"id\": 0, \"name\": \"X\", \"numSms\": "
+	"4}],\n"
+	"\"distributedInfo\": {\"rank\": 1}, \"baseTimeNanoseconds\": 17, \"traceEvents\": [\n"
+	"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 401, \"tid\": 428, "
+	"\"ts\": "
+	"100.001, \"dur\": 20.5, \"args\": {\"External id\": 7, \"Input Dims\": [[2, 3], [3, 4]], "
+	"\"Input type\": [\"float\", \"float\"], \"Concrete Inputs\": [\"\", \"[1, 2]\"]}},\n"
+	"{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 401, "
+	"\"tid\": "
+	"428, \"ts\": 105, \"dur\": 5, \"args\": {\"cbid\": 211, \"correlation\": 11}},\n"
+	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": "
+	"120.032, "
+	"\"dur\": 3.2, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": "
+	"11, "
+	"\"grid\": [16, 2, 1], \"block\": [128, 1, 1]}},\n"
+	"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+	"\"ncclKernel_AllReduce_RING_LL_Sum_float(x)\", "
+	"\"pid\": 0, \"tid\": 40, \"ts\": 1, \"dur\": 9, \"args\": {\"Collective name\": "
+	"\"allreduce\", "
+	"\"In msg nelems\": 100, \"dtype\": \"Float\", \"Process Group Ranks\": \"[0, 1]\"}},\n"
+	"{\"ph\": \"X\", \"cat\": \"gpu_memcpy\", \"name\": \"Memcpy HtoD (Pinned -> Device)\", "
+	"\"pid\": 0, "
+	"\"tid\": 7, \"ts\": 130, \"dur\": 1, \"args\": {\"bytes\": 4096}},\n"
+	"{\"ph\": \"X\", \"cat\": \"gpu_memset\", \"name\": \"Memset (Device)\", \"pid\": 0, "
+	"\"tid\": 7, "
+	"\"ts\": 131, \"dur\": 1, \"args\": {\"bytes\": 4}},\n"
+	"{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Context Sync\", \"pid\": 0, \"tid\": "
+	"-1, \"ts\": "
+	"140, \"dur\": 9, \"args\": {\"cuda_sync_kind\": \"Context Sync\", \"stream\": "
+	"4294967295}},\n"
+	"{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#4\", \"pid\": 401, "
+	"\"tid\": "
+	"401, \"ts\": 90, \"dur\": 200, \"args\": {}},\n"
+	"{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": \"f\", \"pid\": 0, \"tid\": "
+	"7, \"ts\": 9, "
+	"\"dur\": 2},\n"
+	"{\"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"train.py(41): step\", \"pid\": "
+	"401, "
+	"\"tid\": 401, \"ts\": 91, \"dur\": 190},\n"
+	"{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"name\": \"[memory]\", \"pid\": 401, "
+	"\"tid\": 428, "
+	"\"ts\": 104, \"args\": {\"Bytes\": -512, \"Device Type\": 1, \"Addr\": 1398310583}},\n"
+	"{\"ph\": \"X\", \"cat\": \"overhead\", \"name\": \"Buffer Flush\", \"pid\": -1, \"tid\": "
+	"0, \"ts\": 5, "
+	"\"dur\": 1},\n"
+	"{\"name\": \"thread_name\", \"ph\": \"M\", \"ts\": 0, \"pid\": 401, \"tid\": 428, "
+	"\"args\": "
+	"{\"name\": \"thread 428 (pt_autograd_0)\"}}\n], \"traceName\": \"x.json\"}";
+
+static const char chrome[] =
+	"[{\"ph\":\"B\",\"name\":\"outer\",\"cat\":\"a\",\"pid\":1,\"tid\":2,\"ts\":10},"
+	"{\"ph\":\"B\",\"name\":\"in\\u00e9\\ud83d\\ude00\",\"pid\":1,\"tid\":2,\"ts\":12},"
+	"{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":15},{\"ph\":\"E\",\"pid\":1,\"tid\":2,\"ts\":20},"
+	"{\"ph\":\"b\",\"cat\":\"net\",\"id\":\"0x1\",\"name\":\"get\",\"pid\":1,\"tid\":2,\"ts\":"
+	"11},"
+	"{\"ph\":\"n\",\"cat\":\"net\",\"id\":\"0x1\",\"name\":\"get\",\"pid\":1,\"tid\":2,\"ts\":"
+	"12},"
+	"{\"ph\":\"e\",\"cat\":\"net\",\"id\":\"0x1\",\"name\":\"get\",\"pid\":1,\"tid\":3,\"ts\":"
+	"31},"
+	"{\"ph\":\"i\",\"name\":\"here\",\"pid\":1,\"tid\":2,\"ts\":13,\"s\":\"t\"},"
+	"{\"ph\":\"C\",\"name\":\"mem\",\"pid\":1,\"ts\":14,\"args\":{\"used\":5,\"free\":2.5}},"
+	"{\"ph\":\"X\",\"name\":\"early\",\"pid\":\"P\",\"tid\":\"T\",\"ts\":\"5\",\"dur\":1,"
+	"\"args\":{\"k\":[]}},"
+	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"p\"}},"
+	"{\"ph\":\"s\",\"id\":1,\"cat\":\"flow\",\"name\":\"f\",\"pid\":1,\"tid\":2,\"ts\":11}]";
+
+struct fuzz {
+	u64 state;
+	char bytes[MAX_BYTES];
+	size_t len;
+};
+
+static u64 next_random(struct fuzz *f)
+{
+	f->state ^= f->state << 13;
+	f->state ^= f->state >> 7;
+	f->state ^= f->state << 17;
+	return f->state;
+}
+
+static size_t below(struct fuzz *f, size_t n)
+{
+	return n ? (size_t)(next_random(f) % n) : 0;
+}
+
+/* ---- changes ---- */
+
+static void change_bytes(struct fuzz *f)
+{
+	for (size_t n = 1 + below(f, 4); n; n--)
+		f->bytes[below(f, f->len)] = (char)next_random(f);
+}
+
+static void plant_word(struct fuzz *f)
+{
+	static const char *const words[] = {
+		"\"",
+		"\\",
+		"{",
+		"}",
+		"[",
+		"]",
+		",",
+		":",
+		"null",
+		"NaN",
+		"-1",
+		"1e308",
+		"\\u",
+		"\\ud83d",
+		"0.0",
+		"\n",
+		"\"\"",
+		"{}",
+		"[[",
+		"9999999999999999",
+		"-",
+		"true",
+		"\"a\"",
+		"1e-9",
+		"\"ts\"",
+		"\"args\"",
+		"18446744073709551615",
+		"\"traceEvents\"",
+	};
+	const char *word = words[below(f, LULL_COUNT_OF(words))];
+	size_t at = below(f, f->len), n = strlen(word);
+
+	if (f->len + n > MAX_BYTES)
+		return;
+	/* Half of them in place of what is there. */
+	if (below(f, 2)) {
+		memmove(f->bytes + at + n, f->bytes + at, f->len - at);
+		f->len += n;
+	}
+	memcpy(f->bytes + at, word, n < f->len - at ? n : f->len - at);
+}
+
+static void double_piece(struct fuzz *f)
+{
+	size_t from = below(f, f->len), n = below(f, 300), to = below(f, f->len);
+
+	n = n < f->len - from ? n : f->len - from;
+	if (f->len + n > MAX_BYTES)
+		return;
+	memmove(f->bytes + to + n, f->bytes + to, f->len - to);
+	f->len += n;
+	memmove(f->bytes + to, f->bytes + (from < to ? from : from + n), n);
+}
+
+static void drop_piece(struct fuzz *f)
+{
+	size_t at = below(f, f->len), n = below(f, 60);
+
+	n = n < f->len - at ? n : f->len - at;
+	memmove(f->bytes + at, f->bytes + at + n, f->len - at - n);
+	f->len -= n;
+}
+
+static void cut_end(struct fuzz *f)
+{
+	if (!below(f, 4))
+		f->len -= below(f, f->len);
+}
+
+static void change(struct fuzz *f)
+{
+	void (*const changes[])(struct fuzz *) = { change_bytes, plant_word, plant_word,
+						   double_piece, drop_piece, cut_end };
+
+	for (size_t n = below(f, 6); n && f->len > 1; n--)
+		changes[below(f, LULL_COUNT_OF(changes))](f);
+}
+
+/* ---- rules ---- */
+
+static void fail(const char *what, const struct lull_err *err)
+{
+	fprintf(stderr, "\nfuzz_import: %s: %s\n", what, err->msg);
+	exit(1);
+}
+
+static void write_trace(struct fuzz *f, const char *path)
+{
+	bool is_packed = below(f, 2);
+	FILE *to = is_packed ? NULL : fopen(path, "we");
+	gzFile packed = is_packed ? gzopen(path, "wb1") : NULL;
+
+	if (is_packed) {
+		gzwrite(packed, f->bytes, (unsigned)f->len);
+		gzclose(packed);
+	} else {
+		fwrite(f->bytes, 1, f->len, to);
+		fclose(to);
+	}
+}
+
+/* Everything in the report can be read, and the report about operators runs. */
+static void read_all(const char *path)
+{
+	const struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
+	const struct lull_report *ops = lull_report_find("ops", &(const char *){ NULL });
+	struct lull_reader *r;
+	struct lull_err err;
+	struct lull_out out;
+
+	if (lull_reader_open(&r, path, &err))
+		fail("the report cannot be opened", &err);
+	if (!lull_reader_is_sealed(r) || lull_reader_verify(r))
+		fail("the report is damaged", &err);
+	lull_out_init(&out, ops->columns, ops->n_columns);
+	ops->run(r, &out, &options, &err);
+	lull_out_release(&out);
+	if (lull_reader_n_dangling(r))
+		fail("the report refers to what is not there", &err);
+	lull_reader_close(r);
+}
+
+static void run_once(struct fuzz *f, const char *dir)
+{
+	static const char *const types[] = { NULL, "pytorch", "chrome" };
+	const struct lull_import_options options = {
+		.type = types[below(f, LULL_COUNT_OF(types))],
+		.is_quiet = true,
+		.is_temporary = true,
+	};
+	bool is_pytorch = below(f, 2);
+	struct lull_err err;
+	char trace[256], report[256], part[300];
+
+	f->len = is_pytorch ? sizeof(pytorch) - 1 : sizeof(chrome) - 1;
+	memcpy(f->bytes, is_pytorch ? pytorch : chrome, f->len);
+	change(f);
+	snprintf(trace, sizeof(trace), "%s/trace", dir);
+	snprintf(report, sizeof(report), "%s/a.lull", dir);
+	snprintf(part, sizeof(part), "%s.part", report);
+	write_trace(f, trace);
+	if (!lull_import_file(trace, report, &options, NULL, &err))
+		read_all(report);
+	else if (!access(report, F_OK))
+		fail("a failed import left a report", &err);
+	if (!access(part, F_OK))
+		fail("an import left its part", &err);
+	unlink(report);
+	unlink(trace);
+}
+
+static void on_hang(int signal)
+{
+	static const char text[] = "\nfuzz_import: hangs\n";
+
+	(void)signal;
+	if (write(2, text, sizeof(text) - 1) < 0)
+		_exit(3);
+	_exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	u64 seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, n = 0;
+	u64 end_ns = lull_now_ns() + seconds * LULL_NS_PER_S;
+	const char *tmp = getenv("TMPDIR");
+	struct fuzz *f = lull_alloc(1, sizeof(*f));
+	char dir[200];
+
+	snprintf(dir, sizeof(dir), "%s/lull-fuzz-XXXXXX", tmp ? tmp : "/tmp");
+	if (!mkdtemp(dir))
+		return 1;
+	signal(SIGALRM, on_hang);
+	for (; lull_now_ns() < end_ns; seed++, n++) {
+		fprintf(stderr, "\rseed %llu", (unsigned long long)seed);
+		f->state = seed * 0x9e3779b97f4a7c15ULL | 1;
+		alarm(HANG_S);
+		run_once(f, dir);
+	}
+	rmdir(dir);
+	free(f);
+	printf("fuzz_import: %llu traces, nothing found\n", (unsigned long long)n);
+	return 0;
+}
