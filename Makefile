@@ -7,6 +7,7 @@
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
 #   make screenshots  the pictures of the README, from the page itself
+#   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
@@ -94,7 +95,7 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
 
 # The interposed names come from the lists that also make the wrappers.
-$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/trace/osrt.def
+$(BUILD)/agent.map: src/agent/agent.map src/agent/hooks.def src/agent/neighbours.def src/trace/osrt.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
@@ -155,7 +156,7 @@ unit:
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches part/libsim_client.so marks tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp nccl_calls nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -194,7 +195,11 @@ $(BUILD)/e2e/static_guest: E2E_LINK = -static
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(E2E_LINK)
+
+# Linked with libcupti, as tools are that live in the program.
+$(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
+$(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
 e2e-osrt: all $(OSRT_GUESTS)
 	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
@@ -258,6 +263,17 @@ build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agen
 tsan: build-tsan/test_ring
 	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
 
+# On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
+# the scripts themselves are tried on the simulated device.
+.PHONY: gpu gpu-sim
+gpu: all
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
+
+gpu-sim: all sim
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
+
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
@@ -276,7 +292,7 @@ golden: all
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
 
-test: setup unit golden e2e browser e2e-san tsan fuzz check
+test: setup unit golden e2e browser gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
@@ -353,7 +369,8 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record libcupti)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
+	libcupti)
 SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 

@@ -73,6 +73,21 @@ void lull_sim_tell(const struct sim_work *work)
 		hooks->work(work);
 }
 
+void lull_sim_tell_event(struct sim_event *event)
+{
+	const struct sim_hooks *hooks = lull_sim_hooks();
+	struct sim_context *context = lull_sim_context();
+
+	event->context = context;
+	event->context_id = context ? context->id : 0;
+	if (!event->end_ns)
+		event->end_ns = sim_now_ns();
+	if (!event->start_ns)
+		event->start_ns = event->end_ns;
+	if (hooks)
+		hooks->event(event);
+}
+
 SIM_EXPORT void lull_sim_connect(const struct sim_hooks *hooks)
 {
 	atomic_store_explicit(&driver.hooks, hooks, memory_order_release);

@@ -52,6 +52,7 @@ struct sim_stream {
 	struct sim_context *context;
 	struct sim_stream *next;
 	u32 id;
+	int priority;
 	bool is_blocking;	   /* waits for the default stream, and it for us */
 	u64 end_ns;		   /* when all that is queued will be done */
 	u64 ticket;		   /* the executor's number of the last of it */
@@ -113,6 +114,9 @@ const struct sim_hooks *lull_sim_hooks(void);
 /* Tell libcupti about work, if it listens. */
 void lull_sim_tell(const struct sim_work *work);
 
+/* The same about memory and code; the context is the caller's. */
+void lull_sim_tell_event(struct sim_event *event);
+
 /* libcuda.c: the context of this thread, or NULL. */
 struct sim_context *lull_sim_context(void);
 
@@ -164,6 +168,9 @@ bool lull_sim_memory_free(void *at, enum sim_memory kind);
 
 /* Whose memory this is; what we do not know is pageable. */
 enum sim_memory lull_sim_memory_kind(const void *at);
+
+/* Bytes of the piece that begins there, 0 if none does. */
+u64 lull_sim_memory_bytes(const void *at);
 
 /* Bytes of the device in use. */
 u64 lull_sim_memory_used(void);

@@ -33,7 +33,9 @@ struct sim_object lull_sim_object(const struct sim_stream *stream)
 	return (struct sim_object){ .context_id = stream->context->id,
 				    .stream_id = stream->id,
 				    .null_stream_id = NULL_STREAM_ID,
-				    .is_blocking = stream->is_blocking };
+				    .is_blocking = stream->is_blocking,
+				    .priority = stream->priority,
+				    .handle = stream };
 }
 
 struct sim_stream *lull_sim_stream(void *handle)
@@ -108,16 +110,16 @@ int cuCtxSynchronize(void)
 
 /* ---- streams ---- */
 
-int cuStreamCreate(void **stream, unsigned flags)
+static int create_stream(void **stream, unsigned flags, int priority, u32 correlation)
 {
-	struct sim_call call = SIM_ENTER(cuStreamCreate);
 	const struct sim_hooks *hooks = lull_sim_hooks();
 	struct sim_context *context = lull_sim_context();
 	struct sim_stream *s = context ? calloc(1, sizeof(*s)) : NULL;
 	struct sim_object object;
 
 	if (!s)
-		return lull_sim_leave(&call, context ? SIM_E_MEMORY : SIM_E_CONTEXT);
+		return context ? SIM_E_MEMORY : SIM_E_CONTEXT;
+	s->priority = priority;
 	s->context = context;
 	s->id = FIRST_STREAM_ID + atomic_fetch_add(&n_streams, 1);
 	s->is_blocking = !(flags & FLAG_NON_BLOCKING);
@@ -126,11 +128,26 @@ int cuStreamCreate(void **stream, unsigned flags)
 	context->streams = s;
 	lull_sim_unlock();
 	object = lull_sim_object(s);
-	object.correlation = call.correlation;
+	object.correlation = correlation;
 	if (hooks)
 		hooks->object(&object);
 	*stream = s;
-	return lull_sim_leave(&call, SIM_OK);
+	return SIM_OK;
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+	struct sim_call call = SIM_ENTER(cuStreamCreate);
+
+	return lull_sim_leave(&call, create_stream(stream, flags, 0, call.correlation));
+}
+
+/* Priorities are told, and change nothing in the model. */
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
+{
+	struct sim_call call = SIM_ENTER(cuStreamCreateWithPriority);
+
+	return lull_sim_leave(&call, create_stream(stream, flags, priority, call.correlation));
 }
 
 /* Returns at once; the queued work is done all the same. */

@@ -34,6 +34,7 @@ static struct {
 	struct buffer *current;
 	struct buffer *closed, **last;
 	u64 n_dropped;
+	u64 n_out;		 /* buffers that we have of the program */
 	u64 n_wanted, n_flushed; /* flushes asked for, and done */
 	bool is_forced;
 } buffers = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -59,9 +60,11 @@ static void store64(u8 *at, u64 value)
 static void translate(u8 *record, u32 kind, u64 now_ns)
 {
 	size_t off = lull_cupti_times_off(kind);
-	bool is_device = kind != CUPTI_SYNC && kind != CUPTI_OVERHEAD;
+	bool is_device = kind != CUPTI_SYNC && kind != CUPTI_OVERHEAD && kind != CUPTI_MEMORY &&
+			 kind != CUPTI_JIT;
+	size_t n = kind == CUPTI_MEMORY ? 1 : 2;
 
-	for (size_t i = 0; off && i < 2; i++, off += 8) {
+	for (size_t i = 0; off && i < n; i++, off += 8) {
 		u64 ns = load64(record + off);
 
 		if (ns)
@@ -88,6 +91,9 @@ static void give_back(struct buffer *buffer)
 	}
 	buffers.complete(NULL, 0, buffer->at, buffer->size, buffer->used);
 	free(buffer);
+	pthread_mutex_lock(&buffers.lock);
+	buffers.n_out--;
+	pthread_mutex_unlock(&buffers.lock);
 }
 
 /* The first closed buffer that may be given back; `wake_ns` is when the next one may. */
@@ -239,6 +245,7 @@ void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns)
 		pthread_mutex_unlock(&buffers.lock);
 		fresh = request();
 		pthread_mutex_lock(&buffers.lock);
+		buffers.n_out += fresh != NULL;
 		if (!fresh) {
 			buffers.n_dropped++;
 			pthread_mutex_unlock(&buffers.lock);
@@ -250,6 +257,16 @@ void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns)
 	}
 	put(buffers.current, record, bytes, end_ns);
 	pthread_mutex_unlock(&buffers.lock);
+}
+
+u64 lull_cupti_buffers_out(void)
+{
+	u64 n;
+
+	pthread_mutex_lock(&buffers.lock);
+	n = buffers.n_out;
+	pthread_mutex_unlock(&buffers.lock);
+	return n;
 }
 
 void lull_cupti_drop(u64 n)

@@ -32,9 +32,12 @@ enum cupti_kind {
 	CUPTI_CONTEXT = 9,
 	CUPTI_CONCURRENT_KERNEL = 10,
 	CUPTI_OVERHEAD = 17,
+	CUPTI_UM = 25,
 	CUPTI_STREAM = 37,
 	CUPTI_SYNC = 38,
+	CUPTI_MEMORY = 49,
 	CUPTI_GRAPH = 51,
+	CUPTI_JIT = 52,
 	CUPTI_N_KINDS = 64,
 };
 
@@ -59,6 +62,7 @@ size_t lull_cupti_times_off(u32 kind);
 /* Write a record with the model's times; returns its bytes. */
 size_t lull_cupti_write_work(u8 *at, const struct sim_work *work, u32 kind);
 size_t lull_cupti_write_object(u8 *at, const struct sim_object *object);
+size_t lull_cupti_write_event(u8 *at, const struct sim_event *event);
 size_t lull_cupti_write_device(u8 *at);
 size_t lull_cupti_write_overhead(u8 *at, u32 overhead_kind, u64 start_ns, u64 end_ns);
 
@@ -72,6 +76,9 @@ void lull_cupti_buffers_zero(bool must_zero);
 
 /* Append a record that is valid once `end_ns` has passed. Asks the program for a buffer. */
 void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns);
+
+/* Buffers of the program that we hold. */
+u64 lull_cupti_buffers_out(void);
 
 /* Records that found no room since the last time this was asked; more are added by `n`. */
 void lull_cupti_drop(u64 n);
@@ -93,7 +100,28 @@ void lull_cupti_clock_compare(void);
 /* A time of the model on the program's clock; with the device's error if it is the device's. */
 u64 lull_cupti_clock_translate(u64 ns, bool is_device);
 
+/* ---- cupti_resource.c ---- */
+
+/* A callback about a context or a module is on or off. */
+void lull_cupti_resource_enable(u32 cbid, bool is_on);
+
+/* Tell the subscriber about it, if it wants to know. */
+void lull_cupti_resource_context(const struct sim_object *object);
+void lull_cupti_resource_module(const struct sim_event *event);
+
+/* Whether a counter of unified memory was asked for. */
+bool lull_cupti_wants_counter(u32 counter_kind);
+
 /* ---- libcupti.c ---- */
+
+/* Call the subscriber; nothing if there is none. */
+void lull_cupti_call_subscriber(u32 domain, u32 cbid, const void *data);
+
+/* A symbol of the loaded driver, or NULL. */
+void *lull_cupti_find_in_driver(const char *symbol);
+
+/* True if LULL_SIM_MISSING names the function. */
+bool lull_cupti_is_missing(const char *function);
 
 /* Whether records of this kind are wanted. */
 bool lull_cupti_wants(u32 kind);

@@ -10,15 +10,16 @@
 struct release {
 	const char *name;
 	u32 version;
-	u16 kernel, copy, set, sync, graph, overhead, device, context, stream;
+	u16 kernel, copy, set, sync, graph, overhead, device, context, stream, memory, um, jit;
 };
 
 static const struct release releases[] = {
-	{ "11.8", 18, 200, 88, 88, 40, 48, 40, 176, 16, 24 },
-	{ "12.0", 19, 208, 88, 88, 40, 48, 40, 176, 16, 24 },
-	{ "12.8", 26, 208, 96, 88, 56, 56, 56, 184, 32, 24 },
-	{ "13.0.0", 130000, 216, 96, 88, 56, 56, 56, 184, 32, 24 },
-	{ "13.0", 130001, 216, 96, 88, 56, 56, 56, 184, 32, 24 },
+	{ "11.4", 15, 168, 80, 80, 40, 48, 40, 176, 16, 24, 112, 64, 0 },
+	{ "11.8", 18, 200, 88, 88, 40, 48, 40, 176, 16, 24, 120, 64, 0 },
+	{ "12.0", 19, 208, 88, 88, 40, 48, 40, 176, 16, 24, 120, 64, 64 },
+	{ "12.8", 26, 208, 96, 88, 56, 56, 56, 184, 32, 24, 128, 104, 72 },
+	{ "13.0.0", 130000, 216, 96, 88, 56, 56, 56, 184, 32, 24, 128, 104, 72 },
+	{ "13.0", 130001, 216, 96, 88, 56, 56, 56, 184, 32, 24, 128, 104, 72 },
 };
 
 /* The one that was asked for, or the newest. */
@@ -61,6 +62,12 @@ size_t lull_cupti_record_bytes(u32 kind)
 		return r->context;
 	case CUPTI_STREAM:
 		return r->stream;
+	case CUPTI_MEMORY:
+		return r->memory;
+	case CUPTI_UM:
+		return r->um;
+	case CUPTI_JIT:
+		return r->jit;
 	default:
 		return 0;
 	}
@@ -73,7 +80,11 @@ size_t lull_cupti_times_off(u32 kind)
 	case CUPTI_CONCURRENT_KERNEL:
 	case CUPTI_MEMCPY:
 	case CUPTI_MEMSET:
+	case CUPTI_UM:
+	case CUPTI_JIT:
 		return 16;
+	case CUPTI_MEMORY:
+		return 32; /* and no end */
 	case CUPTI_SYNC:
 	case CUPTI_GRAPH:
 		return 8;
@@ -203,9 +214,71 @@ size_t lull_cupti_write_object(u8 *at, const struct sim_object *object)
 	}
 	put32(at, 0, CUPTI_STREAM);
 	put32(at, 8, object->stream_id);
+	put32(at, 12, (u32)object->priority);
 	put32(at, 16, is_null ? NULL_STREAM : object->is_blocking ? DEFAULT : NON_BLOCKING);
 	put32(at, 20, object->correlation);
 	return lull_cupti_record_bytes(CUPTI_STREAM);
+}
+
+static size_t write_memory(u8 *at, const struct sim_event *event)
+{
+	enum { ALLOCATION = 1, RELEASE = 2 };
+
+	put32(at, 0, CUPTI_MEMORY);
+	put32(at, 4, event->kind == SIM_ALLOCATED ? ALLOCATION : RELEASE);
+	put32(at, 8, event->memory);
+	put32(at, 12, event->correlation);
+	put64(at, 16, event->address);
+	put64(at, 24, event->size_bytes);
+	put64(at, 32, event->start_ns);
+	put32(at, 56, event->context_id);
+	return lull_cupti_record_bytes(CUPTI_MEMORY);
+}
+
+static size_t write_jit(u8 *at, const struct sim_event *event)
+{
+	enum { PTX_TO_CUBIN = 1, COMPILE = 3 };
+
+	put32(at, 0, CUPTI_JIT);
+	put32(at, 4, PTX_TO_CUBIN);
+	put32(at, 8, COMPILE);
+	put64(at, 16, event->start_ns);
+	put64(at, 24, event->end_ns);
+	put32(at, 32, event->correlation);
+	put64(at, 48, event->size_bytes);
+	return lull_cupti_record_bytes(CUPTI_JIT);
+}
+
+static size_t write_um(u8 *at, const struct sim_event *event)
+{
+	enum { HTOD = 1, CPU_FAULT = 3, BY_PREFETCH = 1, WRITE = 2 };
+	bool is_fault = event->kind == SIM_FAULTED;
+
+	put32(at, 0, CUPTI_UM);
+	put32(at, 4, is_fault ? CPU_FAULT : HTOD);
+	put64(at, 8, is_fault ? 1 : event->size_bytes);
+	put64(at, 16, event->start_ns);
+	put64(at, 24, is_fault ? 0 : event->end_ns);
+	put64(at, 32, event->address);
+	put32(at, 56, is_fault ? WRITE : BY_PREFETCH);
+	return lull_cupti_record_bytes(CUPTI_UM);
+}
+
+size_t lull_cupti_write_event(u8 *at, const struct sim_event *event)
+{
+	memset(at, 0, CUPTI_MAX_RECORD_BYTES);
+	switch (event->kind) {
+	case SIM_ALLOCATED:
+	case SIM_RELEASED:
+		return write_memory(at, event);
+	case SIM_COMPILED:
+		return write_jit(at, event);
+	case SIM_MIGRATED:
+	case SIM_FAULTED:
+		return write_um(at, event);
+	default:
+		return 0; /* modules are told by callbacks */
+	}
 }
 
 size_t lull_cupti_write_device(u8 *at)

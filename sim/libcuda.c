@@ -19,11 +19,13 @@ static struct {
 	struct sim_context *contexts;
 	struct sim_context *primary;
 	u32 n_contexts;
+	_Atomic u32 n_modules;
 } sim = { .once = PTHREAD_ONCE_INIT };
 
 /* Kernel names stay valid for ever, since records that nobody fetched yet point to them. */
 struct module {
 	struct sim_function *functions;
+	u32 id;
 };
 
 static _Thread_local struct sim_context *current;
@@ -191,7 +193,8 @@ static struct sim_context *new_context(void)
 	object = lull_sim_object(&context->null_stream);
 	if (hooks) {
 		hooks->object(&(struct sim_object){ .context_id = context->id,
-						    .null_stream_id = object.stream_id });
+						    .null_stream_id = object.stream_id,
+						    .handle = context });
 		hooks->object(&object);
 	}
 	return context;
@@ -284,8 +287,8 @@ SIM_EXPORT void lull_sim_replay(void (*object)(const struct sim_object *object))
 	for (struct sim_context *c = sim.contexts; c; c = c->next) {
 		struct sim_object stream = lull_sim_object(&c->null_stream);
 
-		object(&(struct sim_object){ .context_id = c->id,
-					     .null_stream_id = stream.stream_id });
+		object(&(struct sim_object){
+			.context_id = c->id, .null_stream_id = stream.stream_id, .handle = c });
 		object(&stream);
 		for (struct sim_stream *s = c->streams; s; s = s->next) {
 			stream = lull_sim_object(s);
@@ -300,6 +303,9 @@ SIM_EXPORT void lull_sim_replay(void (*object)(const struct sim_object *object))
 int cuModuleLoadData(void **module, const void *image)
 {
 	struct sim_call call = SIM_ENTER(cuModuleLoadData);
+	struct sim_event event = { .kind = SIM_COMPILED,
+				   .correlation = call.correlation,
+				   .start_ns = sim_now_ns() };
 	struct module *m;
 
 	if (!current)
@@ -313,13 +319,23 @@ int cuModuleLoadData(void **module, const void *image)
 		return lull_sim_leave(&call, SIM_E_PTX);
 	}
 	*module = m;
+	event.size_bytes = strlen(image);
+	event.module_id = m->id = atomic_fetch_add(&sim.n_modules, 1) + 1;
+	lull_sim_tell_event(&event);
+	event.kind = SIM_LOADED;
+	lull_sim_tell_event(&event);
 	return lull_sim_leave(&call, SIM_OK);
 }
 
 int cuModuleUnload(void *module)
 {
 	struct sim_call call = SIM_ENTER(cuModuleUnload);
+	struct sim_event event = { .kind = SIM_UNLOADED };
 
+	if (module) {
+		event.module_id = ((struct module *)module)->id;
+		lull_sim_tell_event(&event);
+	}
 	return lull_sim_leave(&call, module ? SIM_OK : SIM_E_HANDLE);
 }
 
@@ -349,21 +365,28 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *all_bytes)
 	return lull_sim_leave(&call, current ? SIM_OK : SIM_E_CONTEXT);
 }
 
-static int allocate(void **at, size_t bytes, enum sim_memory kind)
+static int allocate(void **at, size_t bytes, enum sim_memory kind, u32 correlation)
 {
 	if (!current)
 		return SIM_E_CONTEXT;
 	if (!bytes)
 		return SIM_E_VALUE;
 	*at = lull_sim_memory_new(bytes, kind);
-	return *at ? SIM_OK : SIM_E_MEMORY;
+	if (!*at)
+		return SIM_E_MEMORY;
+	lull_sim_tell_event(&(struct sim_event){ .kind = SIM_ALLOCATED,
+						 .memory = kind,
+						 .correlation = correlation,
+						 .address = (u64)(uintptr_t)*at,
+						 .size_bytes = bytes });
+	return SIM_OK;
 }
 
 int cuMemAlloc_v2(u64 *at, size_t bytes)
 {
 	struct sim_call call = SIM_ENTER(cuMemAlloc_v2);
 	void *memory = NULL;
-	int result = allocate(&memory, bytes, SIM_DEVICE);
+	int result = allocate(&memory, bytes, SIM_DEVICE, call.correlation);
 
 	*at = (u64)(uintptr_t)memory;
 	return lull_sim_leave(&call, result);
@@ -373,7 +396,7 @@ int cuMemAllocHost_v2(void **at, size_t bytes)
 {
 	struct sim_call call = SIM_ENTER(cuMemAllocHost_v2);
 
-	return lull_sim_leave(&call, allocate(at, bytes, SIM_PINNED));
+	return lull_sim_leave(&call, allocate(at, bytes, SIM_PINNED, call.correlation));
 }
 
 int cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
@@ -381,7 +404,50 @@ int cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
 	struct sim_call call = SIM_ENTER(cuMemHostAlloc);
 
 	(void)flags;
-	return lull_sim_leave(&call, allocate(at, bytes, SIM_PINNED));
+	return lull_sim_leave(&call, allocate(at, bytes, SIM_PINNED, call.correlation));
+}
+
+/* Memory of both sides: lies with the host until it is prefetched. */
+int cuMemAllocManaged(u64 *at, size_t bytes, unsigned flags)
+{
+	struct sim_call call = SIM_ENTER(cuMemAllocManaged);
+	void *memory = NULL;
+	int result = allocate(&memory, bytes, SIM_MANAGED, call.correlation);
+
+	(void)flags;
+	*at = (u64)(uintptr_t)memory;
+	if (!result)
+		lull_sim_tell_event(&(struct sim_event){ .kind = SIM_FAULTED, .address = *at });
+	return lull_sim_leave(&call, result);
+}
+
+/* Told, and not modelled: the data are where they are. */
+int cuMemPrefetchAsync(u64 at, size_t bytes, int device, void *stream)
+{
+	struct sim_call call = SIM_ENTER(cuMemPrefetchAsync);
+	struct sim_event event = {
+		.kind = SIM_MIGRATED, .address = at, .size_bytes = bytes, .start_ns = sim_now_ns()
+	};
+
+	if (lull_sim_memory_kind((void *)(uintptr_t)at) != SIM_MANAGED || !lull_sim_stream(stream))
+		return lull_sim_leave(&call, SIM_E_VALUE);
+	if (device >= 0)
+		lull_sim_tell_event(&event);
+	return lull_sim_leave(&call, SIM_OK);
+}
+
+int cuProfilerStart(void)
+{
+	struct sim_call call = SIM_ENTER(cuProfilerStart);
+
+	return lull_sim_leave(&call, SIM_OK);
+}
+
+int cuProfilerStop(void)
+{
+	struct sim_call call = SIM_ENTER(cuProfilerStop);
+
+	return lull_sim_leave(&call, SIM_OK);
 }
 
 /* Memory is given back when all that may use it is done, as the driver does it. */
@@ -393,6 +459,10 @@ static int give_back(void *at, enum sim_memory kind)
 		return SIM_E_CONTEXT;
 	lull_sim_context_end(current, &end_ns, &ticket);
 	lull_sim_sleep(end_ns, ticket);
+	lull_sim_tell_event(&(struct sim_event){ .kind = SIM_RELEASED,
+						 .memory = kind,
+						 .address = (u64)(uintptr_t)at,
+						 .size_bytes = lull_sim_memory_bytes(at) });
 	return lull_sim_memory_free(at, kind) ? SIM_OK : SIM_E_VALUE;
 }
 
@@ -400,7 +470,11 @@ int cuMemFree_v2(u64 at)
 {
 	struct sim_call call = SIM_ENTER(cuMemFree_v2);
 
-	return lull_sim_leave(&call, give_back((void *)(uintptr_t)at, SIM_DEVICE));
+	void *memory = (void *)(uintptr_t)at;
+
+	return lull_sim_leave(&call, give_back(memory, lull_sim_memory_kind(memory) == SIM_MANAGED
+							       ? SIM_MANAGED
+							       : SIM_DEVICE));
 }
 
 int cuMemFreeHost(void *at)

@@ -7,11 +7,13 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
-#define DOMAIN_DRIVER 1u
-#define N_DOMAINS     7u
-#define N_CBIDS	      1024u
+#define DOMAIN_DRIVER	1u
+#define DOMAIN_RESOURCE 3u
+#define N_DOMAINS	7u
+#define N_CBIDS		1024u
 
 /* CUPTI's data of a call, as the callback sees it. */
 struct callback_data {
@@ -43,7 +45,7 @@ static struct {
 /* ---- knobs ---- */
 
 /* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
-static bool is_missing(const char *function)
+bool lull_cupti_is_missing(const char *function)
 {
 	const char *list = getenv("LULL_SIM_MISSING");
 	size_t n = strlen(function);
@@ -57,10 +59,10 @@ static bool is_missing(const char *function)
 	return false;
 }
 
-#define RETURN_IF_MISSING()                         \
-	do {                                        \
-		if (is_missing(__func__))           \
-			return CUPTI_E_UNSUPPORTED; \
+#define RETURN_IF_MISSING()                          \
+	do {                                         \
+		if (lull_cupti_is_missing(__func__)) \
+			return CUPTI_E_UNSUPPORTED;  \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */
@@ -141,12 +143,41 @@ static void on_work(const struct sim_work *work)
 	lull_cupti_append(record, lull_cupti_write_work(record, &copy, kind), work->end_ns);
 }
 
-static void on_object(const struct sim_object *object)
+void lull_cupti_call_subscriber(u32 domain, u32 cbid, const void *data)
+{
+	if (cupti.is_subscribed)
+		cupti.callback(cupti.userdata, domain, cbid, data);
+}
+
+static void on_event(const struct sim_event *event)
+{
+	enum { HTOD = 1, CPU_FAULT = 3 };
+	u8 record[CUPTI_MAX_RECORD_BYTES];
+	size_t bytes = lull_cupti_write_event(record, event);
+	u32 kind;
+
+	lull_cupti_resource_module(event);
+	memcpy(&kind, record, sizeof(kind));
+	if (kind == CUPTI_UM &&
+	    !lull_cupti_wants_counter(event->kind == SIM_FAULTED ? CPU_FAULT : HTOD))
+		return;
+	if (bytes && lull_cupti_wants(kind))
+		lull_cupti_append(record, bytes, event->end_ns);
+}
+
+static void tell_object(const struct sim_object *object)
 {
 	u8 record[CUPTI_MAX_RECORD_BYTES];
 
 	if (lull_cupti_wants(object->stream_id ? CUPTI_STREAM : CUPTI_CONTEXT))
 		lull_cupti_append(record, lull_cupti_write_object(record, object), 0);
+}
+
+static void on_object(const struct sim_object *object)
+{
+	tell_object(object);
+	if (!object->stream_id)
+		lull_cupti_resource_context(object);
 }
 
 static bool wants_graphs(void)
@@ -159,10 +190,11 @@ static const struct sim_hooks hooks = {
 	.leave = on_leave,
 	.work = on_work,
 	.object = on_object,
+	.event = on_event,
 	.wants_graphs = wants_graphs,
 };
 
-static void *find_in_driver(const char *symbol)
+void *lull_cupti_find_in_driver(const char *symbol)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -176,7 +208,7 @@ static int connect_driver(void)
 
 	pthread_mutex_lock(&cupti.lock);
 	if (!cupti.is_connected) {
-		*(void **)&connect = find_in_driver("lull_sim_connect");
+		*(void **)&connect = lull_cupti_find_in_driver("lull_sim_connect");
 		if (connect) {
 			cupti.n_to_drop = (u64)sim_knob("LULL_SIM_DROP", 0);
 			cupti.n_to_zero = (u64)sim_knob("LULL_SIM_ZERO_TIMES", 0);
@@ -187,6 +219,26 @@ static int connect_driver(void)
 	}
 	pthread_mutex_unlock(&cupti.lock);
 	return cupti.is_connected ? CUPTI_OK : CUPTI_E_UNINITIALIZED;
+}
+
+/* LULL_SIM_STATE=FILE: what is still on when the program ends; nothing should be by then. */
+__attribute__((destructor)) static void write_state(void)
+{
+	const char *path = getenv("LULL_SIM_STATE");
+	FILE *file = path ? fopen(path, "w") : NULL;
+	u32 n_calls = 0, n_kinds = 0;
+
+	if (!file)
+		return;
+	for (u32 i = 0; i < N_CBIDS; i++)
+		n_calls += cupti.is_call_enabled[i];
+	/* Objects are rare, and no launch or copy makes one. */
+	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
+		n_kinds += cupti.is_kind_enabled[i] && i != CUPTI_DEVICE && i != CUPTI_CONTEXT &&
+			   i != CUPTI_STREAM;
+	fprintf(file, "calls_on=%u kinds_on=%u buffers_out=%llu\n", n_calls, n_kinds,
+		(unsigned long long)lull_cupti_buffers_out());
+	fclose(file);
 }
 
 /* ---- entry points: versions, names, callbacks ---- */
@@ -260,7 +312,7 @@ int cuptiUnsubscribe(void *subscriber)
 	return CUPTI_OK;
 }
 
-/* Only calls of the driver ever come; the other domains are accepted and silent. */
+/* Only calls of the driver, contexts and modules ever come; the other domains are silent. */
 int cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid)
 {
 	RETURN_IF_MISSING();
@@ -268,6 +320,8 @@ int cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid)
 		return CUPTI_E_PARAMETER;
 	if (domain == DOMAIN_DRIVER)
 		cupti.is_call_enabled[cbid] = enable != 0;
+	if (domain == DOMAIN_RESOURCE)
+		lull_cupti_resource_enable(cbid, enable != 0);
 	return CUPTI_OK;
 }
 
@@ -305,7 +359,7 @@ static int check_kind(u32 kind)
 {
 	static const u8 legacy[] = { 6, 7, 14, 15, 16, 21, 23, 24, 29, 30, 31, 32, 41, 42, 43, 44 };
 
-	if (!kind || kind >= CUPTI_N_KINDS)
+	if (!kind || kind >= CUPTI_N_KINDS || (kind == CUPTI_JIT && !lull_cupti_record_bytes(kind)))
 		return CUPTI_E_KIND;
 	for (size_t i = 0; i < LULL_COUNT_OF(legacy); i++)
 		if (kind == legacy[i])
@@ -335,13 +389,13 @@ int cuptiActivityEnable(u32 kind)
 static void dump_context(const struct sim_object *object)
 {
 	if (!object->stream_id)
-		on_object(object);
+		tell_object(object);
 }
 
 static void dump_stream(const struct sim_object *object)
 {
 	if (object->stream_id)
-		on_object(object);
+		tell_object(object);
 }
 
 int cuptiActivityEnableAndDump(u32 kind)
@@ -353,7 +407,7 @@ int cuptiActivityEnableAndDump(u32 kind)
 	result = enable(kind);
 	if (result || (kind != CUPTI_CONTEXT && kind != CUPTI_STREAM))
 		return result;
-	*(void **)&replay = find_in_driver("lull_sim_replay");
+	*(void **)&replay = lull_cupti_find_in_driver("lull_sim_replay");
 	replay(kind == CUPTI_CONTEXT ? dump_context : dump_stream);
 	return CUPTI_OK;
 }

@@ -70,6 +70,18 @@ enum sim_memory lull_sim_memory_kind(const void *at)
 	return kind;
 }
 
+u64 lull_sim_memory_bytes(const void *at)
+{
+	u64 size_bytes = 0;
+
+	pthread_mutex_lock(&memory.lock);
+	for (struct piece *p = memory.pieces; p; p = p->next)
+		if ((const char *)at == p->at)
+			size_bytes = p->size_bytes;
+	pthread_mutex_unlock(&memory.lock);
+	return size_bytes;
+}
+
 u64 lull_sim_memory_used(void)
 {
 	u64 used_bytes;

@@ -26,7 +26,7 @@
 #define SIM_DEVICE_UUID	     "lull simulated  " /* 16 bytes */
 
 /* Kinds of memory and of copies, with CUPTI's values. */
-enum sim_memory { SIM_PAGEABLE = 1, SIM_PINNED = 2, SIM_DEVICE = 3 };
+enum sim_memory { SIM_PAGEABLE = 1, SIM_PINNED = 2, SIM_DEVICE = 3, SIM_MANAGED = 5 };
 enum sim_copy { SIM_HTOD = 1, SIM_DTOH = 2, SIM_DTOD = 8, SIM_HTOH = 9 };
 
 /* What a host call or a stream waited for, with CUPTI's values. */
@@ -79,7 +79,33 @@ struct sim_object {
 	u32 stream_id;
 	u32 null_stream_id;
 	bool is_blocking;
+	int priority;
 	u32 correlation;
+	const void *handle; /* the program's */
+};
+
+enum sim_event_kind {
+	SIM_ALLOCATED,
+	SIM_RELEASED,
+	SIM_LOADED,   /* a module */
+	SIM_UNLOADED, /* a module */
+	SIM_COMPILED,
+	SIM_MIGRATED, /* unified memory, host to device */
+	SIM_FAULTED,  /* unified memory, on a CPU */
+};
+
+/* Something that happened to memory or code, not to a queue. */
+struct sim_event {
+	enum sim_event_kind kind;
+	enum sim_memory memory;
+	void *context;
+	u32 context_id;
+	u32 correlation;
+	u32 module_id;
+	u64 address;
+	u64 size_bytes;
+	u64 start_ns;
+	u64 end_ns;
 };
 
 /* What libcupti wants to be told. */
@@ -88,6 +114,7 @@ struct sim_hooks {
 	void (*leave)(struct sim_call *call);
 	void (*work)(const struct sim_work *work);
 	void (*object)(const struct sim_object *object);
+	void (*event)(const struct sim_event *event);
 	bool (*wants_graphs)(void); /* graphs as a whole, not their nodes */
 };
 

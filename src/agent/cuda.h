@@ -2,27 +2,73 @@
  * cuda - what the files of the CUDA source share.
  *
  * How it records: calls of the driver and the runtime by callbacks on the calling thread (the
- * cheapest
- *                 way: two reads of the counter and one event, and no record of CUPTI's); what the
- *                 device did by CUPTI's activity records, turned into events on CUPTI's own thread.
+ *                 cheapest way: two reads of the counter and one event, and no record of CUPTI's);
+ *                 what the device did by CUPTI's activity records, turned into events on CUPTI's
+ *                 own thread.
  * Who flushes:    a thread of ours, five times a second and when the collector asks for it, so that
  *                 a killed process loses at most the last 250 ms of device records.
+ * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
+ *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
+ *                 lull_cuda_want_call().
  */
 #ifndef LULL_AGENT_CUDA_H
 #define LULL_AGENT_CUDA_H
 
+#include "agent/lib_cupti.h"
 #include "agent/ring.h"
 
-/* CUPTI asks for room and gives it back full of records (cuda_records.c). */
+/* Who wants a kind of record or a callback. */
+enum { LULL_CUDA_WE = 1, LULL_CUDA_THEY = 2 };
+
+/* CUPTI asks for room and gives it back full of records (cuda_buffers.c). */
 void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records);
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
 			 size_t valid_bytes);
 
-/* A callback of CUPTI about a call (cuda_calls.c). */
-void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data);
+/* Have a buffer or two ready, so that no thread of the program has to make one. */
+void lull_cuda_stock(void);
+
+/* Tell CUPTI that our buffers are zeroed when it gets them; else it zeroes them on its caller. */
+void lull_cuda_zeroed(void);
+
+/* Turn the records of a buffer into events (cuda_records.c). */
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
+
+/* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
+lull_cupti_callback *lull_cuda_callback(void);
 
 /* Turn callbacks for the calls that matter on or off. */
-void lull_cuda_watch_calls(void *subscriber, bool is_on);
+void lull_cuda_watch_calls(bool is_on);
+
+/* A callback about a context or a module (cuda_objects.c). */
+void lull_cuda_resource(u32 cbid, const void *data);
+
+/* Turn callbacks about contexts and modules on or off. */
+void lull_cuda_watch_resources(bool is_on);
+
+/* Ask for what the user wants to know of unified memory, once there is a context. */
+void lull_cuda_watch_memory(bool is_on);
+
+/* The program named a device, context or stream through NVTX; LULL_NAMED_*. */
+void lull_cuda_named(u32 what, u64 handle, const char *name, size_t len);
+
+/* Enable or disable a kind of record, or a callback, for one of us; what CUPTI said. */
+int lull_cuda_want_kind(u32 kind, u32 who, bool is_on);
+int lull_cuda_want_call(u32 domain, u32 cbid, u32 who, bool is_on);
+
+/* 1 while another tool is subscribed: it gets its callbacks through us. */
+extern _Atomic u32 lull_cuda_has_neighbour __attribute__((visibility("hidden")));
+
+/* Hand a callback, the records of a buffer, or a count of lost ones on to another tool. */
+void lull_cuda_share_called(u32 domain, u32 cbid, const void *data);
+void lull_cuda_share_buffer(void *context, u32 stream, u8 *buffer, size_t valid_bytes);
+void lull_cuda_share_dropped(u64 n);
+
+/* True if another tool gets records of this kind. */
+bool lull_cuda_share_has(u32 kind);
+
+/* Our subscription. */
+void *lull_cuda_subscriber(void);
 
 /* The time for CUPTI's own stamps: the counter that all events carry. */
 static inline u64 lull_cuda_now(void)
@@ -35,6 +81,9 @@ static inline bool lull_cuda_is_watching(void)
 {
 	return atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) != 0;
 }
+
+/* Subscribe to CUPTI if that is wanted and was not done yet. */
+void lull_cuda_set_up(void);
 
 /* True in the process that CUPTI was set up in; a forked child must never call it. */
 bool lull_cuda_is_mine(void);

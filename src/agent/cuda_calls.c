@@ -11,6 +11,11 @@
 #include "agent/capture.h"
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
+#include "agent/stack.h"
+#include "agent/sys.h"
+
+/* Between the caller and us lie frames of CUPTI, the driver and the runtime. */
+#define STACK_BYTES 16384u
 
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
@@ -78,11 +83,12 @@ static const char *const unwanted[] = {
 enum { CAPTURE_NONE, CAPTURE_START, CAPTURE_STOP };
 
 /* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
-static struct {
+static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
-	u32 capture; /* cudaProfilerStart and Stop may begin and end a recording */
+	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
+	u16 kind;    /* LULL_CALL_* */
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -93,87 +99,202 @@ static bool begins_with(const char *name, const char *const *list, size_t n)
 	return false;
 }
 
-static void watch(void *subscriber, u32 domain, u32 cbid, bool is_on)
+/* The calls that a recording is not about, unless all are wanted. */
+static bool is_left_out(const char *name)
 {
-	const char *name = NULL;
-	u32 len;
-
-	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name)
-		return;
-	if (!begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
-	    begins_with(name, unwanted, LULL_COUNT_OF(unwanted)))
-		return;
-	/* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
-	len = (u32)strlen(name);
-	for (u32 i = len; i-- > 2;)
-		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
-		    name[i + 1] <= '9') {
-			len = i - 1;
-			break;
-		}
-	if (strstr(name, "ProfilerStart"))
-		names[domain - 1][cbid].capture = CAPTURE_START;
-	else if (strstr(name, "ProfilerStop"))
-		names[domain - 1][cbid].capture = CAPTURE_STOP;
-	names[domain - 1][cbid].text = name;
-	names[domain - 1][cbid].len = len;
-	names[domain - 1][cbid].hash = lull_hash(name, len);
-	lull_cupti.cuptiEnableCallback(is_on, subscriber, domain, cbid);
+	if (lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS)
+		return false;
+	return !begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
+	       begins_with(name, unwanted, LULL_COUNT_OF(unwanted));
 }
 
-void lull_cuda_watch_calls(void *subscriber, bool is_on)
+/* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
+static u32 length_of(const char *name)
+{
+	u32 len = (u32)strlen(name);
+
+	for (u32 i = len; i-- > 2;)
+		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
+		    name[i + 1] <= '9')
+			return i - 1;
+	return len;
+}
+
+static u16 kind_of(const char *name)
+{
+	if (strstr(name, "Launch"))
+		return LULL_CALL_KERNEL;
+	if (strstr(name, "Sync") || strstr(name, "Wait"))
+		return LULL_CALL_SYNC;
+	if (strstr(name, "Mem") || strstr(name, "Malloc") || strstr(name, "Free") ||
+	    strstr(name, "HostAlloc") || strstr(name, "HostRegister"))
+		return LULL_CALL_MEMORY;
+	return LULL_CALL_OTHER;
+}
+
+static void watch(u32 domain, u32 cbid, bool is_on)
+{
+	struct call_name *call = &names[domain - 1][cbid];
+	const char *name = NULL;
+
+	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name || is_left_out(name))
+		return;
+	if (strstr(name, "ProfilerStart"))
+		call->capture = CAPTURE_START;
+	else if (strstr(name, "ProfilerStop"))
+		call->capture = CAPTURE_STOP;
+	call->text = name;
+	call->kind = kind_of(name);
+	call->len = length_of(name);
+	call->hash = lull_hash(name, call->len);
+	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+}
+
+void lull_cuda_watch_calls(bool is_on)
 {
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
-			watch(subscriber, domain, cbid, is_on);
+			watch(domain, cbid, is_on);
 }
 
-static void emit(struct lull_thread *t, u32 domain, u32 cbid, const void *data, u64 start)
+static void fill(struct lull_wire_cuda_call *e, const struct call_name *call, const void *data,
+		 u64 dur_ticks)
 {
-	u64 end = lull_time();
-	u64 name = names[domain - 1][cbid].hash;
 	const u32 *ret = lull_cupti_call_ret(data);
+
+	e->dur_ticks = dur_ticks;
+	e->name = call->hash;
+	e->ret = ret ? *ret : 0;
+	e->correlation = lull_cupti_call_correlation(data);
+}
+
+static bool is_long(const struct call_name *call, u64 dur_ticks)
+{
+	u64 limit = lull_agent.control->cuda_backtrace_ticks[call->kind];
+
+	return limit && dur_ticks >= limit;
+}
+
+/* With the stack of the caller. */
+static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
+						      struct lull_wire_cuda_call *e,
+						      const struct lull_wire_regs *regs)
+{
+	int saved = errno;
+
+	e->head.counter = t->scratch[7];
+	e->head.type = LULL_EVENT_cuda_call;
+	e->head.size_bytes = sizeof(*e);
+	lull_stack_emit(t, &e->head, regs, STACK_BYTES);
+	errno = saved;
+}
+
+/* `regs`: the caller's, if any kind of call may need them; else NULL. */
+static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
+						       const struct call_name *call, u32 domain,
+						       const void *data,
+						       const struct lull_wire_regs *regs)
+{
+	u64 dur_ticks = lull_time() - t->scratch[7];
 	struct lull_wire_cuda_call *e;
 
-	if (!lull_is_defined(t, name)) {
-		if (!lull_define_string(t, name, names[domain - 1][cbid].text,
-					names[domain - 1][cbid].len))
+	if (!lull_is_defined(t, call->hash)) {
+		if (!lull_define_string(t, call->hash, call->text, call->len))
 			return;
-		lull_remember(t, name);
+		lull_remember(t, call->hash);
 	}
-	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), start);
+	if (regs && is_long(call, dur_ticks)) {
+		struct lull_wire_cuda_call whole = { .head.a = domain };
+
+		fill(&whole, call, data, dur_ticks);
+		emit_with_stack(t, &whole, regs);
+		return;
+	}
+	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
 	if (!e)
 		return;
-	e->head.a = lull_cupti_call_correlation(data);
-	e->dur_ticks = end - start;
-	e->name = name;
-	e->ret = ret ? *ret : 0;
-	e->api = domain;
+	e->head.a = domain;
+	fill(e, call, data, dur_ticks);
 	lull_commit(t, sizeof(*e));
 }
 
-void lull_cuda_called(void *user, u32 domain, u32 cbid, const void *data)
+/*
+ * One outermost call is timed at a time: scratch[6] tells which, scratch[7] since when. The number
+ * of the recording is part of the former, so that a call whose end was never seen (callbacks were
+ * off by then) blocks nothing in the next recording. CUPTI's own word for each call stays
+ * untouched: another tool may use it.
+ */
+static u64 key_of(const struct lull_thread *t, u32 domain, u32 cbid, const void *data)
 {
-	struct lull_thread *t;
-	u64 *slot, start;
+	return lull_cupti_call_correlation(data) | (u64)cbid << 32 | (u64)domain << 43 |
+	       (u64)t->record << 48;
+}
 
-	(void)user;
-	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
-		return;
-	if (names[domain - 1][cbid].capture && lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
-		lull_capture_by_call(names[domain - 1][cbid].capture == CAPTURE_START);
-	t = lull_recording();
+static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
+							  u32 cbid, const void *data,
+							  const struct lull_wire_regs *regs)
+{
+	struct lull_thread *t = lull_recording();
+
 	if (!t)
 		return;
-	slot = lull_cupti_call_slot(data);
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
-		/* scratch[6]: how many watched calls this thread is in. */
-		*slot = t->scratch[6]++ ? 0 : lull_time();
+		if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+			return; /* inside another call */
+		t->scratch[6] = key_of(t, domain, cbid, data);
+		t->scratch[7] = lull_time();
+	} else if (t->scratch[6] == key_of(t, domain, cbid, data)) {
+		emit(t, call, domain, data, regs);
+		t->scratch[6] = 0;
+	}
+}
+
+static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, const void *data,
+							 const struct lull_wire_regs *regs)
+{
+	const struct call_name *call;
+
+	/* Acquire: whoever sees the neighbour sees its function. */
+	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
+			     0))
+		lull_cuda_share_called(domain, cbid, data);
+	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
+		lull_cuda_resource(cbid, data);
 		return;
 	}
-	if (t->scratch[6])
-		t->scratch[6]--;
-	start = *slot;
-	if (start)
-		emit(t, domain, cbid, data, start);
+	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
+		return;
+	call = &names[domain - 1][cbid];
+	if (!call->text)
+		return; /* the other tool's */
+	if (__builtin_expect(call->capture != CAPTURE_NONE, 0) &&
+	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
+		lull_capture_by_call(call->capture == CAPTURE_START);
+	on_call(call, domain, cbid, data, regs);
+}
+
+/*
+ * Two functions of one, so that the usual one, without stacks, does and saves no more than it must:
+ * it runs twice in each launch.
+ */
+static void called_plain(void *user, u32 domain, u32 cbid, const void *data)
+{
+	(void)user;
+	called(domain, cbid, data, NULL);
+}
+
+static void called_with_stack(void *user, u32 domain, u32 cbid, const void *data)
+{
+	struct lull_wire_regs regs = LULL_CALLER_REGS();
+
+	(void)user;
+	called(domain, cbid, data, &regs);
+}
+
+lull_cupti_callback *lull_cuda_callback(void)
+{
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (lull_agent.control->cuda_backtrace_ticks[i])
+			return called_with_stack;
+	return called_plain;
 }

@@ -1,69 +1,10 @@
 /*
- * cuda_records - CUPTI's activity records into events.
- *
- * CUPTI asks for buffers on the threads of the program and gives them back on a thread of its own,
- * or on ours when we flush. Buffers come from a pool that never shrinks: a lock-free stack of
- * mappings.
+ * cuda_records - CUPTI's activity records into events, on the thread that hands us the buffer.
  */
-#include <sys/mman.h>
+#include <dlfcn.h>
 
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
-#include "agent/sys.h"
-
-/* 1 MiB: measured no worse than larger ones, and little memory for many threads. */
-#define BUFFER_BYTES (1u << 20)
-
-/* The pool; a buffer that is free holds the address of the next one. */
-static _Atomic(u8 *) free_buffers;
-
-/*
- * Taking from a lock-free stack is safe only if no buffer can be taken and put back meanwhile; this
- * flag makes takers exclusive. Who finds it set takes fresh memory instead of waiting.
- */
-static atomic_flag is_taking = ATOMIC_FLAG_INIT;
-
-static u8 *take_free(void)
-{
-	u8 *head, *next;
-
-	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
-		return NULL;
-	head = atomic_load_explicit(&free_buffers, memory_order_acquire);
-	while (head) {
-		memcpy(&next, head, sizeof(next));
-		if (atomic_compare_exchange_weak_explicit(
-			    &free_buffers, &head, next, memory_order_acquire, memory_order_acquire))
-			break;
-	}
-	atomic_flag_clear_explicit(&is_taking, memory_order_release);
-	return head;
-}
-
-static void put_free(u8 *buffer)
-{
-	u8 *head = atomic_load_explicit(&free_buffers, memory_order_relaxed);
-
-	do
-		memcpy(buffer, &head, sizeof(head));
-	while (!atomic_compare_exchange_weak_explicit(&free_buffers, &head, buffer,
-						      memory_order_release, memory_order_relaxed));
-}
-
-void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records)
-{
-	int saved = errno;
-
-	*buffer = take_free();
-	if (!*buffer)
-		*buffer = lull_sys_map(BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-	/*
-	 * Without a buffer CUPTI counts what it has to drop; older versions did not take NULL well.
-	 */
-	*size_bytes = *buffer ? BUFFER_BYTES : 0;
-	*max_records = 0;
-	errno = saved;
-}
 
 /* The hash of a text, defined in the thread's stream; 0 if there was no room. */
 static u64 name_of(struct lull_thread *t, const char *text)
@@ -71,7 +12,32 @@ static u64 name_of(struct lull_thread *t, const char *text)
 	return text ? lull_name(t, text, strlen(text)) : 0;
 }
 
-static u64 launch_of(struct lull_thread *t, const void *r)
+/*
+ * Names that were hashed in the buffer at hand, by their address. All records of a buffer are alive
+ * at once, so that within it an address stands for one name; names of templates are long.
+ */
+#define N_NAMES 64u
+struct names {
+	struct {
+		const char *text;
+		u64 hash;
+	} seen[N_NAMES];
+};
+
+static u64 hash_of(struct names *names, const char *text)
+{
+	u32 ix = (u32)((u64)text >> 4) % N_NAMES;
+
+	if (!text)
+		return 0;
+	if (names->seen[ix].text != text) {
+		names->seen[ix].text = text;
+		names->seen[ix].hash = lull_hash(text, strlen(text));
+	}
+	return names->seen[ix].hash;
+}
+
+static u64 launch_of(struct lull_thread *t, const void *r, struct names *names)
 {
 	struct lull_wire_shape shape = {
 		.grid = { lull_cupti_kernel_grid_x(r), lull_cupti_kernel_grid_y(r),
@@ -90,7 +56,7 @@ static u64 launch_of(struct lull_thread *t, const void *r)
 	struct lull_wire_launch *e;
 	u64 hash;
 
-	shape.name = name ? lull_hash(name, strlen(name)) : 0;
+	shape.name = hash_of(names, name);
 	hash = lull_hash(&shape, sizeof(shape));
 	if (lull_is_defined(t, hash))
 		return hash;
@@ -139,10 +105,10 @@ static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start,
 	return lull_reserve_at(t, type, size_bytes, start);
 }
 
-static void on_kernel(struct lull_thread *t, const void *r)
+static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 {
 	u64 start = lull_cupti_kernel_start(r), end = lull_cupti_kernel_end(r);
-	u64 launch = launch_of(t, r);
+	u64 launch = launch_of(t, r, names);
 	struct lull_wire_kernel *e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
 
 	if (!e)
@@ -260,11 +226,30 @@ static void on_memory(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
+/*
+ * Details of a full queue are on the heap and ours to free, unless another tool gets the record.
+ * Other overheads are not known to have details.
+ */
+static void free_details(const void *r)
+{
+	static void (*release)(void *);
+	void *details = lull_cupti_overhead_details(r);
+
+	if (lull_cupti_overhead_overhead_kind(r) != LULL_CUPTI_OVERHEAD_QUEUE_FULL || !details ||
+	    lull_cuda_share_has(LULL_CUPTI_KIND_OVERHEAD))
+		return;
+	if (!release)
+		*(void **)&release = dlsym(RTLD_DEFAULT, "free");
+	if (release)
+		release(details);
+}
+
 static void on_overhead(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_overhead_start(r), end = lull_cupti_overhead_end(r);
 	struct lull_wire_overhead *e = reserve(t, LULL_EVENT_overhead, sizeof(*e), start, end);
 
+	free_details(r);
 	if (!e)
 		return;
 	e->head.a = lull_cupti_overhead_overhead_kind(r);
@@ -296,53 +281,120 @@ static void on_device(struct lull_thread *t, const void *r)
 	lull_commit(t, size_bytes);
 }
 
-/* One function per kind of record. */
-static void (*const handlers[])(struct lull_thread *t, const void *record) = {
-	[LULL_CUPTI_KIND_KERNEL] = on_kernel,	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
-	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2, [LULL_CUPTI_KIND_MEMSET] = on_memset,
-	[LULL_CUPTI_KIND_SYNC] = on_sync,	[LULL_CUPTI_KIND_GRAPH] = on_graph,
-	[LULL_CUPTI_KIND_MEMORY] = on_memory,	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
-	[LULL_CUPTI_KIND_DEVICE] = on_device,
-};
-
-/* Records of what was dropped; per context, asked for whenever a buffer comes back. */
-static void count_dropped(void *context, u32 stream)
+static void on_context(struct lull_thread *t, const void *r)
 {
-	size_t n = 0;
+	struct lull_wire_cuda_context *e = lull_reserve(t, LULL_EVENT_cuda_context, sizeof(*e));
 
-	if (lull_cupti.cuptiActivityGetNumDroppedRecords &&
-	    lull_cupti.cuptiActivityGetNumDroppedRecords(context, stream, &n) == 0 && n)
-		lull_issue(LULL_ISSUE_cupti_dropped, n);
+	if (!e)
+		return;
+	e->head.a = lull_cupti_context_id(r);
+	e->device = lull_cupti_context_device(r);
+	e->null_stream = lull_cupti_context_null_stream(r);
+	e->parent = lull_cupti_context_parent(r);
+	e->api = lull_cupti_context_api(r);
+	e->is_green = lull_cupti_context_is_green(r);
+	e->n_sms = lull_cupti_context_n_sms(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
 }
 
-static void walk(u8 *buffer, size_t valid_bytes)
+static void on_stream(struct lull_thread *t, const void *r)
+{
+	struct lull_wire_cuda_stream *e = lull_reserve(t, LULL_EVENT_cuda_stream, sizeof(*e));
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_stream_id(r);
+	e->context = lull_cupti_stream_context(r);
+	e->priority = (i32)lull_cupti_stream_priority(r);
+	e->kind = lull_cupti_stream_flag(r) & 0xffff;
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+static void on_um(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_um_start(r), end = lull_cupti_um_end(r);
+	/* Moments, such as faults of a CPU, have no end. */
+	struct lull_wire_um_event *e =
+		reserve(t, LULL_EVENT_um_event, sizeof(*e), start, end ? end : start);
+
+	if (!e)
+		return;
+	e->head.a = lull_cupti_um_counter_kind(r);
+	e->dur_ticks = end ? end - start : 0;
+	e->address = lull_cupti_um_address(r);
+	e->value = lull_cupti_um_value(r);
+	e->src_device = lull_cupti_um_src(r);
+	e->dst_device = lull_cupti_um_dst(r);
+	e->cause = lull_cupti_um_flags(r);
+	e->pad = 0;
+	lull_commit(t, sizeof(*e));
+}
+
+/* What the compiler did, as cuda_module.kind has it. */
+static u32 jit_kind(u32 operation)
+{
+	return operation == LULL_CUPTI_JIT_CACHE_LOAD	 ? LULL_MODULE_CACHED
+	       : operation == LULL_CUPTI_JIT_CACHE_STORE ? LULL_MODULE_STORED
+							 : LULL_MODULE_COMPILED;
+}
+
+static void on_jit(struct lull_thread *t, const void *r)
+{
+	u64 start = lull_cupti_jit_start(r), end = lull_cupti_jit_end(r);
+	u64 path = name_of(t, lull_cupti_jit_path(r));
+	struct lull_wire_cuda_module *e =
+		reserve(t, LULL_EVENT_cuda_module, sizeof(*e), start, end);
+
+	if (!e)
+		return;
+	e->head.a = jit_kind(lull_cupti_jit_operation(r));
+	e->dur_ticks = end - start;
+	e->size_bytes = lull_cupti_jit_size_bytes(r);
+	e->path = path;
+	e->module_id = e->context = 0;
+	e->correlation = lull_cupti_jit_correlation(r);
+	e->tid = lull_cupti_jit_tid(r);
+	lull_commit(t, sizeof(*e));
+}
+
+/* One function per kind of record, but for kernels. */
+static void (*const handlers[])(struct lull_thread *t, const void *record) = {
+	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
+	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,
+	[LULL_CUPTI_KIND_MEMSET] = on_memset,
+	[LULL_CUPTI_KIND_SYNC] = on_sync,
+	[LULL_CUPTI_KIND_GRAPH] = on_graph,
+	[LULL_CUPTI_KIND_MEMORY] = on_memory,
+	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
+	[LULL_CUPTI_KIND_DEVICE] = on_device,
+	[LULL_CUPTI_KIND_CONTEXT] = on_context,
+	[LULL_CUPTI_KIND_STREAM] = on_stream,
+	[LULL_CUPTI_KIND_UM] = on_um,
+	[LULL_CUPTI_KIND_JIT] = on_jit,
+};
+
+static void on_record(struct lull_thread *t, const void *record, struct names *names)
+{
+	u32 kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	if (kind == LULL_CUPTI_KIND_KERNEL)
+		on_kernel(t, record, names);
+	else if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
+		handlers[kind](t, record);
+}
+
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
 {
 	struct lull_thread *t = lull_thread(), *recording;
+	struct names names = { 0 };
 	void *record = NULL;
 
 	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
-		u32 kind;
-
-		memcpy(&kind, record, sizeof(kind));
 		/* Between recordings, too: devices are described, and records arrive late. */
 		recording = lull_recording();
-		if (!recording)
-			recording = t;
-		if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
-			handlers[kind](recording, record);
+		on_record(recording ? recording : t, record, &names);
 	}
-}
-
-void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
-			 size_t valid_bytes)
-{
-	int saved = errno;
-
-	(void)size_bytes;
-	if (!buffer)
-		return;
-	walk(buffer, valid_bytes);
-	count_dropped(context, stream);
-	put_free(buffer);
-	errno = saved;
 }

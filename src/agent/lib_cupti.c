@@ -100,6 +100,13 @@ static void *open_lib(void)
 	return lib;
 }
 
+static const char *missing = "";
+
+const char *lull_cupti_missing(void)
+{
+	return missing;
+}
+
 bool lull_cupti_load(void)
 {
 	void *lib = open_lib();
@@ -108,8 +115,22 @@ bool lull_cupti_load(void)
 		return false;
 	for (size_t i = 0; i < LULL_COUNT_OF(slots); i++) {
 		*slots[i].at = dlsym(lib, slots[i].name);
-		if (!*slots[i].at && slots[i].is_required)
+		if (!*slots[i].at && slots[i].is_required) {
+			missing = slots[i].name;
 			return false;
+		}
 	}
 	return lull_cupti.cuptiGetVersion(&lull_cupti.version) == 0;
+}
+
+void *lull_cupti_find(const char *name)
+{
+	struct found found = { { 0 }, { 0 } };
+	void *lib = NULL;
+
+	dl_iterate_phdr(visit, &found);
+	if (*found.cupti)
+		lib = lull_real.dlopen(found.cupti, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	/* The handle is kept: the library must not go away while we know its addresses. */
+	return lib ? dlsym(lib, name) : NULL;
 }

@@ -38,7 +38,7 @@ enum { LULL_CUPTI_VALUES(AS_VALUE) };
 	{                                                                             \
 		type value = (type)0;                                                 \
                                                                                       \
-		if (lull_cupti.version + 1 > (since))                                 \
+		if ((u64)lull_cupti.version + 1 > (since))                            \
 			memcpy(&value, (const u8 *)record + (offset), sizeof(value)); \
 		return value;                                                         \
 	}
@@ -49,5 +49,11 @@ LULL_CUPTI_RECORDS(AS_READERS)
 
 /* Find and load it; false if there is none or a function that we need is missing. */
 bool lull_cupti_load(void);
+
+/* A function of the CUPTI that the process has loaded; NULL if there is none. */
+void *lull_cupti_find(const char *name);
+
+/* Which function was missing, "" if no library was found. */
+const char *lull_cupti_missing(void);
 
 #endif

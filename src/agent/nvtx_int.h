@@ -137,6 +137,13 @@ void lull_nvtx_fill_extension(u32 module_id, struct lull_nvtx_segment *segment);
 
 /* source_nvtx.c: the calls themselves. */
 
+/* Write our functions into one table of an instance; older instances have shorter ones. */
+void lull_nvtx_fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
+			  lull_nvtx_fn *const *ours, u32 n_ours);
+
+/* source_nvtx_cuda.c: the same for the names of CUDA's objects. */
+void lull_nvtx_fill_cuda(const struct lull_nvtx_callbacks *callbacks);
+
 /* Begin a call without name, category, colour or payload in this domain. */
 void lull_nvtx_call_init(struct lull_nvtx_call *call, const struct lull_nvtx_domain *domain);
 

@@ -433,9 +433,8 @@ static lull_nvtx_fn *const core[] = { LULL_NVTX_CORE(AS_SLOT) };
 static lull_nvtx_fn *const core2[] = { LULL_NVTX_CORE2(AS_SLOT) };
 #undef AS_SLOT
 
-/* Write our functions into one table of an instance; older instances have shorter ones. */
-static void fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
-		       lull_nvtx_fn *const *ours, u32 n_ours)
+void lull_nvtx_fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
+			  lull_nvtx_fn *const *ours, u32 n_ours)
 {
 	lull_nvtx_fn ***table = NULL;
 	u32 n = 0;
@@ -443,7 +442,7 @@ static void fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
 	if (!callbacks->find_table(module, &table, &n) || !table)
 		return;
 	for (u32 i = 1; i < n && i < n_ours; i++)
-		if (table[i])
+		if (table[i] && ours[i])
 			*table[i] = ours[i];
 }
 
@@ -470,8 +469,9 @@ int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
 	version = get_export(LULL_NVTX_EXPORT_VERSIONINFO);
 	if (version && version->struct_bytes >= sizeof(*version) && version->tell_version)
 		version->tell_version(LULL_NVTX_VERSION);
-	fill_table(callbacks, LULL_NVTX_MODULE_CORE, core, LULL_COUNT_OF(core));
-	fill_table(callbacks, LULL_NVTX_MODULE_CORE2, core2, LULL_COUNT_OF(core2));
+	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE, core, LULL_COUNT_OF(core));
+	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE2, core2, LULL_COUNT_OF(core2));
+	lull_nvtx_fill_cuda(callbacks);
 	return 1;
 }
 

@@ -17,18 +17,23 @@
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, env, exports;
+	struct lull_vec trace, env, exports, cuda_backtrace;
 	int sample, cpuctxsw, sampler, capture_range, wait, graphs;
 	u64 sampling_frequency, python_frequency;
 	u64 osrt_threshold, osrt_backtrace_threshold;
 	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
 	f64 delay, duration;
+	u64 cuda_flush_ms;
+	int cuda_scope, cuda_events;
+	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
 	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve, python,
 		quiet, start_later;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
 static const char *const samplers[] = { "auto", "timer", NULL };
+static const char *const cuda_scopes[] = { "process-tree", "system-wide", NULL };
+static const char *const cuda_event_traces[] = { "auto", "false", "true", NULL };
 static const char *const graph_traces[] = { "graph", "node", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
 static const char *const waits[] = { "primary", "all", NULL };
@@ -183,6 +188,62 @@ static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 	return 0;
 }
 
+/* none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. */
+static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)
+{
+	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
+	size_t n = strcspn(word, ":");
+	u64 ns = word[n] ? strtoull(word + n + 1, NULL, 10) : 1000;
+
+	if (strcmp(word, "none") == 0)
+		return 0;
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
+			continue;
+		for (size_t j = 0; j < LULL_N_CALL_KINDS; j++)
+			if (j == i || i == LULL_N_CALL_KINDS)
+				limits_ns[j] = ns ? ns : 1;
+		return 0;
+	}
+	return lull_fail(err, LULL_E_USAGE,
+			 "--cudabacktrace: '%s' is not none, all, kernel, memory, sync or other, "
+			 "with :NS if need be",
+			 word);
+}
+
+static int parse_cuda(const struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	const struct {
+		bool is_on;
+		u32 source;
+	} choices[] = {
+		{ w->graphs == 1, LULL_SOURCE_GRAPH_NODES },
+		{ w->cuda_memory, LULL_SOURCE_CUDA_MEMORY },
+		{ w->cuda_all_calls, LULL_SOURCE_CUDA_ALL_CALLS },
+		{ w->um_cpu_faults, LULL_SOURCE_UM_CPU_FAULTS },
+		{ w->um_gpu_faults, LULL_SOURCE_UM_GPU_FAULTS },
+	};
+
+	if (w->cuda_scope != 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-trace-scope: only process-tree is there; CUPTI shows each "
+				 "process to itself alone");
+	if (w->cuda_events == 2)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-event-trace: only auto and false are there; waits for "
+				 "events are recorded without it");
+	if (w->cuda_flush_ms > 60000)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--cuda-flush-interval is 0 to 60000 milliseconds");
+	for (size_t i = 0; i < w->cuda_backtrace.n; i++)
+		if (parse_backtrace(((char **)w->cuda_backtrace.at)[i], o->cuda_backtrace_ns, err))
+			return err->code;
+	for (size_t i = 0; i < LULL_COUNT_OF(choices); i++)
+		if (choices[i].is_on)
+			o->sources |= choices[i].source;
+	return 0;
+}
+
 static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
 		      struct lull_err *err)
 {
@@ -194,6 +255,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		.is_python_sampled = w->python,
 		.python_rate_hz = (u32)w->python_frequency,
 		.osrt_threshold_ns = w->osrt_threshold,
+		.cuda_flush_ms = (u32)w->cuda_flush_ms,
 		.backtrace_threshold_ns = w->osrt_backtrace_threshold,
 		.output = w->output,
 		.is_overwriting = w->force,
@@ -235,16 +297,40 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
-	if (w->graphs == 1)
-		o->sources |= LULL_SOURCE_GRAPH_NODES;
-	if (w->cuda_memory)
-		o->sources |= LULL_SOURCE_CUDA_MEMORY;
-	return parse_kill(w->kill, &o->kill_signal, err) ||
+	return parse_cuda(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       check_env(&w->env, err) || check_exports(&w->exports, err)
 		       ? err->code
 		       : 0;
 }
+
+/* What of CUDA is recorded, and how. */
+#define CUDA_OPTIONS(w)                                                                            \
+	OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,                                  \
+		 "CUDA graphs as a whole (default) or node by node"),                              \
+		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,                                  \
+			 "allocations of device memory (default: false)"),                         \
+		OPT_BOOL(0, "cuda-trace-all-apis", &w->cuda_all_calls,                             \
+			 "also the CUDA calls that only ask a question (default: false)"),         \
+		OPT_LIST(0, "cudabacktrace", "KINDS", &(w)->cuda_backtrace,                        \
+			 "who makes CUDA calls that take long: none (default), all, kernel, "      \
+			 "memory, sync, other, each with :NS (default: 1000)"),                    \
+		OPT_BOOL(0, "cuda-um-cpu-page-faults", &w->um_cpu_faults,                          \
+			 "unified memory: what moves, and page faults of CPUs (default: false)"),  \
+		OPT_BOOL(0, "cuda-um-gpu-page-faults", &w->um_gpu_faults,                          \
+			 "unified memory: what moves, and page faults of devices (default: "       \
+			 "false)"),                                                                \
+		OPT_U64(0, "cuda-flush-interval", "MS", &w->cuda_flush_ms,                         \
+			"how often device records are brought in (default: 200); 0: when buffers " \
+			"are full, and at the end"),                                               \
+		OPT_ENUM(0, "cuda-event-trace", &w->cuda_events, cuda_event_traces,                \
+			 "when CUDA events completed on the device; only auto and false, its "     \
+			 "default, are there"),                                                    \
+		OPT_ENUM(0, "cuda-trace-scope", &w->cuda_scope, cuda_scopes,                       \
+			 "whose CUDA work; only process-tree, the default, is there"),             \
+		OPT_BOOL(0, "flush-on-cudaprofilerstop", &w->flush_on_stop,                        \
+			 "bring device records in at cudaProfilerStop(); always done (default: "   \
+			 "true)")
 
 static int parse(int argc, char **argv, struct words *w, bool is_interactive, struct lull_err *err)
 {
@@ -268,10 +354,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000)"),
-		OPT_ENUM(0, "cuda-graph-trace", &w->graphs, graph_traces,
-			 "CUDA graphs as a whole (default) or node by node"),
-		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
-			 "allocations of device memory (default: false)"),
+		CUDA_OPTIONS(w),
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
 			"Python stacks a second (default: 100)"),
@@ -325,6 +408,16 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	return lull_opt_parse_program(argc, argv, opts, err);
 }
 
+static void print_notices(const char *lines)
+{
+	while (lines && *lines) {
+		size_t n = strcspn(lines, "\n");
+
+		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		lines += n + (lines[n] == '\n');
+	}
+}
+
 static void print_done(const struct lull_collector_result *result)
 {
 	const struct lull_report_done *done = result->reports.at;
@@ -334,6 +427,7 @@ static void print_done(const struct lull_collector_result *result)
 			lull_format_bytes(done[i].size_bytes).text,
 			lull_format_count(done[i].n_events).text, done[i].seconds,
 			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
+		print_notices(done[i].notices);
 	}
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
@@ -390,6 +484,8 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.python_frequency = 100,
 		.osrt_threshold = 1000,
 		.osrt_backtrace_threshold = 80000,
+		.cuda_flush_ms = 200,
+		.flush_on_stop = true,
 		.stop_on_exit = true,
 		.inherit_env = true,
 		.resolve = true,
@@ -402,6 +498,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_vec_init(&w.trace, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
+	lull_vec_init(&w.cuda_backtrace, sizeof(char *));
 	first = parse(argc, argv, &w, is_interactive, err);
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
@@ -424,5 +521,6 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);
+	lull_opt_list_release(&w.cuda_backtrace);
 	return rc;
 }

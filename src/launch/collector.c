@@ -67,6 +67,11 @@ static void fill_control(struct lull_collector *c)
 	control->osrt_threshold_ticks = lull_clock_ticks(&c->clock, o->osrt_threshold_ns);
 	control->backtrace_ticks = lull_clock_ticks(&c->clock, o->backtrace_threshold_ns);
 	control->backtrace_bytes = 6144;
+	control->cuda_flush_ms = o->cuda_flush_ms;
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (o->cuda_backtrace_ns[i])
+			control->cuda_backtrace_ticks[i] =
+				lull_clock_ticks(&c->clock, o->cuda_backtrace_ns[i]) | 1;
 	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
 	control->sample_bytes = 8192;
 	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||
@@ -487,7 +492,9 @@ void lull_collector_result_release(struct lull_collector_result *result)
 {
 	struct lull_report_done *done = result->reports.at;
 
-	for (size_t i = 0; i < result->reports.n; i++)
+	for (size_t i = 0; i < result->reports.n; i++) {
 		free(done[i].path);
+		free(done[i].notices);
+	}
 	lull_vec_release(&result->reports);
 }

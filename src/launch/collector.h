@@ -12,6 +12,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "launch/perf.h"
+#include "trace/wire.h"
 
 /* What begins a recording. */
 enum lull_begin {
@@ -38,6 +39,8 @@ struct lull_collector_options {
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;
+	u64 cuda_backtrace_ns[LULL_N_CALL_KINDS]; /* for calls that take so long; 0 = none */
+	u32 cuda_flush_ms; /* how often agents flush CUPTI, 0 = only when they must */
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
@@ -68,6 +71,7 @@ struct lull_report_done {
 	u64 n_events;
 	u64 n_lost;
 	f64 seconds;
+	char *notices; /* what the user must know of the GPU part, a line each; NULL if nothing */
 };
 
 struct lull_collector_result {

@@ -18,6 +18,7 @@
 #include "launch/machine.h"
 #include "launch/naming.h"
 #include "launch/secrets.h"
+#include "trace/issue.h"
 
 /* A checkpoint a second bounds what a killed recorder has to find again in shared memory. */
 #define CHECKPOINT_NS LULL_NS_PER_S
@@ -189,7 +190,42 @@ void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
 	lull_feed_agents_release(c);
 }
 
-static void add_done(struct lull_collector *c, u64 now_ns, u64 n_events, u64 n_lost)
+/* Trouble after which a part of the recording is missing that was asked for. */
+static bool is_worth_a_line(u16 issue)
+{
+	static const u16 issues[] = {
+		LULL_ISSUE_no_cupti,	 LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
+		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
+		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,
+	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
+		if (issues[i] == issue)
+			return true;
+	return false;
+}
+
+/* These troubles as lines, each kind once; NULL if there are none. */
+static char *notices_of(const struct lull_recording *r)
+{
+	const struct lull_trouble *t = r->troubles.at;
+	struct lull_str lines = LULL_STR_INIT;
+	bool is_said[UINT8_MAX] = { false };
+
+	for (size_t i = 0; i < r->troubles.n; i++) {
+		const struct lull_issue_desc *desc = lull_issue_find(t[i].issue);
+
+		if (!desc || !is_worth_a_line(t[i].issue) || is_said[t[i].issue])
+			continue;
+		is_said[t[i].issue] = true;
+		lull_str_addf(&lines, "%s%s%s%s\n", desc->text, t[i].detail ? " (" : "",
+			      t[i].detail ? t[i].detail : "", t[i].detail ? ")" : "");
+	}
+	return lines.len ? lines.at : NULL;
+}
+
+static struct lull_report_done *add_done(struct lull_collector *c, u64 now_ns, u64 n_events,
+					 u64 n_lost)
 {
 	struct lull_report_done *done = lull_vec_push(&c->result->reports);
 	struct stat st;
@@ -199,6 +235,7 @@ static void add_done(struct lull_collector *c, u64 now_ns, u64 n_events, u64 n_l
 	done->n_events = n_events;
 	done->n_lost = n_lost;
 	done->seconds = (f64)(now_ns - c->begin_ns) / 1e9;
+	return done;
 }
 
 u64 lull_control_losses(const struct lull_collector *c)
@@ -252,6 +289,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 {
 	u64 now_ns, n_events, n_lost;
 	struct lull_err ignored;
+	char *notices;
 	int rc;
 
 	if (!lull_recording_is_on(&c->recording))
@@ -277,12 +315,15 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_writer_flush(c->recording.writer, &ignored);
 	n_events = c->recording.n_events;
 	n_lost = lull_control_losses(c);
+	notices = notices_of(&c->recording);
 	rc = lull_recording_finish(&c->recording, now_ns, err);
 	c->session.control->report_path[0] = '\0';
 	if (rc)
 		rc = say_what_is_left(c, n_lost, err);
 	else
-		add_done(c, now_ns, n_events, n_lost);
+		add_done(c, now_ns, n_events, n_lost)->notices = notices;
+	if (rc)
+		free(notices);
 	lull_feed_agents_release(c);
 	/* Ready for the next capture range. */
 	atomic_store(&c->session.control->next_record, c->n_records + 1);

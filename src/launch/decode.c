@@ -29,6 +29,11 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_graph] = sizeof(struct lull_wire_graph),
 	[LULL_EVENT_overhead] = sizeof(struct lull_wire_overhead),
 	[LULL_EVENT_cuda_memory] = sizeof(struct lull_wire_cuda_memory),
+	[LULL_EVENT_um_event] = sizeof(struct lull_wire_um_event),
+	[LULL_EVENT_cuda_module] = sizeof(struct lull_wire_cuda_module),
+	[LULL_EVENT_cuda_context] = sizeof(struct lull_wire_cuda_context),
+	[LULL_EVENT_cuda_stream] = sizeof(struct lull_wire_cuda_stream),
+	[LULL_EVENT_cuda_name] = sizeof(struct lull_wire_cuda_name),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,
@@ -36,6 +41,7 @@ static lull_decode_fn *const decoders[] = {
 #include "trace/wire.def"
 };
 #undef EVENT
+_Static_assert(LULL_COUNT_OF(min_bytes) == LULL_COUNT_OF(decoders), "an event has no size here");
 
 bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
 		 const struct lull_event *event)

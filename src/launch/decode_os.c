@@ -12,8 +12,7 @@
 #include "launch/callstack.h"
 #include "trace/osrt.h"
 
-/* The stack that the event before this one brought, used up. */
-static u32 take_stack(struct lull_task *task, u32 level, u32 a)
+u32 lull_decode_take_stack(struct lull_task *task, u32 level, u32 a)
 {
 	u32 stack = a & LULL_HAS_STACK ? task->stack[level] : 0;
 
@@ -54,7 +53,7 @@ void lull_decode_oscall(struct lull_recording *r, struct lull_task *task, u32 le
 		.name = lull_recording_text(r, lull_osrt_name(event->a & ~LULL_HAS_STACK)),
 		.ret = e->ret,
 		.arg = e->arg,
-		.stack = take_stack(task, level, event->a),
+		.stack = lull_decode_take_stack(task, level, event->a),
 	};
 	lull_recording_add(r, LULL_TABLE_oscall, &row);
 }
@@ -72,7 +71,7 @@ void lull_decode_gil_wait(struct lull_recording *r, struct lull_task *task, u32 
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.n_slices = event->a & ~LULL_HAS_STACK,
-		.stack = take_stack(task, level, event->a),
+		.stack = lull_decode_take_stack(task, level, event->a),
 	};
 	lull_recording_add(r, LULL_TABLE_gil_wait, &row);
 }
@@ -88,7 +87,7 @@ void lull_decode_sample(struct lull_recording *r, struct lull_task *task, u32 le
 	row = (struct lull_sample_row){
 		.start_ns = lull_decode_time(r, event),
 		.lane = lull_recording_lane(r, task),
-		.stack = take_stack(task, level, event->a),
+		.stack = lull_decode_take_stack(task, level, event->a),
 		.cpu = (u16)(event->a & ~LULL_HAS_STACK),
 		.weight_ns = e->weight_ns,
 		.source = 2,

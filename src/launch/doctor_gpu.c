@@ -120,6 +120,48 @@ static bool find_cupti_of_python(struct lull_str *path)
 	return is_found;
 }
 
+/*
+ * What cuptiGetVersion() says, which needs no driver; 0 if the library does not load. Since 13.0 it
+ * is 130001 for 13.0.1, before that a count.
+ */
+static u32 cupti_version(const char *path)
+{
+	void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	int (*get_version)(u32 * version) = NULL;
+	u32 version = 0;
+
+	if (library)
+		*(void **)&get_version = dlsym(library, "cuptiGetVersion");
+	return get_version && get_version(&version) == 0 ? version : 0;
+}
+
+static void judge_cupti(struct lull_doctor_finding *f, const char *path)
+{
+	enum { CUDA_11_8 = 18, CUDA_13_0_0 = 130000 };
+	u32 version = cupti_version(path);
+
+	if (!version)
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", path);
+	else if (version < CUDA_11_8)
+		lull_doctor_say(
+			f, LULL_DOCTOR_NO,
+			"%s is older than CUDA 11.8: no CUDA calls, kernels and copies with "
+			"it",
+			path);
+	else if (version == CUDA_13_0_0)
+		lull_doctor_say(
+			f, LULL_DOCTOR_OK,
+			"%s, version 13.0.0: waits for the whole device may be missing; 13.0.1 "
+			"has them",
+			path);
+	else if (version > CUDA_13_0_0)
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s, version %u.%u.%u", path, version / 10000,
+				version / 100 % 100, version % 100);
+	else
+		lull_doctor_say(f, LULL_DOCTOR_OK, "%s, version %u (CUDA 11.8 to 12.9)", path,
+				version);
+}
+
 static bool find_cupti(struct lull_str *path)
 {
 	const char *named = getenv("LULL_CUPTI_PATH");
@@ -147,7 +189,7 @@ static void run_cupti(struct lull_doctor_finding *f)
 	struct lull_str path = LULL_STR_INIT;
 
 	if (find_cupti(&path)) {
-		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", path.at);
+		judge_cupti(f, path.at);
 	} else {
 		lull_doctor_say(f, LULL_DOCTOR_NO,
 				"no libcupti: no CUDA calls, kernels and copies, unless the "

@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "launch/callstack.h"
 #include "launch/decode.h"
+#include "launch/device_clock.h"
 #include "launch/image.h"
 #include "launch/secrets.h"
 
@@ -276,6 +277,7 @@ void lull_feed_agents(struct lull_collector *c)
 		if (p->file)
 			feed_process(c, p);
 	}
+	lull_device_clock_release(&c->recording);
 }
 
 /* True if somebody alive has yet to answer the request. */
@@ -309,6 +311,21 @@ void lull_feed_agents_flush(struct lull_collector *c)
 	}
 }
 
+/* What the agent says about an issue, NULL if nothing. */
+static const char *detail_of(const struct lull_image *head, u32 issue)
+{
+	switch (issue) {
+	case LULL_ISSUE_no_cupti:
+	case LULL_ISSUE_cupti_refused:
+	case LULL_ISSUE_cupti_taken:
+		return *head->cuda_detail && memchr(head->cuda_detail, 0, sizeof(head->cuda_detail))
+			       ? head->cuda_detail
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
 static void issues_of(struct lull_collector *c, struct lull_process *p)
 {
 	const struct lull_image *head = p->file->head;
@@ -321,7 +338,8 @@ static void issues_of(struct lull_collector *c, struct lull_process *p)
 		 * there.
 		 */
 		if (n > p->file->n_issues[i])
-			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i], NULL);
+			lull_recording_issue(&c->recording, i, p, n - p->file->n_issues[i],
+					     detail_of(head, i));
 		p->file->n_issues[i] = n;
 	}
 	lull_recording_issue(&c->recording, LULL_ISSUE_bad_event, p, p->file->n_bad, NULL);

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/decode.h"
+#include "launch/device_clock.h"
 #include "launch/image.h"
 #include "trace/issue.h"
 
@@ -21,6 +22,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->text_list, sizeof(char *));
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
+	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
 }
 
 static void clear_troubles(struct lull_recording *r)
@@ -41,6 +43,8 @@ static void end_report(struct lull_recording *r)
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
 	clear_troubles(r);
+	r->device_clock = (struct lull_device_fit){ 0 };
+	r->held_work.n = 0;
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -63,6 +67,7 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->text_list);
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
+	lull_vec_release(&r->held_work);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);
 	lull_files_release(&r->files);
@@ -353,8 +358,10 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	struct lull_writer *w = r->writer;
 	u64 n_lost;
 
+	lull_device_clock_release(r);
 	write_tree(r, now_ns);
 	write_schemas(r);
+	lull_device_clock_note(r);
 	if (!r->is_unresolved)
 		lull_recording_resolve(r);
 	n_lost = lull_writer_stats(w).n_lost;

@@ -61,8 +61,14 @@ struct lull_recording {
 	struct lull_map launches; /* hash of a launch shape -> launch id */
 	struct lull_map labels;	  /* hash of a label -> label id */
 	struct lull_vec troubles; /* struct lull_trouble */
-	bool is_unresolved;	  /* leave addresses without names */
-	const char *debug_dirs;	  /* where to look for debug files, colon list or NULL */
+	/* How the device's times fit the host's (device_clock.h). */
+	struct lull_device_fit {
+		i64 lead_ns, tail_ns; /* shortest distances so far */
+		u64 n_leads, n_tails;
+	} device_clock;
+	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
+	bool is_unresolved;	/* leave addresses without names */
+	const char *debug_dirs; /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
 	struct lull_map

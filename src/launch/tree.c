@@ -29,6 +29,9 @@ static void free_process(struct lull_tree *t, struct lull_process *p)
 	lull_vec_release(&p->shared_ranges);
 	lull_vec_release(&p->gpus);
 	lull_vec_release(&p->streams);
+	lull_vec_release(&p->stream_facts);
+	lull_vec_release(&p->contexts);
+	free(p->device_calls);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p->slot_tasks);
@@ -68,6 +71,8 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 	lull_vec_init(&p->shared_ranges, sizeof(struct lull_shared_range));
 	lull_vec_init(&p->gpus, sizeof(struct lull_gpu));
 	lull_vec_init(&p->streams, sizeof(struct lull_gpu_stream));
+	lull_vec_init(&p->stream_facts, sizeof(struct lull_stream_facts));
+	lull_vec_init(&p->contexts, sizeof(struct lull_gpu_context));
 	*(struct lull_process **)lull_vec_push(&t->processes) = p;
 	*lull_map_add(&t->by_pid, pid, NULL) = (u32)t->processes.n;
 	return p;

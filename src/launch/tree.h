@@ -31,6 +31,9 @@ struct lull_open_range {
 	u8 depth;
 };
 
+/* Longest name that a program can give to a device, context or stream. */
+#define LULL_GIVEN_NAME_BYTES 64
+
 /* A device as a process sees it. */
 struct lull_gpu {
 	u32 device_id;
@@ -38,6 +41,7 @@ struct lull_gpu {
 	u64 memory_bytes, l2_bytes, clock_hz, bandwidth_bytes;
 	char name[96];
 	char uuid[40];
+	char given_name[LULL_GIVEN_NAME_BYTES];
 	u32 row; /* in the present report */
 };
 
@@ -45,6 +49,23 @@ struct lull_gpu {
 struct lull_gpu_stream {
 	u32 device_id, context_id, stream_id;
 	u32 lane; /* row id in the present report */
+	/* The kernel that was launched last of those whose end is known. */
+	u32 last_correlation;
+	u64 last_end_ns;
+};
+
+/* What CUPTI and NVTX tell of a stream and of a context, kept over reports. */
+struct lull_stream_facts {
+	u32 stream_id;
+	i32 priority;
+	u32 kind;
+	char name[LULL_GIVEN_NAME_BYTES];
+};
+struct lull_gpu_context {
+	bool is_known; /* not only named */
+	u32 context_id, device_id, null_stream_id, parent_id, api, n_sms;
+	bool is_green;
+	char name[LULL_GIVEN_NAME_BYTES];
 };
 
 /* One thread. */
@@ -106,14 +127,17 @@ struct lull_process {
 	struct lull_space *space;   /* mappings; owned by the tree's user through on_free */
 	struct lull_python *python; /* likewise */
 	bool is_python_refused;
-	u64 next_attach_ns;	       /* when to look for an interpreter again */
-	struct lull_task **slot_tasks; /* owned: thread of each slot of the image */
-	struct lull_vec tasks;	       /* struct lull_task *, owned */
-	struct lull_map by_tid;	       /* tid -> index + 1 of the latest task */
-	struct lull_vec shared_ranges; /* struct lull_shared_range */
-	struct lull_vec gpus;	       /* struct lull_gpu */
-	struct lull_vec streams;       /* struct lull_gpu_stream, of the present report */
-	bool has_cuda;		       /* its agent has recorded device activity */
+	u64 next_attach_ns;			/* when to look for an interpreter again */
+	struct lull_task **slot_tasks;		/* owned: thread of each slot of the image */
+	struct lull_vec tasks;			/* struct lull_task *, owned */
+	struct lull_map by_tid;			/* tid -> index + 1 of the latest task */
+	struct lull_vec shared_ranges;		/* struct lull_shared_range */
+	struct lull_vec gpus;			/* struct lull_gpu */
+	struct lull_vec streams;		/* struct lull_gpu_stream, of the present report */
+	struct lull_vec stream_facts;		/* struct lull_stream_facts */
+	struct lull_vec contexts;		/* struct lull_gpu_context */
+	struct lull_device_calls *device_calls; /* owned: see device_clock.h, may be NULL */
+	bool has_cuda;				/* its agent has recorded device activity */
 };
 
 /* A start/end range; it may end on another thread than it began on. */

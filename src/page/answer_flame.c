@@ -1,7 +1,8 @@
 /*
  * flame: samples of a window of time, put together by call path.
  *
- *	flame?from=&to=[&process=1][&kind=python]	{"total", "unit", "nodes": [[parent, name, weight, kind], ...]}
+ *	flame?from=&to=[&process=1][&kind=python]
+ *	{"total", "unit", "nodes": [[parent, name, weight, kind], ...]}
  *
  * Frames of the same function below the same caller are one. Branches under a thousandth of all are
  * left out, and what they weigh is part of their parent.

@@ -97,7 +97,7 @@ struct lull_detail;
 struct lull_timeline {
 	struct lull_reader *reader;
 	struct lull_span span;
-	u64 origin_ns; /* what pages count time from: begin of the span, rounded down to 73 minutes */
+	u64 origin_ns; /* what pages count from: begin of the span, down to 73 minutes */
 	struct lull_vec rows;	/* struct lull_row, in the order of the page: parents first */
 	struct lull_vec lanes;	/* struct lull_tl_lane */
 	struct lull_vec curves; /* struct lull_curve */

@@ -72,8 +72,11 @@ enum {
 	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
 	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
 	LULL_SOURCE_CUDA = 32,
-	LULL_SOURCE_CUDA_MEMORY = 128, /* allocations of device memory */
-	LULL_SOURCE_GRAPH_NODES = 64,  /* kernels of CUDA graphs one by one */
+	LULL_SOURCE_CUDA_MEMORY = 128,	      /* allocations of device memory */
+	LULL_SOURCE_GRAPH_NODES = 64,	      /* kernels of CUDA graphs one by one */
+	LULL_SOURCE_CUDA_ALL_CALLS = 1 << 20, /* also the CUDA calls that nobody asks about */
+	LULL_SOURCE_UM_CPU_FAULTS = 1 << 21,  /* unified memory: migrations, faults of CPUs */
+	LULL_SOURCE_UM_GPU_FAULTS = 1 << 22,  /* the same, faults of devices */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -122,6 +125,13 @@ struct lull_control {
 	 */
 	_Atomic u64 start_counter;
 	_Atomic u64 stop_counter;
+	/*
+	 * How often agents bring in what CUPTI holds; 0: only when its buffers are full, and at the
+	 * end.
+	 */
+	u32 cuda_flush_ms;
+	/* CUDA calls of each kind that take so long get a stack; 0 = none does. */
+	u64 cuda_backtrace_ticks[4]; /* LULL_N_CALL_KINDS */
 	_Atomic u32 capture_pid; /* process whose range began the present recording */
 	/*
 	 * Pairs of clocks: entry 0 is the first, the others a ring of the latest, n_clocks counts
@@ -197,6 +207,7 @@ struct lull_image {
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
+	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
 	u32 cmdline_bytes;
@@ -423,13 +434,22 @@ struct lull_wire_memset {
 	u32 memory_kind;
 };
 
-/* cuda_call: a = correlation. */
+/* cuda_call: a = api, as in schema.def | LULL_HAS_STACK. */
 struct lull_wire_cuda_call {
 	struct lull_event head;
 	u64 dur_ticks;
 	u64 name; /* hash */
 	u32 ret;
-	u32 api; /* as in schema.def */
+	u32 correlation;
+};
+
+/* What a call is about; who calls is recorded for each kind as the user says. */
+enum {
+	LULL_CALL_KERNEL = 0,
+	LULL_CALL_MEMORY = 1,
+	LULL_CALL_SYNC = 2,
+	LULL_CALL_OTHER = 3,
+	LULL_N_CALL_KINDS = 4,
 };
 
 /* cuda_sync: a = kind. */
@@ -463,6 +483,66 @@ struct lull_wire_overhead {
 	u64 dur_ticks;
 	u64 tid;
 };
+
+/* um_event: a = kind, as in schema.def. */
+struct lull_wire_um_event {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 address;
+	u64 value; /* bytes or faults */
+	u32 src_device;
+	u32 dst_device;
+	u32 cause;
+	u32 pad;
+};
+
+/* cuda_module: a = kind. */
+enum {
+	LULL_MODULE_LOADED = 1,
+	LULL_MODULE_UNLOADED = 2,
+	LULL_MODULE_COMPILED = 3,
+	LULL_MODULE_CACHED = 4,
+	LULL_MODULE_STORED = 5,
+};
+struct lull_wire_cuda_module {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 size_bytes;
+	u64 path; /* hash, 0 = none */
+	u32 module_id;
+	u32 context;
+	u32 correlation;
+	u32 tid;
+};
+
+/* cuda_context: a = context id. */
+struct lull_wire_cuda_context {
+	struct lull_event head;
+	u32 device;
+	u32 null_stream;
+	u32 parent;
+	u16 api;
+	u16 is_green;
+	u32 n_sms;
+	u32 pad;
+};
+
+/* cuda_stream: a = stream id. */
+struct lull_wire_cuda_stream {
+	struct lull_event head;
+	u32 context;
+	i32 priority;
+	u32 kind; /* as in schema.def */
+	u32 pad;
+};
+
+/* cuda_name: a = what (LULL_NAMED_*). The name was defined before. */
+struct lull_wire_cuda_name {
+	struct lull_event head;
+	u64 id;
+	u64 name;
+};
+enum { LULL_NAMED_STREAM = 1, LULL_NAMED_CONTEXT = 2, LULL_NAMED_DEVICE = 3 };
 
 /*
  * The hash that names a label; both sides compute it, so that recovery can find labels by their

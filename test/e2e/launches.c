@@ -6,13 +6,23 @@
  * Four threads with two streams each launch kernels and graphs, copy and set memory for ROUNDS
  * rounds. Then one line "name=count ..." tells what was done. libcuda is found at run time; exit
  * status 77 means that there is none.
+ *
+ *	NEIGHBOUR=LIBRARY	another user of CUPTI (neighbour.c) is at work in the second of
+ *				three runs
+ *	NEIGHBOUR_FIRST=1	it begins before CUDA does, and the first run is its own, too
+ *	LAUNCHES_END=HOW	_exit, abort, kill, or fork (children come and go meanwhile)
+ *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
+ *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define N_THREADS	4
@@ -47,7 +57,9 @@
 	CALL(cuStreamBeginCapture_v2, begin_capture, (void *, int))                         \
 	CALL(cuStreamEndCapture, end_capture, (void *, void **))                            \
 	CALL(cuGraphInstantiateWithFlags, instantiate, (void **, void *, uint64_t))         \
-	CALL(cuGraphLaunch, launch_graph, (void *, void *))
+	CALL(cuGraphLaunch, launch_graph, (void *, void *))                                 \
+	CALL(cuProfilerStart, profiler_start, (void))                                       \
+	CALL(cuProfilerStop, profiler_stop, (void))
 
 static struct {
 #define CALL(symbol, name, params) int(*name) params;
@@ -192,6 +204,103 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void run(void)
+{
+	static struct worker workers[N_THREADS];
+
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	for (int i = 0; i < N_THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	DO(synchronize);
+	counts.syncs++;
+}
+
+/* What the other tool should have seen. */
+static struct {
+	void (*begin)(void), (*end)(void);
+	unsigned long kernels, copies, sets, bytes;
+} neighbour;
+
+static unsigned long count_copies(void)
+{
+	return counts.in + counts.in_pageable + counts.out + counts.within;
+}
+
+static void load_neighbour(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (library) {
+		*(void **)&neighbour.begin = dlsym(library, "neighbour_begin");
+		*(void **)&neighbour.end = dlsym(library, "neighbour_end");
+	}
+	if (!neighbour.begin || !neighbour.end) {
+		fprintf(stderr, "launches: no neighbour: %s\n", dlerror());
+		exit(1);
+	}
+}
+
+static void run_with_neighbour(int is_first)
+{
+	unsigned long kernels, copies, sets, bytes;
+
+	if (!is_first)
+		run();
+	kernels = counts.kernels + counts.graph_kernels;
+	copies = count_copies();
+	sets = counts.sets;
+	bytes = counts.copy_bytes;
+	if (!is_first)
+		neighbour.begin();
+	run();
+	neighbour.end();
+	printf("shared_kernels=%lu shared_copies=%lu shared_sets=%lu shared_bytes=%lu\n",
+	       counts.kernels + counts.graph_kernels - kernels, count_copies() - copies,
+	       counts.sets - sets, counts.copy_bytes - bytes);
+	run();
+}
+
+/* As workers of a data loader: forked after CUDA was used, gone without exit handlers. */
+static void fork_children(void)
+{
+	for (int i = 0; i < 4; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+	}
+}
+
+/* Only the second run is to be recorded; its counts alone are printed. */
+static void run_in_window(void)
+{
+	run();
+	memset(&counts, 0, sizeof(counts));
+	DO(profiler_start);
+	run();
+	DO(profiler_stop);
+}
+
+static void fail_to_launch(void)
+{
+	int result = cuda.launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+
+	printf("failed=%d ", result != 0);
+}
+
+static void end(const char *how)
+{
+	fflush(stdout);
+	if (strcmp(how, "_exit") == 0)
+		_exit(5);
+	if (strcmp(how, "abort") == 0)
+		abort();
+	if (strcmp(how, "kill") == 0)
+		raise(SIGKILL);
+}
+
 static void print_counts(void)
 {
 	printf("kernels=%lu launches=%lu graphs=%lu graph_kernels=%lu sets=%lu set_bytes=%lu ",
@@ -205,24 +314,35 @@ static void print_counts(void)
 
 int main(int argc, char **argv)
 {
-	static struct worker workers[N_THREADS];
+	const char *path = getenv("NEIGHBOUR"), *how = getenv("LAUNCHES_END");
+	int is_first = getenv("NEIGHBOUR_FIRST") != NULL;
 	void *module;
 
 	n_rounds = argc > 1 ? atoi(argv[1]) : 100;
 	pause_us = argc > 2 ? atoi(argv[2]) : 0;
 	if (find_cuda() != 0)
 		return 77;
+	if (path)
+		load_neighbour(path);
+	if (path && is_first)
+		neighbour.begin();
 	DO(init, 0);
 	DO(retain, &context, 0);
 	DO(set_current, context);
 	DO(load, &module, ptx);
 	DO(get_function, &function, module, "count_up");
-	for (int i = 0; i < N_THREADS; i++)
-		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-	for (int i = 0; i < N_THREADS; i++)
-		pthread_join(workers[i].thread, NULL);
-	DO(synchronize);
-	counts.syncs++;
+	if (how && strcmp(how, "fork") == 0)
+		fork_children();
+	if (path)
+		run_with_neighbour(is_first);
+	else if (getenv("LAUNCHES_PROFILER"))
+		run_in_window();
+	else
+		run();
+	if (getenv("LAUNCHES_FAIL"))
+		fail_to_launch();
 	print_counts();
+	if (how)
+		end(how);
 	return 0;
 }

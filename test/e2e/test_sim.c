@@ -398,7 +398,7 @@ static void a_cupti_that_lacks_symbols_is_reported(void **state)
 {
 	(void)state;
 	set_knob("LULL_CUPTI_PATH", LULL_BUILD "/sim/old/libcupti.so.13");
-	goes_on_without_cupti("no_cupti");
+	goes_on_without_cupti("cupti_refused");
 }
 
 static void a_cupti_that_refuses_is_reported(void **state)

@@ -60,6 +60,12 @@ static void functions_have_the_same_slot(void **state)
 #define AS_CHECK(slot, ours, theirs, ret, args) assert_int_equal(slot, NVTX_CBID_CORE_##theirs);
 	LULL_NVTX_CORE(AS_CHECK)
 #undef AS_CHECK
+#define AS_CHECK(slot, ours, theirs, ret, args) assert_int_equal(slot, NVTX_CBID_CUDA_##theirs);
+	LULL_NVTX_CUDA(AS_CHECK)
+#undef AS_CHECK
+#define AS_CHECK(slot, ours, theirs, ret, args) assert_int_equal(slot, NVTX_CBID_CUDART_##theirs);
+	LULL_NVTX_CUDART(AS_CHECK)
+#undef AS_CHECK
 #define AS_CHECK(slot, ours, theirs, ret, args) assert_int_equal(slot, NVTX_CBID_CORE2_##theirs);
 	LULL_NVTX_CORE2(AS_CHECK)
 #undef AS_CHECK

@@ -101,6 +101,9 @@ static union {
 	CUpti_ActivityContext3 context;
 	CUpti_ActivityStream stream;
 	CUpti_ActivityOverhead3 overhead;
+	CUpti_ActivityMemory4 memory;
+	CUpti_ActivityUnifiedMemoryCounter3 um;
+	CUpti_ActivityJit2 jit;
 } record;
 
 static void write_as(enum sim_kind kind, u32 record_kind)
@@ -208,9 +211,54 @@ static void objects_have_the_same_fields(void **state)
 	assert_int_equal(record.overhead.end, 5);
 }
 
+static void write_event(enum sim_event_kind kind, size_t bytes)
+{
+	struct sim_event event = { .kind = kind,
+				   .memory = SIM_MANAGED,
+				   .context_id = 2,
+				   .correlation = 1,
+				   .address = 8,
+				   .size_bytes = 15,
+				   .start_ns = 4,
+				   .end_ns = 5 };
+
+	assert_int_equal(lull_cupti_write_event(record.bytes, &event), bytes);
+}
+
+static void memory_and_code_have_the_same_fields(void **state)
+{
+	(void)state;
+	write_event(SIM_RELEASED, sizeof(record.memory));
+	assert_int_equal(record.memory.kind, CUPTI_ACTIVITY_KIND_MEMORY2);
+	assert_int_equal(record.memory.memoryOperationType,
+			 CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
+	assert_int_equal(record.memory.memoryKind, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED);
+	assert_int_equal(record.memory.correlationId, 1);
+	assert_int_equal(record.memory.address, 8);
+	assert_int_equal(record.memory.bytes, 15);
+	assert_int_equal(record.memory.timestamp, 4);
+	assert_int_equal(record.memory.contextId, 2);
+	write_event(SIM_COMPILED, sizeof(record.jit));
+	assert_int_equal(record.jit.kind, CUPTI_ACTIVITY_KIND_JIT);
+	assert_int_equal(record.jit.jitOperationType, CUPTI_ACTIVITY_JIT_OPERATION_COMPILE);
+	assert_int_equal(record.jit.start, 4);
+	assert_int_equal(record.jit.end, 5);
+	assert_int_equal(record.jit.correlationId, 1);
+	assert_int_equal(record.jit.cacheSize, 15);
+	write_event(SIM_MIGRATED, sizeof(record.um));
+	assert_int_equal(record.um.kind, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER);
+	assert_int_equal(record.um.counterKind,
+			 CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD);
+	assert_int_equal(record.um.value, 15);
+	assert_int_equal(record.um.start, 4);
+	assert_int_equal(record.um.end, 5);
+	assert_int_equal(record.um.address, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_and_code_have_the_same_fields),
 		cmocka_unit_test(calls_have_the_same_number),
 		cmocka_unit_test(kinds_have_the_same_number),
 		cmocka_unit_test(records_have_the_size_of_their_release),

@@ -8,6 +8,7 @@ import { emptyState, tableView } from "../table";
 import type { Selected, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 import { report, showName } from "./tables";
+import { evidence, slider, verdictOf } from "./verdict";
 
 const HIDDEN_ZERO = new Set([
   "graph_id", "graph_node_id", "ret", "flags", "payload_type", "payload", "cluster_x", "cluster_y", "cluster_z", "category", "color",
@@ -51,7 +52,22 @@ function pairs(rows: [string, string | Node][]): HTMLElement {
   return h("div", { class: "pairs" }, rows.flatMap(([k, v]) => [h("span", null, k), h("span", { class: "mono" }, v)]));
 }
 
-function eventView(ctx: Context, s: Selected): HTMLElement {
+/** What is known about the cause of a gap: the evidence of its kind, and what its fix would bring. */
+async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
+  const v = await verdictOf(ctx.app).catch(() => null);
+  const f = v?.findings.find((x) => x.id === s.name);
+  if (!v || !f) {
+    return [h("section", null, h("h4", null, "Why"), h("div", { class: "small" },
+      s.class === 7 || !s.name ? "Nothing that was recorded tells why." : `${s.name}: too little of it to be worth a finding.`))];
+  }
+  return [
+    h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
+      `${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`), evidence(ctx, f)),
+    h("section", null, f.prediction ? slider(ctx, v, f) : h("h4", null, "If fixed"), f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null),
+  ];
+}
+
+async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app, timeline } = ctx;
   const row = app.meta.rows[app.rowOfLane[s.lane]];
   const owner = row && row.parent >= 0 ? app.meta.rows[row.parent].title : "";
@@ -63,7 +79,7 @@ function eventView(ctx: Context, s: Selected): HTMLElement {
   const facts: [string, string | Node][] = [];
   if (!isGap) facts.push(["duration", format.duration(length)]);
   facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
-  facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
+  if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
   if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
   if (s.before) facts.push(["before", format.short(s.before)]);
   if (s.after) facts.push(["after", format.short(s.after)]);
@@ -75,6 +91,10 @@ function eventView(ctx: Context, s: Selected): HTMLElement {
       : h("button", { class: "primary", onclick: () => void neighbour(app, timeline, 1, true) }, "Next of this name ", h("kbd", null, "]")),
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
+  if (isIdle) {
+    return h("div", { class: "columns" }, h("section", { class: "first" },
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons), await causeOf(ctx, s));
+  }
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
     h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
@@ -129,7 +149,7 @@ export const selection: Panel = {
     const s = ctx.app.selection;
     if (!s) return emptyState("Nothing is selected", "Click an event or a gap, or drag over the rows to measure a range.");
     try {
-      return s.type === "range" ? await rangeView(ctx, s) : eventView(ctx, s);
+      return s.type === "range" ? await rangeView(ctx, s) : await eventView(ctx, s);
     } catch (e) {
       return failure(e);
     }

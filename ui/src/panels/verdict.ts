@@ -69,6 +69,11 @@ function jump(ctx: Context, from: number, to: number): void {
   ctx.app.frame({ from, to });
 }
 
+export function evidence(ctx: Context, f: Finding): HTMLElement {
+  return h("ol", { class: "evidence" }, f.evidence.map((e) => h("li", null, e.to > e.from
+    ? h("button", { class: "link", title: "Show on the timeline", onclick: () => jump(ctx, e.from, e.to) }, e.text) : e.text)));
+}
+
 /** The one that the sentence is about comes first. */
 function order(v: Verdict): Finding[] {
   const first = v.findings[v.first];
@@ -82,15 +87,14 @@ function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
     h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)} · ${f.confidence >= 0.7 ? "sure" : f.confidence >= 0.4 ? "likely" : "a guess"}`),
     where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
-    h("ol", { class: "evidence" }, f.evidence.map((e) => h("li", null, e.to > e.from
-      ? h("button", { class: "link", title: "Show on the timeline", onclick: () => jump(ctx, e.from, e.to) }, e.text) : e.text))),
+    evidence(ctx, f),
     f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
     f.prediction ? slider(ctx, v, f) : null,
     h("div", { class: "buttons" }, h("button", { onclick: () => void app.search("") .then(() => app.openTab("steps")) }, "By step")));
 }
 
 /** What a step would take with less of this; asked anew when the slider rests. */
-function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
+export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const { app } = ctx;
   const text = h("span", { class: "strong" });
   const then = h("div", { class: "then" });

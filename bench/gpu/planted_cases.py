@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Step times of the planted training loops, several in one process: importing torch takes longer than they do.
+
+    planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--profiler]
+
+Prints one line "CASE=MS ..." with the median step of each. With --profiler the steps run inside torch.profiler (CPU and
+CUDA), which is what others pay.
+"""
+import argparse
+import contextlib
+import importlib.util
+import statistics
+import time
+
+import torch
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("planted", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def measure(step, first, n):
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
+    for i in range(first, first + n):
+        step(i)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) * 1e3 / n
+
+
+def tool(use_profiler):
+    if not use_profiler:
+        return contextlib.nullcontext()
+    from torch.profiler import ProfilerActivity, profile
+    return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("planted")
+    ap.add_argument("cases")
+    ap.add_argument("--steps", type=int, default=10)
+    ap.add_argument("--repeats", type=int, default=3)
+    ap.add_argument("--warm", type=int, default=5)
+    ap.add_argument("--profiler", action="store_true")
+    a = ap.parse_args()
+    planted = load(a.planted)
+    for name in a.cases.split(","):
+        torch.manual_seed(0)
+        step = planted.CASES[name][0](False, a.warm + a.steps * a.repeats)
+        measure(step, 0, a.warm)
+        with tool(a.profiler):
+            found = [measure(step, a.warm + i * a.steps, a.steps) for i in range(a.repeats)]
+        print("%s=%.4f" % (name, statistics.median(found)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
