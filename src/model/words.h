@@ -10,13 +10,13 @@
 #include "base/types.h"
 
 enum lull_call_kind {
-	LULL_CALL_OTHER,
-	LULL_CALL_LAUNCH, /* kernels, memsets, graphs */
-	LULL_CALL_COPY,
-	LULL_CALL_SYNC,
-	LULL_CALL_ALLOC,
-	LULL_CALL_EVENT,
-	LULL_CALL_MODULE, /* loads code */
+	LULL_KIND_OF_OTHER,
+	LULL_KIND_OF_LAUNCH, /* kernels, memsets, graphs */
+	LULL_KIND_OF_COPY,
+	LULL_KIND_OF_SYNC,
+	LULL_KIND_OF_ALLOC,
+	LULL_KIND_OF_EVENT,
+	LULL_KIND_OF_MODULE, /* loads code */
 };
 
 /* What a CUDA call of this name does. */
