@@ -5,7 +5,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/nest.h"
 #include "model/work.h"
+#include "report/projection.h"
 #include "timeline/curve.h"
 #include "timeline/idle.h"
 #include "timeline/name.h"
@@ -17,10 +19,12 @@
  * Blocks with work of devices come in the order of time, so that gaps can be told while walking.
  */
 
-#define VIEW_BUCKETS  2048u
-#define VIEW_ROWS     90000u   /* two blocks: 4 ms */
-#define DEVICE_FACTOR 4u       /* busy and idle time take several times the work of a lane */
-#define MAX_RECS      2000000u /* 80 MB */
+#define VIEW_BUCKETS	2048u
+#define VIEW_ROWS	90000u	 /* two blocks: 4 ms */
+#define DEVICE_FACTOR	4u	 /* busy and idle time take several times the work of a lane */
+#define MAX_PROJECTED	1000000u /* calls and ranges that are joined: 100 MB while they are */
+#define FIRST_PROJECTED 2u	 /* line; 0 and 1 are busy and idle time */
+#define MAX_RECS	2000000u /* 80 MB */
 
 /* A lane that is being folded. */
 struct lane_build {
@@ -287,6 +291,74 @@ static void name_streams(struct build *b)
 	}
 }
 
+/* ---- ranges carried over to the device ---- */
+
+/* The only device that worked, 0 if there are several: projections do not say which one they are on. */
+static u32 only_device(const struct build *b)
+{
+	struct device_build *const *all = b->devices.at;
+	u32 found = 0;
+
+	for (size_t i = 0; i < b->devices.n; i++) {
+		if (all[i] && found)
+			return 0;
+		if (all[i])
+			found = all[i]->device;
+	}
+	return found;
+}
+
+static u32 add_projected_row(struct build *b, u32 device)
+{
+	u32 parent = lull_tl_rows_device(&b->rows, device);
+	u32 ix = lull_tl_rows_add(&b->rows, LULL_ROW_PROJECTED, parent, 1ull << 45);
+	struct lull_row *row;
+	struct lull_str key = LULL_STR_INIT;
+
+	lull_str_addf(&key, "%s/projected", lull_timeline_row(b->t, parent)->key);
+	row = lull_timeline_row(b->t, ix);
+	row->key = key.at;
+	row->title = lull_strdup("Ranges on device");
+	row->id = device;
+	return ix;
+}
+
+/* When the work ran that was launched in ranges; kept whole, as it is in no table. */
+static void add_projected(struct build *b)
+{
+	const struct lull_report_options all = LULL_REPORT_OPTIONS_INIT;
+	struct lull_projection p;
+	struct lull_lines_state lines = { { 0 } };
+	u32 lanes[LULL_N_LINES] = { 0 }, device = only_device(b), row = LULL_NO_ROW;
+
+	if (!device || !lull_reader_stats(b->t->reader, LULL_TABLE_range).n_rows ||
+	    lull_reader_stats(b->t->reader, LULL_TABLE_range).n_rows > MAX_PROJECTED ||
+	    lull_reader_stats(b->t->reader, LULL_TABLE_cuda_call).n_rows > MAX_PROJECTED)
+		return;
+	lull_projection_init(&p, b->t->reader, &all);
+	for (u32 i = 1; i <= p.nest.ranges.n; i++) {
+		const struct lull_nest_range *range = lull_nest_get(&p.nest, i);
+		struct lull_span span = { p.ranges[i - 1].first_ns, p.ranges[i - 1].last_ns };
+		u32 line = FIRST_PROJECTED + range->level;
+
+		if (!p.ranges[i - 1].n_works || !range->label)
+			continue;
+		while (line < LULL_N_LINES - 1 && lines.end_ns[line] > span.from_ns)
+			line++;
+		line = line < LULL_N_LINES ? line : LULL_N_LINES - 1;
+		lines.end_ns[line] = span.to_ns;
+		if (row == LULL_NO_ROW)
+			row = add_projected_row(b, device);
+		if (!lanes[line]) {
+			lanes[line] =
+				1 + add_lane(b, row, LULL_NO_ROW, LULL_GROUP_DEVICE | device, line);
+			((struct lane_build *)b->lanes.at)[lanes[line] - 1].fold.max_log2 = 0;
+		}
+		fold_span(b, lanes[line] - 1, span, b->blocks.names_of_label[range->label], 0);
+	}
+	lull_projection_release(&p);
+}
+
 /* The folds become lanes of the timeline. */
 static void finish_lanes(struct build *b)
 {
@@ -337,6 +409,7 @@ void lull_timeline_build(struct lull_timeline *t, const struct lull_timeline_opt
 	lull_map_init(&b.group_of);
 	walk(&b, options);
 	name_streams(&b);
+	add_projected(&b);
 	lull_curves_build(t, &b.rows);
 	finish_lanes(&b);
 	lull_tl_rows_sort(t);

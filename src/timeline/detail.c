@@ -452,6 +452,25 @@ static void list_pieces(struct lull_timeline *t, u32 lane, struct lull_span span
 	lull_vec_release(&pieces);
 }
 
+/* Lanes that are of no table and no device time are kept whole. */
+static void list_kept(struct lull_timeline *t, u32 lane, struct lull_span span,
+		      struct list_ctx *ctx)
+{
+	const struct lull_tl_lane *l = lull_timeline_lane(t, lane);
+	const struct lull_level *level = &l->lod.levels[0];
+
+	for (size_t i = lull_level_first(level, span.from_ns ? span.from_ns - 1 : 0);
+	     l->lod.n_levels && i < level->n && level->recs[i].start_ns < span.to_ns; i++) {
+		struct lull_tl_event e = { .start_ns = level->recs[i].start_ns,
+					   .end_ns = level->recs[i].end_ns,
+					   .name = level->recs[i].name,
+					   .group = l->group };
+
+		list_event(ctx, &e, 0);
+		((struct lull_found *)lull_vec_get(ctx->out, ctx->out->n - 1))->has_row = false;
+	}
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct lull_found *x = a, *y = b;
@@ -467,10 +486,12 @@ void lull_detail_events(struct lull_timeline *t, u32 lane, struct lull_span span
 	struct list_ctx c = { .out = out, .first = out->n, .limit = limit, .lane = lane };
 	struct lull_found *at;
 
-	if (lull_timeline_lane(t, lane)->source == LULL_NO_ROW)
-		list_pieces(t, lane, span, &c);
-	else
+	if (lull_timeline_lane(t, lane)->source != LULL_NO_ROW)
 		each_event(t, lane, span, list_event, &c);
+	else if (lull_timeline_lane(t, lane)->line > LULL_LINE_IDLE)
+		list_kept(t, lane, span, &c);
+	else
+		list_pieces(t, lane, span, &c);
 	at = out->at;
 	if (out->n > c.first)
 		qsort(at + c.first, out->n - c.first, sizeof(*at), by_start);

@@ -37,6 +37,10 @@
 
 #define LULL_NO_ROW UINT32_MAX
 
+/* Lines of a device's lanes that are of no table; projected ranges come behind. */
+#define LULL_LINE_BUSY 0u
+#define LULL_LINE_IDLE 1u
+
 struct lull_row {
 	char *key;	  /* the same in the next recording of the program, where it can be */
 	const char *kind; /* a word for colours and heights */
@@ -97,7 +101,7 @@ struct lull_detail;
 struct lull_timeline {
 	struct lull_reader *reader;
 	struct lull_span span;
-	u64 origin_ns; /* what pages count from: begin of the span, down to 73 minutes */
+	u64 origin_ns;		/* what pages count from: begin of the span, down to 73 minutes */
 	struct lull_vec rows;	/* struct lull_row, in the order of the page: parents first */
 	struct lull_vec lanes;	/* struct lull_tl_lane */
 	struct lull_vec curves; /* struct lull_curve */
