@@ -72,7 +72,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	struct lull_timeline *t = q->report->timeline;
 	const struct lull_found *found = NULL;
 	struct lull_vec events;
-	struct wanted w;
+	struct wanted w = { 0 };
 	u64 from_ns, to_ns, width = FIRST_LOOK;
 
 	if (parse(q, &w, err))

@@ -368,6 +368,8 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 	if (!n)
 		return 0;
 	set_columns(&c, source, cursor->table, cols);
+	if (!c.start_ns || !c.lane)
+		return 0;
 	/* Room for all at once: a block has up to 65,536 rows, and this is where most time goes. */
 	if (b->events.cap < 2 * n)
 		lull_vec_extend(&b->events, 2 * n);

@@ -276,29 +276,33 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
 	*state = NULL;
 }
 
+/* A free place for a new connection, NULL if there is none. */
+static struct connection *take_place(struct lull_server *s, int fd)
+{
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
+		struct connection *c = &s->connections[i];
+
+		if (c->is_used)
+			continue;
+		*c = (struct connection){ .fd = fd, .is_used = true, .since_ns = lull_now_ns() };
+		return c;
+	}
+	return NULL;
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *c, void **state,
 			  enum MHD_ConnectionNotificationCode code)
 {
 	struct lull_server *s = ctx;
 	struct connection *connection = *state;
-	const union MHD_ConnectionInfo *info;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	pthread_mutex_lock(&s->lock);
-	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-		if (connection)
-			connection->is_used = false;
-	} else {
-		info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-		for (size_t i = 0; info && !*state && i < MAX_CONNECTIONS; i++) {
-			connection = &s->connections[i];
-			if (connection->is_used)
-				continue;
-			*connection = (struct connection){ .fd = info->connect_fd,
-							   .is_used = true,
-							   .since_ns = lull_now_ns() };
-			*state = connection;
-		}
-	}
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		*state = info ? take_place(s, info->connect_fd) : NULL;
+	else if (connection)
+		connection->is_used = false;
 	pthread_mutex_unlock(&s->lock);
 }
 

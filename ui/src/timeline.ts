@@ -575,7 +575,7 @@ export class Timeline {
 
   private isIdleSelected(): boolean {
     const s = this.app.selection;
-    return !!s && this.app.meta.rows[this.app.rowOfLane[s.lane]]?.kind === "idle";
+    return !!s && s.type === "event" && this.app.meta.rows[this.app.rowOfLane[s.lane]]?.kind === "idle";
   }
 
   /** The length of a range as a bar and a number on the ruler. */

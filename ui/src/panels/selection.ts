@@ -71,11 +71,12 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app, timeline } = ctx;
   const row = app.meta.rows[app.rowOfLane[s.lane]];
   const owner = row && row.parent >= 0 ? app.meta.rows[row.parent].title : "";
-  const isIdle = row?.kind === "idle";
+  const isIdle = row?.kind === "idle" && s.type === "event";
+  const isBusy = row?.kind === "idle" && s.type === "gap";
   const isGap = s.type === "gap" || isIdle;
   const length = s.end - s.start;
   const colour = isIdle ? T.idle[s.class ?? 7] : row?.kind === "kernel" ? T.work[s.class ?? 7] : T.accent;
-  const title = isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.clean(s.name ?? "", 4000);
+  const title = isBusy ? `${owner.split(" ").slice(0, 2).join(" ")} works for ${format.duration(length)}` : isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.clean(s.name ?? "", 4000);
   const facts: [string, string | Node][] = [];
   if (!isGap) facts.push(["duration", format.duration(length)]);
   facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
@@ -98,7 +99,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
     h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
-      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
+      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
     h("section", null, h("h4", null, links.length ? "Linked" : "Links"),
       links.length ? h("ul", { class: "links" }, links.slice(0, 20).map((l) => h("li", null, h("button", {
         class: "link",
