@@ -29,8 +29,6 @@
 
 #define DEFAULT_IDLE_NS (12ull * 3600 * LULL_NS_PER_S)
 
-extern char **environ;
-
 struct view {
 	struct lull_page page;
 	struct lull_server_options server;

@@ -64,7 +64,7 @@ static void write_base64(const struct lull_vec *bytes, FILE *to)
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const u8 *at = bytes->at;
-	char line[76];
+	char line[76] = "";
 	size_t n = 0;
 
 	for (size_t i = 0; i < bytes->n; i += 3) {

@@ -64,7 +64,7 @@ static void put_u64(struct lull_vec *to, u64 v)
 
 static void put_i64(struct lull_vec *to, i64 v)
 {
-	put_u64(to, (u64)v << 1 ^ (u64)(v >> 63));
+	put_u64(to, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 static u32 number_of(struct pack *p, u32 name)

@@ -38,7 +38,7 @@ static void put_u64(struct lull_vec *to, u64 v)
 
 static void put_i64(struct lull_vec *to, i64 v)
 {
-	put_u64(to, (u64)v << 1 ^ (u64)(v >> 63));
+	put_u64(to, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 static void put_text(struct lull_vec *to, const char *text)
@@ -459,7 +459,7 @@ static bool read_one(struct lull_timeline *t, const char *path)
 {
 	size_t len = 0, n = 0;
 	u8 *file = read_file(path, &len), *payload = file ? unpack(t, file, len, &n) : NULL;
-	struct input in = { payload, payload + n, payload == NULL };
+	struct input in = { payload, payload ? payload + n : NULL, payload == NULL };
 
 	free(file);
 	if (payload) {

@@ -315,7 +315,7 @@ static int listen_unix(const char *path, struct lull_err *err)
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return lull_fail(err, LULL_E_USAGE, "%s: longer than a socket's name may be", path);
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* Nobody may connect before the rights are set. */
 	if (fd >= 0 && !fchmod(fd, 0600) &&
