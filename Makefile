@@ -6,6 +6,7 @@
 #   make test       all tests
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
+#   make screenshots  the pictures of the README, from the page itself
 #   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
@@ -33,20 +34,20 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src 
 
 # The command: everything but the agent.
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
-LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o
+LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/assets.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
-LIBS := -ldw -lelf -lzstd -lsqlite3 -lz
+LIBS := -ldw -lelf -lzstd -lsqlite3 -lz -lmicrohttpd
 LIBS_OF_LIBS := -llzma -lbz2
 LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
 	-l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
-PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev
+PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
 TEST_PACKAGES = libcmocka-dev python3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
-	protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
+	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
@@ -54,7 +55,8 @@ FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
 DIST_PACKAGES := liblzma-dev libbz2-dev \
 	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev zlib1g-dev liblzma-dev libbz2-dev)
+	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev zlib1g-dev liblzma-dev \
+		libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -67,7 +69,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo foreign-guest test bench bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
+.PHONY: all setup demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -78,6 +80,9 @@ setup:
 	$(Q)tools/setup $(PACKAGES) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
 		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
+
+# A release links the archive of libmicrohttpd, but no TLS library (src/web/no_tls.c).
+$(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
 
 # Where a command that was copied elsewhere still finds its agent.
 $(BUILD)/src/launch/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
@@ -119,6 +124,22 @@ PAGES := $(sort $(wildcard doc/*.md))
 $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 	@mkdir -p $(@D)
 	$(Q)tools/embed-pages $(PAGES) > $@
+
+# The page of `lull view`: one script and one style sheet, part of the program. esbuild is a single program; neither
+# Node nor anything from a registry is needed to build.
+UI_SRC := $(shell find ui/src -name '*.ts' -o -name '*.css' | sort)
+$(BUILD)/ui/page.js: $(UI_SRC)
+	@mkdir -p $(@D)
+	@echo "  UI    $@"
+	$(Q)esbuild ui/src/main.ts --bundle --minify --charset=utf8 --target=es2021 --log-level=warning \
+		--outfile=$@
+$(BUILD)/ui/page.css: $(BUILD)/ui/page.js
+$(BUILD)/ui/index.html: ui/index.html
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+$(BUILD)/gen/assets.c: tools/embed-ui $(addprefix $(BUILD)/ui/,index.html page.js page.css)
+	@mkdir -p $(@D)
+	$(Q)tools/embed-ui $(BUILD)/ui > $@
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c
 	@echo "  CC    $<"
@@ -279,6 +300,26 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
+# The page in a real browser, and the server as somebody who means harm sees it. playwright-core comes from npm, by
+# its lock file, when the tests run; nothing else needs it.
+test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
+	@echo "  NPM   playwright-core"
+	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
+browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package-lock.json
+	$(Q)tsc -p ui
+	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
+
+# The pictures of the README.
+screenshots: all test/browser/node_modules/.package-lock.json
+	$(Q)BUILD=$(BUILD) node test/browser/screenshots.mjs doc/images
+
+# How fast the page is, on a made-up report of 10 million kernels; VIEW_KERNELS=... for another size.
+VIEW_KERNELS ?= 10000000
+bench-view: all $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
+	$(Q)BUILD=$(BUILD) node bench/bench_view.mjs $(VIEW_KERNELS)
+
 # The ring under ThreadSanitizer, which wants everything it sees compiled its way.
 build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agent/*.h src/base/*.h) src/trace/wire.h
 	@mkdir -p $(@D)
@@ -322,7 +363,7 @@ accept: all
 property: all
 	$(Q)python3 test/property/test_stats.py $(BUILD)
 
-test: setup unit golden property e2e gpu-sim e2e-san tsan fuzz check
+test: setup unit golden property e2e browser gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size

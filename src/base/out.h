@@ -179,6 +179,9 @@ void lull_out_f64(struct lull_out *out, f64 value);
 /* Leave the next cell empty. */
 void lull_out_skip(struct lull_out *out);
 
+/* The text of a cell that has one. */
+const char *lull_out_cell_text(const struct lull_out *out, const struct lull_out_cell *cell);
+
 /* Rows so far. */
 size_t lull_out_len(const struct lull_out *out);
 

@@ -59,9 +59,6 @@ void lull_out_sort(struct lull_out_view *view, size_t *rows);
 const struct lull_out_cell *lull_out_cell_get(const struct lull_out_view *view, size_t row,
 					      size_t column);
 
-/* The text of a cell that has one. */
-const char *lull_out_cell_text(const struct lull_out *out, const struct lull_out_cell *cell);
-
 /* The header of a column; with its unit unless the values carry it themselves (`is_human`). */
 void lull_out_format_header(struct lull_str *to, const struct lull_out_view *view, size_t column,
 			    bool is_human);

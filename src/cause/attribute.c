@@ -92,7 +92,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	if (cause == LULL_CAUSE_IX_kernel_gap)
 		return;
 	/* A launch is a launch; other calls are told apart. */
-	if (node && node->kind != LULL_CALL_LAUNCH && c->place != LULL_PLACE_GAP)
+	if (node && node->kind != LULL_KIND_OF_LAUNCH && c->place != LULL_PLACE_GAP)
 		key[1] = node->name;
 	key[2] = place_key(s, c->event, cause == LULL_CAUSE_IX_launch_bound);
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
@@ -198,8 +198,8 @@ static bool is_drained(const struct lull_subject *s, u32 chain, u64 at_ns)
 	if (i == s->chain.first[chain + 1])
 		return false;
 	const struct lull_node *node = &s->chain.nodes[i];
-	bool waits = node->kind == LULL_CALL_SYNC ||
-		     (node->kind == LULL_CALL_COPY && (node->flags & LULL_NODE_OUT));
+	bool waits = node->kind == LULL_KIND_OF_SYNC ||
+		     (node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT));
 
 	return waits && !(node->flags & LULL_NODE_OWNED) && node->begin_ns <= at_ns + DRAIN_NS;
 }

@@ -10,7 +10,7 @@
 
 static bool claim(const struct lull_claim *c)
 {
-	return c->place == LULL_PLACE_CALL && lull_claim_node(c)->kind == LULL_CALL_ALLOC;
+	return c->place == LULL_PLACE_CALL && lull_claim_node(c)->kind == LULL_KIND_OF_ALLOC;
 }
 
 static void apply(struct lull_what_if *w)
@@ -20,7 +20,7 @@ static void apply(struct lull_what_if *w)
 
 		n->gap_ns -= n->alloc_ns * w->factor;
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
-		if (n->kind == LULL_CALL_ALLOC)
+		if (n->kind == LULL_KIND_OF_ALLOC)
 			lull_what_if_remove(w, i);
 	}
 }

@@ -31,7 +31,7 @@ static bool claim(const struct lull_claim *c)
 		       (lull_copy_is_pageable(copy) || (node && (node->flags & LULL_NODE_SYNCED)));
 	}
 	case LULL_PLACE_CALL:
-		return node->kind == LULL_CALL_SYNC ||
+		return node->kind == LULL_KIND_OF_SYNC ||
 		       ((node->flags & LULL_NODE_OUT) && node->end_ns - node->begin_ns > COPY_NS);
 	default:
 		return false;
@@ -63,7 +63,7 @@ static void apply(struct lull_what_if *w)
 
 		n->gap_ns -= n->sync_ns * w->factor;
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
-		if ((n->kind == LULL_CALL_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
+		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
 		    is_awaited_out(n))
 			lull_what_if_remove(w, i);
 		if (n->loop > 1 && n->loop % keep && !has_real_work(w, n)) {

@@ -29,9 +29,9 @@ static bool leads_to_batch(const struct lull_claim *c)
 	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + AHEAD; i++) {
 		const struct lull_node *node = &chain->nodes[i];
 
-		if (node->kind == LULL_CALL_COPY)
+		if (node->kind == LULL_KIND_OF_COPY)
 			return node->flags & LULL_NODE_IN;
-		if (node->kind == LULL_CALL_LAUNCH || node->kind == LULL_CALL_SYNC)
+		if (node->kind == LULL_KIND_OF_LAUNCH || node->kind == LULL_KIND_OF_SYNC)
 			return false;
 	}
 	return false;

@@ -37,7 +37,7 @@ static bool is_update(const struct lull_what_if *w)
 	u32 n = 0, n_update = 0;
 
 	for (u32 i = 0; i < w->n; i++) {
-		if (w->nodes[i].kind != LULL_CALL_LAUNCH)
+		if (w->nodes[i].kind != LULL_KIND_OF_LAUNCH)
 			continue;
 		n++;
 		n_update += !!(w->nodes[i].inside & LULL_IN_OPTIMIZER);
@@ -53,7 +53,7 @@ static void fuse_update(struct lull_what_if *w)
 		if (!(w->nodes[i].inside & LULL_IN_OPTIMIZER))
 			continue;
 		w->nodes[i].gap_ns /= FUSED;
-		if (w->nodes[i].kind == LULL_CALL_LAUNCH && n++ % FUSED)
+		if (w->nodes[i].kind == LULL_KIND_OF_LAUNCH && n++ % FUSED)
 			lull_what_if_remove(w, i);
 	}
 }
@@ -76,7 +76,7 @@ static void use_graph(struct lull_what_if *w)
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
-		bool is_outside = n->wait != LULL_REPLAY_RUNS || n->kind == LULL_CALL_ALLOC;
+		bool is_outside = n->wait != LULL_REPLAY_RUNS || n->kind == LULL_KIND_OF_ALLOC;
 
 		n->gap_ns = outside_ns(w, i) + (n->starts ? GRAPH_NS * poor : 0);
 		if (is_outside)

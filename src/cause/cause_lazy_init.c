@@ -18,14 +18,14 @@ static bool claim(const struct lull_claim *c)
 		return c->gap_ns >= LULL_GAP_LONG_NS && (c->inside & LULL_IN_COMPILE);
 	if (c->place != LULL_PLACE_CALL && c->place != LULL_PLACE_LATENCY)
 		return false;
-	return node->kind == LULL_CALL_MODULE || c->is_lazy;
+	return node->kind == LULL_KIND_OF_MODULE || c->is_lazy;
 }
 
 static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_lazy_init);
-		if (w->nodes[i].kind == LULL_CALL_MODULE)
+		if (w->nodes[i].kind == LULL_KIND_OF_MODULE)
 			lull_what_if_remove(w, i);
 		else if (w->replay->subject->chain.nodes[w->nodes[i].node].cause ==
 			 LULL_CAUSE_IX_lazy_init)

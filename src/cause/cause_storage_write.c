@@ -29,7 +29,8 @@ static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_storage_write);
-		if ((w->nodes[i].inside & LULL_IN_STORAGE) && w->nodes[i].kind != LULL_CALL_LAUNCH)
+		if ((w->nodes[i].inside & LULL_IN_STORAGE) &&
+		    w->nodes[i].kind != LULL_KIND_OF_LAUNCH)
 			lull_what_if_remove(w, i);
 	}
 }

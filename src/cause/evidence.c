@@ -102,7 +102,8 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 	struct lull_location at = lull_place_find(s, where->event, where->stack);
 	const struct lull_node *node =
 		where->node == LULL_NONE ? NULL : &s->chain.nodes[where->node];
-	bool is_call = node && node->kind != LULL_CALL_LAUNCH && where->from_ns >= node->begin_ns;
+	bool is_call =
+		node && node->kind != LULL_KIND_OF_LAUNCH && where->from_ns >= node->begin_ns;
 	char place[200];
 	size_t len = 0;
 

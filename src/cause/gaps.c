@@ -78,7 +78,7 @@ static u64 position_of(struct positions *p, const struct lull_node *node)
 
 static bool is_slow_call(const struct lull_node *node)
 {
-	return node->kind == LULL_CALL_LAUNCH && node->end_ns - node->begin_ns >= STALL_NS;
+	return node->kind == LULL_KIND_OF_LAUNCH && node->end_ns - node->begin_ns >= STALL_NS;
 }
 
 /* The long gaps and their places. Returns how many could be stalls. */
@@ -282,7 +282,7 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 		if (!node->round)
 			continue;
 		/* A wait, a copy or an allocation is long for its own reasons. */
-		if (node->kind != LULL_CALL_SYNC || gap->gap_ns >= STALL_NS)
+		if (node->kind != LULL_KIND_OF_SYNC || gap->gap_ns >= STALL_NS)
 			gap->stall_ns = beyond(gap->gap_ns, base_ns[2 * gap->place]);
 		if (is_slow_call(node))
 			gap->call_stall_ns =

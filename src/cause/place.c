@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/callpath.h"
-#include "model/hints.h"
+#include "model/words.h"
 
 #define MAX_FRAMES 128
 

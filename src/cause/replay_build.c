@@ -264,7 +264,7 @@ static void mark_loop(struct build *b, struct lull_replay_node *nodes, u32 ix)
 {
 	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LOOP_CALLS;
 
-	if (nodes[ix].kind != LULL_CALL_SYNC || (nodes[ix].flags & LULL_NODE_OWNED))
+	if (nodes[ix].kind != LULL_KIND_OF_SYNC || (nodes[ix].flags & LULL_NODE_OWNED))
 		return;
 	b->n_loop = is_near ? b->n_loop + 1 : 1;
 	/* Rounds are numbered once there are enough; the first ones afterwards. */
@@ -310,9 +310,9 @@ static void add_node(struct build *b, u32 node_ix)
 				: ((const struct lull_host_event *)s->host.events.at)[event].inside,
 	};
 	look_at_gap(b, node, from_ns, node->begin_ns, rn);
-	if (node->kind == LULL_CALL_SYNC || node->kind == LULL_CALL_ALLOC)
+	if (node->kind == LULL_KIND_OF_SYNC || node->kind == LULL_KIND_OF_ALLOC)
 		find_awaited(b, node, rn);
-	else if (node->kind == LULL_CALL_COPY)
+	else if (node->kind == LULL_KIND_OF_COPY)
 		find_blocking(b, node, rn);
 	else if (was_full(b, node) && rn->call_ns > b->p->call_ns)
 		rn->call_ns = b->p->call_ns;
@@ -369,7 +369,7 @@ static void measure_node(struct build *b, u32 node_ix)
 		if (unit->end_ns > b->streams[unit->stream].end_ns)
 			b->streams[unit->stream] = (struct stream){ unit->end_ns, 0 };
 	}
-	if (node->kind == LULL_CALL_LAUNCH)
+	if (node->kind == LULL_KIND_OF_LAUNCH)
 		keep(&b->calls, (f64)(node->end_ns - node->begin_ns));
 }
 

@@ -23,6 +23,7 @@ struct job {
 	struct lull_export_options options;
 	const char *type, *filter_time, *filter_nvtx;
 	bool is_list;
+	u64 max_mb;
 };
 
 /*
@@ -104,9 +105,13 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 {
 	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(path, e);
 	struct lull_export_target named = { name, e->target.is_overwriting };
+	const char *slash = strrchr(path, '/');
 	struct lull_reader *r;
 	struct shown shown = { .table = NULL };
 	int rc = lull_import_open(path, &r, err);
+
+	e->options.name = slash ? slash + 1 : path;
+	e->options.max_bytes = e->max_mb << 20;
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
@@ -157,6 +162,9 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 			"only what lies in this time, such as 1.5s/2s"),
 		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &e.filter_nvtx,
 			"only what lies in this range, the N-th of its name from 0"),
+		OPT_STR(0, "steps", "FIRST-LAST", &e.options.steps, "html: only these steps"),
+		OPT_U64(0, "max-size", "MB", &e.max_mb,
+			"html: leave out detail until the file fits (default: 5)"),
 		OPT_FLAG(0, "list", &e.is_list, "list the formats and exit"),
 		OPT_END(),
 	};

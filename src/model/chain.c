@@ -309,14 +309,14 @@ static void set_flags(struct lull_chain *c, const struct lull_units *units)
 	for (u32 i = 0; i < c->n; i++) {
 		struct lull_node *node = &c->nodes[i], *next = node + 1;
 
-		if (node->kind != LULL_CALL_COPY)
+		if (node->kind != LULL_KIND_OF_COPY)
 			continue;
 		node->flags |= copy_flags(units, node->unit);
 		while (next < c->nodes + c->n && next->chain == node->chain &&
-		       next->kind != LULL_CALL_SYNC && next->kind == LULL_CALL_OTHER)
+		       next->kind != LULL_KIND_OF_SYNC && next->kind == LULL_KIND_OF_OTHER)
 			next++;
 		if (next == c->nodes + c->n || next->chain != node->chain ||
-		    next->lane != node->lane || next->kind != LULL_CALL_SYNC)
+		    next->lane != node->lane || next->kind != LULL_KIND_OF_SYNC)
 			continue;
 		node->flags |= LULL_NODE_SYNCED;
 		/* A framework waits behind a copy from pageable memory since that is pageable. */

@@ -347,11 +347,12 @@ static void count_calls(struct lull_host *h, const struct lull_chain *c)
 		for (u32 e = lull_host_at(h, node->lane, node->begin_ns); e != LULL_NONE;
 		     e = events[e].parent) {
 			count(&events[e].n_calls);
-			if (node->kind == LULL_CALL_LAUNCH)
+			if (node->kind == LULL_KIND_OF_LAUNCH)
 				count(&events[e].n_launches);
-			else if (node->kind == LULL_CALL_SYNC && !(node->flags & LULL_NODE_OWNED))
+			else if (node->kind == LULL_KIND_OF_SYNC &&
+				 !(node->flags & LULL_NODE_OWNED))
 				count(&events[e].n_syncs);
-			else if (node->kind == LULL_CALL_ALLOC)
+			else if (node->kind == LULL_KIND_OF_ALLOC)
 				count(&events[e].n_allocs);
 		}
 	}

@@ -10,7 +10,7 @@
 
 #include "base/types.h"
 #include "base/vec.h"
-#include "model/hints.h"
+#include "model/words.h"
 #include "model/work.h"
 #include "trace/reader.h"
 

@@ -1,4 +1,4 @@
-#include "model/hints.h"
+#include "model/words.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -35,18 +35,18 @@ enum lull_call_kind lull_call_kind_of(const char *name)
 
 	/* EventSynchronize waits; EventRecord and StreamWaitEvent do not. */
 	if (strcasestr(name, "Synchronize"))
-		return LULL_CALL_SYNC;
+		return LULL_KIND_OF_SYNC;
 	if (strcasestr(name, "Memcpy"))
-		return LULL_CALL_COPY;
+		return LULL_KIND_OF_COPY;
 	if (has_any(name, launches))
-		return LULL_CALL_LAUNCH;
+		return LULL_KIND_OF_LAUNCH;
 	if (has_any(name, modules))
-		return LULL_CALL_MODULE;
+		return LULL_KIND_OF_MODULE;
 	if (has_any(name, allocs))
-		return LULL_CALL_ALLOC;
+		return LULL_KIND_OF_ALLOC;
 	if (strcasestr(name, "Event"))
-		return LULL_CALL_EVENT;
-	return LULL_CALL_OTHER;
+		return LULL_KIND_OF_EVENT;
+	return LULL_KIND_OF_OTHER;
 }
 
 bool lull_call_is_device_wide(const char *name)

@@ -1,22 +1,22 @@
 /*
- * hints - what the names of calls, kernels, ranges and functions say about them.
+ * words - what the names of calls, kernels, ranges and functions say about them.
  *
  * Names are hints, never proof: what follows from them alone is used where the mechanism (which
  * call, which memory, who waited) does not decide. Case does not matter.
  */
-#ifndef LULL_MODEL_HINTS_H
-#define LULL_MODEL_HINTS_H
+#ifndef LULL_MODEL_WORDS_H
+#define LULL_MODEL_WORDS_H
 
 #include "base/types.h"
 
 enum lull_call_kind {
-	LULL_CALL_OTHER,
-	LULL_CALL_LAUNCH, /* kernels, memsets, graphs */
-	LULL_CALL_COPY,
-	LULL_CALL_SYNC,
-	LULL_CALL_ALLOC,
-	LULL_CALL_EVENT,
-	LULL_CALL_MODULE, /* loads code */
+	LULL_KIND_OF_OTHER,
+	LULL_KIND_OF_LAUNCH, /* kernels, memsets, graphs */
+	LULL_KIND_OF_COPY,
+	LULL_KIND_OF_SYNC,
+	LULL_KIND_OF_ALLOC,
+	LULL_KIND_OF_EVENT,
+	LULL_KIND_OF_MODULE, /* loads code */
 };
 
 /* What a CUDA call of this name does. */

@@ -1,0 +1,284 @@
+/*
+ * lull view - show reports in the browser.
+ *
+ * Serves until Ctrl-C, or until nobody asked for anything for --idle. The address holds a secret,
+ * so it is never put on a command line, where all users of the machine could read it: a browser is
+ * started on a file that leads there and that only its owner can read.
+ */
+#include "cmd/cmd.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "base/str.h"
+#include "base/term.h"
+#include "base/time.h"
+#include "cmd/losses.h"
+#include "page/page.h"
+#include "web/server.h"
+
+#define DEFAULT_IDLE_NS (12ull * 3600 * LULL_NS_PER_S)
+
+struct view {
+	struct lull_page page;
+	struct lull_server_options server;
+	const char *idle, *fragment;
+	bool has_no_browser, has_no_index, is_known_risk;
+	u64 idle_ns;
+	char *cache_dir, *redirect_path;
+	char *names[LULL_PAGE_REPORTS];
+	int last_percent;
+};
+
+/* ---- reports ---- */
+
+static void show_progress(void *ctx, f64 share)
+{
+	struct view *v = ctx;
+	int percent = (int)(share * 100);
+
+	if (percent == v->last_percent || !lull_term_is_tty(stderr))
+		return;
+	v->last_percent = percent;
+	fprintf(stderr, "\rlull: reading %d %%%s", percent, percent == 100 ? "\r\033[K" : "");
+}
+
+/* Where indexes go that cannot lie beside their report. */
+static char *find_cache_dir(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	struct lull_str path = LULL_STR_INIT;
+
+	if (cache && *cache == '/')
+		lull_str_addf(&path, "%s", cache);
+	else if (home && *home == '/')
+		lull_str_addf(&path, "%s/.cache", home);
+	else
+		return NULL;
+	mkdir(lull_str_text(&path), 0700);
+	lull_str_puts(&path, "/lull");
+	mkdir(lull_str_text(&path), 0700);
+	return path.at;
+}
+
+static int add_report(struct view *v, const char *path, struct lull_err *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct lull_timeline_options options = { .path = path,
+						 .cache_dir = v->cache_dir,
+						 .has_no_index = v->has_no_index,
+						 .progress = show_progress,
+						 .ctx = v };
+
+	v->last_percent = -1;
+	if (lull_page_add(&v->page, path, slash ? slash + 1 : path, &options, err))
+		return err->code;
+	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
+	return LULL_OK;
+}
+
+/* ---- the browser ---- */
+
+/*
+ * A page that leads to the address, for the eyes of its owner only; NULL if that is not possible.
+ */
+static char *write_redirect(const char *url)
+{
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	struct lull_str path = LULL_STR_INIT;
+	FILE *to;
+	int fd;
+
+	if (!folder || *folder != '/')
+		folder = "/tmp";
+	lull_str_addf(&path, "%s/lull-view-XXXXXX.html", folder);
+	fd = mkstemps(path.at, 5);
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!to) {
+		if (fd >= 0)
+			close(fd);
+		lull_str_release(&path);
+		return NULL;
+	}
+	fprintf(to,
+		"<!doctype html><meta charset=utf-8><meta http-equiv=refresh "
+		"content=\"0;url=%s\">\n",
+		url);
+	fclose(to);
+	return path.at;
+}
+
+/* Whether somebody sits in front of this machine. */
+static bool has_screen(void)
+{
+	return (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) && !getenv("SSH_CONNECTION");
+}
+
+static bool open_browser(struct view *v, const char *url)
+{
+	char program[] = "xdg-open";
+	char *argv[] = { program, NULL, NULL };
+	posix_spawn_file_actions_t quiet;
+	pid_t pid;
+	int rc;
+
+	v->redirect_path = write_redirect(url);
+	if (!v->redirect_path)
+		return false;
+	argv[1] = v->redirect_path;
+	posix_spawn_file_actions_init(&quiet);
+	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawnp(&pid, program, &quiet, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&quiet);
+	return rc == 0;
+}
+
+static void say_where(struct view *v, const struct lull_server *server)
+{
+	const char *fragment = v->fragment ? v->fragment : "";
+	struct lull_str url = LULL_STR_INIT;
+	char host[256] = "HOST";
+	bool is_shown = false;
+
+	lull_str_addf(&url, "%s%s", lull_server_url(server), fragment);
+	printf("lull: %s\n", lull_str_text(&url));
+	if (!v->has_no_browser && has_screen() && !v->server.socket_path)
+		is_shown = open_browser(v, lull_str_text(&url));
+	gethostname(host, sizeof(host) - 1);
+	if (v->server.socket_path)
+		printf("lull: on your own machine: ssh -L 8080:%s %s\n", v->server.socket_path,
+		       host);
+	else if (!is_shown && !v->server.address)
+		printf("lull: from another machine: ssh -L %u:127.0.0.1:%u %s, then open the "
+		       "address above there\n",
+		       lull_server_port(server), lull_server_port(server), host);
+	printf("lull: Ctrl-C ends it\n");
+	fflush(stdout);
+	lull_str_release(&url);
+}
+
+/* ---- the command ---- */
+
+static void wait_for_end(struct view *v, struct lull_server *server, const sigset_t *signals)
+{
+	const struct timespec second = { .tv_sec = 1 };
+
+	for (;;) {
+		int got = sigtimedwait(signals, NULL, &second);
+
+		if (got == SIGINT || got == SIGTERM || got == SIGHUP)
+			return;
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (lull_server_tick(server) > v->idle_ns) {
+			fprintf(stderr, "lull: nobody asked for anything for %s, so this ends\n",
+				lull_format_ns(v->idle_ns).text);
+			return;
+		}
+	}
+}
+
+static int serve(struct view *v, struct lull_err *err)
+{
+	struct lull_server *server;
+	sigset_t signals;
+
+	/* Before any thread starts, so that all of them leave these to this one. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (lull_server_start(&server, &v->page, &v->server, err))
+		return err->code;
+	if (v->server.address)
+		fprintf(stderr,
+			"lull: warning: everybody who can reach %s and knows the address can read "
+			"these reports; nothing is encrypted\n",
+			v->server.address);
+	say_where(v, server);
+	wait_for_end(v, server, &signals);
+	lull_server_stop(server);
+	return LULL_OK;
+}
+
+static int check(struct view *v, struct lull_err *err)
+{
+	if (v->server.address && !v->is_known_risk)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--listen lets others on the network read the reports; add "
+				 "--i-know if that is meant, or use ssh -L or --socket");
+	if (v->server.port > 65535)
+		return lull_fail(err, LULL_E_USAGE, "--port is a number up to 65535");
+	v->idle_ns = DEFAULT_IDLE_NS;
+	if (v->idle && lull_duration_parse(v->idle, &v->idle_ns, err))
+		return lull_err_wrap(err, "option --idle");
+	return LULL_OK;
+}
+
+static int run(struct view *v, int n, char **paths, struct lull_err *err)
+{
+	if (check(v, err))
+		return err->code;
+	v->cache_dir = find_cache_dir();
+	for (int i = 0; i < n; i++) {
+		if (*paths[i] == '#') /* the part of a shared address that says what to show */
+			v->fragment = paths[i];
+		else if (add_report(v, paths[i], err))
+			return err->code;
+	}
+	if (!v->page.n_reports)
+		return lull_fail(err, LULL_E_USAGE, "expected a report, such as report1.lull");
+	return serve(v, err);
+}
+
+int cmd_view(int argc, char **argv, struct lull_err *err)
+{
+	struct view v = { 0 };
+	const struct lull_opt opts[] = {
+		OPT_USAGE("lull view [OPTIONS] REPORT...",
+			  "Show reports in the browser; the second one is compared with the "
+			  "first."),
+		OPT_FLAG('n', "no-browser", &v.has_no_browser,
+			 "print the address, start no browser"),
+		OPT_U64('p', "port", "N", &v.server.port, "port to listen on (default: any)"),
+		OPT_STR(0, "socket", "PATH", &v.server.socket_path,
+			"listen on a socket of the file system that only you can open, for ssh -L"),
+		OPT_STR(0, "listen", "ADDRESS", &v.server.address,
+			"listen on another address than 127.0.0.1; needs --i-know"),
+		OPT_FLAG(0, "i-know", &v.is_known_risk,
+			 "yes, let others on the network read the reports"),
+		OPT_STR(0, "host", "NAME", &v.server.host,
+			"one more name that browsers may use for this server, such as a proxy's"),
+		OPT_STR(0, "idle", "TIME", &v.idle,
+			"end when nobody asked for anything for this long (default: 12h)"),
+		OPT_FLAG(0, "no-index", &v.has_no_index,
+			 "neither use nor keep an index beside large reports"),
+		OPT_END(),
+	};
+	int first = lull_opt_parse(argc, argv, opts, err), rc;
+
+	if (first < 0)
+		return first;
+	if (first == argc)
+		return lull_fail(err, LULL_E_USAGE, "expected a report, such as report1.lull");
+	rc = run(&v, argc - first, argv + first, err);
+	if (v.redirect_path)
+		unlink(v.redirect_path);
+	free(v.redirect_path);
+	free(v.cache_dir);
+	lull_page_release(&v.page);
+	return rc;
+}

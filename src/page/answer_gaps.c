@@ -1,0 +1,72 @@
+/*
+ * gaps: the longest pieces of a lane, such as the idle times of a device, longest first.
+ *
+ *	gaps?lane=3&n=200[&from=&to=]	{"n": how many there are, "gaps": [[start, end, name], ...]}
+ */
+#include "page/page.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+#define MAX_GAPS 2000u
+
+static int by_length(const void *a, const void *b)
+{
+	const struct lull_rec *x = a, *y = b;
+	u64 p = x->end_ns - x->start_ns, q = y->end_ns - y->start_ns;
+
+	if (p != q)
+		return p > q ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int run(struct lull_question *q, struct lull_err *err)
+{
+	const struct lull_timeline *t = q->report->timeline;
+	const struct lull_level *level;
+	const struct lull_rec *all;
+	struct lull_span span;
+	struct lull_vec found;
+	struct lull_json j;
+	u64 lane, limit;
+
+	if (lull_args_u64(q->args, "lane", UINT32_MAX, 0, &lane, err) ||
+	    lull_args_u64(q->args, "n", MAX_GAPS, 200, &limit, err) ||
+	    lull_args_span(q->args, t->origin_ns, &span, err))
+		return err->code;
+	if (lane >= t->lanes.n || !lull_timeline_lane(t, (u32)lane)->lod.n_levels)
+		return lull_fail(err, LULL_E_NOT_FOUND, "there is no such lane");
+	level = &lull_timeline_lane(t, (u32)lane)->lod.levels[0];
+	lull_vec_init(&found, sizeof(struct lull_rec));
+	/* Single ones only: what was folded is shorter than what is kept. */
+	for (size_t i = 0; i < level->n; i++)
+		if (level->recs[i].count == 1 && level->recs[i].end_ns > span.from_ns &&
+		    level->recs[i].start_ns < span.to_ns)
+			lull_vec_add(&found, &level->recs[i], 1);
+	if (found.n)
+		qsort(found.at, found.n, sizeof(*all), by_length);
+	all = found.at;
+	lull_json_init(&j, q->to);
+	lull_json_object(&j);
+	lull_page_pair_u64(&j, "n", lull_timeline_lane(t, (u32)lane)->n_events);
+	lull_json_key(&j, "gaps");
+	lull_json_array(&j);
+	for (size_t i = 0; i < found.n && i < limit; i++) {
+		lull_json_array(&j);
+		lull_json_u64(&j, all[i].start_ns - t->origin_ns);
+		lull_json_u64(&j, all[i].end_ns - t->origin_ns);
+		lull_json_u64(&j, all[i].name);
+		lull_json_end(&j);
+	}
+	lull_json_end(&j);
+	lull_json_end(&j);
+	lull_vec_release(&found);
+	return LULL_OK;
+}
+
+const struct lull_answer lull_answer_gaps = {
+	.name = "gaps",
+	.type = "application/json",
+	.run = run,
+};

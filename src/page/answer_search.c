@@ -1,0 +1,225 @@
+/*
+ * search: events whose name matches.
+ *
+ *	search?q=gemm[&regex=1][&exact=1]
+ *	{"total", "names": [[id, count], ...], "buckets": [...], "hits": [[lane, start, end], ...]}
+ *
+ * Names are compared once; a row costs a look into a table. Hits are the first 2000 by time.
+ * Expressions are those of POSIX, without counted repetition and back references: these can take a
+ * matcher for ever.
+ */
+#include "page/page.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "timeline/name.h"
+#include "trace/file.h"
+
+#define MAX_HITS      2000u
+#define MAX_QUERY     256u
+#define MAX_NAME_TEXT 2048u
+#define N_BUCKETS     512u
+#define LIMIT_NS      (10 * LULL_NS_PER_S)
+
+struct hit {
+	u32 lane;
+	u64 start_ns, end_ns;
+};
+
+struct search {
+	struct lull_timeline *t;
+	struct lull_reader *r;
+	struct lull_blocks blocks;
+	const char *text;
+	bool is_regex, is_exact;
+	regex_t regex;
+	struct lull_map known; /* name to 1 no, 2 yes */
+	struct lull_map counts;
+	u64 total, began_ns;
+	u64 buckets[N_BUCKETS];
+	struct lull_vec hits; /* struct hit */
+	bool is_cut;
+};
+
+static bool holds(const char *text, const char *word)
+{
+	return strcasestr(text, word) != NULL;
+}
+
+static bool matches(struct search *s, u32 name)
+{
+	bool is_new;
+	u32 *known = lull_map_add(&s->known, name, &is_new);
+	struct lull_str text = LULL_STR_INIT;
+	bool is;
+
+	if (!is_new)
+		return *known == 2;
+	lull_name_text(&text, s->r, name);
+	if (text.len > MAX_NAME_TEXT)
+		text.at[MAX_NAME_TEXT] = '\0';
+	is = s->is_regex   ? !regexec(&s->regex, lull_str_text(&text), 0, NULL, 0)
+	     : s->is_exact ? !strcmp(lull_str_text(&text), s->text)
+			   : holds(lull_str_text(&text), s->text);
+	lull_str_release(&text);
+	*known = is ? 2 : 1;
+	return is;
+}
+
+static void add_hit(struct search *s, u32 source, const struct lull_tl_event *e)
+{
+	u64 width = (s->t->span.to_ns - s->t->span.from_ns) / N_BUCKETS + 1;
+	u64 bucket = (e->start_ns - s->t->span.from_ns) / width;
+	u32 *count = lull_map_add(&s->counts, e->name, NULL), lane = LULL_NO_ROW;
+	struct hit *hit;
+
+	s->total++;
+	*count += *count < UINT32_MAX;
+	s->buckets[bucket < N_BUCKETS ? bucket : N_BUCKETS - 1]++;
+	if (s->hits.n >= MAX_HITS * 4)
+		return;
+	for (i32 line = e->line; line >= 0 && lane == LULL_NO_ROW; line--)
+		lane = lull_timeline_find(s->t, source, e->group, (u32)line);
+	hit = lull_vec_push(&s->hits);
+	*hit = (struct hit){ lane == LULL_NO_ROW ? 0 : lane, e->start_ns, e->end_ns };
+}
+
+static void search_source(struct search *s, u32 source)
+{
+	size_t n;
+	const struct lull_entry *e = lull_reader_blocks(s->r, &n);
+
+	s->hits.n = s->hits.n > MAX_HITS * 3 ? MAX_HITS * 3 : s->hits.n;
+	for (size_t i = 0; i < n && !s->is_cut; i++) {
+		const struct lull_tl_event *events;
+		size_t n_events;
+
+		if (e[i].table_id != lull_sources[source].table || e[i].kind != LULL_BLOCK_ROWS)
+			continue;
+		n_events = lull_blocks_decode(&s->blocks, &lull_sources[source], i);
+		events = s->blocks.events.at;
+		for (size_t k = 0; k < n_events; k++)
+			if (matches(s, events[k].name))
+				add_hit(s, source, &events[k]);
+		s->is_cut = lull_now_ns() - s->began_ns > LIMIT_NS;
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct hit *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static void put_names(struct lull_json *j, const struct search *s)
+{
+	lull_json_key(j, "names");
+	lull_json_array(j);
+	for (size_t i = 0, n = 0; i < s->counts.cap && n < 200; i++) {
+		if (!s->counts.at[i].is_used)
+			continue;
+		lull_json_array(j);
+		lull_json_u64(j, s->counts.at[i].key);
+		lull_json_u64(j, s->counts.at[i].value);
+		lull_json_end(j);
+		n++;
+	}
+	lull_json_end(j);
+}
+
+static void put(struct search *s, FILE *to)
+{
+	struct hit *hits = s->hits.at;
+	struct lull_json j;
+
+	if (s->hits.n)
+		qsort(hits, s->hits.n, sizeof(*hits), by_time);
+	lull_json_init(&j, to);
+	lull_json_object(&j);
+	lull_page_pair_u64(&j, "total", s->total);
+	lull_page_pair_bool(&j, "is_cut", s->is_cut);
+	put_names(&j, s);
+	lull_json_key(&j, "buckets");
+	lull_json_array(&j);
+	for (size_t i = 0; i < N_BUCKETS; i++)
+		lull_json_u64(&j, s->buckets[i]);
+	lull_json_end(&j);
+	lull_json_key(&j, "hits");
+	lull_json_array(&j);
+	for (size_t i = 0; i < s->hits.n && i < MAX_HITS; i++) {
+		lull_json_array(&j);
+		lull_json_u64(&j, hits[i].lane);
+		lull_json_u64(&j, hits[i].start_ns - s->t->origin_ns);
+		lull_json_u64(&j, hits[i].end_ns - s->t->origin_ns);
+		lull_json_end(&j);
+	}
+	lull_json_end(&j);
+	lull_json_end(&j);
+}
+
+static int compile(struct search *s, struct lull_err *err)
+{
+	int rc;
+
+	if (!s->text || !*s->text || strlen(s->text) > MAX_QUERY)
+		return lull_fail(err, LULL_E_USAGE, "q is what to look for, up to %u bytes",
+				 MAX_QUERY);
+	if (!s->is_regex)
+		return LULL_OK;
+	for (const char *c = s->text; *c; c++) {
+		if (*c == '{' || (*c == '\\' && isdigit((unsigned char)c[1])))
+			return lull_fail(err, LULL_E_USAGE,
+					 "{n} and \\1 cannot be used in a search");
+	}
+	rc = regcomp(&s->regex, s->text, REG_EXTENDED | REG_ICASE | REG_NOSUB);
+	if (rc) {
+		char why[128];
+
+		regerror(rc, &s->regex, why, sizeof(why));
+		return lull_fail(err, LULL_E_USAGE, "%s", why);
+	}
+	return LULL_OK;
+}
+
+static int run(struct lull_question *q, struct lull_err *err)
+{
+	struct search s = { .t = q->report->timeline,
+			    .r = q->reader,
+			    .text = lull_args_get(q->args, "q"),
+			    .is_regex = lull_args_get(q->args, "regex"),
+			    .is_exact = lull_args_get(q->args, "exact"),
+			    .began_ns = lull_now_ns() };
+
+	if (compile(&s, err))
+		return err->code;
+	lull_blocks_init(&s.blocks, q->reader);
+	lull_map_init(&s.known);
+	lull_map_init(&s.counts);
+	lull_vec_init(&s.hits, sizeof(struct hit));
+	for (u32 i = 0; lull_sources[i].kind; i++)
+		search_source(&s, i);
+	put(&s, q->to);
+	lull_blocks_release(&s.blocks);
+	lull_map_release(&s.known);
+	lull_map_release(&s.counts);
+	lull_vec_release(&s.hits);
+	if (s.is_regex)
+		regfree(&s.regex);
+	return LULL_OK;
+}
+
+const struct lull_answer lull_answer_search = {
+	.name = "search",
+	.type = "application/json",
+	.is_slow = true,
+	.run = run,
+};

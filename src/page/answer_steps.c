@@ -1,0 +1,182 @@
+/*
+ * steps: how long each step took, and what its time went to.
+ *
+ *	{"n", "has_causes", "steps": [[number, start, end, busy, idle by family x 8], ...]}
+ *
+ * Steps are those of the program, or those that the analysis found. Busy is what no cause claims.
+ */
+#include "page/page.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "model/step.h"
+#include "page/steps.h"
+#include "page/why.h"
+
+#define MAX_STEPS 2000u
+
+struct step {
+	u64 number;
+	struct lull_span span;
+	u64 busy_ns; /* as the devices say */
+	u64 idle_ns[LULL_N_CLASSES];
+};
+
+static void add_recorded(struct lull_vec *to, struct lull_reader *r)
+{
+	struct lull_steps steps;
+	const struct lull_step *s;
+
+	lull_steps_init(&steps, r, LULL_SPAN_ALL);
+	s = steps.all.at;
+	for (size_t i = 0; i < steps.all.n; i++) {
+		struct step *step = lull_vec_push(to);
+
+		step->number = s[i].number;
+		step->span = (struct lull_span){ s[i].start_ns,
+						 lull_span_end_ns(s[i].start_ns, s[i].dur_ns) };
+		step->busy_ns = s[i].busy_ns;
+	}
+	lull_steps_release(&steps);
+}
+
+static void add_found(struct lull_vec *to, const struct lull_why *why)
+{
+	const struct lull_rounds *rounds = &why->lead->rounds;
+
+	for (u32 i = 0; i < rounds->all.n; i++) {
+		struct step *step = lull_vec_push(to);
+
+		step->number = i;
+		step->span = (struct lull_span){ lull_round_begin_ns(rounds, i),
+						 lull_round_end_ns(rounds, i) };
+	}
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+
+	return (x->span.from_ns > y->span.from_ns) - (x->span.from_ns < y->span.from_ns);
+}
+
+/* Both are sorted: steps of one thread follow each other. */
+static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
+{
+	const struct lull_interval *p = lead->intervals.at;
+	struct step *s = steps->at;
+	size_t first = 0;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		while (first < lead->intervals.n && p[first].to_ns <= s[i].span.from_ns)
+			first++;
+		for (size_t k = first; k < lead->intervals.n && p[k].from_ns < s[i].span.to_ns;
+		     k++) {
+			struct lull_span cut =
+				lull_span_cut((struct lull_span){ p[k].from_ns, p[k].to_ns },
+					      s[i].span.from_ns, s[i].span.to_ns);
+
+			s[i].idle_ns[lull_page_family((enum lull_cause_ix)p[k].cause)] +=
+				cut.to_ns - cut.from_ns;
+		}
+	}
+}
+
+/*
+ * What is left of a step when its causes are taken away is busy; without causes, what devices say.
+ */
+static void put_step(struct lull_json *j, const struct lull_timeline *t, struct step *s,
+		     bool has_causes)
+{
+	u64 len_ns = s->span.to_ns - s->span.from_ns, idle_ns = 0;
+
+	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
+		idle_ns += s->idle_ns[c];
+	if (!has_causes || (!idle_ns && s->busy_ns)) {
+		s->busy_ns = s->busy_ns < len_ns ? s->busy_ns : len_ns;
+		s->idle_ns[LULL_N_CLASSES - 1] = len_ns - s->busy_ns;
+	} else {
+		s->busy_ns = idle_ns < len_ns ? len_ns - idle_ns : 0;
+	}
+	lull_json_array(j);
+	lull_json_u64(j, s->number);
+	lull_json_u64(j, s->span.from_ns - t->origin_ns);
+	lull_json_u64(j, s->span.to_ns - t->origin_ns);
+	lull_json_u64(j, s->busy_ns);
+	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
+		lull_json_u64(j, s->idle_ns[c]);
+	lull_json_end(j);
+}
+
+/* All steps, by time. */
+static void collect(struct lull_page_report *report, struct lull_vec *steps)
+{
+	lull_vec_init(steps, sizeof(struct step));
+	add_recorded(steps, report->slow);
+	if (!steps->n && lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
+		add_found(steps, report->why);
+	if (steps->n)
+		qsort(steps->at, steps->n, sizeof(struct step), by_time);
+}
+
+int lull_page_step_span(struct lull_page_report *report, const char *text, struct lull_span *span,
+			struct lull_err *err)
+{
+	struct lull_vec steps;
+	const struct step *s;
+	char *end;
+	u64 first = strtoull(text, &end, 10), last = first;
+	struct lull_span found = { UINT64_MAX, 0 };
+
+	if (*end == '-')
+		last = strtoull(end + 1, &end, 10);
+	if (*text < '0' || *text > '9' || *end || last < first)
+		return lull_fail(err, LULL_E_USAGE, "steps are given as 10 or 10-29, not %s", text);
+	collect(report, &steps);
+	s = steps.at;
+	for (size_t i = 0; i < steps.n; i++) {
+		if (s[i].number < first || s[i].number > last)
+			continue;
+		found.from_ns =
+			s[i].span.from_ns < found.from_ns ? s[i].span.from_ns : found.from_ns;
+		found.to_ns = s[i].span.to_ns > found.to_ns ? s[i].span.to_ns : found.to_ns;
+	}
+	lull_vec_release(&steps);
+	if (found.from_ns > found.to_ns)
+		return lull_fail(err, LULL_E_NOT_FOUND, "the report has no step %s", text);
+	*span = found;
+	return LULL_OK;
+}
+
+static int run(struct lull_question *q, struct lull_err *err)
+{
+	bool has_causes =
+		lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE && q->report->why->lead;
+	struct lull_vec steps;
+	struct lull_json j;
+
+	(void)err;
+	collect(q->report, &steps);
+	if (has_causes)
+		add_causes(&steps, q->report->why->lead);
+	lull_json_init(&j, q->to);
+	lull_json_object(&j);
+	lull_page_pair_u64(&j, "n", steps.n);
+	lull_page_pair_bool(&j, "has_causes", has_causes);
+	lull_json_key(&j, "steps");
+	lull_json_array(&j);
+	for (size_t i = 0; i < steps.n && i < MAX_STEPS; i++)
+		put_step(&j, q->report->timeline, lull_vec_get(&steps, i), has_causes);
+	lull_json_end(&j);
+	lull_json_end(&j);
+	lull_vec_release(&steps);
+	return LULL_OK;
+}
+
+const struct lull_answer lull_answer_steps = {
+	.name = "steps",
+	.type = "application/json",
+	.is_slow = true,
+	.run = run,
+};

@@ -1,0 +1,206 @@
+/*
+ * verdict: what `lull why` says, for the line on top and the first panel.
+ *
+ *	verdict[?run=1]		run: also if the report is large
+ */
+#include "page/page.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "base/term.h"
+#include "model/work.h"
+#include "page/why.h"
+
+#define pair_f64  lull_page_pair_f64
+#define pair_text lull_page_pair_text
+#define pair_u64  lull_page_pair_u64
+
+/* Moments outside the recording would be negative on the page. */
+static u64 moment(const struct lull_timeline *t, u64 at_ns)
+{
+	return at_ns > t->origin_ns ? at_ns - t->origin_ns : 0;
+}
+
+static void put_prediction(struct lull_json *j, const struct lull_prediction *p)
+{
+	lull_json_key(j, "prediction");
+	if (!p->is_known) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	pair_f64(j, "step_ns", p->step_ns);
+	pair_f64(j, "low_ns", p->low_ns);
+	pair_f64(j, "high_ns", p->high_ns);
+	pair_f64(j, "ratio", p->ratio);
+	lull_json_end(j);
+}
+
+static void put_evidence(struct lull_json *j, const struct lull_timeline *t,
+			 const struct lull_finding *f)
+{
+	const struct lull_evidence *e = f->evidence.at;
+
+	lull_json_key(j, "evidence");
+	lull_json_array(j);
+	for (size_t i = 0; i < f->evidence.n; i++) {
+		lull_json_object(j);
+		pair_text(j, "text", e[i].text);
+		pair_u64(j, "from", moment(t, e[i].from_ns));
+		pair_u64(j, "to", moment(t, e[i].to_ns));
+		pair_text(j, "table", e[i].table);
+		pair_u64(j, "n", e[i].n_rows);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void put_findings(struct lull_json *j, const struct lull_page_report *report)
+{
+	const struct lull_finding *f = report->why->findings.at;
+
+	lull_json_key(j, "findings");
+	lull_json_array(j);
+	for (size_t i = 0; i < report->why->findings.n; i++) {
+		const struct lull_cause *cause = lull_causes[f[i].cause];
+
+		lull_json_object(j);
+		pair_text(j, "id", cause->id);
+		pair_text(j, "title", cause->title);
+		pair_u64(j, "family", lull_page_family(f[i].cause));
+		pair_text(j, "fix", cause->fix);
+		pair_f64(j, "cost_ns", f[i].cost_ns);
+		pair_f64(j, "share", f[i].share);
+		pair_f64(j, "gain_ns", f[i].gain_ns);
+		pair_f64(j, "confidence", f[i].confidence);
+		put_prediction(j, &f[i].prediction);
+		pair_text(j, "file", f[i].at.file);
+		pair_u64(j, "line", f[i].at.line);
+		pair_text(j, "function", f[i].at.function ? f[i].at.function : f[i].at.range);
+		put_evidence(j, report->timeline, &f[i]);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+/* Shares of the step by family; without an answer, all idle time is unknown. */
+static void put_families(struct lull_json *j, const struct lull_why *why)
+{
+	f64 shares[LULL_N_CLASSES] = { 0 };
+	const struct lull_subject *lead = why ? why->lead : NULL;
+
+	for (unsigned c = 0; lead && lead->window_ns && c < LULL_N_CAUSES; c++)
+		shares[lull_page_family((enum lull_cause_ix)c)] +=
+			(f64)lead->cost_ns[c] / (f64)lead->window_ns;
+	lull_json_key(j, "families");
+	lull_json_array(j);
+	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
+		lull_json_fixed(j, shares[c], 5);
+	lull_json_end(j);
+}
+
+static void say_found(struct lull_str *to, const struct lull_timeline *t,
+		      const struct lull_why *why)
+{
+	const struct lull_finding *f = lull_why_first(why);
+	const struct lull_cause *cause = f ? lull_causes[f->cause] : NULL;
+	u32 number = why->lead ? lull_timeline_device_id(t, why->lead->device) : 0;
+
+	if (!cause)
+		lull_str_addf(to, "Cannot tell what GPU %u waits for", number);
+	else if (cause->kind == LULL_CAUSE_BUSY)
+		lull_str_addf(to, "GPU %u is busy %.0f %% of each step: %s.", number,
+			      (why->compute_share + why->collective_share) * 100, cause->because);
+	else
+		lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step, because %s.",
+			      number, (1 - why->compute_share) * 100, cause->because);
+}
+
+static void put_missing(struct lull_json *j, const struct lull_why *why)
+{
+	char *const *missing = why->missing.at;
+
+	lull_json_key(j, "missing");
+	lull_json_array(j);
+	for (size_t i = 0; i < why->missing.n; i++)
+		lull_json_text(j, missing[i]);
+	lull_json_end(j);
+}
+
+static void put_found(struct lull_json *j, const struct lull_page_report *report)
+{
+	const struct lull_why *why = report->why;
+	struct lull_str text = LULL_STR_INIT;
+
+	say_found(&text, report->timeline, why);
+	pair_text(j, "state", why->first >= 0 ? "known" : "cannot");
+	pair_text(j, "sentence", lull_str_text(&text));
+	if (*why->cannot)
+		pair_text(j, "detail", why->cannot);
+	if (*why->no_prediction)
+		pair_text(j, "no_prediction", why->no_prediction);
+	put_missing(j, why);
+	pair_f64(j, "idle_share", 1 - why->compute_share);
+	pair_f64(j, "step_ns", why->step_ns);
+	pair_u64(j, "n_steps", lull_why_n_steps(why));
+	lull_json_key(j, "first");
+	lull_json_i64(j, why->first);
+	put_findings(j, report);
+	lull_str_release(&text);
+}
+
+/* Nothing was found, or nothing was looked for. */
+static void put_none(struct lull_json *j, const struct lull_page_report *report,
+		     enum lull_page_why_state state)
+{
+	u64 n = lull_work_count(report->slow, LULL_WORK_ALL);
+	struct lull_str text = LULL_STR_INIT;
+
+	if (state == LULL_PAGE_WHY_LARGE) {
+		lull_str_addf(&text, "It takes %s and some time to say why.",
+			      lull_format_bytes(n * 120).text);
+		pair_text(j, "state", "large");
+		pair_text(j, "sentence", "Why the device waits was not looked into yet");
+	} else {
+		lull_str_puts(&text, report->why_failed ? report->why_failed : "");
+		pair_text(j, "state", n ? "cannot" : "absent");
+		pair_text(j, "sentence",
+			  n ? "Cannot tell what the device waits for" : "No GPU work was recorded");
+	}
+	pair_text(j, "detail", lull_str_text(&text));
+	pair_f64(j, "idle_share", 0);
+	pair_f64(j, "step_ns", 0);
+	pair_u64(j, "n_steps", 0);
+	lull_json_key(j, "first");
+	lull_json_i64(j, -1);
+	lull_json_key(j, "findings");
+	lull_json_array(j);
+	lull_json_end(j);
+	lull_str_release(&text);
+}
+
+static int run(struct lull_question *q, struct lull_err *err)
+{
+	enum lull_page_why_state state =
+		lull_page_why(q->report, lull_args_get(q->args, "run") != NULL);
+	struct lull_json j;
+
+	(void)err;
+	lull_json_init(&j, q->to);
+	lull_json_object(&j);
+	if (state == LULL_PAGE_WHY_DONE)
+		put_found(&j, q->report);
+	else
+		put_none(&j, q->report, state);
+	put_families(&j, q->report->why);
+	lull_json_end(&j);
+	return LULL_OK;
+}
+
+const struct lull_answer lull_answer_verdict = {
+	.name = "verdict",
+	.type = "application/json",
+	.is_slow = true,
+	.run = run,
+};

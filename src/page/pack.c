@@ -1,0 +1,369 @@
+#include "page/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "page/fields.h"
+#include "report/report.h"
+#include "timeline/detail.h"
+#include "timeline/name.h"
+#include "trace/block.h"
+
+/* The tables that panels show. */
+static const char *const tables[] = {
+	"cuda_gpu_kern_sum",
+	"cuda_gpu_kern_gb_sum",
+	"cuda_kern_exec_sum",
+	"nvtx_kern_sum",
+	"cuda_api_sum",
+	"osrt_sum",
+	"gil_sum",
+	"threads",
+	"nvtx_sum",
+	"nvtx_gpu_proj_sum",
+	"python_sum",
+	"cuda_gpu_mem_time_sum",
+	"cuda_gpu_mem_size_sum",
+	"nccl_sum",
+	"ops",
+};
+
+#define TABLE_ROWS "300"
+#define MAX_NAME   1024u
+
+struct pack {
+	struct lull_page *page;
+	struct lull_timeline *t;
+	const struct lull_pack_plan *plan;
+	struct lull_vec lanes;	 /* u8: the columns */
+	struct lull_map name_of; /* name to number + 1 */
+	struct lull_vec names;	 /* u32 */
+	FILE *to;
+	bool is_first;
+};
+
+/* A record as it is packed. */
+struct packed {
+	struct lull_rec rec;
+	u32 correlation;
+};
+
+static void put_u64(struct lull_vec *to, u64 v)
+{
+	u8 bytes[10];
+	size_t n = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		bytes[n++] = (u8)(v | 0x80);
+	bytes[n++] = (u8)v;
+	lull_vec_add(to, bytes, n);
+}
+
+static void put_i64(struct lull_vec *to, i64 v)
+{
+	put_u64(to, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+static u32 number_of(struct pack *p, u32 name)
+{
+	u32 *known = lull_map_add(&p->name_of, name, NULL);
+
+	if (!*known) {
+		lull_vec_add(&p->names, &name, 1);
+		*known = (u32)p->names.n;
+	}
+	return *known - 1;
+}
+
+static u8 class_of(const struct lull_rec *rec)
+{
+	u8 best = 0;
+
+	for (u8 c = 1; c < LULL_N_CLASSES; c++)
+		best = rec->share[c] > rec->share[best] ? c : best;
+	return best;
+}
+
+/* ---- lanes ---- */
+
+/* Correlations of the rows of blocks, one block after the other. */
+struct correlations {
+	struct lull_cursor cursor;
+	const u32 *column;
+	size_t block_ix;
+	bool is_open;
+};
+
+static u32 correlation_of(struct correlations *c, struct lull_reader *r, enum lull_table table,
+			  const struct lull_found *found)
+{
+	const u32 *cols[LULL_MAX_COLS];
+	int ix = lull_table_column(lull_table_find((u16)table), "correlation");
+
+	if (ix < 0)
+		return 0;
+	if (!c->is_open) {
+		lull_cursor_init(&c->cursor, r, table, 0, UINT64_MAX);
+		lull_cursor_want(&c->cursor, "correlation");
+		c->block_ix = SIZE_MAX;
+		c->is_open = true;
+	}
+	if (c->block_ix != found->block_ix) {
+		c->column = lull_cursor_read(&c->cursor, found->block_ix, cols) ? cols[ix] : NULL;
+		c->block_ix = found->block_ix;
+	}
+	return c->column ? c->column[found->event.row] : 0;
+}
+
+static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)
+{
+	const struct lull_tl_lane *l = lull_timeline_lane(p->t, lane);
+	struct correlations c = { 0 };
+	const struct lull_found *all;
+	struct lull_vec events;
+
+	lull_vec_init(&events, sizeof(struct lull_found));
+	lull_detail_events(p->t, lane, p->plan->window, SIZE_MAX, &events);
+	all = events.at;
+	for (size_t i = 0; i < events.n; i++) {
+		struct packed *to = lull_vec_push(out);
+
+		to->rec = (struct lull_rec){ .start_ns = all[i].event.start_ns,
+					     .end_ns = all[i].event.end_ns,
+					     .busy_ns = all[i].event.end_ns - all[i].event.start_ns,
+					     .name = all[i].event.name,
+					     .count = 1 };
+		to->rec.share[all[i].event.class] = 255;
+		if (all[i].has_row)
+			to->correlation = correlation_of(&c, p->t->reader,
+							 lull_sources[l->source].table, &all[i]);
+	}
+	if (c.is_open)
+		lull_cursor_release(&c.cursor);
+	lull_vec_release(&events);
+}
+
+/* The finest level that has few enough records in the window. */
+static void collect_level(struct pack *p, u32 lane, struct lull_vec *out)
+{
+	const struct lull_lod *lod = &lull_timeline_lane(p->t, lane)->lod;
+	u32 l = 0;
+
+	for (; l < lod->n_levels; l++) {
+		const struct lull_level *level = &lod->levels[l];
+
+		out->n = 0;
+		for (size_t i = lull_level_first(level, p->plan->window.from_ns);
+		     i < level->n && level->recs[i].start_ns < p->plan->window.to_ns; i++)
+			((struct packed *)lull_vec_push(out))->rec = level->recs[i];
+		if (out->n <= p->plan->max_records)
+			break;
+	}
+}
+
+static void put_columns(struct pack *p, const struct lull_vec *recs, bool is_folded)
+{
+	const struct packed *r = recs->at;
+	u32 unit = p->plan->unit_log2;
+	u64 origin = p->t->origin_ns >> unit, last = 0, before = 0;
+
+	for (size_t i = 0; i < recs->n; i++) {
+		u64 start = (r[i].rec.start_ns >> unit) - origin;
+
+		put_i64(&p->lanes, (i64)(start - last));
+		last = (r[i].rec.end_ns >> unit) - origin;
+	}
+	for (size_t i = 0; i < recs->n; i++)
+		put_u64(&p->lanes, (r[i].rec.end_ns >> unit) - (r[i].rec.start_ns >> unit));
+	for (size_t i = 0; i < recs->n; i++)
+		put_u64(&p->lanes, number_of(p, r[i].rec.name));
+	for (size_t i = 0; i < recs->n; i++)
+		*(u8 *)lull_vec_push(&p->lanes) = class_of(&r[i].rec);
+	for (size_t i = 0; i < recs->n; i++) {
+		put_i64(&p->lanes, (i64)r[i].correlation - (i64)before);
+		before = r[i].correlation;
+	}
+	for (size_t i = 0; is_folded && i < recs->n; i++)
+		put_u64(&p->lanes, r[i].rec.count);
+	for (size_t i = 0; is_folded && i < recs->n; i++) {
+		u64 len = r[i].rec.end_ns - r[i].rec.start_ns;
+		f64 share = len && r[i].rec.busy_ns < len ? (f64)r[i].rec.busy_ns / (f64)len : 1;
+
+		*(u8 *)lull_vec_push(&p->lanes) = (u8)(share * 254 + 1);
+	}
+}
+
+/* Whether the lane can be told event by event. */
+static bool is_small(const struct pack *p, const struct lull_tl_lane *lane)
+{
+	return lane->n_events <= p->plan->max_records;
+}
+
+static void put_lanes(struct pack *p, struct lull_json *j)
+{
+	struct lull_vec recs;
+
+	lull_vec_init(&recs, sizeof(struct packed));
+	lull_json_key(j, "lanes");
+	lull_json_array(j);
+	for (u32 i = 0; i < p->t->lanes.n; i++) {
+		const struct lull_tl_lane *lane = lull_timeline_lane(p->t, i);
+		bool is_folded;
+
+		recs.n = 0;
+		if (is_small(p, lane) || p->plan->window.to_ns != UINT64_MAX)
+			collect_events(p, i, &recs);
+		is_folded = recs.n > p->plan->max_records || (!recs.n && !is_small(p, lane));
+		if (is_folded)
+			collect_level(p, i, &recs);
+		lull_json_array(j);
+		lull_json_u64(j, recs.n);
+		lull_json_u64(j, p->lanes.n);
+		lull_json_u64(j, is_folded);
+		lull_json_end(j);
+		put_columns(p, &recs, is_folded);
+	}
+	lull_json_end(j);
+	lull_vec_release(&recs);
+}
+
+/* ---- answers ---- */
+
+/* Write "key": answer of this question; questions that have none are left out. */
+static void put_answer(struct pack *p, const char *key, const char *name, const char *text)
+{
+	struct lull_err err = { LULL_OK, "" };
+	struct lull_args args = { 0 };
+	char *bytes = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&bytes, &len);
+	int rc = lull_args_parse(&args, text, &err);
+
+	if (!rc)
+		rc = lull_page_answer(p->page, lull_answer_find(name), &args, to, &err);
+	fclose(to);
+	if (!rc) {
+		fprintf(p->to, "%s\"%s\":", p->is_first ? "" : ",", key);
+		fwrite(bytes, 1, len, p->to);
+		p->is_first = false;
+	}
+	lull_args_release(&args);
+	free(bytes);
+}
+
+static void put_answers(struct pack *p)
+{
+	static const char *const plain[] = { "meta", "verdict", "steps", "health", "flame" };
+	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
+	const char *nearest;
+
+	fputs("\"answers\":{", p->to);
+	p->is_first = true;
+	for (size_t i = 0; i < LULL_COUNT_OF(plain); i++)
+		put_answer(p, plain[i], plain[i], "");
+	put_answer(p, "flame:python", "flame", "kind=python");
+	for (size_t i = 0; i < LULL_COUNT_OF(tables); i++) {
+		if (!lull_report_find(lull_reports, tables[i], &nearest))
+			continue;
+		lull_str_clear(&key);
+		lull_str_clear(&text);
+		lull_str_addf(&key, "table:%s", tables[i]);
+		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS, tables[i]);
+		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
+	}
+	fputs("},", p->to);
+	lull_str_release(&key);
+	lull_str_release(&text);
+}
+
+static void put_names(struct pack *p, struct lull_json *j)
+{
+	const u32 *names = p->names.at;
+	struct lull_str text = LULL_STR_INIT;
+
+	lull_json_key(j, "names");
+	lull_json_array(j);
+	for (size_t i = 0; i < p->names.n; i++) {
+		lull_str_clear(&text);
+		lull_name_text(&text, p->t->reader, names[i]);
+		lull_json_array(j);
+		lull_json_u64(j, names[i]);
+		lull_json_bytes(j, lull_str_text(&text), text.len < MAX_NAME ? text.len : MAX_NAME);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+	lull_str_release(&text);
+}
+
+/* Curves as arrays of time, lowest, highest, last. */
+static void put_curves(struct pack *p, struct lull_json *j)
+{
+	const struct lull_curve *curves = p->t->curves.at;
+
+	lull_json_key(j, "curves");
+	lull_json_array(j);
+	for (size_t i = 0; i < p->t->curves.n; i++) {
+		const struct lull_point *at = curves[i].points.at;
+		size_t step = curves[i].points.n / 4000 + 1;
+
+		lull_json_array(j);
+		for (size_t k = 0; k < curves[i].points.n; k += step) {
+			f64 max = at[k].max;
+
+			for (size_t n = k; n < k + step && n < curves[i].points.n; n++)
+				max = at[n].max > max ? at[n].max : max;
+			lull_json_u64(j, at[k].at_ns - p->t->origin_ns);
+			lull_json_fixed(j, max, 2);
+		}
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void put_json(struct pack *p)
+{
+	struct lull_json j;
+
+	fputc('{', p->to);
+	put_answers(p);
+	fputs("\"pack\":", p->to);
+	lull_json_init(&j, p->to);
+	lull_json_object(&j);
+	lull_page_pair_u64(&j, "unit", p->plan->unit_log2);
+	lull_page_pair_text(&j, "notice", p->plan->notice);
+	put_lanes(p, &j);
+	put_names(p, &j);
+	put_curves(p, &j);
+	lull_json_end(&j);
+	fputc('}', p->to);
+}
+
+int lull_page_pack(struct lull_page *page, const struct lull_pack_plan *plan, struct lull_vec *out,
+		   struct lull_err *err)
+{
+	struct pack p = { .page = page, .t = page->reports[0].timeline, .plan = plan };
+	char *json = NULL;
+	size_t len = 0;
+	u8 head[4];
+
+	p.to = open_memstream(&json, &len);
+	if (!p.to)
+		return lull_fail_errno(err, "making the page");
+	lull_vec_init(&p.lanes, 1);
+	lull_vec_init(&p.names, sizeof(u32));
+	lull_map_init(&p.name_of);
+	put_json(&p);
+	fclose(p.to);
+	lull_put_u32(head, (u32)len);
+	lull_vec_add(out, head, sizeof(head));
+	lull_vec_add(out, json, len);
+	lull_vec_add(out, p.lanes.at, p.lanes.n);
+	free(json);
+	lull_vec_release(&p.lanes);
+	lull_vec_release(&p.names);
+	lull_map_release(&p.name_of);
+	return LULL_OK;
+}

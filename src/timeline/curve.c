@@ -1,0 +1,240 @@
+#include "timeline/curve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define MAX_POINTS    32768u
+#define MEMORY_DEVICE 3u /* cuda_memory.memory_kind */
+
+struct curves {
+	struct lull_timeline *t;
+	struct lull_tl_rows *rows;
+	struct lull_map known; /* key to curve + 1 */
+};
+
+void lull_curve_release(struct lull_curve *curve)
+{
+	free(curve->name);
+	free(curve->unit);
+	lull_vec_release(&curve->points);
+}
+
+static void join(struct lull_point *to, const struct lull_point *from)
+{
+	to->min = from->min < to->min ? from->min : to->min;
+	to->max = from->max > to->max ? from->max : to->max;
+	to->last = from->last;
+}
+
+static void halve(struct lull_curve *curve)
+{
+	struct lull_point *p = curve->points.at;
+	size_t n = curve->points.n / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		p[i] = p[2 * i];
+		join(&p[i], &p[2 * i + 1]);
+	}
+	curve->step_ns = n > 1 ? (p[n - 1].at_ns - p[0].at_ns) / n : 0;
+	curve->points.n = n;
+}
+
+void lull_curve_add(struct lull_curve *curve, u64 at_ns, f64 value)
+{
+	struct lull_point point = { at_ns, value, value, value }, *last = NULL;
+
+	if (curve->points.n)
+		last = lull_vec_get(&curve->points, curve->points.n - 1);
+	if (last && (at_ns <= last->at_ns || at_ns - last->at_ns < curve->step_ns)) {
+		join(last, &point);
+		return;
+	}
+	lull_vec_add(&curve->points, &point, 1);
+	if (curve->points.n == MAX_POINTS)
+		halve(curve);
+}
+
+/* What distinguishes curves: where they belong, and what they show. */
+struct which {
+	u32 parent; /* row */
+	u32 what;
+	const char *key, *title, *unit;
+};
+
+static struct lull_curve *curve_of(struct curves *c, const struct which *which)
+{
+	u64 id = (u64)which->what << 32 | which->parent;
+	u32 *known = lull_map_add(&c->known, id, NULL);
+	struct lull_str key = LULL_STR_INIT;
+	struct lull_curve *curve;
+	u32 row;
+
+	if (*known)
+		return lull_vec_get(&c->t->curves, *known - 1);
+	row = lull_tl_rows_add(c->rows, LULL_ROW_CURVE, which->parent, 1ULL << 50 | which->what);
+	curve = lull_vec_push(&c->t->curves);
+	*known = (u32)c->t->curves.n;
+	*curve = (struct lull_curve){ .row = row,
+				      .name = lull_strdup(which->title),
+				      .unit = lull_strdup(which->unit) };
+	lull_vec_init(&curve->points, sizeof(struct lull_point));
+	if (which->parent != LULL_NO_ROW)
+		lull_str_addf(&key, "%s/", lull_timeline_row(c->t, which->parent)->key);
+	lull_str_puts(&key, which->key);
+	lull_timeline_row(c->t, row)->key = key.at;
+	lull_timeline_row(c->t, row)->title = lull_strdup(which->title);
+	/* A row with a source is a leaf for the sorter; curves have none and no children. */
+	return curve;
+}
+
+static void add_usage(struct curves *c)
+{
+	struct lull_cursor cursor;
+	struct lull_usage_cols cols;
+	size_t n, n_processes;
+	struct point {
+		u64 at_ns, cpu_ns;
+	} * before;
+
+	lull_reader_dim(c->t->reader, LULL_TABLE_process, &n_processes);
+	before = lull_alloc(n_processes + 1, sizeof(*before));
+	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_usage, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 row = lull_tl_rows_process(c->rows, cols.process[i]);
+			struct which rss = { row, 1, "rss", "Memory", "B" };
+			struct which cpu = { row, 2, "cpu", "CPU use", "%" };
+			struct point *p = &before[cols.process[i]];
+			u64 cpu_ns = cols.user_ns[i] + cols.system_ns[i];
+
+			lull_curve_add(curve_of(c, &rss), cols.start_ns[i], (f64)cols.rss_bytes[i]);
+			if (p->at_ns && cols.start_ns[i] > p->at_ns && cpu_ns >= p->cpu_ns)
+				lull_curve_add(curve_of(c, &cpu), cols.start_ns[i],
+					       100.0 * (f64)(cpu_ns - p->cpu_ns) /
+						       (f64)(cols.start_ns[i] - p->at_ns));
+			*p = (struct point){ cols.start_ns[i], cpu_ns };
+		}
+	}
+	lull_cursor_release(&cursor);
+	free(before);
+}
+
+static void add_counters(struct curves *c)
+{
+	struct lull_cursor cursor;
+	struct lull_counter_cols cols;
+	size_t n, n_metrics;
+	const struct lull_metric_row *metrics =
+		lull_reader_dim(c->t->reader, LULL_TABLE_metric, &n_metrics);
+
+	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_counter, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct which which = { LULL_NO_ROW, 16 + cols.metric[i], "", "", "" };
+
+			if (!cols.metric[i])
+				continue;
+			if (cols.device[i])
+				which.parent = lull_tl_rows_device(c->rows, cols.device[i]);
+			else if (cols.process[i])
+				which.parent = lull_tl_rows_process(c->rows, cols.process[i]);
+			which.title = which.key = lull_reader_string(
+				c->t->reader, metrics[cols.metric[i] - 1].name, NULL);
+			which.unit = lull_reader_string(c->t->reader,
+							metrics[cols.metric[i] - 1].unit, NULL);
+			lull_curve_add(curve_of(c, &which), cols.start_ns[i], cols.value[i]);
+		}
+	}
+	lull_cursor_release(&cursor);
+}
+
+/* What the driver's allocations of a device sum up to. */
+static void add_device_memory(struct curves *c)
+{
+	struct lull_cursor cursor;
+	struct lull_cuda_memory_cols cols;
+	size_t n, n_devices;
+	f64 *held;
+
+	lull_reader_dim(c->t->reader, LULL_TABLE_device, &n_devices);
+	held = lull_alloc(n_devices + 1, sizeof(*held));
+	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_cuda_memory, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct which which = { LULL_NO_ROW, 3, "memory", "Device memory", "B" };
+			f64 *sum = &held[cols.device[i]];
+
+			if (cols.memory_kind[i] != MEMORY_DEVICE || !cols.device[i])
+				continue;
+			*sum += cols.operation[i] == 2 ? -(f64)cols.size_bytes[i]
+						       : (f64)cols.size_bytes[i];
+			if (*sum < 0) /* allocated before the recording began */
+				*sum = 0;
+			which.parent = lull_tl_rows_device(c->rows, cols.device[i]);
+			lull_curve_add(curve_of(c, &which), cols.start_ns[i], *sum);
+		}
+	}
+	lull_cursor_release(&cursor);
+	free(held);
+}
+
+/* The device row of the process of a lane with this number, 0 if there is none. */
+static u32 device_by_id(struct curves *c, u32 lane, u32 device_id)
+{
+	size_t n, n_lanes;
+	const struct lull_device_row *devices =
+		lull_reader_dim(c->t->reader, LULL_TABLE_device, &n);
+	const struct lull_lane_row *lanes =
+		lull_reader_dim(c->t->reader, LULL_TABLE_lane, &n_lanes);
+	u32 process = lane ? lanes[lane - 1].process : 0, any = 0;
+
+	for (u32 id = 1; id <= n; id++) {
+		if (devices[id - 1].device_id != device_id)
+			continue;
+		if (devices[id - 1].process == process)
+			return id;
+		any = any ? any : id;
+	}
+	return any;
+}
+
+/* What the framework's own allocator holds. */
+static void add_allocator(struct curves *c)
+{
+	struct lull_cursor cursor;
+	struct lull_alloc_cols cols;
+	size_t n;
+
+	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_alloc, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 device = device_by_id(c, cols.lane[i], cols.device_id[i]);
+			struct which used = { LULL_NO_ROW, 4, "allocated", "Memory in use", "B" };
+			struct which held = { LULL_NO_ROW, 5, "reserved", "Memory reserved", "B" };
+
+			if (cols.device_kind[i] != 1 || !device)
+				continue;
+			used.parent = held.parent = lull_tl_rows_device(c->rows, device);
+			lull_curve_add(curve_of(c, &used), cols.start_ns[i],
+				       (f64)cols.allocated_bytes[i]);
+			lull_curve_add(curve_of(c, &held), cols.start_ns[i],
+				       (f64)cols.reserved_bytes[i]);
+		}
+	}
+	lull_cursor_release(&cursor);
+}
+
+void lull_curves_build(struct lull_timeline *t, struct lull_tl_rows *rows)
+{
+	struct curves c = { .t = t, .rows = rows };
+
+	lull_map_init(&c.known);
+	add_usage(&c);
+	add_counters(&c);
+	add_device_memory(&c);
+	add_allocator(&c);
+	lull_map_release(&c.known);
+}

@@ -1,0 +1,40 @@
+/*
+ * detail - what happened on a lane in a window of time, at any level of detail.
+ *
+ * What the levels of a lane hold is taken from there; what is finer is read from the blocks of the
+ * report, and the decoded blocks that were used last are kept (64 MB).
+ */
+#ifndef LULL_TIMELINE_DETAIL_H
+#define LULL_TIMELINE_DETAIL_H
+
+#include "timeline/timeline.h"
+
+/* The blocks of a timeline. */
+struct lull_detail *lull_detail_new(struct lull_timeline *t);
+
+/* Free it. Accepts NULL. */
+void lull_detail_free(struct lull_detail *d);
+
+/*
+ * Fold what touches `span` on a lane at level `log2`; `fold` was begun at that level and is
+ * finished here.
+ */
+void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
+		      struct lull_fold *fold);
+
+/* An event, and where its row is in the report. */
+struct lull_found {
+	struct lull_tl_event event;
+	u32 lane;
+	size_t block_ix; /* of lull_reader_blocks(); the row is event.row */
+	bool has_row;	 /* false for idle and busy time, which are no rows */
+};
+
+/*
+ * The events (struct lull_found) that touch `span` on a lane, by start, up to `limit`; idle and
+ * busy pieces have their full length. `out` is not cleared.
+ */
+void lull_detail_events(struct lull_timeline *t, u32 lane, struct lull_span span, size_t limit,
+			struct lull_vec *out);
+
+#endif

@@ -1,0 +1,344 @@
+// The page in a real browser: every panel on real and simulated reports, selecting, searching, measuring,
+// links, hostile names, and the one-file form of it. Asserts look at the DOM and at window.lull, never at pixels.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { browser, build, check, finish, lull, open, report, scratch, settle, state, view } from "./support.mjs";
+
+const PANELS = ["verdict", "steps", "selection", "kernels", "calls", "ranges", "ops", "copies", "collectives", "memory", "flame", "compare", "kernel",
+  "ranks", "query", "health"];
+const shots = process.env.SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
+}
+
+/** Open a tab and wait until it is drawn; gives its text. */
+async function tab(page, id) {
+  await page.click(`[data-tab="${id}"]`);
+  for (let i = 0; i < 200; i++) {
+    await settle(page);
+    const text = await page.innerText(".drawer-body");
+    if (text && !/^…$/m.test(text)) return text;
+    await page.waitForTimeout(25);
+  }
+  return "";
+}
+
+async function clickThrough(b, name, url, expected) {
+  const page = await open(b, url);
+  await shot(page, name);
+  const s = await state(page);
+  check(s.records > 0, `${name}: something is drawn`, s.records);
+  check(/GPU 0/.test(await page.innerText(".titles")), `${name}: a device has a row`);
+  for (const id of PANELS) {
+    const text = await tab(page, id);
+    check(text.length > 10, `${name}: ${id} says something`, text);
+    check(!/That did not work/.test(text), `${name}: ${id} works`, text.slice(0, 200));
+    if (expected[id]) check(expected[id].test(text), `${name}: ${id} matches ${expected[id]}`, text.slice(0, 300));
+    await shot(page, `${name}-${id}`);
+  }
+  check(expected.sentence.test(await page.innerText(".verdict-line")), `${name}: the sentence`, await page.innerText(".verdict-line"));
+  check(page.complaints.length === 0, `${name}: nothing in the console`, page.complaints);
+  return page;
+}
+
+/** Every text that is shown fits into its box, and no row title lies over another. */
+async function looks(page, name) {
+  const bad = await page.evaluate(() => {
+    const out = [];
+    const titles = [...document.querySelectorAll(".titles-scroll .title")].map((e) => e.getBoundingClientRect()).sort((a, b) => a.top - b.top);
+    for (let i = 1; i < titles.length; i++) if (titles[i].top < titles[i - 1].bottom - 1) out.push("titles overlap");
+    for (const selector of [".top", ".tabs", "footer"]) {
+      const el = document.querySelector(selector);
+      if (el.scrollWidth > el.clientWidth + 1) out.push(`${selector} is wider than the window`);
+    }
+    if (document.documentElement.scrollWidth > window.innerWidth) out.push("the page is wider than the window");
+    return [...new Set(out)];
+  });
+  check(bad.length === 0, `${name}: nothing overlaps or is cut`, bad);
+}
+
+async function selecting(page) {
+  await page.evaluate(() => window.lull.app.show(window.lull.app.whole()));
+  await tab(page, "verdict");
+  await page.keyboard.press("n");
+  await settle(page);
+  let s = await state(page);
+  check(s.selection?.row === "gpu0/idle", "N selects the longest gap", s.selection);
+  const first = s.selection?.start;
+  await page.keyboard.press("n");
+  await settle(page);
+  s = await state(page);
+  check(s.selection && s.selection.start !== first, "N again goes to another gap", s.selection);
+  // A kernel, and back to the call that launched it.
+  await page.evaluate(async () => {
+    const { app } = window.lull;
+    const row = app.meta.rows.find((r) => r.kind === "kernel");
+    const at = await app.source.ask("next", { lane: row.lane, t: 0, dir: 1 });
+    app.frame({ from: at.start, to: at.end });
+    await app.selectAt(row.lane, (at.start + at.end) / 2);
+  });
+  await settle(page);
+  s = await state(page);
+  check(s.selection?.type === "event" && s.selection.links === 1, "a kernel is linked to its call", s.selection);
+  const text = await page.innerText(".drawer-body");
+  check(/grid/.test(text) && /launched by/.test(text), "the panel has its shape and its call", text.slice(0, 300));
+  await page.click(".links .link");
+  await settle(page);
+  s = await state(page);
+  check(/Launch|Memcpy|Memset|launch/.test(s.selection?.name ?? ""), "the link leads to the call", s.selection?.name);
+  await page.keyboard.press(".");
+  await settle(page);
+  check((await state(page)).selection.start > s.selection.start, "a dot selects the next event");
+  await page.keyboard.press("Escape");
+  check((await state(page)).selection === null, "Escape clears the selection");
+}
+
+async function searching(page) {
+  await page.keyboard.press("/");
+  await page.keyboard.type("/gemm|kernel/");
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(200);
+  await settle(page);
+  let s = await state(page);
+  check(s.hits > 0, "a regular expression finds names", s.hits);
+  check(s.selection?.type === "event", "the first hit is selected");
+  const before = s.selection?.start;
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(200);
+  await settle(page);
+  check((await state(page)).selection?.start !== before, "Enter goes to the next hit");
+  await page.keyboard.press("Shift+Enter");
+  await page.waitForTimeout(200);
+  await settle(page);
+  check((await state(page)).selection?.start === before, "Shift Enter goes back");
+  await page.fill(".search", "/(/");
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(300);
+  check(/[Pp]aren|Unmatched|unterminated/i.test(await page.innerText(".hits")), "a bad expression says so", await page.innerText(".hits"));
+  page.complaints = page.complaints.filter((c) => !/400/.test(c)); // the browser notes the refusal
+  await page.keyboard.press("Escape");
+}
+
+async function moving(page) {
+  await page.evaluate(() => { document.activeElement?.blur(); window.lull.app.show(window.lull.app.whole()); });
+  const box = await page.locator("canvas.rows").boundingBox();
+  const length = (v) => v.to - v.from;
+  const whole = (await state(page)).view;
+  await page.mouse.move(box.x + 300, box.y + 100);
+  await page.keyboard.press("w");
+  let s = await state(page);
+  check(length(s.view) < length(whole), "W zooms in");
+  await page.keyboard.press("d");
+  const panned = (await state(page)).view;
+  check(panned.from > s.view.from, "D pans");
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -200);
+  await page.keyboard.up("Control");
+  await settle(page);
+  check(length((await state(page)).view) < length(panned), "Ctrl and the wheel zoom");
+  await page.mouse.move(box.x + 100, box.y + 150);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 400, box.y + 150, { steps: 4 });
+  await page.mouse.up();
+  await settle(page);
+  s = await state(page);
+  check(s.range && s.range.to > s.range.from, "a drag measures", s.range);
+  check(/Measured/.test(await page.innerText(".drawer-body")), "and its sums are shown");
+  await page.mouse.move(box.x + 100, box.y + 10);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 300, box.y + 10, { steps: 4 });
+  await page.mouse.up();
+  await settle(page);
+  check(length((await state(page)).view) < length(s.view), "a drag on the ruler zooms");
+  await page.keyboard.press("Backspace");
+  check(Math.abs(length((await state(page)).view) - length(s.view)) < 2, "Backspace goes back");
+  await page.keyboard.press("?");
+  check(/zoom to the selection/.test(await page.innerText(".help")), "? shows the keys");
+  await page.keyboard.press("Escape");
+  const rows = (await state(page)).rows;
+  await page.click(".title.group");
+  check((await state(page)).rows !== rows, "a click on a group opens or closes it");
+  await page.click(".title.group");
+  await page.fill(".filter", "kernel");
+  await page.waitForTimeout(120);
+  check((await page.locator(".title.dim").count()) > 0, "a filter dims rows");
+  await page.fill(".filter", "");
+  await page.keyboard.press("Escape");
+}
+
+/** The address holds the view: the same address shows the same. */
+async function links(b, page) {
+  await page.evaluate(() => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.3, to: app.meta.from + l * 0.35 }); app.openTab("kernels"); });
+  await page.waitForTimeout(500);
+  const url = page.url();
+  const again = await open(b, url);
+  const [x, y] = [await state(page), await state(again)];
+  check(Math.abs(x.view.from - y.view.from) < 2 && Math.abs(x.view.to - y.view.to) < 2, "an address shows the same view", [x.view, y.view]);
+  check(y.tab === "kernels", "and the same tab", y.tab);
+  await again.context().close();
+}
+
+async function tables(page) {
+  await page.evaluate(() => window.lull.app.show(window.lull.app.whole()));
+  await tab(page, "kernels");
+  const before = await page.locator("tbody tr").first().innerText();
+  await page.click("th:has-text('Instances') button");
+  await page.click("th:has-text('Instances') button");
+  const after = await page.locator("tbody tr").first().innerText();
+  check(before !== after || (await page.locator("tbody tr").count()) === 1, "a click on a heading sorts");
+  await page.locator("tbody tr").first().click();
+  await page.waitForTimeout(300);
+  await settle(page);
+  check((await state(page)).hits > 0 && (await state(page)).selection, "a row leads to the timeline", (await state(page)).hits);
+  await page.keyboard.press("Escape");
+  await tab(page, "query");
+  await page.fill("textarea", "select count(*) as n, '<b>x</b>' as t from kernels");
+  await page.click("button:has-text('Run')");
+  await page.waitForTimeout(300);
+  check(/<b>x<\/b>/.test(await page.innerText("tbody")), "SQL results are text", await page.innerText(".drawer-body"));
+  await page.fill("textarea", "delete from kernels");
+  await page.click("button:has-text('Run')");
+  await page.waitForTimeout(300);
+  check((await page.locator("tbody tr").count()) === 0, "SQL cannot change anything", await page.innerText(".drawer-body"));
+  page.complaints = page.complaints.filter((c) => !/status of 4/.test(c));
+}
+
+const HOSTILE = `<img src=x onerror=document.title='owned'>`;
+
+/** Names of a report are text, whatever they look like. */
+async function hostile(b) {
+  const long = "k".repeat(40000);
+  const path = report("hostile", `process pid=10 name="${HOSTILE}"
+device process=1 device_id=0 name="${HOSTILE}" uuid=aa n_sms=10
+lane kind=1 process=1 tid=10 name="${HOSTILE}"
+lane kind=2 process=1 device=1 context_id=1 stream_id=7
+launch name="${HOSTILE}" grid_x=1
+launch name="${long}" grid_x=1
+label name="${HOSTILE}"
+range start=0us dur=90us lane=1 label=1 depth=0
+step start=0us dur=50us lane=1 number=1
+step start=50us dur=50us lane=1 number=2
+cuda_call start=1us dur=4us lane=1 name="</script><script>document.title='owned'</script>" correlation=2 api=2
+kernel start=10us dur=20us lane=2 launch=1 correlation=2 process=1
+kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
+`);
+  const server = await view(path);
+  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+    const page = await open(b, url);
+    for (const id of PANELS) await tab(page, id);
+    await page.evaluate(async () => {
+      const { app } = window.lull;
+      const row = app.meta.rows.find((r) => r.kind === "kernel");
+      const at = await app.source.ask("next", { lane: row.lane, t: 0, dir: 1 });
+      await app.selectAt(row.lane, (at.start + at.end) / 2);
+      await app.search("img");
+    });
+    await settle(page);
+    check((await page.innerText(".drawer-body")).includes(HOSTILE), "a hostile name is shown as it is", url.slice(0, 8));
+    check((await page.locator("img").count()) === 0, "and makes no element");
+    check(!/owned/.test(await page.title()), "and runs nothing", await page.title());
+    const complaints = page.complaints;
+    check(complaints.length === 0, "hostile: nothing in the console", complaints);
+    await page.context().close();
+  }
+  await server.end();
+}
+
+function exportHtml(path, ...args) {
+  const to = join(scratch, `page-${Math.random().toString(36).slice(2)}.html`);
+  execFileSync(lull, ["export", "-t", "html", "-o", to, ...args, path], { stdio: "ignore" });
+  return to;
+}
+
+/** Both forms of the page fold the same events into the same records. */
+async function oneFile(b, path, name) {
+  const html = exportHtml(path);
+  check(statSync(html).size < 5 << 20, `${name}: the file is small`, statSync(html).size);
+  const server = await view(path);
+  const [online, offline] = [await open(b, server.url), await open(b, `file://${html}`)];
+  for (const share of [1, 0.2, 0.03]) {
+    const got = [];
+    for (const page of [online, offline]) {
+      await page.evaluate((s) => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.5, to: app.meta.from + l * 0.5 + l * s * 0.5 }); }, share);
+      await settle(page);
+      got.push((await state(page)).records);
+    }
+    check(got[0] === got[1], `${name}: server and file give the same records at ${share}`, got);
+  }
+  for (const id of PANELS) {
+    const text = await tab(offline, id);
+    check(text.length > 10 && !/That did not work/.test(text), `${name}: ${id} of the file`, text.slice(0, 200));
+  }
+  check(offline.complaints.length === 0, `${name}: the file has nothing in the console`, offline.complaints);
+  const cut = exportHtml(path, "--max-size", "0");
+  check(existsSync(cut), "a limit that cannot be met still gives a file");
+  await online.context().close();
+  await offline.context().close();
+  await server.end();
+}
+
+async function emptyReport(b) {
+  const server = await view(report("empty", "process pid=10 name=nothing\n"));
+  const page = await open(b, server.url);
+  for (const id of PANELS) check((await tab(page, id)).length > 5, `an empty report: ${id} says what is missing`);
+  check(/No GPU work was recorded/.test(await page.innerText(".verdict-line")), "an empty report says so on top", await page.innerText(".verdict-line"));
+  check(page.complaints.length === 0, "an empty report: nothing in the console", page.complaints);
+  await server.end();
+  await page.evaluate(() => window.lull.app.source.ask("meta").catch(() => undefined));
+  await page.waitForTimeout(100);
+  check(await page.isVisible(".gone"), "a page whose server is gone says so");
+  await page.context().close();
+}
+
+const b = await browser();
+const reports = "examples/reports";
+const [loader, fixed] = [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`];
+const real = await view(loader, fixed);
+const page = await clickThrough(b, "dataloader", real.url, {
+  sentence: /GPU 0 does not compute for 9\d %/, verdict: /input-pipeline/, steps: /16 steps/, kernels: /gemm/, calls: /cudaLaunchKernel/, ranges: /data_load/,
+  copies: /Host-to-Device/, compare: /as fast/, flame: /CPU samples/, health: /recorded/i, kernel: /No counters/, memory: /peak/,
+});
+await looks(page, "dataloader");
+await selecting(page);
+await searching(page);
+await moving(page);
+await tables(page);
+await links(b, page);
+check(page.complaints.length === 0, "dataloader: still nothing in the console", page.complaints);
+const dark = await open(b, real.url, { colorScheme: "dark", viewport: { width: 1920, height: 1080 } });
+check((await dark.getAttribute("html", "data-theme")) === "dark", "dark follows the system");
+await looks(dark, "dark, large");
+await shot(dark, "dataloader-dark");
+await page.context().close();
+await dark.context().close();
+check((await real.end()) === 0, "Ctrl-C ends it well");
+
+for (const [name, sentence] of [["sync_item", /host waits|GPU 0/], ["gil_thread", /GPU 0/]]) {
+  const server = await view(`${reports}/${name}.lull`);
+  const p = await clickThrough(b, name, server.url, { sentence, kernels: /Instances/ });
+  await looks(p, name);
+  await p.context().close();
+  await server.end();
+}
+
+if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/train_cuda`)) {
+  const to = join(scratch, "sim");
+  execFileSync(lull, ["profile", "-o", to, `${build}/examples/train_cuda`, "--steps=40"], { env: { ...process.env, LD_LIBRARY_PATH: `${build}/sim` }, stdio: "ignore" });
+  const server = await view(`${to}.lull`);
+  const p = await clickThrough(b, "simulated", server.url, { sentence: /./, steps: /40 steps/ });
+  check(/simulated device/.test(await p.innerText(".top")), "a simulated report says so on top");
+  await p.context().close();
+  await server.end();
+  await oneFile(b, `${to}.lull`, "simulated");
+} else {
+  console.log("SKIPPED: the simulated device is not built");
+}
+await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
+await hostile(b);
+await emptyReport(b);
+await b.close();
+finish("test_page");

@@ -1,0 +1,160 @@
+/* A report as rows and lanes, and the index of it. */
+#include "unit/report.h"
+
+#include "base/str.h"
+#include "timeline/detail.h"
+#include "timeline/name.h"
+#include "timeline/store.h"
+#include "timeline/timeline.h"
+
+static const char trace[] =
+	"process pid=10 name=a\ndevice process=1 device_id=3 name=\"NVIDIA H200\" uuid=aa\n"
+	"lane kind=1 process=1 tid=10 name=main\nlane kind=1 process=1 tid=11 name=loader\n"
+	"lane kind=2 process=1 device=1 context_id=1 stream_id=7\n"
+	"launch name=gemm\nlaunch name=ncclAllReduce\nlabel name=outer\nlabel name=inner\n"
+	"range start=0us dur=90us lane=1 label=1 depth=0\n"
+	"range start=10us dur=20us lane=1 label=2 depth=1\n"
+	"cuda_call start=1us dur=4us lane=1 name=cudaLaunchKernel correlation=2\n"
+	"kernel start=10us dur=20us lane=3 launch=1 correlation=2\n"
+	"kernel start=25us dur=20us lane=3 launch=1 correlation=3\n" /* overlaps the first */
+	"kernel start=60us dur=10us lane=3 launch=1 correlation=4\n"
+	"oscall start=5us dur=7us lane=2 name=read\n"
+	"usage start=1us process=1 rss_bytes=4096\nusage start=9us process=1 rss_bytes=8192\n";
+
+struct opened {
+	struct lull_reader *reader;
+	struct lull_timeline *t;
+};
+
+static struct opened open_trace(const struct report_dir *d)
+{
+	struct opened o;
+	struct lull_err err;
+
+	unlink(d->file);
+	report_ok(lull_text_write(trace, d->file, &err), &err);
+	report_ok(lull_reader_open(&o.reader, d->file, &err), &err);
+	o.t = lull_timeline_new(o.reader, &(struct lull_timeline_options){ .has_no_index = true });
+	return o;
+}
+
+static void close_trace(struct opened *o)
+{
+	lull_timeline_free(o->t);
+	lull_reader_close(o->reader);
+}
+
+static const struct lull_row *row(const struct lull_timeline *t, const char *key)
+{
+	u32 ix = lull_timeline_row_by_key(t, key);
+
+	assert_int_not_equal(ix, LULL_NO_ROW);
+	return lull_timeline_row(t, ix);
+}
+
+static void rows_are_devices_and_threads(void **state)
+{
+	struct opened o = open_trace(*state);
+
+	assert_string_equal(row(o.t, "gpu3")->title, "GPU 3 H200");
+	assert_string_equal(row(o.t, "gpu3/s1.7/kernel")->title, "Kernels, stream 7");
+	assert_string_equal(row(o.t, "p1")->title, "a · 10");
+	assert_string_equal(row(o.t, "p1/t1")->title, "main thread");
+	assert_string_equal(row(o.t, "p1/t2")->title, "loader 11");
+	assert_int_equal(row(o.t, "p1/t1/range")->n_lanes, 2);
+	assert_int_equal(row(o.t, "p1/rss")->curve, 1);
+	close_trace(&o);
+}
+
+static void kernels_that_overlap_are_both_there(void **state)
+{
+	struct opened o = open_trace(*state);
+	const struct lull_row *kernels = row(o.t, "gpu3/s1.7/kernel");
+
+	assert_int_equal(kernels->n_lanes, 2);
+	assert_int_equal(kernels->n_events, 3);
+	assert_int_equal(lull_timeline_lane(o.t, kernels->first_lane)->n_events, 2);
+	close_trace(&o);
+}
+
+static void idle_is_what_lies_between(void **state)
+{
+	struct opened o = open_trace(*state);
+	const struct lull_row *idle = row(o.t, "gpu3/idle");
+	const struct lull_found *found;
+	struct lull_vec events;
+
+	assert_int_equal(row(o.t, "gpu3")->busy_ns, 45000);
+	assert_int_equal(idle->busy_ns, 15000);
+	lull_vec_init(&events, sizeof(struct lull_found));
+	lull_detail_events(o.t, idle->first_lane, (struct lull_span){ 50000, 50001 }, 10, &events);
+	assert_int_equal(events.n, 1);
+	found = events.at;
+	assert_int_equal(found->event.start_ns, 45000);
+	assert_int_equal(found->event.end_ns, 60000);
+	assert_false(found->has_row);
+	lull_vec_release(&events);
+	close_trace(&o);
+}
+
+static void an_index_gives_the_same_timeline(void **state)
+{
+	const struct report_dir *d = *state;
+	struct lull_timeline_options options = { .path = d->file };
+	struct opened o = open_trace(d);
+	struct lull_timeline *t = lull_timeline_empty(o.reader);
+	struct lull_str index = LULL_STR_INIT;
+
+	lull_store_write(o.t, &options);
+	assert_true(o.t->index_bytes > 0);
+	assert_true(lull_store_read(t, &options));
+	assert_int_equal(t->rows.n, o.t->rows.n);
+	assert_int_equal(t->lanes.n, o.t->lanes.n);
+	assert_int_equal(t->curves.n, o.t->curves.n);
+	for (u32 i = 0; i < t->lanes.n; i++) {
+		const struct lull_lod *a = &lull_timeline_lane(t, i)->lod;
+		const struct lull_lod *b = &lull_timeline_lane(o.t, i)->lod;
+
+		assert_int_equal(a->n_levels, b->n_levels);
+		assert_int_equal(a->levels[0].n, b->levels[0].n);
+		assert_memory_equal(a->levels[0].recs, b->levels[0].recs,
+				    a->levels[0].n * sizeof(struct lull_rec));
+	}
+	lull_timeline_free(t);
+	/* One of another report, or a cut one, is not taken. */
+	lull_str_addf(&index, "%s-view", d->file);
+	assert_int_equal(truncate(lull_str_text(&index), 60), 0);
+	t = lull_timeline_empty(o.reader);
+	assert_false(lull_store_read(t, &options));
+	assert_int_equal(t->rows.n, 0);
+	lull_timeline_free(t);
+	unlink(lull_str_text(&index));
+	lull_str_release(&index);
+	close_trace(&o);
+}
+
+static void names_say_what_kernels_do(void **state)
+{
+	(void)state;
+	assert_int_equal(lull_class_of_kernel("ncclDevKernel_AllReduce"), LULL_CLASS_COLLECTIVE);
+	assert_int_equal(lull_class_of_kernel("sm90_xmma_gemm_bf16"), LULL_CLASS_MATMUL);
+	assert_int_equal(lull_class_of_kernel("flash_fwd_kernel"), LULL_CLASS_ATTENTION);
+	assert_int_equal(lull_class_of_kernel("cudnn_implicit_gemm"), LULL_CLASS_CONVOLUTION);
+	assert_int_equal(lull_class_of_kernel("vectorized_layer_norm"), LULL_CLASS_REDUCTION);
+	assert_int_equal(lull_class_of_kernel("my_kernel"), LULL_CLASS_OTHER);
+	assert_int_equal(lull_class_of_call("cudaStreamSynchronize"), LULL_CALLS_WAIT);
+	assert_int_equal(lull_class_of_call("cudaLaunchKernelExC"), LULL_CALLS_LAUNCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_devices_and_threads),
+		cmocka_unit_test(kernels_that_overlap_are_both_there),
+		cmocka_unit_test(idle_is_what_lies_between),
+		cmocka_unit_test(an_index_gives_the_same_timeline),
+		cmocka_unit_test(names_say_what_kernels_do),
+	};
+
+	return cmocka_run_group_tests(tests, report_set_up, report_tear_down);
+}

@@ -1,0 +1,83 @@
+// The drawer below the rows: tabs and the panel of one of them.
+
+import { h } from "./dom";
+import { PANELS } from "./panels";
+import { type Context, type Panel, failure } from "./panels/panel";
+
+export class Drawer {
+  readonly el: HTMLElement;
+  private readonly tabs = h("div", { class: "tabs", role: "tablist" });
+  private readonly body = h("div", { class: "drawer-body", role: "tabpanel" });
+  private shown = "";
+  private turn = 0;
+  isBusy = false;
+
+  constructor(private readonly ctx: Context) {
+    const { app } = ctx;
+    const grip = h("div", { class: "grip", title: "Drag to resize" });
+    this.el = h("section", { class: "drawer" }, grip, this.tabs, this.body);
+    this.tabs.append(...PANELS.map((p) => h("button", { role: "tab", "data-tab": p.id, onclick: () => app.openTab(p.id) }, p.title)),
+      h("button", { class: "hide", onclick: () => { app.isDrawerOpen = !app.isDrawerOpen; app.changed("drawer"); } }, h("kbd", null, "Q"), h("span", null, " hide")));
+    grip.addEventListener("pointerdown", (e) => this.resize(e, grip));
+    app.on("drawer", () => this.update());
+    app.on("selection", () => this.follow("selection"));
+    app.on("range", () => this.follow("range"));
+    app.on("theme", () => void this.render());
+    this.update();
+  }
+
+  private panel(): Panel {
+    return PANELS.find((p) => p.id === this.ctx.app.tab) ?? PANELS[0];
+  }
+
+  private follow(part: "selection" | "range"): void {
+    if (this.ctx.app.isDrawerOpen && this.panel().follows?.includes(part)) void this.render();
+  }
+
+  private update(): void {
+    const { app } = this.ctx;
+    const panel = this.panel();
+    this.el.classList.toggle("closed", !app.isDrawerOpen);
+    for (const tab of this.tabs.querySelectorAll<HTMLElement>("[data-tab]")) {
+      const isOn = app.isDrawerOpen && tab.dataset.tab === panel.id;
+      tab.classList.toggle("on", isOn);
+      tab.setAttribute("aria-selected", String(isOn));
+    }
+    this.tabs.querySelector(".hide span")!.textContent = app.isDrawerOpen ? " hide" : " show";
+    if (app.isDrawerOpen && this.shown !== panel.id) void this.render();
+    if (!app.isDrawerOpen) this.shown = "";
+  }
+
+  private async render(): Promise<void> {
+    const panel = this.panel();
+    if (!this.ctx.app.isDrawerOpen) return;
+    const turn = ++this.turn;
+    this.shown = panel.id;
+    this.isBusy = true;
+    let content: HTMLElement;
+    try {
+      const made = panel.render(this.ctx);
+      if (made instanceof Promise && !this.body.childElementCount) this.body.replaceChildren(h("div", { class: "loading" }, "…"));
+      content = await made;
+    } catch (e) {
+      content = failure(e);
+    }
+    // Another tab may have been opened meanwhile.
+    if (turn !== this.turn) return;
+    this.isBusy = false;
+    this.body.replaceChildren(content);
+    this.body.scrollTop = 0;
+  }
+
+  private resize(e: PointerEvent, grip: HTMLElement): void {
+    const start = e.clientY;
+    const height = this.body.offsetHeight;
+    grip.setPointerCapture(e.pointerId);
+    const move = (m: PointerEvent): void => {
+      const next = Math.max(80, Math.min(window.innerHeight - 260, height + start - m.clientY));
+      this.body.style.height = `${next}px`;
+    };
+    grip.addEventListener("pointermove", move);
+    grip.addEventListener("pointerup", () => grip.removeEventListener("pointermove", move), { once: true });
+  }
+}

@@ -1,0 +1,110 @@
+// The two lines on top: what this is, and what it comes to.
+
+import type { App } from "./app";
+import { h, s } from "./dom";
+import * as format from "./format";
+import { sharesBar, verdictOf } from "./panels/verdict";
+import { IDLE_FAMILIES, T } from "./theme";
+
+export interface HeaderActions {
+  theme: () => void;
+  help: () => void;
+  share: () => void;
+}
+
+export class Header {
+  readonly el: HTMLElement;
+  readonly search: HTMLInputElement;
+  private readonly count = h("span", { class: "hits" });
+  private readonly line = h("div", { class: "verdict-line" });
+  private readonly themeButton: HTMLButtonElement;
+
+  constructor(private readonly app: App, actions: HeaderActions) {
+    const { meta } = app;
+    this.search = h("input", { class: "search", placeholder: "Search names, or /regex/", "aria-label": "Search", value: app.query });
+    this.search.addEventListener("keydown", (e) => this.key(e));
+    this.themeButton = h("button", { onclick: actions.theme }, "Dark");
+    const facts = [devices(app), meta.n_steps ? `${format.count(meta.n_steps)} steps` : "", format.duration(meta.to - meta.from), `${format.count(meta.n_events)} events`];
+    this.el = h("header", null,
+      h("div", { class: "top" }, logo(), h("b", { class: "file", title: meta.name }, meta.name),
+        meta.is_simulated ? h("span", { class: "tag" }, "simulated device") : null, meta.is_imported ? h("span", { class: "tag" }, "imported") : null,
+        meta.is_sealed ? null : h("span", { class: "tag" }, "cut short"), meta.notice ? h("span", { class: "tag", title: meta.notice }, meta.notice) : null,
+        h("span", { class: "facts" }, facts.filter(Boolean).join(" · ")),
+        meta.reports.length > 1 ? this.reports() : null,
+        h("div", { class: "search-box" }, this.search, this.count, h("kbd", null, "/")),
+        h("button", { class: "share", onclick: actions.share }, "Share view"), this.themeButton,
+        h("button", { onclick: actions.help, "aria-label": "Keys", title: "Keys" }, "?")),
+      this.line);
+    app.on("search", () => this.showCount());
+    app.on("theme", () => { this.themeButton.textContent = app.isDark ? "Light" : "Dark"; void this.drawLine(); });
+    this.showCount();
+    void this.drawLine();
+  }
+
+  private reports(): HTMLElement {
+    const select = h("select", { "aria-label": "Report", onchange: () => { location.hash = `f=${select.value}`; location.reload(); } },
+      this.app.meta.reports.map((name, ix) => h("option", { value: ix, selected: ix === this.app.report }, name)));
+    return select;
+  }
+
+  private key(e: KeyboardEvent): void {
+    if (e.key === "Escape") {
+      this.search.value = "";
+      void this.app.search("");
+      this.search.blur();
+    }
+    if (e.key !== "Enter") return;
+    const query = this.search.value.trim();
+    if (query !== this.app.query || !this.app.hits) {
+      this.count.textContent = "…";
+      void this.app.search(query).then(() => this.app.goToHit(1)).catch((error: Error) => {
+        this.count.textContent = error.message;
+      });
+    } else {
+      void this.app.goToHit(e.shiftKey ? -1 : 1);
+    }
+  }
+
+  private showCount(): void {
+    const { hits, hitIx } = this.app;
+    this.search.value = this.app.query || this.search.value;
+    if (!hits) this.count.textContent = "";
+    else if (!hits.total) this.count.textContent = "no hits";
+    else this.count.textContent = hitIx >= 0 ? `${hitIx + 1} of ${format.count(hits.total)}` : `${format.count(hits.total)} hits`;
+  }
+
+  /** The sentence, where its time goes, and what a fix would bring. */
+  private async drawLine(): Promise<void> {
+    const { app } = this;
+    try {
+      const v = await verdictOf(app);
+      const first = v.findings[v.first];
+      const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
+      this.line.classList.toggle("unsure", v.state !== "known");
+      this.line.replaceChildren(
+        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab("verdict") }, v.sentence),
+        v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
+        h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
+        first?.prediction && first.prediction.ratio > 1.005 ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, `fix first cause: up to ${first.prediction.ratio.toFixed(2)}×`) : "");
+    } catch {
+      this.line.classList.add("unsure");
+      this.line.replaceChildren(h("span", { class: "sentence" }, "Cannot tell what the device waits for."));
+    }
+  }
+}
+
+function devices(app: App): string {
+  const names = new Map<string, Set<string>>();
+  for (const d of app.meta.devices) {
+    const name = d.name.replace(/^NVIDIA /, "") || "GPU";
+    if (!names.has(name)) names.set(name, new Set());
+    names.get(name)!.add(d.uuid || String(d.id));
+  }
+  return [...names].map(([name, ids]) => (ids.size > 1 ? `${ids.size} × ${name}` : name)).join(", ");
+}
+
+function logo(): Element {
+  return h("span", { class: "logo" }, s("svg", { width: 26, height: 12, viewBox: "0 0 26 12", "aria-hidden": "true" },
+    s("rect", { x: 0, y: 2, width: 6, height: 8, fill: "currentColor" }), s("rect", { x: 9, y: 5, width: 8, height: 3, fill: "#E28400" }),
+    s("rect", { x: 20, y: 2, width: 6, height: 8, fill: "currentColor" })), "lull");
+}

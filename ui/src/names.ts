@@ -1,0 +1,58 @@
+// The texts of names, asked for in batches when something that is seen needs them.
+
+import type { Source } from "./source";
+
+export class Names {
+  private readonly texts = new Map<number, string>();
+  private wanted = new Set<number>();
+  private isAsking = false;
+  onChange: () => void = () => undefined;
+
+  constructor(private readonly source: Source, private readonly report: number) {}
+
+  get(id: number): string | undefined {
+    const text = this.texts.get(id);
+    if (text === undefined) {
+      this.wanted.add(id);
+      if (!this.isAsking) {
+        this.isAsking = true;
+        queueMicrotask(() => void this.ask());
+      }
+    }
+    return text;
+  }
+
+  put(id: number, text: string): void {
+    this.texts.set(id, text);
+  }
+
+  get isBusy(): boolean {
+    return this.isAsking;
+  }
+
+  async all(ids: number[]): Promise<string[]> {
+    const missing = ids.filter((id) => !this.texts.has(id));
+    for (let i = 0; i < missing.length; i += 1000) await this.load(missing.slice(i, i + 1000));
+    return ids.map((id) => this.texts.get(id) ?? "?");
+  }
+
+  private async load(ids: number[]): Promise<void> {
+    const texts = await this.source.ask<string[]>("names", { id: ids.join(","), f: this.report || undefined });
+    ids.forEach((id, i) => this.texts.set(id, texts[i] ?? "?"));
+  }
+
+  private async ask(): Promise<void> {
+    try {
+      while (this.wanted.size) {
+        const ids = [...this.wanted].slice(0, 1000);
+        ids.forEach((id) => this.wanted.delete(id));
+        await this.load(ids);
+      }
+    } catch {
+      // Without the server there are no more names; boxes stay without a label.
+    } finally {
+      this.isAsking = false;
+      this.onChange();
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// Selection: all about the event, the gap or the range that is selected.
+
+import { h } from "../dom";
+import * as format from "../format";
+import { nextGap, neighbour } from "../keys";
+import { IDLE_FAMILIES, T } from "../theme";
+import { emptyState, tableView } from "../table";
+import type { Selected, Table } from "../types";
+import { type Context, type Panel, failure } from "./panel";
+import { report, showName } from "./tables";
+import { evidence, slider, verdictOf } from "./verdict";
+
+const HIDDEN_ZERO = new Set([
+  "graph_id", "graph_node_id", "ret", "flags", "payload_type", "payload", "cluster_x", "cluster_y", "cluster_z", "category", "color",
+  "local_bytes", "static_shared_bytes", "dynamic_shared_bytes", "external_id", "forward_tid", "src_device_id", "dst_device_id", "value",
+]);
+const WORDS: Record<string, Record<number, string>> = {
+  copy_kind: { 1: "host to device", 2: "device to host", 8: "within a device", 9: "host to host", 10: "device to device" },
+  src_kind: { 1: "pageable", 2: "pinned", 3: "device", 4: "array", 5: "managed", 6: "static", 7: "managed static" },
+  dst_kind: { 1: "pageable", 2: "pinned", 3: "device", 4: "array", 5: "managed", 6: "static", 7: "managed static" },
+  end_reason: { 1: "it waits", 2: "preempted", 3: "ended", 4: "recording ended" },
+  api: { 1: "driver", 2: "runtime" },
+};
+
+function value(name: string, v: string | number, unit?: string): string {
+  if (typeof v === "string") return format.clean(v, 4000);
+  const word = WORDS[name]?.[v];
+  if (word) return word;
+  if (unit) return format.value(v, unit);
+  return String(v);
+}
+
+/** Fields that belong together become one: grid_x, grid_y, grid_z. */
+function fieldsOf(s: Selected): [string, string][] {
+  const out: [string, string][] = [];
+  const shapes = new Map<string, number[]>();
+  for (const [name, v, unit] of s.fields ?? []) {
+    const part = /^(grid|block|cluster)_([xyz])$/.exec(name);
+    if (part) {
+      if (!shapes.has(part[1])) out.push([part[1], ""]);
+      shapes.set(part[1], [...(shapes.get(part[1]) ?? []), Number(v)]);
+      continue;
+    }
+    if ((v === 0 && HIDDEN_ZERO.has(name)) || (v === s.name && typeof v === "string")) continue;
+    out.push([name.replace(/_(ns|bytes)$/, "").replace(/_/g, " "), value(name, v, unit)]);
+  }
+  return out.map(([name, text]): [string, string] => (shapes.has(name) ? [name, shapes.get(name)!.join(" × ")] : [name, text]))
+    .filter(([name, text]) => text !== "0 × 0 × 0" && text !== "" && name !== "");
+}
+
+function pairs(rows: [string, string | Node][]): HTMLElement {
+  return h("div", { class: "pairs" }, rows.flatMap(([k, v]) => [h("span", null, k), h("span", { class: "mono" }, v)]));
+}
+
+/** What is known about the cause of a gap: the evidence of its kind, and what its fix would bring. */
+async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
+  const v = await verdictOf(ctx.app).catch(() => null);
+  const f = v?.findings.find((x) => x.id === s.name);
+  if (!v || !f) {
+    return [h("section", null, h("h4", null, "Why"), h("div", { class: "small" },
+      s.class === 7 || !s.name ? "Nothing that was recorded tells why." : `${s.name}: too little of it to be worth a finding.`))];
+  }
+  return [
+    h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
+      `${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`), evidence(ctx, f)),
+    h("section", null, f.prediction ? slider(ctx, v, f) : h("h4", null, "If fixed"), f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null),
+  ];
+}
+
+async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
+  const { app, timeline } = ctx;
+  const row = app.meta.rows[app.rowOfLane[s.lane]];
+  const owner = row && row.parent >= 0 ? app.meta.rows[row.parent].title : "";
+  const isIdle = row?.kind === "idle" && s.type === "event";
+  const isBusy = row?.kind === "idle" && s.type === "gap";
+  const isGap = s.type === "gap" || isIdle;
+  const length = s.end - s.start;
+  const colour = isIdle ? T.idle[s.class ?? 7] : row?.kind === "kernel" ? T.work[s.class ?? 7] : T.accent;
+  const title = isBusy ? `${owner.split(" ").slice(0, 2).join(" ")} works for ${format.duration(length)}` : isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.clean(s.name ?? "", 4000);
+  const facts: [string, string | Node][] = [];
+  if (!isGap) facts.push(["duration", format.duration(length)]);
+  facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
+  if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
+  if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
+  if (s.before) facts.push(["before", format.short(s.before)]);
+  if (s.after) facts.push(["after", format.short(s.after)]);
+  const links = s.links ?? [];
+  const call = links.find((l) => l.kind === "call");
+  if (call && s.start >= call.end) facts.push(["queued", format.duration(s.start - call.end)]);
+  const buttons = h("div", { class: "buttons" },
+    isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
+      : h("button", { class: "primary", onclick: () => void neighbour(app, timeline, 1, true) }, "Next of this name ", h("kbd", null, "]")),
+    h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
+    s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
+  if (isIdle) {
+    return h("div", { class: "columns" }, h("section", { class: "first" },
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons), await causeOf(ctx, s));
+  }
+  return h("div", { class: "columns" },
+    h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
+    h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
+      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
+    h("section", null, h("h4", null, links.length ? "Linked" : "Links"),
+      links.length ? h("ul", { class: "links" }, links.slice(0, 20).map((l) => h("li", null, h("button", {
+        class: "link",
+        onclick: () => {
+          app.openTo(app.rowOfLane[l.lane]);
+          app.reveal({ from: l.start, to: l.end });
+          timeline.showRow(app.rowOfLane[l.lane]);
+          void app.selectAt(l.lane, (l.start + l.end) / 2);
+        },
+      }, format.short(l.name)), h("span", { class: "small" }, ` ${l.kind === "call" ? "launched by" : l.kind}, ${format.duration(l.end - l.start)}`))))
+        : h("div", { class: "small" }, "No call or work is linked to it.")));
+}
+
+async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
+  const { app } = ctx;
+  const names = ["cuda_gpu_sum", "cuda_api_sum", "nvtx_sum", "overlap"];
+  const answers = await Promise.all(names.map(async (n) => {
+    try {
+      return await report(ctx, n, true);
+    } catch {
+      return null;
+    }
+  }));
+  const small = (t: Table | null, title: string, bar: string): HTMLElement | null => (t && t.rows.length
+    ? h("section", null, h("h4", null, title), tableView({ ...t, rows: t.rows.slice(0, 50) }, { bar, hidden: ["Med", "Min", "Max", "StdDev", "Category", "Style"] })) : null);
+  const overlap = answers[3];
+  const busyIx = overlap ? overlap.columns.findIndex((c) => c.name === "Busy") : -1;
+  const facts: [string, string][] = [
+    ["length", format.duration(s.end - s.start)],
+    ["from", format.moment(s.start - app.meta.from, 10)],
+    ["to", format.moment(s.end - app.meta.from, 10)],
+  ];
+  for (const row of overlap && busyIx >= 0 ? overlap.rows : []) facts.push([String(row[row.length - 1] ?? "device"), `${Number(row[busyIx]).toFixed(1)} % busy`]);
+  return h("div", { class: "columns" },
+    h("section", { class: "first" }, h("h3", null, `Measured ${format.duration(s.end - s.start)}`), pairs(facts),
+      h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
+        h("button", { onclick: () => app.openTab("flame") }, "Flame graph"),
+        h("button", { onclick: () => { app.setRange(null); app.select(null); } }, "Clear ", h("kbd", null, "Esc")))),
+    small(answers[0], "On the device", "Time") ?? h("section", null, h("h4", null, "On the device"), h("div", { class: "small" }, "No work lies inside this range as a whole.")),
+    small(answers[1], "CUDA calls", "Time"), small(answers[2], "Ranges", "Time"));
+}
+
+export const selection: Panel = {
+  id: "selection",
+  title: "Selection",
+  follows: ["selection"],
+  render: async (ctx) => {
+    const s = ctx.app.selection;
+    if (!s) return emptyState("Nothing is selected", "Click an event or a gap, or drag over the rows to measure a range.");
+    try {
+      return s.type === "range" ? await rangeView(ctx, s) : await eventView(ctx, s);
+    } catch (e) {
+      return failure(e);
+    }
+  },
+};

@@ -1,0 +1,130 @@
+// Panels that are tables: the reports of `lull stats`, several to a tab.
+
+import { h } from "../dom";
+import { tableView, emptyState } from "../table";
+import type { Cell, Table } from "../types";
+import { type Context, type Panel, failure } from "./panel";
+
+interface Choice {
+  report: string;
+  label: string;
+  /** Column whose text is a name on the timeline. */
+  name?: string;
+}
+
+const known = new Map<string, Promise<Table>>();
+
+export async function report(ctx: Context, name: string, useRange: boolean, f = ctx.app.report): Promise<Table> {
+  if (!ctx.app.meta.tables.includes(name)) {
+    return { name, title: name, summary: "", columns: [], rows: [], n: 0, why: `lull ${ctx.app.meta.version} has no table of them.` };
+  }
+  const range = useRange ? ctx.app.range : null;
+  const args = {
+    name, from: range ? Math.max(0, Math.round(range.from)) : undefined, to: range ? Math.round(range.to) : undefined, f: f || undefined,
+  };
+  const key = JSON.stringify(args);
+  let answer = known.get(key);
+  if (!answer) {
+    if (known.size > 60) known.clear();
+    answer = ctx.app.source.ask<Table>("table", args);
+    answer.catch(() => known.delete(key));
+    known.set(key, answer);
+  }
+  return answer;
+}
+
+/** Look for a name everywhere and go to the nearest of it. */
+export async function showName(ctx: Context, name: string): Promise<void> {
+  const plain = name.replace(/^.*?:(?!:)/, (m) => (m.startsWith("aten") ? m : ""));
+  await ctx.app.search(name, true);
+  if (!ctx.app.hits?.total && plain !== name) await ctx.app.search(plain, true);
+  if (!ctx.app.hits?.total) await ctx.app.search(name.replace(/^\[?CUDA |\]$/g, ""));
+  await ctx.app.goToHit(1);
+}
+
+function tables(id: string, title: string, choices: Choice[], empty: string): Panel {
+  let chosen = 0;
+  let filter = "";
+  let useRange = false;
+  return {
+    id,
+    title,
+    follows: ["range"],
+    render: (ctx) => {
+      const body = h("div", { class: "panel-body" });
+      const draw = async (): Promise<void> => {
+        body.replaceChildren(h("div", { class: "loading" }, "…"));
+        try {
+          const choice = choices[chosen];
+          const table = await report(ctx, choice.report, useRange && !!ctx.app.range);
+          const nameIx = table.columns.findIndex((c) => c.name === (choice.name ?? "Name"));
+          body.replaceChildren(tableView(table, {
+            filter,
+            onRow: nameIx < 0 ? undefined : (row: Cell[]) => void showName(ctx, String(row[nameIx])),
+          }));
+          if (!table.rows.length && table.why) body.replaceChildren(emptyState(empty, table.why));
+        } catch (e) {
+          body.replaceChildren(failure(e));
+        }
+      };
+      const bar = h("div", { class: "panel-bar" },
+        choices.length > 1 ? h("div", { class: "choices" }, choices.map((c, ix) => h("button", {
+          class: ix === chosen ? "on" : "",
+          onclick: (e: Event) => {
+            chosen = ix;
+            for (const b of (e.target as HTMLElement).parentElement!.children) b.classList.toggle("on", b === e.target);
+            void draw();
+          },
+        }, c.label))) : null,
+        h("input", {
+          placeholder: "filter", value: filter, "aria-label": `Filter ${title}`,
+          oninput: (e: Event) => {
+            filter = (e.target as HTMLInputElement).value;
+            void draw();
+          },
+        }),
+        h("label", { class: ctx.app.range ? "" : "off", title: "Measure a range by a drag on the rows first" }, h("input", {
+          type: "checkbox", disabled: !ctx.app.range, checked: useRange && !!ctx.app.range,
+          onchange: (e: Event) => {
+            useRange = (e.target as HTMLInputElement).checked;
+            void draw();
+          },
+        }), "measured range only"));
+      void draw();
+      return h("div", { class: "panel" }, bar, body);
+    },
+  };
+}
+
+export const kernels = tables("kernels", "Kernels", [
+  { report: "cuda_gpu_kern_sum", label: "by name" },
+  { report: "cuda_gpu_kern_gb_sum", label: "by shape" },
+  { report: "cuda_kern_exec_sum", label: "with queue times", name: "Kernel Name" },
+  { report: "nvtx_kern_sum", label: "by range", name: "Kernel Name" },
+], "No kernels were recorded");
+
+export const calls = tables("calls", "Calls", [
+  { report: "cuda_api_sum", label: "CUDA" },
+  { report: "osrt_sum", label: "OS" },
+  { report: "gil_sum", label: "GIL" },
+  { report: "threads", label: "threads" },
+], "No calls were recorded");
+
+export const ranges = tables("ranges", "Ranges", [
+  { report: "nvtx_sum", label: "on the CPU", name: "Range" },
+  { report: "nvtx_gpu_proj_sum", label: "on the device", name: "Range" },
+], "No ranges were recorded");
+
+export const ops = tables("ops", "Ops", [
+  { report: "ops", label: "operators" },
+  { report: "python_sum", label: "Python functions", name: "Function" },
+], "No operators were recorded");
+
+export const copies = tables("copies", "Copies", [
+  { report: "cuda_gpu_mem_time_sum", label: "by time", name: "Operation" },
+  { report: "cuda_gpu_mem_size_sum", label: "by size", name: "Operation" },
+], "No copies were recorded");
+
+export const collectives = tables("collectives", "Collectives", [
+  { report: "nccl_sum", label: "by operation" },
+], "No collectives were recorded");

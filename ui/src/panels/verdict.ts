@@ -1,0 +1,144 @@
+// Verdict: what the device waits for, what proves it, what a fix would bring.
+
+import { h } from "../dom";
+import * as format from "../format";
+import { IDLE_FAMILIES, T } from "../theme";
+import { emptyState } from "../table";
+import type { App } from "../app";
+import { type Context, type Panel, failure } from "./panel";
+
+export interface Prediction {
+  step_ns: number;
+  low_ns: number;
+  high_ns: number;
+  ratio: number;
+}
+
+export interface Finding {
+  id: string;
+  title: string;
+  family: number;
+  fix: string;
+  cost_ns: number;
+  share: number;
+  gain_ns: number;
+  confidence: number;
+  prediction: Prediction | null;
+  file?: string;
+  line?: number;
+  function?: string;
+  evidence: { text: string; from: number; to: number; table?: string; n: number }[];
+}
+
+export interface Verdict {
+  state: "known" | "cannot" | "large" | "absent";
+  sentence: string;
+  detail?: string;
+  no_prediction?: string;
+  missing?: string[];
+  idle_share: number;
+  step_ns: number;
+  n_steps: number;
+  first: number;
+  findings: Finding[];
+  families: number[]; // share of the step by family
+  lane: number;
+}
+
+const answers = new WeakMap<App, Promise<Verdict>>();
+
+/** Asked once, for the line on top and for the panel. */
+export function verdictOf(app: App, force = false): Promise<Verdict> {
+  let answer = answers.get(app);
+  if (!answer || force) {
+    answer = app.source.ask<Verdict>("verdict", { run: force ? 1 : undefined, f: app.report || undefined });
+    answers.set(app, answer);
+  }
+  return answer;
+}
+
+export function sharesBar(busy: number, families: number[]): HTMLElement {
+  const parts = families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.002).sort((a, b) => b.share - a.share);
+  return h("div", { class: "shares", title: parts.map((p) => `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`).join(", ") },
+    h("i", { style: { width: `${busy * 100}%`, background: T.busy } }),
+    parts.map((p) => h("i", { class: p.i === 7 ? "hatched" : "", style: { width: `${p.share * 100}%`, background: T.idle[p.i] } })));
+}
+
+function jump(ctx: Context, from: number, to: number): void {
+  ctx.app.setRange({ from, to });
+  ctx.app.frame({ from, to });
+}
+
+export function evidence(ctx: Context, f: Finding): HTMLElement {
+  return h("ol", { class: "evidence" }, f.evidence.map((e) => h("li", null, e.to > e.from
+    ? h("button", { class: "link", title: "Show on the timeline", onclick: () => jump(ctx, e.from, e.to) }, e.text) : e.text)));
+}
+
+/** The one that the sentence is about comes first. */
+function order(v: Verdict): Finding[] {
+  const first = v.findings[v.first];
+  return first ? [first, ...v.findings.filter((f) => f !== first)] : v.findings;
+}
+
+function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
+  const { app } = ctx;
+  const where = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
+  return h("section", { class: `finding${f === v.findings[v.first] ? " first-cause" : ""}` },
+    h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
+    h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)} · ${f.confidence >= 0.7 ? "sure" : f.confidence >= 0.4 ? "likely" : "a guess"}`),
+    where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
+    evidence(ctx, f),
+    f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
+    f.prediction ? slider(ctx, v, f) : null,
+    h("div", { class: "buttons" }, h("button", { onclick: () => void app.search("") .then(() => app.openTab("steps")) }, "By step")));
+}
+
+/** What a step would take with less of this; asked anew when the slider rests. */
+export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
+  const { app } = ctx;
+  const text = h("span", { class: "strong" });
+  const then = h("div", { class: "then" });
+  const say = (p: Prediction, left: number): void => {
+    text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`;
+    then.replaceChildren(
+      h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(1 - v.idle_share, v.families)), h("b", null, format.duration(v.step_ns)),
+      h("span", null, "then"), h("div", { class: "bar-box" }, h("div", { class: "shares", style: { width: `${Math.min(100, (100 * p.step_ns) / v.step_ns)}%` } }, h("i", { style: { width: "100%", background: T.busy } }))), h("b", null, format.duration(p.step_ns)),
+      h("div", { class: "small full" }, `${p.ratio.toFixed(2)} × as fast by replay of the recorded steps, between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}`));
+  };
+  say(f.prediction!, 0);
+  const input = h("input", {
+    type: "range", min: 0, max: 100, value: 100, disabled: app.source.isOffline, "aria-label": `How much of ${f.title} is removed, in percent`,
+    onchange: () => {
+      const left = 1 - Number(input.value) / 100;
+      void app.source.ask<Prediction>("whatif", { q: `${f.id}=${left.toFixed(2)}`, f: app.report || undefined })
+        .then((p) => say(p, left)).catch((e: Error) => { then.replaceChildren(h("div", { class: "small full" }, e.message)); });
+    },
+  });
+  return h("div", { class: "whatif" }, h("h4", null, "If fixed"), h("div", { class: "row" }, input, text), then);
+}
+
+export const verdict: Panel = {
+  id: "verdict",
+  title: "Verdict",
+  render: async (ctx) => {
+    try {
+      const v = await verdictOf(ctx.app);
+      const tail = [
+        v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
+        v.missing?.length ? h("div", { class: "small" }, `Would tell more: ${v.missing.join(", ")}`) : null,
+      ];
+      if (v.state === "large") {
+        return h("div", { class: "empty" }, h("b", null, v.sentence), h("div", null, v.detail ?? ""),
+          h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => { void verdictOf(ctx.app, true).then(() => location.reload()); } }, "Analyse it")));
+      }
+      if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
+      return h("div", null,
+        v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
+        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
+    } catch (e) {
+      return failure(e);
+    }
+  },
+};
+
+export const noVerdict = (text: string): HTMLElement => emptyState("Cannot tell", text);

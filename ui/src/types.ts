@@ -1,0 +1,99 @@
+// What the answers of src/page hold.
+
+export interface Row {
+  key: string;
+  kind: string;
+  title: string;
+  parent: number;
+  lane: number;
+  n_lanes: number;
+  n: number;
+  busy: number;
+  curve: number;
+  unit?: string;
+  max?: number;
+}
+
+export interface Meta {
+  name: string;
+  id: string;
+  version: string;
+  size_bytes: number;
+  n_events: number;
+  from: number;
+  to: number;
+  epoch_utc_ms: number;
+  is_sealed: boolean;
+  is_simulated: boolean;
+  is_imported: boolean;
+  is_offline: boolean;
+  n_damaged: number;
+  index_bytes: number;
+  n_steps: number;
+  reports: string[];
+  tables: string[];
+  devices: { id: number; name: string; uuid: string }[];
+  n_lost: number;
+  n_loss_kinds: number;
+  rows: Row[];
+  lanes: number[];
+  minimap: { busy: number[]; idle: number[]; n: number };
+  notice?: string;
+}
+
+export interface Column {
+  name: string;
+  kind: string;
+  unit?: string;
+  doc?: string;
+  decimals: number;
+}
+
+export type Cell = string | number | null;
+
+export interface Table {
+  name: string;
+  title: string;
+  summary: string;
+  columns: Column[];
+  rows: Cell[][];
+  n: number;
+  why?: string;
+}
+
+export interface Link {
+  lane: number;
+  start: number;
+  end: number;
+  name: string;
+  kind: string;
+}
+
+export interface Selected {
+  type: string; // event, gap, or range (made here)
+  lane: number;
+  row: string;
+  start: number;
+  end: number;
+  name?: string;
+  nameId?: number;
+  class?: number;
+  before?: string;
+  after?: string;
+  fields?: [string, string | number, string?][];
+  links?: Link[];
+}
+
+export interface Hits {
+  total: number;
+  is_cut: boolean;
+  names: [number, number][];
+  buckets: number[];
+  hits: [number, number, number][];
+}
+
+/** A span of time in ns since the origin of the report. */
+export interface Span {
+  from: number;
+  to: number;
+}

@@ -1,0 +1,53 @@
+// The view in the address: a link shows a colleague the same. Only what stands behind "#": the token in
+// front of it never leaves the machine.
+
+import type { App } from "./app";
+
+export function encode(app: App): string {
+  const parts: string[] = [];
+  const whole = app.whole();
+  const { from, to } = app.view;
+  if (from !== whole.from || to !== whole.to) parts.push(`v=${Math.round(from)}+${Math.round(to - from)}`);
+  const s = app.selection;
+  if (s && s.type !== "range") parts.push(`s=${encodeURIComponent(s.row)}:${s.lane - (app.meta.rows[app.rowOfLane[s.lane]]?.lane ?? 0)}:${Math.round((s.start + s.end) / 2)}`);
+  if (app.range) parts.push(`r=${Math.round(app.range.from)}+${Math.round(app.range.to - app.range.from)}`);
+  if (app.tab !== "verdict") parts.push(`p=${app.tab}`);
+  if (!app.isDrawerOpen) parts.push("q=0");
+  if (app.query) parts.push(`find=${encodeURIComponent(app.query)}`);
+  if (app.report) parts.push(`f=${app.report}`);
+  return parts.join("&");
+}
+
+/** The report that an address means. */
+export function reportOf(hash: string): number {
+  const n = Number(new URLSearchParams(hash.replace(/^#/, "")).get("f") ?? 0);
+  return Number.isInteger(n) && n >= 0 && n < 8 ? n : 0;
+}
+
+function span(text: string | null): { from: number; to: number } | null {
+  // A plus sign is a blank to URLSearchParams.
+  const match = /^(-?\d+)[+ ](\d+)$/.exec(text ?? "");
+  return match ? { from: Number(match[1]), to: Number(match[1]) + Number(match[2]) } : null;
+}
+
+export async function decode(app: App, hash: string): Promise<void> {
+  const args = new URLSearchParams(hash.replace(/^#/, ""));
+  const view = span(args.get("v"));
+  const range = span(args.get("r"));
+  if (view) app.show(view, false);
+  if (range) app.setRange(range);
+  if (args.get("q") === "0") app.isDrawerOpen = false;
+  const find = args.get("find");
+  if (find) await app.search(find).catch(() => undefined);
+  const picked = /^(.*):(\d+):(\d+)$/.exec(args.get("s") ?? "");
+  if (picked) {
+    const ix = app.rowByKey(picked[1]);
+    if (ix >= 0) {
+      app.openTo(ix);
+      await app.selectAt(app.meta.rows[ix].lane + Number(picked[2]), Number(picked[3])).catch(() => undefined);
+    }
+  }
+  const tab = args.get("p");
+  if (tab) app.tab = tab;
+  app.changed("drawer");
+}
