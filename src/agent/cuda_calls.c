@@ -88,7 +88,7 @@ static struct call_name {
 	u64 hash;
 	u32 len;
 	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
-	u16 kind;    /* LULL_CALL_* */
+	u16 kind;    /* LULL_TRACED_* */
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)

@@ -10,6 +10,7 @@
 #include "base/opt.h"
 #include "base/out.h"
 #include "base/term.h"
+#include "cause/why.h"
 #include "cmd/losses.h"
 #include "compare/decide.h"
 #include "compare/diff.h"
@@ -24,7 +25,9 @@
 struct side {
 	const char *path;
 	struct lull_reader *reader;
-	struct lull_vec steps;
+	struct lull_windows steps;
+	struct lull_why why;
+	bool has_why;
 };
 
 struct diff {
@@ -55,11 +58,15 @@ static const struct lull_out_column columns[] = {
 
 static int open_side(struct side *side, const char *path, struct lull_err *err)
 {
+	struct lull_err ignored;
+
 	side->path = path;
 	if (lull_import_open(path, &side->reader, err))
 		return err->code;
 	lull_losses_warn(side->reader);
-	lull_compare_windows(side->reader, &side->steps);
+	/* A report without work of a device has no causes, and is still compared. */
+	side->has_why = lull_why_run(&side->why, side->reader, NULL, &ignored) == LULL_OK;
+	lull_windows_init_why(&side->steps, side->reader, side->has_why ? &side->why : NULL);
 	return LULL_OK;
 }
 
@@ -89,7 +96,7 @@ static bool decide(struct diff *d, const char *spec, struct lull_decision *to)
 
 static void collect(struct diff *d)
 {
-	d->is_per_step = d->side[0].steps.n && d->side[1].steps.n;
+	d->is_per_step = lull_windows_len(&d->side[0].steps) && lull_windows_len(&d->side[1].steps);
 	for (const struct lull_diff_kind *const *kind = lull_diff_kinds; *kind; kind++) {
 		struct lull_diff *part = lull_vec_push(&d->parts);
 
@@ -97,8 +104,9 @@ static void collect(struct diff *d)
 		for (int i = 0; i < 2; i++)
 			lull_diff_add(part, d->side[i].reader, i,
 				      d->is_per_step ? &d->side[i].steps : NULL);
-		lull_diff_finish(part, d->is_per_step ? (f64)d->side[0].steps.n : 1,
-				 d->is_per_step ? (f64)d->side[1].steps.n : 1);
+		lull_diff_finish(part,
+				 d->is_per_step ? (f64)lull_windows_len(&d->side[0].steps) : 1,
+				 d->is_per_step ? (f64)lull_windows_len(&d->side[1].steps) : 1);
 	}
 	if (d->is_per_step) {
 		decide(d, "step_time", &d->step_time);
@@ -130,6 +138,74 @@ static void print_steps(const struct diff *d)
 	if (d->has_idle)
 		printf("GPU idle: %.1f %% of a step before, %.1f %% after\n", 100 * d->idle.before,
 		       100 * d->idle.after);
+}
+
+/* The cause that comes first, or NULL if that cannot be told. */
+static const char *first_cause(const struct side *side)
+{
+	const struct lull_finding *first = side->has_why ? lull_why_first(&side->why) : NULL;
+
+	return first ? lull_causes[first->cause]->id : NULL;
+}
+
+static void print_verdict(const struct diff *d)
+{
+	const char *before = first_cause(&d->side[0]), *after = first_cause(&d->side[1]);
+
+	if (!d->side[0].has_why || !d->side[1].has_why)
+		return;
+	if (before && after && before != after)
+		printf("The bottleneck moved from %s to %s.\n", before, after);
+	else if (before && after)
+		printf("The bottleneck is still %s.\n", after);
+	else if (before)
+		printf("The bottleneck was %s; what it is now cannot be told: %s\n", before,
+		       d->side[1].why.cannot);
+	else
+		printf("What the bottleneck was cannot be told: %s\n", d->side[0].why.cannot);
+}
+
+/* Cost of a cause on a side, of each step; 0 if it has none. */
+static f64 cost_of(const struct side *side, int cause)
+{
+	const struct lull_finding *f =
+		side->has_why ? lull_why_find(&side->why, (enum lull_cause_ix)cause) : NULL;
+
+	return f ? f->cost_ns : 0;
+}
+
+static int print_causes(const struct diff *d, struct lull_err *err)
+{
+	static const struct lull_out_column cause_columns[] = {
+		{ .name = "Cause", .kind = LULL_OUT_TEXT },
+		{ .name = "Before", .kind = LULL_OUT_NS, .decimals = 1 },
+		{ .name = "After", .kind = LULL_OUT_NS, .decimals = 1 },
+		{ .name = "Difference", .kind = LULL_OUT_NS, .decimals = 1 },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	int rc = LULL_OK;
+
+	lull_out_init(&out, cause_columns, LULL_COUNT_OF(cause_columns));
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		f64 before = cost_of(&d->side[0], i), after = cost_of(&d->side[1], i);
+
+		if (before <= 0 && after <= 0)
+			continue;
+		lull_out_row(&out);
+		lull_out_text(&out, lull_causes[i]->id);
+		lull_out_f64(&out, before);
+		lull_out_f64(&out, after);
+		lull_out_f64(&out, after - before);
+	}
+	options.is_human = true;
+	options.sort_ix = 1;
+	if (lull_out_len(&out)) {
+		printf("\nCauses of idle time, per step:\n");
+		rc = lull_out_write(&out, &options, stdout, err);
+	}
+	lull_out_release(&out);
+	return rc;
 }
 
 static void put_row(struct lull_out *out, const struct lull_diff *part,
@@ -185,7 +261,10 @@ static int print_text(const struct diff *d, struct lull_err *err)
 {
 	const struct lull_diff *parts = d->parts.at;
 
+	print_verdict(d);
 	print_steps(d);
+	if (print_causes(d, err))
+		return err->code;
 	for (size_t i = 0; i < d->parts.n; i++)
 		if (print_part(d, &parts[i], err))
 			return err->code;
@@ -241,6 +320,29 @@ static void put_part(struct lull_json *j, const struct diff *d, const struct lul
 	lull_json_end(j);
 }
 
+static void put_causes(struct lull_json *j, const struct diff *d)
+{
+	lull_json_key(j, "first_cause");
+	lull_json_array(j);
+	lull_json_text(j, first_cause(&d->side[0]));
+	lull_json_text(j, first_cause(&d->side[1]));
+	lull_json_end(j);
+	lull_json_key(j, "causes");
+	lull_json_array(j);
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		const f64 cost[2] = { cost_of(&d->side[0], i), cost_of(&d->side[1], i) };
+
+		if (cost[0] <= 0 && cost[1] <= 0)
+			continue;
+		lull_json_object(j);
+		lull_json_key(j, "cause");
+		lull_json_text(j, lull_causes[i]->id);
+		put_pair(j, "cost_ns", cost);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
 static void print_json(const struct diff *d)
 {
 	const struct lull_diff *parts = d->parts.at;
@@ -255,11 +357,14 @@ static void print_json(const struct diff *d)
 	lull_json_text(&j, d->side[1].path);
 	lull_json_key(&j, "is_per_step");
 	lull_json_bool(&j, d->is_per_step);
-	put_pair(&j, "steps", (const f64[2]){ (f64)d->side[0].steps.n, (f64)d->side[1].steps.n });
+	put_pair(&j, "steps",
+		 (const f64[2]){ (f64)lull_windows_len(&d->side[0].steps),
+				 (f64)lull_windows_len(&d->side[1].steps) });
 	if (d->is_per_step)
 		put_decision(&j, "step_time_ns", &d->step_time);
 	if (d->has_idle)
 		put_decision(&j, "idle_share", &d->idle);
+	put_causes(&j, d);
 	for (size_t i = 0; i < d->parts.n; i++)
 		put_part(&j, d, &parts[i]);
 	lull_json_end(&j);
@@ -287,7 +392,9 @@ static void release(struct diff *d)
 		lull_diff_release(&parts[i]);
 	lull_vec_release(&d->parts);
 	for (int i = 0; i < 2; i++) {
-		lull_vec_release(&d->side[i].steps);
+		if (d->side[i].has_why)
+			lull_why_release(&d->side[i].why);
+		lull_windows_release(&d->side[i].steps);
 		lull_reader_close(d->side[i].reader);
 	}
 }
@@ -313,8 +420,6 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give two reports, such as lull diff before.lull after.lull");
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
-	lull_vec_init(&d.side[0].steps, sizeof(struct lull_span));
-	lull_vec_init(&d.side[1].steps, sizeof(struct lull_span));
 	rc = run(&d, argv + first, err);
 	release(&d);
 	return rc;

@@ -37,10 +37,10 @@ void lull_diff_release(struct lull_diff *d)
 }
 
 void lull_diff_add(struct lull_diff *d, struct lull_reader *r, int side,
-		   const struct lull_vec *windows)
+		   const struct lull_windows *windows)
 {
 	d->side = side;
-	d->windows = windows;
+	d->windows = !windows ? NULL : d->kind->is_of_host ? &windows->host : &windows->device;
 	d->kind->collect(r, d);
 }
 

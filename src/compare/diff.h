@@ -16,6 +16,7 @@
 #include "base/intern.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "compare/windows.h"
 #include "trace/reader.h"
 
 enum { LULL_BEFORE = 0, LULL_AFTER = 1 };
@@ -41,6 +42,7 @@ struct lull_diff_kind {
 	const char *name;  /* in JSON; never changes */
 	const char *title; /* heading */
 	bool has_bytes;
+	bool is_of_host; /* threads do it: windows of the host count */
 	/* Call lull_diff_count() for everything of this kind in the report. */
 	void (*collect)(struct lull_reader *r, struct lull_diff *to);
 };
@@ -54,9 +56,9 @@ void lull_diff_init(struct lull_diff *d, const struct lull_diff_kind *kind);
 /* Free it. */
 void lull_diff_release(struct lull_diff *d);
 
-/* Read one side; windows (struct lull_span) or NULL for all time. */
+/* Read one side; only what began in one of the windows, or all if that is NULL. */
 void lull_diff_add(struct lull_diff *d, struct lull_reader *r, int side,
-		   const struct lull_vec *windows);
+		   const struct lull_windows *windows);
 
 /* Divide by the steps of each side and sort by how much the time changed, most first. */
 void lull_diff_finish(struct lull_diff *d, f64 n_before, f64 n_after);

@@ -11,5 +11,6 @@ static void collect(struct lull_reader *r, struct lull_diff *to)
 const struct lull_diff_kind lull_diff_calls = {
 	.name = "calls",
 	.title = "CUDA calls",
+	.is_of_host = true,
 	.collect = collect,
 };

@@ -30,5 +30,6 @@ static void collect(struct lull_reader *r, struct lull_diff *to)
 const struct lull_diff_kind lull_diff_ranges = {
 	.name = "ranges",
 	.title = "Ranges",
+	.is_of_host = true,
 	.collect = collect,
 };

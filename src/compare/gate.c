@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/term.h"
-#include "compare/windows.h"
-#include "model/span.h"
 #include "trace/issue.h"
 
 #define DEFAULT_THRESHOLD 0.05
@@ -25,7 +23,7 @@ static void release_side(struct lull_vec *side)
 	struct lull_gate_run *runs = side->at;
 
 	for (size_t i = 0; i < side->n; i++) {
-		lull_vec_release(&runs[i].steps);
+		lull_windows_release(&runs[i].steps);
 		lull_reader_close(runs[i].reader);
 	}
 	lull_vec_release(side);
@@ -51,7 +49,7 @@ void lull_gate_add(struct lull_vec *side, const char *path, struct lull_reader *
 
 	run->path = path;
 	run->reader = reader;
-	lull_vec_init(&run->steps, sizeof(struct lull_span));
+	lull_windows_init(&run->steps, reader);
 }
 
 int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *err)
@@ -72,7 +70,7 @@ size_t lull_gate_n_steps(const struct lull_vec *side)
 	size_t n = 0;
 
 	for (size_t i = 0; i < side->n; i++)
-		n += runs[i].steps.n;
+		n += lull_windows_len(&runs[i].steps);
 	return n;
 }
 
@@ -122,7 +120,7 @@ static bool is_whole(const struct lull_gate *gate, const struct lull_gate_run *r
 		lull_str_addf(why, "%s is cut off; lull recover makes it whole", run->path);
 	else if (lull_reader_n_damaged(run->reader))
 		lull_str_addf(why, "%s is damaged", run->path);
-	else if (!run->steps.n)
+	else if (!lull_windows_len(&run->steps))
 		lull_str_addf(why,
 			      "%s has no steps to compare; mark them (lull_step(), an NVTX range "
 			      "around each), or record more of them",
@@ -216,15 +214,8 @@ static enum lull_verdict worse(enum lull_verdict a, enum lull_verdict b)
 
 int lull_gate_run(struct lull_gate *gate, struct lull_err *err)
 {
-	struct lull_vec *const sides[] = { &gate->before, &gate->after };
 	struct lull_gate_check *checks = gate->checks.at;
 
-	for (size_t k = 0; k < LULL_COUNT_OF(sides); k++) {
-		struct lull_gate_run *runs = sides[k]->at;
-
-		for (size_t i = 0; i < sides[k]->n; i++)
-			runs[i].n_warmup = lull_compare_windows(runs[i].reader, &runs[i].steps);
-	}
 	if (!are_comparable(gate)) {
 		gate->verdict = LULL_NOT_COMPARABLE;
 		return LULL_OK;

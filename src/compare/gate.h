@@ -16,14 +16,14 @@
 #include "base/vec.h"
 #include "compare/decide.h"
 #include "compare/metric.h"
+#include "compare/windows.h"
 #include "trace/reader.h"
 
 /* One report. */
 struct lull_gate_run {
 	const char *path;
 	struct lull_reader *reader;
-	struct lull_vec steps; /* struct lull_span, warm-up left out */
-	size_t n_warmup;       /* steps left out at the beginning */
+	struct lull_windows steps;
 };
 
 struct lull_gate_check {

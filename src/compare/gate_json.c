@@ -72,8 +72,8 @@ static void write_side(struct lull_json *j, const char *key, const struct lull_v
 		lull_json_object(j);
 		lull_json_key(j, "report");
 		lull_json_text(j, runs[i].path);
-		write_count(j, "steps", runs[i].steps.n);
-		write_count(j, "warmup_steps", runs[i].n_warmup);
+		write_count(j, "steps", lull_windows_len(&runs[i].steps));
+		write_count(j, "warmup_steps", runs[i].steps.n_warmup);
 		lull_json_end(j);
 	}
 	lull_json_end(j);

@@ -59,21 +59,16 @@ int lull_metric_find(const char *spec, const struct lull_metric **metric, const 
 }
 
 int lull_metric_sample(const struct lull_metric *metric, const char *arg, struct lull_reader *r,
-		       const struct lull_vec *windows, struct lull_samples *to,
+		       const struct lull_windows *windows, struct lull_samples *to,
 		       struct lull_err *err)
 {
-	f64 *value;
+	const struct lull_vec *spans = metric->is_of_host ? &windows->host : &windows->device;
+	f64 *value = lull_alloc(spans->n + 1, sizeof(*value));
 	int rc;
 
-	if (metric->is_by_report) {
-		rc = metric->sample(r, arg, to, err);
-		lull_samples_end_run(to);
-		return rc;
-	}
-	value = lull_alloc(windows->n + 1, sizeof(*value));
-	memset(value, 0, (windows->n + 1) * sizeof(*value));
-	rc = metric->measure(r, windows, arg, value, err);
-	for (size_t i = 0; !rc && i < windows->n; i++)
+	memset(value, 0, (spans->n + 1) * sizeof(*value));
+	rc = metric->measure(r, spans, arg, value, err);
+	for (size_t i = 0; !rc && i < spans->n; i++)
 		lull_samples_add(to, value[i]);
 	lull_samples_end_run(to);
 	free(value);

@@ -16,6 +16,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "compare/decide.h"
+#include "compare/windows.h"
 #include "trace/reader.h"
 
 struct lull_metric {
@@ -23,16 +24,13 @@ struct lull_metric {
 	const char *arg;     /* what stands behind the colon, such as NAME; NULL if nothing does */
 	const char *summary; /* one phrase */
 	enum lull_out_kind kind;
-	bool is_share;	   /* a share of the step: differences are compared */
-	bool is_by_report; /* measures the report, not its steps; gets no windows */
+	bool is_share;	 /* a share of the step: differences are compared */
+	bool is_of_host; /* measures what threads do: gets the windows of the host */
 	/*
 	 * Fill value[i], zeroed before, for window i (struct lull_span, by start, not overlapping).
-	 * By report: add the values with lull_samples_add().
 	 */
 	int (*measure)(struct lull_reader *r, const struct lull_vec *windows, const char *arg,
 		       f64 *value, struct lull_err *err);
-	int (*sample)(struct lull_reader *r, const char *arg, struct lull_samples *to,
-		      struct lull_err *err);
 };
 
 /* All of metrics.def in its order, NULL at the end. */
@@ -47,7 +45,7 @@ int lull_metric_find(const char *spec, const struct lull_metric **metric, const 
 
 /* Add the values of one report as one run. */
 int lull_metric_sample(const struct lull_metric *metric, const char *arg, struct lull_reader *r,
-		       const struct lull_vec *windows, struct lull_samples *to,
+		       const struct lull_windows *windows, struct lull_samples *to,
 		       struct lull_err *err);
 
 /* The window in which `at_ns` lies, or SIZE_MAX. */

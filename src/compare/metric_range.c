@@ -58,5 +58,6 @@ const struct lull_metric lull_metric_range = {
 	.arg = "NAME",
 	.summary = "time of the ranges of this name (or pattern) that began in a step",
 	.kind = LULL_OUT_NS,
+	.is_of_host = true,
 	.measure = measure,
 };

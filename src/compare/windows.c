@@ -2,7 +2,27 @@
 
 #include <stdlib.h>
 
+#include "cause/why.h"
 #include "model/step.h"
+
+static void add(struct lull_vec *spans, u64 from_ns, u64 to_ns)
+{
+	*(struct lull_span *)lull_vec_push(spans) =
+		(struct lull_span){ from_ns, to_ns > from_ns ? to_ns : from_ns };
+}
+
+/* The steady steps of the process and device that the answer of `lull why` is about. */
+static void add_rounds(struct lull_windows *w, const struct lull_rounds *rounds)
+{
+	const struct lull_round *at = rounds->all.at;
+	u32 n = (u32)rounds->all.n;
+
+	w->n_warmup = rounds->first_steady;
+	for (u32 i = rounds->first_steady; i < n; i++) {
+		add(&w->device, lull_round_begin_ns(rounds, i), lull_round_end_ns(rounds, i));
+		add(&w->host, at[i].mark_ns, i + 1 < n ? at[i + 1].mark_ns : rounds->last_ns);
+	}
+}
 
 static int by_start(const void *a, const void *b)
 {
@@ -28,7 +48,8 @@ static u32 main_lane(const struct lull_step *steps, size_t n)
 	return best;
 }
 
-size_t lull_compare_windows(struct lull_reader *r, struct lull_vec *spans)
+/* The table `step`, for programs that use no device. */
+static void add_steps(struct lull_windows *w, struct lull_reader *r)
 {
 	struct lull_steps steps;
 	struct lull_step *at;
@@ -46,9 +67,38 @@ size_t lull_compare_windows(struct lull_reader *r, struct lull_vec *spans)
 
 		if (at[i].lane != lane || from_ns >= end_ns)
 			continue;
-		*(struct lull_span *)lull_vec_push(spans) = (struct lull_span){ from_ns, end_ns };
+		add(&w->device, from_ns, end_ns);
+		add(&w->host, from_ns, end_ns);
 		last_ns = end_ns;
 	}
 	lull_steps_release(&steps);
-	return 0;
+}
+
+void lull_windows_init_why(struct lull_windows *w, struct lull_reader *r,
+			   const struct lull_why *why)
+{
+	lull_vec_init(&w->device, sizeof(struct lull_span));
+	lull_vec_init(&w->host, sizeof(struct lull_span));
+	w->n_warmup = 0;
+	if (why && why->lead)
+		add_rounds(w, &why->lead->rounds);
+	if (!w->device.n)
+		add_steps(w, r);
+}
+
+void lull_windows_init(struct lull_windows *w, struct lull_reader *r)
+{
+	struct lull_why why;
+	struct lull_err ignored;
+	bool has_why = lull_why_run(&why, r, NULL, &ignored) == LULL_OK;
+
+	lull_windows_init_why(w, r, has_why ? &why : NULL);
+	if (has_why)
+		lull_why_release(&why);
+}
+
+void lull_windows_release(struct lull_windows *w)
+{
+	lull_vec_release(&w->device);
+	lull_vec_release(&w->host);
 }

@@ -1,5 +1,10 @@
 /*
  * windows - the steps of a report that are fit to be compared.
+ *
+ * A step is a window of time on the device, from the end of the work before it to the end of its
+ * own, and another one on the host, from its mark to the next: a host that runs ahead is steps in
+ * front. Steps are those of `lull why` (model/rounds), found where nobody marked them; a report
+ * without work of a device has those of its table `step`, the same on both.
  */
 #ifndef LULL_COMPARE_WINDOWS_H
 #define LULL_COMPARE_WINDOWS_H
@@ -8,10 +13,28 @@
 #include "base/vec.h"
 #include "trace/reader.h"
 
-/*
- * Add the steps (struct lull_span, by time, not overlapping) without those of the warm-up; returns
- * how many were left out.
- */
-size_t lull_compare_windows(struct lull_reader *r, struct lull_vec *steps);
+struct lull_why; /* cause/why.h */
+
+struct lull_windows {
+	struct lull_vec device; /* struct lull_span, by time, not overlapping */
+	struct lull_vec host;	/* as many */
+	size_t n_warmup;	/* steps at the beginning that were left out */
+};
+
+/* Find them; none if the report has no steps. */
+void lull_windows_init(struct lull_windows *w, struct lull_reader *r);
+
+/* The same where the report was asked why already; `why` is NULL if that failed. */
+void lull_windows_init_why(struct lull_windows *w, struct lull_reader *r,
+			   const struct lull_why *why);
+
+/* Free them. */
+void lull_windows_release(struct lull_windows *w);
+
+/* How many steps there are. */
+static inline size_t lull_windows_len(const struct lull_windows *w)
+{
+	return w->device.n;
+}
 
 #endif

@@ -189,7 +189,7 @@ static void a_call_inside_a_call_is_the_same_call(void **state)
 	assert_int_equal(s.units.at[0].node, 0);
 	assert_int_equal(s.units.at[1].node, LULL_NONE);
 	assert_int_equal(s.chain.n_units_linked, 1);
-	assert_int_equal(s.chain.nodes[1].kind, LULL_CALL_ALLOC);
+	assert_int_equal(s.chain.nodes[1].kind, LULL_KIND_OF_ALLOC);
 	unload(*state, &s, r);
 }
 
@@ -310,13 +310,13 @@ static void ranges_and_operators_make_one_line_of_time(void **state)
 static void names_are_told_apart(void **state)
 {
 	(void)state;
-	assert_int_equal(lull_call_kind_of("cudaEventSynchronize"), LULL_TRACED_SYNC);
-	assert_int_equal(lull_call_kind_of("cudaEventRecord"), LULL_CALL_EVENT);
-	assert_int_equal(lull_call_kind_of("cuMemcpyHtoDAsync_v2"), LULL_CALL_COPY);
-	assert_int_equal(lull_call_kind_of("cudaGraphLaunch"), LULL_CALL_LAUNCH);
-	assert_int_equal(lull_call_kind_of("cudaFreeAsync"), LULL_CALL_ALLOC);
-	assert_int_equal(lull_call_kind_of("cuModuleLoadData"), LULL_CALL_MODULE);
-	assert_int_equal(lull_call_kind_of("cudaGetDevice"), LULL_TRACED_OTHER);
+	assert_int_equal(lull_call_kind_of("cudaEventSynchronize"), LULL_KIND_OF_SYNC);
+	assert_int_equal(lull_call_kind_of("cudaEventRecord"), LULL_KIND_OF_EVENT);
+	assert_int_equal(lull_call_kind_of("cuMemcpyHtoDAsync_v2"), LULL_KIND_OF_COPY);
+	assert_int_equal(lull_call_kind_of("cudaGraphLaunch"), LULL_KIND_OF_LAUNCH);
+	assert_int_equal(lull_call_kind_of("cudaFreeAsync"), LULL_KIND_OF_ALLOC);
+	assert_int_equal(lull_call_kind_of("cuModuleLoadData"), LULL_KIND_OF_MODULE);
+	assert_int_equal(lull_call_kind_of("cudaGetDevice"), LULL_KIND_OF_OTHER);
 	assert_int_equal(lull_kernel_class_of("ncclDevKernel_AllReduce"), LULL_KERNEL_COLLECTIVE);
 	/* A lambda is no LAMB. */
 	assert_int_equal(lull_kernel_class_of("vectorized_elementwise_kernel<{lambda()#2}>"),
