@@ -17,7 +17,7 @@ static bool is_blocking(const struct lull_work *work, const char *name)
 			     work->dst_kind == LULL_MEMORY_MANAGED ||
 			     work->dst_kind == LULL_MEMORY_MANAGED_STATIC;
 
-	return is_waited_for && !lull_rule_is_async(work, name);
+	return name && is_waited_for && !lull_rule_is_async(work, name);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
