@@ -17,8 +17,11 @@ static bool claim(const struct lull_claim *c)
 
 static void apply(struct lull_what_if *w)
 {
-	for (u32 i = 0; i < w->n; i++)
+	for (u32 i = 0; i < w->n; i++) {
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_gil);
+		w->nodes[i].gap_ns -= w->nodes[i].gil_ns * w->factor;
+		w->nodes[i].gap_ns = w->nodes[i].gap_ns > 0 ? w->nodes[i].gap_ns : 0;
+	}
 }
 
 const struct lull_cause lull_cause_gil = {

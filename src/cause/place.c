@@ -66,18 +66,31 @@ u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 	return bits;
 }
 
-/* Functions of the interpreter, of CUDA and of libc: where a thread is, never what to change. */
+/*
+ * Functions of the interpreter, of CUDA, of libc and of our own agent: where a thread is, never
+ * what to change.
+ */
 static bool is_runtime(const char *function)
 {
-	static const char *const parts[] = { "Py",	"_Py",	 "cu",	     "__",
-					     "pthread", "futex", "libtorch", "at::",
-					     "torch::", "c10::", "clone",    NULL };
+	static const char *const parts[] = { "Py",    "_Py",	  "cu",	  "__",	     "pthread",
+					     "futex", "libtorch", "at::", "torch::", "c10::",
+					     "clone", "lull_",	  NULL };
 
 	for (size_t i = 0; parts[i]; i++) {
 		if (!strncmp(function, parts[i], strlen(parts[i])))
 			return true;
 	}
 	return !*function;
+}
+
+/* Our own library stands between the program and the calls that it times. */
+static bool is_agent(struct lull_reader *r, u32 module)
+{
+	size_t n;
+	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
+
+	return module &&
+	       strstr(lull_reader_string(r, modules[module - 1].path, NULL), "liblull-agent");
 }
 
 /* The innermost frame that is the program's own, else the innermost of Python, else 0. */
@@ -98,7 +111,8 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 			continue;
 		file = lull_reader_string(r, f->file, NULL);
 		function = lull_reader_string(r, f->function, NULL);
-		if (f->kind != LULL_FRAME_PYTHON && (!*file || is_runtime(function)))
+		if (f->kind != LULL_FRAME_PYTHON &&
+		    (!*file || is_runtime(function) || is_agent(r, f->module)))
 			continue;
 		if (!is_plumbing(file))
 			return frame;

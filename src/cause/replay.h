@@ -43,6 +43,7 @@ struct lull_replay_node {
 	f64 over_ns;   /* of the gap: recording */
 	f64 return_ns; /* from the end of what it waited for */
 	f64 sync_ns;   /* of the gap: in operators that only wait */
+	f64 gil_ns;    /* of a gap without slices: waits for Python's lock */
 	f64 alloc_ns;  /* of the gap: in operators that only allocate */
 	u32 node;
 	u32 op, n_ops;

@@ -260,6 +260,25 @@ static bool was_full(const struct build *b, const struct lull_node *node)
 	return b->n_enqueued >= QUEUE && b->ring[b->n_enqueued % QUEUE] > node->begin_ns;
 }
 
+/* Waits for the lock that are too short to have a slice of their own. */
+static f64 lock_ns(const struct build *b, const struct lull_node *node, u64 from_ns, u64 to_ns)
+{
+	const struct lull_host *h = &b->s->host;
+	const struct lull_host_pause *at = h->pauses.at;
+	f64 sum = 0;
+
+	for (size_t i = lull_host_pause_at(h, node->lane, from_ns);
+	     node->slice == LULL_NONE && i < h->pauses.n && at[i].lane == node->lane &&
+	     at[i].begin_ns < to_ns;
+	     i++) {
+		struct lull_span part = { at[i].begin_ns, at[i].end_ns };
+
+		part = lull_span_cut(part, from_ns, to_ns);
+		sum += at[i].kind == LULL_HOST_GIL ? (f64)(part.to_ns - part.from_ns) : 0;
+	}
+	return sum;
+}
+
 static void mark_loop(struct build *b, struct lull_replay_node *nodes, u32 ix)
 {
 	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LOOP_CALLS;
@@ -310,6 +329,7 @@ static void add_node(struct build *b, u32 node_ix)
 				: ((const struct lull_host_event *)s->host.events.at)[event].inside,
 	};
 	look_at_gap(b, node, from_ns, node->begin_ns, rn);
+	rn->gil_ns = lock_ns(b, node, from_ns, node->begin_ns);
 	if (node->kind == LULL_KIND_OF_SYNC || node->kind == LULL_KIND_OF_ALLOC)
 		find_awaited(b, node, rn);
 	else if (node->kind == LULL_KIND_OF_COPY)

@@ -24,62 +24,14 @@
 
 /* ---- who is looked at ---- */
 
-struct pair {
-	u32 process, track;
-	u64 n;
-};
-
-static int by_work(const void *a, const void *b)
-{
-	const struct pair *x = a, *y = b;
-
-	if (x->n != y->n)
-		return x->n < y->n ? 1 : -1;
-	return (x->process > y->process) - (x->process < y->process);
-}
-
-/* Every process with work on a device, most work first. */
-static void find_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *tracks)
-{
-	struct lull_work_cursor c;
-	struct lull_work work;
-	struct lull_map known;
-	u64 last_key = UINT64_MAX;
-	u32 last_ix = 0;
-
-	lull_map_init(&known);
-	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, LULL_SPAN_ALL);
-	while (lull_work_next(&c, &work)) {
-		u64 key = (u64)work.process << 32 | tracks[work.lane];
-
-		if (key != last_key) {
-			bool is_new;
-			u32 *ix = lull_map_add(&known, key, &is_new);
-
-			if (is_new) {
-				*ix = (u32)pairs->n;
-				*(struct pair *)lull_vec_push(pairs) =
-					(struct pair){ work.process, tracks[work.lane], 0 };
-			}
-			last_key = key;
-			last_ix = *ix;
-		}
-		((struct pair *)pairs->at)[last_ix].n++;
-	}
-	lull_work_end(&c);
-	lull_map_release(&known);
-	if (pairs->n)
-		qsort(pairs->at, pairs->n, sizeof(struct pair), by_work);
-}
-
 static void load_subjects(struct lull_why *why, u32 without)
 {
 	u32 *tracks = lull_busy_devices(why->reader);
 	struct lull_vec pairs;
-	const struct pair *at;
+	const struct lull_unit_pair *at;
 
-	lull_vec_init(&pairs, sizeof(struct pair));
-	find_pairs(&pairs, why->reader, tracks);
+	lull_vec_init(&pairs, sizeof(struct lull_unit_pair));
+	lull_units_pairs(&pairs, why->reader, tracks);
 	at = pairs.at;
 	while (why->n_subjects < pairs.n && why->n_subjects < MAX_SUBJECTS &&
 	       at[why->n_subjects].process && at[why->n_subjects].track &&

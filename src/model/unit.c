@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "model/runsort.h"
 #include "model/work.h"
@@ -63,6 +64,49 @@ static void fill(struct lull_units *u, struct lull_unit *unit, const struct lull
 					    .src_kind = work->src_kind,
 					    .dst_kind = work->dst_kind };
 	}
+}
+
+static int by_work(const void *a, const void *b)
+{
+	const struct lull_unit_pair *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return (x->process > y->process) - (x->process < y->process);
+}
+
+void lull_units_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *tracks)
+{
+	struct lull_work_cursor c;
+	struct lull_work work;
+	struct lull_map known;
+	u64 last_key = UINT64_MAX;
+	u32 last_ix = 0;
+
+	lull_map_init(&known);
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, LULL_SPAN_ALL);
+	while (lull_work_next(&c, &work)) {
+		u64 key = (u64)work.process << 32 | tracks[work.lane];
+
+		if (key != last_key) {
+			bool is_new;
+			u32 *ix = lull_map_add(&known, key, &is_new);
+
+			if (is_new) {
+				*ix = (u32)pairs->n;
+				*(struct lull_unit_pair *)lull_vec_push(pairs) =
+					(struct lull_unit_pair){ work.process, tracks[work.lane],
+								 0 };
+			}
+			last_key = key;
+			last_ix = *ix;
+		}
+		((struct lull_unit_pair *)pairs->at)[last_ix].n++;
+	}
+	lull_work_end(&c);
+	lull_map_release(&known);
+	if (pairs->n)
+		qsort(pairs->at, pairs->n, sizeof(struct lull_unit_pair), by_work);
 }
 
 void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u32 track,

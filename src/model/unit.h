@@ -55,6 +55,15 @@ struct lull_units {
 	u64 n_rows;		/* rows of the tables, also of other devices */
 };
 
+/* A process with work on a device. */
+struct lull_unit_pair {
+	u32 process, track;
+	u64 n; /* rows of work */
+};
+
+/* Fill `pairs` (struct lull_unit_pair) with every process and device, most work first. */
+void lull_units_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *tracks);
+
 /* Collect the work that `process` did on the device `track` (tracks as in model/busy.h). */
 void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u32 track,
 		     const u32 *tracks);

@@ -217,23 +217,37 @@ static void predictions_are_close_from_the_trace_alone_but_for_one(void **state)
 
 /* ---- our own recordings ---- */
 
-/* examples/reports: sixteen steps each, recorded by lull itself on the same kind of device. */
+#define NATIVE "test/data/planted-native/"
+
+/*
+ * Sixteen steps each, recorded by lull on an H200: the step of the fixed loop, as the program
+ * itself measured it under lull. That of dataloader_cpu came from a full queue and is not to be
+ * expected.
+ */
+static const struct planted own[] = {
+	{ "alloc_churn", "allocator", 6.986, 4.705, false },
+	{ "compute_bound", "gpu-bound", 11.502, 0, true },
+	{ "d2h_logging", "host-sync", 26.577, 0, false },
+	{ "dataloader_cpu", "input-pipeline", 34.349, 0, false },
+	{ "exposed_copy", "exposed-copy", 10.132, 5.550, false },
+	{ "gil_thread", "gil", 17.980, 7.593, false },
+	{ "launch_bound", "launch-bound", 18.199, 4.244, false },
+	{ "optimizer_loop", "launch-bound", 40.336, 16.006, false },
+	{ "pageable_copy", "pageable-copy", 32.164, 5.205, false },
+	{ "sync_item", "host-sync", 13.233, 7.945, false },
+};
+
 static void our_own_recordings_say_the_same_with_and_without_ranges(void **state)
 {
-	static const char *const names[] = { "dataloader_cpu", "gil_thread", "launch_bound",
-					     "sync_item" };
-
 	(void)state;
-	for (size_t i = 0; i < 2 * LULL_COUNT_OF(names); i++) {
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
 		struct lull_why_options options = { 0, without };
-		const struct planted *loop = loops;
+		const struct planted *loop = &own[i / 2];
 		struct answer a;
 		char path[256];
 
-		while (strcmp(loop->name, names[i / 2]) != 0)
-			loop++;
-		snprintf(path, sizeof(path), "examples/reports/%s.lull", loop->name);
+		snprintf(path, sizeof(path), NATIVE "%s.lull", loop->name);
 		ask_file(&a, path, &options);
 		check_sums(&a);
 		if (strcmp(first_of(&a), loop->label) != 0)
@@ -244,27 +258,52 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 	}
 }
 
-/* Against the step of the fixed loop, measured without a recorder on another day. */
-static void our_own_recordings_predict_without_calibration(void **state)
+static void our_own_recordings_of_fixed_loops_do_not_keep_the_cause(void **state)
 {
-	static const char *const names[] = { "launch_bound", "sync_item" };
+	static const char *const fixed[][2] = { { "alloc_churn", "allocator" },
+						{ "dataloader_cpu", "input-pipeline" },
+						{ "exposed_copy", "exposed-copy" },
+						{ "gil_thread", "gil" },
+						{ "launch_bound", "launch-bound" } };
 
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(names); i++) {
-		const struct planted *loop = loops;
+	for (size_t i = 0; i < LULL_COUNT_OF(fixed); i++) {
 		struct answer a;
 		char path[256];
-		f64 error;
 
-		while (strcmp(loop->name, names[i]) != 0)
-			loop++;
-		snprintf(path, sizeof(path), "examples/reports/%s.lull", loop->name);
+		snprintf(path, sizeof(path), NATIVE "%s-fixed.lull", fixed[i][0]);
 		ask_file(&a, path, NULL);
-		error = lull_why_first(&a.why)->prediction.step_ns / 1e6 / loop->fixed_ms - 1;
-		print_message("%s, recorded by lull: %+.1f %%\n", loop->name, error * 100);
-		assert_true(fabs(error) <= 0.15);
+		check_sums(&a);
+		assert_string_not_equal(first_of(&a), fixed[i][1]);
 		forget(&a);
 	}
+}
+
+static void our_own_recordings_predict_without_calibration(void **state)
+{
+	f64 all[LULL_COUNT_OF(own)];
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(own); i++) {
+		struct answer a;
+		char path[256];
+
+		if (own[i].fixed_ms == 0)
+			continue;
+		snprintf(path, sizeof(path), NATIVE "%s.lull", own[i].name);
+		ask_file(&a, path, NULL);
+		all[n] = fabs(lull_why_first(&a.why)->prediction.step_ns / 1e6 / own[i].fixed_ms -
+			      1);
+		print_message("%s, recorded by lull: %.1f %% off\n", own[i].name, all[n] * 100);
+		n++;
+		forget(&a);
+	}
+	qsort(all, n, sizeof(*all), by_value);
+	assert_true(all[n / 2] <= 0.15);
+	/* gil_thread: only its long waits are recorded; the many short ones stay in the step. */
+	assert_true(all[n - 1] <= 0.35);
+	assert_true(all[n - 2] <= 0.30);
 }
 
 /* ---- properties of the replay ---- */
@@ -432,6 +471,7 @@ int main(void)
 		cmocka_unit_test(predictions_are_close_when_the_step_time_is_known),
 		cmocka_unit_test(predictions_are_close_from_the_trace_alone_but_for_one),
 		cmocka_unit_test(our_own_recordings_say_the_same_with_and_without_ranges),
+		cmocka_unit_test(our_own_recordings_of_fixed_loops_do_not_keep_the_cause),
 		cmocka_unit_test(our_own_recordings_predict_without_calibration),
 		cmocka_unit_test(a_fix_never_makes_a_step_longer_nor_shorter_than_its_kernels),
 		cmocka_unit_test(a_fix_leaves_a_step_alone_that_lacks_its_cause),
