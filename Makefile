@@ -511,6 +511,7 @@ bench-programs: $(BENCH)
 bench: all bench-programs
 	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
 		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
+	$(Q)$(if $(shell command -v npm),$(MAKE) --no-print-directory bench-view,echo "bench-view: skipped, no npm here")
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
