@@ -11,16 +11,33 @@ static void add(struct lull_vec *spans, u64 from_ns, u64 to_ns)
 		(struct lull_span){ from_ns, to_ns > from_ns ? to_ns : from_ns };
 }
 
+/* Whether each step has work: not if nobody recorded the calls that launched it. */
+static bool have_work(const struct lull_rounds *rounds)
+{
+	for (u32 i = rounds->first_steady; i < rounds->all.n; i++)
+		if (lull_round_end_ns(rounds, i) <= lull_round_begin_ns(rounds, i))
+			return false;
+	return true;
+}
+
 /* The steady steps of the process and device that the answer of `lull why` is about. */
 static void add_rounds(struct lull_windows *w, const struct lull_rounds *rounds)
 {
 	const struct lull_round *at = rounds->all.at;
+	bool has_work = have_work(rounds);
 	u32 n = (u32)rounds->all.n;
 
 	w->n_warmup = rounds->first_steady;
 	for (u32 i = rounds->first_steady; i < n; i++) {
-		add(&w->device, lull_round_begin_ns(rounds, i), lull_round_end_ns(rounds, i));
-		add(&w->host, at[i].mark_ns, i + 1 < n ? at[i + 1].mark_ns : rounds->last_ns);
+		u64 begin_ns = at[i].mark_ns;
+		u64 end_ns = i + 1 < n ? at[i + 1].mark_ns : rounds->last_ns;
+
+		add(&w->host, begin_ns, end_ns);
+		if (has_work) {
+			begin_ns = lull_round_begin_ns(rounds, i);
+			end_ns = lull_round_end_ns(rounds, i);
+		}
+		add(&w->device, begin_ns, end_ns);
 	}
 }
 

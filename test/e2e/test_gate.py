@@ -15,7 +15,7 @@ LULL = os.path.abspath(os.path.join(sys.argv[1], "lull"))
 
 
 def trace(name, n=40, step_us=10000, noise=0.02, kernels=5, kernel_us=600, memory=1 << 20, exe="train",
-          device="H200", lost=0, seed=1):
+          device="H200", lost=0, seed=1, calls=True):
     """A report of n steps, each with a data_load range and some kernels."""
     rng = random.Random(seed)
     lines = [f"process pid=10 name=train exe=/usr/bin/{exe}", "lane process=1 tid=10 name=main kind=1",
@@ -32,7 +32,12 @@ def trace(name, n=40, step_us=10000, noise=0.02, kernels=5, kernel_us=600, memor
                      f"size_bytes={memory} process=1")
         for k in range(kernels):
             begin = at + long * 0.4 + k * kernel_us
-            lines.append(f"kernel start={begin * 1000:.0f}ns dur={kernel_us * 1000:.0f}ns lane=2 launch=1 process=1")
+            number = i * kernels + k + 1 if calls else 0
+            lines.append(f"kernel start={begin * 1000:.0f}ns dur={kernel_us * 1000:.0f}ns lane=2 launch=1 process=1 "
+                         f"correlation={number}")
+            if calls:
+                lines.append(f"cuda_call start={(at + long * 0.3 + k * 10) * 1000:.0f}ns dur=5000ns lane=1 "
+                             f"name=cudaLaunchKernel correlation={number} api=2")
         lines.append(f"cuda_memory start={(at + long) * 1000 - 10:.0f}ns device=1 operation=2 memory_kind=3 "
                      f"address=4096 size_bytes={memory} process=1")
         at += long
@@ -82,8 +87,15 @@ def each_metric_finds_what_it_watches():
         expect(f"{metric} back", (status, each[metric]), (0, "pass"))
 
 
+def steps_are_compared_without_calls_too():
+    base, slower = trace("base", calls=False), trace("new", calls=False, step_us=10700, seed=3)
+    expect("same", verdicts("-b", base, "-m", ALL, base)[:2], (0, "pass"))
+    status, _, each, _, _ = verdicts("-b", base, "-m", "step_time", slower)
+    expect("slower", (status, each["step_time"]), (1, "regressed"))
+
+
 def noise_is_inconclusive_and_says_how_many():
-    a, b = trace("a", n=12, noise=0.25, seed=4), trace("b", n=12, noise=0.25, seed=5)
+    a, b = trace("a", n=12, noise=0.25, seed=4), trace("b", n=12, noise=0.25, seed=9)
     status, whole, _, answer, _ = verdicts("-b", a, "-m", "step_time", b)
     expect("noisy", (status, whole), (2, "inconclusive"))
     n = answer["checks"][0]["n_needed"]
@@ -155,7 +167,8 @@ def ci_systems_can_read_it():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for test in (the_same_passes, each_metric_finds_what_it_watches, noise_is_inconclusive_and_says_how_many,
+        for test in (the_same_passes, each_metric_finds_what_it_watches,
+                     steps_are_compared_without_calls_too, noise_is_inconclusive_and_says_how_many,
                      what_proves_nothing_never_passes, a_store_keeps_baselines, ci_systems_can_read_it):
             test()
             print("PASS", test.__name__)
