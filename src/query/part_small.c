@@ -81,17 +81,19 @@ static void column_dim(struct lull_walk *walk, sqlite3_context *to, int col)
 	const struct walk *w = (const struct walk *)walk;
 	const struct lull_vtab_part *part = walk->part;
 	const struct lull_cell *cell = &part->cells[col];
-	const struct lull_col_desc *desc = &part->table->cols[cell->col];
-	const u8 *at = w->dim + (size_t)(w->now - 1) * part->table->row_bytes + desc->row_off;
+	const struct lull_col_desc *desc;
 	struct lull_value value;
 	u64 raw = 0;
 
+	/* A damaged schema may leave a table no other column. */
 	if (!col) {
 		sqlite3_result_int64(to, w->now);
 		return;
 	}
+	desc = &part->table->cols[cell->col];
 	/* Little-endian, as everything that lull runs on. */
-	memcpy(&raw, at, desc->size_bytes);
+	memcpy(&raw, w->dim + (size_t)(w->now - 1) * part->table->row_bytes + desc->row_off,
+	       desc->size_bytes);
 	value = lull_cell_get(part, cell, (i64)raw);
 	lull_value_give(to, &value);
 }
