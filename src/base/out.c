@@ -44,6 +44,10 @@ size_t lull_out_len(const struct lull_out *out)
 
 void lull_out_row(struct lull_out *out)
 {
+	if (out->line) {
+		lull_out_line_row(out);
+		return;
+	}
 	if (out->page && lull_out_n_kept(out) == LULL_OUT_BATCH_ROWS)
 		lull_out_flush(out);
 	lull_vec_extend(&out->cells, out->n_columns);
@@ -59,8 +63,13 @@ static struct lull_out_cell *next_cell(struct lull_out *out)
 
 struct lull_str *lull_out_text_begin(struct lull_out *out)
 {
-	struct lull_out_cell *cell = next_cell(out);
+	struct lull_out_cell *cell;
 
+	if (out->line) {
+		lull_str_clear(&out->texts);
+		return &out->texts;
+	}
+	cell = next_cell(out);
 	cell->kind = LULL_OUT_CELL_TEXT;
 	cell->text_off = out->texts.len;
 	return &out->texts;
@@ -68,15 +77,24 @@ struct lull_str *lull_out_text_begin(struct lull_out *out)
 
 void lull_out_text_end(struct lull_out *out)
 {
-	struct lull_out_cell *cell = (struct lull_out_cell *)out->cells.at + out->cells.n -
-				     out->n_columns + out->n_filled - 1;
+	struct lull_out_cell *cell;
 
+	if (out->line) {
+		lull_out_line_text(out, lull_str_text(&out->texts), out->texts.len);
+		return;
+	}
+	cell = (struct lull_out_cell *)out->cells.at + out->cells.n - out->n_columns +
+	       out->n_filled - 1;
 	cell->text_len = (u32)(out->texts.len - cell->text_off);
 	lull_str_add(&out->texts, "", 1);
 }
 
 void lull_out_bytes(struct lull_out *out, const char *text, size_t len)
 {
+	if (out->line) {
+		lull_out_line_text(out, text, len);
+		return;
+	}
 	lull_str_add(lull_out_text_begin(out), text, len);
 	lull_out_text_end(out);
 }
@@ -86,30 +104,45 @@ void lull_out_text(struct lull_out *out, const char *text)
 	if (text)
 		lull_out_bytes(out, text, strlen(text));
 	else
-		next_cell(out);
+		lull_out_skip(out);
 }
 
 void lull_out_i64(struct lull_out *out, i64 value)
 {
-	struct lull_out_cell *cell = next_cell(out);
+	struct lull_out_cell *cell;
 
+	if (out->line) {
+		lull_out_line_i64(out, value);
+		return;
+	}
+	cell = next_cell(out);
 	cell->kind = LULL_OUT_CELL_I64;
 	cell->i = value;
 }
 
 void lull_out_f64(struct lull_out *out, f64 value)
 {
-	struct lull_out_cell *cell = next_cell(out);
+	struct lull_out_cell *cell;
 
-	if (!isfinite(value))
+	if (!isfinite(value)) {
+		lull_out_skip(out);
 		return;
+	}
+	if (out->line) {
+		lull_out_line_f64(out, value);
+		return;
+	}
+	cell = next_cell(out);
 	cell->kind = LULL_OUT_CELL_F64;
 	cell->f = value;
 }
 
 void lull_out_skip(struct lull_out *out)
 {
-	next_cell(out);
+	if (out->line)
+		lull_out_line_skip(out);
+	else
+		next_cell(out);
 }
 
 int lull_out_find(const struct lull_out *out, const char *name)
@@ -189,41 +222,43 @@ static f64 number_of(const struct lull_out_cell *cell)
 	return cell->kind == LULL_OUT_CELL_I64 ? (f64)cell->i : cell->f;
 }
 
-f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals)
+/* The value in the unit that is shown. */
+static f64 shown_value(const struct lull_out_options *options, const struct lull_out_column *column,
+		       const struct lull_out_cell *cell, int *decimals)
 {
-	const struct lull_out_column *c = &view->out->columns[column];
-	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
-	enum lull_out_time time = c->kind == LULL_OUT_NS ? view->options->time : LULL_OUT_TIME_NS;
+	enum lull_out_time time = column->kind == LULL_OUT_NS ? options->time : LULL_OUT_TIME_NS;
 
-	*decimals = cell->kind == LULL_OUT_CELL_F64 ? c->decimals : 0;
-	if (c->kind == LULL_OUT_PERCENT)
+	*decimals = cell->kind == LULL_OUT_CELL_F64 ? column->decimals : 0;
+	if (column->kind == LULL_OUT_PERCENT)
 		*decimals = 1;
 	if (time != LULL_OUT_TIME_NS)
 		*decimals = time_units[time].decimals;
 	return number_of(cell) / time_units[time].ns;
 }
 
-void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view, size_t row,
-			   size_t column)
+f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals)
 {
-	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
+	return shown_value(view->options, &view->out->columns[column],
+			   lull_out_cell_get(view, row, column), decimals);
+}
+
+void lull_out_format_number(struct lull_str *to, const struct lull_out_options *options,
+			    const struct lull_out_column *column, const struct lull_out_cell *cell)
+{
 	int decimals;
 	f64 value;
 
-	if (cell->kind == LULL_OUT_CELL_TEXT)
-		lull_str_add(to, lull_out_cell_text(view->out, cell), cell->text_len);
-	if (cell->kind == LULL_OUT_CELL_TEXT || cell->kind == LULL_OUT_CELL_EMPTY)
+	if (cell->kind == LULL_OUT_CELL_EMPTY)
 		return;
 	/* Most cells are whole numbers that are shown as they are. */
-	if (cell->kind == LULL_OUT_CELL_I64 && view->options->time == LULL_OUT_TIME_NS &&
-	    view->out->columns[column].kind != LULL_OUT_PERCENT) {
+	if (cell->kind == LULL_OUT_CELL_I64 && options->time == LULL_OUT_TIME_NS &&
+	    column->kind != LULL_OUT_PERCENT) {
 		lull_str_add_i64(to, cell->i);
 		return;
 	}
-	value = lull_out_value(view, row, column, &decimals);
+	value = shown_value(options, column, cell, &decimals);
 	if (cell->kind == LULL_OUT_CELL_F64 &&
-	    (view->out->columns[column].kind == LULL_OUT_NUMBER ||
-	     view->out->columns[column].kind == LULL_OUT_TEXT)) {
+	    (column->kind == LULL_OUT_NUMBER || column->kind == LULL_OUT_TEXT)) {
 		lull_str_addf(to, "%.15g", cell->f);
 		return;
 	}
@@ -232,6 +267,17 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 		lull_str_add_fixed(to, value, decimals);
 	else
 		lull_str_add_i64(to, cell->i);
+}
+
+void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view, size_t row,
+			   size_t column)
+{
+	const struct lull_out_cell *cell = lull_out_cell_get(view, row, column);
+
+	if (cell->kind == LULL_OUT_CELL_TEXT)
+		lull_str_add(to, lull_out_cell_text(view->out, cell), cell->text_len);
+	else
+		lull_out_format_number(to, view->options, &view->out->columns[column], cell);
 }
 
 static void put_human(struct lull_str *to, enum lull_out_kind kind, f64 value)

@@ -136,10 +136,11 @@ struct lull_out_page;
 struct lull_out {
 	const struct lull_out_column *columns;
 	size_t n_columns;
-	struct lull_vec cells;	    /* struct lull_out_cell, n_columns for each row */
-	struct lull_str texts;	    /* of the cells */
-	size_t n_filled;	    /* cells of the last row */
-	size_t n_flushed;	    /* rows of a stream that are not kept any more */
+	struct lull_vec cells; /* struct lull_out_cell, n_columns for each row */
+	struct lull_str texts; /* of the cells */
+	struct lull_str *line; /* private: where cells of a stream are printed at once, or NULL */
+	size_t n_filled;       /* cells of the last row */
+	size_t n_flushed;      /* rows of a stream that are not kept any more */
 	struct lull_out_page *page; /* private: of a stream */
 };
 
@@ -178,6 +179,36 @@ void lull_out_f64(struct lull_out *out, f64 value);
 
 /* Leave the next cell empty. */
 void lull_out_skip(struct lull_out *out);
+
+/*
+ * Cells that follow each other and are the same for each row of a key, such as the id of a name:
+ *
+ *	if (!lull_out_recall(&out, &memo, key)) {
+ *		...				(fill the cells)
+ *		lull_out_remember(&out, &memo, key);
+ *	}
+ *
+ * Where rows are printed as they come, the cells of a key are formatted once. A memo belongs to one
+ * place in the row. Keys are small numbers; large ones are not remembered.
+ */
+struct lull_out_memo {
+	struct lull_vec parts; /* private: by key */
+	struct lull_str bytes; /* private: what the parts printed */
+	size_t from_off;       /* private: where the cells to remember begin in the line */
+	size_t n_filled;       /* private: cells of the row in front of them */
+};
+
+/* A memo that remembers nothing yet. */
+void lull_out_memo_init(struct lull_out_memo *memo);
+
+/* Free it. */
+void lull_out_memo_release(struct lull_out_memo *memo);
+
+/* Fill the cells of `key` as they were remembered; false if they are to be filled by hand. */
+bool lull_out_recall(struct lull_out *out, struct lull_out_memo *memo, u64 key);
+
+/* The cells that were filled since lull_out_recall() are those of `key`. */
+void lull_out_remember(struct lull_out *out, struct lull_out_memo *memo, u64 key);
 
 /* The text of a cell that has one. */
 const char *lull_out_cell_text(const struct lull_out *out, const struct lull_out_cell *cell);

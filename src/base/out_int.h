@@ -34,6 +34,13 @@ struct lull_out_format {
 	const char *name;
 	const char *summary; /* what it is for */
 	const char *args;    /* words of lull_out_options_parse() it takes, "" if none */
+	/*
+	 * Append the text of a cell. Formats that have it are lines of cells with a separator in
+	 * between, which can be printed cell by cell; NULL for others.
+	 */
+	void (*field)(struct lull_str *line, const struct lull_out_options *options,
+		      const char *text, size_t len);
+	char separator;
 	void (*begin)(struct lull_out_page *page);
 	void (*rows)(struct lull_out_page *page);
 	void (*end)(struct lull_out_page *page);
@@ -48,6 +55,20 @@ size_t lull_out_n_kept(const struct lull_out *out);
 
 /* Print the rows of a stream that are kept, up to `top`, and forget them. */
 void lull_out_flush(struct lull_out *out);
+
+/* Write out what a stream of lines has, once it is much. */
+void lull_out_flush_lines(struct lull_out *out);
+
+/* The format of a page. */
+const struct lull_out_format *lull_out_page_format(const struct lull_out_page *page);
+
+/* Begin a row, fill a cell, and end the last row of a stream of lines (out_line.c). */
+void lull_out_line_row(struct lull_out *out);
+void lull_out_line_i64(struct lull_out *out, i64 value);
+void lull_out_line_f64(struct lull_out *out, f64 value);
+void lull_out_line_text(struct lull_out *out, const char *text, size_t len);
+void lull_out_line_skip(struct lull_out *out);
+void lull_out_line_end(struct lull_out *out);
 
 /* Free what belongs to a stream; nothing if it is none. */
 void lull_out_release_page(struct lull_out *out);
@@ -66,6 +87,10 @@ void lull_out_format_header(struct lull_str *to, const struct lull_out_view *vie
 /* The cell as machines read it: no separators, "" for an empty one. Appended. */
 void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view, size_t row,
 			   size_t column);
+
+/* The same for any cell of a column that is no text. */
+void lull_out_format_number(struct lull_str *to, const struct lull_out_options *options,
+			    const struct lull_out_column *column, const struct lull_out_cell *cell);
 
 /* The cell as people read it: grouped digits, or 1.23 ms if the options say so. Appended. */
 void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view, size_t row,

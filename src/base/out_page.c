@@ -31,10 +31,16 @@ const char *lull_out_format_args(int format)
 	return formats[format]->args;
 }
 
+const struct lull_out_format *lull_out_page_format(const struct lull_out_page *page)
+{
+	return formats[page->view.options->format];
+}
+
 void lull_out_release_page(struct lull_out *out)
 {
 	if (!out->page)
 		return;
+	out->line = NULL;
 	lull_str_release(&out->page->text);
 	free(out->page);
 	out->page = NULL;
@@ -80,6 +86,22 @@ static void open_page(struct lull_out *out)
 	page->open = NULL;
 }
 
+/* As much as is written at once. */
+#define LINES_BYTES (256u << 10)
+
+void lull_out_flush_lines(struct lull_out *out)
+{
+	struct lull_out_page *page = out->page;
+
+	open_page(out);
+	if (page->text.len < LINES_BYTES)
+		return;
+	if (page->to)
+		put_text(page);
+	else
+		lull_str_clear(&page->text);
+}
+
 void lull_out_flush(struct lull_out *out)
 {
 	struct lull_out_page *page = out->page;
@@ -112,6 +134,8 @@ void lull_out_stream(struct lull_out *out, const struct lull_out_options *option
 					.open = open,
 					.open_ctx = ctx };
 	out->page = page;
+	if (lull_out_page_format(page)->field && !options->top)
+		out->line = &page->text;
 }
 
 int lull_out_finish(struct lull_out *out, struct lull_err *err)
@@ -119,7 +143,10 @@ int lull_out_finish(struct lull_out *out, struct lull_err *err)
 	struct lull_out_page *page = out->page;
 	int rc = LULL_OK;
 
-	lull_out_flush(out);
+	if (out->line)
+		lull_out_line_end(out);
+	else
+		lull_out_flush(out);
 	if (page->to) {
 		end_page(page);
 		if (ferror(page->to))

@@ -16,10 +16,12 @@ static bool needs_quotes(const char *text, size_t len)
 }
 
 /* Append a text of csv, in quotes if it needs them. */
-static void put_csv(struct lull_str *line, const char *text, size_t len)
+static void put_csv(struct lull_str *line, const struct lull_out_options *options, const char *text,
+		    size_t len)
 {
 	char *at;
 
+	(void)options;
 	if (!needs_quotes(text, len)) {
 		lull_str_add(line, text, len);
 		return;
@@ -36,8 +38,10 @@ static void put_csv(struct lull_str *line, const char *text, size_t len)
 }
 
 /* Append a text of tsv: tabs and line breaks become blanks, or tabs "\t". */
-static void put_tsv(struct lull_str *line, const char *text, size_t len, bool has_escapes)
+static void put_tsv(struct lull_str *line, const struct lull_out_options *options, const char *text,
+		    size_t len)
 {
+	bool has_escapes = options->has_escapes;
 	char *at = lull_str_room(line, 2 * len);
 
 	for (size_t i = 0; i < len; i++) {
@@ -50,31 +54,23 @@ static void put_tsv(struct lull_str *line, const char *text, size_t len, bool ha
 	lull_str_take(line, at);
 }
 
-static void put_text(struct lull_out_page *page, const char *text, size_t len, char separator)
-{
-	if (separator == ',')
-		put_csv(&page->text, text, len);
-	else
-		put_tsv(&page->text, text, len, page->view.options->has_escapes);
-}
-
-static void put_header(struct lull_out_page *page, char separator)
+static void put_header(struct lull_out_page *page, const struct lull_out_format *format)
 {
 	const struct lull_out_view *view = &page->view;
 	struct lull_str header = LULL_STR_INIT;
 
 	for (size_t c = 0; c < view->out->n_columns; c++) {
 		if (c)
-			lull_str_add(&page->text, &separator, 1);
+			lull_str_add(&page->text, &format->separator, 1);
 		lull_str_clear(&header);
 		lull_out_format_header(&header, view, c, false);
-		put_text(page, header.at, header.len, separator);
+		format->field(&page->text, view->options, header.at, header.len);
 	}
 	lull_str_add(&page->text, "\n", 1);
 	lull_str_release(&header);
 }
 
-static void put_line(struct lull_out_page *page, size_t row, char separator)
+static void put_line(struct lull_out_page *page, size_t row, const struct lull_out_format *format)
 {
 	const struct lull_out_view *view = &page->view;
 	const struct lull_out_cell *cell = lull_out_cell_get(view, row, 0);
@@ -82,31 +78,26 @@ static void put_line(struct lull_out_page *page, size_t row, char separator)
 
 	for (size_t c = 0; c < view->out->n_columns; c++, cell++) {
 		if (c)
-			lull_str_add(line, &separator, 1);
+			lull_str_add(line, &format->separator, 1);
 		if (cell->kind == LULL_OUT_CELL_TEXT)
-			put_text(page, lull_out_cell_text(view->out, cell), cell->text_len,
-				 separator);
-		else if (cell->kind != LULL_OUT_CELL_EMPTY)
-			lull_out_format_plain(line, view, row, c);
+			format->field(line, view->options, lull_out_cell_text(view->out, cell),
+				      cell->text_len);
+		else
+			lull_out_format_number(line, view->options, &view->out->columns[c], cell);
 	}
 	lull_str_add(line, "\n", 1);
-}
-
-static char separator_of(const struct lull_out_page *page)
-{
-	return page->view.options->format == LULL_OUT_FORMAT_csv ? ',' : '\t';
 }
 
 static void begin(struct lull_out_page *page)
 {
 	if (!page->view.options->has_no_header)
-		put_header(page, separator_of(page));
+		put_header(page, lull_out_page_format(page));
 }
 
 static void put_rows(struct lull_out_page *page)
 {
 	for (size_t row = 0; row < page->view.n_rows; row++)
-		put_line(page, row, separator_of(page));
+		put_line(page, row, lull_out_page_format(page));
 }
 
 static void end(struct lull_out_page *page)
@@ -118,6 +109,8 @@ const struct lull_out_format lull_out_format_csv = {
 	.name = "csv",
 	.summary = "comma-separated values for other programs",
 	.args = "nohdr",
+	.field = put_csv,
+	.separator = ',',
 	.begin = begin,
 	.rows = put_rows,
 	.end = end,
@@ -127,6 +120,8 @@ const struct lull_out_format lull_out_format_tsv = {
 	.name = "tsv",
 	.summary = "tab-separated values for other programs",
 	.args = "nohdr esc",
+	.field = put_tsv,
+	.separator = '\t',
 	.begin = begin,
 	.rows = put_rows,
 	.end = end,

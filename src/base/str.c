@@ -68,13 +68,39 @@ static int count_digits(u64 value)
 	return n + (value >= 10) + (value >= 100) + (value >= 1000);
 }
 
+/* 00 to 99: two digits at a time are half the divisions. */
+#define TEN(d) d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d "8" d "9"
+static const char pairs[] =
+	TEN("0") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") TEN("6") TEN("7") TEN("8") TEN("9");
+
+static inline void put_pair(char *at, unsigned below_100)
+{
+	memcpy(at, pairs + 2 * (size_t)below_100, 2);
+}
+
 char *lull_str_put_i64(char *at, i64 value)
 {
 	u64 rest = value < 0 ? 0 - (u64)value : (u64)value;
-	char *end = at + count_digits(rest) + (value < 0);
+	char *end = at + count_digits(rest) + (value < 0), *from = end;
 
 	*at = '-';
-	put_digits(end, rest, 1);
+	while (rest >= 10000) {
+		unsigned four = (unsigned)(rest % 10000);
+
+		rest /= 10000;
+		from -= 4;
+		put_pair(from, four / 100);
+		put_pair(from + 2, four % 100);
+	}
+	if (rest >= 100) {
+		from -= 2;
+		put_pair(from, (unsigned)rest % 100);
+		rest /= 100;
+	}
+	if (rest >= 10)
+		put_pair(from - 2, (unsigned)rest);
+	else
+		*--from = (char)('0' + rest);
 	return end;
 }
 

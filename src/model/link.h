@@ -9,9 +9,9 @@
 #ifndef LULL_MODEL_LINK_H
 #define LULL_MODEL_LINK_H
 
-#include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "model/numbers.h"
 #include "model/work.h"
 
 struct lull_call {
@@ -21,13 +21,9 @@ struct lull_call {
 	u32 name; /* string id */
 };
 
-struct lull_link_process;
-
 struct lull_link {
-	struct lull_vec calls;		     /* struct lull_call */
-	struct lull_link_process *processes; /* private: by process, 0 for none */
-	size_t n_processes;		     /* private */
-	struct lull_map by_number; /* private: process and correlation to index in calls + 1 */
+	struct lull_vec calls;		   /* struct lull_call */
+	struct lull_numbers numbers;	   /* private: index in calls + 1 */
 	const struct lull_lane_row *lanes; /* private */
 };
 

@@ -153,6 +153,7 @@ static void sort_by_lane(struct lull_nest *n)
 		ranges[i].outer = outer;
 		last[lane] = (u32)i + 1;
 		/* Used up below and put right by the next loop. */
+		n->starts_ns[n->first_ix[lane]] = ranges[i].start_ns;
 		n->numbers[n->first_ix[lane]++] = (u32)i + 1;
 	}
 	for (size_t lane = n->n_lanes + 1; lane > 0; lane--)
@@ -171,6 +172,7 @@ void lull_nest_init(struct lull_nest *n, struct lull_reader *r, struct lull_span
 	collect(&n->ranges, r, window, styles);
 	find_parents(&n->ranges, lull_reader_dim(r, LULL_TABLE_label, &n_labels));
 	n->numbers = lull_alloc(n->ranges.n + 1, sizeof(*n->numbers));
+	n->starts_ns = lull_alloc(n->ranges.n + 1, sizeof(*n->starts_ns));
 	n->first_ix = lull_alloc(n->n_lanes + 2, sizeof(*n->first_ix));
 	n->hints = lull_alloc(n->n_lanes + 1, sizeof(*n->hints));
 	sort_by_lane(n);
@@ -180,13 +182,9 @@ void lull_nest_release(struct lull_nest *n)
 {
 	lull_vec_release(&n->ranges);
 	free(n->numbers);
+	free(n->starts_ns);
 	free(n->first_ix);
 	free(n->hints);
-}
-
-const struct lull_nest_range *lull_nest_get(const struct lull_nest *n, u32 number)
-{
-	return lull_vec_get(&n->ranges, number - 1);
 }
 
 /* From `number` outwards, the first that holds the span. */
@@ -203,9 +201,9 @@ static u32 first_holding(const struct lull_nest *n, u32 number, struct lull_span
 	return number;
 }
 
-static u64 start_at(const struct lull_nest *n, size_t ix)
+static inline u64 start_at(const struct lull_nest *n, size_t ix)
 {
-	return lull_nest_get(n, n->numbers[ix])->start_ns;
+	return n->starts_ns[ix];
 }
 
 /*

@@ -87,30 +87,73 @@ static void skip(struct lull_out *out, int n_cells)
 		lull_out_skip(out);
 }
 
-static void put_work(struct lull_out *out, struct lull_kernels *kernels,
-		     const struct lull_work *work)
-{
-	struct lull_lane_row stream = lull_gpu_lane(kernels->reader, work->lane);
+/* Cells that many rows have in common. */
+struct memos {
+	struct lull_out_memo launch; /* by launch: how a kernel was launched */
+	struct lull_out_memo stream; /* by lane */
+	struct lull_out_memo name;   /* by name of the kernel */
+};
 
+static void put_what(struct lull_out *out, struct lull_kernels *kernels,
+		     const struct lull_work *work, struct memos *memos)
+{
+	if (work->kind != LULL_WORK_KERNEL) {
+		skip(out, N_KERNEL_CELLS);
+		if (work->kind & LULL_WORK_MEMORY)
+			put_memory(out, work);
+		else
+			skip(out, N_MEMORY_CELLS);
+		return;
+	}
+	if (lull_out_recall(out, &memos->launch, work->what))
+		return;
+	put_launch(out, lull_kernels_launch(kernels, work));
+	skip(out, N_MEMORY_CELLS);
+	lull_out_remember(out, &memos->launch, work->what);
+}
+
+static void put_stream(struct lull_out *out, struct lull_reader *r, u32 lane, struct memos *memos)
+{
+	struct lull_lane_row stream;
+
+	if (lull_out_recall(out, &memos->stream, lane))
+		return;
+	stream = lull_gpu_lane(r, lane);
+	lull_gpu_device_name(lull_out_text_begin(out), r, stream.device);
+	lull_out_text_end(out);
+	lull_out_i64(out, stream.context_id);
+	lull_gpu_put_green(out, r, &stream);
+	lull_out_i64(out, stream.stream_id);
+	lull_out_remember(out, &memos->stream, lane);
+}
+
+static void put_name(struct lull_out *out, struct lull_kernels *kernels,
+		     const struct lull_work *work, struct memos *memos)
+{
+	u32 name;
+
+	if (work->kind != LULL_WORK_KERNEL) {
+		lull_gpu_operation(lull_out_text_begin(out), work->kind, work->what);
+		lull_out_text_end(out);
+		return;
+	}
+	name = lull_kernels_name(kernels, work);
+	if (lull_out_recall(out, &memos->name, name))
+		return;
+	lull_out_text(out, lull_kernels_text(kernels, name));
+	lull_out_remember(out, &memos->name, name);
+}
+
+static void put_work(struct lull_out *out, struct lull_kernels *kernels,
+		     const struct lull_work *work, struct memos *memos)
+{
 	lull_out_row(out);
 	lull_out_i64(out, (i64)work->start_ns);
 	lull_out_i64(out, (i64)work->dur_ns);
 	lull_out_i64(out, work->correlation);
-	if (work->kind == LULL_WORK_KERNEL)
-		put_launch(out, lull_kernels_launch(kernels, work));
-	else
-		skip(out, N_KERNEL_CELLS);
-	if (work->kind & LULL_WORK_MEMORY)
-		put_memory(out, work);
-	else
-		skip(out, N_MEMORY_CELLS);
-	lull_gpu_device_name(lull_out_text_begin(out), kernels->reader, stream.device);
-	lull_out_text_end(out);
-	lull_out_i64(out, stream.context_id);
-	lull_gpu_put_green(out, kernels->reader, &stream);
-	lull_out_i64(out, stream.stream_id);
-	lull_gpu_work_name(lull_out_text_begin(out), kernels, work);
-	lull_out_text_end(out);
+	put_what(out, kernels, work, memos);
+	put_stream(out, kernels->reader, work->lane, memos);
+	put_name(out, kernels, work, memos);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -119,16 +162,23 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	struct lull_work_order order;
 	const struct lull_work *work;
 	struct lull_kernels kernels;
+	struct memos memos;
 
 	(void)err;
 	lull_kernels_init(&kernels, r, options);
+	lull_out_memo_init(&memos.launch);
+	lull_out_memo_init(&memos.stream);
+	lull_out_memo_init(&memos.name);
 	lull_work_order_begin(&order, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES,
 			      lull_report_window(options));
 	while ((work = lull_work_order_next(&order))) {
 		if (lull_report_covers(options, work->start_ns, work->dur_ns))
-			put_work(out, &kernels, work);
+			put_work(out, &kernels, work, &memos);
 	}
 	lull_work_order_end(&order);
+	lull_out_memo_release(&memos.launch);
+	lull_out_memo_release(&memos.stream);
+	lull_out_memo_release(&memos.name);
 	lull_kernels_release(&kernels);
 	return LULL_OK;
 }

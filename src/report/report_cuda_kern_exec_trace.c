@@ -1,6 +1,10 @@
 /*
  * cuda_kern_exec_trace: each kernel with the call that launched it.
  */
+#include <stdlib.h>
+
+#include "model/numbers.h"
+#include "model/order.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 
@@ -31,97 +35,293 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
 };
 
-struct launched {
-	const struct lull_call *call;
-	struct lull_work kernel;
+/*
+ * Rows come in the order of the calls, which are read by time and need not be kept. What is kept
+ * are the kernels: those of a call are a list, found by their number.
+ */
+struct kernel {
+	u64 start_ns;
+	u64 dur_ns;
+	u32 lane;
+	u32 launch;
+	u32 process;
+	u32 next; /* at first its number; then the kernel of the same one: index + 1, 0 at the end */
 };
 
-static int by_start(const void *a, const void *b)
-{
-	const struct launched *x = a, *y = b;
+/* A call that launched kernels, with its number. */
+struct caller {
+	struct lull_call call;
+	u32 process;
+	u32 number;
+	u32 first; /* of its kernels: index + 1 */
+};
 
-	if (x->call->start_ns != y->call->start_ns)
-		return x->call->start_ns < y->call->start_ns ? -1 : 1;
-	if (x->kernel.start_ns != y->kernel.start_ns)
-		return x->kernel.start_ns < y->kernel.start_ns ? -1 : 1;
-	return (x->kernel.dur_ns > y->kernel.dur_ns) - (x->kernel.dur_ns < y->kernel.dur_ns);
-}
+/* One row. */
+struct launched {
+	struct caller caller;
+	u32 ix; /* of the kernel */
+};
 
-static void collect(struct lull_vec *all, struct lull_reader *r, const struct lull_link *link,
-		    const struct lull_report_options *options)
+struct trace {
+	struct lull_reader *reader;
+	struct lull_out *out;
+	struct lull_kernels names;
+	struct lull_vec kernels;     /* struct kernel */
+	struct lull_numbers numbers; /* the last kernel: index + 1 */
+	const struct lull_lane_row *lanes;
+	struct lull_vec together; /* struct launched: of calls that begin together */
+};
+
+/* In the place of a number: it has its call. Kernels are fewer than this. */
+#define IS_TAKEN (1u << 31)
+
+static void collect(struct trace *t, const struct lull_report_options *options)
 {
-	struct launched launched;
 	struct lull_work_cursor c;
-	struct lull_vec spare;
+	struct lull_work work;
+	struct kernel *kernels;
 
-	lull_work_begin(&c, r, LULL_WORK_KERNEL, LULL_WORK_WANT_CALL, lull_report_window(options));
-	while (lull_work_next(&c, &launched.kernel)) {
-		launched.call = lull_link_find(link, &launched.kernel);
-		if (launched.call &&
-		    lull_report_covers(options, launched.kernel.start_ns, launched.kernel.dur_ns))
-			lull_vec_add(all, &launched, 1);
+	lull_work_begin(&c, t->reader, LULL_WORK_KERNEL, LULL_WORK_WANT_CALL,
+			lull_report_window(options));
+	while (lull_work_next(&c, &work)) {
+		if (!lull_report_covers(options, work.start_ns, work.dur_ns))
+			continue;
+		lull_numbers_measure(&t->numbers, work.process, work.correlation);
+		*(struct kernel *)lull_vec_push(&t->kernels) = (struct kernel){
+			.start_ns = work.start_ns,
+			.dur_ns = work.dur_ns,
+			.lane = work.lane,
+			.launch = work.what,
+			.process = work.process,
+			.next = work.correlation,
+		};
 	}
 	lull_work_end(&c);
-	/* Work and calls are in order on each stream and thread: there is not much to merge. */
-	lull_vec_init(&spare, sizeof(launched));
-	lull_order_sort(all, &spare, by_start);
-	lull_vec_release(&spare);
+	lull_numbers_settle(&t->numbers);
+	kernels = t->kernels.at;
+	for (size_t i = 0; i < t->kernels.n; i++) {
+		u32 *place = lull_numbers_add(&t->numbers, kernels[i].process, kernels[i].next);
+
+		kernels[i].next = *place;
+		*place = (u32)i + 1;
+	}
 }
 
-static void put_times(struct lull_out *out, const struct launched *l)
+/* Called in the order of the file: the first call of a number is the one that launched. */
+static bool fill(void *ctx, void *element, const void *block, size_t i)
 {
-	u64 queue_ns = lull_link_queue_ns(l->call, &l->kernel);
+	const struct lull_cuda_call_cols *cols = block;
+	struct trace *t = ctx;
+	u32 lane = cols->lane[i], process = lane ? t->lanes[lane - 1].process : 0;
+	u32 *place = lull_numbers_find(&t->numbers, process, cols->correlation[i]);
+
+	if (!place || !*place || *place & IS_TAKEN)
+		return false;
+	*(struct caller *)element = (struct caller){
+		.call = { .start_ns = cols->start_ns[i],
+			  .dur_ns = cols->dur_ns[i],
+			  .lane = lane,
+			  .name = cols->name[i] },
+		.process = process,
+		.number = cols->correlation[i],
+		.first = *place,
+	};
+	*place |= IS_TAKEN;
+	return true;
+}
+
+static int by_call(const void *a, const void *b)
+{
+	const struct caller *x = a, *y = b;
+
+	return (x->call.start_ns > y->call.start_ns) - (x->call.start_ns < y->call.start_ns);
+}
+
+/* Of calls that begin together. */
+static int by_kernel(const void *a, const void *b, void *ctx)
+{
+	const struct launched *x = a, *y = b;
+	const struct kernel *kernels = ctx, *k = &kernels[x->ix], *l = &kernels[y->ix];
+
+	if (k->start_ns != l->start_ns)
+		return k->start_ns < l->start_ns ? -1 : 1;
+	if (k->dur_ns != l->dur_ns)
+		return k->dur_ns < l->dur_ns ? -1 : 1;
+	return (x->ix > y->ix) - (x->ix < y->ix);
+}
+
+static void put_times(struct lull_out *out, const struct lull_call *call,
+		      const struct lull_work *kernel)
+{
+	u64 queue_ns = lull_link_queue_ns(call, kernel);
 
 	lull_out_row(out);
-	lull_out_i64(out, (i64)l->call->start_ns);
-	lull_out_i64(out, (i64)l->call->dur_ns);
+	lull_out_i64(out, (i64)call->start_ns);
+	lull_out_i64(out, (i64)call->dur_ns);
 	if (queue_ns) {
-		lull_out_i64(out, (i64)(l->call->start_ns + l->call->dur_ns));
+		lull_out_i64(out, (i64)(call->start_ns + call->dur_ns));
 		lull_out_i64(out, (i64)queue_ns);
 	} else {
 		lull_out_skip(out);
 		lull_out_skip(out);
 	}
-	lull_out_i64(out, (i64)l->kernel.start_ns);
-	lull_out_i64(out, (i64)l->kernel.dur_ns);
-	lull_out_i64(out, (i64)lull_link_total_ns(l->call, &l->kernel));
+	lull_out_i64(out, (i64)kernel->start_ns);
+	lull_out_i64(out, (i64)kernel->dur_ns);
+	lull_out_i64(out, (i64)lull_link_total_ns(call, kernel));
 }
 
-static void put_names(struct lull_out *out, struct lull_kernels *kernels, const struct launched *l)
-{
-	const struct lull_launch_row *launch = lull_kernels_launch(kernels, &l->kernel);
-	struct lull_lane_ids ids = lull_lanes_ids(kernels->reader, l->call->lane);
+/* Cells that many rows have in common. */
+struct memos {
+	struct lull_out_memo thread; /* by lane */
+	struct lull_out_memo device; /* by lane */
+	struct lull_out_memo call;   /* by name of the call */
+	struct lull_out_memo shape;  /* by launch */
+	struct lull_out_memo name;   /* by name of the kernel */
+};
 
+static void put_thread(struct lull_out *out, struct lull_reader *r, u32 lane, struct memos *memos)
+{
+	struct lull_lane_ids ids;
+
+	if (lull_out_recall(out, &memos->thread, lane))
+		return;
+	ids = lull_lanes_ids(r, lane);
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
-	lull_out_i64(out, lull_gpu_device_id(kernels->reader, l->kernel.lane));
-	lull_gpu_put_call(out, kernels->reader, l->call->name);
+	lull_out_remember(out, &memos->thread, lane);
+}
+
+static void put_shape(struct lull_out *out, const struct lull_kernels *kernels,
+		      const struct lull_work *kernel, struct memos *memos)
+{
+	const struct lull_launch_row *launch;
+
+	if (lull_out_recall(out, &memos->shape, kernel->what))
+		return;
+	launch = lull_kernels_launch(kernels, kernel);
 	lull_gpu_put_shape(out, (u32[]){ launch->grid_x, launch->grid_y, launch->grid_z });
 	lull_gpu_put_shape(out, (u32[]){ launch->block_x, launch->block_y, launch->block_z });
-	lull_out_text(out, lull_kernels_text(kernels, lull_kernels_name(kernels, &l->kernel)));
+	lull_out_remember(out, &memos->shape, kernel->what);
+}
+
+static void put_names(struct lull_out *out, struct lull_kernels *names,
+		      const struct lull_call *call, const struct lull_work *kernel,
+		      struct memos *memos)
+{
+	u32 name = lull_kernels_name(names, kernel);
+
+	put_thread(out, names->reader, call->lane, memos);
+	if (!lull_out_recall(out, &memos->device, kernel->lane)) {
+		lull_out_i64(out, lull_gpu_device_id(names->reader, kernel->lane));
+		lull_out_remember(out, &memos->device, kernel->lane);
+	}
+	if (!lull_out_recall(out, &memos->call, call->name)) {
+		lull_gpu_put_call(out, names->reader, call->name);
+		lull_out_remember(out, &memos->call, call->name);
+	}
+	put_shape(out, names, kernel, memos);
+	if (!lull_out_recall(out, &memos->name, name)) {
+		lull_out_text(out, lull_kernels_text(names, name));
+		lull_out_remember(out, &memos->name, name);
+	}
+}
+
+static void init_memos(struct memos *memos)
+{
+	lull_out_memo_init(&memos->thread);
+	lull_out_memo_init(&memos->device);
+	lull_out_memo_init(&memos->call);
+	lull_out_memo_init(&memos->shape);
+	lull_out_memo_init(&memos->name);
+}
+
+static void release_memos(struct memos *memos)
+{
+	lull_out_memo_release(&memos->thread);
+	lull_out_memo_release(&memos->device);
+	lull_out_memo_release(&memos->call);
+	lull_out_memo_release(&memos->shape);
+	lull_out_memo_release(&memos->name);
+}
+
+/* The rows of calls that begin together. */
+static void put_rows(struct trace *t, struct memos *memos)
+{
+	const struct kernel *kernels = t->kernels.at;
+	const struct launched *l = t->together.at;
+
+	if (t->together.n > 1)
+		qsort_r(t->together.at, t->together.n, sizeof(*l), by_kernel, t->kernels.at);
+	for (size_t i = 0; i < t->together.n; i++, l++) {
+		const struct lull_work kernel = {
+			.kind = LULL_WORK_KERNEL,
+			.start_ns = kernels[l->ix].start_ns,
+			.dur_ns = kernels[l->ix].dur_ns,
+			.lane = kernels[l->ix].lane,
+			.what = kernels[l->ix].launch,
+			.process = l->caller.process,
+			.correlation = l->caller.number,
+		};
+
+		put_times(t->out, &l->caller.call, &kernel);
+		put_names(t->out, &t->names, &l->caller.call, &kernel, memos);
+	}
+	t->together.n = 0;
+}
+
+static void put_all(struct trace *t)
+{
+	static const char *const wanted[] = { "start_ns", "dur_ns",	 "lane",
+					      "name",	  "correlation", NULL };
+	const struct lull_order_source source = {
+		.reader = t->reader,
+		.table = LULL_TABLE_cuda_call,
+		.window = LULL_SPAN_ALL,
+		.columns = wanted,
+		.elem_bytes = sizeof(struct caller),
+		.fill = fill,
+		.compare = by_call,
+		.ctx = t,
+	};
+	const struct caller *caller;
+	struct lull_order order;
+	struct memos memos;
+	u64 start_ns = 0;
+
+	init_memos(&memos);
+	lull_order_begin(&order, &source);
+	while ((caller = lull_order_next(&order))) {
+		if (caller->call.start_ns != start_ns)
+			put_rows(t, &memos);
+		start_ns = caller->call.start_ns;
+		for (u32 k = caller->first; k; k = ((struct kernel *)t->kernels.at)[k - 1].next)
+			*(struct launched *)lull_vec_push(&t->together) =
+				(struct launched){ *caller, k - 1 };
+	}
+	put_rows(t, &memos);
+	lull_order_end(&order);
+	release_memos(&memos);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	const struct launched *launched;
-	struct lull_kernels kernels;
-	struct lull_link link;
-	struct lull_vec all;
+	struct trace t = { .reader = r, .out = out };
+	size_t n;
 
 	(void)err;
-	lull_kernels_init(&kernels, r, options);
-	lull_link_init(&link, r);
-	lull_vec_init(&all, sizeof(struct launched));
-	collect(&all, r, &link, options);
-	launched = all.at;
-	for (size_t i = 0; i < all.n; i++) {
-		put_times(out, &launched[i]);
-		put_names(out, &kernels, &launched[i]);
-	}
-	lull_vec_release(&all);
-	lull_link_release(&link);
-	lull_kernels_release(&kernels);
+	lull_reader_dim(r, LULL_TABLE_process, &n);
+	lull_numbers_init(&t.numbers, n);
+	t.lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
+	lull_kernels_init(&t.names, r, options);
+	lull_vec_init(&t.kernels, sizeof(struct kernel));
+	lull_vec_init(&t.together, sizeof(struct launched));
+	collect(&t, options);
+	put_all(&t);
+	lull_vec_release(&t.together);
+	lull_vec_release(&t.kernels);
+	lull_kernels_release(&t.names);
+	lull_numbers_release(&t.numbers);
 	return LULL_OK;
 }
 

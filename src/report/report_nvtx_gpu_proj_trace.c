@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/runsort.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/nvtx.h"
@@ -26,61 +27,93 @@ static const struct lull_out_column columns[] = {
 	LULL_NVTX_PLACE_COLUMNS,
 };
 
-/* A projection and the number of its range. */
+/* A range by the begin of its work. */
 struct row {
-	struct lull_projected projected;
+	u64 first_ns;
 	u32 number;
 };
 
-static int by_start(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
+/* Cells that many rows have in common. */
+struct memos {
+	struct lull_out_memo name;   /* by label */
+	struct lull_out_memo thread; /* by lane and style */
+};
 
-	if (x->projected.first_ns != y->projected.first_ns)
-		return x->projected.first_ns < y->projected.first_ns ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
+static void put_name(struct lull_out *out, struct lull_reader *r, u32 label, struct memos *memos)
+{
+	if (lull_out_recall(out, &memos->name, label))
+		return;
+	lull_nvtx_label_name(lull_out_text_begin(out), r, label);
+	lull_out_text_end(out);
+	lull_out_remember(out, &memos->name, label);
 }
 
-static void put_row(struct lull_out *out, struct lull_reader *r, const struct lull_nest *nest,
-		    const struct row *row)
+static void put_thread(struct lull_out *out, struct lull_reader *r,
+		       const struct lull_nest_range *range, struct memos *memos)
 {
-	const struct lull_nest_range *range = lull_nest_get(nest, row->number);
-	struct lull_lane_ids ids = lull_lanes_ids(r, range->lane);
+	bool is_startend = range->flags & LULL_RANGE_START_END;
+	u64 key = 2 * (u64)range->lane + is_startend;
+	struct lull_lane_ids ids;
 
-	lull_out_row(out);
-	lull_nvtx_label_name(lull_out_text_begin(out), r, range->label);
-	lull_out_text_end(out);
-	lull_out_i64(out, (i64)row->projected.first_ns);
-	lull_out_i64(out, (i64)(row->projected.last_ns - row->projected.first_ns));
-	lull_out_i64(out, (i64)range->start_ns);
-	lull_out_i64(out, (i64)range->dur_ns);
-	lull_out_text(out, lull_nvtx_style(range->flags & LULL_RANGE_START_END));
+	if (lull_out_recall(out, &memos->thread, key))
+		return;
+	ids = lull_lanes_ids(r, range->lane);
+	lull_out_text(out, lull_nvtx_style(is_startend));
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
-	lull_out_i64(out, (i64)row->projected.n_works);
-	lull_nvtx_put_place(out, nest, row->number);
+	lull_out_remember(out, &memos->thread, key);
+}
+
+static void put_row(struct lull_out *out, struct lull_reader *r, const struct lull_projection *p,
+		    u32 number, struct memos *memos)
+{
+	const struct lull_nest_range *range = lull_nest_get(&p->nest, number);
+	const struct lull_projected *projected = &p->ranges[number - 1];
+
+	lull_out_row(out);
+	put_name(out, r, range->label, memos);
+	lull_out_i64(out, (i64)projected->first_ns);
+	lull_out_i64(out, (i64)(projected->last_ns - projected->first_ns));
+	lull_out_i64(out, (i64)range->start_ns);
+	lull_out_i64(out, (i64)range->dur_ns);
+	put_thread(out, r, range, memos);
+	lull_out_i64(out, (i64)projected->n_works);
+	lull_nvtx_put_place(out, &p->nest, number);
+}
+
+/* The ranges that have work, by its begin; those that begin together keep their order. */
+static struct row *sort(const struct lull_projection *p, size_t *n)
+{
+	struct row *rows = lull_alloc(p->nest.ranges.n, sizeof(*rows));
+
+	*n = 0;
+	for (size_t i = 0; i < p->nest.ranges.n; i++) {
+		if (p->ranges[i].n_works)
+			rows[(*n)++] = (struct row){ p->ranges[i].first_ns, (u32)i + 1 };
+	}
+	lull_runsort(rows, *n, sizeof(*rows));
+	return rows;
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
 	struct lull_projection p;
+	struct memos memos;
 	struct row *rows;
-	size_t n = 0;
+	size_t n;
 
 	(void)err;
+	lull_out_memo_init(&memos.name);
+	lull_out_memo_init(&memos.thread);
 	lull_projection_init(&p, r, options);
-	rows = lull_alloc(p.nest.ranges.n, sizeof(*rows));
-	for (size_t i = 0; i < p.nest.ranges.n; i++) {
-		if (p.ranges[i].n_works)
-			rows[n++] = (struct row){ p.ranges[i], (u32)i + 1 };
-	}
-	if (n)
-		qsort(rows, n, sizeof(*rows), by_start);
+	rows = sort(&p, &n);
 	for (size_t i = 0; i < n; i++)
-		put_row(out, r, &p.nest, &rows[i]);
+		put_row(out, r, &p, rows[i].number, &memos);
 	free(rows);
 	lull_projection_release(&p);
+	lull_out_memo_release(&memos.name);
+	lull_out_memo_release(&memos.thread);
 	return LULL_OK;
 }
 

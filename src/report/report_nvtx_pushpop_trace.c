@@ -36,36 +36,79 @@ static void put_times(struct lull_out *out, const struct lull_nest_range *range)
 	lull_out_i64(out, (i64)(range->dur_ns - range->child_ns));
 }
 
-static void put_range(struct lull_out *out, struct lull_reader *r, const struct lull_nest *nest,
-		      u32 number)
-{
-	const struct lull_nest_range *range = lull_nest_get(nest, number);
-	struct lull_lane_ids ids = lull_lanes_ids(r, range->lane);
-	struct lull_str *text;
+/* Cells that many rows have in common. */
+struct memos {
+	struct lull_out_memo name;   /* by label */
+	struct lull_out_memo thread; /* by lane */
+	struct lull_out_memo tree;   /* by label and level */
+};
 
-	put_times(out, range);
-	lull_nvtx_label_name(lull_out_text_begin(out), r, range->label);
+/* Deeper ones are rare. */
+#define TREE_LEVELS 16
+
+static void put_name(struct lull_out *out, struct lull_reader *r, u32 label, struct memos *memos)
+{
+	if (lull_out_recall(out, &memos->name, label))
+		return;
+	lull_nvtx_label_name(lull_out_text_begin(out), r, label);
 	lull_out_text_end(out);
+	lull_out_remember(out, &memos->name, label);
+}
+
+static void put_thread(struct lull_out *out, struct lull_reader *r, u32 lane, struct memos *memos)
+{
+	struct lull_lane_ids ids;
+
+	if (lull_out_recall(out, &memos->thread, lane))
+		return;
+	ids = lull_lanes_ids(r, lane);
 	lull_out_i64(out, ids.pid);
 	lull_out_i64(out, ids.tid);
-	lull_nvtx_put_place(out, nest, number);
+	lull_out_remember(out, &memos->thread, lane);
+}
+
+static void put_tree(struct lull_out *out, struct lull_reader *r,
+		     const struct lull_nest_range *range, struct memos *memos)
+{
+	u64 key = (u64)range->label * TREE_LEVELS + range->level;
+	bool is_usual = range->level < TREE_LEVELS;
+	struct lull_str *text;
+
+	if (is_usual && lull_out_recall(out, &memos->tree, key))
+		return;
 	text = lull_out_text_begin(out);
 	for (u32 level = 0; level < range->level; level++)
 		lull_str_puts(text, "--");
 	lull_nvtx_label_name(text, r, range->label);
 	lull_out_text_end(out);
+	if (is_usual)
+		lull_out_remember(out, &memos->tree, key);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
+	const struct lull_nest_range *range;
 	struct lull_nest nest;
+	struct memos memos;
 
 	(void)err;
+	lull_out_memo_init(&memos.name);
+	lull_out_memo_init(&memos.thread);
+	lull_out_memo_init(&memos.tree);
 	lull_nest_init(&nest, r, lull_report_window(options), LULL_NEST_PUSHPOP);
-	for (size_t i = 0; i < nest.ranges.n; i++)
-		put_range(out, r, &nest, (u32)i + 1);
+	range = nest.ranges.at;
+	for (size_t i = 0; i < nest.ranges.n; i++, range++) {
+		put_times(out, range);
+		put_name(out, r, range->label, &memos);
+		put_thread(out, r, range->lane, &memos);
+		lull_nvtx_put_place(out, &nest, (u32)i + 1);
+		put_tree(out, r, range, &memos);
+	}
 	lull_nest_release(&nest);
+	lull_out_memo_release(&memos.name);
+	lull_out_memo_release(&memos.thread);
+	lull_out_memo_release(&memos.tree);
 	return LULL_OK;
 }
 

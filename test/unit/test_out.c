@@ -234,6 +234,93 @@ static void a_stream_prints_what_a_table_would(void **state)
 	}
 }
 
+/* A row whose cells at the end are left out, and others that are the same for each key. */
+static void put_memo_row(struct lull_out *out, struct lull_out_memo *memo, int i)
+{
+	u64 key = i % 7 ? (u64)i % 7 : 1ULL << 40;
+
+	lull_out_row(out);
+	lull_out_i64(out, i % 2 ? -i : (i64)i * 1000003);
+	if (!lull_out_recall(out, memo, key)) {
+		lull_out_f64(out, (f64)key / 8);
+		lull_out_text(out, i % 7 == 3 ? "a \"b\", c\td" : "name");
+		lull_out_skip(out);
+		lull_out_remember(out, memo, key);
+	}
+	if (i % 5)
+		lull_out_i64(out, i % 5);
+}
+
+static void cells_that_are_recalled_print_as_before(void **state)
+{
+	static const struct lull_out_column five[] = {
+		{ .name = "T", .kind = LULL_OUT_NS },
+		{ .name = "F", .kind = LULL_OUT_FLOAT, .decimals = 3 },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+		{ .name = "Empty", .kind = LULL_OUT_INT },
+		{ .name = "N", .kind = LULL_OUT_PERCENT },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct unit_stream kept, streamed;
+	struct lull_out_memo memo;
+	struct lull_out a, b;
+	struct lull_err err;
+
+	(void)state;
+	for (int run = 0; lull_out_format_names[run / 2]; run++) {
+		options.format = run / 2;
+		options.time = run % 2 ? LULL_OUT_TIME_US : LULL_OUT_TIME_NS;
+		unit_open(&kept);
+		unit_open(&streamed);
+		lull_out_memo_init(&memo);
+		lull_out_init(&a, five, LULL_COUNT_OF(five));
+		lull_out_init(&b, five, LULL_COUNT_OF(five));
+		lull_out_stream(&b, &options, open_stream, streamed.to);
+		for (int i = 0; i < 20000; i++) {
+			put_memo_row(&a, &memo, i);
+			put_memo_row(&b, &memo, i);
+		}
+		assert_int_equal(lull_out_len(&b), 20000);
+		assert_int_equal(lull_out_finish(&b, &err), LULL_OK);
+		assert_int_equal(lull_out_write(&a, &options, kept.to, &err), LULL_OK);
+		fclose(kept.to);
+		unit_expect(&streamed, kept.text);
+		free(kept.text);
+		lull_out_release(&a);
+		lull_out_release(&b);
+		lull_out_memo_release(&memo);
+	}
+}
+
+static void digits_are_those_of_printf(void **state)
+{
+	struct lull_str ours = LULL_STR_INIT, theirs = LULL_STR_INIT;
+
+	(void)state;
+	for (int shift = 0; shift < 64; shift++) {
+		for (int add = -2; add <= 2; add++) {
+			i64 value = (i64)((1ULL << shift) * 5 / 4 + (u64)add);
+
+			lull_str_add_i64(&ours, value);
+			lull_str_addf(&theirs, "%lld", (long long)value);
+		}
+	}
+	for (u64 power = 1; power < 10000000000000000000u; power *= 10) {
+		for (int add = -1; add <= 1; add++) {
+			i64 value = (i64)power + add;
+
+			lull_str_add_i64(&ours, value);
+			lull_str_add_i64(&ours, -value);
+			lull_str_addf(&theirs, "%lld%lld", (long long)value, (long long)-value);
+		}
+	}
+	lull_str_add_i64(&ours, INT64_MIN);
+	lull_str_addf(&theirs, "%lld", (long long)INT64_MIN);
+	assert_string_equal(ours.at, theirs.at);
+	lull_str_release(&ours);
+	lull_str_release(&theirs);
+}
+
 static int refuse(void *ctx, FILE **to, struct lull_err *err)
 {
 	(void)ctx;
@@ -400,6 +487,8 @@ int main(void)
 		cmocka_unit_test(times_change_their_unit_without_losing_a_digit),
 		cmocka_unit_test(a_narrow_terminal_loses_text_then_spare_columns),
 		cmocka_unit_test(a_stream_prints_what_a_table_would),
+		cmocka_unit_test(cells_that_are_recalled_print_as_before),
+		cmocka_unit_test(digits_are_those_of_printf),
 		cmocka_unit_test(a_stream_without_rows_opens_nothing),
 		cmocka_unit_test(equal_rows_are_settled_by_their_other_cells),
 		cmocka_unit_test(widths_can_be_given_and_long_texts_are_cut),
