@@ -2,7 +2,6 @@
  * nvtx_kern_sum: time of kernels by the ranges in which they were launched.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "report/gpu.h"
@@ -45,23 +44,42 @@ struct group {
 
 /* Groups that were met, so that most of them are found without hashing. */
 struct known {
-	struct group group;
+	u32 label;
+	u32 kernel;
+	u32 lane;
+	u32 style_1; /* 1 + whether it is start/end; 0: nothing is known */
 	u32 number;
-	bool is_used;
 };
 
 #define N_KNOWN 8192u
 
 /*
- * The ranges of a group. As long as its kernels come from one stream and one level of ranges, the
- * numbers of the ranges only grow, and a new number is a new range. Groups for which that does not
- * hold are counted again, in a set.
+ * Which groups a kernel belongs to: a path from the innermost range outwards. Later scans for the
+ * medians need no calls and no ranges, only the path of each kernel.
  */
+struct path {
+	u32 before; /* path without the last group, 0 for none */
+	u32 group;
+};
+
+/* Paths that were met; 0: nothing is known. */
+struct known_path {
+	u32 before;
+	u32 group;
+	u32 path;
+};
+
+/*
+ * The ranges of a group. Those of one level on a thread follow each other, so as long as its
+ * kernels come from one stream, the numbers of the ranges of a level only grow, and a new number is
+ * a new range. Groups for which that does not hold are counted again, in a set.
+ */
+#define N_LEVELS 4
+
 struct count {
 	u32 n;
-	u32 last;   /* number of the range */
-	u32 stream; /* lane */
-	u32 level;
+	u32 last[N_LEVELS]; /* number of the range, by level */
+	u32 stream;	    /* lane */
 	bool is_mixed;
 };
 
@@ -75,78 +93,130 @@ struct sums {
 	struct lull_link link;
 	struct lull_nest nest;
 	const struct lull_label_row *labels;
-	struct lull_intern groups; /* struct group; its number is the key */
-	struct known *known;	   /* N_KNOWN of them */
-	struct lull_vec counts;	   /* struct count by number of the group */
-	struct lull_map met;	   /* group and range, of groups that are counted again */
+	struct lull_intern groups;	/* struct group; its number is the key */
+	struct known *known;		/* N_KNOWN of them */
+	struct lull_vec paths;		/* struct path by number - 1 */
+	struct lull_map path_map;	/* path and group behind it to path */
+	struct known_path *known_paths; /* N_KNOWN of them */
+	struct lull_vec by_kernel;	/* u32: path of each kernel, in the order of the cursor */
+	struct lull_vec counts;		/* struct count by number of the group */
+	struct lull_map met;		/* group and range, of groups that are counted again */
 	enum counting counting;
 };
 
-static u32 group_of(struct sums *s, const struct lull_nest_range *range, u32 kernel)
+/* Numbers of groups are those of their sums: both count from 0 as groups are met. */
+static u32 new_group(struct sums *s, struct lull_sum *sum, const struct lull_nest_range *range,
+		     u32 kernel)
 {
+	u32 number;
+
 	struct group group = {
 		.is_startend = !!(range->flags & LULL_RANGE_START_END),
 		.lane = range->lane,
 		.kernel = kernel,
 	};
-	struct known *known = &s->known[(range->label * 131 + kernel * 7 + range->lane) % N_KNOWN];
 
 	if (range->label) {
 		group.range_name = s->labels[range->label - 1].name;
 		group.range_domain = s->labels[range->label - 1].domain;
 	}
-	if (!known->is_used || memcmp(&known->group, &group, sizeof(group)) != 0)
-		*known = (struct known){ group, lull_intern_add(&s->groups, &group, sizeof(group)),
-					 true };
+	number = lull_intern_add(&s->groups, &group, sizeof(group));
+	if (number == s->counts.n) {
+		lull_vec_push(&s->counts);
+		lull_sum_group(sum, number);
+	}
+	return number;
+}
+
+static u32 group_of(struct sums *s, struct lull_sum *sum, const struct lull_nest_range *range,
+		    u32 kernel)
+{
+	struct known *known = &s->known[(range->label * 131 + kernel * 7 + range->lane) % N_KNOWN];
+	u32 style_1 = 1 + !!(range->flags & LULL_RANGE_START_END);
+
+	if (known->label != range->label || known->kernel != kernel || known->lane != range->lane ||
+	    known->style_1 != style_1)
+		*known = (struct known){ range->label, kernel, range->lane, style_1,
+					 new_group(s, sum, range, kernel) };
 	return known->number;
+}
+
+static u32 new_path(struct sums *s, u32 before, u32 group)
+{
+	u32 *path = lull_map_add(&s->path_map, (u64)before << 32 | group, NULL);
+
+	if (!*path) {
+		*(struct path *)lull_vec_push(&s->paths) = (struct path){ before, group };
+		*path = (u32)s->paths.n;
+	}
+	return *path;
+}
+
+static u32 path_of(struct sums *s, u32 before, u32 group)
+{
+	struct known_path *known = &s->known_paths[(before * 31 + group) % N_KNOWN];
+
+	if (known->before != before || known->group != group || !known->path)
+		*known = (struct known_path){ before, group, new_path(s, before, group) };
+	return known->path;
 }
 
 static void count_by_number(struct count *count, u32 number, u32 level, u32 stream)
 {
-	if (!count->last) {
+	u32 *last = &count->last[level < N_LEVELS ? level : 0];
+
+	if (!count->n)
 		count->stream = stream;
-		count->level = level;
-	}
-	if (count->stream != stream || count->level != level || number < count->last)
+	if (count->stream != stream || level >= N_LEVELS || number < *last)
 		count->is_mixed = true;
-	count->n += number != count->last;
-	count->last = number;
+	count->n += number != *last;
+	*last = number;
 }
 
 static void count_range(struct sums *s, u32 group, u32 number, u32 stream)
 {
-	struct count *count;
+	struct count *count = (struct count *)s->counts.at + group;
 	bool is_new;
 
-	if (group >= s->counts.n)
-		lull_vec_extend(&s->counts, group + 1 - s->counts.n);
-	count = lull_vec_get(&s->counts, group);
 	if (s->counting == BY_NUMBER) {
 		count_by_number(count, number, lull_nest_get(&s->nest, number)->level, stream);
-	} else if (s->counting == BY_SET && count->is_mixed) {
+	} else if (count->is_mixed) {
 		lull_map_add(&s->met, (u64)group << 32 | number, &is_new);
 		count->n += is_new;
 	}
 }
 
-static void add(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
+/* Add a kernel to the groups of all ranges around its call; its path. */
+static u32 add(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
 {
 	const struct lull_call *call = lull_link_find(&s->link, kernel);
+	u32 name, path = 0;
 	struct lull_span span;
 
 	if (!call)
-		return;
+		return 0;
 	span = lull_call_span(call);
+	name = lull_kernels_name(&s->kernels, kernel);
 	for (u32 number = lull_nest_find(&s->nest, call->lane, span); number;
 	     number = lull_nest_outside(&s->nest, number, span)) {
-		u32 group = group_of(s, lull_nest_get(&s->nest, number),
-				     lull_kernels_name(&s->kernels, kernel));
+		u32 group = group_of(s, sum, lull_nest_get(&s->nest, number), name);
 
-		if (s->counting)
-			count_range(s, group, number, kernel->lane);
-		if (s->counting != BY_SET)
-			lull_sum_add(sum, lull_sum_group(sum, group), kernel->dur_ns);
+		count_range(s, group, number, kernel->lane);
+		if (s->counting == BY_SET)
+			continue;
+		lull_sum_add(sum, group, kernel->dur_ns);
+		path = path_of(s, path, group);
 	}
+	return path;
+}
+
+/* A kernel again, for the medians. */
+static void add_again(const struct sums *s, struct lull_sum *sum, u32 path, u64 dur_ns)
+{
+	const struct path *paths = s->paths.at;
+
+	for (; path; path = paths[path - 1].before)
+		lull_sum_add(sum, paths[path - 1].group, dur_ns);
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -154,12 +224,19 @@ static void scan(void *ctx, struct lull_sum *sum)
 	struct sums *s = ctx;
 	struct lull_work_cursor c;
 	struct lull_work kernel;
+	size_t ix = 0;
 
-	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, LULL_WORK_WANT_CALL,
+	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, s->counting ? LULL_WORK_WANT_CALL : 0,
 			lull_report_window(s->options));
 	while (lull_work_next(&c, &kernel)) {
-		if (lull_report_covers(s->options, kernel.start_ns, kernel.dur_ns))
+		if (!lull_report_covers(s->options, kernel.start_ns, kernel.dur_ns))
+			continue;
+		if (s->counting == BY_NUMBER)
+			*(u32 *)lull_vec_push(&s->by_kernel) = add(s, sum, &kernel);
+		else if (s->counting == BY_SET)
 			add(s, sum, &kernel);
+		else if (ix < s->by_kernel.n)
+			add_again(s, sum, ((const u32 *)s->by_kernel.at)[ix++], kernel.dur_ns);
 	}
 	lull_work_end(&c);
 	if (s->counting == BY_NUMBER)
@@ -206,6 +283,10 @@ static void release(struct sums *s)
 {
 	lull_vec_release(&s->counts);
 	free(s->known);
+	free(s->known_paths);
+	lull_vec_release(&s->paths);
+	lull_vec_release(&s->by_kernel);
+	lull_map_release(&s->path_map);
 	lull_map_release(&s->met);
 	lull_intern_release(&s->groups);
 	lull_nest_release(&s->nest);
@@ -229,6 +310,10 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_map_init(&s.met);
 	lull_vec_init(&s.counts, sizeof(struct count));
 	s.known = lull_alloc(N_KNOWN, sizeof(*s.known));
+	lull_map_init(&s.path_map);
+	lull_vec_init(&s.paths, sizeof(struct path));
+	lull_vec_init(&s.by_kernel, sizeof(u32));
+	s.known_paths = lull_alloc(N_KNOWN, sizeof(*s.known_paths));
 	s.counting = BY_NUMBER;
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &s);

@@ -256,7 +256,8 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	struct lull_block_view v;
 	int rc;
 
-	if (!lull_reader_open_block(r, ix, &v))
+	/* Absent for whoever asks, whichever column it was that could not be read. */
+	if (r->is_damaged[ix] || !lull_reader_open_block(r, ix, &v))
 		return 0;
 	rc = lull_decode_rows(r->decoder, &v, &job);
 	if (job.unreadable)

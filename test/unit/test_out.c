@@ -260,6 +260,8 @@ static void cells_that_are_recalled_print_as_before(void **state)
 		{ .name = "Empty", .kind = LULL_OUT_INT },
 		{ .name = "N", .kind = LULL_OUT_PERCENT },
 	};
+	static const int formats[] = { LULL_OUT_FORMAT_csv, LULL_OUT_FORMAT_tsv,
+				       LULL_OUT_FORMAT_json };
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
 	struct unit_stream kept, streamed;
 	struct lull_out_memo memo;
@@ -267,8 +269,8 @@ static void cells_that_are_recalled_print_as_before(void **state)
 	struct lull_err err;
 
 	(void)state;
-	for (int run = 0; lull_out_format_names[run / 2]; run++) {
-		options.format = run / 2;
+	for (int run = 0; run < 2 * (int)LULL_COUNT_OF(formats); run++) {
+		options.format = formats[run / 2];
 		options.time = run % 2 ? LULL_OUT_TIME_US : LULL_OUT_TIME_NS;
 		unit_open(&kept);
 		unit_open(&streamed);
