@@ -46,7 +46,7 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev python3 sqlite3 clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev python3 sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
@@ -59,7 +59,7 @@ DIST_PACKAGES := liblzma-dev libbz2-dev \
 		libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
-$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
+$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)

@@ -142,6 +142,7 @@ struct lull_out {
 	size_t n_filled;       /* cells of the last row */
 	size_t n_flushed;      /* rows of a stream that are not kept any more */
 	struct lull_out_page *page; /* private: of a stream */
+	char separator;		    /* private: of the cells of a line */
 };
 
 /* An empty table of these columns. */

@@ -22,7 +22,7 @@ static const struct lull_out_column *begin_cell(struct lull_out *out)
 {
 	assert(out->n_filled < out->n_columns);
 	if (out->n_filled)
-		lull_str_add(out->line, &lull_out_page_format(out->page)->separator, 1);
+		lull_str_add(out->line, &out->separator, 1);
 	return &out->columns[out->n_filled++];
 }
 
@@ -66,7 +66,7 @@ void lull_out_line_i64(struct lull_out *out, i64 value)
 		lull_str_room(line, NUMBER_BYTES);
 	at = line->at + line->len;
 	if (out->n_filled++)
-		*at++ = lull_out_page_format(out->page)->separator;
+		*at++ = out->separator;
 	line->len = (size_t)(lull_str_put_i64(at, value) - line->at);
 }
 

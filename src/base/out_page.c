@@ -136,6 +136,7 @@ void lull_out_stream(struct lull_out *out, const struct lull_out_options *option
 	out->page = page;
 	if (lull_out_page_format(page)->field && !options->top)
 		out->line = &page->text;
+	out->separator = lull_out_page_format(page)->separator;
 }
 
 int lull_out_finish(struct lull_out *out, struct lull_err *err)

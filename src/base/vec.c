@@ -47,8 +47,11 @@ void *lull_vec_push(struct lull_vec *v)
 
 void lull_vec_add(struct lull_vec *v, const void *from, size_t n)
 {
-	if (n)
-		memcpy(lull_vec_extend(v, n), from, n * v->elem_bytes);
+	if (!n)
+		return;
+	grow(v, v->n + n);
+	memcpy((char *)v->at + v->n * v->elem_bytes, from, n * v->elem_bytes);
+	v->n += n;
 }
 
 size_t lull_vec_upper(const struct lull_vec *v, size_t key_off, u64 key)

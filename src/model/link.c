@@ -32,6 +32,9 @@ static void measure(struct lull_link *l, const struct lull_cuda_call_cols *cols,
 /* The first call of a number counts. */
 static void add_calls(struct lull_link *l, const struct lull_cuda_call_cols *cols, size_t n)
 {
+	struct lull_call *calls = lull_vec_extend(&l->calls, n);
+	u32 number = (u32)(l->calls.n - n);
+
 	for (size_t i = 0; i < n; i++) {
 		u32 lane = cols->lane[i];
 		u32 *place =
@@ -39,14 +42,15 @@ static void add_calls(struct lull_link *l, const struct lull_cuda_call_cols *col
 
 		if (*place)
 			continue;
-		*(struct lull_call *)lull_vec_push(&l->calls) = (struct lull_call){
+		*calls++ = (struct lull_call){
 			.start_ns = cols->start_ns[i],
 			.dur_ns = cols->dur_ns[i],
 			.lane = lane,
 			.name = cols->name[i],
 		};
-		*place = (u32)l->calls.n;
+		*place = ++number;
 	}
+	l->calls.n = number;
 }
 
 void lull_link_init(struct lull_link *l, struct lull_reader *r)

@@ -96,20 +96,44 @@ static bool is_parent(const struct lull_nest_range *outer, const struct lull_nes
 	return is_deeper && lull_span_holds(span, inner->start_ns, inner->dur_ns);
 }
 
+/* Where the innermost range of a stack is kept, for most ranges to find it without hashing. */
+struct known {
+	u64 key;
+	u32 top_1; /* index + 1, 0 for nothing */
+};
+
+static u32 find_top(struct lull_map *innermost, struct lull_vec *tops, u64 key)
+{
+	u32 *top_1 = lull_map_add(innermost, key, NULL);
+
+	if (!*top_1) {
+		lull_vec_push(tops);
+		*top_1 = (u32)tops->n;
+	}
+	return *top_1;
+}
+
 static void find_parents(struct lull_vec *all, const struct lull_label_row *labels)
 {
 	struct lull_nest_range *ranges = all->at;
-	struct lull_map innermost; /* number by lane and domain */
+	struct known knowns[64] = { { 0 } }, *known;
+	struct lull_map innermost; /* index in tops + 1, by lane and domain */
+	struct lull_vec tops;	   /* u32: number of the innermost range */
 
 	lull_map_init(&innermost);
+	lull_vec_init(&tops, sizeof(u32));
 	for (size_t i = 0; i < all->n; i++) {
 		struct lull_nest_range *range = &ranges[i];
-		u64 domain = range->label ? labels[range->label - 1].domain : 0;
+		u64 domain = range->label ? labels[range->label - 1].domain : 0, key;
 		u32 *top, parent;
 
 		if (range->flags & LULL_RANGE_START_END)
 			continue;
-		top = lull_map_add(&innermost, domain << 32 | range->lane, NULL);
+		key = domain << 32 | range->lane;
+		known = &knowns[(range->lane + domain * 7) % LULL_COUNT_OF(knowns)];
+		if (!known->top_1 || known->key != key)
+			*known = (struct known){ key, find_top(&innermost, &tops, key) };
+		top = (u32 *)tops.at + known->top_1 - 1;
 		parent = *top;
 		while (parent && !is_parent(&ranges[parent - 1], range))
 			parent = ranges[parent - 1].parent;
@@ -122,6 +146,7 @@ static void find_parents(struct lull_vec *all, const struct lull_label_row *labe
 		}
 	}
 	lull_map_release(&innermost);
+	lull_vec_release(&tops);
 }
 
 /*
@@ -258,18 +283,24 @@ u32 lull_nest_outside(const struct lull_nest *n, u32 number, struct lull_span sp
 /* Stacks up to this deep need no memory of their own. */
 #define USUAL_DEPTH 64
 
+/* A colon and the digits of a number. */
+#define STACK_BYTES 11
+
 void lull_nest_stack(struct lull_str *to, const struct lull_nest *n, u32 number)
 {
 	u32 usual[USUAL_DEPTH], *numbers = usual, depth = lull_nest_get(n, number)->level + 1;
+	char *at;
 
 	if (depth > USUAL_DEPTH)
 		numbers = lull_alloc(depth, sizeof(*numbers));
 	for (u32 i = depth; i-- > 0; number = lull_nest_get(n, number)->parent)
 		numbers[i] = number;
+	at = lull_str_room(to, (size_t)depth * STACK_BYTES);
 	for (u32 i = 0; i < depth; i++) {
-		lull_str_add(to, ":", 1);
-		lull_str_add_i64(to, numbers[i]);
+		*at++ = ':';
+		at = lull_str_put_i64(at, numbers[i]);
 	}
+	lull_str_take(to, at);
 	if (numbers != usual)
 		free(numbers);
 }

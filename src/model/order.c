@@ -140,6 +140,20 @@ static void forget_given(struct lull_order *o)
 	o->at = 0;
 }
 
+/* The rows of the block that was decoded. */
+static void add_rows(struct lull_order *o, size_t n)
+{
+	u8 *to = n ? lull_vec_extend(&o->rows, n) : NULL;
+
+	o->rows.n -= n;
+	for (size_t i = 0; i < n; i++) {
+		if (o->source.fill(o->source.ctx, to, o->cols, i)) {
+			to += o->rows.elem_bytes;
+			o->rows.n++;
+		}
+	}
+}
+
 /* Read blocks until there are rows to give out; false at the end. */
 static bool read_more(struct lull_order *o)
 {
@@ -150,10 +164,7 @@ static bool read_more(struct lull_order *o)
 	while (o->is_open && !o->n_ready) {
 		n = lull_cursor_next(&o->cursor, o->cols);
 		o->is_open = n > 0;
-		for (size_t i = 0; i < n; i++) {
-			if (!o->source.fill(o->source.ctx, lull_vec_push(&o->rows), o->cols, i))
-				o->rows.n--;
-		}
+		add_rows(o, n);
 		lull_order_sort(&o->rows, &o->spare, o->source.compare);
 		o->n_ready = count_ready(o, o->is_open ? horizon_ns(o) : UINT64_MAX);
 	}
