@@ -98,9 +98,10 @@ struct sums {
 	struct lull_vec paths;		/* struct path by number - 1 */
 	struct lull_map path_map;	/* path and group behind it to path */
 	struct known_path *known_paths; /* N_KNOWN of them */
-	struct lull_vec by_kernel;	/* u32: path of each kernel, in the order of the cursor */
-	struct lull_vec counts;		/* struct count by number of the group */
-	struct lull_map met;		/* group and range, of groups that are counted again */
+	struct lull_sum by_path;
+	struct lull_vec by_kernel; /* u32: path of each kernel, in the order of the cursor */
+	struct lull_vec counts;	   /* struct count by number of the group */
+	struct lull_map met;	   /* group and range, of groups that are counted again */
 	enum counting counting;
 };
 
@@ -186,8 +187,8 @@ static void count_range(struct sums *s, u32 group, u32 number, u32 stream)
 	}
 }
 
-/* Add a kernel to the groups of all ranges around its call; its path. */
-static u32 add(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
+/* The path of a kernel: the groups of all ranges around its call, which are counted. */
+static u32 find(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
 {
 	const struct lull_call *call = lull_link_find(&s->link, kernel);
 	u32 name, path = 0;
@@ -204,19 +205,43 @@ static u32 add(struct sums *s, struct lull_sum *sum, const struct lull_work *ker
 		count_range(s, group, number, kernel->lane);
 		if (s->counting == BY_SET)
 			continue;
-		lull_sum_add(sum, group, kernel->dur_ns);
 		path = path_of(s, path, group);
 	}
 	return path;
 }
 
-/* A kernel again, for the medians. */
-static void add_again(const struct sums *s, struct lull_sum *sum, u32 path, u64 dur_ns)
+/* A kernel of this path, for each group of it. */
+static void add_each(const struct sums *s, struct lull_sum *sum, u32 path, u64 dur_ns)
 {
 	const struct path *paths = s->paths.at;
 
 	for (; path; path = paths[path - 1].before)
 		lull_sum_add(sum, paths[path - 1].group, dur_ns);
+}
+
+/* The same in the first scan: kernels are summed by path, and paths by group at its end. */
+static void add_path(struct sums *s, struct lull_sum *sum, u32 path, u64 dur_ns)
+{
+	u32 ix;
+
+	if (!path)
+		return;
+	ix = lull_sum_group(&s->by_path, path);
+	if (ix < LULL_SUM_MERGEABLE)
+		lull_sum_add(&s->by_path, ix, dur_ns);
+	else
+		add_each(s, sum, path, dur_ns);
+}
+
+static void merge_paths(const struct sums *s, struct lull_sum *sum)
+{
+	const struct lull_sum_group *of_path = s->by_path.groups.at;
+	const struct path *paths = s->paths.at;
+
+	for (u32 i = 0; i < s->by_path.groups.n && i < LULL_SUM_MERGEABLE; i++) {
+		for (u32 path = (u32)of_path[i].key; path; path = paths[path - 1].before)
+			lull_sum_merge(sum, paths[path - 1].group, &s->by_path, i);
+	}
 }
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -225,22 +250,30 @@ static void scan(void *ctx, struct lull_sum *sum)
 	struct lull_work_cursor c;
 	struct lull_work kernel;
 	size_t ix = 0;
+	u32 path;
 
 	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, s->counting ? LULL_WORK_WANT_CALL : 0,
 			lull_report_window(s->options));
 	while (lull_work_next(&c, &kernel)) {
 		if (!lull_report_covers(s->options, kernel.start_ns, kernel.dur_ns))
 			continue;
-		if (s->counting == BY_NUMBER)
-			*(u32 *)lull_vec_push(&s->by_kernel) = add(s, sum, &kernel);
-		else if (s->counting == BY_SET)
-			add(s, sum, &kernel);
-		else if (ix < s->by_kernel.n)
-			add_again(s, sum, ((const u32 *)s->by_kernel.at)[ix++], kernel.dur_ns);
+		if (s->counting == NOT) {
+			if (ix < s->by_kernel.n)
+				add_each(s, sum, ((const u32 *)s->by_kernel.at)[ix++],
+					 kernel.dur_ns);
+			continue;
+		}
+		path = find(s, sum, &kernel);
+		if (s->counting == BY_NUMBER) {
+			lull_vec_add(&s->by_kernel, &path, 1);
+			add_path(s, sum, path, kernel.dur_ns);
+		}
 	}
 	lull_work_end(&c);
-	if (s->counting == BY_NUMBER)
+	if (s->counting == BY_NUMBER) {
+		merge_paths(s, sum);
 		s->counting = NOT;
+	}
 }
 
 /* Count the ranges of mixed groups. */
@@ -287,6 +320,7 @@ static void release(struct sums *s)
 	lull_vec_release(&s->paths);
 	lull_vec_release(&s->by_kernel);
 	lull_map_release(&s->path_map);
+	lull_sum_release(&s->by_path);
 	lull_map_release(&s->met);
 	lull_intern_release(&s->groups);
 	lull_nest_release(&s->nest);
@@ -311,6 +345,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_vec_init(&s.counts, sizeof(struct count));
 	s.known = lull_alloc(N_KNOWN, sizeof(*s.known));
 	lull_map_init(&s.path_map);
+	lull_sum_init(&s.by_path);
 	lull_vec_init(&s.paths, sizeof(struct path));
 	lull_vec_init(&s.by_kernel, sizeof(u32));
 	s.known_paths = lull_alloc(N_KNOWN, sizeof(*s.known_paths));

@@ -35,7 +35,7 @@ struct pick {
 #define PARTS_LOG2   6u
 #define PARTS	     (1u << PARTS_LOG2)
 #define N_OCTAVES    (64u - PARTS_LOG2 + 1)
-#define PAGED_GROUPS 4096u
+#define PAGED_GROUPS LULL_SUM_MERGEABLE
 
 /* Keys below this, such as the ids of lanes and strings, are found in an array. */
 #define SMALL_KEYS (1u << 20)
@@ -194,6 +194,42 @@ void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys,
 		if (groups[keys[i]] != LULL_SUM_NO_GROUP)
 			add_value(sum, groups[keys[i]], dur_ns[i]);
 	}
+}
+
+static void merge_pages(struct lull_sum *to, u32 to_ix, const struct lull_sum *from, u32 from_ix)
+{
+	const u32 *octaves = (const u32 *)from->octaves.at + (size_t)from_ix * N_OCTAVES;
+
+	for (unsigned octave = 0; octave < N_OCTAVES; octave++) {
+		u32 *page = (u32 *)to->octaves.at + (size_t)to_ix * N_OCTAVES + octave;
+		const u32 *counts;
+		u32 *sums, number;
+
+		if (!octaves[octave])
+			continue;
+		number = *page ? *page : add_page(to, page);
+		counts = (const u32 *)from->pages.at + (size_t)(octaves[octave] - 1) * PARTS;
+		sums = (u32 *)to->pages.at + (size_t)(number - 1) * PARTS;
+		for (unsigned part = 0; part < PARTS; part++)
+			sums[part] += counts[part];
+	}
+}
+
+void lull_sum_merge(struct lull_sum *to, u32 to_ix, const struct lull_sum *from, u32 from_ix)
+{
+	struct lull_sum_group *group = (struct lull_sum_group *)to->groups.at + to_ix;
+	const struct lull_sum_group *other =
+		(const struct lull_sum_group *)from->groups.at + from_ix;
+
+	group->n += other->n;
+	group->total_ns += other->total_ns;
+	group->squares += other->squares;
+	if (other->min_ns < group->min_ns)
+		group->min_ns = other->min_ns;
+	if (other->max_ns > group->max_ns)
+		group->max_ns = other->max_ns;
+	if (to_ix < PAGED_GROUPS)
+		merge_pages(to, to_ix, from, from_ix);
 }
 
 /* ---- medians ---- */

@@ -74,6 +74,14 @@ void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys,
 
 #define LULL_SUM_NO_GROUP UINT32_MAX
 
+/*
+ * Count what a group of another sum counted, too; in the first scan, for the first
+ * LULL_SUM_MERGEABLE groups of `from`. For values that belong to several groups at once.
+ */
+void lull_sum_merge(struct lull_sum *to, u32 to_ix, const struct lull_sum *from, u32 from_ix);
+
+#define LULL_SUM_MERGEABLE 4096u
+
 /* Scan as often as it takes; all of struct lull_sum_group is valid afterwards. */
 void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx);
 
