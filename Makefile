@@ -24,6 +24,8 @@ MAN_DIR ?= $(PREFIX)/share/man
 
 BUILD ?= build$(if $(SAN),-san)$(if $(TSAN),-tsan)$(if $(DEBUG),-debug)
 Q := $(if $(V),,@)
+# What may be done at the same time, where nobody measures time: compiling, linting, unit tests.
+JOBS ?= $(shell nproc)
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(CI),-Werror)
 OPTIM := $(if $(DEBUG),-O0,$(if $(SAN)$(TSAN),-O1,-O2))
@@ -69,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -160,9 +162,8 @@ $(BUILD)/unit/%: test/unit/%.c $(LIB_OBJ)
 
 unit-programs: $(UNIT:%=$(BUILD)/unit/%)
 unit:
-	$(Q)$(MAKE) --no-print-directory SAN=1 unit-programs
-	$(Q)for t in $(UNIT); do build-san/unit/$$t 2>build-san/unit/$$t.log >/dev/null || { cat build-san/unit/$$t.log; exit 1; }; \
-		grep -hE 'PASSED|SKIPPED' build-san/unit/$$t.log | sed "s/^/$$t: /"; done
+	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 unit-programs
+	$(Q)printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) tools/run-unit build-san/unit
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
@@ -345,7 +346,7 @@ gpu-sim: all sim
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
 e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
-	$(Q)$(MAKE) --no-print-directory SAN=1 all
+	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 all
 	$(Q)for t in $(SAN_TESTS); do \
 		log=build-san/$$t.log; \
 		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
@@ -363,7 +364,12 @@ accept: all
 property: all
 	$(Q)python3 test/property/test_stats.py $(BUILD)
 
-test: setup unit golden property e2e browser gpu-sim e2e-san tsan fuzz check
+# Everything is built first, at once; then one kind of test after another, since some measure time.
+test-programs: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) $(OSRT_GUESTS)
+prebuild: setup
+	$(Q)$(MAKE) --no-print-directory -j $(JOBS) test-programs
+
+test: setup prebuild unit golden property e2e browser gpu-sim e2e-san tsan fuzz check
 
 # What the house style promises, read from the sources and the products. All are run, so that all is seen.
 CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
@@ -377,7 +383,7 @@ LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c
 LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
-LINT_JOBS ?= $(shell nproc)
+LINT_JOBS ?= $(JOBS)
 
 .PHONY: lint tidy
 lint:
@@ -478,7 +484,7 @@ $(BUILD)/examples/%: examples/%.c include/lull.h
 $(BUILD)/examples/train_cuda: examples/train_cuda_ptx.h
 
 demo: setup
-	$(Q)$(MAKE) -s --no-print-directory all sim $(BUILD)/examples/train $(BUILD)/examples/train_cuda
+	$(Q)$(MAKE) -s --no-print-directory -j $(JOBS) all sim $(BUILD)/examples/train $(BUILD)/examples/train_cuda
 	$(Q)examples/demo.sh $(BUILD)
 
 # Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.
@@ -491,7 +497,7 @@ $(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
 
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
 fuzz:
-	$(Q)$(MAKE) --no-print-directory SAN=1 fuzz-programs
+	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 fuzz-programs
 	$(Q)for f in $(FUZZ); do log=build-san/fuzz/$$f.log; \
 		build-san/fuzz/$$f $(FUZZ_SECONDS) 2>$$log || { tail -c 8000 $$log | tr '\r' '\n'; exit 1; }; done
 

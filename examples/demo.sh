@@ -174,6 +174,9 @@ cat << 'TEXT'
 
 TEXT
 show_change
+echo
+echo "   \$ $lull diff $out/before.lull $out/after.lull"
+"$lull" diff --top 3 "$out/before.lull" "$out/after.lull" 2>/dev/null | awk '/^Kernels|^Copies/ { exit } { print "   " $0 }'
 cat << TEXT
 
 4. Look further
@@ -181,7 +184,8 @@ cat << TEXT
    $lull stats $out/before.lull               all summaries
    $lull stats -r gpu_idle $out/before.lull   each gap of the device, and why
    $lull why --all $out/before.lull           every cause, with its proof
-   $lull diff $out/before.lull $out/after.lull  what changed, part by part
+   $lull diff $out/before.lull $out/after.lull  the rest of it: kernels, copies, calls
+   $lull view $out/before.lull $out/after.lull  both in the browser
    $lull profile python your_script.py              your own program
    $lull doctor                                     what can be recorded here
    $lull help profile                               the manual page

@@ -34,3 +34,8 @@ char *lull_strdup(const char *text)
 {
 	return lull_strndup(text, strlen(text));
 }
+
+FILE *lull_memstream(char **at, size_t *len)
+{
+	return check(open_memstream(at, len), 1, sizeof(FILE));
+}

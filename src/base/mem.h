@@ -7,6 +7,8 @@
 #ifndef LULL_BASE_MEM_H
 #define LULL_BASE_MEM_H
 
+#include <stdio.h>
+
 #include "base/types.h"
 
 /* Zeroed memory; prints one line and ends the command if there is none. */
@@ -20,5 +22,8 @@ char *lull_strndup(const char *text, size_t len);
 
 /* A copy of the string. */
 char *lull_strdup(const char *text);
+
+/* open_memstream() that does not fail. Close with fclose(), then free() what it made. */
+FILE *lull_memstream(char **at, size_t *len);
 
 #endif

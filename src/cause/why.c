@@ -12,6 +12,7 @@
 #include "cause/why_int.h"
 #include "model/busy.h"
 #include "model/work.h"
+#include "trace/issue.h"
 
 /* A job may have many ranks in one file; the largest are looked at. */
 #define MAX_SUBJECTS 16
@@ -58,10 +59,23 @@ void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Work cannot begin before the call that starts it. */
-static bool has_skew(const struct lull_subject *s)
+/* Work that seemed to begin before its call when it was recorded, and was moved behind it. */
+static u64 n_corrected(struct lull_reader *r)
 {
+	size_t n_issues;
+	const struct lull_issue_row *rows = lull_reader_dim(r, LULL_TABLE_issue, &n_issues);
 	u64 n = 0;
+
+	for (size_t i = 0; i < n_issues; i++)
+		if (rows[i].issue == LULL_ISSUE_clock_corrected)
+			n += rows[i].count;
+	return n;
+}
+
+/* Work cannot begin before the call that starts it. */
+static bool has_skew(const struct lull_subject *s, struct lull_reader *r)
+{
+	u64 n = n_corrected(r);
 
 	for (u32 i = 0; i < s->units.n; i++) {
 		const struct lull_unit *unit = &s->units.at[i];
@@ -89,7 +103,7 @@ static void check(struct lull_why *why)
 			"recording is missing.",
 			lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
 			lull_format_grouped((i64)s->units.n).text);
-	else if (has_skew(s))
+	else if (has_skew(s, why->reader))
 		lull_why_cannot(why,
 				"work begins on the device before the calls that start it: the "
 				"clocks of host and device do not agree in this recording.");

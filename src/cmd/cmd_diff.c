@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cause/why.h"
 #include "cmd/losses.h"
+#include "cmd/schema_json.h"
 #include "compare/decide.h"
 #include "compare/diff.h"
 #include "compare/metric.h"
@@ -369,6 +370,52 @@ static void print_json(const struct diff *d)
 		put_part(&j, d, &parts[i]);
 	lull_json_end(&j);
 	putchar('\n');
+}
+
+static const struct lull_property decision[] = {
+	{ "value", "array", "median before and after", NULL },
+	{ "change", "number", "share of the value before; of shares: difference", NULL },
+	{ "interval", "array", "90 % interval of the change", NULL },
+	{ "is_certain", "boolean", "whether there were enough steps to tell", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property causes[] = {
+	{ "cause", "string", "as in lull-causes(7)", NULL },
+	{ "cost_ns", "array", "of a step, before and after", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property items[] = {
+	{ "name", "string", "what", NULL },
+	{ "change", "string", "appeared, vanished, changed or same", NULL },
+	{ "n", "array", "how many, before and after", NULL },
+	{ "time_ns", "array", "how long in all, before and after", NULL },
+	{ "bytes", "array", "how much, before and after; copies only", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property document[] = {
+	{ "before", "string", "the first report", NULL },
+	{ "after", "string", "the second report", NULL },
+	{ "is_per_step", "boolean", "numbers are per step; else of whole recordings", NULL },
+	{ "steps", "array", "steps before and after", NULL },
+	{ "step_time_ns", "object", "if both have steps", decision },
+	{ "idle_share", "object", "if both have work of a device", decision },
+	{ "first_cause", "array", "the bottleneck before and after; null if not told", NULL },
+	{ "causes", "array", "what the idle time is spent on", causes },
+	{ "kernels", "array", "by name", items },
+	{ "copies", "array", "by direction and memory", items },
+	{ "calls", "array", "CUDA calls by function", items },
+	{ "ranges", "array", "by name", items },
+	{ "ops", "array", "operators by name", items },
+	{ "oscalls", "array", "C library calls by function", items },
+	{ NULL, NULL, NULL, NULL },
+};
+
+void lull_schema_of_diff(struct lull_json *j)
+{
+	lull_schema_json_object(j, "lull diff --format json", document);
 }
 
 static int run(struct diff *d, char **words, struct lull_err *err)

@@ -14,7 +14,9 @@
 #include "base/opt.h"
 #include "base/str.h"
 #include "cmd/baseline.h"
+#include "cmd/gate_sql.h"
 #include "cmd/losses.h"
+#include "cmd/schema_json.h"
 #include "compare/gate_output.h"
 #include "import/import.h"
 
@@ -25,6 +27,7 @@ static const char *const default_metrics[] = { "step_time", "idle_share", "launc
 struct options {
 	struct lull_vec baselines; /* char * */
 	struct lull_vec metrics;
+	struct lull_vec queries; /* char *: NAME=SELECT ..., owned */
 	const char *store;
 	const char *save;
 	const char *junit;
@@ -46,6 +49,61 @@ static int list_metrics(void)
 			 (*m)->arg ? (*m)->arg : "");
 		printf("%-14s %s\n", name, (*m)->summary);
 	}
+	return LULL_OK;
+}
+
+static const struct lull_property runs[] = {
+	{ "report", "string", "its path", NULL },
+	{ "steps", "integer", "steps compared", NULL },
+	{ "warmup_steps", "integer", "steps left out at the beginning", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property checks[] = {
+	{ "metric", "string", "as it was asked for", NULL },
+	{ "unit", "string", "ns, bytes, share, or none", NULL },
+	{ "verdict", "string", "pass, regressed, inconclusive, not comparable", NULL },
+	{ "before", "number", "median", NULL },
+	{ "after", "number", "median", NULL },
+	{ "change", "number", "share of the median before; of shares: difference", NULL },
+	{ "change_low", "number", "of the 90 % interval", NULL },
+	{ "change_high", "number", "of the 90 % interval", NULL },
+	{ "p", "number", "chance of so much worse values if nothing changed", NULL },
+	{ "n_before", "integer", "values compared", NULL },
+	{ "n_after", "integer", "values compared", NULL },
+	{ "compared", "string", "steps or runs", NULL },
+	{ "n_needed", "integer", "values a side that would decide; 0 if these did", NULL },
+	{ "why", "string|null", "why there is no decision", NULL },
+	{ "values_before", "array", "all values", NULL },
+	{ "values_after", "array", "all values", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property document[] = {
+	{ "verdict", "string", "pass, regressed, inconclusive, not comparable", NULL },
+	{ "why", "string|null", "why the reports cannot be compared", NULL },
+	{ "threshold", "number", "the change that matters", NULL },
+	{ "baseline", "array", "reports of the baseline", runs },
+	{ "new", "array", "new reports", runs },
+	{ "checks", "array", "one for each metric", checks },
+	{ NULL, NULL, NULL, NULL },
+};
+
+void lull_schema_of_gate(struct lull_json *j)
+{
+	lull_schema_json_object(j, "lull gate --format json", document);
+}
+
+/* --sql is no list: its value has commas. */
+static int add_query(void *ctx, const char *value, struct lull_err *err)
+{
+	const char *equals = strchr(value, '=');
+
+	if (!equals || equals == value)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--sql takes NAME=QUERY, such as --sql 'gemm=SELECT duration "
+				 "FROM kernels'");
+	*(char **)lull_vec_push(ctx) = strdup(value);
 	return LULL_OK;
 }
 
@@ -96,11 +154,21 @@ static int open_sides(struct options *o, struct lull_gate *gate, char **words, s
 static int watch(struct options *o, struct lull_gate *gate, struct lull_err *err)
 {
 	char *const *specs = o->metrics.at;
+	bool is_default;
 
 	for (size_t i = 0; i < o->metrics.n; i++)
 		if (lull_gate_watch(gate, specs[i], err))
 			return err->code;
-	for (size_t i = 0; !o->metrics.n && i < LULL_COUNT_OF(default_metrics); i++)
+	gate->run_sql = lull_gate_query;
+	for (size_t i = 0; i < o->queries.n; i++) {
+		char *name = ((char **)o->queries.at)[i];
+		char *equals = strchr(name, '=');
+
+		*equals = '\0';
+		lull_gate_watch_sql(gate, name, equals + 1);
+	}
+	is_default = !gate->checks.n;
+	for (size_t i = 0; is_default && i < LULL_COUNT_OF(default_metrics); i++)
 		if (lull_gate_watch(gate, default_metrics[i], err))
 			return err->code;
 	return LULL_OK;
@@ -185,6 +253,8 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 			 "what to compare with: reports, or a name in the store"),
 		OPT_LIST('m', "metric", "METRIC", &o.metrics,
 			 "what to watch (default: step_time,idle_share,launches)"),
+		OPT_CALL(0, "sql", "NAME=QUERY", add_query, &o.queries,
+			 "also watch the numbers that a query gives, a row each"),
 		OPT_F64(0, "threshold", "PERCENT", &o.threshold_pct,
 			"the change that matters (default: 5)"),
 		OPT_FLAG(0, "list", &o.is_list, "list the metrics and exit"),
@@ -211,12 +281,14 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 	lull_gate_init(&gate);
 	lull_vec_init(&o.baselines, sizeof(char *));
 	lull_vec_init(&o.metrics, sizeof(char *));
+	lull_vec_init(&o.queries, sizeof(char *));
 	lull_vec_init(&o.paths, sizeof(char *));
 	first = lull_opt_parse(argc, argv, opts, err);
 	rc = first < 0 ? first : run(&o, &gate, argv + first, err);
 	lull_gate_release(&gate);
 	lull_opt_list_release(&o.baselines);
 	lull_opt_list_release(&o.metrics);
+	lull_opt_list_release(&o.queries);
 	lull_opt_list_release(&o.paths);
 	/* 1 would say "regressed". */
 	return rc < 0 && rc != LULL_OPT_HELPED ? LULL_E_USAGE : rc;

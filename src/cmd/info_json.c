@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "trace/issue.h"
+#include "cmd/schema_json.h"
 
 static void pair_u64(struct lull_json *j, const char *key, u64 value)
 {
@@ -185,4 +186,82 @@ void lull_info_json(struct lull_reader *r, const char *path, FILE *to)
 	write_issues(&j, r);
 	lull_json_end(&j);
 	putc('\n', to);
+}
+
+/* ---- the schema ---- */
+
+static const struct lull_property process_members[] = {
+	{ "id", "integer", "row of the table process", NULL },
+	{ "pid", "integer", "process id", NULL },
+	{ "parent_pid", "integer", "of its parent", NULL },
+	{ "depth", "integer", "ancestors in the recording", NULL },
+	{ "name", "string", "short name", NULL },
+	{ "cmdline", "string", "arguments", NULL },
+	{ "ended", "string", "how", NULL },
+	{ "user_ns", "integer", "CPU time in user mode", NULL },
+	{ "system_ns", "integer", "CPU time in the kernel", NULL },
+	{ "max_rss_bytes", "integer", "largest resident set", NULL },
+	{ "n_threads", "integer", "threads seen", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property device_members[] = {
+	{ "process", "integer", "row of the process that sees it", NULL },
+	{ "device_id", "integer", "its number there", NULL },
+	{ "name", "string|null", "model", NULL },
+	{ "uuid", "string|null", "unique id", NULL },
+	{ "capability", "integer", "10 * major + minor", NULL },
+	{ "n_sms", "integer", "multiprocessors", NULL },
+	{ "memory_bytes", "integer", "global memory", NULL },
+	{ "l2_bytes", "integer", "second-level cache", NULL },
+	{ "clock_hz", "integer", "highest core clock", NULL },
+	{ "bandwidth_bytes", "integer", "peak memory bandwidth a second", NULL },
+	{ "is_simulated", "boolean", "it is the simulated device", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property table_members[] = {
+	{ "name", "string", "as in lull-report(5)", NULL },
+	{ "is_known", "boolean", "to this version", NULL },
+	{ "n_rows", "integer", "rows", NULL },
+	{ "size_bytes", "integer", "in the file", NULL },
+	{ "n_blocks", "integer", "blocks", NULL },
+	{ "first_ns", "integer", "earliest row", NULL },
+	{ "last_ns", "integer", "latest row", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property issue_members[] = {
+	{ "name", "string", "which trouble", NULL },
+	{ "severity", "string", "notice, loss or error", NULL },
+	{ "count", "integer", "how often, or how many events", NULL },
+	{ "text", "string", "what it means", NULL },
+	{ "detail", "string|null", "what exactly", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property document[] = {
+	{ "path", "string", "the file", NULL },
+	{ "size_bytes", "integer", "its length", NULL },
+	{ "format_major", "integer", "version of the format", NULL },
+	{ "format_minor", "integer", "version of the format", NULL },
+	{ "is_sealed", "boolean", "complete, with an index", NULL },
+	{ "is_simulated", "boolean", "a device was simulated", NULL },
+	{ "is_imported", "boolean", "made of another tool's file", NULL },
+	{ "n_damaged", "integer", "blocks that are damaged", NULL },
+	{ "lost_bytes", "integer", "bytes that are no blocks", NULL },
+	{ "recording", "string", "id of the recording", NULL },
+	{ "epoch_utc_ns", "integer", "when time 0 was", NULL },
+	{ "duration_ns", "integer", "from the first to the last event", NULL },
+	{ "meta", "object", "facts about machine and recording, all texts", NULL },
+	{ "processes", "array", "programs recorded", process_members },
+	{ "devices", "array", "devices seen", device_members },
+	{ "tables", "array", "what is in it", table_members },
+	{ "issues", "array", "what was lost or refused", issue_members },
+	{ NULL, NULL, NULL, NULL },
+};
+
+void lull_schema_of_info(struct lull_json *j)
+{
+	lull_schema_json_object(j, "lull info --json", document);
 }

@@ -148,3 +148,58 @@ void lull_schema_json_tables(struct lull_json *j, const char *title,
 	lull_json_end(j);
 	lull_str_release(&ref);
 }
+
+static void key_text(struct lull_json *j, const char *key, const char *value)
+{
+	lull_json_key(j, key);
+	lull_json_text(j, value);
+}
+
+static void put_type(struct lull_json *j, const char *type)
+{
+	const char *bar;
+
+	lull_json_key(j, "type");
+	lull_json_array(j);
+	while ((bar = strchr(type, '|'))) {
+		lull_json_bytes(j, type, (size_t)(bar - type));
+		type = bar + 1;
+	}
+	lull_json_text(j, type);
+	lull_json_end(j);
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): the lists of properties are a few levels deep. */
+static void put_properties(struct lull_json *j, const struct lull_property *p)
+{
+	lull_json_key(j, "properties");
+	lull_json_object(j);
+	for (; p->name; p++) {
+		lull_json_key(j, p->name);
+		lull_json_object(j);
+		key_text(j, "description", p->meaning);
+		put_type(j, p->type);
+		if (p->inside && *p->type == 'a') {
+			lull_json_key(j, "items");
+			lull_json_object(j);
+			key_text(j, "type", "object");
+			put_properties(j, p->inside);
+			lull_json_end(j);
+		} else if (p->inside) {
+			put_properties(j, p->inside);
+		}
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+void lull_schema_json_object(struct lull_json *j, const char *title,
+			     const struct lull_property *properties)
+{
+	lull_json_object(j);
+	key_text(j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	key_text(j, "title", title);
+	key_text(j, "type", "object");
+	put_properties(j, properties);
+	lull_json_end(j);
+}

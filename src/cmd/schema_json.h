@@ -13,6 +13,14 @@
 #include "base/types.h"
 #include "report/report.h"
 
+/* One member of an object; a list of them ends with one without a name. */
+struct lull_property {
+	const char *name;
+	const char *type; /* as JSON Schema names them, several with | between them */
+	const char *meaning;
+	const struct lull_property *inside; /* members of the object, or of each item; or NULL */
+};
+
 #define SCHEMA(name) void lull_schema_of_##name(struct lull_json *j);
 #include "cmd/schemas.def"
 #undef SCHEMA
@@ -29,5 +37,9 @@ void lull_schema_json_list(FILE *to);
  */
 void lull_schema_json_tables(struct lull_json *j, const char *title,
 			     const struct lull_report *const *list);
+
+/* The schema of a document that is one object with these members. */
+void lull_schema_json_object(struct lull_json *j, const char *title,
+			     const struct lull_property *properties);
 
 #endif

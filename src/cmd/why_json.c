@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "cmd/why_print.h"
 
+#include "cmd/schema_json.h"
+
 /* Intervals in the document: the longest are what a reader jumps to; the page asks for all. */
 #define MAX_STEPS 1000
 
@@ -255,15 +257,7 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 
 /* ---- the schema ---- */
 
-/* A property: its name, its type ("a|b" for either), and what it means. */
-struct property {
-	const char *name;
-	const char *type;
-	const char *meaning;
-	const struct property *inside; /* of an object, or of the objects of an array; or NULL */
-};
-
-static const struct property prediction[] = {
+static const struct lull_property prediction[] = {
 	{ "step_ns", "number", "the step after the fix", NULL },
 	{ "low_ns", "number", "if all goes well", NULL },
 	{ "high_ns", "number", "if not", NULL },
@@ -273,7 +267,7 @@ static const struct property prediction[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property location[] = {
+static const struct lull_property location[] = {
 	{ "file", "string|null", "source file", NULL },
 	{ "line", "integer|null", "line in it", NULL },
 	{ "function", "string|null", "innermost function of the program itself", NULL },
@@ -282,7 +276,7 @@ static const struct property location[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property evidence[] = {
+static const struct lull_property evidence[] = {
 	{ "text", "string", "one fact", NULL },
 	{ "table", "string|null", "table of the report whose rows show it", NULL },
 	{ "from_ns", "integer", "where to look, 0 if everywhere", NULL },
@@ -291,7 +285,7 @@ static const struct property evidence[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property findings[] = {
+static const struct lull_property findings[] = {
 	{ "cause", "string", "id, as in lull-causes(7)", NULL },
 	{ "title", "string", "a phrase", NULL },
 	{ "cost_ns", "number", "of each step", NULL },
@@ -305,14 +299,14 @@ static const struct property findings[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property each[] = {
+static const struct lull_property each[] = {
 	{ "from_ns", "integer", "begin of the step on the device", NULL },
 	{ "to_ns", "integer", "its end", NULL },
 	{ "causes", "object", "ns by cause", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property steps[] = {
+static const struct lull_property steps[] = {
 	{ "source", "string", "none, step, range, optimizer or period", NULL },
 	{ "steady", "integer", "steps that count", NULL },
 	{ "warm_up", "integer", "steps left out before them", NULL },
@@ -323,7 +317,7 @@ static const struct property steps[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property device[] = {
+static const struct lull_property device[] = {
 	{ "window_ns", "integer", "all steady steps; the four below add up to it", NULL },
 	{ "compute_ns", "integer", "kernels and memsets", NULL },
 	{ "exposed_collective_ns", "integer", "collectives with no kernel beside them", NULL },
@@ -334,7 +328,7 @@ static const struct property device[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property replay[] = {
+static const struct lull_property replay[] = {
 	{ "measured_ns", "number", "the step of the replayed steps", NULL },
 	{ "replayed_ns", "number", "the same, replayed unchanged", NULL },
 	{ "error", "number", "replayed over measured, less 1", NULL },
@@ -343,13 +337,13 @@ static const struct property replay[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property what_if[] = {
+static const struct lull_property what_if[] = {
 	{ "question", "string", "as it was asked", NULL },
 	{ "prediction", "object|null", "the answer", prediction },
 	{ NULL, NULL, NULL, NULL },
 };
 
-static const struct property document[] = {
+static const struct lull_property document[] = {
 	{ "file", "string", "what was analysed", NULL },
 	{ "is_simulated", "boolean", "no GPU did the work", NULL },
 	{ "first", "string|null", "the cause to fix first; null if it cannot be told", NULL },
@@ -363,52 +357,9 @@ static const struct property document[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
-static void put_type(struct lull_json *j, const char *type)
-{
-	const char *bar;
-
-	lull_json_key(j, "type");
-	lull_json_array(j);
-	while ((bar = strchr(type, '|'))) {
-		lull_json_bytes(j, type, (size_t)(bar - type));
-		type = bar + 1;
-	}
-	lull_json_text(j, type);
-	lull_json_end(j);
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): the tables above are four levels deep. */
-static void put_properties(struct lull_json *j, const struct property *p)
-{
-	lull_json_key(j, "properties");
-	lull_json_object(j);
-	for (; p->name; p++) {
-		lull_json_key(j, p->name);
-		lull_json_object(j);
-		key_text(j, "description", p->meaning);
-		put_type(j, p->type);
-		if (p->inside && *p->type == 'a') {
-			lull_json_key(j, "items");
-			lull_json_object(j);
-			key_text(j, "type", "object");
-			put_properties(j, p->inside);
-			lull_json_end(j);
-		} else if (p->inside) {
-			put_properties(j, p->inside);
-		}
-		lull_json_end(j);
-	}
-	lull_json_end(j);
-}
-
 void lull_schema_of_why(struct lull_json *j)
 {
-	lull_json_object(j);
-	key_text(j, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	key_text(j, "title", "lull why --format json");
-	key_text(j, "type", "object");
-	put_properties(j, document);
-	lull_json_end(j);
+	lull_schema_json_object(j, "lull why --format json", document);
 }
 
 void lull_why_print_schema(FILE *to)

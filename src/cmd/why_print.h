@@ -24,7 +24,6 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 			 const char *path);
 
 /* The JSON schema as one object, into a document that is being written. */
-void lull_schema_of_why(struct lull_json *j);
 
 /* The JSON schema. */
 void lull_why_print_schema(FILE *to);

@@ -64,6 +64,23 @@ int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *e
 	return LULL_OK;
 }
 
+/* What a query gives is a number like any other. */
+static const struct lull_metric sql_metric = {
+	.name = "sql",
+	.arg = "NAME",
+	.summary = "what a query gives",
+	.kind = LULL_OUT_FLOAT,
+};
+
+void lull_gate_watch_sql(struct lull_gate *gate, const char *name, const char *sql)
+{
+	struct lull_gate_check check = { .spec = name, .metric = &sql_metric, .sql = sql };
+
+	lull_samples_init(&check.before);
+	lull_samples_init(&check.after);
+	*(struct lull_gate_check *)lull_vec_push(&gate->checks) = check;
+}
+
 size_t lull_gate_n_steps(const struct lull_vec *side)
 {
 	const struct lull_gate_run *runs = side->at;
@@ -164,14 +181,27 @@ static bool are_comparable(struct lull_gate *gate)
 
 /* ---- measure and decide ---- */
 
-static int measure(const struct lull_gate_check *check, const struct lull_vec *side,
-		   struct lull_samples *to, struct lull_err *err)
+static int measure_run(const struct lull_gate *gate, const struct lull_gate_check *check,
+		       const struct lull_gate_run *run, struct lull_samples *to,
+		       struct lull_err *err)
+{
+	int rc;
+
+	if (!check->sql)
+		return lull_metric_sample(check->metric, check->arg, run->reader, &run->steps, to,
+					  err);
+	rc = gate->run_sql(run->reader, check->sql, to, err);
+	lull_samples_end_run(to);
+	return rc;
+}
+
+static int measure(const struct lull_gate *gate, const struct lull_gate_check *check,
+		   const struct lull_vec *side, struct lull_samples *to, struct lull_err *err)
 {
 	const struct lull_gate_run *runs = side->at;
 
 	for (size_t i = 0; i < side->n; i++) {
-		int rc = lull_metric_sample(check->metric, check->arg, runs[i].reader,
-					    &runs[i].steps, to, err);
+		int rc = measure_run(gate, check, &runs[i], to, err);
 
 		if (rc)
 			return lull_err_wrap(err, "%s", runs[i].path);
@@ -186,10 +216,10 @@ static int decide(const struct lull_gate *gate, struct lull_gate_check *check, s
 					       .alpha = LULL_DECIDE_ALPHA,
 					       .is_share = check->metric->is_share };
 	struct lull_err missing = { LULL_OK, "" };
-	int rc = measure(check, &gate->before, &check->before, &missing);
+	int rc = measure(gate, check, &gate->before, &check->before, &missing);
 
 	if (!rc)
-		rc = measure(check, &gate->after, &check->after, &missing);
+		rc = measure(gate, check, &gate->after, &check->after, &missing);
 	if (rc && rc != LULL_E_NOT_FOUND)
 		return lull_fail(err, (enum lull_code)rc, "%s", missing.msg);
 	if (rc) {

@@ -26,10 +26,18 @@ struct lull_gate_run {
 	struct lull_windows steps;
 };
 
+/*
+ * Add what an SQL query over the report gives: the numbers in the first column of its rows. Set by
+ * who knows SQL; this folder does not.
+ */
+typedef int lull_gate_sql(struct lull_reader *r, const char *sql, struct lull_samples *to,
+			  struct lull_err *err);
+
 struct lull_gate_check {
 	const char *spec; /* as the user wrote it */
 	const struct lull_metric *metric;
 	const char *arg;
+	const char *sql; /* instead of a measure; NULL if none */
 	struct lull_samples before;
 	struct lull_samples after;
 	struct lull_decision decision;
@@ -40,6 +48,7 @@ struct lull_gate {
 	struct lull_vec after;
 	struct lull_vec checks; /* struct lull_gate_check */
 	f64 threshold;		/* share of the baseline, or points of a share */
+	lull_gate_sql *run_sql;
 	bool allows_losses;
 	bool allows_other_program;
 	bool allows_other_device;
@@ -58,6 +67,9 @@ void lull_gate_add(struct lull_vec *side, const char *path, struct lull_reader *
 
 /* Watch a metric; LULL_E_USAGE if there is none of this spec. */
 int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *err);
+
+/* Watch what a query gives under this name; both borrowed. */
+void lull_gate_watch_sql(struct lull_gate *gate, const char *name, const char *sql);
 
 /* Measure and decide. Fails only where a metric cannot be measured for a reason of the caller's. */
 int lull_gate_run(struct lull_gate *gate, struct lull_err *err);

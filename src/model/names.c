@@ -8,15 +8,32 @@
 /* Kinds of overhead have their number in the upper half of the word, but for the first. */
 #define OVERHEAD_SHIFT 16
 
+/* By memcpy.copy_kind. */
+static const char *const copies[] = {
+	"Unknown",
+	"Host-to-Device",
+	"Device-to-Host",
+	"Host-to-Array",
+	"Array-to-Host",
+	"Array-to-Array",
+	"Array-to-Device",
+	"Device-to-Array",
+	"Device-to-Device",
+	"Host-to-Host",
+	"Peer-to-Peer",
+	"Unified Host-to-Device",
+	"Unified Device-to-Host",
+	"Unified Device-to-Device",
+};
+
+u32 lull_names_copy_kind(u32 copy_kind)
+{
+	return copy_kind < LULL_COUNT_OF(copies) ? copy_kind : 0;
+}
+
 const char *lull_names_copy(u32 copy_kind)
 {
-	static const char *const copies[] = {
-		"Unknown",	    "Host-to-Device", "Device-to-Host",	 "Host-to-Array",
-		"Array-to-Host",    "Array-to-Array", "Array-to-Device", "Device-to-Array",
-		"Device-to-Device", "Host-to-Host",   "Peer-to-Peer",
-	};
-
-	return copies[copy_kind < LULL_COUNT_OF(copies) ? copy_kind : 0];
+	return copies[lull_names_copy_kind(copy_kind)];
 }
 
 const char *lull_names_memory(u32 memory_kind)

@@ -8,6 +8,9 @@
 
 #include "base/types.h"
 
+/* The same kind of copy, 0 if it has no name. */
+u32 lull_names_copy_kind(u32 copy_kind);
+
 /* By memcpy.copy_kind: "Host-to-Device". */
 const char *lull_names_copy(u32 copy_kind);
 

@@ -12,24 +12,29 @@
 #include "timeline/name.h"
 #include "trace/block.h"
 
-/* The tables that panels show. */
-static const char *const tables[] = {
-	"cuda_gpu_kern_sum",
-	"cuda_gpu_kern_gb_sum",
-	"cuda_kern_exec_sum",
-	"nvtx_kern_sum",
-	"cuda_api_sum",
-	"osrt_sum",
-	"gil_sum",
-	"threads",
-	"nvtx_sum",
-	"nvtx_gpu_proj_sum",
-	"python_sum",
-	"cuda_gpu_mem_time_sum",
-	"cuda_gpu_mem_size_sum",
-	"nccl_sum",
-	"ops",
+/* The tables that panels show; those that join all calls take minutes on tens of millions. */
+static const struct {
+	const char *name;
+	bool is_join;
+} tables[] = {
+	{ "cuda_gpu_kern_sum", false },
+	{ "cuda_gpu_kern_gb_sum", false },
+	{ "cuda_kern_exec_sum", true },
+	{ "nvtx_kern_sum", true },
+	{ "cuda_api_sum", false },
+	{ "osrt_sum", false },
+	{ "gil_sum", false },
+	{ "threads", false },
+	{ "nvtx_sum", false },
+	{ "nvtx_gpu_proj_sum", true },
+	{ "python_sum", false },
+	{ "cuda_gpu_mem_time_sum", false },
+	{ "cuda_gpu_mem_size_sum", false },
+	{ "nccl_sum", false },
+	{ "ops", true },
 };
+
+#define MAX_JOINED 2000000u /* events */
 
 #define TABLE_ROWS "300"
 #define MAX_NAME   1024u
@@ -254,26 +259,41 @@ static void put_answer(struct pack *p, const char *key, const char *name, const 
 	free(bytes);
 }
 
+/* A moment as pages count it. */
+static u64 moment(const struct pack *p, u64 at_ns)
+{
+	return at_ns > p->t->origin_ns ? at_ns - p->t->origin_ns : 0;
+}
+
 static void put_answers(struct pack *p)
 {
 	static const char *const plain[] = { "meta", "verdict", "steps", "health", "flame" };
-	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
+	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;
+	bool is_cut = p->plan->window.to_ns != UINT64_MAX || p->plan->window.from_ns;
 
+	if (is_cut) /* what is summed is what is shown */
+		lull_str_addf(&window, "&from=%llu&to=%llu",
+			      (unsigned long long)moment(p, p->plan->window.from_ns),
+			      (unsigned long long)moment(p, p->plan->window.to_ns));
 	fputs("\"answers\":{", p->to);
 	p->is_first = true;
 	for (size_t i = 0; i < LULL_COUNT_OF(plain); i++)
-		put_answer(p, plain[i], plain[i], "");
-	put_answer(p, "flame:python", "flame", "kind=python");
+		put_answer(p, plain[i], plain[i], is_cut ? lull_str_text(&window) + 1 : "");
+	lull_str_addf(&text, "kind=python%s", lull_str_text(&window));
+	put_answer(p, "flame:python", "flame", lull_str_text(&text));
 	for (size_t i = 0; i < LULL_COUNT_OF(tables); i++) {
-		if (!lull_report_find(lull_reports, tables[i], &nearest))
+		if (!lull_report_find(lull_reports, tables[i].name, &nearest) ||
+		    (tables[i].is_join && !is_cut && p->t->n_events > MAX_JOINED))
 			continue;
 		lull_str_clear(&key);
 		lull_str_clear(&text);
-		lull_str_addf(&key, "table:%s", tables[i]);
-		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS, tables[i]);
+		lull_str_addf(&key, "table:%s", tables[i].name);
+		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS "%s", tables[i].name,
+			      lull_str_text(&window));
 		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
 	}
+	lull_str_release(&window);
 	fputs("},", p->to);
 	lull_str_release(&key);
 	lull_str_release(&text);
@@ -334,6 +354,10 @@ static void put_json(struct pack *p)
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "unit", p->plan->unit_log2);
 	lull_page_pair_text(&j, "notice", p->plan->notice);
+	if (p->plan->window.to_ns != UINT64_MAX) {
+		lull_page_pair_u64(&j, "from", moment(p, p->plan->window.from_ns));
+		lull_page_pair_u64(&j, "to", moment(p, p->plan->window.to_ns));
+	}
 	put_lanes(p, &j);
 	put_names(p, &j);
 	put_curves(p, &j);

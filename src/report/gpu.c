@@ -24,46 +24,14 @@ void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name)
 	lull_out_text_end(out);
 }
 
-/* By memcpy.copy_kind. */
-static const char *const copies[] = {
-	"Unknown",
-	"Host-to-Device",
-	"Device-to-Host",
-	"Host-to-Array",
-	"Array-to-Host",
-	"Array-to-Array",
-	"Array-to-Device",
-	"Device-to-Array",
-	"Device-to-Device",
-	"Host-to-Host",
-	"Peer-to-Peer",
-	"Unified Host-to-Device",
-	"Unified Device-to-Host",
-	"Unified Device-to-Device",
-};
-
-u32 lull_gpu_copy_kind(u32 kind)
-{
-	return kind < LULL_COUNT_OF(copies) ? kind : 0;
-}
-
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what)
 {
 	if (kind == LULL_WORK_MEMCPY)
-		lull_str_addf(to, "[CUDA memcpy %s]", lull_names_copy(lull_gpu_copy_kind(what)));
+		lull_str_addf(to, "[CUDA memcpy %s]", lull_names_copy(what));
 	else if (kind == LULL_WORK_MEMSET)
 		lull_str_puts(to, "[CUDA memset]");
 	else
 		lull_str_addf(to, "[CUDA graph %u]", what);
-}
-
-const char *lull_gpu_memory_kind(u8 kind)
-{
-	static const char *const kinds[] = { "Unknown",	      "Pageable",      "Pinned",
-					     "Device",	      "Array",	       "Managed",
-					     "Device Static", "Managed Static" };
-
-	return kinds[kind < LULL_COUNT_OF(kinds) ? kind : 0];
 }
 
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,
@@ -277,7 +245,7 @@ static void scan(void *ctx, struct lull_sum *sum)
 		if (work.kind == LULL_WORK_KERNEL)
 			name = lull_kernels_name(&s->kernels, &work);
 		else if (work.kind == LULL_WORK_MEMCPY)
-			name = lull_gpu_copy_kind(work.what);
+			name = lull_names_copy_kind(work.what);
 		lull_sum_add(sum, lull_sum_group(sum, name * N_CATEGORIES + category_of(work.kind)),
 			     work.dur_ns);
 	}

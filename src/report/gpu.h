@@ -26,14 +26,8 @@ void lull_gpu_call_name(struct lull_str *to, struct lull_reader *r, u32 name);
 /* Fill the next cell with that. */
 void lull_gpu_put_call(struct lull_out *out, struct lull_reader *r, u32 name);
 
-/* The kind of a copy, 0 (unknown) for one that has no name: copies of one name are one group. */
-u32 lull_gpu_copy_kind(u32 kind);
-
 /* Append "[CUDA memcpy Host-to-Device]", "[CUDA memset]" or "[CUDA graph 7]". */
 void lull_gpu_operation(struct lull_str *to, unsigned kind, u32 what);
-
-/* What a kind of memory is called, by memcpy.src_kind: "Pageable". */
-const char *lull_gpu_memory_kind(u8 kind);
 
 /* Append the name of any work. */
 void lull_gpu_work_name(struct lull_str *to, struct lull_kernels *kernels,

@@ -1,6 +1,7 @@
 /*
  * cuda_gpu_mem_size_sum: bytes of copies and memsets by direction.
  */
+#include "model/names.h"
 #include "report/gpu.h"
 
 static const struct lull_out_column columns[] = {
@@ -26,8 +27,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 	lull_work_begin(&c, s->reader, LULL_WORK_MEMORY, LULL_WORK_WANT_BYTES,
 			lull_report_window(s->options));
 	while (lull_work_next(&c, &work)) {
-		u32 key =
-			work.kind == LULL_WORK_MEMSET ? MEMSET_KEY : lull_gpu_copy_kind(work.what);
+		u32 key = work.kind == LULL_WORK_MEMSET ? MEMSET_KEY
+							: lull_names_copy_kind(work.what);
 
 		if (lull_report_covers(s->options, work.start_ns, work.dur_ns))
 			lull_sum_add(sum, lull_sum_group(sum, key), work.size_bytes);

@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "model/link.h"
 #include "model/nest.h"
+#include "model/names.h"
 #include "report/gpu.h"
 #include "report/nvtx.h"
 
@@ -385,7 +386,7 @@ static void put_pool(struct lull_out *out, struct lull_reader *r, const struct p
 		lull_out_skip(out);
 	lull_out_i64(out, (i64)pool->n_allocations);
 	lull_out_text(out, key->allocator == FRAMEWORK ? "framework" : "CUDA");
-	lull_out_text(out, key->allocator == CUDA   ? lull_gpu_memory_kind((u8)key->memory)
+	lull_out_text(out, key->allocator == CUDA   ? lull_names_memory((u8)key->memory)
 			   : key->device_id == HOST ? "Host"
 						    : "Device");
 	lull_out_i64(out, key->process ? processes[key->process - 1].pid : 0);

@@ -1,3 +1,4 @@
+#include "model/names.h"
 #include "report/rule.h"
 
 #include <stdlib.h>
@@ -92,8 +93,8 @@ static void put_op(struct lull_out *out, struct lull_reader *r, const struct lul
 	lull_out_i64(out, (i64)op->key.dur_ns);
 	lull_out_i64(out, (i64)op->key.start_ns);
 	if (op->work.kind == LULL_WORK_MEMCPY)
-		lull_out_text(out, lull_gpu_memory_kind(op->work.src_kind));
-	lull_out_text(out, lull_gpu_memory_kind(op->work.dst_kind));
+		lull_out_text(out, lull_names_memory(op->work.src_kind));
+	lull_out_text(out, lull_names_memory(op->work.dst_kind));
 	lull_out_f64(out, (f64)op->work.size_bytes / LULL_GPU_MB);
 	lull_out_i64(out, pid_of(r, op->work.process));
 	lull_out_i64(out, lull_gpu_device_id(r, op->work.lane));

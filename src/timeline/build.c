@@ -293,10 +293,7 @@ static void name_streams(struct build *b)
 
 /* ---- ranges carried over to the device ---- */
 
-/*
- * The only device that worked, 0 if there are several: projections do not say which one they are
- * on.
- */
+/* The only device that worked, 0 if there are several: projections do not say which it was. */
 static u32 only_device(const struct build *b)
 {
 	struct device_build *const *all = b->devices.at;

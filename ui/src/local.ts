@@ -6,7 +6,7 @@ import type { Cell, Column, Hits, Link, Meta, Selected, Table } from "./types";
 
 interface Packed {
   answers: Record<string, unknown> & { meta: Meta };
-  pack: { unit: number; notice: string | null; lanes: [number, number, number][]; names: [number, string][]; curves: number[][] };
+  pack: { unit: number; notice: string | null; from?: number; to?: number; lanes: [number, number, number][]; names: [number, string][]; curves: number[][] };
 }
 
 /** Events, or folds of them, of one lane; times in ns. */
@@ -141,7 +141,16 @@ export class LocalSource implements Source {
     data.answers.meta.rows.forEach((row, ix) => {
       for (let l = 0; l < row.n_lanes; l++) this.rowOfLane[row.lane + l] = ix;
     });
-    if (data.pack.notice) data.answers.meta.notice = data.pack.notice;
+    const { meta } = data.answers;
+    if (data.pack.notice) meta.notice = data.pack.notice;
+    if (data.pack.from !== undefined && data.pack.to !== undefined) {
+      // A part of the run: nothing outside of it is here.
+      meta.run = meta.to - meta.from;
+      meta.from = Math.max(meta.from, data.pack.from);
+      meta.to = Math.min(meta.to, data.pack.to);
+      meta.minimap = { busy: [], idle: [], n: 0 };
+      meta.notice = meta.notice ? `some steps only; ${meta.notice}` : "some steps only";
+    }
   }
 
   private lane(ix: number): Lane {

@@ -388,6 +388,8 @@ export class Timeline {
   /** Numbers first: what is cut off then is the less important half. */
   private label(name: string, box: Box, room: number): string {
     const text = format.short(name);
+    // Of a step the number matters.
+    if (/^step \d+$/.test(text) && this.textWidth(text) > room) return this.textWidth(text.slice(5)) <= room ? text.slice(5) : "";
     if (box.ns && box.h >= 16 * this.ratio && room > 90) {
       const both = box.h >= 24 * this.ratio ? `${format.duration(box.ns)}  ${text}` : `${text}  ${format.duration(box.ns)}`;
       return this.fit(both, room);
@@ -692,7 +694,7 @@ function styleOf(app: App, placed: Placed, line: Line): { colours: string[]; mod
 /** The one number of a row that matters. */
 function numberOf(app: App, p: Placed): string {
   const row = p.row;
-  const length = Math.max(1, app.meta.to - app.meta.from);
+  const length = Math.max(1, app.meta.run ?? app.meta.to - app.meta.from);
   switch (row.kind) {
     case "device": return `${format.percent(row.busy / length)} busy`;
     case "idle": {

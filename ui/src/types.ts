@@ -39,6 +39,7 @@ export interface Meta {
   lanes: number[];
   minimap: { busy: number[]; idle: number[]; n: number };
   notice?: string;
+  run?: number; // length of the whole run, where only a part is here
 }
 
 export interface Column {

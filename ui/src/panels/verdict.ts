@@ -129,7 +129,7 @@ export const verdict: Panel = {
       ];
       if (v.state === "large") {
         return h("div", { class: "empty" }, h("b", null, v.sentence), h("div", null, v.detail ?? ""),
-          h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => { void verdictOf(ctx.app, true).then(() => location.reload()); } }, "Analyse it")));
+          ctx.app.source.isOffline ? null : h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => { void verdictOf(ctx.app, true).then(() => location.reload()); } }, "Analyse it")));
       }
       if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
       return h("div", null,
