@@ -45,7 +45,7 @@ struct kernel {
 	u32 lane;
 	u32 launch;
 	u32 process;
-	u32 next; /* at first its number; then the kernel of the same one: index + 1, 0 at the end */
+	u32 next; /* at first its number; then the kernel before it of that one: index + 1 */
 };
 
 /* A call that launched kernels, with its number. */

@@ -244,25 +244,42 @@ static void merge_paths(const struct sums *s, struct lull_sum *sum)
 	}
 }
 
+/* For the medians: the paths of all kernels are known. */
+static void scan_again(const struct sums *s, struct lull_sum *sum)
+{
+	const u32 *paths = s->by_kernel.at;
+	struct lull_kernel_cols cols;
+	struct lull_cursor c;
+	size_t n, ix = 0;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_kernel, s->options->from_ns, s->options->to_ns);
+	lull_cursor_want(&c, "start_ns");
+	lull_cursor_want(&c, "dur_ns");
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n && ix < s->by_kernel.n; i++) {
+			if (lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
+				add_each(s, sum, paths[ix++], cols.dur_ns[i]);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
 static void scan(void *ctx, struct lull_sum *sum)
 {
 	struct sums *s = ctx;
 	struct lull_work_cursor c;
 	struct lull_work kernel;
-	size_t ix = 0;
 	u32 path;
 
-	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, s->counting ? LULL_WORK_WANT_CALL : 0,
+	if (s->counting == NOT) {
+		scan_again(s, sum);
+		return;
+	}
+	lull_work_begin(&c, s->reader, LULL_WORK_KERNEL, LULL_WORK_WANT_CALL,
 			lull_report_window(s->options));
 	while (lull_work_next(&c, &kernel)) {
 		if (!lull_report_covers(s->options, kernel.start_ns, kernel.dur_ns))
 			continue;
-		if (s->counting == NOT) {
-			if (ix < s->by_kernel.n)
-				add_each(s, sum, ((const u32 *)s->by_kernel.at)[ix++],
-					 kernel.dur_ns);
-			continue;
-		}
 		path = find(s, sum, &kernel);
 		if (s->counting == BY_NUMBER) {
 			lull_vec_add(&s->by_kernel, &path, 1);
