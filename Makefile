@@ -265,6 +265,10 @@ e2e-gate: all
 e2e-why: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_why.py $(BUILD)
 
+# SQL, the SQLite export and its import, against SQLite itself.
+e2e-sqlite: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
+
 # Traces of other tools, good and bad ones, and what PyTorch itself said of one.
 e2e-import: all
 	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
