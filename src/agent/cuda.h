@@ -37,6 +37,10 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
 /* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
 lull_cupti_callback *lull_cuda_callback(void);
 
+/* What a call of this name waits for, 0 for nothing; tell of such a wait (cuda_waits.c). */
+u32 lull_cuda_wait_of(const char *name);
+void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
+
 /* Turn callbacks for the calls that matter on or off. */
 void lull_cuda_watch_calls(bool is_on);
 

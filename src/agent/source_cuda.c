@@ -39,9 +39,8 @@ static struct {
 
 /* What is enabled while a recording is on. */
 static const u32 kinds[] = {
-	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY, LULL_CUPTI_KIND_MEMCPY2,
-	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_SYNC,	LULL_CUPTI_KIND_OVERHEAD,
-	LULL_CUPTI_KIND_JIT,
+	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY,	  LULL_CUPTI_KIND_MEMCPY2,
+	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_OVERHEAD, LULL_CUPTI_KIND_JIT,
 };
 
 /* What describes the process: on from the first to the last moment. Such records are few. */
@@ -84,8 +83,6 @@ static void switch_on(void)
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
-	if (lull_cupti.cuptiActivityEnableAllSyncRecords)
-		lull_cupti.cuptiActivityEnableAllSyncRecords(0);
 	lull_cuda_watch_calls(true);
 	lull_cuda_watch_resources(true);
 	atomic_store(&cuda.is_on, 1);
