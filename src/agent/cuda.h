@@ -5,8 +5,9 @@
  *                 cheapest way: two reads of the counter and one event, and no record of CUPTI's);
  *                 what the device did by CUPTI's activity records, turned into events on CUPTI's
  *                 own thread.
- * Who flushes:    a thread of ours, five times a second and when the collector asks for it, so that
- *                 a killed process loses at most the last 250 ms of device records.
+ * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
+ *                 asks for it, so that a killed process loses at most the last 250 ms of device
+ *                 records. A flush holds up who launches meanwhile.
  * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
  *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
  *                 lull_cuda_want_call().
@@ -24,6 +25,9 @@ enum { LULL_CUDA_WE = 1, LULL_CUDA_THEY = 2 };
 void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records);
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
 			 size_t valid_bytes);
+
+/* How many buffers came back full, so far. */
+u32 lull_cuda_n_full(void);
 
 /* Have a buffer or two ready, so that no thread of the program has to make one. */
 void lull_cuda_stock(void);
