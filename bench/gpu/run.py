@@ -26,7 +26,8 @@ ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage
 
 
 def prefix(b, variant):
-    """The command that a variant puts before the program, and its environment."""
+    """The command that a variant puts before the program, and its environment; #N tells copies apart."""
+    variant = variant.partition("#")[0]
     lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench")]
     floor = {"CUDA_INJECTION64_PATH": b.floor, "FLOOR_WITH": "", **b.cupti()}
     kind, _, words = variant.partition(":")
@@ -139,7 +140,7 @@ def start_cases(b, variant, ix, argv):
     """One process with all the cases, recorded in one way."""
     before, env = prefix(b, variant)
     before = [b.path("bench-%d" % ix) if word == b.path("bench") else word for word in before]
-    more = ["--profiler"] if variant == "profiler" else []
+    more = ["--profiler"] if variant.startswith("profiler") else []
     return subprocess.Popen(before + argv + more, env={**b.env, **b.cupti(), **env}, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -182,7 +183,7 @@ def turns(b, variants, cases):
     # One at a time has these CPUs: with CPUs of its own each process would be fast or slow by chance.
     pin = ["taskset", "-c", "4-7"] if shutil.which("taskset") and os.cpu_count() >= 8 else []
     argv = [*pin, sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
-            "--repeats", str(b.options.rounds)] + (["--steps", "5"] if b.options.short else [])
+            "--repeats", str(b.options.rounds), "--steps", "3" if b.options.short else "6"]
     processes = {v: start_cases(b, v, i, argv) for i, v in enumerate(variants)}
     try:
         found, rounds = take_turns(b, processes, cases)
@@ -198,11 +199,16 @@ def turns(b, variants, cases):
 
 
 def bench_planted(b):
+    """Several processes of each kind: each is faster or slower than its like by some per cent, all its life."""
     cases = ["optimizer_loop", "launch_bound", "compute_bound", "dataloader_cpu"]
-    medians, rounds = turns(b, ["untraced", "floor", "default", "everything", "profiler"], cases)
+    copies = {"untraced": 2, "floor": 3, "default": 3, "everything": 2, "profiler": 1}
+    found, rounds = turns(b, ["%s#%d" % (v, i) for v, n in copies.items() for i in range(n)], cases)
     for case in cases:
-        for name, expected, measured, good in judge_case(case, {v: medians[v][case] for v in medians}):
+        m = {v: statistics.median([found["%s#%d" % (v, i)][case] for i in range(n)]) for v, n in copies.items()}
+        for name, expected, measured, good in judge_case(case, m):
             yield (name, expected, measured + ", n=%d" % rounds, good)
+    for v in found:
+        yield (v, "", "  ".join("%s %.2f" % (c, found[v][c]) for c in cases), "ok")
 
 
 def show_turns(b, name, variants, cases):

@@ -210,6 +210,10 @@ def check_ranks(b):
     labels = {r["id"]: r["name"] for r in b.table("ranks", "label")}
     calls = sum(labels[r["label"]] == "ncclAllReduce" for r in b.table("ranks", "range"))
     yield ("ranks: ncclAllReduce ranges", "10", "%d" % calls, verdict(calls == 10))
+    for source, name in ((1, "call"), (2, "plugin")):
+        found = [(r["in_bytes"], r["n_ranks"]) for r in b.table("ranks", "collective") if r["source"] == source]
+        yield ("ranks: collectives by the " + name, "10 of 4194304 bytes, 2 ranks", "%d of %s" % (
+            len(found), " ".join("%d, %d" % f for f in sorted(set(found)))), verdict(found == [(4 << 20, 2)] * 10))
 
 
 def grown(said):
