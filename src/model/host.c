@@ -69,8 +69,8 @@ static void load_ranges(struct loader *l)
 				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				    .lane = cols.lane[i],
 				    .ref = cols.label[i],
-				    .is_hook = cols.label[i] && labels[cols.label[i] - 1].api ==
-									LULL_LABEL_API_HOOK,
+				    .is_hook = cols.label[i] &&
+					       labels[cols.label[i] - 1].api == LULL_LABEL_API_HOOK,
 				    .inside = bits[cols.label[i]] });
 		}
 	}
