@@ -88,6 +88,18 @@ static void note_missing(struct lull_judgement *j, const struct lull_verdict *v,
 			 v->id, key);
 }
 
+/* Findings beside the verdict that bring nothing, or only say again that nothing is busy. */
+static void drop_idle(struct lull_judgement *j)
+{
+	size_t n = j->n > 0;
+
+	for (size_t i = 1; i < j->n; i++)
+		if (j->claims[i].gain >= LULL_MIN_GAIN &&
+		    j->claims[i].by != &lull_verdict_latency_bound)
+			j->claims[n++] = j->claims[i];
+	j->n = n;
+}
+
 void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 {
 	struct lull_case c = { .p = p };
@@ -105,6 +117,7 @@ void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 		else if (c.missing)
 			note_missing(to, *v, c.missing);
 	}
+	drop_idle(to);
 }
 
 const char *lull_judgement_id(const struct lull_judgement *j)

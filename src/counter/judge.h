@@ -34,7 +34,7 @@
 #define LULL_BUSY 0.6
 
 /* Less than this is not worth a verdict that names a waste. */
-#define LULL_MIN_GAIN 1.25
+#define LULL_MIN_GAIN 1.2
 
 #define LULL_PROOFS 4
 

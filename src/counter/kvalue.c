@@ -112,6 +112,8 @@ struct lull_k_text lull_k_format(f64 value, const char *unit)
 		snprintf(t.text, sizeof(t.text), "%s", lull_format_ns(value > 0 ? (u64)value : 0).text);
 	else if (strcmp(unit, "ratio") == 0 || strcmp(unit, "/cycle") == 0 || !*unit)
 		snprintf(t.text, sizeof(t.text), "%.2f", value);
+	else if (strcmp(unit, "count") == 0 && fabs(value) < 1e6 && value == floor(value))
+		snprintf(t.text, sizeof(t.text), "%s", lull_format_grouped((i64)value).text);
 	else if (strcmp(unit, "count") == 0)
 		scaled(t.text, sizeof(t.text), value, "");
 	else

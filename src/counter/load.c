@@ -72,6 +72,23 @@ static f64 value(const struct lull_loads *loads, int part)
 	return part < 0 ? NAN : loads->of[part];
 }
 
+/*
+ * DRAM cannot be more than about 93 % busy, other levels can; and what misses them ends there. So
+ * from this load on, or nearly as busy as the busiest, it is the limit.
+ */
+#define DRAM_FULL  0.75
+#define DRAM_CLOSE 0.85
+
+static int memory_part(const struct lull_loads *loads)
+{
+	int top = highest(loads, LULL_LOAD_MEMORY);
+	f64 dram = loads->of[LULL_PART_dram];
+
+	return top >= 0 && (dram >= DRAM_FULL || dram >= DRAM_CLOSE * loads->of[top])
+		       ? (int)LULL_PART_dram
+		       : top;
+}
+
 void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 {
 	f64 issue;
@@ -84,10 +101,26 @@ void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 	if (!isnan(issue) &&
 	    (to->pipe_part < 0 || to->of[to->pipe_part] < PIPE_OF_ISSUE * issue))
 		to->pipe_part = LULL_PART_issue;
-	to->memory_part = highest(to, LULL_LOAD_MEMORY);
-	to->memory = most(value(to, to->memory_part), to->of[LULL_PART_memory]);
-	to->sm = most(most(value(to, highest(to, LULL_LOAD_PIPE)), issue), to->of[LULL_PART_sm]);
+	to->memory_part = memory_part(to);
+	/* The sums are what the vendor calls the load; parts stand in where they were not read. */
+	to->memory = first(to->of[LULL_PART_memory], value(to, to->memory_part));
+	to->memory = most(to->memory, to->of[LULL_PART_host]);
+	to->sm = first(to->of[LULL_PART_sm], most(value(to, highest(to, LULL_LOAD_PIPE)), issue));
 	to->top = most(to->memory, to->sm);
+}
+
+/* From here on a pipe is at its peak, whatever feeds it. */
+#define PIPE_FULL 0.8
+
+bool lull_loads_is_compute(const struct lull_loads *loads)
+{
+	bool is_fed = loads->memory_part == LULL_PART_l1 || loads->memory_part == LULL_PART_shared ||
+		      loads->memory_part < 0;
+
+	if (isnan(loads->memory) || loads->sm > loads->memory)
+		return true;
+	return is_fed && loads->pipe_part >= 0 && loads->pipe_part != LULL_PART_issue &&
+	       loads->of[loads->pipe_part] >= PIPE_FULL;
 }
 
 f64 lull_loads_gain(const struct lull_loads *loads, unsigned kinds, f64 left)

@@ -38,8 +38,8 @@ extern const struct lull_part_info lull_parts[];
 /* A launch seen through its loads. */
 struct lull_loads {
 	f64 of[LULL_N_PARTS]; /* NaN where not measured */
-	f64 memory;	      /* highest of the memory system; NaN if nothing was measured */
-	f64 sm;		      /* highest of the multiprocessors */
+	f64 memory;	      /* of the memory system; NaN if nothing was measured */
+	f64 sm;		      /* of the multiprocessors */
 	f64 top;	      /* highest of all */
 	int memory_part;      /* enum lull_part of it, -1 if none */
 	int pipe_part;	      /* the pipe that limits, issue only if no pipe explains it */
@@ -47,6 +47,12 @@ struct lull_loads {
 
 /* Work them out. */
 void lull_loads_of(struct lull_loads *to, const struct lull_profile *p);
+
+/*
+ * Whether the multiprocessors, not memory, are the limit. Where both are busy, the larger is; but a
+ * pipe at its peak is fed from shared memory that is as busy, and is the limit all the same.
+ */
+bool lull_loads_is_compute(const struct lull_loads *loads);
 
 /*
  * How many times faster it could get if parts of these kinds (bits of lull_load_kind) had to do

@@ -11,6 +11,8 @@
 #include "counter/judge.h"
 
 #define ATOMIC_SHARE 30
+/* Of all instructions: loads of the TMA are no accesses of warps, so a few atomics may be all there are. */
+#define ATOMIC_OF_ALL 0.01
 
 static const enum lull_stall waits[] = {
 	LULL_STALLED_lg_throttle, LULL_STALLED_long_scoreboard, LULL_STALLED_membar,
@@ -45,6 +47,8 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		return true;
 	if (!lull_case_get(c, LULL_K_memory_inst, &all) || all <= 0 ||
 	    !lull_case_get(c, LULL_K_atomic_share, &share) || share < ATOMIC_SHARE)
+		return false;
+	if (share / 100 * all < ATOMIC_OF_ALL * lull_k_of(c->p, LULL_K_inst_executed))
 		return false;
 	if (!(unit >= 100 * LULL_BUSY / 2) && wait < 0.4)
 		return false;

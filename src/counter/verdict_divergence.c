@@ -19,7 +19,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		return false;
 	if (share >= LANE_SHARE || share <= 0)
 		return false;
-	if (c->loads.memory >= LULL_BUSY && c->loads.memory > c->loads.sm)
+	if (c->loads.memory >= LULL_BUSY && !lull_loads_is_compute(&c->loads))
 		return false;
 	claim->gain = c->loads.sm >= LULL_BUSY
 			      ? lull_loads_gain(&c->loads, LULL_LOAD_PIPE, share / 100)

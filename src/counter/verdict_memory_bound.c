@@ -41,7 +41,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		c->missing = "memory_throughput";
 		return false;
 	}
-	if (c->loads.memory < LULL_BUSY || c->loads.memory < c->loads.sm)
+	if (c->loads.memory < LULL_BUSY || lull_loads_is_compute(&c->loads))
 		return false;
 	/* The parts may not explain the sum: queues and crossbars have no load of their own. */
 	if (part < 0 || c->loads.of[part] < 0.8 * c->loads.memory)

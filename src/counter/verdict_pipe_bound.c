@@ -19,7 +19,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		c->missing = "sm_throughput";
 		return false;
 	}
-	if (c->loads.sm < LULL_BUSY || c->loads.sm < c->loads.memory)
+	if (c->loads.sm < LULL_BUSY || !lull_loads_is_compute(&c->loads))
 		return false;
 	if (part < 0 || c->loads.of[part] < 0.6 * c->loads.sm)
 		part = LULL_PART_sm;

@@ -11,6 +11,8 @@
 
 /* Below, leaving local memory out would bring less than LULL_MIN_GAIN by itself. */
 #define LOCAL_SHARE 30
+/* Of all instructions: a few spills around a call cost nothing. */
+#define LOCAL_OF_ALL 0.02
 
 static bool claim(struct lull_case *c, struct lull_claim *claim)
 {
@@ -22,6 +24,8 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	    !lull_case_get(c, LULL_K_local_share, &share) || share < LOCAL_SHARE)
 		return false;
 	if (c->loads.memory < LULL_BUSY / 1.5 && wait < 0.3)
+		return false;
+	if (inst < LOCAL_OF_ALL * lull_k_of(c->p, LULL_K_inst_executed))
 		return false;
 	/* Where nothing is busy, the time goes with the accesses that are waited for. */
 	gain = c->loads.memory >= LULL_BUSY

@@ -1,36 +1,32 @@
 /*
  * uncoalesced: threads of a warp touch memory far apart, so that most of what moves is not used.
  *
- * Signal:  less than 60 % of the bytes of touched sectors are wanted, and a part of the memory
+ * Signal:  less than 75 % of the bytes of touched sectors are wanted, and a part of the memory
  *          system is busy, or its queue is.
  * Not it:  dependent loads that touch a sector each and leave memory idle (latency-bound); wide
- *          accesses (float4), which touch 16 sectors and use all of them.
+ *          accesses (float4), which touch 16 sectors and use all of them; lanes that share a sector.
  */
 #include <math.h>
 
 #include "counter/judge.h"
 
-#define PACKED_SHARE 60
+#define PACKED_SHARE 75
 /* Memory this busy is worth unburdening: the rule's 60 % is for parts that are already packed. */
 #define MEMORY_LOAD 0.4
 /* Without the bytes that were wanted: no access of 16 bytes a lane touches more. */
 #define WIDEST 16
+#define PACKED 4.5
 
 /* Share of the moved bytes that was wanted, at the level that is the limit. */
 static f64 wanted_share(const struct lull_case *c, f64 packing)
 {
 	f64 wanted = lull_k_of(c->p, LULL_K_wanted_bytes), moved = NAN;
+	f64 missed = 1 - lull_k_of(c->p, LULL_K_l1_hit) / 100;
 
-	switch (c->loads.memory_part) {
-	case LULL_PART_dram:
+	if (c->loads.memory_part == LULL_PART_dram)
 		moved = lull_k_of(c->p, LULL_K_dram_bytes);
-		break;
-	case LULL_PART_l2:
-		moved = lull_k_of(c->p, LULL_K_l2_bytes);
-		break;
-	default:
-		break;
-	}
+	else if (c->loads.memory_part == LULL_PART_l2)
+		moved = missed * lull_k_of(c->p, LULL_K_touched_bytes);
 	/* Caches may have made good what the access pattern did; then this level has no excess. */
 	if (moved > 0 && wanted > 0)
 		return fmin(1, wanted / moved);
@@ -50,6 +46,8 @@ static f64 packing_of(struct lull_case *c)
 		return NAN;
 	sectors /= loads + stores;
 	/* 4 bytes a lane, packed, are 4 sectors; up to 16 may be packed accesses of 16 bytes. */
+	if (sectors > PACKED && sectors <= WIDEST && c->loads.memory >= MEMORY_LOAD)
+		c->missing = "ld_bytes_per_sector";
 	return sectors > WIDEST ? 400 / sectors : 100;
 }
 
@@ -88,7 +86,7 @@ const struct lull_verdict lull_verdict_uncoalesced = {
 	.title = "threads of a warp touch memory far apart",
 	.why = "Memory moves in sectors of 32 bytes. When neighbouring threads do not read "
 	       "neighbouring addresses, most of each sector is thrown away. Claimed when less than "
-	       "60 % of the touched bytes are used and a part of the memory system is at least 40 % "
+	       "75 % of the touched bytes are used and a part of the memory system is at least 40 % "
 	       "busy; the gain counts the bytes at the level that is the limit, so what caches make "
 	       "good is not counted.",
 	.stage = LULL_STAGE_WASTE,
