@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "cmd/kernel.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "cmd/schema_json.h"
+#include "counter/kset.h"
 #include "counter/section.h"
 #include "counter/tell.h"
 
@@ -59,15 +61,16 @@ static int choose(struct lull_kernel_choice *c, const struct lull_kernel_options
 	bool has_regex;
 	regex_t regex;
 
-	if (compile(o->kernel_name, &regex, &has_regex, err))
+	if (compile(o->which->kernel_name, &regex, &has_regex, err))
 		return err->code;
 	for (size_t i = 0; i < c->all.items.n; i++) {
 		struct lull_profile *p = &all[i];
 
-		if (o->kernel_name &&
-		    !name_matches(p->name, o->kernel_name, has_regex ? &regex : NULL))
+		if (o->which->kernel_name &&
+		    !name_matches(p->name, o->which->kernel_name, has_regex ? &regex : NULL))
 			continue;
-		if (n_seen++ < o->launch_skip || (o->launch_count && c->chosen.n >= o->launch_count))
+		if (n_seen++ < o->which->skip ||
+		    (o->which->count && c->chosen.n >= o->which->count))
 			continue;
 		lull_vec_add(&c->chosen, &p, 1);
 	}
@@ -164,15 +167,15 @@ void lull_schema_of_kernel(struct lull_json *j)
 
 bool lull_kernel_wants(const struct lull_kernel_options *options, const char *section)
 {
-	char *const *names = options->sections.at;
+	char *const *names = options->which->sections.at;
 
-	for (size_t i = 0; i < options->sections.n; i++) {
+	for (size_t i = 0; i < options->which->sections.n; i++) {
 		const struct lull_section *s = lull_section_find(names[i]);
 
 		if (s && strcmp(s->name, section) == 0)
 			return true;
 	}
-	return !options->sections.n;
+	return !options->which->sections.n;
 }
 
 static int print(const struct lull_kernel_choice *c, const struct lull_kernel_options *o,
@@ -235,15 +238,31 @@ int lull_kernel_show(const char *path, const struct lull_kernel_options *options
 
 /* ---- the command ---- */
 
-static int check(struct lull_kernel_options *o, struct lull_err *err)
+/* Sections by the names other tools give them; those only measured are shown as part of others. */
+static int settle_sections(struct lull_kernel_collect *k, struct lull_err *err)
 {
-	char *const *names = o->sections.at;
+	char **names = k->sections.at;
 
-	for (size_t i = 0; i < o->sections.n; i++)
-		if (!lull_section_find(names[i]))
+	for (size_t i = 0; i < k->sections.n; i++) {
+		const struct lull_section *s = lull_section_find(names[i]);
+		bool is_known = s != NULL;
+
+		if (s) {
+			free(names[i]);
+			names[i] = lull_strdup(s->name);
+		}
+		for (size_t n = 0; n < lull_n_ksections; n++)
+			is_known |= strcmp(lull_ksections[n].name, names[i]) == 0;
+		if (!is_known)
 			return lull_fail(err, LULL_E_USAGE,
 					 "--section: no section %s; --list-sections names them",
 					 names[i]);
+	}
+	return LULL_OK;
+}
+
+static int settle(struct lull_kernel_options *o, struct lull_err *err)
+{
 	o->out.top = o->top;
 	o->out.is_human = true;
 	if (o->is_csv && lull_out_options_parse(&o->out, "csv", err))
@@ -257,13 +276,6 @@ static int check(struct lull_kernel_options *o, struct lull_err *err)
 	return LULL_OK;
 }
 
-static int list_sections(void)
-{
-	for (const struct lull_section *const *s = lull_sections; *s; s++)
-		printf("%-10s  %s: %s\n", (*s)->name, (*s)->title, (*s)->what);
-	return LULL_OK;
-}
-
 /* A report instead of a program: `lull kernel run.lull`. */
 static bool is_report(const char *word)
 {
@@ -274,13 +286,44 @@ static bool is_report(const char *word)
 	return has_suffix && access(word, X_OK) != 0;
 }
 
-static int run(struct lull_kernel_options *o, int argc, char **argv, struct lull_err *err)
+/* Measure, then show; the exit status is the program's. */
+static int measure(struct lull_kernel_collect *k, char **argv, const struct lull_kernel_options *o,
+		   struct lull_err *err)
 {
-	const char *report = o->import ? o->import : argc ? NULL : o->from;
-	char *path = NULL;
-	int rc;
+	struct lull_kernel_done done = { NULL, 0 };
+	struct lull_kernel_collect all = *k;
+	struct lull_kernel_options shown = *o;
+	int rc = lull_kernel_collect(k, argv, &done, err);
 
-	if (report && o->import && argc)
+	/* What is in the report was chosen already. */
+	all.kernel_name = NULL;
+	all.skip = all.count = 0;
+	shown.which = &all;
+	shown.top = shown.out.top = 0;
+
+	if (!rc && done.report) {
+		fflush(stderr);
+		rc = lull_kernel_show(done.report, &shown, err);
+		/* A program without a launch that was asked for is no failure of the report. */
+		if (rc == LULL_E_NOT_FOUND) {
+			fprintf(stderr, "%s\n", err->msg);
+			rc = LULL_OK;
+		}
+	}
+	free(done.report);
+	return rc ? rc : done.exit_status;
+}
+
+static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int argc, char **argv,
+	       struct lull_err *err)
+{
+	const char *report = o->import ? o->import : argc ? NULL : k->from;
+
+	if (lull_kernel_collect_is_list(k))
+		return lull_kernel_collect_list(k, err);
+	if (settle(o, err) || settle_sections(k, err))
+		return err->code;
+	if (o->import && argc)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--import shows a report and runs nothing; leave '%s' out", argv[0]);
 	if (report)
@@ -288,56 +331,56 @@ static int run(struct lull_kernel_options *o, int argc, char **argv, struct lull
 	if (!argc)
 		return lull_fail(err, LULL_E_USAGE,
 				 "name a program to run, or a report to show by --import");
-	rc = lull_kernel_collect(o, argc, argv, &path, err);
-	if (rc >= 0 && path) {
-		int shown = lull_kernel_show(path, o, err);
-
-		rc = shown ? shown : rc;
-	}
-	free(path);
-	return rc;
+	k->top = o->top ? o->top : k->top;
+	return measure(k, argv, o, err);
 }
 
-int cmd_kernel(int argc, char **argv, struct lull_err *err)
+/* Our own options behind those of the other half. */
+static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
+			struct lull_kernel_options *o)
 {
 	static const char *const pages[] = { "verdict", "details", "raw", "source", NULL };
 	static const char *const summaries[] = { "none", "per-kernel", "per-gpu", "per-nvtx", NULL };
-	struct lull_kernel_options o = { .out = LULL_OUT_OPTIONS_INIT };
-	bool wants_sections = false;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull kernel [OPTIONS] PROGRAM [ARGS]\n"
-			  "       lull kernel [OPTIONS] --import REPORT",
-			  "Say why a kernel is slow: how close it came to the limits of the chip, "
-			  "which one binds, what its warps waited for, and what to try."),
-		OPT_GROUP("Which launches"),
-		OPT_STR('k', "kernel-name", "NAME", &o.kernel_name,
-			"kernels of this name, or regex:PATTERN"),
-		OPT_U64('s', "launch-skip", "N", &o.launch_skip,
-			"leave the first N of them out (default: 0)"),
-		OPT_U64('c', "launch-count", "N", &o.launch_count,
-			"no more than N of them, 0 for all (default: 0)"),
-		OPT_LIST(0, "section", "NAME", &o.sections,
-			 "only these sections; --list-sections names them"),
 		OPT_GROUP("What is shown"),
-		OPT_STR('i', "import", "REPORT", &o.import, "show this report, run nothing"),
-		OPT_STR(0, "from", "REPORT", &o.from,
-			"the same, unless a program is named: then profile the kernels that take "
-			"most time in it"),
-		OPT_ENUM(0, "page", &o.page, pages,
+		OPT_STR('i', "import", "REPORT", &o->import, "show this report, run nothing"),
+		OPT_STR(0, "from", "REPORT", &k->from,
+			"measure the kernels that take most time in this report of lull profile; "
+			"without a program the same as --import"),
+		OPT_U64(0, "top", "N", &o->top,
+			"so many kernels of --from (default: 3); rows or launches that are shown, 0 "
+			"for all (default: 0)"),
+		OPT_ENUM(0, "page", &o->page, pages,
 			 "verdict, details (all sections), raw (all metrics) or source (hottest "
 			 "lines) (default: verdict)"),
-		OPT_ENUM(0, "print-summary", &o.summary, summaries,
+		OPT_ENUM(0, "print-summary", &o->summary, summaries,
 			 "one row for each kernel, device and kernel, or range and kernel instead"),
-		OPT_FLAG(0, "csv", &o.is_csv, "as comma-separated values"),
-		OPT_STR('f', "format", "NAME", &o.format,
+		OPT_FLAG(0, "csv", &o->is_csv, "as comma-separated values"),
+		OPT_STR(0, "format", "NAME", &o->format,
 			"text, json, or a format of lull stats (default: text)"),
-		OPT_U64(0, "top", "N", &o.top, "no more than N rows or launches, 0 for all"),
-		OPT_FLAG(0, "list-sections", &wants_sections, "list the sections and exit"),
 		OPT_END(),
 	};
+
+	memcpy(to, opts, sizeof(opts));
+}
+
+#define MAX_OPTIONS 80
+#define OWN_OPTIONS 10
+
+int cmd_kernel(int argc, char **argv, struct lull_err *err)
+{
+	struct lull_opt opts[MAX_OPTIONS] = {
+		OPT_USAGE("lull kernel [OPTIONS] PROGRAM [ARGS], or lull kernel [OPTIONS] REPORT",
+			  "Say why a kernel is slow: how close it came to the limits of the chip, "
+			  "which one binds, what its warps waited for, and what to try."),
+	};
+	struct lull_kernel_collect k;
+	struct lull_kernel_options o = { .which = &k, .out = LULL_OUT_OPTIONS_INIT };
 	int first, rc;
 
-	lull_vec_init(&o.sections, sizeof(char *));
+	lull_kernel_collect_init(&k);
+	add_options(opts + 1 + lull_kernel_collect_opts(&k, opts + 1, MAX_OPTIONS - OWN_OPTIONS - 1),
+		    &k, &o);
 	first = lull_opt_parse_program(argc, argv, opts, err);
 	/* Behind a report there are still options of ours. */
 	if (first >= 0 && first < argc && !o.import && is_report(argv[first])) {
@@ -346,9 +389,7 @@ int cmd_kernel(int argc, char **argv, struct lull_err *err)
 		o.import = argv[first];
 		first = more < 0 ? more : first + more;
 	}
-	rc = first < 0 ? first : check(&o, err);
-	if (!rc)
-		rc = wants_sections ? list_sections() : run(&o, argc - first, argv + first, err);
-	lull_opt_list_release(&o.sections);
+	rc = first < 0 ? first : run(&k, &o, argc - first, argv + first, err);
+	lull_kernel_collect_release(&k);
 	return rc;
 }

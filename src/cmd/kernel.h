@@ -1,8 +1,8 @@
 /*
- * kernel - what the parts of `lull kernel` share: its options, collecting and printing.
+ * kernel - the half of `lull kernel` that shows what was measured.
  *
- * cmd_kernel.c parses and decides; kernel_collect.c runs a program and reads counters;
- * kernel_print.c and kernel_tables.c show what a report holds.
+ * cmd_kernel.c parses and decides; kernel_collect.c runs a program and reads counters; kernel_print.c
+ * and kernel_tables.c show what a report holds.
  */
 #ifndef LULL_CMD_KERNEL_H
 #define LULL_CMD_KERNEL_H
@@ -13,6 +13,7 @@
 #include "base/out.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "cmd/kernel_collect.h"
 #include "counter/profile.h"
 
 enum lull_kernel_page {
@@ -30,28 +31,16 @@ enum lull_kernel_summary {
 };
 
 struct lull_kernel_options {
-	/* which launches; for both */
-	const char *kernel_name; /* NAME or regex:PATTERN; NULL for all */
-	u64 launch_skip, launch_count;
-	struct lull_vec sections; /* char *, names */
-	/* reading */
-	const char *import; /* the report to show */
-	const char *from;   /* a timeline whose kernels matter; or, without a program, as import */
-	int page;	    /* enum lull_kernel_page */
-	int summary;	    /* enum lull_kernel_summary */
+	const struct lull_kernel_collect *which; /* name, skip, count and sections hold here, too */
+	const char *import;			 /* the report to show */
+	int page;				 /* enum lull_kernel_page */
+	int summary;				 /* enum lull_kernel_summary */
 	bool is_csv;
 	const char *format;
 	struct lull_out_options out;
 	bool is_json;
 	u64 top;
 };
-
-/*
- * Run the program in argv (NULL at the end) and read counters of its kernels. *path receives the
- * report's, to be freed by the caller.
- */
-int lull_kernel_collect(const struct lull_kernel_options *options, int argc, char **argv,
-			char **path, struct lull_err *err);
 
 /* Show what the report holds, as the options say. */
 int lull_kernel_show(const char *path, const struct lull_kernel_options *options,

@@ -246,7 +246,7 @@ static bool is_shown(const struct printer *out, const struct lull_section *secti
 
 	if (o->page == LULL_KERNEL_PAGE_SOURCE)
 		return strcmp(section->name, "source") == 0;
-	if (o->page == LULL_KERNEL_PAGE_DETAILS || o->sections.n)
+	if (o->page == LULL_KERNEL_PAGE_DETAILS || o->which->sections.n)
 		return lull_kernel_wants(o, section->name);
 	return n <= FEW && strcmp(section->name, "roofline") == 0;
 }
@@ -255,7 +255,7 @@ static bool is_shown(const struct printer *out, const struct lull_section *secti
 static bool is_silent(const struct printer *out, const struct lull_profile *p,
 		      const struct lull_section *section)
 {
-	return out->options->page == LULL_KERNEL_PAGE_VERDICT && !out->options->sections.n &&
+	return out->options->page == LULL_KERNEL_PAGE_VERDICT && !out->options->which->sections.n &&
 	       !(lull_k_of(p, LULL_K_flops) > 0) && strcmp(section->name, "roofline") == 0;
 }
 
