@@ -157,8 +157,10 @@ static void print_unknown(const struct printer *out, const struct lull_profile *
 		lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	if (trouble)
 		labelled(out, "", trouble);
-	else if (*j->missing)
+	else if (*j->missing) {
 		labelled(out, "Try", "measure more: --set full");
+		labelled(out, "Missing", j->missing);
+	}
 }
 
 static void print_verdict(const struct printer *out, const struct lull_profile *p)
@@ -173,8 +175,14 @@ static void print_verdict(const struct printer *out, const struct lull_profile *
 	print_loads(out, p);
 	print_waits(out, p);
 	print_advice(out, &j);
-	if (*j.missing && !(lull_profile_trouble(p) && !j.n))
-		labelled(out, "Missing", j.missing);
+	if (j.n && *j.unchecked) {
+		struct lull_str text = LULL_STR_INIT;
+
+		lull_str_addf(&text, "could not be checked: %s; --set full measures all",
+			      j.unchecked);
+		labelled(out, "Missing", lull_str_text(&text));
+		lull_str_release(&text);
+	}
 }
 
 /* ---- sections ---- */

@@ -50,9 +50,9 @@ struct lull_verdict;
 /* A claim of one verdict on one launch. */
 struct lull_claim {
 	const struct lull_verdict *by;
-	const char *id;	   /* "fp32-bound"; by->id unless the verdict has several */
-	char detail[48];   /* which level, pipe, resource or stall; "" if none */
-	f64 gain;	   /* times faster, at most; NaN if it cannot be told */
+	const char *id;	 /* "fp32-bound"; by->id unless the verdict has several */
+	char detail[48]; /* which level, pipe, resource or stall; "" if none */
+	f64 gain;	 /* times faster, at most; NaN if it cannot be told */
 	size_t n_proofs;
 	char proofs[LULL_PROOFS][160]; /* sentences with numbers */
 	char fix[320];
@@ -79,9 +79,11 @@ extern const struct lull_verdict *const lull_verdicts[];
 #define LULL_MAX_VERDICTS 32
 
 struct lull_judgement {
-	size_t n; /* 0: unknown */
+	size_t n;				     /* 0: unknown */
 	struct lull_claim claims[LULL_MAX_VERDICTS]; /* the verdict first */
-	char missing[320]; /* what was not measured and would have mattered; "" if nothing */
+	char missing[320];   /* verdicts that could not be checked and would have mattered, with the
+			      metric each lacks; "" if none */
+	char unchecked[160]; /* the same without the metrics */
 	struct lull_loads loads;
 };
 

@@ -43,9 +43,10 @@ extern const struct lull_kgroup lull_ksets[];
 extern const size_t lull_n_ksets;
 
 struct lull_kset {
-	struct lull_vec metrics; /* const struct lull_kmetric_desc *, each once, in order of the list */
-	struct lull_vec others;	 /* const char *: names of CUPTI's that the user gave */
-	bool has_source;	 /* the section of samples is among them */
+	struct lull_vec
+		metrics; /* const struct lull_kmetric_desc *, each once, in order of the list */
+	struct lull_vec others; /* const char *: names of CUPTI's that the user gave */
+	bool has_source;	/* the section of samples is among them */
 };
 
 /* The metric of this key, or NULL. */

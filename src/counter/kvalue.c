@@ -92,9 +92,10 @@ static void scaled(char *to, size_t size, f64 value, const char *unit)
 		value /= 1000;
 		step++;
 	}
-	snprintf(to, size, "%.*f %.*s%s", fabs(value) >= 99.95 || (!step && value == floor(value)) ? 0
-								: fabs(value) >= 9.995	? 1
-										: 2,
+	snprintf(to, size, "%.*f %.*s%s",
+		 fabs(value) >= 99.95 || (!step && value == floor(value)) ? 0
+		 : fabs(value) >= 9.995					  ? 1
+									  : 2,
 		 value, step ? 1 : 0, &steps[step], unit);
 	if (!*unit && !step)
 		to[strlen(to) - 1] = 0;
@@ -109,7 +110,8 @@ struct lull_k_text lull_k_format(f64 value, const char *unit)
 	else if (strcmp(unit, "%") == 0)
 		snprintf(t.text, sizeof(t.text), "%.1f %%", value);
 	else if (strcmp(unit, "ns") == 0)
-		snprintf(t.text, sizeof(t.text), "%s", lull_format_ns(value > 0 ? (u64)value : 0).text);
+		snprintf(t.text, sizeof(t.text), "%s",
+			 lull_format_ns(value > 0 ? (u64)value : 0).text);
 	else if (strcmp(unit, "ratio") == 0 || strcmp(unit, "/cycle") == 0 || !*unit)
 		snprintf(t.text, sizeof(t.text), "%.2f", value);
 	else if (strcmp(unit, "count") == 0 && fabs(value) < 1e6 && value == floor(value))

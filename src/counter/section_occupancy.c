@@ -19,10 +19,10 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	if (!p->has_occupancy)
 		return;
 	for (int i = 0; i < LULL_N_LIMITS; i++) {
-		static const char *const labels[LULL_N_LIMITS] = {
-			"Blocks by warps", "Blocks by blocks", "Blocks by registers",
-			"Blocks by shared memory"
-		};
+		static const char *const labels[LULL_N_LIMITS] = { "Blocks by warps",
+								   "Blocks by blocks",
+								   "Blocks by registers",
+								   "Blocks by shared memory" };
 
 		lull_sheet_put(to,
 			       &(struct lull_sheet_line){ .kind = LULL_SHEET_VALUE,
@@ -38,8 +38,9 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 		lull_sheet_say(to, "Fewer warps were there than fit: a short kernel, a small grid, "
 				   "or an uneven end.");
 	if (fits < 100)
-		lull_sheet_say(to, "%u of the warps fit, limited by %s; more is no goal in itself "
-				   "where a part of the chip is busy.",
+		lull_sheet_say(to,
+			       "%u of the warps fit, limited by %s; more is no goal in itself "
+			       "where a part of the chip is busy.",
 			       o->n_warps, lull_occupancy_limit_name(o->by));
 }
 

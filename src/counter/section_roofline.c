@@ -158,7 +158,8 @@ static void put_chart(const struct lull_roofline *r, struct lull_sheet *to)
 		lull_sheet_draw(to, line);
 	}
 	put_axis(&c, to);
-	lull_sheet_draw(to, "          FLOP/s over FLOP a byte; D, 2 and 1: the kernel at DRAM, L2 and L1");
+	lull_sheet_draw(
+		to, "          FLOP/s over FLOP a byte; D, 2 and 1: the kernel at DRAM, L2 and L1");
 }
 
 static void put(struct lull_sheet *to, const char *label, f64 value, const char *unit,
@@ -180,22 +181,37 @@ static void put_points(const struct lull_roofline *r, struct lull_sheet *to)
 	for (int i = 0; i < LULL_N_SLOPES; i++) {
 		if (isnan(r->intensity[i]))
 			continue;
-		snprintf(note, sizeof(note), "FLOP a byte of %s; %.1f %% of the roof there, %s",
-			 lull_slope_names[i], 100 * r->rate / r->roof[i],
-			 lull_k_format(r->roof[i], "FLOP/s").text);
-		put(to, lull_slope_names[i], r->intensity[i], "ratio",
-		    isnan(r->roof[i]) ? "FLOP a byte" : note);
+		snprintf(note, sizeof(note), "%.1f %% of %s, its roof by %s",
+			 100 * r->rate / r->roof[i], lull_k_format(r->roof[i], "FLOP/s").text,
+			 lull_k_format(r->slope[i], "B/s").text);
+		put(to, lull_slope_names[i], r->intensity[i], "FLOP/B",
+		    isnan(r->roof[i]) ? "" : note);
 	}
-	for (int i = 0; i < LULL_N_CEILINGS; i++)
-		if (r->ceiling[i] > 0) {
-			snprintf(note, sizeof(note), "ceiling%s%s",
-				 r->ops[i] > 0 ? "; it computed " : "",
-				 r->ops[i] > 0 ? lull_k_format(r->ops[i], "FLOP").text : "");
-			put(to, lull_ceiling_names[i], r->ceiling[i], "FLOP/s", note);
+}
+
+/* Those the kernel computes with are drawn; the others are for comparison. */
+static void put_ceilings(const struct lull_roofline *r, struct lull_sheet *to)
+{
+	struct lull_str others = LULL_STR_INIT;
+	char note[96];
+
+	for (int i = 0; i < LULL_N_CEILINGS; i++) {
+		const char *name = lull_ceiling_names[i];
+
+		if (!(r->ceiling[i] > 0))
+			continue;
+		if (!lull_roofline_shows(r, i)) {
+			lull_str_addf(&others, "%s%s %s", others.len ? ", " : "", name,
+				      lull_k_format(r->ceiling[i], "FLOP/s").text);
+			continue;
 		}
-	for (int i = 0; i < LULL_N_SLOPES; i++)
-		if (r->slope[i] > 0)
-			put(to, lull_slope_names[i], r->slope[i], "B/s", "slope");
+		snprintf(note, sizeof(note), "ceiling; it computed %s",
+			 lull_k_format(r->ops[i], "FLOP").text);
+		put(to, name, r->ceiling[i], "FLOP/s", note);
+	}
+	if (others.len)
+		lull_sheet_say(to, "Other ceilings: %s.", others.at);
+	lull_str_release(&others);
 }
 
 static void say(const struct lull_roofline *r, struct lull_sheet *to)
@@ -235,6 +251,7 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 		return;
 	}
 	put_points(&r, to);
+	put_ceilings(&r, to);
 	say(&r, to);
 	if (top_ceiling(&r) > 0 && r.slope[LULL_SLOPE_dram] > 0 && r.rate > 0)
 		put_chart(&r, to);

@@ -15,7 +15,7 @@
 #define ATOMIC_OF_ALL 0.01
 
 static const enum lull_stall waits[] = {
-	LULL_STALLED_lg_throttle, LULL_STALLED_long_scoreboard, LULL_STALLED_membar,
+	LULL_STALLED_lg_throttle, LULL_STALLED_long_scoreboard,	 LULL_STALLED_membar,
 	LULL_STALLED_drain,	  LULL_STALLED_short_scoreboard, LULL_STALLED_mio_throttle,
 };
 
@@ -31,8 +31,9 @@ static bool claim_shared(struct lull_case *c, struct lull_claim *claim, f64 wait
 	lull_prove(claim, "%.0f %% of the accesses to shared memory are atomics",
 		   100 * atomics / all);
 	lull_prove(claim, "warps wait for memory %.0f %% of their time", 100 * wait);
-	lull_advise(claim, "add up in registers or over the warp first (__reduce_add_sync), several "
-			   "copies of the table in shared memory, one for each warp");
+	lull_advise(claim,
+		    "add up in registers or over the warp first (__reduce_add_sync), several "
+		    "copies of the table in shared memory, one for each warp");
 	return true;
 }
 
@@ -55,13 +56,15 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	claim->gain = fmin(100, 1 / fmax(0.01, fmax(c->loads.of[LULL_PART_dram], c->loads.sm)));
 	lull_prove(claim, "%.0f %% of the accesses to global memory are atomics", share);
 	if (!isnan(unit))
-		lull_prove(claim, "the atomic unit of the busiest slice of the L2 cache was busy in "
-				  "%.0f %% of the time, the mean of all in %.1f %%",
+		lull_prove(claim,
+			   "the atomic unit of the busiest slice of the L2 cache was busy in "
+			   "%.0f %% of the time, the mean of all in %.1f %%",
 			   unit, mean);
 	if (wait > 0)
 		lull_prove(claim, "warps wait for memory %.0f %% of their time", 100 * wait);
-	lull_advise(claim, "add up first, in registers, over the warp (__reduce_add_sync) and in "
-			   "shared memory; then one atomic for each block, to addresses that differ");
+	lull_advise(claim,
+		    "add up first, in registers, over the warp (__reduce_add_sync) and in "
+		    "shared memory; then one atomic for each block, to addresses that differ");
 	return true;
 }
 

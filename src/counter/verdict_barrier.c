@@ -27,8 +27,9 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	if (!isnan(c->loads.top))
 		lull_prove(claim, "no part of the chip is more than %.0f %% busy",
 			   100 * c->loads.top);
-	lull_advise(claim, "%s; __syncwarp() where a warp is enough; several small blocks on a "
-			   "multiprocessor, so that others work while one waits",
+	lull_advise(claim,
+		    "%s; __syncwarp() where a warp is enough; several small blocks on a "
+		    "multiprocessor, so that others work while one waits",
 		    lull_stalls[LULL_STALLED_barrier].help);
 	return true;
 }
@@ -36,7 +37,8 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 const struct lull_verdict lull_verdict_barrier = {
 	.id = "barrier",
 	.title = "warps wait for each other at barriers",
-	.why = "Warps that reach __syncthreads() first wait for the last one of their block. Claimed "
+	.why = "Warps that reach __syncthreads() first wait for the last one of their block. "
+	       "Claimed "
 	       "when that is 30 % of the warps' time, more than any other wait, and no part of the "
 	       "chip is busy.",
 	.stage = LULL_STAGE_LATENCY,

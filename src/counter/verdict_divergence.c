@@ -40,8 +40,10 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 const struct lull_verdict lull_verdict_divergence = {
 	.id = "divergence",
 	.title = "instructions work for few threads of their warp",
-	.why = "A warp executes one instruction for its 32 threads. When they take different ways, it "
-	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % of "
+	.why = "A warp executes one instruction for its 32 threads. When they take different ways, "
+	       "it "
+	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % "
+	       "of "
 	       "the threads take part on average and memory is not the limit.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,

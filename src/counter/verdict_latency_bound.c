@@ -56,7 +56,8 @@ const struct lull_verdict lull_verdict_latency_bound = {
 	.id = "latency-bound",
 	.title = "nothing is busy, warps wait for results",
 	.why = "No part of the chip is 60 % busy: time goes into waiting, and there is too little "
-	       "independent work to fill it. The longest wait is named. The gain is up to the busiest "
+	       "independent work to fill it. The longest wait is named. The gain is up to the "
+	       "busiest "
 	       "part's peak.",
 	.stage = LULL_STAGE_LATENCY,
 	.claim = claim,

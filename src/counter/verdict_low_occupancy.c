@@ -17,7 +17,8 @@
 static const char *const fixes[LULL_N_LIMITS] = {
 	[LULL_LIMIT_WARPS] = "blocks whose size divides the warps of a multiprocessor",
 	[LULL_LIMIT_BLOCKS] = "larger blocks: their number on a multiprocessor is limited, too",
-	[LULL_LIMIT_REGISTERS] = "fewer registers: __launch_bounds__, less unrolling, smaller tiles",
+	[LULL_LIMIT_REGISTERS] =
+		"fewer registers: __launch_bounds__, less unrolling, smaller tiles",
 	[LULL_LIMIT_SHARED] = "less shared memory for each block: smaller tiles, fewer stages, "
 			      "narrower types; or more threads that share it",
 };
@@ -41,11 +42,12 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	snprintf(claim->detail, sizeof(claim->detail), "%s", lull_occupancy_limit_name(o->by));
 	lull_prove(claim, "%u of %.0f warps fit on a multiprocessor, limited by %s", o->n_warps,
 		   100 * o->n_warps / fits, lull_occupancy_limit_name(o->by));
-	lull_prove(claim, "%u threads, %u registers and %s of shared memory for each block",
-		   (u32)lull_k_of(c->p, LULL_K_block_threads), c->p->launch.registers,
-		   lull_k_format(c->p->launch.static_shared_bytes + c->p->launch.dynamic_shared_bytes,
-				 "B")
-			   .text);
+	lull_prove(
+		claim, "%u threads, %u registers and %s of shared memory for each block",
+		(u32)lull_k_of(c->p, LULL_K_block_threads), c->p->launch.registers,
+		lull_k_format(c->p->launch.static_shared_bytes + c->p->launch.dynamic_shared_bytes,
+			      "B")
+			.text);
 	lull_prove(claim, "no part of the chip is more than %.0f %% busy", 100 * c->loads.top);
 	lull_advise(claim, "%s; or more independent work for each thread", fixes[o->by]);
 	return true;
@@ -54,8 +56,10 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 const struct lull_verdict lull_verdict_low_occupancy = {
 	.id = "low-occupancy",
 	.title = "too few warps fit to hide what they wait for",
-	.why = "While a warp waits, others can work, if they are there. Registers, shared memory and "
-	       "the size of the block limit how many fit. Claimed when at most 37.5 % fit, those are "
+	.why = "While a warp waits, others can work, if they are there. Registers, shared memory "
+	       "and "
+	       "the size of the block limit how many fit. Claimed when at most 37.5 % fit, those "
+	       "are "
 	       "there, and no part of the chip is busy; the limiting resource is named.",
 	.stage = LULL_STAGE_LATENCY,
 	.claim = claim,

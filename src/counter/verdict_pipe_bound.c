@@ -39,10 +39,12 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 const struct lull_verdict lull_verdict_pipe_bound = {
 	.id = "compute-bound",
 	.title = "a pipe of the multiprocessors is the limit",
-	.why = "The multiprocessors are at least 60 % busy, and more than memory. The verdict names "
+	.why = "The multiprocessors are at least 60 % busy, and more than memory. The verdict "
+	       "names "
 	       "the pipe: fp32-bound, fp64-bound, tensor-bound, alu-bound (integers and logic), "
 	       "sfu-bound (special functions), lsu-bound, issue-bound when no pipe explains it, "
-	       "compute-bound when the pipes were not measured. Fewer bytes do not help. The gain is "
+	       "compute-bound when the pipes were not measured. Fewer bytes do not help. The gain "
+	       "is "
 	       "up to the pipe's peak with the same operations.",
 	.stage = LULL_STAGE_LIMIT,
 	.claim = claim,

@@ -37,7 +37,8 @@ const struct lull_verdict lull_verdict_small_grid = {
 	.id = "small-grid",
 	.title = "fewer blocks than multiprocessors",
 	.why = "A block runs on one multiprocessor. With fewer blocks than multiprocessors the "
-	       "others never have work, and nothing inside the kernel can change that. Claimed when "
+	       "others never have work, and nothing inside the kernel can change that. Claimed "
+	       "when "
 	       "at least a quarter of the chip is left out and memory is not busy.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,

@@ -38,9 +38,10 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		   lull_k_format(inst, "count").text);
 	lull_prove(claim, "%u registers and %u bytes of local memory for each thread",
 		   c->p->launch.registers, c->p->launch.local_bytes);
-	lull_advise(claim, "fewer live values for each thread: less unrolling, smaller tiles, "
-			   "__launch_bounds__ or -maxrregcount less tight; arrays of a thread indexed "
-			   "by constants only");
+	lull_advise(claim,
+		    "fewer live values for each thread: less unrolling, smaller tiles, "
+		    "__launch_bounds__ or -maxrregcount less tight; arrays of a thread indexed "
+		    "by constants only");
 	return true;
 }
 

@@ -35,7 +35,8 @@ static bool is_partial(struct lull_case *c, struct lull_claim *claim)
 	f64 had = lull_k_of(c->p, LULL_K_occupancy);
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 
-	if (!(waves > 1 && waves < MANY_WAVES && full < EVEN_SHARE && had < fits * full / 100 * 1.1))
+	if (!(waves > 1 && waves < MANY_WAVES && full < EVEN_SHARE &&
+	      had < fits * full / 100 * 1.1))
 		return false;
 	claim->gain = 100 / full;
 	lull_prove(claim, "on average %.0f %% of the warps that fit were there", 100 * had / fits);
@@ -57,8 +58,9 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	if (!isnan(waves))
 		lull_prove(claim, "%.0f blocks are %.2f waves of %.0f", blocks, waves,
 			   blocks / waves);
-	lull_advise(claim, "blocks of equal work, long ones first; a grid that fills whole waves, or "
-			   "smaller blocks; a persistent kernel that takes work from a queue");
+	lull_advise(claim,
+		    "blocks of equal work, long ones first; a grid that fills whole waves, or "
+		    "smaller blocks; a persistent kernel that takes work from a queue");
 	return true;
 }
 
@@ -67,7 +69,8 @@ const struct lull_verdict lull_verdict_tail = {
 	.title = "the end is uneven: some multiprocessors wait for the last blocks",
 	.why = "Blocks run in waves. When the last wave holds few blocks, or some blocks take much "
 	       "longer than others, most of the chip waits for the rest. Claimed when "
-	       "multiprocessors had work for less than 80 % of the time of the busiest one, or when "
+	       "multiprocessors had work for less than 80 % of the time of the busiest one, or "
+	       "when "
 	       "up to five waves are filled to less than 80 % and the warps show it.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,

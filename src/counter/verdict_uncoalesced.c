@@ -37,7 +37,8 @@ static f64 wanted_share(const struct lull_case *c, f64 packing)
 static f64 packing_of(struct lull_case *c)
 {
 	f64 packing = lull_k_of(c->p, LULL_K_packing);
-	f64 loads = lull_k_of(c->p, LULL_K_ld_requests), stores = lull_k_of(c->p, LULL_K_st_requests);
+	f64 loads = lull_k_of(c->p, LULL_K_ld_requests),
+	    stores = lull_k_of(c->p, LULL_K_st_requests);
 	f64 sectors = lull_k_of(c->p, LULL_K_ld_sectors) + lull_k_of(c->p, LULL_K_st_sectors);
 
 	if (!isnan(packing))
@@ -86,8 +87,10 @@ const struct lull_verdict lull_verdict_uncoalesced = {
 	.title = "threads of a warp touch memory far apart",
 	.why = "Memory moves in sectors of 32 bytes. When neighbouring threads do not read "
 	       "neighbouring addresses, most of each sector is thrown away. Claimed when less than "
-	       "75 % of the touched bytes are used and a part of the memory system is at least 40 % "
-	       "busy; the gain counts the bytes at the level that is the limit, so what caches make "
+	       "75 % of the touched bytes are used and a part of the memory system is at least 40 "
+	       "% "
+	       "busy; the gain counts the bytes at the level that is the limit, so what caches "
+	       "make "
 	       "good is not counted.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,
