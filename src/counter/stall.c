@@ -33,17 +33,19 @@ f64 lull_stall_share(const struct lull_profile *p, enum lull_stall stall)
 int lull_stall_top(const struct lull_profile *p)
 {
 	int top = -1;
-	f64 most = 0;
+	f64 most = 0, rest = 1;
 
 	for (int i = 0; i < LULL_N_STALLS; i++) {
 		f64 share = lull_stall_share(p, (enum lull_stall)i);
 
+		rest -= isnan(share) ? 0 : share;
 		if (lull_stalls[i].kind != LULL_STALL_WORK && share > most) {
 			most = share;
 			top = i;
 		}
 	}
-	return top;
+	/* What was not measured may be more. */
+	return most > rest ? top : -1;
 }
 
 int lull_stall_find(const char *reason)

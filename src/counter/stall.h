@@ -39,7 +39,7 @@ extern const struct lull_stall_info lull_stalls[];
 /* Share of the warps, 0 to 1; NaN if it was not measured. */
 f64 lull_stall_share(const struct lull_profile *p, enum lull_stall stall);
 
-/* The wait that takes most, work left out; -1 if none was measured. */
+/* The wait that takes most, work left out; -1 if that cannot be told from what was measured. */
 int lull_stall_top(const struct lull_profile *p);
 
 /* The reason with this spelling, or -1. */
