@@ -104,7 +104,7 @@ static void print_loads(const struct printer *out, const struct lull_profile *p)
 
 static void print_waits(const struct printer *out, const struct lull_profile *p)
 {
-	enum lull_stall order[LULL_N_STALLS];
+	enum lull_stall_ix order[LULL_N_STALLS];
 	size_t n = lull_stalls_sorted(p, order), n_shown = 0;
 	struct lull_str text = LULL_STR_INIT;
 

@@ -48,7 +48,7 @@ bool lull_case_get(struct lull_case *c, enum lull_k k, f64 *value)
 	return false;
 }
 
-f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall *stalls, size_t n)
+f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall_ix *stalls, size_t n)
 {
 	f64 sum = 0;
 

@@ -105,6 +105,6 @@ void lull_advise(struct lull_claim *claim, const char *fmt, ...)
 bool lull_case_get(struct lull_case *c, enum lull_k k, f64 *value);
 
 /* For verdicts: sum of the shares of these stalls, ended by -1; 0 for those not measured. */
-f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall *stalls, size_t n);
+f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall_ix *stalls, size_t n);
 
 #endif

@@ -79,7 +79,7 @@ static void tell_verdict(struct lull_json *j, const struct lull_profile *p)
 
 static void tell_stalls(struct lull_json *j, const struct lull_profile *p)
 {
-	enum lull_stall order[LULL_N_STALLS];
+	enum lull_stall_ix order[LULL_N_STALLS];
 	size_t n = lull_stalls_sorted(p, order);
 
 	lull_json_key(j, "stalls");

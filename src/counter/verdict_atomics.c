@@ -14,7 +14,7 @@
 /* Of all instructions: loads of the TMA are no accesses of warps, so a few atomics may be all there are. */
 #define ATOMIC_OF_ALL 0.01
 
-static const enum lull_stall waits[] = {
+static const enum lull_stall_ix waits[] = {
 	LULL_STALLED_lg_throttle, LULL_STALLED_long_scoreboard,	 LULL_STALLED_membar,
 	LULL_STALLED_drain,	  LULL_STALLED_short_scoreboard, LULL_STALLED_mio_throttle,
 };

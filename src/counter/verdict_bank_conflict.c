@@ -14,7 +14,7 @@
 
 static bool claim(struct lull_case *c, struct lull_claim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_short_scoreboard,
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_short_scoreboard,
 						 LULL_STALLED_mio_throttle };
 	f64 share, load, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 used = c->loads.of[LULL_PART_shared];

@@ -35,7 +35,7 @@ static void prove_wait(const struct lull_case *c, struct lull_claim *claim, int 
 	}
 	snprintf(claim->detail, sizeof(claim->detail), "%s", lull_stalls[stall].title);
 	lull_prove(claim, "%.0f %% of the warps' time: %s",
-		   100 * lull_stall_share(c->p, (enum lull_stall)stall),
+		   100 * lull_stall_share(c->p, (enum lull_stall_ix)stall),
 		   lull_k_infos[lull_stalls[stall].metric].meaning);
 }
 

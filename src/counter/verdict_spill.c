@@ -16,7 +16,7 @@
 
 static bool claim(struct lull_case *c, struct lull_claim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_long_scoreboard,
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_long_scoreboard,
 						 LULL_STALLED_lg_throttle };
 	f64 share, gain, inst, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 

@@ -54,7 +54,7 @@ static f64 packing_of(struct lull_case *c)
 
 static bool claim(struct lull_case *c, struct lull_claim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_lg_throttle,
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_lg_throttle,
 						 LULL_STALLED_tex_throttle };
 	f64 packing = packing_of(c), wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 ld = lull_k_of(c->p, LULL_K_ld_requests), st = lull_k_of(c->p, LULL_K_st_requests);
