@@ -147,6 +147,8 @@ static const struct lull_property launch_members[] = {
 	{ "loads", "object", "how busy each part of the chip was, 0 to 1", NULL },
 	{ "stalls", "array", "what warps were found doing, largest first", stall_members },
 	{ "roofline", "object|null", "rate, ceilings and slopes; null if not measured", NULL },
+	{ "curves", "object",
+	  "occupancy (0 to 1) by threads, registers and shared_bytes; absent if not known", NULL },
 	{ "sections", "array", "what --page details shows", section_members },
 	{ "samples", "integer", "samples of the program counter", NULL },
 	{ "source", "array", "hottest lines: file, line, function, offset, samples, stall", NULL },

@@ -47,7 +47,8 @@ static void print_values(const struct lull_change *c)
 			   lull_k_format(v[1], unit).text);
 	}
 	if (stall >= 0)
-		print_pair(lull_stalls[stall].title, lull_k_format(100 * c->stalls[stall][0], "%").text,
+		print_pair(lull_stalls[stall].title,
+			   lull_k_format(100 * c->stalls[stall][0], "%").text,
 			   lull_k_format(100 * c->stalls[stall][1], "%").text);
 	print_pair("Verdict", c->verdict[0], c->verdict[1]);
 }

@@ -73,7 +73,7 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 	lull_str_release(&text);
 }
 
-static void print_claim(const struct printer *out, const struct lull_claim *claim)
+static void print_claim(const struct printer *out, const struct lull_kclaim *claim)
 {
 	fprintf(out->to, "  %s%s%s", lull_term_colour(LULL_COLOUR_YELLOW, out->has_colour),
 		claim->id, lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
@@ -134,7 +134,7 @@ static void print_advice(const struct printer *out, const struct lull_judgement 
 	}
 	lull_str_clear(&text);
 	for (size_t i = 1; i < j->n; i++) {
-		const struct lull_claim *claim = &j->claims[i];
+		const struct lull_kclaim *claim = &j->claims[i];
 
 		lull_str_addf(&text, "%s%s", i > 1 ? ", " : "", claim->id);
 		if (*claim->detail)

@@ -185,7 +185,8 @@ static void explain(struct lull_change *c)
 		append(c->why, sizeof(c->why), part);
 	}
 	if (stall >= 0 && fabs(c->stalls[stall][1] - c->stalls[stall][0]) >= 0.05) {
-		snprintf(part, sizeof(part), "; %s %.0f %% of the warps' time before, %.0f %% after",
+		snprintf(part, sizeof(part),
+			 "; %s %.0f %% of the warps' time before, %.0f %% after",
 			 lull_stalls[stall].title, 100 * c->stalls[stall][0],
 			 100 * c->stalls[stall][1]);
 		append(c->why, sizeof(c->why), part);

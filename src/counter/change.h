@@ -33,9 +33,9 @@ extern const struct lull_change_info lull_change_infos[];
 
 /* One kernel; [0] is before, [1] after. */
 struct lull_change {
-	const char *name; /* borrowed from the side that has it */
-	u64 n[2];	  /* launches */
-	f64 dur_ns[2];	  /* mean */
+	const char *name;	       /* borrowed from the side that has it */
+	u64 n[2];		       /* launches */
+	f64 dur_ns[2];		       /* mean */
 	f64 values[LULL_N_CHANGES][2]; /* means, NaN where not measured */
 	f64 stalls[LULL_N_STALLS][2];
 	const char *verdict[2]; /* of the longest launch, NULL if there is none */

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VERDICT(name) extern const struct lull_verdict lull_verdict_##name;
+#define VERDICT(name) extern const struct lull_kverdict lull_verdict_##name;
 #include "counter/verdicts.def"
 #undef VERDICT
 
-const struct lull_verdict *const lull_verdicts[] = {
+const struct lull_kverdict *const lull_verdicts[] = {
 #define VERDICT(name) &lull_verdict_##name,
 #include "counter/verdicts.def"
 #undef VERDICT
@@ -18,7 +18,7 @@ const struct lull_verdict *const lull_verdicts[] = {
 
 _Static_assert(LULL_COUNT_OF(lull_verdicts) <= LULL_MAX_VERDICTS, "raise LULL_MAX_VERDICTS");
 
-void lull_prove(struct lull_claim *claim, const char *fmt, ...)
+void lull_prove(struct lull_kclaim *claim, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -29,7 +29,7 @@ void lull_prove(struct lull_claim *claim, const char *fmt, ...)
 	va_end(ap);
 }
 
-void lull_advise(struct lull_claim *claim, const char *fmt, ...)
+void lull_advise(struct lull_kclaim *claim, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -62,7 +62,7 @@ f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall_ix *stalls
 
 /* ---- deciding ---- */
 
-static bool is_before(const struct lull_claim *a, const struct lull_claim *b)
+static bool is_before(const struct lull_kclaim *a, const struct lull_kclaim *b)
 {
 	if (a->by->stage != b->by->stage)
 		return a->by->stage < b->by->stage;
@@ -70,7 +70,7 @@ static bool is_before(const struct lull_claim *a, const struct lull_claim *b)
 }
 
 /* Keep the claims sorted; the list's order decides among equals. */
-static void insert(struct lull_judgement *j, const struct lull_claim *claim)
+static void insert(struct lull_judgement *j, const struct lull_kclaim *claim)
 {
 	size_t at = j->n++;
 
@@ -92,7 +92,7 @@ static void append(char *to, size_t size, const char *fmt, const char *a, const 
 static void note_missing(struct lull_judgement *j, const char *const keys[LULL_MAX_VERDICTS])
 {
 	for (size_t i = 0; lull_verdicts[i]; i++) {
-		const struct lull_verdict *v = lull_verdicts[i];
+		const struct lull_kverdict *v = lull_verdicts[i];
 
 		if (!keys[i] || (j->n && v->stage > j->claims[0].by->stage))
 			continue;
@@ -123,8 +123,8 @@ void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 	lull_loads_of(&c.loads, p);
 	to->loads = c.loads;
 	for (size_t i = 0; lull_verdicts[i]; i++) {
-		const struct lull_verdict *v = lull_verdicts[i];
-		struct lull_claim claim = { .by = v, .id = v->id, .gain = NAN };
+		const struct lull_kverdict *v = lull_verdicts[i];
+		struct lull_kclaim claim = { .by = v, .id = v->id, .gain = NAN };
 
 		c.missing = NULL;
 		if (v->claim(&c, &claim))

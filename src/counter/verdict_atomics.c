@@ -20,7 +20,7 @@ static const enum lull_stall_ix waits[] = {
 };
 
 /* Atomics of shared memory that lanes want on the same word are run one by one. */
-static bool claim_shared(struct lull_case *c, struct lull_claim *claim, f64 wait)
+static bool claim_shared(struct lull_case *c, struct lull_kclaim *claim, f64 wait)
 {
 	f64 atomics = lull_k_of(c->p, LULL_K_shared_atom_inst);
 	f64 all = lull_k_of(c->p, LULL_K_shared_inst);
@@ -37,7 +37,7 @@ static bool claim_shared(struct lull_case *c, struct lull_claim *claim, f64 wait
 	return true;
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 share, all, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 unit = lull_k_of(c->p, LULL_K_l2_atomic_max), mean = lull_k_of(c->p, LULL_K_l2_atomic);
@@ -68,7 +68,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_atomics = {
+const struct lull_kverdict lull_verdict_atomics = {
 	.id = "atomics",
 	.title = "atomics on the same addresses take turns",
 	.why = "Atomics are executed by the L2 cache, those on one address one after the other. "

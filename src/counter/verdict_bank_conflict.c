@@ -12,10 +12,10 @@
 
 #define CONFLICT_SHARE 33
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	static const enum lull_stall_ix waits[] = { LULL_STALLED_short_scoreboard,
-						 LULL_STALLED_mio_throttle };
+						    LULL_STALLED_mio_throttle };
 	f64 share, load, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 used = c->loads.of[LULL_PART_shared];
 
@@ -43,7 +43,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_bank_conflict = {
+const struct lull_kverdict lull_verdict_bank_conflict = {
 	.id = "bank-conflict",
 	.title = "lanes of a warp collide in the banks of shared memory",
 	.why = "Shared memory has 32 banks of 4 bytes. Lanes of a warp that want different words "

@@ -11,7 +11,7 @@
 
 #define BARRIER_SHARE 0.3
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 share = lull_stall_share(c->p, LULL_STALLED_barrier);
 
@@ -34,7 +34,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_barrier = {
+const struct lull_kverdict lull_verdict_barrier = {
 	.id = "barrier",
 	.title = "warps wait for each other at barriers",
 	.why = "Warps that reach __syncthreads() first wait for the last one of their block. "

@@ -11,7 +11,7 @@
 /* Checks of bounds and predicates leave 28 to 31 of 32 lanes; 65 % are 20.8. */
 #define LANE_SHARE 65
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 share, lanes;
 
@@ -37,7 +37,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_divergence = {
+const struct lull_kverdict lull_verdict_divergence = {
 	.id = "divergence",
 	.title = "instructions work for few threads of their warp",
 	.why = "A warp executes one instruction for its 32 threads. When they take different ways, "

@@ -10,7 +10,7 @@
 #include "counter/judge.h"
 
 /* Few warps: more of them would hide the latency, and the grid decides that. */
-static void advise(const struct lull_case *c, struct lull_claim *claim, int stall)
+static void advise(const struct lull_case *c, struct lull_kclaim *claim, int stall)
 {
 	f64 had = lull_k_of(c->p, LULL_K_occupancy), fits = lull_k_of(c->p, LULL_K_occupancy_limit);
 	const char *help = stall >= 0 ? lull_stalls[stall].help : "";
@@ -27,7 +27,7 @@ static void advise(const struct lull_case *c, struct lull_claim *claim, int stal
 					 : "learn what the warps wait for: --section warps");
 }
 
-static void prove_wait(const struct lull_case *c, struct lull_claim *claim, int stall)
+static void prove_wait(const struct lull_case *c, struct lull_kclaim *claim, int stall)
 {
 	if (stall < 0) {
 		lull_prove(claim, "what the warps wait for most was not measured");
@@ -39,7 +39,7 @@ static void prove_wait(const struct lull_case *c, struct lull_claim *claim, int 
 		   lull_k_infos[lull_stalls[stall].metric].meaning);
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	int stall = lull_stall_top(c->p);
 	f64 eligible = lull_k_of(c->p, LULL_K_sched_eligible_warps);
@@ -60,7 +60,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_latency_bound = {
+const struct lull_kverdict lull_verdict_latency_bound = {
 	.id = "latency-bound",
 	.title = "nothing is busy, warps wait for results",
 	.why = "No part of the chip is 60 % busy: time goes into waiting, and there is too little "

@@ -23,7 +23,7 @@ static const char *const fixes[LULL_N_LIMITS] = {
 			      "narrower types; or more threads that share it",
 };
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	const struct lull_occupancy *o = &c->p->occupancy;
 	f64 fits, had;
@@ -53,7 +53,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_low_occupancy = {
+const struct lull_kverdict lull_verdict_low_occupancy = {
 	.id = "low-occupancy",
 	.title = "too few warps fit to hide what they wait for",
 	.why = "While a warp waits, others can work, if they are there. Registers, shared memory "

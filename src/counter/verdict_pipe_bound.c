@@ -10,7 +10,7 @@
 
 #include "counter/judge.h"
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	int part = c->loads.pipe_part;
 	f64 share = lull_k_of(c->p, LULL_K_tensor_share), rate = lull_k_of(c->p, LULL_K_flop_rate);
@@ -36,7 +36,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_pipe_bound = {
+const struct lull_kverdict lull_verdict_pipe_bound = {
 	.id = "compute-bound",
 	.title = "a pipe of the multiprocessors is the limit",
 	.why = "The multiprocessors are at least 60 % busy, and more than memory. The verdict "

@@ -14,10 +14,10 @@
 /* Of all instructions: a few spills around a call cost nothing. */
 #define LOCAL_OF_ALL 0.02
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	static const enum lull_stall_ix waits[] = { LULL_STALLED_long_scoreboard,
-						 LULL_STALLED_lg_throttle };
+						    LULL_STALLED_lg_throttle };
 	f64 share, gain, inst, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 
 	if (!lull_case_get(c, LULL_K_local_inst, &inst) || inst <= 0 ||
@@ -45,7 +45,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_spill = {
+const struct lull_kverdict lull_verdict_spill = {
 	.id = "spill",
 	.title = "registers spill to local memory",
 	.why = "What does not fit into the registers of a thread, and arrays that are indexed by "

@@ -15,7 +15,7 @@
 #define EVEN_SHARE 80
 
 /* Uneven multiprocessors: some have nothing left to do. */
-static bool is_uneven(struct lull_case *c, struct lull_claim *claim)
+static bool is_uneven(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 active = lull_k_of(c->p, LULL_K_active_share);
 
@@ -28,7 +28,7 @@ static bool is_uneven(struct lull_case *c, struct lull_claim *claim)
 }
 
 /* A last wave with few blocks: all multiprocessors have work, but few warps. */
-static bool is_partial(struct lull_case *c, struct lull_claim *claim)
+static bool is_partial(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 full = lull_k_of(c->p, LULL_K_wave_share);
 	f64 fits = lull_k_of(c->p, LULL_K_occupancy_limit);
@@ -43,7 +43,7 @@ static bool is_partial(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 	f64 blocks, sms;
@@ -64,7 +64,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_tail = {
+const struct lull_kverdict lull_verdict_tail = {
 	.id = "tail",
 	.title = "the end is uneven: some multiprocessors wait for the last blocks",
 	.why = "Blocks run in waves. When the last wave holds few blocks, or some blocks take much "

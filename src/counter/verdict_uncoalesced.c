@@ -52,10 +52,10 @@ static f64 packing_of(struct lull_case *c)
 	return sectors > WIDEST ? 400 / sectors : 100;
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	static const enum lull_stall_ix waits[] = { LULL_STALLED_lg_throttle,
-						 LULL_STALLED_tex_throttle };
+						    LULL_STALLED_tex_throttle };
 	f64 packing = packing_of(c), wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 ld = lull_k_of(c->p, LULL_K_ld_requests), st = lull_k_of(c->p, LULL_K_st_requests);
 
@@ -82,7 +82,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_uncoalesced = {
+const struct lull_kverdict lull_verdict_uncoalesced = {
 	.id = "uncoalesced",
 	.title = "threads of a warp touch memory far apart",
 	.why = "Memory moves in sectors of 32 bytes. When neighbouring threads do not read "
