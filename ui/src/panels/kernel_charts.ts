@@ -36,7 +36,7 @@ const W = 460;
 const H = 270;
 const LEFT = 46;
 const BOTTOM = 30;
-const TOP = 10;
+const TOP = 18;
 
 interface Scale {
   x: (v: number) => number;
@@ -87,7 +87,7 @@ function axes(k: Scale): SVGElement[] {
     out.push(s("line", { x1: LEFT, x2: W - 8, y1: y, y2: y, class: "grid" }), s("text", { x: LEFT - 5, y: y + 4, class: "tick end" }, si(10 ** d)));
   }
   out.push(s("text", { x: (LEFT + W) / 2, y: H - 3, class: "tick middle" }, "FLOP for each byte"));
-  out.push(s("text", { x: 4, y: TOP + 4, class: "tick" }, "FLOP/s"));
+  out.push(s("text", { x: 4, y: 9, class: "tick" }, "FLOP/s"));
   return out;
 }
 
