@@ -32,9 +32,10 @@ function si(v: number): string {
   return `${v >= 99.5 || (Number.isInteger(v) && v < 1000) ? Math.round(v) : v >= 9.95 ? v.toFixed(1) : v.toFixed(v < 0.1 ? 3 : 2)}${i ? ` ${steps[i]}` : ""}`;
 }
 
-const W = 460;
-const H = 270;
-const LEFT = 46;
+// About as wide as a card, so that text keeps its size.
+const W = 330;
+const H = 220;
+const LEFT = 38;
 const BOTTOM = 30;
 const TOP = 18;
 
@@ -154,23 +155,23 @@ export function memoryChart(l: Launch): HTMLElement | null {
   const busy = (v: number | undefined): string => (v === undefined ? "" : `${(100 * v).toFixed(0)} % busy`);
   const boxes: Box[] = [
     { x: 0, label: "SMs", note: busy(l.loads.sm) },
-    { x: 120, label: "L1", note: percent(m.l1_hit) },
-    { x: 240, label: "L2", note: percent(m.l2_hit) },
-    { x: 360, label: "DRAM", note: busy(l.loads.dram) },
+    { x: 88, label: "L1", note: percent(m.l1_hit) },
+    { x: 176, label: "L2", note: percent(m.l2_hit) },
+    { x: 264, label: "DRAM", note: busy(l.loads.dram) },
   ];
   const edges: [number, string][] = [
-    [76, m.l1_all_bytes === undefined ? "" : format.bytes(m.l1_all_bytes)],
-    [196, m.l2_bytes === undefined ? "" : format.bytes(m.l2_bytes)],
-    [316, m.dram_bytes === undefined ? "" : format.bytes(m.dram_bytes)],
+    [62, m.l1_all_bytes === undefined ? "" : format.bytes(m.l1_all_bytes)],
+    [150, m.l2_bytes === undefined ? "" : format.bytes(m.l2_bytes)],
+    [238, m.dram_bytes === undefined ? "" : format.bytes(m.dram_bytes)],
   ];
   const loads = [l.loads.l1 ?? 0, l.loads.l2 ?? 0, l.loads.dram ?? 0];
-  const svg = s("svg", { viewBox: "0 0 440 108", class: "chart memory-chart", role: "img", "aria-label": "Traffic between the levels of memory" },
-    boxes.map((b) => s("g", null, s("rect", { x: b.x, y: 26, width: 76, height: 46, rx: 5, class: "box" }),
-      s("text", { x: b.x + 38, y: 46, class: "label middle" }, b.label), s("text", { x: b.x + 38, y: 62, class: "tick middle" }, b.note))),
+  const svg = s("svg", { viewBox: "-1 0 330 104", class: "chart memory-chart", role: "img", "aria-label": "Traffic between the levels of memory" },
+    boxes.map((b) => s("g", null, s("rect", { x: b.x, y: 26, width: 62, height: 46, rx: 5, class: "box" }),
+      s("text", { x: b.x + 31, y: 46, class: "label middle" }, b.label), s("text", { x: b.x + 31, y: 62, class: "tick middle" }, b.note))),
     edges.map(([x, text], ix) => s("g", null,
-      s("line", { x1: x, x2: x + 44, y1: 49, y2: 49, class: "edge", "stroke-width": 1.5 + 8 * Math.min(1, loads[ix]) }),
-      s("text", { x: x + 22, y: 18, class: "tick middle" }, text))),
-    s("text", { x: 0, y: 98, class: "tick" }, [
+      s("line", { x1: x, x2: x + 26, y1: 49, y2: 49, class: "edge", "stroke-width": 1.5 + 8 * Math.min(1, loads[ix]) }),
+      s("text", { x: x + 13, y: 18, class: "tick middle" }, text))),
+    s("text", { x: 0, y: 94, class: "tick" }, [
       m.ld_sectors_per_request > 0 ? `${m.ld_sectors_per_request.toFixed(1)} sectors a load` : "",
       m.st_sectors_per_request > 0 ? `${m.st_sectors_per_request.toFixed(1)} a store` : "",
       m.packing !== undefined ? `${m.packing.toFixed(0)} % of the bytes used` : "",
@@ -184,14 +185,14 @@ export function memoryChart(l: Launch): HTMLElement | null {
 
 function curve(points: [number, number][], now: number, title: string, unit: (v: number) => string): SVGElement {
   const last = points[points.length - 1][0];
-  const x = (v: number): number => 4 + (v / last) * 130;
+  const x = (v: number): number => 4 + (v / last) * 92;
   const y = (v: number): number => 66 - v * 52;
   const at = points.reduce((a, b) => (Math.abs(b[0] - now) < Math.abs(a[0] - now) ? b : a));
-  return s("svg", { viewBox: "0 0 140 92", class: "chart curve", role: "img", "aria-label": `Occupancy by ${title}` },
-    s("line", { x1: 4, x2: 136, y1: y(0), y2: y(0), class: "grid" }), s("line", { x1: 4, x2: 136, y1: y(1), y2: y(1), class: "grid" }),
+  return s("svg", { viewBox: "0 0 100 88", class: "chart curve", role: "img", "aria-label": `Occupancy by ${title}` },
+    s("line", { x1: 4, x2: 96, y1: y(0), y2: y(0), class: "grid" }), s("line", { x1: 4, x2: 96, y1: y(1), y2: y(1), class: "grid" }),
     s("path", { d: points.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join(""), class: "line" }),
     s("circle", { cx: x(Math.min(now, last)), cy: y(at[1]), r: 4, class: "dot on" }, s("title", null, `${unit(now)}: ${(100 * at[1]).toFixed(0)} %`)),
-    s("text", { x: 70, y: 84, class: "tick middle" }, `${title}: ${unit(now)}`));
+    s("text", { x: 50, y: 82, class: "tick middle" }, `${title}: ${unit(now)}`));
 }
 
 /** What fits and what was there, and how that would change with the shape of the launch. */
