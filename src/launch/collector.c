@@ -91,6 +91,8 @@ static void fill_control(struct lull_collector *c)
 					   : 1;
 	control->mpi_family = o->mpi_family;
 	fill_libraries(control, o->libraries);
+	if (o->kernels)
+		control->kernels = *o->kernels;
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
@@ -384,7 +386,7 @@ static void show_progress(struct lull_collector *c)
 {
 	struct lull_progress_state state = { 0 };
 
-	if (!lull_recording_is_on(&c->recording))
+	if (!lull_recording_is_on(&c->recording) || lull_feed_kernels_show(c))
 		return;
 	state.n_events = c->recording.n_events;
 	state.written_bytes = lull_writer_stats(c->recording.writer).size_bytes;
@@ -409,6 +411,7 @@ static void tick(struct lull_collector *c)
 	lull_feed_usage(c);
 	lull_feed_python(c);
 	lull_feed_gpu(c);
+	lull_feed_kernels(c);
 	lull_control_checkpoint(c, false);
 	c->last_tick_ns = now_ns;
 	follow_time(c, now_ns);

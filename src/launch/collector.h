@@ -60,6 +60,8 @@ struct lull_collector_options {
 	bool is_gpu_wanted;		  /* that was asked for: say so if it is not possible */
 	u64 gpu_devices;		  /* a bit for each */
 	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
+	const struct lull_kwish *kernels; /* measure these, NULL = none */
+	u64 kernel_timeout_ns;		  /* a replay that takes longer is ended, 0 = no limit */
 	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
 	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/decode.h"
+#include "launch/decode_kernel.h"
 #include "launch/device_clock.h"
 #include "launch/image.h"
 #include "trace/issue.h"
@@ -24,6 +25,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
 	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
+	lull_vec_init(&r->held_profiled, sizeof(struct lull_held_profiled));
 	lull_nccl_init(r);
 }
 
@@ -48,6 +50,8 @@ static void end_report(struct lull_recording *r)
 	clear_troubles(r);
 	r->device_clock = (struct lull_device_fit){ 0 };
 	r->held_work.n = 0;
+	r->held_profiled.n = 0;
+	r->n_profiled = 0;
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -71,6 +75,7 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
 	lull_vec_release(&r->held_work);
+	lull_vec_release(&r->held_profiled);
 	lull_nccl_release(r);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);
@@ -377,6 +382,7 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	u64 n_lost;
 
 	lull_device_clock_release(r);
+	lull_profiled_finish(r);
 	write_tree(r, now_ns);
 	write_schemas(r);
 	lull_device_clock_note(r);
