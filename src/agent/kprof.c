@@ -237,6 +237,39 @@ struct lull_kprof *lull_kprof_open(void *context, u32 device_ix, char *wish)
 	return p;
 }
 
+/* What earlier runs of the program have measured of this launch. */
+static bool load_data(struct lull_kprof *p)
+{
+	int fd = lull_sys_open(p->data_path, O_RDONLY, 0);
+	size_t n = 0;
+	long got = 1;
+
+	if (fd < 0)
+		return refuse(p, "reading what the run before has measured", 0);
+	while (n < p->data_bytes && got > 0) {
+		got = lull_sys_read(fd, p->data + n, p->data_bytes - n);
+		n += got > 0 ? (size_t)got : 0;
+	}
+	lull_sys_close(fd);
+	return n == p->data_bytes || refuse(p, "reading what the run before has measured", 0);
+}
+
+static bool save_data(struct lull_kprof *p)
+{
+	int fd = lull_sys_open(p->data_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	size_t n = 0;
+	long put = 1;
+
+	if (fd < 0)
+		return refuse(p, "keeping what this run has measured", 0);
+	while (n < p->data_bytes && put > 0) {
+		put = syscall(SYS_write, fd, p->data + n, p->data_bytes - n);
+		n += put > 0 ? (size_t)put : 0;
+	}
+	lull_sys_close(fd);
+	return n == p->data_bytes || refuse(p, "keeping what this run has measured", 0);
+}
+
 bool lull_kprof_start(struct lull_kprof *p)
 {
 	struct lull_prof_data data = LULL_PROF_NEW(data);
@@ -248,11 +281,16 @@ bool lull_kprof_start(struct lull_kprof *p)
 	data.object = set.object = start.object = p->object;
 	data.size_bytes = set.data_bytes = p->data_bytes;
 	data.image = set.data = p->data;
-	TRY(cuptiRangeProfilerCounterDataImageInitialize, &data);
+	p->needs_more = false;
+	if (!p->pass_ix)
+		TRY(cuptiRangeProfilerCounterDataImageInitialize, &data);
+	else if (!load_data(p))
+		return false;
 	set.config_bytes = p->config_bytes;
 	set.config = p->config;
 	set.range = LULL_PROF_AUTO_RANGE;
-	set.replay = LULL_PROF_KERNEL_REPLAY;
+	set.replay = *p->data_path ? LULL_PROF_APPLICATION_REPLAY : LULL_PROF_KERNEL_REPLAY;
+	set.pass_ix = p->pass_ix;
 	set.max_ranges = 1;
 	set.n_levels = set.min_level = set.target_level = 1;
 	TRY(cuptiRangeProfilerSetConfig, &set);
@@ -270,6 +308,10 @@ bool lull_kprof_stop(struct lull_kprof *p)
 	stop.object = decode.object = p->object;
 	TRY(cuptiRangeProfilerStop, &stop);
 	TRY(cuptiRangeProfilerDecodeData, &decode);
+	if (*p->data_path && p->pass_ix + 1 < p->n_passes) {
+		p->needs_more = true;
+		return save_data(p);
+	}
 	info.image = evaluate.image = p->data;
 	info.size_bytes = evaluate.size_bytes = p->data_bytes;
 	TRY(cuptiRangeProfilerGetCounterDataInfo, &info);

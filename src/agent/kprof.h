@@ -39,6 +39,13 @@ struct lull_kprof {
 	u8 *availability, *config, *data;
 	size_t config_bytes, data_bytes;
 	bool is_enabled;
+	/*
+	 * Where a program that runs once for each pass keeps what it has so far, "" = CUPTI runs
+	 * the kernel again itself; and which pass this is.
+	 */
+	char data_path[256];
+	u32 pass_ix;
+	bool needs_more; /* the counters are complete after another run only */
 };
 
 /*
