@@ -1,0 +1,338 @@
+#include "cmd/kernel_collect.h"
+
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/term.h"
+#include "cmd/kernel_from.h"
+#include "counter/kset.h"
+#include "launch/collector.h"
+
+static const char *const replays[] = { "kernel", "application", "range", NULL };
+static const char *const controls[] = { "none", "base", "all", NULL };
+static const char *const processes[] = { "all", "application-only", NULL };
+
+void lull_kernel_collect_init(struct lull_kernel_collect *k)
+{
+	*k = (struct lull_kernel_collect){ .timeout_s = 60, .top = 3 };
+	lull_vec_init(&k->sets, sizeof(char *));
+	lull_vec_init(&k->sections, sizeof(char *));
+	lull_vec_init(&k->metrics, sizeof(char *));
+	lull_vec_init(&k->devices, sizeof(char *));
+	lull_vec_init(&k->env, sizeof(char *));
+}
+
+void lull_kernel_collect_release(struct lull_kernel_collect *k)
+{
+	lull_opt_list_release(&k->sets);
+	lull_opt_list_release(&k->sections);
+	lull_opt_list_release(&k->metrics);
+	lull_opt_list_release(&k->devices);
+	lull_opt_list_release(&k->env);
+}
+
+static size_t add(struct lull_opt *to, size_t room, size_t used, const struct lull_opt *from,
+		  size_t n)
+{
+	for (size_t i = 0; i < n && used < room; i++)
+		to[used++] = from[i];
+	return used;
+}
+
+static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size_t room, size_t used)
+{
+	const struct lull_opt opts[] = {
+		OPT_GROUP("Which launches to measure"),
+		OPT_STR('k', "kernel-name", "NAME", &k->kernel_name,
+			"kernels of this name, without template and parameters; regex:EXPR for "
+			"an expression (default: all)"),
+		OPT_U64('s', "launch-skip", "N", &k->skip,
+			"leave the first N of them alone, in each process"),
+		OPT_U64('c', "launch-count", "N", &k->count,
+			"measure N of them, in each process (default: all)"),
+		OPT_STR(0, "nvtx-include", "[DOMAIN@]RANGE", &k->nvtx_include,
+			"only those launched inside this NVTX or lull.h range; regex:EXPR for an "
+			"expression"),
+		OPT_FLAG(0, "nvtx", &k->nvtx, "record ranges; always done"),
+		OPT_LIST(0, "device", "LIST", &k->devices, "only on these devices (default: all)"),
+		OPT_LIST(0, "devices", "LIST", &k->devices, "the same"),
+		OPT_ENUM(0, "target-processes", &k->target_processes, processes,
+			 "of all processes of the program (default, and the only way)"),
+	};
+
+	return add(to, room, used, opts, LULL_COUNT_OF(opts));
+}
+
+static size_t add_what(struct lull_kernel_collect *k, struct lull_opt *to, size_t room, size_t used)
+{
+	const struct lull_opt opts[] = {
+		OPT_GROUP("What to measure"),
+		OPT_LIST(0, "set", "NAME", &k->sets,
+			 "basic (default), roofline, full, detailed; --list-sets says what they "
+			 "hold and cost"),
+		OPT_LIST(0, "section", "NAME", &k->sections,
+			 "these sections in place of a set; --list-sections"),
+		OPT_LIST(0, "metrics", "LIST", &k->metrics,
+			 "these metrics, by our key or CUPTI's name; --list-metrics"),
+		OPT_ENUM(0, "replay", &k->replay, replays,
+			 "who runs a kernel once for each pass: CUPTI, which saves and restores "
+			 "memory (kernel, the default), or the whole program runs again "
+			 "(application)"),
+		OPT_ENUM(0, "replay-mode", &k->replay, replays, "the same"),
+		OPT_F64(0, "timeout", "SECONDS", &k->timeout_s,
+			"end the program if one launch takes longer than this to measure; 0 for "
+			"no limit (default: 60)"),
+		OPT_ENUM(0, "clock-control", &k->clock_control, controls,
+			 "only none, the default: clocks are left alone and recorded"),
+		OPT_ENUM(0, "cache-control", &k->cache_control, controls,
+			 "only none, the default: caches are as the program left them"),
+		OPT_FLAG(0, "list-metrics", &k->list_metrics,
+			 "list the metrics and exit; with --chip all that CUPTI has"),
+		OPT_FLAG(0, "query-metrics", &k->list_metrics, "the same"),
+		OPT_FLAG(0, "list-sets", &k->list_sets,
+			 "list the sets with their passes on a chip and exit"),
+		OPT_FLAG(0, "list-sections", &k->list_sections, "the same of the sections"),
+		OPT_STR(0, "chip", "NAME", &k->chip, "chip for the lists, such as GH100 or GA100"),
+		OPT_STR(0, "chips", "NAME", &k->chip, "the same"),
+	};
+
+	return add(to, room, used, opts, LULL_COUNT_OF(opts));
+}
+
+static size_t add_rest(struct lull_kernel_collect *k, struct lull_opt *to, size_t room, size_t used)
+{
+	const struct lull_opt opts[] = {
+		OPT_GROUP("The run and its report"),
+		OPT_STR('o', "output", "NAME", &k->output,
+			"report name, as for lull profile (default: report1, report2, ...)"),
+		OPT_BOOL('f', "force-overwrite", &k->force, "replace a report of that name"),
+		OPT_LIST('e', "env-var", "A=B", &k->env,
+			 "set environment variables for the program"),
+		OPT_BOOL(0, "discard-environment", &k->discard_env,
+			 "store no environment variables"),
+		OPT_STR(0, "session-new", "NAME", &k->session, "name of the session"),
+		OPT_FLAG('q', "quiet", &k->quiet, "no status line and no closing lines"),
+	};
+
+	return add(to, room, used, opts, LULL_COUNT_OF(opts));
+}
+
+size_t lull_kernel_collect_opts(struct lull_kernel_collect *k, struct lull_opt *to, size_t room)
+{
+	size_t n = add_which(k, to, room, 0);
+
+	n = add_what(k, to, room, n);
+	return add_rest(k, to, room, n);
+}
+
+/* An expression that the agent could not use is refused here. */
+static int check_regex(const char *option, const char *text, struct lull_err *err)
+{
+	char why[160];
+	regex_t regex;
+	int rc = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+
+	if (!rc) {
+		regfree(&regex);
+		return 0;
+	}
+	regerror(rc, &regex, why, sizeof(why));
+	return lull_fail(err, LULL_E_USAGE, "--%s: '%s' is no regular expression: %s", option, text,
+			 why);
+}
+
+static int put_name(char *to, size_t room, u32 *is_regex, const char *option, const char *text,
+		    struct lull_err *err)
+{
+	*is_regex = strncmp(text, "regex:", 6) == 0;
+	text += *is_regex ? 6 : 0;
+	if (strlen(text) >= room)
+		return lull_fail(err, LULL_E_USAGE, "--%s: longer than %zu bytes", option, room - 1);
+	memcpy(to, text, strlen(text) + 1);
+	return *is_regex ? check_regex(option, text, err) : 0;
+}
+
+static int wish_filters(const struct lull_kernel_collect *k, struct lull_kwish *wish,
+			struct lull_err *err)
+{
+	struct lull_kwish_filter *f = &wish->filters[0];
+
+	if (k->from)
+		return lull_kernel_from(k->from, k->top, wish, err);
+	wish->n_filters = 1;
+	f->skip = k->skip;
+	f->count = k->count;
+	return k->kernel_name ? put_name(f->name, sizeof(f->name), &f->is_regex, "kernel-name",
+					 k->kernel_name, err)
+			      : 0;
+}
+
+/* [DOMAIN@]RANGE; a slash at the end, as other tools want it, means nothing here. */
+static int wish_range(const char *text, struct lull_kwish *wish, struct lull_err *err)
+{
+	const char *at = strncmp(text, "regex:", 6) == 0 ? NULL : strchr(text, '@');
+	size_t n = at ? (size_t)(at - text) : 0;
+
+	if (n >= sizeof(wish->range_domain))
+		return lull_fail(err, LULL_E_USAGE, "--nvtx-include: the domain is too long");
+	memcpy(wish->range_domain, text, n);
+	if (put_name(wish->range, sizeof(wish->range), &wish->is_range_regex, "nvtx-include",
+		     at ? at + 1 : text, err))
+		return err->code;
+	n = strlen(wish->range);
+	if (!wish->is_range_regex && n && wish->range[n - 1] == '/')
+		wish->range[--n] = '\0';
+	if (!n || (!wish->is_range_regex && strchr(wish->range, '/')))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--nvtx-include: '%s' is not [DOMAIN@]RANGE; ranges inside ranges "
+				 "are named by the innermost one",
+				 text);
+	wish->has_range = 1;
+	return 0;
+}
+
+static int wish_devices(const struct lull_vec *list, u64 *devices, struct lull_err *err)
+{
+	char **words = list->at, *end;
+
+	*devices = list->n ? 0 : UINT64_MAX;
+	for (size_t i = 0; i < list->n; i++) {
+		u64 ix = strtoull(words[i], &end, 10);
+
+		if (*end || end == words[i] || ix >= 64)
+			return lull_fail(err, LULL_E_USAGE,
+					 "--device: '%s' is not the number of a device", words[i]);
+		*devices |= 1ull << ix;
+	}
+	return 0;
+}
+
+/* What is to be measured, from sets, sections and metrics. */
+static int choose(const struct lull_kernel_collect *k, struct lull_kset *set, struct lull_err *err)
+{
+	char **sets = k->sets.at, **sections = k->sections.at, **metrics = k->metrics.at;
+	bool is_chosen = k->sets.n || k->sections.n || k->metrics.n;
+	int rc = is_chosen ? 0 : lull_kset_add_set(set, "basic", err);
+
+	for (size_t i = 0; i < k->sets.n && !rc; i++)
+		rc = lull_kset_add_set(set, sets[i], err);
+	for (size_t i = 0; i < k->sections.n && !rc; i++)
+		rc = lull_kset_add_section(set, sections[i], err);
+	for (size_t i = 0; i < k->metrics.n && !rc; i++)
+		rc = lull_kset_add_metric(set, metrics[i], err);
+	return rc;
+}
+
+static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
+			struct lull_err *err)
+{
+	struct lull_kset set;
+	int rc;
+
+	lull_kset_init(&set);
+	rc = choose(k, &set, err);
+	if (!rc)
+		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
+	wish->is_pc_sampled = set.has_source;
+	lull_kset_release(&set);
+	return rc;
+}
+
+static int check(const struct lull_kernel_collect *k, struct lull_err *err)
+{
+	if (k->clock_control || k->cache_control)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--%s-control: only none is there; the clocks that the kernel ran at "
+				 "are in the report",
+				 k->clock_control ? "clock" : "cache");
+	if (k->replay != 0)
+		return lull_fail(err, LULL_E_UNSUPPORTED,
+				 "--replay %s is not there yet; kernels that must not run twice are "
+				 "best left out with --kernel-name",
+				 replays[k->replay]);
+	if (k->timeout_s < 0)
+		return lull_fail(err, LULL_E_USAGE, "--timeout cannot be negative");
+	return 0;
+}
+
+static int make_wish(const struct lull_kernel_collect *k, struct lull_kwish *wish,
+		     struct lull_err *err)
+{
+	wish->replay = LULL_REPLAY_KERNEL + (u32)k->replay;
+	if (check(k, err) || wish_filters(k, wish, err) ||
+	    wish_devices(&k->devices, &wish->devices, err) || wish_metrics(k, wish, err))
+		return err->code;
+	return k->nvtx_include ? wish_range(k->nvtx_include, wish, err) : 0;
+}
+
+/* What is worth a line about the report; its notices say what went wrong. */
+static void say_done(const struct lull_report_done *done)
+{
+	const char *lines = done->notices;
+
+	fprintf(stderr, "lull: %s  %s in %.1f s\n", done->path,
+		lull_format_bytes(done->size_bytes).text, done->seconds);
+	while (lines && *lines) {
+		size_t n = strcspn(lines, "\n");
+
+		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		lines += n + (lines[n] == '\n');
+	}
+}
+
+static int run(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
+	       struct lull_kernel_done *done, struct lull_err *err)
+{
+	const struct lull_collector_options options = {
+		.sources = LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
+			   LULL_SOURCE_KERNELS,
+		.samples = LULL_PERF_NONE,
+		.switches = LULL_PERF_NONE,
+		.rate_hz = 1000,
+		.cuda_flush_ms = 200,
+		.output = k->output,
+		.is_overwriting = k->force,
+		.kill_signal = SIGTERM,
+		.is_waiting_for_all = true,
+		.is_stopping_on_exit = true,
+		.env = &k->env,
+		.is_env_inherited = true,
+		.is_env_discarded = k->discard_env,
+		.session_name = k->session ? k->session : "",
+		.is_quiet = k->quiet,
+		.kernels = wish,
+		.kernel_timeout_ns = (u64)(k->timeout_s * 1e9),
+	};
+	struct lull_collector_result result = { 0 };
+	const struct lull_report_done *reports;
+	int rc = lull_collector_run(&options, argv, &result, err);
+
+	reports = result.reports.at;
+	done->exit_status = result.exit_status;
+	if (result.reports.n) {
+		done->report = lull_strdup(reports[0].path);
+		if (!k->quiet)
+			say_done(&reports[0]);
+	}
+	lull_collector_result_release(&result);
+	return rc;
+}
+
+int lull_kernel_collect(const struct lull_kernel_collect *k, char **argv,
+			struct lull_kernel_done *done, struct lull_err *err)
+{
+	/* Its names take 100 KiB: too much for the stack. */
+	struct lull_kwish *wish = lull_alloc(1, sizeof(*wish));
+	int rc = make_wish(k, wish, err);
+
+	*done = (struct lull_kernel_done){ .report = NULL };
+	if (!rc)
+		rc = run(k, wish, argv, done, err);
+	free(wish);
+	return rc;
+}
