@@ -450,8 +450,8 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
-	libcupti)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_pcsampling cupti_profiler \
+	cupti_record cupti_resource libcupti)
 SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 

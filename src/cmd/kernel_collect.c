@@ -228,6 +228,18 @@ static int choose(const struct lull_kernel_collect *k, struct lull_kset *set, st
 	return rc;
 }
 
+/* Whether more than time and clocks is to be counted. */
+static bool has_counters(const struct lull_kset *set)
+{
+	struct lull_kset least;
+	bool has;
+
+	lull_kset_init(&least);
+	has = set->metrics.n > least.metrics.n || set->others.n;
+	lull_kset_release(&least);
+	return has;
+}
+
 static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
 			struct lull_err *err)
 {
@@ -238,7 +250,8 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	rc = choose(k, &set, err);
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
-	wish->is_pc_sampled = set.has_source;
+	if (set.has_source)
+		wish->pc_sampling = has_counters(&set) ? LULL_PC_SAMPLE_NEXT : LULL_PC_SAMPLE_ITSELF;
 	lull_kset_release(&set);
 	return rc;
 }

@@ -73,7 +73,7 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 	row = (struct lull_profiled_row){
 		.start_ns = lull_decode_time(r, event),
 		.dur_ns = whole(e->dur_ns),
-		.profiled_id = ++r->n_profiled,
+		.profiled_id = r->profiled.n + 1,
 		.process = lull_recording_process(r, task->process),
 		.device = lull_cuda_device(r, task->process, e->place.device),
 		.context_id = e->place.context,
@@ -89,6 +89,8 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 		.status = (u8)(event->a >> 8),
 		.correlation = e->place.correlation,
 	};
+	*(struct lull_profiled_known *)lull_vec_push(&r->profiled) =
+		(struct lull_profiled_known){ task->process, e->ordinal, row.start_ns };
 	task->profiled_id = row.profiled_id;
 	task->profiled_start_ns = row.start_ns;
 	note_refusal(r, task, row.status, e);
@@ -142,14 +144,28 @@ void lull_decode_kmetric(struct lull_recording *r, struct lull_task *task, u32 l
 	lull_recording_add(r, LULL_TABLE_kmetric, &row);
 }
 
+/* The launch with this number in its process; its id, 0 if it is not known. */
+static u64 find_profiled(const struct lull_recording *r, const struct lull_process *p, u64 ordinal,
+			 u64 *start_ns)
+{
+	const struct lull_profiled_known *all = r->profiled.at;
+
+	/* From the end: samples come soon after what they belong to. */
+	for (size_t i = r->profiled.n; i-- > 0;) {
+		if (all[i].process == p && all[i].ordinal == ordinal) {
+			*start_ns = all[i].start_ns;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
 void lull_decode_pcsample(struct lull_recording *r, struct lull_task *task, u32 level,
 			  const struct lull_event *event)
 {
 	const struct lull_wire_pcsample *e = (const void *)event;
 	const char *mangled = lull_cuda_text(r, e->function);
 	struct lull_pcsample_row row = {
-		.start_ns = task->profiled_start_ns,
-		.profiled_id = task->profiled_id,
 		.pc_offset_bytes = e->pc_offset,
 		.n_samples = e->n_samples,
 		.line = event->a,
@@ -159,6 +175,8 @@ void lull_decode_pcsample(struct lull_recording *r, struct lull_task *task, u32 
 	(void)level;
 	if (!r->writer)
 		return;
+	row.start_ns = lull_decode_time(r, event);
+	row.profiled_id = find_profiled(r, task->process, e->ordinal, &row.start_ns);
 	name = mangled ? lull_demangle(mangled) : NULL;
 	row.process = lull_recording_process(r, task->process);
 	row.function = lull_recording_text(r, name ? name : mangled);

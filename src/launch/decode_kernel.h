@@ -16,6 +16,13 @@ struct lull_held_profiled {
 	struct lull_profiled_row row;
 };
 
+/* A launch of the report, by what later events call it; its id is its index + 1. */
+struct lull_profiled_known {
+	const struct lull_process *process;
+	u64 ordinal;
+	u64 start_ns;
+};
+
 /* A kernel record of the process came: give its duration to the launch that waits for it. */
 void lull_profiled_kernel(struct lull_recording *r, const struct lull_process *p, u32 correlation,
 			  u64 dur_ns);

@@ -68,7 +68,7 @@ struct lull_recording {
 	} device_clock;
 	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
 	struct lull_vec held_profiled; /* struct lull_held_profiled: waits for its duration */
-	u64 n_profiled;
+	struct lull_vec profiled; /* struct lull_profiled_known: launches of the open report */
 	bool is_unresolved;	   /* leave addresses without names */
 	const char *debug_dirs;	   /* where to look for debug files, colon list or NULL */
 
