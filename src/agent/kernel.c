@@ -411,7 +411,7 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 	if (!lull_launch_read(&launch, kind, data))
 		return;
 	if (atomic_load(&kernel.is_done) || !is_chosen(t, &launch)) {
-		if (!lull_kernel_sample_has_wish())
+		if (!lull_kernel_sample_has_wish() || lull_launch_is_captured(&launch))
 			return;
 		sampled = lull_kernel_sample_take(launch.symbol);
 		if (!sampled)
