@@ -300,20 +300,20 @@ static void say_done(const struct lull_report_done *done)
 	}
 }
 
-/* The names were wrong, or nothing was launched: say what to do. */
-static void say_nothing(const struct lull_kernel_collect *k,
-			const struct lull_collector_result *result)
+/* The names were wrong, or nothing was launched: what to do. */
+static int fail_empty(const struct lull_kernel_collect *k,
+		      const struct lull_collector_result *result, struct lull_err *err)
 {
 	if (!result->n_launches)
-		fprintf(stderr, "lull: warning: the program launched no kernel, or CUDA could not "
-				"be watched; see lull doctor\n");
-	else
-		fprintf(stderr,
-			"lull: warning: none of %llu launches was measured%s%s; lull profile and "
-			"lull stats -r cuda_gpu_kern_sum show the names of kernels\n",
-			(unsigned long long)result->n_launches,
-			k->kernel_name ? ": no kernel is named " : "",
-			k->kernel_name ? k->kernel_name : "");
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "the program launched no kernel, or CUDA could not be watched; "
+				 "lull doctor says whether it can");
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "none of %llu launches was measured%s%.80s; lull profile and lull stats "
+			 "-r cuda_gpu_kern_sum show the names of kernels",
+			 (unsigned long long)result->n_launches,
+			 k->kernel_name ? ": no kernel is named " : "",
+			 k->kernel_name ? k->kernel_name : "");
 }
 
 /* One run of the program, its report at `output`. */
@@ -358,8 +358,8 @@ static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish
 		if (!k->quiet)
 			say_done(&reports[0]);
 	}
-	if (!rc && !result.n_measured && !result.has_hung)
-		say_nothing(k, &result);
+	if (!rc && !result.n_measured && !done->exit_status)
+		rc = fail_empty(k, &result, err);
 	lull_collector_result_release(&result);
 	return rc;
 }
