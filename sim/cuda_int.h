@@ -105,6 +105,10 @@ void lull_sim_unlock(void);
 struct sim_call lull_sim_enter(u32 cbid, const char *name);
 #define SIM_ENTER(name) lull_sim_enter(SIM_CALL_##name, #name)
 
+/* The same for a launch, whose parameters and kernel the subscriber sees, too. */
+struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *params,
+				      const char *symbol);
+
 /* It ends; returns `result`. */
 int lull_sim_leave(struct sim_call *call, int result);
 

@@ -281,6 +281,14 @@ int cuCtxGetCurrent(void **context)
 	return lull_sim_leave(&call, SIM_OK);
 }
 
+int cuCtxGetDevice(int *device)
+{
+	struct sim_call call = SIM_ENTER(cuCtxGetDevice);
+
+	*device = 0;
+	return lull_sim_leave(&call, current ? SIM_OK : SIM_E_CONTEXT);
+}
+
 SIM_EXPORT void lull_sim_replay(void (*object)(const struct sim_object *object))
 {
 	lull_sim_lock();
@@ -352,6 +360,18 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 		}
 	}
 	return lull_sim_leave(&call, SIM_E_NOT_FOUND);
+}
+
+/* Every kernel takes 32 registers and nothing else. */
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+	enum { N_REGISTERS = 4 };
+	struct sim_call call = SIM_ENTER(cuFuncGetAttribute);
+
+	if (!function)
+		return lull_sim_leave(&call, SIM_E_HANDLE);
+	*value = attribute == N_REGISTERS ? 32 : 0;
+	return lull_sim_leave(&call, SIM_OK);
 }
 
 /* ---- memory ---- */

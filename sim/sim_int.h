@@ -71,6 +71,8 @@ struct sim_call {
 	u32 context_id;
 	int result;
 	bool is_told; /* the subscriber saw it begin */
+	const void *params; /* of a launch, as CUPTI lays them out; NULL for other calls */
+	const char *symbol; /* its kernel */
 };
 
 /* A context (stream_id 0) or a stream. */

@@ -8,10 +8,13 @@
 #include "agent/kernel.h"
 
 #include <linux/futex.h>
+#include <stdlib.h>
 
 #include "agent/cuda.h"
 #include "agent/kernel_launch.h"
 #include "agent/kernel_match.h"
+#include "agent/kernel_sample.h"
+#include "agent/kpc.h"
 #include "agent/kprof.h"
 #include "agent/lib_cupti.h"
 #include "agent/sys.h"
@@ -37,7 +40,10 @@ static struct {
 	struct lull_launch launch;
 	u64 ordinal;
 	u64 since;
-	u32 status; /* LULL_PROFILED_* */
+	u32 status;	   /* LULL_PROFILED_* */
+	u64 sampled;	   /* ordinal of the launch that the samples of this one are for, 0 = none */
+	bool is_extra;	   /* it only runs for such samples, and is not told itself */
+	bool is_measuring; /* its counters are read */
 	bool has_records;
 } kernel;
 
@@ -53,6 +59,10 @@ void lull_kernel_watch(bool is_on)
 		if (kernel.kinds[cbid])
 			lull_cuda_want_call(LULL_CUPTI_DOMAIN_DRIVER, cbid, LULL_CUDA_WE, is_on);
 	}
+	/* Lines of source come from modules. */
+	if (lull_agent.control->kernels.pc_sampling)
+		lull_cuda_want_call(LULL_CUPTI_DOMAIN_RESOURCE, LULL_CUPTI_MODULE_LOADED,
+				    LULL_CUDA_WE, is_on);
 }
 
 static void sleep_on(_Atomic u32 *word, u32 value)
@@ -151,6 +161,39 @@ static struct lull_kprof *prof_of(const struct lull_launch *launch)
 	return NULL;
 }
 
+static size_t put_text(char *to, size_t n, size_t room, const char *text)
+{
+	for (; *text && n + 1 < room; text++)
+		to[n++] = *text;
+	to[n] = '\0';
+	return n;
+}
+
+/*
+ * Where the counters of this launch are kept from run to run: FOLDER/RANK-ORDINAL. The rank tells
+ * the processes of a job apart, whose ids change from run to run.
+ */
+static void set_data_path(struct lull_kprof *p, u64 ordinal)
+{
+	const struct lull_kwish *wish = &lull_agent.control->kernels;
+	const char *rank = getenv("RANK");
+	char digits[24];
+	size_t n, i = sizeof(digits);
+
+	if (!*wish->data_folder)
+		return;
+	digits[--i] = '\0';
+	do
+		digits[--i] = (char)('0' + ordinal % 10);
+	while ((ordinal /= 10) != 0);
+	n = put_text(p->data_path, 0, sizeof(p->data_path), wish->data_folder);
+	n = put_text(p->data_path, n, sizeof(p->data_path), "/");
+	n = put_text(p->data_path, n, sizeof(p->data_path), rank ? rank : "0");
+	n = put_text(p->data_path, n, sizeof(p->data_path), "-");
+	put_text(p->data_path, n, sizeof(p->data_path), digits + i);
+	p->pass_ix = wish->pass_ix;
+}
+
 static u32 status_of(const struct lull_kprof *p)
 {
 	switch (p ? p->error : LULL_PROF_E_OUT_OF_MEMORY) {
@@ -188,25 +231,58 @@ static void tell_busy(const char *symbol)
 	atomic_store(&wish->busy_pid, lull_agent.image->pid);
 }
 
-/* Get ready for the launch that is about to be made. */
-static void begin(const struct lull_launch *launch, u64 ordinal)
+static void begin_counters(void)
 {
+	struct lull_kprof *p = prof_of(&kernel.launch);
+
+	kernel.prof = p;
+	if (p)
+		set_data_path(p, kernel.ordinal);
+	kernel.is_measuring = p && !p->error && lull_kprof_start(p);
+	if (kernel.is_measuring)
+		atomic_store(&lull_agent.control->kernels.n_passes, p->n_passes);
+	else
+		fall_back(status_of(p));
+}
+
+static void pause_all(void)
+{
+	for (u32 i = 0; i < N_CONTEXTS && kernel.profs[i]; i++)
+		lull_kprof_pause(kernel.profs[i]);
+}
+
+/* Get ready for the launch that is about to be made; `sampled` as in the struct above. */
+static void begin(const struct lull_launch *launch, u64 ordinal, u64 sampled)
+{
+	bool is_source_only =
+		lull_agent.control->kernels.pc_sampling == LULL_PC_SAMPLE_ITSELF;
+
 	take_hold();
 	kernel.launch = *launch;
 	kernel.ordinal = ordinal;
+	kernel.sampled = sampled ? sampled : is_source_only ? ordinal : 0;
+	kernel.is_extra = sampled != 0;
 	kernel.status = LULL_PROFILED_OK;
 	kernel.since = lull_time();
 	kernel.prof = NULL;
+	kernel.is_measuring = false;
 	if (lull_kernel_is_unsafe(launch->symbol)) {
+		kernel.sampled = 0;
 		fall_back(LULL_PROFILED_UNSAFE);
 		return;
 	}
 	tell_busy(launch->symbol);
-	kernel.prof = prof_of(launch);
-	if (!kernel.prof || kernel.prof->error || !lull_kprof_start(kernel.prof))
-		fall_back(status_of(kernel.prof));
-	else
-		atomic_store(&lull_agent.control->kernels.n_passes, kernel.prof->n_passes);
+	if (!kernel.sampled) {
+		begin_counters();
+		return;
+	}
+	if (!kernel.has_records)
+		fall_back(LULL_PROFILED_OK);
+	pause_all();
+	if (!lull_kernel_sample_begin(launch)) {
+		kernel.sampled = 0;
+		kernel.status = LULL_PROFILED_FAILED;
+	}
 }
 
 /* The value that was measured for a key of ours, 0 if it was not. */
@@ -223,6 +299,8 @@ static u64 why_refused(struct lull_thread *t)
 	const struct lull_kprof *p = kernel.prof;
 	const char *text = NULL;
 
+	if (!p && kernel.status == LULL_PROFILED_FAILED && (text = lull_kernel_sample_trouble()))
+		return lull_name(t, text, strlen(text));
 	if (!p || !p->error)
 		return 0;
 	if (p->error < 0 || !lull_cupti.cuptiGetResultString ||
@@ -236,7 +314,7 @@ static void emit_launch(struct lull_thread *t, u64 cost_ticks)
 	const struct lull_launch *launch = &kernel.launch;
 	u64 hash = lull_cuda_launch(t, &kernel.launch.shape, launch->symbol);
 	u64 why = why_refused(t);
-	bool is_ok = kernel.status == LULL_PROFILED_OK;
+	bool is_ok = kernel.is_measuring && kernel.status == LULL_PROFILED_OK;
 	struct lull_wire_profiled *e =
 		lull_reserve_at(t, LULL_EVENT_profiled, sizeof(*e), kernel.since);
 
@@ -277,31 +355,41 @@ static void emit_metrics(struct lull_thread *t)
 	}
 }
 
-static void pause_all(void)
+/* Read the counters; false if the launch is not to be told (yet). */
+static bool end_counters(void)
 {
-	for (u32 i = 0; i < N_CONTEXTS && kernel.profs[i]; i++)
-		lull_kprof_pause(kernel.profs[i]);
+	if (!lull_kprof_stop(kernel.prof))
+		fall_back(status_of(kernel.prof));
+	return !kernel.prof->needs_more;
+}
+
+static void tell(struct lull_thread *t, u64 cost_ticks)
+{
+	struct lull_kwish *wish = &lull_agent.control->kernels;
+
+	emit_launch(t, cost_ticks);
+	if (kernel.is_measuring && kernel.status == LULL_PROFILED_OK) {
+		emit_metrics(t);
+		if (wish->pc_sampling == LULL_PC_SAMPLE_NEXT)
+			lull_kernel_sample_want(kernel.launch.symbol, kernel.ordinal);
+	}
+	atomic_fetch_add(&wish->done_ticks, cost_ticks);
+	atomic_fetch_add(&wish->n_done, 1);
 }
 
 /* The launch was made, and ran as often as it had to. */
 static void end(struct lull_thread *t, const void *data)
 {
-	struct lull_kwish *wish = &lull_agent.control->kernels;
 	const u32 *ret = lull_cupti_call_ret(data);
-	bool has_run = !ret || !*ret;
-	u64 cost_ticks;
+	bool has_run = !ret || !*ret, is_told = !kernel.is_extra;
 
-	if (kernel.status == LULL_PROFILED_OK && !lull_kprof_stop(kernel.prof) && has_run)
-		fall_back(status_of(kernel.prof));
-	cost_ticks = lull_time() - kernel.since;
-	atomic_store(&wish->busy_pid, 0);
-	if (has_run) {
-		emit_launch(t, cost_ticks);
-		if (kernel.status == LULL_PROFILED_OK)
-			emit_metrics(t);
-		atomic_fetch_add(&wish->done_ticks, cost_ticks);
-		atomic_fetch_add(&wish->n_done, 1);
-	}
+	if (kernel.is_measuring)
+		is_told = end_counters();
+	if (has_run && is_told)
+		tell(t, lull_time() - kernel.since);
+	if (kernel.sampled)
+		lull_kernel_sample_end(t, kernel.sampled);
+	atomic_store(&lull_agent.control->kernels.busy_pid, 0);
 	if (atomic_load(&kernel.is_done))
 		pause_all();
 	let_go();
@@ -314,6 +402,7 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 {
 	u64 ordinal = atomic_fetch_add(&kernel.n_launches, 1) + 1;
 	struct lull_launch launch;
+	u64 sampled = 0;
 
 	atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1, memory_order_relaxed);
 	go_in();
@@ -321,10 +410,16 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 	t->scratch[7] = lull_cupti_call_correlation(data);
 	if (!lull_launch_read(&launch, kind, data))
 		return;
-	if (!is_chosen(t, &launch))
-		return;
+	if (atomic_load(&kernel.is_done) || !is_chosen(t, &launch)) {
+		if (!lull_kernel_sample_has_wish() || lull_launch_is_captured(&launch))
+			return;
+		sampled = lull_kernel_sample_take(launch.symbol);
+		if (!sampled)
+			return;
+		lull_launch_complete(&launch);
+	}
 	t->scratch[6] = HOLDING;
-	begin(&launch, ordinal);
+	begin(&launch, ordinal, sampled);
 }
 
 static void leave(struct lull_thread *t, const void *data)
@@ -340,6 +435,15 @@ static void leave(struct lull_thread *t, const void *data)
 		atomic_fetch_sub(&kernel.n_inside, 1);
 }
 
+static void on_resource(u32 cbid, const void *data)
+{
+	const void *module = lull_cupti_resource_descriptor(data);
+
+	lull_cuda_resource(cbid, data);
+	if (cbid == LULL_CUPTI_MODULE_LOADED && module)
+		lull_kpc_module(lull_cupti_module_cubin(module), lull_cupti_module_size_bytes(module));
+}
+
 void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 {
 	struct lull_thread *t;
@@ -347,7 +451,7 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 
 	(void)user;
 	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
-		lull_cuda_resource(cbid, data);
+		on_resource(cbid, data);
 		return;
 	}
 	t = lull_recording();
@@ -356,7 +460,8 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 	t->is_quiet++;
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		leave(t, data);
-	else if (t->scratch[6] == OUT && !atomic_load(&kernel.is_done))
+	else if (t->scratch[6] == OUT &&
+		 (!atomic_load(&kernel.is_done) || lull_kernel_sample_has_wish()))
 		enter(t, kernel.kinds[cbid], data);
 	t->is_quiet--;
 	errno = saved;

@@ -46,6 +46,7 @@ static struct {
 	int (*cuFuncGetAttribute)(int *value, int attribute, void *function);
 	int (*cuStreamIsCapturing)(void *stream, int *status);
 	int (*cuCtxGetDevice)(int *device);
+	int (*cuCtxSynchronize)(void);
 } driver;
 
 static void find_driver(void)
@@ -59,6 +60,7 @@ static void find_driver(void)
 		*(void **)&driver.cuFuncGetAttribute = dlsym(lib, "cuFuncGetAttribute");
 		*(void **)&driver.cuStreamIsCapturing = dlsym(lib, "cuStreamIsCapturing");
 		*(void **)&driver.cuCtxGetDevice = dlsym(lib, "cuCtxGetDevice");
+		*(void **)&driver.cuCtxSynchronize = dlsym(lib, "cuCtxSynchronize");
 	}
 	driver.has_tried = true;
 }
@@ -150,4 +152,9 @@ void lull_launch_complete(struct lull_launch *launch)
 		lull_cupti.cuptiGetStreamIdEx(launch->context, launch->stream, 0,
 					      &launch->stream_id);
 	read_function(&launch->shape, launch->function);
+}
+
+bool lull_launch_wait(void)
+{
+	return driver.cuCtxSynchronize && driver.cuCtxSynchronize() == 0;
 }

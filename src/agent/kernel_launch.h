@@ -41,4 +41,7 @@ bool lull_launch_is_captured(const struct lull_launch *launch);
 /* Ask the driver for what only it knows: registers, memory, device, stream. */
 void lull_launch_complete(struct lull_launch *launch);
 
+/* Wait until the device has nothing to do; false if that failed. */
+bool lull_launch_wait(void);
+
 #endif

@@ -1,10 +1,12 @@
 #include "cmd/kernel_collect.h"
 
+#include <dirent.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,6 +16,7 @@
 #include "launch/collector.h"
 
 static const char *const replays[] = { "kernel", "application", "range", NULL };
+enum { REPLAY_KERNEL, REPLAY_APPLICATION, REPLAY_RANGE }; /* replays[] */
 static const char *const controls[] = { "none", "base", "all", NULL };
 static const char *const processes[] = { "all", "application-only", NULL };
 
@@ -228,6 +231,18 @@ static int choose(const struct lull_kernel_collect *k, struct lull_kset *set, st
 	return rc;
 }
 
+/* Whether more than time and clocks is to be counted. */
+static bool has_counters(const struct lull_kset *set)
+{
+	struct lull_kset least;
+	bool has;
+
+	lull_kset_init(&least);
+	has = set->metrics.n > least.metrics.n || set->others.n;
+	lull_kset_release(&least);
+	return has;
+}
+
 static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
 			struct lull_err *err)
 {
@@ -238,7 +253,8 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	rc = choose(k, &set, err);
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
-	wish->is_pc_sampled = set.has_source;
+	if (set.has_source)
+		wish->pc_sampling = has_counters(&set) ? LULL_PC_SAMPLE_NEXT : LULL_PC_SAMPLE_ITSELF;
 	lull_kset_release(&set);
 	return rc;
 }
@@ -250,11 +266,10 @@ static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 				 "--%s-control: only none is there; the clocks that the kernel ran at "
 				 "are in the report",
 				 k->clock_control ? "clock" : "cache");
-	if (k->replay != 0)
+	if (k->replay == REPLAY_RANGE)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "--replay %s is not there yet; kernels that must not run twice are "
-				 "best left out with --kernel-name",
-				 replays[k->replay]);
+				 "--replay range is not there; for kernels that must not run twice "
+				 "in a row use --replay application");
 	if (k->timeout_s < 0)
 		return lull_fail(err, LULL_E_USAGE, "--timeout cannot be negative");
 	return 0;
@@ -285,8 +300,25 @@ static void say_done(const struct lull_report_done *done)
 	}
 }
 
-static int run(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
-	       struct lull_kernel_done *done, struct lull_err *err)
+/* The names were wrong, or nothing was launched: what to do. */
+static int fail_empty(const struct lull_kernel_collect *k,
+		      const struct lull_collector_result *result, struct lull_err *err)
+{
+	if (!result->n_launches)
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "the program launched no kernel, or CUDA could not be watched; "
+				 "lull doctor says whether it can");
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "none of %llu launches was measured%s%.80s; lull profile and lull stats "
+			 "-r cuda_gpu_kern_sum show the names of kernels",
+			 (unsigned long long)result->n_launches,
+			 k->kernel_name ? ": no kernel is named " : "",
+			 k->kernel_name ? k->kernel_name : "");
+}
+
+/* One run of the program, its report at `output`. */
+static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
+		    const char *output, struct lull_collector_result *result, struct lull_err *err)
 {
 	const struct lull_collector_options options = {
 		.sources = LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
@@ -295,7 +327,7 @@ static int run(const struct lull_kernel_collect *k, const struct lull_kwish *wis
 		.switches = LULL_PERF_NONE,
 		.rate_hz = 1000,
 		.cuda_flush_ms = 200,
-		.output = k->output,
+		.output = output,
 		.is_overwriting = k->force,
 		.kill_signal = SIGTERM,
 		.is_waiting_for_all = true,
@@ -308,18 +340,83 @@ static int run(const struct lull_kernel_collect *k, const struct lull_kwish *wis
 		.kernels = wish,
 		.kernel_timeout_ns = (u64)(k->timeout_s * 1e9),
 	};
+
+	return lull_collector_run(&options, argv, result, err);
+}
+
+static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
+		    struct lull_kernel_done *done, struct lull_err *err)
+{
 	struct lull_collector_result result = { 0 };
 	const struct lull_report_done *reports;
-	int rc = lull_collector_run(&options, argv, &result, err);
+	int rc = run_once(k, wish, argv, k->output, &result, err);
 
 	reports = result.reports.at;
-	done->exit_status = result.exit_status;
+	done->exit_status = result.has_hung ? 1 : result.exit_status;
 	if (result.reports.n) {
 		done->report = lull_strdup(reports[0].path);
 		if (!k->quiet)
 			say_done(&reports[0]);
 	}
+	if (!rc && !result.n_measured && !done->exit_status)
+		rc = fail_empty(k, &result, err);
 	lull_collector_result_release(&result);
+	return rc;
+}
+
+/*
+ * The program once for each pass; counters are kept in a folder from run to run, and the last run
+ * writes the report. How many passes there are is known after the first.
+ */
+static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
+		     struct lull_kernel_done *done, struct lull_err *err)
+{
+	struct lull_str report = LULL_STR_INIT;
+	u32 n_passes = 2;
+	int rc = 0;
+
+	lull_str_addf(&report, "%s/run%%n.lull", wish->data_folder);
+	for (; wish->pass_ix + 1 < n_passes && !rc && !done->exit_status; wish->pass_ix++) {
+		struct lull_collector_result result = { 0 };
+
+		rc = run_once(k, wish, argv, report.at, &result, err);
+		done->exit_status = result.has_hung ? 1 : result.exit_status;
+		n_passes = result.n_passes;
+		if (!rc && !k->quiet && n_passes)
+			fprintf(stderr, "lull: run %u of %u\n", wish->pass_ix + 1, n_passes);
+		lull_collector_result_release(&result);
+		/* Nothing to go on with: the last run says why. */
+		if (n_passes < 2)
+			break;
+	}
+	lull_str_release(&report);
+	return rc || done->exit_status ? rc : run_last(k, wish, argv, done, err);
+}
+
+static void remove_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	rmdir(path);
+}
+
+static int run_application(const struct lull_kernel_collect *k, struct lull_kwish *wish,
+			   char **argv, struct lull_kernel_done *done, struct lull_err *err)
+{
+	const char *base = getenv("TMPDIR");
+	int rc, n = snprintf(wish->data_folder, sizeof(wish->data_folder), "%s/lull-XXXXXX",
+			     base && *base ? base : "/tmp");
+
+	if (n >= (int)sizeof(wish->data_folder) || !mkdtemp(wish->data_folder))
+		return lull_fail_errno(err, "making a folder for counters in %s (TMPDIR)",
+				       base && *base ? base : "/tmp");
+	rc = run_often(k, wish, argv, done, err);
+	remove_folder(wish->data_folder);
 	return rc;
 }
 
@@ -332,7 +429,8 @@ int lull_kernel_collect(const struct lull_kernel_collect *k, char **argv,
 
 	*done = (struct lull_kernel_done){ .report = NULL };
 	if (!rc)
-		rc = run(k, wish, argv, done, err);
+		rc = k->replay == REPLAY_APPLICATION ? run_application(k, wish, argv, done, err)
+						     : run_last(k, wish, argv, done, err);
 	free(wish);
 	return rc;
 }

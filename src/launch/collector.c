@@ -485,6 +485,16 @@ static void release(struct lull_collector *c)
 	lull_session_remove(&c->session);
 }
 
+static void tell_kernels(struct lull_collector *c)
+{
+	const struct lull_kwish *wish = &c->session.control->kernels;
+
+	c->result->n_launches = atomic_load(&wish->n_launches);
+	c->result->n_measured = atomic_load(&wish->n_done);
+	c->result->n_passes = atomic_load(&wish->n_passes);
+	c->result->has_hung = c->has_hung;
+}
+
 static int run(struct lull_collector *c, struct lull_err *err)
 {
 	int rc = prepare(c, err);
@@ -498,6 +508,7 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	}
 	loop(c);
+	tell_kernels(c);
 	lull_feed_perf(c, true);
 	note_survivors(c);
 	note_kills(c);
@@ -529,6 +540,7 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 	lull_tree_init(&c.tree);
 	c.tree.on_free = free_process;
 	lull_recording_init(&c.recording, &c.clock, &c.tree);
+	c.recording.is_measuring = o->kernels != NULL;
 	lull_progress_init(&c.progress, o->is_quiet);
 	rc = run(&c, err);
 	release(&c);

@@ -84,7 +84,7 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 		.graph_node_id = e->graph_node,
 		.process = lull_recording_process(r, task->process),
 	};
-	if (r->held_profiled.n)
+	if (r->is_measuring)
 		lull_profiled_kernel(r, task->process, row.correlation, row.dur_ns);
 	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_kernel,
 							     .process = task->process,

@@ -8,6 +8,9 @@
 #include "launch/decode_cuda_int.h"
 #include "symbol/demangle.h"
 
+/* Durations of so many kernels are kept; a program whose counters are refused has few to show. */
+#define MAX_KNOWN 1000000u
+
 /* A time or clock that was measured; what makes no sense is 0. */
 static u64 whole(f64 value)
 {
@@ -73,7 +76,7 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 	row = (struct lull_profiled_row){
 		.start_ns = lull_decode_time(r, event),
 		.dur_ns = whole(e->dur_ns),
-		.profiled_id = ++r->n_profiled,
+		.profiled_id = r->profiled.n + 1,
 		.process = lull_recording_process(r, task->process),
 		.device = lull_cuda_device(r, task->process, e->place.device),
 		.context_id = e->place.context,
@@ -89,6 +92,8 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 		.status = (u8)(event->a >> 8),
 		.correlation = e->place.correlation,
 	};
+	*(struct lull_profiled_known *)lull_vec_push(&r->profiled) =
+		(struct lull_profiled_known){ task->process, e->ordinal, row.start_ns };
 	task->profiled_id = row.profiled_id;
 	task->profiled_start_ns = row.start_ns;
 	note_refusal(r, task, row.status, e);
@@ -97,30 +102,6 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 	else
 		*(struct lull_held_profiled *)lull_vec_push(&r->held_profiled) =
 			(struct lull_held_profiled){ task->process, row };
-}
-
-void lull_profiled_kernel(struct lull_recording *r, const struct lull_process *p, u32 correlation,
-			  u64 dur_ns)
-{
-	struct lull_held_profiled *held = r->held_profiled.at;
-
-	for (size_t i = 0; i < r->held_profiled.n; i++) {
-		if (held[i].process != p || held[i].row.correlation != correlation)
-			continue;
-		held[i].row.dur_ns = dur_ns;
-		lull_recording_add(r, LULL_TABLE_profiled, &held[i].row);
-		held[i] = held[--r->held_profiled.n];
-		return;
-	}
-}
-
-void lull_profiled_finish(struct lull_recording *r)
-{
-	const struct lull_held_profiled *held = r->held_profiled.at;
-
-	for (size_t i = 0; i < r->held_profiled.n; i++)
-		lull_recording_add(r, LULL_TABLE_profiled, &held[i].row);
-	r->held_profiled.n = 0;
 }
 
 void lull_decode_kmetric(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -147,23 +128,124 @@ void lull_decode_pcsample(struct lull_recording *r, struct lull_task *task, u32 
 {
 	const struct lull_wire_pcsample *e = (const void *)event;
 	const char *mangled = lull_cuda_text(r, e->function);
-	struct lull_pcsample_row row = {
-		.start_ns = task->profiled_start_ns,
-		.profiled_id = task->profiled_id,
-		.pc_offset_bytes = e->pc_offset,
-		.n_samples = e->n_samples,
-		.line = event->a,
-	};
+	struct lull_held_pcsample *held;
 	char *name;
 
 	(void)level;
 	if (!r->writer)
 		return;
 	name = mangled ? lull_demangle(mangled) : NULL;
-	row.process = lull_recording_process(r, task->process);
-	row.function = lull_recording_text(r, name ? name : mangled);
-	row.stall = lull_recording_name(r, e->stall);
-	row.file = lull_recording_name(r, e->file);
-	lull_recording_add(r, LULL_TABLE_pcsample, &row);
+	held = lull_vec_push(&r->held_pcsamples);
+	*held = (struct lull_held_pcsample){
+		.process = task->process,
+		.ordinal = e->ordinal,
+		.row = {
+			.start_ns = lull_decode_time(r, event),
+			.process = lull_recording_process(r, task->process),
+			.function = lull_recording_text(r, name ? name : mangled),
+			.pc_offset_bytes = e->pc_offset,
+			.stall = lull_recording_name(r, e->stall),
+			.n_samples = e->n_samples,
+			.file = lull_recording_name(r, e->file),
+			.line = event->a,
+		},
+	};
 	free(name);
+}
+
+void lull_profiled_init(struct lull_recording *r)
+{
+	lull_vec_init(&r->profiled, sizeof(struct lull_profiled_known));
+	lull_vec_init(&r->held_profiled, sizeof(struct lull_held_profiled));
+	lull_vec_init(&r->held_pcsamples, sizeof(struct lull_held_pcsample));
+	lull_vec_init(&r->known_kernels, sizeof(struct lull_kernel_known));
+}
+
+void lull_profiled_release(struct lull_recording *r)
+{
+	lull_vec_release(&r->profiled);
+	lull_vec_release(&r->held_profiled);
+	lull_vec_release(&r->held_pcsamples);
+	lull_vec_release(&r->known_kernels);
+}
+
+void lull_profiled_clear(struct lull_recording *r)
+{
+	r->profiled.n = 0;
+	r->held_profiled.n = 0;
+	r->held_pcsamples.n = 0;
+	r->known_kernels.n = 0;
+}
+
+void lull_profiled_kernel(struct lull_recording *r, const struct lull_process *p, u32 correlation,
+			  u64 dur_ns)
+{
+	if (r->known_kernels.n < MAX_KNOWN)
+		*(struct lull_kernel_known *)lull_vec_push(&r->known_kernels) =
+			(struct lull_kernel_known){ p, correlation, dur_ns };
+}
+
+static int by_correlation(const void *a, const void *b)
+{
+	const struct lull_kernel_known *x = a, *y = b;
+
+	return x->correlation != y->correlation ? (x->correlation > y->correlation ? 1 : -1)
+						: (x->process > y->process) - (x->process < y->process);
+}
+
+/* How long CUPTI says that the kernel of this call took, 0 if it did not. */
+static u64 dur_of(const struct lull_recording *r, const struct lull_held_profiled *held)
+{
+	const struct lull_kernel_known key = { held->process, held->row.correlation, 0 };
+	const struct lull_kernel_known *found =
+		r->known_kernels.n ? bsearch(&key, r->known_kernels.at, r->known_kernels.n,
+					     sizeof(key), by_correlation)
+				   : NULL;
+
+	return found ? found->dur_ns : 0;
+}
+
+static const struct lull_profiled_known *find_profiled(const struct lull_recording *r,
+						       const struct lull_held_pcsample *held)
+{
+	const struct lull_profiled_known *all = r->profiled.at;
+
+	for (size_t i = 0; i < r->profiled.n; i++)
+		if (all[i].process == held->process && all[i].ordinal == held->ordinal)
+			return &all[i];
+	return NULL;
+}
+
+static void write_pcsamples(struct lull_recording *r)
+{
+	struct lull_held_pcsample *held = r->held_pcsamples.at;
+	const struct lull_profiled_known *launch = NULL;
+
+	for (size_t i = 0; i < r->held_pcsamples.n; i++) {
+		/* Samples of a launch follow each other. */
+		if (!launch || launch->process != held[i].process ||
+		    launch->ordinal != held[i].ordinal)
+			launch = find_profiled(r, &held[i]);
+		if (launch) {
+			held[i].row.start_ns = launch->start_ns;
+			held[i].row.profiled_id =
+				(u64)(launch - (struct lull_profiled_known *)r->profiled.at) + 1;
+		}
+		lull_recording_add(r, LULL_TABLE_pcsample, &held[i].row);
+	}
+}
+
+void lull_profiled_finish(struct lull_recording *r)
+{
+	struct lull_held_profiled *held = r->held_profiled.at;
+
+	if (r->known_kernels.n)
+		qsort(r->known_kernels.at, r->known_kernels.n, sizeof(struct lull_kernel_known),
+		      by_correlation);
+	for (size_t i = 0; i < r->held_profiled.n; i++) {
+		held[i].row.dur_ns = dur_of(r, &held[i]);
+		lull_recording_add(r, LULL_TABLE_profiled, &held[i].row);
+	}
+	write_pcsamples(r);
+	lull_profiled_clear(r);
 }

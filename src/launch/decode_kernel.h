@@ -1,8 +1,9 @@
 /*
  * decode_kernel - launches whose counters were read, and their counters.
  *
- * A launch whose counters were refused has no duration when it is told; it is held until CUPTI's
- * record of the kernel brings it, or the report ends.
+ * Threads are read one after the other, so that what belongs together comes in any order: a launch
+ * without counters has its duration from CUPTI's record of the kernel, and samples of the program
+ * counter may be taken in the launch of another thread. Both wait until the report ends.
  */
 #ifndef LULL_LAUNCH_DECODE_KERNEL_H
 #define LULL_LAUNCH_DECODE_KERNEL_H
@@ -16,11 +17,37 @@ struct lull_held_profiled {
 	struct lull_profiled_row row;
 };
 
-/* A kernel record of the process came: give its duration to the launch that waits for it. */
+/* Samples that wait for their launch. */
+struct lull_held_pcsample {
+	const struct lull_process *process;
+	u64 ordinal;
+	struct lull_pcsample_row row;
+};
+
+/* A launch of the report, by what samples call it; its id is its index + 1. */
+struct lull_profiled_known {
+	const struct lull_process *process;
+	u64 ordinal;
+	u64 start_ns;
+};
+
+/* A kernel that CUPTI told of. */
+struct lull_kernel_known {
+	const struct lull_process *process;
+	u32 correlation;
+	u64 dur_ns;
+};
+
+/* Part of lull_recording_init(), ..._release() and the end of a report. */
+void lull_profiled_init(struct lull_recording *r);
+void lull_profiled_release(struct lull_recording *r);
+void lull_profiled_clear(struct lull_recording *r);
+
+/* A kernel record of the process came; it may be of a launch that has no counters. */
 void lull_profiled_kernel(struct lull_recording *r, const struct lull_process *p, u32 correlation,
 			  u64 dur_ns);
 
-/* The report ends: write what still waits. */
+/* The report ends: write what waits. */
 void lull_profiled_finish(struct lull_recording *r);
 
 #endif

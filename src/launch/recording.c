@@ -25,7 +25,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
 	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
-	lull_vec_init(&r->held_profiled, sizeof(struct lull_held_profiled));
+	lull_profiled_init(r);
 	lull_nccl_init(r);
 }
 
@@ -50,8 +50,7 @@ static void end_report(struct lull_recording *r)
 	clear_troubles(r);
 	r->device_clock = (struct lull_device_fit){ 0 };
 	r->held_work.n = 0;
-	r->held_profiled.n = 0;
-	r->n_profiled = 0;
+	lull_profiled_clear(r);
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -75,7 +74,7 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
 	lull_vec_release(&r->held_work);
-	lull_vec_release(&r->held_profiled);
+	lull_profiled_release(r);
 	lull_nccl_release(r);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);

@@ -25,6 +25,13 @@ struct lull_kwish_filter {
 /* Values of profiled.replay. */
 enum { LULL_REPLAY_KERNEL = 1, LULL_REPLAY_APPLICATION = 2, LULL_REPLAY_RANGE = 3 };
 
+/* Counters and samples of the program counter exclude each other. */
+enum {
+	LULL_PC_SAMPLE_NONE = 0,
+	LULL_PC_SAMPLE_NEXT = 1,   /* of the next launch of a kernel that was measured */
+	LULL_PC_SAMPLE_ITSELF = 2, /* in place of counters */
+};
+
 /* Values of profiled.status. */
 enum {
 	LULL_PROFILED_OK = 0,
@@ -39,13 +46,15 @@ struct lull_kwish {
 	u32 n_filters;
 	u32 replay;	   /* LULL_REPLAY_* */
 	u32 pass_ix;	   /* of an application that runs once for each pass */
-	u32 is_pc_sampled; /* take samples of the program counter, too */
+	u32 pc_sampling;   /* LULL_PC_SAMPLE_*: samples of the program counter */
 	u32 has_range;	   /* only inside ranges of that name */
 	u32 is_range_regex;
 	u64 devices; /* a bit for each */
 	struct lull_kwish_filter filters[LULL_KWISH_N_FILTERS];
 	char range[256];
 	char range_domain[256]; /* "" = any */
+	/* Where a program that runs once for each pass keeps its counters; "" = no such. */
+	char data_folder[200];
 	/* KEY TAB NAME [TAB NAME...] lines: see agent/kprof.h. */
 	char metrics[LULL_KWISH_METRIC_BYTES];
 

@@ -628,9 +628,10 @@ struct lull_wire_kmetric {
 	f64 value;
 };
 
-/* pcsample: a = line. Of the launch that was last profiled on this thread. */
+/* pcsample: a = line. */
 struct lull_wire_pcsample {
 	struct lull_event head;
+	u64 ordinal;  /* of the launch it belongs to, as in profiled */
 	u64 function; /* hash */
 	u64 pc_offset;
 	u64 stall; /* hash */
