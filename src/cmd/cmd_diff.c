@@ -404,7 +404,7 @@ static const struct lull_property profiled[] = {
 	{ "name", "string", "kernel", NULL },
 	{ "n", "array", "launches whose counters were read, before and after", NULL },
 	{ "time_ns", "array", "mean of a launch, before and after", NULL },
-	{ "verdict", "array", "as lull kernel gives it, before and after; null if not there", NULL },
+	{ "verdict", "array", "of lull kernel, before and after; null if not there", NULL },
 	{ "why", "string", "how much faster and what explains it", NULL },
 	{ "stalls", "object", "shares of the warps' time by reason, before and after", NULL },
 	{ NULL, NULL, NULL, NULL },

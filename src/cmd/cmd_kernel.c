@@ -323,6 +323,10 @@ static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int
 
 	if (lull_kernel_collect_is_list(k))
 		return lull_kernel_collect_list(k, err);
+	if (o->wants_manual) {
+		lull_kernel_print_manual(stdout);
+		return LULL_OK;
+	}
 	if (settle(o, err) || settle_sections(k, err))
 		return err->code;
 	if (o->import && argc)
@@ -363,6 +367,8 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 		OPT_FLAG(0, "csv", &o->is_csv, "as comma-separated values"),
 		OPT_STR(0, "format", "NAME", &o->format,
 			"text, json, or a format of lull stats (default: text)"),
+		OPT_FLAG(0, "verdicts", &o->wants_manual,
+			 "print what each verdict, wait and value means and exit"),
 		OPT_END(),
 	};
 
@@ -370,7 +376,7 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 }
 
 #define MAX_OPTIONS 80
-#define OWN_OPTIONS 10
+#define OWN_OPTIONS 11
 
 int cmd_kernel(int argc, char **argv, struct lull_err *err)
 {
