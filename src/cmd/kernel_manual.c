@@ -1,5 +1,5 @@
 /*
- * kernel_manual - the texts of lull-kernels(7) from the lists: verdicts, waits, values and formulas.
+ * kernel_manual - the texts of lull-kernels(7), from the lists: verdicts, waits, values.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -30,7 +30,7 @@
 #include "counter/profile.h"
 #include "counter/stall.h"
 
-/* A part is busy from here on; below, adding work would cost no time. The rule of NVIDIA's guides. */
+/* A part is busy from here on; below, adding work costs no time. The rule of NVIDIA's guides. */
 #define LULL_BUSY 0.6
 
 /* Less than this is not worth a verdict that names a waste. */

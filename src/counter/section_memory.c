@@ -1,5 +1,5 @@
 /*
- * memory: what moved between the levels, how much of it was found in caches, how well it was packed.
+ * memory: what moved between the levels, how much of it caches held, how well it was packed.
  */
 #include "counter/section.h"
 
@@ -30,7 +30,7 @@ static const struct lull_sheet_row shared[] = {
 	{ LULL_K_conflict_share, "  for bank conflicts" },
 };
 
-/* Every kernel reads its parameters from the host's memory and takes some turns of shared memory. */
+/* Every kernel reads parameters from the host's memory and takes turns of shared memory. */
 #define HOST_RATE   5e9
 #define SHARED_LOAD 1
 

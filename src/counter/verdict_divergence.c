@@ -1,7 +1,7 @@
 /*
  * divergence: instructions work for few threads of their warp.
  *
- * Signal:  on average less than 65 % of the lanes take part, in a kernel that memory does not limit.
+ * Signal:  on average less than 65 % of the lanes take part, and memory is not the limit.
  * Not it:  blocks of less than a warp; a memory-bound kernel whose lanes wait anyway.
  */
 #include <math.h>

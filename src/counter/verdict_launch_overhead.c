@@ -9,7 +9,7 @@
 
 #include "counter/judge.h"
 
-/* An empty kernel takes 1.5 to 2.5 us on an H200 by the same counter; twice that is still nothing. */
+/* An empty kernel takes 1.5 to 2.5 us on an H200 by the same counter. */
 #define SHORT_NS 4000
 /* Up to here starting and ending is worth looking at. */
 #define BRIEF_NS 10000

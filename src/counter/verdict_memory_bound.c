@@ -9,7 +9,7 @@
 
 #include "counter/judge.h"
 
-/* What moved through the level, and how fast; the DRAM's is what people compare with data sheets. */
+/* How fast it moved; DRAM's is what people compare with data sheets. */
 static void prove_rate(const struct lull_profile *p, int part, struct lull_kclaim *claim)
 {
 	f64 rate = NAN, peak = NAN;

@@ -4,7 +4,7 @@
  * Signal:  less than 75 % of the bytes of touched sectors are wanted, and a part of the memory
  *          system is busy, or its queue is.
  * Not it:  dependent loads that touch a sector each and leave memory idle (latency-bound); wide
- *          accesses (float4), which touch 16 sectors and use all of them; lanes that share a sector.
+ *          accesses (float4), which touch 16 sectors and use all; lanes that share a sector.
  */
 #include <math.h>
 

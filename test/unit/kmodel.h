@@ -1,5 +1,5 @@
 /*
- * kmodel - counters of kernels that nobody ran, from what their code does: a model of the chip small
+ * kmodel - counters of kernels that nobody ran, from what their code does: a model of a chip, small
  * enough to see through, for tests of verdicts.
  *
  * A kernel is a grid, a mix of instructions, bytes, and how it waits. The time is that of the
