@@ -117,7 +117,7 @@ static int closest(const struct lull_change *c, enum lull_change_kind kind, f64 
 	for (int k = 0; k < LULL_N_CHANGES; k++) {
 		f64 d = lull_change_infos[k].kind == kind ? distance(c, k, ratio) : INFINITY;
 
-		if (d <= least) {
+		if (d < least) {
 			least = d;
 			best = k;
 		}

@@ -56,6 +56,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #define LAUNCH(column)	 (p->launch.column)
 #define DEVICE(column)	 (p->device.column)
 #define OCCUPANCY(field) (p->has_occupancy ? (f64)p->occupancy.field : NAN)
+#define AT_MOST		 (p->is_at_most)
 	switch (k) {
 #define KVALUE(key, unit, meaning, formula) \
 	case LULL_K_##key:                  \
@@ -73,6 +74,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #undef LAUNCH
 #undef DEVICE
 #undef OCCUPANCY
+#undef AT_MOST
 }
 
 f64 lull_k_of(const struct lull_profile *p, enum lull_k k)

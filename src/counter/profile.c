@@ -22,6 +22,9 @@ void lull_profile_release(struct lull_profile *p)
 	lull_vec_release(&p->hot);
 }
 
+/* So few never limit what fits. */
+#define FEWEST_REGISTERS 16
+
 void lull_profile_settle(struct lull_profile *p)
 {
 	const struct lull_chip *chip = lull_chip_find(p->device.capability);
@@ -31,8 +34,11 @@ void lull_profile_settle(struct lull_profile *p)
 		p->launch.static_shared_bytes + p->launch.dynamic_shared_bytes,
 	};
 
-	if (!chip || !shape.n_threads || !shape.n_registers)
+	if (!chip || !shape.n_threads)
 		return;
+	p->is_at_most = !shape.n_registers;
+	if (p->is_at_most)
+		shape.n_registers = FEWEST_REGISTERS;
 	lull_occupancy(chip, &shape, &p->occupancy);
 	p->has_occupancy = p->occupancy.n_blocks > 0;
 }

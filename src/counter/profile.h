@@ -65,6 +65,7 @@ struct lull_profile {
 	struct lull_device_row device; /* all 0 if it is not known */
 	const char *device_name;
 	bool has_occupancy; /* the chip is known */
+	bool is_at_most;    /* registers are not known: no more than that fit */
 	struct lull_occupancy occupancy;
 	f64 metrics[LULL_N_KMETRICS]; /* NaN where not measured */
 	struct lull_vec extras;	      /* struct lull_extra */

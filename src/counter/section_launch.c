@@ -34,7 +34,8 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	if (!l->grid_x)
 		return;
 	lull_sheet_rows(to, p, rows, LULL_COUNT_OF(rows));
-	put(to, "Registers of a thread", "registers", l->registers, "count");
+	if (l->registers)
+		put(to, "Registers of a thread", "registers", l->registers, "count");
 	put(to, "Shared memory of a block", "shared_bytes",
 	    (f64)l->static_shared_bytes + l->dynamic_shared_bytes, "B");
 	if (l->local_bytes)

@@ -11,7 +11,7 @@
 #include "counter/judge.h"
 
 #define ATOMIC_SHARE 30
-/* Of all instructions: loads of the TMA are no accesses of warps; a few atomics may be all others. */
+/* Of all instructions: loads of the TMA are no accesses of warps, a few atomics may be. */
 #define ATOMIC_OF_ALL 0.01
 
 static const enum lull_stall_ix waits[] = {

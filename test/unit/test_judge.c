@@ -307,6 +307,65 @@ static void every_metric_may_be_missing(void **state)
 		}
 }
 
+/* Old reports, and those whose counters were refused, may lack the registers. */
+static void shared_memory_limits_whatever_the_registers(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132, 128, 32, 204800, .loads = 2000, .depth = 500 }, &p);
+	p.launch.registers = 0;
+	lull_profile_settle(&p);
+	assert_true(p.is_at_most);
+	lull_judge(&j, &p);
+	assert_string_equal(lull_judgement_id(&j), "low-occupancy");
+	assert_string_equal(j.claims[0].detail, "shared memory");
+	/* How many blocks fit cannot be told, and so no waves. */
+	assert_true(isnan(lull_k_of(&p, LULL_K_waves)));
+	lull_profile_release(&p);
+}
+
+static void guests_of_the_fp32_pipe_have_their_own_name(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132 * 16, 256, .fp32 = 20000 }, &p);
+	p.metrics[LULL_K_op_fadd] = p.metrics[LULL_K_op_fmul] = p.metrics[LULL_K_op_ffma] = 0;
+	p.metrics[LULL_K_op_hadd] = p.metrics[LULL_K_op_hmul] = 0;
+	p.metrics[LULL_K_op_hfma] = 30 * p.metrics[LULL_K_inst_executed];
+	p.metrics[LULL_K_op_integer] = 0;
+	lull_judge(&j, &p);
+	assert_string_equal(lull_judgement_id(&j), "fp16-bound");
+	p.metrics[LULL_K_op_hfma] = 0.1 * p.metrics[LULL_K_inst_executed];
+	p.metrics[LULL_K_op_integer] = 30 * p.metrics[LULL_K_inst_executed];
+	lull_judge(&j, &p);
+	assert_string_equal(lull_judgement_id(&j), "integer-bound");
+	p.metrics[LULL_K_op_ffma] = p.metrics[LULL_K_op_integer];
+	lull_judge(&j, &p);
+	assert_string_equal(lull_judgement_id(&j), "fp32-bound");
+	lull_profile_release(&p);
+}
+
+/* Where only some waits were measured, the longest of them may not be the longest. */
+static void the_longest_wait_is_only_named_if_it_is_known(void **state)
+{
+	struct lull_profile p;
+
+	(void)state;
+	lull_profile_init(&p);
+	p.metrics[LULL_K_warp_latency] = 10;
+	p.metrics[LULL_K_stall_barrier] = 1;
+	p.metrics[LULL_K_stall_long_scoreboard] = 3;
+	assert_int_equal(lull_stall_top(&p), -1);
+	assert_true(fabs(lull_stall_share(&p, LULL_STALLED_long_scoreboard) - 0.3) < 1e-9);
+	p.metrics[LULL_K_stall_long_scoreboard] = 6;
+	assert_int_equal(lull_stall_top(&p), LULL_STALLED_long_scoreboard);
+	lull_profile_release(&p);
+}
+
 /* All formulas of kvalues.def end, and nothing is made up from nothing. */
 static void values_without_metrics_are_absent(void **state)
 {
@@ -344,6 +403,9 @@ int main(void)
 		cmocka_unit_test(waits_at_barriers_are_found),
 		cmocka_unit_test(without_counters_nothing_is_claimed_but_the_shape),
 		cmocka_unit_test(every_metric_may_be_missing),
+		cmocka_unit_test(shared_memory_limits_whatever_the_registers),
+		cmocka_unit_test(guests_of_the_fp32_pipe_have_their_own_name),
+		cmocka_unit_test(the_longest_wait_is_only_named_if_it_is_known),
 		cmocka_unit_test(values_without_metrics_are_absent),
 	};
 
