@@ -40,9 +40,9 @@ static struct {
 	struct lull_launch launch;
 	u64 ordinal;
 	u64 since;
-	u32 status;	   /* LULL_PROFILED_* */
-	u64 sampled;	   /* ordinal of the launch that the samples of this one are for, 0 = none */
-	bool is_extra;	   /* it only runs for such samples, and is not told itself */
+	u32 status;    /* LULL_PROFILED_* */
+	u64 sampled;   /* ordinal of the launch that the samples of this one are for, 0 = none */
+	bool is_extra; /* it only runs for such samples, and is not told itself */
 	bool is_measuring; /* its counters are read */
 	bool has_records;
 } kernel;
@@ -139,8 +139,7 @@ static bool is_chosen(const struct lull_thread *t, struct lull_launch *launch)
 	if (ix < 0)
 		return false;
 	lull_launch_complete(launch);
-	if (!(wish->devices >> (launch->device_ix & 63) & 1) ||
-	    lull_launch_is_captured(launch))
+	if (!(wish->devices >> (launch->device_ix & 63) & 1) || lull_launch_is_captured(launch))
 		return false;
 	f = &wish->filters[ix];
 	n = atomic_fetch_add(&kernel.n_matched[ix], 1);
@@ -254,8 +253,7 @@ static void pause_all(void)
 /* Get ready for the launch that is about to be made; `sampled` as in the struct above. */
 static void begin(const struct lull_launch *launch, u64 ordinal, u64 sampled)
 {
-	bool is_source_only =
-		lull_agent.control->kernels.pc_sampling == LULL_PC_SAMPLE_ITSELF;
+	bool is_source_only = lull_agent.control->kernels.pc_sampling == LULL_PC_SAMPLE_ITSELF;
 
 	take_hold();
 	kernel.launch = *launch;
@@ -441,7 +439,8 @@ static void on_resource(u32 cbid, const void *data)
 
 	lull_cuda_resource(cbid, data);
 	if (cbid == LULL_CUPTI_MODULE_LOADED && module)
-		lull_kpc_module(lull_cupti_module_cubin(module), lull_cupti_module_size_bytes(module));
+		lull_kpc_module(lull_cupti_module_cubin(module),
+				lull_cupti_module_size_bytes(module));
 }
 
 void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)

@@ -47,7 +47,8 @@ static size_t add(struct lull_opt *to, size_t room, size_t used, const struct lu
 	return used;
 }
 
-static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size_t room, size_t used)
+static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size_t room,
+			size_t used)
 {
 	const struct lull_opt opts[] = {
 		OPT_GROUP("Which launches to measure"),
@@ -155,7 +156,8 @@ static int put_name(char *to, size_t room, u32 *is_regex, const char *option, co
 	*is_regex = strncmp(text, "regex:", 6) == 0;
 	text += *is_regex ? 6 : 0;
 	if (strlen(text) >= room)
-		return lull_fail(err, LULL_E_USAGE, "--%s: longer than %zu bytes", option, room - 1);
+		return lull_fail(err, LULL_E_USAGE, "--%s: longer than %zu bytes", option,
+				 room - 1);
 	memcpy(to, text, strlen(text) + 1);
 	return *is_regex ? check_regex(option, text, err) : 0;
 }
@@ -254,7 +256,8 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
 	if (set.has_source)
-		wish->pc_sampling = has_counters(&set) ? LULL_PC_SAMPLE_NEXT : LULL_PC_SAMPLE_ITSELF;
+		wish->pc_sampling =
+			has_counters(&set) ? LULL_PC_SAMPLE_NEXT : LULL_PC_SAMPLE_ITSELF;
 	lull_kset_release(&set);
 	return rc;
 }
@@ -262,10 +265,11 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 {
 	if (k->clock_control || k->cache_control)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--%s-control: only none is there; the clocks that the kernel ran at "
-				 "are in the report",
-				 k->clock_control ? "clock" : "cache");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--%s-control: only none is there; the clocks that the kernel ran at "
+			"are in the report",
+			k->clock_control ? "clock" : "cache");
 	if (k->replay == REPLAY_RANGE)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
 				 "--replay range is not there; for kernels that must not run twice "

@@ -28,9 +28,9 @@ static int load(struct lull_kplan *plan, const char *path, struct lull_err *err)
 	plan->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!plan->library)
 		return lull_fail(err, LULL_E_NOT_FOUND, "%s: %s", path, dlerror());
-#define PROF_HOST(name, params)                               \
+#define PROF_HOST(name, params)                              \
 	*(void **)&plan->name = dlsym(plan->library, #name); \
-	if (!plan->name)                                      \
+	if (!plan->name)                                     \
 		missing = #name;
 #include "trace/cuprof.def"
 #undef PROF_HOST
@@ -160,7 +160,7 @@ static void choose(struct lull_kplan *plan, const struct lull_kset *set, const c
 	for (size_t i = 0; i < set->metrics.n + set->others.n; i++) {
 		bool is_ours = i < set->metrics.n;
 		const char *asked = is_ours ? metrics[i]->key : others[i - set->metrics.n];
-		const char *name = is_ours		     ? lull_kplan_name(plan, metrics[i])
+		const char *name = is_ours		   ? lull_kplan_name(plan, metrics[i])
 				   : is_known(plan, asked) ? asked
 							   : NULL;
 
@@ -171,8 +171,8 @@ static void choose(struct lull_kplan *plan, const struct lull_kset *set, const c
 	}
 }
 
-int lull_kplan_passes(struct lull_kplan *plan, const struct lull_kset *set,
-		      struct lull_kcost *cost, struct lull_err *err)
+int lull_kplan_passes(struct lull_kplan *plan, const struct lull_kset *set, struct lull_kcost *cost,
+		      struct lull_err *err)
 {
 	const char **names = lull_alloc(set->metrics.n + set->others.n + 1, sizeof(*names));
 	void *host = new_host(plan);

@@ -38,8 +38,8 @@ void lull_kplan_close(struct lull_kplan *plan);
 const char *lull_kplan_name(struct lull_kplan *plan, const struct lull_kmetric_desc *metric);
 
 /* Plan a set. Release the list of what is missing with lull_vec_release(). */
-int lull_kplan_passes(struct lull_kplan *plan, const struct lull_kset *set,
-		      struct lull_kcost *cost, struct lull_err *err);
+int lull_kplan_passes(struct lull_kplan *plan, const struct lull_kset *set, struct lull_kcost *cost,
+		      struct lull_err *err);
 
 /* Told a metric of the chip, without suffix: name, unit, what it is. */
 typedef void lull_kplan_metric_fn(void *ctx, const char *name, const char *unit, const char *text);

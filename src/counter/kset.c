@@ -217,8 +217,7 @@ int lull_kset_write(const struct lull_kset *set, char *to, size_t room, struct l
 		has_room = has_room && put(to, room, &used, "\n", "");
 	}
 	for (size_t i = 0; i < set->others.n && has_room; i++)
-		has_room = put(to, room, &used, "\t", others[i]) &&
-			   put(to, room, &used, "\n", "");
+		has_room = put(to, room, &used, "\t", others[i]) && put(to, room, &used, "\n", "");
 	return has_room ? 0
 			: lull_fail(err, LULL_E_USAGE,
 				    "the names of the metrics take more than %zu bytes; ask for "

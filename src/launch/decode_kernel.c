@@ -189,8 +189,9 @@ static int by_correlation(const void *a, const void *b)
 {
 	const struct lull_kernel_known *x = a, *y = b;
 
-	return x->correlation != y->correlation ? (x->correlation > y->correlation ? 1 : -1)
-						: (x->process > y->process) - (x->process < y->process);
+	return x->correlation != y->correlation
+		       ? (x->correlation > y->correlation ? 1 : -1)
+		       : (x->process > y->process) - (x->process < y->process);
 }
 
 /* How long CUPTI says that the kernel of this call took, 0 if it did not. */
