@@ -250,6 +250,15 @@ static void pause_all(void)
 		lull_kprof_pause(kernel.profs[i]);
 }
 
+/* Why there are no samples. */
+static void tell_refusal(const char *why)
+{
+	char *to = lull_agent.image->cuda_detail;
+
+	put_text(to, 0, sizeof(lull_agent.image->cuda_detail), why ? why : "");
+	lull_issue(LULL_ISSUE_samples_refused, 1);
+}
+
 /* Get ready for the launch that is about to be made; `sampled` as in the struct above. */
 static void begin(const struct lull_launch *launch, u64 ordinal, u64 sampled)
 {
@@ -280,6 +289,8 @@ static void begin(const struct lull_launch *launch, u64 ordinal, u64 sampled)
 	if (!lull_kernel_sample_begin(launch)) {
 		kernel.sampled = 0;
 		kernel.status = LULL_PROFILED_FAILED;
+		if (kernel.is_extra)
+			tell_refusal(lull_kernel_sample_trouble());
 	}
 }
 
@@ -385,8 +396,8 @@ static void end(struct lull_thread *t, const void *data)
 		is_told = end_counters();
 	if (has_run && is_told)
 		tell(t, lull_time() - kernel.since);
-	if (kernel.sampled)
-		lull_kernel_sample_end(t, kernel.sampled);
+	if (kernel.sampled && !lull_kernel_sample_end(t, kernel.sampled))
+		tell_refusal(lull_kernel_sample_trouble());
 	atomic_store(&lull_agent.control->kernels.busy_pid, 0);
 	if (atomic_load(&kernel.is_done))
 		pause_all();

@@ -44,6 +44,7 @@ enum { SHARED_BYTES = 1, LOCAL_BYTES = 3, N_REGISTERS = 4 };
 static struct {
 	bool has_tried;
 	int (*cuFuncGetAttribute)(int *value, int attribute, void *function);
+	int (*cuKernelGetFunction)(void **function, void *kernel);
 	int (*cuStreamIsCapturing)(void *stream, int *status);
 	int (*cuCtxGetDevice)(int *device);
 	int (*cuCtxSynchronize)(void);
@@ -58,6 +59,7 @@ static void find_driver(void)
 	lib = lull_real.dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (lib) {
 		*(void **)&driver.cuFuncGetAttribute = dlsym(lib, "cuFuncGetAttribute");
+		*(void **)&driver.cuKernelGetFunction = dlsym(lib, "cuKernelGetFunction");
 		*(void **)&driver.cuStreamIsCapturing = dlsym(lib, "cuStreamIsCapturing");
 		*(void **)&driver.cuCtxGetDevice = dlsym(lib, "cuCtxGetDevice");
 		*(void **)&driver.cuCtxSynchronize = dlsym(lib, "cuCtxSynchronize");
@@ -81,9 +83,25 @@ static u32 attribute_of(void *function, int attribute)
 {
 	int value = 0;
 
-	if (driver.cuFuncGetAttribute)
-		driver.cuFuncGetAttribute(&value, attribute, function);
+	if (!driver.cuFuncGetAttribute ||
+	    driver.cuFuncGetAttribute(&value, attribute, function) != 0)
+		value = 0;
 	return (u32)value;
+}
+
+/*
+ * The handle of a launch may be that of a kernel of a library, which is no function before it is
+ * asked for in the present context; the runtime launches these. Every function has registers.
+ */
+static void *function_of(void *handle)
+{
+	void *function = NULL;
+
+	if (attribute_of(handle, N_REGISTERS))
+		return handle;
+	if (driver.cuKernelGetFunction && driver.cuKernelGetFunction(&function, handle) == 0)
+		return function;
+	return handle;
 }
 
 static void read_config(struct lull_wire_shape *shape, const struct config *config)
@@ -93,8 +111,10 @@ static void read_config(struct lull_wire_shape *shape, const struct config *conf
 			memcpy(shape->cluster, config->attributes[i].value, sizeof(shape->cluster));
 }
 
-static void read_function(struct lull_wire_shape *shape, void *function)
+static void read_function(struct lull_wire_shape *shape, void *handle)
 {
+	void *function = function_of(handle);
+
 	shape->registers = attribute_of(function, N_REGISTERS);
 	shape->static_shared_bytes = attribute_of(function, SHARED_BYTES);
 	shape->local_bytes = attribute_of(function, LOCAL_BYTES);

@@ -148,7 +148,7 @@ const char *lull_kernel_sample_trouble(void)
 	int error = sample.pc ? sample.pc->error : -1;
 
 	if (!error)
-		return NULL;
+		return "the device did not get idle";
 	if (error < 0 || !lull_cupti.cuptiGetResultString ||
 	    lull_cupti.cuptiGetResultString(error, &text) != 0)
 		text = sample.pc ? sample.pc->step : "no memory";

@@ -23,7 +23,7 @@ u64 lull_kernel_sample_take(const char *symbol);
 bool lull_kernel_sample_begin(const struct lull_launch *launch);
 bool lull_kernel_sample_end(struct lull_thread *t, u64 ordinal);
 
-/* What CUPTI said when it refused; NULL if it did not. */
+/* What CUPTI said when it refused. */
 const char *lull_kernel_sample_trouble(void);
 
 #endif

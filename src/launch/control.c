@@ -198,6 +198,7 @@ static bool is_worth_a_line(u16 issue)
 		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
 		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,    LULL_ISSUE_counters_refused,
 		LULL_ISSUE_not_replayed, LULL_ISSUE_kernel_failed,  LULL_ISSUE_kernel_hung,
+		LULL_ISSUE_samples_refused,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
