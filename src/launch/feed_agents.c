@@ -318,7 +318,6 @@ static const char *detail_of(const struct lull_image *head, u32 issue)
 	case LULL_ISSUE_no_cupti:
 	case LULL_ISSUE_cupti_refused:
 	case LULL_ISSUE_cupti_taken:
-	case LULL_ISSUE_samples_refused:
 		return *head->cuda_detail && memchr(head->cuda_detail, 0, sizeof(head->cuda_detail))
 			       ? head->cuda_detail
 			       : NULL;

@@ -25,13 +25,6 @@ struct lull_kwish_filter {
 /* Values of profiled.replay. */
 enum { LULL_REPLAY_KERNEL = 1, LULL_REPLAY_APPLICATION = 2, LULL_REPLAY_RANGE = 3 };
 
-/* Counters and samples of the program counter exclude each other. */
-enum {
-	LULL_PC_SAMPLE_NONE = 0,
-	LULL_PC_SAMPLE_NEXT = 1,   /* of the next launch of a kernel that was measured */
-	LULL_PC_SAMPLE_ITSELF = 2, /* in place of counters */
-};
-
 /* Values of profiled.status. */
 enum {
 	LULL_PROFILED_OK = 0,
@@ -46,7 +39,7 @@ struct lull_kwish {
 	u32 n_filters;
 	u32 replay;	 /* LULL_REPLAY_* */
 	u32 pass_ix;	 /* of an application that runs once for each pass */
-	u32 pc_sampling; /* LULL_PC_SAMPLE_*: samples of the program counter */
+	u32 is_sampled; /* take samples of the program counter in place of counters */
 	u32 has_range;	 /* only inside ranges of that name */
 	u32 is_range_regex;
 	u64 devices; /* a bit for each */
