@@ -39,6 +39,8 @@ void lull_cupti_sample(const struct sim_work *work)
 
 int cuptiPCSamplingEnable(struct lull_pc_context *p)
 {
+	if (lull_cupti_is_missing(__func__))
+		return CUPTI_E_UNSUPPORTED;
 	if (sampler.is_enabled || lull_cupti_profiler_is_on() || !p->context)
 		return CUPTI_E_PARAMETER;
 	sampler.is_enabled = true;

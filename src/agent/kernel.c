@@ -41,8 +41,7 @@ static struct {
 	u64 ordinal;
 	u64 since;
 	u32 status;	   /* LULL_PROFILED_* */
-	u64 sampled;	   /* ordinal of the launch that the samples of this one are for, 0 = none */
-	bool is_extra;	   /* it only runs for such samples, and is not told itself */
+	bool is_sampling;  /* its program counter is sampled */
 	bool is_measuring; /* its counters are read */
 	bool has_records;
 } kernel;
@@ -60,7 +59,7 @@ void lull_kernel_watch(bool is_on)
 			lull_cuda_want_call(LULL_CUPTI_DOMAIN_DRIVER, cbid, LULL_CUDA_WE, is_on);
 	}
 	/* Lines of source come from modules. */
-	if (lull_agent.control->kernels.pc_sampling)
+	if (lull_agent.control->kernels.is_sampled)
 		lull_cuda_want_call(LULL_CUPTI_DOMAIN_RESOURCE, LULL_CUPTI_MODULE_LOADED,
 				    LULL_CUDA_WE, is_on);
 }
@@ -139,13 +138,10 @@ static bool is_chosen(const struct lull_thread *t, struct lull_launch *launch)
 	if (ix < 0)
 		return false;
 	lull_launch_complete(launch);
-	if (!(wish->devices >> (launch->device_ix & 63) & 1) ||
-	    lull_launch_is_captured(launch))
+	if (!(wish->devices >> (launch->device_ix & 63) & 1) || lull_launch_is_captured(launch))
 		return false;
 	f = &wish->filters[ix];
 	n = atomic_fetch_add(&kernel.n_matched[ix], 1);
-	if (is_done(wish))
-		atomic_store(&kernel.is_done, 1);
 	return n >= f->skip && (!f->count || n < f->skip + f->count);
 }
 
@@ -211,13 +207,18 @@ static u32 status_of(const struct lull_kprof *p)
 	return LULL_PROFILED_FAILED;
 }
 
+static void want_records(void)
+{
+	if (!kernel.has_records)
+		lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
+	kernel.has_records = true;
+}
+
 /* Durations then come with CUPTI's records of kernels. */
 static void fall_back(u32 status)
 {
 	kernel.status = status;
-	if (!kernel.has_records)
-		lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
-	kernel.has_records = true;
+	want_records();
 }
 
 static void tell_busy(const char *symbol)
@@ -251,38 +252,34 @@ static void pause_all(void)
 		lull_kprof_pause(kernel.profs[i]);
 }
 
-/* Get ready for the launch that is about to be made; `sampled` as in the struct above. */
-static void begin(const struct lull_launch *launch, u64 ordinal, u64 sampled)
+/* A duration comes with CUPTI's record of the kernel. */
+static void begin_samples(void)
 {
-	bool is_source_only =
-		lull_agent.control->kernels.pc_sampling == LULL_PC_SAMPLE_ITSELF;
+	want_records();
+	kernel.is_sampling = lull_kernel_sample_begin(&kernel.launch);
+	if (!kernel.is_sampling)
+		kernel.status = LULL_PROFILED_FAILED;
+}
 
+/* Get ready for the launch that is about to be made. */
+static void begin(const struct lull_launch *launch, u64 ordinal)
+{
 	take_hold();
 	kernel.launch = *launch;
 	kernel.ordinal = ordinal;
-	kernel.sampled = sampled ? sampled : is_source_only ? ordinal : 0;
-	kernel.is_extra = sampled != 0;
 	kernel.status = LULL_PROFILED_OK;
 	kernel.since = lull_time();
 	kernel.prof = NULL;
-	kernel.is_measuring = false;
+	kernel.is_measuring = kernel.is_sampling = false;
 	if (lull_kernel_is_unsafe(launch->symbol)) {
-		kernel.sampled = 0;
 		fall_back(LULL_PROFILED_UNSAFE);
 		return;
 	}
 	tell_busy(launch->symbol);
-	if (!kernel.sampled) {
+	if (lull_agent.control->kernels.is_sampled)
+		begin_samples();
+	else
 		begin_counters();
-		return;
-	}
-	if (!kernel.has_records)
-		fall_back(LULL_PROFILED_OK);
-	pause_all();
-	if (!lull_kernel_sample_begin(launch)) {
-		kernel.sampled = 0;
-		kernel.status = LULL_PROFILED_FAILED;
-	}
 }
 
 /* The value that was measured for a key of ours, 0 if it was not. */
@@ -299,8 +296,10 @@ static u64 why_refused(struct lull_thread *t)
 	const struct lull_kprof *p = kernel.prof;
 	const char *text = NULL;
 
-	if (!p && kernel.status == LULL_PROFILED_FAILED && (text = lull_kernel_sample_trouble()))
+	if (!p && kernel.status == LULL_PROFILED_FAILED) {
+		text = lull_kernel_sample_trouble();
 		return lull_name(t, text, strlen(text));
+	}
 	if (!p || !p->error)
 		return 0;
 	if (p->error < 0 || !lull_cupti.cuptiGetResultString ||
@@ -368,11 +367,8 @@ static void tell(struct lull_thread *t, u64 cost_ticks)
 	struct lull_kwish *wish = &lull_agent.control->kernels;
 
 	emit_launch(t, cost_ticks);
-	if (kernel.is_measuring && kernel.status == LULL_PROFILED_OK) {
+	if (kernel.is_measuring && kernel.status == LULL_PROFILED_OK)
 		emit_metrics(t);
-		if (wish->pc_sampling == LULL_PC_SAMPLE_NEXT)
-			lull_kernel_sample_want(kernel.launch.symbol, kernel.ordinal);
-	}
 	atomic_fetch_add(&wish->done_ticks, cost_ticks);
 	atomic_fetch_add(&wish->n_done, 1);
 }
@@ -381,17 +377,20 @@ static void tell(struct lull_thread *t, u64 cost_ticks)
 static void end(struct lull_thread *t, const void *data)
 {
 	const u32 *ret = lull_cupti_call_ret(data);
-	bool has_run = !ret || !*ret, is_told = !kernel.is_extra;
+	bool has_run = !ret || !*ret, is_told = true;
 
 	if (kernel.is_measuring)
 		is_told = end_counters();
+	else if (kernel.is_sampling && !lull_kernel_sample_end(t, kernel.ordinal))
+		kernel.status = LULL_PROFILED_FAILED;
 	if (has_run && is_told)
 		tell(t, lull_time() - kernel.since);
-	if (kernel.sampled)
-		lull_kernel_sample_end(t, kernel.sampled);
 	atomic_store(&lull_agent.control->kernels.busy_pid, 0);
-	if (atomic_load(&kernel.is_done))
+	/* Not before: launches that pass freely would be counted with this one. */
+	if (is_done(&lull_agent.control->kernels)) {
+		atomic_store(&kernel.is_done, 1);
 		pause_all();
+	}
 	let_go();
 }
 
@@ -402,7 +401,6 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 {
 	u64 ordinal = atomic_fetch_add(&kernel.n_launches, 1) + 1;
 	struct lull_launch launch;
-	u64 sampled = 0;
 
 	atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1, memory_order_relaxed);
 	go_in();
@@ -410,16 +408,10 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 	t->scratch[7] = lull_cupti_call_correlation(data);
 	if (!lull_launch_read(&launch, kind, data))
 		return;
-	if (atomic_load(&kernel.is_done) || !is_chosen(t, &launch)) {
-		if (!lull_kernel_sample_has_wish() || lull_launch_is_captured(&launch))
-			return;
-		sampled = lull_kernel_sample_take(launch.symbol);
-		if (!sampled)
-			return;
-		lull_launch_complete(&launch);
-	}
+	if (!is_chosen(t, &launch))
+		return;
 	t->scratch[6] = HOLDING;
-	begin(&launch, ordinal, sampled);
+	begin(&launch, ordinal);
 }
 
 static void leave(struct lull_thread *t, const void *data)
@@ -441,7 +433,8 @@ static void on_resource(u32 cbid, const void *data)
 
 	lull_cuda_resource(cbid, data);
 	if (cbid == LULL_CUPTI_MODULE_LOADED && module)
-		lull_kpc_module(lull_cupti_module_cubin(module), lull_cupti_module_size_bytes(module));
+		lull_kpc_module(lull_cupti_module_cubin(module),
+				lull_cupti_module_size_bytes(module));
 }
 
 void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
@@ -460,8 +453,7 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 	t->is_quiet++;
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		leave(t, data);
-	else if (t->scratch[6] == OUT &&
-		 (!atomic_load(&kernel.is_done) || lull_kernel_sample_has_wish()))
+	else if (t->scratch[6] == OUT && !atomic_load(&kernel.is_done))
 		enter(t, kernel.kinds[cbid], data);
 	t->is_quiet--;
 	errno = saved;

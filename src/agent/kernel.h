@@ -2,8 +2,9 @@
  * kernel - counters of chosen launches (lull kernel).
  *
  * How:      callbacks of the driver's launches. One that the wish (trace/kwish.h) chooses is
- *           measured between its two callbacks by kprof.h; the launches of other threads wait
- *           meanwhile, or their kernels would be counted, too. The others cost a look at their name.
+ *           measured between its two callbacks by kprof.h; launches of other threads wait
+ *           meanwhile, or their kernels would be counted, too. The others cost a look at their
+ *           name.
  * Refused:  where counters cannot be read, the launch is still told, and CUPTI's kernel records are
  *           switched on so that it has its duration.
  * Stop:     when nothing is left to measure, the hardware is given back and launches pass.

@@ -44,6 +44,8 @@ enum { SHARED_BYTES = 1, LOCAL_BYTES = 3, N_REGISTERS = 4 };
 static struct {
 	bool has_tried;
 	int (*cuFuncGetAttribute)(int *value, int attribute, void *function);
+	int (*cuKernelGetFunction)(void **function, void *kernel);
+	int (*cuKernelGetAttribute)(int *value, int attribute, void *kernel, int device);
 	int (*cuStreamIsCapturing)(void *stream, int *status);
 	int (*cuCtxGetDevice)(int *device);
 	int (*cuCtxSynchronize)(void);
@@ -58,6 +60,8 @@ static void find_driver(void)
 	lib = lull_real.dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (lib) {
 		*(void **)&driver.cuFuncGetAttribute = dlsym(lib, "cuFuncGetAttribute");
+		*(void **)&driver.cuKernelGetFunction = dlsym(lib, "cuKernelGetFunction");
+		*(void **)&driver.cuKernelGetAttribute = dlsym(lib, "cuKernelGetAttribute");
 		*(void **)&driver.cuStreamIsCapturing = dlsym(lib, "cuStreamIsCapturing");
 		*(void **)&driver.cuCtxGetDevice = dlsym(lib, "cuCtxGetDevice");
 		*(void **)&driver.cuCtxSynchronize = dlsym(lib, "cuCtxSynchronize");
@@ -81,9 +85,44 @@ static u32 attribute_of(void *function, int attribute)
 {
 	int value = 0;
 
-	if (driver.cuFuncGetAttribute)
-		driver.cuFuncGetAttribute(&value, attribute, function);
+	if (!driver.cuFuncGetAttribute ||
+	    driver.cuFuncGetAttribute(&value, attribute, function) != 0)
+		return 0;
 	return (u32)value;
+}
+
+static u32 kernel_attribute_of(const struct lull_launch *launch, int attribute)
+{
+	int value = 0;
+
+	if (!driver.cuKernelGetAttribute ||
+	    driver.cuKernelGetAttribute(&value, attribute, launch->function,
+					(int)launch->device_ix) != 0)
+		return 0;
+	return (u32)value;
+}
+
+/*
+ * What a launch is given may be a kernel of a library, which is no function before it is asked for
+ * in the present context; the runtime launches these. Every function has registers.
+ */
+static void read_function(struct lull_launch *launch)
+{
+	struct lull_wire_shape *shape = &launch->shape;
+	void *function = launch->function;
+
+	shape->registers = attribute_of(function, N_REGISTERS);
+	if (!shape->registers && driver.cuKernelGetFunction &&
+	    driver.cuKernelGetFunction(&function, launch->function) == 0)
+		shape->registers = attribute_of(function, N_REGISTERS);
+	if (shape->registers) {
+		shape->static_shared_bytes = attribute_of(function, SHARED_BYTES);
+		shape->local_bytes = attribute_of(function, LOCAL_BYTES);
+		return;
+	}
+	shape->registers = kernel_attribute_of(launch, N_REGISTERS);
+	shape->static_shared_bytes = kernel_attribute_of(launch, SHARED_BYTES);
+	shape->local_bytes = kernel_attribute_of(launch, LOCAL_BYTES);
 }
 
 static void read_config(struct lull_wire_shape *shape, const struct config *config)
@@ -91,13 +130,6 @@ static void read_config(struct lull_wire_shape *shape, const struct config *conf
 	for (u32 i = 0; i < config->n_attributes && i < MAX_ATTRIBUTES; i++)
 		if (config->attributes[i].id == ATTRIBUTE_CLUSTER)
 			memcpy(shape->cluster, config->attributes[i].value, sizeof(shape->cluster));
-}
-
-static void read_function(struct lull_wire_shape *shape, void *function)
-{
-	shape->registers = attribute_of(function, N_REGISTERS);
-	shape->static_shared_bytes = attribute_of(function, SHARED_BYTES);
-	shape->local_bytes = attribute_of(function, LOCAL_BYTES);
 }
 
 bool lull_launch_read(struct lull_launch *launch, enum lull_launch_kind kind, const void *data)
@@ -151,7 +183,7 @@ void lull_launch_complete(struct lull_launch *launch)
 	if (lull_cupti.cuptiGetStreamIdEx)
 		lull_cupti.cuptiGetStreamIdEx(launch->context, launch->stream, 0,
 					      &launch->stream_id);
-	read_function(&launch->shape, launch->function);
+	read_function(launch);
 }
 
 bool lull_launch_wait(void)

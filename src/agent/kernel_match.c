@@ -17,7 +17,9 @@ struct cached {
 static struct {
 	const struct lull_kwish *wish;
 	regex_t regexes[LULL_KWISH_N_FILTERS];
+	bool has_regex[LULL_KWISH_N_FILTERS];
 	regex_t range;
+	bool has_range;
 	struct cached cache[N_CACHED];
 } match;
 
@@ -91,11 +93,12 @@ static bool compile(regex_t *to, const char *text)
 
 void lull_kernel_match_init(const struct lull_kwish *wish)
 {
+	if (match.wish)
+		return; /* a forked child has it all */
 	for (u32 i = 0; i < wish->n_filters && i < LULL_KWISH_N_FILTERS; i++)
-		if (wish->filters[i].is_regex)
-			compile(&match.regexes[i], wish->filters[i].name);
-	if (wish->is_range_regex)
-		compile(&match.range, wish->range);
+		match.has_regex[i] = wish->filters[i].is_regex &&
+				     compile(&match.regexes[i], wish->filters[i].name);
+	match.has_range = wish->is_range_regex && compile(&match.range, wish->range);
 	match.wish = wish;
 }
 
@@ -105,8 +108,8 @@ static bool is_match(u32 i, const char *symbol, const char *plain, const char *b
 	const regex_t *regex = &match.regexes[i];
 
 	if (f->is_regex)
-		return regexec(regex, plain, 0, NULL, 0) == 0 ||
-		       regexec(regex, symbol, 0, NULL, 0) == 0;
+		return match.has_regex[i] && (regexec(regex, plain, 0, NULL, 0) == 0 ||
+					      regexec(regex, symbol, 0, NULL, 0) == 0);
 	return !*f->name || strcmp(f->name, symbol) == 0 || strcmp(f->name, plain) == 0 ||
 	       strcmp(f->name, base) == 0;
 }
@@ -169,5 +172,5 @@ bool lull_kernel_match_range(const char *name, size_t len, const char *domain, s
 		len = sizeof(text) - 1;
 	memcpy(text, name, len);
 	text[len] = '\0';
-	return regexec(&match.range, text, 0, NULL, 0) == 0;
+	return match.has_range && regexec(&match.range, text, 0, NULL, 0) == 0;
 }

@@ -3,7 +3,6 @@
 #include "agent/kpc.h"
 #include "agent/lib_cupti.h"
 
-#define N_WISHES   64u
 #define N_CONTEXTS 16u
 #define PATH_BYTES 1024u
 
@@ -12,46 +11,9 @@ static const char prefix[] = "smsp__pcsamp_warps_issue_stalled_";
 static const char twice[] = "_not_issued";
 
 static struct {
-	_Atomic u32 n;
-	struct {
-		u64 symbol; /* hash */
-		u64 ordinal;
-	} wishes[N_WISHES];
 	struct lull_kpc *pcs[N_CONTEXTS];
 	struct lull_kpc *pc; /* that samples right now */
 } sample;
-
-void lull_kernel_sample_want(const char *symbol, u64 ordinal)
-{
-	u32 n = atomic_load(&sample.n);
-
-	if (n == N_WISHES)
-		return;
-	sample.wishes[n].symbol = lull_hash(symbol, strlen(symbol));
-	sample.wishes[n].ordinal = ordinal;
-	atomic_store(&sample.n, n + 1);
-}
-
-bool lull_kernel_sample_has_wish(void)
-{
-	return atomic_load(&sample.n) != 0;
-}
-
-u64 lull_kernel_sample_take(const char *symbol)
-{
-	u64 hash = lull_hash(symbol, strlen(symbol)), ordinal = 0;
-	u32 n = atomic_load(&sample.n);
-
-	for (u32 i = 0; i < n && !ordinal; i++) {
-		if (sample.wishes[i].symbol != hash)
-			continue;
-		ordinal = sample.wishes[i].ordinal;
-		for (u32 k = i + 1; k < n; k++)
-			sample.wishes[k - 1] = sample.wishes[k];
-		atomic_store(&sample.n, n - 1);
-	}
-	return ordinal;
-}
 
 static struct lull_kpc *pc_of(void *context)
 {
@@ -148,7 +110,7 @@ const char *lull_kernel_sample_trouble(void)
 	int error = sample.pc ? sample.pc->error : -1;
 
 	if (!error)
-		return NULL;
+		return "the device did not get idle";
 	if (error < 0 || !lull_cupti.cuptiGetResultString ||
 	    lull_cupti.cuptiGetResultString(error, &text) != 0)
 		text = sample.pc ? sample.pc->step : "no memory";

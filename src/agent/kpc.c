@@ -39,7 +39,7 @@ static bool load(void)
 	if (api.has_tried)
 		return api.is_there;
 	api.has_tried = api.is_there = true;
-#define PC_CALL(name, params)                          \
+#define PC_CALL(name, params)                         \
 	*(void **)&api.name = lull_cupti_find(#name); \
 	api.is_there = api.is_there && api.name;
 #include "trace/cuprof.def"

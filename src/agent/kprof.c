@@ -22,7 +22,7 @@ static bool load(void)
 	if (api.has_tried)
 		return api.is_there;
 	api.has_tried = api.is_there = true;
-#define PROF_HOST(name, params)                        \
+#define PROF_HOST(name, params)                       \
 	*(void **)&api.name = lull_cupti_find(#name); \
 	api.is_there = api.is_there && api.name;
 #define PROF_TARGET(name, params) PROF_HOST(name, params)
@@ -45,12 +45,12 @@ static bool refuse(struct lull_kprof *p, const char *step, int error)
 }
 
 /* Call it, and leave the function with what it said if it was not success. */
-#define TRY(call, params)                                \
-	do {                                             \
-		int rc_ = api.call(params);              \
-                                                         \
-		if (rc_ != 0)                            \
-			return refuse(p, #call, rc_);    \
+#define TRY(call, params)                             \
+	do {                                          \
+		int rc_ = api.call(params);           \
+                                                      \
+		if (rc_ != 0)                         \
+			return refuse(p, #call, rc_); \
 	} while (0)
 
 static bool ask_device(struct lull_kprof *p)

@@ -47,7 +47,8 @@ static size_t add(struct lull_opt *to, size_t room, size_t used, const struct lu
 	return used;
 }
 
-static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size_t room, size_t used)
+static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size_t room,
+			size_t used)
 {
 	const struct lull_opt opts[] = {
 		OPT_GROUP("Which launches to measure"),
@@ -155,7 +156,8 @@ static int put_name(char *to, size_t room, u32 *is_regex, const char *option, co
 	*is_regex = strncmp(text, "regex:", 6) == 0;
 	text += *is_regex ? 6 : 0;
 	if (strlen(text) >= room)
-		return lull_fail(err, LULL_E_USAGE, "--%s: longer than %zu bytes", option, room - 1);
+		return lull_fail(err, LULL_E_USAGE, "--%s: longer than %zu bytes", option,
+				 room - 1);
 	memcpy(to, text, strlen(text) + 1);
 	return *is_regex ? check_regex(option, text, err) : 0;
 }
@@ -231,6 +233,11 @@ static int choose(const struct lull_kernel_collect *k, struct lull_kset *set, st
 	return rc;
 }
 
+/* The hardware does one or the other: who wants both runs the program once for each. */
+struct wants {
+	bool counters, samples;
+};
+
 /* Whether more than time and clocks is to be counted. */
 static bool has_counters(const struct lull_kset *set)
 {
@@ -244,7 +251,7 @@ static bool has_counters(const struct lull_kset *set)
 }
 
 static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
-			struct lull_err *err)
+			struct wants *wants, struct lull_err *err)
 {
 	struct lull_kset set;
 	int rc;
@@ -253,8 +260,8 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	rc = choose(k, &set, err);
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
-	if (set.has_source)
-		wish->pc_sampling = has_counters(&set) ? LULL_PC_SAMPLE_NEXT : LULL_PC_SAMPLE_ITSELF;
+	*wants = (struct wants){ .samples = set.has_source,
+				 .counters = !set.has_source || has_counters(&set) };
 	lull_kset_release(&set);
 	return rc;
 }
@@ -262,10 +269,11 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 {
 	if (k->clock_control || k->cache_control)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--%s-control: only none is there; the clocks that the kernel ran at "
-				 "are in the report",
-				 k->clock_control ? "clock" : "cache");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--%s-control: only none is there; the clocks that the kernel ran at "
+			"are in the report",
+			k->clock_control ? "clock" : "cache");
 	if (k->replay == REPLAY_RANGE)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
 				 "--replay range is not there; for kernels that must not run twice "
@@ -276,28 +284,31 @@ static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 }
 
 static int make_wish(const struct lull_kernel_collect *k, struct lull_kwish *wish,
-		     struct lull_err *err)
+		     struct wants *wants, struct lull_err *err)
 {
 	wish->replay = LULL_REPLAY_KERNEL + (u32)k->replay;
 	if (check(k, err) || wish_filters(k, wish, err) ||
-	    wish_devices(&k->devices, &wish->devices, err) || wish_metrics(k, wish, err))
+	    wish_devices(&k->devices, &wish->devices, err) || wish_metrics(k, wish, wants, err))
 		return err->code;
 	return k->nvtx_include ? wish_range(k->nvtx_include, wish, err) : 0;
 }
 
-/* What is worth a line about the report; its notices say what went wrong. */
-static void say_done(const struct lull_report_done *done)
+/* What went wrong, a line each. */
+static void say_notices(const char *what, const char *lines)
 {
-	const char *lines = done->notices;
-
-	fprintf(stderr, "lull: %s  %s in %.1f s\n", done->path,
-		lull_format_bytes(done->size_bytes).text, done->seconds);
 	while (lines && *lines) {
 		size_t n = strcspn(lines, "\n");
 
-		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		fprintf(stderr, "lull: warning: %s%.*s\n", what, (int)n, lines);
 		lines += n + (lines[n] == '\n');
 	}
+}
+
+static void say_done(const struct lull_report_done *done)
+{
+	fprintf(stderr, "lull: %s  %s in %.1f s\n", done->path,
+		lull_format_bytes(done->size_bytes).text, done->seconds);
+	say_notices("", done->notices);
 }
 
 /* The names were wrong, or nothing was launched: what to do. */
@@ -316,9 +327,15 @@ static int fail_empty(const struct lull_kernel_collect *k,
 			 k->kernel_name ? k->kernel_name : "");
 }
 
-/* One run of the program, its report at `output`. */
+/* Where a run puts its report, and where the samples of an earlier one are. */
+struct run {
+	const char *output;
+	const char *samples_from; /* NULL = none */
+};
+
 static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
-		    const char *output, struct lull_collector_result *result, struct lull_err *err)
+		    const struct run *run, struct lull_collector_result *result,
+		    struct lull_err *err)
 {
 	const struct lull_collector_options options = {
 		.sources = LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
@@ -327,7 +344,7 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 		.switches = LULL_PERF_NONE,
 		.rate_hz = 1000,
 		.cuda_flush_ms = 200,
-		.output = output,
+		.output = run->output,
 		.is_overwriting = k->force,
 		.kill_signal = SIGTERM,
 		.is_waiting_for_all = true,
@@ -338,6 +355,7 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 		.session_name = k->session ? k->session : "",
 		.is_quiet = k->quiet,
 		.kernels = wish,
+		.samples_from = run->samples_from,
 		.kernel_timeout_ns = (u64)(k->timeout_s * 1e9),
 	};
 
@@ -345,11 +363,12 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 }
 
 static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
-		    struct lull_kernel_done *done, struct lull_err *err)
+		    const char *samples_from, struct lull_kernel_done *done, struct lull_err *err)
 {
+	const struct run run = { k->output, samples_from };
 	struct lull_collector_result result = { 0 };
 	const struct lull_report_done *reports;
-	int rc = run_once(k, wish, argv, k->output, &result, err);
+	int rc = run_once(k, wish, argv, &run, &result, err);
 
 	reports = result.reports.at;
 	done->exit_status = result.has_hung ? 1 : result.exit_status;
@@ -364,12 +383,30 @@ static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish
 	return rc;
 }
 
+/* A run whose report is not the user's; how many passes its launches take. */
+static int run_early(const struct lull_kernel_collect *k, const struct lull_kwish *wish,
+		     char **argv, const char *report, u32 *n_passes, struct lull_kernel_done *done,
+		     struct lull_err *err)
+{
+	const struct run run = { report, NULL };
+	struct lull_collector_result result = { 0 };
+	int rc = run_once(k, wish, argv, &run, &result, err);
+
+	done->exit_status = result.has_hung ? 1 : result.exit_status;
+	*n_passes = result.n_passes;
+	if (result.reports.n && wish->is_sampled && !k->quiet)
+		say_notices("no samples: ",
+			    ((const struct lull_report_done *)result.reports.at)->notices);
+	lull_collector_result_release(&result);
+	return rc;
+}
+
 /*
- * The program once for each pass; counters are kept in a folder from run to run, and the last run
- * writes the report. How many passes there are is known after the first.
+ * The program once for each pass but the last; counters are kept in a folder from run to run. How
+ * many passes there are is known after the first.
  */
-static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
-		     struct lull_kernel_done *done, struct lull_err *err)
+static int run_passes(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
+		      struct lull_kernel_done *done, struct lull_err *err)
 {
 	struct lull_str report = LULL_STR_INIT;
 	u32 n_passes = 2;
@@ -377,20 +414,31 @@ static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wis
 
 	lull_str_addf(&report, "%s/run%%n.lull", wish->data_folder);
 	for (; wish->pass_ix + 1 < n_passes && !rc && !done->exit_status; wish->pass_ix++) {
-		struct lull_collector_result result = { 0 };
-
-		rc = run_once(k, wish, argv, report.at, &result, err);
-		done->exit_status = result.has_hung ? 1 : result.exit_status;
-		n_passes = result.n_passes;
+		rc = run_early(k, wish, argv, report.at, &n_passes, done, err);
 		if (!rc && !k->quiet && n_passes)
 			fprintf(stderr, "lull: run %u of %u\n", wish->pass_ix + 1, n_passes);
-		lull_collector_result_release(&result);
 		/* Nothing to go on with: the last run says why. */
 		if (n_passes < 2)
 			break;
 	}
 	lull_str_release(&report);
-	return rc || done->exit_status ? rc : run_last(k, wish, argv, done, err);
+	return rc;
+}
+
+/* A run that takes samples; its report stays in the folder. */
+static int run_samples(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
+		       const char *report, struct lull_kernel_done *done, struct lull_err *err)
+{
+	u32 n_passes;
+	int rc;
+
+	wish->is_sampled = 1;
+	rc = run_early(k, wish, argv, report, &n_passes, done, err);
+	wish->is_sampled = 0;
+	if (!rc && !k->quiet)
+		fprintf(stderr,
+			"lull: that was for samples; the program runs again for counters\n");
+	return rc;
 }
 
 static void remove_folder(const char *path)
@@ -405,18 +453,32 @@ static void remove_folder(const char *path)
 	rmdir(path);
 }
 
-static int run_application(const struct lull_kernel_collect *k, struct lull_kwish *wish,
-			   char **argv, struct lull_kernel_done *done, struct lull_err *err)
+/* More than one run: what they have for each other lies in a folder. */
+static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wish,
+		     const struct wants *wants, char **argv, struct lull_kernel_done *done,
+		     struct lull_err *err)
 {
 	const char *base = getenv("TMPDIR");
-	int rc, n = snprintf(wish->data_folder, sizeof(wish->data_folder), "%s/lull-XXXXXX",
-			     base && *base ? base : "/tmp");
+	struct lull_str samples = LULL_STR_INIT;
+	char folder[sizeof(wish->data_folder)];
+	int rc = 0,
+	    n = snprintf(folder, sizeof(folder), "%s/lull-XXXXXX", base && *base ? base : "/tmp");
 
-	if (n >= (int)sizeof(wish->data_folder) || !mkdtemp(wish->data_folder))
+	if (n >= (int)sizeof(folder) || !mkdtemp(folder))
 		return lull_fail_errno(err, "making a folder for counters in %s (TMPDIR)",
 				       base && *base ? base : "/tmp");
-	rc = run_often(k, wish, argv, done, err);
-	remove_folder(wish->data_folder);
+	lull_str_addf(&samples, "%s/samples.lull", folder);
+	if (wants->samples)
+		rc = run_samples(k, wish, argv, samples.at, done, err);
+	if (k->replay == REPLAY_APPLICATION) {
+		memcpy(wish->data_folder, folder, sizeof(folder));
+		if (!rc && !done->exit_status)
+			rc = run_passes(k, wish, argv, done, err);
+	}
+	if (!rc && !done->exit_status)
+		rc = run_last(k, wish, argv, wants->samples ? samples.at : NULL, done, err);
+	remove_folder(folder);
+	lull_str_release(&samples);
 	return rc;
 }
 
@@ -425,12 +487,15 @@ int lull_kernel_collect(const struct lull_kernel_collect *k, char **argv,
 {
 	/* Its names take 100 KiB: too much for the stack. */
 	struct lull_kwish *wish = lull_alloc(1, sizeof(*wish));
-	int rc = make_wish(k, wish, err);
+	struct wants wants = { false, false };
+	int rc = make_wish(k, wish, &wants, err);
 
 	*done = (struct lull_kernel_done){ .report = NULL };
+	wish->is_sampled = !wants.counters;
 	if (!rc)
-		rc = k->replay == REPLAY_APPLICATION ? run_application(k, wish, argv, done, err)
-						     : run_last(k, wish, argv, done, err);
+		rc = wants.counters && (wants.samples || k->replay == REPLAY_APPLICATION)
+			     ? run_often(k, wish, &wants, argv, done, err)
+			     : run_last(k, wish, argv, NULL, done, err);
 	free(wish);
 	return rc;
 }

@@ -4,7 +4,7 @@
  *
  *	struct lull_kernel_collect k;
  *	lull_kernel_collect_init(&k);
- *	n = lull_kernel_collect_opts(&k, table, room);		(into the command's table of options)
+ *	n = lull_kernel_collect_opts(&k, table, room);	(for the table of the command)
  *	... parse ...
  *	if (lull_kernel_collect_is_list(&k))
  *		rc = lull_kernel_collect_list(&k, err);

@@ -76,8 +76,7 @@ static size_t by_name(struct sum *sums, const struct lull_launch_row *launches, 
 static int fill(struct lull_reader *r, u64 top, struct lull_kwish *wish, struct lull_err *err)
 {
 	size_t n_launches, n;
-	const struct lull_launch_row *launches =
-		lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
 	struct sum *sums = sum_launches(r, n_launches);
 
 	n = by_name(sums, launches, n_launches);

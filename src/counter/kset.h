@@ -55,7 +55,9 @@ const struct lull_kmetric_desc *lull_kmetric_find(const char *key);
 /* Nothing but time and clocks. */
 void lull_kset_init(struct lull_kset *set);
 
-/* Add the sections of a set, the metrics of a section, one metric. LULL_E_USAGE if there is none. */
+/*
+ * Add the sections of a set, the metrics of a section, one metric. LULL_E_USAGE if there is none.
+ */
 int lull_kset_add_set(struct lull_kset *set, const char *name, struct lull_err *err);
 int lull_kset_add_section(struct lull_kset *set, const char *name, struct lull_err *err);
 int lull_kset_add_metric(struct lull_kset *set, const char *name, struct lull_err *err);

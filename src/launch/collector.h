@@ -61,6 +61,7 @@ struct lull_collector_options {
 	u64 gpu_devices;		  /* a bit for each */
 	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
 	const struct lull_kwish *kernels; /* measure these, NULL = none */
+	const char *samples_from;	  /* report with samples of the same kernels, or NULL */
 	u64 kernel_timeout_ns;		  /* a replay that takes longer is ended, 0 = no limit */
 	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
 	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */

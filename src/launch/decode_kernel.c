@@ -93,7 +93,8 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 		.correlation = e->place.correlation,
 	};
 	*(struct lull_profiled_known *)lull_vec_push(&r->profiled) =
-		(struct lull_profiled_known){ task->process, e->ordinal, row.start_ns };
+		(struct lull_profiled_known){ task->process, e->ordinal, row.start_ns,
+					      row.process };
 	task->profiled_id = row.profiled_id;
 	task->profiled_start_ns = row.start_ns;
 	note_refusal(r, task, row.status, e);
@@ -141,7 +142,6 @@ void lull_decode_pcsample(struct lull_recording *r, struct lull_task *task, u32 
 		.ordinal = e->ordinal,
 		.row = {
 			.start_ns = lull_decode_time(r, event),
-			.process = lull_recording_process(r, task->process),
 			.function = lull_recording_text(r, name ? name : mangled),
 			.pc_offset_bytes = e->pc_offset,
 			.stall = lull_recording_name(r, e->stall),
@@ -189,8 +189,9 @@ static int by_correlation(const void *a, const void *b)
 {
 	const struct lull_kernel_known *x = a, *y = b;
 
-	return x->correlation != y->correlation ? (x->correlation > y->correlation ? 1 : -1)
-						: (x->process > y->process) - (x->process < y->process);
+	return x->correlation != y->correlation
+		       ? (x->correlation > y->correlation ? 1 : -1)
+		       : (x->process > y->process) - (x->process < y->process);
 }
 
 /* How long CUPTI says that the kernel of this call took, 0 if it did not. */
@@ -226,11 +227,15 @@ static void write_pcsamples(struct lull_recording *r)
 		if (!launch || launch->process != held[i].process ||
 		    launch->ordinal != held[i].ordinal)
 			launch = find_profiled(r, &held[i]);
-		if (launch) {
-			held[i].row.start_ns = launch->start_ns;
-			held[i].row.profiled_id =
-				(u64)(launch - (struct lull_profiled_known *)r->profiled.at) + 1;
+		if (!launch) {
+			lull_recording_issue(r, LULL_ISSUE_samples_unmatched, NULL,
+					     held[i].row.n_samples, NULL);
+			continue;
 		}
+		held[i].row.start_ns = launch->start_ns;
+		held[i].row.profiled_id =
+			(u64)(launch - (struct lull_profiled_known *)r->profiled.at) + 1;
+		held[i].row.process = launch->process_id;
 		lull_recording_add(r, LULL_TABLE_pcsample, &held[i].row);
 	}
 }

@@ -29,6 +29,7 @@ struct lull_profiled_known {
 	const struct lull_process *process;
 	u64 ordinal;
 	u64 start_ns;
+	u32 process_id; /* row */
 };
 
 /* A kernel that CUPTI told of. */

@@ -79,8 +79,8 @@ bool lull_feed_kernels_show(struct lull_collector *c)
 {
 	const struct lull_kwish *wish = &c->session.control->kernels;
 	u64 n_done = atomic_load(&wish->n_done), n_all = n_wanted(wish);
-	u64 each_ns = n_done ? lull_clock_dur_ns(&c->clock, atomic_load(&wish->done_ticks)) / n_done
-			     : 0;
+	u64 each_ns =
+		n_done ? lull_clock_dur_ns(&c->clock, atomic_load(&wish->done_ticks)) / n_done : 0;
 	struct lull_str line = LULL_STR_INIT;
 	char *name;
 

@@ -11,7 +11,7 @@
 #define DEFAULT_PATTERN "report%n"
 
 /* What people have in their scripts: the report gets our suffix instead. */
-#define FOREIGN_SUFFIX ".nsys-rep"
+static const char *const foreign_suffixes[] = { ".nsys-rep", ".ncu-rep" };
 
 /* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */
 #define MAX_NUMBER 100000
@@ -115,8 +115,10 @@ static int expand_path(const struct lull_naming *naming, const char *pattern, u3
 		return err->code;
 	if (!path->len || path->at[path->len - 1] == '/')
 		return lull_fail(err, LULL_E_USAGE, "output name \"%s\" names no file", pattern);
-	if (has_suffix(path, FOREIGN_SUFFIX)) {
-		path->len -= strlen(FOREIGN_SUFFIX);
+	for (size_t i = 0; i < LULL_COUNT_OF(foreign_suffixes); i++) {
+		if (!has_suffix(path, foreign_suffixes[i]))
+			continue;
+		path->len -= strlen(foreign_suffixes[i]);
 		path->at[path->len] = '\0';
 	}
 	if (!has_suffix(path, SUFFIX))

@@ -6,8 +6,8 @@
  *	%%	a percent sign
  *
  * Without a pattern the name is report1.lull, report2.lull, ... in the current folder. ".lull" is
- * added unless it is there, and takes the place of ".nsys-rep". The name is chosen, not reserved:
- * whoever creates the file uses O_EXCL unless overwriting is wanted.
+ * added unless it is there, and takes the place of ".nsys-rep" and ".ncu-rep". The name is chosen,
+ * not reserved: whoever creates the file uses O_EXCL unless overwriting is wanted.
  */
 #ifndef LULL_LAUNCH_NAMING_H
 #define LULL_LAUNCH_NAMING_H

@@ -20,8 +20,8 @@
 #undef PROF_STRUCT
 
 /* The size that CUPTI wants to hear: up to the last field, without what pads it. */
-#define PROF_STRUCT(name, theirs, their_last, our_last, fields)                       \
-	LULL_PROF_BYTES_##name = offsetof(struct lull_prof_##name, our_last) +        \
+#define PROF_STRUCT(name, theirs, their_last, our_last, fields)                \
+	LULL_PROF_BYTES_##name = offsetof(struct lull_prof_##name, our_last) + \
 				 sizeof(((struct lull_prof_##name *)NULL)->our_last),
 enum {
 #include "trace/cuprof.def"
@@ -60,8 +60,8 @@ struct lull_pc_attribute {
 /* In this order: a structure comes before those that point to it. */
 #include "trace/cuprof.def"
 #undef PC_STRUCT
-#define PC_STRUCT(name, theirs, their_last, our_last, fields)                     \
-	LULL_PC_BYTES_##name = offsetof(struct lull_pc_##name, our_last) +        \
+#define PC_STRUCT(name, theirs, their_last, our_last, fields)              \
+	LULL_PC_BYTES_##name = offsetof(struct lull_pc_##name, our_last) + \
 			       sizeof(((struct lull_pc_##name *)NULL)->our_last),
 enum {
 #include "trace/cuprof.def"

@@ -25,13 +25,6 @@ struct lull_kwish_filter {
 /* Values of profiled.replay. */
 enum { LULL_REPLAY_KERNEL = 1, LULL_REPLAY_APPLICATION = 2, LULL_REPLAY_RANGE = 3 };
 
-/* Counters and samples of the program counter exclude each other. */
-enum {
-	LULL_PC_SAMPLE_NONE = 0,
-	LULL_PC_SAMPLE_NEXT = 1,   /* of the next launch of a kernel that was measured */
-	LULL_PC_SAMPLE_ITSELF = 2, /* in place of counters */
-};
-
 /* Values of profiled.status. */
 enum {
 	LULL_PROFILED_OK = 0,
@@ -44,10 +37,10 @@ enum {
 
 struct lull_kwish {
 	u32 n_filters;
-	u32 replay;	   /* LULL_REPLAY_* */
-	u32 pass_ix;	   /* of an application that runs once for each pass */
-	u32 pc_sampling;   /* LULL_PC_SAMPLE_*: samples of the program counter */
-	u32 has_range;	   /* only inside ranges of that name */
+	u32 replay;	 /* LULL_REPLAY_* */
+	u32 pass_ix;	 /* of an application that runs once for each pass */
+	u32 is_sampled; /* take samples of the program counter in place of counters */
+	u32 has_range;	 /* only inside ranges of that name */
 	u32 is_range_regex;
 	u64 devices; /* a bit for each */
 	struct lull_kwish_filter filters[LULL_KWISH_N_FILTERS];
@@ -59,13 +52,13 @@ struct lull_kwish {
 	char metrics[LULL_KWISH_METRIC_BYTES];
 
 	/* What agents are at. */
-	_Atomic u64 n_launches;	   /* seen */
-	_Atomic u64 n_done;	   /* measured */
-	_Atomic u64 done_ticks;	   /* time that took */
-	_Atomic u32 n_passes;	   /* each is run so often; 0 = not known yet */
-	_Atomic u32 busy_pid;	   /* who measures right now, 0 = nobody */
-	_Atomic u64 busy_since;	   /* counter */
-	char busy_name[256];	   /* its kernel, mangled */
+	_Atomic u64 n_launches; /* seen */
+	_Atomic u64 n_done;	/* measured */
+	_Atomic u64 done_ticks; /* time that took */
+	_Atomic u32 n_passes;	/* each is run so often; 0 = not known yet */
+	_Atomic u32 busy_pid;	/* who measures right now, 0 = nobody */
+	_Atomic u64 busy_since; /* counter */
+	char busy_name[256];	/* its kernel, mangled */
 };
 
 #endif

@@ -109,6 +109,11 @@ class Kernel(unittest.TestCase):
         self.assertEqual(launch["registers"], 32)
         self.assertEqual(row["n_passes"], -(-len(values) // 10))
 
+    def test_kernels_of_libraries_have_their_registers(self):
+        for knob in ("1", "2"):
+            self.measure("-c", "1", "--metrics", "duration", *STEPS, LULL_SIM_KERNEL_HANDLES=knob)
+            self.assertEqual(self.rows("launch")[0]["registers"], 32)
+
     def test_a_metric_by_cuptis_name_and_one_that_has_no_value(self):
         self.measure("-c", "1", "--metrics", "sm__foo.sum,lrc__average_ilc_input_sector_success_rate.pct", *STEPS)
         values = self.counters()[1]
@@ -136,8 +141,9 @@ class Kernel(unittest.TestCase):
 
     # ---- samples ----
 
-    def test_samples_of_a_measured_kernel_come_from_its_next_launch(self):
-        self.measure("--set", "detailed", "-k", "matmul", "-c", "2", *STEPS)
+    def test_samples_of_measured_kernels_come_from_a_run_of_their_own(self):
+        said = self.measure("--set", "detailed", "-k", "matmul", "-s", "1", "-c", "2", *STEPS)
+        self.assertEqual(said.count("RESULT"), 2)
         samples = [(r["profiled_id"], r["stall"], r["n_samples"]) for r in self.rows("pcsample")]
         each = [("long_scoreboard", 90), ("selected", 10), ("no_instruction", 10)]
         self.assertEqual(sorted(samples), sorted((i, *s) for i in (1, 2) for s in each))
@@ -149,6 +155,13 @@ class Kernel(unittest.TestCase):
         self.assertEqual((row["n_passes"], row["status"]), (0, 0))
         self.assertGreater(row["dur_ns"], 0)
         self.assertEqual(len(self.rows("pcsample")), 3)
+
+    def test_refused_samples_are_said_and_leave_the_counters(self):
+        said = self.measure("--set", "basic", "--section", "source", "-k", "relu", "-c", "1", *STEPS,
+                            LULL_SIM_MISSING="cuptiPCSamplingEnable")
+        self.assertIn("no samples", said)
+        self.assertEqual([r["status"] for r in self.rows("profiled")], [0])
+        self.assertEqual(self.rows("pcsample"), [])
 
     # ---- what goes wrong ----
 

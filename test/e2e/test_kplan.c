@@ -1,7 +1,7 @@
 /*
- * cuprof.def says what NVIDIA's headers say, and the real CUPTI plans every set from kmetrics.def and
- * sets.def; where those are installed. No device is needed. Not a unit test, because CUPTI loads
- * parts of itself in a way that sanitizers refuse.
+ * cuprof.def says what NVIDIA's headers say, and the real CUPTI plans every set from kmetrics.def
+ * and sets.def; where those are installed. No device is needed. Not a unit test, because CUPTI
+ * loads parts of itself in a way that sanitizers refuse.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,16 +44,18 @@ static void structures_are_those_of_the_headers(void **state)
 {
 	(void)state;
 #ifdef HAS_CUPTI
-#define PROF_STRUCT(name, theirs, last, our_last, fields)                                     \
-	expect(#theirs, LULL_PROF_BYTES_##name,                                               \
-	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));                         \
-	expect(#theirs "." #last, offsetof(struct lull_prof_##name, our_last), offsetof(theirs, last));
+#define PROF_STRUCT(name, theirs, last, our_last, fields)                      \
+	expect(#theirs, LULL_PROF_BYTES_##name,                                \
+	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));          \
+	expect(#theirs "." #last, offsetof(struct lull_prof_##name, our_last), \
+	       offsetof(theirs, last));
 #include "trace/cuprof.def"
 #undef PROF_STRUCT
-#define PC_STRUCT(name, theirs, last, our_last, fields)                                       \
-	expect(#theirs, LULL_PC_BYTES_##name,                                                 \
-	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));                         \
-	expect(#theirs "." #last, offsetof(struct lull_pc_##name, our_last), offsetof(theirs, last));
+#define PC_STRUCT(name, theirs, last, our_last, fields)                      \
+	expect(#theirs, LULL_PC_BYTES_##name,                                \
+	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));        \
+	expect(#theirs "." #last, offsetof(struct lull_pc_##name, our_last), \
+	       offsetof(theirs, last));
 #include "trace/cuprof.def"
 #undef PC_STRUCT
 	expect("pcs", offsetof(struct lull_pc_data, pcs), offsetof(CUpti_PCSamplingData, pPcData));
@@ -67,7 +69,7 @@ static void structures_are_those_of_the_headers(void **state)
 	expect("replay", offsetof(struct lull_prof_set, replay),
 	       offsetof(CUpti_RangeProfiler_SetConfig_Params, replayMode));
 #else
-	print_error("SKIPPED: no CUPTI headers with the range profiler here (make CUDA_INCLUDE=PATH)\n");
+	print_error("SKIPPED: no CUPTI headers with the range profiler (make CUDA_INCLUDE=PATH)\n");
 #endif
 }
 
@@ -88,7 +90,7 @@ static void constants_are_those_of_the_headers(void **state)
 	expect("buffer", LULL_PC_BUFFER,
 	       CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_SAMPLING_DATA_BUFFER);
 #else
-	print_error("SKIPPED: no CUPTI headers with the range profiler here (make CUDA_INCLUDE=PATH)\n");
+	print_error("SKIPPED: no CUPTI headers with the range profiler (make CUDA_INCLUDE=PATH)\n");
 #endif
 }
 
