@@ -94,6 +94,19 @@ u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
  */
 int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
 
+/*
+ * Forget the facts that ended before `from_ns`, as far as whole blocks of them did: the file is
+ * written anew and takes the old one's place in one step. What is buffered stays buffered. After a
+ * failure everything is as before.
+ */
+int lull_writer_trim(struct lull_writer *w, u64 from_ns, struct lull_err *err);
+
+/*
+ * Go on in PATH.part, which begins with what lull_writer_trim() would keep; the old file stays as
+ * it is, and is nobody's. Fails if PATH.part exists; everything is as before then.
+ */
+int lull_writer_fork(struct lull_writer *w, const char *path, u64 from_ns, struct lull_err *err);
+
 /* Counts so far. */
 struct lull_writer_stats lull_writer_stats(const struct lull_writer *w);
 
