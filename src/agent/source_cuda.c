@@ -309,6 +309,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 /* Called by the driver, once, before the first context exists. */
 int InitializeInjection(void)
 {
+	/* Ray and multiprocessing tell a worker its rank after it has begun. */
+	lull_agent_read_rank();
 	lull_cuda_set_up();
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or

@@ -44,6 +44,14 @@ struct lull_collector_options {
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
+	const char *part_dir; /* where unfinished reports lie; NULL: by the file system (spool.h) */
+	const char *ranks;    /* others are not recorded, as in lull_ranks_has(); NULL: all are */
+	f64 flight_s;	      /* keep the last seconds only (flight.h); 0: all */
+	u32 flight_limit;     /* dumps that rules may cause */
+	f64 slow_factor;      /* rules for steps (pulse.h) */
+	u64 slow_ns;
+	const char *metrics_address; /* NULL: no metrics */
+	u16 metrics_port;
 	f64 delay_s;
 	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;

@@ -1,0 +1,299 @@
+#include "launch/flight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/term.h"
+#include "base/time.h"
+#include "launch/collector_int.h"
+#include "launch/pulse.h"
+
+/* Device records are brought in every 200 ms; a dump waits until those of the slow step are here. */
+#define SETTLE_NS (LULL_NS_PER_S * 2 / 5)
+
+/* What a child tells about its dump. */
+struct news {
+	int code; /* 0, or enum lull_code */
+	char msg[512];
+	u64 size_bytes, n_events, n_lost;
+	f64 seconds;
+	char path[4096];
+};
+
+u32 lull_flight_ask(struct lull_collector *c, enum lull_flight_why why, const char *reason)
+{
+	struct lull_flight *f = &c->flight;
+	u64 now_ns = lull_now_ns();
+
+	if (why == LULL_FLIGHT_TRIGGERED) {
+		if (f->due_ns || f->child || now_ns < f->quiet_ns ||
+		    f->n_triggered >= c->options->flight_limit) {
+			f->n_refused++;
+			return 0;
+		}
+		f->n_triggered++;
+	}
+	if (!f->due_ns) {
+		f->due_ns = now_ns + SETTLE_NS;
+		snprintf(f->reason, sizeof(f->reason), "%s", reason);
+		atomic_fetch_add(&c->session.control->flush_wanted, 1);
+		lull_feed_agents_wake(c);
+	}
+	return f->n_begun + 1;
+}
+
+bool lull_flight_is_busy(const struct lull_collector *c)
+{
+	return c->flight.child != 0;
+}
+
+/* ---- rules ---- */
+
+static void look_for_slow_step(struct lull_collector *c)
+{
+	struct lull_slow_step *slow = &c->pulse.slow;
+	char reason[160], usual[64] = "";
+
+	if (!slow->dur_ns)
+		return;
+	if (slow->usual_ns)
+		snprintf(usual, sizeof(usual), ", usually %s", lull_format_ns(slow->usual_ns).text);
+	snprintf(reason, sizeof(reason), "step %llu took %s%s", (unsigned long long)slow->number,
+		 lull_format_ns(slow->dur_ns).text, usual);
+	lull_flight_ask(c, LULL_FLIGHT_TRIGGERED, reason);
+	slow->dur_ns = 0;
+}
+
+static bool is_crash(const struct lull_process *p)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS,	 SIGILL, SIGFPE,
+				       SIGABRT, SIGKILL, SIGSYS, SIGTRAP };
+
+	for (size_t i = 0; p->exit_kind == LULL_EXIT_SIGNAL && i < LULL_COUNT_OF(signals); i++)
+		if ((int)p->exit_code == signals[i])
+			return true;
+	return false;
+}
+
+static void look_for_crash(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	const struct lull_process *last = NULL;
+	char reason[160];
+	u32 n = 0;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		if (!is_crash(all[i]))
+			continue;
+		last = all[i];
+		n++;
+	}
+	if (n <= c->flight.n_crashes)
+		return;
+	c->flight.n_crashes = n;
+	snprintf(reason, sizeof(reason), "process %u (%s) died of signal %u (%s)", last->pid,
+		 last->name, last->exit_code, strsignal((int)last->exit_code));
+	lull_flight_ask(c, LULL_FLIGHT_TRIGGERED, reason);
+}
+
+/* ---- dumps ---- */
+
+static void note_reason(struct lull_collector *c)
+{
+	struct lull_flight *f = &c->flight;
+	char text[32];
+
+	lull_recording_meta(&c->recording, "flight.reason", f->reason);
+	snprintf(text, sizeof(text), "%u", f->n_begun);
+	lull_recording_meta(&c->recording, "flight.number", text);
+	if (!f->n_refused)
+		return;
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)f->n_refused);
+	lull_recording_meta(&c->recording, "flight.not_written", text);
+}
+
+int lull_flight_place(struct lull_collector *c, u64 now_ns, struct lull_err *err)
+{
+	u64 age_ns = now_ns - c->begin_ns, keep_ns = c->flight.keep_ns;
+	char ring[sizeof(c->ring_path) + 8];
+	int rc;
+
+	snprintf(ring, sizeof(ring), "%s.part", c->ring_path);
+	c->flight.n_begun++;
+	rc = lull_control_name(c, NULL, c->flight.n_begun, err);
+	if (!rc)
+		rc = lull_writer_fork(c->recording.writer, c->work_path,
+				      age_ns > keep_ns ? age_ns - keep_ns : 0, err);
+	if (rc)
+		return rc;
+	note_reason(c);
+	/* In a child the ring is not ours to remove. */
+	if (!c->is_dumping)
+		unlink(ring);
+	return 0;
+}
+
+/* In the child: make the dump and say how it went. Never returns. */
+static void dump(struct lull_collector *c, int fd)
+{
+	struct news news = { 0 };
+	struct lull_err err = { 0 };
+
+	prctl(PR_SET_NAME, "lull-dump");
+	c->is_dumping = true;
+	news.code = lull_control_finish(c, lull_now_ns(), &err);
+	if (news.code) {
+		snprintf(news.msg, sizeof(news.msg), "%s", err.msg);
+	} else {
+		const struct lull_report_done *done =
+			lull_vec_get(&c->result->reports, c->result->reports.n - 1);
+
+		news.size_bytes = done->size_bytes;
+		news.n_events = done->n_events;
+		news.n_lost = done->n_lost;
+		news.seconds = done->seconds;
+		snprintf(news.path, sizeof(news.path), "%s", done->path);
+	}
+	_exit(write(fd, &news, sizeof(news)) == sizeof(news) ? 0 : 1);
+}
+
+static void begin_dump(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_flight *f = &c->flight;
+	int fds[2];
+
+	f->due_ns = 0;
+	f->quiet_ns = now_ns + f->keep_ns;
+	lull_control_checkpoint(c, true);
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return;
+	f->child = fork();
+	if (f->child == 0) {
+		close(fds[0]);
+		dump(c, fds[1]);
+	}
+	close(fds[1]);
+	f->child_fd = fds[0];
+	f->n_begun++;
+	f->n_refused = 0;
+	if (f->child < 0) {
+		f->child = 0;
+		close(fds[0]);
+	}
+}
+
+static void take_news(struct lull_collector *c, const struct news *news)
+{
+	struct lull_report_done *done;
+
+	snprintf(c->flight.last_path, sizeof(c->flight.last_path), "%s", news->path);
+	if (news->code) {
+		lull_progress_say(&c->progress, news->msg);
+		if (!c->has_report_failed) {
+			c->has_report_failed = true;
+			lull_fail(&c->report_err, news->code, "%s", news->msg);
+		}
+		return;
+	}
+	done = lull_vec_push(&c->result->reports);
+	*done = (struct lull_report_done){
+		.path = lull_strdup(news->path),
+		.size_bytes = news->size_bytes,
+		.n_events = news->n_events,
+		.n_lost = news->n_lost,
+		.seconds = news->seconds,
+	};
+}
+
+void lull_flight_reap(struct lull_collector *c, pid_t pid, int status)
+{
+	struct lull_flight *f = &c->flight;
+	struct news news = { 0 };
+	struct lull_str line = LULL_STR_INIT;
+
+	if (!f->child || pid != f->child)
+		return;
+	if (read(f->child_fd, &news, sizeof(news)) != sizeof(news)) {
+		news = (struct news){ .code = LULL_E_IO };
+		snprintf(news.msg, sizeof(news.msg), "writing dump %u failed with status %#x",
+			 f->n_done + 1, (unsigned)status);
+	}
+	news.msg[sizeof(news.msg) - 1] = news.path[sizeof(news.path) - 1] = '\0';
+	close(f->child_fd);
+	f->child = 0;
+	f->n_done++;
+	take_news(c, &news);
+	if (!news.code) {
+		lull_str_addf(&line, "%s: %s", news.path, f->reason);
+		lull_progress_say(&c->progress, line.at);
+		lull_str_release(&line);
+	}
+}
+
+/* ---- the ring ---- */
+
+static void cut_ring(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_flight *f = &c->flight;
+	struct lull_err err;
+
+	if (now_ns - c->begin_ns < 2 * f->keep_ns || now_ns - f->trim_ns < f->keep_ns)
+		return;
+	f->trim_ns = now_ns;
+	if (lull_writer_trim(c->recording.writer, now_ns - c->begin_ns - f->keep_ns, &err) != 0 &&
+	    !c->has_report_failed) {
+		c->has_report_failed = true;
+		c->report_err = err;
+	}
+}
+
+void lull_flight_tick(struct lull_collector *c, u64 now_ns)
+{
+	struct lull_flight *f = &c->flight;
+
+	if (!f->is_on || !lull_recording_is_on(&c->recording))
+		return;
+	look_for_slow_step(c);
+	look_for_crash(c);
+	if (f->due_ns && now_ns >= f->due_ns && !f->child)
+		begin_dump(c, now_ns);
+	cut_ring(c, now_ns);
+}
+
+/* Wait for the child that writes a dump. */
+static void wait_for_dump(struct lull_collector *c)
+{
+	pid_t child = c->flight.child;
+	int status = 0;
+
+	if (child && waitpid(child, &status, 0) == child)
+		lull_flight_reap(c, child, status);
+}
+
+int lull_flight_end(struct lull_collector *c, struct lull_err *err)
+{
+	struct lull_flight *f = &c->flight;
+	int status = c->target.wait_status;
+
+	wait_for_dump(c);
+	/* A crash of the program itself is told best by how it ended. */
+	if (WIFSIGNALED(status))
+		snprintf(f->reason, sizeof(f->reason), "the program died of signal %d (%s)",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		snprintf(f->reason, sizeof(f->reason), "the program ended with status %d",
+			 WEXITSTATUS(status));
+	else if (!f->due_ns) {
+		lull_control_cancel(c);
+		return 0;
+	}
+	return lull_control_end(c, err);
+}
