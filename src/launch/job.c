@@ -202,7 +202,7 @@ static i64 find_stages(char *const *argv)
 /* True if the text is numbers and FROM-TO, between commas. */
 static bool is_list(const char *text)
 {
-	do {
+	for (;; text++) {
 		i64 from = lull_ranks_digits(&text), to = from;
 
 		if (*text == '-') {
@@ -211,8 +211,9 @@ static bool is_list(const char *text)
 		}
 		if (from < 0 || to < from)
 			return false;
-	} while (*text == ',' && *++text);
-	return !*text;
+		if (*text != ',')
+			return !*text;
+	}
 }
 
 int lull_job_ranks(const char *text, char *const *argv, struct lull_str *list, struct lull_err *err)
