@@ -168,7 +168,7 @@ unit:
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -266,7 +266,7 @@ e2e-why: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_why.py $(BUILD)
 
 # Jobs of many ranks under launchers, and long ones: the flight recorder, metrics.
-e2e-job: all sim $(BUILD)/examples/train_cuda
+e2e-job: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
 	$(Q)python3 test/e2e/test_job.py $(BUILD)
 
 # SQL, the SQLite export and its import, against SQLite itself.

@@ -462,7 +462,7 @@ static double now_s(void)
 struct options {
 	bool is_fixed;
 	int n_steps;
-	int n_hidden; /* 0 = as suits the device */
+	int n_hidden;  /* 0 = as suits the device */
 	int slow_step; /* -1 = none */
 };
 

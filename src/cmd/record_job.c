@@ -16,13 +16,15 @@ size_t lull_record_job_opts(struct lull_record_job *job, struct lull_opt *opts)
 			"record these ranks of a job only, such as 0,8,16-23; all (default); "
 			"stage-heads[:STAGES], the first of each pipeline stage"),
 		OPT_STR(0, "part-dir", "DIR", &job->part_dir,
-			"write the report here first, and to its place in one go (default: TMPDIR if "
+			"write the report here first, and to its place in one go (default: TMPDIR "
+			"if "
 			"that place is on NFS, Lustre or the like)"),
 		OPT_F64(0, "flight", "SECONDS", &job->flight_s,
 			"flight recorder: keep the last seconds, and write them on SIGUSR1, lull "
 			"snapshot, --trigger or a crash"),
 		OPT_STR(0, "trigger", "RULE", &job->trigger,
-			"with --flight, write them when a step takes longer: step>1.5x (than usual), "
+			"with --flight, write them when a step takes longer: step>1.5x (than "
+			"usual), "
 			"step>200ms"),
 		OPT_U64(0, "flight-limit", "N", &job->flight_limit,
 			"reports that slow steps and crashes may cause (default: 10)"),

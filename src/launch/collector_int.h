@@ -39,7 +39,7 @@ struct lull_collector {
 	/* The present recording. */
 	char report_path[4096];
 	char work_path[4096]; /* where it is written until it is whole; mostly the same */
-	u32 n_records; /* recordings begun so far */
+	u32 n_records;	      /* recordings begun so far */
 	u64 begin_ns;
 	u64 checkpoint_ns; /* when the last one was made */
 	u64 stop_at_ns;	   /* end of --duration, 0 = none */
@@ -49,7 +49,7 @@ struct lull_collector {
 
 	struct lull_flight flight;
 	char ring_path[4096]; /* its file, without ".part" */
-	bool is_dumping; /* we are the child that writes a dump */
+	bool is_dumping;      /* we are the child that writes a dump */
 
 	/* What it says while it runs. */
 	struct lull_pulse pulse;

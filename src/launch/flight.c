@@ -16,8 +16,13 @@
 #include "launch/collector_int.h"
 #include "launch/pulse.h"
 
-/* Device records are brought in every 200 ms; a dump waits until those of the slow step are here. */
+/*
+ * Device records are brought in every 200 ms; a dump waits until those of the slow step are here.
+ */
 #define SETTLE_NS (LULL_NS_PER_S * 2 / 5)
+
+/* Names and rows of dimensions that are kept: some 100 MB, in memory and in each dump. */
+#define MAX_DIMS 1000000u
 
 /* What a child tells about its dump. */
 struct news {
@@ -114,6 +119,9 @@ static void note_reason(struct lull_collector *c)
 	lull_recording_meta(&c->recording, "flight.reason", f->reason);
 	snprintf(text, sizeof(text), "%u", f->n_begun);
 	lull_recording_meta(&c->recording, "flight.number", text);
+	snprintf(text, sizeof(text), "%u", f->n_anew);
+	if (f->n_anew)
+		lull_recording_meta(&c->recording, "flight.begun_anew", text);
 	if (!f->n_refused)
 		return;
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)f->n_refused);
@@ -255,6 +263,24 @@ static void cut_ring(struct lull_collector *c, u64 now_ns)
 	}
 }
 
+/*
+ * Names, stacks and the like are kept for ever, since any block may refer to them. A program that
+ * makes up new ones all the time would fill the memory: then everything is forgotten once.
+ */
+static void begin_anew(struct lull_collector *c)
+{
+	struct lull_err err;
+
+	if (lull_writer_stats(c->recording.writer).n_dims < MAX_DIMS || c->flight.child)
+		return;
+	lull_control_cancel(c);
+	c->flight.n_anew++;
+	if (lull_control_begin(c, NULL, &err) != 0 && !c->has_report_failed) {
+		c->has_report_failed = true;
+		c->report_err = err;
+	}
+}
+
 void lull_flight_tick(struct lull_collector *c, u64 now_ns)
 {
 	struct lull_flight *f = &c->flight;
@@ -266,6 +292,7 @@ void lull_flight_tick(struct lull_collector *c, u64 now_ns)
 	if (f->due_ns && now_ns >= f->due_ns && !f->child)
 		begin_dump(c, now_ns);
 	cut_ring(c, now_ns);
+	begin_anew(c);
 }
 
 /* Wait for the child that writes a dump. */

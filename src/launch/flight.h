@@ -32,13 +32,14 @@ enum lull_flight_why {
 struct lull_flight {
 	bool is_on;
 	u64 keep_ns;
-	u64 trim_ns;	/* when the ring was last cut */
-	u64 due_ns;	/* when to write the next dump, 0 = none is wanted */
-	u64 quiet_ns;	/* until then rules are not answered */
-	u32 n_begun;	/* dumps, the one that is due not counted */
+	u64 trim_ns;  /* when the ring was last cut */
+	u64 due_ns;   /* when to write the next dump, 0 = none is wanted */
+	u64 quiet_ns; /* until then rules are not answered */
+	u32 n_begun;  /* dumps, the one that is due not counted */
 	u32 n_done;
 	u32 n_triggered; /* of these, by rules */
 	u64 n_refused;	 /* rules that were not answered since the last dump */
+	u32 n_anew;	 /* how often the ring was begun anew, because too many names were known */
 	u32 n_crashes;	 /* processes that have crashed so far */
 	char reason[160];
 	pid_t child; /* writes a dump, 0 = none */

@@ -115,13 +115,13 @@ static void write_shares(const struct lull_pulse *p, struct lull_str *to)
 		for (u32 c = 0; c < LULL_PULSE_N_CAUSES; c++)
 			all_ns += d->idle_ns[c] - d->past_idle_ns[c];
 		for (u32 c = 0; c < LULL_PULSE_N_CAUSES; c++)
-			lull_str_addf(to,
-				      "lull_device_idle_ratio{pid=\"%u\",device=\"%u\",cause=\"%s\"} "
-				      "%.6f\n",
-				      d->pid, d->number, lull_pulse_causes[c],
-				      all_ns ? (f64)(d->idle_ns[c] - d->past_idle_ns[c]) /
-						       (f64)all_ns
-					     : 0);
+			lull_str_addf(
+				to,
+				"lull_device_idle_ratio{pid=\"%u\",device=\"%u\",cause=\"%s\"} "
+				"%.6f\n",
+				d->pid, d->number, lull_pulse_causes[c],
+				all_ns ? (f64)(d->idle_ns[c] - d->past_idle_ns[c]) / (f64)all_ns
+				       : 0);
 	}
 }
 
@@ -236,7 +236,8 @@ int lull_metrics_open(struct lull_metrics **out, const char *address, u16 *port,
 		return errno ? lull_fail_errno(err, "--metrics-port: listening at %s:%u", address,
 					       *port)
 			     : lull_fail(err, LULL_E_IO,
-					 "--metrics-port: cannot listen at %s:%u; is the port in use?",
+					 "--metrics-port: cannot listen at %s:%u; is the port in "
+					 "use?",
 					 address, *port);
 	}
 	info = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD);

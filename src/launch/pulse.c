@@ -39,9 +39,12 @@ struct lull_pulse_waits {
 };
 
 const char *const lull_pulse_causes[LULL_PULSE_N_CAUSES] = {
-	[LULL_PULSE_LAUNCH] = "launch",	      [LULL_PULSE_QUEUE] = "queue",
-	[LULL_PULSE_CUDA_CALL] = "cuda-call", [LULL_PULSE_OS_CALL] = "os-call",
-	[LULL_PULSE_GIL] = "gil",	      [LULL_PULSE_HOST_CODE] = "host-code",
+	[LULL_PULSE_LAUNCH] = "launch",
+	[LULL_PULSE_QUEUE] = "queue",
+	[LULL_PULSE_CUDA_CALL] = "cuda-call",
+	[LULL_PULSE_OS_CALL] = "os-call",
+	[LULL_PULSE_GIL] = "gil",
+	[LULL_PULSE_HOST_CODE] = "host-code",
 };
 
 void lull_pulse_init(struct lull_pulse *p)
@@ -278,7 +281,7 @@ static void see_work(struct lull_pulse *p, struct lull_recording *r, const struc
 	}
 }
 
-#define WORK_OF(row) \
+#define WORK_OF(row)                                                                  \
 	(&(struct work){ (row)->start_ns, (row)->dur_ns, (row)->lane, (row)->process, \
 			 (row)->correlation })
 

@@ -24,10 +24,13 @@
 struct lull_recording;
 
 /* Upper bounds of the histogram of steps, in ns; the last bucket has none. */
-#define LULL_PULSE_BUCKETS                                                                     \
-	{ 1000000ull,	 2000000ull,	5000000ull,    10000000ull,   20000000ull,    50000000ull, \
-	  100000000ull,	 200000000ull,	500000000ull,  1000000000ull, 2000000000ull,  5000000000ull, \
-	  10000000000ull, 20000000000ull, 50000000000ull, 100000000000ull }
+#define LULL_PULSE_BUCKETS                                                                      \
+	{                                                                                       \
+		1000000ull, 2000000ull, 5000000ull, 10000000ull, 20000000ull, 50000000ull,      \
+			100000000ull, 200000000ull, 500000000ull, 1000000000ull, 2000000000ull, \
+			5000000000ull, 10000000000ull, 20000000000ull, 50000000000ull,          \
+			100000000000ull                                                         \
+	}
 #define LULL_PULSE_N_BUCKETS 16
 
 /* Where idle time went; the names are in lull_pulse_causes. */
@@ -73,7 +76,9 @@ struct lull_slow_step {
 };
 
 struct lull_pulse {
-	/* When a step is slow: longer than factor x usual, or than limit_ns; 0 = that is not asked. */
+	/*
+	 * When a step is slow: longer than factor x usual, or than limit_ns; 0 = that is not asked.
+	 */
 	f64 slow_factor;
 	u64 slow_ns;
 	struct lull_slow_step slow; /* the latest; dur_ns 0 if there was none since it was reset */
@@ -86,7 +91,7 @@ struct lull_pulse {
 	u32 n_devices;
 	struct lull_pulse_loop loops[LULL_PULSE_MAX_LOOPS];
 	u32 n_loops;
-	bool has_steps;		    /* the program marks steps: ranges do not count */
+	bool has_steps;		     /* the program marks steps: ranges do not count */
 	struct lull_vec step_labels; /* u8 by row of `label`: 1 if it names a step */
 	struct lull_pulse_calls *calls;
 	struct lull_pulse_waits *waits;

@@ -130,8 +130,7 @@ static const struct request {
 	void (*run)(struct lull_collector *c, const char *arg, struct lull_str *answer);
 } requests[] = {
 	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
-	{ "shutdown", do_shutdown }, { "status", do_status },
-	{ "snapshot", do_snapshot },
+	{ "shutdown", do_shutdown }, { "status", do_status }, { "snapshot", do_snapshot },
 };
 
 static void answer_line(struct lull_collector *c, char *line, struct lull_str *answer)

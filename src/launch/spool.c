@@ -11,7 +11,9 @@
 #include "base/io.h"
 #include "base/mem.h"
 
-/* Long writes are what these file systems are made for; 4 MiB is a stripe or more on all of them. */
+/*
+ * Long writes are what these file systems are made for; 4 MiB is a stripe or more on all of them.
+ */
 #define COPY_BYTES (4u << 20)
 
 /* Numbers of statfs(2) and of the file systems' own sources. */

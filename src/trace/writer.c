@@ -410,6 +410,9 @@ struct lull_writer_stats lull_writer_stats(const struct lull_writer *w)
 
 	stats.size_bytes = w->part.size_bytes;
 	stats.n_blocks = w->part.entries.n;
+	stats.n_dims = w->names.n;
+	for (size_t t = 0; t < LULL_N_TABLE_IDS; t++)
+		stats.n_dims += w->dims[t].rows.n;
 	return stats;
 }
 

@@ -42,6 +42,7 @@ struct lull_writer_stats {
 	u64 size_bytes; /* bytes of the file so far */
 	u64 n_lost;	/* fact rows that could not be written */
 	u64 n_blocks;
+	u64 n_dims;  /* rows of all dimensions, and texts */
 	u64 n_other; /* texts that became "(other)" because there were too many */
 };
 

@@ -36,8 +36,7 @@ static int read_at(const struct lull_part *p, void *to, size_t len, u64 off, str
 		if (n < 0)
 			return lull_fail_errno(err, "reading %s", p->part_path);
 		if (n == 0)
-			return lull_fail(err, LULL_E_IO, "%s is shorter than it was",
-					 p->part_path);
+			return lull_fail(err, LULL_E_IO, "%s is shorter than it was", p->part_path);
 		at += n;
 		off += (u64)n;
 		len -= (size_t)n;

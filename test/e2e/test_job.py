@@ -315,6 +315,16 @@ def slow_steps_cannot_flood():
     expect("the others are counted", int(meta("flood-2.lull")["flight.not_written"]) > 0, meta("flood-2.lull"))
 
 
+def names_without_end_are_forgotten():
+    n_names = 1500000
+    said = profile("--flight=60", "-t", "nvtx", "-o", "names", os.path.join(BUILD, "e2e/names"), str(n_names), status=1)
+    facts = meta("names-1.lull")
+    n = ask("names-1.lull", "select count(*) as n from label")[0]["n"]
+    expect("it was begun anew", int(facts.get("flight.begun_anew", 0)) >= 1 and n < n_names, (facts, n))
+    expect("the end is there", ask("names-1.lull", "select count(*) as n from mark m join label l on m.label = l.id "
+                                   "where l.name = 'last'")[0]["n"] == 1, said)
+
+
 def bad_rules_are_refused():
     for words, part in ((["--trigger=step>2x"], "--trigger needs --flight"),
                         (["--flight=5", "--trigger=step<2x"], "is not a rule"),
@@ -450,7 +460,7 @@ TESTS = (environments_of_launchers_are_understood, names_do_not_collide, ranks_t
          stage_heads_are_the_first_of_each_stage, real_launchers_around_lull, lull_around_real_launchers,
          workers_that_learn_their_rank_late_have_it, unfinished_reports_lie_where_they_should,
          a_slow_step_is_in_the_dump, relative_rules_need_no_number, dumps_come_when_asked_and_are_numbered,
-         without_a_reason_nothing_is_written, a_crash_is_kept, slow_steps_cannot_flood, bad_rules_are_refused,
+         without_a_reason_nothing_is_written, a_crash_is_kept, slow_steps_cannot_flood, names_without_end_are_forgotten, bad_rules_are_refused,
          a_dead_recorder_leaves_its_ring, metrics_are_told_while_it_runs, a_port_in_use_is_said_before_the_program_starts)
 
 

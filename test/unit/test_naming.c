@@ -37,7 +37,9 @@ static void touch(const char *path)
 
 static void expect(const char *pattern, bool is_overwriting, const char *name)
 {
-	struct lull_naming naming = { .pattern = pattern, .is_overwriting = is_overwriting, .pid = 4711 };
+	struct lull_naming naming = { .pattern = pattern,
+				      .is_overwriting = is_overwriting,
+				      .pid = 4711 };
 	struct lull_str path = LULL_STR_INIT;
 	struct lull_err err;
 
@@ -73,12 +75,12 @@ static void ranks_are_told_apart(void **state)
 
 	(void)state;
 	expect_of_rank(&(struct lull_naming){ .pattern = "a", .rank = &rank }, "a-rank12.lull");
-	expect_of_rank(&(struct lull_naming){ .pattern = "a.lull", .rank = &rank }, "a-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a.lull", .rank = &rank },
+		       "a-rank12.lull");
 	expect_of_rank(&(struct lull_naming){ .pattern = "a.nsys-rep", .rank = &rank },
 		       "a-rank12.lull");
 	expect_of_rank(&(struct lull_naming){ .rank = &rank }, "report1-rank12.lull");
-	expect_of_rank(&(struct lull_naming){ .pattern = "%%p", .rank = &rank },
-		       "%p-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "%%p", .rank = &rank }, "%p-rank12.lull");
 	expect_of_rank(&(struct lull_naming){ .pattern = "a", .rank = &rank, .n_restarts = 1 },
 		       "a-rank12-restart1.lull");
 	expect_of_rank(&(struct lull_naming){ .pattern = "a-%p", .pid = 7, .rank = &rank },

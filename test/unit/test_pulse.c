@@ -81,11 +81,12 @@ static void idle_time_goes_to_what_the_host_did(void **state)
 	kernel(&b, 1120 * US, 80 * US, 2);
 	idle[LULL_PULSE_QUEUE] += 20 * US;
 	expect_idle(&b, idle);
-	/* The device runs dry at 1200. The host reads until 1300, computes, and launches at 1330. */
-	lull_pulse_add(&b.p, &b.r, LULL_TABLE_oscall,
-		       &(struct lull_oscall_row){ .start_ns = 1150 * US,
-						  .dur_ns = 150 * US,
-						  .lane = 1 });
+	/*
+	 * The device runs dry at 1200. The host reads until 1300, computes, and launches at 1330.
+	 */
+	lull_pulse_add(
+		&b.p, &b.r, LULL_TABLE_oscall,
+		&(struct lull_oscall_row){ .start_ns = 1150 * US, .dur_ns = 150 * US, .lane = 1 });
 	call(&b, 1330 * US, 5 * US, 3);
 	kernel(&b, 1340 * US, 60 * US, 3);
 	idle[LULL_PULSE_OS_CALL] += 100 * US;
@@ -94,10 +95,9 @@ static void idle_time_goes_to_what_the_host_did(void **state)
 	expect_idle(&b, idle);
 	/* Then it waits in CUDA, from 1380 to 1500, and for the interpreter until 1520. */
 	call(&b, 1380 * US, 120 * US, 4);
-	lull_pulse_add(&b.p, &b.r, LULL_TABLE_gil_wait,
-		       &(struct lull_gil_wait_row){ .start_ns = 1500 * US,
-						    .dur_ns = 20 * US,
-						    .lane = 1 });
+	lull_pulse_add(
+		&b.p, &b.r, LULL_TABLE_gil_wait,
+		&(struct lull_gil_wait_row){ .start_ns = 1500 * US, .dur_ns = 20 * US, .lane = 1 });
 	call(&b, 1520 * US, 5 * US, 5);
 	kernel(&b, 1530 * US, 10 * US, 5);
 	idle[LULL_PULSE_CUDA_CALL] += 100 * US;
@@ -192,8 +192,9 @@ static void metrics_are_text(void **state)
 	assert_non_null(strstr(text.at, "\nlull_step_seconds_bucket{le=\"0.002\"} 0\n"));
 	assert_non_null(strstr(text.at, "\nlull_step_seconds_bucket{le=\"0.005\"} 1\n"));
 	assert_non_null(strstr(text.at, "\nlull_step_seconds_sum 0.003000000\n"));
-	assert_non_null(strstr(
-		text.at, "\nlull_device_busy_seconds_total{pid=\"10\",device=\"3\"} 0.000010000\n"));
+	assert_non_null(
+		strstr(text.at,
+		       "\nlull_device_busy_seconds_total{pid=\"10\",device=\"3\"} 0.000010000\n"));
 	assert_non_null(strstr(text.at, "\nlull_events_total 5\n"));
 	lull_str_release(&text);
 	end(&b);

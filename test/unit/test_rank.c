@@ -33,9 +33,11 @@ static void expect(const char **env, const char *launcher, i64 rank, i64 local_r
 static void variables_of_launchers_are_read(void **state)
 {
 	(void)state;
-	expect((const char *[]){ "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=4", NULL }, "torchrun", 3, 1, 4);
+	expect((const char *[]){ "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=4", NULL }, "torchrun", 3, 1,
+	       4);
 	expect((const char *[]){ "OMPI_COMM_WORLD_RANK=0", NULL }, "openmpi", 0, -1, -1);
-	expect((const char *[]){ "PMI_RANK=2", "PMI_SIZE=4", "SLURM_PROCID=2", NULL }, "hydra", 2, -1, 4);
+	expect((const char *[]){ "PMI_RANK=2", "PMI_SIZE=4", "SLURM_PROCID=2", NULL }, "hydra", 2,
+	       -1, 4);
 	expect((const char *[]){ "JOB_COMPLETION_INDEX=7", NULL }, "kubernetes", 7, -1, -1);
 }
 
@@ -49,7 +51,8 @@ static void what_is_no_rank_is_none(void **state)
 	expect((const char *[]){ "RANK=", "WORLD_SIZE=2", NULL }, NULL, -1, -1, -1);
 	expect((const char *[]){ "PMI_RANK=99999999999999999999", NULL }, NULL, -1, -1, -1);
 	/* The nearer launcher says nothing that makes sense: the next is asked. */
-	expect((const char *[]){ "RANK=x", "WORLD_SIZE=2", "PMIX_RANK=1", NULL }, "pmix", 1, -1, -1);
+	expect((const char *[]){ "RANK=x", "WORLD_SIZE=2", "PMIX_RANK=1", NULL }, "pmix", 1, -1,
+	       -1);
 }
 
 static void lists_name_ranks(void **state)

@@ -139,11 +139,12 @@ static void a_failure_leaves_everything_as_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_trimmed_file_goes_on, report_set_up, report_tear_down),
+		cmocka_unit_test_setup_teardown(a_trimmed_file_goes_on, report_set_up,
+						report_tear_down),
 		cmocka_unit_test_setup_teardown(a_fork_leaves_the_old_file, report_set_up,
 						report_tear_down),
-		cmocka_unit_test_setup_teardown(a_failure_leaves_everything_as_it_was, report_set_up,
-						report_tear_down),
+		cmocka_unit_test_setup_teardown(a_failure_leaves_everything_as_it_was,
+						report_set_up, report_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
