@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-job e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-job e2e-trouble e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -269,6 +269,10 @@ e2e-why: all sim $(BUILD)/examples/train_cuda
 e2e-job: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
 	$(Q)python3 test/e2e/test_job.py $(BUILD)
 
+# CUDA programs in trouble.
+e2e-trouble: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+	$(Q)python3 test/e2e/test_trouble.py $(BUILD)
+
 # SQL, the SQLite export and its import, against SQLite itself.
 e2e-sqlite: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
@@ -289,7 +293,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 	$(Q)python3 test/e2e/test_export.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-job
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-job e2e-trouble
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

@@ -383,6 +383,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
+	o->is_cuda_wanted = w->trace.n && (o->sources & LULL_SOURCE_CUDA);
 	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
 			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||

@@ -237,7 +237,7 @@ static void reap(struct lull_collector *c)
 		struct lull_process *p = lull_tree_find(&c->tree, (u32)pid);
 
 		lull_feed_gpu_ended(c, pid);
-		lull_flight_reap(c, pid, status);
+		lull_dump_reap(c, pid, status);
 		if (p)
 			lull_tree_ended(p, status, lull_now_ns());
 		if (pid == c->target.pid) {
@@ -298,7 +298,10 @@ static void end_by_itself(struct lull_collector *c, bool is_killing)
 {
 	struct lull_err err;
 
-	if (lull_recording_is_on(&c->recording) && lull_control_end(c, &err) != 0 &&
+	if (lull_recording_is_on(&c->recording) &&
+	    (c->is_shutdown || c->options->begin != LULL_BEGIN_ON_RANGE
+		     ? lull_control_end(c, &err)
+		     : lull_control_end_soon(c, &err)) != 0 &&
 	    !c->has_report_failed) {
 		c->has_report_failed = true;
 		c->report_err = err;
@@ -381,7 +384,7 @@ static void follow_time(struct lull_collector *c, u64 now_ns)
 /* The program is gone, and with --wait=all everything it started, too. */
 static void check_end(struct lull_collector *c)
 {
-	if (!c->target.has_ended || lull_flight_is_busy(c))
+	if (!c->target.has_ended || lull_dump_is_busy(c))
 		return;
 	if (!c->options->is_stopping_on_exit && c->stop_at_ns)
 		return;
@@ -482,6 +485,8 @@ static void release(struct lull_collector *c)
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);
 	lull_feed_gpu_close(c);
+	lull_dump_wait(c, 0);
+	lull_vec_release(&c->dumps);
 	lull_metrics_close(c->metrics);
 	lull_recording_release(&c->recording);
 	lull_pulse_release(&c->pulse);
@@ -514,6 +519,7 @@ static int run(struct lull_collector *c, struct lull_err *err)
 	note_kills(c);
 	if (lull_recording_is_on(&c->recording))
 		rc = c->flight.is_on ? lull_flight_end(c, err) : lull_control_end(c, err);
+	lull_dump_wait(c, 0);
 	c->result->exit_status = exit_status(c->target.wait_status);
 	if (!rc && c->has_report_failed) {
 		*err = c->report_err;
@@ -552,6 +558,7 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 
 	result->exit_status = 0;
 	lull_vec_init(&result->reports, sizeof(struct lull_report_done));
+	lull_vec_init(&c.dumps, sizeof(struct lull_dump));
 	lull_clock_init(&c.clock);
 	lull_tree_init(&c.tree);
 	c.tree.on_free = free_process;

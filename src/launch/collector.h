@@ -31,7 +31,8 @@ enum lull_range_end {
 };
 
 struct lull_collector_options {
-	u32 sources; /* LULL_SOURCE_* for the agents */
+	u32 sources;	     /* LULL_SOURCE_* for the agents */
+	bool is_cuda_wanted; /* CUDA was named: say so if nobody used it */
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
 	bool is_timer_forced; /* timers inside the processes, as if perf were refused */
@@ -81,6 +82,7 @@ struct lull_collector_options {
 /* One report that was written. */
 struct lull_report_done {
 	char *path;
+	u32 number; /* rises with the time at which they were begun */
 	u64 size_bytes;
 	u64 n_events;
 	u64 n_lost;

@@ -6,6 +6,7 @@
 
 #include "launch/clock.h"
 #include "launch/collector.h"
+#include "launch/dump.h"
 #include "launch/flight.h"
 #include "launch/metrics_port.h"
 #include "launch/perf.h"
@@ -43,13 +44,15 @@ struct lull_collector {
 	u64 begin_ns;
 	u64 checkpoint_ns; /* when the last one was made */
 	u64 stop_at_ns;	   /* end of --duration, 0 = none */
+	u32 n_missed;	   /* capture ranges that were missed and told of */
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */
 
 	struct lull_flight flight;
 	char ring_path[4096]; /* its file, without ".part" */
-	bool is_dumping;      /* we are the child that writes a dump */
+	struct lull_vec dumps; /* struct lull_dump: reports that children of ours write */
+	bool is_dumping;       /* we are such a child */
 
 	/* What it says while it runs. */
 	struct lull_pulse pulse;
@@ -121,6 +124,8 @@ void lull_collector_follow_begin(struct lull_collector *c);
 /* control.c: begin, end and cancel recordings. */
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err);
 int lull_control_end(struct lull_collector *c, struct lull_err *err);
+/* The same, but the report is finished by a child: a capture range may begin again at once. */
+int lull_control_end_soon(struct lull_collector *c, struct lull_err *err);
 void lull_control_cancel(struct lull_collector *c);
 /*
  * Choose report_path and work_path by the pattern `output` (NULL: that of the options); `number` as

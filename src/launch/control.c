@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "launch/image.h"
 #include "launch/job.h"
 #include "launch/machine.h"
 #include "launch/naming.h"
@@ -129,6 +130,18 @@ static u64 counter_now(const struct lull_collector *c)
 	return c->clock.is_clock ? lull_now_ns() : lull_counter();
 }
 
+/* A report of this name is being written by a child of ours. */
+static bool is_taken(const void *ctx, const char *path)
+{
+	const struct lull_collector *c = ctx;
+	const struct lull_dump *all = c->dumps.at;
+
+	for (size_t i = 0; i < c->dumps.n; i++)
+		if (all[i].path && strcmp(all[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 		      struct lull_err *err)
 {
@@ -140,6 +153,8 @@ int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 		.rank = &rank,
 		.n_restarts = lull_rank_number(getenv("TORCHELASTIC_RESTART_COUNT")),
 		.number = number,
+		.is_taken = is_taken,
+		.ctx = c,
 	};
 	struct lull_str path = LULL_STR_INIT, work = LULL_STR_INIT;
 	int rc = lull_naming_format(&naming, &path, err);
@@ -239,7 +254,8 @@ static bool is_worth_a_line(u16 issue)
 	static const u16 issues[] = {
 		LULL_ISSUE_no_cupti,	 LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
 		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
-		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,
+		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,    LULL_ISSUE_no_cuda,
+		LULL_ISSUE_ranges_missed,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -274,6 +290,7 @@ static struct lull_report_done *add_done(struct lull_collector *c, u64 now_ns, u
 	struct stat st;
 
 	done->path = lull_strdup(c->report_path);
+	done->number = c->flight.is_on ? c->flight.n_begun : c->n_records;
 	done->size_bytes = stat(c->report_path, &st) == 0 ? (u64)st.st_size : 0;
 	done->n_events = n_events;
 	done->n_lost = n_lost;
@@ -315,6 +332,38 @@ static void note_uninstrumented(struct lull_collector *c, u64 now_ns)
 	}
 }
 
+/* Capture ranges that found us busy with the report before. */
+static void note_missed(struct lull_collector *c)
+{
+	u32 n = atomic_load(&c->session.control->capture_missed);
+	char detail[32];
+
+	snprintf(detail, sizeof(detail), "%u of them", n - c->n_missed);
+	lull_recording_issue(&c->recording, LULL_ISSUE_ranges_missed, NULL, n - c->n_missed,
+			     detail);
+	c->n_missed = n;
+}
+
+/* Asked for by name, CUDA that nobody used is worth a line: there may be no driver. */
+static void note_no_cuda(struct lull_collector *c)
+{
+	static const u16 told[] = { LULL_ISSUE_no_cupti, LULL_ISSUE_cupti_refused,
+				    LULL_ISSUE_cupti_taken };
+	struct lull_process **all = c->tree.processes.at;
+	const struct lull_trouble *t = c->recording.troubles.at;
+
+	if (!c->options->is_cuda_wanted)
+		return;
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->has_cuda || (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
+			return;
+	for (size_t i = 0; i < c->recording.troubles.n; i++)
+		for (size_t j = 0; j < LULL_COUNT_OF(told); j++)
+			if (t[i].issue == told[j])
+				return;
+	lull_recording_issue(&c->recording, LULL_ISSUE_no_cuda, NULL, 1, NULL);
+}
+
 /* The report could not be sealed: how much is missing, and how to get at the rest. */
 static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct lull_err *err)
 {
@@ -349,6 +398,8 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	lull_feed_agents_issues(c);
 	lull_feed_gpu_issues(c);
 	note_uninstrumented(c, now_ns);
+	note_missed(c);
+	note_no_cuda(c);
 	c->next_usage_ns = 0;
 	lull_feed_usage(c);
 	write_cost(c, now_ns);
@@ -372,13 +423,11 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	return rc;
 }
 
-int lull_control_end(struct lull_collector *c, struct lull_err *err)
+/* Stop the agents and take the last of what they wrote; returns when that was. */
+static u64 stop_agents(struct lull_collector *c)
 {
 	u64 now_ns;
-	int rc;
 
-	if (!lull_recording_is_on(&c->recording))
-		return lull_fail(err, LULL_E_USAGE, "no recording is on");
 	lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
 		atomic_store(&c->session.control->stop_counter, counter_now(c));
@@ -391,11 +440,44 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_perf_end(c, now_ns);
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
-	rc = lull_control_finish(c, now_ns, err);
+	return now_ns;
+}
+
+/* The report is closed for us, one way or the other: ready for the next capture range. */
+static void leave_report(struct lull_collector *c)
+{
 	c->session.control->report_path[0] = '\0';
 	lull_feed_agents_release(c);
-	/* Ready for the next capture range. */
 	atomic_store(&c->session.control->next_record, c->n_records + 1);
+}
+
+int lull_control_end(struct lull_collector *c, struct lull_err *err)
+{
+	int rc;
+
+	if (!lull_recording_is_on(&c->recording))
+		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+	rc = lull_control_finish(c, stop_agents(c), err);
+	leave_report(c);
+	return rc;
+}
+
+int lull_control_end_soon(struct lull_collector *c, struct lull_err *err)
+{
+	u64 now_ns = stop_agents(c);
+	int rc = 0;
+
+	if (lull_dump_begin(c, c->n_records, c->report_path, err) != 0) {
+		/* Without a child it takes longer, no more. */
+		rc = lull_control_finish(c, now_ns, err);
+	} else {
+		/* The child has told of these: they are not the next report's. */
+		lull_feed_agents_issues(c);
+		lull_feed_gpu_issues(c);
+		note_missed(c);
+		lull_recording_abandon(&c->recording);
+	}
+	leave_report(c);
 	return rc;
 }
 

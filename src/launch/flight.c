@@ -1,16 +1,11 @@
 #include "launch/flight.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/term.h"
 #include "base/time.h"
 #include "launch/collector_int.h"
@@ -24,22 +19,13 @@
 /* Names and rows of dimensions that are kept: some 100 MB, in memory and in each dump. */
 #define MAX_DIMS 1000000u
 
-/* What a child tells about its dump. */
-struct news {
-	int code; /* 0, or enum lull_code */
-	char msg[512];
-	u64 size_bytes, n_events, n_lost;
-	f64 seconds;
-	char path[4096];
-};
-
 u32 lull_flight_ask(struct lull_collector *c, enum lull_flight_why why, const char *reason)
 {
 	struct lull_flight *f = &c->flight;
 	u64 now_ns = lull_now_ns();
 
 	if (why == LULL_FLIGHT_TRIGGERED) {
-		if (f->due_ns || f->child || now_ns < f->quiet_ns ||
+		if (f->due_ns || lull_dump_is_busy(c) || now_ns < f->quiet_ns ||
 		    f->n_triggered >= c->options->flight_limit) {
 			f->n_refused++;
 			return 0;
@@ -53,11 +39,6 @@ u32 lull_flight_ask(struct lull_collector *c, enum lull_flight_why why, const ch
 		lull_feed_agents_wake(c);
 	}
 	return f->n_begun + 1;
-}
-
-bool lull_flight_is_busy(const struct lull_collector *c)
-{
-	return c->flight.child != 0;
 }
 
 /* ---- rules ---- */
@@ -149,98 +130,31 @@ int lull_flight_place(struct lull_collector *c, u64 now_ns, struct lull_err *err
 	return 0;
 }
 
-/* In the child: make the dump and say how it went. Never returns. */
-static void dump(struct lull_collector *c, int fd)
-{
-	struct news news = { 0 };
-	struct lull_err err = { 0 };
-
-	prctl(PR_SET_NAME, "lull-dump");
-	c->is_dumping = true;
-	news.code = lull_control_finish(c, lull_now_ns(), &err);
-	if (news.code) {
-		snprintf(news.msg, sizeof(news.msg), "%s", err.msg);
-	} else {
-		const struct lull_report_done *done =
-			lull_vec_get(&c->result->reports, c->result->reports.n - 1);
-
-		news.size_bytes = done->size_bytes;
-		news.n_events = done->n_events;
-		news.n_lost = done->n_lost;
-		news.seconds = done->seconds;
-		snprintf(news.path, sizeof(news.path), "%s", done->path);
-	}
-	_exit(write(fd, &news, sizeof(news)) == sizeof(news) ? 0 : 1);
-}
-
 static void begin_dump(struct lull_collector *c, u64 now_ns)
 {
 	struct lull_flight *f = &c->flight;
-	int fds[2];
+	struct lull_err err;
 
 	f->due_ns = 0;
 	f->quiet_ns = now_ns + f->keep_ns;
 	lull_control_checkpoint(c, true);
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return;
-	f->child = fork();
-	if (f->child == 0) {
-		close(fds[0]);
-		dump(c, fds[1]);
+	if (lull_dump_begin(c, f->n_begun + 1, NULL, &err) != 0) {
+		lull_progress_say(&c->progress, err.msg);
+		f->n_done++;
 	}
-	close(fds[1]);
-	f->child_fd = fds[0];
 	f->n_begun++;
 	f->n_refused = 0;
-	if (f->child < 0) {
-		f->child = 0;
-		close(fds[0]);
-	}
 }
 
-static void take_news(struct lull_collector *c, const struct news *news)
-{
-	struct lull_report_done *done;
-
-	snprintf(c->flight.last_path, sizeof(c->flight.last_path), "%s", news->path);
-	if (news->code) {
-		lull_progress_say(&c->progress, news->msg);
-		if (!c->has_report_failed) {
-			c->has_report_failed = true;
-			lull_fail(&c->report_err, news->code, "%s", news->msg);
-		}
-		return;
-	}
-	done = lull_vec_push(&c->result->reports);
-	*done = (struct lull_report_done){
-		.path = lull_strdup(news->path),
-		.size_bytes = news->size_bytes,
-		.n_events = news->n_events,
-		.n_lost = news->n_lost,
-		.seconds = news->seconds,
-	};
-}
-
-void lull_flight_reap(struct lull_collector *c, pid_t pid, int status)
+void lull_flight_done(struct lull_collector *c, u32 number, const char *path)
 {
 	struct lull_flight *f = &c->flight;
-	struct news news = { 0 };
 	struct lull_str line = LULL_STR_INIT;
 
-	if (!f->child || pid != f->child)
-		return;
-	if (read(f->child_fd, &news, sizeof(news)) != sizeof(news)) {
-		news = (struct news){ .code = LULL_E_IO };
-		snprintf(news.msg, sizeof(news.msg), "writing dump %u failed with status %#x",
-			 f->n_done + 1, (unsigned)status);
-	}
-	news.msg[sizeof(news.msg) - 1] = news.path[sizeof(news.path) - 1] = '\0';
-	close(f->child_fd);
-	f->child = 0;
-	f->n_done++;
-	take_news(c, &news);
-	if (!news.code) {
-		lull_str_addf(&line, "%s: %s", news.path, f->reason);
+	f->n_done = number;
+	snprintf(f->last_path, sizeof(f->last_path), "%s", path);
+	if (*path) {
+		lull_str_addf(&line, "%s: %s", path, f->reason);
 		lull_progress_say(&c->progress, line.at);
 		lull_str_release(&line);
 	}
@@ -271,7 +185,7 @@ static void begin_anew(struct lull_collector *c)
 {
 	struct lull_err err;
 
-	if (lull_writer_stats(c->recording.writer).n_dims < MAX_DIMS || c->flight.child)
+	if (lull_writer_stats(c->recording.writer).n_dims < MAX_DIMS || lull_dump_is_busy(c))
 		return;
 	lull_control_cancel(c);
 	c->flight.n_anew++;
@@ -289,20 +203,10 @@ void lull_flight_tick(struct lull_collector *c, u64 now_ns)
 		return;
 	look_for_slow_step(c);
 	look_for_crash(c);
-	if (f->due_ns && now_ns >= f->due_ns && !f->child)
+	if (f->due_ns && now_ns >= f->due_ns && !lull_dump_is_busy(c))
 		begin_dump(c, now_ns);
 	cut_ring(c, now_ns);
 	begin_anew(c);
-}
-
-/* Wait for the child that writes a dump. */
-static void wait_for_dump(struct lull_collector *c)
-{
-	pid_t child = c->flight.child;
-	int status = 0;
-
-	if (child && waitpid(child, &status, 0) == child)
-		lull_flight_reap(c, child, status);
 }
 
 int lull_flight_end(struct lull_collector *c, struct lull_err *err)
@@ -310,7 +214,7 @@ int lull_flight_end(struct lull_collector *c, struct lull_err *err)
 	struct lull_flight *f = &c->flight;
 	int status = c->target.wait_status;
 
-	wait_for_dump(c);
+	lull_dump_wait(c, 0);
 	/* A crash of the program itself is told best by how it ended. */
 	if (WIFSIGNALED(status))
 		snprintf(f->reason, sizeof(f->reason), "the program died of signal %d (%s)",

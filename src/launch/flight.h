@@ -16,8 +16,6 @@
 #ifndef LULL_LAUNCH_FLIGHT_H
 #define LULL_LAUNCH_FLIGHT_H
 
-#include <sys/types.h>
-
 #include "base/err.h"
 #include "base/types.h"
 
@@ -42,8 +40,6 @@ struct lull_flight {
 	u32 n_anew;	 /* how often the ring was begun anew, because too many names were known */
 	u32 n_crashes;	 /* processes that have crashed so far */
 	char reason[160];
-	pid_t child; /* writes a dump, 0 = none */
-	int child_fd;
 	char last_path[4096]; /* the last dump that was finished, "" if it failed */
 };
 
@@ -53,11 +49,8 @@ u32 lull_flight_ask(struct lull_collector *c, enum lull_flight_why why, const ch
 /* One round: look at the rules, begin a dump that is due, cut the ring. */
 void lull_flight_tick(struct lull_collector *c, u64 now_ns);
 
-/* True while a dump is being written. */
-bool lull_flight_is_busy(const struct lull_collector *c);
-
-/* A child of ours has ended; it may be the one that writes a dump. */
-void lull_flight_reap(struct lull_collector *c, pid_t pid, int status);
+/* The dump with this number is written; `path` is "" if it failed. */
+void lull_flight_done(struct lull_collector *c, u32 number, const char *path);
 
 /*
  * The report that is open becomes a dump: it moves to a name of its own and gets the tail of the

@@ -159,7 +159,8 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 	for (u32 n = 1; n <= MAX_NUMBER; n++) {
 		if (expand_path(naming, pattern, n, path, err))
 			return err->code;
-		if (access(path->at, F_OK))
+		if (access(path->at, F_OK) &&
+		    !(naming->is_taken && naming->is_taken(naming->ctx, path->at)))
 			return LULL_OK;
 		if (has_letter(pattern, "n"))
 			continue;

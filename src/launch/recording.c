@@ -403,6 +403,12 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	return lull_writer_seal(w, err);
 }
 
+void lull_recording_abandon(struct lull_recording *r)
+{
+	lull_writer_abandon(r->writer);
+	end_report(r);
+}
+
 void lull_recording_discard(struct lull_recording *r)
 {
 	if (!r->writer)

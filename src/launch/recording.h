@@ -148,6 +148,9 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 /* Give the addresses of the open report their names (resolve_names.c); part of finishing. */
 void lull_recording_resolve(struct lull_recording *r);
 
+/* Leave the report to another process, which has a copy of all of this. */
+void lull_recording_abandon(struct lull_recording *r);
+
 /* Drop the report. */
 void lull_recording_discard(struct lull_recording *r);
 

@@ -117,6 +117,7 @@ struct lull_control {
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
 	_Atomic u32 capture_began; /* ranges that began recording */
 	_Atomic u32 capture_ended; /* ranges that ended it */
+	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
 	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
 	char capture_range[256];   /* name of the range, "" = none */
 	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */

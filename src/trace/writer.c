@@ -434,6 +434,12 @@ int lull_writer_seal(struct lull_writer *w, struct lull_err *err)
 	return rc;
 }
 
+void lull_writer_abandon(struct lull_writer *w)
+{
+	lull_part_close(&w->part);
+	lull_writer_free(w);
+}
+
 void lull_writer_discard(struct lull_writer *w)
 {
 	lull_part_discard(&w->part);

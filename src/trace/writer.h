@@ -121,6 +121,9 @@ int lull_writer_error(const struct lull_writer *w, struct lull_err *err);
  */
 int lull_writer_seal(struct lull_writer *w, struct lull_err *err);
 
+/* Free the writer and leave PATH.part to another process that has it, too. */
+void lull_writer_abandon(struct lull_writer *w);
+
 /* Give up: free the writer and remove PATH.part. */
 void lull_writer_discard(struct lull_writer *w);
 

@@ -4,7 +4,7 @@
  * Blocks stand for themselves: facts refer to names and dimensions by id, and to no other block. So
  * the tail of a file is a file, if it begins with all names and dimensions:
  *
- *	header | schema | names (copied) | dimensions (as known now) | facts from `from_ns` on (copied)
+ *	header | schema | names (copied) | dimensions (as known) | facts from `from_ns` on (copied)
  *
  * Only numbers of blocks change, and with them the checksum of the head.
  */
