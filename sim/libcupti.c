@@ -65,12 +65,12 @@ bool lull_cupti_is_missing(const char *function)
 }
 
 /* LULL_SIM_DENIED=name,name: these say that the user may not use them. */
-#define RETURN_IF_MISSING()                                   \
-	do {                                                  \
-		if (lull_cupti_is_missing(__func__))          \
-			return CUPTI_E_UNSUPPORTED;           \
+#define RETURN_IF_MISSING()                                 \
+	do {                                                \
+		if (lull_cupti_is_missing(__func__))        \
+			return CUPTI_E_UNSUPPORTED;         \
 		if (is_listed("LULL_SIM_DENIED", __func__)) \
-			return CUPTI_E_PRIVILEGES;            \
+			return CUPTI_E_PRIVILEGES;          \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */

@@ -50,7 +50,7 @@ struct lull_collector {
 	struct lull_err report_err; /* first trouble with writing a report */
 
 	struct lull_flight flight;
-	char ring_path[4096]; /* its file, without ".part" */
+	char ring_path[4096];  /* its file, without ".part" */
 	struct lull_vec dumps; /* struct lull_dump: reports that children of ours write */
 	bool is_dumping;       /* we are such a child */
 

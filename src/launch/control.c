@@ -252,9 +252,9 @@ void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
 static bool is_worth_a_line(u16 issue)
 {
 	static const u16 issues[] = {
-		LULL_ISSUE_no_cupti,	 LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
-		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
-		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,    LULL_ISSUE_no_cuda,
+		LULL_ISSUE_no_cupti,	  LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
+		LULL_ISSUE_um_refused,	  LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
+		LULL_ISSUE_cupti_shared,  LULL_ISSUE_device_tail,    LULL_ISSUE_no_cuda,
 		LULL_ISSUE_ranges_missed,
 	};
 
@@ -355,7 +355,8 @@ static void note_no_cuda(struct lull_collector *c)
 	if (!c->options->is_cuda_wanted)
 		return;
 	for (size_t i = 0; i < c->tree.processes.n; i++)
-		if (all[i]->has_cuda || (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
+		if (all[i]->has_cuda ||
+		    (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
 			return;
 	for (size_t i = 0; i < c->recording.troubles.n; i++)
 		for (size_t j = 0; j < LULL_COUNT_OF(told); j++)

@@ -115,12 +115,12 @@ struct lull_control {
 	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
 	u32 sample_bytes;	  /* how much stack such a sample copies */
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
-	_Atomic u32 capture_began; /* ranges that began recording */
-	_Atomic u32 capture_ended; /* ranges that ended it */
+	_Atomic u32 capture_began;  /* ranges that began recording */
+	_Atomic u32 capture_ended;  /* ranges that ended it */
 	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
-	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
-	char capture_range[256];   /* name of the range, "" = none */
-	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
+	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
+	char capture_range[256];    /* name of the range, "" = none */
+	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
