@@ -61,9 +61,15 @@ static void apply(struct lull_what_if *w)
 {
 	const struct lull_units *units = &w->replay->subject->units;
 	struct row row = { LULL_NONE, 0, 0 };
+	/*
+	 * Nobody marked these steps: if they have several kernels, they may be rounds of one step,
+	 * which nothing keeps apart.
+	 */
+	bool is_unit = w->mood <= 0 && w->n_ops >= 2 * w->replay->n_rounds &&
+		       w->replay->subject->rounds.source == LULL_ROUNDS_PERIOD;
 
 	for (u32 i = 0; i < w->n; i++) {
-		if (w->nodes[i].starts || w->nodes[i].wait != LULL_REPLAY_RUNS)
+		if ((w->nodes[i].starts && !is_unit) || w->nodes[i].wait != LULL_REPLAY_RUNS)
 			close_row(w, &row);
 		for (u32 k = w->nodes[i].op; k < w->nodes[i].op + w->nodes[i].n_ops; k++) {
 			const struct lull_unit *unit = &units->at[w->ops[k].unit];
