@@ -100,7 +100,8 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, "
 	       "0.014 of "
 	       "the others (fitted to one pair of recordings).",
-	.fix = "torch.compile, or a fused kernel",
+	.fix = "one kernel that does it all in one pass over memory",
+	.fix_torch = "torch.compile, or a fused kernel",
 	.assumes = "all neighbours can be fused",
 	.kind = LULL_CAUSE_BUSY,
 	.is_ceiling = true,

@@ -150,6 +150,9 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 		if (f->kind != LULL_FRAME_PYTHON &&
 		    (!*file || is_runtime(function) || is_agent(r, f->module)))
 			continue;
+		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
+		if (!strcmp(file, "<shim>"))
+			continue;
 		if (!is_plumbing(file))
 			return frame;
 		best = best ? best : frame;

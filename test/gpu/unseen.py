@@ -2,15 +2,16 @@
 """Training loops of many kinds, to try `lull why` on programs that it was not written for.
 
     unseen.py --list
-    unseen.py CASE[,CASE...]
+    unseen.py [--short] CASE[,CASE...]
 
 Each case is the loop as somebody wrote it and, where there is one, the loop with the one change that helps. The first
 is the captured part (cudaProfilerStart to cudaProfilerStop); the second runs after it, for the true speed-up. Nothing
 names its phases: there are no ranges but one around each step. Prints a line RESULT for each case. Recorded with
 
-    lull profile -c cudaProfilerApi --capture-range-end=repeat -o NAME unseen.py CASE,CASE
+    lull profile -c cudaProfilerApi --capture-range-end=repeat -o NAME-%n unseen.py CASE,CASE
 """
 import argparse
+import contextlib
 import ctypes
 import gc
 import json
@@ -131,7 +132,7 @@ def starved_queue(finish):
     return loop(1), None
 
 
-@case("host-sync")
+@case("host-sync gpu-bound")  # 6 % of the step
 def print_loss(finish):
     _, train = trainer(2048, 4, 1024)
     log = open(os.devnull, "w", encoding="utf-8")
@@ -356,6 +357,12 @@ def spin():
         pass
 
 
+def move(tids, cpus):
+    for tid in tids:
+        with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+            os.sched_setaffinity(tid, cpus)
+
+
 @case("os-scheduling")
 def preempted(finish):
     _, train = trainer(512, 20)
@@ -364,14 +371,12 @@ def preempted(finish):
     tids = [int(t) for t in os.listdir("/proc/self/task")]
     for other in others:
         other.start()
-    for tid in tids:
-        os.sched_setaffinity(tid, {1})
+    move(tids, {1})
 
     def end():
         for other in others:
             other.kill()
-        for tid in os.listdir("/proc/self/task"):
-            os.sched_setaffinity(int(tid), all_cpus)
+        move([int(t) for t in os.listdir("/proc/self/task")], all_cpus)
     finish.append(end)
     return lambda i: train(), None
 
@@ -401,7 +406,7 @@ def measure(step, steps):
     return (time.perf_counter() - begin) / steps * 1e3
 
 
-def run(name):
+def run(name, is_short):
     build, labels, steps = CASES[name]
     finish = []
     torch.manual_seed(0)
@@ -409,13 +414,13 @@ def run(name):
         step, fixed = build(finish)
         for i in range(WARM):
             step(i)
-        plain_ms = measure(step, steps)
+        plain_ms = 0.0 if is_short else measure(step, steps)
         torch.cuda.profiler.start()
         taken_ms = measure(step, steps)
         torch.cuda.profiler.stop()
         time.sleep(0.2)  # until the recorder has seen it
         fixed_ms = 0.0
-        if fixed:
+        if fixed and not is_short:
             for i in range(WARM):
                 fixed(i)
             fixed_ms = measure(fixed, 2 * steps)
@@ -432,6 +437,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     ap.add_argument("cases", nargs="?", default="")
     ap.add_argument("--list", action="store_true")
+    ap.add_argument("--short", action="store_true", help="the captured part alone")
     a = ap.parse_args()
     if a.list or not a.cases:
         for name, (_, labels, _) in sorted(CASES.items()):
@@ -439,7 +445,7 @@ def main():
         return
     for name in a.cases.split(","):
         try:
-            run(name)
+            run(name, a.short)
         except Exception:  # one that fails must not cost the others
             traceback.print_exc()
             print("RESULT case=%s failed" % name, flush=True)
