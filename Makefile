@@ -507,13 +507,14 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
+BENCH_GEN := $(patsubst bench/%.c,$(BUILD)/bench/%.o,$(wildcard bench/gen_*.c))
+$(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB_OBJ) $(LULL_LIBS)
 
-# The report that several of them read.
-$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
+# The reports that several of them read.
+$(BENCH_GEN): CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 
