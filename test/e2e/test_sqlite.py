@@ -116,6 +116,18 @@ class Export(Case):
         for report in all_reports():
             self.assertEqual(self.stats(original, report), self.stats(again, report), report)
 
+    def test_a_window_holds_what_the_reports_see_of_it(self):
+        original = self.recording()
+        name = self.path("window.sqlite")
+        window = "--filter-time=20ms/80ms"
+        self.assertEqual(run("export", "-t", "sqlite", "-o", name, window, original).returncode, 0)
+        n_less = 0
+        for report in ["cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_trace", "cuda_api_trace", "nvtx_sum", "osrt_sum"]:
+            expected = run("stats", "-q", "-f", "csv", "-r", report, window, original)
+            self.assertEqual(self.stats(name, report), (expected.returncode, expected.stdout), report)
+            n_less += self.stats(original, report) != self.stats(name, report)
+        self.assertGreater(n_less, 3)
+
     def test_the_tables_of_nsys_alone_carry_what_nsys_knows(self):
         for original in [self.recording(), self.golden("cuda_gpu_trace"), self.golden("nvtx_gpu_proj_sum")]:
             name = self.export(original)
