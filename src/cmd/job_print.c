@@ -161,7 +161,7 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 		say(p, 2, "most of it is %s of less than %s: %.0f %% of its time is not hidden",
 		    most->name, lull_format_bytes(1ULL << most->size_class).text,
 		    (f64)most->exposed_ns / (f64)most->dur_ns * 100);
-	if (!job->stragglers.n && v->wait > 0.01)
+	if (!job->stragglers.n && !job->stages.n && v->wait > 0.01)
 		say(p, 2, "waiting for the last to arrive takes %.2f ms/step more, and that is another "
 			  "rank each time",
 		    v->wait * v->step_ns / 1e6);
@@ -294,7 +294,6 @@ static int kinds(const struct printer *p, const struct lull_job *job, bool has_a
 		{ .name = "Operation", .kind = LULL_OUT_TEXT },
 		{ .name = "Ranks", .kind = LULL_OUT_ID },
 		{ .name = "Below", .kind = LULL_OUT_BYTES },
-		{ .name = "A step", .kind = LULL_OUT_FLOAT, .decimals = 1, .is_spare = true },
 		{ .name = "Lasts", .kind = LULL_OUT_NS, .decimals = 1 },
 		{ .name = "Waits", .kind = LULL_OUT_PERCENT },
 		{ .name = "Hidden", .kind = LULL_OUT_PERCENT },
@@ -305,11 +304,8 @@ static int kinds(const struct printer *p, const struct lull_job *job, bool has_a
 	const struct lull_job_kind *all = job->kinds.at;
 	struct lull_err err;
 	struct lull_out out;
-	u64 n_steps = 0;
 	int rc;
 
-	for (size_t i = 0; i < job->ranks.n; i++)
-		n_steps += ((const struct lull_job_rank *)job->ranks.at)[i].n_steps;
 	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
 	for (size_t i = 0; i < job->kinds.n && (has_all || i < MAX_KINDS); i++) {
 		f64 dur = all[i].dur_ns ? (f64)all[i].dur_ns : 1;
@@ -324,7 +320,6 @@ static int kinds(const struct printer *p, const struct lull_job *job, bool has_a
 			lull_out_i64(&out, (i64)(1ULL << all[i].size_class));
 		else
 			lull_out_skip(&out);
-		lull_out_f64(&out, (f64)all[i].n / (f64)(n_steps ? n_steps : 1));
 		lull_out_f64(&out, (f64)all[i].dur_ns / (f64)(all[i].n ? all[i].n : 1));
 		lull_out_f64(&out, (f64)all[i].wait_ns / dur * 100);
 		lull_out_f64(&out, (1 - (f64)all[i].exposed_ns / dur) * 100);
@@ -342,38 +337,54 @@ static int kinds(const struct printer *p, const struct lull_job *job, bool has_a
 
 /* ---- the picture ---- */
 
-static void heat(const struct printer *p, const struct lull_job *job)
+static char shade_of(f64 ns, f64 most_ns)
 {
 	static const char shades[] = " .:-=+*#%@";
+
+	return ns < 0 ? '?' : shades[(size_t)(ns / most_ns * (sizeof(shades) - 2) + 0.5)];
+}
+
+/* Whether nothing is to be seen in a row. */
+static bool is_blank(const struct lull_heat *h, u32 row, f64 most_ns)
+{
+	for (u32 c = 0; c < h->n_columns; c++)
+		if (shade_of(h->ns[(size_t)row * h->n_columns + c], most_ns) != ' ')
+			return false;
+	return true;
+}
+
+static void heat(const struct printer *p, const struct lull_job *job)
+{
 	const struct lull_job_rank *all = job->ranks.at;
 	struct lull_heat h;
+	f64 most_ns;
 
 	lull_heat_init(&h, job, LULL_HEAT_LATE, MAX_ROWS, (u32)(p->width - HEAD_COLUMNS - 2));
-	if (h.most_ns <= 0 || !h.n_columns) {
-		lull_heat_release(&h);
-		return;
-	}
-	say(p, 0, "How late ranks come, by step from %u on (@ is %s after the others%s%s):",
-	    job->first_step, lull_format_ns((u64)h.most_ns).text,
-	    h.ranks_a_row > 1 ? "; a line is several ranks, the latest of them" : "",
-	    h.steps_a_column > 1 ? "; a column is several steps" : "");
-	for (u32 r = 0; r < h.n_rows; r++) {
-		size_t first = (size_t)r * h.ranks_a_row, last = first + h.ranks_a_row - 1;
-		char name[40];
+	/* Differences of less than a tenth of the step are no picture. */
+	most_ns = h.most_ns > job->verdict.step_ns / 10 ? h.most_ns : job->verdict.step_ns / 10;
+	if (h.n_columns && h.most_ns > 0)
+		say(p, 0, "How late ranks come, by step from %u on (@ is %s after the others%s%s):",
+		    job->first_step, lull_format_ns((u64)most_ns).text,
+		    h.ranks_a_row > 1 ? "; a line shows the latest of its ranks" : "",
+		    h.steps_a_column > 1 ? "; a column is several steps" : "");
+	for (u32 r = 0, end; h.most_ns > 0 && r < h.n_rows; r = end) {
+		size_t first = (size_t)r * h.ranks_a_row, last;
+		char name[48];
 
+		/* Ranks with nothing to show share a line. */
+		for (end = r + 1; end < h.n_rows && is_blank(&h, r, most_ns) &&
+				  is_blank(&h, end, most_ns);
+		     end++)
+			;
+		last = (size_t)end * h.ranks_a_row - 1;
 		last = last < job->ranks.n ? last : job->ranks.n - 1;
+		snprintf(name, sizeof(name), "%lld-%lld", (long long)all[first].rank,
+			 (long long)all[last].rank);
 		if (first == last)
-			snprintf(name, sizeof(name), "%lld", (long long)all[first].rank);
-		else
-			snprintf(name, sizeof(name), "%lld-%lld", (long long)all[first].rank,
-				 (long long)all[last].rank);
+			*strchr(name, '-') = '\0';
 		fprintf(p->to, "  %*s |", HEAD_COLUMNS - 5, name);
-		for (u32 c = 0; c < h.n_columns; c++) {
-			f64 ns = h.ns[(size_t)r * h.n_columns + c];
-			size_t shade = (size_t)(ns / h.most_ns * (sizeof(shades) - 2) + 0.5);
-
-			fputc(ns < 0 ? '?' : shades[shade], p->to);
-		}
+		for (u32 c = 0; c < h.n_columns; c++)
+			fputc(shade_of(h.ns[(size_t)r * h.n_columns + c], most_ns), p->to);
 		fputs("|\n", p->to);
 	}
 	lull_heat_release(&h);
