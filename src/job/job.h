@@ -153,6 +153,7 @@ struct lull_job_stage {
 struct lull_job_verdict {
 	i32 cause;	/* enum lull_cause_ix, -1: cannot tell */
 	f64 step_ns;	/* median step of the job */
+	f64 mean_ns;	/* mean step over all ranks: what the shares are of */
 	f64 cost_ns;	/* of the cause, a step, mean over ranks */
 	char why_not[256]; /* why there is none */
 	u32 n_steps;

@@ -340,8 +340,10 @@ static void sum_shares(const struct lull_job *job, struct lull_job_verdict *v)
 {
 	const struct lull_job_rank *all = job->ranks.at;
 	u64 window = 0, compute = 0, wait = 0, transfer = 0, bubble = 0, copy = 0, idle = 0;
+	u64 n_steps = 0;
 
 	for (size_t i = 0; i < job->ranks.n; i++) {
+		n_steps += all[i].n_steps;
 		window += all[i].window_ns;
 		compute += all[i].compute_ns;
 		wait += all[i].wait_ns;
@@ -352,6 +354,7 @@ static void sum_shares(const struct lull_job *job, struct lull_job_verdict *v)
 	}
 	if (!window)
 		return;
+	v->mean_ns = (f64)window / (f64)n_steps;
 	v->compute = (f64)compute / (f64)window;
 	v->wait = (f64)wait / (f64)window;
 	v->transfer = (f64)transfer / (f64)window;
@@ -441,9 +444,9 @@ void lull_job_judge(struct lull_job *job)
 	if (job->stragglers.n)
 		consider(v, LULL_CAUSE_IX_straggler, wait_ns);
 	if (is_unbalanced(job))
-		consider(v, LULL_CAUSE_IX_pipeline_imbalance, v->bubble * v->step_ns);
+		consider(v, LULL_CAUSE_IX_pipeline_imbalance, v->bubble * v->mean_ns);
 	consider(v, LULL_CAUSE_IX_collective_exposed,
-		 (v->transfer + (job->stragglers.n ? 0 : v->wait)) * v->step_ns);
+		 (v->transfer + (job->stragglers.n ? 0 : v->wait)) * v->mean_ns);
 	for (int k = 0; k < LULL_N_CAUSES; k++)
 		if (lull_causes[k]->kind != LULL_CAUSE_BLIND)
 			consider(v, k, cost_ns[k]);

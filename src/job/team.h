@@ -39,7 +39,7 @@ int lull_team_gather(struct lull_team *t, const void *bytes, u64 len, struct lul
 /* Free what was gathered. */
 void lull_team_parts_release(struct lull_team_parts *parts);
 
-/* Leave. */
+/* Leave; the last one to do so ends MPI for this process. */
 void lull_team_close(struct lull_team *t);
 
 /* The process that speaks for all. */
