@@ -1,12 +1,12 @@
 #include "cmd/job_export.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/mem.h"
 #include "base/str.h"
 #include "cmd/job_print.h"
 #include "import/import.h"
@@ -26,52 +26,65 @@ static int make_folder(const char *path, struct lull_err *err)
 	return LULL_OK;
 }
 
-/* One table of one rank. */
-static int write_table(const struct exporting *e, struct lull_reader *r, i64 rank,
-		       const struct lull_table_desc *table, struct lull_err *err)
+/* NAME.SUFFIX of the folder `from` becomes table=NAME/part-0.SUFFIX of the folder of the rank. */
+static int move_table(const char *from, const char *rank, const char *file, struct lull_err *err)
 {
-	struct lull_export_options options = *e->options;
-	struct lull_str path = LULL_STR_INIT;
-	struct lull_export_target target;
-	char *name = lull_strdup(table->name);
+	struct lull_str path = LULL_STR_INIT, old = LULL_STR_INIT;
+	const char *dot = strchr(file, '.');
 	int rc;
 
-	lull_vec_init(&options.tables, sizeof(char *));
-	lull_vec_add(&options.tables, &name, 1);
-	lull_str_addf(&path, "%s/rank=%lld/table=%s", e->to, (long long)rank, table->name);
+	lull_str_addf(&old, "%s/%s", from, file);
+	lull_str_addf(&path, "%s/table=%.*s", rank, (int)(dot - file), file);
 	rc = make_folder(lull_str_text(&path), err);
-	lull_str_addf(&path, "/part-0%s", e->format->suffix);
-	target = (struct lull_export_target){ lull_str_text(&path), e->is_overwriting };
-	if (!rc)
-		rc = lull_export_write(r, e->format, &options, &target, err);
-	lull_vec_release(&options.tables);
+	lull_str_addf(&path, "/part-0%s", dot);
+	if (!rc && rename(lull_str_text(&old), lull_str_text(&path)))
+		rc = lull_fail_errno(err, "renaming %s to %s", lull_str_text(&old),
+				     lull_str_text(&path));
 	lull_str_release(&path);
-	free(name);
+	lull_str_release(&old);
+	return rc;
+}
+
+static int move_tables(const char *from, const char *rank, struct lull_err *err)
+{
+	DIR *dir = opendir(from);
+	struct dirent *entry;
+	int rc = LULL_OK;
+
+	if (!dir)
+		return lull_fail_errno(err, "opening the folder %s", from);
+	while (!rc && (entry = readdir(dir)))
+		if (*entry->d_name != '.' && strchr(entry->d_name, '.'))
+			rc = move_table(from, rank, entry->d_name, err);
+	closedir(dir);
+	if (!rc && rmdir(from))
+		rc = lull_fail_errno(err, "removing the folder %s", from);
 	return rc;
 }
 
 static int write_rank(const struct exporting *e, const struct lull_job *job,
 		      const struct lull_job_rank *rank, struct lull_err *err)
 {
-	struct lull_str path = LULL_STR_INIT;
-	const struct lull_schema *schema;
-	struct lull_reader *r;
+	struct lull_str path = LULL_STR_INIT, to = LULL_STR_INIT, tables = LULL_STR_INIT;
+	struct lull_export_target target = { .is_overwriting = true };
+	struct lull_reader *r = NULL;
 	int rc;
 
 	lull_job_path(job, rank, &path);
+	lull_str_addf(&to, "%s/rank=%lld", e->to, (long long)rank->rank);
+	lull_str_addf(&tables, "%s/tables", lull_str_text(&to));
+	target.path = lull_str_text(&tables);
 	rc = lull_import_open(lull_str_text(&path), &r, err);
-	if (rc)
-		goto out;
-	lull_str_clear(&path);
-	lull_str_addf(&path, "%s/rank=%lld", e->to, (long long)rank->rank);
-	rc = make_folder(lull_str_text(&path), err);
-	schema = lull_reader_schema(r);
-	for (size_t i = 0; !rc && i < schema->n; i++)
-		if (lull_export_holds(r, &schema->tables[i], e->options))
-			rc = write_table(e, r, rank->rank, &schema->tables[i], err);
+	if (!rc)
+		rc = make_folder(lull_str_text(&to), err);
+	if (!rc)
+		rc = lull_export_write(r, e->format, e->options, &target, err);
+	if (!rc)
+		rc = move_tables(target.path, lull_str_text(&to), err);
 	lull_reader_close(r);
-out:
 	lull_str_release(&path);
+	lull_str_release(&to);
+	lull_str_release(&tables);
 	return rc;
 }
 
@@ -136,7 +149,7 @@ int lull_job_export(const char *folder, const struct lull_export *format,
 	struct lull_job job;
 	int rc;
 
-	if (!format->member_suffix || !format->write)
+	if (!lull_export_makes_folder(format, options))
 		return lull_fail(err, LULL_E_USAGE,
 				 "%s is a folder of rank reports; only formats that have a file for "
 				 "each table take one, such as parquet or csv",
