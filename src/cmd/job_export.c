@@ -119,19 +119,19 @@ static int write_all(const struct exporting *e, struct lull_job *job, struct lul
 
 	if (lull_team_speaks(&job->team)) {
 		if (!e->is_overwriting && stat(e->to, &st) == 0)
-			rc = lull_fail(err, LULL_E_IO,
-				       "%s exists; --force-overwrite writes into it, --output names "
-				       "another folder",
-				       e->to);
+			rc = lull_fail(
+				err, LULL_E_IO,
+				"%s exists; --force-overwrite writes into it, --output names "
+				"another folder",
+				e->to);
 		if (!rc)
 			rc = make_folder(e->to, err);
 	}
 	rc = agree(job, rc, err);
 	for (size_t i = 0; !rc && i < job->ranks.n; i++)
 		if (all[i].owner == job->team.rank)
-			rc = make_folder(e->to, err) || write_rank(e, job, &all[i], err)
-				     ? err->code
-				     : LULL_OK;
+			rc = make_folder(e->to, err) || write_rank(e, job, &all[i], err) ? err->code
+											 : LULL_OK;
 	rc = agree(job, rc, err);
 	manifest.folder = e->to;
 	if (!rc && lull_team_speaks(&job->team))
@@ -150,10 +150,11 @@ int lull_job_export(const char *folder, const struct lull_export *format,
 	int rc;
 
 	if (!lull_export_makes_folder(format, options))
-		return lull_fail(err, LULL_E_USAGE,
-				 "%s is a folder of rank reports; only formats that have a file for "
-				 "each table take one, such as parquet or csv",
-				 folder);
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"%s is a folder of rank reports; only formats that have a file for "
+			"each table take one, such as parquet or csv",
+			folder);
 	while (len > 1 && folder[len - 1] == '/')
 		len--;
 	lull_str_addf(&name, "%.*s-%s", (int)len, folder, format->name);

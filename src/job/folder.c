@@ -66,7 +66,6 @@ static int list_own(const struct lull_job *job, struct lull_vec *to, struct lull
 
 		lull_str_addf(&path, "%s/%s", job->folder, entry->d_name);
 		if (*entry->d_name != '.' && is_report(entry->d_name) &&
-		    strlen(entry->d_name) < sizeof(l->file) &&
 		    stat(lull_str_text(&path), &st) == 0 && S_ISREG(st.st_mode)) {
 			l = lull_vec_push(to);
 			snprintf(l->file, sizeof(l->file), "%s", entry->d_name);
@@ -119,10 +118,11 @@ int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err 
 	else if (!rc && failed)
 		rc = lull_fail(err, own.code, "%s", own.msg);
 	else if (!rc)
-		rc = lull_fail(err, LULL_E_NOT_FOUND,
-			       "no reports in the folder %s: expected one .lull for each rank, such "
-			       "as lull profile -o %s/rank%%q{RANK} writes",
-			       job->folder, job->folder);
+		rc = lull_fail(
+			err, LULL_E_NOT_FOUND,
+			"no reports in the folder %s: expected one .lull for each rank, such "
+			"as lull profile -o %s/rank%%q{RANK} writes",
+			job->folder, job->folder);
 	lull_team_parts_release(&parts);
 	lull_vec_release(&listed);
 	lull_vec_release(&all);

@@ -14,13 +14,13 @@
 /* A rank is late if it comes this part of a step after the others, and this much at least. */
 #define LATE_SHARE 0.03
 #define LATE_NS	   20000.0
-/* And so many times what ranks differ by anyway. */
-#define LATE_NOISE 5.0
+/* And so many times what ranks differ by from step to step. */
+#define LATE_NOISE 3.0
 /* And in this part of the steps since it began. */
 #define LATE_STEPS 0.75
 /* Fewer steps, or a smaller part of them, are chance. */
-#define MIN_STEPS 3u
-#define MIN_PART  4u
+#define MIN_STEPS      3u
+#define MIN_PART       4u
 #define MAX_STRAGGLERS 64u
 /* Its own cause has to explain this part of it. */
 #define EXPLAINED 0.25
@@ -127,19 +127,30 @@ static void level_stages(const struct lull_job *job, float *late)
 	free(room);
 }
 
-/* What ranks differ by: the spread of the middle, which a few late ones do not move. */
+/*
+ * How much a rank differs from step to step without a reason: the median of the changes, which one
+ * onset does not move; then the median over the ranks, which a few late ones do not move.
+ */
 static f64 noise_of(const struct lull_job *job, const float *late)
 {
-	size_t n = 0, n_all = job->ranks.n * job->n_steps;
-	f64 *room = lull_alloc(n_all + 1, sizeof(*room)), noise;
+	f64 *room = lull_alloc(job->n_steps + 1, sizeof(*room));
+	f64 *ranks = lull_alloc(job->ranks.n + 1, sizeof(*ranks)), noise;
+	size_t n_ranks = 0;
 
-	for (size_t i = 0; i < n_all; i++)
-		if (!isnan(late[i]))
-			room[n++] = fabs((f64)late[i]);
-	noise = lull_job_median(room, n);
+	for (size_t i = 0; i < job->ranks.n; i++) {
+		const float *at = late + i * job->n_steps;
+		size_t n = 0;
+
+		for (u32 k = 1; k < job->n_steps; k++)
+			if (!isnan(at[k]) && !isnan(at[k - 1]))
+				room[n++] = fabs((f64)at[k] - (f64)at[k - 1]);
+		if (n)
+			ranks[n_ranks++] = lull_job_median(room, n);
+	}
+	noise = lull_job_median(ranks, n_ranks);
+	free(ranks);
 	free(room);
-	/* Of two ranks one is late and the other early by as much: no noise, but the signal. */
-	return job->ranks.n > 4 ? noise : 0;
+	return noise;
 }
 
 /* Where the mean of a series changes most; 0 if it does not. */
@@ -308,9 +319,9 @@ void lull_job_find_stragglers(struct lull_job *job)
 		job->stragglers.n = MAX_STRAGGLERS;
 	room = lull_alloc(job->ranks.n + 1, sizeof(*room));
 	for (int i = 0; i < LULL_N_CAUSES; i++)
-		usual_ns[i] = usual(job,
-				    offsetof(struct lull_job_rank, cost_ns) + (size_t)i * sizeof(u64),
-				    room);
+		usual_ns[i] = usual(
+			job, offsetof(struct lull_job_rank, cost_ns) + (size_t)i * sizeof(u64),
+			room);
 	usual_compute_ns = usual(job, offsetof(struct lull_job_rank, compute_ns), room);
 	for (size_t i = 0; i < job->stragglers.n; i++)
 		explain(job, lull_vec_get(&job->stragglers, i), usual_ns, usual_compute_ns);
