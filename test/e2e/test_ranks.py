@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs of many ranks: simulated ones whose truth is known, recorded ones, alone and under mpirun.
 
-Usage: test_job.py BUILD
+Usage: test_ranks.py BUILD
 """
 import csv
 import io
