@@ -41,9 +41,9 @@ static void spend(u64 ns)
 		continue;
 }
 
-struct sim_call lull_sim_enter(u32 cbid, const char *name)
+struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params)
 {
-	return lull_sim_enter_launch(cbid, name, NULL, NULL);
+	return lull_sim_enter_launch(cbid, name, params, NULL);
 }
 
 struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *params,

@@ -65,14 +65,14 @@ struct sim_work {
 struct sim_call {
 	u32 cbid;
 	const char *name;
+	const void *params; /* in the order of the call; NULL where nobody asks */
 	u32 correlation;
 	u64 slot; /* belongs to the subscriber between enter and leave */
 	void *context;
 	u32 context_id;
 	int result;
 	bool is_told; /* the subscriber saw it begin */
-	const void *params; /* of a launch, as CUPTI lays them out; NULL for other calls */
-	const char *symbol; /* its kernel */
+	const char *symbol; /* kernel of a launch, NULL for other calls */
 };
 
 /* A context (stream_id 0) or a stream. */

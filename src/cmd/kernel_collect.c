@@ -383,20 +383,31 @@ static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish
 	return rc;
 }
 
-/* A run whose report is not the user's; how many passes its launches take. */
+/* What a run leaves for the next one. */
+struct early {
+	u32 n_passes;
+	struct lull_str report; /* its path, which may have the rank in it */
+};
+
+/* A run whose report is not the user's. */
 static int run_early(const struct lull_kernel_collect *k, const struct lull_kwish *wish,
-		     char **argv, const char *report, u32 *n_passes, struct lull_kernel_done *done,
-		     struct lull_err *err)
+		     char **argv, const char *report, struct early *early,
+		     struct lull_kernel_done *done, struct lull_err *err)
 {
 	const struct run run = { report, NULL };
 	struct lull_collector_result result = { 0 };
 	int rc = run_once(k, wish, argv, &run, &result, err);
 
 	done->exit_status = result.has_hung ? 1 : result.exit_status;
-	*n_passes = result.n_passes;
-	if (result.reports.n && wish->is_sampled && !k->quiet)
-		say_notices("no samples: ",
-			    ((const struct lull_report_done *)result.reports.at)->notices);
+	early->n_passes = result.n_passes;
+	lull_str_clear(&early->report);
+	if (result.reports.n) {
+		const struct lull_report_done *first = result.reports.at;
+
+		lull_str_puts(&early->report, first->path);
+		if (wish->is_sampled && !k->quiet)
+			say_notices("no samples: ", first->notices);
+	}
 	lull_collector_result_release(&result);
 	return rc;
 }
@@ -408,33 +419,38 @@ static int run_early(const struct lull_kernel_collect *k, const struct lull_kwis
 static int run_passes(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
 		      struct lull_kernel_done *done, struct lull_err *err)
 {
+	struct early early = { .n_passes = 2, .report = LULL_STR_INIT };
 	struct lull_str report = LULL_STR_INIT;
-	u32 n_passes = 2;
 	int rc = 0;
 
 	lull_str_addf(&report, "%s/run%%n.lull", wish->data_folder);
-	for (; wish->pass_ix + 1 < n_passes && !rc && !done->exit_status; wish->pass_ix++) {
-		rc = run_early(k, wish, argv, report.at, &n_passes, done, err);
-		if (!rc && !k->quiet && n_passes)
-			fprintf(stderr, "lull: run %u of %u\n", wish->pass_ix + 1, n_passes);
+	for (; wish->pass_ix + 1 < early.n_passes && !rc && !done->exit_status; wish->pass_ix++) {
+		rc = run_early(k, wish, argv, report.at, &early, done, err);
+		if (!rc && !k->quiet && early.n_passes)
+			fprintf(stderr, "lull: run %u of %u\n", wish->pass_ix + 1, early.n_passes);
 		/* Nothing to go on with: the last run says why. */
-		if (n_passes < 2)
+		if (early.n_passes < 2)
 			break;
 	}
+	lull_str_release(&early.report);
 	lull_str_release(&report);
 	return rc;
 }
 
-/* A run that takes samples; its report stays in the folder. */
+/* A run that takes samples; `samples` becomes the path of its report, in the folder. */
 static int run_samples(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
-		       const char *report, struct lull_kernel_done *done, struct lull_err *err)
+		       struct lull_str *samples, struct lull_kernel_done *done,
+		       struct lull_err *err)
 {
-	u32 n_passes;
+	struct early early = { .n_passes = 0, .report = LULL_STR_INIT };
 	int rc;
 
 	wish->is_sampled = 1;
-	rc = run_early(k, wish, argv, report, &n_passes, done, err);
+	rc = run_early(k, wish, argv, samples->at, &early, done, err);
 	wish->is_sampled = 0;
+	lull_str_clear(samples);
+	lull_str_puts(samples, lull_str_text(&early.report));
+	lull_str_release(&early.report);
 	if (!rc && !k->quiet)
 		fprintf(stderr,
 			"lull: that was for samples; the program runs again for counters\n");
@@ -469,14 +485,15 @@ static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wis
 				       base && *base ? base : "/tmp");
 	lull_str_addf(&samples, "%s/samples.lull", folder);
 	if (wants->samples)
-		rc = run_samples(k, wish, argv, samples.at, done, err);
+		rc = run_samples(k, wish, argv, &samples, done, err);
 	if (k->replay == REPLAY_APPLICATION) {
 		memcpy(wish->data_folder, folder, sizeof(folder));
 		if (!rc && !done->exit_status)
 			rc = run_passes(k, wish, argv, done, err);
 	}
 	if (!rc && !done->exit_status)
-		rc = run_last(k, wish, argv, wants->samples ? samples.at : NULL, done, err);
+		rc = run_last(k, wish, argv, wants->samples && samples.len ? samples.at : NULL,
+			      done, err);
 	remove_folder(folder);
 	lull_str_release(&samples);
 	return rc;

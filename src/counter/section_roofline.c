@@ -121,7 +121,7 @@ static void put_axis(const struct chart *c, struct lull_sheet *to)
 	int end = 0; /* no label before this column */
 
 	memset(line, ' ', sizeof(line));
-	for (f64 decade = c->x0; decade <= c->x1; decade++) {
+	for (int decade = (int)c->x0; decade <= (int)c->x1; decade++) {
 		int x = column(c, pow(10, decade));
 		char text[16];
 		int len = decade_text(decade, text);
