@@ -84,7 +84,7 @@ void lull_job_number_steps(struct lull_job *job)
 
 /* ---- late ranks ---- */
 
-/* Lateness by rank and step; NAN where a rank has no such step. */
+/* Lateness by rank and step; NAN where a rank has no such step, or met nobody in it. */
 static float *lateness(const struct lull_job *job)
 {
 	const struct lull_job_rank *all = job->ranks.at;
@@ -97,7 +97,7 @@ static float *lateness(const struct lull_job *job)
 		const struct lull_job_step *steps = lull_job_steps(job, &all[i], &n);
 
 		for (u32 k = 0; k < n; k++)
-			if (steps[k].number < job->n_steps)
+			if (steps[k].number < job->n_steps && steps[k].n_met)
 				late[i * job->n_steps + steps[k].number] = (float)steps[k].late_ns;
 	}
 	return late;

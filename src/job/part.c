@@ -119,6 +119,7 @@ static void count_exchange(struct part *p, const struct lull_unit *unit)
 		i64 late = late_ns(p, x, m);
 
 		step->late_ns += late;
+		step->n_met++;
 		step->most_late_ns = late > step->most_late_ns ? late : step->most_late_ns;
 	}
 }
