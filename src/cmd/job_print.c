@@ -429,10 +429,11 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	headline(&p, job);
 	cause(&p, job);
 	say(&p, 0,
-	    "%zu rank%s on %u host%s, %u steps of %.2f ms on average (median "
+	    "%zu rank%s on %u host%s, %u step%s of %.2f ms on average (median "
 	    "%.2f). Ranks by what they do:",
 	    job->ranks.n, job->ranks.n == 1 ? "" : "s", n_hosts, n_hosts == 1 ? "" : "s",
-	    job->n_steps, job->verdict.mean_ns / 1e6, job->verdict.step_ns / 1e6);
+	    job->n_steps, job->n_steps == 1 ? "" : "s", job->verdict.mean_ns / 1e6,
+	    job->verdict.step_ns / 1e6);
 	groups(&p, job);
 	if (job->verdict.cause != LULL_CAUSE_IX_pipeline_imbalance && job->stages.n) {
 		say(&p, 0, "The pipeline:");
