@@ -521,7 +521,7 @@ $(BENCH_GEN): CFLAGS_ALL += -iquote .
 bench-programs: $(BENCH)
 
 # All of them, as one table. Fewer events than the 100 M of the promises, unless FULL=1; RECORD=1 keeps the result.
-bench: all bench-programs
+bench: all bench-programs $(BUILD)/sim/lull-job
 	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
 		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
 	$(Q)$(if $(shell command -v npm),$(MAKE) --no-print-directory bench-view,echo "bench-view: skipped, no npm here")
