@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 
 BUILD = os.path.abspath(sys.argv[1])
-LULL = os.path.join(BUILD, "lull")
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
 LOOP = os.path.join(BUILD, "examples/train_cuda")
 SIM = {"LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
 LIMIT_S = 120
@@ -274,7 +274,7 @@ def children(pid):
 
 def dumps_come_when_asked_and_are_numbered():
     p = start_loop("--flight=1.5", "-o", "ask")
-    time.sleep(4)
+    time.sleep(3.5)
     said = run(LULL, "snapshot", f"--session=job{os.getpid()}")
     expect("snapshot", said == "lull: ask-1.lull\n", said)
     os.kill(p.pid, signal.SIGUSR1)
@@ -296,8 +296,12 @@ def dumps_come_when_asked_and_are_numbered():
 def without_a_reason_nothing_is_written():
     said = profile("--flight=1", "-o", "quiet", LOOP, "--steps=50", env=SIM)
     expect("nothing", reports() == [] and "nothing was recorded" in said, (reports(), said))
+    # Reports of earlier runs are in nobody's way, and stay.
+    open("failed.lull", "w").close()
+    open("failed-1.lull", "w").close()
     said = profile("--flight=1", "-o", "failed", "sh", "-c", "exit 3", status=3)
-    expect("a failure", meta("failed-1.lull")["flight.reason"] == "the program ended with status 3", said)
+    expect("a failure", meta("failed-2.lull")["flight.reason"] == "the program ended with status 3", said)
+    expect("the old ones", os.stat("failed.lull").st_size == os.stat("failed-1.lull").st_size == 0)
 
 
 def a_crash_is_kept():
@@ -316,13 +320,13 @@ def slow_steps_cannot_flood():
 
 
 def names_without_end_are_forgotten():
-    n_names = 1500000
+    n_names = 600000
     said = profile("--flight=60", "-t", "nvtx", "-o", "names", os.path.join(BUILD, "e2e/names"), str(n_names), status=1)
     facts = meta("names-1.lull")
     n = ask("names-1.lull", "select count(*) as n from label")[0]["n"]
     expect("it was begun anew", int(facts.get("flight.begun_anew", 0)) >= 1 and n < n_names, (facts, n))
-    expect("the end is there", ask("names-1.lull", "select count(*) as n from mark m join label l on m.label = l.id "
-                                   "where l.name = 'last'")[0]["n"] == 1, said)
+    size = os.stat("names-1.lull").st_size
+    expect("and the report is small", size < 64e6, (size, said))
 
 
 def bad_rules_are_refused():
@@ -345,7 +349,7 @@ def bad_rules_are_refused():
 
 def a_dead_recorder_leaves_its_ring():
     p = start_loop("--flight=1", "-o", "dead")
-    time.sleep(3.5)
+    time.sleep(2.5)
     loop = children(p.pid)
     p.kill()
     p.wait()
