@@ -268,7 +268,7 @@ $(PY_TESTS): e2e-%: all
 e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
 e2e-why e2e-sqlite: sim $(BUILD)/examples/train_cuda
-e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 

@@ -179,6 +179,7 @@ def lull_around_real_launchers():
                    "order by rank")
         expect(f"ranks of {family}", [(r["rank"], r["world_size"]) for r in rows] == [(1, 3), (2, 3)], rows)
         expect("meta", meta(f"{family}.lull").get("ranks") == "1-2", meta(f"{family}.lull"))
+        expect("job", family == "mpich" or meta(f"{family}.lull").get("job"), meta(f"{family}.lull"))
 
 
 def workers_that_learn_their_rank_late_have_it():
@@ -201,6 +202,15 @@ def unfinished_reports_lie_where_they_should():
     expect("afterwards", os.listdir("local") == [] and os.listdir("shared") == ["run.lull"],
            (os.listdir("local"), os.listdir("shared")))
     expect("it is whole", meta("shared/run.lull")["recording.version"] != "")
+    # The same without being told, where the target looks like NFS; elsewhere the file lies beside its name.
+    preload = dict(LD_PRELOAD=os.path.join(BUILD, "e2e/part/libnfs.so"), TMPDIR=os.path.abspath("local"))
+    profile("-t", "nvtx", "-o", "shared/auto", "sh", "-c", "ls local shared >seen", env=preload)
+    seen = open("seen").read().split()
+    expect("on NFS", any(re.fullmatch(r"lull-\d+-auto\.lull\.part", name) for name in seen), seen)
+    expect("delivered", meta("shared/auto.lull") and os.listdir("local") == [], os.listdir("local"))
+    profile("-t", "nvtx", "-o", "own", "sh", "-c", "ls . local >seen", env=preload)
+    seen = open("seen").read().split()
+    expect("not on NFS", "own.lull.part" in seen, seen)
     said = profile("--part-dir=nowhere", "-o", "shared/x", "true", status=1)
     expect("no such folder", "nowhere" in said and said.count("\n") == 1, said)
     # A place that cannot be reached at the end: the report is whole, and we say where.
