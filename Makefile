@@ -264,6 +264,7 @@ e2e-gate: all
 # The example on the simulated device, recorded and asked why.
 e2e-why: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_why.py $(BUILD)
+	$(Q)python3 test/e2e/test_why_cases.py $(BUILD)
 
 # SQL, the SQLite export and its import, against SQLite itself.
 e2e-sqlite: all sim $(BUILD)/examples/train_cuda
