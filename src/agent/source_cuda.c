@@ -39,9 +39,8 @@ static struct {
 
 /* What is enabled while a recording is on. */
 static const u32 kinds[] = {
-	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY, LULL_CUPTI_KIND_MEMCPY2,
-	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_SYNC,	LULL_CUPTI_KIND_OVERHEAD,
-	LULL_CUPTI_KIND_JIT,
+	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY,	  LULL_CUPTI_KIND_MEMCPY2,
+	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_OVERHEAD, LULL_CUPTI_KIND_JIT,
 };
 
 /* What describes the process: on from the first to the last moment. Such records are few. */
@@ -79,13 +78,45 @@ static void enable_choices(bool is_on)
 	lull_cuda_watch_memory(is_on);
 }
 
+/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
+static bool refuse(enum lull_issue issue, const char *what, const char *detail)
+{
+	char *to = lull_agent.image->cuda_detail;
+	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
+
+	memcpy(to, what, n);
+	if (m)
+		memcpy(to + n, detail, m);
+	to[n + m] = '\0';
+	lull_issue(issue, 1);
+	return false;
+}
+
+static bool refuse_result(enum lull_issue issue, const char *what, int rc)
+{
+	const char *text = NULL;
+
+	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
+		text = "an unknown error";
+	return refuse(issue, what, text);
+}
+
+/* Kernels are what it is all about: if they are refused, that is said, once. */
+static void enable_kernels(void)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
+
+	if (rc && !atomic_flag_test_and_set(&is_told))
+		refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
+}
+
 static void switch_on(void)
 {
+	enable_kernels();
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
-	if (lull_cupti.cuptiActivityEnableAllSyncRecords)
-		lull_cupti.cuptiActivityEnableAllSyncRecords(0);
 	lull_cuda_watch_calls(true);
 	lull_cuda_watch_resources(true);
 	atomic_store(&cuda.is_on, 1);
@@ -104,7 +135,8 @@ static void switch_off(void)
 /* Sleep until it is time to flush, or the collector asks for it. */
 static void wait_for_work(u32 seen)
 {
-	u32 ms = lull_agent.control->cuda_flush_ms ? lull_agent.control->cuda_flush_ms : IDLE_MS;
+	u32 flush_ms = lull_agent.control->cuda_flush_ms;
+	u32 ms = flush_ms ? (flush_ms + 1) / 2 : IDLE_MS;
 	struct timespec limit = { ms / 1000, (long)(ms % 1000) * 1000000 };
 
 	syscall(SYS_futex, &lull_agent.control->flush_wanted, FUTEX_WAIT, seen, &limit, NULL, 0);
@@ -113,12 +145,20 @@ static void wait_for_work(u32 seen)
 /* Flushes after CUPTI was switched off: what was unfinished then comes, and buffers come back. */
 #define N_LAST_FLUSHES 2u
 
-/* Bring in what CUPTI holds, if it is time for it. */
+/*
+ * Bring in what CUPTI holds, if it is time for it. Where buffers fill by themselves all but the
+ * last moments are in already: two looks are at most the interval that the user wants.
+ */
 static void flush(bool is_asked, bool is_ending, u32 *n_last)
 {
+	static u32 n_full;
+	u32 n = lull_cuda_n_full();
+	bool is_late = lull_agent.control->cuda_flush_ms && n == n_full;
+
+	n_full = n;
 	if (atomic_load(&cuda.is_on)) {
 		*n_last = N_LAST_FLUSHES;
-		if (lull_agent.control->cuda_flush_ms || is_asked || is_ending)
+		if (is_late || is_asked || is_ending)
 			lull_cupti.cuptiActivityFlushAll(0);
 	} else if (*n_last) {
 		(*n_last)--;
@@ -187,29 +227,6 @@ void lull_cuda_leave(void)
 	 * Forced: hands over buffers with unfinished records, too; there will be no other chance.
 	 */
 	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
-}
-
-/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
-static bool refuse(enum lull_issue issue, const char *what, const char *detail)
-{
-	char *to = lull_agent.image->cuda_detail;
-	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
-
-	memcpy(to, what, n);
-	if (m)
-		memcpy(to + n, detail, m);
-	to[n + m] = '\0';
-	lull_issue(issue, 1);
-	return false;
-}
-
-static bool refuse_result(enum lull_issue issue, const char *what, int rc)
-{
-	const char *text = NULL;
-
-	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
-		text = "an unknown error";
-	return refuse(issue, what, text);
 }
 
 /* Names of subscribers are cut to this. */
@@ -309,6 +326,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 /* Called by the driver, once, before the first context exists. */
 int InitializeInjection(void)
 {
+	/* Ray and multiprocessing tell a worker its rank after it has begun. */
+	lull_agent_read_rank();
 	lull_cuda_set_up();
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
