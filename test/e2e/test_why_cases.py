@@ -375,7 +375,13 @@ def a_chain_of_activations(p, i):
         p.kernel("void at::native::vectorized_elementwise_kernel<%s>" % ("add" if k % 2 else "mul"), 90)
 
 
-@case("collective-exposed")
+def buckets(p, i):
+    for _ in range(4):
+        p.train(15, 60)
+        p.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 900, SIDE)
+
+
+@case("collective-exposed", buckets)
 def gradients_after_the_backward_pass(p, i):
     p.train(60, 60)
     for _ in range(4):
