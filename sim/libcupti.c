@@ -44,10 +44,9 @@ static struct {
 
 /* ---- knobs ---- */
 
-/* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
-bool lull_cupti_is_missing(const char *function)
+static bool is_listed(const char *knob, const char *function)
 {
-	const char *list = getenv("LULL_SIM_MISSING");
+	const char *list = getenv(knob);
 	size_t n = strlen(function);
 
 	while (list && *list) {
@@ -59,10 +58,19 @@ bool lull_cupti_is_missing(const char *function)
 	return false;
 }
 
-#define RETURN_IF_MISSING()                          \
-	do {                                         \
-		if (lull_cupti_is_missing(__func__)) \
-			return CUPTI_E_UNSUPPORTED;  \
+/* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
+bool lull_cupti_is_missing(const char *function)
+{
+	return is_listed("LULL_SIM_MISSING", function);
+}
+
+/* LULL_SIM_DENIED=name,name: these say that the user may not use them. */
+#define RETURN_IF_MISSING()                                 \
+	do {                                                \
+		if (lull_cupti_is_missing(__func__))        \
+			return CUPTI_E_UNSUPPORTED;         \
+		if (is_listed("LULL_SIM_DENIED", __func__)) \
+			return CUPTI_E_PRIVILEGES;          \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */
@@ -88,6 +96,7 @@ static void tell(struct sim_call *call, u32 site)
 				      .function_name = call->name,
 				      .function_params = call->params,
 				      .function_return_value = &call->result,
+				      .symbol_name = call->symbol,
 				      .context = call->context,
 				      .context_uid = call->context_id,
 				      .correlation_data = &call->slot,
@@ -133,6 +142,10 @@ static void on_work(const struct sim_work *work)
 	u8 record[CUPTI_MAX_RECORD_BYTES];
 	u32 kind = kind_of(work);
 
+	if (work->kind == SIM_KERNEL) {
+		lull_cupti_profile(work);
+		lull_cupti_sample(work);
+	}
 	if (!lull_cupti_wants(kind))
 		return;
 	if (work->kind == SIM_KERNEL && take_one(&cupti.n_to_drop)) {
@@ -276,6 +289,7 @@ int cuptiGetVersion(u32 *version)
 int cuptiGetResultString(int result, const char **text)
 {
 	*text = result == CUPTI_OK	       ? "CUPTI_SUCCESS"
+		: result == CUPTI_E_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
 		: result == CUPTI_E_SUBSCRIBED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
 					       : "CUPTI_ERROR_UNKNOWN";
 	return CUPTI_OK;

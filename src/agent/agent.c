@@ -10,6 +10,7 @@
 #include "agent/ring.h"
 #include "agent/source.h"
 #include "agent/sys.h"
+#include "trace/rank.h"
 
 /*
  * States of one process (lull_agent.live->state, wiped to OFF in a forked child):
@@ -92,6 +93,38 @@ static struct lull_image *map_image(u32 *n_chunks)
 	return image;
 }
 
+static const char *get_variable(void *ctx, const char *name)
+{
+	(void)ctx;
+	return getenv(name);
+}
+
+static void fill_rank(struct lull_image *image)
+{
+	struct lull_rank rank = lull_rank_read(get_variable, NULL);
+
+	lull_rank_job(get_variable, NULL, image->job, sizeof(image->job));
+	atomic_store_explicit(&image->local_rank, (i32)rank.local_rank, memory_order_relaxed);
+	atomic_store_explicit(&image->n_ranks, (i32)rank.n_ranks, memory_order_relaxed);
+	/* Release: whoever sees the rank sees the rest. */
+	atomic_store_explicit(&image->rank, (i32)rank.rank, memory_order_release);
+}
+
+void lull_agent_read_rank(void)
+{
+	if (lull_agent.image)
+		fill_rank(lull_agent.image);
+}
+
+/* --ranks leaves this process out. */
+static bool is_left_out(const struct lull_control *control)
+{
+	struct lull_rank rank = lull_rank_read(get_variable, NULL);
+
+	return *control->ranks && rank.rank >= 0 &&
+	       !lull_ranks_has(control->ranks, rank.rank, rank.n_ranks);
+}
+
 static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 {
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe,
@@ -108,6 +141,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->start_counter = counter;
 	image->n_chunks = n_chunks;
 	atomic_store_explicit(&image->n_free, (i32)n_chunks, memory_order_relaxed);
+	fill_rank(image);
 	image->magic = LULL_WIRE_MAGIC;
 	/* Release: a collector that sees LIVE sees all of the head. */
 	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
@@ -259,7 +293,7 @@ __attribute__((constructor)) static void begin(void)
 		goto out;
 	memcpy(session_path, session, len + 1);
 	control = map_control();
-	if (!control)
+	if (!control || is_left_out(control))
 		goto out;
 	lull_agent.live = lull_sys_map(4096, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!lull_agent.live || lull_sys_advise(lull_agent.live, 4096, MADV_WIPEONFORK) != 0)

@@ -29,8 +29,12 @@ static bool take_record(struct lull_control *c)
 	if (c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats)
 		return false;
 	next = atomic_exchange(&c->next_record, 0);
-	if (!next)
+	if (!next) {
+		/* Nobody records, and nobody is ready to: the report before this is not closed. */
+		if (!atomic_load(&c->record))
+			atomic_fetch_add(&c->capture_missed, 1);
 		return false;
+	}
 	atomic_store(&c->capture_pid, lull_agent.image->pid);
 	atomic_store(&c->start_counter, lull_time());
 	atomic_store(&c->last_record, next);
@@ -120,6 +124,8 @@ void lull_capture_end(struct lull_thread *t)
 	u32 record = t->record;
 
 	t->capture = 0;
+	if (lull_agent.control->kernels.has_range)
+		return; /* it held no recording: its kernels were measured */
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
 	/*
 	 * Only the recording that this range began: the collector may have ended it and begun

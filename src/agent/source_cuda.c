@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 
 #include "agent/cuda.h"
+#include "agent/kernel.h"
 #include "agent/lib_cupti.h"
 #include "agent/real.h"
 #include "agent/sys.h"
@@ -78,8 +79,53 @@ static void enable_choices(bool is_on)
 	lull_cuda_watch_memory(is_on);
 }
 
+/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
+static bool refuse(enum lull_issue issue, const char *what, const char *detail)
+{
+	char *to = lull_agent.image->cuda_detail;
+	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
+
+	memcpy(to, what, n);
+	if (m)
+		memcpy(to + n, detail, m);
+	to[n + m] = '\0';
+	lull_issue(issue, 1);
+	return false;
+}
+
+static bool refuse_result(enum lull_issue issue, const char *what, int rc)
+{
+	const char *text = NULL;
+
+	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
+		text = "an unknown error";
+	return refuse(issue, what, text);
+}
+
+/* Kernels are what it is all about: if they are refused, that is said, once. */
+static void enable_kernels(void)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
+
+	if (rc && !atomic_flag_test_and_set(&is_told))
+		refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
+}
+
+/* Records of what the device does would disturb those who read its counters. */
+static bool is_counting(void)
+{
+	return (lull_agent.control->sources & LULL_SOURCE_KERNELS) != 0;
+}
+
 static void switch_on(void)
 {
+	if (is_counting()) {
+		lull_kernel_watch(true);
+		atomic_store(&cuda.is_on, 1);
+		return;
+	}
+	enable_kernels();
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
@@ -91,6 +137,10 @@ static void switch_on(void)
 static void switch_off(void)
 {
 	atomic_store(&cuda.is_on, 0);
+	if (is_counting()) {
+		lull_kernel_watch(false);
+		return;
+	}
 	lull_cuda_watch_calls(false);
 	lull_cuda_watch_resources(false);
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
@@ -154,7 +204,7 @@ static void *flush_loop(void *unused)
 			switch_on();
 		else if (!is_wanted && atomic_load(&cuda.is_on) && !lull_cuda_is_watching())
 			switch_off();
-		if (atomic_load(&cuda.is_on)) {
+		if (atomic_load(&cuda.is_on) && !is_counting()) {
 			lull_cuda_watch_memory(true);
 			lull_cuda_stock();
 		}
@@ -198,29 +248,6 @@ void lull_cuda_leave(void)
 	 * Forced: hands over buffers with unfinished records, too; there will be no other chance.
 	 */
 	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
-}
-
-/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
-static bool refuse(enum lull_issue issue, const char *what, const char *detail)
-{
-	char *to = lull_agent.image->cuda_detail;
-	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
-
-	memcpy(to, what, n);
-	if (m)
-		memcpy(to + n, detail, m);
-	to[n + m] = '\0';
-	lull_issue(issue, 1);
-	return false;
-}
-
-static bool refuse_result(enum lull_issue issue, const char *what, int rc)
-{
-	const char *text = NULL;
-
-	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
-		text = "an unknown error";
-	return refuse(issue, what, text);
 }
 
 /* Names of subscribers are cut to this. */
@@ -320,6 +347,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 /* Called by the driver, once, before the first context exists. */
 int InitializeInjection(void)
 {
+	/* Ray and multiprocessing tell a worker its rank after it has begun. */
+	lull_agent_read_rank();
 	lull_cuda_set_up();
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or

@@ -11,6 +11,8 @@
 #include "base/out.h"
 #include "base/term.h"
 #include "cause/why.h"
+#include "cmd/diff_profiled.h"
+#include "cmd/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
 #include "compare/decide.h"
@@ -18,6 +20,7 @@
 #include "compare/metric.h"
 #include "compare/windows.h"
 #include "import/import.h"
+#include "job/job.h"
 #include "model/span.h"
 
 /* Rows of each table unless --top says otherwise. */
@@ -41,6 +44,7 @@ struct diff {
 	struct lull_decision step_time;
 	struct lull_decision idle;
 	bool has_idle;
+	struct lull_diff_profiled profiled;
 };
 
 static const struct lull_out_column columns[] = {
@@ -109,6 +113,7 @@ static void collect(struct diff *d)
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[0].steps) : 1,
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[1].steps) : 1);
 	}
+	lull_diff_profiled_init(&d->profiled, d->side[0].reader, d->side[1].reader);
 	if (d->is_per_step) {
 		decide(d, "step_time", &d->step_time);
 		d->has_idle = decide(d, "idle_share", &d->idle);
@@ -269,6 +274,7 @@ static int print_text(const struct diff *d, struct lull_err *err)
 	for (size_t i = 0; i < d->parts.n; i++)
 		if (print_part(d, &parts[i], err))
 			return err->code;
+	lull_diff_profiled_print(&d->profiled, d->top);
 	return LULL_OK;
 }
 
@@ -368,6 +374,7 @@ static void print_json(const struct diff *d)
 	put_causes(&j, d);
 	for (size_t i = 0; i < d->parts.n; i++)
 		put_part(&j, d, &parts[i]);
+	lull_diff_profiled_json(&d->profiled, &j);
 	lull_json_end(&j);
 	putchar('\n');
 }
@@ -395,6 +402,16 @@ static const struct lull_property items[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property profiled[] = {
+	{ "name", "string", "kernel", NULL },
+	{ "n", "array", "launches whose counters were read, before and after", NULL },
+	{ "time_ns", "array", "mean of a launch, before and after", NULL },
+	{ "verdict", "array", "of lull kernel, before and after; null if not there", NULL },
+	{ "why", "string", "how much faster and what explains it", NULL },
+	{ "stalls", "object", "shares of the warps' time by reason, before and after", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property document[] = {
 	{ "before", "string", "the first report", NULL },
 	{ "after", "string", "the second report", NULL },
@@ -410,6 +427,9 @@ static const struct lull_property document[] = {
 	{ "ranges", "array", "by name", items },
 	{ "ops", "array", "operators by name", items },
 	{ "oscalls", "array", "C library calls by function", items },
+	{ "profiled", "array",
+	  "kernels whose counters were read on both sides, with values by the keys of lull kernel",
+	  profiled },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -438,6 +458,8 @@ static void release(struct diff *d)
 	for (size_t i = 0; i < d->parts.n; i++)
 		lull_diff_release(&parts[i]);
 	lull_vec_release(&d->parts);
+	if (d->side[1].reader)
+		lull_diff_profiled_release(&d->profiled);
 	for (int i = 0; i < 2; i++) {
 		if (d->side[i].has_why)
 			lull_why_release(&d->side[i].why);
@@ -452,7 +474,8 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	struct diff d = { .top = DEFAULT_TOP };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull diff [OPTIONS] BEFORE AFTER",
-			  "Say what changed between two reports: the step, its idle time and the "
+			  "Say what changed between two reports, or two folders of rank reports: "
+			  "the step, its idle time and the "
 			  "causes of it, kernels, copies, calls, ranges."),
 		OPT_U64(0, "top", "N", &d.top, "rows of each table, 0 for all (default: 8)"),
 		OPT_FLAG('a', "all", &d.has_all, "also show what did not change"),
@@ -466,6 +489,13 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 2)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give two reports, such as lull diff before.lull after.lull");
+	if (lull_job_is_folder(argv[first]) != lull_job_is_folder(argv[first + 1]))
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"a report and a folder of rank reports cannot be compared: give two "
+			"of a kind");
+	if (lull_job_is_folder(argv[first]))
+		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
 	rc = run(&d, argv + first, err);
 	release(&d);

@@ -31,7 +31,8 @@ enum lull_range_end {
 };
 
 struct lull_collector_options {
-	u32 sources; /* LULL_SOURCE_* for the agents */
+	u32 sources;	     /* LULL_SOURCE_* for the agents */
+	bool is_cuda_wanted; /* CUDA was named: say so if nobody used it */
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
 	bool is_timer_forced; /* timers inside the processes, as if perf were refused */
@@ -44,6 +45,14 @@ struct lull_collector_options {
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
+	const char *part_dir; /* where unfinished reports lie; NULL: by the file system (spool.h) */
+	const char *ranks;    /* others are not recorded, as in lull_ranks_has(); NULL: all are */
+	f64 flight_s;	      /* keep the last seconds only (flight.h); 0: all */
+	u32 flight_limit;     /* dumps that rules may cause */
+	f64 slow_factor;      /* rules for steps (pulse.h) */
+	u64 slow_ns;
+	const char *metrics_address; /* NULL: no metrics */
+	u16 metrics_port;
 	f64 delay_s;
 	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;
@@ -61,6 +70,9 @@ struct lull_collector_options {
 	bool is_gpu_wanted;		  /* that was asked for: say so if it is not possible */
 	u64 gpu_devices;		  /* a bit for each */
 	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
+	const struct lull_kwish *kernels; /* measure these, NULL = none */
+	const char *samples_from;	  /* report with samples of the same kernels, or NULL */
+	u64 kernel_timeout_ns;		  /* a replay that takes longer is ended, 0 = no limit */
 	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
 	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;
@@ -74,6 +86,7 @@ struct lull_collector_options {
 /* One report that was written. */
 struct lull_report_done {
 	char *path;
+	u32 number; /* rises with the time at which they were begun */
 	u64 size_bytes;
 	u64 n_events;
 	u64 n_lost;
@@ -84,6 +97,10 @@ struct lull_report_done {
 struct lull_collector_result {
 	int exit_status;	 /* of the program: its code, 128 + signal, 126 or 127 */
 	struct lull_vec reports; /* struct lull_report_done */
+	/* With kernels to be measured: launches seen and measured, passes of each. */
+	u64 n_launches, n_measured;
+	u32 n_passes;
+	bool has_hung; /* a kernel did not end, and the program was ended for it */
 };
 
 /*

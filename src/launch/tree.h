@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "trace/rank.h"
 
 struct lull_space;
 struct lull_python;
@@ -90,6 +91,8 @@ struct lull_task {
 	u64 step_start_ns; /* 0 = no step is open */
 	u32 stack[2];	   /* stack id that belongs to the next event, by nesting level */
 	u64 cpu_ns;	   /* used by the Python sampler: CPU time at its last look */
+	u64 profiled_id;   /* of the launch whose counters come next */
+	u64 profiled_start_ns;
 };
 
 /* How a process ended; values of process.exit_kind in schema.def. */
@@ -117,6 +120,7 @@ struct lull_process {
 	char *cmdline; /* owned, may be NULL */
 	char *jitdump; /* owned: file in which a compiler inside it writes its functions, or NULL */
 	char runtime[32];
+	struct lull_rank rank; /* its place in a job */
 	bool is_ours;	    /* the target or started by it; not just somebody on the same machine */
 	bool is_exec_known; /* an exec event of perf belongs to this entry */
 	bool is_awaiting_exec;	      /* stands for the program that its first exec will bring */

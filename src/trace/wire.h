@@ -42,6 +42,7 @@
 
 #include "base/hash.h"
 #include "base/types.h"
+#include "trace/kwish.h"
 
 #define LULL_WIRE_MAGIC	 0x3157754c /* "LuW1": changes with every incompatible layout */
 #define LULL_CHUNK_BYTES 65536u
@@ -81,10 +82,11 @@ enum {
 	LULL_SOURCE_MPI = 1 << 17,
 	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
 	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
-	LULL_SOURCE_TORCH = 1 << 23, /* phases and steps of PyTorch, by the package in python/ */
-	LULL_SOURCE_TORCH_OPS = 1 << 24,     /* and its operators */
-	LULL_SOURCE_TORCH_MODULES = 1 << 25, /* and the modules of the model */
-	LULL_SOURCE_TORCH_MEMORY = 1 << 26,  /* what its allocator gives out */
+	LULL_SOURCE_KERNELS = 1 << 23,	  /* counters of kernels, in place of what CUDA does */
+	LULL_SOURCE_TORCH = 1 << 24, /* phases and steps of PyTorch, by the package in python/ */
+	LULL_SOURCE_TORCH_OPS = 1 << 25,     /* and its operators */
+	LULL_SOURCE_TORCH_MODULES = 1 << 26, /* and the modules of the model */
+	LULL_SOURCE_TORCH_MEMORY = 1 << 27,  /* what its allocator gives out */
 };
 
 /* How far the hooks of PyTorch came; bits of lull_image.torch. */
@@ -133,12 +135,13 @@ struct lull_control {
 	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
 	u32 sample_bytes;	  /* how much stack such a sample copies */
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
-	_Atomic u32 capture_began; /* ranges that began recording */
-	_Atomic u32 capture_ended; /* ranges that ended it */
-	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
-	char capture_range[256];   /* name of the range, "" = none */
-	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
-	_Atomic u32 last_record;   /* what `record` was or is: device work comes late */
+	_Atomic u32 capture_began;  /* ranges that began recording */
+	_Atomic u32 capture_ended;  /* ranges that ended it */
+	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
+	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
+	char capture_range[256];    /* name of the range, "" = none */
+	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
+	_Atomic u32 last_record;    /* what `record` was or is: device work comes late */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
@@ -165,8 +168,10 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
-	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
-	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
+	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
+	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
+	char ranks[256];      /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	struct lull_kwish kernels;
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
 	_Atomic u32 armed; /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
 };
@@ -237,6 +242,9 @@ struct lull_image {
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
+	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
+	_Atomic i32 rank, local_rank, n_ranks;
+	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
@@ -622,6 +630,43 @@ struct lull_wire_collective {
 	u32 n_channels;
 	u32 n_steps;
 	u32 pad;
+};
+
+/*
+ * profiled: a = replay | status << 8, as in schema.def. The launch was defined before; the
+ * counters of it follow as kmetric events.
+ */
+struct lull_wire_profiled {
+	struct lull_event head;
+	u64 launch; /* hash */
+	struct lull_wire_place place;
+	u64 ordinal;
+	u64 cost_ticks;
+	f64 dur_ns;
+	f64 sm_clock_hz;
+	f64 dram_clock_hz;
+	u64 why; /* hash of what CUPTI said, 0 = nothing */
+	u32 n_passes;
+	u32 pad;
+};
+
+/* kmetric: of the launch that was last profiled on this thread. */
+struct lull_wire_kmetric {
+	struct lull_event head;
+	u64 key;  /* hash */
+	u64 name; /* hash */
+	f64 value;
+};
+
+/* pcsample: a = line. */
+struct lull_wire_pcsample {
+	struct lull_event head;
+	u64 ordinal;  /* of the launch it belongs to, as in profiled */
+	u64 function; /* hash */
+	u64 pc_offset;
+	u64 stall; /* hash */
+	u64 file;  /* hash, 0 = not known */
+	u64 n_samples;
 };
 
 /*
