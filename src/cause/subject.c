@@ -189,7 +189,7 @@ bool lull_subject_is_torch(const struct lull_subject *s)
 		if (strstr(lull_reader_string(s->reader, launches[i].name, NULL), "at::native::"))
 			return true;
 	}
-	return s->host.has_ops;
+	return s->host.has_ops || s->host.has_hooks;
 }
 
 void lull_subject_release(struct lull_subject *s)

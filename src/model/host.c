@@ -52,6 +52,7 @@ static void load_ranges(struct loader *l)
 		/* A step names nothing: all of the loop is in it. */
 		bits[i + 1] = lull_name_is_step(name) ? LULL_IN_PHASE
 						      : lull_name_bits(name) | LULL_IN_NAMED;
+		l->host->has_hooks |= labels[i].api == LULL_LABEL_API_HOOK;
 		if ((bits[i + 1] & LULL_IN_NAMED) && labels[i].api != LULL_LABEL_API_HOOK)
 			bits[i + 1] |= LULL_IN_USER;
 	}
