@@ -10,6 +10,8 @@
 
 /* ---- collecting ---- */
 
+#define BACKWARD 2 /* op_label.kind */
+
 /* Operators that the profiler causes, by the names it has for them. */
 static bool is_of_profiler(const char *name)
 {
@@ -47,6 +49,8 @@ static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull
 	lull_cursor_want(&c, "dur_ns");
 	lull_cursor_want(&c, "lane");
 	lull_cursor_want(&c, "label");
+	lull_cursor_want(&c, "sequence");
+	lull_cursor_want(&c, "forward_tid");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			u32 label = cols.label[i];
@@ -56,7 +60,10 @@ static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull
 				.lane = cols.lane[i],
 				.label = label,
 				.name = label ? labels[label - 1].name : 0,
+				.sequence = cols.sequence[i],
+				.forward_tid = cols.forward_tid[i],
 				.kind = LULL_OP_OPERATOR,
+				.is_backward = label && labels[label - 1].kind == BACKWARD,
 			};
 
 			if (!is_hidden[label])
@@ -88,6 +95,7 @@ static void collect_annotations(struct lull_ops *ops, struct lull_reader *r,
 				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				.lane = cols.lane[i],
 				.name = label ? labels[label - 1].name : 0,
+				.sequence = -1,
 				.kind = LULL_OP_ANNOTATION,
 			};
 
@@ -117,6 +125,7 @@ static void collect_calls(struct lull_ops *ops, struct lull_reader *r, struct lu
 				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				.lane = cols.lane[i],
 				.name = cols.name[i],
+				.sequence = -1,
 				/* Of use until the work is linked; a call has no label. */
 				.label = cols.correlation[i],
 				.kind = LULL_OP_CALL,
@@ -372,6 +381,30 @@ void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span
 	take_memory(ops, r, window);
 	merge_same(ops);
 	sum_children(ops);
+}
+
+u32 lull_ops_at(const struct lull_ops *ops, u32 lane, u64 at_ns)
+{
+	const struct lull_op_node *nodes = ops->nodes.at;
+	size_t low = 0, high = ops->nodes.n;
+	u32 ix;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (nodes[mid].lane < lane ||
+		    (nodes[mid].lane == lane && nodes[mid].start_ns <= at_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	ix = (u32)low;
+	if (ix && nodes[ix - 1].lane != lane)
+		return 0;
+	while (ix && (nodes[ix - 1].end_ns < at_ns || nodes[ix - 1].kind == LULL_OP_CALL ||
+		      nodes[ix - 1].is_gone))
+		ix = nodes[ix - 1].parent;
+	return ix;
 }
 
 void lull_ops_release(struct lull_ops *ops)

@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -203,4 +204,18 @@ char *lull_report_arg_value(const struct lull_report_options *options, const cha
 		args += n + (args[n] != 0);
 	}
 	return NULL;
+}
+
+int lull_report_arg_rows(const struct lull_report_options *options, size_t otherwise, size_t *n,
+			 struct lull_err *err)
+{
+	char *text = lull_report_arg_value(options, "rows"), *end = NULL;
+	long rows = text ? strtol(text, &end, 10) : 0;
+	int rc = LULL_OK;
+
+	*n = !text ? otherwise : rows < 0 ? SIZE_MAX : (size_t)rows;
+	if (text && (end == text || *end))
+		rc = lull_fail(err, LULL_E_USAGE, "rows=%s is not a number", text);
+	free(text);
+	return rc;
 }

@@ -1,4 +1,4 @@
-#include "report/op_stacks.h"
+#include "model/op_stacks.h"
 
 #include <stdlib.h>
 
@@ -47,14 +47,14 @@ static u32 open_at(const struct pycall *calls, u32 ix, u32 lane, u64 at_ns)
 	return ix && calls[ix - 1].lane == lane ? ix : 0;
 }
 
-void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, bool is_wanted)
+void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_frames)
 {
 	struct pycall *calls;
 
-	*s = (struct lull_op_stacks){ .reader = r };
+	*s = (struct lull_op_stacks){ .reader = r, .n_frames = n_frames };
 	lull_vec_init(&s->calls, sizeof(struct pycall));
 	lull_intern_init(&s->stacks);
-	if (is_wanted)
+	if (n_frames)
 		collect(s);
 	calls = s->calls.at;
 	if (s->calls.n)
@@ -73,9 +73,8 @@ void lull_op_stacks_release(struct lull_op_stacks *s)
 u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
-	u32 frames[LULL_OP_STACK_FRAMES] = { 0 };
+	u32 frames[LULL_OP_STACK_MAX] = { 0 }, n = 0;
 	size_t low = 0, high = s->calls.n;
-	int n = 0;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -86,10 +85,10 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 		else
 			high = mid;
 	}
-	for (u32 ix = open_at(calls, (u32)low, lane, at_ns); ix && n < LULL_OP_STACK_FRAMES;
+	for (u32 ix = open_at(calls, (u32)low, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
-	return n ? lull_intern_add(&s->stacks, frames, sizeof(frames)) + 1 : 0;
+	return n ? lull_intern_add(&s->stacks, frames, s->n_frames * sizeof(*frames)) + 1 : 0;
 }
 
 const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
@@ -103,7 +102,7 @@ const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 		return NULL;
 	frames = lull_intern_get(&s->stacks, stack - 1);
 	lull_str_clear(text);
-	for (int i = 0; i < LULL_OP_STACK_FRAMES && frames[i]; i++) {
+	for (u32 i = 0; i < s->n_frames && frames[i]; i++) {
 		const struct lull_frame_row *row = &rows[frames[i] - 1];
 
 		lull_str_puts(text, i ? "; " : "");
