@@ -1,6 +1,7 @@
 #include "model/op_pairs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
 #include "base/map.h"
@@ -272,4 +273,11 @@ u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *
 			return found->forward;
 	}
 	return 0;
+}
+
+const char *lull_op_plain_name(const char *name)
+{
+	static const char engine[] = "autograd::engine::evaluate_function: ";
+
+	return strncmp(name, engine, sizeof(engine) - 1) ? name : name + sizeof(engine) - 1;
 }

@@ -42,4 +42,7 @@ void lull_op_pairs_release(struct lull_op_pairs *p);
  */
 u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number);
 
+/* A name of a backward function without what PyTorch's engine puts in front of it. */
+const char *lull_op_plain_name(const char *name);
+
 #endif

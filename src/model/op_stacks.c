@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/span.h"
+#include "model/words.h"
 
 struct pycall {
 	u64 start_ns, end_ns;
@@ -70,10 +71,10 @@ void lull_op_stacks_release(struct lull_op_stacks *s)
 	lull_str_release(&s->text);
 }
 
-u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
+/* The number of the innermost call at this moment, 0 if there is none. */
+static u32 innermost(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
-	u32 frames[LULL_OP_STACK_MAX] = { 0 }, n = 0;
 	size_t low = 0, high = s->calls.n;
 
 	while (low < high) {
@@ -85,17 +86,57 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 		else
 			high = mid;
 	}
-	for (u32 ix = open_at(calls, (u32)low, lane, at_ns); ix && n < s->n_frames;
+	return open_at(calls, (u32)low, lane, at_ns);
+}
+
+u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct pycall *calls = s->calls.at;
+	u32 frames[LULL_OP_STACK_MAX] = { 0 }, n = 0;
+
+	for (u32 ix = innermost(s, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
 	return n ? lull_intern_add(&s->stacks, frames, s->n_frames * sizeof(*frames)) + 1 : 0;
 }
 
+u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct pycall *calls = s->calls.at;
+	size_t n;
+	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	u32 best = 0;
+
+	for (u32 ix = innermost(s, lane, at_ns); ix;
+	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns)) {
+		u32 frame = calls[ix - 1].frame;
+
+		if (!frame || !rows[frame - 1].file)
+			continue;
+		if (!lull_file_is_plumbing(
+			    lull_reader_string(s->reader, rows[frame - 1].file, NULL)))
+			return frame;
+		best = best ? best : frame;
+	}
+	return best;
+}
+
+void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame)
+{
+	size_t n;
+	const struct lull_frame_row *row = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	if (!frame)
+		return;
+	row += frame - 1;
+	if (row->file)
+		lull_str_addf(to, "%s(%u): ", lull_reader_string(r, row->file, NULL), row->line);
+	lull_str_puts(to, lull_reader_string(r, row->function, NULL));
+}
+
 const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 {
 	struct lull_str *text = (struct lull_str *)&s->text;
-	size_t n_rows;
-	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n_rows);
 	const u32 *frames;
 
 	if (!stack)
@@ -103,14 +144,8 @@ const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 	frames = lull_intern_get(&s->stacks, stack - 1);
 	lull_str_clear(text);
 	for (u32 i = 0; i < s->n_frames && frames[i]; i++) {
-		const struct lull_frame_row *row = &rows[frames[i] - 1];
-
 		lull_str_puts(text, i ? "; " : "");
-		if (row->file)
-			lull_str_addf(text,
-				      "%s(%u): ", lull_reader_string(s->reader, row->file, NULL),
-				      row->line);
-		lull_str_puts(text, lull_reader_string(s->reader, row->function, NULL));
+		lull_op_stacks_name(text, s->reader, frames[i]);
 	}
 	return lull_str_text(text);
 }

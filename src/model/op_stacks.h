@@ -33,6 +33,15 @@ void lull_op_stacks_release(struct lull_op_stacks *s);
 /* The number + 1 of the stack of a thread at this moment, 0 if there is none. */
 u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns);
 
+/*
+ * The innermost frame that is the program's own, else the innermost that has a file; 0 if there is
+ * none.
+ */
+u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns);
+
+/* Append "file(line): function" of a frame; nothing for 0. */
+void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame);
+
 /* "file(line): function; ..." of what lull_op_stacks_find() gave; NULL for 0. Valid until the next
  * call. */
 const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack);

@@ -82,7 +82,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
 };
 
-/* Frames of a stack that count, if nothing else is said: torch's group_by_stack_n of most people. */
+/* Frames of a stack that count, if nothing else is said; torch's examples have 5. */
 #define DEFAULT_FRAMES 5
 
 struct group {

@@ -121,15 +121,6 @@ static int by_cost(const void *a, const void *b)
 	return (x->forward_ns < y->forward_ns) - (x->forward_ns > y->forward_ns);
 }
 
-/* Without what the engine puts in front of each. */
-static const char *backward_name(struct lull_reader *r, u32 name)
-{
-	static const char engine[] = "autograd::engine::evaluate_function: ";
-	const char *text = lull_reader_string(r, name, NULL);
-
-	return strncmp(text, engine, sizeof(engine) - 1) ? text : text + sizeof(engine) - 1;
-}
-
 static void put(const struct pairs *p, struct lull_out *out, const struct group *g)
 {
 	bool has_device = g->forward_device_ns && g->backward_device_ns;
@@ -146,7 +137,9 @@ static void put(const struct pairs *p, struct lull_out *out, const struct group 
 				     : (f64)g->backward_ns / (f64)g->forward_ns);
 	lull_out_text(out,
 		      g->key[0] == STEPS ? steps : lull_reader_string(p->reader, g->key[0], NULL));
-	lull_out_text(out, g->key[2] ? backward_name(p->reader, g->key[2]) : NULL);
+	lull_out_text(out,
+		      g->key[2] ? lull_op_plain_name(lull_reader_string(p->reader, g->key[2], NULL))
+				: NULL);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,

@@ -1,0 +1,88 @@
+#include "report/alloc.h"
+
+#include "report/gpu.h"
+
+void lull_alloc_groups_init(struct lull_alloc_groups *g)
+{
+	lull_intern_init(&g->keys);
+	lull_vec_init(&g->all, sizeof(struct lull_alloc_group));
+}
+
+void lull_alloc_groups_release(struct lull_alloc_groups *g)
+{
+	lull_intern_release(&g->keys);
+	lull_vec_release(&g->all);
+}
+
+struct lull_alloc_group *lull_alloc_group_of(struct lull_alloc_groups *g,
+					     const struct lull_alloc_place *place)
+{
+	u32 ix = lull_intern_add(&g->keys, place, sizeof(*place));
+
+	if (ix == g->all.n)
+		((struct lull_alloc_group *)lull_vec_push(&g->all))->place = *place;
+	return lull_vec_get(&g->all, ix);
+}
+
+void lull_alloc_group_add(struct lull_alloc_group *group, const struct lull_allocs *a,
+			  const struct lull_alloc_block *block)
+{
+	const struct lull_alloc_pool *pool = lull_vec_get(&a->pools, block->pool);
+
+	group->n_blocks++;
+	group->size_bytes += block->size_bytes;
+	if (block->size_bytes > group->largest_bytes)
+		group->largest_bytes = block->size_bytes;
+	if (block->begin_ns <= pool->peak_ns && block->end_ns > pool->peak_ns)
+		group->peak_bytes += block->size_bytes;
+	if (block->end_ns == UINT64_MAX) {
+		group->end_bytes += block->size_bytes;
+	} else {
+		group->lived_ns += block->end_ns - block->begin_ns;
+		group->n_released++;
+	}
+}
+
+void lull_alloc_put_pool(struct lull_out *out, const struct lull_allocs *a, u32 pool_ix)
+{
+	const struct lull_alloc_pool *pool = lull_vec_get(&a->pools, pool_ix);
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(a->reader, LULL_TABLE_process, &n);
+	u32 device = lull_alloc_device(a->reader, pool);
+	struct lull_str *name;
+
+	lull_out_i64(out, pool->process ? processes[pool->process - 1].pid : 0);
+	name = lull_out_text_begin(out);
+	if (pool->device_id == LULL_ALLOC_HOST)
+		lull_str_puts(name, "Host");
+	else if (device)
+		lull_gpu_device_name(name, a->reader, device);
+	else
+		lull_str_addf(name, "Device %u", pool->device_id);
+	lull_out_text_end(out);
+}
+
+void lull_alloc_put_place(struct lull_out *out, const struct lull_allocs *a,
+			  const struct lull_alloc_place *place)
+{
+	if (place->op || place->function) {
+		lull_alloc_name(lull_out_text_begin(out), a->reader, place);
+		lull_out_text_end(out);
+	} else {
+		lull_out_skip(out);
+	}
+	if (place->frame) {
+		lull_op_stacks_name(lull_out_text_begin(out), a->reader, place->frame);
+		lull_out_text_end(out);
+	} else {
+		lull_out_skip(out);
+	}
+}
+
+f64 lull_alloc_unused_pct(u64 allocated_bytes, u64 reserved_bytes)
+{
+	if (allocated_bytes >= reserved_bytes)
+		return 0;
+	return 100 * (f64)(reserved_bytes - allocated_bytes) / (f64)reserved_bytes;
+}
