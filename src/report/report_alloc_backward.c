@@ -148,7 +148,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_alloc_backward = {
 	.name = "alloc_backward",
 	.display = "Allocations of the Backward Pass",
-	.summary = "what the backward pass allocates, and what of it is unexpected",
+	.summary = "what the backward pass allocates, and why",
 	.help = "What functions of the backward pass allocated, by function, operator and line of "
 		"the "
 		"forward operator; most bytes first. Copies, zeros around a part and activations "
