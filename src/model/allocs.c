@@ -233,7 +233,7 @@ void lull_allocs_init(struct lull_allocs *a, struct lull_reader *r, struct lull_
 	lull_vec_init(&a->moments, sizeof(struct lull_alloc_moment));
 	lull_vec_init(&events, sizeof(struct event));
 	lull_intern_init(&a->places);
-	lull_ops_init(&a->ops, r, LULL_SPAN_ALL);
+	lull_ops_init(&a->ops, r, LULL_SPAN_ALL, LULL_OPS_BARE);
 	lull_op_pairs_init(&a->pairs, &a->ops, r);
 	lull_op_stacks_init(&a->stacks, r, 1);
 	collect(a, &events);
@@ -250,6 +250,27 @@ void lull_allocs_release(struct lull_allocs *a)
 	lull_op_pairs_release(&a->pairs);
 	lull_ops_release(&a->ops);
 	lull_op_stacks_release(&a->stacks);
+}
+
+static int by_peak(const void *a, const void *b, void *ctx)
+{
+	const struct lull_alloc_pool *pools = ctx;
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	if (pools[x].peak_bytes != pools[y].peak_bytes)
+		return pools[x].peak_bytes > pools[y].peak_bytes ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+u32 *lull_allocs_by_peak(const struct lull_allocs *a)
+{
+	u32 *order = lull_alloc(a->pools.n + 1, sizeof(*order));
+
+	for (u32 i = 0; i < a->pools.n; i++)
+		order[i] = i;
+	if (a->pools.n)
+		qsort_r(order, a->pools.n, sizeof(*order), by_peak, a->pools.at);
+	return order;
 }
 
 /* ---- names ---- */

@@ -82,6 +82,9 @@ void lull_allocs_init(struct lull_allocs *a, struct lull_reader *r, struct lull_
 /* Free it. */
 void lull_allocs_release(struct lull_allocs *a);
 
+/* Indices of the pools, the fullest at its peak first. Free with free(). */
+u32 *lull_allocs_by_peak(const struct lull_allocs *a);
+
 /* The place of a block. */
 static inline const struct lull_alloc_place *lull_alloc_place(const struct lull_allocs *a,
 							      const struct lull_alloc_block *b)

@@ -367,18 +367,22 @@ static void sum_children(struct lull_ops *ops)
 	}
 }
 
-void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window,
+		   enum lull_ops_depth depth)
 {
 	*ops = (struct lull_ops){ 0 };
 	lull_vec_init(&ops->nodes, sizeof(struct lull_op_node));
 	collect_ops(ops, r, window);
 	collect_annotations(ops, r, window);
-	collect_calls(ops, r, window);
+	if (depth == LULL_OPS_WITH_COSTS)
+		collect_calls(ops, r, window);
 	if (ops->nodes.n)
 		qsort(ops->nodes.at, ops->nodes.n, sizeof(struct lull_op_node), by_lane);
 	find_parents(ops);
-	link_work(ops, r, window);
-	take_memory(ops, r, window);
+	if (depth == LULL_OPS_WITH_COSTS) {
+		link_work(ops, r, window);
+		take_memory(ops, r, window);
+	}
 	merge_same(ops);
 	sum_children(ops);
 }

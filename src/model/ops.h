@@ -56,8 +56,15 @@ struct lull_ops {
 	u64 unlinked_ns;
 };
 
+/* What is wanted of it. */
+enum lull_ops_depth {
+	LULL_OPS_WITH_COSTS,
+	LULL_OPS_BARE, /* the tree alone: no calls of CUDA, no work, no memory */
+};
+
 /* Build the tree of what lies in `window`. */
-void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window);
+void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window,
+		   enum lull_ops_depth depth);
 
 /*
  * The number (index + 1) of the innermost operator or annotation that ran on this thread at this

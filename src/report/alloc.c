@@ -43,23 +43,28 @@ void lull_alloc_group_add(struct lull_alloc_group *group, const struct lull_allo
 	}
 }
 
+void lull_alloc_pool_name(struct lull_str *to, const struct lull_allocs *a, u32 pool_ix)
+{
+	const struct lull_alloc_pool *pool = lull_vec_get(&a->pools, pool_ix);
+	u32 device = lull_alloc_device(a->reader, pool);
+
+	if (pool->device_id == LULL_ALLOC_HOST)
+		lull_str_puts(to, "Host");
+	else if (device)
+		lull_gpu_device_name(to, a->reader, device);
+	else
+		lull_str_addf(to, "Device %u", pool->device_id);
+}
+
 void lull_alloc_put_pool(struct lull_out *out, const struct lull_allocs *a, u32 pool_ix)
 {
 	const struct lull_alloc_pool *pool = lull_vec_get(&a->pools, pool_ix);
 	size_t n;
 	const struct lull_process_row *processes =
 		lull_reader_dim(a->reader, LULL_TABLE_process, &n);
-	u32 device = lull_alloc_device(a->reader, pool);
-	struct lull_str *name;
 
 	lull_out_i64(out, pool->process ? processes[pool->process - 1].pid : 0);
-	name = lull_out_text_begin(out);
-	if (pool->device_id == LULL_ALLOC_HOST)
-		lull_str_puts(name, "Host");
-	else if (device)
-		lull_gpu_device_name(name, a->reader, device);
-	else
-		lull_str_addf(name, "Device %u", pool->device_id);
+	lull_alloc_pool_name(lull_out_text_begin(out), a, pool_ix);
 	lull_out_text_end(out);
 }
 

@@ -62,6 +62,9 @@ struct lull_alloc_group *lull_alloc_group_of(struct lull_alloc_groups *g,
 void lull_alloc_group_add(struct lull_alloc_group *group, const struct lull_allocs *a,
 			  const struct lull_alloc_block *block);
 
+/* Append what a pool is called: its device by name and number, or Host. */
+void lull_alloc_pool_name(struct lull_str *to, const struct lull_allocs *a, u32 pool);
+
 /* Fill the two cells of LULL_ALLOC_POOL_COLUMNS. */
 void lull_alloc_put_pool(struct lull_out *out, const struct lull_allocs *a, u32 pool);
 

@@ -125,36 +125,21 @@ static void put_all(struct peak *p, struct lull_out *out, u32 pool_ix, size_t n_
 	lull_alloc_groups_release(&p->groups);
 }
 
-/* The fullest first. */
-static int by_peak(const void *a, const void *b, void *ctx)
-{
-	const struct lull_alloc_pool *pools = ((const struct lull_allocs *)ctx)->pools.at;
-	u32 x = *(const u32 *)a, y = *(const u32 *)b;
-
-	if (pools[x].peak_bytes != pools[y].peak_bytes)
-		return pools[x].peak_bytes > pools[y].peak_bytes ? -1 : 1;
-	return (x > y) - (x < y);
-}
-
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
 	struct lull_allocs allocs;
 	struct peak p = { .allocs = &allocs };
-	struct lull_vec order;
 	size_t n_rows;
+	u32 *order;
 
 	if (lull_report_arg_rows(options, SIZE_MAX, &n_rows, err))
 		return err->code;
 	lull_allocs_init(&allocs, r, lull_report_window(options));
-	lull_vec_init(&order, sizeof(u32));
-	for (u32 i = 0; i < allocs.pools.n; i++)
-		lull_vec_add(&order, &i, 1);
-	if (order.n)
-		qsort_r(order.at, order.n, sizeof(u32), by_peak, &allocs);
-	for (size_t i = 0; i < order.n; i++)
-		put_all(&p, out, ((const u32 *)order.at)[i], n_rows);
-	lull_vec_release(&order);
+	order = lull_allocs_by_peak(&allocs);
+	for (size_t i = 0; i < allocs.pools.n; i++)
+		put_all(&p, out, order[i], n_rows);
+	free(order);
 	lull_allocs_release(&allocs);
 	return LULL_OK;
 }

@@ -440,7 +440,7 @@ static void init(struct memory *m)
 	lull_nest_init(&m->nest, m->reader, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
 	lull_vec_init(&m->ops.nodes, sizeof(struct lull_op_node));
 	if (lull_reader_stats(m->reader, LULL_TABLE_alloc).n_rows)
-		lull_ops_init(&m->ops, m->reader, LULL_SPAN_ALL);
+		lull_ops_init(&m->ops, m->reader, LULL_SPAN_ALL, LULL_OPS_BARE);
 }
 
 static void release(struct memory *m)

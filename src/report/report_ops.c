@@ -491,7 +491,7 @@ static void collect(struct ops *o)
 
 	o->has_memory = lull_reader_stats(o->reader, LULL_TABLE_alloc).n_rows > 0;
 	lull_op_stacks_init(&o->stacks, o->reader, o->n_frames);
-	lull_ops_init(&o->tree, o->reader, window);
+	lull_ops_init(&o->tree, o->reader, window, LULL_OPS_WITH_COSTS);
 	add_nodes(o);
 	add_work(o);
 	add_shadows(o);

@@ -152,7 +152,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 		return err->code;
 	lull_intern_init(&p.keys);
 	lull_vec_init(&p.groups, sizeof(struct group));
-	lull_ops_init(&p.ops, r, lull_report_window(options));
+	lull_ops_init(&p.ops, r, lull_report_window(options), LULL_OPS_WITH_COSTS);
 	lull_op_pairs_init(&p.found, &p.ops, r);
 	collect(&p, lull_report_has_arg(options, "outer"));
 	if (p.groups.n)
