@@ -60,6 +60,7 @@ struct lull_recording {
 	struct lull_map strings;  /* hash of a name -> string id */
 	struct lull_map launches; /* hash of a launch shape -> launch id */
 	struct lull_map labels;	  /* hash of a label -> label id */
+	struct lull_map op_labels; /* hash of an operator's label -> op_label id */
 	struct lull_vec troubles; /* struct lull_trouble */
 	/* How the device's times fit the host's (device_clock.h). */
 	struct lull_device_fit {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/nest.h"
 #include "model/span.h"
 
 /* sched.end_reason */
@@ -51,6 +52,8 @@ static void load_ranges(struct loader *l)
 		/* A step names nothing: all of the loop is in it. */
 		bits[i + 1] = lull_name_is_step(name) ? LULL_IN_PHASE
 						      : lull_name_bits(name) | LULL_IN_NAMED;
+		if ((bits[i + 1] & LULL_IN_NAMED) && labels[i].api != LULL_LABEL_API_HOOK)
+			bits[i + 1] |= LULL_IN_USER;
 	}
 	begin(l, LULL_TABLE_range);
 	lull_cursor_want(&l->cursor, "dur_ns");
@@ -66,6 +69,8 @@ static void load_ranges(struct loader *l)
 				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				    .lane = cols.lane[i],
 				    .ref = cols.label[i],
+				    .is_hook = cols.label[i] && labels[cols.label[i] - 1].api ==
+									LULL_LABEL_API_HOOK,
 				    .inside = bits[cols.label[i]] });
 		}
 	}

@@ -134,6 +134,8 @@ u32 lull_name_bits(const char *name)
 		bits |= LULL_IN_OPTIMIZER | LULL_IN_FRAMEWORK;
 	if (has_any(name, framework))
 		bits |= LULL_IN_FRAMEWORK;
+	if (!strcasecmp(name, "compile") || begins(name, "compile."))
+		bits |= LULL_IN_COMPILE;
 	return bits;
 }
 
