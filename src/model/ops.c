@@ -28,6 +28,16 @@ static bool is_of_profiler(const char *name)
 	return false;
 }
 
+/* Walk over a table in which everything has a thread and a duration. */
+static void open_cursor(struct lull_cursor *c, struct lull_reader *r, enum lull_table table,
+			struct lull_span window)
+{
+	lull_cursor_init(c, r, table, window.from_ns, window.to_ns);
+	lull_cursor_want(c, "start_ns");
+	lull_cursor_want(c, "dur_ns");
+	lull_cursor_want(c, "lane");
+}
+
 static void push(struct lull_ops *ops, struct lull_span window, const struct lull_op_node *node)
 {
 	if (lull_span_holds(window, node->start_ns, node->end_ns - node->start_ns))
@@ -44,10 +54,7 @@ static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull
 
 	for (size_t i = 0; i < n_labels; i++)
 		is_hidden[i + 1] = is_of_profiler(lull_reader_string(r, labels[i].name, NULL));
-	lull_cursor_init(&c, r, LULL_TABLE_op, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_op, window);
 	lull_cursor_want(&c, "label");
 	lull_cursor_want(&c, "sequence");
 	lull_cursor_want(&c, "forward_tid");
@@ -82,10 +89,7 @@ static void collect_annotations(struct lull_ops *ops, struct lull_reader *r,
 	struct lull_range_cols cols;
 	struct lull_cursor c;
 
-	lull_cursor_init(&c, r, LULL_TABLE_range, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_range, window);
 	lull_cursor_want(&c, "label");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
@@ -112,10 +116,7 @@ static void collect_calls(struct lull_ops *ops, struct lull_reader *r, struct lu
 	struct lull_cursor c;
 	size_t n;
 
-	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_cuda_call, window);
 	lull_cursor_want(&c, "name");
 	lull_cursor_want(&c, "correlation");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {

@@ -1,5 +1,7 @@
 #include "report/alloc.h"
 
+#include <stdlib.h>
+
 #include "report/gpu.h"
 
 void lull_alloc_groups_init(struct lull_alloc_groups *g)
@@ -41,6 +43,42 @@ void lull_alloc_group_add(struct lull_alloc_group *group, const struct lull_allo
 		group->lived_ns += block->end_ns - block->begin_ns;
 		group->n_released++;
 	}
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct lull_alloc_group *x = a, *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes > y->size_bytes ? -1 : 1;
+	return (x->n_blocks < y->n_blocks) - (x->n_blocks > y->n_blocks);
+}
+
+void lull_alloc_groups_sort(struct lull_alloc_groups *g)
+{
+	if (g->all.n)
+		qsort(g->all.at, g->all.n, sizeof(struct lull_alloc_group), by_size);
+}
+
+int lull_alloc_report(struct lull_reader *r, struct lull_out *out,
+		      const struct lull_report_options *options, lull_alloc_collect *collect,
+		      lull_alloc_put *put, struct lull_err *err)
+{
+	struct lull_alloc_groups groups;
+	struct lull_allocs allocs;
+	size_t n_rows;
+
+	if (lull_report_arg_rows(options, SIZE_MAX, &n_rows, err))
+		return err->code;
+	lull_allocs_init(&allocs, r, lull_report_window(options));
+	lull_alloc_groups_init(&groups);
+	collect(&groups, &allocs, options);
+	lull_alloc_groups_sort(&groups);
+	for (size_t i = 0; i < groups.all.n && i < n_rows; i++)
+		put(out, &allocs, lull_vec_get(&groups.all, i));
+	lull_alloc_groups_release(&groups);
+	lull_allocs_release(&allocs);
+	return LULL_OK;
 }
 
 void lull_alloc_pool_name(struct lull_str *to, const struct lull_allocs *a, u32 pool_ix)

@@ -62,6 +62,22 @@ struct lull_alloc_group *lull_alloc_group_of(struct lull_alloc_groups *g,
 void lull_alloc_group_add(struct lull_alloc_group *group, const struct lull_allocs *a,
 			  const struct lull_alloc_block *block);
 
+/* The most bytes first. */
+void lull_alloc_groups_sort(struct lull_alloc_groups *g);
+
+/* Fill the groups with the blocks that a report is about. */
+typedef void lull_alloc_collect(struct lull_alloc_groups *g, const struct lull_allocs *a,
+				const struct lull_report_options *options);
+
+/* Fill a row with a group. */
+typedef void lull_alloc_put(struct lull_out *out, const struct lull_allocs *a,
+			    const struct lull_alloc_group *group);
+
+/* Run a report with a row for each group, the most bytes first, as many as rows=N says. */
+int lull_alloc_report(struct lull_reader *r, struct lull_out *out,
+		      const struct lull_report_options *options, lull_alloc_collect *collect,
+		      lull_alloc_put *put, struct lull_err *err);
+
 /* Append what a pool is called: its device by name and number, or Host. */
 void lull_alloc_pool_name(struct lull_str *to, const struct lull_allocs *a, u32 pool);
 

@@ -5,7 +5,6 @@
  * that are copies: to make a tensor contiguous, to change its type, to put a small gradient into a
  * large tensor of zeros; and activations that are computed again.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/alloc.h"
@@ -102,15 +101,6 @@ static void collect(struct lull_alloc_groups *groups, const struct lull_allocs *
 	}
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct lull_alloc_group *x = a, *y = b;
-
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes > y->size_bytes ? -1 : 1;
-	return (x->n_blocks < y->n_blocks) - (x->n_blocks > y->n_blocks);
-}
-
 static void put(struct lull_out *out, const struct lull_allocs *a, const struct lull_alloc_group *g)
 {
 	lull_out_row(out);
@@ -127,22 +117,7 @@ static void put(struct lull_out *out, const struct lull_allocs *a, const struct 
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct lull_alloc_groups groups;
-	struct lull_allocs allocs;
-	size_t n_rows;
-
-	if (lull_report_arg_rows(options, SIZE_MAX, &n_rows, err))
-		return err->code;
-	lull_allocs_init(&allocs, r, lull_report_window(options));
-	lull_alloc_groups_init(&groups);
-	collect(&groups, &allocs, options);
-	if (groups.all.n)
-		qsort(groups.all.at, groups.all.n, sizeof(struct lull_alloc_group), by_size);
-	for (size_t i = 0; i < groups.all.n && i < n_rows; i++)
-		put(out, &allocs, lull_vec_get(&groups.all, i));
-	lull_alloc_groups_release(&groups);
-	lull_allocs_release(&allocs);
-	return LULL_OK;
+	return lull_alloc_report(r, out, options, collect, put, err);
 }
 
 const struct lull_report lull_report_alloc_backward = {

@@ -5,8 +5,6 @@
  * after. A place that does so in one step only keeps something, as optimizers keep their state; one
  * that does so in two or more is listed.
  */
-#include <stdlib.h>
-
 #include "model/alloc_steps.h"
 #include "report/alloc.h"
 
@@ -63,15 +61,6 @@ static u64 n_followed(const struct leaks *l, u32 pool)
 	return n ? n - 1 : 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct lull_alloc_group *x = a, *y = b;
-
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes > y->size_bytes ? -1 : 1;
-	return (x->n_blocks < y->n_blocks) - (x->n_blocks > y->n_blocks);
-}
-
 static void put(const struct leaks *l, struct lull_out *out, const struct lull_alloc_group *g)
 {
 	lull_out_row(out);
@@ -95,8 +84,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_alloc_groups_init(&l.groups);
 	lull_map_init(&l.seen);
 	collect(&l);
-	if (l.groups.all.n)
-		qsort(l.groups.all.at, l.groups.all.n, sizeof(struct lull_alloc_group), by_size);
+	lull_alloc_groups_sort(&l.groups);
 	for (size_t i = 0; i < l.groups.all.n; i++) {
 		const struct lull_alloc_group *group = lull_vec_get(&l.groups.all, i);
 

@@ -1,8 +1,6 @@
 /*
  * alloc_sum: what a framework allocated, by operator and line.
  */
-#include <stdlib.h>
-
 #include "report/alloc.h"
 
 static const struct lull_out_column columns[] = {
@@ -23,15 +21,6 @@ static const struct lull_out_column columns[] = {
 	LULL_ALLOC_POOL_COLUMNS,
 	LULL_ALLOC_PLACE_COLUMNS,
 };
-
-static int by_size(const void *a, const void *b)
-{
-	const struct lull_alloc_group *x = a, *y = b;
-
-	if (x->size_bytes != y->size_bytes)
-		return x->size_bytes > y->size_bytes ? -1 : 1;
-	return (x->n_blocks < y->n_blocks) - (x->n_blocks > y->n_blocks);
-}
 
 static void put(struct lull_out *out, const struct lull_allocs *a, const struct lull_alloc_group *g)
 {
@@ -72,22 +61,7 @@ static void collect(struct lull_alloc_groups *groups, const struct lull_allocs *
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct lull_alloc_groups groups;
-	struct lull_allocs allocs;
-	size_t n_rows;
-
-	if (lull_report_arg_rows(options, SIZE_MAX, &n_rows, err))
-		return err->code;
-	lull_allocs_init(&allocs, r, lull_report_window(options));
-	lull_alloc_groups_init(&groups);
-	collect(&groups, &allocs, options);
-	if (groups.all.n)
-		qsort(groups.all.at, groups.all.n, sizeof(struct lull_alloc_group), by_size);
-	for (size_t i = 0; i < groups.all.n && i < n_rows; i++)
-		put(out, &allocs, lull_vec_get(&groups.all, i));
-	lull_alloc_groups_release(&groups);
-	lull_allocs_release(&allocs);
-	return LULL_OK;
+	return lull_alloc_report(r, out, options, collect, put, err);
 }
 
 const struct lull_report lull_report_alloc_sum = {
