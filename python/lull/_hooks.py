@@ -211,6 +211,22 @@ def follow():
 
 # ---- wrapping ----
 
+_places = []  # (owner, attribute, original, ours)
+
+
+def put(owner, attribute, ours):
+    """Replace a function of a module or class."""
+    _places.append((owner, attribute, owner.__dict__.get(attribute), ours))
+    setattr(owner, attribute, ours)
+
+
+def switch(is_on):
+    """Take all hooks out, or put them back: to measure what they cost."""
+    for owner, attribute, original, ours in _places:
+        setattr(owner, attribute, ours if is_on else original)
+    _Call.is_off = not is_on
+    _Hooks.set_optimizers(is_on)
+
 
 def _wrapped(original, name):
     @functools.wraps(original)
@@ -234,7 +250,7 @@ def wrap(owners, attribute, name):
     inner = _wrapped(original, name)
     for owner in owners:
         if getattr(owner, attribute, None) is original:
-            setattr(owner, attribute, inner)
+            put(owner, attribute, inner)
 
 
 def wrap_data(owner, attribute):
@@ -258,7 +274,7 @@ def wrap_data(owner, attribute):
         finally:
             _leave()
             _thread.data = False
-    setattr(owner, attribute, inner)
+    put(owner, attribute, inner)
 
 
 # ---- modules of the model ----
@@ -337,7 +353,7 @@ def _patch_modules(module):
     _Call.module = module.Module
     _Call.original = module.Module.__call__
     _Call.ours = (_each if _sources & MODULES else _outermost)(_Call.original)
-    _set_call(True)
+    put(module.Module, "__call__", _Call.ours)
 
 
 # ---- data ----
@@ -369,7 +385,7 @@ def _patch_worker(module):
         except Exception:
             pass
         return original(*args, **kwargs)
-    module._worker_loop = _worker_loop
+    put(module, "_worker_loop", _worker_loop)
 
 
 @patch("torch.utils.data._utils.pin_memory")
@@ -383,7 +399,7 @@ def _patch_pinning(module):
         except Exception:
             pass
         return original(*args, **kwargs)
-    module._pin_memory_loop = _pin_memory_loop
+    put(module, "_pin_memory_loop", _pin_memory_loop)
 
 
 def _patch_iterators(module):
@@ -415,7 +431,7 @@ def _patch_autograd(module):
             return original(*args, **kwargs)
         finally:
             _leave()
-    module.backward = backward
+    put(module, "backward", backward)
     wrap(module, "grad", "autograd.grad")
 
 
@@ -494,14 +510,28 @@ def _patch_old_optimizer(module):
         kind = type(self)
         if not getattr(kind.step, "_is_lull", False):
             kind.step = wrap_step(kind.step)
-    module.Optimizer.__init__ = __init__
+    put(module.Optimizer, "__init__", __init__)
+
+
+class _Hooks:
+    """The hooks that PyTorch has itself for all optimizers."""
+    handles = []
+    module = None
+
+    @classmethod
+    def set_optimizers(cls, is_on):
+        while not is_on and cls.handles:
+            cls.handles.pop().remove()
+        if is_on and cls.module is not None and not cls.handles:
+            cls.handles = [cls.module.register_optimizer_step_pre_hook(_pre_step),
+                           cls.module.register_optimizer_step_post_hook(_post_step)]
 
 
 @patch("torch.optim.optimizer")
 def _patch_optimizer(module):
     if hasattr(module, "register_optimizer_step_pre_hook"):
-        module.register_optimizer_step_pre_hook(_pre_step)
-        module.register_optimizer_step_post_hook(_post_step)
+        _Hooks.module = module
+        _Hooks.set_optimizers(True)
     else:
         _patch_old_optimizer(module)
     wrap(module.Optimizer, "zero_grad", "zero_grad")
@@ -538,7 +568,7 @@ def _patch_deepspeed(module):
             _leave()
             if _thread.has_stepped:
                 _steps.optimizer(id(self))
-    module.DeepSpeedEngine.step = step
+    put(module.DeepSpeedEngine, "step", step)
 
 
 # ---- compilation, checkpoints, collectives ----
@@ -553,7 +583,7 @@ def _patch_dynamo(module):
         wrap(frames, "_compile", "compile")
     optimized = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
     if optimized is not None:
-        optimized.__call__ = _of_compiled(optimized.__call__)
+        put(optimized, "__call__", _of_compiled(optimized.__call__))
     _set_call(not _Call.is_off)
 
 
@@ -591,7 +621,7 @@ def _uses_compile(owners, attribute):
         return original(*args, **kwargs)
     for owner in owners:
         if getattr(owner, attribute, None) is original:
-            setattr(owner, attribute, inner)
+            put(owner, attribute, inner)
 
 
 @patch("torch._inductor.graph")
