@@ -19,6 +19,7 @@ const struct lull_report *const lull_reports[] = {
 
 static const char cuda_option[] = "--trace=cuda";
 static const char memory_option[] = "--cuda-memory-usage=true";
+static const char torch_option[] = "--pytorch=ops, or give a trace of torch.profiler";
 static const char um_option[] =
 	"--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true, in a program that uses it";
 
@@ -43,8 +44,8 @@ static const struct {
 	{ LULL_NEED(um_event), "CUDA Unified Memory data", um_option },
 	{ LULL_NEED(mpi_call), "MPI event data", "--trace=mpi" },
 	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
-	{ LULL_NEED(alloc), "allocations of a framework", "the memory profile of PyTorch" },
-	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
+	{ LULL_NEED(alloc), "allocations of a framework", torch_option },
+	{ LULL_NEED(op), "operators", torch_option },
 	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
