@@ -130,13 +130,15 @@ void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame)
 		return;
 	row += frame - 1;
 	if (row->file)
-		lull_str_addf(to, "%s(%u): ", lull_reader_string(r, row->file, NULL), row->line);
+		lull_str_addf(to, "%s:%u ", lull_reader_string(r, row->file, NULL), row->line);
 	lull_str_puts(to, lull_reader_string(r, row->function, NULL));
 }
 
 const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 {
 	struct lull_str *text = (struct lull_str *)&s->text;
+	size_t n_rows;
+	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n_rows);
 	const u32 *frames;
 
 	if (!stack)
@@ -144,8 +146,15 @@ const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 	frames = lull_intern_get(&s->stacks, stack - 1);
 	lull_str_clear(text);
 	for (u32 i = 0; i < s->n_frames && frames[i]; i++) {
+		const struct lull_frame_row *row = &rows[frames[i] - 1];
+
+		/* As PyTorch writes them. */
 		lull_str_puts(text, i ? "; " : "");
-		lull_op_stacks_name(text, s->reader, frames[i]);
+		if (row->file)
+			lull_str_addf(text,
+				      "%s(%u): ", lull_reader_string(s->reader, row->file, NULL),
+				      row->line);
+		lull_str_puts(text, lull_reader_string(s->reader, row->function, NULL));
 	}
 	return lull_str_text(text);
 }

@@ -39,7 +39,7 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns);
  */
 u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns);
 
-/* Append "file(line): function" of a frame; nothing for 0. */
+/* Append "file:line function" of a frame; nothing for 0. */
 void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame);
 
 /* "file(line): function; ..." of what lull_op_stacks_find() gave; NULL for 0. Valid until the next

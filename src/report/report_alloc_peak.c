@@ -7,7 +7,10 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Peak", .kind = LULL_OUT_BYTES, .doc = "most that was in use at the same time" },
-	{ .name = "Peak At", .kind = LULL_OUT_NS, .doc = "when that was first reached" },
+	{ .name = "Peak At",
+	  .kind = LULL_OUT_NS,
+	  .doc = "when that was first reached",
+	  .is_spare = true },
 	{ .name = "Reserved",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "held by the allocator at that moment; empty if it holds nothing back",
@@ -18,7 +21,7 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Held", .kind = LULL_OUT_BYTES, .doc = "part of the peak that" },
 	{ .name = "Share", .kind = LULL_OUT_PERCENT, .doc = "the same in percent of the peak" },
-	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces" },
+	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces", .is_spare = true },
 	{ .name = "Age",
 	  .kind = LULL_OUT_NS,
 	  .doc = "of the oldest of them at the peak",

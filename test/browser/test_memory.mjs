@@ -30,14 +30,14 @@ async function panel(page, name) {
   const text = await textWith(page, /\[before the recording\]/);
   check(/Test GPU \(0\)/.test(text), `${name}: the memory has the name of its device`, text);
   check(/peak 1\.49 MiB, 61 % of the reserved memory unused/.test(text), `${name}: the peak, and what is unused of what is held`, text);
-  check(/aten::linear\s*train\.py\(30\): main\s*195 KiB/.test(text), `${name}: who holds the peak, with the line`, text);
+  check(/aten::linear\s*train\.py:30 main\s*195 KiB/.test(text), `${name}: who holds the peak, with the line`, text);
   check(/other, or before the recording/.test(text), `${name}: what nobody was seen to allocate`, text);
   check((await page.locator(".memory-chart path").count()) === 8, `${name}: the whole, five places, what is held, the peak`,
     await page.locator(".memory-chart path").count());
   await page.click('.memory-tables button:text("by step")');
   check(/Growth/.test(await textWith(page, /Growth/)), `${name}: memory by step`);
   await page.click('.memory-tables button:text("left behind")');
-  check(/aten::clone[^]*train\.py\(44\): keep/.test(await textWith(page, /Per Step/)), `${name}: who leaks`);
+  check(/aten::clone[^]*train\.py:44 keep/.test(await textWith(page, /Per Step/)), `${name}: who leaks`);
   await page.click('.memory-tables button:text("backward")');
   check(/to make it contiguous/.test(await textWith(page, /contiguous/)), `${name}: a copy that nobody expects`);
   await page.locator(".memory-chart").hover({ position: { x: 2, y: 50 } });
