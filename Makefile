@@ -122,7 +122,7 @@ $(BUILD)/pic/%.o: %.S
 $(BUILD)/pic/src/agent/lib_hot.o: AGENT_FLAGS += -mgeneral-regs-only
 
 # The manual pages, for `lull help COMMAND`.
-PAGES := $(sort $(wildcard doc/*.md))
+PAGES := $(sort $(wildcard doc/lull*.md))
 $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 	@mkdir -p $(@D)
 	$(Q)tools/embed-pages $(PAGES) > $@
