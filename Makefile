@@ -48,7 +48,7 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev python3 sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-tutorial e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-torch e2e-why e2e-tutorial e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -289,7 +289,11 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 	$(Q)python3 test/e2e/test_export.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-tutorial
+# The hooks of PyTorch, on stand-ins of its versions and on Debian's; steps of a program in C.
+e2e-torch: all sim $(BUILD)/examples/train_cuda
+	$(Q)python3 test/e2e/test_torch.py $(BUILD)
+
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-torch e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-tutorial
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -421,10 +425,14 @@ format:
 	$(Q)clang-format -i $(FORMATTED)
 	$(Q)tools/wrap-comments $(FORMATTED)
 
+# Loaded into the Python programs that are recorded; beside the agent.
+PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py
+
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
 	$(Q)install -D -m 755 $(BUILD)/liblull-agent.so $(DESTDIR)$(AGENT_DIR)/liblull-agent.so
 	$(Q)install -D -m 644 include/lull.h $(DESTDIR)$(PREFIX)/include/lull.h
+	$(Q)for file in $(PYTHON_FILES); do install -D -m 644 python/$$file $(DESTDIR)$(AGENT_DIR)/python/$$file || exit 1; done
 	$(Q)for page in $(PAGES:doc/%.md=%); do \
 		to=$(DESTDIR)$(MAN_DIR)/man$${page##*.}; \
 		mkdir -p $$to && tools/md2man $(VERSION) doc/$$page.md > $$to/$$page || exit 1; done

@@ -33,6 +33,7 @@ static bool take_record(struct lull_control *c)
 		return false;
 	atomic_store(&c->capture_pid, lull_agent.image->pid);
 	atomic_store(&c->start_counter, lull_time());
+	atomic_store(&c->last_record, next);
 	/*
 	 * Before any event of the recording can be seen: the collector opens the report when it
 	 * sees the count.

@@ -15,12 +15,12 @@
 #define CUPTI_TRIES 500u
 
 static struct {
-	bool is_own;		 /* `own` is in force */
+	bool is_own;		  /* `own` is in force */
 	struct lull_schedule own; /* of the program */
-	u64 n_steps;		 /* so far */
-	u32 pid;		 /* of the process that counts; a forked child begins again */
-	bool is_said;		 /* the program says its steps itself */
-	bool is_holding;	 /* this process began the present recording */
+	u64 n_steps;		  /* so far */
+	u32 pid;		  /* of the process that counts; a forked child begins again */
+	bool is_said;		  /* the program says its steps itself */
+	bool is_holding;	  /* this process began the present recording */
 } schedule;
 
 static void emit(u64 number, u32 flags)

@@ -46,12 +46,12 @@ struct py_module {
 #define PYTHON_API 1013
 
 /* What is used of Python. */
-#define PYTHON_FUNCTIONS(F)                                              \
-	F(py_object *, PyModule_Create2, (struct py_module *, int))      \
-	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))   \
-	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))  \
+#define PYTHON_FUNCTIONS(F)                                               \
+	F(py_object *, PyModule_Create2, (struct py_module *, int))       \
+	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))    \
+	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))   \
 	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long)) \
-	F(void, PyErr_Clear, (void))                                     \
+	F(void, PyErr_Clear, (void))                                      \
 	F(void, Py_IncRef, (py_object *))
 
 #define AS_SLOT(type, name, params) type(*name) params;
@@ -193,9 +193,9 @@ static py_object *push(py_object *self, py_object *name)
 		text = text_of(name);
 		t = lull_capture_begin(&text, &said.domain);
 		if (t)
-			lull_capture_hold_push(t, 0,
-					       lull_range_push(t, 0, lull_label(t, &text, &said),
-							       LULL_NO_TAIL));
+			lull_capture_hold_push(
+				t, 0,
+				lull_range_push(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL));
 	}
 	return nothing();
 }
@@ -363,7 +363,9 @@ static void read_probe(struct lull_torch_probe *probe, py_object *const *args)
 		to[i] = number_of(args[i]);
 }
 
-/* ops_watch(8 addresses of tensors, a sequence number), ops_learn(the same): 1 if it is possible. */
+/*
+ * ops_watch(8 addresses of tensors, a sequence number), ops_learn(the same): 1 if it is possible.
+ */
 static py_object *ops_watch(py_object *self, py_object *const *args, i64 n_args)
 {
 	struct lull_torch_probe probe;

@@ -12,11 +12,11 @@
 
 /* Tensors that are looked for, by the address of their TensorImpl. */
 struct lull_torch_probe {
-	u64 pair[2];	/* the inputs of aten::maximum, and of aten::cat in a list */
-	u64 four_dims;	/* has the shape 3, 5, 7, 11 */
-	u64 six_dims;	/* has the shape 2, 1, 3, 1, 5, 7 */
-	u64 typed[4];	/* of uint8, int64, float32, float64 */
-	u64 sequence;	/* of the node that aten::maximum made, UINT64_MAX if not known */
+	u64 pair[2];   /* the inputs of aten::maximum, and of aten::cat in a list */
+	u64 four_dims; /* has the shape 3, 5, 7, 11 */
+	u64 six_dims;  /* has the shape 2, 1, 3, 1, 5, 7 */
+	u64 typed[4];  /* of uint8, int64, float32, float64 */
+	u64 sequence;  /* of the node that aten::maximum made, UINT64_MAX if not known */
 };
 
 /*

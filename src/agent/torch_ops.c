@@ -228,11 +228,30 @@ static void put_dims(struct text *t, u64 tensor)
 static void put_type(struct text *t, u64 tensor)
 {
 	static const char *const names[] = {
-		"unsigned char", "signed char", "short int", "int", "long int", "c10::Half",
-		"float", "double", "c10::complex<c10::Half>", "c10::complex<float>",
-		"c10::complex<double>", "bool", "c10::qint8", "c10::quint8", "c10::qint32",
-		"c10::BFloat16", "c10::quint4x2", "c10::quint2x4", "c10::bits1x8", "c10::bits2x4",
-		"c10::bits4x2", "c10::bits8", "c10::bits16", "c10::Float8_e5m2",
+		"unsigned char",
+		"signed char",
+		"short int",
+		"int",
+		"long int",
+		"c10::Half",
+		"float",
+		"double",
+		"c10::complex<c10::Half>",
+		"c10::complex<float>",
+		"c10::complex<double>",
+		"bool",
+		"c10::qint8",
+		"c10::quint8",
+		"c10::qint32",
+		"c10::BFloat16",
+		"c10::quint4x2",
+		"c10::quint2x4",
+		"c10::bits1x8",
+		"c10::bits2x4",
+		"c10::bits4x2",
+		"c10::bits8",
+		"c10::bits16",
+		"c10::Float8_e5m2",
 		"c10::Float8_e4m3fn",
 	};
 	u16 type = *(const u16 *)(tensor + ops.type_off);
@@ -450,26 +469,27 @@ static void finish(const void *function, void *unused)
  */
 #define START(kind) lull_torch_start_##kind
 #if defined(__aarch64__)
-#define THUNK(kind)                                                        \
-	void START(kind)(void) __attribute__((visibility("hidden")));      \
-	__asm__(".text\n"                                                  \
-		".globl lull_torch_start_" #kind "\n"                      \
-		".hidden lull_torch_start_" #kind "\n"                     \
-		".type lull_torch_start_" #kind ", %function\n"            \
-		"lull_torch_start_" #kind ":\n"                            \
-		"	hint #34\n"                                        \
-		"	str xzr, [x8]\n"                                   \
-		"	mov w1, #" #kind "\n"                              \
-		"	b lull_torch_begin\n"                              \
+#define THUNK(kind)                                                   \
+	void START(kind)(void) __attribute__((visibility("hidden"))); \
+	__asm__(".text\n"                                             \
+		".globl lull_torch_start_" #kind "\n"                 \
+		".hidden lull_torch_start_" #kind "\n"                \
+		".type lull_torch_start_" #kind ", %function\n"       \
+		"lull_torch_start_" #kind ":\n"                       \
+		"	hint #34\n"                                         \
+		"	str xzr, [x8]\n"                                    \
+		"	mov w1, #" #kind "\n"                         \
+		"	b lull_torch_begin\n"                               \
 		".size lull_torch_start_" #kind ", . - lull_torch_start_" #kind "\n");
 #else
-#define THUNK(kind)                                                                              \
-	void *START(kind)(void **result, const void *function) __attribute__((visibility("hidden"))); \
-	void *START(kind)(void **result, const void *function)                                        \
-	{                                                                                             \
-		*result = NULL;                                                                       \
-		begin(function, kind);                                                                \
-		return result;                                                                        \
+#define THUNK(kind)                                            \
+	void *START(kind)(void **result, const void *function) \
+		__attribute__((visibility("hidden")));         \
+	void *START(kind)(void **result, const void *function) \
+	{                                                      \
+		*result = NULL;                                \
+		begin(function, kind);                         \
+		return result;                                 \
 	}
 #endif
 

@@ -24,7 +24,8 @@ struct words {
 	u64 sampling_frequency, python_frequency, gpu_frequency;
 	struct lull_vec gpu_devices;
 	u64 osrt_threshold, osrt_backtrace_threshold;
-	const char *capture_range_end, *steps, *nvtx_capture, *kill, *output, *session, *debug_symbols;
+	const char *capture_range_end, *steps, *nvtx_capture, *kill, *output, *session,
+		*debug_symbols;
 	f64 delay, duration;
 	u64 cuda_flush_ms;
 	int cuda_scope, cuda_events;
@@ -412,8 +413,8 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       lull_record_pytorch(&w->pytorch, &o->sources, err) ||
-			       parse_steps(w, o, err) ||
-			       check_env(&w->env, err) || check_exports(&w->exports, err)
+			       parse_steps(w, o, err) || check_env(&w->env, err) ||
+			       check_exports(&w->exports, err)
 		       ? err->code
 		       : 0;
 }

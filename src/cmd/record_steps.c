@@ -61,9 +61,9 @@ static int take_pair(const char *pair, size_t len, struct lull_schedule *s)
 	const struct {
 		const char *name;
 		u32 *to;
-	} names[] = { { "skip=", &s->skip_first },    { "skip_first=", &s->skip_first },
-		      { "wait=", &s->wait },	      { "warmup=", &s->warmup },
-		      { "active=", &s->active },      { "repeat=", &s->repeat } };
+	} names[] = { { "skip=", &s->skip_first }, { "skip_first=", &s->skip_first },
+		      { "wait=", &s->wait },	   { "warmup=", &s->warmup },
+		      { "active=", &s->active },   { "repeat=", &s->repeat } };
 
 	for (size_t i = 0; i < LULL_COUNT_OF(names); i++) {
 		size_t n = strlen(names[i].name);
@@ -91,8 +91,9 @@ int lull_record_steps(const char *text, struct lull_schedule *s, struct lull_err
 		return lull_fail(err, LULL_E_USAGE,
 				 "--steps: active is how many steps are recorded, and cannot be 0");
 	if (s->repeat != 1 && s->wait + s->warmup == 0)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--steps: rounds that repeat need a step of wait or warmup between "
-				 "them; add wait=1, or repeat=1 for one round");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--steps: rounds that repeat need a step of wait or warmup between "
+			"them; add wait=1, or repeat=1 for one round");
 	return 0;
 }

@@ -96,7 +96,9 @@ static void fill_control(struct lull_collector *c)
 		if (o->capture_range)
 			set_capture_range(control, o->capture_range);
 		control->schedule = o->schedule;
-		/* A schedule of the command line says when CUPTI is needed; its first step is one. */
+		/*
+		 * A schedule of the command line says when CUPTI is needed; its first step is one.
+		 */
 		atomic_store(&control->armed, o->watch != LULL_WATCH_STEPS ||
 						      o->schedule.skip_first + o->schedule.wait +
 								      o->schedule.warmup <=

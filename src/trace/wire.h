@@ -81,8 +81,8 @@ enum {
 	LULL_SOURCE_MPI = 1 << 17,
 	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
 	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
-	LULL_SOURCE_TORCH = 1 << 23,	  /* phases and steps of PyTorch, by the package in python/ */
-	LULL_SOURCE_TORCH_OPS = 1 << 24,  /* and its operators */
+	LULL_SOURCE_TORCH = 1 << 23, /* phases and steps of PyTorch, by the package in python/ */
+	LULL_SOURCE_TORCH_OPS = 1 << 24,     /* and its operators */
 	LULL_SOURCE_TORCH_MODULES = 1 << 25, /* and the modules of the model */
 	LULL_SOURCE_TORCH_MEMORY = 1 << 26,  /* what its allocator gives out */
 };
@@ -138,6 +138,7 @@ struct lull_control {
 	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
 	char capture_range[256];   /* name of the range, "" = none */
 	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
+	_Atomic u32 last_record;   /* what `record` was or is: device work comes late */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
@@ -164,10 +165,11 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
-	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
-	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
+	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
+	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
-	_Atomic u32 armed; /* with WATCH_STEPS or WATCH_PROGRAM: CUPTI is on although nothing is recorded */
+	_Atomic u32
+		armed; /* with WATCH_STEPS or WATCH_PROGRAM: CUPTI is on although nothing is recorded */
 };
 
 enum lull_chunk_state {
@@ -237,7 +239,7 @@ struct lull_image {
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
 	u32 cmdline_bytes;
-	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
+	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96]; /* what could not be hooked, a word each */
 };

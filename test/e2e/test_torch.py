@@ -250,6 +250,23 @@ class StandIn(Case):
         self.assertEqual(self.steps(report), [10, 11, 12, 13])
 
 
+class Rounds(Case):
+    """Steps that a program in C says itself, on the simulated device."""
+
+    def test_rounds_hold_their_steps_and_kernels(self):
+        build = os.path.dirname(LULL)
+        subprocess.run([LULL, "profile", *QUIET, "-o", self.path("c%n"),
+                        "--steps=skip=4,wait=2,warmup=1,active=2,repeat=3", os.path.join(build, "examples/train_cuda"),
+                        "--steps=40"], check=True, timeout=60, capture_output=True,
+                       env={**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "sim")})
+        for i, steps in ((1, [7, 8]), (2, [12, 13]), (3, [17, 18])):
+            report = self.path("c%d.lull" % i)
+            self.assertEqual(self.steps(report), steps)
+            # Ten a step, each with its name, though the same were launched before the recording.
+            self.assertEqual(self.query(report, "select count(*) n, sum(launch = 0) nameless from kernel"),
+                             [{"n": 20, "nameless": 0}])
+
+
 class Refused(Case):
     """Where the hooks cannot work the program does as without them."""
 
