@@ -61,7 +61,7 @@ DIST_PACKAGES := liblzma-dev libbz2-dev \
 		libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
-$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
+$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o $(BUILD)/src/report/piles.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-torch e2e-why e2e-tutorial e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -168,7 +168,7 @@ unit:
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -255,29 +255,23 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
 $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
-e2e-osrt: all $(OSRT_GUESTS)
-	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
+# Tests in Python: each test/e2e/test_NAME.py is run as e2e-NAME, with PY_ARGS_NAME if that is set.
+PY_TESTS := $(patsubst test/e2e/test_%.py,e2e-%,$(wildcard test/e2e/test_*.py))
+PY_ARGS_sqlite := $(BUILD) -f
+PY_ARGS_import := $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
+PY_ARGS_ops := $(PY_ARGS_import) test/data/pytorch/kineto-h200.table.txt
+PY_ARGS_tutorial := $(BUILD)/lull
+.PHONY: $(PY_TESTS)
+$(PY_TESTS): e2e-%: all
+	$(Q)python3 test/e2e/test_$*.py $(or $(PY_ARGS_$*),$(BUILD))
 
-e2e-gate: all
-	$(Q)python3 test/e2e/test_gate.py $(BUILD)
-
-# The example on the simulated device, recorded and asked why.
-e2e-why: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_why.py $(BUILD)
-
-# SQL, the SQLite export and its import, against SQLite itself.
-e2e-sqlite: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
-
-# Traces of other tools, good and bad ones, and what PyTorch itself said of one.
-e2e-import: all
-	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
-		test/data/pytorch/kineto-h200.table.txt
-	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
-
-# The commands of the tutorial print what it says.
-e2e-tutorial: all
-	$(Q)python3 test/e2e/test_tutorial.py $(BUILD)/lull
+# What they need beside the two programs.
+e2e-osrt: $(OSRT_GUESTS)
+e2e-ranks: $(BUILD)/sim/lull-job
+e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
 # Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
 $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
@@ -286,14 +280,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
 		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
 
-e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
-	$(Q)python3 test/e2e/test_export.py $(BUILD)
-
-# The hooks of PyTorch, on stand-ins of its versions and on Debian's; steps of a program in C.
-e2e-torch: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_torch.py $(BUILD)
-
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-torch e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-tutorial
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) $(PY_TESTS)
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -489,8 +476,14 @@ $(filter %/libcupti.so.13,$(SIM)):
 	$(Q)$(CC) -shared -Wl,-soname,libcupti.so.13 -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
+# A made-up job of many ranks, as the reports that its recorders would have written (sim/job.h).
+$(BUILD)/sim/lull-job: sim/job.c sim/job_model.c sim/job_write.c sim/job.h $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LIB_OBJ) $(LULL_LIBS)
+
 .PHONY: sim
-sim: $(SIM)
+sim: $(SIM) $(BUILD)/sim/lull-job
 
 # The example programs, built as a user would: optimised, with debug information, and lull.h from the tree.
 $(BUILD)/examples/%: examples/%.c include/lull.h
@@ -520,13 +513,14 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
+BENCH_GEN := $(patsubst bench/%.c,$(BUILD)/bench/%.o,$(wildcard bench/gen_*.c))
+$(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB_OBJ) $(LULL_LIBS)
 
-# The report that several of them read.
-$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
+# The reports that several of them read.
+$(BENCH_GEN): CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 

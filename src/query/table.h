@@ -75,7 +75,7 @@ struct lull_cell {
 	u32 when_mask, when_value;
 };
 
-/* Which rows of a table are rows of a part: "range only label.api=4", "range except label.api=4". */
+/* Which rows of a table are rows of a part: "range only label.api=4", or "range except ...". */
 struct lull_row_test {
 	enum { LULL_TEST_NONE, LULL_TEST_ONLY, LULL_TEST_EXCEPT } kind;
 	struct lull_cell cell; /* a path over a dimension */

@@ -133,12 +133,13 @@ struct lull_control {
 	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
 	u32 sample_bytes;	  /* how much stack such a sample copies */
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
-	_Atomic u32 capture_began; /* ranges that began recording */
-	_Atomic u32 capture_ended; /* ranges that ended it */
-	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
-	char capture_range[256];   /* name of the range, "" = none */
-	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
-	_Atomic u32 last_record;   /* what `record` was or is: device work comes late */
+	_Atomic u32 capture_began;  /* ranges that began recording */
+	_Atomic u32 capture_ended;  /* ranges that ended it */
+	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
+	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
+	char capture_range[256];    /* name of the range, "" = none */
+	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
+	_Atomic u32 last_record;    /* what `record` was or is: device work comes late */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
@@ -168,8 +169,9 @@ struct lull_control {
 	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
-	_Atomic u32
-		armed; /* with WATCH_STEPS or WATCH_PROGRAM: CUPTI is on although nothing is recorded */
+	/* With WATCH_STEPS or WATCH_PROGRAM: CUPTI is on although nothing is recorded. */
+	_Atomic u32 armed;
+	char ranks[256]; /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 };
 
 enum lull_chunk_state {
@@ -238,6 +240,8 @@ struct lull_image {
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
+	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
+	_Atomic i32 rank, local_rank, n_ranks;
 	u32 cmdline_bytes;
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
