@@ -179,7 +179,7 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 # Vendor headers that want C++'s <string> get an empty one.
-$(BUILD)/e2e/test_pm: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
+$(BUILD)/e2e/test_pm $(BUILD)/e2e/test_kplan: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -268,8 +268,9 @@ $(PY_TESTS): e2e-%: all
 # What they need beside the two programs.
 e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
+e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
-e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
@@ -310,6 +311,7 @@ browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package
 	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_memory.mjs
 
 # The pictures of the README.
@@ -345,13 +347,15 @@ gpu-sim: all sim
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
-e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
+e2e-san: all sim $(BUILD)/examples/train_cuda $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
 	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 all
 	$(Q)for t in $(SAN_TESTS); do \
 		log=build-san/$$t.log; \
 		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
+	$(Q)LULL=build-san/lull ASAN_OPTIONS=detect_leaks=0 python3 test/e2e/test_job.py $(BUILD) \
+		dumps_come_when_asked_and_are_numbered metrics_are_told_while_it_runs
 
 # Golden tests: readable traces in, the text that people see out.
 golden: all
@@ -450,8 +454,8 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
-	libcupti)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_pcsampling cupti_profiler \
+	cupti_record cupti_resource libcupti)
 SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
@@ -525,7 +529,7 @@ $(BENCH_GEN): CFLAGS_ALL += -iquote .
 bench-programs: $(BENCH)
 
 # All of them, as one table. Fewer events than the 100 M of the promises, unless FULL=1; RECORD=1 keeps the result.
-bench: all bench-programs
+bench: all bench-programs $(BUILD)/sim/lull-job
 	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
 		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
 	$(Q)$(if $(shell command -v npm),$(MAKE) --no-print-directory bench-view,echo "bench-view: skipped, no npm here")

@@ -42,6 +42,7 @@
 
 #include "base/hash.h"
 #include "base/types.h"
+#include "trace/kwish.h"
 
 #define LULL_WIRE_MAGIC	 0x3157754c /* "LuW1": changes with every incompatible layout */
 #define LULL_CHUNK_BYTES 65536u
@@ -81,10 +82,11 @@ enum {
 	LULL_SOURCE_MPI = 1 << 17,
 	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
 	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
-	LULL_SOURCE_TORCH = 1 << 23, /* phases and steps of PyTorch, by the package in python/ */
-	LULL_SOURCE_TORCH_OPS = 1 << 24,     /* and its operators */
-	LULL_SOURCE_TORCH_MODULES = 1 << 25, /* and the modules of the model */
-	LULL_SOURCE_TORCH_MEMORY = 1 << 26,  /* what its allocator gives out */
+	LULL_SOURCE_KERNELS = 1 << 23,	  /* counters of kernels, in place of what CUDA does */
+	LULL_SOURCE_TORCH = 1 << 24, /* phases and steps of PyTorch, by the package in python/ */
+	LULL_SOURCE_TORCH_OPS = 1 << 25,     /* and its operators */
+	LULL_SOURCE_TORCH_MODULES = 1 << 26, /* and the modules of the model */
+	LULL_SOURCE_TORCH_MEMORY = 1 << 27,  /* what its allocator gives out */
 };
 
 /* How far the hooks of PyTorch came; bits of lull_image.torch. */
@@ -171,6 +173,7 @@ struct lull_control {
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
 	_Atomic u32 armed; /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
 	char ranks[256]; /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	struct lull_kwish kernels;
 };
 
 enum lull_chunk_state {
@@ -241,6 +244,7 @@ struct lull_image {
 	char exe[1024];
 	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
 	_Atomic i32 rank, local_rank, n_ranks;
+	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
@@ -626,6 +630,43 @@ struct lull_wire_collective {
 	u32 n_channels;
 	u32 n_steps;
 	u32 pad;
+};
+
+/*
+ * profiled: a = replay | status << 8, as in schema.def. The launch was defined before; the
+ * counters of it follow as kmetric events.
+ */
+struct lull_wire_profiled {
+	struct lull_event head;
+	u64 launch; /* hash */
+	struct lull_wire_place place;
+	u64 ordinal;
+	u64 cost_ticks;
+	f64 dur_ns;
+	f64 sm_clock_hz;
+	f64 dram_clock_hz;
+	u64 why; /* hash of what CUPTI said, 0 = nothing */
+	u32 n_passes;
+	u32 pad;
+};
+
+/* kmetric: of the launch that was last profiled on this thread. */
+struct lull_wire_kmetric {
+	struct lull_event head;
+	u64 key;  /* hash */
+	u64 name; /* hash */
+	f64 value;
+};
+
+/* pcsample: a = line. */
+struct lull_wire_pcsample {
+	struct lull_event head;
+	u64 ordinal;  /* of the launch it belongs to, as in profiled */
+	u64 function; /* hash */
+	u64 pc_offset;
+	u64 stall; /* hash */
+	u64 file;  /* hash, 0 = not known */
+	u64 n_samples;
 };
 
 /*

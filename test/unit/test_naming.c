@@ -97,6 +97,11 @@ static void dumps_are_numbered(void **state)
 	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3, .rank = &rank },
 		       "a-rank1-3.lull");
 	expect_of_rank(&(struct lull_naming){ .pattern = "a%n", .number = 3 }, "a1.lull");
+	/* A report of an earlier run stays. */
+	touch("a-3.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3 }, "a-4.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3, .is_overwriting = true },
+		       "a-3.lull");
 }
 
 static void the_default_counts_up_until_it_is_free(void **state)
@@ -119,6 +124,7 @@ static void patterns_expand_and_get_the_suffix_once(void **state)
 	expect("a-%p-%h-100%%", false, want);
 	expect("b.lull", false, "b.lull");
 	expect("c.nsys-rep", false, "c.lull");
+	expect("d.ncu-rep", false, "d.lull");
 	setenv("LULL_TEST_RANK", "7", 1);
 	expect("run/%q{LULL_TEST_RANK}", false, "run/7.lull");
 	touch("n1.lull");
