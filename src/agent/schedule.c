@@ -28,7 +28,9 @@ static void emit(u64 number, u32 flags)
 	struct lull_thread *t = lull_recording();
 	struct lull_wire_step *e;
 
-	e = t ? lull_reserve(t, LULL_EVENT_step, sizeof(*e)) : NULL;
+	if (!t)
+		return;
+	e = lull_reserve(t, LULL_EVENT_step, sizeof(*e));
 	if (!e)
 		return;
 	e->head.a = flags;
@@ -36,14 +38,14 @@ static void emit(u64 number, u32 flags)
 	lull_commit(t, sizeof(*e));
 }
 
-/* The one in force, NULL if there is none. */
-static const struct lull_schedule *current(void)
+/* The one in force; false if there is none. */
+static bool find_current(struct lull_schedule *s)
 {
 	const struct lull_control *c = lull_agent.control;
+	bool is_given = atomic_load_explicit(&c->watch, memory_order_relaxed) & LULL_WATCH_STEPS;
 
-	if (atomic_load_explicit(&c->watch, memory_order_relaxed) & LULL_WATCH_STEPS)
-		return &c->schedule;
-	return schedule.is_own ? &schedule.own : NULL;
+	*s = is_given ? c->schedule : schedule.own;
+	return is_given || schedule.is_own;
 }
 
 enum phase { PHASE_OFF, PHASE_WARM, PHASE_ACTIVE };
@@ -114,14 +116,16 @@ static void follow(const struct lull_schedule *s)
 
 void lull_schedule_step(u64 number, u32 flags)
 {
-	const struct lull_schedule *s = current();
+	struct lull_schedule s;
 	int saved = errno;
 
+	if (!lull_agent.has_session)
+		return;
 	if (!(flags & LULL_STEP_HOOKED))
 		schedule.is_said = true;
 	else if (schedule.is_said)
 		return;
-	if (s && lull_agent.image) {
+	if (find_current(&s) && lull_agent.image) {
 		if (schedule.pid != lull_agent.image->pid) {
 			schedule.pid = lull_agent.image->pid;
 			schedule.n_steps = 0;
@@ -137,7 +141,7 @@ void lull_schedule_step(u64 number, u32 flags)
 		}
 		if (schedule.is_holding)
 			emit(number, LULL_STEP_END | (flags & LULL_STEP_HOOKED));
-		follow(s);
+		follow(&s);
 	}
 	emit(number, flags);
 	errno = saved;

@@ -102,7 +102,7 @@ static struct lull_text text_of(py_object *from)
 
 	if (!bytes)
 		py.PyErr_Clear();
-	return lull_text(bytes, bytes ? (size_t)len : 0);
+	return lull_text(bytes ? bytes : "", bytes ? (size_t)len : 0);
 }
 
 static u64 number_of(py_object *from)

@@ -131,7 +131,8 @@ static void put_step(struct lull_json *j, const struct lull_subject *s, u32 step
 
 static void put_steps(struct lull_json *j, const struct lull_why *why)
 {
-	static const char *const sources[] = { "none", "step", "range", "optimizer", "period" };
+	static const char *const sources[] = { "none", "step", "range", "optimizer", "period",
+					       "hook" };
 	const struct lull_subject *s = why->lead;
 	u32 n = lull_why_n_steps(why);
 
@@ -307,7 +308,7 @@ static const struct lull_property each[] = {
 };
 
 static const struct lull_property steps[] = {
-	{ "source", "string", "none, step, range, optimizer or period", NULL },
+	{ "source", "string", "none, step, range, hook, optimizer or period", NULL },
 	{ "steady", "integer", "steps that count", NULL },
 	{ "warm_up", "integer", "steps left out before them", NULL },
 	{ "mean_ns", "number", "of the steady steps", NULL },

@@ -153,7 +153,8 @@ static void basis(const struct printer *p, const struct lull_why *why)
 {
 	static const char *const sources[] = { "", "marked by the program", "marked by ranges",
 					       "found by the optimizer's updates",
-					       "found by what repeats: nothing is marked" };
+					       "found by what repeats: nothing is marked",
+					       "found in PyTorch" };
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	f64 over = 1 - why->free_ns / why->step_ns;
 	u32 n = lull_why_n_steps(why);

@@ -58,7 +58,7 @@ static void from_table(struct lull_rounds *s, struct lull_reader *r, u32 process
 		lull_cursor_release(&c);
 	}
 	free(counts);
-	s->source = LULL_ROUNDS_STEP;
+	s->source = source == LULL_STEP_SAID ? LULL_ROUNDS_STEP : LULL_ROUNDS_HOOK;
 }
 
 /* A name without its digits: step_1 and step_2 are the same. */

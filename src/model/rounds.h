@@ -30,6 +30,7 @@ enum lull_rounds_source {
 	LULL_ROUNDS_RANGE,     /* ranges named like steps */
 	LULL_ROUNDS_OPTIMIZER, /* updates of the optimizer */
 	LULL_ROUNDS_PERIOD,    /* found: nothing is marked */
+	LULL_ROUNDS_HOOK,      /* the table `step`, by hooks of the framework */
 };
 
 struct lull_round {

@@ -152,6 +152,32 @@ class StandIn(Case):
         self.assertEqual(depths, [{"depth": 0}])
         self.assertEqual(self.steps(report), [0, 1, 2])
 
+    def test_an_engine_steps_when_it_does(self):
+        """DeepSpeed: step() is called for each batch; every second one updates, in several parts."""
+        self.write("deepspeed/__init__.py", "")
+        self.write("deepspeed/runtime/__init__.py", "")
+        self.write("deepspeed/runtime/engine.py", """
+            class DeepSpeedEngine:
+                def __init__(self, optimizer): self.optimizer, self.n = optimizer, 0
+                def step(self):
+                    self.n += 1
+                    if self.n % 2 == 0:
+                        for _ in range(3):
+                            self.optimizer.step()
+        """)
+        report = self.loop("2.11", script="""
+            import torch
+            from deepspeed.runtime.engine import DeepSpeedEngine
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            model, engine = Model(), DeepSpeedEngine(torch.optim.SGD([1]))
+            for batch in range(8):
+                torch.autograd.backward(model(batch))
+                engine.step()
+        """)
+        self.assertEqual(self.phases(report), {"forward": 8, "backward": 8, "optimizer": 8})
+        self.assertEqual(self.steps(report), [0, 1, 2, 3])
+
     def test_two_optimizers_make_one_step(self):
         report = self.loop("2.11", script="""
             import torch
