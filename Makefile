@@ -310,6 +310,7 @@ browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package
 	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
 
 # The pictures of the README.
 screenshots: all test/browser/node_modules/.package-lock.json

@@ -142,10 +142,13 @@ static const struct lull_property launch_members[] = {
 	{ "verdict", "object|null", "why it takes so long; null if that cannot be told",
 	  claim_members },
 	{ "also", "array", "other findings, in their order", claim_members },
-	{ "missing", "string", "verdicts that could not be checked, and the metric they lack", NULL },
+	{ "missing", "string", "verdicts that could not be checked, and the metric they lack",
+	  NULL },
 	{ "loads", "object", "how busy each part of the chip was, 0 to 1", NULL },
 	{ "stalls", "array", "what warps were found doing, largest first", stall_members },
 	{ "roofline", "object|null", "rate, ceilings and slopes; null if not measured", NULL },
+	{ "curves", "object",
+	  "occupancy (0 to 1) by threads, registers and shared_bytes; absent if not known", NULL },
 	{ "sections", "array", "what --page details shows", section_members },
 	{ "samples", "integer", "samples of the program counter", NULL },
 	{ "source", "array", "hottest lines: file, line, function, offset, samples, stall", NULL },
@@ -207,8 +210,7 @@ static int show(struct lull_reader *r, const struct lull_kernel_options *o, stru
 	else if (!rc && !c.chosen.n)
 		rc = lull_fail(err, LULL_E_NOT_FOUND,
 			       "none of the %zu profiled launches is chosen; the first is %.120s",
-			       c.all.items.n,
-			       ((const struct lull_profile *)c.all.items.at)->name);
+			       c.all.items.n, ((const struct lull_profile *)c.all.items.at)->name);
 	if (!rc && c.all.n_left)
 		fprintf(stderr, "%llu launches more are in the report than can be shown\n",
 			(unsigned long long)c.all.n_left);
@@ -321,11 +323,16 @@ static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int
 
 	if (lull_kernel_collect_is_list(k))
 		return lull_kernel_collect_list(k, err);
+	if (o->wants_manual) {
+		lull_kernel_print_manual(stdout);
+		return LULL_OK;
+	}
 	if (settle(o, err) || settle_sections(k, err))
 		return err->code;
 	if (o->import && argc)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--import shows a report and runs nothing; leave '%s' out", argv[0]);
+				 "--import shows a report and runs nothing; leave '%s' out",
+				 argv[0]);
 	if (report)
 		return lull_kernel_show(report, o, err);
 	if (!argc)
@@ -340,7 +347,8 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 			struct lull_kernel_options *o)
 {
 	static const char *const pages[] = { "verdict", "details", "raw", "source", NULL };
-	static const char *const summaries[] = { "none", "per-kernel", "per-gpu", "per-nvtx", NULL };
+	static const char *const summaries[] = { "none", "per-kernel", "per-gpu", "per-nvtx",
+						 NULL };
 	const struct lull_opt opts[] = {
 		OPT_GROUP("What is shown"),
 		OPT_STR('i', "import", "REPORT", &o->import, "show this report, run nothing"),
@@ -348,7 +356,8 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 			"measure the kernels that take most time in this report of lull profile; "
 			"without a program the same as --import"),
 		OPT_U64(0, "top", "N", &o->top,
-			"so many kernels of --from (default: 3); rows or launches that are shown, 0 "
+			"so many kernels of --from (default: 3); rows or launches that are shown, "
+			"0 "
 			"for all (default: 0)"),
 		OPT_ENUM(0, "page", &o->page, pages,
 			 "verdict, details (all sections), raw (all metrics) or source (hottest "
@@ -358,6 +367,8 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 		OPT_FLAG(0, "csv", &o->is_csv, "as comma-separated values"),
 		OPT_STR(0, "format", "NAME", &o->format,
 			"text, json, or a format of lull stats (default: text)"),
+		OPT_FLAG(0, "verdicts", &o->wants_manual,
+			 "print what each verdict, wait and value means and exit"),
 		OPT_END(),
 	};
 
@@ -365,7 +376,7 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 }
 
 #define MAX_OPTIONS 80
-#define OWN_OPTIONS 10
+#define OWN_OPTIONS 11
 
 int cmd_kernel(int argc, char **argv, struct lull_err *err)
 {
@@ -379,7 +390,8 @@ int cmd_kernel(int argc, char **argv, struct lull_err *err)
 	int first, rc;
 
 	lull_kernel_collect_init(&k);
-	add_options(opts + 1 + lull_kernel_collect_opts(&k, opts + 1, MAX_OPTIONS - OWN_OPTIONS - 1),
+	add_options(opts + 1 +
+			    lull_kernel_collect_opts(&k, opts + 1, MAX_OPTIONS - OWN_OPTIONS - 1),
 		    &k, &o);
 	first = lull_opt_parse_program(argc, argv, opts, err);
 	/* Behind a report there are still options of ours. */

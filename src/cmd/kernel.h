@@ -1,8 +1,8 @@
 /*
  * kernel - the half of `lull kernel` that shows what was measured.
  *
- * cmd_kernel.c parses and decides; kernel_collect.c runs a program and reads counters; kernel_print.c
- * and kernel_tables.c show what a report holds.
+ * cmd_kernel.c parses and decides; kernel_collect.c runs a program and reads counters;
+ * kernel_print.c and kernel_tables.c show what a report holds.
  */
 #ifndef LULL_CMD_KERNEL_H
 #define LULL_CMD_KERNEL_H
@@ -39,6 +39,7 @@ struct lull_kernel_options {
 	const char *format;
 	struct lull_out_options out;
 	bool is_json;
+	bool wants_manual; /* print what the words mean, and end */
 	u64 top;
 };
 
@@ -65,6 +66,9 @@ int lull_kernel_print_table(const struct lull_kernel_choice *c,
 int lull_kernel_print_summary(const struct lull_kernel_choice *c,
 			      const struct lull_kernel_options *options, FILE *to,
 			      struct lull_err *err);
+
+/* What each verdict, wait and value means, for lull-kernels(7). */
+void lull_kernel_print_manual(FILE *to);
 
 /* Whether a section is shown: all are unless some were named. */
 bool lull_kernel_wants(const struct lull_kernel_options *options, const char *section);

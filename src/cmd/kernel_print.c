@@ -61,9 +61,9 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 	if (*p->device_name)
 		lull_str_addf(&text, " on %s", p->device_name);
 	lull_str_addf(&text, ", %s block%s of %u threads",
-		      lull_format_grouped((i64)lull_k_of(p, LULL_K_blocks)).text,
+		      lull_format_grouped(lull_k_whole(lull_k_of(p, LULL_K_blocks))).text,
 		      lull_k_of(p, LULL_K_blocks) == 1 ? "" : "s",
-		      (u32)lull_k_of(p, LULL_K_block_threads));
+		      (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads)));
 	if (p->n_passes)
 		lull_str_addf(&text, ", %u passes", p->n_passes);
 	if (*p->range)
@@ -73,7 +73,7 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 	lull_str_release(&text);
 }
 
-static void print_claim(const struct printer *out, const struct lull_claim *claim)
+static void print_claim(const struct printer *out, const struct lull_kclaim *claim)
 {
 	fprintf(out->to, "  %s%s%s", lull_term_colour(LULL_COLOUR_YELLOW, out->has_colour),
 		claim->id, lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
@@ -104,7 +104,7 @@ static void print_loads(const struct printer *out, const struct lull_profile *p)
 
 static void print_waits(const struct printer *out, const struct lull_profile *p)
 {
-	enum lull_stall order[LULL_N_STALLS];
+	enum lull_stall_ix order[LULL_N_STALLS];
 	size_t n = lull_stalls_sorted(p, order), n_shown = 0;
 	struct lull_str text = LULL_STR_INIT;
 
@@ -134,7 +134,7 @@ static void print_advice(const struct printer *out, const struct lull_judgement 
 	}
 	lull_str_clear(&text);
 	for (size_t i = 1; i < j->n; i++) {
-		const struct lull_claim *claim = &j->claims[i];
+		const struct lull_kclaim *claim = &j->claims[i];
 
 		lull_str_addf(&text, "%s%s", i > 1 ? ", " : "", claim->id);
 		if (*claim->detail)
@@ -157,8 +157,10 @@ static void print_unknown(const struct printer *out, const struct lull_profile *
 		lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	if (trouble)
 		labelled(out, "", trouble);
-	else if (*j->missing)
+	else if (*j->missing) {
 		labelled(out, "Try", "measure more: --set full");
+		labelled(out, "Missing", j->missing);
+	}
 }
 
 static void print_verdict(const struct printer *out, const struct lull_profile *p)
@@ -173,8 +175,14 @@ static void print_verdict(const struct printer *out, const struct lull_profile *
 	print_loads(out, p);
 	print_waits(out, p);
 	print_advice(out, &j);
-	if (*j.missing && !(lull_profile_trouble(p) && !j.n))
-		labelled(out, "Missing", j.missing);
+	if (j.n && *j.unchecked) {
+		struct lull_str text = LULL_STR_INIT;
+
+		lull_str_addf(&text, "could not be checked: %s; --set full measures all",
+			      j.unchecked);
+		labelled(out, "Missing", lull_str_text(&text));
+		lull_str_release(&text);
+	}
 }
 
 /* ---- sections ---- */

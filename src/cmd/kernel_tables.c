@@ -90,8 +90,9 @@ static void put_sections(struct lull_out *out, const struct lull_profile *p,
 				continue;
 			begin(out, p, (*s)->title);
 			/* Lines of source have no name of their own. */
-			lull_out_text(out, *lines[i].label ? lines[i].label + strspn(lines[i].label, " ")
-							   : note);
+			lull_out_text(out, *lines[i].label
+						   ? lines[i].label + strspn(lines[i].label, " ")
+						   : note);
 			lull_out_text(out, lines[i].unit);
 			lull_out_f64(out, lines[i].value);
 			lull_out_text(out, note);
@@ -119,9 +120,10 @@ static int print_wide(const struct lull_kernel_choice *c, const struct lull_kern
 		for (size_t i = 0; i < c->chosen.n; i++)
 			if (!isnan(lull_k_of(p[i], (enum lull_k)k))) {
 				ks[n - n_head] = k;
-				columns[n++] = (struct lull_out_column){ .name = lull_k_infos[k].key,
-									 .kind = LULL_OUT_NUMBER,
-									 .unit = lull_k_infos[k].unit };
+				columns[n++] =
+					(struct lull_out_column){ .name = lull_k_infos[k].key,
+								  .kind = LULL_OUT_NUMBER,
+								  .unit = lull_k_infos[k].unit };
 				break;
 			}
 	lull_out_init(&out, columns, n);
@@ -241,8 +243,8 @@ static void put_group(struct lull_out *out, const struct group *g, int summary)
 	lull_out_text(out, lull_judgement_id(&j));
 	lull_out_f64(out, j.n ? j.claims[0].gain : NAN);
 	lull_out_text(out, stall >= 0 ? lull_stalls[stall].title : NULL);
-	lull_out_i64(out, (i64)lull_k_of(g->longest, LULL_K_blocks));
-	lull_out_i64(out, (i64)lull_k_of(g->longest, LULL_K_block_threads));
+	lull_out_i64(out, lull_k_whole(lull_k_of(g->longest, LULL_K_blocks)));
+	lull_out_i64(out, lull_k_whole(lull_k_of(g->longest, LULL_K_block_threads)));
 	if (summary != LULL_KERNEL_SUMMARY_KERNEL)
 		lull_out_text(out, group_of(g->longest, summary));
 	lull_out_text(out, g->longest->name);

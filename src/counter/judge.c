@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define VERDICT(name) extern const struct lull_verdict lull_verdict_##name;
+#define VERDICT(name) extern const struct lull_kverdict lull_verdict_##name;
 #include "counter/verdicts.def"
 #undef VERDICT
 
-const struct lull_verdict *const lull_verdicts[] = {
+const struct lull_kverdict *const lull_verdicts[] = {
 #define VERDICT(name) &lull_verdict_##name,
 #include "counter/verdicts.def"
 #undef VERDICT
@@ -18,7 +18,7 @@ const struct lull_verdict *const lull_verdicts[] = {
 
 _Static_assert(LULL_COUNT_OF(lull_verdicts) <= LULL_MAX_VERDICTS, "raise LULL_MAX_VERDICTS");
 
-void lull_prove(struct lull_claim *claim, const char *fmt, ...)
+void lull_prove(struct lull_kclaim *claim, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -29,7 +29,7 @@ void lull_prove(struct lull_claim *claim, const char *fmt, ...)
 	va_end(ap);
 }
 
-void lull_advise(struct lull_claim *claim, const char *fmt, ...)
+void lull_advise(struct lull_kclaim *claim, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -48,7 +48,7 @@ bool lull_case_get(struct lull_case *c, enum lull_k k, f64 *value)
 	return false;
 }
 
-f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall *stalls, size_t n)
+f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall_ix *stalls, size_t n)
 {
 	f64 sum = 0;
 
@@ -62,7 +62,7 @@ f64 lull_case_stalls(const struct lull_case *c, const enum lull_stall *stalls, s
 
 /* ---- deciding ---- */
 
-static bool is_before(const struct lull_claim *a, const struct lull_claim *b)
+static bool is_before(const struct lull_kclaim *a, const struct lull_kclaim *b)
 {
 	if (a->by->stage != b->by->stage)
 		return a->by->stage < b->by->stage;
@@ -70,7 +70,7 @@ static bool is_before(const struct lull_claim *a, const struct lull_claim *b)
 }
 
 /* Keep the claims sorted; the list's order decides among equals. */
-static void insert(struct lull_judgement *j, const struct lull_claim *claim)
+static void insert(struct lull_judgement *j, const struct lull_kclaim *claim)
 {
 	size_t at = j->n++;
 
@@ -79,13 +79,26 @@ static void insert(struct lull_judgement *j, const struct lull_claim *claim)
 	j->claims[at] = *claim;
 }
 
-static void note_missing(struct lull_judgement *j, const struct lull_verdict *v, const char *key)
+/* Append to a list, as far as there is room. */
+static void append(char *to, size_t size, const char *fmt, const char *a, const char *b)
 {
-	size_t len = strlen(j->missing);
+	size_t len = strlen(to);
 
-	if (len < sizeof(j->missing))
-		snprintf(j->missing + len, sizeof(j->missing) - len, "%s%s (%s)", len ? ", " : "",
-			 v->id, key);
+	if (len + 1 < size)
+		snprintf(to + len, size - len, fmt, len ? ", " : "", a, b);
+}
+
+/* A verdict of a later stage than the one that was found would have changed nothing. */
+static void note_missing(struct lull_judgement *j, const char *const keys[LULL_MAX_VERDICTS])
+{
+	for (size_t i = 0; lull_verdicts[i]; i++) {
+		const struct lull_kverdict *v = lull_verdicts[i];
+
+		if (!keys[i] || (j->n && v->stage > j->claims[0].by->stage))
+			continue;
+		append(j->missing, sizeof(j->missing), "%s%s (%s)", v->id, keys[i]);
+		append(j->unchecked, sizeof(j->unchecked), "%s%s%s", v->id, "");
+	}
 }
 
 /* Findings beside the verdict that bring nothing, or only say again that nothing is busy. */
@@ -102,21 +115,24 @@ static void drop_idle(struct lull_judgement *j)
 
 void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 {
+	const char *lacks[LULL_MAX_VERDICTS] = { NULL };
 	struct lull_case c = { .p = p };
 
 	to->n = 0;
-	to->missing[0] = 0;
+	to->missing[0] = to->unchecked[0] = 0;
 	lull_loads_of(&c.loads, p);
 	to->loads = c.loads;
-	for (const struct lull_verdict *const *v = lull_verdicts; *v; v++) {
-		struct lull_claim claim = { .by = *v, .id = (*v)->id, .gain = NAN };
+	for (size_t i = 0; lull_verdicts[i]; i++) {
+		const struct lull_kverdict *v = lull_verdicts[i];
+		struct lull_kclaim claim = { .by = v, .id = v->id, .gain = NAN };
 
 		c.missing = NULL;
-		if ((*v)->claim(&c, &claim))
+		if (v->claim(&c, &claim))
 			insert(to, &claim);
-		else if (c.missing)
-			note_missing(to, *v, c.missing);
+		else
+			lacks[i] = c.missing;
 	}
+	note_missing(to, lacks);
 	drop_idle(to);
 }
 

@@ -56,6 +56,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #define LAUNCH(column)	 (p->launch.column)
 #define DEVICE(column)	 (p->device.column)
 #define OCCUPANCY(field) (p->has_occupancy ? (f64)p->occupancy.field : NAN)
+#define AT_MOST		 (p->is_at_most)
 	switch (k) {
 #define KVALUE(key, unit, meaning, formula) \
 	case LULL_K_##key:                  \
@@ -73,6 +74,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #undef LAUNCH
 #undef DEVICE
 #undef OCCUPANCY
+#undef AT_MOST
 }
 
 f64 lull_k_of(const struct lull_profile *p, enum lull_k k)
@@ -92,12 +94,20 @@ static void scaled(char *to, size_t size, f64 value, const char *unit)
 		value /= 1000;
 		step++;
 	}
-	snprintf(to, size, "%.*f %.*s%s", fabs(value) >= 99.95 || (!step && value == floor(value)) ? 0
-								: fabs(value) >= 9.995	? 1
-										: 2,
+	snprintf(to, size, "%.*f %.*s%s",
+		 fabs(value) >= 99.95 || (!step && value == floor(value)) ? 0
+		 : fabs(value) >= 9.995					  ? 1
+									  : 2,
 		 value, step ? 1 : 0, &steps[step], unit);
 	if (!*unit && !step)
 		to[strlen(to) - 1] = 0;
+}
+
+i64 lull_k_whole(f64 value)
+{
+	if (isnan(value))
+		return 0;
+	return (i64)fmin(9e18, fmax(-9e18, value));
 }
 
 struct lull_k_text lull_k_format(f64 value, const char *unit)
@@ -109,11 +119,13 @@ struct lull_k_text lull_k_format(f64 value, const char *unit)
 	else if (strcmp(unit, "%") == 0)
 		snprintf(t.text, sizeof(t.text), "%.1f %%", value);
 	else if (strcmp(unit, "ns") == 0)
-		snprintf(t.text, sizeof(t.text), "%s", lull_format_ns(value > 0 ? (u64)value : 0).text);
+		snprintf(t.text, sizeof(t.text), "%s",
+			 lull_format_ns((u64)lull_k_whole(fmax(0, value))).text);
 	else if (strcmp(unit, "ratio") == 0 || strcmp(unit, "/cycle") == 0 || !*unit)
 		snprintf(t.text, sizeof(t.text), "%.2f", value);
 	else if (strcmp(unit, "count") == 0 && fabs(value) < 1e6 && value == floor(value))
-		snprintf(t.text, sizeof(t.text), "%s", lull_format_grouped((i64)value).text);
+		snprintf(t.text, sizeof(t.text), "%s",
+			 lull_format_grouped(lull_k_whole(value)).text);
 	else if (strcmp(unit, "count") == 0)
 		scaled(t.text, sizeof(t.text), value, "");
 	else

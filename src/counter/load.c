@@ -42,10 +42,10 @@ static f64 active(const struct lull_profile *p)
 
 static void fill(struct lull_loads *to, const struct lull_profile *p)
 {
-#define M(key)	   lull_k_of(p, LULL_K_##key)
-#define MOST(a, b) most(a, b)
+#define M(key)	    lull_k_of(p, LULL_K_##key)
+#define MOST(a, b)  most(a, b)
 #define FIRST(a, b) first(a, b)
-#define ACTIVE(x)  ((x)*active(p))
+#define ACTIVE(x)   ((x)*active(p))
 #define LOAD(part, kind, verdict, name, help, formula) \
 	to->of[LULL_PART_##part] = clamp((formula) / 100);
 #include "counter/loads.def"
@@ -98,8 +98,7 @@ void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 	to->of[LULL_PART_issue] = NAN;
 	to->pipe_part = highest(to, LULL_LOAD_PIPE);
 	to->of[LULL_PART_issue] = issue;
-	if (!isnan(issue) &&
-	    (to->pipe_part < 0 || to->of[to->pipe_part] < PIPE_OF_ISSUE * issue))
+	if (!isnan(issue) && (to->pipe_part < 0 || to->of[to->pipe_part] < PIPE_OF_ISSUE * issue))
 		to->pipe_part = LULL_PART_issue;
 	to->memory_part = memory_part(to);
 	/* The sums are what the vendor calls the load; parts stand in where they were not read. */
@@ -114,8 +113,8 @@ void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 
 bool lull_loads_is_compute(const struct lull_loads *loads)
 {
-	bool is_fed = loads->memory_part == LULL_PART_l1 || loads->memory_part == LULL_PART_shared ||
-		      loads->memory_part < 0;
+	bool is_fed = loads->memory_part == LULL_PART_l1 ||
+		      loads->memory_part == LULL_PART_shared || loads->memory_part < 0;
 
 	if (isnan(loads->memory) || loads->sm > loads->memory)
 		return true;

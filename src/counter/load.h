@@ -2,7 +2,7 @@
  * load - how busy each part of the chip was during a launch.
  *
  * All loads are shares (0 to 1) of the time from begin to end, so that they compare: the highest is
- * the limit, and 1 / highest is the most that anything can bring as long as the work stays the same.
+ * the limit, and 1 / highest is the most that anything can bring while the work stays the same.
  *
  * To add a part: a line in loads.def.
  */
@@ -17,7 +17,7 @@ enum lull_load_kind {
 	LULL_LOAD_WHOLE = 4,
 };
 
-enum lull_part {
+enum lull_chip_part {
 #define LOAD(part, kind, verdict, name, help, formula) LULL_PART_##part,
 #include "counter/loads.def"
 #undef LOAD
@@ -32,7 +32,7 @@ struct lull_part_info {
 	const char *help;
 };
 
-/* By enum lull_part. */
+/* By enum lull_chip_part. */
 extern const struct lull_part_info lull_parts[];
 
 /* A launch seen through its loads. */
@@ -41,7 +41,7 @@ struct lull_loads {
 	f64 memory;	      /* of the memory system; NaN if nothing was measured */
 	f64 sm;		      /* of the multiprocessors */
 	f64 top;	      /* highest of all */
-	int memory_part;      /* enum lull_part of it, -1 if none */
+	int memory_part;      /* enum lull_chip_part of it, -1 if none */
 	int pipe_part;	      /* the pipe that limits, issue only if no pipe explains it */
 };
 

@@ -22,6 +22,9 @@ void lull_profile_release(struct lull_profile *p)
 	lull_vec_release(&p->hot);
 }
 
+/* So few never limit what fits. */
+#define FEWEST_REGISTERS 16
+
 void lull_profile_settle(struct lull_profile *p)
 {
 	const struct lull_chip *chip = lull_chip_find(p->device.capability);
@@ -31,8 +34,11 @@ void lull_profile_settle(struct lull_profile *p)
 		p->launch.static_shared_bytes + p->launch.dynamic_shared_bytes,
 	};
 
-	if (!chip || !shape.n_threads || !shape.n_registers)
+	if (!chip || !shape.n_threads)
 		return;
+	p->is_at_most = !shape.n_registers;
+	if (p->is_at_most)
+		shape.n_registers = FEWEST_REGISTERS;
 	lull_occupancy(chip, &shape, &p->occupancy);
 	p->has_occupancy = p->occupancy.n_blocks > 0;
 }
@@ -64,8 +70,7 @@ static void fill(struct lull_profile *p, struct lull_reader *r, const struct lul
 		 size_t i)
 {
 	size_t n_launches, n_devices, n_labels;
-	const struct lull_launch_row *launches =
-		lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n_devices);
 	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n_labels);
 
@@ -200,7 +205,8 @@ static int hotter(const void *a, const void *b)
 		return x->n_samples > y->n_samples ? -1 : 1;
 	if (x->line != y->line)
 		return x->line < y->line ? -1 : 1;
-	return x->pc_offset_bytes < y->pc_offset_bytes ? -1 : x->pc_offset_bytes > y->pc_offset_bytes;
+	return x->pc_offset_bytes < y->pc_offset_bytes ? -1
+						       : x->pc_offset_bytes > y->pc_offset_bytes;
 }
 
 /* Lines that are known are one place each, whatever the instruction. */

@@ -44,14 +44,14 @@ struct lull_hot {
 	const char *function;
 	u64 pc_offset_bytes;
 	u64 n_samples;
-	u64 n_stalled; /* those of them that did not issue */
+	u64 n_stalled;	   /* those of them that did not issue */
 	const char *stall; /* the reason met most often there, "" if none */
 	u64 n_stall;
 };
 
 struct lull_profile {
 	u64 id;
-	const char *name; /* of the kernel, demangled */
+	const char *name;  /* of the kernel, demangled */
 	const char *range; /* innermost range around the launch, "" if none */
 	u64 start_ns;
 	u64 dur_ns;
@@ -65,6 +65,7 @@ struct lull_profile {
 	struct lull_device_row device; /* all 0 if it is not known */
 	const char *device_name;
 	bool has_occupancy; /* the chip is known */
+	bool is_at_most;    /* registers are not known: no more than that fit */
 	struct lull_occupancy occupancy;
 	f64 metrics[LULL_N_KMETRICS]; /* NaN where not measured */
 	struct lull_vec extras;	      /* struct lull_extra */

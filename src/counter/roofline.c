@@ -17,12 +17,12 @@ const char *const lull_slope_names[] = {
 
 static void fill(struct lull_roofline *to, const struct lull_profile *p)
 {
-#define CEILING(id, name, ops_key, peak_key)                              \
+#define CEILING(id, name, ops_key, peak_key)                                  \
 	to->ops[LULL_CEILING_##id] = fmax(0, lull_k_of(p, LULL_K_##ops_key)); \
 	to->ceiling[LULL_CEILING_##id] = lull_k_of(p, LULL_K_##peak_key);
 #include "counter/roofs.def"
 #undef CEILING
-#define SLOPE(id, name, bytes_key, peak_key)                        \
+#define SLOPE(id, name, bytes_key, peak_key)                           \
 	to->bytes[LULL_SLOPE_##id] = lull_k_of(p, LULL_K_##bytes_key); \
 	to->slope[LULL_SLOPE_##id] = lull_k_of(p, LULL_K_##peak_key);
 #include "counter/roofs.def"
@@ -56,6 +56,5 @@ void lull_roofline_of(struct lull_roofline *to, const struct lull_profile *p)
 
 bool lull_roofline_shows(const struct lull_roofline *r, int ceiling)
 {
-	return r->ceiling[ceiling] > 0 &&
-	       (r->ops[ceiling] > 0 || ceiling == LULL_CEILING_fp32);
+	return r->ceiling[ceiling] > 0 && (r->ops[ceiling] > 0 || ceiling == LULL_CEILING_fp32);
 }

@@ -30,15 +30,15 @@ extern const char *const lull_ceiling_names[];
 extern const char *const lull_slope_names[];
 
 struct lull_roofline {
-	f64 rate;			 /* operations a second; NaN if not measured */
-	f64 ops[LULL_N_CEILINGS];	 /* operations of each type, 0 if none */
-	f64 ceiling[LULL_N_CEILINGS];	 /* peak a second, NaN if not known */
-	int type;			 /* enum lull_ceiling most operations have, -1 if none */
+	f64 rate;		      /* operations a second; NaN if not measured */
+	f64 ops[LULL_N_CEILINGS];     /* operations of each type, 0 if none */
+	f64 ceiling[LULL_N_CEILINGS]; /* peak a second, NaN if not known */
+	int type;		      /* enum lull_ceiling most operations have, -1 if none */
 	f64 bytes[LULL_N_SLOPES];
-	f64 slope[LULL_N_SLOPES];	 /* peak bytes a second, NaN if not known */
-	f64 intensity[LULL_N_SLOPES];	 /* NaN if there is no point */
-	f64 roof[LULL_N_SLOPES];	 /* operations a second that could be had there */
-	int bound;			 /* the slope with the lowest roof, -1 if none */
+	f64 slope[LULL_N_SLOPES];     /* peak bytes a second, NaN if not known */
+	f64 intensity[LULL_N_SLOPES]; /* NaN if there is no point */
+	f64 roof[LULL_N_SLOPES];      /* operations a second that could be had there */
+	int bound;		      /* the slope with the lowest roof, -1 if none */
 };
 
 /* Work it out. */

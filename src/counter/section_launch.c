@@ -34,20 +34,20 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	if (!l->grid_x)
 		return;
 	lull_sheet_rows(to, p, rows, LULL_COUNT_OF(rows));
-	put(to, "Registers of a thread", "registers", l->registers, "count");
+	if (l->registers)
+		put(to, "Registers of a thread", "registers", l->registers, "count");
 	put(to, "Shared memory of a block", "shared_bytes",
 	    (f64)l->static_shared_bytes + l->dynamic_shared_bytes, "B");
 	if (l->local_bytes)
 		put(to, "Local memory of a thread", "local_bytes", l->local_bytes, "B");
 	lull_sheet_say(to, "Grid %u x %u x %u, block %u x %u x %u%s", l->grid_x, l->grid_y,
 		       l->grid_z, l->block_x, l->block_y, l->block_z,
-		       l->cluster_x > 1 || l->cluster_y > 1 || l->cluster_z > 1 ? ", in clusters." :
-										  ".");
+		       l->cluster_x > 1 || l->cluster_y > 1 || l->cluster_z > 1 ? ", in clusters."
+										: ".");
 	if (lull_k_of(p, LULL_K_blocks) < lull_k_of(p, LULL_K_sms))
 		lull_sheet_say(to, "Fewer blocks than the %u multiprocessors.", p->device.n_sms);
 	else if (waves > 1 && waves < 5 && full < 90)
-		lull_sheet_say(to, "The last wave is %.0f %% full.",
-			       100 * (waves - floor(waves)));
+		lull_sheet_say(to, "The last wave is %.0f %% full.", 100 * (waves - floor(waves)));
 }
 
 const struct lull_section lull_section_launch = {

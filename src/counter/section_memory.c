@@ -1,17 +1,13 @@
 /*
- * memory: what moved between the levels, how much of it was found in caches, how well it was packed.
+ * memory: what moved between the levels, how much of it caches held, how well it was packed.
  */
 #include "counter/section.h"
 
 static const struct lull_sheet_row traffic[] = {
-	{ LULL_K_dram_rate, "DRAM bandwidth" },
-	{ LULL_K_dram_throughput, "  of its peak" },
-	{ LULL_K_dram_read_bytes, "DRAM read" },
-	{ LULL_K_dram_write_bytes, "DRAM written" },
-	{ LULL_K_l2_bytes, "L2 traffic" },
-	{ LULL_K_l2_hit, "L2 hit rate" },
-	{ LULL_K_l1_bytes, "L1 traffic" },
-	{ LULL_K_l1_hit, "L1 hit rate" },
+	{ LULL_K_dram_rate, "DRAM bandwidth" },	 { LULL_K_dram_throughput, "  of its peak" },
+	{ LULL_K_dram_read_bytes, "DRAM read" }, { LULL_K_dram_write_bytes, "DRAM written" },
+	{ LULL_K_l2_bytes, "L2 traffic" },	 { LULL_K_l2_hit, "L2 hit rate" },
+	{ LULL_K_l1_bytes, "L1 traffic" },	 { LULL_K_l1_hit, "L1 hit rate" },
 };
 
 /* Shown where the kernel does such things. */
@@ -34,8 +30,8 @@ static const struct lull_sheet_row shared[] = {
 	{ LULL_K_conflict_share, "  for bank conflicts" },
 };
 
-/* Every kernel reads its parameters from the host's memory and takes some turns of shared memory. */
-#define HOST_RATE   1e9
+/* Every kernel reads parameters from the host's memory and takes turns of shared memory. */
+#define HOST_RATE   5e9
 #define SHARED_LOAD 1
 
 static const struct lull_sheet_row host = { LULL_K_host_rate, "Host memory traffic" };

@@ -18,12 +18,16 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	lull_sheet_bars(to, p, rows, LULL_COUNT_OF(rows));
 	if (!p->has_occupancy)
 		return;
+	if (p->is_at_most)
+		lull_sheet_say(to, "Registers of a thread are not known; no more than that fit.");
 	for (int i = 0; i < LULL_N_LIMITS; i++) {
-		static const char *const labels[LULL_N_LIMITS] = {
-			"Blocks by warps", "Blocks by blocks", "Blocks by registers",
-			"Blocks by shared memory"
-		};
+		static const char *const labels[LULL_N_LIMITS] = { "Blocks by warps",
+								   "Blocks by blocks",
+								   "Blocks by registers",
+								   "Blocks by shared memory" };
 
+		if (p->is_at_most && i == LULL_LIMIT_REGISTERS)
+			continue;
 		lull_sheet_put(to,
 			       &(struct lull_sheet_line){ .kind = LULL_SHEET_VALUE,
 							  .label = labels[i],
@@ -38,8 +42,9 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 		lull_sheet_say(to, "Fewer warps were there than fit: a short kernel, a small grid, "
 				   "or an uneven end.");
 	if (fits < 100)
-		lull_sheet_say(to, "%u of the warps fit, limited by %s; more is no goal in itself "
-				   "where a part of the chip is busy.",
+		lull_sheet_say(to,
+			       "%u of the warps fit, limited by %s; more is no goal in itself "
+			       "where a part of the chip is busy.",
 			       o->n_warps, lull_occupancy_limit_name(o->by));
 }
 

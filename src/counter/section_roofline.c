@@ -14,7 +14,8 @@
 #define WIDTH  60
 #define HEIGHT 15
 /* On each side of the place where DRAM meets the ceiling; further out nothing changes any more. */
-#define DECADES 3
+#define DECADES	     3
+#define MOST_DECADES 24
 
 struct chart {
 	char at[HEIGHT][WIDTH + 1];
@@ -56,7 +57,7 @@ static f64 top_ceiling(const struct lull_roofline *r)
 }
 
 /* Whole decades around all points and the place where DRAM meets the highest ceiling. */
-static void scale(struct chart *c, const struct lull_roofline *r)
+static bool scale(struct chart *c, const struct lull_roofline *r)
 {
 	f64 top = top_ceiling(r), knee = top / r->slope[LULL_SLOPE_dram];
 	f64 low = knee / 10, high = knee * 10, bottom = r->rate;
@@ -70,6 +71,9 @@ static void scale(struct chart *c, const struct lull_roofline *r)
 	c->x1 = fmin(ceil(log10(high)), ceil(log10(knee)) + DECADES);
 	c->y1 = ceil(log10(top));
 	c->y0 = floor(log10(fmin(bottom, pow(10, c->x0) * r->slope[LULL_SLOPE_dram])));
+	/* Numbers that no chip has would make axes that no screen has. */
+	return c->x0 > -MOST_DECADES && c->x1 < MOST_DECADES && c->x0 < c->x1 &&
+	       c->y0 > -MOST_DECADES && c->y1 < MOST_DECADES && c->y0 < c->y1;
 }
 
 static void draw_roofs(struct chart *c, const struct lull_roofline *r)
@@ -121,7 +125,7 @@ static void put_axis(const struct chart *c, struct lull_sheet *to)
 	int end = 0; /* no label before this column */
 
 	memset(line, ' ', sizeof(line));
-	for (f64 decade = c->x0; decade <= c->x1; decade++) {
+	for (int decade = (int)c->x0; decade <= (int)c->x1; decade++) {
 		int x = column(c, pow(10, decade));
 		char text[16];
 		int len = decade_text(decade, text);
@@ -141,7 +145,8 @@ static void put_chart(const struct lull_roofline *r, struct lull_sheet *to)
 	static const char marks[LULL_N_SLOPES] = { 'D', '2', '1' };
 	struct chart c;
 
-	scale(&c, r);
+	if (!scale(&c, r))
+		return;
 	memset(c.at, ' ', sizeof(c.at));
 	draw_roofs(&c, r);
 	for (int i = LULL_N_SLOPES; i-- > 0;)
@@ -158,7 +163,8 @@ static void put_chart(const struct lull_roofline *r, struct lull_sheet *to)
 		lull_sheet_draw(to, line);
 	}
 	put_axis(&c, to);
-	lull_sheet_draw(to, "          FLOP/s over FLOP a byte; D, 2 and 1: the kernel at DRAM, L2 and L1");
+	lull_sheet_draw(
+		to, "          FLOP/s over FLOP a byte; D, 2 and 1: the kernel at DRAM, L2 and L1");
 }
 
 static void put(struct lull_sheet *to, const char *label, f64 value, const char *unit,
@@ -180,22 +186,37 @@ static void put_points(const struct lull_roofline *r, struct lull_sheet *to)
 	for (int i = 0; i < LULL_N_SLOPES; i++) {
 		if (isnan(r->intensity[i]))
 			continue;
-		snprintf(note, sizeof(note), "FLOP a byte of %s; %.1f %% of the roof there, %s",
-			 lull_slope_names[i], 100 * r->rate / r->roof[i],
-			 lull_k_format(r->roof[i], "FLOP/s").text);
-		put(to, lull_slope_names[i], r->intensity[i], "ratio",
-		    isnan(r->roof[i]) ? "FLOP a byte" : note);
+		snprintf(note, sizeof(note), "%.1f %% of %s, its roof by %s",
+			 100 * r->rate / r->roof[i], lull_k_format(r->roof[i], "FLOP/s").text,
+			 lull_k_format(r->slope[i], "B/s").text);
+		put(to, lull_slope_names[i], r->intensity[i], "FLOP/B",
+		    isnan(r->roof[i]) ? "" : note);
 	}
-	for (int i = 0; i < LULL_N_CEILINGS; i++)
-		if (r->ceiling[i] > 0) {
-			snprintf(note, sizeof(note), "ceiling%s%s",
-				 r->ops[i] > 0 ? "; it computed " : "",
-				 r->ops[i] > 0 ? lull_k_format(r->ops[i], "FLOP").text : "");
-			put(to, lull_ceiling_names[i], r->ceiling[i], "FLOP/s", note);
+}
+
+/* Those the kernel computes with are drawn; the others are for comparison. */
+static void put_ceilings(const struct lull_roofline *r, struct lull_sheet *to)
+{
+	struct lull_str others = LULL_STR_INIT;
+	char note[96];
+
+	for (int i = 0; i < LULL_N_CEILINGS; i++) {
+		const char *name = lull_ceiling_names[i];
+
+		if (!(r->ceiling[i] > 0))
+			continue;
+		if (!lull_roofline_shows(r, i)) {
+			lull_str_addf(&others, "%s%s %s", others.len ? ", " : "", name,
+				      lull_k_format(r->ceiling[i], "FLOP/s").text);
+			continue;
 		}
-	for (int i = 0; i < LULL_N_SLOPES; i++)
-		if (r->slope[i] > 0)
-			put(to, lull_slope_names[i], r->slope[i], "B/s", "slope");
+		snprintf(note, sizeof(note), "ceiling; it computed %s",
+			 lull_k_format(r->ops[i], "FLOP").text);
+		put(to, name, r->ceiling[i], "FLOP/s", note);
+	}
+	if (others.len)
+		lull_sheet_say(to, "Other ceilings: %s.", others.at);
+	lull_str_release(&others);
 }
 
 static void say(const struct lull_roofline *r, struct lull_sheet *to)
@@ -235,6 +256,7 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 		return;
 	}
 	put_points(&r, to);
+	put_ceilings(&r, to);
 	say(&r, to);
 	if (top_ceiling(&r) > 0 && r.slope[LULL_SLOPE_dram] > 0 && r.rate > 0)
 		put_chart(&r, to);

@@ -28,14 +28,14 @@ static void put(const struct lull_profile *p, const struct lull_hot *hot, struct
 		snprintf(place, sizeof(place), "+0x%llx", (unsigned long long)hot->pc_offset_bytes);
 	snprintf(note, sizeof(note), "%s%s%s", place, hot->n_stall ? ": " : "",
 		 stall >= 0 ? lull_stalls[stall].title : hot->stall);
-	lull_sheet_put(to,
-		       &(struct lull_sheet_line){ .kind = LULL_SHEET_BAR,
-						  .label = "",
-						  .key = "hot",
-						  .value = 100 * (f64)hot->n_samples /
-							   (f64)p->n_samples,
-						  .unit = "%" },
-		       note);
+	lull_sheet_put(
+		to,
+		&(struct lull_sheet_line){ .kind = LULL_SHEET_BAR,
+					   .label = "",
+					   .key = "hot",
+					   .value = 100 * (f64)hot->n_samples / (f64)p->n_samples,
+					   .unit = "%" },
+		note);
 }
 
 static void run(const struct lull_profile *p, struct lull_sheet *to)

@@ -11,7 +11,7 @@
 
 static void run(const struct lull_profile *p, struct lull_sheet *to)
 {
-	enum lull_stall order[LULL_N_STALLS];
+	enum lull_stall_ix order[LULL_N_STALLS];
 	size_t n = lull_stalls_sorted(p, order);
 	int top = lull_stall_top(p);
 	size_t n_shown = 0;

@@ -22,7 +22,7 @@ static f64 all_states(const struct lull_profile *p)
 	return sum;
 }
 
-f64 lull_stall_share(const struct lull_profile *p, enum lull_stall stall)
+f64 lull_stall_share(const struct lull_profile *p, enum lull_stall_ix stall)
 {
 	f64 all = all_states(p);
 	f64 share = p->metrics[lull_stalls[stall].metric] / all;
@@ -33,17 +33,19 @@ f64 lull_stall_share(const struct lull_profile *p, enum lull_stall stall)
 int lull_stall_top(const struct lull_profile *p)
 {
 	int top = -1;
-	f64 most = 0;
+	f64 most = 0, rest = 1;
 
 	for (int i = 0; i < LULL_N_STALLS; i++) {
-		f64 share = lull_stall_share(p, (enum lull_stall)i);
+		f64 share = lull_stall_share(p, (enum lull_stall_ix)i);
 
+		rest -= isnan(share) ? 0 : share;
 		if (lull_stalls[i].kind != LULL_STALL_WORK && share > most) {
 			most = share;
 			top = i;
 		}
 	}
-	return top;
+	/* What was not measured may be more. */
+	return most > rest ? top : -1;
 }
 
 int lull_stall_find(const char *reason)
@@ -54,19 +56,19 @@ int lull_stall_find(const char *reason)
 	return -1;
 }
 
-size_t lull_stalls_sorted(const struct lull_profile *p, enum lull_stall to[LULL_N_STALLS])
+size_t lull_stalls_sorted(const struct lull_profile *p, enum lull_stall_ix to[LULL_N_STALLS])
 {
 	size_t n = 0;
 
 	for (int i = 0; i < LULL_N_STALLS; i++) {
-		f64 share = lull_stall_share(p, (enum lull_stall)i);
+		f64 share = lull_stall_share(p, (enum lull_stall_ix)i);
 		size_t at = n;
 
 		if (isnan(share))
 			continue;
 		for (; at > 0 && lull_stall_share(p, to[at - 1]) < share; at--)
 			to[at] = to[at - 1];
-		to[at] = (enum lull_stall)i;
+		to[at] = (enum lull_stall_ix)i;
 		n++;
 	}
 	return n;

@@ -18,7 +18,7 @@ enum lull_stall_kind {
 	LULL_STALL_FETCH,
 };
 
-enum lull_stall {
+enum lull_stall_ix {
 #define STALL(reason, kind, title, help) LULL_STALLED_##reason,
 #include "counter/stalls.def"
 #undef STALL
@@ -33,19 +33,19 @@ struct lull_stall_info {
 	enum lull_k metric;
 };
 
-/* By enum lull_stall. */
+/* By enum lull_stall_ix. */
 extern const struct lull_stall_info lull_stalls[];
 
 /* Share of the warps, 0 to 1; NaN if it was not measured. */
-f64 lull_stall_share(const struct lull_profile *p, enum lull_stall stall);
+f64 lull_stall_share(const struct lull_profile *p, enum lull_stall_ix stall);
 
-/* The wait that takes most, work left out; -1 if none was measured. */
+/* The wait that takes most, work left out; -1 if that cannot be told from what was measured. */
 int lull_stall_top(const struct lull_profile *p);
 
 /* The reason with this spelling, or -1. */
 int lull_stall_find(const char *reason);
 
 /* All reasons, largest share first, those that were not measured left out; returns how many. */
-size_t lull_stalls_sorted(const struct lull_profile *p, enum lull_stall to[LULL_N_STALLS]);
+size_t lull_stalls_sorted(const struct lull_profile *p, enum lull_stall_ix to[LULL_N_STALLS]);
 
 #endif

@@ -37,7 +37,7 @@ static void three(struct lull_json *j, const char *key, u32 x, u32 y, u32 z)
 	lull_json_end(j);
 }
 
-static void tell_claim(struct lull_json *j, const struct lull_claim *claim)
+static void tell_claim(struct lull_json *j, const struct lull_kclaim *claim)
 {
 	lull_json_object(j);
 	text(j, "id", claim->id);
@@ -79,7 +79,7 @@ static void tell_verdict(struct lull_json *j, const struct lull_profile *p)
 
 static void tell_stalls(struct lull_json *j, const struct lull_profile *p)
 {
-	enum lull_stall order[LULL_N_STALLS];
+	enum lull_stall_ix order[LULL_N_STALLS];
 	size_t n = lull_stalls_sorted(p, order);
 
 	lull_json_key(j, "stalls");
@@ -148,6 +148,57 @@ static void tell_line(struct lull_json *j, const struct lull_sheet *sheet,
 		text(j, "unit", line->unit);
 	}
 	text(j, "note", lull_sheet_note_of(sheet, line));
+	lull_json_end(j);
+}
+
+/* How the occupancy would change with one thing about the launch, the others as they are. */
+static void tell_curve(struct lull_json *j, const struct lull_chip *chip,
+		       const struct lull_launch_shape *shape, int varied)
+{
+	static const struct {
+		const char *key;
+		u32 step, last;
+	} axes[] = { { "threads", 32, 1024 },
+		     { "registers", 8, 248 },
+		     { "shared_bytes", 4096, 0 } };
+	u32 last = axes[varied].last ? axes[varied].last : chip->block_shared_bytes;
+
+	lull_json_key(j, axes[varied].key);
+	lull_json_array(j);
+	for (u32 x = axes[varied].step; x <= last; x += axes[varied].step) {
+		struct lull_launch_shape other = *shape;
+		struct lull_occupancy o;
+
+		if (varied == 0)
+			other.n_threads = x;
+		else if (varied == 1)
+			other.n_registers = x;
+		else
+			other.shared_bytes = x;
+		lull_occupancy(chip, &other, &o);
+		lull_json_array(j);
+		lull_json_u64(j, x);
+		lull_json_f64(j, o.share);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
+static void tell_curves(struct lull_json *j, const struct lull_profile *p)
+{
+	const struct lull_chip *chip = lull_chip_find(p->device.capability);
+	struct lull_launch_shape shape = {
+		p->launch.block_x * p->launch.block_y * p->launch.block_z,
+		p->launch.registers,
+		p->launch.static_shared_bytes + p->launch.dynamic_shared_bytes,
+	};
+
+	if (!chip || !p->has_occupancy)
+		return;
+	lull_json_key(j, "curves");
+	lull_json_object(j);
+	for (int varied = 0; varied < 3; varied++)
+		tell_curve(j, chip, &shape, varied);
 	lull_json_end(j);
 }
 
@@ -239,6 +290,7 @@ void lull_tell_launch(struct lull_json *j, const struct lull_profile *p)
 	tell_verdict(j, p);
 	tell_stalls(j, p);
 	tell_roofline(j, p);
+	tell_curves(j, p);
 	tell_sections(j, p);
 	tell_source(j, p);
 	tell_metrics(j, p);

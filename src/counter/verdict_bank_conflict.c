@@ -12,10 +12,10 @@
 
 #define CONFLICT_SHARE 33
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_short_scoreboard,
-						 LULL_STALLED_mio_throttle };
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_short_scoreboard,
+						    LULL_STALLED_mio_throttle };
 	f64 share, load, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 used = c->loads.of[LULL_PART_shared];
 
@@ -30,8 +30,9 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 			      : 1 / (1 - share / 100 * fmin(1, fmax(wait, isnan(used) ? 0 : used)));
 	if (claim->gain < LULL_MIN_GAIN)
 		return false;
-	lull_prove(claim, "%.1f %% of the turns of shared memory are conflicts: %.1f turns for each "
-			  "one that is needed",
+	lull_prove(claim,
+		   "%.1f %% of the turns of shared memory are conflicts: %.1f turns for each "
+		   "one that is needed",
 		   share, lull_k_of(c->p, LULL_K_conflict_ways));
 	if (!isnan(used))
 		lull_prove(claim, "shared memory was busy in %.0f %% of the cycles", 100 * used);
@@ -42,11 +43,13 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_bank_conflict = {
+const struct lull_kverdict lull_verdict_bank_conflict = {
 	.id = "bank-conflict",
 	.title = "lanes of a warp collide in the banks of shared memory",
-	.why = "Shared memory has 32 banks of 4 bytes. Lanes of a warp that want different words of "
-	       "one bank take turns. Claimed when a third of all turns are there for conflicts only "
+	.why = "Shared memory has 32 banks of 4 bytes. Lanes of a warp that want different words "
+	       "of "
+	       "one bank take turns. Claimed when a third of all turns are there for conflicts "
+	       "only "
 	       "and shared memory is busy in 30 % of the cycles, or waited for as much.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,

@@ -11,7 +11,7 @@
 
 #define BARRIER_SHARE 0.3
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 share = lull_stall_share(c->p, LULL_STALLED_barrier);
 
@@ -27,16 +27,18 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	if (!isnan(c->loads.top))
 		lull_prove(claim, "no part of the chip is more than %.0f %% busy",
 			   100 * c->loads.top);
-	lull_advise(claim, "%s; __syncwarp() where a warp is enough; several small blocks on a "
-			   "multiprocessor, so that others work while one waits",
+	lull_advise(claim,
+		    "%s; __syncwarp() where a warp is enough; several small blocks on a "
+		    "multiprocessor, so that others work while one waits",
 		    lull_stalls[LULL_STALLED_barrier].help);
 	return true;
 }
 
-const struct lull_verdict lull_verdict_barrier = {
+const struct lull_kverdict lull_verdict_barrier = {
 	.id = "barrier",
 	.title = "warps wait for each other at barriers",
-	.why = "Warps that reach __syncthreads() first wait for the last one of their block. Claimed "
+	.why = "Warps that reach __syncthreads() first wait for the last one of their block. "
+	       "Claimed "
 	       "when that is 30 % of the warps' time, more than any other wait, and no part of the "
 	       "chip is busy.",
 	.stage = LULL_STAGE_LATENCY,

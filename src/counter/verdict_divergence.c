@@ -1,7 +1,7 @@
 /*
  * divergence: instructions work for few threads of their warp.
  *
- * Signal:  on average less than 65 % of the lanes take part, in a kernel that memory does not limit.
+ * Signal:  on average less than 65 % of the lanes take part, and memory is not the limit.
  * Not it:  blocks of less than a warp; a memory-bound kernel whose lanes wait anyway.
  */
 #include <math.h>
@@ -11,7 +11,7 @@
 /* Checks of bounds and predicates leave 28 to 31 of 32 lanes; 65 % are 20.8. */
 #define LANE_SHARE 65
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 share, lanes;
 
@@ -37,11 +37,13 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_divergence = {
+const struct lull_kverdict lull_verdict_divergence = {
 	.id = "divergence",
 	.title = "instructions work for few threads of their warp",
-	.why = "A warp executes one instruction for its 32 threads. When they take different ways, it "
-	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % of "
+	.why = "A warp executes one instruction for its 32 threads. When they take different ways, "
+	       "it "
+	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % "
+	       "of "
 	       "the threads take part on average and memory is not the limit.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,

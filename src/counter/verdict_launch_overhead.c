@@ -9,12 +9,12 @@
 
 #include "counter/judge.h"
 
-/* An empty kernel takes 1.5 to 2.5 us on an H200 by the same counter; twice that is still nothing. */
+/* An empty kernel takes 1.5 to 2.5 us on an H200 by the same counter. */
 #define SHORT_NS 4000
 /* Up to here starting and ending is worth looking at. */
 #define BRIEF_NS 10000
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 covered = lull_k_of(c->p, LULL_K_covered_share);
 	u64 dur_ns = c->p->dur_ns;
@@ -32,7 +32,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_launch_overhead = {
+const struct lull_kverdict lull_verdict_launch_overhead = {
 	.id = "launch-overhead",
 	.title = "it is over before the chip has begun to work",
 	.why = "Starting and ending a kernel takes 2 to 4 us, whatever it does. A kernel shorter "

@@ -9,8 +9,8 @@
 
 #include "counter/judge.h"
 
-/* What moved through the level, and how fast; the DRAM's is what people compare with data sheets. */
-static void prove_rate(const struct lull_profile *p, int part, struct lull_claim *claim)
+/* How fast it moved; DRAM's is what people compare with data sheets. */
+static void prove_rate(const struct lull_profile *p, int part, struct lull_kclaim *claim)
 {
 	f64 rate = NAN, peak = NAN;
 
@@ -33,7 +33,7 @@ static void prove_rate(const struct lull_profile *p, int part, struct lull_claim
 			   lull_k_format(peak, "B/s").text);
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	int part = c->loads.memory_part;
 
@@ -56,7 +56,7 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_memory_bound = {
+const struct lull_kverdict lull_verdict_memory_bound = {
 	.id = "memory-bound",
 	.title = "memory is the limit",
 	.why = "A level of the memory system (DRAM, L2 cache, L1 cache and shared memory, or the "

@@ -12,7 +12,7 @@
 /* Up to here the gain would be a third at most, and the kernel has other limits. */
 #define USED_SHARE 75
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 blocks, sms, used, measured = lull_k_of(c->p, LULL_K_active_share);
 
@@ -33,11 +33,12 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_small_grid = {
+const struct lull_kverdict lull_verdict_small_grid = {
 	.id = "small-grid",
 	.title = "fewer blocks than multiprocessors",
 	.why = "A block runs on one multiprocessor. With fewer blocks than multiprocessors the "
-	       "others never have work, and nothing inside the kernel can change that. Claimed when "
+	       "others never have work, and nothing inside the kernel can change that. Claimed "
+	       "when "
 	       "at least a quarter of the chip is left out and memory is not busy.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,

@@ -14,10 +14,10 @@
 /* Of all instructions: a few spills around a call cost nothing. */
 #define LOCAL_OF_ALL 0.02
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_long_scoreboard,
-						 LULL_STALLED_lg_throttle };
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_long_scoreboard,
+						    LULL_STALLED_lg_throttle };
 	f64 share, gain, inst, wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 
 	if (!lull_case_get(c, LULL_K_local_inst, &inst) || inst <= 0 ||
@@ -38,13 +38,14 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 		   lull_k_format(inst, "count").text);
 	lull_prove(claim, "%u registers and %u bytes of local memory for each thread",
 		   c->p->launch.registers, c->p->launch.local_bytes);
-	lull_advise(claim, "fewer live values for each thread: less unrolling, smaller tiles, "
-			   "__launch_bounds__ or -maxrregcount less tight; arrays of a thread indexed "
-			   "by constants only");
+	lull_advise(claim,
+		    "fewer live values for each thread: less unrolling, smaller tiles, "
+		    "__launch_bounds__ or -maxrregcount less tight; arrays of a thread indexed "
+		    "by constants only");
 	return true;
 }
 
-const struct lull_verdict lull_verdict_spill = {
+const struct lull_kverdict lull_verdict_spill = {
 	.id = "spill",
 	.title = "registers spill to local memory",
 	.why = "What does not fit into the registers of a thread, and arrays that are indexed by "

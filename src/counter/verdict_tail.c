@@ -15,7 +15,7 @@
 #define EVEN_SHARE 80
 
 /* Uneven multiprocessors: some have nothing left to do. */
-static bool is_uneven(struct lull_case *c, struct lull_claim *claim)
+static bool is_uneven(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 active = lull_k_of(c->p, LULL_K_active_share);
 
@@ -28,21 +28,22 @@ static bool is_uneven(struct lull_case *c, struct lull_claim *claim)
 }
 
 /* A last wave with few blocks: all multiprocessors have work, but few warps. */
-static bool is_partial(struct lull_case *c, struct lull_claim *claim)
+static bool is_partial(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 full = lull_k_of(c->p, LULL_K_wave_share);
 	f64 fits = lull_k_of(c->p, LULL_K_occupancy_limit);
 	f64 had = lull_k_of(c->p, LULL_K_occupancy);
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 
-	if (!(waves > 1 && waves < MANY_WAVES && full < EVEN_SHARE && had < fits * full / 100 * 1.1))
+	if (!(waves > 1 && waves < MANY_WAVES && full < EVEN_SHARE &&
+	      had < fits * full / 100 * 1.1))
 		return false;
 	claim->gain = 100 / full;
 	lull_prove(claim, "on average %.0f %% of the warps that fit were there", 100 * had / fits);
 	return true;
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 	f64 blocks, sms;
@@ -57,17 +58,19 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	if (!isnan(waves))
 		lull_prove(claim, "%.0f blocks are %.2f waves of %.0f", blocks, waves,
 			   blocks / waves);
-	lull_advise(claim, "blocks of equal work, long ones first; a grid that fills whole waves, or "
-			   "smaller blocks; a persistent kernel that takes work from a queue");
+	lull_advise(claim,
+		    "blocks of equal work, long ones first; a grid that fills whole waves, or "
+		    "smaller blocks; a persistent kernel that takes work from a queue");
 	return true;
 }
 
-const struct lull_verdict lull_verdict_tail = {
+const struct lull_kverdict lull_verdict_tail = {
 	.id = "tail",
 	.title = "the end is uneven: some multiprocessors wait for the last blocks",
 	.why = "Blocks run in waves. When the last wave holds few blocks, or some blocks take much "
 	       "longer than others, most of the chip waits for the rest. Claimed when "
-	       "multiprocessors had work for less than 80 % of the time of the busiest one, or when "
+	       "multiprocessors had work for less than 80 % of the time of the busiest one, or "
+	       "when "
 	       "up to five waves are filled to less than 80 % and the warps show it.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,

@@ -4,7 +4,7 @@
  * Signal:  less than 75 % of the bytes of touched sectors are wanted, and a part of the memory
  *          system is busy, or its queue is.
  * Not it:  dependent loads that touch a sector each and leave memory idle (latency-bound); wide
- *          accesses (float4), which touch 16 sectors and use all of them; lanes that share a sector.
+ *          accesses (float4), which touch 16 sectors and use all; lanes that share a sector.
  */
 #include <math.h>
 
@@ -37,7 +37,8 @@ static f64 wanted_share(const struct lull_case *c, f64 packing)
 static f64 packing_of(struct lull_case *c)
 {
 	f64 packing = lull_k_of(c->p, LULL_K_packing);
-	f64 loads = lull_k_of(c->p, LULL_K_ld_requests), stores = lull_k_of(c->p, LULL_K_st_requests);
+	f64 loads = lull_k_of(c->p, LULL_K_ld_requests),
+	    stores = lull_k_of(c->p, LULL_K_st_requests);
 	f64 sectors = lull_k_of(c->p, LULL_K_ld_sectors) + lull_k_of(c->p, LULL_K_st_sectors);
 
 	if (!isnan(packing))
@@ -51,10 +52,10 @@ static f64 packing_of(struct lull_case *c)
 	return sectors > WIDEST ? 400 / sectors : 100;
 }
 
-static bool claim(struct lull_case *c, struct lull_claim *claim)
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
-	static const enum lull_stall waits[] = { LULL_STALLED_lg_throttle,
-						 LULL_STALLED_tex_throttle };
+	static const enum lull_stall_ix waits[] = { LULL_STALLED_lg_throttle,
+						    LULL_STALLED_tex_throttle };
 	f64 packing = packing_of(c), wait = lull_case_stalls(c, waits, LULL_COUNT_OF(waits));
 	f64 ld = lull_k_of(c->p, LULL_K_ld_requests), st = lull_k_of(c->p, LULL_K_st_requests);
 
@@ -81,13 +82,15 @@ static bool claim(struct lull_case *c, struct lull_claim *claim)
 	return true;
 }
 
-const struct lull_verdict lull_verdict_uncoalesced = {
+const struct lull_kverdict lull_verdict_uncoalesced = {
 	.id = "uncoalesced",
 	.title = "threads of a warp touch memory far apart",
 	.why = "Memory moves in sectors of 32 bytes. When neighbouring threads do not read "
 	       "neighbouring addresses, most of each sector is thrown away. Claimed when less than "
-	       "75 % of the touched bytes are used and a part of the memory system is at least 40 % "
-	       "busy; the gain counts the bytes at the level that is the limit, so what caches make "
+	       "75 % of the touched bytes are used and a part of the memory system is at least 40 "
+	       "% "
+	       "busy; the gain counts the bytes at the level that is the limit, so what caches "
+	       "make "
 	       "good is not counted.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,

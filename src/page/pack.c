@@ -267,7 +267,8 @@ static u64 moment(const struct pack *p, u64 at_ns)
 
 static void put_answers(struct pack *p)
 {
-	static const char *const plain[] = { "meta", "verdict", "steps", "health", "flame" };
+	static const char *const plain[] = { "meta",   "verdict", "steps",
+					     "health", "flame",	  "profiled" };
 	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;
 	bool is_cut = p->plan->window.to_ns != UINT64_MAX || p->plan->window.from_ns;

@@ -3,7 +3,8 @@
 import { compare } from "./compare";
 import { flame } from "./flame";
 import { health } from "./health";
-import { kernel, ranks } from "./later";
+import { kernel } from "./kernel";
+import { ranks } from "./later";
 import { memory } from "./memory";
 import type { Panel } from "./panel";
 import { query } from "./query";

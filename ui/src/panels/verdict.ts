@@ -31,7 +31,7 @@ export interface Finding {
 }
 
 export interface Verdict {
-  state: "known" | "cannot" | "large" | "absent";
+  state: "known" | "cannot" | "large" | "absent" | "profiled";
   sentence: string;
   detail?: string;
   no_prediction?: string;
