@@ -14,7 +14,7 @@ import sys
 import threading
 
 # Bits of the agent's sources, as in src/trace/wire.h.
-TORCH, OPS, MODULES = 1 << 23, 1 << 24, 1 << 25
+TORCH, OPS, MODULES = 1 << 24, 1 << 25, 1 << 26
 
 # How far we came, for tell().
 PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
