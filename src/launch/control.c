@@ -220,6 +220,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 		/* A program that has not begun has done nothing that could be too old. */
 		if (c->is_launched)
 			atomic_store(&c->session.control->start_counter, counter_now(c));
+		atomic_store(&c->session.control->last_record, c->n_records);
 		atomic_store(&c->session.control->record, c->n_records);
 	}
 	lull_feed_agents_wake(c);

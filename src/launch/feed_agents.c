@@ -337,9 +337,28 @@ static const char *detail_of(const struct lull_image *head, u32 issue)
 		return *head->cuda_detail && memchr(head->cuda_detail, 0, sizeof(head->cuda_detail))
 			       ? head->cuda_detail
 			       : NULL;
+	case LULL_ISSUE_torch_partly:
+		return memchr(head->torch_detail, 0, sizeof(head->torch_detail))
+			       ? head->torch_detail
+			       : NULL;
 	default:
 		return NULL;
 	}
+}
+
+/* PyTorch is there, but our hooks are not: say why there are no phases. */
+static void check_torch(struct lull_collector *c, struct lull_process *p)
+{
+	u32 bits = atomic_load_explicit(&p->file->head->torch, memory_order_relaxed);
+
+	if (!p->has_torch || !(c->options->sources & LULL_SOURCE_TORCH) ||
+	    (bits & LULL_TORCH_HOOKED))
+		return;
+	p->has_torch = false; /* said */
+	lull_recording_issue(&c->recording, LULL_ISSUE_torch_not_hooked, p, 1,
+			     bits & LULL_TORCH_PACKAGE
+				     ? "torch was imported past sys.meta_path, or its import failed"
+				     : "python ran with -I, -E or -S, or another PYTHONPATH");
 }
 
 static void issues_of(struct lull_collector *c, struct lull_process *p)
@@ -358,6 +377,7 @@ static void issues_of(struct lull_collector *c, struct lull_process *p)
 					     detail_of(head, i));
 		p->file->n_issues[i] = n;
 	}
+	check_torch(c, p);
 	lull_recording_issue(&c->recording, LULL_ISSUE_bad_event, p, p->file->n_bad, NULL);
 	p->file->n_bad = 0;
 }
