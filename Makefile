@@ -269,7 +269,7 @@ e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
 e2e-why e2e-sqlite: sim $(BUILD)/examples/train_cuda
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
-e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
@@ -345,13 +345,15 @@ gpu-sim: all sim
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
-e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
+e2e-san: all sim $(BUILD)/examples/train_cuda $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
 	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 all
 	$(Q)for t in $(SAN_TESTS); do \
 		log=build-san/$$t.log; \
 		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
+	$(Q)LULL=build-san/lull ASAN_OPTIONS=detect_leaks=0 python3 test/e2e/test_job.py $(BUILD) \
+		dumps_come_when_asked_and_are_numbered metrics_are_told_while_it_runs
 
 # Golden tests: readable traces in, the text that people see out.
 golden: all
@@ -521,7 +523,7 @@ $(BENCH_GEN): CFLAGS_ALL += -iquote .
 bench-programs: $(BENCH)
 
 # All of them, as one table. Fewer events than the 100 M of the promises, unless FULL=1; RECORD=1 keeps the result.
-bench: all bench-programs
+bench: all bench-programs $(BUILD)/sim/lull-job
 	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
 		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
 	$(Q)$(if $(shell command -v npm),$(MAKE) --no-print-directory bench-view,echo "bench-view: skipped, no npm here")

@@ -150,7 +150,8 @@ int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 	struct lull_naming naming = {
 		.pattern = output ? output : c->options->output,
 		.pid = c->target.pid,
-		.is_overwriting = c->options->is_overwriting,
+		/* The ring of a flight recorder is no report: it is in nobody's way. */
+		.is_overwriting = c->options->is_overwriting || (c->flight.is_on && !number),
 		.rank = &rank,
 		.n_restarts = lull_rank_number(getenv("TORCHELASTIC_RESTART_COUNT")),
 		.number = number,

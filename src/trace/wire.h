@@ -223,6 +223,7 @@ struct lull_image {
 	char exe[1024];
 	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
 	_Atomic i32 rank, local_rank, n_ranks;
+	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
 	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
 };
