@@ -1,6 +1,6 @@
 /*
- * Sections and JSON of launches with any numbers in them: damaged reports, counters that overflowed,
- * metrics that are missing. Nothing may crash, and nothing may be undefined.
+ * Sections and JSON of launches with any numbers in them: damaged reports, counters that
+ * overflowed, metrics that are missing. Nothing may crash, and nothing may be undefined.
  */
 #include "unit/unit.h"
 
