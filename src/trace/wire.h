@@ -172,7 +172,7 @@ struct lull_control {
 	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
 	_Atomic u32 armed; /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
-	char ranks[256]; /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	char ranks[256];   /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 };
 
