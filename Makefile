@@ -122,7 +122,7 @@ $(BUILD)/pic/%.o: %.S
 $(BUILD)/pic/src/agent/lib_hot.o: AGENT_FLAGS += -mgeneral-regs-only
 
 # The manual pages, for `lull help COMMAND`.
-PAGES := $(sort $(wildcard doc/*.md))
+PAGES := $(sort $(wildcard doc/lull*.md))
 $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 	@mkdir -p $(@D)
 	$(Q)tools/embed-pages $(PAGES) > $@
@@ -260,6 +260,7 @@ PY_TESTS := $(patsubst test/e2e/test_%.py,e2e-%,$(wildcard test/e2e/test_*.py))
 PY_ARGS_sqlite := $(BUILD) -f
 PY_ARGS_import := $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
 PY_ARGS_ops := $(PY_ARGS_import) test/data/pytorch/kineto-h200.table.txt
+PY_ARGS_tutorial := $(BUILD)/lull
 .PHONY: $(PY_TESTS)
 $(PY_TESTS): e2e-%: all
 	$(Q)python3 test/e2e/test_$*.py $(or $(PY_ARGS_$*),$(BUILD))
@@ -267,9 +268,9 @@ $(PY_TESTS): e2e-%: all
 # What they need beside the two programs.
 e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
-e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
+e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
@@ -311,6 +312,7 @@ browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_memory.mjs
 
 # The pictures of the README.
 screenshots: all test/browser/node_modules/.package-lock.json

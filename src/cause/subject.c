@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cause/cause.h"
+#include "model/nest.h"
 
 /* overhead.kind: CUDA itself compiles or loads code. */
 static bool is_loading(u32 kind)
@@ -173,12 +174,13 @@ bool lull_subject_is_python(const struct lull_subject *s)
 	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
 }
 
-/* Its libraries and the names of its kernels are as good a sign as its operators. */
+/* Its libraries, the names of its kernels and our hooks are as good a sign as its operators. */
 bool lull_subject_is_torch(const struct lull_subject *s)
 {
 	size_t n;
 	const struct lull_module_row *modules = lull_reader_dim(s->reader, LULL_TABLE_module, &n);
 	const struct lull_launch_row *launches;
+	const struct lull_label_row *labels;
 
 	for (size_t i = 0; i < n; i++) {
 		if (strstr(lull_reader_string(s->reader, modules[i].path, NULL), "/libtorch"))
@@ -189,7 +191,12 @@ bool lull_subject_is_torch(const struct lull_subject *s)
 		if (strstr(lull_reader_string(s->reader, launches[i].name, NULL), "at::native::"))
 			return true;
 	}
-	return s->host.has_ops || s->host.has_hooks;
+	labels = lull_reader_dim(s->reader, LULL_TABLE_label, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (labels[i].api == LULL_LABEL_API_HOOK)
+			return true;
+	}
+	return s->host.has_ops;
 }
 
 void lull_subject_release(struct lull_subject *s)

@@ -304,10 +304,19 @@ static void say_notices(const char *what, const char *lines)
 	}
 }
 
-static void say_done(const struct lull_report_done *done)
+static void say_done(const struct lull_report_done *done,
+		     const struct lull_collector_result *result)
 {
-	fprintf(stderr, "lull: %s  %s in %.1f s\n", done->path,
+	u64 each_ns = result->n_measured ? result->measured_ns / result->n_measured : 0;
+
+	fprintf(stderr, "lull: %s  %s in %.1f s", done->path,
 		lull_format_bytes(done->size_bytes).text, done->seconds);
+	if (result->n_measured && result->n_passes)
+		fprintf(stderr, "; %llu launches in %u passes, %s a launch, %s a pass",
+			(unsigned long long)result->n_measured, result->n_passes,
+			lull_format_ns(each_ns).text,
+			lull_format_ns(each_ns / result->n_passes).text);
+	fputc('\n', stderr);
 	say_notices("", done->notices);
 }
 
@@ -375,7 +384,7 @@ static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish
 	if (result.reports.n) {
 		done->report = lull_strdup(reports[0].path);
 		if (!k->quiet)
-			say_done(&reports[0]);
+			say_done(&reports[0], &result);
 	}
 	if (!rc && !result.n_measured && !done->exit_status)
 		rc = fail_empty(k, &result, err);

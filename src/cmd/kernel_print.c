@@ -61,9 +61,9 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 	if (*p->device_name)
 		lull_str_addf(&text, " on %s", p->device_name);
 	lull_str_addf(&text, ", %s block%s of %u threads",
-		      lull_format_grouped((i64)lull_k_of(p, LULL_K_blocks)).text,
+		      lull_format_grouped(lull_k_whole(lull_k_of(p, LULL_K_blocks))).text,
 		      lull_k_of(p, LULL_K_blocks) == 1 ? "" : "s",
-		      (u32)lull_k_of(p, LULL_K_block_threads));
+		      (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads)));
 	if (p->n_passes)
 		lull_str_addf(&text, ", %u passes", p->n_passes);
 	if (*p->range)

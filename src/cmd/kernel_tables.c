@@ -243,8 +243,8 @@ static void put_group(struct lull_out *out, const struct group *g, int summary)
 	lull_out_text(out, lull_judgement_id(&j));
 	lull_out_f64(out, j.n ? j.claims[0].gain : NAN);
 	lull_out_text(out, stall >= 0 ? lull_stalls[stall].title : NULL);
-	lull_out_i64(out, (i64)lull_k_of(g->longest, LULL_K_blocks));
-	lull_out_i64(out, (i64)lull_k_of(g->longest, LULL_K_block_threads));
+	lull_out_i64(out, lull_k_whole(lull_k_of(g->longest, LULL_K_blocks)));
+	lull_out_i64(out, lull_k_whole(lull_k_of(g->longest, LULL_K_block_threads)));
 	if (summary != LULL_KERNEL_SUMMARY_KERNEL)
 		lull_out_text(out, group_of(g->longest, summary));
 	lull_out_text(out, g->longest->name);

@@ -131,8 +131,8 @@ static void put_step(struct lull_json *j, const struct lull_subject *s, u32 step
 
 static void put_steps(struct lull_json *j, const struct lull_why *why)
 {
-	static const char *const sources[] = { "none", "step", "range", "optimizer", "period",
-					       "hook" };
+	static const char *const sources[] = { "none",	    "step",   "range",
+					       "optimizer", "period", "hook" };
 	const struct lull_subject *s = why->lead;
 	u32 n = lull_why_n_steps(why);
 

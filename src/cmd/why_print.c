@@ -151,7 +151,9 @@ static void busy(const struct printer *p, const struct lull_why *why)
 /* How the steps were found, what was left out, and what recording cost. */
 static void basis(const struct printer *p, const struct lull_why *why)
 {
-	static const char *const sources[] = { "", "marked by the program", "marked by ranges",
+	static const char *const sources[] = { "",
+					       "marked by the program",
+					       "marked by ranges",
 					       "found by the optimizer's updates",
 					       "found by what repeats: nothing is marked",
 					       "found in PyTorch" };

@@ -103,6 +103,13 @@ static void scaled(char *to, size_t size, f64 value, const char *unit)
 		to[strlen(to) - 1] = 0;
 }
 
+i64 lull_k_whole(f64 value)
+{
+	if (isnan(value))
+		return 0;
+	return (i64)fmin(9e18, fmax(-9e18, value));
+}
+
 struct lull_k_text lull_k_format(f64 value, const char *unit)
 {
 	struct lull_k_text t;
@@ -113,11 +120,12 @@ struct lull_k_text lull_k_format(f64 value, const char *unit)
 		snprintf(t.text, sizeof(t.text), "%.1f %%", value);
 	else if (strcmp(unit, "ns") == 0)
 		snprintf(t.text, sizeof(t.text), "%s",
-			 lull_format_ns(value > 0 ? (u64)value : 0).text);
+			 lull_format_ns((u64)lull_k_whole(fmax(0, value))).text);
 	else if (strcmp(unit, "ratio") == 0 || strcmp(unit, "/cycle") == 0 || !*unit)
 		snprintf(t.text, sizeof(t.text), "%.2f", value);
 	else if (strcmp(unit, "count") == 0 && fabs(value) < 1e6 && value == floor(value))
-		snprintf(t.text, sizeof(t.text), "%s", lull_format_grouped((i64)value).text);
+		snprintf(t.text, sizeof(t.text), "%s",
+			 lull_format_grouped(lull_k_whole(value)).text);
 	else if (strcmp(unit, "count") == 0)
 		scaled(t.text, sizeof(t.text), value, "");
 	else

@@ -47,6 +47,9 @@ struct lull_k_text {
 	char text[48];
 };
 
+/* The value as a whole number; numbers that are none, or too large, become the nearest. */
+i64 lull_k_whole(f64 value);
+
 /* Write a value of this unit, as kmetrics.def spells units. */
 struct lull_k_text lull_k_format(f64 value, const char *unit);
 

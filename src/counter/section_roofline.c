@@ -14,7 +14,8 @@
 #define WIDTH  60
 #define HEIGHT 15
 /* On each side of the place where DRAM meets the ceiling; further out nothing changes any more. */
-#define DECADES 3
+#define DECADES	     3
+#define MOST_DECADES 24
 
 struct chart {
 	char at[HEIGHT][WIDTH + 1];
@@ -56,7 +57,7 @@ static f64 top_ceiling(const struct lull_roofline *r)
 }
 
 /* Whole decades around all points and the place where DRAM meets the highest ceiling. */
-static void scale(struct chart *c, const struct lull_roofline *r)
+static bool scale(struct chart *c, const struct lull_roofline *r)
 {
 	f64 top = top_ceiling(r), knee = top / r->slope[LULL_SLOPE_dram];
 	f64 low = knee / 10, high = knee * 10, bottom = r->rate;
@@ -70,6 +71,9 @@ static void scale(struct chart *c, const struct lull_roofline *r)
 	c->x1 = fmin(ceil(log10(high)), ceil(log10(knee)) + DECADES);
 	c->y1 = ceil(log10(top));
 	c->y0 = floor(log10(fmin(bottom, pow(10, c->x0) * r->slope[LULL_SLOPE_dram])));
+	/* Numbers that no chip has would make axes that no screen has. */
+	return c->x0 > -MOST_DECADES && c->x1 < MOST_DECADES && c->x0 < c->x1 &&
+	       c->y0 > -MOST_DECADES && c->y1 < MOST_DECADES && c->y0 < c->y1;
 }
 
 static void draw_roofs(struct chart *c, const struct lull_roofline *r)
@@ -141,7 +145,8 @@ static void put_chart(const struct lull_roofline *r, struct lull_sheet *to)
 	static const char marks[LULL_N_SLOPES] = { 'D', '2', '1' };
 	struct chart c;
 
-	scale(&c, r);
+	if (!scale(&c, r))
+		return;
 	memset(c.at, ' ', sizeof(c.at));
 	draw_roofs(&c, r);
 	for (int i = LULL_N_SLOPES; i-- > 0;)

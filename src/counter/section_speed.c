@@ -23,7 +23,7 @@ static const struct lull_sheet_row clocks[] = {
 
 static void put_parts(struct lull_sheet *to, const struct lull_loads *loads)
 {
-	int order[LULL_N_PARTS], n = 0;
+	int order[LULL_N_PARTS] = { 0 }, n = 0;
 
 	for (int i = 0; i < LULL_N_PARTS; i++) {
 		int at = n;

@@ -28,7 +28,7 @@ static void prove_block(const struct lull_profile *p, struct lull_kclaim *claim)
 	const struct lull_launch_row *l = &p->launch;
 	struct lull_k_text shared =
 		lull_k_format((f64)l->static_shared_bytes + l->dynamic_shared_bytes, "B");
-	u32 n_threads = (u32)lull_k_of(p, LULL_K_block_threads);
+	u32 n_threads = (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads));
 
 	if (l->registers)
 		lull_prove(claim, "a block has %u threads of %u registers and %s of shared memory",

@@ -160,7 +160,7 @@ static int gather_lengths(const struct lull_team *t, u64 len, u64 *lens)
 static int gather_rounds(const struct lull_team *t, const char *bytes, u64 len,
 			 struct lull_team_parts *parts)
 {
-	u64 share = MAX_PART / t->size, longest = 0;
+	u64 share = MAX_PART / (t->size ? t->size : 1), longest = 0;
 	int *n = lull_alloc(t->size, sizeof(*n)), *offs = lull_alloc(t->size, sizeof(*offs));
 	char *room = NULL;
 	int rc = 0;

@@ -519,6 +519,7 @@ static void tell_kernels(struct lull_collector *c)
 	c->result->n_launches = atomic_load(&wish->n_launches);
 	c->result->n_measured = atomic_load(&wish->n_done);
 	c->result->n_passes = atomic_load(&wish->n_passes);
+	c->result->measured_ns = lull_clock_dur_ns(&c->clock, atomic_load(&wish->done_ticks));
 	c->result->has_hung = c->has_hung;
 }
 

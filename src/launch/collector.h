@@ -97,8 +97,8 @@ struct lull_report_done {
 struct lull_collector_result {
 	int exit_status;	 /* of the program: its code, 128 + signal, 126 or 127 */
 	struct lull_vec reports; /* struct lull_report_done */
-	/* With kernels to be measured: launches seen and measured, passes of each. */
-	u64 n_launches, n_measured;
+	/* With kernels to be measured: launches seen and measured, how long that took, passes. */
+	u64 n_launches, n_measured, measured_ns;
 	u32 n_passes;
 	bool has_hung; /* a kernel did not end, and the program was ended for it */
 };

@@ -75,9 +75,9 @@ struct lull_recording {
 	/* decode_kernel.h: its vectors, and whether kernels are measured at all. */
 	struct lull_vec profiled, held_profiled, held_pcsamples, known_kernels;
 	bool is_measuring;
-	bool is_unresolved;	   /* leave addresses without names */
-	struct lull_pulse *pulse;  /* sees every row; NULL if nobody asks */
-	const char *debug_dirs;	   /* where to look for debug files, colon list or NULL */
+	bool is_unresolved;	  /* leave addresses without names */
+	struct lull_pulse *pulse; /* sees every row; NULL if nobody asks */
+	const char *debug_dirs;	  /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
 	struct lull_map

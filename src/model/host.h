@@ -80,7 +80,7 @@ struct lull_host {
 	struct lull_vec leaves;	 /* struct lull_leaf by lane, then begin */
 	struct lull_vec pauses;	 /* struct lull_host_pause by lane, then begin */
 	struct lull_vec samples; /* struct lull_host_sample by lane, then time */
-	bool has_sched, has_gil, has_samples, has_ops, has_os, has_hooks;
+	bool has_sched, has_gil, has_samples, has_ops, has_os;
 };
 
 /* Collect what the threads of the chain did; `without` are bits of LULL_WITHOUT_... */

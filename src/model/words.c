@@ -215,6 +215,21 @@ u32 lull_file_bits(const char *path)
 	return has_any(path, framework) ? LULL_IN_FRAMEWORK : 0;
 }
 
+bool lull_file_is_plumbing(const char *path)
+{
+	static const char *const parts[] = {
+		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
+		"/lib/python", NULL
+	};
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (strstr(path, parts[i]))
+			return true;
+	}
+	/* PyTorch's traces have paths as from the folder that is imported from. */
+	return !strncmp(path, "torch/", 6);
+}
+
 u32 lull_oscall_bits(const char *name)
 {
 	static const char *const writes[] = { "write",	"fsync",    "fdatasync", "fflush",

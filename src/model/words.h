@@ -72,6 +72,9 @@ u32 lull_op_bits(const char *name);
 /* What code in this source file is part of. */
 u32 lull_file_bits(const char *path);
 
+/* Whether a source file is of the interpreter or of a library: never a place to act on. */
+bool lull_file_is_plumbing(const char *path);
+
 /* What a call of the C library of this name does: WRITE, WAIT, READ, SLEEP. */
 u32 lull_oscall_bits(const char *name);
 

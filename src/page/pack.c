@@ -32,6 +32,12 @@ static const struct {
 	{ "cuda_gpu_mem_size_sum", false },
 	{ "nccl_sum", false },
 	{ "ops", true },
+	{ "ops_pairs", true },
+	{ "alloc_peak", true },
+	{ "alloc_growth", true },
+	{ "alloc_leaks", true },
+	{ "alloc_backward", true },
+	{ "alloc_sum", true },
 };
 
 #define MAX_JOINED 2000000u /* events */
@@ -267,7 +273,7 @@ static u64 moment(const struct pack *p, u64 at_ns)
 
 static void put_answers(struct pack *p)
 {
-	static const char *const plain[] = { "meta",   "verdict", "steps",
+	static const char *const plain[] = { "meta",   "verdict", "steps",   "memory",
 					     "health", "flame",	  "profiled" };
 	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;

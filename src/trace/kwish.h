@@ -37,10 +37,10 @@ enum {
 
 struct lull_kwish {
 	u32 n_filters;
-	u32 replay;	 /* LULL_REPLAY_* */
-	u32 pass_ix;	 /* of an application that runs once for each pass */
+	u32 replay;	/* LULL_REPLAY_* */
+	u32 pass_ix;	/* of an application that runs once for each pass */
 	u32 is_sampled; /* take samples of the program counter in place of counters */
-	u32 has_range;	 /* only inside ranges of that name */
+	u32 has_range;	/* only inside ranges of that name */
 	u32 is_range_regex;
 	u64 devices; /* a bit for each */
 	struct lull_kwish_filter filters[LULL_KWISH_N_FILTERS];

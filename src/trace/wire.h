@@ -168,12 +168,12 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
-	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
-	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
-	char ranks[256];      /* --ranks: other ranks are not recorded; "" = all (rank.h) */
-	struct lull_kwish kernels;
+	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
+	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
 	_Atomic u32 armed; /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
+	char ranks[256];   /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	struct lull_kwish kernels;
 };
 
 enum lull_chunk_state {

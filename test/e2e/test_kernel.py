@@ -51,7 +51,8 @@ class Kernel(unittest.TestCase):
     # ---- which launches ----
 
     def test_skip_and_count_choose_among_the_launches_of_a_name(self):
-        self.measure("-k", "matmul", "-s", "2", "-c", "3", *STEPS)
+        said = self.measure("-k", "matmul", "-s", "2", "-c", "3", *STEPS)
+        self.assertRegex(said, "; 3 launches in [0-9]+ passes, .* a launch, .* a pass")
         self.assertEqual(self.names(), ["matmul"] * 3)
         everything = self.rows("profiled")
         self.measure("-k", "matmul", *STEPS)

@@ -40,6 +40,9 @@ static const char report[] =
 	"sample start=5us lane=1 stack=1 cpu=3\nsched start=0us dur=30us lane=1 cpu=1 "
 	"end_reason=2\n"
 	"sched start=40us dur=30us lane=1 cpu=1 end_reason=1\n"
+	"op_label name=aten::mm kind=1\nop start=1us dur=30us lane=1 label=1 sequence=1\n"
+	"alloc start=2us lane=1 device_kind=1 address=1 size_bytes=100 allocated_bytes=100\n"
+	"alloc start=60us lane=1 device_kind=1 address=1 size_bytes=-100 reserved_bytes=200\n"
 	"usage start=1us process=1 rss_bytes=4096\nusage start=9us process=1 rss_bytes=8192\n";
 
 static u64 next_random(u64 *state)

@@ -42,8 +42,8 @@ static void steps_are_read_in_any_order(void **state)
 	struct lull_err err;
 
 	(void)state;
-	assert_int_equal(
-		lull_record_steps("repeat=1,active=3,skip=5,warmup=1,wait=2", &s, &err), 0);
+	assert_int_equal(lull_record_steps("repeat=1,active=3,skip=5,warmup=1,wait=2", &s, &err),
+			 0);
 	assert_int_equal(s.skip_first, 5);
 	assert_int_equal(s.wait, 2);
 	assert_int_equal(s.warmup, 1);
@@ -58,9 +58,11 @@ static void steps_are_read_in_any_order(void **state)
 
 static void steps_that_make_no_sense_are_refused(void **state)
 {
-	static const char *const bad[] = { "5",	     "active",	  "active=", "active=x",
-					   "skip=-1", "skip=+1", "active=0", "active=99999999999",
-					   "later=3", "active=2", "wait=1 active=2" };
+	static const char *const bad[] = {
+		"5",	   "active",   "active=",	 "active=x",
+		"skip=-1", "skip=+1",  "active=0",	 "active=99999999999",
+		"later=3", "active=2", "wait=1 active=2"
+	};
 	struct lull_schedule s;
 	struct lull_err err;
 

@@ -30,9 +30,12 @@ static void times_take_units_and_fractions(void **state)
 	       "step start=1 dur=2ns number=1\nstep start=1.5us dur=2ms number=2\n"
 	       "step start=1.000000001s dur=0x10 number=3\n",
 	       "step",
-	       "{\"table\":\"step\",\"start_ns\":1,\"dur_ns\":2,\"lane\":0,\"number\":1,\"source\":0}\n"
-	       "{\"table\":\"step\",\"start_ns\":1500,\"dur_ns\":2000000,\"lane\":0,\"number\":2,\"source\":0}\n"
-	       "{\"table\":\"step\",\"start_ns\":1000000001,\"dur_ns\":16,\"lane\":0,\"number\":3,\"source\":0}"
+	       "{\"table\":\"step\",\"start_ns\":1,\"dur_ns\":2,\"lane\":0,"
+	       "\"number\":1,\"source\":0}\n"
+	       "{\"table\":\"step\",\"start_ns\":1500,\"dur_ns\":2000000,\"lane\":0,"
+	       "\"number\":2,\"source\":0}\n"
+	       "{\"table\":\"step\",\"start_ns\":1000000001,\"dur_ns\":16,\"lane\":0,"
+	       "\"number\":3,\"source\":0}"
 	       "\n");
 }
 
