@@ -201,6 +201,7 @@ static int serve(struct view *v, struct lull_err *err)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	lull_page_start(&v->page);
 	if (lull_server_start(&server, &v->page, &v->server, err))
 		return err->code;
 	if (v->server.address)

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "import/import.h"
+#include "page/ahead.h"
 #include "page/why.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
@@ -39,9 +40,11 @@ int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
 	q.report = &page->reports[args->report_ix];
 	q.reader = answer->is_slow ? q.report->slow : q.report->quick;
 	lock = answer->is_slow ? &q.report->slow_lock : &q.report->quick_lock;
+	lull_ahead_begin(page->ahead);
 	pthread_mutex_lock(lock);
 	rc = answer->run(&q, err);
 	pthread_mutex_unlock(lock);
+	lull_ahead_end(page->ahead);
 	return rc;
 }
 
@@ -129,8 +132,15 @@ void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const c
 	finish(page, name, &options);
 }
 
+void lull_page_start(struct lull_page *page)
+{
+	page->ahead = lull_ahead_start(page);
+}
+
 void lull_page_release(struct lull_page *page)
 {
+	lull_ahead_stop(page->ahead);
+	page->ahead = NULL;
 	for (size_t i = 0; i < page->n_reports; i++) {
 		struct lull_page_report *report = &page->reports[i];
 

@@ -42,7 +42,8 @@ struct lull_why;
 struct lull_page {
 	struct lull_page_report reports[LULL_PAGE_REPORTS];
 	size_t n_reports;
-	bool is_offline; /* the answers go into a file */
+	bool is_offline;	  /* the answers go into a file */
+	struct lull_ahead *ahead; /* page/ahead.h; NULL if nothing goes on beside the answers */
 };
 
 /* Arguments of one question. */
@@ -109,7 +110,13 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 /* The same for a reader that is open, and stays so; for one thread. The name is borrowed. */
 void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const char *name);
 
-/* Close all reports. */
+/*
+ * Begin what goes on beside the answers, once all reports are added and before any other thread
+ * exists: decoding ahead, and the analysis of reports that are too large to wait for it.
+ */
+void lull_page_start(struct lull_page *page);
+
+/* End that, and close all reports. */
 void lull_page_release(struct lull_page *page);
 
 /* "key": value, in an object. */

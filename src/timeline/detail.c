@@ -11,6 +11,7 @@
 
 #define CACHE_BYTES (64u << 20)
 #define MAX_CACHED  256u
+#define MAX_AHEAD   20u /* blocks around a view: 40 MB of the cache */
 
 /* The events of one lane in a decoded block. */
 struct run {
@@ -24,16 +25,35 @@ struct cached {
 	u32 source;
 	u64 used;
 	struct lull_tl_event *events; /* by lane, then start */
-	size_t n;
+	size_t n, cap;
 	struct run *runs;
 	size_t n_runs;
 };
 
+/*
+ * The pieces of a device in a window: those that ask for its busy time ask for the idle one next.
+ */
+struct swept {
+	u32 group;
+	struct lull_span span;
+	struct lull_vec busy, idle; /* struct lull_span */
+};
+
+/* What was looked at last, where it is finer than the levels or nearly so. */
+struct wish {
+	struct lull_span span;
+	u64 sources; /* a bit for each of lull_sources */
+};
+
 struct lull_detail {
 	struct lull_timeline *t;
+	struct wish wish;
+	struct swept swept;
 	struct lull_blocks blocks;
 	struct cached cache[MAX_CACHED];
 	size_t n_cached;
+	struct lull_tl_event *spare; /* of a block that was dropped: its pages are there already */
+	size_t spare_cap;
 	u64 cached_bytes;
 	u64 clock;
 };
@@ -44,6 +64,8 @@ struct lull_detail *lull_detail_new(struct lull_timeline *t)
 
 	d->t = t;
 	lull_blocks_init(&d->blocks, t->reader);
+	lull_vec_init(&d->swept.busy, sizeof(struct lull_span));
+	lull_vec_init(&d->swept.idle, sizeof(struct lull_span));
 	return d;
 }
 
@@ -51,8 +73,10 @@ static void drop(struct lull_detail *d, size_t ix)
 {
 	struct cached *c = &d->cache[ix];
 
-	d->cached_bytes -= c->n * sizeof(*c->events);
-	free(c->events);
+	d->cached_bytes -= c->cap * sizeof(*c->events);
+	free(d->spare);
+	d->spare = c->events;
+	d->spare_cap = c->cap;
 	free(c->runs);
 	*c = d->cache[--d->n_cached];
 }
@@ -64,6 +88,9 @@ void lull_detail_free(struct lull_detail *d)
 	while (d->n_cached)
 		drop(d, d->n_cached - 1);
 	lull_blocks_release(&d->blocks);
+	free(d->spare);
+	lull_vec_release(&d->swept.busy);
+	lull_vec_release(&d->swept.idle);
 	free(d);
 }
 
@@ -135,6 +162,20 @@ static void split_group(struct lull_detail *d, struct cached *c, const struct lu
 	c->n += n;
 }
 
+/* Not zeroed: all is set. */
+static void take_room(struct lull_detail *d, struct cached *c, size_t n)
+{
+	if (d->spare_cap < n) {
+		c->events = lull_realloc(NULL, n, sizeof(*c->events));
+		c->cap = n;
+		return;
+	}
+	c->events = d->spare;
+	c->cap = d->spare_cap;
+	d->spare = NULL;
+	d->spare_cap = 0;
+}
+
 static void load(struct lull_detail *d, struct cached *c)
 {
 	const struct lull_source *source = &lull_sources[c->source];
@@ -142,10 +183,18 @@ static void load(struct lull_detail *d, struct cached *c)
 	struct lull_tl_event *events = d->blocks.events.at;
 	struct lull_lines_state lines;
 
-	c->events = lull_realloc(NULL, n + 1, sizeof(*c->events)); /* not zeroed: all is set */
+	take_room(d, c, n + 1);
 	for (size_t i = 0; i < n; i = end) {
+		/* What does not overlap needs no more than one line. */
+		u64 last_ns = 0;
+
+		for (end = i; end < n && events[end].group == events[i].group &&
+			      source->lines == LULL_LINES_FIT && events[end].start_ns >= last_ns;
+		     end++)
+			last_ns = events[end].end_ns;
 		memset(&lines, 0, sizeof(lines));
-		for (end = i; end < n && events[end].group == events[i].group; end++)
+		lines.end_ns[0] = last_ns;
+		for (; end < n && events[end].group == events[i].group; end++)
 			lull_lines_fit(&lines, source, &events[end]);
 		split_group(d, c, events + i, end - i);
 	}
@@ -177,7 +226,7 @@ static const struct cached *block_of(struct lull_detail *d, u32 source, size_t b
 	c = &d->cache[d->n_cached++];
 	*c = (struct cached){ .block_ix = block_ix, .source = source, .used = ++d->clock };
 	load(d, c);
-	d->cached_bytes += c->n * sizeof(*c->events);
+	d->cached_bytes += c->cap * sizeof(*c->events);
 	return c;
 }
 
@@ -236,26 +285,17 @@ static void each_event(struct lull_timeline *t, u32 lane, struct lull_span span,
 
 /* ---- idle time ---- */
 
-struct idle_ctx {
-	struct lull_vec spans; /* struct lull_span: the pieces of the wanted kind */
-	bool wants_busy;
-	struct lull_idle_sweep sweep;
-};
-
 static void on_piece(void *ctx, struct lull_span span, bool is_busy)
 {
-	struct idle_ctx *c = ctx;
+	struct swept *swept = ctx;
 
-	if (is_busy == c->wants_busy)
-		lull_vec_add(&c->spans, &span, 1);
+	lull_vec_add(is_busy ? &swept->busy : &swept->idle, &span, 1);
 }
 
 static void add_work(void *ctx, const struct lull_tl_event *event, size_t block_ix)
 {
-	struct idle_ctx *c = ctx;
-
 	(void)block_ix;
-	lull_idle_add(&c->sweep, event->start_ns, event->end_ns);
+	lull_idle_add(ctx, event->start_ns, event->end_ns);
 }
 
 /* From the first to the last work of a device: outside of it nothing is known to be idle. */
@@ -284,45 +324,71 @@ static bool is_work_of(const struct lull_timeline *t, const struct lull_tl_lane 
 	return (device_of[lane->group] | LULL_GROUP_DEVICE) == group;
 }
 
-/* The busy or idle pieces of a device inside `span`; those at its edges are cut there. */
-static void device_pieces(struct lull_timeline *t, u32 group, struct lull_span span,
-			  struct idle_ctx *c)
+/* Before the first and behind the last work in the window the device is idle, too. */
+static void add_edges(struct swept *swept, struct lull_span span)
 {
-	struct lull_span life = life_of(t, group);
+	const struct lull_span *busy = swept->busy.at;
+	struct lull_span edge = { span.from_ns, span.to_ns };
+	struct lull_span *idle;
 
+	if (!swept->busy.n) {
+		lull_vec_add(&swept->idle, &edge, 1);
+		return;
+	}
+	if (busy[0].from_ns > span.from_ns) {
+		edge.to_ns = busy[0].from_ns;
+		lull_vec_push(&swept->idle);
+		idle = swept->idle.at;
+		memmove(idle + 1, idle, (swept->idle.n - 1) * sizeof(*idle));
+		idle[0] = edge;
+	}
+	edge = (struct lull_span){ busy[swept->busy.n - 1].to_ns, span.to_ns };
+	if (edge.from_ns < edge.to_ns)
+		lull_vec_add(&swept->idle, &edge, 1);
+}
+
+/*
+ * The busy and idle pieces of a device inside `span`; idle ones at its edges are cut there, busy
+ * ones are whole.
+ */
+static const struct swept *sweep(struct lull_timeline *t, u32 group, struct lull_span span)
+{
+	struct swept *swept = &t->detail->swept;
+	struct lull_span life = life_of(t, group);
+	struct lull_idle_sweep s;
+
+	if (swept->group == group && swept->span.from_ns == span.from_ns &&
+	    swept->span.to_ns == span.to_ns)
+		return swept;
+	swept->group = group;
+	swept->span = span;
+	swept->busy.n = swept->idle.n = 0;
 	span = lull_span_cut(span, life.from_ns, life.to_ns);
 	if (span.to_ns <= span.from_ns)
-		return;
-	lull_idle_init(&c->sweep, on_piece, c);
-	/* Work of no length would be left out; one nanosecond outside marks the edges. */
+		return swept;
+	lull_idle_init(&s, on_piece, swept);
 	for (u32 i = 0; i < t->lanes.n; i++) {
 		if (is_work_of(t, lull_timeline_lane(t, i), group))
-			each_event(t, i, span, add_work, c);
+			each_event(t, i, span, add_work, &s);
 	}
-	if (!c->wants_busy) {
-		lull_idle_add(&c->sweep, span.from_ns ? span.from_ns - 1 : 0, span.from_ns);
-		lull_idle_add(&c->sweep, span.to_ns, span.to_ns + 1);
-	}
-	lull_idle_advance(&c->sweep, UINT64_MAX);
-	lull_idle_release(&c->sweep);
+	lull_idle_advance(&s, UINT64_MAX);
+	lull_idle_release(&s);
+	add_edges(swept, span);
+	return swept;
 }
 
 /* The same as pieces (struct lull_idle), idle ones with their causes. */
 static void named_pieces(struct lull_timeline *t, const struct lull_tl_lane *lane,
 			 struct lull_span span, struct lull_vec *out)
 {
-	struct idle_ctx c = { .wants_busy = lane->line == 0 };
-	const struct lull_span *spans;
+	const struct swept *swept = sweep(t, lane->group, span);
+	const struct lull_span *busy = swept->busy.at;
 
-	lull_vec_init(&c.spans, sizeof(struct lull_span));
-	device_pieces(t, lane->group, span, &c);
-	spans = c.spans.at;
-	if (!c.wants_busy)
-		lull_idle_with_causes(t, lane->group, span, &c.spans, out);
-	for (size_t i = 0; i < c.spans.n && c.wants_busy; i++)
+	if (lane->line == LULL_LINE_IDLE)
+		lull_idle_with_causes(t, lane->group, span, &swept->idle, out);
+	for (size_t i = 0; i < swept->busy.n && lane->line == LULL_LINE_BUSY; i++)
 		*(struct lull_idle *)lull_vec_push(out) =
-			(struct lull_idle){ spans[i], LULL_NAME_FIXED | LULL_FIXED_BUSY, 0 };
-	lull_vec_release(&c.spans);
+			(struct lull_idle){ busy[i], LULL_NAME_FIXED | LULL_FIXED_BUSY, 0 };
 }
 
 /* ---- folding ---- */
@@ -362,12 +428,95 @@ static void fold_device(struct lull_timeline *t, u32 lane, struct lull_span span
 	lull_vec_release(&pieces);
 }
 
+/* Views that are next to this one need these blocks if the levels end here, or one finer. */
+static void make_wish(struct lull_timeline *t, const struct lull_tl_lane *lane,
+		      struct lull_span span, u32 log2)
+{
+	struct wish *wish = &t->detail->wish;
+
+	if (!lane->lod.n_levels || log2 > lane->lod.levels[0].log2 || !lane->lod.levels[0].log2)
+		return;
+	if (wish->span.from_ns != span.from_ns || wish->span.to_ns != span.to_ns)
+		*wish = (struct wish){ .span = span };
+	for (u32 s = 0; lull_sources[s].kind; s++)
+		if (lane->source == s ||
+		    (lane->source == LULL_NO_ROW && lull_sources[s].flags & LULL_SOURCE_IS_WORK))
+			wish->sources |= 1ull << s;
+}
+
+static u64 distance(const struct lull_entry *e, u64 at_ns)
+{
+	if (e->max_end < at_ns)
+		return at_ns - e->max_end;
+	return e->min_start > at_ns ? e->min_start - at_ns : 0;
+}
+
+static bool is_cached(const struct lull_detail *d, u32 source, size_t block_ix)
+{
+	for (size_t i = 0; i < d->n_cached; i++)
+		if (d->cache[i].block_ix == block_ix && d->cache[i].source == source)
+			return true;
+	return false;
+}
+
+/* The block of a source that is missing nearest to the middle of the wish. */
+static size_t nearest_missing(const struct lull_detail *d, u32 source, u64 *best, size_t *n_there)
+{
+	struct lull_span span = d->wish.span;
+	u64 middle = span.from_ns + (span.to_ns - span.from_ns) / 2;
+	u64 reach = span.to_ns - span.from_ns;
+	size_t n, found = SIZE_MAX;
+	const struct lull_entry *e = lull_reader_blocks(d->t->reader, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		u64 far;
+
+		if (e[i].table_id != lull_sources[source].table || e[i].kind != LULL_BLOCK_ROWS)
+			continue;
+		far = distance(&e[i], middle);
+		if (far > reach)
+			continue;
+		if (is_cached(d, source, i)) {
+			++*n_there;
+		} else if (far < *best) {
+			*best = far;
+			found = i;
+		}
+	}
+	return found;
+}
+
+bool lull_detail_ahead(struct lull_timeline *t)
+{
+	struct lull_detail *d = t->detail;
+	size_t found = SIZE_MAX, n_there = 0;
+	u64 best = UINT64_MAX;
+	u32 source = 0;
+
+	for (u32 s = 0; lull_sources[s].kind; s++) {
+		size_t block_ix = d->wish.sources >> s & 1 ? nearest_missing(d, s, &best, &n_there)
+							   : SIZE_MAX;
+
+		if (block_ix == SIZE_MAX)
+			continue;
+		found = block_ix;
+		source = s;
+	}
+	if (found == SIZE_MAX || n_there >= MAX_AHEAD) {
+		d->wish.sources = 0;
+		return false;
+	}
+	block_of(d, source, found);
+	return true;
+}
+
 void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 		      struct lull_fold *fold)
 {
 	const struct lull_tl_lane *l = lull_timeline_lane(t, lane);
 	const struct lull_level *level = lull_lod_level(&l->lod, fold->log2);
 
+	make_wish(t, l, span, fold->log2);
 	if (level) {
 		for (size_t i = lull_level_first(level, span.from_ns ? span.from_ns - 1 : 0);
 		     i < level->n && level->recs[i].start_ns < span.to_ns; i++)

@@ -2,7 +2,8 @@
  * detail - what happened on a lane in a window of time, at any level of detail.
  *
  * What the levels of a lane hold is taken from there; what is finer is read from the blocks of the
- * report, and the decoded blocks that were used last are kept (64 MB).
+ * report, and the decoded blocks that were used last are kept (64 MB). Those that the next move or
+ * zoom will need are decoded ahead, by whoever has nothing else to do.
  */
 #ifndef LULL_TIMELINE_DETAIL_H
 #define LULL_TIMELINE_DETAIL_H
@@ -21,6 +22,12 @@ void lull_detail_free(struct lull_detail *d);
  */
 void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 		      struct lull_fold *fold);
+
+/*
+ * Decode one block that lies around what was folded last and is not there yet; false if there is
+ * none. Takes a millisecond or two.
+ */
+bool lull_detail_ahead(struct lull_timeline *t);
 
 /* An event, and where its row is in the report. */
 struct lull_found {
