@@ -38,6 +38,7 @@ struct view {
 	char *cache_dir, *redirect_path;
 	char *names[LULL_PAGE_REPORTS];
 	int last_percent;
+	pid_t browser; /* what was started to show it, 0 once it has ended */
 };
 
 /* ---- reports ---- */
@@ -129,7 +130,6 @@ static bool open_browser(struct view *v, const char *url)
 	char program[] = "xdg-open";
 	char *argv[] = { program, NULL, NULL };
 	posix_spawn_file_actions_t quiet;
-	pid_t pid;
 	int rc;
 
 	v->redirect_path = write_redirect(url);
@@ -139,8 +139,10 @@ static bool open_browser(struct view *v, const char *url)
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawnp(&pid, program, &quiet, NULL, argv, environ);
+	rc = posix_spawnp(&v->browser, program, &quiet, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&quiet);
+	if (rc)
+		v->browser = 0;
 	return rc == 0;
 }
 
@@ -179,8 +181,8 @@ static void wait_for_end(struct view *v, struct lull_server *server, const sigse
 
 		if (got == SIGINT || got == SIGTERM || got == SIGHUP)
 			return;
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		if (v->browser > 0 && waitpid(v->browser, NULL, WNOHANG))
+			v->browser = 0;
 		if (lull_server_tick(server) > v->idle_ns) {
 			fprintf(stderr, "lull: nobody asked for anything for %s, so this ends\n",
 				lull_format_ns(v->idle_ns).text);

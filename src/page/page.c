@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "import/import.h"
 #include "page/ahead.h"
+#include "page/analyst.h"
 #include "page/why.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
@@ -105,7 +106,8 @@ static void finish(struct lull_page *page, const char *name,
 	report->timeline = lull_timeline_new(report->quick, options);
 	pthread_mutex_init(&report->quick_lock, NULL);
 	pthread_mutex_init(&report->slow_lock, NULL);
-	lull_page_why(report, false);
+	/* A file has all the time it needs: who opens it cannot ask later. */
+	lull_page_why(report, page->is_offline);
 }
 
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
@@ -134,12 +136,15 @@ void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const c
 
 void lull_page_start(struct lull_page *page)
 {
+	page->analyst = lull_analyst_start(page);
 	page->ahead = lull_ahead_start(page);
 }
 
 void lull_page_release(struct lull_page *page)
 {
+	lull_analyst_stop(page->analyst);
 	lull_ahead_stop(page->ahead);
+	page->analyst = NULL;
 	page->ahead = NULL;
 	for (size_t i = 0; i < page->n_reports; i++) {
 		struct lull_page_report *report = &page->reports[i];

@@ -25,6 +25,13 @@
 #include "timeline/timeline.h"
 #include "trace/reader.h"
 
+/* What another process found out about a large report (page/analyst.h). */
+struct lull_told {
+	bool is_running;
+	u32 percent;
+	char *verdict, *steps; /* the answers, NULL if there are none yet */
+};
+
 struct lull_page_report {
 	const char *name; /* as it is shown; borrowed */
 	struct lull_reader *quick, *slow;
@@ -32,7 +39,8 @@ struct lull_page_report {
 	pthread_mutex_t quick_lock, slow_lock;
 	struct lull_why *why; /* page/why.h; on `slow`, under slow_lock */
 	char *why_failed;
-	bool is_borrowed; /* one reader, not ours */
+	struct lull_told told; /* under slow_lock */
+	bool is_borrowed;      /* one reader, not ours */
 };
 
 struct lull_why;
@@ -42,8 +50,9 @@ struct lull_why;
 struct lull_page {
 	struct lull_page_report reports[LULL_PAGE_REPORTS];
 	size_t n_reports;
-	bool is_offline;	  /* the answers go into a file */
-	struct lull_ahead *ahead; /* page/ahead.h; NULL if nothing goes on beside the answers */
+	bool is_offline;	      /* the answers go into a file */
+	struct lull_ahead *ahead;     /* page/ahead.h; NULL if nothing goes on beside the answers */
+	struct lull_analyst *analyst; /* page/analyst.h; NULL if no report is large */
 };
 
 /* Arguments of one question. */

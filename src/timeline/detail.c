@@ -312,16 +312,19 @@ static struct lull_span life_of(const struct lull_timeline *t, u32 group)
 	return (struct lull_span){ level->recs[0].start_ns, level->recs[level->n - 1].end_ns };
 }
 
+u32 lull_detail_device(const struct lull_timeline *t, u32 group)
+{
+	if (group & LULL_GROUP_DEVICE)
+		return group;
+	return t->detail->blocks.device_of[group] | LULL_GROUP_DEVICE;
+}
+
 static bool is_work_of(const struct lull_timeline *t, const struct lull_tl_lane *lane, u32 group)
 {
-	const u32 *device_of = t->detail->blocks.device_of;
-
 	if (lane->source == LULL_NO_ROW ||
 	    !(lull_sources[lane->source].flags & LULL_SOURCE_IS_WORK))
 		return false;
-	if (lane->group & LULL_GROUP_DEVICE)
-		return lane->group == group;
-	return (device_of[lane->group] | LULL_GROUP_DEVICE) == group;
+	return lull_detail_device(t, lane->group) == group;
 }
 
 /* Before the first and behind the last work in the window the device is idle, too. */

@@ -37,6 +37,9 @@ struct lull_found {
 	bool has_row;	 /* false for idle and busy time, which are no rows */
 };
 
+/* The device of a group of events, as LULL_GROUP_DEVICE + its row; no device if it is a thread. */
+u32 lull_detail_device(const struct lull_timeline *t, u32 group);
+
 /*
  * The events (struct lull_found) that touch `span` on a lane, by start, up to `limit`; idle and
  * busy pieces have their full length. `out` is not cleared.

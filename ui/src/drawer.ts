@@ -22,6 +22,7 @@ export class Drawer {
     app.on("drawer", () => this.update());
     app.on("selection", () => this.follow("selection"));
     app.on("range", () => this.follow("range"));
+    app.on("verdict", () => this.follow("verdict"));
     app.on("theme", () => void this.render());
     this.update();
   }
@@ -30,7 +31,7 @@ export class Drawer {
     return PANELS.find((p) => p.id === this.ctx.app.tab) ?? PANELS[0];
   }
 
-  private follow(part: "selection" | "range"): void {
+  private follow(part: "selection" | "range" | "verdict"): void {
     if (this.ctx.app.isDrawerOpen && this.panel().follows?.includes(part)) void this.render();
   }
 

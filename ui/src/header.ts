@@ -3,7 +3,7 @@
 import type { App } from "./app";
 import { h, s } from "./dom";
 import * as format from "./format";
-import { sharesBar, verdictOf } from "./panels/verdict";
+import { progress, sharesBar, verdictOf } from "./panels/verdict";
 import { IDLE_FAMILIES, T } from "./theme";
 
 export interface HeaderActions {
@@ -37,6 +37,7 @@ export class Header {
       this.line);
     app.on("search", () => this.showCount());
     app.on("theme", () => { this.themeButton.textContent = app.isDark ? "Light" : "Dark"; void this.drawLine(); });
+    app.on("verdict", () => void this.drawLine());
     this.showCount();
     void this.drawLine();
   }
@@ -83,6 +84,7 @@ export class Header {
       this.line.classList.toggle("unsure", v.state !== "known");
       this.line.replaceChildren(
         h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab("verdict") }, v.sentence),
+        v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
         h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
         first?.prediction && first.prediction.ratio > 1.005 ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, `fix first cause: up to ${first.prediction.ratio.toFixed(2)}×`) : "");

@@ -207,6 +207,17 @@ export class Tiles {
     this.size += bytesOf(tile);
   }
 
+  /** Drop the tiles of these lanes. */
+  forget(lanes: Set<number>): void {
+    for (const map of this.levels) {
+      map?.forEach((tile, key) => {
+        if (!lanes.has(Math.floor(key / 2 ** 32))) return;
+        map.delete(key);
+        this.size -= bytesOf(tile);
+      });
+    }
+  }
+
   private evict(): void {
     if (this.size < CACHE_BYTES) return;
     const all: { level: number; key: number; tile: Tile }[] = [];

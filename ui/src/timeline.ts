@@ -14,6 +14,8 @@ export const RULER = 26;
 const MAX_LABELS = 600;
 const FONT = "11px Inter, system-ui, sans-serif";
 
+type Span2 = { start: number; end: number };
+
 export interface Curve {
   at: Float64Array;
   min: Float32Array;
@@ -506,40 +508,69 @@ export class Timeline {
     ctx.fillRect(x1, RULER, 1, this.height);
   }
 
+  /** From cause to effect: a call to its work; the end of work, or of another's deed, to the end of who waited for it. */
   private drawArrows(): void {
     const { ctx, app } = this;
     const s = app.selection;
     if (!s?.links?.length) return;
-    const from = this.placeOf(s.lane);
     ctx.strokeStyle = T.text;
     ctx.fillStyle = T.text;
     ctx.lineWidth = 1.5;
+    const next = s.links.find((l) => l.rel === "next");
     for (const link of s.links) {
+      // What ended an idle time was launched by its call, not by the idle time.
+      const other = link.rel === "call" && next ? next : s;
+      const from = this.placeOf(other.lane);
       const to = this.placeOf(link.lane);
       if (!from || !to) continue;
-      // From the call to its work, whichever is selected.
-      const isCause = link.kind === "call";
-      const a = isCause ? { ...to, x: this.xOf((link.start + link.end) / 2) } : { ...from, x: this.xOf((s.start + s.end) / 2) };
-      const b = isCause ? { ...from, x: this.xOf(s.start) } : { ...to, x: this.xOf(link.start) };
+      const mid = (e: Span2): number => this.xOf((e.start + e.end) / 2);
+      const ends = (e: Span2): number => this.xOf(e.end);
+      const starts = (e: Span2): number => this.xOf(e.start);
+      const [a, b] = {
+        call: [{ ...to, x: mid(link) }, { ...from, x: starts(other) }],
+        work: [{ ...from, x: mid(s) }, { ...to, x: starts(link) }],
+        awaited: [{ ...to, x: ends(link) }, { ...from, x: ends(s) }],
+        producer: [{ ...to, x: ends(link) }, { ...from, x: ends(s) }],
+        waiter: [{ ...from, x: ends(s) }, { ...to, x: ends(link) }],
+        next: [{ ...from, x: ends(s) }, { ...to, x: starts(link) }],
+      }[link.rel];
       if ((a.x < 0 && b.x < 0) || (a.x > this.width && b.x > this.width)) continue;
       const ay = a.y + a.h / 2;
       const by = b.y + b.h / 2;
-      const bend = Math.min(12, Math.max(4, Math.abs(b.x - a.x) / 2));
-      ctx.beginPath();
-      ctx.arc(a.x, ay, 2.5, 0, 7);
-      ctx.fill();
-      ctx.beginPath();
-      ctx.moveTo(a.x, ay);
-      ctx.lineTo(a.x, by + (by < ay ? bend : -bend));
-      ctx.quadraticCurveTo(a.x, by, a.x + (b.x >= a.x ? bend : -bend), by);
-      ctx.lineTo(b.x, by);
-      ctx.stroke();
-      ctx.beginPath();
-      ctx.moveTo(b.x + 1, by);
-      ctx.lineTo(b.x - 6, by - 3.5);
-      ctx.lineTo(b.x - 6, by + 3.5);
-      ctx.fill();
+      this.drawArrow(a.x, ay, b.x, by);
     }
+  }
+
+  /** Down or up, then over, with a head; straight where both are at one place. */
+  private drawArrow(ax: number, ay: number, bx: number, by: number): void {
+    const { ctx } = this;
+    const isStraight = Math.abs(bx - ax) < 8;
+    const side = bx >= ax ? 1 : -1;
+    const fall = by >= ay ? 1 : -1;
+    const bend = Math.min(12, Math.abs(bx - ax) / 2, Math.abs(by - ay));
+    ctx.beginPath();
+    ctx.arc(ax, ay, 2.5, 0, 7);
+    ctx.fill();
+    ctx.beginPath();
+    ctx.moveTo(ax, ay);
+    if (isStraight) {
+      ctx.lineTo(bx, by - 5 * fall);
+    } else {
+      ctx.lineTo(ax, by - bend * fall);
+      ctx.quadraticCurveTo(ax, by, ax + bend * side, by);
+      ctx.lineTo(bx - 5 * side, by);
+    }
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(bx, by);
+    if (isStraight) {
+      ctx.lineTo(bx - 3.5, by - 7 * fall);
+      ctx.lineTo(bx + 3.5, by - 7 * fall);
+    } else {
+      ctx.lineTo(bx - 7 * side, by - 3.5);
+      ctx.lineTo(bx - 7 * side, by + 3.5);
+    }
+    ctx.fill();
   }
 
   private ticks(step: number): number[] {

@@ -68,6 +68,8 @@ export interface Link {
   end: number;
   name: string;
   kind: string;
+  /** What it is to the one that is selected; src/page/links.h. */
+  rel: "call" | "work" | "awaited" | "waiter" | "producer" | "next";
 }
 
 export interface Selected {

@@ -15,7 +15,7 @@ export interface Panel {
   id: string;
   title: string;
   /** Drawn again when this changes; always when it is opened. */
-  follows?: ("selection" | "range")[];
+  follows?: ("selection" | "range" | "verdict")[];
   /** Kept when another tab is opened and shown again as it was. */
   render: (ctx: Context) => HTMLElement | Promise<HTMLElement>;
   badge?: (app: App) => string;

@@ -16,6 +16,7 @@ interface Steps {
 export const steps: Panel = {
   id: "steps",
   title: "Steps",
+  follows: ["verdict"],
   render: async ({ app, timeline }) => {
     try {
       const answer = await app.source.ask<Steps>("steps", { f: app.report || undefined });
