@@ -98,6 +98,31 @@ async function selecting(page) {
   check((await state(page)).selection === null, "Escape clears the selection");
 }
 
+/** Two reports above each other: both are drawn, aligned by steps, and move together. */
+async function comparing(page) {
+  await tab(page, "compare");
+  await page.waitForTimeout(200);
+  await settle(page);
+  const drawn = () => page.$eval(".strips", (e) => Number(e.dataset.records));
+  check((await drawn()) > 20, "compare: both timelines are drawn", await drawn());
+  const titles = await page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText));
+  check(titles.join() === "before,after", "before is above after", titles);
+  const bar = () => page.innerText(".strips-bar b");
+  const before = await bar();
+  check(/^step \d+: .* → /.test(before), "it says which step", before);
+  await page.click('.strips-bar [aria-label="Next step"]');
+  check((await bar()) !== before, "and goes to the next one", await bar());
+  const labels = await page.$$eval(".strips-row", (all) => all.map((e) => e.innerText));
+  check(labels.filter((l) => l === "idle by cause").length === 2, "both show idle time by cause", labels);
+  const at = await page.locator(".strips-canvas").boundingBox();
+  await page.mouse.move(at.x + 200, at.y + 40);
+  await page.waitForTimeout(50);
+  check(await page.isVisible(".strips .tip"), "a pointer tells what is there");
+  await page.click('.strips-bar [aria-label="Zoom in"]');
+  await page.waitForTimeout(100);
+  check((await drawn()) > 0, "a closer look still shows something", await drawn());
+}
+
 async function searching(page) {
   await page.keyboard.press("/");
   await page.keyboard.type("/gemm|kernel/");
@@ -392,6 +417,7 @@ const page = await clickThrough(b, "dataloader", real.url, {
   copies: /Host-to-Device/, compare: /as fast/, flame: /CPU samples/, health: /recorded/i, kernel: /No counters/, memory: /peak/,
 });
 await looks(page, "dataloader");
+await comparing(page);
 await selecting(page);
 await searching(page);
 await moving(page);

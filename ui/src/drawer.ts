@@ -39,6 +39,7 @@ export class Drawer {
     const { app } = this.ctx;
     const panel = this.panel();
     this.el.classList.toggle("closed", !app.isDrawerOpen);
+    this.el.classList.toggle("tall", panel.isTall === true && app.meta.reports.length > 1);
     for (const tab of this.tabs.querySelectorAll<HTMLElement>("[data-tab]")) {
       const isOn = app.isDrawerOpen && tab.dataset.tab === panel.id;
       tab.classList.toggle("on", isOn);

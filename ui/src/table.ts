@@ -22,6 +22,7 @@ export function cellText(column: Column, cell: Cell): string {
   if (typeof cell === "string") return format.clean(cell, 2000);
   switch (column.kind) {
     case "ns": return format.duration(cell);
+    case "change": return `${cell > 0 ? "+" : ""}${format.duration(cell)}`;
     case "pct": return cell.toFixed(1);
     case "bytes": return format.bytes(cell);
     case "int": return column.unit ? `${format.count(cell)}` : cell.toLocaleString("en").replace(/,/g, "\u2009");

@@ -19,6 +19,8 @@ export interface Panel {
   /** Kept when another tab is opened and shown again as it was. */
   render: (ctx: Context) => HTMLElement | Promise<HTMLElement>;
   badge?: (app: App) => string;
+  /** Needs more than half of the window. */
+  isTall?: boolean;
 }
 
 /** A panel that cannot be made says why, and the others still work. */
