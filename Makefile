@@ -476,8 +476,14 @@ $(filter %/libcupti.so.13,$(SIM)):
 	$(Q)$(CC) -shared -Wl,-soname,libcupti.so.13 -Wl,-z,nodelete -Wl,--version-script=$(filter %.map,$^) \
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
+# A made-up job of many ranks, as the reports that its recorders would have written (sim/job.h).
+$(BUILD)/sim/lull-job: sim/job.c sim/job_model.c sim/job_write.c sim/job.h $(LIB_OBJ)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LIB_OBJ) $(LULL_LIBS)
+
 .PHONY: sim
-sim: $(SIM)
+sim: $(SIM) $(BUILD)/sim/lull-job
 
 # The example programs, built as a user would: optimised, with debug information, and lull.h from the tree.
 $(BUILD)/examples/%: examples/%.c include/lull.h

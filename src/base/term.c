@@ -9,7 +9,8 @@
 
 bool lull_term_is_tty(FILE *stream)
 {
-	return isatty(fileno(stream)) == 1;
+	/* Open MPI gives its processes terminals that nobody looks at. */
+	return !getenv("OMPI_COMM_WORLD_SIZE") && isatty(fileno(stream)) == 1;
 }
 
 int lull_term_width(FILE *stream)

@@ -5,6 +5,7 @@
 
 #include "cmd/schema_json.h"
 #include "cmd/tables.h"
+#include "job/report.h"
 
 /* Rows of each table when no report is named: a screen, not a scroll. */
 #define DEFAULT_TOP 20
@@ -17,11 +18,12 @@ void lull_schema_of_stats(struct lull_json *j)
 int cmd_stats(int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_tables tables = {
-		.usage = "lull stats [OPTIONS] FILE",
+		.usage = "lull stats [OPTIONS] FILE|FOLDER",
 		.summary = "Summarise a recording in tables: by default, all that it has data for.",
 		.noun = "report",
 		.help_option = "help-reports",
 		.list = lull_reports,
+		.job_list = lull_job_reports,
 		.default_top = DEFAULT_TOP,
 	};
 

@@ -11,9 +11,10 @@
 #include "base/opt.h"
 #include "base/term.h"
 #include "cause/why.h"
-#include "cmd/losses.h"
+#include "cmd/job_print.h"
 #include "cmd/why_print.h"
 #include "import/import.h"
+#include "job/json.h"
 
 /* Exit status if --fail-on matched. */
 #define MATCHED 3
@@ -141,6 +142,65 @@ static int run(const struct why_words *w, struct lull_err *err)
 	return rc;
 }
 
+/* ---- a folder: a job of many ranks ---- */
+
+static bool is_over_job(const struct lull_job_verdict *v, const struct limit *limit)
+{
+	if (v->cause < 0)
+		return false;
+	if (limit->cause < 0 ? lull_causes[v->cause]->kind == LULL_CAUSE_BUSY
+			     : limit->cause != v->cause)
+		return false;
+	return limit->share < 0 || v->cost_ns > limit->share * v->step_ns;
+}
+
+static int judge_job(const struct lull_job *job, const struct why_words *w, struct lull_err *err)
+{
+	const char *const *texts = w->fail_ons.at;
+	struct limit limit;
+	int status = 0;
+
+	for (size_t i = 0; i < w->fail_ons.n; i++) {
+		if (parse_limit(texts[i], &limit, err))
+			return err->code;
+		if (is_over_job(&job->verdict, &limit))
+			status = MATCHED;
+	}
+	if (w->fail_ons.n && !status && job->verdict.cause < 0)
+		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s",
+				 job->verdict.why_not);
+	return status;
+}
+
+static int run_job(const struct why_words *w, struct lull_err *err)
+{
+	struct lull_job job;
+	struct lull_json j;
+	int rc;
+
+	if (w->what_ifs.n || w->step || w->withouts.n)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--what-if, --step-time and --without are for one report; give one "
+				 "of those in %s",
+				 w->path);
+	rc = lull_job_open(&job, w->path, NULL, err);
+	if (!rc)
+		rc = lull_job_run(&job, err);
+	if (!rc && lull_team_speaks(&job.team) && w->format == FORMAT_JSON) {
+		lull_json_init(&j, stdout);
+		j.is_pretty = true;
+		lull_job_json(&j, &job);
+		putchar('\n');
+	} else if (!rc && lull_team_speaks(&job.team)) {
+		lull_job_print(stdout, &job, lull_term_width(stdout), w->has_all);
+	}
+	if (!rc)
+		rc = judge_job(&job, w, err);
+	rc = lull_job_status(&job, rc);
+	lull_job_release(&job);
+	return rc;
+}
+
 static int set_without(struct why_words *w, struct lull_err *err)
 {
 	/* In the order of the bits LULL_WITHOUT_... */
@@ -166,7 +226,7 @@ static int set_without(struct why_words *w, struct lull_err *err)
 static int parse(struct why_words *w, int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull why [OPTIONS] FILE", "Say why the GPU waits: one cause, its proof, "
+		OPT_USAGE("lull why [OPTIONS] FILE|FOLDER", "Say why the GPU waits: one cause, its proof, "
 						     "its fix and what that brings."),
 		OPT_FLAG('a', "all", &w->has_all,
 			 "all causes with their evidence, not the first alone"),
@@ -224,6 +284,8 @@ int cmd_why(int argc, char **argv, struct lull_err *err)
 		lull_why_print_schema(stdout);
 	else if (!rc && w.wants_causes)
 		lull_why_print_causes(stdout);
+	else if (!rc && lull_job_is_folder(w.path))
+		rc = run_job(&w, err);
 	else if (!rc)
 		rc = run(&w, err);
 	lull_opt_list_release(&w.what_ifs);

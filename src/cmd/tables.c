@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "base/term.h"
+#include "cmd/job_print.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "cmd/sink.h"
@@ -21,6 +22,7 @@
 
 struct run {
 	const struct lull_tables *tables;
+	const struct lull_report *const *list; /* what there is: for a file, or for a folder */
 	const char *path;			   /* as given */
 	struct lull_str opened;			   /* what was opened */
 	struct lull_vec reports, formats, outputs; /* char * */
@@ -128,7 +130,7 @@ static int find_report(const struct run *s, const char *spec, const struct lull_
 	const char *nearest;
 	int rc = LULL_OK;
 
-	*report = lull_report_find(s->tables->list, name, &nearest);
+	*report = lull_report_find(s->list, name, &nearest);
 	if (*report)
 		rc = lull_report_check_args(*report, args_of(spec), err);
 	else if (!lull_report_missing(name))
@@ -162,9 +164,8 @@ static int plan_named(struct run *s, struct lull_err *err)
 
 static int plan_default(struct run *s, struct lull_err *err)
 {
-	for (size_t i = 0; s->tables->list[i]; i++) {
-		if (s->tables->list[i]->is_default &&
-		    add_job(s, s->tables->list[i], s->tables->list[i]->name, err))
+	for (size_t i = 0; s->list[i]; i++) {
+		if (s->list[i]->is_default && add_job(s, s->list[i], s->list[i]->name, err))
 			return err->code;
 	}
 	return LULL_OK;
@@ -373,7 +374,7 @@ static int run_job(struct run *s, const struct job *job, struct lull_report_opti
 		lull_str_addf(&why, "%s, which lull does not record",
 			      lull_report_missing(job->spec));
 	s->progress.what = job->spec;
-	if (!job->report || !lull_report_has_data(job->report, s->reader, &why))
+	if (!job->report || (s->reader && !lull_report_has_data(job->report, s->reader, &why)))
 		say_skipped(s, lull_str_text(&why));
 	else
 		rc = run_report(s, job, &options, err);
@@ -384,13 +385,54 @@ static int run_job(struct run *s, const struct job *job, struct lull_report_opti
 
 /* ---- the command ---- */
 
+static int run_jobs(struct run *s, const struct lull_report_options *options, struct lull_err *err)
+{
+	const struct job *jobs = s->jobs.at;
+
+	for (size_t i = 0; i < s->jobs.n; i++) {
+		if (run_job(s, &jobs[i], *options, err))
+			return err->code;
+	}
+	return LULL_OK;
+}
+
+/* A folder of rank reports. */
+static int run_folder(struct run *s, struct lull_err *err)
+{
+	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
+	struct lull_job job;
+	int rc;
+
+	if (s->filter_time || s->filter_nvtx)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--filter-time and --filter-nvtx are for one report; give one of "
+				 "those in %s",
+				 s->path);
+	lull_str_puts(&s->opened, s->path);
+	rc = lull_job_open(&job, s->path, NULL, err);
+	if (!rc)
+		rc = lull_job_run(&job, err);
+	options.job = &job;
+	if (!rc && lull_team_speaks(&job.team)) {
+		if (!s->is_quiet)
+			lull_job_print_notes(stderr, &job, lull_term_width(stderr));
+		rc = run_jobs(s, &options, err);
+	}
+	rc = lull_job_status(&job, rc);
+	lull_job_release(&job);
+	return rc;
+}
+
 static int run_all(struct run *s, struct lull_err *err)
 {
 	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
-	const struct job *jobs;
+	bool is_folder = s->tables->job_list && lull_job_is_folder(s->path);
 
+	s->list = is_folder ? s->tables->job_list : s->tables->list;
 	if (s->reports.n ? plan_named(s, err) : plan_default(s, err))
 		return err->code;
+	if (is_folder)
+		return run_folder(s, err);
 	if (s->filter_time && lull_filter_time(&options, s->filter_time, err))
 		return lull_err_wrap(err, "option --filter-time");
 	if (lull_open(s->path, &s->reader, &s->opened, err))
@@ -399,11 +441,8 @@ static int run_all(struct run *s, struct lull_err *err)
 	lull_losses_warn(s->reader);
 	if (s->filter_nvtx && lull_filter_nvtx(&options, s->reader, s->filter_nvtx, err))
 		return lull_err_wrap(err, "option --filter-nvtx");
-	jobs = s->jobs.at;
-	for (size_t i = 0; i < s->jobs.n; i++) {
-		if (run_job(s, &jobs[i], options, err))
-			return err->code;
-	}
+	if (run_jobs(s, &options, err))
+		return err->code;
 	if (!s->reports.n && !s->n_printed && !s->outputs.n && !s->is_quiet)
 		fprintf(stderr, "%s has nothing that the default %ss show; --%s lists all\n",
 			lull_str_text(&s->opened), s->tables->noun, s->tables->help_option);

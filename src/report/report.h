@@ -25,7 +25,10 @@
 #include "model/span.h"
 #include "trace/reader.h"
 
+struct lull_job; /* job/job.h */
+
 struct lull_report_options {
+	const struct lull_job *job; /* of reports about a folder (job/report.h); else NULL */
 	u64 from_ns;
 	u64 to_ns;
 	const char *args; /* what stood behind the report's name, words separated by ":"; or NULL */

@@ -1,0 +1,80 @@
+/*
+ * job_int - what the parts of the analysis of a job tell each other.
+ */
+#ifndef LULL_JOB_JOB_INT_H
+#define LULL_JOB_JOB_INT_H
+
+#include "base/map.h"
+#include "job/job.h"
+#include "model/exchange.h"
+#include "trace/reader.h"
+
+/* A collective of one rank that clocks are fitted on. */
+struct lull_job_sample {
+	u64 key;
+	u64 start_ns, end_ns; /* CLOCK_MONOTONIC of its host */
+};
+
+/* When a collective had its last rank. */
+struct lull_job_meeting {
+	u64 key;
+	i64 last_ns; /* begin of the last */
+	i64 sum_ns;  /* of the begins */
+	u64 size_bytes; /* the largest */
+	u32 n;
+	u32 is_uneven; /* sizes differ */
+};
+
+struct lull_job_meetings {
+	struct lull_map by_key;
+	struct lull_vec all; /* struct lull_job_meeting */
+	u64 limit;	     /* keys above are left out */
+};
+
+/* A note for the reader of the answer. */
+void lull_job_note(struct lull_job *job, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* folder.c: list the reports, and decide who reads which. `files`: struct lull_job_rank. */
+int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err *err);
+
+/* head.c: who wrote the report; with samples (struct lull_job_sample), at most `max`. */
+void lull_job_head(struct lull_job *job, struct lull_job_rank *rank, struct lull_vec *samples,
+		   u64 max);
+
+/* head.c: open a report of the job; failures are told in rank->bad. NULL then. */
+struct lull_reader *lull_job_reader(const struct lull_job *job, struct lull_job_rank *rank);
+
+/* check.c: whether the reports make one job. Moves bad ones to job->skipped. */
+int lull_job_check(struct lull_job *job, struct lull_vec *files, struct lull_err *err);
+
+/* clock.c: fit; samples[i] are those of rank i. */
+void lull_job_fit(struct lull_job *job, const struct lull_vec *samples);
+
+/* meet.c: find the last rank of each collective. */
+int lull_job_meet(struct lull_job *job, struct lull_job_meetings *m, struct lull_err *err);
+void lull_job_meetings_release(struct lull_job_meetings *m);
+const struct lull_job_meeting *lull_job_meeting(const struct lull_job_meetings *m, u64 key);
+
+/* meet.c: when a rank came to an exchange, and when it left. */
+i64 lull_job_came_ns(const struct lull_job *job, const struct lull_job_rank *rank,
+		     const struct lull_exchange *x);
+i64 lull_job_left_ns(const struct lull_job *job, const struct lull_job_rank *rank,
+		     const struct lull_exchange *x);
+
+/* part.c: one report by itself; appends its steps and kinds. */
+void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
+		   const struct lull_job_meetings *m, struct lull_vec *steps,
+		   struct lull_vec *kinds);
+
+/* judge.c, stage.c, group.c: what it all means. */
+void lull_job_number_steps(struct lull_job *job);
+void lull_job_find_stages(struct lull_job *job);
+void lull_job_find_stragglers(struct lull_job *job);
+void lull_job_group(struct lull_job *job);
+void lull_job_judge(struct lull_job *job);
+
+/* Median of n values, which are sorted by it; 0 for none. */
+f64 lull_job_median(f64 *values, size_t n);
+
+#endif

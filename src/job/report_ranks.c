@@ -1,0 +1,67 @@
+/*
+ * ranks: what each rank of a job does with its steps.
+ */
+#include "job/report.h"
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "its number in the job" },
+	{ .name = "Host", .kind = LULL_OUT_TEXT, .doc = "where it ran", .is_spare = true },
+	{ .name = "Group", .kind = LULL_OUT_ID, .doc = "ranks with the same number behave alike" },
+	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steady ones", .is_spare = true },
+	{ .name = "Step", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean length" },
+	{ .name = "Compute", .kind = LULL_OUT_PERCENT, .doc = "of the time: kernels run" },
+	{ .name = "Wait", .kind = LULL_OUT_PERCENT, .doc = "in collectives, for the last rank" },
+	{ .name = "Move",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "in collectives, sends and receives: bytes move" },
+	{ .name = "Bubble", .kind = LULL_OUT_PERCENT, .doc = "waiting in sends and receives" },
+	{ .name = "Copy", .kind = LULL_OUT_PERCENT, .doc = "copies with nothing beside them" },
+	{ .name = "Idle", .kind = LULL_OUT_PERCENT, .doc = "nothing runs" },
+	{ .name = "Late",
+	  .kind = LULL_OUT_NS,
+	  .decimals = 1,
+	  .doc = "after the others, mean of the steps; negative: before" },
+	{ .name = "Cause", .kind = LULL_OUT_TEXT, .doc = "what lull why says about it alone" },
+	{ .name = "File", .kind = LULL_OUT_TEXT, .doc = "its report", .is_spare = true },
+};
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	const struct lull_job_rank *all = options->job->ranks.at;
+
+	(void)r;
+	(void)err;
+	for (size_t i = 0; i < options->job->ranks.n; i++) {
+		const struct lull_job_rank *k = &all[i];
+
+		lull_out_row(out);
+		lull_out_i64(out, k->rank);
+		lull_out_text(out, *k->host ? k->host : NULL);
+		lull_out_i64(out, k->group);
+		lull_out_i64(out, k->n_steps);
+		lull_out_f64(out, k->step_ns);
+		lull_out_f64(out, lull_job_percent(k->compute_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(k->wait_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(k->transfer_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(k->bubble_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(k->copy_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(k->idle_ns, k->window_ns));
+		lull_out_f64(out, k->n_steps ? (f64)k->late_ns / k->n_steps : 0);
+		lull_out_text(out, lull_job_cause_id(k->first));
+		lull_out_text(out, k->file);
+	}
+	return LULL_OK;
+}
+
+const struct lull_report lull_job_report_ranks = {
+	.name = "ranks",
+	.display = "Ranks",
+	.summary = "what each rank does with its steps",
+	.help = "The time of each rank's steady steps, cut once: computing, waiting for the last rank, "
+		"moving bytes, copies, idle. Shares are of its own time and add up to 100.",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.is_default = true,
+	.run = run,
+};

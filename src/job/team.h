@@ -1,0 +1,51 @@
+/*
+ * team - the processes that analyse a job together: one, or those that mpirun started.
+ *
+ * MPI is never linked: the same binary works with and without it. A process that a launcher of MPI
+ * started (OMPI_COMM_WORLD_SIZE, PMI_SIZE) loads the launcher's own library when it needs its
+ * colleagues. What is used of it, five functions with the handles of both families of binary
+ * interfaces, is declared in team_mpi.def.
+ *
+ * Rule:           every process calls the same functions in the same order, also after a failure
+ *                 of its own; what can fail on one process travels as data.
+ */
+#ifndef LULL_JOB_TEAM_H
+#define LULL_JOB_TEAM_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/types.h"
+
+struct lull_team {
+	u32 rank, size;
+	void *mpi; /* private: NULL if alone */
+};
+
+/* Alone, or with all that the launcher started. */
+int lull_team_open(struct lull_team *t, struct lull_err *err);
+
+/*
+ * Give bytes to all and get those of all: at[i], len[i] is what process i gave. Free with
+ * lull_team_parts_release().
+ */
+struct lull_team_parts {
+	char *bytes;
+	const char **at;
+	u64 *len;
+};
+int lull_team_gather(struct lull_team *t, const void *bytes, u64 len, struct lull_team_parts *parts,
+		     struct lull_err *err);
+
+/* Free what was gathered. */
+void lull_team_parts_release(struct lull_team_parts *parts);
+
+/* Leave. */
+void lull_team_close(struct lull_team *t);
+
+/* The process that speaks for all. */
+static inline bool lull_team_speaks(const struct lull_team *t)
+{
+	return t->rank == 0;
+}
+
+#endif

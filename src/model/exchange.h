@@ -1,0 +1,56 @@
+/*
+ * exchange - what a rank exchanged with others, with the times of the device and a key that is the
+ * same on all ranks.
+ *
+ * The table `collective` says what was asked for, and when a thread put it in line; the kernels of
+ * NCCL say when it ran. Here both are one. In order of preference an exchange is
+ *	a row of an imported trace	which has the device's times itself,
+ *	a row of the profiler plugin	with the communicator's own count,
+ *	a row of a marked call		counted by communicator,
+ *	a kernel alone			counted by name; sizes and communicators are not known.
+ *
+ * Pairing:        as many operations as kernels: by order. Else each operation belongs to the next
+ *                 kernel launched by its thread, so that a group is one exchange.
+ * The key:        communicator, operation and its count; of a send and its receive: communicator,
+ *                 both ends and their count. Ranks have to be recorded from the same step on where
+ *                 NCCL does not count itself.
+ * Memory:         72 bytes an exchange, 24 bytes a kernel of NCCL while it is made.
+ */
+#ifndef LULL_MODEL_EXCHANGE_H
+#define LULL_MODEL_EXCHANGE_H
+
+#include "base/types.h"
+#include "base/vec.h"
+#include "trace/reader.h"
+
+struct lull_exchange {
+	u64 key;
+	u64 start_ns, end_ns; /* on the device */
+	u64 comm;
+	u64 size_bytes; /* the larger of what this rank gave and got; 0 if not known */
+	u32 name;	/* string id: AllReduce */
+	u32 comm_name;
+	u32 n_ranks; /* of the communicator, 0 if not known */
+	u32 rank;    /* in it */
+	i64 peer;    /* or root, -1 for none */
+	bool is_peer; /* a send or a receive */
+	bool is_send;
+};
+
+struct lull_exchanges {
+	struct lull_vec all; /* struct lull_exchange by start */
+	bool is_counted;     /* keys were counted from the first row on */
+	u64 n_unpaired;	     /* operations without a kernel */
+};
+
+/* Collect them. */
+void lull_exchanges_init(struct lull_exchanges *x, struct lull_reader *r);
+
+/* Free them. */
+void lull_exchanges_release(struct lull_exchanges *x);
+
+/* The exchange that a kernel with these times is, or NULL. */
+const struct lull_exchange *lull_exchanges_find(const struct lull_exchanges *x, u64 start_ns,
+						u64 end_ns);
+
+#endif
