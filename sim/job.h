@@ -7,9 +7,9 @@
  *                 second stream, and an update; or a pipeline of stages that send to each other. A
  *                 collective begins on a rank when that rank is there, and ends on all of them when
  *                 the last one has come and the bytes have moved.
- * Two passes:     the first finds when each collective has its last rank, with 100 bytes a rank; the
- *                 second writes one rank after the other. All noise is a hash of who and when, so
- *                 that both see the same.
+ * Two passes:     the first finds when each collective has its last rank, with 100 bytes a rank;
+ *                 the second writes one rank after the other. All noise is a hash of who and when,
+ *                 so that both see the same.
  */
 #ifndef LULL_SIM_JOB_H
 #define LULL_SIM_JOB_H
@@ -100,7 +100,9 @@ int job_write(const struct job *j, u64 rank, struct lull_err *err);
 
 /* ---- rows, for the model ---- */
 
-/* The thread launches a kernel at `host_ns`, and it runs there. `name` is JOB_FORWARD or its kin. */
+/*
+ * The thread launches a kernel at `host_ns`, and it runs there. `name` is JOB_FORWARD or its kin.
+ */
 enum job_kernel { JOB_FORWARD = 1, JOB_BACKWARD, JOB_UPDATE, JOB_ALLREDUCE, JOB_SENDRECV };
 void job_put_kernel(struct job_writer *w, enum job_kernel what, u64 host_ns, u64 begin_ns,
 		    u64 end_ns);

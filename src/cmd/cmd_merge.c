@@ -42,10 +42,13 @@ static int run(const struct merge *m, const char *folder, struct lull_err *err)
 	struct lull_job job;
 	int rc = lull_job_open(&job, folder, &m->options, err);
 
-	/* Reports without a common time are no job: what is measured between them would be made up. */
+	/*
+	 * Reports without a common time are no job: what is measured between them would be made up.
+	 */
 	if (!rc && job.clocks >= LULL_CLOCKS_DURATIONS)
-		rc = lull_fail(err, LULL_E_UNSUPPORTED, "clocks of the ranks in %s cannot be aligned: %s",
-			       folder, job.clocks_why);
+		rc = lull_fail(err, LULL_E_UNSUPPORTED,
+			       "clocks of the ranks in %s cannot be aligned: %s", folder,
+			       job.clocks_why);
 	if (!rc && lull_team_speaks(&job.team)) {
 		rc = print(m, &job);
 		if (!rc && !m->is_dry)
@@ -62,7 +65,8 @@ int cmd_merge(int argc, char **argv, struct lull_err *err)
 	struct merge m = { .format = FORMAT_TEXT };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull merge [OPTIONS] FOLDER",
-			  "Make one job of the rank reports in a folder: check them, fit their clocks, "
+			  "Make one job of the rank reports in a folder: check them, fit their "
+			  "clocks, "
 			  "and write job.json. The reports stay as they are."),
 		OPT_FLAG(0, "by-rank", &m.options.is_by_rank,
 			 "fit a clock for each rank, though ranks of one host share one"),

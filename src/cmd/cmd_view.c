@@ -24,6 +24,7 @@
 #include "base/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
+#include "job/job.h"
 #include "page/page.h"
 #include "web/server.h"
 
@@ -82,6 +83,8 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 						 .ctx = v };
 
 	v->last_percent = -1;
+	if (lull_job_is_folder(path))
+		return lull_page_add_job(&v->page, path, err);
 	if (lull_page_add(&v->page, path, slash ? slash + 1 : path, &options, err))
 		return err->code;
 	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
@@ -253,7 +256,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull view [OPTIONS] REPORT...",
 			  "Show reports in the browser; the second one is compared with the "
-			  "first."),
+			  "first. A folder is a job: its ranks are shown above each other."),
 		OPT_FLAG('n', "no-browser", &v.has_no_browser,
 			 "print the address, start no browser"),
 		OPT_U64('p', "port", "N", &v.server.port, "port to listen on (default: any)"),

@@ -179,10 +179,11 @@ static int run_job(const struct why_words *w, struct lull_err *err)
 	int rc;
 
 	if (w->what_ifs.n || w->step || w->withouts.n)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--what-if, --step-time and --without are for one report; give one "
-				 "of those in %s",
-				 w->path);
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--what-if, --step-time and --without are for one report; give one "
+			"of those in %s",
+			w->path);
 	rc = lull_job_open(&job, w->path, NULL, err);
 	if (!rc)
 		rc = lull_job_run(&job, err);
@@ -226,8 +227,9 @@ static int set_without(struct why_words *w, struct lull_err *err)
 static int parse(struct why_words *w, int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull why [OPTIONS] FILE|FOLDER", "Say why the GPU waits: one cause, its proof, "
-						     "its fix and what that brings."),
+		OPT_USAGE("lull why [OPTIONS] FILE|FOLDER",
+			  "Say why the GPU waits: one cause, its proof, "
+			  "its fix and what that brings."),
 		OPT_FLAG('a', "all", &w->has_all,
 			 "all causes with their evidence, not the first alone"),
 		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),

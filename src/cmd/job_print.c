@@ -71,7 +71,8 @@ void lull_job_print_clocks(FILE *to, const struct lull_job *job, int width)
 		    job->residual_ns / 1e3);
 		if (job->n_checked)
 			say(&p, 0,
-			    "Ranks of one host share a clock, and the fits of %u of them are off by "
+			    "Ranks of one host share a clock, and the fits of %u of them are off "
+			    "by "
 			    "%.1f us at worst.",
 			    job->n_checked, job->off_ns / 1e3);
 		break;
@@ -133,8 +134,9 @@ static void stages(const struct printer *p, const struct lull_job *job)
 	const struct lull_job_stage *all = job->stages.at;
 
 	for (size_t i = 0; i < job->stages.n; i++)
-		say(p, 2, "stage %zu, %u rank%s: computes %.2f ms/step (%.0f %%), waits %.2f ms in "
-			  "sends and receives",
+		say(p, 2,
+		    "stage %zu, %u rank%s: computes %.2f ms/step (%.0f %%), waits %.2f ms in "
+		    "sends and receives",
 		    i, all[i].n, all[i].n == 1 ? "" : "s", all[i].compute_ns / 1e6,
 		    all[i].share * 100, all[i].bubble_ns / 1e6);
 }
@@ -156,14 +158,16 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 
 	for (size_t i = 0; i < job->kinds.n; i++)
 		most = all[i].exposed_ns > most->exposed_ns ? &all[i] : most;
-	say(p, 2, "bytes move for %.2f ms/step with nothing beside them", v->transfer * v->step_ns / 1e6);
+	say(p, 2, "bytes move for %.2f ms/step with nothing beside them",
+	    v->transfer * v->step_ns / 1e6);
 	if (job->kinds.n && most->dur_ns)
 		say(p, 2, "most of it is %s of less than %s: %.0f %% of its time is not hidden",
 		    most->name, lull_format_bytes(1ULL << most->size_class).text,
 		    (f64)most->exposed_ns / (f64)most->dur_ns * 100);
 	if (!job->stragglers.n && !job->stages.n && v->wait > 0.01)
-		say(p, 2, "waiting for the last to arrive takes %.2f ms/step more, and that is another "
-			  "rank each time",
+		say(p, 2,
+		    "waiting for the last to arrive takes %.2f ms/step more, and that is another "
+		    "rank each time",
 		    v->wait * v->step_ns / 1e6);
 }
 
@@ -178,12 +182,14 @@ static void headline(const struct printer *p, const struct lull_job *job)
 	} else if (v->cause == LULL_CAUSE_IX_straggler) {
 		rank_name(lull_vec_get(&job->ranks, late->rank_ix), name, sizeof(name));
 		say(p, 0,
-		    "Rank %s holds the job up: the others wait for it %.2f ms of each step of %.2f ms "
+		    "Rank %s holds the job up: the others wait for it %.2f ms of each step of %.2f "
+		    "ms "
 		    "(%.0f %%).",
 		    name, v->cost_ns / 1e6, v->step_ns / 1e6, v->cost_ns / v->step_ns * 100);
 	} else if (v->cause == LULL_CAUSE_IX_pipeline_imbalance) {
 		say(p, 0,
-		    "Stage %zu of the pipeline has more to do than the others, which wait %.2f ms of "
+		    "Stage %zu of the pipeline has more to do than the others, which wait %.2f ms "
+		    "of "
 		    "each step of %.2f ms (%.0f %%).",
 		    busiest_stage(job), v->cost_ns / 1e6, v->step_ns / 1e6,
 		    v->cost_ns / v->step_ns * 100);
@@ -193,11 +199,12 @@ static void headline(const struct printer *p, const struct lull_job *job)
 		    "%.2f ms (%.0f %%).",
 		    v->cost_ns / 1e6, v->step_ns / 1e6, v->cost_ns / v->step_ns * 100);
 	} else if (lull_causes[v->cause]->kind == LULL_CAUSE_BUSY) {
-		say(p, 0, "The ranks compute %.0f %% of each step of %.2f ms: %s.", v->compute * 100,
-		    v->step_ns / 1e6, lull_causes[v->cause]->because);
+		say(p, 0, "The ranks compute %.0f %% of each step of %.2f ms: %s.",
+		    v->compute * 100, v->step_ns / 1e6, lull_causes[v->cause]->because);
 	} else {
-		say(p, 0, "No rank holds the others up. Each loses %.2f ms of a step of %.2f ms "
-			  "because %s.",
+		say(p, 0,
+		    "No rank holds the others up. Each loses %.2f ms of a step of %.2f ms "
+		    "because %s.",
 		    v->cost_ns / 1e6, v->step_ns / 1e6, lull_causes[v->cause]->because);
 	}
 }
@@ -372,8 +379,8 @@ static void heat(const struct printer *p, const struct lull_job *job)
 		char name[48];
 
 		/* Ranks with nothing to show share a line. */
-		for (end = r + 1; end < h.n_rows && is_blank(&h, r, most_ns) &&
-				  is_blank(&h, end, most_ns);
+		for (end = r + 1;
+		     end < h.n_rows && is_blank(&h, r, most_ns) && is_blank(&h, end, most_ns);
 		     end++)
 			;
 		last = (size_t)end * h.ranks_a_row - 1;
@@ -413,9 +420,9 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	lull_job_print_notes(to, job, width);
 	headline(&p, job);
 	cause(&p, job);
-	say(&p, 0, "%zu ranks on %u host%s, %u steps of %.2f ms. Ranks by what they do:",
-	    job->ranks.n, n_hosts, n_hosts == 1 ? "" : "s", job->n_steps,
-	    job->verdict.step_ns / 1e6);
+	say(&p, 0,
+	    "%zu ranks on %u host%s, %u steps of %.2f ms. Ranks by what they do:", job->ranks.n,
+	    n_hosts, n_hosts == 1 ? "" : "s", job->n_steps, job->verdict.step_ns / 1e6);
 	groups(&p, job);
 	if (job->verdict.cause != LULL_CAUSE_IX_pipeline_imbalance && job->stages.n) {
 		say(&p, 0, "The pipeline:");
@@ -432,7 +439,8 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 		    job->thinned);
 	if (job->n_mismatched * 10 > job->n_met)
 		say(&p, 0,
-		    "%llu of %llu collectives have different sizes on different ranks: recordings may "
+		    "%llu of %llu collectives have different sizes on different ranks: recordings "
+		    "may "
 		    "have begun at different steps, and waiting may be wrong.",
 		    (unsigned long long)job->n_mismatched, (unsigned long long)job->n_met);
 }

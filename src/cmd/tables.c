@@ -22,7 +22,7 @@
 
 struct run {
 	const struct lull_tables *tables;
-	const struct lull_report *const *list; /* what there is: for a file, or for a folder */
+	const struct lull_report *const *list;	   /* what there is: for a file, or for a folder */
 	const char *path;			   /* as given */
 	struct lull_str opened;			   /* what was opened */
 	struct lull_vec reports, formats, outputs; /* char * */

@@ -17,9 +17,10 @@ struct lull_tables {
 	const char *noun;		       /* "report": the option is --report, and so on */
 	const char *help_option;	       /* "help-reports" */
 	const struct lull_report *const *list; /* all of them */
-	const struct lull_report *const *job_list; /* of a folder, which is a job; NULL if it takes none */
-	bool is_complete;		       /* say what was skipped even if nobody named it */
-	u64 default_top;		       /* rows for people when none is named, 0 for all */
+	const struct lull_report *const
+		*job_list; /* of a folder, which is a job; NULL if it takes none */
+	bool is_complete;  /* say what was skipped even if nobody named it */
+	u64 default_top;   /* rows for people when none is named, 0 for all */
 };
 
 /* Run the command. */

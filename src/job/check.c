@@ -61,10 +61,11 @@ static void number_rest(struct lull_job *job)
 		n++;
 	}
 	if (n)
-		lull_job_note(job,
-			      "%u report%s not say which rank wrote %s: numbered by name. Name them "
-			      "rank0.lull, rank1.lull, ... or record with a launcher.",
-			      n, n == 1 ? " does" : "s do", n == 1 ? "it" : "them");
+		lull_job_note(
+			job,
+			"%u report%s not say which rank wrote %s: numbered by name. Name them "
+			"rank0.lull, rank1.lull, ... or record with a launcher.",
+			n, n == 1 ? " does" : "s do", n == 1 ? "it" : "them");
 }
 
 static int check_jobs(struct lull_job *job, struct lull_err *err)
@@ -86,11 +87,12 @@ static int check_jobs(struct lull_job *job, struct lull_err *err)
 	}
 	if (!other)
 		return LULL_OK;
-	return lull_fail(err, LULL_E_FORMAT,
-			 "two jobs in the folder %s: %zu report%s of job %s (such as %s) and %zu of "
-			 "job %s (such as %s); put each job into a folder of its own",
-			 job->folder, n_first, n_first == 1 ? "" : "s", first->job, first->file,
-			 n_other, other->job, other->file);
+	return lull_fail(
+		err, LULL_E_FORMAT,
+		"two jobs in the folder %s: %zu report%s of job %s (such as %s) and %zu of "
+		"job %s (such as %s); put each job into a folder of its own",
+		job->folder, n_first, n_first == 1 ? "" : "s", first->job, first->file, n_other,
+		other->job, other->file);
 }
 
 /* Runs of one program have no job id that tells them apart; when they ran does. */
@@ -107,12 +109,13 @@ static int check_times(struct lull_job *job, struct lull_err *err)
 	if (!early->epoch_utc_ns ||
 	    early->epoch_utc_ns + early->last_ns + APART_NS >= late->epoch_utc_ns)
 		return LULL_OK;
-	return lull_fail(err, LULL_E_FORMAT,
-			 "two jobs in the folder %s: %s had ended %.0f minutes before %s began; put "
-			 "each run into a folder of its own",
-			 job->folder, early->file,
-			 (f64)(late->epoch_utc_ns - early->epoch_utc_ns - early->last_ns) / 6e10,
-			 late->file);
+	return lull_fail(
+		err, LULL_E_FORMAT,
+		"two jobs in the folder %s: %s had ended %.0f minutes before %s began; put "
+		"each run into a folder of its own",
+		job->folder, early->file,
+		(f64)(late->epoch_utc_ns - early->epoch_utc_ns - early->last_ns) / 6e10,
+		late->file);
 }
 
 static int check_duplicates(const struct lull_job *job, struct lull_err *err)
@@ -123,15 +126,16 @@ static int check_duplicates(const struct lull_job *job, struct lull_err *err)
 		if (all[i].rank != all[i - 1].rank)
 			continue;
 		if (memcmp(all[i].id, all[i - 1].id, sizeof(all[i].id)) == 0)
-			return lull_fail(err, LULL_E_FORMAT,
-					 "rank %lld is in the folder %s twice: %s and %s are the same "
-					 "recording; remove one of them",
-					 (long long)all[i].rank, job->folder, all[i - 1].file,
-					 all[i].file);
-		return lull_fail(err, LULL_E_FORMAT,
-				 "rank %lld is in the folder %s twice: in %s and %s; keep the reports "
-				 "of one run",
-				 (long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
+			return lull_fail(
+				err, LULL_E_FORMAT,
+				"rank %lld is in the folder %s twice: %s and %s are the same "
+				"recording; remove one of them",
+				(long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
+		return lull_fail(
+			err, LULL_E_FORMAT,
+			"rank %lld is in the folder %s twice: in %s and %s; keep the reports "
+			"of one run",
+			(long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
 	}
 	return LULL_OK;
 }
@@ -144,11 +148,12 @@ static int check_world(struct lull_job *job, struct lull_err *err)
 		if (all[i].world_size < 0)
 			continue;
 		if (known && all[i].world_size != known->world_size)
-			return lull_fail(err, LULL_E_FORMAT,
-					 "two jobs in the folder %s: %s is of a job with %lld ranks, "
-					 "%s of one with %lld; put each job into a folder of its own",
-					 job->folder, known->file, (long long)known->world_size,
-					 all[i].file, (long long)all[i].world_size);
+			return lull_fail(
+				err, LULL_E_FORMAT,
+				"two jobs in the folder %s: %s is of a job with %lld ranks, "
+				"%s of one with %lld; put each job into a folder of its own",
+				job->folder, known->file, (long long)known->world_size, all[i].file,
+				(long long)all[i].world_size);
 		known = &all[i];
 	}
 	job->world_size = known ? known->world_size : -1;
@@ -185,8 +190,7 @@ static void note_missing(struct lull_job *job)
 
 		for (; next < upto; next++)
 			if (n++ < MAX_NAMED)
-				lull_str_addf(&names, "%s%lld", n > 1 ? ", " : "",
-					      (long long)next);
+				lull_str_addf(&names, "%s%lld", n > 1 ? ", " : "", (long long)next);
 		next = upto + 1;
 	}
 	if (n)

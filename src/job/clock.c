@@ -1,9 +1,9 @@
 /*
  * clock - one time for all ranks, fitted on collectives.
  *
- * All ranks leave an all-reduce and its kin at nearly the same moment, so the ends of one collective
- * on two hosts are one moment on two clocks. Each pair is a point: time on this clock, and what the
- * reference has more. A line through thousands of points is offset and drift.
+ * All ranks leave an all-reduce and its kin at nearly the same moment, so the ends of one
+ * collective on two hosts are one moment on two clocks. Each pair is a point: time on this clock,
+ * and what the reference has more. A line through thousands of points is offset and drift.
  *
  * Domains:        ranks of one host share CLOCK_MONOTONIC and are fitted together.
  * Spreading:      hosts that have collectives in common with the reference are fitted first, then
@@ -41,7 +41,9 @@
 #define MAD_SIGMA 1.4826
 /* Fits whose points scatter less are good, however short collectives are. */
 #define GOOD_NS 20000.0
-/* Clocks that are kept by NTP or not at all drift less: 200 ppm. More is noise of few collectives. */
+/*
+ * Clocks that are kept by NTP or not at all drift less: 200 ppm. More is noise of few collectives.
+ */
 #define MAX_DRIFT 2e-4
 /* A drift counts if it moves the clock so far over the collectives, and beyond their scatter. */
 #define MIN_DRIFT_NS	 10000.0
@@ -489,7 +491,8 @@ static void weigh(struct lull_job *job, f64 typical)
 
 		if (!c->is_known) {
 			refuse(job, LULL_CLOCKS_DURATIONS,
-			       "rank %lld (%s) has no collective in common with rank %lld, directly "
+			       "rank %lld (%s) has no collective in common with rank %lld, "
+			       "directly "
 			       "or through others",
 			       (long long)all[i].rank, all[i].file,
 			       (long long)all[job->reference_ix].rank);
@@ -552,9 +555,9 @@ void lull_job_fit(struct lull_job *job, const struct lull_vec *samples)
 		n_samples += samples[i].n;
 		/* Without a fit, what the hosts think of UTC has to do. */
 		if (!all[i].clock.is_known)
-			all[i].clock.offset_ns =
-				(f64)((i64)(all[i].epoch_utc_ns - all[job->reference_ix].epoch_utc_ns) -
-				      (i64)(all[i].epoch_ns - at[domain].base_ns));
+			all[i].clock.offset_ns = (f64)((i64)(all[i].epoch_utc_ns -
+							     all[job->reference_ix].epoch_utc_ns) -
+						       (i64)(all[i].epoch_ns - at[domain].base_ns));
 	}
 	job->clocks = job->n_domains == 1 ? LULL_CLOCKS_SAME : LULL_CLOCKS_FITTED;
 	if (job->n_domains > 1 && !n_samples)

@@ -119,10 +119,11 @@ int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err 
 	else if (!rc && failed)
 		rc = lull_fail(err, own.code, "%s", own.msg);
 	else if (!rc)
-		rc = lull_fail(err, LULL_E_NOT_FOUND,
-			       "no reports in the folder %s: expected one .lull for each rank, such "
-			       "as lull profile -o %s/rank%%q{RANK} writes",
-			       job->folder, job->folder);
+		rc = lull_fail(
+			err, LULL_E_NOT_FOUND,
+			"no reports in the folder %s: expected one .lull for each rank, such "
+			"as lull profile -o %s/rank%%q{RANK} writes",
+			job->folder, job->folder);
 	lull_team_parts_release(&parts);
 	lull_vec_release(&listed);
 	lull_vec_release(&all);

@@ -2,9 +2,9 @@
  * group - ranks that behave alike, so that ten thousand of them read like five.
  *
  * A rank is what its steps are made of: shares of computing, waiting, moving bytes, bubbles, copies
- * and idleness; whether it is late; and its stage. Ranks join the first group that is as near as the
- * tolerance in every share; the tolerance grows until there are few groups. By rank, so that the
- * result does not depend on who read what.
+ * and idleness; whether it is late; and its stage. Ranks join the first group that is as near as
+ * the tolerance in every share; the tolerance grows until there are few groups. By rank, so that
+ * the result does not depend on who read what.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,17 +13,16 @@
 #include "base/mem.h"
 #include "job/job_int.h"
 
-#define MAX_GROUPS 5u
+#define MAX_GROUPS	5u
 #define FIRST_TOLERANCE 0.05
-#define N_SHARES 6
+#define N_SHARES	6
 
 struct form {
 	f64 share[N_SHARES];
 	bool is_late;
 };
 
-static struct form form_of(const struct lull_job_rank *rank,
-			   bool is_late)
+static struct form form_of(const struct lull_job_rank *rank, bool is_late)
 {
 	f64 all = rank->window_ns ? (f64)rank->window_ns : 1;
 

@@ -128,9 +128,9 @@ static u64 count_losses(struct lull_reader *r)
 /* All ranks leave these together; a root may leave the others early. */
 static bool is_even(struct lull_reader *r, const struct lull_exchange *x)
 {
-	static const char *const names[] = { "AllReduce", "AllGather", "ReduceScatter", "AlltoAll",
-					     "allreduce", "allgather", "reduce_scatter",
-					     "all_to_all" };
+	static const char *const names[] = { "AllReduce",      "AllGather", "ReduceScatter",
+					     "AlltoAll",       "allreduce", "allgather",
+					     "reduce_scatter", "all_to_all" };
 	const char *name = lull_reader_string(r, x->name, NULL);
 
 	for (size_t i = 0; !x->is_peer && i < LULL_COUNT_OF(names); i++)

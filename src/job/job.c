@@ -17,7 +17,9 @@ static u64 samples_of_rank(size_t n_ranks)
 {
 	u64 n = MAX_SAMPLES / (n_ranks ? n_ranks : 1);
 
-	return n > MAX_RANK_SAMPLES ? MAX_RANK_SAMPLES : n < MIN_RANK_SAMPLES ? MIN_RANK_SAMPLES : n;
+	return n > MAX_RANK_SAMPLES   ? MAX_RANK_SAMPLES
+	       : n < MIN_RANK_SAMPLES ? MIN_RANK_SAMPLES
+				      : n;
 }
 
 static void put(struct lull_str *to, const void *bytes, size_t len)
@@ -177,7 +179,8 @@ static void add_kinds(struct lull_job *job, const struct lull_job_kind *at, u32 
 		for (size_t k = 0; k < job->kinds.n && !to; k++)
 			if (strcmp(all[k].name, at[i].name) == 0 &&
 			    strcmp(all[k].comm_name, at[i].comm_name) == 0 &&
-			    all[k].n_ranks == at[i].n_ranks && all[k].size_class == at[i].size_class)
+			    all[k].n_ranks == at[i].n_ranks &&
+			    all[k].size_class == at[i].size_class)
 				to = &all[k];
 		if (!to) {
 			lull_vec_add(&job->kinds, &at[i], 1);

@@ -67,10 +67,10 @@ struct lull_job_rank {
 	u64 size_bytes;
 	u64 epoch_ns, epoch_utc_ns, last_ns;
 	u64 n_exchanges, n_lost;
-	u32 owner;	/* process that reads it */
-	u32 n_samples;	/* behind it while it travels */
-	u32 n_steps;	/* the same */
-	u32 n_kinds;	/* the same */
+	u32 owner;	 /* process that reads it */
+	u32 n_samples;	 /* behind it while it travels */
+	u32 n_steps;	 /* the same */
+	u32 n_kinds;	 /* the same */
 	bool is_counted; /* collectives were counted by us, not by NCCL */
 	bool is_simulated;
 	struct lull_job_clock clock;
@@ -97,9 +97,9 @@ struct lull_job_rank {
 
 /* One step of one rank. Parts add up to dur_ns. */
 struct lull_job_step {
-	i64 end_ns;	  /* time of the job */
-	u32 number;	  /* of the job's steps */
-	u32 round;	  /* in the report */
+	i64 end_ns; /* time of the job */
+	u32 number; /* of the job's steps */
+	u32 round;  /* in the report */
 	u64 dur_ns;
 	u64 compute_ns;
 	u64 wait_ns;	 /* in collectives that nothing hides: for the last rank */
@@ -107,7 +107,7 @@ struct lull_job_step {
 	u64 bubble_ns;	 /* in sends and receives */
 	u64 copy_ns;
 	u64 idle_ns;
-	i64 late_ns; /* by how much it came after the mean of the others, hidden or not */
+	i64 late_ns;	  /* by how much it came after the mean of the others, hidden or not */
 	i64 most_late_ns; /* in one collective */
 };
 
@@ -128,9 +128,9 @@ struct lull_job_straggler {
 	u32 rank_ix; /* index into lull_job.ranks */
 	u32 since;   /* step; 0 with is_always */
 	bool is_always;
-	f64 late_ns; /* a step, since then */
-	f64 share;   /* of the steps since then in which it is late */
-	i32 cause;   /* its own, -1 if that cannot be told */
+	f64 late_ns;   /* a step, since then */
+	f64 share;     /* of the steps since then in which it is late */
+	i32 cause;     /* its own, -1 if that cannot be told */
 	f64 excess_ns; /* of that cause over what other ranks spend on it, a step */
 	char evidence[160];
 };
@@ -139,7 +139,7 @@ struct lull_job_straggler {
 struct lull_job_group {
 	u32 n, first_ix;
 	f64 compute, wait, transfer, bubble, copy, idle, late; /* shares of the step, mean */
-	i32 cause; /* most common first cause */
+	i32 cause;					       /* most common first cause */
 	bool is_late;
 };
 
@@ -147,13 +147,13 @@ struct lull_job_stage {
 	u32 n;		/* ranks */
 	f64 compute_ns; /* a step */
 	f64 bubble_ns;
-	f64 share;	/* of the step, computing */
+	f64 share; /* of the step, computing */
 };
 
 struct lull_job_verdict {
-	i32 cause;	/* enum lull_cause_ix, -1: cannot tell */
-	f64 step_ns;	/* median step of the job */
-	f64 cost_ns;	/* of the cause, a step, mean over ranks */
+	i32 cause;	   /* enum lull_cause_ix, -1: cannot tell */
+	f64 step_ns;	   /* median step of the job */
+	f64 cost_ns;	   /* of the cause, a step, mean over ranks */
 	char why_not[256]; /* why there is none */
 	u32 n_steps;
 	f64 compute, wait, transfer, bubble, copy, idle; /* shares of the ranks' time */
@@ -180,25 +180,25 @@ struct lull_job {
 	struct lull_vec notes;	 /* char *: what to know before the answer; owned */
 	i64 world_size;		 /* -1: not known */
 	enum lull_job_clocks clocks;
-	char clocks_why[256];	 /* why there is no fit */
-	f64 residual_ns;	 /* the worst of the ranks */
-	f64 error_ns;		 /* the same, of the offset */
-	f64 bound_ns;		 /* the same, of what is certain */
-	f64 off_ns;		 /* is_by_rank: worst offset between ranks of one host, which is 0 */
-	u32 n_checked;		 /* ranks that was seen on */
+	char clocks_why[256]; /* why there is no fit */
+	f64 residual_ns;      /* the worst of the ranks */
+	f64 error_ns;	      /* the same, of the offset */
+	f64 bound_ns;	      /* the same, of what is certain */
+	f64 off_ns;	      /* is_by_rank: worst offset between ranks of one host, which is 0 */
+	u32 n_checked;	      /* ranks that was seen on */
 	u32 reference_ix;
 	u32 n_domains;
 
 	/* After lull_job_run(): */
-	u32 thinned;		 /* only each so-many-th collective was looked at; 1: all */
-	u64 n_met;		 /* collectives that two ranks or more had part in */
-	u64 n_mismatched;	 /* of these, with different sizes */
-	struct lull_vec steps;	 /* struct lull_job_step, by rank */
-	struct lull_vec kinds;	 /* struct lull_job_kind, most time first */
+	u32 thinned;		    /* only each so-many-th collective was looked at; 1: all */
+	u64 n_met;		    /* collectives that two ranks or more had part in */
+	u64 n_mismatched;	    /* of these, with different sizes */
+	struct lull_vec steps;	    /* struct lull_job_step, by rank */
+	struct lull_vec kinds;	    /* struct lull_job_kind, most time first */
 	struct lull_vec stragglers; /* struct lull_job_straggler, worst first */
-	struct lull_vec groups;	 /* struct lull_job_group, largest first */
-	struct lull_vec stages;	 /* struct lull_job_stage */
-	u32 n_steps;		 /* of the job */
+	struct lull_vec groups;	    /* struct lull_job_group, largest first */
+	struct lull_vec stages;	    /* struct lull_job_stage */
+	u32 n_steps;		    /* of the job */
 	u32 first_step;
 	struct lull_job_verdict verdict;
 };

@@ -18,8 +18,8 @@ struct lull_job_sample {
 /* When a collective had its last rank. */
 struct lull_job_meeting {
 	u64 key;
-	i64 last_ns; /* begin of the last */
-	i64 sum_ns;  /* of the begins */
+	i64 last_ns;	/* begin of the last */
+	i64 sum_ns;	/* of the begins */
 	u64 size_bytes; /* the largest */
 	u32 n;
 	u32 is_uneven; /* sizes differ */

@@ -78,7 +78,8 @@ static void put_clock(struct lull_json *j, const struct lull_job *job,
 		      const struct lull_job_rank *rank)
 {
 	const struct lull_job_rank *ref = lull_vec_get(&job->ranks, job->reference_ix);
-	i64 begin_ns = lull_job_time(rank, 0), utc_ns = (i64)(rank->epoch_utc_ns - ref->epoch_utc_ns);
+	i64 begin_ns = lull_job_time(rank, 0),
+	    utc_ns = (i64)(rank->epoch_utc_ns - ref->epoch_utc_ns);
 
 	lull_json_key(j, "clock");
 	lull_json_object(j);

@@ -19,8 +19,8 @@
 /* And in this part of the steps since it began. */
 #define LATE_STEPS 0.75
 /* Fewer steps, or a smaller part of them, are chance. */
-#define MIN_STEPS 3u
-#define MIN_PART  4u
+#define MIN_STEPS      3u
+#define MIN_PART       4u
 #define MAX_STRAGGLERS 64u
 /* Its own cause has to explain this part of it. */
 #define EXPLAINED 0.25
@@ -308,9 +308,9 @@ void lull_job_find_stragglers(struct lull_job *job)
 		job->stragglers.n = MAX_STRAGGLERS;
 	room = lull_alloc(job->ranks.n + 1, sizeof(*room));
 	for (int i = 0; i < LULL_N_CAUSES; i++)
-		usual_ns[i] = usual(job,
-				    offsetof(struct lull_job_rank, cost_ns) + (size_t)i * sizeof(u64),
-				    room);
+		usual_ns[i] = usual(
+			job, offsetof(struct lull_job_rank, cost_ns) + (size_t)i * sizeof(u64),
+			room);
 	usual_compute_ns = usual(job, offsetof(struct lull_job_rank, compute_ns), room);
 	for (size_t i = 0; i < job->stragglers.n; i++)
 		explain(job, lull_vec_get(&job->stragglers, i), usual_ns, usual_compute_ns);

@@ -3,8 +3,8 @@
  * the last rank and moving bytes.
  *
  * A collective runs from when this rank came to when it left. Up to the moment the last rank came
- * it waited; then bytes moved. Only what no kernel of its own hides costs time, so the pieces of the
- * step in which a collective runs alone (model/split) are cut at that moment.
+ * it waited; then bytes moved. Only what no kernel of its own hides costs time, so the pieces of
+ * the step in which a collective runs alone (model/split) are cut at that moment.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static u32 class_of(u64 size_bytes)
 	u32 class = 0;
 
 	while (class < 63 && size_bytes >> class)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -265,8 +265,7 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 		rank->evidence[n].cause = (i32)all[i].cause;
 		rank->evidence[n].cost_ns = all[i].cost_ns;
 		snprintf(rank->evidence[n].text, sizeof(rank->evidence[n].text), "%.*s",
-			 (int)sizeof(rank->evidence[n].text) - 1,
-			 all[i].evidence.n ? e->text : "");
+			 (int)sizeof(rank->evidence[n].text) - 1, all[i].evidence.n ? e->text : "");
 		n++;
 	}
 	for (; n < LULL_JOB_EVIDENCE; n++)

@@ -10,7 +10,9 @@ static const struct lull_out_column columns[] = {
 	  .doc = "its name, if it has one",
 	  .is_spare = true },
 	{ .name = "Ranks", .kind = LULL_OUT_ID, .doc = "of the communicator" },
-	{ .name = "Below", .kind = LULL_OUT_BYTES, .doc = "sizes are less than this, and at least half" },
+	{ .name = "Below",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "sizes are less than this, and at least half" },
 	{ .name = "Instances", .kind = LULL_OUT_INT, .doc = "on all ranks, in steady steps" },
 	{ .name = "Avg", .kind = LULL_OUT_NS, .decimals = 1, .doc = "time of one on a rank" },
 	{ .name = "Wait", .kind = LULL_OUT_PERCENT, .doc = "of that: for the last rank to come" },
@@ -67,7 +69,8 @@ const struct lull_report lull_job_report_collectives = {
 	.name = "collectives",
 	.display = "Collectives",
 	.summary = "what ranks exchange: waiting, transfer, bandwidth, overlap",
-	.help = "A collective on a rank is waiting until the last rank has come, and then bytes move. "
+	.help = "A collective on a rank is waiting until the last rank has come, and then bytes "
+		"move. "
 		"By operation, size of the communicator and size of the message.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

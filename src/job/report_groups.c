@@ -48,7 +48,8 @@ const struct lull_report lull_job_report_groups = {
 	.name = "groups",
 	.display = "Groups of Ranks",
 	.summary = "ranks that behave alike, at most five groups",
-	.help = "Ranks whose steps are made of the same parts, so that thousands of them can be read.",
+	.help = "Ranks whose steps are made of the same parts, so that thousands of them can be "
+		"read.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,

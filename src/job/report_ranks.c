@@ -58,7 +58,8 @@ const struct lull_report lull_job_report_ranks = {
 	.name = "ranks",
 	.display = "Ranks",
 	.summary = "what each rank does with its steps",
-	.help = "The time of each rank's steady steps, cut once: computing, waiting for the last rank, "
+	.help = "The time of each rank's steady steps, cut once: computing, waiting for the last "
+		"rank, "
 		"moving bytes, copies, idle. Shares are of its own time and add up to 100.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

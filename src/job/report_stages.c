@@ -36,7 +36,8 @@ const struct lull_report lull_job_report_stages = {
 	.name = "stages",
 	.display = "Pipeline Stages",
 	.summary = "what each stage of a pipeline computes and how long it waits",
-	.help = "Stages are found by who sends to whom. One that computes more than the others holds "
+	.help = "Stages are found by who sends to whom. One that computes more than the others "
+		"holds "
 		"them up.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

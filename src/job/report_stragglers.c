@@ -48,7 +48,8 @@ const struct lull_report lull_job_report_stragglers = {
 	.name = "stragglers",
 	.display = "Stragglers",
 	.summary = "ranks that others wait for, since when and why",
-	.help = "Ranks that come to their collectives well after the others in most steps, the worst "
+	.help = "Ranks that come to their collectives well after the others in most steps, the "
+		"worst "
 		"first. The cause is the one on which they spend more than the others do.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -65,8 +65,8 @@ static void *load(const struct family *f)
 
 static bool resolve(struct mpi *m, const struct family *f)
 {
-	m->world = f->world_symbol ? dlsym(m->library, f->world_symbol)
-				   : (handle)(uintptr_t)f->world;
+	m->world =
+		f->world_symbol ? dlsym(m->library, f->world_symbol) : (handle)(uintptr_t)f->world;
 	m->byte = f->byte_symbol ? dlsym(m->library, f->byte_symbol) : (handle)(uintptr_t)f->byte;
 	*(void **)&m->init = dlsym(m->library, "MPI_Init");
 	*(void **)&m->rank = dlsym(m->library, "MPI_Comm_rank");
@@ -182,8 +182,8 @@ int lull_team_gather(struct lull_team *t, const void *bytes, u64 len, struct lul
 		sum += (parts->len[i] + 7) & ~7ULL;
 	parts->bytes = lull_alloc(sum + 8, 1);
 	for (u32 i = 0; i < t->size; i++)
-		parts->at[i] = i ? parts->at[i - 1] + ((parts->len[i - 1] + 7) & ~7ULL)
-				 : parts->bytes;
+		parts->at[i] =
+			i ? parts->at[i - 1] + ((parts->len[i - 1] + 7) & ~7ULL) : parts->bytes;
 	if (!t->mpi && len)
 		memcpy(parts->bytes, bytes, len);
 	if (t->mpi && gather_rounds(t, bytes, len, parts))

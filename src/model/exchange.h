@@ -30,9 +30,9 @@ struct lull_exchange {
 	u64 size_bytes; /* the larger of what this rank gave and got; 0 if not known */
 	u32 name;	/* string id: AllReduce */
 	u32 comm_name;
-	u32 n_ranks; /* of the communicator, 0 if not known */
-	u32 rank;    /* in it */
-	i64 peer;    /* or root, -1 for none */
+	u32 n_ranks;  /* of the communicator, 0 if not known */
+	u32 rank;     /* in it */
+	i64 peer;     /* or root, -1 for none */
 	bool is_peer; /* a send or a receive */
 	bool is_send;
 };

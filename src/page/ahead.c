@@ -38,7 +38,13 @@ static bool decode_one(struct lull_page *page)
 
 	for (size_t i = 0; i < page->n_reports && !is_found; i++) {
 		struct lull_page_report *report = &page->reports[i];
+		bool is_open;
 
+		pthread_mutex_lock(&page->open_lock);
+		is_open = report->timeline != NULL;
+		pthread_mutex_unlock(&page->open_lock);
+		if (!is_open)
+			continue;
 		pthread_mutex_lock(&report->quick_lock);
 		is_found = lull_detail_ahead(report->timeline);
 		pthread_mutex_unlock(&report->quick_lock);

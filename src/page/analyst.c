@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "job/job.h"
+#include "job/json.h"
 #include "page/page.h"
 #include "page/why.h"
 #include "timeline/idle_cause.h"
@@ -27,6 +29,8 @@ enum kind {
 	SAYS_CAUSES,   /* u64: device, then struct lull_idle */
 	SAYS_FAILED,   /* why it has no answer */
 	SAYS_DONE,     /* with this report */
+	SAYS_RANKS,    /* the job as JSON */
+	SAYS_NO_RANKS, /* why it has no answer */
 };
 
 struct message {
@@ -157,6 +161,29 @@ static void analyse(struct work *w)
 	lull_page_why_release(report);
 }
 
+/* The ranks of a job against each other; each report is opened, looked into and closed. */
+static void analyse_job(struct work *w)
+{
+	struct lull_err err = { LULL_OK, "" };
+	char *bytes = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&bytes, &len);
+	struct lull_json j;
+
+	if (!to)
+		_exit(1);
+	if (lull_job_run(w->page->job->job, &err)) {
+		say(w, SAYS_NO_RANKS, err.msg, strlen(err.msg));
+	} else {
+		lull_json_init(&j, to);
+		lull_job_json(&j, w->page->job->job);
+		fflush(to);
+		say(w, SAYS_RANKS, bytes, len);
+	}
+	fclose(to);
+	free(bytes);
+}
+
 static void run_process(struct lull_page *page, int fd)
 {
 	struct work w = { .page = page, .fd = fd };
@@ -169,8 +196,10 @@ static void run_process(struct lull_page *page, int fd)
 	sigprocmask(SIG_UNBLOCK, &all, NULL);
 	if (nice(NICE) < 0)
 		errno = 0; /* then at the priority it has */
+	if (page->job)
+		analyse_job(&w);
 	for (w.report_ix = 0; w.report_ix < page->n_reports; w.report_ix++)
-		if (lull_page_why_is_large(&page->reports[w.report_ix]))
+		if (page->reports[w.report_ix].told.is_running)
 			analyse(&w);
 	_exit(0);
 }
@@ -212,6 +241,20 @@ static void take_causes(struct lull_page_report *report, const u8 *bytes, size_t
 }
 
 /* Takes the bytes over. */
+static void take_ranks(struct lull_page_job *job, u32 kind, char *bytes)
+{
+	pthread_mutex_lock(&job->lock);
+	if (kind == SAYS_RANKS && !job->ranks)
+		job->ranks = bytes;
+	else if (kind == SAYS_NO_RANKS && !job->failed)
+		job->failed = bytes;
+	else
+		free(bytes);
+	job->is_running = false;
+	pthread_mutex_unlock(&job->lock);
+}
+
+/* Takes the bytes over. */
 static void take(struct lull_page_report *report, u32 kind, char *bytes, size_t len)
 {
 	struct lull_told *told = &report->told;
@@ -238,6 +281,14 @@ static void take(struct lull_page_report *report, u32 kind, char *bytes, size_t 
 /* Reports without an answer when the process is gone will get none. */
 static void note_end(struct lull_page *page)
 {
+	if (page->job) {
+		pthread_mutex_lock(&page->job->lock);
+		if (page->job->is_running)
+			page->job->failed = lull_strdup("the analysis ended before it was done, "
+							"most likely for want of memory");
+		page->job->is_running = false;
+		pthread_mutex_unlock(&page->job->lock);
+	}
 	for (size_t i = 0; i < page->n_reports; i++) {
 		struct lull_page_report *report = &page->reports[i];
 
@@ -266,7 +317,10 @@ static void *listen_to(void *ctx)
 			free(bytes);
 			break;
 		}
-		take(&a->page->reports[m.report_ix], m.kind, bytes, (size_t)m.len);
+		if (a->page->job && (m.kind == SAYS_RANKS || m.kind == SAYS_NO_RANKS))
+			take_ranks(a->page->job, m.kind, bytes);
+		else
+			take(&a->page->reports[m.report_ix], m.kind, bytes, (size_t)m.len);
 	}
 	note_end(a->page);
 	return NULL;
@@ -275,11 +329,16 @@ static void *listen_to(void *ctx)
 /* Whether there is something to do. */
 static bool mark_large(struct lull_page *page)
 {
-	bool is_any = false;
+	bool is_any = page->job != NULL;
 
+	if (page->job)
+		page->job->is_running = true;
 	for (size_t i = 0; i < page->n_reports; i++) {
-		page->reports[i].told.is_running = lull_page_why_is_large(&page->reports[i]);
-		is_any |= page->reports[i].told.is_running;
+		struct lull_page_report *report = &page->reports[i];
+
+		report->told.is_running =
+			!report->path && !report->why_failed && lull_page_why_is_large(report);
+		is_any |= report->told.is_running;
 	}
 	return is_any;
 }

@@ -381,6 +381,46 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
   await server.end();
 }
 
+/** A folder is a job: who is late, and ranks above each other. */
+async function ranking(b) {
+  const folder = join(scratch, "job");
+  execFileSync(`${build}/sim/lull-job`, [folder, "ranks=12", "steps=30", "slow=5", "slow-from=10", "slow-us=4000", "cause=input"], { stdio: "ignore" });
+  const server = await view(folder);
+  const page = await open(b, server.url);
+  let line = "";
+  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
+    await page.waitForTimeout(50);
+    line = await page.innerText(".verdict-line");
+  }
+  check(/^Rank 5 \(.*\) holds the job up/.test(line), "a job has one sentence", line);
+  await page.waitForTimeout(200);
+  await settle(page);
+  const text = await page.innerText(".drawer-body");
+  check(/12 ranks, 29 steps/.test(text) && /Rank 5/.test(text) && /input-pipeline/.test(text) && /since step 10/.test(text), "ranks: the straggler, since when and why", text.slice(0, 400));
+  const heat = await page.$eval(".heat-canvas", (c) => {
+    const px = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+    return { w: c.width, h: c.height, isLate: px[5 * c.width + 20] !== px[4 * c.width + 20], wasLate: px[5 * c.width + 3] === px[5 * c.width + 20] };
+  });
+  check(heat.w === 29 && heat.h === 12 && heat.isLate && !heat.wasLate, "ranks: a cell for each rank and step, dark where it is late", heat);
+  const titles = () => page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText).join());
+  check(/^rank 5,rank \d+,rank \d+$/.test(await titles()), "ranks: the late one stands above others", await titles());
+  check((await page.$eval(".strips", (e) => Number(e.dataset.records))) > 20, "ranks: their timelines are drawn");
+  await page.selectOption(".chosen select", { label: await page.$eval(".chosen select option:last-child", (o) => o.innerText) });
+  await page.waitForTimeout(300);
+  await settle(page);
+  check(/rank 11$/.test(await titles()), "ranks: another one can be added", await titles());
+  // On the job's clock the others are there before the late one: its collectives are short.
+  await page.locator(".heat-canvas").click({ position: { x: 40, y: 5 } });
+  await page.waitForTimeout(300);
+  await settle(page);
+  check(/^rank 0/.test(await titles()), "ranks: a click on the picture chooses the rank", await titles());
+  check(/ranks of one job/.test(await tab(page, "compare")), "ranks are not compared as before and after");
+  for (const id of await panels(page)) check(!/That did not work/.test(await tab(page, id)), `a job: ${id} works`);
+  check(page.complaints.length === 0, "a job: nothing in the console", page.complaints);
+  await page.context().close();
+  check((await server.end()) === 0, "a job ends well");
+}
+
 /** Too large to wait for: the page is there at once, and the verdict comes by itself. */
 async function large(b) {
   const path = join(scratch, "large.lull");
@@ -455,6 +495,8 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
 await waiting(b);
 await large(b);
+if (existsSync(`${build}/sim/lull-job`)) await ranking(b);
+else console.log("SKIPPED: the made-up job is not built");
 await hostile(b);
 await emptyReport(b);
 await b.close();

@@ -3,6 +3,7 @@
 import type { App } from "./app";
 import { h, s } from "./dom";
 import * as format from "./format";
+import { jobOf, sentence } from "./job";
 import { progress, sharesBar, verdictOf } from "./panels/verdict";
 import { IDLE_FAMILIES, T } from "./theme";
 
@@ -78,6 +79,13 @@ export class Header {
   private async drawLine(): Promise<void> {
     const { app } = this;
     try {
+      if (app.meta.is_job) {
+        const answer = await jobOf(app);
+        const text = answer.job ? sentence(answer.job) : answer.state === "running" ? `Comparing ${app.meta.reports.length} ranks` : answer.detail ?? "";
+        this.line.classList.toggle("unsure", !answer.job?.first);
+        this.line.replaceChildren(h("button", { class: "sentence", title: text, onclick: () => app.openTab("ranks") }, text));
+        return;
+      }
       const v = await verdictOf(app);
       const first = v.findings[v.first];
       const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);

@@ -189,6 +189,7 @@ async function start(): Promise<void> {
   const saved = stored("lull:theme");
   app.isDark = saved ? saved === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
   useTheme(app.isDark);
+  if (meta.is_job) app.tab = "ranks";
   if (meta.n_events && meta.n_lost / meta.n_events > 0.001) app.tab = "health";
   const page = new Page(root, app, source);
   page.theme(app.isDark, false);

@@ -40,7 +40,8 @@ export function rowsOf(app: App, isShort = false): Row[] {
   const below = (r: Row): boolean => !device || rows[r.parent] === device;
   const idle = rows.find((r) => r.kind === "idle" && below(r));
   const kernels = most(rows.filter((r) => r.kind === "kernel" && below(r)), "busy");
-  if (isShort) return [idle, kernels].filter((r): r is Row => r !== undefined);
+  const nccl = rows.find((r) => r.kind === "kernel" && below(r) && r !== kernels && r.title.startsWith("NCCL"));
+  if (isShort) return [idle, kernels, nccl].filter((r): r is Row => r !== undefined);
   const calls = most(rows.filter((r) => r.kind === "call"), "n");
   const ranges = most(rows.filter((r) => r.kind === "range"), "n");
   return [most(rows.filter((r) => r.kind === "step"), "n"), idle, kernels, ranges, calls].filter((r): r is Row => r !== undefined);
@@ -79,7 +80,7 @@ export class Strips {
         const rowTop = y;
         const nLines = Math.min(row.n_lanes, row.kind === "range" ? 2 : 1);
         for (let i = 0; i < nLines; i++, y += height + 1) this.lines.push({ side, lane: row.lane + i, y, h: height });
-        titles.push(h("div", { class: "strips-row", style: { top: `${rowTop}px`, height: `${y - rowTop}px` } }, SHORT[row.kind] ?? row.title));
+        titles.push(h("div", { class: "strips-row", style: { top: `${rowTop}px`, height: `${y - rowTop}px` } }, row.title.startsWith("NCCL") ? "NCCL" : SHORT[row.kind] ?? row.title));
         y += GAP;
       }
       titles.push(h("div", { class: "strips-title", title: `${side.title}${side.note ? ` · ${side.note}` : ""}`, style: { top: `${top}px`, height: `${y - top}px` } },

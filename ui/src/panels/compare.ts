@@ -2,10 +2,11 @@
 
 import { h } from "../dom";
 import * as format from "../format";
-import { App } from "../app";
+import type { App } from "../app";
+import { otherOf } from "../others";
 import { type Side, Strips, rowsOf } from "../strips";
 import { emptyState, tableView } from "../table";
-import type { Cell, Column, Meta, Table } from "../types";
+import type { Cell, Column, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 import { report, showName } from "./tables";
 
@@ -40,18 +41,6 @@ async function diff(ctx: Context, name: string, other: number): Promise<HTMLElem
 }
 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
-
-/** The other report as the page sees it; made once, so that its pictures stay. */
-const others = new Map<number, Promise<App>>();
-
-function otherOf(app: App, report: number): Promise<App> {
-  let other = others.get(report);
-  if (!other) {
-    other = app.source.ask<Meta>("meta", { f: report || undefined }).then((meta) => new App(app.source, meta, report));
-    others.set(report, other);
-  }
-  return other;
-}
 
 /** A pair of steps: of the same number where both have it, else of the same place. */
 function partner(step: number[], ix: number, b: number[][]): number[] {
@@ -110,6 +99,7 @@ export const compare: Panel = {
   isTall: true,
   render: async (ctx) => {
     const { app } = ctx;
+    if (app.meta.is_job) return emptyState("These are ranks of one job", "The Ranks panel shows them above each other. To compare two recordings: lull view before.lull after.lull");
     const ix = app.meta.reports.findIndex((_, i) => i !== app.report);
     if (ix < 0) {
       return emptyState("One report is open", "Give a second one to compare with: lull view before.lull after.lull");

@@ -3,10 +3,11 @@
 import { compare } from "./compare";
 import { flame } from "./flame";
 import { health } from "./health";
-import { kernel, ranks } from "./later";
+import { kernel } from "./later";
 import { memory } from "./memory";
 import type { Panel } from "./panel";
 import { query } from "./query";
+import { ranks } from "./ranks";
 import { selection } from "./selection";
 import { steps } from "./steps";
 import { calls, collectives, copies, kernels, ops, ranges } from "./tables";

@@ -9,10 +9,3 @@ export const kernel: Panel = {
   render: () => emptyState("No counters were recorded",
     "Roofline, stalls and occupancy of a kernel need hardware counters, which this recording does not have."),
 };
-
-export const ranks: Panel = {
-  id: "ranks",
-  title: "Ranks",
-  render: ({ app }) => emptyState("This report is one rank",
-    app.meta.reports.length > 1 ? "Several reports are open, but ranks of one job are not put together yet." : "Skew and stragglers need the reports of all ranks."),
-};
