@@ -117,5 +117,6 @@ async function copy(columns: { c: Column; ix: number }[], rows: Cell[][]): Promi
 
 /** Why there is nothing, in the place where it would be. */
 export function emptyState(...lines: string[]): HTMLElement {
-  return h("div", { class: "empty" }, lines.map((line, i) => h(i ? "div" : "b", null, line)));
+  const begun = (line: string): string => line.charAt(0).toUpperCase() + line.slice(1);
+  return h("div", { class: "empty" }, lines.map((line, i) => h(i ? "div" : "b", null, begun(line))));
 }
