@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -261,6 +261,10 @@ e2e-osrt: all $(OSRT_GUESTS)
 e2e-gate: all
 	$(Q)python3 test/e2e/test_gate.py $(BUILD)
 
+# Jobs of many ranks: simulated with their truth, recorded, and under each mpirun that is installed.
+e2e-ranks: all $(BUILD)/sim/lull-job
+	$(Q)python3 test/e2e/test_ranks.py $(BUILD)
+
 # The example on the simulated device, recorded and asked why.
 e2e-why: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_why.py $(BUILD)
@@ -285,7 +289,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 	$(Q)python3 test/e2e/test_export.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-sqlite e2e-why
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 

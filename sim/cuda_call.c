@@ -41,11 +41,11 @@ static void spend(u64 ns)
 		continue;
 }
 
-struct sim_call lull_sim_enter(u32 cbid, const char *name)
+struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params)
 {
 	const struct sim_hooks *hooks = lull_sim_hooks();
 	struct sim_context *context = lull_sim_context();
-	struct sim_call call = { .cbid = cbid, .name = name, .context = context };
+	struct sim_call call = { .cbid = cbid, .name = name, .params = params, .context = context };
 
 	pthread_once(&driver.once, read_knobs);
 	call.correlation =

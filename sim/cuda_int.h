@@ -102,8 +102,10 @@ void lull_sim_lock(void);
 void lull_sim_unlock(void);
 
 /* A call begins: the subscriber is told and the host's share of the work is spent. */
-struct sim_call lull_sim_enter(u32 cbid, const char *name);
-#define SIM_ENTER(name) lull_sim_enter(SIM_CALL_##name, #name)
+struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params);
+#define SIM_ENTER(name) lull_sim_enter(SIM_CALL_##name, #name, NULL)
+#define SIM_ENTER_WITH(name, ...) \
+	lull_sim_enter(SIM_CALL_##name, #name, (const void *[]){ __VA_ARGS__ })
 
 /* It ends; returns `result`. */
 int lull_sim_leave(struct sim_call *call, int result);

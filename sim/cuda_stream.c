@@ -193,7 +193,7 @@ static int stream_end(struct sim_stream *stream, u64 *end_ns, u64 *ticket)
 
 int cuStreamSynchronize(void *stream)
 {
-	struct sim_call call = SIM_ENTER(cuStreamSynchronize);
+	struct sim_call call = SIM_ENTER_WITH(cuStreamSynchronize, stream);
 	struct sim_stream *s = lull_sim_stream(stream);
 	struct sim_work wait = { .wait_kind = SIM_WAIT_STREAM, .correlation = call.correlation };
 	u64 end_ns, ticket;
@@ -279,7 +279,7 @@ static void note_event(struct sim_work *wait, const struct event *event)
 
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
-	struct sim_call call = SIM_ENTER(cuStreamWaitEvent);
+	struct sim_call call = SIM_ENTER_WITH(cuStreamWaitEvent, stream, event);
 	struct sim_stream *s = lull_sim_stream(stream);
 	struct event e = read_event(event);
 	struct sim_work wait = { .wait_kind = SIM_WAIT_STREAM_EVENT,
@@ -303,7 +303,7 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 
 int cuEventSynchronize(void *event)
 {
-	struct sim_call call = SIM_ENTER(cuEventSynchronize);
+	struct sim_call call = SIM_ENTER_WITH(cuEventSynchronize, event);
 	struct sim_context *context = lull_sim_context();
 	struct event e = read_event(event);
 	struct sim_work wait = { .wait_kind = SIM_WAIT_EVENT, .correlation = call.correlation };

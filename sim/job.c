@@ -4,7 +4,9 @@
  *	lull-job FOLDER [ranks=64] [steps=10] [kernels=60] [buckets=4] [slow=RANK] [slow-from=STEP]
  *		 [slow-us=N] [cause=input|throttled|gc] [bare=1] [stages=N] [micro=N] [heavy=STAGE]
  *		 [offset-ms=N] [drift-ppm=N] [lost=FIRST-LAST] [truncated=RANK] [job=NAME] [seed=N]
- *		 [per-host=N] [bytes=N] [kernel-us=N]
+ *		 [per-host=N] [bytes=N] [kernel-us=N] [version=TEXT] [mute=1]
+ *
+ * mute: nothing of NCCL is in the reports.
  */
 #include "sim/job.h"
 
@@ -55,6 +57,14 @@ static int set(struct job *j, const char *key, const char *value)
 	}
 	if (strcmp(key, "job") == 0) {
 		j->name = value;
+		return 0;
+	}
+	if (strcmp(key, "version") == 0) {
+		j->version = value;
+		return 0;
+	}
+	if (strcmp(key, "mute") == 0) {
+		j->is_mute = *value == '1';
 		return 0;
 	}
 	if (strcmp(key, "bare") == 0) {
@@ -128,6 +138,7 @@ static int check(struct job *j, struct lull_err *err)
 int main(int argc, char **argv)
 {
 	struct job j = { .name = "job-1",
+			 .version = LULL_VERSION,
 			 .n_ranks = 64,
 			 .n_steps = 10,
 			 .n_kernels = 60,

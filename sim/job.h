@@ -29,7 +29,9 @@ enum job_cause { JOB_INPUT, JOB_THROTTLED, JOB_GC };
 
 struct job {
 	const char *folder;
-	const char *name; /* of the job, in the reports */
+	const char *name;    /* of the job, in the reports */
+	const char *version; /* of lull, in the reports */
+	bool is_mute;	     /* nothing of NCCL is in them */
 	u64 n_ranks, n_steps, n_kernels, n_buckets, per_host, seed;
 	u64 bytes;	   /* gradients of a step */
 	u64 kernel_ns;	   /* of one kernel */

@@ -59,6 +59,8 @@ void job_put_kernel(struct job_writer *w, enum job_kernel what, u64 host_ns, u64
 				       .launch = (u32)what,
 				       .process = 1 };
 
+	if (what >= JOB_ALLREDUCE && w->job->is_mute)
+		return;
 	call(w, NAME_LAUNCH, host_ns, host_ns + 5000);
 	row.correlation = w->correlation;
 	lull_writer_add(w->w, LULL_TABLE_kernel, &row);
@@ -96,6 +98,8 @@ static void operation(struct job_writer *w, u32 name, u64 host_ns, u64 comm, i64
 	row.in_bytes = row.out_bytes = is_world ? j->bytes / j->n_buckets : 4 << 20;
 	if (!is_world)
 		row.rank = (u32)(1 - peer);
+	if (j->is_mute)
+		return;
 	lull_writer_add(w->w, LULL_TABLE_collective, &row);
 }
 
@@ -321,7 +325,7 @@ static void put_dims(struct job_writer *w)
 	meta(w, "world_size", "%llu", (unsigned long long)j->n_ranks);
 	meta(w, "host", "node%04llu", (unsigned long long)(w->rank / j->per_host));
 	meta(w, "job", "%s", j->name);
-	meta(w, "recording.version", "%s", LULL_VERSION);
+	meta(w, "recording.version", "%s", j->version);
 }
 
 /* Cut the file off in the middle of a block, as a full disk would. */

@@ -86,6 +86,7 @@ static void tell(struct sim_call *call, u32 site)
 {
 	struct callback_data data = { .site = site,
 				      .function_name = call->name,
+				      .function_params = call->params,
 				      .function_return_value = &call->result,
 				      .context = call->context,
 				      .context_uid = call->context_id,

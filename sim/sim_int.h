@@ -65,6 +65,7 @@ struct sim_work {
 struct sim_call {
 	u32 cbid;
 	const char *name;
+	const void *params; /* in the order of the call; NULL where nobody asks */
 	u32 correlation;
 	u64 slot; /* belongs to the subscriber between enter and leave */
 	void *context;

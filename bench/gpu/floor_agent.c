@@ -110,7 +110,7 @@ static void on_call(void *user, int domain, uint32_t cbid, const void *data)
 	atomic_fetch_add_explicit(&n_calls, 1, memory_order_relaxed);
 }
 
-/* Calls whose name begins with one of the words, in both domains. */
+/* Calls whose name begins with one of the words, in both domains (or the runtime's alone). */
 static void watch(const char *const *words, size_t n_words)
 {
 	const char *name;
@@ -120,7 +120,7 @@ static void watch(const char *const *words, size_t n_words)
 		fprintf(stderr, "floor_agent: somebody else holds CUPTI\n");
 		return;
 	}
-	for (int domain = 1; domain <= 2; domain++)
+	for (int domain = has("runtime") ? 2 : 1; domain <= 2; domain++)
 		for (uint32_t cbid = 1; cbid < N_CBIDS; cbid++)
 			for (size_t i = 0; i < n_words; i++)
 				if (cupti.cuptiGetCallbackName(domain, cbid, &name) == 0 && name &&
@@ -144,7 +144,7 @@ static void report(void)
 	unsigned long before = n_buffers;
 
 	cupti.cuptiActivityFlushAll(1);
-	fprintf(stderr, "floor_agent: kernels=%lu buffers=%lu before_end=%lu calls=%lu\n",
+	fprintf(stderr, "floor_agent: records=%lu buffers=%lu before_end=%lu calls=%lu\n",
 		n_kernels, (unsigned long)n_buffers, before, n_calls);
 }
 
@@ -152,17 +152,23 @@ static void add_what_is_wanted(void)
 {
 	static const char *const launches[] = { "cudaLaunchKernel", "cuLaunchKernel" };
 	static const char *const calls[] = {
-		"cudaLaunch",	 "cudaMemcpy",	  "cudaMemset",	  "cudaMalloc",	    "cudaFree",
-		"cudaEventRec",	 "cudaEventSync", "cudaStream",	  "cudaDeviceSync", "cudaGraph",
-		"cuLaunch",	 "cuMemcpy",	  "cuMemset",	  "cuMemAlloc",	    "cuMemFree",
-		"cuEventRec",	 "cuEventSync",	  "cuStreamSync", "cuStreamWait",   "cuCtxSync",
-		"cuGraphLaunch", "cuModuleLoad",
+		"cudaLaunch",	  "cudaMemcpy",	     "cudaMemset",    "cudaMalloc",
+		"cudaFree",	  "cudaEventRec",    "cudaEventSync", "cudaStreamSync",
+		"cudaDeviceSync", "cudaGraphLaunch", "cuLaunch",      "cuMemcpy",
+		"cuMemset",	  "cuMemAlloc",	     "cuMemFree",     "cuEventRec",
+		"cuEventSync",	  "cuStreamSync",    "cuStreamWait",  "cuCtxSync",
+		"cuGraphLaunch",  "cuModuleLoad",
 	};
 	static const int kinds[] = { 1, 22, 2, 38, 17, 52 };
 	pthread_t thread;
 
-	for (size_t i = 0; has("kinds") && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		cupti.cuptiActivityEnable(kinds[i]);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char word[8];
+
+		snprintf(word, sizeof(word), "k%d", kinds[i]);
+		if (has("kinds") || has(word))
+			cupti.cuptiActivityEnable(kinds[i]);
+	}
 	if (has("graph"))
 		cupti.cuptiActivityEnable(51);
 	if (has("launch"))

@@ -3,13 +3,14 @@
 
     planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--profiler]
 
-Prints one line "CASE=MS ..." with the median step of each. With --profiler the steps run inside torch.profiler (CPU and
-CUDA), which is what others pay.
+Warms up all cases and says "ready". Then each line of input names a case; it runs N steps and answers "CASE=MS", the
+time of a step; each case can be asked for K times. So several such processes, each recorded in another way, take turns.
+With --profiler the steps run inside torch.profiler (CPU and CUDA), which is what others pay.
 """
 import argparse
 import contextlib
 import importlib.util
-import statistics
+import sys
 import time
 
 import torch
@@ -43,18 +44,25 @@ def main():
     ap.add_argument("planted")
     ap.add_argument("cases")
     ap.add_argument("--steps", type=int, default=10)
-    ap.add_argument("--repeats", type=int, default=3)
+    ap.add_argument("--repeats", type=int, default=7)
     ap.add_argument("--warm", type=int, default=5)
     ap.add_argument("--profiler", action="store_true")
     a = ap.parse_args()
     planted = load(a.planted)
+    steps, done = {}, {}
     for name in a.cases.split(","):
         torch.manual_seed(0)
-        step = planted.CASES[name][0](False, a.warm + a.steps * a.repeats)
-        measure(step, 0, a.warm)
+        steps[name] = planted.CASES[name][0](False, a.warm + (a.steps + 1) * a.repeats)
+        measure(steps[name], 0, a.warm)
+        done[name] = a.warm
+    print("ready", flush=True)
+    for line in sys.stdin:
+        name = line.strip()
+        measure(steps[name], done[name], 1)  # others had the device in between
         with tool(a.profiler):
-            found = [measure(step, a.warm + i * a.steps, a.steps) for i in range(a.repeats)]
-        print("%s=%.4f" % (name, statistics.median(found)), flush=True)
+            ms = measure(steps[name], done[name] + 1, a.steps)
+        done[name] += a.steps + 1
+        print("%s=%.4f" % (name, ms), flush=True)
 
 
 if __name__ == "__main__":

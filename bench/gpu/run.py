@@ -9,7 +9,9 @@ those of the issue: a launch at most 0.35 us above the floor; steps at most 5 % 
 torch.profiler adds; 1.01 of untraced where the device is the limit, and after the recording.
 """
 import os
+import shutil
 import statistics
+import subprocess
 import sys
 import time
 
@@ -24,31 +26,33 @@ ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage
 
 
 def prefix(b, variant):
-    """The command that a variant puts before the program, and its environment."""
+    """The command that a variant puts before the program, and its environment; #N tells copies apart."""
+    variant = variant.partition("#")[0]
     lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench")]
-    floor = {"CUDA_INJECTION64_PATH": b.floor, "FLOOR_WITH": "", **cupti(b)}
+    floor = {"CUDA_INJECTION64_PATH": b.floor, "FLOOR_WITH": "", **b.cupti()}
     kind, _, words = variant.partition(":")
+    if kind == "with":
+        return lull + (words.split() if words.startswith("-t") else ["-t", "cuda"] + alone(words)), {}
     return {
         "untraced": ([], {}),
         "profiler": ([], {}),
         "floor": ([], {**floor, "FLOOR_WITH": words}),
         "cuda": (lull + ["-t", "cuda"] + QUIET, {}),
         "cuda, no flush": (lull + ["-t", "cuda", "--cuda-flush-interval=0"] + QUIET, {}),
+        "none": (lull + ["-t", "nvtx"] + alone(""), {}),
+        "x": (lull + ["-t", "cuda"] + alone(""), {"LULL_X": "1"}),
         "default": (lull, {}),
         "everything": (lull + ALL, {}),
     }[kind]
 
 
-def cupti(b):
-    """The floor uses the libcupti that torch uses, where there is one."""
-    if not hasattr(b, "cupti"):
-        b.cupti = {}
-        for folder in sys.path:
-            for part in ("cu13/lib/libcupti.so.13", "cuda_cupti/lib/libcupti.so.12"):
-                path = os.path.join(folder, "nvidia", part)
-                if os.path.exists(path) and not b.cupti and not b.options.sim:
-                    b.cupti = {"FLOOR_CUPTI": path, "LULL_CUPTI_PATH": path}
-    return b.cupti
+def alone(words):
+    """CUDA and what these options add to it: what is on otherwise is switched off first."""
+    off = {"-s": "none", "--cpuctxsw": "none", "--python-sampling": "false", "--gpu-metrics": "none"}
+    for word in words.split():
+        key, _, value = word.partition("=")
+        off[key] = value
+    return [word for key, value in off.items() for word in ([key, value] if key == "-s" else [key + "=" + value])]
 
 
 def alternate(b, variants, argv, rounds, key, share=1.0):
@@ -59,8 +63,7 @@ def alternate(b, variants, argv, rounds, key, share=1.0):
         begin = time.monotonic()
         for v in variants:
             before, env = prefix(b, v)
-            more = ["--profiler"] if v == "profiler" else []
-            text = b.run(before + argv + more, {**cupti(b), **env})
+            text = b.run(before + argv, {**b.cupti(), **env})
             values = gpu.numbers(text)
             if key and key not in values:
                 raise Failed("%s printed no %s" % (v, key))
@@ -107,9 +110,9 @@ def bench_after(b):
     n = 10000 if b.options.short or b.options.sim else 100000
     plain, traced = [], []
     for _ in range(3):
-        plain.append(gpu.numbers(b.run([b.probe, "later", str(n)], cupti(b)))["ns_per_launch"])
+        plain.append(gpu.numbers(b.run([b.probe, "later", str(n)], b.cupti()))["ns_per_launch"])
         text = b.record("after", ["-t", "cuda", *QUIET, "-d", "0.5", "--kill", "none"], [b.probe, "later", str(n)],
-                        cupti(b))
+                        b.cupti())
         traced.append(gpu.numbers(text)["ns_per_launch"])
     ratio = statistics.median(traced) / statistics.median(plain)
     yield ("after the recording", "<= 1.01 of untraced", "%.3f (%.0f and %.0f ns)" % (
@@ -133,26 +136,118 @@ def judge_case(case, m):
            verdict(m["everything"] <= 1.25 * floor))
 
 
-def bench_planted(b):
+def start_cases(b, variant, ix, argv):
+    """One process with all the cases, recorded in one way."""
+    before, env = prefix(b, variant)
+    before = [b.path("bench-%d" % ix) if word == b.path("bench") else word for word in before]
+    more = ["--profiler"] if variant.startswith("profiler") else []
+    return subprocess.Popen(before + argv + more, env={**b.env, **b.cupti(), **env}, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def answer(process, begin):
+    """The rest of the next line that starts so."""
+    for line in process.stdout:
+        if line.startswith(begin):
+            return line[len(begin):]
+    raise Failed("a variant ended early, status %s" % process.wait())
+
+
+def rotated(items, by):
+    return items[by % len(items):] + items[:by % len(items)]
+
+
+def take_turns(b, processes, cases):
+    """Milliseconds a step by variant and case, in rounds through all processes until the time is spent."""
+    found = {v: {case: [] for case in cases} for v in processes}
+    for process in processes.values():
+        answer(process, "ready")
+    for i in range(b.options.rounds):
+        begin = time.monotonic()
+        for case in cases:
+            # Who comes first finds the device cooler: everybody does once.
+            for variant, process in rotated(list(processes.items()), i):
+                process.stdin.write(case + "\n")
+                process.stdin.flush()
+                found[variant][case].append(float(answer(process, case + "=")))
+        if (time.monotonic() - begin) * 1.3 > b.left():
+            break
+    return found, i + 1
+
+
+def turns(b, variants, cases):
+    """Medians by variant and case of the planted loops. All variants are there at once and take turns."""
     if not b.options.planted:
         raise Skipped("no planted.py; give it with --planted")
     gpu.need_torch(b)
+    # One at a time has these CPUs: with CPUs of its own each process would be fast or slow by chance.
+    pin = ["taskset", "-c", "4-7"] if shutil.which("taskset") and os.cpu_count() >= 8 else []
+    argv = [*pin, sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
+            "--repeats", str(b.options.rounds), "--steps", "3" if b.options.short else "6"]
+    processes = {v: start_cases(b, v, i, argv) for i, v in enumerate(variants)}
+    try:
+        found, rounds = take_turns(b, processes, cases)
+    finally:
+        for process in processes.values():
+            process.stdin.close()
+        for process in processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+    return {v: {case: statistics.median(found[v][case]) for case in cases} for v in variants}, rounds
+
+
+def bench_planted(b):
+    """Several processes of each kind: each is faster or slower than its like by some per cent, all its life."""
     cases = ["optimizer_loop", "launch_bound", "compute_bound", "dataloader_cpu"]
-    variants = ["untraced", "floor", "default", "everything", "profiler"]
-    argv = [sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases)]
-    if b.options.short:
-        argv += ["--steps", "5", "--repeats", "2"]
-    found, rounds = alternate(b, variants, argv, b.options.rounds, None)
+    copies = {"untraced": 2, "floor": 3, "default": 3, "everything": 2, "profiler": 1}
+    found, rounds = turns(b, ["%s#%d" % (v, i) for v, n in copies.items() for i in range(n)], cases)
     for case in cases:
-        medians = {v: middle(found[v], case) for v in variants}
-        for name, expected, measured, good in judge_case(case, medians):
+        m = {v: statistics.median([found["%s#%d" % (v, i)][case] for i in range(n)]) for v, n in copies.items()}
+        for name, expected, measured, good in judge_case(case, m):
             yield (name, expected, measured + ", n=%d" % rounds, good)
+    for v in found:
+        yield (v, "", "  ".join("%s %.2f" % (c, found[v][c]) for c in cases), "ok")
+
+
+def show_turns(b, name, variants, cases):
+    medians, rounds = turns(b, variants, cases)
+    for v in variants:
+        yield (name + ": " + v.replace(" ".join(alone("")), "")[:24], "", "  ".join(
+            "%s %.2f (%.3f)" % (c, medians[v][c], medians[v][c] / medians["floor"][c]) for c in cases) +
+            ", n=%d" % rounds, "ok")
+
+
+def bench_calls(b):
+    """What CUPTI costs for each thing one more, in a framework; twice the same shows the noise."""
+    words = ["", "kinds", "launch", "launch,runtime", "calls", "kinds,graph,clock,zeroed,calls,flush,walk"]
+    variants = ["untraced", "floor"] + ["floor:" + w for w in words] + ["none", "with:", "with: "]
+    return show_turns(b, "calls", variants + (["x"] if os.environ.get("LULL_X") else []), ["optimizer_loop", "launch_bound"])
+
+
+def bench_kinds(b):
+    """What CUPTI costs for each kind of record one more, in a framework."""
+    variants = ["untraced", "floor"] + ["floor:k%d" % k for k in (1, 22, 2, 38, 17, 52)] + ["floor:kinds", "floor:"]
+    return show_turns(b, "kinds", variants, ["optimizer_loop", "launch_bound"])
+
+
+def bench_sources(b):
+    """What each source adds to the steps of loops that the CPU limits."""
+    words = ["", "--gpu-metrics=nvml", "-s=process-tree", "--cpuctxsw=process-tree", "--python-sampling=true",
+             "-t cuda,osrt " + " ".join(alone("")), "-t cuda,python-gil " + " ".join(alone("")),
+             "--cuda-flush-interval=0"]
+    variants = ["untraced", "floor"] + ["with:" + w for w in words] + ["default"]
+    return show_turns(b, "sources", variants, ["optimizer_loop", "launch_bound", "dataloader_cpu"])
 
 
 ITEMS = [
     ("loop", 12, bench_loop),
     ("planted", 65, bench_planted),
     ("parts", 20, bench_parts),
+    ("calls", 70, bench_calls),
+    ("kinds", 70, bench_kinds),
+    ("sources", 70, bench_sources),
     ("after", 18, bench_after),
 ]
 

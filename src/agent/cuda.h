@@ -5,8 +5,9 @@
  *                 cheapest way: two reads of the counter and one event, and no record of CUPTI's);
  *                 what the device did by CUPTI's activity records, turned into events on CUPTI's
  *                 own thread.
- * Who flushes:    a thread of ours, five times a second and when the collector asks for it, so that
- *                 a killed process loses at most the last 250 ms of device records.
+ * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
+ *                 asks for it, so that a killed process loses at most the last 250 ms of device
+ *                 records. A flush holds up who launches meanwhile.
  * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
  *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
  *                 lull_cuda_want_call().
@@ -25,6 +26,9 @@ void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records);
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
 			 size_t valid_bytes);
 
+/* How many buffers came back full, so far. */
+u32 lull_cuda_n_full(void);
+
 /* Have a buffer or two ready, so that no thread of the program has to make one. */
 void lull_cuda_stock(void);
 
@@ -36,6 +40,10 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
 
 /* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
 lull_cupti_callback *lull_cuda_callback(void);
+
+/* What a call of this name waits for, 0 for nothing; tell of such a wait (cuda_waits.c). */
+u32 lull_cuda_wait_of(const char *name);
+void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
 
 /* Turn callbacks for the calls that matter on or off. */
 void lull_cuda_watch_calls(bool is_on);

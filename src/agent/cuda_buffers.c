@@ -12,15 +12,21 @@
 #include "agent/lib_cupti.h"
 #include "agent/sys.h"
 
-/* 1 MiB: measured no worse than larger ones, and little memory for many threads. */
-#define BUFFER_BYTES (1u << 20)
+/*
+ * 256 KiB, about 1,200 kernels: measured no worse than larger ones, and a program that launches
+ * much fills them so often that nobody has to flush.
+ */
+#define BUFFER_BYTES (256u << 10)
 
-/* Buffers that are made ahead of time; two threads may ask at once. */
-#define N_STOCK 2u
+/* Buffers that are made ahead of time; threads may ask at once. */
+#define N_STOCK 4u
 
 /* The pool; a buffer that is free is zero but for the address of the next one at its begin. */
 static _Atomic(u8 *) free_buffers;
 static _Atomic u32 n_free;
+
+/* Buffers that came back because they were full. */
+static _Atomic u32 n_full;
 
 /*
  * Taking from a lock-free stack is safe only if no buffer can be taken and put back meanwhile; this
@@ -114,6 +120,11 @@ static void count_dropped(void *context, u32 stream)
 	}
 }
 
+u32 lull_cuda_n_full(void)
+{
+	return atomic_load_explicit(&n_full, memory_order_relaxed);
+}
+
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
 			 size_t valid_bytes)
 {
@@ -121,6 +132,8 @@ void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_byte
 
 	if (!buffer)
 		return;
+	if (valid_bytes > BUFFER_BYTES / 4 * 3)
+		atomic_fetch_add_explicit(&n_full, 1, memory_order_relaxed);
 	lull_cuda_walk(buffer, valid_bytes);
 	lull_cuda_share_buffer(context, stream, buffer, valid_bytes);
 	count_dropped(context, stream);

@@ -88,7 +88,8 @@ static struct call_name {
 	u64 hash;
 	u32 len;
 	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
-	u16 kind;    /* LULL_TRACED_* */
+	u8 kind;     /* LULL_TRACED_* */
+	u8 wait;     /* as lull_cuda_wait_of() */
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -120,7 +121,7 @@ static u32 length_of(const char *name)
 	return len;
 }
 
-static u16 kind_of(const char *name)
+static u8 kind_of(const char *name)
 {
 	if (strstr(name, "Launch"))
 		return LULL_TRACED_KERNEL;
@@ -145,6 +146,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 		call->capture = CAPTURE_STOP;
 	call->text = name;
 	call->kind = kind_of(name);
+	call->wait = (u8)lull_cuda_wait_of(name);
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
@@ -192,10 +194,9 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 /* `regs`: the caller's, if any kind of call may need them; else NULL. */
 static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 						       const struct call_name *call, u32 domain,
-						       const void *data,
+						       const void *data, u64 dur_ticks,
 						       const struct lull_wire_regs *regs)
 {
-	u64 dur_ticks = lull_time() - t->scratch[7];
 	struct lull_wire_cuda_call *e;
 
 	if (!lull_is_defined(t, call->hash)) {
@@ -244,7 +245,11 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 		t->scratch[6] = key_of(t, domain, cbid, data);
 		t->scratch[7] = lull_time();
 	} else if (t->scratch[6] == key_of(t, domain, cbid, data)) {
-		emit(t, call, domain, data, regs);
+		u64 dur_ticks = lull_time() - t->scratch[7];
+
+		emit(t, call, domain, data, dur_ticks, regs);
+		if (__builtin_expect(call->wait != 0, 0))
+			lull_cuda_waited(t, call->wait, data, t->scratch[7], dur_ticks);
 		t->scratch[6] = 0;
 	}
 }

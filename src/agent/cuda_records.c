@@ -179,25 +179,6 @@ static void on_memset(struct lull_thread *t, const void *r)
 	lull_commit(t, sizeof(*e));
 }
 
-static void on_sync(struct lull_thread *t, const void *r)
-{
-	u64 start = lull_cupti_sync_start(r), end = lull_cupti_sync_end(r);
-	struct lull_wire_cuda_sync *e = reserve(t, LULL_EVENT_cuda_sync, sizeof(*e), start, end);
-
-	if (!e)
-		return;
-	e->head.a = lull_cupti_sync_type(r);
-	e->dur_ticks = end - start;
-	e->place = (struct lull_wire_place){ .device = UINT32_MAX, /* the context tells */
-					     .context = lull_cupti_sync_context(r),
-					     .stream = lull_cupti_sync_stream(r),
-					     .correlation = lull_cupti_sync_correlation(r) };
-	e->event_sync = lull_cupti_sync_event_sync(r);
-	e->event = lull_cupti_sync_event(r);
-	e->ret = lull_cupti_sync_ret(r);
-	lull_commit(t, sizeof(*e));
-}
-
 static void on_graph(struct lull_thread *t, const void *r)
 {
 	u64 start = lull_cupti_graph_start(r), end = lull_cupti_graph_end(r);
@@ -361,17 +342,11 @@ static void on_jit(struct lull_thread *t, const void *r)
 
 /* One function per kind of record, but for kernels. */
 static void (*const handlers[])(struct lull_thread *t, const void *record) = {
-	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy,
-	[LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,
-	[LULL_CUPTI_KIND_MEMSET] = on_memset,
-	[LULL_CUPTI_KIND_SYNC] = on_sync,
-	[LULL_CUPTI_KIND_GRAPH] = on_graph,
-	[LULL_CUPTI_KIND_MEMORY] = on_memory,
-	[LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
-	[LULL_CUPTI_KIND_DEVICE] = on_device,
-	[LULL_CUPTI_KIND_CONTEXT] = on_context,
-	[LULL_CUPTI_KIND_STREAM] = on_stream,
-	[LULL_CUPTI_KIND_UM] = on_um,
+	[LULL_CUPTI_KIND_MEMCPY] = on_memcpy, [LULL_CUPTI_KIND_MEMCPY2] = on_memcpy2,
+	[LULL_CUPTI_KIND_MEMSET] = on_memset, [LULL_CUPTI_KIND_GRAPH] = on_graph,
+	[LULL_CUPTI_KIND_MEMORY] = on_memory, [LULL_CUPTI_KIND_OVERHEAD] = on_overhead,
+	[LULL_CUPTI_KIND_DEVICE] = on_device, [LULL_CUPTI_KIND_CONTEXT] = on_context,
+	[LULL_CUPTI_KIND_STREAM] = on_stream, [LULL_CUPTI_KIND_UM] = on_um,
 	[LULL_CUPTI_KIND_JIT] = on_jit,
 };
 

@@ -39,9 +39,8 @@ static struct {
 
 /* What is enabled while a recording is on. */
 static const u32 kinds[] = {
-	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY, LULL_CUPTI_KIND_MEMCPY2,
-	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_SYNC,	LULL_CUPTI_KIND_OVERHEAD,
-	LULL_CUPTI_KIND_JIT,
+	LULL_CUPTI_KIND_KERNEL, LULL_CUPTI_KIND_MEMCPY,	  LULL_CUPTI_KIND_MEMCPY2,
+	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_OVERHEAD, LULL_CUPTI_KIND_JIT,
 };
 
 /* What describes the process: on from the first to the last moment. Such records are few. */
@@ -84,8 +83,6 @@ static void switch_on(void)
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
-	if (lull_cupti.cuptiActivityEnableAllSyncRecords)
-		lull_cupti.cuptiActivityEnableAllSyncRecords(0);
 	lull_cuda_watch_calls(true);
 	lull_cuda_watch_resources(true);
 	atomic_store(&cuda.is_on, 1);
@@ -104,7 +101,8 @@ static void switch_off(void)
 /* Sleep until it is time to flush, or the collector asks for it. */
 static void wait_for_work(u32 seen)
 {
-	u32 ms = lull_agent.control->cuda_flush_ms ? lull_agent.control->cuda_flush_ms : IDLE_MS;
+	u32 flush_ms = lull_agent.control->cuda_flush_ms;
+	u32 ms = flush_ms ? (flush_ms + 1) / 2 : IDLE_MS;
 	struct timespec limit = { ms / 1000, (long)(ms % 1000) * 1000000 };
 
 	syscall(SYS_futex, &lull_agent.control->flush_wanted, FUTEX_WAIT, seen, &limit, NULL, 0);
@@ -113,12 +111,20 @@ static void wait_for_work(u32 seen)
 /* Flushes after CUPTI was switched off: what was unfinished then comes, and buffers come back. */
 #define N_LAST_FLUSHES 2u
 
-/* Bring in what CUPTI holds, if it is time for it. */
+/*
+ * Bring in what CUPTI holds, if it is time for it. Where buffers fill by themselves all but the
+ * last moments are in already: two looks are at most the interval that the user wants.
+ */
 static void flush(bool is_asked, bool is_ending, u32 *n_last)
 {
+	static u32 n_full;
+	u32 n = lull_cuda_n_full();
+	bool is_late = lull_agent.control->cuda_flush_ms && n == n_full;
+
+	n_full = n;
 	if (atomic_load(&cuda.is_on)) {
 		*n_last = N_LAST_FLUSHES;
-		if (lull_agent.control->cuda_flush_ms || is_asked || is_ending)
+		if (is_late || is_asked || is_ending)
 			lull_cupti.cuptiActivityFlushAll(0);
 	} else if (*n_last) {
 		(*n_last)--;

@@ -19,7 +19,8 @@ const struct lull_cause lull_cause_collective_exposed = {
 	.why = "Kernels of NCCL and its like are told by their names. Their time counts where no "
 	       "other "
 	       "kernel runs. It is transfer plus waiting for the last rank; with all ranks in the "
-	       "recording the waiting is taken apart (straggler, pipeline-imbalance), with one "
+	       "recording, or their reports in one folder, the waiting is taken apart (straggler, "
+	       "pipeline-imbalance), with one "
 	       "rank it "
 	       "cannot be. There is no prediction from one rank.",
 	.fix = "smaller or larger buckets so that it overlaps the backward pass, "

@@ -16,7 +16,7 @@ const struct lull_cause lull_cause_pipeline_imbalance = {
 	       "its receives. Time counts that a rank spends in exposed sends and receives, if "
 	       "another "
 	       "rank computes at least 1.3 times as long in each step. All ranks have to be in the "
-	       "recording.",
+	       "recording, or their reports in one folder (lull-ranks(7)).",
 	.fix = "move layers from the busiest stage to the others, or use more micro-batches",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,

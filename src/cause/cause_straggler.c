@@ -17,7 +17,8 @@ const struct lull_cause lull_cause_straggler = {
 	       "it: "
 	       "what their collectives take longer than its own is counted here. Its own first "
 	       "cause "
-	       "is what to fix. All ranks have to be in the recording.",
+	       "is what to fix. All ranks have to be in the recording, or their reports in one "
+	       "folder: lull-ranks(7) says how late a rank has to be there.",
 	.fix = "look at the rank that is late: its own cause, its share of the data, its host",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,

@@ -15,6 +15,11 @@
 #include "cause/why_int.h"
 
 #define MAX_PLACES 3
+/*
+ * Parts of the highest clock: under the first it is low, under the second in spite of full power.
+ */
+#define LOW_CLOCK    0.9
+#define CAPPED_CLOCK 0.7
 /* A place with less of its cause's time is not worth a line. */
 #define SMALL_PART 10
 /* Fewer samples of another thread are chance. */
@@ -530,6 +535,61 @@ void lull_why_evidence(struct lull_why *why)
 
 /* ---- clocks ---- */
 
+/* What the readings of the clocks say, all in the steady steps. */
+struct clock_readings {
+	u64 n_reasons, n_held; /* readings of a reason for a lower clock; those that give it */
+	u64 n_power;	       /* of n_held: the power limit */
+	u64 n_clocks, n_low, n_very_low;
+	f64 part_sum; /* of clock over the highest */
+};
+
+static void add_reading(struct clock_readings *all, const char *name, f64 value, f64 highest)
+{
+	if (strcasestr(name, "throttle")) {
+		all->n_reasons++;
+		all->n_held += value > 0;
+		all->n_power += value > 0 && strcasestr(name, "power");
+	} else if (strcasestr(name, "clock") &&
+		   (strcasestr(name, "sm") || strcasestr(name, "graphics"))) {
+		f64 part = highest > 0 ? value / highest : 1;
+
+		all->n_clocks += highest > 0;
+		all->part_sum += part;
+		all->n_low += part < LOW_CLOCK;
+		all->n_very_low += part < CAPPED_CLOCK;
+	}
+}
+
+/*
+ * A device that works hard reaches its power limit at nearly full clock: that is no trouble, and so
+ * it takes more of the clock if power is the reason.
+ */
+static f64 held_share(const struct clock_readings *all)
+{
+	if (all->n_clocks)
+		return (f64)(all->n_held && all->n_held == all->n_power ? all->n_very_low
+									: all->n_low) /
+		       (f64)all->n_clocks;
+	return all->n_reasons ? (f64)all->n_held / (f64)all->n_reasons : 0;
+}
+
+/* The same device may have a row for each process that uses it, and one for its readings. */
+static bool is_same_device(const struct lull_device_row *a, const struct lull_device_row *b)
+{
+	return a == b || (a->uuid && a->uuid == b->uuid);
+}
+
+static f64 highest_clock_hz(const struct lull_device_row *devices, size_t n, u32 device)
+{
+	f64 highest_hz = 0;
+
+	for (size_t i = 0; device && device <= n && i < n; i++)
+		if (is_same_device(&devices[i], &devices[device - 1]) &&
+		    (f64)devices[i].clock_hz > highest_hz)
+			highest_hz = (f64)devices[i].clock_hz;
+	return highest_hz;
+}
+
 /* Readings of the device in the steady steps: throttle reasons, and the clock of the processors. */
 f64 lull_why_throttled(const struct lull_why *why, f64 *clock_part)
 {
@@ -541,40 +601,31 @@ f64 lull_why_throttled(const struct lull_why *why, f64 *clock_part)
 		lull_reader_dim(s->reader, LULL_TABLE_device, &n_devices);
 	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
 	u64 to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
-	u64 n_reasons = 0, n_held = 0, n_clocks = 0, n_low = 0;
-	f64 highest_hz = s->device <= n_devices ? (f64)devices[s->device - 1].clock_hz : 0, sum = 0;
+	f64 highest_hz = highest_clock_hz(devices, n_devices, s->device);
+	struct clock_readings all = { 0 };
 	struct lull_counter_cols cols;
 	struct lull_cursor c;
 
 	lull_cursor_init(&c, s->reader, LULL_TABLE_counter, from_ns, to_ns);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			const char *name, *unit;
-			f64 hz;
+			const struct lull_metric_row *metric = &metrics[cols.metric[i] - 1];
+			const char *unit;
 
 			if (!cols.metric[i] || cols.start_ns[i] < from_ns ||
 			    cols.start_ns[i] >= to_ns ||
-			    (cols.device[i] && cols.device[i] != s->device))
+			    (cols.device[i] && cols.device[i] <= n_devices &&
+			     s->device <= n_devices &&
+			     !is_same_device(&devices[cols.device[i] - 1],
+					     &devices[s->device - 1])))
 				continue;
-			name = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].name,
-						  NULL);
-			unit = lull_reader_string(s->reader, metrics[cols.metric[i] - 1].unit,
-						  NULL);
-			if (strcasestr(name, "throttle")) {
-				n_reasons++;
-				n_held += cols.value[i] > 0;
-			} else if (strcasestr(name, "clock") &&
-				   (strcasestr(name, "sm") || strcasestr(name, "graphics"))) {
-				hz = cols.value[i] * (strcasestr(unit, "mhz") ? 1e6 : 1);
-				n_clocks++;
-				sum += highest_hz > 0 ? hz / highest_hz : 1;
-				n_low += highest_hz > 0 && hz < 0.9 * highest_hz;
-			}
+			unit = lull_reader_string(s->reader, metric->unit, NULL);
+			add_reading(&all, lull_reader_string(s->reader, metric->name, NULL),
+				    cols.value[i],
+				    highest_hz / (strcasestr(unit, "mhz") ? 1e6 : 1));
 		}
 	}
 	lull_cursor_release(&c);
-	*clock_part = n_clocks ? sum / (f64)n_clocks : 0;
-	if (n_reasons)
-		return (f64)n_held / (f64)n_reasons;
-	return n_clocks ? (f64)n_low / (f64)n_clocks : 0;
+	*clock_part = all.n_clocks ? all.part_sum / (f64)all.n_clocks : 0;
+	return held_share(&all);
 }

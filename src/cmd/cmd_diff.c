@@ -11,6 +11,7 @@
 #include "base/out.h"
 #include "base/term.h"
 #include "cause/why.h"
+#include "cmd/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
 #include "compare/decide.h"
@@ -18,6 +19,7 @@
 #include "compare/metric.h"
 #include "compare/windows.h"
 #include "import/import.h"
+#include "job/job.h"
 #include "model/span.h"
 
 /* Rows of each table unless --top says otherwise. */
@@ -452,7 +454,8 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	struct diff d = { .top = DEFAULT_TOP };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull diff [OPTIONS] BEFORE AFTER",
-			  "Say what changed between two reports: the step, its idle time and the "
+			  "Say what changed between two reports, or two folders of rank reports: "
+			  "the step, its idle time and the "
 			  "causes of it, kernels, copies, calls, ranges."),
 		OPT_U64(0, "top", "N", &d.top, "rows of each table, 0 for all (default: 8)"),
 		OPT_FLAG('a', "all", &d.has_all, "also show what did not change"),
@@ -466,6 +469,13 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 2)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give two reports, such as lull diff before.lull after.lull");
+	if (lull_job_is_folder(argv[first]) != lull_job_is_folder(argv[first + 1]))
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"a report and a folder of rank reports cannot be compared: give two "
+			"of a kind");
+	if (lull_job_is_folder(argv[first]))
+		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
 	rc = run(&d, argv + first, err);
 	release(&d);

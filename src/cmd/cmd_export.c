@@ -2,6 +2,7 @@
  * lull export - write a report in the format of another program.
  */
 #include "cmd/cmd.h"
+#include "cmd/job_export.h"
 #include "cmd/losses.h"
 
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/str.h"
 #include "export/export.h"
 #include "import/import.h"
+#include "job/job.h"
 #include "report/filter.h"
 #include "trace/reader.h"
 
@@ -142,6 +144,8 @@ static int run(struct job *e, int n_reports, const char *path, struct lull_err *
 			err, LULL_E_USAGE,
 			"give a format and one report, such as lull export -t csv report1.lull");
 	e->format = lull_export_find(e->type);
+	if (e->format && lull_job_is_folder(path))
+		return lull_job_export(path, e->format, &e->options, &e->target, err);
 	return e->format ? export_report(e, path, err) : unknown_format(e->type, err);
 }
 
@@ -149,8 +153,9 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 {
 	struct job e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT",
-			  "Write a report in the format of another program."),
+		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT|FOLDER",
+			  "Write a report, or a folder of rank reports, in the format of "
+			  "another program."),
 		OPT_STR('t', "type", "FORMAT", &e.type, "the format; --list shows them"),
 		OPT_STR('o', "output", "FILE", &e.target.path,
 			"where to write, - for standard output (default: named after the report)"),

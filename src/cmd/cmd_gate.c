@@ -19,6 +19,7 @@
 #include "cmd/schema_json.h"
 #include "compare/gate_output.h"
 #include "import/import.h"
+#include "job/job.h"
 
 #define DEFAULT_STORE ".lull-gate"
 
@@ -38,6 +39,8 @@ struct options {
 	bool is_github;
 	bool is_list;
 	struct lull_vec paths; /* char *: reports that were opened, owned */
+	u32 n_jobs;	       /* folders among them */
+	bool is_silent;	       /* another process of those that mpirun started does it */
 };
 
 static int list_metrics(void)
@@ -123,6 +126,34 @@ static int open_report(struct options *o, struct lull_vec *side, const char *pat
 	return LULL_OK;
 }
 
+/* Open the ranks of a job into a side, as one run. */
+static int open_job(struct options *o, struct lull_vec *side, const char *folder,
+		    struct lull_err *err)
+{
+	struct lull_job job;
+	int rc = lull_job_open(&job, folder, NULL, err);
+
+	o->n_jobs++;
+	o->is_silent = !lull_team_speaks(&job.team);
+	for (size_t i = 0; !rc && !o->is_silent && i < job.ranks.n; i++) {
+		struct lull_str path = LULL_STR_INIT;
+		struct lull_reader *reader;
+		char *copy;
+
+		lull_job_path(&job, lull_vec_get(&job.ranks, i), &path);
+		copy = strdup(lull_str_text(&path));
+		lull_str_release(&path);
+		*(char **)lull_vec_push(&o->paths) = copy;
+		rc = lull_import_open(copy, &reader, err);
+		if (!rc)
+			lull_gate_add_rank(side, copy, reader, o->n_jobs);
+	}
+	for (size_t i = 0; !rc && !o->is_silent && i < job.notes.n; i++)
+		fprintf(stderr, "lull: %s: %s\n", folder, ((char **)job.notes.at)[i]);
+	lull_job_release(&job);
+	return rc;
+}
+
 static int open_all(struct options *o, struct lull_vec *side, const struct lull_vec *paths,
 		    struct lull_err *err)
 {
@@ -142,11 +173,14 @@ static int open_sides(struct options *o, struct lull_gate *gate, char **words, s
 
 	lull_vec_init(&paths, sizeof(char *));
 	for (size_t i = 0; !rc && i < o->baselines.n; i++)
-		rc = lull_baseline_find(o->store, names[i], &paths, err);
+		rc = lull_job_is_folder(names[i])
+			     ? open_job(o, &gate->before, names[i], err)
+			     : lull_baseline_find(o->store, names[i], &paths, err);
 	if (!rc)
 		rc = open_all(o, &gate->before, &paths, err);
 	for (; !rc && *words; words++)
-		rc = open_report(o, &gate->after, *words, err);
+		rc = lull_job_is_folder(*words) ? open_job(o, &gate->after, *words, err)
+						: open_report(o, &gate->after, *words, err);
 	lull_opt_list_release(&paths);
 	return rc;
 }
@@ -214,8 +248,11 @@ static int compare(struct options *o, struct lull_gate *gate, char **words, stru
 				      [LULL_NOT_COMPARABLE] = 2 };
 
 	gate->threshold = o->threshold_pct / 100;
-	if (watch(o, gate, err) || open_sides(o, gate, words, err) || lull_gate_run(gate, err) ||
-	    write_outputs(o, gate, err))
+	if (watch(o, gate, err) || open_sides(o, gate, words, err))
+		return err->code;
+	if (o->is_silent)
+		return LULL_OK;
+	if (lull_gate_run(gate, err) || write_outputs(o, gate, err))
 		return err->code;
 	return status[gate->verdict];
 }
@@ -246,11 +283,12 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 	struct lull_gate gate;
 	const struct lull_opt opts[] = {
 		OPT_USAGE(
-			"lull gate [OPTIONS] --baseline REPORT|NAME NEW...",
+			"lull gate [OPTIONS] --baseline REPORT|FOLDER|NAME NEW...",
 			"Refuse a change that made the program slower: compare new reports with a "
 			"baseline. Exit 0: pass, 1: regressed, 2: no verdict."),
-		OPT_LIST('b', "baseline", "REPORT|NAME", &o.baselines,
-			 "what to compare with: reports, or a name in the store"),
+		OPT_LIST('b', "baseline", "REPORT|FOLDER|NAME", &o.baselines,
+			 "what to compare with: reports, folders of rank reports, or a name in the "
+			 "store"),
 		OPT_LIST('m', "metric", "METRIC", &o.metrics,
 			 "what to watch (default: step_time,idle_share,launches)"),
 		OPT_CALL(0, "sql", "NAME=QUERY", add_query, &o.queries,

@@ -42,9 +42,7 @@ static int run(const struct merge *m, const char *folder, struct lull_err *err)
 	struct lull_job job;
 	int rc = lull_job_open(&job, folder, &m->options, err);
 
-	/*
-	 * Reports without a common time are no job: what is measured between them would be made up.
-	 */
+	/* Without a common time, what is measured between ranks would be made up. */
 	if (!rc && job.clocks >= LULL_CLOCKS_DURATIONS)
 		rc = lull_fail(err, LULL_E_UNSUPPORTED,
 			       "clocks of the ranks in %s cannot be aligned: %s", folder,

@@ -151,7 +151,7 @@ static bool is_over_job(const struct lull_job_verdict *v, const struct limit *li
 	if (limit->cause < 0 ? lull_causes[v->cause]->kind == LULL_CAUSE_BUSY
 			     : limit->cause != v->cause)
 		return false;
-	return limit->share < 0 || v->cost_ns > limit->share * v->step_ns;
+	return limit->share < 0 || v->cost_ns > limit->share * v->mean_ns;
 }
 
 static int judge_job(const struct lull_job *job, const struct why_words *w, struct lull_err *err)

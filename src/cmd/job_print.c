@@ -41,9 +41,8 @@ static void say(const struct printer *p, int indent, const char *fmt, ...)
 
 int lull_job_status(const struct lull_job *job, int rc)
 {
-	if (rc >= 0 || lull_team_speaks(&job->team))
-		return rc;
-	return rc == LULL_E_USAGE ? 2 : 1;
+	/* A launcher ends all when one fails, and then nobody would hear why. */
+	return lull_team_speaks(&job->team) ? rc : LULL_OK;
 }
 
 void lull_job_print_notes(FILE *to, const struct lull_job *job, int width)
@@ -159,7 +158,7 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 	for (size_t i = 0; i < job->kinds.n; i++)
 		most = all[i].exposed_ns > most->exposed_ns ? &all[i] : most;
 	say(p, 2, "bytes move for %.2f ms/step with nothing beside them",
-	    v->transfer * v->step_ns / 1e6);
+	    v->transfer * v->mean_ns / 1e6);
 	if (job->kinds.n && most->dur_ns)
 		say(p, 2, "most of it is %s of less than %s: %.0f %% of its time is not hidden",
 		    most->name, lull_format_bytes(1ULL << most->size_class).text,
@@ -168,7 +167,7 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 		say(p, 2,
 		    "waiting for the last to arrive takes %.2f ms/step more, and that is another "
 		    "rank each time",
-		    v->wait * v->step_ns / 1e6);
+		    v->wait * v->mean_ns / 1e6);
 }
 
 static void headline(const struct printer *p, const struct lull_job *job)
@@ -185,27 +184,27 @@ static void headline(const struct printer *p, const struct lull_job *job)
 		    "Rank %s holds the job up: the others wait for it %.2f ms of each step of %.2f "
 		    "ms "
 		    "(%.0f %%).",
-		    name, v->cost_ns / 1e6, v->step_ns / 1e6, v->cost_ns / v->step_ns * 100);
+		    name, v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
 	} else if (v->cause == LULL_CAUSE_IX_pipeline_imbalance) {
 		say(p, 0,
 		    "Stage %zu of the pipeline has more to do than the others, which wait %.2f ms "
 		    "of "
 		    "each step of %.2f ms (%.0f %%).",
-		    busiest_stage(job), v->cost_ns / 1e6, v->step_ns / 1e6,
-		    v->cost_ns / v->step_ns * 100);
+		    busiest_stage(job), v->cost_ns / 1e6, v->mean_ns / 1e6,
+		    v->cost_ns / v->mean_ns * 100);
 	} else if (v->cause == LULL_CAUSE_IX_collective_exposed) {
 		say(p, 0,
 		    "Ranks exchange data, and nothing computes beside it: %.2f ms of each step of "
 		    "%.2f ms (%.0f %%).",
-		    v->cost_ns / 1e6, v->step_ns / 1e6, v->cost_ns / v->step_ns * 100);
+		    v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
 	} else if (lull_causes[v->cause]->kind == LULL_CAUSE_BUSY) {
 		say(p, 0, "The ranks compute %.0f %% of each step of %.2f ms: %s.",
-		    v->compute * 100, v->step_ns / 1e6, lull_causes[v->cause]->because);
+		    v->compute * 100, v->mean_ns / 1e6, lull_causes[v->cause]->because);
 	} else {
 		say(p, 0,
 		    "No rank holds the others up. Each loses %.2f ms of a step of %.2f ms "
 		    "because %s.",
-		    v->cost_ns / 1e6, v->step_ns / 1e6, lull_causes[v->cause]->because);
+		    v->cost_ns / 1e6, v->mean_ns / 1e6, lull_causes[v->cause]->because);
 	}
 }
 
@@ -235,7 +234,7 @@ static void cause(const struct printer *p, const struct lull_job *job)
 	say(p, 2, "Fix: %s", lull_causes[v->cause]->fix);
 	if (job->stragglers.n) {
 		say(p, 0, "Besides, others wait for late ranks %.2f ms/step:",
-		    v->wait * v->step_ns / 1e6);
+		    v->wait * v->mean_ns / 1e6);
 		stragglers(p, job);
 	}
 }
@@ -421,8 +420,10 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	headline(&p, job);
 	cause(&p, job);
 	say(&p, 0,
-	    "%zu ranks on %u host%s, %u steps of %.2f ms. Ranks by what they do:", job->ranks.n,
-	    n_hosts, n_hosts == 1 ? "" : "s", job->n_steps, job->verdict.step_ns / 1e6);
+	    "%zu ranks on %u host%s, %u steps of %.2f ms on average (median "
+	    "%.2f). Ranks by what they do:",
+	    job->ranks.n, n_hosts, n_hosts == 1 ? "" : "s", job->n_steps,
+	    job->verdict.mean_ns / 1e6, job->verdict.step_ns / 1e6);
 	groups(&p, job);
 	if (job->verdict.cause != LULL_CAUSE_IX_pipeline_imbalance && job->stages.n) {
 		say(&p, 0, "The pipeline:");

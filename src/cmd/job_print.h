@@ -18,8 +18,8 @@ void lull_job_print_notes(FILE *to, const struct lull_job *job, int width);
 void lull_job_print_clocks(FILE *to, const struct lull_job *job, int width);
 
 /*
- * What a command returns for a job: only one process of those that mpirun started says what went
- * wrong; the others end with the same status and are silent.
+ * What a command returns for a job: of the processes that mpirun started one says what went wrong;
+ * the others end silently and well.
  */
 int lull_job_status(const struct lull_job *job, int rc);
 

@@ -19,9 +19,10 @@
 #include "compare/windows.h"
 #include "trace/reader.h"
 
-/* One report. */
+/* One report. Those of the ranks of a job follow each other and are one run. */
 struct lull_gate_run {
 	const char *path;
+	u32 job; /* which job it is a rank of, counted from 1; 0 for none */
 	struct lull_reader *reader;
 	struct lull_windows steps;
 };
@@ -64,6 +65,13 @@ void lull_gate_release(struct lull_gate *gate);
 
 /* Add a report to a side (&gate->before or &gate->after); the gate owns the reader from now on. */
 void lull_gate_add(struct lull_vec *side, const char *path, struct lull_reader *reader);
+
+/*
+ * Add a rank of a job: its values are averaged with those of the other ranks, step by step from the
+ * last one backwards.
+ */
+void lull_gate_add_rank(struct lull_vec *side, const char *path, struct lull_reader *reader,
+			u32 job);
 
 /* Watch a metric; LULL_E_USAGE if there is none of this spec. */
 int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *err);

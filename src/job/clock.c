@@ -35,6 +35,8 @@
 /* Collectives up to this many times as long as the shortest tenth. */
 #define SHORT_PART   10
 #define SHORT_ENOUGH 1.5
+/* Recordings of one host agree about when it was booted to this much: NTP moves UTC in between. */
+#define SAME_BOOT_NS 100000000
 /* Rounds of leaving out what is far off. */
 #define N_ROUNDS 4
 /* Standard deviation of what has this median absolute deviation. */
@@ -191,27 +193,53 @@ static void fit_line(struct line *l, struct point *at, size_t n)
 
 /* ---- domains ---- */
 
+/* When the host was booted, as far as its clocks tell; hosts may have the same name. */
+static i64 boot_ns(const struct lull_job_rank *rank)
+{
+	return (i64)(rank->epoch_utc_ns - rank->epoch_ns);
+}
+
+/* The first rank that shares this one's clock, by host and boot. */
+static const struct lull_job_rank *clock_mate(const struct lull_job *job,
+					      const struct lull_job_rank *rank,
+					      const struct lull_map *first_of, u32 host)
+{
+	const u32 *ix = lull_map_find(first_of, host);
+	const struct lull_job_rank *first = ix ? lull_vec_get(&job->ranks, *ix) : NULL;
+
+	return first && llabs(boot_ns(first) - boot_ns(rank)) <= SAME_BOOT_NS ? first : NULL;
+}
+
 static u32 make_domains(struct lull_job *job, struct lull_vec *domains)
 {
 	struct lull_job_rank *all = job->ranks.at;
 	struct lull_intern hosts;
+	struct lull_map first_of; /* host to the rank that was first */
 
 	lull_intern_init(&hosts);
+	lull_map_init(&first_of);
 	for (size_t i = 0; i < job->ranks.n; i++) {
-		struct lull_job_clock *c = &all[i].clock;
+		bool is_shared = *all[i].host && !job->options.is_by_rank;
+		u32 host =
+			is_shared ? lull_intern_add(&hosts, all[i].host, strlen(all[i].host)) : 0;
+		const struct lull_job_rank *mate =
+			is_shared ? clock_mate(job, &all[i], &first_of, host) : NULL;
 		struct domain *d;
 
-		c->domain = *all[i].host && !job->options.is_by_rank
-				    ? lull_intern_add(&hosts, all[i].host, strlen(all[i].host))
-				    : lull_intern_add(&hosts, all[i].file, strlen(all[i].file) + 1);
-		if (c->domain == domains->n) {
+		if (mate) {
+			all[i].clock.domain = mate->clock.domain;
+		} else {
+			all[i].clock.domain = (u32)domains->n;
 			d = lull_vec_push(domains);
 			d->base_ns = all[i].epoch_ns;
 			lull_vec_init(&d->ends, sizeof(struct mean));
+			if (is_shared && !lull_map_find(&first_of, host))
+				*lull_map_add(&first_of, host, NULL) = (u32)i;
 		}
-		d = lull_vec_get(domains, c->domain);
+		d = lull_vec_get(domains, all[i].clock.domain);
 		d->base_ns = all[i].epoch_ns < d->base_ns ? all[i].epoch_ns : d->base_ns;
 	}
+	lull_map_release(&first_of);
 	lull_intern_release(&hosts);
 	return (u32)domains->n;
 }

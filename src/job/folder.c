@@ -66,7 +66,6 @@ static int list_own(const struct lull_job *job, struct lull_vec *to, struct lull
 
 		lull_str_addf(&path, "%s/%s", job->folder, entry->d_name);
 		if (*entry->d_name != '.' && is_report(entry->d_name) &&
-		    strlen(entry->d_name) < sizeof(l->file) &&
 		    stat(lull_str_text(&path), &st) == 0 && S_ISREG(st.st_mode)) {
 			l = lull_vec_push(to);
 			snprintf(l->file, sizeof(l->file), "%s", entry->d_name);

@@ -59,7 +59,7 @@ struct lull_job_peer {
 
 /* One report. Travels between processes as it is. */
 struct lull_job_rank {
-	char file[128];
+	char file[256];
 	char bad[256]; /* why it cannot be used; "" if it can */
 	char host[64], job[64], version[32], rank_from[16];
 	i64 rank, local_rank, world_size; /* -1: not known */
@@ -153,6 +153,7 @@ struct lull_job_stage {
 struct lull_job_verdict {
 	i32 cause;	   /* enum lull_cause_ix, -1: cannot tell */
 	f64 step_ns;	   /* median step of the job */
+	f64 mean_ns;	   /* mean step over all ranks: what the shares are of */
 	f64 cost_ns;	   /* of the cause, a step, mean over ranks */
 	char why_not[256]; /* why there is none */
 	u32 n_steps;

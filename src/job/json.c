@@ -346,6 +346,7 @@ static void put_verdict(struct lull_json *j, const struct lull_job *job)
 	text(j, "first", cause_id(v->cause));
 	text(j, "cannot_tell", v->why_not);
 	whole(j, "step_ns", v->step_ns);
+	whole(j, "mean_step_ns", v->mean_ns);
 	whole(j, "cost_ns", v->cost_ns);
 	number(j, "steps", v->n_steps);
 	number(j, "first_step", job->first_step);

@@ -14,8 +14,8 @@
 /* A rank is late if it comes this part of a step after the others, and this much at least. */
 #define LATE_SHARE 0.03
 #define LATE_NS	   20000.0
-/* And so many times what ranks differ by anyway. */
-#define LATE_NOISE 5.0
+/* And so many times what ranks differ by from step to step. */
+#define LATE_NOISE 3.0
 /* And in this part of the steps since it began. */
 #define LATE_STEPS 0.75
 /* Fewer steps, or a smaller part of them, are chance. */
@@ -127,19 +127,30 @@ static void level_stages(const struct lull_job *job, float *late)
 	free(room);
 }
 
-/* What ranks differ by: the spread of the middle, which a few late ones do not move. */
+/*
+ * How much a rank differs from step to step without a reason: the median of the changes, which one
+ * onset does not move; then the median over the ranks, which a few late ones do not move.
+ */
 static f64 noise_of(const struct lull_job *job, const float *late)
 {
-	size_t n = 0, n_all = job->ranks.n * job->n_steps;
-	f64 *room = lull_alloc(n_all + 1, sizeof(*room)), noise;
+	f64 *room = lull_alloc(job->n_steps + 1, sizeof(*room));
+	f64 *ranks = lull_alloc(job->ranks.n + 1, sizeof(*ranks)), noise;
+	size_t n_ranks = 0;
 
-	for (size_t i = 0; i < n_all; i++)
-		if (!isnan(late[i]))
-			room[n++] = fabs((f64)late[i]);
-	noise = lull_job_median(room, n);
+	for (size_t i = 0; i < job->ranks.n; i++) {
+		const float *at = late + i * job->n_steps;
+		size_t n = 0;
+
+		for (u32 k = 1; k < job->n_steps; k++)
+			if (!isnan(at[k]) && !isnan(at[k - 1]))
+				room[n++] = fabs((f64)at[k] - (f64)at[k - 1]);
+		if (n)
+			ranks[n_ranks++] = lull_job_median(room, n);
+	}
+	noise = lull_job_median(ranks, n_ranks);
+	free(ranks);
 	free(room);
-	/* Of two ranks one is late and the other early by as much: no noise, but the signal. */
-	return job->ranks.n > 4 ? noise : 0;
+	return noise;
 }
 
 /* Where the mean of a series changes most; 0 if it does not. */
@@ -340,8 +351,10 @@ static void sum_shares(const struct lull_job *job, struct lull_job_verdict *v)
 {
 	const struct lull_job_rank *all = job->ranks.at;
 	u64 window = 0, compute = 0, wait = 0, transfer = 0, bubble = 0, copy = 0, idle = 0;
+	u64 n_steps = 0;
 
 	for (size_t i = 0; i < job->ranks.n; i++) {
+		n_steps += all[i].n_steps;
 		window += all[i].window_ns;
 		compute += all[i].compute_ns;
 		wait += all[i].wait_ns;
@@ -352,6 +365,7 @@ static void sum_shares(const struct lull_job *job, struct lull_job_verdict *v)
 	}
 	if (!window)
 		return;
+	v->mean_ns = (f64)window / (f64)n_steps;
 	v->compute = (f64)compute / (f64)window;
 	v->wait = (f64)wait / (f64)window;
 	v->transfer = (f64)transfer / (f64)window;
@@ -441,9 +455,9 @@ void lull_job_judge(struct lull_job *job)
 	if (job->stragglers.n)
 		consider(v, LULL_CAUSE_IX_straggler, wait_ns);
 	if (is_unbalanced(job))
-		consider(v, LULL_CAUSE_IX_pipeline_imbalance, v->bubble * v->step_ns);
+		consider(v, LULL_CAUSE_IX_pipeline_imbalance, v->bubble * v->mean_ns);
 	consider(v, LULL_CAUSE_IX_collective_exposed,
-		 (v->transfer + (job->stragglers.n ? 0 : v->wait)) * v->step_ns);
+		 (v->transfer + (job->stragglers.n ? 0 : v->wait)) * v->mean_ns);
 	for (int k = 0; k < LULL_N_CAUSES; k++)
 		if (lull_causes[k]->kind != LULL_CAUSE_BLIND)
 			consider(v, k, cost_ns[k]);

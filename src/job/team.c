@@ -76,15 +76,18 @@ static bool resolve(struct mpi *m, const struct family *f)
 	return m->world && m->byte && m->init && m->rank && m->size && m->gather && m->finalize;
 }
 
-int lull_team_open(struct lull_team *t, struct lull_err *err)
+/* MPI can be started once: jobs that are open at the same time share it. */
+static struct {
+	struct lull_team team;
+	u32 n_users;
+	bool is_over;
+} shared;
+
+static int start(struct lull_team *t, const struct family *f, struct lull_err *err)
 {
-	const struct family *f = find_family();
 	struct mpi m = { .library = NULL };
 	int rank = 0, size = 1;
 
-	*t = (struct lull_team){ .size = 1 };
-	if (!f)
-		return LULL_OK;
 	m.library = load(f);
 	if (!m.library || !resolve(&m, f))
 		return lull_fail(err, LULL_E_UNSUPPORTED,
@@ -102,14 +105,32 @@ int lull_team_open(struct lull_team *t, struct lull_err *err)
 	return LULL_OK;
 }
 
+int lull_team_open(struct lull_team *t, struct lull_err *err)
+{
+	const struct family *f = find_family();
+
+	*t = (struct lull_team){ .size = 1 };
+	if (!f)
+		return LULL_OK;
+	if (shared.is_over)
+		return lull_fail(err, LULL_E_UNSUPPORTED, "MPI was left already");
+	if (!shared.n_users && start(&shared.team, f, err))
+		return err->code;
+	shared.n_users++;
+	*t = shared.team;
+	return LULL_OK;
+}
+
 void lull_team_close(struct lull_team *t)
 {
 	struct mpi *m = t->mpi;
 
-	if (m)
-		m->finalize();
-	free(m);
 	t->mpi = NULL;
+	if (!m || --shared.n_users)
+		return;
+	m->finalize();
+	free(m);
+	shared.is_over = true;
 }
 
 /* One round: a part of each, at most MAX_PART over all. */

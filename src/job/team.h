@@ -24,22 +24,21 @@ struct lull_team {
 /* Alone, or with all that the launcher started. */
 int lull_team_open(struct lull_team *t, struct lull_err *err);
 
-/*
- * Give bytes to all and get those of all: at[i], len[i] is what process i gave. Free with
- * lull_team_parts_release().
- */
+/* What each process gave: at[i] and len[i] are those of process i. */
 struct lull_team_parts {
 	char *bytes;
 	const char **at;
 	u64 *len;
 };
+
+/* Give bytes to all and get those of all. Free with lull_team_parts_release(), also if it fails. */
 int lull_team_gather(struct lull_team *t, const void *bytes, u64 len, struct lull_team_parts *parts,
 		     struct lull_err *err);
 
 /* Free what was gathered. */
 void lull_team_parts_release(struct lull_team_parts *parts);
 
-/* Leave. */
+/* Leave; the last one to do so ends MPI for this process. */
 void lull_team_close(struct lull_team *t);
 
 /* The process that speaks for all. */

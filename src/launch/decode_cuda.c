@@ -196,14 +196,13 @@ void lull_decode_cuda_sync(struct lull_recording *r, struct lull_task *task, u32
 		.ret = e->ret,
 		.process = lull_recording_process(r, task->process),
 	};
-	lull_device_clock_wait(
-		r, task->process,
-		&(struct lull_device_wait){
-			.correlation = row.correlation,
-			.end_ns = row.start_ns + row.dur_ns,
-			.lane = row.kind == WAIT_STREAM ? row.lane : 0,
-			.is_host = row.kind == WAIT_STREAM || row.kind == WAIT_CONTEXT,
-		});
+	if (row.kind == WAIT_STREAM || row.kind == WAIT_CONTEXT)
+		lull_device_clock_wait(task->process,
+				       &(struct lull_device_wait){
+					       .correlation = row.correlation,
+					       .end_ns = row.start_ns + row.dur_ns,
+					       .lane = row.kind == WAIT_STREAM ? row.lane : 0,
+				       });
 	lull_recording_add(r, LULL_TABLE_cuda_sync, &row);
 }
 

@@ -18,7 +18,6 @@ struct lull_device_wait {
 	u32 correlation;
 	u32 lane; /* of the stream, 0 for all streams */
 	u64 end_ns;
-	bool is_host;
 };
 
 /* The rows that are work of a device; each begins with start_ns. */
@@ -51,9 +50,8 @@ void lull_device_clock_add(struct lull_recording *r, const struct lull_device_wo
 /* Add what was held back; all threads have been read. */
 void lull_device_clock_release(struct lull_recording *r);
 
-/* The host has waited for the device. */
-void lull_device_clock_wait(struct lull_recording *r, struct lull_process *p,
-			    const struct lull_device_wait *wait);
+/* The host has waited for the device; the work it waited for may be told later. */
+void lull_device_clock_wait(struct lull_process *p, const struct lull_device_wait *wait);
 
 /* Note what was measured in the report: cuda.clock_*. */
 void lull_device_clock_note(struct lull_recording *r);

@@ -54,6 +54,7 @@ struct lull_gpu_stream {
 	/* The kernel that was launched last of those whose end is known. */
 	u32 last_correlation;
 	u64 last_end_ns;
+	u64 n_waits; /* waits that its work was compared with */
 };
 
 /* What CUPTI and NVTX tell of a stream and of a context, kept over reports. */

@@ -19,7 +19,7 @@
 
 #define MAX_BYTES (256u << 20) /* of a message; 500,000 pieces of idle time take 12 MB */
 #define N_WALKS	  3u	       /* times the analysis walks its tables, for the progress */
-#define NICE	  19
+#define NICE	  5
 
 /* What the process says, each followed by `len` bytes. */
 enum kind {

@@ -9,7 +9,7 @@
 #include "timeline/name.h"
 #include "trace/file.h"
 
-#define CACHE_BYTES (64u << 20)
+#define CACHE_BYTES (48u << 20)
 #define MAX_CACHED  256u
 #define MAX_AHEAD   20u /* blocks around a view: 40 MB of the cache */
 

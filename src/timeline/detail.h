@@ -2,7 +2,7 @@
  * detail - what happened on a lane in a window of time, at any level of detail.
  *
  * What the levels of a lane hold is taken from there; what is finer is read from the blocks of the
- * report, and the decoded blocks that were used last are kept (64 MB). Those that the next move or
+ * report, and the decoded blocks that were used last are kept (48 MB). Those that the next move or
  * zoom will need are decoded ahead, by whoever has nothing else to do.
  */
 #ifndef LULL_TIMELINE_DETAIL_H

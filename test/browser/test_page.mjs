@@ -428,7 +428,7 @@ async function large(b) {
   const server = await view(path);
   const page = await open(b, server.url);
   let line = "";
-  for (let i = 0; i < 600 && !/of each step/.test(line); i++) {
+  for (let i = 0; i < 1800 && !/of each step/.test(line); i++) {
     await page.waitForTimeout(100);
     line = await page.innerText(".verdict-line");
   }

@@ -283,8 +283,11 @@ static void check_waits(struct lull_reader *r)
 
 	lull_cursor_init(&c, r, LULL_TABLE_cuda_sync, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
-		for (size_t i = 0; i < n; i++)
+		for (size_t i = 0; i < n; i++) {
 			n_kinds[cols.kind[i] % LULL_COUNT_OF(n_kinds)]++;
+			assert_int_equal(cols.event_id[i] != 0, cols.kind[i] <= 2);
+			assert_true(cols.correlation[i] != 0 && cols.lane[i] != 0);
+		}
 	lull_cursor_release(&c);
 	assert_int_equal(n_kinds[2], counted("kernels")); /* a stream waits in each round */
 	assert_int_equal(n_kinds[3], counted("stream_waits"));

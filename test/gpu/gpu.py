@@ -53,6 +53,15 @@ class Bench:
         return subprocess.run([self.probe, "loop", "10"], env=self.env, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL).returncode == 0
 
+    def cupti(self):
+        """Environment in which the floor and we use the libcupti that torch uses, where there is one."""
+        for folder in [] if self.options.sim else sys.path:
+            for part in ("cu13/lib/libcupti.so.13", "cuda_cupti/lib/libcupti.so.12"):
+                path = os.path.join(folder, "nvidia", part)
+                if os.path.exists(path):
+                    return {"FLOOR_CUPTI": path, "LULL_CUPTI_PATH": path}
+        return {}
+
     def left(self):
         return self.options.budget - (time.monotonic() - self.begin)
 

@@ -263,16 +263,40 @@ static void cmd_count(long n)
 	printf(" ms=%llu\n", (unsigned long long)(now_ns() - begin_ns) / 1000000);
 }
 
-/* Memory after the first second, when all pools are filled, and at the end. */
+#define SOAK_LOOKS 8
+
+static atomic_int is_soaking = 1;
+static uint64_t soak_step_ns;
+static long looks_kb[SOAK_LOOKS];
+
+/* Memory at eight moments of the soak: what fills once stays as it is, what grows goes on. */
+static void *watch_memory(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < SOAK_LOOKS; i++) {
+		uint64_t until_ns = now_ns() + soak_step_ns;
+
+		while (is_soaking && now_ns() < until_ns)
+			usleep(10000);
+		looks_kb[i] = rss_kb();
+	}
+	return NULL;
+}
+
 static void cmd_soak(long seconds)
 {
-	long first_kb;
+	uint64_t ns = (uint64_t)seconds * 1000000000u;
+	pthread_t watcher;
 
-	run_workers(~0ul, now_ns() + 1000000000u);
-	first_kb = rss_kb();
-	run_workers(~0ul, now_ns() + (uint64_t)seconds * 1000000000u);
+	soak_step_ns = ns / SOAK_LOOKS;
+	pthread_create(&watcher, NULL, watch_memory, NULL);
+	run_workers(~0ul, now_ns() + ns);
+	is_soaking = 0;
+	pthread_join(watcher, NULL);
 	print_counts();
-	printf(" first_kb=%ld last_kb=%ld\n", first_kb, rss_kb());
+	for (int i = 0; i < SOAK_LOOKS; i++)
+		printf(" kb_%d=%ld", i, looks_kb[i]);
+	printf("\n");
 }
 
 /* ---- loop ---- */
@@ -308,12 +332,15 @@ static void cmd_later(long n)
 /* One batch of kernels of a length between two events; the range around it tells which. */
 static void measure(void *stream, uint64_t cycles)
 {
+	uint64_t lead = 4000000;
 	void *begin, *end;
 	char name[32];
 	float ms;
 
 	DO(new_event, &begin, 0);
 	DO(new_event, &end, 0);
+	/* While it runs the whole batch is queued: no launch is waited for between the events. */
+	launch(spin, stream, &lead);
 	snprintf(name, sizeof(name), "batch %llu", (unsigned long long)cycles);
 	lull_push(name);
 	DO(record_event, begin, stream);

@@ -91,7 +91,7 @@ static void the_library_walks_copied_records(void **state)
 		{ CUPTI_ACTIVITY_KIND_MEMCPY, sizeof(THEIRS_memcpy) },
 		{ EXTERNAL, sizeof(CUpti_ActivityExternalCorrelation) },
 		{ CUPTI_ACTIVITY_KIND_MEMSET, sizeof(THEIRS_memset) },
-		{ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sizeof(THEIRS_sync) },
+		{ CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, sizeof(CUpti_ActivitySynchronization2) },
 		{ CUPTI_ACTIVITY_KIND_GRAPH_TRACE, sizeof(THEIRS_graph) },
 		{ CUPTI_ACTIVITY_KIND_OVERHEAD, sizeof(THEIRS_overhead) },
 		{ CUPTI_ACTIVITY_KIND_MEMORY2, sizeof(THEIRS_memory) },

@@ -35,7 +35,7 @@ function heatMap(heat: Heat, job: Job, what: string, pick: (rankIx: number, step
   const nRows = heat.rows.length;
   const nColumns = heat.rows[0]?.length ?? 0;
   if (!nRows || !nColumns || heat.most_ns <= 0) return h("div", { class: "heat-none small" }, `No rank was ${what === "late" ? "late" : "waiting"} in any step.`);
-  const cell = Math.max(2, Math.min(16, Math.floor((window.innerHeight < 860 ? 96 : 150) / nRows)));
+  const cell = Math.max(1, Math.min(16, Math.floor((window.innerHeight < 860 ? 96 : 150) / nRows)));
   const canvas = h("canvas", { class: "heat-canvas", role: "img", "aria-label": `${job.ranks.length} ranks by ${job.steps} steps`, style: { height: `${cell * nRows}px` } });
   canvas.width = nColumns;
   canvas.height = nRows;
