@@ -61,7 +61,7 @@ DIST_PACKAGES := liblzma-dev libbz2-dev \
 		libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
-$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
+$(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o $(BUILD)/src/report/piles.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
 
 # The agent: position-independent, hidden symbols, nothing linked but libc.
 AGENT_SRC := $(wildcard src/agent/*.c)
@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-job e2e-trouble e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -168,7 +168,7 @@ unit:
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -269,6 +269,14 @@ e2e-ranks: all $(BUILD)/sim/lull-job
 e2e-why: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_why.py $(BUILD)
 
+# Jobs of many ranks under launchers, and long ones: the flight recorder, metrics.
+e2e-job: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+	$(Q)python3 test/e2e/test_job.py $(BUILD)
+
+# CUDA programs in trouble.
+e2e-trouble: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+	$(Q)python3 test/e2e/test_trouble.py $(BUILD)
+
 # SQL, the SQLite export and its import, against SQLite itself.
 e2e-sqlite: all sim $(BUILD)/examples/train_cuda
 	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
@@ -289,7 +297,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 	$(Q)python3 test/e2e/test_export.py $(BUILD)
 
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-job e2e-trouble
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -517,13 +525,14 @@ fuzz:
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
-$(BUILD)/bench/%: bench/%.c $(BUILD)/bench/gen_report.o $(LIB_OBJ)
+BENCH_GEN := $(patsubst bench/%.c,$(BUILD)/bench/%.o,$(wildcard bench/gen_*.c))
+$(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB_OBJ)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BUILD)/bench/gen_report.o $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB_OBJ) $(LULL_LIBS)
 
-# The report that several of them read.
-$(BUILD)/bench/gen_report.o: CFLAGS_ALL += -iquote .
+# The reports that several of them read.
+$(BENCH_GEN): CFLAGS_ALL += -iquote .
 
 bench-programs: $(BENCH)
 

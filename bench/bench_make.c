@@ -1,9 +1,10 @@
 /*
  * bench_make - write the report that benchmarks read (gen_report.h), and say what it costs.
  *
- *	bench_make FILE [KERNELS [bare]]	(default 10 million)
+ *	bench_make FILE [KERNELS [bare|host]]	(default 10 million)
  *
- * "bare" leaves out all but kernels, copies and calls.
+ * "bare" leaves out all but kernels, copies and calls; "host" is the other one (gen_host.h), with
+ * that many rows of each table.
  *
  * Each line is "name value unit".
  */
@@ -12,12 +13,14 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "bench/gen_host.h"
 #include "bench/gen_report.h"
 #include "trace/reader.h"
 
 int main(int argc, char **argv)
 {
 	bool is_bare = argc > 3 && strcmp(argv[3], "bare") == 0;
+	bool is_host = argc > 3 && strcmp(argv[3], "host") == 0;
 	struct gen_report_options options = { .n_kernels = 10000000,
 					      .has_ranges = !is_bare,
 					      .has_oscalls = !is_bare };
@@ -28,8 +31,10 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		options.n_kernels = strtoull(argv[2], NULL, 10);
 	if (argc < 2)
-		lull_fail(&err, LULL_E_USAGE, "usage: bench_make FILE [KERNELS [bare]]");
-	if (argc < 2 || gen_report(argv[1], &options, &err) ||
+		lull_fail(&err, LULL_E_USAGE, "usage: bench_make FILE [KERNELS [bare|host]]");
+	if (argc < 2 ||
+	    (is_host ? gen_host(argv[1], options.n_kernels, &err)
+		     : gen_report(argv[1], &options, &err)) ||
 	    lull_reader_open(&r, argv[1], &err)) {
 		fprintf(stderr, "bench_make: %s\n", err.msg);
 		return 1;

@@ -8,6 +8,8 @@
  * collective on a stream of its own, one wait at the end. Names follow Zipf's law over 220; half of
  * the operators take around 2.4 us, half around 48 us, with a log-normal spread of 0.01 to 0.16;
  * devices count in ticks of 32 ns. FILE is kept if it is to be made: NAME.lull that does not exist.
+ * What that recording has no rows for is run on a second one (gen_host.h), which has a quarter as
+ * many of calls, samples, operators, allocations and so on each; its reports are called host/NAME.
  *
  * Each report runs in a process of its own, with the file in the page cache, and prints CSV to
  * /dev/null. Each line is "name value unit"; the value is CPU time, which other programs on the
@@ -23,6 +25,7 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "bench/gen_host.h"
 #include "report/report.h"
 #include "report/rule.h"
 #include "trace/writer.h"
@@ -35,6 +38,7 @@
 #define LAYER_OPS   14u
 #define TICK_NS	    32u
 #define N_SPREADS   4096u
+#define HOST_PART   4u /* reports look at up to four tables of the second recording */
 
 struct op {
 	u32 launch;
@@ -325,7 +329,7 @@ static const struct lull_report *find(const char *name)
 }
 
 /* In a process of its own, so that its peak of memory is that of this report. */
-static void run_report(const char *path, const char *name)
+static void run_report(const char *path, const char *name, const char *prefix)
 {
 	struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
 	struct lull_out_options csv = LULL_OUT_OPTIONS_INIT;
@@ -354,13 +358,13 @@ static void run_report(const char *path, const char *name)
 	getrusage(RUSAGE_SELF, &usage);
 	cpu_s = (f64)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 		(f64)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-	printf("report %s  %.3f s (%.3f s wall, %zu rows, peak %ld MB)\n", name, cpu_s,
+	printf("report %s%s  %.3f s (%.3f s wall, %zu rows, peak %ld MB)\n", prefix, name, cpu_s,
 	       (f64)dur_ns / 1e9, lull_out_len(&out), usage.ru_maxrss / 1024);
 	lull_out_release(&out);
 	lull_reader_close(r);
 }
 
-static int fork_report(const char *path, const char *name)
+static int fork_report(const char *path, const char *name, const char *prefix)
 {
 	int status = 0;
 	pid_t pid;
@@ -368,7 +372,7 @@ static int fork_report(const char *path, const char *name)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		run_report(path, name);
+		run_report(path, name, prefix);
 		exit(0);
 	}
 	waitpid(pid, &status, 0);
@@ -380,7 +384,33 @@ static int run_list(const char *path, const struct lull_report *const *list)
 	int status = 0;
 
 	for (; *list && !status; list++)
-		status = fork_report(path, (*list)->name);
+		status = fork_report(path, (*list)->name, "");
+	return status;
+}
+
+/* Reports about other things than kernels, ranges and the calls that launch them. */
+static int run_host_list(const char *path, const struct lull_report *const *list)
+{
+	const u64 others = LULL_NEED(kernel) | LULL_NEED(range) | LULL_NEED(memcpy) |
+			   LULL_NEED(cuda_call) | LULL_NEED(step);
+	int status = 0;
+
+	for (; *list && !status; list++) {
+		if (!((*list)->needs & others))
+			status = fork_report(path, (*list)->name, "host/");
+	}
+	return status;
+}
+
+static int run_host(const char *path, u64 n)
+{
+	struct lull_err err;
+	int status;
+
+	if (gen_host(path, n, &err))
+		die(&err);
+	status = run_host_list(path, lull_reports) || run_host_list(path, lull_rules);
+	unlink(path);
 	return status;
 }
 
@@ -400,11 +430,13 @@ int main(int argc, char **argv)
 	if (access(path.at, R_OK))
 		make_file(path.at, n_kernels);
 	for (int i = 2; i < argc && !status; i++)
-		status = fork_report(path.at, argv[i]);
+		status = fork_report(path.at, argv[i], "");
 	if (argc <= 2)
 		status = run_list(path.at, lull_reports) || run_list(path.at, lull_rules);
 	if (!is_file)
 		unlink(path.at);
+	if (!is_file && argc <= 2)
+		status |= run_host(path.at, n_kernels / HOST_PART);
 	lull_str_release(&path);
 	return status ? 1 : 0;
 }

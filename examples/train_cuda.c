@@ -1,12 +1,13 @@
 /*
  * train_cuda - a small network trained on a GPU: a program to look at with lull.
  *
- *	train_cuda [--fixed] [--steps=N] [--hidden=N]
+ *	train_cuda [--fixed] [--steps=N] [--hidden=N] [--slow=N]
  *
  * As it is, the thread that trains prepares each batch, copies it from ordinary memory, and waits
  * for the device at the end of each step: host and device take turns. With --fixed a thread of its
  * own prepares the batches in pinned memory, a second stream copies them, and nobody waits but for
- * data. The sums are the same to the last bit.
+ * data. The sums are the same to the last bit. --slow=N makes step N wait a quarter of a second for
+ * its batch, as a file server does now and then.
  *
  * libcuda is opened at run time and the kernels are PTX text (train_cuda_ptx.h), so that this
  * builds without CUDA and runs on any GPU, or on the simulated device: LD_LIBRARY_PATH=build/sim.
@@ -324,8 +325,9 @@ static uint32_t checksum(struct matrix w)
 
 /* ---- as it is: one thread, one thing after another ---- */
 
-static void train_alone(struct network *network, int n_steps)
+static void train_alone(struct network *network, int n_steps, int slow_step)
 {
+	const struct timespec quarter = { 0, 250000000 };
 	struct batch *batch = malloc(sizeof(*batch));
 	struct loaded loaded = { 0 };
 	uint32_t random = 362436069u;
@@ -336,6 +338,8 @@ static void train_alone(struct network *network, int n_steps)
 	for (int i = 0; i < n_steps; i++) {
 		lull_step((unsigned long long)i);
 		lull_push("data_load");
+		if (i == slow_step)
+			nanosleep(&quarter, NULL);
 		prepare_batch(batch, &random);
 		DO(copy_in, loaded.at, batch, sizeof(*batch));
 		lull_pop();
@@ -458,7 +462,8 @@ static double now_s(void)
 struct options {
 	bool is_fixed;
 	int n_steps;
-	int n_hidden; /* 0 = as suits the device */
+	int n_hidden;  /* 0 = as suits the device */
+	int slow_step; /* -1 = none */
 };
 
 static int parse(int argc, char **argv, struct options *o)
@@ -470,6 +475,8 @@ static int parse(int argc, char **argv, struct options *o)
 			o->n_steps = atoi(argv[i] + 8);
 		else if (strncmp(argv[i], "--hidden=", 9) == 0)
 			o->n_hidden = atoi(argv[i] + 9);
+		else if (strncmp(argv[i], "--slow=", 7) == 0)
+			o->slow_step = atoi(argv[i] + 7);
 		else
 			return -1;
 	}
@@ -478,13 +485,13 @@ static int parse(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = { .n_steps = 200 };
+	struct options o = { .n_steps = 200, .slow_step = -1 };
 	struct network network;
 	bool is_simulated;
 	double begin_s, ms;
 
 	if (parse(argc, argv, &o) != 0) {
-		fputs("usage: train_cuda [--fixed] [--steps=N] [--hidden=N]\n", stderr);
+		fputs("usage: train_cuda [--fixed] [--steps=N] [--hidden=N] [--slow=N]\n", stderr);
 		return 2;
 	}
 	if (find_cuda() != 0) {
@@ -501,7 +508,7 @@ int main(int argc, char **argv)
 	if (o.is_fixed)
 		train_prefetched(&network, o.n_steps);
 	else
-		train_alone(&network, o.n_steps);
+		train_alone(&network, o.n_steps, o.slow_step);
 	ms = (now_s() - begin_s) * 1e3 / o.n_steps;
 	printf("RESULT steps=%d ms_per_step=%.3f loss=%.6f checksum=%08x\n", o.n_steps, ms,
 	       loss_of(&network), checksum(network.w1) ^ checksum(network.w2));

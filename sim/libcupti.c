@@ -44,10 +44,9 @@ static struct {
 
 /* ---- knobs ---- */
 
-/* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
-bool lull_cupti_is_missing(const char *function)
+static bool is_listed(const char *knob, const char *function)
 {
-	const char *list = getenv("LULL_SIM_MISSING");
+	const char *list = getenv(knob);
 	size_t n = strlen(function);
 
 	while (list && *list) {
@@ -59,10 +58,19 @@ bool lull_cupti_is_missing(const char *function)
 	return false;
 }
 
-#define RETURN_IF_MISSING()                          \
-	do {                                         \
-		if (lull_cupti_is_missing(__func__)) \
-			return CUPTI_E_UNSUPPORTED;  \
+/* LULL_SIM_MISSING=name,name: these functions say that they are not supported. */
+bool lull_cupti_is_missing(const char *function)
+{
+	return is_listed("LULL_SIM_MISSING", function);
+}
+
+/* LULL_SIM_DENIED=name,name: these say that the user may not use them. */
+#define RETURN_IF_MISSING()                                   \
+	do {                                                  \
+		if (lull_cupti_is_missing(__func__))          \
+			return CUPTI_E_UNSUPPORTED;           \
+		if (is_listed("LULL_SIM_DENIED", __func__)) \
+			return CUPTI_E_PRIVILEGES;            \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */
@@ -276,6 +284,7 @@ int cuptiGetVersion(u32 *version)
 int cuptiGetResultString(int result, const char **text)
 {
 	*text = result == CUPTI_OK	       ? "CUPTI_SUCCESS"
+		: result == CUPTI_E_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
 		: result == CUPTI_E_SUBSCRIBED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
 					       : "CUPTI_ERROR_UNKNOWN";
 	return CUPTI_OK;

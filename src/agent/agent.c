@@ -10,6 +10,7 @@
 #include "agent/ring.h"
 #include "agent/source.h"
 #include "agent/sys.h"
+#include "trace/rank.h"
 
 /*
  * States of one process (lull_agent.live->state, wiped to OFF in a forked child):
@@ -92,6 +93,33 @@ static struct lull_image *map_image(u32 *n_chunks)
 	return image;
 }
 
+static const char *get_variable(void *ctx, const char *name)
+{
+	(void)ctx;
+	return getenv(name);
+}
+
+void lull_agent_read_rank(void)
+{
+	struct lull_rank rank = lull_rank_read(get_variable, NULL);
+	struct lull_image *image = lull_agent.image;
+
+	if (!image)
+		return;
+	atomic_store_explicit(&image->rank, (i32)rank.rank, memory_order_relaxed);
+	atomic_store_explicit(&image->local_rank, (i32)rank.local_rank, memory_order_relaxed);
+	atomic_store_explicit(&image->n_ranks, (i32)rank.n_ranks, memory_order_relaxed);
+}
+
+/* --ranks leaves this process out. */
+static bool is_left_out(const struct lull_control *control)
+{
+	struct lull_rank rank = lull_rank_read(get_variable, NULL);
+
+	return *control->ranks && rank.rank >= 0 &&
+	       !lull_ranks_has(control->ranks, rank.rank, rank.n_ranks);
+}
+
 static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 {
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe,
@@ -141,6 +169,7 @@ static bool open_image(void)
 	lull_agent.chunks = (struct lull_chunk *)((u8 *)image + LULL_IMAGE_CHUNKS_OFF);
 	lull_agent.data = (u8 *)image + LULL_IMAGE_DATA_OFF;
 	lull_agent.image = image;
+	lull_agent_read_rank();
 	return true;
 }
 
@@ -259,7 +288,7 @@ __attribute__((constructor)) static void begin(void)
 		goto out;
 	memcpy(session_path, session, len + 1);
 	control = map_control();
-	if (!control)
+	if (!control || is_left_out(control))
 		goto out;
 	lull_agent.live = lull_sys_map(4096, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	if (!lull_agent.live || lull_sys_advise(lull_agent.live, 4096, MADV_WIPEONFORK) != 0)

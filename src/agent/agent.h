@@ -61,6 +61,9 @@ static inline void lull_issue(enum lull_issue issue, u64 n)
 					  memory_order_relaxed);
 }
 
+/* Look at the environment again for this process's place in a job, and say so in the image. */
+void lull_agent_read_rank(void);
+
 /*
  * The process leaves with this exit status (0..255). Called from exit paths, may be called twice.
  */

@@ -29,8 +29,12 @@ static bool take_record(struct lull_control *c)
 	if (c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats)
 		return false;
 	next = atomic_exchange(&c->next_record, 0);
-	if (!next)
+	if (!next) {
+		/* Nobody records, and nobody is ready to: the report before this is not closed. */
+		if (!atomic_load(&c->record))
+			atomic_fetch_add(&c->capture_missed, 1);
 		return false;
+	}
 	atomic_store(&c->capture_pid, lull_agent.image->pid);
 	atomic_store(&c->start_counter, lull_time());
 	/*

@@ -78,8 +78,42 @@ static void enable_choices(bool is_on)
 	lull_cuda_watch_memory(is_on);
 }
 
+/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
+static bool refuse(enum lull_issue issue, const char *what, const char *detail)
+{
+	char *to = lull_agent.image->cuda_detail;
+	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
+
+	memcpy(to, what, n);
+	if (m)
+		memcpy(to + n, detail, m);
+	to[n + m] = '\0';
+	lull_issue(issue, 1);
+	return false;
+}
+
+static bool refuse_result(enum lull_issue issue, const char *what, int rc)
+{
+	const char *text = NULL;
+
+	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
+		text = "an unknown error";
+	return refuse(issue, what, text);
+}
+
+/* Kernels are what it is all about: if they are refused, that is said, once. */
+static void enable_kernels(void)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
+
+	if (rc && !atomic_flag_test_and_set(&is_told))
+		refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
+}
+
 static void switch_on(void)
 {
+	enable_kernels();
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
@@ -195,29 +229,6 @@ void lull_cuda_leave(void)
 	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
 }
 
-/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
-static bool refuse(enum lull_issue issue, const char *what, const char *detail)
-{
-	char *to = lull_agent.image->cuda_detail;
-	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
-
-	memcpy(to, what, n);
-	if (m)
-		memcpy(to + n, detail, m);
-	to[n + m] = '\0';
-	lull_issue(issue, 1);
-	return false;
-}
-
-static bool refuse_result(enum lull_issue issue, const char *what, int rc)
-{
-	const char *text = NULL;
-
-	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
-		text = "an unknown error";
-	return refuse(issue, what, text);
-}
-
 /* Names of subscribers are cut to this. */
 #define NAME_BYTES 128u
 
@@ -315,6 +326,8 @@ int InitializeInjection(void) __attribute__((visibility("default")));
 /* Called by the driver, once, before the first context exists. */
 int InitializeInjection(void)
 {
+	/* Ray and multiprocessing tell a worker its rank after it has begun. */
+	lull_agent_read_rank();
 	lull_cuda_set_up();
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or

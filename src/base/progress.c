@@ -20,6 +20,7 @@ void lull_progress_init(struct lull_progress *p, bool is_quiet)
 {
 	*p = (struct lull_progress){ .begin_ns = lull_now_ns() };
 	p->phase_ns = p->begin_ns;
+	p->is_quiet = is_quiet;
 	p->is_on = !is_quiet && lull_term_is_tty(stderr);
 }
 
@@ -65,6 +66,18 @@ void lull_progress_clear(struct lull_progress *p)
 	put(ERASE, strlen(ERASE));
 	p->is_drawn = false;
 	p->drawn_ns = 0;
+}
+
+void lull_progress_say(struct lull_progress *p, const char *text)
+{
+	struct lull_str line = LULL_STR_INIT;
+
+	if (p->is_quiet)
+		return;
+	lull_progress_clear(p);
+	lull_str_addf(&line, "lull: %s\n", text);
+	put(line.at, line.len);
+	lull_str_release(&line);
 }
 
 void lull_progress_format(struct lull_str *to, const struct lull_progress *p, u64 done, u64 dur_ns)

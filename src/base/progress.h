@@ -24,6 +24,7 @@
 
 struct lull_progress {
 	bool is_on;
+	bool is_quiet;
 	bool is_drawn;	  /* a line is on the screen */
 	u64 begin_ns;	  /* of all */
 	u64 drawn_ns;	  /* when the line was drawn last */
@@ -50,6 +51,9 @@ bool lull_progress_is_due(struct lull_progress *p);
 
 /* Show this text behind "lull: " in place of the line. */
 void lull_progress_draw(struct lull_progress *p, const char *text);
+
+/* Print a line "lull: TEXT" that stays, on a terminal or not, unless all is to be quiet. */
+void lull_progress_say(struct lull_progress *p, const char *text);
 
 /* Erase the line, so that other messages can be printed; the next call draws it again. */
 void lull_progress_clear(struct lull_progress *p);

@@ -78,8 +78,10 @@ struct lull_cause {
 	const char *title;   /* a phrase */
 	const char *because; /* ends the sentence "The GPU is idle ... because" */
 	const char *why; /* for lull-causes(7): mechanism, thresholds and their origin, limits */
-	const char *fix; /* one thing to try */
-	const char *assumes; /* what the prediction takes for granted; NULL if nothing */
+	const char *fix; /* one thing to try, in any program */
+	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */
+	const char *fix_more;  /* if others do it for the thread, too slowly; NULL: as above */
+	const char *assumes;   /* what the prediction takes for granted; NULL if nothing */
 	enum lull_cause_kind kind;
 	bool is_ceiling; /* the prediction is the best that can come of it */
 	u32 needs;	 /* LULL_NEED_... */

@@ -38,10 +38,9 @@ const struct lull_cause lull_cause_allocator = {
 	       "these calls counts while the device is idle. The prediction takes away the calls "
 	       "and "
 	       "the operators that hold nothing else.",
-	.fix = "no empty_cache() in the loop, fixed shapes, "
-	       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; in CUDA, cudaMallocAsync() or "
-	       "one "
-	       "buffer that is kept",
+	.fix = "keep buffers and use them again, or cudaMallocAsync() from a pool",
+	.fix_torch = "no empty_cache() in the loop, fixed shapes, "
+		     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,

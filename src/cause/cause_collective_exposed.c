@@ -23,8 +23,10 @@ const struct lull_cause lull_cause_collective_exposed = {
 	       "pipeline-imbalance), with one "
 	       "rank it "
 	       "cannot be. There is no prediction from one rank.",
-	.fix = "smaller or larger buckets so that it overlaps the backward pass, "
-	       "gradient_as_bucket_view, fewer bytes (bf16, sharding)",
+	.fix = "exchange data in pieces on a stream of their own, while the next ones are "
+	       "computed; fewer bytes",
+	.fix_torch = "smaller or larger buckets so that it overlaps the backward pass, "
+		     "gradient_as_bucket_view, fewer bytes (bf16, sharding)",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE,
 	.claim = claim,

@@ -90,7 +90,9 @@ const struct lull_cause lull_cause_host_sync = {
 	       "taken "
 	       "to become one batched operator.",
 	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
-	       "memory with non_blocking=True",
+	       "memory with cudaMemcpyAsync() and look at it a step later",
+	.fix_torch = "keep the value on the device; read it later or every N steps; copy it to "
+		     "pinned memory with non_blocking=True",
 	.assumes = "no control flow needs the value at once",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

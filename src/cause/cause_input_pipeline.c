@@ -78,8 +78,13 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "the "
 	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep "
 	       "up.",
-	.fix = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and .to(device, "
-	       "non_blocking=True); in other programs, a thread that prepares the next batch",
+	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
+	       "device works, and copy it with cudaMemcpyAsync()",
+	.fix_torch = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and "
+		     ".to(device, non_blocking=True)",
+	.fix_more = "let more threads or processes prepare batches (num_workers, where a "
+		    "DataLoader does it), or make an item cheaper: decode less, cache, read from "
+		    "faster storage",
 	.assumes = "8 workers have a CPU each",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.is_ceiling = true,

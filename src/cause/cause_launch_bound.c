@@ -123,9 +123,12 @@ const struct lull_cause lull_cause_launch_bound = {
 	       "blocking "
 	       "copy cannot be captured into a graph. The prediction is a graph of the step (10 us "
 	       "and "
-	       "0.9 us a kernel), or a fused update if most launches are the optimizer's.",
-	.fix = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
-	       "(fused=True), a larger batch",
+	       "0.9 us a kernel), or a fused update if most launches are the optimizer's, by "
+	       "ranges or by sampled stacks of "
+	       "Python.",
+	.fix = "CUDA graphs, fewer and larger kernels, a larger batch",
+	.fix_torch = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
+		     "(fused=True), a larger batch",
 	.assumes = "shapes do not change, and all of the step can be captured",
 	.kind = LULL_CAUSE_RESIDUE,
 	.is_ceiling = true,

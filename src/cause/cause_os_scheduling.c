@@ -34,9 +34,9 @@ const struct lull_cause lull_cause_os_scheduling = {
 	       "it was preempted. Without it, stalls (see gil) that strike inside CUDA calls as "
 	       "often "
 	       "as their share of the time suggests are taken for preemption.",
-	.fix = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, a "
-	       "larger "
-	       "CPU limit for the container",
+	.fix = "fewer busy threads than CPUs, CPU affinity, a larger CPU limit for the container",
+	.fix_torch = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, "
+		     "a larger CPU limit for the container",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,
 	.claim = claim,

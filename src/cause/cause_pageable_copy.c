@@ -59,8 +59,9 @@ const struct lull_cause lull_cause_pageable_copy = {
 	       "the "
 	       "speed of the fastest pinned copy of at least 4 MiB in the recording, else what the "
 	       "link of the device is known to reach.",
-	.fix = "pinned memory and asynchronous copies: DataLoader(pin_memory=True), "
-	       ".to(device, non_blocking=True), cudaHostAlloc()",
+	.fix = "pinned memory (cudaHostAlloc(), cudaHostRegister()) and cudaMemcpyAsync()",
+	.fix_torch = "pinned memory and asynchronous copies: DataLoader(pin_memory=True), "
+		     ".to(device, non_blocking=True)",
 	.assumes = "pinned memory is filled elsewhere",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

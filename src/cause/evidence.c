@@ -20,6 +20,7 @@
  */
 #define LOW_CLOCK    0.9
 #define CAPPED_CLOCK 0.7
+#define MAX_SPOTS    32
 /* A place with less of its cause's time is not worth a line. */
 #define SMALL_PART 10
 /* Fewer samples of another thread are chance. */
@@ -125,27 +126,69 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 		snprintf(to + len, cap - len, ", thread %s", lane_name(s, node->lane));
 }
 
+/* What is said of a place, and how long a cause was there in all: stacks differ in small things. */
+struct spot {
+	char what[220];
+	struct lull_where where; /* the longest one */
+	u64 ns;
+	u64 n;
+};
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct spot *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return strcmp(x->what, y->what);
+}
+
+/* Places of the cause by what is said of them; the first MAX_SPOTS of them, which are largest. */
+static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, struct spot *spots)
+{
+	const struct lull_where *wheres = why->lead->wheres.at;
+	u32 n = 0;
+
+	for (size_t i = 0; i < why->lead->wheres.n; i++) {
+		char what[sizeof(spots->what)];
+		u32 k = 0;
+
+		if (wheres[i].cause != cause)
+			continue;
+		describe(why, &wheres[i], what, sizeof(what));
+		while (k < n && strcmp(spots[k].what, what) != 0)
+			k++;
+		if (k == MAX_SPOTS)
+			continue;
+		if (k == n) {
+			memcpy(spots[n].what, what, sizeof(what));
+			spots[n].where = wheres[i];
+			n++;
+		}
+		spots[k].ns += wheres[i].ns;
+		spots[k].n += wheres[i].n;
+	}
+	if (n)
+		qsort(spots, n, sizeof(*spots), by_ns);
+	return n;
+}
+
 /* Up to three places, the first of which is the finding's location. */
 static void add_places(struct lull_why *why, struct lull_finding *f)
 {
-	const struct lull_where *wheres = why->lead->wheres.at;
+	struct spot *spots = lull_alloc(MAX_SPOTS, sizeof(*spots));
+	u32 n = find_spots(why, f->cause, spots);
 	f64 n_steps = lull_why_n_steps(why);
-	u32 n = 0;
-	u64 most = 0;
 
-	for (size_t i = 0; i < why->lead->wheres.n && n < MAX_PLACES; i++) {
-		char what[220];
-
-		if (wheres[i].cause != f->cause || wheres[i].ns * SMALL_PART < most)
-			continue;
-		if (!n++) {
-			most = wheres[i].ns;
-			f->at = lull_place_find(why->lead, wheres[i].event, wheres[i].stack);
-		}
-		describe(why, &wheres[i], what, sizeof(what));
-		add(f, table_of(why, &wheres[i]), &wheres[i], "%s: %.2f ms/step, %.1f times a step",
-		    what, (f64)wheres[i].ns / n_steps / 1e6, (f64)wheres[i].n / n_steps);
+	for (u32 i = 0; i < n && i < MAX_PLACES && spots[i].ns * SMALL_PART >= spots[0].ns; i++) {
+		spots[i].where.n = spots[i].n;
+		add(f, table_of(why, &spots[i].where), &spots[i].where,
+		    "%s: %.2f ms/step, %.1f times a step", spots[i].what,
+		    (f64)spots[i].ns / n_steps / 1e6, (f64)spots[i].n / n_steps);
 	}
+	if (n)
+		f->at = lull_place_find(why->lead, spots[0].where.event, spots[0].where.stack);
+	free(spots);
 }
 
 /* ---- copies ---- */
@@ -371,18 +414,21 @@ static void add_workers(struct lull_why *why, struct lull_finding *f)
 	const struct lull_process_row *processes =
 		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
 	const struct lull_process_row *own = &processes[why->lead->process - 1];
+	bool waits = is_waiting(why, f);
 	u32 n_children = 0;
 
 	if (!own->has_agent)
 		return;
 	for (size_t i = 0; i < n; i++)
 		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
-	if (is_waiting(why, f) && add_producer(why, f))
+	if (waits)
+		f->fix = lull_causes[f->cause]->fix_more;
+	if (waits && add_producer(why, f))
 		return;
 	if (n_children)
 		add(f, "process", NULL, "%u child processes; those that load do not keep up",
 		    n_children);
-	else if (!is_waiting(why, f))
+	else if (!waits)
 		add(f, "process", NULL, "the program has no other process that could load");
 }
 
@@ -524,9 +570,13 @@ static void add_facts(struct lull_why *why, struct lull_finding *f)
 
 void lull_why_evidence(struct lull_why *why)
 {
+	bool is_torch = lull_subject_is_torch(why->lead);
+
 	for (size_t i = 0; i < why->findings.n; i++) {
 		struct lull_finding *f = lull_vec_get(&why->findings, i);
+		const struct lull_cause *cause = lull_causes[f->cause];
 
+		f->fix = is_torch && cause->fix_torch ? cause->fix_torch : cause->fix;
 		if (f->cause != LULL_CAUSE_IX_unknown)
 			add_places(why, f);
 		add_facts(why, f);

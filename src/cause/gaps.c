@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/place.h"
+#include "cause/position.h"
 
 /* A stall is this long and this many times as long as usual: GIL waits take 1.1 to 2.2 ms. */
 #define STALL_NS     400000u
@@ -20,62 +20,6 @@
 #define CONVOY_MAX_NS 6000000u
 #define CONVOY_STEP   5
 
-/* The how manyth call of a kind this is in its step. */
-struct counter {
-	u32 round;
-	u32 n;
-};
-
-struct positions {
-	const struct lull_subject *s;
-	const struct lull_launch_row *launches;
-	struct lull_map kinds;
-	struct lull_vec counters; /* struct counter */
-};
-
-static void positions_init(struct positions *p, const struct lull_subject *s)
-{
-	size_t n;
-
-	p->s = s;
-	p->launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
-	lull_map_init(&p->kinds);
-	lull_vec_init(&p->counters, sizeof(struct counter));
-}
-
-static void positions_release(struct positions *p)
-{
-	lull_map_release(&p->kinds);
-	lull_vec_release(&p->counters);
-}
-
-static u64 position_of(struct positions *p, const struct lull_node *node)
-{
-	u64 parts[3] = { node->name, 0, 0 }, kind;
-	struct counter *counter;
-	bool is_new;
-	u32 *ix;
-
-	if (node->unit != LULL_NONE) {
-		const struct lull_unit *unit = &p->s->units.at[node->unit];
-
-		parts[1] = (u64)(unit->kind + 1) << 32;
-		if (unit->kind <= LULL_UNIT_COLLECTIVE && unit->what)
-			parts[1] |= p->launches[unit->what - 1].name;
-	}
-	kind = lull_hash(parts, 2 * sizeof(u64));
-	ix = lull_map_add(&p->kinds, kind, &is_new);
-	if (is_new) {
-		*ix = (u32)p->counters.n;
-		lull_vec_push(&p->counters);
-	}
-	counter = lull_vec_get(&p->counters, *ix);
-	if (counter->round != node->round)
-		*counter = (struct counter){ .round = node->round };
-	parts[2] = ++counter->n;
-	return lull_hash(parts, sizeof(parts));
-}
-
 static bool is_slow_call(const struct lull_node *node)
 {
 	return node->kind == LULL_KIND_OF_LAUNCH && node->end_ns - node->begin_ns >= STALL_NS;
@@ -84,14 +28,14 @@ static bool is_slow_call(const struct lull_node *node)
 /* The long gaps and their places. Returns how many could be stalls. */
 static u32 find_gaps(struct lull_gaps *g, struct lull_subject *s, struct lull_map *places)
 {
-	struct positions p;
+	struct lull_positions p;
 	u32 n_stalls = 0;
 
-	positions_init(&p, s);
+	lull_positions_init(&p, s);
 	for (u32 i = 0; i < s->chain.n; i++) {
 		const struct lull_node *node = &s->chain.nodes[i];
 		u64 gap_ns = node->begin_ns - lull_chain_gap_ns(&s->chain, i);
-		u64 position = node->round == LULL_NONE ? 0 : position_of(&p, node);
+		u64 position = node->round == LULL_NONE ? 0 : lull_position_of(&p, node);
 		struct lull_gap *gap;
 		bool is_new;
 		u32 *place;
@@ -109,7 +53,7 @@ static u32 find_gaps(struct lull_gaps *g, struct lull_subject *s, struct lull_ma
 		if (node->round >= s->rounds.first_steady && gap_ns >= LULL_GAP_LONG_NS)
 			((struct lull_gap_place *)lull_vec_get(&g->places, *place))->n++;
 	}
-	positions_release(&p);
+	lull_positions_release(&p);
 	return n_stalls;
 }
 
@@ -136,16 +80,16 @@ static int by_took(const void *a, const void *b)
 /* All durations at the places that were found, in steps 0 and up. */
 static void collect(struct lull_vec *took, struct lull_subject *s, const struct lull_map *places)
 {
-	struct positions p;
+	struct lull_positions p;
 
-	positions_init(&p, s);
+	lull_positions_init(&p, s);
 	for (u32 i = 0; i < s->chain.n; i++) {
 		const struct lull_node *node = &s->chain.nodes[i];
 		const u32 *place;
 
 		if (node->round == LULL_NONE)
 			continue;
-		place = lull_map_find(places, position_of(&p, node));
+		place = lull_map_find(places, lull_position_of(&p, node));
 		if (!place)
 			continue;
 		*(struct took *)lull_vec_push(took) =
@@ -154,7 +98,7 @@ static void collect(struct lull_vec *took, struct lull_subject *s, const struct 
 		*(struct took *)lull_vec_push(took) =
 			(struct took){ *place, 1, node->end_ns - node->begin_ns };
 	}
-	positions_release(&p);
+	lull_positions_release(&p);
 }
 
 /* The usual duration of each place: [2 * place + is_call]. */
@@ -326,15 +270,16 @@ static void count_sample(struct lull_gap_place *place, const struct lull_subject
 	}
 }
 
-/* Count the samples of the thread in [from_ns, to_ns) for the place. */
-static void vote(struct lull_gap_place *place, const struct lull_subject *s, u32 lane, u64 from_ns,
-		 u64 to_ns)
+/* Count the samples of the thread in [from_ns, to_ns) for the place; returns how many. */
+static size_t vote(struct lull_gap_place *place, const struct lull_subject *s, u32 lane,
+		   u64 from_ns, u64 to_ns)
 {
 	const struct lull_host_sample *at = s->host.samples.at;
+	size_t first = lull_host_sample_at(&s->host, lane, from_ns), i = first;
 
-	for (size_t i = lull_host_sample_at(&s->host, lane, from_ns);
-	     i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
+	for (; i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
 		count_sample(place, s, &at[i]);
+	return i - first;
 }
 
 static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
@@ -345,7 +290,12 @@ static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
 		const struct lull_node *node = &s->chain.nodes[gaps[i].node];
 		struct lull_gap_place *place = lull_vec_get(&g->places, gaps[i].place);
 
-		vote(place, s, node->lane, node->begin_ns - gaps[i].gap_ns, node->begin_ns);
+		u64 from_ns = node->begin_ns - gaps[i].gap_ns;
+
+		/* Where it waits for the thread that made the call before, that one has the say. */
+		if (!vote(place, s, node->lane, from_ns, node->begin_ns) &&
+		    !(node->flags & LULL_NODE_FIRST) && node[-1].lane != node->lane)
+			vote(place, s, node[-1].lane, from_ns, node->begin_ns);
 	}
 }
 

@@ -34,12 +34,41 @@ static u32 native_bits(const char *function)
 	return bits;
 }
 
+/* PyTorch's own work around operators: autograd's nodes, tensors that die, bindings of Python. */
+static bool is_glue(const char *function)
+{
+	static const char *const parts[] = { "torch::autograd::", "torch::detail::",
+					     "c10::TensorImpl", "THPVariable", NULL };
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Functions that anybody calls; what they are called for is further out. */
+static bool is_small(const char *function)
+{
+	static const char *const parts[] = {
+		"Py",	 "_Py",	   "__",   "pthread",	   "std::",
+		"gil_",	 "malloc", "free", "operator new", "operator delete",
+		"cfree", "_int_",  NULL
+	};
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return !*function;
+}
+
 u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 {
 	size_t n;
 	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
 	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	bool is_first = true;
+	bool is_first = true, is_open = true;
 	u32 bits = 0;
 
 	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
@@ -59,8 +88,15 @@ u32 lull_place_stack_bits(struct lull_reader *r, u32 stack)
 			bits |= is_first ? found : found & (LULL_IN_LOADER | LULL_IN_STORAGE);
 			is_first = false;
 		} else {
-			bits |= native_bits(
-				lull_reader_string(r, frames[frame - 1].function, NULL));
+			const char *function =
+				lull_reader_string(r, frames[frame - 1].function, NULL);
+
+			bits |= native_bits(function);
+			/* The innermost one with a meaning says whose work it is. */
+			if (is_open && !is_small(function)) {
+				bits |= is_glue(function) ? LULL_IN_FRAMEWORK : 0;
+				is_open = false;
+			}
 		}
 	}
 	return bits;
@@ -113,6 +149,9 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 		function = lull_reader_string(r, f->function, NULL);
 		if (f->kind != LULL_FRAME_PYTHON &&
 		    (!*file || is_runtime(function) || is_agent(r, f->module)))
+			continue;
+		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
+		if (!strcmp(file, "<shim>"))
 			continue;
 		if (!is_plumbing(file))
 			return frame;

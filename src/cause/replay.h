@@ -39,12 +39,14 @@ enum lull_replay_wait {
 /* A call with the gap before it. */
 struct lull_replay_node {
 	f64 gap_ns;
-	f64 call_ns;   /* of the host itself, without what it waited */
-	f64 over_ns;   /* of the gap: recording */
-	f64 return_ns; /* from the end of what it waited for */
-	f64 sync_ns;   /* of the gap: in operators that only wait */
-	f64 gil_ns;    /* of a gap without slices: waits for Python's lock */
-	f64 alloc_ns;  /* of the gap: in operators that only allocate */
+	f64 call_ns;	 /* of the host itself, without what it waited */
+	f64 over_ns;	 /* of the gap: recording */
+	f64 return_ns;	 /* from the end of what it waited for */
+	f64 sync_ns;	 /* of the gap: in operators that only wait */
+	f64 gil_ns;	 /* of a gap without slices: waits for Python's lock */
+	f64 alloc_ns;	 /* of the gap: in operators that only allocate */
+	f64 cold_gap_ns; /* of the gap and the call: they take that much less when the thread did */
+	f64 cold_call_ns; /* not wait for the lock just before */
 	u32 node;
 	u32 op, n_ops;
 	u32 inside; /* LULL_IN_... at the call */

@@ -434,6 +434,8 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	sweep(b, add_node);
 	drop_short_loops(p->nodes.at, (u32)p->nodes.n);
 	mark_starts(p);
+	lull_replay_find_cold(p);
+	lull_replay_find_update(p);
 	lull_vec_release(&b->launch);
 	lull_vec_release(&b->next);
 	lull_vec_release(&b->calls);

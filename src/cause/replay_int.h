@@ -12,4 +12,13 @@
 /* Fill p->nodes, p->ops and the medians. */
 void lull_replay_build(struct lull_replay *p, const struct lull_subject *s);
 
+/*
+ * Fill cold_gap_ns and cold_call_ns of the nodes: what the same place takes longer shortly after
+ * the thread waited for Python's lock.
+ */
+void lull_replay_find_cold(struct lull_replay *p);
+
+/* Mark calls of the optimizer by samples of Python, if nothing else says which they are. */
+void lull_replay_find_update(struct lull_replay *p);
+
 #endif

@@ -173,6 +173,25 @@ bool lull_subject_is_python(const struct lull_subject *s)
 	       strcasestr(lull_reader_string(s->reader, p->name, NULL), "python");
 }
 
+/* Its libraries and the names of its kernels are as good a sign as its operators. */
+bool lull_subject_is_torch(const struct lull_subject *s)
+{
+	size_t n;
+	const struct lull_module_row *modules = lull_reader_dim(s->reader, LULL_TABLE_module, &n);
+	const struct lull_launch_row *launches;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strstr(lull_reader_string(s->reader, modules[i].path, NULL), "/libtorch"))
+			return true;
+	}
+	launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (strstr(lull_reader_string(s->reader, launches[i].name, NULL), "at::native::"))
+			return true;
+	}
+	return s->host.has_ops;
+}
+
 void lull_subject_release(struct lull_subject *s)
 {
 	lull_units_release(&s->units);

@@ -119,6 +119,9 @@ void lull_subject_release(struct lull_subject *s);
 /* Whether the process runs Python, as far as the recording knows. */
 bool lull_subject_is_python(const struct lull_subject *s);
 
+/* Whether the process uses PyTorch, as far as the recording knows. */
+bool lull_subject_is_torch(const struct lull_subject *s);
+
 /* Cut long gaps of the host into slices, each with its cause; and judge calls. */
 void lull_subject_slice(struct lull_subject *s);
 

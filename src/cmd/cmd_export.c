@@ -89,11 +89,6 @@ static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err
 {
 	struct lull_report_options window = LULL_REPORT_OPTIONS_INIT;
 
-	if (e->format->has_no_window && (e->filter_time || e->filter_nvtx))
-		return lull_fail(err, LULL_E_USAGE,
-				 "%s always holds the whole time; leave --filter-time and "
-				 "--filter-nvtx out",
-				 e->format->name);
 	if (e->filter_time && lull_filter_time(&window, e->filter_time, err))
 		return lull_err_wrap(err, "option --filter-time");
 	if (e->filter_nvtx && lull_filter_nvtx(&window, r, e->filter_nvtx, err))

@@ -112,15 +112,9 @@ struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n)
 
 u64 lull_info_span_ns(struct lull_reader *r)
 {
-	const struct lull_schema *schema = lull_reader_schema(r);
-	u64 last_ns = 0;
+	struct lull_span span = lull_span_recording(r);
 
-	for (size_t t = 0; t < schema->n; t++) {
-		struct lull_table_stats s = lull_reader_stats(r, schema->tables[t].id);
-
-		last_ns = s.last_ns > last_ns ? s.last_ns : last_ns;
-	}
-	return last_ns;
+	return span.to_ns - span.from_ns;
 }
 
 bool lull_info_is_simulated(struct lull_reader *r)

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/cmd.h"
+#include "cmd/record_job.h"
 #include "export/export.h"
 #include "launch/collector.h"
 #include "launch/nvml.h"
@@ -30,6 +31,7 @@ struct words {
 	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
 	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve,
 		python, quiet, start_later;
+	struct lull_record_job job;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
@@ -381,6 +383,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
+	o->is_cuda_wanted = w->trace.n && (o->sources & LULL_SOURCE_CUDA);
 	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
 			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
@@ -391,7 +394,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 
 /* The options, in one table from pieces of a size that can be read. */
 struct table {
-	struct lull_opt at[64];
+	struct lull_opt at[96];
 	size_t n;
 };
 
@@ -561,6 +564,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	add_cuda(&t, w);
 	add_devices(&t, w);
 	add_host(&t, w);
+	t.n += lull_record_job_opts(&w->job, t.at + t.n);
 	add_rest(&t, w);
 	return lull_opt_parse_program(argc, argv, t.at, err);
 }
@@ -643,6 +647,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.osrt_threshold = 1000,
 		.osrt_backtrace_threshold = 80000,
 		.cuda_flush_ms = 200,
+		.job = { .flight_limit = 10 },
 		.flush_on_stop = true,
 		.stop_on_exit = true,
 		.inherit_env = true,
@@ -665,6 +670,11 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		rc = lull_fail(err, LULL_E_USAGE, "no program given; try: lull %s ./app", argv[0]);
 	if (!rc)
 		rc = understand(&w, is_interactive, &options, err);
+	if (!rc)
+		rc = lull_record_job_parse(&w.job, argv + first, &options, err);
+	if (!rc)
+		rc = lull_record_job_step_aside(&w.job, argv + first, &w.env, &result.exit_status,
+						err);
 	if (!rc) {
 		rc = lull_collector_run(&options, argv + first, &result, err);
 		if (!rc)
@@ -678,6 +688,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	if (!rc || result.exit_status)
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
+	lull_record_job_release(&w.job);
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.libraries);
 	lull_opt_list_release(&w.gpu_devices);

@@ -100,7 +100,7 @@ static void put_finding(struct lull_json *j, const struct lull_finding *f)
 	key_f64(j, "confidence", f->confidence);
 	put_location(j, &f->at);
 	put_evidence(j, f);
-	key_text(j, "fix", cause->fix);
+	key_text(j, "fix", f->fix);
 	put_prediction(j, &f->prediction, cause);
 	lull_json_end(j);
 }

@@ -99,7 +99,7 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	    f->cost_ns / 1e6, f->share * 100, f->confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
-	say(p, 2, "Fix: %s", lull_causes[f->cause]->fix);
+	say(p, 2, "Fix: %s", f->fix);
 	predict(p, why, f);
 }
 
@@ -255,6 +255,14 @@ void lull_why_print_causes(FILE *to)
 		lull_term_wrap(to, cause->why, 0, PAGE_WIDTH);
 		fputs("\nTry: ", to);
 		lull_term_wrap(to, cause->fix, 5, PAGE_WIDTH);
+		if (cause->fix_torch) {
+			fputs("\nWith PyTorch: ", to);
+			lull_term_wrap(to, cause->fix_torch, 14, PAGE_WIDTH);
+		}
+		if (cause->fix_more) {
+			fputs("\nIf others do it already: ", to);
+			lull_term_wrap(to, cause->fix_more, 25, PAGE_WIDTH);
+		}
 		fputc('\n', to);
 	}
 }

@@ -85,19 +85,32 @@ static f64 quantile(const f64 *sorted, size_t n, f64 share)
 	return sorted[ix] * (1 - rest) + sorted[ix + 1] * rest;
 }
 
-static struct side describe(const f64 *values, size_t n)
+static f64 *sorted_copy(const f64 *values, size_t n)
 {
-	struct side side = { .n = (f64)n };
 	f64 *sorted = lull_alloc(n, sizeof(*sorted));
-	f64 middle, reach;
 
 	memcpy(sorted, values, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), by_value);
-	middle = quantile(sorted, n, 0.5);
-	reach = CLIP_SD / IQR_OF_SD * (quantile(sorted, n, 0.75) - quantile(sorted, n, 0.25));
+	return sorted;
+}
+
+/* How far from the median noise reaches. */
+static f64 reach_of(const f64 *values, size_t n)
+{
+	f64 *sorted = sorted_copy(values, n);
+	f64 reach = CLIP_SD / IQR_OF_SD * (quantile(sorted, n, 0.75) - quantile(sorted, n, 0.25));
+
+	free(sorted);
 	/* Where most values are the same, those that are not are the news. */
-	if (reach <= 0)
-		reach = INFINITY;
+	return reach > 0 ? reach : INFINITY;
+}
+
+static struct side describe(const f64 *values, size_t n, f64 reach)
+{
+	struct side side = { .n = (f64)n };
+	f64 *sorted = sorted_copy(values, n);
+	f64 middle = quantile(sorted, n, 0.5);
+
 	for (size_t i = 0; i < n; i++) {
 		sorted[i] = fmin(fmax(sorted[i], middle - reach), middle + reach);
 		side.mean += sorted[i] / side.n;
@@ -119,7 +132,12 @@ static f64 freedom(const struct side *a, const struct side *b)
 void lull_shift_test(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
 		     struct lull_shift *result)
 {
-	struct side x = describe(a, n_a), y = describe(b, n_b);
+	/*
+	 * One reach for both: steps that are now and then twice as long would be an accident on the
+	 * side that has fewer of them, and noise on the other.
+	 */
+	f64 reach = fmax(reach_of(a, n_a), reach_of(b, n_b));
+	struct side x = describe(a, n_a, reach), y = describe(b, n_b, reach);
 	f64 error = sqrt(x.variance / x.n + y.variance / y.n), half;
 
 	result->shift = y.mean - x.mean;

@@ -49,7 +49,6 @@ struct lull_export {
 	 */
 	int (*write_path)(struct lull_reader *r, const struct lull_export_options *options,
 			  const char *path, struct lull_err *err);
-	bool has_no_window;	   /* it always holds the whole time */
 	const char *member_suffix; /* write_path() makes a folder of files that end in this */
 };
 

@@ -16,12 +16,15 @@ static int write_path(struct lull_reader *r, const struct lull_export_options *o
 		      const char *path, struct lull_err *err)
 {
 	struct lull_export_options mine = *options;
+	struct lull_query_part part = {
+		.wants = wants, .ctx = &mine, .from_ns = options->from_ns, .to_ns = options->to_ns
+	};
 	struct lull_query *q;
 	int rc = lull_query_open(&q, r, err);
 
 	if (rc)
 		return rc;
-	rc = lull_query_export(q, path, wants, &mine, err);
+	rc = lull_query_export(q, path, &part, err);
 	lull_query_close(q);
 	return rc;
 }
@@ -31,5 +34,4 @@ const struct lull_export lull_export_sqlite = {
 	.suffix = ".sqlite",
 	.summary = "the tables of an nsys export",
 	.write_path = write_path,
-	.has_no_window = true,
 };

@@ -101,6 +101,7 @@ static int run(struct lull_import_job *job, struct lull_err *err)
 		lull_nsys_read_gpu(&n);
 		lull_nsys_read_nvtx(&n);
 		lull_nsys_read_os(&n);
+		lull_nsys_read_more(&n);
 		lull_nsys_count_rest(&n);
 		tell_of_damage(&n);
 	}

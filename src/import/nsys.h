@@ -154,4 +154,11 @@ void lull_nsys_read_nvtx(struct lull_nsys *n);
 /* nsys_os.c: calls of the C library, samples, scheduling. */
 void lull_nsys_read_os(struct lull_nsys *n);
 
+/* nsys_more.c: calls of MPI, unified memory. */
+void lull_nsys_read_more(struct lull_nsys *n);
+
+/* Kinds of copies that are moves of unified memory: in, out, across. */
+#define LULL_NSYS_UM_FIRST 11
+#define LULL_NSYS_UM_LAST  13
+
 #endif

@@ -324,21 +324,25 @@ enum {
 	MEM_BYTES,
 	MEM_KIND,
 	MEM_OPERATION,
-	MEM_CORRELATION
+	MEM_CORRELATION,
+	MEM_LULL_DEVICE /* ours: 0 if it is on none, for which nsys has no number */
 };
 
 static const char *const memory_cols[] = {
-	"start",   "globalPid",		  "deviceId",	   "address", "bytes",
-	"memKind", "memoryOperationType", "correlationId", NULL,
+	"start",   "globalPid",		  "deviceId",	   "address",	 "bytes",
+	"memKind", "memoryOperationType", "correlationId", "lullDevice", NULL,
 };
 
 static void take_memory(struct lull_nsys *n, sqlite3_stmt *row)
 {
 	u64 start = lull_nsys_u64(row, MEM_START);
 	u32 process = lull_nsys_process(n, lull_nsys_u64(row, MEM_PID), start);
+	bool is_nowhere =
+		!lull_nsys_is_null(row, MEM_LULL_DEVICE) && !lull_nsys_u32(row, MEM_LULL_DEVICE);
+	u32 device_id = lull_nsys_u32(row, MEM_DEVICE);
 	struct lull_cuda_memory_row memory = {
 		.start_ns = start,
-		.device = lull_nsys_device(n, process, lull_nsys_u32(row, MEM_DEVICE)),
+		.device = is_nowhere ? 0 : lull_nsys_device(n, process, device_id),
 		.operation = lull_nsys_u32(row, MEM_OPERATION) == 1 ? 2 : 1,
 		.memory_kind = memory_kind(row, MEM_KIND),
 		.address = (u64)sqlite3_column_int64(row, MEM_ADDRESS),

@@ -90,6 +90,7 @@ static void fill_control(struct lull_collector *c)
 					   ? o->range_repeats
 					   : 1;
 	control->mpi_family = o->mpi_family;
+	snprintf(control->ranks, sizeof(control->ranks), "%s", o->ranks ? o->ranks : "");
 	fill_libraries(control, o->libraries);
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
@@ -110,6 +111,8 @@ static int open_signals(struct lull_collector *c, sigset_t *inherited, struct lu
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGCHLD);
+	if (c->flight.is_on)
+		sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, inherited);
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (c->signal_fd < 0)
@@ -181,6 +184,8 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	if (!rc)
 		rc = lull_remote_listen(c, err);
 	if (!rc)
+		rc = lull_feed_metrics_open(c, err);
+	if (!rc)
 		rc = lull_spawn(&c->target, c->argv, &env, err);
 	/*
 	 * After the fork, so that the program finds them as we did: a write beyond a limit or into
@@ -232,6 +237,7 @@ static void reap(struct lull_collector *c)
 		struct lull_process *p = lull_tree_find(&c->tree, (u32)pid);
 
 		lull_feed_gpu_ended(c, pid);
+		lull_dump_reap(c, pid, status);
 		if (p)
 			lull_tree_ended(p, status, lull_now_ns());
 		if (pid == c->target.pid) {
@@ -245,6 +251,10 @@ static void on_signal(struct lull_collector *c, int signal)
 {
 	if (signal == SIGCHLD) {
 		reap(c);
+		return;
+	}
+	if (signal == SIGUSR1) {
+		lull_flight_ask(c, LULL_FLIGHT_ASKED, "SIGUSR1");
 		return;
 	}
 	/* Ctrl-C reaches the program through the terminal, too; only insisting makes us end it. */
@@ -288,7 +298,10 @@ static void end_by_itself(struct lull_collector *c, bool is_killing)
 {
 	struct lull_err err;
 
-	if (lull_recording_is_on(&c->recording) && lull_control_end(c, &err) != 0 &&
+	if (lull_recording_is_on(&c->recording) &&
+	    (c->is_shutdown || c->options->begin != LULL_BEGIN_ON_RANGE
+		     ? lull_control_end(c, &err)
+		     : lull_control_end_soon(c, &err)) != 0 &&
 	    !c->has_report_failed) {
 		c->has_report_failed = true;
 		c->report_err = err;
@@ -371,7 +384,7 @@ static void follow_time(struct lull_collector *c, u64 now_ns)
 /* The program is gone, and with --wait=all everything it started, too. */
 static void check_end(struct lull_collector *c)
 {
-	if (!c->target.has_ended)
+	if (!c->target.has_ended || lull_dump_is_busy(c))
 		return;
 	if (!c->options->is_stopping_on_exit && c->stop_at_ns)
 		return;
@@ -410,6 +423,8 @@ static void tick(struct lull_collector *c)
 	lull_feed_python(c);
 	lull_feed_gpu(c);
 	lull_control_checkpoint(c, false);
+	lull_flight_tick(c, now_ns);
+	lull_feed_metrics(c, now_ns);
 	c->last_tick_ns = now_ns;
 	follow_time(c, now_ns);
 	show_progress(c);
@@ -470,7 +485,11 @@ static void release(struct lull_collector *c)
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);
 	lull_feed_gpu_close(c);
+	lull_dump_wait(c, 0);
+	lull_vec_release(&c->dumps);
+	lull_metrics_close(c->metrics);
 	lull_recording_release(&c->recording);
+	lull_pulse_release(&c->pulse);
 	lull_tree_release(&c->tree);
 	lull_clock_release(&c->clock);
 	if (c->socket_fd >= 0)
@@ -499,13 +518,30 @@ static int run(struct lull_collector *c, struct lull_err *err)
 	note_survivors(c);
 	note_kills(c);
 	if (lull_recording_is_on(&c->recording))
-		rc = lull_control_end(c, err);
+		rc = c->flight.is_on ? lull_flight_end(c, err) : lull_control_end(c, err);
+	lull_dump_wait(c, 0);
 	c->result->exit_status = exit_status(c->target.wait_status);
 	if (!rc && c->has_report_failed) {
 		*err = c->report_err;
 		rc = err->code;
 	}
 	return rc;
+}
+
+/* Rows are looked at as they pass only if somebody wants to know. */
+static void watch_rows(struct lull_collector *c)
+{
+	const struct lull_collector_options *o = c->options;
+
+	c->flight.is_on = o->flight_s > 0;
+	c->flight.keep_ns = (u64)(o->flight_s * 1e9);
+	if (!c->flight.is_on && !o->metrics_address)
+		return;
+	lull_pulse_init(&c->pulse);
+	c->pulse.slow_factor = o->slow_factor;
+	c->pulse.slow_ns = o->slow_ns;
+	c->recording.pulse = &c->pulse;
+	c->turn_ns = lull_now_ns();
 }
 
 int lull_collector_run(const struct lull_collector_options *o, char **argv,
@@ -522,11 +558,13 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 
 	result->exit_status = 0;
 	lull_vec_init(&result->reports, sizeof(struct lull_report_done));
+	lull_vec_init(&c.dumps, sizeof(struct lull_dump));
 	lull_clock_init(&c.clock);
 	lull_tree_init(&c.tree);
 	c.tree.on_free = free_process;
 	lull_recording_init(&c.recording, &c.clock, &c.tree);
 	lull_progress_init(&c.progress, o->is_quiet);
+	watch_rows(&c);
 	rc = run(&c, err);
 	release(&c);
 	return rc;

@@ -31,7 +31,8 @@ enum lull_range_end {
 };
 
 struct lull_collector_options {
-	u32 sources; /* LULL_SOURCE_* for the agents */
+	u32 sources;	     /* LULL_SOURCE_* for the agents */
+	bool is_cuda_wanted; /* CUDA was named: say so if nobody used it */
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
 	bool is_timer_forced; /* timers inside the processes, as if perf were refused */
@@ -44,6 +45,14 @@ struct lull_collector_options {
 	u64 backtrace_threshold_ns;
 	const char *output; /* pattern of -o, NULL = default */
 	bool is_overwriting;
+	const char *part_dir; /* where unfinished reports lie; NULL: by the file system (spool.h) */
+	const char *ranks;    /* others are not recorded, as in lull_ranks_has(); NULL: all are */
+	f64 flight_s;	      /* keep the last seconds only (flight.h); 0: all */
+	u32 flight_limit;     /* dumps that rules may cause */
+	f64 slow_factor;      /* rules for steps (pulse.h) */
+	u64 slow_ns;
+	const char *metrics_address; /* NULL: no metrics */
+	u16 metrics_port;
 	f64 delay_s;
 	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;
@@ -73,6 +82,7 @@ struct lull_collector_options {
 /* One report that was written. */
 struct lull_report_done {
 	char *path;
+	u32 number; /* rises with the time at which they were begun */
 	u64 size_bytes;
 	u64 n_events;
 	u64 n_lost;

@@ -6,8 +6,12 @@
 
 #include "launch/clock.h"
 #include "launch/collector.h"
+#include "launch/dump.h"
+#include "launch/flight.h"
+#include "launch/metrics_port.h"
 #include "launch/perf.h"
 #include "launch/progress.h"
+#include "launch/pulse.h"
 #include "launch/recording.h"
 #include "launch/sched.h"
 #include "launch/session.h"
@@ -35,13 +39,25 @@ struct lull_collector {
 
 	/* The present recording. */
 	char report_path[4096];
-	u32 n_records; /* recordings begun so far */
+	char work_path[4096]; /* where it is written until it is whole; mostly the same */
+	u32 n_records;	      /* recordings begun so far */
 	u64 begin_ns;
 	u64 checkpoint_ns; /* when the last one was made */
 	u64 stop_at_ns;	   /* end of --duration, 0 = none */
+	u32 n_missed;	   /* capture ranges that were missed and told of */
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */
+
+	struct lull_flight flight;
+	char ring_path[4096]; /* its file, without ".part" */
+	struct lull_vec dumps; /* struct lull_dump: reports that children of ours write */
+	bool is_dumping;       /* we are such a child */
+
+	/* What it says while it runs. */
+	struct lull_pulse pulse;
+	struct lull_metrics *metrics; /* NULL if nobody may ask */
+	u64 turn_ns;		      /* when shares of the recent past were begun anew */
 
 	/* The session. */
 	u64 start_ns;	  /* when the program was started */
@@ -98,13 +114,27 @@ void lull_feed_gpu_close(struct lull_collector *c);
 pid_t lull_feed_gpu_pid(const struct lull_collector *c);
 void lull_feed_gpu_ended(struct lull_collector *c, pid_t pid);
 
+/* feed_metrics.c: listen if that is asked for; answer whoever asks. */
+int lull_feed_metrics_open(struct lull_collector *c, struct lull_err *err);
+void lull_feed_metrics(struct lull_collector *c, u64 now_ns);
+
 /* collector.c: if a capture range has begun, open its report. */
 void lull_collector_follow_begin(struct lull_collector *c);
 
 /* control.c: begin, end and cancel recordings. */
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err);
 int lull_control_end(struct lull_collector *c, struct lull_err *err);
+/* The same, but the report is finished by a child: a capture range may begin again at once. */
+int lull_control_end_soon(struct lull_collector *c, struct lull_err *err);
 void lull_control_cancel(struct lull_collector *c);
+/*
+ * Choose report_path and work_path by the pattern `output` (NULL: that of the options); `number` as
+ * in struct lull_naming.
+ */
+int lull_control_name(struct lull_collector *c, const char *output, u32 number,
+		      struct lull_err *err);
+/* All has been read: write the last rows, seal the report, add it to the result. */
+int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *err);
 /* Events known to be lost in the open report so far. */
 u64 lull_control_losses(const struct lull_collector *c);
 /* Make the file safe if it is time to. */

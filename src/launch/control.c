@@ -15,9 +15,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "launch/image.h"
+#include "launch/job.h"
 #include "launch/machine.h"
 #include "launch/naming.h"
 #include "launch/secrets.h"
+#include "launch/spool.h"
 #include "trace/issue.h"
 
 /* A checkpoint a second bounds what a killed recorder has to find again in shared memory. */
@@ -70,6 +73,7 @@ static void write_facts(struct lull_collector *c)
 	lull_recording_meta(&c->recording, "recording.version", LULL_VERSION);
 	lull_recording_meta(&c->recording, "recording.session", c->session.control->session_name);
 	lull_machine_read(on_fact, &c->recording);
+	lull_job_begin(&c->recording);
 	write_environment(c);
 	lull_str_release(&command);
 }
@@ -77,6 +81,14 @@ static void write_facts(struct lull_collector *c)
 static u64 own_cpu_ns(void)
 {
 	return lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* How much time the report covers. */
+static u64 recorded_ns(const struct lull_collector *c, u64 now_ns)
+{
+	u64 age_ns = now_ns - c->begin_ns;
+
+	return c->flight.is_on && age_ns > c->flight.keep_ns ? c->flight.keep_ns : age_ns;
 }
 
 /* What the recording itself cost: known when it ends. */
@@ -88,7 +100,7 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	char text[64];
 
 	getrusage(RUSAGE_SELF, &use);
-	snprintf(text, sizeof(text), "%.3f s", (f64)(now_ns - c->begin_ns) / 1e9);
+	snprintf(text, sizeof(text), "%.3f s", (f64)recorded_ns(c, now_ns) / 1e9);
 	lull_recording_meta(r, "recording.duration", text);
 	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)",
 		 (f64)(own_cpu_ns() - c->cpu_start_ns) / 1e9,
@@ -118,27 +130,73 @@ static u64 counter_now(const struct lull_collector *c)
 	return c->clock.is_clock ? lull_now_ns() : lull_counter();
 }
 
-int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
+/* A report of this name is being written by a child of ours. */
+static bool is_taken(const void *ctx, const char *path)
 {
+	const struct lull_collector *c = ctx;
+	const struct lull_dump *all = c->dumps.at;
+
+	for (size_t i = 0; i < c->dumps.n; i++)
+		if (all[i].path && strcmp(all[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+int lull_control_name(struct lull_collector *c, const char *output, u32 number,
+		      struct lull_err *err)
+{
+	struct lull_rank rank = lull_job_rank();
 	struct lull_naming naming = {
 		.pattern = output ? output : c->options->output,
 		.pid = c->target.pid,
 		.is_overwriting = c->options->is_overwriting,
+		.rank = &rank,
+		.n_restarts = lull_rank_number(getenv("TORCHELASTIC_RESTART_COUNT")),
+		.number = number,
+		.is_taken = is_taken,
+		.ctx = c,
 	};
-	struct lull_str path = LULL_STR_INIT;
+	struct lull_str path = LULL_STR_INIT, work = LULL_STR_INIT;
+	int rc = lull_naming_format(&naming, &path, err);
+
+	if (!rc)
+		rc = lull_spool_place(c->options->part_dir, path.at, &work, err);
+	if (!rc) {
+		snprintf(c->report_path, sizeof(c->report_path), "%s", path.at);
+		snprintf(c->work_path, sizeof(c->work_path), "%s", work.at);
+	}
+	lull_str_release(&path);
+	lull_str_release(&work);
+	return rc;
+}
+
+/* The ring of a flight recorder has a name that no report has. */
+static void name_ring(struct lull_collector *c)
+{
+	size_t n = strlen(c->work_path);
+
+	if (c->flight.is_on && n > 5)
+		snprintf(c->work_path + n - 5, sizeof(c->work_path) - n, "-ring.lull");
+	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
+}
+
+int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
+{
 	int rc;
 
 	if (lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "a recording is on already; stop it first");
-	rc = lull_naming_format(&naming, &path, err);
-	snprintf(c->report_path, sizeof(c->report_path), "%s", lull_str_text(&path));
-	lull_str_release(&path);
+	rc = lull_control_name(c, output, 0, err);
 	if (rc)
 		return rc;
+	name_ring(c);
 	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
-	rc = lull_recording_begin(&c->recording, c->report_path, c->begin_ns, err);
+	rc = lull_recording_begin(&c->recording, c->work_path, c->begin_ns, err);
 	if (rc)
 		return rc;
+	/* Nobody misses the ring after a crash of the machine. */
+	if (c->flight.is_on)
+		lull_writer_set_temporary(c->recording.writer);
 	c->recording.is_unresolved = c->options->is_unresolved;
 	c->recording.debug_dirs = c->options->debug_dirs;
 	c->cpu_start_ns = own_cpu_ns();
@@ -147,7 +205,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
-	note_path(c->session.control, c->report_path);
+	note_path(c->session.control, c->work_path);
 	c->session.control->epoch_ns = c->begin_ns;
 	lull_control_checkpoint(c, true);
 	lull_feed_perf_begin(c);
@@ -196,7 +254,8 @@ static bool is_worth_a_line(u16 issue)
 	static const u16 issues[] = {
 		LULL_ISSUE_no_cupti,	 LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
 		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
-		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,
+		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,    LULL_ISSUE_no_cuda,
+		LULL_ISSUE_ranges_missed,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -231,10 +290,11 @@ static struct lull_report_done *add_done(struct lull_collector *c, u64 now_ns, u
 	struct stat st;
 
 	done->path = lull_strdup(c->report_path);
+	done->number = c->flight.is_on ? c->flight.n_begun : c->n_records;
 	done->size_bytes = stat(c->report_path, &st) == 0 ? (u64)st.st_size : 0;
 	done->n_events = n_events;
 	done->n_lost = n_lost;
-	done->seconds = (f64)(now_ns - c->begin_ns) / 1e9;
+	done->seconds = (f64)recorded_ns(c, now_ns) / 1e9;
 	return done;
 }
 
@@ -272,6 +332,38 @@ static void note_uninstrumented(struct lull_collector *c, u64 now_ns)
 	}
 }
 
+/* Capture ranges that found us busy with the report before. */
+static void note_missed(struct lull_collector *c)
+{
+	u32 n = atomic_load(&c->session.control->capture_missed);
+	char detail[32];
+
+	snprintf(detail, sizeof(detail), "%u of them", n - c->n_missed);
+	lull_recording_issue(&c->recording, LULL_ISSUE_ranges_missed, NULL, n - c->n_missed,
+			     detail);
+	c->n_missed = n;
+}
+
+/* Asked for by name, CUDA that nobody used is worth a line: there may be no driver. */
+static void note_no_cuda(struct lull_collector *c)
+{
+	static const u16 told[] = { LULL_ISSUE_no_cupti, LULL_ISSUE_cupti_refused,
+				    LULL_ISSUE_cupti_taken };
+	struct lull_process **all = c->tree.processes.at;
+	const struct lull_trouble *t = c->recording.troubles.at;
+
+	if (!c->options->is_cuda_wanted)
+		return;
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->has_cuda || (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
+			return;
+	for (size_t i = 0; i < c->recording.troubles.n; i++)
+		for (size_t j = 0; j < LULL_COUNT_OF(told); j++)
+			if (t[i].issue == told[j])
+				return;
+	lull_recording_issue(&c->recording, LULL_ISSUE_no_cuda, NULL, 1, NULL);
+}
+
 /* The report could not be sealed: how much is missing, and how to get at the rest. */
 static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct lull_err *err)
 {
@@ -279,21 +371,63 @@ static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct l
 
 	if (!n_lost)
 		return lull_fail(err, cause.code, "%.300s; finish it with: lull recover %s.part",
-				 cause.msg, c->report_path);
+				 cause.msg, c->work_path);
 	return lull_fail(err, cause.code,
 			 "%.300s; %llu events lost, read the others with: lull recover %s.part",
-			 cause.msg, (unsigned long long)n_lost, c->report_path);
+			 cause.msg, (unsigned long long)n_lost, c->work_path);
 }
 
-int lull_control_end(struct lull_collector *c, struct lull_err *err)
+/* The dump could not be written where it belongs: the ring is all there is. */
+static int keep_ring(struct lull_collector *c, u64 now_ns, struct lull_err *err)
 {
-	u64 now_ns, n_events, n_lost;
+	struct lull_err cause = *err, ignored;
+
+	if (c->is_dumping || lull_recording_finish(&c->recording, now_ns, &ignored) != 0)
+		return cause.code;
+	return lull_fail(err, cause.code, "%.300s; what was kept is in %s", cause.msg,
+			 c->ring_path);
+}
+
+int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *err)
+{
+	u64 n_events, n_lost;
 	struct lull_err ignored;
 	char *notices;
 	int rc;
 
-	if (!lull_recording_is_on(&c->recording))
-		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+	lull_feed_agents_issues(c);
+	lull_feed_gpu_issues(c);
+	note_uninstrumented(c, now_ns);
+	note_missed(c);
+	note_no_cuda(c);
+	c->next_usage_ns = 0;
+	lull_feed_usage(c);
+	write_cost(c, now_ns);
+	/* What fails here is lost, and must be so before losses are counted; sealing fails, too. */
+	lull_writer_flush(c->recording.writer, &ignored);
+	if (c->flight.is_on && lull_flight_place(c, now_ns, err))
+		return keep_ring(c, now_ns, err);
+	n_events = c->flight.is_on ? lull_writer_stats(c->recording.writer).n_rows
+				   : c->recording.n_events;
+	n_lost = lull_control_losses(c);
+	notices = notices_of(&c->recording);
+	rc = lull_recording_finish(&c->recording, now_ns, err);
+	if (rc)
+		rc = say_what_is_left(c, n_lost, err);
+	else
+		rc = lull_spool_deliver(c->work_path, c->report_path, err);
+	if (!rc)
+		add_done(c, now_ns, n_events, n_lost)->notices = notices;
+	else
+		free(notices);
+	return rc;
+}
+
+/* Stop the agents and take the last of what they wrote; returns when that was. */
+static u64 stop_agents(struct lull_collector *c)
+{
+	u64 now_ns;
+
 	lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
 		atomic_store(&c->session.control->stop_counter, counter_now(c));
@@ -306,28 +440,44 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	lull_feed_perf_end(c, now_ns);
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
-	lull_feed_agents_issues(c);
-	lull_feed_gpu_issues(c);
-	note_uninstrumented(c, now_ns);
-	c->next_usage_ns = 0;
-	lull_feed_usage(c);
-	write_cost(c, now_ns);
-	/* What fails here is lost, and must be so before losses are counted; sealing fails, too. */
-	lull_writer_flush(c->recording.writer, &ignored);
-	n_events = c->recording.n_events;
-	n_lost = lull_control_losses(c);
-	notices = notices_of(&c->recording);
-	rc = lull_recording_finish(&c->recording, now_ns, err);
+	return now_ns;
+}
+
+/* The report is closed for us, one way or the other: ready for the next capture range. */
+static void leave_report(struct lull_collector *c)
+{
 	c->session.control->report_path[0] = '\0';
-	if (rc)
-		rc = say_what_is_left(c, n_lost, err);
-	else
-		add_done(c, now_ns, n_events, n_lost)->notices = notices;
-	if (rc)
-		free(notices);
 	lull_feed_agents_release(c);
-	/* Ready for the next capture range. */
 	atomic_store(&c->session.control->next_record, c->n_records + 1);
+}
+
+int lull_control_end(struct lull_collector *c, struct lull_err *err)
+{
+	int rc;
+
+	if (!lull_recording_is_on(&c->recording))
+		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+	rc = lull_control_finish(c, stop_agents(c), err);
+	leave_report(c);
+	return rc;
+}
+
+int lull_control_end_soon(struct lull_collector *c, struct lull_err *err)
+{
+	u64 now_ns = stop_agents(c);
+	int rc = 0;
+
+	if (lull_dump_begin(c, c->n_records, c->report_path, err) != 0) {
+		/* Without a child it takes longer, no more. */
+		rc = lull_control_finish(c, now_ns, err);
+	} else {
+		/* The child has told of these: they are not the next report's. */
+		lull_feed_agents_issues(c);
+		lull_feed_gpu_issues(c);
+		note_missed(c);
+		lull_recording_abandon(&c->recording);
+	}
+	leave_report(c);
 	return rc;
 }
 

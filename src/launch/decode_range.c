@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "launch/nccl.h"
+#include "launch/pulse.h"
 
 /* Kernels, categories and schemas have their names among these; a program has some thousands. */
 #define KEPT_TEXTS 65536
@@ -100,6 +101,8 @@ void lull_decode_label(struct lull_recording *r, struct lull_task *task, u32 lev
 	else
 		lull_writer_set_dim(r->writer, LULL_TABLE_label, *id, &row);
 	kept = lull_map_find(&r->texts, e->name);
+	if (r->pulse)
+		lull_pulse_label(r->pulse, *id, lull_recording_kept(r, e->name));
 	lull_nccl_label(r, *id, lull_recording_kept(r, e->domain), kept ? *kept : 0);
 }
 

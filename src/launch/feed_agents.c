@@ -93,6 +93,19 @@ static void describe(struct lull_process *p, const struct lull_image *head)
 	snprintf(p->name, sizeof(p->name), "%.15s", head->comm);
 }
 
+/* What the process says of its place in a job; it may learn it late. */
+static void read_rank(struct lull_process *p)
+{
+	const struct lull_image *head = p->file->head;
+	i32 rank = atomic_load_explicit(&head->rank, memory_order_relaxed);
+
+	if (rank < 0)
+		return;
+	p->rank.rank = rank;
+	p->rank.local_rank = atomic_load_explicit(&head->local_rank, memory_order_relaxed);
+	p->rank.n_ranks = atomic_load_explicit(&head->n_ranks, memory_order_relaxed);
+}
+
 static void add_image(struct lull_collector *c, const char *name)
 {
 	struct lull_image_file *f = lull_alloc(1, sizeof(*f));
@@ -115,6 +128,7 @@ static void add_image(struct lull_collector *c, const char *name)
 	if (p->pidfd < 0)
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	describe(p, f->head);
+	read_rank(p);
 }
 
 /* Names are PID-COUNTER.image; the counter says in which order programs began. */
@@ -354,6 +368,7 @@ void lull_feed_agents_issues(struct lull_collector *c)
 		if (!all[i]->file)
 			continue;
 		read_slots(c, all[i]);
+		read_rank(all[i]);
 		issues_of(c, all[i]);
 	}
 }
@@ -377,6 +392,7 @@ void lull_feed_agents_release(struct lull_collector *c)
 			continue;
 		read_slots(c, all[i]);
 		if (all[i]->is_drained) {
+			read_rank(all[i]);
 			issues_of(c, all[i]);
 			drop_image(all[i]);
 		} else {

@@ -1,5 +1,6 @@
 #include "launch/naming.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,22 +90,43 @@ int lull_naming_expand(const char *pattern, pid_t pid, u32 n, struct lull_str *t
 	return LULL_OK;
 }
 
-static bool has_number(const char *pattern)
-{
-	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2) {
-		if (at[1] == 'n')
-			return true;
-	}
-	return false;
-}
-
-/* The path becomes the expanded name with its suffix. */
 /* True if the text ends so. */
 static bool has_suffix(const struct lull_str *s, const char *suffix)
 {
 	size_t n = strlen(suffix);
 
 	return s->len >= n && strcmp(s->at + s->len - n, suffix) == 0;
+}
+
+/* True if the pattern has one of these letters behind a percent sign. */
+static bool has_letter(const char *pattern, const char *letters)
+{
+	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2) {
+		if (strchr(letters, at[1]))
+			return true;
+	}
+	return false;
+}
+
+/* What tells this report from those of other ranks and from earlier ones of the same run. */
+static void add_distinction(const struct lull_naming *naming, const char *pattern,
+			    struct lull_str *path)
+{
+	if (naming->rank && naming->rank->rank >= 0 && !has_letter(pattern, "pq")) {
+		lull_str_addf(path, "-rank%" PRId64, naming->rank->rank);
+		if (naming->n_restarts > 0)
+			lull_str_addf(path, "-restart%" PRId64, naming->n_restarts);
+	}
+	if (naming->number && !has_letter(pattern, "n"))
+		lull_str_addf(path, "-%u", naming->number);
+}
+
+static void drop_suffix(struct lull_str *path, const char *suffix)
+{
+	if (!has_suffix(path, suffix))
+		return;
+	path->len -= strlen(suffix);
+	path->at[path->len] = '\0';
 }
 
 static int expand_path(const struct lull_naming *naming, const char *pattern, u32 n,
@@ -115,12 +137,10 @@ static int expand_path(const struct lull_naming *naming, const char *pattern, u3
 		return err->code;
 	if (!path->len || path->at[path->len - 1] == '/')
 		return lull_fail(err, LULL_E_USAGE, "output name \"%s\" names no file", pattern);
-	if (has_suffix(path, FOREIGN_SUFFIX)) {
-		path->len -= strlen(FOREIGN_SUFFIX);
-		path->at[path->len] = '\0';
-	}
-	if (!has_suffix(path, SUFFIX))
-		lull_str_puts(path, SUFFIX);
+	drop_suffix(path, FOREIGN_SUFFIX);
+	drop_suffix(path, SUFFIX);
+	add_distinction(naming, pattern, path);
+	lull_str_puts(path, SUFFIX);
 	return LULL_OK;
 }
 
@@ -139,9 +159,10 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 	for (u32 n = 1; n <= MAX_NUMBER; n++) {
 		if (expand_path(naming, pattern, n, path, err))
 			return err->code;
-		if (access(path->at, F_OK))
+		if (access(path->at, F_OK) &&
+		    !(naming->is_taken && naming->is_taken(naming->ctx, path->at)))
 			return LULL_OK;
-		if (has_number(pattern))
+		if (has_letter(pattern, "n"))
 			continue;
 		if (is_folder(path->at))
 			return lull_fail(err, LULL_E_IO, "%s is a folder", path->at);

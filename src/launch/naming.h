@@ -6,8 +6,9 @@
  *	%%	a percent sign
  *
  * Without a pattern the name is report1.lull, report2.lull, ... in the current folder. ".lull" is
- * added unless it is there, and takes the place of ".nsys-rep". The name is chosen, not reserved:
- * whoever creates the file uses O_EXCL unless overwriting is wanted.
+ * added unless it is there, and takes the place of ".nsys-rep". Ranks of a job would all take the
+ * same name: unless the pattern has a %p or %q, "-rankN" is added ahead of the suffix. The name is
+ * chosen, not reserved: whoever creates the file uses O_EXCL unless overwriting is wanted.
  */
 #ifndef LULL_LAUNCH_NAMING_H
 #define LULL_LAUNCH_NAMING_H
@@ -17,11 +18,19 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/types.h"
+#include "trace/rank.h"
 
 struct lull_naming {
 	const char *pattern; /* what -o said; NULL for the default */
 	bool is_overwriting; /* -f: a file of that name is no obstacle */
 	pid_t pid;	     /* for %p */
+	const struct lull_rank
+		*rank;	/* "-rankN" where the pattern tells ranks not apart, or NULL */
+	i64 n_restarts; /* how often the job was begun again: "-restartN" too; 0 or less: no */
+	u32 number;	/* "-N" unless the pattern has a %n; 0: none */
+	/* True for names that are taken though no file is there yet; may be NULL. */
+	bool (*is_taken)(const void *ctx, const char *path);
+	const void *ctx;
 };
 
 /*

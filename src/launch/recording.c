@@ -12,6 +12,8 @@
 #include "launch/decode.h"
 #include "launch/device_clock.h"
 #include "launch/image.h"
+#include "launch/job.h"
+#include "launch/pulse.h"
 #include "trace/issue.h"
 
 void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, struct lull_tree *tree)
@@ -81,11 +83,15 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 {
 	r->epoch_ns = epoch_ns;
 	r->n_events = 0;
+	r->own_rank = -1;
+	r->rank_row = 0;
 	lull_map_init(&r->strings);
 	lull_map_init(&r->labels);
 	lull_map_init(&r->launches);
 	lull_stacks_init(&r->stacks, &r->files);
 	lull_tree_new_report(r->tree);
+	if (r->pulse)
+		lull_pulse_new_report(r->pulse);
 }
 
 int lull_recording_begin(struct lull_recording *r, const char *path, u64 epoch_ns,
@@ -156,6 +162,10 @@ static struct lull_process_row process_row(struct lull_recording *r, const struc
 		.max_rss_bytes = p->max_rss_bytes,
 		.has_agent = p->had_agent,
 		.runtime = lull_recording_text(r, p->runtime),
+		.has_rank = p->rank.rank >= 0,
+		.rank = p->rank.rank >= 0 ? (u32)p->rank.rank : 0,
+		.local_rank = p->rank.rank >= 0 ? p->rank.local_rank : 0,
+		.world_size = p->rank.n_ranks > 0 ? (u32)p->rank.n_ranks : 0,
 	};
 }
 
@@ -198,6 +208,8 @@ void lull_recording_add(struct lull_recording *r, enum lull_table table, const v
 {
 	lull_writer_add(r->writer, table, row);
 	r->n_events++;
+	if (r->pulse)
+		lull_pulse_add(r->pulse, r, table, row);
 }
 
 void lull_recording_issue(struct lull_recording *r, enum lull_issue issue,
@@ -378,6 +390,7 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 
 	lull_device_clock_release(r);
 	write_tree(r, now_ns);
+	lull_job_end(r);
 	write_schemas(r);
 	lull_device_clock_note(r);
 	if (!r->is_unresolved)
@@ -388,6 +401,12 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	write_troubles(r);
 	end_report(r);
 	return lull_writer_seal(w, err);
+}
+
+void lull_recording_abandon(struct lull_recording *r)
+{
+	lull_writer_abandon(r->writer);
+	end_report(r);
 }
 
 void lull_recording_discard(struct lull_recording *r)

@@ -56,6 +56,8 @@ struct lull_recording {
 	struct lull_writer *writer;
 	u64 epoch_ns;
 	u64 n_events; /* rows so far */
+	i64 own_rank; /* job.h: our own rank, -1 none; and the row of meta that has it, 0 none */
+	u32 rank_row;
 	struct lull_stacks stacks;
 	struct lull_map strings;  /* hash of a name -> string id */
 	struct lull_map launches; /* hash of a launch shape -> launch id */
@@ -68,6 +70,7 @@ struct lull_recording {
 	} device_clock;
 	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
 	bool is_unresolved;	   /* leave addresses without names */
+	struct lull_pulse *pulse;  /* sees every row; NULL if nobody asks */
 	const char *debug_dirs;	   /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
@@ -144,6 +147,9 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 
 /* Give the addresses of the open report their names (resolve_names.c); part of finishing. */
 void lull_recording_resolve(struct lull_recording *r);
+
+/* Leave the report to another process, which has a copy of all of this. */
+void lull_recording_abandon(struct lull_recording *r);
 
 /* Drop the report. */
 void lull_recording_discard(struct lull_recording *r);

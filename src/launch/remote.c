@@ -88,6 +88,28 @@ static void do_shutdown(struct lull_collector *c, const char *arg, struct lull_s
 	lull_str_puts(answer, "ok the session ends with its program");
 }
 
+/* "snapshot": the number of a dump that is being made; "snapshot N": where that one is. */
+static void do_snapshot(struct lull_collector *c, const char *arg, struct lull_str *answer)
+{
+	u32 number = (u32)strtoul(arg, NULL, 10);
+
+	if (!c->flight.is_on || !lull_recording_is_on(&c->recording)) {
+		lull_str_puts(answer, c->flight.is_on
+					      ? "error no recording is on"
+					      : "error this session keeps all of its recording; "
+						"start it with lull profile --flight=SECONDS");
+	} else if (!number) {
+		lull_str_addf(answer, "ok %u",
+			      lull_flight_ask(c, LULL_FLIGHT_ASKED, "lull snapshot"));
+	} else if (c->flight.n_done < number) {
+		lull_str_puts(answer, "ok ");
+	} else if (c->flight.last_path[0]) {
+		lull_str_addf(answer, "ok %s", c->flight.last_path);
+	} else {
+		lull_str_addf(answer, "error %s", c->report_err.msg);
+	}
+}
+
 static void do_status(struct lull_collector *c, const char *arg, struct lull_str *answer)
 {
 	f64 age_s = (f64)(lull_now_ns() - c->start_ns) / 1e9;
@@ -108,7 +130,7 @@ static const struct request {
 	void (*run)(struct lull_collector *c, const char *arg, struct lull_str *answer);
 } requests[] = {
 	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
-	{ "shutdown", do_shutdown }, { "status", do_status },
+	{ "shutdown", do_shutdown }, { "status", do_status }, { "snapshot", do_snapshot },
 };
 
 static void answer_line(struct lull_collector *c, char *line, struct lull_str *answer)

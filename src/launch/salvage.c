@@ -123,6 +123,8 @@ static struct lull_process *load_process(struct lull_collector *c, struct left *
 	p->exit_kind = row->exit_kind;
 	p->exit_code = row->exit_code;
 	p->end_ns = row->end_ns ? epoch_ns + row->end_ns : 0;
+	if (row->has_rank)
+		p->rank = (struct lull_rank){ row->rank, row->local_rank, row->world_size, NULL };
 	p->had_agent = row->has_agent;
 	p->is_loaded = true;
 	p->is_ours = true;

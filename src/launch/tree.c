@@ -67,6 +67,7 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 	p->parent_pid = parent_pid;
 	p->start_ns = now_ns;
 	p->pidfd = -1;
+	p->rank = (struct lull_rank){ -1, -1, -1, NULL };
 	lull_vec_init(&p->tasks, sizeof(struct lull_task *));
 	lull_vec_init(&p->shared_ranges, sizeof(struct lull_shared_range));
 	lull_vec_init(&p->gpus, sizeof(struct lull_gpu));

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "trace/rank.h"
 
 struct lull_space;
 struct lull_python;
@@ -116,6 +117,7 @@ struct lull_process {
 	char *cmdline; /* owned, may be NULL */
 	char *jitdump; /* owned: file in which a compiler inside it writes its functions, or NULL */
 	char runtime[32];
+	struct lull_rank rank; /* its place in a job */
 	bool is_ours;	    /* the target or started by it; not just somebody on the same machine */
 	bool is_exec_known; /* an exec event of perf belongs to this entry */
 	bool is_awaiting_exec;	      /* stands for the program that its first exec will bring */

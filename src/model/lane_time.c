@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/order.h"
 #include "model/wait.h"
 
 /* 1 M rows are 2 M edges of 16 bytes. */
@@ -22,6 +23,7 @@ struct sweep {
 	struct lull_reader *reader;
 	struct lull_span slice;
 	struct lull_vec edges;
+	struct lull_vec spare;	    /* for sorting them */
 	struct lull_vec activities; /* u8 by string id, + 1; 0 if not looked up yet */
 };
 
@@ -136,6 +138,7 @@ void lull_lane_time_add(struct lull_reader *r, struct lull_span window,
 	u64 slice_ns = (span.to_ns - span.from_ns) / (n_rows / SLICE_ROWS + 1) + 1;
 
 	lull_vec_init(&s.edges, sizeof(struct edge));
+	lull_vec_init(&s.spare, sizeof(struct edge));
 	lull_vec_init(&s.activities, sizeof(u8));
 	for (u64 at_ns = span.from_ns; at_ns < span.to_ns; at_ns = s.slice.to_ns) {
 		u64 left_ns = span.to_ns - at_ns;
@@ -146,10 +149,10 @@ void lull_lane_time_add(struct lull_reader *r, struct lull_span window,
 		add_table(&s, LULL_TABLE_sched, LULL_ACTIVITY_RUNNING);
 		add_table(&s, LULL_TABLE_gil_wait, LULL_ACTIVITY_GIL);
 		add_table(&s, LULL_TABLE_oscall, 0);
-		if (s.edges.n)
-			qsort(s.edges.at, s.edges.n, sizeof(struct edge), by_lane);
+		lull_order_sort(&s.edges, &s.spare, by_lane);
 		share_out(&s, times);
 	}
 	lull_vec_release(&s.edges);
+	lull_vec_release(&s.spare);
 	lull_vec_release(&s.activities);
 }

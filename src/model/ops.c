@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "model/nest.h"
+#include "model/numbers.h"
+#include "model/order.h"
+#include "model/runsort.h"
 #include "model/work.h"
 
 /* ---- collecting ---- */
@@ -166,29 +168,31 @@ static void find_parents(struct lull_ops *ops)
 
 /* ---- work of devices ---- */
 
-static u64 number_of(u32 process, u32 correlation)
+static u32 process_of(const struct lull_op_node *node, const struct lull_lane_row *lanes)
 {
-	return (u64)process << 32 | correlation;
+	return node->lane ? lanes[node->lane - 1].process : 0;
 }
 
-/* Which call has which correlation number. */
-static void index_calls(const struct lull_ops *ops, struct lull_reader *r, struct lull_map *calls)
+/* Which call has which correlation number; the first one counts. */
+static void index_calls(const struct lull_ops *ops, struct lull_reader *r,
+			struct lull_numbers *calls)
 {
 	const struct lull_op_node *nodes = ops->nodes.at;
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
 
 	for (size_t i = 0; i < ops->nodes.n; i++) {
-		u32 lane = nodes[i].lane;
-		bool is_new;
+		if (nodes[i].kind == LULL_OP_CALL && nodes[i].label)
+			lull_numbers_measure(calls, process_of(&nodes[i], lanes), nodes[i].label);
+	}
+	lull_numbers_settle(calls);
+	for (size_t i = 0; i < ops->nodes.n; i++) {
 		u32 *ix;
 
 		if (nodes[i].kind != LULL_OP_CALL || !nodes[i].label)
 			continue;
-		ix = lull_map_add(calls,
-				  number_of(lane ? lanes[lane - 1].process : 0, nodes[i].label),
-				  &is_new);
-		if (is_new)
+		ix = lull_numbers_add(calls, process_of(&nodes[i], lanes), nodes[i].label);
+		if (!*ix)
 			*ix = (u32)i + 1;
 	}
 }
@@ -198,13 +202,15 @@ static void link_work(struct lull_ops *ops, struct lull_reader *r, struct lull_s
 	struct lull_op_node *nodes = ops->nodes.at;
 	struct lull_work_cursor c;
 	struct lull_work work;
-	struct lull_map calls;
+	struct lull_numbers calls;
+	size_t n_processes;
 
-	lull_map_init(&calls);
+	lull_reader_dim(r, LULL_TABLE_process, &n_processes);
+	lull_numbers_init(&calls, n_processes);
 	index_calls(ops, r, &calls);
 	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, window);
 	while (lull_work_next(&c, &work)) {
-		const u32 *found = lull_map_find(&calls, number_of(work.process, work.correlation));
+		const u32 *found = lull_numbers_find(&calls, work.process, work.correlation);
 		u32 ix = found ? *found : 0;
 
 		while (ix && nodes[ix - 1].kind == LULL_OP_CALL)
@@ -217,7 +223,7 @@ static void link_work(struct lull_ops *ops, struct lull_reader *r, struct lull_s
 		}
 	}
 	lull_work_end(&c);
-	lull_map_release(&calls);
+	lull_numbers_release(&calls);
 	for (size_t i = 0; i < ops->nodes.n; i++)
 		if (nodes[i].kind == LULL_OP_CALL)
 			nodes[i].label = 0;
@@ -229,13 +235,6 @@ struct alloc {
 	u64 at_ns;
 	i64 bytes[LULL_N_OP_MEMORY]; /* of it and all before it, once sorted */
 };
-
-static int by_time(const void *a, const void *b)
-{
-	const struct alloc *x = a, *y = b;
-
-	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
-}
 
 static void collect_allocs(struct lull_vec *allocs, struct lull_reader *r, struct lull_span window)
 {
@@ -257,12 +256,38 @@ static void collect_allocs(struct lull_vec *allocs, struct lull_reader *r, struc
 		}
 	}
 	lull_cursor_release(&c);
-	if (allocs->n)
-		qsort(allocs->at, allocs->n, sizeof(struct alloc), by_time);
+	lull_runsort(allocs->at, allocs->n, sizeof(struct alloc));
 	all = allocs->at;
 	for (size_t i = 1; i < allocs->n; i++)
 		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
 			all[i].bytes[k] += all[i - 1].bytes[k];
+}
+
+/*
+ * How many of them are at or before at_ns. Operators are asked for by thread and time, so the
+ * answer is near the one before: *near, from which the search widens.
+ */
+static size_t count_to(const struct lull_vec *allocs, u64 at_ns, size_t *near)
+{
+	const struct alloc *at = allocs->at;
+	size_t low = *near, high, step = 1;
+
+	if (low && at[low - 1].at_ns > at_ns)
+		low = 0; /* another thread begins */
+	for (high = low; high < allocs->n && at[high].at_ns <= at_ns; step *= 2) {
+		low = high + 1;
+		high = low + step < allocs->n ? low + step : allocs->n;
+	}
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (at[mid].at_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*near = low;
+	return low;
 }
 
 /* Bytes of the first `n`. */
@@ -274,11 +299,12 @@ static i64 sum_to(const struct lull_vec *allocs, size_t n, int where)
 static void add_memory(struct lull_ops *ops, const struct lull_vec *allocs, u8 *is_inside)
 {
 	struct lull_op_node *nodes = ops->nodes.at;
+	size_t near = 0;
 
 	for (size_t i = 0; i < ops->nodes.n; i++) {
 		struct lull_op_node *node = &nodes[i];
-		size_t from = node->start_ns ? lull_vec_upper(allocs, 0, node->start_ns - 1) : 0;
-		size_t to = lull_vec_upper(allocs, 0, node->end_ns);
+		size_t from = node->start_ns ? count_to(allocs, node->start_ns - 1, &near) : 0;
+		size_t near_end = from, to = count_to(allocs, node->end_ns, &near_end);
 
 		for (int k = 0; k < LULL_N_OP_MEMORY; k++)
 			node->bytes[k] = sum_to(allocs, to, k) - sum_to(allocs, from, k);
@@ -360,13 +386,16 @@ static void sum_children(struct lull_ops *ops)
 
 void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
 {
+	struct lull_vec spare;
+
 	*ops = (struct lull_ops){ 0 };
 	lull_vec_init(&ops->nodes, sizeof(struct lull_op_node));
 	collect_ops(ops, r, window);
 	collect_annotations(ops, r, window);
 	collect_calls(ops, r, window);
-	if (ops->nodes.n)
-		qsort(ops->nodes.at, ops->nodes.n, sizeof(struct lull_op_node), by_lane);
+	lull_vec_init(&spare, sizeof(struct lull_op_node));
+	lull_order_sort(&ops->nodes, &spare, by_lane);
+	lull_vec_release(&spare);
 	find_parents(ops);
 	link_work(ops, r, window);
 	take_memory(ops, r, window);

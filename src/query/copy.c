@@ -31,8 +31,7 @@ struct paged {
 
 struct copy {
 	struct lull_query *query;
-	bool (*wants)(void *ctx, const char *table);
-	void *ctx;
+	const struct lull_query_part *part;
 	struct lull_str sql;
 	struct lull_vec paged; /* struct paged */
 };
@@ -57,7 +56,7 @@ static bool is_wanted(const struct copy *c, const struct lull_vtab *t)
 		const struct lull_table_desc *source =
 			t->parts[p].table ? t->parts[p].table : t->parts[p].users;
 
-		if (!source || !c->wants || c->wants(c->ctx, source->name))
+		if (!source || !c->part->wants || c->part->wants(c->part->ctx, source->name))
 			return true;
 	}
 	return false;
@@ -128,15 +127,19 @@ static int find_roots(struct copy *c, struct lull_err *err)
 	return rc == SQLITE_OK ? LULL_OK : err->code;
 }
 
-static void write_part(struct lull_pages *pages, const struct lull_vtab_part *part)
+static void write_part(struct lull_pages *pages, const struct lull_vtab_part *part,
+		       const struct lull_query_part *wanted)
 {
-	const struct lull_filter all = {
-		.used = UINT64_MAX, .start_hi = UINT64_MAX, .end_hi = UINT64_MAX, .key_col = -1
-	};
+	/* Dimensions have no time, and are whole. */
+	const struct lull_filter rows = { .used = UINT64_MAX,
+					  .start_lo = wanted->from_ns,
+					  .start_hi = UINT64_MAX,
+					  .end_hi = wanted->to_ns,
+					  .key_col = -1 };
 	struct lull_walk *walk = part->ops->begin(part);
 	struct lull_value values[LULL_VTAB_MAX_COLS];
 
-	part->ops->filter(walk, &all);
+	part->ops->filter(walk, &rows);
 	while (part->ops->next(walk)) {
 		for (int i = 0; i < part->n_cols; i++)
 			values[i] = part->ops->value(walk, i);
@@ -156,7 +159,7 @@ static int write_pages(struct copy *c, const char *path, struct lull_err *err)
 	for (size_t i = 0; i < c->paged.n; i++) {
 		lull_pages_begin(pages, all[i].root);
 		for (int part = 0; part < all[i].table->n_parts; part++)
-			write_part(pages, &all[i].table->parts[part]);
+			write_part(pages, &all[i].table->parts[part], c->part);
 		lull_pages_end(pages);
 	}
 	return lull_pages_close(pages, err);
@@ -221,10 +224,10 @@ static int attach(struct copy *c, const char *path, struct lull_err *err)
 	return exec(c, err);
 }
 
-int lull_query_export(struct lull_query *q, const char *path,
-		      bool (*wants)(void *ctx, const char *table), void *ctx, struct lull_err *err)
+int lull_query_export(struct lull_query *q, const char *path, const struct lull_query_part *part,
+		      struct lull_err *err)
 {
-	struct copy c = { .query = q, .wants = wants, .ctx = ctx };
+	struct copy c = { .query = q, .part = part };
 	struct paged *paged;
 	int rc;
 

@@ -48,12 +48,18 @@ void lull_query_list_tables(struct lull_query *q, const char *pattern, FILE *to)
 /* Print the columns of the tables that match. False if there is none. */
 bool lull_query_list_columns(struct lull_query *q, const char *pattern, FILE *to);
 
+/* What of a report is written. */
+struct lull_query_part {
+	bool (*wants)(void *ctx, const char *table); /* this table of the report; NULL: all */
+	void *ctx;				     /* of wants */
+	u64 from_ns, to_ns; /* rows that lie in this time, edges included */
+};
+
 /*
- * Write everything as a SQLite file with the tables of an nsys export, and what those have no place
- * for in tables LULL_*. `path` is not there yet; a file that is left after a failure is the
- * caller's to remove. `wants` says whether a table of the report is wanted, NULL: all.
+ * Write a SQLite file with the tables of an nsys export, and what those have no place for in tables
+ * LULL_*. `path` is not there yet; a file that is left after a failure is the caller's to remove.
  */
-int lull_query_export(struct lull_query *q, const char *path,
-		      bool (*wants)(void *ctx, const char *table), void *ctx, struct lull_err *err);
+int lull_query_export(struct lull_query *q, const char *path, const struct lull_query_part *part,
+		      struct lull_err *err);
 
 #endif

@@ -132,19 +132,6 @@ static const struct {
 	[GRAPH] = { "CUDA_GRAPH", LULL_WORK_GRAPH },
 };
 
-/* A kernel as it is summed. */
-struct kept {
-	u32 launch;
-	u32 dur_ns;
-};
-
-/*
- * The sums look at the rows twice or more (sum.h). Up to this many are kept instead of decoded
- * again: 128 MiB at most, for a third of the time.
- */
-#define MAX_KEPT   (16u << 20)
-#define KEPT_BATCH 1024
-
 struct gpu_sum {
 	struct lull_reader *reader;
 	const struct lull_report_options *options;
@@ -153,9 +140,6 @@ struct gpu_sum {
 	struct lull_kernels kernels;
 	struct lull_intern calls; /* names without versions */
 	struct lull_vec by_name;  /* u32 by string id: number in calls + 1, 0 if not met yet */
-	struct lull_vec kept;	  /* struct kept: all kernels, if is_keeping */
-	bool is_keeping;
-	bool is_too_much; /* they do not fit */
 };
 
 static enum category category_of(unsigned kind)
@@ -214,22 +198,7 @@ static u64 kernel_key(u32 name)
  * Kernels by name, when there is no filter and no range in their names: all that is needed of them
  * is how they were launched, and how long they took.
  */
-/* Keep the rows of a block for the next scan, unless there are too many or one does not fit. */
-static void keep(struct gpu_sum *s, const struct lull_kernel_cols *cols, size_t n)
-{
-	struct kept *to;
-
-	s->is_too_much |= s->kept.n + n > MAX_KEPT;
-	if (s->is_too_much)
-		return;
-	to = lull_vec_extend(&s->kept, n);
-	for (size_t i = 0; i < n; i++) {
-		to[i] = (struct kept){ cols->launch[i], (u32)cols->dur_ns[i] };
-		s->is_too_much |= cols->dur_ns[i] > UINT32_MAX;
-	}
-}
-
-static void scan_kernels(struct gpu_sum *s, struct lull_sum *sum, const u32 *groups)
+static void scan_kernels(const struct gpu_sum *s, struct lull_sum *sum, const u32 *groups)
 {
 	struct lull_kernel_cols cols;
 	struct lull_cursor c;
@@ -238,31 +207,9 @@ static void scan_kernels(struct gpu_sum *s, struct lull_sum *sum, const u32 *gro
 	lull_cursor_init(&c, s->reader, LULL_TABLE_kernel, 0, UINT64_MAX);
 	lull_cursor_want(&c, "dur_ns");
 	lull_cursor_want(&c, "launch");
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		lull_sum_add_rows(sum, groups, cols.launch, cols.dur_ns, n);
-		keep(s, &cols, n);
-	}
 	lull_cursor_release(&c);
-	s->is_keeping = !s->is_too_much;
-	if (s->is_too_much)
-		lull_vec_release(&s->kept);
-}
-
-static void scan_kept(struct gpu_sum *s, struct lull_sum *sum, const u32 *groups)
-{
-	const struct kept *kept = s->kept.at;
-	u32 launch[KEPT_BATCH];
-	u64 dur_ns[KEPT_BATCH];
-
-	for (size_t i = 0; i < s->kept.n; i += KEPT_BATCH) {
-		size_t n = s->kept.n - i < KEPT_BATCH ? s->kept.n - i : KEPT_BATCH;
-
-		for (size_t k = 0; k < n; k++) {
-			launch[k] = kept[i + k].launch;
-			dur_ns[k] = kept[i + k].dur_ns;
-		}
-		lull_sum_add_rows(sum, groups, launch, dur_ns, n);
-	}
 }
 
 static void scan_all_kernels(struct gpu_sum *s, struct lull_sum *sum)
@@ -276,10 +223,7 @@ static void scan_all_kernels(struct gpu_sum *s, struct lull_sum *sum)
 		groups[launch] =
 			lull_sum_group(sum, kernel_key(lull_kernels_name(&s->kernels, &kernel)));
 	}
-	if (s->is_keeping)
-		scan_kept(s, sum, groups);
-	else
-		scan_kernels(s, sum, groups);
+	scan_kernels(s, sum, groups);
 	free(groups);
 }
 
@@ -344,13 +288,11 @@ void lull_gpu_sum(struct lull_reader *r, struct lull_out *out,
 	lull_kernels_init(&s.kernels, r, options);
 	lull_intern_init(&s.calls);
 	lull_vec_init(&s.by_name, sizeof(u32));
-	lull_vec_init(&s.kept, sizeof(struct kept));
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &s);
 	lull_sum_write(&sum, out, put_names, &s);
 	lull_sum_release(&sum);
 	lull_vec_release(&s.by_name);
-	lull_vec_release(&s.kept);
 	lull_intern_release(&s.calls);
 	lull_kernels_release(&s.kernels);
 }

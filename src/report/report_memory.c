@@ -14,6 +14,7 @@
 #include "model/link.h"
 #include "model/nest.h"
 #include "model/names.h"
+#include "model/runsort.h"
 #include "report/gpu.h"
 #include "report/nvtx.h"
 
@@ -67,7 +68,7 @@ struct event {
 	u32 pool;
 	u32 lane;  /* thread, 0 if not known */
 	u32 call;  /* string id, 0 if not known */
-	u32 order; /* as met: keeps events of the same moment in order */
+	u32 place; /* its number among pools and addresses, once it was walked over */
 };
 
 /* What is in use now. */
@@ -121,7 +122,6 @@ static struct event *push(struct memory *m, u64 start_ns, const struct pool_key 
 
 	event->start_ns = start_ns;
 	event->pool = pool_of(m, key);
-	event->order = (u32)m->events.n;
 	return event;
 }
 
@@ -189,25 +189,15 @@ static void collect_framework(struct memory *m)
 	lull_cursor_release(&c);
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
 /* ---- walking ---- */
 
-static struct live *live_of(struct memory *m, const struct event *event)
+static void find_place(struct memory *m, struct event *event)
 {
 	u64 place[2] = { event->pool, event->address };
-	u32 number = lull_intern_add(&m->places, place, sizeof(place));
 
-	if (number >= m->lives.n)
-		lull_vec_extend(&m->lives, number + 1 - m->lives.n);
-	return lull_vec_get(&m->lives, number);
+	event->place = lull_intern_add(&m->places, place, sizeof(place));
+	if (event->place >= m->lives.n)
+		lull_vec_extend(&m->lives, event->place + 1 - m->lives.n);
 }
 
 /* Who allocates: the innermost range of the thread, else the call. */
@@ -237,7 +227,7 @@ static bool is_framework(const struct memory *m, u32 pool)
 static void apply(struct memory *m, const struct event *event, bool has_holders)
 {
 	struct pool *pool = lull_vec_get(&m->pools, event->pool);
-	struct live *live = live_of(m, event);
+	struct live *live = lull_vec_get(&m->lives, event->place);
 
 	if (live->is_used)
 		pool->now_bytes -= live->size_bytes;
@@ -252,11 +242,12 @@ static void apply(struct memory *m, const struct event *event, bool has_holders)
 
 static void find_peaks(struct memory *m)
 {
-	const struct event *event = m->events.at;
+	struct event *event = m->events.at;
 
 	for (size_t i = 0; i < m->events.n; i++, event++) {
 		struct pool *pool;
 
+		find_place(m, event);
 		apply(m, event, false);
 		pool = lull_vec_get(&m->pools, event->pool);
 		if (!is_wanted(m, event->start_ns))
@@ -323,9 +314,7 @@ static void find_holders(struct memory *m)
 	const struct event *event = m->events.at;
 	struct pool *pools = m->pools.at;
 
-	m->lives.n = 0;
-	lull_intern_release(&m->places);
-	lull_intern_init(&m->places);
+	memset(m->lives.at, 0, m->lives.n * sizeof(struct live));
 	for (size_t i = 0; i < m->pools.n; i++)
 		pools[i].now_bytes = 0;
 	for (size_t i = 0; i < m->events.n; i++, event++) {
@@ -449,8 +438,8 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	init(&m);
 	collect_cuda(&m);
 	collect_framework(&m);
-	if (m.events.n)
-		qsort(m.events.at, m.events.n, sizeof(struct event), by_start);
+	/* Events of the same moment stay in the order in which they were met. */
+	lull_runsort(m.events.at, m.events.n, sizeof(struct event));
 	find_peaks(&m);
 	find_holders(&m);
 	put_rows(out, &m);

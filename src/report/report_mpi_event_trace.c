@@ -1,9 +1,7 @@
 /*
  * mpi_event_trace: each call of MPI.
  */
-#include <stdlib.h>
-
-#include "base/vec.h"
+#include "model/order.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/mpi.h"
@@ -35,9 +33,13 @@ struct call {
 	u64 size_bytes;
 };
 
-static void keep(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
+static bool fill(void *ctx, void *element, const void *columns_of_block, size_t row)
 {
-	*(struct call *)lull_vec_push(ctx) = (struct call){
+	const struct lull_mpi_call_cols *cols = columns_of_block;
+
+	if (!lull_report_covers(ctx, cols->start_ns[row], cols->dur_ns[row]))
+		return false;
+	*(struct call *)element = (struct call){
 		.row = { .start_ns = cols->start_ns[row],
 			 .dur_ns = cols->dur_ns[row],
 			 .lane = cols->lane[row],
@@ -52,6 +54,7 @@ static void keep(void *ctx, const struct lull_mpi_call_cols *cols, size_t row)
 			 .recv_bytes = cols->recv_bytes[row] },
 		.size_bytes = lull_mpi_size_bytes(cols, row),
 	};
+	return true;
 }
 
 static int by_start(const void *a, const void *b)
@@ -105,18 +108,28 @@ static void put_call(struct lull_out *out, struct lull_reader *r, const struct c
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
+	static const char *const wanted[] = { "start_ns",   "dur_ns",	  "lane",    "name", "kind",
+					      "tag",	    "rank",	  "n_ranks", "peer", "root",
+					      "send_bytes", "recv_bytes", NULL };
+	struct lull_report_options mine = *options;
+	struct lull_order_source source = {
+		.reader = r,
+		.table = LULL_TABLE_mpi_call,
+		.window = lull_report_window(options),
+		.columns = wanted,
+		.elem_bytes = sizeof(struct call),
+		.fill = fill,
+		.compare = by_start,
+		.ctx = &mine,
+	};
+	struct lull_order order;
 	const struct call *call;
-	struct lull_vec calls;
 
 	(void)err;
-	lull_vec_init(&calls, sizeof(struct call));
-	lull_mpi_each(r, options, keep, &calls);
-	if (calls.n)
-		qsort(calls.at, calls.n, sizeof(struct call), by_start);
-	call = calls.at;
-	for (size_t i = 0; i < calls.n; i++)
-		put_call(out, r, &call[i]);
-	lull_vec_release(&calls);
+	lull_order_begin(&order, &source);
+	while ((call = lull_order_next(&order)))
+		put_call(out, r, call);
+	lull_order_end(&order);
 	return LULL_OK;
 }
 

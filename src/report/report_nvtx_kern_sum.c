@@ -233,7 +233,7 @@ static void add_path(struct sums *s, struct lull_sum *sum, u32 path, u64 dur_ns)
 		add_each(s, sum, path, dur_ns);
 }
 
-static void merge_paths(const struct sums *s, struct lull_sum *sum)
+static void merge_paths(struct sums *s, struct lull_sum *sum)
 {
 	const struct lull_sum_group *of_path = s->by_path.groups.at;
 	const struct path *paths = s->paths.at;

@@ -76,6 +76,37 @@ static int by_size(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
+/* Move the root of a heap with the smallest place on top down to where it belongs. */
+static void sift(struct place *heap, size_t n, size_t ix)
+{
+	for (size_t child; (child = 2 * ix + 1) < n; ix = child) {
+		struct place swap = heap[ix];
+
+		if (child + 1 < n && by_size(&heap[child + 1], &heap[child]) > 0)
+			child++;
+		if (by_size(&heap[ix], &heap[child]) >= 0)
+			return;
+		heap[ix] = heap[child];
+		heap[child] = swap;
+	}
+}
+
+/* The first n of them by size, in any order: sorting millions for ten rows takes seconds. */
+static void keep_largest(struct lull_vec *all, size_t n)
+{
+	struct place *places = all->at;
+
+	for (size_t i = n / 2; i-- > 0;)
+		sift(places, n, i);
+	for (size_t i = n; n && i < all->n; i++) {
+		if (by_size(&places[i], &places[0]) >= 0)
+			continue;
+		places[0] = places[i];
+		sift(places, n, 0);
+	}
+	all->n = n;
+}
+
 static void put(struct lull_out *out, const struct place *place)
 {
 	lull_out_row(out);
@@ -114,10 +145,12 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_map_init(&places.by_address);
 	lull_vec_init(&places.all, sizeof(struct place));
 	lull_um_each(r, options, add, &places);
+	if (n_rows < places.all.n)
+		keep_largest(&places.all, n_rows);
 	if (places.all.n)
 		qsort(places.all.at, places.all.n, sizeof(struct place), by_size);
 	place = places.all.at;
-	for (size_t i = 0; i < places.all.n && i < n_rows; i++)
+	for (size_t i = 0; i < places.all.n; i++)
 		put(out, &place[i]);
 	lull_vec_release(&places.all);
 	lull_map_release(&places.by_address);

@@ -7,10 +7,13 @@
 #include "base/mem.h"
 
 /*
- * Medians. Each group looks for its values of rank (n-1)/2 and n/2, counted from 0 (the same one if
- * n is odd). A search is an interval [lo_ns, hi_ns] that holds the value: at first [min, max] of
- * the group. Each scan counts the values of the interval in equal buckets; the bucket that holds
- * the rank is the next interval. When it is one ns wide, that is the value.
+ * Values are kept in piles (piles.h) while there is room, and one look at the rows does. Where they
+ * do not fit, what was kept is counted as below, and so is all that comes.
+ *
+ * Medians without the values. Each group looks for its values of rank (n-1)/2 and n/2, counted from
+ * 0 (the same one if n is odd). A search is an interval [lo_ns, hi_ns] that holds the value: at
+ * first [min, max] of the group. Each scan counts the values of the interval in equal buckets; the
+ * bucket that holds the rank is the next interval. When it is one ns wide, that is the value.
  *
  *	rank 5 of 9:	lo |..3..|..1..|..4..|..1..| hi	3 + 1 lie below the third bucket,
  *				       lo |.1|.3|..	which becomes the interval
@@ -42,7 +45,8 @@ struct pick {
 
 void lull_sum_init(struct lull_sum *sum)
 {
-	*sum = (struct lull_sum){ 0 };
+	*sum = (struct lull_sum){ .is_keeping = true };
+	lull_piles_init(&sum->piles);
 	lull_map_init(&sum->by_key);
 	lull_vec_init(&sum->small_keys, sizeof(u32));
 	lull_vec_init(&sum->groups, sizeof(struct lull_sum_group));
@@ -54,6 +58,7 @@ void lull_sum_init(struct lull_sum *sum)
 
 void lull_sum_release(struct lull_sum *sum)
 {
+	lull_piles_release(&sum->piles);
 	lull_map_release(&sum->by_key);
 	lull_vec_release(&sum->small_keys);
 	lull_vec_release(&sum->groups);
@@ -69,6 +74,8 @@ static u32 add_group(struct lull_sum *sum, u64 key)
 
 	group->key = key;
 	group->min_ns = UINT64_MAX;
+	if (sum->is_keeping)
+		lull_piles_extend(&sum->piles, sum->groups.n);
 	if (sum->groups.n <= PAGED_GROUPS)
 		lull_vec_push(&sum->octaves);
 	return (u32)sum->groups.n - 1;
@@ -172,12 +179,35 @@ static inline void add_value(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 		count_size(sum, group_ix, dur_ns);
 }
 
+static void add_kept(void *ctx, u32 group_ix, u64 dur_ns)
+{
+	add_value(ctx, group_ix, dur_ns);
+}
+
+/* Count what was kept, and all that comes. */
+static void stop_keeping(struct lull_sum *sum)
+{
+	if (!sum->is_keeping)
+		return;
+	sum->is_keeping = false;
+	lull_piles_each(&sum->piles, add_kept, sum);
+	lull_piles_release(&sum->piles);
+}
+
+static inline void keep_or_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
+{
+	if (sum->is_keeping && lull_piles_add(&sum->piles, group_ix, dur_ns))
+		return;
+	stop_keeping(sum);
+	add_value(sum, group_ix, dur_ns);
+}
+
 void lull_sum_add(struct lull_sum *sum, u32 group_ix, u64 dur_ns)
 {
 	if (sum->picks.n)
 		count_pair(sum, group_ix, dur_ns);
 	else
-		add_value(sum, group_ix, dur_ns);
+		keep_or_add(sum, group_ix, dur_ns);
 }
 
 void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys, const u64 *dur_ns,
@@ -192,7 +222,7 @@ void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys,
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (groups[keys[i]] != LULL_SUM_NO_GROUP)
-			add_value(sum, groups[keys[i]], dur_ns[i]);
+			keep_or_add(sum, groups[keys[i]], dur_ns[i]);
 	}
 }
 
@@ -215,12 +245,18 @@ static void merge_pages(struct lull_sum *to, u32 to_ix, const struct lull_sum *f
 	}
 }
 
-void lull_sum_merge(struct lull_sum *to, u32 to_ix, const struct lull_sum *from, u32 from_ix)
+void lull_sum_merge(struct lull_sum *to, u32 to_ix, struct lull_sum *from, u32 from_ix)
 {
 	struct lull_sum_group *group = (struct lull_sum_group *)to->groups.at + to_ix;
 	const struct lull_sum_group *other =
 		(const struct lull_sum_group *)from->groups.at + from_ix;
 
+	if (to->is_keeping && from->is_keeping &&
+	    lull_piles_merge(&to->piles, to_ix, &from->piles, from_ix))
+		return;
+	/* In this order: what `to` got of `from` lies there. */
+	stop_keeping(to);
+	stop_keeping(from);
 	group->n += other->n;
 	group->total_ns += other->total_ns;
 	group->squares += other->squares;
@@ -333,12 +369,33 @@ static bool is_any_open(const struct lull_sum *sum)
 	return false;
 }
 
+/* All that is asked of values that were kept. */
+static void fold_kept(struct lull_sum *sum)
+{
+	struct lull_sum_group *groups = sum->groups.at;
+
+	for (u32 i = 0; i < sum->groups.n; i++) {
+		struct lull_fold fold = lull_piles_fold(&sum->piles, i);
+
+		groups[i].n = fold.n;
+		groups[i].total_ns = fold.total_ns;
+		groups[i].squares = fold.squares;
+		groups[i].min_ns = fold.min_ns;
+		groups[i].max_ns = fold.max_ns;
+		groups[i].median_ns = lull_piles_median(&sum->piles, i, &fold);
+	}
+}
+
 void lull_sum_run(struct lull_sum *sum, lull_sum_scan *scan, void *ctx)
 {
 	struct lull_sum_group *groups;
 	const struct pick *picks;
 
 	scan(ctx, sum);
+	if (sum->is_keeping) {
+		fold_kept(sum);
+		return;
+	}
 	start_picks(sum);
 	while (is_any_open(sum)) {
 		scan(ctx, sum);

@@ -12,10 +12,10 @@
  * Arithmetic:     Time (%) is a group's total in the total of all groups; the deviation is the one
  *                 of a sample (n - 1), 0 for a single value; the median of an even count is the
  *                 mean of the middle two.
- * Memory:         about 100 bytes a group and 4 MiB, and a few KiB for each of the first 4096
- *                 groups, whatever the number of rows. A median needs the values or several looks
- *                 at them; looking again costs less than keeping 100 million of them, so the scan
- *                 is called a few times (2 for durations of up to 100 us in a few groups).
+ * Memory:         5 bytes a value up to 128 MiB. If there are more (some 25 million), or one is
+ *                 longer than 4.2 s, they are not kept: 100 bytes a group and 4 MiB, and a few KiB
+ *                 for each of the first 4096 groups, whatever the number of rows; the scan is then
+ *                 called a few times (2 for durations of up to 100 us in a few groups).
  */
 #ifndef LULL_REPORT_SUM_H
 #define LULL_REPORT_SUM_H
@@ -24,6 +24,7 @@
 #include "base/out.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "report/piles.h"
 
 struct lull_sum_group {
 	u64 key;
@@ -45,6 +46,8 @@ struct lull_sum {
 	struct lull_vec picks;	    /* private: the searches for middle values, two a group */
 	struct lull_vec buckets;    /* private: their counts */
 	unsigned n_buckets_log2;    /* private: of one search */
+	struct lull_piles piles;    /* private: the values by group, as long as they are kept */
+	bool is_keeping;	    /* private */
 };
 
 /* Walks all rows and calls lull_sum_add() for each, the same every time it is called. */
@@ -76,9 +79,10 @@ void lull_sum_add_rows(struct lull_sum *sum, const u32 *groups, const u32 *keys,
 
 /*
  * Count what a group of another sum counted, too; in the first scan, for the first
- * LULL_SUM_MERGEABLE groups of `from`. For values that belong to several groups at once.
+ * LULL_SUM_MERGEABLE groups of `from`. For values that belong to several groups at once. `from` has
+ * to stay until `to` has run.
  */
-void lull_sum_merge(struct lull_sum *to, u32 to_ix, const struct lull_sum *from, u32 from_ix);
+void lull_sum_merge(struct lull_sum *to, u32 to_ix, struct lull_sum *from, u32 from_ix);
 
 #define LULL_SUM_MERGEABLE 4096u
 

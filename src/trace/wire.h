@@ -117,6 +117,7 @@ struct lull_control {
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
 	_Atomic u32 capture_began; /* ranges that began recording */
 	_Atomic u32 capture_ended; /* ranges that ended it */
+	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
 	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
 	char capture_range[256];   /* name of the range, "" = none */
 	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
@@ -148,6 +149,7 @@ struct lull_control {
 	char session_name[64];
 	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
+	char ranks[256];      /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 };
 
 enum lull_chunk_state {
@@ -216,6 +218,8 @@ struct lull_image {
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
+	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
+	_Atomic i32 rank, local_rank, n_ranks;
 	u32 cmdline_bytes;
 	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
 };

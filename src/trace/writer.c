@@ -176,7 +176,7 @@ static int write_dims(struct lull_writer *w, struct lull_dims *d, struct lull_er
 
 /* The order rule: whatever facts may refer to goes ahead of them. Dimensions refer to earlier
  * tables only. */
-static int write_pending(struct lull_writer *w, struct lull_err *err)
+int lull_writer_pending(struct lull_writer *w, struct lull_err *err)
 {
 	int rc = w->names.lens.n ? write_names(w, err) : 0;
 
@@ -195,7 +195,7 @@ static int write_facts(struct lull_writer *w, const struct lull_table_desc *tabl
 
 	if (!n)
 		return 0;
-	rc = write_pending(w, err);
+	rc = lull_writer_pending(w, err);
 	if (!rc) {
 		struct lull_encoded block =
 			lull_encode_facts(w->encoder, table, rows->at, n, flags, w->part.next_seq);
@@ -385,7 +385,7 @@ int lull_writer_flush(struct lull_writer *w, struct lull_err *err)
 {
 	struct lull_facts *checkpoints = &w->facts[LULL_TABLE_checkpoint];
 	struct lull_err later;
-	int rc = write_pending(w, err);
+	int rc = lull_writer_pending(w, err);
 
 	for (const struct lull_table_desc *t = lull_tables; t->name; t++) {
 		struct lull_facts *f = &w->facts[t->id];
@@ -410,6 +410,9 @@ struct lull_writer_stats lull_writer_stats(const struct lull_writer *w)
 
 	stats.size_bytes = w->part.size_bytes;
 	stats.n_blocks = w->part.entries.n;
+	stats.n_dims = w->names.n;
+	for (size_t t = 0; t < LULL_N_TABLE_IDS; t++)
+		stats.n_dims += w->dims[t].rows.n;
 	return stats;
 }
 
@@ -429,6 +432,12 @@ int lull_writer_seal(struct lull_writer *w, struct lull_err *err)
 	lull_part_close(&w->part);
 	lull_writer_free(w);
 	return rc;
+}
+
+void lull_writer_abandon(struct lull_writer *w)
+{
+	lull_part_close(&w->part);
+	lull_writer_free(w);
 }
 
 void lull_writer_discard(struct lull_writer *w)

@@ -42,6 +42,7 @@ struct lull_writer_stats {
 	u64 size_bytes; /* bytes of the file so far */
 	u64 n_lost;	/* fact rows that could not be written */
 	u64 n_blocks;
+	u64 n_dims;  /* rows of all dimensions, and texts */
 	u64 n_other; /* texts that became "(other)" because there were too many */
 };
 
@@ -94,6 +95,19 @@ u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
  */
 int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
 
+/*
+ * Forget the facts that ended before `from_ns`, as far as whole blocks of them did: the file is
+ * written anew and takes the old one's place in one step. What is buffered stays buffered. After a
+ * failure everything is as before.
+ */
+int lull_writer_trim(struct lull_writer *w, u64 from_ns, struct lull_err *err);
+
+/*
+ * Go on in PATH.part, which begins with what lull_writer_trim() would keep; the old file stays as
+ * it is, and is nobody's. Fails if PATH.part exists; everything is as before then.
+ */
+int lull_writer_fork(struct lull_writer *w, const char *path, u64 from_ns, struct lull_err *err);
+
 /* Counts so far. */
 struct lull_writer_stats lull_writer_stats(const struct lull_writer *w);
 
@@ -106,6 +120,9 @@ int lull_writer_error(const struct lull_writer *w, struct lull_err *err);
  * fail.
  */
 int lull_writer_seal(struct lull_writer *w, struct lull_err *err);
+
+/* Free the writer and leave PATH.part to another process that has it, too. */
+void lull_writer_abandon(struct lull_writer *w);
 
 /* Give up: free the writer and remove PATH.part. */
 void lull_writer_discard(struct lull_writer *w);

@@ -68,6 +68,9 @@ struct lull_writer *lull_writer_new(void);
  */
 struct lull_writer *lull_writer_adopt(const struct lull_part *part, struct lull_reader *r);
 
+/* Write names and dimensions that are not in the file yet, or have changed. */
+int lull_writer_pending(struct lull_writer *w, struct lull_err *err);
+
 /* Free it; the file must be closed. */
 void lull_writer_free(struct lull_writer *w);
 

@@ -483,6 +483,10 @@ static void a_cupti_that_cannot_be_used_is_said_at_the_end(void **state)
 	says("LULL_SIM_CUPTI_VERSION", "11.4", "CUPTI could not be used",
 	     "it is older than CUDA 11.8");
 	says("LULL_SIM_SUBSCRIBED", "1", "another tool holds CUPTI", "");
+	says("LULL_SIM_DENIED", "cuptiSubscribe", "CUPTI could not be used",
+	     "cuptiSubscribe: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
+	says("LULL_SIM_DENIED", "cuptiActivityEnable", "CUPTI could not be used",
+	     "kernels: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
 	says("LULL_SIM_MISSING", "cuptiActivityRegisterCallbacks", "CUPTI could not be used",
 	     "no buffers of ours");
 }

@@ -95,14 +95,11 @@ def plain(rows):
 
 
 class Export(Case):
-    NO_PLACE = {"memory"}
-
     def test_golden_reports_come_back_as_they_were(self):
         n = 0
         for case in sorted(os.listdir(GOLDEN)):
             report = case.split("-")[0]
-            # The tables of nsys give each allocation a device, also pinned memory, which has none here.
-            if report not in all_reports() or case.endswith("-empty") or report in self.NO_PLACE:
+            if report not in all_reports() or case.endswith("-empty"):
                 continue
             original = self.golden(case)
             self.assertEqual(self.stats(original, report), self.stats(self.export(original), report), case)
@@ -118,6 +115,18 @@ class Export(Case):
         again = self.export(self.back(exported), "again.sqlite")
         for report in all_reports():
             self.assertEqual(self.stats(original, report), self.stats(again, report), report)
+
+    def test_a_window_holds_what_the_reports_see_of_it(self):
+        original = self.recording()
+        name = self.path("window.sqlite")
+        window = "--filter-time=20ms/80ms"
+        self.assertEqual(run("export", "-t", "sqlite", "-o", name, window, original).returncode, 0)
+        n_less = 0
+        for report in ["cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_trace", "cuda_api_trace", "nvtx_sum", "osrt_sum"]:
+            expected = run("stats", "-q", "-f", "csv", "-r", report, window, original)
+            self.assertEqual(self.stats(name, report), (expected.returncode, expected.stdout), report)
+            n_less += self.stats(original, report) != self.stats(name, report)
+        self.assertGreater(n_less, 3)
 
     def test_the_tables_of_nsys_alone_carry_what_nsys_knows(self):
         for original in [self.recording(), self.golden("cuda_gpu_trace"), self.golden("nvtx_gpu_proj_sum")]:
@@ -380,8 +389,8 @@ class Import(Case):
                 (380, NULL, 99, 'tomorrow', NULL, 0, {self.TID}, NULL, NULL, NULL);
             CREATE TABLE ANALYSIS_DETAILS (duration INT);
             INSERT INTO ANALYSIS_DETAILS VALUES (5000);
-            CREATE TABLE MPI_P2P_EVENTS (start INT, end INT);
-            INSERT INTO MPI_P2P_EVENTS VALUES (1, 2), (3, 4);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (timestamp INT, eventId INT);
+            INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (1, 2), (3, 4);
             """)
         self.assertEqual(self.query(back, """SELECT start, dur, name, device, stream, pid, grid_x, correlation
                                              FROM kernels"""),
@@ -399,7 +408,42 @@ class Import(Case):
                           ("360", "4640", "open", "", "", "1", "1", "0")])
         self.assertEqual(self.query(back, "SELECT start, name FROM marks"), [("370", "mark")])
         self.assertEqual(self.query(back, "SELECT count, detail FROM issue ORDER BY 2"),
-                         [("2", "MPI_P2P_EVENTS"), ("1", "NVTX_EVENTS of other types")])
+                         [("2", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"), ("1", "NVTX_EVENTS of other types")])
+
+    def test_mpi_and_unified_memory(self):
+        back = self.foreign(f"""
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            INSERT INTO StringIds VALUES (1, 'MPI_Send'), (2, 'MPI_Allreduce'), (3, 'MPI_Wait'), (4, 'MPI_Init');
+            CREATE TABLE MPI_RANKS (globalTid INT, rank INT);
+            INSERT INTO MPI_RANKS VALUES ({self.TID}, 3);
+            CREATE TABLE MPI_P2P_EVENTS (start INT, end INT, globalTid INT, textId INT, commHandle INT, tag INT,
+                remoteRank INT, size INT, requestHandle INT);
+            INSERT INTO MPI_P2P_EVENTS VALUES (100, 150, {self.TID}, 1, 7, 42, 1, 4096, NULL);
+            CREATE TABLE MPI_COLLECTIVES_EVENTS (start INT, end INT, globalTid INT, textId INT, commHandle INT,
+                rootRank INT, size INT, recvSize INT);
+            INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (200, 260, {self.TID}, 2, 7, NULL, 64, 128);
+            CREATE TABLE MPI_START_WAIT_EVENTS (start INT, end INT, globalTid INT, textId INT);
+            INSERT INTO MPI_START_WAIT_EVENTS VALUES (300, 310, {self.TID}, 3);
+            CREATE TABLE MPI_OTHER_EVENTS (start INT, end INT, globalTid INT, textId INT);
+            INSERT INTO MPI_OTHER_EVENTS VALUES (10, 20, {self.TID}, 4);
+            CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INT, globalPid INT, address INT, originalFaultPc INT);
+            INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (400, {self.TID}, 65536, 12);
+            CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INT, end INT, globalPid INT, deviceId INT, address INT,
+                numberOfPageFaults INT, faultAccessType INT);
+            INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (500, 520, {self.TID}, 0, 65536, 9, 1);
+            CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, contextId INT, streamId INT,
+                globalPid INT, bytes INT, copyKind INT, migrationCause INT, virtualAddress INT);
+            INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (600, 700, 0, 1, 7, {self.TID}, 2000000, 11, 2, 65536),
+                (800, 900, 0, 1, 7, {self.TID}, 1000000, 1, NULL, NULL);
+            """)
+        code, rows = self.stats(back, "mpi_event_trace")
+        self.assertEqual(code, 0, rows)
+        self.assertEqual([",".join(r.split(",")[2:4] + r.split(",")[6:]) for r in rows.splitlines()[1:]],
+                         ["10,MPI_Init,,3,,,,,", "50,MPI_Send,42,3,1,,0.004,,", "60,MPI_Allreduce,,3,,,,0.000,0.000",
+                          "10,MPI_Wait,,3,,,,,"])
+        code, rows = self.stats(back, "um_sum")
+        self.assertEqual((code, rows.splitlines()[1:]), (0, ["0x10000,2.000,0.000,1,9,20000000.000"]))
+        self.assertEqual(self.query(back, "SELECT count(*) FROM issue"), [("0",)])
 
     def test_scheduling_and_samples(self):
         back = self.foreign(f"""

@@ -77,8 +77,8 @@ class Bench:
         except subprocess.TimeoutExpired:
             raise Failed("%s did not end within %d s" % (os.path.basename(argv[0]), limit)) from None
         if expect is not None and done.returncode != expect:
-            raise Failed("status %d instead of %d: %s" % (done.returncode, expect,
-                                                          done.stderr.strip()[-200:]))
+            raise Failed("%s: status %d instead of %d: %s" % (" ".join(argv[:2]), done.returncode, expect,
+                                                              done.stderr.strip()[-200:]))
         return done.stdout + "\n" + done.stderr
 
     def record(self, name, options, argv, env=None, limit=120, expect=0):

@@ -37,7 +37,9 @@ static void touch(const char *path)
 
 static void expect(const char *pattern, bool is_overwriting, const char *name)
 {
-	struct lull_naming naming = { pattern, is_overwriting, 4711 };
+	struct lull_naming naming = { .pattern = pattern,
+				      .is_overwriting = is_overwriting,
+				      .pid = 4711 };
 	struct lull_str path = LULL_STR_INIT;
 	struct lull_err err;
 
@@ -48,13 +50,53 @@ static void expect(const char *pattern, bool is_overwriting, const char *name)
 
 static void expect_failure(const char *pattern, int code, const char *message)
 {
-	struct lull_naming naming = { pattern, false, 4711 };
+	struct lull_naming naming = { .pattern = pattern, .pid = 4711 };
 	struct lull_str path = LULL_STR_INIT;
 	struct lull_err err;
 
 	assert_int_equal(lull_naming_format(&naming, &path, &err), code);
 	assert_string_equal(err.msg, message);
 	lull_str_release(&path);
+}
+
+static void expect_of_rank(const struct lull_naming *naming, const char *name)
+{
+	struct lull_str path = LULL_STR_INIT;
+	struct lull_err err;
+
+	assert_int_equal(lull_naming_format(naming, &path, &err), LULL_OK);
+	assert_string_equal(path.at, name);
+	lull_str_release(&path);
+}
+
+static void ranks_are_told_apart(void **state)
+{
+	struct lull_rank rank = { .rank = 12 }, none = { .rank = -1 };
+
+	(void)state;
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .rank = &rank }, "a-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a.lull", .rank = &rank },
+		       "a-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a.nsys-rep", .rank = &rank },
+		       "a-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .rank = &rank }, "report1-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "%%p", .rank = &rank }, "%p-rank12.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .rank = &rank, .n_restarts = 1 },
+		       "a-rank12-restart1.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a-%p", .pid = 7, .rank = &rank },
+		       "a-7.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .rank = &none }, "a.lull");
+}
+
+static void dumps_are_numbered(void **state)
+{
+	struct lull_rank rank = { .rank = 1 };
+
+	(void)state;
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3 }, "a-3.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3, .rank = &rank },
+		       "a-rank1-3.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a%n", .number = 3 }, "a1.lull");
 }
 
 static void the_default_counts_up_until_it_is_free(void **state)
@@ -115,6 +157,8 @@ int main(void)
 						enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(patterns_expand_and_get_the_suffix_once,
 						enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(ranks_are_told_apart, enter_folder, leave_folder),
+		cmocka_unit_test_setup_teardown(dumps_are_numbered, enter_folder, leave_folder),
 		cmocka_unit_test_setup_teardown(a_taken_name_needs_force, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(bad_patterns_are_explained, enter_folder,

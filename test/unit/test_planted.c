@@ -221,20 +221,22 @@ static void predictions_are_close_from_the_trace_alone_but_for_one(void **state)
 
 /*
  * Sixteen steps each, recorded by lull on an H200: the step of the fixed loop, as the program
- * itself measured it under lull. That of dataloader_cpu came from a full queue and is not to be
- * expected.
+ * itself measured it under lull. That of dataloader_cpu was measured over 200 steps without lull:
+ * sixteen of them come from a queue that was filled before. d2h_logging still logs in the first of
+ * the sixteen, which is left out here as it is in the answer.
  */
 static const struct planted own[] = {
 	{ "alloc_churn", "allocator", 6.986, 4.705, false },
 	{ "compute_bound", "gpu-bound", 11.502, 0, true },
-	{ "d2h_logging", "host-sync", 26.577, 0, false },
-	{ "dataloader_cpu", "input-pipeline", 34.349, 0, false },
+	{ "d2h_logging", "host-sync", 26.577, 4.171, false },
+	{ "dataloader_cpu", "input-pipeline", 34.349, 5.834, false },
 	{ "exposed_copy", "exposed-copy", 10.132, 5.550, false },
 	{ "gil_thread", "gil", 17.980, 7.593, false },
 	{ "launch_bound", "launch-bound", 18.199, 4.244, false },
-	{ "optimizer_loop", "launch-bound", 40.336, 16.006, false },
-	{ "pageable_copy", "pageable-copy", 32.164, 5.205, false },
-	{ "sync_item", "host-sync", 13.233, 7.945, false },
+	{ "optimizer_loop", "launch-bound", 40.336, 16.028, true }, /* 2 ms of work in 16 */
+	{ "pageable_copy", "pageable-copy", 32.164, 5.223, false },
+	{ "sync_item", "host-sync", 13.233, 9.407, false },
+	{ "unfused", "unfused-elementwise", 8.464, 0.546, false },
 };
 
 static void our_own_recordings_say_the_same_with_and_without_ranges(void **state)
@@ -244,6 +246,7 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
 		struct lull_why_options options = { 0, without };
 		const struct planted *loop = &own[i / 2];
+		const struct lull_finding *f;
 		struct answer a;
 		char path[256];
 
@@ -254,56 +257,76 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 			fail_msg("%s: %s instead of %s; %s", loop->name, first_of(&a), loop->label,
 				 a.why.cannot);
 		assert_true(fabs(a.why.replay.error) <= 0.03);
+		/* They are programs of PyTorch: its words are used. */
+		f = lull_why_first(&a.why);
+		if (lull_causes[f->cause]->fix_torch)
+			assert_string_equal(f->fix, lull_causes[f->cause]->fix_torch);
 		forget(&a);
 	}
 }
 
 static void our_own_recordings_of_fixed_loops_do_not_keep_the_cause(void **state)
 {
-	static const char *const fixed[][2] = { { "alloc_churn", "allocator" },
-						{ "dataloader_cpu", "input-pipeline" },
-						{ "exposed_copy", "exposed-copy" },
-						{ "gil_thread", "gil" },
-						{ "launch_bound", "launch-bound" } };
-
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(fixed); i++) {
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
+		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
+		struct lull_why_options options = { 0, without };
+		const struct planted *loop = &own[i / 2];
 		struct answer a;
 		char path[256];
 
-		snprintf(path, sizeof(path), NATIVE "%s-fixed.lull", fixed[i][0]);
-		ask_file(&a, path, NULL);
+		if (loop->stays)
+			continue;
+		snprintf(path, sizeof(path), NATIVE "%s-fixed.lull", loop->name);
+		ask_file(&a, path, &options);
 		check_sums(&a);
-		assert_string_not_equal(first_of(&a), fixed[i][1]);
+		assert_string_not_equal(first_of(&a), loop->label);
+		assert_true(fabs(a.why.replay.error) <= 0.03);
 		forget(&a);
 	}
 }
 
-static void our_own_recordings_predict_without_calibration(void **state)
+/*
+ * How far the prediction is off. Where nobody marked the steps, what repeats may be a part of one:
+ * the speed-up counts.
+ */
+static f64 error_of(const struct planted *loop, u32 without)
+{
+	struct lull_why_options options = { 0, without };
+	struct answer a;
+	char path[256];
+	f64 part, error;
+
+	snprintf(path, sizeof(path), NATIVE "%s.lull", loop->name);
+	ask_file(&a, path, &options);
+	part = a.why.step_ns / 1e6 < loop->step_ms / 2 ? a.why.step_ns / 1e6 / loop->step_ms : 1;
+	error = fabs(lull_why_first(&a.why)->prediction.step_ns / 1e6 / (loop->fixed_ms * part) -
+		     1);
+	print_message("%s, recorded by lull%s: %.1f %% off\n", loop->name,
+		      without ? ", ranges stripped" : "", error * 100);
+	forget(&a);
+	return error;
+}
+
+static void check_own_predictions(u32 without)
 {
 	f64 all[LULL_COUNT_OF(own)];
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(own); i++) {
-		struct answer a;
-		char path[256];
-
-		if (own[i].fixed_ms == 0)
-			continue;
-		snprintf(path, sizeof(path), NATIVE "%s.lull", own[i].name);
-		ask_file(&a, path, NULL);
-		all[n] = fabs(lull_why_first(&a.why)->prediction.step_ns / 1e6 / own[i].fixed_ms -
-			      1);
-		print_message("%s, recorded by lull: %.1f %% off\n", own[i].name, all[n] * 100);
-		n++;
-		forget(&a);
+		if (own[i].fixed_ms != 0)
+			all[n++] = error_of(&own[i], without);
 	}
 	qsort(all, n, sizeof(*all), by_value);
 	assert_true(all[n / 2] <= 0.15);
-	/* gil_thread: only its long waits are recorded; the many short ones stay in the step. */
-	assert_true(all[n - 1] <= 0.35);
-	assert_true(all[n - 2] <= 0.30);
+	assert_true(all[n - 1] <= 0.30);
+}
+
+static void our_own_recordings_predict_without_calibration(void **state)
+{
+	(void)state;
+	check_own_predictions(0);
+	check_own_predictions(LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS);
 }
 
 /* ---- properties of the replay ---- */

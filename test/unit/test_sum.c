@@ -127,6 +127,40 @@ static void many_groups_share_the_memory_and_stay_exact(void **state)
 	free(values);
 }
 
+/* One value that cannot be kept comes when others have been. */
+static void values_that_stop_being_kept_are_counted_once(void **state)
+{
+	enum { N = 5001 };
+	u64 values[N];
+	struct values v = { values, N, 1, 0 };
+	struct lull_sum_group group;
+	u64 total = 0;
+
+	(void)state;
+	for (u64 i = 0; i < N; i++) {
+		values[i] = i == 3000 ? 5000000000 : 7 * (i * 1237 % N);
+		total += values[i];
+	}
+	group = first_group(&v);
+	assert_true(v.n_scans > 1);
+	qsort(values, N, sizeof(*values), by_value);
+	assert_int_equal(group.n, N);
+	assert_int_equal(group.total_ns, total);
+	assert_int_equal(group.min_ns, 0);
+	assert_int_equal(group.max_ns, 5000000000);
+	assert_float_equal(group.median_ns, (f64)values[N / 2], 0);
+}
+
+static void values_that_are_kept_are_looked_at_once(void **state)
+{
+	const u64 values[] = { 3, 1, 2 };
+	struct values v = { values, 3, 1, 0 };
+
+	(void)state;
+	assert_float_equal(first_group(&v).median_ns, 2, 0);
+	assert_int_equal(v.n_scans, 1);
+}
+
 static void totals_and_extremes_are_those_of_the_values(void **state)
 {
 	struct lull_sum_group group = GROUP_OF(2, 1, 3);
@@ -147,6 +181,8 @@ int main(void)
 		cmocka_unit_test(a_small_deviation_of_large_values_is_not_rounded_away),
 		cmocka_unit_test(medians_of_many_values_agree_with_sorting_them),
 		cmocka_unit_test(many_groups_share_the_memory_and_stay_exact),
+		cmocka_unit_test(values_that_stop_being_kept_are_counted_once),
+		cmocka_unit_test(values_that_are_kept_are_looked_at_once),
 		cmocka_unit_test(totals_and_extremes_are_those_of_the_values),
 	};
 

@@ -1,0 +1,31 @@
+/*
+ * position - where in its step a call is: the same place is found again in other steps.
+ *
+ * A position is the call's name, the work it starts, and the how manyth such call of its step it
+ * is.
+ */
+#ifndef LULL_CAUSE_POSITION_H
+#define LULL_CAUSE_POSITION_H
+
+#include "base/map.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "cause/subject.h"
+
+struct lull_positions {
+	const struct lull_subject *subject;
+	const struct lull_launch_row *launches; /* private */
+	struct lull_map kinds;			/* private */
+	struct lull_vec counters;		/* private: how many of a kind in this step */
+};
+
+/* Begin with the first call. */
+void lull_positions_init(struct lull_positions *p, const struct lull_subject *s);
+
+/* Free it. */
+void lull_positions_release(struct lull_positions *p);
+
+/* The position of a call of a step; asked for each one in the order of the chain. */
+u64 lull_position_of(struct lull_positions *p, const struct lull_node *node);
+
+#endif

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""CUDA programs in trouble, on the simulated device: no driver, Ctrl-C, workers that are spawned, ranges in a row.
+
+What a CUPTI that refuses looks like is in test_cuda.c and test_sim.c.
+Usage: test_trouble.py BUILD
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
+LAUNCHES = os.path.join(BUILD, "e2e/launches")
+LOOP = os.path.join(BUILD, "examples/train_cuda")
+SIM = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))
+LIMIT_S = 120
+
+
+def expect(what, is_so, got=""):
+    if not is_so:
+        sys.exit(f"FAIL {what}: {got}")
+
+
+def profile(*words, env=SIM, status=0):
+    done = subprocess.run([LULL, "profile", "-s", "none", *words], env=env, capture_output=True, text=True,
+                          timeout=LIMIT_S)
+    expect(f"status of {words}", done.returncode == status, f"{done.returncode}\n{done.stderr}")
+    return done
+
+
+def ask(report, sql):
+    out = subprocess.run([LULL, "query", report, sql, "--format", "json"], capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
+def issues(report):
+    return {row["name"]: row["count"] for row in ask(report, "select name, count from issue")}
+
+
+def without_a_driver_one_line_says_what_is_left():
+    said = profile("-t", "cuda,osrt", "-o", "none", "sh", "-c", "sleep 0.1", env=dict(os.environ)).stderr
+    lines = [line for line in said.splitlines() if "warning" in line]
+    expect("one line", len(lines) == 1 and "no process initialised it" in lines[0] and "the rest is recorded" in lines[0],
+           said)
+    expect("issue", issues("none.lull").get("no_cuda") == 1, issues("none.lull"))
+    expect("the rest", ask("none.lull", "select count(*) as n from oscall")[0]["n"] > 0)
+    # Nobody asked for CUDA by name, or somebody used it: nothing to say.
+    said = profile("-o", "plain", "true", env=dict(os.environ)).stderr
+    expect("nothing without -t", "warning" not in said, said)
+    said = profile("-t", "cuda", "-o", "used", LAUNCHES, "2").stderr
+    expect("nothing with CUDA", "warning" not in said, said)
+
+
+def ctrl_c_leaves_a_whole_report():
+    p = subprocess.Popen([LULL, "profile", "-s", "none", "-o", "int", LOOP, "--steps=100000"], env=SIM,
+                         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
+    for _ in range(LIMIT_S * 10):
+        time.sleep(0.1)
+        if os.path.exists("int.lull.part") and os.stat("int.lull.part").st_size > 30000:
+            break
+    os.killpg(p.pid, signal.SIGINT)  # as a terminal does: to all of the group
+    said = p.communicate(timeout=LIMIT_S)[1]
+    expect("status", p.returncode == 130, (p.returncode, said))
+    row = ask("int.lull", "select count(*) as n from kernel")[0]
+    expect("kernels", row["n"] > 0, row)
+    known = issues("int.lull")
+    expect("the end is stated", known.get("killed") == 1 and known.get("device_tail") == 1, known)
+    expect("nothing else is lost", "buffer_full" not in known and not os.path.exists("int.lull.part"), known)
+
+
+def spawned_and_forked_workers_are_followed():
+    with open("pool.py", "w") as f:
+        f.write("import multiprocessing as mp, subprocess, sys\n"
+                "def work(n):\n"
+                "    return subprocess.run([sys.argv[1], '3'], stdout=subprocess.PIPE, text=True).stdout\n"
+                "if __name__ == '__main__':\n"
+                "    with mp.get_context(sys.argv[2]).Pool(2) as pool:\n"
+                "        print(''.join(pool.map(work, range(3))), end='')\n")
+    for method in ("spawn", "fork", "forkserver"):
+        done = profile("-t", "cuda", "-o", method, sys.executable, "pool.py", LAUNCHES, method)
+        wanted = [int(n) for n in re.findall(r"^kernels=(\d+)", done.stdout, re.M)]
+        found = [row["n"] for row in ask(f"{method}.lull", "select count(*) as n from kernel group by process")]
+        expect(f"kernels of {method}", len(wanted) == 3 and found == wanted, (found, wanted, done.stderr))
+
+
+def ranges_in_a_row_are_taken_or_counted():
+    """The loop's ranges follow each other within milliseconds: reports are finished while the next is recorded."""
+    done = profile("-t", "nvtx", "-c", "nvtx", "-p", "data_load", "--capture-range-end=repeat:6", "-o", "take%n", LOOP,
+                   "--steps=300")
+    names = [f"take{n}.lull" for n in range(1, 7)]
+    told = re.findall(r"^lull: (take\d+\.lull)  ", done.stderr, re.M)
+    expect("reports in order", told == names, (told, done.stderr))
+    missed = 0
+    for name in names:
+        n = ask(name, "select count(*) as n from range r join label l on r.label = l.id where l.name = 'data_load'")[0]["n"]
+        expect(f"one range in {name}", n == 1, n)
+        missed += issues(name).get("ranges_missed", 0)
+    expect("what came in between is counted", 0 < missed < 300, missed)
+    expect("nothing unfinished", not [n for n in os.listdir(".") if n.endswith(".part")], os.listdir("."))
+
+
+def main():
+    for test in (without_a_driver_one_line_says_what_is_left, ctrl_c_leaves_a_whole_report,
+                 spawned_and_forked_workers_are_followed, ranges_in_a_row_are_taken_or_counted):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            begin = time.monotonic()
+            test()
+            print(f"PASS {test.__name__} ({time.monotonic() - begin:.1f} s)", flush=True)
+            os.chdir("/")
+
+
+main()
