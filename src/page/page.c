@@ -167,10 +167,11 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 {
 	struct lull_page_report *report;
 
-	if (page->job || (page->reports && page->n_reports == page->max_reports))
-		return lull_fail(err, LULL_E_USAGE,
-				 "more than %d reports at once, or a folder and "
-				 "others",
+	if (page->job)
+		return lull_fail(err, LULL_E_USAGE, "a folder is looked at by itself; leave out %s",
+				 path);
+	if (page->reports && page->n_reports == page->max_reports)
+		return lull_fail(err, LULL_E_USAGE, "more than %d reports at once",
 				 LULL_PAGE_REPORTS);
 	report = next_report(page, LULL_PAGE_REPORTS, name);
 	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err))

@@ -47,8 +47,10 @@ export class App {
     this.openFirst();
   }
 
-  on(part: Part, fn: () => void): void {
+  /** Call it when this part changes; gives a way to end that. */
+  on(part: Part, fn: () => void): () => void {
     (this.listeners[part] ??= []).push(fn);
+    return () => { this.listeners[part] = this.listeners[part].filter((x) => x !== fn); };
   }
 
   changed(...parts: Part[]): void {

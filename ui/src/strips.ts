@@ -65,6 +65,7 @@ export class Strips {
   private image: ImageData | null = null;
   private isDirty = true;
   private wasShown = false;
+  private readonly offs: (() => void)[] = [];
 
   constructor(private readonly sides: Side[], private readonly first: Span, private readonly onPick?: (side: Side, lane: number, t: number) => void) {
     this.view = { ...first };
@@ -86,7 +87,7 @@ export class Strips {
       titles.push(h("div", { class: "strips-title", title: `${side.title}${side.note ? ` · ${side.note}` : ""}`, style: { top: `${top}px`, height: `${y - top}px` } },
         h("b", null, side.title), side.note ? h("span", { class: "small" }, side.note) : null));
       y += GAP;
-      side.app.on("data", () => this.touch());
+      this.offs.push(side.app.on("data", () => this.touch()));
     }
     this.height = y;
     this.el = h("div", { class: "strips", style: { height: `${y}px` } }, h("div", { class: "strips-titles", style: { width: `${TITLES}px` } }, titles), h("div", { class: "strips-box" }, this.canvas), this.tip);
@@ -95,7 +96,10 @@ export class Strips {
     const loop = (): void => {
       // A panel that was left takes its pictures with it.
       if (this.el.isConnected) this.wasShown = true;
-      else if (this.wasShown) return;
+      else if (this.wasShown) {
+        this.offs.forEach((off) => off());
+        return;
+      }
       requestAnimationFrame(loop);
       if (this.isDirty && this.el.isConnected) this.draw();
     };

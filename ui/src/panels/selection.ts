@@ -125,7 +125,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   if (call && s.start >= call.end) facts.push(["queued", format.duration(s.start - call.end)]);
   const buttons = h("div", { class: "buttons" },
     isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
-      : h("button", { class: "primary", onclick: () => void neighbour(app, timeline, 1, true) }, "Next of this name ", h("kbd", null, "]")),
+      : h("button", { class: "primary", title: "The next one of this name", onclick: () => void neighbour(app, timeline, 1, true) }, "Next ", h("kbd", null, "]")),
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
   if (isIdle) {

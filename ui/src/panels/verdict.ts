@@ -5,6 +5,7 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import type { App } from "../app";
+import type { Meta } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 
 export interface Prediction {
@@ -54,13 +55,22 @@ function ask(app: App): Promise<Verdict> {
   return app.source.ask<Verdict>("verdict", { f: app.report || undefined });
 }
 
+/** Idle time has causes now: its tiles, its share and the picture of the whole run are new. */
+async function recolour(app: App): Promise<void> {
+  app.forget((row) => row.kind === "idle");
+  const meta = await app.source.ask<Meta>("meta", { f: app.report || undefined });
+  app.meta.minimap = meta.minimap;
+  meta.rows.forEach((row, ix) => { if (app.meta.rows[ix]?.key === row.key) app.meta.rows[ix].busy = row.busy; });
+  app.changed("rows", "verdict");
+}
+
 /** While it is being found out: ask again, tell how far it is, and colour idle time once it is known. */
 function follow(app: App): void {
   window.setTimeout(() => {
     void ask(app).then((v) => {
       answers.set(app, Promise.resolve(v));
       if (v.state === "running") follow(app);
-      else app.forget((row) => row.kind === "idle");
+      else void recolour(app);
       app.changed("verdict");
     }).catch(() => undefined); // the server is gone, which the page says elsewhere
   }, ASK_AGAIN_MS);
