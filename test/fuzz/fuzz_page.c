@@ -40,6 +40,11 @@ static const char report[] =
 	"sample start=5us lane=1 stack=1 cpu=3\nsched start=0us dur=30us lane=1 cpu=1 "
 	"end_reason=2\n"
 	"sched start=40us dur=30us lane=1 cpu=1 end_reason=1\n"
+	"cuda_call start=70us dur=25us lane=1 name=cudaStreamSynchronize correlation=5 api=2\n"
+	"cuda_sync start=70us dur=25us lane=2 kind=3 correlation=5 process=1\n"
+	"kernel start=72us dur=20us lane=2 launch=1 correlation=6 process=1\n"
+	"oscall start=100us dur=60us lane=1 name=pthread_cond_wait\n"
+	"gil_wait start=165us dur=30us lane=1\npysample start=170us lane=1 stack=1 has_gil=1\n"
 	"usage start=1us process=1 rss_bytes=4096\nusage start=9us process=1 rss_bytes=8192\n";
 
 static u64 next_random(u64 *state)
