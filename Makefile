@@ -71,7 +71,7 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-job e2e-trouble e2e-san tsan \
+.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-san tsan \
 	dist install clean unit golden property \
 	fuzz check format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
@@ -179,7 +179,7 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
 
 # Vendor headers that want C++'s <string> get an empty one.
-$(BUILD)/e2e/test_pm: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
+$(BUILD)/e2e/test_pm $(BUILD)/e2e/test_kplan: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
 
 NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
 $(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx.def
@@ -255,37 +255,23 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
 $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
-e2e-osrt: all $(OSRT_GUESTS)
-	$(Q)python3 test/e2e/test_osrt.py $(BUILD)
+# Tests in Python: each test/e2e/test_NAME.py is run as e2e-NAME, with PY_ARGS_NAME if that is set.
+PY_TESTS := $(patsubst test/e2e/test_%.py,e2e-%,$(wildcard test/e2e/test_*.py))
+PY_ARGS_sqlite := $(BUILD) -f
+PY_ARGS_import := $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
+PY_ARGS_ops := $(PY_ARGS_import) test/data/pytorch/kineto-h200.table.txt
+.PHONY: $(PY_TESTS)
+$(PY_TESTS): e2e-%: all
+	$(Q)python3 test/e2e/test_$*.py $(or $(PY_ARGS_$*),$(BUILD))
 
-e2e-gate: all
-	$(Q)python3 test/e2e/test_gate.py $(BUILD)
-
-# Jobs of many ranks: simulated with their truth, recorded, and under each mpirun that is installed.
-e2e-ranks: all $(BUILD)/sim/lull-job
-	$(Q)python3 test/e2e/test_ranks.py $(BUILD)
-
-# The example on the simulated device, recorded and asked why.
-e2e-why: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_why.py $(BUILD)
-
-# Jobs of many ranks under launchers, and long ones: the flight recorder, metrics.
-e2e-job: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
-	$(Q)python3 test/e2e/test_job.py $(BUILD)
-
-# CUDA programs in trouble.
-e2e-trouble: all sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
-	$(Q)python3 test/e2e/test_trouble.py $(BUILD)
-
-# SQL, the SQLite export and its import, against SQLite itself.
-e2e-sqlite: all sim $(BUILD)/examples/train_cuda
-	$(Q)python3 test/e2e/test_sqlite.py $(BUILD) -f
-
-# Traces of other tools, good and bad ones, and what PyTorch itself said of one.
-e2e-import: all
-	$(Q)python3 test/e2e/test_ops.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz \
-		test/data/pytorch/kineto-h200.table.txt
-	$(Q)python3 test/e2e/test_import.py $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
+# What they need beside the two programs.
+e2e-osrt: $(OSRT_GUESTS)
+e2e-ranks: $(BUILD)/sim/lull-job
+e2e-why e2e-sqlite: sim $(BUILD)/examples/train_cuda
+e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
 # Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
 $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
@@ -294,10 +280,7 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
 		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
 
-e2e-export: all $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
-	$(Q)python3 test/e2e/test_export.py $(BUILD)
-
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) e2e-osrt e2e-export e2e-gate e2e-import e2e-ranks e2e-sqlite e2e-why e2e-job e2e-trouble
+e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) $(PY_TESTS)
 	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
@@ -327,6 +310,7 @@ browser: all sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/bro
 	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
 
 # The pictures of the README.
 screenshots: all test/browser/node_modules/.package-lock.json
@@ -462,8 +446,8 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
-SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_record cupti_resource \
-	libcupti)
+SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_pcsampling cupti_profiler \
+	cupti_record cupti_resource libcupti)
 SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
@@ -537,7 +521,7 @@ $(BENCH_GEN): CFLAGS_ALL += -iquote .
 bench-programs: $(BENCH)
 
 # All of them, as one table. Fewer events than the 100 M of the promises, unless FULL=1; RECORD=1 keeps the result.
-bench: all bench-programs
+bench: all bench-programs $(BUILD)/sim/lull-job
 	$(Q)tools/bench $(BUILD) $(if $(FULL),100000000,20000000) \
 		$(if $(RECORD),bench/results/$(shell date +%F)-$(NATIVE).txt)
 	$(Q)$(if $(shell command -v npm),$(MAKE) --no-print-directory bench-view,echo "bench-view: skipped, no npm here")

@@ -43,9 +43,19 @@ static void spend(u64 ns)
 
 struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params)
 {
+	return lull_sim_enter_launch(cbid, name, params, NULL);
+}
+
+struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *params,
+				      const char *symbol)
+{
 	const struct sim_hooks *hooks = lull_sim_hooks();
 	struct sim_context *context = lull_sim_context();
-	struct sim_call call = { .cbid = cbid, .name = name, .params = params, .context = context };
+	struct sim_call call = { .cbid = cbid,
+				 .name = name,
+				 .context = context,
+				 .params = params,
+				 .symbol = symbol };
 
 	pthread_once(&driver.once, read_knobs);
 	call.correlation =

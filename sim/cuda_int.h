@@ -107,6 +107,10 @@ struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params);
 #define SIM_ENTER_WITH(name, ...) \
 	lull_sim_enter(SIM_CALL_##name, #name, (const void *[]){ __VA_ARGS__ })
 
+/* The same for a launch, whose parameters and kernel the subscriber sees, too. */
+struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *params,
+				      const char *symbol);
+
 /* It ends; returns `result`. */
 int lull_sim_leave(struct sim_call *call, int result);
 

@@ -352,3 +352,14 @@ int cuEventElapsedTime_v2(float *ms, void *begin, void *end)
 
 	return lull_sim_leave(&call, elapsed(ms, begin, end));
 }
+
+int cuStreamIsCapturing(void *handle, int *status)
+{
+	struct sim_call call = SIM_ENTER(cuStreamIsCapturing);
+	const struct sim_stream *stream = lull_sim_stream(handle);
+
+	if (!stream)
+		return lull_sim_leave(&call, SIM_E_HANDLE);
+	*status = stream->capture ? 1 : 0;
+	return lull_sim_leave(&call, SIM_OK);
+}

@@ -62,11 +62,33 @@ static int launch(const struct sim_function *function, struct sim_work *work, vo
 	return lull_sim_queue(stream, work, &job);
 }
 
+/* As CUPTI hands them to callbacks. */
+struct launch_params {
+	void *function;
+	u32 grid[3];
+	u32 block[3];
+	u32 shared_bytes;
+	void *stream;
+	void **params;
+	void **extra;
+};
+
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
 		   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
 		   void *stream, void **params, void **extra)
 {
-	struct sim_call call = SIM_ENTER(cuLaunchKernel);
+	const struct launch_params params_of = {
+		.function = function,
+		.grid = { grid_x, grid_y, grid_z },
+		.block = { block_x, block_y, block_z },
+		.shared_bytes = shared_bytes,
+		.stream = stream,
+		.params = params,
+		.extra = extra,
+	};
+	struct sim_call call = lull_sim_enter_launch(
+		SIM_CALL_cuLaunchKernel, "cuLaunchKernel", &params_of,
+		function ? ((const struct sim_function *)function)->name : NULL);
 	struct sim_work work = { .kind = SIM_KERNEL,
 				 .correlation = call.correlation,
 				 .grid = { grid_x, grid_y, grid_z },

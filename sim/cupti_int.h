@@ -5,6 +5,7 @@
  *	cupti_record.c   records, as the chosen release of CUPTI lays them out
  *	cupti_buffer.c   the program's buffers and the thread that gives them back
  *	cupti_clock.c    from the model's time to the program's clock
+ *	cupti_profiler.c counters of kernels; cupti_pcsampling.c samples of them
  */
 #ifndef LULL_SIM_CUPTI_INT_H
 #define LULL_SIM_CUPTI_INT_H
@@ -112,6 +113,19 @@ void lull_cupti_resource_module(const struct sim_event *event);
 
 /* Whether a counter of unified memory was asked for. */
 bool lull_cupti_wants_counter(u32 counter_kind);
+
+/* ---- cupti_profiler.c ---- */
+
+/* A kernel was launched: count it and run it again, if somebody reads counters. */
+void lull_cupti_profile(const struct sim_work *work);
+
+/* Whether the hardware reads counters; samples are then refused. */
+bool lull_cupti_profiler_is_on(void);
+
+/* ---- cupti_pcsampling.c ---- */
+
+/* A kernel was launched: sample it, if somebody wants that. */
+void lull_cupti_sample(const struct sim_work *work);
 
 /* ---- libcupti.c ---- */
 

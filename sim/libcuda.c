@@ -281,6 +281,14 @@ int cuCtxGetCurrent(void **context)
 	return lull_sim_leave(&call, SIM_OK);
 }
 
+int cuCtxGetDevice(int *device)
+{
+	struct sim_call call = SIM_ENTER(cuCtxGetDevice);
+
+	*device = 0;
+	return lull_sim_leave(&call, current ? SIM_OK : SIM_E_CONTEXT);
+}
+
 SIM_EXPORT void lull_sim_replay(void (*object)(const struct sim_object *object))
 {
 	lull_sim_lock();
@@ -352,6 +360,43 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 		}
 	}
 	return lull_sim_leave(&call, SIM_E_NOT_FOUND);
+}
+
+/*
+ * Every kernel takes 32 registers and nothing else. LULL_SIM_KERNEL_HANDLES=1: handles are those of
+ * kernels of a library, and no functions; 2: nor does the context have functions for them.
+ */
+enum { N_REGISTERS = 4 };
+
+int cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+	struct sim_call call = SIM_ENTER(cuFuncGetAttribute);
+	bool is_kernel = sim_knob("LULL_SIM_KERNEL_HANDLES", 0) > 0 && !((uintptr_t)function & 1);
+
+	if (!function || is_kernel)
+		return lull_sim_leave(&call, SIM_E_HANDLE);
+	*value = attribute == N_REGISTERS ? 32 : 0;
+	return lull_sim_leave(&call, SIM_OK);
+}
+
+int cuKernelGetFunction(void **function, void *kernel)
+{
+	struct sim_call call = SIM_ENTER(cuKernelGetFunction);
+
+	if (!kernel || sim_knob("LULL_SIM_KERNEL_HANDLES", 0) != 1)
+		return lull_sim_leave(&call, SIM_E_HANDLE);
+	*function = (u8 *)kernel + 1;
+	return lull_sim_leave(&call, SIM_OK);
+}
+
+int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
+{
+	struct sim_call call = SIM_ENTER(cuKernelGetAttribute);
+
+	if (!kernel || device != 0)
+		return lull_sim_leave(&call, SIM_E_HANDLE);
+	*value = attribute == N_REGISTERS ? 32 : 0;
+	return lull_sim_leave(&call, SIM_OK);
 }
 
 /* ---- memory ---- */

@@ -65,12 +65,12 @@ bool lull_cupti_is_missing(const char *function)
 }
 
 /* LULL_SIM_DENIED=name,name: these say that the user may not use them. */
-#define RETURN_IF_MISSING()                                   \
-	do {                                                  \
-		if (lull_cupti_is_missing(__func__))          \
-			return CUPTI_E_UNSUPPORTED;           \
+#define RETURN_IF_MISSING()                                 \
+	do {                                                \
+		if (lull_cupti_is_missing(__func__))        \
+			return CUPTI_E_UNSUPPORTED;         \
 		if (is_listed("LULL_SIM_DENIED", __func__)) \
-			return CUPTI_E_PRIVILEGES;            \
+			return CUPTI_E_PRIVILEGES;          \
 	} while (0)
 
 /* Take one of the counted mishaps; false when none is left. */
@@ -96,6 +96,7 @@ static void tell(struct sim_call *call, u32 site)
 				      .function_name = call->name,
 				      .function_params = call->params,
 				      .function_return_value = &call->result,
+				      .symbol_name = call->symbol,
 				      .context = call->context,
 				      .context_uid = call->context_id,
 				      .correlation_data = &call->slot,
@@ -141,6 +142,10 @@ static void on_work(const struct sim_work *work)
 	u8 record[CUPTI_MAX_RECORD_BYTES];
 	u32 kind = kind_of(work);
 
+	if (work->kind == SIM_KERNEL) {
+		lull_cupti_profile(work);
+		lull_cupti_sample(work);
+	}
 	if (!lull_cupti_wants(kind))
 		return;
 	if (work->kind == SIM_KERNEL && take_one(&cupti.n_to_drop)) {

@@ -72,6 +72,7 @@ struct sim_call {
 	u32 context_id;
 	int result;
 	bool is_told; /* the subscriber saw it begin */
+	const char *symbol; /* kernel of a launch, NULL for other calls */
 };
 
 /* A context (stream_id 0) or a stream. */

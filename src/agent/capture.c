@@ -91,6 +91,8 @@ void lull_capture_end(struct lull_thread *t)
 	u32 record = t->record;
 
 	t->capture = 0;
+	if (lull_agent.control->kernels.has_range)
+		return; /* it held no recording: its kernels were measured */
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
 	/*
 	 * Only the recording that this range began: the collector may have ended it and begun

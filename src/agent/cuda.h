@@ -38,6 +38,12 @@ void lull_cuda_zeroed(void);
 /* Turn the records of a buffer into events (cuda_records.c). */
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
 
+/*
+ * The hash of a way to launch a kernel, defined in the thread's stream with the name; 0 if there
+ * was no room. `shape->name` is filled in.
+ */
+u64 lull_cuda_launch(struct lull_thread *t, struct lull_wire_shape *shape, const char *name);
+
 /* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
 lull_cupti_callback *lull_cuda_callback(void);
 

@@ -10,6 +10,7 @@
 
 #include "agent/capture.h"
 #include "agent/cuda.h"
+#include "agent/kernel.h"
 #include "agent/lib_cupti.h"
 #include "agent/stack.h"
 #include "agent/sys.h"
@@ -298,6 +299,8 @@ static void called_with_stack(void *user, u32 domain, u32 cbid, const void *data
 
 lull_cupti_callback *lull_cuda_callback(void)
 {
+	if (lull_agent.control->sources & LULL_SOURCE_KERNELS)
+		return lull_kernel_called;
 	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
 		if (lull_agent.control->cuda_backtrace_ticks[i])
 			return called_with_stack;

@@ -37,6 +37,31 @@ static u64 hash_of(struct names *names, const char *text)
 	return names->seen[ix].hash;
 }
 
+static u64 define_launch(struct lull_thread *t, const struct lull_wire_shape *shape,
+			 const char *name)
+{
+	u64 hash = lull_hash(shape, sizeof(*shape));
+	struct lull_wire_launch *e;
+
+	if (lull_is_defined(t, hash))
+		return hash;
+	name_of(t, name);
+	e = lull_reserve(t, LULL_EVENT_launch, sizeof(*e));
+	if (!e)
+		return 0;
+	e->hash = hash;
+	e->shape = *shape;
+	lull_commit(t, sizeof(*e));
+	lull_remember(t, hash);
+	return hash;
+}
+
+u64 lull_cuda_launch(struct lull_thread *t, struct lull_wire_shape *shape, const char *name)
+{
+	shape->name = name ? lull_hash(name, strlen(name)) : 0;
+	return define_launch(t, shape, name);
+}
+
 static u64 launch_of(struct lull_thread *t, const void *r, struct names *names)
 {
 	struct lull_wire_shape shape = {
@@ -53,22 +78,9 @@ static u64 launch_of(struct lull_thread *t, const void *r, struct names *names)
 		.local_bytes = lull_cupti_kernel_local_bytes(r),
 	};
 	const char *name = lull_cupti_kernel_name(r);
-	struct lull_wire_launch *e;
-	u64 hash;
 
 	shape.name = hash_of(names, name);
-	hash = lull_hash(&shape, sizeof(shape));
-	if (lull_is_defined(t, hash))
-		return hash;
-	name_of(t, name);
-	e = lull_reserve(t, LULL_EVENT_launch, sizeof(*e));
-	if (!e)
-		return 0;
-	e->hash = hash;
-	e->shape = shape;
-	lull_commit(t, sizeof(*e));
-	lull_remember(t, hash);
-	return hash;
+	return define_launch(t, &shape, name);
 }
 
 #define PLACE(kind, r)                                            \

@@ -33,6 +33,8 @@ bool lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 		.api = style->api,
 	};
 
+	if (lull_kernel_needs_range())
+		lull_kernel_label(hash, name, &style->domain);
 	/*
 	 * Of the three only the domain and the label are remembered: whoever knows the label needs
 	 * not know its name. A label whose texts were dropped stays undefined, so that the next use

@@ -13,6 +13,7 @@
 #define LULL_AGENT_RANGE_H
 
 #include "agent/capture.h"
+#include "agent/kernel.h"
 #include "agent/ring.h"
 
 /* Where a label comes from; lull_wire_label.api. */
@@ -101,6 +102,9 @@ static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 labe
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
+	if (__builtin_expect(lull_kernel_needs_range(), 0) && !t->capture &&
+	    lull_kernel_has_label(label))
+		t->capture = lull_capture_key(domain_ix, *level);
 	return (*level)++;
 }
 

@@ -54,7 +54,11 @@ struct lull_thread {
 	u32 depth;    /* reserves not yet committed: 0, or 1 while a handler runs on top of one */
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
-	u32 capture;   /* lull_capture_key() of the range that holds the recording, 0 = none */
+	/*
+	 * lull_capture_key() of the range that holds the recording, 0 = none; in a session of lull
+	 * kernel, of the outermost range whose kernels are measured.
+	 */
+	u32 capture;
 	u64 hook_call; /* where an OUTER timed call has its record, 0 = in none (oscall.h) */
 	struct lull_slot *slot;
 	struct lull_stream stream[2];

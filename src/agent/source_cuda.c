@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 
 #include "agent/cuda.h"
+#include "agent/kernel.h"
 #include "agent/lib_cupti.h"
 #include "agent/real.h"
 #include "agent/sys.h"
@@ -111,8 +112,19 @@ static void enable_kernels(void)
 		refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
 }
 
+/* Records of what the device does would disturb those who read its counters. */
+static bool is_counting(void)
+{
+	return (lull_agent.control->sources & LULL_SOURCE_KERNELS) != 0;
+}
+
 static void switch_on(void)
 {
+	if (is_counting()) {
+		lull_kernel_watch(true);
+		atomic_store(&cuda.is_on, 1);
+		return;
+	}
 	enable_kernels();
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
@@ -125,6 +137,10 @@ static void switch_on(void)
 static void switch_off(void)
 {
 	atomic_store(&cuda.is_on, 0);
+	if (is_counting()) {
+		lull_kernel_watch(false);
+		return;
+	}
 	lull_cuda_watch_calls(false);
 	lull_cuda_watch_resources(false);
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
@@ -188,7 +204,7 @@ static void *flush_loop(void *unused)
 			switch_on();
 		else if (!is_wanted && atomic_load(&cuda.is_on) && !lull_cuda_is_watching())
 			switch_off();
-		if (atomic_load(&cuda.is_on)) {
+		if (atomic_load(&cuda.is_on) && !is_counting()) {
 			lull_cuda_watch_memory(true);
 			lull_cuda_stock();
 		}

@@ -13,8 +13,8 @@ const struct lull_cause lull_cause_gpu_bound = {
 	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster "
 	       "kernels "
 	       "or less work make the step shorter. The largest kernels are listed.",
-	.fix = "look into the kernels on top (`lull stats -r cuda_gpu_kern_sum`): precision, "
-	       "tensor cores, batch size, fused attention",
+	.fix = "look into the kernels on top: `lull kernel --from REPORT -- PROGRAM` says what "
+	       "limits each; precision, tensor cores, batch size, fused attention",
 	.kind = LULL_CAUSE_BUSY,
 	.needs = LULL_NEED_WORK,
 };

@@ -11,6 +11,7 @@
 #include "base/out.h"
 #include "base/term.h"
 #include "cause/why.h"
+#include "cmd/diff_profiled.h"
 #include "cmd/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
@@ -43,6 +44,7 @@ struct diff {
 	struct lull_decision step_time;
 	struct lull_decision idle;
 	bool has_idle;
+	struct lull_diff_profiled profiled;
 };
 
 static const struct lull_out_column columns[] = {
@@ -111,6 +113,7 @@ static void collect(struct diff *d)
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[0].steps) : 1,
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[1].steps) : 1);
 	}
+	lull_diff_profiled_init(&d->profiled, d->side[0].reader, d->side[1].reader);
 	if (d->is_per_step) {
 		decide(d, "step_time", &d->step_time);
 		d->has_idle = decide(d, "idle_share", &d->idle);
@@ -271,6 +274,7 @@ static int print_text(const struct diff *d, struct lull_err *err)
 	for (size_t i = 0; i < d->parts.n; i++)
 		if (print_part(d, &parts[i], err))
 			return err->code;
+	lull_diff_profiled_print(&d->profiled, d->top);
 	return LULL_OK;
 }
 
@@ -370,6 +374,7 @@ static void print_json(const struct diff *d)
 	put_causes(&j, d);
 	for (size_t i = 0; i < d->parts.n; i++)
 		put_part(&j, d, &parts[i]);
+	lull_diff_profiled_json(&d->profiled, &j);
 	lull_json_end(&j);
 	putchar('\n');
 }
@@ -397,6 +402,16 @@ static const struct lull_property items[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property profiled[] = {
+	{ "name", "string", "kernel", NULL },
+	{ "n", "array", "launches whose counters were read, before and after", NULL },
+	{ "time_ns", "array", "mean of a launch, before and after", NULL },
+	{ "verdict", "array", "of lull kernel, before and after; null if not there", NULL },
+	{ "why", "string", "how much faster and what explains it", NULL },
+	{ "stalls", "object", "shares of the warps' time by reason, before and after", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property document[] = {
 	{ "before", "string", "the first report", NULL },
 	{ "after", "string", "the second report", NULL },
@@ -412,6 +427,9 @@ static const struct lull_property document[] = {
 	{ "ranges", "array", "by name", items },
 	{ "ops", "array", "operators by name", items },
 	{ "oscalls", "array", "C library calls by function", items },
+	{ "profiled", "array",
+	  "kernels whose counters were read on both sides, with values by the keys of lull kernel",
+	  profiled },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -440,6 +458,8 @@ static void release(struct diff *d)
 	for (size_t i = 0; i < d->parts.n; i++)
 		lull_diff_release(&parts[i]);
 	lull_vec_release(&d->parts);
+	if (d->side[1].reader)
+		lull_diff_profiled_release(&d->profiled);
 	for (int i = 0; i < 2; i++) {
 		if (d->side[i].has_why)
 			lull_why_release(&d->side[i].why);

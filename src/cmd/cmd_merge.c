@@ -32,7 +32,7 @@ static int print(const struct merge *m, const struct lull_job *job)
 		return LULL_OK;
 	}
 	lull_job_print_notes(stdout, job, width);
-	printf("%zu ranks\n", job->ranks.n);
+	printf("%zu rank%s\n", job->ranks.n, job->ranks.n == 1 ? "" : "s");
 	lull_job_print_clocks(stdout, job, width);
 	return LULL_OK;
 }

@@ -159,10 +159,16 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 		most = all[i].exposed_ns > most->exposed_ns ? &all[i] : most;
 	say(p, 2, "bytes move for %.2f ms/step with nothing beside them",
 	    v->transfer * v->mean_ns / 1e6);
-	if (job->kinds.n && most->dur_ns)
+	if (job->kinds.n && most->dur_ns && most->size_bytes)
 		say(p, 2, "most of it is %s of less than %s: %.0f %% of its time is not hidden",
 		    most->name, lull_format_bytes(1ULL << most->size_class).text,
 		    (f64)most->exposed_ns / (f64)most->dur_ns * 100);
+	else if (job->kinds.n && most->dur_ns)
+		say(p, 2, "most of it is %s: %.0f %% of its time is not hidden", most->name,
+		    (f64)most->exposed_ns / (f64)most->dur_ns * 100);
+	if (!job->n_met)
+		say(p, 2,
+		    "how much of that is waiting cannot be told: no collective is in two reports");
 	if (!job->stragglers.n && !job->stages.n && v->wait > 0.01)
 		say(p, 2,
 		    "waiting for the last to arrive takes %.2f ms/step more, and that is another "
@@ -215,7 +221,10 @@ static void cause(const struct printer *p, const struct lull_job *job)
 
 	if (v->cause < 0)
 		return;
-	say(p, 2, "%s: %.2f ms/step", lull_causes[v->cause]->id, v->cost_ns / 1e6);
+	if (v->cost_ns > 0)
+		say(p, 2, "%s: %.2f ms/step", lull_causes[v->cause]->id, v->cost_ns / 1e6);
+	else
+		say(p, 2, "%s", lull_causes[v->cause]->id);
 	if (v->cause == LULL_CAUSE_IX_straggler) {
 		stragglers(p, job);
 		return;
@@ -420,10 +429,11 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	headline(&p, job);
 	cause(&p, job);
 	say(&p, 0,
-	    "%zu ranks on %u host%s, %u steps of %.2f ms on average (median "
+	    "%zu rank%s on %u host%s, %u step%s of %.2f ms on average (median "
 	    "%.2f). Ranks by what they do:",
-	    job->ranks.n, n_hosts, n_hosts == 1 ? "" : "s", job->n_steps,
-	    job->verdict.mean_ns / 1e6, job->verdict.step_ns / 1e6);
+	    job->ranks.n, job->ranks.n == 1 ? "" : "s", n_hosts, n_hosts == 1 ? "" : "s",
+	    job->n_steps, job->n_steps == 1 ? "" : "s", job->verdict.mean_ns / 1e6,
+	    job->verdict.step_ns / 1e6);
 	groups(&p, job);
 	if (job->verdict.cause != LULL_CAUSE_IX_pipeline_imbalance && job->stages.n) {
 		say(&p, 0, "The pipeline:");

@@ -121,7 +121,7 @@ int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err 
 		rc = lull_fail(
 			err, LULL_E_NOT_FOUND,
 			"no reports in the folder %s: expected one .lull for each rank, such "
-			"as lull profile -o %s/rank%%q{RANK} writes",
+			"as lull profile -o %s/run writes under a launcher",
 			job->folder, job->folder);
 	lull_team_parts_release(&parts);
 	lull_vec_release(&listed);

@@ -73,6 +73,12 @@ static void read_meta(struct lull_job_rank *rank, struct lull_reader *r)
 			copy(rank->job, sizeof(rank->job), value);
 		} else if (strcmp(key, "recording.version") == 0) {
 			copy(rank->version, sizeof(rank->version), value);
+		} else if (strcmp(key, "ranks") == 0) {
+			snprintf(rank->bad, sizeof(rank->bad),
+				 "it holds the ranks %.60s, and a job wants a report of each; lull "
+				 "why "
+				 "compares them if you give it this file alone",
+				 value);
 		} else if (strcmp(key, "host") == 0) {
 			copy(rank->host, sizeof(rank->host), value);
 			has_host = true;
@@ -185,6 +191,10 @@ void lull_job_head(struct lull_job *job, struct lull_job_rank *rank, struct lull
 		return;
 	}
 	read_meta(rank, r);
+	if (*rank->bad) {
+		lull_reader_close(r);
+		return;
+	}
 	if (rank->rank < 0 && (rank->rank = rank_in_name(rank->file)) >= 0)
 		copy(rank->rank_from, sizeof(rank->rank_from), "name");
 	lull_exchanges_init(&x, r);

@@ -11,8 +11,8 @@
  * Three walks:    1. who wrote each report, and a sample of its collectives, on which the clocks
  *                 are fitted;  2. when each collective had its last rank;  3. each report by itself
  *                 (lull why), with its waiting taken apart by what 2 found.
- * Memory:         one report at a time, 40 bytes for each collective of the job (every second one,
- *                 fourth one ... where these are more than 8 million), 1 KiB a rank, 80 bytes for
+ * Memory:         one report at a time, 80 bytes for each collective of the job (every second one,
+ *                 fourth one ... where these are more than 8 million), 1 KiB a rank, 96 bytes for
  *                 each rank and step. Never the job.
  * Processes:      under mpirun (job/team.h) reports are spread over processes; what each has found
  *                 is gathered, and all reach the same result. Sums are of whole numbers, so the
@@ -109,6 +109,7 @@ struct lull_job_step {
 	u64 idle_ns;
 	i64 late_ns;	  /* by how much it came after the mean of the others, hidden or not */
 	i64 most_late_ns; /* in one collective */
+	u64 n_met;	  /* collectives in it that other ranks had part in */
 };
 
 /* A kind of exchange: by operation, ranks of the communicator and size. */
@@ -168,7 +169,8 @@ enum lull_job_clocks {
 };
 
 struct lull_job_options {
-	bool is_by_rank; /* fit each rank, though ranks of a host share a clock */
+	bool is_by_rank;  /* fit each rank, though ranks of a host share a clock */
+	u64 max_meetings; /* collectives that are kept; 0: 8 million */
 };
 
 struct lull_job {

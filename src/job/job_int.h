@@ -18,6 +18,7 @@ struct lull_job_sample {
 /* When a collective had its last rank. */
 struct lull_job_meeting {
 	u64 key;
+	u64 lot;
 	i64 last_ns;	/* begin of the last */
 	i64 sum_ns;	/* of the begins */
 	u64 size_bytes; /* the largest */
@@ -28,7 +29,8 @@ struct lull_job_meeting {
 struct lull_job_meetings {
 	struct lull_map by_key;
 	struct lull_vec all; /* struct lull_job_meeting */
-	u64 limit;	     /* keys above are left out */
+	u64 limit;	     /* lots above are left out */
+	u64 max;	     /* so many are kept */
 };
 
 /* A note for the reader of the answer. */

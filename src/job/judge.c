@@ -84,7 +84,7 @@ void lull_job_number_steps(struct lull_job *job)
 
 /* ---- late ranks ---- */
 
-/* Lateness by rank and step; NAN where a rank has no such step. */
+/* Lateness by rank and step; NAN where a rank has no such step, or met nobody in it. */
 static float *lateness(const struct lull_job *job)
 {
 	const struct lull_job_rank *all = job->ranks.at;
@@ -97,7 +97,7 @@ static float *lateness(const struct lull_job *job)
 		const struct lull_job_step *steps = lull_job_steps(job, &all[i], &n);
 
 		for (u32 k = 0; k < n; k++)
-			if (steps[k].number < job->n_steps)
+			if (steps[k].number < job->n_steps && steps[k].n_met)
 				late[i * job->n_steps + steps[k].number] = (float)steps[k].late_ns;
 	}
 	return late;
@@ -461,6 +461,18 @@ void lull_job_judge(struct lull_job *job)
 	for (int k = 0; k < LULL_N_CAUSES; k++)
 		if (lull_causes[k]->kind != LULL_CAUSE_BLIND)
 			consider(v, k, cost_ns[k]);
+	if (cost_ns[LULL_CAUSE_IX_unknown] > v->cost_ns &&
+	    cost_ns[LULL_CAUSE_IX_unknown] >= WORTH * v->step_ns) {
+		snprintf(v->why_not, sizeof(v->why_not),
+			 "what ranks do for %.2f ms of each step of %.2f ms is not recorded; lull "
+			 "why "
+			 "of one report says what is missing. Next comes %s with %.2f ms",
+			 cost_ns[LULL_CAUSE_IX_unknown] / 1e6, v->mean_ns / 1e6,
+			 v->cause < 0 ? "nothing" : lull_causes[v->cause]->id, v->cost_ns / 1e6);
+		v->cause = -1;
+		v->cost_ns = 0;
+		return;
+	}
 	if (v->cause >= 0 && v->cost_ns >= WORTH * v->step_ns)
 		return;
 	v->cause = majority(job);

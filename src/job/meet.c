@@ -9,7 +9,7 @@
 
 #include "job/job_int.h"
 
-/* More collectives than this are thinned out: 40 bytes each, and as much again for the map. */
+/* More collectives than this are thinned out: 48 bytes each, and 16 to 32 for the map. */
 #define MAX_MEETINGS 8000000u
 
 i64 lull_job_came_ns(const struct lull_job *job, const struct lull_job_rank *rank,
@@ -29,7 +29,7 @@ i64 lull_job_left_ns(const struct lull_job *job, const struct lull_job_rank *ran
 	return lull_job_time(rank, x->end_ns);
 }
 
-/* Keep those whose key is not above the limit. */
+/* Keep those whose lot is not above the limit. */
 static void drop_above(struct lull_job_meetings *m)
 {
 	struct lull_job_meeting *all = m->all.at;
@@ -38,7 +38,7 @@ static void drop_above(struct lull_job_meetings *m)
 	lull_map_release(&m->by_key);
 	lull_map_init(&m->by_key);
 	for (size_t i = 0; i < m->all.n; i++) {
-		if (all[i].key > m->limit)
+		if (all[i].lot > m->limit)
 			continue;
 		*lull_map_add(&m->by_key, all[i].key, NULL) = (u32)n;
 		all[n++] = all[i];
@@ -65,16 +65,17 @@ static void combine(struct lull_job_meetings *m, const struct lull_job_meeting *
 {
 	struct lull_job_meeting *to;
 
-	if (from->key > m->limit)
+	if (from->lot > m->limit)
 		return;
 	to = find_or_add(m, from->key);
+	to->lot = from->lot;
 	to->last_ns = from->last_ns > to->last_ns ? from->last_ns : to->last_ns;
 	to->sum_ns += from->sum_ns;
 	to->is_uneven |= from->is_uneven || (to->n && to->size_bytes != from->size_bytes);
 	to->size_bytes = from->size_bytes > to->size_bytes ? from->size_bytes : to->size_bytes;
 	to->n += from->n;
-	/* The smallest keys stay, so that all processes keep the same. */
-	while (m->all.n > MAX_MEETINGS) {
+	/* The smallest lots stay, so that all processes keep the same. */
+	while (m->all.n > m->max) {
 		m->limit >>= 1;
 		drop_above(m);
 	}
@@ -93,7 +94,7 @@ static void add_rank(struct lull_job *job, struct lull_job_rank *rank, struct lu
 	for (size_t i = 0; i < x.all.n; i++) {
 		i64 came_ns = lull_job_came_ns(job, rank, &all[i]);
 		struct lull_job_meeting own = {
-			all[i].key, came_ns, came_ns, all[i].size_bytes, 1, 0,
+			all[i].key, all[i].lot, came_ns, came_ns, all[i].size_bytes, 1, 0,
 		};
 
 		combine(m, &own);
@@ -148,6 +149,7 @@ int lull_job_meet(struct lull_job *job, struct lull_job_meetings *m, struct lull
 	lull_map_init(&m->by_key);
 	lull_vec_init(&m->all, sizeof(struct lull_job_meeting));
 	m->limit = UINT64_MAX;
+	m->max = job->options.max_meetings ? job->options.max_meetings : MAX_MEETINGS;
 	for (size_t i = 0; i < job->ranks.n; i++)
 		if (all[i].owner == job->team.rank)
 			add_rank(job, &all[i], m);
@@ -158,7 +160,7 @@ int lull_job_meet(struct lull_job *job, struct lull_job_meetings *m, struct lull
 		job->n_mismatched += at[i].n > 1 && at[i].is_uneven;
 	}
 	job->thinned = 1;
-	for (u64 limit = m->limit; limit && limit < UINT64_MAX >> 1; limit = limit << 1 | 1)
+	for (u64 limit = m->limit; limit < UINT64_MAX; limit = limit << 1 | 1)
 		job->thinned <<= 1;
 	return rc;
 }

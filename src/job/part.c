@@ -44,6 +44,23 @@ static u32 class_of(u64 size_bytes)
 	return class;
 }
 
+/* "AllReduce" of a kernel that is called ncclDevKernel_AllReduce_Sum_f32_RING_LL(...). */
+static void name_kind(struct lull_job_kind *kind, const char *name)
+{
+	static const char *const prefixes[] = { "ncclDevKernel_", "ncclKernel_" };
+
+	for (size_t i = 0; i < LULL_COUNT_OF(prefixes); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(name, prefixes[i], len) == 0) {
+			snprintf(kind->name, sizeof(kind->name), "%.*s",
+				 (int)strcspn(name + len, "_("), name + len);
+			return;
+		}
+	}
+	snprintf(kind->name, sizeof(kind->name), "%s", name);
+}
+
 static struct lull_job_kind *kind_of(struct part *p, const struct lull_exchange *x)
 {
 	struct lull_job_kind kind;
@@ -51,7 +68,7 @@ static struct lull_job_kind *kind_of(struct part *p, const struct lull_exchange 
 	u32 *ix;
 
 	memset(&kind, 0, sizeof(kind));
-	snprintf(kind.name, sizeof(kind.name), "%s", lull_reader_string(p->reader, x->name, NULL));
+	name_kind(&kind, lull_reader_string(p->reader, x->name, NULL));
 	snprintf(kind.comm_name, sizeof(kind.comm_name), "%s",
 		 lull_reader_string(p->reader, x->comm_name, NULL));
 	kind.n_ranks = x->n_ranks;
@@ -119,6 +136,7 @@ static void count_exchange(struct part *p, const struct lull_unit *unit)
 		i64 late = late_ns(p, x, m);
 
 		step->late_ns += late;
+		step->n_met++;
 		step->most_late_ns = late > step->most_late_ns ? late : step->most_late_ns;
 	}
 }

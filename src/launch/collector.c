@@ -92,6 +92,8 @@ static void fill_control(struct lull_collector *c)
 	control->mpi_family = o->mpi_family;
 	snprintf(control->ranks, sizeof(control->ranks), "%s", o->ranks ? o->ranks : "");
 	fill_libraries(control, o->libraries);
+	if (o->kernels)
+		control->kernels = *o->kernels;
 	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
@@ -397,7 +399,7 @@ static void show_progress(struct lull_collector *c)
 {
 	struct lull_progress_state state = { 0 };
 
-	if (!lull_recording_is_on(&c->recording))
+	if (!lull_recording_is_on(&c->recording) || lull_feed_kernels_show(c))
 		return;
 	state.n_events = c->recording.n_events;
 	state.written_bytes = lull_writer_stats(c->recording.writer).size_bytes;
@@ -422,6 +424,7 @@ static void tick(struct lull_collector *c)
 	lull_feed_usage(c);
 	lull_feed_python(c);
 	lull_feed_gpu(c);
+	lull_feed_kernels(c);
 	lull_control_checkpoint(c, false);
 	lull_flight_tick(c, now_ns);
 	lull_feed_metrics(c, now_ns);
@@ -501,6 +504,16 @@ static void release(struct lull_collector *c)
 	lull_session_remove(&c->session);
 }
 
+static void tell_kernels(struct lull_collector *c)
+{
+	const struct lull_kwish *wish = &c->session.control->kernels;
+
+	c->result->n_launches = atomic_load(&wish->n_launches);
+	c->result->n_measured = atomic_load(&wish->n_done);
+	c->result->n_passes = atomic_load(&wish->n_passes);
+	c->result->has_hung = c->has_hung;
+}
+
 static int run(struct lull_collector *c, struct lull_err *err)
 {
 	int rc = prepare(c, err);
@@ -514,6 +527,7 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	}
 	loop(c);
+	tell_kernels(c);
 	lull_feed_perf(c, true);
 	note_survivors(c);
 	note_kills(c);
@@ -563,6 +577,7 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 	lull_tree_init(&c.tree);
 	c.tree.on_free = free_process;
 	lull_recording_init(&c.recording, &c.clock, &c.tree);
+	c.recording.is_measuring = o->kernels != NULL;
 	lull_progress_init(&c.progress, o->is_quiet);
 	watch_rows(&c);
 	rc = run(&c, err);

@@ -69,6 +69,9 @@ struct lull_collector_options {
 	bool is_gpu_wanted;		  /* that was asked for: say so if it is not possible */
 	u64 gpu_devices;		  /* a bit for each */
 	u64 gpu_rate_hz;		  /* sample counters so often, 0 not */
+	const struct lull_kwish *kernels; /* measure these, NULL = none */
+	const char *samples_from;	  /* report with samples of the same kernels, or NULL */
+	u64 kernel_timeout_ns;		  /* a replay that takes longer is ended, 0 = no limit */
 	const struct lull_vec *libraries; /* char *: LIBRARY[:PATTERN], may be NULL */
 	const struct lull_vec *env;	  /* char *: A=B for the program, may be NULL */
 	bool is_env_inherited;
@@ -93,6 +96,10 @@ struct lull_report_done {
 struct lull_collector_result {
 	int exit_status;	 /* of the program: its code, 128 + signal, 126 or 127 */
 	struct lull_vec reports; /* struct lull_report_done */
+	/* With kernels to be measured: launches seen and measured, passes of each. */
+	u64 n_launches, n_measured;
+	u32 n_passes;
+	bool has_hung; /* a kernel did not end, and the program was ended for it */
 };
 
 /*

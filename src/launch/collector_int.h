@@ -50,7 +50,7 @@ struct lull_collector {
 	struct lull_err report_err; /* first trouble with writing a report */
 
 	struct lull_flight flight;
-	char ring_path[4096]; /* its file, without ".part" */
+	char ring_path[4096];  /* its file, without ".part" */
 	struct lull_vec dumps; /* struct lull_dump: reports that children of ours write */
 	bool is_dumping;       /* we are such a child */
 
@@ -73,6 +73,7 @@ struct lull_collector {
 	u32 n_interrupts;   /* Ctrl-C so far */
 	u64 kill_at_ns;	    /* when a polite signal was not enough */
 	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
+	bool has_hung;	    /* a kernel did not end, and the program was ended for it */
 };
 
 /* feed_agents.c: open new images, take their events, drop those that ended. */
@@ -113,6 +114,11 @@ void lull_feed_gpu_close(struct lull_collector *c);
 /* The sampler's process, 0 if there is none; a child that was waited for may be it. */
 pid_t lull_feed_gpu_pid(const struct lull_collector *c);
 void lull_feed_gpu_ended(struct lull_collector *c, pid_t pid);
+
+/* feed_kernel.c: what is measured right now, and the end of what never ends. */
+void lull_feed_kernels(struct lull_collector *c);
+/* Show it in the line of progress; false if no kernels are measured. */
+bool lull_feed_kernels_show(struct lull_collector *c);
 
 /* feed_metrics.c: listen if that is asked for; answer whoever asks. */
 int lull_feed_metrics_open(struct lull_collector *c, struct lull_err *err);

@@ -2,6 +2,7 @@
  * control - begin, end and cancel recordings; make the file safe; end the program.
  */
 #include "launch/collector_int.h"
+#include "launch/join_samples.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -252,10 +253,11 @@ void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
 static bool is_worth_a_line(u16 issue)
 {
 	static const u16 issues[] = {
-		LULL_ISSUE_no_cupti,	 LULL_ISSUE_cupti_refused,  LULL_ISSUE_cupti_taken,
-		LULL_ISSUE_um_refused,	 LULL_ISSUE_no_device_time, LULL_ISSUE_cupti_dropped,
-		LULL_ISSUE_cupti_shared, LULL_ISSUE_device_tail,    LULL_ISSUE_no_cuda,
-		LULL_ISSUE_ranges_missed,
+		LULL_ISSUE_no_cupti,	  LULL_ISSUE_cupti_refused,    LULL_ISSUE_cupti_taken,
+		LULL_ISSUE_um_refused,	  LULL_ISSUE_no_device_time,   LULL_ISSUE_cupti_dropped,
+		LULL_ISSUE_cupti_shared,  LULL_ISSUE_device_tail,      LULL_ISSUE_no_cuda,
+		LULL_ISSUE_ranges_missed, LULL_ISSUE_counters_refused, LULL_ISSUE_not_replayed,
+		LULL_ISSUE_kernel_failed, LULL_ISSUE_kernel_hung,      LULL_ISSUE_samples_unmatched,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -355,7 +357,8 @@ static void note_no_cuda(struct lull_collector *c)
 	if (!c->options->is_cuda_wanted)
 		return;
 	for (size_t i = 0; i < c->tree.processes.n; i++)
-		if (all[i]->has_cuda || (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
+		if (all[i]->has_cuda ||
+		    (all[i]->file && atomic_load(&all[i]->file->head->has_cuda)))
 			return;
 	for (size_t i = 0; i < c->recording.troubles.n; i++)
 		for (size_t j = 0; j < LULL_COUNT_OF(told); j++)
@@ -400,6 +403,8 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	note_uninstrumented(c, now_ns);
 	note_missed(c);
 	note_no_cuda(c);
+	if (c->options->samples_from)
+		lull_join_samples(&c->recording, c->options->samples_from, &ignored);
 	c->next_usage_ns = 0;
 	lull_feed_usage(c);
 	write_cost(c, now_ns);

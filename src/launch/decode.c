@@ -37,6 +37,9 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_lib_call] = sizeof(struct lull_wire_lib_call),
 	[LULL_EVENT_mpi_call] = sizeof(struct lull_wire_mpi_call),
 	[LULL_EVENT_collective] = sizeof(struct lull_wire_collective),
+	[LULL_EVENT_profiled] = sizeof(struct lull_wire_profiled),
+	[LULL_EVENT_kmetric] = sizeof(struct lull_wire_kmetric),
+	[LULL_EVENT_pcsample] = sizeof(struct lull_wire_pcsample),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "launch/decode_cuda_int.h"
+#include "launch/decode_kernel.h"
 #include "launch/device_clock.h"
 #include "symbol/demangle.h"
 
@@ -83,6 +84,8 @@ void lull_decode_kernel(struct lull_recording *r, struct lull_task *task, u32 le
 		.graph_node_id = e->graph_node,
 		.process = lull_recording_process(r, task->process),
 	};
+	if (r->is_measuring)
+		lull_profiled_kernel(r, task->process, row.correlation, row.dur_ns);
 	lull_device_clock_add(r, &(struct lull_device_work){ .table = LULL_TABLE_kernel,
 							     .process = task->process,
 							     .correlation = row.correlation,

@@ -12,7 +12,7 @@
 #define DEFAULT_PATTERN "report%n"
 
 /* What people have in their scripts: the report gets our suffix instead. */
-#define FOREIGN_SUFFIX ".nsys-rep"
+static const char *const foreign_suffixes[] = { ".nsys-rep", ".ncu-rep" };
 
 /* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */
 #define MAX_NUMBER 100000
@@ -137,7 +137,8 @@ static int expand_path(const struct lull_naming *naming, const char *pattern, u3
 		return err->code;
 	if (!path->len || path->at[path->len - 1] == '/')
 		return lull_fail(err, LULL_E_USAGE, "output name \"%s\" names no file", pattern);
-	drop_suffix(path, FOREIGN_SUFFIX);
+	for (size_t i = 0; i < LULL_COUNT_OF(foreign_suffixes); i++)
+		drop_suffix(path, foreign_suffixes[i]);
 	drop_suffix(path, SUFFIX);
 	add_distinction(naming, pattern, path);
 	lull_str_puts(path, SUFFIX);

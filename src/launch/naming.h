@@ -6,9 +6,10 @@
  *	%%	a percent sign
  *
  * Without a pattern the name is report1.lull, report2.lull, ... in the current folder. ".lull" is
- * added unless it is there, and takes the place of ".nsys-rep". Ranks of a job would all take the
- * same name: unless the pattern has a %p or %q, "-rankN" is added ahead of the suffix. The name is
- * chosen, not reserved: whoever creates the file uses O_EXCL unless overwriting is wanted.
+ * added unless it is there, and takes the place of ".nsys-rep" and ".ncu-rep". Ranks of a job
+ * would all take the same name: unless the pattern has a %p or %q, "-rankN" is added ahead of the
+ * suffix. The name is chosen, not reserved: whoever creates the file uses O_EXCL unless overwriting
+ * is wanted.
  */
 #ifndef LULL_LAUNCH_NAMING_H
 #define LULL_LAUNCH_NAMING_H

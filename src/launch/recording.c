@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "launch/decode.h"
+#include "launch/decode_kernel.h"
 #include "launch/device_clock.h"
 #include "launch/image.h"
 #include "launch/job.h"
@@ -26,6 +27,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
 	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
 	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
+	lull_profiled_init(r);
 	lull_nccl_init(r);
 }
 
@@ -50,6 +52,7 @@ static void end_report(struct lull_recording *r)
 	clear_troubles(r);
 	r->device_clock = (struct lull_device_fit){ 0 };
 	r->held_work.n = 0;
+	lull_profiled_clear(r);
 }
 
 void lull_recording_release(struct lull_recording *r)
@@ -73,6 +76,7 @@ void lull_recording_release(struct lull_recording *r)
 	lull_vec_release(&r->categories);
 	lull_vec_release(&r->schemas);
 	lull_vec_release(&r->held_work);
+	lull_profiled_release(r);
 	lull_nccl_release(r);
 	lull_map_release(&r->texts);
 	lull_unwind_release(&r->unwind);
@@ -389,6 +393,7 @@ int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err 
 	u64 n_lost;
 
 	lull_device_clock_release(r);
+	lull_profiled_finish(r);
 	write_tree(r, now_ns);
 	lull_job_end(r);
 	write_schemas(r);

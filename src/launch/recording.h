@@ -69,6 +69,9 @@ struct lull_recording {
 		u64 n_leads, n_tails;
 	} device_clock;
 	struct lull_vec held_work; /* struct lull_device_work, until its call is known */
+	/* decode_kernel.h: its vectors, and whether kernels are measured at all. */
+	struct lull_vec profiled, held_profiled, held_pcsamples, known_kernels;
+	bool is_measuring;
 	bool is_unresolved;	   /* leave addresses without names */
 	struct lull_pulse *pulse;  /* sees every row; NULL if nobody asks */
 	const char *debug_dirs;	   /* where to look for debug files, colon list or NULL */

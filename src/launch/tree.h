@@ -90,6 +90,8 @@ struct lull_task {
 	u64 step_start_ns; /* 0 = no step is open */
 	u32 stack[2];	   /* stack id that belongs to the next event, by nesting level */
 	u64 cpu_ns;	   /* used by the Python sampler: CPU time at its last look */
+	u64 profiled_id;   /* of the launch whose counters come next */
+	u64 profiled_start_ns;
 };
 
 /* How a process ended; values of process.exit_kind in schema.def. */

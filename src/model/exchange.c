@@ -8,6 +8,9 @@
 #include "base/map.h"
 #include "model/work.h"
 
+/* Exchanges of a lot. */
+#define LOT 64
+
 /* collective.source */
 enum { CALL = 1, PLUGIN = 2, IMPORTED = 3 };
 
@@ -290,7 +293,10 @@ static void make_keys(struct lull_exchanges *x, struct lull_reader *r, const str
 		u32 *count = lull_map_add(&counts, stream, NULL);
 		bool is_told = has_seq && !all[i].is_peer && i < seqs->n;
 
-		all[i].key = hash3(stream, is_told ? seq[i] : (u64)*count, 7);
+		u64 number = is_told ? seq[i] : *count;
+
+		all[i].key = hash3(stream, number, 7);
+		all[i].lot = hash3(stream, number / LOT, 11);
 		x->is_counted |= !is_told;
 		(*count)++;
 	}

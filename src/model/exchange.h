@@ -14,7 +14,7 @@
  * The key:        communicator, operation and its count; of a send and its receive: communicator,
  *                 both ends and their count. Ranks have to be recorded from the same step on where
  *                 NCCL does not count itself.
- * Memory:         72 bytes an exchange, 24 bytes a kernel of NCCL while it is made.
+ * Memory:         80 bytes an exchange, 24 bytes a kernel of NCCL while it is made.
  */
 #ifndef LULL_MODEL_EXCHANGE_H
 #define LULL_MODEL_EXCHANGE_H
@@ -25,6 +25,7 @@
 
 struct lull_exchange {
 	u64 key;
+	u64 lot; /* the same for 64 that follow each other, and on all ranks: to take whole steps */
 	u64 start_ns, end_ns; /* on the device */
 	u64 comm;
 	u64 size_bytes; /* the larger of what this rank gave and got; 0 if not known */

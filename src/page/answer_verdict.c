@@ -157,6 +157,7 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 		     enum lull_page_why_state state)
 {
 	u64 n = lull_work_count(report->slow, LULL_WORK_ALL);
+	u64 n_profiled = lull_reader_stats(report->slow, LULL_TABLE_profiled).n_rows;
 	struct lull_str text = LULL_STR_INIT;
 
 	if (state == LULL_PAGE_WHY_LARGE) {
@@ -167,6 +168,15 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 		pair_text(j, "state", "running");
 		pair_text(j, "sentence", "Finding out what the device waits for");
 		pair_f64(j, "done", report->told.percent / 100.0);
+	} else if (!n && n_profiled) {
+		struct lull_str sentence = LULL_STR_INIT;
+
+		lull_str_addf(&sentence, "Counters of %s launch%s were read",
+			      lull_format_count(n_profiled).text, n_profiled == 1 ? "" : "es");
+		lull_str_puts(&text, "What limits each is under Kernel.");
+		pair_text(j, "state", "profiled");
+		pair_text(j, "sentence", lull_str_text(&sentence));
+		lull_str_release(&sentence);
 	} else {
 		lull_str_puts(&text, report->why_failed ? report->why_failed : "");
 		pair_text(j, "state", n ? "cannot" : "absent");

@@ -286,7 +286,8 @@ static bool is_too_much(const struct pack *p)
 
 static void put_answers(struct pack *p)
 {
-	static const char *const plain[] = { "meta", "verdict", "steps", "health", "flame" };
+	static const char *const plain[] = { "meta",   "verdict", "steps",
+					     "health", "flame",	  "profiled" };
 	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;
 

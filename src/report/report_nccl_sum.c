@@ -1,12 +1,15 @@
 /*
  * nccl_sum: time of collective operations by what they did.
  *
- * Where nobody recorded the operations themselves, the ranges and kernels of NCCL stand for them.
+ * A call or the plugin says when an operation was put in line, its kernel when it ran: both are
+ * told, and the bandwidth is the kernel's. Where nobody recorded the operations themselves, the
+ * ranges and kernels of NCCL stand for them.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/intern.h"
+#include "model/exchange.h"
 #include "model/work.h"
 #include "report/report.h"
 #include "report/sum.h"
@@ -22,7 +25,7 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "GB/s",
 	  .decimals = 3,
-	  .doc = "that by the time; of calls only if they wait for the end" },
+	  .doc = "that by the time on the device, where that is known" },
 	{ .name = "Ranks", .kind = LULL_OUT_ID, .doc = "ranks of the communicator" },
 	{ .name = "Type", .kind = LULL_OUT_TEXT, .doc = "type of an element", .is_spare = true },
 	{ .name = "Source",
@@ -86,6 +89,45 @@ static void scan_collectives(struct operations *o, struct lull_sum *sum)
 	lull_cursor_release(&c);
 }
 
+/* The operations with the times of their kernels. */
+static void scan_exchanges(struct operations *o, struct lull_sum *sum)
+{
+	struct lull_exchanges exchanges;
+	const struct lull_exchange *all;
+
+	lull_exchanges_init(&exchanges, o->reader);
+	all = exchanges.all.at;
+	for (size_t i = 0; i < exchanges.all.n; i++) {
+		struct group group = { all[i].name, KERNEL, all[i].n_ranks, 0 };
+		u64 dur_ns = all[i].end_ns - all[i].start_ns;
+
+		if (lull_report_covers(o->options, all[i].start_ns, dur_ns))
+			add(o, sum, &group, dur_ns, all[i].size_bytes);
+	}
+	lull_exchanges_release(&exchanges);
+}
+
+/* True if threads told of operations, and kernels of NCCL ran. */
+static bool has_both(struct lull_reader *r)
+{
+	size_t n, n_launches;
+	bool *is_collective = lull_work_collectives(r), has_kernel = false, has_told = false;
+	struct lull_collective_cols cols;
+	struct lull_cursor c;
+
+	lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
+	for (size_t i = 1; i <= n_launches; i++)
+		has_kernel |= is_collective[i];
+	free(is_collective);
+	lull_cursor_init(&c, r, LULL_TABLE_collective, 0, UINT64_MAX);
+	lull_cursor_want(&c, "source");
+	while (has_kernel && !has_told && (n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			has_told |= cols.source[i] == CALL || cols.source[i] == PLUGIN;
+	lull_cursor_release(&c);
+	return has_told;
+}
+
 static void scan_kernels(struct operations *o, struct lull_sum *sum)
 {
 	size_t n;
@@ -143,6 +185,8 @@ static void scan(void *ctx, struct lull_sum *sum)
 
 	if (lull_reader_stats(o->reader, LULL_TABLE_collective).n_rows) {
 		scan_collectives(o, sum);
+		if (has_both(o->reader))
+			scan_exchanges(o, sum);
 	} else {
 		scan_kernels(o, sum);
 		scan_ranges(o, sum);
@@ -159,13 +203,14 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 	const struct group *group = lull_intern_get(&o->groups, (u32)sums->key);
 	u64 moved_bytes = *(u64 *)lull_vec_get(&o->moved, sums->key);
 
-	if (moved_bytes) {
+	if (moved_bytes)
 		lull_out_f64(out, (f64)moved_bytes / MB_BYTES);
+	else
+		lull_out_skip(out);
+	if (moved_bytes && group->source == KERNEL)
 		lull_out_f64(out, (f64)moved_bytes / (f64)sums->total_ns);
-	} else {
+	else
 		lull_out_skip(out);
-		lull_out_skip(out);
-	}
 	if (group->n_ranks)
 		lull_out_i64(out, group->n_ranks);
 	else
@@ -201,7 +246,10 @@ const struct lull_report lull_report_nccl_sum = {
 	.display = "NCCL Summary",
 	.summary = "time of collective operations",
 	.help = "How long operations between ranks took, by name, number of ranks and type, and "
-		"how much they moved. Where the operations were not recorded as such, the ranges "
+		"how much they moved. A call and NCCL's plugin say how long it took to put an "
+		"operation "
+		"in line, its kernel how long it ran. Where the operations were not recorded as "
+		"such, the ranges "
 		"of NCCL's own domain and the kernels whose names begin with nccl stand for them.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

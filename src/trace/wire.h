@@ -42,6 +42,7 @@
 
 #include "base/hash.h"
 #include "base/types.h"
+#include "trace/kwish.h"
 
 #define LULL_WIRE_MAGIC	 0x3157754c /* "LuW1": changes with every incompatible layout */
 #define LULL_CHUNK_BYTES 65536u
@@ -81,6 +82,7 @@ enum {
 	LULL_SOURCE_MPI = 1 << 17,
 	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
 	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
+	LULL_SOURCE_KERNELS = 1 << 23,	  /* counters of kernels, in place of what CUDA does */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
@@ -115,12 +117,12 @@ struct lull_control {
 	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
 	u32 sample_bytes;	  /* how much stack such a sample copies */
 	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
-	_Atomic u32 capture_began; /* ranges that began recording */
-	_Atomic u32 capture_ended; /* ranges that ended it */
+	_Atomic u32 capture_began;  /* ranges that began recording */
+	_Atomic u32 capture_ended;  /* ranges that ended it */
 	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
-	u32 capture_repeats;	   /* how many ranges may begin a recording, 0 = no limit */
-	char capture_range[256];   /* name of the range, "" = none */
-	char capture_domain[256];  /* its domain, "" = the default one, "*" = any */
+	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
+	char capture_range[256];    /* name of the range, "" = none */
+	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
@@ -150,6 +152,7 @@ struct lull_control {
 	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
 	char ranks[256];      /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	struct lull_kwish kernels;
 };
 
 enum lull_chunk_state {
@@ -601,6 +604,43 @@ struct lull_wire_collective {
 	u32 n_channels;
 	u32 n_steps;
 	u32 pad;
+};
+
+/*
+ * profiled: a = replay | status << 8, as in schema.def. The launch was defined before; the
+ * counters of it follow as kmetric events.
+ */
+struct lull_wire_profiled {
+	struct lull_event head;
+	u64 launch; /* hash */
+	struct lull_wire_place place;
+	u64 ordinal;
+	u64 cost_ticks;
+	f64 dur_ns;
+	f64 sm_clock_hz;
+	f64 dram_clock_hz;
+	u64 why; /* hash of what CUPTI said, 0 = nothing */
+	u32 n_passes;
+	u32 pad;
+};
+
+/* kmetric: of the launch that was last profiled on this thread. */
+struct lull_wire_kmetric {
+	struct lull_event head;
+	u64 key;  /* hash */
+	u64 name; /* hash */
+	f64 value;
+};
+
+/* pcsample: a = line. */
+struct lull_wire_pcsample {
+	struct lull_event head;
+	u64 ordinal;  /* of the launch it belongs to, as in profiled */
+	u64 function; /* hash */
+	u64 pc_offset;
+	u64 stall; /* hash */
+	u64 file;  /* hash, 0 = not known */
+	u64 n_samples;
 };
 
 /*

@@ -278,6 +278,18 @@ class BadInput(Job):
         answer = ask(os.path.join(DATA, "slow4"), "merge", "-n")
         self.assertEqual([(r["rank"], r["rank_from"]) for r in answer["ranks"]], [(i, "name") for i in range(4)])
 
+    def test_ranks_as_launchers_tell_them(self):
+        for rank, name in ((1, "a"), (0, "b")):
+            env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="node0",
+                       MASTER_PORT="29500")
+            subprocess.run([LULL, "profile", "-t", "none", "-s", "none", "--cpuctxsw=none", "-o",
+                            os.path.join(self.folder, name), "true"], check=True, env=env, capture_output=True)
+        answer = ask(self.folder, "merge", "-n")
+        self.assertEqual([(r["rank"], r["local_rank"], r["file"], r["rank_from"]) for r in answer["ranks"]],
+                         [(0, 0, "b-rank0.lull", "report"), (1, 1, "a-rank1.lull", "report")])
+        self.assertEqual((answer["world_size"], answer["clocks"]["how"]), (2, "same"))
+        self.assertIsNotNone(answer["job"])
+
     def test_options_of_one_report(self):
         folder, _ = self.make("job", "ranks=2", "steps=4")
         self.assertIn("for one report", run("why", "--what-if", "gil", folder, status=2))

@@ -119,6 +119,7 @@ static void patterns_expand_and_get_the_suffix_once(void **state)
 	expect("a-%p-%h-100%%", false, want);
 	expect("b.lull", false, "b.lull");
 	expect("c.nsys-rep", false, "c.lull");
+	expect("d.ncu-rep", false, "d.lull");
 	setenv("LULL_TEST_RANK", "7", 1);
 	expect("run/%q{LULL_TEST_RANK}", false, "run/7.lull");
 	touch("n1.lull");

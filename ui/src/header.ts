@@ -90,8 +90,13 @@ export class Header {
       const first = v.findings[v.first];
       const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
       this.line.classList.toggle("unsure", v.state !== "known");
+      // Counters alone have no timeline: the panel about them is the page.
+      if (v.state === "profiled" && !document.documentElement.classList.contains("only-counters")) {
+        document.documentElement.classList.add("only-counters");
+        if (app.tab === "verdict") app.openTab("kernel");
+      }
       this.line.replaceChildren(
-        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab("verdict") }, v.sentence),
+        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, v.sentence),
         v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
         h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),

@@ -3,7 +3,7 @@
 import { compare } from "./compare";
 import { flame } from "./flame";
 import { health } from "./health";
-import { kernel } from "./later";
+import { kernel } from "./kernel";
 import { memory } from "./memory";
 import type { Panel } from "./panel";
 import { query } from "./query";

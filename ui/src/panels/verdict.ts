@@ -32,7 +32,7 @@ export interface Finding {
 }
 
 export interface Verdict {
-  state: "known" | "cannot" | "running" | "absent";
+  state: "known" | "cannot" | "running" | "absent" | "profiled";
   done?: number; // how far it is, while it runs
   can_ask?: boolean; // what if
   sentence: string;

@@ -1,0 +1,50 @@
+/*
+ * divergence: instructions work for few threads of their warp.
+ *
+ * Signal:  on average less than 65 % of the lanes take part, and memory is not the limit.
+ * Not it:  blocks of less than a warp; a memory-bound kernel whose lanes wait anyway.
+ */
+#include <math.h>
+
+#include "counter/judge.h"
+
+/* Checks of bounds and predicates leave 28 to 31 of 32 lanes; 65 % are 20.8. */
+#define LANE_SHARE 65
+
+static bool claim(struct lull_case *c, struct lull_kclaim *claim)
+{
+	f64 share, lanes;
+
+	if (!lull_case_get(c, LULL_K_lane_share, &share) || !lull_case_get(c, LULL_K_lanes, &lanes))
+		return false;
+	if (share >= LANE_SHARE || share <= 0)
+		return false;
+	if (c->loads.memory >= LULL_BUSY && !lull_loads_is_compute(&c->loads))
+		return false;
+	claim->gain = c->loads.sm >= LULL_BUSY
+			      ? lull_loads_gain(&c->loads, LULL_LOAD_PIPE, share / 100)
+			      : 100 / share;
+	if (claim->gain < LULL_MIN_GAIN)
+		return false;
+	lull_prove(claim, "an instruction works for %.1f of %.0f threads of its warp", lanes,
+		   lull_k_of(c->p, LULL_K_lanes_possible));
+	if (c->loads.sm > 0)
+		lull_prove(claim, "the multiprocessors are %.0f %% busy with that",
+			   100 * c->loads.sm);
+	lull_advise(claim, "let the threads of a warp take the same way: sort or group the work by "
+			   "case, one warp for each item instead of one thread, select instead of "
+			   "branch");
+	return true;
+}
+
+const struct lull_kverdict lull_verdict_divergence = {
+	.id = "divergence",
+	.title = "instructions work for few threads of their warp",
+	.why = "A warp executes one instruction for its 32 threads. When they take different ways, "
+	       "it "
+	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % "
+	       "of "
+	       "the threads take part on average and memory is not the limit.",
+	.stage = LULL_STAGE_WASTE,
+	.claim = claim,
+};

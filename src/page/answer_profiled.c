@@ -1,0 +1,36 @@
+/*
+ * profiled: the launches whose counters were read, each with all that is known about it.
+ */
+#include "counter/profile.h"
+#include "counter/tell.h"
+#include "page/page.h"
+
+/* About 12 KiB each; who has more reads them with `lull kernel`. */
+#define MAX_LAUNCHES 200
+
+static int run(struct lull_question *q, struct lull_err *err)
+{
+	struct lull_profiles all;
+	struct lull_json j;
+
+	(void)err;
+	lull_profiles_read(&all, q->reader);
+	lull_json_init(&j, q->to);
+	lull_json_object(&j);
+	lull_page_pair_u64(&j, "n", all.items.n + all.n_left);
+	lull_json_key(&j, "launches");
+	lull_json_array(&j);
+	for (size_t i = 0; i < all.items.n && i < MAX_LAUNCHES; i++)
+		lull_tell_launch(&j, lull_vec_get(&all.items, i));
+	lull_json_end(&j);
+	lull_json_end(&j);
+	lull_profiles_release(&all);
+	return LULL_OK;
+}
+
+const struct lull_answer lull_answer_profiled = {
+	.name = "profiled",
+	.type = "application/json",
+	.is_slow = true,
+	.run = run,
+};

@@ -1,0 +1,98 @@
+// The Kernel panel: counters read on an H200, their verdicts, the charts, and names that mean harm.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { browser, check, finish, lull, open, report, scratch, settle, view } from "./support.mjs";
+
+const shots = process.env.SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+const text = readFileSync("test/golden/kernel/verdicts/trace.txt", "utf8");
+
+async function kernelTab(page) {
+  await page.click('[data-tab="kernel"]');
+  await settle(page);
+  await page.waitForSelector(".kernel-verdict");
+  return page.innerText(".drawer-body");
+}
+
+async function recorded(b) {
+  const server = await view(report("kernels", text));
+  const page = await open(b, server.url, { viewport: { width: 1600, height: 1100 } });
+  check(/Counters of 10 launches were read/.test(await page.innerText(".verdict-line")), "the sentence says what the report is about", await page.innerText(".verdict-line"));
+  await page.waitForSelector(".kernel-verdict");
+  check(await page.getAttribute('[data-tab="kernel"]', "aria-selected") === "true", "and the panel is open by itself");
+  const shown = await kernelTab(page);
+  for (const id of ["memory-bound", "uncoalesced", "bank-conflict", "divergence", "latency-bound", "fp32-bound", "small-grid", "low-occupancy", "atomics", "barrier"]) {
+    check(shown.includes(id), `the list has ${id}`);
+  }
+  check((await page.innerText(".kernel-verdict")).startsWith("bank-conflict"), "the longest launch is shown first", await page.innerText(".kernel-verdict"));
+  await page.click(".kernel-list tr:has-text('fp32-bound')");
+  check((await page.innerText(".kernel-verdict")).startsWith("fp32-bound"), "a click shows another launch");
+  check(await page.locator(".roofline .dot").count() >= 4, "launches with arithmetic are under the roof", await page.locator(".roofline .dot").count());
+  check(await page.locator(".roofline .dot.on").count() === 1, "one of them is the chosen one");
+  check(/tensor|fp32/.test(await page.textContent(".roofline")), "ceilings have names");
+  await page.locator(".roofline .dot:not(.on)").first().dispatchEvent("click");
+  check(!(await page.innerText(".kernel-verdict")).startsWith("fp32-bound"), "a dot shows its launch");
+  await page.click(".kernel-list tr:has-text('barrier')");
+  check(/Barrier\s+80\.1 %/.test(await page.innerText(".kernel-details")), "what warps did", (await page.innerText(".kernel-details")).slice(0, 600));
+  await page.click(".kernel-list tr:has-text('low-occupancy')");
+  check(/limited by shared memory/.test(await page.innerText(".kernel-details")), "what limits the occupancy");
+  check(await page.locator(".curve").count() === 3, "three curves of occupancy");
+  check(/DRAM/.test(await page.textContent(".memory-chart")), "the levels of memory");
+  const wide = await page.evaluate(() => { const d = document.querySelector(".drawer-body"); return d.scrollWidth - d.clientWidth; });
+  check(wide <= 1, "the panel is not wider than the window", wide);
+  check(page.complaints.length === 0, "nothing in the console", page.complaints);
+  if (shots) {
+    for (const name of ["uncoalesced", "fp32-bound"]) {
+      await page.click(`.kernel-list tr:has-text('${name}')`);
+      await page.screenshot({ path: join(shots, `kernel-${name}-light.png`) });
+    }
+    const dark = await open(b, server.url, { colorScheme: "dark", viewport: { width: 1600, height: 1100 } });
+    await kernelTab(dark);
+    await dark.click(".kernel-list tr:has-text('fp32-bound')");
+    await dark.screenshot({ path: join(shots, "kernel-dark.png") });
+    await dark.context().close();
+    const small = await open(b, server.url, { viewport: { width: 1024, height: 700 } });
+    await kernelTab(small);
+    await small.screenshot({ path: join(shots, "kernel-small.png") });
+    await small.context().close();
+  }
+  await page.context().close();
+  await server.end();
+}
+
+/** The same in one file, without a server. */
+async function oneFile(b) {
+  const file = join(scratch, "kernels.html");
+  execFileSync(lull, ["export", "-t", "html", "-o", file, join(scratch, "kernels.lull")]);
+  const page = await open(b, `file://${file}`);
+  check((await kernelTab(page)).includes("bank-conflict"), "one file has the counters as well");
+  check(page.complaints.length === 0, "one file: nothing in the console", page.complaints);
+  await page.context().close();
+}
+
+/** Counters that were refused, and a name that wants to be markup. */
+async function refused(b) {
+  const server = await view(report("refused", `process pid=10 name=x
+device process=1 device_id=0 name="<b>GPU</b>" capability=90 n_sms=132
+launch name="<img src=x onerror=alert(1)>" grid_x=500 grid_y=1 grid_z=1 block_x=256 block_y=1 block_z=1 registers=32
+profiled start=1us dur=20us profiled_id=1 process=1 device=1 launch=1 ordinal=1 status=1
+`));
+  const page = await open(b, server.url);
+  const shown = await kernelTab(page);
+  check(/unknown/.test(shown) && /not allowed/.test(shown), "refused counters say why", shown.slice(0, 300));
+  check(shown.includes("<img src=x"), "a name stays text");
+  check(await page.locator(".drawer-body img").count() === 0, "and never becomes markup");
+  check(page.complaints.length === 0, "refused: nothing in the console", page.complaints);
+  await page.context().close();
+  await server.end();
+}
+
+const b = await browser();
+await recorded(b);
+await oneFile(b);
+await refused(b);
+await b.close();
+finish("kernel panel");

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""lull kernel on the simulated device: what is chosen, measured, sampled, refused and ended.
+
+Usage: test_kernel.py BUILD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+LULL, TRAIN, LAUNCHES = BUILD + "/lull", BUILD + "/examples/train_cuda", BUILD + "/e2e/launches"
+STEPS = [TRAIN, "--steps=4", "--fixed"]
+
+
+class Kernel(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="lull-test-")
+        self.addCleanup(self.folder.cleanup)
+
+    def run_lull(self, *words, status=0, **knobs):
+        env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LULL_CUPTI_PATH=BUILD + "/sim/libcupti.so.13", **knobs)
+        done = subprocess.run([LULL, *words], capture_output=True, text=True, env=env, timeout=120,
+                              cwd=self.folder.name)
+        self.assertEqual(done.returncode, status, (words, done.stdout[-500:], done.stderr[-500:]))
+        return done.stdout + done.stderr
+
+    def measure(self, *words, status=0, **knobs):
+        return self.run_lull("kernel", "-f", "-o", "a", *words, status=status, **knobs)
+
+    def rows(self, table):
+        self.run_lull("export", "-f", "true", "-t", "jsonlines", "--tables", table, "-o", "t.jsonl", "a.lull")
+        with open(self.folder.name + "/t.jsonl", encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+    def names(self):
+        launches = {r["id"]: r["name"] for r in self.rows("launch")}
+        return [launches[r["launch"]] for r in self.rows("profiled")]
+
+    def counters(self):
+        found = {}
+        for row in self.rows("kmetric"):
+            found.setdefault(row["profiled_id"], {})[row["key"] or row["name"]] = row["value"]
+        return found
+
+    def checksum(self, text):
+        return [w for w in text.split() if w.startswith("checksum=")][0]
+
+    # ---- which launches ----
+
+    def test_skip_and_count_choose_among_the_launches_of_a_name(self):
+        self.measure("-k", "matmul", "-s", "2", "-c", "3", *STEPS)
+        self.assertEqual(self.names(), ["matmul"] * 3)
+        everything = self.rows("profiled")
+        self.measure("-k", "matmul", *STEPS)
+        self.assertEqual([r["ordinal"] for r in self.rows("profiled")][2:5], [r["ordinal"] for r in everything])
+
+    def test_a_name_may_be_an_expression(self):
+        self.measure("-k", "regex:^(relu|axpy)", "-c", "8", "--metrics", "duration", *STEPS)
+        self.assertEqual(len(self.names()), 8)
+        self.assertTrue(all(n.startswith(("relu", "axpy")) for n in self.names()), self.names())
+
+    def test_without_a_filter_every_launch_is_measured(self):
+        self.measure("--metrics", "duration", *STEPS)
+        rows = self.rows("profiled")
+        self.assertEqual([r["ordinal"] for r in rows], list(range(1, len(rows) + 1)))
+        self.assertGreater(len(rows), 20)
+
+    def test_only_launches_inside_a_range(self):
+        self.measure("--nvtx-include", "forward", "--metrics", "duration", *STEPS)
+        labels = {r["id"]: r["name"] for r in self.rows("label")}
+        self.assertEqual({labels.get(r["range"]) for r in self.rows("profiled")}, {"forward"})
+        self.measure("--nvtx-include", "regex:^(forw|optim)", "--metrics", "duration", *STEPS)
+        labels = {r["id"]: r["name"] for r in self.rows("label")}
+        self.assertEqual({labels.get(r["range"]) for r in self.rows("profiled")}, {"forward", "optimizer"})
+
+    def test_captured_launches_are_left_alone_and_threads_wait_for_each_other(self):
+        said = self.measure("--metrics", "duration", LAUNCHES, "5")
+        n = int([w for w in said.split() if w.startswith("kernels=")][0][8:])
+        rows = self.rows("profiled")
+        self.assertEqual(len(rows), n)
+        self.assertTrue(all(r["status"] == 0 and r["n_passes"] == 1 for r in rows))
+
+    def test_another_device_is_not_measured(self):
+        said = self.measure("--device", "1", *STEPS, status=1)
+        self.assertIn("launches was measured", said)
+
+    def test_the_kernels_that_matter_in_a_timeline(self):
+        self.run_lull("profile", "-q", "-o", "timeline", *STEPS)
+        self.measure("--from", "timeline.lull", "--top", "2", *STEPS)
+        names = self.names()
+        self.assertEqual(len(set(names)), 2)
+        self.assertIn("matmul", names)
+        self.assertTrue(all(r["ordinal"] > 1 for r in self.rows("profiled")))
+
+    # ---- what is measured ----
+
+    def test_values_are_those_of_the_launch(self):
+        self.measure("-k", "matmul", "-c", "1", "--set", "full", *STEPS)
+        row = self.rows("profiled")[0]
+        values = self.counters()[1]
+        launch = self.rows("launch")[0]
+        warps = launch["grid_x"] * launch["grid_y"] * launch["block_x"] * launch["block_y"] // 32
+        self.assertEqual(values["warps_launched"], warps)
+        self.assertEqual(values["duration"], row["dur_ns"])
+        self.assertEqual(row["sm_clock_hz"], 10 ** 9)
+        self.assertEqual(launch["registers"], 32)
+        self.assertEqual(row["n_passes"], -(-len(values) // 10))
+
+    def test_kernels_of_libraries_have_their_registers(self):
+        for knob in ("1", "2"):
+            self.measure("-c", "1", "--metrics", "duration", *STEPS, LULL_SIM_KERNEL_HANDLES=knob)
+            self.assertEqual(self.rows("launch")[0]["registers"], 32)
+
+    def test_a_metric_by_cuptis_name_and_one_that_has_no_value(self):
+        self.measure("-c", "1", "--metrics", "sm__foo.sum,lrc__average_ilc_input_sector_success_rate.pct", *STEPS)
+        values = self.counters()[1]
+        self.assertIn("sm__foo.sum", values)
+        self.assertNotIn("lrc__average_ilc_input_sector_success_rate.pct", values)
+
+    def test_another_name_is_taken_where_the_chip_lacks_the_first(self):
+        self.measure("-c", "1", "--section", "speed", *STEPS, LULL_SIM_NO_METRICS="gpu__dram_throughput,sm__throughput")
+        names = {r["key"]: r["name"] for r in self.rows("kmetric")}
+        self.assertTrue(names["dram_throughput"].startswith("dram__throughput"))
+        self.assertNotIn("sm_throughput", names)
+
+    def test_the_program_computes_what_it_computes_without_us(self):
+        plain = subprocess.run(STEPS, capture_output=True, text=True, timeout=60,
+                               env=dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")).stdout
+        self.assertEqual(self.checksum(self.measure("--metrics", "duration", *STEPS)), self.checksum(plain))
+
+    def test_the_program_runs_once_for_each_pass(self):
+        said = self.measure("--replay", "application", "-k", "matmul", "-c", "2", *STEPS)
+        self.assertIn("run 5 of", said)
+        rows = self.rows("profiled")
+        self.assertEqual([(r["replay"], r["status"]) for r in rows], [(2, 0)] * 2)
+        self.assertEqual(said.count("RESULT"), rows[0]["n_passes"])
+        self.assertEqual(len(self.counters()[2]), len(self.counters()[1]))
+
+    # ---- samples ----
+
+    def test_samples_of_measured_kernels_come_from_a_run_of_their_own(self):
+        said = self.measure("--set", "detailed", "-k", "matmul", "-s", "1", "-c", "2", *STEPS)
+        self.assertEqual(said.count("RESULT"), 2)
+        samples = [(r["profiled_id"], r["stall"], r["n_samples"]) for r in self.rows("pcsample")]
+        each = [("long_scoreboard", 90), ("selected", 10), ("no_instruction", 10)]
+        self.assertEqual(sorted(samples), sorted((i, *s) for i in (1, 2) for s in each))
+        self.assertTrue(all(r["function"] == "matmul" for r in self.rows("pcsample")))
+
+    def test_samples_alone_need_no_counters(self):
+        self.measure("--section", "source", "-k", "relu", "-c", "1", *STEPS)
+        row = self.rows("profiled")[0]
+        self.assertEqual((row["n_passes"], row["status"]), (0, 0))
+        self.assertGreater(row["dur_ns"], 0)
+        self.assertEqual(len(self.rows("pcsample")), 3)
+
+    def test_refused_samples_are_said_and_leave_the_counters(self):
+        said = self.measure("--set", "basic", "--section", "source", "-k", "relu", "-c", "1", *STEPS,
+                            LULL_SIM_MISSING="cuptiPCSamplingEnable")
+        self.assertIn("no samples", said)
+        self.assertEqual([r["status"] for r in self.rows("profiled")], [0])
+        self.assertEqual(self.rows("pcsample"), [])
+
+    # ---- what goes wrong ----
+
+    def test_refused_counters_leave_launch_and_duration_and_say_what_helps(self):
+        for knob, status, word in (("denied", 1, "NVreg_RestrictProfilingToAdminUsers=0"),
+                                   ("busy", 2, "another tool"), ("mig", 3, "MIG")):
+            said = self.measure("-k", "matmul", "-c", "2", *STEPS, LULL_SIM_PROFILER=knob)
+            self.assertIn(word, said)
+            rows = self.rows("profiled")
+            self.assertEqual([r["status"] for r in rows], [status] * 2)
+            self.assertTrue(all(r["dur_ns"] > 0 and r["launch"] for r in rows), rows)
+            self.assertEqual(self.rows("kmetric"), [])
+
+    def test_a_kernel_that_never_ends_is_ended(self):
+        said = self.measure("--timeout", "1", "-k", "matmul", *STEPS, status=1, LULL_SIM_PROFILER="hang")
+        self.assertIn("matmul did not end within 1 s", said)
+        self.assertIn("--replay application", said)
+
+    def test_a_name_that_no_kernel_has(self):
+        said = self.measure("-k", "nosuch", *STEPS, status=1)
+        self.assertIn("no kernel is named nosuch", said)
+
+    def test_a_program_without_kernels(self):
+        said = self.measure("/bin/true", status=1)
+        self.assertIn("launched no kernel", said)
+
+    def test_bad_options_are_refused_in_a_sentence(self):
+        for words, part in ((["--set", "no"], "basic, roofline, full"), (["--section", "no"], "--list-sections"),
+                            (["--metrics", "no"], "--list-metrics"), (["-k", "regex:("], "regular expression"),
+                            (["--device", "x"], "number of a device"), (["--replay", "range"], "application"),
+                            (["--clock-control", "base"], "only none"), (["--nvtx-include", "a/b"], "innermost"),
+                            (["--timeout", "-1"], "negative")):
+            status = 1 if "range" in words else 2
+            self.assertIn(part, self.run_lull("kernel", *words, *STEPS, status=status))
+
+    def test_what_can_be_measured_is_listed(self):
+        self.assertIn("dram__bytes.sum", self.run_lull("kernel", "--list-metrics"))
+        self.assertIn("basic", self.run_lull("kernel", "--list-sets"))
+        self.assertIn("smsp__warps_launched", self.run_lull("kernel", "--list-metrics", "--chip", "GH100"))
+        self.assertIn("GH100", self.run_lull("kernel", "--list-sets", "--chip", "ZX81", status=2))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

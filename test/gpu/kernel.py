@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Checks of `lull kernel` on a real GPU: counters by physics, safety, verdicts.
+
+    test/gpu/kernel.py --lull build/lull --budget 170
+    test/gpu/kernel.py --only physics,verdicts
+
+What a kernel must move and compute is counted from its code (kernels.cu, kernel_probe.cu); no other profiler is asked.
+Needs nvcc. Items come in order of importance; what does not fit into the budget is left out and said so.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import gpu
+from gpu import Failed, Skipped, verdict
+
+LABELS = {}  # kernel -> label, from the program itself
+STALLS = {"pointer_chase": "long_scoreboard", "lone_warp": "barrier", "stream_copy": "long_scoreboard",
+          "bank_conflict": "mio_throttle", "fat_block": "long_scoreboard", "strided_read": "long_scoreboard"}
+
+
+def compile_cuda(b, name):
+    out = b.path(name)
+    if os.path.exists(out):
+        return out
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        raise Skipped("no nvcc")
+    b.run([nvcc, "-O3", "-lineinfo", "-arch=native", "-o", out, os.path.join(gpu.HERE, name + ".cu")])
+    return out
+
+
+def measure(b, name, options, argv, limit=60, expect=0):
+    """Run a program under lull kernel; its output. The report is b.path(name) + ".lull"."""
+    return b.run([b.lull, "kernel", "-f", "true", "--discard-environment", "-o", b.path(name), *options, *argv],
+                 limit=limit, expect=expect)
+
+
+def counters(b, name):
+    """Metrics by key of each measured launch, in order."""
+    values = {}
+    for row in b.table(name, "kmetric"):
+        values.setdefault(row["profiled_id"], {})[row["key"] or row["name"]] = row["value"]
+    return [values.get(row["profiled_id"], {}) for row in b.table(name, "profiled")]
+
+
+def flops(m):
+    return m["op_fadd"] + m["op_fmul"] + 2 * m["op_ffma"]
+
+
+def all_ten(b):
+    """The ten kernels, measured once with the full set; their counters by name."""
+    program = compile_cuda(b, "kernels")
+    if not LABELS:
+        for line in b.run([program, "--list"]).split("\n"):
+            words = line.split()
+            if len(words) == 2:
+                LABELS[words[0]] = words[1]
+    for name in LABELS:
+        if not os.path.exists(b.path(name + ".lull")):
+            measure(b, name, ["--set", "full", "-s", "1", "-c", "1"], [program, name, "2"])
+            if b.options.keep:
+                shutil.copy(b.path(name + ".lull"), b.options.keep)
+    return {name: counters(b, name)[0] for name in LABELS}
+
+
+def check_physics(b):
+    """Bytes and operations are those of the code."""
+    ten = all_ten(b)
+    said = gpu.numbers(b.run([b.path("kernels"), "stream_copy", "1"]))
+    off = 100 * (ten["stream_copy"]["dram_bytes"] / said["dram_bytes"] - 1)
+    yield ("physics: DRAM bytes of stream_copy", "%.0f +- 2 %%" % said["dram_bytes"],
+           "%.0f, %+.2f %%" % (ten["stream_copy"]["dram_bytes"], off), verdict(abs(off) <= 2))
+    for name in ("divergent", "lone_warp", "fma_fp32", "small_grid"):
+        want = gpu.numbers(b.run([b.path("kernels"), name, "1"]))["flops"]
+        # Around its loop fma_fp32 makes four numbers of one and adds them up: six additions a thread.
+        extra = {"fma_fp32": 6 * 132 * 16 * 512, "small_grid": 6 * 256}.get(name, 0)
+        got = flops(ten[name])
+        yield ("physics: flops of " + name, "%.0f%s" % (want, " + %d" % extra if extra else ""), "%.0f" % got,
+               verdict(got == want + extra and 2 * ten[name]["op_ffma"] == want))
+
+
+def check_product(b):
+    """A bf16 matrix product of 8192 x 8192 x 8192 takes 2 * 8192^3 tensor operations."""
+    probe = compile_cuda(b, "kernel_probe")
+    said = gpu.numbers(measure(b, "product", ["--metrics", "tensor_bf16", "-s", "1", "-c", "1"], [probe, "product"]))
+    got = counters(b, "product")[0]["tensor_bf16"]
+    yield ("product: our own kernel", "%.0f +- 1 %%" % said["operations"], "%.0f" % got,
+           verdict(abs(got / said["operations"] - 1) <= 0.01))
+    gpu.need_torch(b)
+    code = ("import torch; a=torch.randn(8192,8192,device='cuda',dtype=torch.bfloat16); b=torch.randn_like(a)\n"
+            "for i in range(3): c=a@b\ntorch.cuda.synchronize()")
+    measure(b, "torch", ["--metrics", "tensor_bf16", "-k", "regex:nvjet|gemm|cutlass", "-s", "1", "-c", "1"],
+            [sys.executable, "-c", code])
+    launches = {r["id"]: r["name"] for r in b.table("torch", "launch")}
+    name = launches[b.table("torch", "profiled")[0]["launch"]]
+    got = counters(b, "torch")[0]["tensor_bf16"]
+    tile = re.search(r"_(\d+)x(\d+)_", name)
+    # A tile that does not divide 8192 is computed whole: that is what the hardware does, and counts.
+    rows, cols = (-(-8192 // int(t)) * int(t) for t in (tile.groups() if tile else (8192, 8192)))
+    want = 2.0 * rows * cols * 8192
+    yield ("product: torch, with its tiles", "%.0f +- 1 %%" % want,
+           "%.0f, %.4f of 2 * 8192^3" % (got, got / (2.0 * 8192 ** 3)), verdict(abs(got / want - 1) <= 0.01))
+
+
+def check_verdicts(b):
+    """The verdict is the label, the leading stall the expected one."""
+    all_ten(b)
+    right = 0
+    for name, label in LABELS.items():
+        text = b.run([b.lull, "kernel", "--import", b.path(name + ".lull"), "--format", "json"])
+        launch = json.loads(text[:text.rindex("}") + 1])["launches"][0]
+        found = launch["verdict"]["id"] if launch["verdict"] else "unknown"
+        found = launch["verdict"]["detail"] + "-bound" if found == "pipe-bound" else found
+        right += found == label
+        stall = launch["stalls"][0]["reason"] if launch["stalls"] else "none"
+        want = STALLS.get(name)
+        yield ("verdict: " + name, label + (", " + want if want else ""), "%s, %s" % (found, stall),
+               verdict(found == label and want in (None, stall)))
+    yield ("verdict: all", "10 of 10", "%d of %d" % (right, len(LABELS)), verdict(right == len(LABELS) == 10))
+
+
+def check_safety(b):
+    """Results stay what they were; much live memory survives."""
+    probe = compile_cuda(b, "kernel_probe")
+    for what, args in (("sums", []), ("live", ["40"])):
+        plain = gpu.numbers(b.run([probe, what, *args]))
+        said = gpu.numbers(measure(b, what, ["--set", "basic"], [probe, what, *args]))
+        rows = b.table(what, "profiled")
+        yield ("safety: " + " ".join([what, *args]), "checksum %.0f" % plain["checksum"],
+               "%.0f, %d launches measured" % (said["checksum"], len(rows)),
+               verdict(said["checksum"] == plain["checksum"] and said["counted"] == plain["counted"] and
+                       all(r["status"] == 0 for r in rows) and len(rows) > 4))
+
+
+def check_hang(b):
+    """A kernel that never ends when it is run again is ended, with a sentence; kernels of NCCL run once."""
+    probe = compile_cuda(b, "kernel_probe")
+    text = measure(b, "hang", ["--set", "basic", "--timeout", "5"], [probe, "handshake"], expect=1)
+    yield ("hang: handshake", "ended after 5 s, and said", "said" if "did not end within 5 s" in text else text[-60:],
+           verdict("did not end within 5 s" in text))
+    said = gpu.numbers(measure(b, "nccl", ["--set", "basic"], [probe, "nccl"]))
+    status = [r["status"] for r in b.table("nccl", "profiled")]
+    yield ("hang: NCCL's names", "status 4, 0; 64 counted", "status %s; %d" % (status, said["counted"]),
+           verdict(status == [4, 0] and said["counted"] == 64))
+
+
+def check_occupancy(b):
+    """500 random shapes as cudaOccupancyMaxActiveBlocksPerMultiprocessor has them."""
+    probe = compile_cuda(b, "kernel_probe")
+    capability = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+                                capture_output=True, text=True).stdout.split("\n")[0].strip() or "9.0"
+    wrong, n = [], 0
+    for line in b.run([probe, "shapes", "500"]).split("\n"):
+        if not line.startswith("SHAPE"):
+            continue
+        s = gpu.numbers(line)
+        text = b.run([b.lull, "occupancy", "-c", capability, "-t", "%d" % s["threads"], "-r", "%d" % s["registers"],
+                      "-s", "%d" % s["shared"]])
+        found = re.search(r"^(\d+) blocks?,", text, re.M)
+        n += 1
+        if not found or int(found.group(1)) != s["blocks"]:
+            wrong.append("%s: %s" % (line, found.group(1) if found else "nothing"))
+    yield ("occupancy: as CUDA has it", "500 of 500", "%d of %d %s" % (n - len(wrong), n, "; ".join(wrong[:2])),
+           verdict(n == 500 and not wrong))
+
+
+def check_replay(b):
+    """The program once for each pass gives the same counters as CUPTI's own replay."""
+    program = compile_cuda(b, "kernels")
+    for name, how in (("by_kernel", "kernel"), ("by_program", "application")):
+        measure(b, name, ["--section", "compute", "--replay", how, "-s", "1", "-c", "1"], [program, "lone_warp", "2"])
+    one, other = counters(b, "by_kernel")[0], counters(b, "by_program")[0]
+    yield ("replay: application", "%.0f flops, %.0f instructions" % (flops(one), one["inst_executed"]),
+           "%.0f, %.0f" % (flops(other), other["inst_executed"]),
+           verdict(flops(one) == flops(other) and one["inst_executed"] == other["inst_executed"]))
+
+
+def check_source(b):
+    """Samples lead to the line that waits."""
+    program = compile_cuda(b, "kernels")
+    measure(b, "lines", ["--set", "basic", "--section", "source", "-s", "1", "-c", "1"],
+            [program, "pointer_chase", "3"])
+    with open(os.path.join(gpu.HERE, "kernels.cu"), encoding="utf-8") as source:
+        line = [i for i, text in enumerate(source, 1) if "p = next[p]" in text][0]
+    lines, total = {}, 0
+    for row in b.table("lines", "pcsample"):
+        lines[row["line"]] = lines.get(row["line"], 0) + row["n_samples"]
+        total += row["n_samples"]
+    hottest = max(lines, key=lines.get, default=0)
+    yield ("source: hottest line of pointer_chase", "%d or the loop before it" % line,
+           "%d, %.0f %% of %d samples" % (hottest, 100 * lines.get(hottest, 0) / max(total, 1), total),
+           verdict(hottest in (line, line - 1) and total > 1000))
+    measure(b, "only", ["--section", "source", "-s", "1", "-c", "1"], [program, "pointer_chase", "3"])
+    row = b.table("only", "profiled")[0]
+    yield ("source: alone", "samples and a duration", "%d rows, %d ns" % (len(b.table("only", "pcsample")), row["dur_ns"]),
+           verdict(b.table("only", "pcsample") and row["dur_ns"] > 0))
+
+
+def check_cost(b):
+    """Time a launch and a pass take; the basic set has 12 passes at most."""
+    program = compile_cuda(b, "kernels")
+    for name in ("basic", "full"):
+        measure(b, "cost_" + name, ["--set", name, "-s", "1", "-c", "5"], [program, "lone_warp", "8"])
+        rows = b.table("cost_" + name, "profiled")[1:]
+        each = sum(r["cost_ns"] for r in rows) / len(rows) / 1e6
+        passes = rows[0]["n_passes"]
+        yield ("cost: " + name, "12 passes at most" if name == "basic" else "",
+               "%d passes, %.0f ms a launch, %.1f ms a pass" % (passes, each, each / passes),
+               verdict(name != "basic" or passes <= 12))
+    plain = gpu.numbers(b.run([program, "lone_warp", "200"]))["us"]
+    after = gpu.numbers(measure(b, "after", ["-c", "1"], [program, "lone_warp", "200"]))["us"]
+    yield ("cost: launches that are not measured", "%.1f us" % plain, "%.1f us" % after, verdict(after < 1.2 * plain))
+
+
+def check_choice(b):
+    """Names, ranges, and the kernels that a timeline shows to matter."""
+    gpu.need_torch(b)
+    code = ("import torch; a=torch.randn(2048,2048,device='cuda'); n=torch.cuda.nvtx\n"
+            "for i in range(6):\n n.range_push('step'); b=a@a; n.range_pop(); n.range_push('other'); c=torch.relu(b)+1; n.range_pop()\n"
+            "torch.cuda.synchronize()")
+    argv = [sys.executable, "-c", code]
+    measure(b, "range", ["--metrics", "duration", "--nvtx-include", "step/"], argv)
+    labels = {r["id"]: r["name"] for r in b.table("range", "label")}
+    ranges = {labels.get(r["range"], "none") for r in b.table("range", "profiled")}
+    yield ("choice: --nvtx-include step", "step alone", ", ".join(sorted(ranges)), verdict(ranges == {"step"}))
+    b.record("timeline", ["-t", "cuda", "-s", "none", "--cpuctxsw", "none"], argv)
+    measure(b, "from", ["--metrics", "duration", "--from", b.path("timeline.lull"), "--top", "2"], argv)
+    rows = b.table("from", "profiled")
+    yield ("choice: --from --top 2", "2 launches, not the first", "%d, ordinals %s" % (
+        len(rows), [r["ordinal"] for r in rows]), verdict(len(rows) == 2 and all(r["ordinal"] > 1 for r in rows)))
+
+
+ITEMS = [
+    ("physics", 25, check_physics),
+    ("verdicts", 5, check_verdicts),
+    ("safety", 20, check_safety),
+    ("hang", 12, check_hang),
+    ("product", 15, check_product),
+    ("occupancy", 10, check_occupancy),
+    ("source", 8, check_source),
+    ("replay", 20, check_replay),
+    ("cost", 10, check_cost),
+    ("choice", 25, check_choice),
+]
+
+if __name__ == "__main__":
+    keep = (["--keep"], {"default": "", "metavar": "FOLDER", "help": "copy the reports of the ten kernels there"})
+    sys.exit(1 if gpu.main(gpu.parse(__doc__.split("\n")[0], [keep]), ITEMS) else 0)
