@@ -447,7 +447,7 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 	place_events(b, source, &c, events, n);
 	name_events(b, source, &c, events, n);
 	class_events(b, source, events, n);
-	b->events.n = c.end_reason ? add_all_runnable(&b->events, &c, n) : n;
+	b->events.n = c.end_reason && c.dur_ns ? add_all_runnable(&b->events, &c, n) : n;
 	sort_events(&b->events);
 	return b->events.n;
 }
