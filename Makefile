@@ -48,7 +48,7 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev python3 sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
@@ -122,7 +122,7 @@ $(BUILD)/pic/%.o: %.S
 $(BUILD)/pic/src/agent/lib_hot.o: AGENT_FLAGS += -mgeneral-regs-only
 
 # The manual pages, for `lull help COMMAND`.
-PAGES := $(sort $(wildcard doc/*.md))
+PAGES := $(sort $(wildcard doc/lull*.md))
 $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 	@mkdir -p $(@D)
 	$(Q)tools/embed-pages $(PAGES) > $@
@@ -260,6 +260,7 @@ PY_TESTS := $(patsubst test/e2e/test_%.py,e2e-%,$(wildcard test/e2e/test_*.py))
 PY_ARGS_sqlite := $(BUILD) -f
 PY_ARGS_import := $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
 PY_ARGS_ops := $(PY_ARGS_import) test/data/pytorch/kineto-h200.table.txt
+PY_ARGS_tutorial := $(BUILD)/lull
 .PHONY: $(PY_TESTS)
 $(PY_TESTS): e2e-%: all
 	$(Q)python3 test/e2e/test_$*.py $(or $(PY_ARGS_$*),$(BUILD))
@@ -267,9 +268,9 @@ $(PY_TESTS): e2e-%: all
 # What they need beside the two programs.
 e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
-e2e-why e2e-sqlite: sim $(BUILD)/examples/train_cuda
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
-e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names
+e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
+e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 
@@ -311,6 +312,7 @@ browser: all sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/bro
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
+	$(Q)BUILD=$(BUILD) node test/browser/test_memory.mjs
 
 # The pictures of the README.
 screenshots: all test/browser/node_modules/.package-lock.json
@@ -345,13 +347,15 @@ gpu-sim: all sim
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.
 SAN_TESTS := test_kills test_sessions
-e2e-san: all $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
+e2e-san: all sim $(BUILD)/examples/train_cuda $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
 	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 all
 	$(Q)for t in $(SAN_TESTS); do \
 		log=build-san/$$t.log; \
 		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
 		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
+	$(Q)LULL=build-san/lull ASAN_OPTIONS=detect_leaks=0 python3 test/e2e/test_job.py $(BUILD) \
+		dumps_come_when_asked_and_are_numbered metrics_are_told_while_it_runs
 
 # Golden tests: readable traces in, the text that people see out.
 golden: all
@@ -412,10 +416,14 @@ format:
 	$(Q)clang-format -i $(FORMATTED)
 	$(Q)tools/wrap-comments $(FORMATTED)
 
+# Loaded into the Python programs that are recorded; beside the agent.
+PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py
+
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
 	$(Q)install -D -m 755 $(BUILD)/liblull-agent.so $(DESTDIR)$(AGENT_DIR)/liblull-agent.so
 	$(Q)install -D -m 644 include/lull.h $(DESTDIR)$(PREFIX)/include/lull.h
+	$(Q)for file in $(PYTHON_FILES); do install -D -m 644 python/$$file $(DESTDIR)$(AGENT_DIR)/python/$$file || exit 1; done
 	$(Q)for page in $(PAGES:doc/%.md=%); do \
 		to=$(DESTDIR)$(MAN_DIR)/man$${page##*.}; \
 		mkdir -p $$to && tools/md2man $(VERSION) doc/$$page.md > $$to/$$page || exit 1; done

@@ -29,6 +29,14 @@ extern "C" {
 
 #include <dlfcn.h>
 
+/*
+ * Which steps are recorded: none of the first skip_first; then rounds of `wait` steps without any
+ * cost, `warmup` steps to get ready, `active` recorded ones; `repeat` rounds, 0 for no end.
+ */
+struct lull_steps {
+	unsigned skip_first, wait, warmup, active, repeat;
+};
+
 /* What the agent offers; grows at the end only, `size` tells how much of it there is. */
 struct lull_annotate_api {
 	size_t size;
@@ -39,6 +47,9 @@ struct lull_annotate_api {
 	void (*step_end)(void);
 	int (*is_recording)(void);
 	void (*mark_value)(const char *name, unsigned long long value);
+	void (*start)(void);
+	void (*stop)(void);
+	int (*schedule)(const struct lull_steps *steps);
 };
 
 /*
@@ -113,6 +124,39 @@ static inline void lull_step_end(void)
 
 	if (api)
 		api->step_end();
+}
+
+/*
+ * Begin to record now, and end it. For lull profile --capture-range=lull; without it they do
+ * nothing.
+ */
+static inline void lull_start(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, start))
+		api->start();
+}
+
+static inline void lull_stop(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, stop))
+		api->stop();
+}
+
+/*
+ * Record some steps only, from the next lull_step() on; with --capture-range=lull. 1 if it is
+ * so, 0 if nobody profiles or the command line decides.
+ */
+static inline int lull_schedule(const struct lull_steps *steps)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (!api || api->size <= offsetof(struct lull_annotate_api, schedule))
+		return 0;
+	return api->schedule(steps);
 }
 
 /* 1 while a profiler records. */

@@ -99,16 +99,21 @@ static const char *get_variable(void *ctx, const char *name)
 	return getenv(name);
 }
 
-void lull_agent_read_rank(void)
+static void fill_rank(struct lull_image *image)
 {
 	struct lull_rank rank = lull_rank_read(get_variable, NULL);
-	struct lull_image *image = lull_agent.image;
 
-	if (!image)
-		return;
-	atomic_store_explicit(&image->rank, (i32)rank.rank, memory_order_relaxed);
+	lull_rank_job(get_variable, NULL, image->job, sizeof(image->job));
 	atomic_store_explicit(&image->local_rank, (i32)rank.local_rank, memory_order_relaxed);
 	atomic_store_explicit(&image->n_ranks, (i32)rank.n_ranks, memory_order_relaxed);
+	/* Release: whoever sees the rank sees the rest. */
+	atomic_store_explicit(&image->rank, (i32)rank.rank, memory_order_release);
+}
+
+void lull_agent_read_rank(void)
+{
+	if (lull_agent.image)
+		fill_rank(lull_agent.image);
 }
 
 /* --ranks leaves this process out. */
@@ -136,6 +141,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->start_counter = counter;
 	image->n_chunks = n_chunks;
 	atomic_store_explicit(&image->n_free, (i32)n_chunks, memory_order_relaxed);
+	fill_rank(image);
 	image->magic = LULL_WIRE_MAGIC;
 	/* Release: a collector that sees LIVE sees all of the head. */
 	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
@@ -169,7 +175,6 @@ static bool open_image(void)
 	lull_agent.chunks = (struct lull_chunk *)((u8 *)image + LULL_IMAGE_CHUNKS_OFF);
 	lull_agent.data = (u8 *)image + LULL_IMAGE_DATA_OFF;
 	lull_agent.image = image;
-	lull_agent_read_rank();
 	return true;
 }
 

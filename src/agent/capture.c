@@ -37,6 +37,7 @@ static bool take_record(struct lull_control *c)
 	}
 	atomic_store(&c->capture_pid, lull_agent.image->pid);
 	atomic_store(&c->start_counter, lull_time());
+	atomic_store(&c->last_record, next);
 	/*
 	 * Before any event of the recording can be seen: the collector opens the report when it
 	 * sees the count.
@@ -60,6 +61,41 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	return t;
 }
 
+bool lull_capture_take(void)
+{
+	return lull_agent.image && take_record(lull_agent.control);
+}
+
+void lull_capture_give(void)
+{
+	struct lull_control *c = lull_agent.control;
+
+	if (!atomic_load(&c->record))
+		return;
+	atomic_store(&c->stop_counter, lull_time());
+	if (atomic_exchange(&c->record, 0))
+		atomic_fetch_add(&c->capture_ended, 1);
+}
+
+bool lull_capture_is_closing(void)
+{
+	struct lull_control *c = lull_agent.control;
+
+	return !atomic_load(&c->record) && !atomic_load(&c->next_record) &&
+	       (!c->capture_repeats || atomic_load(&c->capture_began) < c->capture_repeats);
+}
+
+void lull_capture_by_program(bool is_start)
+{
+	if (!(atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) &
+	      LULL_WATCH_PROGRAM))
+		return;
+	if (is_start)
+		lull_capture_take();
+	else
+		lull_capture_give();
+}
+
 void lull_capture_by_call(bool is_start)
 {
 	struct lull_control *c = lull_agent.control;
@@ -68,11 +104,8 @@ void lull_capture_by_call(bool is_start)
 		return;
 	if (is_start)
 		take_record(c);
-	else if (atomic_load(&c->record)) {
-		atomic_store(&c->stop_counter, lull_time());
-		if (atomic_exchange(&c->record, 0))
-			atomic_fetch_add(&c->capture_ended, 1);
-	}
+	else
+		lull_capture_give();
 }
 
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level)

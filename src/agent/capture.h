@@ -36,6 +36,18 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name,
  */
 void lull_capture_by_call(bool is_start);
 
+/* The same for lull_start() and lull_stop() (--capture-range=lull). */
+void lull_capture_by_program(bool is_start);
+
+/* Begin a recording; false if one is on, or the recorder is not ready or does not want one. */
+bool lull_capture_take(void);
+
+/* End the present recording, if there is one. */
+void lull_capture_give(void);
+
+/* True while the recorder closes the last report and will be ready for another one. */
+bool lull_capture_is_closing(void);
+
 /* The recording lasts until this thread pops the level of this domain. */
 void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level);
 

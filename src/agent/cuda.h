@@ -93,8 +93,16 @@ static inline u64 lull_cuda_now(void)
 /* A capture range may begin a recording at any moment: CUPTI must be on before it does. */
 static inline bool lull_cuda_is_watching(void)
 {
-	return atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) != 0;
+	const struct lull_control *c = lull_agent.control;
+	u32 watch = atomic_load_explicit(&c->watch, memory_order_relaxed);
+
+	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM))
+		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0;
+	return watch != 0;
 }
+
+/* False while CUPTI is wanted in this process and not yet on. */
+bool lull_cuda_is_ready(void);
 
 /* Subscribe to CUPTI if that is wanted and was not done yet. */
 void lull_cuda_set_up(void);

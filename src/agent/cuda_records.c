@@ -120,9 +120,14 @@ static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start,
 static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 {
 	u64 start = lull_cupti_kernel_start(r), end = lull_cupti_kernel_end(r);
-	u64 launch = launch_of(t, r, names);
-	struct lull_wire_kernel *e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
+	struct lull_wire_kernel *e;
+	u64 launch;
 
+	/* Nobody would see its definition, and it would count as defined. */
+	if (!is_of_recording(start))
+		return;
+	launch = launch_of(t, r, names);
+	e = reserve(t, LULL_EVENT_kernel, sizeof(*e), start, end);
 	if (!e)
 		return;
 	e->dur_ticks = end - start;
@@ -375,13 +380,19 @@ static void on_record(struct lull_thread *t, const void *record, struct names *n
 
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
 {
-	struct lull_thread *t = lull_thread(), *recording;
+	struct lull_thread *t = lull_thread();
 	struct names names = { 0 };
 	void *record = NULL;
+	u32 last;
 
 	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
-		/* Between recordings, too: devices are described, and records arrive late. */
-		recording = lull_recording();
-		on_record(recording ? recording : t, record, &names);
+		/*
+		 * Between recordings, too: devices are described, and records arrive late. What was
+		 * defined for an earlier recording has to be defined again for the last one.
+		 */
+		last = atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+		if (t->record != last)
+			lull_thread_sync(t, last);
+		on_record(t, record, &names);
 	}
 }

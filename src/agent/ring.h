@@ -48,6 +48,16 @@ struct lull_stream {
 	struct lull_chunk *chunk;
 };
 
+/* An operator of the framework that has begun on a thread; see torch_ops.c. */
+struct lull_open_op {
+	const void *function; /* names it until it ends */
+	u64 counter;
+	u64 label;
+	i64 sequence;
+	u64 forward_tid;
+};
+#define LULL_N_OPEN_OPS 64u /* deeper ones are counted and left out */
+
 struct lull_thread {
 	u32 magic;    /* LULL_WIRE_MAGIC; 0 = wiped by a fork or not yet attached */
 	u32 record;   /* recording that `seen` is about */
@@ -63,6 +73,9 @@ struct lull_thread {
 	struct lull_slot *slot;
 	struct lull_stream stream[2];
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
+	u16 torch_level;	   /* that of LULL_DOMAIN_TORCH */
+	u16 op_depth;		   /* entries of `ops` */
+	struct lull_open_op ops[LULL_N_OPEN_OPS];
 	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
 	u64 seen[LULL_N_SEEN];
 };

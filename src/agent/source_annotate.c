@@ -7,6 +7,7 @@
 #include "agent/source.h"
 
 #include "agent/range.h"
+#include "agent/schedule.h"
 #include "lull.h"
 
 static const struct lull_range_style style = { .api = LULL_API_ANNOTATE };
@@ -67,29 +68,32 @@ static void mark_value(const char *name, unsigned long long value)
 	}
 }
 
-static void emit_step(u64 number, u32 is_end)
-{
-	struct lull_thread *t = lull_recording();
-	struct lull_wire_step *e;
-
-	if (!t)
-		return;
-	e = lull_reserve(t, LULL_EVENT_step, sizeof(*e));
-	if (!e)
-		return;
-	e->head.a = is_end;
-	e->number = number;
-	lull_commit(t, sizeof(*e));
-}
-
 static void step(unsigned long long number)
 {
-	emit_step(number, 0);
+	lull_schedule_step(number, 0);
 }
 
 static void step_end(void)
 {
-	emit_step(0, 1);
+	lull_schedule_step(0, LULL_STEP_END);
+}
+
+static void start_recording(void)
+{
+	lull_capture_by_program(true);
+}
+
+static void stop_recording(void)
+{
+	lull_capture_by_program(false);
+}
+
+static int schedule(const struct lull_steps *steps)
+{
+	struct lull_schedule s = { steps->skip_first, steps->wait, steps->warmup, steps->active,
+				   steps->repeat };
+
+	return lull_schedule_set(&s);
 }
 
 static int is_recording(void)
@@ -110,6 +114,9 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 		.step_end = step_end,
 		.is_recording = is_recording,
 		.mark_value = mark_value,
+		.start = start_recording,
+		.stop = stop_recording,
+		.schedule = schedule,
 	};
 
 	return &api;

@@ -200,7 +200,7 @@ static void *flush_loop(void *unused)
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
 		}
-		if (is_wanted && !atomic_load(&cuda.is_on))
+		if ((is_wanted || lull_cuda_is_watching()) && !atomic_load(&cuda.is_on))
 			switch_on();
 		else if (!is_wanted && atomic_load(&cuda.is_on) && !lull_cuda_is_watching())
 			switch_off();
@@ -211,6 +211,11 @@ static void *flush_loop(void *unused)
 		wait_for_work(wanted);
 	}
 	return unused;
+}
+
+bool lull_cuda_is_ready(void)
+{
+	return !lull_cuda_is_mine() || atomic_load(&cuda.is_on);
 }
 
 static bool start_thread(void)

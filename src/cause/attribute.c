@@ -70,7 +70,9 @@ static u64 place_key(const struct lull_subject *s, u32 event, bool by_range)
 	for (u32 e = event; e != LULL_NONE; e = events[e].parent) {
 		u64 key = (u64)(events[e].kind + 1) << 32 | events[e].ref;
 
-		if (events[e].kind == LULL_HOST_RANGE && (events[e].inside & LULL_IN_NAMED))
+		/* The program's own names are better known to its author than ours. */
+		if (events[e].kind == LULL_HOST_RANGE && (events[e].inside & LULL_IN_NAMED) &&
+		    !(events[e].is_hook && (events[e].inside & LULL_IN_USER)))
 			return key;
 		if (events[e].kind == LULL_HOST_PYCALL && !by_range)
 			return key;

@@ -6,10 +6,33 @@
  *          (straggler, pipeline-imbalance).
  */
 #include "cause/cause.h"
+#include "cause/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {
 	return c->place == LULL_PLACE_COLLECTIVE;
+}
+
+static bool is_collective(const struct lull_what_if *w, u32 op)
+{
+	return w->replay->subject->units.at[w->ops[op].unit].kind == LULL_UNIT_COLLECTIVE;
+}
+
+/* On a stream of their own, beside all that computes; they still take their time one by one. */
+static void apply(struct lull_what_if *w)
+{
+	u16 aside = (u16)w->replay->subject->units.lanes.n;
+
+	for (u32 i = 0; i < w->n_ops; i++) {
+		u32 after = w->ops[i].after;
+
+		if (is_collective(w, i) || (after != LULL_NONE && is_collective(w, after)))
+			w->ops[i].after = LULL_NONE;
+		if (!is_collective(w, i))
+			continue;
+		w->ops[i].stream = aside;
+		w->ops[i].dur_ns *= w->mood < 0 ? 0.8 : 1;
+	}
 }
 
 const struct lull_cause lull_cause_collective_exposed = {
@@ -22,12 +45,17 @@ const struct lull_cause lull_cause_collective_exposed = {
 	       "recording, or their reports in one folder, the waiting is taken apart (straggler, "
 	       "pipeline-imbalance), with one "
 	       "rank it "
-	       "cannot be. There is no prediction from one rank.",
+	       "cannot be. The prediction puts collectives beside what computes: the step is then "
+	       "as "
+	       "long as the longer of the two.",
 	.fix = "exchange data in pieces on a stream of their own, while the next ones are "
 	       "computed; fewer bytes",
 	.fix_torch = "smaller or larger buckets so that it overlaps the backward pass, "
 		     "gradient_as_bucket_view, fewer bytes (bf16, sharding)",
+	.assumes = "all of it can run beside the backward pass, and no other rank gets slower",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE,
 	.claim = claim,
+	.apply = apply,
 };

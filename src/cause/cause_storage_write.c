@@ -2,7 +2,8 @@
  * storage-write: the loop itself writes a checkpoint or a log, and the device waits.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
- *          call that writes a file; copies and waits made there belong to it, too.
+ *          call that writes a file; copies and waits made there belong to it, too, and so does a
+ *          copy to the host of at least 4 KiB with a write behind it.
  * Not it:  another thread that writes; a write while the device has work queued.
  */
 #include "cause/cause.h"
@@ -11,6 +12,7 @@
 
 static bool claim(const struct lull_claim *c)
 {
+	const struct lull_node *node = lull_claim_node(c);
 	bool is_saving = c->inside & LULL_IN_STORAGE;
 
 	switch (c->place) {
@@ -19,7 +21,7 @@ static bool claim(const struct lull_claim *c)
 		       !(c->inside & LULL_IN_LOADER) && (is_saving || (c->inside & LULL_IN_WRITE));
 	case LULL_PLACE_CALL:
 	case LULL_PLACE_COPY:
-		return is_saving;
+		return is_saving || (node && (node->flags & LULL_NODE_SAVED));
 	default:
 		return false;
 	}
@@ -29,8 +31,9 @@ static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_storage_write);
-		if ((w->nodes[i].inside & LULL_IN_STORAGE) &&
-		    w->nodes[i].kind != LULL_KIND_OF_LAUNCH)
+		if ((w->nodes[i].flags & LULL_NODE_SAVED) ||
+		    ((w->nodes[i].inside & LULL_IN_STORAGE) &&
+		     w->nodes[i].kind != LULL_KIND_OF_LAUNCH))
 			lull_what_if_remove(w, i);
 	}
 }
@@ -44,7 +47,9 @@ const struct lull_cause lull_cause_storage_write = {
 	       "range "
 	       "or function named like save, checkpoint, write or dump, or in a call of the C "
 	       "library "
-	       "that writes (write, fsync, ...). Copies and waits made there are part of it.",
+	       "that writes (write, fsync, ...). Copies and waits made there, and copies to the "
+	       "host "
+	       "right before it, are part of it.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
 	.assumes = "nothing of the write stays on the thread",
 	.kind = LULL_CAUSE_SPECIFIC,

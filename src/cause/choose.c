@@ -394,11 +394,31 @@ static bool can_predict(struct lull_why *why)
 			 why->replay.error * 100);
 	else if (linked(why->lead) < LINKED)
 		no = "too much work has no CUDA call in the recording";
-	else if (why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] * 5 > why->lead->window_ns)
-		no = "the step depends on other ranks";
 	if (no)
 		snprintf(why->no_prediction, sizeof(why->no_prediction), "%s", no);
 	return !*why->no_prediction;
+}
+
+/* Other ranks set the pace: what a fix of this one brings, they may eat up. */
+static bool depends_on_ranks(const struct lull_why *why)
+{
+	return why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] * 5 > why->lead->window_ns;
+}
+
+static void predict_all(struct lull_why *why)
+{
+	bool has_pace = depends_on_ranks(why);
+
+	if (has_pace)
+		snprintf(why->no_prediction, sizeof(why->no_prediction),
+			 "the step depends on other ranks");
+	for (size_t i = 0; i < why->findings.n; i++) {
+		struct lull_finding *f = lull_vec_get(&why->findings, i);
+
+		if (lull_causes[f->cause]->apply &&
+		    (!has_pace || f->cause == LULL_CAUSE_IX_collective_exposed))
+			f->prediction = predict(why, lull_causes[f->cause], 1);
+	}
 }
 
 void lull_why_choose(struct lull_why *why)
@@ -419,14 +439,8 @@ void lull_why_choose(struct lull_why *why)
 		choose_busy(why, share);
 	else
 		choose_idle(why);
-	if (!can_predict(why))
-		return;
-	for (size_t i = 0; i < why->findings.n; i++) {
-		struct lull_finding *f = lull_vec_get(&why->findings, i);
-
-		if (lull_causes[f->cause]->apply)
-			f->prediction = predict(why, lull_causes[f->cause], 1);
-	}
+	if (can_predict(why))
+		predict_all(why);
 }
 
 /* ---- the user's own question ---- */

@@ -8,21 +8,6 @@
 
 #define MAX_FRAMES 128
 
-/* Code of the interpreter and of libraries below the program: never a location to act on. */
-static bool is_plumbing(const char *file)
-{
-	static const char *const parts[] = {
-		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
-		"/lib/python", NULL
-	};
-
-	for (size_t i = 0; parts[i]; i++) {
-		if (strstr(file, parts[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Native names say less: PyEval_SaveThread saves nothing. */
 static u32 native_bits(const char *function)
 {
@@ -153,7 +138,7 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
 		if (!strcmp(file, "<shim>"))
 			continue;
-		if (!is_plumbing(file))
+		if (!lull_file_is_plumbing(file))
 			return frame;
 		best = best ? best : frame;
 	}
@@ -205,12 +190,12 @@ struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u3
 			const char *file =
 				lull_reader_string(s->reader, frames[ev->ref - 1].file, NULL);
 
-			if (at.function && is_plumbing(file))
+			if (at.function && lull_file_is_plumbing(file))
 				continue;
 			at.function = name;
 			at.file = *file ? file : NULL;
 			at.line = frames[ev->ref - 1].line;
-			is_own = at.file && !is_plumbing(file);
+			is_own = at.file && !lull_file_is_plumbing(file);
 		}
 	}
 	if (!at.function)

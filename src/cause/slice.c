@@ -239,6 +239,74 @@ static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
 	claim_parts(sl, gap, lanes[0] != lanes[1]);
 }
 
+/* For how much of [from_ns, to_ns) the thread wanted a CPU and had none. */
+static u64 preempted_ns(const struct lull_host *h, u32 lane, u64 from_ns, u64 to_ns)
+{
+	const struct lull_host_pause *at = h->pauses.at;
+	u64 sum = 0;
+
+	for (size_t i = lull_host_pause_at(h, lane, from_ns);
+	     i < h->pauses.n && at[i].lane == lane && at[i].begin_ns < to_ns; i++) {
+		struct lull_span part = { at[i].begin_ns, at[i].end_ns };
+
+		part = lull_span_cut(part, from_ns, to_ns);
+		sum += at[i].kind == LULL_HOST_PREEMPTED ? part.to_ns - part.from_ns : 0;
+	}
+	return sum;
+}
+
+/* Launches that took long since the thread lost its CPU in them. */
+static void mark_preempted(struct lull_subject *s)
+{
+	for (u32 i = 0; s->host.has_sched && i < s->chain.n; i++) {
+		struct lull_node *node = &s->chain.nodes[i];
+		u64 len_ns = node->end_ns - node->begin_ns;
+
+		if (node->kind == LULL_KIND_OF_LAUNCH && len_ns >= LULL_GAP_LONG_NS &&
+		    preempted_ns(&s->host, node->lane, node->begin_ns, node->end_ns) * 2 > len_ns)
+			node->cause = LULL_CAUSE_IX_os_scheduling;
+	}
+}
+
+/* Whether the thread writes to storage in the gap before this call. */
+static bool is_written(const struct lull_subject *s, u32 node)
+{
+	const struct lull_slice *slices = s->slices.at;
+
+	for (size_t i = s->chain.nodes[node].slice; i < s->slices.n && slices[i].node == node;
+	     i++) {
+		if (slices[i].cause == LULL_CAUSE_IX_storage_write)
+			return true;
+	}
+	return false;
+}
+
+static bool is_large_out(const struct lull_subject *s, const struct lull_node *node)
+{
+	return node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT) &&
+	       node->unit != LULL_NONE && s->units.at[node->unit].kind == LULL_UNIT_COPY &&
+	       lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes >=
+		       LULL_CHAIN_BATCH_BYTES;
+}
+
+/* Tensors that are copied to the host and then written are part of the writing. */
+static void mark_saved(struct lull_subject *s)
+{
+	struct lull_node *nodes = s->chain.nodes;
+
+	for (u32 i = 0; i + 1 < s->chain.n; i++) {
+		bool waits = nodes[i + 1].kind == LULL_KIND_OF_SYNC && i + 2 < s->chain.n;
+		u32 next = waits ? i + 2 : i + 1;
+
+		if (!is_large_out(s, &nodes[i]) || nodes[next].chain != nodes[i].chain ||
+		    !is_written(s, next))
+			continue;
+		nodes[i].flags |= LULL_NODE_SAVED;
+		if (waits)
+			nodes[i + 1].flags |= LULL_NODE_SAVED;
+	}
+}
+
 void lull_subject_slice(struct lull_subject *s)
 {
 	struct slicer sl = { .s = s };
@@ -258,6 +326,8 @@ void lull_subject_slice(struct lull_subject *s)
 			node->cause = s->stalls.kind == LULL_STALL_OS ? LULL_CAUSE_IX_os_scheduling
 								      : LULL_CAUSE_IX_unknown;
 	}
+	mark_saved(s);
+	mark_preempted(s);
 	lull_vec_release(&sl.parts);
 	lull_gaps_release(&gaps);
 }

@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/record_job.h"
+#include "cmd/record_steps.h"
 #include "export/export.h"
 #include "launch/collector.h"
 #include "launch/nvml.h"
@@ -19,12 +20,13 @@
 
 /* The words of the command line, before they mean anything. */
 struct words {
-	struct lull_vec trace, libraries, env, exports, cuda_backtrace;
+	struct lull_vec trace, pytorch, libraries, env, exports, cuda_backtrace;
 	int sample, cpuctxsw, sampler, capture_range, wait, graphs, mpi_family, gpu_metrics;
 	u64 sampling_frequency, python_frequency, gpu_frequency;
 	struct lull_vec gpu_devices;
 	u64 osrt_threshold, osrt_backtrace_threshold;
-	const char *capture_range_end, *nvtx_capture, *kill, *output, *session, *debug_symbols;
+	const char *capture_range_end, *steps, *nvtx_capture, *kill, *output, *session,
+		*debug_symbols;
 	f64 delay, duration;
 	u64 cuda_flush_ms;
 	int cuda_scope, cuda_events;
@@ -41,7 +43,8 @@ static const char *const cuda_event_traces[] = { "auto", "false", "true", NULL }
 static const char *const graph_traces[] = { "graph", "node", NULL };
 static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
 static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
-static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", NULL };
+static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", "lull", NULL };
+enum { CAPTURE_NVTX = 1, CAPTURE_PROFILER_API = 2, CAPTURE_LULL = 3 };
 static const char *const waits[] = { "primary", "all", NULL };
 
 /*
@@ -167,6 +170,27 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 			 "--capture-range-end: '%s' is not none, stop, stop-shutdown, repeat[:N] "
 			 "or repeat-shutdown:N",
 			 text);
+}
+
+/* Steps decide, so nothing else may; by default each round is a report and the program goes on. */
+static int parse_steps(const struct words *w, struct lull_collector_options *o,
+		       struct lull_err *err)
+{
+	if (!w->steps)
+		return 0;
+	if (o->begin != LULL_BEGIN_AT_ONCE || w->delay > 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--steps says when to record, so --capture-range, --start-later "
+				 "and --delay cannot; leave them out");
+	if (lull_record_steps(w->steps, &o->schedule, err))
+		return err->code;
+	o->begin = LULL_BEGIN_ON_RANGE;
+	o->watch = LULL_WATCH_STEPS;
+	if (!w->capture_range_end) {
+		o->range_end = LULL_RANGE_END_REPEAT;
+		o->range_repeats = o->schedule.repeat;
+	}
+	return 0;
 }
 
 /* LIBRARY or LIBRARY:PATTERN each; the agent reads them as lines. */
@@ -371,15 +395,19 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 				 "--delay and --duration are seconds and cannot be negative");
 	if (!w->stop_on_exit && w->duration <= 0)
 		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
-	if (w->capture_range == 2)
+	o->watch = LULL_WATCH_PROFILER_API;
+	if (w->capture_range == CAPTURE_PROFILER_API || w->capture_range == CAPTURE_LULL)
 		o->begin = LULL_BEGIN_ON_RANGE;
-	if (w->capture_range == 1) {
+	if (w->capture_range == CAPTURE_LULL)
+		o->watch = LULL_WATCH_PROGRAM;
+	if (w->capture_range == CAPTURE_NVTX) {
 		if (!w->nvtx_capture)
 			return lull_fail(
 				err, LULL_E_USAGE,
 				"--capture-range=nvtx needs --nvtx-capture=RANGE to say which");
 		o->begin = LULL_BEGIN_ON_RANGE;
 		o->capture_range = w->nvtx_capture;
+		o->watch = LULL_WATCH_RANGES;
 	}
 	if (parse_trace(&w->trace, &o->sources, &w->env, err))
 		return err->code;
@@ -387,7 +415,9 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
 			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
-			       check_env(&w->env, err) || check_exports(&w->exports, err)
+			       lull_record_pytorch(&w->pytorch, &o->sources, err) ||
+			       parse_steps(w, o, err) || check_env(&w->env, err) ||
+			       check_exports(&w->exports, err)
 		       ? err->code
 		       : 0;
 }
@@ -449,6 +479,10 @@ static void add_what(struct table *t, struct words *w)
 			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
 			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "
 			"repeated"),
+		OPT_LIST(0, "pytorch", "LIST", &w->pytorch,
+			 "phases of PyTorch programs: auto (default) and steps: steps, data, "
+			 "forward, backward, optimizer; ops: also each operator and allocation; "
+			 "modules: also the model's modules; none"),
 		OPT_ENUM(0, "mpi-impl", &w->mpi_family, mpi_families,
 			 "which MPI the program uses (default: auto, found out from its library)"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
@@ -510,6 +544,9 @@ static void add_rest(struct table *t, struct words *w)
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
 			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
 			"repeat-shutdown:N"),
+		OPT_STR(0, "steps", "LIST", &w->steps,
+			"record these steps only: skip=5,wait=1,warmup=1,active=3,repeat=1, each "
+			"round in its own report; repeat=0 (default): to the end"),
 		OPT_STR('p', "nvtx-capture", "RANGE[@DOMAIN]", &w->nvtx_capture,
 			"the range for --capture-range=nvtx; @* is any domain"),
 		OPT_BOOL('Y', "start-later", &w->start_later, "wait for lull start"),
@@ -660,6 +697,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 
 	lull_vec_init(&w.trace, sizeof(char *));
 	lull_vec_init(&w.libraries, sizeof(char *));
+	lull_vec_init(&w.pytorch, sizeof(char *));
 	lull_vec_init(&w.gpu_devices, sizeof(char *));
 	lull_vec_init(&w.env, sizeof(char *));
 	lull_vec_init(&w.exports, sizeof(char *));
@@ -691,6 +729,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	lull_record_job_release(&w.job);
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.libraries);
+	lull_opt_list_release(&w.pytorch);
 	lull_opt_list_release(&w.gpu_devices);
 	lull_opt_list_release(&w.env);
 	lull_opt_list_release(&w.exports);

@@ -13,6 +13,21 @@
 /* Steps that get a name of their own, "step 12"; those behind them are "step". */
 #define MAX_STEP_NAMES 65536u
 
+/* Annotations are named as PyTorch does, so that those of devices are not taken for threads'. */
+static const char *category_of(const struct lull_label_row *label)
+{
+	switch (label->api) {
+	case 2:
+		return "lull";
+	case LULL_LABEL_API_ANNOTATION:
+		return "user_annotation";
+	case LULL_LABEL_API_ON_DEVICE:
+		return "gpu_user_annotation";
+	default:
+		return "nvtx";
+	}
+}
+
 /* ---- ranges and marks ---- */
 
 static u32 name_of_label(struct lull_viewer *t, u32 label)
@@ -29,7 +44,7 @@ static u32 name_of_label(struct lull_viewer *t, u32 label)
 	if (label)
 		row = t->labels[label - 1];
 	text = lull_reader_string(t->reader, row.name, &len);
-	lull_viewer_call(&what, row.api == 2 ? "lull" : "nvtx", text, len);
+	lull_viewer_call(&what, category_of(&row), text, len);
 	lull_viewer_text(t, &what, LULL_VIEWER_ARG_domain, row.domain);
 	lull_viewer_text(t, &what, LULL_VIEWER_ARG_category, row.category_name);
 	if (row.color) {

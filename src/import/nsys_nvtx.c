@@ -25,6 +25,7 @@ enum {
 	TYPE_TEXT_START_END = 71,
 	TYPE_DOMAIN = 75,
 	TYPE_DOMAIN_END = 76,
+	TYPE_ON_DEVICE = 900, /* of our own exports: a range as a device saw it */
 };
 
 /* range.flags */
@@ -256,6 +257,7 @@ static void take_event(struct lull_nsys *n, sqlite3_stmt *row)
 	switch (lull_nsys_u32(row, TYPE)) {
 	case TYPE_PUSH_POP:
 	case TYPE_TEXT_PUSH_POP:
+	case TYPE_ON_DEVICE:
 		take_range(n, row, false);
 		return;
 	case TYPE_START_END:

@@ -98,8 +98,15 @@ static void fill_control(struct lull_collector *c)
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
 			set_capture_range(control, o->capture_range);
-		atomic_store(&control->watch,
-			     o->capture_range ? LULL_WATCH_RANGES : LULL_WATCH_PROFILER_API);
+		control->schedule = o->schedule;
+		/*
+		 * A schedule of the command line says when CUPTI is needed; its first step is one.
+		 */
+		atomic_store(&control->armed, o->watch != LULL_WATCH_STEPS ||
+						      o->schedule.skip_first + o->schedule.wait +
+								      o->schedule.warmup <=
+							      1);
+		atomic_store(&control->watch, o->watch);
 	}
 }
 
@@ -164,6 +171,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		.has_nvtx = o->sources & LULL_SOURCE_NVTX,
 		.has_cuda = o->sources & LULL_SOURCE_CUDA,
 		.has_nccl = o->sources & LULL_SOURCE_NCCL,
+		.has_torch = o->sources & LULL_SOURCE_TORCH,
 		.is_inherited = o->is_env_inherited,
 		.more = o->env,
 	};

@@ -57,9 +57,10 @@ struct lull_collector_options {
 	f64 duration_s; /* 0 = no limit */
 	enum lull_begin begin;
 	enum lull_range_end range_end;
-	u32 range_repeats; /* 0 = no limit */
-	/* NULL: cudaProfilerStart() begins it */
-	const char *capture_range; /* name@domain */
+	u32 range_repeats;	       /* 0 = no limit */
+	u32 watch;		       /* LULL_WATCH_*: what begins it, with LULL_BEGIN_ON_RANGE */
+	const char *capture_range;     /* name@domain, for LULL_WATCH_RANGES */
+	struct lull_schedule schedule; /* for LULL_WATCH_STEPS */
 	int kill_signal;    /* what ends the program when the recording is over; 0 = let it run */
 	bool is_kill_given; /* --kill was on the command line */
 	bool is_waiting_for_all;	  /* --wait=all: also for re-parented children */

@@ -150,7 +150,8 @@ int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 	struct lull_naming naming = {
 		.pattern = output ? output : c->options->output,
 		.pid = c->target.pid,
-		.is_overwriting = c->options->is_overwriting,
+		/* The ring of a flight recorder is no report: it is in nobody's way. */
+		.is_overwriting = c->options->is_overwriting || (c->flight.is_on && !number),
 		.rank = &rank,
 		.n_restarts = lull_rank_number(getenv("TORCHELASTIC_RESTART_COUNT")),
 		.number = number,
@@ -219,6 +220,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 		/* A program that has not begun has done nothing that could be too old. */
 		if (c->is_launched)
 			atomic_store(&c->session.control->start_counter, counter_now(c));
+		atomic_store(&c->session.control->last_record, c->n_records);
 		atomic_store(&c->session.control->record, c->n_records);
 	}
 	lull_feed_agents_wake(c);

@@ -40,6 +40,9 @@ static const u16 min_bytes[] = {
 	[LULL_EVENT_profiled] = sizeof(struct lull_wire_profiled),
 	[LULL_EVENT_kmetric] = sizeof(struct lull_wire_kmetric),
 	[LULL_EVENT_pcsample] = sizeof(struct lull_wire_pcsample),
+	[LULL_EVENT_op_label] = sizeof(struct lull_wire_op_label),
+	[LULL_EVENT_op] = sizeof(struct lull_wire_op),
+	[LULL_EVENT_alloc] = sizeof(struct lull_wire_alloc),
 };
 
 #define EVENT(id, name, doc) [id] = lull_decode_##name,

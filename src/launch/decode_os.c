@@ -156,6 +156,8 @@ void lull_decode_module(struct lull_recording *r, struct lull_task *task, u32 le
 	memcpy(id.at, bytes, id.n_bytes);
 	set_name(path, sizeof(path), (const char *)bytes + e->build_id_bytes, event->a);
 	make_absolute(path, sizeof(path), task->process->pid);
+	if (strstr(path, "/libtorch_python.so"))
+		task->process->has_torch = true;
 	lull_callstack_map(r, task->process,
 			   &(struct lull_mmap){
 				   .start = e->start_addr,

@@ -306,6 +306,7 @@ static void end_step(struct lull_recording *r, struct lull_task *task, u64 now_n
 		.start_ns = task->step_start_ns - 1,
 		.dur_ns = now_ns - (task->step_start_ns - 1),
 		.number = task->step_number,
+		.source = task->is_step_hooked,
 	};
 
 	if (!task->step_start_ns)
@@ -323,9 +324,12 @@ void lull_decode_step(struct lull_recording *r, struct lull_task *task, u32 leve
 	(void)level;
 	if (!r->writer)
 		return;
+	if (event->a & LULL_STEP_NONE)
+		task->step_start_ns = 0;
 	end_step(r, task, lull_decode_time(r, event));
-	if (event->a)
+	if (event->a & LULL_STEP_END)
 		return;
+	task->is_step_hooked = event->a & LULL_STEP_HOOKED ? 1 : 0;
 	task->step_number = e->number;
 	task->step_start_ns = lull_decode_time(r, event) + 1; /* + 1: 0 means none is open */
 }

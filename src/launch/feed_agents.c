@@ -94,16 +94,18 @@ static void describe(struct lull_process *p, const struct lull_image *head)
 }
 
 /* What the process says of its place in a job; it may learn it late. */
-static void read_rank(struct lull_process *p)
+static void read_rank(struct lull_collector *c, struct lull_process *p)
 {
 	const struct lull_image *head = p->file->head;
-	i32 rank = atomic_load_explicit(&head->rank, memory_order_relaxed);
+	i32 rank = atomic_load_explicit(&head->rank, memory_order_acquire);
 
 	if (rank < 0)
 		return;
 	p->rank.rank = rank;
 	p->rank.local_rank = atomic_load_explicit(&head->local_rank, memory_order_relaxed);
 	p->rank.n_ranks = atomic_load_explicit(&head->n_ranks, memory_order_relaxed);
+	if (memchr(head->job, 0, sizeof(head->job)))
+		memcpy(c->recording.job, head->job, sizeof(head->job));
 }
 
 static void add_image(struct lull_collector *c, const char *name)
@@ -128,7 +130,7 @@ static void add_image(struct lull_collector *c, const char *name)
 	if (p->pidfd < 0)
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	describe(p, f->head);
-	read_rank(p);
+	read_rank(c, p);
 }
 
 /* Names are PID-COUNTER.image; the counter says in which order programs began. */
@@ -335,9 +337,28 @@ static const char *detail_of(const struct lull_image *head, u32 issue)
 		return *head->cuda_detail && memchr(head->cuda_detail, 0, sizeof(head->cuda_detail))
 			       ? head->cuda_detail
 			       : NULL;
+	case LULL_ISSUE_torch_partly:
+		return memchr(head->torch_detail, 0, sizeof(head->torch_detail))
+			       ? head->torch_detail
+			       : NULL;
 	default:
 		return NULL;
 	}
+}
+
+/* PyTorch is there, but our hooks are not: say why there are no phases. */
+static void check_torch(struct lull_collector *c, struct lull_process *p)
+{
+	u32 bits = atomic_load_explicit(&p->file->head->torch, memory_order_relaxed);
+
+	if (!p->has_torch || !(c->options->sources & LULL_SOURCE_TORCH) ||
+	    (bits & LULL_TORCH_HOOKED))
+		return;
+	p->has_torch = false; /* said */
+	lull_recording_issue(&c->recording, LULL_ISSUE_torch_not_hooked, p, 1,
+			     bits & LULL_TORCH_PACKAGE
+				     ? "torch was imported past sys.meta_path, or its import failed"
+				     : "python ran with -I, -E or -S, or another PYTHONPATH");
 }
 
 static void issues_of(struct lull_collector *c, struct lull_process *p)
@@ -356,6 +377,7 @@ static void issues_of(struct lull_collector *c, struct lull_process *p)
 					     detail_of(head, i));
 		p->file->n_issues[i] = n;
 	}
+	check_torch(c, p);
 	lull_recording_issue(&c->recording, LULL_ISSUE_bad_event, p, p->file->n_bad, NULL);
 	p->file->n_bad = 0;
 }
@@ -368,7 +390,7 @@ void lull_feed_agents_issues(struct lull_collector *c)
 		if (!all[i]->file)
 			continue;
 		read_slots(c, all[i]);
-		read_rank(all[i]);
+		read_rank(c, all[i]);
 		issues_of(c, all[i]);
 	}
 }
@@ -392,7 +414,7 @@ void lull_feed_agents_release(struct lull_collector *c)
 			continue;
 		read_slots(c, all[i]);
 		if (all[i]->is_drained) {
-			read_rank(all[i]);
+			read_rank(c, all[i]);
 			issues_of(c, all[i]);
 			drop_image(all[i]);
 		} else {

@@ -36,28 +36,12 @@ static void name_by_pod(const struct lull_rank *rank, struct lull_str *to)
 
 void lull_job_name(const struct lull_rank *rank, struct lull_str *to)
 {
-	static const char *const variables[] = {
-#define LAUNCHER(name, rank, local_rank, n_ranks, needs)
-#define JOB(variable) variable,
-#include "trace/launchers.def"
-#undef LAUNCHER
-#undef JOB
-	};
-	const char *addr = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+	char name[LULL_JOB_BYTES];
 
-	for (size_t i = 0; i < LULL_COUNT_OF(variables); i++) {
-		const char *value = getenv(variables[i]);
-
-		/* torchrun's own word for a job without a name. */
-		if (value && *value && strcmp(value, "none") != 0) {
-			lull_str_puts(to, value);
-			return;
-		}
-	}
-	if (rank->launcher && strcmp(rank->launcher, "kubernetes") == 0)
+	lull_rank_job(get, NULL, name, sizeof(name));
+	lull_str_puts(to, name);
+	if (!to->len && rank->launcher && strcmp(rank->launcher, "kubernetes") == 0)
 		name_by_pod(rank, to);
-	if (!to->len && addr && port)
-		lull_str_addf(to, "%s:%s", addr, port);
 }
 
 static void note_number(struct lull_recording *r, const char *key, i64 value)
@@ -91,7 +75,8 @@ void lull_job_begin(struct lull_recording *r)
 	if (rank.launcher)
 		lull_recording_meta(r, "launcher", rank.launcher);
 	lull_job_name(&rank, &name);
-	if (name.len)
+	r->has_job = name.len > 0;
+	if (r->has_job)
 		lull_recording_meta(r, "job", name.at);
 	lull_str_release(&name);
 }
@@ -170,6 +155,8 @@ void lull_job_end(struct lull_recording *r)
 		rename_rank(r);
 		note_rank(r, &of);
 	}
+	if (!r->has_job && r->job[0])
+		lull_recording_meta(r, "job", r->job);
 	lull_str_release(&list);
 	lull_vec_release(&ranks);
 }

@@ -88,3 +88,22 @@ int lull_locate_agent(struct lull_str *path, struct lull_err *err)
 			 "LULL_AGENT_PATH",
 			 LULL_AGENT_NAME, LULL_LIBDIR);
 }
+
+bool lull_locate_python(const char *agent_path, struct lull_str *path)
+{
+	static const char *const beside[] = { "/python", "/../python" };
+	const char *slash = strrchr(agent_path, '/');
+
+	for (size_t i = 0; slash && i < LULL_COUNT_OF(beside); i++) {
+		lull_str_clear(path);
+		lull_str_add(path, agent_path, (size_t)(slash - agent_path));
+		lull_str_addf(path, "%s/sitecustomize.py", beside[i]);
+		if (settle(path)) {
+			path->len = (size_t)(strrchr(path->at, '/') - path->at);
+			path->at[path->len] = '\0';
+			return true;
+		}
+	}
+	lull_str_clear(path);
+	return false;
+}

@@ -19,6 +19,12 @@
 int lull_locate_agent(struct lull_str *path, struct lull_err *err);
 
 /*
+ * Set `path` to the folder with our Python package: `python` beside the agent, or in the folder
+ * above it, where the sources have it. False if there is none.
+ */
+bool lull_locate_python(const char *agent_path, struct lull_str *path);
+
+/*
  * Set `path` to CUPTI's library: $LULL_CUPTI_PATH, what the loader finds, or the usual places of
  * toolkits and of Python's packages. False if there is none. Loads it on the way.
  */

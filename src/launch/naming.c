@@ -109,7 +109,7 @@ static bool has_letter(const char *pattern, const char *letters)
 }
 
 /* What tells this report from those of other ranks and from earlier ones of the same run. */
-static void add_distinction(const struct lull_naming *naming, const char *pattern,
+static void add_distinction(const struct lull_naming *naming, const char *pattern, u32 n,
 			    struct lull_str *path)
 {
 	if (naming->rank && naming->rank->rank >= 0 && !has_letter(pattern, "pq")) {
@@ -118,7 +118,7 @@ static void add_distinction(const struct lull_naming *naming, const char *patter
 			lull_str_addf(path, "-restart%" PRId64, naming->n_restarts);
 	}
 	if (naming->number && !has_letter(pattern, "n"))
-		lull_str_addf(path, "-%u", naming->number);
+		lull_str_addf(path, "-%u", naming->number + n - 1);
 }
 
 static void drop_suffix(struct lull_str *path, const char *suffix)
@@ -140,7 +140,7 @@ static int expand_path(const struct lull_naming *naming, const char *pattern, u3
 	for (size_t i = 0; i < LULL_COUNT_OF(foreign_suffixes); i++)
 		drop_suffix(path, foreign_suffixes[i]);
 	drop_suffix(path, SUFFIX);
-	add_distinction(naming, pattern, path);
+	add_distinction(naming, pattern, n, path);
 	lull_str_puts(path, SUFFIX);
 	return LULL_OK;
 }
@@ -163,7 +163,7 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 		if (access(path->at, F_OK) &&
 		    !(naming->is_taken && naming->is_taken(naming->ctx, path->at)))
 			return LULL_OK;
-		if (has_letter(pattern, "n"))
+		if (has_letter(pattern, "n") || (naming->number && !naming->is_overwriting))
 			continue;
 		if (is_folder(path->at))
 			return lull_fail(err, LULL_E_IO, "%s is a folder", path->at);

@@ -28,7 +28,7 @@ struct lull_naming {
 	const struct lull_rank
 		*rank;	/* "-rankN" where the pattern tells ranks not apart, or NULL */
 	i64 n_restarts; /* how often the job was begun again: "-restartN" too; 0 or less: no */
-	u32 number;	/* "-N" unless the pattern has a %n; 0: none */
+	u32 number;	/* "-N" unless the pattern has a %n, or the next that is free; 0: none */
 	/* True for names that are taken though no file is there yet; may be NULL. */
 	bool (*is_taken)(const void *ctx, const char *path);
 	const void *ctx;

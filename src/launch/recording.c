@@ -46,6 +46,7 @@ static void end_report(struct lull_recording *r)
 	r->writer = NULL;
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
+	lull_map_release(&r->op_labels);
 	lull_map_release(&r->nccl_labels);
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
@@ -91,6 +92,7 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 	r->rank_row = 0;
 	lull_map_init(&r->strings);
 	lull_map_init(&r->labels);
+	lull_map_init(&r->op_labels);
 	lull_map_init(&r->launches);
 	lull_stacks_init(&r->stacks, &r->files);
 	lull_tree_new_report(r->tree);

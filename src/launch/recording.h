@@ -58,11 +58,14 @@ struct lull_recording {
 	u64 n_events; /* rows so far */
 	i64 own_rank; /* job.h: our own rank, -1 none; and the row of meta that has it, 0 none */
 	u32 rank_row;
+	bool has_job;		  /* the report names its job already */
+	char job[LULL_JOB_BYTES]; /* as a process of ours knows it, "" if none does */
 	struct lull_stacks stacks;
-	struct lull_map strings;  /* hash of a name -> string id */
-	struct lull_map launches; /* hash of a launch shape -> launch id */
-	struct lull_map labels;	  /* hash of a label -> label id */
-	struct lull_vec troubles; /* struct lull_trouble */
+	struct lull_map strings;   /* hash of a name -> string id */
+	struct lull_map launches;  /* hash of a launch shape -> launch id */
+	struct lull_map labels;	   /* hash of a label -> label id */
+	struct lull_map op_labels; /* hash of an operator's label -> op_label id */
+	struct lull_vec troubles;  /* struct lull_trouble */
 	/* How the device's times fit the host's (device_clock.h). */
 	struct lull_device_fit {
 		i64 lead_ns, tail_ns; /* shortest distances so far */

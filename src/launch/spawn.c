@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "launch/locate.h"
 #include "trace/wire.h"
 
 /* Set NAME=VALUE in a NULL-terminated list of owned strings. */
@@ -55,6 +56,20 @@ static void set_preload(struct lull_vec *env, const char *agent_path)
 	lull_str_release(&s);
 }
 
+/* Our package goes first, so that its sitecustomize is the one that Python finds. */
+static void set_python_path(struct lull_vec *env, const char *agent_path)
+{
+	const char *old = get_var(env, "PYTHONPATH");
+	struct lull_str s = LULL_STR_INIT;
+
+	if (lull_locate_python(agent_path, &s)) {
+		if (old && *old && !strstr(old, s.at))
+			lull_str_addf(&s, ":%s", old);
+		set_var(env, "PYTHONPATH", s.at);
+	}
+	lull_str_release(&s);
+}
+
 static void build_env(struct lull_vec *env, const struct lull_spawn_env *e)
 {
 	char **more = e->more ? e->more->at : NULL;
@@ -81,6 +96,8 @@ static void build_env(struct lull_vec *env, const struct lull_spawn_env *e)
 		set_var(env, "CUDA_INJECTION64_PATH", e->agent_path);
 	if (e->has_nccl && !get_var(env, "NCCL_PROFILER_PLUGIN"))
 		set_var(env, "NCCL_PROFILER_PLUGIN", e->agent_path);
+	if (e->has_torch)
+		set_python_path(env, e->agent_path);
 	lull_vec_push(env); /* the NULL at the end */
 }
 

@@ -29,6 +29,7 @@ struct lull_spawn_env {
 	bool has_nvtx;		     /* set NVTX_INJECTION64_PATH */
 	bool has_cuda;		     /* set CUDA_INJECTION64_PATH */
 	bool has_nccl;		     /* set NCCL_PROFILER_PLUGIN, unless there is one */
+	bool has_torch;		     /* put our package in front of PYTHONPATH */
 	bool is_inherited;	     /* keep our own environment */
 	const struct lull_vec *more; /* char *: A=B, may be NULL */
 	const sigset_t *signals;     /* what the program finds blocked */

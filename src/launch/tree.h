@@ -87,6 +87,7 @@ struct lull_task {
 	u32 lane;	      /* row id in the present report, 0 = none yet */
 	struct lull_vec open; /* struct lull_open_range */
 	u64 step_number;
+	u8 is_step_hooked; /* as step.source */
 	u64 step_start_ns; /* 0 = no step is open */
 	u32 stack[2];	   /* stack id that belongs to the next event, by nesting level */
 	u64 cpu_ns;	   /* used by the Python sampler: CPU time at its last look */
@@ -145,6 +146,7 @@ struct lull_process {
 	struct lull_vec contexts;		/* struct lull_gpu_context */
 	struct lull_device_calls *device_calls; /* owned: see device_clock.h, may be NULL */
 	bool has_cuda;				/* its agent has recorded device activity */
+	bool has_torch; /* PyTorch's library for Python is mapped, and nothing was said of that */
 };
 
 /* A start/end range; it may end on another thread than it began on. */

@@ -28,6 +28,7 @@
 #define LULL_NODE_OUT	  16u /* copies to the host */
 #define LULL_NODE_IN	  32u /* copies to the device at least LULL_CHAIN_BATCH_BYTES */
 #define LULL_NODE_MANAGED 64u /* moves managed memory */
+#define LULL_NODE_SAVED	  128u /* copies to the host what is then written to storage, or waits so */
 
 /* A copy to the device of this size may be a batch; less is a number or a flag. */
 #define LULL_CHAIN_BATCH_BYTES 4096

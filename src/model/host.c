@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/nest.h"
 #include "model/span.h"
+#include "trace/block.h"
 
 /* sched.end_reason */
 #define SCHED_WAITS	1
@@ -14,249 +16,210 @@ struct loader {
 	struct lull_host *host;
 	struct lull_reader *reader;
 	const struct lull_chain *chain;
-	struct lull_cursor cursor;
+	const struct lull_label_row *labels; /* while ranges are loaded */
+	const struct lull_frame_row *frames; /* while Python calls are loaded */
+	u32 *bits;			     /* of ranges and operators, by label */
+	struct lull_host_pause *last;	     /* of schedules, by lane */
 };
 
-static bool is_ours(const struct loader *l, u32 lane)
+/* A row of any of them. */
+struct row {
+	u64 begin_ns, end_ns; /* the same for moments */
+	u32 lane;
+	u32 ref; /* what it is: a label, a name, a stack */
+	u8 extra;
+};
+
+typedef void take_row(struct loader *l, const struct row *row);
+
+static const void *column(struct lull_cursor *c, const void *const *cols, const char *name)
 {
-	return l->chain->chain_of_lane[lane] != 0;
+	int ix = name ? lull_table_column(c->table, name) : -1;
+
+	return ix < 0 ? NULL : cols[ix];
 }
 
-static void begin(struct loader *l, enum lull_table table)
+/* Take each row of the threads that count; gives whether there are any rows. */
+static bool each(struct loader *l, enum lull_table table, const char *ref, const char *extra,
+		 take_row *take)
 {
-	lull_cursor_init(&l->cursor, l->reader, table, 0, UINT64_MAX);
-	lull_cursor_want(&l->cursor, "start_ns");
-	lull_cursor_want(&l->cursor, "lane");
+	const char *const names[] = { "start_ns", "dur_ns", "lane", ref, extra };
+	const void *cols[LULL_MAX_COLS];
+	struct lull_cursor c;
+	bool has_any = false;
+	size_t n;
+
+	lull_cursor_init(&c, l->reader, table, 0, UINT64_MAX);
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
+		if (names[i] && lull_table_column(c.table, names[i]) >= 0)
+			lull_cursor_want(&c, names[i]);
+	while ((n = lull_cursor_next(&c, cols)) > 0) {
+		const u64 *start_ns = column(&c, cols, "start_ns");
+		const u64 *dur_ns = column(&c, cols, "dur_ns");
+		const u32 *lane = column(&c, cols, "lane"), *refs = column(&c, cols, ref);
+		const u8 *extras = column(&c, cols, extra);
+
+		has_any = true;
+		for (size_t i = 0; i < n; i++) {
+			struct row row = { start_ns[i], start_ns[i], lane[i], refs ? refs[i] : 0,
+					   extras ? extras[i] : 0 };
+
+			if (!l->chain->chain_of_lane[lane[i]])
+				continue;
+			if (dur_ns)
+				row.end_ns = lull_span_end_ns(start_ns[i], dur_ns[i]);
+			take(l, &row);
+		}
+	}
+	lull_cursor_release(&c);
+	return has_any;
 }
 
-static void add(struct loader *l, enum lull_host_kind kind, struct lull_host_event e)
+static struct lull_host_event *add(struct loader *l, enum lull_host_kind kind,
+				   const struct row *row, u32 inside)
 {
-	e.kind = (u8)kind;
-	e.parent = LULL_NONE;
-	if (is_ours(l, e.lane) && e.end_ns > e.begin_ns)
-		*(struct lull_host_event *)lull_vec_push(&l->host->events) = e;
+	struct lull_host_event *e;
+
+	if (row->end_ns <= row->begin_ns)
+		return NULL;
+	e = lull_vec_push(&l->host->events);
+	*e = (struct lull_host_event){
+		.begin_ns = row->begin_ns,
+		.end_ns = row->end_ns,
+		.lane = row->lane,
+		.ref = row->ref,
+		.inside = inside,
+		.kind = (u8)kind,
+		.parent = LULL_NONE,
+	};
+	return e;
+}
+
+static void take_range(struct loader *l, const struct row *row)
+{
+	struct lull_host_event *e;
+
+	if (row->extra & 12) /* start/end ranges are on no stack */
+		return;
+	e = add(l, LULL_HOST_RANGE, row, l->bits[row->ref]);
+	if (e)
+		e->is_hook = row->ref && l->labels[row->ref - 1].api == LULL_LABEL_API_HOOK;
 }
 
 static void load_ranges(struct loader *l)
 {
-	struct lull_range_cols cols;
-	size_t n, n_labels;
-	const struct lull_label_row *labels =
-		lull_reader_dim(l->reader, LULL_TABLE_label, &n_labels);
-	u32 *bits = lull_alloc(n_labels + 1, sizeof(*bits));
+	size_t n;
 
-	for (size_t i = 0; i < n_labels; i++) {
-		const char *name = lull_reader_string(l->reader, labels[i].name, NULL);
+	l->labels = lull_reader_dim(l->reader, LULL_TABLE_label, &n);
+	l->bits = lull_alloc(n + 1, sizeof(*l->bits));
+	for (size_t i = 0; i < n; i++) {
+		const char *name = lull_reader_string(l->reader, l->labels[i].name, NULL);
+		u32 *bits = &l->bits[i + 1];
 
 		/* A step names nothing: all of the loop is in it. */
-		bits[i + 1] = lull_name_is_step(name) ? LULL_IN_PHASE
-						      : lull_name_bits(name) | LULL_IN_NAMED;
+		*bits = lull_name_is_step(name) ? LULL_IN_PHASE
+						: lull_name_bits(name) | LULL_IN_NAMED;
+		if ((*bits & LULL_IN_NAMED) && l->labels[i].api != LULL_LABEL_API_HOOK)
+			*bits |= LULL_IN_USER;
 	}
-	begin(l, LULL_TABLE_range);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "label");
-	lull_cursor_want(&l->cursor, "flags");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (cols.flags[i] & 12) /* start/end ranges are on no stack */
-				continue;
-			add(l, LULL_HOST_RANGE,
-			    (struct lull_host_event){
-				    .begin_ns = cols.start_ns[i],
-				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				    .lane = cols.lane[i],
-				    .ref = cols.label[i],
-				    .inside = bits[cols.label[i]] });
-		}
-	}
-	lull_cursor_release(&l->cursor);
-	free(bits);
+	each(l, LULL_TABLE_range, "label", "flags", take_range);
+	free(l->bits);
+}
+
+static void take_op(struct loader *l, const struct row *row)
+{
+	add(l, LULL_HOST_OP, row, l->bits[row->ref]);
 }
 
 static void load_ops(struct loader *l)
 {
-	struct lull_op_cols cols;
-	size_t n, n_labels;
+	size_t n;
 	const struct lull_op_label_row *labels =
-		lull_reader_dim(l->reader, LULL_TABLE_op_label, &n_labels);
-	u32 *bits = lull_alloc(n_labels + 1, sizeof(*bits));
+		lull_reader_dim(l->reader, LULL_TABLE_op_label, &n);
 
-	for (size_t i = 0; i < n_labels; i++) {
-		bits[i + 1] = lull_op_bits(lull_reader_string(l->reader, labels[i].name, NULL));
+	l->bits = lull_alloc(n + 1, sizeof(*l->bits));
+	for (size_t i = 0; i < n; i++) {
+		l->bits[i + 1] = lull_op_bits(lull_reader_string(l->reader, labels[i].name, NULL));
 		if (labels[i].kind == 2)
-			bits[i + 1] |= LULL_IN_FRAMEWORK;
+			l->bits[i + 1] |= LULL_IN_FRAMEWORK;
 	}
-	begin(l, LULL_TABLE_op);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "label");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		l->host->has_ops = true;
-		for (size_t i = 0; i < n; i++)
-			add(l, LULL_HOST_OP,
-			    (struct lull_host_event){
-				    .begin_ns = cols.start_ns[i],
-				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				    .lane = cols.lane[i],
-				    .ref = cols.label[i],
-				    .inside = bits[cols.label[i]] });
-	}
-	lull_cursor_release(&l->cursor);
-	free(bits);
+	l->host->has_ops = each(l, LULL_TABLE_op, "label", NULL, take_op);
+	free(l->bits);
+}
+
+static void take_pycall(struct loader *l, const struct row *row)
+{
+	const struct lull_frame_row *frame = l->frames + row->ref - 1;
+	u32 inside;
+
+	if (!row->ref)
+		return;
+	inside = lull_file_bits(lull_reader_string(l->reader, frame->file, NULL));
+	inside |= lull_name_bits(lull_reader_string(l->reader, frame->function, NULL)) &
+		  (LULL_IN_LOADER | LULL_IN_STORAGE);
+	add(l, LULL_HOST_PYCALL, row, inside);
 }
 
 static void load_pycalls(struct loader *l)
 {
-	struct lull_pycall_cols cols;
-	size_t n, n_frames;
-	const struct lull_frame_row *frames =
-		lull_reader_dim(l->reader, LULL_TABLE_frame, &n_frames);
-
-	begin(l, LULL_TABLE_pycall);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "frame");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u32 f = cols.frame[i], inside = 0;
-
-			if (!is_ours(l, cols.lane[i]) || !f)
-				continue;
-			inside = lull_file_bits(
-				lull_reader_string(l->reader, frames[f - 1].file, NULL));
-			inside |= lull_name_bits(lull_reader_string(l->reader,
-								    frames[f - 1].function, NULL)) &
-				  (LULL_IN_LOADER | LULL_IN_STORAGE);
-			add(l, LULL_HOST_PYCALL,
-			    (struct lull_host_event){
-				    .begin_ns = cols.start_ns[i],
-				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				    .lane = cols.lane[i],
-				    .ref = f,
-				    .inside = inside });
-		}
-	}
-	lull_cursor_release(&l->cursor);
-}
-
-static void load_oscalls(struct loader *l)
-{
-	struct lull_oscall_cols cols;
 	size_t n;
 
-	begin(l, LULL_TABLE_oscall);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "name");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		l->host->has_os = true;
-		for (size_t i = 0; i < n; i++) {
-			if (!is_ours(l, cols.lane[i]))
-				continue;
-			add(l, LULL_HOST_OSCALL,
-			    (struct lull_host_event){
-				    .begin_ns = cols.start_ns[i],
-				    .end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				    .lane = cols.lane[i],
-				    .ref = cols.name[i],
-				    .inside = lull_oscall_bits(
-					    lull_reader_string(l->reader, cols.name[i], NULL)) });
-		}
-	}
-	lull_cursor_release(&l->cursor);
+	l->frames = lull_reader_dim(l->reader, LULL_TABLE_frame, &n);
+	each(l, LULL_TABLE_pycall, "frame", NULL, take_pycall);
 }
 
-static void load_gil(struct loader *l)
+static void take_oscall(struct loader *l, const struct row *row)
 {
-	struct lull_gil_wait_cols cols;
-	size_t n;
+	add(l, LULL_HOST_OSCALL, row,
+	    lull_oscall_bits(lull_reader_string(l->reader, row->ref, NULL)));
+}
 
-	begin(l, LULL_TABLE_gil_wait);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "stack");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		l->host->has_gil = true;
-		for (size_t i = 0; i < n; i++) {
-			if (!is_ours(l, cols.lane[i]))
-				continue;
-			*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) =
-				(struct lull_host_pause){
-					cols.start_ns[i],
-					lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-					cols.lane[i], cols.stack[i], LULL_HOST_GIL
-				};
-		}
-	}
-	lull_cursor_release(&l->cursor);
+static void take_gil(struct loader *l, const struct row *row)
+{
+	*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) =
+		(struct lull_host_pause){ row->begin_ns, row->end_ns, row->lane, row->ref,
+					  LULL_HOST_GIL };
 }
 
 /* A thread is without a CPU from the end of one stay to the begin of the next. */
-static void load_sched(struct loader *l, size_t n_lanes)
+static void take_stay(struct loader *l, const struct row *row)
 {
-	struct lull_host_pause *last = lull_alloc(n_lanes + 1, sizeof(*last));
-	struct lull_sched_cols cols;
-	size_t n;
+	struct lull_host_pause *last = &l->last[row->lane];
+	u8 why = row->extra;
 
-	begin(l, LULL_TABLE_sched);
-	lull_cursor_want(&l->cursor, "dur_ns");
-	lull_cursor_want(&l->cursor, "end_reason");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		l->host->has_sched = true;
-		for (size_t i = 0; i < n; i++) {
-			u32 lane = cols.lane[i];
-			u8 why = cols.end_reason[i];
-
-			if (!is_ours(l, lane))
-				continue;
-			if (last[lane].lane && cols.start_ns[i] > last[lane].begin_ns) {
-				last[lane].end_ns = cols.start_ns[i];
-				*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) =
-					last[lane];
-			}
-			last[lane] = (struct lull_host_pause){
-				.begin_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				.lane = why == SCHED_PREEMPTED || why == SCHED_WAITS ? lane : 0,
-				.kind = why == SCHED_PREEMPTED ? LULL_HOST_PREEMPTED
-							       : LULL_HOST_BLOCKED,
-			};
-		}
+	if (last->lane && row->begin_ns > last->begin_ns) {
+		last->end_ns = row->begin_ns;
+		*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) = *last;
 	}
-	lull_cursor_release(&l->cursor);
-	free(last);
+	*last = (struct lull_host_pause){
+		.begin_ns = row->end_ns,
+		.lane = why == SCHED_PREEMPTED || why == SCHED_WAITS ? row->lane : 0,
+		.kind = why == SCHED_PREEMPTED ? LULL_HOST_PREEMPTED : LULL_HOST_BLOCKED,
+	};
 }
 
-static void load_samples(struct loader *l)
+static void load_sched(struct loader *l)
 {
-	struct lull_sample_cols cols;
-	size_t n;
-
-	begin(l, LULL_TABLE_sample);
-	lull_cursor_want(&l->cursor, "stack");
-	while ((n = lull_cursor_next(&l->cursor, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (is_ours(l, cols.lane[i]))
-				*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
-					(struct lull_host_sample){ cols.start_ns[i], cols.lane[i],
-								   cols.stack[i], 0, 0 };
-		}
-	}
-	lull_cursor_release(&l->cursor);
+	l->last = lull_alloc(lull_reader_n_dim(l->reader, LULL_TABLE_lane) + 1, sizeof(*l->last));
+	l->host->has_sched = each(l, LULL_TABLE_sched, NULL, "end_reason", take_stay);
+	free(l->last);
 }
 
-static void load_pysamples(struct loader *l)
+static void add_sample(struct loader *l, const struct row *row, u8 is_python)
 {
-	struct lull_pysample_cols py;
-	size_t n;
+	*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
+		(struct lull_host_sample){ row->begin_ns, row->lane, row->ref, is_python,
+					   row->extra };
+}
 
-	begin(l, LULL_TABLE_pysample);
-	lull_cursor_want(&l->cursor, "stack");
-	lull_cursor_want(&l->cursor, "is_idle");
-	while ((n = lull_cursor_next(&l->cursor, &py)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (is_ours(l, py.lane[i]))
-				*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
-					(struct lull_host_sample){ py.start_ns[i], py.lane[i],
-								   py.stack[i], 1, py.is_idle[i] };
-		}
-	}
-	lull_cursor_release(&l->cursor);
+static void take_sample(struct loader *l, const struct row *row)
+{
+	add_sample(l, row, 0);
+}
+
+static void take_pysample(struct loader *l, const struct row *row)
+{
+	add_sample(l, row, 1);
 }
 
 static int by_nest(const void *a, const void *b)
@@ -380,7 +343,7 @@ static void inherit(struct lull_host *h)
 void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lull_chain *c,
 		    u32 without)
 {
-	struct loader l = { h, r, c, { 0 } };
+	struct loader l = { .host = h, .reader = r, .chain = c };
 
 	*h = (struct lull_host){ .has_sched = false };
 	lull_vec_init(&h->events, sizeof(struct lull_host_event));
@@ -394,15 +357,15 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 	if (!(without & LULL_WITHOUT_PYTHON))
 		load_pycalls(&l);
 	if (!(without & LULL_WITHOUT_OSRT))
-		load_oscalls(&l);
+		h->has_os = each(&l, LULL_TABLE_oscall, "name", NULL, take_oscall);
 	if (!(without & LULL_WITHOUT_GIL))
-		load_gil(&l);
+		h->has_gil = each(&l, LULL_TABLE_gil_wait, "stack", NULL, take_gil);
 	if (!(without & LULL_WITHOUT_SCHED))
-		load_sched(&l, lull_reader_n_dim(r, LULL_TABLE_lane));
+		load_sched(&l);
 	if (!(without & LULL_WITHOUT_SAMPLES))
-		load_samples(&l);
+		each(&l, LULL_TABLE_sample, "stack", NULL, take_sample);
 	if (!(without & LULL_WITHOUT_PYTHON))
-		load_pysamples(&l);
+		each(&l, LULL_TABLE_pysample, "stack", "is_idle", take_pysample);
 	h->has_samples = h->samples.n > 0;
 	if (h->events.n)
 		qsort(h->events.at, h->events.n, sizeof(struct lull_host_event), by_nest);

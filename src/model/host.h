@@ -33,6 +33,7 @@ struct lull_host_event {
 	u32 inside;				    /* LULL_IN_... of it and of all around it */
 	u16 n_calls, n_launches, n_syncs, n_allocs; /* inside it, at most 65535 */
 	u8 kind;				    /* enum lull_host_kind */
+	u8 is_hook;				    /* a range of our hooks, not of the program */
 };
 
 struct lull_leaf {

@@ -26,6 +26,7 @@
 /* label.api of ranges that are annotations of an imported trace, and the same on a device. */
 #define LULL_LABEL_API_ANNOTATION 3
 #define LULL_LABEL_API_ON_DEVICE  4
+#define LULL_LABEL_API_HOOK	  6
 
 /*
  * Whether ranges of this label are the shadow that other ranges throw on a device: they are on

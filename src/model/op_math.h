@@ -5,9 +5,12 @@
  *
  *	[[64, 512], [512, 10], []]	["float", "float", "Scalar"]	["", "", "1"]
  *
- * FLOPs are counted for the operators that PyTorch counts, by the same formulas: two for each
- * multiplication and addition of a matrix product or a convolution, one for each element of an
- * addition or multiplication.
+ * FLOPs are counted by the formulas of PyTorch: two for each multiplication and addition of a
+ * matrix product or a convolution, one for each element of an addition or multiplication. Its
+ * profiler knows mm, addmm, bmm, baddbmm, conv2d, add and mul; here also matmul, linear, other
+ * convolutions, attention, and the backward of both. An operator that leaves its work to another
+ * one, as linear does to addmm, has the same number again: numbers of one operator may be added,
+ * those of all may not.
  */
 #ifndef LULL_MODEL_OP_MATH_H
 #define LULL_MODEL_OP_MATH_H

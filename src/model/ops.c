@@ -12,6 +12,8 @@
 
 /* ---- collecting ---- */
 
+#define BACKWARD 2 /* op_label.kind */
+
 /* Operators that the profiler causes, by the names it has for them. */
 static bool is_of_profiler(const char *name)
 {
@@ -26,6 +28,16 @@ static bool is_of_profiler(const char *name)
 		if (!strcmp(name, names[i]))
 			return true;
 	return false;
+}
+
+/* Walk over a table in which everything has a thread and a duration. */
+static void open_cursor(struct lull_cursor *c, struct lull_reader *r, enum lull_table table,
+			struct lull_span window)
+{
+	lull_cursor_init(c, r, table, window.from_ns, window.to_ns);
+	lull_cursor_want(c, "start_ns");
+	lull_cursor_want(c, "dur_ns");
+	lull_cursor_want(c, "lane");
 }
 
 static void push(struct lull_ops *ops, struct lull_span window, const struct lull_op_node *node)
@@ -44,11 +56,10 @@ static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull
 
 	for (size_t i = 0; i < n_labels; i++)
 		is_hidden[i + 1] = is_of_profiler(lull_reader_string(r, labels[i].name, NULL));
-	lull_cursor_init(&c, r, LULL_TABLE_op, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_op, window);
 	lull_cursor_want(&c, "label");
+	lull_cursor_want(&c, "sequence");
+	lull_cursor_want(&c, "forward_tid");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			u32 label = cols.label[i];
@@ -58,7 +69,10 @@ static void collect_ops(struct lull_ops *ops, struct lull_reader *r, struct lull
 				.lane = cols.lane[i],
 				.label = label,
 				.name = label ? labels[label - 1].name : 0,
+				.sequence = cols.sequence[i],
+				.forward_tid = cols.forward_tid[i],
 				.kind = LULL_OP_OPERATOR,
+				.is_backward = label && labels[label - 1].kind == BACKWARD,
 			};
 
 			if (!is_hidden[label])
@@ -77,10 +91,7 @@ static void collect_annotations(struct lull_ops *ops, struct lull_reader *r,
 	struct lull_range_cols cols;
 	struct lull_cursor c;
 
-	lull_cursor_init(&c, r, LULL_TABLE_range, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_range, window);
 	lull_cursor_want(&c, "label");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
@@ -90,6 +101,7 @@ static void collect_annotations(struct lull_ops *ops, struct lull_reader *r,
 				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				.lane = cols.lane[i],
 				.name = label ? labels[label - 1].name : 0,
+				.sequence = -1,
 				.kind = LULL_OP_ANNOTATION,
 			};
 
@@ -106,10 +118,7 @@ static void collect_calls(struct lull_ops *ops, struct lull_reader *r, struct lu
 	struct lull_cursor c;
 	size_t n;
 
-	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, window.from_ns, window.to_ns);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "lane");
+	open_cursor(&c, r, LULL_TABLE_cuda_call, window);
 	lull_cursor_want(&c, "name");
 	lull_cursor_want(&c, "correlation");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
@@ -119,6 +128,7 @@ static void collect_calls(struct lull_ops *ops, struct lull_reader *r, struct lu
 				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
 				.lane = cols.lane[i],
 				.name = cols.name[i],
+				.sequence = -1,
 				/* Of use until the work is linked; a call has no label. */
 				.label = cols.correlation[i],
 				.kind = LULL_OP_CALL,
@@ -384,7 +394,8 @@ static void sum_children(struct lull_ops *ops)
 	}
 }
 
-void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window)
+void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window,
+		   enum lull_ops_depth depth)
 {
 	struct lull_vec spare;
 
@@ -392,15 +403,42 @@ void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span
 	lull_vec_init(&ops->nodes, sizeof(struct lull_op_node));
 	collect_ops(ops, r, window);
 	collect_annotations(ops, r, window);
-	collect_calls(ops, r, window);
+	if (depth == LULL_OPS_WITH_COSTS)
+		collect_calls(ops, r, window);
 	lull_vec_init(&spare, sizeof(struct lull_op_node));
 	lull_order_sort(&ops->nodes, &spare, by_lane);
 	lull_vec_release(&spare);
 	find_parents(ops);
-	link_work(ops, r, window);
-	take_memory(ops, r, window);
+	if (depth == LULL_OPS_WITH_COSTS) {
+		link_work(ops, r, window);
+		take_memory(ops, r, window);
+	}
 	merge_same(ops);
 	sum_children(ops);
+}
+
+u32 lull_ops_at(const struct lull_ops *ops, u32 lane, u64 at_ns)
+{
+	const struct lull_op_node *nodes = ops->nodes.at;
+	size_t low = 0, high = ops->nodes.n;
+	u32 ix;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (nodes[mid].lane < lane ||
+		    (nodes[mid].lane == lane && nodes[mid].start_ns <= at_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	ix = (u32)low;
+	if (ix && nodes[ix - 1].lane != lane)
+		return 0;
+	while (ix && (nodes[ix - 1].end_ns < at_ns || nodes[ix - 1].kind == LULL_OP_CALL ||
+		      nodes[ix - 1].is_gone))
+		ix = nodes[ix - 1].parent;
+	return ix;
 }
 
 void lull_ops_release(struct lull_ops *ops)

@@ -9,7 +9,7 @@
  * child has the same name is one with it; and a few operators that the profiler itself causes are
  * left out (their time is their parent's).
  *
- * Memory:         96 bytes for each operator, annotation and call in the window.
+ * Memory:         120 bytes for each operator, annotation and call in the window.
  */
 #ifndef LULL_MODEL_OPS_H
 #define LULL_MODEL_OPS_H
@@ -36,13 +36,16 @@ struct lull_op_node {
 	u64 device_all_ns;		   /* and those inside it */
 	i64 bytes[LULL_N_OP_MEMORY];	   /* while it ran, on any thread */
 	i64 child_bytes[LULL_N_OP_MEMORY]; /* of those directly inside */
-	u32 parent;			   /* index + 1, 0 for none; always a smaller one */
+	i64 sequence;			   /* of an operator, -1 if none: see model/op_pairs.h */
+	u64 forward_tid;
+	u32 parent; /* index + 1, 0 for none; always a smaller one */
 	u32 lane;
 	u32 name;  /* string id */
 	u32 label; /* op_label of an operator, else 0 */
 	u32 n_children;
-	u8 kind;      /* enum lull_op_kind */
-	bool is_gone; /* one with its parent */
+	u8 kind;	  /* enum lull_op_kind */
+	bool is_backward; /* a function of the backward pass */
+	bool is_gone;	  /* one with its parent */
 };
 
 struct lull_ops {
@@ -53,8 +56,21 @@ struct lull_ops {
 	u64 unlinked_ns;
 };
 
+/* What is wanted of it. */
+enum lull_ops_depth {
+	LULL_OPS_WITH_COSTS,
+	LULL_OPS_BARE, /* the tree alone: no calls of CUDA, no work, no memory */
+};
+
 /* Build the tree of what lies in `window`. */
-void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window);
+void lull_ops_init(struct lull_ops *ops, struct lull_reader *r, struct lull_span window,
+		   enum lull_ops_depth depth);
+
+/*
+ * The number (index + 1) of the innermost operator or annotation that ran on this thread at this
+ * moment, 0 for none.
+ */
+u32 lull_ops_at(const struct lull_ops *ops, u32 lane, u64 at_ns);
 
 /* Free it. */
 void lull_ops_release(struct lull_ops *ops);

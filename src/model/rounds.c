@@ -27,8 +27,8 @@ static int by_mark(const void *a, const void *b)
 	return (x->mark_ns > y->mark_ns) - (x->mark_ns < y->mark_ns);
 }
 
-/* The loop of the thread with the most steps. */
-static void from_table(struct lull_rounds *s, struct lull_reader *r, u32 process)
+/* The loop of the thread with the most steps, of those the program said or that hooks found. */
+static void from_table(struct lull_rounds *s, struct lull_reader *r, u32 process, u8 source)
 {
 	size_t n, n_lanes;
 	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
@@ -43,7 +43,8 @@ static void from_table(struct lull_rounds *s, struct lull_reader *r, u32 process
 				u32 lane = cols.lane[i];
 				u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
 
-				if (!lane || lanes[lane - 1].process != process)
+				if (!lane || lanes[lane - 1].process != process ||
+				    cols.source[i] != source)
 					continue;
 				if (!pass) {
 					counts[lane]++;
@@ -191,10 +192,14 @@ static void find_marks(struct lull_rounds *s, struct lull_reader *r, u32 process
 		       const struct lull_host *h, u32 without)
 {
 	if (!(without & LULL_WITHOUT_STEPS))
-		from_table(s, r, process);
+		from_table(s, r, process, LULL_STEP_SAID);
 	if (!s->all.n) {
 		forget(s);
 		from_events(s, r, h, LULL_ROUNDS_RANGE);
+	}
+	if (!s->all.n && !(without & LULL_WITHOUT_STEPS)) {
+		forget(s);
+		from_table(s, r, process, LULL_STEP_FOUND);
 	}
 	/* One step that is marked is one step: nothing is looked for inside it. */
 	if (!s->all.n) {

@@ -3,8 +3,8 @@
  *
  * On the host a step goes from one mark to the next. On the device it goes from the end of all
  * work of earlier steps to the end of its own: a host that runs ahead would otherwise have steps
- * that are too short. Marks are, in this order: the table `step`, ranges named like steps, the
- * optimizer's update, and, if nothing is marked, the period of what is launched.
+ * that are too short. Marks are, in this order: steps that the program said, ranges named like
+ * steps, steps that hooks found, the period of what is launched, and the optimizer's update.
  *
  * Warm-up:        the first step, and those behind it that are far longer than the others, are not
  *                 steady.
@@ -19,6 +19,10 @@
 #include "model/host.h"
 #include "model/unit.h"
 #include "trace/reader.h"
+
+/* step.source */
+#define LULL_STEP_SAID	0 /* by the program */
+#define LULL_STEP_FOUND 1 /* by hooks of its framework */
 
 enum lull_rounds_source {
 	LULL_ROUNDS_NONE,

@@ -134,6 +134,8 @@ u32 lull_name_bits(const char *name)
 		bits |= LULL_IN_OPTIMIZER | LULL_IN_FRAMEWORK;
 	if (has_any(name, framework))
 		bits |= LULL_IN_FRAMEWORK;
+	if (!strcasecmp(name, "compile") || begins(name, "compile."))
+		bits |= LULL_IN_COMPILE;
 	return bits;
 }
 
@@ -211,6 +213,21 @@ u32 lull_file_bits(const char *path)
 	if (strcasestr(path, "torch/optim/"))
 		return LULL_IN_FRAMEWORK | LULL_IN_OPTIMIZER;
 	return has_any(path, framework) ? LULL_IN_FRAMEWORK : 0;
+}
+
+bool lull_file_is_plumbing(const char *path)
+{
+	static const char *const parts[] = {
+		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
+		"/lib/python", NULL
+	};
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (strstr(path, parts[i]))
+			return true;
+	}
+	/* PyTorch's traces have paths as from the folder that is imported from. */
+	return !strncmp(path, "torch/", 6);
 }
 
 u32 lull_oscall_bits(const char *name)

@@ -51,7 +51,7 @@ bool lull_kernel_is_peer(const char *name);
 #define LULL_IN_STORAGE	  0x0002u /* writes a checkpoint or a log */
 #define LULL_IN_FRAMEWORK 0x0004u /* the framework's own code around launches */
 #define LULL_IN_OPTIMIZER 0x0008u /* the optimizer's update */
-#define LULL_IN_NAMED	  0x0010u /* a range the user named */
+#define LULL_IN_NAMED	  0x0010u /* a named range, of the program or of our hooks */
 #define LULL_IN_CALLS	  0x0020u /* an operator that makes CUDA calls */
 #define LULL_IN_SYNC	  0x0040u /* an operator or range that waits and launches nothing */
 #define LULL_IN_ALLOC	  0x0080u /* an operator or range that allocates and launches nothing */
@@ -60,6 +60,7 @@ bool lull_kernel_is_peer(const char *name);
 #define LULL_IN_READ	  0x0400u /* a call that reads a file or a pipe */
 #define LULL_IN_SLEEP	  0x0800u /* sleeps */
 #define LULL_IN_COMPILE	  0x2000u /* compiles device code */
+#define LULL_IN_USER	  0x4000u /* a range the program itself named */
 #define LULL_IN_PHASE	  0x1000u /* a named range that is a step or a phase of training */
 
 /* What a range or a function of this name is part of: LOADER, STORAGE, OPTIMIZER, FRAMEWORK. */
@@ -70,6 +71,9 @@ u32 lull_op_bits(const char *name);
 
 /* What code in this source file is part of. */
 u32 lull_file_bits(const char *path);
+
+/* Whether a source file is of the interpreter or of a library: never a place to act on. */
+bool lull_file_is_plumbing(const char *path);
 
 /* What a call of the C library of this name does: WRITE, WAIT, READ, SLEEP. */
 u32 lull_oscall_bits(const char *name);

@@ -33,6 +33,12 @@ static const struct {
 	{ "cuda_gpu_mem_size_sum", false },
 	{ "nccl_sum", false },
 	{ "ops", true },
+	{ "ops_pairs", true },
+	{ "alloc_peak", true },
+	{ "alloc_growth", true },
+	{ "alloc_leaks", true },
+	{ "alloc_backward", true },
+	{ "alloc_sum", true },
 };
 
 #define MAX_JOINED 2000000u /* events */
@@ -286,7 +292,7 @@ static bool is_too_much(const struct pack *p)
 
 static void put_answers(struct pack *p)
 {
-	static const char *const plain[] = { "meta",   "verdict", "steps",
+	static const char *const plain[] = { "meta",   "verdict", "steps",   "memory",
 					     "health", "flame",	  "profiled" };
 	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;

@@ -45,6 +45,7 @@ struct walk {
 	u64 n_lookups;
 	bool is_repeated;
 	bool has_bounds;
+	bool is_tested; /* some rows are not of this part */
 	struct slot *now;
 	size_t i;
 	u32 chain; /* of a lookup: row number + 1 */
@@ -129,6 +130,8 @@ static void want_columns(const struct walk *w, struct lull_cursor *c)
 	bool has[LULL_MAX_COLS] = { false };
 
 	want(w, c, has, 0);
+	if (w->is_tested)
+		want(w, c, has, part->test.cell.col);
 	if (w->filter.end_lo || w->filter.end_hi != UINT64_MAX)
 		want(w, c, has, w->dur_col);
 	for (int k = 0; k < part->n_cols; k++) {
@@ -286,6 +289,15 @@ static void filter(struct lull_walk *walk, const struct lull_filter *f)
 	w->has_bounds =
 		f->start_lo || f->end_lo || f->start_hi != UINT64_MAX || f->end_hi != UINT64_MAX;
 	lull_cells_prepare(part, f->used);
+	if (part->test.kind != LULL_TEST_NONE) {
+		lull_test_prepare(part);
+		w->is_tested = part->test.holds == LULL_TEST_SOMETIMES;
+		/* None of those that are wanted: nothing to look at. */
+		if (!w->is_tested && part->test.kind == LULL_TEST_ONLY) {
+			w->next_ix = w->end_ix;
+			return;
+		}
+	}
 	if (f->key_col < 0 || f->is_empty)
 		return;
 	if (!part->index)
@@ -337,18 +349,33 @@ static bool is_inside(const struct walk *w)
 	return end_ns >= f->end_lo && end_ns <= f->end_hi;
 }
 
+/* Whether row i of this block is a row of this part. */
+static bool is_ours(const struct walk *w)
+{
+	const struct lull_row_test *test = &w->base.part->test;
+	u16 col = test->cell.col;
+	i64 raw = load(w->now->cols[col], w->base.part->table->cols[col].size_bytes, w->i);
+	bool holds = lull_cell_value(w->base.part, &test->cell, raw) == test->value;
+
+	return holds == (test->kind == LULL_TEST_ONLY);
+}
+
 static bool next(struct lull_walk *walk)
 {
 	struct walk *w = (struct walk *)walk;
 
-	if (w->filter.key_col >= 0)
-		return next_by_key(w);
+	if (w->filter.key_col >= 0) {
+		while (next_by_key(w))
+			if (!w->is_tested || is_ours(w))
+				return true;
+		return false;
+	}
 	for (;;) {
 		if (w->now && w->i + 1 < w->now->n)
 			w->i++;
 		else if (!next_block(w))
 			return false;
-		if (!w->has_bounds || is_inside(w))
+		if ((!w->has_bounds || is_inside(w)) && (!w->is_tested || is_ours(w)))
 			return true;
 	}
 }

@@ -166,19 +166,40 @@ static void choose_way(struct lull_cell *cell, const struct lull_col_desc *col)
 	cell->is_plain_lut = is_number && cell->lut;
 }
 
+static void prepare_cell(const struct lull_vtab_part *part, struct lull_cell *cell)
+{
+	const struct lull_table_desc *dim;
+
+	if (cell->kind != LULL_CELL_IS_COLUMN || cell->lut)
+		return;
+	dim = lull_table_by_name(part->table->cols[cell->col].type);
+	if (dim && (cell->path_len || cell->fn))
+		cell->lut = lull_values_lut(part->values, dim, cell);
+	choose_way(cell, &part->table->cols[cell->col]);
+}
+
 void lull_cells_prepare(const struct lull_vtab_part *part, u64 used)
 {
-	for (int c = 0; c < part->n_cols; c++) {
-		struct lull_cell *cell = &part->cells[c];
-		const struct lull_table_desc *dim;
+	for (int c = 0; c < part->n_cols; c++)
+		if (lull_filter_uses(used, c))
+			prepare_cell(part, &part->cells[c]);
+}
 
-		if (cell->kind != LULL_CELL_IS_COLUMN || cell->lut || !lull_filter_uses(used, c))
-			continue;
-		dim = lull_table_by_name(part->table->cols[cell->col].type);
-		if (dim && (cell->path_len || cell->fn))
-			cell->lut = lull_values_lut(part->values, dim, cell);
-		choose_way(cell, &part->table->cols[cell->col]);
-	}
+void lull_test_prepare(struct lull_vtab_part *part)
+{
+	struct lull_row_test *test = &part->test;
+	const struct lull_table_desc *dim =
+		lull_table_by_name(part->table->cols[test->cell.col].type);
+	size_t n;
+
+	if (test->holds != LULL_TEST_UNKNOWN)
+		return;
+	prepare_cell(part, &test->cell);
+	test->holds = LULL_TEST_NEVER;
+	lull_reader_dim(part->reader, dim->id, &n);
+	for (size_t id = 0; id <= n; id++)
+		if (lull_cell_value(part, &test->cell, (i64)id) == test->value)
+			test->holds = LULL_TEST_SOMETIMES;
 }
 
 /* ---- tables ---- */
@@ -287,14 +308,34 @@ static const char *piece(const char *text, int i, size_t *len)
 	return text;
 }
 
-/* "range", "@devices" or "chains sample". */
+/* Take "only label.api=4" or "except label.api=4"; the text is one of the list. */
+static void compile_test(struct lull_vtab_part *part, const char *text)
+{
+	static const char only[] = "only ", except[] = "except ";
+	struct lull_row_test *test = &part->test;
+	size_t len;
+
+	test->kind = strncmp(text, only, sizeof(only) - 1) ? LULL_TEST_EXCEPT : LULL_TEST_ONLY;
+	text += test->kind == LULL_TEST_ONLY ? sizeof(only) - 1 : sizeof(except) - 1;
+	len = strcspn(text, "=");
+	test->value = text[len + 1] - '0';
+	compile(&test->cell, part->table, text, len);
+	assert(test->cell.path_len);
+}
+
+/* "range", "range except label.api=4", "@devices" or "chains sample". */
 static void add_source(struct lull_vtab *table, const char *source, size_t len,
 		       struct lull_reader *r, struct lull_values *values)
 {
 	static const char chains[] = "chains ";
+	static const char *const tests[] = { " only ", " except " };
+	const char *test = NULL;
 	char name[32] = "";
 	struct lull_vtab_part *part;
 
+	for (size_t i = 0; i < LULL_COUNT_OF(tests) && !test; i++)
+		test = memmem(source, len, tests[i], strlen(tests[i]));
+	len = test ? (size_t)(test - source) : len;
 	assert(len < sizeof(name));
 	memcpy(name, source, len);
 	if (*name == '@') {
@@ -312,6 +353,8 @@ static void add_source(struct lull_vtab *table, const char *source, size_t len,
 		part = add_part(table, &lull_part_fact, r, values);
 		part->table = lull_table_by_name(name);
 		assert(part->table);
+		if (test)
+			compile_test(part, test + 1);
 	}
 }
 

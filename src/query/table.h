@@ -75,6 +75,15 @@ struct lull_cell {
 	u32 when_mask, when_value;
 };
 
+/* Which rows of a table are rows of a part: "range only label.api=4", or "range except ...". */
+struct lull_row_test {
+	enum { LULL_TEST_NONE, LULL_TEST_ONLY, LULL_TEST_EXCEPT } kind;
+	struct lull_cell cell; /* a path over a dimension */
+	i64 value;
+	/* Whether any row of the dimension has the value: without one nothing is looked at. */
+	enum { LULL_TEST_UNKNOWN, LULL_TEST_NEVER, LULL_TEST_SOMETIMES } holds;
+};
+
 /* What a query wants of a table. */
 struct lull_filter {
 	u64 used;		/* bit per column; the last stands for all columns behind it */
@@ -135,7 +144,8 @@ struct lull_vtab_part {
 	struct lull_values *values; /* borrowed */
 	struct lull_reader *reader; /* borrowed */
 	const struct lull_table_desc *table;
-	struct lull_cell *cells;      /* one per column of the SQL table; NULL for made rows */
+	struct lull_cell *cells; /* one per column of the SQL table; NULL for made rows */
+	struct lull_row_test test;
 	int n_cols;		      /* of the SQL table */
 	int start_col, end_col;	      /* of the SQL table, -1 if there is none */
 	lull_make_fn *make;	      /* of made rows */
@@ -184,6 +194,9 @@ void lull_vtab_declare(struct lull_str *to, const struct lull_vtab *t);
 
 /* Make the tables behind the paths of the cells in use. */
 void lull_cells_prepare(const struct lull_vtab_part *part, u64 used);
+
+/* The same for the test of a part, which has one. */
+void lull_test_prepare(struct lull_vtab_part *part);
 
 /* The integer of a cell whose column has the value `raw`; LULL_VALUE_NULL for none. */
 i64 lull_cell_value(const struct lull_vtab_part *part, const struct lull_cell *cell, i64 raw);

@@ -1,5 +1,6 @@
 #include "report/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -18,6 +19,7 @@ const struct lull_report *const lull_reports[] = {
 
 static const char cuda_option[] = "--trace=cuda";
 static const char memory_option[] = "--cuda-memory-usage=true";
+static const char torch_option[] = "--pytorch=ops, or give a trace of torch.profiler";
 static const char um_option[] =
 	"--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true, in a program that uses it";
 
@@ -42,8 +44,8 @@ static const struct {
 	{ LULL_NEED(um_event), "CUDA Unified Memory data", um_option },
 	{ LULL_NEED(mpi_call), "MPI event data", "--trace=mpi" },
 	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
-	{ LULL_NEED(alloc), "allocations of a framework", "the memory profile of PyTorch" },
-	{ LULL_NEED(op), "operators", "torch.profiler, and give its trace" },
+	{ LULL_NEED(alloc), "allocations of a framework", torch_option },
+	{ LULL_NEED(op), "operators", torch_option },
 	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
@@ -203,4 +205,18 @@ char *lull_report_arg_value(const struct lull_report_options *options, const cha
 		args += n + (args[n] != 0);
 	}
 	return NULL;
+}
+
+int lull_report_arg_rows(const struct lull_report_options *options, size_t otherwise, size_t *n,
+			 struct lull_err *err)
+{
+	char *text = lull_report_arg_value(options, "rows"), *end = NULL;
+	long rows = text ? strtol(text, &end, 10) : 0;
+	int rc = LULL_OK;
+
+	*n = !text ? otherwise : rows < 0 ? SIZE_MAX : (size_t)rows;
+	if (text && (end == text || *end))
+		rc = lull_fail(err, LULL_E_USAGE, "rows=%s is not a number", text);
+	free(text);
+	return rc;
 }

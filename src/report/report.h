@@ -101,6 +101,13 @@ bool lull_report_has_arg(const struct lull_report_options *options, const char *
 /* The value of the argument NAME=VALUE, NULL if it is absent. Free with free(). */
 char *lull_report_arg_value(const struct lull_report_options *options, const char *name);
 
+/*
+ * How many rows are wanted by the argument rows=N: `otherwise` if it is absent, SIZE_MAX for -1.
+ * LULL_E_USAGE if it is no number.
+ */
+int lull_report_arg_rows(const struct lull_report_options *options, size_t otherwise, size_t *n,
+			 struct lull_err *err);
+
 /* The time that is asked for. */
 static inline struct lull_span lull_report_window(const struct lull_report_options *options)
 {

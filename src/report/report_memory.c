@@ -14,6 +14,7 @@
 #include "model/link.h"
 #include "model/nest.h"
 #include "model/names.h"
+#include "model/ops.h"
 #include "model/runsort.h"
 #include "report/gpu.h"
 #include "report/nvtx.h"
@@ -40,7 +41,8 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Share", .kind = LULL_OUT_PERCENT, .doc = "the same in percent of the peak" },
 	{ .name = "Held By",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "this one had allocated: the innermost range around it, else the call" },
+	  .doc = "this one had allocated: the innermost range around it, else the operator or the "
+		 "call" },
 };
 
 enum allocator { CUDA, FRAMEWORK };
@@ -96,6 +98,7 @@ struct memory {
 	struct lull_vec holdings;   /* struct holding */
 	struct lull_link link;
 	struct lull_nest nest;
+	struct lull_ops ops; /* empty if no framework allocated */
 };
 
 #define HOST UINT32_MAX
@@ -200,6 +203,14 @@ static void find_place(struct memory *m, struct event *event)
 		lull_vec_extend(&m->lives, event->place + 1 - m->lives.n);
 }
 
+static const char *operator_at(const struct memory *m, const struct event *event)
+{
+	u32 number = lull_ops_at(&m->ops, event->lane, event->start_ns);
+	const struct lull_op_node *nodes = m->ops.nodes.at;
+
+	return lull_reader_string(m->reader, nodes[number - 1].name, NULL);
+}
+
 /* Who allocates: the innermost range of the thread, else the call. */
 static u32 holder_of(struct memory *m, const struct event *event)
 {
@@ -209,6 +220,8 @@ static u32 holder_of(struct memory *m, const struct event *event)
 
 	if (range)
 		lull_nvtx_label_name(&name, m->reader, lull_nest_get(&m->nest, range)->label);
+	else if (event->lane && lull_ops_at(&m->ops, event->lane, event->start_ns))
+		lull_str_puts(&name, operator_at(m, event));
 	else if (event->call)
 		lull_gpu_call_name(&name, m->reader, event->call);
 	number = lull_intern_add(&m->holders, lull_str_text(&name), name.len);
@@ -414,6 +427,9 @@ static void init(struct memory *m)
 	lull_vec_init(&m->holdings, sizeof(struct holding));
 	lull_link_init(&m->link, m->reader);
 	lull_nest_init(&m->nest, m->reader, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
+	lull_vec_init(&m->ops.nodes, sizeof(struct lull_op_node));
+	if (lull_reader_stats(m->reader, LULL_TABLE_alloc).n_rows)
+		lull_ops_init(&m->ops, m->reader, LULL_SPAN_ALL, LULL_OPS_BARE);
 }
 
 static void release(struct memory *m)
@@ -427,6 +443,7 @@ static void release(struct memory *m)
 	lull_vec_release(&m->holdings);
 	lull_link_release(&m->link);
 	lull_nest_release(&m->nest);
+	lull_ops_release(&m->ops);
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,

@@ -10,6 +10,7 @@
 
 #include "base/intern.h"
 #include "model/exchange.h"
+#include "model/nest.h"
 #include "model/work.h"
 #include "report/report.h"
 #include "report/sum.h"
@@ -167,7 +168,7 @@ static void scan_ranges(struct operations *o, struct lull_sum *sum)
 			u32 label = cols.label[i];
 			struct group group = { .source = RANGE };
 
-			if (!label ||
+			if (!label || lull_nest_is_shadow(labels, label) ||
 			    strcmp(lull_reader_string(o->reader, labels[label - 1].domain, NULL),
 				   "NCCL") != 0 ||
 			    !lull_report_covers(o->options, cols.start_ns[i], cols.dur_ns[i]))

@@ -8,11 +8,12 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "model/nest.h"
 #include "model/op_math.h"
+#include "model/op_stacks.h"
 #include "model/ops.h"
 #include "model/work.h"
-#include "report/op_stacks.h"
 #include "report/report.h"
 
 static const struct lull_out_column columns[] = {
@@ -70,9 +71,9 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "FLOPs",
 	  .kind = LULL_OUT_FLOAT,
-	  .doc = "floating-point operations of all calls, where they follow from shapes: mm, "
-		 "addmm, "
-		 "bmm, baddbmm, conv2d, add, mul",
+	  .doc = "floating-point operations of all calls, where they follow from shapes: "
+		 "products of matrices, linear, convolutions and attention, forward and backward; "
+		 "add, mul",
 	  .is_spare = true },
 	{ .name = "Name",
 	  .kind = LULL_OUT_TEXT,
@@ -81,7 +82,8 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
 };
 
-enum by { BY_NAME, BY_SHAPE, BY_STACK };
+/* Frames of a stack that count, if nothing else is said; torch's examples have 5. */
+#define DEFAULT_FRAMES 5
 
 struct group {
 	u32 name;      /* string id; 0 for one that has its name in `text` */
@@ -93,12 +95,15 @@ struct group {
 	i64 bytes[LULL_N_OP_MEMORY], self_bytes[LULL_N_OP_MEMORY];
 	u64 n_calls;
 	f64 input_bytes, flops;
+	f64 key; /* of sort= */
 };
 
 struct ops {
 	struct lull_reader *reader;
 	struct lull_report_options options;
-	enum by by;
+	bool is_by_shape;
+	u32 n_frames;	/* of a stack that tell rows apart, 0 for none */
+	char *sort_key; /* NULL: as they are sorted anyway */
 	struct lull_ops tree;
 	struct lull_op_stacks stacks;
 	struct lull_vec groups; /* struct group */
@@ -141,9 +146,8 @@ static struct group *group_of_node(struct ops *o, const struct lull_op_node *nod
 	bool is_annotation = node->kind == LULL_OP_ANNOTATION;
 	bool is_numbered =
 		is_annotation && is_step(lull_reader_string(o->reader, node->name, NULL));
-	u32 shapes = o->by == BY_SHAPE && node->label ? labels[node->label - 1].shapes : 0;
-	u32 stack =
-		o->by == BY_STACK ? lull_op_stacks_find(&o->stacks, node->lane, node->start_ns) : 0;
+	u32 shapes = o->is_by_shape && node->label ? labels[node->label - 1].shapes : 0;
+	u32 stack = o->n_frames ? lull_op_stacks_find(&o->stacks, node->lane, node->start_ns) : 0;
 	struct group *group =
 		find_group(o, is_annotation ? ON_HOST_ANNOTATION : ON_HOST,
 			   is_numbered ? UINT32_MAX : node->name, (u64)shapes << 32 | stack);
@@ -362,18 +366,16 @@ static void put_group(const struct ops *o, struct lull_out *out, const struct gr
 	else
 		lull_out_skip(out);
 	lull_out_text(out, *g->text ? g->text : lull_reader_string(o->reader, g->name, NULL));
-	if (o->by == BY_NAME)
+	if (!o->is_by_shape && !o->n_frames)
 		return;
 	lull_out_text(out, g->shapes ? lull_reader_string(o->reader, g->shapes, NULL) : NULL);
-	if (o->by == BY_STACK)
+	if (o->n_frames)
 		lull_out_text(out, lull_op_stacks_text(&o->stacks, g->stack));
 }
 
 /* By what devices did, then by what threads did; then as they were met. */
-static int by_cost(const void *a, const void *b)
+static int by_cost(const struct group *x, const struct group *y)
 {
-	const struct group *x = a, *y = b;
-
 	if (x->device_all_ns != y->device_all_ns)
 		return x->device_all_ns > y->device_all_ns ? -1 : 1;
 	if (x->cpu_ns != y->cpu_ns)
@@ -381,36 +383,144 @@ static int by_cost(const void *a, const void *b)
 	return (x->n_calls < y->n_calls) - (x->n_calls > y->n_calls);
 }
 
+/* ---- what is asked for ---- */
+
+static f64 average(u64 sum, const struct group *g)
+{
+	return (f64)sum / (f64)g->n_calls;
+}
+
+/* The words that torch's table(sort_by=...) takes, under the names of all its versions. */
+#define SORT_KEYS(KEY)                                                      \
+	KEY("cpu_time_total", (f64)g->cpu_ns)                               \
+	KEY("self_cpu_time_total", (f64)g->self_ns)                         \
+	KEY("cpu_time", average(g->cpu_ns, g))                              \
+	KEY("cuda_time_total", (f64)g->device_all_ns)                       \
+	KEY("self_cuda_time_total", (f64)g->device_ns)                      \
+	KEY("cuda_time", average(g->device_all_ns, g))                      \
+	KEY("device_time_total", (f64)g->device_all_ns)                     \
+	KEY("self_device_time_total", (f64)g->device_ns)                    \
+	KEY("device_time", average(g->device_all_ns, g))                    \
+	KEY("cpu_memory_usage", (f64)g->bytes[LULL_OP_HOST])                \
+	KEY("self_cpu_memory_usage", (f64)g->self_bytes[LULL_OP_HOST])      \
+	KEY("cuda_memory_usage", (f64)g->bytes[LULL_OP_DEVICE])             \
+	KEY("self_cuda_memory_usage", (f64)g->self_bytes[LULL_OP_DEVICE])   \
+	KEY("device_memory_usage", (f64)g->bytes[LULL_OP_DEVICE])           \
+	KEY("self_device_memory_usage", (f64)g->self_bytes[LULL_OP_DEVICE]) \
+	KEY("count", (f64)g->n_calls)                                       \
+	KEY("flops", g->flops)                                              \
+	KEY("input", g->input_bytes)
+
+/* The value that a row is sorted by; false if there is no such key. */
+static bool sort_value(const char *key, const struct group *g, f64 *value)
+{
+#define AS_VALUE(word, of_group)     \
+	if (!strcmp(key, word)) {    \
+		*value = (of_group); \
+		return true;         \
+	}
+	SORT_KEYS(AS_VALUE)
+#undef AS_VALUE
+	return false;
+}
+
+static const char *nearest_key(const char *key)
+{
+	struct lull_nearest near = { .word = key };
+
+#define AS_GUESS(word, of_group) lull_nearest_add(&near, word);
+	SORT_KEYS(AS_GUESS)
+#undef AS_GUESS
+	return near.best ? near.best : "cuda_time_total";
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key > y->key ? -1 : 1;
+	return by_cost(x, y);
+}
+
+static void sort(struct ops *o)
+{
+	struct group *groups = o->groups.at;
+
+	for (size_t i = 0; o->sort_key && i < o->groups.n; i++)
+		sort_value(o->sort_key, &groups[i], &groups[i].key);
+	if (o->groups.n)
+		qsort(groups, o->groups.n, sizeof(*groups), by_key);
+}
+
+static int parse_frames(struct ops *o, struct lull_err *err)
+{
+	char *text = lull_report_arg_value(&o->options, "stack"), *end = NULL;
+	unsigned long n = text ? strtoul(text, &end, 10) : DEFAULT_FRAMES;
+	int rc = LULL_OK;
+
+	if (text || lull_report_has_arg(&o->options, "stack"))
+		o->n_frames = (u32)n;
+	if (text && (end == text || *end || !n || n > LULL_OP_STACK_MAX))
+		rc = lull_fail(err, LULL_E_USAGE, "stack=%s is not a number of frames, 1 to %d",
+			       text, LULL_OP_STACK_MAX);
+	free(text);
+	return rc;
+}
+
+static int parse(struct ops *o, size_t *n_rows, struct lull_err *err)
+{
+	struct group none = { .n_calls = 1 };
+	f64 value;
+
+	o->is_by_shape = lull_report_has_arg(&o->options, "shape");
+	o->sort_key = lull_report_arg_value(&o->options, "sort");
+	if (o->sort_key && !sort_value(o->sort_key, &none, &value))
+		return lull_fail(err, LULL_E_USAGE,
+				 "sort=%s is not known; try %s, --help-reports=ops "
+				 "lists all",
+				 o->sort_key, nearest_key(o->sort_key));
+	if (parse_frames(o, err))
+		return err->code;
+	return lull_report_arg_rows(&o->options, SIZE_MAX, n_rows, err);
+}
+
+static void collect(struct ops *o)
+{
+	struct lull_span window = lull_report_window(&o->options);
+
+	o->has_memory = lull_reader_stats(o->reader, LULL_TABLE_alloc).n_rows > 0;
+	lull_op_stacks_init(&o->stacks, o->reader, o->n_frames);
+	lull_ops_init(&o->tree, o->reader, window, LULL_OPS_WITH_COSTS);
+	add_nodes(o);
+	add_work(o);
+	add_shadows(o);
+	add_loose_memory(o);
+	sort(o);
+}
+
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
 	struct ops o = { .reader = r, .options = *options };
-	struct group *groups;
+	size_t n_rows;
+	int rc;
 
-	(void)err;
-	o.by = lull_report_has_arg(options, "stack")   ? BY_STACK
-	       : lull_report_has_arg(options, "shape") ? BY_SHAPE
-						       : BY_NAME;
-	lull_out_drop_last(out, o.by == BY_NAME ? 2 : o.by == BY_SHAPE ? 1 : 0);
-	o.has_memory = lull_reader_stats(r, LULL_TABLE_alloc).n_rows > 0;
 	lull_vec_init(&o.groups, sizeof(struct group));
 	lull_map_init(&o.ixs);
-	lull_op_stacks_init(&o.stacks, r, o.by == BY_STACK);
-	lull_ops_init(&o.tree, r, lull_report_window(options));
-	add_nodes(&o);
-	add_work(&o);
-	add_shadows(&o);
-	add_loose_memory(&o);
-	groups = o.groups.at;
-	if (o.groups.n)
-		qsort(groups, o.groups.n, sizeof(*groups), by_cost);
-	for (size_t i = 0; i < o.groups.n; i++)
-		put_group(&o, out, &groups[i]);
-	lull_ops_release(&o.tree);
-	lull_op_stacks_release(&o.stacks);
+	rc = parse(&o, &n_rows, err);
+	if (!rc) {
+		lull_out_drop_last(out, o.n_frames ? 0 : o.is_by_shape ? 1 : 2);
+		collect(&o);
+		for (size_t i = 0; i < o.groups.n && i < n_rows; i++)
+			put_group(&o, out, lull_vec_get(&o.groups, i));
+		lull_ops_release(&o.tree);
+		lull_op_stacks_release(&o.stacks);
+	}
+	free(o.sort_key);
 	lull_map_release(&o.ixs);
 	lull_vec_release(&o.groups);
-	return LULL_OK;
+	return rc;
 }
 
 const struct lull_report lull_report_ops = {
@@ -421,13 +531,15 @@ const struct lull_report lull_report_ops = {
 		"key_averages().table(): self times leave out what an operator called, calls of "
 		"CUDA included; a kernel counts for the innermost operator around the call that "
 		"launched it. Annotations have a row for their threads and one for what devices "
-		"did "
-		"in them, which overlaps with all else and is in no sum. Sorted by CUDA total, "
-		"then "
-		"CPU total. ops:shape has a row for each combination of input shapes, ops:stack "
-		"one "
-		"for each Python stack (its five innermost frames).",
-	.args = "shape stack",
+		"did in them, which overlaps with all else and is in no sum. Sorted by CUDA total, "
+		"then CPU total; sort=KEY takes the keys of table(sort_by=KEY): "
+		"[self_]cpu_time_total, "
+		"[self_]cuda_time_total, cpu_time and cuda_time (averages), "
+		"[self_]cpu_memory_usage, [self_]cuda_memory_usage, all of these with device for "
+		"cuda, count, flops; and input. rows=N shows N rows. shape has a row for each "
+		"combination of input shapes, stack one for each Python stack (its five innermost "
+		"frames; stack=N: N), both together for each of both.",
+	.args = "shape stack stack= sort= rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(op),

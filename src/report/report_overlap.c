@@ -117,7 +117,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_overlap = {
 	.name = "overlap",
 	.display = "Compute, Copy and Collective Overlap",
-	.summary = "computing, copying, communicating and idling of each device",
+	.summary = "what each device did: compute, copy, talk, idle",
 	.help = "The time of each device from its first work to the end of its last, each "
 		"nanosecond counted once. Copies and collectives that run while kernels compute "
 		"cost nothing; alone they do, and idle time does. Collectives are the kernels "

@@ -120,19 +120,6 @@ static void put(struct lull_out *out, const struct place *place)
 				  ((f64)place->sum.moved_ns / (f64)LULL_NS_PER_S));
 }
 
-static int parse_rows(const struct lull_report_options *options, size_t *n, struct lull_err *err)
-{
-	char *text = lull_report_arg_value(options, "rows"), *end = NULL;
-	long rows = text ? strtol(text, &end, 10) : DEFAULT_ROWS;
-	int rc = LULL_OK;
-
-	*n = rows < 0 ? SIZE_MAX : (size_t)rows;
-	if (text && (end == text || *end))
-		rc = lull_fail(err, LULL_E_USAGE, "rows=%s is not a number", text);
-	free(text);
-	return rc;
-}
-
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
@@ -140,7 +127,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	struct places places;
 	size_t n_rows;
 
-	if (parse_rows(options, &n_rows, err))
+	if (lull_report_arg_rows(options, DEFAULT_ROWS, &n_rows, err))
 		return err->code;
 	lull_map_init(&places.by_address);
 	lull_vec_init(&places.all, sizeof(struct place));

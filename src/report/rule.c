@@ -29,16 +29,8 @@ const struct lull_report *const lull_rules[] = {
 int lull_worst_init(struct lull_worst *w, size_t elem_bytes,
 		    const struct lull_report_options *options, struct lull_err *err)
 {
-	char *text = lull_report_arg_value(options, "rows"), *end = NULL;
-	long n = text ? strtol(text, &end, 10) : DEFAULT_ROWS;
-	int rc = LULL_OK;
-
 	lull_vec_init(&w->all, elem_bytes);
-	w->n_wanted = n < 0 ? SIZE_MAX : (size_t)n;
-	if (text && (end == text || *end))
-		rc = lull_fail(err, LULL_E_USAGE, "rows=%s is not a number", text);
-	free(text);
-	return rc;
+	return lull_report_arg_rows(options, DEFAULT_ROWS, &w->n_wanted, err);
 }
 
 static int by_length(const void *a, const void *b)

@@ -323,6 +323,18 @@ static u32 add_projected_row(struct build *b, u32 device)
 	return ix;
 }
 
+/* Whether the trace has the ranges of its device already. */
+static bool has_shadows(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+
+	for (u32 i = 1; i <= n; i++)
+		if (lull_nest_is_shadow(labels, i))
+			return true;
+	return false;
+}
+
 /* When the work ran that was launched in ranges; kept whole, as it is in no table. */
 static void add_projected(struct build *b)
 {
@@ -331,7 +343,8 @@ static void add_projected(struct build *b)
 	struct lull_lines_state lines = { { 0 } };
 	u32 lanes[LULL_N_LINES] = { 0 }, device = only_device(b), row = LULL_NO_ROW;
 
-	if (!device || !lull_reader_stats(b->t->reader, LULL_TABLE_range).n_rows ||
+	if (!device || has_shadows(b->t->reader) ||
+	    !lull_reader_stats(b->t->reader, LULL_TABLE_range).n_rows ||
 	    lull_reader_stats(b->t->reader, LULL_TABLE_range).n_rows > MAX_PROJECTED ||
 	    lull_reader_stats(b->t->reader, LULL_TABLE_cuda_call).n_rows > MAX_PROJECTED)
 		return;

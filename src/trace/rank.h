@@ -1,14 +1,15 @@
 /*
  * rank - the place of a process in a job, as its launcher wrote it into the environment.
  *
- * What it gives:  rank, local rank and number of ranks from the variables of launchers.def; and
- *                 whether a list such as "0,8,16-23" names a rank.
+ * What it gives:  rank, local rank, number of ranks and name of the job from the variables of
+ *                 launchers.def; and whether a list such as "0,8,16-23" names a rank.
  * Who may call:   everybody, the agent too: nothing is allocated, nothing but `get` is called.
  */
 #ifndef LULL_TRACE_RANK_H
 #define LULL_TRACE_RANK_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/types.h"
@@ -66,6 +67,34 @@ static inline struct lull_rank lull_rank_read(lull_rank_get *get, void *ctx)
 		return r;
 	}
 	return (struct lull_rank){ -1, -1, -1, NULL };
+}
+
+#define LULL_JOB_BYTES 128
+
+/* What names the job in an environment, cut to the room; "" if nothing does. */
+static inline void lull_rank_job(lull_rank_get *get, void *ctx, char *to, size_t room)
+{
+	static const char *const variables[] = {
+#define LAUNCHER(name, rank, local_rank, n_ranks, needs)
+#define JOB(variable) variable,
+#include "trace/launchers.def"
+#undef LAUNCHER
+#undef JOB
+	};
+	const char *addr = get(ctx, "MASTER_ADDR"), *port = get(ctx, "MASTER_PORT");
+
+	*to = '\0';
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = get(ctx, variables[i]);
+
+		/* "none" is torchrun's own word for a job without a name. */
+		if (value && *value && strcmp(value, "none") != 0) {
+			snprintf(to, room, "%s", value);
+			return;
+		}
+	}
+	if (addr && port)
+		snprintf(to, room, "%s:%s", addr, port);
 }
 
 #define LULL_RANKS_HEADS "stage-heads:"

@@ -83,12 +83,30 @@ enum {
 	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
 	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
 	LULL_SOURCE_KERNELS = 1 << 23,	  /* counters of kernels, in place of what CUDA does */
+	LULL_SOURCE_TORCH = 1 << 24, /* phases and steps of PyTorch, by the package in python/ */
+	LULL_SOURCE_TORCH_OPS = 1 << 25,     /* and its operators */
+	LULL_SOURCE_TORCH_MODULES = 1 << 26, /* and the modules of the model */
+	LULL_SOURCE_TORCH_MEMORY = 1 << 27,  /* what its allocator gives out */
+};
+
+/* How far the hooks of PyTorch came; bits of lull_image.torch. */
+enum {
+	LULL_TORCH_PACKAGE = 1, /* our package was loaded into the interpreter */
+	LULL_TORCH_HOOKED = 2,	/* torch was imported and hooked */
+	LULL_TORCH_OPS = 4,	/* operators are recorded */
 };
 
 /* What may begin a recording; bits of lull_control.watch. */
 enum {
 	LULL_WATCH_RANGES = 1,	     /* the range that capture_range names */
 	LULL_WATCH_PROFILER_API = 2, /* cudaProfilerStart() */
+	LULL_WATCH_STEPS = 4,	     /* steps, by lull_control.schedule */
+	LULL_WATCH_PROGRAM = 8,	     /* lull_start(), lull_schedule() */
+};
+
+/* Which steps are recorded; see schedule.h of the agent. */
+struct lull_schedule {
+	u32 skip_first, wait, warmup, active, repeat;
 };
 
 /* A moment on both clocks. */
@@ -123,6 +141,7 @@ struct lull_control {
 	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
 	char capture_range[256];    /* name of the range, "" = none */
 	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
+	_Atomic u32 last_record;    /* what `record` was or is: device work comes late */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
@@ -149,9 +168,12 @@ struct lull_control {
 	char report_path[4096]; /* where the report goes, for lull recover */
 	u64 epoch_ns;		/* its epoch */
 	char session_name[64];
-	u32 mpi_family;	      /* 0 find out, 1 Open MPI, 2 MPICH */
-	char libraries[4096]; /* --trace-library: a line LIBRARY:PATTERN each */
-	char ranks[256];      /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
+	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
+	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
+	/* With WATCH_STEPS or WATCH_PROGRAM: CUPTI is on although nothing is recorded. */
+	_Atomic u32 armed;
+	char ranks[256]; /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 };
 
@@ -223,8 +245,11 @@ struct lull_image {
 	char exe[1024];
 	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
 	_Atomic i32 rank, local_rank, n_ranks;
+	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
-	char cmdline[2048]; /* arguments as in /proc/self/cmdline, a NUL behind each */
+	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
+	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
+	char torch_detail[96]; /* what could not be hooked, a word each */
 };
 
 #define LULL_IMAGE_HEAD_BYTES 8192u
@@ -261,7 +286,7 @@ struct lull_wire_label {
 	u64 name;
 	u64 domain;
 	u32 color;
-	u32 api; /* 1 NVTX, 2 lull.h */
+	u32 api; /* 1 NVTX, 2 lull.h, 6 hooks of PyTorch */
 };
 
 /* push, start, mark, end: a = level | domain index << 16 (push), domain index << 16 (others).
@@ -342,9 +367,11 @@ struct lull_wire_module {
 };
 
 /*
- * step: the step with this number begins (and the one before ends). a = 1: only ends the current
- * one.
+ * step: the step with this number begins (and the one before ends). a: LULL_STEP_* bits.
  */
+#define LULL_STEP_END	 1u /* only ends the current one */
+#define LULL_STEP_NONE	 4u /* with END: the current one was none, forget it */
+#define LULL_STEP_HOOKED 2u /* found by the hooks of a framework, not said by the program */
 struct lull_wire_step {
 	struct lull_event head;
 	u64 number;
@@ -641,6 +668,36 @@ struct lull_wire_pcsample {
 	u64 stall; /* hash */
 	u64 file;  /* hash, 0 = not known */
 	u64 n_samples;
+};
+
+/*
+ * op_label: a = bytes of the shapes, as JSON, which follow; behind them n_types_bytes of types, as
+ * JSON; padded to 8 together. The name was defined before.
+ */
+struct lull_wire_op_label {
+	struct lull_event head;
+	u64 hash;
+	u64 name;
+	u32 kind; /* as in schema.def */
+	u32 n_types_bytes;
+};
+
+/* op: a = depth. */
+struct lull_wire_op {
+	struct lull_event head;
+	u64 dur_ticks;
+	u64 label; /* hash */
+	i64 sequence;
+	u64 forward_tid;
+};
+
+/* alloc: a = kind of device | its number << 8. */
+struct lull_wire_alloc {
+	struct lull_event head;
+	u64 address;
+	i64 size_bytes;
+	u64 allocated_bytes;
+	u64 reserved_bytes;
 };
 
 /*

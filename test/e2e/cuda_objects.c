@@ -34,39 +34,10 @@
 	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
 	      void *, void **, void **))
 
-static struct {
-#define CALL(symbol, name, params) int(*name) params;
-	CUDA_CALLS(CALL)
-#undef CALL
-} cuda;
+#include "support/cuda_guest.h"
 
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
 			  ".visible .entry nothing()\n{\n	ret;\n}\n";
-
-static void check(int result, const char *what)
-{
-	if (result != 0) {
-		fprintf(stderr, "cuda_objects: %s gave %d\n", what, result);
-		exit(1);
-	}
-}
-
-#define DO(name, ...) check(cuda.name(__VA_ARGS__), #name)
-
-static int find_cuda(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library)
-		return -1;
-#define CALL(symbol, name, params)                      \
-	*(void **)&cuda.name = dlsym(library, #symbol); \
-	if (!cuda.name)                                 \
-		return -1;
-	CUDA_CALLS(CALL)
-#undef CALL
-	return 0;
-}
 
 /* ---- NVTX's functions that name things ---- */
 
@@ -113,7 +84,7 @@ int main(void)
 	void *context, *stream, *module, *function;
 	uint64_t device, managed;
 
-	if (find_cuda() != 0)
+	if (cuda_guest_find() != 0)
 		return 77;
 	DO(init, 0);
 	DO(retain, &context, 0);

@@ -61,11 +61,7 @@
 	CALL(cuProfilerStart, profiler_start, (void))                                       \
 	CALL(cuProfilerStop, profiler_stop, (void))
 
-static struct {
-#define CALL(symbol, name, params) int(*name) params;
-	CUDA_CALLS(CALL)
-#undef CALL
-} cuda;
+#include "support/cuda_guest.h"
 
 static const char ptx[] = ".version 6.0\n"
 			  ".target sm_50\n"
@@ -87,32 +83,6 @@ static struct {
 
 static int n_rounds, pause_us;
 static void *context, *function;
-
-static void check(int result, const char *what)
-{
-	if (result != 0) {
-		fprintf(stderr, "launches: %s gave %d\n", what, result);
-		exit(1);
-	}
-}
-
-/* Call, and say which call it was that failed. */
-#define DO(name, ...) check(cuda.name(__VA_ARGS__), #name)
-
-static int find_cuda(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library)
-		return -1;
-#define CALL(symbol, name, params)                      \
-	*(void **)&cuda.name = dlsym(library, #symbol); \
-	if (!cuda.name)                                 \
-		return -1;
-	CUDA_CALLS(CALL)
-#undef CALL
-	return 0;
-}
 
 /* What one thread has. */
 struct worker {
@@ -320,7 +290,7 @@ int main(int argc, char **argv)
 
 	n_rounds = argc > 1 ? atoi(argv[1]) : 100;
 	pause_us = argc > 2 ? atoi(argv[2]) : 0;
-	if (find_cuda() != 0)
+	if (cuda_guest_find() != 0)
 		return 77;
 	if (path)
 		load_neighbour(path);

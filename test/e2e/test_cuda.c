@@ -3,7 +3,7 @@
  * options choose, another tool that uses CUPTI, ends of all kinds, and the command lines that
  * people have for nsys.
  */
-#include "support/profile.h"
+#include "support/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,18 +17,7 @@ static char text[65536];
 
 static u64 counted(const char *name)
 {
-	size_t n = strlen(name);
-
-	for (const char *at = text; (at = strstr(at, name)); at += n)
-		if ((at == text || at[-1] == ' ' || at[-1] == '\n') && at[n] == '=')
-			return strtoull(at + n + 1, NULL, 10);
-	fail_msg("no '%s=' in: %s", name, text);
-	return 0;
-}
-
-static void set_knob(const char *name, const char *value)
-{
-	assert_int_equal(setenv(name, value, 1), 0);
+	return sim_counted(text, name);
 }
 
 static int begin(void **state)
@@ -41,18 +30,7 @@ static int begin(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(knobs); i++)
-		unsetenv(knobs[i]);
-	set_knob("LD_LIBRARY_PATH", LULL_BUILD "/sim");
-	test_profile_begin();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	test_profile_end();
-	return 0;
+	return sim_begin(knobs, LULL_COUNT_OF(knobs));
 }
 
 #define QUIET "profile -q -t cuda,nvtx -s none --cpuctxsw none -f -o %%R/a "
@@ -167,7 +145,7 @@ static void check_memory(struct lull_reader *r)
 
 static void record_objects(const char *options)
 {
-	set_knob("OBJECTS_PAUSE", "1");
+	sim_set("OBJECTS_PAUSE", "1");
 	assert_int_equal(
 		test_profile_run(text, QUIET "%s %s/e2e/cuda_objects", options, LULL_BUILD), 0);
 }
@@ -197,7 +175,7 @@ static void refused_unified_memory_is_said(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LULL_SIM_MISSING", "cuptiActivityConfigureUnifiedMemoryCounter");
+	sim_set("LULL_SIM_MISSING", "cuptiActivityConfigureUnifiedMemoryCounter");
 	record_objects("--cuda-um-cpu-page-faults=true");
 	r = test_profile_open("a.lull");
 	assert_int_equal(test_profile_issue(r, "um_refused"), 1);
@@ -306,7 +284,7 @@ static void a_window_is_recorded_exactly(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LAUNCHES_PROFILER", "1");
+	sim_set("LAUNCHES_PROFILER", "1");
 	assert_int_equal(record("--capture-range=cudaProfilerApi --capture-range-end=stop", "100"),
 			 0);
 	r = test_profile_open("a.lull");
@@ -338,7 +316,7 @@ static void all_is_off_after_the_recording(void **state)
 
 	(void)state;
 	snprintf(file, sizeof(file), "%s", test_profile_path("state"));
-	set_knob("LULL_SIM_STATE", file);
+	sim_set("LULL_SIM_STATE", file);
 	assert_int_equal(record("--duration=0.3 --kill=none", "1000 1000"), 0);
 	in = fopen(file, "r");
 	assert_non_null(in);
@@ -369,7 +347,7 @@ static void work_never_begins_before_its_call(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LULL_SIM_SKEW_NS", "-2000000");
+	sim_set("LULL_SIM_SKEW_NS", "-2000000");
 	assert_int_equal(record("", "100"), 0);
 	r = test_profile_open("a.lull");
 	assert_true(test_profile_issue(r, "clock_corrected") > 0);
@@ -385,7 +363,7 @@ static void neighbours_get_the_same(const char *options)
 {
 	struct lull_reader *r;
 
-	set_knob("NEIGHBOUR", LULL_BUILD "/e2e/part/libneighbour.so");
+	sim_set("NEIGHBOUR", LULL_BUILD "/e2e/part/libneighbour.so");
 	assert_int_equal(record(options, "100"), 0);
 	assert_int_equal(counted("refused"), 0);
 	assert_int_equal(counted("their_kernels"), counted("shared_kernels"));
@@ -430,7 +408,7 @@ static void another_tool_may_come_first(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("NEIGHBOUR_FIRST", "1");
+	sim_set("NEIGHBOUR_FIRST", "1");
 	neighbours_get_the_same("--cuda-graph-trace=node");
 	r = test_profile_open("a.lull");
 	assert_int_equal(test_profile_rows(r, LULL_TABLE_kernel),
@@ -444,7 +422,7 @@ static void another_tool_is_left_alone_without_cuda(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("NEIGHBOUR", LULL_BUILD "/e2e/part/libneighbour.so");
+	sim_set("NEIGHBOUR", LULL_BUILD "/e2e/part/libneighbour.so");
 	assert_int_equal(test_profile_run(text,
 					  "profile -q -t nvtx -s none --cpuctxsw none -f -o %%R/a "
 					  "%s/e2e/launches 50",
@@ -462,7 +440,7 @@ static void another_tool_is_left_alone_without_cuda(void **state)
 
 static void says(const char *knob, const char *value, const char *issue, const char *detail)
 {
-	set_knob(knob, value);
+	sim_set(knob, value);
 	assert_int_equal(test_profile_run(text,
 					  "profile -t cuda,nvtx -s none --cpuctxsw none -f -o "
 					  "%%R/a %s/e2e/launches 5",
@@ -496,7 +474,7 @@ static void ends(const char *how, int status, bool is_cut)
 	struct lull_reader *r;
 	u64 n_kernels;
 
-	set_knob("LAUNCHES_END", how);
+	sim_set("LAUNCHES_END", how);
 	assert_int_equal(record("", "50"), status);
 	r = test_profile_open("a.lull");
 	n_kernels = test_profile_rows(r, LULL_TABLE_kernel);
@@ -526,7 +504,7 @@ static void a_failed_launch_is_recorded_as_such(void **state)
 	size_t n;
 
 	(void)state;
-	set_knob("LAUNCHES_FAIL", "1");
+	sim_set("LAUNCHES_FAIL", "1");
 	assert_int_equal(record("", "10"), 0);
 	assert_int_equal(counted("failed"), 1);
 	r = test_profile_open("a.lull");
@@ -585,7 +563,7 @@ static void command_lines_for_nsys_run(void **state)
 	assert_non_null(script);
 	fprintf(script, "echo \"given: $*.\"\nexec %s/e2e/launches 30 1000\n", LULL_BUILD);
 	fclose(script);
-	set_knob("LAUNCHES_PROFILER", "1");
+	sim_set("LAUNCHES_PROFILER", "1");
 	for (size_t i = 0; i < LULL_COUNT_OF(habits); i++) {
 		const char *rest = strstr(habits[i].words, "%P") + 2;
 		struct lull_reader *r;
@@ -604,7 +582,7 @@ static void command_lines_for_nsys_run(void **state)
 	assert_non_null(strstr(text, "count_up"));
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, sim_end)
 
 int main(void)
 {

@@ -4,7 +4,8 @@
 Usage: test_ops.py LULL TRACE TABLE
 
 Every row of the table that PyTorch printed for the trace has to be there, in its order, with its times,
-counts and bytes as far as the table prints their digits. Then random traces, and the trace itself, are
+counts and bytes as far as the table prints their digits. Pairs of forward and backward, and memory, are
+compared with what the trace says of them. Then random traces, and the trace itself, are
 compared to the nanosecond with a slow, plain form of PyTorch's own arithmetic (torch/autograd/profiler.py):
 kernels belong to the operator whose External id they carry, where ours goes through correlation and time.
 """
@@ -47,8 +48,8 @@ def table_rows(path):
             yield dict(zip(header, cells))
 
 
-def report(lull, trace):
-    out = subprocess.run([lull, "stats", "-q", "-r", "ops", "-f", "csv", trace], check=True,
+def report(lull, trace, name="ops"):
+    out = subprocess.run([lull, "stats", "-q", "-r", name, "-f", "csv", trace], check=True,
                          capture_output=True, text=True).stdout
     return list(csv.DictReader(io.StringIO(out)))
 
@@ -205,10 +206,46 @@ def check_random(lull):
 def main():
     lull, trace, table = sys.argv[1:4]
     with gzip.open(trace) as f:
-        bad = not check_arithmetic(lull, trace, trace, json.load(f)["traceEvents"])
+        events = json.load(f)["traceEvents"]
+    bad = not check_arithmetic(lull, trace, trace, events)
+    bad += check_pairs(lull, trace, events)
+    bad += check_memory(lull, trace, events)
     bad += check_random(lull)
     bad += check_table(lull, trace, table)
     sys.exit(bad > 0)
+
+
+def check_pairs(lull, trace, events):
+    """ops_pairs against the arrows that PyTorch drew from forward operators to backward functions."""
+    names = {(e["tid"], e["ts"]): e["name"] for e in events if e.get("cat") == "cpu_op"}
+    arrows = collections.defaultdict(dict)
+    for e in events:
+        if e.get("cat") == "fwdbwd":
+            arrows[e["id"]][e["ph"]] = names[e["tid"], e["ts"]]
+    theirs = collections.Counter((a["s"], a["f"]) for a in arrows.values())
+    ours = collections.Counter()
+    for row in report(lull, trace, "ops_pairs"):
+        ours[row["Forward"], row["Backward"]] += int(row["Calls"])
+    print(f"test_ops: {sum(theirs.values())} pairs of forward and backward, {'the same' if ours == theirs else ours}")
+    return ours != theirs or not theirs
+
+
+def check_memory(lull, trace, events):
+    """The reports about allocations against a plain sum of PyTorch's memory events."""
+    theirs = [e["args"] for e in sorted((e for e in events if e["name"] == "[memory]"), key=lambda e: e["ts"])]
+    rows = report(lull, trace, "alloc_trace")
+    bad = len(rows) != len(theirs)
+    for host, device in ((True, "Host"), (False, "NVIDIA H200 (0)")):
+        mine = [a for a in theirs if (a["Device Id"] < 0) == host]
+        peak = max(a["Total Allocated"] for a in mine)
+        bad += sorted(a["Bytes"] for a in mine) != sorted(int(r["Size (bytes)"]) for r in rows if r["Memory"] == device)
+        held = [r for r in report(lull, trace, "alloc_peak") if r["Memory"] == device]
+        bad += {int(r["Peak (bytes)"]) for r in held} != {peak} or sum(int(r["Held (bytes)"]) for r in held) != peak
+        sums = report(lull, trace, "alloc_sum")
+        bad += sum(int(r["Allocated (bytes)"]) for r in sums if r["Memory"] == device) != sum(max(0, a["Bytes"]) for a in mine)
+    bad += {r["Operator"] for r in rows if not r["Operator"].startswith("aten::empty")} == set()
+    print(f"test_ops: {len(theirs)} allocations and releases, {'the same' if not bad else f'{bad} checks FAILED'}")
+    return bad
 
 
 def check_table(lull, trace, table):

@@ -4,7 +4,7 @@
  * counts; then the same when something goes wrong. The stand-ins themselves are tried first, with a
  * small user of CUPTI (sim_client.c) in the agent's place.
  */
-#include "support/profile.h"
+#include "support/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,21 +17,9 @@ static const char *const versions[] = { "11.8", "12.0", "12.8", "13.0" };
 
 /* ---- helpers ---- */
 
-/* The number behind "name=" in a line of counts. */
 static u64 counted(const char *name)
 {
-	size_t n = strlen(name);
-
-	for (const char *at = text; (at = strstr(at, name)); at += n)
-		if ((at == text || at[-1] == ' ' || at[-1] == '\n') && at[n] == '=')
-			return strtoull(at + n + 1, NULL, 10);
-	fail_msg("no '%s=' in: %s", name, text);
-	return 0;
-}
-
-static void set_knob(const char *name, const char *value)
-{
-	assert_int_equal(setenv(name, value, 1), 0);
+	return sim_counted(text, name);
 }
 
 /* All knobs as at first; the stand-ins before any real library. */
@@ -45,18 +33,7 @@ static int begin(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(knobs); i++)
-		unsetenv(knobs[i]);
-	set_knob("LD_LIBRARY_PATH", LULL_BUILD "/sim");
-	test_profile_begin();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	test_profile_end();
-	return 0;
+	return sim_begin(knobs, LULL_COUNT_OF(knobs));
 }
 
 /* Run the counting program under lull; `text` has its counts afterwards. */
@@ -75,7 +52,7 @@ static void run_client(const char *arguments)
 	FILE *pipe;
 	size_t n;
 
-	set_knob("CUDA_INJECTION64_PATH", LULL_BUILD "/e2e/part/libsim_client.so");
+	sim_set("CUDA_INJECTION64_PATH", LULL_BUILD "/e2e/part/libsim_client.so");
 	snprintf(command, sizeof(command), "timeout 60 %s/e2e/launches %s", LULL_BUILD, arguments);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
@@ -109,7 +86,7 @@ static void a_client_is_told_everything_in_each_version(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(versions); i++) {
-		set_knob("LULL_SIM_CUPTI_VERSION", versions[i]);
+		sim_set("LULL_SIM_CUPTI_VERSION", versions[i]);
 		run_client(ROUNDS);
 		assert_int_equal(counted("version"), numbers[i]);
 		client_matches_program();
@@ -124,7 +101,7 @@ static void a_client_is_told_everything_in_each_version(void **state)
 static void graphs_as_a_whole_replace_their_nodes(void **state)
 {
 	(void)state;
-	set_knob("CLIENT_GRAPHS", "1");
+	sim_set("CLIENT_GRAPHS", "1");
 	run_client(ROUNDS);
 	client_matches_program();
 	assert_int_equal(counted("kernel_records"), counted("kernels"));
@@ -134,8 +111,8 @@ static void graphs_as_a_whole_replace_their_nodes(void **state)
 static void knobs_drop_records_and_times(void **state)
 {
 	(void)state;
-	set_knob("LULL_SIM_DROP", "5");
-	set_knob("LULL_SIM_ZERO_TIMES", "3");
+	sim_set("LULL_SIM_DROP", "5");
+	sim_set("LULL_SIM_ZERO_TIMES", "3");
 	run_client(ROUNDS);
 	client_matches_program();
 	assert_int_equal(counted("kernel_records"),
@@ -147,7 +124,7 @@ static void knobs_drop_records_and_times(void **state)
 static void a_taken_cupti_refuses(void **state)
 {
 	(void)state;
-	set_knob("LULL_SIM_SUBSCRIBED", "1");
+	sim_set("LULL_SIM_SUBSCRIBED", "1");
 	run_client("10");
 	assert_int_equal(counted("refused"), 1);
 	assert_int_equal(counted("kernels"), 40);
@@ -329,7 +306,7 @@ static void everything_is_recorded_in_each_version(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(versions); i++) {
-		set_knob("LULL_SIM_CUPTI_VERSION", versions[i]);
+		sim_set("LULL_SIM_CUPTI_VERSION", versions[i]);
 		assert_int_equal(record("", ROUNDS), 0);
 		check_report(false);
 	}
@@ -347,7 +324,7 @@ static void a_version_with_gaps_is_mentioned(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LULL_SIM_CUPTI_VERSION", "13.0.0");
+	sim_set("LULL_SIM_CUPTI_VERSION", "13.0.0");
 	assert_int_equal(record("", "10"), 0);
 	r = test_profile_open("a.lull");
 	assert_int_equal(test_profile_issue(r, "cupti_version"), 1);
@@ -359,8 +336,8 @@ static void lost_records_and_times_are_counted(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LULL_SIM_DROP", "5");
-	set_knob("LULL_SIM_ZERO_TIMES", "3");
+	sim_set("LULL_SIM_DROP", "5");
+	sim_set("LULL_SIM_ZERO_TIMES", "3");
 	assert_int_equal(record("", ROUNDS), 0);
 	r = test_profile_open("a.lull");
 	assert_int_equal(test_profile_issue(r, "cupti_dropped"), 5);
@@ -386,28 +363,28 @@ static void goes_on_without_cupti(const char *issue)
 static void another_subscriber_is_reported(void **state)
 {
 	(void)state;
-	set_knob("LULL_SIM_SUBSCRIBED", "1");
+	sim_set("LULL_SIM_SUBSCRIBED", "1");
 	goes_on_without_cupti("cupti_taken");
 }
 
 static void a_missing_cupti_is_reported(void **state)
 {
 	(void)state;
-	set_knob("LULL_CUPTI_PATH", "/nowhere/libcupti.so.13");
+	sim_set("LULL_CUPTI_PATH", "/nowhere/libcupti.so.13");
 	goes_on_without_cupti("no_cupti");
 }
 
 static void a_cupti_that_lacks_symbols_is_reported(void **state)
 {
 	(void)state;
-	set_knob("LULL_CUPTI_PATH", LULL_BUILD "/sim/old/libcupti.so.13");
+	sim_set("LULL_CUPTI_PATH", LULL_BUILD "/sim/old/libcupti.so.13");
 	goes_on_without_cupti("cupti_refused");
 }
 
 static void a_cupti_that_refuses_is_reported(void **state)
 {
 	(void)state;
-	set_knob("LULL_SIM_MISSING", "cuptiActivityRegisterTimestampCallback");
+	sim_set("LULL_SIM_MISSING", "cuptiActivityRegisterTimestampCallback");
 	goes_on_without_cupti("cupti_refused");
 }
 
@@ -417,7 +394,7 @@ static void a_skewed_clock_loses_nothing(void **state)
 	struct lull_reader *r;
 
 	(void)state;
-	set_knob("LULL_SIM_SKEW_NS", "-2000000");
+	sim_set("LULL_SIM_SKEW_NS", "-2000000");
 	assert_int_equal(record("", ROUNDS), 0);
 	r = test_profile_open("a.lull");
 	assert_int_equal(test_profile_rows(r, LULL_TABLE_kernel), counted("kernels"));
@@ -431,7 +408,7 @@ static void a_killed_program_keeps_what_was_flushed(void **state)
 	u64 n_kernels;
 
 	(void)state;
-	set_knob("LULL_SIM_DIE_AT", "1000");
+	sim_set("LULL_SIM_DIE_AT", "1000");
 	assert_int_equal(record("", "1000 2000"), 128 + 6);
 	r = test_profile_open("a.lull");
 	n_kernels = test_profile_rows(r, LULL_TABLE_kernel);
@@ -474,7 +451,7 @@ static void the_example_computes_the_same_after_its_fix(void **state)
 	assert_int_equal(train("before", ""), train("after", "--fixed"));
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, end)
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, sim_end)
 
 int main(void)
 {

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 BUILD = os.path.abspath(sys.argv[1])
-LULL = os.path.join(BUILD, "lull")
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
 LAUNCHES = os.path.join(BUILD, "e2e/launches")
 LOOP = os.path.join(BUILD, "examples/train_cuda")
 SIM = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))

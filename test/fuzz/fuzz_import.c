@@ -222,23 +222,36 @@ static void write_trace(struct fuzz *f, const char *path)
 	}
 }
 
-/* Everything in the report can be read, and the report about operators runs. */
-static void read_all(const char *path)
+/* Run the reports about operators and memory. */
+static void run_reports(struct lull_reader *r)
 {
 	const struct lull_report_options options = LULL_REPORT_OPTIONS_INIT;
-	const struct lull_report *ops =
-		lull_report_find(lull_reports, "ops", &(const char *){ NULL });
+	struct lull_err err;
+
+	for (size_t i = 0; lull_reports[i]; i++) {
+		const struct lull_report *report = lull_reports[i];
+		struct lull_out out;
+
+		if (strncmp(report->name, "ops", 3) && strncmp(report->name, "alloc_", 6) &&
+		    strcmp(report->name, "memory") != 0)
+			continue;
+		lull_out_init(&out, report->columns, report->n_columns);
+		report->run(r, &out, &options, &err);
+		lull_out_release(&out);
+	}
+}
+
+/* Everything in the report can be read, and reports of it run. */
+static void read_all(const char *path)
+{
 	struct lull_reader *r;
 	struct lull_err err;
-	struct lull_out out;
 
 	if (lull_reader_open(&r, path, &err))
 		fail("the report cannot be opened", &err);
 	if (!lull_reader_is_sealed(r) || lull_reader_verify(r))
 		fail("the report is damaged", &err);
-	lull_out_init(&out, ops->columns, ops->n_columns);
-	ops->run(r, &out, &options, &err);
-	lull_out_release(&out);
+	run_reports(r);
 	if (lull_reader_n_dangling(r))
 		fail("the report refers to what is not there", &err);
 	lull_reader_close(r);

@@ -45,6 +45,9 @@ static const char report[] =
 	"kernel start=72us dur=20us lane=2 launch=1 correlation=6 process=1\n"
 	"oscall start=100us dur=60us lane=1 name=pthread_cond_wait\n"
 	"gil_wait start=165us dur=30us lane=1\npysample start=170us lane=1 stack=1 has_gil=1\n"
+	"op_label name=aten::mm kind=1\nop start=1us dur=30us lane=1 label=1 sequence=1\n"
+	"alloc start=2us lane=1 device_kind=1 address=1 size_bytes=100 allocated_bytes=100\n"
+	"alloc start=60us lane=1 device_kind=1 address=1 size_bytes=-100 reserved_bytes=200\n"
 	"usage start=1us process=1 rss_bytes=4096\nusage start=9us process=1 rss_bytes=8192\n";
 
 static u64 next_random(u64 *state)

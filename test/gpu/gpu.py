@@ -41,7 +41,8 @@ class Bench:
 
     def build(self):
         """Compile the small programs with whatever C compiler there is."""
-        flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-I", os.path.join(ROOT, "include")]
+        flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-I", os.path.join(ROOT, "include"),
+                 "-iquote", os.path.join(ROOT, "test")]
         cc = os.environ.get("CC", "cc")
         subprocess.run([cc, *flags, "-o", self.probe, os.path.join(HERE, "probe.c"),
                         "-ldl", "-lpthread"], check=True)

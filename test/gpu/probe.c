@@ -14,7 +14,6 @@
  * are compiled by the driver, so that a C compiler is all it needs. Exit status 77: there is no
  * GPU.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -60,11 +59,7 @@
 	CALL(cuGraphInstantiateWithFlags, instantiate, (void **, void *, uint64_t))         \
 	CALL(cuGraphLaunch, launch_graph, (void *, void *))
 
-static struct {
-#define CALL(symbol, name, params) int(*name) params;
-	CUDA_CALLS(CALL)
-#undef CALL
-} cuda;
+#include "support/cuda_guest.h"
 
 static const char ptx[] =
 	".version 6.0\n"
@@ -106,31 +101,6 @@ static const char ptx[] =
 	"}\n";
 
 static void *context, *nothing, *spin, *hold;
-
-static void check(int result, const char *what)
-{
-	if (result != 0) {
-		fprintf(stderr, "probe: %s gave %d\n", what, result);
-		exit(1);
-	}
-}
-
-#define DO(name, ...) check(cuda.name(__VA_ARGS__), #name)
-
-static int find_cuda(void)
-{
-	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-
-	if (!library)
-		return -1;
-#define CALL(symbol, name, params)                      \
-	*(void **)&cuda.name = dlsym(library, #symbol); \
-	if (!cuda.name)                                 \
-		return -1;
-	CUDA_CALLS(CALL)
-#undef CALL
-	return 0;
-}
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -469,7 +439,7 @@ int main(int argc, char **argv)
 {
 	void *module;
 
-	if (find_cuda() != 0 || cuda.init(0) != 0)
+	if (cuda_guest_find() != 0 || cuda.init(0) != 0)
 		return 77;
 	DO(retain, &context, 0);
 	DO(set_current, context);

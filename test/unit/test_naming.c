@@ -97,6 +97,11 @@ static void dumps_are_numbered(void **state)
 	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3, .rank = &rank },
 		       "a-rank1-3.lull");
 	expect_of_rank(&(struct lull_naming){ .pattern = "a%n", .number = 3 }, "a1.lull");
+	/* A report of an earlier run stays. */
+	touch("a-3.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3 }, "a-4.lull");
+	expect_of_rank(&(struct lull_naming){ .pattern = "a", .number = 3, .is_overwriting = true },
+		       "a-3.lull");
 }
 
 static void the_default_counts_up_until_it_is_free(void **state)

@@ -26,16 +26,21 @@ struct opened {
 	struct lull_timeline *t;
 };
 
-static struct opened open_trace(const struct report_dir *d)
+static struct opened open_text(const struct report_dir *d, const char *text)
 {
 	struct opened o;
 	struct lull_err err;
 
 	unlink(d->file);
-	report_ok(lull_text_write(trace, d->file, &err), &err);
+	report_ok(lull_text_write(text, d->file, &err), &err);
 	report_ok(lull_reader_open(&o.reader, d->file, &err), &err);
 	o.t = lull_timeline_new(o.reader, &(struct lull_timeline_options){ .has_no_index = true });
 	return o;
+}
+
+static struct opened open_trace(const struct report_dir *d)
+{
+	return open_text(d, trace);
 }
 
 static void close_trace(struct opened *o)
@@ -75,6 +80,24 @@ static void kernels_that_overlap_are_both_there(void **state)
 	assert_int_equal(kernels->n_events, 3);
 	assert_int_equal(lull_timeline_lane(o.t, kernels->first_lane)->n_events, 2);
 	close_trace(&o);
+}
+
+/* An imported trace may say itself when a device worked for a range: then nobody projects it. */
+static void ranges_of_a_device_are_there_once(void **state)
+{
+	struct lull_str text = LULL_STR_INIT;
+	struct opened o = open_trace(*state);
+
+	assert_int_equal(row(o.t, "gpu3/projected")->n_events, 1);
+	close_trace(&o);
+	lull_str_puts(&text, trace);
+	lull_str_puts(&text, "label name=outer api=4\nrange start=10us dur=35us lane=3 label=3\n");
+	o = open_text(*state, lull_str_text(&text));
+	assert_int_equal(lull_timeline_row_by_key(o.t, "gpu3/projected"), LULL_NO_ROW);
+	assert_int_equal(row(o.t, "gpu3/s1.7/range")->n_events, 1);
+	assert_int_equal(row(o.t, "p1/t1/range")->n_events, 2);
+	close_trace(&o);
+	lull_str_release(&text);
 }
 
 static void idle_is_what_lies_between(void **state)
@@ -209,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_devices_and_threads),
 		cmocka_unit_test(kernels_that_overlap_are_both_there),
+		cmocka_unit_test(ranges_of_a_device_are_there_once),
 		cmocka_unit_test(idle_is_what_lies_between),
 		cmocka_unit_test(an_index_gives_the_same_timeline),
 		cmocka_unit_test(what_is_decoded_ahead_changes_nothing),

@@ -1,10 +1,152 @@
-// Memory: the curves of devices and processes, with their peaks.
+// Memory: what a framework had in use and who had asked for it, tables of the same, and the curves of devices and processes.
 
-import { h } from "../dom";
+import { h, s } from "../dom";
 import * as format from "../format";
-import { emptyState } from "../table";
+import { emptyState, tableView } from "../table";
+import { T } from "../theme";
 import { decodeCurve } from "../timeline";
-import type { Context, Panel } from "./panel";
+import { type Context, type Panel, failure } from "./panel";
+import { report } from "./tables";
+
+interface Pool {
+  name: string;
+  pid: number;
+  peak: number;
+  peak_at: number;
+  peak_reserved: number;
+  max_reserved: number;
+  end: number;
+  n_allocations: number;
+  places: { name: string; line: string; bytes: number }[];
+  /** at, in use, reserved, then the bytes of each place */
+  points: number[][];
+}
+
+const TABLES = [
+  { report: "alloc_peak", label: "at the peak" },
+  { report: "alloc_growth", label: "by step" },
+  { report: "alloc_leaks", label: "left behind" },
+  { report: "alloc_backward", label: "backward" },
+  { report: "alloc_sum", label: "all" },
+];
+
+const WIDTH = 1000;
+const HEIGHT = 150;
+
+function goTo(ctx: Context, at: number): void {
+  const { app } = ctx;
+  const length = app.view.to - app.view.from;
+  app.show({ from: at - length / 2, to: at + length / 2 });
+}
+
+/** The point at or before this share of the width. */
+function pointAt(pool: Pool, share: number): number[] {
+  const from = pool.points[0][0];
+  const at = from + share * (pool.points[pool.points.length - 1][0] - from);
+  let best = pool.points[0];
+  for (const p of pool.points) if (p[0] <= at) best = p;
+  return best;
+}
+
+/** Steps: a value holds until the next one. */
+function steps(points: number[][], x: (p: number[]) => number, y: (p: number[]) => number): string {
+  let d = "";
+  points.forEach((p, i) => {
+    d += i ? `H${x(p).toFixed(1)}V${y(p).toFixed(1)}` : `M${x(p).toFixed(1)} ${y(p).toFixed(1)}`;
+  });
+  return `${d}H${WIDTH}`;
+}
+
+/** Areas on each other, from the largest place up; what is left is older, or of other places. */
+function areas(pool: Pool, x: (p: number[]) => number, scale: number): SVGElement[] {
+  const out: SVGElement[] = [];
+  const n = pool.places.length;
+  const below = (p: number[], k: number): number => {
+    let sum = 0;
+    for (let i = 0; i < k; i++) sum += p[3 + i];
+    return sum;
+  };
+  // The whole first, then each smaller sum over it: no holes between them.
+  out.push(s("path", { d: `${steps(pool.points, x, (p) => HEIGHT - p[1] * scale)}V${HEIGHT}H0Z`, fill: T.busy }));
+  for (let k = n; k > 0; k--) {
+    out.push(s("path", { d: `${steps(pool.points, x, (p) => HEIGHT - Math.min(p[1], below(p, k)) * scale)}V${HEIGHT}H0Z`, fill: T.work[k - 1] }));
+  }
+  return out;
+}
+
+function chart(ctx: Context, pool: Pool, readout: HTMLElement): HTMLElement {
+  const from = pool.points[0][0];
+  const length = Math.max(1, pool.points[pool.points.length - 1][0] - from);
+  const top = Math.max(pool.peak, pool.max_reserved, 1);
+  const x = (p: number[]): number => ((p[0] - from) / length) * WIDTH;
+  const scale = (HEIGHT - 4) / top;
+  const peakX = ((pool.peak_at - from) / length) * WIDTH;
+  const svg = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", class: "memory-chart", role: "img",
+    "aria-label": `memory in use over time, peak ${format.bytes(pool.peak)}` },
+  areas(pool, x, scale),
+  pool.max_reserved > 0 ? s("path", { d: steps(pool.points, x, (p) => HEIGHT - p[2] * scale), fill: "none", stroke: T.text3,
+    "stroke-width": 1.5, "stroke-dasharray": "5 3", "vector-effect": "non-scaling-stroke" }) : null,
+  s("path", { d: `M${peakX} 0V${HEIGHT}`, stroke: T.accent, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }));
+  const share = (e: MouseEvent): number => {
+    const box = svg.getBoundingClientRect();
+    return Math.max(0, Math.min(1, (e.clientX - box.left) / Math.max(1, box.width)));
+  };
+  const tell = (p: number[]): void => {
+    readout.textContent = `${format.moment(p[0], length / WIDTH)} · in use ${format.bytes(p[1])}`
+      + (p[2] ? ` · reserved ${format.bytes(p[2])}, ${format.percent(Math.max(0, 1 - p[1] / p[2]))} unused` : "");
+  };
+  svg.addEventListener("mousemove", (e) => tell(pointAt(pool, share(e as MouseEvent))));
+  svg.addEventListener("click", (e) => goTo(ctx, pointAt(pool, share(e as MouseEvent))[0]));
+  tell(pool.points.reduce((best, p) => (p[1] > best[1] ? p : best), pool.points[0]));
+  return h("div", { class: "memory-box" },
+    h("div", { class: "memory-axis" }, h("span", null, format.bytes(top)), h("span", null, "0")),
+    svg as unknown as HTMLElement);
+}
+
+function legend(pool: Pool): HTMLElement {
+  const seen = pool.places.reduce((sum, p) => sum + p.bytes, 0);
+  const items = pool.places.map((p, i) => ({ color: T.work[i], name: p.name || "no operator", title: p.line, bytes: p.bytes }));
+  if (pool.peak > seen) items.push({ color: T.busy, name: "other, or before the recording", title: "", bytes: pool.peak - seen });
+  return h("ul", { class: "memory-legend" }, items.map((i) => h("li", { title: i.title },
+    h("i", { class: "swatch", style: { background: i.color } }), h("span", { class: "memory-name" }, format.clean(i.name, 80)),
+    h("span", { class: "memory-line" }, format.clean(i.title, 60)), h("span", { class: "memory-bytes" }, format.bytes(i.bytes)))));
+}
+
+function poolView(ctx: Context, pool: Pool): HTMLElement {
+  const readout = h("span", { class: "memory-readout" });
+  const unused = pool.peak_reserved > pool.peak ? `, ${format.percent(1 - pool.peak / pool.peak_reserved)} of the reserved memory unused` : "";
+  const view = chart(ctx, pool, readout);
+  return h("section", { class: "memory-pool" },
+    h("div", { class: "memory-head" },
+      h("b", null, format.clean(pool.name, 80)),
+      h("span", null, `peak ${format.bytes(pool.peak)}${unused} · ${format.count(pool.n_allocations)} allocations · ${format.bytes(pool.end)} at the end`),
+      h("button", { onclick: () => goTo(ctx, pool.peak_at) }, "Go to the peak"), readout),
+    h("div", { class: "memory-body" }, view, legend(pool)));
+}
+
+/** The reports about the allocator, one at a time. */
+function tables(ctx: Context): HTMLElement {
+  const body = h("div");
+  const draw = async (ix: number): Promise<void> => {
+    body.replaceChildren(h("div", { class: "loading" }, "…"));
+    try {
+      const table = await report(ctx, TABLES[ix].report, false);
+      body.replaceChildren(tableView(table, { bar: "Held", hidden: ["Peak", "Peak At", "Reserved", "Unused"].filter(() => ix === 0) }));
+      if (!table.rows.length) body.replaceChildren(emptyState("Nothing of this kind", table.why || table.summary));
+    } catch (e) {
+      body.replaceChildren(failure(e));
+    }
+  };
+  const bar = h("div", { class: "panel-bar" }, h("div", { class: "choices" }, TABLES.map((t, ix) => h("button", {
+    class: ix ? "" : "on",
+    onclick: (e: Event) => {
+      for (const b of (e.target as HTMLElement).parentElement!.children) b.classList.toggle("on", b === e.target);
+      void draw(ix);
+    },
+  }, t.label))));
+  void draw(0);
+  return h("div", { class: "memory-tables" }, bar, body);
+}
 
 async function card(ctx: Context, ix: number): Promise<HTMLElement> {
   const { app } = ctx;
@@ -29,8 +171,7 @@ async function card(ctx: Context, ix: number): Promise<HTMLElement> {
     h("button", {
       onclick: () => {
         app.openTo(ix);
-        const length = app.view.to - app.view.from;
-        app.show({ from: at - length / 2, to: at + length / 2 });
+        goTo(ctx, at);
         ctx.timeline.showRow(ix);
       },
     }, "Go to the peak"));
@@ -40,12 +181,17 @@ export const memory: Panel = {
   id: "memory",
   title: "Memory",
   render: async (ctx) => {
-    const rows = ctx.app.meta.rows.map((r, ix) => ({ r, ix })).filter(({ r }) => r.curve >= 0 && r.unit === "B");
-    if (!rows.length) {
+    const { app } = ctx;
+    const rows = app.meta.rows.map((r, ix) => ({ r, ix })).filter(({ r }) => r.curve >= 0 && r.unit === "B");
+    // An old file has no such answer; its curves are shown all the same.
+    const { pools } = await app.source.ask<{ pools: Pool[] }>("memory", { f: app.report || undefined }).catch(() => ({ pools: [] as Pool[] }));
+    const shown = pools.filter((p) => p.points.length);
+    if (!rows.length && !shown.length) {
       return emptyState("No memory was recorded",
         "Memory of devices comes with CUDA tracing, memory of processes with every recording made by lull profile.");
     }
     const cards = await Promise.all(rows.slice(0, 40).map(({ ix }) => card(ctx, ix)));
-    return h("div", { class: "cards" }, cards);
+    return h("div", { class: "memory" },
+      shown.map((p) => poolView(ctx, p)), shown.length ? tables(ctx) : null, cards.length ? h("div", { class: "cards" }, cards) : null);
   },
 };

@@ -119,6 +119,7 @@ export const ranges = tables("ranges", "Ranges", [
 
 export const ops = tables("ops", "Ops", [
   { report: "ops", label: "operators" },
+  { report: "ops_pairs", label: "forward and backward", name: "Forward" },
   { report: "python_sum", label: "Python functions", name: "Function" },
 ], "No operators were recorded");
 

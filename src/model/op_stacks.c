@@ -1,8 +1,9 @@
-#include "report/op_stacks.h"
+#include "model/op_stacks.h"
 
 #include <stdlib.h>
 
 #include "model/span.h"
+#include "model/words.h"
 
 struct pycall {
 	u64 start_ns, end_ns;
@@ -47,14 +48,14 @@ static u32 open_at(const struct pycall *calls, u32 ix, u32 lane, u64 at_ns)
 	return ix && calls[ix - 1].lane == lane ? ix : 0;
 }
 
-void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, bool is_wanted)
+void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_frames)
 {
 	struct pycall *calls;
 
-	*s = (struct lull_op_stacks){ .reader = r };
+	*s = (struct lull_op_stacks){ .reader = r, .n_frames = n_frames };
 	lull_vec_init(&s->calls, sizeof(struct pycall));
 	lull_intern_init(&s->stacks);
-	if (is_wanted)
+	if (n_frames)
 		collect(s);
 	calls = s->calls.at;
 	if (s->calls.n)
@@ -70,12 +71,11 @@ void lull_op_stacks_release(struct lull_op_stacks *s)
 	lull_str_release(&s->text);
 }
 
-u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
+/* The number of the innermost call at this moment, 0 if there is none. */
+static u32 innermost(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
-	u32 frames[LULL_OP_STACK_FRAMES] = { 0 };
 	size_t low = 0, high = s->calls.n;
-	int n = 0;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -86,10 +86,52 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 		else
 			high = mid;
 	}
-	for (u32 ix = open_at(calls, (u32)low, lane, at_ns); ix && n < LULL_OP_STACK_FRAMES;
+	return open_at(calls, (u32)low, lane, at_ns);
+}
+
+u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct pycall *calls = s->calls.at;
+	u32 frames[LULL_OP_STACK_MAX] = { 0 }, n = 0;
+
+	for (u32 ix = innermost(s, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
-	return n ? lull_intern_add(&s->stacks, frames, sizeof(frames)) + 1 : 0;
+	return n ? lull_intern_add(&s->stacks, frames, s->n_frames * sizeof(*frames)) + 1 : 0;
+}
+
+u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct pycall *calls = s->calls.at;
+	size_t n;
+	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	u32 best = 0;
+
+	for (u32 ix = innermost(s, lane, at_ns); ix;
+	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns)) {
+		u32 frame = calls[ix - 1].frame;
+
+		if (!frame || !rows[frame - 1].file)
+			continue;
+		if (!lull_file_is_plumbing(
+			    lull_reader_string(s->reader, rows[frame - 1].file, NULL)))
+			return frame;
+		best = best ? best : frame;
+	}
+	return best;
+}
+
+void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame)
+{
+	size_t n;
+	const struct lull_frame_row *row = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	if (!frame)
+		return;
+	row += frame - 1;
+	if (row->file)
+		lull_str_addf(to, "%s:%u ", lull_reader_string(r, row->file, NULL), row->line);
+	lull_str_puts(to, lull_reader_string(r, row->function, NULL));
 }
 
 const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
@@ -103,9 +145,10 @@ const char *lull_op_stacks_text(const struct lull_op_stacks *s, u32 stack)
 		return NULL;
 	frames = lull_intern_get(&s->stacks, stack - 1);
 	lull_str_clear(text);
-	for (int i = 0; i < LULL_OP_STACK_FRAMES && frames[i]; i++) {
+	for (u32 i = 0; i < s->n_frames && frames[i]; i++) {
 		const struct lull_frame_row *row = &rows[frames[i] - 1];
 
+		/* As PyTorch writes them. */
 		lull_str_puts(text, i ? "; " : "");
 		if (row->file)
 			lull_str_addf(text,

@@ -1,12 +1,12 @@
 /*
  * op_stacks - which Python functions were running when an operator began.
  *
- * Two stacks are the same if their innermost frames are: LULL_OP_STACK_FRAMES of them.
+ * Two stacks are the same if their innermost frames are, as many as were asked for.
  *
  * Memory:         24 bytes for each Python call of the recording.
  */
-#ifndef LULL_REPORT_OP_STACKS_H
-#define LULL_REPORT_OP_STACKS_H
+#ifndef LULL_MODEL_OP_STACKS_H
+#define LULL_MODEL_OP_STACKS_H
 
 #include "base/intern.h"
 #include "base/str.h"
@@ -14,23 +14,33 @@
 #include "base/vec.h"
 #include "trace/reader.h"
 
-#define LULL_OP_STACK_FRAMES 5
+#define LULL_OP_STACK_MAX 64
 
 struct lull_op_stacks {
 	struct lull_reader *reader; /* private */
 	struct lull_vec calls;	    /* private: struct pycall by lane, then start */
-	struct lull_intern stacks;  /* private: u32 frames[LULL_OP_STACK_FRAMES], innermost first */
+	u32 n_frames;		    /* private: how many of a stack count */
+	struct lull_intern stacks;  /* private: u32 frames[n_frames], innermost first */
 	struct lull_str text;	    /* private */
 };
 
-/* Collect the Python calls, unless nobody wants them. */
-void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, bool is_wanted);
+/* Collect the Python calls for stacks of up to n_frames (LULL_OP_STACK_MAX at most); 0: none. */
+void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_frames);
 
 /* Free them. */
 void lull_op_stacks_release(struct lull_op_stacks *s);
 
 /* The number + 1 of the stack of a thread at this moment, 0 if there is none. */
 u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns);
+
+/*
+ * The innermost frame that is the program's own, else the innermost that has a file; 0 if there is
+ * none.
+ */
+u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns);
+
+/* Append "file:line function" of a frame; nothing for 0. */
+void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame);
 
 /* "file(line): function; ..." of what lull_op_stacks_find() gave; NULL for 0. Valid until the next
  * call. */

@@ -1,0 +1,126 @@
+"""lull - steps, ranges and schedules for the lull profiler.
+
+    import lull
+
+    lull.schedule(skip_first=5, wait=1, warmup=1, active=3, repeat=1)
+    for batch in loader:
+        lull.step()
+        with lull.record("augment"):
+            batch = augment(batch)
+
+Under `lull profile` phases of PyTorch are found without any of this. Outside of it every call does
+nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`.
+"""
+import os
+import sys
+
+__all__ = ["schedule", "step", "record", "mark", "start", "stop", "is_recording"]
+
+
+def _load():
+    """The agent as a module of Python, or None where nobody records."""
+    module = sys.modules.get("_lull")
+    if module is not None:
+        return module
+    path = os.environ.get("LULL_AGENT")
+    if not path or "LULL_SESSION" not in os.environ:
+        return None
+    # Free-threaded builds have other structs; see source_torch.c.
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return None
+    try:
+        from importlib.machinery import ExtensionFileLoader
+        from importlib.util import module_from_spec, spec_from_loader
+        loader = ExtensionFileLoader("_lull", path)
+        spec = spec_from_loader("_lull", loader, origin=path)
+        module = module_from_spec(spec)
+        loader.exec_module(module)
+    except Exception:
+        return None
+    sys.modules["_lull"] = module
+    return module
+
+
+_agent = _load()
+_n_steps = 0
+
+
+def schedule(skip_first=0, wait=0, warmup=0, active=1, repeat=0):
+    """Record only some steps, from the next step() on, as torch.profiler.schedule counts them.
+
+    The first `skip_first` steps are left out; then come rounds of `wait` steps that cost nothing,
+    `warmup` steps to get ready and `active` recorded ones, each round in a report of its own;
+    `repeat` rounds, 0 for no end. True if it is so: the program runs under
+    `lull profile --capture-range=lull`.
+    """
+    numbers = (skip_first, wait, warmup, active, repeat)
+    if any(not isinstance(n, int) or n < 0 for n in numbers) or active < 1:
+        raise ValueError("lull.schedule: numbers of steps are 0 or more, and active is 1 or more")
+    if repeat != 1 and wait + warmup < 1:
+        raise ValueError("lull.schedule: rounds that repeat need a step of wait or warmup between "
+                         "them")
+    return bool(_agent and _agent.schedule(*numbers))
+
+
+def step(number=None):
+    """A step of the program's loop begins; the one before it ends."""
+    global _n_steps
+    if number is not None:
+        _n_steps = number
+    if _agent:
+        _agent.step(_n_steps)
+        hooks = sys.modules.get("_lull_hooks")
+        if hooks is not None:
+            hooks.follow()
+    _n_steps += 1
+
+
+class record:
+    """A range with a name: `with lull.record("augment"):`, or a decorator."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = str(name)
+
+    def __enter__(self):
+        if _agent:
+            _agent.push(self.name)
+        return self
+
+    def __exit__(self, *exc):
+        if _agent:
+            _agent.pop()
+        return False
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            with record(self.name):
+                return function(*args, **kwargs)
+        return inner
+
+
+def mark(name):
+    """Something happened now."""
+    if _agent:
+        _agent.mark(str(name))
+
+
+def start():
+    """Begin to record now; with --capture-range=lull."""
+    if _agent:
+        _agent.start()
+
+
+def stop():
+    """End the recording."""
+    if _agent:
+        _agent.stop()
+
+
+def is_recording():
+    """True while a profiler records."""
+    return bool(_agent and _agent.is_recording())

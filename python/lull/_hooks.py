@@ -1,0 +1,778 @@
+"""Steps and phases of PyTorch programs, without a change to them.
+
+Loaded by sitecustomize.py into each interpreter that lull profile starts, before the program. It
+imports nothing of PyTorch: a finder in front of sys.meta_path waits for the modules of PATCHES and
+wraps a few of their functions once they are loaded. What cannot be wrapped is told to the agent
+and stands in the report; no error of ours reaches the program.
+
+Rules for a wrapper: pass everything on, also exceptions; do nothing while torch.compile traces
+(is_compiling() is a constant there, so no graph breaks and nothing of us is in the graph); never
+call into PyTorch.
+"""
+import functools
+import sys
+import threading
+
+# Bits of the agent's sources, as in src/trace/wire.h.
+TORCH, OPS, MODULES = 1 << 23, 1 << 24, 1 << 25
+
+# How far we came, for tell().
+PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
+
+PATCHES = {}  # module -> function that wraps parts of it, once it is loaded
+BEFORE = {}  # module -> function to call before it is loaded
+
+
+class _Thread(threading.local):
+    """What this thread is inside of."""
+    forward = False
+    data = False
+    optimizer = 0
+    has_stepped = False  # an optimizer did, inside of another's step
+
+
+_thread = _Thread()
+_agent = None
+_enter = _leave = None
+_sources = 0
+_is_compiling = bool  # torch.compiler.is_compiling, once torch is there; bool() is False
+
+
+def patch(name):
+    """Register a function for the module of this name."""
+    def register(function):
+        PATCHES[name] = function
+        return function
+    return register
+
+
+def trouble(what):
+    """Something could not be hooked: one word for the report."""
+    try:
+        _agent.trouble(what)
+    except Exception:
+        pass
+
+
+# ---- steps ----
+
+
+class _Steps:
+    """Where a step of the training loop ends and the next one begins.
+
+    An optimizer's step ends one, or, where batches come from a loader, the wait for the next batch
+    behind it: so a step has its batch in it, also with accumulated gradients and with several
+    optimizers. Batches without backward (validation, inference) are steps of their own.
+    """
+
+    def __init__(self):
+        self.number = 0
+        self.thread = None  # that trains; the loaders of others do not count
+        self.is_open = False
+        self.by_data = False  # batches begin the steps
+        self.known = set()  # optimizers of the last steps
+        self.clear()
+
+    def clear(self):
+        self.stepped = set()
+        self.has_data = self.has_forward = self.has_backward = False
+
+    def next(self):
+        _agent.hooked_step(self.number)
+        self.number += 1
+        self.is_open = True
+        self.clear()
+        follow()
+
+    def is_empty(self):
+        return not (self.stepped or self.has_data or self.has_forward or self.has_backward)
+
+    def none(self):
+        """What seemed to begin was no step: the batches or the program came to an end."""
+        if self.is_open:
+            _agent.no_step()
+            self.is_open = False
+            self.number -= 1
+
+    def finish(self):
+        if self.is_empty():
+            self.none()
+
+    def is_elsewhere(self):
+        return self.thread is not None and self.thread != threading.get_ident()
+
+    def data(self):
+        if self.is_elsewhere():
+            return
+        if not self.is_open:
+            self.next()
+        elif self.stepped or (self.has_data and self.has_forward and not self.has_backward):
+            self.by_data = True
+            self.next()
+        elif self.is_empty():
+            # The step before ended with its optimizer, and this one begins with a batch.
+            self.by_data = self.number > 1
+        self.has_data = True
+
+    def no_data(self):
+        if self.is_elsewhere():
+            return
+        if not (self.stepped or self.has_forward or self.has_backward):
+            self.none()
+            self.clear()
+
+    def forward(self):
+        if self.is_elsewhere():
+            return
+        if not self.is_open:
+            self.next()
+        self.has_forward = True
+
+    def backward(self):
+        self.has_backward = True
+
+    def optimizer(self, key):
+        if not self.is_open:
+            self.next()
+        self.thread = threading.get_ident()
+        if key in self.stepped:
+            # Twice without a batch between: batches do not begin the steps.
+            self.by_data = False
+            self.known = {key}
+        self.known.add(key)
+        self.stepped.add(key)
+        if not self.by_data and self.stepped >= self.known:
+            self.known = set(self.stepped)
+            self.next()
+
+
+_steps = _Steps()
+
+
+# ---- operators ----
+
+
+class _Ops:
+    is_on = False
+    is_known = False
+    n_tries = 0
+
+
+def _sequence(tensor):
+    try:
+        return tensor.grad_fn._sequence_nr()
+    except Exception:
+        return 2 ** 64 - 1
+
+
+def _learn_ops():
+    """Let the agent find out how this build lays out its objects; see src/agent/torch_ops.c."""
+    import torch
+    with torch.enable_grad():
+        def empty(*shape, dtype=torch.float32):
+            return torch.empty(shape, dtype=dtype, device="cpu")
+        a, b = empty(2, 3), empty(2, 3)
+        a.requires_grad_(True)
+        four, six = empty(3, 5, 7, 11), empty(2, 1, 3, 1, 5, 7)
+        typed = [empty(1, dtype=t) for t in (torch.uint8, torch.int64, torch.float32, torch.float64)]
+        addresses = [t._cdata for t in (a, b, four, six, *typed)]
+        if not _agent.ops_watch(*addresses, 0):
+            return False
+        try:
+            larger = torch.maximum(a, b)
+            torch.cat([a, b])
+        finally:
+            is_known = _agent.ops_learn(*addresses, _sequence(larger))
+        return bool(is_known)
+
+
+def follow():
+    """Operators are watched while a recording is on, and cost nothing outside of it."""
+    if not _sources & OPS:
+        return
+    is_wanted = bool(_agent.is_recording())
+    if is_wanted == _Ops.is_on:
+        return
+    try:
+        if is_wanted and not _Ops.is_known:
+            if _Ops.n_tries >= 3:
+                return
+            _Ops.n_tries += 1
+            _Ops.is_known = _learn_ops()
+            if not _Ops.is_known:
+                return
+            _agent.tell(WITH_OPS)
+        _agent.ops_on(1 if is_wanted else 0)
+        _Ops.is_on = is_wanted
+    except Exception:
+        _Ops.n_tries = 3
+        trouble("operators")
+
+
+# ---- wrapping ----
+
+_places = []  # (owner, attribute, original, ours)
+
+
+def put(owner, attribute, ours):
+    """Replace a function of a module or class."""
+    _places.append((owner, attribute, owner.__dict__.get(attribute), ours))
+    setattr(owner, attribute, ours)
+
+
+def switch(is_on):
+    """Take all hooks out, or put them back: to measure what they cost."""
+    for owner, attribute, original, ours in _places:
+        setattr(owner, attribute, ours if is_on else original)
+    _Call.is_off = not is_on
+    _Hooks.set_optimizers(is_on)
+
+
+def _wrapped(original, name):
+    @functools.wraps(original)
+    def inner(*args, **kwargs):
+        if _is_compiling():
+            return original(*args, **kwargs)
+        _enter(name)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _leave()
+    return inner
+
+
+def wrap(owners, attribute, name):
+    """Make a function of a module or class a phase; the same one may be known in several places."""
+    owners = owners if isinstance(owners, tuple) else (owners,)
+    original = getattr(owners[0], attribute, None)
+    if not callable(original):
+        return
+    inner = _wrapped(original, name)
+    for owner in owners:
+        if getattr(owner, attribute, None) is original:
+            put(owner, attribute, inner)
+
+
+def wrap_data(owner, attribute):
+    """Make the wait for a batch a phase, if it is not inside another one."""
+    original = owner.__dict__.get(attribute)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def inner(self):
+        if _thread.data:
+            return original(self)
+        _thread.data = True
+        _steps.data()
+        _enter("data_load")
+        try:
+            return original(self)
+        except StopIteration:
+            _steps.no_data()
+            raise
+        finally:
+            _leave()
+            _thread.data = False
+    put(owner, attribute, inner)
+
+
+# ---- modules of the model ----
+
+
+class _Call:
+    """torch.nn.Module.__call__: the outermost is a phase, or each one with --pytorch=modules."""
+    module = None  # torch.nn.Module
+    original = None
+    ours = None
+    is_off = False  # torch.compile is used: its traces must find the original
+    names = None
+
+
+def _outermost(original):
+    thread, steps = _thread, _steps
+
+    @functools.wraps(original)
+    def __call__(self, *args, **kwargs):
+        if thread.forward or thread.data or _Call.is_off:
+            return original(self, *args, **kwargs)
+        thread.forward = True
+        steps.forward()
+        follow()
+        _enter("forward")
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _leave()
+            thread.forward = False
+    return __call__
+
+
+def _name_modules(root):
+    for path, module in root.named_modules():
+        kind = type(module).__name__
+        _Call.names[module] = f"{path} ({kind})" if path else kind
+
+
+def _each(original):
+    import weakref
+    _Call.names = weakref.WeakKeyDictionary()
+    thread, outermost = _thread, _outermost(original)
+
+    @functools.wraps(original)
+    def __call__(self, *args, **kwargs):
+        if thread.data or _Call.is_off:
+            return original(self, *args, **kwargs)
+        name = _Call.names.get(self)
+        if name is None:
+            _name_modules(self)
+            name = _Call.names[self]
+        if not thread.forward:
+            return outermost(self, *args, **kwargs)
+        _enter(name)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _leave()
+    return __call__
+
+
+def _set_call(is_ours):
+    wanted, other = (_Call.ours, _Call.original) if is_ours else (_Call.original, _Call.ours)
+    if _Call.module is not None and _Call.module.__dict__.get("__call__") is other:
+        _Call.module.__call__ = wanted
+
+
+def _compile_is_used():
+    _Call.is_off = True
+    _set_call(False)
+
+
+@patch("torch.nn.modules.module")
+def _patch_modules(module):
+    _Call.module = module.Module
+    _Call.original = module.Module.__call__
+    _Call.ours = (_each if _sources & MODULES else _outermost)(_Call.original)
+    put(module.Module, "__call__", _Call.ours)
+
+
+# ---- data ----
+
+
+@patch("torch.utils.data.dataloader")
+def _patch_loader(module):
+    wrap_data(module._BaseDataLoaderIter, "__next__")
+    wrap(module.DataLoader, "__iter__", "dataloader.start")
+
+
+@patch("torch.utils.data._utils.fetch")
+def _patch_fetch(module):
+    for name in ("_MapDatasetFetcher", "_IterableDatasetFetcher"):
+        wrap(getattr(module, name), "fetch", "dataloader.fetch")
+
+
+@patch("torch.utils.data._utils.worker")
+def _patch_worker(module):
+    original = module._worker_loop
+
+    @functools.wraps(original)
+    def _worker_loop(*args, **kwargs):
+        try:
+            # Its number is the eleventh parameter in all versions.
+            number = kwargs.get("worker_id", args[10] if len(args) > 10 else "?")
+            _agent.thread_name(f"data worker {number}")
+            _thread.data = True  # whatever runs here is no forward pass
+        except Exception:
+            pass
+        return original(*args, **kwargs)
+    put(module, "_worker_loop", _worker_loop)
+
+
+@patch("torch.utils.data._utils.pin_memory")
+def _patch_pinning(module):
+    original = module._pin_memory_loop
+
+    @functools.wraps(original)
+    def _pin_memory_loop(*args, **kwargs):
+        try:
+            _agent.thread_name("pin memory")
+        except Exception:
+            pass
+        return original(*args, **kwargs)
+    put(module, "_pin_memory_loop", _pin_memory_loop)
+
+
+def _patch_iterators(module):
+    """Loaders of other packages: whatever has a __next__ of its own and is named as one."""
+    for name, item in list(vars(module).items()):
+        if isinstance(item, type) and name.endswith(("Iter", "Iterator")):
+            wrap_data(item, "__next__")
+
+
+for _name in ("torchdata.stateful_dataloader.stateful_dataloader", "ffcv.loader.epoch_iterator",
+              "nvidia.dali.plugin.pytorch", "nvidia.dali.plugin.pytorch.torch_utils"):
+    PATCHES[_name] = _patch_iterators
+
+
+# ---- backward and optimizer ----
+
+
+@patch("torch.autograd")
+def _patch_autograd(module):
+    original = module.backward
+
+    @functools.wraps(original)
+    def backward(*args, **kwargs):
+        if _is_compiling():
+            return original(*args, **kwargs)
+        _steps.backward()
+        _enter("backward")
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _leave()
+    put(module, "backward", backward)
+    wrap(module, "grad", "autograd.grad")
+
+
+def _begin_optimizer():
+    if not _thread.optimizer:
+        _thread.has_stepped = False
+        _enter("optimizer")
+    _thread.optimizer += 1
+
+
+def _end_optimizer(key):
+    _thread.optimizer -= 1
+    if _thread.optimizer:
+        _thread.has_stepped = True
+        return
+    _leave()
+    _steps.optimizer(key)
+
+
+def _around(closure):
+    """A closure given to step() is forward and backward, not the update."""
+    def inner(*args, **kwargs):
+        depth, _thread.optimizer = _thread.optimizer, 0
+        _leave()
+        try:
+            return closure(*args, **kwargs)
+        finally:
+            _enter("optimizer")
+            _thread.optimizer = depth
+    return inner
+
+
+def _pre_step(optimizer, args, kwargs):
+    if _is_compiling():
+        return None
+    if _thread.optimizer and getattr(_thread, "key", None) == id(optimizer):
+        # Its last step ended with an exception, which no hook is told of.
+        _thread.optimizer = 0
+        _leave()
+    _thread.key = id(optimizer)
+    _begin_optimizer()
+    if args and callable(args[0]):
+        return (_around(args[0]),) + tuple(args[1:]), kwargs
+    if callable(kwargs.get("closure")):
+        return args, {**kwargs, "closure": _around(kwargs["closure"])}
+    return None
+
+
+def _post_step(optimizer, args, kwargs):
+    if _is_compiling():
+        return
+    _thread.key = None
+    if _thread.optimizer:
+        _end_optimizer(id(optimizer))
+
+
+def _patch_old_optimizer(module):
+    """Before 2.0 there are no hooks for all optimizers."""
+    original = module.Optimizer.__init__
+
+    def wrap_step(step):
+        @functools.wraps(step)
+        def inner(self, *args, **kwargs):
+            new = _pre_step(self, args, kwargs)
+            args, kwargs = new if new else (args, kwargs)
+            try:
+                return step(self, *args, **kwargs)
+            finally:
+                _post_step(self, args, kwargs)
+        inner._is_lull = True
+        return inner
+
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        kind = type(self)
+        if not getattr(kind.step, "_is_lull", False):
+            kind.step = wrap_step(kind.step)
+    put(module.Optimizer, "__init__", __init__)
+
+
+class _Hooks:
+    """The hooks that PyTorch has itself for all optimizers."""
+    handles = []
+    module = None
+
+    @classmethod
+    def set_optimizers(cls, is_on):
+        while not is_on and cls.handles:
+            cls.handles.pop().remove()
+        if is_on and cls.module is not None and not cls.handles:
+            cls.handles = [cls.module.register_optimizer_step_pre_hook(_pre_step),
+                           cls.module.register_optimizer_step_post_hook(_post_step)]
+
+
+@patch("torch.optim.optimizer")
+def _patch_optimizer(module):
+    if hasattr(module, "register_optimizer_step_pre_hook"):
+        _Hooks.module = module
+        _Hooks.set_optimizers(True)
+    else:
+        _patch_old_optimizer(module)
+    wrap(module.Optimizer, "zero_grad", "zero_grad")
+
+
+def _patch_scaler(module):
+    for attribute in ("unscale_", "step", "update"):
+        if attribute in module.GradScaler.__dict__:
+            wrap(module.GradScaler, attribute, "grad_scaler." + attribute.rstrip("_"))
+
+
+PATCHES["torch.amp.grad_scaler"] = PATCHES["torch.cuda.amp.grad_scaler"] = _patch_scaler
+
+
+@patch("torch.nn.utils.clip_grad")
+def _patch_clip(module):
+    package = sys.modules.get("torch.nn.utils")
+    for attribute in ("clip_grad_norm_", "clip_grad_value_"):
+        wrap((module, package), attribute, attribute.rstrip("_"))
+
+
+@patch("deepspeed.runtime.engine")
+def _patch_deepspeed(module):
+    original = module.DeepSpeedEngine.step
+
+    @functools.wraps(original)
+    def step(self, *args, **kwargs):
+        # It may step an inner optimizer many times, or not at all while gradients accumulate.
+        _begin_optimizer()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _thread.optimizer = 0
+            _leave()
+            if _thread.has_stepped:
+                _steps.optimizer(id(self))
+    put(module.DeepSpeedEngine, "step", step)
+
+
+# ---- compilation, checkpoints, collectives ----
+
+
+@patch("torch._dynamo")
+def _patch_dynamo(module):
+    for attribute in ("optimize", "export"):
+        _uses_compile((module, sys.modules.get("torch._dynamo.eval_frame")), attribute)
+    frames = sys.modules.get("torch._dynamo.convert_frame")
+    if frames is not None:
+        wrap(frames, "_compile", "compile")
+    optimized = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
+    if optimized is not None:
+        put(optimized, "__call__", _of_compiled(optimized.__call__))
+    _set_call(not _Call.is_off)
+
+
+BEFORE["torch._dynamo"] = lambda: _set_call(False)
+
+
+def _of_compiled(original):
+    """A compiled model is called: the outermost is the phase, as for others."""
+    thread = _thread
+
+    @functools.wraps(original)
+    def __call__(self, *args, **kwargs):
+        if _is_compiling() or thread.forward or thread.data:
+            return original(self, *args, **kwargs)
+        thread.forward = True
+        _steps.forward()
+        follow()
+        _enter("forward")
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _leave()
+            thread.forward = False
+    return __call__
+
+
+def _uses_compile(owners, attribute):
+    original = getattr(owners[0], attribute, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def inner(*args, **kwargs):
+        _compile_is_used()
+        return original(*args, **kwargs)
+    for owner in owners:
+        if getattr(owner, attribute, None) is original:
+            put(owner, attribute, inner)
+
+
+@patch("torch._inductor.graph")
+def _patch_inductor(module):
+    wrap(module.GraphLowering, "compile_to_module", "compile.inductor")
+
+
+@patch("torch.distributed.checkpoint")
+def _patch_distributed_checkpoint(module):
+    for attribute in ("save", "async_save"):
+        wrap(module, attribute, "checkpoint.save")
+    wrap(module, "load", "checkpoint.load")
+
+
+@patch("safetensors.torch")
+def _patch_safetensors(module):
+    for attribute in ("save_file", "save_model"):
+        wrap(module, attribute, "checkpoint.save")
+    for attribute in ("load_file", "load_model"):
+        wrap(module, attribute, "checkpoint.load")
+
+
+COLLECTIVES = (
+    "init_process_group", "barrier", "monitored_barrier", "all_reduce", "reduce", "broadcast",
+    "all_gather", "all_gather_into_tensor", "gather", "scatter", "reduce_scatter",
+    "reduce_scatter_tensor", "all_to_all", "all_to_all_single", "send", "recv", "isend", "irecv",
+    "batch_isend_irecv", "all_gather_object", "gather_object", "broadcast_object_list",
+    "scatter_object_list",
+)
+
+
+@patch("torch.distributed.distributed_c10d")
+def _patch_distributed(module):
+    package = sys.modules.get("torch.distributed")
+    for attribute in COLLECTIVES:
+        wrap((module, package), attribute, "dist." + attribute)
+
+
+# ---- torch itself ----
+
+
+@patch("torch")
+def _patch_torch(module):
+    """All of it is loaded; what its parts are patched with is from now on in force."""
+    global _is_compiling
+    found = getattr(getattr(module, "compiler", None), "is_compiling", None)
+    if found is not None:
+        _is_compiling = found
+    for attribute, name in (("save", "checkpoint.save"), ("load", "checkpoint.load")):
+        wrap((module, sys.modules.get("torch.serialization")), attribute, name)
+    _uses_compile((module,), "compile")
+    import atexit
+    import gc
+    atexit.register(_steps.finish)
+    gc.callbacks.append(_agent.gc)
+    missing = [name for name in EXPECTED if name in sys.modules and name not in _done]
+    for name in missing:
+        trouble(name)
+    _agent.tell(HOOKED)
+
+
+# Parts that PyTorch's own import brings along and without which phases are missing.
+EXPECTED = ("torch.nn.modules.module", "torch.utils.data.dataloader", "torch.autograd",
+            "torch.optim.optimizer")
+_done = set()
+
+
+def _apply(name, module):
+    try:
+        PATCHES[name](module)
+        _done.add(name)
+    except Exception:
+        trouble(name)
+
+
+# ---- the way in ----
+
+
+class _Loader:
+    """Loads a module as its own loader does, and wraps parts of it behind that."""
+
+    def __init__(self, name, loader):
+        self.name = name
+        self.loader = loader
+
+    def __getattr__(self, attribute):
+        return getattr(self.loader, attribute)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        # From here on nothing shows that we were there.
+        module.__spec__.loader = module.__loader__ = self.loader
+        before = BEFORE.get(self.name)
+        if before is not None:
+            before()
+        self.loader.exec_module(module)
+        _apply(self.name, sys.modules.get(self.name, module))
+
+
+class _Finder:
+    """In front of sys.meta_path: asks the others for the modules of PATCHES."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in PATCHES:
+            return None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(name, spec.loader)
+                return spec
+        return None
+
+
+class _Own:
+    """Behind all others: `import lull` works under the profiler."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "lull":
+            return None
+        from importlib.machinery import PathFinder
+        return PathFinder.find_spec(name, [self.folder])
+
+
+def _load_agent(folder):
+    """The functions of lull/__init__.py, without importing a package of that name."""
+    import os
+    from importlib.util import module_from_spec, spec_from_file_location
+    spec = spec_from_file_location("_lull_api", os.path.join(folder, "lull", "__init__.py"))
+    api = module_from_spec(spec)
+    spec.loader.exec_module(api)
+    return api._agent
+
+
+def begin(folder):
+    """Called once, before the program."""
+    global _agent, _enter, _leave, _sources
+    _agent = _load_agent(folder)
+    sys.meta_path.append(_Own(folder))
+    if _agent is None:
+        return
+    _enter, _leave, _sources = _agent.enter, _agent.leave, _agent.sources()
+    if not _sources & TORCH:
+        return
+    _agent.tell(PACKAGE)
+    sys.meta_path.insert(0, _Finder())

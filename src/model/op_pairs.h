@@ -1,0 +1,48 @@
+/*
+ * op_pairs - which forward operator each function of the backward pass belongs to.
+ *
+ * A forward operator that records itself for the backward pass takes a number, counted by thread;
+ * the function that computes its gradient carries the number and says which thread it was. Others
+ * carry the next number too, without taking it: of those with the same number the last to begin
+ * before the backward function is the one, which is PyTorch's own rule.
+ *
+ * Threads:        a recording of our own has the id of the forward thread. PyTorch's traces have a
+ *                 number that nothing else has; it is the thread whose operators carry most of the
+ *                 numbers that came back with it.
+ * Memory:         32 bytes for each operator with a number.
+ */
+#ifndef LULL_MODEL_OP_PAIRS_H
+#define LULL_MODEL_OP_PAIRS_H
+
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/ops.h"
+#include "trace/reader.h"
+
+/* Numbers (index + 1) of nodes. The backward one is the outermost of its number. */
+struct lull_op_pair {
+	u32 forward;
+	u32 backward;
+};
+
+struct lull_op_pairs {
+	struct lull_vec all; /* struct lull_op_pair, by backward */
+	u64 n_unpaired;	     /* backward functions whose forward operator was not found */
+};
+
+/* Find them all. */
+void lull_op_pairs_init(struct lull_op_pairs *p, const struct lull_ops *ops, struct lull_reader *r);
+
+/* Free them. */
+void lull_op_pairs_release(struct lull_op_pairs *p);
+
+/*
+ * The forward operator of the backward function that node `number` is, or is inside of; 0 if it is
+ * in none, or not known.
+ */
+u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number);
+
+/* A name of a backward function without what PyTorch's engine puts in front of it. */
+const char *lull_op_plain_name(const char *name);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * alloc_leaks: who leaves memory behind step after step.
+ *
+ * A block is left behind if it was allocated in a step, was never released, and a whole step came
+ * after. A place that does so in one step only keeps something, as optimizers keep their state; one
+ * that does so in two or more is listed.
+ */
+#include "model/alloc_steps.h"
+#include "report/alloc.h"
+
+/* In how many steps a place leaves something before it is called a leak. */
+#define MIN_STEPS 2
+
+static const struct lull_out_column columns[] = {
+	{ .name = "Left", .kind = LULL_OUT_BYTES, .doc = "allocated and never released" },
+	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces" },
+	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "in how many steps something was left" },
+	{ .name = "Of Steps",
+	  .kind = LULL_OUT_INT,
+	  .doc = "of so many that were followed by another",
+	  .is_spare = true },
+	{ .name = "Per Step", .kind = LULL_OUT_BYTES, .doc = "left in one of these steps" },
+	LULL_ALLOC_POOL_COLUMNS,
+	LULL_ALLOC_PLACE_COLUMNS,
+};
+
+struct leaks {
+	struct lull_allocs allocs;
+	struct lull_alloc_steps steps;
+	struct lull_alloc_groups groups;
+	struct lull_map seen; /* place and step */
+};
+
+static void collect(struct leaks *l)
+{
+	const struct lull_alloc_block *block = l->allocs.blocks.at;
+
+	for (size_t i = 0; i < l->allocs.blocks.n; i++, block++) {
+		u32 step = lull_alloc_left_in(&l->steps, block);
+		struct lull_alloc_group *group;
+		bool is_new;
+
+		if (!step)
+			continue;
+		group = lull_alloc_group_of(&l->groups, lull_alloc_place(&l->allocs, block));
+		lull_map_add(&l->seen, (u64)block->place << 32 | step, &is_new);
+		group->n_steps += is_new;
+		group->n_blocks++;
+		group->size_bytes += block->size_bytes;
+	}
+}
+
+/* Steps of the pool that another one followed. */
+static u64 n_followed(const struct leaks *l, u32 pool)
+{
+	const struct lull_alloc_step *steps = l->steps.all.at;
+	u64 n = 0;
+
+	for (size_t i = 0; i < l->steps.all.n; i++)
+		n += steps[i].pool == pool;
+	return n ? n - 1 : 0;
+}
+
+static void put(const struct leaks *l, struct lull_out *out, const struct lull_alloc_group *g)
+{
+	lull_out_row(out);
+	lull_out_i64(out, (i64)g->size_bytes);
+	lull_out_i64(out, (i64)g->n_blocks);
+	lull_out_i64(out, (i64)g->n_steps);
+	lull_out_i64(out, (i64)n_followed(l, g->place.pool));
+	lull_out_i64(out, (i64)(g->size_bytes / g->n_steps));
+	lull_alloc_put_pool(out, &l->allocs, g->place.pool);
+	lull_alloc_put_place(out, &l->allocs, &g->place);
+}
+
+static int run(struct lull_reader *r, struct lull_out *out,
+	       const struct lull_report_options *options, struct lull_err *err)
+{
+	struct leaks l;
+
+	(void)err;
+	lull_allocs_init(&l.allocs, r, lull_report_window(options));
+	lull_alloc_steps_init(&l.steps, &l.allocs);
+	lull_alloc_groups_init(&l.groups);
+	lull_map_init(&l.seen);
+	collect(&l);
+	lull_alloc_groups_sort(&l.groups);
+	for (size_t i = 0; i < l.groups.all.n; i++) {
+		const struct lull_alloc_group *group = lull_vec_get(&l.groups.all, i);
+
+		if (group->n_steps >= MIN_STEPS)
+			put(&l, out, group);
+	}
+	lull_map_release(&l.seen);
+	lull_alloc_groups_release(&l.groups);
+	lull_alloc_steps_release(&l.steps);
+	lull_allocs_release(&l.allocs);
+	return LULL_OK;
+}
+
+const struct lull_report lull_report_alloc_leaks = {
+	.name = "alloc_leaks",
+	.display = "Memory Left Behind",
+	.summary = "who leaves memory behind step after step",
+	.help = "Places that allocated memory in two or more steps and never released it, though "
+		"at "
+		"least one step came after; most bytes first. What a program keeps on purpose, "
+		"such "
+		"as a list of results, is among them.",
+	.columns = columns,
+	.n_columns = LULL_COUNT_OF(columns),
+	.needs = LULL_NEED(alloc) | LULL_NEED(step),
+	.empty = "no place left memory behind in two or more steps",
+	.sorted_by = 1,
+	.run = run,
+};

@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""The hooks of PyTorch: on a stand-in for each version, on Debian's PyTorch if it is there, and where they cannot work.
+
+Usage: test_torch.py BUILD [NAME...]
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stand_in_torch
+
+LULL = os.path.abspath(os.path.join(sys.argv[1] if len(sys.argv) > 1 else "build", "lull"))
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+QUIET = ["-q", "-f", "true", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
+HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+
+# Two epochs of three batches, twice accumulated gradients in the second, a validation, a checkpoint.
+LOOP = """
+import torch
+class Part(torch.nn.Module):
+    def forward(self, x): return x
+class Model(torch.nn.Module):
+    def __init__(self): self.part = Part()
+    def forward(self, x): return self.part(x)
+model, opt = Model(), torch.optim.SGD([1])
+scaler = torch.cuda.amp.GradScaler()
+for batch in torch.utils.data.DataLoader(range(3)):
+    out = model(batch)
+    torch.autograd.backward(out)
+    scaler.unscale_(opt)
+    torch.nn.utils.clip_grad_norm_([], 1.0)
+    scaler.step(opt)
+    scaler.update()
+    opt.zero_grad()
+for i, batch in enumerate(torch.utils.data.DataLoader(range(4))):
+    torch.autograd.backward(model(batch))
+    if i % 2:
+        opt.step()
+        opt.zero_grad()
+for batch in torch.utils.data.DataLoader(range(2)):
+    model(batch)
+torch.save({}, "x")
+print("done")
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="lull-torch-")
+        self.addCleanup(self.folder.cleanup)
+        self.n = 0
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(textwrap.dedent(text))
+        return self.path(name)
+
+    def record(self, script, *options, python=(), env=None, status=0, beside="plain"):
+        """Run the script under lull and, if it can, without: it has to do the same. Returns the report.
+
+        beside: "plain", or what the script has to print, None if that does not matter.
+        """
+        self.n += 1
+        file = self.write("script%d.py" % self.n, script)
+        report = self.path("report%d" % self.n)
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        argv = [PYTHON, *python, file]
+        if beside == "plain":
+            beside = subprocess.run(argv, capture_output=True, text=True, env=env, cwd=self.folder.name, timeout=120,
+                                    check=False).stdout
+        done = subprocess.run([LULL, "profile", *QUIET, "-o", report, *options, *argv], capture_output=True, text=True,
+                              env=env, cwd=self.folder.name, timeout=120, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        if beside is not None:
+            self.assertEqual(beside, done.stdout)
+        return report + ".lull"
+
+    def query(self, report, sql):
+        done = subprocess.run([LULL, "query", "--format", "json", report, sql], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    def phases(self, report):
+        rows = self.query(report, "select l.name, count(*) n from range r join label l on l.id = r.label "
+                                  "where l.api = 6 and l.name != 'gc.collect' group by 1")
+        return {r["name"]: r["n"] for r in rows}
+
+    def steps(self, report):
+        return [r["number"] for r in self.query(report, "select number from step order by start_ns")]
+
+    def issues(self, report):
+        return {r["name"]: r["detail"] for r in self.query(report, "select name, detail from issue")}
+
+
+class StandIn(Case):
+    """Every version has the same phases."""
+
+    def loop(self, version, *options, script=LOOP, **more):
+        stand_in_torch.write(self.folder.name, version)
+        return self.record(script, *options, env={"PYTHONPATH": self.folder.name}, **more)
+
+    def test_each_version_shows_the_phases(self):
+        for version in stand_in_torch.VERSIONS[:-1]:
+            with self.subTest(version):
+                report = self.loop(version, beside="done\n")
+                self.assertEqual(self.phases(report), {
+                    "data_load": 12, "dataloader.start": 3, "forward": 9, "backward": 7, "optimizer": 5, "zero_grad": 5,
+                    "grad_scaler.unscale": 3, "grad_scaler.step": 3, "grad_scaler.update": 3, "clip_grad_norm": 3,
+                    "checkpoint.save": 1})
+                # Three, two of two batches each, two without backward.
+                self.assertEqual(self.steps(report), list(range(7)))
+                self.assertNotIn("torch_partly", self.issues(report))
+
+    def test_what_a_version_lacks_is_told(self):
+        report = self.loop("strange")
+        self.assertIn("torch.utils.data.dataloader", self.issues(report)["torch_partly"])
+        phases = self.phases(report)
+        self.assertNotIn("data_load", phases)
+        self.assertEqual((phases["forward"], phases["optimizer"]), (9, 5))
+
+    def test_modules_show_the_tree(self):
+        phases = self.phases(self.loop("2.11", "--pytorch=modules"))
+        self.assertEqual((phases["forward"], phases["part (Part)"]), (9, 9))
+
+    def test_none_leaves_the_program_alone(self):
+        report = self.loop("2.11", "--pytorch=none", script=LOOP + "import sys; print('_lull' in sys.modules)")
+        self.assertEqual(self.phases(report), {})
+
+    def test_a_closure_is_not_the_update(self):
+        report = self.loop("2.11", script="""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            model, opt = Model(), torch.optim.SGD([1])
+            def closure():
+                torch.autograd.backward(model(1))
+            for _ in range(3):
+                opt.step(closure)
+        """)
+        self.assertEqual(self.phases(report), {"forward": 3, "backward": 3, "optimizer": 6})
+        depths = self.query(report, "select distinct r.depth from range r join label l on l.id = r.label "
+                                    "where l.name in ('forward', 'backward')")
+        self.assertEqual(depths, [{"depth": 0}])
+        self.assertEqual(self.steps(report), [0, 1, 2])
+
+    def test_two_optimizers_make_one_step(self):
+        report = self.loop("2.11", script="""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            d, g = Model(), Model()
+            opt_d, opt_g = torch.optim.SGD([1]), torch.optim.SGD([2])
+            for batch in torch.utils.data.DataLoader(range(5)):
+                torch.autograd.backward(d(batch))
+                opt_d.step()
+                torch.autograd.backward(g(batch))
+                opt_g.step()
+        """)
+        # The first round shows that batches begin the steps; from then on there is one for each.
+        self.assertEqual(len(self.steps(report)), 6)
+
+    def test_exceptions_pass_and_ranges_end(self):
+        report = self.loop("2.11", script="""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x):
+                    if x == 1: raise ValueError("in the model")
+                    return x
+            model, opt = Model(), torch.optim.SGD([1])
+            for i in range(4):
+                try:
+                    torch.autograd.backward(model(i))
+                    opt.step("fail" if i == 2 else None)
+                except (ValueError, RuntimeError) as e:
+                    print(e)
+        """)
+        self.assertEqual(self.phases(report), {"forward": 4, "backward": 3, "optimizer": 3})
+        self.assertNotIn("range_mismatch", self.issues(report))
+        report = self.loop("2.11", script="import torch\nraise SystemExit(3)", status=3)
+        self.assertEqual(self.phases(report), {})
+
+    def test_compile_finds_the_original(self):
+        report = self.loop("2.11", script="""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            model = Model()
+            model(1)
+            import torch._dynamo
+            print(torch._dynamo.is_unpatched)
+            torch.compile(model)
+            print(torch.nn.Module.__call__ is torch.nn.Module._call_impl)
+            torch._dynamo.eval_frame.OptimizedModule(model)(2)
+            torch._dynamo.convert_frame._compile(1)
+        """)
+        self.assertEqual(self.phases(report), {"forward": 2, "compile": 1})
+
+    def test_steps_choose_what_is_recorded(self):
+        script = """
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            model, opt = Model(), torch.optim.SGD([1])
+            for i in range(20):
+                torch.autograd.backward(model(i))
+                opt.step()
+            print("end")
+        """
+        self.loop("2.11", "--steps=skip=2,wait=1,warmup=1,active=3,repeat=2", "-o", self.path("r%n"), script=script,
+                  beside="end\n")
+        self.assertEqual(self.steps(self.path("r1.lull")), [4, 5, 6])
+        self.assertEqual(self.steps(self.path("r2.lull")), [9, 10, 11])
+        self.assertFalse(os.path.exists(self.path("r3.lull")))
+        self.assertEqual(self.phases(self.path("r1.lull"))["backward"], 3)
+
+    def test_the_program_has_a_schedule(self):
+        self.loop("2.11", "-c", "lull", "--capture-range-end=repeat", "-o", self.path("s%n"), beside=None, script="""
+            import lull
+            print(lull.schedule(skip_first=1, wait=1, warmup=0, active=2, repeat=1))
+            for i in range(8):
+                lull.step()
+                with lull.record("work"):
+                    lull.mark("here")
+            try:
+                lull.schedule(active=0)
+            except ValueError as e:
+                print(e)
+        """)
+        self.assertEqual(self.steps(self.path("s1.lull")), [2, 3])
+        names = self.query(self.path("s1.lull"), "select l.name, count(*) n from range r join label l on l.id = r.label group by 1")
+        self.assertEqual(names, [{"name": "work", "n": 2}])
+
+    def test_own_steps_win(self):
+        report = self.loop("2.11", beside=None, script="""
+            import lull, torch
+            opt = torch.optim.SGD([1])
+            for i in range(4):
+                lull.step(10 + i)
+                opt.step()
+        """)
+        self.assertEqual(self.steps(report), [10, 11, 12, 13])
+
+
+class Rounds(Case):
+    """Steps that a program in C says itself, on the simulated device."""
+
+    def test_rounds_hold_their_steps_and_kernels(self):
+        build = os.path.dirname(LULL)
+        subprocess.run([LULL, "profile", *QUIET, "-o", self.path("c%n"),
+                        "--steps=skip=4,wait=2,warmup=1,active=2,repeat=3", os.path.join(build, "examples/train_cuda"),
+                        "--steps=40"], check=True, timeout=60, capture_output=True,
+                       env={**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "sim")})
+        for i, steps in ((1, [7, 8]), (2, [12, 13]), (3, [17, 18])):
+            report = self.path("c%d.lull" % i)
+            self.assertEqual(self.steps(report), steps)
+            # Ten a step, each with its name, though the same were launched before the recording.
+            self.assertEqual(self.query(report, "select count(*) n, sum(launch = 0) nameless from kernel"),
+                             [{"n": 20, "nameless": 0}])
+
+
+class Refused(Case):
+    """Where the hooks cannot work the program does as without them."""
+
+    def test_without_torch_nothing_is_said(self):
+        report = self.record("import json, sys\nprint(json.dumps(1), sys.path, 'lull' in sys.modules)")
+        self.assertEqual(self.phases(report), {})
+        self.assertFalse([i for i in self.issues(report) if i.startswith("torch")])
+
+    def test_a_broken_torch_breaks_as_before(self):
+        self.write("torch/__init__.py", "raise ImportError('no such symbol')")
+        report = self.record("""
+            try:
+                import torch
+            except ImportError as e:
+                print(e, e.__traceback__.tb_next is not None)
+        """, env={"PYTHONPATH": self.folder.name})
+        self.assertEqual(self.phases(report), {})
+
+    def test_another_sitecustomize_is_loaded(self):
+        self.write("site/sitecustomize.py", "import builtins\nbuiltins.their_own = __file__\n")
+        stand_in_torch.write(self.path("site"), "2.11")
+        report = self.record("import sys, torch\nprint(their_own, sys.modules['sitecustomize'].__file__)\n"
+                             "torch.save({}, 'x')", env={"PYTHONPATH": self.path("site")})
+        self.assertEqual(self.phases(report), {"checkpoint.save": 1})
+        # One that fails does so as before: Python says so and goes on.
+        self.write("site/sitecustomize.py", "raise ValueError('theirs')")
+        self.record("print(1)", env={"PYTHONPATH": self.path("site")})
+
+    def test_a_replaced_meta_path_is_respected(self):
+        stand_in_torch.write(self.folder.name, "2.11")
+        report = self.record("""
+            import sys
+            from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+            sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+            import torch
+            torch.save({}, "x")
+            print(torch.save.__module__)
+        """, env={"PYTHONPATH": self.folder.name})
+        self.assertEqual(self.phases(report), {})
+
+    def test_our_own_options(self):
+        for words, said in ((["--pytorch=all"], "auto, none, steps, ops, modules"), (["--steps=5"], "skip=5,wait=1"),
+                            (["--steps=active=0"], "cannot be 0"), (["--steps=active=2"], "wait or warmup"),
+                            (["--steps=active=2,repeat=1", "-c", "nvtx", "-p", "x"], "--capture-range")):
+            done = subprocess.run([LULL, "profile", *words, "true"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(said, done.stderr)
+
+
+@unittest.skipUnless(HAS_TORCH, "no PyTorch for %s here" % PYTHON)
+class Real(Case):
+    """PyTorch itself, on the CPU."""
+
+    LOOP = """
+        import sys, torch
+        from torch.utils.data import DataLoader, TensorDataset
+        torch.manual_seed(0)
+        torch.set_num_threads(1)
+        model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
+        opt = torch.optim.AdamW(model.parameters())
+        data = TensorDataset(torch.randn(64, 16), torch.randn(64, 4))
+        for x, y in DataLoader(data, batch_size=16, num_workers=WORKERS):
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            opt.step()
+            opt.zero_grad()
+        print([p.detach().sum().item().hex() for p in model.parameters()])
+    """
+
+    def test_phases_and_results(self):
+        report = self.record(self.LOOP.replace("WORKERS", "2"))
+        phases = self.phases(report)
+        self.assertEqual((phases["data_load"], phases["forward"], phases["backward"], phases["optimizer"]), (5, 4, 4, 4))
+        self.assertEqual(phases["dataloader.fetch"], 4)
+        self.assertEqual(self.steps(report), [0, 1, 2, 3])
+        names = {r["name"] for r in self.query(report, "select name from lane where kind = 1")}
+        self.assertTrue({"data worker 0", "data worker 1"} <= names, names)
+        self.assertFalse([i for i in self.issues(report) if i.startswith("torch")])
+
+    def test_operators_are_those_of_the_profiler(self):
+        script = """
+            import json, sys, torch
+            torch.manual_seed(0)
+            torch.set_num_threads(1)
+            model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 4))
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            x, y = torch.randn(8, 16), torch.randn(8, 4)
+            def step():
+                loss = torch.nn.functional.mse_loss(model(x), y)
+                loss.backward()
+                opt.step()
+                opt.zero_grad()
+                torch.cat([x, x])
+                torch.empty(2, 1, 3, 1, 5, 7).sum()
+            step()
+            if "lull" in sys.argv:
+                import lull
+                lull.start()
+                step()
+                lull.stop()
+                # Its own profiler works beside ours.
+                with torch.autograd.profiler.profile() as prof:
+                    step()
+                print(len(prof.function_events) > 10)
+            else:
+                with torch.autograd.profiler.profile(record_shapes=True) as prof:
+                    step()
+                print(json.dumps([(e.name(), e.shapes()) for e in prof.kineto_results.events()]))
+        """
+        file = self.write("ops.py", script)
+        truth = json.loads(subprocess.run([PYTHON, file], capture_output=True, text=True, check=True, timeout=60).stdout)
+        done = subprocess.run([LULL, "profile", *QUIET, "-c", "lull", "--pytorch=ops", "-o", self.path("ops"), PYTHON, file,
+                               "lull"], capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual(done.stdout, "True\n")
+        rows = self.query(self.path("ops.lull"), "select l.name, l.shapes, l.types, o.sequence, o.forward_tid, l.kind "
+                                                 "from op o join op_label l on l.id = o.label")
+        self.assertEqual(collections.Counter(r["name"] for r in rows), collections.Counter(
+            name for name, _ in truth if not name.startswith("profiler::")))
+        # Of lists the profiler of this version shows no shapes, of what has no input an empty list.
+        ours = collections.Counter((r["name"], r["shapes"] or "[]") for r in rows if "[[[" not in (r["shapes"] or ""))
+        theirs = collections.Counter((n, json.dumps(s)) for n, s in truth)
+        self.assertFalse({k: v for k, v in ours.items() if theirs[k] != v})
+        self.assertIn(("aten::sum", "[[2, 1, 3, 1, 5, 7], []]"), ours)
+        self.assertTrue([r for r in rows if r["name"] == "aten::cat" and r["shapes"].startswith("[[[8, 16], [8, 16]]")])
+        self.assertEqual({r["types"].split(",")[0] for r in rows if r["name"] == "aten::addmm"}, {'["float"'})
+        # Forward and backward have the same number, and the latter knows the thread of the former.
+        forward = {r["sequence"] for r in rows if r["name"] == "aten::addmm"}
+        backward = [r for r in rows if r["name"] == "AddmmBackward0"]
+        self.assertEqual({r["sequence"] for r in backward}, forward)
+        self.assertTrue(all(r["forward_tid"] for r in backward), backward)
+
+    def test_isolated_python_is_told(self):
+        for option in ("-I", "-E", "-S"):
+            report = self.record("import sys\nsys.path.append('/usr/lib/python3/dist-packages')\nimport torch\nprint(1)",
+                                 python=[option], beside="1\n")
+            self.assertIn("-I, -E or -S", self.issues(report)["torch_not_hooked"])
+
+    def test_a_replaced_meta_path_is_told(self):
+        report = self.record("import sys\nfrom importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder\n"
+                             "sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]\nimport torch\nprint(1)", beside="1\n")
+        self.assertIn("sys.meta_path", self.issues(report)["torch_not_hooked"])
+
+
+if __name__ == "__main__":
+    if not HAS_TORCH:
+        print("test_torch: no PyTorch for %s; its own tests are skipped" % PYTHON)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -1,0 +1,52 @@
+/*
+ * cuda_guest - functions of the CUDA driver in a program that tests record, found at run time.
+ *
+ *	#define CUDA_CALLS(CALL) \
+ *		CALL(cuInit, init, (unsigned))
+ *	#include "support/cuda_guest.h"
+ *	...
+ *	if (cuda_guest_find())
+ *		return 77;	(there is no CUDA: skipped)
+ *	DO(init, 0);		(ends the program if it fails, and says which call it was)
+ */
+#ifndef LULL_TEST_CUDA_GUEST_H
+#define LULL_TEST_CUDA_GUEST_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+#define CALL(symbol, name, params) int(*name) params;
+	CUDA_CALLS(CALL)
+#undef CALL
+} cuda;
+
+static inline void cuda_guest_check(int result, const char *what)
+{
+	if (result != 0) {
+		fprintf(stderr, "%s: %s gave %d\n", program_invocation_short_name, what, result);
+		exit(1);
+	}
+}
+
+#define DO(name, ...) cuda_guest_check(cuda.name(__VA_ARGS__), #name)
+
+/* Look all of them up; -1 if there is no driver, or one without some of them. */
+static inline int cuda_guest_find(void)
+{
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return -1;
+#define CALL(symbol, name, params)                      \
+	*(void **)&cuda.name = dlsym(library, #symbol); \
+	if (!cuda.name)                                 \
+		return -1;
+	CUDA_CALLS(CALL)
+#undef CALL
+	return 0;
+}
+
+#endif
