@@ -306,7 +306,7 @@ bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
 	@echo "  NPM   playwright-core"
 	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
-browser: all sim $(BUILD)/examples/train_cuda test/browser/node_modules/.package-lock.json
+browser: all sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 	$(Q)tsc -p ui
 	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
 	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs

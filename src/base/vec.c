@@ -29,6 +29,13 @@ static void grow(struct lull_vec *v, size_t n)
 	v->cap = cap;
 }
 
+void *lull_vec_room(struct lull_vec *v, size_t n)
+{
+	if (n > v->cap - v->n)
+		grow(v, v->n + n);
+	return (char *)v->at + v->n * v->elem_bytes;
+}
+
 void *lull_vec_extend(struct lull_vec *v, size_t n)
 {
 	char *first;

@@ -31,6 +31,9 @@ void *lull_vec_push(struct lull_vec *v);
 /* Append `n` zeroed elements and return the first. */
 void *lull_vec_extend(struct lull_vec *v, size_t n);
 
+/* Room for `n` more elements: neither zeroed nor counted, v->n is the caller's to raise. */
+void *lull_vec_room(struct lull_vec *v, size_t n);
+
 /* Append `n` elements copied from `from`. */
 void lull_vec_add(struct lull_vec *v, const void *from, size_t n);
 

@@ -24,6 +24,7 @@
 #include "base/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
+#include "job/job.h"
 #include "page/page.h"
 #include "web/server.h"
 
@@ -38,6 +39,7 @@ struct view {
 	char *cache_dir, *redirect_path;
 	char *names[LULL_PAGE_REPORTS];
 	int last_percent;
+	pid_t browser; /* what was started to show it, 0 once it has ended */
 };
 
 /* ---- reports ---- */
@@ -81,6 +83,8 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 						 .ctx = v };
 
 	v->last_percent = -1;
+	if (lull_job_is_folder(path))
+		return lull_page_add_job(&v->page, path, err);
 	if (lull_page_add(&v->page, path, slash ? slash + 1 : path, &options, err))
 		return err->code;
 	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
@@ -129,7 +133,6 @@ static bool open_browser(struct view *v, const char *url)
 	char program[] = "xdg-open";
 	char *argv[] = { program, NULL, NULL };
 	posix_spawn_file_actions_t quiet;
-	pid_t pid;
 	int rc;
 
 	v->redirect_path = write_redirect(url);
@@ -139,8 +142,10 @@ static bool open_browser(struct view *v, const char *url)
 	posix_spawn_file_actions_init(&quiet);
 	posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addopen(&quiet, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawnp(&pid, program, &quiet, NULL, argv, environ);
+	rc = posix_spawnp(&v->browser, program, &quiet, NULL, argv, environ);
 	posix_spawn_file_actions_destroy(&quiet);
+	if (rc)
+		v->browser = 0;
 	return rc == 0;
 }
 
@@ -179,8 +184,8 @@ static void wait_for_end(struct view *v, struct lull_server *server, const sigse
 
 		if (got == SIGINT || got == SIGTERM || got == SIGHUP)
 			return;
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
+		if (v->browser > 0 && waitpid(v->browser, NULL, WNOHANG))
+			v->browser = 0;
 		if (lull_server_tick(server) > v->idle_ns) {
 			fprintf(stderr, "lull: nobody asked for anything for %s, so this ends\n",
 				lull_format_ns(v->idle_ns).text);
@@ -201,6 +206,7 @@ static int serve(struct view *v, struct lull_err *err)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	lull_page_start(&v->page);
 	if (lull_server_start(&server, &v->page, &v->server, err))
 		return err->code;
 	if (v->server.address)
@@ -250,7 +256,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull view [OPTIONS] REPORT...",
 			  "Show reports in the browser; the second one is compared with the "
-			  "first."),
+			  "first. A folder is a job: its ranks are shown above each other."),
 		OPT_FLAG('n', "no-browser", &v.has_no_browser,
 			 "print the address, start no browser"),
 		OPT_U64('p', "port", "N", &v.server.port, "port to listen on (default: any)"),

@@ -135,16 +135,18 @@ static f64 events_in(const struct lull_page *page, struct lull_span window)
 static int pack(struct lull_page *page, struct lull_span window, u64 max_bytes,
 		struct lull_vec *packed, struct lull_err *err)
 {
-	struct lull_vec raw;
+	struct lull_vec raw, answers;
 	int rc = LULL_OK;
 
 	lull_vec_init(&raw, 1);
+	lull_vec_init(&answers, 1);
 	for (size_t i = events_in(page, window) > MANY_EVENTS ? 2 : 0;
 	     !rc && i < LULL_COUNT_OF(plans); i++) {
 		struct lull_pack_plan plan = { .window = window,
 					       .unit_log2 = plans[i].unit_log2,
 					       .max_records = plans[i].max_records,
-					       .notice = plans[i].notice };
+					       .notice = plans[i].notice,
+					       .answers = &answers };
 
 		raw.n = 0;
 		rc = lull_page_pack(page, &plan, &raw, err);
@@ -154,6 +156,7 @@ static int pack(struct lull_page *page, struct lull_span window, u64 max_bytes,
 			break;
 	}
 	lull_vec_release(&raw);
+	lull_vec_release(&answers);
 	return rc;
 }
 

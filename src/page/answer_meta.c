@@ -45,6 +45,7 @@ static void put_file(struct lull_json *j, struct lull_question *q)
 	pair_u64(j, "n_events", n_events);
 	pair_u64(j, "from", t->span.from_ns - t->origin_ns);
 	pair_u64(j, "to", t->span.to_ns - t->origin_ns);
+	pair_u64(j, "origin", t->origin_ns); /* what these count from, in the report's time */
 	pair_u64(j, "epoch_utc_ms", lull_reader_info(r)->epoch_utc_ns / 1000000);
 	pair_bool(j, "is_sealed", lull_reader_is_sealed(r));
 	pair_bool(j, "is_simulated", is_simulated(r));
@@ -63,6 +64,7 @@ static void put_reports(struct lull_json *j, const struct lull_page *page)
 		lull_json_text(j, page->reports[i].name);
 	lull_json_end(j);
 	pair_bool(j, "is_offline", page->is_offline);
+	pair_bool(j, "is_job", page->job != NULL);
 }
 
 /* The tables that can be asked for. */

@@ -157,6 +157,10 @@ static int run(struct lull_question *q, struct lull_err *err)
 	struct lull_json j;
 
 	(void)err;
+	if (q->report->told.steps) {
+		fputs(q->report->told.steps, q->to);
+		return LULL_OK;
+	}
 	collect(q->report, &steps);
 	if (has_causes)
 		add_causes(&steps, q->report->why->lead);

@@ -32,9 +32,11 @@ struct tiles {
 	struct lull_timeline *t;
 	u32 level;
 	u64 first_tile, last_tile;
-	struct lull_vec lanes; /* u32 */
-	struct lull_vec heads; /* u8 */
-	struct lull_vec body;  /* u8 */
+	struct lull_vec lanes;	/* u32 */
+	struct lull_vec heads;	/* u8 */
+	struct lull_vec body;	/* u8 */
+	struct lull_vec shares; /* u8: of the tile that is written */
+	struct lull_fold fold;
 };
 
 /* "3-6" or "3", at most `max`; the byte behind it, NULL if it is neither. */
@@ -84,6 +86,8 @@ static int parse(struct tiles *x, const struct lull_args *args, struct lull_err 
 		return lull_fail(err, LULL_E_USAGE, "t and r say which tiles of which lanes");
 	if (x->last_tile - x->first_tile >= MAX_TILES)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "more than %u tiles", MAX_TILES);
+	if (x->last_tile >= (UINT64_MAX / 4 / TILE_BUCKETS) >> x->level)
+		return lull_fail(err, LULL_E_USAGE, "t lies behind the end of time");
 	return parse_lanes(x, r, err);
 }
 
@@ -108,23 +112,21 @@ static u8 busy_of(const struct lull_rec *rec)
 	return (u8)(busy ? busy : 1);
 }
 
-/* A place in the tile that begins at `origin_ns`. */
-static u32 place(const struct tiles *x, u64 at_ns, u64 origin_ns)
+/* Nanoseconds from the begin of a tile as 1/256 buckets. */
+static u32 place(u32 level, u64 ns)
 {
-	f64 buckets = (f64)(at_ns - origin_ns) / (f64)(1ull << x->level);
-
-	return (u32)(buckets * 256.0 + 0.5);
+	return (u32)(level > 8 ? ((ns >> (level - 9)) + 1) >> 1 : ns << (8 - level));
 }
 
-static void put_record(struct tiles *x, const struct lull_rec *rec, struct lull_span tile)
+static void put_record(u8 *at, u32 level, const struct lull_rec *rec, struct lull_span tile)
 {
-	u8 *at = lull_vec_extend(&x->body, 16);
 	u64 from = rec->start_ns < tile.from_ns ? tile.from_ns : rec->start_ns;
 	u64 to = rec->end_ns > tile.to_ns ? tile.to_ns : rec->end_ns;
 
-	lull_put_u32(at,
-		     place(x, from, tile.from_ns) | (rec->start_ns < tile.from_ns ? GOES_ON : 0));
-	lull_put_u32(at + 4, place(x, to, tile.from_ns) | (rec->end_ns > tile.to_ns ? GOES_ON : 0));
+	lull_put_u32(at, place(level, from - tile.from_ns) |
+				 (rec->start_ns < tile.from_ns ? GOES_ON : 0));
+	lull_put_u32(at + 4,
+		     place(level, to - tile.from_ns) | (rec->end_ns > tile.to_ns ? GOES_ON : 0));
 	lull_put_u32(at + 8, rec->name);
 	lull_put_u16(at + 12, (u16)(rec->count > 65535 ? 65535 : rec->count));
 	at[14] = busy_of(rec);
@@ -137,40 +139,62 @@ static bool has_shares(const struct lull_tl_lane *lane)
 	       lull_sources[lane->source].flags & LULL_SOURCE_HAS_SHARES;
 }
 
-static void put_tile(struct tiles *x, u32 lane, u64 tile)
+/* What ends with the begin of a tile is the one before's. */
+static bool ends_before(const struct lull_rec *rec, struct lull_span tile)
 {
-	u64 origin_ns = x->t->origin_ns, width_ns = (u64)TILE_BUCKETS << x->level;
-	struct lull_span span = { origin_ns + tile * width_ns, origin_ns + (tile + 1) * width_ns };
-	struct lull_fold fold;
-	const struct lull_rec *recs;
-	u32 n = 0;
-	u8 *head;
+	return rec->end_ns <= tile.from_ns && rec->start_ns < tile.from_ns;
+}
 
-	lull_fold_init(&fold, x->level, false);
-	lull_detail_fold(x->t, lane, span, &fold);
-	recs = fold.recs.at;
-	head = lull_vec_extend(&x->heads, 16);
+/* The records, from the first that may touch it, of one tile; they are as many as `n` at most. */
+static void put_tile(struct tiles *x, u32 lane, struct lull_span tile, const struct lull_rec *recs,
+		     size_t n)
+{
+	u64 width_ns = (u64)TILE_BUCKETS << x->level;
+	u8 *head = lull_vec_extend(&x->heads, 16), *at, *shares;
+	size_t n_put = 0;
+
 	lull_put_u32(head, lane);
-	lull_put_u32(head + 4, (u32)tile);
+	lull_put_u32(head + 4, (u32)((tile.from_ns - x->t->origin_ns) / width_ns));
 	lull_put_u32(head + 12, (u32)x->body.n);
-	for (size_t i = 0; i < fold.recs.n; i++) {
-		/* What ends with the begin of the tile is the one before's. */
-		if (recs[i].start_ns >= span.to_ns ||
-		    (recs[i].end_ns <= span.from_ns && recs[i].start_ns < span.from_ns))
+	at = lull_vec_room(&x->body, 16 * n + 16);
+	x->shares.n = 0;
+	shares = lull_vec_room(&x->shares, LULL_N_CLASSES * n);
+	for (size_t i = 0; i < n && recs[i].start_ns < tile.to_ns; i++) {
+		if (ends_before(&recs[i], tile))
 			continue;
-		put_record(x, &recs[i], span);
-		n++;
+		put_record(at + 16 * n_put, x->level, &recs[i], tile);
+		memcpy(shares + LULL_N_CLASSES * n_put, recs[i].share, LULL_N_CLASSES);
+		n_put++;
 	}
-	lull_put_u32(head + 8, n);
-	for (size_t i = 0; i < fold.recs.n && has_shares(lull_timeline_lane(x->t, lane)); i++) {
-		if (recs[i].start_ns >= span.to_ns ||
-		    (recs[i].end_ns <= span.from_ns && recs[i].start_ns < span.from_ns))
-			continue;
-		memcpy(lull_vec_extend(&x->body, LULL_N_CLASSES), recs[i].share, LULL_N_CLASSES);
-	}
+	lull_put_u32(head + 8, (u32)n_put);
+	x->body.n += 16 * n_put;
+	if (has_shares(lull_timeline_lane(x->t, lane)))
+		lull_vec_add(&x->body, shares, LULL_N_CLASSES * n_put);
 	while (x->body.n % 16)
 		lull_vec_push(&x->body);
-	lull_fold_release(&fold);
+}
+
+/* All tiles of a lane are folded at once: buckets of one tile begin in no other. */
+static void put_lane(struct tiles *x, u32 lane)
+{
+	u64 width_ns = (u64)TILE_BUCKETS << x->level;
+	u64 from_ns = x->t->origin_ns + x->first_tile * width_ns;
+	struct lull_span all = { from_ns, from_ns + (x->last_tile - x->first_tile + 1) * width_ns };
+	struct lull_span tile = { from_ns, from_ns + width_ns };
+	const struct lull_rec *recs;
+	size_t first = 0, end = 0;
+
+	lull_fold_again(&x->fold, x->level);
+	lull_detail_fold(x->t, lane, all, &x->fold);
+	recs = x->fold.recs.at;
+	for (; tile.to_ns <= all.to_ns; tile.from_ns = tile.to_ns, tile.to_ns += width_ns) {
+		while (first < x->fold.recs.n && ends_before(&recs[first], tile))
+			first++;
+		for (end = end > first ? end : first;
+		     end < x->fold.recs.n && recs[end].start_ns < tile.to_ns;)
+			end++;
+		put_tile(x, lane, tile, recs + first, end - first);
+	}
 }
 
 static void put_answer(struct tiles *x, FILE *to)
@@ -199,11 +223,12 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_vec_init(&x.lanes, sizeof(u32));
 	lull_vec_init(&x.heads, 1);
 	lull_vec_init(&x.body, 1);
+	lull_vec_init(&x.shares, 1);
+	lull_fold_init(&x.fold, 0, false);
 	rc = parse(&x, q->args, err);
 	lanes = x.lanes.at;
 	for (size_t i = 0; !rc && i < x.lanes.n; i++) {
-		for (u64 tile = x.first_tile; tile <= x.last_tile; tile++)
-			put_tile(&x, lanes[i], tile);
+		put_lane(&x, lanes[i]);
 		if (x.body.n > MAX_BYTES)
 			rc = lull_fail(err, LULL_E_UNSUPPORTED, "more than %u MB of tiles",
 				       MAX_BYTES >> 20);
@@ -215,6 +240,8 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_vec_release(&x.lanes);
 	lull_vec_release(&x.heads);
 	lull_vec_release(&x.body);
+	lull_vec_release(&x.shares);
+	lull_fold_release(&x.fold);
 	return rc;
 }
 

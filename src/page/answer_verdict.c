@@ -1,7 +1,7 @@
 /*
  * verdict: what `lull why` says, for the line on top and the first panel.
  *
- *	verdict[?run=1]		run: also if the report is large
+ * While it is being found out, state is "running" and `done` says how far that is, from 0 to 1.
  */
 #include "page/page.h"
 
@@ -141,6 +141,8 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	if (*why->no_prediction)
 		pair_text(j, "no_prediction", why->no_prediction);
 	put_missing(j, why);
+	/* Another process found it, and has ended. */
+	lull_page_pair_bool(j, "can_ask", !report->told.is_running);
 	pair_f64(j, "idle_share", 1 - why->compute_share);
 	pair_f64(j, "step_ns", why->step_ns);
 	pair_u64(j, "n_steps", lull_why_n_steps(why));
@@ -159,10 +161,13 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 	struct lull_str text = LULL_STR_INIT;
 
 	if (state == LULL_PAGE_WHY_LARGE) {
-		lull_str_addf(&text, "It takes %s and some time to say why.",
-			      lull_format_bytes(n * 120).text);
-		pair_text(j, "state", "large");
-		pair_text(j, "sentence", "Why the device waits was not looked into yet");
+		lull_str_addf(&text,
+			      "%s kernels and copies are looked at; the rest of the page "
+			      "works meanwhile.",
+			      lull_format_count(n).text);
+		pair_text(j, "state", "running");
+		pair_text(j, "sentence", "Finding out what the device waits for");
+		pair_f64(j, "done", report->told.percent / 100.0);
 	} else if (!n && n_profiled) {
 		struct lull_str sentence = LULL_STR_INIT;
 
@@ -192,11 +197,14 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 
 static int run(struct lull_question *q, struct lull_err *err)
 {
-	enum lull_page_why_state state =
-		lull_page_why(q->report, lull_args_get(q->args, "run") != NULL);
+	enum lull_page_why_state state = lull_page_why(q->report, false);
 	struct lull_json j;
 
 	(void)err;
+	if (q->report->told.verdict) {
+		fputs(q->report->told.verdict, q->to);
+		return LULL_OK;
+	}
 	lull_json_init(&j, q->to);
 	lull_json_object(&j);
 	if (state == LULL_PAGE_WHY_DONE)

@@ -59,7 +59,7 @@ int lull_args_parse(struct lull_args *args, const char *text, struct lull_err *e
 		args->n++;
 		text += *text == '&';
 	}
-	if (lull_args_u64(args, "f", LULL_PAGE_REPORTS, 0, &report, err))
+	if (lull_args_u64(args, "f", LULL_PAGE_RANKS, 0, &report, err))
 		return err->code;
 	args->report_ix = report;
 	return LULL_OK;

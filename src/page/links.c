@@ -5,50 +5,42 @@
 #include "base/str.h"
 #include "model/span.h"
 #include "page/fields.h"
+#include "page/waits.h"
 #include "timeline/name.h"
 #include "trace/block.h"
 #include "trace/file.h"
 
 #define MAX_LINKS  50u
+#define MAX_LISTED 4096u
 #define MAX_BLOCKS 400u /* of a table that are looked into: 26 million events */
 
 struct search {
-	struct lull_json *j;
 	struct lull_timeline *t;
 	struct lull_field_key key;
 	u64 at_ns; /* the event's begin */
-	size_t n_found;
+	enum lull_relation relation;
+	struct lull_vec *links; /* struct lull_link */
 };
 
-static void put_link(struct search *s, u32 source, u32 lane, size_t block_ix, u32 row)
+/* The event of a row, on the lane that it is drawn on. */
+static void add_row(struct search *s, u32 source, size_t block_ix, u32 row, u64 start_ns)
 {
-	struct lull_blocks blocks;
-	struct lull_str text = LULL_STR_INIT;
-	const struct lull_tl_event *e;
-	size_t n, i = 0;
+	struct lull_vec events;
 
-	(void)lane;
-	lull_blocks_init(&blocks, s->t->reader);
-	n = lull_blocks_decode(&blocks, &lull_sources[source], block_ix);
-	e = blocks.events.at;
-	while (i < n && e[i].row != row)
-		i++;
-	if (i < n) {
-		u32 to = LULL_NO_ROW;
-
-		for (u32 line = 0; line < LULL_N_LINES && to == LULL_NO_ROW; line++)
-			to = lull_timeline_find(s->t, source, e[i].group, line);
-		lull_name_text(&text, s->t->reader, e[i].name);
-		lull_json_object(s->j);
-		lull_page_pair_u64(s->j, "lane", to == LULL_NO_ROW ? 0 : to);
-		lull_page_pair_u64(s->j, "start", e[i].start_ns - s->t->origin_ns);
-		lull_page_pair_u64(s->j, "end", e[i].end_ns - s->t->origin_ns);
-		lull_page_pair_text(s->j, "name", lull_str_text(&text));
-		lull_page_pair_text(s->j, "kind", lull_sources[source].kind);
-		lull_json_end(s->j);
+	lull_vec_init(&events, sizeof(struct lull_found));
+	for (u32 i = 0; i < s->t->lanes.n; i++) {
+		if (lull_timeline_lane(s->t, i)->source == source)
+			lull_detail_events(s->t, i, (struct lull_span){ start_ns, start_ns + 1 },
+					   MAX_LISTED, &events);
 	}
-	lull_str_release(&text);
-	lull_blocks_release(&blocks);
+	for (size_t i = 0; i < events.n; i++) {
+		const struct lull_found *f = lull_vec_get(&events, i);
+		struct lull_link link = { *f, s->relation };
+
+		if (f->block_ix == block_ix && f->event.row == row)
+			lull_vec_add(s->links, &link, 1);
+	}
+	lull_vec_release(&events);
 }
 
 /* The rows of a block with the number that is looked for. */
@@ -59,10 +51,11 @@ static void search_block(struct search *s, u32 source, struct lull_cursor *c, si
 	int correlation = lull_table_column(c->table, "correlation");
 	int process = lull_table_column(c->table, "process");
 	int lane = lull_table_column(c->table, "lane");
+	int start_ns = lull_table_column(c->table, "start_ns");
 	const struct lull_lane_row *lanes =
 		lull_reader_dim(s->t->reader, LULL_TABLE_lane, &n_lanes);
 
-	for (size_t i = 0; i < n && s->n_found < MAX_LINKS; i++) {
+	for (size_t i = 0; i < n && s->links->n < MAX_LINKS; i++) {
 		u32 owner;
 
 		if (cols[correlation][i] != s->key.correlation)
@@ -72,8 +65,8 @@ static void search_block(struct search *s, u32 source, struct lull_cursor *c, si
 			owner = lanes[cols[lane][i] - 1].process;
 		if (owner != s->key.process && s->key.process)
 			continue;
-		put_link(s, source, cols[lane][i], block_ix, (u32)i);
-		s->n_found++;
+		add_row(s, source, block_ix, (u32)i,
+			((const u64 *)(const void *)cols[start_ns])[i]);
 	}
 }
 
@@ -83,16 +76,17 @@ static void search_block(struct search *s, u32 source, struct lull_cursor *c, si
  */
 static void search_table(struct search *s, u32 source, bool is_backwards)
 {
-	size_t n, n_blocks = 0, n_before = s->n_found;
+	size_t n, n_blocks = 0, n_before = s->links->n;
 	const struct lull_entry *e = lull_reader_blocks(s->t->reader, &n);
 	struct lull_cursor c;
 
 	lull_cursor_init(&c, s->t->reader, lull_sources[source].table, 0, UINT64_MAX);
 	lull_cursor_want(&c, "correlation");
 	lull_cursor_want(&c, "lane");
+	lull_cursor_want(&c, "start_ns");
 	if (lull_table_column(c.table, "process") >= 0)
 		lull_cursor_want(&c, "process");
-	for (size_t k = 0; k < n && n_blocks < MAX_BLOCKS && s->n_found == n_before; k++) {
+	for (size_t k = 0; k < n && n_blocks < MAX_BLOCKS && s->links->n == n_before; k++) {
 		size_t i = is_backwards ? n - 1 - k : k;
 
 		if (e[i].table_id != lull_sources[source].table || e[i].kind != LULL_BLOCK_ROWS ||
@@ -104,25 +98,72 @@ static void search_table(struct search *s, u32 source, bool is_backwards)
 	lull_cursor_release(&c);
 }
 
-void lull_links_put(struct lull_json *j, struct lull_timeline *t, const struct lull_found *found)
+/* The call of a piece of work, or the work of a call. */
+static void find_launches(struct lull_timeline *t, const struct lull_found *found,
+			  struct lull_vec *links)
 {
-	u32 source = lull_timeline_lane(t, found->lane)->source;
-	struct search s = { .j = j, .t = t, .at_ns = found->event.start_ns };
+	const struct lull_source *source =
+		&lull_sources[lull_timeline_lane(t, found->lane)->source];
+	struct search s = { .t = t, .at_ns = found->event.start_ns, .links = links };
 
-	lull_json_key(j, "links");
-	lull_json_array(j);
-	if (found->has_row && source != LULL_NO_ROW) {
-		enum lull_table table = lull_sources[source].table;
+	s.key = lull_fields_key(t->reader, source->table, found->block_ix, found->event.row);
+	for (u32 i = 0; s.key.correlation && lull_sources[i].kind; i++) {
+		bool is_work = lull_sources[i].flags & LULL_SOURCE_IS_WORK;
 
-		s.key = lull_fields_key(t->reader, table, found->block_ix, found->event.row);
-		for (u32 i = 0; s.key.correlation && lull_sources[i].kind; i++) {
-			if (table == LULL_TABLE_cuda_call &&
-			    lull_sources[i].flags & LULL_SOURCE_IS_WORK)
-				search_table(&s, i, false);
-			else if (lull_sources[source].flags & LULL_SOURCE_IS_WORK &&
-				 lull_sources[i].table == LULL_TABLE_cuda_call)
-				search_table(&s, i, true);
+		if (source->table == LULL_TABLE_cuda_call && is_work) {
+			s.relation = LULL_IS_WORK;
+			search_table(&s, i, false);
+		} else if (source->flags & LULL_SOURCE_IS_WORK &&
+			   lull_sources[i].table == LULL_TABLE_cuda_call) {
+			s.relation = LULL_IS_CALL;
+			search_table(&s, i, true);
 		}
 	}
+}
+
+static void put_link(struct lull_json *j, struct lull_timeline *t, const struct lull_link *link)
+{
+	static const char *const words[] = {
+		[LULL_IS_CALL] = "call",	 [LULL_IS_WORK] = "work",
+		[LULL_IS_AWAITED] = "awaited",	 [LULL_IS_WAITER] = "waiter",
+		[LULL_IS_PRODUCER] = "producer", [LULL_IS_NEXT] = "next",
+	};
+	const struct lull_found *f = &link->found;
+	struct lull_str text = LULL_STR_INIT;
+
+	lull_name_text(&text, t->reader, f->event.name);
+	lull_json_object(j);
+	lull_page_pair_u64(j, "lane", f->lane);
+	lull_page_pair_u64(j, "start", f->event.start_ns - t->origin_ns);
+	lull_page_pair_u64(j, "end", f->event.end_ns - t->origin_ns);
+	lull_page_pair_text(j, "name", lull_str_text(&text));
+	lull_page_pair_text(j, "kind", lull_sources[lull_timeline_lane(t, f->lane)->source].kind);
+	lull_page_pair_text(j, "rel", words[link->relation]);
 	lull_json_end(j);
+	lull_str_release(&text);
+}
+
+void lull_links_put(struct lull_json *j, struct lull_timeline *t, const struct lull_found *found)
+{
+	struct lull_vec links;
+	size_t n_waits;
+
+	lull_vec_init(&links, sizeof(struct lull_link));
+	lull_waits_find(t, found, &links);
+	n_waits = links.n;
+	if (found->has_row)
+		find_launches(t, found, &links);
+	/* What ended an idle time was launched by somebody. */
+	for (size_t i = 0; i < n_waits; i++) {
+		struct lull_link link = *(struct lull_link *)lull_vec_get(&links, i);
+
+		if (link.relation == LULL_IS_NEXT)
+			find_launches(t, &link.found, &links);
+	}
+	lull_json_key(j, "links");
+	lull_json_array(j);
+	for (size_t i = 0; i < links.n && i < MAX_LINKS; i++)
+		put_link(j, t, lull_vec_get(&links, i));
+	lull_json_end(j);
+	lull_vec_release(&links);
 }

@@ -1,5 +1,6 @@
 /*
- * links - from a call to the work it started, and back.
+ * links - what an event has to do with others: the call that launched it, the work it launched,
+ * what it waited for, who waited for it.
  *
  * Looked up in the blocks around the event, not in a table of all calls: that would take 40 bytes a
  * call, and one click needs one link.
@@ -11,7 +12,22 @@
 #include "page/page.h"
 #include "timeline/detail.h"
 
-/* Write "links": [{lane, start, end, name, kind}, ...] of an event, at most 50. */
+/* What the other event is to the one that was asked about. */
+enum lull_relation {
+	LULL_IS_CALL,	  /* launched it */
+	LULL_IS_WORK,	  /* was launched by it */
+	LULL_IS_AWAITED,  /* its end let a wait go on */
+	LULL_IS_WAITER,	  /* waited for it */
+	LULL_IS_PRODUCER, /* another thread that worked while it waited */
+	LULL_IS_NEXT,	  /* the work that ended an idle time */
+};
+
+struct lull_link {
+	struct lull_found found;
+	enum lull_relation relation;
+};
+
+/* Write "links": [{lane, start, end, name, kind, rel}, ...] of an event, at most 50. */
 void lull_links_put(struct lull_json *j, struct lull_timeline *t, const struct lull_found *found);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/term.h"
 #include "page/fields.h"
 #include "report/report.h"
 #include "timeline/detail.h"
@@ -54,6 +55,8 @@ struct pack {
 	struct lull_vec names;	 /* u32 */
 	FILE *to;
 	bool is_first;
+	u32 n_folded;	     /* lanes */
+	u64 n_folded_events; /* on these */
 };
 
 /* A record as it is packed. */
@@ -228,8 +231,12 @@ static void put_lanes(struct pack *p, struct lull_json *j)
 		if (is_small(p, lane) || p->plan->window.to_ns != UINT64_MAX)
 			collect_events(p, i, &recs);
 		is_folded = recs.n > p->plan->max_records || (!recs.n && !is_small(p, lane));
-		if (is_folded)
+		if (is_folded) {
 			collect_level(p, i, &recs);
+			p->n_folded++;
+			/* Busy and idle times are no events of the report. */
+			p->n_folded_events += lane->source != LULL_NO_ROW ? lane->n_events : 0;
+		}
 		lull_json_array(j);
 		lull_json_u64(j, recs.n);
 		lull_json_u64(j, p->lanes.n);
@@ -271,27 +278,38 @@ static u64 moment(const struct pack *p, u64 at_ns)
 	return at_ns > p->t->origin_ns ? at_ns - p->t->origin_ns : 0;
 }
 
+/* The window of the plan is a part of the report. */
+static bool is_cut(const struct pack *p)
+{
+	return p->plan->window.to_ns != UINT64_MAX || p->plan->window.from_ns;
+}
+
+/* Tables that join all calls take long on millions of them. */
+static bool is_too_much(const struct pack *p)
+{
+	return !is_cut(p) && p->t->n_events > MAX_JOINED;
+}
+
 static void put_answers(struct pack *p)
 {
 	static const char *const plain[] = { "meta",   "verdict", "steps",   "memory",
 					     "health", "flame",	  "profiled" };
 	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
 	const char *nearest;
-	bool is_cut = p->plan->window.to_ns != UINT64_MAX || p->plan->window.from_ns;
 
-	if (is_cut) /* what is summed is what is shown */
+	if (is_cut(p)) /* what is summed is what is shown */
 		lull_str_addf(&window, "&from=%llu&to=%llu",
 			      (unsigned long long)moment(p, p->plan->window.from_ns),
 			      (unsigned long long)moment(p, p->plan->window.to_ns));
 	fputs("\"answers\":{", p->to);
 	p->is_first = true;
 	for (size_t i = 0; i < LULL_COUNT_OF(plain); i++)
-		put_answer(p, plain[i], plain[i], is_cut ? lull_str_text(&window) + 1 : "");
+		put_answer(p, plain[i], plain[i], is_cut(p) ? lull_str_text(&window) + 1 : "");
 	lull_str_addf(&text, "kind=python%s", lull_str_text(&window));
 	put_answer(p, "flame:python", "flame", lull_str_text(&text));
 	for (size_t i = 0; i < LULL_COUNT_OF(tables); i++) {
 		if (!lull_report_find(lull_reports, tables[i].name, &nearest) ||
-		    (tables[i].is_join && !is_cut && p->t->n_events > MAX_JOINED))
+		    (tables[i].is_join && is_too_much(p)))
 			continue;
 		lull_str_clear(&key);
 		lull_str_clear(&text);
@@ -350,22 +368,60 @@ static void put_curves(struct pack *p, struct lull_json *j)
 	lull_json_end(j);
 }
 
+/* They depend on the window alone: the next plan takes them as they are. */
+static void make_answers(struct pack *p)
+{
+	FILE *to = p->to;
+	char *bytes = NULL;
+	size_t len = 0;
+
+	if (p->plan->answers->n)
+		return;
+	p->to = open_memstream(&bytes, &len);
+	if (p->to) {
+		put_answers(p);
+		fclose(p->to);
+		lull_vec_add(p->plan->answers, bytes, len);
+	}
+	free(bytes);
+	p->to = to;
+}
+
+static void put_notice(const struct pack *p, struct lull_json *j)
+{
+	struct lull_str text = LULL_STR_INIT;
+
+	if (!p->plan->notice)
+		return;
+	lull_str_puts(&text, p->plan->notice);
+	if (p->n_folded)
+		lull_str_addf(&text, " (%u of %zu lines, with %s of %s events)", p->n_folded,
+			      p->t->lanes.n, lull_format_count(p->n_folded_events).text,
+			      lull_format_count(p->t->n_events).text);
+	if (is_too_much(p))
+		lull_str_puts(&text, "; tables that join calls with their work are left out");
+	lull_str_puts(&text, "; `lull view` of the report shows all of it");
+	lull_page_pair_text(j, "notice", lull_str_text(&text));
+	lull_str_release(&text);
+}
+
 static void put_json(struct pack *p)
 {
 	struct lull_json j;
 
 	fputc('{', p->to);
-	put_answers(p);
+	make_answers(p);
+	fwrite(p->plan->answers->at, 1, p->plan->answers->n, p->to);
 	fputs("\"pack\":", p->to);
 	lull_json_init(&j, p->to);
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "unit", p->plan->unit_log2);
-	lull_page_pair_text(&j, "notice", p->plan->notice);
 	if (p->plan->window.to_ns != UINT64_MAX) {
 		lull_page_pair_u64(&j, "from", moment(p, p->plan->window.from_ns));
 		lull_page_pair_u64(&j, "to", moment(p, p->plan->window.to_ns));
 	}
 	put_lanes(p, &j);
+	put_notice(p, &j);
 	put_names(p, &j);
 	put_curves(p, &j);
 	lull_json_end(&j);

@@ -17,10 +17,11 @@
 
 /* How much is kept. */
 struct lull_pack_plan {
-	struct lull_span window; /* only what touches it */
-	u32 unit_log2;		 /* times in 2^n ns */
-	u64 max_records;	 /* of a lane; longer ones are folded to their first level below */
-	const char *notice;	 /* what is left out, for the reader; may be NULL */
+	struct lull_span window;  /* only what touches it */
+	u32 unit_log2;		  /* times in 2^n ns */
+	u64 max_records;	  /* of a lane; longer ones are folded to their first level below */
+	const char *notice;	  /* what is left out, for the reader; may be NULL */
+	struct lull_vec *answers; /* u8: those of an earlier plan for the window; empty at first */
 };
 
 /* Pack the first report of the page; `out` is bytes. */

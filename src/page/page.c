@@ -4,8 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "import/import.h"
+#include "job/job.h"
+#include "page/ahead.h"
+#include "page/analyst.h"
 #include "page/why.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
@@ -25,24 +29,6 @@ const struct lull_answer *lull_answer_find(const char *name)
 		if (!strcmp(lull_answers[i]->name, name))
 			return lull_answers[i];
 	return NULL;
-}
-
-int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
-		     const struct lull_args *args, FILE *to, struct lull_err *err)
-{
-	struct lull_question q = { .page = page, .args = args, .to = to };
-	pthread_mutex_t *lock;
-	int rc;
-
-	if (args->report_ix >= page->n_reports)
-		return lull_fail(err, LULL_E_NOT_FOUND, "there is no report %zu", args->report_ix);
-	q.report = &page->reports[args->report_ix];
-	q.reader = answer->is_slow ? q.report->slow : q.report->quick;
-	lock = answer->is_slow ? &q.report->slow_lock : &q.report->quick_lock;
-	pthread_mutex_lock(lock);
-	rc = answer->run(&q, err);
-	pthread_mutex_unlock(lock);
-	return rc;
 }
 
 static int open_twice(struct lull_page_report *report, const char *path, struct lull_err *err)
@@ -93,44 +79,172 @@ static int import(struct lull_page_report *report, const char *path, struct lull
 }
 
 /* The report's readers are open: the rest of it. */
-static void finish(struct lull_page *page, const char *name,
-		   const struct lull_timeline_options *options)
+static void finish(struct lull_page_report *report, const struct lull_timeline_options *options,
+		   bool is_offline)
 {
-	struct lull_page_report *report = &page->reports[page->n_reports++];
-
-	report->name = name;
 	report->timeline = lull_timeline_new(report->quick, options);
+	/* A file has all the time it needs: who opens it cannot ask later. */
+	lull_page_why(report, is_offline);
+}
+
+/* Room for reports, once for all: others keep pointers to them. */
+static struct lull_page_report *next_report(struct lull_page *page, size_t max, const char *name)
+{
+	struct lull_page_report *report;
+
+	if (!page->reports) {
+		page->reports = lull_alloc(max, sizeof(*page->reports));
+		page->max_reports = max;
+		pthread_mutex_init(&page->open_lock, NULL);
+	}
+	report = &page->reports[page->n_reports];
+	report->name = name;
 	pthread_mutex_init(&report->quick_lock, NULL);
 	pthread_mutex_init(&report->slow_lock, NULL);
-	lull_page_why(report, false);
+	return report;
+}
+
+/* A rank of a job: found out about now, and what is too large for that stays without a verdict. */
+static int open_later(struct lull_page_report *report, struct lull_err *err)
+{
+	const struct lull_timeline_options options = { .path = report->path };
+	char *path = report->path;
+
+	report->path = NULL;
+	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err)) {
+		report->failed = lull_strdup(err->msg);
+		free(path);
+		return err->code;
+	}
+	if (lull_page_why_is_large(report))
+		report->why_failed = lull_strdup("this rank is too large to be looked into beside "
+						 "the others: open its report by itself");
+	finish(report, &options, false);
+	free(path);
+	return LULL_OK;
+}
+
+/* Reports that nobody has asked for before are opened now; the first who asks waits. */
+static int open_now(struct lull_page *page, struct lull_page_report *report, struct lull_err *err)
+{
+	int rc = LULL_OK;
+
+	if (!page->job)
+		return LULL_OK;
+	pthread_mutex_lock(&page->open_lock);
+	if (report->path)
+		rc = open_later(report, err);
+	if (!rc && report->failed)
+		rc = lull_fail(err, LULL_E_NOT_FOUND, "%s", report->failed);
+	pthread_mutex_unlock(&page->open_lock);
+	return rc;
+}
+
+int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
+		     const struct lull_args *args, FILE *to, struct lull_err *err)
+{
+	struct lull_question q = { .page = page, .args = args, .to = to };
+	pthread_mutex_t *lock;
+	int rc;
+
+	if (args->report_ix >= page->n_reports)
+		return lull_fail(err, LULL_E_NOT_FOUND, "there is no report %zu", args->report_ix);
+	q.report = &page->reports[args->report_ix];
+	if (open_now(page, q.report, err))
+		return err->code;
+	q.reader = answer->is_slow ? q.report->slow : q.report->quick;
+	lock = answer->is_slow ? &q.report->slow_lock : &q.report->quick_lock;
+	lull_ahead_begin(page->ahead);
+	pthread_mutex_lock(lock);
+	rc = answer->run(&q, err);
+	pthread_mutex_unlock(lock);
+	lull_ahead_end(page->ahead);
+	return rc;
 }
 
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err)
 {
-	struct lull_page_report *report = &page->reports[page->n_reports];
+	struct lull_page_report *report;
 
-	if (page->n_reports == LULL_PAGE_REPORTS)
+	if (page->job)
+		return lull_fail(err, LULL_E_USAGE, "a folder is looked at by itself; leave out %s",
+				 path);
+	if (page->reports && page->n_reports == page->max_reports)
 		return lull_fail(err, LULL_E_USAGE, "more than %d reports at once",
 				 LULL_PAGE_REPORTS);
+	report = next_report(page, LULL_PAGE_REPORTS, name);
 	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err))
 		return err->code;
-	finish(page, name, options);
+	finish(report, options, page->is_offline);
+	page->n_reports++;
 	return LULL_OK;
+}
+
+int lull_page_add_job(struct lull_page *page, const char *folder, struct lull_err *err)
+{
+	struct lull_page_job *job;
+
+	if (page->n_reports)
+		return lull_fail(err, LULL_E_USAGE, "%s is a folder; look at it by itself", folder);
+	job = lull_alloc(1, sizeof(*job));
+	pthread_mutex_init(&job->lock, NULL);
+	job->job = lull_alloc(1, sizeof(*job->job));
+	page->job = job;
+	if (lull_job_open(job->job, folder, &(struct lull_job_options){ 0 }, err))
+		return err->code;
+	if (job->job->ranks.n > LULL_PAGE_RANKS)
+		return lull_fail(err, LULL_E_UNSUPPORTED, "more than %d ranks", LULL_PAGE_RANKS);
+	for (size_t i = 0; i < job->job->ranks.n; i++) {
+		const struct lull_job_rank *rank = lull_vec_get(&job->job->ranks, i);
+		struct lull_page_report *report = next_report(page, job->job->ranks.n, rank->file);
+		struct lull_str path = LULL_STR_INIT;
+
+		lull_job_path(job->job, rank, &path);
+		report->path = path.at;
+		page->n_reports++;
+	}
+	return open_later(&page->reports[0], err);
 }
 
 void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const char *name)
 {
 	const struct lull_timeline_options options = { .has_no_index = true };
-	struct lull_page_report *report = &page->reports[page->n_reports];
+	struct lull_page_report *report = next_report(page, LULL_PAGE_REPORTS, name);
 
 	report->quick = report->slow = r;
 	report->is_borrowed = true;
-	finish(page, name, &options);
+	finish(report, &options, page->is_offline);
+	page->n_reports++;
+}
+
+void lull_page_start(struct lull_page *page)
+{
+	page->analyst = lull_analyst_start(page);
+	page->ahead = lull_ahead_start(page);
+}
+
+static void release_job(struct lull_page *page)
+{
+	struct lull_page_job *job = page->job;
+
+	if (!job)
+		return;
+	lull_job_release(job->job);
+	pthread_mutex_destroy(&job->lock);
+	free(job->job);
+	free(job->ranks);
+	free(job->failed);
+	free(job);
+	page->job = NULL;
 }
 
 void lull_page_release(struct lull_page *page)
 {
+	lull_analyst_stop(page->analyst);
+	lull_ahead_stop(page->ahead);
+	page->analyst = NULL;
+	page->ahead = NULL;
 	for (size_t i = 0; i < page->n_reports; i++) {
 		struct lull_page_report *report = &page->reports[i];
 
@@ -142,8 +256,15 @@ void lull_page_release(struct lull_page *page)
 		}
 		pthread_mutex_destroy(&report->quick_lock);
 		pthread_mutex_destroy(&report->slow_lock);
+		free(report->path);
+		free(report->failed);
 	}
+	if (page->reports)
+		pthread_mutex_destroy(&page->open_lock);
+	free(page->reports);
+	page->reports = NULL;
 	page->n_reports = 0;
+	release_job(page);
 }
 
 void lull_page_pair_u64(struct lull_json *j, const char *key, u64 value)

@@ -25,24 +25,49 @@
 #include "timeline/timeline.h"
 #include "trace/reader.h"
 
+/* What another process found out about a large report (page/analyst.h). */
+struct lull_told {
+	bool is_running;
+	u32 percent;
+	char *verdict, *steps; /* the answers, NULL if there are none yet */
+};
+
 struct lull_page_report {
 	const char *name; /* as it is shown; borrowed */
+	char *path;	  /* of one that is opened when somebody asks for it; NULL once it is */
+	char *failed;	  /* why that did not work */
 	struct lull_reader *quick, *slow;
 	struct lull_timeline *timeline; /* on `quick` */
 	pthread_mutex_t quick_lock, slow_lock;
 	struct lull_why *why; /* page/why.h; on `slow`, under slow_lock */
 	char *why_failed;
-	bool is_borrowed; /* one reader, not ours */
+	struct lull_told told; /* under slow_lock */
+	bool is_borrowed;      /* one reader, not ours */
 };
 
 struct lull_why;
 
-#define LULL_PAGE_REPORTS 8
+#define LULL_PAGE_REPORTS 8	/* that are opened at once */
+#define LULL_PAGE_RANKS	  65536 /* of a job, which are opened one by one */
+
+struct lull_job;
+
+/* The ranks of a job that is a folder of reports (job/job.h). */
+struct lull_page_job {
+	struct lull_job *job; /* opened, not analysed: another process does that */
+	pthread_mutex_t lock; /* of what follows */
+	char *ranks, *failed; /* what was found as JSON, or why nothing was */
+	bool is_running;
+};
 
 struct lull_page {
-	struct lull_page_report reports[LULL_PAGE_REPORTS];
-	size_t n_reports;
-	bool is_offline; /* the answers go into a file */
+	struct lull_page_report *reports;
+	size_t n_reports, max_reports;
+	struct lull_page_job *job;    /* NULL: reports by themselves */
+	pthread_mutex_t open_lock;    /* of reports that are opened when asked for */
+	bool is_offline;	      /* the answers go into a file */
+	struct lull_ahead *ahead;     /* page/ahead.h; NULL if nothing goes on beside the answers */
+	struct lull_analyst *analyst; /* page/analyst.h; NULL if no report is large */
 };
 
 /* Arguments of one question. */
@@ -106,10 +131,22 @@ int lull_page_answer(struct lull_page *page, const struct lull_answer *answer,
 int lull_page_add(struct lull_page *page, const char *path, const char *name,
 		  const struct lull_timeline_options *options, struct lull_err *err);
 
+/*
+ * Add the ranks of a folder, by rank. The first is opened, the others when they are asked for.
+ * Only as the first and only reports of a page.
+ */
+int lull_page_add_job(struct lull_page *page, const char *folder, struct lull_err *err);
+
 /* The same for a reader that is open, and stays so; for one thread. The name is borrowed. */
 void lull_page_add_reader(struct lull_page *page, struct lull_reader *r, const char *name);
 
-/* Close all reports. */
+/*
+ * Begin what goes on beside the answers, once all reports are added and before any other thread
+ * exists: decoding ahead, and the analysis of reports that are too large to wait for it.
+ */
+void lull_page_start(struct lull_page *page);
+
+/* End that, and close all reports. */
 void lull_page_release(struct lull_page *page);
 
 /* "key": value, in an object. */

@@ -34,6 +34,24 @@ u8 lull_page_family(enum lull_cause_ix cause)
 	return 7;
 }
 
+void lull_page_pieces(const struct lull_subject *s, struct lull_vec *pieces)
+{
+	const struct lull_interval *at = s->intervals.at;
+
+	for (size_t i = 0; i < s->intervals.n; i++) {
+		struct lull_idle *piece = lull_vec_push(pieces);
+
+		piece->span = (struct lull_span){ at[i].from_ns, at[i].to_ns };
+		piece->cause = LULL_NAME_CAUSE | at[i].cause;
+		piece->family = lull_page_family((enum lull_cause_ix)at[i].cause);
+	}
+}
+
+bool lull_page_why_is_large(const struct lull_page_report *report)
+{
+	return lull_work_count(report->slow, LULL_WORK_ALL) > MAX_WORKS;
+}
+
 /* Idle time of the timeline gets the causes that were found. */
 static void show_causes(struct lull_page_report *report)
 {
@@ -42,16 +60,9 @@ static void show_causes(struct lull_page_report *report)
 	pthread_mutex_lock(&report->quick_lock);
 	for (u32 i = 0; i < report->why->n_subjects; i++) {
 		const struct lull_subject *s = &report->why->subjects[i];
-		const struct lull_interval *at = s->intervals.at;
 
 		lull_vec_init(&pieces, sizeof(struct lull_idle));
-		for (size_t k = 0; k < s->intervals.n; k++) {
-			struct lull_idle *piece = lull_vec_push(&pieces);
-
-			piece->span = (struct lull_span){ at[k].from_ns, at[k].to_ns };
-			piece->cause = LULL_NAME_CAUSE | at[k].cause;
-			piece->family = lull_page_family((enum lull_cause_ix)at[k].cause);
-		}
+		lull_page_pieces(s, &pieces);
 		lull_idle_set_causes(report->timeline, s->device, &pieces);
 		lull_vec_release(&pieces);
 	}
@@ -66,7 +77,7 @@ enum lull_page_why_state lull_page_why(struct lull_page_report *report, bool is_
 		return LULL_PAGE_WHY_DONE;
 	if (report->why_failed)
 		return LULL_PAGE_WHY_FAILED;
-	if (!is_forced && lull_work_count(report->slow, LULL_WORK_ALL) > MAX_WORKS)
+	if (!is_forced && lull_page_why_is_large(report))
 		return LULL_PAGE_WHY_LARGE;
 	report->why = lull_alloc(1, sizeof(*report->why));
 	if (lull_why_run(report->why, report->slow, 0, &err)) {
@@ -85,6 +96,8 @@ void lull_page_why_release(struct lull_page_report *report)
 		lull_why_release(report->why);
 	free(report->why);
 	free(report->why_failed);
+	free(report->told.verdict);
+	free(report->told.steps);
 	report->why = NULL;
-	report->why_failed = NULL;
+	report->why_failed = report->told.verdict = report->told.steps = NULL;
 }

@@ -4,258 +4,68 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "timeline/cache.h"
 #include "timeline/idle.h"
 #include "timeline/idle_cause.h"
 #include "timeline/name.h"
-#include "trace/file.h"
 
-#define CACHE_BYTES (64u << 20)
-#define MAX_CACHED  256u
-
-/* The events of one lane in a decoded block. */
-struct run {
-	u32 lane;
-	u32 first, n;
-	u64 max_end_ns; /* of all of them */
-};
-
-struct cached {
-	size_t block_ix;
-	u32 source;
-	u64 used;
-	struct lull_tl_event *events; /* by lane, then start */
-	size_t n;
-	struct run *runs;
-	size_t n_runs;
+/*
+ * The pieces of a device in a window: those that ask for its busy time ask for the idle one next.
+ */
+struct swept {
+	u32 group;
+	struct lull_span span;
+	struct lull_vec busy, idle; /* struct lull_span */
 };
 
 struct lull_detail {
-	struct lull_timeline *t;
-	struct lull_blocks blocks;
-	struct cached cache[MAX_CACHED];
-	size_t n_cached;
-	u64 cached_bytes;
-	u64 clock;
+	struct lull_cache *cache;
+	struct swept swept;
 };
 
 struct lull_detail *lull_detail_new(struct lull_timeline *t)
 {
 	struct lull_detail *d = lull_alloc(1, sizeof(*d));
 
-	d->t = t;
-	lull_blocks_init(&d->blocks, t->reader);
+	d->cache = lull_cache_new(t);
+	lull_vec_init(&d->swept.busy, sizeof(struct lull_span));
+	lull_vec_init(&d->swept.idle, sizeof(struct lull_span));
 	return d;
-}
-
-static void drop(struct lull_detail *d, size_t ix)
-{
-	struct cached *c = &d->cache[ix];
-
-	d->cached_bytes -= c->n * sizeof(*c->events);
-	free(c->events);
-	free(c->runs);
-	*c = d->cache[--d->n_cached];
 }
 
 void lull_detail_free(struct lull_detail *d)
 {
 	if (!d)
 		return;
-	while (d->n_cached)
-		drop(d, d->n_cached - 1);
-	lull_blocks_release(&d->blocks);
+	lull_cache_free(d->cache);
+	lull_vec_release(&d->swept.busy);
+	lull_vec_release(&d->swept.idle);
 	free(d);
 }
 
-/* ---- blocks ---- */
-
-/* The lane of an event; what overlaps may lie deeper here than when the lanes were made. */
-static u32 lane_of(const struct lull_detail *d, u32 source, const struct lull_tl_event *e)
+bool lull_detail_ahead(struct lull_timeline *t)
 {
-	u32 lane = LULL_NO_ROW;
-
-	for (i32 line = e->line; line >= 0 && lane == LULL_NO_ROW; line--)
-		lane = lull_timeline_find(d->t, source, e->group, (u32)line);
-	return lane;
+	return lull_cache_ahead(t->detail->cache);
 }
 
-/* Sort the events of one group, which are by start, by line; add a run for each line. */
-static void split_lines(struct lull_detail *d, struct cached *c, const struct lull_tl_event *from,
-			size_t n)
+u32 lull_detail_device(const struct lull_timeline *t, u32 group)
 {
-	size_t counts[LULL_N_LINES] = { 0 }, place[LULL_N_LINES], first = c->n;
-	struct run *runs[LULL_N_LINES] = { NULL };
-
-	for (size_t i = 0; i < n; i++)
-		counts[from[i].line]++;
-	c->runs = lull_realloc(c->runs, c->n_runs + LULL_N_LINES, sizeof(*c->runs));
-	for (unsigned line = 0; line < LULL_N_LINES; line++) {
-		struct lull_tl_event sample = { .group = from[0].group, .line = (u8)line };
-
-		place[line] = first;
-		if (!counts[line])
-			continue;
-		runs[line] = &c->runs[c->n_runs++];
-		*runs[line] = (struct run){ .lane = lane_of(d, c->source, &sample),
-					    .first = (u32)first,
-					    .n = (u32)counts[line] };
-		first += counts[line];
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct run *run = runs[from[i].line];
-
-		c->events[place[from[i].line]++] = from[i];
-		if (from[i].end_ns > run->max_end_ns)
-			run->max_end_ns = from[i].end_ns;
-	}
-	c->n += n;
-}
-
-/* Most groups have one line, and nothing to be sorted. */
-static void split_group(struct lull_detail *d, struct cached *c, const struct lull_tl_event *from,
-			size_t n)
-{
-	struct run *run;
-	u64 max_end_ns = 0;
-	size_t same = 0;
-
-	for (; same < n && from[same].line == from[0].line; same++)
-		max_end_ns = from[same].end_ns > max_end_ns ? from[same].end_ns : max_end_ns;
-	if (same < n) {
-		split_lines(d, c, from, n);
-		return;
-	}
-	memcpy(c->events + c->n, from, n * sizeof(*from));
-	c->runs = lull_realloc(c->runs, c->n_runs + LULL_N_LINES, sizeof(*c->runs));
-	run = &c->runs[c->n_runs++];
-	*run = (struct run){ .lane = lane_of(d, c->source, from),
-			     .first = (u32)c->n,
-			     .n = (u32)n,
-			     .max_end_ns = max_end_ns };
-	c->n += n;
-}
-
-static void load(struct lull_detail *d, struct cached *c)
-{
-	const struct lull_source *source = &lull_sources[c->source];
-	size_t n = lull_blocks_decode(&d->blocks, source, c->block_ix), end;
-	struct lull_tl_event *events = d->blocks.events.at;
-	struct lull_lines_state lines;
-
-	c->events = lull_realloc(NULL, n + 1, sizeof(*c->events)); /* not zeroed: all is set */
-	for (size_t i = 0; i < n; i = end) {
-		memset(&lines, 0, sizeof(lines));
-		for (end = i; end < n && events[end].group == events[i].group; end++)
-			lull_lines_fit(&lines, source, &events[end]);
-		split_group(d, c, events + i, end - i);
-	}
-}
-
-static void make_room(struct lull_detail *d)
-{
-	while (d->n_cached && (d->n_cached == MAX_CACHED || d->cached_bytes > CACHE_BYTES)) {
-		size_t oldest = 0;
-
-		for (size_t i = 1; i < d->n_cached; i++)
-			oldest = d->cache[i].used < d->cache[oldest].used ? i : oldest;
-		drop(d, oldest);
-	}
-}
-
-static const struct cached *block_of(struct lull_detail *d, u32 source, size_t block_ix)
-{
-	struct cached *c;
-
-	for (size_t i = 0; i < d->n_cached; i++) {
-		c = &d->cache[i];
-		if (c->block_ix == block_ix && c->source == source) {
-			c->used = ++d->clock;
-			return c;
-		}
-	}
-	make_room(d);
-	c = &d->cache[d->n_cached++];
-	*c = (struct cached){ .block_ix = block_ix, .source = source, .used = ++d->clock };
-	load(d, c);
-	d->cached_bytes += c->n * sizeof(*c->events);
-	return c;
-}
-
-/* ---- events ---- */
-
-/* The first event of a run that may end behind `at_ns`; runs of one line hardly overlap. */
-static size_t first_event(const struct lull_tl_event *events, const struct run *run, u64 at_ns)
-{
-	size_t low = run->first, high = run->first + run->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (events[mid].end_ns >= at_ns)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
-}
-
-/* Told each event with its block. */
-typedef void event_fn(void *ctx, const struct lull_tl_event *event, size_t block_ix);
-
-static void each_in_block(const struct cached *c, u32 lane, struct lull_span span, event_fn *fn,
-			  void *ctx)
-{
-	for (size_t r = 0; r < c->n_runs; r++) {
-		const struct run *run = &c->runs[r];
-
-		if (run->lane != lane || run->max_end_ns < span.from_ns)
-			continue;
-		for (size_t i = first_event(c->events, run, span.from_ns);
-		     i < run->first + run->n && c->events[i].start_ns < span.to_ns; i++)
-			fn(ctx, &c->events[i], c->block_ix);
-	}
-}
-
-/* Visit the events of a lane of a table that touch `span`. */
-static void each_event(struct lull_timeline *t, u32 lane, struct lull_span span, event_fn *fn,
-		       void *ctx)
-{
-	u32 source = lull_timeline_lane(t, lane)->source;
-	size_t n;
-	const struct lull_entry *e = lull_reader_blocks(t->reader, &n);
-
-	for (size_t i = 0; i < n; i++) {
-		if (e[i].table_id != lull_sources[source].table || e[i].kind != LULL_BLOCK_ROWS)
-			continue;
-		if (e[i].min_start >= span.to_ns)
-			break;
-		if (e[i].max_end >= span.from_ns)
-			each_in_block(block_of(t->detail, source, i), lane, span, fn, ctx);
-	}
+	return lull_cache_device(t->detail->cache, group);
 }
 
 /* ---- idle time ---- */
 
-struct idle_ctx {
-	struct lull_vec spans; /* struct lull_span: the pieces of the wanted kind */
-	bool wants_busy;
-	struct lull_idle_sweep sweep;
-};
-
 static void on_piece(void *ctx, struct lull_span span, bool is_busy)
 {
-	struct idle_ctx *c = ctx;
+	struct swept *swept = ctx;
 
-	if (is_busy == c->wants_busy)
-		lull_vec_add(&c->spans, &span, 1);
+	lull_vec_add(is_busy ? &swept->busy : &swept->idle, &span, 1);
 }
 
 static void add_work(void *ctx, const struct lull_tl_event *event, size_t block_ix)
 {
-	struct idle_ctx *c = ctx;
-
 	(void)block_ix;
-	lull_idle_add(&c->sweep, event->start_ns, event->end_ns);
+	lull_idle_add(ctx, event->start_ns, event->end_ns);
 }
 
 /* From the first to the last work of a device: outside of it nothing is known to be idle. */
@@ -274,55 +84,77 @@ static struct lull_span life_of(const struct lull_timeline *t, u32 group)
 
 static bool is_work_of(const struct lull_timeline *t, const struct lull_tl_lane *lane, u32 group)
 {
-	const u32 *device_of = t->detail->blocks.device_of;
-
 	if (lane->source == LULL_NO_ROW ||
 	    !(lull_sources[lane->source].flags & LULL_SOURCE_IS_WORK))
 		return false;
-	if (lane->group & LULL_GROUP_DEVICE)
-		return lane->group == group;
-	return (device_of[lane->group] | LULL_GROUP_DEVICE) == group;
+	return lull_detail_device(t, lane->group) == group;
 }
 
-/* The busy or idle pieces of a device inside `span`; those at its edges are cut there. */
-static void device_pieces(struct lull_timeline *t, u32 group, struct lull_span span,
-			  struct idle_ctx *c)
+/* Before the first and behind the last work in the window the device is idle, too. */
+static void add_edges(struct swept *swept, struct lull_span span)
 {
-	struct lull_span life = life_of(t, group);
+	const struct lull_span *busy = swept->busy.at;
+	struct lull_span edge = { span.from_ns, span.to_ns };
+	struct lull_span *idle;
 
+	if (!swept->busy.n) {
+		lull_vec_add(&swept->idle, &edge, 1);
+		return;
+	}
+	if (busy[0].from_ns > span.from_ns) {
+		edge.to_ns = busy[0].from_ns;
+		lull_vec_push(&swept->idle);
+		idle = swept->idle.at;
+		memmove(idle + 1, idle, (swept->idle.n - 1) * sizeof(*idle));
+		idle[0] = edge;
+	}
+	edge = (struct lull_span){ busy[swept->busy.n - 1].to_ns, span.to_ns };
+	if (edge.from_ns < edge.to_ns)
+		lull_vec_add(&swept->idle, &edge, 1);
+}
+
+/*
+ * The busy and idle pieces of a device inside `span`; idle ones at its edges are cut there, busy
+ * ones are whole.
+ */
+static const struct swept *sweep(struct lull_timeline *t, u32 group, struct lull_span span)
+{
+	struct swept *swept = &t->detail->swept;
+	struct lull_span life = life_of(t, group);
+	struct lull_idle_sweep s;
+
+	if (swept->group == group && swept->span.from_ns == span.from_ns &&
+	    swept->span.to_ns == span.to_ns)
+		return swept;
+	swept->group = group;
+	swept->span = span;
+	swept->busy.n = swept->idle.n = 0;
 	span = lull_span_cut(span, life.from_ns, life.to_ns);
 	if (span.to_ns <= span.from_ns)
-		return;
-	lull_idle_init(&c->sweep, on_piece, c);
-	/* Work of no length would be left out; one nanosecond outside marks the edges. */
+		return swept;
+	lull_idle_init(&s, on_piece, swept);
 	for (u32 i = 0; i < t->lanes.n; i++) {
 		if (is_work_of(t, lull_timeline_lane(t, i), group))
-			each_event(t, i, span, add_work, c);
+			lull_cache_each(t->detail->cache, i, span, add_work, &s);
 	}
-	if (!c->wants_busy) {
-		lull_idle_add(&c->sweep, span.from_ns ? span.from_ns - 1 : 0, span.from_ns);
-		lull_idle_add(&c->sweep, span.to_ns, span.to_ns + 1);
-	}
-	lull_idle_advance(&c->sweep, UINT64_MAX);
-	lull_idle_release(&c->sweep);
+	lull_idle_advance(&s, UINT64_MAX);
+	lull_idle_release(&s);
+	add_edges(swept, span);
+	return swept;
 }
 
 /* The same as pieces (struct lull_idle), idle ones with their causes. */
 static void named_pieces(struct lull_timeline *t, const struct lull_tl_lane *lane,
 			 struct lull_span span, struct lull_vec *out)
 {
-	struct idle_ctx c = { .wants_busy = lane->line == 0 };
-	const struct lull_span *spans;
+	const struct swept *swept = sweep(t, lane->group, span);
+	const struct lull_span *busy = swept->busy.at;
 
-	lull_vec_init(&c.spans, sizeof(struct lull_span));
-	device_pieces(t, lane->group, span, &c);
-	spans = c.spans.at;
-	if (!c.wants_busy)
-		lull_idle_with_causes(t, lane->group, span, &c.spans, out);
-	for (size_t i = 0; i < c.spans.n && c.wants_busy; i++)
+	if (lane->line == LULL_LINE_IDLE)
+		lull_idle_with_causes(t, lane->group, span, &swept->idle, out);
+	for (size_t i = 0; i < swept->busy.n && lane->line == LULL_LINE_BUSY; i++)
 		*(struct lull_idle *)lull_vec_push(out) =
-			(struct lull_idle){ spans[i], LULL_NAME_FIXED | LULL_FIXED_BUSY, 0 };
-	lull_vec_release(&c.spans);
+			(struct lull_idle){ busy[i], LULL_NAME_FIXED | LULL_FIXED_BUSY, 0 };
 }
 
 /* ---- folding ---- */
@@ -368,6 +200,7 @@ void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 	const struct lull_tl_lane *l = lull_timeline_lane(t, lane);
 	const struct lull_level *level = lull_lod_level(&l->lod, fold->log2);
 
+	lull_cache_wish(t->detail->cache, l, span, fold->log2);
 	if (level) {
 		for (size_t i = lull_level_first(level, span.from_ns ? span.from_ns - 1 : 0);
 		     i < level->n && level->recs[i].start_ns < span.to_ns; i++)
@@ -375,7 +208,7 @@ void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 	} else if (l->source == LULL_NO_ROW) {
 		fold_device(t, lane, span, fold);
 	} else {
-		each_event(t, lane, span, fold_event, fold);
+		lull_cache_each(t->detail->cache, lane, span, fold_event, fold);
 	}
 	lull_fold_finish(fold);
 }
@@ -487,7 +320,7 @@ void lull_detail_events(struct lull_timeline *t, u32 lane, struct lull_span span
 	struct lull_found *at;
 
 	if (lull_timeline_lane(t, lane)->source != LULL_NO_ROW)
-		each_event(t, lane, span, list_event, &c);
+		lull_cache_each(t->detail->cache, lane, span, list_event, &c);
 	else if (lull_timeline_lane(t, lane)->line > LULL_LINE_IDLE)
 		list_kept(t, lane, span, &c);
 	else

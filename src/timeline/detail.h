@@ -2,7 +2,8 @@
  * detail - what happened on a lane in a window of time, at any level of detail.
  *
  * What the levels of a lane hold is taken from there; what is finer is read from the blocks of the
- * report, and the decoded blocks that were used last are kept (64 MB).
+ * report, and the decoded blocks that were used last are kept (48 MB). Those that the next move or
+ * zoom will need are decoded ahead, by whoever has nothing else to do.
  */
 #ifndef LULL_TIMELINE_DETAIL_H
 #define LULL_TIMELINE_DETAIL_H
@@ -22,6 +23,12 @@ void lull_detail_free(struct lull_detail *d);
 void lull_detail_fold(struct lull_timeline *t, u32 lane, struct lull_span span,
 		      struct lull_fold *fold);
 
+/*
+ * Decode one block that lies around what was folded last and is not there yet; false if there is
+ * none. Takes a millisecond or two.
+ */
+bool lull_detail_ahead(struct lull_timeline *t);
+
 /* An event, and where its row is in the report. */
 struct lull_found {
 	struct lull_tl_event event;
@@ -29,6 +36,9 @@ struct lull_found {
 	size_t block_ix; /* of lull_reader_blocks(); the row is event.row */
 	bool has_row;	 /* false for idle and busy time, which are no rows */
 };
+
+/* The device of a group of events, as LULL_GROUP_DEVICE + its row; no device if it is a thread. */
+u32 lull_detail_device(const struct lull_timeline *t, u32 group);
 
 /*
  * The events (struct lull_found) that touch `span` on a lane, by start, up to `limit`; idle and

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #define KEEP_RECS   4096u /* a lane with no more events than this is kept as it is */
@@ -18,41 +19,70 @@ void lull_fold_init(struct lull_fold *f, u32 log2, bool is_adaptive)
 	lull_vec_init(&f->recs, sizeof(struct lull_rec));
 }
 
+void lull_fold_again(struct lull_fold *f, u32 log2)
+{
+	struct lull_vec recs = f->recs;
+
+	lull_fold_init(f, log2, false);
+	f->recs = recs;
+	f->recs.n = 0;
+}
+
 void lull_fold_release(struct lull_fold *f)
 {
 	lull_vec_release(&f->recs);
 }
 
-/* Turn the sums of classes into shares of a byte, the largest taking what rounding leaves. */
+/* The class of shares that are all of one, -1 if they are mixed; most are not. */
+static int only_class(u64 shares)
+{
+	int at = shares ? __builtin_ctzll(shares) : 1;
+
+	return at % 8 == 0 && shares >> at == 255 ? at / 8 : -1;
+}
+
+/* Turn the sums of classes into shares of a byte. */
 static void set_shares(struct lull_rec *rec, const u64 by_class[LULL_N_CLASSES])
 {
 	u64 sum = 0;
+	f64 scale;
 
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
 		sum += by_class[c];
+	scale = sum ? 255.0 / (f64)sum : 0;
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
-		rec->share[c] = sum ? (u8)((by_class[c] * 255 + sum / 2) / sum) : 0;
+		rec->share[c] = (u8)((f64)by_class[c] * scale + 0.5);
+}
+
+static void keep(struct lull_fold *f, const struct lull_rec *rec)
+{
+	*(struct lull_rec *)lull_vec_room(&f->recs, 1) = *rec;
+	f->recs.n++;
 }
 
 static void close_cur(struct lull_fold *f)
 {
 	if (!f->is_open)
 		return;
-	if (f->cur.count > 1)
+	if (f->cur.count > 1 && only_class(f->classes) < 0)
 		set_shares(&f->cur, f->by_class);
-	*(struct lull_rec *)lull_vec_push(&f->recs) = f->cur;
+	keep(f, &f->cur);
 	f->is_open = false;
 }
 
 static void weigh(struct lull_fold *f, const struct lull_rec *rec)
 {
 	/* A moment without length still has a class. */
-	u64 weight = rec->busy_ns ? rec->busy_ns : 1;
+	u64 weight = rec->busy_ns ? rec->busy_ns : 1, shares = lull_get_u64(rec->share);
+	int only = only_class(shares);
 
-	for (unsigned c = 0; c < LULL_N_CLASSES; c++) {
-		if (rec->share[c])
-			f->by_class[c] += weight * rec->share[c] / 255;
+	f->classes |= shares;
+	if (only >= 0) {
+		f->by_class[only] += weight;
+		return;
 	}
+	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
+		f->by_class[c] += weight * rec->share[c] / 255;
 }
 
 static void open_cur(struct lull_fold *f, const struct lull_rec *rec)
@@ -61,6 +91,7 @@ static void open_cur(struct lull_fold *f, const struct lull_rec *rec)
 	f->cur = *rec;
 	f->longest_ns = rec->busy_ns;
 	memset(f->by_class, 0, sizeof(f->by_class));
+	f->classes = 0;
 	weigh(f, rec);
 	f->is_open = true;
 }
@@ -86,7 +117,7 @@ static void take(struct lull_fold *f, const struct lull_rec *rec)
 
 	if (len_ns >> f->log2) {
 		close_cur(f);
-		*(struct lull_rec *)lull_vec_push(&f->recs) = *rec;
+		keep(f, rec);
 	} else if (f->is_open && f->log2 &&
 		   f->cur.start_ns >> f->log2 == rec->start_ns >> f->log2) {
 		merge(f, rec);

@@ -55,6 +55,7 @@ struct lull_fold {
 	struct lull_rec cur;	      /* private: the fold that grows */
 	u64 longest_ns;		      /* private */
 	u64 by_class[LULL_N_CLASSES]; /* private */
+	u64 classes;		      /* private: shares of all that `cur` holds, or-ed */
 	u64 last_ns;		      /* private: start of the last one */
 	size_t next_check;	      /* private */
 	u64 n_events;
@@ -64,6 +65,9 @@ struct lull_fold {
 
 /* Begin to fold at this level, or at the one that suits the events. */
 void lull_fold_init(struct lull_fold *f, u32 log2, bool is_adaptive);
+
+/* Begin anew at this level, with the memory of what was folded before. */
+void lull_fold_again(struct lull_fold *f, u32 log2);
 
 /* Free everything. */
 void lull_fold_release(struct lull_fold *f);

@@ -78,6 +78,21 @@ static int by_start(const void *a, const void *b)
 	return (x->span.to_ns > y->span.to_ns) - (x->span.to_ns < y->span.to_ns);
 }
 
+/* By insertion: what is out of place is so by a few places. */
+static void sort_pieces(struct lull_vec *pieces)
+{
+	struct lull_idle *p = pieces->at;
+
+	for (size_t i = 1; i < pieces->n; i++) {
+		struct lull_idle late = p[i];
+		size_t k = i;
+
+		for (; k && by_start(&p[k - 1], &late) > 0; k--)
+			p[k] = p[k - 1];
+		p[k] = late;
+	}
+}
+
 void lull_idle_with_causes(const struct lull_timeline *t, u32 group, struct lull_span span,
 			   const struct lull_vec *gaps, struct lull_vec *out)
 {
@@ -85,13 +100,17 @@ void lull_idle_with_causes(const struct lull_timeline *t, u32 group, struct lull
 	const struct lull_idle *p = c ? c->pieces.at : NULL;
 	const struct lull_span *gap = gaps->at;
 
-	for (size_t i = c ? first_piece(c, span.from_ns) : 0;
-	     c && i < c->pieces.n && p[i].span.from_ns < span.to_ns; i++)
-		lull_vec_add(out, &p[i], 1);
-	for (size_t i = 0; i < gaps->n; i++)
+	size_t k = c ? first_piece(c, span.from_ns) : 0;
+
+	/* Both are by time, so that what is added is almost sorted already. */
+	for (size_t i = 0; i < gaps->n; i++) {
+		for (; c && k < c->pieces.n && p[k].span.from_ns < gap[i].from_ns; k++)
+			lull_vec_add(out, &p[k], 1);
 		add_rest(c, gap[i], out);
-	if (out->n)
-		qsort(out->at, out->n, sizeof(struct lull_idle), by_start);
+	}
+	for (; c && k < c->pieces.n && p[k].span.from_ns < span.to_ns; k++)
+		lull_vec_add(out, &p[k], 1);
+	sort_pieces(out);
 }
 
 /* How much of a span the causes cover. */

@@ -271,6 +271,53 @@ static u32 name_at(struct lull_blocks *b, const struct lull_source *source, cons
 	return 0;
 }
 
+/* The names that numbers of a column stand for, NULL if they are no row ids. */
+static const u32 *names_by_id(const struct lull_blocks *b, const struct lull_source *source)
+{
+	switch (source->naming) {
+	case LULL_NAMED_LAUNCH:
+		return b->names_of_launch;
+	case LULL_NAMED_LABEL:
+		return b->names_of_label;
+	case LULL_NAMED_OP:
+		return b->names_of_op;
+	case LULL_NAMED_FRAME:
+		return b->names_of_frame;
+	default:
+		return NULL;
+	}
+}
+
+/* All names of a block: this is asked for each row of it, so what repeats is looked up once. */
+static void name_events(struct lull_blocks *b, const struct lull_source *source,
+			const struct columns *c, struct lull_tl_event *e, size_t n)
+{
+	const u32 *names = names_by_id(b, source), *ids = c->name;
+
+	if (!c->name || c->name_bytes != sizeof(*ids))
+		names = NULL;
+	for (size_t i = 0; i < n && names; i++)
+		e[i].name = names[ids[i]];
+	for (size_t i = 0; i < n && !names; i++)
+		e[i].name = name_at(b, source, c, i);
+}
+
+static void class_events(struct lull_blocks *b, const struct lull_source *source,
+			 struct lull_tl_event *e, size_t n)
+{
+	u8 class = class_of(b, source, LULL_NAME_FIXED);
+	size_t slot = slot_of(source);
+
+	for (size_t i = 0; i < n && !(source->flags & SHARES); i++)
+		e[i].class = class;
+	for (size_t i = 0; i < n && source->flags & SHARES; i++) {
+		u32 name = e[i].name;
+		u8 known = name < b->n_strings ? b->class_of_string[name * CLASS_SLOTS + slot] : 0;
+
+		e[i].class = known ? known - 1 : class_of(b, source, name);
+	}
+}
+
 static u32 group_at(const struct lull_blocks *b, const struct lull_source *source, u32 lane)
 {
 	if (source->by == LULL_BY_STREAM)
@@ -328,17 +375,43 @@ static size_t add_runnable(struct lull_tl_event *to, const struct columns *c, si
 	return 1;
 }
 
-static void set_event(struct lull_blocks *b, const struct lull_source *source,
-		      const struct columns *c, size_t i, struct lull_tl_event *e)
+static void place_events(struct lull_blocks *b, const struct lull_source *source,
+			 const struct columns *c, struct lull_tl_event *e, size_t n)
 {
-	e->start_ns = c->start_ns[i];
-	e->end_ns = c->dur_ns ? lull_span_end_ns(e->start_ns, c->dur_ns[i]) : e->start_ns;
-	e->name = name_at(b, source, c, i);
-	e->row = (u32)i;
-	e->line = source->lines == LULL_LINES_DEPTH ? depth_at(c, i) : 0;
-	if (c->flags && c->flags[i] & LULL_RANGE_START_END)
-		e->line = FIRST_FIT;
-	e->class = class_of(b, source, e->name);
+	u32 lane = c->lane[0], group = group_at(b, source, lane);
+
+	for (size_t i = 0; i < n; i++) {
+		if (c->lane[i] != lane) {
+			lane = c->lane[i];
+			group = group_at(b, source, lane);
+		}
+		e[i].start_ns = c->start_ns[i];
+		e[i].end_ns =
+			c->dur_ns ? lull_span_end_ns(e[i].start_ns, c->dur_ns[i]) : e[i].start_ns;
+		e[i].row = (u32)i;
+		e[i].group = group;
+		e[i].line = 0;
+	}
+	for (size_t i = 0; i < n && source->lines == LULL_LINES_DEPTH; i++)
+		e[i].line = depth_at(c, i);
+	for (size_t i = 0; i < n && c->flags; i++)
+		if (c->flags[i] & LULL_RANGE_START_END)
+			e[i].line = FIRST_FIT;
+}
+
+/* Put the times in which a thread was ready to run between those in which it ran. */
+static size_t add_all_runnable(struct lull_vec *events, const struct columns *c, size_t n)
+{
+	struct lull_tl_event *e = lull_vec_room(events, 2 * n), *from = e + n;
+	size_t n_events = 0;
+
+	memmove(from, e, n * sizeof(*e));
+	for (size_t i = 0; i < n; i++) {
+		if (i)
+			n_events += add_runnable(&e[n_events], c, i, from[i].group);
+		e[n_events++] = from[i];
+	}
+	return n_events;
 }
 
 static void set_columns(struct columns *c, const struct lull_source *source,
@@ -359,10 +432,9 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 {
 	struct lull_cursor *cursor = open_cursor(b, source);
 	const void *cols[LULL_MAX_COLS];
-	size_t n = lull_cursor_read(cursor, block_ix, cols), n_events = 0;
+	size_t n = lull_cursor_read(cursor, block_ix, cols);
 	struct lull_tl_event *events;
 	struct columns c;
-	u32 lane = 0, group = 0;
 
 	b->events.n = 0;
 	if (!n)
@@ -370,23 +442,14 @@ size_t lull_blocks_decode(struct lull_blocks *b, const struct lull_source *sourc
 	set_columns(&c, source, cursor->table, cols);
 	if (!c.start_ns || !c.lane)
 		return 0;
-	/* Room for all at once: a block has up to 65,536 rows, and this is where most time goes. */
-	if (b->events.cap < 2 * n)
-		lull_vec_extend(&b->events, 2 * n);
-	events = b->events.at;
-	for (size_t i = 0; i < n; i++) {
-		if (!i || c.lane[i] != lane) {
-			lane = c.lane[i];
-			group = group_at(b, source, lane);
-		}
-		if (c.end_reason && i)
-			n_events += add_runnable(&events[n_events], &c, i, group);
-		set_event(b, source, &c, i, &events[n_events]);
-		events[n_events++].group = group;
-	}
-	b->events.n = n_events;
+	/* Column by column: a block has up to 65,536 rows, and this is where most time goes. */
+	events = lull_vec_room(&b->events, n);
+	place_events(b, source, &c, events, n);
+	name_events(b, source, &c, events, n);
+	class_events(b, source, events, n);
+	b->events.n = c.end_reason && c.dur_ns ? add_all_runnable(&b->events, &c, n) : n;
 	sort_events(&b->events);
-	return n_events;
+	return b->events.n;
 }
 
 void lull_lines_fit(struct lull_lines_state *state, const struct lull_source *source,

@@ -141,7 +141,7 @@ static enum MHD_Result send_answer(struct lull_server *s, struct MHD_Connection 
 	if (!to)
 		return MHD_NO;
 	MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, collect_argument, &args);
-	rc = lull_args_u64(&args, "f", LULL_PAGE_REPORTS, 0, &report, &err);
+	rc = lull_args_u64(&args, "f", LULL_PAGE_RANKS, 0, &report, &err);
 	args.report_ix = report;
 	if (!rc)
 		rc = lull_page_answer(s->page, answer, &args, to, &err);

@@ -36,5 +36,8 @@ await shoot("view-dark", [`${reports}/dataloader_cpu.lull`, `${reports}/dataload
   const idle = app.meta.rows.find((r) => r.kind === "idle");
   await app.selectAt(idle.lane, app.meta.from + length * 0.45);
 });
+await shoot("view-compare", [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`], large, async () => {
+  window.lull.app.openTab("compare");
+});
 await b.close();
 process.exit(0);

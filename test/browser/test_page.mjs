@@ -6,14 +6,15 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { browser, build, check, finish, lull, open, report, scratch, settle, state, view } from "./support.mjs";
 
-const PANELS = ["verdict", "steps", "selection", "kernels", "calls", "ranges", "ops", "copies", "collectives", "memory", "flame", "compare", "kernel",
-  "ranks", "query", "health"];
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
 
 async function shot(page, name) {
   if (shots) await page.screenshot({ path: join(shots, `${name}.png`) });
 }
+
+/** All there are: a new one is tested as soon as it is in the list. */
+const panels = (page) => page.$$eval("[data-tab]", (tabs) => tabs.map((t) => t.dataset.tab));
 
 /** Open a tab and wait until it is drawn; gives its text. */
 async function tab(page, id) {
@@ -33,7 +34,7 @@ async function clickThrough(b, name, url, expected) {
   const s = await state(page);
   check(s.records > 0, `${name}: something is drawn`, s.records);
   check(/GPU 0/.test(await page.innerText(".titles")), `${name}: a device has a row`);
-  for (const id of PANELS) {
+  for (const id of await panels(page)) {
     const text = await tab(page, id);
     check(text.length > 10, `${name}: ${id} says something`, text);
     check(!/That did not work/.test(text), `${name}: ${id} works`, text.slice(0, 200));
@@ -85,7 +86,7 @@ async function selecting(page) {
   s = await state(page);
   check(s.selection?.type === "event" && s.selection.links === 1, "a kernel is linked to its call", s.selection);
   const text = await page.innerText(".drawer-body");
-  check(/grid/.test(text) && /launched by/.test(text), "the panel has its shape and its call", text.slice(0, 300));
+  check(/grid/.test(text) && /launched it/.test(text), "the panel has its shape and its call", text.slice(0, 300));
   await page.click(".links .link");
   await settle(page);
   s = await state(page);
@@ -95,6 +96,31 @@ async function selecting(page) {
   check((await state(page)).selection.start > s.selection.start, "a dot selects the next event");
   await page.keyboard.press("Escape");
   check((await state(page)).selection === null, "Escape clears the selection");
+}
+
+/** Two reports above each other: both are drawn, aligned by steps, and move together. */
+async function comparing(page) {
+  await tab(page, "compare");
+  await page.waitForTimeout(200);
+  await settle(page);
+  const drawn = () => page.$eval(".strips", (e) => Number(e.dataset.records));
+  check((await drawn()) > 20, "compare: both timelines are drawn", await drawn());
+  const titles = await page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText));
+  check(titles.join() === "before,after", "before is above after", titles);
+  const bar = () => page.innerText(".strips-bar b");
+  const before = await bar();
+  check(/^step \d+: .* → /.test(before), "it says which step", before);
+  await page.click('.strips-bar [aria-label="Next step"]');
+  check((await bar()) !== before, "and goes to the next one", await bar());
+  const labels = await page.$$eval(".strips-row", (all) => all.map((e) => e.innerText));
+  check(labels.filter((l) => l === "idle by cause").length === 2, "both show idle time by cause", labels);
+  const at = await page.locator(".strips-canvas").boundingBox();
+  await page.mouse.move(at.x + 200, at.y + 40);
+  await page.waitForTimeout(50);
+  check(await page.isVisible(".strips .tip"), "a pointer tells what is there");
+  await page.click('.strips-bar [aria-label="Zoom in"]');
+  await page.waitForTimeout(100);
+  check((await drawn()) > 0, "a closer look still shows something", await drawn());
 }
 
 async function searching(page) {
@@ -229,7 +255,7 @@ kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
   const server = await view(path);
   for (const url of [server.url, `file://${exportHtml(path)}`]) {
     const page = await open(b, url);
-    for (const id of PANELS) await tab(page, id);
+    for (const id of await panels(page)) await tab(page, id);
     await page.evaluate(async () => {
       const { app } = window.lull;
       const row = app.meta.rows.find((r) => r.kind === "kernel");
@@ -275,7 +301,7 @@ async function oneFile(b, path, name) {
     }
     check(got[0] === got[1], `${name}: server and file give the same records at ${share}`, got);
   }
-  for (const id of PANELS) {
+  for (const id of await panels(offline)) {
     const text = await tab(offline, id);
     check(text.length > 10 && !/That did not work/.test(text), `${name}: ${id} of the file`, text.slice(0, 200));
   }
@@ -290,7 +316,7 @@ async function oneFile(b, path, name) {
 async function emptyReport(b) {
   const server = await view(report("empty", "process pid=10 name=nothing\n"));
   const page = await open(b, server.url);
-  for (const id of PANELS) check((await tab(page, id)).length > 5, `an empty report: ${id} says what is missing`);
+  for (const id of await panels(page)) check((await tab(page, id)).length > 5, `an empty report: ${id} says what is missing`);
   check(/No GPU work was recorded/.test(await page.innerText(".verdict-line")), "an empty report says so on top", await page.innerText(".verdict-line"));
   check(page.complaints.length === 0, "an empty report: nothing in the console", page.complaints);
   await server.end();
@@ -298,6 +324,128 @@ async function emptyReport(b) {
   await page.waitForTimeout(100);
   check(await page.isVisible(".gone"), "a page whose server is gone says so");
   await page.context().close();
+}
+
+/** What waits waited for, and who waited; and when a row has nothing to show. */
+async function waiting(b) {
+  const path = report("waits", `process pid=10 name=train
+device process=1 device_id=0 name=H200 uuid=aa n_sms=10
+lane kind=1 process=1 tid=10 name=main
+lane kind=1 process=1 tid=11 name=loader
+lane kind=2 process=1 device=1 context_id=1 stream_id=7
+lane kind=2 process=1 device=1 context_id=1 stream_id=9
+launch name=short grid_x=1
+launch name=long grid_x=1
+label name=decode
+range start=20us dur=470us lane=2 label=1 depth=0
+cuda_call start=1us dur=4us lane=1 name=cudaLaunchKernel correlation=2 api=2
+cuda_call start=6us dur=4us lane=1 name=cudaLaunchKernel correlation=3 api=2
+cuda_call start=12us dur=98us lane=1 name=cudaStreamSynchronize correlation=4 api=2
+cuda_sync start=12us dur=98us lane=3 kind=3 correlation=4 process=1
+oscall start=120us dur=380us lane=1 name=pthread_cond_wait
+cuda_call start=505us dur=5us lane=1 name=cudaLaunchKernel correlation=5 api=2
+kernel start=10us dur=95us lane=3 launch=1 correlation=2 process=1
+kernel start=10us dur=98us lane=4 launch=2 correlation=3 process=1
+kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
+`);
+  const server = await view(path);
+  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+    const where = url.slice(0, 4);
+    const page = await open(b, url);
+    const at = (kind, us, n = 0) => page.evaluate(async ([k, t, i]) => {
+      const { app } = window.lull;
+      const found = await app.selectAt(app.meta.rows.filter((r) => r.kind === k)[i].lane, app.meta.from + t * 1000);
+      return found.links?.map((l) => `${l.rel} ${l.name} ${l.end - app.meta.from}`);
+    }, [kind, us, n]);
+    const sync = await at("call", 60 - 1);
+    // The recording begins at 1 us. The one-file form does not know which stream it was.
+    check(sync.join() === (where === "http" ? "awaited short 104000" : "awaited long 107000"), `${where}: a wait leads to what it waited for`, sync);
+    check(/was waited for/.test(await page.innerText(".drawer-body")), `${where}: and the panel says so`);
+    if (where === "http") {
+      const kernel = await at("kernel", 60 - 1);
+      check(kernel.join() === "waiter cudaStreamSynchronize 109000,call cudaLaunchKernel 4000", "work leads to who waited for it, and to its call", kernel);
+      const lock = await at("os", 300 - 1);
+      check(lock.join() === "producer decode 489000", "a wait for a thread leads to what that did", lock);
+      const idle = await at("idle", 300 - 1);
+      check(idle.join() === "next short 559000,call cudaLaunchKernel 509000", "idle time leads to what ended it, and to its call", idle);
+    }
+    await at("call", 60 - 1);
+    const gaps = await page.$$eval(".gap", (all) => all.map((g) => g.innerText.replace(/\s+/g, " ")));
+    check(gaps.length >= 2 && /^395 µs/.test(gaps[0]), `${where}: the longest gap of the row comes first`, gaps);
+    await page.locator(".gap").first().click();
+    await settle(page);
+    check((await state(page)).selection?.type === "gap", `${where}: a click on it selects it`, (await state(page)).selection);
+    check(page.complaints.length === 0, `${where}: waits: nothing in the console`, page.complaints);
+    await page.context().close();
+  }
+  await server.end();
+}
+
+/** A folder is a job: who is late, and ranks above each other. */
+async function ranking(b) {
+  const folder = join(scratch, "job");
+  execFileSync(`${build}/sim/lull-job`, [folder, "ranks=12", "steps=30", "slow=5", "slow-from=10", "slow-us=4000", "cause=input"], { stdio: "ignore" });
+  const server = await view(folder);
+  const page = await open(b, server.url);
+  let line = "";
+  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
+    await page.waitForTimeout(50);
+    line = await page.innerText(".verdict-line");
+  }
+  check(/^Rank 5 \(.*\) holds the job up/.test(line), "a job has one sentence", line);
+  await page.waitForTimeout(200);
+  await settle(page);
+  const text = await page.innerText(".drawer-body");
+  check(/12 ranks, 29 steps/.test(text) && /Rank 5/.test(text) && /input-pipeline/.test(text) && /since step 10/.test(text), "ranks: the straggler, since when and why", text.slice(0, 400));
+  const heat = await page.$eval(".heat-canvas", (c) => {
+    const px = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+    return { w: c.width, h: c.height, isLate: px[5 * c.width + 20] !== px[4 * c.width + 20], wasLate: px[5 * c.width + 3] === px[5 * c.width + 20] };
+  });
+  check(heat.w === 29 && heat.h === 12 && heat.isLate && !heat.wasLate, "ranks: a cell for each rank and step, dark where it is late", heat);
+  const titles = () => page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText).join());
+  check(/^rank 5,rank \d+,rank \d+$/.test(await titles()), "ranks: the late one stands above others", await titles());
+  check((await page.$eval(".strips", (e) => Number(e.dataset.records))) > 20, "ranks: their timelines are drawn");
+  await page.selectOption(".chosen select", { label: await page.$eval(".chosen select option:last-child", (o) => o.innerText) });
+  await page.waitForTimeout(300);
+  await settle(page);
+  check(/rank 11$/.test(await titles()), "ranks: another one can be added", await titles());
+  // On the job's clock the others are there before the late one: its collectives are short.
+  await page.locator(".heat-canvas").click({ position: { x: 40, y: 5 } });
+  await page.waitForTimeout(300);
+  await settle(page);
+  check(/^rank 0/.test(await titles()), "ranks: a click on the picture chooses the rank", await titles());
+  check(/ranks of one job/.test(await tab(page, "compare")), "ranks are not compared as before and after");
+  for (const id of await panels(page)) check(!/That did not work/.test(await tab(page, id)), `a job: ${id} works`);
+  check(page.complaints.length === 0, "a job: nothing in the console", page.complaints);
+  await page.context().close();
+  check((await server.end()) === 0, "a job ends well");
+}
+
+/** Too large to wait for: the page is there at once, and the verdict comes by itself. */
+async function large(b) {
+  const path = join(scratch, "large.lull");
+  execFileSync(`${build}/bench/bench_make`, [path, "600000"], { stdio: "ignore" });
+  const server = await view(path);
+  const page = await open(b, server.url);
+  let line = "";
+  for (let i = 0; i < 1800 && !/of each step/.test(line); i++) {
+    await page.waitForTimeout(100);
+    line = await page.innerText(".verdict-line");
+  }
+  check(/GPU \d is busy \d+ % of each step/.test(line), "a large report gets its verdict by itself", line);
+  await settle(page);
+  const named = await page.evaluate(async () => {
+    const { app } = window.lull;
+    const lane = app.meta.rows.find((r) => r.kind === "idle").lane;
+    const { gaps } = await app.source.ask("gaps", { lane, n: 20 });
+    const names = await app.source.ask("names", { id: gaps.map((g) => g[2]).join(",") });
+    return names.filter((n) => n !== "idle").length;
+  });
+  check(named > 0, "and its idle time gets causes", named);
+  check(/gpu-bound/.test(await tab(page, "verdict")), "and the panel its findings");
+  check(page.complaints.length === 0, "large: nothing in the console", page.complaints);
+  await page.context().close();
+  check((await server.end()) === 0, "a large report ends well");
 }
 
 const b = await browser();
@@ -309,6 +457,7 @@ const page = await clickThrough(b, "dataloader", real.url, {
   copies: /Host-to-Device/, compare: /as fast/, flame: /CPU samples/, health: /recorded/i, kernel: /No counters/, memory: /peak/,
 });
 await looks(page, "dataloader");
+await comparing(page);
 await selecting(page);
 await searching(page);
 await moving(page);
@@ -344,6 +493,10 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
   console.log("SKIPPED: the simulated device is not built");
 }
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
+await waiting(b);
+await large(b);
+if (existsSync(`${build}/sim/lull-job`)) await ranking(b);
+else console.log("SKIPPED: the made-up job is not built");
 await hostile(b);
 await emptyReport(b);
 await b.close();

@@ -118,7 +118,7 @@ static void arguments_are_taken_apart(void **state)
 	lull_args_release(&args);
 	assert_int_equal(lull_args_parse(&args, "a=%00", &err), LULL_E_USAGE);
 	lull_args_release(&args);
-	assert_int_equal(lull_args_parse(&args, "f=99", &err), LULL_E_USAGE);
+	assert_int_equal(lull_args_parse(&args, "f=99999", &err), LULL_E_USAGE);
 	lull_args_release(&args);
 }
 

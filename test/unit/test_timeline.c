@@ -156,6 +156,64 @@ static void an_index_gives_the_same_timeline(void **state)
 	close_trace(&o);
 }
 
+#define MANY 20000u /* kernels of the long lane: more than levels keep one by one */
+
+static void open_many(const struct report_dir *d, struct opened *o)
+{
+	struct lull_str text = LULL_STR_INIT;
+	struct lull_err err;
+
+	lull_str_puts(&text, "process pid=10 name=a\ndevice process=1 device_id=3 name=x uuid=aa\n"
+			     "lane kind=2 process=1 device=1 context_id=1 stream_id=7\n"
+			     "launch name=gemm\nlaunch name=ncclAllReduce\n");
+	for (u32 i = 0; i < MANY; i++)
+		lull_str_addf(&text, "kernel start=%u dur=%u lane=1 launch=%u correlation=%u\n",
+			      i * 1000, 300 + i % 7 * 50, 1 + (i % 5 == 0), i + 1);
+	unlink(d->other);
+	report_ok(lull_text_write(lull_str_text(&text), d->other, &err), &err);
+	report_ok(lull_reader_open(&o->reader, d->other, &err), &err);
+	o->t = lull_timeline_new(o->reader,
+				 &(struct lull_timeline_options){ .has_no_index = true });
+	lull_str_release(&text);
+}
+
+static u64 busy_in(struct lull_timeline *t, u32 lane, u32 log2, struct lull_span span)
+{
+	struct lull_fold fold;
+	u64 sum = 0;
+
+	lull_fold_init(&fold, log2, false);
+	lull_detail_fold(t, lane, span, &fold);
+	for (size_t i = 0; i < fold.recs.n; i++)
+		sum += ((const struct lull_rec *)fold.recs.at)[i].busy_ns;
+	lull_fold_release(&fold);
+	return sum;
+}
+
+static void what_is_decoded_ahead_changes_nothing(void **state)
+{
+	struct lull_span span = { 2000000, 3000000 };
+	struct opened o;
+	u32 kernels, gpu, idle;
+	u64 busy;
+
+	open_many(*state, &o);
+	kernels = row(o.t, "gpu3/s1.7/kernel")->first_lane;
+	gpu = row(o.t, "gpu3")->first_lane;
+	idle = row(o.t, "gpu3/idle")->first_lane;
+	/* From the levels nothing is decoded, and nothing has to be. */
+	assert_int_equal(busy_in(o.t, kernels, 24, (struct lull_span){ 0, 20000000 }),
+			 row(o.t, "gpu3/s1.7/kernel")->busy_ns);
+	assert_false(lull_detail_ahead(o.t));
+	busy = busy_in(o.t, kernels, 4, span);
+	assert_false(lull_detail_ahead(o.t)); /* its only block is there now */
+	assert_int_equal(busy_in(o.t, kernels, 4, span), busy);
+	/* One stream: what it is busy with is what the device is, and the rest is idle. */
+	assert_int_equal(busy_in(o.t, gpu, 4, span), busy);
+	assert_int_equal(busy_in(o.t, idle, 4, span), span.to_ns - span.from_ns - busy);
+	close_trace(&o);
+}
+
 static void names_say_what_kernels_do(void **state)
 {
 	(void)state;
@@ -177,6 +235,7 @@ int main(void)
 		cmocka_unit_test(ranges_of_a_device_are_there_once),
 		cmocka_unit_test(idle_is_what_lies_between),
 		cmocka_unit_test(an_index_gives_the_same_timeline),
+		cmocka_unit_test(what_is_decoded_ahead_changes_nothing),
 		cmocka_unit_test(names_say_what_kernels_do),
 	};
 

@@ -5,7 +5,7 @@ import { Names } from "./names";
 import type { Source } from "./source";
 import { Tiles } from "./tiles";
 
-export type Part = "view" | "rows" | "selection" | "range" | "search" | "drawer" | "theme" | "hover" | "data";
+export type Part = "view" | "rows" | "selection" | "range" | "search" | "drawer" | "theme" | "hover" | "data" | "verdict";
 
 const MIN_SPAN = 20; // ns
 
@@ -47,8 +47,10 @@ export class App {
     this.openFirst();
   }
 
-  on(part: Part, fn: () => void): void {
+  /** Call it when this part changes; gives a way to end that. */
+  on(part: Part, fn: () => void): () => void {
     (this.listeners[part] ??= []).push(fn);
+    return () => { this.listeners[part] = this.listeners[part].filter((x) => x !== fn); };
   }
 
   changed(...parts: Part[]): void {
@@ -78,6 +80,14 @@ export class App {
     for (let row: Row | undefined = named; row; row = rows[row.parent]) open.add(row.key);
     const groups = rows.filter((_, ix) => this.children[ix]?.length);
     for (const row of groups) if (!open.has(row.key)) this.collapsed.add(row.key);
+  }
+
+  /** Ask again for the tiles of these rows: what they show has changed. */
+  forget(which: (row: Row) => boolean): void {
+    const lanes = new Set<number>();
+    for (const row of this.meta.rows) if (which(row)) for (let l = 0; l < row.n_lanes; l++) lanes.add(row.lane + l);
+    this.tiles.forget(lanes);
+    this.changed("data");
   }
 
   isGroup(ix: number): boolean {

@@ -22,6 +22,7 @@ export class Drawer {
     app.on("drawer", () => this.update());
     app.on("selection", () => this.follow("selection"));
     app.on("range", () => this.follow("range"));
+    app.on("verdict", () => this.follow("verdict"));
     app.on("theme", () => void this.render());
     this.update();
   }
@@ -30,7 +31,7 @@ export class Drawer {
     return PANELS.find((p) => p.id === this.ctx.app.tab) ?? PANELS[0];
   }
 
-  private follow(part: "selection" | "range"): void {
+  private follow(part: "selection" | "range" | "verdict"): void {
     if (this.ctx.app.isDrawerOpen && this.panel().follows?.includes(part)) void this.render();
   }
 
@@ -38,6 +39,7 @@ export class Drawer {
     const { app } = this.ctx;
     const panel = this.panel();
     this.el.classList.toggle("closed", !app.isDrawerOpen);
+    this.el.classList.toggle("tall", panel.isTall === true && app.meta.reports.length > 1);
     for (const tab of this.tabs.querySelectorAll<HTMLElement>("[data-tab]")) {
       const isOn = app.isDrawerOpen && tab.dataset.tab === panel.id;
       tab.classList.toggle("on", isOn);

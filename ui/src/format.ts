@@ -16,7 +16,8 @@ export function duration(ns: number): string {
     return `${sign}${minutes} min ${Math.round((v - minutes * 60e9) / 1e9)} s`;
   }
   for (const [size, unit] of UNITS) {
-    if (v >= size || size === 1) return `${sign}${digits(v / size)} ${unit}`;
+    // What would be rounded to 1000 is one of the next unit.
+    if (v >= size * 0.9995 || size === 1) return `${sign}${digits(v / size)} ${unit}`;
   }
   return "0 ns";
 }

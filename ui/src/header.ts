@@ -3,7 +3,8 @@
 import type { App } from "./app";
 import { h, s } from "./dom";
 import * as format from "./format";
-import { sharesBar, verdictOf } from "./panels/verdict";
+import { jobOf, sentence } from "./job";
+import { progress, sharesBar, verdictOf } from "./panels/verdict";
 import { IDLE_FAMILIES, T } from "./theme";
 
 export interface HeaderActions {
@@ -37,6 +38,7 @@ export class Header {
       this.line);
     app.on("search", () => this.showCount());
     app.on("theme", () => { this.themeButton.textContent = app.isDark ? "Light" : "Dark"; void this.drawLine(); });
+    app.on("verdict", () => void this.drawLine());
     this.showCount();
     void this.drawLine();
   }
@@ -77,6 +79,13 @@ export class Header {
   private async drawLine(): Promise<void> {
     const { app } = this;
     try {
+      if (app.meta.is_job) {
+        const answer = await jobOf(app);
+        const text = answer.job ? sentence(answer.job) : answer.state === "running" ? `Comparing ${app.meta.reports.length} ranks` : answer.detail ?? "";
+        this.line.classList.toggle("unsure", !answer.job?.first);
+        this.line.replaceChildren(h("button", { class: "sentence", title: text, onclick: () => app.openTab("ranks") }, text));
+        return;
+      }
       const v = await verdictOf(app);
       const first = v.findings[v.first];
       const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
@@ -88,6 +97,7 @@ export class Header {
       }
       this.line.replaceChildren(
         h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, v.sentence),
+        v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
         h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
         first?.prediction && first.prediction.ratio > 1.005 ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, `fix first cause: up to ${first.prediction.ratio.toFixed(2)}×`) : "");

@@ -10,6 +10,10 @@ interface Packed {
 }
 
 /** Events, or folds of them, of one lane; times in ns. */
+const WORK = ["kernel", "copy", "memset", "graph"];
+const CALLS_WAIT = 2; // enum lull_call_class
+const SLACK_NS = 2000; // as in src/page/waits.c
+
 interface Lane {
   n: number;
   start: Float64Array;
@@ -176,7 +180,7 @@ export class LocalSource implements Source {
       case "names": return String(args.id).split(",").map((id) => this.names.get(Number(id)) ?? "?");
       case "event": return this.event(n("lane"), n("t"), n("slack"));
       case "next": return this.next(n("lane"), n("t"), n("dir"), args.name === undefined ? -1 : n("name"));
-      case "gaps": return this.gaps(n("lane"), n("n") || 200);
+      case "gaps": return this.gaps(n("lane"), n("n") || 200, args.between !== undefined);
       case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined);
       case "table": return this.table(String(args.name), args);
       case "flame": return this.known(args.kind ? `flame:${args.kind}` : "flame");
@@ -239,13 +243,36 @@ export class LocalSource implements Source {
     return {
       type: "event", lane: ix, row: row.key, start: lane.start[found], end: lane.end[found], name: this.names.get(lane.name[found]) ?? "?",
       nameId: lane.name[found], class: lane.cls[found], fields: lane.corr[found] ? [["correlation", lane.corr[found], ""]] : [],
-      links: this.links(row.kind, lane.corr[found]),
+      links: [...this.waits(row.kind, lane, found), ...this.links(row.kind, lane.corr[found])],
     };
   }
 
+  /** What ends last in (after, until] on the rows of these kinds. */
+  private lastEnded(kinds: string[], after: number, until: number): Link | null {
+    let best: Link | null = null;
+    this.rowOfLane.forEach((row, ix) => {
+      const kind = this.data.answers.meta.rows[row].kind;
+      if (!kinds.includes(kind)) return;
+      const lane = this.lane(ix);
+      for (let i = firstAfter(lane, after); i < lane.n && lane.start[i] <= until; i++) {
+        if (lane.end[i] <= after || lane.end[i] > until || lane.start[i] + SLACK_NS >= until || (best && lane.end[i] <= best.end)) continue;
+        best = { lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind, rel: "awaited" };
+      }
+    });
+    return best;
+  }
+
+  /** What a call waited for, and what ended an idle time; who worked meanwhile is known to the server only. */
+  private waits(kind: string, lane: Lane, i: number): Link[] {
+    if (kind === "call" && lane.cls[i] === CALLS_WAIT) {
+      const found = this.lastEnded(WORK, lane.start[i], lane.end[i] + SLACK_NS);
+      return found ? [found] : [];
+    }
+    return [];
+  }
+
   private links(kind: string, corr: number): Link[] {
-    const work = ["kernel", "copy", "memset", "graph"];
-    const wanted = kind === "call" ? work : work.includes(kind) ? ["call"] : [];
+    const wanted = kind === "call" ? WORK : WORK.includes(kind) ? ["call"] : [];
     const out: Link[] = [];
     if (!corr) return out;
     this.rowOfLane.forEach((row, ix) => {
@@ -253,7 +280,7 @@ export class LocalSource implements Source {
       if (!wanted.includes(other.kind)) return;
       const lane = this.lane(ix);
       for (let i = 0; i < lane.n && out.length < 50; i++) {
-        if (lane.corr[i] === corr) out.push({ lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind: other.kind });
+        if (lane.corr[i] === corr) out.push({ lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind: other.kind, rel: other.kind === "call" ? "call" : "work" });
       }
     });
     return out;
@@ -270,10 +297,15 @@ export class LocalSource implements Source {
     return { start: 0, end: 0 };
   }
 
-  private gaps(ix: number, limit: number): { n: number; gaps: [number, number, number][] } {
+  private gaps(ix: number, limit: number, isBetween: boolean): { n: number; gaps: [number, number, number][] } {
     const lane = this.lane(ix);
     const gaps: [number, number, number][] = [];
-    for (let i = 0; i < lane.n; i++) if (!lane.count || lane.count[i] === 1) gaps.push([lane.start[i], lane.end[i], lane.name[i]]);
+    let end = lane.n ? lane.end[0] : 0;
+    for (let i = 1; i < lane.n && isBetween; i++) {
+      if (lane.start[i] > end) gaps.push([end, lane.start[i], 0]);
+      end = Math.max(end, lane.end[i]);
+    }
+    for (let i = 0; i < lane.n && !isBetween; i++) if (!lane.count || lane.count[i] === 1) gaps.push([lane.start[i], lane.end[i], lane.name[i]]);
     gaps.sort((a, b) => b[1] - b[0] - (a[1] - a[0]));
     return { n: gaps.length, gaps: gaps.slice(0, limit) };
   }

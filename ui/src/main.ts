@@ -172,7 +172,7 @@ function expose(app: App, timeline: Timeline, drawer: Drawer, source: Source): v
     state: () => ({
       view: app.view, selection: app.selection, range: app.range, tab: app.tab, rows: timeline.layout.rows.length, pinned: app.pinned,
       records: timeline.nRecords, labels: timeline.nLabels, pending: app.tiles.nPending, isFull: timeline.isFull,
-      isIdle: !app.tiles.isBusy && !app.names.isBusy && !drawer.isBusy, cacheBytes: app.tiles.bytes, hits: app.hits?.total ?? 0,
+      isIdle: !app.tiles.isBusy && !app.names.isBusy && !drawer.isBusy && !(source instanceof HttpSource && source.nAsked), cacheBytes: app.tiles.bytes, hits: app.hits?.total ?? 0,
     }),
     frameTimes: timeline.frameTimes,
     timings: source instanceof HttpSource ? source.timings : [],
@@ -189,6 +189,7 @@ async function start(): Promise<void> {
   const saved = stored("lull:theme");
   app.isDark = saved ? saved === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
   useTheme(app.isDark);
+  if (meta.is_job) app.tab = "ranks";
   if (meta.n_events && meta.n_lost / meta.n_events > 0.001) app.tab = "health";
   const page = new Page(root, app, source);
   page.theme(app.isDark, false);

@@ -15,7 +15,7 @@ export class Minimap {
     this.el = h("div", { class: "minimap" },
       h("div", { class: "minimap-title" }, h("div", null, "Whole run"), this.text), h("div", { class: "minimap-box" }, this.canvas));
     const touch = (): void => { this.isDirty = true; };
-    for (const part of ["view", "search", "theme", "selection", "range"] as const) app.on(part, touch);
+    for (const part of ["view", "search", "theme", "selection", "range", "verdict"] as const) app.on(part, touch);
     new ResizeObserver(touch).observe(this.canvas);
     this.canvas.addEventListener("pointerdown", (e) => this.down(e));
     this.canvas.addEventListener("wheel", (e) => {

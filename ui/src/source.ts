@@ -22,6 +22,7 @@ export class HttpSource implements Source {
   readonly isOffline = false;
   /** Told when the server is gone, and when it is back. */
   onGone: (isGone: boolean) => void = () => undefined;
+  nAsked = 0; // questions without an answer yet
   readonly timings: { client: number; server: number; cpu: number; name: string }[] = [];
 
   private async fetch(name: string, args: Args | undefined, init: RequestInit): Promise<Response> {
@@ -31,11 +32,14 @@ export class HttpSource implements Source {
     }
     const began = performance.now();
     let response: Response;
+    this.nAsked++;
     try {
       response = await fetch(parts.length ? `${name}?${parts.join("&")}` : name, init);
     } catch (e) {
       if ((e as Error).name !== "AbortError") this.onGone(true);
       throw e;
+    } finally {
+      this.nAsked--;
     }
     this.onGone(false);
     if (!response.ok) throw new AskError(await response.text(), response.status);

@@ -22,6 +22,7 @@ export function cellText(column: Column, cell: Cell): string {
   if (typeof cell === "string") return format.clean(cell, 2000);
   switch (column.kind) {
     case "ns": return format.duration(cell);
+    case "change": return `${cell > 0 ? "+" : ""}${format.duration(cell)}`;
     case "pct": return cell.toFixed(1);
     case "bytes": return format.bytes(cell);
     case "int": return column.unit ? `${format.count(cell)}` : cell.toLocaleString("en").replace(/,/g, "\u2009");
@@ -116,5 +117,6 @@ async function copy(columns: { c: Column; ix: number }[], rows: Cell[][]): Promi
 
 /** Why there is nothing, in the place where it would be. */
 export function emptyState(...lines: string[]): HTMLElement {
-  return h("div", { class: "empty" }, lines.map((line, i) => h(i ? "div" : "b", null, line)));
+  const begun = (line: string): string => line.charAt(0).toUpperCase() + line.slice(1);
+  return h("div", { class: "empty" }, lines.map((line, i) => h(i ? "div" : "b", null, begun(line))));
 }

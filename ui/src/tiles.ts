@@ -1,7 +1,9 @@
 // Tiles: what rows are painted from. Asked for in one request a frame, kept, never blank: where a tile
 // is missing, the next coarser one that is there is drawn.
 
+import type { Piece } from "./paint";
 import type { Source } from "./source";
+import type { Span } from "./types";
 
 export const TILE_BUCKETS = 512;
 const GOES_ON = 0x80000000;
@@ -127,6 +129,22 @@ export class Tiles {
     return undefined;
   }
 
+  /** What there is to draw a lane in a span with: the exact tiles, or coarser ones where those are missing. */
+  pieces(lane: number, level: number, span: Span): Piece[] {
+    const width = tileWidth(level);
+    const out: Piece[] = [];
+    const last = Math.floor(span.to / width);
+    for (let tile = Math.max(0, Math.floor(span.from / width)); tile <= last; tile++) {
+      const found = this.nearest(lane, level, tile);
+      if (!found) continue;
+      // Neighbours that come from one coarser tile are one piece: less work, and labels are not cut.
+      const before = out[out.length - 1];
+      if (before && before.tile === found) before.to = (tile + 1) * width;
+      else out.push({ tile: found, from: tile * width, to: (tile + 1) * width });
+    }
+    return out;
+  }
+
   get isBusy(): boolean {
     return this.inFlight.length > 0;
   }
@@ -205,6 +223,17 @@ export class Tiles {
     tile.used = ++this.clock;
     level.set(key, tile);
     this.size += bytesOf(tile);
+  }
+
+  /** Drop the tiles of these lanes. */
+  forget(lanes: Set<number>): void {
+    for (const map of this.levels) {
+      map?.forEach((tile, key) => {
+        if (!lanes.has(Math.floor(key / 2 ** 32))) return;
+        map.delete(key);
+        this.size -= bytesOf(tile);
+      });
+    }
   }
 
   private evict(): void {

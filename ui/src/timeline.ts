@@ -4,15 +4,16 @@
 import type { App } from "./app";
 import { h } from "./dom";
 import * as format from "./format";
+import { FONT, Labels } from "./labels";
 import { type Layout, type Line, type Placed, layOut } from "./layout";
-import { type Box, Painter, type Piece, firstAfter, isLabelled } from "./paint";
+import { type Box, Painter, firstAfter } from "./paint";
 import { T, inkOn, palette } from "./theme";
 import { levelFor, tileWidth } from "./tiles";
 import type { Span } from "./types";
 
 export const RULER = 26;
-const MAX_LABELS = 600;
-const FONT = "11px Inter, system-ui, sans-serif";
+
+type Span2 = { start: number; end: number };
 
 export interface Curve {
   at: Float64Array;
@@ -57,10 +58,11 @@ export class Timeline {
   private areTitlesDirty = true;
   private ratio = 1;
   private readonly curves = new Map<number, Curve | null>();
-  private readonly widths = new Map<string, number>();
+  private readonly labels: Labels;
 
   constructor(private readonly app: App) {
     this.ctx = this.canvas.getContext("2d", { alpha: false })!;
+    this.labels = new Labels(this.ctx);
     this.layout = layOut(app);
     const filter = h("input", {
       class: "filter", placeholder: "filter rows", "aria-label": "Filter rows",
@@ -231,21 +233,6 @@ export class Timeline {
     return true;
   }
 
-  private pieces(lane: number, level: number, span: Span): Piece[] {
-    const width = tileWidth(level);
-    const out: Piece[] = [];
-    const last = Math.floor(span.to / width);
-    for (let tile = Math.max(0, Math.floor(span.from / width)); tile <= last; tile++) {
-      const found = this.app.tiles.nearest(lane, level, tile);
-      if (!found) continue;
-      // Neighbours that come from one coarser tile are one piece: less work, and labels are not cut.
-      const before = out[out.length - 1];
-      if (before && before.tile === found) before.to = (tile + 1) * width;
-      else out.push({ tile: found, from: tile * width, to: (tile + 1) * width });
-    }
-    return out;
-  }
-
   private draw(): void {
     const began = performance.now();
     this.isDirty = false;
@@ -265,8 +252,8 @@ export class Timeline {
       if (placed.isGroup) this.band(y, placed.h, top / ratio);
       for (const line of placed.lines) {
         lanes.push(line.lane);
-        painter.lane(this.pieces(line.lane, level, app.view), app.view.from, nsPerPixel,
-          Math.round((y + line.y) * ratio), Math.round(line.h * ratio), top, styleOf(app, placed, line), boxes);
+        painter.lane(app.tiles.pieces(line.lane, level, app.view), app.view.from, nsPerPixel,
+          Math.round((y + line.y) * ratio), Math.round(line.h * ratio), top, styleOf(app, line.lane, placed.isGroup), boxes);
       }
       if (placed.isPinned) nPinned = boxes.length;
     }
@@ -317,13 +304,12 @@ export class Timeline {
         ctx.fillRect(0, at - 1, this.width, 1);
       }
     }
-    this.nLabels = 0;
-    this.drawLabels(boxes.slice(0, nPinned));
+    this.nLabels = this.labels.draw(boxes.slice(0, nPinned), this.app.names, this.ratio, this.width);
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, this.top, this.width, this.height);
     ctx.clip();
-    this.drawLabels(boxes.slice(nPinned));
+    this.nLabels += this.labels.draw(boxes.slice(nPinned), this.app.names, this.ratio, this.width);
     ctx.restore();
     for (const { placed, y } of rows) {
       if (!placed.isDim) continue;
@@ -338,63 +324,6 @@ export class Timeline {
     this.drawArrows();
     this.drawRuler(step);
     this.drawPointer();
-  }
-
-  private textWidth(text: string): number {
-    let width = this.widths.get(text);
-    if (width === undefined) {
-      if (this.widths.size > 20000) this.widths.clear();
-      width = this.ctx.measureText(text).width;
-      this.widths.set(text, width);
-    }
-    return width;
-  }
-
-  /** The longest beginning that fits, with an ellipsis. */
-  private fit(text: string, room: number): string {
-    if (this.textWidth(text) <= room) return text;
-    let low = 0;
-    let high = text.length;
-    while (low < high) {
-      const mid = (low + high + 1) >> 1;
-      if (this.textWidth(text.slice(0, mid) + "…") <= room) low = mid;
-      else high = mid - 1;
-    }
-    return low > 1 ? text.slice(0, low) + "…" : "";
-  }
-
-  private drawLabels(all: Box[]): void {
-    const { ctx, ratio, app } = this;
-    let boxes = all.filter((b) => isLabelled(b) && b.h >= 10 * ratio);
-    if (boxes.length > MAX_LABELS) {
-      boxes = boxes.sort((a, b) => b.x1 - b.x0 - (a.x1 - a.x0)).slice(0, MAX_LABELS);
-    }
-    ctx.font = FONT;
-    ctx.textAlign = "left";
-    this.nLabels += boxes.length;
-    for (const box of boxes) {
-      const name = app.names.get(box.name);
-      if (name === undefined) continue;
-      const x0 = Math.max(0, box.x0 / ratio);
-      const room = Math.min(this.width, box.x1 / ratio) - x0 - 9;
-      if (room < 16) continue;
-      const text = this.label(name, box, room);
-      if (!text) continue;
-      ctx.fillStyle = inkOn(box.colour);
-      ctx.fillText(text, x0 + 5, (box.y + box.h / 2) / ratio + 0.5);
-    }
-  }
-
-  /** Numbers first: what is cut off then is the less important half. */
-  private label(name: string, box: Box, room: number): string {
-    const text = format.short(name);
-    // Of a step the number matters.
-    if (/^step \d+$/.test(text) && this.textWidth(text) > room) return this.textWidth(text.slice(5)) <= room ? text.slice(5) : "";
-    if (box.ns && box.h >= 16 * this.ratio && room > 90) {
-      const both = box.h >= 24 * this.ratio ? `${format.duration(box.ns)}  ${text}` : `${text}  ${format.duration(box.ns)}`;
-      return this.fit(both, room);
-    }
-    return this.fit(text, room);
   }
 
   private drawCurve(placed: Placed, y: number): void {
@@ -506,40 +435,69 @@ export class Timeline {
     ctx.fillRect(x1, RULER, 1, this.height);
   }
 
+  /** From cause to effect: a call to its work; the end of work, or of another's deed, to the end of who waited for it. */
   private drawArrows(): void {
     const { ctx, app } = this;
     const s = app.selection;
     if (!s?.links?.length) return;
-    const from = this.placeOf(s.lane);
     ctx.strokeStyle = T.text;
     ctx.fillStyle = T.text;
     ctx.lineWidth = 1.5;
+    const next = s.links.find((l) => l.rel === "next");
     for (const link of s.links) {
+      // What ended an idle time was launched by its call, not by the idle time.
+      const other = link.rel === "call" && next ? next : s;
+      const from = this.placeOf(other.lane);
       const to = this.placeOf(link.lane);
       if (!from || !to) continue;
-      // From the call to its work, whichever is selected.
-      const isCause = link.kind === "call";
-      const a = isCause ? { ...to, x: this.xOf((link.start + link.end) / 2) } : { ...from, x: this.xOf((s.start + s.end) / 2) };
-      const b = isCause ? { ...from, x: this.xOf(s.start) } : { ...to, x: this.xOf(link.start) };
+      const mid = (e: Span2): number => this.xOf((e.start + e.end) / 2);
+      const ends = (e: Span2): number => this.xOf(e.end);
+      const starts = (e: Span2): number => this.xOf(e.start);
+      const [a, b] = {
+        call: [{ ...to, x: mid(link) }, { ...from, x: starts(other) }],
+        work: [{ ...from, x: mid(s) }, { ...to, x: starts(link) }],
+        awaited: [{ ...to, x: ends(link) }, { ...from, x: ends(s) }],
+        producer: [{ ...to, x: ends(link) }, { ...from, x: ends(s) }],
+        waiter: [{ ...from, x: ends(s) }, { ...to, x: ends(link) }],
+        next: [{ ...from, x: ends(s) }, { ...to, x: starts(link) }],
+      }[link.rel];
       if ((a.x < 0 && b.x < 0) || (a.x > this.width && b.x > this.width)) continue;
       const ay = a.y + a.h / 2;
       const by = b.y + b.h / 2;
-      const bend = Math.min(12, Math.max(4, Math.abs(b.x - a.x) / 2));
-      ctx.beginPath();
-      ctx.arc(a.x, ay, 2.5, 0, 7);
-      ctx.fill();
-      ctx.beginPath();
-      ctx.moveTo(a.x, ay);
-      ctx.lineTo(a.x, by + (by < ay ? bend : -bend));
-      ctx.quadraticCurveTo(a.x, by, a.x + (b.x >= a.x ? bend : -bend), by);
-      ctx.lineTo(b.x, by);
-      ctx.stroke();
-      ctx.beginPath();
-      ctx.moveTo(b.x + 1, by);
-      ctx.lineTo(b.x - 6, by - 3.5);
-      ctx.lineTo(b.x - 6, by + 3.5);
-      ctx.fill();
+      this.drawArrow(a.x, ay, b.x, by);
     }
+  }
+
+  /** Down or up, then over, with a head; straight where both are at one place. */
+  private drawArrow(ax: number, ay: number, bx: number, by: number): void {
+    const { ctx } = this;
+    const isStraight = Math.abs(bx - ax) < 8;
+    const side = bx >= ax ? 1 : -1;
+    const fall = by >= ay ? 1 : -1;
+    const bend = Math.min(12, Math.abs(bx - ax) / 2, Math.abs(by - ay));
+    ctx.beginPath();
+    ctx.arc(ax, ay, 2.5, 0, 7);
+    ctx.fill();
+    ctx.beginPath();
+    ctx.moveTo(ax, ay);
+    if (isStraight) {
+      ctx.lineTo(bx, by - 5 * fall);
+    } else {
+      ctx.lineTo(ax, by - bend * fall);
+      ctx.quadraticCurveTo(ax, by, ax + bend * side, by);
+      ctx.lineTo(bx - 5 * side, by);
+    }
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(bx, by);
+    if (isStraight) {
+      ctx.lineTo(bx - 3.5, by - 7 * fall);
+      ctx.lineTo(bx + 3.5, by - 7 * fall);
+    } else {
+      ctx.lineTo(bx - 7 * side, by - 3.5);
+      ctx.lineTo(bx - 7 * side, by + 3.5);
+    }
+    ctx.fill();
   }
 
   private ticks(step: number): number[] {
@@ -558,26 +516,39 @@ export class Timeline {
     ctx.fillStyle = T.line;
     ctx.fillRect(0, RULER - 1, this.width, 1);
     ctx.textAlign = "left";
+    const span = app.range ?? (app.selection?.type === "gap" || this.isIdleSelected() ? { from: app.selection!.start, to: app.selection!.end } : null);
+    const taken = span ? this.lengthBox(span) : { x: 0, w: -100 };
     for (const t of this.ticks(step)) {
       const x = this.xOf(t);
       ctx.fillStyle = T.line;
       ctx.fillRect(Math.round(x), RULER - 6, 1, 6);
       ctx.fillStyle = T.text2;
       const text = format.tick(t - app.meta.from, step);
-      if (x + 8 + this.textWidth(text) < this.width) ctx.fillText(text, x + 4, RULER / 2);
+      const right = x + 8 + this.labels.width(text);
+      if (right < this.width && (right < taken.x || x > taken.x + taken.w)) ctx.fillText(text, x + 4, RULER / 2);
     }
     for (const t of app.marks) {
       ctx.fillStyle = T.accent;
       ctx.fillRect(this.xOf(t), 0, 1, this.height);
       ctx.fillRect(this.xOf(t) - 3, 0, 7, 5);
     }
-    const span = app.range ?? (app.selection?.type === "gap" || this.isIdleSelected() ? { from: app.selection!.start, to: app.selection!.end } : null);
     if (span) this.drawLength(span);
   }
 
   private isIdleSelected(): boolean {
     const s = this.app.selection;
     return !!s && s.type === "event" && this.app.meta.rows[this.app.rowOfLane[s.lane]]?.kind === "idle";
+  }
+
+  /** Where the length of a range is written on the ruler. */
+  private lengthBox(span: Span): { x: number; w: number } {
+    this.ctx.font = `600 ${FONT}`;
+    const w = this.ctx.measureText(format.duration(span.to - span.from)).width + 16;
+    this.ctx.font = FONT;
+    const x0 = Math.max(0, this.xOf(span.from));
+    const x1 = Math.min(this.width, this.xOf(span.to));
+    if (x1 < 0 || x0 > this.width) return { x: 0, w: -100 };
+    return { x: Math.max(0, Math.min(this.width - w, (x0 + x1) / 2 - w / 2)), w };
   }
 
   /** The length of a range as a bar and a number on the ruler. */
@@ -590,8 +561,9 @@ export class Timeline {
     ctx.fillRect(x0, RULER - 3, Math.max(1, x1 - x0), 2);
     const text = format.duration(span.to - span.from);
     ctx.font = `600 ${FONT}`;
-    const w = ctx.measureText(text).width + 16;
-    const x = Math.max(0, Math.min(this.width - w, (x0 + x1) / 2 - w / 2));
+    const { x, w } = this.lengthBox(span);
+    ctx.font = `600 ${FONT}`;
+    ctx.fillStyle = T.accent;
     ctx.beginPath();
     pill(ctx, x, 3, w, 17);
     ctx.fill();
@@ -682,13 +654,13 @@ export class Timeline {
   }
 }
 
-function styleOf(app: App, placed: Placed, line: Line): { colours: string[]; mode: "box" | "stack" | "strip" | "tick" } {
-  const owner = app.meta.rows[app.rowOfLane[line.lane]];
+export function styleOf(app: App, lane: number, isGroup = false): { colours: string[]; mode: "box" | "stack" | "strip" | "tick" } {
+  const owner = app.meta.rows[app.rowOfLane[lane]];
   const kind = owner?.kind ?? "busy";
-  const depth = line.lane - (owner?.lane ?? 0);
+  const depth = lane - (owner?.lane ?? 0);
   if (kind === "idle") return { colours: palette("idle", 0), mode: "stack" };
   if (kind === "sample" || kind === "pysample" || kind === "mark") return { colours: palette(kind, 0), mode: "tick" };
-  return { colours: palette(kind, placed.isGroup ? 0 : depth), mode: "box" };
+  return { colours: palette(kind, isGroup ? 0 : depth), mode: "box" };
 }
 
 /** The one number of a row that matters. */
@@ -720,7 +692,7 @@ function pill(ctx: CanvasRenderingContext2D, x: number, y: number, w: number, he
 }
 
 /** A round distance of at least 90 pixels. */
-function tickStep(nsPerPixel: number): number {
+export function tickStep(nsPerPixel: number): number {
   const least = nsPerPixel * 90;
   const power = 10 ** Math.floor(Math.log10(least));
   for (const factor of [1, 2, 5, 10]) if (power * factor >= least) return Math.max(1, power * factor);

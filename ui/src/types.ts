@@ -27,6 +27,8 @@ export interface Meta {
   is_simulated: boolean;
   is_imported: boolean;
   is_offline: boolean;
+  is_job?: boolean; // reports are the ranks of one job
+  origin?: number; // what times count from, in the report's own time
   n_damaged: number;
   index_bytes: number;
   n_steps: number;
@@ -68,6 +70,8 @@ export interface Link {
   end: number;
   name: string;
   kind: string;
+  /** What it is to the one that is selected; src/page/links.h. */
+  rel: "call" | "work" | "awaited" | "waiter" | "producer" | "next";
 }
 
 export interface Selected {

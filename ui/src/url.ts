@@ -21,7 +21,7 @@ export function encode(app: App): string {
 /** The report that an address means. */
 export function reportOf(hash: string): number {
   const n = Number(new URLSearchParams(hash.replace(/^#/, "")).get("f") ?? 0);
-  return Number.isInteger(n) && n >= 0 && n < 8 ? n : 0;
+  return Number.isInteger(n) && n >= 0 && n < 65536 ? n : 0;
 }
 
 function span(text: string | null): { from: number; to: number } | null {

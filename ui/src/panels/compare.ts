@@ -1,8 +1,10 @@
-// Compare: two reports side by side, before and after.
+// Compare: two reports, before above after, aligned by their steps; and what became of each kernel and call.
 
 import { h } from "../dom";
 import * as format from "../format";
-import { T } from "../theme";
+import type { App } from "../app";
+import { otherOf } from "../others";
+import { type Side, Strips, rowsOf } from "../strips";
 import { emptyState, tableView } from "../table";
 import type { Cell, Column, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
@@ -32,52 +34,90 @@ async function diff(ctx: Context, name: string, other: number): Promise<HTMLElem
   const table: Table = {
     name, title: "", summary: "", n: rows.length, rows,
     columns: [column("Before", "ns", "total time in the first report"), column("After", "ns", "total time in the second"),
-      column("Change", "ns", "after less before"), column("N before", "int", "how many"), column("N after", "int", "how many"), column("Name", "text", "")],
+      column("Change", "change", "after less before"), column("N before", "int", "how many"), column("N after", "int", "how many"), column("Name", "text", "")],
   };
   if (!rows.length) return emptyState("Nothing to compare", before.why ?? after.why ?? "");
   return tableView(table, { bar: "", onRow: (row) => void showName(ctx, String(row[5])) });
 }
 
-/** Steps of both, drawn to one scale: before above after. */
-function bars(label: string, steps: number[][], longest: number): HTMLElement {
-  const shown = steps.slice(0, 400);
-  return h("div", { class: "compare-row" }, h("span", null, label), h("div", { class: "compare-bars" }, shown.map((s) => h("i", {
-    title: `step ${s[0]}: ${format.duration(s[2] - s[1])}`, style: { height: `${(100 * (s[2] - s[1])) / longest}%`, background: T.work[0] },
-  }))));
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** A pair of steps: of the same number where both have it, else of the same place. */
+function partner(step: number[], ix: number, b: number[][]): number[] {
+  return b.find((s) => s[0] === step[0]) ?? b[Math.min(ix, b.length - 1)];
 }
 
-const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+/** Before above after, aligned at the begin of a step; zoom and place are shared. */
+function aligned(ctx: Context, other: App, a: number[][], b: number[][]): HTMLElement {
+  const { app, timeline } = ctx;
+  const box = h("div");
+  const number = h("b");
+  let ix = Math.min(a.length - 1, Math.floor(a.length / 2));
+  let strips: Strips | null = null;
+  const name = (x: App): string => x.meta.name.replace(/\.lull$/, "");
+  const pick = (side: Side, lane: number, t: number): void => {
+    if (side.app !== app) return;
+    app.openTo(app.rowOfLane[lane]);
+    app.reveal({ from: t, to: t });
+    timeline.showRow(app.rowOfLane[lane]);
+    void app.selectAt(lane, t);
+  };
+  const draw = (): void => {
+    const [x, y] = a.length && b.length ? [a[ix], partner(a[ix], ix, b)] : [[0, app.meta.from, app.meta.to], [0, other.meta.from, other.meta.to]];
+    const length = Math.max(x[2] - x[1], y[2] - y[1]);
+    const first = { from: -length * 0.04, to: length * 1.04 };
+    const view = strips ? strips.view : null;
+    strips = new Strips([
+      { app, title: "before", note: name(app), anchor: x[1], rows: rowsOf(app) },
+      { app: other, title: "after", note: name(other), anchor: y[1], rows: rowsOf(other) },
+    ], first, pick);
+    if (view) strips.show(view);
+    number.textContent = a.length && b.length ? `step ${x[0]}: ${format.duration(x[2] - x[1])} → ${format.duration(y[2] - y[1])}` : "whole run";
+    box.replaceChildren(strips.el);
+  };
+  const go = (d: number): void => { ix = Math.max(0, Math.min(a.length - 1, ix + d)); draw(); };
+  draw();
+  return h("div", null, h("div", { class: "strips-bar" },
+    a.length && b.length ? [h("button", { onclick: () => go(-1), "aria-label": "Step before" }, "‹"), h("button", { onclick: () => go(1), "aria-label": "Next step" }, "›")] : null, number,
+    h("span", { class: "space" }), h("span", { class: "small hint" }, "Ctrl wheel zooms, drag pans, double click: the step"),
+    h("button", { onclick: () => strips?.zoom(0.6), "aria-label": "Zoom in" }, "+"), h("button", { onclick: () => strips?.zoom(1 / 0.6), "aria-label": "Zoom out" }, "−"),
+    h("button", { onclick: () => strips?.reset() }, "Step")), box);
+}
+
+function headline(a: number[][], b: number[][]): HTMLElement {
+  const [ma, mb] = [a, b].map((x) => median(x.map((s) => s[2] - s[1])));
+  if (!ma || !mb) return h("div", { class: "compare-head small" }, "Without steps in both, whole runs stand above each other, and only totals can be compared.");
+  const busy = [a, b].map((x) => x.reduce((t, s) => t + s[3], 0) / Math.max(1, x.reduce((t, s) => t + s[2] - s[1], 0)));
+  return h("div", { class: "compare-head" },
+    h("b", null, mb < ma ? `${(ma / mb).toFixed(2)} × as fast` : `${(mb / ma).toFixed(2)} × as slow`),
+    ` · median step ${format.duration(ma)} → ${format.duration(mb)} · device busy ${format.percent(busy[0])} → ${format.percent(busy[1])}`);
+}
 
 export const compare: Panel = {
   id: "compare",
   title: "Compare",
+  isTall: true,
   render: async (ctx) => {
     const { app } = ctx;
-    const other = app.meta.reports.findIndex((_, ix) => ix !== app.report);
-    if (other < 0) {
+    if (app.meta.is_job) return emptyState("These are ranks of one job", "The Ranks panel shows them above each other. To compare two recordings: lull view before.lull after.lull");
+    const ix = app.meta.reports.findIndex((_, i) => i !== app.report);
+    if (ix < 0) {
       return emptyState("One report is open", "Give a second one to compare with: lull view before.lull after.lull");
     }
     try {
-      const [a, b] = await Promise.all([app.report, other].map((f) => app.source.ask<Steps>("steps", { f: f || undefined })));
-      const lengths = [a, b].map((x) => x.steps.map((s) => s[2] - s[1]));
-      const longest = Math.max(1, ...lengths.flat());
-      const [ma, mb] = lengths.map(median);
-      const busy = [a, b].map((x) => x.steps.reduce((t, s) => t + s[3], 0) / Math.max(1, x.steps.reduce((t, s) => t + s[2] - s[1], 0)));
+      const [a, b] = await Promise.all([app.report, ix].map((f) => app.source.ask<Steps>("steps", { f: f || undefined })));
+      const other = await otherOf(app, ix);
       const body = h("div");
-      const choose = async (name: string): Promise<void> => { body.replaceChildren(await diff(ctx, name, other)); };
+      const choose = async (name: string): Promise<void> => { body.replaceChildren(await diff(ctx, name, ix)); };
       await choose("cuda_gpu_kern_sum");
-      const head = ma && mb ? h("div", { class: "compare-head" },
-        h("b", null, mb < ma ? `${(ma / mb).toFixed(2)} × as fast` : `${(mb / ma).toFixed(2)} × as slow`),
-        ` · median step ${format.duration(ma)} → ${format.duration(mb)} · device busy ${format.percent(busy[0])} → ${format.percent(busy[1])}`) : h("div", { class: "small" }, "Without steps in both, only totals can be compared.");
-      return h("div", { class: "panel compare" }, head,
-        ma && mb ? h("div", null, bars("before", a.steps, longest), bars("after", b.steps, longest)) : null,
+      return h("div", { class: "panel compare" }, headline(a.steps, b.steps), aligned(ctx, other, a.steps, b.steps),
         h("div", { class: "panel-bar" }, h("div", { class: "choices" },
           [["cuda_gpu_kern_sum", "kernels"], ["cuda_api_sum", "calls"]].map(([id, label]) => h("button", {
             onclick: (e: Event) => {
               for (const x of (e.target as HTMLElement).parentElement!.children) x.classList.toggle("on", x === e.target);
               void choose(id);
             }, class: id === "cuda_gpu_kern_sum" ? "on" : "",
-          }, label))), h("span", { class: "small" }, `${app.meta.reports[app.report]} → ${app.meta.reports[other]}`)), body);
+          }, label))), h("span", { class: "small" }, `${app.meta.reports[app.report]} → ${app.meta.reports[ix]}`)), body);
     } catch (e) {
       return failure(e);
     }

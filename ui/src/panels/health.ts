@@ -21,6 +21,7 @@ export const health: Panel = {
     const health = await app.source.ask<Health>("health", { f: app.report || undefined });
     const notes: HTMLElement[] = [];
     if (app.meta.is_simulated) notes.push(h("li", { class: "loss" }, "The device was simulated: no GPU did this work, and its times are made up."));
+    if (app.meta.notice) notes.push(h("li", { class: "notice" }, `This file does not hold all of the report: ${app.meta.notice}.`));
     if (app.meta.is_imported) notes.push(h("li", { class: "notice" }, "Made from the file of another tool: what that did not record is not here."));
     if (!health.is_sealed) notes.push(h("li", { class: "loss" }, `The recording ended abruptly at ${format.moment(app.meta.to - app.meta.from, 1e6)}; all of it up to there is shown.`));
     if (health.n_damaged) notes.push(h("li", { class: "loss" }, `${health.n_damaged} blocks of the file are damaged: their rows are missing.`));

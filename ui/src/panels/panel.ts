@@ -15,10 +15,12 @@ export interface Panel {
   id: string;
   title: string;
   /** Drawn again when this changes; always when it is opened. */
-  follows?: ("selection" | "range")[];
+  follows?: ("selection" | "range" | "verdict")[];
   /** Kept when another tab is opened and shown again as it was. */
   render: (ctx: Context) => HTMLElement | Promise<HTMLElement>;
   badge?: (app: App) => string;
+  /** Needs more than half of the window. */
+  isTall?: boolean;
 }
 
 /** A panel that cannot be made says why, and the others still work. */

@@ -28,7 +28,7 @@ export const query: Panel = {
       return emptyState("No SQL in a file", "lull view and lull query run SQL over the report itself.");
     }
     const text = h("textarea", { spellcheck: "false", rows: 3, "aria-label": "SQL" }, last);
-    const result = h("div", { class: "panel-body" });
+    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. “Tables” lists what there is; nothing can be changed, and a query ends after 5 s."));
     const run = async (): Promise<void> => {
       last = text.value;
       result.replaceChildren(h("div", { class: "loading" }, "…"));

@@ -5,7 +5,7 @@ import * as format from "../format";
 import { nextGap, neighbour } from "../keys";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState, tableView } from "../table";
-import type { Selected, Table } from "../types";
+import type { Link, Selected, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 import { report, showName } from "./tables";
 import { evidence, slider, verdictOf } from "./verdict";
@@ -67,6 +67,42 @@ async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
   ];
 }
 
+const RELATIONS: Record<Link["rel"], string> = {
+  call: "launched it", work: "was launched", awaited: "was waited for", waiter: "waited for it", producer: "worked meanwhile", next: "ended it",
+};
+
+function goTo(ctx: Context, lane: number, start: number, end: number): void {
+  const { app, timeline } = ctx;
+  app.openTo(app.rowOfLane[lane]);
+  app.reveal({ from: start, to: end });
+  timeline.showRow(app.rowOfLane[lane]);
+  void app.selectAt(lane, (start + end) / 2);
+}
+
+function linkList(ctx: Context, links: Link[]): HTMLElement {
+  const { app } = ctx;
+  const where = (l: Link): string => {
+    const row = app.meta.rows[app.rowOfLane[l.lane]];
+    return l.rel === "producer" && row && row.parent >= 0 ? ` in ${app.meta.rows[row.parent].title}` : "";
+  };
+  return h("ul", { class: "links" }, links.slice(0, 20).map((l) => h("li", null,
+    h("button", { class: "link", title: format.clean(l.name, 400), onclick: () => goTo(ctx, l.lane, l.start, l.end) }, format.short(l.name)),
+    h("span", { class: "small" }, ` ${RELATIONS[l.rel]}${where(l)}, ${format.duration(l.end - l.start)}`))));
+}
+
+/** When the thread or the stream of a row did nothing of its kind: the longest times first. */
+async function gapsOf(ctx: Context, s: Selected): Promise<HTMLElement | null> {
+  const { app } = ctx;
+  const row = app.meta.rows[app.rowOfLane[s.lane]];
+  if (!row || ["idle", "device", "projected", "sample", "pysample", "mark"].includes(row.kind)) return null;
+  const answer = await app.source.ask<{ n: number; gaps: [number, number, number][] }>("gaps", { lane: row.lane, n: 12, between: 1, f: app.report || undefined }).catch(() => null);
+  if (!answer?.gaps.length) return null;
+  const longest = answer.gaps[0][1] - answer.gaps[0][0];
+  return h("section", null, h("h4", null, `Longest gaps of ${row.title}`), h("div", { class: "gaps" }, answer.gaps.map(([from, to]) => h("button", {
+    class: "gap", title: "Show on the timeline", onclick: () => goTo(ctx, row.lane, from, to),
+  }, h("span", { class: "mono" }, format.duration(to - from)), h("i", { style: { width: `${(70 * (to - from)) / longest}px` } }), h("span", { class: "small" }, `at ${format.moment(from - app.meta.from, (app.meta.to - app.meta.from) / 2000)}`)))));
+}
+
 async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app, timeline } = ctx;
   const row = app.meta.rows[app.rowOfLane[s.lane]];
@@ -85,32 +121,23 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   if (s.before) facts.push(["before", format.short(s.before)]);
   if (s.after) facts.push(["after", format.short(s.after)]);
   const links = s.links ?? [];
-  const call = links.find((l) => l.kind === "call");
+  const call = links.find((l) => l.rel === "call");
   if (call && s.start >= call.end) facts.push(["queued", format.duration(s.start - call.end)]);
   const buttons = h("div", { class: "buttons" },
     isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
-      : h("button", { class: "primary", onclick: () => void neighbour(app, timeline, 1, true) }, "Next of this name ", h("kbd", null, "]")),
+      : h("button", { class: "primary", title: "The next one of this name", onclick: () => void neighbour(app, timeline, 1, true) }, "Next ", h("kbd", null, "]")),
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
   if (isIdle) {
     return h("div", { class: "columns" }, h("section", { class: "first" },
-      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons), await causeOf(ctx, s));
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : null, buttons), await causeOf(ctx, s));
   }
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
     h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
       fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
-    h("section", null, h("h4", null, links.length ? "Linked" : "Links"),
-      links.length ? h("ul", { class: "links" }, links.slice(0, 20).map((l) => h("li", null, h("button", {
-        class: "link",
-        onclick: () => {
-          app.openTo(app.rowOfLane[l.lane]);
-          app.reveal({ from: l.start, to: l.end });
-          timeline.showRow(app.rowOfLane[l.lane]);
-          void app.selectAt(l.lane, (l.start + l.end) / 2);
-        },
-      }, format.short(l.name)), h("span", { class: "small" }, ` ${l.kind === "call" ? "launched by" : l.kind}, ${format.duration(l.end - l.start)}`))))
-        : h("div", { class: "small" }, "No call or work is linked to it.")));
+    h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, "No call, work or wait is linked to it.")),
+    await gapsOf(ctx, s));
 }
 
 async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {

@@ -16,6 +16,7 @@ interface Steps {
 export const steps: Panel = {
   id: "steps",
   title: "Steps",
+  follows: ["verdict"],
   render: async ({ app, timeline }) => {
     try {
       const answer = await app.source.ask<Steps>("steps", { f: app.report || undefined });
@@ -49,7 +50,7 @@ export const steps: Panel = {
         h("div", { class: "panel-bar" },
           h("span", null, `${format.count(answer.n)} steps · median ${format.duration(median)} · fastest ${format.duration(sorted[0])} · slowest ${format.duration(longest)}`),
           h("div", { class: "legend" }, h("span", null, h("i", { class: "swatch", style: { background: T.busy } }), `device busy ${format.percent(sums[0] / all)}`),
-            IDLE_FAMILIES.map((name, c) => (sums[c + 1] > 0 ? h("span", null, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)))),
+            IDLE_FAMILIES.map((name, c) => (sums[c + 1] / all >= 0.0005 ? h("span", null, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)))),
         h("div", { class: "step-axis" }, h("span", null, format.duration(longest)), h("span", null, "0")), bars);
     } catch (e) {
       return failure(e);

@@ -58,8 +58,10 @@ function tables(id: string, title: string, choices: Choice[], empty: string): Pa
           const choice = choices[chosen];
           const table = await report(ctx, choice.report, useRange && !!ctx.app.range);
           const nameIx = table.columns.findIndex((c) => c.name === (choice.name ?? "Name"));
-          body.replaceChildren(tableView(table, {
-            filter,
+          // A range of no domain is its name.
+          const shown = choice.name === "Range" ? { ...table, rows: table.rows.map((r) => r.map((c, ix) => (ix === nameIx ? String(c).replace(/^:/, "") : c))) } : table;
+          body.replaceChildren(tableView(shown, {
+            filter, hidden: ["Style"],
             onRow: nameIx < 0 ? undefined : (row: Cell[]) => void showName(ctx, String(row[nameIx])),
           }));
           if (!table.rows.length && table.why) body.replaceChildren(emptyState(empty, table.why));

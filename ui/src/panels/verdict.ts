@@ -5,6 +5,7 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import type { App } from "../app";
+import type { Meta } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 
 export interface Prediction {
@@ -31,7 +32,9 @@ export interface Finding {
 }
 
 export interface Verdict {
-  state: "known" | "cannot" | "large" | "absent" | "profiled";
+  state: "known" | "cannot" | "running" | "absent" | "profiled";
+  done?: number; // how far it is, while it runs
+  can_ask?: boolean; // what if
   sentence: string;
   detail?: string;
   no_prediction?: string;
@@ -46,15 +49,48 @@ export interface Verdict {
 }
 
 const answers = new WeakMap<App, Promise<Verdict>>();
+const ASK_AGAIN_MS = 500;
+
+function ask(app: App): Promise<Verdict> {
+  return app.source.ask<Verdict>("verdict", { f: app.report || undefined });
+}
+
+/** Idle time has causes now: its tiles, its share and the picture of the whole run are new. */
+async function recolour(app: App): Promise<void> {
+  app.forget((row) => row.kind === "idle");
+  const meta = await app.source.ask<Meta>("meta", { f: app.report || undefined });
+  app.meta.minimap = meta.minimap;
+  meta.rows.forEach((row, ix) => { if (app.meta.rows[ix]?.key === row.key) app.meta.rows[ix].busy = row.busy; });
+  app.changed("rows", "verdict");
+}
+
+/** While it is being found out: ask again, tell how far it is, and colour idle time once it is known. */
+function follow(app: App): void {
+  window.setTimeout(() => {
+    void ask(app).then((v) => {
+      answers.set(app, Promise.resolve(v));
+      if (v.state === "running") follow(app);
+      else void recolour(app);
+      app.changed("verdict");
+    }).catch(() => undefined); // the server is gone, which the page says elsewhere
+  }, ASK_AGAIN_MS);
+}
 
 /** Asked once, for the line on top and for the panel. */
-export function verdictOf(app: App, force = false): Promise<Verdict> {
+export function verdictOf(app: App): Promise<Verdict> {
   let answer = answers.get(app);
-  if (!answer || force) {
-    answer = app.source.ask<Verdict>("verdict", { run: force ? 1 : undefined, f: app.report || undefined });
+  if (!answer) {
+    answer = ask(app);
     answers.set(app, answer);
+    void answer.then((v) => { if (v.state === "running") follow(app); }).catch(() => undefined);
   }
   return answer;
+}
+
+/** How far something is, as a bar. */
+export function progress(done: number): HTMLElement {
+  const percent = Math.round(done * 100);
+  return h("div", { class: "progress", role: "progressbar", "aria-valuenow": percent, title: `${percent} %` }, h("i", { style: { width: `${percent}%` } }));
 }
 
 export function sharesBar(busy: number, families: number[]): HTMLElement {
@@ -107,7 +143,8 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   };
   say(f.prediction!, 0);
   const input = h("input", {
-    type: "range", min: 0, max: 100, value: 100, disabled: app.source.isOffline, "aria-label": `How much of ${f.title} is removed, in percent`,
+    type: "range", min: 0, max: 100, value: 100, disabled: app.source.isOffline || v.can_ask === false,
+    title: v.can_ask === false && !app.source.isOffline ? `On a report of this size, ask on the command line: lull why --what-if ${f.id}=0.5` : undefined, "aria-label": `How much of ${f.title} is removed, in percent`,
     onchange: () => {
       const left = 1 - Number(input.value) / 100;
       void app.source.ask<Prediction>("whatif", { q: `${f.id}=${left.toFixed(2)}`, f: app.report || undefined })
@@ -120,6 +157,7 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
 export const verdict: Panel = {
   id: "verdict",
   title: "Verdict",
+  follows: ["verdict"],
   render: async (ctx) => {
     try {
       const v = await verdictOf(ctx.app);
@@ -127,10 +165,7 @@ export const verdict: Panel = {
         v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
         v.missing?.length ? h("div", { class: "small" }, `Would tell more: ${v.missing.join(", ")}`) : null,
       ];
-      if (v.state === "large") {
-        return h("div", { class: "empty" }, h("b", null, v.sentence), h("div", null, v.detail ?? ""),
-          ctx.app.source.isOffline ? null : h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => { void verdictOf(ctx.app, true).then(() => location.reload()); } }, "Analyse it")));
-      }
+      if (v.state === "running") return h("div", { class: "empty" }, h("b", null, v.sentence), progress(v.done ?? 0), h("div", null, v.detail ?? ""));
       if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
       return h("div", null,
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
