@@ -51,11 +51,9 @@ struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *pa
 {
 	const struct sim_hooks *hooks = lull_sim_hooks();
 	struct sim_context *context = lull_sim_context();
-	struct sim_call call = { .cbid = cbid,
-				 .name = name,
-				 .context = context,
-				 .params = params,
-				 .symbol = symbol };
+	struct sim_call call = {
+		.cbid = cbid, .name = name, .context = context, .params = params, .symbol = symbol
+	};
 
 	pthread_once(&driver.once, read_knobs);
 	call.correlation =

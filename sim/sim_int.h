@@ -71,7 +71,7 @@ struct sim_call {
 	void *context;
 	u32 context_id;
 	int result;
-	bool is_told; /* the subscriber saw it begin */
+	bool is_told;	    /* the subscriber saw it begin */
 	const char *symbol; /* kernel of a launch, NULL for other calls */
 };
 
