@@ -108,7 +108,7 @@ static void look_at_pair(const u64 *words)
 
 static void look_at_list(const u64 *words)
 {
-	struct input inputs[2], first;
+	struct input inputs[2], first = { 0 };
 	u64 list[LIST_WORDS];
 
 	if (!ops.has_pair || !peek(&first, words[ops.inputs_off / 8], sizeof(first)) ||
