@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""What was recorded on an H200 is read as it was there: kernels by their counters, PyTorch by its hooks.
+
+Usage: test_h200.py BUILD
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+DATA = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data")
+
+# What limits each kernel by the way it is written, and what its warps wait for where that follows, too.
+KERNELS = {
+    "stream_copy": ("memory-bound", "long_scoreboard"),
+    "strided_read": ("uncoalesced", "long_scoreboard"),
+    "bank_conflict": ("bank-conflict", "mio_throttle"),
+    "divergent": ("divergence", None),
+    "pointer_chase": ("latency-bound", "long_scoreboard"),
+    "fma_fp32": ("fp32-bound", None),
+    "small_grid": ("small-grid", None),
+    "fat_block": ("low-occupancy", "long_scoreboard"),
+    "one_counter": ("atomics", None),
+    "lone_warp": ("barrier", "barrier"),
+    "stream_detailed": ("memory-bound", "long_scoreboard"),
+}
+
+
+def lull(*words):
+    return subprocess.run([BUILD + "/lull", *words], capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+class Kernels(unittest.TestCase):
+    def launch(self, name):
+        return json.loads(lull("kernel", "--format", "json", "%s/kernels/%s.lull" % (DATA, name)))["launches"][0]
+
+    def counters(self, name):
+        rows = lull("query", "--format", "csv", "%s/kernels/%s.lull" % (DATA, name), "select key, value from kmetric")
+        pairs = (line.split(",") for line in rows.splitlines()[1:])
+        return {key: float(value) for key, value in pairs if value}
+
+    def test_every_verdict_is_the_label(self):
+        for name, (label, stall) in KERNELS.items():
+            with self.subTest(name):
+                launch = self.launch(name)
+                self.assertEqual(launch["verdict"]["id"], label)
+                self.assertGreaterEqual(launch["verdict"]["gain"], 1)
+                if stall:
+                    self.assertEqual(max(launch["stalls"], key=lambda s: s["share"])["reason"], stall)
+
+    def test_nothing_is_left_out(self):
+        found = {os.path.basename(p)[:-5] for p in glob.glob(DATA + "/kernels/*.lull")}
+        self.assertEqual(found, set(KERNELS))
+
+    def test_bytes_and_operations_are_those_of_the_code(self):
+        # 2 GiB are moved; each thread of divergent and lone_warp has so many fused multiply-adds.
+        self.assertAlmostEqual(self.counters("stream_copy")["dram_bytes"] / 2**31, 1, delta=0.02)
+        for name in ("divergent", "lone_warp"):
+            c = self.counters(name)
+            self.assertEqual(c["op_fadd"] + c["op_fmul"] + 2 * c["op_ffma"], 1081344000, name)
+        self.assertEqual(2 * self.counters("fma_fp32")["op_ffma"], 173015040000)
+
+
+class Torch(unittest.TestCase):
+    """planted.py without its NVTX calls, and one step by operators beside what torch.profiler said of it."""
+
+    def path(self, name):
+        return "%s/torch/%s" % (DATA, name)
+
+    def phases(self, name):
+        rows = lull("query", "--format", "csv", self.path(name),
+                    "select l.name, count(*) from range r join label l on l.id = r.label where l.api = 6 group by 1")
+        return {name: int(n) for name, n in (line.split(",") for line in rows.splitlines()[1:])}
+
+    def test_phases_and_causes_need_no_names(self):
+        for name, cause, phases in (("dataloader_cpu.lull", "input-pipeline", "data_load forward backward optimizer"),
+                                    ("launch_bound.lull", "launch-bound", "forward backward optimizer")):
+            with self.subTest(name):
+                why = json.loads(lull("why", "--format", "json", self.path(name)))
+                self.assertEqual(why["first"], cause)
+                found = self.phases(name)
+                self.assertEqual({p: found.get(p) for p in phases.split()}, dict.fromkeys(phases.split(), 15))
+
+    def test_operators_are_those_of_torch_profiler(self):
+        with open(self.path("profiler.json"), encoding="utf-8") as f:
+            truth = json.load(f)
+        calls, theirs_us = {}, 0
+        for row in truth:
+            # Not an operator: what the profiler itself did in that step.
+            if row["name"] == "Activity Buffer Request":
+                continue
+            calls[row["name"]] = calls.get(row["name"], 0) + row["calls"]
+            theirs_us += row["cuda_us"]
+        table = json.loads(lull("stats", "-q", "--format", "json", "-r", "ops", self.path("ops.lull")))
+        ours = {row["Name"]: row for row in table if row["Name"] in calls}
+        operators = {n: c for n, c in calls.items() if n.startswith(("aten::", "autograd::")) or n.endswith("Backward0")}
+        self.assertGreaterEqual(len(operators), 40)
+        self.assertEqual({n: ours[n]["# of Calls"] for n in operators if n in ours}, operators)
+        us = sum(row["Self CUDA (ns)"] for row in ours.values()) / 1e3
+        self.assertAlmostEqual(us / theirs_us, 1, delta=0.02)
+
+
+if __name__ == "__main__":
+    unittest.main()
