@@ -144,6 +144,13 @@ class Simulated(Job):
         self.assertEqual([s["rank"] for s in answer["stragglers"]], [321])
         self.assertEqual([g["n"] for g in answer["groups"]], [511, 1])
 
+    def test_4096_ranks_some_lost_and_one_cut_off(self):
+        answer, truth = self.check("slow=2049", "cause=input", "kernels=8", "lost=20-23", "truncated=12", n_ranks=4096)
+        self.assertEqual([(s["rank"], s["since_step"], s["cause"]) for s in answer["stragglers"]],
+                         [(2049, truth["slow_from"], truth["cause"])])
+        self.assertEqual([s["file"] for s in answer["skipped"]], ["rank0012.lull"])
+        self.assertEqual([g["n"] for g in answer["groups"]], [4090, 1])
+
 
 class Recorded(Job):
     """Two and four ranks of DDP on one H200: even, rank 1 slow from step 5 on, gradients exchanged after backward."""
