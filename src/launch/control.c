@@ -188,7 +188,8 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 
 	if (lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "a recording is on already; stop it first");
-	rc = lull_control_name(c, output, 0, err);
+	/* A second report of one run never takes the place of the first, whatever -f says. */
+	rc = lull_control_name(c, output, !output && c->n_records ? c->n_records + 1 : 0, err);
 	if (rc)
 		return rc;
 	name_ring(c);

@@ -163,7 +163,8 @@ int lull_naming_format(const struct lull_naming *naming, struct lull_str *path,
 		if (access(path->at, F_OK) &&
 		    !(naming->is_taken && naming->is_taken(naming->ctx, path->at)))
 			return LULL_OK;
-		if (has_letter(pattern, "n") || (naming->number && !naming->is_overwriting))
+		if (has_letter(pattern, "n") || (naming->number && !naming->is_overwriting) ||
+		    (naming->number && naming->is_taken && naming->is_taken(naming->ctx, path->at)))
 			continue;
 		if (is_folder(path->at))
 			return lull_fail(err, LULL_E_IO, "%s is a folder", path->at);

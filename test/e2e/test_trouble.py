@@ -56,6 +56,16 @@ def without_a_driver_one_line_says_what_is_left():
     expect("nothing with CUDA", "warning" not in said, said)
 
 
+def reports_of_one_run_never_replace_each_other():
+    for _ in range(2):
+        profile("-f", "true", "-o", "again", "-c", "nvtx", "-p", "data_load@*", "--capture-range-end=repeat:3", LOOP,
+                "--steps=30")
+        found = sorted(name for name in os.listdir(".") if name.startswith("again"))
+        expect("three reports", found == ["again-2.lull", "again-3.lull", "again.lull"], found)
+        ids = {ask(name, "select value from meta where key = 'recording.session'")[0]["value"] for name in found}
+        expect("of the latest run", len(ids) == 1, ids)
+
+
 def ctrl_c_leaves_a_whole_report():
     p = subprocess.Popen([LULL, "profile", "-s", "none", "-o", "int", LOOP, "--steps=100000"], env=SIM,
                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
@@ -106,7 +116,7 @@ def ranges_in_a_row_are_taken_or_counted():
 
 def main():
     for test in (without_a_driver_one_line_says_what_is_left, ctrl_c_leaves_a_whole_report,
-                 spawned_and_forked_workers_are_followed, ranges_in_a_row_are_taken_or_counted):
+                 reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed, ranges_in_a_row_are_taken_or_counted):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             begin = time.monotonic()
