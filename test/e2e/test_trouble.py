@@ -68,6 +68,8 @@ def reports_of_one_run_never_replace_each_other():
 
 def ctrl_c_leaves_a_whole_report():
     p = subprocess.Popen([LULL, "profile", "-s", "none", "-o", "int", LOOP, "--steps=100000"], env=SIM,
+                         # What is started in the background of a shell ignores Ctrl-C.
+                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                          stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True)
     for _ in range(LIMIT_S * 10):
         time.sleep(0.1)
@@ -116,7 +118,8 @@ def ranges_in_a_row_are_taken_or_counted():
 
 def main():
     for test in (without_a_driver_one_line_says_what_is_left, ctrl_c_leaves_a_whole_report,
-                 reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed, ranges_in_a_row_are_taken_or_counted):
+                 reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed,
+                 ranges_in_a_row_are_taken_or_counted):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             begin = time.monotonic()
