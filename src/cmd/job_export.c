@@ -139,6 +139,20 @@ static int write_all(const struct exporting *e, struct lull_job *job, struct lul
 	return rc;
 }
 
+/* False where the folder can be read and has nothing of ours in it. */
+static bool may_have_reports(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	bool has_any = !dir;
+
+	while (!has_any && (entry = readdir(dir)) != NULL)
+		has_any = strstr(entry->d_name, ".lull") || strstr(entry->d_name, ".json");
+	if (dir)
+		closedir(dir);
+	return has_any;
+}
+
 int lull_job_export(const char *folder, const struct lull_export *format,
 		    const struct lull_export_options *options,
 		    const struct lull_export_target *target, struct lull_err *err)
@@ -149,6 +163,8 @@ int lull_job_export(const char *folder, const struct lull_export *format,
 	struct lull_job job;
 	int rc;
 
+	if (!may_have_reports(folder))
+		return lull_fail(err, LULL_E_NOT_FOUND, "no reports in the folder %s", folder);
 	if (!lull_export_makes_folder(format, options))
 		return lull_fail(
 			err, LULL_E_USAGE,

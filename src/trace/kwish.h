@@ -12,7 +12,7 @@
 #include "base/types.h"
 
 #define LULL_KWISH_N_FILTERS	32u
-#define LULL_KWISH_METRIC_BYTES 65536u
+#define LULL_KWISH_METRIC_BYTES 28672u
 
 /* Kernels of a name; of those the first `skip` are left alone, the next `count` are measured. */
 struct lull_kwish_filter {
