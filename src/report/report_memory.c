@@ -327,7 +327,8 @@ static void find_holders(struct memory *m)
 	const struct event *event = m->events.at;
 	struct pool *pools = m->pools.at;
 
-	memset(m->lives.at, 0, m->lives.n * sizeof(struct live));
+	if (m->lives.n)
+		memset(m->lives.at, 0, m->lives.n * sizeof(struct live));
 	for (size_t i = 0; i < m->pools.n; i++)
 		pools[i].now_bytes = 0;
 	for (size_t i = 0; i < m->events.n; i++, event++) {
