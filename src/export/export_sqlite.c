@@ -16,8 +16,9 @@ static int write_path(struct lull_reader *r, const struct lull_export_options *o
 		      const char *path, struct lull_err *err)
 {
 	struct lull_export_options mine = *options;
+	struct lull_span window = lull_export_window(options);
 	struct lull_query_part part = {
-		.wants = wants, .ctx = &mine, .from_ns = options->from_ns, .to_ns = options->to_ns
+		.wants = wants, .ctx = &mine, .from_ns = window.from_ns, .to_ns = window.to_ns
 	};
 	struct lull_query *q;
 	int rc = lull_query_open(&q, r, err);
