@@ -1,10 +1,12 @@
 #include "base/term.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "base/time.h"
 
 bool lull_term_is_tty(FILE *stream)
@@ -93,6 +95,19 @@ void lull_term_wrap(FILE *to, const char *text, int indent, int width)
 		text += len;
 	}
 	fputc('\n', to);
+}
+
+void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)
+{
+	struct lull_str text = LULL_STR_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	lull_str_vaddf(&text, fmt, ap);
+	va_end(ap);
+	fprintf(to, "%*s", indent, "");
+	lull_term_wrap(to, lull_str_text(&text), indent, width);
+	lull_str_release(&text);
 }
 
 /* Three significant digits: 1.23, 12.3, 123. The bounds are where rounding would add a digit. */

@@ -51,6 +51,10 @@ size_t lull_term_columns(const char *text);
  */
 void lull_term_wrap(FILE *to, const char *text, int indent, int width);
 
+/* The same of formatted text, behind `indent` blanks. */
+void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /* 850 ns, 1.23 ms, 12.3 s, 5 min 12 s. */
 struct lull_number lull_format_ns(u64 dur_ns);
 

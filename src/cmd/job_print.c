@@ -1,6 +1,5 @@
 #include "cmd/job_print.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,21 +22,8 @@ struct printer {
 	int width;
 };
 
-static void say(const struct printer *p, int indent, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(const struct printer *p, int indent, const char *fmt, ...)
-{
-	struct lull_str text = LULL_STR_INIT;
-	va_list ap;
-
-	va_start(ap, fmt);
-	lull_str_vaddf(&text, fmt, ap);
-	va_end(ap);
-	fprintf(p->to, "%*s", indent, "");
-	lull_term_wrap(p->to, lull_str_text(&text), indent, p->width);
-	lull_str_release(&text);
-}
+/* A paragraph, indented and wrapped. */
+#define say(p, indent, ...) lull_term_say((p)->to, indent, (p)->width, __VA_ARGS__)
 
 int lull_job_status(const struct lull_job *job, int rc)
 {

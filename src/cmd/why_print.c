@@ -1,7 +1,6 @@
 #include "cmd/why_print.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -21,21 +20,7 @@ struct printer {
 };
 
 /* A paragraph, indented and wrapped. */
-static void say(const struct printer *p, int indent, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void say(const struct printer *p, int indent, const char *fmt, ...)
-{
-	struct lull_str text = LULL_STR_INIT;
-	va_list ap;
-
-	va_start(ap, fmt);
-	lull_str_vaddf(&text, fmt, ap);
-	va_end(ap);
-	fprintf(p->to, "%*s", indent, "");
-	lull_term_wrap(p->to, lull_str_text(&text), indent, p->width);
-	lull_str_release(&text);
-}
+#define say(p, indent, ...) lull_term_say((p)->to, indent, (p)->width, __VA_ARGS__)
 
 static void headline(const struct printer *p, const struct lull_why *why,
 		     const struct lull_finding *f)

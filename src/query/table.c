@@ -123,9 +123,9 @@ struct lull_value lull_cell_get(const struct lull_vtab_part *part, const struct 
 		out.kind = LULL_IS_REAL;
 		memcpy(&out.f, &value, sizeof(out.f));
 	} else if (cell->names) {
-		out.text = value >= 0 && value < LULL_MAX_NAMES ? cell->names[value] : NULL;
-		out.kind = out.text ? LULL_IS_TEXT : LULL_IS_NULL;
-		out.len = out.text ? (u32)strlen(out.text) : 0;
+		out.text = cell->names((u32)value);
+		out.kind = LULL_IS_TEXT;
+		out.len = (u32)strlen(out.text);
 	} else if (cell->is_ref && cell->type != LULL_CELL_INT) {
 		out.text = lull_reader_string(part->reader, (u32)value, &len);
 		out.len = (u32)len;

@@ -30,7 +30,6 @@
 
 #define LULL_VTAB_MAX_COLS  64
 #define LULL_VTAB_MAX_PARTS 4
-#define LULL_MAX_NAMES	    16 /* values that have a name, see values.c */
 
 struct lull_values;
 struct lull_vtab_part;
@@ -48,6 +47,9 @@ typedef i64 lull_value_fn(struct lull_values *values, i64 v);
 
 /* Given by a lull_value_fn, and by lull_cell tables, for null. */
 #define LULL_VALUE_NULL INT64_MIN
+
+/* The text of a value. */
+typedef const char *lull_name_fn(u32 value);
 
 /* The compiled expression of one cell. */
 struct lull_cell {
@@ -67,11 +69,11 @@ struct lull_cell {
 	i64 constant;
 	const char *path; /* behind the first column: "device.device_id", "" if none; borrowed */
 	size_t path_len;
-	lull_value_fn *fn;	  /* NULL: as it is */
-	const char *const *names; /* LULL_MAX_NAMES texts by value, NULL for none */
-	const i64 *lut; /* by row id, for a path; made at first use, owned by the values */
-	int plus_col;	/* added to the value; -1: none */
-	int when_col;	/* -1: always */
+	lull_value_fn *fn;   /* NULL: as it is */
+	lull_name_fn *names; /* the text of a value, NULL for none */
+	const i64 *lut;	     /* by row id, for a path; made at first use, owned by the values */
+	int plus_col;	     /* added to the value; -1: none */
+	int when_col;	     /* -1: always */
 	u32 when_mask, when_value;
 };
 

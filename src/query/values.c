@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/names.h"
 #include "symbol/demangle.h"
 
 /* A made table: what `path` and `fn` make of each row id of a dimension. */
@@ -217,34 +218,11 @@ lull_value_fn *lull_values_fn(const char *name, size_t len)
 	return NULL;
 }
 
-/* By memcpy.copy_kind. */
-static const char *const copy_names[LULL_MAX_NAMES] = {
-	"Unknown",
-	"Host-to-Device",
-	"Device-to-Host",
-	"Host-to-Array",
-	"Array-to-Host",
-	"Array-to-Array",
-	"Array-to-Device",
-	"Device-to-Array",
-	"Device-to-Device",
-	"Host-to-Host",
-	"Peer-to-Peer",
-	"Unified Host-to-Device",
-	"Unified Device-to-Host",
-	"Unified Device-to-Device",
-};
-
-/* By memcpy.src_kind. */
-static const char *const memory_names[LULL_MAX_NAMES] = {
-	"Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Static", "Managed Static",
-};
-
-const char *const *lull_values_names(const char *name, size_t len)
+lull_name_fn *lull_values_names(const char *name, size_t len)
 {
 	if (len == 9 && !memcmp(name, "copy_name", len))
-		return copy_names;
-	return len == 11 && !memcmp(name, "memory_name", len) ? memory_names : NULL;
+		return lull_names_copy;
+	return len == 11 && !memcmp(name, "memory_name", len) ? lull_names_memory : NULL;
 }
 
 /* ---- paths ---- */

@@ -35,8 +35,8 @@ void lull_values_release(struct lull_values *v);
 /* The function of this name ("gtid"), or NULL. */
 lull_value_fn *lull_values_fn(const char *name, size_t len);
 
-/* The texts of a list of names ("copy_name"), LULL_MAX_NAMES of them, or NULL. */
-const char *const *lull_values_names(const char *name, size_t len);
+/* What says the texts of a list of names ("copy_name"), or NULL. */
+lull_name_fn *lull_values_names(const char *name, size_t len);
 
 /* The values of a path ("device.device_id") for all rows of a dimension, by row id. */
 const i64 *lull_values_lut(struct lull_values *v, const struct lull_table_desc *dim,
