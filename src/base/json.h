@@ -73,4 +73,41 @@ void lull_json_bool(struct lull_json *j, bool v);
 /* null. */
 void lull_json_null(struct lull_json *j);
 
+/* A key and its value in one. */
+static inline void lull_json_key_text(struct lull_json *j, const char *key, const char *text)
+{
+	lull_json_key(j, key);
+	lull_json_text(j, text);
+}
+
+static inline void lull_json_key_u64(struct lull_json *j, const char *key, u64 v)
+{
+	lull_json_key(j, key);
+	lull_json_u64(j, v);
+}
+
+static inline void lull_json_key_i64(struct lull_json *j, const char *key, i64 v)
+{
+	lull_json_key(j, key);
+	lull_json_i64(j, v);
+}
+
+static inline void lull_json_key_f64(struct lull_json *j, const char *key, f64 v)
+{
+	lull_json_key(j, key);
+	lull_json_f64(j, v);
+}
+
+static inline void lull_json_key_fixed(struct lull_json *j, const char *key, f64 v, int decimals)
+{
+	lull_json_key(j, key);
+	lull_json_fixed(j, v, decimals);
+}
+
+static inline void lull_json_key_array(struct lull_json *j, const char *key)
+{
+	lull_json_key(j, key);
+	lull_json_array(j);
+}
+
 #endif

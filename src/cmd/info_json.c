@@ -8,22 +8,10 @@
 #include "trace/issue.h"
 #include "cmd/schema_json.h"
 
-static void pair_u64(struct lull_json *j, const char *key, u64 value)
-{
-	lull_json_key(j, key);
-	lull_json_u64(j, value);
-}
-
 static void pair_bool(struct lull_json *j, const char *key, bool value)
 {
 	lull_json_key(j, key);
 	lull_json_bool(j, value);
-}
-
-static void pair_text(struct lull_json *j, const char *key, const char *value)
-{
-	lull_json_key(j, key);
-	lull_json_text(j, value);
 }
 
 /* A string id; null if there is none. */
@@ -46,18 +34,18 @@ static void write_file(struct lull_json *j, struct lull_reader *r, const char *p
 
 	for (size_t i = 0; i < sizeof(info->id); i++)
 		lull_str_addf(&id, "%02x", info->id[i]);
-	pair_text(j, "path", path);
-	pair_u64(j, "size_bytes", lull_reader_size_bytes(r));
-	pair_u64(j, "format_major", lull_reader_format(r) >> 8);
-	pair_u64(j, "format_minor", lull_reader_format(r) & 0xff);
+	lull_json_key_text(j, "path", path);
+	lull_json_key_u64(j, "size_bytes", lull_reader_size_bytes(r));
+	lull_json_key_u64(j, "format_major", lull_reader_format(r) >> 8);
+	lull_json_key_u64(j, "format_minor", lull_reader_format(r) & 0xff);
 	pair_bool(j, "is_sealed", lull_reader_is_sealed(r));
 	pair_bool(j, "is_simulated", lull_info_is_simulated(r));
 	pair_bool(j, "is_imported", info->flags & LULL_FILE_IMPORTED);
-	pair_u64(j, "n_damaged", lull_reader_n_damaged(r));
-	pair_u64(j, "lost_bytes", lull_reader_lost_bytes(r));
-	pair_text(j, "recording", lull_str_text(&id));
-	pair_u64(j, "epoch_utc_ns", info->epoch_utc_ns);
-	pair_u64(j, "duration_ns", lull_info_span_ns(r));
+	lull_json_key_u64(j, "n_damaged", lull_reader_n_damaged(r));
+	lull_json_key_u64(j, "lost_bytes", lull_reader_lost_bytes(r));
+	lull_json_key_text(j, "recording", lull_str_text(&id));
+	lull_json_key_u64(j, "epoch_utc_ns", info->epoch_utc_ns);
+	lull_json_key_u64(j, "duration_ns", lull_info_span_ns(r));
 	lull_str_release(&id);
 }
 
@@ -85,18 +73,18 @@ static void write_processes(struct lull_json *j, struct lull_reader *r)
 		const struct lull_process_row *p = all[i].row;
 
 		lull_json_object(j);
-		pair_u64(j, "id", all[i].id);
-		pair_u64(j, "pid", p->pid);
-		pair_u64(j, "parent_pid", p->parent_pid);
-		pair_u64(j, "depth", all[i].depth);
+		lull_json_key_u64(j, "id", all[i].id);
+		lull_json_key_u64(j, "pid", p->pid);
+		lull_json_key_u64(j, "parent_pid", p->parent_pid);
+		lull_json_key_u64(j, "depth", all[i].depth);
 		pair_string(j, "name", r, p->name);
 		pair_string(j, "cmdline", r, p->cmdline);
 		lull_info_ending(p, ending, sizeof(ending));
-		pair_text(j, "ended", ending);
-		pair_u64(j, "user_ns", p->user_ns);
-		pair_u64(j, "system_ns", p->system_ns);
-		pair_u64(j, "max_rss_bytes", p->max_rss_bytes);
-		pair_u64(j, "n_threads", all[i].n_threads);
+		lull_json_key_text(j, "ended", ending);
+		lull_json_key_u64(j, "user_ns", p->user_ns);
+		lull_json_key_u64(j, "system_ns", p->system_ns);
+		lull_json_key_u64(j, "max_rss_bytes", p->max_rss_bytes);
+		lull_json_key_u64(j, "n_threads", all[i].n_threads);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -112,16 +100,16 @@ static void write_devices(struct lull_json *j, struct lull_reader *r)
 	lull_json_array(j);
 	for (size_t i = 0; i < n; i++) {
 		lull_json_object(j);
-		pair_u64(j, "process", rows[i].process);
-		pair_u64(j, "device_id", rows[i].device_id);
+		lull_json_key_u64(j, "process", rows[i].process);
+		lull_json_key_u64(j, "device_id", rows[i].device_id);
 		pair_string(j, "name", r, rows[i].name);
 		pair_string(j, "uuid", r, rows[i].uuid);
-		pair_u64(j, "capability", rows[i].capability);
-		pair_u64(j, "n_sms", rows[i].n_sms);
-		pair_u64(j, "memory_bytes", rows[i].memory_bytes);
-		pair_u64(j, "l2_bytes", rows[i].l2_bytes);
-		pair_u64(j, "clock_hz", rows[i].clock_hz);
-		pair_u64(j, "bandwidth_bytes", rows[i].bandwidth_bytes);
+		lull_json_key_u64(j, "capability", rows[i].capability);
+		lull_json_key_u64(j, "n_sms", rows[i].n_sms);
+		lull_json_key_u64(j, "memory_bytes", rows[i].memory_bytes);
+		lull_json_key_u64(j, "l2_bytes", rows[i].l2_bytes);
+		lull_json_key_u64(j, "clock_hz", rows[i].clock_hz);
+		lull_json_key_u64(j, "bandwidth_bytes", rows[i].bandwidth_bytes);
 		pair_bool(j, "is_simulated", rows[i].is_simulated);
 		lull_json_end(j);
 	}
@@ -140,13 +128,14 @@ static void write_tables(struct lull_json *j, struct lull_reader *r)
 		bool is_fact = table->kind == LULL_KIND_FACT;
 
 		lull_json_object(j);
-		pair_text(j, "name", table->name);
+		lull_json_key_text(j, "name", table->name);
 		pair_bool(j, "is_known", lull_table_find(table->id) != NULL);
-		pair_u64(j, "n_rows", is_fact ? s.n_rows : lull_reader_n_dim(r, table->id));
-		pair_u64(j, "size_bytes", s.size_bytes);
-		pair_u64(j, "n_blocks", s.n_blocks);
-		pair_u64(j, "first_ns", s.first_ns);
-		pair_u64(j, "last_ns", s.last_ns);
+		lull_json_key_u64(j, "n_rows",
+				  is_fact ? s.n_rows : lull_reader_n_dim(r, table->id));
+		lull_json_key_u64(j, "size_bytes", s.size_bytes);
+		lull_json_key_u64(j, "n_blocks", s.n_blocks);
+		lull_json_key_u64(j, "first_ns", s.first_ns);
+		lull_json_key_u64(j, "last_ns", s.last_ns);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -162,8 +151,8 @@ static void write_issues(struct lull_json *j, struct lull_reader *r)
 	for (size_t i = 0; i < n; i++) {
 		lull_json_object(j);
 		pair_string(j, "name", r, rows[i].name);
-		pair_text(j, "severity", lull_severity_name(rows[i].severity));
-		pair_u64(j, "count", rows[i].count);
+		lull_json_key_text(j, "severity", lull_severity_name(rows[i].severity));
+		lull_json_key_u64(j, "count", rows[i].count);
 		pair_string(j, "text", r, rows[i].text);
 		pair_string(j, "detail", r, rows[i].detail);
 		lull_json_end(j);

@@ -11,24 +11,6 @@
 /* Intervals in the document: the longest are what a reader jumps to; the page asks for all. */
 #define MAX_STEPS 1000
 
-static void key_f64(struct lull_json *j, const char *key, f64 value)
-{
-	lull_json_key(j, key);
-	lull_json_fixed(j, value, 6);
-}
-
-static void key_ns(struct lull_json *j, const char *key, f64 value)
-{
-	lull_json_key(j, key);
-	lull_json_fixed(j, value, 0);
-}
-
-static void key_text(struct lull_json *j, const char *key, const char *value)
-{
-	lull_json_key(j, key);
-	lull_json_text(j, value);
-}
-
 static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
 			   const struct lull_cause *cause)
 {
@@ -38,14 +20,14 @@ static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
 		return;
 	}
 	lull_json_object(j);
-	key_ns(j, "step_ns", p->step_ns);
-	key_ns(j, "low_ns", p->low_ns);
-	key_ns(j, "high_ns", p->high_ns);
-	key_f64(j, "speedup", p->ratio);
+	lull_json_key_fixed(j, "step_ns", p->step_ns, 0);
+	lull_json_key_fixed(j, "low_ns", p->low_ns, 0);
+	lull_json_key_fixed(j, "high_ns", p->high_ns, 0);
+	lull_json_key_fixed(j, "speedup", p->ratio, 6);
 	if (cause) {
 		lull_json_key(j, "is_ceiling");
 		lull_json_bool(j, cause->is_ceiling);
-		key_text(j, "assumes", cause->assumes);
+		lull_json_key_text(j, "assumes", cause->assumes);
 	}
 	lull_json_end(j);
 }
@@ -54,15 +36,15 @@ static void put_location(struct lull_json *j, const struct lull_location *at)
 {
 	lull_json_key(j, "location");
 	lull_json_object(j);
-	key_text(j, "file", at->file);
+	lull_json_key_text(j, "file", at->file);
 	lull_json_key(j, "line");
 	if (at->file)
 		lull_json_u64(j, at->line);
 	else
 		lull_json_null(j);
-	key_text(j, "function", at->function);
-	key_text(j, "range", at->range);
-	key_text(j, "what", at->what);
+	lull_json_key_text(j, "function", at->function);
+	lull_json_key_text(j, "range", at->range);
+	lull_json_key_text(j, "what", at->what);
 	lull_json_end(j);
 }
 
@@ -74,8 +56,8 @@ static void put_evidence(struct lull_json *j, const struct lull_finding *f)
 	lull_json_array(j);
 	for (size_t i = 0; i < f->evidence.n; i++) {
 		lull_json_object(j);
-		key_text(j, "text", e[i].text);
-		key_text(j, "table", e[i].table);
+		lull_json_key_text(j, "text", e[i].text);
+		lull_json_key_text(j, "table", e[i].table);
 		lull_json_key(j, "from_ns");
 		lull_json_u64(j, e[i].from_ns);
 		lull_json_key(j, "to_ns");
@@ -92,15 +74,15 @@ static void put_finding(struct lull_json *j, const struct lull_finding *f)
 	const struct lull_cause *cause = lull_causes[f->cause];
 
 	lull_json_object(j);
-	key_text(j, "cause", cause->id);
-	key_text(j, "title", cause->title);
-	key_ns(j, "cost_ns", f->cost_ns);
-	key_f64(j, "share", f->share);
-	key_ns(j, "gain_ns", f->gain_ns);
-	key_f64(j, "confidence", f->confidence);
+	lull_json_key_text(j, "cause", cause->id);
+	lull_json_key_text(j, "title", cause->title);
+	lull_json_key_fixed(j, "cost_ns", f->cost_ns, 0);
+	lull_json_key_fixed(j, "share", f->share, 6);
+	lull_json_key_fixed(j, "gain_ns", f->gain_ns, 0);
+	lull_json_key_fixed(j, "confidence", f->confidence, 6);
 	put_location(j, &f->at);
 	put_evidence(j, f);
-	key_text(j, "fix", f->fix);
+	lull_json_key_text(j, "fix", f->fix);
 	put_prediction(j, &f->prediction, cause);
 	lull_json_end(j);
 }
@@ -138,14 +120,14 @@ static void put_steps(struct lull_json *j, const struct lull_why *why)
 
 	lull_json_key(j, "steps");
 	lull_json_object(j);
-	key_text(j, "source", sources[s->rounds.source]);
+	lull_json_key_text(j, "source", sources[s->rounds.source]);
 	lull_json_key(j, "steady");
 	lull_json_u64(j, n);
 	lull_json_key(j, "warm_up");
 	lull_json_u64(j, s->rounds.first_steady);
-	key_ns(j, "mean_ns", why->step_ns);
-	key_ns(j, "median_ns", why->median_ns);
-	key_ns(j, "unrecorded_ns", why->free_ns);
+	lull_json_key_fixed(j, "mean_ns", why->step_ns, 0);
+	lull_json_key_fixed(j, "median_ns", why->median_ns, 0);
+	lull_json_key_fixed(j, "unrecorded_ns", why->free_ns, 0);
 	lull_json_key(j, "each");
 	lull_json_array(j);
 	for (u32 i = 0; s->step_cost_ns && i < n && i < MAX_STEPS; i++)
@@ -195,12 +177,12 @@ static void put_replay(struct lull_json *j, const struct lull_why *why)
 		return;
 	}
 	lull_json_object(j);
-	key_ns(j, "measured_ns", why->replay.measured_ns);
-	key_ns(j, "replayed_ns", why->replay.as_is_ns);
-	key_f64(j, "error", why->replay.error);
+	lull_json_key_fixed(j, "measured_ns", why->replay.measured_ns, 0);
+	lull_json_key_fixed(j, "replayed_ns", why->replay.as_is_ns, 0);
+	lull_json_key_fixed(j, "error", why->replay.error, 6);
 	lull_json_key(j, "steps");
 	lull_json_u64(j, why->replay.n_rounds);
-	key_text(j, "no_prediction", *why->no_prediction ? why->no_prediction : NULL);
+	lull_json_key_text(j, "no_prediction", *why->no_prediction ? why->no_prediction : NULL);
 	lull_json_end(j);
 }
 
@@ -212,7 +194,7 @@ static void put_answers(struct lull_json *j, const struct lull_vec *answers)
 	lull_json_array(j);
 	for (size_t i = 0; i < answers->n; i++) {
 		lull_json_object(j);
-		key_text(j, "question", a[i].question);
+		lull_json_key_text(j, "question", a[i].question);
 		put_prediction(j, &a[i].prediction, NULL);
 		lull_json_end(j);
 	}
@@ -229,11 +211,11 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 	lull_json_init(&j, to);
 	j.is_pretty = true;
 	lull_json_object(&j);
-	key_text(&j, "file", path);
+	lull_json_key_text(&j, "file", path);
 	lull_json_key(&j, "is_simulated");
 	lull_json_bool(&j, why->is_simulated);
-	key_text(&j, "first", first ? lull_causes[first->cause]->id : NULL);
-	key_text(&j, "cannot_tell", *why->cannot ? why->cannot : NULL);
+	lull_json_key_text(&j, "first", first ? lull_causes[first->cause]->id : NULL);
+	lull_json_key_text(&j, "cannot_tell", *why->cannot ? why->cannot : NULL);
 	lull_json_key(&j, "missing");
 	lull_json_array(&j);
 	for (size_t i = 0; i < why->missing.n; i++)

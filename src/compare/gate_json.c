@@ -15,18 +15,6 @@ static void write_samples(struct lull_json *j, const char *key, const struct lul
 	lull_json_end(j);
 }
 
-static void write_number(struct lull_json *j, const char *key, f64 value)
-{
-	lull_json_key(j, key);
-	lull_json_f64(j, value);
-}
-
-static void write_count(struct lull_json *j, const char *key, size_t n)
-{
-	lull_json_key(j, key);
-	lull_json_u64(j, n);
-}
-
 static void write_check(struct lull_json *j, const struct lull_gate_check *check)
 {
 	static const char *const units[] = { [LULL_OUT_INT] = "",
@@ -44,17 +32,17 @@ static void write_check(struct lull_json *j, const struct lull_gate_check *check
 	lull_json_text(j, unit ? unit : "");
 	lull_json_key(j, "verdict");
 	lull_json_text(j, lull_verdict_name(d->verdict));
-	write_number(j, "before", d->before);
-	write_number(j, "after", d->after);
-	write_number(j, "change", d->change);
-	write_number(j, "change_low", d->low);
-	write_number(j, "change_high", d->high);
-	write_number(j, "p", d->p);
-	write_count(j, "n_before", d->n_before);
-	write_count(j, "n_after", d->n_after);
+	lull_json_key_f64(j, "before", d->before);
+	lull_json_key_f64(j, "after", d->after);
+	lull_json_key_f64(j, "change", d->change);
+	lull_json_key_f64(j, "change_low", d->low);
+	lull_json_key_f64(j, "change_high", d->high);
+	lull_json_key_f64(j, "p", d->p);
+	lull_json_key_u64(j, "n_before", d->n_before);
+	lull_json_key_u64(j, "n_after", d->n_after);
 	lull_json_key(j, "compared");
 	lull_json_text(j, d->by_run ? "runs" : "steps");
-	write_count(j, "n_needed", d->n_needed);
+	lull_json_key_u64(j, "n_needed", d->n_needed);
 	lull_json_key(j, "why");
 	lull_json_text(j, *d->why ? d->why : NULL);
 	write_samples(j, "values_before", &check->before);
@@ -72,8 +60,8 @@ static void write_side(struct lull_json *j, const char *key, const struct lull_v
 		lull_json_object(j);
 		lull_json_key(j, "report");
 		lull_json_text(j, runs[i].path);
-		write_count(j, "steps", lull_windows_len(&runs[i].steps));
-		write_count(j, "warmup_steps", runs[i].steps.n_warmup);
+		lull_json_key_u64(j, "steps", lull_windows_len(&runs[i].steps));
+		lull_json_key_u64(j, "warmup_steps", runs[i].steps.n_warmup);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -91,7 +79,7 @@ static void write(const struct lull_gate *gate, FILE *to)
 	lull_json_text(&j, lull_verdict_name(gate->verdict));
 	lull_json_key(&j, "why");
 	lull_json_text(&j, gate->why.len ? lull_str_text(&gate->why) : NULL);
-	write_number(&j, "threshold", gate->threshold);
+	lull_json_key_f64(&j, "threshold", gate->threshold);
 	write_side(&j, "baseline", &gate->before);
 	write_side(&j, "new", &gate->after);
 	lull_json_key(&j, "checks");

@@ -6,17 +6,11 @@
 #include "base/json.h"
 #include "compare/gate_output.h"
 
-static void write_text(struct lull_json *j, const char *key, const char *text)
-{
-	lull_json_key(j, key);
-	lull_json_text(j, text);
-}
-
 static void write_message(struct lull_json *j, const char *key, const char *text)
 {
 	lull_json_key(j, key);
 	lull_json_object(j);
-	write_text(j, "text", text);
+	lull_json_key_text(j, "text", text);
 	lull_json_end(j);
 }
 
@@ -31,7 +25,7 @@ static void write_location(struct lull_json *j, const struct lull_gate *gate)
 	lull_json_object(j);
 	lull_json_key(j, "artifactLocation");
 	lull_json_object(j);
-	write_text(j, "uri", gate->after.n ? run->path : "");
+	lull_json_key_text(j, "uri", gate->after.n ? run->path : "");
 	lull_json_end(j);
 	lull_json_end(j);
 	lull_json_end(j);
@@ -42,9 +36,9 @@ static void write_result(struct lull_json *j, const struct lull_gate *gate, cons
 			 enum lull_verdict verdict, const char *sentence)
 {
 	lull_json_object(j);
-	write_text(j, "ruleId", rule);
-	write_text(j, "level", verdict == LULL_REGRESSED ? "error" : "warning");
-	write_text(j, "kind", verdict == LULL_REGRESSED ? "fail" : "review");
+	lull_json_key_text(j, "ruleId", rule);
+	lull_json_key_text(j, "level", verdict == LULL_REGRESSED ? "error" : "warning");
+	lull_json_key_text(j, "kind", verdict == LULL_REGRESSED ? "fail" : "review");
 	write_message(j, "message", sentence);
 	write_location(j, gate);
 	lull_json_end(j);
@@ -56,12 +50,12 @@ static void write_rules(struct lull_json *j)
 	lull_json_array(j);
 	for (const struct lull_metric *const *m = lull_metrics; *m; m++) {
 		lull_json_object(j);
-		write_text(j, "id", (*m)->name);
+		lull_json_key_text(j, "id", (*m)->name);
 		write_message(j, "shortDescription", (*m)->summary);
 		lull_json_end(j);
 	}
 	lull_json_object(j);
-	write_text(j, "id", "reports");
+	lull_json_key_text(j, "id", "reports");
 	write_message(j, "shortDescription", "whether the reports may be compared");
 	lull_json_end(j);
 	lull_json_end(j);
@@ -73,8 +67,8 @@ static void write_tool(struct lull_json *j)
 	lull_json_object(j);
 	lull_json_key(j, "driver");
 	lull_json_object(j);
-	write_text(j, "name", "lull gate");
-	write_text(j, "version", LULL_VERSION);
+	lull_json_key_text(j, "name", "lull gate");
+	lull_json_key_text(j, "version", LULL_VERSION);
 	write_rules(j);
 	lull_json_end(j);
 	lull_json_end(j);
@@ -107,8 +101,8 @@ static void write(const struct lull_gate *gate, FILE *to)
 	lull_json_init(&j, to);
 	j.is_pretty = true;
 	lull_json_object(&j);
-	write_text(&j, "version", "2.1.0");
-	write_text(&j, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+	lull_json_key_text(&j, "version", "2.1.0");
+	lull_json_key_text(&j, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
 	lull_json_key(&j, "runs");
 	lull_json_array(&j);
 	lull_json_object(&j);

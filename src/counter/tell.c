@@ -9,24 +9,6 @@
 /* Lines of source in the document. */
 #define MAX_HOT 100
 
-static void text(struct lull_json *j, const char *key, const char *value)
-{
-	lull_json_key(j, key);
-	lull_json_text(j, value);
-}
-
-static void number(struct lull_json *j, const char *key, f64 value)
-{
-	lull_json_key(j, key);
-	lull_json_f64(j, value);
-}
-
-static void whole(struct lull_json *j, const char *key, u64 value)
-{
-	lull_json_key(j, key);
-	lull_json_u64(j, value);
-}
-
 static void three(struct lull_json *j, const char *key, u32 x, u32 y, u32 z)
 {
 	lull_json_key(j, key);
@@ -40,16 +22,16 @@ static void three(struct lull_json *j, const char *key, u32 x, u32 y, u32 z)
 static void tell_claim(struct lull_json *j, const struct lull_kclaim *claim)
 {
 	lull_json_object(j);
-	text(j, "id", claim->id);
-	text(j, "detail", claim->detail);
-	text(j, "title", claim->by->title);
-	number(j, "gain", claim->gain);
+	lull_json_key_text(j, "id", claim->id);
+	lull_json_key_text(j, "detail", claim->detail);
+	lull_json_key_text(j, "title", claim->by->title);
+	lull_json_key_f64(j, "gain", claim->gain);
 	lull_json_key(j, "proofs");
 	lull_json_array(j);
 	for (size_t i = 0; i < claim->n_proofs; i++)
 		lull_json_text(j, claim->proofs[i]);
 	lull_json_end(j);
-	text(j, "fix", claim->fix);
+	lull_json_key_text(j, "fix", claim->fix);
 	lull_json_end(j);
 }
 
@@ -68,12 +50,12 @@ static void tell_verdict(struct lull_json *j, const struct lull_profile *p)
 	for (size_t i = 1; i < judgement.n; i++)
 		tell_claim(j, &judgement.claims[i]);
 	lull_json_end(j);
-	text(j, "missing", judgement.missing);
+	lull_json_key_text(j, "missing", judgement.missing);
 	lull_json_key(j, "loads");
 	lull_json_object(j);
 	for (int i = 0; i < LULL_N_PARTS; i++)
 		if (!isnan(judgement.loads.of[i]))
-			number(j, lull_parts[i].id, judgement.loads.of[i]);
+			lull_json_key_f64(j, lull_parts[i].id, judgement.loads.of[i]);
 	lull_json_end(j);
 }
 
@@ -86,11 +68,12 @@ static void tell_stalls(struct lull_json *j, const struct lull_profile *p)
 	lull_json_array(j);
 	for (size_t i = 0; i < n; i++) {
 		lull_json_object(j);
-		text(j, "reason", lull_stalls[order[i]].reason);
-		text(j, "title", lull_stalls[order[i]].title);
-		number(j, "share", lull_stall_share(p, order[i]));
-		text(j, "meaning", lull_k_infos[lull_stalls[order[i]].metric].meaning);
-		text(j, "help", lull_stalls[order[i]].help);
+		lull_json_key_text(j, "reason", lull_stalls[order[i]].reason);
+		lull_json_key_text(j, "title", lull_stalls[order[i]].title);
+		lull_json_key_f64(j, "share", lull_stall_share(p, order[i]));
+		lull_json_key_text(j, "meaning",
+				   lull_k_infos[lull_stalls[order[i]].metric].meaning);
+		lull_json_key_text(j, "help", lull_stalls[order[i]].help);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -107,16 +90,16 @@ static void tell_roofline(struct lull_json *j, const struct lull_profile *p)
 		return;
 	}
 	lull_json_object(j);
-	number(j, "rate", r.rate);
-	text(j, "type", r.type >= 0 ? lull_ceiling_names[r.type] : NULL);
+	lull_json_key_f64(j, "rate", r.rate);
+	lull_json_key_text(j, "type", r.type >= 0 ? lull_ceiling_names[r.type] : NULL);
 	lull_json_key(j, "ceilings");
 	lull_json_array(j);
 	for (int i = 0; i < LULL_N_CEILINGS; i++)
 		if (r.ceiling[i] > 0) {
 			lull_json_object(j);
-			text(j, "name", lull_ceiling_names[i]);
-			number(j, "peak", r.ceiling[i]);
-			number(j, "operations", r.ops[i]);
+			lull_json_key_text(j, "name", lull_ceiling_names[i]);
+			lull_json_key_f64(j, "peak", r.ceiling[i]);
+			lull_json_key_f64(j, "operations", r.ops[i]);
 			lull_json_end(j);
 		}
 	lull_json_end(j);
@@ -125,10 +108,10 @@ static void tell_roofline(struct lull_json *j, const struct lull_profile *p)
 	for (int i = 0; i < LULL_N_SLOPES; i++)
 		if (r.slope[i] > 0) {
 			lull_json_object(j);
-			text(j, "name", lull_slope_names[i]);
-			number(j, "peak", r.slope[i]);
-			number(j, "intensity", r.intensity[i]);
-			number(j, "roof", r.roof[i]);
+			lull_json_key_text(j, "name", lull_slope_names[i]);
+			lull_json_key_f64(j, "peak", r.slope[i]);
+			lull_json_key_f64(j, "intensity", r.intensity[i]);
+			lull_json_key_f64(j, "roof", r.roof[i]);
 			lull_json_end(j);
 		}
 	lull_json_end(j);
@@ -141,13 +124,13 @@ static void tell_line(struct lull_json *j, const struct lull_sheet *sheet,
 	if (line->kind == LULL_SHEET_CHART)
 		return;
 	lull_json_object(j);
-	text(j, "label", line->label);
-	text(j, "key", line->key);
+	lull_json_key_text(j, "label", line->label);
+	lull_json_key_text(j, "key", line->key);
 	if (line->kind != LULL_SHEET_NOTE) {
-		number(j, "value", line->value);
-		text(j, "unit", line->unit);
+		lull_json_key_f64(j, "value", line->value);
+		lull_json_key_text(j, "unit", line->unit);
 	}
-	text(j, "note", lull_sheet_note_of(sheet, line));
+	lull_json_key_text(j, "note", lull_sheet_note_of(sheet, line));
 	lull_json_end(j);
 }
 
@@ -217,8 +200,8 @@ static void tell_sections(struct lull_json *j, const struct lull_profile *p)
 			continue;
 		lines = sheet.lines.at;
 		lull_json_object(j);
-		text(j, "name", (*s)->name);
-		text(j, "title", (*s)->title);
+		lull_json_key_text(j, "name", (*s)->name);
+		lull_json_key_text(j, "title", (*s)->title);
 		lull_json_key(j, "lines");
 		lull_json_array(j);
 		for (size_t i = 0; i < sheet.lines.n; i++)
@@ -234,17 +217,17 @@ static void tell_source(struct lull_json *j, const struct lull_profile *p)
 {
 	const struct lull_hot *hot = p->hot.at;
 
-	whole(j, "samples", p->n_samples);
+	lull_json_key_u64(j, "samples", p->n_samples);
 	lull_json_key(j, "source");
 	lull_json_array(j);
 	for (size_t i = 0; i < p->hot.n && i < MAX_HOT; i++) {
 		lull_json_object(j);
-		text(j, "file", *hot[i].file ? hot[i].file : NULL);
-		whole(j, "line", hot[i].line);
-		text(j, "function", hot[i].function);
-		whole(j, "offset", hot[i].pc_offset_bytes);
-		whole(j, "samples", hot[i].n_samples);
-		text(j, "stall", *hot[i].stall ? hot[i].stall : NULL);
+		lull_json_key_text(j, "file", *hot[i].file ? hot[i].file : NULL);
+		lull_json_key_u64(j, "line", hot[i].line);
+		lull_json_key_text(j, "function", hot[i].function);
+		lull_json_key_u64(j, "offset", hot[i].pc_offset_bytes);
+		lull_json_key_u64(j, "samples", hot[i].n_samples);
+		lull_json_key_text(j, "stall", *hot[i].stall ? hot[i].stall : NULL);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -260,10 +243,10 @@ static void tell_metrics(struct lull_json *j, const struct lull_profile *p)
 		f64 value = lull_k_of(p, (enum lull_k)i);
 
 		if (!isnan(value))
-			number(j, lull_k_infos[i].key, value);
+			lull_json_key_f64(j, lull_k_infos[i].key, value);
 	}
 	for (size_t i = 0; i < p->extras.n; i++)
-		number(j, extra[i].name, extra[i].value);
+		lull_json_key_f64(j, extra[i].name, extra[i].value);
 	lull_json_end(j);
 }
 
@@ -272,21 +255,21 @@ void lull_tell_launch(struct lull_json *j, const struct lull_profile *p)
 	const struct lull_launch_row *l = &p->launch;
 
 	lull_json_object(j);
-	whole(j, "id", p->id);
-	text(j, "kernel", p->name);
-	text(j, "range", *p->range ? p->range : NULL);
-	text(j, "device", p->device_name);
-	whole(j, "start_ns", p->start_ns);
-	whole(j, "duration_ns", p->dur_ns);
-	whole(j, "ordinal", p->ordinal);
-	whole(j, "passes", p->n_passes);
-	text(j, "trouble", lull_profile_trouble(p));
+	lull_json_key_u64(j, "id", p->id);
+	lull_json_key_text(j, "kernel", p->name);
+	lull_json_key_text(j, "range", *p->range ? p->range : NULL);
+	lull_json_key_text(j, "device", p->device_name);
+	lull_json_key_u64(j, "start_ns", p->start_ns);
+	lull_json_key_u64(j, "duration_ns", p->dur_ns);
+	lull_json_key_u64(j, "ordinal", p->ordinal);
+	lull_json_key_u64(j, "passes", p->n_passes);
+	lull_json_key_text(j, "trouble", lull_profile_trouble(p));
 	three(j, "grid", l->grid_x, l->grid_y, l->grid_z);
 	three(j, "block", l->block_x, l->block_y, l->block_z);
-	whole(j, "registers", l->registers);
-	whole(j, "shared_bytes", (u64)l->static_shared_bytes + l->dynamic_shared_bytes);
+	lull_json_key_u64(j, "registers", l->registers);
+	lull_json_key_u64(j, "shared_bytes", (u64)l->static_shared_bytes + l->dynamic_shared_bytes);
 	if (p->has_occupancy)
-		text(j, "limited_by", lull_occupancy_limit_name(p->occupancy.by));
+		lull_json_key_text(j, "limited_by", lull_occupancy_limit_name(p->occupancy.by));
 	tell_verdict(j, p);
 	tell_stalls(j, p);
 	tell_roofline(j, p);
