@@ -185,9 +185,10 @@ static void headline(const struct printer *p, const struct lull_job *job)
 		    busiest_stage(job), v->cost_ns / 1e6, v->mean_ns / 1e6,
 		    v->cost_ns / v->mean_ns * 100);
 	} else if (v->cause == LULL_CAUSE_IX_collective_exposed) {
-		say(p, 0,
-		    "Ranks exchange data, and nothing computes beside it: %.2f ms of each step of "
-		    "%.2f ms (%.0f %%).",
+		say(p, 0, "%s: %.2f ms of each step of %.2f ms (%.0f %%).",
+		    v->hidden >= LULL_JOB_OVERLAPS
+			    ? "Ranks exchange more than their computing hides"
+			    : "Ranks exchange data, and nothing computes beside it",
 		    v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
 	} else if (lull_causes[v->cause]->kind == LULL_CAUSE_BUSY) {
 		say(p, 0, "The ranks compute %.0f %% of each step of %.2f ms: %s.",
@@ -226,7 +227,11 @@ static void cause(const struct printer *p, const struct lull_job *job)
 				    all[i].evidence[0].text);
 				break;
 			}
-	say(p, 2, "Fix: %s", lull_causes[v->cause]->fix);
+	say(p, 2, "Fix: %s",
+	    v->cause == LULL_CAUSE_IX_collective_exposed && v->hidden >= LULL_JOB_OVERLAPS
+		    ? "it overlaps already: fewer bytes (gradients in 16 bits, several batches for "
+		      "one exchange), a larger batch, or a faster network"
+		    : lull_causes[v->cause]->fix);
 	if (job->stragglers.n) {
 		say(p, 0, "Besides, others wait for late ranks %.2f ms/step:",
 		    v->wait * v->mean_ns / 1e6);

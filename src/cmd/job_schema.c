@@ -134,6 +134,7 @@ static const struct lull_property document[] = {
 	{ "steps", "integer", "of the job, warm-up left out", NULL },
 	{ "first_step", "integer", "number of the first of them", NULL },
 	{ "shares", "object", "where the time of the ranks goes", shares },
+	{ "hidden", "number", "share of the collectives' time with computing beside it", NULL },
 	{ "clocks", "object", "how ranks came to one time", clocks },
 	{ "collectives_met", "integer", "that two ranks or more had part in", NULL },
 	{ "each", "integer", "only each so-many-th was looked at; 1: all", NULL },

@@ -159,7 +159,11 @@ struct lull_job_verdict {
 	char why_not[256]; /* why there is none */
 	u32 n_steps;
 	f64 compute, wait, transfer, bubble, copy, idle; /* shares of the ranks' time */
+	f64 hidden; /* share of the collectives' time that something computes beside */
 };
+
+/* From this share on an exposed job does overlap: it has more to exchange than to compute. */
+#define LULL_JOB_OVERLAPS 0.25
 
 enum lull_job_clocks {
 	LULL_CLOCKS_SAME,      /* all ranks are on one host */

@@ -335,6 +335,7 @@ static void put_verdict(struct lull_json *j, const struct lull_job *job)
 	lull_json_key_fixed(j, "copy", v->copy, 6);
 	lull_json_key_fixed(j, "idle", v->idle, 6);
 	lull_json_end(j);
+	lull_json_key_fixed(j, "hidden", v->hidden, 6);
 }
 
 void lull_job_json(struct lull_json *j, const struct lull_job *job)

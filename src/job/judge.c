@@ -442,6 +442,18 @@ static void give_up(const struct lull_job *job, struct lull_job_verdict *v)
 			 "no cause takes more than %.0f %% of the step", WORTH * 100);
 }
 
+static f64 hidden_share(const struct lull_job *job)
+{
+	const struct lull_job_kind *all = job->kinds.at;
+	u64 dur_ns = 0, exposed_ns = 0;
+
+	for (size_t i = 0; i < job->kinds.n; i++) {
+		dur_ns += all[i].dur_ns;
+		exposed_ns += all[i].exposed_ns;
+	}
+	return dur_ns ? 1 - (f64)exposed_ns / (f64)dur_ns : 0;
+}
+
 void lull_job_judge(struct lull_job *job)
 {
 	struct lull_job_verdict *v = &job->verdict;
@@ -450,6 +462,7 @@ void lull_job_judge(struct lull_job *job)
 	v->cause = -1;
 	v->n_steps = job->n_steps;
 	v->step_ns = median_step(job);
+	v->hidden = hidden_share(job);
 	sum_shares(job, v);
 	own_costs(job, cost_ns, &wait_ns);
 	if (job->stragglers.n)
