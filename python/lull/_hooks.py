@@ -226,6 +226,11 @@ def switch(is_on):
         setattr(owner, attribute, ours if is_on else original)
     _Call.is_off = not is_on
     _Hooks.set_optimizers(is_on)
+    import gc
+    if is_on and _agent.gc not in gc.callbacks:
+        gc.callbacks.append(_agent.gc)
+    elif not is_on and _agent.gc in gc.callbacks:
+        gc.callbacks.remove(_agent.gc)
 
 
 def _wrapped(original, name):
@@ -251,6 +256,25 @@ def wrap(owners, attribute, name):
     for owner in owners:
         if getattr(owner, attribute, None) is original:
             put(owner, attribute, inner)
+
+
+def wrap_compiler(owner, attribute, name):
+    """Make a part of torch.compile a phase. It is never traced, and runs while is_compiling()."""
+    original = getattr(owner, "__dict__", {}).get(attribute)
+    kind = type(original) if isinstance(original, (staticmethod, classmethod)) else None
+    function = original.__func__ if kind else original
+    if not callable(function):
+        return False
+
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        _enter(name)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _leave()
+    put(owner, attribute, kind(inner) if kind else inner)
+    return True
 
 
 def wrap_data(owner, attribute):
@@ -580,7 +604,9 @@ def _patch_dynamo(module):
         _uses_compile((module, sys.modules.get("torch._dynamo.eval_frame")), attribute)
     frames = sys.modules.get("torch._dynamo.convert_frame")
     if frames is not None:
-        wrap(frames, "_compile", "compile")
+        wrap_compiler(frames, "_compile", "compile")
+    graphs = getattr(sys.modules.get("torch._dynamo.output_graph"), "OutputGraph", None)
+    wrap_compiler(graphs, "call_user_compiler", "compile.backend")
     optimized = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
     if optimized is not None:
         put(optimized, "__call__", _of_compiled(optimized.__call__))
@@ -624,9 +650,31 @@ def _uses_compile(owners, attribute):
             put(owner, attribute, inner)
 
 
-@patch("torch._inductor.graph")
+@patch("torch._inductor.compile_fx")
 def _patch_inductor(module):
-    wrap(module.GraphLowering, "compile_to_module", "compile.inductor")
+    if not wrap_compiler(module, "fx_codegen_and_compile", "compile.inductor"):
+        wrap_compiler(module.GraphLowering, "compile_to_fn", "compile.inductor")
+
+
+def _patch_async_compile(module):
+    # Its kernels are compiled by other processes; this is the wait for them.
+    wrap_compiler(getattr(module, "AsyncCompile", None), "wait", "compile.kernels")
+
+
+@patch("torch._inductor.codecache")
+def _patch_code_cache(module):
+    # What another run compiled is only loaded; the class is here before 2.4.
+    wrap_compiler(getattr(module, "FxGraphCache", None), "_lookup_graph", "compile.cache")
+    if getattr(getattr(module, "AsyncCompile", None), "__module__", None) == module.__name__:
+        _patch_async_compile(module)
+
+
+PATCHES["torch._inductor.async_compile"] = _patch_async_compile
+
+
+@patch("torch._functorch._aot_autograd.autograd_cache")
+def _patch_autograd_cache(module):
+    wrap_compiler(module.AOTAutogradCache, "_lookup", "compile.cache")
 
 
 @patch("torch.distributed.checkpoint")

@@ -11,6 +11,9 @@
 /* How long a round waits for the recorder to close the report of the one before. */
 #define TICKET_TRIES 2000u /* of 1 ms */
 
+/* How long it waits to be in a round that another process begins. */
+#define OTHER_TRIES 20u
+
 /* How long it waits for CUPTI. */
 #define CUPTI_TRIES 500u
 
@@ -20,7 +23,7 @@ static struct {
 	u64 n_steps;		  /* so far */
 	u32 pid;		  /* of the process that counts; a forked child begins again */
 	bool is_said;		  /* the program says its steps itself */
-	bool is_holding;	  /* this process began the present recording */
+	bool is_holding;	  /* the present recording is also of this process's steps */
 } schedule;
 
 static void emit(u64 number, u32 flags)
@@ -83,21 +86,60 @@ static void arm(bool is_armed)
 	syscall(SYS_futex, &c->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Be one more process of the round that others began; false if there is none. */
+static bool join(struct lull_control *c)
+{
+	u32 n = atomic_load(&c->n_in_round);
+
+	while (n)
+		if (atomic_compare_exchange_weak(&c->n_in_round, &n, n + 1))
+			return true;
+	return false;
+}
+
+static void hold(bool is_holding)
+{
+	schedule.is_holding = is_holding;
+	atomic_store(&lull_agent.image->is_in_round, is_holding);
+}
+
+/*
+ * The processes of a job come to a step one after the other: the first begins the recording, the
+ * last one to leave its steps ends it.
+ */
 static void begin(void)
 {
+	struct lull_control *c = lull_agent.control;
+
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
 		nap();
-	for (u32 i = 0; i < TICKET_TRIES && lull_capture_is_closing(); i++)
+	for (u32 i = 0; i < TICKET_TRIES; i++) {
+		if (join(c)) {
+			hold(true);
+			return;
+		}
+		if (lull_capture_take()) {
+			atomic_store(&c->n_in_round, 1);
+			hold(true);
+			return;
+		}
+		/* Another one may be between its two lines above. */
+		if (atomic_load(&c->record) ? i >= OTHER_TRIES : !lull_capture_is_closing())
+			return;
 		nap();
-	schedule.is_holding = lull_capture_take();
+	}
 }
 
 static void end(void)
 {
-	if (schedule.is_holding)
+	struct lull_control *c = lull_agent.control;
+
+	if (!schedule.is_holding)
+		return;
+	if (atomic_fetch_sub(&c->n_in_round, 1) == 1)
 		lull_capture_give();
-	schedule.is_holding = false;
+	hold(false);
 }
 
 static void follow(const struct lull_schedule *s)
@@ -142,6 +184,11 @@ void lull_schedule_step(u64 number, u32 flags)
 		if (schedule.is_holding)
 			emit(number, LULL_STEP_END | (flags & LULL_STEP_HOOKED));
 		follow(&s);
+		/* Others may still be in their round: this step is not of it. */
+		if (!schedule.is_holding && atomic_load(&lull_agent.control->n_in_round)) {
+			errno = saved;
+			return;
+		}
 	}
 	emit(number, flags);
 	errno = saved;

@@ -343,13 +343,16 @@ void lull_collector_follow_begin(struct lull_collector *c)
 		begin_by_itself(c);
 }
 
-/* The process whose range began the recording died inside it: it cannot end it any more. */
+/* The process whose range began the recording, or the last of a round, died inside it. */
 static void end_for_the_dead(struct lull_collector *c)
 {
 	struct lull_control *control = c->session.control;
+	bool has_left = lull_feed_agents_leave_round(c);
 	u32 pid = atomic_load(&control->capture_pid);
 
-	if (!pid || !atomic_load(&control->record) || lull_is_alive(pid))
+	if (!atomic_load(&control->record) || atomic_load(&control->n_in_round))
+		return;
+	if (!has_left && (!pid || lull_is_alive(pid)))
 		return;
 	atomic_store(&control->capture_pid, 0);
 	atomic_store(&control->record, 0);

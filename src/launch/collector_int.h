@@ -79,6 +79,8 @@ struct lull_collector {
 /* feed_agents.c: open new images, take their events, drop those that ended. */
 void lull_feed_agents_scan(struct lull_collector *c);
 void lull_feed_agents(struct lull_collector *c);
+/* Take those that died out of the present round of steps; true if there were any. */
+bool lull_feed_agents_leave_round(struct lull_collector *c);
 /* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
 void lull_feed_agents_wake(struct lull_collector *c);
 /* Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. */

@@ -296,6 +296,23 @@ void lull_feed_agents(struct lull_collector *c)
 	lull_device_clock_release(&c->recording);
 }
 
+bool lull_feed_agents_leave_round(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	bool has_left = false;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
+
+		if (!head || !atomic_load(&head->is_in_round) || !has_died(all[i]) ||
+		    !atomic_exchange(&head->is_in_round, 0))
+			continue;
+		atomic_fetch_sub(&c->session.control->n_in_round, 1);
+		has_left = true;
+	}
+	return has_left;
+}
+
 /* True if somebody alive has yet to answer the request. */
 static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
 {

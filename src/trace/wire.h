@@ -172,6 +172,7 @@ struct lull_control {
 	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
 	_Atomic u32 armed; /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
+	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
 	char ranks[256];   /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 };
@@ -249,6 +250,7 @@ struct lull_image {
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96]; /* what could not be hooked, a word each */
+	_Atomic u32 is_in_round; /* counted in lull_control.n_in_round */
 };
 
 #define LULL_IMAGE_HEAD_BYTES 8192u

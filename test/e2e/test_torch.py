@@ -265,6 +265,47 @@ class StandIn(Case):
         names = self.query(self.path("s1.lull"), "select l.name, count(*) n from range r join label l on l.id = r.label group by 1")
         self.assertEqual(names, [{"name": "work", "n": 2}])
 
+    def test_ranks_share_a_round(self):
+        """Two processes in step, the second always half a step behind: both have all steps of each round."""
+        rank = """
+            import sys, time, lull
+            number = int(sys.argv[1])
+            for i in range(DIES if number else 12):
+                sys.stdin.readline()
+                lull.step()
+                with lull.record("work"):
+                    time.sleep(0.003)
+                print(i, flush=True)
+            if number and DIES < 12:
+                import os
+                os._exit(9)
+        """
+        both = """
+            import subprocess, sys
+            ranks = [subprocess.Popen([sys.executable, "rank.py", str(i)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      text=True) for i in range(2)]
+            for i in range(13):
+                for rank in ranks:
+                    try:
+                        rank.stdin.write("go\\n")
+                        rank.stdin.flush()
+                        rank.stdout.readline()
+                    except OSError:
+                        pass
+        """
+        for dies, name in ((12, "b"), (6, "d")):
+            self.write("rank.py", rank.replace("DIES", str(dies)))
+            self.loop("2.11", "--steps=skip=2,wait=1,warmup=1,active=3,repeat=1", "-o", self.path(name + "%n"), beside=None,
+                      script=both)
+            rows = self.query(self.path(name + "1.lull"), "select l.process, s.number from step s join lane l on l.id = s.lane "
+                                                          "order by l.process, s.number")
+            steps = collections.defaultdict(list)
+            for r in rows:
+                steps[r["process"]].append(r["number"])
+            wanted = [[4, 5, 6], [4, 5, 6]] if dies == 12 else [[4, 5, 6], [4, 5]]
+            self.assertEqual(sorted(steps.values(), key=len, reverse=True), wanted)
+            self.assertFalse(os.path.exists(self.path(name + "2.lull")))
+
     def test_own_steps_win(self):
         report = self.loop("2.11", beside=None, script="""
             import lull, torch

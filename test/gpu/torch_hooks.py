@@ -121,21 +121,33 @@ def timed(step, n):
     return (time.perf_counter() - begin) * 1e3 / n
 
 
-def guest_cost_hooks(path, pairs):
-    """Steps with and without hooks, by turns, in one recording."""
+def middle(ratios):
+    """The median, and how far it may be off: twice its standard error."""
+    mid = statistics.median(ratios)
+    mad = statistics.median(abs(r - mid) for r in ratios)
+    return mid, 2 * 1.2533 * 1.4826 * mad / len(ratios) ** 0.5
+
+
+def guest_cost_hooks(path, rounds):
+    """Steps with and without hooks, by turns, in one recording; and the same with hooks never on, which is the noise.
+
+    A round is off, on, on, off of four steps each, so that what drifts slowly is in both.
+    """
     hooks = sys.modules["_lull_hooks"]
-    step = load_planted(path).CASES["launch_bound"][0](False, 1000)
-    for i in range(20):
+    step = load_planted(path).CASES["launch_bound"][0](False, 4000)
+    for i in range(30):
         step(i)
-    on, off = [], []
-    for _ in range(int(pairs)):
-        hooks.switch(False)
-        off.append(timed(step, 12))
-        hooks.switch(True)
-        on.append(timed(step, 12))
-    ratios = [a / b for a, b in zip(on, off)]
-    print("on=%.4f off=%.4f ratio=%.5f" % (statistics.median(on), statistics.median(off),
-                                           statistics.median(ratios)))
+
+    def block(is_on):
+        hooks.switch(is_on)
+        return timed(step, 4)
+    ratios = {True: [], False: []}
+    for _ in range(int(rounds)):
+        for is_on in (True, False):
+            a, b, c, d = block(False), block(is_on), block(is_on), block(False)
+            ratios[is_on].append((b + c) / (a + d))
+    print("rounds=%s ratio=%.5f within=%.5f none=%.5f none_within=%.5f" % (rounds, *middle(ratios[True]),
+                                                                         *middle(ratios[False])))
 
 
 def guest_cost_rounds(path, rounds):
@@ -208,6 +220,28 @@ def guest_compile():
                                              counters["stats"]["unique_graphs"], digest.hexdigest()[:16]))
 
 
+def guest_rank(steps):
+    """A rank of two on one GPU; NCCL takes them for two hosts."""
+    rank = os.environ["LOCAL_RANK"]
+    os.environ.update(NCCL_HOSTID="host" + rank, NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")
+    import torch
+    import torch.distributed as dist
+    torch.cuda.set_device(0)
+    dist.init_process_group("nccl")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(6)]).cuda()
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    opt = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = torch.utils.data.TensorDataset(torch.randn(int(steps) * 64, 512))
+    for (x,) in torch.utils.data.DataLoader(data, batch_size=64):
+        loss = model(x.cuda()).square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+    print("rank=%s loss=%.6f" % (rank, loss.item()), flush=True)
+    dist.destroy_process_group()
+
+
 # ---- the checks ----
 
 
@@ -217,18 +251,20 @@ class Bench:
         self.out = os.path.abspath(options.out)
         os.makedirs(self.out, exist_ok=True)
         self.n_failed = 0
+        self.stderr = ""
 
-    def guest(self, name, *args, lull=None, limit=60):
-        argv = [sys.executable, SELF, "--guest", name, *args]
+    def guest(self, name, *args, lull=None, limit=60, env=None, python=None):
+        argv = [*(python or [sys.executable]), SELF, "--guest", name, *args]
         if lull is not None:
             argv = [os.path.abspath(self.o.lull), "profile", "-q", "-f", "true", "--discard-environment=true", *lull, *argv]
         try:
             done = subprocess.run(argv, capture_output=True, text=True, timeout=limit, check=False,
-                                  cwd=self.out)
+                                  cwd=self.out, env={**os.environ, **(env or {})})
         except subprocess.TimeoutExpired:
             return "timeout"
         if done.returncode:
             return "status %d: %s" % (done.returncode, (done.stdout + done.stderr).strip()[-300:])
+        self.stderr = done.stderr
         return done.stdout
 
     def lull(self, *args):
@@ -312,8 +348,8 @@ def check_ops(b):
 
 
 def check_hooks_cost(b):
-    out = b.guest("cost_hooks", os.path.abspath(b.o.planted), "9", limit=40, lull=["-o", "cost", "-s", "none",
-                                                                                "--cpuctxsw", "none"])
+    out = b.guest("cost_hooks", os.path.abspath(b.o.planted), "40", limit=70, lull=["-o", "cost", "-s", "none",
+                                                                                 "--cpuctxsw", "none"])
     n = numbers(out)
     b.note("cost: steps", "<= 1.005", out.strip(), float(n.get("ratio", 9)) <= 1.005)
 
@@ -330,16 +366,43 @@ def check_ops_cost(b):
 
 
 def check_compile(b):
-    plain = b.guest("compile", limit=60)
-    ours = b.guest("compile", limit=60, lull=["-o", "compile", "-s", "none", "--cpuctxsw", "none"])
-    b.note("compile: the same", plain.strip(), ours.strip(), "digest" in plain and plain == ours)
-    ranges = b.lull("query", "--format", "csv", "compile.lull",
-                    "select l.name, count(*) from range r join label l on l.id = r.label where l.api = 6 group by 1")
-    b.note("compile: phases", "compile, forward", ranges.replace("\n", " "), "compile" in ranges and "forward" in ranges)
+    """Without hooks, with hooks, and with hooks where the second has left its results in the cache."""
+    def run(cache, **more):
+        out = b.guest("compile", limit=60, env={"TORCHINDUCTOR_CACHE_DIR": os.path.join(b.out, cache),
+                                                "TORCH_LOGS": "graph_breaks"}, **more)
+        return out.strip() + " logged=%d" % b.stderr.count("Graph break")
+    plain = run("cache-a")
+    for cache, report in (("cache-b", "compile"), ("cache-b", "compile-again")):
+        ours = run(cache, lull=["-o", report, "-s", "none", "--cpuctxsw", "none"])
+        b.note("compile: the same", plain, ours, "digest" in plain and plain == ours)
+        ranges = b.lull("query", "--format", "csv", report + ".lull",
+                        "select l.name, count(*), sum(r.dur_ns) / 1000000 from range r join label l on l.id = r.label "
+                        "where l.api = 6 and l.name not like 'gc%' group by 1")
+        wanted = ("forward", "compile,", "compile.backend", "compile.cache",
+                  *(("compile.inductor", "compile.kernels") if report == "compile" else ()))
+        b.note(report + ": phases", " ".join(wanted), ranges.replace("\n", " "), all(w in ranges for w in wanted))
+        with open(os.path.join(b.out, report + ".txt"), "w", encoding="utf-8") as f:
+            f.write(ranges)
+
+
+def check_torchrun(b):
+    """lull around torchrun: both ranks have the steps of each round."""
+    out = b.guest("rank", "24", limit=60, python=["torchrun", "--nproc-per-node", "2", "--master-port", "29633"], lull=[
+        "-o", "run-%n", "--steps", "skip=5,wait=1,warmup=1,active=3,repeat=2"])
+    b.note("torchrun: it ran", "two ranks", out.strip().replace("\n", " "), out.count("rank=") == 2)
+    for i, steps in ((1, "7 8 9"), (2, "12 13 14")):
+        rows = json.loads(b.lull("query", "--format", "json", "run-%d.lull" % i,
+                                 "select p.rank, s.number, (select count(*) from range r join label l on l.id = r.label "
+                                 "where r.lane = s.lane and l.name = 'backward' and r.start_ns between s.start_ns and "
+                                 "s.start_ns + s.dur_ns) n from step s join lane l on l.id = s.lane join process p "
+                                 "on p.id = l.process order by 1, 2"))
+        found = {rank: " ".join(str(r["number"]) for r in rows if r["rank"] == rank) for rank in (0, 1)}
+        b.note("torchrun: round %d" % i, steps, "%s backward %s" % (found, sorted({r["n"] for r in rows})),
+               found == {0: steps, 1: steps} and {r["n"] for r in rows} == {1})
 
 
 CHECKS = {"planted": check_planted, "ops": check_ops, "hooks_cost": check_hooks_cost, "ops_cost": check_ops_cost,
-          "compile": check_compile}
+          "compile": check_compile, "torchrun": check_torchrun}
 
 
 def main():
