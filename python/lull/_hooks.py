@@ -104,6 +104,7 @@ class _Steps:
     def data(self):
         if self.is_elsewhere():
             return
+        follow()
         if not self.is_open:
             self.next()
         elif self.stepped or (self.has_data and self.has_forward and not self.has_backward):
@@ -153,7 +154,6 @@ _steps = _Steps()
 
 
 class _Ops:
-    is_on = False
     is_known = False
     n_tries = 0
 
@@ -181,32 +181,42 @@ def _learn_ops():
         try:
             larger = torch.maximum(a, b)
             torch.cat([a, b])
+            # Numbers and flags among the inputs.
+            torch.roll(b, (1234567, 7654321), (0, 1))
+            torch.sum(b, (0, 1), True)
         finally:
             is_known = _agent.ops_learn(*addresses, _sequence(larger))
         return bool(is_known)
 
 
-def follow():
-    """Operators are watched while a recording is on, and cost nothing outside of it."""
-    if not _sources & OPS:
+def _learn_stacks():
+    """Let the agent find the frames of this interpreter; see src/agent/python_stack.c."""
+    frame = sys._getframe()
+    code, caller = id(frame.f_code), id(frame.f_back.f_code)
+    return bool(_agent.stacks_learn(sys.hexversion, code, frame.f_lineno, caller))
+
+
+def learn():
+    """Get ready for operators, once torch is there."""
+    if not _sources & OPS or _Ops.is_known or _Ops.n_tries >= 3:
         return
-    is_wanted = bool(_agent.is_recording())
-    if is_wanted == _Ops.is_on:
-        return
+    _Ops.n_tries += 1
     try:
-        if is_wanted and not _Ops.is_known:
-            if _Ops.n_tries >= 3:
-                return
-            _Ops.n_tries += 1
-            _Ops.is_known = _learn_ops()
-            if not _Ops.is_known:
-                return
+        _Ops.is_known = _learn_ops()
+        if _Ops.is_known:
             _agent.tell(WITH_OPS)
-        _agent.ops_on(1 if is_wanted else 0)
-        _Ops.is_on = is_wanted
+            if not _learn_stacks():
+                trouble("lines")
     except Exception:
         _Ops.n_tries = 3
         trouble("operators")
+
+
+def follow():
+    """Operators are watched while a recording is on, and cost nothing outside of it."""
+    if _sources & OPS and not _agent.ops_follow() and _agent.is_recording():
+        learn()
+        _agent.ops_follow()
 
 
 # ---- wrapping ----
@@ -729,6 +739,8 @@ def _patch_torch(module):
     for name in missing:
         trouble(name)
     _agent.tell(HOOKED)
+    learn()
+    follow()
 
 
 # Parts that PyTorch's own import brings along and without which phases are missing.

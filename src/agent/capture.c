@@ -1,5 +1,7 @@
 #include "agent/capture.h"
 
+#include "agent/torch.h"
+
 static bool is_text(const struct lull_text *text, const char *wanted, size_t room)
 {
 	if (!text->len)
@@ -43,7 +45,12 @@ static bool take_record(struct lull_control *c)
 	 * sees the count.
 	 */
 	atomic_fetch_add(&c->capture_began, 1);
-	return atomic_compare_exchange_strong(&c->record, &expected, next);
+	if (!atomic_compare_exchange_strong(&c->record, &expected, next))
+		return false;
+	/* Not only from the next step on. */
+	if (c->sources & LULL_SOURCE_TORCH_OPS)
+		lull_torch_follow();
+	return true;
 }
 
 struct lull_thread *lull_capture_begin(const struct lull_text *name, const struct lull_text *domain)

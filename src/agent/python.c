@@ -39,3 +39,8 @@ void lull_python_find(void)
 	lull_agent.image->python_runtime = python.runtime_addr;
 	lull_gil_watch(python.runtime_addr, python.runtime_bytes);
 }
+
+u64 lull_python_runtime(void)
+{
+	return python.runtime_addr;
+}

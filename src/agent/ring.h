@@ -29,7 +29,7 @@
 #include "base/time.h"
 #include "trace/wire.h"
 
-#define LULL_N_SEEN 1024u /* names a thread remembers having defined, in sets of two */
+#define LULL_N_SEEN 4096u /* names a thread remembers having defined, in sets of two */
 #define LULL_N_DOMAINS \
 	64u /* domains with a level counter of their own; later ones share the last */
 
@@ -55,6 +55,7 @@ struct lull_open_op {
 	u64 label;
 	i64 sequence;
 	u64 forward_tid;
+	u64 stack; /* of Python, of an outermost one */
 };
 #define LULL_N_OPEN_OPS 64u /* deeper ones are counted and left out */
 

@@ -12,6 +12,7 @@
 #include "agent/source.h"
 
 #include "agent/elf.h"
+#include "agent/python_stack.h"
 #include "agent/range.h"
 #include "agent/real.h"
 #include "agent/schedule.h"
@@ -392,6 +393,23 @@ static py_object *ops_learn(py_object *self, py_object *const *args, i64 n_args)
 	return py.PyLong_FromUnsignedLongLong(is_known);
 }
 
+/* ops_follow(): 0 if operators must be learned first. */
+static py_object *ops_follow(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	return py.PyLong_FromUnsignedLongLong(lull_torch_follow());
+}
+
+/* stacks_learn(version, code, line, code of the caller): 1 if lines can be recorded. */
+static py_object *stacks_learn(py_object *self, py_object *const *args, i64 n_args)
+{
+	(void)self;
+	return py.PyLong_FromUnsignedLongLong(
+		n_args == 4 && lull_python_stack_learn((u32)number_of(args[0]), number_of(args[1]),
+						       (u32)number_of(args[2]), number_of(args[3])));
+}
+
 static py_object *ops_on(py_object *self, py_object *is_on)
 {
 	(void)self;
@@ -420,6 +438,8 @@ static const struct py_method methods[] = {
 	{ "trouble", (void *)trouble, WITH_ONE, "this could not be hooked" },
 	{ "ops_watch", (void *)ops_watch, WITH_ARGS, "look at the next operators" },
 	{ "ops_learn", (void *)ops_learn, WITH_ARGS, "1 if operators can be recorded" },
+	{ "ops_follow", (void *)ops_follow, WITHOUT_ARGS, "record operators if it is recorded" },
+	{ "stacks_learn", (void *)stacks_learn, WITH_ARGS, "1 if lines can be recorded" },
 	{ "ops_on", (void *)ops_on, WITH_ONE, "record operators, or not" },
 	{ NULL, NULL, 0, NULL },
 };

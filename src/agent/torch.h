@@ -19,16 +19,27 @@ struct lull_torch_probe {
 	u64 sequence;  /* of the node that aten::maximum made, UINT64_MAX if not known */
 };
 
+/* What aten::roll is called with. */
+#define LULL_TORCH_NUMBER_1 1234567u
+#define LULL_TORCH_NUMBER_2 7654321u
+
 /*
- * Watch what is called until lull_torch_learn(): aten::maximum and aten::cat, in this order. False
- * if this build of PyTorch does not have what is needed.
+ * Watch what is called until lull_torch_learn(): aten::maximum, aten::cat, aten::roll by the two
+ * numbers, and aten::sum with keepdim, in this order. False if this build of PyTorch does not have
+ * what is needed.
  */
 bool lull_torch_watch(const struct lull_torch_probe *probe);
 
 /* Find out the layout from what was seen; false if something does not fit. */
 bool lull_torch_learn(const struct lull_torch_probe *probe);
 
-/* Record operators from now on, or not any more. Has no effect before the layout is known. */
+/*
+ * Let operators be recorded if a recording is on, else not: outside of one they cost nothing. False
+ * if the layout is not known. Called at each step, and by whoever begins a recording.
+ */
+bool lull_torch_follow(void);
+
+/* On or off by command from now on, to measure it. */
 void lull_torch_ops(bool is_on);
 
 #endif

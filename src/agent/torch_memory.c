@@ -6,6 +6,7 @@
  * to libc10 as if we were not there. The signature is that of 1.11 and later.
  */
 #include "agent/elf.h"
+#include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/ring.h"
 
@@ -54,6 +55,7 @@ static void emit(const void *at, i64 size_bytes, size_t allocated_bytes, size_t 
 		 struct device device)
 {
 	struct lull_thread *t = lull_recording();
+	u64 stack = t && !t->op_depth && size_bytes > 0 ? lull_python_stack(t) : 0;
 	struct lull_wire_alloc *e;
 
 	e = t ? lull_reserve(t, LULL_EVENT_alloc, sizeof(*e)) : NULL;
@@ -64,6 +66,7 @@ static void emit(const void *at, i64 size_bytes, size_t allocated_bytes, size_t 
 	e->size_bytes = size_bytes;
 	e->allocated_bytes = allocated_bytes;
 	e->reserved_bytes = reserved_bytes;
+	e->stack = stack;
 	lull_commit(t, sizeof(*e));
 }
 

@@ -10,7 +10,7 @@
  *
  *	RecordFunction	... sequence number, inputs (pointer, count) ... forward thread ...
  *	input		16 bytes: value, tag. Of a tensor the value is its TensorImpl, of a list a
- *			ListImpl with a vector of inputs in it
+ *			ListImpl with a vector of inputs in it; numbers and flags are the value
  *	TensorImpl	... number of dimensions, then up to 5 sizes or a pointer to them ... type
  *
  * An operator is one event, written when it ends. Those that are open are in lull_thread.ops.
@@ -18,9 +18,9 @@
 #include "agent/torch.h"
 
 #include <string.h>
-#include <sys/uio.h>
 
 #include "agent/elf.h"
+#include "agent/python_stack.h"
 #include "agent/ring.h"
 #include "agent/sys.h"
 
@@ -44,6 +44,7 @@ enum { KIND_OPERATOR = 1, KIND_BACKWARD = 2, KIND_OTHER = 3, N_KINDS = 3 };
 #define MAX_DIMS       64u
 #define MAX_INPUTS     24u /* more are left out, as are more tensors of a list */
 #define N_THREADS      4096u
+#define MIN_CONV_INPUTS 6u
 
 /* From the inputs to the forward thread: behind a vector (24 bytes), since 2.1 also a map (56). */
 #define FORWARD_OFF_OLD 40u
@@ -64,31 +65,22 @@ static struct {
 	u64 handles[N_KINDS];
 	_Atomic u32 is_watching;
 	bool is_known;
-	/* While watching: what was found. */
-	bool has_pair, has_list;
+	/* While watching: what was found; that of numbers may be missing. */
+	bool has_pair, has_list, has_numbers, has_flag;
 	i64 sequence; /* of the pair's operator */
 	/* Offsets in bytes; forward_off from the inputs on, 0 while it is not known. */
 	u32 inputs_off, forward_off, dims_off, type_off, vector_off;
-	u32 tensor_tag, list_tag;
+	u32 tensor_tag, list_tag, number_tag, numbers_tag, flag_tag;
+	bool is_on, is_commanded;
+	atomic_flag is_changing;
 	_Atomic u32 tids[N_THREADS]; /* the kernel's number of a thread by PyTorch's */
 } ops;
-
-/* True if the bytes at `from` could be read. */
-static bool peek(void *to, u64 from, size_t n)
-{
-	struct iovec local = { to, n }, remote = { (void *)from, n };
-	int saved = errno;
-	long got = syscall(SYS_process_vm_readv, lull_sys_pid(), &local, 1L, &remote, 1L, 0L);
-
-	errno = saved;
-	return got == (long)n;
-}
 
 /* ---- while the layout is not known ---- */
 
 static bool are_pair(u64 at, struct input inputs[2])
 {
-	return at % 8 == 0 && at > 65536 && peek(inputs, at, 2 * sizeof(*inputs)) &&
+	return at % 8 == 0 && at > 65536 && lull_sys_peek(inputs, at, 2 * sizeof(*inputs)) &&
 	       inputs[0].value == ops.probe.pair[0] && inputs[1].value == ops.probe.pair[1];
 }
 
@@ -111,8 +103,8 @@ static void look_at_list(const u64 *words)
 	struct input inputs[2], first = { 0 };
 	u64 list[LIST_WORDS];
 
-	if (!ops.has_pair || !peek(&first, words[ops.inputs_off / 8], sizeof(first)) ||
-	    !peek(list, first.value, sizeof(list)))
+	if (!ops.has_pair || !lull_sys_peek(&first, words[ops.inputs_off / 8], sizeof(first)) ||
+	    !lull_sys_peek(list, first.value, sizeof(list)))
 		return;
 	for (u32 i = 0; i + 1 < LIST_WORDS && !ops.has_list; i++) {
 		if (list[i + 1] - list[i] != sizeof(inputs) || !are_pair(list[i], inputs))
@@ -123,17 +115,50 @@ static void look_at_list(const u64 *words)
 	}
 }
 
+/* aten::roll of two numbers that nobody else has. */
+static void look_at_numbers(const u64 *words)
+{
+	struct input inputs[2], members[2];
+	u64 vector[2];
+
+	if (!ops.has_list || !lull_sys_peek(inputs, words[ops.inputs_off / 8], sizeof(inputs)) ||
+	    !lull_sys_peek(vector, inputs[1].value + ops.vector_off, sizeof(vector)) ||
+	    vector[1] - vector[0] != sizeof(members) ||
+	    !lull_sys_peek(members, vector[0], sizeof(members)))
+		return;
+	ops.has_numbers = members[0].value == LULL_TORCH_NUMBER_1 &&
+			  members[1].value == LULL_TORCH_NUMBER_2 &&
+			  members[0].tag == members[1].tag;
+	ops.numbers_tag = inputs[1].tag;
+	ops.number_tag = members[0].tag;
+}
+
+/* aten::sum with keepdim=True. */
+static void look_at_flag(const u64 *words)
+{
+	struct input inputs[3];
+
+	if (!ops.has_numbers || !lull_sys_peek(inputs, words[ops.inputs_off / 8], sizeof(inputs)))
+		return;
+	ops.has_flag = (u8)inputs[2].value == 1 && inputs[2].tag != ops.number_tag;
+	ops.flag_tag = inputs[2].tag;
+}
+
 static void look(const void *function, u32 kind)
 {
 	const char *name = ops.name(function);
 	u64 words[FUNCTION_WORDS];
 
-	if (!name || kind != KIND_OPERATOR || !peek(words, (u64)function, sizeof(words)))
+	if (!name || kind != KIND_OPERATOR || !lull_sys_peek(words, (u64)function, sizeof(words)))
 		return;
 	if (strcmp(name, "aten::maximum") == 0)
 		look_at_pair(words);
 	else if (strcmp(name, "aten::cat") == 0)
 		look_at_list(words);
+	else if (strcmp(name, "aten::roll") == 0)
+		look_at_numbers(words);
+	else if (strcmp(name, "aten::sum") == 0)
+		look_at_flag(words);
 }
 
 static bool find_dims(const struct lull_torch_probe *probe)
@@ -141,14 +166,14 @@ static bool find_dims(const struct lull_torch_probe *probe)
 	static const u64 four[] = { 4, 3, 5, 7, 11 }, six[] = { 2, 1, 3, 1, 5, 7 };
 	u64 words[TENSOR_WORDS], sizes[6];
 
-	if (!peek(words, probe->four_dims, sizeof(words)))
+	if (!lull_sys_peek(words, probe->four_dims, sizeof(words)))
 		return false;
 	for (u32 i = 0; i + LULL_COUNT_OF(four) <= TENSOR_WORDS; i++) {
 		if (memcmp(&words[i], four, sizeof(four)) != 0)
 			continue;
 		ops.dims_off = i * 8;
-		return peek(words, probe->six_dims, sizeof(words)) && words[i] == 6 &&
-		       peek(sizes, words[i + 1], sizeof(sizes)) &&
+		return lull_sys_peek(words, probe->six_dims, sizeof(words)) && words[i] == 6 &&
+		       lull_sys_peek(sizes, words[i + 1], sizeof(sizes)) &&
 		       memcmp(sizes, six, sizeof(six)) == 0;
 	}
 	return false;
@@ -160,7 +185,7 @@ static bool find_type(const struct lull_torch_probe *probe)
 	u16 halves[4][TENSOR_WORDS * 4];
 
 	for (u32 i = 0; i < LULL_COUNT_OF(types); i++)
-		if (!peek(halves[i], probe->typed[i], sizeof(halves[i])))
+		if (!lull_sys_peek(halves[i], probe->typed[i], sizeof(halves[i])))
 			return false;
 	for (u32 at = 0; at < TENSOR_WORDS * 4; at++) {
 		u32 n = 0;
@@ -296,6 +321,70 @@ static void put_input(struct text *shapes, struct text *types, const struct inpu
 	put(shapes, "]", 1);
 }
 
+/* Operators whose work does not follow from shapes alone: convolutions. */
+static bool has_plain(const char *name, u64 n_inputs)
+{
+	return n_inputs >= MIN_CONV_INPUTS && ops.has_numbers && strstr(name, "conv");
+}
+
+static const struct input *numbers_of(const struct input *in, u64 *n)
+{
+	const u64 *vector = (const u64 *)(in->value + ops.vector_off);
+
+	*n = (vector[1] - vector[0]) / sizeof(struct input);
+	if (*n > MAX_DIMS)
+		*n = MAX_DIMS;
+	return (const struct input *)vector[0];
+}
+
+static bool is_plain(const struct input *in)
+{
+	return in->tag == ops.number_tag || (ops.has_flag && in->tag == ops.flag_tag);
+}
+
+static void put_one(struct text *t, const struct input *in)
+{
+	if (in->tag == ops.number_tag)
+		put_number(t, in->value);
+	else
+		put(t, (u8)in->value ? "True" : "False", (u8)in->value ? 4 : 5);
+}
+
+/* As PyTorch's profiler writes it: "[1, 1]", "2", "True"; "" for what is not plain. */
+static void put_plain(struct text *t, const struct input *in)
+{
+	const struct input *members;
+	u64 n = 0;
+
+	put(t, "\"", 1);
+	if (is_plain(in))
+		put_one(t, in);
+	members = in->tag == ops.numbers_tag ? numbers_of(in, &n) : NULL;
+	if (n && is_plain(&members[0])) {
+		for (u64 i = 0; i < n; i++) {
+			put(t, i ? ", " : "[", i ? 2 : 1);
+			put_one(t, &members[i]);
+		}
+		put(t, "]", 1);
+	}
+	put(t, "\"", 1);
+}
+
+static u64 hash_plain(u64 h, const struct input *in)
+{
+	const struct input *members;
+	u64 n;
+
+	if (is_plain(in))
+		return lull_hash_mix(h ^ (u32)in->value, 0x9fb21c651e98df25ULL);
+	if (in->tag != ops.numbers_tag)
+		return h;
+	members = numbers_of(in, &n);
+	for (u64 i = 0; i < n && is_plain(&members[0]); i++)
+		h = lull_hash_mix(h ^ (u32)members[i].value, 0x9fb21c651e98df25ULL ^ n);
+	return h;
+}
+
 static u64 hash_tensor(u64 h, u64 tensor)
 {
 	u64 n;
@@ -321,52 +410,84 @@ static u64 hash_input(u64 h, const struct input *in)
 	return h;
 }
 
-static bool define(struct lull_thread *t, u64 hash, struct lull_text name, u32 kind,
-		   const struct input *inputs, u64 n)
-{
-	struct text shapes = { .len = 0 }, types = { .len = 0 };
-	struct lull_wire_op_label *e;
-	u32 size_bytes;
+/* A label that is made: what is known of a call. */
+struct call {
+	struct lull_text name;
+	u32 kind;
+	const struct input *inputs;
+	u64 n; /* of them that count */
+	bool has_plain;
+};
 
-	for (u64 i = 0; i < n; i++) {
-		put(&shapes, i ? ", " : "[", i ? 2 : 1);
-		put(&types, i ? ", " : "[", i ? 2 : 1);
-		put_input(&shapes, &types, &inputs[i]);
-	}
-	put(&shapes, "]", n ? 1 : 0);
-	put(&types, "]", n ? 1 : 0);
-	if (!lull_define_string(t, name.hash, name.bytes, name.len))
-		return false;
-	size_bytes = (u32)sizeof(*e) + lull_round8(shapes.len + types.len);
-	e = lull_reserve(t, LULL_EVENT_op_label, size_bytes);
+static bool emit_label(struct lull_thread *t, u64 hash, const struct call *c,
+		       const struct text texts[3])
+{
+	u32 n_bytes = texts[0].len + texts[1].len + texts[2].len;
+	u32 size_bytes = (u32)sizeof(struct lull_wire_op_label) + lull_round8(n_bytes);
+	struct lull_wire_op_label *e = lull_reserve(t, LULL_EVENT_op_label, size_bytes);
+	u8 *at;
+
 	if (!e)
 		return false;
-	e->head.a = shapes.len;
+	e->head.a = texts[0].len;
 	e->hash = hash;
-	e->name = name.hash;
-	e->kind = kind;
-	e->n_types_bytes = types.len;
-	memcpy(e + 1, shapes.at, shapes.len);
-	memcpy((u8 *)(e + 1) + shapes.len, types.at, types.len);
+	e->name = c->name.hash;
+	e->kind = c->kind;
+	e->n_types_bytes = texts[1].len;
+	e->n_inputs_bytes = texts[2].len;
+	e->unused = 0;
+	at = (u8 *)(e + 1);
+	for (u32 i = 0; i < 3; i++) {
+		memcpy(at, texts[i].at, texts[i].len);
+		at += texts[i].len;
+	}
 	lull_commit(t, size_bytes);
 	lull_remember(t, hash);
 	return true;
+}
+
+static bool define(struct lull_thread *t, u64 hash, const struct call *c)
+{
+	enum { SHAPES, TYPES, INPUTS, N_TEXTS };
+	struct text texts[N_TEXTS];
+	u32 n_texts = c->has_plain ? N_TEXTS : INPUTS;
+
+	for (u32 i = 0; i < N_TEXTS; i++)
+		texts[i].len = 0;
+	for (u64 i = 0; i < c->n; i++) {
+		for (u32 k = 0; k < n_texts; k++)
+			put(&texts[k], i ? ", " : "[", i ? 2 : 1);
+		put_input(&texts[SHAPES], &texts[TYPES], &c->inputs[i]);
+		if (c->has_plain)
+			put_plain(&texts[INPUTS], &c->inputs[i]);
+	}
+	for (u32 k = 0; k < n_texts; k++)
+		put(&texts[k], "]", c->n ? 1 : 0);
+	return lull_define_string(t, c->name.hash, c->name.bytes, c->name.len) &&
+	       emit_label(t, hash, c, texts);
 }
 
 /* The label of a call, defined in the thread's stream; 0 if there was no room for that. */
 static u64 label_of(struct lull_thread *t, const void *function, u32 kind)
 {
 	const u64 *range = (const u64 *)((const u8 *)function + ops.inputs_off);
-	const struct input *inputs = (const struct input *)range[0];
-	u64 n = kind == KIND_OTHER || !inputs ? 0 : range[1];
 	const char *bytes = ops.name(function);
-	struct lull_text name = lull_text(bytes ? bytes : "?", bytes ? strlen(bytes) : 1);
-	u64 hash = lull_hash_mix(name.hash, kind + n);
+	struct call c = {
+		.name = lull_text(bytes ? bytes : "?", bytes ? strlen(bytes) : 1),
+		.kind = kind,
+		.inputs = (const struct input *)range[0],
+	};
+	u64 n = kind == KIND_OTHER || !c.inputs ? 0 : range[1];
+	u64 hash = lull_hash_mix(c.name.hash, kind + n);
 
-	n = n < MAX_INPUTS ? n : MAX_INPUTS;
-	for (u64 i = 0; i < n; i++)
-		hash = hash_input(hash, &inputs[i]);
-	if (!lull_is_defined(t, hash) && !define(t, hash, name, kind, inputs, n))
+	c.n = n < MAX_INPUTS ? n : MAX_INPUTS;
+	c.has_plain = has_plain(c.name.bytes, c.n);
+	for (u64 i = 0; i < c.n; i++) {
+		hash = hash_input(hash, &c.inputs[i]);
+		if (c.has_plain)
+			hash = hash_plain(hash, &c.inputs[i]);
+	}
+	if (!lull_is_defined(t, hash) && !define(t, hash, &c))
 		return 0;
 	return hash;
 }
@@ -421,8 +542,11 @@ static void begin(const void *function, u32 kind)
 	op->label = label_of(t, function, kind);
 	op->sequence = *(const i64 *)((const u8 *)function + ops.inputs_off - 8);
 	op->forward_tid = kind == KIND_BACKWARD ? forward_tid(function) : 0;
-	if (!t->op_depth)
+	op->stack = 0;
+	if (!t->op_depth) {
 		know_thread(t);
+		op->stack = lull_python_stack(t);
+	}
 	op->function = function;
 	/* Last, so that what all of this took is not the operator's. */
 	op->counter = lull_time();
@@ -460,6 +584,7 @@ static void finish(const void *function, void *unused)
 	e->label = op->label;
 	e->sequence = op->sequence;
 	e->forward_tid = op->forward_tid;
+	e->stack = op->stack;
 	lull_commit(t, sizeof(*e));
 }
 
@@ -584,8 +709,24 @@ bool lull_torch_learn(const struct lull_torch_probe *probe)
 	return ops.is_known;
 }
 
+bool lull_torch_follow(void)
+{
+	bool is_wanted = lull_has_recording();
+
+	if (!ops.is_known || ops.is_commanded || is_wanted == ops.is_on ||
+	    atomic_flag_test_and_set(&ops.is_changing))
+		return ops.is_known;
+	set_callbacks(is_wanted);
+	ops.is_on = is_wanted;
+	atomic_flag_clear(&ops.is_changing);
+	return true;
+}
+
 void lull_torch_ops(bool is_on)
 {
-	if (ops.is_known)
-		set_callbacks(is_on);
+	if (!ops.is_known)
+		return;
+	ops.is_commanded = true;
+	set_callbacks(is_on);
+	ops.is_on = is_on;
 }

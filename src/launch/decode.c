@@ -2,6 +2,8 @@
 
 /* Smallest size of each event, by its struct; checked once here so that no decoder has to. */
 static const u16 min_bytes[] = {
+	[LULL_EVENT_pyframe] = sizeof(struct lull_wire_pyframe),
+	[LULL_EVENT_pystack] = sizeof(struct lull_wire_pystack),
 	[LULL_EVENT_string] = sizeof(struct lull_wire_string),
 	[LULL_EVENT_label] = sizeof(struct lull_wire_label),
 	[LULL_EVENT_push] = sizeof(struct lull_wire_range),

@@ -15,7 +15,8 @@ void lull_decode_op_label(struct lull_recording *r, struct lull_task *task, u32 
 
 	(void)task;
 	(void)level;
-	if (!r->writer || event->a > room || e->n_types_bytes > room - event->a)
+	if (!r->writer || event->a > room || e->n_types_bytes > room - event->a ||
+	    e->n_inputs_bytes > room - event->a - e->n_types_bytes)
 		return;
 	id = lull_map_add(&r->op_labels, e->hash, &is_new);
 	if (!is_new)
@@ -28,7 +29,60 @@ void lull_decode_op_label(struct lull_recording *r, struct lull_task *task, u32 
 		row.shapes = lull_writer_string(r->writer, text, event->a);
 	if (e->n_types_bytes)
 		row.types = lull_writer_string(r->writer, text + event->a, e->n_types_bytes);
+	if (e->n_inputs_bytes)
+		row.inputs = lull_writer_string(r->writer, text + event->a + e->n_types_bytes,
+						e->n_inputs_bytes);
 	*id = lull_writer_add_dim(r->writer, LULL_TABLE_op_label, &row);
+}
+
+void lull_decode_pyframe(struct lull_recording *r, struct lull_task *task, u32 level,
+			 const struct lull_event *event)
+{
+	const struct lull_wire_pyframe *e = (const void *)event;
+	bool is_new;
+	u32 *id;
+
+	(void)task;
+	(void)level;
+	if (!r->writer)
+		return;
+	id = lull_map_add(&r->py_frames, e->hash, &is_new);
+	if (is_new)
+		*id = lull_stacks_python_frame(&r->stacks, r->writer,
+					       lull_recording_name(r, e->function),
+					       lull_recording_name(r, e->file), event->a);
+}
+
+void lull_decode_pystack(struct lull_recording *r, struct lull_task *task, u32 level,
+			 const struct lull_event *event)
+{
+	const struct lull_wire_pystack *e = (const void *)event;
+	const u64 *frames = (const u64 *)(e + 1);
+	size_t room = (event->size_bytes - sizeof(*e)) / sizeof(*frames);
+	u32 node = 0, *id;
+	bool is_new;
+
+	(void)task;
+	(void)level;
+	if (!r->writer || event->a > room)
+		return;
+	id = lull_map_add(&r->py_stacks, e->hash, &is_new);
+	for (u32 i = event->a; is_new && i-- > 0;) {
+		const u32 *frame = lull_map_find(&r->py_frames, frames[i]);
+
+		if (frame)
+			node = lull_stacks_add_frame(&r->stacks, r->writer, node, *frame);
+	}
+	if (is_new)
+		*id = node;
+}
+
+/* The node of a stack that was defined before; 0 for none. */
+static u32 stack_of(const struct lull_recording *r, u64 hash)
+{
+	const u32 *id = hash ? lull_map_find(&r->py_stacks, hash) : NULL;
+
+	return id ? *id : 0;
 }
 
 void lull_decode_op(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -50,6 +104,7 @@ void lull_decode_op(struct lull_recording *r, struct lull_task *task, u32 level,
 		.label = label ? *label : 0,
 		.sequence = e->sequence,
 		.forward_tid = e->forward_tid,
+		.stack = stack_of(r, e->stack),
 	};
 	lull_recording_add(r, LULL_TABLE_op, &row);
 }
@@ -72,6 +127,7 @@ void lull_decode_alloc(struct lull_recording *r, struct lull_task *task, u32 lev
 		.size_bytes = e->size_bytes,
 		.allocated_bytes = e->allocated_bytes,
 		.reserved_bytes = e->reserved_bytes,
+		.stack = stack_of(r, e->stack),
 	};
 	lull_recording_add(r, LULL_TABLE_alloc, &row);
 }

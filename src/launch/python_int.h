@@ -28,7 +28,7 @@ struct lull_python_layout {
 	u32 minor;
 	size_t tstate_bytes, frame_bytes, code_bytes, str_head_bytes;
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) int name;
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 #undef FIELD
 };
 

@@ -43,37 +43,37 @@ static const struct lull_python_layout columns[] = {
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v9,
 	{
 		.minor = 9,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v10,
 	{
 		.minor = 10,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v11,
 	{
 		.minor = 11,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v12,
 	{
 		.minor = 12,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v13,
 	{
 		.minor = 13,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) .name = v14,
 	{
 		.minor = 14,
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 	},
 #undef FIELD
 };
@@ -103,7 +103,7 @@ static int read_debug_offsets(struct lull_python_layout *layout, struct lull_pyt
 				 target->version_text);
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) \
 	layout->name = from_slot(slots, layout->name);
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 #undef FIELD
 	return LULL_OK;
 }

@@ -47,6 +47,8 @@ static void end_report(struct lull_recording *r)
 	lull_map_release(&r->strings);
 	lull_map_release(&r->labels);
 	lull_map_release(&r->op_labels);
+	lull_map_release(&r->py_frames);
+	lull_map_release(&r->py_stacks);
 	lull_map_release(&r->nccl_labels);
 	lull_map_release(&r->launches);
 	lull_stacks_release(&r->stacks);
@@ -93,6 +95,8 @@ static void begin_report(struct lull_recording *r, u64 epoch_ns)
 	lull_map_init(&r->strings);
 	lull_map_init(&r->labels);
 	lull_map_init(&r->op_labels);
+	lull_map_init(&r->py_frames);
+	lull_map_init(&r->py_stacks);
 	lull_map_init(&r->launches);
 	lull_stacks_init(&r->stacks, &r->files);
 	lull_tree_new_report(r->tree);

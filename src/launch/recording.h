@@ -65,6 +65,8 @@ struct lull_recording {
 	struct lull_map launches;  /* hash of a launch shape -> launch id */
 	struct lull_map labels;	   /* hash of a label -> label id */
 	struct lull_map op_labels; /* hash of an operator's label -> op_label id */
+	struct lull_map py_frames; /* hash of a place in a Python program -> frame id */
+	struct lull_map py_stacks; /* hash of a Python stack -> stack id */
 	struct lull_vec troubles;  /* struct lull_trouble */
 	/* How the device's times fit the host's (device_clock.h). */
 	struct lull_device_fit {

@@ -15,7 +15,7 @@ struct event {
 	u64 allocated_bytes, reserved_bytes;
 	u32 pool, lane;
 	u32 order; /* as met: keeps events of the same moment in order */
-	u32 unused;
+	u32 stack;
 };
 
 static u32 pool_of(struct lull_allocs *a, struct lull_intern *keys, u32 process, u32 device_id)
@@ -64,6 +64,7 @@ static void collect(struct lull_allocs *a, struct lull_vec *events)
 				.pool = pool_of(a, &keys, process, device),
 				.lane = lane,
 				.order = (u32)events->n,
+				.stack = cols.stack[i],
 			};
 		}
 	}
@@ -89,7 +90,7 @@ static bool makes_room(const char *name)
 	return false;
 }
 
-static u32 place_of(struct lull_allocs *a, const struct lull_alloc_block *block)
+static u32 place_of(struct lull_allocs *a, const struct lull_alloc_block *block, u32 stack)
 {
 	const struct lull_op_node *nodes = a->ops.nodes.at;
 	struct lull_alloc_place place = { .pool = block->pool };
@@ -106,7 +107,8 @@ static u32 place_of(struct lull_allocs *a, const struct lull_alloc_block *block)
 	if (place.op == place.function)
 		place.op = 0;
 	forward = place.function ? lull_op_pairs_forward(&a->pairs, &a->ops, block->node) : 0;
-	place.frame = lull_op_stacks_own_frame(&a->stacks, block->lane, block->begin_ns);
+	place.frame = stack ? lull_op_stacks_own_frame_of(a->reader, stack)
+			    : lull_op_stacks_own_frame(&a->stacks, block->lane, block->begin_ns);
 	if (forward)
 		place.frame = lull_op_stacks_own_frame(&a->stacks, nodes[forward - 1].lane,
 						       nodes[forward - 1].start_ns);
@@ -137,7 +139,7 @@ static u32 begin_life(struct lull_allocs *a, struct lives *l, const struct event
 		.lane = e->lane,
 		.node = lull_ops_at(&a->ops, e->lane, e->at_ns),
 	};
-	block->place = place_of(a, block);
+	block->place = place_of(a, block, e->stack);
 	if (*number) {
 		struct lull_alloc_block *old = lull_vec_get(&a->blocks, *number - 1);
 

@@ -11,6 +11,12 @@ struct pycall {
 	u32 outer; /* the last one begun on the thread that was open at its begin: index + 1 */
 };
 
+/* An operator that has its stack with it. */
+struct outermost {
+	u64 start_ns, end_ns;
+	u32 lane, stack;
+};
+
 static int by_lane(const void *a, const void *b)
 {
 	const struct pycall *x = a, *y = b;
@@ -40,6 +46,55 @@ static void collect(struct lull_op_stacks *s)
 	lull_cursor_release(&c);
 }
 
+static int by_lane_and_start(const void *a, const void *b)
+{
+	const struct outermost *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void collect_outermost(struct lull_op_stacks *s)
+{
+	struct lull_op_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_op, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (cols.stack[i])
+				*(struct outermost *)lull_vec_push(&s->outermost) = (struct outermost){
+					.start_ns = cols.start_ns[i],
+					.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+					.lane = cols.lane[i],
+					.stack = cols.stack[i],
+				};
+	lull_cursor_release(&c);
+	if (s->outermost.n)
+		qsort(s->outermost.at, s->outermost.n, sizeof(struct outermost), by_lane_and_start);
+}
+
+/* The stack of the outermost operator around this moment, 0 if there is none. */
+static u32 stack_at(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	const struct outermost *all = s->outermost.at;
+	size_t low = 0, high = s->outermost.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (all[mid].lane < lane || (all[mid].lane == lane && all[mid].start_ns <= at_ns))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (!low || all[low - 1].lane != lane || all[low - 1].end_ns < at_ns)
+		return 0;
+	return all[low - 1].stack;
+}
+
 /* The innermost one from `ix` outwards that is open at at_ns on this lane. */
 static u32 open_at(const struct pycall *calls, u32 ix, u32 lane, u64 at_ns)
 {
@@ -54,9 +109,12 @@ void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_
 
 	*s = (struct lull_op_stacks){ .reader = r, .n_frames = n_frames };
 	lull_vec_init(&s->calls, sizeof(struct pycall));
+	lull_vec_init(&s->outermost, sizeof(struct outermost));
 	lull_intern_init(&s->stacks);
-	if (n_frames)
+	if (n_frames) {
 		collect(s);
+		collect_outermost(s);
+	}
 	calls = s->calls.at;
 	if (s->calls.n)
 		qsort(calls, s->calls.n, sizeof(*calls), by_lane);
@@ -67,6 +125,7 @@ void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_
 void lull_op_stacks_release(struct lull_op_stacks *s)
 {
 	lull_vec_release(&s->calls);
+	lull_vec_release(&s->outermost);
 	lull_intern_release(&s->stacks);
 	lull_str_release(&s->text);
 }
@@ -93,32 +152,55 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
 	u32 frames[LULL_OP_STACK_MAX] = { 0 }, n = 0;
+	size_t n_nodes;
+	const struct lull_stack_row *nodes = lull_reader_dim(s->reader, LULL_TABLE_stack, &n_nodes);
 
 	for (u32 ix = innermost(s, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
+	for (u32 at = n ? 0 : stack_at(s, lane, at_ns); at && n < s->n_frames;
+	     at = nodes[at - 1].parent)
+		frames[n++] = nodes[at - 1].frame;
 	return n ? lull_intern_add(&s->stacks, frames, s->n_frames * sizeof(*frames)) + 1 : 0;
+}
+
+/* True if the frame is the program's own; *best is the innermost other one that has a file. */
+static bool is_own(struct lull_reader *r, u32 frame, u32 *best)
+{
+	size_t n;
+	const struct lull_frame_row *rows = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	if (!frame || !rows[frame - 1].file)
+		return false;
+	if (!lull_file_is_plumbing(lull_reader_string(r, rows[frame - 1].file, NULL)))
+		return true;
+	*best = *best ? *best : frame;
+	return false;
+}
+
+u32 lull_op_stacks_own_frame_of(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *nodes = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	u32 best = 0;
+
+	for (u32 at = stack; at; at = nodes[at - 1].parent)
+		if (is_own(r, nodes[at - 1].frame, &best))
+			return nodes[at - 1].frame;
+	return best;
 }
 
 u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
-	size_t n;
-	const struct lull_frame_row *rows = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
 	u32 best = 0;
 
 	for (u32 ix = innermost(s, lane, at_ns); ix;
-	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns)) {
-		u32 frame = calls[ix - 1].frame;
-
-		if (!frame || !rows[frame - 1].file)
-			continue;
-		if (!lull_file_is_plumbing(
-			    lull_reader_string(s->reader, rows[frame - 1].file, NULL)))
-			return frame;
-		best = best ? best : frame;
-	}
-	return best;
+	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
+		if (is_own(s->reader, calls[ix - 1].frame, &best))
+			return calls[ix - 1].frame;
+	return best ? best
+		    : lull_op_stacks_own_frame_of(s->reader, stack_at(s, lane, at_ns));
 }
 
 void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame)

@@ -1,9 +1,11 @@
 /*
  * op_stacks - which Python functions were running when an operator began.
  *
- * Two stacks are the same if their innermost frames are, as many as were asked for.
+ * Imported traces have the calls of Python functions; what was recorded natively has a stack with
+ * each outermost operator. Two stacks are the same if their innermost frames are, as many as were
+ * asked for.
  *
- * Memory:         24 bytes for each Python call of the recording.
+ * Memory:         24 bytes for each Python call, or outermost operator, of the recording.
  */
 #ifndef LULL_MODEL_OP_STACKS_H
 #define LULL_MODEL_OP_STACKS_H
@@ -19,6 +21,7 @@
 struct lull_op_stacks {
 	struct lull_reader *reader; /* private */
 	struct lull_vec calls;	    /* private: struct pycall by lane, then start */
+	struct lull_vec outermost;  /* private: struct outermost by lane, then start */
 	u32 n_frames;		    /* private: how many of a stack count */
 	struct lull_intern stacks;  /* private: u32 frames[n_frames], innermost first */
 	struct lull_str text;	    /* private */
@@ -38,6 +41,9 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns);
  * none.
  */
 u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns);
+
+/* The same of a stack of the report, by its innermost node. */
+u32 lull_op_stacks_own_frame_of(struct lull_reader *r, u32 stack);
 
 /* Append "file:line function" of a frame; nothing for 0. */
 void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame);

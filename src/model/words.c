@@ -219,7 +219,7 @@ bool lull_file_is_plumbing(const char *path)
 {
 	static const char *const parts[] = {
 		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
-		"/lib/python", NULL
+		"/lib/python", "/lull/_hooks.py", NULL
 	};
 
 	for (size_t i = 0; parts[i]; i++) {

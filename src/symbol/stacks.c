@@ -121,16 +121,14 @@ void lull_stacks_adopt(struct lull_stacks *s, u32 frame, const struct lull_pc *p
 		(struct place){ pc->vaddr, pc->file_ix, frame, 0, pc->kind };
 }
 
-/* The row of a Python frame, which is what its columns say. */
-static u32 python_frame(struct lull_stacks *s, struct lull_writer *w,
-			const struct lull_py_frame *frame)
+u32 lull_stacks_python_frame(struct lull_stacks *s, struct lull_writer *w, u32 function, u32 file,
+			     u32 line)
 {
-	struct lull_frame_row row = { .kind = FRAME_PYTHON,
-				      .line = frame->line,
-				      .function = string(w, frame->function),
-				      .file = string(w, frame->file) };
+	struct lull_frame_row row = {
+		.kind = FRAME_PYTHON, .line = line, .function = function, .file = file
+	};
 	/* Another length than the key of a place: the two cannot be mistaken for each other. */
-	u32 key[] = { row.function, row.file, row.line };
+	u32 key[] = { function, file, line };
 	bool is_new;
 	u32 *id = lull_map_add(&s->frames, lull_hash(key, sizeof(key)), &is_new);
 
@@ -139,7 +137,7 @@ static u32 python_frame(struct lull_stacks *s, struct lull_writer *w,
 	return *id;
 }
 
-static u32 node_of(struct lull_stacks *s, struct lull_writer *w, u32 parent, u32 frame)
+u32 lull_stacks_add_frame(struct lull_stacks *s, struct lull_writer *w, u32 parent, u32 frame)
 {
 	bool is_new;
 	u32 *id = lull_map_add(&s->nodes, (u64)parent << 32 | frame, &is_new);
@@ -157,7 +155,7 @@ u32 lull_stacks_add(struct lull_stacks *s, struct lull_writer *w, u32 process,
 	u32 node = 0;
 
 	while (n-- > 0)
-		node = node_of(s, w, node, frame_at(s, w, process, &pcs[n]));
+		node = lull_stacks_add_frame(s, w, node, frame_at(s, w, process, &pcs[n]));
 	return node;
 }
 
@@ -167,7 +165,10 @@ u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
 	u32 node = 0;
 
 	while (n-- > 0)
-		node = node_of(s, w, node, python_frame(s, w, &frames[n]));
+		node = lull_stacks_add_frame(
+			s, w, node,
+			lull_stacks_python_frame(s, w, string(w, frames[n].function),
+						 string(w, frames[n].file), frames[n].line));
 	return node;
 }
 

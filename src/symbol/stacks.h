@@ -81,6 +81,11 @@ void lull_stacks_adopt(struct lull_stacks *s, u32 frame, const struct lull_pc *p
 u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
 			   const struct lull_py_frame *frames, size_t n);
 
+/* The same one by one: the row of a frame by its strings and line, and the node below `parent`. */
+u32 lull_stacks_python_frame(struct lull_stacks *s, struct lull_writer *w, u32 function, u32 file,
+			     u32 line);
+u32 lull_stacks_add_frame(struct lull_stacks *s, struct lull_writer *w, u32 parent, u32 frame);
+
 /* Names for the JIT frames of a process; borrowed until lull_stacks_resolve() is done. */
 void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *jit);
 

@@ -672,8 +672,8 @@ struct lull_wire_pcsample {
 };
 
 /*
- * op_label: a = bytes of the shapes, as JSON, which follow; behind them n_types_bytes of types, as
- * JSON; padded to 8 together. The name was defined before.
+ * op_label: a = bytes of the shapes, as JSON, which follow; behind them n_types_bytes of types and
+ * n_inputs_bytes of plain inputs, as JSON; padded to 8 together. The name was defined before.
  */
 struct lull_wire_op_label {
 	struct lull_event head;
@@ -681,6 +681,8 @@ struct lull_wire_op_label {
 	u64 name;
 	u32 kind; /* as in schema.def */
 	u32 n_types_bytes;
+	u32 n_inputs_bytes;
+	u32 unused;
 };
 
 /* op: a = depth. */
@@ -690,6 +692,7 @@ struct lull_wire_op {
 	u64 label; /* hash */
 	i64 sequence;
 	u64 forward_tid;
+	u64 stack; /* hash of the Python stack, of outermost ones; 0 if there is none */
 };
 
 /* alloc: a = kind of device | its number << 8. */
@@ -699,6 +702,21 @@ struct lull_wire_alloc {
 	i64 size_bytes;
 	u64 allocated_bytes;
 	u64 reserved_bytes;
+	u64 stack; /* as of an operator, outside of all operators */
+};
+
+/* pyframe: a = line, 0 if not known. The two names were defined before. */
+struct lull_wire_pyframe {
+	struct lull_event head;
+	u64 hash;
+	u64 function; /* hash of its name */
+	u64 file;
+};
+
+/* pystack: a = how many hashes of frames follow, innermost first, all defined before. */
+struct lull_wire_pystack {
+	struct lull_event head;
+	u64 hash;
 };
 
 /*

@@ -220,6 +220,48 @@ def guest_compile():
                                              counters["stats"]["unique_graphs"], digest.hexdigest()[:16]))
 
 
+def small_net():
+    import torch
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, stride=2, padding=1), torch.nn.ReLU(),
+                              torch.nn.Conv2d(32, 64, 3, padding=2, dilation=2, groups=2), torch.nn.ReLU(),
+                              torch.nn.Conv2d(64, 16, 1), torch.nn.Flatten(), torch.nn.Linear(16 * 32 * 32, 10)).cuda()
+    opt = torch.optim.AdamW(net.parameters())
+    x = torch.randn(64, 3, 64, 64, device="cuda")
+
+    def step(kept):
+        out = net(x)
+        loss = out.square().mean()
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        kept.append(torch.empty(1 << 20, device="cuda"))
+    return step
+
+
+def guest_memory():
+    """Convolutions, and a list that grows by 4 MiB a step."""
+    import torch
+    step, kept = small_net(), []
+    for _ in range(6):
+        step(kept)
+    torch.cuda.synchronize()
+    print("peak=%d allocated=%d" % (torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated()))
+
+
+def guest_flops():
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    step = small_net()
+    step([])
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_flops=True) as prof:
+        for _ in range(6):
+            step([])
+    for e in prof.key_averages():
+        if e.key in ("aten::conv2d", "aten::addmm"):
+            print("%s=%d" % (e.key.replace("aten::", ""), e.flops))
+
+
 def guest_rank(steps):
     """A rank of two on one GPU; NCCL takes them for two hosts."""
     rank = os.environ["LOCAL_RANK"]
@@ -385,9 +427,40 @@ def check_compile(b):
             f.write(ranges)
 
 
+def table(b, report, file):
+    rows = json.loads(b.lull("stats", "-q", "--format", "json", "-r", report, file) or "[]")
+    return rows[0]["rows"] if rows and "rows" in rows[0] else rows
+
+
+def number(row, name):
+    return float(next((v for k, v in row.items() if k.split(" (")[0] == name), 0) or 0)
+
+
+def check_memory(b):
+    """Allocations by operator and line, what grows, and FLOPs of convolutions."""
+    said = b.guest("memory", lull=["--pytorch=ops", "-s", "none", "--cpuctxsw", "none", "-o", "memory"], limit=40)
+    rows = table(b, "alloc_sum", "memory.lull")
+    all_bytes = sum(number(r, "Allocated") for r in rows)
+    with_line = sum(number(r, "Allocated") for r in rows if "torch_hooks.py:" in str(r.get("Line")))
+    b.note("memory: with a line", ">= 95 %", "%.1f %% of %d bytes" % (100 * with_line / max(1, all_bytes), all_bytes),
+           with_line >= 0.95 * all_bytes > 0)
+    peak = b.lull("query", "--format", "csv", "memory.lull", "select max(allocated_bytes) from alloc").split()[-1:]
+    b.note("memory: peak", numbers(said).get("peak"), "".join(peak), [numbers(said).get("peak")] == peak)
+    grown = table(b, "alloc_leaks", "memory.lull")
+    first = str(grown[:1])
+    b.note("memory: what grows", "kept.append", first, "torch_hooks.py:" in first and "step" in first)
+    theirs = numbers(b.guest("flops", limit=40))
+    ours = {r["Name"].replace("aten::", ""): number(r, "FLOPs") for r in table(b, "ops", "memory.lull")
+            if str(r.get("Name")) in ("aten::conv2d", "aten::addmm")}
+    b.note("memory: FLOPs", str(theirs), str(ours), ours and all(ours.get(k) == float(v) for k, v in theirs.items()))
+    for name in ("alloc_sum", "alloc_peak", "alloc_growth", "alloc_leaks", "alloc_backward", "memory", "ops"):
+        with open(os.path.join(b.out, "memory.txt"), "a", encoding="utf-8") as f:
+            f.write("== %s\n%s" % (name, b.lull("stats", "-q", "-r", name, "memory.lull")[:6000]))
+
+
 def check_torchrun(b):
     """lull around torchrun: both ranks have the steps of each round."""
-    out = b.guest("rank", "24", limit=60, python=["torchrun", "--nproc-per-node", "2", "--master-port", "29633"], lull=[
+    out = b.guest("rank", "24", limit=60, python=["torchrun", "--nproc_per_node=2", "--master_port=29633"], lull=[
         "-o", "run-%n", "--steps", "skip=5,wait=1,warmup=1,active=3,repeat=2"])
     b.note("torchrun: it ran", "two ranks", out.strip().replace("\n", " "), out.count("rank=") == 2)
     for i, steps in ((1, "7 8 9"), (2, "12 13 14")):
@@ -402,7 +475,7 @@ def check_torchrun(b):
 
 
 CHECKS = {"planted": check_planted, "ops": check_ops, "hooks_cost": check_hooks_cost, "ops_cost": check_ops_cost,
-          "compile": check_compile, "torchrun": check_torchrun}
+          "compile": check_compile, "torchrun": check_torchrun, "memory": check_memory}
 
 
 def main():

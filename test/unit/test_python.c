@@ -711,7 +711,7 @@ static int field_of(const struct lull_python_layout *layout, const char *name)
 #define FIELD(field, v9, v10, v11, v12, v13, v14, meaning) \
 	if (!strcmp(name, #field))                         \
 		return layout->field;
-#include "launch/python_layouts.def"
+#include "trace/python_layouts.def"
 #undef FIELD
 	return -2;
 }
