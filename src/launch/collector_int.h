@@ -73,6 +73,7 @@ struct lull_collector {
 	u32 n_interrupts;   /* Ctrl-C so far */
 	u64 kill_at_ns;	    /* when a polite signal was not enough */
 	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
+	u64 cpu_forked_ns;  /* in a child that finishes a report: what its parent had used */
 	bool has_hung;	    /* a kernel did not end, and the program was ended for it */
 };
 
@@ -141,6 +142,9 @@ void lull_control_cancel(struct lull_collector *c);
  */
 int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 		      struct lull_err *err);
+/* CPU time of the recorder so far, also in a child that finishes a report. */
+u64 lull_control_cpu_ns(const struct lull_collector *c);
+
 /* All has been read: write the last rows, seal the report, add it to the result. */
 int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *err);
 /* Events known to be lost in the open report so far. */

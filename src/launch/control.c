@@ -79,9 +79,9 @@ static void write_facts(struct lull_collector *c)
 	lull_str_release(&command);
 }
 
-static u64 own_cpu_ns(void)
+u64 lull_control_cpu_ns(const struct lull_collector *c)
 {
-	return lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return c->cpu_forked_ns + lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* How much time the report covers. */
@@ -104,8 +104,8 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	snprintf(text, sizeof(text), "%.3f s", (f64)recorded_ns(c, now_ns) / 1e9);
 	lull_recording_meta(r, "recording.duration", text);
 	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)",
-		 (f64)(own_cpu_ns() - c->cpu_start_ns) / 1e9,
-		 100.0 * (f64)(own_cpu_ns() - c->cpu_start_ns) / (f64)(now_ns - c->begin_ns + 1));
+		 (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) / 1e9,
+		 100.0 * (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) / (f64)(now_ns - c->begin_ns + 1));
 	lull_recording_meta(r, "cost.collector_cpu", text);
 	snprintf(text, sizeof(text), "%ld MiB", use.ru_maxrss / 1024);
 	lull_recording_meta(r, "cost.collector_memory", text);
@@ -202,7 +202,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 		lull_writer_set_temporary(c->recording.writer);
 	c->recording.is_unresolved = c->options->is_unresolved;
 	c->recording.debug_dirs = c->options->debug_dirs;
-	c->cpu_start_ns = own_cpu_ns();
+	c->cpu_start_ns = lull_control_cpu_ns(c);
 	c->checkpoint_ns = c->begin_ns;
 	c->next_usage_ns = 0; /* even a short report has it at its begin and end */
 	c->stop_at_ns =

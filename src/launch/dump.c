@@ -54,12 +54,16 @@ int lull_dump_begin(struct lull_collector *c, u32 number, const char *path, stru
 	int fds[2];
 	pid_t pid;
 
+	u64 cpu_ns;
+
 	lull_dump_wait(c, LULL_MAX_DUMPS - 1);
+	cpu_ns = lull_control_cpu_ns(c);
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return lull_fail_errno(err, "making a pipe");
 	pid = fork();
 	if (pid == 0) {
 		close(fds[0]);
+		c->cpu_forked_ns = cpu_ns;
 		finish(c, fds[1]);
 	}
 	close(fds[1]);
