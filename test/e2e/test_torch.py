@@ -465,6 +465,111 @@ class Real(Case):
         self.assertEqual({r["sequence"] for r in backward}, forward)
         self.assertTrue(all(r["forward_tid"] for r in backward), backward)
 
+    # As PyTorch's allocator for devices tells of each block; the one for the host says nothing unless it is profiled.
+    ALLOCATOR = """
+        import ctypes
+        tell = ctypes.CDLL(None)["_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"]
+        tell.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_uint16]
+        used, blocks = 0, {}
+        def take(size):
+            global used
+            used += size
+            at = 4096 * (len(blocks) + 1)
+            blocks[at] = size
+            tell(at, size, used, 1 << 20, 1)
+            return at
+        def give(at):
+            global used
+            used -= blocks[at]
+            tell(at, -blocks[at], used, 1 << 20, 1)
+    """
+
+    def test_operators_and_allocations_have_lines(self):
+        """A function of autograd that allocates in its backward pass, and a list that grows."""
+        self.write("site-packages/pool.py", self.ALLOCATOR)
+        script = textwrap.dedent("""
+            import pool, torch
+            before = torch.ones(3)                                  # outside of any step
+            class Twice(torch.autograd.Function):
+                @staticmethod
+                def forward(ctx, x):
+                    return x * 2
+                @staticmethod
+                def backward(ctx, g):
+                    pool.give(pool.take(500))
+                    return g * 2
+            class Käse(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.weight = torch.nn.Parameter(torch.ones(4))
+                def forward(self, x):
+                    x = Twice.apply(x * self.weight)                # twice
+                    return (x * self.weight).relu()                 # in the model
+            model, kept = Käse(), []
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(4):
+                block = pool.take(1000)                             # for a while
+                model(torch.zeros(4)).sum().backward()
+                opt.step()
+                kept.append(pool.take(64))                          # grows
+                pool.give(block)
+        """)
+        lines = {text.split("#")[1].strip(): number for number, text in enumerate(script.split("\n"), 1) if "  # " in text}
+        report = self.record(script, "--pytorch=ops", beside=None, env={"PYTHONPATH": self.path("site-packages")})
+        self.assertNotIn("torch_partly", self.issues(report))
+        ops = self.query(report, "select l.name, f.function, f.line from op o join op_label l on l.id = o.label "
+                                 "join stack s on s.id = o.stack join frame f on f.id = s.frame where o.depth = 0")
+        found = {(r["name"], r["function"], r["line"]) for r in ops}
+        self.assertIn(("aten::ones", "<module>", lines["outside of any step"]), found)
+        for name in ("aten::mul", "aten::relu"):
+            self.assertIn((name, "Käse.forward", lines["in the model"]), found)
+        # Of what is inside another one, none; of the hooks, nothing.
+        self.assertEqual(self.query(report, "select count(*) n from op where depth > 0 and stack"), [{"n": 0}])
+        self.assertEqual(self.query(report, "select count(*) n from frame where file like '%_hooks.py'"), [{"n": 0}])
+        rows = self.stats(report, "alloc_sum")
+        self.assertEqual([(r["Allocated (bytes)"], r["Allocations"], r["Operator"], r["Line"].split(":")[-1]) for r in rows],
+                         [(4000, 4, "", "%d <module>" % lines["for a while"]),
+                          (2000, 4, "TwiceBackward", "%d Käse.forward" % lines["twice"]),
+                          (256, 4, "", "%d <module>" % lines["grows"])])
+        self.assertIn(":%d " % lines["grows"], self.stats(report, "alloc_leaks")[0]["Line"])
+        stacks = [r for r in self.stats(report, "ops:stack=2") if r["Name"] == "aten::relu"]
+        self.assertEqual([r["# of Calls"] for r in stacks], [4])
+        self.assertIn("(%d): Käse.forward; " % lines["in the model"], stacks[0]["Stack"])
+
+    def stats(self, report, name):
+        done = subprocess.run([LULL, "stats", "-q", "--format", "json", "-r", name, report], capture_output=True, text=True,
+                              check=True)
+        return json.loads(done.stdout)
+
+    def test_convolutions_have_their_flops(self):
+        """As torch.profiler counts them: strides, paddings, dilations and groups of the calls."""
+        script = """
+            import sys, torch
+            torch.manual_seed(0)
+            net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.Conv2d(8, 6, 3, dilation=2, groups=2),
+                                      torch.nn.Flatten(), torch.nn.Linear(6 * 4 * 4, 5))
+            x = torch.randn(2, 3, 16, 16)
+            def run():
+                net(x)
+                torch.nn.functional.conv1d(torch.zeros(1, 2, 9), torch.zeros(4, 2, 3), stride=2)
+                torch.conv_transpose2d(torch.zeros(1, 2, 4, 4), torch.zeros(2, 3, 2, 2), stride=2)
+            if len(sys.argv) > 1:
+                from torch.profiler import ProfilerActivity, profile
+                with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_flops=True) as prof:
+                    run()
+                print({e.key: e.flops for e in prof.key_averages() if e.flops})
+            else:
+                run()
+        """
+        file = self.write("flops.py", script)
+        theirs = eval(subprocess.run([PYTHON, file, "profiler"], capture_output=True, text=True, check=True, timeout=60).stdout)
+        report = self.record(script, "--pytorch=ops", beside=None)
+        ours = {r["Name"]: r["FLOPs"] for r in self.stats(report, "ops")}
+        self.assertEqual({k: ours[k] for k in ("aten::conv2d", "aten::addmm")},
+                         {k: theirs[k] for k in ("aten::conv2d", "aten::addmm")})
+        # The profiler knows two dimensions only: 4 places of 24 weights, 16 of 24.
+        self.assertEqual((ours["aten::conv1d"], ours["aten::conv_transpose2d"]), (2 * 4 * 24, 2 * 16 * 24))
+
     def test_isolated_python_is_told(self):
         for option in ("-I", "-E", "-S"):
             report = self.record("import sys\nsys.path.append('/usr/lib/python3/dist-packages')\nimport torch\nprint(1)",
