@@ -68,6 +68,7 @@ class _Steps:
     def __init__(self):
         self.number = 0
         self.thread = None  # that trains; the loaders of others do not count
+        self.caller = threading.main_thread().ident  # that last called the model
         self.is_open = False
         self.by_data = False  # batches begin the steps
         self.known = set()  # optimizers of the last steps
@@ -99,7 +100,7 @@ class _Steps:
             self.none()
 
     def is_elsewhere(self):
-        return self.thread is not None and self.thread != threading.get_ident()
+        return threading.get_ident() != (self.thread or self.caller)
 
     def data(self):
         if self.is_elsewhere():
@@ -123,7 +124,9 @@ class _Steps:
             self.clear()
 
     def forward(self):
-        if self.is_elsewhere():
+        if self.thread is None:
+            self.caller = threading.get_ident()
+        elif self.is_elsewhere():
             return
         if not self.is_open:
             self.next()
@@ -589,11 +592,14 @@ def _patch_clip(module):
 
 @patch("deepspeed.runtime.engine")
 def _patch_deepspeed(module):
-    original = module.DeepSpeedEngine.step
+    # Called when gradients have been accumulated, by step() and by pipelines; long ago by nobody.
+    engine = module.DeepSpeedEngine
+    attribute = "_take_model_step" if "_take_model_step" in engine.__dict__ else "step"
+    original = engine.__dict__[attribute]
 
     @functools.wraps(original)
     def step(self, *args, **kwargs):
-        # It may step an inner optimizer many times, or not at all while gradients accumulate.
+        # It may step an inner optimizer many times, or not at all where gradients overflow.
         _begin_optimizer()
         try:
             return original(self, *args, **kwargs)
@@ -602,7 +608,7 @@ def _patch_deepspeed(module):
             _leave()
             if _thread.has_stepped:
                 _steps.optimizer(id(self))
-    put(module.DeepSpeedEngine, "step", step)
+    put(engine, attribute, step)
 
 
 # ---- compilation, checkpoints, collectives ----

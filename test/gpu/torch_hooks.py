@@ -395,7 +395,7 @@ def check_ops(b):
 
 
 def check_hooks_cost(b):
-    out = b.guest("cost_hooks", os.path.abspath(b.o.planted), "117", limit=90, lull=["-o", "cost", "-s", "none",
+    out = b.guest("cost_hooks", os.path.abspath(b.o.planted), "63", limit=60, lull=["-o", "cost", "-s", "none",
                                                                                  "--cpuctxsw", "none"])
     n = numbers(out)
     b.note("cost: steps", "<= 1.005", out.strip(), float(n.get("ratio", 9)) <= 1.005)
