@@ -70,6 +70,7 @@ class _Steps:
         self.thread = None  # that trains; the loaders of others do not count
         self.caller = threading.main_thread().ident  # that last called the model
         self.is_open = False
+        self.has_seen = False  # a model, a backward pass or an optimizer
         self.by_data = False  # batches begin the steps
         self.known = set()  # optimizers of the last steps
         self.clear()
@@ -108,13 +109,19 @@ class _Steps:
         follow()
         if not self.is_open:
             self.next()
-        elif self.stepped or (self.has_data and self.has_forward and not self.has_backward):
+        elif self.stepped or self.is_batch_done():
             self.by_data = True
             self.next()
         elif self.is_empty():
             # The step before ended with its optimizer, and this one begins with a batch.
             self.by_data = self.number > 1
         self.has_data = True
+
+    def is_batch_done(self):
+        """Another batch without a backward pass: or all of the step is compiled, and nothing of it is seen."""
+        if not self.has_data or self.has_backward:
+            return False
+        return self.has_forward or (_Call.is_off and not self.has_seen)
 
     def no_data(self):
         if self.is_elsewhere():
@@ -130,12 +137,13 @@ class _Steps:
             return
         if not self.is_open:
             self.next()
-        self.has_forward = True
+        self.has_forward = self.has_seen = True
 
     def backward(self):
-        self.has_backward = True
+        self.has_backward = self.has_seen = True
 
     def optimizer(self, key):
+        self.has_seen = True
         if not self.is_open:
             self.next()
         self.thread = threading.get_ident()
@@ -385,12 +393,29 @@ def _compile_is_used():
     _set_call(False)
 
 
+def _wrap_compile(kind):
+    """Module.compile(), since 2.2: calls of this one module go to what it leaves behind."""
+    original = kind.__dict__.get("compile")
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def compile(self, *args, **kwargs):
+        result = original(self, *args, **kwargs)
+        compiled = getattr(self, "_compiled_call_impl", None)
+        if compiled is not None:
+            self._compiled_call_impl = _of_compiled(lambda _, *a, **k: compiled(*a, **k)).__get__(self)
+        return result
+    put(kind, "compile", compile)
+
+
 @patch("torch.nn.modules.module")
 def _patch_modules(module):
     _Call.module = module.Module
     _Call.original = module.Module.__call__
     _Call.ours = (_each if _sources & MODULES else _outermost)(_Call.original)
     put(module.Module, "__call__", _Call.ours)
+    _wrap_compile(module.Module)
 
 
 # ---- data ----
@@ -623,6 +648,10 @@ def _patch_dynamo(module):
         wrap_compiler(frames, "_compile", "compile")
     graphs = getattr(sys.modules.get("torch._dynamo.output_graph"), "OutputGraph", None)
     wrap_compiler(graphs, "call_user_compiler", "compile.backend")
+    global _is_compiling
+    if _is_compiling is bool:  # 2.1 has it here only
+        outside = sys.modules.get("torch._dynamo.external_utils")
+        _is_compiling = getattr(outside, "is_compiling", bool)
     optimized = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
     if optimized is not None:
         put(optimized, "__call__", _of_compiled(optimized.__call__))

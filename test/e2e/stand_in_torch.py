@@ -5,12 +5,20 @@
 import os
 import textwrap
 
-# What differs between versions, oldest first.
-VERSIONS = ("1.13", "2.1", "2.3", "2.6", "2.11", "strange")
+# What differs between versions, for what the hooks touch:
+#   2.0   hooks for all optimizers; torch.compile, torch._dynamo
+#   2.1   torch.compiler, without is_compiling: that is in torch._dynamo.external_utils
+#   2.2   torch.compiler.is_compiling; Module.compile(); Inductor's cache of graphs, a function to compile one
+#   2.3   torch.amp.GradScaler, of which torch.cuda.amp.GradScaler is a kind; torch.distributed.checkpoint.save
+#   2.4   a cache of what autograd makes of a graph
+#   2.5   AsyncCompile has a module of its own
+#   2.13  is_compiling() all the time that torch.compile takes ("next" here)
+# "strange" is a version that we do not know: its loader has other names.
+VERSIONS = ("1.13", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "next", "strange")
 
 
 def _number(version):
-    return (99, 0) if version == "strange" else tuple(int(n) for n in version.split("."))
+    return (99, 0) if version in ("next", "strange") else tuple(int(n) for n in version.split("."))
 
 
 def files(version):
@@ -80,8 +88,13 @@ def files(version):
     """)
     module = textwrap.dedent("""
         class Module:
+            _compiled_call_impl = None
+            def _wrapped_call_impl(self, *args, **kwargs):
+                if self._compiled_call_impl is not None:
+                    return self._compiled_call_impl(*args, **kwargs)
+                return self._call_impl(*args, **kwargs)
             def _call_impl(self, *args, **kwargs): return self.forward(*args, **kwargs)
-            __call__ = _call_impl
+            __call__ = _wrapped_call_impl
             def named_modules(self):
                 yield "", self
                 for name, child in vars(self).items():
@@ -89,6 +102,12 @@ def files(version):
                         for path, m in child.named_modules():
                             yield (name + "." + path if path else name), m
     """)
+    if v >= (2, 2):
+        module += textwrap.indent(textwrap.dedent("""
+            def compile(self, *args, **kwargs):
+                import torch
+                self._compiled_call_impl = torch.compile(self._call_impl, *args, **kwargs)
+        """), "    ")
     found = {
         "torch/__init__.py": textwrap.dedent(f"""
             __version__ = "{version}"
@@ -123,18 +142,37 @@ def files(version):
         "torch/distributed/distributed_c10d.py": "def all_reduce(t): return t\ndef barrier(): pass\n",
     }
     if v >= (2, 1):
-        found["torch/compiler/__init__.py"] = "def is_compiling(): return False\n"
+        found["torch/compiler/__init__.py"] = "_is_compiling_flag = False\n" + (
+            "def is_compiling(): return _is_compiling_flag\n" if v >= (2, 2) else "")
     if v >= (2, 3):
         found["torch/amp/__init__.py"] = "from . import grad_scaler\nfrom .grad_scaler import GradScaler\n"
         found["torch/amp/grad_scaler.py"] = scaler
     if v >= (2, 0):
         found["torch/_dynamo/__init__.py"] = textwrap.dedent("""
             from torch.nn import Module
-            is_unpatched = Module.__call__ is Module._call_impl
-            from . import convert_frame, eval_frame
+            is_unpatched = Module.__call__ is Module._wrapped_call_impl
+            from . import convert_frame, eval_frame, external_utils, output_graph
             from .eval_frame import optimize
         """)
-        found["torch/_dynamo/convert_frame.py"] = "def _compile(code): return code\n"
+        found["torch/_dynamo/convert_frame.py"] = textwrap.dedent("""
+            import torch
+            def _compile(code):
+                from .output_graph import OutputGraph
+                torch.compiler._is_compiling_flag = IS_NEXT
+                try:
+                    return OutputGraph().call_user_compiler(code)
+                finally:
+                    torch.compiler._is_compiling_flag = False
+        """).replace("IS_NEXT", str(version == "next"))
+        found["torch/_dynamo/output_graph.py"] = textwrap.dedent("""
+            class OutputGraph:
+                def call_user_compiler(self, gm):
+                    from torch._inductor.compile_fx import compile_fx
+                    return compile_fx(gm)
+        """)
+        # Tracing is pretended by a flag here; the real thing makes a constant of the call.
+        found["torch/_dynamo/external_utils.py"] = "is_tracing = False\ndef is_compiling(): return is_tracing\n"
+        found.update(_inductor(v))
         found["torch/_dynamo/eval_frame.py"] = textwrap.dedent("""
             from torch.nn import Module
             class OptimizedModule(Module):
@@ -143,6 +181,59 @@ def files(version):
                 def forward(self, *args): return self.m.forward(*args)
             def optimize(*args, **kwargs): return lambda f: f
         """)
+    return found
+
+
+def _inductor(v):
+    """A graph that says "hit" is in the cache."""
+    found = {"torch/_inductor/__init__.py": "", "torch/_functorch/__init__.py": "",
+             "torch/_functorch/_aot_autograd/__init__.py": ""}
+    async_compile = textwrap.dedent("""
+        class AsyncCompile:
+            def wait(self, scope): return scope
+    """)
+    cache = textwrap.dedent("""
+        class FxGraphCache:
+            @staticmethod
+            def _lookup_graph(key, *args): return key if "hit" in key else None
+    """) if v >= (2, 2) else ""
+    found["torch/_inductor/codecache.py"] = cache + (async_compile if v < (2, 5) else "")
+    if v >= (2, 5):
+        found["torch/_inductor/async_compile.py"] = async_compile
+    if v >= (2, 4):
+        found["torch/_functorch/_aot_autograd/autograd_cache.py"] = textwrap.dedent("""
+            class AOTAutogradCache:
+                @staticmethod
+                def _lookup(key, *args): return None
+                @classmethod
+                def try_load(cls, key): return cls._lookup(key)
+        """)
+    found["torch/_inductor/graph.py"] = textwrap.dedent("""
+        class GraphLowering:
+            def compile_to_module(self): return self
+            def compile_to_fn(self): return self.compile_to_module()
+    """)
+    found["torch/_inductor/compile_fx.py"] = textwrap.dedent("""
+        from .graph import GraphLowering
+        %(import_async)s
+        def codegen(gm):
+            GraphLowering().compile_to_fn()
+            AsyncCompile().wait({})
+            return gm
+        %(function)s
+        def compile_fx_inner(gm):
+            return %(lookup)s codegen(gm)
+        def compile_fx(gm, inner_compile=compile_fx_inner):
+            %(autograd)s
+            return inner_compile(gm)
+    """) % {
+        "import_async": "from .async_compile import AsyncCompile\nfrom .codecache import FxGraphCache" if v >= (2, 5) else
+                        "from .codecache import AsyncCompile" + (", FxGraphCache" if v >= (2, 2) else ""),
+        "function": "fx_codegen_and_compile = codegen\ndef codegen(gm): return fx_codegen_and_compile(gm)" if v >= (2, 2) else "",
+        "lookup": "FxGraphCache._lookup_graph(gm) or" if v >= (2, 2) else "",
+        "autograd": "from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCache; AOTAutogradCache.try_load(gm)"
+                    if v >= (2, 4) else "pass",
+    }
     return found
 
 

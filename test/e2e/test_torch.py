@@ -224,11 +224,63 @@ class StandIn(Case):
             import torch._dynamo
             print(torch._dynamo.is_unpatched)
             torch.compile(model)
-            print(torch.nn.Module.__call__ is torch.nn.Module._call_impl)
+            print(torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl)
             torch._dynamo.eval_frame.OptimizedModule(model)(2)
-            torch._dynamo.convert_frame._compile(1)
         """)
-        self.assertEqual(self.phases(report), {"forward": 2, "compile": 1})
+        self.assertEqual(self.phases(report), {"forward": 2})
+
+    def test_each_version_shows_its_compilation(self):
+        script = """
+            import torch._dynamo
+            for graph in ("a miss", "a hit"):
+                print(torch._dynamo.convert_frame._compile(graph))
+        """
+        for version in stand_in_torch.VERSIONS[1:-1]:
+            with self.subTest(version):
+                v = (99, 0) if version == "next" else tuple(int(n) for n in version.split("."))
+                n = 1 if v >= (2, 2) else 2  # what is in the cache is not compiled again
+                wanted = {"compile": 2, "compile.backend": 2, "compile.inductor": n, "compile.kernels": n}
+                if v >= (2, 2):
+                    wanted["compile.cache"] = 4 if v >= (2, 4) else 2
+                self.assertEqual(self.phases(self.loop(version, script=script)), wanted)
+
+    def test_what_is_traced_is_left_alone(self):
+        """No call of ours may come into a graph: 2.1 says elsewhere that it traces."""
+        for version, place in (("2.1", "torch._dynamo.external_utils.is_tracing"), ("2.11", "torch.compiler._is_compiling_flag")):
+            with self.subTest(version):
+                report = self.loop(version, script="""
+                    import torch, torch._dynamo, torch.distributed
+                    torch.distributed.all_reduce(1)
+                    PLACE = True
+                    torch.distributed.all_reduce(1)
+                    torch.nn.utils.clip_grad_norm_([], 1.0)
+                    torch.autograd.backward(1)
+                    torch.optim.SGD([1]).step()
+                """.replace("PLACE", place))
+                self.assertEqual(self.phases(report), {"dist.all_reduce": 1})
+
+    def test_a_module_that_is_compiled_in_place(self):
+        report = self.loop("2.11", script="""
+            import torch
+            class Model(torch.nn.Module):
+                def forward(self, x): return x
+            model, opt = Model(), torch.optim.SGD([1])
+            model.compile()
+            for batch in torch.utils.data.DataLoader(range(4)):
+                torch.autograd.backward(model(batch))
+                opt.step()
+        """)
+        self.assertEqual((self.phases(report)["forward"], self.steps(report)), (4, [0, 1, 2, 3]))
+
+    def test_a_step_that_is_compiled_as_a_whole(self):
+        """Neither the model nor the optimizer is ever seen: each batch is a step."""
+        report = self.loop("2.11", script="""
+            import torch
+            train = torch.compile(lambda batch: batch)
+            for batch in torch.utils.data.DataLoader(range(5)):
+                train(batch)
+        """)
+        self.assertEqual(self.steps(report), [0, 1, 2, 3, 4])
 
     def test_steps_choose_what_is_recorded(self):
         script = """
