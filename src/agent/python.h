@@ -1,7 +1,7 @@
 /*
  * python - find the Python interpreter in this process, if there is one.
  *
- * Only its addresses are looked up; the agent never calls into Python and never holds its lock.
+ * Only its addresses are looked up here; the agent never holds its lock.
  */
 #ifndef LULL_AGENT_PYTHON_H
 #define LULL_AGENT_PYTHON_H

@@ -3,15 +3,17 @@
  *
  * The allocator tells c10::reportMemoryUsageToProfiler() of each block, whether a profiler is there
  * or not. We are in front of libc10 in the order of symbols, so that call comes to us; it goes on
- * to libc10 as if we were not there. The signature is that of 1.11 and later.
+ * to libc10 as if we were not there. Its two sums are signed in older versions (1.13), which is
+ * another name for the linker and the same call.
  */
 #include "agent/elf.h"
 #include "agent/python_stack.h"
 #include "agent/real.h"
 #include "agent/ring.h"
 
-#define SYMBOL	    "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
-#define DEVICE_CUDA 1 /* c10::DeviceType::CUDA */
+#define NAME	     "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#define NAME_SIGNED  "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define DEVICE_CUDA  1 /* c10::DeviceType::CUDA */
 
 /* c10::Device */
 struct device {
@@ -22,22 +24,38 @@ struct device {
 typedef void report_fn(void *at, i64 size_bytes, size_t allocated_bytes, size_t reserved_bytes,
 		       struct device device);
 
-report_fn lull_torch_report __asm__(SYMBOL) LULL_EXPORT;
+report_fn lull_torch_report __asm__(NAME) LULL_EXPORT;
+report_fn lull_torch_report_signed __asm__(NAME_SIGNED) LULL_EXPORT;
+
+/* Where there is none. */
+static void nowhere(void *at, i64 size_bytes, size_t allocated_bytes, size_t reserved_bytes,
+		    struct device device)
+{
+	(void)at;
+	(void)size_bytes;
+	(void)allocated_bytes;
+	(void)reserved_bytes;
+	(void)device;
+}
 
 static report_fn *_Atomic real;
 
 static int visit(struct dl_phdr_info *file, size_t size, void *found)
 {
-	const ElfW(Sym) *symbol = lull_elf_symbol(file, SYMBOL);
-	u64 at = symbol ? file->dlpi_addr + symbol->st_value : 0;
+	const ElfW(Sym) *symbol = lull_elf_symbol(file, NAME);
+	u64 at;
 
+	if (!symbol)
+		symbol = lull_elf_symbol(file, NAME_SIGNED);
+	at = symbol ? file->dlpi_addr + symbol->st_value : 0;
 	(void)size;
-	if (!at || at == (u64)lull_torch_report)
+	if (!at || at == (u64)lull_torch_report || at == (u64)lull_torch_report_signed)
 		return 0;
 	*(u64 *)found = at;
 	return 1;
 }
 
+/* That of libc10, which is there before anybody calls it. */
 static report_fn *find_real(void)
 {
 	report_fn *known = atomic_load_explicit(&real, memory_order_relaxed);
@@ -46,7 +64,7 @@ static report_fn *find_real(void)
 	if (known)
 		return known;
 	dl_iterate_phdr(visit, &found);
-	known = (report_fn *)found;
+	known = found ? (report_fn *)found : nowhere;
 	atomic_store_explicit(&real, known, memory_order_relaxed);
 	return known;
 }
@@ -70,13 +88,24 @@ static void emit(const void *at, i64 size_bytes, size_t allocated_bytes, size_t 
 	lull_commit(t, sizeof(*e));
 }
 
-void lull_torch_report(void *at, i64 size_bytes, size_t allocated_bytes, size_t reserved_bytes,
-		       struct device device)
+static void report(void *at, i64 size_bytes, size_t allocated_bytes, size_t reserved_bytes,
+		   struct device device)
 {
 	report_fn *next = find_real();
 
 	if (lull_agent.control->sources & LULL_SOURCE_TORCH_MEMORY)
 		emit(at, size_bytes, allocated_bytes, reserved_bytes, device);
-	if (next)
-		next(at, size_bytes, allocated_bytes, reserved_bytes, device);
+	next(at, size_bytes, allocated_bytes, reserved_bytes, device);
+}
+
+void lull_torch_report(void *at, i64 size_bytes, size_t allocated_bytes, size_t reserved_bytes,
+		       struct device device)
+{
+	report(at, size_bytes, allocated_bytes, reserved_bytes, device);
+}
+
+void lull_torch_report_signed(void *at, i64 size_bytes, size_t allocated_bytes,
+			      size_t reserved_bytes, struct device device)
+{
+	report(at, size_bytes, allocated_bytes, reserved_bytes, device);
 }
