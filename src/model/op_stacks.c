@@ -5,6 +5,9 @@
 #include "model/span.h"
 #include "model/words.h"
 
+/* Deeper stacks are looked at so far. */
+#define MAX_DEPTH 256
+
 struct pycall {
 	u64 start_ns, end_ns;
 	u32 lane, frame;
@@ -158,7 +161,7 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 	for (u32 ix = innermost(s, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
-	for (u32 at = n ? 0 : stack_at(s, lane, at_ns); at && n < s->n_frames;
+	for (u32 at = n ? 0 : stack_at(s, lane, at_ns); at && at <= n_nodes && n < s->n_frames;
 	     at = nodes[at - 1].parent)
 		frames[n++] = nodes[at - 1].frame;
 	return n ? lull_intern_add(&s->stacks, frames, s->n_frames * sizeof(*frames)) + 1 : 0;
@@ -182,11 +185,14 @@ u32 lull_op_stacks_own_frame_of(struct lull_reader *r, u32 stack)
 {
 	size_t n;
 	const struct lull_stack_row *nodes = lull_reader_dim(r, LULL_TABLE_stack, &n);
-	u32 best = 0;
+	u32 best = 0, at = stack;
 
-	for (u32 at = stack; at; at = nodes[at - 1].parent)
+	/* A damaged report may have a circle. */
+	for (u32 depth = 0; at && at <= n && depth < MAX_DEPTH; depth++) {
 		if (is_own(r, nodes[at - 1].frame, &best))
 			return nodes[at - 1].frame;
+		at = nodes[at - 1].parent;
+	}
 	return best;
 }
 
