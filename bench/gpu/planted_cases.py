@@ -55,8 +55,8 @@ class Profiler:
 
 
 def by_floor():
-    floor = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
-    return lambda mode: floor.floor_switch(mode.replace("on", "").encode())
+    floor, words = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]), {"on": "", "off": "finalize"}
+    return lambda mode: floor.floor_switch(words.get(mode, mode).encode())
 
 
 def by_lull():
@@ -100,7 +100,7 @@ def main():
         name, mode = line.split()
         if mode != now:
             switch(mode)
-            time.sleep(0.25)  # a thread of the agent enables CUPTI, and the first buffers come
+            time.sleep(0.15)  # a thread of the agent enables CUPTI, and the first buffers come
             now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
         ms = measure(steps[name], done[name] + 1, a.steps)

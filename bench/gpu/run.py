@@ -106,17 +106,22 @@ def bench_parts(b):
 
 
 def bench_after(b):
-    """A recording of half a second is over when the loop begins."""
-    n = 10000 if b.options.short or b.options.sim else 100000
-    plain, traced = [], []
-    for _ in range(3):
-        plain.append(gpu.numbers(b.run([b.probe, "later", str(n)], b.cupti()))["ns_per_launch"])
-        text = b.record("after", ["-t", "cuda", *QUIET, "-d", "0.5", "--kill", "none"], [b.probe, "later", str(n)],
-                        b.cupti())
-        traced.append(gpu.numbers(text)["ns_per_launch"])
-    ratio = statistics.median(traced) / statistics.median(plain)
-    yield ("after the recording", "<= 1.01 of untraced", "%.3f (%.0f and %.0f ns)" % (
-        ratio, statistics.median(traced), statistics.median(plain)), verdict(ratio <= 1.01))
+    """A launch before the first recording of a process, between and after recordings."""
+    folder = os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+    env = {**b.cupti(), "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else b.cupti()
+    lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
+    for api in ["driver"] if b.options.sim else ["runtime", "driver"]:
+        plain, found = [], []
+        for _ in range(5):
+            plain.append(gpu.numbers(b.run([b.turns, api, "15", "off"], env)))
+            found.append(gpu.numbers(b.run(lull + [b.turns, api, "9", "off", "on"], env)))
+        m = {state: statistics.median(v[state] for v in found) for state in ("fresh", "off", "on")}
+        untraced = statistics.median(v["off"] for v in plain)
+        after = statistics.median(v["off"] / v["fresh"] for v in found)
+        yield (api + ": before a recording", "<= 1.01 of untraced", "%.3f (%.0f ns, untraced %.0f)" % (
+            m["fresh"] / untraced, m["fresh"], untraced), verdict(m["fresh"] <= 1.01 * untraced))
+        yield (api + ": after a recording", "<= 1.01 of before it", "%.3f (%.0f ns, recorded %.0f)" % (after, m["off"], m["on"]),
+               verdict(after <= 1.01))
 
 
 def start_cases(b, variant, ix, argv):
@@ -173,7 +178,7 @@ def turns(b, variants, cases, modes):
     pin = ["taskset", "-c", "4-7"] if shutil.which("taskset") and os.cpu_count() >= 8 else []
     argv = [*pin, sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
             "--repeats", str(b.options.rounds * max(len(modes(v)) for v in variants)),
-            "--steps", "3" if b.options.short else "8"]
+            "--steps", "3" if b.options.short else "6"]
     processes = {v: start_cases(b, v, i, argv) for i, v in enumerate(variants)}
     try:
         return take_turns(b, processes, cases, modes)
@@ -197,34 +202,44 @@ def middle_ratio(found, kind, case):
     return statistics.median(ratio(found[v], "on", case) for v in found if v.partition("#")[0] == kind)
 
 
-def judge_case(case, found):
-    """Rows for one planted loop."""
+def judge_launching(case, found):
+    """Rows for a loop that launches much."""
     r = {kind: middle_ratio(found, kind, case) for kind in ("floor", "default", "everything", "profiler")}
     off = statistics.median(ms for v in found for ms in found[v]["off"][case])
-    said = "%.3f of untraced (%.2f ms), floor %.3f" % (r["default"], off, r["floor"])
-    if case in ("optimizer_loop", "launch_bound"):
-        over = r["default"] / r["floor"]
-        yield case + ": default", "<= 1.05 of the floor", "%.3f; %s" % (over, said), verdict(over <= 1.05)
-        part = (r["default"] - 1) / (r["profiler"] - 1)
-        yield (case + ": beside torch.profiler", "< 0.5 of what it adds", "%.2f (%.3f of untraced)" % (part, r["profiler"]),
-               verdict(part < 0.5))
-    else:
-        yield case + ": default", "<= 1.01 of untraced", said, verdict(r["default"] <= 1.01)
+    over, part = r["default"] / r["floor"], (r["default"] - 1) / (r["profiler"] - 1)
+    yield (case + ": default", "<= 1.05 of the floor", "%.3f; %.3f of untraced (%.2f ms), floor %.3f" % (
+        over, r["default"], off, r["floor"]), verdict(over <= 1.05))
+    yield (case + ": beside torch.profiler", "< 0.5 of what it adds", "%.2f (%.3f of untraced)" % (part, r["profiler"]),
+           verdict(part < 0.5))
     over = r["everything"] / r["floor"]
     yield case + ": everything on", "<= 1.25 of the floor", "%.3f" % over, verdict(over <= 1.25)
 
 
-def bench_planted(b):
-    """Each process is compared with itself: recording and not, by turns."""
-    cases = ["optimizer_loop", "launch_bound", "compute_bound", "dataloader_cpu"]
-    copies = {"floor": 3, "default": 3, "everything": 2, "profiler": 1}
+def judge_busy(case, found):
+    """Rows for a loop whose device or workers are the limit."""
+    over = middle_ratio(found, "default", case)
+    off = statistics.median(ms for v in found for ms in found[v]["off"][case])
+    yield case + ": default", "<= 1.01 of untraced", "%.3f (%.2f ms)" % (over, off), verdict(over <= 1.01)
+
+
+def bench_pairs(b, copies, cases, judge):
     variants = ["%s#%d" % (v, i) for v, n in copies.items() for i in range(n)]
     found, rounds = turns(b, variants, cases, lambda v: ["off", "on"])
     for case in cases:
-        for name, expected, measured, good in judge_case(case, found):
+        for name, expected, measured, good in judge(case, found):
             yield (name, expected, measured + ", n=%d" % rounds, good)
     for v in found:
         yield (v, "", "  ".join("%s %.3f" % (c, ratio(found[v], "on", c)) for c in cases), "ok")
+
+
+def bench_planted(b):
+    """Each process is compared with itself: recording and not, by turns."""
+    return bench_pairs(b, {"floor": 3, "default": 3, "everything": 1, "profiler": 1}, ["optimizer_loop", "launch_bound"],
+                       judge_launching)
+
+
+def bench_busy(b):
+    return bench_pairs(b, {"default": 2}, ["compute_bound", "dataloader_cpu"], judge_busy)
 
 
 def show_turns(b, name, variants, cases, modes):
@@ -261,6 +276,7 @@ def bench_sources(b):
 ITEMS = [
     ("loop", 12, bench_loop),
     ("planted", 65, bench_planted),
+    ("busy", 30, bench_busy),
     ("parts", 20, bench_parts),
     ("calls", 70, bench_calls),
     ("kinds", 70, bench_kinds),
