@@ -86,6 +86,13 @@ static void arm(bool is_armed)
 	syscall(SYS_futex, &c->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+static void arm_and_wait(void)
+{
+	arm(true);
+	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
+		nap();
+}
+
 /* Be one more process of the round that others began; false if there is none. */
 static bool join(struct lull_control *c)
 {
@@ -111,13 +118,15 @@ static void begin(void)
 {
 	struct lull_control *c = lull_agent.control;
 
-	arm(true);
-	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
-		nap();
+	arm_and_wait();
 	for (u32 i = 0; i < TICKET_TRIES; i++) {
 		if (join(c)) {
 			hold(true);
 			return;
+		}
+		if (lull_capture_is_closing()) {
+			nap();
+			continue;
 		}
 		if (lull_capture_take()) {
 			atomic_store(&c->n_in_round, 1);
@@ -125,7 +134,7 @@ static void begin(void)
 			return;
 		}
 		/* Another one may be between its two lines above. */
-		if (atomic_load(&c->record) ? i >= OTHER_TRIES : !lull_capture_is_closing())
+		if (!atomic_load(&c->record) || i >= OTHER_TRIES)
 			return;
 		nap();
 	}
@@ -205,4 +214,21 @@ bool lull_schedule_set(const struct lull_schedule *s)
 	schedule.n_steps = 0;
 	arm((u64)s->skip_first + s->wait + s->warmup <= 1);
 	return true;
+}
+
+void lull_schedule_program(bool is_start)
+{
+	u32 watch = atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed);
+	int saved = errno;
+
+	if (!(watch & LULL_WATCH_PROGRAM))
+		return;
+	if (is_start) {
+		arm_and_wait();
+		lull_capture_take();
+	} else {
+		lull_capture_give();
+		arm(false);
+	}
+	errno = saved;
 }
