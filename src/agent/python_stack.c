@@ -26,7 +26,7 @@ static struct {
 #define FIELD(name, v9, v10, v11, v12, v13, v14, meaning) int name;
 #include "trace/python_layouts.def"
 #undef FIELD
-	void *(*thread_state)(void);		     /* PyGILState_GetThisThreadState() */
+	void *(*thread_state)(void);		      /* PyGILState_GetThisThreadState() */
 	int (*line)(const void *code, int off_bytes); /* PyCode_Addr2Line() */
 	u64 own_file; /* the str that our own functions have as their file; they are left out */
 } py;
@@ -72,7 +72,8 @@ static inline u32 walk(struct place *places, u32 room, bool is_careful)
 {
 	u32 n = 0, n_steps = 0;
 
-	for (u64 frame = first_frame(is_careful); frame && n < room && n_steps < 4 * room; n_steps++) {
+	for (u64 frame = first_frame(is_careful); frame && n < room && n_steps < 4 * room;
+	     n_steps++) {
 		if (!is_trampoline(frame, is_careful)) {
 			u64 instr = load(frame + (u64)py.frame_instr, is_careful);
 

@@ -406,8 +406,9 @@ static py_object *stacks_learn(py_object *self, py_object *const *args, i64 n_ar
 {
 	(void)self;
 	return py.PyLong_FromUnsignedLongLong(
-		n_args == 4 && lull_python_stack_learn((u32)number_of(args[0]), number_of(args[1]),
-						       (u32)number_of(args[2]), number_of(args[3])));
+		n_args == 4 &&
+		lull_python_stack_learn((u32)number_of(args[0]), number_of(args[1]),
+					(u32)number_of(args[2]), number_of(args[3])));
 }
 
 static py_object *ops_on(py_object *self, py_object *is_on)

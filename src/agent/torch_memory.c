@@ -11,9 +11,9 @@
 #include "agent/real.h"
 #include "agent/ring.h"
 
-#define NAME	     "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
-#define NAME_SIGNED  "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
-#define DEVICE_CUDA  1 /* c10::DeviceType::CUDA */
+#define NAME	    "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#define NAME_SIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define DEVICE_CUDA 1 /* c10::DeviceType::CUDA */
 
 /* c10::Device */
 struct device {

@@ -37,13 +37,13 @@ struct callback {
 enum { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_USER = 7 };
 enum { KIND_OPERATOR = 1, KIND_BACKWARD = 2, KIND_OTHER = 3, N_KINDS = 3 };
 
-#define FUNCTION_WORDS 80u /* of a RecordFunction that are looked through; it has 50 to 60 */
-#define TENSOR_WORDS   24u /* of a TensorImpl, which has at least so many */
-#define LIST_WORDS     8u
-#define INLINE_DIMS    5u
-#define MAX_DIMS       64u
-#define MAX_INPUTS     24u /* more are left out, as are more tensors of a list */
-#define N_THREADS      4096u
+#define FUNCTION_WORDS	80u /* of a RecordFunction that are looked through; it has 50 to 60 */
+#define TENSOR_WORDS	24u /* of a TensorImpl, which has at least so many */
+#define LIST_WORDS	8u
+#define INLINE_DIMS	5u
+#define MAX_DIMS	64u
+#define MAX_INPUTS	24u /* more are left out, as are more tensors of a list */
+#define N_THREADS	4096u
 #define MIN_CONV_INPUTS 6u
 
 /* From the inputs to the forward thread: behind a vector (24 bytes), since 2.1 also a map (56). */

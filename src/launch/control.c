@@ -105,7 +105,8 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	lull_recording_meta(r, "recording.duration", text);
 	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)",
 		 (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) / 1e9,
-		 100.0 * (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) / (f64)(now_ns - c->begin_ns + 1));
+		 100.0 * (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) /
+			 (f64)(now_ns - c->begin_ns + 1));
 	lull_recording_meta(r, "cost.collector_cpu", text);
 	snprintf(text, sizeof(text), "%ld MiB", use.ru_maxrss / 1024);
 	lull_recording_meta(r, "cost.collector_memory", text);

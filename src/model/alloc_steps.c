@@ -146,7 +146,8 @@ u32 lull_alloc_left_in(const struct lull_alloc_steps *s, const struct lull_alloc
 	const struct lull_alloc_step *steps = s->all.at;
 	u32 low = s->first_ix[block->pool], end = s->first_ix[block->pool + 1], high = end;
 
-	if (block->end_ns != UINT64_MAX)
+	/* What a program keeps it gives back when it ends: that is no step any more. */
+	if (block->end_ns != UINT64_MAX && (low == end || block->end_ns <= steps[end - 1].end_ns))
 		return 0;
 	while (low < high) {
 		u32 mid = low + (high - low) / 2;

@@ -68,12 +68,14 @@ static void collect_outermost(struct lull_op_stacks *s)
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (cols.stack[i])
-				*(struct outermost *)lull_vec_push(&s->outermost) = (struct outermost){
-					.start_ns = cols.start_ns[i],
-					.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-					.lane = cols.lane[i],
-					.stack = cols.stack[i],
-				};
+				*(struct outermost *)lull_vec_push(&s->outermost) =
+					(struct outermost){
+						.start_ns = cols.start_ns[i],
+						.end_ns = lull_span_end_ns(cols.start_ns[i],
+									   cols.dur_ns[i]),
+						.lane = cols.lane[i],
+						.stack = cols.stack[i],
+					};
 	lull_cursor_release(&c);
 	if (s->outermost.n)
 		qsort(s->outermost.at, s->outermost.n, sizeof(struct outermost), by_lane_and_start);
@@ -205,8 +207,7 @@ u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		if (is_own(s->reader, calls[ix - 1].frame, &best))
 			return calls[ix - 1].frame;
-	return best ? best
-		    : lull_op_stacks_own_frame_of(s->reader, stack_at(s, lane, at_ns));
+	return best ? best : lull_op_stacks_own_frame_of(s->reader, stack_at(s, lane, at_ns));
 }
 
 void lull_op_stacks_name(struct lull_str *to, struct lull_reader *r, u32 frame)

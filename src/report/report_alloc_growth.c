@@ -12,7 +12,9 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Growth", .kind = LULL_OUT_BYTES, .doc = "from its begin to its end" },
 	{ .name = "Left",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "allocated in it and never released, though at least one step came after" },
+	  .doc = "allocated in it and not released before the last step ended, though at least one "
+		 "step "
+		 "came after" },
 	{ .name = "Reserved",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "held by the allocator at its end",

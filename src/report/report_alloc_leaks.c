@@ -1,8 +1,8 @@
 /*
  * alloc_leaks: who leaves memory behind step after step.
  *
- * A block is left behind if it was allocated in a step, was never released, and a whole step came
- * after. A place that does so in one step only keeps something, as optimizers keep their state; one
+ * A block is left behind if it was allocated in a step, was not released before the last step
+ * ended, and a whole step came after. A place that does so in one step only keeps something, as optimizers keep their state; one
  * that does so in two or more is listed.
  */
 #include "model/alloc_steps.h"
@@ -12,7 +12,9 @@
 #define MIN_STEPS 2
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Left", .kind = LULL_OUT_BYTES, .doc = "allocated and never released" },
+	{ .name = "Left",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "allocated and not released before the last step ended" },
 	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces" },
 	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "in how many steps something was left" },
 	{ .name = "Of Steps",
@@ -102,7 +104,8 @@ const struct lull_report lull_report_alloc_leaks = {
 	.name = "alloc_leaks",
 	.display = "Memory Left Behind",
 	.summary = "who leaves memory behind step after step",
-	.help = "Places that allocated memory in two or more steps and never released it, though "
+	.help = "Places that allocated memory in two or more steps and did not release it before "
+		"the last step ended, though "
 		"at "
 		"least one step came after; most bytes first. What a program keeps on purpose, "
 		"such "

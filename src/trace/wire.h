@@ -171,10 +171,10 @@ struct lull_control {
 	u32 mpi_family;		       /* 0 find out, 1 Open MPI, 2 MPICH */
 	char libraries[4096];	       /* --trace-library: a line LIBRARY:PATTERN each */
 	struct lull_schedule schedule; /* LULL_WATCH_STEPS */
-	_Atomic u32 armed;   /* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
-	_Atomic u32 is_over; /* nothing more will be recorded in this session */
+	_Atomic u32 armed;	/* CUPTI is on for WATCH_STEPS or WATCH_PROGRAM, nothing recorded */
+	_Atomic u32 is_over;	/* nothing more will be recorded in this session */
 	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
-	char ranks[256];     /* --ranks: other ranks are not recorded; "" = all (rank.h) */
+	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 };
 
@@ -248,9 +248,9 @@ struct lull_image {
 	_Atomic i32 rank, local_rank, n_ranks;
 	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
-	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
-	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
-	char torch_detail[96]; /* what could not be hooked, a word each */
+	char cmdline[2048];	 /* arguments as in /proc/self/cmdline, a NUL behind each */
+	_Atomic u32 torch;	 /* LULL_TORCH_*: how far the hooks of PyTorch came */
+	char torch_detail[96];	 /* what could not be hooked, a word each */
 	_Atomic u32 is_in_round; /* counted in lull_control.n_in_round */
 };
 

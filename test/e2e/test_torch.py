@@ -565,6 +565,8 @@ class Real(Case):
                 opt.step()
                 kept.append(pool.take(64))                          # grows
                 pool.give(block)
+            for block in kept:                                      # as when a program ends
+                pool.give(block)
         """)
         lines = {text.split("#")[1].strip(): number for number, text in enumerate(script.split("\n"), 1) if "  # " in text}
         report = self.record(script, "--pytorch=ops", beside=None, env={"PYTHONPATH": self.path("site-packages")})
