@@ -1,11 +1,11 @@
 /*
  * python_stack - the Python stack of the calling thread, by the thread itself.
  *
- * What it gives:  a hash that stands for the stack, defined in the thread's stream: functions, files
- *                 and lines. The frames of a thread stand still while it is in C, so neither the
- *                 interpreter's lock nor a copy is needed, and nothing can be torn.
- * What it checks: where CPython keeps what is read comes from trace/python_layouts.def, and is tried
- *                 out carefully on a stack that is known before anything relies on it.
+ * What it gives:  a hash that stands for the stack, defined in the thread's stream: functions,
+ *                 files and lines. The frames of a thread stand still while it is in C, so neither
+ *                 the interpreter's lock nor a copy is needed, and nothing can be torn.
+ * What it checks: where CPython keeps what is read comes from trace/python_layouts.def, and is
+ *                 tried out carefully on a stack that is known before anything relies on it.
  * Cost:           a few loads for each frame; the names are read once in each recording.
  * Limits:         3.9 to 3.14, not the free-threaded builds; the innermost LULL_PYTHON_STACK_MAX
  *                 frames.
