@@ -102,6 +102,17 @@ class Torch(unittest.TestCase):
         us = sum(row["Self CUDA (ns)"] for row in ours.values()) / 1e3
         self.assertAlmostEqual(us / theirs_us, 1, delta=0.02)
 
+    def test_memory_has_lines(self):
+        """Python 3.12: each block, forward and backward, by the line of the program that asked for it."""
+        rows = json.loads(lull("stats", "-q", "--format", "json", "-r", "alloc_sum", self.path("ops.lull")))
+        lines = {}
+        for row in rows:
+            line = row["Line"].split(" ")[0]
+            lines[line] = lines.get(line, 0) + row["Allocated (bytes)"]
+        # The model and its loss, loss.backward() for its first gradient, and what the step does at its end.
+        self.assertEqual(len([at for at in lines if "torch_hooks.py:" in at]), 3, lines)
+        self.assertGreater(sum(n for at, n in lines.items() if "torch_hooks.py:" in at), 0.99 * sum(lines.values()))
+
 
 if __name__ == "__main__":
     unittest.main()
