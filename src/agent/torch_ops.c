@@ -39,8 +39,8 @@ static struct {
 	u64 (*thread)(void); /* PyTorch's number of this one */
 	u64 handles[LULL_TORCH_N_KINDS];
 	_Atomic u32 is_watching;
-	bool is_known;
-	bool is_on, is_commanded;
+	/* Whoever begins a recording may ask, on any thread. */
+	_Atomic bool is_known, is_on, is_commanded;
 	atomic_flag is_changing;
 	u32 forward_off;	     /* from the inputs on, 0 while it is not known */
 	_Atomic u32 tids[N_THREADS]; /* the kernel's number of a thread by PyTorch's */
