@@ -178,6 +178,8 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	sigset_t inherited;
 	int rc;
 
+	/* Whoever ignores it never hears of children that end; a parent may have left it so. */
+	env.is_deaf = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	c->has_strangers = has_children();
 	lull_feed_gpu_open(c);
 	rc = lull_locate_agent(&c->agent_path, err);
