@@ -296,7 +296,7 @@ static void write_places(struct lull_recording *r, u64 now_ns)
 	for (size_t i = 0; i < r->tree->processes.n; i++) {
 		const struct lull_image_file *f = all[i]->file;
 
-		for (u32 j = 0; f && j < f->head->n_chunks; j++) {
+		for (u32 j = 0; f && j < f->n_chunks; j++) {
 			if (!f->places[j].seq)
 				continue;
 			row.image_id = f->head->start_counter;
