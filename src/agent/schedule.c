@@ -21,6 +21,7 @@ static struct {
 	u32 pid;		  /* of the process that counts; a forked child begins again */
 	bool is_said;		  /* the program says its steps itself */
 	bool is_holding;	  /* this process began the present recording */
+	bool is_tired;		  /* the recorder did not come back in time: it may be dead */
 } schedule;
 
 static void emit(u64 number, u32 flags)
@@ -88,9 +89,10 @@ static void begin(void)
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
 		nap();
-	for (u32 i = 0; i < TICKET_TRIES && lull_capture_is_closing(); i++)
+	for (u32 i = 0; i < TICKET_TRIES && !schedule.is_tired && lull_capture_is_closing(); i++)
 		nap();
 	schedule.is_holding = lull_capture_take();
+	schedule.is_tired = !schedule.is_holding && lull_capture_is_closing();
 }
 
 static void end(void)
