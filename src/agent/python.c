@@ -32,7 +32,7 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 void lull_python_find(void)
 {
 	if (!python.runtime_addr)
-		dl_iterate_phdr(visit, NULL);
+		lull_elf_walk(visit, NULL);
 	if (!python.runtime_addr || !lull_agent.image)
 		return;
 	lull_agent.image->python_version = python.version;
