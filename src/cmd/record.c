@@ -642,6 +642,8 @@ static void print_nothing(const struct words *w)
 		why = ": nobody ran `lull start`";
 	else if (w->delay > 0)
 		why = ": the program ended before --delay was over";
+	else if (w->job.flight_s > 0)
+		why = ": nothing happened that --flight writes a report for";
 	if (w->capture_range == CAPTURE_NVTX)
 		fprintf(stderr,
 			"lull: nothing was recorded: no range %s began; is the name right? (@* "

@@ -139,6 +139,7 @@ def without_a_report_it_says_why():
                        (("-c", "cudaProfilerApi"), "never called cudaProfilerStart()"),
                        (("-c", "lull"), "never called lull_start()"),
                        (("--steps", "active=1,repeat=1"), "no step that --steps asks for"),
+                       (("--flight", "10"), "nothing happened that --flight"),
                        (("-Y", "true"), "nobody ran `lull start`")):
         status, (_, said) = run([LULL, "profile", "-s", "none", "-o", "never", *words, "true"])
         expect(f"why {words}", status == 0 and why in said, said)
