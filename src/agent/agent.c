@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 #include "agent/elf.h"
 #include "agent/nccl.h"
@@ -142,6 +143,14 @@ static bool is_left_out(const struct lull_control *control)
 	       !lull_ranks_has(control->ranks, rank.rank, rank.n_ranks);
 }
 
+/* The inode of the namespace that our numbers of processes are of; 0 without /proc. */
+static u64 pid_namespace(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
+}
+
 static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 {
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe,
@@ -152,6 +161,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->cmdline_bytes =
 		read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
+	image->pid_ns = pid_namespace();
 	/* The kernel's answer changes when the parent dies, which it may have done already. */
 	image->parent_pid =
 		lull_agent.parent_pid ? lull_agent.parent_pid : (u32)syscall(SYS_getppid);

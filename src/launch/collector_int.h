@@ -73,6 +73,7 @@ struct lull_collector {
 	u32 n_interrupts;   /* Ctrl-C so far */
 	u64 kill_at_ns;	    /* when a polite signal was not enough */
 	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
+	u64 pid_ns;	    /* our own PID namespace, 0 until somebody asked (pidns.h) */
 	bool has_hung;	    /* a kernel did not end, and the program was ended for it */
 };
 

@@ -58,6 +58,16 @@ struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid)
 	return ix ? ((struct lull_process **)t->processes.at)[*ix - 1] : NULL;
 }
 
+struct lull_process *lull_tree_find_inner(const struct lull_tree *t, u64 pid_ns, u32 ns_pid)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = t->processes.n; i-- > 0;)
+		if (all[i]->pid_ns == pid_ns && all[i]->ns_pid == ns_pid && !all[i]->end_ns)
+			return all[i];
+	return NULL;
+}
+
 static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns)
 {
 	struct lull_process *p = lull_alloc(1, sizeof(*p));

@@ -109,6 +109,8 @@ struct lull_process {
 	struct lull_process *previous; /* what ran in this pid before, or NULL */
 	u32 pid;
 	u32 parent_pid;
+	u64 pid_ns; /* the PID namespace it is in, 0 = ours (pidns.h) */
+	u32 ns_pid; /* its number there */
 	u64 start_ns;
 	u64 image_ns; /* when its agent began, 0 = no agent so far */
 	u64 end_ns;   /* 0 = alive */
@@ -169,6 +171,9 @@ void lull_tree_release(struct lull_tree *t);
 
 /* The present program of this pid, or NULL. */
 struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid);
+
+/* The living process that has this number in this PID namespace, which is not ours; or NULL. */
+struct lull_process *lull_tree_find_inner(const struct lull_tree *t, u64 pid_ns, u32 ns_pid);
 
 /* The present program of this pid, added if it is new; `now_ns` is its start then. */
 struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns);

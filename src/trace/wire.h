@@ -249,6 +249,7 @@ struct lull_image {
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96]; /* what could not be hooked, a word each */
+	u64 pid_ns; /* inode of the PID namespace that pid and parent_pid are of, 0 = unknown */
 };
 
 #define LULL_IMAGE_HEAD_BYTES 8192u

@@ -133,6 +133,21 @@ def a_recorder_without_standard_streams():
     expect("report", status == 0 and "sealed" in out, (out, said))
 
 
+def processes_that_count_from_one():
+    """A PID namespace: what is pid 1 in there is somebody else out here, and lives on."""
+    inside = ["unshare", *([] if os.getuid() == 0 else ["-Ur"]), "-p", "-f"]
+    if run([*inside, "true"])[0]:
+        print("test_odd: processes_that_count_from_one SKIPPED: unshare is not permitted")
+        return
+    status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", *inside, "sh", "-c",
+                               "echo $$; sleep 0.2; sh -c 'exit 4'; exit $?"])
+    expect("status", (status, out) == (4, "1\n"), (status, out, said))
+    rows = run([LULL, "query", "-f", "csv:nohdr", "odd.lull", "select pid, exit_kind, exit_code from process where has_agent"])[1][0]
+    rows = [tuple(int(word) for word in line.split(",")) for line in rows.split()]
+    expect("numbers of ours", all(pid > 1 for pid, _, _ in rows), rows)
+    expect("all ended", len(rows) >= 4 and all(kind in (1, 3) for _, kind, _ in rows), rows)
+
+
 def without_a_report_it_says_why():
     for words, why in ((("--delay", "100"), "before --delay was over"),
                        (("-c", "nvtx", "-p", "no_such"), "no range no_such began"),
@@ -159,6 +174,7 @@ TESTS = (
     a_large_environment_passes,
     a_recorder_that_was_told_to_ignore_children,
     a_recorder_without_standard_streams,
+    processes_that_count_from_one,
     without_a_report_it_says_why,
 )
 
