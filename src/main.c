@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -77,6 +78,7 @@ int main(int argc, char **argv)
 	const struct lull_cmd *cmd;
 
 	fill_streams();
+	lull_crash_watch();
 	lull_log_init(LULL_LOG_WARN, getenv("LULL_DEBUG"));
 	if (!word || !strcmp(word, "--help") || !strcmp(word, "-h")) {
 		int status = run(lull_cmd_find("help", &nearest), 1, help);
