@@ -235,6 +235,7 @@ bool lull_agent_ready(void)
 	if (!atomic_compare_exchange_strong(&lull_agent.live->state, &state, LULL_AGENT_STARTING))
 		return state == LULL_AGENT_ON;
 	if (!open_image()) {
+		atomic_fetch_add(&lull_agent.control->n_refused, 1);
 		atomic_store(&lull_agent.live->state, LULL_AGENT_REFUSED);
 		return false;
 	}

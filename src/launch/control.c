@@ -261,6 +261,7 @@ static bool is_worth_a_line(u16 issue)
 		LULL_ISSUE_cupti_shared,  LULL_ISSUE_device_tail,      LULL_ISSUE_no_cuda,
 		LULL_ISSUE_ranges_missed, LULL_ISSUE_counters_refused, LULL_ISSUE_not_replayed,
 		LULL_ISSUE_kernel_failed, LULL_ISSUE_kernel_hung,      LULL_ISSUE_samples_unmatched,
+		LULL_ISSUE_agent_refused,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -349,6 +350,15 @@ static void note_missed(struct lull_collector *c)
 	c->n_missed = n;
 }
 
+/* Processes whose agents could not even open an image. */
+static void note_refused(struct lull_collector *c)
+{
+	u32 n = atomic_load(&c->session.control->n_refused);
+
+	lull_recording_issue(&c->recording, LULL_ISSUE_agent_refused, NULL, n - c->n_refused, NULL);
+	c->n_refused = n;
+}
+
 /* Asked for by name, CUDA that nobody used is worth a line: there may be no driver. */
 static void note_no_cuda(struct lull_collector *c)
 {
@@ -405,6 +415,7 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	lull_feed_gpu_issues(c);
 	note_uninstrumented(c, now_ns);
 	note_missed(c);
+	note_refused(c);
 	note_no_cuda(c);
 	if (c->options->samples_from)
 		lull_join_samples(&c->recording, c->options->samples_from, &ignored);
@@ -483,6 +494,7 @@ int lull_control_end_soon(struct lull_collector *c, struct lull_err *err)
 		lull_feed_agents_issues(c);
 		lull_feed_gpu_issues(c);
 		note_missed(c);
+		note_refused(c);
 		lull_recording_abandon(&c->recording);
 	}
 	leave_report(c);

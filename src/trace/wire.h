@@ -175,6 +175,7 @@ struct lull_control {
 	_Atomic u32 is_over; /* nothing more will be recorded in this session */
 	char ranks[256];     /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
+	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
 };
 
 enum lull_chunk_state {
