@@ -360,8 +360,7 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 	return 0;
 }
 
-static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
-		      struct lull_err *err)
+static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
@@ -378,8 +377,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		.is_overwriting = w->force,
 		.delay_s = w->delay,
 		.duration_s = w->duration,
-		.begin = is_interactive || w->start_later ? LULL_BEGIN_ON_REQUEST
-							  : LULL_BEGIN_AT_ONCE,
+		.begin = w->start_later ? LULL_BEGIN_ON_REQUEST : LULL_BEGIN_AT_ONCE,
 		.is_kill_given = w->kill != NULL,
 		.is_waiting_for_all = w->wait == 1,
 		.is_stopping_on_exit = w->stop_on_exit,
@@ -744,8 +742,9 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
 		rc = lull_fail(err, LULL_E_USAGE, "no program given; try: lull %s ./app", argv[0]);
+	w.start_later = w.start_later || is_interactive;
 	if (!rc)
-		rc = understand(&w, is_interactive, &options, err);
+		rc = understand(&w, &options, err);
 	if (!rc)
 		rc = lull_record_job_parse(&w.job, argv + first, &options, err);
 	if (!rc)
