@@ -83,8 +83,11 @@ void lull_feed_agents_scan(struct lull_collector *c);
 void lull_feed_agents(struct lull_collector *c);
 /* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
 void lull_feed_agents_wake(struct lull_collector *c);
-/* Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. */
-void lull_feed_agents_flush(struct lull_collector *c);
+/*
+ * Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. False
+ * if there are none.
+ */
+bool lull_feed_agents_flush(struct lull_collector *c);
 /* Give chunks back; only after a checkpoint, or when nothing is recorded. */
 void lull_feed_agents_release(struct lull_collector *c);
 /* Bytes read from shared memory and not yet safe in the file. */

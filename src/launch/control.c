@@ -36,6 +36,10 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
+/* Work of a device is rarely longer than this; a program that has ended is not waited for. */
+#define LATE_FLUSHES 2
+#define LATE_US	     20000
+
 /* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
 #define AGENT_GRACE_NS LULL_NS_PER_S
 
@@ -445,9 +449,9 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 /* Stop the agents and take the last of what they wrote; returns when that was. */
 static u64 stop_agents(struct lull_collector *c)
 {
+	bool is_used = lull_feed_agents_flush(c);
 	u64 now_ns;
 
-	lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
 		atomic_store(&c->session.control->stop_counter, counter_now(c));
 	atomic_store(&c->session.control->record, 0);
@@ -457,6 +461,14 @@ static u64 stop_agents(struct lull_collector *c)
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();
 	lull_feed_perf_end(c, now_ns);
+	/*
+	 * Work that ran when records were brought in: CUPTI holds back all of a buffer until the
+	 * last of its work is done.
+	 */
+	for (int i = 0; is_used && i < LATE_FLUSHES; i++) {
+		usleep(LATE_US);
+		lull_feed_agents_flush(c);
+	}
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	return now_ns;

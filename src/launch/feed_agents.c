@@ -343,27 +343,38 @@ static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
 	for (size_t i = 0; i < c->tree.processes.n; i++) {
 		const struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
 
+		/* Who has obeyed a later wish has obeyed this one. */
 		if (head && atomic_load(&head->has_cuda) &&
-		    atomic_load(&head->flush_done) != wanted && !has_died(all[i]))
+		    (i32)(atomic_load(&head->flush_done) - wanted) < 0 && !has_died(all[i]))
 			return true;
 	}
 	return false;
 }
 
-void lull_feed_agents_wake(struct lull_collector *c)
-{
-	syscall(SYS_futex, &c->session.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void lull_feed_agents_flush(struct lull_collector *c)
+/* Raise the word that agents with CUDA sleep on: one that is about to fall asleep stays awake. */
+static u32 rouse(struct lull_collector *c)
 {
 	u32 wanted = atomic_fetch_add(&c->session.control->flush_wanted, 1) + 1;
 
-	lull_feed_agents_wake(c);
+	syscall(SYS_futex, &c->session.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return wanted;
+}
+
+void lull_feed_agents_wake(struct lull_collector *c)
+{
+	rouse(c);
+}
+
+bool lull_feed_agents_flush(struct lull_collector *c)
+{
+	u32 wanted = rouse(c);
+	bool is_any = is_flush_pending(c, wanted);
+
 	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
 		usleep(1000);
 		lull_feed_agents(c);
 	}
+	return is_any;
 }
 
 /* What the agent says about an issue, NULL if nothing. */
