@@ -72,6 +72,14 @@ struct lull_gpu_context {
 	char name[LULL_GIVEN_NAME_BYTES];
 };
 
+/* A payload schema of NVTX that a process registered; texts are numbers in schema_texts. */
+struct lull_schema_text {
+	u64 schema_id;
+	u64 size_bytes;
+	u32 kind;
+	u32 domain, name, entries;
+};
+
 /* One thread. */
 struct lull_task {
 	struct lull_process *process;
@@ -142,6 +150,7 @@ struct lull_process {
 	struct lull_vec tasks;			/* struct lull_task *, owned */
 	struct lull_map by_tid;			/* tid -> index + 1 of the latest task */
 	struct lull_vec shared_ranges;		/* struct lull_shared_range */
+	struct lull_vec schemas;		/* struct lull_schema_text */
 	struct lull_vec gpus;			/* struct lull_gpu */
 	struct lull_vec streams;		/* struct lull_gpu_stream, of the present report */
 	struct lull_vec stream_facts;		/* struct lull_stream_facts */
