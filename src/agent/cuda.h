@@ -103,7 +103,7 @@ bool lull_cuda_is_gone(void);
 /* Leave at the end of the next call of the program. `is_for_good`: nothing more can be recorded. */
 void lull_cuda_leave_soon(bool is_for_good);
 
-/* Do not leave any more; if somebody is at it, wait for the end of it. */
+/* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
 void lull_cuda_stay(void);
 
 /* A call begins or ends while nothing is recorded: leave, if that is wanted. `call` tells which. */
