@@ -145,7 +145,13 @@ void lull_cuda_set_up(bool is_needed);
 /* True in the process that uses CUDA; a forked child must never call CUPTI. */
 bool lull_cuda_is_mine(void);
 
-/* The process is about to end: bring in what CUPTI holds, at most once. */
+/* Wake the thread that switches CUPTI and flushes, and give it a millisecond. */
+void lull_cuda_rouse(void);
+
+/*
+ * The process is about to end: have what CUPTI holds brought in, once, and wait a second at most.
+ * Legal in a signal handler.
+ */
 void lull_cuda_leave(void);
 
 #endif

@@ -88,7 +88,7 @@ static void arm_and_wait(void)
 {
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
-		nap();
+		lull_cuda_rouse();
 }
 
 static void begin(void)
