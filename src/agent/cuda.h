@@ -93,7 +93,7 @@ void *lull_cuda_subscriber(void);
 /* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
 bool lull_cuda_come(void);
 
-/* The same for the sake of a name for one of CUPTI's numbers: stay until nothing can be recorded. */
+/* The same for the sake of a name for one of its numbers: stay until all recordings are over. */
 bool lull_cuda_come_to_name(void);
 
 /* We are there and stay; and: we left and never come again. */
@@ -103,7 +103,7 @@ bool lull_cuda_is_gone(void);
 /* Leave at the end of the next call of the program. `is_for_good`: nothing more can be recorded. */
 void lull_cuda_leave_soon(bool is_for_good);
 
-/* Do not leave any more; if somebody is at it, wait for the end of it. */
+/* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
 void lull_cuda_stay(void);
 
 /* A call begins or ends while nothing is recorded: leave, if that is wanted. `call` tells which. */
@@ -145,7 +145,13 @@ void lull_cuda_set_up(bool is_needed);
 /* True in the process that uses CUDA; a forked child must never call CUPTI. */
 bool lull_cuda_is_mine(void);
 
-/* The process is about to end: bring in what CUPTI holds, at most once. */
+/* Wake the thread that switches CUPTI and flushes, and give it a millisecond. */
+void lull_cuda_rouse(void);
+
+/*
+ * The process is about to end: have what CUPTI holds brought in, once, and wait a second at most.
+ * Legal in a signal handler.
+ */
 void lull_cuda_leave(void);
 
 #endif

@@ -2,17 +2,19 @@
  * cuda_attach - coming to CUPTI, and leaving it.
  *
  * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
- * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and all
- * off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
+ * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
+ * all off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
  *
  *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> AWAY (or GONE: never again)
  *
- * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away: that
- *           is where CUPTI's manual wants it. A program that calls nothing more has no cost either.
- * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left only
- *           when nothing more can be recorded.
+ * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away:
+ *           that is where CUPTI's manual wants it. A program that calls nothing more has no cost
+ *           either.
+ * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left
+ *           only when nothing more can be recorded.
  */
 #include <sched.h>
+#include <time.h>
 
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
@@ -20,6 +22,9 @@
 
 /* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
 #define OLDEST_CUPTI 18u
+
+/* How long the end of the process waits for CUPTI to be gone. */
+#define STAY_TRIES 1000 /* of 1 ms */
 
 enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 
@@ -219,9 +224,11 @@ void lull_cuda_leave_soon(bool is_for_good)
 
 void lull_cuda_stay(void)
 {
+	struct timespec pause = { 0, 1000000 };
+
 	moves(LEAVING, HERE);
-	while (atomic_load(&at.state) == GOING)
-		sched_yield();
+	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
 }
 
 static void go(void)
@@ -247,7 +254,8 @@ void lull_cuda_depart(u64 call, bool is_end)
 	if (atomic_load_explicit(&at.state, memory_order_relaxed) != LEAVING)
 		return;
 	t = lull_thread();
-	if (!t)
+	/* A forked child has the state, but not CUPTI. */
+	if (!t || !lull_cuda_is_mine())
 		return;
 	call = (call & ~mark) | mark;
 	if (!is_end && (t->scratch[6] & mark) != mark)

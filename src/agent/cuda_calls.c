@@ -135,6 +135,16 @@ static u8 kind_of(const char *name)
 	return LULL_TRACED_OTHER;
 }
 
+/* Without callbacks there are kernels and no calls: that is said, once. */
+static void want(u32 domain, u32 cbid, bool is_on)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+
+	if (rc && is_on && !atomic_flag_test_and_set(&is_told))
+		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "calls: ", rc);
+}
+
 static void watch(u32 domain, u32 cbid, bool is_on)
 {
 	struct call_name *call = &names[domain - 1][cbid];
@@ -152,7 +162,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->is_graph = strstr(name, "Graph") || strstr(name, "Capture");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
-	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+	want(domain, cbid, is_on);
 }
 
 void lull_cuda_watch_calls(bool is_on)

@@ -263,7 +263,7 @@ bool lull_python_stack_learn(u32 version, u64 code, u32 line, u64 caller_code)
 
 	if (py.is_known)
 		return true;
-	dl_iterate_phdr(visit, NULL);
+	lull_elf_walk(visit, NULL);
 	py.is_known = py.thread_state && py.line && set_layout(version) &&
 		      walk(places, 2, true) == 2 && places[0].code == code &&
 		      places[1].code == caller_code && line_of(&places[0]) == line;

@@ -24,6 +24,7 @@ static struct {
 	u32 pid;		  /* of the process that counts; a forked child begins again */
 	bool is_said;		  /* the program says its steps itself */
 	bool is_holding;	  /* the present recording is also of this process's steps */
+	bool is_tired;		  /* the recorder did not come back in time: it may be dead */
 } schedule;
 
 static void emit(u64 number, u32 flags)
@@ -90,7 +91,7 @@ static void arm_and_wait(void)
 {
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
-		nap();
+		lull_cuda_rouse();
 }
 
 /* Be one more process of the round that others began; false if there is none. */
@@ -122,22 +123,25 @@ static void begin(void)
 	for (u32 i = 0; i < TICKET_TRIES; i++) {
 		if (join(c)) {
 			hold(true);
-			return;
+			break;
 		}
 		if (lull_capture_is_closing()) {
+			if (schedule.is_tired)
+				break;
 			nap();
 			continue;
 		}
 		if (lull_capture_take()) {
 			atomic_store(&c->n_in_round, 1);
 			hold(true);
-			return;
+			break;
 		}
 		/* Another one may be between its two lines above. */
 		if (!atomic_load(&c->record) || i >= OTHER_TRIES)
-			return;
+			break;
 		nap();
 	}
+	schedule.is_tired = !schedule.is_holding && lull_capture_is_closing();
 }
 
 static void end(void)

@@ -457,7 +457,7 @@ py_object *PyInit__lull(void)
 		.methods = methods,
 	};
 
-	dl_iterate_phdr(visit, NULL);
+	lull_elf_walk(visit, NULL);
 	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++)
 		if (!*symbols[i].slot)
 			return NULL;

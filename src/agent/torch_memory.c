@@ -63,7 +63,8 @@ static report_fn *find_real(void)
 
 	if (known)
 		return known;
-	dl_iterate_phdr(visit, &found);
+	if (!lull_elf_walk(visit, &found))
+		return nowhere;
 	known = found ? (report_fn *)found : nowhere;
 	atomic_store_explicit(&real, known, memory_order_relaxed);
 	return known;

@@ -240,7 +240,7 @@ bool lull_torch_watch(const struct lull_torch_probe *probe)
 {
 	if (ops.is_known)
 		return true;
-	dl_iterate_phdr(visit, NULL);
+	lull_elf_walk(visit, NULL);
 	if (!ops.add || !ops.remove || !lull_torch_layout.name || !ops.thread)
 		return false;
 	lull_torch_learn_begin(probe);

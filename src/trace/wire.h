@@ -176,6 +176,7 @@ struct lull_control {
 	_Atomic u32 n_in_round; /* processes that are in the present round of steps */
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
+	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
 };
 
 enum lull_chunk_state {
@@ -252,6 +253,7 @@ struct lull_image {
 	_Atomic u32 torch;	 /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96];	 /* what could not be hooked, a word each */
 	_Atomic u32 is_in_round; /* counted in lull_control.n_in_round */
+	u64 pid_ns; /* inode of the PID namespace that pid and parent_pid are of, 0 = unknown */
 };
 
 #define LULL_IMAGE_HEAD_BYTES 8192u
