@@ -3,15 +3,16 @@
  *
  * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
  * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
- * all off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
+ * all off, 4.1 after it left). So we come when something is to be recorded, and leave when nothing
+ * more can be.
  *
- *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> AWAY (or GONE: never again)
+ *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> GONE
  *
  * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away:
  *           that is where CUPTI's manual wants it. A program that calls nothing more has no cost
  *           either.
- * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left
- *           only when nothing more can be recorded.
+ * GONE:     for good. A second coming is known to crash programs with CUDA graphs, and a PyTorch
+ *           program of seven recordings, with CUPTI sent away between them, died of a broken heap.
  */
 #include <sched.h>
 #include <time.h>
@@ -31,8 +32,6 @@ enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 static struct {
 	void *subscriber;
 	_Atomic u32 state;
-	_Atomic u32 has_graphs;
-	_Atomic u32 has_names; /* of CUPTI's numbers, which must stay the same */
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */
@@ -59,13 +58,7 @@ bool lull_cuda_is_gone(void)
 
 bool lull_cuda_come_to_name(void)
 {
-	atomic_store(&at.has_names, 1);
 	return !lull_cuda_is_over() && lull_cuda_come();
-}
-
-void lull_cuda_saw_graph(void)
-{
-	atomic_store_explicit(&at.has_graphs, 1, memory_order_relaxed);
 }
 
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail)
@@ -208,11 +201,10 @@ bool lull_cuda_come(void)
 	}
 }
 
-void lull_cuda_leave_soon(bool is_for_good)
+void lull_cuda_leave_soon(void)
 {
 	if (!lull_cupti.cuptiFinalize || !lull_cupti.cuptiUnsubscribe ||
 	    lull_cupti.version <= OLDEST_CUPTI || lull_cuda_share_is_used() ||
-	    (!is_for_good && (atomic_load(&at.has_graphs) || atomic_load(&at.has_names))) ||
 	    !moves(HERE, COMING))
 		return;
 	describe(false);
@@ -233,13 +225,11 @@ void lull_cuda_stay(void)
 
 static void go(void)
 {
-	bool is_for_good = atomic_load(&at.has_graphs) || lull_cuda_is_over();
-
 	lull_cupti.cuptiUnsubscribe(at.subscriber);
 	lull_cupti.cuptiFinalize();
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
-	atomic_store(&at.state, is_for_good ? GONE : AWAY);
+	atomic_store(&at.state, GONE);
 }
 
 /*

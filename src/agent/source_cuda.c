@@ -181,8 +181,9 @@ static void follow(u32 n_last)
 			switch_on();
 	} else if (is_on && !is_wanted()) {
 		switch_off();
-	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_here()) {
-		lull_cuda_leave_soon(lull_cuda_is_over());
+	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_over() &&
+		   lull_cuda_is_here()) {
+		lull_cuda_leave_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {
 		lull_cuda_watch_memory(true);
