@@ -204,8 +204,7 @@ bool lull_cuda_come(void)
 void lull_cuda_leave_soon(void)
 {
 	if (!lull_cupti.cuptiFinalize || !lull_cupti.cuptiUnsubscribe ||
-	    lull_cupti.version <= OLDEST_CUPTI || lull_cuda_share_is_used() ||
-	    !moves(HERE, COMING))
+	    lull_cupti.version <= OLDEST_CUPTI || lull_cuda_share_is_used() || !moves(HERE, COMING))
 		return;
 	describe(false);
 	lull_cupti.cuptiActivityFlushAll(0);
