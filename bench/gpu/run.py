@@ -109,6 +109,7 @@ def bench_after(b):
     """A launch before the first recording of a process, between and after recordings."""
     folder = os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
     env = {**b.cupti(), "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else b.cupti()
+    env = {**env, "LULL_CUPTI_LEAVE": "always"}
     lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
     for api in ["driver"] if b.options.sim else ["runtime", "driver"]:
         plain, found = [], []
@@ -130,7 +131,9 @@ def start_cases(b, variant, ix, argv):
     before = [b.path("bench-%d" % ix) if word == b.path("bench") else word for word in before]
     if before:
         before += ["-c", "lull", "--capture-range-end=repeat", "-q"]
-    return subprocess.Popen(before + argv + ["--switch", switch], env={**b.env, **b.cupti(), **env}, text=True,
+    # "Off" is without CUPTI, as in a program that is not recorded.
+    env = {**b.env, **b.cupti(), "LULL_CUPTI_LEAVE": "always", **env}
+    return subprocess.Popen(before + argv + ["--switch", switch], env=env, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 

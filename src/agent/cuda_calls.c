@@ -249,8 +249,8 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 	struct lull_thread *t = lull_recording();
 
 	if (!t) {
-		lull_cuda_depart(key_of(0, domain, cbid, data),
-				 lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
+		lull_cuda_follow_call(key_of(0, domain, cbid, data),
+				      lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
 		return;
 	}
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {

@@ -165,8 +165,10 @@ static void follow(const struct lull_schedule *s)
 		end();
 	if (now == PHASE_ACTIVE && is_first)
 		begin();
+	else if (now == PHASE_WARM || next == PHASE_ACTIVE)
+		arm_and_wait();
 	else if (now != PHASE_ACTIVE)
-		arm(now == PHASE_WARM || next == PHASE_ACTIVE);
+		arm(false);
 }
 
 void lull_schedule_step(u64 number, u32 flags)
@@ -216,7 +218,10 @@ bool lull_schedule_set(const struct lull_schedule *s)
 	schedule.own = *s;
 	schedule.is_own = true;
 	schedule.n_steps = 0;
-	arm((u64)s->skip_first + s->wait + s->warmup <= 1);
+	if ((u64)s->skip_first + s->wait + s->warmup <= 1)
+		arm_and_wait();
+	else
+		arm(false);
 	return true;
 }
 

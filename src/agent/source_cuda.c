@@ -4,7 +4,8 @@
  * The driver calls InitializeInjection() when the program initialises CUDA (CUDA_INJECTION64_PATH
  * names the agent). If something is recorded by then, everything with CUPTI is set up there, before
  * the first context; or earlier, if another tool in the process turns to CUPTI first
- * (cuda_share.c); else when a recording begins. A process that never uses CUDA pays nothing.
+ * (cuda_share.c). If the program itself says when a recording begins, it is done then. A process
+ * that never uses CUDA pays nothing.
  *
  * States: OFF -> ready (CUPTI found, subscribed, nothing enabled) <-> ON (a recording is on). The
  * flushing thread moves between them when control->record changes; after a stop no kind and no
@@ -181,8 +182,7 @@ static void follow(u32 n_last)
 			switch_on();
 	} else if (is_on && !is_wanted()) {
 		switch_off();
-	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_over() &&
-		   lull_cuda_is_here()) {
+	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_here()) {
 		lull_cuda_leave_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {
@@ -279,6 +279,14 @@ void lull_cuda_leave(void)
 		lull_issue(LULL_ISSUE_device_tail, 1);
 }
 
+/* The program says when a recording begins, and waits for CUPTI to be there. */
+static bool waits_for_program(void)
+{
+	u32 watch = atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed);
+
+	return (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM)) != 0;
+}
+
 void lull_cuda_set_up(bool is_needed)
 {
 	int saved = errno;
@@ -287,7 +295,7 @@ void lull_cuda_set_up(bool is_needed)
 	    !lull_agent_ready())
 		goto out;
 	if (!atomic_exchange(&cuda.has_tried, 1)) {
-		is_needed = is_needed || is_counting() || is_wanted();
+		is_needed = is_needed || is_counting() || is_wanted() || !waits_for_program();
 		if (is_needed && !lull_cuda_come())
 			goto out;
 		cuda.pid = lull_agent.image->pid;
