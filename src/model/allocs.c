@@ -94,7 +94,7 @@ static u32 place_of(struct lull_allocs *a, const struct lull_alloc_block *block,
 {
 	const struct lull_op_node *nodes = a->ops.nodes.at;
 	struct lull_alloc_place place = { .pool = block->pool };
-	u32 forward, ix = block->node;
+	u32 forward, backward, ix = block->node;
 
 	for (u32 at = ix; at; at = nodes[at - 1].parent) {
 		if (!place.function && nodes[at - 1].is_backward)
@@ -103,6 +103,9 @@ static u32 place_of(struct lull_allocs *a, const struct lull_alloc_block *block,
 		    makes_room(lull_reader_string(a->reader, nodes[ix - 1].name, NULL)))
 			ix = at;
 	}
+	backward = lull_op_pairs_backward(&a->pairs, &a->ops, block->node);
+	if (!place.function && backward)
+		place.function = nodes[backward - 1].name;
 	place.op = ix ? nodes[ix - 1].name : 0;
 	if (place.op == place.function)
 		place.op = 0;

@@ -258,21 +258,50 @@ static int by_backward(const void *a, const void *b)
 	return (x->backward > y->backward) - (x->backward < y->backward);
 }
 
-u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number)
+static const struct lull_op_pair *pair_of(const struct lull_op_pairs *p, u32 backward)
+{
+	struct lull_op_pair key = { .backward = backward };
+
+	return p->all.n ? bsearch(&key, p->all.at, p->all.n, sizeof(key), by_backward) : NULL;
+}
+
+/* The function of the backward pass directly inside this node, which the engine called for it. */
+static u32 called_in(const struct lull_ops *ops, u32 number)
+{
+	const struct lull_op_node *nodes = ops->nodes.at, *outer = &nodes[number - 1];
+
+	for (u32 at = number + 1; at <= ops->nodes.n && nodes[at - 1].lane == outer->lane &&
+				  nodes[at - 1].start_ns <= outer->end_ns;
+	     at++)
+		if (nodes[at - 1].parent == number && nodes[at - 1].is_backward)
+			return at;
+	return 0;
+}
+
+u32 lull_op_pairs_backward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number)
 {
 	const struct lull_op_node *nodes = ops->nodes.at;
 
-	for (; number && p->all.n; number = nodes[number - 1].parent) {
-		struct lull_op_pair key = { .backward = number };
-		const struct lull_op_pair *found;
+	for (; number; number = nodes[number - 1].parent) {
+		const struct lull_op_node *node = &nodes[number - 1];
+		u32 inside = 0;
 
-		if (!nodes[number - 1].is_backward)
-			continue;
-		found = bsearch(&key, p->all.at, p->all.n, sizeof(key), by_backward);
-		if (found)
-			return found->forward;
+		if (node->is_backward && pair_of(p, number))
+			return number;
+		/* What the engine does around a function, such as the sum for a bias, is its. */
+		if (!node->parent && !node->is_backward && node->sequence < 0)
+			inside = called_in(ops, number);
+		if (inside && pair_of(p, inside))
+			return inside;
 	}
 	return 0;
+}
+
+u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number)
+{
+	u32 backward = lull_op_pairs_backward(p, ops, number);
+
+	return backward ? pair_of(p, backward)->forward : 0;
 }
 
 const char *lull_op_plain_name(const char *name)

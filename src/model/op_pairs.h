@@ -37,9 +37,12 @@ void lull_op_pairs_init(struct lull_op_pairs *p, const struct lull_ops *ops, str
 void lull_op_pairs_release(struct lull_op_pairs *p);
 
 /*
- * The forward operator of the backward function that node `number` is, or is inside of; 0 if it is
- * in none, or not known.
+ * The function of the backward pass, of those with a forward operator, that a node runs in, or that
+ * the engine of the framework called beside it; a number in ops, 0 for none.
  */
+u32 lull_op_pairs_backward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number);
+
+/* The forward operator of that function, 0 if there is none. */
 u32 lull_op_pairs_forward(const struct lull_op_pairs *p, const struct lull_ops *ops, u32 number);
 
 /* A name of a backward function without what PyTorch's engine puts in front of it. */
