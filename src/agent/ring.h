@@ -55,7 +55,9 @@ struct lull_open_op {
 	u64 label;
 	i64 sequence;
 	u64 forward_tid;
-	u64 stack; /* of Python, of an outermost one */
+	u64 stack;	 /* of Python, of an outermost one */
+	u32 n_operators; /* around it and it; annotations of the program are none */
+	u32 unused;
 };
 #define LULL_N_OPEN_OPS 64u /* deeper ones are counted and left out */
 

@@ -94,11 +94,11 @@ static void begin(const void *function, u32 kind)
 	op->label = lull_torch_label(t, function, kind);
 	op->sequence = *(const i64 *)((const u8 *)function + lull_torch_layout.inputs_off - 8);
 	op->forward_tid = kind == LULL_TORCH_BACKWARD ? forward_tid(function) : 0;
-	op->stack = 0;
-	if (!t->op_depth) {
+	op->n_operators = (t->op_depth ? op[-1].n_operators : 0) + (kind != LULL_TORCH_OTHER);
+	if (!t->op_depth)
 		know_thread(t);
-		op->stack = lull_python_stack(t);
-	}
+	/* What is inside of an operator was called by it, not by Python. */
+	op->stack = op->n_operators <= 1 ? lull_python_stack(t) : 0;
 	op->function = function;
 	/* Last, so that what all of this took is not the operator's. */
 	op->counter = lull_time();

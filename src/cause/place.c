@@ -186,6 +186,8 @@ struct lull_location lull_place_find(const struct lull_subject *s, u32 event, u3
 		}
 		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
 			at.what = name;
+		if (ev->stack && !at.function)
+			from_stack(&at, s->reader, ev->stack);
 		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
 			const char *file =
 				lull_reader_string(s->reader, frames[ev->ref - 1].file, NULL);

@@ -28,6 +28,7 @@ struct row {
 	u32 lane;
 	u32 ref; /* what it is: a label, a name, a stack */
 	u8 extra;
+	u32 stack; /* of an operator */
 };
 
 typedef void take_row(struct loader *l, const struct row *row);
@@ -43,7 +44,9 @@ static const void *column(struct lull_cursor *c, const void *const *cols, const 
 static bool each(struct loader *l, enum lull_table table, const char *ref, const char *extra,
 		 take_row *take)
 {
-	const char *const names[] = { "start_ns", "dur_ns", "lane", ref, extra };
+	/* Of operators only: other stacks are what the row is about, or nothing of Python's. */
+	const char *stack = table == LULL_TABLE_op ? "stack" : NULL;
+	const char *const names[] = { "start_ns", "dur_ns", "lane", ref, extra, stack };
 	const void *cols[LULL_MAX_COLS];
 	struct lull_cursor c;
 	bool has_any = false;
@@ -58,11 +61,16 @@ static bool each(struct loader *l, enum lull_table table, const char *ref, const
 		const u64 *dur_ns = column(&c, cols, "dur_ns");
 		const u32 *lane = column(&c, cols, "lane"), *refs = column(&c, cols, ref);
 		const u8 *extras = column(&c, cols, extra);
+		const u32 *stacks = column(&c, cols, stack);
 
 		has_any = true;
 		for (size_t i = 0; i < n; i++) {
-			struct row row = { start_ns[i], start_ns[i], lane[i], refs ? refs[i] : 0,
-					   extras ? extras[i] : 0 };
+			struct row row = { start_ns[i],
+					   start_ns[i],
+					   lane[i],
+					   refs ? refs[i] : 0,
+					   extras ? extras[i] : 0,
+					   stacks ? stacks[i] : 0 };
 
 			if (!l->chain->chain_of_lane[lane[i]])
 				continue;
@@ -88,6 +96,7 @@ static struct lull_host_event *add(struct loader *l, enum lull_host_kind kind,
 		.end_ns = row->end_ns,
 		.lane = row->lane,
 		.ref = row->ref,
+		.stack = row->stack,
 		.inside = inside,
 		.kind = (u8)kind,
 		.parent = LULL_NONE,

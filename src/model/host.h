@@ -29,8 +29,9 @@ struct lull_host_event {
 	u64 end_ns;
 	u32 lane;
 	u32 ref;
-	u32 parent;				    /* index, or LULL_NONE */
-	u32 inside;				    /* LULL_IN_... of it and of all around it */
+	u32 stack;  /* of Python, of an outermost operator; else 0 */
+	u32 parent; /* index, or LULL_NONE */
+	u32 inside; /* LULL_IN_... of it and of all around it */
 	u16 n_calls, n_launches, n_syncs, n_allocs; /* inside it, at most 65535 */
 	u8 kind;				    /* enum lull_host_kind */
 	u8 is_hook;				    /* a range of our hooks, not of the program */

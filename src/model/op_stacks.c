@@ -8,16 +8,11 @@
 /* Deeper stacks are looked at so far. */
 #define MAX_DEPTH 256
 
+/* A call of a Python function; or an operator that has its stack with it, then `frame` is that. */
 struct pycall {
 	u64 start_ns, end_ns;
 	u32 lane, frame;
 	u32 outer; /* the last one begun on the thread that was open at its begin: index + 1 */
-};
-
-/* An operator that has its stack with it. */
-struct outermost {
-	u64 start_ns, end_ns;
-	u32 lane, stack;
 };
 
 static int by_lane(const void *a, const void *b)
@@ -49,15 +44,6 @@ static void collect(struct lull_op_stacks *s)
 	lull_cursor_release(&c);
 }
 
-static int by_lane_and_start(const void *a, const void *b)
-{
-	const struct outermost *x = a, *y = b;
-
-	if (x->lane != y->lane)
-		return x->lane < y->lane ? -1 : 1;
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
 static void collect_outermost(struct lull_op_stacks *s)
 {
 	struct lull_op_cols cols;
@@ -68,36 +54,14 @@ static void collect_outermost(struct lull_op_stacks *s)
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (cols.stack[i])
-				*(struct outermost *)lull_vec_push(&s->outermost) =
-					(struct outermost){
-						.start_ns = cols.start_ns[i],
-						.end_ns = lull_span_end_ns(cols.start_ns[i],
-									   cols.dur_ns[i]),
-						.lane = cols.lane[i],
-						.stack = cols.stack[i],
-					};
+				*(struct pycall *)lull_vec_push(&s->outermost) = (struct pycall){
+					.start_ns = cols.start_ns[i],
+					.end_ns =
+						lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+					.lane = cols.lane[i],
+					.frame = cols.stack[i],
+				};
 	lull_cursor_release(&c);
-	if (s->outermost.n)
-		qsort(s->outermost.at, s->outermost.n, sizeof(struct outermost), by_lane_and_start);
-}
-
-/* The stack of the outermost operator around this moment, 0 if there is none. */
-static u32 stack_at(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
-{
-	const struct outermost *all = s->outermost.at;
-	size_t low = 0, high = s->outermost.n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (all[mid].lane < lane || (all[mid].lane == lane && all[mid].start_ns <= at_ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || all[low - 1].lane != lane || all[low - 1].end_ns < at_ns)
-		return 0;
-	return all[low - 1].stack;
 }
 
 /* The innermost one from `ix` outwards that is open at at_ns on this lane. */
@@ -108,23 +72,29 @@ static u32 open_at(const struct pycall *calls, u32 ix, u32 lane, u64 at_ns)
 	return ix && calls[ix - 1].lane == lane ? ix : 0;
 }
 
+/* Sort them, and find out which is inside of which. */
+static void nest(struct lull_vec *all)
+{
+	struct pycall *calls = all->at;
+
+	if (all->n)
+		qsort(calls, all->n, sizeof(*calls), by_lane);
+	for (size_t i = 0; i < all->n; i++)
+		calls[i].outer = open_at(calls, (u32)i, calls[i].lane, calls[i].start_ns);
+}
+
 void lull_op_stacks_init(struct lull_op_stacks *s, struct lull_reader *r, u32 n_frames)
 {
-	struct pycall *calls;
-
 	*s = (struct lull_op_stacks){ .reader = r, .n_frames = n_frames };
 	lull_vec_init(&s->calls, sizeof(struct pycall));
-	lull_vec_init(&s->outermost, sizeof(struct outermost));
+	lull_vec_init(&s->outermost, sizeof(struct pycall));
 	lull_intern_init(&s->stacks);
-	if (n_frames) {
-		collect(s);
-		collect_outermost(s);
-	}
-	calls = s->calls.at;
-	if (s->calls.n)
-		qsort(calls, s->calls.n, sizeof(*calls), by_lane);
-	for (size_t i = 0; i < s->calls.n; i++)
-		calls[i].outer = open_at(calls, (u32)i, calls[i].lane, calls[i].start_ns);
+	if (!n_frames)
+		return;
+	collect(s);
+	collect_outermost(s);
+	nest(&s->calls);
+	nest(&s->outermost);
 }
 
 void lull_op_stacks_release(struct lull_op_stacks *s)
@@ -136,10 +106,10 @@ void lull_op_stacks_release(struct lull_op_stacks *s)
 }
 
 /* The number of the innermost call at this moment, 0 if there is none. */
-static u32 innermost(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
+static u32 innermost(const struct lull_vec *all, u32 lane, u64 at_ns)
 {
-	const struct pycall *calls = s->calls.at;
-	size_t low = 0, high = s->calls.n;
+	const struct pycall *calls = all->at;
+	size_t low = 0, high = all->n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
@@ -153,6 +123,14 @@ static u32 innermost(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
 	return open_at(calls, (u32)low, lane, at_ns);
 }
 
+/* The stack of the operator around this moment that has one, 0 if there is none. */
+static u32 stack_at(const struct lull_op_stacks *s, u32 lane, u64 at_ns)
+{
+	u32 ix = innermost(&s->outermost, lane, at_ns);
+
+	return ix ? ((const struct pycall *)s->outermost.at)[ix - 1].frame : 0;
+}
+
 u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 {
 	const struct pycall *calls = s->calls.at;
@@ -160,7 +138,7 @@ u32 lull_op_stacks_find(struct lull_op_stacks *s, u32 lane, u64 at_ns)
 	size_t n_nodes;
 	const struct lull_stack_row *nodes = lull_reader_dim(s->reader, LULL_TABLE_stack, &n_nodes);
 
-	for (u32 ix = innermost(s, lane, at_ns); ix && n < s->n_frames;
+	for (u32 ix = innermost(&s->calls, lane, at_ns); ix && n < s->n_frames;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		frames[n++] = calls[ix - 1].frame;
 	for (u32 at = n ? 0 : stack_at(s, lane, at_ns); at && at <= n_nodes && n < s->n_frames;
@@ -203,7 +181,7 @@ u32 lull_op_stacks_own_frame(const struct lull_op_stacks *s, u32 lane, u64 at_ns
 	const struct pycall *calls = s->calls.at;
 	u32 best = 0;
 
-	for (u32 ix = innermost(s, lane, at_ns); ix;
+	for (u32 ix = innermost(&s->calls, lane, at_ns); ix;
 	     ix = open_at(calls, calls[ix - 1].outer, lane, at_ns))
 		if (is_own(s->reader, calls[ix - 1].frame, &best))
 			return calls[ix - 1].frame;

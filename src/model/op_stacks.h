@@ -2,7 +2,7 @@
  * op_stacks - which Python functions were running when an operator began.
  *
  * Imported traces have the calls of Python functions; what was recorded natively has a stack with
- * each outermost operator. Two stacks are the same if their innermost frames are, as many as were
+ * each operator that is inside of no other. Two stacks are the same if their innermost frames are, as many as were
  * asked for.
  *
  * Memory:         24 bytes for each Python call, or outermost operator, of the recording.
@@ -21,7 +21,7 @@
 struct lull_op_stacks {
 	struct lull_reader *reader; /* private */
 	struct lull_vec calls;	    /* private: struct pycall by lane, then start */
-	struct lull_vec outermost;  /* private: struct outermost by lane, then start */
+	struct lull_vec outermost;  /* private: likewise, operators with their stack */
 	u32 n_frames;		    /* private: how many of a stack count */
 	struct lull_intern stacks;  /* private: u32 frames[n_frames], innermost first */
 	struct lull_str text;	    /* private */

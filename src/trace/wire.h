@@ -695,7 +695,7 @@ struct lull_wire_op {
 	u64 label; /* hash */
 	i64 sequence;
 	u64 forward_tid;
-	u64 stack; /* hash of the Python stack, of outermost ones; 0 if there is none */
+	u64 stack; /* hash of the Python stack if no operator is around it; 0 if there is none */
 };
 
 /* alloc: a = kind of device | its number << 8. */

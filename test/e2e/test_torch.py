@@ -577,8 +577,11 @@ class Real(Case):
         self.assertIn(("aten::ones", "<module>", lines["outside of any step"]), found)
         for name in ("aten::mul", "aten::relu"):
             self.assertIn((name, "Käse.forward", lines["in the model"]), found)
-        # Of what is inside another one, none; of the hooks, nothing.
-        self.assertEqual(self.query(report, "select count(*) n from op where depth > 0 and stack"), [{"n": 0}])
+        # Of what is inside another one, none, but inside an annotation; of the hooks, nothing.
+        inner = "select count(*) n, sum(stack > 0) with_stack from op o join op_label l on l.id = o.label where l.name = '%s' and depth = 1"
+        self.assertEqual(self.query(report, inner % "aten::zero_")[0]["with_stack"], 0)
+        updates = self.query(report, inner % "aten::add_")[0]
+        self.assertEqual((updates["n"], updates["with_stack"]), (4, 4))
         self.assertEqual(self.query(report, "select count(*) n from frame where file like '%_hooks.py'"), [{"n": 0}])
         rows = self.stats(report, "alloc_sum")
         self.assertEqual([(r["Allocated (bytes)"], r["Allocations"], r["Operator"], r["Line"].split(":")[-1]) for r in rows],
