@@ -40,6 +40,11 @@ def measure(b, name, options, argv, limit=60, expect=0):
                  limit=limit, expect=expect)
 
 
+def keep(b, name):
+    if b.options.keep:
+        shutil.copy(b.path(name + ".lull"), b.options.keep)
+
+
 def counters(b, name):
     """Metrics by key of each measured launch, in order."""
     values = {}
@@ -63,8 +68,7 @@ def all_ten(b):
     for name in LABELS:
         if not os.path.exists(b.path(name + ".lull")):
             measure(b, name, ["--set", "full", "-s", "1", "-c", "1"], [program, name, "2"])
-            if b.options.keep:
-                shutil.copy(b.path(name + ".lull"), b.options.keep)
+            keep(b, name)
     return {name: counters(b, name)[0] for name in LABELS}
 
 
@@ -217,6 +221,76 @@ def check_cost(b):
     yield ("cost: launches that are not measured", "%.1f us" % plain, "%.1f us" % after, verdict(after < 1.2 * plain))
 
 
+def shown(b, name):
+    """Each launch of a report as `lull kernel --format json` tells it."""
+    text = b.run([b.lull, "kernel", "--import", b.path(name + ".lull"), "--format", "json"])
+    return json.loads(text[:text.rindex("}") + 1])["launches"]
+
+
+def fits(launch, label):
+    """Whether the verdict is one of the label's, NAME or NAME:DETAIL with | between."""
+    found = launch["verdict"] or {"id": "unknown", "detail": ""}
+    return any(found["id"] == name and (not detail or found["detail"] == detail)
+               for name, _, detail in (one.partition(":") for one in label.split("|")))
+
+
+def named(launch):
+    found = launch["verdict"] or {"id": "unknown", "detail": ""}
+    stall = launch["stalls"][0]["reason"] if launch["stalls"] else "none"
+    return "%s%s, %s" % (found["id"], ":" + found["detail"] if found["detail"] else "", stall)
+
+
+def check_unseen(b):
+    """Kernels whose limiter was written down before they were measured."""
+    program = compile_cuda(b, "unseen_kernels")
+    labels = [line.split(None, 1) for line in b.run([program, "--list"]).split("\n") if line.strip()]
+    measure(b, "unseen", ["--set", "full", "-s", str(len(labels))], [program, "all", "2"], limit=120)
+    keep(b, "unseen")
+    launches = shown(b, "unseen")
+    right = 0
+    for (name, label), launch in zip(labels, launches):
+        good = launch["kernel"].startswith(name + "(") and fits(launch, label)
+        right += good
+        yield ("unseen: " + name, label, named(launch), verdict(good))
+    yield ("unseen: all", "%d of %d" % (len(labels), len(labels)), "%d of %d" % (right, len(launches)),
+           verdict(right == len(labels) == len(launches)))
+
+
+def check_operators(b):
+    """What torch's kernels are said to be; a person reads whether that makes sense."""
+    gpu.need_torch(b)
+    program = [sys.executable, os.path.join(gpu.HERE, "unseen_torch.py")]
+    said = measure(b, "operators", ["--set", "full", "--nvtx-include", "regex:^op:"], program, limit=150)
+    keep(b, "operators")
+    for line in said.split("\n"):
+        if line.startswith("FAILED"):
+            yield ("operators: failed", "", line[:100], "BAD")
+    for launch in shown(b, "operators"):
+        yield ("operators: " + (launch["range"] or "none"), launch["kernel"][:32], named(launch), "")
+
+
+def check_refused(b):
+    """Without the right to read counters: why, how to allow it, and the launches all the same."""
+    program = compile_cuda(b, "kernels")
+    os.chmod(b.dir, 0o777)
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    text = b.run([*drop, b.lull, "kernel", "-f", "true", "--discard-environment", "-o", b.path("refused"), "-s", "1",
+                  "-c", "2", program, "lone_warp", "4"], limit=30, expect=None)
+    if b.options.keep:
+        with open(os.path.join(b.options.keep, "refused.txt"), "w", encoding="utf-8") as out:
+            out.write(text)
+    keep(b, "refused")
+    rows = b.table("refused", "profiled")
+    status = [r["status"] for r in rows]
+    if status and not any(status):
+        raise Skipped("every user may read counters here")
+    launches = shown(b, "refused")
+    yield ("refused: as another user", "status 1, time, occupancy, how to allow it",
+           "status %s, %d ns, %s" % (status, rows[0]["dur_ns"], launches[0].get("limited_by")),
+           verdict(status == [1, 1] and all(r["dur_ns"] > 0 for r in rows) and "limited_by" in launches[0] and
+                   "NVreg_RestrictProfilingToAdminUsers" in text))
+
+
 def check_choice(b):
     """Names, ranges, and the kernels that a timeline shows to matter."""
     gpu.need_torch(b)
@@ -246,8 +320,11 @@ ITEMS = [
     ("replay", 20, check_replay),
     ("cost", 10, check_cost),
     ("choice", 25, check_choice),
+    ("unseen", 40, check_unseen),
+    ("refused", 5, check_refused),
+    ("operators", 40, check_operators),
 ]
 
 if __name__ == "__main__":
-    keep = (["--keep"], {"default": "", "metavar": "FOLDER", "help": "copy the reports of the ten kernels there"})
-    sys.exit(1 if gpu.main(gpu.parse(__doc__.split("\n")[0], [keep]), ITEMS) else 0)
+    extra = (["--keep"], {"default": "", "metavar": "FOLDER", "help": "copy reports there"})
+    sys.exit(1 if gpu.main(gpu.parse(__doc__.split("\n")[0], [extra]), ITEMS) else 0)
