@@ -43,6 +43,8 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 	const struct lull_occupancy *o = &c->p->occupancy;
 	f64 fits, had;
 
+	if (lull_profile_is_range(c->p))
+		return false;
 	if (!lull_case_get(c, LULL_K_occupancy_limit, &fits) || fits > FIT_SHARE)
 		return false;
 	if (!lull_case_get(c, LULL_K_occupancy, &had) || had < THERE_OF_FIT * fits)

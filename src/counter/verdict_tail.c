@@ -48,6 +48,8 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 	f64 blocks, sms;
 
+	if (lull_profile_is_range(c->p))
+		return false;
 	if (!lull_case_get(c, LULL_K_blocks, &blocks) || !lull_case_get(c, LULL_K_sms, &sms) ||
 	    blocks < sms || c->loads.memory >= LULL_BUSY)
 		return false;

@@ -291,6 +291,40 @@ def check_refused(b):
                    "NVreg_RestrictProfilingToAdminUsers" in text))
 
 
+def check_range(b):
+    """A range as one piece of work: its kernels meet, none is run twice, the program runs once for each pass."""
+    probe = compile_cuda(b, "kernel_probe")
+    options = ["--replay", "range", "--timeout", "15", "-s", "1", "-c", "1"]
+    said = measure(b, "one_pass", [*options, "--metrics", "op_ffma"], [probe, "meet"])
+    want, got, row = gpu.numbers(said), counters(b, "one_pass")[0], b.table("one_pass", "profiled")[0]
+    yield ("range: operations, one pass", "%.0f, 5 launches, 8 met" % want["flops"],
+           "%.0f, %d launches, %d met" % (2 * got["op_ffma"], row["n_launches"], want["met"]),
+           verdict(2 * got["op_ffma"] == want["flops"] and row["n_launches"] == 5 and want["met"] == 8 and
+                   said.count("RESULT") == 1))
+    said = measure(b, "span", [*options, "--set", "basic"], [probe, "meet"], limit=100)
+    keep(b, "span")
+    row, launch = b.table("span", "profiled")[0], shown(b, "span")[0]
+    yield ("range: basic set", "5 launches in each run", "%d, %d passes, %d runs, %s, %d ns" % (
+        row["n_launches"], row["n_passes"], said.count("RESULT"), named(launch), row["dur_ns"]),
+           verdict(row["n_launches"] == row["n_launches_least"] == 5 and said.count("RESULT") == row["n_passes"]))
+    said = measure(b, "varies", [*options, "--section", "speed"], [probe, "meet", b.path("turn")], limit=60)
+    row = b.table("varies", "profiled")[0]
+    yield ("range: runs that differ", "6 in one run and 5 in another", "%d and %d, %s" % (
+        row["n_launches"], row["n_launches_least"], "said" if "of different work" in " ".join(said.split()) else "not said"),
+           verdict((row["n_launches"], row["n_launches_least"]) == (6, 5) and
+                   "of different work" in " ".join(said.split())))
+    gpu.need_torch(b)
+    code = ("import torch; a=torch.randn(2048,2048,device='cuda'); n=torch.cuda.nvtx\n"
+            "for i in range(6):\n n.range_push('step'); b=a@a; c=torch.relu(b)+1; n.range_pop()\n"
+            "torch.cuda.synchronize()")
+    measure(b, "step", ["--replay", "range", "--nvtx-include", "step", "-s", "3", "-c", "1", "--metrics", "op_ffma"],
+            [sys.executable, "-c", code])
+    row, got = b.table("step", "profiled")[0], counters(b, "step")[0]
+    yield ("range: torch, a step", "3 launches, %.0f +- 1 %%" % (2 * 2048.0 ** 3),
+           "%d, %.0f" % (row["n_launches"], 2 * got["op_ffma"]),
+           verdict(row["n_launches"] == 3 and abs(got["op_ffma"] / 2048.0 ** 3 - 1) < 0.01))
+
+
 def check_choice(b):
     """Names, ranges, and the kernels that a timeline shows to matter."""
     gpu.need_torch(b)
@@ -320,6 +354,7 @@ ITEMS = [
     ("replay", 20, check_replay),
     ("cost", 10, check_cost),
     ("choice", 25, check_choice),
+    ("range", 40, check_range),
     ("unseen", 40, check_unseen),
     ("refused", 5, check_refused),
     ("operators", 40, check_operators),
