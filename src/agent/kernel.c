@@ -155,9 +155,8 @@ static void begin_samples(void)
 static void begin(const struct lull_launch *launch, u64 ordinal)
 {
 	take_hold();
-	kernel.work = (struct lull_kwork){ .launch = *launch,
-					   .ordinal = ordinal,
-					   .since = lull_time() };
+	kernel.work =
+		(struct lull_kwork){ .launch = *launch, .ordinal = ordinal, .since = lull_time() };
 	kernel.is_sampling = false;
 	if (lull_kernel_is_unsafe(launch->symbol)) {
 		lull_kwork_fall_back(&kernel.work, LULL_PROFILED_UNSAFE);
@@ -232,6 +231,18 @@ static void leave(struct lull_thread *t, const void *data)
 		atomic_fetch_sub(&kernel.n_inside, 1);
 }
 
+/* What is captured does not run now; it counts when its graph is launched, as one. */
+static void count_in_span(enum lull_launch_kind kind, const void *data)
+{
+	struct lull_launch launch;
+
+	atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1, memory_order_relaxed);
+	if (kind != LULL_LAUNCH_GRAPH &&
+	    (!lull_launch_read(&launch, kind, data) || lull_launch_is_captured(&launch)))
+		return;
+	lull_kernel_span_launch(lull_cupti_call_context(data));
+}
+
 /* A call in a session that measures spans: the launches go their way. */
 static void called_in_span(struct lull_thread *t, enum lull_launch_kind kind, const void *data)
 {
@@ -243,9 +254,7 @@ static void called_in_span(struct lull_thread *t, enum lull_launch_kind kind, co
 	} else if (kind == LULL_LAUNCH_STOP && !is_exit && !has_range) {
 		lull_kernel_span_end(t);
 	} else if (kind < LULL_LAUNCH_START && !is_exit) {
-		atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1,
-					  memory_order_relaxed);
-		lull_kernel_span_launch(lull_cupti_call_context(data));
+		count_in_span(kind, data);
 	}
 }
 

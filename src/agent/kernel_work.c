@@ -17,7 +17,7 @@ static struct lull_kprof *prof_of(const struct lull_launch *launch)
 	for (u32 i = 0; i < N_CONTEXTS; i++) {
 		if (!work.profs[i])
 			work.profs[i] = lull_kprof_open(launch->context, launch->device_ix,
-							  lull_agent.control->kernels.metrics);
+							lull_agent.control->kernels.metrics);
 		if (!work.profs[i] || work.profs[i]->context == launch->context)
 			return work.profs[i];
 	}

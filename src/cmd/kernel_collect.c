@@ -320,9 +320,9 @@ static void say_done(const struct lull_kernel_collect *k, const struct lull_repo
 	if (result->n_measured && result->n_passes)
 		fprintf(stderr, "; %llu %s%s in %u pass%s, %s a %s, %s a pass",
 			(unsigned long long)result->n_measured, what,
-			result->n_measured == 1		  ? ""
+			result->n_measured == 1	    ? ""
 			: k->replay == REPLAY_RANGE ? "s"
-							  : "es",
+						    : "es",
 			result->n_passes, result->n_passes == 1 ? "" : "es",
 			lull_format_ns(each_ns).text, what,
 			lull_format_ns(each_ns / result->n_passes).text);
@@ -335,8 +335,7 @@ static int fail_empty(const struct lull_kernel_collect *k,
 		      const struct lull_collector_result *result, struct lull_err *err)
 {
 	if (result->n_launches && k->replay == REPLAY_RANGE)
-		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "no range was measured; %s",
+		return lull_fail(err, LULL_E_NOT_FOUND, "no range was measured; %s",
 				 k->nvtx_include
 					 ? "--nvtx-include has to name a range that the program "
 					   "begins and ends on one thread"

@@ -53,8 +53,9 @@ static void add_launches(struct lull_str *text, const struct lull_profile *p)
 	lull_str_addf(text, ", %s launch%s", lull_format_grouped(p->n_launches).text,
 		      p->n_launches == 1 ? "" : "es");
 	if (p->n_launches_least != p->n_launches)
-		lull_str_addf(text, " in one run and %s in another: its numbers are of different "
-				    "work",
+		lull_str_addf(text,
+			      " in one run and %s in another: its numbers are of different "
+			      "work",
 			      lull_format_grouped(p->n_launches_least).text);
 }
 

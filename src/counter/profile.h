@@ -60,7 +60,7 @@ struct lull_profile {
 	u32 n_passes;
 	u8 status; /* enum lull_profile_status */
 	u8 replay;
-	u32 n_launches;	      /* of a range, 0 for a single launch; most and least of all runs */
+	u32 n_launches; /* of a range, 0 for a single launch; most and least of all runs */
 	u32 n_launches_least;
 	u32 process, stream_id;
 	struct lull_launch_row launch;
