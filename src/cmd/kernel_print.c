@@ -95,7 +95,7 @@ static void print_claim(const struct printer *out, const struct lull_kclaim *cla
 		claim->id, lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	if (*claim->detail)
 		fprintf(out->to, " (%s)", claim->detail);
-	fprintf(out->to, ": %s\n", claim->by->title);
+	fprintf(out->to, ": %s\n", claim->title);
 	for (size_t i = 0; i < claim->n_proofs; i++)
 		labelled(out, "", claim->proofs[i]);
 }

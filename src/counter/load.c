@@ -13,7 +13,7 @@ const struct lull_part_info lull_parts[] = {
  * A pipe explains a busy issue when it has at least this share of it: a loop around four multiply-
  * adds issues a fifth more than the pipe executes, and is still limited by the pipe.
  */
-#define PIPE_OF_ISSUE 0.6
+#define PIPE_OF_ISSUE 0.75
 
 static f64 most(f64 a, f64 b)
 {
@@ -37,7 +37,8 @@ static f64 active(const struct lull_profile *p)
 
 	if (isnan(share))
 		share = 100 * p->metrics[LULL_K_sm_active_cycles] / p->metrics[LULL_K_sm_cycles];
-	return isnan(share) ? 1 : share / 100;
+	/* Counted in different passes, it may come out above all of the time. */
+	return isnan(share) ? 1 : clamp(share / 100);
 }
 
 static void fill(struct lull_loads *to, const struct lull_profile *p)
@@ -76,8 +77,8 @@ static f64 value(const struct lull_loads *loads, int part)
  * DRAM cannot be more than about 93 % busy, other levels can; and what misses them ends there. So
  * from this load on, or nearly as busy as the busiest, it is the limit.
  */
-#define DRAM_FULL  0.75
-#define DRAM_CLOSE 0.85
+#define DRAM_FULL  0.7
+#define DRAM_CLOSE 0.8
 
 static int memory_part(const struct lull_loads *loads)
 {
@@ -118,8 +119,9 @@ bool lull_loads_is_compute(const struct lull_loads *loads)
 
 	if (isnan(loads->memory) || loads->sm > loads->memory)
 		return true;
+	/* Loads and stores are how warps use that memory: their pipe is no limit of its own. */
 	return is_fed && loads->pipe_part >= 0 && loads->pipe_part != LULL_PART_issue &&
-	       loads->of[loads->pipe_part] >= PIPE_FULL;
+	       loads->pipe_part != LULL_PART_lsu && loads->of[loads->pipe_part] >= PIPE_FULL;
 }
 
 f64 lull_loads_gain(const struct lull_loads *loads, unsigned kinds, f64 left)

@@ -24,7 +24,7 @@ static void tell_claim(struct lull_json *j, const struct lull_kclaim *claim)
 	lull_json_object(j);
 	lull_json_key_text(j, "id", claim->id);
 	lull_json_key_text(j, "detail", claim->detail);
-	lull_json_key_text(j, "title", claim->by->title);
+	lull_json_key_text(j, "title", claim->title);
 	lull_json_key_f64(j, "gain", claim->gain);
 	lull_json_key(j, "proofs");
 	lull_json_array(j);

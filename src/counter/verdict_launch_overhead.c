@@ -23,6 +23,7 @@ static bool claim_gaps(struct lull_case *c, struct lull_kclaim *claim)
 
 	if (!(covered < 100 * (1 - GAP_SHARE)))
 		return false;
+	claim->title = "between its kernels the device has nothing to do";
 	claim->gain = covered > 0 ? 100 / covered : NAN;
 	lull_prove(claim, "no multiprocessor had work in %.0f %% of the range", 100 - covered);
 	lull_prove(claim, "%u launches in %s", c->p->n_launches,
@@ -57,7 +58,9 @@ const struct lull_kverdict lull_verdict_launch_overhead = {
 	.title = "it is over before the chip has begun to work",
 	.why = "Starting and ending a kernel takes 2 to 4 us, whatever it does. A kernel shorter "
 	       "than 4 us, or one of up to 10 us in which no multiprocessor had work for a third "
-	       "of the time, pays mostly for that.",
+	       "of the time, pays mostly for that. Of a range: no multiprocessor had work in a "
+	       "third "
+	       "of it, so that it waits for launches.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,
 };

@@ -13,6 +13,8 @@
 #define FIT_SHARE 37.5
 /* Warps come and go; from here on the resource is what limits. */
 #define THERE_OF_FIT 0.6
+/* Few warps that keep a part this busy are meant to be few: large tiles, tensor cores. */
+#define HALF_BUSY 0.4
 
 static const char *const fixes[LULL_N_LIMITS] = {
 	[LULL_LIMIT_WARPS] = "blocks whose size divides the warps of a multiprocessor",
@@ -53,7 +55,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 		c->missing = "sm_throughput";
 		return false;
 	}
-	if (c->loads.top >= LULL_BUSY)
+	if (c->loads.top >= HALF_BUSY)
 		return false;
 	claim->gain = fmin(100 / fits, 1 / fmax(c->loads.top, 0.01));
 	snprintf(claim->detail, sizeof(claim->detail), "%s", lull_occupancy_limit_name(o->by));

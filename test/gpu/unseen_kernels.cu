@@ -4,7 +4,8 @@
 //   unseen_kernels NAME|all [rounds]     each round launches every chosen kernel once
 //
 // The label was written down before anything was measured; where two names are defensible, both stand there. A detail
-// after a colon (level, pipe, resource, wait) has to be named, too.
+// after a colon (level, pipe, resource, wait) has to be named, too. Three kernels turned out to do something else than
+// their author thought, and say so.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -45,6 +46,46 @@ __global__ void mma_bf16(float *out, int rounds)
 	for (int i = 0; i < 8; i++)
 		s += c[i][0] + c[i][1] + c[i][2] + c[i][3];
 	out[TID] = s;
+}
+
+__global__ void mma_tf32(float *out, int rounds)
+{
+	unsigned a[4], b[2];
+	float c[8][4] = {};
+	for (int i = 0; i < 4; i++)
+		a[i] = 0x3f800000u;
+	b[0] = b[1] = 0x3f800000u;
+	for (int r = 0; r < rounds; r++)
+#pragma unroll
+		for (int i = 0; i < 8; i++)
+			asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+				     "{%8,%9}, {%0,%1,%2,%3};"
+				     : "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
+				     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+	float s = 0;
+	for (int i = 0; i < 8; i++)
+		s += c[i][0] + c[i][1] + c[i][2] + c[i][3];
+	out[TID] = s;
+}
+
+// forces between bodies: 13 operations and one reciprocal root for each pair
+__global__ void bodies(const float4 *in, float4 *out, unsigned n)
+{
+	__shared__ float4 tile[256];
+	float4 me = in[TID];
+	float x = 0, y = 0, z = 0;
+	for (unsigned k = 0; k < n; k += 256) {
+		tile[threadIdx.x] = in[k + threadIdx.x];
+		__syncthreads();
+#pragma unroll 16
+		for (int j = 0; j < 256; j++) {
+			float dx = tile[j].x - me.x, dy = tile[j].y - me.y, dz = tile[j].z - me.z;
+			float r = rsqrtf(dx * dx + dy * dy + dz * dz + 1e-3f), f = tile[j].w * r * r * r;
+			x += dx * f, y += dy * f, z += dz * f;
+		}
+		__syncthreads();
+	}
+	out[TID] = make_float4(x, y, z, 0);
 }
 
 __global__ void fma_fp64(double *out, int rounds)
@@ -266,6 +307,44 @@ __global__ void every_second(const float *in, float *out, unsigned n)
 		out[2 * i] = in[2 * i] * 2;
 }
 
+// sparse matrix by rows, a thread for each: neighbours read far apart
+__global__ void csr_rows(const unsigned *columns, const float *values, const float *x, float *y, unsigned rows, unsigned len)
+{
+	unsigned row = TID;
+	float s = 0;
+	if (row >= rows)
+		return;
+	for (unsigned k = 0; k < len; k++)
+		s += values[row * len + k] * x[columns[row * len + k] & 65535];
+	y[row] = s;
+}
+
+// sums of columns, a thread for each
+__global__ void sum_columns(const float *in, float *out, unsigned rows, unsigned cols)
+{
+	unsigned c = TID;
+	float s = 0;
+	for (unsigned r = 0; r < rows; r++)
+		s += in[r * cols + c];
+	out[c] = s;
+}
+
+// four lanes of a warp in each bank
+__global__ void four_ways(float *out, int rounds)
+{
+	__shared__ float tile[4096];
+	for (int i = threadIdx.x; i < 4096; i += blockDim.x)
+		tile[i] = i;
+	__syncthreads();
+	volatile float *p = tile + threadIdx.x % 32 * 4;
+	float s = 0;
+	for (int r = 0; r < rounds; r++)
+#pragma unroll
+		for (int k = 0; k < 16; k++)
+			s += p[k * 128];
+	out[TID] = s;
+}
+
 /* ---- atomics ---- */
 
 __global__ void few_bins(const unsigned *in, unsigned *bins, unsigned n)
@@ -274,6 +353,8 @@ __global__ void few_bins(const unsigned *in, unsigned *bins, unsigned n)
 		atomicAdd(bins + (in[i] & 7), 1u);
 }
 
+// The author wanted contended atomics; the compiler has an instruction that counts a whole warp at once, and what is left
+// is limited by the number of instructions.
 __global__ void shared_bins(const unsigned *in, unsigned *bins, unsigned n, int rounds)
 {
 	__shared__ unsigned mine[8];
@@ -288,6 +369,31 @@ __global__ void shared_bins(const unsigned *in, unsigned *bins, unsigned n, int 
 	__syncthreads();
 	if (threadIdx.x < 8)
 		atomicAdd(bins + threadIdx.x, mine[threadIdx.x]);
+}
+
+// the same with numbers that differ: no instruction adds these at once
+__global__ void shared_adds(const unsigned *in, unsigned *bins, unsigned n, int rounds)
+{
+	__shared__ unsigned mine[8];
+	if (threadIdx.x < 8)
+		mine[threadIdx.x] = 0;
+	__syncthreads();
+	for (unsigned i = TID; i < n; i += STEP) {
+		unsigned v = in[i];
+		for (int r = 0; r < rounds; r++)
+			atomicAdd(mine + ((v >> r) & 3), v >> r);
+	}
+	__syncthreads();
+	if (threadIdx.x < 8)
+		atomicAdd(bins + threadIdx.x, mine[threadIdx.x]);
+}
+
+// one addition to a word from anywhere
+__global__ void wide_adds(const unsigned *at, unsigned *to, unsigned n)
+{
+	unsigned i = TID;
+	if (i < n)
+		atomicAdd(to + at[i], i);
 }
 
 /* ---- registers ---- */
@@ -367,6 +473,21 @@ __global__ void few_warps(const float *in, float *out, unsigned n)
 	}
 }
 
+// blocks of a warp that live for one store: starting them takes longer
+__global__ void tiny_blocks(float *out)
+{
+	out[TID] = blockIdx.x;
+}
+
+// dependent loads from anywhere, as many at a time as fit
+__global__ void chase_many(const unsigned *next, unsigned *out, int hops)
+{
+	unsigned p = TID;
+	for (int h = 0; h < hops; h++)
+		p = next[p & (N / 4 - 1)];
+	out[TID] = p;
+}
+
 // four warps a multiprocessor, each instruction needs the one before
 __global__ void chain_fma(float *out, int rounds)
 {
@@ -427,7 +548,8 @@ __global__ void few_blocks(const float *x, float *y, float a, unsigned n)
 
 /* ---- waiting for each other ---- */
 
-// a sum over the block at each step, as first shown in lectures
+// a sum over the block at each step, as first shown in lectures. The author thought of barriers; but the accesses of warps
+// that have nothing left to add take their turns as well, and shared memory is full of them.
 __global__ void __launch_bounds__(1024, 2) block_sums(float *out, int rounds)
 {
 	__shared__ float part[1024];
@@ -441,6 +563,19 @@ __global__ void __launch_bounds__(1024, 2) block_sums(float *out, int rounds)
 			__syncthreads();
 		}
 		s += part[0];
+		__syncthreads();
+	}
+	out[TID] = s;
+}
+
+// one warp of the block works, another one each time
+__global__ void take_turns(float *out, int rounds)
+{
+	float s = threadIdx.x;
+	for (int r = 0; r < rounds; r++) {
+		if (threadIdx.x / 32 == r % (blockDim.x / 32))
+			for (int k = 0; k < 100; k++)
+				s = fmaf(s, 1.0001f, .5f);
 		__syncthreads();
 	}
 	out[TID] = s;
@@ -645,6 +780,8 @@ static float *in, *out, *host;
 static unsigned *at, *words;
 
 static void run_mma(void) { mma_bf16<<<SMS * 2, 512>>>(out, 4000); }
+static void run_tf32(void) { mma_tf32<<<SMS * 2, 512>>>(out, 4000); }
+static void run_bodies(void) { bodies<<<SMS * 4, 256>>>((float4 *)in, (float4 *)out, SMS * 4 * 256); }
 static void run_fp64(void) { fma_fp64<<<SMS * 16, 256>>>((double *)out, 1000); }
 static void run_half(void) { fma_half2<<<SMS * 8, 512>>>((unsigned *)out, 4000); }
 static void run_sfu(void) { waves_sfu<<<SMS * 8, 256>>>(out, 2000); }
@@ -667,10 +804,18 @@ static void run_field(void) { one_field<<<N / 12 / 256, 256>>>((struct particle 
 static void run_second(void) { every_second<<<N / 2 / 256, 256>>>(in, out, N / 2); }
 static void run_bins(void) { few_bins<<<SMS * 4, 256>>>(at, words, N / 16); }
 static void run_shared_bins(void) { shared_bins<<<SMS * 4, 256>>>(at, words, N / 16, 8); }
+static void run_adds(void) { shared_adds<<<SMS * 4, 256>>>(at, words, N / 16, 8); }
+static void run_wide_adds(void) { wide_adds<<<N / 16 / 256, 256>>>(at, (unsigned *)out, N / 16); }
+static void run_csr(void) { csr_rows<<<2048, 256>>>(at, in, in, out, 1u << 19, 32); }
+static void run_columns(void) { sum_columns<<<32, 256>>>(in, out, 2048, 8192); }
+static void run_four(void) { four_ways<<<SMS * 8, 256>>>(out, 500); }
+static void run_turns(void) { take_turns<<<SMS * 4, 512>>>(out, 500); }
+static void run_tiny(void) { tiny_blocks<<<N / 64, 32>>>(out); }
+static void run_chase_many(void) { chase_many<<<SMS * 8, 256>>>(at, (unsigned *)out, 100); }
 static void run_array(void) { own_array<<<SMS * 8, 256>>>(in, out, 1000); }
 static void run_spilled(void) { spilled<<<SMS * 2, 1024>>>(in, out, 200); }
 static void run_registers(void) { many_registers<<<SMS * 2, 128>>>(in, out, N / 4); }
-static void run_few_warps(void) { few_warps<<<SMS * 8, 32, 28 * 1024>>>(in, out, N / 16); }
+static void run_few_warps(void) { few_warps<<<SMS * 8, 32, 27 * 1024>>>(in, out, N / 16); }
 static void run_chain(void) { chain_fma<<<SMS, 128>>>(out, 20000); }
 static void run_chase(void) { chase_shared<<<SMS, 256>>>((unsigned *)out, 10000); }
 static void run_wave(void) { second_wave<<<SMS * 2 + 4, 1024>>>(out, 20000); }
@@ -695,6 +840,8 @@ static const struct workload {
 	void (*launch)(void);
 } workloads[] = {
 	{ "mma_bf16", "tensor-bound", run_mma },
+	{ "mma_tf32", "tensor-bound", run_tf32 },
+	{ "bodies", "fp32-bound|issue-bound", run_bodies },
 	{ "fma_fp64", "fp64-bound", run_fp64 },
 	{ "fma_half2", "fp16-bound", run_half },
 	{ "waves_sfu", "sfu-bound", run_sfu },
@@ -716,7 +863,12 @@ static const struct workload {
 	{ "one_field", "uncoalesced", run_field },
 	{ "every_second", "uncoalesced", run_second },
 	{ "few_bins", "atomics", run_bins },
-	{ "shared_bins", "atomics", run_shared_bins },
+	{ "csr_rows", "uncoalesced", run_csr },
+	{ "sum_columns", "small-grid", run_columns },
+	{ "four_ways", "bank-conflict", run_four },
+	{ "shared_bins", "issue-bound", run_shared_bins },
+	{ "shared_adds", "atomics", run_adds },
+	{ "wide_adds", "atomics|uncoalesced", run_wide_adds },
 	{ "own_array", "spill", run_array },
 	{ "spilled", "spill", run_spilled },
 	{ "many_registers", "low-occupancy:registers", run_registers },
@@ -727,7 +879,10 @@ static const struct workload {
 	{ "uneven_blocks", "tail", run_uneven },
 	{ "short_one", "launch-overhead", run_short },
 	{ "few_blocks", "small-grid", run_few_blocks },
-	{ "block_sums", "barrier", run_sums },
+	{ "block_sums", "memory-bound:L1 cache and shared memory|barrier", run_sums },
+	{ "take_turns", "barrier", run_turns },
+	{ "tiny_blocks", "low-occupancy:blocks|latency-bound|launch-overhead", run_tiny },
+	{ "chase_many", "uncoalesced|memory-bound:DRAM", run_chase_many },
 	{ "fences", "latency-bound:Memory barrier", run_fences },
 	{ "own_steps", "divergence", run_steps },
 	{ "even_odd", "divergence", run_even },

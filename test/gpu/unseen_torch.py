@@ -176,10 +176,25 @@ def cumsum():
 
 
 @op
-def top():
-    """latency-bound, memory-bound or alu-bound"""
-    x = randn(4096, 32000)
-    return lambda: torch.topk(x, 8)
+def batch_norm():
+    """memory-bound"""
+    m = torch.nn.BatchNorm2d(256).cuda()
+    x = randn(64, 256, 56, 56)
+    return lambda: m(x)
+
+
+@op
+def linear_few_rows():
+    """memory-bound: the weights move, hardly anything is computed"""
+    x, w = randn(16, 8192, dtype=torch.bfloat16), randn(8192, 8192, dtype=torch.bfloat16)
+    return lambda: F.linear(x, w)
+
+
+@op
+def small_products():
+    """memory-bound, latency-bound or tensor-bound"""
+    a, b = randn(4096, 64, 64, dtype=torch.bfloat16), randn(4096, 64, 64, dtype=torch.bfloat16)
+    return lambda: torch.bmm(a, b)
 
 
 if triton:
