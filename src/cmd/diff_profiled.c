@@ -68,7 +68,8 @@ void lull_diff_profiled_print(const struct lull_diff_profiled *d, u64 top)
 		if (c[i].was) {
 			lull_str_clear(&name);
 			lull_shorten_name(&name, c[i].was, (size_t)width - 40);
-			printf("taken for %s before, the only other one\n  ", lull_str_text(&name));
+			printf("compared with %s, the only other kernel before\n  ",
+			       lull_str_text(&name));
 		}
 		lull_str_release(&name);
 		lull_term_wrap(stdout, c[i].why, 2, width);

@@ -105,7 +105,7 @@ static void print_loads(const struct printer *out, const struct lull_profile *p)
 	static const struct {
 		const char *label;
 		enum lull_k k;
-	} heads[] = { { "SM", LULL_K_sm_throughput }, { "Memory", LULL_K_memory_throughput } };
+	} heads[] = { { "SM", LULL_K_sm_busy }, { "Memory", LULL_K_memory_throughput } };
 
 	for (size_t i = 0; i < LULL_COUNT_OF(heads); i++) {
 		f64 value = lull_k_of(p, heads[i].k);

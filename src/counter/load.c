@@ -90,6 +90,19 @@ static int memory_part(const struct lull_loads *loads)
 		       : top;
 }
 
+/* What the sum is of: pipes that compute. The others are ways to memory, and addresses. */
+static f64 busiest_math(const struct lull_loads *loads)
+{
+	static const enum lull_chip_part parts[] = { LULL_PART_tensor, LULL_PART_fp32,
+						     LULL_PART_imad,   LULL_PART_fp64,
+						     LULL_PART_alu,    LULL_PART_xu };
+	f64 top = NAN;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(parts); i++)
+		top = most(top, loads->of[parts[i]]);
+	return top;
+}
+
 void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 {
 	f64 issue;
@@ -105,7 +118,9 @@ void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 	/* The sums are what the vendor calls the load; parts stand in where they were not read. */
 	to->memory = first(to->of[LULL_PART_memory], value(to, to->memory_part));
 	to->memory = most(to->memory, to->of[LULL_PART_host]);
-	to->sm = first(to->of[LULL_PART_sm], most(value(to, highest(to, LULL_LOAD_PIPE)), issue));
+	to->sm = first(to->of[LULL_PART_sm], most(busiest_math(to), issue));
+	/* The sum leaves these out; constants that differ between lanes keep one of them busy. */
+	to->sm = most(to->sm, most(to->of[LULL_PART_adu], to->of[LULL_PART_cbu]));
 	to->top = most(to->memory, to->sm);
 }
 

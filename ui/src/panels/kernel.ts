@@ -163,7 +163,7 @@ function list(all: Launch[], n: number, pick: (ix: number) => void): HTMLElement
       { name: "#", kind: "int" }, { name: "Time", kind: "ns" }, { name: "SM", kind: "pct" }, { name: "Memory", kind: "pct" },
       { name: "Verdict", kind: "text" }, { name: "Kernel", kind: "text" },
     ] as Table["columns"],
-    rows: all.map((l) => [l.id, l.duration_ns, number(l.metrics.sm_throughput), number(l.metrics.memory_throughput),
+    rows: all.map((l) => [l.id, l.duration_ns, number(l.metrics.sm_busy), number(l.metrics.memory_throughput),
       l.verdict?.id ?? "unknown", format.short(l.kernel)]),
   };
   return tableView(table, { rowTitle: "Show this launch", onRow: (row) => pick(all.findIndex((l) => l.id === row[0])) });
