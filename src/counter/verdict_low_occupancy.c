@@ -40,6 +40,14 @@ static void prove_block(const struct lull_profile *p, struct lull_kclaim *claim)
 			   shared.text);
 }
 
+/* Warps that the size of the block leaves part empty hide that much less. */
+static f64 filled(const struct lull_profile *p)
+{
+	f64 lanes = lull_k_of(p, LULL_K_lanes_possible);
+
+	return isnan(lanes) ? 1 : lanes / 32;
+}
+
 static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	const struct lull_occupancy *o = &c->p->occupancy;
@@ -47,7 +55,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 
 	if (lull_profile_is_range(c->p))
 		return false;
-	if (!lull_case_get(c, LULL_K_occupancy_limit, &fits) || fits > FIT_SHARE)
+	if (!lull_case_get(c, LULL_K_occupancy_limit, &fits) || fits * filled(c->p) > FIT_SHARE)
 		return false;
 	if (!lull_case_get(c, LULL_K_occupancy, &had) || had < THERE_OF_FIT * fits)
 		return false;

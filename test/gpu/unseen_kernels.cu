@@ -616,6 +616,23 @@ __global__ void even_odd(float *out, int rounds)
 	out[TID] = s + t;
 }
 
+// blocks of half a warp: fma_fp32 once more, and a copy
+__global__ void half_warps(float *out, int rounds)
+{
+	float a = threadIdx.x, b = a + 1, c = a + 2, d = a + 3;
+	for (int r = 0; r < rounds; r++) {
+		a = fmaf(a, 1.0001f, .5f), b = fmaf(b, 1.0001f, .5f);
+		c = fmaf(c, 1.0001f, .5f), d = fmaf(d, 1.0001f, .5f);
+	}
+	out[TID] = a + b + c + d;
+}
+
+__global__ void small_copy(const float *in, float *out, unsigned n)
+{
+	for (unsigned i = TID; i < n; i += STEP)
+		out[i] = in[i];
+}
+
 /* ---- whole algorithms ---- */
 
 // softmax of rows, kept in registers
@@ -826,6 +843,8 @@ static void run_sums(void) { block_sums<<<SMS * 2, 1024>>>(out, 500); }
 static void run_fences(void) { fences<<<SMS * 2, 256>>>(out, 100); }
 static void run_steps(void) { own_steps<<<SMS * 16, 256>>>(out, 4000); }
 static void run_even(void) { even_odd<<<SMS * 16, 256>>>(out, 4000); }
+static void run_half_warps(void) { half_warps<<<SMS * 128, 16>>>(out, 4000); }
+static void run_small_copy(void) { small_copy<<<SMS * 32, 8>>>(in, out, N / 16); }
 static void run_softmax(void) { softmax_rows<<<N / 4096, 256>>>((float4 *)in, (float4 *)out, 4096); }
 static void run_norm(void) { norm_by_thread<<<256, 256>>>(in, out, 65536, 1024); }
 static void run_naive_p(void) { product_naive<<<dim3(64, 64), dim3(32, 32)>>>(in, in + (1u << 22), out, 2048); }
@@ -886,6 +905,8 @@ static const struct workload {
 	{ "fences", "latency-bound:Memory barrier", run_fences },
 	{ "own_steps", "divergence", run_steps },
 	{ "even_odd", "divergence", run_even },
+	{ "half_warps", "divergence", run_half_warps },
+	{ "small_copy", "low-occupancy:blocks|divergence", run_small_copy },
 	{ "softmax_rows", "memory-bound:DRAM", run_softmax },
 	{ "norm_by_thread", "uncoalesced", run_norm },
 	{ "product_naive", "memory-bound:L1 cache and shared memory|lsu-bound", run_naive_p },
