@@ -201,6 +201,11 @@ class Kernel(unittest.TestCase):
         self.assertEqual((row["status"], row["n_launches"]), (1, 4))
         self.assertGreater(row["dur_ns"], 0)
 
+    def test_a_range_that_never_ends_is_ended(self):
+        said = self.measure("--replay", "range", "--timeout", "1", LAUNCHES, "200", "10000", status=1,
+                            LAUNCHES_PROFILER="1")
+        self.assertIn("the range cudaProfilerStart to Stop did not end within 1 s", said)
+
     def test_a_range_that_never_comes(self):
         self.assertIn("cudaProfilerStart()", self.measure("--replay", "range", *STEPS, status=1))
         self.assertIn("no range was measured", self.measure("--replay", "range", "--nvtx-include", "nosuch", *STEPS,
