@@ -58,22 +58,38 @@ class Kernels(unittest.TestCase):
 
     def test_nothing_is_left_out(self):
         found = {os.path.basename(p)[:-5] for p in glob.glob(DATA + "/kernels/*.lull")}
-        self.assertEqual(found, set(KERNELS) | {"unseen", "operators", "span"})
+        self.assertEqual(found, set(KERNELS) | {"unseen", "unseen_basic", "span"})
 
-    def test_kernels_that_the_rules_were_not_written_for(self):
-        # Labels were written down before anything was measured: NAME or NAME:DETAIL, several where more than one is right.
+    def unseen(self, report):
+        """Name, whether the verdict is one that was written down beforehand, and the launch."""
+        # NAME or NAME:DETAIL, several where more than one is right.
         with open(os.path.join(TEST, "gpu", "unseen_kernels.cu"), encoding="utf-8") as source:
             labels = re.findall(r'^\t\{ "(\w+)", "([^"]+)", run_\w+ \}', source.read(), re.M)
-        launches = self.launches("unseen")
+        launches = self.launches(report)
         self.assertEqual([k["kernel"].split("(")[0] for k in launches], [name for name, _ in labels])
-        self.assertGreaterEqual(len(labels), 40)
+        self.assertGreaterEqual(len(labels), 50)
         for launch, (name, label) in zip(launches, labels):
+            found = launch["verdict"]
+            yield name, any(found["id"] == one and detail in ("", found["detail"])
+                            for one, _, detail in (word.partition(":") for word in label.split("|"))), launch
+
+    def test_kernels_that_the_rules_were_not_written_for(self):
+        for name, is_right, launch in self.unseen("unseen"):
             with self.subTest(name):
-                found = launch["verdict"]
-                self.assertTrue(any(found["id"] == one and detail in ("", found["detail"])
-                                    for one, _, detail in (word.partition(":") for word in label.split("|"))),
-                                (label, found["id"], found["detail"], found["proofs"]))
-                self.assertTrue(found["fix"] and found["proofs"])
+                self.assertTrue(is_right, launch["verdict"])
+                self.assertTrue(launch["verdict"]["fix"] and launch["verdict"]["proofs"])
+                self.assertGreater(launch["registers"], 0)
+
+    def test_the_basic_set_is_enough_for_nearly_all_of_them(self):
+        wrong = [name for name, is_right, _ in self.unseen("unseen_basic") if not is_right]
+        # 57 % of a pipe that is not among those of the set, where 60 % would be its limit.
+        self.assertEqual(wrong, ["product_naive"])
+
+    def test_a_range_is_one_piece_of_work(self):
+        span, = self.launches("span")
+        self.assertEqual((span["n_launches"], span["n_launches_least"], span["passes"]), (5, 5, 12))
+        self.assertEqual(span["verdict"]["id"], "launch-overhead")
+        self.assertNotIn("limited_by", span)
 
     def test_bytes_and_operations_are_those_of_the_code(self):
         # 2 GiB are moved; each thread of divergent and lone_warp has so many fused multiply-adds.
