@@ -250,6 +250,15 @@ static bool has_counters(const struct lull_kset *set)
 	return has;
 }
 
+/* Nothing was chosen but the set that is measured anyway. */
+static bool is_basic(const struct lull_kernel_collect *k)
+{
+	char **sets = k->sets.at;
+
+	return !k->sections.n && !k->metrics.n &&
+	       (!k->sets.n || (k->sets.n == 1 && strcmp(sets[0], "basic") == 0));
+}
+
 static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
 			struct wants *wants, struct lull_err *err)
 {
@@ -258,6 +267,10 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 
 	lull_kset_init(&set);
 	rc = choose(k, &set, err);
+	set.is_plain = k->replay == REPLAY_RANGE && is_basic(k);
+	if (!rc && k->replay == REPLAY_RANGE && !k->quiet && lull_kset_has_patches(&set))
+		fprintf(stderr, "lull: some of these metrics are counted by code that CUPTI adds; "
+				"in those runs kernels do not overlap (the set basic has none)\n");
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
 	*wants = (struct wants){ .samples = set.has_source,

@@ -185,6 +185,16 @@ class Kernel(unittest.TestCase):
         launch = json.loads(text[:text.rindex("}") + 1])["launches"][0]
         self.assertEqual((launch["kernel"], launch["n_launches"]), ("forward", 4))
 
+    def test_kernels_of_a_range_overlap_unless_metrics_forbid_it(self):
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-c", "1", *STEPS)
+        names = {r["key"]: r["name"] for r in self.rows("kmetric")}
+        self.assertFalse([n for n in names.values() if n.startswith("smsp__sass_")])
+        self.assertIn("smsp__inst_executed_op_local_ld.sum", names["local_ld_inst"])
+        self.assertNotIn("do not overlap", said)
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-c", "1", "--metrics", "op_ffma", *STEPS)
+        self.assertIn("do not overlap", said)
+        self.assertIn("op_ffma", {r["key"] for r in self.rows("kmetric")})
+
     def test_runs_that_differ_are_said(self):
         turn = 'if test -e turn; then rm turn; exec "$0" 5; else : >turn; exec "$0" 6; fi'
         said = self.measure("--replay", "range", "--section", "speed", "sh", "-c", turn, LAUNCHES, LAUNCHES_PROFILER="1")

@@ -300,18 +300,25 @@ def check_range(b):
     """A range as one piece of work: its kernels meet, none is run twice, the program runs once for each pass."""
     probe = compile_cuda(b, "kernel_probe")
     options = ["--replay", "range", "--timeout", "15", "-s", "1", "-c", "1"]
-    said = measure(b, "one_pass", [*options, "--metrics", "op_ffma"], [probe, "meet"])
+    said = measure(b, "one_pass", [*options, "--metrics", "warps_launched"], [probe, "meet"])
     want, got, row = gpu.numbers(said), counters(b, "one_pass")[0], b.table("one_pass", "profiled")[0]
-    yield ("range: operations, one pass", "%.0f, 5 launches, 8 met" % want["flops"],
-           "%.0f, %d launches, %d met" % (2 * got["op_ffma"], row["n_launches"], want["met"]),
-           verdict(2 * got["op_ffma"] == want["flops"] and row["n_launches"] == 5 and want["met"] == 8 and
+    # 3 launches of 1056 blocks of 8 warps, and two of one.
+    yield ("range: warps, one pass", "25346, 5 launches, 8 met, 1 run", "%d, %d launches, %d met, %d run" % (
+        got["warps_launched"], row["n_launches"], want["met"], said.count("RESULT")),
+           verdict(got["warps_launched"] == 25346 and row["n_launches"] == 5 and want["met"] == 8 and
                    said.count("RESULT") == 1))
     said = measure(b, "span", [*options, "--set", "basic"], [probe, "meet"], limit=100)
     keep(b, "span")
     row, launch = b.table("span", "profiled")[0], shown(b, "span")[0]
-    yield ("range: basic set", "5 launches in each run", "%d, %d passes, %d runs, %s, %d ns" % (
-        row["n_launches"], row["n_passes"], said.count("RESULT"), named(launch), row["dur_ns"]),
-           verdict(row["n_launches"] == row["n_launches_least"] == 5 and said.count("RESULT") == row["n_passes"]))
+    n_runs, n_met = said.count("RESULT"), said.count("met=8")
+    yield ("range: basic set", "5 launches and 8 met in each run", "%d, %d passes, %d runs, %d met, %s, %d ns" % (
+        row["n_launches"], row["n_passes"], n_runs, n_met, named(launch), row["dur_ns"]),
+           verdict(row["n_launches"] == row["n_launches_least"] == 5 and n_met == n_runs == row["n_passes"]))
+    said = measure(b, "operations", [*options, "--metrics", "op_ffma"], [probe, "meet"])
+    got = counters(b, "operations")[0]
+    yield ("range: operations, one kernel at a time", "%.0f" % want["flops"], "%.0f, %s" % (
+        2 * got["op_ffma"], "said" if "do not overlap" in said else "not said"),
+           verdict(2 * got["op_ffma"] == want["flops"] and "do not overlap" in said))
     said = measure(b, "varies", [*options, "--section", "speed"], [probe, "meet", b.path("turn")], limit=60)
     row = b.table("varies", "profiled")[0]
     yield ("range: runs that differ", "6 in one run and 5 in another", "%d and %d, %s" % (
