@@ -189,6 +189,7 @@ def check_source(b):
     program = compile_cuda(b, "kernels")
     measure(b, "lines", ["--set", "basic", "--section", "source", "-s", "1", "-c", "1"],
             [program, "pointer_chase", "3"])
+    keep(b, "lines")
     with open(os.path.join(gpu.HERE, "kernels.cu"), encoding="utf-8") as source:
         line = [i for i, text in enumerate(source, 1) if "p = next[p]" in text][0]
     lines, total = {}, 0
@@ -265,6 +266,7 @@ def check_operators(b):
     """What torch's kernels are said to be; a person reads whether that makes sense."""
     gpu.need_torch(b)
     program = [sys.executable, os.path.join(gpu.HERE, "unseen_torch.py")]
+    b.run(program, limit=60)  # kernels that are compiled on first use are then there
     said = measure(b, "operators", ["--set", "full", "--nvtx-include", "regex:^op:"], program, limit=150)
     keep(b, "operators")
     for line in said.split("\n"):

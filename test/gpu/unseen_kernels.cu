@@ -791,6 +791,172 @@ __global__ void stencil(const float *in, float *out, unsigned n)
 	out[(z * n + y) * n + x] = s;
 }
 
+/* ---- a second list, written when the rules for the first were done; they stayed as they were ---- */
+
+// how long a point takes to leave, for points in no order
+__global__ void mandelbrot(unsigned *out, int most)
+{
+	unsigned h = TID * 2654435761u;
+	float cx = (h >> 16) / 32768.f - 1.5f, cy = (h & 65535) / 32768.f - 1.f, x = 0, y = 0;
+	int n = 0;
+	for (; n < most && x * x + y * y < 4; n++) {
+		float t = x * x - y * y + cx;
+		y = 2 * x * y + cy, x = t;
+	}
+	out[TID] = n;
+}
+
+// prices of options: twenty bytes and a hundred instructions each
+__global__ void options(const float *price, const float *strike, const float *years, float *call, float *put, unsigned n)
+{
+	unsigned i = TID;
+	if (i >= n)
+		return;
+	float s = price[i] + 1, k = strike[i] + 1, t = years[i] + 1, v = .3f * sqrtf(t);
+	float d1 = (__logf(s / k) + (.02f + .045f) * t) / v, d2 = d1 - v;
+	float n1 = .5f * erfcf(-d1 * .70710678f), n2 = .5f * erfcf(-d2 * .70710678f), e = __expf(-.02f * t);
+	call[i] = s * n1 - k * e * n2;
+	put[i] = k * e * (1 - n2) - s * (1 - n1);
+}
+
+// running sums of a block, ten barriers each
+__global__ void __launch_bounds__(1024, 2) running_sums(const float *in, float *out, int rounds)
+{
+	__shared__ float a[2][1024];
+	float v = in[TID];
+	for (int r = 0; r < rounds; r++) {
+		int p = 0;
+		a[0][threadIdx.x] = v;
+		__syncthreads();
+		for (int k = 1; k < 1024; k *= 2, p ^= 1) {
+			a[1 - p][threadIdx.x] = a[p][threadIdx.x] + (threadIdx.x >= k ? a[p][threadIdx.x - k] : 0);
+			__syncthreads();
+		}
+		v = a[p][threadIdx.x] * 1e-3f;
+		__syncthreads();
+	}
+	out[TID] = v;
+}
+
+// doubles written down the columns of a matrix
+__global__ void column_writes(double *out, unsigned rows, unsigned cols)
+{
+	unsigned row = TID % rows, c = TID / rows;
+	out[row * cols + c] = row;
+}
+
+// 16 bytes from anywhere
+__global__ void gather_wide(const unsigned *at, const float4 *in, float4 *out, unsigned n)
+{
+	unsigned i = TID;
+	if (i < n)
+		out[i] = in[at[i] % (N / 4)];
+}
+
+// the largest of all: one atomic for each block
+__global__ void largest(const float4 *in, int *out, unsigned n)
+{
+	__shared__ float part[32];
+	float m = -1e30f;
+	for (unsigned i = TID; i < n; i += STEP) {
+		float4 v = in[i];
+		m = fmaxf(m, fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w)));
+	}
+	for (int k = 16; k; k /= 2)
+		m = fmaxf(m, __shfl_xor_sync(~0u, m, k));
+	if (threadIdx.x % 32 == 0)
+		part[threadIdx.x / 32] = m;
+	__syncthreads();
+	if (threadIdx.x == 0) {
+		for (unsigned k = 1; k < blockDim.x / 32; k++)
+			m = fmaxf(m, part[k]);
+		atomicMax(out, __float_as_int(m));
+	}
+}
+
+// one lock for all blocks
+__global__ void one_lock(unsigned *lock, unsigned *value, int rounds)
+{
+	if (threadIdx.x)
+		return;
+	for (int r = 0; r < rounds; r++) {
+		while (atomicCAS(lock, 0u, 1u))
+			continue;
+		__threadfence();
+		*(volatile unsigned *)value += 1;
+		__threadfence();
+		atomicExch(lock, 0u);
+	}
+}
+
+// a block more than fits, and each fills a multiprocessor
+__global__ void one_too_many(float *out, int rounds)
+{
+	extern __shared__ float room[];
+	float a = threadIdx.x, b = a + 1;
+	room[threadIdx.x] = a;
+	for (int r = 0; r < rounds; r++)
+		a = fmaf(a, 1.0001f, .5f), b = fmaf(b, 1.0001f, .5f);
+	out[TID] = a + b + room[threadIdx.x];
+}
+
+// stencil of seven points
+__global__ void seven_points(const float *in, float *out, unsigned n)
+{
+	unsigned x = blockIdx.x * 64 + threadIdx.x + 1, y = blockIdx.y * 4 + threadIdx.y + 1, z = blockIdx.z + 1;
+	if (x >= n - 1 || y >= n - 1)
+		return;
+	const float *p = in + (z * n + y) * n + x;
+	out[(z * n + y) * n + x] = p[0] * .4f + (p[1] + p[-1] + p[n] + p[-(int)n] + p[n * n] + p[-(int)(n * n)]) * .1f;
+}
+
+// layer norm of rows by a block each
+__global__ void __launch_bounds__(256) norm_rows(const float4 *in, float4 *out, unsigned cols)
+{
+	__shared__ float2 part[8];
+	const float4 *row = in + (size_t)blockIdx.x * cols / 4;
+	float4 v = row[threadIdx.x];
+	float s = v.x + v.y + v.z + v.w, q = v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
+	for (int k = 16; k; k /= 2)
+		s += __shfl_xor_sync(~0u, s, k), q += __shfl_xor_sync(~0u, q, k);
+	if (threadIdx.x % 32 == 0)
+		part[threadIdx.x / 32] = make_float2(s, q);
+	__syncthreads();
+	s = q = 0;
+	for (int k = 0; k < 8; k++)
+		s += part[k].x, q += part[k].y;
+	float mean = s / cols, scale = rsqrtf(q / cols - mean * mean + 1e-5f);
+	out[(size_t)blockIdx.x * cols / 4 + threadIdx.x] =
+		make_float4((v.x - mean) * scale, (v.y - mean) * scale, (v.z - mean) * scale, (v.w - mean) * scale);
+}
+
+// rows of 512 bytes from anywhere, a warp each
+__global__ void rows_of_table(const unsigned *at, const float4 *in, float4 *out, unsigned n)
+{
+	unsigned row = TID / 32, lane = threadIdx.x % 32;
+	if (row < n)
+		out[row * 32 + lane] = in[at[row] % (N / 128) * 32 + lane];
+}
+
+// additions of doubles by compare and swap, on few addresses
+__global__ void cas_adds(unsigned long long *to, int rounds)
+{
+	for (int r = 0; r < rounds; r++) {
+		unsigned long long *p = to + (threadIdx.x + r) % 64, old = *p, seen;
+		do {
+			seen = old;
+			old = atomicCAS(p, seen, __double_as_longlong(__longlong_as_double(seen) + 1));
+		} while (old != seen);
+	}
+}
+
+// floats added to 4096 places
+__global__ void many_adds(const unsigned *at, float *to, unsigned n)
+{
+	for (unsigned i = TID; i < n; i += STEP)
+		atomicAdd(to + (at[i] & 4095), 1.5f);
+}
+
 /* ---- launching ---- */
 
 static float *in, *out, *host;
@@ -854,6 +1020,20 @@ static void run_code(void) { long_code<<<SMS * 2, 128>>>(out, 10); }
 static void run_constant(void) { own_constant<<<SMS * 4, 256>>>(out, 500); }
 static void run_stencil(void) { stencil<<<dim3(13, 50, 398), dim3(32, 8)>>>(in, out, 400); }
 
+static void run_mandelbrot(void) { mandelbrot<<<SMS * 64, 256>>>((unsigned *)out, 2000); }
+static void run_options(void) { options<<<N / 4 / 256, 256>>>(in, in + N / 4, in + N / 2, out, out + N / 4, N / 4); }
+static void run_running(void) { running_sums<<<SMS * 2, 1024>>>(in, out, 200); }
+static void run_column_writes(void) { column_writes<<<N / 2 / 256, 256>>>((double *)out, 4096, N / 2 / 4096); }
+static void run_gather_wide(void) { gather_wide<<<N / 16 / 256, 256>>>(at, (float4 *)in, (float4 *)out, N / 16); }
+static void run_largest(void) { largest<<<SMS * 8, 256>>>((float4 *)in, (int *)words, N / 4); }
+static void run_lock(void) { one_lock<<<SMS, 32>>>(words + 512, words + 513, 20); }
+static void run_too_many(void) { one_too_many<<<SMS + 1, 512, 150 * 1024>>>(out, 20000); }
+static void run_seven(void) { seven_points<<<dim3(7, 100, 398), dim3(64, 4)>>>(in, out, 400); }
+static void run_norm_rows(void) { norm_rows<<<N / 1024, 256>>>((float4 *)in, (float4 *)out, 1024); }
+static void run_table(void) { rows_of_table<<<N / 256 / 8, 256>>>(at, (float4 *)in, (float4 *)out, N / 256); }
+static void run_cas(void) { cas_adds<<<SMS, 64>>>((unsigned long long *)words, 20); }
+static void run_many_adds(void) { many_adds<<<SMS * 8, 256>>>(at, out, N / 8); }
+
 static const struct workload {
 	const char *name, *label;
 	void (*launch)(void);
@@ -915,6 +1095,19 @@ static const struct workload {
 	{ "long_code", "latency-bound:No instruction", run_code },
 	{ "own_constant", "latency-bound|adu-bound|lsu-bound", run_constant },
 	{ "stencil", "memory-bound:L1 cache and shared memory|lsu-bound", run_stencil },
+	{ "mandelbrot", "divergence", run_mandelbrot },
+	{ "options", "memory-bound:DRAM|issue-bound", run_options },
+	{ "running_sums", "barrier|memory-bound:L1 cache and shared memory", run_running },
+	{ "column_writes", "uncoalesced", run_column_writes },
+	{ "gather_wide", "uncoalesced|memory-bound:DRAM", run_gather_wide },
+	{ "largest", "memory-bound:DRAM", run_largest },
+	{ "one_lock", "atomics|latency-bound", run_lock },
+	{ "one_too_many", "tail", run_too_many },
+	{ "seven_points", "memory-bound:DRAM|memory-bound:L2 cache", run_seven },
+	{ "norm_rows", "memory-bound:DRAM", run_norm_rows },
+	{ "rows_of_table", "memory-bound:DRAM|memory-bound:L2 cache", run_table },
+	{ "cas_adds", "atomics", run_cas },
+	{ "many_adds", "atomics", run_many_adds },
 };
 
 int main(int argc, char **argv)
@@ -940,6 +1133,7 @@ int main(int argc, char **argv)
 	}
 	CHECK(cudaMemcpy(at, numbers, N / 4 * 4ul, cudaMemcpyHostToDevice));
 	free(numbers);
+	CHECK(cudaFuncSetAttribute(one_too_many, cudaFuncAttributeMaxDynamicSharedMemorySize, 150 * 1024));
 	int rounds = argc > 2 ? atoi(argv[2]) : 2;
 	for (int r = 0; r < rounds; r++)
 		for (size_t i = 0; i < count; i++) {
