@@ -40,6 +40,7 @@ static struct {
 	_Atomic bool is_call_enabled[N_CBIDS]; /* of the driver */
 	_Atomic bool is_kind_enabled[CUPTI_N_KINDS];
 	_Atomic u64 n_to_drop, n_to_zero;
+	_Atomic u32 n_finalized;
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- knobs ---- */
@@ -250,8 +251,9 @@ __attribute__((destructor)) static void write_state(void)
 	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
 		n_kinds += cupti.is_kind_enabled[i] && i != CUPTI_DEVICE && i != CUPTI_CONTEXT &&
 			   i != CUPTI_STREAM;
-	fprintf(file, "calls_on=%u kinds_on=%u buffers_out=%llu\n", n_calls, n_kinds,
-		(unsigned long long)lull_cupti_buffers_out());
+	fprintf(file, "calls_on=%u kinds_on=%u buffers_out=%llu subscribed=%u finalized=%u\n",
+		n_calls, n_kinds, (unsigned long long)lull_cupti_buffers_out(), cupti.is_subscribed,
+		cupti.n_finalized);
 	fclose(file);
 }
 
@@ -264,6 +266,7 @@ ENTRY cuptiGetVersion(u32 *version);
 ENTRY cuptiGetResultString(int result, const char **text);
 ENTRY cuptiSubscribe(void **subscriber, callback_fn *callback, void *userdata);
 ENTRY cuptiUnsubscribe(void *subscriber);
+ENTRY cuptiFinalize(void);
 ENTRY cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid);
 ENTRY cuptiEnableDomain(u32 enable, void *subscriber, u32 domain);
 ENTRY cuptiGetCallbackName(u32 domain, u32 cbid, const char **name);
@@ -324,6 +327,17 @@ int cuptiUnsubscribe(void *subscriber)
 	cupti.is_subscribed = false;
 	for (u32 i = 0; i < N_CBIDS; i++)
 		cupti.is_call_enabled[i] = false;
+	return CUPTI_OK;
+}
+
+/* All that it was asked for is forgotten; it begins anew when it is asked again. */
+int cuptiFinalize(void)
+{
+	RETURN_IF_MISSING();
+	cupti.n_finalized++;
+	cuptiUnsubscribe(&cupti);
+	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
+		cupti.is_kind_enabled[i] = false;
 	return CUPTI_OK;
 }
 

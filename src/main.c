@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -59,6 +60,7 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : NULL, *nearest = NULL;
 	const struct lull_cmd *cmd;
 
+	lull_crash_watch();
 	lull_log_init(LULL_LOG_WARN, getenv("LULL_DEBUG"));
 	if (!word || !strcmp(word, "--help") || !strcmp(word, "-h")) {
 		int status = run(lull_cmd_find("help", &nearest), 1, help);

@@ -2,14 +2,17 @@
  * floor_agent - the least that a recording of kernels can cost: a library for CUDA_INJECTION64_PATH
  * that enables CUPTI's kernel records and drops them. What lull costs is measured beside it.
  *
- * FLOOR_WITH=WORD,... adds one thing at a time, to find out what costs:
+ * FLOOR_WITH=WORD,... adds one thing at a time, to find out what costs; floor_switch("WORD,...") does so
+ * while the program runs, "off" ends all, and "finalize" sends CUPTI away:
  *
- *	kinds	  copies, memsets, waits, overheads, compilation
+ *	kinds	  copies, memsets, overheads, compilation; kN: the kind of that number
  *	graph	  graphs as a whole
  *	clock	  times by the CPU's counter instead of CUPTI's clock
  *	zeroed	  buffers are zeroed by us, not by CUPTI on the launching thread
  *	launch	  callbacks for cuLaunchKernel and cudaLaunchKernel, which do nothing
  *	calls	  callbacks for all calls that lull watches by default
+ *	runtime	  either of them without the driver's
+ *	none	  no records of kernels
  *	flush	  cuptiActivityFlushAll(0) every 200 ms
  *	walk	  records are walked and counted, not only dropped
  *	small	  buffers of 64 KiB instead of 1 MiB
@@ -31,6 +34,8 @@
 #endif
 
 #define KIND_KERNEL 10
+#define KIND_SYNC   38
+#define KIND_GRAPH  51
 #define N_CBIDS	    1024u
 
 #define CUPTI_CALLS(CALL)                                                                      \
@@ -40,8 +45,10 @@
 	CALL(cuptiActivityRegisterTimestampCallback, (uint64_t(*)(void)))                      \
 	CALL(cuptiActivitySetAttribute, (int, size_t *, void *))                               \
 	CALL(cuptiActivityEnable, (int))                                                       \
+	CALL(cuptiActivityDisable, (int))                                                      \
 	CALL(cuptiActivityFlushAll, (uint32_t))                                                \
 	CALL(cuptiActivityGetNextRecord, (uint8_t *, size_t, uint8_t **))                      \
+	CALL(cuptiUnsubscribe, (void *))                                                       \
 	CALL(cuptiSubscribe, (void **, void (*)(void *, int, uint32_t, const void *), void *)) \
 	CALL(cuptiEnableCallback, (uint32_t, void *, int, uint32_t))                           \
 	CALL(cuptiGetCallbackName, (int, uint32_t, const char **))
@@ -52,15 +59,21 @@ static struct {
 #undef CALL
 } cupti;
 
+/* Copies (two), memsets, waits, overheads, compilation. */
+static const int kinds[] = { 1, 22, 2, KIND_SYNC, 17, 52 };
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
 static _Atomic unsigned long n_kernels, n_buffers, n_calls;
 static size_t buffer_bytes = 1u << 20;
-static int is_zeroed, is_walking;
+static int is_zeroed, is_walking, is_clock_ours, is_finalized;
+static const char *list;
+static void *subscriber, *library;
 
 int InitializeInjection(void);
+int floor_switch(const char *words);
 
 static int has(const char *word)
 {
-	const char *list = getenv("FLOOR_WITH");
 	size_t n = strlen(word);
 
 	for (const char *at = list; at && (at = strstr(at, word)); at += n)
@@ -114,9 +127,8 @@ static void on_call(void *user, int domain, uint32_t cbid, const void *data)
 static void watch(const char *const *words, size_t n_words)
 {
 	const char *name;
-	void *subscriber;
 
-	if (cupti.cuptiSubscribe(&subscriber, on_call, NULL) != 0) {
+	if (!subscriber && cupti.cuptiSubscribe(&subscriber, on_call, NULL) != 0) {
 		fprintf(stderr, "floor_agent: somebody else holds CUPTI\n");
 		return;
 	}
@@ -126,6 +138,13 @@ static void watch(const char *const *words, size_t n_words)
 				if (cupti.cuptiGetCallbackName(domain, cbid, &name) == 0 && name &&
 				    strncmp(name, words[i], strlen(words[i])) == 0)
 					cupti.cuptiEnableCallback(1, subscriber, domain, cbid);
+}
+
+static void watch_none(void)
+{
+	for (int domain = 1; subscriber && domain <= 2; domain++)
+		for (uint32_t cbid = 1; cbid < N_CBIDS; cbid++)
+			cupti.cuptiEnableCallback(0, subscriber, domain, cbid);
 }
 
 static void *flush_loop(void *unused)
@@ -143,12 +162,13 @@ static void report(void)
 {
 	unsigned long before = n_buffers;
 
-	cupti.cuptiActivityFlushAll(1);
+	if (!is_finalized)
+		cupti.cuptiActivityFlushAll(1);
 	fprintf(stderr, "floor_agent: records=%lu buffers=%lu before_end=%lu calls=%lu\n",
 		n_kernels, (unsigned long)n_buffers, before, n_calls);
 }
 
-static void add_what_is_wanted(void)
+static void switch_on(void)
 {
 	static const char *const launches[] = { "cudaLaunchKernel", "cuLaunchKernel" };
 	static const char *const calls[] = {
@@ -159,33 +179,86 @@ static void add_what_is_wanted(void)
 		"cuEventSync",	  "cuStreamSync",    "cuStreamWait",  "cuCtxSync",
 		"cuGraphLaunch",  "cuModuleLoad",
 	};
-	static const int kinds[] = { 1, 22, 2, 38, 17, 52 };
-	pthread_t thread;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	if (!has("none"))
+		cupti.cuptiActivityEnable(KIND_KERNEL);
+	for (size_t i = 0; i < N_KINDS; i++) {
 		char word[8];
 
 		snprintf(word, sizeof(word), "k%d", kinds[i]);
-		if (has("kinds") || has(word))
+		if ((has("kinds") && kinds[i] != KIND_SYNC) || has(word))
 			cupti.cuptiActivityEnable(kinds[i]);
 	}
 	if (has("graph"))
-		cupti.cuptiActivityEnable(51);
+		cupti.cuptiActivityEnable(KIND_GRAPH);
 	if (has("launch"))
 		watch(launches, sizeof(launches) / sizeof(launches[0]));
 	else if (has("calls"))
 		watch(calls, sizeof(calls) / sizeof(calls[0]));
-	if (has("flush"))
-		pthread_create(&thread, NULL, flush_loop, NULL);
+}
+
+static void switch_off(void)
+{
+	watch_none();
+	cupti.cuptiActivityDisable(KIND_KERNEL);
+	cupti.cuptiActivityDisable(KIND_GRAPH);
+	for (size_t i = 0; i < N_KINDS; i++)
+		cupti.cuptiActivityDisable(kinds[i]);
+}
+
+static void set_up(void)
+{
+	size_t size = 1;
+	uint8_t on = 1;
+
+	if (is_clock_ours)
+		cupti.cuptiActivityRegisterTimestampCallback(counter);
+	if (is_zeroed)
+		cupti.cuptiActivitySetAttribute(5, &size, &on);
+	cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
+}
+
+static void finalize(void)
+{
+	int (*leave)(void);
+
+	cupti.cuptiActivityFlushAll(1);
+	if (subscriber)
+		cupti.cuptiUnsubscribe(subscriber);
+	subscriber = NULL;
+	*(void **)&leave = dlsym(library, "cuptiFinalize");
+	if (leave)
+		leave();
+	is_finalized = 1;
+}
+
+__attribute__((visibility("default"))) int floor_switch(const char *words)
+{
+	list = words;
+	if (!cupti.cuptiGetCallbackName)
+		return -1;
+	if (!is_finalized)
+		switch_off();
+	if (has("finalize") && !is_finalized)
+		finalize();
+	if (!has("off") && !has("finalize")) {
+		if (is_finalized)
+			set_up();
+		is_finalized = 0;
+		switch_on();
+	}
+	if (!is_finalized)
+		cupti.cuptiActivityFlushAll(0);
+	list = NULL;
+	return 0;
 }
 
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	const char *path = getenv("FLOOR_CUPTI");
-	void *library = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-	size_t size = 1;
-	uint8_t on = 1;
+	pthread_t thread;
 
+	library = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
 #define CALL(name, params)                                                       \
 	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL;          \
 	if (!cupti.name) {                                                       \
@@ -194,17 +267,16 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	}
 	CUPTI_CALLS(CALL)
 #undef CALL
+	list = getenv("FLOOR_WITH");
 	is_zeroed = has("zeroed");
 	is_walking = has("walk");
 	if (has("small"))
 		buffer_bytes = 65536;
-	if (has("clock"))
-		cupti.cuptiActivityRegisterTimestampCallback(counter);
-	if (is_zeroed)
-		cupti.cuptiActivitySetAttribute(5, &size, &on);
-	cupti.cuptiActivityRegisterCallbacks(on_request, on_complete);
-	cupti.cuptiActivityEnable(KIND_KERNEL);
-	add_what_is_wanted();
+	is_clock_ours = has("clock");
+	set_up();
+	switch_on();
+	if (has("flush"))
+		pthread_create(&thread, NULL, flush_loop, NULL);
 	atexit(report);
 	return 1;
 }

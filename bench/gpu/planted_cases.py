@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Step times of the planted training loops, several in one process: importing torch takes longer than they do.
 
-    planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--profiler]
+    planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--switch WHO]
 
-Warms up all cases and says "ready". Then each line of input names a case; it runs N steps and answers "CASE=MS", the
-time of a step; each case can be asked for K times. So several such processes, each recorded in another way, take turns.
-With --profiler the steps run inside torch.profiler (CPU and CUDA), which is what others pay.
+Warms up all cases and says "ready". Then each line of input names a case and a mode; it runs N steps and answers
+"CASE=MS", the time of a step; each case can be asked for K times. Mode "off" is without a recording, "on" with one by
+WHO: lull (run under `lull profile -c lull --capture-range-end=repeat`), the floor (which takes the words of its
+FLOOR_WITH as modes) or torch.profiler with CPU and CUDA, which is what others pay. A process is some per cent faster or
+slower than its like, all its life; so it is compared with itself.
 """
 import argparse
-import contextlib
+import ctypes
 import importlib.util
+import os
+import statistics
 import sys
 import time
 
@@ -24,19 +28,54 @@ def load(path):
 
 
 def measure(step, first, n):
+    """The median step, each to the end of its work on the device."""
+    times = []
     torch.cuda.synchronize()
-    begin = time.perf_counter()
     for i in range(first, first + n):
+        begin = time.perf_counter()
         step(i)
-    torch.cuda.synchronize()
-    return (time.perf_counter() - begin) * 1e3 / n
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times) * 1e3
 
 
-def tool(use_profiler):
-    if not use_profiler:
-        return contextlib.nullcontext()
-    from torch.profiler import ProfilerActivity, profile
-    return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+class Profiler:
+    """torch.profiler as other people use it."""
+
+    def __init__(self):
+        self.running = None
+
+    def __call__(self, mode):
+        from torch.profiler import ProfilerActivity, profile
+        if self.running:
+            self.running.stop()
+        self.running = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if mode != "off" else None
+        if self.running:
+            self.running.start()
+
+
+def by_floor():
+    floor, words = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]), {"on": "", "off": "finalize"}
+    return lambda mode: floor.floor_switch(words.get(mode, mode).encode())
+
+
+def by_lull():
+    import lull
+
+    def switch(mode):
+        if mode == "off":
+            lull.stop()
+        for _ in range(100 if mode != "off" else 0):
+            lull.start()
+            if lull.is_recording():
+                break
+            time.sleep(0.02)  # the report before this one is being closed
+        if (mode != "off") != lull.is_recording():
+            sys.exit("planted_cases: the recording is not " + mode)
+    return switch
+
+
+SWITCHES = {"none": lambda: lambda mode: None, "floor": by_floor, "lull": by_lull, "profiler": Profiler}
 
 
 def main():
@@ -46,7 +85,7 @@ def main():
     ap.add_argument("--steps", type=int, default=10)
     ap.add_argument("--repeats", type=int, default=7)
     ap.add_argument("--warm", type=int, default=5)
-    ap.add_argument("--profiler", action="store_true")
+    ap.add_argument("--switch", choices=sorted(SWITCHES), default="none")
     a = ap.parse_args()
     planted = load(a.planted)
     steps, done = {}, {}
@@ -55,12 +94,16 @@ def main():
         steps[name] = planted.CASES[name][0](False, a.warm + (a.steps + 1) * a.repeats)
         measure(steps[name], 0, a.warm)
         done[name] = a.warm
+    switch, now = SWITCHES[a.switch](), None
     print("ready", flush=True)
     for line in sys.stdin:
-        name = line.strip()
+        name, mode = line.split()
+        if mode != now:
+            switch(mode)
+            time.sleep(0.15)  # a thread of the agent enables CUPTI, and the first buffers come
+            now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
-        with tool(a.profiler):
-            ms = measure(steps[name], done[name] + 1, a.steps)
+        ms = measure(steps[name], done[name] + 1, a.steps)
         done[name] += a.steps + 1
         print("%s=%.4f" % (name, ms), flush=True)
 

@@ -87,17 +87,6 @@ bool lull_capture_is_closing(void)
 	       (!c->capture_repeats || atomic_load(&c->capture_began) < c->capture_repeats);
 }
 
-void lull_capture_by_program(bool is_start)
-{
-	if (!(atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) &
-	      LULL_WATCH_PROGRAM))
-		return;
-	if (is_start)
-		lull_capture_take();
-	else
-		lull_capture_give();
-}
-
 void lull_capture_by_call(bool is_start)
 {
 	struct lull_control *c = lull_agent.control;

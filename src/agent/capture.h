@@ -36,9 +36,6 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name,
  */
 void lull_capture_by_call(bool is_start);
 
-/* The same for lull_start() and lull_stop() (--capture-range=lull). */
-void lull_capture_by_program(bool is_start);
-
 /* Begin a recording; false if one is on, or the recorder is not ready or does not want one. */
 bool lull_capture_take(void);
 

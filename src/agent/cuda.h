@@ -81,8 +81,43 @@ void lull_cuda_share_dropped(u64 n);
 /* True if another tool gets records of this kind. */
 bool lull_cuda_share_has(u32 kind);
 
-/* Our subscription. */
+/* True if another tool uses CUPTI through us, or has done so. */
+bool lull_cuda_share_is_used(void);
+
+/* CUPTI was sent away: nothing is enabled any more. */
+void lull_cuda_share_reset(void);
+
+/* Our subscription (cuda_attach.c). */
 void *lull_cuda_subscriber(void);
+
+/* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
+bool lull_cuda_come(void);
+
+/* The same for the sake of a name for one of CUPTI's numbers: stay until nothing can be recorded. */
+bool lull_cuda_come_to_name(void);
+
+/* We are there and stay; and: we left and never come again. */
+bool lull_cuda_is_here(void);
+bool lull_cuda_is_gone(void);
+
+/* Leave at the end of the next call of the program. `is_for_good`: nothing more can be recorded. */
+void lull_cuda_leave_soon(bool is_for_good);
+
+/* Do not leave any more; if somebody is at it, wait for the end of it. */
+void lull_cuda_stay(void);
+
+/* A call begins or ends while nothing is recorded: leave, if that is wanted. `call` tells which. */
+void lull_cuda_depart(u64 call, bool is_end);
+
+/* The program uses CUDA graphs. */
+void lull_cuda_saw_graph(void);
+
+/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */
+bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
+bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc);
+
+/* True if nothing more can be recorded in this session. */
+bool lull_cuda_is_over(void);
 
 /* The time for CUPTI's own stamps: the counter that all events carry. */
 static inline u64 lull_cuda_now(void)
@@ -98,16 +133,16 @@ static inline bool lull_cuda_is_watching(void)
 
 	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM))
 		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0;
-	return watch != 0;
+	return watch != 0 && !lull_cuda_is_over();
 }
 
 /* False while CUPTI is wanted in this process and not yet on. */
 bool lull_cuda_is_ready(void);
 
-/* Subscribe to CUPTI if that is wanted and was not done yet. */
-void lull_cuda_set_up(void);
+/* Look after CUDA in this process from here on; `is_needed`: come to CUPTI now. */
+void lull_cuda_set_up(bool is_needed);
 
-/* True in the process that CUPTI was set up in; a forked child must never call it. */
+/* True in the process that uses CUDA; a forked child must never call CUPTI. */
 bool lull_cuda_is_mine(void);
 
 /* The process is about to end: bring in what CUPTI holds, at most once. */

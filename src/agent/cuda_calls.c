@@ -91,6 +91,7 @@ static struct call_name {
 	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
 	u8 kind;     /* LULL_TRACED_* */
 	u8 wait;     /* as lull_cuda_wait_of() */
+	bool is_graph;
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -148,6 +149,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->text = name;
 	call->kind = kind_of(name);
 	call->wait = (u8)lull_cuda_wait_of(name);
+	call->is_graph = strstr(name, "Graph") || strstr(name, "Capture");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
@@ -226,10 +228,10 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
  * off by then) blocks nothing in the next recording. CUPTI's own word for each call stays
  * untouched: another tool may use it.
  */
-static u64 key_of(const struct lull_thread *t, u32 domain, u32 cbid, const void *data)
+static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
 {
 	return lull_cupti_call_correlation(data) | (u64)cbid << 32 | (u64)domain << 43 |
-	       (u64)t->record << 48;
+	       (u64)record << 48;
 }
 
 static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
@@ -238,17 +240,22 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 {
 	struct lull_thread *t = lull_recording();
 
-	if (!t)
+	if (!t) {
+		lull_cuda_depart(key_of(0, domain, cbid, data),
+				 lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
 		return;
+	}
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
 		if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
 			return; /* inside another call */
-		t->scratch[6] = key_of(t, domain, cbid, data);
+		t->scratch[6] = key_of(t->record, domain, cbid, data);
 		t->scratch[7] = lull_time();
-	} else if (t->scratch[6] == key_of(t, domain, cbid, data)) {
+	} else if (t->scratch[6] == key_of(t->record, domain, cbid, data)) {
 		u64 dur_ticks = lull_time() - t->scratch[7];
 
 		emit(t, call, domain, data, dur_ticks, regs);
+		if (__builtin_expect(call->is_graph, 0))
+			lull_cuda_saw_graph();
 		if (__builtin_expect(call->wait != 0, 0))
 			lull_cuda_waited(t, call->wait, data, t->scratch[7], dur_ticks);
 		t->scratch[6] = 0;

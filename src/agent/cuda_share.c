@@ -90,8 +90,9 @@ static struct {
 /* True if CUPTI is ours in this process, so that the caller is the other tool; sets us up first. */
 static bool is_shared(void)
 {
-	lull_cuda_set_up();
-	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid;
+	lull_cuda_set_up(true);
+	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid &&
+	       !lull_cuda_is_gone();
 }
 
 static void lock(_Atomic u32 *which)
@@ -165,6 +166,20 @@ int lull_cuda_want_call(u32 domain, u32 cbid, u32 who, bool is_on)
 		rc = lull_cupti.cuptiEnableCallback(is_on, lull_cuda_subscriber(), domain, cbid);
 	unlock(&share.wants);
 	return rc;
+}
+
+bool lull_cuda_share_is_used(void)
+{
+	return share.callback || share.requested;
+}
+
+void lull_cuda_share_reset(void)
+{
+	lock(&share.wants);
+	memset(share.kinds, 0, sizeof(share.kinds));
+	memset(share.is_enabled, 0, sizeof(share.is_enabled));
+	memset(share.calls, 0, sizeof(share.calls));
+	unlock(&share.wants);
 }
 
 /* ---- clocks ---- */

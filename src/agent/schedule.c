@@ -83,11 +83,16 @@ static void arm(bool is_armed)
 	syscall(SYS_futex, &c->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void begin(void)
+static void arm_and_wait(void)
 {
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
 		nap();
+}
+
+static void begin(void)
+{
+	arm_and_wait();
 	for (u32 i = 0; i < TICKET_TRIES && lull_capture_is_closing(); i++)
 		nap();
 	schedule.is_holding = lull_capture_take();
@@ -158,4 +163,21 @@ bool lull_schedule_set(const struct lull_schedule *s)
 	schedule.n_steps = 0;
 	arm((u64)s->skip_first + s->wait + s->warmup <= 1);
 	return true;
+}
+
+void lull_schedule_program(bool is_start)
+{
+	u32 watch = atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed);
+	int saved = errno;
+
+	if (!(watch & LULL_WATCH_PROGRAM))
+		return;
+	if (is_start) {
+		arm_and_wait();
+		lull_capture_take();
+	} else {
+		lull_capture_give();
+		arm(false);
+	}
+	errno = saved;
 }

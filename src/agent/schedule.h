@@ -26,4 +26,7 @@ void lull_schedule_step(u64 number, u32 flags);
  */
 bool lull_schedule_set(const struct lull_schedule *s);
 
+/* lull_start() and lull_stop() of the program (--capture-range=lull). Start waits for CUPTI. */
+void lull_schedule_program(bool is_start);
+
 #endif

@@ -80,12 +80,12 @@ static void step_end(void)
 
 static void start_recording(void)
 {
-	lull_capture_by_program(true);
+	lull_schedule_program(true);
 }
 
 static void stop_recording(void)
 {
-	lull_capture_by_program(false);
+	lull_schedule_program(false);
 }
 
 static int schedule(const struct lull_steps *steps)

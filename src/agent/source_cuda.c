@@ -2,13 +2,13 @@
  * cuda: kernels, copies, memsets, graphs, synchronisations and the calls that start them.
  *
  * The driver calls InitializeInjection() when the program initialises CUDA (CUDA_INJECTION64_PATH
- * names the agent). Everything with CUPTI is set up there, before the first context; or earlier, if
- * another tool in the process turns to CUPTI first (cuda_share.c). A process that never uses CUDA
- * pays nothing.
+ * names the agent). If something is recorded by then, everything with CUPTI is set up there, before
+ * the first context; or earlier, if another tool in the process turns to CUPTI first (cuda_share.c);
+ * else when a recording begins. A process that never uses CUDA pays nothing.
  *
- * States: OFF -> READY (CUPTI found, subscribed, nothing enabled) <-> ON (a recording is on). The
- * flushing thread moves between READY and ON when control->record changes; after a stop no kind and
- * no callback is left enabled.
+ * States: OFF -> ready (CUPTI found, subscribed, nothing enabled) <-> ON (a recording is on). The
+ * flushing thread moves between them when control->record changes; after a stop no kind and no
+ * callback is left enabled, and CUPTI is left as soon as that can be (cuda_attach.c).
  */
 #include "agent/source.h"
 
@@ -24,15 +24,11 @@
 #include "agent/real.h"
 #include "agent/sys.h"
 
-/* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
-#define OLDEST_CUPTI 18u
-
 /* How often to look for what else is to be done, when records are not to be brought in. */
 #define IDLE_MS 200
 
 static struct {
-	void *subscriber;
-	u32 pid;	   /* of the process CUPTI was set up in, 0 = not set up */
+	u32 pid;	   /* of the process that uses CUDA, 0 = none does */
 	_Atomic u32 is_on; /* kinds and callbacks are enabled */
 	_Atomic u32 has_tried;
 	atomic_flag has_left;
@@ -44,21 +40,9 @@ static const u32 kinds[] = {
 	LULL_CUPTI_KIND_MEMSET, LULL_CUPTI_KIND_OVERHEAD, LULL_CUPTI_KIND_JIT,
 };
 
-/* What describes the process: on from the first to the last moment. Such records are few. */
-static const u32 described[] = {
-	LULL_CUPTI_KIND_DEVICE,
-	LULL_CUPTI_KIND_CONTEXT,
-	LULL_CUPTI_KIND_STREAM,
-};
-
 bool lull_cuda_is_mine(void)
 {
 	return cuda.pid && lull_agent.image && lull_agent.image->pid == cuda.pid;
-}
-
-void *lull_cuda_subscriber(void)
-{
-	return cuda.subscriber;
 }
 
 /* Kinds that this version of CUPTI does not have are refused; we go without them. */
@@ -79,29 +63,6 @@ static void enable_choices(bool is_on)
 	lull_cuda_watch_memory(is_on);
 }
 
-/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it. */
-static bool refuse(enum lull_issue issue, const char *what, const char *detail)
-{
-	char *to = lull_agent.image->cuda_detail;
-	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
-
-	memcpy(to, what, n);
-	if (m)
-		memcpy(to + n, detail, m);
-	to[n + m] = '\0';
-	lull_issue(issue, 1);
-	return false;
-}
-
-static bool refuse_result(enum lull_issue issue, const char *what, int rc)
-{
-	const char *text = NULL;
-
-	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
-		text = "an unknown error";
-	return refuse(issue, what, text);
-}
-
 /* Kernels are what it is all about: if they are refused, that is said, once. */
 static void enable_kernels(void)
 {
@@ -109,7 +70,7 @@ static void enable_kernels(void)
 	int rc = lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
 
 	if (rc && !atomic_flag_test_and_set(&is_told))
-		refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
+		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
 }
 
 /* Records of what the device does would disturb those who read its counters. */
@@ -182,6 +143,40 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last)
 	}
 }
 
+bool lull_cuda_is_over(void)
+{
+	struct lull_control *c = lull_agent.control;
+
+	return atomic_load_explicit(&c->is_over, memory_order_relaxed) ||
+	       (c->capture_repeats && atomic_load_explicit(&c->watch, memory_order_relaxed) &&
+		atomic_load_explicit(&c->capture_ended, memory_order_relaxed) >=
+			c->capture_repeats);
+}
+
+static bool is_wanted(void)
+{
+	return atomic_load(&lull_agent.control->record) != 0 || lull_cuda_is_watching();
+}
+
+/* Be on if that is wanted, else off, and away when nothing more can come. */
+static void follow(u32 n_last)
+{
+	bool is_on = atomic_load(&cuda.is_on);
+
+	if (!is_on && is_wanted()) {
+		if (lull_cuda_come())
+			switch_on();
+	} else if (is_on && !is_wanted()) {
+		switch_off();
+	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_here()) {
+		lull_cuda_leave_soon(lull_cuda_is_over());
+	}
+	if (atomic_load(&cuda.is_on) && !is_counting()) {
+		lull_cuda_watch_memory(true);
+		lull_cuda_stock();
+	}
+}
+
 static void *flush_loop(void *unused)
 {
 	struct lull_control *control = lull_agent.control;
@@ -191,23 +186,16 @@ static void *flush_loop(void *unused)
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t)
 		t->is_quiet++;
-	while (lull_cuda_is_mine()) {
+	while (lull_cuda_is_mine() && !(lull_cuda_is_gone() && lull_cuda_is_over())) {
 		u32 wanted = atomic_load(&control->flush_wanted);
-		bool is_wanted = atomic_load(&control->record) != 0;
 
-		flush(wanted != obeyed, !is_wanted, &n_last);
+		if (lull_cuda_is_here())
+			flush(wanted != obeyed, !atomic_load(&control->record), &n_last);
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
 		}
-		if ((is_wanted || lull_cuda_is_watching()) && !atomic_load(&cuda.is_on))
-			switch_on();
-		else if (!is_wanted && atomic_load(&cuda.is_on) && !lull_cuda_is_watching())
-			switch_off();
-		if (atomic_load(&cuda.is_on) && !is_counting()) {
-			lull_cuda_watch_memory(true);
-			lull_cuda_stock();
-		}
+		follow(n_last);
 		wait_for_work(wanted);
 	}
 	return unused;
@@ -215,7 +203,7 @@ static void *flush_loop(void *unused)
 
 bool lull_cuda_is_ready(void)
 {
-	return !lull_cuda_is_mine() || atomic_load(&cuda.is_on);
+	return !lull_cuda_is_mine() || lull_cuda_is_gone() || atomic_load(&cuda.is_on);
 }
 
 static bool start_thread(void)
@@ -240,8 +228,11 @@ static bool start_thread(void)
 void lull_cuda_leave(void)
 {
 	/* A vfork child shares this memory, but it is another process and must not touch CUPTI. */
-	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid || !atomic_load(&cuda.is_on) ||
-	    atomic_flag_test_and_set(&cuda.has_left))
+	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid)
+		return;
+	/* CUPTI is not to be sent away while the process ends. */
+	lull_cuda_stay();
+	if (!atomic_load(&cuda.is_on) || atomic_flag_test_and_set(&cuda.has_left))
 		return;
 	lull_cupti.cuptiActivityFlushAll(0);
 	/*
@@ -250,94 +241,25 @@ void lull_cuda_leave(void)
 	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
 }
 
-/* Names of subscribers are cut to this. */
-#define NAME_BYTES 128u
-
-struct subscriber_params {
-	u64 struct_bytes;
-	const char *name;
-	char *old_name;
-	u64 old_bytes;
-};
-
-/*
- * Who is in the way, "" if that cannot be told. Only the newer call says so; we do not subscribe
- * with it, because later versions then refuse the calls that all versions have.
- */
-static void ask_who(char *who, size_t room)
-{
-	struct subscriber_params params = { sizeof(params), "lull", who, room };
-	void *subscriber = NULL;
-
-	if (lull_cupti.cuptiSubscribe_v2 && lull_cupti.cuptiUnsubscribe &&
-	    lull_cupti.cuptiSubscribe_v2(&subscriber, lull_cuda_callback(), NULL, &params) == 0)
-		lull_cupti.cuptiUnsubscribe(subscriber);
-}
-
-static bool subscribe(void)
-{
-	int rc = lull_cupti.cuptiSubscribe(&cuda.subscriber, lull_cuda_callback(), NULL);
-	char who[NAME_BYTES] = "";
-
-	if (rc == LULL_CUPTI_TAKEN) {
-		ask_who(who, sizeof(who));
-		return refuse(LULL_ISSUE_cupti_taken, *who ? "it is " : "", who);
-	}
-	return rc == 0 || refuse_result(LULL_ISSUE_cupti_refused, "cuptiSubscribe: ", rc);
-}
-
-/* Everything up to the subscription; false with the reason counted. */
-static bool take_cupti(void)
-{
-	int rc;
-
-	if (!lull_cupti_load())
-		return *lull_cupti_missing() ? refuse(LULL_ISSUE_cupti_refused, "it has no ",
-						      lull_cupti_missing())
-					     : refuse(LULL_ISSUE_no_cupti, "", NULL);
-	if (lull_cupti.version < OLDEST_CUPTI)
-		return refuse(LULL_ISSUE_cupti_refused, "it is older than CUDA 11.8", NULL);
-	if (!subscribe())
-		return false;
-	if (lull_cupti.version == 130000)
-		lull_issue(LULL_ISSUE_cupti_version, 1);
-	/* Before any kind is enabled: from here on all times are our counter's. */
-	rc = lull_cupti.cuptiActivityRegisterTimestampCallback(lull_cuda_now);
-	if (rc)
-		return refuse_result(LULL_ISSUE_cupti_refused, "no clock of ours: ", rc);
-	rc = lull_cupti.cuptiActivityRegisterCallbacks(lull_cuda_requested, lull_cuda_completed);
-	if (rc)
-		return refuse_result(LULL_ISSUE_cupti_refused, "no buffers of ours: ", rc);
-	lull_cuda_zeroed();
-	if (lull_cupti.cuptiSetThreadIdType)
-		lull_cupti.cuptiSetThreadIdType(LULL_CUPTI_THREAD_ID_SYSTEM);
-	return true;
-}
-
-/* Those that exist already are told, too, where CUPTI can do that. */
-static void describe(void)
-{
-	for (size_t i = 0; i < LULL_COUNT_OF(described); i++) {
-		enable(described[i], true);
-		if (lull_cupti.cuptiActivityEnableAndDump)
-			lull_cupti.cuptiActivityEnableAndDump(described[i]);
-	}
-}
-
-void lull_cuda_set_up(void)
+void lull_cuda_set_up(bool is_needed)
 {
 	int saved = errno;
 
 	if (!lull_agent.has_session || !(lull_agent.control->sources & LULL_SOURCE_CUDA) ||
-	    !lull_agent_ready() || atomic_exchange(&cuda.has_tried, 1) || !take_cupti())
+	    !lull_agent_ready())
 		goto out;
-	lull_cuda_stock();
-	cuda.pid = lull_agent.image->pid;
-	describe();
-	if (lull_has_recording() || lull_cuda_is_watching())
-		switch_on();
-	atomic_store(&lull_agent.image->has_cuda, 1);
-	start_thread();
+	if (!atomic_exchange(&cuda.has_tried, 1)) {
+		is_needed = is_needed || is_counting() || is_wanted();
+		if (is_needed && !lull_cuda_come())
+			goto out;
+		cuda.pid = lull_agent.image->pid;
+		if (is_wanted())
+			switch_on();
+		atomic_store(&lull_agent.image->has_cuda, 1);
+		start_thread();
+	} else if (is_needed && lull_cuda_is_mine() && lull_sys_pid() == cuda.pid) {
+		lull_cuda_come();
+	}
 out:
 	errno = saved;
 }
@@ -349,7 +271,7 @@ int InitializeInjection(void)
 {
 	/* Ray and multiprocessing tell a worker its rank after it has begun. */
 	lull_agent_read_rank();
-	lull_cuda_set_up();
+	lull_cuda_set_up(false);
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
 	 * from a set-up before CUDA began, would not.

@@ -278,7 +278,7 @@ static py_object *start_recording(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
-	lull_capture_by_program(true);
+	lull_schedule_program(true);
 	return nothing();
 }
 
@@ -286,7 +286,7 @@ static py_object *stop_recording(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
-	lull_capture_by_program(false);
+	lull_schedule_program(false);
 	return nothing();
 }
 

@@ -102,7 +102,7 @@ static void fill_control(struct lull_collector *c)
 		/*
 		 * A schedule of the command line says when CUPTI is needed; its first step is one.
 		 */
-		atomic_store(&control->armed, o->watch != LULL_WATCH_STEPS ||
+		atomic_store(&control->armed, o->watch == LULL_WATCH_STEPS &&
 						      o->schedule.skip_first + o->schedule.wait +
 								      o->schedule.warmup <=
 							      1);
@@ -438,6 +438,8 @@ static void tick(struct lull_collector *c)
 	lull_feed_metrics(c, now_ns);
 	c->last_tick_ns = now_ns;
 	follow_time(c, now_ns);
+	if (c->is_shutdown)
+		atomic_store(&c->session.control->is_over, 1);
 	show_progress(c);
 	check_end(c);
 }
@@ -507,8 +509,10 @@ static void release(struct lull_collector *c)
 		close(c->socket_fd);
 	if (c->signal_fd >= 0)
 		close(c->signal_fd);
-	if (c->session.control)
+	if (c->session.control) {
 		atomic_store(&c->session.control->record, 0);
+		atomic_store(&c->session.control->is_over, 1);
+	}
 	lull_session_remove(&c->session);
 }
 

@@ -79,22 +79,28 @@ static int read_process(void *ctx, const struct iovec *to, const struct iovec *f
 	return n_whole;
 }
 
+/* Addresses are the target's word and may be anything: sums of them must not go around. */
+static bool is_address(u64 addr)
+{
+	return addr >= WINDOW_BYTES && addr <= UINT64_MAX - WINDOW_BYTES;
+}
+
 /* The frame at `addr`, from the window or by reading a new one; NULL if it is not there. */
 static const u8 *frame_at(struct lull_python *py, u64 addr)
 {
-	u64 floor = addr & ~(u64)(WINDOW_BYTES - 1);
+	u64 floor = addr & ~(u64)(WINDOW_BYTES - 1), end = addr + py->layout.frame_bytes;
 
-	if (addr >= py->window_addr &&
-	    addr + py->layout.frame_bytes <= py->window_addr + py->window_bytes)
+	if (addr % 8 || !is_address(addr))
+		return NULL;
+	if (addr >= py->window_addr && end <= py->window_addr + py->window_bytes)
 		return py->window + (addr - py->window_addr);
 	/* Callers lie below on the data stack; on the heap of 3.9 and 3.10 they lie anywhere. */
-	py->window_addr =
-		py->layout.minor >= 11 ? addr + py->layout.frame_bytes - WINDOW_BYTES : addr;
-	py->window_bytes = addr + py->layout.frame_bytes - py->window_addr;
+	py->window_addr = py->layout.minor >= 11 ? end - WINDOW_BYTES : addr;
+	py->window_bytes = end - py->window_addr;
 	if (!lull_python_read(&py->memory, py->window_addr, py->window, py->window_bytes)) {
 		/* The data stack may begin on this very page. */
 		py->window_addr = floor > py->window_addr ? floor : addr;
-		py->window_bytes = addr + py->layout.frame_bytes - py->window_addr;
+		py->window_bytes = end - py->window_addr;
 		if (!lull_python_read(&py->memory, py->window_addr, py->window, py->window_bytes)) {
 			py->window_bytes = 0;
 			return NULL;
@@ -128,7 +134,7 @@ static enum walk walk_frames(struct lull_python *py, u64 addr, size_t *n_frames)
 
 		if (*n_frames == LULL_PYTHON_MAX_FRAMES || n_steps > 2 * LULL_PYTHON_MAX_FRAMES)
 			return WALK_CUT;
-		frame = addr % 8 ? NULL : frame_at(py, addr);
+		frame = frame_at(py, addr);
 		if (!frame)
 			return WALK_TORN;
 		addr = lull_python_u64(frame + l->frame_previous);

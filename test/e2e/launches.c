@@ -12,6 +12,8 @@
  *	NEIGHBOUR_FIRST=1	it begins before CUDA does, and the first run is its own, too
  *	LAUNCHES_END=HOW	_exit, abort, kill, or fork (children come and go meanwhile)
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
+ *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others before and after them
+ *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>
@@ -24,6 +26,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lull.h"
 
 #define N_THREADS	4
 #define N_STREAMS	2 /* of a thread */
@@ -81,7 +85,7 @@ static struct {
 	_Atomic unsigned long in, in_pageable, out, within, copy_bytes, stream_waits, syncs;
 } counts;
 
-static int n_rounds, pause_us;
+static int n_rounds, pause_us, has_graphs;
 static void *context, *function;
 
 /* What one thread has. */
@@ -122,7 +126,8 @@ static void prepare(struct worker *w)
 	}
 	DO(alloc_host, &w->pinned, COPY_BYTES);
 	DO(new_event, &w->event, 0);
-	make_graph(w);
+	if (has_graphs)
+		make_graph(w);
 }
 
 static void copy(struct worker *w, int round, void *stream)
@@ -159,7 +164,7 @@ static void *work(void *arg)
 		copy(w, i, stream);
 		DO(record_event, w->event, stream);
 		DO(stream_wait_event, w->streams[(i + 1) % N_STREAMS], w->event, 0);
-		if (i % 8 == 0) {
+		if (has_graphs && i % 8 == 0) {
 			DO(launch_graph, w->exec, stream);
 			counts.graphs++;
 			counts.graph_kernels += GRAPH_NODES;
@@ -184,6 +189,17 @@ static void run(void)
 		pthread_join(workers[i].thread, NULL);
 	DO(synchronize);
 	counts.syncs++;
+}
+
+static void print_counts(void)
+{
+	printf("kernels=%lu launches=%lu graphs=%lu graph_kernels=%lu sets=%lu set_bytes=%lu ",
+	       counts.kernels, counts.launches, counts.graphs, counts.graph_kernels, counts.sets,
+	       counts.set_bytes);
+	printf("in=%lu in_pageable=%lu out=%lu within=%lu copy_bytes=%lu stream_waits=%lu "
+	       "syncs=%lu\n",
+	       counts.in, counts.in_pageable, counts.out, counts.within, counts.copy_bytes,
+	       counts.stream_waits, counts.syncs);
 }
 
 /* What the other tool should have seen. */
@@ -253,6 +269,23 @@ static void run_in_window(void)
 	DO(profiler_stop);
 }
 
+/* Each run in between is to be recorded in a report of its own. */
+static void run_by_turns(int n)
+{
+	const char *from = getenv("LAUNCHES_GRAPHS");
+
+	for (int i = 0; i < n; i++) {
+		has_graphs = !from || (atoi(from) && i + 1 >= atoi(from));
+		run();
+		memset(&counts, 0, sizeof(counts));
+		lull_start();
+		run();
+		lull_stop();
+		print_counts();
+	}
+	run();
+}
+
 static void fail_to_launch(void)
 {
 	int result = cuda.launch(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
@@ -271,25 +304,16 @@ static void end(const char *how)
 		raise(SIGKILL);
 }
 
-static void print_counts(void)
-{
-	printf("kernels=%lu launches=%lu graphs=%lu graph_kernels=%lu sets=%lu set_bytes=%lu ",
-	       counts.kernels, counts.launches, counts.graphs, counts.graph_kernels, counts.sets,
-	       counts.set_bytes);
-	printf("in=%lu in_pageable=%lu out=%lu within=%lu copy_bytes=%lu stream_waits=%lu "
-	       "syncs=%lu\n",
-	       counts.in, counts.in_pageable, counts.out, counts.within, counts.copy_bytes,
-	       counts.stream_waits, counts.syncs);
-}
-
 int main(int argc, char **argv)
 {
 	const char *path = getenv("NEIGHBOUR"), *how = getenv("LAUNCHES_END");
+	const char *turns = getenv("LAUNCHES_TURNS");
 	int is_first = getenv("NEIGHBOUR_FIRST") != NULL;
 	void *module;
 
 	n_rounds = argc > 1 ? atoi(argv[1]) : 100;
 	pause_us = argc > 2 ? atoi(argv[2]) : 0;
+	has_graphs = 1;
 	if (cuda_guest_find() != 0)
 		return 77;
 	if (path)
@@ -307,11 +331,14 @@ int main(int argc, char **argv)
 		run_with_neighbour(is_first);
 	else if (getenv("LAUNCHES_PROFILER"))
 		run_in_window();
+	else if (turns)
+		run_by_turns(atoi(turns));
 	else
 		run();
 	if (getenv("LAUNCHES_FAIL"))
 		fail_to_launch();
-	print_counts();
+	if (!turns)
+		print_counts();
 	if (how)
 		end(how);
 	return 0;

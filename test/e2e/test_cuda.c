@@ -23,10 +23,11 @@ static u64 counted(const char *name)
 static int begin(void **state)
 {
 	static const char *const knobs[] = {
-		"NEIGHBOUR",	    "NEIGHBOUR_FIRST",	"LAUNCHES_END",	    "LAUNCHES_PROFILER",
-		"LAUNCHES_FAIL",    "OBJECTS_PAUSE",	"LULL_SIM_MISSING", "LULL_SIM_SUBSCRIBED",
-		"LULL_SIM_CALL_NS", "LULL_SIM_SKEW_NS", "LULL_CUPTI_PATH",  "CUDA_INJECTION64_PATH",
-		"LULL_SIM_STATE",
+		"NEIGHBOUR",	       "NEIGHBOUR_FIRST",	"LAUNCHES_END",
+		"LAUNCHES_PROFILER",   "LAUNCHES_TURNS",	"LAUNCHES_GRAPHS",
+		"LAUNCHES_FAIL",       "OBJECTS_PAUSE",		"LULL_SIM_MISSING",
+		"LULL_SIM_SUBSCRIBED", "LULL_SIM_CALL_NS",	"LULL_SIM_SKEW_NS",
+		"LULL_CUPTI_PATH",     "CUDA_INJECTION64_PATH", "LULL_SIM_STATE",
 	};
 
 	(void)state;
@@ -308,23 +309,66 @@ static void what_is_not_there_is_refused(void **state)
 			 0);
 }
 
-/* After the recording the program has CUPTI's full attention for nothing: all is off. */
-static void all_is_off_after_the_recording(void **state)
+/* Record with the simulated CUPTI telling in `text` what is on at the end. */
+static void record_to_the_end(const char *options, const char *arguments)
 {
 	char file[512];
 	FILE *in;
 
-	(void)state;
 	snprintf(file, sizeof(file), "%s", test_profile_path("state"));
 	sim_set("LULL_SIM_STATE", file);
-	assert_int_equal(record("--duration=0.3 --kill=none", "1000 1000"), 0);
+	assert_int_equal(record(options, arguments), 0);
 	in = fopen(file, "r");
 	assert_non_null(in);
 	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
 	fclose(in);
+}
+
+/* Even idle CUPTI would cost a microsecond a launch: it is gone. */
+static void all_is_off_after_the_recording(void **state)
+{
+	(void)state;
+	record_to_the_end("--duration=0.3 --kill=none", "1000 1000");
 	assert_int_equal(counted("calls_on"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
 	assert_int_equal(counted("buffers_out"), 0);
+	assert_int_equal(counted("subscribed"), 0);
+	assert_int_equal(counted("finalized"), 1);
+}
+
+static void expect_turn(const char *report, u64 n)
+{
+	struct lull_reader *r = test_profile_open(report);
+
+	assert_int_equal(test_profile_rows(r, LULL_TABLE_kernel), n);
+	assert_int_equal(count_calls(r, "cuLaunchKernel"), n);
+	lull_reader_close(r);
+}
+
+/* Between two recordings, too, as long as there are no graphs: then it could not come again. */
+static void cupti_leaves_between_recordings(void **state)
+{
+	(void)state;
+	sim_set("LAUNCHES_TURNS", "2");
+	sim_set("LAUNCHES_GRAPHS", "0");
+	record_to_the_end("-c lull --capture-range-end=repeat", "300 2000");
+	assert_int_equal(counted("finalized"), 2);
+	assert_int_equal(counted("subscribed"), 0);
+	expect_turn("a.lull", 1200);
+	expect_turn("a-2.lull", 1200);
+}
+
+static void cupti_stays_for_graphs(void **state)
+{
+	(void)state;
+	sim_set("LAUNCHES_TURNS", "2");
+	record_to_the_end("-c lull --capture-range-end=repeat", "300 2000");
+	assert_int_equal(counted("finalized"), 0);
+	assert_int_equal(counted("calls_on"), 0);
+	/* The second is the last. */
+	record_to_the_end("-c lull --capture-range-end=repeat:2", "300 2000");
+	assert_int_equal(counted("finalized"), 1);
+	assert_int_equal(counted("subscribed"), 0);
 }
 
 /* ---- clocks ---- */
@@ -595,6 +639,8 @@ int main(void)
 		WITH_FOLDER(a_window_is_recorded_exactly),
 		WITH_FOLDER(what_is_not_there_is_refused),
 		WITH_FOLDER(all_is_off_after_the_recording),
+		WITH_FOLDER(cupti_leaves_between_recordings),
+		WITH_FOLDER(cupti_stays_for_graphs),
 		WITH_FOLDER(the_error_of_the_clock_is_stated),
 		WITH_FOLDER(work_never_begins_before_its_call),
 		WITH_FOLDER(another_tool_gets_its_records_and_we_ours),

@@ -56,6 +56,24 @@ def without_a_driver_one_line_says_what_is_left():
     expect("nothing with CUDA", "warning" not in said, said)
 
 
+def a_recorder_that_dies_says_where_and_loses_little():
+    # A sanitizer has last words of its own.
+    recorder = subprocess.Popen([LULL, "profile", "-q", "-o", "died", "-t", "cuda", LOOP, "--steps=800"], env=SIM,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + LIMIT_S
+    while not os.path.exists("died.lull.part") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    recorder.send_signal(signal.SIGSEGV)
+    said = recorder.communicate(timeout=LIMIT_S)[1]
+    if "Sanitizer" in said:
+        return
+    expect("dies of it", recorder.returncode == -signal.SIGSEGV, recorder.returncode)
+    expect("last words", "a bug of lull's own" in said and re.search(r" \+[0-9a-f]+", said) and "lull recover" in said, said)
+    subprocess.run([LULL, "recover", "died.lull.part"], check=True, capture_output=True, timeout=LIMIT_S)
+    expect("kernels", ask("died.lull", "select count(*) as n from kernel")[0]["n"] > 0)
+
+
 def reports_of_one_run_never_replace_each_other():
     for _ in range(2):
         profile("-f", "true", "-o", "again", "-c", "nvtx", "-p", "data_load@*", "--capture-range-end=repeat:3", LOOP,
@@ -117,7 +135,8 @@ def ranges_in_a_row_are_taken_or_counted():
 
 
 def main():
-    for test in (without_a_driver_one_line_says_what_is_left, ctrl_c_leaves_a_whole_report,
+    for test in (without_a_driver_one_line_says_what_is_left, a_recorder_that_dies_says_where_and_loses_little,
+                 ctrl_c_leaves_a_whole_report,
                  reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed,
                  ranges_in_a_row_are_taken_or_counted):
         with tempfile.TemporaryDirectory() as folder:

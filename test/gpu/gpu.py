@@ -34,6 +34,7 @@ class Bench:
         self.dir = tempfile.mkdtemp(prefix="lull-gpu-")
         self.rows = []
         self.probe = os.path.join(self.dir, "probe")
+        self.turns = os.path.join(self.dir, "turns")
         self.floor = os.path.join(self.dir, "libfloor.so")
         self.env = dict(os.environ)
         if options.sim:
@@ -44,8 +45,8 @@ class Bench:
         flags = ["-std=c11", "-D_GNU_SOURCE", "-O2", "-I", os.path.join(ROOT, "include"),
                  "-iquote", os.path.join(ROOT, "test")]
         cc = os.environ.get("CC", "cc")
-        subprocess.run([cc, *flags, "-o", self.probe, os.path.join(HERE, "probe.c"),
-                        "-ldl", "-lpthread"], check=True)
+        for program, source in ((self.probe, "test/gpu/probe.c"), (self.turns, "bench/gpu/turns.c")):
+            subprocess.run([cc, *flags, "-o", program, os.path.join(ROOT, source), "-ldl", "-lpthread"], check=True)
         subprocess.run([cc, *flags, "-shared", "-fPIC", "-o", self.floor,
                         os.path.join(ROOT, "bench", "gpu", "floor_agent.c"), "-ldl", "-lpthread"],
                        check=True)

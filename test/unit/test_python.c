@@ -326,6 +326,24 @@ static void stale_pointers_cost_only_their_own_stack(void **state)
 	free(s);
 }
 
+/* At either end of memory, where sums go around. */
+static void pointers_at_the_ends_of_memory_are_stale(void **state)
+{
+	static const u64 ends[] = { 8, 4088, UINT64_MAX - 7, UINT64_MAX - 4095, 1ull << 63 };
+	struct scene *s = lull_alloc(1, sizeof(*s));
+
+	(void)state;
+	for (u32 minor = 9; minor <= 14; minor++)
+		for (size_t i = 0; i < LULL_COUNT_OF(ends); i++) {
+			build(s, minor);
+			/* The window is filled by the frame before it. */
+			put_u64(&s->image, s->step, s->layout.frame_previous, ends[i]);
+			expect_stacks(s, "8 wait:30;");
+			lull_python_free(s->py);
+		}
+	free(s);
+}
+
 static void on_cut(void *ctx, const struct lull_python_stack *stack)
 {
 	u32 *n_cut = ctx;
@@ -760,6 +778,7 @@ int main(void)
 		cmocka_unit_test(every_version_gives_the_same_stacks),
 		cmocka_unit_test(a_second_sample_takes_few_calls),
 		cmocka_unit_test(stale_pointers_cost_only_their_own_stack),
+		cmocka_unit_test(pointers_at_the_ends_of_memory_are_stale),
 		cmocka_unit_test(chains_without_end_are_cut),
 		cmocka_unit_test(a_reused_address_is_another_code_object),
 		cmocka_unit_test(names_beyond_ascii_become_utf8),

@@ -1,0 +1,203 @@
+/*
+ * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, in one process, while
+ * somebody switches a recording on and off: what a launch costs in each state.
+ *
+ *	turns runtime|driver ROUNDS MODE...
+ *
+ * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches is
+ * found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody. Before the
+ * first switch comes "fresh". Each round goes through all modes, in blocks of launches; prints
+ * MODE=NS a launch, the median of the rounds, a line each. TURNS_CUDART names the runtime's library.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lull.h"
+
+#define BLOCK	   4000
+#define MAX_ROUNDS 64
+#define MAX_MODES  16
+
+struct dim3 {
+	unsigned x, y, z;
+};
+
+#define CUDA_CALLS(CALL)                                                                    \
+	CALL(cuInit, init, (unsigned))                                                      \
+	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                              \
+	CALL(cuCtxSetCurrent, set_current, (void *))                                        \
+	CALL(cuCtxSynchronize, synchronize, (void))                                         \
+	CALL(cuModuleLoadData, load, (void **, const void *))                               \
+	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))            \
+	CALL(cuStreamCreate, new_stream, (void **, unsigned))                               \
+	CALL(cuLaunchKernel, launch,                                                        \
+	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+	      void *, void **, void **))
+
+#include "support/cuda_guest.h"
+
+static const char ptx[] = ".version 6.0\n"
+			  ".target sm_50\n"
+			  ".address_size 64\n"
+			  ".visible .entry nothing()\n"
+			  "{\n"
+			  "	ret;\n"
+			  "}\n";
+
+static struct {
+	int (*load)(void **, const void *, void *, void **, unsigned, void *, void **, unsigned);
+	int (*get_kernel)(void **, void *, const char *);
+	int (*launch)(const void *, struct dim3, struct dim3, void **, size_t, void *);
+} runtime;
+
+static void *kernel, *stream;
+static int (*floor_switch)(const char *words);
+
+static void give_up(const char *what)
+{
+	fprintf(stderr, "turns: %s\n", what);
+	exit(77);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void use_driver(void)
+{
+	void *module;
+
+	DO(load, &module, ptx);
+	DO(get_function, &kernel, module, "nothing");
+}
+
+static void use_runtime(void)
+{
+	const char *path = getenv("TURNS_CUDART");
+	void *library = dlopen(path ? path : "libcudart.so.13", RTLD_NOW | RTLD_GLOBAL), *module;
+
+	if (!library)
+		give_up("no libcudart.so.13; set TURNS_CUDART");
+	*(void **)&runtime.load = dlsym(library, "cudaLibraryLoadData");
+	*(void **)&runtime.get_kernel = dlsym(library, "cudaLibraryGetKernel");
+	*(void **)&runtime.launch = dlsym(library, "cudaLaunchKernel");
+	if (!runtime.load || !runtime.get_kernel || !runtime.launch ||
+	    runtime.load(&module, ptx, NULL, NULL, 0, NULL, NULL, 0) != 0 ||
+	    runtime.get_kernel(&kernel, module, "nothing") != 0)
+		give_up("the runtime does not load kernels by itself; it is older than CUDA 12.8");
+}
+
+static void launch(void)
+{
+	static const struct dim3 one = { 1, 1, 1 };
+
+	if (runtime.launch)
+		runtime.launch(kernel, one, one, NULL, 0, stream);
+	else
+		DO(launch, kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+}
+
+static double block(void)
+{
+	uint64_t begin_ns;
+
+	for (int i = 0; i < BLOCK / 8; i++)
+		launch();
+	DO(synchronize);
+	begin_ns = now_ns();
+	for (int i = 0; i < BLOCK; i++)
+		launch();
+	DO(synchronize);
+	return (double)(now_ns() - begin_ns) / BLOCK;
+}
+
+static void find_switch(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+
+	if (library)
+		*(void **)&floor_switch = dlsym(library, "floor_switch");
+}
+
+/* lull's: reports are closed one after the other, so that a start may have to wait. */
+static void switch_lull(int is_on)
+{
+	if (!is_on)
+		lull_stop();
+	for (int i = 0; is_on && i < 200; i++) {
+		lull_start();
+		if (lull_is_recording())
+			break;
+		usleep(10000);
+	}
+	if (lull_annotate() && lull_is_recording() != is_on)
+		give_up("the recording does not begin or end");
+}
+
+static void switch_to(const char *mode)
+{
+	int is_on = strcmp(mode, "off") != 0;
+
+	if (floor_switch)
+		floor_switch(strcmp(mode, "on") == 0 ? "" : mode);
+	else
+		switch_lull(is_on);
+	usleep(floor_switch ? 10000 : 150000); /* a thread of the agent enables CUPTI */
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof(*values), by_value);
+	return values[n / 2];
+}
+
+int main(int argc, char **argv)
+{
+	static double found[MAX_MODES][MAX_ROUNDS], fresh[MAX_ROUNDS];
+	int n_modes = argc - 3, rounds = argc > 2 ? atoi(argv[2]) : 0;
+	void *context;
+
+	if (n_modes < 1 || n_modes > MAX_MODES || rounds < 1 || rounds > MAX_ROUNDS) {
+		fprintf(stderr, "turns: runtime|driver, 1 to 64 rounds, and 1 to 16 modes?\n");
+		return 2;
+	}
+	if (cuda_guest_find() != 0 || cuda.init(0) != 0)
+		return 77;
+	DO(retain, &context, 0);
+	DO(set_current, context);
+	DO(new_stream, &stream, 1);
+	if (strcmp(argv[1], "runtime") == 0)
+		use_runtime();
+	else
+		use_driver();
+	find_switch();
+	if (floor_switch)
+		floor_switch("finalize");
+	for (int i = 0; i < rounds; i++)
+		fresh[i] = block();
+	for (int i = 0; i < rounds; i++)
+		for (int k = 0; k < n_modes; k++) {
+			switch_to(argv[3 + k]);
+			found[k][i] = block();
+		}
+	printf("fresh=%.0f\n", median(fresh, rounds));
+	for (int k = 0; k < n_modes; k++)
+		printf("%s=%.0f\n", argv[3 + k], median(found[k], rounds));
+	return 0;
+}
