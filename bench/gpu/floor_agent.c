@@ -2,8 +2,8 @@
  * floor_agent - the least that a recording of kernels can cost: a library for CUDA_INJECTION64_PATH
  * that enables CUPTI's kernel records and drops them. What lull costs is measured beside it.
  *
- * FLOOR_WITH=WORD,... adds one thing at a time, to find out what costs; floor_switch("WORD,...") does so
- * while the program runs, "off" ends all, and "finalize" sends CUPTI away:
+ * FLOOR_WITH=WORD,... adds one thing at a time, to find out what costs; floor_switch("WORD,...")
+ * does so while the program runs, "off" ends all, and "finalize" sends CUPTI away:
  *
  *	kinds	  copies, memsets, overheads, compilation; kN: the kind of that number
  *	graph	  graphs as a whole

@@ -1,13 +1,14 @@
 /*
- * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, in one process, while
- * somebody switches a recording on and off: what a launch costs in each state.
+ * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, in one process,
+ * while somebody switches a recording on and off: what a launch costs in each state.
  *
  *	turns runtime|driver ROUNDS MODE...
  *
- * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches is
- * found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody. Before the
- * first switch comes "fresh". Each round goes through all modes, in blocks of launches; prints
- * MODE=NS a launch, the median of the rounds, a line each. TURNS_CUDART names the runtime's library.
+ * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches
+ * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
+ * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches;
+ * prints MODE=NS a launch, the median of the rounds, a line each. TURNS_CUDART names the runtime's
+ * library.
  */
 #include <stdint.h>
 #include <stdio.h>

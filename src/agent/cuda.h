@@ -93,7 +93,9 @@ void *lull_cuda_subscriber(void);
 /* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
 bool lull_cuda_come(void);
 
-/* The same for the sake of a name for one of CUPTI's numbers: stay until nothing can be recorded. */
+/*
+ * The same for the sake of a name for one of CUPTI's numbers: stay until nothing can be recorded.
+ */
 bool lull_cuda_come_to_name(void);
 
 /* We are there and stay; and: we left and never come again. */

@@ -2,15 +2,16 @@
  * cuda_attach - coming to CUPTI, and leaving it.
  *
  * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
- * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and all
- * off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
+ * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
+ * all off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
  *
  *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> AWAY (or GONE: never again)
  *
- * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away: that
- *           is where CUPTI's manual wants it. A program that calls nothing more has no cost either.
- * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left only
- *           when nothing more can be recorded.
+ * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away:
+ *           that is where CUPTI's manual wants it. A program that calls nothing more has no cost
+ *           either.
+ * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left
+ *           only when nothing more can be recorded.
  */
 #include <sched.h>
 

@@ -3,8 +3,8 @@
  *
  * The driver calls InitializeInjection() when the program initialises CUDA (CUDA_INJECTION64_PATH
  * names the agent). If something is recorded by then, everything with CUPTI is set up there, before
- * the first context; or earlier, if another tool in the process turns to CUPTI first (cuda_share.c);
- * else when a recording begins. A process that never uses CUDA pays nothing.
+ * the first context; or earlier, if another tool in the process turns to CUPTI first
+ * (cuda_share.c); else when a recording begins. A process that never uses CUDA pays nothing.
  *
  * States: OFF -> ready (CUPTI found, subscribed, nothing enabled) <-> ON (a recording is on). The
  * flushing thread moves between them when control->record changes; after a stop no kind and no

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "counter/kvalue.h"
 #include "counter/occupancy.h"
+#include "trace/kwish.h"
 #include "trace/reader.h"
 
 /* A person reads some, a program some thousand; each takes about 2 KiB. */
@@ -95,7 +96,7 @@ void lull_profile_settle(struct lull_profile *p);
 /* A range of the program, not a single launch: it has no shape. */
 static inline bool lull_profile_is_range(const struct lull_profile *p)
 {
-	return p->n_launches > 0;
+	return p->replay == LULL_REPLAY_RANGE;
 }
 
 /* Free what a launch holds. */

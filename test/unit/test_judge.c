@@ -438,6 +438,7 @@ static void ranges_are_judged_without_a_shape(void **state)
 
 	(void)state;
 	km_run((struct kmodel){ 132 * 64, 256, .loads = 16, .width = 4 }, &p);
+	p.replay = LULL_REPLAY_RANGE;
 	p.n_launches = p.n_launches_least = 5;
 	p.launch = (struct lull_launch_row){ 0 };
 	p.metrics[LULL_K_sm_active_max] = p.metrics[LULL_K_sm_cycles];

@@ -114,7 +114,7 @@ function rangeCard(l: Launch, n: number): HTMLElement {
 
 function shapeCard(l: Launch): HTMLElement {
   const m = l.metrics;
-  if (l.n_launches) return rangeCard(l, l.n_launches);
+  if (l.n_launches !== undefined) return rangeCard(l, l.n_launches);
   const pairs: [string, string][] = [
     ["duration", format.duration(l.duration_ns)],
     ["grid", l.grid.join(" × ")],
