@@ -490,9 +490,14 @@ static int run_passes(const struct lull_kernel_collect *k, struct lull_kwish *wi
 	for (wish->pass_ix = 1; wish->pass_ix + 1 < n_passes && !rc && !done->exit_status;
 	     wish->pass_ix++) {
 		rc = run_early(k, wish, argv, report.at, &early, done, err);
-		if (!rc)
+		if (!rc && !done->exit_status)
 			say_run(k, wish->pass_ix + 1, n_passes);
 	}
+	if (done->exit_status)
+		fprintf(stderr,
+			"lull: run %u of %u ended with status %d; counters take all runs, so there "
+			"is no report\n",
+			wish->pass_ix, n_passes, done->exit_status);
 	if (!rc && !done->exit_status)
 		rc = run_last(k, wish, argv, samples_from, NULL, done, err);
 	lull_str_release(&early.report);

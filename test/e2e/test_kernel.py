@@ -211,6 +211,14 @@ class Kernel(unittest.TestCase):
         self.assertEqual((row["status"], row["n_launches"]), (1, 4))
         self.assertGreater(row["dur_ns"], 0)
 
+    def test_a_run_that_fails_is_the_last(self):
+        turn = 'echo x >>turns; if test $(wc -l <turns) = 3; then exit 5; fi; exec "$@"'
+        for how in (["application", "-k", "matmul"], ["range", "--nvtx-include", "forward"]):
+            said = self.measure("--replay", *how, "-c", "1", "sh", "-c", turn, "sh", *STEPS, status=5)
+            self.assertRegex(said, "run 3 of [0-9]+ ended with status 5; counters take all runs")
+            self.assertFalse(os.path.exists(self.folder.name + "/a.lull"))
+            os.unlink(self.folder.name + "/turns")
+
     def test_a_range_that_never_ends_is_ended(self):
         said = self.measure("--replay", "range", "--timeout", "1", LAUNCHES, "200", "10000", status=1,
                             LAUNCHES_PROFILER="1")
