@@ -93,9 +93,7 @@ void *lull_cuda_subscriber(void);
 /* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
 bool lull_cuda_come(void);
 
-/*
- * The same for the sake of a name for one of CUPTI's numbers: stay until nothing can be recorded.
- */
+/* The same for the sake of a name for one of its numbers: stay until all recordings are over. */
 bool lull_cuda_come_to_name(void);
 
 /* We are there and stay; and: we left and never come again. */
@@ -105,7 +103,7 @@ bool lull_cuda_is_gone(void);
 /* Leave at the end of the next call of the program. `is_for_good`: nothing more can be recorded. */
 void lull_cuda_leave_soon(bool is_for_good);
 
-/* Do not leave any more; if somebody is at it, wait for the end of it. */
+/* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
 void lull_cuda_stay(void);
 
 /* A call begins or ends while nothing is recorded: leave, if that is wanted. `call` tells which. */

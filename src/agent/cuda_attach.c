@@ -14,6 +14,7 @@
  *           only when nothing more can be recorded.
  */
 #include <sched.h>
+#include <time.h>
 
 #include "agent/cuda.h"
 #include "agent/lib_cupti.h"
@@ -21,6 +22,9 @@
 
 /* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
 #define OLDEST_CUPTI 18u
+
+/* How long the end of the process waits for CUPTI to be gone. */
+#define STAY_TRIES 1000 /* of 1 ms */
 
 enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 
@@ -220,9 +224,11 @@ void lull_cuda_leave_soon(bool is_for_good)
 
 void lull_cuda_stay(void)
 {
+	struct timespec pause = { 0, 1000000 };
+
 	moves(LEAVING, HERE);
-	while (atomic_load(&at.state) == GOING)
-		sched_yield();
+	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
 }
 
 static void go(void)
@@ -248,7 +254,8 @@ void lull_cuda_depart(u64 call, bool is_end)
 	if (atomic_load_explicit(&at.state, memory_order_relaxed) != LEAVING)
 		return;
 	t = lull_thread();
-	if (!t)
+	/* A forked child has the state, but not CUPTI. */
+	if (!t || !lull_cuda_is_mine())
 		return;
 	call = (call & ~mark) | mark;
 	if (!is_end && (t->scratch[6] & mark) != mark)

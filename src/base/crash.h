@@ -5,9 +5,7 @@
 #ifndef LULL_BASE_CRASH_H
 #define LULL_BASE_CRASH_H
 
-/*
- * Speak when this process dies of SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT. Once, at the start.
- */
+/* Speak when this process dies of SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT; called once. */
 void lull_crash_watch(void);
 
 #endif

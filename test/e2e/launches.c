@@ -12,7 +12,7 @@
  *	NEIGHBOUR_FIRST=1	it begins before CUDA does, and the first run is its own, too
  *	LAUNCHES_END=HOW	_exit, abort, kill, or fork (children come and go meanwhile)
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
- *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others before and after them
+ *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others around them
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
