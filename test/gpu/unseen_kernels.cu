@@ -791,7 +791,7 @@ __global__ void stencil(const float *in, float *out, unsigned n)
 	out[(z * n + y) * n + x] = s;
 }
 
-/* ---- a second list, written when the rules for the first were done; they stayed as they were ---- */
+/* ---- a second list, written when the rules for the first were done; not measured yet ---- */
 
 // how long a point takes to leave, for points in no order
 __global__ void mandelbrot(unsigned *out, int most)
