@@ -246,6 +246,7 @@ OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_
 $(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
 $(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
 $(BUILD)/e2e/static_guest: E2E_LINK = -static
+$(BUILD)/e2e/odd_guest: E2E_LINK = -Wl,--no-as-needed -lm
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -271,6 +272,7 @@ e2e-ranks: $(BUILD)/sim/lull-job
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
+e2e-odd: sim $(BUILD)/e2e/odd_guest
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 

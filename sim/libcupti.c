@@ -106,18 +106,34 @@ static void tell(struct sim_call *call, u32 site)
 	cupti.callback(cupti.userdata, DOMAIN_DRIVER, call->cbid, &data);
 }
 
+/*
+ * LULL_SIM_LOCK=1: a lock is held from the begin of a call that is told to its end, and by a flush; so
+ * who flushes in a signal handler, in the middle of a call, waits for ever.
+ */
+static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool has_call_lock(void)
+{
+	return sim_knob("LULL_SIM_LOCK", 0) > 0;
+}
+
 static void on_enter(struct sim_call *call)
 {
 	if (!cupti.is_subscribed || call->cbid >= N_CBIDS || !cupti.is_call_enabled[call->cbid])
 		return;
 	call->is_told = true;
+	if (has_call_lock())
+		pthread_mutex_lock(&call_lock);
 	tell(call, 0);
 }
 
+/* Of a call that was told. */
 static void on_leave(struct sim_call *call)
 {
 	if (cupti.is_subscribed)
 		tell(call, 1);
+	if (has_call_lock())
+		pthread_mutex_unlock(&call_lock);
 }
 
 static u32 kind_of(const struct sim_work *work)
@@ -471,8 +487,15 @@ int cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *timestamp)
 
 int cuptiActivityFlushAll(u32 flag)
 {
+	int result;
+
 	RETURN_IF_MISSING();
-	return lull_cupti_flush(flag & 1);
+	if (has_call_lock())
+		pthread_mutex_lock(&call_lock);
+	result = lull_cupti_flush(flag & 1);
+	if (has_call_lock())
+		pthread_mutex_unlock(&call_lock);
+	return result;
 }
 
 int cuptiActivityGetNextRecord(u8 *buffer, size_t valid, u8 **record)

@@ -1,9 +1,11 @@
 /*
  * lull - dispatch to the commands of src/cmd/, and print what went wrong.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/crash.h"
 #include "base/err.h"
@@ -53,6 +55,21 @@ static int unknown(const char *word, const char *nearest)
 	return STATUS_USAGE;
 }
 
+/*
+ * Started with its standard streams closed, the next file that is opened would be one of them, and
+ * messages would go into a report. Programs that we start find them closed all the same.
+ */
+static void fill_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	char help_word[] = "help";
@@ -60,6 +77,7 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 ? argv[1] : NULL, *nearest = NULL;
 	const struct lull_cmd *cmd;
 
+	fill_streams();
 	lull_crash_watch();
 	lull_log_init(LULL_LOG_WARN, getenv("LULL_DEBUG"));
 	if (!word || !strcmp(word, "--help") || !strcmp(word, "-h")) {

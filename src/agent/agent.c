@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 
+#include "agent/elf.h"
 #include "agent/nccl.h"
 #include "agent/ring.h"
 #include "agent/source.h"
@@ -50,19 +51,36 @@ static u32 read_proc(const char *path, char *to, size_t room)
 }
 
 /*
- * Size of the pool that RLIMIT_FSIZE allows: a larger ftruncate would raise SIGXFSZ in the guest.
+ * Address space is the program's where it is limited: so much of the limit we may take for the
+ * pool, and so much for the blocks of threads.
+ */
+#define POOL_SHARE   16
+#define BLOCKS_SHARE 64
+
+/*
+ * Size of the pool that limits allow: an ftruncate beyond RLIMIT_FSIZE would raise SIGXFSZ in the
+ * guest.
  */
 static u32 allowed_chunks(void)
 {
-	struct rlimit limit;
+	u64 file_bytes = lull_sys_limit(RLIMIT_FSIZE), own_bytes = lull_sys_limit(RLIMIT_AS);
 	u32 n = LULL_N_CHUNKS;
 
-	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY)
-		return n;
-	while (n && LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > limit.rlim_cur)
+	own_bytes = own_bytes == UINT64_MAX ? own_bytes : own_bytes / POOL_SHARE;
+	if (own_bytes > file_bytes)
+		own_bytes = file_bytes;
+	while (n && LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > own_bytes)
 		n /= 2;
 	return n;
+}
+
+/* How many threads can have a block. */
+static u32 allowed_slots(void)
+{
+	u64 own_bytes = lull_sys_limit(RLIMIT_AS) / BLOCKS_SHARE;
+	u64 n = own_bytes / sizeof(struct lull_thread);
+
+	return n < LULL_N_SLOTS ? (u32)n : LULL_N_SLOTS;
 }
 
 /* Create and map the image file; smaller ones are tried when address space is limited. */
@@ -125,6 +143,14 @@ static bool is_left_out(const struct lull_control *control)
 	       !lull_ranks_has(control->ranks, rank.rank, rank.n_ranks);
 }
 
+/* The inode of the namespace that our numbers of processes are of; 0 without /proc. */
+static u64 pid_namespace(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/ns/pid", &st, 0) == 0 ? st.st_ino : 0;
+}
+
 static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 {
 	long n = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", image->exe,
@@ -135,6 +161,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->cmdline_bytes =
 		read_proc("/proc/self/cmdline", image->cmdline, sizeof(image->cmdline));
 	image->pid = lull_sys_pid();
+	image->pid_ns = pid_namespace();
 	/* The kernel's answer changes when the parent dies, which it may have done already. */
 	image->parent_pid =
 		lull_agent.parent_pid ? lull_agent.parent_pid : (u32)syscall(SYS_getppid);
@@ -145,6 +172,23 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->magic = LULL_WIRE_MAGIC;
 	/* Release: a collector that sees LIVE sees all of the head. */
 	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
+}
+
+/* The blocks of threads, which a forked child has from its parent. */
+static bool map_threads(void)
+{
+	u32 n_slots = allowed_slots();
+	size_t size_bytes = (size_t)n_slots * sizeof(struct lull_thread);
+
+	if (lull_agent.threads)
+		return true;
+	lull_agent.threads =
+		lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+	if (!lull_agent.threads)
+		return false;
+	lull_sys_advise(lull_agent.threads, size_bytes, MADV_WIPEONFORK);
+	lull_agent.n_slots = n_slots;
+	return true;
 }
 
 static bool open_image(void)
@@ -158,18 +202,9 @@ static bool open_image(void)
 		lull_agent.parent_pid = lull_agent.image->pid;
 	snprintf(image_path, sizeof(image_path), "%s/%u-%llx.image", session_path, lull_sys_pid(),
 		 (unsigned long long)counter);
-	image = map_image(&n_chunks);
+	image = map_threads() ? map_image(&n_chunks) : NULL;
 	if (!image)
 		return false;
-	if (!lull_agent.threads) {
-		size_t size_bytes = (size_t)LULL_N_SLOTS * sizeof(struct lull_thread);
-
-		lull_agent.threads =
-			lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
-		if (!lull_agent.threads)
-			return false;
-		lull_sys_advise(lull_agent.threads, size_bytes, MADV_WIPEONFORK);
-	}
 	fill_image(image, n_chunks, counter);
 	lull_agent.slots = (struct lull_slot *)((u8 *)image + LULL_IMAGE_SLOTS_OFF);
 	lull_agent.chunks = (struct lull_chunk *)((u8 *)image + LULL_IMAGE_CHUNKS_OFF);
@@ -195,11 +230,12 @@ bool lull_agent_ready(void)
 {
 	u32 state = LULL_AGENT_OFF;
 
-	if (!lull_agent.live)
+	if (!lull_agent.live || !lull_agent.has_session)
 		return false;
 	if (!atomic_compare_exchange_strong(&lull_agent.live->state, &state, LULL_AGENT_STARTING))
 		return state == LULL_AGENT_ON;
 	if (!open_image()) {
+		atomic_fetch_add(&lull_agent.control->n_refused, 1);
 		atomic_store(&lull_agent.live->state, LULL_AGENT_REFUSED);
 		return false;
 	}
@@ -212,8 +248,8 @@ void lull_agent_leave(int status)
 	struct lull_image *image = lull_agent.image;
 	struct rusage use;
 
-	if (!image || !lull_agent.live || atomic_load(&lull_agent.live->state) != LULL_AGENT_ON ||
-	    image->pid != lull_sys_pid())
+	if (!image || !lull_agent.has_session ||
+	    atomic_load(&lull_agent.live->state) != LULL_AGENT_ON || image->pid != lull_sys_pid())
 		return;
 	if (syscall(SYS_getrusage, RUSAGE_SELF, &use) == 0) {
 		image->user_ns =
@@ -239,6 +275,16 @@ static void on_exit_status(int status, void *unused)
 	errno = saved;
 }
 
+void lull_agent_silence(void)
+{
+	if (!lull_agent.has_session)
+		return;
+	lull_issue(LULL_ISSUE_sandboxed, 1);
+	lull_thread_leave();
+	lull_agent.has_session = false;
+	lull_agent.control = &no_control;
+}
+
 /* Start what the collector asked for; once per image. */
 static void start_sources(void)
 {
@@ -255,9 +301,9 @@ static void on_forked_child(void)
 	lull_agent.parent_pid = lull_agent.image ? lull_agent.image->pid : 0;
 	lull_agent.image = NULL;
 	lull_self = NULL;
+	lull_elf_forked();
 	if (lull_agent_ready()) {
-		lull_modules_forget();
-		lull_modules_scan();
+		lull_modules_repeat();
 		start_sources();
 	}
 	errno = saved;
@@ -301,7 +347,7 @@ __attribute__((constructor)) static void begin(void)
 	lull_agent.control = control;
 	lull_agent.has_session = true;
 	lull_ring_init();
-	pthread_atfork(NULL, NULL, on_forked_child);
+	pthread_atfork(lull_elf_before_fork, NULL, on_forked_child);
 	on_exit(on_exit_status, NULL);
 	if (lull_agent_ready()) {
 		lull_modules_scan();

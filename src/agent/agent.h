@@ -38,7 +38,8 @@ struct lull_agent {
 	struct lull_chunk *chunks;
 	u8 *data;
 	struct lull_thread *threads; /* one per slot, wiped in a forked child */
-	u32 parent_pid;		     /* whose fork this process is, 0 if that is not known */
+	u32 n_slots;	/* so many of them; less than LULL_N_SLOTS where memory is limited */
+	u32 parent_pid; /* whose fork this process is, 0 if that is not known */
 	bool has_session;
 };
 
@@ -70,12 +71,18 @@ void lull_agent_read_rank(void);
 void lull_agent_leave(int status);
 
 /*
+ * The process is about to forbid itself system calls that we make: from here on nothing of it is
+ * recorded, and nothing of ours calls the kernel.
+ */
+void lull_agent_silence(void);
+
+/*
  * Write module events for everything that is mapped and not yet reported. Not legal in a signal
  * handler.
  */
 void lull_modules_scan(void);
 
-/* Report all of them again: a forked child has an image of its own. */
-void lull_modules_forget(void);
+/* Report all of them again, without a look: a forked child has an image of its own. */
+void lull_modules_repeat(void);
 
 #endif

@@ -28,6 +28,8 @@ static bool take_record(struct lull_control *c)
 {
 	u32 next, expected = 0;
 
+	if (!lull_agent.image)
+		return false;
 	if (c->capture_repeats && atomic_load(&c->capture_began) >= c->capture_repeats)
 		return false;
 	next = atomic_exchange(&c->next_record, 0);
@@ -65,7 +67,7 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 
 bool lull_capture_take(void)
 {
-	return lull_agent.image && take_record(lull_agent.control);
+	return take_record(lull_agent.control);
 }
 
 void lull_capture_give(void)

@@ -93,24 +93,18 @@ void *lull_cuda_subscriber(void);
 /* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
 bool lull_cuda_come(void);
 
-/* The same for the sake of a name for one of its numbers: stay until all recordings are over. */
-bool lull_cuda_come_to_name(void);
-
 /* We are there and stay; and: we left and never come again. */
 bool lull_cuda_is_here(void);
 bool lull_cuda_is_gone(void);
 
-/* Leave at the end of the next call of the program. `is_for_good`: nothing more can be recorded. */
-void lull_cuda_leave_soon(bool is_for_good);
+/* Get ready to leave, if nothing more can be recorded; called again and again, it is done. */
+void lull_cuda_leave_soon(void);
 
 /* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
 void lull_cuda_stay(void);
 
-/* A call begins or ends while nothing is recorded: leave, if that is wanted. `call` tells which. */
-void lull_cuda_depart(u64 call, bool is_end);
-
-/* The program uses CUDA graphs. */
-void lull_cuda_saw_graph(void);
+/* A call begins or ends while nothing is recorded; `call` tells which. Leaves at its end. */
+void lull_cuda_follow_call(u64 call, bool is_end);
 
 /* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
@@ -145,7 +139,13 @@ void lull_cuda_set_up(bool is_needed);
 /* True in the process that uses CUDA; a forked child must never call CUPTI. */
 bool lull_cuda_is_mine(void);
 
-/* The process is about to end: bring in what CUPTI holds, at most once. */
+/* Wake the thread that switches CUPTI and flushes, and give it a millisecond. */
+void lull_cuda_rouse(void);
+
+/*
+ * The process is about to end: have what CUPTI holds brought in, once, and wait a second at most.
+ * Legal in a signal handler.
+ */
 void lull_cuda_leave(void);
 
 #endif

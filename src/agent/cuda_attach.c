@@ -3,17 +3,22 @@
  *
  * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
  * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
- * all off, 4.1 after it left). So we come when something is to be recorded, and leave after that.
+ * all off, 4.1 after it left). So we come when something is to be recorded, and leave when nothing
+ * more can be.
  *
- *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> AWAY (or GONE: never again)
+ *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> GONE
  *
- * LEAVING:  callbacks are on, and the first thread that comes to the end of a call takes us away:
- *           that is where CUPTI's manual wants it. A program that calls nothing more has no cost
- *           either.
- * GONE:     a second coming is known to crash programs with CUDA graphs. Such programs are left
- *           only when nothing more can be recorded.
+ * Coming:   before the program's first context, or while the thread that wants it waits for us (a
+ *           step begins, lull_start()): other threads should not launch meanwhile.
+ * Leaving:  by the first thread that comes to the end of a call: that is where CUPTI's manual wants
+ *           it. Not at the end of a driver call inside a call of the runtime, which goes on with
+ *           what CUPTI has just freed. So calls are followed for a while first. A program that
+ *           calls nothing more has no cost either.
+ * Again:    never, as a rule: a second coming is known to crash programs with CUDA graphs.
+ *           LULL_CUPTI_LEAVE=always leaves after each recording, for benchmarks without graphs.
  */
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "agent/cuda.h"
@@ -26,13 +31,20 @@
 /* How long the end of the process waits for CUPTI to be gone. */
 #define STAY_TRIES 1000 /* of 1 ms */
 
+/* Looks of the flushing thread for which calls are followed before one of them may be the last. */
+#define PATIENCE 5u
+
+/* In the place of a recording's number in lull_thread.scratch[6]: calls that are only followed. */
+#define FOLLOWED 0xff00u
+
 enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 
 static struct {
 	void *subscriber;
 	_Atomic u32 state;
-	_Atomic u32 has_graphs;
-	_Atomic u32 has_names; /* of CUPTI's numbers, which must stay the same */
+	_Atomic u32 n_followings; /* how often calls began to be followed */
+	_Atomic u32 patience;	  /* looks that are left, 0 = calls are not followed */
+	bool is_leaving_always;
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */
@@ -55,17 +67,6 @@ bool lull_cuda_is_here(void)
 bool lull_cuda_is_gone(void)
 {
 	return atomic_load_explicit(&at.state, memory_order_relaxed) == GONE;
-}
-
-bool lull_cuda_come_to_name(void)
-{
-	atomic_store(&at.has_names, 1);
-	return !lull_cuda_is_over() && lull_cuda_come();
-}
-
-void lull_cuda_saw_graph(void)
-{
-	atomic_store_explicit(&at.has_graphs, 1, memory_order_relaxed);
 }
 
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail)
@@ -174,8 +175,10 @@ static bool moves(u32 from, u32 to)
 
 static void come(void)
 {
+	const char *when = getenv("LULL_CUPTI_LEAVE");
 	bool is_taken = take_cupti();
 
+	at.is_leaving_always = when && strcmp(when, "always") == 0;
 	if (is_taken) {
 		lull_cuda_stock();
 		describe(true);
@@ -183,12 +186,28 @@ static void come(void)
 	atomic_store(&at.state, is_taken ? HERE : GONE);
 }
 
+/* Stay after all. */
+static void come_back(void)
+{
+	if (!at.patience)
+		return;
+	at.patience = 0;
+	lull_cuda_watch_calls(false);
+	describe(true);
+}
+
 bool lull_cuda_come(void)
 {
 	for (;;) {
 		switch (atomic_load(&at.state)) {
 		case HERE:
-			return true;
+			if (!at.patience)
+				return true;
+			if (moves(HERE, COMING)) {
+				come_back();
+				atomic_store(&at.state, HERE);
+			}
+			break;
 		case GONE:
 			return false;
 		case AWAY:
@@ -197,8 +216,7 @@ bool lull_cuda_come(void)
 			break;
 		case LEAVING:
 			if (moves(LEAVING, COMING)) {
-				lull_cuda_watch_calls(false);
-				describe(true);
+				come_back();
 				atomic_store(&at.state, HERE);
 			}
 			break;
@@ -208,18 +226,28 @@ bool lull_cuda_come(void)
 	}
 }
 
-void lull_cuda_leave_soon(bool is_for_good)
+void lull_cuda_leave_soon(void)
 {
-	if (!lull_cupti.cuptiFinalize || !lull_cupti.cuptiUnsubscribe ||
-	    lull_cupti.version <= OLDEST_CUPTI || lull_cuda_share_is_used() ||
-	    (!is_for_good && (atomic_load(&at.has_graphs) || atomic_load(&at.has_names))) ||
+	if ((!at.is_leaving_always && !lull_cuda_is_over()) || !lull_cupti.cuptiFinalize ||
+	    !lull_cupti.cuptiUnsubscribe || lull_cupti.version <= OLDEST_CUPTI ||
 	    !moves(HERE, COMING))
 		return;
-	describe(false);
-	lull_cupti.cuptiActivityFlushAll(0);
-	lull_cuda_watch_calls(true);
-	/* Last: from here on another thread may end it. */
-	atomic_store(&at.state, LEAVING);
+	/* Another tool may have come, and uses it through us. */
+	if (lull_cuda_share_is_used()) {
+		come_back();
+		atomic_store(&at.state, HERE);
+	} else if (!at.patience) {
+		at.patience = PATIENCE;
+		describe(false);
+		lull_cupti.cuptiActivityFlushAll(0);
+		atomic_fetch_add(&at.n_followings, 1);
+		lull_cuda_watch_calls(true);
+		atomic_store(&at.state, HERE);
+	} else {
+		at.patience -= at.patience > 1;
+		/* From here on another thread may end it. */
+		atomic_store(&at.state, at.patience > 1 ? HERE : LEAVING);
+	}
 }
 
 void lull_cuda_stay(void)
@@ -233,34 +261,37 @@ void lull_cuda_stay(void)
 
 static void go(void)
 {
-	bool is_for_good = atomic_load(&at.has_graphs) || lull_cuda_is_over();
-
 	lull_cupti.cuptiUnsubscribe(at.subscriber);
 	lull_cupti.cuptiFinalize();
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
-	atomic_store(&at.state, is_for_good ? GONE : AWAY);
+	at.patience = 0;
+	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
 }
 
-/*
- * Only at the end of an outermost call: the runtime's, not that of the driver inside it. What is
- * inside is told as in cuda_calls.c, with a number that no recording has.
- */
-void lull_cuda_depart(u64 call, bool is_end)
+/* True if what the thread is said to be in is of another time: its end was not seen. */
+static bool is_stale(u64 inside, u16 follower)
 {
-	const u64 mark = (u64)0xffff << 48;
-	struct lull_thread *t;
+	u16 owner = (u16)(inside >> 48);
 
-	if (atomic_load_explicit(&at.state, memory_order_relaxed) != LEAVING)
-		return;
-	t = lull_thread();
+	return owner != follower &&
+	       owner != (u16)atomic_load_explicit(&lull_agent.control->last_record,
+						  memory_order_relaxed);
+}
+
+void lull_cuda_follow_call(u64 call, bool is_end)
+{
+	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
+	const u64 which = ((u64)1 << 48) - 1;
+	struct lull_thread *t = lull_thread();
+
 	/* A forked child has the state, but not CUPTI. */
 	if (!t || !lull_cuda_is_mine())
 		return;
-	call = (call & ~mark) | mark;
-	if (!is_end && (t->scratch[6] & mark) != mark)
-		t->scratch[6] = call;
-	else if (is_end && t->scratch[6] == call) {
+	if (!is_end) {
+		if (!t->scratch[6] || is_stale(t->scratch[6], follower))
+			t->scratch[6] = (call & which) | (u64)follower << 48;
+	} else if ((t->scratch[6] & which) == (call & which)) {
 		int saved = errno;
 
 		t->scratch[6] = 0;

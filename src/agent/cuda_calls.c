@@ -91,7 +91,6 @@ static struct call_name {
 	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
 	u8 kind;     /* LULL_TRACED_* */
 	u8 wait;     /* as lull_cuda_wait_of() */
-	bool is_graph;
 } names[2][N_CBIDS];
 
 static bool begins_with(const char *name, const char *const *list, size_t n)
@@ -135,6 +134,16 @@ static u8 kind_of(const char *name)
 	return LULL_TRACED_OTHER;
 }
 
+/* Without callbacks there are kernels and no calls: that is said, once. */
+static void want(u32 domain, u32 cbid, bool is_on)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+
+	if (rc && is_on && !atomic_flag_test_and_set(&is_told))
+		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "calls: ", rc);
+}
+
 static void watch(u32 domain, u32 cbid, bool is_on)
 {
 	struct call_name *call = &names[domain - 1][cbid];
@@ -149,10 +158,9 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->text = name;
 	call->kind = kind_of(name);
 	call->wait = (u8)lull_cuda_wait_of(name);
-	call->is_graph = strstr(name, "Graph") || strstr(name, "Capture");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
-	lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+	want(domain, cbid, is_on);
 }
 
 void lull_cuda_watch_calls(bool is_on)
@@ -241,8 +249,8 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 	struct lull_thread *t = lull_recording();
 
 	if (!t) {
-		lull_cuda_depart(key_of(0, domain, cbid, data),
-				 lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
+		lull_cuda_follow_call(key_of(0, domain, cbid, data),
+				      lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
 		return;
 	}
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
@@ -254,8 +262,6 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 		u64 dur_ticks = lull_time() - t->scratch[7];
 
 		emit(t, call, domain, data, dur_ticks, regs);
-		if (__builtin_expect(call->is_graph, 0))
-			lull_cuda_saw_graph();
 		if (__builtin_expect(call->wait != 0, 0))
 			lull_cuda_waited(t, call->wait, data, t->scratch[7], dur_ticks);
 		t->scratch[6] = 0;

@@ -2,6 +2,19 @@
 
 #include <string.h>
 
+/* glibc 2.32 and later: false once the process has had a second thread. */
+extern char __libc_single_threaded __attribute__((weak));
+
+/*
+ * fork() makes the loader's locks anew in the child, but for the one that dl_iterate_phdr() takes.
+ * If another thread of the parent had that, whoever walks in the child waits for ever. Once the
+ * child has loaded a file, the lock is known to be free: loading takes it, too.
+ */
+static struct {
+	bool was_alone;		     /* the parent had one thread */
+	const struct link_map *last; /* the last file when the child began; NULL: no doubt */
+} forked;
+
 /*
  * The GNU hash table (DT_GNU_HASH), as 32-bit words:
  *
@@ -89,4 +102,29 @@ bool lull_elf_contains(const struct dl_phdr_info *file, u64 addr)
 			return true;
 	}
 	return false;
+}
+
+bool lull_elf_walk(int (*visit)(struct dl_phdr_info *file, size_t size, void *arg), void *arg)
+{
+	if (forked.last && !forked.last->l_next)
+		return false;
+	forked.last = NULL;
+	dl_iterate_phdr(visit, arg);
+	return true;
+}
+
+void lull_elf_before_fork(void)
+{
+	forked.was_alone = &__libc_single_threaded && __libc_single_threaded;
+}
+
+void lull_elf_forked(void)
+{
+	const struct link_map *at = _r_debug.r_map;
+
+	if (forked.was_alone)
+		return;
+	while (at && at->l_next)
+		at = at->l_next;
+	forked.last = at;
 }

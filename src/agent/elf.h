@@ -24,4 +24,14 @@ const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *n
 /* True if the address lies in a loaded piece of the file. */
 bool lull_elf_contains(const struct dl_phdr_info *file, u64 addr);
 
+/*
+ * dl_iterate_phdr(), where it comes back. False if it was left out: in the child of a fork the
+ * loader's lock may be held by a thread that is not there any more.
+ */
+bool lull_elf_walk(int (*visit)(struct dl_phdr_info *file, size_t size, void *arg), void *arg);
+
+/* A fork: in the parent, before it; in the child, before the first walk. */
+void lull_elf_before_fork(void);
+void lull_elf_forked(void);
+
 #endif

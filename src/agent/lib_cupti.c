@@ -4,6 +4,7 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "agent/elf.h"
 #include "agent/real.h"
 
 #define PATH_BYTES 1024u
@@ -88,7 +89,7 @@ static void *open_lib(void)
 
 	if (wanted && *wanted)
 		return lull_real.dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-	dl_iterate_phdr(visit, &found);
+	lull_elf_walk(visit, &found);
 	if (*found.cupti)
 		lib = lull_real.dlopen(found.cupti, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	if (!lib)
@@ -128,7 +129,7 @@ void *lull_cupti_find(const char *name)
 	struct found found = { { 0 }, { 0 } };
 	void *lib = NULL;
 
-	dl_iterate_phdr(visit, &found);
+	lull_elf_walk(visit, &found);
 	if (*found.cupti)
 		lib = lull_real.dlopen(found.cupti, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	/* The handle is kept: the library must not go away while we know its addresses. */

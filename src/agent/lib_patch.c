@@ -231,21 +231,36 @@ static u64 thunk_by_name(const char *name)
 	return thunk_of(owner->dlpi_addr + symbol->st_value, name);
 }
 
+/* What a program has looked up, and the thunk for it. */
+struct lookup {
+	u64 target, thunk;
+	const char *name;
+};
+
+/* First file of a walk: other threads may be at the same place, and change the tables. */
+static int give_thunk(struct dl_phdr_info *first, size_t size, void *arg)
+{
+	struct lookup *l = arg;
+
+	(void)first, (void)size;
+	l->thunk = thunk_of(l->target, l->name);
+	return 1;
+}
+
 /* dlsym() as programs see it: what it finds is watched, too. */
 static void *find_symbol(void *handle, const char *name)
 {
-	void *found;
-	u64 thunk;
+	struct lookup l = { .name = name };
 
 	lull_lib_scan();
 	if (handle == RTLD_NEXT)
 		return dlsym(handle, name);
-	found = dlsym(handle, name);
+	l.target = (u64)dlsym(handle, name);
 	/* The caller may see files that we do not; and then the message must be its own, too. */
-	if (!found)
+	if (!l.target)
 		return dlsym(handle, name);
-	thunk = thunk_of((u64)found, name);
-	return thunk ? (void *)thunk : found;
+	lull_elf_walk(give_thunk, &l);
+	return (void *)(l.thunk ? l.thunk : l.target);
 }
 
 /* One table of relocations of a file. */
@@ -430,7 +445,7 @@ void lull_lib_scan(void)
 	int saved = errno;
 
 	if (patch.is_on)
-		dl_iterate_phdr(scan_all, NULL);
+		lull_elf_walk(scan_all, NULL);
 	errno = saved;
 }
 

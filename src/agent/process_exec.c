@@ -7,7 +7,9 @@
  * recorder started inside a recording has its own session. The exception is LD_PRELOAD, into which
  * the agent is put in front.
  *
- * All of this may run in the child of a vfork, in the memory of its parent: it uses the stack only.
+ * All of this may run in the child of a vfork, in the memory of its parent: it uses the stack, and
+ * for large environments a mapping that the thread keeps, since its child never comes back to undo
+ * it.
  */
 #include "agent/process.h"
 
@@ -17,10 +19,9 @@
 #include "agent/oscall.h"
 #include "agent/sys.h"
 
-#define KEPT_BYTES 8192u /* of all kept variables together */
-#define ENTRIES_MAX \
-	16384u /* a larger environment is passed on as it is: it would not fit on a small stack */
-#define PRELOAD_BYTES 4096u /* likewise a longer LD_PRELOAD */
+#define KEPT_BYTES    8192u /* of all kept variables together */
+#define STACK_ENTRIES 512u  /* of an environment that fits on any stack */
+#define PRELOAD_BYTES 4096u /* a longer LD_PRELOAD is passed on as it is */
 
 #define PRELOAD "LD_PRELOAD"
 
@@ -164,16 +165,36 @@ static char *const *complete(struct env *env)
 	return env->entries;
 }
 
+/* Room for so many entries that stays with the thread; NULL if there is none. */
+static char **room_for(size_t n)
+{
+	struct lull_thread *t = lull_thread();
+	size_t size_bytes = (n * sizeof(char *) + 4095) & ~(size_t)4095;
+	int saved = errno;
+
+	if (!t)
+		return NULL;
+	if (t->env_bytes < size_bytes) {
+		lull_thread_free_env(t);
+		t->env = lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		t->env_bytes = t->env ? size_bytes : 0;
+	}
+	errno = saved;
+	return t->env;
+}
+
 /*
  * `list` becomes the environment to hand over: the given one, or a complete copy in this function's
  * frame. A macro, because the copy has to live as long as the caller.
  */
-#define FOLLOW(list)                                                                \
-	struct env env = { .given = (list), .n_given = count(list) };               \
-                                                                                    \
-	if (env.n_given < ENTRIES_MAX && is_lacking(&env)) {                        \
-		env.entries = alloca((env.n_given + N_NAMES + 1) * sizeof(char *)); \
-		(list) = complete(&env);                                            \
+#define FOLLOW(list)                                                                         \
+	struct env env = { .given = (list), .n_given = count(list) };                        \
+                                                                                             \
+	if (is_lacking(&env)) {                                                              \
+		env.entries = env.n_given < STACK_ENTRIES                                    \
+				      ? alloca((env.n_given + N_NAMES + 1) * sizeof(char *)) \
+				      : room_for(env.n_given + N_NAMES + 1);                 \
+		(list) = env.entries ? complete(&env) : (list);                              \
 	}
 
 /*
@@ -186,7 +207,7 @@ static void mark_exec(bool is_over)
 	int saved = errno;
 
 	/* Release: whoever sees EXECED sees all that was emitted. */
-	if (image && image->pid == lull_sys_pid())
+	if (image && lull_agent.has_session && image->pid == lull_sys_pid())
 		atomic_store_explicit(&image->state, is_over ? LULL_IMAGE_EXECED : LULL_IMAGE_LIVE,
 				      memory_order_release);
 	errno = saved;

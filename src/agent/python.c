@@ -9,15 +9,21 @@ static struct {
 	u64 runtime_addr;
 	u64 runtime_bytes;
 	u32 version; /* PY_VERSION_HEX; 0 before 3.11, which does not export it */
+	u64 n_adds;  /* files the loader had loaded when it was looked for in vain */
 } python;
 
-static int visit(struct dl_phdr_info *file, size_t size, void *unused)
+static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	const ElfW(Sym) *runtime = lull_elf_symbol(file, "_PyRuntime");
-	const ElfW(Sym) * version;
+	const ElfW(Sym) * runtime, *version;
+	bool *is_first = arg;
 
 	(void)size;
-	(void)unused;
+	/* Nothing was loaded since: it is no more there than it was. */
+	if (*is_first && file->dlpi_adds == python.n_adds)
+		return 1;
+	*is_first = false;
+	python.n_adds = file->dlpi_adds;
+	runtime = lull_elf_symbol(file, "_PyRuntime");
 	if (!runtime)
 		return 0;
 	version = lull_elf_symbol(file, "Py_Version");
@@ -31,8 +37,10 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 
 void lull_python_find(void)
 {
+	bool is_first = true;
+
 	if (!python.runtime_addr)
-		dl_iterate_phdr(visit, NULL);
+		lull_elf_walk(visit, &is_first);
 	if (!python.runtime_addr || !lull_agent.image)
 		return;
 	lull_agent.image->python_version = python.version;

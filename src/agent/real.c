@@ -70,6 +70,11 @@ static const struct {
 
 void lull_real_find_all(void)
 {
+	static bool is_done;
+
+	if (is_done) /* in a forked child */
+		return;
+	is_done = true;
 	for (size_t i = 0; i < LULL_COUNT_OF(table); i++)
 		find(table[i].slot, table[i].name);
 }

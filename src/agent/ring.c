@@ -25,6 +25,14 @@ static void close_stream(struct lull_stream *s)
 	*s = (struct lull_stream){ 0 };
 }
 
+void lull_thread_free_env(struct lull_thread *t)
+{
+	if (t->env)
+		lull_sys_unmap(t->env, t->env_bytes);
+	t->env = NULL;
+	t->env_bytes = 0;
+}
+
 static void on_thread_end(void *arg)
 {
 	struct lull_thread *t = arg;
@@ -34,11 +42,23 @@ static void on_thread_end(void *arg)
 		return;
 	lull_self = NULL;
 	t->magic = 0;
+	lull_thread_free_env(t);
 	close_stream(&t->stream[0]);
 	close_stream(&t->stream[1]);
 	atomic_store_explicit(&t->slot->end_counter, lull_time(), memory_order_relaxed);
 	/* Release: a collector that sees ENDED sees the chunks FULL. */
 	atomic_store_explicit(&t->slot->state, LULL_SLOT_ENDED, memory_order_release);
+}
+
+void lull_thread_leave(void)
+{
+	struct lull_thread *t = lull_self;
+
+	if (!t)
+		return;
+	if (has_end_key)
+		pthread_setspecific(end_key, NULL);
+	on_thread_end(t);
 }
 
 void lull_ring_init(void)
@@ -50,7 +70,7 @@ void lull_ring_init(void)
 /* A free slot taken for this thread, or NULL. */
 static struct lull_slot *take_slot(u32 *slot_ix)
 {
-	for (u32 i = 0; i < LULL_N_SLOTS; i++) {
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
 		struct lull_slot *slot = &lull_agent.slots[i];
 		u32 expected = LULL_SLOT_FREE;
 

@@ -76,6 +76,8 @@ struct lull_thread {
 	u16 torch_level;	   /* that of LULL_DOMAIN_TORCH */
 	u16 op_depth;		   /* entries of `ops` */
 	struct lull_open_op ops[LULL_N_OPEN_OPS];
+	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
+	size_t env_bytes; /* of that */
 	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
 	u64 seen[LULL_N_SEEN];
 };
@@ -91,6 +93,8 @@ void lull_ring_init(void);
 
 /* Slow paths, in ring.c. */
 struct lull_thread *lull_thread_attach(void);
+void lull_thread_free_env(struct lull_thread *t);
+void lull_thread_leave(void); /* give the block back; what is emitted later is of a new one */
 void lull_thread_sync(struct lull_thread *t, u32 record);
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes);
 

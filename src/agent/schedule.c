@@ -21,6 +21,7 @@ static struct {
 	u32 pid;		  /* of the process that counts; a forked child begins again */
 	bool is_said;		  /* the program says its steps itself */
 	bool is_holding;	  /* this process began the present recording */
+	bool is_tired;		  /* the recorder did not come back in time: it may be dead */
 } schedule;
 
 static void emit(u64 number, u32 flags)
@@ -87,15 +88,16 @@ static void arm_and_wait(void)
 {
 	arm(true);
 	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
-		nap();
+		lull_cuda_rouse();
 }
 
 static void begin(void)
 {
 	arm_and_wait();
-	for (u32 i = 0; i < TICKET_TRIES && lull_capture_is_closing(); i++)
+	for (u32 i = 0; i < TICKET_TRIES && !schedule.is_tired && lull_capture_is_closing(); i++)
 		nap();
 	schedule.is_holding = lull_capture_take();
+	schedule.is_tired = !schedule.is_holding && lull_capture_is_closing();
 }
 
 static void end(void)
@@ -115,8 +117,10 @@ static void follow(const struct lull_schedule *s)
 		end();
 	if (now == PHASE_ACTIVE && is_first)
 		begin();
+	else if (now == PHASE_WARM || next == PHASE_ACTIVE)
+		arm_and_wait();
 	else if (now != PHASE_ACTIVE)
-		arm(now == PHASE_WARM || next == PHASE_ACTIVE);
+		arm(false);
 }
 
 void lull_schedule_step(u64 number, u32 flags)
@@ -161,7 +165,10 @@ bool lull_schedule_set(const struct lull_schedule *s)
 	schedule.own = *s;
 	schedule.is_own = true;
 	schedule.n_steps = 0;
-	arm((u64)s->skip_first + s->wait + s->warmup <= 1);
+	if ((u64)s->skip_first + s->wait + s->warmup <= 1)
+		arm_and_wait();
+	else
+		arm(false);
 	return true;
 }
 

@@ -4,7 +4,8 @@
  * The driver calls InitializeInjection() when the program initialises CUDA (CUDA_INJECTION64_PATH
  * names the agent). If something is recorded by then, everything with CUPTI is set up there, before
  * the first context; or earlier, if another tool in the process turns to CUPTI first
- * (cuda_share.c); else when a recording begins. A process that never uses CUDA pays nothing.
+ * (cuda_share.c). If the program itself says when a recording begins, it is done then. A process
+ * that never uses CUDA pays nothing.
  *
  * States: OFF -> ready (CUPTI found, subscribed, nothing enabled) <-> ON (a recording is on). The
  * flushing thread moves between them when control->record changes; after a stop no kind and no
@@ -12,11 +13,13 @@
  */
 #include "agent/source.h"
 
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "agent/cuda.h"
 #include "agent/kernel.h"
@@ -31,8 +34,11 @@ static struct {
 	u32 pid;	   /* of the process that uses CUDA, 0 = none does */
 	_Atomic u32 is_on; /* kinds and callbacks are enabled */
 	_Atomic u32 has_tried;
-	atomic_flag has_left;
-} cuda = { .has_left = ATOMIC_FLAG_INIT };
+	_Atomic u32 leaving; /* STAY_* */
+} cuda;
+
+/* The process goes on; it ends and wants the last records; they are in. */
+enum { STAY_HERE, STAY_LEAVING, STAY_LEFT };
 
 /* What is enabled while a recording is on. */
 static const u32 kinds[] = {
@@ -119,6 +125,14 @@ static void wait_for_work(u32 seen)
 	syscall(SYS_futex, &lull_agent.control->flush_wanted, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
+void lull_cuda_rouse(void)
+{
+	struct timespec ms = { 0, 1000000 };
+
+	syscall(SYS_futex, &lull_agent.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &ms, NULL);
+}
+
 /* Flushes after CUPTI was switched off: what was unfinished then comes, and buffers come back. */
 #define N_LAST_FLUSHES 2u
 
@@ -169,12 +183,23 @@ static void follow(u32 n_last)
 	} else if (is_on && !is_wanted()) {
 		switch_off();
 	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_here()) {
-		lull_cuda_leave_soon(lull_cuda_is_over());
+		lull_cuda_leave_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {
 		lull_cuda_watch_memory(true);
 		lull_cuda_stock();
 	}
+}
+
+/* The process ends. After this the driver may be gone at any moment: CUPTI is not called again. */
+static void flush_last(void)
+{
+	lull_cupti.cuptiActivityFlushAll(0);
+	/*
+	 * Forced: hands over buffers with unfinished records, too; there will be no other chance.
+	 */
+	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
+	atomic_store(&cuda.leaving, STAY_LEFT);
 }
 
 static void *flush_loop(void *unused)
@@ -189,6 +214,10 @@ static void *flush_loop(void *unused)
 	while (lull_cuda_is_mine() && !(lull_cuda_is_gone() && lull_cuda_is_over())) {
 		u32 wanted = atomic_load(&control->flush_wanted);
 
+		if (atomic_load(&cuda.leaving) != STAY_HERE) {
+			flush_last();
+			break;
+		}
 		if (lull_cuda_is_here())
 			flush(wanted != obeyed, !atomic_load(&control->record), &n_last);
 		if (wanted != obeyed) {
@@ -225,20 +254,37 @@ static bool start_thread(void)
 	return is_started;
 }
 
+/* How long the end of the process waits for the last records. */
+#define LEAVE_TRIES 1000 /* of 1 ms */
+
 void lull_cuda_leave(void)
 {
+	u32 here = STAY_HERE;
+
 	/* A vfork child shares this memory, but it is another process and must not touch CUPTI. */
 	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid)
 		return;
 	/* CUPTI is not to be sent away while the process ends. */
 	lull_cuda_stay();
-	if (!atomic_load(&cuda.is_on) || atomic_flag_test_and_set(&cuda.has_left))
+	if (!atomic_load(&cuda.is_on) ||
+	    !atomic_compare_exchange_strong(&cuda.leaving, &here, STAY_LEAVING))
 		return;
-	lull_cupti.cuptiActivityFlushAll(0);
 	/*
-	 * Forced: hands over buffers with unfinished records, too; there will be no other chance.
+	 * Not here: this may be a signal handler, and the thread in the middle of a call, with
+	 * CUPTI's locks in its hands.
 	 */
-	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
+	for (int i = 0; i < LEAVE_TRIES && atomic_load(&cuda.leaving) != STAY_LEFT; i++)
+		lull_cuda_rouse();
+	if (atomic_load(&cuda.leaving) != STAY_LEFT)
+		lull_issue(LULL_ISSUE_device_tail, 1);
+}
+
+/* The program says when a recording begins, and waits for CUPTI to be there. */
+static bool waits_for_program(void)
+{
+	u32 watch = atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed);
+
+	return (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM)) != 0;
 }
 
 void lull_cuda_set_up(bool is_needed)
@@ -249,14 +295,15 @@ void lull_cuda_set_up(bool is_needed)
 	    !lull_agent_ready())
 		goto out;
 	if (!atomic_exchange(&cuda.has_tried, 1)) {
-		is_needed = is_needed || is_counting() || is_wanted();
+		is_needed = is_needed || is_counting() || is_wanted() || !waits_for_program();
 		if (is_needed && !lull_cuda_come())
 			goto out;
 		cuda.pid = lull_agent.image->pid;
 		if (is_wanted())
 			switch_on();
 		atomic_store(&lull_agent.image->has_cuda, 1);
-		start_thread();
+		if (!start_thread())
+			atomic_store(&cuda.leaving, STAY_LEFT); /* nobody would come */
 	} else if (is_needed && lull_cuda_is_mine() && lull_sys_pid() == cuda.pid) {
 		lull_cuda_come();
 	}

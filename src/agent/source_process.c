@@ -15,6 +15,7 @@
 #include "agent/process.h"
 #include "agent/python.h"
 #include "agent/sys.h"
+#include "agent/timer.h"
 
 /* Ways out that run no exit handlers. */
 
@@ -117,7 +118,7 @@ static void emit_name(u32 tid, const char *name)
 {
 	struct lull_thread *t = lull_thread();
 	struct lull_wire_thread_name *e;
-	u32 len = (u32)strnlen(name, 16);
+	u32 len = (u32)strnlen(name, 15); /* as far as the kernel reads it */
 	u32 size_bytes = (u32)sizeof(*e) + lull_round8(len);
 
 	e = t ? lull_reserve(t, LULL_EVENT_thread_name, size_bytes) : NULL;
@@ -132,7 +133,7 @@ static void emit_name(u32 tid, const char *name)
 /* The kernel's number of another thread, 0 if it has not emitted anything yet. */
 static u32 tid_of(pthread_t thread)
 {
-	for (u32 i = 0; lull_agent.image && i < LULL_N_SLOTS; i++) {
+	for (u32 i = 0; lull_agent.image && i < lull_agent.n_slots; i++) {
 		struct lull_slot *slot = &lull_agent.slots[i];
 
 		/* Acquire: a slot that is LIVE has its ids. */
@@ -167,6 +168,10 @@ LULL_EXPORT int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(rest, u64);
 	va_end(rest);
+	if (option == PR_SET_SECCOMP) {
+		lull_timer_yield();
+		lull_agent_silence();
+	}
 	r = lull_real.prctl(option, a[0], a[1], a[2], a[3]);
 	if (option == PR_SET_NAME && r == 0 && lull_agent.has_session)
 		emit_name(0, (const char *)a[0]);
@@ -210,7 +215,7 @@ static __attribute__((noinline)) bool is_free_to_load(const char *path, u64 call
 	};
 
 	if (lull_agent.has_session)
-		dl_iterate_phdr(visit_caller, &load);
+		lull_elf_walk(visit_caller, &load);
 	return load.is_free;
 }
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,6 +53,16 @@ static inline void lull_sys_unmap(void *at, size_t size_bytes)
 static inline int lull_sys_advise(void *at, size_t size_bytes, int advice)
 {
 	return (int)syscall(SYS_madvise, at, size_bytes, advice);
+}
+
+/* The soft limit RLIMIT_*, UINT64_MAX if there is none. */
+static inline u64 lull_sys_limit(int which)
+{
+	struct rlimit limit;
+
+	if (syscall(SYS_prlimit64, 0, which, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	return limit.rlim_cur;
 }
 
 static inline u32 lull_sys_tid(void)

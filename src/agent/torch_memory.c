@@ -44,7 +44,7 @@ static report_fn *find_real(void)
 
 	if (known)
 		return known;
-	dl_iterate_phdr(visit, &found);
+	lull_elf_walk(visit, &found);
 	known = (report_fn *)found;
 	atomic_store_explicit(&real, known, memory_order_relaxed);
 	return known;

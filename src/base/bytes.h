@@ -1,5 +1,5 @@
 /*
- * bytes - little-endian integers in a byte array, whatever the machine and the alignment.
+ * bytes - numbers in a byte array, whatever the alignment: in columns, and little-endian in files.
  *
  * The compiler turns each into one load or store on little-endian machines. The caller has checked
  * the length.
@@ -7,7 +7,37 @@
 #ifndef LULL_BASE_BYTES_H
 #define LULL_BASE_BYTES_H
 
+#include <string.h>
+
 #include "base/types.h"
+
+/* The unsigned number of 1, 2, 4 or 8 bytes at `at`, as this machine stores it. */
+static inline u64 lull_load(const void *at, u8 size_bytes)
+{
+	u16 v16;
+	u32 v32;
+	u64 v64;
+
+	switch (size_bytes) {
+	case 1:
+		return *(const u8 *)at;
+	case 2:
+		memcpy(&v16, at, sizeof(v16));
+		return v16;
+	case 4:
+		memcpy(&v32, at, sizeof(v32));
+		return v32;
+	default:
+		memcpy(&v64, at, sizeof(v64));
+		return v64;
+	}
+}
+
+/* Element `ix` of a column of such numbers. */
+static inline u64 lull_load_at(const void *column, u8 size_bytes, size_t ix)
+{
+	return lull_load((const u8 *)column + ix * size_bytes, size_bytes);
+}
 
 /* The u16 stored at p. */
 static inline u16 lull_get_u16(const u8 *p)

@@ -1,6 +1,7 @@
 #include "base/opt.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +95,7 @@ static int set_f64(f64 *value, const char *text, struct lull_err *err)
 
 	errno = 0;
 	v = strtod(text, &end);
-	if (end == text || *end || errno)
+	if (end == text || *end || errno || !isfinite(v))
 		return bad_value(err, text, "a number");
 	*value = v;
 	return LULL_OK;

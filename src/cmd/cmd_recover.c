@@ -21,12 +21,14 @@ static int recover_session(const struct lull_session_entry *entry, struct lull_e
 
 	if (rc)
 		return rc;
-	fprintf(stderr, "lull: %s  %s events, %s of them from shared memory of %u processes\n",
+	fprintf(stderr, "lull: %s  %s events, %s of them from shared memory of %u process%s\n",
 		entry->report_path, lull_format_count(result.n_rows).text,
-		lull_format_count(result.n_recovered).text, result.n_processes);
+		lull_format_count(result.n_recovered).text, result.n_processes,
+		result.n_processes == 1 ? "" : "es");
 	if (result.n_alive)
 		fprintf(stderr,
-			"lull: %u processes still run; what they do from now on is not recorded\n",
+			"lull: processes that still run: %u; what they do from now on is not "
+			"recorded\n",
 			result.n_alive);
 	return 0;
 }

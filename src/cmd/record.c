@@ -45,6 +45,8 @@ static const char *const mpi_families[] = { "auto", "openmpi", "mpich", NULL };
 static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", "lull", NULL };
 enum { CAPTURE_NVTX = 1, CAPTURE_PROFILER_API = 2, CAPTURE_LULL = 3 };
+#define SECONDS_MAX 1000000000u /* 30 years, so that nanoseconds fit into their numbers */
+
 static const char *const waits[] = { "primary", "all", NULL };
 
 /*
@@ -150,6 +152,7 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 		{ "repeat-shutdown", LULL_RANGE_END_REPEAT_SHUTDOWN },
 	};
 	const char *colon = text ? strchr(text, ':') : NULL;
+	char *end;
 	size_t n = text ? (colon ? (size_t)(colon - text) : strlen(text)) : 0;
 
 	o->range_end = LULL_RANGE_END_STOP_SHUTDOWN;
@@ -159,7 +162,9 @@ static int parse_range_end(const char *text, struct lull_collector_options *o, s
 		if (strlen(ends[i].name) != n || strncmp(ends[i].name, text, n) != 0)
 			continue;
 		o->range_end = ends[i].end;
-		o->range_repeats = colon ? (u32)strtoul(colon + 1, NULL, 10) : 0;
+		o->range_repeats = colon ? (u32)strtoul(colon + 1, &end, 10) : 0;
+		if (colon && (*end || end == colon + 1))
+			break;
 		if (o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN && !o->range_repeats)
 			return lull_fail(err, LULL_E_USAGE,
 					 "--capture-range-end=repeat-shutdown needs a count, "
@@ -302,11 +307,13 @@ static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *er
 {
 	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
 	size_t n = strcspn(word, ":");
-	u64 ns = word[n] ? strtoull(word + n + 1, NULL, 10) : 1000;
+	char *end = NULL;
+	u64 ns = word[n] ? strtoull(word + n + 1, &end, 10) : 1000;
+	bool is_number = !word[n] || (!*end && end != word + n + 1);
 
 	if (strcmp(word, "none") == 0)
 		return 0;
-	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++) {
+	for (size_t i = 0; is_number && i < LULL_COUNT_OF(kinds); i++) {
 		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
 			continue;
 		for (size_t j = 0; j < LULL_N_CALL_KINDS; j++)
@@ -353,8 +360,7 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 	return 0;
 }
 
-static int understand(struct words *w, bool is_interactive, struct lull_collector_options *o,
-		      struct lull_err *err)
+static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
 		.samples = scope_of(w->sample),
@@ -371,8 +377,7 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 		.is_overwriting = w->force,
 		.delay_s = w->delay,
 		.duration_s = w->duration,
-		.begin = is_interactive || w->start_later ? LULL_BEGIN_ON_REQUEST
-							  : LULL_BEGIN_AT_ONCE,
+		.begin = w->start_later ? LULL_BEGIN_ON_REQUEST : LULL_BEGIN_AT_ONCE,
 		.is_kill_given = w->kill != NULL,
 		.is_waiting_for_all = w->wait == 1,
 		.is_stopping_on_exit = w->stop_on_exit,
@@ -393,6 +398,9 @@ static int understand(struct words *w, bool is_interactive, struct lull_collecto
 	if (w->delay < 0 || w->duration < 0)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--delay and --duration are seconds and cannot be negative");
+	if (w->delay > SECONDS_MAX || w->duration > SECONDS_MAX)
+		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are %u seconds at most",
+				 SECONDS_MAX);
 	if (!w->stop_on_exit && w->duration <= 0)
 		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
 	o->watch = LULL_WATCH_PROFILER_API;
@@ -616,7 +624,35 @@ static void print_notices(const char *lines)
 	}
 }
 
-static void print_done(const struct lull_collector_result *result)
+/* Why there is no report, and what would help. */
+static void print_nothing(const struct words *w)
+{
+	const char *why = "";
+
+	if (w->steps)
+		why = ": the program made no step that --steps asks for; lull-pytorch(7) says what "
+		      "a step is";
+	else if (w->capture_range == CAPTURE_PROFILER_API)
+		why = ": the program never called cudaProfilerStart()";
+	else if (w->capture_range == CAPTURE_LULL)
+		why = ": the program never called lull_start()";
+	else if (w->start_later)
+		why = ": nobody ran `lull start`";
+	else if (w->delay > 0)
+		why = ": the program ended before --delay was over";
+	else if (w->job.flight_s > 0)
+		why = ": nothing happened that --flight writes a report for";
+	if (w->capture_range == CAPTURE_NVTX)
+		fprintf(stderr,
+			"lull: nothing was recorded: no range %s began; is the name right? (@* "
+			"behind "
+			"it means any domain)\n",
+			w->nvtx_capture);
+	else
+		fprintf(stderr, "lull: nothing was recorded%s\n", why);
+}
+
+static void print_done(const struct words *w, const struct lull_collector_result *result)
 {
 	const struct lull_report_done *done = result->reports.at;
 
@@ -630,7 +666,7 @@ static void print_done(const struct lull_collector_result *result)
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
 	else
-		fprintf(stderr, "lull: nothing was recorded\n");
+		print_nothing(w);
 }
 
 /* Run another command of lull on each report, as if the user had typed it. */
@@ -661,7 +697,7 @@ static int finish(const struct words *w, const struct lull_collector_result *res
 	int rc = 0;
 
 	if (!w->quiet)
-		print_done(result);
+		print_done(w, result);
 	for (size_t i = 0; i < w->exports.n && !rc; i++)
 		if (strcmp(exports[i], "none") != 0)
 			rc = follow_up(result, "export", exports[i], w->force, err);
@@ -706,8 +742,9 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 	rc = first < 0 ? first : 0;
 	if (!rc && first >= argc)
 		rc = lull_fail(err, LULL_E_USAGE, "no program given; try: lull %s ./app", argv[0]);
+	w.start_later = w.start_later || is_interactive;
 	if (!rc)
-		rc = understand(&w, is_interactive, &options, err);
+		rc = understand(&w, &options, err);
 	if (!rc)
 		rc = lull_record_job_parse(&w.job, argv + first, &options, err);
 	if (!rc)
@@ -718,7 +755,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		if (!rc)
 			rc = finish(&w, &result, err);
 		else if (result.reports.n && !w.quiet)
-			print_done(&result);
+			print_done(&w, &result);
 	}
 	/* The program's own failure is what scripts look for; ours is said, and yields to it. */
 	if (rc < 0 && result.exit_status)

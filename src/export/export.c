@@ -113,27 +113,6 @@ void lull_export_rows(struct lull_reader *r, const struct lull_table_desc *table
 		fact_rows(r, &row, window, fn, ctx);
 }
 
-u64 lull_export_value(const struct lull_col_desc *col, const u8 *at)
-{
-	u16 v16;
-	u32 v32;
-	u64 v64;
-
-	switch (col->size_bytes) {
-	case 1:
-		return *at;
-	case 2:
-		memcpy(&v16, at, sizeof(v16));
-		return v16;
-	case 4:
-		memcpy(&v32, at, sizeof(v32));
-		return v32;
-	default:
-		memcpy(&v64, at, sizeof(v64));
-		return v64;
-	}
-}
-
 bool lull_export_is_text(const struct lull_col_desc *col)
 {
 	return strcmp(col->type, "str") == 0;

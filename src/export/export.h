@@ -98,9 +98,6 @@ void lull_export_rows(struct lull_reader *r, const struct lull_table_desc *table
 size_t lull_export_select(const struct lull_table_desc *table, const void *const *cols, size_t n,
 			  struct lull_span window, u32 *rows);
 
-/* The value at `at` as an unsigned number (signed ones sign-extended, f64 as its bits). */
-u64 lull_export_value(const struct lull_col_desc *col, const u8 *at);
-
 /* True if the column holds string ids. */
 bool lull_export_is_text(const struct lull_col_desc *col);
 

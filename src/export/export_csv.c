@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bytes.h"
+
 static void write_text(FILE *to, const char *text, size_t len)
 {
 	if (!memchr(text, '"', len) && !memchr(text, ',', len) && !memchr(text, '\n', len) &&
@@ -31,7 +33,7 @@ static void write_text(FILE *to, const char *text, size_t len)
 static void write_value(FILE *to, struct lull_reader *r, const struct lull_col_desc *col,
 			const u8 *at)
 {
-	u64 v = lull_export_value(col, at);
+	u64 v = lull_load(at, col->size_bytes);
 
 	if (lull_export_is_text(col)) {
 		size_t len;

@@ -12,12 +12,13 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/json.h"
 
 static void write_value(struct lull_json *j, struct lull_reader *r, const struct lull_col_desc *col,
 			const u8 *at)
 {
-	u64 v = lull_export_value(col, at);
+	u64 v = lull_load(at, col->size_bytes);
 
 	if (lull_export_is_text(col)) {
 		size_t len;

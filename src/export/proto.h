@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/types.h"
+#include "base/varint.h"
 
 #define LULL_PROTO_FIELD 20u /* most that a number with its tag takes */
 
@@ -27,12 +28,7 @@ enum lull_proto_type {
 /* A number, seven bits a byte. */
 static inline u8 *lull_proto_varint(u8 *at, u64 v)
 {
-	while (v >= 0x80) {
-		*at++ = (u8)(v | 0x80);
-		v >>= 7;
-	}
-	*at++ = (u8)v;
-	return at;
+	return at + lull_varint_put(at, v);
 }
 
 /* Number and type of a field. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -155,9 +156,7 @@ static u8 depth_of(const struct feed *f, const void *const *cols, size_t i)
 
 	if (f->depth_ix < 0)
 		return 0;
-	depth = lull_export_value(&table->cols[f->depth_ix],
-				  (const u8 *)cols[f->depth_ix] +
-					  i * table->cols[f->depth_ix].size_bytes);
+	depth = lull_load_at(cols[f->depth_ix], table->cols[f->depth_ix].size_bytes, i);
 	return depth < UINT8_MAX ? (u8)depth : UINT8_MAX;
 }
 

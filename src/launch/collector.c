@@ -178,6 +178,8 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	sigset_t inherited;
 	int rc;
 
+	/* Whoever ignores it never hears of children that end; a parent may have left it so. */
+	env.is_deaf = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	c->has_strangers = has_children();
 	lull_feed_gpu_open(c);
 	rc = lull_locate_agent(&c->agent_path, err);
@@ -343,13 +345,24 @@ void lull_collector_follow_begin(struct lull_collector *c)
 		begin_by_itself(c);
 }
 
+/* The number may be one that a process has in a PID namespace of its own. */
+static bool is_inner(const struct lull_collector *c, u32 ns_pid)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (all[i]->pid_ns && all[i]->ns_pid == ns_pid && lull_is_alive(all[i]->pid))
+			return true;
+	return false;
+}
+
 /* The process whose range began the recording died inside it: it cannot end it any more. */
 static void end_for_the_dead(struct lull_collector *c)
 {
 	struct lull_control *control = c->session.control;
 	u32 pid = atomic_load(&control->capture_pid);
 
-	if (!pid || !atomic_load(&control->record) || lull_is_alive(pid))
+	if (!pid || !atomic_load(&control->record) || lull_is_alive(pid) || is_inner(c, pid))
 		return;
 	atomic_store(&control->capture_pid, 0);
 	atomic_store(&control->record, 0);

@@ -45,6 +45,7 @@ struct lull_collector {
 	u64 checkpoint_ns; /* when the last one was made */
 	u64 stop_at_ns;	   /* end of --duration, 0 = none */
 	u32 n_missed;	   /* capture ranges that were missed and told of */
+	u32 n_refused;	   /* likewise, processes without an agent */
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */
@@ -73,6 +74,7 @@ struct lull_collector {
 	u32 n_interrupts;   /* Ctrl-C so far */
 	u64 kill_at_ns;	    /* when a polite signal was not enough */
 	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
+	u64 pid_ns;	    /* our own PID namespace, 0 until somebody asked (pidns.h) */
 	bool has_hung;	    /* a kernel did not end, and the program was ended for it */
 };
 
@@ -81,8 +83,11 @@ void lull_feed_agents_scan(struct lull_collector *c);
 void lull_feed_agents(struct lull_collector *c);
 /* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
 void lull_feed_agents_wake(struct lull_collector *c);
-/* Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. */
-void lull_feed_agents_flush(struct lull_collector *c);
+/*
+ * Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. False
+ * if there are none.
+ */
+bool lull_feed_agents_flush(struct lull_collector *c);
 /* Give chunks back; only after a checkpoint, or when nothing is recorded. */
 void lull_feed_agents_release(struct lull_collector *c);
 /* Bytes read from shared memory and not yet safe in the file. */

@@ -36,6 +36,10 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
+/* Work of a device is rarely longer than this; a program that has ended is not waited for. */
+#define LATE_FLUSHES 2
+#define LATE_US	     20000
+
 /* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
 #define AGENT_GRACE_NS LULL_NS_PER_S
 
@@ -261,6 +265,7 @@ static bool is_worth_a_line(u16 issue)
 		LULL_ISSUE_cupti_shared,  LULL_ISSUE_device_tail,      LULL_ISSUE_no_cuda,
 		LULL_ISSUE_ranges_missed, LULL_ISSUE_counters_refused, LULL_ISSUE_not_replayed,
 		LULL_ISSUE_kernel_failed, LULL_ISSUE_kernel_hung,      LULL_ISSUE_samples_unmatched,
+		LULL_ISSUE_agent_refused,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -349,6 +354,15 @@ static void note_missed(struct lull_collector *c)
 	c->n_missed = n;
 }
 
+/* Processes whose agents could not even open an image. */
+static void note_refused(struct lull_collector *c)
+{
+	u32 n = atomic_load(&c->session.control->n_refused);
+
+	lull_recording_issue(&c->recording, LULL_ISSUE_agent_refused, NULL, n - c->n_refused, NULL);
+	c->n_refused = n;
+}
+
 /* Asked for by name, CUDA that nobody used is worth a line: there may be no driver. */
 static void note_no_cuda(struct lull_collector *c)
 {
@@ -405,6 +419,7 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	lull_feed_gpu_issues(c);
 	note_uninstrumented(c, now_ns);
 	note_missed(c);
+	note_refused(c);
 	note_no_cuda(c);
 	if (c->options->samples_from)
 		lull_join_samples(&c->recording, c->options->samples_from, &ignored);
@@ -434,9 +449,9 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 /* Stop the agents and take the last of what they wrote; returns when that was. */
 static u64 stop_agents(struct lull_collector *c)
 {
+	bool is_used = lull_feed_agents_flush(c);
 	u64 now_ns;
 
-	lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
 		atomic_store(&c->session.control->stop_counter, counter_now(c));
 	atomic_store(&c->session.control->record, 0);
@@ -446,6 +461,14 @@ static u64 stop_agents(struct lull_collector *c)
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();
 	lull_feed_perf_end(c, now_ns);
+	/*
+	 * Work that ran when records were brought in: CUPTI holds back all of a buffer until the
+	 * last of its work is done.
+	 */
+	for (int i = 0; is_used && i < LATE_FLUSHES; i++) {
+		usleep(LATE_US);
+		lull_feed_agents_flush(c);
+	}
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	return now_ns;
@@ -483,6 +506,7 @@ int lull_control_end_soon(struct lull_collector *c, struct lull_err *err)
 		lull_feed_agents_issues(c);
 		lull_feed_gpu_issues(c);
 		note_missed(c);
+		note_refused(c);
 		lull_recording_abandon(&c->recording);
 	}
 	leave_report(c);

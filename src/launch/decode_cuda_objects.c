@@ -189,17 +189,18 @@ static void write_contexts(struct lull_recording *r, struct lull_process *p)
 
 void lull_decode_devices(struct lull_recording *r, struct lull_process *p)
 {
-	const struct lull_gpu *gpus = p->gpus.at;
 	const struct lull_gpu_stream *streams = p->streams.at;
 
+	/* First: a context may name a device that nobody has told of, which is added then. */
 	write_contexts(r, p);
 	for (size_t i = 0; i < p->gpus.n; i++) {
+		const struct lull_gpu *gpu = lull_vec_get(&p->gpus, i);
 		struct lull_device_row row;
 
-		if (!gpus[i].row)
+		if (!gpu->row)
 			continue;
-		row = device_row(r, p, &gpus[i]);
-		lull_writer_set_dim(r->writer, LULL_TABLE_device, gpus[i].row, &row);
+		row = device_row(r, p, gpu);
+		lull_writer_set_dim(r->writer, LULL_TABLE_device, gpu->row, &row);
 	}
 	for (size_t i = 0; i < p->streams.n; i++) {
 		struct lull_lane_row row = stream_row(r, p, &streams[i]);

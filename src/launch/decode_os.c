@@ -174,9 +174,14 @@ void lull_decode_child(struct lull_recording *r, struct lull_task *task, u32 lev
 {
 	const struct lull_wire_child *e = (const void *)event;
 	u64 now_ns = lull_clock_ns_of(r->clock, event->counter);
-	struct lull_process *child = lull_tree_find(r->tree, event->a);
+	u64 pid_ns = task->process->pid_ns;
+	struct lull_process *child = pid_ns ? lull_tree_find_inner(r->tree, pid_ns, event->a)
+					    : lull_tree_find(r->tree, event->a);
 
 	(void)level;
+	/* A number of another namespace is somebody else's here. */
+	if (!child && pid_ns)
+		return;
 	/* The kernel's news of its birth may still be on their way. */
 	if (!child) {
 		child = lull_tree_get(r->tree, event->a, task->process->pid, now_ns);

@@ -6,6 +6,7 @@
  */
 #include "launch/decode.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -338,30 +339,44 @@ void lull_decode_category(struct lull_recording *r, struct lull_task *task, u32 
 			  const struct lull_event *event)
 {
 	const struct lull_wire_category *e = (const void *)event;
-	struct lull_category *c = lull_vec_push(&r->categories);
+	const char *name = lull_recording_kept(r, e->name);
+	struct lull_category *all = r->categories.at, *c = NULL;
 
 	(void)task;
 	(void)level;
+	/* A forked child says again what its parent said; and names may change. */
+	for (size_t i = 0; i < r->categories.n && !c; i++)
+		if (all[i].number == event->a && all[i].domain == e->domain)
+			c = &all[i];
+	if (!c)
+		c = lull_vec_push(&r->categories);
+	free(c->name);
 	c->domain = e->domain;
 	c->number = event->a;
-	c->name = lull_strdup(lull_recording_kept(r, e->name));
+	c->name = lull_strdup(name);
+}
+
+static u32 keep_schema_text(struct lull_recording *r, const char *text, size_t len)
+{
+	return lull_intern_add(&r->schema_texts, text, len);
 }
 
 void lull_decode_schema(struct lull_recording *r, struct lull_task *task, u32 level,
 			const struct lull_event *event)
 {
 	const struct lull_wire_schema *e = (const void *)event;
-	struct lull_schema_text *s = lull_vec_push(&r->schemas);
+	struct lull_schema_text *s = lull_vec_push(&task->process->schemas);
+	const char *domain = lull_recording_kept(r, e->domain);
+	const char *name = lull_recording_kept(r, e->name);
 	size_t room = event->size_bytes - sizeof(*e);
 
 	(void)level;
-	s->process = task->process;
 	s->schema_id = e->schema_id;
 	s->size_bytes = e->size_bytes;
 	s->kind = e->kind;
-	s->domain = lull_strdup(lull_recording_kept(r, e->domain));
-	s->name = lull_strdup(lull_recording_kept(r, e->name));
-	s->entries = lull_strndup((const char *)(e + 1), event->a < room ? event->a : room);
+	s->domain = keep_schema_text(r, domain, strlen(domain));
+	s->name = keep_schema_text(r, name, strlen(name));
+	s->entries = keep_schema_text(r, (const char *)(e + 1), event->a < room ? event->a : room);
 }
 
 void lull_decode_close(struct lull_recording *r, struct lull_task *task, u64 now_ns)

@@ -22,6 +22,7 @@
 #include "launch/decode.h"
 #include "launch/device_clock.h"
 #include "launch/image.h"
+#include "launch/pidns.h"
 #include "launch/secrets.h"
 
 /* How often we look whether the flush is done, 1 ms apart. */
@@ -43,6 +44,40 @@ static bool is_known(const struct lull_collector *c, const char *name)
 	return false;
 }
 
+/* Numbers from here on stand for processes that were gone before we learned theirs. */
+#define GONE_PID 0x40000000u
+
+/* True if the image's process counts processes in another way than we do. */
+static bool is_elsewhere(struct lull_collector *c, const struct lull_image *head)
+{
+	if (!c->pid_ns)
+		c->pid_ns = lull_pidns_own();
+	return head->pid_ns && c->pid_ns && head->pid_ns != c->pid_ns;
+}
+
+/* Our number of a process in the namespace of the image. */
+static u32 our_pid(struct lull_collector *c, const struct lull_image *head, u32 pid)
+{
+	const struct lull_process *known = lull_tree_find_inner(&c->tree, head->pid_ns, pid);
+
+	return known ? known->pid : lull_pidns_find(head->pid_ns, pid);
+}
+
+/* The process of an image in another namespace. */
+static struct lull_process *place_elsewhere(struct lull_collector *c, const struct lull_image *head,
+					    u64 start_ns)
+{
+	u32 pid = our_pid(c, head, head->pid);
+	struct lull_process *p = lull_tree_place(
+		&c->tree, pid ? pid : GONE_PID + (u32)c->tree.processes.n, start_ns);
+
+	p->pid_ns = head->pid_ns;
+	p->ns_pid = head->pid;
+	if (!pid)
+		p->end_ns = lull_now_ns();
+	return p;
+}
+
 /*
  * Which entry of the tree the new image is: the program as we know it already, or one nobody told
  * us about.
@@ -50,16 +85,20 @@ static bool is_known(const struct lull_collector *c, const char *name)
 static struct lull_process *place_image(struct lull_collector *c, const struct lull_image *head)
 {
 	u64 start_ns = lull_clock_ns_of(&c->clock, head->start_counter);
-	struct lull_process *p = lull_tree_place(&c->tree, head->pid, start_ns);
+	bool is_other = is_elsewhere(c, head);
+	struct lull_process *p = is_other ? place_elsewhere(c, head, start_ns)
+					  : lull_tree_place(&c->tree, head->pid, start_ns);
+	u32 parent_pid = is_other && head->parent_pid ? our_pid(c, head, head->parent_pid)
+						      : head->parent_pid;
 	struct lull_process *parent;
 
 	if (!p->parent_pid)
-		p->parent_pid = head->parent_pid;
+		p->parent_pid = parent_pid;
 	if (!p->space) {
 		/*
 		 * A forked child has its parent's mappings; its own agent tells about all others.
 		 */
-		parent = lull_tree_find(&c->tree, head->parent_pid);
+		parent = lull_tree_find(&c->tree, p->parent_pid);
 		if (parent)
 			lull_callstack_fork(&c->recording, p, parent);
 	}
@@ -304,27 +343,38 @@ static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
 	for (size_t i = 0; i < c->tree.processes.n; i++) {
 		const struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
 
+		/* Who has obeyed a later wish has obeyed this one. */
 		if (head && atomic_load(&head->has_cuda) &&
-		    atomic_load(&head->flush_done) != wanted && !has_died(all[i]))
+		    (i32)(atomic_load(&head->flush_done) - wanted) < 0 && !has_died(all[i]))
 			return true;
 	}
 	return false;
 }
 
-void lull_feed_agents_wake(struct lull_collector *c)
-{
-	syscall(SYS_futex, &c->session.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void lull_feed_agents_flush(struct lull_collector *c)
+/* Raise the word that agents with CUDA sleep on: one that is about to fall asleep stays awake. */
+static u32 rouse(struct lull_collector *c)
 {
 	u32 wanted = atomic_fetch_add(&c->session.control->flush_wanted, 1) + 1;
 
-	lull_feed_agents_wake(c);
+	syscall(SYS_futex, &c->session.control->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return wanted;
+}
+
+void lull_feed_agents_wake(struct lull_collector *c)
+{
+	rouse(c);
+}
+
+bool lull_feed_agents_flush(struct lull_collector *c)
+{
+	u32 wanted = rouse(c);
+	bool is_any = is_flush_pending(c, wanted);
+
 	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
 		usleep(1000);
 		lull_feed_agents(c);
 	}
+	return is_any;
 }
 
 /* What the agent says about an issue, NULL if nothing. */

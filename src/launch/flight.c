@@ -35,7 +35,6 @@ u32 lull_flight_ask(struct lull_collector *c, enum lull_flight_why why, const ch
 	if (!f->due_ns) {
 		f->due_ns = now_ns + SETTLE_NS;
 		snprintf(f->reason, sizeof(f->reason), "%s", reason);
-		atomic_fetch_add(&c->session.control->flush_wanted, 1);
 		lull_feed_agents_wake(c);
 	}
 	return f->n_begun + 1;

@@ -15,13 +15,14 @@ struct item {
 	u32 ix;
 };
 
-static int check_head(const struct lull_image_file *f, u64 size_bytes, struct lull_err *err)
+static int check_head(struct lull_image_file *f, u64 size_bytes, struct lull_err *err)
 {
-	u32 n = f->head->n_chunks;
+	u32 n;
 
 	if (f->head->magic != LULL_WIRE_MAGIC ||
 	    atomic_load_explicit(&f->head->state, memory_order_acquire) == LULL_IMAGE_STARTING)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", f->path);
+	n = f->n_chunks = f->head->n_chunks;
 	if (!n || n > LULL_N_CHUNKS || LULL_IMAGE_DATA_OFF + (u64)n * LULL_CHUNK_BYTES > size_bytes)
 		return lull_fail(err, LULL_E_FORMAT, "'%s' has a bad head", f->path);
 	return 0;
@@ -56,7 +57,7 @@ int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err
 		lull_image_close(f);
 		return rc;
 	}
-	f->places = lull_alloc(f->head->n_chunks, sizeof(*f->places));
+	f->places = lull_alloc(f->n_chunks, sizeof(*f->places));
 	f->buffer = lull_alloc(1, LULL_CHUNK_BYTES);
 	return 0;
 }
@@ -88,7 +89,7 @@ static u32 n_used(const struct lull_image_file *f)
 {
 	u32 n = atomic_load_explicit(&f->head->n_used, memory_order_relaxed);
 
-	return n < f->head->n_chunks ? n : f->head->n_chunks;
+	return n < f->n_chunks ? n : f->n_chunks;
 }
 
 /* Chunks that hold or may hold unread events, in order of acquisition. */
@@ -118,6 +119,8 @@ static void list_chunks(struct lull_image_file *f)
 static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 from, u32 to,
 		   lull_image_fn *fn, void *ctx)
 {
+	/* Read once: a guest gone wild may change it between a check and its use. */
+	u32 slot_ix = *(const volatile u32 *)&c->slot % LULL_N_SLOTS, level = c->level;
 	u64 n = 0;
 
 	while (from < to) {
@@ -128,7 +131,7 @@ static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 fr
 			f->n_bad++;
 			break;
 		}
-		fn(ctx, c->slot, c->level, e);
+		fn(ctx, slot_ix, level, e);
 		from += e->size_bytes;
 		n++;
 	}
@@ -245,7 +248,7 @@ void lull_image_release(struct lull_image_file *f)
 
 void lull_image_resume(struct lull_image_file *f, u64 seq, u32 offset_bytes)
 {
-	for (u32 i = 0; i < f->head->n_chunks; i++) {
+	for (u32 i = 0; i < f->n_chunks; i++) {
 		u32 state = atomic_load_explicit(&f->chunks[i].state, memory_order_acquire);
 
 		if ((state == LULL_CHUNK_OWNED || state == LULL_CHUNK_FULL) &&

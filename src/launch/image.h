@@ -31,6 +31,7 @@ struct lull_image_file {
 	struct lull_image *head; /* mapped: head, slots and chunk states */
 	struct lull_slot *slots;
 	struct lull_chunk *chunks;
+	u32 n_chunks; /* as the head said at first; it is the guest's to change */
 	struct lull_chunk_place *places; /* one per chunk */
 	struct lull_vec order;		 /* scratch: chunks to look at, by seq */
 	u8 *buffer;			 /* one chunk */

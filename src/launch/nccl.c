@@ -127,12 +127,12 @@ static void read_layout(struct lull_nccl_layout *layout, const char *entries)
 static const char *entries_of(const struct lull_recording *r, const struct lull_process *process,
 			      u64 schema_id)
 {
-	const struct lull_schema_text *all = r->schemas.at;
+	const struct lull_schema_text *all = process->schemas.at;
 
-	for (size_t i = r->schemas.n; i-- > 0;)
-		if (all[i].schema_id == schema_id && all[i].process == process &&
-		    strcmp(all[i].domain, "NCCL") == 0)
-			return all[i].entries;
+	for (size_t i = process->schemas.n; i-- > 0;)
+		if (all[i].schema_id == schema_id &&
+		    strcmp(lull_intern_get(&r->schema_texts, all[i].domain), "NCCL") == 0)
+			return lull_intern_get(&r->schema_texts, all[i].entries);
 	return NULL;
 }
 

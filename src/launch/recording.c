@@ -25,7 +25,7 @@ void lull_recording_init(struct lull_recording *r, struct lull_clock *clock, str
 	lull_vec_init(&r->troubles, sizeof(struct lull_trouble));
 	lull_vec_init(&r->text_list, sizeof(char *));
 	lull_vec_init(&r->categories, sizeof(struct lull_category));
-	lull_vec_init(&r->schemas, sizeof(struct lull_schema_text));
+	lull_intern_init(&r->schema_texts);
 	lull_vec_init(&r->held_work, sizeof(struct lull_device_work));
 	lull_profiled_init(r);
 	lull_nccl_init(r);
@@ -60,22 +60,16 @@ void lull_recording_release(struct lull_recording *r)
 {
 	char **texts = r->text_list.at;
 	struct lull_category *categories = r->categories.at;
-	struct lull_schema_text *schemas = r->schemas.at;
 
 	lull_recording_discard(r);
 	for (size_t i = 0; i < r->text_list.n; i++)
 		free(texts[i]);
 	for (size_t i = 0; i < r->categories.n; i++)
 		free(categories[i].name);
-	for (size_t i = 0; i < r->schemas.n; i++) {
-		free(schemas[i].domain);
-		free(schemas[i].name);
-		free(schemas[i].entries);
-	}
 	lull_vec_release(&r->troubles);
 	lull_vec_release(&r->text_list);
 	lull_vec_release(&r->categories);
-	lull_vec_release(&r->schemas);
+	lull_intern_release(&r->schema_texts);
 	lull_vec_release(&r->held_work);
 	lull_profiled_release(r);
 	lull_nccl_release(r);
@@ -296,7 +290,7 @@ static void write_places(struct lull_recording *r, u64 now_ns)
 	for (size_t i = 0; i < r->tree->processes.n; i++) {
 		const struct lull_image_file *f = all[i]->file;
 
-		for (u32 j = 0; f && j < f->head->n_chunks; j++) {
+		for (u32 j = 0; f && j < f->n_chunks; j++) {
 			if (!f->places[j].seq)
 				continue;
 			row.image_id = f->head->start_counter;
@@ -334,23 +328,38 @@ static void write_troubles(struct lull_recording *r)
 	}
 }
 
-static void write_schemas(struct lull_recording *r)
+static u32 schema_text(struct lull_recording *r, u32 number)
 {
-	const struct lull_schema_text *s = r->schemas.at;
+	return lull_recording_text(r, lull_intern_get(&r->schema_texts, number));
+}
 
-	for (size_t i = 0; i < r->schemas.n; i++) {
+static void write_schemas_of(struct lull_recording *r, const struct lull_process *p)
+{
+	const struct lull_schema_text *s = p->schemas.at;
+
+	for (size_t i = 0; i < p->schemas.n; i++) {
 		struct lull_payload_schema_row row = {
-			.process = lull_recording_process(r, s[i].process),
+			.process = p->row,
 			.schema_id = s[i].schema_id,
-			.domain = lull_recording_text(r, s[i].domain),
-			.name = lull_recording_text(r, s[i].name),
+			.domain = schema_text(r, s[i].domain),
+			.name = schema_text(r, s[i].name),
 			.kind = (u8)s[i].kind,
-			.entries = lull_recording_text(r, s[i].entries),
+			.entries = schema_text(r, s[i].entries),
 			.size_bytes = s[i].size_bytes,
 		};
 
 		lull_writer_add_dim(r->writer, LULL_TABLE_payload_schema, &row);
 	}
+}
+
+/* Those of processes that are in the report. */
+static void write_schemas(struct lull_recording *r)
+{
+	struct lull_process **all = r->tree->processes.at;
+
+	for (size_t i = 0; i < r->tree->processes.n; i++)
+		if (all[i]->row)
+			write_schemas_of(r, all[i]);
 }
 
 /* Write processes and threads again, with all that was learned since they were first seen. */

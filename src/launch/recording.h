@@ -11,6 +11,7 @@
 #define LULL_LAUNCH_RECORDING_H
 
 #include "base/err.h"
+#include "base/intern.h"
 #include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
@@ -22,20 +23,11 @@
 #include "trace/wire.h"
 #include "trace/writer.h"
 
-/* An NVTX category or payload schema, kept for every report of the session. */
+/* An NVTX category, kept for every report of the session. */
 struct lull_category {
 	u64 domain; /* hash */
 	u32 number;
 	char *name;
-};
-struct lull_schema_text {
-	struct lull_process *process;
-	u64 schema_id;
-	u64 size_bytes;
-	u32 kind;
-	char *domain;
-	char *name;
-	char *entries;
 };
 
 /* A trouble, counted. */
@@ -84,7 +76,8 @@ struct lull_recording {
 		texts; /* hash of a name -> index + 1 in text_list, for names of (always) events */
 	struct lull_vec text_list;  /* char * */
 	struct lull_vec categories; /* struct lull_category */
-	struct lull_vec schemas;    /* struct lull_schema_text */
+	struct lull_intern
+		schema_texts; /* of all processes: forked ones have those of their parents */
 
 	/* nccl.c. */
 	struct lull_map nccl_labels;  /* label of the open report -> index + 1 in text_list */

@@ -114,14 +114,17 @@ static void free_env(struct lull_vec *env)
  * In the child: wait for the byte, then become the program. Only async-signal-safe calls from here
  * on.
  */
-static void become(char **argv, char **env, const sigset_t *signals, int go_fd, int status_fd)
+static void become(char **argv, char **env, const struct lull_spawn_env *e, int go_fd,
+		   int status_fd)
 {
 	char byte;
 	int error;
 
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(127); /* the recorder is gone */
-	sigprocmask(SIG_SETMASK, signals, NULL);
+	if (e->is_deaf)
+		signal(SIGCHLD, SIG_IGN);
+	sigprocmask(SIG_SETMASK, e->signals, NULL);
 	execvpe(argv[0], argv, env);
 	error = errno;
 	if (write(status_fd, &error, sizeof(error)) != sizeof(error))
@@ -147,7 +150,7 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 	t->pid = fork();
 	if (t->pid == 0) {
 		close(go[1]);
-		become(argv, env.at, e->signals, go[0], status[1]);
+		become(argv, env.at, e, go[0], status[1]);
 	}
 	free_env(&env);
 	close(go[0]);

@@ -33,6 +33,7 @@ struct lull_spawn_env {
 	bool is_inherited;	     /* keep our own environment */
 	const struct lull_vec *more; /* char *: A=B, may be NULL */
 	const sigset_t *signals;     /* what the program finds blocked */
+	bool is_deaf;		     /* it finds SIGCHLD ignored */
 };
 
 /* Fork the program; it stands still until lull_spawn_go(). */

@@ -27,6 +27,7 @@ static void free_process(struct lull_tree *t, struct lull_process *p)
 	lull_vec_release(&p->tasks);
 	lull_map_release(&p->by_tid);
 	lull_vec_release(&p->shared_ranges);
+	lull_vec_release(&p->schemas);
 	lull_vec_release(&p->gpus);
 	lull_vec_release(&p->streams);
 	lull_vec_release(&p->stream_facts);
@@ -58,6 +59,16 @@ struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid)
 	return ix ? ((struct lull_process **)t->processes.at)[*ix - 1] : NULL;
 }
 
+struct lull_process *lull_tree_find_inner(const struct lull_tree *t, u64 pid_ns, u32 ns_pid)
+{
+	struct lull_process **all = t->processes.at;
+
+	for (size_t i = t->processes.n; i-- > 0;)
+		if (all[i]->pid_ns == pid_ns && all[i]->ns_pid == ns_pid && !all[i]->end_ns)
+			return all[i];
+	return NULL;
+}
+
 static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns)
 {
 	struct lull_process *p = lull_alloc(1, sizeof(*p));
@@ -70,6 +81,7 @@ static struct lull_process *add(struct lull_tree *t, u32 pid, u32 parent_pid, u6
 	p->rank = (struct lull_rank){ -1, -1, -1, NULL };
 	lull_vec_init(&p->tasks, sizeof(struct lull_task *));
 	lull_vec_init(&p->shared_ranges, sizeof(struct lull_shared_range));
+	lull_vec_init(&p->schemas, sizeof(struct lull_schema_text));
 	lull_vec_init(&p->gpus, sizeof(struct lull_gpu));
 	lull_vec_init(&p->streams, sizeof(struct lull_gpu_stream));
 	lull_vec_init(&p->stream_facts, sizeof(struct lull_stream_facts));

@@ -72,6 +72,14 @@ struct lull_gpu_context {
 	char name[LULL_GIVEN_NAME_BYTES];
 };
 
+/* A payload schema of NVTX that a process registered; texts are numbers in schema_texts. */
+struct lull_schema_text {
+	u64 schema_id;
+	u64 size_bytes;
+	u32 kind;
+	u32 domain, name, entries;
+};
+
 /* One thread. */
 struct lull_task {
 	struct lull_process *process;
@@ -109,6 +117,8 @@ struct lull_process {
 	struct lull_process *previous; /* what ran in this pid before, or NULL */
 	u32 pid;
 	u32 parent_pid;
+	u64 pid_ns; /* the PID namespace it is in, 0 = ours (pidns.h) */
+	u32 ns_pid; /* its number there */
 	u64 start_ns;
 	u64 image_ns; /* when its agent began, 0 = no agent so far */
 	u64 end_ns;   /* 0 = alive */
@@ -140,6 +150,7 @@ struct lull_process {
 	struct lull_vec tasks;			/* struct lull_task *, owned */
 	struct lull_map by_tid;			/* tid -> index + 1 of the latest task */
 	struct lull_vec shared_ranges;		/* struct lull_shared_range */
+	struct lull_vec schemas;		/* struct lull_schema_text */
 	struct lull_vec gpus;			/* struct lull_gpu */
 	struct lull_vec streams;		/* struct lull_gpu_stream, of the present report */
 	struct lull_vec stream_facts;		/* struct lull_stream_facts */
@@ -169,6 +180,9 @@ void lull_tree_release(struct lull_tree *t);
 
 /* The present program of this pid, or NULL. */
 struct lull_process *lull_tree_find(const struct lull_tree *t, u32 pid);
+
+/* The living process that has this number in this PID namespace, which is not ours; or NULL. */
+struct lull_process *lull_tree_find_inner(const struct lull_tree *t, u64 pid_ns, u32 ns_pid);
 
 /* The present program of this pid, added if it is new; `now_ns` is its start then. */
 struct lull_process *lull_tree_get(struct lull_tree *t, u32 pid, u32 parent_pid, u64 now_ns);

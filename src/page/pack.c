@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/term.h"
+#include "base/varint.h"
 #include "page/fields.h"
 #include "report/report.h"
 #include "timeline/detail.h"
@@ -64,22 +65,6 @@ struct packed {
 	struct lull_rec rec;
 	u32 correlation;
 };
-
-static void put_u64(struct lull_vec *to, u64 v)
-{
-	u8 bytes[10];
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (u8)(v | 0x80);
-	bytes[n++] = (u8)v;
-	lull_vec_add(to, bytes, n);
-}
-
-static void put_i64(struct lull_vec *to, i64 v)
-{
-	put_u64(to, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
-}
 
 static u32 number_of(struct pack *p, u32 name)
 {
@@ -187,21 +172,21 @@ static void put_columns(struct pack *p, const struct lull_vec *recs, bool is_fol
 	for (size_t i = 0; i < recs->n; i++) {
 		u64 start = (r[i].rec.start_ns >> unit) - origin;
 
-		put_i64(&p->lanes, (i64)(start - last));
+		lull_varint_add_i64(&p->lanes, (i64)(start - last));
 		last = (r[i].rec.end_ns >> unit) - origin;
 	}
 	for (size_t i = 0; i < recs->n; i++)
-		put_u64(&p->lanes, (r[i].rec.end_ns >> unit) - (r[i].rec.start_ns >> unit));
+		lull_varint_add(&p->lanes, (r[i].rec.end_ns >> unit) - (r[i].rec.start_ns >> unit));
 	for (size_t i = 0; i < recs->n; i++)
-		put_u64(&p->lanes, number_of(p, r[i].rec.name));
+		lull_varint_add(&p->lanes, number_of(p, r[i].rec.name));
 	for (size_t i = 0; i < recs->n; i++)
 		*(u8 *)lull_vec_push(&p->lanes) = class_of(&r[i].rec);
 	for (size_t i = 0; i < recs->n; i++) {
-		put_i64(&p->lanes, (i64)r[i].correlation - (i64)before);
+		lull_varint_add_i64(&p->lanes, (i64)r[i].correlation - (i64)before);
 		before = r[i].correlation;
 	}
 	for (size_t i = 0; is_folded && i < recs->n; i++)
-		put_u64(&p->lanes, r[i].rec.count);
+		lull_varint_add(&p->lanes, r[i].rec.count);
 	for (size_t i = 0; is_folded && i < recs->n; i++) {
 		u64 len = r[i].rec.end_ns - r[i].rec.start_ns;
 		f64 share = len && r[i].rec.busy_ns < len ? (f64)r[i].rec.busy_ns / (f64)len : 1;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "query/values.h"
 #include "trace/file.h"
@@ -59,16 +60,7 @@ static const struct lull_entry *entries_of(const struct lull_vtab_part *part, si
 
 static i64 load(const void *column, u8 size_bytes, size_t i)
 {
-	switch (size_bytes) {
-	case 1:
-		return ((const u8 *)column)[i];
-	case 2:
-		return ((const u16 *)column)[i];
-	case 4:
-		return ((const u32 *)column)[i];
-	default:
-		return ((const i64 *)column)[i];
-	}
+	return (i64)lull_load_at(column, size_bytes, i);
 }
 
 /* ---- walking ---- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "model/names.h"
 #include "symbol/demangle.h"
@@ -227,28 +228,6 @@ lull_name_fn *lull_values_names(const char *name, size_t len)
 
 /* ---- paths ---- */
 
-static i64 field(const struct lull_col_desc *col, const u8 *row)
-{
-	const u8 *at = row + col->row_off;
-	u16 v16;
-	u32 v32;
-	i64 v64;
-
-	switch (col->size_bytes) {
-	case 1:
-		return *at;
-	case 2:
-		memcpy(&v16, at, sizeof(v16));
-		return v16;
-	case 4:
-		memcpy(&v32, at, sizeof(v32));
-		return v32;
-	default:
-		memcpy(&v64, at, sizeof(v64));
-		return v64;
-	}
-}
-
 /* The value at the end of the path that begins at row `id` of `dim`; 0 where a row is missing. */
 static i64 follow(struct lull_values *v, const struct lull_table_desc *dim, i64 id,
 		  const char *path, size_t len)
@@ -265,7 +244,9 @@ static i64 follow(struct lull_values *v, const struct lull_table_desc *dim, i64 
 		col = lull_table_column(dim, name);
 		if (col < 0)
 			return 0;
-		id = field(&dim->cols[col], rows + (size_t)(id - 1) * dim->row_bytes);
+		id = (i64)lull_load(rows + (size_t)(id - 1) * dim->row_bytes +
+					    dim->cols[col].row_off,
+				    dim->cols[col].size_bytes);
 		dim = lull_table_by_name(dim->cols[col].type);
 		step += step < len;
 		path += step;

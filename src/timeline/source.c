@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "model/busy.h"
 #include "model/nest.h"
@@ -214,20 +215,6 @@ static struct lull_cursor *open_cursor(struct lull_blocks *b, const struct lull_
 	return c;
 }
 
-static u64 value_at(const void *column, u8 size_bytes, size_t i)
-{
-	switch (size_bytes) {
-	case 1:
-		return ((const u8 *)column)[i];
-	case 2:
-		return ((const u16 *)column)[i];
-	case 4:
-		return ((const u32 *)column)[i];
-	default:
-		return ((const u64 *)column)[i];
-	}
-}
-
 static u32 name_of_stack(struct lull_blocks *b, u32 stack)
 {
 	size_t n;
@@ -240,7 +227,7 @@ static u32 name_of_stack(struct lull_blocks *b, u32 stack)
 static u32 name_at(struct lull_blocks *b, const struct lull_source *source, const struct columns *c,
 		   size_t i)
 {
-	u64 v = c->name ? value_at(c->name, c->name_bytes, i) : 0;
+	u64 v = c->name ? lull_load_at(c->name, c->name_bytes, i) : 0;
 
 	switch (source->naming) {
 	case LULL_NAMED_STRING:
@@ -329,7 +316,7 @@ static u32 group_at(const struct lull_blocks *b, const struct lull_source *sourc
 
 static u8 depth_at(const struct columns *c, size_t i)
 {
-	u64 depth = c->depth ? value_at(c->depth, c->depth_bytes, i) : 0;
+	u64 depth = c->depth ? lull_load_at(c->depth, c->depth_bytes, i) : 0;
 
 	return (u8)(depth < FIRST_FIT ? depth : FIRST_FIT - 1);
 }

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/varint.h"
 #include "timeline/curve.h"
 #include "trace/crc.h"
 
@@ -25,27 +26,11 @@
 
 /* ---- bytes out ---- */
 
-static void put_u64(struct lull_vec *to, u64 v)
-{
-	u8 bytes[10];
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (u8)(v | 0x80);
-	bytes[n++] = (u8)v;
-	lull_vec_add(to, bytes, n);
-}
-
-static void put_i64(struct lull_vec *to, i64 v)
-{
-	put_u64(to, (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
-}
-
 static void put_text(struct lull_vec *to, const char *text)
 {
 	size_t len = strlen(text);
 
-	put_u64(to, len);
+	lull_varint_add(to, len);
 	lull_vec_add(to, text, len);
 }
 
@@ -64,21 +49,21 @@ static void put_level(struct lull_vec *to, const struct lull_level *level)
 	const struct lull_rec *r = level->recs;
 	u64 last = 0;
 
-	put_u64(to, level->log2);
-	put_u64(to, level->n);
+	lull_varint_add(to, level->log2);
+	lull_varint_add(to, level->n);
 	for (size_t i = 0; i < level->n; i++) {
-		put_i64(to, (i64)(r[i].start_ns - last));
+		lull_varint_add_i64(to, (i64)(r[i].start_ns - last));
 		last = r[i].end_ns;
 	}
 	for (size_t i = 0; i < level->n; i++)
-		put_u64(to, r[i].end_ns - r[i].start_ns);
+		lull_varint_add(to, r[i].end_ns - r[i].start_ns);
 	/* Lines that several share may be more than busy. */
 	for (size_t i = 0; i < level->n; i++)
-		put_i64(to, (i64)(r[i].end_ns - r[i].start_ns - r[i].busy_ns));
+		lull_varint_add_i64(to, (i64)(r[i].end_ns - r[i].start_ns - r[i].busy_ns));
 	for (size_t i = 0; i < level->n; i++)
-		put_u64(to, r[i].name);
+		lull_varint_add(to, r[i].name);
 	for (size_t i = 0; i < level->n; i++)
-		put_u64(to, r[i].count);
+		lull_varint_add(to, r[i].count);
 	for (unsigned c = 0; c < LULL_N_CLASSES; c++)
 		for (size_t i = 0; i < level->n; i++)
 			lull_vec_add(to, &r[i].share[c], 1);
@@ -86,37 +71,37 @@ static void put_level(struct lull_vec *to, const struct lull_level *level)
 
 static void put_rows(struct lull_vec *to, const struct lull_timeline *t)
 {
-	put_u64(to, t->rows.n);
+	lull_varint_add(to, t->rows.n);
 	for (u32 i = 0; i < t->rows.n; i++) {
 		const struct lull_row *row = lull_timeline_row(t, i);
 
 		put_text(to, row->kind);
 		put_text(to, row->key);
 		put_text(to, row->title);
-		put_u64(to, row->parent == LULL_NO_ROW ? 0 : row->parent + 1);
-		put_u64(to, row->first_lane);
-		put_u64(to, row->n_lanes);
-		put_u64(to, row->curve);
-		put_u64(to, row->n_events);
-		put_u64(to, row->busy_ns);
-		put_u64(to, row->id);
-		put_u64(to, row->source);
+		lull_varint_add(to, row->parent == LULL_NO_ROW ? 0 : row->parent + 1);
+		lull_varint_add(to, row->first_lane);
+		lull_varint_add(to, row->n_lanes);
+		lull_varint_add(to, row->curve);
+		lull_varint_add(to, row->n_events);
+		lull_varint_add(to, row->busy_ns);
+		lull_varint_add(to, row->id);
+		lull_varint_add(to, row->source);
 	}
 }
 
 static void put_lanes(struct lull_vec *to, const struct lull_timeline *t)
 {
-	put_u64(to, t->lanes.n);
+	lull_varint_add(to, t->lanes.n);
 	for (u32 i = 0; i < t->lanes.n; i++) {
 		const struct lull_tl_lane *lane = lull_timeline_lane(t, i);
 
-		put_u64(to, lane->row);
-		put_u64(to, lane->line);
-		put_u64(to, lane->group);
-		put_u64(to, lane->source == LULL_NO_ROW ? 0 : lane->source + 1);
-		put_u64(to, lane->n_events);
-		put_u64(to, lane->busy_ns);
-		put_u64(to, lane->lod.n_levels ? 1 : 0);
+		lull_varint_add(to, lane->row);
+		lull_varint_add(to, lane->line);
+		lull_varint_add(to, lane->group);
+		lull_varint_add(to, lane->source == LULL_NO_ROW ? 0 : lane->source + 1);
+		lull_varint_add(to, lane->n_events);
+		lull_varint_add(to, lane->busy_ns);
+		lull_varint_add(to, lane->lod.n_levels ? 1 : 0);
 		if (lane->lod.n_levels) /* the others follow from the first */
 			put_level(to, &lane->lod.levels[0]);
 	}
@@ -126,16 +111,16 @@ static void put_curves(struct lull_vec *to, const struct lull_timeline *t)
 {
 	const struct lull_curve *curves = t->curves.at;
 
-	put_u64(to, t->curves.n);
+	lull_varint_add(to, t->curves.n);
 	for (size_t i = 0; i < t->curves.n; i++) {
 		const struct lull_point *p = curves[i].points.at;
 
-		put_u64(to, curves[i].row);
+		lull_varint_add(to, curves[i].row);
 		put_text(to, curves[i].name);
 		put_text(to, curves[i].unit);
-		put_u64(to, curves[i].points.n);
+		lull_varint_add(to, curves[i].points.n);
 		for (size_t k = 0; k < curves[i].points.n; k++) {
-			put_u64(to, p[k].at_ns);
+			lull_varint_add(to, p[k].at_ns);
 			put_f64(to, p[k].min);
 			put_f64(to, p[k].max);
 			put_f64(to, p[k].last);
@@ -499,7 +484,7 @@ static u8 *pack(const struct lull_timeline *t, size_t *len)
 	u8 *file;
 
 	lull_vec_init(&payload, 1);
-	put_u64(&payload, t->n_events);
+	lull_varint_add(&payload, t->n_events);
 	put_rows(&payload, t);
 	put_lanes(&payload, t);
 	put_curves(&payload, t);

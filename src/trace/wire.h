@@ -175,6 +175,7 @@ struct lull_control {
 	_Atomic u32 is_over; /* nothing more will be recorded in this session */
 	char ranks[256];     /* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
+	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
 };
 
 enum lull_chunk_state {
@@ -250,6 +251,7 @@ struct lull_image {
 	char cmdline[2048];    /* arguments as in /proc/self/cmdline, a NUL behind each */
 	_Atomic u32 torch;     /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96]; /* what could not be hooked, a word each */
+	u64 pid_ns; /* inode of the PID namespace that pid and parent_pid are of, 0 = unknown */
 };
 
 #define LULL_IMAGE_HEAD_BYTES 8192u

@@ -54,6 +54,9 @@ static void usage_errors_exit_with_2_and_a_hint(void **state)
 	       "lull doctor: unknown option --jsno; did you mean --json?\n");
 	expect("doctor x 2>&1", 2, "lull doctor: unexpected word \"x\"\n");
 	expect("help docter 2>&1", 2, "did you mean doctor?");
+	expect("profile --duration 1e30 true 2>&1", 2, "1000000000 seconds at most");
+	expect("profile --capture-range-end=repeat:x true 2>&1", 2, "'repeat:x' is not none");
+	expect("profile --cudabacktrace=kernel:x true 2>&1", 2, "'kernel:x' is not none");
 }
 
 static void an_answer_that_cannot_be_written_is_a_failure(void **state)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "trace/wire.h"
 
@@ -23,11 +24,12 @@ static u64 counted(const char *name)
 static int begin(void **state)
 {
 	static const char *const knobs[] = {
-		"NEIGHBOUR",	       "NEIGHBOUR_FIRST",	"LAUNCHES_END",
-		"LAUNCHES_PROFILER",   "LAUNCHES_TURNS",	"LAUNCHES_GRAPHS",
-		"LAUNCHES_FAIL",       "OBJECTS_PAUSE",		"LULL_SIM_MISSING",
-		"LULL_SIM_SUBSCRIBED", "LULL_SIM_CALL_NS",	"LULL_SIM_SKEW_NS",
-		"LULL_CUPTI_PATH",     "CUDA_INJECTION64_PATH", "LULL_SIM_STATE",
+		"NEIGHBOUR",	     "NEIGHBOUR_FIRST",	    "LAUNCHES_END",
+		"LAUNCHES_PROFILER", "LAUNCHES_TURNS",	    "LAUNCHES_GRAPHS",
+		"LULL_CUPTI_LEAVE",  "LAUNCHES_FAIL",	    "OBJECTS_PAUSE",
+		"LULL_SIM_MISSING",  "LULL_SIM_SUBSCRIBED", "LULL_SIM_CALL_NS",
+		"LULL_SIM_SKEW_NS",  "LULL_CUPTI_PATH",	    "CUDA_INJECTION64_PATH",
+		"LULL_SIM_STATE",
 	};
 
 	(void)state;
@@ -345,30 +347,47 @@ static void expect_turn(const char *report, u64 n)
 	lull_reader_close(r);
 }
 
-/* Between two recordings, too, as long as there are no graphs: then it could not come again. */
-static void cupti_leaves_between_recordings(void **state)
-{
-	(void)state;
-	sim_set("LAUNCHES_TURNS", "2");
-	sim_set("LAUNCHES_GRAPHS", "0");
-	record_to_the_end("-c lull --capture-range-end=repeat", "300 2000");
-	assert_int_equal(counted("finalized"), 2);
-	assert_int_equal(counted("subscribed"), 0);
-	expect_turn("a.lull", 1200);
-	expect_turn("a-2.lull", 1200);
-}
-
-static void cupti_stays_for_graphs(void **state)
+/* Between two recordings it stays: a second coming is not good for programs with graphs. */
+static void cupti_leaves_when_nothing_more_can_be_recorded(void **state)
 {
 	(void)state;
 	sim_set("LAUNCHES_TURNS", "2");
 	record_to_the_end("-c lull --capture-range-end=repeat", "300 2000");
 	assert_int_equal(counted("finalized"), 0);
 	assert_int_equal(counted("calls_on"), 0);
+	assert_int_equal(counted("kinds_on"), 0);
 	/* The second is the last. */
 	record_to_the_end("-c lull --capture-range-end=repeat:2", "300 2000");
 	assert_int_equal(counted("finalized"), 1);
 	assert_int_equal(counted("subscribed"), 0);
+}
+
+static void cupti_can_leave_after_each_recording(void **state)
+{
+	(void)state;
+	sim_set("LAUNCHES_TURNS", "2");
+	sim_set("LAUNCHES_GRAPHS", "0");
+	sim_set("LULL_CUPTI_LEAVE", "always");
+	record_to_the_end("-c lull --capture-range-end=repeat", "400 2000");
+	assert_int_equal(counted("finalized"), 2);
+	assert_int_equal(counted("subscribed"), 0);
+	expect_turn("a.lull", 1600);
+	expect_turn("a-2.lull", 1600);
+}
+
+/* A program that says when to record has no CUPTI before that: it is not even loaded. */
+static void cupti_comes_when_it_is_wanted(void **state)
+{
+	char file[512];
+
+	(void)state;
+	snprintf(file, sizeof(file), "%s", test_profile_path("state"));
+	sim_set("LULL_SIM_STATE", file);
+	record("-c lull", "50");
+	assert_non_null(strstr(text, "kernels=200"));
+	assert_int_not_equal(access(file, F_OK), 0);
+	assert_int_equal(record("-c none", "50"), 0);
+	assert_int_equal(access(file, F_OK), 0);
 }
 
 /* ---- clocks ---- */
@@ -639,8 +658,9 @@ int main(void)
 		WITH_FOLDER(a_window_is_recorded_exactly),
 		WITH_FOLDER(what_is_not_there_is_refused),
 		WITH_FOLDER(all_is_off_after_the_recording),
-		WITH_FOLDER(cupti_leaves_between_recordings),
-		WITH_FOLDER(cupti_stays_for_graphs),
+		WITH_FOLDER(cupti_leaves_when_nothing_more_can_be_recorded),
+		WITH_FOLDER(cupti_can_leave_after_each_recording),
+		WITH_FOLDER(cupti_comes_when_it_is_wanted),
 		WITH_FOLDER(the_error_of_the_clock_is_stated),
 		WITH_FOLDER(work_never_begins_before_its_call),
 		WITH_FOLDER(another_tool_gets_its_records_and_we_ours),

@@ -38,6 +38,7 @@ struct lull_agent lull_agent = {
 	.data = data,
 	.threads = threads,
 	.has_session = true,
+	.n_slots = LULL_N_SLOTS,
 };
 
 bool lull_agent_ready(void)

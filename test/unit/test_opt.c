@@ -196,6 +196,9 @@ static void missing_and_bad_values_are_explained(void **state)
 	assert_int_equal(PARSE("-n", "-1"), LULL_E_USAGE);
 	assert_string_equal(err.msg, "option -n: \"-1\" is not a whole number");
 	assert_int_equal(PARSE("--top=99999999999999999999"), LULL_E_USAGE);
+	assert_int_equal(PARSE("--delay", "inf"), LULL_E_USAGE);
+	assert_string_equal(err.msg, "option --delay: \"inf\" is not a number");
+	assert_int_equal(PARSE("--delay", "nan"), LULL_E_USAGE);
 	assert_int_equal(PARSE("--list=yes"), LULL_E_USAGE);
 	assert_string_equal(err.msg, "option --list takes no value");
 	assert_int_equal(PARSE("-vvv"), LULL_E_USAGE);

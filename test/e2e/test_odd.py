@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""Programs and places that are out of the ordinary: a recorded program must fare as it does alone.
+
+Usage: test_odd.py BUILD [NAME...]
+"""
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
+GUEST = os.path.join(BUILD, "e2e/odd_guest")
+SIM = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))
+LIMIT_S = 120
+SKIPPED = 77
+
+
+def expect(what, is_so, got=""):
+    if not is_so:
+        sys.exit(f"FAIL {what}: {got}")
+
+
+def run(command, **how):
+    p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **how)
+    try:
+        said = p.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        p.communicate()
+        sys.exit(f"FAIL {command} did not end")
+    return p.returncode, said
+
+
+def same(*words, options=("-t", "osrt", "-s", "none"), **how):
+    """Status and output are those of the program alone; what lull said."""
+    status, (out, _) = run([GUEST, *words], **how)
+    if status == SKIPPED:
+        print(f"test_odd: {words[0]} SKIPPED: not possible here")
+        return None
+    recorded, (out_too, said) = run([LULL, "profile", "-f", "true", "-o", "odd", *options, GUEST, *words], **how)
+    expect(f"status of {words}", recorded == (status if status >= 0 else 128 - status), (status, recorded, said))
+    expect(f"output of {words}", out_too == out, (out, out_too))
+    return said
+
+
+def issues():
+    out = run([LULL, "query", "odd.lull", "select name from issue"])[1][0]
+    return out.split()
+
+
+def a_fork_while_others_hold_the_loaders_lock_does_not_hang():
+    same("walkers", options=("-t", "osrt,python-gil", "-s", "none"))
+
+
+def the_way_out_in_a_handler_does_not_hang():
+    # Calls take long, so that the handler comes in the middle of one.
+    same("handler_exit", options=("-t", "cuda,osrt", "-s", "none"), env=dict(SIM, LULL_SIM_CALL_NS="20000"))
+    # The real CUPTI has a lock in its hands by then, and its flush waits for it.
+    same("handler_exit", options=("-t", "cuda", "-s", "none"), env=dict(SIM, LULL_SIM_CALL_NS="500000", LULL_SIM_LOCK="1"))
+    expect("what is missing is told", "device_tail" in issues(), issues())
+
+
+def functions_are_the_right_ones_when_many_look_them_up():
+    for _ in range(10):
+        same("symbols", options=("-t", "osrt", "-s", "none", "--trace-library=libm.so*:*"))
+
+
+def descriptors_may_be_closed():
+    same("closed")
+
+
+def a_sandbox_is_left_alone():
+    if same("sandbox", options=("-t", "osrt", "-s", "none", "--osrt-threshold=0")) is not None:
+        expect("that is told", "sandboxed" in issues(), issues())
+
+
+def a_small_stack_is_enough():
+    same("small_stack")
+
+
+def more_threads_than_places():
+    same("crowd")
+
+
+def a_limit_of_memory_is_the_programs():
+    limit = 600 << 20
+    same("memory", "400", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+
+
+def other_limits():
+    for which, value in ((resource.RLIMIT_NOFILE, 4), (resource.RLIMIT_FSIZE, 100000), (resource.RLIMIT_STACK, 200000)):
+        # For the program, not for the recorder.
+        code = f"import resource as r, os; r.setrlimit({which}, ({value}, {value})); os.execv('{GUEST}', ['g', 'memory', '1'])"
+        status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", sys.executable,
+                                   "-S", "-c", code])
+        expect(f"limit {which}", (status, out) == (0, "got it\n"), (status, out, said))
+
+
+def a_stranger_in_another_root():
+    if os.getuid() == 0:
+        root = os.path.abspath("root")
+        os.makedirs(root, exist_ok=True)
+        said = same("stranger", root)
+        expect("a child without an agent is told", "could not start in" in said and "agent_refused" in issues(), said)
+    else:
+        print("test_odd: stranger SKIPPED: needs root")
+
+
+def a_large_environment_passes():
+    env = dict(os.environ, **{f"ODD_{i}": "x" * 100 for i in range(5000)})
+    status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", "/bin/sh", "-c",
+                               "echo ${ODD_4999}; exit 4", *("y" * 1000 for _ in range(500))], env=env)
+    expect("large environment", (status, out) == (4, "x" * 100 + "\n"), (status, out[:200], said))
+
+
+def a_recorder_that_was_told_to_ignore_children():
+    # The program finds it as it was.
+    code = ("import signal, sys; h = signal.getsignal(signal.SIGCHLD); print(h == signal.SIG_IGN); sys.exit(3)")
+    status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", sys.executable, "-S",
+                               "-c", code], preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    expect("SIGCHLD ignored", (status, out) == (3, "True\n"), (status, out, said))
+
+
+def a_recorder_without_standard_streams():
+    def close_all():
+        for fd in range(3):
+            os.close(fd)
+
+    fds = "import os; open('fds', 'w').write(str([fd for fd in range(3) if os.path.exists(f'/proc/self/fd/{fd}')]))"
+    p = subprocess.Popen([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", sys.executable, "-S", "-c",
+                          fds], preexec_fn=close_all)
+    expect("status", p.wait(LIMIT_S) == 0, p.returncode)
+    expect("the program's are closed", open("fds").read() == "[0]", open("fds").read())  # the file itself
+    status, (out, said) = run([LULL, "info", "odd.lull"])
+    expect("report", status == 0 and "sealed" in out, (out, said))
+
+
+def processes_that_count_from_one():
+    """A PID namespace: what is pid 1 in there is somebody else out here, and lives on."""
+    inside = ["unshare", *([] if os.getuid() == 0 else ["-Ur"]), "-p", "-f"]
+    if run([*inside, "true"])[0]:
+        print("test_odd: processes_that_count_from_one SKIPPED: unshare is not permitted")
+        return
+    status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", *inside, "sh", "-c",
+                               "echo $$; sleep 0.2; sh -c 'exit 4'; exit $?"])
+    expect("status", (status, out) == (4, "1\n"), (status, out, said))
+    rows = run([LULL, "query", "-f", "csv:nohdr", "odd.lull", "select pid, exit_kind, exit_code from process where has_agent"])[1][0]
+    rows = [tuple(int(word) for word in line.split(",")) for line in rows.split()]
+    expect("numbers of ours", all(pid > 1 for pid, _, _ in rows), rows)
+    expect("all ended", len(rows) >= 4 and all(kind in (1, 3) for _, kind, _ in rows), rows)
+
+
+def without_a_report_it_says_why():
+    for words, why in ((("--delay", "100"), "before --delay was over"),
+                       (("-c", "nvtx", "-p", "no_such"), "no range no_such began"),
+                       (("-c", "cudaProfilerApi"), "never called cudaProfilerStart()"),
+                       (("-c", "lull"), "never called lull_start()"),
+                       (("--steps", "active=1,repeat=1"), "no step that --steps asks for"),
+                       (("--flight", "10"), "nothing happened that --flight"),
+                       (("-Y", "true"), "nobody ran `lull start`")):
+        status, (_, said) = run([LULL, "profile", "-s", "none", "-o", "never", *words, "true"])
+        expect(f"why {words}", status == 0 and why in said, said)
+
+
+TESTS = (
+    a_fork_while_others_hold_the_loaders_lock_does_not_hang,
+    the_way_out_in_a_handler_does_not_hang,
+    functions_are_the_right_ones_when_many_look_them_up,
+    descriptors_may_be_closed,
+    a_sandbox_is_left_alone,
+    a_small_stack_is_enough,
+    more_threads_than_places,
+    a_limit_of_memory_is_the_programs,
+    other_limits,
+    a_stranger_in_another_root,
+    a_large_environment_passes,
+    a_recorder_that_was_told_to_ignore_children,
+    a_recorder_without_standard_streams,
+    processes_that_count_from_one,
+    without_a_report_it_says_why,
+)
+
+if __name__ == "__main__":
+    wanted = sys.argv[2:]
+    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for test in tests:
+            test()
+        os.chdir("/")
+    print(f"test_odd: PASSED {len(tests)} tests")

@@ -1,0 +1,124 @@
+/*
+ * What becomes of a process whose agent told only a part of what there is.
+ */
+#include "unit/report.h"
+
+#include "launch/decode.h"
+#include "launch/recording.h"
+
+/* A recorder with one process of one thread and an open report. */
+struct recorder {
+	struct lull_clock clock;
+	struct lull_tree tree;
+	struct lull_recording recording;
+	struct lull_task *task;
+};
+
+static void begin(struct recorder *r, const struct report_dir *d)
+{
+	struct lull_process *p;
+	struct lull_err err;
+
+	lull_clock_init(&r->clock);
+	lull_tree_init(&r->tree);
+	lull_recording_init(&r->recording, &r->clock, &r->tree);
+	report_ok(lull_recording_begin(&r->recording, d->file, 1, &err), &err);
+	p = lull_tree_get(&r->tree, 10, 1, 2);
+	r->task = lull_tree_task(p, 10, 2);
+}
+
+static struct lull_reader *finish(struct recorder *r, const struct report_dir *d)
+{
+	struct lull_reader *reader;
+	struct lull_err err;
+
+	report_ok(lull_recording_finish(&r->recording, 100, &err), &err);
+	lull_recording_release(&r->recording);
+	lull_tree_release(&r->tree);
+	lull_clock_release(&r->clock);
+	report_ok(lull_reader_open(&reader, d->file, &err), &err);
+	return reader;
+}
+
+static void a_context_without_its_device_is_told(void **state)
+{
+	const struct report_dir *d = *state;
+	struct lull_wire_cuda_context context = {
+		.head = { .type = LULL_EVENT_cuda_context, .size_bytes = sizeof(context), .a = 1 },
+		.device = 3,
+	};
+	struct lull_reader *reader;
+	struct recorder r;
+
+	begin(&r, d);
+	assert_true(lull_decode(&r.recording, r.task, 0, &context.head));
+	reader = finish(&r, d);
+	assert_int_equal(lull_reader_n_dim(reader, LULL_TABLE_cuda_context), 1);
+	assert_int_equal(lull_reader_n_dim(reader, LULL_TABLE_device), 1);
+	lull_reader_close(reader);
+}
+
+/* A text, under a hash of its own. */
+static void tell_text(struct recorder *r, u64 hash, const char *text)
+{
+	struct {
+		struct lull_wire_string e;
+		char bytes[32];
+	} string = { .e = { .head = { .type = LULL_EVENT_string,
+				      .size_bytes = sizeof(string),
+				      .a = (u32)strlen(text) },
+			    .hash = hash } };
+
+	memcpy(string.bytes, text, strlen(text));
+	assert_true(lull_decode(&r->recording, r->task, 0, &string.e.head));
+}
+
+static void tell_category(struct recorder *r, struct lull_task *task, u64 name)
+{
+	struct lull_wire_category e = {
+		.head = { .type = LULL_EVENT_category, .size_bytes = sizeof(e), .a = 7 },
+		.name = name,
+	};
+
+	assert_true(lull_decode(&r->recording, task, 0, &e.head));
+}
+
+/* Workers that are forked anew with each epoch say what their parent said, all of them. */
+static void what_forked_children_repeat_takes_no_room(void **state)
+{
+	const struct report_dir *d = *state;
+	struct lull_wire_schema schema = {
+		.head = { .type = LULL_EVENT_schema, .size_bytes = sizeof(schema) },
+		.schema_id = 1,
+	};
+	struct lull_reader *reader;
+	struct recorder r;
+
+	begin(&r, d);
+	tell_text(&r, 11, "first");
+	tell_text(&r, 12, "second");
+	for (u32 pid = 10; pid < 110; pid++) {
+		struct lull_task *task =
+			lull_tree_task(lull_tree_get(&r.tree, pid, 10, pid), pid, pid);
+
+		assert_true(lull_decode(&r.recording, task, 0, &schema.head));
+		tell_category(&r, task, 11);
+	}
+	tell_category(&r, r.task, 12);
+	assert_int_equal(r.recording.categories.n, 1);
+	assert_string_equal(((struct lull_category *)r.recording.categories.at)->name, "second");
+	assert_int_equal(r.recording.schema_texts.offsets.n, 1);
+	reader = finish(&r, d);
+	assert_int_equal(lull_reader_n_dim(reader, LULL_TABLE_payload_schema), 100);
+	lull_reader_close(reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_context_without_its_device_is_told),
+		cmocka_unit_test(what_forked_children_repeat_takes_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, report_set_up, report_tear_down);
+}
