@@ -42,10 +42,10 @@ struct counter_data {
 };
 
 static struct {
-	bool is_enabled, is_started;
+	bool is_enabled, is_started, is_pushed;
 	struct plan plan;
 	struct counter_data *data;
-	u32 replay;
+	u32 range, replay;
 	u32 pass_ix;
 } profiler;
 
@@ -271,7 +271,11 @@ int cuptiRangeProfilerSetConfig(struct lull_prof_set *p)
 		return CUPTI_E_PARAMETER;
 	memcpy(&profiler.plan, p->config, sizeof(profiler.plan));
 	profiler.data = (struct counter_data *)p->data;
+	profiler.range = p->range;
 	profiler.replay = p->replay;
+	/* CUPTI runs a kernel again by itself, a range it cannot. */
+	if (p->range == LULL_PROF_USER_RANGE && p->replay == LULL_PROF_KERNEL_REPLAY)
+		return CUPTI_E_PARAMETER;
 	profiler.pass_ix = (u32)p->pass_ix;
 	/* Passes come one after the other, or the program was not run for one of them. */
 	return p->pass_ix == data->passes_done ? CUPTI_OK : CUPTI_E_PARAMETER;
@@ -293,6 +297,15 @@ void lull_cupti_profile(const struct sim_work *work)
 
 	if (!profiler.is_started)
 		return;
+	if (profiler.range == LULL_PROF_USER_RANGE) {
+		if (!profiler.is_pushed)
+			return;
+		profiler.data->n_ranges = 1;
+		profiler.data->dur_ns += dur_ns;
+		profiler.data->n_warps += blocks * ((threads + 31) / 32);
+		profiler.data->n_threads += (u64)blocks * threads;
+		return;
+	}
 	while (is_refused("hang"))
 		sleep(1);
 	profiler.data->n_ranges++;
@@ -305,7 +318,7 @@ void lull_cupti_profile(const struct sim_work *work)
 
 int cuptiRangeProfilerStop(struct lull_prof_stop *p)
 {
-	if (p->object != &profiler || !profiler.is_started)
+	if (p->object != &profiler || !profiler.is_started || profiler.is_pushed)
 		return CUPTI_E_PARAMETER;
 	profiler.is_started = false;
 	profiler.data->passes_done = profiler.replay == LULL_PROF_KERNEL_REPLAY
@@ -316,14 +329,24 @@ int cuptiRangeProfilerStop(struct lull_prof_stop *p)
 	return CUPTI_OK;
 }
 
+/* Ranges of the user only, one level of them; each pass counts its kernels anew. */
 int cuptiRangeProfilerPushRange(struct lull_prof_push *p)
 {
-	return p->object == &profiler && profiler.is_started ? CUPTI_OK : CUPTI_E_PARAMETER;
+	if (p->object != &profiler || !profiler.is_started || profiler.is_pushed || !p->name ||
+	    profiler.range != LULL_PROF_USER_RANGE)
+		return CUPTI_E_PARAMETER;
+	profiler.is_pushed = true;
+	profiler.data->n_ranges = 1;
+	profiler.data->dur_ns = profiler.data->n_threads = profiler.data->n_warps = 0;
+	return CUPTI_OK;
 }
 
 int cuptiRangeProfilerPopRange(struct lull_prof_object *p)
 {
-	return p->object == &profiler && profiler.is_started ? CUPTI_OK : CUPTI_E_PARAMETER;
+	if (p->object != &profiler || !profiler.is_pushed)
+		return CUPTI_E_PARAMETER;
+	profiler.is_pushed = false;
+	return CUPTI_OK;
 }
 
 int cuptiRangeProfilerDecodeData(struct lull_prof_decode *p)

@@ -107,8 +107,8 @@ static void tell(struct sim_call *call, u32 site)
 }
 
 /*
- * LULL_SIM_LOCK=1: a lock is held from the begin of a call that is told to its end, and by a flush; so
- * who flushes in a signal handler, in the middle of a call, waits for ever.
+ * LULL_SIM_LOCK=1: a lock is held from the begin of a call that is told to its end, and by a flush;
+ * so who flushes in a signal handler, in the middle of a call, waits for ever.
  */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,5 +1,6 @@
 #include "agent/capture.h"
 
+#include "agent/kernel.h"
 #include "agent/torch.h"
 
 static bool is_text(const struct lull_text *text, const char *wanted, size_t room)
@@ -122,8 +123,10 @@ void lull_capture_end(struct lull_thread *t)
 	u32 record = t->record;
 
 	t->capture = 0;
-	if (lull_agent.control->kernels.has_range)
-		return; /* it held no recording: its kernels were measured */
+	if (lull_agent.control->kernels.has_range) {
+		lull_kernel_range_end(t); /* it held no recording: its kernels were measured */
+		return;
+	}
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
 	/*
 	 * Only the recording that this range began: the collector may have ended it and begun

@@ -8,20 +8,19 @@
 #include "agent/kernel.h"
 
 #include <linux/futex.h>
-#include <stdlib.h>
 
 #include "agent/cuda.h"
 #include "agent/kernel_launch.h"
 #include "agent/kernel_match.h"
 #include "agent/kernel_sample.h"
+#include "agent/kernel_span.h"
+#include "agent/kernel_work.h"
 #include "agent/kpc.h"
-#include "agent/kprof.h"
 #include "agent/lib_cupti.h"
 #include "agent/sys.h"
 
 /* More than any version has (CUDA 13.0: 807). */
-#define N_CBIDS	   2048u
-#define N_CONTEXTS 16u
+#define N_CBIDS 2048u
 
 /* How long a thread waits at a time, and how often. */
 #define WAIT_NS	  1000000
@@ -35,15 +34,8 @@ static struct {
 	_Atomic u64 n_launches;
 	_Atomic u64 n_matched[LULL_KWISH_N_FILTERS];
 	/* The holder's. */
-	struct lull_kprof *profs[N_CONTEXTS];
-	struct lull_kprof *prof; /* that measures right now */
-	struct lull_launch launch;
-	u64 ordinal;
-	u64 since;
-	u32 status;	   /* LULL_PROFILED_* */
-	bool is_sampling;  /* its program counter is sampled */
-	bool is_measuring; /* its counters are read */
-	bool has_records;
+	struct lull_kwork work;
+	bool is_sampling; /* its program counter is sampled */
 } kernel;
 
 void lull_kernel_watch(bool is_on)
@@ -55,6 +47,9 @@ void lull_kernel_watch(bool is_on)
 		    !name)
 			continue;
 		kernel.kinds[cbid] = (u8)lull_launch_kind(name);
+		/* Graphs count in spans only, and calls of the profiler begin nothing but spans. */
+		if (kernel.kinds[cbid] >= LULL_LAUNCH_GRAPH && !lull_kernel_has_spans())
+			kernel.kinds[cbid] = LULL_LAUNCH_NONE;
 		if (kernel.kinds[cbid])
 			lull_cuda_want_call(LULL_CUPTI_DOMAIN_DRIVER, cbid, LULL_CUDA_WE, is_on);
 	}
@@ -145,232 +140,41 @@ static bool is_chosen(const struct lull_thread *t, struct lull_launch *launch)
 	return n >= f->skip && (!f->count || n < f->skip + f->count);
 }
 
-static struct lull_kprof *prof_of(const struct lull_launch *launch)
-{
-	for (u32 i = 0; i < N_CONTEXTS; i++) {
-		if (!kernel.profs[i])
-			kernel.profs[i] = lull_kprof_open(launch->context, launch->device_ix,
-							  lull_agent.control->kernels.metrics);
-		if (!kernel.profs[i] || kernel.profs[i]->context == launch->context)
-			return kernel.profs[i];
-	}
-	return NULL;
-}
-
-static size_t put_text(char *to, size_t n, size_t room, const char *text)
-{
-	for (; *text && n + 1 < room; text++)
-		to[n++] = *text;
-	to[n] = '\0';
-	return n;
-}
-
-/*
- * Where the counters of this launch are kept from run to run: FOLDER/RANK-ORDINAL. The rank tells
- * the processes of a job apart, whose ids change from run to run.
- */
-static void set_data_path(struct lull_kprof *p, u64 ordinal)
-{
-	const struct lull_kwish *wish = &lull_agent.control->kernels;
-	const char *rank = getenv("RANK");
-	char digits[24];
-	size_t n, i = sizeof(digits);
-
-	if (!*wish->data_folder)
-		return;
-	digits[--i] = '\0';
-	do
-		digits[--i] = (char)('0' + ordinal % 10);
-	while ((ordinal /= 10) != 0);
-	n = put_text(p->data_path, 0, sizeof(p->data_path), wish->data_folder);
-	n = put_text(p->data_path, n, sizeof(p->data_path), "/");
-	n = put_text(p->data_path, n, sizeof(p->data_path), rank ? rank : "0");
-	n = put_text(p->data_path, n, sizeof(p->data_path), "-");
-	put_text(p->data_path, n, sizeof(p->data_path), digits + i);
-	p->pass_ix = wish->pass_ix;
-}
-
-static u32 status_of(const struct lull_kprof *p)
-{
-	switch (p ? p->error : LULL_PROF_E_OUT_OF_MEMORY) {
-	case LULL_PROF_E_PRIVILEGES:
-	case LULL_PROF_E_VGPU:
-		return LULL_PROFILED_DENIED;
-	case LULL_PROF_E_BUSY:
-		return LULL_PROFILED_BUSY;
-	case LULL_PROF_E_VIRTUALIZED:
-	case LULL_PROF_E_CONFIDENTIAL:
-	case LULL_PROF_E_MIG:
-	case -1:
-		return LULL_PROFILED_UNSUPPORTED;
-	}
-	return LULL_PROFILED_FAILED;
-}
-
-static void want_records(void)
-{
-	if (!kernel.has_records)
-		lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
-	kernel.has_records = true;
-}
-
-/* Durations then come with CUPTI's records of kernels. */
-static void fall_back(u32 status)
-{
-	kernel.status = status;
-	want_records();
-}
-
-static void tell_busy(const char *symbol)
-{
-	struct lull_kwish *wish = &lull_agent.control->kernels;
-	size_t n = strnlen(symbol, sizeof(wish->busy_name) - 1);
-
-	memcpy(wish->busy_name, symbol, n);
-	wish->busy_name[n] = '\0';
-	atomic_store(&wish->busy_since, lull_time());
-	atomic_store(&wish->busy_pid, lull_agent.image->pid);
-}
-
-static void begin_counters(void)
-{
-	struct lull_kprof *p = prof_of(&kernel.launch);
-
-	kernel.prof = p;
-	if (p)
-		set_data_path(p, kernel.ordinal);
-	kernel.is_measuring = p && !p->error && lull_kprof_start(p);
-	if (kernel.is_measuring)
-		atomic_store(&lull_agent.control->kernels.n_passes, p->n_passes);
-	else
-		fall_back(status_of(p));
-}
-
-static void pause_all(void)
-{
-	for (u32 i = 0; i < N_CONTEXTS && kernel.profs[i]; i++)
-		lull_kprof_pause(kernel.profs[i]);
-}
-
 /* A duration comes with CUPTI's record of the kernel. */
 static void begin_samples(void)
 {
-	want_records();
-	kernel.is_sampling = lull_kernel_sample_begin(&kernel.launch);
-	if (!kernel.is_sampling)
-		kernel.status = LULL_PROFILED_FAILED;
+	lull_kwork_want_records();
+	kernel.is_sampling = lull_kernel_sample_begin(&kernel.work.launch);
+	if (kernel.is_sampling)
+		return;
+	kernel.work.status = LULL_PROFILED_FAILED;
+	kernel.work.trouble = lull_kernel_sample_trouble();
 }
 
 /* Get ready for the launch that is about to be made. */
 static void begin(const struct lull_launch *launch, u64 ordinal)
 {
 	take_hold();
-	kernel.launch = *launch;
-	kernel.ordinal = ordinal;
-	kernel.status = LULL_PROFILED_OK;
-	kernel.since = lull_time();
-	kernel.prof = NULL;
-	kernel.is_measuring = kernel.is_sampling = false;
+	kernel.work =
+		(struct lull_kwork){ .launch = *launch, .ordinal = ordinal, .since = lull_time() };
+	kernel.is_sampling = false;
 	if (lull_kernel_is_unsafe(launch->symbol)) {
-		fall_back(LULL_PROFILED_UNSAFE);
+		lull_kwork_fall_back(&kernel.work, LULL_PROFILED_UNSAFE);
 		return;
 	}
-	tell_busy(launch->symbol);
+	lull_kwork_tell_busy(launch->symbol);
 	if (lull_agent.control->kernels.is_sampled)
 		begin_samples();
 	else
-		begin_counters();
+		lull_kwork_begin(&kernel.work);
 }
 
-/* The value that was measured for a key of ours, 0 if it was not. */
-static f64 value_of(const struct lull_kprof *p, const char *key)
+static void end_samples(struct lull_thread *t)
 {
-	for (u32 i = 0; i < p->n; i++)
-		if (strcmp(p->keys[i], key) == 0)
-			return p->values[i];
-	return 0;
-}
-
-static u64 why_refused(struct lull_thread *t)
-{
-	const struct lull_kprof *p = kernel.prof;
-	const char *text = NULL;
-
-	if (!p && kernel.status == LULL_PROFILED_FAILED) {
-		text = lull_kernel_sample_trouble();
-		return lull_name(t, text, strlen(text));
-	}
-	if (!p || !p->error)
-		return 0;
-	if (p->error < 0 || !lull_cupti.cuptiGetResultString ||
-	    lull_cupti.cuptiGetResultString(p->error, &text) != 0 || !text)
-		text = p->step;
-	return lull_name(t, text, strlen(text));
-}
-
-static void emit_launch(struct lull_thread *t, u64 cost_ticks)
-{
-	const struct lull_launch *launch = &kernel.launch;
-	u64 hash = lull_cuda_launch(t, &kernel.launch.shape, launch->symbol);
-	u64 why = why_refused(t);
-	bool is_ok = kernel.is_measuring && kernel.status == LULL_PROFILED_OK;
-	struct lull_wire_profiled *e =
-		lull_reserve_at(t, LULL_EVENT_profiled, sizeof(*e), kernel.since);
-
-	if (!e)
+	if (lull_kernel_sample_end(t, kernel.work.ordinal))
 		return;
-	e->head.a = lull_agent.control->kernels.replay | kernel.status << 8;
-	e->launch = hash;
-	e->place = (struct lull_wire_place){ .device = launch->device_ix,
-					     .context = launch->context_id,
-					     .stream = launch->stream_id,
-					     .correlation = launch->correlation };
-	e->ordinal = kernel.ordinal;
-	e->cost_ticks = cost_ticks;
-	e->dur_ns = is_ok ? value_of(kernel.prof, "duration") : 0;
-	e->sm_clock_hz = is_ok ? value_of(kernel.prof, "sm_clock") : 0;
-	e->dram_clock_hz = is_ok ? value_of(kernel.prof, "dram_clock") : 0;
-	e->why = why;
-	e->n_passes = is_ok ? kernel.prof->n_passes : 0;
-	e->pad = 0;
-	lull_commit(t, sizeof(*e));
-}
-
-static void emit_metrics(struct lull_thread *t)
-{
-	const struct lull_kprof *p = kernel.prof;
-
-	for (u32 i = 0; i < p->n; i++) {
-		u64 key = lull_name(t, p->keys[i], strlen(p->keys[i]));
-		u64 name = lull_name(t, p->names[i], strlen(p->names[i]));
-		struct lull_wire_kmetric *e = lull_reserve(t, LULL_EVENT_kmetric, sizeof(*e));
-
-		if (!e)
-			continue;
-		e->key = key;
-		e->name = name;
-		e->value = p->values[i];
-		lull_commit(t, sizeof(*e));
-	}
-}
-
-/* Read the counters; false if the launch is not to be told (yet). */
-static bool end_counters(void)
-{
-	if (!lull_kprof_stop(kernel.prof))
-		fall_back(status_of(kernel.prof));
-	return !kernel.prof->needs_more;
-}
-
-static void tell(struct lull_thread *t, u64 cost_ticks)
-{
-	struct lull_kwish *wish = &lull_agent.control->kernels;
-
-	emit_launch(t, cost_ticks);
-	if (kernel.is_measuring && kernel.status == LULL_PROFILED_OK)
-		emit_metrics(t);
-	atomic_fetch_add(&wish->done_ticks, cost_ticks);
-	atomic_fetch_add(&wish->n_done, 1);
+	kernel.work.status = LULL_PROFILED_FAILED;
+	kernel.work.trouble = lull_kernel_sample_trouble();
 }
 
 /* The launch was made, and ran as often as it had to. */
@@ -379,17 +183,17 @@ static void end(struct lull_thread *t, const void *data)
 	const u32 *ret = lull_cupti_call_ret(data);
 	bool has_run = !ret || !*ret, is_told = true;
 
-	if (kernel.is_measuring)
-		is_told = end_counters();
-	else if (kernel.is_sampling && !lull_kernel_sample_end(t, kernel.ordinal))
-		kernel.status = LULL_PROFILED_FAILED;
+	if (kernel.work.is_measuring)
+		is_told = lull_kwork_end(&kernel.work);
+	else if (kernel.is_sampling)
+		end_samples(t);
 	if (has_run && is_told)
-		tell(t, lull_time() - kernel.since);
-	atomic_store(&lull_agent.control->kernels.busy_pid, 0);
+		lull_kwork_tell(t, &kernel.work, lull_time() - kernel.work.since);
+	lull_kwork_tell_idle();
 	/* Not before: launches that pass freely would be counted with this one. */
 	if (is_done(&lull_agent.control->kernels)) {
 		atomic_store(&kernel.is_done, 1);
-		pause_all();
+		lull_kwork_pause();
 	}
 	let_go();
 }
@@ -427,6 +231,33 @@ static void leave(struct lull_thread *t, const void *data)
 		atomic_fetch_sub(&kernel.n_inside, 1);
 }
 
+/* What is captured does not run now; it counts when its graph is launched, as one. */
+static void count_in_span(enum lull_launch_kind kind, const void *data)
+{
+	struct lull_launch launch;
+
+	atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1, memory_order_relaxed);
+	if (kind != LULL_LAUNCH_GRAPH &&
+	    (!lull_launch_read(&launch, kind, data) || lull_launch_is_captured(&launch)))
+		return;
+	lull_kernel_span_launch(lull_cupti_call_context(data));
+}
+
+/* A call in a session that measures spans: the launches go their way. */
+static void called_in_span(struct lull_thread *t, enum lull_launch_kind kind, const void *data)
+{
+	bool is_exit = lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT;
+	bool has_range = lull_agent.control->kernels.has_range != 0;
+
+	if (kind == LULL_LAUNCH_START && is_exit && !has_range) {
+		lull_kernel_span_begin(t, NULL);
+	} else if (kind == LULL_LAUNCH_STOP && !is_exit && !has_range) {
+		lull_kernel_span_end(t);
+	} else if (kind < LULL_LAUNCH_START && !is_exit) {
+		count_in_span(kind, data);
+	}
+}
+
 static void on_resource(u32 cbid, const void *data)
 {
 	const void *module = lull_cupti_resource_descriptor(data);
@@ -451,7 +282,9 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 	if (domain != LULL_CUPTI_DOMAIN_DRIVER || cbid >= N_CBIDS || !kernel.kinds[cbid] || !t)
 		return;
 	t->is_quiet++;
-	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
+	if (lull_kernel_has_spans())
+		called_in_span(t, (enum lull_launch_kind)kernel.kinds[cbid], data);
+	else if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		leave(t, data);
 	else if (t->scratch[6] == OUT && !atomic_load(&kernel.is_done))
 		enter(t, kernel.kinds[cbid], data);

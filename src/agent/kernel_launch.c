@@ -47,7 +47,9 @@ static struct {
 	int (*cuKernelGetFunction)(void **function, void *kernel);
 	int (*cuKernelGetAttribute)(int *value, int attribute, void *kernel, int device);
 	int (*cuStreamIsCapturing)(void *stream, int *status);
+	int (*cuCtxGetCurrent)(void **context);
 	int (*cuCtxGetDevice)(int *device);
+	int (*cuThreadExchangeStreamCaptureMode)(int *mode);
 	int (*cuCtxSynchronize)(void);
 } driver;
 
@@ -63,6 +65,9 @@ static void find_driver(void)
 		*(void **)&driver.cuKernelGetFunction = dlsym(lib, "cuKernelGetFunction");
 		*(void **)&driver.cuKernelGetAttribute = dlsym(lib, "cuKernelGetAttribute");
 		*(void **)&driver.cuStreamIsCapturing = dlsym(lib, "cuStreamIsCapturing");
+		*(void **)&driver.cuCtxGetCurrent = dlsym(lib, "cuCtxGetCurrent");
+		*(void **)&driver.cuThreadExchangeStreamCaptureMode =
+			dlsym(lib, "cuThreadExchangeStreamCaptureMode");
 		*(void **)&driver.cuCtxGetDevice = dlsym(lib, "cuCtxGetDevice");
 		*(void **)&driver.cuCtxSynchronize = dlsym(lib, "cuCtxSynchronize");
 	}
@@ -78,6 +83,12 @@ enum lull_launch_kind lull_launch_kind(const char *call)
 	if (strcmp(call, "cuLaunchCooperativeKernel") == 0 ||
 	    strcmp(call, "cuLaunchCooperativeKernel_ptsz") == 0)
 		return LULL_LAUNCH_COOPERATIVE;
+	if (strcmp(call, "cuGraphLaunch") == 0 || strcmp(call, "cuGraphLaunch_ptsz") == 0)
+		return LULL_LAUNCH_GRAPH;
+	if (strcmp(call, "cuProfilerStart") == 0)
+		return LULL_LAUNCH_START;
+	if (strcmp(call, "cuProfilerStop") == 0)
+		return LULL_LAUNCH_STOP;
 	return LULL_LAUNCH_NONE;
 }
 
@@ -186,7 +197,33 @@ void lull_launch_complete(struct lull_launch *launch)
 	read_function(launch);
 }
 
+bool lull_launch_here(struct lull_launch *launch)
+{
+	int device = 0;
+
+	*launch = (struct lull_launch){ .symbol = "" };
+	find_driver();
+	if (!driver.cuCtxGetCurrent || driver.cuCtxGetCurrent(&launch->context) != 0 ||
+	    !launch->context)
+		return false;
+	if (driver.cuCtxGetDevice && driver.cuCtxGetDevice(&device) == 0)
+		launch->device_ix = (u32)device;
+	if (lull_cupti.cuptiGetContextId)
+		lull_cupti.cuptiGetContextId(launch->context, &launch->context_id);
+	return true;
+}
+
+/* CU_STREAM_CAPTURE_MODE_RELAXED: a wait must not spoil what some thread captures. */
+#define RELAXED 2
+
 bool lull_launch_wait(void)
 {
-	return driver.cuCtxSynchronize && driver.cuCtxSynchronize() == 0;
+	int mode = RELAXED;
+	bool is_idle, has_mode = driver.cuThreadExchangeStreamCaptureMode &&
+				 driver.cuThreadExchangeStreamCaptureMode(&mode) == 0;
+
+	is_idle = driver.cuCtxSynchronize && driver.cuCtxSynchronize() == 0;
+	if (has_mode)
+		driver.cuThreadExchangeStreamCaptureMode(&mode);
+	return is_idle;
 }

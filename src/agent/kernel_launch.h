@@ -15,6 +15,9 @@ enum lull_launch_kind {
 	LULL_LAUNCH_PLAIN = 1,
 	LULL_LAUNCH_COOPERATIVE = 2,
 	LULL_LAUNCH_CONFIG = 3, /* cuLaunchKernelEx */
+	LULL_LAUNCH_GRAPH = 4,	/* many kernels at once: counted in spans only */
+	LULL_LAUNCH_START = 5,	/* none: cuProfilerStart, which begins a span */
+	LULL_LAUNCH_STOP = 6,
 };
 
 struct lull_launch {
@@ -40,6 +43,9 @@ bool lull_launch_is_captured(const struct lull_launch *launch);
 
 /* Ask the driver for what only it knows: registers, memory, device, stream. */
 void lull_launch_complete(struct lull_launch *launch);
+
+/* The context, device and ids of the calling thread, no more; false if it has no context. */
+bool lull_launch_here(struct lull_launch *launch);
 
 /* Wait until the device has nothing to do; false if that failed. */
 bool lull_launch_wait(void);

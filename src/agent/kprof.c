@@ -250,8 +250,10 @@ static bool load_data(struct lull_kprof *p)
 		got = lull_sys_read(fd, p->data + n, p->data_bytes - n);
 		n += got > 0 ? (size_t)got : 0;
 	}
+	got = lull_sys_read(fd, &p->before, sizeof(p->before));
 	lull_sys_close(fd);
-	return n == p->data_bytes || refuse(p, "reading what the run before has measured", 0);
+	return (n == p->data_bytes && got == (long)sizeof(p->before)) ||
+	       refuse(p, "reading what the run before has measured", 0);
 }
 
 static bool save_data(struct lull_kprof *p)
@@ -266,8 +268,11 @@ static bool save_data(struct lull_kprof *p)
 		put = syscall(SYS_write, fd, p->data + n, p->data_bytes - n);
 		n += put > 0 ? (size_t)put : 0;
 	}
+	if (put > 0)
+		put = syscall(SYS_write, fd, &p->before, sizeof(p->before));
 	lull_sys_close(fd);
-	return n == p->data_bytes || refuse(p, "keeping what this run has measured", 0);
+	return (n == p->data_bytes && put > 0) ||
+	       refuse(p, "keeping what this run has measured", 0);
 }
 
 bool lull_kprof_start(struct lull_kprof *p)
@@ -275,27 +280,43 @@ bool lull_kprof_start(struct lull_kprof *p)
 	struct lull_prof_data data = LULL_PROF_NEW(data);
 	struct lull_prof_set set = LULL_PROF_NEW(set);
 	struct lull_prof_object start = LULL_PROF_NEW(object);
+	struct lull_prof_push push = LULL_PROF_NEW(push);
 
 	if (!p->is_enabled && !enable(p))
 		return false;
-	data.object = set.object = start.object = p->object;
+	data.object = set.object = start.object = push.object = p->object;
 	data.size_bytes = set.data_bytes = p->data_bytes;
 	data.image = set.data = p->data;
 	p->needs_more = false;
+	p->before = (struct lull_kprof_runs){ 0, UINT32_MAX };
 	if (!p->pass_ix)
 		TRY(cuptiRangeProfilerCounterDataImageInitialize, &data);
 	else if (!load_data(p))
 		return false;
 	set.config_bytes = p->config_bytes;
 	set.config = p->config;
-	set.range = LULL_PROF_AUTO_RANGE;
+	set.range = p->range ? LULL_PROF_USER_RANGE : LULL_PROF_AUTO_RANGE;
 	set.replay = *p->data_path ? LULL_PROF_APPLICATION_REPLAY : LULL_PROF_KERNEL_REPLAY;
 	set.pass_ix = p->pass_ix;
 	set.max_ranges = 1;
 	set.n_levels = set.min_level = set.target_level = 1;
 	TRY(cuptiRangeProfilerSetConfig, &set);
 	TRY(cuptiRangeProfilerStart, &start);
+	push.name = p->range;
+	if (p->range)
+		TRY(cuptiRangeProfilerPushRange, &push);
 	return true;
+}
+
+/* How many launches the range had in this and in the runs before. */
+static void count_runs(struct lull_kprof *p)
+{
+	struct lull_kprof_runs *r = &p->before;
+
+	r->most = p->n_launches > r->most ? p->n_launches : r->most;
+	r->least = p->n_launches < r->least ? p->n_launches : r->least;
+	p->n_launches = r->most;
+	p->n_launches_least = r->least;
 }
 
 bool lull_kprof_stop(struct lull_kprof *p)
@@ -304,8 +325,12 @@ bool lull_kprof_stop(struct lull_kprof *p)
 	struct lull_prof_decode decode = LULL_PROF_NEW(decode);
 	struct lull_prof_data_info info = LULL_PROF_NEW(data_info);
 	struct lull_prof_evaluate evaluate = LULL_PROF_NEW(evaluate);
+	struct lull_prof_object pop = LULL_PROF_NEW(object);
 
-	stop.object = decode.object = p->object;
+	stop.object = decode.object = pop.object = p->object;
+	count_runs(p);
+	if (p->range)
+		TRY(cuptiRangeProfilerPopRange, &pop);
 	TRY(cuptiRangeProfilerStop, &stop);
 	TRY(cuptiRangeProfilerDecodeData, &decode);
 	if (*p->data_path && p->pass_ix + 1 < p->n_passes) {

@@ -22,6 +22,11 @@
 
 #define LULL_KPROF_MAX_METRICS 1024u
 
+/* How many launches a range had in the runs of the program so far. */
+struct lull_kprof_runs {
+	u32 most, least;
+};
+
 struct lull_kprof {
 	void *context;
 	u32 device_ix;
@@ -45,6 +50,13 @@ struct lull_kprof {
 	 */
 	char data_path[256];
 	u32 pass_ix;
+	/*
+	 * A range of the program in place of one launch, NULL = none: its name, how many launches
+	 * it had at most and at least in all runs. The caller sets n_launches before the stop.
+	 */
+	const char *range;
+	u32 n_launches, n_launches_least;
+	struct lull_kprof_runs before;
 	bool needs_more; /* the counters are complete after another run only */
 };
 

@@ -68,6 +68,8 @@ u64 lull_range_start(struct lull_thread *t, u32 domain_ix, u64 label, struct lul
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
+	if (lull_kernel_needs_range())
+		lull_kernel_range_started(t, label, range_id);
 	return range_id;
 }
 
@@ -85,6 +87,8 @@ void lull_range_end(struct lull_thread *t, u32 domain_ix, u64 range_id, struct l
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
+	if (lull_kernel_needs_range())
+		lull_kernel_range_ended(t, range_id);
 	if (range_id == atomic_load_explicit(&lull_agent.live->capture_id, memory_order_relaxed))
 		lull_capture_end(t);
 }

@@ -109,8 +109,10 @@ static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 labe
 		lull_commit(t, size_bytes);
 	}
 	if (__builtin_expect(lull_kernel_needs_range(), 0) && !t->capture &&
-	    lull_kernel_has_label(label))
+	    lull_kernel_has_label(label)) {
 		t->capture = lull_capture_key(domain_ix, *level);
+		lull_kernel_range_begin(t, label);
+	}
 	return (*level)++;
 }
 

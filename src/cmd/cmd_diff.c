@@ -404,6 +404,7 @@ static const struct lull_property items[] = {
 
 static const struct lull_property profiled[] = {
 	{ "name", "string", "kernel", NULL },
+	{ "was", "string|null", "what it was called before; null if the same", NULL },
 	{ "n", "array", "launches whose counters were read, before and after", NULL },
 	{ "time_ns", "array", "mean of a launch, before and after", NULL },
 	{ "verdict", "array", "of lull kernel, before and after; null if not there", NULL },

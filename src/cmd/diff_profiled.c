@@ -65,6 +65,12 @@ void lull_diff_profiled_print(const struct lull_diff_profiled *d, u64 top)
 
 		lull_shorten_name(&name, c[i].name, (size_t)width);
 		printf("%s%s\n  ", i ? "\n" : "", lull_str_text(&name));
+		if (c[i].was) {
+			lull_str_clear(&name);
+			lull_shorten_name(&name, c[i].was, (size_t)width - 40);
+			printf("compared with %s, the only other kernel before\n  ",
+			       lull_str_text(&name));
+		}
 		lull_str_release(&name);
 		lull_term_wrap(stdout, c[i].why, 2, width);
 		if (c[i].is_changed)
@@ -95,6 +101,7 @@ void lull_diff_profiled_json(const struct lull_diff_profiled *d, struct lull_jso
 		lull_json_object(j);
 		lull_json_key(j, "name");
 		lull_json_text(j, c[i].name);
+		lull_json_key_text(j, "was", c[i].was);
 		pair(j, "n", (const f64[2]){ (f64)c[i].n[0], (f64)c[i].n[1] });
 		pair(j, "time_ns", c[i].dur_ns);
 		lull_json_key(j, "verdict");

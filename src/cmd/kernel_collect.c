@@ -86,7 +86,7 @@ static size_t add_what(struct lull_kernel_collect *k, struct lull_opt *to, size_
 		OPT_ENUM(0, "replay", &k->replay, replays,
 			 "who runs a kernel once for each pass: CUPTI, which saves and restores "
 			 "memory (kernel, the default), or the whole program runs again "
-			 "(application)"),
+			 "(application); range: the same, all kernels of a range as one"),
 		OPT_ENUM(0, "replay-mode", &k->replay, replays, "the same"),
 		OPT_F64(0, "timeout", "SECONDS", &k->timeout_s,
 			"end the program if one launch takes longer than this to measure; 0 for "
@@ -250,6 +250,15 @@ static bool has_counters(const struct lull_kset *set)
 	return has;
 }
 
+/* Nothing was chosen but the set that is measured anyway. */
+static bool is_basic(const struct lull_kernel_collect *k)
+{
+	char **sets = k->sets.at;
+
+	return !k->sections.n && !k->metrics.n &&
+	       (!k->sets.n || (k->sets.n == 1 && strcmp(sets[0], "basic") == 0));
+}
+
 static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *wish,
 			struct wants *wants, struct lull_err *err)
 {
@@ -258,6 +267,10 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 
 	lull_kset_init(&set);
 	rc = choose(k, &set, err);
+	set.is_plain = k->replay == REPLAY_RANGE && is_basic(k);
+	if (!rc && k->replay == REPLAY_RANGE && !k->quiet && lull_kset_has_patches(&set))
+		fprintf(stderr, "lull: some of these metrics are counted by code that CUPTI adds; "
+				"in those runs kernels do not overlap (the set basic has none)\n");
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
 	*wants = (struct wants){ .samples = set.has_source,
@@ -274,10 +287,11 @@ static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 			"--%s-control: only none is there; the clocks that the kernel ran at "
 			"are in the report",
 			k->clock_control ? "clock" : "cache");
-	if (k->replay == REPLAY_RANGE)
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "--replay range is not there; for kernels that must not run twice "
-				 "in a row use --replay application");
+	if (k->replay == REPLAY_RANGE && (k->kernel_name || k->from))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--replay range measures all kernels of a range as one; choose it "
+				 "with --nvtx-include or cudaProfilerStart(), not with --%s",
+				 k->from ? "from" : "kernel-name");
 	if (k->timeout_s < 0)
 		return lull_fail(err, LULL_E_USAGE, "--timeout cannot be negative");
 	return 0;
@@ -290,6 +304,10 @@ static int make_wish(const struct lull_kernel_collect *k, struct lull_kwish *wis
 	if (check(k, err) || wish_filters(k, wish, err) ||
 	    wish_devices(&k->devices, &wish->devices, err) || wish_metrics(k, wish, wants, err))
 		return err->code;
+	if (k->replay == REPLAY_RANGE && wants->samples)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--replay range: samples are of single kernels; leave out the "
+				 "section source and the set detailed");
 	return k->nvtx_include ? wish_range(k->nvtx_include, wish, err) : 0;
 }
 
@@ -304,17 +322,22 @@ static void say_notices(const char *what, const char *lines)
 	}
 }
 
-static void say_done(const struct lull_report_done *done,
+static void say_done(const struct lull_kernel_collect *k, const struct lull_report_done *done,
 		     const struct lull_collector_result *result)
 {
+	const char *what = k->replay == REPLAY_RANGE ? "range" : "launch";
 	u64 each_ns = result->n_measured ? result->measured_ns / result->n_measured : 0;
 
 	fprintf(stderr, "lull: %s  %s in %.1f s", done->path,
 		lull_format_bytes(done->size_bytes).text, done->seconds);
 	if (result->n_measured && result->n_passes)
-		fprintf(stderr, "; %llu launches in %u passes, %s a launch, %s a pass",
-			(unsigned long long)result->n_measured, result->n_passes,
-			lull_format_ns(each_ns).text,
+		fprintf(stderr, "; %llu %s%s in %u pass%s, %s a %s, %s a pass",
+			(unsigned long long)result->n_measured, what,
+			result->n_measured == 1	    ? ""
+			: k->replay == REPLAY_RANGE ? "s"
+						    : "es",
+			result->n_passes, result->n_passes == 1 ? "" : "es",
+			lull_format_ns(each_ns).text, what,
 			lull_format_ns(each_ns / result->n_passes).text);
 	fputc('\n', stderr);
 	say_notices("", done->notices);
@@ -324,6 +347,14 @@ static void say_done(const struct lull_report_done *done,
 static int fail_empty(const struct lull_kernel_collect *k,
 		      const struct lull_collector_result *result, struct lull_err *err)
 {
+	if (result->n_launches && k->replay == REPLAY_RANGE)
+		return lull_fail(err, LULL_E_NOT_FOUND, "no range was measured; %s",
+				 k->nvtx_include
+					 ? "--nvtx-include has to name a range that the program "
+					   "begins and ends on one thread"
+					 : "the program has to call cudaProfilerStart() and "
+					   "cudaProfilerStop(), or --nvtx-include has to name a "
+					   "range");
 	if (!result->n_launches)
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "the program launched no kernel, or CUDA could not be watched; "
@@ -371,8 +402,13 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 	return lull_collector_run(&options, argv, result, err);
 }
 
+/*
+ * A run whose report is the user's. `n_passes`, where the program runs once for each, becomes how
+ * many there are; if that is more than this run has made, the report goes again.
+ */
 static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish *wish, char **argv,
-		    const char *samples_from, struct lull_kernel_done *done, struct lull_err *err)
+		    const char *samples_from, u32 *n_passes, struct lull_kernel_done *done,
+		    struct lull_err *err)
 {
 	const struct run run = { k->output, samples_from };
 	struct lull_collector_result result = { 0 };
@@ -381,10 +417,18 @@ static int run_last(const struct lull_kernel_collect *k, const struct lull_kwish
 
 	reports = result.reports.at;
 	done->exit_status = result.has_hung ? 1 : result.exit_status;
+	if (n_passes)
+		*n_passes = rc || done->exit_status ? 1 : result.n_passes;
+	if (n_passes && *n_passes > 1) {
+		if (result.reports.n)
+			unlink(reports[0].path);
+		lull_collector_result_release(&result);
+		return rc;
+	}
 	if (result.reports.n) {
 		done->report = lull_strdup(reports[0].path);
 		if (!k->quiet)
-			say_done(&reports[0], &result);
+			say_done(k, &reports[0], &result);
 	}
 	if (!rc && !result.n_measured && !done->exit_status)
 		rc = fail_empty(k, &result, err);
@@ -421,26 +465,41 @@ static int run_early(const struct lull_kernel_collect *k, const struct lull_kwis
 	return rc;
 }
 
+static void say_run(const struct lull_kernel_collect *k, u32 ix, u32 n)
+{
+	if (!k->quiet)
+		fprintf(stderr, "lull: run %u of %u\n", ix, n);
+}
+
 /*
- * The program once for each pass but the last; counters are kept in a folder from run to run. How
- * many passes there are is known after the first.
+ * The program once for each pass; counters are kept in a folder from run to run. How many passes
+ * there are is known after the first, which may have been all.
  */
 static int run_passes(const struct lull_kernel_collect *k, struct lull_kwish *wish, char **argv,
-		      struct lull_kernel_done *done, struct lull_err *err)
+		      const char *samples_from, struct lull_kernel_done *done, struct lull_err *err)
 {
 	struct early early = { .n_passes = 2, .report = LULL_STR_INIT };
 	struct lull_str report = LULL_STR_INIT;
-	int rc = 0;
+	u32 n_passes = 0;
+	int rc = run_last(k, wish, argv, samples_from, &n_passes, done, err);
 
+	if (rc || n_passes < 2)
+		return rc;
+	say_run(k, 1, n_passes);
 	lull_str_addf(&report, "%s/run%%n.lull", wish->data_folder);
-	for (; wish->pass_ix + 1 < early.n_passes && !rc && !done->exit_status; wish->pass_ix++) {
+	for (wish->pass_ix = 1; wish->pass_ix + 1 < n_passes && !rc && !done->exit_status;
+	     wish->pass_ix++) {
 		rc = run_early(k, wish, argv, report.at, &early, done, err);
-		if (!rc && !k->quiet && early.n_passes)
-			fprintf(stderr, "lull: run %u of %u\n", wish->pass_ix + 1, early.n_passes);
-		/* Nothing to go on with: the last run says why. */
-		if (early.n_passes < 2)
-			break;
+		if (!rc && !done->exit_status)
+			say_run(k, wish->pass_ix + 1, n_passes);
 	}
+	if (done->exit_status)
+		fprintf(stderr,
+			"lull: run %u of %u ended with status %d; counters take all runs, so there "
+			"is no report\n",
+			wish->pass_ix, n_passes, done->exit_status);
+	if (!rc && !done->exit_status)
+		rc = run_last(k, wish, argv, samples_from, NULL, done, err);
 	lull_str_release(&early.report);
 	lull_str_release(&report);
 	return rc;
@@ -485,6 +544,7 @@ static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wis
 {
 	const char *base = getenv("TMPDIR");
 	struct lull_str samples = LULL_STR_INIT;
+	const char *samples_from;
 	char folder[sizeof(wish->data_folder)];
 	int rc = 0,
 	    n = snprintf(folder, sizeof(folder), "%s/lull-XXXXXX", base && *base ? base : "/tmp");
@@ -495,14 +555,13 @@ static int run_often(const struct lull_kernel_collect *k, struct lull_kwish *wis
 	lull_str_addf(&samples, "%s/samples.lull", folder);
 	if (wants->samples)
 		rc = run_samples(k, wish, argv, &samples, done, err);
-	if (k->replay == REPLAY_APPLICATION) {
+	samples_from = wants->samples && samples.len ? samples.at : NULL;
+	if (k->replay != REPLAY_KERNEL)
 		memcpy(wish->data_folder, folder, sizeof(folder));
-		if (!rc && !done->exit_status)
-			rc = run_passes(k, wish, argv, done, err);
-	}
 	if (!rc && !done->exit_status)
-		rc = run_last(k, wish, argv, wants->samples && samples.len ? samples.at : NULL,
-			      done, err);
+		rc = k->replay != REPLAY_KERNEL
+			     ? run_passes(k, wish, argv, samples_from, done, err)
+			     : run_last(k, wish, argv, samples_from, NULL, done, err);
 	remove_folder(folder);
 	lull_str_release(&samples);
 	return rc;
@@ -519,9 +578,9 @@ int lull_kernel_collect(const struct lull_kernel_collect *k, char **argv,
 	*done = (struct lull_kernel_done){ .report = NULL };
 	wish->is_sampled = !wants.counters;
 	if (!rc)
-		rc = wants.counters && (wants.samples || k->replay == REPLAY_APPLICATION)
+		rc = wants.counters && (wants.samples || k->replay != REPLAY_KERNEL)
 			     ? run_often(k, wish, &wants, argv, done, err)
-			     : run_last(k, wish, argv, NULL, done, err);
+			     : run_last(k, wish, argv, NULL, NULL, done, err);
 	free(wish);
 	return rc;
 }

@@ -47,6 +47,18 @@ static void bar(const struct printer *out, f64 percent)
 
 /* ---- the verdict ---- */
 
+/* How many launches a range had; runs that differ are not of the same work. */
+static void add_launches(struct lull_str *text, const struct lull_profile *p)
+{
+	lull_str_addf(text, ", %s launch%s", lull_format_grouped(p->n_launches).text,
+		      p->n_launches == 1 ? "" : "es");
+	if (p->n_launches_least != p->n_launches)
+		lull_str_addf(text,
+			      " in one run and %s in another: its numbers are of different "
+			      "work",
+			      lull_format_grouped(p->n_launches_least).text);
+}
+
 static void print_head(const struct printer *out, const struct lull_profile *p)
 {
 	struct lull_str text = LULL_STR_INIT;
@@ -56,14 +68,18 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 	fprintf(out->to, "%s%s%s\n", lull_term_colour(LULL_COLOUR_BOLD, out->has_colour),
 		lull_str_text(&text), lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	lull_str_clear(&text);
-	lull_str_addf(&text, "launch %llu, %s", (unsigned long long)p->ordinal,
+	lull_str_addf(&text, "%s %llu, %s", lull_profile_is_range(p) ? "range" : "launch",
+		      (unsigned long long)p->ordinal,
 		      p->dur_ns ? lull_format_ns(p->dur_ns).text : "duration not known");
 	if (*p->device_name)
 		lull_str_addf(&text, " on %s", p->device_name);
-	lull_str_addf(&text, ", %s block%s of %u threads",
-		      lull_format_grouped(lull_k_whole(lull_k_of(p, LULL_K_blocks))).text,
-		      lull_k_of(p, LULL_K_blocks) == 1 ? "" : "s",
-		      (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads)));
+	if (lull_profile_is_range(p))
+		add_launches(&text, p);
+	else
+		lull_str_addf(&text, ", %s block%s of %u threads",
+			      lull_format_grouped(lull_k_whole(lull_k_of(p, LULL_K_blocks))).text,
+			      lull_k_of(p, LULL_K_blocks) == 1 ? "" : "s",
+			      (u32)lull_k_whole(lull_k_of(p, LULL_K_block_threads)));
 	if (p->n_passes)
 		lull_str_addf(&text, ", %u passes", p->n_passes);
 	if (*p->range)
@@ -79,7 +95,7 @@ static void print_claim(const struct printer *out, const struct lull_kclaim *cla
 		claim->id, lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	if (*claim->detail)
 		fprintf(out->to, " (%s)", claim->detail);
-	fprintf(out->to, ": %s\n", claim->by->title);
+	fprintf(out->to, ": %s\n", claim->title);
 	for (size_t i = 0; i < claim->n_proofs; i++)
 		labelled(out, "", claim->proofs[i]);
 }
@@ -89,7 +105,7 @@ static void print_loads(const struct printer *out, const struct lull_profile *p)
 	static const struct {
 		const char *label;
 		enum lull_k k;
-	} heads[] = { { "SM", LULL_K_sm_throughput }, { "Memory", LULL_K_memory_throughput } };
+	} heads[] = { { "SM", LULL_K_sm_busy }, { "Memory", LULL_K_memory_throughput } };
 
 	for (size_t i = 0; i < LULL_COUNT_OF(heads); i++) {
 		f64 value = lull_k_of(p, heads[i].k);

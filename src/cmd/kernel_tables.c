@@ -196,7 +196,7 @@ struct group {
 	u64 n_sum[4];
 };
 
-static const enum lull_k averaged[4] = { LULL_K_sm_throughput, LULL_K_memory_throughput,
+static const enum lull_k averaged[4] = { LULL_K_sm_busy, LULL_K_memory_throughput,
 					 LULL_K_dram_throughput, LULL_K_occupancy };
 
 static const char *group_of(const struct lull_profile *p, int summary)

@@ -193,6 +193,42 @@ static void explain(struct lull_change *c)
 	}
 }
 
+/* The only one that this side alone has, -1 if there are none or several. */
+static int only_of(const struct lull_vec *all, int side)
+{
+	const struct lull_change *c = all->at;
+	int found = -1;
+
+	for (size_t i = 0; i < all->n; i++) {
+		if (!c[i].n[side] || c[i].n[!side])
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	return found;
+}
+
+/* Whoever makes a kernel faster often gives it a new name. */
+static void join_renamed(struct lull_vec *all)
+{
+	struct lull_change *c = all->at, *from, *to;
+	int before = only_of(all, 0), after = only_of(all, 1);
+
+	if (before < 0 || after < 0)
+		return;
+	from = &c[before];
+	to = &c[after];
+	to->was = from->name;
+	to->n[0] = from->n[0];
+	to->dur_ns[0] = from->dur_ns[0];
+	for (int k = 0; k < LULL_N_CHANGES; k++)
+		to->values[k][0] = from->values[k][0];
+	for (int k = 0; k < LULL_N_STALLS; k++)
+		to->stalls[k][0] = from->stalls[k][0];
+	*from = c[--all->n];
+}
+
 static int by_difference(const void *a, const void *b)
 {
 	const struct lull_change *x = a, *y = b;
@@ -214,10 +250,11 @@ void lull_changes_find(struct lull_vec *to, const struct lull_profiles *before,
 	lull_vec_init(to, sizeof(struct lull_change));
 	add_side(to, before, 0);
 	add_side(to, after, 1);
+	join_renamed(to);
 	c = to->at;
 	for (size_t i = 0; i < to->n; i++) {
 		settle(&c[i]);
-		c[i].verdict[0] = verdict_of(before, c[i].name);
+		c[i].verdict[0] = verdict_of(before, c[i].was ? c[i].was : c[i].name);
 		c[i].verdict[1] = verdict_of(after, c[i].name);
 		if (c[i].n[0] && c[i].n[1])
 			explain(&c[i]);

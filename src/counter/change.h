@@ -34,6 +34,7 @@ extern const struct lull_change_info lull_change_infos[];
 /* One kernel; [0] is before, [1] after. */
 struct lull_change {
 	const char *name;	       /* borrowed from the side that has it */
+	const char *was;	       /* what it was called before, NULL if the same */
 	u64 n[2];		       /* launches */
 	f64 dur_ns[2];		       /* mean */
 	f64 values[LULL_N_CHANGES][2]; /* means, NaN where not measured */
@@ -44,7 +45,8 @@ struct lull_change {
 };
 
 /*
- * Line them up: struct lull_change, largest difference of time first, those on one side only last.
+ * Line them up by name; the only one left on each side is taken for the same, with a new name.
+ * struct lull_change, largest difference of time first, those on one side only last.
  * Release `to` with lull_vec_release(); the profiles have to live as long.
  */
 void lull_changes_find(struct lull_vec *to, const struct lull_profiles *before,

@@ -79,6 +79,26 @@ static void insert(struct lull_judgement *j, const struct lull_kclaim *claim)
 	j->claims[at] = *claim;
 }
 
+/* A little unevenness is not what to begin with where warps lose much more by waiting. */
+#define SLIGHT	    1.5
+#define MUCH_LARGER 2
+
+static void prefer_larger(struct lull_judgement *j)
+{
+	struct lull_kclaim first;
+
+	if (j->n < 2 || j->claims[0].by->stage != LULL_STAGE_SHAPE || !(j->claims[0].gain < SLIGHT))
+		return;
+	for (size_t i = 1; i < j->n; i++)
+		if (j->claims[i].by->stage != LULL_STAGE_SHAPE &&
+		    j->claims[i].gain > MUCH_LARGER * j->claims[0].gain) {
+			first = j->claims[i];
+			memmove(&j->claims[1], &j->claims[0], i * sizeof(first));
+			j->claims[0] = first;
+			return;
+		}
+}
+
 /* Append to a list, as far as there is room. */
 static void append(char *to, size_t size, const char *fmt, const char *a, const char *b)
 {
@@ -124,7 +144,7 @@ void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 	to->loads = c.loads;
 	for (size_t i = 0; lull_verdicts[i]; i++) {
 		const struct lull_kverdict *v = lull_verdicts[i];
-		struct lull_kclaim claim = { .by = v, .id = v->id, .gain = NAN };
+		struct lull_kclaim claim = { .by = v, .id = v->id, .title = v->title, .gain = NAN };
 
 		c.missing = NULL;
 		if (v->claim(&c, &claim))
@@ -132,6 +152,7 @@ void lull_judge(struct lull_judgement *to, const struct lull_profile *p)
 		else
 			lacks[i] = c.missing;
 	}
+	prefer_larger(to);
 	note_missing(to, lacks);
 	drop_idle(to);
 }

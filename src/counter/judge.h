@@ -50,9 +50,10 @@ struct lull_kverdict;
 /* A claim of one verdict on one launch. */
 struct lull_kclaim {
 	const struct lull_kverdict *by;
-	const char *id;	 /* "fp32-bound"; by->id unless the verdict has several */
-	char detail[48]; /* which level, pipe, resource or stall; "" if none */
-	f64 gain;	 /* times faster, at most; NaN if it cannot be told */
+	const char *id;	   /* "fp32-bound"; by->id unless the verdict has several */
+	const char *title; /* by->title unless another sentence says it better */
+	char detail[48];   /* which level, pipe, resource or stall; "" if none */
+	f64 gain;	   /* times faster, at most; NaN if it cannot be told */
 	size_t n_proofs;
 	char proofs[LULL_PROOFS][160]; /* sentences with numbers */
 	char fix[320];

@@ -200,6 +200,50 @@ static bool put(char *to, size_t room, size_t *used, const char *text, const cha
 	return true;
 }
 
+static bool is_patch(const char *name)
+{
+	static const char begin[] = "smsp__sass_";
+
+	return strncmp(name, begin, sizeof(begin) - 1) == 0;
+}
+
+bool lull_kset_has_patches(const struct lull_kset *set)
+{
+	const struct lull_kmetric_desc **metrics = set->metrics.at;
+	const char **others = set->others.at;
+	bool has = false;
+
+	for (size_t i = 0; i < set->metrics.n && !set->is_plain; i++)
+		has |= is_patch(metrics[i]->names[0]);
+	for (size_t i = 0; i < set->others.n; i++)
+		has |= is_patch(others[i]);
+	return has;
+}
+
+/* The next name that may be measured, NULL if there is none. */
+static const char *const *next_name(const struct lull_kset *set, const char *const *names,
+				    const char *const *end)
+{
+	while (names < end && *names && set->is_plain && is_patch(*names))
+		names++;
+	return names < end && *names ? names : NULL;
+}
+
+/* KEY TAB NAME [TAB NAME...]; nothing if no name may be measured. */
+static bool put_metric(const struct lull_kset *set, const struct lull_kmetric_desc *metric,
+		       char *to, size_t room, size_t *used)
+{
+	const char *const *end = metric->names + LULL_KMETRIC_NAMES;
+	const char *const *name = next_name(set, metric->names, end);
+	bool has_room = !name || put(to, room, used, metric->key, "");
+
+	if (!name)
+		return true;
+	for (; name && has_room; name = next_name(set, name + 1, end))
+		has_room = put(to, room, used, "\t", *name);
+	return has_room && put(to, room, used, "\n", "");
+}
+
 int lull_kset_write(const struct lull_kset *set, char *to, size_t room, struct lull_err *err)
 {
 	const struct lull_kmetric_desc **metrics = set->metrics.at;
@@ -208,14 +252,8 @@ int lull_kset_write(const struct lull_kset *set, char *to, size_t room, struct l
 	size_t used = 0;
 
 	to[0] = '\0';
-	for (size_t i = 0; i < set->metrics.n && has_room; i++) {
-		const char *const *names = metrics[i]->names;
-
-		has_room = put(to, room, &used, metrics[i]->key, "");
-		for (size_t k = 0; k < LULL_KMETRIC_NAMES && names[k] && has_room; k++)
-			has_room = put(to, room, &used, "\t", names[k]);
-		has_room = has_room && put(to, room, &used, "\n", "");
-	}
+	for (size_t i = 0; i < set->metrics.n && has_room; i++)
+		has_room = put_metric(set, metrics[i], to, room, &used);
 	for (size_t i = 0; i < set->others.n && has_room; i++)
 		has_room = put(to, room, &used, "\t", others[i]) && put(to, room, &used, "\n", "");
 	return has_room ? 0

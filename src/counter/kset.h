@@ -47,6 +47,7 @@ struct lull_kset {
 		metrics; /* const struct lull_kmetric_desc *, each once, in order of the list */
 	struct lull_vec others; /* const char *: names of CUPTI's that the user gave */
 	bool has_source;	/* the section of samples is among them */
+	bool is_plain;		/* leave out what CUPTI counts by code that it adds to kernels */
 };
 
 /* The metric of this key, or NULL. */
@@ -61,6 +62,9 @@ void lull_kset_init(struct lull_kset *set);
 int lull_kset_add_set(struct lull_kset *set, const char *name, struct lull_err *err);
 int lull_kset_add_section(struct lull_kset *set, const char *name, struct lull_err *err);
 int lull_kset_add_metric(struct lull_kset *set, const char *name, struct lull_err *err);
+
+/* Whether some of it is counted by code that CUPTI adds: it then runs one kernel at a time. */
+bool lull_kset_has_patches(const struct lull_kset *set);
 
 /* Write it as agents read it (agent/kprof.h); LULL_E_USAGE if there is no room for that. */
 int lull_kset_write(const struct lull_kset *set, char *to, size_t room, struct lull_err *err);

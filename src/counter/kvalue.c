@@ -52,6 +52,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #define OR0(key)	 or0(M(key))
 #define RATIO(a, b)	 ratio(a, b)
 #define KNOWN(x)	 known(x)
+#define MOST(a, b)	 fmax(a, b)
 #define PER_SECOND(x)	 ratio(1e9 * (x), (f64)p->dur_ns)
 #define LAUNCH(column)	 (p->launch.column)
 #define DEVICE(column)	 (p->device.column)
@@ -70,6 +71,7 @@ static f64 compute(const struct lull_profile *p, enum lull_k k)
 #undef OR0
 #undef RATIO
 #undef KNOWN
+#undef MOST
 #undef PER_SECOND
 #undef LAUNCH
 #undef DEVICE

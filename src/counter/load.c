@@ -13,7 +13,7 @@ const struct lull_part_info lull_parts[] = {
  * A pipe explains a busy issue when it has at least this share of it: a loop around four multiply-
  * adds issues a fifth more than the pipe executes, and is still limited by the pipe.
  */
-#define PIPE_OF_ISSUE 0.6
+#define PIPE_OF_ISSUE 0.75
 
 static f64 most(f64 a, f64 b)
 {
@@ -37,7 +37,8 @@ static f64 active(const struct lull_profile *p)
 
 	if (isnan(share))
 		share = 100 * p->metrics[LULL_K_sm_active_cycles] / p->metrics[LULL_K_sm_cycles];
-	return isnan(share) ? 1 : share / 100;
+	/* Counted in different passes, it may come out above all of the time. */
+	return isnan(share) ? 1 : clamp(share / 100);
 }
 
 static void fill(struct lull_loads *to, const struct lull_profile *p)
@@ -76,8 +77,8 @@ static f64 value(const struct lull_loads *loads, int part)
  * DRAM cannot be more than about 93 % busy, other levels can; and what misses them ends there. So
  * from this load on, or nearly as busy as the busiest, it is the limit.
  */
-#define DRAM_FULL  0.75
-#define DRAM_CLOSE 0.85
+#define DRAM_FULL  0.7
+#define DRAM_CLOSE 0.8
 
 static int memory_part(const struct lull_loads *loads)
 {
@@ -87,6 +88,19 @@ static int memory_part(const struct lull_loads *loads)
 	return top >= 0 && (dram >= DRAM_FULL || dram >= DRAM_CLOSE * loads->of[top])
 		       ? (int)LULL_PART_dram
 		       : top;
+}
+
+/* What the sum is of: pipes that compute. The others are ways to memory, and addresses. */
+static f64 busiest_math(const struct lull_loads *loads)
+{
+	static const enum lull_chip_part parts[] = { LULL_PART_tensor, LULL_PART_fp32,
+						     LULL_PART_imad,   LULL_PART_fp64,
+						     LULL_PART_alu,    LULL_PART_xu };
+	f64 top = NAN;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(parts); i++)
+		top = most(top, loads->of[parts[i]]);
+	return top;
 }
 
 void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
@@ -104,7 +118,9 @@ void lull_loads_of(struct lull_loads *to, const struct lull_profile *p)
 	/* The sums are what the vendor calls the load; parts stand in where they were not read. */
 	to->memory = first(to->of[LULL_PART_memory], value(to, to->memory_part));
 	to->memory = most(to->memory, to->of[LULL_PART_host]);
-	to->sm = first(to->of[LULL_PART_sm], most(value(to, highest(to, LULL_LOAD_PIPE)), issue));
+	to->sm = first(to->of[LULL_PART_sm], most(busiest_math(to), issue));
+	/* The sum leaves these out; constants that differ between lanes keep one of them busy. */
+	to->sm = most(to->sm, most(to->of[LULL_PART_adu], to->of[LULL_PART_cbu]));
 	to->top = most(to->memory, to->sm);
 }
 
@@ -118,8 +134,9 @@ bool lull_loads_is_compute(const struct lull_loads *loads)
 
 	if (isnan(loads->memory) || loads->sm > loads->memory)
 		return true;
+	/* Loads and stores are how warps use that memory: their pipe is no limit of its own. */
 	return is_fed && loads->pipe_part >= 0 && loads->pipe_part != LULL_PART_issue &&
-	       loads->of[loads->pipe_part] >= PIPE_FULL;
+	       loads->pipe_part != LULL_PART_lsu && loads->of[loads->pipe_part] >= PIPE_FULL;
 }
 
 f64 lull_loads_gain(const struct lull_loads *loads, unsigned kinds, f64 left)

@@ -83,6 +83,8 @@ static void fill(struct lull_profile *p, struct lull_reader *r, const struct lul
 	p->n_passes = c->n_passes[i];
 	p->status = c->status[i];
 	p->replay = c->replay[i];
+	p->n_launches = c->n_launches[i];
+	p->n_launches_least = c->n_launches_least[i];
 	p->process = c->process[i];
 	p->stream_id = c->stream_id[i];
 	if (c->launch[i] && c->launch[i] <= n_launches) {

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "counter/kvalue.h"
 #include "counter/occupancy.h"
+#include "trace/kwish.h"
 #include "trace/reader.h"
 
 /* A person reads some, a program some thousand; each takes about 2 KiB. */
@@ -60,6 +61,8 @@ struct lull_profile {
 	u32 n_passes;
 	u8 status; /* enum lull_profile_status */
 	u8 replay;
+	u32 n_launches; /* of a range, 0 for a single launch; most and least of all runs */
+	u32 n_launches_least;
 	u32 process, stream_id;
 	struct lull_launch_row launch;
 	struct lull_device_row device; /* all 0 if it is not known */
@@ -89,6 +92,12 @@ void lull_profile_init(struct lull_profile *p);
 
 /* Work out the occupancy once launch and device are known. */
 void lull_profile_settle(struct lull_profile *p);
+
+/* A range of the program, not a single launch: it has no shape. */
+static inline bool lull_profile_is_range(const struct lull_profile *p)
+{
+	return p->replay == LULL_REPLAY_RANGE;
+}
 
 /* Free what a launch holds. */
 void lull_profile_release(struct lull_profile *p);

@@ -51,6 +51,9 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		if (lull_k_of(p, kinds[i].k) > 0)
 			lull_sheet_rows(to, p, &kinds[i], 1);
+	if (lull_k_of(p, LULL_K_flops_tensor) > 0)
+		lull_sheet_say(to, "Tensor operations are those that were executed: tiles that "
+				   "reach over the edge of a matrix count in full.");
 }
 
 const struct lull_section lull_section_compute = {

@@ -31,6 +31,13 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 	const struct lull_launch_row *l = &p->launch;
 	f64 waves = lull_k_of(p, LULL_K_waves), full = lull_k_of(p, LULL_K_wave_share);
 
+	if (lull_profile_is_range(p)) {
+		put(to, "Launches", "n_launches", p->n_launches, "count");
+		lull_sheet_rows(to, p, &rows[LULL_COUNT_OF(rows) - 1], 1);
+		lull_sheet_say(to, "A range of kernels, graphs and the gaps between them, "
+				   "measured as one.");
+		return;
+	}
 	if (!l->grid_x)
 		return;
 	lull_sheet_rows(to, p, rows, LULL_COUNT_OF(rows));

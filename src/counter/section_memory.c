@@ -12,8 +12,8 @@ static const struct lull_sheet_row traffic[] = {
 
 /* Shown where the kernel does such things. */
 static const struct lull_sheet_row packing[] = {
-	{ LULL_K_ld_sectors_per_request, "Sectors per load" },
-	{ LULL_K_st_sectors_per_request, "Sectors per store" },
+	{ LULL_K_sectors_per_load, "Sectors per load" },
+	{ LULL_K_sectors_per_store, "Sectors per store" },
 	{ LULL_K_packing, "Bytes used of those touched" },
 	{ LULL_K_local_sectors, "Local memory sectors" },
 	{ LULL_K_local_share, "Local loads and stores" },

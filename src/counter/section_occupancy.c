@@ -43,9 +43,10 @@ static void run(const struct lull_profile *p, struct lull_sheet *to)
 				   "or an uneven end.");
 	if (fits < 100)
 		lull_sheet_say(to,
-			       "%u of the warps fit, limited by %s; more is no goal in itself "
+			       "%u of %.0f warps fit, limited by %s; more is no goal in itself "
 			       "where a part of the chip is busy.",
-			       o->n_warps, lull_occupancy_limit_name(o->by));
+			       o->n_warps, 100 * o->n_warps / fits,
+			       lull_occupancy_limit_name(o->by));
 }
 
 const struct lull_section lull_section_occupancy = {

@@ -7,7 +7,7 @@
 #include "counter/section.h"
 
 static const struct lull_sheet_row heads[] = {
-	{ LULL_K_sm_throughput, "SM throughput" },
+	{ LULL_K_sm_busy, "SM throughput" },
 	{ LULL_K_memory_throughput, "Memory throughput" },
 };
 

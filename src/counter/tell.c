@@ -24,7 +24,7 @@ static void tell_claim(struct lull_json *j, const struct lull_kclaim *claim)
 	lull_json_object(j);
 	lull_json_key_text(j, "id", claim->id);
 	lull_json_key_text(j, "detail", claim->detail);
-	lull_json_key_text(j, "title", claim->by->title);
+	lull_json_key_text(j, "title", claim->title);
 	lull_json_key_f64(j, "gain", claim->gain);
 	lull_json_key(j, "proofs");
 	lull_json_array(j);
@@ -263,6 +263,10 @@ void lull_tell_launch(struct lull_json *j, const struct lull_profile *p)
 	lull_json_key_u64(j, "duration_ns", p->dur_ns);
 	lull_json_key_u64(j, "ordinal", p->ordinal);
 	lull_json_key_u64(j, "passes", p->n_passes);
+	if (lull_profile_is_range(p)) {
+		lull_json_key_u64(j, "n_launches", p->n_launches);
+		lull_json_key_u64(j, "n_launches_least", p->n_launches_least);
+	}
 	lull_json_key_text(j, "trouble", lull_profile_trouble(p));
 	three(j, "grid", l->grid_x, l->grid_y, l->grid_z);
 	three(j, "block", l->block_x, l->block_y, l->block_z);

@@ -2,7 +2,8 @@
  * divergence: instructions work for few threads of their warp.
  *
  * Signal:  on average less than 65 % of the lanes take part, and memory is not the limit.
- * Not it:  blocks of less than a warp; a memory-bound kernel whose lanes wait anyway.
+ *          Warps that the size of the block leaves part empty are the same waste, with another fix.
+ * Not it:  a memory-bound kernel whose lanes wait anyway.
  */
 #include <math.h>
 
@@ -13,9 +14,9 @@
 
 static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
-	f64 share, lanes;
+	f64 share, lanes, possible = lull_k_of(c->p, LULL_K_lanes_possible);
 
-	if (!lull_case_get(c, LULL_K_lane_share, &share) || !lull_case_get(c, LULL_K_lanes, &lanes))
+	if (!lull_case_get(c, LULL_K_warp_share, &share) || !lull_case_get(c, LULL_K_lanes, &lanes))
 		return false;
 	if (share >= LANE_SHARE || share <= 0)
 		return false;
@@ -26,11 +27,17 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 			      : 100 / share;
 	if (claim->gain < LULL_MIN_GAIN)
 		return false;
-	lull_prove(claim, "an instruction works for %.1f of %.0f threads of its warp", lanes,
-		   lull_k_of(c->p, LULL_K_lanes_possible));
+	lull_prove(claim, "an instruction works for %.1f of 32 threads of its warp", lanes);
 	if (c->loads.sm > 0)
 		lull_prove(claim, "the multiprocessors are %.0f %% busy with that",
 			   100 * c->loads.sm);
+	if (possible < 32 * LANE_SHARE / 100.0) {
+		claim->title = "blocks leave most of their warps empty";
+		lull_prove(claim, "a block of %.0f threads fills %.1f of 32 in each warp",
+			   lull_k_of(c->p, LULL_K_block_threads), possible);
+		lull_advise(claim, "blocks of whole warps: a multiple of 32 threads, 128 to 512");
+		return true;
+	}
 	lull_advise(claim, "let the threads of a warp take the same way: sort or group the work by "
 			   "case, one warp for each item instead of one thread, select instead of "
 			   "branch");

@@ -27,6 +27,31 @@ static void advise(const struct lull_case *c, struct lull_kclaim *claim, int sta
 					 : "learn what the warps wait for: --section warps");
 }
 
+/* Which part came closest: where two are half busy, they take turns. */
+static void prove_idle(const struct lull_case *c, struct lull_kclaim *claim)
+{
+	const struct lull_loads *loads = &c->loads;
+	int first = -1, second = -1;
+
+	for (int i = 0; i < LULL_N_PARTS; i++) {
+		if (lull_parts[i].kind == LULL_LOAD_WHOLE || isnan(loads->of[i]))
+			continue;
+		if (first < 0 || loads->of[i] > loads->of[first]) {
+			second = first;
+			first = i;
+		} else if (second < 0 || loads->of[i] > loads->of[second]) {
+			second = i;
+		}
+	}
+	if (first < 0 || second < 0)
+		lull_prove(claim, "no part of the chip is more than %.0f %% busy",
+			   100 * loads->top);
+	else
+		lull_prove(claim, "no part of the chip is busy: %s %.0f %%, %s %.0f %%",
+			   lull_parts[first].name, 100 * loads->of[first], lull_parts[second].name,
+			   100 * loads->of[second]);
+}
+
 static void prove_wait(const struct lull_case *c, struct lull_kclaim *claim, int stall)
 {
 	if (stall < 0) {
@@ -51,7 +76,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 	if (c->loads.top >= LULL_BUSY)
 		return false;
 	claim->gain = 1 / fmax(c->loads.top, 0.01);
-	lull_prove(claim, "no part of the chip is more than %.0f %% busy", 100 * c->loads.top);
+	prove_idle(c, claim);
 	prove_wait(c, claim, stall);
 	if (!isnan(eligible))
 		lull_prove(claim, "%.2f warps of a scheduler could issue, of %.1f that are there",

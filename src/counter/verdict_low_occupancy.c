@@ -13,6 +13,8 @@
 #define FIT_SHARE 37.5
 /* Warps come and go; from here on the resource is what limits. */
 #define THERE_OF_FIT 0.6
+/* Few warps that keep a part this busy are meant to be few: large tiles, tensor cores. */
+#define HALF_BUSY 0.4
 
 static const char *const fixes[LULL_N_LIMITS] = {
 	[LULL_LIMIT_WARPS] = "blocks whose size divides the warps of a multiprocessor",
@@ -38,12 +40,22 @@ static void prove_block(const struct lull_profile *p, struct lull_kclaim *claim)
 			   shared.text);
 }
 
+/* Warps that the size of the block leaves part empty hide that much less. */
+static f64 filled(const struct lull_profile *p)
+{
+	f64 lanes = lull_k_of(p, LULL_K_lanes_possible);
+
+	return isnan(lanes) ? 1 : lanes / 32;
+}
+
 static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	const struct lull_occupancy *o = &c->p->occupancy;
 	f64 fits, had;
 
-	if (!lull_case_get(c, LULL_K_occupancy_limit, &fits) || fits > FIT_SHARE)
+	if (lull_profile_is_range(c->p))
+		return false;
+	if (!lull_case_get(c, LULL_K_occupancy_limit, &fits) || fits * filled(c->p) > FIT_SHARE)
 		return false;
 	if (!lull_case_get(c, LULL_K_occupancy, &had) || had < THERE_OF_FIT * fits)
 		return false;
@@ -51,7 +63,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 		c->missing = "sm_throughput";
 		return false;
 	}
-	if (c->loads.top >= LULL_BUSY)
+	if (c->loads.top >= HALF_BUSY)
 		return false;
 	claim->gain = fmin(100 / fits, 1 / fmax(c->loads.top, 0.01));
 	snprintf(claim->detail, sizeof(claim->detail), "%s", lull_occupancy_limit_name(o->by));

@@ -19,9 +19,11 @@ static void name_guest(const struct lull_profile *p, struct lull_kclaim *claim)
 
 	if (fp16 > 4 * fp32) {
 		claim->id = "fp16-bound";
+		snprintf(claim->detail, sizeof(claim->detail), "fp16 on the fp32 pipe");
 		lull_advise(claim, "tensor cores (fp16, bf16), fewer operations");
 	} else if (integer > 4 * fp32 && fp16 == 0) {
 		claim->id = "integer-bound";
+		snprintf(claim->detail, sizeof(claim->detail), "integers on the fp32 pipe");
 		lull_advise(claim,
 			    "fewer multiplications of integers: shifts, increments, 32 instead "
 			    "of 64 bits, index arithmetic out of the loop");
@@ -43,7 +45,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 		part = LULL_PART_sm;
 	claim->id = lull_parts[part].verdict;
 	snprintf(claim->detail, sizeof(claim->detail), "%s", lull_parts[part].name);
-	if (part == LULL_PART_fp32)
+	if (part == LULL_PART_fp32 || part == LULL_PART_imad)
 		name_guest(c->p, claim);
 	claim->gain = 1 / c->loads.sm;
 	lull_prove(claim, "%s %.0f %% busy, memory %.0f %%", lull_parts[part].name,

@@ -16,6 +16,8 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 blocks, sms, used, measured = lull_k_of(c->p, LULL_K_active_share);
 
+	if (lull_profile_is_range(c->p))
+		return false;
 	if (!lull_case_get(c, LULL_K_blocks, &blocks) || !lull_case_get(c, LULL_K_sms, &sms))
 		return false;
 	used = isnan(measured) ? 100 * blocks / sms : measured;

@@ -38,7 +38,7 @@ static bool is_partial(struct lull_case *c, struct lull_kclaim *claim)
 	if (!(waves > 1 && waves < MANY_WAVES && full < EVEN_SHARE &&
 	      had < fits * full / 100 * 1.1))
 		return false;
-	claim->gain = 100 / full;
+	claim->gain = fmax(claim->gain, 100 / full);
 	lull_prove(claim, "on average %.0f %% of the warps that fit were there", 100 * had / fits);
 	return true;
 }
@@ -47,13 +47,19 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 {
 	f64 waves = lull_k_of(c->p, LULL_K_waves);
 	f64 blocks, sms;
+	bool is_tail;
 
+	if (lull_profile_is_range(c->p))
+		return false;
 	if (!lull_case_get(c, LULL_K_blocks, &blocks) || !lull_case_get(c, LULL_K_sms, &sms) ||
 	    blocks < sms || c->loads.memory >= LULL_BUSY)
 		return false;
 	if (isnan(lull_k_of(c->p, LULL_K_active_share)))
 		c->missing = "sm_active_cycles";
-	if (!is_uneven(c, claim) && !is_partial(c, claim))
+	/* Both may hold; the larger gain is what whole waves of equal work would bring. */
+	is_tail = is_uneven(c, claim);
+	is_tail |= is_partial(c, claim);
+	if (!is_tail)
 		return false;
 	if (!isnan(waves))
 		lull_prove(claim, "%.0f blocks are %.2f waves of %.0f", blocks, waves,

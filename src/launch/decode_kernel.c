@@ -91,7 +91,12 @@ void lull_decode_profiled(struct lull_recording *r, struct lull_task *task, u32 
 		.cost_ns = lull_clock_dur_ns(r->clock, e->cost_ticks),
 		.status = (u8)(event->a >> 8),
 		.correlation = e->place.correlation,
+		.n_launches = e->n_launches,
+		.n_launches_least = e->n_launches_least,
 	};
+	/* A range whose counters were refused took as long as the program was in it. */
+	if (!row.dur_ns && row.replay == LULL_REPLAY_RANGE)
+		row.dur_ns = row.cost_ns;
 	*(struct lull_profiled_known *)lull_vec_push(&r->profiled) =
 		(struct lull_profiled_known){ task->process, e->ordinal, row.start_ns,
 					      row.process };

@@ -50,10 +50,16 @@ void lull_feed_kernels(struct lull_collector *c)
 	c->has_hung = true;
 	name = busy_name(wish);
 	p = lull_tree_find(&c->tree, pid);
-	lull_str_addf(&text,
-		      "%s did not end within %.0f s; leave it out with --kernel-name, try --replay "
-		      "application, or give it more time with --timeout",
-		      name, (f64)limit_ns / 1e9);
+	if (wish->replay == LULL_REPLAY_RANGE)
+		lull_str_addf(&text,
+			      "the range %s did not end within %.0f s; give it more time with "
+			      "--timeout, or choose a shorter one",
+			      name, (f64)limit_ns / 1e9);
+	else
+		lull_str_addf(&text,
+			      "%s did not end within %.0f s; leave it out with --kernel-name, try "
+			      "--replay application, or give it more time with --timeout",
+			      name, (f64)limit_ns / 1e9);
 	if (lull_recording_is_on(&c->recording))
 		lull_recording_issue(&c->recording, LULL_ISSUE_kernel_hung, p, 1, text.at);
 	lull_str_release(&text);
@@ -91,7 +97,7 @@ bool lull_feed_kernels_show(struct lull_collector *c)
 	lull_str_addf(&line, "measured %llu", (unsigned long long)n_done);
 	if (n_all)
 		lull_str_addf(&line, " of %llu", (unsigned long long)n_all);
-	lull_str_addf(&line, " launches");
+	lull_str_addf(&line, wish->replay == LULL_REPLAY_RANGE ? " ranges" : " launches");
 	if (atomic_load(&wish->n_passes))
 		lull_str_addf(&line, ", %u passes each", atomic_load(&wish->n_passes));
 	if (n_all > n_done && each_ns)

@@ -652,6 +652,8 @@ struct lull_wire_profiled {
 	f64 dram_clock_hz;
 	u64 why; /* hash of what CUPTI said, 0 = nothing */
 	u32 n_passes;
+	u32 n_launches; /* of a range: in the run that had most, and least */
+	u32 n_launches_least;
 	u32 pad;
 };
 

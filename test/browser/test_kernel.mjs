@@ -41,6 +41,15 @@ async function recorded(b) {
   check(/limited by shared memory/.test(await page.innerText(".kernel-details")), "what limits the occupancy");
   check(await page.locator(".curve").count() === 3, "three curves of occupancy");
   check(/DRAM/.test(await page.textContent(".memory-chart")), "the levels of memory");
+  const visible = async (selector) => page.evaluate((s) => {
+    const [box, all] = [document.querySelector(s).getBoundingClientRect(), document.querySelector(".drawer-body").getBoundingClientRect()];
+    return box.top >= all.top && box.bottom <= all.bottom;
+  }, selector);
+  await page.setViewportSize({ width: 1200, height: 500 });
+  await page.locator(".kernel-list tbody tr").last().click();
+  check(await visible(".kernel-verdict"), "a choice far down the list shows its verdict at once");
+  check(await page.evaluate(() => { const l = document.querySelector(".kernel-list"); return l.scrollWidth - l.clientWidth; }) <= 1, "long names leave the list as wide as it is");
+  await page.setViewportSize({ width: 1600, height: 1100 });
   const wide = await page.evaluate(() => { const d = document.querySelector(".drawer-body"); return d.scrollWidth - d.clientWidth; });
   check(wide <= 1, "the panel is not wider than the window", wide);
   check(page.complaints.length === 0, "nothing in the console", page.complaints);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -47,11 +48,14 @@ static struct timespec after_ms(clockid_t clock, int ms)
 				  .tv_nsec = (long)(at % LULL_NS_PER_S) };
 }
 
+static _Atomic int is_held; /* all three of them, by the thread below */
+
 static void *hold_for_15_ms(void *unused)
 {
 	pthread_mutex_lock(&mutex);
 	pthread_rwlock_wrlock(&rwlock);
 	sem_wait(&sem);
+	is_held = 1;
 	usleep(15000);
 	pthread_mutex_unlock(&mutex);
 	usleep(5000);
@@ -76,7 +80,9 @@ static void lengths(void)
 	TIMED("usleep", usleep(3000));
 	TIMED("poll", poll(&p, 1, 4));
 	pthread_create(&thread, NULL, hold_for_15_ms, NULL);
-	usleep(5000);
+	/* Not before: each would wait for the other. */
+	while (!is_held)
+		sched_yield();
 	TIMED("pthread_mutex_lock", pthread_mutex_lock(&mutex));
 	TIMED("pthread_rwlock_rdlock", pthread_rwlock_rdlock(&rwlock));
 	TIMED("sem_wait", sem_wait(&sem));

@@ -140,6 +140,95 @@ class Kernel(unittest.TestCase):
         self.assertEqual(said.count("RESULT"), rows[0]["n_passes"])
         self.assertEqual(len(self.counters()[2]), len(self.counters()[1]))
 
+    # ---- as people type it ----
+
+    def test_command_lines_of_other_tools_need_another_word_only(self):
+        lines = ("""{lull} --set full \\
+--kernel-name "matmul" \\
+--launch-skip 5 \\
+--launch-count 3 \\
+--output profile_kernel \\
+{program}""", "{lull} --import profile_kernel.ncu-rep --print-summary per-kernel",
+                 "{lull} --import profile_kernel.ncu-rep --csv --page raw",
+                 "{lull} --import profile_kernel.ncu-rep --csv --page details",
+                 "{lull} --set roofline --kernel-name regex:relu --launch-count 1 -f --output other {program}")
+        env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LULL_CUPTI_PATH=BUILD + "/sim/libcupti.so.13")
+        said = [subprocess.run(["sh", "-c", line.format(lull=LULL + " kernel", program=" ".join(STEPS))], text=True,
+                               capture_output=True, env=env, timeout=120, cwd=self.folder.name) for line in lines]
+        self.assertEqual([s.returncode for s in said], [0] * len(lines), [s.stderr[-200:] for s in said])
+        self.assertIn("; 3 launches in ", said[0].stderr)
+        self.assertRegex(said[1].stdout, "matmul")
+        self.assertEqual(len(said[2].stdout.splitlines()), 4)
+        self.assertGreater(len(said[3].stdout.splitlines()), 100)
+
+    # ---- ranges as one ----
+
+    def test_a_range_between_calls_of_the_profiler_is_one_piece_of_work(self):
+        said = self.measure("--replay", "range", "--metrics", "warps_launched", LAUNCHES, "9", LAUNCHES_PROFILER="1")
+        counts = {k: int(v) for k, v in (w.split("=") for w in said.split() if w.count("=") == 1) if v.isdigit()}
+        row, = self.rows("profiled")
+        n = counts["kernels"] + counts["graphs"]
+        self.assertEqual((row["n_launches"], row["n_launches_least"], row["replay"], row["status"]), (n, n, 3, 0))
+        # Each of 4 threads has blocks of one warp: i % 7 + 1 in round i; graphs of 1 + 2 + 3 in the first and the last.
+        self.assertEqual(self.counters()[1]["warps_launched"], 4 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 1 + 2) + 4 * 2 * 6)
+        self.assertEqual(said.count("graph_kernels="), 1)  # one pass: one run
+        self.assertIn("cudaProfilerStart to Stop\n  range 1,", said)
+
+    def test_a_named_range_is_measured_in_as_many_runs_as_passes(self):
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-s", "1", "-c", "2", *STEPS)
+        rows = self.rows("profiled")
+        self.assertEqual([r["ordinal"] for r in rows], [2, 3])
+        self.assertEqual(said.count("RESULT"), rows[0]["n_passes"])
+        self.assertEqual({r["n_launches"] for r in rows}, {4})
+        self.assertRegex(said, "2 ranges in [0-9]+ passes, .* a range, .* a pass")
+        text = self.run_lull("kernel", "--format", "json", "a.lull")
+        launch = json.loads(text[:text.rindex("}") + 1])["launches"][0]
+        self.assertEqual((launch["kernel"], launch["n_launches"]), ("forward", 4))
+
+    def test_kernels_of_a_range_overlap_unless_metrics_forbid_it(self):
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-c", "1", *STEPS)
+        names = {r["key"]: r["name"] for r in self.rows("kmetric")}
+        self.assertFalse([n for n in names.values() if n.startswith("smsp__sass_")])
+        self.assertIn("smsp__inst_executed_op_local_ld.sum", names["local_ld_inst"])
+        self.assertNotIn("do not overlap", said)
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-c", "1", "--metrics", "op_ffma", *STEPS)
+        self.assertIn("do not overlap", said)
+        self.assertIn("op_ffma", {r["key"] for r in self.rows("kmetric")})
+
+    def test_runs_that_differ_are_said(self):
+        turn = 'if test -e turn; then rm turn; exec "$0" 5; else : >turn; exec "$0" 6; fi'
+        said = self.measure("--replay", "range", "--section", "speed", "sh", "-c", turn, LAUNCHES, LAUNCHES_PROFILER="1")
+        row, = self.rows("profiled")
+        self.assertEqual((row["n_launches"], row["n_launches_least"]), (4 * 6 + 4, 4 * 5 + 4))
+        self.assertIn("28 launches in one run and 24 in another: its numbers are of different work",
+                      " ".join(said.split()))
+
+    def test_a_range_whose_counters_are_refused_has_its_duration(self):
+        said = self.measure("--replay", "range", "--nvtx-include", "forward", "-c", "1", *STEPS,
+                            LULL_SIM_PROFILER="denied")
+        self.assertIn("NVreg_RestrictProfilingToAdminUsers=0", said)
+        row, = self.rows("profiled")
+        self.assertEqual((row["status"], row["n_launches"]), (1, 4))
+        self.assertGreater(row["dur_ns"], 0)
+
+    def test_a_run_that_fails_is_the_last(self):
+        turn = 'echo x >>turns; if test $(wc -l <turns) = 3; then exit 5; fi; exec "$@"'
+        for how in (["application", "-k", "matmul"], ["range", "--nvtx-include", "forward"]):
+            said = self.measure("--replay", *how, "-c", "1", "sh", "-c", turn, "sh", *STEPS, status=5)
+            self.assertRegex(said, "run 3 of [0-9]+ ended with status 5; counters take all runs")
+            self.assertFalse(os.path.exists(self.folder.name + "/a.lull"))
+            os.unlink(self.folder.name + "/turns")
+
+    def test_a_range_that_never_ends_is_ended(self):
+        said = self.measure("--replay", "range", "--timeout", "1", LAUNCHES, "200", "10000", status=1,
+                            LAUNCHES_PROFILER="1")
+        self.assertIn("the range cudaProfilerStart to Stop did not end within 1 s", said)
+
+    def test_a_range_that_never_comes(self):
+        self.assertIn("cudaProfilerStart()", self.measure("--replay", "range", *STEPS, status=1))
+        self.assertIn("no range was measured", self.measure("--replay", "range", "--nvtx-include", "nosuch", *STEPS,
+                                                            status=1))
+
     # ---- samples ----
 
     def test_samples_of_measured_kernels_come_from_a_run_of_their_own(self):
@@ -192,11 +281,11 @@ class Kernel(unittest.TestCase):
     def test_bad_options_are_refused_in_a_sentence(self):
         for words, part in ((["--set", "no"], "basic, roofline, full"), (["--section", "no"], "--list-sections"),
                             (["--metrics", "no"], "--list-metrics"), (["-k", "regex:("], "regular expression"),
-                            (["--device", "x"], "number of a device"), (["--replay", "range"], "application"),
+                            (["--device", "x"], "number of a device"), (["--replay", "range", "-k", "relu"], "--nvtx-include"),
+                            (["--replay", "range", "--section", "source"], "single kernels"),
                             (["--clock-control", "base"], "only none"), (["--nvtx-include", "a/b"], "innermost"),
                             (["--timeout", "-1"], "negative")):
-            status = 1 if "range" in words else 2
-            self.assertIn(part, self.run_lull("kernel", *words, *STEPS, status=status))
+            self.assertIn(part, self.run_lull("kernel", *words, *STEPS, status=2))
 
     def test_what_can_be_measured_is_listed(self):
         self.assertIn("dram__bytes.sum", self.run_lull("kernel", "--list-metrics"))

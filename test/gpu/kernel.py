@@ -40,6 +40,11 @@ def measure(b, name, options, argv, limit=60, expect=0):
                  limit=limit, expect=expect)
 
 
+def keep(b, name):
+    if b.options.keep:
+        shutil.copy(b.path(name + ".lull"), b.options.keep)
+
+
 def counters(b, name):
     """Metrics by key of each measured launch, in order."""
     values = {}
@@ -63,8 +68,7 @@ def all_ten(b):
     for name in LABELS:
         if not os.path.exists(b.path(name + ".lull")):
             measure(b, name, ["--set", "full", "-s", "1", "-c", "1"], [program, name, "2"])
-            if b.options.keep:
-                shutil.copy(b.path(name + ".lull"), b.options.keep)
+            keep(b, name)
     return {name: counters(b, name)[0] for name in LABELS}
 
 
@@ -185,6 +189,7 @@ def check_source(b):
     program = compile_cuda(b, "kernels")
     measure(b, "lines", ["--set", "basic", "--section", "source", "-s", "1", "-c", "1"],
             [program, "pointer_chase", "3"])
+    keep(b, "lines")
     with open(os.path.join(gpu.HERE, "kernels.cu"), encoding="utf-8") as source:
         line = [i for i, text in enumerate(source, 1) if "p = next[p]" in text][0]
     lines, total = {}, 0
@@ -217,6 +222,123 @@ def check_cost(b):
     yield ("cost: launches that are not measured", "%.1f us" % plain, "%.1f us" % after, verdict(after < 1.2 * plain))
 
 
+def shown(b, name):
+    """Each launch of a report as `lull kernel --format json` tells it."""
+    text = b.run([b.lull, "kernel", "--import", b.path(name + ".lull"), "--format", "json"])
+    return json.loads(text[:text.rindex("}") + 1])["launches"]
+
+
+def fits(launch, label):
+    """Whether the verdict is one of the label's, NAME or NAME:DETAIL with | between."""
+    found = launch["verdict"] or {"id": "unknown", "detail": ""}
+    return any(found["id"] == name and (not detail or found["detail"] == detail)
+               for name, _, detail in (one.partition(":") for one in label.split("|")))
+
+
+def named(launch):
+    found = launch["verdict"] or {"id": "unknown", "detail": ""}
+    stall = launch["stalls"][0]["reason"] if launch["stalls"] else "none"
+    return "%s%s, %s" % (found["id"], ":" + found["detail"] if found["detail"] else "", stall)
+
+
+def check_unseen(b):
+    """Kernels whose limiter was written down before they were measured."""
+    program = compile_cuda(b, "unseen_kernels")
+    labels = [line.split(None, 1) for line in b.run([program, "--list"]).split("\n") if line.strip()]
+    measure(b, "unseen", ["--set", "full", "-s", str(len(labels))], [program, "all", "2"], limit=120)
+    keep(b, "unseen")
+    launches = shown(b, "unseen")
+    right = 0
+    for (name, label), launch in zip(labels, launches):
+        good = launch["kernel"].startswith(name + "(") and fits(launch, label)
+        right += good
+        yield ("unseen: " + name, label, named(launch), verdict(good))
+    measure(b, "unseen_basic", ["-s", str(len(labels))], [program, "all", "2"], limit=90)
+    keep(b, "unseen_basic")
+    also = [named(launch) for (_, label), launch in zip(labels, shown(b, "unseen_basic")) if not fits(launch, label)]
+    yield ("unseen: basic set", "all but a few", "%d of %d; not %s" % (len(labels) - len(also), len(labels), "; ".join(also)),
+           verdict(len(also) <= len(labels) // 10))
+    yield ("unseen: all", "%d of %d" % (len(labels), len(labels)), "%d of %d" % (right, len(launches)),
+           verdict(right == len(labels) == len(launches)))
+
+
+def check_operators(b):
+    """What torch's kernels are said to be; a person reads whether that makes sense."""
+    gpu.need_torch(b)
+    program = [sys.executable, os.path.join(gpu.HERE, "unseen_torch.py")]
+    b.run(program, limit=60)  # kernels that are compiled on first use are then there
+    said = measure(b, "operators", ["--set", "full", "--nvtx-include", "regex:^op:"], program, limit=150)
+    keep(b, "operators")
+    for line in said.split("\n"):
+        if line.startswith("FAILED"):
+            yield ("operators: failed", "", line[:100], "BAD")
+    for launch in shown(b, "operators"):
+        yield ("operators: " + (launch["range"] or "none"), launch["kernel"][:32], named(launch), "")
+
+
+def check_refused(b):
+    """Without the right to read counters: why, how to allow it, and the launches all the same."""
+    program = compile_cuda(b, "kernels")
+    os.chmod(b.dir, 0o777)
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"]
+    text = b.run([*drop, b.lull, "kernel", "-f", "true", "--discard-environment", "-o", b.path("refused"), "-s", "1",
+                  "-c", "2", program, "lone_warp", "4"], limit=30, expect=None)
+    if b.options.keep:
+        with open(os.path.join(b.options.keep, "refused.txt"), "w", encoding="utf-8") as out:
+            out.write(text)
+    keep(b, "refused")
+    rows = b.table("refused", "profiled")
+    status = [r["status"] for r in rows]
+    if status and not any(status):
+        raise Skipped("every user may read counters here")
+    launches = shown(b, "refused")
+    yield ("refused: as another user", "status 1, time, occupancy, how to allow it",
+           "status %s, %d ns, %s" % (status, rows[0]["dur_ns"], launches[0].get("limited_by")),
+           verdict(status == [1, 1] and all(r["dur_ns"] > 0 for r in rows) and "limited_by" in launches[0] and
+                   "NVreg_RestrictProfilingToAdminUsers" in text))
+
+
+def check_range(b):
+    """A range as one piece of work: its kernels meet, none is run twice, the program runs once for each pass."""
+    probe = compile_cuda(b, "kernel_probe")
+    options = ["--replay", "range", "--timeout", "15", "-s", "1", "-c", "1"]
+    said = measure(b, "one_pass", [*options, "--metrics", "warps_launched"], [probe, "meet"])
+    want, got, row = gpu.numbers(said), counters(b, "one_pass")[0], b.table("one_pass", "profiled")[0]
+    # 3 launches of 1056 blocks of 8 warps, and two of one.
+    yield ("range: warps, one pass", "25346, 5 launches, 8 met, 1 run", "%d, %d launches, %d met, %d run" % (
+        got["warps_launched"], row["n_launches"], want["met"], said.count("RESULT")),
+           verdict(got["warps_launched"] == 25346 and row["n_launches"] == 5 and want["met"] == 8 and
+                   said.count("RESULT") == 1))
+    said = measure(b, "span", [*options, "--set", "basic"], [probe, "meet"], limit=100)
+    keep(b, "span")
+    row, launch = b.table("span", "profiled")[0], shown(b, "span")[0]
+    n_runs, n_met = said.count("RESULT"), said.count("met=8")
+    yield ("range: basic set", "5 launches and 8 met in each run", "%d, %d passes, %d runs, %d met, %s, %d ns" % (
+        row["n_launches"], row["n_passes"], n_runs, n_met, named(launch), row["dur_ns"]),
+           verdict(row["n_launches"] == row["n_launches_least"] == 5 and n_met == n_runs == row["n_passes"]))
+    said = measure(b, "operations", [*options, "--metrics", "op_ffma"], [probe, "meet"])
+    got = counters(b, "operations")[0]
+    yield ("range: operations, one kernel at a time", "%.0f" % want["flops"], "%.0f, %s" % (
+        2 * got["op_ffma"], "said" if "do not overlap" in said else "not said"),
+           verdict(2 * got["op_ffma"] == want["flops"] and "do not overlap" in said))
+    said = measure(b, "varies", [*options, "--section", "speed"], [probe, "meet", b.path("turn")], limit=60)
+    row = b.table("varies", "profiled")[0]
+    yield ("range: runs that differ", "6 in one run and 5 in another", "%d and %d, %s" % (
+        row["n_launches"], row["n_launches_least"], "said" if "of different work" in " ".join(said.split()) else "not said"),
+           verdict((row["n_launches"], row["n_launches_least"]) == (6, 5) and
+                   "of different work" in " ".join(said.split())))
+    gpu.need_torch(b)
+    code = ("import torch; a=torch.randn(2048,2048,device='cuda'); n=torch.cuda.nvtx\n"
+            "for i in range(6):\n n.range_push('step'); b=a@a; c=torch.relu(b)+1; n.range_pop()\n"
+            "torch.cuda.synchronize()")
+    measure(b, "step", ["--replay", "range", "--nvtx-include", "step", "-s", "3", "-c", "1", "--metrics", "op_ffma"],
+            [sys.executable, "-c", code])
+    row, got = b.table("step", "profiled")[0], counters(b, "step")[0]
+    yield ("range: torch, a step", "3 launches, %.0f +- 1 %%" % (2 * 2048.0 ** 3),
+           "%d, %.0f" % (row["n_launches"], 2 * got["op_ffma"]),
+           verdict(row["n_launches"] == 3 and abs(got["op_ffma"] / 2048.0 ** 3 - 1) < 0.01))
+
+
 def check_choice(b):
     """Names, ranges, and the kernels that a timeline shows to matter."""
     gpu.need_torch(b)
@@ -246,8 +368,12 @@ ITEMS = [
     ("replay", 20, check_replay),
     ("cost", 10, check_cost),
     ("choice", 25, check_choice),
+    ("range", 40, check_range),
+    ("unseen", 40, check_unseen),
+    ("refused", 5, check_refused),
+    ("operators", 40, check_operators),
 ]
 
 if __name__ == "__main__":
-    keep = (["--keep"], {"default": "", "metavar": "FOLDER", "help": "copy the reports of the ten kernels there"})
-    sys.exit(1 if gpu.main(gpu.parse(__doc__.split("\n")[0], [keep]), ITEMS) else 0)
+    extra = (["--keep"], {"default": "", "metavar": "FOLDER", "help": "copy reports there"})
+    sys.exit(1 if gpu.main(gpu.parse(__doc__.split("\n")[0], [extra]), ITEMS) else 0)

@@ -5,11 +5,14 @@
 //   kernel_probe product         bf16 matrix product of 8192 x 8192 x 8192 by tensor cores, no padding
 //   kernel_probe shapes N SEED   N random launch shapes with what CUDA says of their occupancy
 //   kernel_probe handshake       a kernel that waits for the host: run again by itself, it never ends
+//   kernel_probe meet [VARIES]   three ranges with two kernels that wait for each other, and a known sum of operations;
+//                                VARIES adds a launch in every second run of the program (by a file of that name)
 //   kernel_probe nccl            a kernel whose name says that it may wait for another device
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <cuda_bf16.h>
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <mma.h>
 
@@ -156,6 +159,63 @@ static int run_handshake(void)
 	return 0;
 }
 
+// Each raises its own flag and waits for the other's: both have to be there at once.
+__global__ void meet(volatile unsigned *flags, int mine, unsigned *met)
+{
+	long long since = clock64();
+	flags[mine] = 1;
+	__threadfence();
+	while (!flags[1 - mine])
+		if (clock64() - since > 3000000000ll)
+			return;
+	atomicAdd(met, 1);
+}
+
+__global__ void known_work(float *out, int rounds)
+{
+	float s = threadIdx.x;
+	for (int r = 0; r < rounds; r++)
+		s = fmaf(s, 1.0001f, 0.5f);
+	out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+
+static int run_meet(const char *varies)
+{
+	const int blocks = 132 * 8, threads = 256, rounds = 2000;
+	unsigned *flags, *met, n_met;
+	float *out;
+	cudaStream_t a, b;
+	bool is_odd = false;
+	if (varies) {
+		is_odd = remove(varies) != 0;
+		FILE *f = is_odd ? fopen(varies, "w") : NULL;
+		if (f)
+			fclose(f);
+	}
+	CHECK(cudaStreamCreate(&a));
+	CHECK(cudaStreamCreate(&b));
+	CHECK(cudaMalloc(&flags, 8));
+	CHECK(cudaMalloc(&met, 4));
+	CHECK(cudaMalloc(&out, (size_t)blocks * threads * 4));
+	CHECK(cudaMemset(met, 0, 4));
+	for (int i = 0; i < 4; i++) {
+		CHECK(cudaMemset(flags, 0, 8));
+		CHECK(cudaDeviceSynchronize());
+		if (i)
+			CHECK(cudaProfilerStart());
+		meet<<<1, 1, 0, a>>>(flags, 0, met);
+		meet<<<1, 1, 0, b>>>(flags, 1, met);
+		for (int k = 0; k < 3 + is_odd; k++)
+			known_work<<<blocks, threads, 0, k % 2 ? a : b>>>(out, rounds);
+		if (i)
+			CHECK(cudaProfilerStop());
+	}
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaMemcpy(&n_met, met, 4, cudaMemcpyDeviceToHost));
+	printf("RESULT met=%u flops=%.0f launches=5\n", n_met, 3.0 * blocks * threads * rounds * 2);
+	return 0;
+}
+
 __global__ void ncclDevKernel_Probe(unsigned *counter)
 {
 	atomicAdd(counter, 1);
@@ -186,8 +246,10 @@ int main(int argc, char **argv)
 		return run_shapes(argc > 2 ? atoi(argv[2]) : 500, argc > 3 ? atoi(argv[3]) : 1);
 	if (!strcmp(what, "handshake"))
 		return run_handshake();
+	if (!strcmp(what, "meet"))
+		return run_meet(argc > 2 ? argv[2] : NULL);
 	if (!strcmp(what, "nccl"))
 		return run_nccl();
-	fprintf(stderr, "kernel_probe: sums, live, product, shapes, handshake or nccl\n");
+	fprintf(stderr, "kernel_probe: sums, live, product, shapes, handshake, meet or nccl\n");
 	return 2;
 }

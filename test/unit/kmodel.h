@@ -154,6 +154,8 @@ static inline void km_counts(const struct kmodel *m, const struct km_times *t,
 	KM_SET(l1_bytes, t->touched);
 	KM_SET(l2_sectors, t->touched / 32);
 	KM_SET(l2_sectors_host, n_warps * m->loads * ld * m->host_share);
+	KM_SET(host_rd_sectors, n_warps * m->loads * ld * m->host_share);
+	KM_SET(host_wr_sectors, 0);
 	KM_SET(local_ld_inst, n_warps * m->local / 2);
 	KM_SET(local_st_inst, n_warps * m->local / 2);
 	KM_SET(atom_requests, 0);

@@ -157,8 +157,9 @@ static void divergence_of_all_degrees_is_found(void **state)
 	/* Memory is the limit whatever the lanes do. */
 	expect((struct kmodel){ 1 << 17, 256, .loads = 8, .stores = 8, .lanes = 12 },
 	       "memory-bound", "DRAM");
-	/* Blocks of half a warp never had more. */
-	expect((struct kmodel){ 132 * 64, 16, .fp32 = 20000, .lanes = 16 }, "fp32-bound", NULL);
+	/* Blocks of half a warp waste the other half; of most of one, little. */
+	expect((struct kmodel){ 132 * 64, 16, .fp32 = 20000, .lanes = 16 }, "divergence", NULL);
+	expect((struct kmodel){ 132 * 64, 28, .fp32 = 20000, .lanes = 28 }, "fp32-bound", NULL);
 }
 
 static void atomics_on_one_address_are_found(void **state)
@@ -349,6 +350,105 @@ static void guests_of_the_fp32_pipe_have_their_own_name(void **state)
 	lull_profile_release(&p);
 }
 
+/* A launch whose loads are set one by one. */
+static const char *judged(struct lull_profile *p, struct lull_judgement *j)
+{
+	lull_profile_settle(p);
+	lull_judge(j, p);
+	return lull_judgement_id(j);
+}
+
+/* The pipe of loads and stores is how shared memory is used, not a limit of its own. */
+static void shared_memory_that_is_full_is_named(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132 * 16, 256, .fp32 = 2000 }, &p);
+	p.metrics[LULL_K_memory_throughput] = p.metrics[LULL_K_l1_throughput] = 99;
+	p.metrics[LULL_K_sm_throughput] = 99;
+	p.metrics[LULL_K_sm_inst_throughput] = 50;
+	p.metrics[LULL_K_issue_active] = 0.5;
+	p.metrics[LULL_K_pipe_fma] = p.metrics[LULL_K_cycles_fma] = 25;
+	p.metrics[LULL_K_pipe_lsu] = 99;
+	assert_string_equal(judged(&p, &j), "memory-bound");
+	assert_string_equal(j.claims[0].detail, "L1 cache and shared memory");
+	lull_profile_release(&p);
+}
+
+/* Integers are multiplied by half of the pipe: it is full when the whole is half busy. */
+static void products_of_integers_fill_half_a_pipe(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132 * 16, 256, .fp32 = 20000 }, &p);
+	p.metrics[LULL_K_op_fadd] = p.metrics[LULL_K_op_fmul] = p.metrics[LULL_K_op_ffma] = 0;
+	p.metrics[LULL_K_op_integer] = 30 * p.metrics[LULL_K_inst_executed];
+	p.metrics[LULL_K_sm_inst_throughput] = p.metrics[LULL_K_pipe_fmaheavy] = 96;
+	p.metrics[LULL_K_pipe_fma] = p.metrics[LULL_K_cycles_fma] = 48;
+	p.metrics[LULL_K_issue_active] = 0.5;
+	assert_string_equal(judged(&p, &j), "integer-bound");
+	/* With fp32 both halves are as busy as the whole. */
+	p.metrics[LULL_K_pipe_fma] = p.metrics[LULL_K_cycles_fma] = 96;
+	p.metrics[LULL_K_op_ffma] = p.metrics[LULL_K_op_integer];
+	assert_string_equal(judged(&p, &j), "fp32-bound");
+	lull_profile_release(&p);
+}
+
+/* Stores that the L1 cache knows go to the L2 cache all the same. */
+static void hits_of_stores_excuse_nothing(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 65536, 256, .loads = 4, .stores = 4, .store_stride = 32 }, &p);
+	p.metrics[LULL_K_l1_hit] = 75;
+	p.metrics[LULL_K_dram_throughput] = 12;
+	p.metrics[LULL_K_l2_throughput] = p.metrics[LULL_K_memory_throughput] = 77;
+	assert_string_equal(judged(&p, &j), "uncoalesced");
+	assert_true(j.claims[0].gain > 2);
+	lull_profile_release(&p);
+}
+
+/* A little unevenness of few warps that wait: the warps come first, the end is told besides. */
+static void a_slight_tail_is_not_what_to_begin_with(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132, 128, 32, 204800, .loads = 2000, .depth = 500 }, &p);
+	p.metrics[LULL_K_sm_active_cycles] = 0.79 * p.metrics[LULL_K_sm_active_max];
+	assert_string_equal(judged(&p, &j), "low-occupancy");
+	assert_string_equal(j.claims[1].id, "tail");
+	p.metrics[LULL_K_sm_active_cycles] = 0.3 * p.metrics[LULL_K_sm_active_max];
+	assert_string_equal(judged(&p, &j), "tail");
+	lull_profile_release(&p);
+}
+
+/* A range has no shape; what it may lack is work. */
+static void ranges_are_judged_without_a_shape(void **state)
+{
+	struct lull_judgement j;
+	struct lull_profile p;
+
+	(void)state;
+	km_run((struct kmodel){ 132 * 64, 256, .loads = 16, .width = 4 }, &p);
+	p.replay = LULL_REPLAY_RANGE;
+	p.n_launches = p.n_launches_least = 5;
+	p.launch = (struct lull_launch_row){ 0 };
+	p.metrics[LULL_K_sm_active_max] = p.metrics[LULL_K_sm_cycles];
+	assert_string_equal(judged(&p, &j), "memory-bound");
+	p.metrics[LULL_K_sm_active_max] = 0.3 * p.metrics[LULL_K_sm_cycles];
+	assert_string_equal(judged(&p, &j), "launch-overhead");
+	assert_true(fabs(j.claims[0].gain - 1 / 0.3) < 0.01);
+	lull_profile_release(&p);
+}
+
 /* Where only some waits were measured, the longest of them may not be the longest. */
 static void the_longest_wait_is_only_named_if_it_is_known(void **state)
 {
@@ -405,6 +505,11 @@ int main(void)
 		cmocka_unit_test(every_metric_may_be_missing),
 		cmocka_unit_test(shared_memory_limits_whatever_the_registers),
 		cmocka_unit_test(guests_of_the_fp32_pipe_have_their_own_name),
+		cmocka_unit_test(shared_memory_that_is_full_is_named),
+		cmocka_unit_test(products_of_integers_fill_half_a_pipe),
+		cmocka_unit_test(hits_of_stores_excuse_nothing),
+		cmocka_unit_test(a_slight_tail_is_not_what_to_begin_with),
+		cmocka_unit_test(ranges_are_judged_without_a_shape),
 		cmocka_unit_test(the_longest_wait_is_only_named_if_it_is_known),
 		cmocka_unit_test(values_without_metrics_are_absent),
 	};

@@ -93,7 +93,7 @@ export function clean(text: string, max = 512): string {
 
 /** What matters of a kernel's name: without return type, arguments and template arguments. */
 export function short(name: string): string {
-  let text = clean(name, 400).replace(/^void /, "");
+  let text = clean(name, 400).replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
   const angle = text.indexOf("<");
   const paren = text.indexOf("(");
   let end = text.length;

@@ -34,6 +34,8 @@ export interface Launch {
   duration_ns: number;
   ordinal: number;
   passes: number;
+  n_launches?: number;
+  n_launches_least?: number;
   trouble: string | null;
   grid: number[];
   block: number[];
@@ -98,8 +100,21 @@ function sourceCard(l: Launch): HTMLElement | null {
   return card("Source", bars(rows), h("div", { class: "small" }, `${format.count(l.samples)} samples`));
 }
 
+// A range that was measured as one piece of work.
+function rangeCard(l: Launch, n: number): HTMLElement {
+  const least = l.n_launches_least ?? n;
+  const pairs: [string, string][] = [
+    ["duration", format.duration(l.duration_ns)],
+    ["launches", least === n ? format.count(n) : `${format.count(n)} in one run and ${format.count(least)} in another: its numbers are of different work`],
+    ["device", l.device || "not known"],
+    ["passes", l.passes ? `${l.passes}, a run of the program each` : "none"],
+  ];
+  return card("Range", h("div", { class: "pairs" }, pairs.flatMap(([k, v]) => [h("span", null, k), h("span", null, v)])));
+}
+
 function shapeCard(l: Launch): HTMLElement {
   const m = l.metrics;
+  if (l.n_launches !== undefined) return rangeCard(l, l.n_launches);
   const pairs: [string, string][] = [
     ["duration", format.duration(l.duration_ns)],
     ["grid", l.grid.join(" × ")],
@@ -148,7 +163,7 @@ function list(all: Launch[], n: number, pick: (ix: number) => void): HTMLElement
       { name: "#", kind: "int" }, { name: "Time", kind: "ns" }, { name: "SM", kind: "pct" }, { name: "Memory", kind: "pct" },
       { name: "Verdict", kind: "text" }, { name: "Kernel", kind: "text" },
     ] as Table["columns"],
-    rows: all.map((l) => [l.id, l.duration_ns, number(l.metrics.sm_throughput), number(l.metrics.memory_throughput),
+    rows: all.map((l) => [l.id, l.duration_ns, number(l.metrics.sm_busy), number(l.metrics.memory_throughput),
       l.verdict?.id ?? "unknown", format.short(l.kernel)]),
   };
   return tableView(table, { rowTitle: "Show this launch", onRow: (row) => pick(all.findIndex((l) => l.id === row[0])) });
@@ -171,6 +186,7 @@ export const kernel: Panel = {
         title.textContent = format.clean(l.kernel, 300);
         title.title = format.clean(l.kernel, 2000);
         body.replaceChildren(details(all, l, show));
+        body.scrollTop = 0;
       };
       const longest = all.reduce((a, b) => (b.duration_ns > a.duration_ns ? b : a));
       show(longest);
