@@ -2,8 +2,8 @@
  * op_stacks - which Python functions were running when an operator began.
  *
  * Imported traces have the calls of Python functions; what was recorded natively has a stack with
- * each operator that is inside of no other. Two stacks are the same if their innermost frames are, as many as were
- * asked for.
+ * each operator that is inside of no other. Two stacks are the same if their innermost frames are,
+ * as many as were asked for.
  *
  * Memory:         24 bytes for each Python call, or outermost operator, of the recording.
  */
