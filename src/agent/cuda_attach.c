@@ -269,16 +269,6 @@ static void go(void)
 	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
 }
 
-/* True if what the thread is said to be in is of another time: its end was not seen. */
-static bool is_stale(u64 inside, u16 follower)
-{
-	u16 owner = (u16)(inside >> 48);
-
-	return owner != follower &&
-	       owner != (u16)atomic_load_explicit(&lull_agent.control->last_record,
-						  memory_order_relaxed);
-}
-
 void lull_cuda_follow_call(u64 call, bool is_end)
 {
 	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
@@ -289,9 +279,10 @@ void lull_cuda_follow_call(u64 call, bool is_end)
 	if (!t || !lull_cuda_is_mine())
 		return;
 	if (!is_end) {
-		if (!t->scratch[6] || is_stale(t->scratch[6], follower))
+		/* What is there of another time ended unseen, while callbacks were off. */
+		if (t->scratch[6] >> 48 != follower)
 			t->scratch[6] = (call & which) | (u64)follower << 48;
-	} else if ((t->scratch[6] & which) == (call & which)) {
+	} else if (t->scratch[6] == ((call & which) | (u64)follower << 48)) {
 		int saved = errno;
 
 		t->scratch[6] = 0;
