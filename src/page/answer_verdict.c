@@ -11,6 +11,7 @@
 #include "base/term.h"
 #include "model/work.h"
 #include "page/why.h"
+#include "trace/kwish.h"
 
 #define pair_f64  lull_page_pair_f64
 #define pair_text lull_page_pair_text
@@ -152,6 +153,19 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	lull_str_release(&text);
 }
 
+/* What a report of counters has: launches, or ranges that were measured as one. */
+static const char *profiled_kind(struct lull_reader *reader, u64 n)
+{
+	struct lull_profiled_cols cols;
+	struct lull_cursor c;
+	bool is_range;
+
+	lull_cursor_init(&c, reader, LULL_TABLE_profiled, 0, UINT64_MAX);
+	is_range = lull_cursor_next(&c, &cols) > 0 && cols.replay[0] == LULL_REPLAY_RANGE;
+	lull_cursor_release(&c);
+	return is_range ? (n == 1 ? "range" : "ranges") : (n == 1 ? "launch" : "launches");
+}
+
 /* Nothing was found, or nothing was looked for. */
 static void put_none(struct lull_json *j, const struct lull_page_report *report,
 		     enum lull_page_why_state state)
@@ -171,8 +185,9 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 	} else if (!n && n_profiled) {
 		struct lull_str sentence = LULL_STR_INIT;
 
-		lull_str_addf(&sentence, "Counters of %s launch%s were read",
-			      lull_format_count(n_profiled).text, n_profiled == 1 ? "" : "es");
+		lull_str_addf(&sentence, "Counters of %s %s were read",
+			      lull_format_count(n_profiled).text,
+			      profiled_kind(report->slow, n_profiled));
 		lull_str_puts(&text, "What limits each is under Kernel.");
 		pair_text(j, "state", "profiled");
 		pair_text(j, "sentence", lull_str_text(&sentence));

@@ -99,9 +99,24 @@ profiled start=1us dur=20us profiled_id=1 process=1 device=1 launch=1 ordinal=1 
   await server.end();
 }
 
+/** Five launches of an H200 that were measured as one. */
+async function ranged(b) {
+  const server = await view("test/data/kernels/span.lull");
+  const page = await open(b, server.url);
+  const sentence = await page.innerText(".verdict-line");
+  check(/Counters of 1 range were read/.test(sentence), "a range is not called a launch", sentence);
+  const body = await kernelTab(page);
+  check(/launch-overhead/.test(body) && /5 launches in 138/.test(body), "a range has its verdict and its proof", body);
+  check(/launches\s+5\s/.test(body) && /passes\s+12, a run of the program each/.test(body), "and says how it was measured", body);
+  check(page.complaints.length === 0, "range: nothing in the console", page.complaints);
+  await page.context().close();
+  await server.end();
+}
+
 const b = await browser();
 await recorded(b);
 await oneFile(b);
 await refused(b);
+await ranged(b);
 await b.close();
 finish("kernel panel");
