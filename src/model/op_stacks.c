@@ -26,6 +26,16 @@ static int by_lane(const void *a, const void *b)
 	return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns);
 }
 
+static void add(struct lull_vec *to, u64 start_ns, u64 dur_ns, u32 lane, u32 frame)
+{
+	*(struct pycall *)lull_vec_push(to) = (struct pycall){
+		.start_ns = start_ns,
+		.end_ns = lull_span_end_ns(start_ns, dur_ns),
+		.lane = lane,
+		.frame = frame,
+	};
+}
+
 static void collect(struct lull_op_stacks *s)
 {
 	struct lull_pycall_cols cols;
@@ -35,12 +45,8 @@ static void collect(struct lull_op_stacks *s)
 	lull_cursor_init(&c, s->reader, LULL_TABLE_pycall, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
-			*(struct pycall *)lull_vec_push(&s->calls) = (struct pycall){
-				.start_ns = cols.start_ns[i],
-				.end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-				.lane = cols.lane[i],
-				.frame = cols.frame[i],
-			};
+			add(&s->calls, cols.start_ns[i], cols.dur_ns[i], cols.lane[i],
+			    cols.frame[i]);
 	lull_cursor_release(&c);
 }
 
@@ -54,13 +60,8 @@ static void collect_outermost(struct lull_op_stacks *s)
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (cols.stack[i])
-				*(struct pycall *)lull_vec_push(&s->outermost) = (struct pycall){
-					.start_ns = cols.start_ns[i],
-					.end_ns =
-						lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-					.lane = cols.lane[i],
-					.frame = cols.stack[i],
-				};
+				add(&s->outermost, cols.start_ns[i], cols.dur_ns[i], cols.lane[i],
+				    cols.stack[i]);
 	lull_cursor_release(&c);
 }
 
