@@ -5,20 +5,14 @@
 #include "agent/elf.h"
 #include "agent/python.h"
 #include "agent/sys.h"
+#include "base/rune.h"
+#include "trace/python_objects.h"
 
 #define NONE	       (-1) /* no such field in this version */
 #define MINOR_MIN      9u
 #define MINOR_MAX      14u
 #define N_SLOTS	       96u  /* of _Py_DebugOffsets that are read, 3.13 and later */
 #define NAME_CHARS_MAX 512u /* of a function or file; the rest is cut */
-
-/* _PyInterpreterFrame.owner: from here on a trampoline of the interpreter, without code. */
-#define OWNER_INTERPRETER 3
-
-/* PyASCIIObject.state */
-#define STATE_KIND(state)    ((state) >> 2 & 7)
-#define STATE_COMPACT(state) ((state) >> 5 & 1)
-#define STATE_ASCII(state)   ((state) >> 6 & 1)
 
 static struct {
 	bool is_known;
@@ -59,7 +53,7 @@ static inline u64 first_frame(bool is_careful)
 static inline bool is_trampoline(u64 frame, bool is_careful)
 {
 	return py.frame_owner != NONE &&
-	       (u8)load(frame + (u64)py.frame_owner, is_careful) >= OWNER_INTERPRETER;
+	       (u8)load(frame + (u64)py.frame_owner, is_careful) >= LULL_PYTHON_OWNER_INTERPRETER;
 }
 
 static inline bool is_own(u64 code, bool is_careful)
@@ -97,17 +91,6 @@ static u32 line_of(const struct place *p)
 	return line > 0 ? (u32)line : 0;
 }
 
-static u32 put_utf8(char *to, u32 c)
-{
-	static const u8 marks[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	u32 n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-	for (u32 i = n; i-- > 1; c >>= 6)
-		to[i] = (char)(0x80 | (c & 0x3f));
-	to[0] = (char)(marks[n] | c);
-	return n;
-}
-
 /* A str of Python; how many bytes. It is not asked for them: that may need the lock. */
 static u32 text_of(u64 object, char to[static NAME_CHARS_MAX * 4])
 {
@@ -119,15 +102,15 @@ static u32 text_of(u64 object, char to[static NAME_CHARS_MAX * 4])
 		return 0;
 	memcpy(&state, at + py.str_state, sizeof(state));
 	memcpy(&n_chars, at + py.str_len, sizeof(n_chars));
-	kind = STATE_KIND(state);
-	if (!STATE_COMPACT(state) || (kind != 1 && kind != 2 && kind != 4))
+	kind = LULL_PYTHON_STR_KIND(state);
+	if (!LULL_PYTHON_STR_COMPACT(state) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
-	data = at + (STATE_ASCII(state) ? py.str_ascii_bytes : py.str_bytes - 8);
+	data = at + (LULL_PYTHON_STR_ASCII(state) ? py.str_ascii_bytes : py.str_bytes - 8);
 	for (u64 i = 0; i < n_chars && i < NAME_CHARS_MAX; i++) {
 		u32 c = 0;
 
 		memcpy(&c, data + i * kind, kind); /* little-endian, as both our machines are */
-		n += put_utf8(to + n, c);
+		n += lull_rune_put(to + n, c);
 	}
 	return n;
 }

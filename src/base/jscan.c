@@ -6,6 +6,7 @@
 
 #include "base/jscan_find.h"
 #include "base/mem.h"
+#include "base/rune.h"
 
 #define WINDOW_BYTES  (1u << 20)
 #define PADDING_BYTES 64u /* what the widest load may read behind the end */
@@ -293,27 +294,9 @@ bool lull_jtext_is(const struct lull_jtext *text, const char *word)
 
 static void add_rune(struct lull_str *to, u32 rune)
 {
-	char b[4];
+	char bytes[4];
 
-	if (rune < 0x80) {
-		b[0] = (char)rune;
-		lull_str_add(to, b, 1);
-	} else if (rune < 0x800) {
-		b[0] = (char)(0xc0 | rune >> 6);
-		b[1] = (char)(0x80 | (rune & 0x3f));
-		lull_str_add(to, b, 2);
-	} else if (rune < 0x10000) {
-		b[0] = (char)(0xe0 | rune >> 12);
-		b[1] = (char)(0x80 | (rune >> 6 & 0x3f));
-		b[2] = (char)(0x80 | (rune & 0x3f));
-		lull_str_add(to, b, 3);
-	} else {
-		b[0] = (char)(0xf0 | rune >> 18);
-		b[1] = (char)(0x80 | (rune >> 12 & 0x3f));
-		b[2] = (char)(0x80 | (rune >> 6 & 0x3f));
-		b[3] = (char)(0x80 | (rune & 0x3f));
-		lull_str_add(to, b, 4);
-	}
+	lull_str_add(to, bytes, lull_rune_put(bytes, rune));
 }
 
 #define REPLACEMENT 0xfffdu

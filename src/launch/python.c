@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "launch/python_int.h"
+#include "trace/python_objects.h"
 
 /*
  * From _PyRuntime to a line of source:
@@ -32,9 +33,6 @@
 
 /* Instruction pointers further than this from the code object are not in it. */
 #define CODE_BYTES_MAX (16 << 20)
-
-/* _PyInterpreterFrame.owner: from here on a trampoline of the interpreter, without code. */
-#define OWNER_INTERPRETER 3
 
 /* PyThreadState._status.active: attached, that is, holding the interpreter lock. */
 #define STATUS_ACTIVE (1u << 4)
@@ -139,7 +137,7 @@ static enum walk walk_frames(struct lull_python *py, u64 addr, size_t *n_frames)
 			return WALK_TORN;
 		addr = lull_python_u64(frame + l->frame_previous);
 		if (l->frame_owner != LULL_PYTHON_NONE &&
-		    frame[l->frame_owner] >= OWNER_INTERPRETER)
+		    frame[l->frame_owner] >= LULL_PYTHON_OWNER_INTERPRETER)
 			continue;
 		/* 3.14 marks deferred references in the low bits. */
 		py->code_addrs[*n_frames] = lull_python_u64(frame + l->frame_code) & ~7ULL;

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/rune.h"
+#include "trace/python_objects.h"
 
 /*
  * Code objects are copied once and recognised by address, first line and address of the line table:
@@ -57,36 +59,6 @@ void lull_python_codes_release(struct lull_python_codes *codes)
 	drop_all(codes);
 }
 
-static void add_utf8(struct lull_str *s, u32 c)
-{
-	char b[4];
-
-	if (c < 0x80) {
-		b[0] = (char)c;
-		lull_str_add(s, b, 1);
-	} else if (c < 0x800) {
-		b[0] = (char)(0xc0 | c >> 6);
-		b[1] = (char)(0x80 | (c & 0x3f));
-		lull_str_add(s, b, 2);
-	} else if (c < 0x10000) {
-		b[0] = (char)(0xe0 | c >> 12);
-		b[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		b[2] = (char)(0x80 | (c & 0x3f));
-		lull_str_add(s, b, 3);
-	} else {
-		b[0] = (char)(0xf0 | (c >> 18 & 7));
-		b[1] = (char)(0x80 | (c >> 12 & 0x3f));
-		b[2] = (char)(0x80 | (c >> 6 & 0x3f));
-		b[3] = (char)(0x80 | (c & 0x3f));
-		lull_str_add(s, b, 4);
-	}
-}
-
-/* PyASCIIObject.state: interned:2 kind:3 compact:1 ascii:1, the kind being bytes per character. */
-#define STATE_KIND(state)    ((state) >> 2 & 7)
-#define STATE_COMPACT(state) ((state) >> 5 & 1)
-#define STATE_ASCII(state)   ((state) >> 6 & 1)
-
 /* A copy of a str object as UTF-8, NULL if there is none at `addr`. The caller frees. */
 static char *copy_str(const struct lull_python_source *src, u64 addr)
 {
@@ -100,19 +72,21 @@ static char *copy_str(const struct lull_python_source *src, u64 addr)
 		return NULL;
 	n = lull_python_u64(head + l->str_len);
 	state = u32_of(head + l->str_state);
-	kind = STATE_KIND(state);
-	if (!STATE_COMPACT(state) || (kind != 1 && kind != 2 && kind != 4) || n > LINES_BYTES_MAX)
+	kind = LULL_PYTHON_STR_KIND(state);
+	if (!LULL_PYTHON_STR_COMPACT(state) || (kind != 1 && kind != 2 && kind != 4) ||
+	    n > LINES_BYTES_MAX)
 		return NULL;
 	if (n > NAME_CHARS_MAX)
 		n = NAME_CHARS_MAX;
-	data = addr + (u64)(STATE_ASCII(state) ? l->str_ascii_bytes : l->str_bytes - 8);
+	data = addr + (u64)(LULL_PYTHON_STR_ASCII(state) ? l->str_ascii_bytes : l->str_bytes - 8);
 	if (n && !lull_python_read(src->memory, data, text, n * kind))
 		return NULL;
 	for (u64 i = 0; i < n; i++) {
+		char bytes[4];
 		u32 c = 0;
 
 		memcpy(&c, text + i * kind, kind); /* little-endian, as both our machines are */
-		add_utf8(&s, c);
+		lull_str_add(&s, bytes, lull_rune_put(bytes, c));
 	}
 	return s.at ? s.at : lull_strdup("");
 }
