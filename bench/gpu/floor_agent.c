@@ -3,7 +3,9 @@
  * that enables CUPTI's kernel records and drops them. What lull costs is measured beside it.
  *
  * FLOOR_WITH=WORD,... adds one thing at a time, to find out what costs; floor_switch("WORD,...")
- * does so while the program runs, "off" ends all, and "finalize" sends CUPTI away:
+ * does so while the program runs, "off" ends all, and "finalize" sends CUPTI away. It can also be
+ * loaded into a program that lull records, and take turns with it: floor_is_alone() tells whether
+ * lull has left CUPTI.
  *
  *	kinds	  copies, memsets, overheads, compilation; kN: the kind of that number
  *	graph	  graphs as a whole
@@ -65,12 +67,13 @@ static const int kinds[] = { 1, 22, 2, KIND_SYNC, 17, 52 };
 
 static _Atomic unsigned long n_kernels, n_buffers, n_calls;
 static size_t buffer_bytes = 1u << 20;
-static int is_zeroed, is_walking, is_clock_ours, is_finalized;
+static int is_zeroed, is_walking, is_clock_ours, is_finalized = 1;
 static const char *list;
 static void *subscriber, *library;
 
 int InitializeInjection(void);
 int floor_switch(const char *words);
+int floor_is_alone(void);
 
 static int has(const char *word)
 {
@@ -211,6 +214,10 @@ static void set_up(void)
 	size_t size = 1;
 	uint8_t on = 1;
 
+	is_zeroed = has("zeroed");
+	is_walking = has("walk");
+	is_clock_ours = has("clock");
+	buffer_bytes = has("small") ? 65536 : 1u << 20;
 	if (is_clock_ours)
 		cupti.cuptiActivityRegisterTimestampCallback(counter);
 	if (is_zeroed)
@@ -232,11 +239,29 @@ static void finalize(void)
 	is_finalized = 1;
 }
 
+static int load(void)
+{
+	const char *path = getenv("FLOOR_CUPTI");
+
+	if (library)
+		return 0;
+	library = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+#define CALL(name, params)                                                       \
+	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL;          \
+	if (!cupti.name) {                                                       \
+		fprintf(stderr, "floor_agent: no " #name "; set FLOOR_CUPTI\n"); \
+		return -1;                                                       \
+	}
+	CUPTI_CALLS(CALL)
+#undef CALL
+	return 0;
+}
+
 __attribute__((visibility("default"))) int floor_switch(const char *words)
 {
-	list = words;
-	if (!cupti.cuptiGetCallbackName)
+	if (load() != 0)
 		return -1;
+	list = words;
 	if (!is_finalized)
 		switch_off();
 	if (has("finalize") && !is_finalized)
@@ -253,30 +278,28 @@ __attribute__((visibility("default"))) int floor_switch(const char *words)
 	return 0;
 }
 
+/* Whether nobody holds CUPTI; it is sent away again, for asking has brought it in. */
+__attribute__((visibility("default"))) int floor_is_alone(void)
+{
+	if (load() != 0 || cupti.cuptiSubscribe(&subscriber, on_call, NULL) != 0) {
+		subscriber = NULL;
+		return 0;
+	}
+	finalize();
+	return 1;
+}
+
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
-	const char *path = getenv("FLOOR_CUPTI");
+	const char *words = getenv("FLOOR_WITH");
 	pthread_t thread;
 
-	library = dlopen(path ? path : "libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
-#define CALL(name, params)                                                       \
-	*(void **)&cupti.name = library ? dlsym(library, #name) : NULL;          \
-	if (!cupti.name) {                                                       \
-		fprintf(stderr, "floor_agent: no " #name "; set FLOOR_CUPTI\n"); \
-		return 1;                                                        \
-	}
-	CUPTI_CALLS(CALL)
-#undef CALL
-	list = getenv("FLOOR_WITH");
-	is_zeroed = has("zeroed");
-	is_walking = has("walk");
-	if (has("small"))
-		buffer_bytes = 65536;
-	is_clock_ours = has("clock");
-	set_up();
-	switch_on();
+	if (floor_switch(words) != 0)
+		return 1;
+	list = words;
 	if (has("flush"))
 		pthread_create(&thread, NULL, flush_loop, NULL);
+	list = NULL;
 	atexit(report);
 	return 1;
 }

@@ -4,16 +4,16 @@
     planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--switch WHO]
 
 Warms up all cases and says "ready". Then each line of input names a case and a mode; it runs N steps and answers
-"CASE=MS", the time of a step; each case can be asked for K times. Mode "off" is without a recording, "on" with one by
+"CASE=MS MS...", the times of the steps; each case can be asked for K times. Mode "off" is without a recording, "on" with one by
 WHO: lull (run under `lull profile -c lull --capture-range-end=repeat`), the floor (which takes the words of its
-FLOOR_WITH as modes) or torch.profiler with CPU and CUDA, which is what others pay. A process is some per cent faster or
-slower than its like, all its life; so it is compared with itself.
+FLOOR_WITH as modes) or torch.profiler with CPU and CUDA, which is what others pay. With lull, "floor" is the floor in
+the same process, while lull has left CUPTI: a process is some per cent faster or slower than its like, all its life, so
+it is compared with itself.
 """
 import argparse
 import ctypes
 import importlib.util
 import os
-import statistics
 import sys
 import time
 
@@ -28,15 +28,15 @@ def load(path):
 
 
 def measure(step, first, n):
-    """The median step, each to the end of its work on the device."""
+    """Milliseconds of each step, to the end of its work on the device."""
     times = []
     torch.cuda.synchronize()
     for i in range(first, first + n):
         begin = time.perf_counter()
         step(i)
         torch.cuda.synchronize()
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times) * 1e3
+        times.append((time.perf_counter() - begin) * 1e3)
+    return times
 
 
 class Profiler:
@@ -59,23 +59,42 @@ def by_floor():
     return lambda mode: floor.floor_switch(words.get(mode, mode).encode())
 
 
-def by_lull():
-    import lull
+class Lull:
+    """lull and the floor in one process; CUPTI is with one of them, or with nobody."""
 
-    def switch(mode):
-        if mode == "off":
-            lull.stop()
-        for _ in range(100 if mode != "off" else 0):
-            lull.start()
-            if lull.is_recording():
-                break
+    def __init__(self):
+        import lull
+        self.lull = lull
+        self.floor = ctypes.CDLL(os.environ["FLOOR_AGENT"])
+
+    def leave(self):
+        """lull leaves CUPTI when it is told something, a few tenths of a second after the recording."""
+        self.lull.stop()
+        self.floor.floor_switch(b"finalize")
+        for _ in range(100):
+            if self.floor.floor_is_alone():
+                return
+            time.sleep(0.05)
+            self.lull.is_recording()
+        sys.exit("planted_cases: lull does not leave CUPTI")
+
+    def start(self):
+        for _ in range(100):
+            self.lull.start()
+            if self.lull.is_recording():
+                return
             time.sleep(0.02)  # the report before this one is being closed
-        if (mode != "off") != lull.is_recording():
-            sys.exit("planted_cases: the recording is not " + mode)
-    return switch
+        sys.exit("planted_cases: the recording does not begin")
+
+    def __call__(self, mode):
+        self.leave()
+        if mode == "floor":
+            self.floor.floor_switch(b"")
+        elif mode == "on":
+            self.start()
 
 
-SWITCHES = {"none": lambda: lambda mode: None, "floor": by_floor, "lull": by_lull, "profiler": Profiler}
+SWITCHES = {"none": lambda: lambda mode: None, "floor": by_floor, "lull": Lull, "profiler": Profiler}
 
 
 def main():
@@ -103,9 +122,9 @@ def main():
             time.sleep(0.15)  # a thread of the agent enables CUPTI, and the first buffers come
             now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
-        ms = measure(steps[name], done[name] + 1, a.steps)
+        times = measure(steps[name], done[name] + 1, a.steps)
         done[name] += a.steps + 1
-        print("%s=%.4f" % (name, ms), flush=True)
+        print(name + "=" + " ".join("%.4f" % ms for ms in times), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "agent/capture.h"
 
+#include "agent/cuda.h"
 #include "agent/kernel.h"
 #include "agent/torch.h"
 
@@ -61,6 +62,7 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	struct lull_control *c = lull_agent.control;
 	struct lull_thread *t;
 
+	lull_cuda_leave_here();
 	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() ||
 	    !take_record(c))
 		return NULL;

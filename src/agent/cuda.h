@@ -97,13 +97,24 @@ bool lull_cuda_come(void);
 bool lull_cuda_is_here(void);
 bool lull_cuda_is_gone(void);
 
-/* Get ready to leave, if nothing more can be recorded; called again and again, it is done. */
+/* A recording has ended: true if calls are to be followed on, because CUPTI will be left. */
+bool lull_cuda_follow_on(void);
+
+/* Get ready to leave; called again and again, by the flushing thread. */
 void lull_cuda_leave_soon(void);
+
+/* The program tells us something, outside of calls of CUDA: leave if that is due. */
+void lull_cuda_leave_here(void);
+
+/* What the program does that makes leaving unsafe. */
+void lull_cuda_host_called(void);
+void lull_cuda_captured(bool is_begin);
+void lull_cuda_forget_captures(void); /* their ends will not be seen */
 
 /* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
 void lull_cuda_stay(void);
 
-/* A call begins or ends while nothing is recorded; `call` tells which. Leaves at its end. */
+/* A call begins or ends while nothing is recorded; `call` tells which. */
 void lull_cuda_follow_call(u64 call, bool is_end);
 
 /* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */

@@ -10,10 +10,14 @@
  *
  * Coming:   before the program's first context, or while the thread that wants it waits for us (a
  *           step begins, lull_start()): other threads should not launch meanwhile.
- * Leaving:  by the first thread that comes to the end of a call: that is where CUPTI's manual wants
- *           it. Not at the end of a driver call inside a call of the runtime, which goes on with
- *           what CUPTI has just freed. So calls are followed for a while first. A program that
- *           calls nothing more has no cost either.
+ * Leaving:  where the program tells us something and is in no call of CUDA itself: a step begins,
+ *           lull_stop(). Not at the end of a call, although CUPTI's manual wants it there: the call
+ *           that ends goes on with what is freed, and one leaving of ten broke the program (H200,
+ *           CUPTI of CUDA 13.0). Calls are followed from the recording on until then, and it is
+ *           done only if no other thread is in one or was in one just now. Since it waits for the
+ *           device: not while a graph is captured, and not in a program whose streams run functions
+ *           of the host, which may wait for the thread that tells us something. A program that
+ *           tells us nothing keeps CUPTI, with all of it off.
  * Again:    never, as a rule: a second coming is known to crash programs with CUDA graphs.
  *           LULL_CUPTI_LEAVE=always leaves after each recording, for benchmarks without graphs.
  */
@@ -31,8 +35,11 @@
 /* How long the end of the process waits for CUPTI to be gone. */
 #define STAY_TRIES 1000 /* of 1 ms */
 
-/* Looks of the flushing thread for which calls are followed before one of them may be the last. */
-#define PATIENCE 5u
+/* How long calls are followed for a chance to leave. */
+#define GIVE_UP_MS 10000u
+
+/* How long ago other threads must have called last. */
+#define CALM_US 500u
 
 /* In the place of a recording's number in lull_thread.scratch[6]: calls that are only followed. */
 #define FOLLOWED 0xff00u
@@ -42,9 +49,13 @@ enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 static struct {
 	void *subscriber;
 	_Atomic u32 state;
-	_Atomic u32 n_followings; /* how often calls began to be followed */
-	_Atomic u32 patience;	  /* looks that are left, 0 = calls are not followed */
+	_Atomic u32 has_points; /* the program tells us something now and then */
+	_Atomic u32 is_following;
+	_Atomic u32 has_host_calls; /* streams run functions of the host */
+	_Atomic u32 n_captures;	    /* of graphs, that are on their way */
+	u64 since;		    /* when the last recording ended; the flushing thread's own */
 	bool is_leaving_always;
+	bool has_given_up;
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */
@@ -189,9 +200,8 @@ static void come(void)
 /* Stay after all. */
 static void come_back(void)
 {
-	if (!at.patience)
+	if (!atomic_exchange(&at.is_following, 0))
 		return;
-	at.patience = 0;
 	lull_cuda_watch_calls(false);
 	describe(true);
 }
@@ -201,7 +211,7 @@ bool lull_cuda_come(void)
 	for (;;) {
 		switch (atomic_load(&at.state)) {
 		case HERE:
-			if (!at.patience)
+			if (!atomic_load(&at.is_following))
 				return true;
 			if (moves(HERE, COMING)) {
 				come_back();
@@ -226,27 +236,36 @@ bool lull_cuda_come(void)
 	}
 }
 
+static bool will_leave(void)
+{
+	return (at.is_leaving_always || lull_cuda_is_over()) && !at.has_given_up &&
+	       atomic_load(&at.has_points) && !atomic_load(&at.has_host_calls) &&
+	       lull_cupti.cuptiFinalize && lull_cupti.cuptiUnsubscribe &&
+	       lull_cupti.version > OLDEST_CUPTI && !lull_cuda_share_is_used();
+}
+
+bool lull_cuda_follow_on(void)
+{
+	if (!will_leave())
+		return false;
+	at.since = lull_time();
+	atomic_store(&at.is_following, 1);
+	return true;
+}
+
 void lull_cuda_leave_soon(void)
 {
-	if ((!at.is_leaving_always && !lull_cuda_is_over()) || !lull_cupti.cuptiFinalize ||
-	    !lull_cupti.cuptiUnsubscribe || lull_cupti.version <= OLDEST_CUPTI ||
-	    !moves(HERE, COMING))
+	u64 give_up_ticks = lull_agent.control->tick_hz / 1000 * GIVE_UP_MS;
+
+	if (!atomic_load(&at.is_following))
 		return;
-	/* Another tool may have come, and uses it through us. */
-	if (lull_cuda_share_is_used()) {
+	if (will_leave() && lull_time() - at.since < give_up_ticks) {
+		/* From here on this thread leaves CUPTI alone, and another one may end it. */
+		moves(HERE, LEAVING);
+	} else if (moves(HERE, COMING) || moves(LEAVING, COMING)) {
+		at.has_given_up = true;
 		come_back();
 		atomic_store(&at.state, HERE);
-	} else if (!at.patience) {
-		at.patience = PATIENCE;
-		describe(false);
-		lull_cupti.cuptiActivityFlushAll(0);
-		atomic_fetch_add(&at.n_followings, 1);
-		lull_cuda_watch_calls(true);
-		atomic_store(&at.state, HERE);
-	} else {
-		at.patience -= at.patience > 1;
-		/* From here on another thread may end it. */
-		atomic_store(&at.state, at.patience > 1 ? HERE : LEAVING);
 	}
 }
 
@@ -261,33 +280,92 @@ void lull_cuda_stay(void)
 
 static void go(void)
 {
+	atomic_store(&at.is_following, 0);
+	lull_cuda_watch_calls(false);
+	describe(false);
+	lull_cupti.cuptiActivityFlushAll(0);
 	lull_cupti.cuptiUnsubscribe(at.subscriber);
 	lull_cupti.cuptiFinalize();
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
-	at.patience = 0;
 	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
+}
+
+/* Whether a thread is in a call, as far as calls are seen. */
+static bool is_inside(const struct lull_thread *t)
+{
+	u64 call = __atomic_load_n(&t->scratch[6], __ATOMIC_RELAXED);
+
+	return call && (call >> 48 == FOLLOWED || call >> 48 == (u16)t->record);
+}
+
+/* Whether no thread is in a call, and none but this one was just now. */
+static bool is_calm(const struct lull_thread *self)
+{
+	u64 calm_ticks = lull_agent.control->tick_hz / 1000000 * CALM_US, now = lull_time();
+
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		const struct lull_thread *t = &lull_agent.threads[i];
+
+		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
+			continue;
+		if (is_inside(t) ||
+		    (t != self &&
+		     now - __atomic_load_n(&t->scratch[7], __ATOMIC_RELAXED) < calm_ticks))
+			return false;
+	}
+	return true;
+}
+
+void lull_cuda_leave_here(void)
+{
+	struct lull_thread *self;
+	int saved = errno;
+
+	atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&at.state, memory_order_relaxed) != LEAVING ||
+	    !lull_cuda_is_mine() || lull_sys_pid() != lull_agent.image->pid)
+		return;
+	self = lull_thread();
+	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
+	    moves(LEAVING, GOING))
+		go();
+	errno = saved;
+}
+
+void lull_cuda_host_called(void)
+{
+	atomic_store(&at.has_host_calls, 1);
+}
+
+void lull_cuda_forget_captures(void)
+{
+	atomic_store(&at.n_captures, 0);
+}
+
+void lull_cuda_captured(bool is_begin)
+{
+	u32 n = atomic_load(&at.n_captures);
+
+	/* Its begin may have been before the recording. */
+	while (!atomic_compare_exchange_weak(&at.n_captures, &n, is_begin ? n + 1 : n - (n > 0)))
+		;
 }
 
 void lull_cuda_follow_call(u64 call, bool is_end)
 {
-	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
-	const u64 which = ((u64)1 << 48) - 1;
+	const u64 which = ((u64)1 << 48) - 1, key = (call & which) | (u64)FOLLOWED << 48;
 	struct lull_thread *t = lull_thread();
 
 	/* A forked child has the state, but not CUPTI. */
 	if (!t || !lull_cuda_is_mine())
 		return;
-	if (!is_end) {
-		/* What is there of another time ended unseen, while callbacks were off. */
-		if (t->scratch[6] >> 48 != follower)
-			t->scratch[6] = (call & which) | (u64)follower << 48;
-	} else if (t->scratch[6] == ((call & which) | (u64)follower << 48)) {
-		int saved = errno;
-
-		t->scratch[6] = 0;
-		if (moves(LEAVING, GOING))
-			go();
-		errno = saved;
+	if (is_end) {
+		/* It may have begun while something was recorded. */
+		if ((t->scratch[6] & which) == (call & which))
+			__atomic_store_n(&t->scratch[6], 0, __ATOMIC_RELAXED);
+	} else if (!is_inside(t)) {
+		__atomic_store_n(&t->scratch[6], key, __ATOMIC_RELAXED);
+		__atomic_store_n(&t->scratch[7], lull_time(), __ATOMIC_RELAXED);
 	}
 }

@@ -23,54 +23,19 @@
 
 /* Calls whose name begins so are recorded... */
 static const char *const wanted[] = {
-	"cudaLaunch",
-	"cudaMemcpy",
-	"cudaMemset",
-	"cudaMalloc",
-	"cudaFree",
-	"cudaHostAlloc",
-	"cudaHostRegister",
-	"cudaDeviceSynchronize",
-	"cudaStreamSync",
-	"cudaEventSync",
-	"cudaEventRecord",
-	"cudaStreamWaitEvent",
-	"cudaGraphLaunch",
-	"cudaGraphInst",
-	"cudaGraphExecUpd",
-	"cudaStreamBeginCapture",
-	"cudaStreamEndCapt",
-	"cudaStreamCreat",
-	"cudaStreamDestroy",
-	"cudaMemPrefetch",
-	"cudaDeviceReset",
-	"cudaProfiler",
-	"cudaThreadSync",
-	"cuLaunch",
-	"cuMemcpy",
-	"cuMemset",
-	"cuMemAlloc",
-	"cuMemFree",
-	"cuMemHostAlloc",
-	"cuMemCreate",
-	"cuMemMap",
-	"cuMemUnmap",
-	"cuCtxSynchronize",
-	"cuStreamSync",
-	"cuEventSync",
-	"cuEventRecord",
-	"cuStreamWaitEvent",
-	"cuGraphLaunch",
-	"cuGraphInst",
-	"cuModuleLoad",
-	"cuLibraryLoad",
-	"cuCtxCreate",
-	"cuDevicePrimaryCtxR",
-	"cuMemPrefetch",
-	"cuStreamCreate",
-	"cuStreamDestroy",
-	"cuInit",
-	"cuProfiler",
+	"cudaLaunch",	      "cudaMemcpy",	   "cudaMemset",       "cudaMalloc",
+	"cudaFree",	      "cudaHostAlloc",	   "cudaHostRegister", "cudaDeviceSynchronize",
+	"cudaStreamSync",     "cudaEventSync",	   "cudaEventRecord",  "cudaStreamWaitEvent",
+	"cudaGraphLaunch",    "cudaGraphInst",	   "cudaGraphExecUpd", "cudaStreamBeginCapture",
+	"cudaStreamEndCapt",  "cudaStreamAddC",	   "cudaStreamCreat",  "cudaStreamDestroy",
+	"cudaMemPrefetch",    "cudaDeviceReset",   "cudaProfiler",     "cudaThreadSync",
+	"cuLaunch",	      "cuMemcpy",	   "cuMemset",	       "cuMemAlloc",
+	"cuMemFree",	      "cuMemHostAlloc",	   "cuMemCreate",      "cuMemMap",
+	"cuMemUnmap",	      "cuCtxSynchronize",  "cuStreamSync",     "cuEventSync",
+	"cuEventRecord",      "cuStreamWaitEvent", "cuGraphLaunch",    "cuGraphInst",
+	"cuModuleLoad",	      "cuLibraryLoad",	   "cuCtxCreate",      "cuDevicePrimaryCtxR",
+	"cuMemPrefetch",      "cuStreamCreate",	   "cuStreamDestroy",  "cuStreamBeginCapture",
+	"cuStreamEndCapture", "cuStreamAddC",	   "cuInit",	       "cuProfiler",
 };
 
 /* ...unless they are among these. */
@@ -81,14 +46,43 @@ static const char *const unwanted[] = {
 	"cudaFreeArrayGet",
 };
 
-enum { CAPTURE_NONE, CAPTURE_START, CAPTURE_STOP };
+/* Calls that mean something beyond themselves. */
+enum {
+	MEANS_NOTHING,
+	MEANS_START, /* cudaProfilerStart and Stop may begin and end a recording */
+	MEANS_STOP,
+	MEANS_HOST_CALL,     /* a stream runs a function of the host */
+	MEANS_GRAPH_CAPTURE, /* begins */
+	MEANS_GRAPH_CAPTURED,
+};
+
+/* The driver's stands for the runtime's, which contains it. */
+static const struct {
+	const char *part;
+	u16 meaning;
+} meanings[] = {
+	{ "ProfilerStart", MEANS_START },
+	{ "ProfilerStop", MEANS_STOP },
+	{ "LaunchHostFunc", MEANS_HOST_CALL },
+	{ "StreamAddCallback", MEANS_HOST_CALL },
+	{ "cuStreamBeginCapture", MEANS_GRAPH_CAPTURE },
+	{ "cuStreamEndCapture", MEANS_GRAPH_CAPTURED },
+};
+
+static u16 meaning_of(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(meanings); i++)
+		if (strstr(name, meanings[i].part))
+			return meanings[i].meaning;
+	return MEANS_NOTHING;
+}
 
 /* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
 static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
-	u16 capture; /* cudaProfilerStart and Stop may begin and end a recording */
+	u16 meaning; /* MEANS_* */
 	u8 kind;     /* LULL_TRACED_* */
 	u8 wait;     /* as lull_cuda_wait_of() */
 } names[2][N_CBIDS];
@@ -151,10 +145,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 
 	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name || is_left_out(name))
 		return;
-	if (strstr(name, "ProfilerStart"))
-		call->capture = CAPTURE_START;
-	else if (strstr(name, "ProfilerStop"))
-		call->capture = CAPTURE_STOP;
+	call->meaning = meaning_of(name);
 	call->text = name;
 	call->kind = kind_of(name);
 	call->wait = (u8)lull_cuda_wait_of(name);
@@ -165,6 +156,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 
 void lull_cuda_watch_calls(bool is_on)
 {
+	lull_cuda_forget_captures();
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
 			watch(domain, cbid, is_on);
@@ -268,6 +260,16 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 	}
 }
 
+static __attribute__((noinline)) void heed(u16 meaning)
+{
+	if (meaning == MEANS_START || meaning == MEANS_STOP)
+		lull_capture_by_call(meaning == MEANS_START);
+	else if (meaning == MEANS_HOST_CALL)
+		lull_cuda_host_called();
+	else
+		lull_cuda_captured(meaning == MEANS_GRAPH_CAPTURE);
+}
+
 static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, const void *data,
 							 const struct lull_wire_regs *regs)
 {
@@ -286,9 +288,9 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	call = &names[domain - 1][cbid];
 	if (!call->text)
 		return; /* the other tool's */
-	if (__builtin_expect(call->capture != CAPTURE_NONE, 0) &&
+	if (__builtin_expect(call->meaning != MEANS_NOTHING, 0) &&
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
-		lull_capture_by_call(call->capture == CAPTURE_START);
+		heed(call->meaning);
 	on_call(call, domain, cbid, data, regs);
 }
 

@@ -178,6 +178,7 @@ void lull_schedule_step(u64 number, u32 flags)
 
 	if (!lull_agent.has_session)
 		return;
+	lull_cuda_leave_here();
 	if (!(flags & LULL_STEP_HOOKED))
 		schedule.is_said = true;
 	else if (schedule.is_said)
@@ -232,6 +233,7 @@ void lull_schedule_program(bool is_start)
 
 	if (!(watch & LULL_WATCH_PROGRAM))
 		return;
+	lull_cuda_leave_here();
 	if (is_start) {
 		arm_and_wait();
 		lull_capture_take();

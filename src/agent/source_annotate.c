@@ -6,6 +6,7 @@
  */
 #include "agent/source.h"
 
+#include "agent/cuda.h"
 #include "agent/range.h"
 #include "agent/schedule.h"
 #include "lull.h"
@@ -98,6 +99,7 @@ static int schedule(const struct lull_steps *steps)
 
 static int is_recording(void)
 {
+	lull_cuda_leave_here();
 	return lull_has_recording();
 }
 

@@ -108,7 +108,8 @@ static void switch_off(void)
 		lull_kernel_watch(false);
 		return;
 	}
-	lull_cuda_watch_calls(false);
+	if (!lull_cuda_follow_on())
+		lull_cuda_watch_calls(false);
 	lull_cuda_watch_resources(false);
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], false);
@@ -182,7 +183,7 @@ static void follow(u32 n_last)
 			switch_on();
 	} else if (is_on && !is_wanted()) {
 		switch_off();
-	} else if (!is_on && !n_last && !is_counting() && lull_cuda_is_here()) {
+	} else if (!is_on && !n_last) {
 		lull_cuda_leave_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {

@@ -11,6 +11,7 @@
  */
 #include "agent/source.h"
 
+#include "agent/cuda.h"
 #include "agent/elf.h"
 #include "agent/python_stack.h"
 #include "agent/range.h"
@@ -297,6 +298,7 @@ static py_object *is_recording(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
+	lull_cuda_leave_here();
 	return py.PyLong_FromUnsignedLongLong(lull_has_recording());
 }
 

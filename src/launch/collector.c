@@ -397,6 +397,8 @@ static void follow_time(struct lull_collector *c, u64 now_ns)
 	if (c->begin_at_ns && now_ns >= c->begin_at_ns)
 		begin_by_itself(c);
 	if (c->stop_at_ns && now_ns >= c->stop_at_ns) {
+		/* First, so that agents know when the recording ends that it was the last. */
+		atomic_store(&c->session.control->is_over, 1);
 		end_by_itself(c, c->options->begin != LULL_BEGIN_ON_RANGE ||
 					 c->options->is_kill_given);
 		c->is_shutdown = true;

@@ -14,6 +14,8 @@
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
  *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others around them
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
+ *	LAUNCHES_AFTER=WHAT	behind them a thread that launches all the time ("busy"), or a
+ *				capture that was begun in the last of them ("capture")
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>
@@ -269,21 +271,57 @@ static void run_in_window(void)
 	DO(profiler_stop);
 }
 
+static atomic_int is_over;
+
+static void *launch_on(void *arg)
+{
+	struct worker *w = arg;
+
+	DO(set_current, context);
+	while (!is_over) {
+		launch(w, 1, w->streams[0]);
+		DO(wait_stream, w->streams[0]);
+	}
+	return NULL;
+}
+
+/* The agent leaves CUPTI where it is told something and nobody else has just called. */
+static void tell_something(const char *after, struct worker *w)
+{
+	pthread_t thread;
+
+	if (strcmp(after, "busy") == 0)
+		pthread_create(&thread, NULL, launch_on, w);
+	for (int i = 0; i < 60; i++) {
+		usleep(10000);
+		lull_is_recording();
+	}
+	is_over = 1;
+	if (strcmp(after, "busy") == 0)
+		pthread_join(thread, NULL);
+}
+
 /* Each run in between is to be recorded in a report of its own. */
 static void run_by_turns(int n)
 {
-	const char *from = getenv("LAUNCHES_GRAPHS");
+	const char *from = getenv("LAUNCHES_GRAPHS"), *after = getenv("LAUNCHES_AFTER");
+	struct worker w;
 
+	has_graphs = 0;
+	prepare(&w);
 	for (int i = 0; i < n; i++) {
 		has_graphs = !from || (atoi(from) && i + 1 >= atoi(from));
 		run();
 		memset(&counts, 0, sizeof(counts));
 		lull_start();
 		run();
+		if (i + 1 == n && after && strcmp(after, "capture") == 0)
+			DO(begin_capture, w.streams[0], CAPTURE_RELAXED);
 		lull_stop();
 		print_counts();
 	}
 	run();
+	tell_something(after ? after : "", &w);
 }
 
 static void fail_to_launch(void)

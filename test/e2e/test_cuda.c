@@ -29,7 +29,7 @@ static int begin(void **state)
 		"LULL_CUPTI_LEAVE",  "LAUNCHES_FAIL",	    "OBJECTS_PAUSE",
 		"LULL_SIM_MISSING",  "LULL_SIM_SUBSCRIBED", "LULL_SIM_CALL_NS",
 		"LULL_SIM_SKEW_NS",  "LULL_CUPTI_PATH",	    "CUDA_INJECTION64_PATH",
-		"LULL_SIM_STATE",
+		"LULL_SIM_STATE",    "LAUNCHES_AFTER",
 	};
 
 	(void)state;
@@ -326,16 +326,14 @@ static void record_to_the_end(const char *options, const char *arguments)
 	fclose(in);
 }
 
-/* Even idle CUPTI would cost a microsecond a launch: it is gone. */
+/* A program that tells nothing keeps CUPTI: there is no safe place to leave it. */
 static void all_is_off_after_the_recording(void **state)
 {
 	(void)state;
 	record_to_the_end("--duration=0.3 --kill=none", "1000 1000");
 	assert_int_equal(counted("calls_on"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
-	assert_int_equal(counted("buffers_out"), 0);
-	assert_int_equal(counted("subscribed"), 0);
-	assert_int_equal(counted("finalized"), 1);
+	assert_int_equal(counted("finalized"), 0);
 }
 
 static void expect_turn(const char *report, u64 n)
@@ -360,6 +358,23 @@ static void cupti_leaves_when_nothing_more_can_be_recorded(void **state)
 	record_to_the_end("-c lull --capture-range-end=repeat:2", "300 2000");
 	assert_int_equal(counted("finalized"), 1);
 	assert_int_equal(counted("subscribed"), 0);
+}
+
+/* Where a thread may be inside of it, or a graph is captured, it stays: it costs, but is safe. */
+static void cupti_stays_where_leaving_is_not_safe(void **state)
+{
+	(void)state;
+	sim_set("LAUNCHES_TURNS", "1");
+	sim_set("LAUNCHES_AFTER", "busy");
+	record_to_the_end("-c lull", "100 1000");
+	assert_int_equal(counted("finalized"), 0);
+	assert_int_equal(counted("kinds_on"), 0);
+	sim_set("LAUNCHES_AFTER", "capture");
+	record_to_the_end("-c lull", "100 1000");
+	assert_int_equal(counted("finalized"), 0);
+	sim_set("LAUNCHES_AFTER", "nothing");
+	record_to_the_end("-c lull", "100 1000");
+	assert_int_equal(counted("finalized"), 1);
 }
 
 static void cupti_can_leave_after_each_recording(void **state)
@@ -659,6 +674,7 @@ int main(void)
 		WITH_FOLDER(what_is_not_there_is_refused),
 		WITH_FOLDER(all_is_off_after_the_recording),
 		WITH_FOLDER(cupti_leaves_when_nothing_more_can_be_recorded),
+		WITH_FOLDER(cupti_stays_where_leaving_is_not_safe),
 		WITH_FOLDER(cupti_can_leave_after_each_recording),
 		WITH_FOLDER(cupti_comes_when_it_is_wanted),
 		WITH_FOLDER(the_error_of_the_clock_is_stated),
