@@ -360,6 +360,9 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 	return 0;
 }
 
+/* So many CPU samples as are cheap. */
+#define BY_COST UINT64_MAX
+
 static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
@@ -367,7 +370,7 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		.switches = scope_of(w->cpuctxsw),
 		.mpi_family = (u32)w->mpi_family,
 		.is_timer_forced = w->sampler == 1,
-		.rate_hz = (u32)w->sampling_frequency,
+		.rate_hz = w->sampling_frequency == BY_COST ? 0 : (u32)w->sampling_frequency,
 		.is_python_sampled = w->python,
 		.python_rate_hz = (u32)w->python_frequency,
 		.osrt_threshold_ns = w->osrt_threshold,
@@ -389,7 +392,8 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		.session_name = w->session ? w->session : "",
 		.is_quiet = w->quiet,
 	};
-	if (w->sampling_frequency < 1 || w->sampling_frequency > 8000)
+	if (w->sampling_frequency != BY_COST &&
+	    (w->sampling_frequency < 1 || w->sampling_frequency > 8000))
 		return lull_fail(err, LULL_E_USAGE,
 				 "--sampling-frequency must lie between 1 and 8000 Hz");
 	if (w->python_frequency < 1 || w->python_frequency > 1000)
@@ -501,7 +505,8 @@ static void add_what(struct table *t, struct words *w)
 			 "who takes CPU samples; auto (the default) is perf, or timers inside "
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
-			"CPU samples a second (default: 1000)"),
+			"CPU samples a second (default: 1000, fewer on machines where these "
+			"would take more than 1 % of the program's time)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -714,7 +719,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.sample = 1,
 		.cpuctxsw = 1,
 		.wait = 1,
-		.sampling_frequency = 1000,
+		.sampling_frequency = BY_COST,
 		.python_frequency = 100,
 		.gpu_frequency = 10000,
 		.osrt_threshold = 1000,

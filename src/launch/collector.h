@@ -36,7 +36,7 @@ struct lull_collector_options {
 	enum lull_perf_scope samples;
 	enum lull_perf_scope switches;
 	bool is_timer_forced; /* timers inside the processes, as if perf were refused */
-	u32 rate_hz;	      /* CPU samples a second */
+	u32 rate_hz;	      /* CPU samples a second, 0: as many as are cheap */
 	bool is_python_sampled;
 	u32 python_rate_hz;
 	u64 osrt_threshold_ns;

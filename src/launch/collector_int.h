@@ -35,6 +35,8 @@ struct lull_collector {
 	struct lull_str agent_path;
 	int socket_fd;
 	int signal_fd;
+	u32 sample_hz;		/* CPU samples a second by perf; 0 takes none */
+	u64 sample_cost_ns;	/* of each, 0 if it was not measured */
 	char perf_refusal[256]; /* why perf is not used, "" if it is */
 
 	/* The present recording. */

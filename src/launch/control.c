@@ -107,6 +107,14 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	getrusage(RUSAGE_SELF, &use);
 	snprintf(text, sizeof(text), "%.3f s", (f64)recorded_ns(c, now_ns) / 1e9);
 	lull_recording_meta(r, "recording.duration", text);
+	if (c->sample_hz) {
+		int n = snprintf(text, sizeof(text), "%u a second of CPU time", c->sample_hz);
+
+		if (c->sample_cost_ns)
+			snprintf(text + n, sizeof(text) - (size_t)n, ", %.1f us each",
+				 (f64)c->sample_cost_ns / 1e3);
+		lull_recording_meta(r, "recording.samples", text);
+	}
 	snprintf(text, sizeof(text), "%.3f s (%.1f %% of one core)",
 		 (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) / 1e9,
 		 100.0 * (f64)(lull_control_cpu_ns(c) - c->cpu_start_ns) /

@@ -196,6 +196,19 @@ static const struct lull_perf_handlers handlers = {
 	.lost = on_lost,
 };
 
+/* As many samples as the user wants, or else as are cheap on this machine. */
+static void choose_rate(struct lull_collector *c, struct lull_perf_options *options)
+{
+	if (options->samples == LULL_PERF_NONE)
+		return;
+	options->rate_hz = c->options->rate_hz;
+	if (!options->rate_hz) {
+		c->sample_cost_ns = lull_perf_cost_ns(options);
+		options->rate_hz = lull_perf_rate_hz(c->sample_cost_ns);
+	}
+	c->sample_hz = options->rate_hz;
+}
+
 void lull_feed_perf_open(struct lull_collector *c)
 {
 	const struct lull_collector_options *o = c->options;
@@ -210,12 +223,13 @@ void lull_feed_perf_open(struct lull_collector *c)
 	if (options.samples == LULL_PERF_NONE && o->switches == LULL_PERF_NONE)
 		return;
 	options.switches = o->switches;
-	options.rate_hz = o->rate_hz;
 	options.regs_mask = lull_regs_perf_mask();
 	options.is_paused = true;
+	choose_rate(c, &options);
 	if (lull_perf_open(&c->perf, &options, c->target.pid, &err) == 0)
 		return;
 	c->perf = NULL;
+	c->sample_hz = 0;
 	snprintf(c->perf_refusal, sizeof(c->perf_refusal), "%.255s", err.msg);
 	/* The agents' own timers take over. */
 	if (o->samples != LULL_PERF_NONE)

@@ -59,7 +59,7 @@ struct lull_perf {
 	int epoll_fd;
 };
 
-static int sys_open(const struct perf_event_attr *attr, pid_t pid, int cpu)
+int lull_perf_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -120,29 +120,37 @@ static void add_tracking(struct lull_perf *p, pid_t target)
 	e->attr.build_id = 1;
 }
 
+struct perf_event_attr lull_perf_sample_attr(const struct lull_perf_options *o, u64 period_ns)
+{
+	struct perf_event_attr attr = base_attr(o->samples);
+
+	attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	attr.sample_period = period_ns;
+	attr.exclude_kernel = o->is_user_only;
+	/* A sample of a CPU that does nothing is nobody's CPU time. */
+	attr.exclude_idle = 1;
+	if (o->regs_mask) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER;
+		attr.sample_regs_user = o->regs_mask;
+	}
+	if (o->stack_bytes) {
+		attr.sample_type |= PERF_SAMPLE_STACK_USER;
+		attr.sample_stack_user = o->stack_bytes;
+	}
+	return attr;
+}
+
 static void add_samples(struct lull_perf *p, pid_t target)
 {
 	const struct lull_perf_options *o = &p->options;
 	struct event *e = add_event(p, o->samples, target);
 
 	e->is_pausable = true;
-	e->attr.config = PERF_COUNT_SW_CPU_CLOCK;
-	e->attr.sample_period = p->format.weight_ns;
+	e->attr = lull_perf_sample_attr(o, p->format.weight_ns);
 	e->attr.disabled = o->is_paused;
-	e->attr.exclude_kernel = o->is_user_only;
 	e->attr.context_switch = o->switches == o->samples;
-	/* A sample of a CPU that does nothing is nobody's CPU time. */
-	e->attr.exclude_idle = 1;
-	if (o->regs_mask) {
-		e->attr.sample_type |= PERF_SAMPLE_REGS_USER;
-		e->attr.sample_regs_user = o->regs_mask;
-		p->format.regs_mask = o->regs_mask;
-	}
-	if (o->stack_bytes) {
-		e->attr.sample_type |= PERF_SAMPLE_STACK_USER;
-		e->attr.sample_stack_user = o->stack_bytes;
-		p->format.has_stack = true;
-	}
+	p->format.regs_mask = o->regs_mask;
+	p->format.has_stack = o->stack_bytes != 0;
 }
 
 static void add_switches(struct lull_perf *p, pid_t target)
@@ -184,16 +192,16 @@ static int refuse(struct lull_err *err, enum lull_perf_scope scope)
  */
 static int open_event(struct event *e, int cpu, struct lull_err *err)
 {
-	int fd = sys_open(&e->attr, e->pid, cpu);
+	int fd = lull_perf_event(&e->attr, e->pid, cpu);
 
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && !e->attr.exclude_kernel) {
 		e->attr.exclude_kernel = 1;
 		e->attr.exclude_hv = 1;
-		fd = sys_open(&e->attr, e->pid, cpu);
+		fd = lull_perf_event(&e->attr, e->pid, cpu);
 	}
 	if (fd < 0 && (errno == EINVAL || errno == E2BIG) && e->attr.build_id) {
 		e->attr.build_id = 0;
-		fd = sys_open(&e->attr, e->pid, cpu);
+		fd = lull_perf_event(&e->attr, e->pid, cpu);
 	}
 	if (fd >= 0 || errno == ENODEV)
 		return fd;
@@ -442,7 +450,7 @@ struct lull_perf_info lull_perf_info(const struct lull_perf *p)
 /* Open and close an event; 0 or the errno. */
 static int try_event(const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
-	int fd = sys_open(attr, pid, cpu);
+	int fd = lull_perf_event(attr, pid, cpu);
 
 	if (fd < 0)
 		return errno;

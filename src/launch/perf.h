@@ -39,6 +39,10 @@ struct lull_perf_options {
 /* 1 kHz: +0.3 % in the target, and 20 samples in a 20 ms step of a training loop. */
 #define LULL_PERF_RATE_HZ 1000
 
+/* So much of a program's CPU time samples may take, unless the user says how many are wanted. */
+#define LULL_PERF_SHARE_PERCENT 1
+#define LULL_PERF_MIN_RATE_HZ	100
+
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
 #define LULL_PERF_STACK_BYTES 8192
 
@@ -157,5 +161,12 @@ struct lull_perf_info lull_perf_info(const struct lull_perf *perf);
 
 /* Try each kind of event on this process and say which the kernel permits. */
 void lull_perf_probe(struct lull_perf_probe *out);
+
+/*
+ * How long such a sample holds up the thread it is of, measured on this one within 6 ms; 0 if that
+ * cannot be. And: how many a second are then taken, LULL_PERF_RATE_HZ at most.
+ */
+u64 lull_perf_cost_ns(const struct lull_perf_options *options);
+u32 lull_perf_rate_hz(u64 cost_ns);
 
 #endif

@@ -37,6 +37,12 @@ struct lull_perf_format {
 	bool has_stack;
 };
 
+/* perf_event_open(); a thread or process, or -1 for all; a CPU, or -1 for any. */
+int lull_perf_event(const struct perf_event_attr *attr, pid_t pid, int cpu);
+
+/* What samples of a thread's CPU time are to hold. */
+struct perf_event_attr lull_perf_sample_attr(const struct lull_perf_options *o, u64 period_ns);
+
 /* Map a ring of 1 + n pages on `fd`, halving from `max_bytes` while the kernel says EPERM. */
 int lull_perf_ring_open(struct lull_perf_ring *ring, int fd, size_t max_bytes,
 			struct lull_err *err);

@@ -518,6 +518,24 @@ static void a_truncated_record_reaches_no_handler(void **state)
 	assert_int_equal(s.n_samples + s.n_forks + s.n_lost + s.n_in + s.n_mmaps, 0);
 }
 
+/* As many as are wanted where they are cheap, and 1 % of the time where they are not. */
+static void samples_are_fewer_where_they_cost_more(void **state)
+{
+	struct lull_perf_options options = LULL_PERF_OPTIONS_INIT;
+	u64 cost_ns = lull_perf_cost_ns(&options);
+
+	(void)state;
+	assert_int_equal(lull_perf_rate_hz(0), 1000);
+	assert_int_equal(lull_perf_rate_hz(3000), 1000);
+	assert_int_equal(lull_perf_rate_hz(10000), 1000);
+	assert_int_equal(lull_perf_rate_hz(20000), 500);
+	assert_int_equal(lull_perf_rate_hz(21000), 470);
+	assert_int_equal(lull_perf_rate_hz(5000000), 100);
+	/* More than an interrupt can take, less than two of them are apart. */
+	if (cost_ns)
+		assert_in_range(cost_ns, 1000, 500000);
+}
+
 static void the_probe_agrees_with_open(void **state)
 {
 	struct lull_perf_probe probe;
@@ -553,6 +571,7 @@ int main(void)
 		cmocka_unit_test(a_small_ring_wraps_and_counts_what_it_loses),
 		cmocka_unit_test(the_descriptor_wakes_when_a_ring_fills),
 		cmocka_unit_test(a_truncated_record_reaches_no_handler),
+		cmocka_unit_test(samples_are_fewer_where_they_cost_more),
 		cmocka_unit_test(the_probe_agrees_with_open),
 	};
 
