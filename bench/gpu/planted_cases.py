@@ -4,16 +4,17 @@
     planted_cases.py PLANTED.PY CASE,CASE... [--steps N] [--repeats K] [--switch WHO]
 
 Warms up all cases and says "ready". Then each line of input names a case and a mode; it runs N steps and answers
-"CASE=MS MS...", the times of the steps; each case can be asked for K times. Mode "off" is without a recording, "on" with one by
-WHO: lull (run under `lull profile -c lull --capture-range-end=repeat`), the floor (which takes the words of its
-FLOOR_WITH as modes) or torch.profiler with CPU and CUDA, which is what others pay. With lull, "floor" is the floor in
-the same process, while lull has left CUPTI: a process is some per cent faster or slower than its like, all its life, so
-it is compared with itself.
+"CASE=MS/REF...", the times of the steps and of a fixed piece of work before each; each case can be asked for K times.
+Mode "off" is without a recording, "on" with one by WHO: lull (run under `lull profile -c lull
+--capture-range-end=repeat`), the floor (which takes the words of its FLOOR_WITH as modes) or torch.profiler with CPU and
+CUDA, which is what others pay. With lull, "floor" is the floor in the same process, while lull has left CUPTI: a process
+is some per cent faster or slower than its like, all its life, so it is compared with itself.
 """
 import argparse
 import ctypes
 import importlib.util
 import os
+import statistics
 import sys
 import time
 
@@ -27,16 +28,43 @@ def load(path):
     return module
 
 
+def piece():
+    begin, table = time.perf_counter(), {}
+    for i in range(400):
+        table[i & 255] = str(i) + "x"
+    return (time.perf_counter() - begin) * 1e3
+
+
+def reference():
+    """Milliseconds of a fixed piece of work of the same kind: how fast this CPU is just now.
+
+    The median of short ones: CPU samples of a recording, which are to be seen in the steps, are in one of ten.
+    """
+    return statistics.median(piece() for _ in range(9))
+
+
 def measure(step, first, n):
-    """Milliseconds of each step, to the end of its work on the device."""
+    """(milliseconds, those of the reference) for each step, to the end of its work on the device."""
     times = []
     torch.cuda.synchronize()
     for i in range(first, first + n):
+        ref = reference()
         begin = time.perf_counter()
         step(i)
         torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) * 1e3)
+        times.append(((time.perf_counter() - begin) * 1e3, ref))
     return times
+
+
+def place_threads(cpus):
+    """Forward and backward take turns, so one CPU is enough for them; all others are elsewhere."""
+    for task in os.listdir("/proc/self/task") if len(cpus) > 1 else ():
+        try:
+            with open("/proc/self/task/%s/comm" % task, encoding="utf-8") as f:
+                is_loop = int(task) == os.getpid() or f.read().startswith("pt_autograd")
+            os.sched_setaffinity(int(task), cpus[:1] if is_loop else cpus[1:])
+        except OSError:
+            pass  # it has ended
 
 
 class Profiler:
@@ -71,11 +99,11 @@ class Lull:
         """lull leaves CUPTI when it is told something, a few tenths of a second after the recording."""
         self.lull.stop()
         self.floor.floor_switch(b"finalize")
-        for _ in range(100):
+        for _ in range(200):
+            self.lull.is_recording()
             if self.floor.floor_is_alone():
                 return
-            time.sleep(0.05)
-            self.lull.is_recording()
+            time.sleep(0.005)
         sys.exit("planted_cases: lull does not leave CUPTI")
 
     def start(self):
@@ -113,18 +141,18 @@ def main():
         steps[name] = planted.CASES[name][0](False, a.warm + (a.steps + 1) * a.repeats)
         measure(steps[name], 0, a.warm)
         done[name] = a.warm
-    switch, now = SWITCHES[a.switch](), None
+    switch, now, cpus = SWITCHES[a.switch](), None, sorted(os.sched_getaffinity(0))
     print("ready", flush=True)
     for line in sys.stdin:
         name, mode = line.split()
         if mode != now:
             switch(mode)
-            time.sleep(0.15)  # a thread of the agent enables CUPTI, and the first buffers come
+            place_threads(cpus)  # some are new
             now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
         times = measure(steps[name], done[name] + 1, a.steps)
         done[name] += a.steps + 1
-        print(name + "=" + " ".join("%.4f" % ms for ms in times), flush=True)
+        print(name + "=" + " ".join("%.4f/%.4f" % pair for pair in times), flush=True)
 
 
 if __name__ == "__main__":
