@@ -506,7 +506,7 @@ static void add_what(struct table *t, struct words *w)
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 1000, fewer on machines where these "
-			"would take more than 1 % of the program's time)"),
+			"would take more than 0.5 % of the program's time)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));

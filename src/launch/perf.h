@@ -40,7 +40,7 @@ struct lull_perf_options {
 #define LULL_PERF_RATE_HZ 1000
 
 /* So much of a program's CPU time samples may take, unless the user says how many are wanted. */
-#define LULL_PERF_SHARE_PERCENT 1
+#define LULL_PERF_SHARE_PERMILLE 5
 #define LULL_PERF_MIN_RATE_HZ	100
 
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */

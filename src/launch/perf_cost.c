@@ -83,7 +83,7 @@ u64 lull_perf_cost_ns(const struct lull_perf_options *options)
 
 u32 lull_perf_rate_hz(u64 cost_ns)
 {
-	u64 rate_hz = cost_ns ? LULL_NS_PER_S / 100 * LULL_PERF_SHARE_PERCENT / cost_ns
+	u64 rate_hz = cost_ns ? LULL_NS_PER_S / 1000 * LULL_PERF_SHARE_PERMILLE / cost_ns
 			      : LULL_PERF_RATE_HZ;
 
 	if (rate_hz >= LULL_PERF_RATE_HZ)
