@@ -58,7 +58,7 @@ static struct {
 	_Atomic u32 n_captures;	    /* of graphs, that are on their way */
 	u64 since;		    /* when the last recording ended; the flushing thread's own */
 	bool is_leaving_always;
-	bool has_given_up;
+	_Atomic bool has_given_up;
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */

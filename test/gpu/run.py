@@ -196,6 +196,17 @@ def check_endings(b):
                verdict(n > 0))
 
 
+def check_leaving(b):
+    """CUPTI leaves and comes while the program goes on; what it frees is poisoned."""
+    gpu.need_torch(b)
+    poison = b.path("poison.so")
+    subprocess.run([os.environ.get("CC", "cc"), "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", poison,
+                    os.path.join(gpu.HERE, "poison.c"), "-ldl"], check=True)
+    said = b.record("turns", [*CUDA, "-c", "lull", "--capture-range-end=repeat"], [sys.executable, TORCH, "turns", "20"],
+                    {**b.cupti(), "LULL_CUPTI_LEAVE": "always", "LD_PRELOAD": poison})
+    yield "leaving CUPTI while it runs", "20 turns", said.strip(), verdict("turns=20" in said)
+
+
 def check_ranks(b):
     gpu.need_torch(b)
     b.record("ranks", ["-t", "cuda,nvtx,nccl", "-s", "none", "--cpuctxsw", "none"],
@@ -246,6 +257,7 @@ ITEMS = [
     ("kill", 5, check_kill),
     ("memory", 15, check_memory),
     ("ranks", 30, check_ranks),
+    ("leaving", 20, check_leaving),
     ("endings", 45, check_endings),
     ("drift", 2, check_drift),
     ("soak", 85, check_soak),

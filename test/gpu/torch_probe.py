@@ -4,6 +4,7 @@
     profiler        ten training steps inside torch.profiler; prints {kernel: count}
     memory          allocates; prints what torch has reserved at most
     workers HOW     a DataLoader with workers by fork or spawn; _exit: leaves by os._exit(6)
+    turns N         N recordings by lull.start() and stop(), steps all the time; prints how many
     ranks           two NCCL ranks on the one GPU, five all-reduces
     rank N PORT     one of them
 """
@@ -73,6 +74,26 @@ def workers(how):
     print(sum(float(batch.cuda().sum()) for batch in loader))
 
 
+def turns(n):
+    import time
+
+    import lull
+    for _ in range(int(n)):
+        for _ in range(300):
+            lull.start()
+            if lull.is_recording():
+                break
+            time.sleep(0.01)
+        else:
+            sys.exit("no recording")
+        steps(20)
+        lull.stop()
+        for _ in range(10):
+            steps(5)
+            lull.is_recording()
+    print("turns=%s" % n)
+
+
 def rank(number, port):
     import torch
     import torch.distributed as dist
@@ -96,4 +117,4 @@ def ranks():
 
 
 if __name__ == "__main__":
-    dict(profiler=profiler, memory=memory, workers=workers, ranks=ranks, rank=rank)[sys.argv[1]](*sys.argv[2:])
+    dict(profiler=profiler, memory=memory, workers=workers, turns=turns, ranks=ranks, rank=rank)[sys.argv[1]](*sys.argv[2:])
