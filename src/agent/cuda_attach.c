@@ -325,7 +325,9 @@ void lull_cuda_leave_here(void)
 	struct lull_thread *self;
 	int saved = errno;
 
-	atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
+	/* Ranges may come often, and from many threads: write only once. */
+	if (!atomic_load_explicit(&at.has_points, memory_order_relaxed))
+		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
 	/* Benchmarks do not wait. */
 	for (int i = 0; at.is_leaving_always && i < HURRY_TRIES && lull_cuda_is_here() &&
 			atomic_load(&at.is_following);
