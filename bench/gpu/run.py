@@ -27,6 +27,7 @@ from gpu import Failed, Skipped, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
+MAX_ROUNDS = 1000  # of turns; the time is over before
 ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage=true"]
 
 
@@ -167,14 +168,16 @@ def take_turns(b, processes, cases, modes):
     found = {v: {m: {case: [] for case in cases} for m in modes(v)} for v in processes}
     for process in processes.values():
         answer(process, "ready")
-    for i in range(b.options.rounds):
+    first = time.monotonic()
+    for i in range(MAX_ROUNDS):
         begin = time.monotonic()
         # Who comes first finds the device cooler: everybody does once.
         for variant, process in rotated(list(processes.items()), i):
             for mode in rotated(modes(variant), i):
                 for case in cases:
                     found[variant][mode][case].append(ask(process, case, mode))
-        if (time.monotonic() - begin) * 1.3 > b.left():
+        took = (time.monotonic() - begin) * 1.3
+        if took > b.left() or time.monotonic() - first + took > b.options.seconds:
             break
     return found, i + 1
 
@@ -186,7 +189,7 @@ def turns(b, variants, cases, modes):
     gpu.need_torch(b)
     # One at a time has these CPUs: with CPUs of its own each process would be fast or slow by chance.
     argv = [*pinned("4-7"), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
-            "--repeats", str(b.options.rounds * max(len(modes(v)) for v in variants)),
+            "--repeats", str(MAX_ROUNDS * max(len(modes(v)) for v in variants)),
             "--steps", "3" if b.options.short else "8"]
     processes = {v: start_cases(b, v, i, argv) for i, v in enumerate(variants)}
     try:
@@ -326,5 +329,6 @@ ITEMS = [
 
 if __name__ == "__main__":
     sys.exit(gpu.main(gpu.parse(__doc__.split("\n")[0], [
-        (("--rounds",), dict(type=int, default=7, help="alternating rounds at most (default: 7)")),
+        (("--rounds",), dict(type=int, default=7, help="alternating rounds of loops of launches at most (default: 7)")),
+        (("--seconds",), dict(type=float, default=60, help="for the turns of training loops (default: 60)")),
     ]), ITEMS) and 1)
