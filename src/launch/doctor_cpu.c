@@ -15,6 +15,7 @@
 #include "base/term.h"
 #include "launch/machine.h"
 #include "launch/perf.h"
+#include "symbol/regs.h"
 
 /* CAP_PERFMON came with Linux 5.8; older headers do not have it. */
 #ifndef CAP_PERFMON
@@ -75,11 +76,21 @@ static void judge(struct lull_doctor_finding *f, enum lull_doctor_state if_refus
 
 static void run_samples(struct lull_doctor_finding *f)
 {
+	struct lull_perf_options options = LULL_PERF_OPTIONS_INIT;
 	struct lull_perf_probe p;
+	u64 cost_ns;
 
 	lull_perf_probe(&p);
 	judge(f, LULL_DOCTOR_NO,
 	      &(struct perf_right){ p.samples_errno, p.paranoid, 2, "no CPU samples" });
+	options.regs_mask = lull_regs_perf_mask();
+	cost_ns = p.samples_errno ? 0 : lull_perf_cost_ns(&options);
+	if (cost_ns)
+		lull_doctor_say(
+			f, LULL_DOCTOR_OK,
+			"permitted (kernel.perf_event_paranoid is %d), %u a second: one takes "
+			"%.1f us",
+			p.paranoid, lull_perf_rate_hz(cost_ns), (f64)cost_ns / 1e3);
 }
 
 const struct lull_doctor_check lull_doctor_check_samples = {
