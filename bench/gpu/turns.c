@@ -7,8 +7,8 @@
  * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches
  * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
  * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches;
- * prints MODE=NS a launch, a line each: what the fastest tenth of the blocks takes at most, since
- * neighbours on a shared machine only ever add to it. TURNS_CUDART names the runtime's
+ * prints MODE=NS a launch, a line each: of each turn what the fastest tenth of its blocks takes at
+ * most, since neighbours on a shared machine only ever add to it, and of the turns the median. TURNS_CUDART names the runtime's
  * library.
  */
 #include <stdint.h>
@@ -108,9 +108,18 @@ static void launch(void)
 		DO(launch, kernel, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
 }
 
-/* The times of a turn, ns a launch. */
-static void turn(double *times)
+static int by_value(const void *a, const void *b)
 {
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A launch in a turn, ns. */
+static double turn(void)
+{
+	double times[N_BLOCKS];
+
 	for (int i = 0; i < BLOCK * N_BLOCKS / 8; i++)
 		launch();
 	DO(synchronize);
@@ -122,6 +131,8 @@ static void turn(double *times)
 		times[i] = (double)(now_ns() - begin_ns) / BLOCK;
 	}
 	DO(synchronize);
+	qsort(times, N_BLOCKS, sizeof(*times), by_value);
+	return times[N_BLOCKS / 10];
 }
 
 static void find_switch(void)
@@ -163,22 +174,15 @@ static void switch_to(const char *mode)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double lowest_tenth(double *values, int n)
+static double median(double *values, int n)
 {
 	qsort(values, (size_t)n, sizeof(*values), by_value);
-	return values[n / 10];
+	return values[n / 2];
 }
 
 int main(int argc, char **argv)
 {
-	static double found[MAX_MODES][MAX_ROUNDS * N_BLOCKS], fresh[MAX_ROUNDS * N_BLOCKS];
+	static double found[MAX_MODES][MAX_ROUNDS], fresh[MAX_ROUNDS];
 	int n_modes = argc - 3, rounds = argc > 2 ? atoi(argv[2]) : 0;
 	void *context;
 
@@ -199,14 +203,14 @@ int main(int argc, char **argv)
 	if (floor_switch)
 		floor_switch("finalize");
 	for (int i = 0; i < rounds; i++)
-		turn(fresh + i * N_BLOCKS);
+		fresh[i] = turn();
 	for (int i = 0; i < rounds; i++)
 		for (int k = 0; k < n_modes; k++) {
 			switch_to(argv[3 + k]);
-			turn(found[k] + i * N_BLOCKS);
+			found[k][i] = turn();
 		}
-	printf("fresh=%.0f\n", lowest_tenth(fresh, rounds * N_BLOCKS));
+	printf("fresh=%.0f\n", median(fresh, rounds));
 	for (int k = 0; k < n_modes; k++)
-		printf("%s=%.0f\n", argv[3 + k], lowest_tenth(found[k], rounds * N_BLOCKS));
+		printf("%s=%.0f\n", argv[3 + k], median(found[k], rounds));
 	return 0;
 }

@@ -103,11 +103,15 @@ bool lull_cuda_follow_on(void);
 /* Get ready to leave; called again and again, by the flushing thread. */
 void lull_cuda_leave_soon(void);
 
-/* The program tells us something, outside of calls of CUDA: leave if that is due. */
+/*
+ * The program tells us something, outside of calls of CUDA: leave if that is due. And: it has ended
+ * a recording itself, so leave at once if that was the last; takes some milliseconds then.
+ */
 void lull_cuda_leave_here(void);
+void lull_cuda_leave_now(void);
 
-/* What the program does that makes leaving unsafe. */
-void lull_cuda_host_called(void);
+/* What the program does that makes leaving unsafe: for good, and while a graph is captured. */
+void lull_cuda_unsafe(void);
 void lull_cuda_captured(bool is_begin);
 void lull_cuda_forget_captures(void); /* their ends will not be seen */
 
@@ -121,8 +125,9 @@ void lull_cuda_follow_call(u64 call, bool is_end);
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
 bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc);
 
-/* True if nothing more can be recorded in this session. */
+/* True if nothing more can be recorded in this session; and: if the process ends. */
 bool lull_cuda_is_over(void);
+bool lull_cuda_is_ending(void);
 
 /* The time for CUPTI's own stamps: the counter that all events carry. */
 static inline u64 lull_cuda_now(void)
@@ -137,7 +142,8 @@ static inline bool lull_cuda_is_watching(void)
 	u32 watch = atomic_load_explicit(&c->watch, memory_order_relaxed);
 
 	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM))
-		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0;
+		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0 &&
+		       !lull_cuda_is_over();
 	return watch != 0 && !lull_cuda_is_over();
 }
 

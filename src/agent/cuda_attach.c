@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "agent/cuda.h"
+#include "agent/kernel_launch.h"
 #include "agent/lib_cupti.h"
 #include "agent/sys.h"
 
@@ -35,13 +36,14 @@
 /* How long the end of the process waits for CUPTI to be gone. */
 #define STAY_TRIES 1000 /* of 1 ms */
 
-/* How long calls are followed for a chance to leave. */
-#define GIVE_UP_MS 10000u
+/* How long calls are followed for a chance to leave, and how many chances are tried. */
+#define GIVE_UP_MS 60000u
+#define N_CHANCES  50u
 
-/* With LULL_CUPTI_LEAVE=always: how often the flushing thread is woken for it. */
-#define HURRY_TRIES 20
+/* How long the end of the last recording waits to leave at once. */
+#define NOW_TRIES 20 /* of 1 ms */
 
-/* How long ago other threads must have called last. */
+/* How long ago calls of other threads must have ended. */
 #define CALM_US 500u
 
 /* In the place of a recording's number in lull_thread.scratch[6]: calls that are only followed. */
@@ -52,13 +54,14 @@ enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
 static struct {
 	void *subscriber;
 	_Atomic u32 state;
-	_Atomic u32 has_points; /* the program tells us something now and then */
-	_Atomic u32 is_following;
-	_Atomic u32 has_host_calls; /* streams run functions of the host */
-	_Atomic u32 n_captures;	    /* of graphs, that are on their way */
-	u64 since;		    /* when the last recording ended; the flushing thread's own */
+	_Atomic u32 has_points;	  /* the program tells us something now and then */
+	_Atomic u32 is_following; /* callbacks are on behind a recording */
+	_Atomic u32 n_followings; /* so often they were */
+	_Atomic u32 n_chances;	  /* to leave, that were not taken */
+	_Atomic u32 n_captures;	  /* of graphs, that are on their way */
+	_Atomic u32 must_stay;	  /* it is not safe, or too late: never leave */
+	u64 since;		  /* when the last recording ended; the flushing thread's own */
 	bool is_leaving_always;
-	_Atomic bool has_given_up;
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */
@@ -241,10 +244,10 @@ bool lull_cuda_come(void)
 
 static bool will_leave(void)
 {
-	return (at.is_leaving_always || lull_cuda_is_over()) && !at.has_given_up &&
-	       atomic_load(&at.has_points) && !atomic_load(&at.has_host_calls) &&
-	       lull_cupti.cuptiFinalize && lull_cupti.cuptiUnsubscribe &&
-	       lull_cupti.version > OLDEST_CUPTI && !lull_cuda_share_is_used();
+	return (at.is_leaving_always || lull_cuda_is_over()) && !atomic_load(&at.must_stay) &&
+	       atomic_load(&at.has_points) && lull_cupti.cuptiFinalize &&
+	       lull_cupti.cuptiUnsubscribe && lull_cupti.version > OLDEST_CUPTI &&
+	       !(lull_agent.control->sources & LULL_SOURCE_KERNELS) && !lull_cuda_share_is_used();
 }
 
 bool lull_cuda_follow_on(void)
@@ -252,6 +255,8 @@ bool lull_cuda_follow_on(void)
 	if (!will_leave())
 		return false;
 	at.since = lull_time();
+	atomic_store(&at.n_chances, 0);
+	atomic_fetch_add(&at.n_followings, 1);
 	atomic_store(&at.is_following, 1);
 	return true;
 }
@@ -262,11 +267,13 @@ void lull_cuda_leave_soon(void)
 
 	if (!atomic_load(&at.is_following))
 		return;
-	if (will_leave() && lull_time() - at.since < give_up_ticks) {
+	if (will_leave() && lull_time() - at.since < give_up_ticks &&
+	    atomic_load(&at.n_chances) < N_CHANCES) {
 		/* From here on this thread leaves CUPTI alone, and another one may end it. */
-		moves(HERE, LEAVING);
-	} else if (moves(HERE, COMING) || moves(LEAVING, COMING)) {
-		at.has_given_up = true;
+		if (moves(HERE, LEAVING) && !atomic_load(&at.is_following))
+			moves(LEAVING, HERE);
+	} else if (!lull_cuda_is_ending() && (moves(HERE, COMING) || moves(LEAVING, COMING))) {
+		atomic_store(&at.must_stay, 1);
 		come_back();
 		atomic_store(&at.state, HERE);
 	}
@@ -276,6 +283,7 @@ void lull_cuda_stay(void)
 {
 	struct timespec pause = { 0, 1000000 };
 
+	atomic_store(&at.must_stay, 1);
 	moves(LEAVING, HERE);
 	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
@@ -286,6 +294,8 @@ static void go(void)
 	atomic_store(&at.is_following, 0);
 	lull_cuda_watch_calls(false);
 	describe(false);
+	/* cuptiFinalize() waits for the device, too; but records of what ends then would be lost. */
+	lull_launch_wait();
 	lull_cupti.cuptiActivityFlushAll(0);
 	lull_cupti.cuptiUnsubscribe(at.subscriber);
 	lull_cupti.cuptiFinalize();
@@ -294,58 +304,81 @@ static void go(void)
 	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
 }
 
-/* Whether a thread is in a call, as far as calls are seen. */
-static bool is_inside(const struct lull_thread *t)
-{
-	u64 call = __atomic_load_n(&t->scratch[6], __ATOMIC_RELAXED);
-
-	return call && (call >> 48 == FOLLOWED || call >> 48 == (u16)t->record);
-}
-
 /* Whether no thread is in a call, and none but this one was just now. */
 static bool is_calm(const struct lull_thread *self)
 {
-	u64 calm_ticks = lull_agent.control->tick_hz / 1000000 * CALM_US, now = lull_time();
+	i64 calm_ticks = (i64)(lull_agent.control->tick_hz / 1000000 * CALM_US);
 
 	for (u32 i = 0; i < lull_agent.n_slots; i++) {
 		const struct lull_thread *t = &lull_agent.threads[i];
+		u64 last;
 
 		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
 			continue;
-		if (is_inside(t) ||
-		    (t != self &&
-		     now - __atomic_load_n(&t->scratch[7], __ATOMIC_RELAXED) < calm_ticks))
+		last = __atomic_load_n(&t->scratch[7], __ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&t->scratch[6], __ATOMIC_ACQUIRE))
+			return false;
+		/* The counters of two CPUs may be apart. */
+		if (t != self && (i64)(lull_time() - last) < calm_ticks)
 			return false;
 	}
 	return true;
 }
 
-void lull_cuda_leave_here(void)
+/* A thread of the program that is in no call of CUDA; not a forked child. */
+static bool is_ours(void)
 {
-	struct lull_thread *self;
-	int saved = errno;
+	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid;
+}
 
-	/* Ranges may come often, and from many threads: write only once. */
-	if (!atomic_load_explicit(&at.has_points, memory_order_relaxed))
-		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
-	/* Benchmarks do not wait. */
-	for (int i = 0; at.is_leaving_always && i < HURRY_TRIES && lull_cuda_is_here() &&
-			atomic_load(&at.is_following);
-	     i++)
-		lull_cuda_rouse();
-	if (atomic_load_explicit(&at.state, memory_order_relaxed) != LEAVING ||
-	    !lull_cuda_is_mine() || lull_sys_pid() != lull_agent.image->pid)
-		return;
-	self = lull_thread();
+static void try_to_leave(void)
+{
+	struct lull_thread *self = lull_thread();
+
 	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
 	    moves(LEAVING, GOING))
 		go();
+	else
+		atomic_fetch_add(&at.n_chances, 1);
+}
+
+/* Ranges may come often, and from many threads: write only once. */
+static void note_point(void)
+{
+	if (!atomic_load_explicit(&at.has_points, memory_order_relaxed))
+		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
+}
+
+void lull_cuda_leave_here(void)
+{
+	int saved = errno;
+
+	note_point();
+	if (atomic_load_explicit(&at.state, memory_order_relaxed) == LEAVING && is_ours())
+		try_to_leave();
 	errno = saved;
 }
 
-void lull_cuda_host_called(void)
+void lull_cuda_leave_now(void)
 {
-	atomic_store(&at.has_host_calls, 1);
+	int saved = errno;
+
+	note_point();
+	if (!is_ours() || !lull_cuda_is_here() || !will_leave())
+		return;
+	/* The flushing thread switches off first, and brings in what there is. */
+	for (int i = 0; i < NOW_TRIES && lull_cuda_is_here(); i++)
+		lull_cuda_rouse();
+	for (int i = 0; i < NOW_TRIES && atomic_load(&at.state) == LEAVING; i++) {
+		try_to_leave();
+		lull_cuda_rouse();
+	}
+	errno = saved;
+}
+
+void lull_cuda_unsafe(void)
+{
+	atomic_store(&at.must_stay, 1);
 }
 
 void lull_cuda_forget_captures(void)
@@ -364,18 +397,30 @@ void lull_cuda_captured(bool is_begin)
 
 void lull_cuda_follow_call(u64 call, bool is_end)
 {
-	const u64 which = ((u64)1 << 48) - 1, key = (call & which) | (u64)FOLLOWED << 48;
-	struct lull_thread *t = lull_thread();
+	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
+	u16 record =
+		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+	const u64 which = ((u64)1 << 48) - 1;
+	struct lull_thread *t;
+	u64 present;
 
 	/* A forked child has the state, but not CUPTI. */
-	if (!t || !lull_cuda_is_mine())
+	if (!lull_cuda_is_mine())
 		return;
+	t = lull_thread();
+	if (!t) {
+		lull_cuda_unsafe(); /* nobody would see that it is in a call */
+		return;
+	}
+	present = t->scratch[6];
 	if (is_end) {
+		__atomic_store_n(&t->scratch[7], lull_time(), __ATOMIC_RELEASE);
 		/* It may have begun while something was recorded. */
-		if ((t->scratch[6] & which) == (call & which))
-			__atomic_store_n(&t->scratch[6], 0, __ATOMIC_RELAXED);
-	} else if (!is_inside(t)) {
-		__atomic_store_n(&t->scratch[6], key, __ATOMIC_RELAXED);
-		__atomic_store_n(&t->scratch[7], lull_time(), __ATOMIC_RELAXED);
+		if ((present & which) == (call & which))
+			__atomic_store_n(&t->scratch[6], 0, __ATOMIC_RELEASE);
+	} else if (!present || (present >> 48 != follower && present >> 48 != record)) {
+		/* What is there of another time ended unseen, while callbacks were off. */
+		__atomic_store_n(&t->scratch[6], (call & which) | (u64)follower << 48,
+				 __ATOMIC_RELEASE);
 	}
 }

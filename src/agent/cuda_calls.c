@@ -23,19 +23,62 @@
 
 /* Calls whose name begins so are recorded... */
 static const char *const wanted[] = {
-	"cudaLaunch",	      "cudaMemcpy",	   "cudaMemset",       "cudaMalloc",
-	"cudaFree",	      "cudaHostAlloc",	   "cudaHostRegister", "cudaDeviceSynchronize",
-	"cudaStreamSync",     "cudaEventSync",	   "cudaEventRecord",  "cudaStreamWaitEvent",
-	"cudaGraphLaunch",    "cudaGraphInst",	   "cudaGraphExecUpd", "cudaStreamBeginCapture",
-	"cudaStreamEndCapt",  "cudaStreamAddC",	   "cudaStreamCreat",  "cudaStreamDestroy",
-	"cudaMemPrefetch",    "cudaDeviceReset",   "cudaProfiler",     "cudaThreadSync",
-	"cuLaunch",	      "cuMemcpy",	   "cuMemset",	       "cuMemAlloc",
-	"cuMemFree",	      "cuMemHostAlloc",	   "cuMemCreate",      "cuMemMap",
-	"cuMemUnmap",	      "cuCtxSynchronize",  "cuStreamSync",     "cuEventSync",
-	"cuEventRecord",      "cuStreamWaitEvent", "cuGraphLaunch",    "cuGraphInst",
-	"cuModuleLoad",	      "cuLibraryLoad",	   "cuCtxCreate",      "cuDevicePrimaryCtxR",
-	"cuMemPrefetch",      "cuStreamCreate",	   "cuStreamDestroy",  "cuStreamBeginCapture",
-	"cuStreamEndCapture", "cuStreamAddC",	   "cuInit",	       "cuProfiler",
+	"cudaLaunch",
+	"cudaMemcpy",
+	"cudaMemset",
+	"cudaMalloc",
+	"cudaFree",
+	"cudaHostAlloc",
+	"cudaHostRegister",
+	"cudaDeviceSynchronize",
+	"cudaStreamSync",
+	"cudaEventSync",
+	"cudaEventRecord",
+	"cudaStreamWaitEvent",
+	"cudaGraphLaunch",
+	"cudaGraphInst",
+	"cudaGraphExecUpd",
+	"cudaStreamBeginCapture",
+	"cudaStreamEndCapt",
+	"cudaStreamAddC",
+	"cudaStreamCreat",
+	"cudaStreamDestroy",
+	"cudaMemPrefetch",
+	"cudaDeviceReset",
+	"cudaProfiler",
+	"cudaThreadSync",
+	"cuLaunch",
+	"cuMemcpy",
+	"cuMemset",
+	"cuMemAlloc",
+	"cuMemFree",
+	"cuMemHostAlloc",
+	"cuMemCreate",
+	"cuMemMap",
+	"cuMemUnmap",
+	"cuCtxSynchronize",
+	"cuStreamSync",
+	"cuEventSync",
+	"cuEventRecord",
+	"cuStreamWaitEvent",
+	"cuGraphLaunch",
+	"cuGraphInst",
+	"cuModuleLoad",
+	"cuLibraryLoad",
+	"cuCtxCreate",
+	"cuDevicePrimaryCtxR",
+	"cuMemPrefetch",
+	"cuStreamCreate",
+	"cuStreamDestroy",
+	"cuStreamBeginCapture",
+	"cuStreamEndCapture",
+	"cuStreamAddC",
+	"cuStreamWaitValue",
+	"cuStreamBatchMemOp",
+	"cuGraphAddHostNode",
+	"cudaGraphAddHostNode",
+	"cuInit",
+	"cuProfiler",
 };
 
 /* ...unless they are among these. */
@@ -51,12 +94,12 @@ enum {
 	MEANS_NOTHING,
 	MEANS_START, /* cudaProfilerStart and Stop may begin and end a recording */
 	MEANS_STOP,
-	MEANS_HOST_CALL,     /* a stream runs a function of the host */
+	MEANS_HOST_CALL,     /* a stream runs a function of the host, or waits for it */
 	MEANS_GRAPH_CAPTURE, /* begins */
 	MEANS_GRAPH_CAPTURED,
 };
 
-/* The driver's stands for the runtime's, which contains it. */
+/* By a part of the name, the driver's and the runtime's alike. */
 static const struct {
 	const char *part;
 	u16 meaning;
@@ -65,8 +108,11 @@ static const struct {
 	{ "ProfilerStop", MEANS_STOP },
 	{ "LaunchHostFunc", MEANS_HOST_CALL },
 	{ "StreamAddCallback", MEANS_HOST_CALL },
-	{ "cuStreamBeginCapture", MEANS_GRAPH_CAPTURE },
-	{ "cuStreamEndCapture", MEANS_GRAPH_CAPTURED },
+	{ "StreamWaitValue", MEANS_HOST_CALL },
+	{ "StreamBatchMemOp", MEANS_HOST_CALL },
+	{ "GraphAddHostNode", MEANS_HOST_CALL },
+	{ "StreamBeginCapture", MEANS_GRAPH_CAPTURE },
+	{ "StreamEndCapture", MEANS_GRAPH_CAPTURED },
 };
 
 static u16 meaning_of(const char *name)
@@ -265,7 +311,7 @@ static __attribute__((noinline)) void heed(u16 meaning)
 	if (meaning == MEANS_START || meaning == MEANS_STOP)
 		lull_capture_by_call(meaning == MEANS_START);
 	else if (meaning == MEANS_HOST_CALL)
-		lull_cuda_host_called();
+		lull_cuda_unsafe();
 	else
 		lull_cuda_captured(meaning == MEANS_GRAPH_CAPTURE);
 }

@@ -219,9 +219,11 @@ bool lull_launch_here(struct lull_launch *launch)
 bool lull_launch_wait(void)
 {
 	int mode = RELAXED;
-	bool is_idle, has_mode = driver.cuThreadExchangeStreamCaptureMode &&
-				 driver.cuThreadExchangeStreamCaptureMode(&mode) == 0;
+	bool is_idle, has_mode;
 
+	find_driver();
+	has_mode = driver.cuThreadExchangeStreamCaptureMode &&
+		   driver.cuThreadExchangeStreamCaptureMode(&mode) == 0;
 	is_idle = driver.cuCtxSynchronize && driver.cuCtxSynchronize() == 0;
 	if (has_mode)
 		driver.cuThreadExchangeStreamCaptureMode(&mode);

@@ -240,6 +240,7 @@ void lull_schedule_program(bool is_start)
 	} else {
 		lull_capture_give();
 		arm(false);
+		lull_cuda_leave_now();
 	}
 	errno = saved;
 }

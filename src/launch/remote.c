@@ -79,6 +79,8 @@ static void do_shutdown(struct lull_collector *c, const char *arg, struct lull_s
 {
 	int signal = (int)strtol(arg, NULL, 10);
 
+	/* First, so that agents know when the recording ends that it was the last. */
+	atomic_store(&c->session.control->is_over, 1);
 	lull_control_cancel(c);
 	if (signal > 0) {
 		lull_control_kill(c, signal);

@@ -14,8 +14,8 @@
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
  *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others around them
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
- *	LAUNCHES_AFTER=WHAT	behind them a thread that launches all the time ("busy"), or a
- *				capture that was begun in the last of them ("capture")
+ *	LAUNCHES_AFTER=WHAT	from the last of them on a thread that launches all the time ("busy"),
+ *				or a capture that does not end ("capture")
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>
@@ -285,20 +285,23 @@ static void *launch_on(void *arg)
 	return NULL;
 }
 
-/* The agent leaves CUPTI where it is told something and nobody else has just called. */
-static void tell_something(const char *after, struct worker *w)
+/* What makes it unsafe to leave CUPTI. */
+static void begin_after(const char *what, struct worker *w)
 {
-	pthread_t thread;
+	if (strcmp(what, "busy") == 0)
+		pthread_create(&w->thread, NULL, launch_on, w);
+	if (strcmp(what, "capture") == 0)
+		DO(begin_capture, w->streams[0], CAPTURE_RELAXED);
+	usleep(10000);
+}
 
-	if (strcmp(after, "busy") == 0)
-		pthread_create(&thread, NULL, launch_on, w);
+/* The agent leaves CUPTI where it is told something. */
+static void tell_something(void)
+{
 	for (int i = 0; i < 60; i++) {
 		usleep(10000);
 		lull_is_recording();
 	}
-	is_over = 1;
-	if (strcmp(after, "busy") == 0)
-		pthread_join(thread, NULL);
 }
 
 /* Each run in between is to be recorded in a report of its own. */
@@ -315,13 +318,16 @@ static void run_by_turns(int n)
 		memset(&counts, 0, sizeof(counts));
 		lull_start();
 		run();
-		if (i + 1 == n && after && strcmp(after, "capture") == 0)
-			DO(begin_capture, w.streams[0], CAPTURE_RELAXED);
+		if (i + 1 == n && after)
+			begin_after(after, &w);
 		lull_stop();
 		print_counts();
 	}
 	run();
-	tell_something(after ? after : "", &w);
+	tell_something();
+	is_over = 1;
+	if (after && strcmp(after, "busy") == 0)
+		pthread_join(w.thread, NULL);
 }
 
 static void fail_to_launch(void)

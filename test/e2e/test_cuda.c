@@ -366,9 +366,12 @@ static void cupti_stays_where_leaving_is_not_safe(void **state)
 	(void)state;
 	sim_set("LAUNCHES_TURNS", "1");
 	sim_set("LAUNCHES_AFTER", "busy");
-	record_to_the_end("-c lull", "100 1000");
+	/* Long calls, so that a thread that has to wait for its CPU does so inside of one. */
+	sim_set("LULL_SIM_CALL_NS", "2000000");
+	record_to_the_end("-c lull", "10 0");
 	assert_int_equal(counted("finalized"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
+	sim_set("LULL_SIM_CALL_NS", "0");
 	sim_set("LAUNCHES_AFTER", "capture");
 	record_to_the_end("-c lull", "100 1000");
 	assert_int_equal(counted("finalized"), 0);

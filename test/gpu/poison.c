@@ -4,13 +4,14 @@
  *
  * With `cuptiFinalize()` at the end of a call of CUDA, as CUPTI's manual wants it, the fourth
  * leaving killed a training loop on an H200 (CUDA 13.0): the call that ends goes on with memory
- * that was freed. See src/agent/cuda_attach.c.
+ * that was freed. See src/agent/cuda_attach.c. At exit it says on stderr how much it poisoned.
  */
 #include <dlfcn.h>
 #include <link.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define N_KEPT	16384u
@@ -63,4 +64,9 @@ void free(void *at)
 		at = atomic_exchange(&kept[atomic_fetch_add(&n_kept, 1) % N_KEPT], at);
 	}
 	real(at);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+	fprintf(stderr, "poisoned=%u\n", n_kept);
 }

@@ -202,9 +202,12 @@ def check_leaving(b):
     poison = b.path("poison.so")
     subprocess.run([os.environ.get("CC", "cc"), "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", poison,
                     os.path.join(gpu.HERE, "poison.c"), "-ldl"], check=True)
-    said = b.record("turns", [*CUDA, "-c", "lull", "--capture-range-end=repeat"], [sys.executable, TORCH, "turns", "20"],
-                    {**b.cupti(), "LULL_CUPTI_LEAVE": "always", "LD_PRELOAD": poison})
-    yield "leaving CUPTI while it runs", "20 turns", said.strip(), verdict("turns=20" in said)
+    said = b.record("turns", [*CUDA, "-c", "lull", "--capture-range-end=repeat"],
+                    ["sh", "-c", 'LD_PRELOAD=$LD_PRELOAD:%s exec "$@" 2>&1' % poison, "sh", sys.executable, TORCH, "turns",
+                     "20", b.floor], {**b.cupti(), "LULL_CUPTI_LEAVE": "always"})
+    n = gpu.numbers(said)
+    yield ("leaving CUPTI while it runs", "away 20 times, memory poisoned", said.strip()[-60:],
+           verdict(n.get("away") == 20 and n.get("poisoned", 0) > 0))
 
 
 def check_ranks(b):

@@ -4,7 +4,7 @@
     profiler        ten training steps inside torch.profiler; prints {kernel: count}
     memory          allocates; prints what torch has reserved at most
     workers HOW     a DataLoader with workers by fork or spawn; _exit: leaves by os._exit(6)
-    turns N         N recordings by lull.start() and stop(), steps all the time; prints how many
+    turns N FLOOR   N recordings by lull.start() and stop(), steps all the time; prints how often CUPTI was away then
     ranks           two NCCL ranks on the one GPU, five all-reduces
     rank N PORT     one of them
 """
@@ -74,10 +74,13 @@ def workers(how):
     print(sum(float(batch.cuda().sum()) for batch in loader))
 
 
-def turns(n):
+def turns(n, floor):
+    import ctypes
     import time
 
     import lull
+    floor = ctypes.CDLL(floor)
+    away = 0
     for _ in range(int(n)):
         for _ in range(300):
             lull.start()
@@ -91,7 +94,8 @@ def turns(n):
         for _ in range(10):
             steps(5)
             lull.is_recording()
-    print("turns=%s" % n)
+        away += floor.floor_is_alone()
+    print("turns=%s away=%d" % (n, away))
 
 
 def rank(number, port):
