@@ -8,8 +8,8 @@
  * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
  * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches;
  * prints MODE=NS a launch, a line each: of each turn what the fastest tenth of its blocks takes at
- * most, since neighbours on a shared machine only ever add to it, and of the turns the median. TURNS_CUDART names the runtime's
- * library.
+ * most, since neighbours on a shared machine only ever add to it, and of the turns the median.
+ * TURNS_CUDART names the runtime's library.
  */
 #include <stdint.h>
 #include <stdio.h>

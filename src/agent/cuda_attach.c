@@ -294,7 +294,7 @@ static void go(void)
 	atomic_store(&at.is_following, 0);
 	lull_cuda_watch_calls(false);
 	describe(false);
-	/* cuptiFinalize() waits for the device, too; but records of what ends then would be lost. */
+	/* cuptiFinalize() waits, too; but records of what ends then would be lost. */
 	lull_launch_wait();
 	lull_cupti.cuptiActivityFlushAll(0);
 	lull_cupti.cuptiUnsubscribe(at.subscriber);

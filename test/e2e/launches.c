@@ -14,8 +14,8 @@
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
  *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others around them
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
- *	LAUNCHES_AFTER=WHAT	from the last of them on a thread that launches all the time ("busy"),
- *				or a capture that does not end ("capture")
+ *	LAUNCHES_AFTER=WHAT	from the last of them on a thread that launches all the time
+ *				("busy"), or a capture that does not end ("capture")
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /*
- * poison - a library for LD_PRELOAD: what libcupti frees is kept for a while, filled with a pattern,
- * so that whoever goes on using it falls at once and not some day.
+ * poison - a library for LD_PRELOAD: what libcupti frees is kept for a while, filled with a
+ * pattern, so that whoever goes on using it falls at once and not some day.
  *
  * With `cuptiFinalize()` at the end of a call of CUDA, as CUPTI's manual wants it, the fourth
  * leaving killed a training loop on an H200 (CUDA 13.0): the call that ends goes on with memory
