@@ -83,7 +83,8 @@ static void fill_control(struct lull_collector *c)
 		if (o->cuda_backtrace_ns[i])
 			control->cuda_backtrace_ticks[i] =
 				lull_clock_ticks(&c->clock, o->cuda_backtrace_ns[i]) | 1;
-	control->timer_period_ns = (u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : 1000));
+	control->timer_period_ns =
+		(u32)(LULL_NS_PER_S / (o->rate_hz ? o->rate_hz : LULL_PERF_CHEAP_HZ));
 	control->sample_bytes = 8192;
 	control->capture_repeats = o->range_end == LULL_RANGE_END_REPEAT ||
 						   o->range_end == LULL_RANGE_END_REPEAT_SHUTDOWN

@@ -36,8 +36,15 @@ struct lull_perf_options {
 	size_t max_ring_bytes; /* per CPU, a power of two; 0 for LULL_PERF_RING_BYTES */
 };
 
-/* 1 kHz: +0.3 % in the target, and 20 samples in a 20 ms step of a training loop. */
+/* What is taken if nothing is said. */
 #define LULL_PERF_RATE_HZ 1000
+
+/*
+ * What a recording takes at most if the user says nothing. A sample holds its thread up for 3 us,
+ * but what it throws out of caches and branch predictors costs a training loop 60: 1 kHz made one
+ * 6.9 % slower, 200 Hz 1.9 % (bench/results).
+ */
+#define LULL_PERF_CHEAP_HZ 200
 
 /* So much of a program's CPU time samples may take, unless the user says how many are wanted. */
 #define LULL_PERF_SHARE_PERMILLE 5
@@ -164,7 +171,7 @@ void lull_perf_probe(struct lull_perf_probe *out);
 
 /*
  * How long such a sample holds up the thread it is of, measured on this one within 6 ms; 0 if that
- * cannot be. And: how many a second are then taken, LULL_PERF_RATE_HZ at most.
+ * cannot be. And: how many a second are then taken, LULL_PERF_CHEAP_HZ at most.
  */
 u64 lull_perf_cost_ns(const struct lull_perf_options *options);
 u32 lull_perf_rate_hz(u64 cost_ns);

@@ -97,10 +97,10 @@ u64 lull_perf_cost_ns(const struct lull_perf_options *options)
 u32 lull_perf_rate_hz(u64 cost_ns)
 {
 	u64 rate_hz = cost_ns ? LULL_NS_PER_S / 1000 * LULL_PERF_SHARE_PERMILLE / cost_ns
-			      : LULL_PERF_RATE_HZ;
+			      : LULL_PERF_CHEAP_HZ;
 
-	if (rate_hz >= LULL_PERF_RATE_HZ)
-		return LULL_PERF_RATE_HZ;
+	if (rate_hz >= LULL_PERF_CHEAP_HZ)
+		return LULL_PERF_CHEAP_HZ;
 	return rate_hz > LULL_PERF_MIN_RATE_HZ ? (u32)(rate_hz - rate_hz % 10)
 					       : LULL_PERF_MIN_RATE_HZ;
 }

@@ -525,11 +525,10 @@ static void samples_are_fewer_where_they_cost_more(void **state)
 	u64 cost_ns = lull_perf_cost_ns(&options);
 
 	(void)state;
-	assert_int_equal(lull_perf_rate_hz(0), 1000);
-	assert_int_equal(lull_perf_rate_hz(3000), 1000);
-	assert_int_equal(lull_perf_rate_hz(5000), 1000);
-	assert_int_equal(lull_perf_rate_hz(10000), 500);
-	assert_int_equal(lull_perf_rate_hz(21000), 230);
+	assert_int_equal(lull_perf_rate_hz(0), 200);
+	assert_int_equal(lull_perf_rate_hz(3000), 200);
+	assert_int_equal(lull_perf_rate_hz(21000), 200);
+	assert_int_equal(lull_perf_rate_hz(30000), 160);
 	assert_int_equal(lull_perf_rate_hz(5000000), 100);
 	/* More than an interrupt can take, less than two of them are apart. */
 	if (cost_ns)
