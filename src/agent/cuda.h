@@ -125,9 +125,8 @@ void lull_cuda_follow_call(u64 call, bool is_end);
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
 bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc);
 
-/* True if nothing more can be recorded in this session; and: if the process ends. */
+/* True if nothing more can be recorded in this session. */
 bool lull_cuda_is_over(void);
-bool lull_cuda_is_ending(void);
 
 /* The time for CUPTI's own stamps: the counter that all events carry. */
 static inline u64 lull_cuda_now(void)

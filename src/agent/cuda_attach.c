@@ -272,7 +272,7 @@ void lull_cuda_leave_soon(void)
 		/* From here on this thread leaves CUPTI alone, and another one may end it. */
 		if (moves(HERE, LEAVING) && !atomic_load(&at.is_following))
 			moves(LEAVING, HERE);
-	} else if (!lull_cuda_is_ending() && (moves(HERE, COMING) || moves(LEAVING, COMING))) {
+	} else if (moves(HERE, COMING) || moves(LEAVING, COMING)) {
 		atomic_store(&at.must_stay, 1);
 		come_back();
 		atomic_store(&at.state, HERE);
@@ -284,6 +284,7 @@ void lull_cuda_stay(void)
 	struct timespec pause = { 0, 1000000 };
 
 	atomic_store(&at.must_stay, 1);
+	atomic_store(&at.is_following, 0); /* nobody is to switch anything for it any more */
 	moves(LEAVING, HERE);
 	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);

@@ -21,64 +21,19 @@
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
 
-/* Calls whose name begins so are recorded... */
+/* Calls whose name begins so are recorded, and those that mean something (below)... */
 static const char *const wanted[] = {
-	"cudaLaunch",
-	"cudaMemcpy",
-	"cudaMemset",
-	"cudaMalloc",
-	"cudaFree",
-	"cudaHostAlloc",
-	"cudaHostRegister",
-	"cudaDeviceSynchronize",
-	"cudaStreamSync",
-	"cudaEventSync",
-	"cudaEventRecord",
-	"cudaStreamWaitEvent",
-	"cudaGraphLaunch",
-	"cudaGraphInst",
-	"cudaGraphExecUpd",
-	"cudaStreamBeginCapture",
-	"cudaStreamEndCapt",
-	"cudaStreamAddC",
-	"cudaStreamCreat",
-	"cudaStreamDestroy",
-	"cudaMemPrefetch",
-	"cudaDeviceReset",
-	"cudaProfiler",
-	"cudaThreadSync",
-	"cuLaunch",
-	"cuMemcpy",
-	"cuMemset",
-	"cuMemAlloc",
-	"cuMemFree",
-	"cuMemHostAlloc",
-	"cuMemCreate",
-	"cuMemMap",
-	"cuMemUnmap",
-	"cuCtxSynchronize",
-	"cuStreamSync",
-	"cuEventSync",
-	"cuEventRecord",
-	"cuStreamWaitEvent",
-	"cuGraphLaunch",
-	"cuGraphInst",
-	"cuModuleLoad",
-	"cuLibraryLoad",
-	"cuCtxCreate",
-	"cuDevicePrimaryCtxR",
-	"cuMemPrefetch",
-	"cuStreamCreate",
-	"cuStreamDestroy",
-	"cuStreamBeginCapture",
-	"cuStreamEndCapture",
-	"cuStreamAddC",
-	"cuStreamWaitValue",
-	"cuStreamBatchMemOp",
-	"cuGraphAddHostNode",
-	"cudaGraphAddHostNode",
-	"cuInit",
-	"cuProfiler",
+	"cudaLaunch",	     "cudaMemcpy",	  "cudaMemset",	      "cudaMalloc",
+	"cudaFree",	     "cudaHostAlloc",	  "cudaHostRegister", "cudaDeviceSynchronize",
+	"cudaStreamSync",    "cudaEventSync",	  "cudaEventRecord",  "cudaStreamWaitEvent",
+	"cudaGraphLaunch",   "cudaGraphInst",	  "cudaGraphExecUpd", "cudaStreamCreat",
+	"cudaStreamDestroy", "cudaMemPrefetch",	  "cudaDeviceReset",  "cudaThreadSync",
+	"cuLaunch",	     "cuMemcpy",	  "cuMemset",	      "cuMemAlloc",
+	"cuMemFree",	     "cuMemHostAlloc",	  "cuMemCreate",      "cuMemMap",
+	"cuMemUnmap",	     "cuCtxSynchronize",  "cuStreamSync",     "cuEventSync",
+	"cuEventRecord",     "cuStreamWaitEvent", "cuGraphLaunch",    "cuGraphInst",
+	"cuModuleLoad",	     "cuLibraryLoad",	  "cuCtxCreate",      "cuDevicePrimaryCtxR",
+	"cuMemPrefetch",     "cuStreamCreate",	  "cuStreamDestroy",  "cuInit",
 };
 
 /* ...unless they are among these. */
@@ -144,7 +99,7 @@ static bool begins_with(const char *name, const char *const *list, size_t n)
 /* The calls that a recording is not about, unless all are wanted. */
 static bool is_left_out(const char *name)
 {
-	if (lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS)
+	if ((lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS) || meaning_of(name))
 		return false;
 	return !begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
 	       begins_with(name, unwanted, LULL_COUNT_OF(unwanted));

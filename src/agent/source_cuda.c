@@ -34,8 +34,7 @@ static struct {
 	u32 pid;	   /* of the process that uses CUDA, 0 = none does */
 	_Atomic u32 is_on; /* kinds and callbacks are enabled */
 	_Atomic u32 has_tried;
-	_Atomic u32 leaving;	/* STAY_* */
-	_Atomic bool has_ended; /* the process; CUPTI is not to be switched any more */
+	_Atomic u32 leaving; /* STAY_* */
 } cuda;
 
 /* The process goes on; it ends and wants the last records; they are in. */
@@ -169,11 +168,6 @@ bool lull_cuda_is_over(void)
 			c->capture_repeats);
 }
 
-bool lull_cuda_is_ending(void)
-{
-	return atomic_load(&cuda.has_ended);
-}
-
 static bool is_wanted(void)
 {
 	return atomic_load(&lull_agent.control->record) != 0 || lull_cuda_is_watching();
@@ -272,7 +266,6 @@ void lull_cuda_leave(void)
 	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid)
 		return;
 	/* CUPTI is not to be sent away while the process ends. */
-	atomic_store(&cuda.has_ended, true);
 	lull_cuda_stay();
 	if (!atomic_load(&cuda.is_on) ||
 	    !atomic_compare_exchange_strong(&cuda.leaving, &here, STAY_LEAVING))
