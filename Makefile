@@ -241,7 +241,8 @@ foreign-guest:
 $(BUILD)/e2e/test_lib: $(if $(HAS_FOREIGN),foreign-guest)
 
 # Guests of test_osrt.py, and the collector it plays.
-OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so)
+OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so \
+	part/libwaits.so part/libwaits_now.so)
 
 $(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
 $(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
@@ -251,6 +252,11 @@ $(BUILD)/e2e/odd_guest: E2E_LINK = -Wl,--no-as-needed -lm
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(E2E_LINK)
+
+# With read-only tables.
+$(BUILD)/e2e/part/libwaits_now.so: test/e2e/waits.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -Wl,-z,relro,-z,now -o $@ $<
 
 # Linked with libcupti, as tools are that live in the program.
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13

@@ -20,19 +20,14 @@ import time
 
 import torch
 
+from piece import piece
+
 
 def load(path):
     spec = importlib.util.spec_from_file_location("planted", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def piece():
-    begin, table = time.perf_counter(), {}
-    for i in range(400):
-        table[i & 255] = str(i) + "x"
-    return (time.perf_counter() - begin) * 1e3
 
 
 def reference():
@@ -56,13 +51,13 @@ def measure(step, first, n):
     return times
 
 
-def place_threads(cpus):
-    """Forward and backward take turns, so one CPU is enough for them; all others are elsewhere."""
-    for task in os.listdir("/proc/self/task") if len(cpus) > 1 else ():
+def place_threads(cpu, others):
+    """Forward and backward take turns, so one CPU is enough for them; all other threads are elsewhere."""
+    for task in os.listdir("/proc/self/task") if cpu is not None else ():
         try:
             with open("/proc/self/task/%s/comm" % task, encoding="utf-8") as f:
                 is_loop = int(task) == os.getpid() or f.read().startswith("pt_autograd")
-            os.sched_setaffinity(int(task), cpus[:1] if is_loop else cpus[1:])
+            os.sched_setaffinity(int(task), [cpu] if is_loop else others)
         except OSError:
             pass  # it has ended
 
@@ -132,6 +127,7 @@ def main():
     ap.add_argument("--steps", type=int, default=10)
     ap.add_argument("--repeats", type=int, default=7)
     ap.add_argument("--warm", type=int, default=5)
+    ap.add_argument("--cpu", type=int, help="where the loop runs, and nothing else of this process")
     ap.add_argument("--switch", choices=sorted(SWITCHES), default="none")
     a = ap.parse_args()
     planted = load(a.planted)
@@ -141,13 +137,13 @@ def main():
         steps[name] = planted.CASES[name][0](False, a.warm + (a.steps + 1) * a.repeats)
         measure(steps[name], 0, a.warm)
         done[name] = a.warm
-    switch, now, cpus = SWITCHES[a.switch](), None, sorted(os.sched_getaffinity(0))
+    switch, now, cpus = SWITCHES[a.switch](), None, os.sched_getaffinity(0)
     print("ready", flush=True)
     for line in sys.stdin:
         name, mode = line.split()
         if mode != now:
             switch(mode)
-            place_threads(cpus)  # some are new
+            place_threads(a.cpu, cpus - {a.cpu})  # some are new
             now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
         times = measure(steps[name], done[name] + 1, a.steps)

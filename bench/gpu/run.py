@@ -6,13 +6,15 @@
 
 Runs alternate and medians are compared within one run: such machines vary by 15 % from one to the next, and processes of
 one program on one machine by 10 %, so that training loops are compared with themselves: recorded, at the floor, and
-neither, by turns in one process. On virtual machines whose cores are shared a step of one and the same process takes 11
-to 20 ms, as the neighbours please; so each step is divided by what a fixed piece of work took just before it, on the same
-CPU, and the medians of that are compared. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what
-a loaded agent costs beyond an absent one is a load and a branch a call (doc/costs.md). Targets are those of the issue: a launch at most 0.35 us above the floor; steps
-at most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device is the limit, and
-after the recording.
+neither, by turns in one process. Virtual CPUs share cores, and a step of one and the same process takes 9 or 18 ms, as
+the neighbours please. So the quietest CPU is looked for, a fixed piece of work before each step tells whether it is
+all ours just then, and only such steps count; turns that follow each other are compared, and of these ratios the median
+is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an
+absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most
+5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device is the limit, and after
+the recording.
 """
+import json
 import os
 import random
 import shutil
@@ -25,10 +27,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
                                 "test", "gpu"))
 import gpu
 from gpu import Failed, Skipped, verdict
+from piece import piece
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
 MAX_ROUNDS = 1000  # of turns; the time is over before
+FAST = 1.25  # a piece of work that takes longer than so many times the fastest had a neighbour
+MIN_STEPS = 4  # of a turn, to compare it
 ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage=true"]
 
 
@@ -114,14 +119,14 @@ def bench_after(b):
     """A launch before the first recording of a process, between and after recordings."""
     folder = os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
     env = {**b.cupti(), "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else b.cupti()
-    env = {**env, "LULL_CUPTI_LEAVE": "always"}
+    env, cpus = {**env, "LULL_CUPTI_LEAVE": "always"}, quiet_cpus()[:4]
     lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
     for api in ["driver"] if b.options.sim else ["runtime", "driver"]:
         plain, found = [], []
-        for _ in range(5):
-            plain.append(gpu.numbers(b.run([b.turns, api, "5", "off"], env)))
+        for _ in range(9):
+            plain.append(gpu.numbers(b.run([*pinned(cpus), b.turns, api, "3", "off"], env)))
             # "Off" always comes behind a recording.
-            found.append(gpu.numbers(b.run(lull + [b.turns, api, "5", "on", "off"], env)))
+            found.append(gpu.numbers(b.run(lull + [*pinned(cpus), b.turns, api, "3", "on", "off"], env)))
         m = {state: statistics.median(v[state] for v in found) for state in ("fresh", "off", "on")}
         untraced = statistics.median(v["off"] for v in plain)
         after = statistics.median(v["off"] / v["fresh"] for v in found)
@@ -131,16 +136,32 @@ def bench_after(b):
                verdict(after <= 1.01))
 
 
+def quiet_cpus():
+    """All CPUs, those first on which a piece of work is seldom slowed down by neighbours; [] if there are few."""
+    cpus, took = sorted(os.sched_getaffinity(0)), {}
+    if len(cpus) < 16:
+        return []
+    for cpu in cpus * 3:
+        os.sched_setaffinity(0, [cpu])
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            took.setdefault(cpu, []).append(piece())
+    os.sched_setaffinity(0, cpus)
+    limit = FAST * min(ms for times in took.values() for ms in times)
+    slow = {cpu: sum(ms > limit for ms in times) / len(times) for cpu, times in took.items()}
+    return sorted(cpus, key=slow.get)
+
+
 def pinned(cpus):
-    return ["taskset", "-c", cpus] if shutil.which("taskset") and os.cpu_count() >= 16 else []
+    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus and shutil.which("taskset") else []
 
 
-def start_cases(b, variant, ix, argv):
+def start_cases(b, variant, ix, argv, cpus):
     """One process with all the cases, recorded in one way."""
     before, env, switch = prefix(b, variant)
     before = [b.path("bench-%d" % ix) if word == b.path("bench") else word for word in before]
     if before:
-        before = pinned("8-15") + before + ["-c", "lull", "--capture-range-end=repeat", "-q"]
+        before = pinned(cpus[-8:]) + before + ["-c", "lull", "--capture-range-end=repeat", "-q"]
     # "Off" is without CUPTI, as in a program that is not recorded.
     env = {**b.env, **b.cupti(), "LULL_CUPTI_LEAVE": "always", "FLOOR_AGENT": b.floor, **env}
     return subprocess.Popen(before + argv + ["--switch", switch], env=env, text=True,
@@ -184,18 +205,28 @@ def take_turns(b, processes, cases, modes):
     return found, i + 1
 
 
+def keep(b, found):
+    """All steps, a line of JSON for each item, for whoever wants to look closer."""
+    if b.options.keep:
+        with open(b.options.keep, "a", encoding="utf-8") as f:
+            f.write(json.dumps(found) + "\n")
+
+
 def turns(b, variants, cases, modes):
     """Step times of the planted loops. All variants are there at once and take turns."""
     if not b.options.planted:
         raise Skipped("no planted.py; give it with --planted")
     gpu.need_torch(b)
     # One at a time has these CPUs: with CPUs of its own each process would be fast or slow by chance.
-    argv = [*pinned("4-7"), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
+    cpus = quiet_cpus()
+    argv = [*pinned(cpus[:4]), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
             "--repeats", str(MAX_ROUNDS * max(len(modes(v)) for v in variants)),
-            "--steps", "3" if b.options.short else "8"]
-    processes = {v: start_cases(b, v, i, argv) for i, v in enumerate(variants)}
+            "--steps", "3" if b.options.short else "12"] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
+    processes = {v: start_cases(b, v, i, argv, cpus) for i, v in enumerate(variants)}
     try:
-        return take_turns(b, processes, cases, modes)
+        found = take_turns(b, processes, cases, modes)
+        keep(b, found[0])
+        return found
     finally:
         for process in processes.values():
             process.stdin.close()
@@ -210,58 +241,80 @@ def of_kind(found, kind):
     return [v for v in found if v.partition("#")[0] == kind]
 
 
+def fast_limit(modes, case):
+    """What the piece of work takes at most on a CPU of one's own."""
+    refs = sorted(ref for turns in modes.values() for turn in turns[case] for _, ref in turn)
+    return FAST * refs[len(refs) // 10]
+
+
+def fast(turn, limit):
+    """The steps of a turn during which the CPU was all ours: before them and after."""
+    refs = [ref for _, ref in turn] + [0]
+    return [ms for i, (ms, _) in enumerate(turn) if refs[i] <= limit and refs[i + 1] <= limit]
+
+
 def raw(turns):
     """The median step, ms."""
     return statistics.median(ms for turn in turns for ms, _ in turn)
 
 
-def fair(turns):
-    """The median step in units of the reference."""
-    return statistics.median(ms / ref for turn in turns for ms, ref in turn)
+def pairs(modes, mode, base, case):
+    """Steps in one mode against those in another, in each round in which both had the CPU."""
+    limit = fast_limit(modes, case)
+    both = [(fast(a, limit), fast(b, limit)) for a, b in zip(modes[mode][case], modes[base][case])]
+    return [statistics.median(a) / statistics.median(b) for a, b in both if min(len(a), len(b)) >= MIN_STEPS]
 
 
 class Ratio:
     """Steps in one mode against those in another, of the processes of one kind: each with itself."""
 
     def __init__(self, found, kind, mode, base, case):
-        both = [(found[v][mode][case], found[v][base][case]) for v in of_kind(found, kind)]
-        self.value = statistics.median(fair(a) / fair(b) for a, b in both)
-        self.raw = statistics.median(raw(a) / raw(b) for a, b in both)
-        # Drawn again from the turns: where nineteen of twenty such runs would be.
+        all_pairs = [r for v in of_kind(found, kind) for r in pairs(found[v], mode, base, case)]
+        if len(all_pairs) < 7:
+            raise Failed("the neighbours left too few steps alone; take another machine, or --seconds")
+        self.value, self.n = statistics.median(all_pairs), len(all_pairs)
+        # Drawn again from the pairs: where nineteen of twenty such runs would be.
         draw = random.Random(1)
-        again = sorted(statistics.median(
-            fair(draw.choices(a, k=len(a))) / fair(draw.choices(b, k=len(b))) for a, b in both) for _ in range(400))
+        again = sorted(statistics.median(draw.choices(all_pairs, k=self.n)) for _ in range(400))
         self.within = again[9], again[389]
 
     def __str__(self):
-        return "%.3f (%.3f to %.3f; by the clock %.3f)" % (self.value, *self.within, self.raw)
+        return "%.3f (%.3f to %.3f, %d pairs)" % (self.value, *self.within, self.n)
 
 
-def median_of(found, kinds, mode, case, what):
-    return statistics.median(what(found[v][mode][case]) for kind in kinds for v in of_kind(found, kind))
+def median_fast(found, kinds, mode, case):
+    """The median step of processes of these kinds, ms."""
+    return statistics.median(statistics.median(ms for turn in found[v][mode][case]
+                                               for ms in fast(turn, fast_limit(found[v], case)))
+                             for kind in kinds for v in of_kind(found, kind))
 
 
-def judge_launching(case, found):
+def judge_default(case, found):
     """Rows for a loop that launches much."""
-    over, ours = Ratio(found, "default", "on", "floor", case), Ratio(found, "default", "on", "off", case)
-    everybody = ("default", "everything")
+    over = Ratio(found, "default", "on", "floor", case)
     yield (case + ": default", "<= 1.05 of the floor", str(over), verdict(over.value <= 1.05))
     yield (case + ": default", "", "%s of not recorded (%.2f ms), floor %s" % (
-        ours, median_of(found, everybody, "off", case, raw), Ratio(found, "default", "floor", "off", case)), "ok")
+        Ratio(found, "default", "on", "off", case), median_fast(found, ("default",), "off", case),
+        Ratio(found, "default", "floor", "off", case)), "ok")
+
+
+def judge_others(case, found):
+    """Rows for the same loop, beside torch.profiler and with everything on."""
+    ours = Ratio(found, "default", "on", "off", case).value
     # torch.profiler leaves CUPTI in the process, so that its own steps without it are no measure.
-    theirs = median_of(found, ("profiler",), "on", case, fair) / median_of(found, everybody, "off", case, fair)
-    part = (ours.value - 1) / max(theirs - 1, 1e-9)
-    yield (case + ": beside torch.profiler", "< 0.5 of what it adds", "%.2f (%.3f of not recorded)" % (part, theirs),
-           verdict(part < 0.5))
+    theirs = median_fast(found, ("profiler",), "on", case) / median_fast(found, ("default", "everything"), "off", case)
+    part = (ours - 1) / max(theirs - 1, 1e-9)
+    yield (case + ": beside torch.profiler", "< 0.5 of what it adds", "%.2f (%.3f and %.3f of not recorded)" % (
+        part, ours, theirs), verdict(part < 0.5))
     over = Ratio(found, "everything", "on", "floor", case)
     yield case + ": everything on", "<= 1.25 of the floor", str(over), verdict(over.value <= 1.25)
 
 
 def judge_busy(case, found):
-    """Rows for a loop whose device or data set is the limit; the device does not depend on the speed of the CPU."""
+    """Rows for a loop whose device or data set is the limit."""
     over = Ratio(found, "default", "on", "off", case)
-    yield (case + ": default", "<= 1.01 of not recorded", "%s (%.2f ms)" % (over, median_of(
-        found, ("default",), "off", case, raw)), verdict((over.raw if case == "compute_bound" else over.value) <= 1.01))
+    yield (case + ": default", "<= 1.01 of not recorded", "%s (%.2f ms)" % (over, median_fast(
+        found, ("default",), "off", case)), verdict(over.value <= 1.01))
 
 
 def bench_pairs(b, copies, cases, judge, modes):
@@ -270,16 +323,22 @@ def bench_pairs(b, copies, cases, judge, modes):
     for case in cases:
         for name, expected, measured, good in judge(case, found):
             yield (name, expected, measured + ", n=%d" % rounds, good)
-    for v in found:
-        for mode in modes(v)[1:]:
-            yield (v + " " + mode, "", "  ".join("%s %.3f" % (c, fair(found[v][mode][c]) / fair(found[v]["off"][c]))
-                                                for c in cases), "ok")
+
+
+LAUNCHING = ["optimizer_loop", "launch_bound"]
+
+
+def with_floor(variant):
+    return ["off", "on"] if variant.startswith("profiler") else ["off", "floor", "on"]
 
 
 def bench_planted(b):
     """Each process is compared with itself: recording, at the floor, and neither, by turns."""
-    return bench_pairs(b, {"default": 2, "everything": 1, "profiler": 1}, ["optimizer_loop", "launch_bound"],
-                       judge_launching, lambda v: ["off", "on"] if v.startswith("profiler") else ["off", "floor", "on"])
+    return bench_pairs(b, {"default": 3}, LAUNCHING, judge_default, with_floor)
+
+
+def bench_others(b):
+    return bench_pairs(b, {"default": 1, "everything": 1, "profiler": 1}, LAUNCHING, judge_others, with_floor)
 
 
 def bench_busy(b):
@@ -293,8 +352,8 @@ def show_turns(b, name, variants, cases, modes):
         base = "floor" if "floor" in modes(v) else "off"
         for mode in (m for m in modes(v) if m not in ("off", "floor")):
             yield ("%s: %s" % (name, (v if mode == "on" else mode).replace(" ".join(alone("")), "")[:40]), "", "  ".join(
-                "%s %.2f (%.3f of %s)" % (c, raw(found[v][mode][c]), fair(found[v][mode][c]) / fair(found[v][base][c]), base)
-                for c in cases) + ", n=%d" % rounds, "ok")
+                "%s %.2f (%.3f of %s)" % (c, raw(found[v][mode][c]), statistics.median(
+                    pairs(found[v], mode, base, c) or [0]), base) for c in cases) + ", n=%d" % rounds, "ok")
 
 
 def bench_calls(b):
@@ -318,14 +377,23 @@ def bench_sources(b):
     return show_turns(b, "sources", variants, ["optimizer_loop", "launch_bound"], lambda v: ["off", "floor", "on"])
 
 
+def bench_rates(b):
+    """What CPU samples add: the default's, half as many, none."""
+    variants = ["default"] + ["with:-t cuda,nvtx,osrt " + w for w in ("--sampling-frequency=100", "-s none")]
+    return show_turns(b, "rates", variants, ["optimizer_loop", "launch_bound", "dataloader_cpu"],
+                      lambda v: ["off", "floor", "on"])
+
+
 ITEMS = [
     ("loop", 12, bench_loop),
     ("planted", 65, bench_planted),
+    ("others", 65, bench_others),
     ("busy", 30, bench_busy),
     ("parts", 20, bench_parts),
     ("calls", 70, bench_calls),
     ("kinds", 70, bench_kinds),
     ("sources", 70, bench_sources),
+    ("rates", 70, bench_rates),
     ("after", 18, bench_after),
 ]
 
@@ -333,4 +401,5 @@ if __name__ == "__main__":
     sys.exit(gpu.main(gpu.parse(__doc__.split("\n")[0], [
         (("--rounds",), dict(type=int, default=7, help="alternating rounds of loops of launches at most (default: 7)")),
         (("--seconds",), dict(type=float, default=60, help="for the turns of training loops (default: 60)")),
+        (("--keep",), dict(metavar="FILE", help="append the times of all steps to FILE")),
     ]), ITEMS) and 1)

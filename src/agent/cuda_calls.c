@@ -235,6 +235,19 @@ static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
 	       (u64)record << 48;
 }
 
+/*
+ * A driver call inside a call of the runtime that is timed: half of all callbacks in a framework.
+ * Told by the thread's own words alone.
+ */
+static inline bool is_inside_runtime(u32 domain)
+{
+	const struct lull_thread *t = lull_self;
+
+	return domain == LULL_CUPTI_DOMAIN_DRIVER && t && t->magic == LULL_WIRE_MAGIC &&
+	       (t->scratch[6] >> 43 & 31) == LULL_CUPTI_DOMAIN_RUNTIME &&
+	       t->scratch[6] >> 48 == (u16)t->record;
+}
+
 static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
 							  u32 cbid, const void *data,
 							  const struct lull_wire_regs *regs)
@@ -280,6 +293,8 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
 			     0))
 		lull_cuda_share_called(domain, cbid, data);
+	if (is_inside_runtime(domain))
+		return;
 	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
 		lull_cuda_resource(cbid, data);
 		return;

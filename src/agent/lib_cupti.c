@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/elf.h"
+#include "agent/process.h"
 #include "agent/real.h"
 
 #define PATH_BYTES 1024u
@@ -121,6 +122,7 @@ bool lull_cupti_load(void)
 			return false;
 		}
 	}
+	lull_osrt_spare(true);
 	return lull_cupti.cuptiGetVersion(&lull_cupti.version) == 0;
 }
 

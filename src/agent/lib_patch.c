@@ -1,15 +1,9 @@
 /*
- * lib_patch - put thunks into the offset tables of loaded files.
+ * lib_patch - put thunks into the offset tables of loaded files (slots.h).
  *
- * Each file has a list of relocations by which the loader filled in the addresses of functions.
- * Where such an address is that of a function we watch, the thunk's takes its place. An entry that
+ * Where an address there is that of a function we watch, the thunk's takes its place. An entry that
  * the loader has not filled in yet (lazy binding) is only touched if there is one candidate alone;
  * else the loader's choice cannot be foreseen.
- *
- * Only calls may be diverted: a program that compares addresses of functions must find them as they
- * are (libcrypto asks whether its allocator is still its own). JUMP_SLOTs are for calls alone.
- * GLOB_DATs are for addresses, unless a file was built without JUMP_SLOTs (-fno-plt); then they are
- * for both, and are taken in all such files but the function's own.
  *
  * dlsym() is replaced the same way, in the same tables, so that what a program looks up by name is
  * watched too. It is not exported: a program that asks for the caller's next definition must be
@@ -23,19 +17,12 @@
 
 #include "agent/arena.h"
 #include "agent/elf.h"
+#include "agent/slots.h"
 #include "agent/sys.h"
 
 #define N_FILES	   1024u
 #define NAME_BYTES 1024u
 #define MAP_BITS   15u
-
-#ifdef __aarch64__
-#define JUMP_SLOT R_AARCH64_JUMP_SLOT
-#define GLOB_DAT  R_AARCH64_GLOB_DAT
-#else
-#define JUMP_SLOT R_X86_64_JUMP_SLOT
-#define GLOB_DAT  R_X86_64_GLOB_DAT
-#endif
 
 /* STO_AARCH64_VARIANT_PCS: arguments in registers that we do not keep. */
 #define IS_VARIANT_PCS(symbol) ((symbol)->st_other & 0x80)
@@ -44,7 +31,6 @@ static struct {
 	bool is_on;
 	u64 n_adds, n_subs; /* of the loader, at the last scan */
 	u32 n_hooks;
-	u32 page_bytes;
 	/* Address and name of a function -> its hook + 1, open addressing. */
 	u16 map[1u << MAP_BITS];
 	struct dl_phdr_info files[N_FILES];
@@ -263,22 +249,6 @@ static void *find_symbol(void *handle, const char *name)
 	return (void *)(l.thunk ? l.thunk : l.target);
 }
 
-/* One table of relocations of a file. */
-struct table {
-	const ElfW(Rela) * at;
-	size_t n;
-};
-
-static struct table table_of(const struct dl_phdr_info *file, i64 tag, i64 size_tag)
-{
-	const ElfW(Dyn) *size = lull_elf_dynamic(file, size_tag);
-	struct table table = { lull_elf_pointer(file, tag), 0 };
-
-	if (table.at && size)
-		table.n = size->d_un.d_val / sizeof(ElfW(Rela));
-	return table;
-}
-
 /* What belongs into an entry of the offset table instead of what is there; 0: leave it. */
 static u64 replacement(const struct dl_phdr_info *file, const char *name, u64 present)
 {
@@ -294,60 +264,6 @@ static u64 replacement(const struct dl_phdr_info *file, const char *name, u64 pr
 	    ((own->st_info & 0xf) == STT_GNU_IFUNC || file->dlpi_addr + own->st_value == present))
 		return thunk_of(present, name);
 	return thunk_by_name(name);
-}
-
-/* The part of a file that is made read-only after loading, in whole pages. */
-struct relro {
-	u64 start, end;
-	bool is_open;
-};
-
-static struct relro relro_of(const struct dl_phdr_info *file)
-{
-	u64 mask = ~(u64)(patch.page_bytes - 1);
-
-	for (int i = 0; i < file->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
-		u64 at = file->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_GNU_RELRO)
-			return (struct relro){ at & mask, (at + p->p_memsz) & mask, false };
-	}
-	return (struct relro){ 0, 0, false };
-}
-
-/* Make the entry writable; false if that is refused. */
-static bool open_relro(struct relro *r, u64 addr)
-{
-	if (addr - r->start >= r->end - r->start || r->is_open)
-		return true;
-	if (syscall(SYS_mprotect, r->start, r->end - r->start, PROT_READ | PROT_WRITE) != 0) {
-		lull_issue(LULL_ISSUE_lib_refused, 1);
-		return false;
-	}
-	r->is_open = true;
-	return true;
-}
-
-static void patch_table(const struct dl_phdr_info *file, struct table table, u32 kind,
-			struct relro *relro)
-{
-	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
-	const char *strings = lull_elf_pointer(file, DT_STRTAB);
-
-	for (size_t i = 0; symbols && strings && i < table.n; i++) {
-		const ElfW(Rela) *r = &table.at[i];
-		const ElfW(Sym) *s = &symbols[ELF64_R_SYM(r->r_info)];
-		u64 *slot = (u64 *)(file->dlpi_addr + r->r_offset), thunk;
-
-		if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
-		    (kind == GLOB_DAT && lull_elf_contains(file, *slot)))
-			continue;
-		thunk = replacement(file, strings + s->st_name, *slot);
-		if (!thunk || *slot == thunk || !open_relro(relro, (u64)slot))
-			continue;
-		__atomic_store_n(slot, thunk, __ATOMIC_RELEASE);
-	}
 }
 
 /* True the first time it sees a file. */
@@ -366,44 +282,6 @@ static bool is_news(const struct dl_phdr_info *file)
 		}
 	}
 	return true;
-}
-
-/*
- * True if the file's calls go through GLOB_DATs. What the compiler brings along itself (start-up
- * code, unwinding) may have JUMP_SLOTs in any case.
- */
-static bool is_without_slots(const struct dl_phdr_info *file, struct table calls)
-{
-	static const char *const own[] = { "__libc_start_main", "__cxa_finalize",
-					   "__cxa_atexit",	"__gmon_start__",
-					   "__gxx_personality", "_Unwind_Resume",
-					   "__stack_chk_fail",	"abort" };
-	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
-	const char *strings = lull_elf_pointer(file, DT_STRTAB);
-	size_t n_own = 0;
-
-	for (size_t i = 0; symbols && strings && i < calls.n; i++) {
-		const char *name = strings + symbols[ELF64_R_SYM(calls.at[i].r_info)].st_name;
-
-		for (size_t k = 0; k < LULL_COUNT_OF(own); k++)
-			if (strncmp(name, own[k], strlen(own[k])) == 0) {
-				n_own++;
-				break;
-			}
-	}
-	return n_own == calls.n;
-}
-
-static void patch_file(const struct dl_phdr_info *file)
-{
-	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
-	struct relro relro = relro_of(file);
-
-	patch_table(file, calls, JUMP_SLOT, &relro);
-	if (is_without_slots(file, calls))
-		patch_table(file, table_of(file, DT_RELA, DT_RELASZ), GLOB_DAT, &relro);
-	if (relro.is_open)
-		syscall(SYS_mprotect, relro.start, relro.end - relro.start, PROT_READ);
 }
 
 static int collect(struct dl_phdr_info *file, size_t size, void *unused)
@@ -436,7 +314,8 @@ static int scan_all(struct dl_phdr_info *first, size_t size, void *unused)
 	dl_iterate_phdr(collect, NULL);
 	for (u32 i = 0; i < patch.n_files; i++)
 		if (is_news(&patch.files[i]))
-			patch_file(&patch.files[i]);
+			if (!lull_slots_replace(&patch.files[i], replacement))
+				lull_issue(LULL_ISSUE_lib_refused, 1);
 	return 1;
 }
 
@@ -476,7 +355,6 @@ void lull_lib_start(void)
 		return;
 	}
 	lull_lib_frames_init();
-	patch.page_bytes = (u32)sysconf(_SC_PAGESIZE);
 	patch.is_on = true;
 	lull_lib_scan();
 }

@@ -61,9 +61,13 @@ struct lull_open_op {
 };
 #define LULL_N_OPEN_OPS 64u /* deeper ones are counted and left out */
 
+/*
+ * What every event needs lies in the first two cache lines: a program whose own code fills the
+ * caches pays for lines, not for instructions.
+ */
 struct lull_thread {
-	u32 magic;    /* LULL_WIRE_MAGIC; 0 = wiped by a fork or not yet attached */
-	u32 record;   /* recording that `seen` is about */
+	_Alignas(64) u32 magic; /* LULL_WIRE_MAGIC; 0 = wiped by a fork or not yet attached */
+	u32 record;		/* recording that `seen` is about */
 	u32 depth;    /* reserves not yet committed: 0, or 1 while a handler runs on top of one */
 	u32 is_quiet; /* > 0 inside agent code and nested hooks: hooks pass straight through */
 	u32 slot_ix;
@@ -72,16 +76,16 @@ struct lull_thread {
 	 * kernel, of the outermost range whose kernels are measured.
 	 */
 	u32 capture;
-	u64 hook_call; /* where an OUTER timed call has its record, 0 = in none (oscall.h) */
-	struct lull_slot *slot;
+	u64 hook_call;	/* where an OUTER timed call has its record, 0 = in none (oscall.h) */
+	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
 	struct lull_stream stream[2];
+	struct lull_slot *slot;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
 	u16 torch_level;	   /* that of LULL_DOMAIN_TORCH */
 	u16 op_depth;		   /* entries of `ops` */
 	struct lull_open_op ops[LULL_N_OPEN_OPS];
 	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
 	size_t env_bytes; /* of that */
-	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
 	u64 seen[LULL_N_SEEN];
 };
 

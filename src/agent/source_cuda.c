@@ -24,6 +24,7 @@
 #include "agent/cuda.h"
 #include "agent/kernel.h"
 #include "agent/lib_cupti.h"
+#include "agent/process.h"
 #include "agent/real.h"
 #include "agent/sys.h"
 
@@ -320,6 +321,7 @@ int InitializeInjection(void)
 	/* Ray and multiprocessing tell a worker its rank after it has begun. */
 	lull_agent_read_rank();
 	lull_cuda_set_up(false);
+	lull_osrt_spare(true); /* some were bound by now */
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
 	 * from a set-up before CUDA began, would not.

@@ -242,6 +242,7 @@ void lull_process_loaded(void)
 	lull_modules_scan();
 	lull_lib_scan();
 	lull_python_find();
+	lull_osrt_spare(false);
 	errno = saved;
 }
 
@@ -250,6 +251,7 @@ static void start(void)
 	lull_real_find_all();
 	lull_process_keep_environment();
 	lull_python_find();
+	lull_osrt_spare(false);
 }
 
 const struct lull_source lull_source_process = {

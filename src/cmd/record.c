@@ -505,7 +505,7 @@ static void add_what(struct table *t, struct words *w)
 			 "who takes CPU samples; auto (the default) is perf, or timers inside "
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
-			"CPU samples a second (default: 200, fewer on machines where these "
+			"CPU samples a second (default: 100, fewer on machines where these "
 			"would hold the program up for more than 0.5 % of its time)"),
 	};
 

@@ -42,13 +42,14 @@ struct lull_perf_options {
 /*
  * What a recording takes at most if the user says nothing. A sample holds its thread up for 3 us,
  * but what it throws out of caches and branch predictors costs a training loop 60: 1 kHz made one
- * 6.9 % slower, 200 Hz 1.9 % (bench/results).
+ * 6.9 % slower, 200 Hz 1.9 %, 100 Hz 1.4 % (bench/results). `lull why` names the same causes from
+ * 50 Hz on.
  */
-#define LULL_PERF_CHEAP_HZ 200
+#define LULL_PERF_CHEAP_HZ 100
 
 /* So much of a program's CPU time samples may take, unless the user says how many are wanted. */
 #define LULL_PERF_SHARE_PERMILLE 5
-#define LULL_PERF_MIN_RATE_HZ	100
+#define LULL_PERF_MIN_RATE_HZ	50
 
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
 #define LULL_PERF_STACK_BYTES 8192

@@ -347,19 +347,51 @@ static void threads(void)
 	puts("10000 threads");
 }
 
+static char **files; /* what follows the scenario */
+
+/* Waits for each kind of lock in each of these files. */
+static void libraries(void)
+{
+	int (*wait)(void *);
+	pthread_t thread;
+
+	for (; *files; files++) {
+		void *library = dlopen(*files, RTLD_NOW);
+		static const struct {
+			const char *name;
+			void *lock;
+		} waits[] = { { "wait_mutex", &mutex },
+			      { "wait_rwlock", &rwlock },
+			      { "wait_sem", &sem } };
+
+		is_held = 0;
+		pthread_create(&thread, NULL, hold_for_15_ms, NULL);
+		while (!is_held)
+			sched_yield();
+		for (size_t i = 0; library && i < sizeof(waits) / sizeof(waits[0]); i++) {
+			*(void **)&wait = dlsym(library, waits[i].name);
+			printf("%s %d\n", waits[i].name, wait(waits[i].lock));
+		}
+		pthread_join(thread, NULL);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "lengths", lengths },	      { "shorts", shorts },	    { "errors", errors },
-		{ "owner_died", owner_died }, { "interrupts", interrupts }, { "cancel", cancel },
+		{ "lengths", lengths },	      { "shorts", shorts },
+		{ "errors", errors },	      { "owner_died", owner_died },
+		{ "interrupts", interrupts }, { "cancel", cancel },
 		{ "longjmps", longjmps },     { "threads", threads },
+		{ "libraries", libraries },
 	};
 
 	if (pipe(ends) != 0 || sem_init(&sem, 0, 1) != 0 || argc < 2)
 		return 2;
+	files = &argv[2];
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		if (strcmp(argv[1], scenarios[i].name) == 0) {
 			scenarios[i].run();

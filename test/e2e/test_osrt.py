@@ -7,6 +7,7 @@ Each test runs a program plainly and under the agent; what the program can see m
 emitted (see listen.c for the lines) must be what the program did. Prints PASS or FAIL for each, exits 1 on any FAIL.
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -144,6 +145,21 @@ def libraries_are_found_where_the_caller_looks():
     check(any("process_guest_part" in l[-1] for l in r.of("module")), "the library's module event")
 
 
+def locks_of_the_driver_are_spared():
+    """The same library under two names; the driver's semaphores are seen, its locks are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        for source in ("libwaits.so", "libwaits_now.so"):
+            paths = [os.path.join(folder, source + end) for end in ("", "/libcudart.so.99")]
+            os.mkdir(paths[0])
+            paths[0] += "/libplain.so"
+            for path in paths:
+                shutil.copy(E2E + "part/" + source, path)
+            r = same([E2E + "osrt_guest", "libraries", *paths])
+            long = {name: len([c for c in r.calls(name) if c[1] > 2 * MS])
+                    for name in ("pthread_mutex_lock", "pthread_rwlock_wrlock", "sem_wait")}
+            check(long == {"pthread_mutex_lock": 1, "pthread_rwlock_wrlock": 1, "sem_wait": 2}, (source, long))
+
+
 def shares(recorded):
     """For each thread: samples, their weight, share of burn_a in percent."""
     burn = [l.split() for l in recorded.stdout.splitlines() if l.startswith("burn")][0]
@@ -210,7 +226,7 @@ TESTS = [calls_have_their_length, sleeps_tell_what_was_asked_for, short_calls_ar
          nothing_is_recorded_when_off, results_and_errno_are_the_same, interrupted_calls_are_the_same,
          cancelled_threads_end_and_others_record, jumping_out_does_not_silence_the_thread,
          threads_give_their_slots_back, children_keep_the_agent, threads_tell_their_names,
-         libraries_are_found_where_the_caller_looks, timer_samples_tell_the_split,
+         libraries_are_found_where_the_caller_looks, locks_of_the_driver_are_spared, timer_samples_tell_the_split,
          a_program_with_its_own_sigprof_is_left_alone, gil_waits_add_up, a_static_program_is_unaffected,
          ordinary_programs_are_unaffected]
 

@@ -525,11 +525,11 @@ static void samples_are_fewer_where_they_cost_more(void **state)
 	u64 cost_ns = lull_perf_cost_ns(&options);
 
 	(void)state;
-	assert_int_equal(lull_perf_rate_hz(0), 200);
-	assert_int_equal(lull_perf_rate_hz(3000), 200);
-	assert_int_equal(lull_perf_rate_hz(21000), 200);
-	assert_int_equal(lull_perf_rate_hz(30000), 160);
-	assert_int_equal(lull_perf_rate_hz(5000000), 100);
+	assert_int_equal(lull_perf_rate_hz(0), 100);
+	assert_int_equal(lull_perf_rate_hz(3000), 100);
+	assert_int_equal(lull_perf_rate_hz(50000), 100);
+	assert_int_equal(lull_perf_rate_hz(60000), 80);
+	assert_int_equal(lull_perf_rate_hz(5000000), 50);
 	/* More than an interrupt can take, less than two of them are apart. */
 	if (cost_ns)
 		assert_in_range(cost_ns, 1000, 500000);

@@ -1,0 +1,124 @@
+#include "agent/slots.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/elf.h"
+
+#ifdef __aarch64__
+#define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define GLOB_DAT  R_AARCH64_GLOB_DAT
+#else
+#define JUMP_SLOT R_X86_64_JUMP_SLOT
+#define GLOB_DAT  R_X86_64_GLOB_DAT
+#endif
+
+/* One table of relocations of a file. */
+struct table {
+	const ElfW(Rela) * at;
+	size_t n;
+};
+
+static struct table table_of(const struct dl_phdr_info *file, i64 tag, i64 size_tag)
+{
+	const ElfW(Dyn) *size = lull_elf_dynamic(file, size_tag);
+	struct table table = { lull_elf_pointer(file, tag), 0 };
+
+	if (table.at && size)
+		table.n = size->d_un.d_val / sizeof(ElfW(Rela));
+	return table;
+}
+
+/* The part of a file that is made read-only after loading, in whole pages. */
+struct relro {
+	u64 start, end;
+	bool is_open, is_refused;
+};
+
+static struct relro relro_of(const struct dl_phdr_info *file)
+{
+	u64 mask = ~(u64)(sysconf(_SC_PAGESIZE) - 1);
+
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+		u64 at = file->dlpi_addr + p->p_vaddr;
+
+		if (p->p_type == PT_GNU_RELRO)
+			return (struct relro){ .start = at & mask,
+					       .end = (at + p->p_memsz) & mask };
+	}
+	return (struct relro){ 0 };
+}
+
+/* Make the entry writable; false if that is refused. */
+static bool open_relro(struct relro *r, u64 addr)
+{
+	if (addr - r->start >= r->end - r->start || r->is_open)
+		return true;
+	if (syscall(SYS_mprotect, r->start, r->end - r->start, PROT_READ | PROT_WRITE) != 0)
+		r->is_refused = true;
+	r->is_open = !r->is_refused;
+	return r->is_open;
+}
+
+static void replace_in(const struct dl_phdr_info *file, struct table table, u32 kind,
+		       struct relro *relro, lull_slot_choice *choice)
+{
+	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
+	const char *strings = lull_elf_pointer(file, DT_STRTAB);
+
+	for (size_t i = 0; symbols && strings && i < table.n && !relro->is_refused; i++) {
+		const ElfW(Rela) *r = &table.at[i];
+		const ElfW(Sym) *s = &symbols[ELF64_R_SYM(r->r_info)];
+		u64 *slot = (u64 *)(file->dlpi_addr + r->r_offset), chosen;
+
+		if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
+		    (kind == GLOB_DAT && lull_elf_contains(file, *slot)))
+			continue;
+		chosen = choice(file, strings + s->st_name, *slot);
+		if (!chosen || *slot == chosen || !open_relro(relro, (u64)slot))
+			continue;
+		__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
+	}
+}
+
+/*
+ * True if the file's calls go through GLOB_DATs. What the compiler brings along itself (start-up
+ * code, unwinding) may have JUMP_SLOTs in any case.
+ */
+static bool is_without_slots(const struct dl_phdr_info *file, struct table calls)
+{
+	static const char *const own[] = { "__libc_start_main", "__cxa_finalize",
+					   "__cxa_atexit",	"__gmon_start__",
+					   "__gxx_personality", "_Unwind_Resume",
+					   "__stack_chk_fail",	"abort" };
+	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
+	const char *strings = lull_elf_pointer(file, DT_STRTAB);
+	size_t n_own = 0;
+
+	for (size_t i = 0; symbols && strings && i < calls.n; i++) {
+		const char *name = strings + symbols[ELF64_R_SYM(calls.at[i].r_info)].st_name;
+
+		for (size_t k = 0; k < LULL_COUNT_OF(own); k++)
+			if (strncmp(name, own[k], strlen(own[k])) == 0) {
+				n_own++;
+				break;
+			}
+	}
+	return n_own == calls.n;
+}
+
+bool lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice)
+{
+	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
+	struct relro relro = relro_of(file);
+
+	replace_in(file, calls, JUMP_SLOT, &relro, choice);
+	if (is_without_slots(file, calls))
+		replace_in(file, table_of(file, DT_RELA, DT_RELASZ), GLOB_DAT, &relro, choice);
+	if (relro.is_open)
+		syscall(SYS_mprotect, relro.start, relro.end - relro.start, PROT_READ);
+	return !relro.is_refused;
+}

@@ -1,0 +1,28 @@
+/*
+ * slots - the entries of a loaded file's offset tables that hold addresses of functions.
+ *
+ * Each file has a list of relocations by which the loader filled in the addresses of functions that
+ * lie elsewhere; what is put into such an entry is called instead.
+ *
+ * Only calls may be diverted: a program that compares addresses of functions must find them as they
+ * are (libcrypto asks whether its allocator is still its own). JUMP_SLOTs are for calls alone.
+ * GLOB_DATs are for addresses, unless a file was built without JUMP_SLOTs (-fno-plt); then they are
+ * for both, and are taken in all such files but the function's own.
+ *
+ * Call it under the loader's lock, which dl_iterate_phdr() holds. Threads that call through an
+ * entry meanwhile find the old address or the new one.
+ */
+#ifndef LULL_AGENT_SLOTS_H
+#define LULL_AGENT_SLOTS_H
+
+#include <link.h>
+
+#include "base/types.h"
+
+/* What belongs into the entry of this name instead of what is there; 0: leave it. */
+typedef u64 lull_slot_choice(const struct dl_phdr_info *file, const char *name, u64 present);
+
+/* Ask for each entry; false if the file's tables cannot be written. */
+bool lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice);
+
+#endif
