@@ -258,6 +258,19 @@ $(BUILD)/e2e/part/libwaits_now.so: test/e2e/waits.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -Wl,-z,relro,-z,now -o $@ $<
 
+# Launches through a runtime that calls the (simulated) driver; with lazy and with read-only tables.
+CUDART := $(BUILD)/e2e/part/libcudart.so.99
+$(CUDART): test/e2e/cudart_stand_in.c test/e2e/cudart_stand_in.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -Wl,-soname,libcudart.so.99 -o $@ $< -ldl
+$(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy
+$(BUILD)/e2e/cudart_guest_now: CUDART_LINK = -Wl,-z,relro,-z,now
+$(BUILD)/e2e/cudart_guest_noplt: CUDART_LINK = -fno-plt
+$(BUILD)/e2e/cudart_guest $(BUILD)/e2e/cudart_guest_now $(BUILD)/e2e/cudart_guest_noplt: test/e2e/cudart_guest.c $(CUDART)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) $(CUDART_LINK) -Wl,-rpath,'$$ORIGIN/part' -o $@ $^ -ldl
+e2e-cudart: sim $(BUILD)/e2e/cudart_guest $(BUILD)/e2e/cudart_guest_now $(BUILD)/e2e/cudart_guest_noplt
+
 # Linked with libcupti, as tools are that live in the program.
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
 $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13

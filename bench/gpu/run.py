@@ -262,7 +262,8 @@ def pairs(modes, mode, base, case):
     """Steps in one mode against those in another, in each round in which both had the CPU."""
     limit = fast_limit(modes, case)
     both = [(fast(a, limit), fast(b, limit)) for a, b in zip(modes[mode][case], modes[base][case])]
-    return [statistics.median(a) / statistics.median(b) for a, b in both if min(len(a), len(b)) >= MIN_STEPS]
+    enough = min(MIN_STEPS, len(modes[base][case][0]) // 2 + 1)
+    return [statistics.median(a) / statistics.median(b) for a, b in both if min(len(a), len(b)) >= enough]
 
 
 class Ratio:

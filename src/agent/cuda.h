@@ -54,6 +54,26 @@ void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 sta
 /* Turn callbacks for the calls that matter on or off. */
 void lull_cuda_watch_calls(bool is_on);
 
+/* True if calls are recorded without stacks, and kernels are not measured. */
+bool lull_cuda_is_plain(void);
+
+/*
+ * A launch of the runtime that is timed by its wrapper, without CUPTI's callbacks for it: the
+ * thread, or NULL if nothing is recorded. Both keep errno.
+ */
+struct lull_thread *lull_cuda_launch_begins(void);
+void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, int result);
+
+/*
+ * cuda_runtime.c: put wrappers into the offset tables of files that launch through libcudart, also
+ * of those loaded since. Cheap if none was; not legal in a signal handler.
+ */
+void lull_cuda_wrap(void);
+
+/* Whether a runtime call of this name needs no callback; wrappers are to do something. */
+bool lull_cuda_is_wrapped_call(const char *name);
+void lull_cuda_wrap_on(bool is_on);
+
 /* A callback about a context or a module (cuda_objects.c). */
 void lull_cuda_resource(u32 cbid, const void *data);
 

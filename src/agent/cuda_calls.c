@@ -152,12 +152,16 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->wait = (u8)lull_cuda_wait_of(name);
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
-	want(domain, cbid, is_on);
+	want(domain, cbid,
+	     is_on && !(domain == LULL_CUPTI_DOMAIN_RUNTIME && lull_cuda_is_wrapped_call(name)));
 }
 
 void lull_cuda_watch_calls(bool is_on)
 {
 	lull_cuda_forget_captures();
+	if (is_on)
+		lull_cuda_wrap();
+	lull_cuda_wrap_on(is_on);
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
 			watch(domain, cbid, is_on);
@@ -195,6 +199,17 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 	errno = saved;
 }
 
+/* The name of a call, defined in the thread's stream; false if there was no room. */
+static inline bool is_named(struct lull_thread *t, u64 hash, const char *text, size_t len)
+{
+	if (lull_is_defined(t, hash))
+		return true;
+	if (!lull_define_string(t, hash, text, len))
+		return false;
+	lull_remember(t, hash);
+	return true;
+}
+
 /* `regs`: the caller's, if any kind of call may need them; else NULL. */
 static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 						       const struct call_name *call, u32 domain,
@@ -203,11 +218,8 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 {
 	struct lull_wire_cuda_call *e;
 
-	if (!lull_is_defined(t, call->hash)) {
-		if (!lull_define_string(t, call->hash, call->text, call->len))
-			return;
-		lull_remember(t, call->hash);
-	}
+	if (!is_named(t, call->hash, call->text, call->len))
+		return;
 	if (regs && is_long(call, dur_ticks)) {
 		struct lull_wire_cuda_call whole = { .head.a = domain };
 
@@ -239,13 +251,20 @@ static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
  * A driver call inside a call of the runtime that is timed: half of all callbacks in a framework.
  * Told by the thread's own words alone.
  */
-static inline bool is_inside_runtime(u32 domain)
+static inline bool is_inside_runtime(u32 domain, u32 cbid, const void *data)
 {
-	const struct lull_thread *t = lull_self;
+	struct lull_thread *t = lull_self;
 
-	return domain == LULL_CUPTI_DOMAIN_DRIVER && t && t->magic == LULL_WIRE_MAGIC &&
-	       (t->scratch[6] >> 43 & 31) == LULL_CUPTI_DOMAIN_RUNTIME &&
-	       t->scratch[6] >> 48 == (u16)t->record;
+	if (domain != LULL_CUPTI_DOMAIN_DRIVER || !t || t->magic != LULL_WIRE_MAGIC ||
+	    (t->scratch[6] >> 43 & 31) != LULL_CUPTI_DOMAIN_RUNTIME ||
+	    t->scratch[6] >> 48 != (u16)t->record)
+		return false;
+	/* A wrapper does not know the number of its call, but that of this one will do. */
+	if (!(t->scratch[6] >> 32 & 0x7ff) && cbid < N_CBIDS && names[domain - 1][cbid].text &&
+	    names[domain - 1][cbid].kind == LULL_TRACED_KERNEL)
+		t->scratch[6] =
+			(t->scratch[6] & ~(u64)UINT32_MAX) | lull_cupti_call_correlation(data);
+	return true;
 }
 
 static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
@@ -293,7 +312,7 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
 			     0))
 		lull_cuda_share_called(domain, cbid, data);
-	if (is_inside_runtime(domain))
+	if (is_inside_runtime(domain, cbid, data))
 		return;
 	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
 		lull_cuda_resource(cbid, data);
@@ -308,6 +327,50 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		heed(call->meaning);
 	on_call(call, domain, cbid, data, regs);
+}
+
+/* What a wrapper's call is known by; its number comes with the driver's callback. */
+#define WRAPPED ((u64)LULL_CUPTI_DOMAIN_RUNTIME << 43)
+
+struct lull_thread *lull_cuda_launch_begins(void)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (!t) {
+		lull_cuda_follow_call(WRAPPED, false);
+		return NULL;
+	}
+	if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+		return NULL; /* inside another call */
+	t->scratch[6] = WRAPPED | (u64)t->record << 48;
+	t->scratch[7] = lull_time();
+	return t;
+}
+
+void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, int result)
+{
+	struct lull_wire_cuda_call *e = NULL;
+	u64 dur_ticks;
+
+	if (!t) {
+		if (!lull_has_recording())
+			lull_cuda_follow_call(WRAPPED, true);
+		return;
+	}
+	dur_ticks = lull_time() - t->scratch[7];
+	/* The recording may have ended meanwhile, or another one have begun. */
+	if (lull_recording() == t && t->scratch[6] >> 48 == (u16)t->record &&
+	    is_named(t, name->hash, name->bytes, name->len))
+		e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+	if (e) {
+		e->head.a = LULL_CUPTI_DOMAIN_RUNTIME;
+		e->dur_ticks = dur_ticks;
+		e->name = name->hash;
+		e->ret = (u32)result;
+		e->correlation = (u32)t->scratch[6];
+		lull_commit(t, sizeof(*e));
+	}
+	t->scratch[6] = 0;
 }
 
 /*
@@ -328,12 +391,17 @@ static void called_with_stack(void *user, u32 domain, u32 cbid, const void *data
 	called(domain, cbid, data, &regs);
 }
 
+bool lull_cuda_is_plain(void)
+{
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (lull_agent.control->cuda_backtrace_ticks[i])
+			return false;
+	return !(lull_agent.control->sources & LULL_SOURCE_KERNELS);
+}
+
 lull_cupti_callback *lull_cuda_callback(void)
 {
 	if (lull_agent.control->sources & LULL_SOURCE_KERNELS)
 		return lull_kernel_called;
-	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
-		if (lull_agent.control->cuda_backtrace_ticks[i])
-			return called_with_stack;
-	return called_plain;
+	return lull_cuda_is_plain() ? called_plain : called_with_stack;
 }

@@ -1,11 +1,13 @@
 #include "agent/slots.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/elf.h"
+#include "agent/sys.h"
 
 #ifdef __aarch64__
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
@@ -34,7 +36,7 @@ static struct table table_of(const struct dl_phdr_info *file, i64 tag, i64 size_
 /* The part of a file that is made read-only after loading, in whole pages. */
 struct relro {
 	u64 start, end;
-	bool is_open, is_refused;
+	bool is_open, is_refused, is_early;
 };
 
 static struct relro relro_of(const struct dl_phdr_info *file)
@@ -52,11 +54,70 @@ static struct relro relro_of(const struct dl_phdr_info *file)
 	return (struct relro){ 0 };
 }
 
-/* Make the entry writable; false if that is refused. */
+/* Reads hexadecimal digits; what follows them. */
+static const char *read_hex(const char *at, u64 *value)
+{
+	for (*value = 0;; at++) {
+		u32 digit = (u32)*at - '0', letter = (u32)*at - 'a';
+
+		if (digit > 9 && letter > 5)
+			return at;
+		*value = *value << 4 | (digit <= 9 ? digit : letter + 10);
+	}
+}
+
+/* Whether a line of /proc/self/maps ("START-END rw-p ...") is about this address; 'r', 'w' or 0. */
+static char access_of(const char *line, u64 addr)
+{
+	u64 start, end;
+	const char *at = read_hex(line, &start);
+
+	if (*at != '-')
+		return 0;
+	at = read_hex(at + 1, &end);
+	if (addr - start >= end - start || at[0] != ' ' || !at[1])
+		return 0;
+	return at[2] == 'w' ? 'w' : 'r';
+}
+
+/*
+ * True if the loader is done with the file: making this part read-only is the last thing it does.
+ * Before, another thread is about to write there.
+ */
+static bool is_read_only(u64 addr)
+{
+	char text[4096];
+	int fd = lull_sys_open("/proc/self/maps", O_RDONLY, 0);
+	size_t n = 0;
+	char found = 0;
+	long got;
+
+	while (fd >= 0 && !found && n < sizeof(text) - 1 &&
+	       (got = lull_sys_read(fd, text + n, sizeof(text) - 1 - n)) > 0) {
+		char *line = text, *end;
+
+		n += (size_t)got;
+		text[n] = '\0';
+		for (; !found && (end = strchr(line, '\n')); line = end + 1)
+			found = access_of(line, addr);
+		n -= (size_t)(line - text);
+		memmove(text, line, n);
+	}
+	if (fd >= 0)
+		lull_sys_close(fd);
+	/* Without /proc nobody can tell; that is rarer than a load at the same moment. */
+	return fd < 0 || found == 'r';
+}
+
+/* Make the entry writable; false if that is refused, or too early. */
 static bool open_relro(struct relro *r, u64 addr)
 {
 	if (addr - r->start >= r->end - r->start || r->is_open)
 		return true;
+	if (r->is_early || !is_read_only(addr)) {
+		r->is_early = true;
+		return false;
+	}
 	if (syscall(SYS_mprotect, r->start, r->end - r->start, PROT_READ | PROT_WRITE) != 0)
 		r->is_refused = true;
 	r->is_open = !r->is_refused;

@@ -10,7 +10,8 @@
  * for both, and are taken in all such files but the function's own.
  *
  * Call it under the loader's lock, which dl_iterate_phdr() holds. Threads that call through an
- * entry meanwhile find the old address or the new one.
+ * entry meanwhile find the old address or the new one. A file that another thread is loading is in
+ * the list already: where its tables are to be read-only they are left alone until they are.
  */
 #ifndef LULL_AGENT_SLOTS_H
 #define LULL_AGENT_SLOTS_H

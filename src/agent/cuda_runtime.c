@@ -1,0 +1,203 @@
+/*
+ * cuda_runtime - launches through libcudart, timed in the callers' offset tables.
+ *
+ * A launch of a framework goes through the runtime into the driver, and CUPTI calls back four times
+ * for it. That is the larger part of what a recording costs beyond CUPTI's own records (H200, CUDA
+ * 13.0: 240 ns for the runtime's two, 110 ns for the driver's two). So where a file calls the
+ * runtime through its offset table (slots.h), we stand in that table and time the call; the
+ * driver's callback inside it tells the correlation id, and the runtime's stay off.
+ *
+ * Who launches in another way (a runtime that is linked in, an address that was looked up) is seen
+ * as what it calls in the driver. A process in which nobody calls libcudart through a table keeps
+ * the runtime's callbacks, and so does a recording with stacks of calls, which start there.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/cuda.h"
+#include "agent/elf.h"
+#include "agent/slots.h"
+
+struct dim3 {
+	u32 x, y, z;
+};
+
+typedef int launch_fn(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+		      size_t shared_bytes, void *stream);
+typedef int launch_ex_fn(const void *config, const void *kernel, void **args);
+
+/* A process may have two: its framework's, and that of an extension built for another version. */
+#define N_RUNTIMES 2u
+
+/*
+ * What a runtime exports. Programs built with CUDA 13 launch through the second, which is the first
+ * under another name.
+ */
+enum { LAUNCH, LAUNCH_BUILT, LAUNCH_EX, N_CALLS };
+static const char *const names[N_CALLS] = { "cudaLaunchKernel", "__cudaLaunchKernel",
+					    "cudaLaunchKernelExC" };
+
+static struct {
+	u64 real[N_RUNTIMES][N_CALLS];
+	u32 n;			  /* runtimes that were found; under the loader's lock */
+	u64 n_adds;		  /* files that had been loaded at the last look; likewise */
+	struct lull_text text[2]; /* how calls are called in reports */
+	_Atomic u32 is_on;	  /* callbacks are on */
+	_Atomic u32 n_places;	  /* entries that are ours */
+} runtime;
+
+static inline __attribute__((always_inline)) int launch(u64 at, const void *kernel,
+							struct dim3 grid, struct dim3 block,
+							void **args, size_t shared_bytes,
+							void *stream)
+{
+	launch_fn *real = (launch_fn *)at;
+	struct lull_thread *t;
+	int result;
+
+	if (!atomic_load_explicit(&runtime.is_on, memory_order_relaxed))
+		return real(kernel, grid, block, args, shared_bytes, stream);
+	t = lull_cuda_launch_begins();
+	result = real(kernel, grid, block, args, shared_bytes, stream);
+	lull_cuda_launch_ends(t, &runtime.text[0], result);
+	return result;
+}
+
+static inline __attribute__((always_inline)) int launch_ex(u64 at, const void *config,
+							   const void *kernel, void **args)
+{
+	launch_ex_fn *real = (launch_ex_fn *)at;
+	struct lull_thread *t;
+	int result;
+
+	if (!atomic_load_explicit(&runtime.is_on, memory_order_relaxed))
+		return real(config, kernel, args);
+	t = lull_cuda_launch_begins();
+	result = real(config, kernel, args);
+	lull_cuda_launch_ends(t, &runtime.text[1], result);
+	return result;
+}
+
+/* One of each for each runtime. */
+#define LAUNCHES(ix, call)                                                                       \
+	static int launch_##ix##_##call(const void *kernel, struct dim3 grid, struct dim3 block, \
+					void **args, size_t shared_bytes, void *stream)          \
+	{                                                                                        \
+		return launch(runtime.real[ix][call], kernel, grid, block, args, shared_bytes,   \
+			      stream);                                                           \
+	}
+#define LAUNCHES_EX(ix)                                                                \
+	static int launch_ex_##ix(const void *config, const void *kernel, void **args) \
+	{                                                                              \
+		return launch_ex(runtime.real[ix][LAUNCH_EX], config, kernel, args);   \
+	}
+LAUNCHES(0, LAUNCH)
+LAUNCHES(0, LAUNCH_BUILT)
+LAUNCHES_EX(0)
+LAUNCHES(1, LAUNCH)
+LAUNCHES(1, LAUNCH_BUILT)
+LAUNCHES_EX(1)
+
+/* The wrapper of what is there; 0 if it is not a call of ours. */
+static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	const u64 wrappers[N_RUNTIMES][N_CALLS] = {
+		{ (u64)launch_0_LAUNCH, (u64)launch_0_LAUNCH_BUILT, (u64)launch_ex_0 },
+		{ (u64)launch_1_LAUNCH, (u64)launch_1_LAUNCH_BUILT, (u64)launch_ex_1 },
+	};
+
+	(void)file;
+	for (u32 call = 0; call < N_CALLS; call++)
+		for (u32 i = 0; i < runtime.n && strcmp(name, names[call]) == 0; i++)
+			if (present == runtime.real[i][call]) {
+				atomic_fetch_add(&runtime.n_places, 1);
+				return wrappers[i][call];
+			}
+	return 0;
+}
+
+static bool is_cudart(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash ? slash + 1 : path, "libcudart.so", 12) == 0;
+}
+
+/* Remember what this runtime exports, if there is room. */
+static void add_runtime(const struct dl_phdr_info *file)
+{
+	u64 found[N_CALLS];
+
+	for (u32 i = 0; i < N_CALLS; i++) {
+		const ElfW(Sym) *symbol = lull_elf_symbol(file, names[i]);
+
+		found[i] = symbol ? file->dlpi_addr + symbol->st_value : 0;
+	}
+	for (u32 i = 0; i < runtime.n; i++)
+		if (runtime.real[i][LAUNCH] == found[LAUNCH])
+			return;
+	if (!found[LAUNCH] || runtime.n == N_RUNTIMES)
+		return;
+	memcpy(runtime.real[runtime.n], found, sizeof(found));
+	runtime.n++;
+}
+
+static bool needs_cudart(const struct dl_phdr_info *file)
+{
+	const char *strings = lull_elf_pointer(file, DT_STRTAB);
+	const ElfW(Dyn) *d = lull_elf_dynamic(file, DT_NEEDED);
+
+	for (; strings && d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_NEEDED && is_cudart(strings + d->d_un.d_val))
+			return true;
+	return false;
+}
+
+static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	bool *is_news = arg;
+
+	if (size < sizeof(*file) || file->dlpi_adds == runtime.n_adds)
+		return 1;
+	*is_news = true;
+	if (is_cudart(file->dlpi_name))
+		add_runtime(file);
+	return 0;
+}
+
+static int wrap_callers(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	(void)size, (void)unused;
+	runtime.n_adds = file->dlpi_adds;
+	if (needs_cudart(file))
+		lull_slots_replace(file, wrapper_of);
+	return 0;
+}
+
+void lull_cuda_wrap(void)
+{
+	bool is_news = false;
+	int saved = errno;
+
+	if (!lull_cuda_is_mine() || !lull_cuda_is_plain())
+		return;
+	lull_elf_walk(find_runtimes, &is_news);
+	if (is_news && runtime.n) {
+		runtime.text[0] = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
+		runtime.text[1] = lull_text(names[LAUNCH_EX], strlen(names[LAUNCH_EX]));
+		lull_elf_walk(wrap_callers, NULL);
+	}
+	errno = saved;
+}
+
+/* cudaLaunchKernel_v7000; not those for the thread's own stream, cudaLaunchKernel_ptsz_v7000. */
+bool lull_cuda_is_wrapped_call(const char *name)
+{
+	return atomic_load(&runtime.n_places) && (strncmp(name, "cudaLaunchKernel_v", 18) == 0 ||
+						  strncmp(name, "cudaLaunchKernelExC_v", 21) == 0);
+}
+
+void lull_cuda_wrap_on(bool is_on)
+{
+	atomic_store(&runtime.is_on, is_on);
+}
