@@ -7,9 +7,10 @@
  * runtime through its offset table (slots.h), we stand in that table and time the call; the
  * driver's callback inside it tells the correlation id, and the runtime's stay off.
  *
- * Who launches in another way (a runtime that is linked in, an address that was looked up) is seen
- * as what it calls in the driver. A process in which nobody calls libcudart through a table keeps
- * the runtime's callbacks, and so does a recording with stacks of calls, which start there.
+ * Only cudaLaunchKernel() is worth it. Who calls it in another way (a runtime that is linked in, an
+ * address that was looked up) is seen as what it calls in the driver. A process in which nobody
+ * calls libcudart through a table keeps the runtime's callbacks, and so does a recording with
+ * stacks of calls, which start there.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +25,6 @@ struct dim3 {
 
 typedef int launch_fn(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
 		      size_t shared_bytes, void *stream);
-typedef int launch_ex_fn(const void *config, const void *kernel, void **args);
 
 /* A process may have two: its framework's, and that of an extension built for another version. */
 #define N_RUNTIMES 2u
@@ -33,17 +33,16 @@ typedef int launch_ex_fn(const void *config, const void *kernel, void **args);
  * What a runtime exports. Programs built with CUDA 13 launch through the second, which is the first
  * under another name.
  */
-enum { LAUNCH, LAUNCH_BUILT, LAUNCH_EX, N_CALLS };
-static const char *const names[N_CALLS] = { "cudaLaunchKernel", "__cudaLaunchKernel",
-					    "cudaLaunchKernelExC" };
+enum { LAUNCH, LAUNCH_BUILT, N_CALLS };
+static const char *const names[N_CALLS] = { "cudaLaunchKernel", "__cudaLaunchKernel" };
 
 static struct {
 	u64 real[N_RUNTIMES][N_CALLS];
-	u32 n;			  /* runtimes that were found; under the loader's lock */
-	u64 n_adds;		  /* files that had been loaded at the last look; likewise */
-	struct lull_text text[2]; /* how calls are called in reports */
-	_Atomic u32 is_on;	  /* callbacks are on */
-	_Atomic u32 n_places;	  /* entries that are ours */
+	u32 n;		       /* runtimes that were found; under the loader's lock */
+	u64 n_adds;	       /* files that had been loaded at the last look; likewise */
+	struct lull_text text; /* how the calls are called in reports */
+	_Atomic u32 is_on;     /* callbacks are on */
+	_Atomic u32 n_places;  /* entries that are ours */
 } runtime;
 
 static inline __attribute__((always_inline)) int launch(u64 at, const void *kernel,
@@ -59,22 +58,7 @@ static inline __attribute__((always_inline)) int launch(u64 at, const void *kern
 		return real(kernel, grid, block, args, shared_bytes, stream);
 	t = lull_cuda_launch_begins();
 	result = real(kernel, grid, block, args, shared_bytes, stream);
-	lull_cuda_launch_ends(t, &runtime.text[0], result);
-	return result;
-}
-
-static inline __attribute__((always_inline)) int launch_ex(u64 at, const void *config,
-							   const void *kernel, void **args)
-{
-	launch_ex_fn *real = (launch_ex_fn *)at;
-	struct lull_thread *t;
-	int result;
-
-	if (!atomic_load_explicit(&runtime.is_on, memory_order_relaxed))
-		return real(config, kernel, args);
-	t = lull_cuda_launch_begins();
-	result = real(config, kernel, args);
-	lull_cuda_launch_ends(t, &runtime.text[1], result);
+	lull_cuda_launch_ends(t, &runtime.text, result);
 	return result;
 }
 
@@ -86,33 +70,24 @@ static inline __attribute__((always_inline)) int launch_ex(u64 at, const void *c
 		return launch(runtime.real[ix][call], kernel, grid, block, args, shared_bytes,   \
 			      stream);                                                           \
 	}
-#define LAUNCHES_EX(ix)                                                                \
-	static int launch_ex_##ix(const void *config, const void *kernel, void **args) \
-	{                                                                              \
-		return launch_ex(runtime.real[ix][LAUNCH_EX], config, kernel, args);   \
-	}
 LAUNCHES(0, LAUNCH)
 LAUNCHES(0, LAUNCH_BUILT)
-LAUNCHES_EX(0)
 LAUNCHES(1, LAUNCH)
 LAUNCHES(1, LAUNCH_BUILT)
-LAUNCHES_EX(1)
 
 /* The wrapper of what is there; 0 if it is not a call of ours. */
 static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
 	const u64 wrappers[N_RUNTIMES][N_CALLS] = {
-		{ (u64)launch_0_LAUNCH, (u64)launch_0_LAUNCH_BUILT, (u64)launch_ex_0 },
-		{ (u64)launch_1_LAUNCH, (u64)launch_1_LAUNCH_BUILT, (u64)launch_ex_1 },
+		{ (u64)launch_0_LAUNCH, (u64)launch_0_LAUNCH_BUILT },
+		{ (u64)launch_1_LAUNCH, (u64)launch_1_LAUNCH_BUILT },
 	};
 
 	(void)file;
 	for (u32 call = 0; call < N_CALLS; call++)
 		for (u32 i = 0; i < runtime.n && strcmp(name, names[call]) == 0; i++)
-			if (present == runtime.real[i][call]) {
-				atomic_fetch_add(&runtime.n_places, 1);
+			if (present == runtime.real[i][call])
 				return wrappers[i][call];
-			}
 	return 0;
 }
 
@@ -138,6 +113,7 @@ static void add_runtime(const struct dl_phdr_info *file)
 			return;
 	if (!found[LAUNCH] || runtime.n == N_RUNTIMES)
 		return;
+	runtime.text = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
 	memcpy(runtime.real[runtime.n], found, sizeof(found));
 	runtime.n++;
 }
@@ -165,36 +141,38 @@ static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
 	return 0;
 }
 
-static int wrap_callers(struct dl_phdr_info *file, size_t size, void *unused)
+static int wrap_callers(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	(void)size, (void)unused;
-	runtime.n_adds = file->dlpi_adds;
-	if (needs_cudart(file))
-		lull_slots_replace(file, wrapper_of);
+	bool *is_first = arg;
+	u32 n = 0;
+
+	(void)size;
+	if (*is_first)
+		runtime.n_adds = file->dlpi_adds;
+	*is_first = false;
+	if (needs_cudart(file) && lull_slots_replace(file, wrapper_of, &n) == LULL_SLOTS_EARLY)
+		runtime.n_adds = 0; /* look again */
+	atomic_fetch_add(&runtime.n_places, n);
 	return 0;
 }
 
 void lull_cuda_wrap(void)
 {
-	bool is_news = false;
+	bool is_news = false, is_first = true;
 	int saved = errno;
 
 	if (!lull_cuda_is_mine() || !lull_cuda_is_plain())
 		return;
 	lull_elf_walk(find_runtimes, &is_news);
-	if (is_news && runtime.n) {
-		runtime.text[0] = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
-		runtime.text[1] = lull_text(names[LAUNCH_EX], strlen(names[LAUNCH_EX]));
-		lull_elf_walk(wrap_callers, NULL);
-	}
+	if (is_news && runtime.n)
+		lull_elf_walk(wrap_callers, &is_first);
 	errno = saved;
 }
 
-/* cudaLaunchKernel_v7000; not those for the thread's own stream, cudaLaunchKernel_ptsz_v7000. */
+/* cudaLaunchKernel_v7000; not that for the thread's own stream, cudaLaunchKernel_ptsz_v7000. */
 bool lull_cuda_is_wrapped_call(const char *name)
 {
-	return atomic_load(&runtime.n_places) && (strncmp(name, "cudaLaunchKernel_v", 18) == 0 ||
-						  strncmp(name, "cudaLaunchKernelExC_v", 21) == 0);
+	return atomic_load(&runtime.n_places) && strncmp(name, "cudaLaunchKernel_v", 18) == 0;
 }
 
 void lull_cuda_wrap_on(bool is_on)

@@ -266,22 +266,32 @@ static u64 replacement(const struct dl_phdr_info *file, const char *name, u64 pr
 	return thunk_by_name(name);
 }
 
-/* True the first time it sees a file. */
-static bool is_news(const struct dl_phdr_info *file)
+/* Where it is written down that a file is done; NULL if there is no room for it. */
+static u64 *mark_of(u64 key)
 {
-	u64 key = (u64)file->dlpi_phdr;
-
 	for (u32 i = 0; i < LULL_COUNT_OF(patch.scanned); i++) {
 		u64 *at = &patch.scanned[((key >> 12) + i) % LULL_COUNT_OF(patch.scanned)];
 
-		if (*at == key)
-			return false;
-		if (!*at) {
-			*at = key;
-			return true;
-		}
+		if (*at == key || !*at)
+			return at;
 	}
-	return true;
+	return NULL;
+}
+
+static void patch_file(const struct dl_phdr_info *file)
+{
+	u64 key = (u64)file->dlpi_phdr, *mark = mark_of(key);
+	enum lull_slots result;
+
+	if (mark && *mark == key)
+		return;
+	result = lull_slots_replace(file, replacement, NULL);
+	if (result == LULL_SLOTS_REFUSED)
+		lull_issue(LULL_ISSUE_lib_refused, 1);
+	if (result == LULL_SLOTS_EARLY)
+		patch.n_adds = 0; /* look again */
+	else if (mark)
+		*mark = key;
 }
 
 static int collect(struct dl_phdr_info *file, size_t size, void *unused)
@@ -313,9 +323,7 @@ static int scan_all(struct dl_phdr_info *first, size_t size, void *unused)
 	patch.n_files = patch.n_owners = 0;
 	dl_iterate_phdr(collect, NULL);
 	for (u32 i = 0; i < patch.n_files; i++)
-		if (is_news(&patch.files[i]))
-			if (!lull_slots_replace(&patch.files[i], replacement))
-				lull_issue(LULL_ISSUE_lib_refused, 1);
+		patch_file(&patch.files[i]);
 	return 1;
 }
 

@@ -72,17 +72,21 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 {
 	const char *slash = strrchr(file->dlpi_name, '/');
 	const char *name = slash ? slash + 1 : file->dlpi_name;
+	enum lull_slots result = LULL_SLOTS_DONE;
 	bool *is_sure = arg; /* that there is something new */
 
 	if (size < sizeof(*file) || (!*is_sure && file->dlpi_adds == n_adds))
 		return 1;
+	if (!*is_sure)
+		n_adds = file->dlpi_adds;
 	*is_sure = true;
-	n_adds = file->dlpi_adds;
 	if (is_driver(name))
-		lull_slots_replace(file, locks);
+		result = lull_slots_replace(file, locks, NULL);
 	else if ((!*name || strncmp(name, "libpython3", 10) == 0) &&
 		 lull_elf_symbol(file, "_PyRuntime"))
-		lull_slots_replace(file, mutexes);
+		result = lull_slots_replace(file, mutexes, NULL);
+	if (result == LULL_SLOTS_EARLY)
+		n_adds = 0; /* look again */
 	return 0;
 }
 

@@ -124,11 +124,12 @@ static bool open_relro(struct relro *r, u64 addr)
 	return r->is_open;
 }
 
-static void replace_in(const struct dl_phdr_info *file, struct table table, u32 kind,
-		       struct relro *relro, lull_slot_choice *choice)
+static u32 replace_in(const struct dl_phdr_info *file, struct table table, u32 kind,
+		      struct relro *relro, lull_slot_choice *choice)
 {
 	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
 	const char *strings = lull_elf_pointer(file, DT_STRTAB);
+	u32 n_replaced = 0;
 
 	for (size_t i = 0; symbols && strings && i < table.n && !relro->is_refused; i++) {
 		const ElfW(Rela) *r = &table.at[i];
@@ -142,7 +143,9 @@ static void replace_in(const struct dl_phdr_info *file, struct table table, u32 
 		if (!chosen || *slot == chosen || !open_relro(relro, (u64)slot))
 			continue;
 		__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
+		n_replaced++;
 	}
+	return n_replaced;
 }
 
 /*
@@ -171,15 +174,20 @@ static bool is_without_slots(const struct dl_phdr_info *file, struct table calls
 	return n_own == calls.n;
 }
 
-bool lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice)
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   u32 *n_replaced)
 {
 	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
 	struct relro relro = relro_of(file);
+	u32 n = replace_in(file, calls, JUMP_SLOT, &relro, choice);
 
-	replace_in(file, calls, JUMP_SLOT, &relro, choice);
 	if (is_without_slots(file, calls))
-		replace_in(file, table_of(file, DT_RELA, DT_RELASZ), GLOB_DAT, &relro, choice);
+		n += replace_in(file, table_of(file, DT_RELA, DT_RELASZ), GLOB_DAT, &relro, choice);
 	if (relro.is_open)
 		syscall(SYS_mprotect, relro.start, relro.end - relro.start, PROT_READ);
-	return !relro.is_refused;
+	if (n_replaced)
+		*n_replaced += n;
+	if (relro.is_refused)
+		return LULL_SLOTS_REFUSED;
+	return relro.is_early ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
 }

@@ -23,7 +23,14 @@
 /* What belongs into the entry of this name instead of what is there; 0: leave it. */
 typedef u64 lull_slot_choice(const struct dl_phdr_info *file, const char *name, u64 present);
 
-/* Ask for each entry; false if the file's tables cannot be written. */
-bool lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice);
+enum lull_slots {
+	LULL_SLOTS_DONE,
+	LULL_SLOTS_EARLY,   /* not all: the file is being loaded; ask again */
+	LULL_SLOTS_REFUSED, /* not all: the tables cannot be written */
+};
+
+/* Ask for each entry; *n_replaced grows by what was replaced, unless it is NULL. */
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   u32 *n_replaced);
 
 #endif
