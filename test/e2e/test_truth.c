@@ -69,7 +69,9 @@ static void expect_split(const char *guest, const char *options, u64 least_pct)
 	f64 share_pct;
 
 	assert_int_equal(
-		test_profile_run(NULL, "profile -q -f -o %%R/split %s %s cpu 1.5", options, guest),
+		test_profile_run(
+			NULL, "profile -q -f --sampling-frequency=1000 -o %%R/split %s %s cpu 1.5",
+			options, guest),
 		0);
 	s = read_split("split.lull");
 	share_pct = 100.0 * (f64)s.seventy_ns / (f64)(s.seventy_ns + s.thirty_ns);
@@ -107,7 +109,8 @@ static void a_killed_recorder_leaves_named_stacks(void **state)
 	pid_t pid;
 
 	(void)state;
-	pid = test_profile_launch("profile -q -f -o %%R/dead " GUEST " cpu 2.5");
+	pid = test_profile_launch("profile -q -f --sampling-frequency=1000 -o %%R/dead " GUEST
+				  " cpu 2.5");
 	usleep(1700 * 1000);
 	kill(pid, SIGKILL);
 	test_profile_wait(pid);
