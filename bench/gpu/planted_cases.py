@@ -139,20 +139,24 @@ def main():
     steps, done = {}, {}
     for name in a.cases.split(","):
         torch.manual_seed(0)
-        steps[name] = planted.CASES[name][0](False, a.warm + (a.steps + 1) * a.repeats)
+        n = a.warm + (max(a.steps, 2 * BLOCKS.get(name, 1)) + 1) * a.repeats
+        steps[name] = planted.CASES[name][0](False, n)
         measure(steps[name], 0, a.warm)
         done[name] = a.warm
     switch, now, cpus = SWITCHES[a.switch](), None, os.sched_getaffinity(0)
     print("ready", flush=True)
     for line in sys.stdin:
         name, mode = line.split()
-        if mode != now:
+        is_new, block = mode != now, BLOCKS.get(name, 1)
+        if is_new:
             switch(mode)
-            place_threads(a.cpu, cpus - {a.cpu})  # some are new
             now = mode
         measure(steps[name], done[name], 1)  # others had the device in between
-        times = measure(steps[name], done[name] + 1, a.steps, BLOCKS.get(name, 1))
-        done[name] += a.steps + 1
+        if is_new:
+            place_threads(a.cpu, cpus - {a.cpu})  # some began with the first launch
+        n = max(a.steps, 2 * block)
+        times = measure(steps[name], done[name] + 1, n, block)
+        done[name] += n + 1
         print(name + "=" + " ".join("%.4f/%.4f" % pair for pair in times), flush=True)
 
 

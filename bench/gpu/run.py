@@ -8,11 +8,11 @@ Runs alternate and medians are compared within one run: such machines vary by 15
 one program on one machine by 10 %, so that training loops are compared with themselves: recorded, at the floor, and
 neither, by turns in one process. Virtual CPUs share cores, and a step of one and the same process takes 9 or 18 ms, as
 the neighbours please. So the quietest CPU is looked for, a fixed piece of work before each step tells whether it is
-all ours just then, and only such steps count; turns that follow each other are compared, and of these ratios the median
-is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an
-absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most
-5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device is the limit, and after
-the recording.
+all ours just then, and only such steps count; turns of a few steps that follow each other are compared, and of these
+ratios the median is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded
+agent costs beyond an absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above
+the floor; steps at most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device
+or the data set is the limit, and after the recording.
 """
 import json
 import os
@@ -33,7 +33,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
 MAX_ROUNDS = 1000  # of turns; the time is over before
 FAST = 1.25  # a piece of work that takes longer than so many times the fastest had a neighbour
-MIN_STEPS = 4  # of a turn, to compare it
+MIN_STEPS = 4  # of a turn, to compare it; or half of them
 ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage=true"]
 
 
@@ -221,7 +221,7 @@ def turns(b, variants, cases, modes):
     cpus = quiet_cpus()
     argv = [*pinned(cpus[:4]), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
             "--repeats", str(MAX_ROUNDS * max(len(modes(v)) for v in variants)),
-            "--steps", "3" if b.options.short else "12"] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
+            "--steps", "3" if b.options.short else "6"] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
     processes = {v: start_cases(b, v, i, argv, cpus) for i, v in enumerate(variants)}
     try:
         found = take_turns(b, processes, cases, modes)
@@ -343,7 +343,11 @@ def bench_others(b):
 
 
 def bench_busy(b):
-    return bench_pairs(b, {"default": 2}, ["compute_bound", "dataloader_cpu"], judge_busy, lambda v: ["off", "on"])
+    return bench_pairs(b, {"default": 2}, ["compute_bound"], judge_busy, lambda v: ["off", "on"])
+
+
+def bench_data(b):
+    return bench_pairs(b, {"default": 2}, ["dataloader_cpu"], judge_busy, lambda v: ["off", "on"])
 
 
 def show_turns(b, name, variants, cases, modes):
@@ -390,6 +394,7 @@ ITEMS = [
     ("planted", 65, bench_planted),
     ("others", 65, bench_others),
     ("busy", 30, bench_busy),
+    ("data", 30, bench_data),
     ("parts", 20, bench_parts),
     ("calls", 70, bench_calls),
     ("kinds", 70, bench_kinds),

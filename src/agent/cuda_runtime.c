@@ -62,25 +62,25 @@ static inline __attribute__((always_inline)) int launch(u64 at, const void *kern
 	return result;
 }
 
-/* One of each for each runtime. */
-#define LAUNCHES(ix, call)                                                                       \
-	static int launch_##ix##_##call(const void *kernel, struct dim3 grid, struct dim3 block, \
-					void **args, size_t shared_bytes, void *stream)          \
-	{                                                                                        \
-		return launch(runtime.real[ix][call], kernel, grid, block, args, shared_bytes,   \
-			      stream);                                                           \
+/* One for each of them; the names are seen in stacks. */
+#define WRAPPER(name, ix, call)                                                                \
+	static int name(const void *kernel, struct dim3 grid, struct dim3 block, void **args,  \
+			size_t shared_bytes, void *stream)                                     \
+	{                                                                                      \
+		return launch(runtime.real[ix][call], kernel, grid, block, args, shared_bytes, \
+			      stream);                                                         \
 	}
-LAUNCHES(0, LAUNCH)
-LAUNCHES(0, LAUNCH_BUILT)
-LAUNCHES(1, LAUNCH)
-LAUNCHES(1, LAUNCH_BUILT)
+WRAPPER(lull_cudaLaunchKernel, 0, LAUNCH)
+WRAPPER(lull___cudaLaunchKernel, 0, LAUNCH_BUILT)
+WRAPPER(lull_cudaLaunchKernel_of_second, 1, LAUNCH)
+WRAPPER(lull___cudaLaunchKernel_of_second, 1, LAUNCH_BUILT)
 
 /* The wrapper of what is there; 0 if it is not a call of ours. */
 static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
 	const u64 wrappers[N_RUNTIMES][N_CALLS] = {
-		{ (u64)launch_0_LAUNCH, (u64)launch_0_LAUNCH_BUILT },
-		{ (u64)launch_1_LAUNCH, (u64)launch_1_LAUNCH_BUILT },
+		{ (u64)lull_cudaLaunchKernel, (u64)lull___cudaLaunchKernel },
+		{ (u64)lull_cudaLaunchKernel_of_second, (u64)lull___cudaLaunchKernel_of_second },
 	};
 
 	(void)file;
