@@ -51,8 +51,9 @@ lull_cupti_callback *lull_cuda_callback(void);
 u32 lull_cuda_wait_of(const char *name);
 void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
 
-/* Turn callbacks for the calls that matter on or off. */
+/* Turn callbacks for the calls that matter on or off; on also for those that have wrappers. */
 void lull_cuda_watch_calls(bool is_on);
+void lull_cuda_watch_wrapped(void);
 
 /* True if calls are recorded without stacks, and kernels are not measured. */
 bool lull_cuda_is_plain(void);
@@ -66,9 +67,10 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
 
 /*
  * cuda_runtime.c: put wrappers into the offset tables of files that launch through libcudart, also
- * of those loaded since. Cheap if none was; not legal in a signal handler.
+ * of those loaded since. Cheap if none was, unless it is to look again; not legal in a signal
+ * handler.
  */
-void lull_cuda_wrap(void);
+void lull_cuda_wrap(bool is_again);
 
 /* Whether a runtime call of this name needs no callback; wrappers are to do something. */
 bool lull_cuda_is_wrapped_call(const char *name);

@@ -258,6 +258,8 @@ bool lull_cuda_follow_on(void)
 	atomic_store(&at.n_chances, 0);
 	atomic_fetch_add(&at.n_followings, 1);
 	atomic_store(&at.is_following, 1);
+	/* Who launches through a runtime without a wrapper is in a call from its begin on, too. */
+	lull_cuda_watch_wrapped();
 	return true;
 }
 

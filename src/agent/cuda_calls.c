@@ -160,11 +160,25 @@ void lull_cuda_watch_calls(bool is_on)
 {
 	lull_cuda_forget_captures();
 	if (is_on)
-		lull_cuda_wrap();
-	lull_cuda_wrap_on(is_on);
+		lull_cuda_wrap(true);
+	else
+		lull_cuda_wrap_on(false);
 	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
 		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
 			watch(domain, cbid, is_on);
+	/* Not before: their calls would have no numbers. */
+	if (is_on)
+		lull_cuda_wrap_on(true);
+}
+
+void lull_cuda_watch_wrapped(void)
+{
+	for (u32 cbid = 1; cbid < N_CBIDS; cbid++) {
+		const char *name = names[LULL_CUPTI_DOMAIN_RUNTIME - 1][cbid].text;
+
+		if (name && lull_cuda_is_wrapped_call(name))
+			want(LULL_CUPTI_DOMAIN_RUNTIME, cbid, true);
+	}
 }
 
 static void fill(struct lull_wire_cuda_call *e, const struct call_name *call, const void *data,
@@ -248,20 +262,20 @@ static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
 }
 
 /*
- * A driver call inside a call of the runtime that is timed: half of all callbacks in a framework.
- * Told by the thread's own words alone.
+ * A driver call inside a call of the runtime that is timed: most callbacks in a framework.
  */
-static inline bool is_inside_runtime(u32 domain, u32 cbid, const void *data)
+static inline bool is_inside_runtime(const struct call_name *call, u32 domain, const void *data)
 {
+	u32 record = atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
 	struct lull_thread *t = lull_self;
 
-	if (domain != LULL_CUPTI_DOMAIN_DRIVER || !t || t->magic != LULL_WIRE_MAGIC ||
+	/* By the present recording: the thread may have been in a call when the last one ended. */
+	if (domain != LULL_CUPTI_DOMAIN_DRIVER || !record || !t || t->magic != LULL_WIRE_MAGIC ||
 	    (t->scratch[6] >> 43 & 31) != LULL_CUPTI_DOMAIN_RUNTIME ||
-	    t->scratch[6] >> 48 != (u16)t->record)
+	    t->scratch[6] >> 48 != (u16)record)
 		return false;
 	/* A wrapper does not know the number of its call, but that of this one will do. */
-	if (!(t->scratch[6] >> 32 & 0x7ff) && cbid < N_CBIDS && names[domain - 1][cbid].text &&
-	    names[domain - 1][cbid].kind == LULL_TRACED_KERNEL)
+	if (!(t->scratch[6] >> 32 & 0x7ff) && call->kind == LULL_TRACED_KERNEL)
 		t->scratch[6] =
 			(t->scratch[6] & ~(u64)UINT32_MAX) | lull_cupti_call_correlation(data);
 	return true;
@@ -312,8 +326,6 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
 			     0))
 		lull_cuda_share_called(domain, cbid, data);
-	if (is_inside_runtime(domain, cbid, data))
-		return;
 	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
 		lull_cuda_resource(cbid, data);
 		return;
@@ -326,7 +338,8 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 	if (__builtin_expect(call->meaning != MEANS_NOTHING, 0) &&
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		heed(call->meaning);
-	on_call(call, domain, cbid, data, regs);
+	if (!is_inside_runtime(call, domain, data))
+		on_call(call, domain, cbid, data, regs);
 }
 
 /* What a wrapper's call is known by; its number comes with the driver's callback. */

@@ -78,16 +78,21 @@ WRAPPER(lull___cudaLaunchKernel_of_second, 1, LAUNCH_BUILT)
 /* The wrapper of what is there; 0 if it is not a call of ours. */
 static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	const u64 wrappers[N_RUNTIMES][N_CALLS] = {
-		{ (u64)lull_cudaLaunchKernel, (u64)lull___cudaLaunchKernel },
-		{ (u64)lull_cudaLaunchKernel_of_second, (u64)lull___cudaLaunchKernel_of_second },
+	static const struct {
+		launch_fn *calls[N_CALLS];
+	} wrappers[N_RUNTIMES] = {
+		{ { lull_cudaLaunchKernel, lull___cudaLaunchKernel } },
+		{ { lull_cudaLaunchKernel_of_second, lull___cudaLaunchKernel_of_second } },
 	};
 
-	(void)file;
-	for (u32 call = 0; call < N_CALLS; call++)
-		for (u32 i = 0; i < runtime.n && strcmp(name, names[call]) == 0; i++)
-			if (present == runtime.real[i][call])
-				return wrappers[i][call];
+	(void)file, (void)name;
+	for (u32 i = 0; i < runtime.n; i++)
+		for (u32 call = 0; call < N_CALLS; call++) {
+			u64 wrapper = (u64)wrappers[i].calls[call];
+
+			if (present == runtime.real[i][call] || present == wrapper)
+				return wrapper;
+		}
 	return 0;
 }
 
@@ -129,13 +134,9 @@ static bool needs_cudart(const struct dl_phdr_info *file)
 	return false;
 }
 
-static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
+static int find_runtimes(struct dl_phdr_info *file, size_t size, void *unused)
 {
-	bool *is_news = arg;
-
-	if (size < sizeof(*file) || file->dlpi_adds == runtime.n_adds)
-		return 1;
-	*is_news = true;
+	(void)size, (void)unused;
 	if (is_cudart(file->dlpi_name))
 		add_runtime(file);
 	return 0;
@@ -143,29 +144,38 @@ static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
 
 static int wrap_callers(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	bool *is_first = arg;
-	u32 n = 0;
+	u32 *n_places = arg;
 
 	(void)size;
-	if (*is_first)
-		runtime.n_adds = file->dlpi_adds;
-	*is_first = false;
-	if (needs_cudart(file) && lull_slots_replace(file, wrapper_of, &n) == LULL_SLOTS_EARLY)
+	if (needs_cudart(file) &&
+	    lull_slots_replace(file, wrapper_of, n_places) == LULL_SLOTS_EARLY)
 		runtime.n_adds = 0; /* look again */
-	atomic_fetch_add(&runtime.n_places, n);
 	return 0;
 }
 
-void lull_cuda_wrap(void)
+/* First file of the walk: the loader's lock is held until we return. */
+static int look(struct dl_phdr_info *first, size_t size, void *arg)
 {
-	bool is_news = false, is_first = true;
+	const bool *is_again = arg;
+	u32 n_places = 0;
+
+	if (size < sizeof(*first) || (first->dlpi_adds == runtime.n_adds && !*is_again))
+		return 1;
+	runtime.n_adds = first->dlpi_adds;
+	dl_iterate_phdr(find_runtimes, NULL);
+	if (runtime.n)
+		dl_iterate_phdr(wrap_callers, &n_places);
+	atomic_store(&runtime.n_places, n_places);
+	return 1;
+}
+
+void lull_cuda_wrap(bool is_again)
+{
 	int saved = errno;
 
-	if (!lull_cuda_is_mine() || !lull_cuda_is_plain())
-		return;
-	lull_elf_walk(find_runtimes, &is_news);
-	if (is_news && runtime.n)
-		lull_elf_walk(wrap_callers, &is_first);
+	if (lull_agent.has_session && lull_cuda_is_mine() && lull_cuda_is_plain() &&
+	    !lull_cuda_is_gone())
+		lull_elf_walk(look, &is_again);
 	errno = saved;
 }
 

@@ -21,7 +21,7 @@
 #include "agent/slots.h"
 
 /* Names of files begin so. */
-static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.so" };
+static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.so", "libcublas" };
 
 static u64 n_adds; /* files that the loader had loaded at the last look; under its lock */
 
@@ -30,7 +30,19 @@ static bool is_own(u64 addr)
 	extern const u8 __ehdr_start[] __attribute__((visibility("hidden")));
 	extern const u8 _end[] __attribute__((visibility("hidden")));
 
-	return addr - (u64)__ehdr_start < (u64)(_end - __ehdr_start);
+	return addr - (u64)__ehdr_start < (u64)_end - (u64)__ehdr_start;
+}
+
+/* What the wrapper of this name wraps; 0 if that is not known. */
+static u64 real_of(u64 addr)
+{
+	return is_own(addr) ? 0 : addr;
+}
+
+/* Whether the main program is the interpreter itself, not a program with Python in it. */
+static bool is_python(void)
+{
+	return strncmp(program_invocation_short_name, "python", 6) == 0;
 }
 
 static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 present)
@@ -39,11 +51,11 @@ static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 presen
 	if (!is_own(present))
 		return 0;
 	if (strcmp(name, "pthread_mutex_lock") == 0)
-		return (u64)lull_real.pthread_mutex_lock;
+		return real_of((u64)lull_real.pthread_mutex_lock);
 	/* It tells who gives the interpreter lock away. */
 	if (strcmp(name, "pthread_cond_signal") == 0 &&
 	    !(lull_agent.control->sources & LULL_SOURCE_GIL))
-		return (u64)lull_real.pthread_cond_signal;
+		return real_of((u64)lull_real.pthread_cond_signal);
 	return 0;
 }
 
@@ -52,11 +64,11 @@ static u64 locks(const struct dl_phdr_info *file, const char *name, u64 present)
 	if (!is_own(present))
 		return 0;
 	if (strcmp(name, "pthread_rwlock_rdlock") == 0)
-		return (u64)lull_real.pthread_rwlock_rdlock;
+		return real_of((u64)lull_real.pthread_rwlock_rdlock);
 	if (strcmp(name, "pthread_rwlock_wrlock") == 0)
-		return (u64)lull_real.pthread_rwlock_wrlock;
+		return real_of((u64)lull_real.pthread_rwlock_wrlock);
 	if (strcmp(name, "pthread_spin_lock") == 0)
-		return (u64)lull_real.pthread_spin_lock;
+		return real_of((u64)lull_real.pthread_spin_lock);
 	return mutexes(file, name, present);
 }
 
@@ -82,7 +94,7 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 	*is_sure = true;
 	if (is_driver(name))
 		result = lull_slots_replace(file, locks, NULL);
-	else if ((!*name || strncmp(name, "libpython3", 10) == 0) &&
+	else if ((*name ? strncmp(name, "libpython3", 10) == 0 : is_python()) &&
 		 lull_elf_symbol(file, "_PyRuntime"))
 		result = lull_slots_replace(file, mutexes, NULL);
 	if (result == LULL_SLOTS_EARLY)
@@ -94,6 +106,8 @@ void lull_osrt_spare(bool is_again)
 {
 	int saved = errno;
 
-	lull_elf_walk(visit, &is_again);
+	/* Without a session the addresses of what we wrap were never looked up. */
+	if (lull_agent.has_session)
+		lull_elf_walk(visit, &is_again);
 	errno = saved;
 }

@@ -1,6 +1,8 @@
 #include "agent/slots.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -16,6 +18,10 @@
 #define JUMP_SLOT R_X86_64_JUMP_SLOT
 #define GLOB_DAT  R_X86_64_GLOB_DAT
 #endif
+
+/* How often files that are being loaded may be asked about again, all together. */
+#define MAX_EARLY 1000u
+static _Atomic u32 n_early;
 
 /* One table of relocations of a file. */
 struct table {
@@ -87,7 +93,7 @@ static char access_of(const char *line, u64 addr)
 static bool is_read_only(u64 addr)
 {
 	char text[4096];
-	int fd = lull_sys_open("/proc/self/maps", O_RDONLY, 0);
+	int fd = lull_sys_open("/proc/self/maps", O_RDONLY, 0), error = errno;
 	size_t n = 0;
 	char found = 0;
 	long got;
@@ -106,7 +112,7 @@ static bool is_read_only(u64 addr)
 	if (fd >= 0)
 		lull_sys_close(fd);
 	/* Without /proc nobody can tell; that is rarer than a load at the same moment. */
-	return fd < 0 || found == 'r';
+	return (fd < 0 && error == ENOENT) || found == 'r';
 }
 
 /* Make the entry writable; false if that is refused, or too early. */
@@ -124,6 +130,12 @@ static bool open_relro(struct relro *r, u64 addr)
 	return r->is_open;
 }
 
+/* True if the loader has not added the file's address to this entry yet. */
+static bool is_raw(const struct dl_phdr_info *file, u64 entry)
+{
+	return file->dlpi_addr && lull_elf_contains(file, file->dlpi_addr + entry);
+}
+
 static u32 replace_in(const struct dl_phdr_info *file, struct table table, u32 kind,
 		      struct relro *relro, lull_slot_choice *choice)
 {
@@ -139,10 +151,15 @@ static u32 replace_in(const struct dl_phdr_info *file, struct table table, u32 k
 		if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
 		    (kind == GLOB_DAT && lull_elf_contains(file, *slot)))
 			continue;
+		if (is_raw(file, *slot)) {
+			relro->is_early = true;
+			break;
+		}
 		chosen = choice(file, strings + s->st_name, *slot);
-		if (!chosen || *slot == chosen || !open_relro(relro, (u64)slot))
+		if (!chosen || (*slot != chosen && !open_relro(relro, (u64)slot)))
 			continue;
-		__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
+		if (*slot != chosen)
+			__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
 		n_replaced++;
 	}
 	return n_replaced;
@@ -162,7 +179,7 @@ static bool is_without_slots(const struct dl_phdr_info *file, struct table calls
 	const char *strings = lull_elf_pointer(file, DT_STRTAB);
 	size_t n_own = 0;
 
-	for (size_t i = 0; symbols && strings && i < calls.n; i++) {
+	for (size_t i = 0; symbols && strings && i < calls.n && n_own == i; i++) {
 		const char *name = strings + symbols[ELF64_R_SYM(calls.at[i].r_info)].st_name;
 
 		for (size_t k = 0; k < LULL_COUNT_OF(own); k++)
@@ -189,5 +206,8 @@ enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_ch
 		*n_replaced += n;
 	if (relro.is_refused)
 		return LULL_SLOTS_REFUSED;
-	return relro.is_early ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
+	if (!relro.is_early)
+		return LULL_SLOTS_DONE;
+	/* It may stay so: another tool has left it open, or there are no descriptors. */
+	return atomic_fetch_add(&n_early, 1) < MAX_EARLY ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
 }

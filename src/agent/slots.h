@@ -11,7 +11,8 @@
  *
  * Call it under the loader's lock, which dl_iterate_phdr() holds. Threads that call through an
  * entry meanwhile find the old address or the new one. A file that another thread is loading is in
- * the list already: where its tables are to be read-only they are left alone until they are.
+ * the list already: it is left alone until its entries are filled in, and where its tables are to
+ * be read-only until they are.
  */
 #ifndef LULL_AGENT_SLOTS_H
 #define LULL_AGENT_SLOTS_H
@@ -29,7 +30,7 @@ enum lull_slots {
 	LULL_SLOTS_REFUSED, /* not all: the tables cannot be written */
 };
 
-/* Ask for each entry; *n_replaced grows by what was replaced, unless it is NULL. */
+/* Ask for each entry; *n_replaced grows by those that are as was chosen, unless it is NULL. */
 enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
 				   u32 *n_replaced);
 

@@ -322,7 +322,7 @@ int InitializeInjection(void)
 	lull_agent_read_rank();
 	lull_cuda_set_up(false);
 	lull_osrt_spare(true); /* some were bound by now */
-	lull_cuda_wrap();
+	lull_cuda_wrap(true);
 	/*
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
 	 * from a set-up before CUDA began, would not.

@@ -243,7 +243,7 @@ void lull_process_loaded(void)
 	lull_lib_scan();
 	lull_python_find();
 	lull_osrt_spare(false);
-	lull_cuda_wrap();
+	lull_cuda_wrap(false);
 	errno = saved;
 }
 

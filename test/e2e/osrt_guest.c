@@ -349,6 +349,33 @@ static void threads(void)
 
 static char **files; /* what follows the scenario */
 
+static _Atomic int is_loaded;
+
+static void *load(void *file)
+{
+	void *library = dlopen(file, RTLD_NOW);
+
+	is_loaded = 1;
+	return library;
+}
+
+/* While a thread loads a file others begin, which makes the agent look at what is loaded. */
+static void *load_beside_threads(char *file)
+{
+	pthread_t loader, other;
+	void *library;
+
+	is_loaded = 0;
+	pthread_create(&loader, NULL, load, file);
+	while (!is_loaded) {
+		usleep(1000);
+		pthread_create(&other, NULL, start_and_stop, NULL);
+		pthread_join(other, NULL);
+	}
+	pthread_join(loader, &library);
+	return library;
+}
+
 /* Waits for each kind of lock in each of these files. */
 static void libraries(void)
 {
@@ -356,7 +383,7 @@ static void libraries(void)
 	pthread_t thread;
 
 	for (; *files; files++) {
-		void *library = dlopen(*files, RTLD_NOW);
+		void *library = load_beside_threads(*files);
 		static const struct {
 			const char *name;
 			void *lock;

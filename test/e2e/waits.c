@@ -1,5 +1,6 @@
 /*
- * waits - a library that waits for the locks it is given: one function for each kind.
+ * waits - a library that waits for the locks it is given: one function for each kind. With SLOW
+ * defined, loading it takes some tenths of a second, in the middle of the loader's work at it.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -7,6 +8,10 @@
 int wait_mutex(pthread_mutex_t *mutex);
 int wait_rwlock(pthread_rwlock_t *rwlock);
 int wait_sem(sem_t *sem);
+#ifdef SLOW
+int chosen(void);
+extern int (*const chosen_ones[])(void);
+#endif
 
 int wait_mutex(pthread_mutex_t *mutex)
 {
@@ -22,3 +27,21 @@ int wait_sem(sem_t *sem)
 {
 	return sem_wait(sem) || sem_post(sem);
 }
+
+#ifdef SLOW
+static int one(void)
+{
+	return 1;
+}
+
+/* Nothing of another file can be called from here. */
+static void *choose_one(void)
+{
+	for (volatile long i = 0; i < 200000000; i++)
+		;
+	return (void *)one;
+}
+
+int chosen(void) __attribute__((ifunc("choose_one")));
+int (*const chosen_ones[])(void) = { chosen };
+#endif
