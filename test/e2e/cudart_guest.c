@@ -1,7 +1,8 @@
 /*
  * cudart_guest - launches through libcudart, as frameworks do: 30 by cudaLaunchKernel, 20 by the
  * name that CUDA 13 builds into programs, 10 with a configuration (which nobody stands in for), 5
- * at the driver, 1 that fails. Grid, block and shared memory tell which is which. Status 77: there is no driver.
+ * at the driver, 1 that fails. Grid, block and shared memory tell which is which. Status 77: there
+ * is no driver.
  */
 #include "cudart_stand_in.h"
 
