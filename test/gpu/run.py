@@ -169,6 +169,27 @@ def check_neighbour(b):
     yield ("neighbour: the report says so", "cupti_shared", ", ".join(sorted(issues)), verdict("cupti_shared" in issues))
 
 
+def check_launches(b):
+    """Launches of torch, which are timed in the callers' tables: each kernel has its call, and begins after it."""
+    gpu.need_torch(b)
+    b.record("launches", CUDA, [sys.executable, TORCH, "steps", "50"])
+    calls, n_twice = {}, 0
+    for r in b.table("launches", "cuda_call"):
+        n_twice += r["correlation"] in calls
+        calls[r["correlation"]] = r
+    kernels = b.table("launches", "kernel")
+    found = [(k, calls[k["correlation"]]) for k in kernels if k["correlation"] in calls]
+    by_name = {}
+    for _, call in found:
+        by_name[call["name"]] = by_name.get(call["name"], 0) + 1
+    yield ("launches: kernels with one call", "%d, no call twice" % len(kernels), "%d, %d twice" % (len(found), n_twice),
+           verdict(len(kernels) > 500 and len(found) == len(kernels) and not n_twice))
+    early = sum(k["start_ns"] < call["start_ns"] for k, call in found)
+    yield "launches: kernels before their call", "0", "%d" % early, verdict(not early)
+    yield ("launches: by name", "cudaLaunchKernel most", ", ".join("%s %d" % n for n in sorted(
+        by_name.items(), key=lambda n: -n[1])[:3]), verdict(by_name.get("cudaLaunchKernel", 0) * 2 > len(kernels)))
+
+
 def check_memory(b):
     gpu.need_torch(b)
     said = gpu.numbers(b.record("memory", [*CUDA, "--cuda-memory-usage=true"], [sys.executable, TORCH, "memory"]))
@@ -254,6 +275,7 @@ ITEMS = [
     ("drift_begin", 1, start_drift),
     ("count", 25, check_count),
     ("neighbour", 25, check_neighbour),
+    ("launches", 12, check_launches),
     ("times", 6, check_times),
     ("clock", 9, check_clock),
     ("copies", 4, check_copies),

@@ -2,6 +2,7 @@
 """Work in PyTorch whose truth is known; see run.py.
 
     profiler        ten training steps inside torch.profiler; prints {kernel: count}
+    steps N         training steps
     memory          allocates; prints what torch has reserved at most
     workers HOW     a DataLoader with workers by fork or spawn; _exit: leaves by os._exit(6)
     turns N FLOOR   N recordings by lull.start() and stop(), steps all the time; prints how often CUPTI was away then
@@ -121,4 +122,5 @@ def ranks():
 
 
 if __name__ == "__main__":
-    dict(profiler=profiler, memory=memory, workers=workers, turns=turns, ranks=ranks, rank=rank)[sys.argv[1]](*sys.argv[2:])
+    dict(steps=lambda n: steps(int(n)), profiler=profiler, memory=memory, workers=workers, turns=turns, ranks=ranks,
+         rank=rank)[sys.argv[1]](*sys.argv[2:])
