@@ -142,8 +142,8 @@ static void print_steps(const struct diff *d)
 		       is_faster ? ratio : 1 / ratio, is_faster ? "faster" : "slower",
 		       100 * step->change, 100 * step->low, 100 * step->high);
 	if (d->has_idle)
-		printf("GPU idle: %.1f %% of a step before, %.1f %% after\n", 100 * d->idle.before,
-		       100 * d->idle.after);
+		printf("GPU idle: %.1f %% of the median step before, %.1f %% after\n",
+		       100 * d->idle.before, 100 * d->idle.after);
 }
 
 /* The cause that comes first, or NULL if that cannot be told. */
