@@ -8,10 +8,10 @@ Runs alternate and medians are compared within one run: such machines vary by 15
 one program on one machine by 10 %, so that training loops are compared with themselves: recorded, at the floor, and
 neither, by turns in one process. Virtual CPUs share cores, and a step of one and the same process takes 9 or 18 ms, as
 the neighbours please. So the quietest CPU is looked for, a fixed piece of work before each step tells whether it is
-all ours just then, and only such steps count; turns of a few steps that follow each other are compared, and of these
-ratios the median is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded
-agent costs beyond an absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above
-the floor; steps at most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device
+all ours just then or shared, turns of a few steps that follow each other are compared if they are alike in that, and of
+these ratios the median is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a
+loaded agent costs beyond an absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us
+above the floor; steps at most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device
 or the data set is the limit, and after the recording.
 """
 import json
@@ -32,7 +32,8 @@ from piece import piece
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
 MAX_ROUNDS = 1000  # of turns; the time is over before
-FAST = 1.25  # a piece of work that takes longer than so many times the fastest had a neighbour
+FAST = 1.25  # a piece of work that takes longer than so many times the fastest had a neighbour,
+SLOW = 1.5  # and one that takes so long had one all the time
 MIN_STEPS = 4  # of a turn, to compare it; or half of them
 ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage=true"]
 
@@ -241,16 +242,20 @@ def of_kind(found, kind):
     return [v for v in found if v.partition("#")[0] == kind]
 
 
-def fast_limit(modes, case):
-    """What the piece of work takes at most on a CPU of one's own."""
+def states(modes, case):
+    """What the piece of work takes, (least, most), on a CPU of one's own and on one that is shared all the time."""
+    if case == "compute_bound":  # the device is the limit
+        return [(0, float("inf"))] * 2
     refs = sorted(ref for turns in modes.values() for turn in turns[case] for _, ref in turn)
-    return FAST * refs[len(refs) // 10]
+    own = refs[len(refs) // 10]
+    return [(0, FAST * own), (SLOW * own, float("inf"))]
 
 
-def fast(turn, limit):
-    """The steps of a turn during which the CPU was all ours: before them and after."""
-    refs = [ref for _, ref in turn] + [0]
-    return [ms for i, (ms, _) in enumerate(turn) if refs[i] <= limit and refs[i + 1] <= limit]
+def steps_in(turn, state):
+    """The steps of a turn during which the CPU was in that state: before them and after."""
+    refs = [ref for _, ref in turn]
+    refs.append(refs[-1])
+    return [ms for i, (ms, _) in enumerate(turn) if all(state[0] <= ref <= state[1] for ref in refs[i:i + 2])]
 
 
 def raw(turns):
@@ -259,10 +264,10 @@ def raw(turns):
 
 
 def pairs(modes, mode, base, case):
-    """Steps in one mode against those in another, in each round in which both had the CPU."""
-    limit = fast_limit(modes, case)
-    both = [(fast(a, limit), fast(b, limit)) for a, b in zip(modes[mode][case], modes[base][case])]
+    """Steps in one mode against those in another, in each round in which both found the CPU in the same state."""
     enough = min(MIN_STEPS, len(modes[base][case][0]) // 2 + 1)
+    both = [(steps_in(a, state), steps_in(b, state)) for a, b in zip(modes[mode][case], modes[base][case])
+            for state in dict.fromkeys(states(modes, case))]
     return [statistics.median(a) / statistics.median(b) for a, b in both if min(len(a), len(b)) >= enough]
 
 
@@ -272,7 +277,7 @@ class Ratio:
     def __init__(self, found, kind, mode, base, case):
         all_pairs = [r for v in of_kind(found, kind) for r in pairs(found[v], mode, base, case)]
         if len(all_pairs) < 7:
-            raise Failed("the neighbours left too few steps alone; take another machine, or --seconds")
+            raise Failed("the neighbours change too often; take another machine, or more --seconds")
         self.value, self.n = statistics.median(all_pairs), len(all_pairs)
         # Drawn again from the pairs: where nineteen of twenty such runs would be.
         draw = random.Random(1)
@@ -283,11 +288,17 @@ class Ratio:
         return "%.3f (%.3f to %.3f, %d pairs)" % (self.value, *self.within, self.n)
 
 
-def median_fast(found, kinds, mode, case):
-    """The median step of processes of these kinds, ms."""
-    return statistics.median(statistics.median(ms for turn in found[v][mode][case]
-                                               for ms in fast(turn, fast_limit(found[v], case)))
-                             for kind in kinds for v in of_kind(found, kind))
+def steps_of(found, kinds, mode, case, ix):
+    """All steps of processes of these kinds with the CPU in its state of that number, ms."""
+    return [ms for kind in kinds for v in of_kind(found, kind) for turn in found[v][mode][case]
+            for ms in steps_in(turn, states(found[v], case)[ix])]
+
+
+def beside(found, kinds, mode, others, base, case):
+    """The median step of some processes over that of others; in the state in which there are more."""
+    both = max(((steps_of(found, kinds, mode, case, ix), steps_of(found, others, base, case, ix)) for ix in (0, 1)),
+               key=lambda both: min(map(len, both)))
+    return statistics.median(both[0]) / statistics.median(both[1])
 
 
 def judge_default(case, found):
@@ -295,7 +306,7 @@ def judge_default(case, found):
     over = Ratio(found, "default", "on", "floor", case)
     yield (case + ": default", "<= 1.05 of the floor", str(over), verdict(over.value <= 1.05))
     yield (case + ": default", "", "%s of not recorded (%.2f ms), floor %s" % (
-        Ratio(found, "default", "on", "off", case), median_fast(found, ("default",), "off", case),
+        Ratio(found, "default", "on", "off", case), raw([t for v in of_kind(found, "default") for t in found[v]["off"][case]]),
         Ratio(found, "default", "floor", "off", case)), "ok")
 
 
@@ -303,7 +314,7 @@ def judge_others(case, found):
     """Rows for the same loop, beside torch.profiler and with everything on."""
     ours = Ratio(found, "default", "on", "off", case).value
     # torch.profiler leaves CUPTI in the process, so that its own steps without it are no measure.
-    theirs = median_fast(found, ("profiler",), "on", case) / median_fast(found, ("default", "everything"), "off", case)
+    theirs = beside(found, ("profiler",), "on", ("default", "everything"), "off", case)
     part = (ours - 1) / max(theirs - 1, 1e-9)
     yield (case + ": beside torch.profiler", "< 0.5 of what it adds", "%.2f (%.3f and %.3f of not recorded)" % (
         part, ours, theirs), verdict(part < 0.5))
@@ -314,8 +325,8 @@ def judge_others(case, found):
 def judge_busy(case, found):
     """Rows for a loop whose device or data set is the limit."""
     over = Ratio(found, "default", "on", "off", case)
-    yield (case + ": default", "<= 1.01 of not recorded", "%s (%.2f ms)" % (over, median_fast(
-        found, ("default",), "off", case)), verdict(over.value <= 1.01))
+    yield (case + ": default", "<= 1.01 of not recorded", "%s (%.2f ms)" % (
+        over, raw([t for v in of_kind(found, "default") for t in found[v]["off"][case]])), verdict(over.value <= 1.01))
 
 
 def bench_pairs(b, copies, cases, judge, modes):
@@ -389,6 +400,13 @@ def bench_rates(b):
                       lambda v: ["off", "floor", "on"])
 
 
+def bench_data_parts(b):
+    """What a data set on the CPU pays for: the default, and without one thing each."""
+    words = ["--gpu-metrics=none", "--python-sampling=false", "-s none --cpuctxsw=none"]
+    return show_turns(b, "data", ["default"] + ["with:-t cuda,nvtx,osrt,python-gil " + w for w in words],
+                      ["dataloader_cpu"], lambda v: ["off", "on"])
+
+
 ITEMS = [
     ("loop", 12, bench_loop),
     ("planted", 65, bench_planted),
@@ -400,6 +418,7 @@ ITEMS = [
     ("kinds", 70, bench_kinds),
     ("sources", 70, bench_sources),
     ("rates", 70, bench_rates),
+    ("data_parts", 70, bench_data_parts),
     ("after", 18, bench_after),
 ]
 
