@@ -44,14 +44,6 @@ struct dim3 {
 
 #include "support/cuda_guest.h"
 
-static const char ptx[] = ".version 6.0\n"
-			  ".target sm_50\n"
-			  ".address_size 64\n"
-			  ".visible .entry nothing()\n"
-			  "{\n"
-			  "	ret;\n"
-			  "}\n";
-
 static struct {
 	int (*load)(void **, const void *, void *, void **, unsigned, void *, void **, unsigned);
 	int (*get_kernel)(void **, void *, const char *);
@@ -79,7 +71,7 @@ static void use_driver(void)
 {
 	void *module;
 
-	DO(load, &module, ptx);
+	DO(load, &module, CUDA_GUEST_PTX);
 	DO(get_function, &kernel, module, "nothing");
 }
 
@@ -94,7 +86,7 @@ static void use_runtime(void)
 	*(void **)&runtime.get_kernel = dlsym(library, "cudaLibraryGetKernel");
 	*(void **)&runtime.launch = dlsym(library, "cudaLaunchKernel");
 	if (!runtime.load || !runtime.get_kernel || !runtime.launch ||
-	    runtime.load(&module, ptx, NULL, NULL, 0, NULL, NULL, 0) != 0 ||
+	    runtime.load(&module, CUDA_GUEST_PTX, NULL, NULL, 0, NULL, NULL, 0) != 0 ||
 	    runtime.get_kernel(&kernel, module, "nothing") != 0)
 		give_up("the runtime does not load kernels by itself; it is older than CUDA 12.8");
 }

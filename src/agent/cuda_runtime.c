@@ -98,9 +98,7 @@ static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 pre
 
 static bool is_cudart(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return strncmp(slash ? slash + 1 : path, "libcudart.so", 12) == 0;
+	return strncmp(lull_elf_file_name(path), "libcudart.so", 12) == 0;
 }
 
 /* Remember what this runtime exports, if there is room. */

@@ -55,6 +55,13 @@ const void *lull_elf_pointer(const struct dl_phdr_info *file, i64 tag)
 							       : file->dlpi_addr + d->d_un.d_ptr);
 }
 
+const char *lull_elf_file_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "";
+}
+
 static u32 hash_of(const char *name)
 {
 	u32 h = 5381;

@@ -21,6 +21,9 @@ const void *lull_elf_pointer(const struct dl_phdr_info *file, i64 tag);
 /* The symbol the file exports under this name, or NULL (also if the file has no GNU hash table). */
 const ElfW(Sym) * lull_elf_symbol(const struct dl_phdr_info *file, const char *name);
 
+/* The name of a file without its folder; "" for the main program, whose name is not told. */
+const char *lull_elf_file_name(const char *path);
+
 /* True if the address lies in a loaded piece of the file. */
 bool lull_elf_contains(const struct dl_phdr_info *file, u64 addr);
 

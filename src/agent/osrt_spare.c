@@ -82,8 +82,7 @@ static bool is_driver(const char *name)
 
 static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	const char *slash = strrchr(file->dlpi_name, '/');
-	const char *name = slash ? slash + 1 : file->dlpi_name;
+	const char *name = lull_elf_file_name(file->dlpi_name);
 	enum lull_slots result = LULL_SLOTS_DONE;
 	bool *is_sure = arg; /* that there is something new */
 

@@ -6,6 +6,7 @@
  */
 #include "agent/source.h"
 
+#include "agent/elf.h"
 #include "agent/lib.h"
 
 /* Does the text match? `end` is one past the pattern's last character. */
@@ -35,11 +36,10 @@ static bool is_match(const char *pattern, const char *end, const char *text)
 /* libfoo.so also means libfoo.so.3: versions are the packager's business. */
 static bool is_library(const char *pattern, const char *end, const char *path)
 {
-	const char *name = path ? strrchr(path, '/') : NULL;
+	const char *name = lull_elf_file_name(path);
 	size_t n = (size_t)(end - pattern);
 
-	name = name ? name + 1 : path;
-	if (!name || !*name)
+	if (!*name)
 		return false;
 	return is_match(pattern, end, name) ||
 	       (n < strlen(name) && memcmp(name, pattern, n) == 0 && name[n] == '.');

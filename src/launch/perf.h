@@ -36,7 +36,7 @@ struct lull_perf_options {
 	size_t max_ring_bytes; /* per CPU, a power of two; 0 for LULL_PERF_RING_BYTES */
 };
 
-/* What is taken if nothing is said. */
+/* What lull_perf_open() takes if its options say nothing; recordings say it. */
 #define LULL_PERF_RATE_HZ 1000
 
 /*

@@ -19,14 +19,6 @@
 
 #include "support/cuda_guest.h"
 
-static const char ptx[] = ".version 6.0\n"
-			  ".target sm_50\n"
-			  ".address_size 64\n"
-			  ".visible .entry nothing()\n"
-			  "{\n"
-			  "	ret;\n"
-			  "}\n";
-
 int main(void)
 {
 	const struct dim3 grid = { 2, 3, 4 }, block = { 32, 2, 1 }, none = { 0, 0, 0 };
@@ -38,7 +30,7 @@ int main(void)
 	DO(init, 0);
 	DO(retain, &context, 0);
 	DO(set_current, context);
-	DO(load, &module, ptx);
+	DO(load, &module, CUDA_GUEST_PTX);
 	DO(get_function, &kernel, module, "nothing");
 	for (int i = 0; i < 30; i++)
 		cuda_guest_check(cudaLaunchKernel(kernel, grid, block, NULL, 128, NULL), "launch");

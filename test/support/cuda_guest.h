@@ -23,6 +23,16 @@ static struct {
 #undef CALL
 } cuda;
 
+/* A module with a kernel of no parameters that does nothing, "nothing". */
+#define CUDA_GUEST_PTX                \
+	".version 6.0\n"              \
+	".target sm_50\n"             \
+	".address_size 64\n"          \
+	".visible .entry nothing()\n" \
+	"{\n"                         \
+	"	ret;\n"                     \
+	"}\n"
+
 static inline void cuda_guest_check(int result, const char *what)
 {
 	if (result != 0) {
