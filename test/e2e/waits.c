@@ -29,19 +29,21 @@ int wait_sem(sem_t *sem)
 }
 
 #ifdef SLOW
+typedef int choice(void);
+
 static int one(void)
 {
 	return 1;
 }
 
 /* Nothing of another file can be called from here. */
-static void *choose_one(void)
+static choice *choose_one(void)
 {
 	for (volatile long i = 0; i < 200000000; i++)
 		;
-	return (void *)one;
+	return one;
 }
 
-int chosen(void) __attribute__((ifunc("choose_one")));
-int (*const chosen_ones[])(void) = { chosen };
+choice chosen __attribute__((ifunc("choose_one")));
+choice *const chosen_ones[] = { chosen };
 #endif
