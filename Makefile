@@ -264,17 +264,13 @@ $(BUILD)/e2e/part/libwaits_%.so: test/e2e/waits.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC $(WAITS) -o $@ $<
 
-# Launches through a runtime that calls the (simulated) driver; with lazy and with read-only tables.
-CUDART := $(BUILD)/e2e/part/libcudart.so.99
-$(CUDART): test/e2e/cudart_stand_in.c test/e2e/cudart_stand_in.h
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -Wl,-soname,libcudart.so.99 -o $@ $< -ldl
+# A program of the runtime; with lazy and with read-only tables.
 $(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy
 $(BUILD)/e2e/cudart_guest_now: CUDART_LINK = -Wl,-z,relro,-z,now
 $(BUILD)/e2e/cudart_guest_noplt: CUDART_LINK = -fno-plt
-$(BUILD)/e2e/cudart_guest $(BUILD)/e2e/cudart_guest_now $(BUILD)/e2e/cudart_guest_noplt: test/e2e/cudart_guest.c $(CUDART)
+$(BUILD)/e2e/cudart_guest $(BUILD)/e2e/cudart_guest_now $(BUILD)/e2e/cudart_guest_noplt: test/e2e/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) $(CUDART_LINK) -Wl,-rpath,'$$ORIGIN/part' -o $@ $^ -ldl
+	$(Q)$(CC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread
 e2e-cudart: sim $(BUILD)/e2e/cudart_guest $(BUILD)/e2e/cudart_guest_now $(BUILD)/e2e/cudart_guest_noplt
 
 # Linked with libcupti, as tools are that live in the program.
@@ -368,7 +364,7 @@ gpu: all
 	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
 
 gpu-sim: all sim
-	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies
+	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies,runtime
 	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts
 
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
@@ -477,13 +473,13 @@ $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	$(Q)tar -C dist --sort=name --mtime=@$(DIST_EPOCH) --owner=0 --group=0 --numeric-owner \
 		--mode=u+rw,go+r,go-w -cf - $(notdir $*) | gzip -9n > $@
 
-# The simulated device (sim/README.md): stand-ins for libcuda and libcupti, and one libcupti that lacks what CUDA
+# The simulated device (sim/README.md): stand-ins for libcuda, libcudart and libcupti, and one libcupti that lacks what CUDA
 # 11.6 and 11.7 brought. -ffp-contract=off: sums must be the same bits on every machine.
 SIM_CUDA_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cuda_call cuda_graph cuda_names cuda_stream cuda_work executor kernels \
 	libcuda memory model ptx)
 SIM_CUPTI_OBJ := $(patsubst %,$(BUILD)/sim/%.o,cupti_buffer cupti_clock cupti_pcsampling cupti_profiler \
 	cupti_record cupti_resource libcupti)
-SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
+SIM := $(addprefix $(BUILD)/sim/,libcuda.so.1 libcudart.so.13 libnvidia-ml.so.1 libcupti.so.13 old/libcupti.so.13)
 SIM_FLAGS := -fPIC -fvisibility=hidden -ffp-contract=off $(if $(DEBUG),,-O3)
 
 $(BUILD)/sim/%.o: sim/%.c
@@ -494,6 +490,10 @@ $(BUILD)/sim/%.o: sim/%.c
 $(BUILD)/sim/libcuda.so.1: $(SIM_CUDA_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,nodelete -o $@ $^ -ldl -lpthread
+
+$(BUILD)/sim/libcudart.so.13: $(BUILD)/sim/libcudart.o $(BUILD)/sim/libcuda.so.1
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcudart.so.13 -o $@ $^ -lpthread
 
 $(BUILD)/sim/libnvidia-ml.so.1: $(BUILD)/sim/libnvml.o
 	@echo "  LINK  $@"

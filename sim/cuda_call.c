@@ -11,6 +11,9 @@ static struct {
 	u64 call_ns; /* what a call costs the host */
 } driver = { .lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT };
 
+/* Number of the runtime's call that this thread is in; what that asks of the driver has it, too. */
+static _Thread_local u32 outer;
+
 static void read_knobs(void)
 {
 	driver.call_ns = (u64)sim_knob("LULL_SIM_CALL_NS", 2000);
@@ -41,6 +44,11 @@ static void spend(u64 ns)
 		continue;
 }
 
+static u32 next_correlation(void)
+{
+	return atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
+}
+
 struct sim_call lull_sim_enter(u32 cbid, const char *name, const void *params)
 {
 	return lull_sim_enter_launch(cbid, name, params, NULL);
@@ -51,13 +59,15 @@ struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *pa
 {
 	const struct sim_hooks *hooks = lull_sim_hooks();
 	struct sim_context *context = lull_sim_context();
-	struct sim_call call = {
-		.cbid = cbid, .name = name, .context = context, .params = params, .symbol = symbol
-	};
+	struct sim_call call = { .domain = SIM_DRIVER,
+				 .cbid = cbid,
+				 .name = name,
+				 .context = context,
+				 .params = params,
+				 .symbol = symbol };
 
 	pthread_once(&driver.once, read_knobs);
-	call.correlation =
-		atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
+	call.correlation = outer ? outer : next_correlation();
 	call.context_id = context ? context->id : 0;
 	if (hooks)
 		hooks->enter(&call);
@@ -71,6 +81,25 @@ int lull_sim_leave(struct sim_call *call, int result)
 	if (call->is_told)
 		lull_sim_hooks()->leave(call);
 	return result;
+}
+
+SIM_EXPORT void lull_sim_runtime_enter(struct sim_call *call)
+{
+	const struct sim_hooks *hooks = lull_sim_hooks();
+	struct sim_context *context = lull_sim_context();
+
+	call->context = context;
+	call->context_id = context ? context->id : 0;
+	call->correlation = outer = next_correlation();
+	if (hooks)
+		hooks->enter(call);
+}
+
+SIM_EXPORT void lull_sim_runtime_leave(struct sim_call *call)
+{
+	outer = 0;
+	if (call->is_told)
+		lull_sim_hooks()->leave(call);
 }
 
 void lull_sim_tell(const struct sim_work *work)

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOMAIN_DRIVER	1u
 #define DOMAIN_RESOURCE 3u
 #define N_DOMAINS	7u
 #define N_CBIDS		1024u
@@ -37,10 +36,11 @@ static struct {
 	_Atomic bool is_subscribed;
 	callback_fn *callback;
 	void *userdata;
-	_Atomic bool is_call_enabled[N_CBIDS]; /* of the driver */
+	_Atomic bool is_call_enabled[SIM_RUNTIME + 1][N_CBIDS]; /* by domain */
 	_Atomic bool is_kind_enabled[CUPTI_N_KINDS];
 	_Atomic u64 n_to_drop, n_to_zero;
 	_Atomic u32 n_finalized;
+	_Atomic u64 n_callbacks; /* about calls */
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- knobs ---- */
@@ -103,11 +103,12 @@ static void tell(struct sim_call *call, u32 site)
 				      .correlation_data = &call->slot,
 				      .correlation_id = call->correlation };
 
-	cupti.callback(cupti.userdata, DOMAIN_DRIVER, call->cbid, &data);
+	cupti.n_callbacks++;
+	cupti.callback(cupti.userdata, call->domain, call->cbid, &data);
 }
 
 /*
- * LULL_SIM_LOCK=1: a lock is held from the begin of a call that is told to its end, and by a flush;
+ * LULL_SIM_LOCK=1: a lock is held from begin to end of a call of the driver, and by a flush;
  * so who flushes in a signal handler, in the middle of a call, waits for ever.
  */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,12 +118,18 @@ static bool has_call_lock(void)
 	return sim_knob("LULL_SIM_LOCK", 0) > 0;
 }
 
+static bool is_locked_in(const struct sim_call *call)
+{
+	return call->domain == SIM_DRIVER && has_call_lock();
+}
+
 static void on_enter(struct sim_call *call)
 {
-	if (!cupti.is_subscribed || call->cbid >= N_CBIDS || !cupti.is_call_enabled[call->cbid])
+	if (!cupti.is_subscribed || call->cbid >= N_CBIDS ||
+	    !cupti.is_call_enabled[call->domain][call->cbid])
 		return;
 	call->is_told = true;
-	if (has_call_lock())
+	if (is_locked_in(call))
 		pthread_mutex_lock(&call_lock);
 	tell(call, 0);
 }
@@ -132,7 +139,7 @@ static void on_leave(struct sim_call *call)
 {
 	if (cupti.is_subscribed)
 		tell(call, 1);
-	if (has_call_lock())
+	if (is_locked_in(call))
 		pthread_mutex_unlock(&call_lock);
 }
 
@@ -262,14 +269,17 @@ __attribute__((destructor)) static void write_state(void)
 	if (!file)
 		return;
 	for (u32 i = 0; i < N_CBIDS; i++)
-		n_calls += cupti.is_call_enabled[i];
+		n_calls += cupti.is_call_enabled[SIM_DRIVER][i] +
+			   cupti.is_call_enabled[SIM_RUNTIME][i];
 	/* Objects are rare, and no launch or copy makes one. */
 	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
 		n_kinds += cupti.is_kind_enabled[i] && i != CUPTI_DEVICE && i != CUPTI_CONTEXT &&
 			   i != CUPTI_STREAM;
-	fprintf(file, "calls_on=%u kinds_on=%u buffers_out=%llu subscribed=%u finalized=%u\n",
+	fprintf(file,
+		"calls_on=%u kinds_on=%u buffers_out=%llu subscribed=%u finalized=%u "
+		"callbacks=%llu\n",
 		n_calls, n_kinds, (unsigned long long)lull_cupti_buffers_out(), cupti.is_subscribed,
-		cupti.n_finalized);
+		cupti.n_finalized, (unsigned long long)cupti.n_callbacks);
 	fclose(file);
 }
 
@@ -342,7 +352,8 @@ int cuptiUnsubscribe(void *subscriber)
 		return CUPTI_E_PARAMETER;
 	cupti.is_subscribed = false;
 	for (u32 i = 0; i < N_CBIDS; i++)
-		cupti.is_call_enabled[i] = false;
+		cupti.is_call_enabled[SIM_DRIVER][i] = cupti.is_call_enabled[SIM_RUNTIME][i] =
+			false;
 	return CUPTI_OK;
 }
 
@@ -357,14 +368,19 @@ int cuptiFinalize(void)
 	return CUPTI_OK;
 }
 
-/* Only calls of the driver, contexts and modules ever come; the other domains are silent. */
+static bool has_calls(u32 domain)
+{
+	return domain == SIM_DRIVER || domain == SIM_RUNTIME;
+}
+
+/* Only calls, contexts and modules ever come; the other domains are silent. */
 int cuptiEnableCallback(u32 enable, void *subscriber, u32 domain, u32 cbid)
 {
 	RETURN_IF_MISSING();
 	if (subscriber != &cupti || !domain || domain >= N_DOMAINS || cbid >= N_CBIDS)
 		return CUPTI_E_PARAMETER;
-	if (domain == DOMAIN_DRIVER)
-		cupti.is_call_enabled[cbid] = enable != 0;
+	if (has_calls(domain))
+		cupti.is_call_enabled[domain][cbid] = enable != 0;
 	if (domain == DOMAIN_RESOURCE)
 		lull_cupti_resource_enable(cbid, enable != 0);
 	return CUPTI_OK;
@@ -375,26 +391,44 @@ int cuptiEnableDomain(u32 enable, void *subscriber, u32 domain)
 	RETURN_IF_MISSING();
 	if (subscriber != &cupti || !domain || domain >= N_DOMAINS)
 		return CUPTI_E_PARAMETER;
-	for (u32 i = 0; domain == DOMAIN_DRIVER && i < N_CBIDS; i++)
-		cupti.is_call_enabled[i] = enable != 0;
+	for (u32 i = 0; has_calls(domain) && i < N_CBIDS; i++)
+		cupti.is_call_enabled[domain][i] = enable != 0;
 	return CUPTI_OK;
+}
+
+static const char *driver_name(u32 cbid)
+{
+	switch (cbid) {
+#define CALL(id, call, params) \
+	case id:               \
+		return #call;
+#include "calls.def"
+#undef CALL
+	default:
+		return NULL;
+	}
+}
+
+static const char *runtime_name(u32 cbid)
+{
+	switch (cbid) {
+#define CALL(id, version, call, params) \
+	case id:                        \
+		return #call "_v" #version;
+#include "runtime.def"
+#undef CALL
+	default:
+		return NULL;
+	}
 }
 
 int cuptiGetCallbackName(u32 domain, u32 cbid, const char **name)
 {
 	RETURN_IF_MISSING();
-	if (domain != DOMAIN_DRIVER)
+	if (!has_calls(domain))
 		return CUPTI_E_PARAMETER;
-	switch (cbid) {
-#define CALL(id, call, params) \
-	case id:               \
-		*name = #call; \
-		return CUPTI_OK;
-#include "calls.def"
-#undef CALL
-	default:
-		return CUPTI_E_PARAMETER;
-	}
+	*name = domain == SIM_DRIVER ? driver_name(cbid) : runtime_name(cbid);
+	return *name ? CUPTI_OK : CUPTI_E_PARAMETER;
 }
 
 /* ---- entry points: records ---- */

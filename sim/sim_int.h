@@ -1,6 +1,8 @@
 /*
  * sim_int - what the stand-in of libcuda and the stand-in of libcupti know of each other.
  *
+ * libcudart, where a program uses it, tells libcuda when its calls begin and end.
+ *
  * libcupti looks for lull_sim_connect() in the loaded libcuda.so.1 and gives it a table of
  * functions. From then on libcuda tells it about every call, all work and every object, on the
  * thread of the caller. Times are nanoseconds of CLOCK_MONOTONIC; libcupti translates them.
@@ -61,8 +63,12 @@ struct sim_work {
 	u64 ticket; /* libcuda's own: the executor's number of it */
 };
 
-/* One call of the driver, from its begin to its end; lives on the caller's stack. */
+/* Whose call it is, with CUPTI's values. */
+enum sim_domain { SIM_DRIVER = 1, SIM_RUNTIME = 2 };
+
+/* One call of the driver or the runtime, from its begin to its end; lives on the caller's stack. */
 struct sim_call {
+	enum sim_domain domain;
 	u32 cbid;
 	const char *name;
 	const void *params; /* in the order of the call; NULL where nobody asks */
@@ -123,6 +129,10 @@ struct sim_hooks {
 /* Exported by libcuda: be told from now on. */
 typedef void sim_connect_fn(const struct sim_hooks *hooks);
 sim_connect_fn lull_sim_connect;
+
+/* Exported by libcuda for libcudart: a call of the runtime begins, and has its result. */
+typedef void sim_runtime_fn(struct sim_call *call);
+sim_runtime_fn lull_sim_runtime_enter, lull_sim_runtime_leave;
 
 /* Exported by libcuda: tell `object` about all contexts and streams there are. */
 typedef void sim_replay_fn(void (*object)(const struct sim_object *object));

@@ -118,11 +118,11 @@ def bench_parts(b):
 
 def bench_after(b):
     """A launch before the first recording of a process, between and after recordings."""
-    folder = os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
     env = {**b.cupti(), "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else b.cupti()
     env, cpus = {**env, "LULL_CUPTI_LEAVE": "always"}, quiet_cpus()[:4]
     lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
-    for api in ["driver"] if b.options.sim else ["runtime", "driver"]:
+    for api in ("runtime", "driver"):
         plain, found = [], []
         for _ in range(9):
             plain.append(gpu.numbers(b.run([*pinned(cpus), b.turns, api, "3", "off"], env)))

@@ -105,6 +105,12 @@ static bool is_left_out(const char *name)
 	       begins_with(name, unwanted, LULL_COUNT_OF(unwanted));
 }
 
+/* <<<>>> of programs built with CUDA 13 is a call of its own; its name is not for users. */
+static const char *user_name(const char *name)
+{
+	return strncmp(name, "__cudaLaunch", 12) == 0 ? name + 2 : name;
+}
+
 /* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
 static u32 length_of(const char *name)
 {
@@ -144,7 +150,10 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	struct call_name *call = &names[domain - 1][cbid];
 	const char *name = NULL;
 
-	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name || is_left_out(name))
+	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name)
+		return;
+	name = user_name(name);
+	if (is_left_out(name))
 		return;
 	call->meaning = meaning_of(name);
 	call->text = name;

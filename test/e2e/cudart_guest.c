@@ -1,46 +1,98 @@
 /*
- * cudart_guest - launches through libcudart, as frameworks do: 30 by cudaLaunchKernel, 20 by the
- * name that CUDA 13 builds into programs, 10 with a configuration (which nobody stands in for), 5
- * at the driver, 1 that fails. Grid, block and shared memory tell which is which. Status 77: there
- * is no driver.
+ * cudart_guest - a program of the CUDA runtime, as frameworks are; it also runs with NVIDIA's.
+ *
+ * 30 launches by cudaLaunchKernel, 20 by the name that CUDA 13 builds into programs, 10 with a
+ * configuration, 5 at the driver, 7 by another thread, 1 that fails; grid, block and shared memory
+ * tell which is which. Three copies to the device and one back, two sets, waits of each kind.
+ * Before it all, and after it, a launch that is outside of cudaProfilerStart() and Stop(). Status
+ * 77: there is no driver.
  */
-#include "cudart_stand_in.h"
+#include "sim/cudart.h"
+
+#include <pthread.h>
 
 #define CUDA_CALLS(CALL)                                                                    \
-	CALL(cuInit, init, (unsigned))                                                      \
-	CALL(cuDevicePrimaryCtxRetain, retain, (void **, int))                              \
-	CALL(cuCtxSetCurrent, set_current, (void *))                                        \
-	CALL(cuCtxSynchronize, synchronize, (void))                                         \
-	CALL(cuModuleLoadData, load, (void **, const void *))                               \
-	CALL(cuModuleGetFunction, get_function, (void **, void *, const char *))            \
 	CALL(cuLaunchKernel, launch,                                                        \
 	     (void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
 	      void *, void **, void **))
 
 #include "support/cuda_guest.h"
 
+#define CHECK(call) cuda_guest_check(call, #call)
+
+#define N_BYTES 65536u
+
+static const struct sim_dim3 one = { 1, 1, 1 }, grid = { 2, 3, 4 }, block = { 32, 2, 1 };
+
+static void *launch_elsewhere(void *kernel)
+{
+	for (int i = 0; i < 7; i++)
+		CHECK(cudaLaunchKernel(kernel, grid, block, NULL, 512, NULL));
+	return NULL;
+}
+
+static void launch_all(void *kernel)
+{
+	const struct sim_launch config = { { 7, 1, 1 }, { 64, 1, 1 }, 0, NULL, NULL, 0 };
+	const struct sim_dim3 none = { 0, 0, 0 };
+	pthread_t thread;
+
+	for (int i = 0; i < 30; i++)
+		CHECK(cudaLaunchKernel(kernel, grid, block, NULL, 128, NULL));
+	for (int i = 0; i < 20; i++)
+		CHECK(__cudaLaunchKernel(kernel, grid, block, NULL, 256, NULL));
+	for (int i = 0; i < 10; i++)
+		CHECK(cudaLaunchKernelExC(&config, kernel, NULL));
+	for (int i = 0; i < 5; i++)
+		DO(launch, kernel, 5, 1, 1, 16, 1, 1, 0, NULL, NULL, NULL);
+	CHECK(pthread_create(&thread, NULL, launch_elsewhere, kernel));
+	CHECK(pthread_join(thread, NULL));
+	printf("failed: %d\n", cudaLaunchKernel(kernel, none, block, NULL, 0, NULL) != 0);
+	printf("remembered: %d, then %d\n", cudaGetLastError() != 0, cudaGetLastError());
+}
+
+static void move_memory(void)
+{
+	static char here[N_BYTES], back[N_BYTES];
+	void *there, *stream, *event;
+	int device = -1;
+
+	CHECK(cudaGetDevice(&device));
+	CHECK(cudaMalloc(&there, N_BYTES));
+	CHECK(cudaStreamCreate(&stream));
+	CHECK(cudaEventCreate(&event));
+	for (size_t i = 0; i < N_BYTES; i++)
+		here[i] = (char)i;
+	for (int i = 0; i < 3; i++)
+		CHECK(cudaMemcpyAsync(there, here, N_BYTES, SIM_COPY_TO_DEVICE, stream));
+	CHECK(cudaMemsetAsync(there, 1, 16, stream));
+	CHECK(cudaMemsetAsync(there, 2, 8, stream));
+	CHECK(cudaEventRecord(event, stream));
+	CHECK(cudaEventSynchronize(event));
+	CHECK(cudaStreamSynchronize(stream));
+	CHECK(cudaMemcpy(back, there, N_BYTES, SIM_COPY_TO_HOST));
+	printf("device %d: %d %d %d\n", device, back[7], back[15], back[99]);
+	CHECK(cudaEventDestroy(event));
+	CHECK(cudaStreamDestroy(stream));
+	CHECK(cudaFree(there));
+}
+
 int main(void)
 {
-	const struct dim3 grid = { 2, 3, 4 }, block = { 32, 2, 1 }, none = { 0, 0, 0 };
-	const struct launch_config config = { { 7, 1, 1 }, { 64, 1, 1 }, 0, NULL };
-	void *context, *module, *kernel;
+	void *library, *kernel;
 
 	if (cuda_guest_find() != 0)
 		return 77;
-	DO(init, 0);
-	DO(retain, &context, 0);
-	DO(set_current, context);
-	DO(load, &module, CUDA_GUEST_PTX);
-	DO(get_function, &kernel, module, "nothing");
-	for (int i = 0; i < 30; i++)
-		cuda_guest_check(cudaLaunchKernel(kernel, grid, block, NULL, 128, NULL), "launch");
-	for (int i = 0; i < 20; i++)
-		cuda_guest_check(__cudaLaunchKernel(kernel, grid, block, NULL, 256, NULL), "built");
-	for (int i = 0; i < 10; i++)
-		cuda_guest_check(cudaLaunchKernelExC(&config, kernel, NULL), "configured");
-	for (int i = 0; i < 5; i++)
-		DO(launch, kernel, 5, 1, 1, 16, 1, 1, 0, NULL, NULL, NULL);
-	printf("failed: %d\n", cudaLaunchKernel(kernel, none, block, NULL, 0, NULL) != 0);
-	DO(synchronize);
+	CHECK(cudaLibraryLoadData(&library, CUDA_GUEST_PTX, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cudaLibraryGetKernel(&kernel, library, "nothing"));
+	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaProfilerStart());
+	launch_all(kernel);
+	move_memory();
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaProfilerStop());
+	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
+	CHECK(cudaDeviceSynchronize());
 	return 0;
 }

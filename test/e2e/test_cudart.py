@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Launches through libcudart, which are timed in the callers' offset tables, on the simulated device.
+"""A program of the CUDA runtime, on the simulated device: its calls, by callbacks and in the callers' offset tables.
 
 Usage: test_cudart.py BUILD
 """
@@ -12,53 +12,95 @@ import unittest
 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
 LULL = os.path.join(BUILD, "lull")
-ENV = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"))
+SAYS = "failed: 1\nremembered: 1, then 0\ndevice 0: 2 1 99\n"
 
 KERNELS = """SELECT s.value AS call, k.gridX * 100 + k.gridY * 10 + k.gridZ AS grid, k.blockX AS block,
     k.dynamicSharedMemory AS shared, count(*) AS n, min(k.start >= r.start) AS is_later, max(r.end - r.start) AS length
     FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)
-    LEFT JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2, 3, 4 ORDER BY n DESC"""
+    LEFT JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2, 3, 4 ORDER BY 2, 4"""
 CALLS = """SELECT s.value AS call, r.returnValue != 0 AS is_failed, count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME r
-    JOIN StringIds s ON s.id = r.nameId WHERE s.value LIKE '%Launch%' GROUP BY 1, 2 ORDER BY 1, 2"""
+    JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2 ORDER BY 1, 2"""
+COPIES = """SELECT s.value AS call, c.copyKind AS kind, c.bytes AS bytes, count(*) AS n
+    FROM CUPTI_ACTIVITY_KIND_MEMCPY c JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)
+    JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2, 3 ORDER BY 2"""
+WAITS = """SELECT s.value AS call, y.syncType AS kind, count(*) AS n FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION y
+    JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId) JOIN StringIds s ON s.id = r.nameId GROUP BY 1, 2 ORDER BY 1"""
+
+# Launches as (name of the call, grid, threads of x, shared memory, how many).
+INSIDE = [("cudaLaunchKernel", 234, 32, 128, 30), ("cudaLaunchKernel", 234, 32, 256, 20),
+          ("cudaLaunchKernel", 234, 32, 512, 7), ("cuLaunchKernel", 511, 16, 0, 5),
+          ("cudaLaunchKernelExC", 711, 64, 0, 10)]
+AROUND = [("cudaLaunchKernel", 111, 1, 0, 2)]
 
 
-def record(guest, *options):
-    """Kernels with their calls, (call, grid, block, shared bytes, how many); calls (name, is it an error, how many)."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = os.path.join(folder, "r.lull")
-        done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", report,
-                               os.path.join(BUILD, "e2e", guest)], env=ENV, capture_output=True, text=True, timeout=60)
-        assert (done.returncode, done.stdout) == (0, "failed: 1\n"), done
+class Recording:
+    """What a recording of the guest holds, and what CUPTI was asked for meanwhile."""
 
-        def query(sql):
-            return json.loads(subprocess.run([LULL, "query", "-f", "json", report, sql], check=True, capture_output=True,
-                                             text=True).stdout)
-        kernels, calls = query(KERNELS), query(CALLS)
-    for k in kernels:
-        assert k["is_later"] and 0 < k["length"] < 1e9, k
-    return ([(k["call"], k["grid"], k["block"], k["shared"], k["n"]) for k in kernels],
-            [(c["call"], c["is_failed"], c["n"]) for c in calls])
+    def __init__(self, guest, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            self.report, state = os.path.join(folder, "r.lull"), os.path.join(folder, "state")
+            env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state)
+            done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", self.report,
+                                   os.path.join(BUILD, "e2e", guest)], env=env, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout) == (0, SAYS), done
+            with open(state, encoding="ascii") as f:
+                self.state = dict(word.split("=") for word in f.read().split())
+            kernels, calls = self.query(KERNELS), self.query(CALLS)
+            copies, waits = self.query(COPIES), self.query(WAITS)
+        for k in kernels:
+            assert k["is_later"] and 0 < k["length"] < 1e9, k
+        self.kernels = [(k["call"], k["grid"], k["block"], k["shared"], k["n"]) for k in kernels]
+        self.calls = {(c["call"], c["is_failed"]): c["n"] for c in calls}
+        self.copies = [(c["call"], c["kind"], c["bytes"], c["n"]) for c in copies]
+        self.waits = {w["call"]: (w["kind"], w["n"]) for w in waits}
+        self.n_callbacks = int(self.state["callbacks"])
+
+    def query(self, sql):
+        return json.loads(subprocess.run([LULL, "query", "-f", "json", self.report, sql], check=True, capture_output=True,
+                                         text=True).stdout)
 
 
 class Cudart(unittest.TestCase):
-    def test_launches_of_the_runtime_are_its_own(self):
+    def check_launches(self, r):
+        self.assertEqual(r.kernels, AROUND + INSIDE)
+        self.assertEqual({c: n for c, n in r.calls.items() if "Launch" in c[0]},
+                         {("cudaLaunchKernel", 0): 59, ("cudaLaunchKernel", 1): 1, ("cudaLaunchKernelExC", 0): 10,
+                          ("cuLaunchKernel", 0): 5})
+
+    def test_launches_in_tables_are_the_runtime_s(self):
         for guest in ("cudart_guest_now", "cudart_guest_noplt"):
-            kernels, calls = record(guest)
-            self.assertEqual(kernels, [("cudaLaunchKernel", 234, 32, 128, 30), ("cudaLaunchKernel", 234, 32, 256, 20),
-                                       ("cuLaunchKernel", 711, 64, 0, 10), ("cuLaunchKernel", 511, 16, 0, 5)], guest)
-            self.assertEqual(calls, [("cuLaunchKernel", 0, 15), ("cudaLaunchKernel", 0, 50), ("cudaLaunchKernel", 1, 1)], guest)
+            with self.subTest(guest):
+                self.check_launches(Recording(guest))
 
-    def test_what_is_not_bound_is_seen_in_the_driver(self):
-        """Entries that the loader fills in at the first call; nothing is lost by that."""
-        kernels, calls = record("cudart_guest")
-        self.assertEqual(sum(k[4] for k in kernels), 65)
-        self.assertNotIn(None, [k[0] for k in kernels])
-        self.assertEqual(sum(c[2] for c in calls), 66)
+    def test_entries_filled_at_the_first_call(self):
+        """Whoever sees a launch, callback or table, it is seen once and has its name."""
+        self.check_launches(Recording("cudart_guest"))
 
-    def test_with_stacks_the_driver_tells(self):
-        kernels, _ = record("cudart_guest_now", "--cudabacktrace=all:0")
-        self.assertEqual({k[0] for k in kernels}, {"cuLaunchKernel"})
-        self.assertEqual(sum(k[4] for k in kernels), 65)
+    def test_with_stacks_all_are_seen_by_callbacks(self):
+        wrapped, called = Recording("cudart_guest_now"), Recording("cudart_guest_now", "--cudabacktrace=all:0")
+        self.check_launches(called)
+        self.assertEqual(wrapped.calls, called.calls)
+        # Begin and end of each of 60 launches.
+        self.assertEqual(called.n_callbacks - wrapped.n_callbacks, 120)
+
+    def test_other_calls(self):
+        r = Recording("cudart_guest_now")
+        self.assertEqual(r.copies, [("cudaMemcpyAsync", 1, 65536, 3), ("cudaMemcpy", 2, 65536, 1)])
+        self.assertEqual(r.waits, {"cudaDeviceSynchronize": (4, 3), "cudaStreamSynchronize": (3, 1),
+                                   "cudaEventSynchronize": (1, 1)})
+        for call in ("cudaMalloc", "cudaFree", "cudaStreamCreate", "cudaStreamDestroy", "cudaEventRecord"):
+            self.assertEqual(r.calls.get((call, 0)), 1, call)
+        # Not what a program asks all the time, nor what the runtime asks of the driver for a call that is there.
+        self.assertFalse({c[0] for c in r.calls} & {"cudaGetDevice", "cudaGetLastError", "cuMemAlloc", "cuStreamSynchronize",
+                                                    "cuCtxSynchronize", "cuMemcpyHtoDAsync", "cuMemsetD8Async"})
+
+    def test_all_calls(self):
+        r = Recording("cudart_guest_now", "--cuda-trace-all-apis=true")
+        self.assertEqual(r.calls[("cudaGetDevice", 0)], 1)
+        self.assertEqual((r.calls[("cudaGetLastError", 0)], r.calls[("cudaGetLastError", 1)]), (1, 1))
+
+    def test_profiler_start_of_the_runtime(self):
+        self.assertEqual(Recording("cudart_guest_now", "-c", "cudaProfilerApi").kernels, INSIDE)
 
 
 if __name__ == "__main__":

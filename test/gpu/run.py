@@ -190,6 +190,31 @@ def check_launches(b):
         by_name.items(), key=lambda n: -n[1])[:3]), verdict(by_name.get("cudaLaunchKernel", 0) * 2 > len(kernels)))
 
 
+def check_runtime(b):
+    """The ways to launch that libcudart has, timed in the caller's table and by callbacks: the same calls."""
+    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+    library, guest = os.path.abspath(os.path.join(folder, "libcudart.so.13")), b.path("cudart_guest")
+    if not os.path.exists(library):
+        raise Skipped("there is no libcudart.so.13 beside the libcupti that is used")
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-iquote", gpu.ROOT, "-iquote", os.path.join(gpu.ROOT, "test"),
+                    "-o", guest, os.path.join(gpu.ROOT, "test", "e2e", "cudart_guest.c"), library,
+                    "-Wl,-z,now,-rpath," + os.path.dirname(library), "-Wl,--allow-shlib-undefined", "-ldl", "-lpthread"],
+                   check=True)
+    for how, options in (("table", []), ("callbacks", ["--cudabacktrace=all:0"])):
+        b.record("runtime", [*CUDA, *options], [guest])
+        by_name, calls = {}, set()
+        for r in b.table("runtime", "cuda_call"):
+            calls.add(r["correlation"])
+            if "Launch" in r["name"]:
+                by_name[r["name"]] = by_name.get(r["name"], 0) + 1
+        yield ("runtime: launches by " + how, "60, Ex 10, driver 5", ", ".join("%s %d" % n for n in sorted(by_name.items())),
+               verdict(by_name == {"cudaLaunchKernel": 60, "cudaLaunchKernelExC": 10, "cuLaunchKernel": 5}))
+        kernels = b.table("runtime", "kernel")
+        yield ("runtime: kernels with a call", "74 of 74", "%d of %d" % (
+            sum(k["correlation"] in calls for k in kernels), len(kernels)),
+            verdict(len(kernels) == 74 and all(k["correlation"] in calls for k in kernels)))
+
+
 def check_memory(b):
     gpu.need_torch(b)
     said = gpu.numbers(b.record("memory", [*CUDA, "--cuda-memory-usage=true"], [sys.executable, TORCH, "memory"]))
@@ -276,6 +301,7 @@ ITEMS = [
     ("count", 25, check_count),
     ("neighbour", 25, check_neighbour),
     ("launches", 12, check_launches),
+    ("runtime", 4, check_runtime),
     ("times", 6, check_times),
     ("clock", 9, check_clock),
     ("copies", 4, check_copies),

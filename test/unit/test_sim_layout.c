@@ -22,6 +22,10 @@ static void calls_have_the_same_number(void **state)
 #define CALL(cbid, name, params) assert_int_equal(cbid, CUPTI_DRIVER_TRACE_CBID_##name);
 #include "../../sim/calls.def"
 #undef CALL
+#define CALL(cbid, version, name, params) \
+	assert_int_equal(cbid, CUPTI_RUNTIME_TRACE_CBID_##name##_v##version);
+#include "../../sim/runtime.def"
+#undef CALL
 }
 
 static void kinds_have_the_same_number(void **state)
