@@ -7,7 +7,8 @@
  *                 own thread.
  * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
  *                 asks for it, so that a killed process loses at most the last 250 ms of device
- *                 records. A flush holds up who launches meanwhile.
+ *                 records; more where work queues up, since CUPTI holds a buffer back until all
+ *                 in it is finished. A flush holds up who launches meanwhile.
  * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
  *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
  *                 lull_cuda_want_call().
@@ -28,6 +29,18 @@ void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_byte
 
 /* How many buffers came back full, so far. */
 u32 lull_cuda_n_full(void);
+
+/*
+ * How many CUPTI holds with something in them. Behind a flush: those with records of work that is
+ * not finished, and of all that stands beside it.
+ */
+u32 lull_cuda_n_held(void);
+
+/*
+ * Take all that CUPTI holds, finished or not; there will be no other chance. What is unfinished is
+ * counted (cuda_records.c).
+ */
+void lull_cuda_flush_forced(void);
 
 /* Have a buffer or two ready, so that no thread of the program has to make one. */
 void lull_cuda_stock(void);

@@ -144,6 +144,15 @@ static bool subscribe(void)
 	return rc == 0 || lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "cuptiSubscribe: ", rc);
 }
 
+/* Without us another tool may use CUPTI. */
+static bool give_up(const char *what, int rc)
+{
+	if (lull_cupti.cuptiUnsubscribe)
+		lull_cupti.cuptiUnsubscribe(at.subscriber);
+	at.subscriber = NULL;
+	return lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, what, rc);
+}
+
 /* Everything up to the subscription; false with the reason counted. */
 static bool take_cupti(void)
 {
@@ -163,11 +172,10 @@ static bool take_cupti(void)
 	/* Before any kind is enabled: from here on all times are our counter's. */
 	rc = lull_cupti.cuptiActivityRegisterTimestampCallback(lull_cuda_now);
 	if (rc)
-		return lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "no clock of ours: ", rc);
+		return give_up("no clock of ours: ", rc);
 	rc = lull_cupti.cuptiActivityRegisterCallbacks(lull_cuda_requested, lull_cuda_completed);
 	if (rc)
-		return lull_cuda_refuse_result(LULL_ISSUE_cupti_refused,
-					       "no buffers of ours: ", rc);
+		return give_up("no buffers of ours: ", rc);
 	lull_cuda_zeroed();
 	if (lull_cupti.cuptiSetThreadIdType)
 		lull_cupti.cuptiSetThreadIdType(LULL_CUPTI_THREAD_ID_SYSTEM);

@@ -25,6 +25,10 @@
 static _Atomic(u8 *) free_buffers;
 static _Atomic u32 n_free;
 
+/* Those that CUPTI has; what finds no place here is not looked into. */
+#define N_OUT 256u
+static _Atomic(u8 *) out[N_OUT];
+
 /* Buffers that came back because they were full. */
 static _Atomic u32 n_full;
 
@@ -67,6 +71,30 @@ static void put_free(u8 *buffer)
 	atomic_fetch_add_explicit(&n_free, 1, memory_order_relaxed);
 }
 
+static void exchange_out(u8 *from, u8 *to)
+{
+	for (u32 i = 0; i < N_OUT; i++) {
+		u8 *present = from;
+
+		if (atomic_load_explicit(&out[i], memory_order_relaxed) == from &&
+		    atomic_compare_exchange_strong(&out[i], &present, to))
+			return;
+	}
+}
+
+/* Their first word is the kind of the first record, and 0 as we give them away. */
+u32 lull_cuda_n_held(void)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < N_OUT; i++) {
+		const u8 *buffer = atomic_load(&out[i]);
+
+		n += buffer && __atomic_load_n((const u32 *)buffer, __ATOMIC_RELAXED) != 0;
+	}
+	return n;
+}
+
 static u8 *make_buffer(int flags)
 {
 	return lull_sys_map(BUFFER_BYTES, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1);
@@ -105,6 +133,8 @@ void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records)
 	 */
 	*size_bytes = *buffer ? BUFFER_BYTES : 0;
 	*max_records = 0;
+	if (*buffer)
+		exchange_out(NULL, *buffer);
 	errno = saved;
 }
 
@@ -132,6 +162,7 @@ void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_byte
 
 	if (!buffer)
 		return;
+	exchange_out(buffer, NULL);
 	if (valid_bytes > BUFFER_BYTES / 4 * 3)
 		atomic_fetch_add_explicit(&n_full, 1, memory_order_relaxed);
 	lull_cuda_walk(buffer, valid_bytes);

@@ -21,27 +21,11 @@
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
 
-/* Calls whose name begins so are recorded, and those that mean something (below)... */
+/* Calls whose name behind "cuda" or "cu" begins so are recorded, and those that mean something. */
 static const char *const wanted[] = {
-	"cudaLaunch",	     "cudaMemcpy",	  "cudaMemset",	      "cudaMalloc",
-	"cudaFree",	     "cudaHostAlloc",	  "cudaHostRegister", "cudaDeviceSynchronize",
-	"cudaStreamSync",    "cudaEventSync",	  "cudaEventRecord",  "cudaStreamWaitEvent",
-	"cudaGraphLaunch",   "cudaGraphInst",	  "cudaGraphExecUpd", "cudaStreamCreat",
-	"cudaStreamDestroy", "cudaMemPrefetch",	  "cudaDeviceReset",  "cudaThreadSync",
-	"cuLaunch",	     "cuMemcpy",	  "cuMemset",	      "cuMemAlloc",
-	"cuMemFree",	     "cuMemHostAlloc",	  "cuMemCreate",      "cuMemMap",
-	"cuMemUnmap",	     "cuCtxSynchronize",  "cuStreamSync",     "cuEventSync",
-	"cuEventRecord",     "cuStreamWaitEvent", "cuGraphLaunch",    "cuGraphInst",
-	"cuModuleLoad",	     "cuLibraryLoad",	  "cuCtxCreate",      "cuDevicePrimaryCtxR",
-	"cuMemPrefetch",     "cuStreamCreate",	  "cuStreamDestroy",  "cuInit",
-};
-
-/* ...unless they are among these. */
-static const char *const unwanted[] = {
-	"cudaMemcpyToSymbolGet",
-	"cuMemAllocPitchGet",
-	"cuMemMapArray",
-	"cudaFreeArrayGet",
+#define CALL(stem) #stem,
+#include "agent/cuda_calls.def"
+#undef CALL
 };
 
 /* Calls that mean something beyond themselves. */
@@ -88,10 +72,14 @@ static struct call_name {
 	u8 wait;     /* as lull_cuda_wait_of() */
 } names[2][N_CBIDS];
 
-static bool begins_with(const char *name, const char *const *list, size_t n)
+static bool is_listed(const char *name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(name, list[i], strlen(list[i])) == 0)
+	const char *stem = name + (strncmp(name, "cuda", 4) == 0 ? 4 : 2);
+
+	if (strncmp(name, "cu", 2) != 0)
+		return false;
+	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
+		if (strncmp(stem, wanted[i], strlen(wanted[i])) == 0)
 			return true;
 	return false;
 }
@@ -101,8 +89,7 @@ static bool is_left_out(const char *name)
 {
 	if ((lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS) || meaning_of(name))
 		return false;
-	return !begins_with(name, wanted, LULL_COUNT_OF(wanted)) ||
-	       begins_with(name, unwanted, LULL_COUNT_OF(unwanted));
+	return !is_listed(name);
 }
 
 /* <<<>>> of programs built with CUDA 13 is a call of its own; its name is not for users. */
@@ -222,13 +209,15 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 	errno = saved;
 }
 
-/* The name of a call, defined in the thread's stream; false if there was no room. */
+/* The name of a call, defined in the thread's stream; false if the call is dropped, and counted. */
 static inline bool is_named(struct lull_thread *t, u64 hash, const char *text, size_t len)
 {
 	if (lull_is_defined(t, hash))
 		return true;
-	if (!lull_define_string(t, hash, text, len))
+	if (!lull_define_string(t, hash, text, len)) {
+		lull_count_drop(t);
 		return false;
+	}
 	lull_remember(t, hash);
 	return true;
 }

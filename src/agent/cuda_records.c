@@ -105,13 +105,28 @@ static bool is_of_recording(u64 start)
 	       start <= atomic_load_explicit(&c->stop_counter, memory_order_relaxed);
 }
 
-/* An event of the device: NULL if it has no times (its buffer was full) or there is no room. */
+/* What is not finished comes, too. */
+static _Atomic u32 is_forced;
+
+void lull_cuda_flush_forced(void)
+{
+	atomic_store(&is_forced, 1);
+	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
+	atomic_store(&is_forced, 0);
+}
+
+/*
+ * An event of the device: NULL if it has no times (its buffer was full, or it is unfinished) or
+ * there is no room.
+ */
 static void *reserve(struct lull_thread *t, u16 type, u32 size_bytes, u64 start, u64 end)
 {
 	if (!is_of_recording(start))
 		return NULL;
 	if (!start || end < start) {
-		lull_issue(LULL_ISSUE_no_device_time, 1);
+		lull_issue(atomic_load(&is_forced) ? LULL_ISSUE_device_unfinished
+						   : LULL_ISSUE_no_device_time,
+			   1);
 		return NULL;
 	}
 	return lull_reserve_at(t, type, size_bytes, start);

@@ -71,7 +71,7 @@ static inline void *lull_reserve_labelled(struct lull_thread *t, u16 type, u32 s
 					  u64 label)
 {
 	if (__builtin_expect(!label, 0)) {
-		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+		lull_count_drop(t);
 		return NULL;
 	}
 	return lull_reserve(t, type, size_bytes);

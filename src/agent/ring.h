@@ -105,6 +105,12 @@ void lull_thread_leave(void); /* give the block back; what is emitted later is o
 void lull_thread_sync(struct lull_thread *t, u32 record);
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes);
 
+/* An event of the program is not recorded, for want of room: that is counted. */
+static inline void lull_count_drop(struct lull_thread *t)
+{
+	atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+}
+
 /* Write a definition, whether or not the thread remembers one; false if it was dropped. */
 bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len);
 bool lull_define_label(struct lull_thread *t, const struct lull_wire_label *label);

@@ -58,6 +58,16 @@ static void enable(u32 kind, bool is_on)
 	lull_cuda_want_kind(kind, LULL_CUDA_WE, is_on);
 }
 
+/* What the recording is about: the first that is refused is said. */
+static void enable_surely(u32 kind, const char *what)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_kind(kind, LULL_CUDA_WE, true);
+
+	if (rc && !atomic_flag_test_and_set(&is_told))
+		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, what, rc);
+}
+
 /* What the user chooses: graphs as a whole unless their nodes are wanted, and memory. */
 static void enable_choices(bool is_on)
 {
@@ -65,19 +75,13 @@ static void enable_choices(bool is_on)
 
 	if (!(sources & LULL_SOURCE_GRAPH_NODES))
 		enable(LULL_CUPTI_KIND_GRAPH, is_on);
-	if (sources & LULL_SOURCE_CUDA_MEMORY)
-		enable(LULL_CUPTI_KIND_MEMORY, is_on);
+	if (sources & LULL_SOURCE_CUDA_MEMORY) {
+		if (is_on)
+			enable_surely(LULL_CUPTI_KIND_MEMORY, "memory: ");
+		else
+			enable(LULL_CUPTI_KIND_MEMORY, false);
+	}
 	lull_cuda_watch_memory(is_on);
-}
-
-/* Kernels are what it is all about: if they are refused, that is said, once. */
-static void enable_kernels(void)
-{
-	static atomic_flag is_told = ATOMIC_FLAG_INIT;
-	int rc = lull_cuda_want_kind(LULL_CUPTI_KIND_KERNEL, LULL_CUDA_WE, true);
-
-	if (rc && !atomic_flag_test_and_set(&is_told))
-		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "kernels: ", rc);
 }
 
 /* Records of what the device does would disturb those who read its counters. */
@@ -93,7 +97,8 @@ static void switch_on(void)
 		atomic_store(&cuda.is_on, 1);
 		return;
 	}
-	enable_kernels();
+	enable_surely(LULL_CUPTI_KIND_KERNEL, "kernels: ");
+	enable_surely(LULL_CUPTI_KIND_MEMCPY, "copies: ");
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		enable(kinds[i], true);
 	enable_choices(true);
@@ -142,7 +147,7 @@ void lull_cuda_rouse(void)
  * Bring in what CUPTI holds, if it is time for it. Where buffers fill by themselves all but the
  * last moments are in already: two looks are at most the interval that the user wants.
  */
-static void flush(bool is_asked, bool is_ending, u32 *n_last)
+static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 {
 	static u32 n_full;
 	u32 n = lull_cuda_n_full();
@@ -153,10 +158,27 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last)
 		*n_last = N_LAST_FLUSHES;
 		if (is_late || is_asked || is_ending)
 			lull_cupti.cuptiActivityFlushAll(0);
-	} else if (*n_last) {
-		(*n_last)--;
+	} else if (*n_last || n_held) {
+		*n_last -= *n_last > 0;
 		lull_cupti.cuptiActivityFlushAll(0);
 	}
+}
+
+/*
+ * Behind a recording CUPTI holds back each buffer in which something is unfinished, and with it all
+ * else in it. The collector waits for that a little, and then wants what is there.
+ */
+static u32 count_held(void)
+{
+	u32 n_held = atomic_load(&cuda.is_on) ? 0 : lull_cuda_n_held();
+
+	if (n_held && atomic_load(&lull_agent.control->is_flush_forced) &&
+	    !lull_cuda_share_is_used()) {
+		lull_cuda_flush_forced();
+		n_held = 0;
+	}
+	atomic_store(&lull_agent.image->n_held, n_held);
+	return n_held;
 }
 
 bool lull_cuda_is_over(void)
@@ -175,7 +197,7 @@ static bool is_wanted(void)
 }
 
 /* Be on if that is wanted, else off, and away when nothing more can come. */
-static void follow(u32 n_last)
+static void follow(bool is_all_in)
 {
 	bool is_on = atomic_load(&cuda.is_on);
 
@@ -184,7 +206,7 @@ static void follow(u32 n_last)
 			switch_on();
 	} else if (is_on && !is_wanted()) {
 		switch_off();
-	} else if (!is_on && !n_last) {
+	} else if (!is_on && is_all_in) {
 		lull_cuda_leave_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {
@@ -197,10 +219,7 @@ static void follow(u32 n_last)
 static void flush_last(void)
 {
 	lull_cupti.cuptiActivityFlushAll(0);
-	/*
-	 * Forced: hands over buffers with unfinished records, too; there will be no other chance.
-	 */
-	lull_cupti.cuptiActivityFlushAll(LULL_CUPTI_FLUSH_FORCED);
+	lull_cuda_flush_forced();
 	atomic_store(&cuda.leaving, STAY_LEFT);
 }
 
@@ -208,7 +227,7 @@ static void *flush_loop(void *unused)
 {
 	struct lull_control *control = lull_agent.control;
 	struct lull_thread *t = lull_thread();
-	u32 obeyed = 0, n_last = 0;
+	u32 obeyed = 0, n_last = 0, n_held = 0;
 
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t)
@@ -220,13 +239,15 @@ static void *flush_loop(void *unused)
 			flush_last();
 			break;
 		}
-		if (lull_cuda_is_here())
-			flush(wanted != obeyed, !atomic_load(&control->record), &n_last);
+		if (lull_cuda_is_here()) {
+			flush(wanted != obeyed, !atomic_load(&control->record), &n_last, n_held);
+			n_held = count_held();
+		}
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
 		}
-		follow(n_last);
+		follow(!n_last && !n_held);
 		wait_for_work(wanted);
 	}
 	return unused;
@@ -237,8 +258,11 @@ bool lull_cuda_is_ready(void)
 	return !lull_cuda_is_mine() || lull_cuda_is_gone() || atomic_load(&cuda.is_on);
 }
 
+#define STACK_BYTES ((size_t)256 << 10)
+
 static bool start_thread(void)
 {
+	size_t usual_bytes = 0;
 	pthread_attr_t attr;
 	sigset_t all, old;
 	pthread_t thread;
@@ -248,9 +272,13 @@ static bool start_thread(void)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
+	pthread_attr_getstacksize(&attr, &usual_bytes);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	is_started = lull_real.pthread_create(&thread, &attr, flush_loop, NULL) == 0;
+	/* A program's thread-local variables lie on each stack, and may need more than that. */
+	if (!is_started && pthread_attr_setstacksize(&attr, usual_bytes) == 0)
+		is_started = lull_real.pthread_create(&thread, &attr, flush_loop, NULL) == 0;
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return is_started;
@@ -304,8 +332,11 @@ void lull_cuda_set_up(bool is_needed)
 		if (is_wanted())
 			switch_on();
 		atomic_store(&lull_agent.image->has_cuda, 1);
-		if (!start_thread())
+		if (!start_thread()) {
 			atomic_store(&cuda.leaving, STAY_LEFT); /* nobody would come */
+			lull_cuda_refuse(LULL_ISSUE_cupti_refused,
+					 "no thread could be started to fetch its records", NULL);
+		}
 	} else if (is_needed && lull_cuda_is_mine() && lull_sys_pid() == cuda.pid) {
 		lull_cuda_come();
 	}

@@ -125,7 +125,7 @@ static void finish(const void *function, void *unused)
 	op = &t->ops[depth - 1];
 	op->function = NULL;
 	if (!op->label) {
-		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+		lull_count_drop(t);
 		return;
 	}
 	e = lull_reserve_at(t, LULL_EVENT_op, sizeof(*e), op->counter);

@@ -93,6 +93,8 @@ void lull_feed_agents_wake(struct lull_collector *c);
  * if there are none.
  */
 bool lull_feed_agents_flush(struct lull_collector *c);
+/* Whether CUPTI then still held something back: work of the device is not finished. */
+bool lull_feed_agents_is_held_back(const struct lull_collector *c);
 /* Give chunks back; only after a checkpoint, or when nothing is recorded. */
 void lull_feed_agents_release(struct lull_collector *c);
 /* Bytes read from shared memory and not yet safe in the file. */

@@ -36,8 +36,12 @@
 /* Agents that had read `record` before it became 0 finish their event within this. */
 #define SETTLE_US 2000
 
-/* Work of a device is rarely longer than this; a program that has ended is not waited for. */
+/*
+ * Work of a device is rarely longer than this; a program that has ended is not waited for. Where
+ * work had queued up it is waited for a little longer.
+ */
 #define LATE_FLUSHES 2
+#define HELD_FLUSHES 10
 #define LATE_US	     20000
 
 /* An agent announces itself within a few ms of the exec, unless its libraries are slow to load. */
@@ -455,6 +459,24 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	return rc;
 }
 
+/*
+ * Work that ran when records were brought in: CUPTI holds back all of a buffer until the last of
+ * its work is done. Where that takes long, in the end it has to give what it has.
+ */
+static void take_late_work(struct lull_collector *c)
+{
+	for (int i = 0; i < LATE_FLUSHES || (i < HELD_FLUSHES && lull_feed_agents_is_held_back(c));
+	     i++) {
+		usleep(LATE_US);
+		lull_feed_agents_flush(c);
+	}
+	if (!lull_feed_agents_is_held_back(c))
+		return;
+	atomic_store(&c->session.control->is_flush_forced, 1);
+	lull_feed_agents_flush(c);
+	atomic_store(&c->session.control->is_flush_forced, 0);
+}
+
 /* Stop the agents and take the last of what they wrote; returns when that was. */
 static u64 stop_agents(struct lull_collector *c)
 {
@@ -470,14 +492,8 @@ static u64 stop_agents(struct lull_collector *c)
 	lull_clock_tick(&c->clock, c->session.control);
 	now_ns = lull_now_ns();
 	lull_feed_perf_end(c, now_ns);
-	/*
-	 * Work that ran when records were brought in: CUPTI holds back all of a buffer until the
-	 * last of its work is done.
-	 */
-	for (int i = 0; is_used && i < LATE_FLUSHES; i++) {
-		usleep(LATE_US);
-		lull_feed_agents_flush(c);
-	}
+	if (is_used)
+		take_late_work(c);
 	lull_feed_agents_scan(c);
 	lull_feed_agents(c);
 	return now_ns;

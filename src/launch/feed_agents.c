@@ -394,6 +394,19 @@ bool lull_feed_agents_flush(struct lull_collector *c)
 	return is_any;
 }
 
+bool lull_feed_agents_is_held_back(const struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++) {
+		const struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
+
+		if (head && atomic_load(&head->n_held) && !has_died(all[i]))
+			return true;
+	}
+	return false;
+}
+
 /* What the agent says about an issue, NULL if nothing. */
 static const char *detail_of(const struct lull_image *head, u32 issue)
 {

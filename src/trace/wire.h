@@ -144,7 +144,8 @@ struct lull_control {
 	_Atomic u32 last_record;    /* what `record` was or is: device work comes late */
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
-	_Atomic u32 flush_wanted; /* +1 asks agents for what CUDA holds; they sleep on it */
+	_Atomic u32 flush_wanted;    /* +1 asks agents for what CUDA holds; they sleep on it */
+	_Atomic u32 is_flush_forced; /* behind a recording: unfinished work is not waited for */
 	/*
 	 * When the last recording began and ended. CUPTI delivers late: work of a device belongs to
 	 * a recording if it began between the two.
@@ -235,6 +236,7 @@ struct lull_image {
 	_Atomic u64 exit_counter;
 	_Atomic u32 has_cuda;	/* 1 while device activity is recorded here */
 	_Atomic u32 flush_done; /* value of control->flush_wanted that was last obeyed */
+	_Atomic u32 n_held;	/* buffers that CUPTI held back then, for work that is unfinished */
 	_Atomic u64 next_seq;
 	_Atomic u32 chunk_hint; /* where to look for a free chunk */
 	_Atomic u32 n_used;	/* chunks [0, n_used) were ever taken */

@@ -4,12 +4,14 @@
  * 30 launches by cudaLaunchKernel, 20 by the name that CUDA 13 builds into programs, 10 with a
  * configuration, 5 at the driver, 7 by another thread, 1 that fails; grid, block and shared memory
  * tell which is which. Three copies to the device and one back, two sets, waits of each kind.
- * Before it all, and after it, a launch that is outside of cudaProfilerStart() and Stop(). Status
- * 77: there is no driver.
+ * Before it all, and after it, a launch that is outside of cudaProfilerStart() and Stop(). With an
+ * argument: so many launches at once instead, and Stop() in the middle of their work. Status 77:
+ * there is no driver.
  */
 #include "sim/cudart.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define CUDA_CALLS(CALL)                                                                    \
 	CALL(cuLaunchKernel, launch,                                                        \
@@ -21,6 +23,11 @@
 #define CHECK(call) cuda_guest_check(call, #call)
 
 #define N_BYTES 65536u
+
+#ifdef LARGE_TLS
+/* Room for it is on the stack of each thread, whoever makes it. */
+_Thread_local char large[512 << 10];
+#endif
 
 static const struct sim_dim3 one = { 1, 1, 1 }, grid = { 2, 3, 4 }, block = { 32, 2, 1 };
 
@@ -77,7 +84,15 @@ static void move_memory(void)
 	CHECK(cudaFree(there));
 }
 
-int main(void)
+/* Much work at once; somebody stops looking before it is done. */
+static void queue_up(void *kernel, int n)
+{
+	for (int i = 0; i < n; i++)
+		CHECK(cudaLaunchKernel(kernel, one, one, NULL, 64, NULL));
+	usleep(300000);
+}
+
+int main(int argc, char **argv)
 {
 	void *library, *kernel;
 
@@ -88,10 +103,16 @@ int main(void)
 	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
 	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaProfilerStart());
-	launch_all(kernel);
-	move_memory();
-	CHECK(cudaDeviceSynchronize());
+	if (argc > 1) {
+		queue_up(kernel, atoi(argv[1]));
+	} else {
+		launch_all(kernel);
+		move_memory();
+		CHECK(cudaDeviceSynchronize());
+	}
 	CHECK(cudaProfilerStop());
+	if (argc > 1)
+		usleep(600000);
 	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
 	CHECK(cudaDeviceSynchronize());
 	return 0;

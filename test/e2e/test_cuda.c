@@ -517,6 +517,20 @@ static void another_tool_is_left_alone_without_cuda(void **state)
 	lull_reader_close(r);
 }
 
+/* Subscribed, and then CUPTI lacks something that we need: we must not stand in the way. */
+static void a_tool_may_have_what_we_cannot_use(void **state)
+{
+	enum { UNSUPPORTED = 27 };
+
+	(void)state;
+	sim_set("NEIGHBOUR", LULL_BUILD "/e2e/part/libneighbour.so");
+	sim_set("LULL_SIM_MISSING", "cuptiActivityRegisterTimestampCallback");
+	assert_int_equal(record("", "50"), 0);
+	assert_int_equal(counted("refused"), UNSUPPORTED); /* what is missing, and no more */
+	assert_true(counted("their_kernels") > 0);
+	unsetenv("LULL_SIM_MISSING");
+}
+
 /* ---- what goes wrong ---- */
 
 static void says(const char *knob, const char *value, const char *issue, const char *detail)
@@ -685,6 +699,7 @@ int main(void)
 		WITH_FOLDER(another_tool_gets_its_records_and_we_ours),
 		WITH_FOLDER(another_tool_may_come_first),
 		WITH_FOLDER(another_tool_is_left_alone_without_cuda),
+		WITH_FOLDER(a_tool_may_have_what_we_cannot_use),
 		WITH_FOLDER(a_cupti_that_cannot_be_used_is_said_at_the_end),
 		WITH_FOLDER(ends_of_all_kinds_are_survived),
 		WITH_FOLDER(a_failed_launch_is_recorded_as_such),

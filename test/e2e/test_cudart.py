@@ -36,17 +36,19 @@ AROUND = [("cudaLaunchKernel", 111, 1, 0, 2)]
 class Recording:
     """What a recording of the guest holds, and what CUPTI was asked for meanwhile."""
 
-    def __init__(self, guest, *options):
+    def __init__(self, guest, *options, queue=0, **knobs):
         with tempfile.TemporaryDirectory() as folder:
             self.report, state = os.path.join(folder, "r.lull"), os.path.join(folder, "state")
-            env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state)
+            env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state, **knobs)
             done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", self.report,
-                                   os.path.join(BUILD, "e2e", guest)], env=env, capture_output=True, text=True, timeout=60)
-            assert (done.returncode, done.stdout) == (0, SAYS), done
+                                   os.path.join(BUILD, "e2e", guest), *([str(queue)] if queue else [])],
+                                  env=env, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout) == (0, "" if queue else SAYS), done
             with open(state, encoding="ascii") as f:
                 self.state = dict(word.split("=") for word in f.read().split())
             kernels, calls = self.query(KERNELS), self.query(CALLS)
-            copies, waits = self.query(COPIES), self.query(WAITS)
+            copies, waits = ([], []) if queue else (self.query(COPIES), self.query(WAITS))
+            info = json.loads(subprocess.run([LULL, "info", "--json", self.report], check=True, capture_output=True).stdout)
         for k in kernels:
             assert k["is_later"] and 0 < k["length"] < 1e9, k
         self.kernels = [(k["call"], k["grid"], k["block"], k["shared"], k["n"]) for k in kernels]
@@ -54,6 +56,7 @@ class Recording:
         self.copies = [(c["call"], c["kind"], c["bytes"], c["n"]) for c in copies]
         self.waits = {w["call"]: (w["kind"], w["n"]) for w in waits}
         self.n_callbacks = int(self.state["callbacks"])
+        self.issues = {i["name"]: i["count"] for i in info["issues"]}
 
     def query(self, sql):
         return json.loads(subprocess.run([LULL, "query", "-f", "json", self.report, sql], check=True, capture_output=True,
@@ -101,6 +104,24 @@ class Cudart(unittest.TestCase):
 
     def test_profiler_start_of_the_runtime(self):
         self.assertEqual(Recording("cudart_guest_now", "-c", "cudaProfilerApi").kernels, INSIDE)
+
+    def test_stopped_while_work_is_queued_up(self):
+        """CUPTI holds back what stands beside unfinished work; what was done is in the report all the same."""
+        for how in ("cudaProfilerApi", "none"):
+            options = ["-c", how] if how != "none" else ["-d", "1", "--kill", "none"]
+            n = 200 if how != "none" else 500
+            with self.subTest(how):
+                r = Recording("cudart_guest_now", *options, queue=n, LULL_SIM_KERNEL_NS="3000000")
+                [(call, *_, found)] = [k for k in r.kernels if k[3] == 64]
+                self.assertEqual(call, "cudaLaunchKernel")
+                self.assertGreaterEqual(r.calls[("cudaLaunchKernel", 0)], n)
+                self.assertTrue(80 <= found < n, found)
+                self.assertTrue(0 < r.issues["device_unfinished"] <= n - found, r.issues)
+                self.assertNotIn("no_device_time", r.issues)
+
+    def test_large_thread_local_variables(self):
+        """They lie on the stack of the thread that fetches the records."""
+        self.check_launches(Recording("cudart_guest_tls"))
 
 
 if __name__ == "__main__":

@@ -351,9 +351,52 @@ static void the_runtime_calls_back_where_there_is_no_wrapper(void **state)
 	assert_false(is_wanted[RUNTIME][LAUNCH] || is_wanted[DRIVER][LAUNCH]);
 }
 
+static void what_takes_time_is_recorded_and_questions_are_not(void **state)
+{
+	static const char *const work[] = {
+		"cudaLaunchKernel_v7000",
+		"cudaMemcpyAsync_ptsz_v7000",
+		"cuMemcpyBatchAsync",
+		"cuCtxSynchronize_v2",
+		"cudaEventRecord_v3020",
+		"cuMemHostRegister_v2",
+		"cuMemRelease",
+		"cuMemPoolTrimTo",
+		"cuModuleGetFunction",
+		"cuLinkComplete",
+		"cuGraphExecUpdate_v2",
+		"cudaSetDevice_v3020",
+		"cudaProfilerStart_v4000",
+		"cuStreamWriteValue32_v2",
+		"cuLibraryUnload",
+		"cudaIpcOpenMemHandle_v4010",
+	};
+	static const char *const questions[] = {
+		"cudaGetDevice_v3020",
+		"cudaStreamQuery_v3020",
+		"cuEventQuery",
+		"cuMemGetInfo_v2",
+		"cuCtxGetCurrent",
+		"cudaPointerGetAttributes_v4000",
+		"cuFuncGetAttribute",
+		"cuMemHostGetFlags",
+		"cudaStreamGetPriority_v5050",
+		"cuStreamGetCaptureInfo",
+		"cudaGetLastError_v3020",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(work); i++)
+		assert_false(is_left_out(work[i]));
+	for (size_t i = 0; i < LULL_COUNT_OF(questions); i++)
+		assert_true(is_left_out(questions[i]));
+	assert_string_equal(user_name("__cudaLaunchKernel_v13000"), "cudaLaunchKernel_v13000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_takes_time_is_recorded_and_questions_are_not),
 		cmocka_unit_test(the_runtime_stands_for_the_driver),
 		cmocka_unit_test(a_call_whose_end_is_not_seen_blocks_nothing),
 		cmocka_unit_test(captures_are_counted_evenly),
