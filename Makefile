@@ -269,8 +269,10 @@ $(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy
 $(BUILD)/e2e/cudart_guest_now: CUDART_LINK = -Wl,-z,relro,-z,now
 $(BUILD)/e2e/cudart_guest_noplt: CUDART_LINK = -fno-plt
 $(BUILD)/e2e/cudart_guest_tls: CUDART_LINK = -Wl,-z,relro,-z,now -DLARGE_TLS
-CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_guest_noplt cudart_guest_tls)
+$(BUILD)/e2e/part/libcudart_guest.so: CUDART_LINK = -shared -fPIC
+CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_guest_noplt cudart_guest_tls part/libcudart_guest.so)
 $(CUDART_GUESTS): test/e2e/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
+	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread
 e2e-cudart: sim $(CUDART_GUESTS)

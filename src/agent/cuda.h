@@ -199,4 +199,7 @@ void lull_cuda_rouse(void);
  */
 void lull_cuda_leave(void);
 
+/* The same, but the process may go on: before an exec, which may fail. */
+void lull_cuda_bring_in(void);
+
 #endif

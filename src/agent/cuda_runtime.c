@@ -37,12 +37,11 @@ enum { LAUNCH, LAUNCH_BUILT, N_CALLS };
 static const char *const names[N_CALLS] = { "cudaLaunchKernel", "__cudaLaunchKernel" };
 
 static struct {
-	u64 real[N_RUNTIMES][N_CALLS];
-	u32 n;		       /* runtimes that were found; under the loader's lock */
-	u64 n_adds;	       /* files that had been loaded at the last look; likewise */
-	struct lull_text text; /* how the calls are called in reports */
-	_Atomic u32 is_on;     /* callbacks are on */
-	_Atomic u32 n_places;  /* entries that are ours */
+	u64 real[N_RUNTIMES][N_CALLS]; /* 0 where there is none; under the loader's lock */
+	u64 n_adds;		       /* files that had been loaded at the last look; likewise */
+	struct lull_text text;	       /* how the calls are called in reports */
+	_Atomic u32 is_on;	       /* callbacks are on */
+	_Atomic u32 n_places;	       /* entries that are ours */
 } runtime;
 
 static inline __attribute__((always_inline)) int launch(u64 at, const void *kernel,
@@ -86,11 +85,11 @@ static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 pre
 	};
 
 	(void)file, (void)name;
-	for (u32 i = 0; i < runtime.n; i++)
+	for (u32 i = 0; i < N_RUNTIMES; i++)
 		for (u32 call = 0; call < N_CALLS; call++) {
 			u64 wrapper = (u64)wrappers[i].calls[call];
 
-			if (present == runtime.real[i][call] || present == wrapper)
+			if (present && (present == runtime.real[i][call] || present == wrapper))
 				return wrapper;
 		}
 	return 0;
@@ -101,24 +100,48 @@ static bool is_cudart(const char *path)
 	return strncmp(lull_elf_file_name(path), "libcudart.so", 12) == 0;
 }
 
-/* Remember what this runtime exports, if there is room. */
-static void add_runtime(const struct dl_phdr_info *file)
-{
-	u64 found[N_CALLS];
+/* What runtimes export that are loaded now; more than we stand in for. */
+struct exports {
+	u64 calls[8][N_CALLS];
+	u32 n;
+};
 
+static void add_runtime(struct exports *e, const struct dl_phdr_info *file)
+{
+	if (e->n == LULL_COUNT_OF(e->calls) || !lull_elf_symbol(file, names[LAUNCH]))
+		return;
 	for (u32 i = 0; i < N_CALLS; i++) {
 		const ElfW(Sym) *symbol = lull_elf_symbol(file, names[i]);
 
-		found[i] = symbol ? file->dlpi_addr + symbol->st_value : 0;
+		e->calls[e->n][i] = symbol ? file->dlpi_addr + symbol->st_value : 0;
 	}
-	for (u32 i = 0; i < runtime.n; i++)
-		if (runtime.real[i][LAUNCH] == found[LAUNCH])
-			return;
-	if (!found[LAUNCH] || runtime.n == N_RUNTIMES)
-		return;
-	runtime.text = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
-	memcpy(runtime.real[runtime.n], found, sizeof(found));
-	runtime.n++;
+	e->n++;
+}
+
+static bool has_runtime(u64 calls[][N_CALLS], u32 n, u64 launch)
+{
+	for (u32 i = 0; i < n; i++)
+		if (calls[i][LAUNCH] == launch)
+			return true;
+	return false;
+}
+
+/*
+ * Those that are gone make room: something else may be at their address. Those that stay keep their
+ * place, since tables hold its wrappers.
+ */
+static void keep_runtimes(struct exports *e)
+{
+	for (u32 i = 0; i < N_RUNTIMES; i++)
+		if (e->n < LULL_COUNT_OF(e->calls) &&
+		    !has_runtime(e->calls, e->n, runtime.real[i][LAUNCH]))
+			memset(runtime.real[i], 0, sizeof(runtime.real[i]));
+	for (u32 i = 0; i < e->n; i++)
+		for (u32 k = 0;
+		     k < N_RUNTIMES && !has_runtime(runtime.real, N_RUNTIMES, e->calls[i][LAUNCH]);
+		     k++)
+			if (!runtime.real[k][LAUNCH])
+				memcpy(runtime.real[k], e->calls[i], sizeof(e->calls[i]));
 }
 
 static bool needs_cudart(const struct dl_phdr_info *file)
@@ -132,11 +155,11 @@ static bool needs_cudart(const struct dl_phdr_info *file)
 	return false;
 }
 
-static int find_runtimes(struct dl_phdr_info *file, size_t size, void *unused)
+static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
 {
-	(void)size, (void)unused;
+	(void)size;
 	if (is_cudart(file->dlpi_name))
-		add_runtime(file);
+		add_runtime(arg, file);
 	return 0;
 }
 
@@ -155,13 +178,16 @@ static int wrap_callers(struct dl_phdr_info *file, size_t size, void *arg)
 static int look(struct dl_phdr_info *first, size_t size, void *arg)
 {
 	const bool *is_again = arg;
+	struct exports exports = { 0 };
 	u32 n_places = 0;
 
 	if (size < sizeof(*first) || (first->dlpi_adds == runtime.n_adds && !*is_again))
 		return 1;
 	runtime.n_adds = first->dlpi_adds;
-	dl_iterate_phdr(find_runtimes, NULL);
-	if (runtime.n)
+	dl_iterate_phdr(find_runtimes, &exports);
+	keep_runtimes(&exports);
+	runtime.text = lull_text(names[LAUNCH], strlen(names[LAUNCH]));
+	if (exports.n)
 		dl_iterate_phdr(wrap_callers, &n_places);
 	atomic_store(&runtime.n_places, n_places);
 	return 1;

@@ -16,6 +16,7 @@
 #include <alloca.h>
 #include <stdarg.h>
 
+#include "agent/cuda.h"
 #include "agent/oscall.h"
 #include "agent/sys.h"
 
@@ -206,6 +207,8 @@ static void mark_exec(bool is_over)
 	struct lull_image *image = lull_agent.image;
 	int saved = errno;
 
+	if (is_over)
+		lull_cuda_bring_in();
 	/* Release: whoever sees EXECED sees all that was emitted. */
 	if (image && lull_agent.has_session && image->pid == lull_sys_pid())
 		atomic_store_explicit(&image->state, is_over ? LULL_IMAGE_EXECED : LULL_IMAGE_LIVE,

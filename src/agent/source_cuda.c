@@ -35,7 +35,8 @@ static struct {
 	u32 pid;	   /* of the process that uses CUDA, 0 = none does */
 	_Atomic u32 is_on; /* kinds and callbacks are enabled */
 	_Atomic u32 has_tried;
-	_Atomic u32 leaving; /* STAY_* */
+	_Atomic u32 leaving;		 /* STAY_* */
+	_Atomic u32 n_wanted, n_brought; /* before an exec: asked for, and done */
 } cuda;
 
 /* The process goes on; it ends and wants the last records; they are in. */
@@ -223,6 +224,20 @@ static void flush_last(void)
 	atomic_store(&cuda.leaving, STAY_LEFT);
 }
 
+/* What lull_cuda_bring_in() waits for. */
+static void bring_in(void)
+{
+	u32 n_wanted = atomic_load(&cuda.n_wanted);
+
+	if (atomic_load(&cuda.n_brought) == n_wanted)
+		return;
+	if (lull_cuda_is_here()) {
+		lull_cupti.cuptiActivityFlushAll(0);
+		lull_cuda_flush_forced();
+	}
+	atomic_store(&cuda.n_brought, n_wanted);
+}
+
 static void *flush_loop(void *unused)
 {
 	struct lull_control *control = lull_agent.control;
@@ -243,6 +258,7 @@ static void *flush_loop(void *unused)
 			flush(wanted != obeyed, !atomic_load(&control->record), &n_last, n_held);
 			n_held = count_held();
 		}
+		bring_in();
 		if (wanted != obeyed) {
 			atomic_store(&lull_agent.image->flush_done, wanted);
 			obeyed = wanted;
@@ -307,6 +323,18 @@ void lull_cuda_leave(void)
 		lull_cuda_rouse();
 	if (atomic_load(&cuda.leaving) != STAY_LEFT)
 		lull_issue(LULL_ISSUE_device_tail, 1);
+}
+
+void lull_cuda_bring_in(void)
+{
+	u32 n_wanted;
+
+	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid || !atomic_load(&cuda.is_on) ||
+	    atomic_load(&cuda.leaving) != STAY_HERE)
+		return;
+	n_wanted = atomic_fetch_add(&cuda.n_wanted, 1) + 1;
+	for (int i = 0; i < LEAVE_TRIES && (i32)(atomic_load(&cuda.n_brought) - n_wanted) < 0; i++)
+		lull_cuda_rouse();
 }
 
 /* The program says when a recording begins, and waits for CUPTI to be there. */

@@ -285,8 +285,8 @@ static bool has_died(const struct lull_process *p)
 static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_ns)
 {
 	const struct lull_image *head = p->file->head;
-	bool has_left =
-		atomic_load_explicit(&head->state, memory_order_acquire) == LULL_IMAGE_EXITED;
+	u32 state = atomic_load_explicit(&head->state, memory_order_acquire);
+	bool has_left = state == LULL_IMAGE_EXITED;
 	u64 counter = atomic_load_explicit(&head->exit_counter, memory_order_relaxed);
 
 	if (head->user_ns || head->system_ns) {
@@ -301,8 +301,12 @@ static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_n
 	if (!has_left || !counter)
 		counter = c->is_salvaging ? p->last_counter : 0;
 	p->has_cuda = atomic_load(&head->has_cuda);
-	/* Whoever leaves by itself has flushed; a killed process took its last records with it. */
-	if (p->has_cuda && !has_left && lull_recording_is_on(&c->recording))
+	/*
+	 * Whoever leaves by itself, or becomes another program, has flushed; a killed process took
+	 * its last records with it.
+	 */
+	if (p->has_cuda && !has_left && state != LULL_IMAGE_EXECED &&
+	    lull_recording_is_on(&c->recording))
 		lull_recording_issue(&c->recording, LULL_ISSUE_device_tail, p, 1, NULL);
 	if (!p->end_ns)
 		p->end_ns = counter ? lull_clock_ns_of(&c->clock, counter) : now_ns;

@@ -10,7 +10,8 @@
  *	NEIGHBOUR=LIBRARY	another user of CUPTI (neighbour.c) is at work in the second of
  *				three runs
  *	NEIGHBOUR_FIRST=1	it begins before CUDA does, and the first run is its own, too
- *	LAUNCHES_END=HOW	_exit, abort, kill, or fork (children come and go meanwhile)
+ *	LAUNCHES_END=HOW	_exit, abort, kill, exec (what is not there, then true), or fork
+ *				(children come and go meanwhile)
  *	LAUNCHES_PROFILER=1	a run, then one between cuProfilerStart() and cuProfilerStop()
  *	LAUNCHES_TURNS=N	N runs between lull_start() and lull_stop(), others around them
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
@@ -342,6 +343,10 @@ static void end(const char *how)
 	fflush(stdout);
 	if (strcmp(how, "_exit") == 0)
 		_exit(5);
+	if (strcmp(how, "exec") == 0) {
+		execl("/nowhere/true", "true", (char *)NULL);
+		execlp("true", "true", (char *)NULL);
+	}
 	if (strcmp(how, "abort") == 0)
 		abort();
 	if (strcmp(how, "kill") == 0)

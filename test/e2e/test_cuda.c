@@ -586,6 +586,7 @@ static void ends_of_all_kinds_are_survived(void **state)
 	(void)state;
 	ends("fork", 0, false);
 	ends("_exit", 5, false);
+	ends("exec", 0, false);
 	ends("abort", 128 + 6, true);
 	ends("kill", 128 + 9, true);
 }

@@ -14,6 +14,18 @@ BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
 LULL = os.path.join(BUILD, "lull")
 SAYS = "failed: 1\nremembered: 1, then 0\ndevice 0: 2 1 99\n"
 
+# Loads the guest and all that it needs, runs it and unloads all again; something else comes to lie where it was.
+LOAD = """import _ctypes, ctypes, mmap, sys
+driver, held = ctypes.CDLL("libcuda.so.1"), []
+for _ in range(int(sys.argv[2])):
+    guest = ctypes.CDLL(sys.argv[1])
+    assert guest.main(1, None) == 0
+    _ctypes.dlclose(guest._handle)
+    assert "libcudart" not in open("/proc/self/maps").read()
+    held.append(mmap.mmap(-1, 300000))
+ctypes.CDLL(None).fflush(None)
+"""
+
 KERNELS = """SELECT s.value AS call, k.gridX * 100 + k.gridY * 10 + k.gridZ AS grid, k.blockX AS block,
     k.dynamicSharedMemory AS shared, count(*) AS n, min(k.start >= r.start) AS is_later, max(r.end - r.start) AS length
     FROM CUPTI_ACTIVITY_KIND_KERNEL k LEFT JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)
@@ -36,14 +48,17 @@ AROUND = [("cudaLaunchKernel", 111, 1, 0, 2)]
 class Recording:
     """What a recording of the guest holds, and what CUPTI was asked for meanwhile."""
 
-    def __init__(self, guest, *options, queue=0, **knobs):
+    def __init__(self, guest, *options, queue=0, rounds=1, **knobs):
+        program = os.path.join(BUILD, "e2e", guest)
+        argv = [program, str(queue)] if queue else [program]
+        if guest.endswith(".so"):
+            argv = [sys.executable, "-c", LOAD, program, str(rounds)]
         with tempfile.TemporaryDirectory() as folder:
             self.report, state = os.path.join(folder, "r.lull"), os.path.join(folder, "state")
             env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state, **knobs)
             done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", self.report,
-                                   os.path.join(BUILD, "e2e", guest), *([str(queue)] if queue else [])],
-                                  env=env, capture_output=True, text=True, timeout=60)
-            assert (done.returncode, done.stdout) == (0, "" if queue else SAYS), done
+                                   *argv], env=env, capture_output=True, text=True, timeout=60)
+            assert (done.returncode, done.stdout) == (0, "" if queue else SAYS * rounds), done
             with open(state, encoding="ascii") as f:
                 self.state = dict(word.split("=") for word in f.read().split())
             kernels, calls = self.query(KERNELS), self.query(CALLS)
@@ -118,6 +133,10 @@ class Cudart(unittest.TestCase):
                 self.assertTrue(80 <= found < n, found)
                 self.assertTrue(0 < r.issues["device_unfinished"] <= n - found, r.issues)
                 self.assertNotIn("no_device_time", r.issues)
+
+    def test_a_runtime_that_is_loaded_again(self):
+        r = Recording("part/libcudart_guest.so", rounds=4)
+        self.assertEqual(r.kernels, [(*k[:4], 4 * k[4]) for k in AROUND + INSIDE])
 
     def test_large_thread_local_variables(self):
         """They lie on the stack of the thread that fetches the records."""
