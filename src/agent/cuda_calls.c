@@ -98,7 +98,10 @@ static const char *user_name(const char *name)
 	return strncmp(name, "__cudaLaunch", 12) == 0 ? name + 2 : name;
 }
 
-/* cudaLaunchKernel_v7000: the version at the end is CUPTI's, not the user's. */
+/*
+ * cudaLaunchKernel_ptsz_v7000, cuMemcpyHtoDAsync_v2_ptsz: versions and whose default stream it is
+ * are for CUPTI, not for the user.
+ */
 static u32 length_of(const char *name)
 {
 	u32 len = (u32)strlen(name);
@@ -106,7 +109,10 @@ static u32 length_of(const char *name)
 	for (u32 i = len; i-- > 2;)
 		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
 		    name[i + 1] <= '9')
-			return i - 1;
+			len = i - 1;
+	if (len > 5 &&
+	    (strncmp(name + len - 5, "_ptsz", 5) == 0 || strncmp(name + len - 5, "_ptds", 5) == 0))
+		len -= 5;
 	return len;
 }
 

@@ -234,21 +234,48 @@ static u64 translate(u64 ours)
 }
 
 /* Where the times of each kind of record lie, 0 = no more. The first tells when it began. */
-static const u8 time_offs[N_KINDS][3] = {
-	[1] = { 16, 24 },  [2] = { 16, 24 },  [3] = { 16, 24, 32 }, [10] = { 16, 24, 32 },
-	[4] = { 8, 16 },   [5] = { 8, 16 },   [48] = { 8, 16 },	    [17] = { 24, 32 },
-	[22] = { 16, 24 }, [25] = { 16, 24 }, [38] = { 8, 16 },	    [51] = { 8, 16 },
-	[49] = { 32 },	   [52] = { 16, 24 }, [12] = { 8 },
+#define MAX_TIMES 5u
+static const u8 time_offs[N_KINDS][MAX_TIMES] = {
+	[1] = { 16, 24 },
+	[2] = { 16, 24 },
+	[3] = { 16, 24, 32, 120, 128 },
+	[10] = { 16, 24, 32, 120, 128 },
+	[4] = { 8, 16 },
+	[5] = { 8, 16 },
+	[12] = { 8 },
+	[17] = { 24, 32 },
+	[20] = { 8 },
+	[22] = { 16, 24 },
+	[25] = { 16, 24 },
+	[36] = { 40 },
+	[38] = { 8, 16 },
+	[48] = { 8, 16 },
+	[49] = { 32 },
+	[50] = { 56 },
+	[51] = { 8, 16 },
+	[52] = { 16, 24 },
+	[53] = { 8, 16 },
+	[54] = { 48, 56 },
 };
 
-static void translate_times(u8 *record, u32 kind)
+/* The time of a record with this number; 0 if it has none. Older versions have shorter records. */
+static u64 time_of(const u8 *record, u32 kind, size_t bytes, size_t ix)
 {
-	for (size_t i = 0; i < 3 && time_offs[kind][i]; i++) {
-		u64 value;
+	u64 value = 0;
 
-		memcpy(&value, record + time_offs[kind][i], sizeof(value));
-		if (value)
-			value = translate(value);
+	if (time_offs[kind][ix] && time_offs[kind][ix] + sizeof(value) <= bytes)
+		memcpy(&value, record + time_offs[kind][ix], sizeof(value));
+	return value;
+}
+
+static void translate_times(u8 *record, u32 kind, size_t bytes)
+{
+	for (size_t i = 0; i < MAX_TIMES; i++) {
+		u64 value = time_of(record, kind, bytes, i);
+
+		if (!value)
+			continue;
+		value = translate(value);
 		memcpy(record + time_offs[kind][i], &value, sizeof(value));
 	}
 }
@@ -276,15 +303,13 @@ static void hand_over(void *context, u32 stream)
 		share.completed(context, stream, buffer, share.room, share.used);
 }
 
-static bool is_wanted(const u8 *record, u32 kind)
+static bool is_wanted(const u8 *record, u32 kind, size_t bytes)
 {
-	u64 start = 0;
+	u64 start;
 
 	if (kind >= N_KINDS || !share.state[kind])
 		return false;
-	if (!time_offs[kind][0])
-		return true;
-	memcpy(&start, record + time_offs[kind][0], sizeof(start));
+	start = time_of(record, kind, bytes, 0);
 	return !start || (start >= share.from[kind] && start <= share.until[kind]);
 }
 
@@ -299,7 +324,7 @@ static void copy_record(const u8 *record, size_t bytes, void *context, u32 strea
 	u32 kind;
 
 	memcpy(&kind, record, sizeof(kind));
-	if (!is_wanted(record, kind))
+	if (!is_wanted(record, kind, bytes))
 		return;
 	if (!has_room(bytes)) {
 		if (share.n_records)
@@ -312,7 +337,7 @@ static void copy_record(const u8 *record, size_t bytes, void *context, u32 strea
 	}
 	memcpy(share.buffer + share.used, record, bytes);
 	if (!share.is_same_clock)
-		translate_times(share.buffer + share.used, kind);
+		translate_times(share.buffer + share.used, kind, bytes);
 	share.used += bytes;
 	share.n_records++;
 }

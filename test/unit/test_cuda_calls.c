@@ -391,6 +391,10 @@ static void what_takes_time_is_recorded_and_questions_are_not(void **state)
 	for (size_t i = 0; i < LULL_COUNT_OF(questions); i++)
 		assert_true(is_left_out(questions[i]));
 	assert_string_equal(user_name("__cudaLaunchKernel_v13000"), "cudaLaunchKernel_v13000");
+	assert_int_equal(length_of("cudaLaunchKernel_ptsz_v7000"), strlen("cudaLaunchKernel"));
+	assert_int_equal(length_of("cuMemcpyHtoDAsync_v2_ptsz"), strlen("cuMemcpyHtoDAsync"));
+	assert_int_equal(length_of("cuMemcpy_ptds"), strlen("cuMemcpy"));
+	assert_int_equal(length_of("cuInit"), strlen("cuInit"));
 }
 
 int main(void)
