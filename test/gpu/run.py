@@ -232,6 +232,19 @@ def check_memory(b):
            "%d bytes, %.2f %% off" % (most, off), verdict(off <= 1))
 
 
+def check_behind(b):
+    """A recording that ends while work is queued up has what was done by then."""
+    gpu.need_torch(b)
+    b.record("behind", [*CUDA, "-c", "cudaProfilerApi"], [sys.executable, TORCH, "behind"])
+    kernels, info = b.table("behind", "kernel"), b.info("behind")
+    issues = {i["name"]: i["count"] for i in info["issues"]}
+    span = max(k["start_ns"] for k in kernels) - min(k["start_ns"] for k in kernels) if kernels else 0
+    yield ("behind: kernels of 0.3 s", ">= 0.25 s of them", "%d, %.2f s" % (len(kernels), span / 1e9),
+           verdict(span >= 0.25e9))
+    yield ("behind: what is missing is said", "device_unfinished", json.dumps(issues), verdict(
+        len(kernels) == 200 or issues.get("device_unfinished", 0) > 0))
+
+
 def check_endings(b):
     gpu.need_torch(b)
     for how, status in (("fork", 0), ("spawn", 0), ("_exit", 6)):
@@ -308,6 +321,7 @@ ITEMS = [
     ("kill", 5, check_kill),
     ("memory", 15, check_memory),
     ("ranks", 30, check_ranks),
+    ("behind", 8, check_behind),
     ("leaving", 20, check_leaving),
     ("endings", 45, check_endings),
     ("drift", 2, check_drift),

@@ -4,6 +4,7 @@
     profiler        ten training steps inside torch.profiler; prints {kernel: count}
     steps N         training steps
     memory          allocates; prints what torch has reserved at most
+    behind          much work at once, and torch.cuda.profiler.stop() in the middle of it
     workers HOW     a DataLoader with workers by fork or spawn; _exit: leaves by os._exit(6)
     turns N FLOOR   N recordings by lull.start() and stop(), steps all the time; prints how often CUPTI was away then
     ranks           two NCCL ranks on the one GPU, five all-reduces
@@ -14,6 +15,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 
 def steps(n):
@@ -56,6 +58,20 @@ def memory():
     print("reserved_bytes=%d" % max(most, torch.cuda.memory_reserved()), again.numel())
 
 
+def behind():
+    """200 kernels of some 3 ms at once; the recording is stopped in the middle of them."""
+    import torch
+    torch.cuda._sleep(1000)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for _ in range(200):
+        torch.cuda._sleep(5000000)
+    time.sleep(0.3)
+    torch.cuda.profiler.stop()
+    time.sleep(0.5)
+    torch.cuda.synchronize()
+
+
 class Numbers:
     def __len__(self):
         return 32
@@ -77,7 +93,6 @@ def workers(how):
 
 def turns(n, floor):
     import ctypes
-    import time
 
     import lull
     floor = ctypes.CDLL(floor)
@@ -122,5 +137,5 @@ def ranks():
 
 
 if __name__ == "__main__":
-    dict(steps=lambda n: steps(int(n)), profiler=profiler, memory=memory, workers=workers, turns=turns, ranks=ranks,
+    dict(steps=lambda n: steps(int(n)), profiler=profiler, memory=memory, behind=behind, workers=workers, turns=turns, ranks=ranks,
          rank=rank)[sys.argv[1]](*sys.argv[2:])
