@@ -208,6 +208,24 @@ async function links(b, page) {
   await again.context().close();
 }
 
+/** Every query that the page itself offers: as it stands in the box, and each of the buttons. */
+async function examples(page) {
+  const ran = async (what) => {
+    for (let i = 0; i < 100 && !(await page.locator(".drawer-body tbody tr").count()); i++) await page.waitForTimeout(50);
+    const text = await page.innerText(".drawer-body");
+    check((await page.locator(".drawer-body tbody tr").count()) > 0 && !/That did not work|No rows/.test(text), `${what} of Query gives rows`, text.slice(0, 300));
+  };
+  await page.click("button:has-text('Run')");
+  await ran("what stands in the box");
+  const buttons = page.locator(".example");
+  check((await buttons.count()) >= 4, "Query has examples", await buttons.count());
+  for (let i = 0; i < (await buttons.count()); i++) {
+    await page.$$eval(".drawer-body tbody tr", (rows) => rows.forEach((r) => r.remove()));
+    await buttons.nth(i).click();
+    await ran(await buttons.nth(i).innerText());
+  }
+}
+
 async function tables(page) {
   await page.evaluate(() => window.lull.app.show(window.lull.app.whole()));
   await tab(page, "kernels");
@@ -222,6 +240,7 @@ async function tables(page) {
   check((await state(page)).hits > 0 && (await state(page)).selection, "a row leads to the timeline", (await state(page)).hits);
   await page.keyboard.press("Escape");
   await tab(page, "query");
+  await examples(page);
   await page.fill("textarea", "select count(*) as n, '<b>x</b>' as t from kernels");
   await page.click("button:has-text('Run')");
   await page.waitForTimeout(300);

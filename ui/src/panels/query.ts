@@ -5,12 +5,16 @@ import { emptyState, tableView } from "../table";
 import type { Cell, Column, Table } from "../types";
 import { type Panel, failure } from "./panel";
 
-const EXAMPLES = [
-  "SELECT name, count(*) AS n, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY total_ns DESC LIMIT 20",
-  "SELECT name FROM sqlite_master ORDER BY name",
+/** One for each kind of question; a test runs them all. The first stands in the box. */
+const EXAMPLES: [string, string][] = [
+  ["Kernels", "SELECT name, count(*) AS n, sum(dur) AS total_ns FROM kernels GROUP BY name ORDER BY total_ns DESC LIMIT 20"],
+  ["Calls", "SELECT name, count(*) AS n, sum(dur) AS total_ns, max(dur) AS longest_ns FROM calls GROUP BY name ORDER BY total_ns DESC LIMIT 20"],
+  ["Idle times", "SELECT start, dur, device, before, after FROM idle ORDER BY dur DESC LIMIT 20"],
+  // Those with readable names first.
+  ["Tables", "SELECT name FROM sqlite_master ORDER BY name GLOB '[A-Z]*', name"],
 ];
 
-let last = EXAMPLES[0];
+let last = EXAMPLES[0][1];
 
 function toTable(rows: Record<string, Cell>[]): Table {
   const names = rows.length ? Object.keys(rows[0]) : [];
@@ -28,7 +32,7 @@ export const query: Panel = {
       return emptyState("No SQL in a file", "lull view and lull query run SQL over the report itself.");
     }
     const text = h("textarea", { spellcheck: "false", rows: 3, "aria-label": "SQL" }, last);
-    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. “Tables” lists what there is; nothing can be changed, and a query ends after 5 s."));
+    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. The buttons run an example each, and “Tables” lists what there is. Times are in ns; nothing can be changed, and a query ends after 5 s."));
     const run = async (): Promise<void> => {
       last = text.value;
       result.replaceChildren(h("div", { class: "loading" }, "…"));
@@ -45,9 +49,8 @@ export const query: Panel = {
       e.stopPropagation();
     });
     return h("div", { class: "panel query" },
-      h("div", { class: "query-box" }, text, h("div", { class: "query-buttons" },
-        h("button", { class: "primary", onclick: () => void run() }, "Run ", h("kbd", null, "Ctrl ⏎")),
-        h("button", { onclick: () => { text.value = EXAMPLES[1]; void run(); } }, "Tables"),
-        h("button", { onclick: () => { text.value = EXAMPLES[0]; } }, "Example"))), result);
+      h("div", { class: "query-box" }, text, h("div", null, h("button", { class: "primary", onclick: () => void run() }, "Run ", h("kbd", null, "Ctrl ⏎")))),
+      h("div", { class: "query-examples" }, h("span", { class: "small" }, "Examples"),
+        EXAMPLES.map(([name, sql]) => h("button", { class: "example", title: sql, onclick: () => { text.value = sql; void run(); } }, name))), result);
   },
 };
