@@ -56,6 +56,9 @@ async function looks(page, name) {
       const el = document.querySelector(selector);
       if (el.scrollWidth > el.clientWidth + 1) out.push(`${selector} is wider than the window`);
     }
+    for (const name of document.querySelectorAll(".title.stacked .name, .title.stacked .number")) {
+      if (name.scrollWidth > name.clientWidth + 1) out.push(`the title ${name.innerText} is cut`);
+    }
     if (document.documentElement.scrollWidth > window.innerWidth) out.push("the page is wider than the window");
     return [...new Set(out)];
   });
@@ -401,6 +404,44 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
   await server.end();
 }
 
+/** The text of the row with this key, once its numbers are there. */
+async function numberOf(page, key) {
+  let text = "";
+  for (let i = 0; i < 200 && !/%/.test(text); i++) {
+    await page.waitForTimeout(25);
+    text = await page.$eval(`.title[data-key="${key}"] .number`, (e) => e.innerText).catch(() => "");
+  }
+  return text;
+}
+
+/** What `lull stats -r overlap` says of the first device. */
+function overlapOf(path) {
+  const [names, values] = execFileSync(lull, ["stats", "-q", "-r", "overlap", "-f", "csv", path], { encoding: "utf8" }).trim().split("\n").map((l) => l.split(","));
+  const of = (name) => Number(values[names.findIndex((n) => n.startsWith(name))] || 0);
+  const computing = of("Compute Alone") + of("Compute+Copy") + of("Compute+Collective") + of("All Three");
+  return { busy: of("Busy") / 100, idle: of("Idle") / of("Span"), computing: computing / of("Span") };
+}
+
+/** Numbers on the page are those of the command line, and what it left out is not among them. */
+async function numbers(b) {
+  const percent = (share) => `${100 * share >= 10 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;
+  for (const path of ["test/data/planted-native/d2h_logging.lull", `${reports}/dataloader_cpu.lull`, "test/data/ranks/slow4/rank0.lull"]) {
+    const name = path.split("/").pop();
+    const told = overlapOf(path);
+    const server = await view(path);
+    for (const url of [server.url, `file://${exportHtml(path)}`]) {
+      const page = await open(b, url);
+      const where = `${name}, ${url.slice(0, 4)}`;
+      const [device, idle] = [await numberOf(page, "gpu0"), await numberOf(page, "gpu0/idle")];
+      check(device === `${percent(told.busy)} busy`, `${where}: a device is busy as stats says`, [device, told]);
+      check(idle === `${percent(1 - told.computing)} not computing, ${percent(told.idle)} idle`, `${where}: its idle row is told by the same whole`, [idle, told]);
+      check(page.complaints.length === 0, `${where}: nothing in the console`, page.complaints);
+      await page.context().close();
+    }
+    await server.end();
+  }
+}
+
 /** A folder is a job: who is late, and ranks above each other. */
 async function ranking(b) {
   const folder = join(scratch, "job");
@@ -513,6 +554,7 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
   console.log("SKIPPED: the simulated device is not built");
 }
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
+await numbers(b);
 await waiting(b);
 await large(b);
 if (existsSync(`${build}/sim/lull-job`)) await ranking(b);

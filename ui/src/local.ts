@@ -86,6 +86,23 @@ function firstAfter(lane: Lane, t: number): number {
   return low;
 }
 
+/** The time in which any of these lanes is busy; of what is folded, its busy share. */
+function union(lanes: Lane[], is: (name: number) => boolean): { from: number; to: number; sum: number } {
+  const at = lanes.map(() => 0);
+  const out = { from: Infinity, to: -Infinity, sum: 0 };
+  for (;;) {
+    let next = -1; // the lane that begins first
+    lanes.forEach((lane, k) => { if (at[k] < lane.n && (next < 0 || lane.start[at[k]] < lanes[next].start[at[next]])) next = k; });
+    if (next < 0) return out;
+    const [lane, i] = [lanes[next], at[next]++];
+    if (!is(lane.name[i])) continue;
+    const share = lane.busy ? lane.busy[i] / 255 : 1;
+    out.sum += share * Math.max(0, lane.end[i] - Math.max(lane.start[i], out.to));
+    out.from = Math.min(out.from, lane.start[i]);
+    out.to = Math.max(out.to, lane.end[i]);
+  }
+}
+
 interface Fold {
   start: number;
   end: number;
@@ -198,6 +215,7 @@ export class LocalSource implements Source {
   private table(name: string, args: Args): unknown {
     const kinds: Record<string, string[]> = { cuda_gpu_sum: ["kernel", "copy", "memset"], cuda_gpu_kern_sum: ["kernel"], cuda_api_sum: ["call"], nvtx_sum: ["range"], osrt_sum: ["os"] };
     if (args.from === undefined && this.data.answers[`table:${name}`]) return this.known(`table:${name}`);
+    if (name === "overlap") return this.overlap();
     if (!kinds[name]) throw new AskError("This file does not hold it; lull view shows it.", 404);
     const from = Number(args.from ?? 0);
     const to = Number(args.to ?? Infinity);
@@ -222,6 +240,23 @@ export class LocalSource implements Source {
       columns: [column("Time", "pct"), column("Total Time", "ns"), column("Instances", "int"), column("Avg", "ns"), column("Name", "text")],
     };
     return table;
+  }
+
+  /** What panels need of `lull stats -r overlap`: each device's span, and when it had any work and when it computed. */
+  private overlap(): Table {
+    const { rows } = this.data.answers.meta;
+    const isBelow = (ix: number, device: number): boolean => ix === device || (ix >= 0 && isBelow(rows[ix].parent, device));
+    const lanesOf = (device: number, kinds: string[]): Lane[] => this.rowOfLane
+      .flatMap((row, lane) => (kinds.includes(rows[row].kind) && isBelow(row, device) ? [this.lane(lane)] : []));
+    const cells = rows.flatMap((device, ix): Cell[][] => {
+      const any = union(device.kind === "device" ? lanesOf(ix, WORK) : [], () => true);
+      const span = any.to - any.from;
+      if (!(span > 0)) return [];
+      const computing = union(lanesOf(ix, ["kernel", "graph"]), (name) => !this.names.get(name)?.startsWith("nccl"));
+      return [[`(${/\d+/.exec(device.key)?.[0] ?? ""})`, span, span - any.sum, computing.sum]];
+    });
+    return { name: "overlap", title: "overlap", summary: "", n: cells.length, rows: cells,
+      columns: [column("Device", "text"), column("Span", "ns"), column("Idle", "ns"), column("Compute Alone", "ns")] };
   }
 
   private event(ix: number, t: number, slack: number): Selected {

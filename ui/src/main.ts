@@ -1,6 +1,7 @@
 import "./style.css";
 
 import { App } from "./app";
+import { askDevices } from "./devices";
 import { h } from "./dom";
 import { Drawer } from "./drawer";
 import * as format from "./format";
@@ -76,6 +77,8 @@ class Page {
       window.clearTimeout(this.hashTimer);
       this.hashTimer = window.setTimeout(() => history.replaceState(null, "", `#${url.encode(app)}`), 250);
     };
+    app.on("verdict", () => askDevices(app));
+    askDevices(app);
     for (const part of ["view", "selection", "range", "search", "drawer"] as const) app.on(part, changed);
     app.on("hover", () => {
       this.time.textContent = timeline.pointer ? format.moment(timeline.timeAt(timeline.pointer.x) - app.meta.from, timeline.nsPerPixel) : "";

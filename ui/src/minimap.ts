@@ -120,7 +120,10 @@ export class Minimap {
       const x = (i / n) * w;
       const width = w / n + 0.6;
       let y = height;
-      const size = minimap.busy[i] * height;
+      // Copies alone are busy time, and have a cause: one would hide the other.
+      let waiting = 0;
+      for (let c = 0; c < 8; c++) waiting += minimap.idle[i * 8 + c];
+      const size = Math.min(minimap.busy[i], Math.max(0, 1 - waiting)) * height;
       ctx.fillStyle = T.busy;
       ctx.fillRect(x, y - size, width, size);
       y -= size;

@@ -2,6 +2,7 @@
 // something changed.
 
 import type { App } from "./app";
+import { deviceUse } from "./devices";
 import { h } from "./dom";
 import * as format from "./format";
 import { FONT, Labels } from "./labels";
@@ -612,10 +613,10 @@ export class Timeline {
     const row = p.row;
     const pinName = app.pinned.includes(row.key) ? "Unpin" : "Pin to the top";
     return h("div", {
-      class: `title${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}${p.isDim ? " dim" : ""}`,
+      class: `title${row.kind === "idle" ? " stacked" : ""}${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}${p.isDim ? " dim" : ""}`,
       style: { top: `${p.y}px`, height: `${p.h}px`, paddingLeft: `${10 + p.level * 13}px` },
       role: "treeitem", "aria-expanded": p.isGroup ? String(p.isOpen) : undefined, "data-key": row.key,
-      title: row.title, tabindex: -1,
+      title: row.title + aboutNumber(app, p), tabindex: -1,
       onclick: () => {
         if (p.isGroup) app.toggle(row.key);
         else if (p.nHidden || app.deep.has(row.key)) this.toggleDepth(row.key);
@@ -668,10 +669,13 @@ function numberOf(app: App, p: Placed): string {
   const row = p.row;
   const length = Math.max(1, app.meta.run ?? app.meta.to - app.meta.from);
   switch (row.kind) {
-    case "device": return `${format.percent(row.busy / length)} busy`;
+    case "device": {
+      const use = deviceUse(app, p.ix);
+      return use ? `${format.percent(use.busy)} busy` : "";
+    }
     case "idle": {
-      const device = app.meta.rows[row.parent];
-      return `${format.percent(row.busy / Math.max(1, row.busy + (device?.busy ?? 0)))} idle`;
+      const use = deviceUse(app, row.parent);
+      return use ? `${format.percent(1 - use.computing)} not computing, ${format.percent(1 - use.busy)} idle` : "";
     }
     case "process": {
       const n = (app.children[p.ix] ?? []).filter((c) => app.meta.rows[c].kind === "thread").length;
@@ -682,6 +686,13 @@ function numberOf(app: App, p: Placed): string {
     case "thread": return "";
     default: return format.count(row.n);
   }
+}
+
+/** What the number is a share of. */
+function aboutNumber(app: App, p: Placed): string {
+  const use = p.row.kind === "device" ? deviceUse(app, p.ix) : p.row.kind === "idle" ? deviceUse(app, p.row.parent) : undefined;
+  if (!use) return "";
+  return `\nFrom its first work to its last, ${format.duration(use.span_ns)}: computing ${format.percent(use.computing)}, copies and collectives alone ${format.percent(use.busy - use.computing)}, idle ${format.percent(1 - use.busy)}.`;
 }
 
 function pill(ctx: CanvasRenderingContext2D, x: number, y: number, w: number, height: number): void {
