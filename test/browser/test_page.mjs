@@ -442,6 +442,23 @@ async function numbers(b) {
   }
 }
 
+/** The job of the page is the job of the terminal. */
+async function sameJob(b) {
+  const folder = "test/data/ranks/slow4";
+  const told = /([\d.]+) ms of each step of\s+([\d.]+) ms \((\d+) %\)/.exec(execFileSync(lull, ["why", folder], { encoding: "utf8" }));
+  const server = await view(folder);
+  const page = await open(b, server.url);
+  let line = "";
+  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
+    await page.waitForTimeout(50);
+    line = await page.innerText(".verdict-line");
+  }
+  const got = /([\d.]+) ms of each step of ([\d.]+) ms \((\d+) %\)/.exec(line);
+  check(told && got && [1, 2].every((i) => Math.abs(Number(got[i]) / Number(told[i]) - 1) < 0.005) && got[3] === told[3], "a job costs what the terminal says", [line, told?.[0]]);
+  await page.context().close();
+  await server.end();
+}
+
 /** A folder is a job: who is late, and ranks above each other. */
 async function ranking(b) {
   const folder = join(scratch, "job");
@@ -555,6 +572,7 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
 }
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
 await numbers(b);
+await sameJob(b);
 await waiting(b);
 await large(b);
 if (existsSync(`${build}/sim/lull-job`)) await ranking(b);

@@ -51,7 +51,8 @@ export interface Job {
   world_size: number | null;
   first: string | null;
   cannot_tell: string | null;
-  step_ns: number;
+  step_ns: number; // median
+  mean_step_ns: number; // what costs are a share of: they are means, too
   cost_ns: number;
   steps: number;
   first_step: number;
@@ -117,11 +118,9 @@ export function rankList(ranks: number[]): string {
 /** The answer in one sentence. */
 export function sentence(job: Job): string {
   const s = job.stragglers[0];
-  const share = job.step_ns ? ` (${format.percent(job.cost_ns / job.step_ns)})` : "";
-  if (job.first === "straggler" && s) {
-    return `Rank ${s.rank}${s.host ? ` (${s.host})` : ""} holds the job up: the others wait for it ${format.duration(job.cost_ns)} of each step of ${format.duration(job.step_ns)}${share}.`;
-  }
-  if (job.first) return `${job.ranks.length} ranks, mostly ${job.first}: ${format.duration(job.cost_ns)} of each step of ${format.duration(job.step_ns)}${share}.`;
+  const cost = `${format.duration(job.cost_ns)} of each step of ${format.duration(job.mean_step_ns)}${job.mean_step_ns ? ` (${format.percent(job.cost_ns / job.mean_step_ns)})` : ""}`;
+  if (job.first === "straggler" && s) return `Rank ${s.rank}${s.host ? ` (${s.host})` : ""} holds the job up: the others wait for it ${cost}.`;
+  if (job.first) return `${job.ranks.length} ranks, mostly ${job.first}: ${cost}.`;
   return job.cannot_tell || "Cannot tell what the ranks wait for.";
 }
 

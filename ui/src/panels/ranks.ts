@@ -104,7 +104,7 @@ async function timelines(ctx: Context, job: Job, ixs: number[], stepNumber: numb
   const length = step[2] - step[1];
   const strips = new Strips(sides, { from: -length * 0.05, to: length * 1.25 }, (side, lane, t) => open(ctx, side.app, lane, t));
   return h("div", null, h("div", { class: "strips-bar" }, h("b", null, `step ${step[0]} of rank ${lead.rank}: ${format.duration(length)}`),
-    h("span", { class: "small" }, job.clocks.how === "none" ? "clocks of the ranks could not be put together" : job.clocks.how === "durations" ? "clocks are not aligned" : `clocks agree to ${format.duration(job.clocks.error_ns)}`),
+    h("span", { class: "small" }, job.clocks.how === "none" ? "clocks of the ranks could not be put together" : job.clocks.how === "durations" ? "clocks are not aligned" : job.clocks.how === "same" ? "one clock" : `clocks agree to ${format.duration(job.clocks.error_ns)}`),
     h("span", { class: "space" }), h("span", { class: "small hint" }, "Ctrl wheel zooms, drag pans, click opens the rank"),
     h("button", { onclick: () => strips.zoom(0.6), "aria-label": "Zoom in" }, "+"), h("button", { onclick: () => strips.zoom(1 / 0.6), "aria-label": "Zoom out" }, "−"), h("button", { onclick: () => strips.reset() }, "Step")), strips.el);
 }
@@ -172,7 +172,7 @@ function known(ctx: Context, job: Job): HTMLElement {
   redraw();
   const notes = [...job.notes, ...job.skipped.map((s) => `${s.file}: ${s.why}`)];
   return h("div", { class: "panel ranks" },
-    h("div", { class: "rank-shares" }, h("b", null, `${job.ranks.length} ranks, ${job.steps} steps of ${format.duration(job.step_ns)}`), h("div", { class: "bar-small" }, partsBar(job.shares)), legend(job)),
+    h("div", { class: "rank-shares" }, h("b", null, `${job.ranks.length} ranks, ${job.steps} steps of ${format.duration(job.mean_step_ns)} on average`), h("span", { class: "small" }, `median ${format.duration(job.step_ns)}`), h("div", { class: "bar-small" }, partsBar(job.shares)), legend(job)),
     notes.length ? h("div", { class: "small rank-notes" }, notes.slice(0, 4).map((n) => h("div", null, n))) : null,
     h("div", { class: "rank-grid" },
       h("section", null, h("div", { class: "heat-head" }, h("h4", null, "Ranks by step"), kinds), heatBox),
