@@ -442,6 +442,25 @@ async function numbers(b) {
   }
 }
 
+/** Warm-up is drawn, and is in no number. */
+async function warmUp(b) {
+  const path = `${reports}/dataloader_cpu.lull`;
+  const told = JSON.parse(execFileSync(lull, ["why", "-f", "json", path], { encoding: "utf8" })).steps;
+  const server = await view(path);
+  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+    const page = await open(b, url);
+    const text = await tab(page, "steps");
+    const ns = (label) => { const m = new RegExp(`${label} ([\\d.]+) ms`).exec(text); return m ? Number(m[1]) * 1e6 : NaN; };
+    check(new RegExp(`^${told.steady + told.warm_up} steps, the first left out as warm-up`).test(text), "steps: what is left out is said", text.slice(0, 200));
+    check(Math.abs(ns("mean") / told.mean_ns - 1) < 0.01, "steps: the mean is that of lull why", [ns("mean"), told.mean_ns]);
+    check(ns("fastest") > 20e6, "steps: the short first one is not the fastest", ns("fastest"));
+    check((await page.locator(".step-bar.warm-up").count()) === told.warm_up && (await page.locator(".step-bar.warm-up i").count()) === 0, "steps: warm-up is drawn as such, without causes");
+    check((await page.locator(".step-bar").count()) === told.steady + told.warm_up, "steps: all of them are drawn");
+    await page.context().close();
+  }
+  await server.end();
+}
+
 /** The job of the page is the job of the terminal. */
 async function sameJob(b) {
   const folder = "test/data/ranks/slow4";
@@ -572,6 +591,7 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
 }
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
 await numbers(b);
+await warmUp(b);
 await sameJob(b);
 await waiting(b);
 await large(b);
