@@ -461,6 +461,32 @@ async function warmUp(b) {
   await server.end();
 }
 
+/** A cause with less than half of the time is not what the device waits for; and what was measured is no guess. */
+async function causes(b) {
+  for (const [name, isMost] of [["dataloader_cpu", true], ["dataloader_cpu-fixed", false], ["sync_item", false]]) {
+    const server = await view(`${reports}/${name}.lull`);
+    const page = await open(b, server.url);
+    const [line, text] = [await page.innerText(".verdict-line .sentence"), await tab(page, "verdict")];
+    const v = await page.evaluate(() => window.lull.app.source.ask("verdict"));
+    const most = v.findings.reduce((x, y) => (y.cost_ns > x.cost_ns ? y : x));
+    check((v.findings[v.first].cost_ns >= 0.5 * v.idle_share * v.step_ns) === isMost, `${name}: what the test is about`);
+    check(/ because /.test(line + text) === isMost, `${name}: because is said of what has most of the time`, line);
+    if (!isMost) {
+      check(line.includes(`fix first: ${v.findings[v.first].id} (`) && line.includes(`${most.id} has most of it (`), `${name}: both causes are named`, line);
+      for (const f of [v.findings[v.first], most]) check(text.includes(`without ${f.id} (${f.prediction.ratio.toFixed(2)} × as fast)`), `${name}: what fixing ${f.id} brings`, text.slice(0, 400));
+      check(new RegExp(`${most.id}`).test(await page.locator(".finding").nth(1).innerText()), `${name}: their cards stand side by side`);
+    }
+    check(!/a guess|likely|\bsure\b/.test(text), `${name}: what was measured is not called a guess`, text.slice(0, 300));
+    check((text.match(/confidence/g) ?? []).length === 1, `${name}: confidence is told of the first`, text.slice(0, 300));
+    const cut = await page.$eval(".sentence span", (e) => e.scrollHeight > e.clientHeight + 1);
+    check(!cut, `${name}: the sentence is not cut`, line);
+    check(/^lull kernel --from/m.test(await tab(page, "kernel")), `${name}: a command is written as it is typed`);
+    check(page.complaints.length === 0, `${name}: causes: nothing in the console`, page.complaints);
+    await page.context().close();
+    await server.end();
+  }
+}
+
 /** The job of the page is the job of the terminal. */
 async function sameJob(b) {
   const folder = "test/data/ranks/slow4";
@@ -592,6 +618,7 @@ if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/tra
 await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
 await numbers(b);
 await warmUp(b);
+await causes(b);
 await sameJob(b);
 await waiting(b);
 await large(b);

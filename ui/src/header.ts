@@ -4,7 +4,7 @@ import type { App } from "./app";
 import { h, s } from "./dom";
 import * as format from "./format";
 import { jobOf, sentence } from "./job";
-import { progress, sharesBar, verdictOf } from "./panels/verdict";
+import { type Finding, type Verdict, elsewhere, progress, sentenceOf, sharesBar, verdictOf } from "./panels/verdict";
 import { IDLE_FAMILIES, T } from "./theme";
 
 export interface HeaderActions {
@@ -83,11 +83,10 @@ export class Header {
         const answer = await jobOf(app);
         const text = answer.job ? sentence(answer.job) : answer.state === "running" ? `Comparing ${app.meta.reports.length} ranks` : answer.detail ?? "";
         this.line.classList.toggle("unsure", !answer.job?.first);
-        this.line.replaceChildren(h("button", { class: "sentence", title: text, onclick: () => app.openTab("ranks") }, text));
+        this.line.replaceChildren(h("button", { class: "sentence", title: text, onclick: () => app.openTab("ranks") }, h("span", null, text)));
         return;
       }
       const v = await verdictOf(app);
-      const first = v.findings[v.first];
       const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
       this.line.classList.toggle("unsure", v.state !== "known");
       // Counters alone have no timeline: the panel about them is the page.
@@ -96,16 +95,26 @@ export class Header {
         if (app.tab === "verdict") app.openTab("kernel");
       }
       this.line.replaceChildren(
-        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, v.sentence),
+        h("button", { class: "sentence", title: sentenceOf(v), onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, sentenceOf(v))),
         v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
         h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
-        first?.prediction && first.prediction.ratio > 1.005 ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, `fix first cause: up to ${first.prediction.ratio.toFixed(2)}×`) : "");
+        gain(v) ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, gain(v)) : "");
     } catch {
       this.line.classList.add("unsure");
-      this.line.replaceChildren(h("span", { class: "sentence" }, "Cannot tell what the device waits for."));
+      this.line.replaceChildren(h("div", { class: "sentence" }, "Cannot tell what the device waits for."));
     }
   }
+}
+
+/** What a fix would bring; of both causes, where the sentence names two. */
+function gain(v: Verdict): string {
+  const other = elsewhere(v);
+  const first = v.findings[v.first];
+  const ratio = (f: Finding): string => `${f.prediction!.ratio.toFixed(2)}×`;
+  const worth = [...new Set(other ? [other.first, other.most] : [first])].filter((f) => f?.prediction && f.prediction.ratio > 1.005);
+  if (!worth.length) return "";
+  return other ? `up to ${worth.map((f) => `${ratio(f)} by ${f.id}`).join(", ")}` : `fix first cause: up to ${ratio(first)}`;
 }
 
 function devices(app: App): string {

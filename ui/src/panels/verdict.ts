@@ -48,6 +48,30 @@ export interface Verdict {
   lane: number;
 }
 
+/** Less than this of the time that the device does not compute, and a cause is not what it waits for. */
+const MOST = 0.5;
+
+/** What another cause has, where the first one to fix is not what the device waits for most; else null. */
+export function elsewhere(v: Verdict): { first: Finding; most: Finding; has: number } | null {
+  const first = v.findings[v.first];
+  const lost = v.idle_share * v.step_ns;
+  // A device that computes all the time waits for nothing.
+  if (!first || !v.sentence.includes(" does not compute for ") || first.cost_ns >= MOST * lost) return null;
+  const most = v.findings.reduce((a, b) => (b.cost_ns > a.cost_ns ? b : a));
+  return { first, most, has: most.cost_ns / lost };
+}
+
+const BECAUSE = ", because "; // as answer_verdict.c says it
+
+/** The answer in one sentence; it says "because" only of what has most of the time. */
+export function sentenceOf(v: Verdict): string {
+  const other = elsewhere(v);
+  if (!other || !v.sentence.includes(BECAUSE)) return v.sentence;
+  const { first, most, has } = other;
+  const rest = most === first ? "no cause has most of it" : `${most.id} has ${has >= MOST ? "most" : "more"} of it (${format.duration(most.cost_ns)})`;
+  return `${v.sentence.slice(0, v.sentence.indexOf(BECAUSE))}; fix first: ${first.id} (${format.duration(first.cost_ns)}); ${rest}.`;
+}
+
 const answers = new WeakMap<App, Promise<Verdict>>();
 const ASK_AGAIN_MS = 500;
 
@@ -110,18 +134,28 @@ export function evidence(ctx: Context, f: Finding): HTMLElement {
     ? h("button", { class: "link", title: "Show on the timeline", onclick: () => jump(ctx, e.from, e.to) }, e.text) : e.text)));
 }
 
-/** The one that the sentence is about comes first. */
+/** The one to fix first, then the one that the sentence names beside it. */
 function order(v: Verdict): Finding[] {
-  const first = v.findings[v.first];
-  return first ? [first, ...v.findings.filter((f) => f !== first)] : v.findings;
+  const named = [v.findings[v.first], elsewhere(v)?.most].filter((f): f is Finding => f !== undefined);
+  return [...new Set([...named, ...v.findings])];
+}
+
+/** What fixing either would bring. */
+function predictions(v: Verdict, named: Finding[]): string {
+  const then = [...new Set(named)].filter((f) => f.prediction)
+    .map((f) => `${format.duration(f.prediction!.step_ns)} without ${f.id} (${f.prediction!.ratio.toFixed(2)} × as fast)`);
+  return then.length ? `A step of ${format.duration(v.step_ns)} would take ${then.join(", ")}.` : "";
 }
 
 function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const { app } = ctx;
+  const isFirst = f === v.findings[v.first];
   const where = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
-  return h("section", { class: `finding${f === v.findings[v.first] ? " first-cause" : ""}` },
+  return h("section", { class: `finding${isFirst ? " first-cause" : ""}` },
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
-    h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)} · ${f.confidence >= 0.7 ? "sure" : f.confidence >= 0.4 ? "likely" : "a guess"}`),
+    h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`,
+      // It orders causes. Below the others it would seem to doubt what was measured.
+      isFirst ? h("span", { title: "Orders the causes; no probability. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
     where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
     evidence(ctx, f),
     f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
@@ -165,10 +199,12 @@ export const verdict: Panel = {
         v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
         v.missing?.length ? h("div", { class: "small" }, `Would tell more: ${v.missing.join(", ")}`) : null,
       ];
+      const other = elsewhere(v);
       if (v.state === "running") return h("div", { class: "empty" }, h("b", null, v.sentence), progress(v.done ?? 0), h("div", null, v.detail ?? ""));
       if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
       return h("div", null,
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
+        other ? h("div", { class: "empty slim" }, h("b", null, sentenceOf(v)), h("div", null, predictions(v, [other.first, other.most]))) : null,
         h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
     } catch (e) {
       return failure(e);
