@@ -100,7 +100,8 @@ function roofs(k: Scale, l: Launch): SVGElement[] {
   for (const c of shown) {
     const from = Math.max(10 ** k.x0, c.peak / Math.max(...r.slopes.map((p) => p.peak)));
     out.push(s("line", { x1: k.x(from), x2: W - 8, y1: k.y(c.peak), y2: k.y(c.peak), class: "roof" }, s("title", null, `${c.name}: ${si(c.peak)}FLOP/s`)),
-      s("text", { x: W - 10, y: k.y(c.peak) - 4, class: "tick end" }, `${c.name} ${si(c.peak)}`));
+      // Above its left end, where no launch can be: those on tensor cores are above its right end.
+      s("text", { x: k.x(from), y: k.y(c.peak) - 4, class: "tick" }, `${c.name} ${si(c.peak)}`));
   }
   r.slopes.forEach((p, ix) => {
     const from = Math.max(10 ** k.x0, 10 ** k.y0 / p.peak);
@@ -165,21 +166,21 @@ export function memoryChart(l: Launch): HTMLElement | null {
     [238, m.dram_bytes === undefined ? "" : format.bytes(m.dram_bytes)],
   ];
   const loads = [l.loads.l1 ?? 0, l.loads.l2 ?? 0, l.loads.dram ?? 0];
-  const svg = s("svg", { viewBox: "-1 0 330 104", class: "chart memory-chart", role: "img", "aria-label": "Traffic between the levels of memory" },
+  const svg = s("svg", { viewBox: "-1 0 330 80", class: "chart memory-chart", role: "img", "aria-label": "Traffic between the levels of memory" },
     boxes.map((b) => s("g", null, s("rect", { x: b.x, y: 26, width: 62, height: 46, rx: 5, class: "box" }),
       s("text", { x: b.x + 31, y: 46, class: "label middle" }, b.label), s("text", { x: b.x + 31, y: 62, class: "tick middle" }, b.note))),
     edges.map(([x, text], ix) => s("g", null,
       s("line", { x1: x, x2: x + 26, y1: 49, y2: 49, class: "edge", "stroke-width": 1.5 + 8 * Math.min(1, loads[ix]) }),
-      s("text", { x: x + 13, y: 18, class: "tick middle" }, text))),
-    s("text", { x: 0, y: 94, class: "tick" }, [
-      m.ld_sectors_per_request > 0 ? `${m.ld_sectors_per_request.toFixed(1)} sectors a load` : "",
-      m.st_sectors_per_request > 0 ? `${m.st_sectors_per_request.toFixed(1)} a store` : "",
-      m.packing !== undefined ? `${m.packing.toFixed(0)} % of the bytes used` : "",
-      m.conflict_share > 1 ? `${m.conflict_share.toFixed(0)} % bank conflicts` : "",
-      m.local_share > 1 ? `${m.local_share.toFixed(0)} % local memory` : "",
-    ].filter(Boolean).join(" · ")));
+      s("text", { x: x + 13, y: 18, class: "tick middle" }, text))));
+  const notes = [
+    m.ld_sectors_per_request > 0 ? `${m.ld_sectors_per_request.toFixed(1)} sectors a load` : "",
+    m.st_sectors_per_request > 0 ? `${m.st_sectors_per_request.toFixed(1)} a store` : "",
+    m.packing !== undefined ? `${m.packing.toFixed(0)} % of the bytes used` : "",
+    m.conflict_share > 1 ? `${m.conflict_share.toFixed(0)} % bank conflicts` : "",
+    m.local_share > 1 ? `${m.local_share.toFixed(0)} % local memory` : "",
+  ].filter(Boolean).join(" · ");
   const box = h("div");
-  box.append(svg);
+  box.append(svg, h("div", { class: "small" }, notes)); // it may take two lines, which SVG has not
   return box;
 }
 
