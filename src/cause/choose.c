@@ -260,7 +260,9 @@ static void choose_busy(struct lull_why *why, f64 share)
 	struct lull_finding f;
 
 	if (lull_causes[cause]->kind == LULL_CAUSE_BUSY) {
-		add_finding(why, cause, fmin(device_ns(why), why->step_ns));
+		/* Gaps between kernels belong to kernel-gap, though they helped to choose. */
+		add_finding(why, cause,
+			    (why->compute_share + why->collective_share) * why->step_ns);
 	} else if (!lull_why_find(why, cause)) {
 		add_finding(why, cause,
 			    (f64)(cause == LULL_CAUSE_IX_unified_memory

@@ -313,6 +313,11 @@ const struct lull_finding *lull_why_first(const struct lull_why *why)
 	return why->first < 0 ? NULL : lull_vec_get(&why->findings, (size_t)why->first);
 }
 
+f64 lull_why_waste_ns(const struct lull_why *why)
+{
+	return (why->idle_share + why->copy_share + why->collective_share) * why->step_ns;
+}
+
 const struct lull_finding *lull_why_find(const struct lull_why *why, enum lull_cause_ix cause)
 {
 	const struct lull_finding *findings = why->findings.at;

@@ -103,6 +103,12 @@ int lull_why_ask(const struct lull_why *why, const char *question, struct lull_p
 /* The first finding, or NULL. */
 const struct lull_finding *lull_why_first(const struct lull_why *why);
 
+/*
+ * Of each step, the time without compute: idle, and copies and collectives with nothing beside
+ * them. The causes share it.
+ */
+f64 lull_why_waste_ns(const struct lull_why *why);
+
 /* The finding of this cause, or NULL. */
 const struct lull_finding *lull_why_find(const struct lull_why *why, enum lull_cause_ix cause);
 

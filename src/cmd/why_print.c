@@ -1,6 +1,7 @@
 #include "cmd/why_print.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -10,6 +11,10 @@
 #define MAX_THEN 3
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
+/* A cause with all the time there is may seem to have a little more. */
+#define ROUNDING 1.001
+/* Less than what two digits show of a part of the step is left out. */
+#define LEAST_SAID_MS 0.005
 
 /* Width of the text of manual pages. */
 #define PAGE_WIDTH 118
@@ -22,38 +27,40 @@ struct printer {
 /* A paragraph, indented and wrapped. */
 #define say(p, indent, ...) lull_term_say((p)->to, indent, (p)->width, __VA_ARGS__)
 
+/* Kernels, and of that which part of a step they are if nobody recorded. */
+static void headline_busy(const struct printer *p, const struct lull_why *why, const char *because)
+{
+	f64 busy_ns = (why->compute_share + why->collective_share) * why->step_ns;
+	/* Where recording slows the host alone, it is the step without it that the device fills. */
+	bool is_free = 1 - why->free_ns / why->step_ns >= OVERHEAD_SAID;
+	f64 step_ns = is_free ? fmax(why->free_ns, busy_ns) : why->step_ns;
+
+	say(p, 0, "%s GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.",
+	    is_free ? "Without recording, the" : "The", busy_ns / step_ns * 100, busy_ns / 1e6,
+	    step_ns / 1e6, because);
+}
+
+/*
+ * The causes share the time without compute: idle, copies and collectives with nothing beside
+ * them. Pages may move beside kernels, too, and so take longer than that.
+ */
 static void headline(const struct printer *p, const struct lull_why *why,
 		     const struct lull_finding *f)
 {
 	const struct lull_cause *cause = lull_causes[f->cause];
-	f64 step = why->step_ns / 1e6;
+	f64 waste_ns = lull_why_waste_ns(why);
 
-	if (cause->kind == LULL_CAUSE_BUSY) {
-		f64 busy = why->compute_share + why->collective_share;
-
-		say(p, 0, "The GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.", busy * 100,
-		    busy * step, step, cause->because);
-	} else if (f->cause == LULL_CAUSE_IX_exposed_copy ||
-		   f->cause == LULL_CAUSE_IX_unified_memory ||
-		   f->cause == LULL_CAUSE_IX_pageable_copy) {
-		f64 share = why->copy_share + why->idle_share;
-
+	if (cause->kind == LULL_CAUSE_BUSY)
+		headline_busy(p, why, cause->because);
+	else if (f->cost_ns > waste_ns * ROUNDING)
+		say(p, 0, "For %.0f %% of each step (%.2f of %.2f ms) %s.", f->share * 100,
+		    f->cost_ns / 1e6, why->step_ns / 1e6, cause->because);
+	else
 		say(p, 0,
 		    "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because "
 		    "%s.",
-		    share * 100, share * step, step, cause->because);
-	} else if (f->cause == LULL_CAUSE_IX_collective_exposed ||
-		   f->cause == LULL_CAUSE_IX_straggler ||
-		   f->cause == LULL_CAUSE_IX_pipeline_imbalance) {
-		say(p, 0,
-		    "The GPU computes nothing for %.0f %% of each step (%.2f of %.2f ms) because "
-		    "%s.",
-		    (1 - why->compute_share) * 100, (1 - why->compute_share) * step, step,
+		    waste_ns / why->step_ns * 100, waste_ns / 1e6, why->step_ns / 1e6,
 		    cause->because);
-	} else {
-		say(p, 0, "The GPU is idle %.0f %% of each step (%.2f of %.2f ms) because %s.",
-		    why->idle_share * 100, why->idle_share * step, step, cause->because);
-	}
 }
 
 static void predict(const struct printer *p, const struct lull_why *why,
@@ -80,8 +87,8 @@ static void finding(const struct printer *p, const struct lull_why *why,
 {
 	const struct lull_evidence *e = f->evidence.at;
 
-	say(p, 2, "%s: %.2f ms/step, %.0f %% of it (confidence %.2f)", lull_causes[f->cause]->id,
-	    f->cost_ns / 1e6, f->share * 100, f->confidence);
+	say(p, 2, "%s: %.2f ms/step, %.0f %% of the step (confidence %.2f)",
+	    lull_causes[f->cause]->id, f->cost_ns / 1e6, f->share * 100, f->confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
 	say(p, 2, "Fix: %s", f->fix);
@@ -105,14 +112,13 @@ static void then(const struct printer *p, const struct lull_why *why)
 	lull_str_release(&text);
 }
 
-/* GPU busy 8.6 ms: 71 % matmul, 22 % elementwise. */
-static void busy(const struct printer *p, const struct lull_why *why)
+/* (74 % matmul, 26 % elementwise): of the time of kernels that compute. */
+static void classes(const struct lull_why *why, struct lull_str *text)
 {
-	const struct lull_subject *s = why->lead;
-	struct lull_str text = LULL_STR_INIT;
 	u64 sum = 0, left[LULL_N_KERNEL_CLASSES];
 
-	memcpy(left, s->class_ns, sizeof(left));
+	memcpy(left, why->lead->class_ns, sizeof(left));
+	left[LULL_KERNEL_COLLECTIVE] = 0;
 	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
 		sum += left[i];
 	for (int n = 0; sum && n < LULL_N_KERNEL_CLASSES; n++) {
@@ -122,14 +128,37 @@ static void busy(const struct printer *p, const struct lull_why *why)
 			best = left[i] > left[best] ? i : best;
 		if (left[best] * 100 < sum)
 			break;
-		lull_str_addf(&text, "%s%.0f %% %s", n ? ", " : ": ",
+		lull_str_addf(text, "%s%.0f %% %s", n ? ", " : " (",
 			      (f64)left[best] / (f64)sum * 100,
 			      lull_kernel_class_name((enum lull_kernel_class)best));
 		left[best] = 0;
 	}
-	say(p, 0, "GPU busy %.2f ms%s.",
-	    (why->compute_share + why->collective_share) * why->step_ns / 1e6,
-	    lull_str_text(&text));
+	lull_str_puts(text, sum ? ")" : "");
+}
+
+/* What the device does in a step: the parts add up to it. */
+static void parts(const struct printer *p, const struct lull_why *why)
+{
+	const struct {
+		const char *does;
+		f64 share;
+	} rest[] = { { "only exchanges data for", why->collective_share },
+		     { "only copies for", why->copy_share },
+		     { "is idle for", why->idle_share } };
+	struct lull_str text = LULL_STR_INIT;
+	f64 step = why->step_ns / 1e6;
+	size_t n = 0, n_said = 0;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(rest); i++)
+		n += rest[i].share * step >= LEAST_SAID_MS;
+	lull_str_addf(&text, "The GPU computes for %.2f ms of each step",
+		      why->compute_share * step);
+	classes(why, &text);
+	for (size_t i = 0; i < LULL_COUNT_OF(rest); i++)
+		if (rest[i].share * step >= LEAST_SAID_MS)
+			lull_str_addf(&text, "%s %s %.2f ms", ++n_said < n ? "," : " and",
+				      rest[i].does, rest[i].share * step);
+	say(p, 0, "%s.", lull_str_text(&text));
 	lull_str_release(&text);
 }
 
@@ -222,7 +251,7 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 	if (has_all)
 		all_findings(&p, why);
 	if (why->step_ns > 0) {
-		busy(&p, why);
+		parts(&p, why);
 		basis(&p, why);
 	}
 	others(&p, why);

@@ -3,8 +3,10 @@
 
 Usage: test_why.py BUILD
 """
+import glob
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,10 +45,31 @@ def check_sums(answer):
     assert device["window_ns"] == waste + device["compute_ns"]
 
 
+def check_words(lull, report):
+    """What is said in words adds up: no cause has more than the whole, and the parts of a step make the step."""
+    said = " ".join(run(lull, "why", "-a", report).split())
+    whole = re.search(r"(busy|does not compute for) \d+ % of each step \(([0-9.]+) of ([0-9.]+) ms\)", said)
+    if not whole:
+        assert said.startswith("Cannot tell why"), said
+        return
+    costs = [float(c) for c in re.findall(r" [a-z-]+: ([0-9.]+) ms/step, \d+ % of the step", said)]
+    assert costs and costs[0] <= float(whole[2]) + 0.01, said
+    does = re.search(r"The GPU computes for .*?(?:ms|\))\. ", said)
+    parts = [float(m) for m in re.findall(r"for ([0-9.]+) ms", does[0])]
+    assert abs(sum(parts) - float(whole[3])) < 0.005 * (len(parts) + 1) + 1e-9, said
+    if whole[1] != "busy":
+        assert sum(costs) <= float(whole[2]) + 0.005 * len(costs) + 0.005, said
+        assert abs(sum(parts[1:]) - float(whole[2])) < 0.005 * len(parts) + 0.005, said
+
+
 def main():
     build = os.path.abspath(sys.argv[1])
     lull, train = build + "/lull", build + "/examples/train_cuda"
     env = dict(os.environ, LD_LIBRARY_PATH=build + "/sim")
+    recorded = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "../data/planted-native/*.lull")))
+    assert recorded
+    for path in recorded:
+        check_words(lull, path)
     with tempfile.TemporaryDirectory() as folder:
         report = folder + "/a.lull"
         said = run(lull, "profile", "--why", "-o", folder + "/a", train, "--steps=60", env=env)
