@@ -318,6 +318,19 @@ f64 lull_why_waste_ns(const struct lull_why *why)
 	return (why->idle_share + why->copy_share + why->collective_share) * why->step_ns;
 }
 
+const struct lull_finding *lull_why_most(const struct lull_why *why)
+{
+	const struct lull_finding *first = lull_why_first(why), *all = why->findings.at;
+	const struct lull_finding *most = first;
+
+	if (!first || lull_causes[first->cause]->kind == LULL_CAUSE_BUSY ||
+	    first->cost_ns * 2 >= lull_why_waste_ns(why))
+		return NULL;
+	for (size_t i = 0; i < why->findings.n; i++)
+		most = all[i].cost_ns > most->cost_ns ? &all[i] : most;
+	return most == first ? NULL : most;
+}
+
 const struct lull_finding *lull_why_find(const struct lull_why *why, enum lull_cause_ix cause)
 {
 	const struct lull_finding *findings = why->findings.at;

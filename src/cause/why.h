@@ -109,6 +109,12 @@ const struct lull_finding *lull_why_first(const struct lull_why *why);
  */
 f64 lull_why_waste_ns(const struct lull_why *why);
 
+/*
+ * The cause with the most time, where that is another than the first, and the first has less than
+ * half of the time without compute; else NULL. A cause with a fix of its own comes first even then.
+ */
+const struct lull_finding *lull_why_most(const struct lull_why *why);
+
 /* The finding of this cause, or NULL. */
 const struct lull_finding *lull_why_find(const struct lull_why *why, enum lull_cause_ix cause);
 

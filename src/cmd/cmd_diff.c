@@ -154,21 +154,38 @@ static const char *first_cause(const struct side *side)
 	return first ? lull_causes[first->cause]->id : NULL;
 }
 
+/* Where the first cause does not have most of the time: which one has. */
+static void print_most(const struct side *side, const char *when)
+{
+	const struct lull_finding *first = lull_why_first(&side->why);
+	const struct lull_finding *most = lull_why_most(&side->why);
+
+	if (most)
+		printf("%s, %s has more time: %.2f ms of each step, %s has %.2f ms.\n", when,
+		       lull_causes[most->cause]->id, most->cost_ns / 1e6,
+		       lull_causes[first->cause]->id, first->cost_ns / 1e6);
+}
+
 static void print_verdict(const struct diff *d)
 {
 	const char *before = first_cause(&d->side[0]), *after = first_cause(&d->side[1]);
+	const char *what = "The bottleneck";
 
 	if (!d->side[0].has_why || !d->side[1].has_why)
 		return;
+	if (lull_why_most(&d->side[0].why) || lull_why_most(&d->side[1].why))
+		what = "What to fix first";
 	if (before && after && before != after)
-		printf("The bottleneck moved from %s to %s.\n", before, after);
+		printf("%s moved from %s to %s.\n", what, before, after);
 	else if (before && after)
-		printf("The bottleneck is still %s.\n", after);
+		printf("%s is still %s.\n", what, after);
 	else if (before)
-		printf("The bottleneck was %s; what it is now cannot be told: %s\n", before,
+		printf("%s was %s; what it is now cannot be told: %s\n", what, before,
 		       d->side[1].why.cannot);
 	else
 		printf("What the bottleneck was cannot be told: %s\n", d->side[0].why.cannot);
+	print_most(&d->side[0], "Before");
+	print_most(&d->side[1], "After");
 }
 
 /* Cost of a cause on a side, of each step; 0 if it has none. */

@@ -40,6 +40,39 @@ static void headline_busy(const struct printer *p, const struct lull_why *why, c
 	    step_ns / 1e6, because);
 }
 
+/* Why the cause with most of the time is not the first. */
+static const char *why_later(const struct lull_finding *first, const struct lull_finding *most)
+{
+	if (lull_causes[most->cause]->kind == LULL_CAUSE_RESIDUE)
+		return ", but that is what is left over where no other cause holds: ask again "
+		       "after the fix";
+	return most->gain_ns > 0 && most->gain_ns < first->gain_ns ? ", but its fix brings less"
+								   : "";
+}
+
+/* The first cause has less than half of the time: no "because". */
+static void headline_shared(const struct printer *p, const struct lull_why *why,
+			    const struct lull_finding *first)
+{
+	const struct lull_finding *most = lull_why_most(why);
+	f64 waste_ns = lull_why_waste_ns(why);
+	struct lull_str text = LULL_STR_INIT;
+
+	lull_str_addf(&text,
+		      "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms). For "
+		      "%.2f ms of that %s",
+		      waste_ns / why->step_ns * 100, waste_ns / 1e6, why->step_ns / 1e6,
+		      first->cost_ns / 1e6, lull_causes[first->cause]->because);
+	if (most)
+		lull_str_addf(&text, ": fix this first. %s has more of it, %.2f ms%s.",
+			      lull_causes[most->cause]->id, most->cost_ns / 1e6,
+			      why_later(first, most));
+	else
+		lull_str_puts(&text, "; no other cause has more of it.");
+	say(p, 0, "%s", lull_str_text(&text));
+	lull_str_release(&text);
+}
+
 /*
  * The causes share the time without compute: idle, copies and collectives with nothing beside
  * them. Pages may move beside kernels, too, and so take longer than that.
@@ -55,6 +88,8 @@ static void headline(const struct printer *p, const struct lull_why *why,
 	else if (f->cost_ns > waste_ns * ROUNDING)
 		say(p, 0, "For %.0f %% of each step (%.2f of %.2f ms) %s.", f->share * 100,
 		    f->cost_ns / 1e6, why->step_ns / 1e6, cause->because);
+	else if (f->cost_ns * 2 < waste_ns)
+		headline_shared(p, why, f);
 	else
 		say(p, 0,
 		    "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because "
@@ -95,6 +130,15 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	predict(p, why, f);
 }
 
+/* What its fix alone would bring. */
+static void add_ratio(struct lull_str *text, const struct lull_finding *f)
+{
+	if (f->prediction.is_known)
+		lull_str_addf(text, " (fix: %s%.1f x)",
+			      lull_causes[f->cause]->is_ceiling ? "up to " : "",
+			      f->prediction.ratio);
+}
+
 static void then(const struct printer *p, const struct lull_why *why)
 {
 	const struct lull_finding *all = why->findings.at;
@@ -106,6 +150,8 @@ static void then(const struct printer *p, const struct lull_why *why)
 			continue;
 		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "",
 			      lull_causes[all[i].cause]->id, all[i].cost_ns / 1e6);
+		if (why->first >= 0)
+			add_ratio(&text, &all[i]);
 	}
 	if (n)
 		say(p, 0, "Then: %s.", lull_str_text(&text));

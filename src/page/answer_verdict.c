@@ -101,6 +101,21 @@ static void put_families(struct lull_json *j, const struct lull_why *why)
 	lull_json_end(j);
 }
 
+/* The first cause has less than half of the time: no "because". */
+static void say_shared(struct lull_str *to, const struct lull_why *why,
+		       const struct lull_finding *first)
+{
+	const struct lull_finding *most = lull_why_most(why);
+
+	lull_str_addf(to, ". For %.0f %% %s", first->share * 100,
+		      lull_causes[first->cause]->because);
+	if (most)
+		lull_str_addf(to, ": fix this first, though %s has more, %.0f %%.",
+			      lull_causes[most->cause]->id, most->share * 100);
+	else
+		lull_str_puts(to, "; no other cause has more.");
+}
+
 static void say_found(struct lull_str *to, const struct lull_timeline *t,
 		      const struct lull_why *why)
 {
@@ -108,14 +123,21 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 	const struct lull_cause *cause = f ? lull_causes[f->cause] : NULL;
 	u32 number = why->lead ? lull_timeline_device_id(t, why->lead->device) : 0;
 
-	if (!cause)
+	if (!cause) {
 		lull_str_addf(to, "Cannot tell what GPU %u waits for", number);
-	else if (cause->kind == LULL_CAUSE_BUSY)
+		return;
+	}
+	if (cause->kind == LULL_CAUSE_BUSY) {
 		lull_str_addf(to, "GPU %u is busy %.0f %% of each step: %s.", number,
 			      (why->compute_share + why->collective_share) * 100, cause->because);
+		return;
+	}
+	lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step", number,
+		      lull_why_waste_ns(why) / why->step_ns * 100);
+	if (f->cost_ns * 2 < lull_why_waste_ns(why))
+		say_shared(to, why, f);
 	else
-		lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step, because %s.",
-			      number, (1 - why->compute_share) * 100, cause->because);
+		lull_str_addf(to, ", because %s.", cause->because);
 }
 
 static void put_missing(struct lull_json *j, const struct lull_why *why)

@@ -60,6 +60,9 @@ def check_words(lull, report):
     if whole[1] != "busy":
         assert sum(costs) <= float(whole[2]) + 0.005 * len(costs) + 0.005, said
         assert abs(sum(parts[1:]) - float(whole[2])) < 0.005 * len(parts) + 0.005, said
+        # "Because" is for a cause that has half of it.
+        assert ("ms) because" in said) == (2 * costs[0] >= float(whole[2])), said
+        assert ("has more of it" in said) == (2 * costs[0] < float(whole[2]) and costs[0] < max(costs)), said
 
 
 def main():
