@@ -46,7 +46,7 @@ struct lull_finding {
 	f64 cost_ns;	/* of each step */
 	f64 share;	/* of the step */
 	f64 gain_ns;	/* what the fix would bring, of each step; 0 if not known */
-	f64 confidence; /* orders answers; no probability */
+	f64 confidence; /* that it comes first; orders answers, no probability */
 	struct lull_prediction prediction;
 	struct lull_location at;
 	const char *fix;	  /* one thing to try, for a program such as this */

@@ -274,7 +274,7 @@ static const struct lull_property findings[] = {
 	{ "cost_ns", "number", "of each step", NULL },
 	{ "share", "number", "of the step", NULL },
 	{ "gain_ns", "number", "what the fix would bring, of each step", NULL },
-	{ "confidence", "number", "orders answers; no probability", NULL },
+	{ "confidence", "number", "that it comes first; orders answers, no probability", NULL },
 	{ "location", "object", "where in the program", location },
 	{ "evidence", "array", "what proves it", evidence },
 	{ "fix", "string", "one thing to try", NULL },

@@ -121,9 +121,13 @@ static void finding(const struct printer *p, const struct lull_why *why,
 		    const struct lull_finding *f)
 {
 	const struct lull_evidence *e = f->evidence.at;
+	char confidence[32] = "";
 
-	say(p, 2, "%s: %.2f ms/step, %.0f %% of the step (confidence %.2f)",
-	    lull_causes[f->cause]->id, f->cost_ns / 1e6, f->share * 100, f->confidence);
+	/* It tells how well the choice of the first one is founded, and nothing about the others. */
+	if (f == lull_why_first(why))
+		snprintf(confidence, sizeof(confidence), " (confidence %.2f)", f->confidence);
+	say(p, 2, "%s: %.2f ms/step, %.0f %% of the step%s", lull_causes[f->cause]->id,
+	    f->cost_ns / 1e6, f->share * 100, confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
 	say(p, 2, "Fix: %s", f->fix);
