@@ -125,22 +125,24 @@ static void collect(struct diff *d)
 static void print_steps(const struct diff *d)
 {
 	const struct lull_decision *step = &d->step_time;
-	f64 ratio = step->after > 0 ? step->before / step->after : 0;
-	bool is_faster = ratio >= 1;
+	struct lull_str change = LULL_STR_INIT;
 
 	if (!d->is_per_step) {
 		printf("No steps on both sides: whole recordings are compared.\n");
 		return;
 	}
-	printf("Step: %s before, %s after", lull_format_ns((u64)step->before).text,
+	printf("Step: %s before, %s after (medians); ", lull_format_ns((u64)step->before).text,
 	       lull_format_ns((u64)step->after).text);
-	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE)
-		printf("; %s (%zu and %zu steps, %zu would tell)\n", step->why, step->n_before,
+	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE) {
+		printf("%s (%zu and %zu steps, %zu would tell)\n", step->why, step->n_before,
 		       step->n_after, step->n_needed);
-	else
-		printf(": %.2f x %s (%+.1f %%, between %+.1f and %+.1f)\n",
-		       is_faster ? ratio : 1 / ratio, is_faster ? "faster" : "slower",
-		       100 * step->change, 100 * step->low, 100 * step->high);
+	} else if (!step->has_change) {
+		printf("not compared\n");
+	} else {
+		lull_decide_say(step, &change);
+		printf("%s\n", lull_str_text(&change));
+	}
+	lull_str_release(&change);
 	if (d->has_idle)
 		printf("GPU idle: %.1f %% of the median step before, %.1f %% after\n",
 		       100 * d->idle.before, 100 * d->idle.after);
@@ -224,7 +226,7 @@ static int print_causes(const struct diff *d, struct lull_err *err)
 	options.is_human = true;
 	options.sort_ix = 1;
 	if (lull_out_len(&out)) {
-		printf("\nCauses of idle time, per step:\n");
+		printf("\nTime without compute by cause, per step:\n");
 		rc = lull_out_write(&out, &options, stdout, err);
 	}
 	lull_out_release(&out);
@@ -398,7 +400,7 @@ static void print_json(const struct diff *d)
 
 static const struct lull_property decision[] = {
 	{ "value", "array", "median before and after", NULL },
-	{ "change", "number", "share of the value before; of shares: difference", NULL },
+	{ "change", "number", "of the mean, as a share of it before; of shares: difference", NULL },
 	{ "interval", "array", "90 % interval of the change", NULL },
 	{ "is_certain", "boolean", "whether there were enough steps to tell", NULL },
 	{ NULL, NULL, NULL, NULL },

@@ -68,7 +68,7 @@ static const struct lull_property checks[] = {
 	{ "verdict", "string", "pass, regressed, inconclusive, not comparable", NULL },
 	{ "before", "number", "median", NULL },
 	{ "after", "number", "median", NULL },
-	{ "change", "number", "share of the median before; of shares: difference", NULL },
+	{ "change", "number", "of the mean, as a share of it before; of shares: difference", NULL },
 	{ "change_low", "number", "of the 90 % interval", NULL },
 	{ "change_high", "number", "of the 90 % interval", NULL },
 	{ "p", "number", "chance of so much worse values if nothing changed", NULL },

@@ -184,7 +184,7 @@ static int print_text(const struct lull_job *jobs, struct lull_err *err)
 {
 	struct lull_decision d;
 	char before[64], after[64];
-	f64 ratio;
+	struct lull_str change = LULL_STR_INIT;
 
 	decide(jobs, &d);
 	name_cause(&jobs[BEFORE], before, sizeof(before));
@@ -195,16 +195,15 @@ static int print_text(const struct lull_job *jobs, struct lull_err *err)
 		printf("The bottleneck is still %s.\n", after);
 	else
 		printf("The bottleneck moved from %s to %s.\n", before, after);
-	ratio = d.after > 0 ? d.before / d.after : 0;
-	printf("%zu ranks before, %zu after. Step: %s before, %s after", jobs[BEFORE].ranks.n,
-	       jobs[AFTER].ranks.n, lull_format_ns((u64)d.before).text,
+	printf("%zu ranks before, %zu after. Step: %s before, %s after (medians); ",
+	       jobs[BEFORE].ranks.n, jobs[AFTER].ranks.n, lull_format_ns((u64)d.before).text,
 	       lull_format_ns((u64)d.after).text);
 	if (d.verdict == LULL_INCONCLUSIVE || d.verdict == LULL_NOT_COMPARABLE)
-		printf("; %s\n", d.why);
+		lull_str_puts(&change, d.why);
 	else
-		printf(": %.2f x %s (%+.1f %%, between %+.1f and %+.1f)\n",
-		       ratio >= 1 ? ratio : 1 / ratio, ratio >= 1 ? "faster" : "slower",
-		       100 * d.change, 100 * d.low, 100 * d.high);
+		lull_decide_say(&d, &change);
+	printf("%s\n", lull_str_text(&change));
+	lull_str_release(&change);
 	return print_parts(jobs, err) || print_kinds(jobs, err) ? err->code : LULL_OK;
 }
 

@@ -155,6 +155,7 @@ static void judge(const struct lull_decide_rule *rule, const struct lull_shift *
 	d->change = change_of(shift->shift, scale);
 	d->low = change_of(shift->low, scale);
 	d->high = change_of(shift->high, scale);
+	d->has_change = true;
 	d->p = shift->p_above;
 	if (d->p < rule->alpha && shift->shift >= LEAST_SHIFT * limit) {
 		d->verdict = LULL_REGRESSED;
@@ -174,6 +175,7 @@ static void judge_constants(const struct lull_decide_rule *rule, const struct sc
 
 	d->change = scale->sign * (d->after - d->before) / (unit != 0 ? unit : 1);
 	d->low = d->high = d->change;
+	d->has_change = true;
 	d->p = d->change > 0 ? 0 : 1;
 	d->verdict = d->change >= LEAST_SHIFT * rule->threshold && d->change > 0 ? LULL_REGRESSED
 										 : LULL_PASS;
@@ -258,4 +260,26 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
 	compare(&a, &b, rule, d);
 	lull_vec_release(&a);
 	lull_vec_release(&b);
+}
+
+void lull_decide_say(const struct lull_decision *d, struct lull_str *to)
+{
+	f64 times = 1 + d->change;
+
+	if (d->low == 0 && d->high == 0) {
+		lull_str_puts(to, "the same");
+	} else if (d->low <= 0 && d->high >= 0) {
+		lull_str_addf(to,
+			      "no change to be seen (on average %+.1f %%, between %+.1f and %+.1f)",
+			      100 * d->change, 100 * d->low, 100 * d->high);
+	} else {
+		/* A step that takes no time at all is no number of times as fast. */
+		if (times > 0)
+			lull_str_addf(to, "on average %.2f x %s (", times > 1 ? times : 1 / times,
+				      times > 1 ? "slower" : "faster");
+		else
+			lull_str_puts(to, "on average faster (");
+		lull_str_addf(to, "%+.1f %%, between %+.1f and %+.1f)", 100 * d->change,
+			      100 * d->low, 100 * d->high);
+	}
 }

@@ -16,6 +16,7 @@
 #ifndef LULL_COMPARE_DECIDE_H
 #define LULL_COMPARE_DECIDE_H
 
+#include "base/str.h"
 #include "base/types.h"
 #include "base/vec.h"
 
@@ -68,9 +69,15 @@ struct lull_decision {
 	enum lull_verdict verdict;
 	f64 before; /* median */
 	f64 after;
-	f64 change; /* (after - before) / before, or after - before for shares; worse is positive */
-	f64 low;    /* 90 % interval of the change */
+	/*
+	 * How far the mean of the new side lies from that of the baseline, as a share of it, or in
+	 * points for shares; worse is positive. Of logarithms, and clipped as in compare/shift.h,
+	 * so it is not the change of the medians; where no side varies, it is that as well.
+	 */
+	f64 change;
+	f64 low; /* 90 % interval of the change */
 	f64 high;
+	bool has_change; /* false: nothing was compared, see `why` */
 	f64 p;		 /* chance of so much worse values if nothing changed */
 	size_t n_before; /* what was compared: steps, or runs */
 	size_t n_after;
@@ -82,6 +89,12 @@ struct lull_decision {
 /* Compare two sides. */
 void lull_decide(const struct lull_samples *before, const struct lull_samples *after,
 		 const struct lull_decide_rule *rule, struct lull_decision *d);
+
+/*
+ * Add how much longer or shorter a step takes: "on average 2.10 x faster (-52.4 %, between ...)",
+ * "no change to be seen (...)" or "the same". For decisions that have a change.
+ */
+void lull_decide_say(const struct lull_decision *d, struct lull_str *to);
 
 /* "pass", "regressed", "inconclusive" or "not comparable". */
 const char *lull_verdict_name(enum lull_verdict verdict);

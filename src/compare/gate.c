@@ -346,25 +346,36 @@ void lull_gate_value(const struct lull_gate_check *check, f64 value, char *to, s
 	snprintf(to, cap_bytes, "%s", text);
 }
 
-void lull_gate_change(const struct lull_gate_check *check, f64 change, char *to, size_t cap_bytes)
+void lull_gate_change(const struct lull_gate_check *check, struct lull_str *to)
 {
-	snprintf(to, cap_bytes, "%+.1f %s", 100 * change, check->metric->is_share ? "points" : "%");
+	const struct lull_decision *d = &check->decision;
+	const char *unit = check->metric->is_share ? "points" : "%";
+
+	if (!d->has_change)
+		lull_str_puts(to, "not compared");
+	else if (d->low == 0 && d->high == 0)
+		lull_str_puts(to, "the same");
+	else if (d->low == d->high)
+		lull_str_addf(to, "%+.1f %s", 100 * d->change, unit);
+	else
+		lull_str_addf(to, "%+.1f %s on average (%+.1f to %+.1f)", 100 * d->change, unit,
+			      100 * d->low, 100 * d->high);
 }
 
 void lull_gate_sentence(const struct lull_gate_check *check, struct lull_str *to)
 {
 	const struct lull_decision *d = &check->decision;
-	char before[48], after[48], change[48];
+	char before[48], after[48];
 
-	lull_gate_value(check, d->before, before, sizeof(before));
-	lull_gate_value(check, d->after, after, sizeof(after));
-	lull_gate_change(check, d->change, change, sizeof(change));
 	if (d->verdict == LULL_NOT_COMPARABLE) {
 		lull_str_addf(to, "%s: %s", check->spec, d->why);
 		return;
 	}
-	lull_str_addf(to, "%s: %s, was %s: %s (%+.1f to %+.1f)", check->spec, after, before, change,
-		      100 * d->low, 100 * d->high);
+	lull_gate_value(check, d->before, before, sizeof(before));
+	lull_gate_value(check, d->after, after, sizeof(after));
+	lull_str_addf(to, "%s: %s, was %s%s: ", check->spec, after, before,
+		      !d->has_change || d->low != d->high ? " (medians)" : "");
+	lull_gate_change(check, to);
 	if (d->verdict == LULL_INCONCLUSIVE)
 		lull_str_addf(to, "; %s: it would take %zu %s a side, there are %zu and %zu",
 			      d->why, d->n_needed, d->by_run ? "runs" : "steps", d->n_before,

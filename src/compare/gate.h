@@ -85,8 +85,11 @@ int lull_gate_run(struct lull_gate *gate, struct lull_err *err);
 /* A value of a metric as people read it: "10.2 ms", "78.1 %". */
 void lull_gate_value(const struct lull_gate_check *check, f64 value, char *to, size_t cap_bytes);
 
-/* A change as people read it: "+7.8 %", or "+3.1 points" for shares. */
-void lull_gate_change(const struct lull_gate_check *check, f64 change, char *to, size_t cap_bytes);
+/*
+ * How a check's values changed, as people read it: "+7.8 % on average (+6.1 to +9.4)", "points"
+ * for shares; "+7.8 %" or "the same" where they do not vary; "not compared".
+ */
+void lull_gate_change(const struct lull_gate_check *check, struct lull_str *to);
 
 /* What a check found, as a sentence. */
 void lull_gate_sentence(const struct lull_gate_check *check, struct lull_str *to);

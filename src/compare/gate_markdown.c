@@ -17,18 +17,19 @@ static void put_cell(const char *text, FILE *to)
 static void write_check(const struct lull_gate_check *check, FILE *to)
 {
 	const struct lull_decision *d = &check->decision;
-	char before[48], after[48], change[48];
+	struct lull_str change = LULL_STR_INIT;
+	char before[48], after[48];
 
 	lull_gate_value(check, d->before, before, sizeof(before));
 	lull_gate_value(check, d->after, after, sizeof(after));
-	lull_gate_change(check, d->change, change, sizeof(change));
+	lull_gate_change(check, &change);
 	fputs("| ", to);
 	put_cell(check->spec, to);
 	if (d->verdict == LULL_NOT_COMPARABLE)
 		fputs(" | | | | ", to);
 	else
-		fprintf(to, " | %s | %s | %s (%+.1f to %+.1f) | ", before, after, change,
-			100 * d->low, 100 * d->high);
+		fprintf(to, " | %s | %s | %s | ", before, after, lull_str_text(&change));
+	lull_str_release(&change);
 	fprintf(to, "%s%s%s", d->verdict == LULL_PASS ? "" : "**", lull_verdict_name(d->verdict),
 		d->verdict == LULL_PASS ? "" : "**");
 	if (*d->why) {
@@ -50,7 +51,7 @@ static void write(const struct lull_gate *gate, FILE *to)
 		fputc('\n', to);
 		return;
 	}
-	fputs("| metric | baseline | new | change (90 %) | verdict |\n"
+	fputs("| metric | baseline, median | new, median | change (90 %) | verdict |\n"
 	      "|---|--:|--:|--:|---|\n",
 	      to);
 	for (size_t i = 0; i < gate->checks.n; i++)

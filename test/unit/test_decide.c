@@ -171,6 +171,38 @@ static void runs_that_disagree_are_not_pooled(void **state)
 	lull_samples_release(&b);
 }
 
+static void says(f64 change, f64 low, f64 high, const char *expected)
+{
+	struct lull_decision d = { .has_change = true, .change = change, .low = low, .high = high };
+	struct lull_str text = LULL_STR_INIT;
+
+	lull_decide_say(&d, &text);
+	assert_string_equal(lull_str_text(&text), expected);
+	lull_str_release(&text);
+}
+
+static void times_and_percents_of_a_sentence_are_of_one_estimate(void **state)
+{
+	(void)state;
+	says(1.864, 0.797, 3.564, "on average 2.86 x slower (+186.4 %, between +79.7 and +356.4)");
+	says(-0.5, -0.6, -0.4, "on average 2.00 x faster (-50.0 %, between -60.0 and -40.0)");
+	says(0.001, -0.047, 0.05,
+	     "no change to be seen (on average +0.1 %, between -4.7 and +5.0)");
+	says(0, 0, 0, "the same");
+	says(-1, -1, -1, "on average faster (-100.0 %, between -100.0 and -100.0)");
+}
+
+static void what_was_not_compared_has_no_change(void **state)
+{
+	struct lull_decision d;
+
+	(void)state;
+	decide_constants(10, 11, LULL_DECIDE_MIN_VALUES - 1, &d);
+	assert_false(d.has_change);
+	decide_constants(10, 11, LULL_DECIDE_MIN_VALUES, &d);
+	assert_true(d.has_change);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +213,8 @@ int main(void)
 		cmocka_unit_test(counts_that_never_vary_are_compared_as_they_are),
 		cmocka_unit_test(too_little_never_passes),
 		cmocka_unit_test(runs_that_disagree_are_not_pooled),
+		cmocka_unit_test(times_and_percents_of_a_sentence_are_of_one_estimate),
+		cmocka_unit_test(what_was_not_compared_has_no_change),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
