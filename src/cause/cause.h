@@ -73,6 +73,12 @@ enum lull_cause_kind {
 	LULL_CAUSE_BUSY,     /* the device is not idle */
 };
 
+/* What is said about a fix, for one program on one machine. */
+struct lull_advice {
+	char fix[192];	  /* one thing to try */
+	char assumes[96]; /* what the prediction takes for granted; "" if nothing */
+};
+
 struct lull_cause {
 	const char *id;	     /* for ever: scripts quote it */
 	const char *title;   /* a phrase */
@@ -88,6 +94,9 @@ struct lull_cause {
 
 	/* Whether this piece is mine. NULL: never. */
 	bool (*claim)(const struct lull_claim *c);
+
+	/* Fit the advice, which holds the words above, to the machine. NULL: it fits all. */
+	void (*suit)(const struct lull_subject *s, bool is_torch, struct lull_advice *advice);
 
 	/* Change the step as the fix would. NULL: no prediction. */
 	void (*apply)(struct lull_what_if *w);

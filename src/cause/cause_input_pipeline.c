@@ -7,12 +7,20 @@
  * Not it:  code in a range named otherwise, though a copy follows it; gaps shorter than 150 us;
  *          loading while the device has work queued.
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/gaps.h"
 #include "cause/replay.h"
 
-/* Workers that the prediction assumes, and what each is worth: they share memory and a queue. */
+/*
+ * Workers that the prediction assumes at most, and what each is worth: they share memory and a
+ * queue. The training thread needs a CPU, too.
+ */
 #define WORKERS	   8
+#define QUOTE_(x)  #x
+#define QUOTE(x)   QUOTE_(x)
+#define N_WORKERS  QUOTE(WORKERS)
 #define WORTH	   0.7
 #define WORTH_GOOD 1.0
 #define WORTH_POOR 0.5
@@ -46,6 +54,31 @@ static bool claim(const struct lull_claim *c)
 	return c->is_own && !(c->inside & LULL_IN_NAMED) && leads_to_batch(c);
 }
 
+static u32 workers(const struct lull_subject *s)
+{
+	if (!s->n_cpus || s->n_cpus > WORKERS)
+		return WORKERS;
+	return s->n_cpus > 1 ? s->n_cpus - 1 : 1;
+}
+
+#define FIX_TORCH(n)                \
+	"DataLoader(num_workers=" n \
+	", pin_memory=True, prefetch_factor=4) and .to(device, non_blocking=True)"
+#define ASSUMES(n) n " workers have a CPU each"
+
+static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+{
+	u32 n = workers(s);
+
+	if (is_torch)
+		snprintf(advice->fix, sizeof(advice->fix), FIX_TORCH("%u"), n);
+	if (n > 1)
+		snprintf(advice->assumes, sizeof(advice->assumes), ASSUMES("%u"), n);
+	else
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "one worker has a CPU of its own");
+}
+
 static void apply(struct lull_what_if *w)
 {
 	f64 loading_ns = 0, worth = w->mood < 0 ? WORTH_GOOD : w->mood > 0 ? WORTH_POOR : WORTH;
@@ -60,7 +93,8 @@ static void apply(struct lull_what_if *w)
 	}
 	/* The workers have to keep up. Recording slowed them as it did the thread. */
 	loading_ns *= w->is_raw ? 1 : w->replay->host_part;
-	w->floor_ns = loading_ns * w->factor / w->replay->n_rounds / (WORKERS * worth);
+	w->floor_ns = loading_ns * w->factor / w->replay->n_rounds /
+		      (workers(w->replay->subject) * worth);
 }
 
 const struct lull_cause lull_cause_input_pipeline = {
@@ -76,19 +110,19 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "the "
 	       "device outside of any range with another name. The prediction takes loading off "
 	       "the "
-	       "thread, pins its copies, and lets 8 workers, each worth 0.7 of the thread, keep "
-	       "up.",
+	       "thread, pins its copies, and lets " N_WORKERS " workers, each worth 0.7 of the "
+	       "thread, keep up; one less than the machine has CPUs, if these are fewer.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device works, and copy it with cudaMemcpyAsync()",
-	.fix_torch = "DataLoader(num_workers=8, pin_memory=True, prefetch_factor=4) and "
-		     ".to(device, non_blocking=True)",
+	.fix_torch = FIX_TORCH(N_WORKERS),
 	.fix_more = "let more threads or processes prepare batches (num_workers, where a "
 		    "DataLoader does it), or make an item cheaper: decode less, cache, read from "
 		    "faster storage",
-	.assumes = "8 workers have a CPU each",
+	.assumes = ASSUMES(N_WORKERS),
 	.kind = LULL_CAUSE_SPECIFIC,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
+	.suit = suit,
 	.apply = apply,
 };

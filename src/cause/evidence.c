@@ -422,7 +422,8 @@ static void add_workers(struct lull_why *why, struct lull_finding *f)
 	for (size_t i = 0; i < n; i++)
 		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
 	if (waits)
-		f->fix = lull_causes[f->cause]->fix_more;
+		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+			 lull_causes[f->cause]->fix_more);
 	if (waits && add_producer(why, f))
 		return;
 	if (n_children)
@@ -568,15 +569,25 @@ static void add_facts(struct lull_why *why, struct lull_finding *f)
 	}
 }
 
+static void advise(const struct lull_subject *s, struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	bool is_torch = lull_subject_is_torch(s);
+	const char *fix = is_torch && cause->fix_torch ? cause->fix_torch : cause->fix;
+
+	snprintf(f->advice.fix, sizeof(f->advice.fix), "%s", fix);
+	snprintf(f->advice.assumes, sizeof(f->advice.assumes), "%s",
+		 cause->assumes ? cause->assumes : "");
+	if (cause->suit)
+		cause->suit(s, is_torch, &f->advice);
+}
+
 void lull_why_evidence(struct lull_why *why)
 {
-	bool is_torch = lull_subject_is_torch(why->lead);
-
 	for (size_t i = 0; i < why->findings.n; i++) {
 		struct lull_finding *f = lull_vec_get(&why->findings, i);
-		const struct lull_cause *cause = lull_causes[f->cause];
 
-		f->fix = is_torch && cause->fix_torch ? cause->fix_torch : cause->fix;
+		advise(why->lead, f);
 		if (f->cause != LULL_CAUSE_IX_unknown)
 			add_places(why, f);
 		add_facts(why, f);

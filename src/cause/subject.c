@@ -133,6 +133,17 @@ static bool has_agent(const struct lull_subject *s)
 	return processes[s->process - 1].has_agent;
 }
 
+static u32 count_cpus(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(lull_reader_string(r, rows[i].key, NULL), "cpu.count"))
+			return (u32)strtoul(lull_reader_string(r, rows[i].value, NULL), NULL, 10);
+	return 0;
+}
+
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
 		       const u32 *tracks, u32 without)
 {
@@ -140,6 +151,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->reader = r;
 	s->process = process;
 	s->device = track;
+	s->n_cpus = count_cpus(r);
 	s->ranks.last_rank = LULL_NONE;
 	lull_vec_init(&s->slices, sizeof(struct lull_slice));
 	lull_vec_init(&s->intervals, sizeof(struct lull_interval));

@@ -83,6 +83,7 @@ struct lull_rank_facts {
 struct lull_subject {
 	struct lull_reader *reader;
 	u32 process, device;
+	u32 n_cpus; /* of the machine; 0 if not known */
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;

@@ -49,7 +49,7 @@ struct lull_finding {
 	f64 confidence; /* that it comes first; orders answers, no probability */
 	struct lull_prediction prediction;
 	struct lull_location at;
-	const char *fix;	  /* one thing to try, for a program such as this */
+	struct lull_advice advice;
 	struct lull_vec evidence; /* struct lull_evidence */
 };
 

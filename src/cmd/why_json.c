@@ -12,7 +12,7 @@
 #define MAX_STEPS 1000
 
 static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
-			   const struct lull_cause *cause)
+			   const struct lull_finding *f)
 {
 	lull_json_key(j, "prediction");
 	if (!p->is_known) {
@@ -24,10 +24,10 @@ static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
 	lull_json_key_fixed(j, "low_ns", p->low_ns, 0);
 	lull_json_key_fixed(j, "high_ns", p->high_ns, 0);
 	lull_json_key_fixed(j, "speedup", p->ratio, 6);
-	if (cause) {
+	if (f) {
 		lull_json_key(j, "is_ceiling");
-		lull_json_bool(j, cause->is_ceiling);
-		lull_json_key_text(j, "assumes", cause->assumes);
+		lull_json_bool(j, lull_causes[f->cause]->is_ceiling);
+		lull_json_key_text(j, "assumes", *f->advice.assumes ? f->advice.assumes : NULL);
 	}
 	lull_json_end(j);
 }
@@ -82,8 +82,8 @@ static void put_finding(struct lull_json *j, const struct lull_finding *f)
 	lull_json_key_fixed(j, "confidence", f->confidence, 6);
 	put_location(j, &f->at);
 	put_evidence(j, f);
-	lull_json_key_text(j, "fix", f->fix);
-	put_prediction(j, &f->prediction, cause);
+	lull_json_key_text(j, "fix", f->advice.fix);
+	put_prediction(j, &f->prediction, f);
 	lull_json_end(j);
 }
 

@@ -113,8 +113,8 @@ static void predict(const struct printer *p, const struct lull_why *why,
 	say(p, 2, "Predicted step after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
 	    pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
 	    cause->is_ceiling ? " at best" : "");
-	if (cause->assumes)
-		say(p, 2, "It assumes that %s.", cause->assumes);
+	if (*f->advice.assumes)
+		say(p, 2, "It assumes that %s.", f->advice.assumes);
 }
 
 static void finding(const struct printer *p, const struct lull_why *why,
@@ -130,7 +130,7 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	    f->cost_ns / 1e6, f->share * 100, confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
-	say(p, 2, "Fix: %s", f->fix);
+	say(p, 2, "Fix: %s", f->advice.fix);
 	predict(p, why, f);
 }
 

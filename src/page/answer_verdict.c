@@ -70,7 +70,7 @@ static void put_findings(struct lull_json *j, const struct lull_page_report *rep
 		pair_text(j, "id", cause->id);
 		pair_text(j, "title", cause->title);
 		pair_u64(j, "family", lull_page_family(f[i].cause));
-		pair_text(j, "fix", f[i].fix);
+		pair_text(j, "fix", f[i].advice.fix);
 		pair_f64(j, "cost_ns", f[i].cost_ns);
 		pair_f64(j, "share", f[i].share);
 		pair_f64(j, "gain_ns", f[i].gain_ns);
