@@ -74,9 +74,10 @@ enum lull_cause_kind {
 };
 
 /* What is said about a fix, for one program on one machine. */
+#define LULL_ADVICE_BYTES 192
 struct lull_advice {
-	char fix[192];	  /* one thing to try */
-	char assumes[96]; /* what the prediction takes for granted; "" if nothing */
+	char fix[LULL_ADVICE_BYTES]; /* one thing to try */
+	char assumes[96];	     /* what the prediction takes for granted; "" if nothing */
 };
 
 struct lull_cause {

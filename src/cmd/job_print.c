@@ -106,10 +106,10 @@ static void stragglers(const struct printer *p, const struct lull_job *job)
 		straggler(p, job, &all[i]);
 	if (job->stragglers.n > MAX_STRAGGLERS)
 		say(p, 2, "and %zu more", job->stragglers.n - MAX_STRAGGLERS);
-	if (job->stragglers.n && all->cause >= 0)
-		say(p, 2, "Fix: %s", lull_causes[all->cause]->fix);
-	else if (job->stragglers.n)
-		say(p, 2, "Fix: %s", lull_causes[LULL_CAUSE_IX_straggler]->fix);
+	if (job->stragglers.n)
+		say(p, 2, "Fix: %s",
+		    lull_job_fix(job, lull_vec_get(&job->ranks, all->rank_ix),
+				 all->cause >= 0 ? all->cause : (int)LULL_CAUSE_IX_straggler));
 }
 
 /* ---- the other causes of a job ---- */
@@ -231,7 +231,7 @@ static void cause(const struct printer *p, const struct lull_job *job)
 	    v->cause == LULL_CAUSE_IX_collective_exposed && v->hidden >= LULL_JOB_OVERLAPS
 		    ? "it overlaps already: fewer bytes (gradients in 16 bits, several batches for "
 		      "one exchange), a larger batch, or a faster network"
-		    : lull_causes[v->cause]->fix);
+		    : lull_job_fix(job, NULL, v->cause));
 	if (job->stragglers.n) {
 		say(p, 0, "Besides, others wait for late ranks %.2f ms/step:",
 		    v->wait * v->mean_ns / 1e6);

@@ -35,6 +35,7 @@ static const struct lull_property stragglers[] = {
 	{ "cause", "string|null", "its own; null if it cannot be told", NULL },
 	{ "excess_ns", "number", "a step: what it spends on that more than others", NULL },
 	{ "evidence", "string|null", "what proves it", NULL },
+	{ "fix", "string", "one thing to try", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 

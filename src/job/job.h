@@ -49,6 +49,7 @@ struct lull_job_evidence {
 	i32 cause; /* enum lull_cause_ix, -1 for none */
 	f64 cost_ns;
 	char text[160];
+	char fix[LULL_ADVICE_BYTES]; /* one thing to try, in the words of its program */
 };
 
 /* Who it exchanges with, as the communicator counts them. */
@@ -77,7 +78,8 @@ struct lull_job_rank {
 
 	/* What lull why says about it alone. */
 	bool has_why;
-	i32 first; /* cause, -1: cannot tell */
+	bool is_torch; /* its process uses PyTorch */
+	i32 first;     /* cause, -1: cannot tell */
 	f64 step_ns;
 	u32 first_step; /* steps before are warm-up */
 	u64 cost_ns[LULL_SUBJECT_CAUSES];
@@ -222,6 +224,12 @@ int lull_job_open(struct lull_job *job, const char *folder, const struct lull_jo
 
 /* Analyse it. */
 int lull_job_run(struct lull_job *job, struct lull_err *err);
+
+/*
+ * One thing to try against a cause of a job: what `lull why` says about this rank (NULL: about the
+ * first that has the cause), else the words for programs of its kind. Borrowed from the job.
+ */
+const char *lull_job_fix(const struct lull_job *job, const struct lull_job_rank *rank, int cause);
 
 /* Free everything and leave the team. */
 void lull_job_release(struct lull_job *job);

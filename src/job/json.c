@@ -184,6 +184,9 @@ static void put_stragglers(struct lull_json *j, const struct lull_job *job)
 		text(j, "cause", cause_id(all[i].cause));
 		lull_json_key_fixed(j, "excess_ns", all[i].excess_ns, 0);
 		text(j, "evidence", all[i].evidence);
+		text(j, "fix",
+		     lull_job_fix(job, rank,
+				  all[i].cause >= 0 ? all[i].cause : (int)LULL_CAUSE_IX_straggler));
 		lull_json_end(j);
 	}
 	lull_json_end(j);

@@ -329,6 +329,32 @@ void lull_job_find_stragglers(struct lull_job *job)
 	free(late);
 }
 
+/* ---- the fix ---- */
+
+static const char *fix_of(const struct lull_job_rank *rank, int cause)
+{
+	for (u32 i = 0; i < LULL_JOB_EVIDENCE; i++)
+		if (rank->has_why && rank->evidence[i].cause == cause)
+			return rank->evidence[i].fix;
+	return NULL;
+}
+
+const char *lull_job_fix(const struct lull_job *job, const struct lull_job_rank *rank, int cause)
+{
+	const struct lull_job_rank *all = job->ranks.at;
+	const char *fix = rank ? fix_of(rank, cause) : NULL;
+	bool is_torch = rank && rank->is_torch;
+
+	for (size_t i = 0; !rank && !fix && i < job->ranks.n; i++) {
+		is_torch = is_torch || all[i].is_torch;
+		fix = all[i].first == cause ? fix_of(&all[i], cause) : NULL;
+	}
+	if (fix)
+		return fix;
+	return is_torch && lull_causes[cause]->fix_torch ? lull_causes[cause]->fix_torch
+							 : lull_causes[cause]->fix;
+}
+
 /* ---- the answer ---- */
 
 static f64 median_step(const struct lull_job *job)

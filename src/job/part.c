@@ -269,6 +269,7 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 	u32 n = 0;
 
 	rank->has_why = true;
+	rank->is_torch = lull_subject_is_torch(why->lead);
 	rank->first = first ? (i32)first->cause : -1;
 	rank->step_ns = why->step_ns;
 	snprintf(rank->cannot, sizeof(rank->cannot), "%.*s", (int)sizeof(rank->cannot) - 1,
@@ -284,6 +285,7 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 		rank->evidence[n].cost_ns = all[i].cost_ns;
 		snprintf(rank->evidence[n].text, sizeof(rank->evidence[n].text), "%.*s",
 			 (int)sizeof(rank->evidence[n].text) - 1, all[i].evidence.n ? e->text : "");
+		memcpy(rank->evidence[n].fix, all[i].advice.fix, sizeof(rank->evidence[n].fix));
 		n++;
 	}
 	for (; n < LULL_JOB_EVIDENCE; n++)

@@ -162,10 +162,16 @@ class Recorded(Job):
             self.assertEqual([(s["rank"], s["since_step"], s["cause"]) for s in slow["stragglers"]],
                              [(1, 5, "input-pipeline")])
             self.assertIn("__getitem__", slow["stragglers"][0]["evidence"])
+            # What the rank is told by itself, the job is told, too.
+            alone = ask(os.path.join(DATA, f"slow{n}", "rank1.lull"))
+            self.assertEqual((alone["first"], alone["findings"][0]["fix"]),
+                             ("input-pipeline", slow["stragglers"][0]["fix"]))
+            self.assertIn("DataLoader(num_workers=8", " ".join(run("why", os.path.join(DATA, f"slow{n}")).split()))
             bare = ask(os.path.join(DATA, f"bare{n}"))
             self.assertEqual((bare["first"], bare["stragglers"]), ("collective-exposed", []))
             self.assertEqual(bare["collectives"][0]["exposed_ns"], bare["collectives"][0]["total_ns"])
             self.assertIn("nothing computes beside it", run("why", os.path.join(DATA, f"bare{n}")))
+            self.assertIn("gradient_as_bucket_view", run("why", os.path.join(DATA, f"bare{n}")))
             # Loopback sockets are so slow that the even job cannot hide all: that is no missing overlap.
             even = ask(os.path.join(DATA, f"even{n}"))
             self.assertGreater(even["hidden"], bare["hidden"] + 0.25)
