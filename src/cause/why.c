@@ -23,6 +23,9 @@
 #define SKEW_NS	  20000u
 #define SKEW_PART 50 /* one in this many may, by rounding and damage */
 
+/* Clocks and caches let kernels of two runs differ by about this much. */
+#define LEAST_PART 0.9
+
 /* ---- who is looked at ---- */
 
 static void load_subjects(struct lull_why *why, u32 without)
@@ -248,6 +251,18 @@ static struct lull_subject *find_lead(struct lull_why *why)
 	return lead;
 }
 
+/* Without a recorder kernels take about as long as with one, and a step no less than its kernels. */
+static int check_given(const struct lull_why *why, u64 unrecorded_ns, struct lull_err *err)
+{
+	f64 compute_ns = why->compute_share * why->step_ns;
+
+	if (!unrecorded_ns || (f64)unrecorded_ns >= LEAST_PART * compute_ns)
+		return LULL_OK;
+	return lull_fail(err, LULL_E_USAGE,
+			 "a step cannot take %.2f ms: its kernels alone take %.2f ms",
+			 (f64)unrecorded_ns / 1e6, compute_ns / 1e6);
+}
+
 int lull_why_run(struct lull_why *why, struct lull_reader *r,
 		 const struct lull_why_options *options, struct lull_err *err)
 {
@@ -280,6 +295,8 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	measure(why);
 	sum_kernels(why);
 	check(why);
+	if (check_given(why, o.unrecorded_ns, err))
+		return err->code;
 	if (!*why->cannot) {
 		lull_replay_init(&why->replay, why->lead);
 		why->is_calibrated = o.unrecorded_ns > 0;

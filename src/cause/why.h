@@ -10,7 +10,8 @@
  *
  * What it gives:  findings, most worth doing first; the device's time cut exactly once; intervals
  *                 of idle time and steps, each by cause. If nothing can be said, why not.
- * Failures:       LULL_E_NOT_FOUND if the recording has no work of a device.
+ * Failures:       LULL_E_NOT_FOUND if the recording has no work of a device, LULL_E_USAGE if the
+ *                 step time given is less than its kernels take.
  * Ownership:      owns all of it; texts that are not arrays borrow from the reader, which has to
  *                 stay open.
  * Cost:           linear in events; about 120 bytes for each kernel with its call.

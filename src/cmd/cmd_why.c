@@ -125,7 +125,9 @@ static int run(const struct why_words *w, struct lull_err *err)
 		return err->code;
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
 	rc = lull_why_run(&why, r, &w->options, err);
-	if (rc) {
+	if (rc == LULL_E_USAGE) {
+		lull_err_wrap(err, "option --step-time");
+	} else if (rc) {
 		lull_err_wrap(err, "%s", w->path);
 	} else {
 		rc = answer(&why, w, &answers, err);
@@ -258,6 +260,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 		return first;
 	if (w->step && lull_duration_parse(w->step, &w->options.unrecorded_ns, err))
 		return lull_err_wrap(err, "option --step-time");
+	if (w->step && !w->options.unrecorded_ns)
+		return lull_fail(err, LULL_E_USAGE, "option --step-time: a step takes some time");
 	for (size_t i = 0; i < w->fail_ons.n; i++) {
 		if (parse_limit(((char **)w->fail_ons.at)[i], &limit, err))
 			return err->code;

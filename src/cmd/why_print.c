@@ -27,17 +27,21 @@ struct printer {
 /* A paragraph, indented and wrapped. */
 #define say(p, indent, ...) lull_term_say((p)->to, indent, (p)->width, __VA_ARGS__)
 
-/* Kernels, and of that which part of a step they are if nobody recorded. */
+/* Whether recording costs enough to tell the recorded step from the one without it. */
+static bool is_slowed(const struct lull_why *why)
+{
+	return 1 - why->free_ns / why->step_ns >= OVERHEAD_SAID;
+}
+
 static void headline_busy(const struct printer *p, const struct lull_why *why, const char *because)
 {
 	f64 busy_ns = (why->compute_share + why->collective_share) * why->step_ns;
 	/* Where recording slows the host alone, it is the step without it that the device fills. */
-	bool is_free = 1 - why->free_ns / why->step_ns >= OVERHEAD_SAID;
-	f64 step_ns = is_free ? fmax(why->free_ns, busy_ns) : why->step_ns;
+	f64 step_ns = is_slowed(why) ? fmax(why->free_ns, busy_ns) : why->step_ns;
 
 	say(p, 0, "%s GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.",
-	    is_free ? "Without recording, the" : "The", busy_ns / step_ns * 100, busy_ns / 1e6,
-	    step_ns / 1e6, because);
+	    is_slowed(why) ? "Without recording, the" : "The", busy_ns / step_ns * 100,
+	    busy_ns / 1e6, step_ns / 1e6, because);
 }
 
 /* Why the cause with most of the time is not the first. */
@@ -126,8 +130,8 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	/* It tells how well the choice of the first one is founded, and nothing about the others. */
 	if (f == lull_why_first(why))
 		snprintf(confidence, sizeof(confidence), " (confidence %.2f)", f->confidence);
-	say(p, 2, "%s: %.2f ms/step, %.0f %% of the step%s", lull_causes[f->cause]->id,
-	    f->cost_ns / 1e6, f->share * 100, confidence);
+	say(p, 2, "%s: %.2f ms/step, %.0f %% of the %sstep%s", lull_causes[f->cause]->id,
+	    f->cost_ns / 1e6, f->share * 100, is_slowed(why) ? "recorded " : "", confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
 	say(p, 2, "Fix: %s", f->advice.fix);
@@ -222,7 +226,6 @@ static void basis(const struct printer *p, const struct lull_why *why)
 					       "found by what repeats: nothing is marked",
 					       "found in PyTorch" };
 	const struct lull_rounds *rounds = &why->lead->rounds;
-	f64 over = 1 - why->free_ns / why->step_ns;
 	u32 n = lull_why_n_steps(why);
 
 	say(p, 0, "%u step%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
@@ -231,7 +234,7 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	if (why->is_calibrated)
 		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
 		    why->free_ns / 1e6);
-	else if (why->has_replay && over >= OVERHEAD_SAID)
+	else if (why->has_replay && is_slowed(why))
 		say(p, 0,
 		    "Recording made them slower: without it about %.2f ms (estimated), which "
 		    "predictions are compared with; --step-time makes it exact.",
