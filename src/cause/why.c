@@ -23,6 +23,9 @@
 #define SKEW_NS	  20000u
 #define SKEW_PART 50 /* one in this many may, by rounding and damage */
 
+/* A cause with all the time there is may seem to have a little more. */
+#define ROUNDING 1.001
+
 /* Clocks and caches let kernels of two runs differ by about this much. */
 #define LEAST_PART 0.9
 
@@ -251,7 +254,7 @@ static struct lull_subject *find_lead(struct lull_why *why)
 	return lead;
 }
 
-/* Without a recorder kernels take about as long as with one, and a step no less than its kernels. */
+/* Kernels take about as long without a recorder, and a step takes no less than its kernels. */
 static int check_given(const struct lull_why *why, u64 unrecorded_ns, struct lull_err *err)
 {
 	f64 compute_ns = why->compute_share * why->step_ns;
@@ -333,6 +336,11 @@ const struct lull_finding *lull_why_first(const struct lull_why *why)
 f64 lull_why_waste_ns(const struct lull_why *why)
 {
 	return (why->idle_share + why->copy_share + why->collective_share) * why->step_ns;
+}
+
+bool lull_why_is_beside(const struct lull_why *why, const struct lull_finding *f)
+{
+	return f->cost_ns > ROUNDING * lull_why_waste_ns(why);
 }
 
 const struct lull_finding *lull_why_most(const struct lull_why *why)

@@ -110,6 +110,9 @@ const struct lull_finding *lull_why_first(const struct lull_why *why);
  */
 f64 lull_why_waste_ns(const struct lull_why *why);
 
+/* Whether the cause has more than that: pages of managed memory move beside kernels, too. */
+bool lull_why_is_beside(const struct lull_why *why, const struct lull_finding *f);
+
 /*
  * The cause with the most time, where that is another than the first, and the first has less than
  * half of the time without compute; else NULL. A cause with a fix of its own comes first even then.

@@ -11,8 +11,6 @@
 #define MAX_THEN 3
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
-/* A cause with all the time there is may seem to have a little more. */
-#define ROUNDING 1.001
 /* Less than what two digits show of a part of the step is left out. */
 #define LEAST_SAID_MS 0.005
 
@@ -89,7 +87,7 @@ static void headline(const struct printer *p, const struct lull_why *why,
 
 	if (cause->kind == LULL_CAUSE_BUSY)
 		headline_busy(p, why, cause->because);
-	else if (f->cost_ns > waste_ns * ROUNDING)
+	else if (lull_why_is_beside(why, f))
 		say(p, 0, "For %.0f %% of each step (%.2f of %.2f ms) %s.", f->share * 100,
 		    f->cost_ns / 1e6, why->step_ns / 1e6, cause->because);
 	else if (f->cost_ns * 2 < waste_ns)
@@ -127,7 +125,7 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	const struct lull_evidence *e = f->evidence.at;
 	char confidence[32] = "";
 
-	/* It tells how well the choice of the first one is founded, and nothing about the others. */
+	/* It tells how well the choice of the first is founded, and nothing about the others. */
 	if (f == lull_why_first(why))
 		snprintf(confidence, sizeof(confidence), " (confidence %.2f)", f->confidence);
 	say(p, 2, "%s: %.2f ms/step, %.0f %% of the %sstep%s", lull_causes[f->cause]->id,

@@ -132,6 +132,11 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 			      (why->compute_share + why->collective_share) * 100, cause->because);
 		return;
 	}
+	if (lull_why_is_beside(why, f)) {
+		lull_str_addf(to, "For %.0f %% of each step of GPU %u %s.", f->share * 100, number,
+			      cause->because);
+		return;
+	}
 	lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step", number,
 		      lull_why_waste_ns(why) / why->step_ns * 100);
 	if (f->cost_ns * 2 < lull_why_waste_ns(why))
