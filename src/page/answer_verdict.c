@@ -101,19 +101,20 @@ static void put_families(struct lull_json *j, const struct lull_why *why)
 	lull_json_end(j);
 }
 
-/* The first cause has less than half of the time: no "because". */
+/* The first cause has less than half of the time: no "because". One line of the page holds it. */
 static void say_shared(struct lull_str *to, const struct lull_why *why,
 		       const struct lull_finding *first)
 {
 	const struct lull_finding *most = lull_why_most(why);
 
-	lull_str_addf(to, ". For %.0f %% %s", first->share * 100,
-		      lull_causes[first->cause]->because);
+	lull_str_addf(to, "; fix first: %s (%s); ", lull_causes[first->cause]->id,
+		      lull_format_ns((u64)first->cost_ns).text);
 	if (most)
-		lull_str_addf(to, ": fix this first, though %s has more, %.0f %%.",
-			      lull_causes[most->cause]->id, most->share * 100);
+		lull_str_addf(to, "%s has %s of it (%s).", lull_causes[most->cause]->id,
+			      most->cost_ns * 2 >= lull_why_waste_ns(why) ? "most" : "more",
+			      lull_format_ns((u64)most->cost_ns).text);
 	else
-		lull_str_puts(to, "; no other cause has more.");
+		lull_str_puts(to, "no other cause has more of it.");
 }
 
 static void say_found(struct lull_str *to, const struct lull_timeline *t,

@@ -4,7 +4,7 @@ import type { App } from "./app";
 import { h, s } from "./dom";
 import * as format from "./format";
 import { jobOf, sentence } from "./job";
-import { type Finding, type Verdict, elsewhere, progress, sentenceOf, sharesBar, verdictOf } from "./panels/verdict";
+import { type Finding, type Verdict, elsewhere, progress, sharesBar, verdictOf } from "./panels/verdict";
 import { IDLE_FAMILIES, T } from "./theme";
 
 export interface HeaderActions {
@@ -95,7 +95,7 @@ export class Header {
         if (app.tab === "verdict") app.openTab("kernel");
       }
       this.line.replaceChildren(
-        h("button", { class: "sentence", title: sentenceOf(v), onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, sentenceOf(v))),
+        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, v.sentence)),
         v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
         h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),

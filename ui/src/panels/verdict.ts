@@ -52,24 +52,13 @@ export interface Verdict {
 const MOST = 0.5;
 
 /** What another cause has, where the first one to fix is not what the device waits for most; else null. */
-export function elsewhere(v: Verdict): { first: Finding; most: Finding; has: number } | null {
+export function elsewhere(v: Verdict): { first: Finding; most: Finding } | null {
   const first = v.findings[v.first];
   const lost = v.idle_share * v.step_ns;
   // A device that computes all the time waits for nothing.
   if (!first || !v.sentence.includes(" does not compute for ") || first.cost_ns >= MOST * lost) return null;
   const most = v.findings.reduce((a, b) => (b.cost_ns > a.cost_ns ? b : a));
-  return { first, most, has: most.cost_ns / lost };
-}
-
-const BECAUSE = ", because "; // as answer_verdict.c says it
-
-/** The answer in one sentence; it says "because" only of what has most of the time. */
-export function sentenceOf(v: Verdict): string {
-  const other = elsewhere(v);
-  if (!other || !v.sentence.includes(BECAUSE)) return v.sentence;
-  const { first, most, has } = other;
-  const rest = most === first ? "no cause has most of it" : `${most.id} has ${has >= MOST ? "most" : "more"} of it (${format.duration(most.cost_ns)})`;
-  return `${v.sentence.slice(0, v.sentence.indexOf(BECAUSE))}; fix first: ${first.id} (${format.duration(first.cost_ns)}); ${rest}.`;
+  return { first, most };
 }
 
 const answers = new WeakMap<App, Promise<Verdict>>();
@@ -204,7 +193,7 @@ export const verdict: Panel = {
       if (v.state !== "known" && !v.findings.length) return h("div", { class: "empty" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null, tail);
       return h("div", null,
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
-        other ? h("div", { class: "empty slim" }, h("b", null, sentenceOf(v)), h("div", null, predictions(v, [other.first, other.most]))) : null,
+        other ? h("div", { class: "empty slim" }, h("b", null, v.sentence), h("div", null, predictions(v, [other.first, other.most]))) : null,
         h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
     } catch (e) {
       return failure(e);
