@@ -47,6 +47,12 @@ static int run(const struct lull_cmd *cmd, int argc, char **argv)
 
 static int unknown(const char *word, const char *nearest)
 {
+	const char *instead = lull_cmd_instead(word);
+
+	if (instead) {
+		fprintf(stderr, "lull: there is no command %s; %s\n", word, instead);
+		return STATUS_USAGE;
+	}
 	fprintf(stderr, "lull: unknown %s %s; ", *word == '-' ? "option" : "command", word);
 	if (nearest)
 		fprintf(stderr, "did you mean %s?\n", nearest);
@@ -85,7 +91,7 @@ int main(int argc, char **argv)
 
 		return word ? status : STATUS_USAGE;
 	}
-	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+	if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "-v")) {
 		puts("lull " LULL_VERSION);
 		return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 	}

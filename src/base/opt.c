@@ -379,7 +379,7 @@ static void spell_for_help(struct lull_str *s, const struct lull_opt *opt)
 static void help_text(struct lull_str *s, const struct lull_opt *opt)
 {
 	lull_str_clear(s);
-	lull_str_puts(s, opt->help ? opt->help : "");
+	lull_str_puts(s, opt->help);
 	if (opt->kind == LULL_OPT_ENUM)
 		list_choices(s, opt, ": ");
 }
@@ -416,7 +416,7 @@ void lull_opt_help(FILE *to, const struct lull_opt *opts, int width)
 			fputs(o[1].kind == LULL_OPT_GROUP ? "" : "\n", to);
 		} else if (o->kind == LULL_OPT_GROUP) {
 			fprintf(to, "%s%s\n", o == opts ? "" : "\n", o->name);
-		} else {
+		} else if (o->help) {
 			help_line(to, o, width);
 		}
 	}

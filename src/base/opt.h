@@ -55,7 +55,7 @@ struct lull_opt {
 	const char *name; /* long name without "--"; the text of USAGE and GROUP */
 	const char *arg;  /* what the help calls the value; NULL if an OPT_CALL takes none */
 	void *value;	  /* the variable, or the ctx of `call` */
-	const char *help;
+	const char *help; /* NULL: taken, but not listed by --help */
 	const char *const *choices; /* NULL-terminated */
 	lull_opt_call *call;
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "base/types.h"
 
 const struct lull_cmd lull_cmds[] = {
 #define CMD(name, summary) { #name, cmd_##name, summary },
@@ -22,5 +23,23 @@ const struct lull_cmd *lull_cmd_find(const char *name, const char **nearest)
 			lull_nearest_add(&near, c->name);
 	}
 	*nearest = near.best;
+	return NULL;
+}
+
+/* Commands of nsys that are not there, and what does their work. */
+static const struct {
+	const char *name, *instead;
+} nsys_cmds[] = {
+	{ "recipe", "`lull stats FOLDER` and `lull why FOLDER` read many reports at once, `lull "
+		    "export -t parquet FOLDER` makes tables of them" },
+	{ "nvprof", "`lull profile PROGRAM` records, `lull stats` prints the summaries" },
+	{ "plugins", "all that lull records is built in; `lull doctor` lists it" },
+};
+
+const char *lull_cmd_instead(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(nsys_cmds); i++)
+		if (!strcmp(nsys_cmds[i].name, name))
+			return nsys_cmds[i].instead;
 	return NULL;
 }

@@ -19,6 +19,9 @@
 #include "report/filter.h"
 #include "trace/reader.h"
 
+/* What nsys writes if nothing is said. */
+#define DEFAULT_FORMAT "sqlite"
+
 struct job {
 	const struct lull_export *format;
 	struct lull_export_target target;
@@ -51,12 +54,6 @@ static void list_formats(void)
 {
 	for (const struct lull_export *const *e = lull_exports; *e; e++)
 		printf("%-12s %s\n", (*e)->name, (*e)->summary);
-}
-
-static int unknown_format(const char *name, struct lull_err *err)
-{
-	return lull_fail(err, LULL_E_USAGE,
-			 "there is no format %s; `lull export --list` shows them", name);
 }
 
 /* What is shown of the work: one table, the largest of those that are read at the same time. */
@@ -134,24 +131,25 @@ static int run(struct job *e, int n_reports, const char *path, struct lull_err *
 		list_formats();
 		return LULL_OK;
 	}
-	if (!e->type || n_reports != 1)
-		return lull_fail(
-			err, LULL_E_USAGE,
-			"give a format and one report, such as lull export -t csv report1.lull");
-	e->format = lull_export_find(e->type);
-	if (e->format && lull_job_is_folder(path))
+	if (n_reports != 1)
+		return lull_fail(err, LULL_E_USAGE,
+				 "give one report, such as lull export -t csv report1.lull");
+	if (lull_export_choose(e->type ? e->type : DEFAULT_FORMAT, &e->format, err))
+		return err->code;
+	if (lull_job_is_folder(path))
 		return lull_job_export(path, e->format, &e->options, &e->target, err);
-	return e->format ? export_report(e, path, err) : unknown_format(e->type, err);
+	return export_report(e, path, err);
 }
 
 int cmd_export(int argc, char **argv, struct lull_err *err)
 {
 	struct job e = { .options = { .tables = { .elem_bytes = sizeof(char *) } } };
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull export -t FORMAT [OPTIONS] REPORT|FOLDER",
+		OPT_USAGE("lull export [-t FORMAT] [OPTIONS] REPORT|FOLDER",
 			  "Write a report, or a folder of rank reports, in the format of "
 			  "another program."),
-		OPT_STR('t', "type", "FORMAT", &e.type, "the format; --list shows them"),
+		OPT_STR('t', "type", "FORMAT", &e.type,
+			"the format (default: " DEFAULT_FORMAT "); --list shows them"),
 		OPT_STR('o', "output", "FILE", &e.target.path,
 			"where to write, - for standard output (default: named after the report)"),
 		OPT_BOOL('f', "force-overwrite", &e.target.is_overwriting,

@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cmd/cmd.h"
 #include "cmd/record_job.h"
+#include "cmd/record_nsys.h"
 #include "cmd/record_steps.h"
 #include "export/export.h"
 #include "launch/collector.h"
@@ -30,10 +31,11 @@ struct words {
 	f64 delay, duration;
 	u64 cuda_flush_ms;
 	int cuda_scope, cuda_events;
-	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop;
+	bool cuda_all_calls, um_cpu_faults, um_gpu_faults, flush_on_stop, stop_on_range_end;
 	bool cuda_memory, force, stop_on_exit, stats, why, inherit_env, discard_env, resolve,
 		python, quiet, start_later;
 	struct lull_record_job job;
+	struct lull_nsys nsys;
 };
 
 static const char *const scopes[] = { "none", "process-tree", "system-wide", "cpu", NULL };
@@ -46,6 +48,9 @@ static const char *const gpu_metrics[] = { "auto", "none", "nvml", "pm", NULL };
 static const char *const captures[] = { "none", "nvtx", "cudaProfilerApi", "lull", NULL };
 enum { CAPTURE_NVTX = 1, CAPTURE_PROFILER_API = 2, CAPTURE_LULL = 3 };
 #define SECONDS_MAX 1000000000u /* 30 years, so that nanoseconds fit into their numbers */
+
+#define PYTHON_HZ_MAX  1000u
+#define NSYS_PYTHON_HZ 2000u /* what scripts for nsys may ask for */
 
 static const char *const waits[] = { "primary", "all", NULL };
 
@@ -99,16 +104,17 @@ static bool use_trace_word(const char *word, u32 *sources, struct lull_vec *env)
 	return is_known;
 }
 
-static int parse_trace(const struct lull_vec *list, u32 *sources, struct lull_vec *env,
-		       struct lull_err *err)
+static int parse_trace(struct words *w, u32 *sources, struct lull_err *err)
 {
+	const struct lull_vec *list = &w->trace;
 	char **words = list->at;
 
 	*sources = list->n ? 0
 			   : LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
 				     LULL_SOURCE_OSRT | LULL_SOURCE_GIL;
 	for (size_t i = 0; i < list->n; i++)
-		if (!use_trace_word(words[i], sources, env))
+		if (!use_trace_word(words[i], sources, &w->env) &&
+		    !lull_nsys_trace_word(&w->nsys, words[i], sources))
 			return lull_fail(
 				err, LULL_E_USAGE,
 				"--trace: '%s' is not known; choose among cuda, nvtx, osrt, "
@@ -291,18 +297,19 @@ static int check_env(const struct lull_vec *env, struct lull_err *err)
 
 static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 {
+	const struct lull_export *format;
 	char **at = exports->at;
 
 	for (size_t i = 0; i < exports->n; i++)
-		if (strcmp(at[i], "none") != 0 && !lull_export_find(at[i]))
-			return lull_fail(err, LULL_E_USAGE,
-					 "--export: there is no format %s; `lull export --list` "
-					 "shows them",
-					 at[i]);
+		if (strcmp(at[i], "none") != 0 && lull_export_choose(at[i], &format, err))
+			return lull_err_wrap(err, "--export");
 	return 0;
 }
 
-/* none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. */
+/*
+ * none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. Older scripts
+ * say true or false.
+ */
 static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)
 {
 	static const char *const kinds[] = { "kernel", "memory", "sync", "other", "all" };
@@ -311,8 +318,10 @@ static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *er
 	u64 ns = word[n] ? strtoull(word + n + 1, &end, 10) : 1000;
 	bool is_number = !word[n] || (!*end && end != word + n + 1);
 
-	if (strcmp(word, "none") == 0)
+	if (strcmp(word, "none") == 0 || strcmp(word, "false") == 0)
 		return 0;
+	if (strcmp(word, "true") == 0)
+		n = strlen(word = "all");
 	for (size_t i = 0; is_number && i < LULL_COUNT_OF(kinds); i++) {
 		if (strlen(kinds[i]) != n || strncmp(word, kinds[i], n) != 0)
 			continue;
@@ -396,9 +405,16 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 	    (w->sampling_frequency < 1 || w->sampling_frequency > 8000))
 		return lull_fail(err, LULL_E_USAGE,
 				 "--sampling-frequency must lie between 1 and 8000 Hz");
-	if (w->python_frequency < 1 || w->python_frequency > 1000)
+	if (w->python_frequency < 1 || w->python_frequency > NSYS_PYTHON_HZ)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--python-sampling-frequency must lie between 1 and 1000 Hz");
+				 "--python-sampling-frequency must lie between 1 and %u Hz",
+				 PYTHON_HZ_MAX);
+	if (w->python_frequency > PYTHON_HZ_MAX) {
+		lull_nsys_notice(&w->nsys,
+				 "--python-sampling-frequency: %u Hz is the most; that is taken",
+				 PYTHON_HZ_MAX);
+		o->python_rate_hz = PYTHON_HZ_MAX;
+	}
 	if (w->delay < 0 || w->duration < 0)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--delay and --duration are seconds and cannot be negative");
@@ -421,22 +437,24 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		o->capture_range = w->nvtx_capture;
 		o->watch = LULL_WATCH_RANGES;
 	}
-	if (parse_trace(&w->trace, &o->sources, &w->env, err))
+	if (parse_trace(w, &o->sources, err))
 		return err->code;
+	if (!w->stop_on_range_end && !w->capture_range_end)
+		w->capture_range_end = "none";
 	o->is_cuda_wanted = w->trace.n && (o->sources & LULL_SOURCE_CUDA);
 	return parse_cuda(w, o, err) || parse_libraries(&w->libraries, o, err) ||
 			       parse_gpu(w, o, err) || parse_kill(w->kill, &o->kill_signal, err) ||
 			       parse_range_end(w->capture_range_end, o, err) ||
 			       lull_record_pytorch(&w->pytorch, &o->sources, err) ||
 			       parse_steps(w, o, err) || check_env(&w->env, err) ||
-			       check_exports(&w->exports, err)
+			       check_exports(&w->exports, err) || lull_nsys_check(&w->nsys, err)
 		       ? err->code
 		       : 0;
 }
 
 /* The options, in one table from pieces of a size that can be read. */
 struct table {
-	struct lull_opt at[96];
+	struct lull_opt at[160];
 	size_t n;
 };
 
@@ -557,6 +575,8 @@ static void add_rest(struct table *t, struct words *w)
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
 			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
 			"repeat-shutdown:N"),
+		OPT_BOOL(0, "stop-on-range-end", &w->stop_on_range_end,
+			 "the same, as older scripts spell it: true is stop-shutdown, false none"),
 		OPT_STR(0, "steps", "LIST", &w->steps,
 			"record these steps only: skip=5,wait=1,warmup=1,active=3,repeat=1, each "
 			"round in its own report; repeat=0 (default): to the end"),
@@ -592,7 +612,6 @@ static void add_rest(struct table *t, struct words *w)
 			"colon list of folders with debug files"),
 		OPT_STR(0, "session-new", "NAME", &w->session, "name of the session"),
 		OPT_FLAG('q', "quiet", &w->quiet, "no status line and no closing lines"),
-		OPT_END(),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -607,6 +626,7 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 					   "and lull stop"
 					 : "run a program and record what it does"),
 	};
+	const struct lull_opt end[] = { OPT_END() };
 	struct table t = { .n = 0 };
 
 	add_opts(&t, usage, LULL_COUNT_OF(usage));
@@ -616,15 +636,17 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	add_host(&t, w);
 	t.n += lull_record_job_opts(&w->job, t.at + t.n);
 	add_rest(&t, w);
+	t.n += lull_nsys_opts(&w->nsys, t.at + t.n);
+	add_opts(&t, end, LULL_COUNT_OF(end));
 	return lull_opt_parse_program(argc, argv, t.at, err);
 }
 
-static void print_notices(const char *lines)
+static void print_lines(const char *before, const char *lines)
 {
 	while (lines && *lines) {
 		size_t n = strcspn(lines, "\n");
 
-		fprintf(stderr, "lull: warning: %.*s\n", (int)n, lines);
+		fprintf(stderr, "lull: %s%.*s\n", before, (int)n, lines);
 		lines += n + (lines[n] == '\n');
 	}
 }
@@ -666,7 +688,7 @@ static void print_done(const struct words *w, const struct lull_collector_result
 			lull_format_bytes(done[i].size_bytes).text,
 			lull_format_count(done[i].n_events).text, done[i].seconds,
 			done[i].n_lost ? lull_format_count(done[i].n_lost).text : "none");
-		print_notices(done[i].notices);
+		print_lines("warning: ", done[i].notices);
 	}
 	if (result->reports.n)
 		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
@@ -727,6 +749,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		.cuda_flush_ms = 200,
 		.job = { .flight_limit = 10 },
 		.flush_on_stop = true,
+		.stop_on_range_end = true,
 		.stop_on_exit = true,
 		.inherit_env = true,
 		.resolve = true,
@@ -752,6 +775,8 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		rc = understand(&w, &options, err);
 	if (!rc)
 		rc = lull_record_job_parse(&w.job, argv + first, &options, err);
+	if (!rc && !w.quiet)
+		print_lines("", w.nsys.notices.at);
 	if (!rc)
 		rc = lull_record_job_step_aside(&w.job, argv + first, &w.env, &result.exit_status,
 						err);
@@ -769,6 +794,7 @@ int lull_record(int argc, char **argv, bool is_interactive, struct lull_err *err
 		rc = result.exit_status;
 	lull_collector_result_release(&result);
 	lull_record_job_release(&w.job);
+	lull_nsys_release(&w.nsys);
 	lull_opt_list_release(&w.trace);
 	lull_opt_list_release(&w.libraries);
 	lull_opt_list_release(&w.pytorch);

@@ -21,6 +21,7 @@ int lull_record_pytorch(const struct lull_vec *words, u32 *sources, struct lull_
 		/* As scripts for other profilers have them. */
 		{ "autograd-nvtx", LULL_SOURCE_TORCH | LULL_SOURCE_TORCH_OPS },
 		{ "autograd-shapes-nvtx", LULL_SOURCE_TORCH | LULL_SOURCE_TORCH_OPS },
+		{ "functions-trace", LULL_SOURCE_TORCH | LULL_SOURCE_TORCH_OPS },
 	};
 	char **at = words->at;
 

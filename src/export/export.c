@@ -26,6 +26,37 @@ const struct lull_export *lull_export_find(const char *name)
 	return NULL;
 }
 
+/* Formats of nsys by their names there: ours of the same use, or what to use instead. */
+static const struct {
+	const char *name, *ours, *instead;
+} nsys_formats[] = {
+	{ "parquetdir", "parquet", NULL },
+	{ "json", "jsonlines", NULL },
+	{ "arrow", NULL, "parquet is read by the same programs" },
+	{ "arrowdir", NULL, "parquet is read by the same programs" },
+	{ "hdf", NULL, "parquet and sqlite hold the same tables" },
+	{ "text", NULL, "jsonlines is text, a row in each line" },
+	{ "info", NULL, "`lull info` says what a report holds" },
+};
+
+int lull_export_choose(const char *name, const struct lull_export **format, struct lull_err *err)
+{
+	const char *instead = NULL;
+
+	*format = lull_export_find(name);
+	for (size_t i = 0; !*format && i < LULL_COUNT_OF(nsys_formats); i++) {
+		if (strcmp(nsys_formats[i].name, name) != 0)
+			continue;
+		instead = nsys_formats[i].instead;
+		if (nsys_formats[i].ours)
+			*format = lull_export_find(nsys_formats[i].ours);
+	}
+	if (*format)
+		return LULL_OK;
+	return lull_fail(err, LULL_E_USAGE, "there is no format %s; %s", name,
+			 instead ? instead : "`lull export --list` shows them");
+}
+
 static void dim_rows(struct lull_reader *r, struct lull_export_row *row, lull_export_row_fn *fn,
 		     void *ctx)
 {

@@ -58,6 +58,12 @@ extern const struct lull_export *const lull_exports[];
 /* The format with this name, or NULL. */
 const struct lull_export *lull_export_find(const char *name);
 
+/*
+ * The same, and formats of nsys by their names there; LULL_E_USAGE, with what to use instead, for
+ * what is not there.
+ */
+int lull_export_choose(const char *name, const struct lull_export **format, struct lull_err *err);
+
 /* Where a report is exported to. */
 struct lull_export_target {
 	const char *path; /* "-": standard output, for formats that can be streamed */

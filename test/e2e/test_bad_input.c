@@ -74,6 +74,35 @@ static void unknown_words_are_refused(void **state)
 	expect_refusal(2, "--capture-range-end=whenever", "whenever");
 	expect_refusal(2, "--capture-range-end=repeat-shutdown", "needs a count");
 	expect_refusal(2, "--export=papyrus", "papyrus");
+	expect_refusal(2, "--export=hdf", "parquet and sqlite");
+	expect_refusal(2, "--command-file=words", "lull profile $(cat FILE) PROGRAM");
+}
+
+static void lines_written_for_nsys_are_taken(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	/* The line that most guides to PyTorch give: all of it means something here. */
+	assert_int_equal(test_profile_run(text,
+					  "profile -w true -t cuda,nvtx,osrt,cudnn,cublas -s cpu "
+					  "--capture-range=cudaProfilerApi "
+					  "--stop-on-range-end=true --cudabacktrace=true -x true "
+					  "-o %%R/a true"),
+			 0);
+	expect_line(text, "lull: ", "the program never called cudaProfilerStart()");
+	assert_int_equal(test_profile_run(text, "profile " LEAN "-t nvtx,opengl,vulkan -b dwarf "
+						"--gpuctxsw=true --python-sampling-frequency=2000 "
+						"--trace-fork-before-exec=true -o %%R/b true"),
+			 0);
+	assert_non_null(strstr(text, "lull: --trace: not recorded here, left out: opengl, vulkan"));
+	assert_non_null(strstr(text, "lull: --backtrace has no effect: "));
+	assert_non_null(strstr(text, "lull: --gpuctxsw has no effect: "));
+	assert_non_null(strstr(text, "1000 Hz is the most"));
+	assert_null(strstr(text, "--trace-fork-before-exec"));
+	assert_true(test_profile_exists("b.lull"));
+	assert_int_equal(test_profile_run(text, "profile -q -t opengl -w false -o %%R/c true"), 0);
+	assert_string_equal(text, "");
 }
 
 static void a_report_that_cannot_be_created_starts_no_program(void **state)
@@ -425,6 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_program_that_cannot_start_has_the_status_of_a_shell),
 		TEST(unknown_words_are_refused),
+		TEST(lines_written_for_nsys_are_taken),
 		TEST(a_report_that_cannot_be_created_starts_no_program),
 		TEST(a_file_size_limit_harms_only_the_report),
 		TEST(a_full_disk_harms_only_the_report),

@@ -39,6 +39,7 @@ static void help_and_version_succeed(void **state)
 {
 	(void)state;
 	expect("--version", 0, "lull ");
+	expect("-v", 0, "lull ");
 	expect("--help", 0, "doctor");
 	expect("help", 0, "doctor");
 	expect("help doctor", 0, "## OPTIONS");
@@ -57,6 +58,17 @@ static void usage_errors_exit_with_2_and_a_hint(void **state)
 	expect("profile --duration 1e30 true 2>&1", 2, "1000000000 seconds at most");
 	expect("profile --capture-range-end=repeat:x true 2>&1", 2, "'repeat:x' is not none");
 	expect("profile --cudabacktrace=kernel:x true 2>&1", 2, "'kernel:x' is not none");
+}
+
+static void what_nsys_has_and_lull_has_not_is_refused_with_what_to_use(void **state)
+{
+	(void)state;
+	expect("recipe cuda_gpu_kern_sum 2>&1", 2, "there is no command recipe; `lull stats");
+	expect("export -t hdf r.lull 2>&1", 2, "there is no format hdf; parquet and sqlite");
+	expect("export -t arrow r.lull 2>&1", 2, "there is no format arrow; parquet");
+	expect("export -t papyrus r.lull 2>&1", 2, "`lull export --list`");
+	expect("export -t parquetdir no.lull 2>&1", 1, "no.lull");
+	expect("export no.lull 2>&1", 1, "no.lull");
 }
 
 static void an_answer_that_cannot_be_written_is_a_failure(void **state)
@@ -80,6 +92,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(help_and_version_succeed),
 		cmocka_unit_test(usage_errors_exit_with_2_and_a_hint),
+		cmocka_unit_test(what_nsys_has_and_lull_has_not_is_refused_with_what_to_use),
 		cmocka_unit_test(an_answer_that_cannot_be_written_is_a_failure),
 		cmocka_unit_test(errors_leave_standard_output_empty),
 	};
