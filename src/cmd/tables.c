@@ -363,6 +363,13 @@ static void watch(void *ctx, const struct lull_table_desc *table, u64 n_passed, 
 	lull_progress_at(&s->progress, n_passed);
 }
 
+/* A report that takes long is run only for somebody who asked for it. */
+static bool may_run(const struct run *s, const struct lull_report *report, struct lull_str *why)
+{
+	return lull_report_has_data(report, s->reader, why) &&
+	       (s->reports.n || lull_report_is_quick(report, s->reader));
+}
+
 static int run_job(struct run *s, const struct job *job, struct lull_report_options options,
 		   struct lull_err *err)
 {
@@ -374,7 +381,7 @@ static int run_job(struct run *s, const struct job *job, struct lull_report_opti
 		lull_str_addf(&why, "%s, which lull does not record",
 			      lull_report_missing(job->spec));
 	s->progress.what = job->spec;
-	if (!job->report || (s->reader && !lull_report_has_data(job->report, s->reader, &why)))
+	if (!job->report || (s->reader && !may_run(s, job->report, &why)))
 		say_skipped(s, lull_str_text(&why));
 	else
 		rc = run_report(s, job, &options, err);

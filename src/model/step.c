@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "model/busy.h"
+#include "model/step_found.h"
 #include "model/work.h"
 
 /* The steps of one thread, which follow each other. */
@@ -28,6 +29,8 @@ static void collect(struct lull_vec *steps, struct lull_reader *r, struct lull_s
 				.dur_ns = cols.dur_ns[i],
 				.number = cols.number[i],
 				.lane = cols.lane[i],
+				.source = cols.source[i] == LULL_STEP_FOUND ? LULL_ROUNDS_HOOK
+									    : LULL_ROUNDS_STEP,
 			};
 		}
 	}
@@ -119,13 +122,12 @@ static void count_work(const struct lull_vec *loops, struct lull_reader *r, stru
 	lull_work_end(&c);
 }
 
-void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
+/* What the devices did in the steps that were collected. */
+static void add_work(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
 {
 	struct lull_vec loops;
 	u32 *tracks;
 
-	lull_vec_init(&s->all, sizeof(struct lull_step));
-	collect(&s->all, r, window);
 	if (s->all.n)
 		qsort(s->all.at, s->all.n, sizeof(struct lull_step), by_lane);
 	s->has_work = lull_work_count(r, LULL_WORK_ALL) > 0;
@@ -138,6 +140,39 @@ void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_sp
 	count_work(&loops, r, window);
 	free(tracks);
 	lull_vec_release(&loops);
+}
+
+void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
+{
+	lull_vec_init(&s->all, sizeof(struct lull_step));
+	collect(&s->all, r, window);
+	add_work(s, r, window);
+}
+
+bool lull_steps_are_found(struct lull_reader *r)
+{
+	return !lull_reader_stats(r, LULL_TABLE_step).n_rows;
+}
+
+void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
+{
+	lull_vec_init(&s->all, sizeof(struct lull_step));
+	if (lull_steps_are_found(r))
+		lull_steps_find(&s->all, r, window);
+	else
+		collect(&s->all, r, window);
+	add_work(s, r, window);
+}
+
+const char *lull_step_source_name(enum lull_rounds_source source)
+{
+	static const char *const names[] = {
+		[LULL_ROUNDS_NONE] = "",	  [LULL_ROUNDS_STEP] = "program",
+		[LULL_ROUNDS_RANGE] = "ranges",	  [LULL_ROUNDS_OPTIMIZER] = "optimizer",
+		[LULL_ROUNDS_PERIOD] = "repeats", [LULL_ROUNDS_HOOK] = "torch",
+	};
+
+	return names[source];
 }
 
 void lull_steps_release(struct lull_steps *s)

@@ -4,12 +4,16 @@
  * Work of a device counts for the steps of the process that launched it: busy time in which any of
  * the process's devices had work, cut at the edges of the step; kernels and bytes by when they
  * began on the device.
+ *
+ * Steps are those of the table `step`. A program that counted none may still have some that can be
+ * found; lull_steps_init_any() looks for them as `lull why` does.
  */
 #ifndef LULL_MODEL_STEP_H
 #define LULL_MODEL_STEP_H
 
 #include "base/types.h"
 #include "base/vec.h"
+#include "model/rounds.h"
 #include "model/span.h"
 #include "trace/reader.h"
 
@@ -18,6 +22,7 @@ struct lull_step {
 	u64 dur_ns;
 	u64 number;
 	u32 lane;
+	enum lull_rounds_source source; /* what marked it */
 	u64 busy_ns;
 	u64 n_launches; /* kernels and graphs */
 	u64 size_bytes; /* copied and set */
@@ -30,6 +35,15 @@ struct lull_steps {
 
 /* Collect the steps that lie in `window`. */
 void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
+
+/* The same; where the recording has none, those that model/step_found.h finds. */
+void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
+
+/* Whether lull_steps_init_any() has to find them: the recording counts none. */
+bool lull_steps_are_found(struct lull_reader *r);
+
+/* What marked a step, in a word: program, torch, ranges, repeats, optimizer. */
+const char *lull_step_source_name(enum lull_rounds_source source);
 
 /* Free them. */
 void lull_steps_release(struct lull_steps *s);

@@ -81,9 +81,10 @@ void lull_made_steps(struct lull_rows *rows, struct lull_values *v)
 	const struct lull_process_row *processes =
 		lull_reader_dim(v->reader, LULL_TABLE_process, &n_processes);
 	const struct lull_step *step;
+	const char *source;
 	struct lull_steps steps;
 
-	lull_steps_init(&steps, v->reader, LULL_SPAN_ALL);
+	lull_steps_init_any(&steps, v->reader, LULL_SPAN_ALL);
 	step = steps.all.at;
 	for (size_t i = 0; i < steps.all.n; i++, step++) {
 		lull_rows_add(rows);
@@ -95,10 +96,15 @@ void lull_made_steps(struct lull_rows *rows, struct lull_values *v)
 		lull_rows_int(rows, (i64)(step->dur_ns - step->busy_ns));
 		lull_rows_int(rows, (i64)step->n_launches);
 		lull_rows_int(rows, (i64)step->size_bytes);
-		if (!step->lane || !lanes[step->lane - 1].process)
-			continue;
-		lull_rows_int(rows, processes[lanes[step->lane - 1].process - 1].pid);
-		lull_rows_int(rows, lanes[step->lane - 1].tid);
+		if (step->lane && lanes[step->lane - 1].process) {
+			lull_rows_int(rows, processes[lanes[step->lane - 1].process - 1].pid);
+			lull_rows_int(rows, lanes[step->lane - 1].tid);
+		} else {
+			lull_rows_null(rows);
+			lull_rows_null(rows);
+		}
+		source = lull_step_source_name(step->source);
+		lull_rows_text(rows, source, strlen(source));
 	}
 	lull_steps_release(&steps);
 }

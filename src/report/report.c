@@ -110,6 +110,9 @@ int lull_report_run(const struct lull_report *report, struct lull_reader *r, str
 	return rc;
 }
 
+/* So many kernels are searched in less than 0.1 s. */
+#define QUICK_ROWS 100000
+
 /* The tables of `needs` that have rows. */
 static u64 filled(const struct lull_reader *r, u64 needs)
 {
@@ -153,6 +156,17 @@ bool lull_report_has_data(const struct lull_report *report, const struct lull_re
 	if (missing)
 		explain(missing, why);
 	return !missing;
+}
+
+bool lull_report_is_quick(const struct lull_report *report, const struct lull_reader *r)
+{
+	u64 n_rows = 0;
+
+	if (!report->needs_quick || filled(r, report->needs_quick))
+		return true;
+	for (u16 id = 0; report->needs_any >> id; id++)
+		n_rows += report->needs_any >> id & 1 ? lull_reader_stats(r, id).n_rows : 0;
+	return n_rows <= QUICK_ROWS;
 }
 
 /* Whether `word` of `len` bytes is in a list whose words are separated by `separator`. */

@@ -41,6 +41,13 @@ struct lull_report_options {
 
 /* The bit of a table in .needs and .needs_any. */
 #define LULL_NEED(table) (1ULL << LULL_TABLE_##table)
+/* Steps, or work of devices in which they can be found: for .needs_any. */
+#define LULL_NEED_STEPS (LULL_NEED(step) | LULL_NEED(kernel) | LULL_NEED(graph))
+
+/* What it means that there are no rows where steps are listed. */
+#define LULL_STEPS_NONE                                                                      \
+	"no steps: the program counts none and none could be found; lull_step() of lull.h, " \
+	"lull.step() in Python or a range named step marks them"
 
 struct lull_report {
 	const char *name;     /* lull stats --report NAME; never changes */
@@ -55,6 +62,7 @@ struct lull_report {
 	size_t n_optional; /* of the last columns, which are left out at times */
 	u64 needs;	   /* skipped unless each of these tables has rows */
 	u64 needs_any;	   /* skipped unless one of these tables has rows; 0 for none */
+	u64 needs_quick;   /* without rows in these it takes long: see lull_report_is_quick() */
 	bool is_default;   /* printed when no report is named */
 	bool is_long;	   /* one row for each event: printed while it runs, and never kept */
 	int sorted_by;	   /* 1 + the column that `run` sorts rows by, 0 if ties cannot be */
@@ -90,6 +98,12 @@ int lull_report_run(const struct lull_report *report, struct lull_reader *r, str
  */
 bool lull_report_has_data(const struct lull_report *report, const struct lull_reader *r,
 			  struct lull_str *why);
+
+/*
+ * Whether it is quick enough to be run although nobody named it: it has rows to read, or has to find
+ * its rows in a recording that is small.
+ */
+bool lull_report_is_quick(const struct lull_report *report, const struct lull_reader *r);
 
 /* Refuse arguments that the report does not take: LULL_E_USAGE. */
 int lull_report_check_args(const struct lull_report *report, const char *args,

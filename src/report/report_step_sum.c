@@ -22,14 +22,20 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_BYTES,
 	  .decimals = 1,
 	  .doc = "size of the copies and memsets that began in a step, on average" },
+	{ .name = "Marked By",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
+		 "steps, what repeats, or the optimizer's updates" },
 };
 
-/* Those behind the thread, which are there only if devices worked. */
+/* Those behind the thread, which are there only if devices worked, and then if steps are found. */
 #define N_DEVICE_COLUMNS 4
+#define N_FOUND_COLUMNS	 1
 
 struct loops {
 	struct lull_reader *reader;
 	struct lull_steps steps;
+	bool are_found;
 };
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -46,12 +52,14 @@ static void put_device(struct lull_out *out, const struct loops *loops,
 		       const struct lull_sum_group *group)
 {
 	const struct lull_step *step = loops->steps.all.at;
+	enum lull_rounds_source source = LULL_ROUNDS_NONE;
 	u64 busy_ns = 0, n_launches = 0, size_bytes = 0;
 	f64 n = (f64)group->n;
 
 	for (size_t i = 0; i < loops->steps.all.n; i++, step++) {
 		if (step->lane != group->key)
 			continue;
+		source = step->source;
 		busy_ns += step->busy_ns;
 		n_launches += step->n_launches;
 		size_bytes += step->size_bytes;
@@ -60,6 +68,8 @@ static void put_device(struct lull_out *out, const struct loops *loops,
 	lull_out_f64(out, (f64)(group->total_ns - busy_ns) / n);
 	lull_out_f64(out, (f64)n_launches / n);
 	lull_out_f64(out, (f64)size_bytes / n);
+	if (loops->are_found)
+		lull_out_text(out, lull_step_source_name(source));
 }
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
@@ -74,11 +84,13 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct loops loops = { .reader = r };
+	struct loops loops = { .reader = r, .are_found = lull_steps_are_found(r) };
 	struct lull_sum sum;
 
 	(void)err;
-	lull_steps_init(&loops.steps, r, lull_report_window(options));
+	lull_steps_init_any(&loops.steps, r, lull_report_window(options));
+	if (!loops.are_found)
+		lull_out_drop_last(out, N_FOUND_COLUMNS);
 	if (!loops.steps.has_work)
 		lull_out_drop_last(out, N_DEVICE_COLUMNS);
 	lull_sum_init(&sum);
@@ -97,11 +109,14 @@ const struct lull_report lull_report_step_sum = {
 		"far below "
 		"the mean says that a few steps are slow; the report `steps` says which. If "
 		"devices worked, the last columns say what those of the "
-		"thread's process did in a step.",
+		"thread's process did in a step. A program that counts no steps has those that "
+		"`lull why` finds, from mark to mark on the CPU, the first ones among them.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.n_optional = N_DEVICE_COLUMNS,
-	.needs = LULL_NEED(step),
+	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,
+	.needs_any = LULL_NEED_STEPS,
+	.needs_quick = LULL_NEED(step),
+	.empty = LULL_STEPS_NONE,
 	.is_default = true,
 	.sorted_by = 2,
 	.run = run,

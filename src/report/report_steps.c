@@ -24,10 +24,15 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Moved",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "size of the copies and memsets that began in it" },
+	{ .name = "Marked By",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
+		 "steps, what repeats, or the optimizer's updates" },
 };
 
-/* Those behind the thread, which are there only if devices worked. */
+/* Those behind the thread, which are there only if devices worked, and then if steps are found. */
 #define N_DEVICE_COLUMNS 4
+#define N_FOUND_COLUMNS	 1
 
 static int by_start(const void *a, const void *b)
 {
@@ -39,7 +44,7 @@ static int by_start(const void *a, const void *b)
 }
 
 static void put_step(struct lull_out *out, struct lull_reader *r, const struct lull_step *step,
-		     bool has_work)
+		     bool has_work, bool are_found)
 {
 	lull_out_row(out);
 	lull_out_i64(out, (i64)step->number);
@@ -52,6 +57,8 @@ static void put_step(struct lull_out *out, struct lull_reader *r, const struct l
 	lull_out_i64(out, (i64)(step->dur_ns - step->busy_ns));
 	lull_out_i64(out, (i64)step->n_launches);
 	lull_out_i64(out, (i64)step->size_bytes);
+	if (are_found)
+		lull_out_text(out, lull_step_source_name(step->source));
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -59,16 +66,19 @@ static int run(struct lull_reader *r, struct lull_out *out,
 {
 	struct lull_steps steps;
 	const struct lull_step *step;
+	bool are_found = lull_steps_are_found(r);
 
 	(void)err;
-	lull_steps_init(&steps, r, lull_report_window(options));
+	lull_steps_init_any(&steps, r, lull_report_window(options));
+	if (!are_found)
+		lull_out_drop_last(out, N_FOUND_COLUMNS);
 	if (!steps.has_work)
 		lull_out_drop_last(out, N_DEVICE_COLUMNS);
 	if (steps.all.n)
 		qsort(steps.all.at, steps.all.n, sizeof(struct lull_step), by_start);
 	step = steps.all.at;
 	for (size_t i = 0; i < steps.all.n; i++)
-		put_step(out, r, &step[i], steps.has_work);
+		put_step(out, r, &step[i], steps.has_work, are_found);
 	lull_steps_release(&steps);
 	return LULL_OK;
 }
@@ -78,10 +88,12 @@ const struct lull_report lull_report_steps = {
 	.display = "Steps",
 	.summary = "each step of the program's loop",
 	.help = "Number, begin and wall time of every step, by begin. If devices worked, also what "
-		"those of the thread's process did in it.",
+		"those of the thread's process did in it. A program that counts no steps has those "
+		"that `lull why` finds, from mark to mark on the CPU.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.n_optional = N_DEVICE_COLUMNS,
-	.needs = LULL_NEED(step),
+	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,
+	.needs_any = LULL_NEED_STEPS,
+	.empty = LULL_STEPS_NONE,
 	.run = run,
 };

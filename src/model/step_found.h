@@ -1,0 +1,19 @@
+/*
+ * step_found - the steps of a program that counted none, as model/rounds.h finds them.
+ *
+ * A step goes from one mark on the host to the next; its number is its place in the loop, from 0.
+ * Looked at are the processes with work on a device, each on the device where it has most.
+ *
+ * Cost:  reads the work, the CUDA calls, ranges and operators; 0.6 us for a kernel and its call together.
+ */
+#ifndef LULL_MODEL_STEP_FOUND_H
+#define LULL_MODEL_STEP_FOUND_H
+
+#include "base/vec.h"
+#include "model/span.h"
+#include "trace/reader.h"
+
+/* Add the steps that lie in `window` to `steps` (struct lull_step, model/step.h). */
+void lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window);
+
+#endif
