@@ -109,6 +109,7 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 
 	if (!rc) {
 		lull_losses_warn_simulated(r);
+		lull_losses_warn_cut(r);
 		rc = lull_export_check_tables(r, &e->options, err);
 		if (!rc)
 			rc = set_window(e, r, err);

@@ -2,12 +2,17 @@
  * lull recover - finish a report whose recorder died.
  *
  * If the recorder's shared memory is still there, what the program wrote since the last checkpoint
- * is added; else the file alone is made whole.
+ * is added; else the file alone is made whole. A finished report that was cut off or damaged later
+ * keeps its bytes under another name: what we cannot read, its owner may want to.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/opt.h"
+#include "base/str.h"
 #include "base/term.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
@@ -33,17 +38,72 @@ static int recover_session(const struct lull_session_entry *entry, struct lull_e
 	return 0;
 }
 
+/* A second name for the file, PATH.cut or PATH.cut2 and so on; it outlives what PATH becomes. */
+static int keep(const char *path, struct lull_str *kept, struct lull_err *err)
+{
+	unsigned n = 1;
+
+	do {
+		lull_str_clear(kept);
+		lull_str_addf(kept, "%s.cut", path);
+		if (n > 1)
+			lull_str_addf(kept, "%u", n);
+		if (!link(path, kept->at))
+			return LULL_OK;
+	} while (errno == EEXIST && n++ < 1000);
+	return lull_fail(err, LULL_E_IO,
+			 "%s cannot be kept under a second name: %s; give one for the result: lull "
+			 "recover -o OUT %s",
+			 path, strerror(errno), path);
+}
+
+/* Make a report of the file alone, which is damaged. *kept is what it is called now, if that. */
+static int make_whole(const char *path, const char *output, struct lull_str *kept,
+		      struct lull_recover_stats *stats, struct lull_err *err)
+{
+	char *name = lull_recover_name(path);
+	bool is_part = strcmp(name, path) != 0;
+	int rc;
+
+	free(name);
+	if (output || is_part)
+		return lull_recover_file(path, output, stats, err);
+	if (keep(path, kept, err))
+		return err->code;
+	rc = lull_recover_file(kept->at, path, stats, err);
+	if (rc) {
+		unlink(kept->at);
+		lull_str_clear(kept);
+	}
+	return rc;
+}
+
 static int recover_file(const char *path, const char *output, struct lull_err *err)
 {
 	struct lull_recover_stats stats;
-	char *name = lull_recover_name(path);
-	int rc = lull_recover_file(path, output, &stats, err);
+	struct lull_str kept = LULL_STR_INIT;
+	char *name;
+	int rc = lull_recover_look(path, &stats, err);
 
+	if (rc)
+		return rc;
+	if (!stats.was_sealed && !stats.n_rows)
+		return lull_fail(
+			err, LULL_E_FORMAT,
+			"%s: no row of data is left in it, so there is nothing to recover; "
+			"the file was not changed",
+			path);
+	rc = stats.was_sealed ? lull_recover_file(path, output, &stats, err)
+			      : make_whole(path, output, &kept, &stats, err);
+	name = lull_recover_name(path);
 	if (!rc)
 		fprintf(stderr, "lull: %s  %s rows in %llu blocks; lost: %llu damaged blocks, %s\n",
 			output ? output : name, lull_format_count(stats.n_rows).text,
 			(unsigned long long)stats.n_blocks, (unsigned long long)stats.n_damaged,
 			lull_format_bytes(stats.lost_bytes).text);
+	if (!rc && kept.len)
+		fprintf(stderr, "lull: %s  the file as it was\n", kept.at);
+	lull_str_release(&kept);
 	free(name);
 	return rc;
 }

@@ -12,6 +12,7 @@
 #include "base/term.h"
 #include "cause/why.h"
 #include "cmd/job_print.h"
+#include "cmd/losses.h"
 #include "cmd/why_print.h"
 #include "import/import.h"
 #include "job/json.h"
@@ -123,6 +124,7 @@ static int run(const struct why_words *w, struct lull_err *err)
 
 	if (lull_import_open(w->path, &r, err))
 		return err->code;
+	lull_losses_warn_cut(r);
 	lull_vec_init(&answers, sizeof(struct lull_why_answer));
 	rc = lull_why_run(&why, r, &w->options, err);
 	if (rc == LULL_E_USAGE) {

@@ -339,7 +339,11 @@ static bool print_file_trouble(struct lull_reader *r, FILE *to)
 	bool has_any = false;
 
 	if (!lull_reader_is_sealed(r)) {
-		fputs("  the report was not finished; `lull recover` makes it whole\n", to);
+		lull_term_say(to, 2, lull_term_width(to),
+			      "the file has no end: it was cut off behind %s, or is still being "
+			      "written; events, names and whole tables may be missing. `lull "
+			      "recover` makes a report of what is there",
+			      lull_format_bytes(lull_reader_size_bytes(r)).text);
 		has_any = true;
 	}
 	if (lull_reader_lost_bytes(r) || lull_reader_n_damaged(r)) {

@@ -39,6 +39,15 @@ void lull_losses_warn_simulated(struct lull_reader *r)
 		log_warn("simulated device: no GPU did this work, and its times are made up");
 }
 
+void lull_losses_warn_cut(struct lull_reader *r)
+{
+	if (!lull_reader_is_sealed(r))
+		log_warn("the file has no end: it was cut off behind %s, or is still being "
+			 "written; events, names and whole tables may be missing, and how many "
+			 "cannot be told",
+			 lull_format_bytes(lull_reader_size_bytes(r)).text);
+}
+
 void lull_losses_warn(struct lull_reader *r)
 {
 	lull_losses_warn_simulated(r);
@@ -46,7 +55,8 @@ void lull_losses_warn(struct lull_reader *r)
 	if (lull_reader_n_damaged(r))
 		log_warn("the file is damaged: the rows of %s blocks are missing",
 			 lull_format_grouped((i64)lull_reader_n_damaged(r)).text);
-	if (lull_reader_lost_bytes(r))
+	lull_losses_warn_cut(r);
+	if (lull_reader_is_sealed(r) && lull_reader_lost_bytes(r))
 		log_warn("the file is damaged: %s could not be read",
 			 lull_format_bytes(lull_reader_lost_bytes(r)).text);
 	if (lull_reader_warning(r))

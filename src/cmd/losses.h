@@ -10,6 +10,9 @@
 /* Warn on standard error if a device was simulated; for commands that tell the losses otherwise. */
 void lull_losses_warn_simulated(struct lull_reader *r);
 
+/* Warn on standard error if the file was cut off; the same. */
+void lull_losses_warn_cut(struct lull_reader *r);
+
 /*
  * Warn on standard error: one line for a simulated device, for each kind of loss or error, and for
  * damage met so far.

@@ -48,7 +48,9 @@ static void put_file(struct lull_out *out, struct lull_reader *r)
 		{ LULL_SEVERITY_ERROR, lull_reader_n_dangling(r), "dangling_ids",
 		  "references to rows that are not in the file" },
 		{ LULL_SEVERITY_NOTICE, !lull_reader_is_sealed(r), "not_sealed",
-		  "the file is still being written or was cut off; lull recover completes it" },
+		  "the file is still being written or was cut off, and how much is missing cannot "
+		  "be "
+		  "told; lull recover makes a report of what is there" },
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(losses); i++)

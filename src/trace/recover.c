@@ -133,6 +133,23 @@ static int recover(struct lull_reader *r, const char *from, const char *to,
 	return rc;
 }
 
+int lull_recover_look(const char *from, struct lull_recover_stats *stats, struct lull_err *err)
+{
+	struct lull_reader *r;
+	struct lull_vec whole;
+	int rc;
+
+	*stats = (struct lull_recover_stats){ 0 };
+	rc = lull_reader_open(&r, from, err);
+	if (rc)
+		return rc;
+	lull_vec_init(&whole, sizeof(struct lull_entry));
+	take_stock(r, &whole, stats);
+	lull_vec_release(&whole);
+	lull_reader_close(r);
+	return LULL_OK;
+}
+
 int lull_recover_file(const char *from, const char *to, struct lull_recover_stats *stats,
 		      struct lull_err *err)
 {

@@ -20,6 +20,9 @@ struct lull_recover_stats {
 	u64 lost_bytes;	 /* bytes that are no part of a whole block */
 };
 
+/* What recovering the file would give; nothing is changed. */
+int lull_recover_look(const char *from, struct lull_recover_stats *stats, struct lull_err *err);
+
 /*
  * Recover the file `from`. With `to`, a copy of that name is made and `from` is only read. With
  * NULL it is done in place: index and trailer are appended behind the last whole block, and a name

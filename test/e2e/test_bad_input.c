@@ -382,10 +382,10 @@ static void what_is_no_report_is_one_line_for_every_reader(void **state)
 static void try_cut(const struct lull_str *report, size_t len)
 {
 	char text[8192];
+	struct stat st;
+	int status = 0;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(readers); i++) {
-		int status;
-
 		put_file("cut", report->at, len);
 		status = test_profile_run(text,
 					  "%s %%R/cut >%%R/out 2>&1 || exit $?; :", readers[i]);
@@ -393,9 +393,13 @@ static void try_cut(const struct lull_str *report, size_t len)
 			fail_msg("%s returned %d for %zu bytes of %zu", readers[i], status, len,
 				 report->len);
 	}
-	/* The last one was recover. */
-	if (len >= LULL_HEADER_BYTES)
+	/* The last one was recover: it makes a whole report, or leaves the file alone. */
+	if (status == 0) {
 		lull_reader_close(test_profile_open("cut"));
+		return;
+	}
+	assert_int_equal(stat(test_profile_path("cut"), &st), 0);
+	assert_int_equal(st.st_size, len);
 }
 
 static void a_report_cut_at_any_block_is_read_as_far_as_it_goes(void **state)
@@ -427,6 +431,37 @@ static void a_report_cut_at_any_block_is_read_as_far_as_it_goes(void **state)
 	try_cut(&report, report.len - 1);
 	lull_reader_close(r);
 	lull_str_release(&report);
+}
+
+static void recovery_keeps_what_it_cannot_use(void **state)
+{
+	char text[8192], bytes[4096];
+	struct stat whole, rest;
+	FILE *file;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(test_profile_run(NULL, "profile -q " LEAN "-o %%R/r " TOUR " takes 1 0"),
+			 0);
+	file = fopen(test_profile_path("r.lull"), "r");
+	assert_non_null(file);
+	n = fread(bytes, 1, 1000, file);
+	fclose(file);
+	put_file("tiny.lull", bytes, n);
+	assert_int_equal(test_profile_run(text, "recover %%R/tiny.lull"), 1);
+	expect_line(text, "lull recover: ", "nothing to recover; the file was not changed");
+	assert_int_equal(stat(test_profile_path("tiny.lull"), &rest), 0);
+	assert_int_equal(rest.st_size, n);
+	/* Without its last bytes it has no index, and all rows. */
+	assert_int_equal(stat(test_profile_path("r.lull"), &whole), 0);
+	assert_int_equal(truncate(test_profile_path("r.lull"), whole.st_size - 1), 0);
+	assert_int_equal(test_profile_run(text, "stats -r nvtx_sum %%R/r.lull"), 0);
+	assert_non_null(strstr(text, "the file has no end: it was cut off behind"));
+	assert_int_equal(test_profile_run(text, "recover %%R/r.lull"), 0);
+	assert_non_null(strstr(text, "r.lull.cut  the file as it was"));
+	assert_int_equal(stat(test_profile_path("r.lull.cut"), &rest), 0);
+	assert_int_equal(rest.st_size, whole.st_size - 1);
+	lull_reader_close(test_profile_open("r.lull"));
 }
 
 static int set_up(void **state)
@@ -462,6 +497,7 @@ int main(void)
 		TEST(without_shared_memory_the_buffers_go_to_tmpdir),
 		TEST(what_is_no_report_is_one_line_for_every_reader),
 		TEST(a_report_cut_at_any_block_is_read_as_far_as_it_goes),
+		TEST(recovery_keeps_what_it_cannot_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
