@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job_export.h"
 #include "cmd/losses.h"
+#include "cmd/open.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@
 #include "base/progress.h"
 #include "base/str.h"
 #include "export/export.h"
-#include "import/import.h"
 #include "job/job.h"
 #include "report/filter.h"
 #include "trace/reader.h"
@@ -97,14 +97,15 @@ static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err
 
 static int export_report(struct job *e, const char *path, struct lull_err *err)
 {
-	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(path, e);
-	struct lull_export_target named = { name, e->target.is_overwriting };
-	const char *slash = strrchr(path, '/');
+	struct lull_str used = LULL_STR_INIT;
 	struct lull_reader *r;
 	struct shown shown = { .table = NULL };
-	int rc = lull_import_open(path, &r, err);
+	int rc = lull_open(path, &r, &used, err);
+	const char *opened = lull_str_text(&used), *slash = strrchr(opened, '/');
+	char *name = e->target.path ? lull_strdup(e->target.path) : default_output(opened, e);
+	struct lull_export_target named = { name, e->target.is_overwriting };
 
-	e->options.name = slash ? slash + 1 : path;
+	e->options.name = slash ? slash + 1 : opened;
 	e->options.max_bytes = e->max_mb << 20;
 
 	if (!rc) {
@@ -123,6 +124,7 @@ static int export_report(struct job *e, const char *path, struct lull_err *err)
 		lull_reader_close(r);
 	}
 	free(name);
+	lull_str_release(&used);
 	return rc;
 }
 

@@ -8,8 +8,8 @@
 #include "base/opt.h"
 #include "cmd/info.h"
 #include "cmd/losses.h"
+#include "cmd/open.h"
 #include "cmd/schema_print.h"
-#include "import/import.h"
 #include "trace/reader.h"
 
 int cmd_info(int argc, char **argv, struct lull_err *err)
@@ -25,6 +25,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
+	struct lull_str used = LULL_STR_INIT;
 	struct lull_reader *r;
 	int rc;
 
@@ -33,19 +34,22 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 1)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give one report, such as lull info report1.lull");
-	rc = lull_import_open(argv[first], &r, err);
-	if (rc)
+	rc = lull_open(argv[first], &r, &used, err);
+	if (rc) {
+		lull_str_release(&used);
 		return rc;
+	}
 	lull_losses_warn_simulated(r);
 	if (is_schema) {
 		const struct lull_schema *schema = lull_reader_schema(r);
 
 		rc = lull_schema_print(schema->tables, schema->n, stdout, err);
 	} else if (is_json) {
-		lull_info_json(r, argv[first], stdout);
+		lull_info_json(r, lull_str_text(&used), stdout);
 	} else {
-		rc = lull_info_print(r, argv[first], has_environment, stdout, err);
+		rc = lull_info_print(r, lull_str_text(&used), has_environment, stdout, err);
 	}
 	lull_reader_close(r);
+	lull_str_release(&used);
 	return rc;
 }

@@ -24,6 +24,7 @@
 #include "base/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
+#include "import/other_name.h"
 #include "job/job.h"
 #include "page/page.h"
 #include "web/server.h"
@@ -37,7 +38,8 @@ struct view {
 	bool has_no_browser, has_no_index, is_known_risk;
 	u64 idle_ns;
 	char *cache_dir, *redirect_path;
-	char *names[LULL_PAGE_REPORTS];
+	/* Names of the files, which the page borrows; the last is for one that is too many. */
+	struct lull_str opened[LULL_PAGE_REPORTS + 1];
 	int last_percent;
 	pid_t browser; /* what was started to show it, 0 once it has ended */
 };
@@ -75,9 +77,10 @@ static char *find_cache_dir(void)
 
 static int add_report(struct view *v, const char *path, struct lull_err *err)
 {
-	const char *slash = strrchr(path, '/');
-	struct lull_timeline_options options = { .path = path,
-						 .cache_dir = v->cache_dir,
+	size_t n = v->page.n_reports;
+	struct lull_str *opened = &v->opened[n < LULL_PAGE_REPORTS ? n : LULL_PAGE_REPORTS];
+	const char *name, *slash;
+	struct lull_timeline_options options = { .cache_dir = v->cache_dir,
 						 .has_no_index = v->has_no_index,
 						 .progress = show_progress,
 						 .ctx = v };
@@ -85,8 +88,11 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 	v->last_percent = -1;
 	if (lull_job_is_folder(path))
 		return lull_page_add_job(&v->page, path, err);
-	if (lull_page_add(&v->page, path, slash ? slash + 1 : path, &options, err))
-		return err->code;
+	lull_other_name(path, opened);
+	name = options.path = lull_str_text(opened);
+	slash = strrchr(name, '/');
+	if (lull_page_add(&v->page, name, slash ? slash + 1 : name, &options, err))
+		return lull_other_advice(name, err);
 	lull_losses_warn(v->page.reports[v->page.n_reports - 1].quick);
 	return LULL_OK;
 }
@@ -286,5 +292,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 	free(v.redirect_path);
 	free(v.cache_dir);
 	lull_page_release(&v.page);
+	for (size_t i = 0; i < LULL_COUNT_OF(v.opened); i++)
+		lull_str_release(&v.opened[i]);
 	return rc;
 }

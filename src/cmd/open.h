@@ -1,9 +1,7 @@
 /*
- * open - the file that a command was given, whatever people call it.
+ * open - the file that a command was given, for commands that tell its name.
  *
- * Reports, and files of other tools that can be read (src/import/). People who are used to other
- * tools type the names of their files: for X.nsys-rep that does not exist X.lull is opened, if that
- * exists, and so it is for X without any extension. A remark on standard error says so.
+ * Others use lull_import_open(), which opens the same.
  */
 #ifndef LULL_CMD_OPEN_H
 #define LULL_CMD_OPEN_H
@@ -12,10 +10,7 @@
 #include "base/str.h"
 #include "trace/reader.h"
 
-/*
- * Open it. *used receives the name of the file that was opened. Formats that nobody but their maker
- * can read give LULL_E_UNSUPPORTED, and say how to get one that can be read.
- */
+/* lull_import_open(); *used receives the name of the file that was opened. */
 int lull_open(const char *path, struct lull_reader **r, struct lull_str *used,
 	      struct lull_err *err);
 

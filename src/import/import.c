@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "import/other_name.h"
 
 #define IMPORT(name) extern const struct lull_import lull_import_##name;
 #include "import/imports.def"
@@ -319,14 +321,20 @@ static bool is_report(const char *path)
 	return is;
 }
 
-int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err)
+static int open_file(const char *path, struct lull_reader **r, struct lull_err *err)
 {
 	static const struct lull_import_options options = { .is_temporary = true };
+	struct stat st;
 	char *dir, *report;
 	int rc;
 
 	if (is_report(path))
 		return lull_reader_open(r, path, err);
+	if (!stat(path, &st) && S_ISDIR(st.st_mode))
+		return lull_fail(err, LULL_E_FORMAT,
+				 "%s is a folder; name one of the reports in it (stats, why, view, "
+				 "diff, gate and export take folders of rank reports, too)",
+				 path);
 	dir = make_temporary_dir(err);
 	if (!dir)
 		return err->code;
@@ -338,5 +346,18 @@ int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *
 	rmdir(dir);
 	free(report);
 	free(dir);
+	return rc;
+}
+
+int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err)
+{
+	struct lull_str used = LULL_STR_INIT;
+	int rc;
+
+	lull_other_name(path, &used);
+	rc = open_file(lull_str_text(&used), r, err);
+	if (rc)
+		rc = lull_other_advice(lull_str_text(&used), err);
+	lull_str_release(&used);
 	return rc;
 }

@@ -94,6 +94,8 @@ int lull_import_file(const char *path, const char *out_path,
 /*
  * Open any file that lull can read: a report as it is; a foreign file through a temporary report in
  * $TMPDIR (default /tmp), which has no name any more when this returns and is gone with the reader.
+ * For X.nsys-rep or X that are not there X.lull is opened (other_name.h). Formats that nobody but
+ * their maker can read give LULL_E_UNSUPPORTED, and say how to get one that can be read.
  */
 int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err);
 
