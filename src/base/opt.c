@@ -255,7 +255,8 @@ static int parse_long(struct parser *p, const char *word)
 	const struct lull_opt *opt = find(p->opts, 0, word, len);
 	const char *text = NULL;
 
-	if (!opt && !strcmp(word, "help"))
+	/* "--help=TAG" asks other tools for a part of it; all of it has that part. */
+	if (!opt && len == strlen("help") && !strncmp(word, "help", len))
 		return print_help(p->opts);
 	if (!opt)
 		return unknown_long(p, word, len);

@@ -56,7 +56,7 @@ static const char help[] = ".tables [PATTERN]   tables, or those whose names are
 			   "Anything else is SQL; a statement ends with a semicolon.\n";
 
 /* A line that begins with a point. */
-static void run_dot(struct ask *a, char *line)
+static int run_dot(struct ask *a, char *line, struct lull_err *err)
 {
 	char *rest = line;
 	const char *word = strsep(&rest, " \t");
@@ -69,9 +69,11 @@ static void run_dot(struct ask *a, char *line)
 	else if (!strcmp(word, ".help"))
 		fputs(help, a->to);
 	else if (strcmp(word, ".schema") != 0)
-		fprintf(stderr, "lull query: unknown command %s; .help lists them\n", word);
+		return lull_fail(err, LULL_E_USAGE, "unknown command %s; .help lists them", word);
 	else if (!lull_query_list_columns(a->query, pattern, a->to))
-		fprintf(stderr, "lull query: there is no table like %s\n", pattern);
+		return lull_fail(err, LULL_E_USAGE, "there is no table like %s; .tables lists them",
+				 pattern);
+	return LULL_OK;
 }
 
 static void trim(char *line)
@@ -82,27 +84,26 @@ static void trim(char *line)
 		line[--len] = '\0';
 }
 
-/* One line of input; a statement may take several. True if something failed. */
+/* One line of input; a statement may take several. True if a statement failed. */
 static bool take_line(struct ask *a, char *line, struct lull_str *sql)
 {
 	struct lull_err err = { LULL_OK, "" };
 	bool is_bad = false;
 
 	trim(line);
-	if (!sql->len && *line == '.') {
-		run_dot(a, line);
-		return false;
-	}
 	if (!sql->len && !*line)
 		return false;
-	lull_str_addf(sql, "%s\n", line);
-	if (!sqlite3_complete(sql->at))
-		return false;
-	if (run_sql(a, sql->at, &err)) {
-		fprintf(stderr, "lull query: %s\n", err.msg);
-		is_bad = true;
+	if (!sql->len && *line == '.') {
+		run_dot(a, line, &err);
+	} else {
+		lull_str_addf(sql, "%s\n", line);
+		if (!sqlite3_complete(sql->at))
+			return false;
+		is_bad = run_sql(a, sql->at, &err);
+		lull_str_clear(sql);
 	}
-	lull_str_clear(sql);
+	if (err.code)
+		fprintf(stderr, "lull query: %s\n", err.msg);
 	return is_bad;
 }
 
@@ -161,8 +162,8 @@ static int ask_report(struct ask *a, const char *path, char **sql, int n_sql, st
 	rc = lull_query_open(&a->query, r, err);
 	if (!rc && !n_sql)
 		rc = converse(a, err);
-	for (int i = 0; i < n_sql && !rc; i++)
-		rc = run_sql(a, sql[i], err);
+	for (int i = 0; i < n_sql && !rc && !a->is_done; i++)
+		rc = *sql[i] == '.' ? run_dot(a, sql[i], err) : run_sql(a, sql[i], err);
 	lull_query_close(a->query);
 	lull_reader_close(r);
 	return rc;
@@ -190,7 +191,7 @@ int cmd_query(int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull query [OPTIONS] FILE [SQL...]",
 			  "Ask a report in SQL; without SQL, statements are read from standard "
-			  "input."),
+			  "input. `.tables` and `.schema [TABLE]` list what there is."),
 		OPT_STR('f', "format", "FORMAT", &w.format,
 			"column, table, csv, tsv, json, hdoc or htable (default: column)"),
 		OPT_STR('o', "output", "FILE", &w.output,

@@ -1,5 +1,6 @@
 #include "query/query.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -199,13 +200,34 @@ static void near_tables(struct lull_query *q, struct lull_nearest *near)
 			lull_nearest_add(near, enums[i].table);
 }
 
-static void near_columns(struct lull_query *q, struct lull_nearest *near)
+/* Whether a name stands in the statement as a word of its own. */
+static bool is_named(const char *sql, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = sql; (at = strcasestr(at, name)); at++) {
+		bool begins = at == sql || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+
+		if (begins && !isalnum((unsigned char)at[len]) && at[len] != '_')
+			return true;
+	}
+	return false;
+}
+
+/* Columns of the tables that the statement names; *table is one of those, or NULL. */
+static void near_columns(struct lull_query *q, const char *sql, struct lull_nearest *near,
+			 const char **table)
 {
 	struct lull_vtab *const *all = q->tables.all.at;
 
-	for (size_t i = 0; i < q->tables.all.n; i++)
+	for (size_t i = 0; i < q->tables.all.n; i++) {
+		if (!is_named(sql, all[i]->name))
+			continue;
+		*table = all[i]->name;
 		for (int c = 0; c < all[i]->n_cols; c++)
-			lull_nearest_add(near, all[i]->cols[c].name);
+			if (strcasecmp(all[i]->cols[c].name, near->word) != 0)
+				lull_nearest_add(near, all[i]->cols[c].name);
+	}
 }
 
 static int no_table(struct lull_query *q, const char *name, struct lull_err *err)
@@ -265,9 +287,11 @@ static int wrong_sql(struct lull_query *q, const char *sql, struct lull_err *err
 		const char *dot = strrchr(column, '.');
 
 		near.word = dot ? dot + 1 : column;
-		near_columns(q, &near);
+		near_columns(q, sql, &near, &table);
 		if (near.best)
 			lull_str_addf(&text, "; did you mean %s?", near.best);
+		else if (table)
+			lull_str_addf(&text, "; `.schema %s` lists the columns", table);
 	}
 	rc = lull_fail(err, LULL_E_USAGE, "%s", lull_str_text(&text));
 	lull_str_release(&text);

@@ -44,6 +44,7 @@ static void help_and_version_succeed(void **state)
 	expect("help", 0, "doctor");
 	expect("help doctor", 0, "## OPTIONS");
 	expect("doctor --help", 0, "--json");
+	expect("profile --help=cuda", 0, "--cuda-graph-trace");
 }
 
 static void usage_errors_exit_with_2_and_a_hint(void **state)
