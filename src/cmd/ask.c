@@ -5,17 +5,17 @@
 #include "base/str.h"
 #include "launch/remote.h"
 
-int lull_ask(const char *session, const char *request, const char *arg, struct lull_err *err)
+int lull_ask(const char *session, const struct lull_ask *ask, struct lull_err *err)
 {
 	struct lull_str line = LULL_STR_INIT, answer = LULL_STR_INIT;
 	int rc;
 
-	lull_str_puts(&line, request);
-	if (arg)
-		lull_str_addf(&line, " %s", arg);
+	lull_str_puts(&line, ask->request);
+	if (ask->arg)
+		lull_str_addf(&line, " %s", ask->arg);
 	rc = lull_remote_ask(session ? session : "", line.at, &answer, err);
 	if (!rc)
-		fprintf(stderr, "lull: %s\n", answer.at);
+		fprintf(stderr, "lull: %s%s\n", ask->before ? ask->before : "", answer.at);
 	lull_str_release(&line);
 	lull_str_release(&answer);
 	return rc;

@@ -11,11 +11,15 @@
 	OPT_STR(0, "session", "NAME", ptr, \
 		"which session (default: the only one; lull sessions lists them)")
 
-/*
- * No words may follow the options; send `request` with `arg` (may be NULL) and print the answer on
- * stderr.
- */
-int lull_ask(const char *session, const char *request, const char *arg, struct lull_err *err);
+/* What is asked, and what the answer means. */
+struct lull_ask {
+	const char *request;
+	const char *arg;    /* NULL: none */
+	const char *before; /* what to say before the answer; NULL: nothing */
+};
+
+/* Send it to the session (NULL: the only one) and print the answer on stderr. */
+int lull_ask(const char *session, const struct lull_ask *ask, struct lull_err *err);
 
 /* LULL_E_USAGE if words follow the options. */
 int lull_ask_no_words(int first, int argc, char **argv, struct lull_err *err);

@@ -15,5 +15,5 @@ int cmd_cancel(int argc, char **argv, struct lull_err *err)
 	};
 	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);
 
-	return rc ? rc : lull_ask(session, "cancel", NULL, err);
+	return rc ? rc : lull_ask(session, &(struct lull_ask){ .request = "cancel" }, err);
 }

@@ -6,6 +6,7 @@
 #include "base/opt.h"
 #include "base/out.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
 #include "launch/remote.h"
@@ -13,9 +14,28 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Name", .kind = LULL_OUT_TEXT },
-	{ .name = "Recorder", .kind = LULL_OUT_INT },
+	{ .name = "Recorder", .kind = LULL_OUT_ID },
 	{ .name = "State", .kind = LULL_OUT_TEXT },
 };
+
+/* Names come from memory that a dead process left: whatever is no letter must not reach a terminal. */
+static void put_clean(struct lull_out *out, const char *text)
+{
+	struct lull_str clean = LULL_STR_INIT;
+
+	while (*text) {
+		u8 c = (u8)*text;
+		size_t len = lull_utf8_len((const u8 *)text, strlen(text));
+
+		if (c < ' ' || c == 0x7f || !len)
+			lull_str_addf(&clean, "\\x%02x", c);
+		else
+			lull_str_add(&clean, text, len);
+		text += len ? len : 1;
+	}
+	lull_out_text(out, lull_str_text(&clean));
+	lull_str_release(&clean);
+}
 
 static void add_row(struct lull_out *out, const struct lull_session_entry *e)
 {
@@ -30,9 +50,9 @@ static void add_row(struct lull_out *out, const struct lull_session_entry *e)
 	else if (lull_remote_ask(e->path, "status", &state, &err) != 0)
 		lull_str_addf(&state, "%s", err.msg);
 	lull_out_row(out);
-	lull_out_text(out, e->name);
+	put_clean(out, e->name);
 	lull_out_i64(out, e->collector_pid);
-	lull_out_text(out, state.at);
+	put_clean(out, lull_str_text(&state));
 	lull_str_release(&state);
 }
 

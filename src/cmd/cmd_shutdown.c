@@ -27,5 +27,5 @@ int cmd_shutdown(int argc, char **argv, struct lull_err *err)
 	if (rc)
 		return rc;
 	snprintf(signal_text, sizeof(signal_text), "%d", signals[kill_word]);
-	return lull_ask(session, "shutdown", signal_text, err);
+	return lull_ask(session, &(struct lull_ask){ "shutdown", signal_text, NULL }, err);
 }

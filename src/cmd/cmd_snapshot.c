@@ -52,7 +52,7 @@ int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 	if (!rc)
 		rc = wait_for(session, number.at, &path, err);
 	if (!rc)
-		fprintf(stderr, "lull: %s\n", path.at);
+		fprintf(stderr, "lull: wrote %s\n", path.at);
 	lull_str_release(&number);
 	lull_str_release(&path);
 	return rc;

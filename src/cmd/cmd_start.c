@@ -36,7 +36,7 @@ int cmd_start(int argc, char **argv, struct lull_err *err)
 		return rc;
 	if (output)
 		make_absolute(output, &path);
-	rc = lull_ask(session, "start", path.at, err);
+	rc = lull_ask(session, &(struct lull_ask){ "start", path.at, "recording to " }, err);
 	lull_str_release(&path);
 	return rc;
 }

@@ -16,5 +16,5 @@ int cmd_stop(int argc, char **argv, struct lull_err *err)
 	};
 	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);
 
-	return rc ? rc : lull_ask(session, "stop", NULL, err);
+	return rc ? rc : lull_ask(session, &(struct lull_ask){ "stop", NULL, "wrote " }, err);
 }

@@ -286,7 +286,7 @@ def dumps_come_when_asked_and_are_numbered():
     p = start_loop("--flight=1.5", "-o", "ask")
     time.sleep(3.5)
     said = run(LULL, "snapshot", f"--session=job{os.getpid()}")
-    expect("snapshot", said == "lull: ask-1.lull\n", said)
+    expect("snapshot", said == "lull: wrote ask-1.lull\n", said)
     os.kill(p.pid, signal.SIGUSR1)
     until(lambda: os.path.exists("ask-2.lull"), "a report after SIGUSR1")
     ring = os.stat("ask-ring.lull.part").st_size

@@ -80,18 +80,23 @@ static void expect_complete(const char *name, const char *command)
 
 static void one_run_gives_two_reports_that_are_complete(void **state)
 {
-	char text[8192];
+	char text[8192], recorder[16];
 	pid_t pid = launch(TOUR " beat 60000 0");
 
 	(void)state;
 	assert_int_equal(test_profile_run(text, "sessions"), 0);
 	assert_non_null(strstr(text, session));
+	/* Process ids are pasted into other commands. */
+	snprintf(recorder, sizeof(recorder), "%d", (int)pid);
+	assert_non_null(strstr(text, recorder));
 	assert_int_equal(ask(text, "start -o %R/one"), 0);
 	expect_line(text, "one.lull");
+	assert_non_null(strstr(text, "lull: recording to "));
 	assert_true(test_profile_exists("one.lull.part"));
 	wait_for_events();
 	assert_int_equal(ask(text, "stop"), 0);
 	expect_line(text, "one.lull");
+	assert_non_null(strstr(text, "lull: wrote "));
 	assert_int_equal(ask(text, "status"), 0);
 	expect_line(text, "stopped");
 	assert_int_equal(ask(text, "start -o %R/two"), 0);
