@@ -240,6 +240,20 @@ static int write_outputs(const struct options *o, const struct lull_gate *gate,
 	return LULL_OK;
 }
 
+/* Metrics that are watched unless others are named may be missing; then name those that are there. */
+static void say_what_is_comparable(const struct options *o, const struct lull_gate *gate)
+{
+	const struct lull_gate_check *all = gate->checks.at;
+	struct lull_str there = LULL_STR_INIT;
+
+	for (size_t i = 0; i < gate->checks.n; i++)
+		if (all[i].decision.verdict != LULL_NOT_COMPARABLE)
+			lull_str_addf(&there, "%s%s", there.len ? "," : "", all[i].spec);
+	if (gate->verdict == LULL_NOT_COMPARABLE && !o->metrics.n && !o->queries.n && there.len)
+		fprintf(stderr, "lull: -m %s compares what both sides have\n", there.at);
+	lull_str_release(&there);
+}
+
 static int compare(struct options *o, struct lull_gate *gate, char **words, struct lull_err *err)
 {
 	static const int status[] = { [LULL_PASS] = 0,
@@ -254,6 +268,7 @@ static int compare(struct options *o, struct lull_gate *gate, char **words, stru
 		return LULL_OK;
 	if (lull_gate_run(gate, err) || write_outputs(o, gate, err))
 		return err->code;
+	say_what_is_comparable(o, gate);
 	return status[gate->verdict];
 }
 

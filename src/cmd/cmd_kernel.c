@@ -291,6 +291,20 @@ static bool is_report(const char *word)
 	return has_suffix && access(word, X_OK) != 0;
 }
 
+/* Why there may be nothing to show, and what tells more. */
+static void say_nothing_measured(int exit_status)
+{
+	if (exit_status)
+		fprintf(stderr,
+			"lull: no kernel was measured; the program ended with status %d, does it "
+			"run without lull?\n",
+			exit_status);
+	else
+		fputs("lull: no kernel was measured; `lull profile` shows which kernels the "
+		      "program launches, `lull doctor` whether counters can be read\n",
+		      stderr);
+}
+
 /* Measure, then show; the exit status is the program's. */
 static int measure(struct lull_kernel_collect *k, char **argv, const struct lull_kernel_options *o,
 		   struct lull_err *err)
@@ -311,7 +325,7 @@ static int measure(struct lull_kernel_collect *k, char **argv, const struct lull
 		rc = lull_kernel_show(done.report, &shown, err);
 		/* A program without a launch that was asked for is no failure of the report. */
 		if (rc == LULL_E_NOT_FOUND) {
-			fprintf(stderr, "%s\n", err->msg);
+			say_nothing_measured(done.exit_status);
 			rc = LULL_OK;
 		}
 	}

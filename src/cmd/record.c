@@ -17,6 +17,7 @@
 #include "export/export.h"
 #include "launch/collector.h"
 #include "launch/nvml.h"
+#include "trace/reader.h"
 #include "trace/wire.h"
 
 /* The words of the command line, before they mean anything. */
@@ -679,6 +680,31 @@ static void print_nothing(const struct words *w)
 		fprintf(stderr, "lull: nothing was recorded%s\n", why);
 }
 
+/* A device that worked is what `lull why` is about. */
+static bool has_device_work(const char *path)
+{
+	struct lull_reader *r;
+	struct lull_err ignored;
+	bool has;
+
+	if (lull_reader_open(&r, path, &ignored))
+		return false;
+	has = lull_reader_stats(r, LULL_TABLE_kernel).n_rows ||
+	      lull_reader_stats(r, LULL_TABLE_graph).n_rows;
+	lull_reader_close(r);
+	return has;
+}
+
+static void print_next(const char *path)
+{
+	if (has_device_work(path))
+		fprintf(stderr,
+			"lull: next: lull why %s (why the GPU waits), or lull stats %s (tables)\n",
+			path, path);
+	else
+		fprintf(stderr, "lull: next: lull stats %s\n", path);
+}
+
 static void print_done(const struct words *w, const struct lull_collector_result *result)
 {
 	const struct lull_report_done *done = result->reports.at;
@@ -691,7 +717,7 @@ static void print_done(const struct words *w, const struct lull_collector_result
 		print_lines("warning: ", done[i].notices);
 	}
 	if (result->reports.n)
-		fprintf(stderr, "lull: next: lull stats %s\n", done[result->reports.n - 1].path);
+		print_next(done[result->reports.n - 1].path);
 	else
 		print_nothing(w);
 }

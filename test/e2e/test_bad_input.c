@@ -58,6 +58,16 @@ static void a_program_that_cannot_start_has_the_status_of_a_shell(void **state)
 	assert_int_equal(test_profile_count_files(".part"), 0);
 }
 
+static void a_program_that_fails_under_lull_kernel_is_not_told_to_use_it(void **state)
+{
+	char text[8192];
+
+	(void)state;
+	assert_int_equal(test_profile_run(text, "kernel -o %%R/k sh -c 'exit 3'"), 3);
+	assert_non_null(strstr(text, "no kernel was measured; the program ended with status 3"));
+	assert_null(strstr(text, "lull kernel -- PROGRAM"));
+}
+
 static void unknown_words_are_refused(void **state)
 {
 	(void)state;
@@ -488,6 +498,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_program_that_cannot_start_has_the_status_of_a_shell),
+		TEST(a_program_that_fails_under_lull_kernel_is_not_told_to_use_it),
 		TEST(unknown_words_are_refused),
 		TEST(lines_written_for_nsys_are_taken),
 		TEST(a_report_that_cannot_be_created_starts_no_program),
