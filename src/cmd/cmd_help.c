@@ -8,10 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/markdown.h"
 #include "base/opt.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cmd/pages.h"
+
+/* Lines that are longer are hard to read. */
+#define MAX_WIDTH 100
 
 /* Columns before a summary: two blanks, the longest command, two blanks. */
 #define SUMMARY_INDENT 14
@@ -63,8 +67,12 @@ static int show(const struct lull_page *page, struct lull_err *err)
 	const char *pager = getenv("PAGER");
 	FILE *pipe;
 
+	int width = lull_term_width(stdout);
+
+	if (width > MAX_WIDTH)
+		width = MAX_WIDTH;
 	if (!lull_term_is_tty(stdout)) {
-		fputs(page->text, stdout);
+		lull_markdown_print(stdout, page->text, width, false);
 		return LULL_OK;
 	}
 	fflush(stdout);
@@ -73,7 +81,7 @@ static int show(const struct lull_page *page, struct lull_err *err)
 	pipe = popen(pager && *pager ? pager : "less -FRX", "w");
 	if (!pipe)
 		return lull_fail_errno(err, "starting the pager");
-	fputs(page->text, pipe);
+	lull_markdown_print(pipe, page->text, width, lull_term_has_colour(stdout));
 	pclose(pipe);
 	return LULL_OK;
 }

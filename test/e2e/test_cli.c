@@ -42,7 +42,7 @@ static void help_and_version_succeed(void **state)
 	expect("-v", 0, "lull ");
 	expect("--help", 0, "doctor");
 	expect("help", 0, "doctor");
-	expect("help doctor", 0, "## OPTIONS");
+	expect("help doctor", 0, "\nOPTIONS\n");
 	expect("doctor --help", 0, "--json");
 	expect("profile --help=cuda", 0, "--cuda-graph-trace");
 }
