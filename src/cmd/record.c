@@ -373,6 +373,34 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 /* So many CPU samples as are cheap. */
 #define BY_COST UINT64_MAX
 
+/* Frequencies and times that make sense; a frequency that scripts for nsys have is brought down. */
+static int check_numbers(struct words *w, struct lull_collector_options *o, struct lull_err *err)
+{
+	if (w->sampling_frequency != BY_COST &&
+	    (w->sampling_frequency < 1 || w->sampling_frequency > 8000))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--sampling-frequency must lie between 1 and 8000 Hz");
+	if (w->python_frequency < 1 || w->python_frequency > NSYS_PYTHON_HZ)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--python-sampling-frequency must lie between 1 and %u Hz",
+				 PYTHON_HZ_MAX);
+	if (w->python_frequency > PYTHON_HZ_MAX) {
+		lull_nsys_notice(&w->nsys,
+				 "--python-sampling-frequency: %u Hz is the most; that is taken",
+				 PYTHON_HZ_MAX);
+		o->python_rate_hz = PYTHON_HZ_MAX;
+	}
+	if (w->delay < 0 || w->duration < 0)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--delay and --duration are seconds and cannot be negative");
+	if (w->delay > SECONDS_MAX || w->duration > SECONDS_MAX)
+		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are %u seconds at most",
+				 SECONDS_MAX);
+	if (!w->stop_on_exit && w->duration <= 0)
+		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
+	return 0;
+}
+
 static int understand(struct words *w, struct lull_collector_options *o, struct lull_err *err)
 {
 	*o = (struct lull_collector_options){
@@ -402,28 +430,8 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		.session_name = w->session ? w->session : "",
 		.is_quiet = w->quiet,
 	};
-	if (w->sampling_frequency != BY_COST &&
-	    (w->sampling_frequency < 1 || w->sampling_frequency > 8000))
-		return lull_fail(err, LULL_E_USAGE,
-				 "--sampling-frequency must lie between 1 and 8000 Hz");
-	if (w->python_frequency < 1 || w->python_frequency > NSYS_PYTHON_HZ)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--python-sampling-frequency must lie between 1 and %u Hz",
-				 PYTHON_HZ_MAX);
-	if (w->python_frequency > PYTHON_HZ_MAX) {
-		lull_nsys_notice(&w->nsys,
-				 "--python-sampling-frequency: %u Hz is the most; that is taken",
-				 PYTHON_HZ_MAX);
-		o->python_rate_hz = PYTHON_HZ_MAX;
-	}
-	if (w->delay < 0 || w->duration < 0)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--delay and --duration are seconds and cannot be negative");
-	if (w->delay > SECONDS_MAX || w->duration > SECONDS_MAX)
-		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are %u seconds at most",
-				 SECONDS_MAX);
-	if (!w->stop_on_exit && w->duration <= 0)
-		return lull_fail(err, LULL_E_USAGE, "--stop-on-exit=false needs a --duration");
+	if (check_numbers(w, o, err))
+		return err->code;
 	o->watch = LULL_WATCH_PROFILER_API;
 	if (w->capture_range == CAPTURE_PROFILER_API || w->capture_range == CAPTURE_LULL)
 		o->begin = LULL_BEGIN_ON_RANGE;
