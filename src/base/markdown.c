@@ -150,7 +150,7 @@ static void put_mark(const struct printer *p, char mark)
 		fputs(codes[(int)mark], p->to);
 }
 
-/* Print a part of rendered text; *mark is the style it begins with, and then the one it ends with. */
+/* Print a part of rendered text; *mark is the style that it begins with, and then ends with. */
 static void put_line(const struct printer *p, const char *at, size_t len, char *mark)
 {
 	if (*mark != MARK_PLAIN)

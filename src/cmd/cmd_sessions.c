@@ -18,7 +18,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "State", .kind = LULL_OUT_TEXT },
 };
 
-/* Names come from memory that a dead process left: whatever is no letter must not reach a terminal. */
+/* Names come from memory that a dead process left: only letters may reach a terminal. */
 static void put_clean(struct lull_out *out, const char *text)
 {
 	struct lull_str clean = LULL_STR_INIT;

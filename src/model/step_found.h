@@ -4,7 +4,7 @@
  * A step goes from one mark on the host to the next; its number is its place in the loop, from 0.
  * Looked at are the processes with work on a device, each on the device where it has most.
  *
- * Cost:  reads the work, the CUDA calls, ranges and operators; 0.6 us for a kernel and its call together.
+ * Cost:  reads the work, the CUDA calls, ranges and operators; 0.6 us for a kernel and its call.
  */
 #ifndef LULL_MODEL_STEP_FOUND_H
 #define LULL_MODEL_STEP_FOUND_H

@@ -100,8 +100,8 @@ bool lull_report_has_data(const struct lull_report *report, const struct lull_re
 			  struct lull_str *why);
 
 /*
- * Whether it is quick enough to be run although nobody named it: it has rows to read, or has to find
- * its rows in a recording that is small.
+ * Whether it is quick enough to be run although nobody named it: it has rows to read, or has to
+ * find its rows in a recording that is small.
  */
 bool lull_report_is_quick(const struct lull_report *report, const struct lull_reader *r);
 
