@@ -77,7 +77,7 @@ static u32 allowed_chunks(void)
 /* How many threads can have a block. */
 static u32 allowed_slots(void)
 {
-	u64 own_bytes = lull_sys_limit(RLIMIT_AS) / BLOCKS_SHARE;
+	u64 own_bytes = lull_sys_limit_private() / BLOCKS_SHARE;
 	u64 n = own_bytes / sizeof(struct lull_thread);
 
 	return n < LULL_N_SLOTS ? (u32)n : LULL_N_SLOTS;
@@ -226,6 +226,24 @@ bool lull_agent_allocate(u32 ix)
 	return rc == 0;
 }
 
+/* A recorder that lives takes the time more often than this. */
+#define DESERTED_NS (5 * LULL_NS_PER_S)
+
+/*
+ * Whether the recorder has died. What processes are still to come would fill memory with images
+ * that nobody reads and nobody removes. In another PID namespace its number may be somebody else's,
+ * who lives, or nobody's: then it is its clock that tells.
+ */
+static bool is_deserted(const struct lull_control *c)
+{
+	u64 n = atomic_load_explicit(&c->n_clocks, memory_order_acquire);
+	const struct lull_clock_pair *last =
+		&c->clocks[n < 2 ? 0 : 1 + (n - 2) % (LULL_N_CLOCKS - 1)];
+
+	return n && lull_now_ns() > last->mono_ns + DESERTED_NS &&
+	       syscall(SYS_kill, (long)c->collector_pid, 0L) != 0 && errno == ESRCH;
+}
+
 bool lull_agent_ready(void)
 {
 	u32 state = LULL_AGENT_OFF;
@@ -234,7 +252,7 @@ bool lull_agent_ready(void)
 		return false;
 	if (!atomic_compare_exchange_strong(&lull_agent.live->state, &state, LULL_AGENT_STARTING))
 		return state == LULL_AGENT_ON;
-	if (!open_image()) {
+	if (is_deserted(lull_agent.control) || !open_image()) {
 		atomic_fetch_add(&lull_agent.control->n_refused, 1);
 		atomic_store(&lull_agent.live->state, LULL_AGENT_REFUSED);
 		return false;

@@ -27,7 +27,7 @@ static u8 *mapping(void)
 
 	if (base)
 		return base;
-	limit = lull_sys_limit(RLIMIT_AS) / ARENA_SHARE;
+	limit = lull_sys_limit_private() / ARENA_SHARE;
 	if (limit < size_bytes)
 		size_bytes = (size_t)limit & ~(size_t)7;
 	arena.size_bytes = size_bytes;

@@ -66,6 +66,14 @@ static inline u64 lull_sys_limit(int which)
 	return limit.rlim_cur;
 }
 
+/* What limits memory of the process that is not shared. */
+static inline u64 lull_sys_limit_private(void)
+{
+	u64 all = lull_sys_limit(RLIMIT_AS), data = lull_sys_limit(RLIMIT_DATA);
+
+	return all < data ? all : data;
+}
+
 static inline u32 lull_sys_tid(void)
 {
 	return (u32)syscall(SYS_gettid);

@@ -33,13 +33,29 @@ static const char *place(int ix)
 	}
 }
 
-static bool has_room(const char *folder, u64 need_bytes)
+/*
+ * Shared memory smaller than this is the program's alone: containers have 64 MiB by default,
+ * which loaders of data fill up, and then fall by SIGBUS.
+ */
+#define SMALL_BYTES (512ull << 20)
+
+static bool has_room(const char *folder, u64 need_bytes, u64 least_bytes)
 {
 	struct statvfs st;
 
 	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &st) != 0)
 		return false;
-	return (u64)st.f_bavail * st.f_frsize >= need_bytes;
+	return (u64)st.f_bavail * st.f_frsize >= need_bytes &&
+	       (u64)st.f_blocks * st.f_frsize >= least_bytes;
+}
+
+/* The best folder with so much room, NULL if none has it. */
+static const char *find_place(u64 need_bytes)
+{
+	for (int i = 0; place(i); i++)
+		if (has_room(place(i), need_bytes, i ? 0 : SMALL_BYTES))
+			return place(i);
+	return has_room(place(0), need_bytes, 0) ? place(0) : NULL;
 }
 
 static int map_control(struct lull_session *s, int flags, struct lull_err *err)
@@ -74,13 +90,10 @@ static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
 			struct lull_err *err)
 {
-	const char *folder = NULL;
+	const char *folder = find_place(need_bytes);
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	for (int i = 0; place(i) && !folder; i++)
-		if (has_room(place(i), need_bytes))
-			folder = place(i);
 	if (!folder)
 		return lull_fail(err, LULL_E_IO,
 				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB "

@@ -74,6 +74,35 @@ def a_recorder_that_dies_says_where_and_loses_little():
     expect("kernels", ask("died.lull", "select count(*) as n from kernel")[0]["n"] > 0)
 
 
+def processes_after_a_dead_recorder_leave_nothing():
+    """What they would leave in shared memory nobody removes; what there was is still recovered."""
+    script = "echo $LULL_SESSION > session; sleep 7; for i in $(seq 20); do /bin/true; done; touch done"
+    run = subprocess.Popen([LULL, "profile", "-q", "-s", "none", "-o", "dead", "sh", "-c", script])
+    end = time.monotonic() + LIMIT_S
+    while not (os.path.exists("session") and os.path.getsize("session")) and time.monotonic() < end:
+        time.sleep(0.05)
+    with open("session", encoding="utf-8") as f:
+        session = f.read().strip()
+    time.sleep(0.3)
+    run.kill()
+    run.wait()
+    while not os.path.exists("done") and time.monotonic() < end:
+        time.sleep(0.1)
+    images = [n for n in os.listdir(session) if n.endswith(".image")]
+    expect("images", 1 <= len(images) <= 3, images)
+    subprocess.run([LULL, "recover", "dead.lull.part"], check=True, capture_output=True, timeout=LIMIT_S)
+    expect("what was recorded", ask("dead.lull", "select count(*) as n from process")[0]["n"] >= 1)
+    expect("the session is gone", not os.path.exists(session), session)
+
+
+def limits_of_memory_are_the_program_s():
+    """Most of RLIMIT_DATA is left to the program."""
+    script = "ulimit -d 150000; exec /usr/bin/python3 -c 'print(len(bytearray(100 << 20)) >> 20)'"
+    done = subprocess.run([LULL, "profile", "-q", "-o", "data", "bash", "-c", script], capture_output=True, text=True,
+                          timeout=LIMIT_S)
+    expect("as without lull", (done.returncode, done.stdout) == (0, "100\n"), done)
+
+
 def reports_of_one_run_never_replace_each_other():
     for _ in range(2):
         profile("-f", "true", "-o", "again", "-c", "nvtx", "-p", "data_load@*", "--capture-range-end=repeat:3", LOOP,
@@ -136,6 +165,7 @@ def ranges_in_a_row_are_taken_or_counted():
 
 def main():
     for test in (without_a_driver_one_line_says_what_is_left, a_recorder_that_dies_says_where_and_loses_little,
+                 processes_after_a_dead_recorder_leave_nothing, limits_of_memory_are_the_program_s,
                  ctrl_c_leaves_a_whole_report,
                  reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed,
                  ranges_in_a_row_are_taken_or_counted):
