@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "launch/callstack.h"
 #include "launch/collector_int.h"
 #include "launch/locate.h"
+#include "launch/signals.h"
 
 /*
  * 20 ms: 16 busy threads fill 10 MB meanwhile, a twentieth of the pool; 50 wake-ups a second cost
@@ -111,25 +111,6 @@ static void fill_control(struct lull_collector *c)
 	}
 }
 
-static int open_signals(struct lull_collector *c, sigset_t *inherited, struct lull_err *err)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGCHLD);
-	if (c->flight.is_on)
-		sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, inherited);
-	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (c->signal_fd < 0)
-		return lull_fail_errno(err, "watching signals");
-	return 0;
-}
-
 static bool has_children(void)
 {
 	siginfo_t info;
@@ -192,7 +173,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	fill_control(c);
 	lull_clock_tick(&c->clock, c->session.control);
-	rc = open_signals(c, &inherited, err);
+	rc = lull_signals_open(c, &inherited, err);
 	env.signals = &inherited;
 	if (!rc)
 		rc = lull_remote_listen(c, err);
@@ -241,7 +222,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 	return lull_spawn_go(&c->target, c->argv[0], err);
 }
 
-static void reap(struct lull_collector *c)
+void lull_collector_reap(struct lull_collector *c)
 {
 	int status;
 	pid_t pid;
@@ -258,36 +239,6 @@ static void reap(struct lull_collector *c)
 			c->target.wait_status = status;
 		}
 	}
-}
-
-static void on_signal(struct lull_collector *c, int signal)
-{
-	if (signal == SIGCHLD) {
-		reap(c);
-		return;
-	}
-	if (signal == SIGUSR1) {
-		lull_flight_ask(c, LULL_FLIGHT_ASKED, "SIGUSR1");
-		return;
-	}
-	/* Ctrl-C reaches the program through the terminal, too; only insisting makes us end it. */
-	if (signal == SIGINT || signal == SIGQUIT) {
-		c->n_interrupts++;
-		if (c->n_interrupts > 2)
-			lull_control_kill(c, SIGKILL);
-		else if (c->n_interrupts > 1)
-			lull_control_kill(c, SIGTERM);
-		return;
-	}
-	lull_control_kill(c, signal);
-}
-
-static void read_signals(struct lull_collector *c)
-{
-	struct signalfd_siginfo info;
-
-	while (read(c->signal_fd, &info, sizeof(info)) == sizeof(info))
-		on_signal(c, (int)info.ssi_signo);
 }
 
 /*
@@ -474,7 +425,7 @@ static void loop(struct lull_collector *c)
 
 		poll(fds, 3, c->options->is_python_sampled ? PYTHON_TICK_MS : TICK_MS);
 		if (fds[0].revents)
-			read_signals(c);
+			lull_signals_read(c);
 		if (fds[1].revents)
 			lull_remote_serve(c);
 		tick(c);

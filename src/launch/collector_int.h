@@ -73,7 +73,9 @@ struct lull_collector {
 	bool is_salvaging;  /* finishing for a dead recorder: nobody saw processes end */
 	bool has_strangers; /* we had children before we started any */
 	bool is_shutdown;   /* asked to end the session */
-	u32 n_interrupts;   /* Ctrl-C so far */
+	u32 n_interrupts;   /* Ctrl-C within a second, while the program runs */
+	u64 interrupt_ns;   /* the first of them */
+	bool has_insisted;  /* there were so many that all have got SIGTERM */
 	u64 kill_at_ns;	    /* when a polite signal was not enough */
 	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
 	u64 cpu_forked_ns;  /* in a child that finishes a report: what its parent had used */
@@ -138,6 +140,8 @@ void lull_feed_metrics(struct lull_collector *c, u64 now_ns);
 
 /* collector.c: if a capture range has begun, open its report. */
 void lull_collector_follow_begin(struct lull_collector *c);
+/* Children that have ended: take their status. */
+void lull_collector_reap(struct lull_collector *c);
 
 /* control.c: begin, end and cancel recordings. */
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err);

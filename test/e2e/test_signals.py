@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Signals, terminals and descriptors: what is meant for the program reaches it, and lull is in nobody's way.
+
+Usage: test_signals.py BUILD [NAME...]
+"""
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
+LIMIT_S = 60
+CHEAP = ("-s", "none", "--cpuctxsw", "none", "--python-sampling=false", "-t", "nvtx", "-f", "true")
+
+
+def expect(what, is_so, got=""):
+    if not is_so:
+        sys.exit(f"FAIL {what}: {got}")
+
+
+def usual():
+    """What is started in the background of a shell ignores Ctrl-C."""
+    for s in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(s, signal.SIG_DFL)
+
+
+def start(*words, options=("-q",), setup=usual, **how):
+    return subprocess.Popen([LULL, "profile", *CHEAP, *options, "-o", "s", *words], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=setup, **how)
+
+
+def wait_for(path):
+    for _ in range(LIMIT_S * 50):
+        if os.path.exists(path):
+            return
+        time.sleep(0.02)
+    sys.exit(f"FAIL {path} never came")
+
+
+def end(p):
+    try:
+        out, err = p.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(p.pid, signal.SIGKILL)
+        sys.exit(f"FAIL {p.args} did not end: {p.communicate()}")
+    return p.returncode, out, err
+
+
+# It says which signals come, and ends with the last one.
+LISTENER = """
+import signal, sys, time
+seen = []
+for name in sys.argv[1].split(","):
+    signal.signal(getattr(signal, name), lambda s, f: seen.append(signal.Signals(s).name))
+open("ready", "w").close()
+deadline = time.monotonic() + 60
+while len(seen) < int(sys.argv[2]) and time.monotonic() < deadline:
+    time.sleep(0.01)
+    open("n-%d" % len(seen), "w").close()
+print(*seen)
+"""
+
+
+def listen(names, n, **how):
+    for name in os.listdir("."):
+        if name == "ready" or name.startswith("n-"):
+            os.unlink(name)
+    p = start(sys.executable, "-c", LISTENER, names, str(n), **how)
+    wait_for("ready")
+    return p
+
+
+def what_lull_is_sent_reaches_the_program():
+    names = ["SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGXCPU", "SIGRTMIN"]
+    p = listen(",".join(names), len(names))
+    for i, name in enumerate(names):
+        wait_for(f"n-{i}")
+        p.send_signal(getattr(signal, name))
+    status, out, err = end(p)
+    expect("signals", status == 0 and out.split() == names, (status, out, err))
+
+
+def the_program_alone_gets_it():
+    p = start("sh", "-c", "trap 'echo told' TERM; sh -c 'sleep 1; echo worker ends' & touch told; "
+              "while ! wait $!; do :; done; echo end")
+    wait_for("told")
+    p.send_signal(signal.SIGTERM)
+    status, out, err = end(p)
+    expect("the worker", status == 0 and out == "told\nworker ends\nend\n", (status, out, err))
+
+
+def what_was_ignored_stays_so():
+    def deaf():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+    p = start("sh", "-c", "touch begun; while [ ! -e go ]; do sleep 0.05; done; exit 5", setup=deaf)
+    wait_for("begun")
+    for s in (signal.SIGINT, signal.SIGUSR2, signal.SIGINT, signal.SIGINT):
+        p.send_signal(s)
+        time.sleep(0.05)
+    open("go", "w").close()
+    status, out, err = end(p)
+    expect("nothing happens", status == 5, (status, out, err))
+
+
+class Terminal:
+    """A program on a terminal of its own; `shown` is all that came there."""
+
+    def __init__(self, *command):
+        self.shown = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            usual()
+            os.execvp(command[0], command)
+
+    def read(self, until=None):
+        """Until this is shown, or all has ended."""
+        deadline = time.monotonic() + LIMIT_S
+        while until is None or until not in self.shown:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                os.kill(self.pid, signal.SIGKILL)
+                sys.exit(f"FAIL {until!r} is not shown: {self.shown[-2000:]!r}")
+            if not select.select([self.fd], [], [], left)[0]:
+                continue
+            try:
+                more = os.read(self.fd, 65536)
+            except OSError:
+                more = b""
+            if not more:
+                break
+            self.shown += more.decode(errors="replace")
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def end(self):
+        self.read()
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return status
+
+
+def profile_on_terminal(*words, options=()):
+    return Terminal(LULL, "profile", *CHEAP, *options, "-o", "tty", *words)
+
+
+CHECKPOINTS = """
+import os, signal, time
+n = 0
+def on(s, f):
+    global n
+    n += 1
+    os.write(1, b"checkpoint %d\\n" % n)
+signal.signal(signal.SIGINT, on)
+print("ready", flush=True)
+while n < 4:
+    time.sleep(0.01)
+print("normal end", flush=True)
+"""
+
+
+def ctrl_c_is_the_programs():
+    t = profile_on_terminal(sys.executable, "-c", CHECKPOINTS)
+    t.read("ready")
+    for i in range(1, 5):
+        t.type("\x03")
+        t.read(f"checkpoint {i}")
+        time.sleep(0.6)
+    status = t.end()
+    expect("four of them", status == 0 and "normal end" in t.shown, (status, t.shown))
+
+
+def who_insists_gets_out():
+    t = profile_on_terminal("sh", "-c", "trap '' INT; echo ready; sleep 1000 & wait; exit 1")
+    t.read("ready")
+    # Three within a second; on a machine that is slow it takes more of them.
+    for _ in range(200):
+        t.type("\x03")
+        time.sleep(0.1)
+        if select.select([t.fd], [], [], 0)[0]:
+            t.shown += os.read(t.fd, 65536).decode(errors="replace")
+        if "tty.lull" in t.shown:
+            break
+    status = t.end()
+    expect("it has been ended", status in (128 + signal.SIGTERM, 128 + signal.SIGKILL), (status, t.shown))
+    expect("a report", "tty.lull" in t.shown, t.shown)
+
+
+TESTS = (
+    what_lull_is_sent_reaches_the_program,
+    the_program_alone_gets_it,
+    what_was_ignored_stays_so,
+    ctrl_c_is_the_programs,
+    who_insists_gets_out,
+)
+
+if __name__ == "__main__":
+    wanted = sys.argv[2:]
+    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for test in tests:
+            test()
+        os.chdir("/")
+    print(f"test_signals: PASSED {len(tests)} tests")
