@@ -32,6 +32,14 @@ void lull_progress_begin(struct lull_progress *p, const char *what, const char *
 	p->phase_ns = p->is_on ? lull_now_ns() : 0;
 }
 
+/* Whoever is in the background of a shell draws over what others show there, or is stopped for it. */
+static bool is_in_background(void)
+{
+	pid_t group = tcgetpgrp(STDERR_FILENO);
+
+	return group >= 0 && group != getpgrp();
+}
+
 bool lull_progress_is_due(struct lull_progress *p)
 {
 	u64 now_ns = p->is_on ? lull_now_ns() : 0;
@@ -39,7 +47,7 @@ bool lull_progress_is_due(struct lull_progress *p)
 	if (!p->is_on || now_ns - p->begin_ns < FIRST_NS || now_ns - p->drawn_ns < INTERVAL_NS)
 		return false;
 	p->drawn_ns = now_ns;
-	return true;
+	return !is_in_background();
 }
 
 /* In one write, so that lines of other programs do not end up in the middle of it. */

@@ -183,8 +183,10 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		rc = lull_spawn(&c->target, c->argv, &env, err);
 	/*
 	 * After the fork, so that the program finds them as we did: a write beyond a limit or into
-	 * a closed pipe is an error for us, not our end.
+	 * a closed pipe is an error for us, not our end; one to a terminal from its background does
+	 * not stop us (stty tostop).
 	 */
+	signal(SIGTTOU, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	return rc;
@@ -382,6 +384,7 @@ static void show_progress(struct lull_collector *c)
 	state.n_events = c->recording.n_events;
 	state.written_bytes = lull_writer_stats(c->recording.writer).size_bytes;
 	state.n_lost = lull_control_losses(c);
+	state.pid = c->target.has_ended ? 0 : c->target.pid;
 	lull_progress_recording(&c->progress, &state);
 }
 

@@ -3,10 +3,14 @@
  *
  *	lull: 12.3 s  4.56 M events  78.9 MiB  120 lost
  *
- * Standard output belongs to the recorded program and is never touched.
+ * Standard output belongs to the recorded program and is never touched. Neither is the screen, where
+ * the program has it, too: prompts, progress bars and whole pages are its own. So the line is there
+ * only if the program writes to files or pipes.
  */
 #ifndef LULL_LAUNCH_PROGRESS_H
 #define LULL_LAUNCH_PROGRESS_H
+
+#include <sys/types.h>
 
 #include "base/progress.h"
 #include "base/types.h"
@@ -15,6 +19,7 @@ struct lull_progress_state {
 	u64 n_events;
 	u64 written_bytes;
 	u64 n_lost;
+	pid_t pid; /* the program, 0 if it has ended */
 };
 
 /* Redraw if the last time is long enough ago; call it as often as is convenient. */

@@ -194,12 +194,36 @@ def who_insists_gets_out():
     expect("a report", "tty.lull" in t.shown, t.shown)
 
 
+def the_screen_is_the_programs():
+    t = profile_on_terminal("sh", "-c", "printf 'name? '; read name; echo hello $name")
+    t.read("name? ")
+    time.sleep(2)  # the line of progress begins after one
+    t.type("you\n")
+    status = t.end()
+    expect("as without lull", status == 0 and t.shown.startswith("name? you\r\nhello you\r\n"), (status, t.shown))
+    expect("nothing is erased", "\x1b" not in t.shown, t.shown)
+    # What writes elsewhere leaves the screen to us.
+    t = profile_on_terminal("sh", "-c", "exec >/dev/null 2>&1; sleep 2.5")
+    status = t.end()
+    expect("a line of progress", status == 0 and re.search(r"\rlull: 1\.\d+ s  ", t.shown.replace("\x1b[K", "")), t.shown)
+
+
+def the_background_is_quiet():
+    line = " ".join([LULL, "profile", *CHEAP, "-o", "tty", "sh", "-c", "'exec >/dev/null 2>&1; sleep 2'"])
+    t = Terminal("bash", "--norc", "-i", "-c", f"set -m; stty tostop; {line} & sleep 0.1; wait %1; echo status $?")
+    status = t.end()
+    expect("it ends", status == 0 and "status 0" in t.shown and "tty.lull" in t.shown, (status, t.shown))
+    expect("no line of progress", "\x1b[Klull" not in t.shown, t.shown)
+
+
 TESTS = (
     what_lull_is_sent_reaches_the_program,
     the_program_alone_gets_it,
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,
     who_insists_gets_out,
+    the_screen_is_the_programs,
+    the_background_is_quiet,
 )
 
 if __name__ == "__main__":
