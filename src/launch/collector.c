@@ -29,6 +29,9 @@
 /* A program that ignores the polite signal gets SIGKILL after this. */
 #define KILL_GRACE_NS (5 * LULL_NS_PER_S)
 
+/* What is left behind mostly ends sooner; then there is nothing to tell. */
+#define SAY_WAIT_NS (2 * LULL_NS_PER_S)
+
 /* Room for buffers we want to see before we use a folder. */
 #define BUFFER_BYTES (64ull << 20)
 
@@ -239,6 +242,7 @@ void lull_collector_reap(struct lull_collector *c)
 		if (pid == c->target.pid) {
 			c->target.has_ended = true;
 			c->target.wait_status = status;
+			c->ended_ns = lull_now_ns();
 		}
 	}
 }
@@ -363,6 +367,27 @@ static void follow_time(struct lull_collector *c, u64 now_ns)
 	}
 }
 
+/* Without a word it would look as if the program did not end. */
+static void say_wait(struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+	char line[160], count[32] = "";
+	u32 n = 0;
+
+	if (c->has_said_wait || lull_now_ns() - c->ended_ns < SAY_WAIT_NS)
+		return;
+	c->has_said_wait = true;
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		n += all[i]->is_ours && !all[i]->end_ns && lull_is_alive(all[i]->pid);
+	if (n)
+		snprintf(count, sizeof(count), "%u ", n);
+	snprintf(line, sizeof(line),
+		 "the program has ended; waiting for %sprocess%s that it left behind (Ctrl-C ends "
+		 "the wait, --wait=primary does not begin it)",
+		 count, n == 1 ? "" : "es");
+	lull_progress_say(&c->progress, line);
+}
+
 /* The program is gone, and with --wait=all everything it started, too. */
 static void check_end(struct lull_collector *c)
 {
@@ -370,8 +395,10 @@ static void check_end(struct lull_collector *c)
 		return;
 	if (!c->options->is_stopping_on_exit && c->stop_at_ns)
 		return;
-	if (c->options->is_waiting_for_all && is_tree_alive(c))
+	if (c->options->is_waiting_for_all && is_tree_alive(c)) {
+		say_wait(c);
 		return;
+	}
 	c->is_over = true;
 }
 

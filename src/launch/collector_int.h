@@ -68,6 +68,8 @@ struct lull_collector {
 	u64 last_tick_ns; /* when the round before this one began: nothing unseen is older */
 	u64 next_usage_ns;
 	u64 next_python_ns;
+	u64 ended_ns;	    /* when the program ended */
+	bool has_said_wait; /* that others are waited for */
 	bool is_launched;   /* the program runs */
 	bool is_over;	    /* leave the loop */
 	bool is_salvaging;  /* finishing for a dead recorder: nobody saw processes end */

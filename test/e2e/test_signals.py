@@ -216,12 +216,28 @@ def the_background_is_quiet():
     expect("no line of progress", "\x1b[Klull" not in t.shown, t.shown)
 
 
+def a_wait_is_told_and_can_be_ended():
+    t = profile_on_terminal("sh", "-c", "sleep 1000 & echo pid $! end; exit 3")
+    t.read("Ctrl-C ends")
+    expect("how many", "waiting for 1 process that it left behind" in t.shown, t.shown)
+    t.type("\x03")
+    status = t.end()
+    expect("the report", status == 3 and "tty.lull" in t.shown, (status, t.shown))
+    # sh lets what it starts in the background ignore Ctrl-C: it goes on, as it does without lull. (Where the terminal
+    # that closes has ended it, there is nothing to end.)
+    try:
+        os.kill(int(re.search(r"pid (\d+) end", t.shown)[1]), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 TESTS = (
     what_lull_is_sent_reaches_the_program,
     the_program_alone_gets_it,
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,
     who_insists_gets_out,
+    a_wait_is_told_and_can_be_ended,
     the_screen_is_the_programs,
     the_background_is_quiet,
 )
