@@ -117,15 +117,16 @@ int lull_io_truncate(int fd, u64 len)
 	return must_fail() ? -1 : ftruncate(fd, (off_t)len);
 }
 
+/*
+ * As well as can be: the rename itself has worked. Some network file systems cannot sync a folder,
+ * some folders may not be opened, or nothing may (too many open files). A disk that fails is trouble.
+ */
 static int sync_folder_of(const char *path)
 {
 	char *copy = lull_strdup(path);
 	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = fd < 0 ? -1 : fsync(fd);
+	int rc = fd >= 0 && fsync(fd) != 0 && errno == EIO ? -1 : 0;
 
-	/* Some network file systems cannot sync a folder; the rename itself has worked. */
-	if (rc && errno == EINVAL)
-		rc = 0;
 	if (fd >= 0)
 		close(fd);
 	free(copy);

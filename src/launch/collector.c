@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +148,20 @@ static bool has_recorded_children(struct lull_collector *c)
 	return is_any;
 }
 
+/*
+ * Two descriptors for each process, and more for perf: as many as we may have. The program, which has
+ * been forked, keeps the limit it was given.
+ */
+static void raise_file_limit(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* Everything that can fail before the program runs. */
 static int prepare(struct lull_collector *c, struct lull_err *err)
 {
@@ -192,6 +207,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	signal(SIGTTOU, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	raise_file_limit();
 	return rc;
 }
 

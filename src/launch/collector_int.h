@@ -48,6 +48,7 @@ struct lull_collector {
 	u64 stop_at_ns;	   /* end of --duration, 0 = none */
 	u32 n_missed;	   /* capture ranges that were missed and told of */
 	u32 n_refused;	   /* likewise, processes without an agent */
+	u32 n_unopened;	   /* images that the last scan could not open for want of descriptors */
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */

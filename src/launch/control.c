@@ -278,7 +278,7 @@ static bool is_worth_a_line(u16 issue)
 		LULL_ISSUE_cupti_shared,  LULL_ISSUE_device_tail,      LULL_ISSUE_no_cuda,
 		LULL_ISSUE_ranges_missed, LULL_ISSUE_counters_refused, LULL_ISSUE_not_replayed,
 		LULL_ISSUE_kernel_failed, LULL_ISSUE_kernel_hung,      LULL_ISSUE_samples_unmatched,
-		LULL_ISSUE_agent_refused,
+		LULL_ISSUE_agent_refused, LULL_ISSUE_image_unopened,
 	};
 
 	for (size_t i = 0; i < LULL_COUNT_OF(issues); i++)
@@ -367,13 +367,14 @@ static void note_missed(struct lull_collector *c)
 	c->n_missed = n;
 }
 
-/* Processes whose agents could not even open an image. */
+/* Processes whose agents could not even open an image, and images that we could not. */
 static void note_refused(struct lull_collector *c)
 {
 	u32 n = atomic_load(&c->session.control->n_refused);
 
 	lull_recording_issue(&c->recording, LULL_ISSUE_agent_refused, NULL, n - c->n_refused, NULL);
 	c->n_refused = n;
+	lull_recording_issue(&c->recording, LULL_ISSUE_image_unopened, NULL, c->n_unopened, NULL);
 }
 
 /* Asked for by name, CUDA that nobody used is worth a line: there may be no driver. */

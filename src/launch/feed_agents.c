@@ -7,6 +7,7 @@
 #include "launch/collector_int.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -157,6 +158,7 @@ static void add_image(struct lull_collector *c, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", c->session.path, name);
 	/* Not ready yet, or gone again: the next scan tells. */
 	if (lull_image_open(f, path, &err) != 0) {
+		c->n_unopened += err.code == LULL_E_NOMEM;
 		free(f);
 		return;
 	}
@@ -187,8 +189,12 @@ void lull_feed_agents_scan(struct lull_collector *c)
 	struct lull_vec names;
 	struct dirent *e;
 
-	if (!dir)
+	if (!dir) {
+		/* There may be none that is new, but nobody can tell. */
+		if (errno == EMFILE || errno == ENFILE)
+			c->n_unopened += !c->n_unopened;
 		return;
+	}
 	lull_vec_init(&names, sizeof(char *));
 	while ((e = readdir(dir))) {
 		size_t n = strlen(e->d_name);
@@ -200,6 +206,7 @@ void lull_feed_agents_scan(struct lull_collector *c)
 	closedir(dir);
 	if (names.n > 1)
 		qsort(names.at, names.n, sizeof(char *), by_counter);
+	c->n_unopened = 0;
 	for (size_t i = 0; i < names.n; i++) {
 		char *name = ((char **)names.at)[i];
 

@@ -1,5 +1,6 @@
 #include "launch/image.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,13 @@ int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err
 	lull_vec_init(&f->order, sizeof(struct item));
 	strncpy(f->path, path, sizeof(f->path) - 1);
 	f->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (f->fd < 0)
-		return lull_fail_errno(err, "opening '%s'", path);
+	if (f->fd < 0) {
+		bool is_full = errno == EMFILE || errno == ENFILE;
+
+		lull_fail_errno(err, "opening '%s'", path);
+		err->code = is_full ? LULL_E_NOMEM : LULL_E_IO;
+		return err->code;
+	}
 	if (fstat(f->fd, &st) != 0 || (u64)st.st_size < LULL_IMAGE_DATA_OFF) {
 		close(f->fd);
 		return lull_fail(err, LULL_E_UNSUPPORTED, "'%s' is not ready", path);

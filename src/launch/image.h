@@ -43,7 +43,10 @@ struct lull_image_file {
 /* One event of slot `slot_ix` at nesting level `level`. */
 typedef void lull_image_fn(void *ctx, u32 slot_ix, u32 level, const struct lull_event *event);
 
-/* Open an image file; LULL_E_UNSUPPORTED while its process still sets it up (try again later). */
+/*
+ * Open an image file; LULL_E_UNSUPPORTED while its process still sets it up (try again later),
+ * LULL_E_NOMEM if we have no descriptor for it.
+ */
 int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err *err);
 
 /* Unmap and close; the file stays. */

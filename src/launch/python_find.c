@@ -210,10 +210,10 @@ static void read_version(struct lull_python_target *target, struct lull_python_m
 		set_version(target, (u32)slots[1]);
 }
 
-/* Say whether the process is gone or closed to us, from errno. */
+/* Say whether the process is gone or closed to us, from errno. Want of descriptors may pass. */
 static int refuse(struct lull_err *err, const char *path)
 {
-	bool is_gone = errno == ENOENT || errno == ESRCH;
+	bool is_gone = errno == ENOENT || errno == ESRCH || errno == EMFILE || errno == ENFILE;
 
 	return lull_fail(err, is_gone ? LULL_E_NOT_FOUND : LULL_E_UNSUPPORTED, "%s: %s", path,
 			 strerror(errno));

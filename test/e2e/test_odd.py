@@ -99,6 +99,19 @@ def other_limits():
         expect(f"limit {which}", (status, out) == (0, "got it\n"), (status, out, said))
 
 
+def more_processes_than_open_files():
+    # Two descriptors each; the recorder takes what the hard limit allows, the program keeps its own.
+    many = "n=0; while [ $n -lt 60 ]; do sleep 1.5 & n=$((n + 1)); done; wait; ulimit -Sn"
+    for hard, is_enough in ((1024, True), (64, False)):
+        status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "nvtx", "-s", "none", "--cpuctxsw", "none",
+                                   "/bin/sh", "-c", many],
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)))
+        expect("nothing is seen of it", (status, out) == (0, "64\n"), (status, out, said))
+        expect("what is missing is counted", ("image_unopened" in issues()) != is_enough, (hard, issues(), said))
+        expect("and said", ("too many open files" in said) != is_enough, said)
+        expect("Python has not refused", "python_refused" not in issues(), issues())
+
+
 def a_stranger_in_another_root():
     if os.getuid() == 0:
         root = os.path.abspath("root")
@@ -175,6 +188,7 @@ TESTS = (
     more_threads_than_places,
     a_limit_of_memory_is_the_programs,
     other_limits,
+    more_processes_than_open_files,
     a_stranger_in_another_root,
     a_large_environment_passes,
     a_recorder_that_was_told_to_ignore_children,
