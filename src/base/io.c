@@ -5,6 +5,7 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -46,11 +47,22 @@ static bool must_fail(void)
 }
 #endif
 
+void lull_io_lock(int fd)
+{
+	/* Where there are no locks, we do without. */
+	(void)flock(fd, LOCK_EX | LOCK_NB);
+}
+
 int lull_io_create(const char *path)
 {
+	int fd;
+
 	if (must_fail())
 		return -1;
-	return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		lull_io_lock(fd);
+	return fd;
 }
 
 static int write_all(int fd, const u8 *p, size_t len, u64 off)

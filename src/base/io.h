@@ -10,7 +10,10 @@
 
 #include "base/types.h"
 
-/* Create a new file for reading and writing; the descriptor, or -1 (EEXIST if there is one). */
+/* Tell others, who try flock(2), that this file is being written, until it is closed. */
+void lull_io_lock(int fd);
+
+/* Create a new file for reading and writing, locked; the descriptor, or -1 (EEXIST if it is there). */
 int lull_io_create(const char *path);
 
 /* Write all bytes at this offset. A failing call may have written some of them. */

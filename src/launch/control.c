@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "launch/image.h"
 #include "launch/job.h"
+#include "launch/leftover.h"
 #include "launch/machine.h"
 #include "launch/naming.h"
 #include "launch/secrets.h"
@@ -199,6 +200,24 @@ static void name_ring(struct lull_collector *c)
 	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
 }
 
+/* With -f, what a recorder left that died is in nobody's way; and it is not lost. */
+static int pass_leftover(struct lull_collector *c, struct lull_err *err)
+{
+	struct lull_str kept = LULL_STR_INIT, line = LULL_STR_INIT;
+	int rc = c->options->is_overwriting ? lull_leftover_move(c->work_path, &kept, err) : 0;
+
+	if (!rc && kept.len) {
+		lull_str_addf(&line,
+			      "%s.part was left by a recorder that died; finish it with: lull "
+			      "recover %s",
+			      c->work_path, kept.at);
+		lull_progress_say(&c->progress, line.at);
+	}
+	lull_str_release(&line);
+	lull_str_release(&kept);
+	return rc;
+}
+
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
 {
 	int rc;
@@ -211,7 +230,9 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 		return rc;
 	name_ring(c);
 	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
-	rc = lull_recording_begin(&c->recording, c->work_path, c->begin_ns, err);
+	rc = pass_leftover(c, err);
+	if (!rc)
+		rc = lull_recording_begin(&c->recording, c->work_path, c->begin_ns, err);
 	if (rc)
 		return rc;
 	/* Nobody misses the ring after a crash of the machine. */

@@ -83,6 +83,8 @@ int lull_part_resume(struct lull_part *p, const char *part_path, const char *pat
 	else if (lull_io_truncate(p->fd, size_bytes))
 		rc = lull_fail_errno(err, "cutting %s to %llu bytes", part_path,
 				     (unsigned long long)size_bytes);
+	else
+		lull_io_lock(p->fd);
 	if (rc)
 		lull_part_close(p);
 	return rc;

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
@@ -112,6 +113,26 @@ def more_processes_than_open_files():
         expect("Python has not refused", "python_refused" not in issues(), issues())
 
 
+def a_job_that_begins_again_gets_past_what_died():
+    cheap = ("-t", "nvtx", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false")
+    again = [LULL, "profile", "-f", "true", "-o", "left", *cheap, "true"]
+    first = subprocess.Popen([LULL, "profile", "-q", "-o", "left", *cheap, "sh", "-c", "touch left.begun; sleep 3"],
+                             start_new_session=True)
+    deadline = time.monotonic() + LIMIT_S
+    while not os.path.exists("left.begun") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    status, (_, said) = run(again)
+    expect("nobody is robbed", status == 1 and "left.lull.part is being written by another recorder" in said, (status, said))
+    first.kill()
+    first.wait()
+    status, (_, said) = run(again)
+    expect("it begins", status == 0 and "recover" in said and os.path.exists("left.lull"), (status, said))
+    status, (_, said) = run([LULL, "recover", "left-unfinished.lull.part"])
+    expect("the other is whole, too", status == 0 and os.path.exists("left-unfinished.lull"), (status, said))
+    left = [name for name in os.listdir(".") if name.startswith("left") and name.endswith(".part")]
+    expect("nothing else is left", not left, left)
+
+
 def a_stranger_in_another_root():
     if os.getuid() == 0:
         root = os.path.abspath("root")
@@ -189,6 +210,7 @@ TESTS = (
     a_limit_of_memory_is_the_programs,
     other_limits,
     more_processes_than_open_files,
+    a_job_that_begins_again_gets_past_what_died,
     a_stranger_in_another_root,
     a_large_environment_passes,
     a_recorder_that_was_told_to_ignore_children,
