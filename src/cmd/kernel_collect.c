@@ -394,6 +394,8 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 		.is_env_discarded = k->discard_env,
 		.session_name = k->session ? k->session : "",
 		.is_quiet = k->quiet,
+		.has_output = true,
+		.is_run_again = true,
 		.kernels = wish,
 		.samples_from = run->samples_from,
 		.kernel_timeout_ns = (u64)(k->timeout_s * 1e9),

@@ -429,6 +429,7 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		.debug_dirs = w->debug_symbols,
 		.session_name = w->session ? w->session : "",
 		.is_quiet = w->quiet,
+		.has_output = w->stats || w->why || w->exports.n,
 	};
 	if (check_numbers(w, o, err))
 		return err->code;

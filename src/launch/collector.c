@@ -208,6 +208,8 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	raise_file_limit();
+	if (!rc && !c->options->is_run_again)
+		lull_spawn_let_go(c->options->has_output);
 	return rc;
 }
 

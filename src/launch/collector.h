@@ -81,6 +81,8 @@ struct lull_collector_options {
 	const char *debug_dirs;
 	const char *session_name; /* "" = made up */
 	bool is_quiet;
+	bool has_output;   /* something is printed to standard output after the run */
+	bool is_run_again; /* the program is: it needs what we were given once more */
 };
 
 /* One report that was written. */

@@ -1,5 +1,6 @@
 #include "launch/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -160,6 +161,28 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 	if (t->pid < 0)
 		return lull_fail_errno(err, "starting '%s': fork", argv[0]);
 	return 0;
+}
+
+void lull_spawn_let_go(bool has_output)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		int fd = atoi(e->d_name), flags = fcntl(fd, F_GETFD);
+
+		if (fd > STDERR_FILENO && flags >= 0 && !(flags & FD_CLOEXEC))
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+	if (null < 0)
+		return;
+	dup3(null, STDIN_FILENO, O_CLOEXEC);
+	if (!has_output)
+		dup3(null, STDOUT_FILENO, O_CLOEXEC);
+	close(null);
 }
 
 int lull_spawn_go(struct lull_target *t, const char *name, struct lull_err *err)

@@ -40,6 +40,13 @@ struct lull_spawn_env {
 int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *env,
 	       struct lull_err *err);
 
+/*
+ * Close our copies of what the program was given: who waits for it to close them would wait for us.
+ * What we opened ourselves is close-on-exec, and stays. Standard input becomes /dev/null, and so does
+ * standard output unless `has_output`: something will be printed there. Not standard error.
+ */
+void lull_spawn_let_go(bool has_output);
+
 /* Let it exec. LULL_E_NOT_FOUND if there is no such program, LULL_E_IO if it cannot be executed. */
 int lull_spawn_go(struct lull_target *t, const char *name, struct lull_err *err);
 

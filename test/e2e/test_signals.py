@@ -231,6 +231,44 @@ def a_wait_is_told_and_can_be_ended():
         pass
 
 
+def nothing_of_the_program_is_held_open():
+    """Whoever waits for the end of a pipe hears of it when the program closes its end, not when it ends."""
+    ready, theirs = os.pipe()
+    p = subprocess.Popen([LULL, "profile", "-q", *CHEAP, "-o", "s", "sh", "-c",
+                          f"echo ready >&{theirs}; exec {theirs}>&- >&- <&-; n=0; "
+                          "while [ ! -e close -a $n -lt 2000 ]; do sleep 0.05; n=$((n + 1)); done; exit 6"],
+                         pass_fds=[theirs], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    os.close(theirs)
+    expect("ready", read_all(ready) == b"ready\n")
+    expect("standard output", read_all(p.stdout.fileno()) == b"")
+    deadline = time.monotonic() + LIMIT_S
+    try:
+        while time.monotonic() < deadline:
+            os.write(p.stdin.fileno(), b"x")
+            time.sleep(0.01)
+        sys.exit("FAIL standard input is held")
+    except BrokenPipeError:
+        pass
+    expect("the program goes on", p.poll() is None, p.returncode)
+    open("close", "w").close()
+    expect("status", p.wait(LIMIT_S) == 6, p.returncode)
+    # What is printed after the run has its place.
+    p = start("sh", "-c", "echo here; sleep 0.1", options=("-q", "-t", "osrt", "--stats=true"))
+    status, out, err = end(p)
+    expect("tables", status == 0 and out.startswith("here\n") and len(out) > 50, (status, out, err))
+
+
+def read_all(fd):
+    data = b""
+    while True:
+        if not select.select([fd], [], [], LIMIT_S)[0]:
+            sys.exit(f"FAIL a pipe is held open, after {data!r}")
+        more = os.read(fd, 4096)
+        if not more:
+            return data
+        data += more
+
+
 TESTS = (
     what_lull_is_sent_reaches_the_program,
     the_program_alone_gets_it,
@@ -240,6 +278,7 @@ TESTS = (
     a_wait_is_told_and_can_be_ended,
     the_screen_is_the_programs,
     the_background_is_quiet,
+    nothing_of_the_program_is_held_open,
 )
 
 if __name__ == "__main__":
