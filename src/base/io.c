@@ -131,7 +131,8 @@ int lull_io_truncate(int fd, u64 len)
 
 /*
  * As well as can be: the rename itself has worked. Some network file systems cannot sync a folder,
- * some folders may not be opened, or nothing may (too many open files). A disk that fails is trouble.
+ * some folders may not be opened, or nothing may (too many open files). A disk that fails is
+ * trouble.
  */
 static int sync_folder_of(const char *path)
 {

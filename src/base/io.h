@@ -13,7 +13,7 @@
 /* Tell others, who try flock(2), that this file is being written, until it is closed. */
 void lull_io_lock(int fd);
 
-/* Create a new file for reading and writing, locked; the descriptor, or -1 (EEXIST if it is there). */
+/* Create a new file to read and write, locked; its descriptor, or -1 (EEXIST if it is there). */
 int lull_io_create(const char *path);
 
 /* Write all bytes at this offset. A failing call may have written some of them. */
@@ -32,7 +32,7 @@ int lull_io_sync_data(int fd);
 /* Cut the file to this length. */
 int lull_io_truncate(int fd, u64 len);
 
-/* Rename and wait until the folder of the new name is on the disk. */
+/* Rename and wait until the folder of the new name is on the disk, where that can be waited for. */
 int lull_io_rename_synced(const char *from, const char *to);
 
 #ifdef LULL_IO_FAULTS

@@ -32,7 +32,7 @@ void lull_progress_begin(struct lull_progress *p, const char *what, const char *
 	p->phase_ns = p->is_on ? lull_now_ns() : 0;
 }
 
-/* Whoever is in the background of a shell draws over what others show there, or is stopped for it. */
+/* Who is in the background of a shell draws over what others show there, or is stopped for it. */
 static bool is_in_background(void)
 {
 	pid_t group = tcgetpgrp(STDERR_FILENO);

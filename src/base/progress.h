@@ -11,9 +11,9 @@
  *		lull_progress_at(&p, n_done);	(as often as is convenient: per block, not per row)
  *	lull_progress_clear(&p);		(before anything else is printed, and at the end)
  *
- * Only on a terminal, in its foreground, at most four times a second, on one line that is erased at the end. Standard
- * output is never touched. The first second is counted from lull_progress_init(), so that many
- * short phases in a row show up, too.
+ * Only on a terminal, in its foreground, at most four times a second, on one line that is erased at
+ * the end. Standard output is never touched. The first second is counted from lull_progress_init(),
+ * so that many short phases in a row show up, too.
  * Threads: one.
  */
 #ifndef LULL_BASE_PROGRESS_H

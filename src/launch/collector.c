@@ -149,8 +149,8 @@ static bool has_recorded_children(struct lull_collector *c)
 }
 
 /*
- * Two descriptors for each process, and more for perf: as many as we may have. The program, which has
- * been forked, keeps the limit it was given.
+ * Two descriptors for each process, and more for perf: as many as we may have. The program, which
+ * has been forked, keeps the limit it was given.
  */
 static void raise_file_limit(void)
 {

@@ -1,8 +1,8 @@
 /*
  * leftover - an unfinished report in the way of a new one.
  *
- * A recorder that was killed leaves NAME.lull.part, for lull-recover(1). A job that is started again
- * with the same name must get past it, and must not lose it.
+ * A recorder that was killed leaves NAME.lull.part, for lull-recover(1). A job that is started
+ * again with the same name must get past it, and must not lose it.
  */
 #ifndef LULL_LAUNCH_LEFTOVER_H
 #define LULL_LAUNCH_LEFTOVER_H

@@ -3,9 +3,9 @@
  *
  *	lull: 12.3 s  4.56 M events  78.9 MiB  120 lost
  *
- * Standard output belongs to the recorded program and is never touched. Neither is the screen, where
- * the program has it, too: prompts, progress bars and whole pages are its own. So the line is there
- * only if the program writes to files or pipes.
+ * Standard output belongs to the recorded program and is never touched. Neither is the screen,
+ * where the program has it, too: prompts, progress bars and whole pages are its own. So the line is
+ * there only if the program writes to files or pipes.
  */
 #ifndef LULL_LAUNCH_PROGRESS_H
 #define LULL_LAUNCH_PROGRESS_H

@@ -42,8 +42,8 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 
 /*
  * Close our copies of what the program was given: who waits for it to close them would wait for us.
- * What we opened ourselves is close-on-exec, and stays. Standard input becomes /dev/null, and so does
- * standard output unless `has_output`: something will be printed there. Not standard error.
+ * What we opened ourselves is close-on-exec, and stays. Standard input becomes /dev/null, and so
+ * does standard output unless `has_output`: something will be printed there. Not standard error.
  */
 void lull_spawn_let_go(bool has_output);
 
