@@ -122,7 +122,7 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Children besides the sampler of devices. Where the kernel does not list them, that one goes. */
+/* Children besides our own helpers. Where the kernel does not list them, those go. */
 static bool has_recorded_children(struct lull_collector *c)
 {
 	struct lull_str list = LULL_STR_INIT;
@@ -130,11 +130,12 @@ static bool has_recorded_children(struct lull_collector *c)
 	bool is_any = false;
 	char path[64], *at, *end;
 
-	if (!sampler)
+	if (!sampler && !c->witness.pid)
 		return has_children();
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)gettid());
 	if (!lull_file_read(path, &list)) {
 		lull_feed_gpu_close(c);
+		lull_witness_stop(&c->witness);
 		return has_children();
 	}
 	for (at = list.at; at && !is_any; at = end) {
@@ -142,7 +143,7 @@ static bool has_recorded_children(struct lull_collector *c)
 
 		if (end == at)
 			break;
-		is_any = pid != sampler;
+		is_any = pid != sampler && pid != c->witness.pid;
 	}
 	lull_str_release(&list);
 	return is_any;
@@ -182,6 +183,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	env.is_deaf = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	c->has_strangers = has_children();
 	lull_feed_gpu_open(c);
+	lull_witness_start(&c->witness);
 	rc = lull_locate_agent(&c->agent_path, err);
 	if (rc)
 		return rc;
@@ -254,6 +256,8 @@ void lull_collector_reap(struct lull_collector *c)
 		struct lull_process *p = lull_tree_find(&c->tree, (u32)pid);
 
 		lull_feed_gpu_ended(c, pid);
+		if (pid == c->witness.pid)
+			c->witness.pid = 0;
 		lull_dump_reap(c, pid, status);
 		if (p)
 			lull_tree_ended(p, status, lull_now_ns());
@@ -516,6 +520,7 @@ static void release(struct lull_collector *c)
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);
 	lull_feed_gpu_close(c);
+	lull_witness_stop(&c->witness);
 	lull_dump_wait(c, 0);
 	lull_vec_release(&c->dumps);
 	lull_metrics_close(c->metrics);
@@ -598,6 +603,7 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 		.argv = argv,
 		.socket_fd = -1,
 		.signal_fd = -1,
+		.witness.fd = -1,
 	};
 	int rc;
 

@@ -17,6 +17,7 @@
 #include "launch/session.h"
 #include "launch/spawn.h"
 #include "launch/tree.h"
+#include "launch/witness.h"
 
 struct lull_collector {
 	const struct lull_collector_options *options;
@@ -35,6 +36,7 @@ struct lull_collector {
 	struct lull_str agent_path;
 	int socket_fd;
 	int signal_fd;
+	struct lull_witness witness;
 	u32 sample_hz;		/* CPU samples a second by perf; 0 takes none */
 	u64 sample_cost_ns;	/* of each, 0 if it was not measured */
 	char perf_refusal[256]; /* why perf is not used, "" if it is */

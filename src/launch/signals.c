@@ -44,7 +44,7 @@ int lull_signals_open(struct lull_collector *c, sigset_t *inherited, struct lull
 }
 
 /*
- * Somebody sent it to us. What the kernel sends to a terminal's processes reaches the program, too;
+ * Somebody sent it. What the kernel sends to a terminal's processes reaches the program, too;
  * when the line goes dead, only the leader of the session hears of it.
  */
 static bool is_for_program(const struct signalfd_siginfo *info)
@@ -90,6 +90,7 @@ static bool is_end_of_wait(const struct lull_collector *c, int signal)
 static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
+	bool is_for_all = signal != SIGCHLD && lull_witness_has_seen(&c->witness, signal);
 
 	if (signal == SIGCHLD)
 		lull_collector_reap(c);
@@ -99,7 +100,7 @@ static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *i
 		c->is_over = true;
 	else if (c->target.has_ended)
 		return;
-	else if (is_for_program(info))
+	else if (!is_for_all && is_for_program(info))
 		hand_on(c, info);
 	else if (signal == SIGINT || signal == SIGQUIT)
 		on_interrupt(c);

@@ -4,7 +4,8 @@
  * Whoever starts a program under lull knows our process id, not the program's: a batch system, a
  * container, a script. What they send us is handed on to the program, and to nobody else: what it
  * does with its own processes is its business. Signals that a terminal sends reach the program
- * without us. Those that were ignored when we began stay so, for us and for the program.
+ * without us, and so do those for everybody here (witness.h). Those that were ignored when we began
+ * stay so, for us and for the program.
  */
 #ifndef LULL_LAUNCH_SIGNALS_H
 #define LULL_LAUNCH_SIGNALS_H

@@ -86,6 +86,18 @@ def what_lull_is_sent_reaches_the_program():
     expect("signals", status == 0 and out.split() == names, (status, out, err))
 
 
+def what_is_for_the_group_comes_once():
+    """Many times: a second one may come so soon that the kernel makes one of both."""
+    sent = [(os.killpg, signal.SIGUSR1)] * 20 + [(os.killpg, signal.SIGINT), (os.kill, signal.SIGINT), (os.killpg, signal.SIGTERM)]
+    p = listen("SIGUSR1,SIGINT,SIGTERM", len(sent))
+    for i, (send, s) in enumerate(sent):
+        wait_for(f"n-{i}")
+        time.sleep(0.05)  # a second one would come now
+        send(p.pid, s)
+    status, out, err = end(p)
+    expect("each once", status == 0 and out.split() == [s.name for _, s in sent], (status, out, err))
+
+
 def the_program_alone_gets_it():
     p = start("sh", "-c", "trap 'echo told' TERM; sh -c 'sleep 1; echo worker ends' & touch told; "
               "while ! wait $!; do :; done; echo end")
@@ -271,6 +283,7 @@ def read_all(fd):
 
 TESTS = (
     what_lull_is_sent_reaches_the_program,
+    what_is_for_the_group_comes_once,
     the_program_alone_gets_it,
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,

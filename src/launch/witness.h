@@ -1,0 +1,36 @@
+/*
+ * witness - was a signal meant for us alone, or for everybody here?
+ *
+ * Who sends a signal to a process group or to all of a container (kill %1, a notebook, a batch
+ * system) reaches the program as well as us; handing it on would make it two. The kernel does not
+ * tell the one from the other. So a small process stands beside us that blocks all signals and is
+ * known to nobody: what it has got, too, was for everybody.
+ *
+ * Without it (no processes left) signals are handed on all the same.
+ */
+#ifndef LULL_LAUNCH_WITNESS_H
+#define LULL_LAUNCH_WITNESS_H
+
+#include <sys/types.h>
+
+#include "base/types.h"
+
+struct lull_witness {
+	pid_t pid; /* 0 if there is none */
+	int fd;
+	u64 seen; /* what it got and was not asked for: bit n - 1 for signal n */
+};
+
+/* Fork it; it ends when we do. */
+void lull_witness_start(struct lull_witness *w);
+
+/*
+ * A signal has come to us: has it come to the witness, too? To be asked of every one, so that
+ * nothing old is taken for it. Takes 2 ms, half a second where the machine is very busy.
+ */
+bool lull_witness_has_seen(struct lull_witness *w, int signal);
+
+/* End it. */
+void lull_witness_stop(struct lull_witness *w);
+
+#endif
