@@ -51,7 +51,7 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev musl-tools python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)

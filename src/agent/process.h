@@ -24,4 +24,7 @@ void lull_osrt_spare(bool is_again);
  */
 void lull_process_keep_environment(void);
 
+/* From here on an exec opens no files of its own, which a filter of system calls might forbid. */
+void lull_process_sandboxed(void);
+
 #endif

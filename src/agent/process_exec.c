@@ -1,11 +1,6 @@
 /*
  * process_exec: children and successors of the process keep the agent, whatever environment they
- * are given.
- *
- * A program may start others with an environment of its own making. The variables that carry the
- * agent are put back where they are missing; one that is there with another value stays, so that a
- * recorder started inside a recording has its own session. The exception is LD_PRELOAD, into which
- * the agent is put in front.
+ * are given (process_env.h), unless they cannot hold it.
  *
  * All of this may run in the child of a vfork, in the memory of its parent: it uses the stack, and
  * for large environments a mapping that the thread keeps, since its child never comes back to undo
@@ -18,184 +13,61 @@
 
 #include "agent/cuda.h"
 #include "agent/oscall.h"
+#include "agent/process_env.h"
 #include "agent/sys.h"
+#include "base/loader.h"
 
-#define KEPT_BYTES    8192u /* of all kept variables together */
-#define STACK_ENTRIES 512u  /* of an environment that fits on any stack */
-#define PRELOAD_BYTES 4096u /* a longer LD_PRELOAD is passed on as it is */
+#define STACK_BYTES 1536u /* of an environment; handlers run on as little as 8 KiB */
 
-#define PRELOAD "LD_PRELOAD"
+/* Set once a filter of system calls may kill who asks for a file. */
+static bool is_sandboxed;
 
-static const char *const names[] = {
-	PRELOAD,
-	LULL_ENV_SESSION,
-	LULL_ENV_AGENT,
-	"NVTX_INJECTION64_PATH",
-	"CUDA_INJECTION64_PATH",
-	"NCCL_PROFILER_PLUGIN",
-};
-
-#define N_NAMES LULL_COUNT_OF(names)
-
-static struct {
-	char *entry[N_NAMES]; /* "NAME=value" in bytes[], NULL = was not set */
-	const char *agent;    /* value of LULL_AGENT, inside its entry */
-	char bytes[KEPT_BYTES];
-} kept;
-
-/* The environment for a child, on the stack of the exec wrapper. */
-struct env {
-	char *const *given;
-	size_t n_given;
-	char **entries; /* room for n_given + N_NAMES + 1 */
-	char preload[PRELOAD_BYTES];
-};
-
-/* The value, if the entry is that variable. */
-static const char *value_of(const char *entry, const char *name)
+void lull_process_sandboxed(void)
 {
-	size_t len = strlen(name);
-
-	return strncmp(entry, name, len) == 0 && entry[len] == '=' ? entry + len + 1 : NULL;
-}
-
-void lull_process_keep_environment(void)
-{
-	char *at = kept.bytes;
-
-	if (kept.agent)
-		return;
-	for (size_t i = 0; i < N_NAMES; i++) {
-		const char *value = getenv(names[i]);
-		size_t n_name = strlen(names[i]);
-		size_t n_value = value ? strlen(value) + 1 : 0;
-
-		if (!value || n_name + 1 + n_value > (size_t)(kept.bytes + KEPT_BYTES - at))
-			continue;
-		kept.entry[i] = at;
-		memcpy(at, names[i], n_name);
-		at[n_name] = '=';
-		memcpy(at + n_name + 1, value, n_value);
-		if (strcmp(names[i], LULL_ENV_AGENT) == 0)
-			kept.agent = at + n_name + 1;
-		at += n_name + 1 + n_value;
-	}
+	is_sandboxed = true;
 }
 
 /*
- * True if the list of preloaded files has the agent; the loader takes blanks and colons between
- * them.
+ * False if the program would not start or complain with the agent: it has another loader, or cannot
+ * read the agent (another root, another user). The file is `fd` itself if there is no path.
  */
-static bool has_agent(const char *preload)
+static __attribute__((noinline)) bool can_hold(int fd, const char *path, bool is_searched)
 {
-	size_t len = strlen(kept.agent);
+	const char *agent = lull_child_env_agent();
+	int saved = errno, own = -1;
+	bool can = true;
 
-	for (const char *at = strstr(preload, kept.agent); at; at = strstr(at + 1, kept.agent))
-		if ((at == preload || strchr(": ", at[-1])) && strchr(": ", at[len]))
-			return true;
-	return false;
-}
-
-static size_t count(char *const *entries)
-{
-	size_t n = 0;
-
-	while (entries && entries[n])
-		n++;
-	return n;
-}
-
-/* Index in the given environment of a variable, or n_given. */
-static size_t find(const struct env *env, const char *name)
-{
-	size_t i = 0;
-
-	while (i < env->n_given && !value_of(env->given[i], name))
-		i++;
-	return i;
-}
-
-/* True if a child with this environment would not have all that it needs. */
-static bool is_lacking(const struct env *env)
-{
-	if (!kept.agent)
-		return false;
-	for (size_t i = 0; i < N_NAMES; i++) {
-		size_t at = kept.entry[i] ? find(env, names[i]) : 0;
-
-		if (kept.entry[i] && at == env->n_given)
-			return true;
-		if (kept.entry[i] && i == 0 && !has_agent(value_of(env->given[at], PRELOAD)))
-			return true;
+	if (!agent || is_sandboxed)
+		return true;
+	if (syscall(SYS_faccessat, AT_FDCWD, agent, R_OK) != 0) {
+		can = false;
+	} else if (path && *path) {
+		own = is_searched ? lull_loader_search(path, getenv("PATH"))
+				  : lull_loader_open(fd, path);
+		fd = own;
 	}
-	return false;
-}
-
-/* "LD_PRELOAD=agent:" + value in env->preload; the given entry if that does not fit. */
-static char *with_agent(struct env *env, char *given)
-{
-	const char *value = value_of(given, PRELOAD);
-	size_t n_agent = strlen(kept.agent), n_value = strlen(value) + 1;
-	char *at = env->preload;
-
-	if (sizeof(PRELOAD) + n_agent + 1 + n_value > PRELOAD_BYTES)
-		return given;
-	memcpy(at, PRELOAD "=", sizeof(PRELOAD));
-	memcpy(at + sizeof(PRELOAD), kept.agent, n_agent);
-	at[sizeof(PRELOAD) + n_agent] = ':';
-	memcpy(at + sizeof(PRELOAD) + n_agent + 1, value, n_value);
-	return env->preload;
-}
-
-/* Fill env->entries and return them. */
-static char *const *complete(struct env *env)
-{
-	size_t n = env->n_given;
-
-	for (size_t i = 0; i < n; i++)
-		env->entries[i] = env->given[i];
-	for (size_t i = 0; i < N_NAMES; i++) {
-		size_t at = find(env, names[i]);
-
-		if (kept.entry[i] && at == env->n_given)
-			env->entries[n++] = kept.entry[i];
-		else if (kept.entry[i] && i == 0 && !has_agent(value_of(env->given[at], PRELOAD)))
-			env->entries[at] = with_agent(env, env->given[at]);
-	}
-	env->entries[n] = NULL;
-	return env->entries;
-}
-
-/* Room for so many entries that stays with the thread; NULL if there is none. */
-static char **room_for(size_t n)
-{
-	struct lull_thread *t = lull_thread();
-	size_t size_bytes = (n * sizeof(char *) + 4095) & ~(size_t)4095;
-	int saved = errno;
-
-	if (!t)
-		return NULL;
-	if (t->env_bytes < size_bytes) {
-		lull_thread_free_env(t);
-		t->env = lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
-		t->env_bytes = t->env ? size_bytes : 0;
-	}
+	if (can && fd >= 0)
+		can = lull_loader_fits(fd);
+	if (own >= 0)
+		lull_sys_close(own);
 	errno = saved;
-	return t->env;
+	return can;
 }
 
 /*
- * `list` becomes the environment to hand over: the given one, or a complete copy in this function's
- * frame. A macro, because the copy has to live as long as the caller.
+ * `list` becomes the environment to hand over: the given one, or another in this function's frame;
+ * `given` stays what it was. A macro, because the other has to live as long as the caller.
  */
-#define FOLLOW(list)                                                                         \
-	struct env env = { .given = (list), .n_given = count(list) };                        \
-                                                                                             \
-	if (is_lacking(&env)) {                                                              \
-		env.entries = env.n_given < STACK_ENTRIES                                    \
-				      ? alloca((env.n_given + N_NAMES + 1) * sizeof(char *)) \
-				      : room_for(env.n_given + N_NAMES + 1);                 \
-		(list) = env.entries ? complete(&env) : (list);                              \
+#define FOLLOW(list, can)                                                                   \
+	char *const *given = (list);                                                        \
+	struct lull_child_env env;                                                          \
+	void *room;                                                                         \
+                                                                                            \
+	lull_child_env_plan(&env, given, can);                                              \
+	if (env.room_bytes) {                                                               \
+		room = env.room_bytes <= STACK_BYTES ? alloca(env.room_bytes)               \
+						     : lull_child_env_room(env.room_bytes); \
+		(list) = lull_child_env_build(&env, room);                                  \
 	}
 
 /*
@@ -216,24 +88,34 @@ static void mark_exec(bool is_over)
 	errno = saved;
 }
 
-/* The exec family: each is a call that returns only if it fails. */
-#define EXEC(name, params, args)         \
-	LULL_EXPORT int name params      \
-	{                                \
-		int r;                   \
-		FOLLOW(envp);            \
-                                         \
-		mark_exec(true);         \
-		r = lull_real.name args; \
-		mark_exec(false);        \
-		return r;                \
+/*
+ * The exec family: each is a call that returns only if it fails. What we add may be what makes the
+ * arguments too long.
+ */
+#define EXEC(name, params, args, can)                  \
+	LULL_EXPORT int name params                    \
+	{                                              \
+		int r;                                 \
+		FOLLOW(envp, can)                      \
+                                                       \
+		mark_exec(true);                       \
+		r = lull_real.name args;               \
+		if (errno == E2BIG && envp != given) { \
+			envp = given;                  \
+			r = lull_real.name args;       \
+		}                                      \
+		mark_exec(false);                      \
+		return r;                              \
 	}
 
-EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp))
-EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp))
-EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp))
+EXEC(execve, (const char *path, char *const argv[], char *const envp[]), (path, argv, envp),
+     can_hold(AT_FDCWD, path, false))
+EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp),
+     can_hold(AT_FDCWD, file, true))
+EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), (fd, argv, envp),
+     can_hold(fd, NULL, false))
 EXEC(execveat, (int dir, const char *path, char *const argv[], char *const envp[], int flags),
-     (dir, path, argv, envp, flags))
+     (dir, path, argv, envp, flags), can_hold(dir, path, false))
 
 LULL_EXPORT int execv(const char *path, char *const argv[])
 {
@@ -297,17 +179,20 @@ LULL_EXPORT int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-#define SPAWN(name)                                                                      \
-	LULL_EXPORT int name(                                                            \
-		pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, \
-		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])   \
-	{                                                                                \
-		FOLLOW(envp);                                                            \
-                                                                                         \
-		if (!lull_oscall_is_on())                                                \
-			return lull_real.name(pid, path, actions, attr, argv, envp);     \
-		return lull_timed_##name(pid, path, actions, attr, argv, envp);          \
+#define SPAWN(name, is_searched)                                                                  \
+	LULL_EXPORT int name(                                                                     \
+		pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,          \
+		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])            \
+	{                                                                                         \
+		int r;                                                                            \
+		FOLLOW(envp, can_hold(AT_FDCWD, path, is_searched))                               \
+                                                                                                  \
+		r = lull_oscall_is_on() ? lull_timed_##name(pid, path, actions, attr, argv, envp) \
+					: lull_real.name(pid, path, actions, attr, argv, envp);   \
+		if (r == E2BIG && envp != given)                                                  \
+			r = lull_real.name(pid, path, actions, attr, argv, given);                \
+		return r;                                                                         \
 	}
 
-SPAWN(posix_spawn)
-SPAWN(posix_spawnp)
+SPAWN(posix_spawn, false)
+SPAWN(posix_spawnp, true)

@@ -157,6 +157,14 @@ LULL_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	return r;
 }
 
+/* A filter of system calls is about to be set. */
+static __attribute__((noinline)) void enter_sandbox(void)
+{
+	lull_timer_yield();
+	lull_agent_silence();
+	lull_process_sandboxed();
+}
+
 LULL_EXPORT int prctl(int option, ...)
 {
 	u64 a[4];
@@ -168,10 +176,8 @@ LULL_EXPORT int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(rest, u64);
 	va_end(rest);
-	if (option == PR_SET_SECCOMP) {
-		lull_timer_yield();
-		lull_agent_silence();
-	}
+	if (option == PR_SET_SECCOMP)
+		enter_sandbox();
 	r = lull_real.prctl(option, a[0], a[1], a[2], a[3]);
 	if (option == PR_SET_NAME && r == 0 && lull_agent.has_session)
 		emit_name(0, (const char *)a[0]);

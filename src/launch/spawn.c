@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/loader.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "launch/locate.h"
@@ -44,17 +45,55 @@ static const char *get_var(const struct lull_vec *env, const char *name)
 	return NULL;
 }
 
-/* The agent goes first, so that its names come before those of other preloaded libraries. */
-static void set_preload(struct lull_vec *env, const char *agent_path)
+/* Put a word in front of a list between colons, unless it is there. */
+static void set_front(struct lull_vec *env, const char *name, const char *word)
 {
-	const char *old = get_var(env, "LD_PRELOAD");
+	const char *old = get_var(env, name);
+	size_t n = strlen(word);
 	struct lull_str s = LULL_STR_INIT;
 
-	lull_str_puts(&s, agent_path);
-	if (old && *old && !strstr(old, agent_path))
+	if (old && strncmp(old, word, n) == 0 && (!old[n] || old[n] == ':'))
+		return;
+	lull_str_puts(&s, word);
+	if (old && *old)
 		lull_str_addf(&s, ":%s", old);
-	set_var(env, "LD_PRELOAD", s.at);
+	set_var(env, name, s.at);
 	lull_str_release(&s);
+}
+
+/* True if the loader can take the path from LD_PRELOAD. */
+static bool is_one_word(const char *path)
+{
+	return !strpbrk(path, LULL_PRELOAD_GAPS);
+}
+
+/* The path for the environment: a link in the session's folder where its own will not do. */
+static int name_agent(struct lull_str *path, const struct lull_spawn_env *e, struct lull_err *err)
+{
+	lull_str_puts(path, e->agent_path);
+	if (is_one_word(path->at))
+		return 0;
+	lull_str_clear(path);
+	lull_str_addf(path, "%s/" LULL_AGENT_NAME, e->session_path);
+	if (!is_one_word(path->at))
+		return lull_fail(err, LULL_E_USAGE,
+				 "'%s': a path with a blank or a colon cannot be preloaded; set "
+				 "TMPDIR to one without",
+				 e->agent_path);
+	if (symlink(e->agent_path, path->at) != 0)
+		return lull_fail_errno(err, "linking '%s'", path->at);
+	return 0;
+}
+
+/* False if the program is of another C library or processor. */
+static bool can_hold_agent(const char *program)
+{
+	int fd = lull_loader_search(program, getenv("PATH"));
+	bool can = fd < 0 || lull_loader_fits(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return can;
 }
 
 /* Our package goes first, so that its sitecustomize is the one that Python finds. */
@@ -71,6 +110,7 @@ static void set_python_path(struct lull_vec *env, const char *agent_path)
 	lull_str_release(&s);
 }
 
+/* The environment as it is without us. */
 static void build_env(struct lull_vec *env, const struct lull_spawn_env *e)
 {
 	char **more = e->more ? e->more->at : NULL;
@@ -88,18 +128,23 @@ static void build_env(struct lull_vec *env, const struct lull_spawn_env *e)
 		}
 		free(copy);
 	}
-	set_preload(env, e->agent_path);
+}
+
+/* The agent goes first, so that its names come before those of other preloaded libraries. */
+static void add_agent(struct lull_vec *env, const struct lull_spawn_env *e, const char *agent)
+{
+	set_front(env, "LD_PRELOAD", agent);
+	set_front(env, LULL_ENV_ASAN, LULL_ASAN_WORD);
 	set_var(env, LULL_ENV_SESSION, e->session_path);
-	set_var(env, LULL_ENV_AGENT, e->agent_path);
+	set_var(env, LULL_ENV_AGENT, agent);
 	if (e->has_nvtx)
-		set_var(env, "NVTX_INJECTION64_PATH", e->agent_path);
+		set_var(env, "NVTX_INJECTION64_PATH", agent);
 	if (e->has_cuda)
-		set_var(env, "CUDA_INJECTION64_PATH", e->agent_path);
+		set_var(env, "CUDA_INJECTION64_PATH", agent);
 	if (e->has_nccl && !get_var(env, "NCCL_PROFILER_PLUGIN"))
-		set_var(env, "NCCL_PROFILER_PLUGIN", e->agent_path);
+		set_var(env, "NCCL_PROFILER_PLUGIN", agent);
 	if (e->has_torch)
 		set_python_path(env, e->agent_path);
-	lull_vec_push(env); /* the NULL at the end */
 }
 
 static void free_env(struct lull_vec *env)
@@ -111,12 +156,18 @@ static void free_env(struct lull_vec *env)
 	lull_vec_release(env);
 }
 
+/* What the program is started with. */
+struct start {
+	char **argv;
+	struct lull_vec env;   /* char *, the last is NULL */
+	struct lull_vec plain; /* the same without us, where the other is too long for the kernel */
+};
+
 /*
  * In the child: wait for the byte, then become the program. Only async-signal-safe calls from here
  * on.
  */
-static void become(char **argv, char **env, const struct lull_spawn_env *e, int go_fd,
-		   int status_fd)
+static void become(const struct start *s, const struct lull_spawn_env *e, int go_fd, int status_fd)
 {
 	char byte;
 	int error;
@@ -126,20 +177,20 @@ static void become(char **argv, char **env, const struct lull_spawn_env *e, int 
 	if (e->is_deaf)
 		signal(SIGCHLD, SIG_IGN);
 	sigprocmask(SIG_SETMASK, e->signals, NULL);
-	execvpe(argv[0], argv, env);
+	execvpe(s->argv[0], s->argv, s->env.at);
+	if (errno == E2BIG)
+		execvpe(s->argv[0], s->argv, s->plain.at);
 	error = errno;
 	if (write(status_fd, &error, sizeof(error)) != sizeof(error))
 		_exit(126);
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *e,
-	       struct lull_err *err)
+static int fork_held(struct lull_target *t, const struct start *s, const struct lull_spawn_env *e,
+		     struct lull_err *err)
 {
 	int go[2], status[2];
-	struct lull_vec env;
 
-	memset(t, 0, sizeof(*t));
 	if (pipe2(go, O_CLOEXEC) != 0)
 		return lull_fail_errno(err, "making a pipe");
 	if (pipe2(status, O_CLOEXEC) != 0) {
@@ -147,19 +198,17 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 		close(go[1]);
 		return lull_fail_errno(err, "making a pipe");
 	}
-	build_env(&env, e);
 	t->pid = fork();
 	if (t->pid == 0) {
 		close(go[1]);
-		become(argv, env.at, e, go[0], status[1]);
+		become(s, e, go[0], status[1]);
 	}
-	free_env(&env);
 	close(go[0]);
 	close(status[1]);
 	t->go_fd = go[1];
 	t->status_fd = status[0];
 	if (t->pid < 0)
-		return lull_fail_errno(err, "starting '%s': fork", argv[0]);
+		return lull_fail_errno(err, "starting '%s': fork", s->argv[0]);
 	return 0;
 }
 
@@ -183,6 +232,29 @@ void lull_spawn_let_go(bool has_output)
 	if (!has_output)
 		dup3(null, STDOUT_FILENO, O_CLOEXEC);
 	close(null);
+}
+
+int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *e,
+	       struct lull_err *err)
+{
+	struct lull_str agent = LULL_STR_INIT;
+	struct start s = { .argv = argv };
+	int rc = name_agent(&agent, e, err);
+
+	memset(t, 0, sizeof(*t));
+	if (!rc) {
+		build_env(&s.plain, e);
+		build_env(&s.env, e);
+		if (can_hold_agent(argv[0]))
+			add_agent(&s.env, e, agent.at);
+		lull_vec_push(&s.env); /* the NULL at the end */
+		lull_vec_push(&s.plain);
+		rc = fork_held(t, &s, e, err);
+		free_env(&s.env);
+		free_env(&s.plain);
+	}
+	lull_str_release(&agent);
+	return rc;
 }
 
 int lull_spawn_go(struct lull_target *t, const char *name, struct lull_err *err)

@@ -52,6 +52,10 @@
 #define LULL_N_CLOCKS	 64u
 #define LULL_ENV_SESSION "LULL_SESSION"
 #define LULL_ENV_AGENT	 "LULL_AGENT" /* path of the agent, to put it back into LD_PRELOAD */
+#define LULL_ENV_ASAN	 "ASAN_OPTIONS"
+
+/* AddressSanitizer wants to be the first library, and ends a program in which the agent is. */
+#define LULL_ASAN_WORD "verify_asan_link_order=0"
 
 #define ISSUE(id, name, severity, text) LULL_ISSUE_##name = id,
 enum lull_issue {

@@ -15,11 +15,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -310,6 +312,81 @@ static int stranger(const char *root)
 	return 8;
 }
 
+/* ---- a child started from a handler on a small stack ---- */
+
+static char **handler_env;
+
+static void start_echo(int sig)
+{
+	static char *argv[] = { "/bin/echo", "from the handler", NULL };
+	pid_t pid = vfork();
+
+	(void)sig;
+	if (pid == 0) {
+		execve(argv[0], argv, handler_env);
+		_exit(9);
+	}
+	_exit(20 + end_of(pid));
+}
+
+static int signal_stack(bool is_bare)
+{
+	static char *none[] = { NULL };
+	enum { GUARD = 1 << 16, STACK = 8192 };
+	char *at = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	stack_t stack = { .ss_sp = at + GUARD, .ss_size = STACK };
+	struct sigaction action = { .sa_handler = start_echo, .sa_flags = SA_ONSTACK };
+
+	handler_env = is_bare ? none : environ;
+	if (at == MAP_FAILED || mprotect(at, GUARD, PROT_NONE) || sigaltstack(&stack, NULL) ||
+	    sigaction(SIGUSR1, &action, NULL))
+		return 77;
+	raise(SIGUSR1);
+	return 1;
+}
+
+/* ---- as many arguments as the kernel takes ---- */
+
+enum { WORD = 100000 };
+
+/* True if `true` can be started with n long words and one of `rest` letters, without variables. */
+static bool takes(char *word, int n, int rest, bool is_spawn)
+{
+	char **argv = calloc((size_t)n + 3, sizeof(char *)), *none[] = { NULL };
+	pid_t pid = 0;
+	int status = 0;
+
+	argv[0] = "/bin/true";
+	for (int i = 0; i < n; i++)
+		argv[i + 1] = word;
+	argv[n + 1] = word + WORD - rest;
+	if (is_spawn) {
+		status = posix_spawn(&pid, argv[0], NULL, NULL, argv, none);
+	} else if ((pid = fork()) == 0) {
+		execve(argv[0], argv, none);
+		_exit(7);
+	}
+	free(argv);
+	return status == 0 && end_of(pid) == 0;
+}
+
+static int full(bool is_spawn)
+{
+	char *word = malloc(WORD + 1);
+	int n = 0, rest = 0;
+
+	memset(word, 'x', WORD);
+	word[WORD] = '\0';
+	for (int step = 64; step; step /= 2)
+		n += takes(word, n + step, 0, is_spawn) ? step : 0;
+	for (int step = 1 << 16; step; step /= 2)
+		rest += rest + step <= WORD && takes(word, n, rest + step, is_spawn) ? step : 0;
+	printf("%d words and %d letters\n", n, rest);
+	free(word);
+	return 11;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -324,6 +401,10 @@ int main(int argc, char **argv)
 		return closed();
 	if (!strcmp(what, "sandbox"))
 		return sandbox();
+	if (!strcmp(what, "signal_stack"))
+		return signal_stack(argc > 2);
+	if (!strcmp(what, "full"))
+		return full(argc > 2);
 	if (!strcmp(what, "small_stack"))
 		return small_stack();
 	if (!strcmp(what, "crowd"))

@@ -5,6 +5,7 @@ Usage: test_odd.py BUILD [NAME...]
 """
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,6 +81,110 @@ def a_sandbox_is_left_alone():
 
 def a_small_stack_is_enough():
     same("small_stack")
+    same("signal_stack")
+    same("signal_stack", "bare")
+
+
+def arguments_may_take_all_the_room():
+    same("full")
+    same("full", "spawn")
+
+
+def profile(*words, lull=LULL, **how):
+    """Status, output and errors of the program, without what lull says."""
+    status, (out, said) = run([lull, "profile", "-q", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", *words], **how)
+    return status, out, said
+
+
+def agents():
+    """Names of the programs of the report that held the agent."""
+    out = run([LULL, "query", "-f", "csv:nohdr", "odd.lull", "select exe from process where has_agent"])[1][0]
+    return {os.path.basename(exe) for exe in out.splitlines()}
+
+
+def compiled(name, compiler, *options):
+    """A program that says hello and ends with 3; None if it cannot be made."""
+    with open("hello.c", "w") as f:
+        f.write('#include <stdio.h>\nint main(void) { puts("hello"); return 3; }\n')
+    if not shutil.which(compiler) or run([compiler, *options, "-o", name, "hello.c"])[0] or run([f"./{name}"])[0] != 3:
+        print(f"test_odd: {name} SKIPPED: {compiler} {' '.join(options)} makes no program here")
+        return None
+    return os.path.abspath(name)
+
+
+def a_program_of_another_c_library():
+    program = compiled("of_musl", "musl-gcc")
+    if not program:
+        return
+    with open("script", "w") as f:
+        f.write(f"#! {program} word\n")
+    os.chmod("script", 0o755)
+    there = dict(os.environ, PATH=os.getcwd() + ":" + os.environ["PATH"])
+    for words in ([program], ["./script"], ["of_musl"], ["sh", "-c", "of_musl"], ["sh", "-c", "./script"],
+                  ["env", "of_musl"], ["env", "-i", program],
+                  [sys.executable, "-S", "-c", "import os; os.execve(os.open('of_musl', 0), ['x'], {})"],
+                  [sys.executable, "-S", "-c",
+                   f"import os; print(end='', flush=True); p = os.posix_spawn('{program}', ['x'], os.environ); "
+                   "os._exit(os.waitpid(p, 0)[1] >> 8)"]):
+        got = profile(*words, env=there)
+        expect(f"{words} of musl", got == (3, "hello\n", ""), got)
+    got = profile("sh", "-c", "of_musl; /bin/true", env=there)
+    expect("others hold the agent", "true" in agents(), (got, agents()))
+
+
+def a_program_with_address_sanitizer():
+    program = compiled("with_asan", "gcc", "-fsanitize=address")
+    if not program:
+        return
+    got = profile(program)
+    expect("with AddressSanitizer", got == (3, "hello\n", ""), got)
+    expect("it holds the agent", "with_asan" in agents(), agents())
+    got = profile("env", "-i", "ASAN_OPTIONS=detect_leaks=0", program)
+    expect("with another environment", got == (3, "hello\n", ""), got)
+    got = profile("printenv", "ASAN_OPTIONS", env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"))
+    expect("the user's options stay", got == (0, "verify_asan_link_order=0:detect_leaks=0\n", ""), got)
+
+
+def preloaded_libraries_can_be_taken_away():
+    env = dict(os.environ, LD_PRELOAD="libm.so.6")
+    agent = profile("printenv", "LD_PRELOAD")[1].strip()
+    got = profile("printenv", "LD_PRELOAD", env=env)
+    expect("first there", got == (0, f"{agent}:libm.so.6\n", ""), got)
+    got = profile("env", "-u", "LD_PRELOAD", "printenv", "LD_PRELOAD", env=env)
+    expect("then not", got == (0, f"{agent}\n", ""), got)
+    got = profile("env", "LD_PRELOAD=libm.so.6", "printenv", "LD_PRELOAD")
+    expect("then again", got == (0, f"{agent}:libm.so.6\n", ""), got)
+
+
+def copy_of_lull(folder):
+    agent = profile("printenv", "LULL_AGENT")[1].strip()
+    os.makedirs(folder)
+    for path in (LULL, agent):
+        shutil.copy(path, folder)
+    return os.path.join(folder, "lull")
+
+
+def an_agent_that_cannot_be_read_is_left_out():
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        print("test_odd: an_agent_that_cannot_be_read_is_left_out SKIPPED: needs root and setpriv")
+        return
+    lull = copy_of_lull("closed")
+    os.chmod("closed", 0o700)
+    got = profile("setpriv", "--reuid", "65534", "--clear-groups", "/bin/echo", "hi", lull=lull)
+    expect("another user", got == (0, "hi\n", ""), got)
+    libs = [word for word in run(["ldd", "/bin/echo"])[1][0].split() if word.startswith("/")]
+    for name in ("/bin/echo", *libs):
+        os.makedirs("jail" + os.path.dirname(name), exist_ok=True)
+        shutil.copy(name, "jail" + name)
+    got = profile("chroot", "jail", "/bin/echo", "hi")
+    expect("another root", got == (0, "hi\n", ""), got)
+
+
+def a_path_that_cannot_be_preloaded():
+    lull = copy_of_lull("a folder: with all")
+    got = profile("sh", "-c", "/bin/echo hi; exit 4", lull=lull)
+    expect("blank and colon", got == (4, "hi\n", ""), got)
+    expect("the agent is there", "echo" in agents(), agents())
 
 
 def more_threads_than_places():
@@ -206,6 +311,12 @@ TESTS = (
     descriptors_may_be_closed,
     a_sandbox_is_left_alone,
     a_small_stack_is_enough,
+    arguments_may_take_all_the_room,
+    a_program_of_another_c_library,
+    a_program_with_address_sanitizer,
+    preloaded_libraries_can_be_taken_away,
+    an_agent_that_cannot_be_read_is_left_out,
+    a_path_that_cannot_be_preloaded,
     more_threads_than_places,
     a_limit_of_memory_is_the_programs,
     other_limits,
