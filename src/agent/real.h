@@ -62,6 +62,20 @@ size_t __fread_chk(void *to, size_t room, size_t each, size_t n, FILE *stream);
 char *__fgets_chk(char *to, size_t room, int n, FILE *stream);
 sighandler_t bsd_signal(int sig, sighandler_t handler);
 
+/*
+ * The words of syscall(2) that lie in registers. On x86_64 a seventh lies on the stack, where it
+ * stays, since the call behind ours is a jump. It must not be a parameter: the compiler would write
+ * it back, and where the guest passed fewer that is a variable of its own, maybe one that another
+ * thread changes (a futex).
+ */
+#ifdef __x86_64__
+#define LULL_SYSCALL_PARAMS (long number, u64 a, u64 b, u64 c, u64 d, u64 e)
+#define LULL_SYSCALL_ARGS   (number, a, b, c, d, e)
+#else
+#define LULL_SYSCALL_PARAMS (long number, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
+#define LULL_SYSCALL_ARGS   (number, a, b, c, d, e, f)
+#endif
+
 struct lull_real {
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) __typeof__(name) *name;
 #define HOOK(type, name, params, args)				__typeof__(name) *name;

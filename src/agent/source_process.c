@@ -7,6 +7,7 @@
 #include "agent/cuda.h"
 #include "agent/source.h"
 
+#include <linux/seccomp.h>
 #include <stdarg.h>
 
 #include "agent/elf.h"
@@ -182,6 +183,21 @@ LULL_EXPORT int prctl(int option, ...)
 	if (option == PR_SET_NAME && r == 0 && lull_agent.has_session)
 		emit_name(0, (const char *)a[0]);
 	return r;
+}
+
+long lull_guest_syscall LULL_SYSCALL_PARAMS __asm__("syscall");
+
+/*
+ * syscall(2): libseccomp sets its filters with it. What is behind has to be a jump (real.h); so a
+ * clone that comes back on another stack finds no frame of ours. A filter at NULL only asks what
+ * the kernel knows.
+ */
+LULL_EXPORT long lull_guest_syscall LULL_SYSCALL_PARAMS
+{
+	if (__builtin_expect(number == SYS_seccomp, 0) &&
+	    (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c)))
+		enter_sandbox();
+	return (lull_real.syscall)LULL_SYSCALL_ARGS;
 }
 
 /* A dlopen, and whether it may be made from here instead of from the guest's code. */

@@ -2,8 +2,8 @@
  * sys - system calls of the agent itself.
  *
  * The agent exports many names of libc, so its own calls must not go through them: everything here
- * is syscall(2), which the agent does not interpose. All of them set errno; callers that run inside
- * the guest's calls save and restore it.
+ * is syscall(2), and that one the real one. All of them set errno; callers that run inside the
+ * guest's calls save and restore it.
  */
 #ifndef LULL_AGENT_SYS_H
 #define LULL_AGENT_SYS_H
@@ -16,7 +16,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "agent/real.h"
 #include "base/types.h"
+
+/* source_process.c interposes it, for the guest. */
+#define syscall(...) (lull_real.syscall)(__VA_ARGS__)
 
 static inline int lull_sys_open(const char *path, int flags, int mode)
 {

@@ -79,6 +79,16 @@ def a_sandbox_is_left_alone():
         expect("that is told", "sandboxed" in issues(), issues())
 
 
+def a_sandbox_made_by_seccomp_is_left_alone():
+    if same("seccomp", options=("-t", "osrt", "-s", "none", "--osrt-threshold=0")) is not None:
+        expect("that is told", "sandboxed" in issues(), issues())
+
+
+def system_calls_made_directly_are_what_they_are():
+    if same("direct") is not None:
+        expect("who only asks for a sandbox is in none", "sandboxed" not in issues(), issues())
+
+
 def a_small_stack_is_enough():
     same("small_stack")
     same("signal_stack")
@@ -310,6 +320,8 @@ TESTS = (
     functions_are_the_right_ones_when_many_look_them_up,
     descriptors_may_be_closed,
     a_sandbox_is_left_alone,
+    a_sandbox_made_by_seccomp_is_left_alone,
+    system_calls_made_directly_are_what_they_are,
     a_small_stack_is_enough,
     arguments_may_take_all_the_room,
     a_program_of_another_c_library,

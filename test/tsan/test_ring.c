@@ -30,6 +30,9 @@ static struct lull_chunk chunks[N_CHUNKS];
 static _Alignas(64) u8 data[N_CHUNKS * LULL_CHUNK_BYTES];
 static struct lull_thread threads[LULL_N_SLOTS];
 
+/* The agent's own system calls go by it. */
+struct lull_real lull_real = { .syscall = syscall };
+
 struct lull_agent lull_agent = {
 	.control = &control,
 	.image = &image,

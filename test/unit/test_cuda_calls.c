@@ -24,6 +24,7 @@ static struct lull_chunk chunk;
 static u8 room[1 << 16];
 static bool has_wrappers, is_wanted[3][N_NAMES];
 
+struct lull_real lull_real = { .syscall = syscall };
 struct lull_agent lull_agent = { .control = &control, .image = &image, .has_session = true };
 struct lull_cupti lull_cupti;
 __thread struct lull_thread *lull_self;
