@@ -15,6 +15,7 @@
 #include "agent/oscall.h"
 #include "agent/process.h"
 #include "agent/python.h"
+#include "agent/stack.h"
 #include "agent/sys.h"
 #include "agent/timer.h"
 
@@ -269,8 +270,22 @@ void lull_process_loaded(void)
 	errno = saved;
 }
 
+/*
+ * Valgrind says of each stack copied that our system call and our reading are errors.
+ */
+static int visit_valgrind(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (!file->dlpi_name || !strstr(file->dlpi_name, "/vgpreload_"))
+		return 0;
+	lull_stack_refuse();
+	return 1;
+}
+
 static void start(void)
 {
+	lull_elf_walk(visit_valgrind, NULL);
 	lull_real_find_all();
 	lull_process_keep_environment();
 	lull_python_find();

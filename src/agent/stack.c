@@ -5,6 +5,8 @@
 #define PAGE_BYTES \
 	4096u /* the smallest page there is; larger ones are asked for more often than needed */
 
+static bool is_refused;
+
 /* Eight bytes wherever they lie, read as the compiler finds them. */
 typedef u64 word __attribute__((aligned(1), may_alias));
 
@@ -35,7 +37,7 @@ u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
 {
 	u32 n = 0;
 
-	while (n < n_bytes && is_readable(from_addr + n)) {
+	while (!is_refused && n < n_bytes && is_readable(from_addr + n)) {
 		u32 in_page = PAGE_BYTES - (u32)((from_addr + n) % PAGE_BYTES);
 		u32 piece = in_page < n_bytes - n ? in_page : n_bytes - n;
 
@@ -49,10 +51,16 @@ u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes)
 	return n;
 }
 
+void lull_stack_refuse(void)
+{
+	is_refused = true;
+}
+
 void lull_stack_emit(struct lull_thread *t, const struct lull_event *e,
 		     const struct lull_wire_regs *regs, u32 max_bytes)
 {
-	u32 room = (max_bytes < LULL_STACK_MAX ? max_bytes : LULL_STACK_MAX) & ~7u;
+	u32 wanted = is_refused ? 0 : max_bytes;
+	u32 room = (wanted < LULL_STACK_MAX ? wanted : LULL_STACK_MAX) & ~7u;
 	u32 before = room ? (u32)sizeof(struct lull_wire_stack) : 0;
 	struct lull_wire_stack *s =
 		lull_reserve_at(t, LULL_EVENT_stack, before + room + e->size_bytes, e->counter);

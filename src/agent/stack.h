@@ -43,4 +43,7 @@ void lull_stack_emit(struct lull_thread *t, const struct lull_event *e,
  */
 u32 lull_stack_copy(void *to, u64 from_addr, u32 n_bytes);
 
+/* From here on events go without stacks, and nothing is copied. */
+void lull_stack_refuse(void);
+
 #endif

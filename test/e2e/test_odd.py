@@ -155,6 +155,14 @@ def a_program_with_address_sanitizer():
     expect("the user's options stay", got == (0, "verify_asan_link_order=0:detect_leaks=0\n", ""), got)
 
 
+def a_program_in_valgrind():
+    if not shutil.which("valgrind"):
+        print("test_odd: a_program_in_valgrind SKIPPED: no valgrind")
+        return
+    got = profile("--osrt-threshold=0", "valgrind", "-q", "--error-exitcode=9", GUEST, "small_stack")
+    expect("valgrind says nothing", got[2] == "" and got[0] != 9, got)
+
+
 def preloaded_libraries_can_be_taken_away():
     env = dict(os.environ, LD_PRELOAD="libm.so.6")
     agent = profile("printenv", "LD_PRELOAD")[1].strip()
@@ -326,6 +334,7 @@ TESTS = (
     arguments_may_take_all_the_room,
     a_program_of_another_c_library,
     a_program_with_address_sanitizer,
+    a_program_in_valgrind,
     preloaded_libraries_can_be_taken_away,
     an_agent_that_cannot_be_read_is_left_out,
     a_path_that_cannot_be_preloaded,
