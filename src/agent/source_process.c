@@ -45,6 +45,20 @@ LULL_EXPORT void quick_exit(int status)
 	__builtin_unreachable();
 }
 
+/*
+ * Orphans come to the recorder, where alone they would come to init: daemons wait for that. A
+ * process that began as the recorder's child is told so.
+ */
+LULL_EXPORT pid_t getppid(void)
+{
+	pid_t r = lull_real.getppid();
+
+	if (lull_agent.has_session && lull_agent.image &&
+	    (u32)r == lull_agent.control->collector_pid && (u32)r != lull_agent.image->parent_pid)
+		return 1;
+	return r;
+}
+
 /* A wait has returned `pid` with this status; anything but an end is not worth telling. */
 static void emit_child(pid_t pid, int status)
 {

@@ -410,6 +410,30 @@ static int full(bool is_spawn)
 	return 11;
 }
 
+/* ---- who an orphan's parent is ---- */
+
+static int orphan(void)
+{
+	int pipe_fds[2], parent = 0;
+	pid_t pid;
+
+	if (pipe(pipe_fds))
+		return 77;
+	pid = fork();
+	if (pid == 0) {
+		if (fork())
+			_exit(0);
+		for (int i = 0; i < 2000 && (parent = getppid()) != 1; i++)
+			usleep(1000);
+		_exit(write(pipe_fds[1], &parent, sizeof(parent)) < 0);
+	}
+	end_of(pid);
+	if (read(pipe_fds[0], &parent, sizeof(parent)) != sizeof(parent))
+		return 1;
+	printf("%d, and ours %s\n", parent, getppid() > 1 ? "another" : "the same");
+	return parent == 1 ? 12 : 77;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -432,6 +456,8 @@ int main(int argc, char **argv)
 		return signal_stack(argc > 2);
 	if (!strcmp(what, "full"))
 		return full(argc > 2);
+	if (!strcmp(what, "orphan"))
+		return orphan();
 	if (!strcmp(what, "small_stack"))
 		return small_stack();
 	if (!strcmp(what, "crowd"))

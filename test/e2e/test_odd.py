@@ -100,6 +100,10 @@ def arguments_may_take_all_the_room():
     same("full", "spawn")
 
 
+def orphans_come_to_init():
+    same("orphan")
+
+
 def profile(*words, lull=LULL, **how):
     """Status, output and errors of the program, without what lull says."""
     status, (out, said) = run([lull, "profile", "-q", "-f", "true", "-o", "odd", "-t", "osrt", "-s", "none", *words], **how)
@@ -332,6 +336,7 @@ TESTS = (
     system_calls_made_directly_are_what_they_are,
     a_small_stack_is_enough,
     arguments_may_take_all_the_room,
+    orphans_come_to_init,
     a_program_of_another_c_library,
     a_program_with_address_sanitizer,
     a_program_in_valgrind,
