@@ -10,7 +10,8 @@
  * check.
  *
  * Recursion: a dlsym() that succeeds does not allocate, so an interposed allocator cannot come back
- * here. One that fails does; `missing` is stored before it is called.
+ * here. One that fails does; who comes back here for the same name gets `missing`. Nobody else:
+ * other threads may call meanwhile, and would take it for an answer.
  */
 
 /* Stands in for what this libc does not have; nobody can have been linked against it. */
@@ -23,9 +24,14 @@ static long missing(void)
 /* Store the next definition of `name` behind ours in *slot. */
 static void find(void **slot, const char *name)
 {
-	void *at = NULL;
+	static __thread void **finding;
+	void **before = finding, *at = NULL;
 
-	*slot = (void *)missing;
+	if (finding && finding == slot) {
+		*slot = (void *)missing;
+		return;
+	}
+	finding = slot;
 #ifdef __x86_64__
 	if (strcmp(name, "pthread_cond_wait") == 0 || strcmp(name, "pthread_cond_timedwait") == 0 ||
 	    strcmp(name, "pthread_cond_signal") == 0)
@@ -33,8 +39,8 @@ static void find(void **slot, const char *name)
 #endif
 	if (!at)
 		at = dlsym(RTLD_NEXT, name);
-	if (at)
-		*slot = at;
+	*slot = at ? at : (void *)missing;
+	finding = before;
 }
 
 #define OSCALL(ix, kind, nest, type, name, params, args, worth) HOOK(type, name, params, args)
