@@ -73,7 +73,7 @@ static void a_named_agent_is_taken_or_refused(void **state)
 
 static void progress_is_silent_without_a_terminal(void **state)
 {
-	struct lull_progress_state counts = { 1, 2, 3 };
+	struct lull_progress_state counts = { 1, 2, 3, 0 };
 	struct lull_progress p;
 
 	(void)state;
