@@ -189,12 +189,12 @@ static char *cut_out(char *to, size_t var, const char *given)
 
 char *const *lull_child_env_build(const struct lull_child_env *env, void *room)
 {
-	char **entries = room;
-	char *text = (char *)(entries + env->n_given + LULL_N_CHILD_VARS + 1), *end;
+	char **entries = room, *text, *end;
 	size_t n = env->n_given;
 
 	if (!room)
 		return env->given;
+	text = (char *)(entries + n + LULL_N_CHILD_VARS + 1);
 	for (size_t i = 0; i < n; i++)
 		entries[i] = env->given[i];
 	for (size_t i = 0; i < LULL_N_CHILD_VARS; i++) {
