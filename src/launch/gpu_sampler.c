@@ -6,13 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/str.h"
 #include "base/time.h"
+#include "launch/helper.h"
 #include "launch/locate.h"
 #include "launch/pm.h"
 
@@ -217,20 +216,15 @@ static void run(struct sampler *s)
 	}
 }
 
-/* Nothing of the recorder may stay open here: who waits for an end of file would wait for us. */
-static void leave_recorder(int fd)
+static void leave_signals(void)
 {
-	int null = open("/dev/null", O_RDWR);
+	sigset_t none;
 
-	dup2(null, 0);
-	dup2(null, 1);
-	dup2(null, 2);
-	dup2(fd, 3);
-	syscall(SYS_close_range, 4u, ~0u, 0u);
 	setsid(); /* Ctrl-C is not for us */
-	prctl(PR_SET_NAME, "lull-gpu");
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 bool lull_gpu_is_likely(void)
@@ -244,22 +238,15 @@ bool lull_gpu_is_likely(void)
 int lull_gpu_sampler_start(struct lull_gpu_sampler *sampler,
 			   const struct lull_gpu_sampler_options *options, struct lull_err *err)
 {
-	struct sampler s = { .options = options, .fd = 3 };
-	pid_t recorder = getpid();
-	sigset_t none;
+	struct sampler s = { .options = options, .fd = LULL_HELPER_FD };
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return lull_fail_errno(err, "making a pipe");
 	fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
-	sampler->pid = fork();
+	sampler->pid = lull_helper_fork(ends[1], "lull-gpu");
 	if (sampler->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != recorder)
-			_exit(0);
-		leave_recorder(ends[1]);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
+		leave_signals();
 		run(&s);
 		_exit(0);
 	}

@@ -1,33 +1,19 @@
 #include "launch/witness.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "launch/helper.h"
 
 /* The kernel gives a signal to the members of a group one after the other. */
 #define SETTLE_US 2000
 
 /* It does nothing else, but the machine may be busy. */
 #define ANSWER_MS 500
-
-/* In the child: nothing of the recorder stays open; who waits for an end of file would wait. */
-static void leave_recorder(int fd)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	dup2(null, 0);
-	dup2(null, 1);
-	dup2(null, 2);
-	dup2(fd, 3);
-	syscall(SYS_close_range, 4u, ~0u, 0u);
-	prctl(PR_SET_NAME, "lull-witness");
-}
 
 static void stand_by(void)
 {
@@ -36,20 +22,19 @@ static void stand_by(void)
 	char byte;
 
 	sigfillset(&all);
-	while (recv(3, &byte, 1, 0) == 1) {
+	while (recv(LULL_HELPER_FD, &byte, 1, 0) == 1) {
 		u64 got = 0;
 		int signal;
 
 		while ((signal = sigtimedwait(&all, NULL, &now)) > 0)
 			got |= (u64)1 << (signal - 1);
-		if (send(3, &got, sizeof(got), MSG_NOSIGNAL) != sizeof(got))
+		if (send(LULL_HELPER_FD, &got, sizeof(got), MSG_NOSIGNAL) != sizeof(got))
 			return;
 	}
 }
 
 void lull_witness_start(struct lull_witness *w)
 {
-	pid_t recorder = getpid();
 	sigset_t all, before;
 	int ends[2];
 
@@ -58,12 +43,8 @@ void lull_witness_start(struct lull_witness *w)
 		return;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	w->pid = fork();
+	w->pid = lull_helper_fork(ends[1], "lull-witness");
 	if (w->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != recorder)
-			_exit(0);
-		leave_recorder(ends[1]);
 		stand_by();
 		_exit(0);
 	}

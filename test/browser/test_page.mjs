@@ -487,17 +487,23 @@ async function causes(b) {
   }
 }
 
+/** What the page says of a job, once it knows. */
+async function jobLine(page) {
+  let line = "";
+  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
+    await page.waitForTimeout(50);
+    line = await page.innerText(".verdict-line");
+  }
+  return line;
+}
+
 /** The job of the page is the job of the terminal. */
 async function sameJob(b) {
   const folder = "test/data/ranks/slow4";
   const told = /([\d.]+) ms of each step of\s+([\d.]+) ms \((\d+) %\)/.exec(execFileSync(lull, ["why", folder], { encoding: "utf8" }));
   const server = await view(folder);
   const page = await open(b, server.url);
-  let line = "";
-  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
-    await page.waitForTimeout(50);
-    line = await page.innerText(".verdict-line");
-  }
+  const line = await jobLine(page);
   const got = /([\d.]+) ms of each step of ([\d.]+) ms \((\d+) %\)/.exec(line);
   check(told && got && [1, 2].every((i) => Math.abs(Number(got[i]) / Number(told[i]) - 1) < 0.005) && got[3] === told[3], "a job costs what the terminal says", [line, told?.[0]]);
   await page.context().close();
@@ -510,11 +516,7 @@ async function ranking(b) {
   execFileSync(`${build}/sim/lull-job`, [folder, "ranks=12", "steps=30", "slow=5", "slow-from=10", "slow-us=4000", "cause=input"], { stdio: "ignore" });
   const server = await view(folder);
   const page = await open(b, server.url);
-  let line = "";
-  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
-    await page.waitForTimeout(50);
-    line = await page.innerText(".verdict-line");
-  }
+  const line = await jobLine(page);
   check(/^Rank 5 \(.*\) holds the job up/.test(line), "a job has one sentence", line);
   await page.waitForTimeout(200);
   await settle(page);

@@ -214,8 +214,8 @@ def more_threads_than_places():
 
 
 def a_limit_of_memory_is_the_programs():
-    limit = 600 << 20
-    same("memory", "400", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    for which, limit, mib in ((resource.RLIMIT_AS, 600 << 20, "400"), (resource.RLIMIT_DATA, 150 << 20, "100")):
+        same("memory", mib, preexec_fn=lambda: resource.setrlimit(which, (limit, limit)))
 
 
 def other_limits():

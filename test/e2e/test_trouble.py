@@ -95,14 +95,6 @@ def processes_after_a_dead_recorder_leave_nothing():
     expect("the session is gone", not os.path.exists(session), session)
 
 
-def limits_of_memory_are_the_program_s():
-    """Most of RLIMIT_DATA is left to the program."""
-    script = "ulimit -d 150000; exec /usr/bin/python3 -c 'print(len(bytearray(100 << 20)) >> 20)'"
-    done = subprocess.run([LULL, "profile", "-q", "-o", "data", "bash", "-c", script], capture_output=True, text=True,
-                          timeout=LIMIT_S)
-    expect("as without lull", (done.returncode, done.stdout) == (0, "100\n"), done)
-
-
 def reports_of_one_run_never_replace_each_other():
     for _ in range(2):
         profile("-f", "true", "-o", "again", "-c", "nvtx", "-p", "data_load@*", "--capture-range-end=repeat:3", LOOP,
@@ -165,7 +157,7 @@ def ranges_in_a_row_are_taken_or_counted():
 
 def main():
     for test in (without_a_driver_one_line_says_what_is_left, a_recorder_that_dies_says_where_and_loses_little,
-                 processes_after_a_dead_recorder_leave_nothing, limits_of_memory_are_the_program_s,
+                 processes_after_a_dead_recorder_leave_nothing,
                  ctrl_c_leaves_a_whole_report,
                  reports_of_one_run_never_replace_each_other, spawned_and_forked_workers_are_followed,
                  ranges_in_a_row_are_taken_or_counted):
