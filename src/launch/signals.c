@@ -87,10 +87,10 @@ static bool is_end_of_wait(const struct lull_collector *c, int signal)
 	       (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP);
 }
 
-static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *info)
+static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *info,
+		      bool is_for_all)
 {
 	int signal = (int)info->ssi_signo;
-	bool is_for_all = signal != SIGCHLD && lull_witness_has_seen(&c->witness, signal);
 
 	if (signal == SIGCHLD)
 		lull_collector_reap(c);
@@ -106,10 +106,50 @@ static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *i
 		on_interrupt(c);
 }
 
+/* Those that are read at a time. */
+#define N_INFOS 32u
+
+static size_t take(const struct lull_collector *c, struct signalfd_siginfo *infos, size_t n)
+{
+	ssize_t size_bytes = n ? read(c->signal_fd, infos, n * sizeof(*infos)) : 0;
+
+	return size_bytes > 0 ? (size_t)size_bytes / sizeof(*infos) : 0;
+}
+
+static u64 bit_of(const struct signalfd_siginfo *info)
+{
+	return info->ssi_signo == SIGCHLD ? 0 : (u64)1 << (info->ssi_signo - 1);
+}
+
+/*
+ * While the witness answers another of the same number may come, to us and to it. For the witness
+ * both are one; so what has come by then shares the answer, and what it still has is forgotten.
+ */
 void lull_signals_read(struct lull_collector *c)
 {
-	struct signalfd_siginfo info;
+	struct signalfd_siginfo infos[N_INFOS];
+	size_t n = take(c, infos, N_INFOS);
 
-	while (read(c->signal_fd, &info, sizeof(info)) == sizeof(info))
-		on_signal(c, &info);
+	while (n) {
+		u64 asked = 0, seen;
+		size_t n_all, n_left = 0;
+		bool is_shared = false;
+
+		for (size_t i = 0; i < n; i++)
+			asked |= bit_of(&infos[i]);
+		seen = asked ? lull_witness_seen(&c->witness, asked) : 0;
+		n_all = n + take(c, infos + n, N_INFOS - n);
+		for (size_t i = 0; i < n_all; i++) {
+			u64 bit = bit_of(&infos[i]);
+
+			is_shared |= i >= n && (bit & seen);
+			if (bit & ~asked)
+				infos[n_left++] = infos[i];
+			else
+				on_signal(c, &infos[i], bit & seen);
+		}
+		if (is_shared)
+			lull_witness_seen(&c->witness, seen);
+		n = n_left ? n_left : take(c, infos, N_INFOS);
+	}
 }

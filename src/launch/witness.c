@@ -12,8 +12,11 @@
 /* The kernel gives a signal to the members of a group one after the other. */
 #define SETTLE_US 2000
 
-/* It does nothing else, but the machine may be busy. */
-#define ANSWER_MS 500
+/*
+ * It does nothing else, but machines are busy, and some stand still for a while. To give up is to
+ * hand a signal on that the program has already.
+ */
+#define ANSWER_MS 5000
 
 static void stand_by(void)
 {
@@ -55,33 +58,34 @@ void lull_witness_start(struct lull_witness *w)
 		lull_witness_stop(w);
 }
 
-/* What it got since it was asked last: bit n - 1 for signal n. */
-static u64 ask(const struct lull_witness *w)
+/* What it got since it was asked last: bit n - 1 for signal n; false if it does not answer. */
+static bool ask(const struct lull_witness *w, u64 *got)
 {
 	struct pollfd fd = { .fd = w->fd, .events = POLLIN };
-	u64 got = 0;
 
 	usleep(SETTLE_US);
-	if (send(w->fd, "?", 1, MSG_NOSIGNAL) != 1 || poll(&fd, 1, ANSWER_MS) != 1 ||
-	    recv(w->fd, &got, sizeof(got), MSG_DONTWAIT) != sizeof(got))
-		return 0;
-	return got;
+	return send(w->fd, "?", 1, MSG_NOSIGNAL) == 1 && poll(&fd, 1, ANSWER_MS) == 1 &&
+	       recv(w->fd, got, sizeof(*got), MSG_DONTWAIT) == sizeof(*got);
 }
 
-bool lull_witness_has_seen(struct lull_witness *w, int signal)
+u64 lull_witness_seen(struct lull_witness *w, u64 signals)
 {
-	u64 bit = (u64)1 << (signal - 1), late;
-	bool has;
+	u64 got, late;
 
 	if (w->pid <= 0)
-		return false;
-	/* An answer that came too late still is one. */
-	while (recv(w->fd, &late, sizeof(late), MSG_DONTWAIT) == sizeof(late))
-		w->seen |= late;
-	w->seen |= ask(w);
-	has = w->seen & bit;
-	w->seen &= ~bit;
-	return has;
+		return 0;
+	/* An answer that came too late still is one, but for what was asked: that is past. */
+	while (recv(w->fd, &late, sizeof(late), MSG_DONTWAIT) == sizeof(late)) {
+		w->seen |= late & ~w->owed;
+		w->owed = 0;
+	}
+	if (ask(w, &got))
+		w->seen |= got;
+	else
+		w->owed |= signals;
+	got = w->seen & signals;
+	w->seen &= ~signals;
+	return got;
 }
 
 void lull_witness_stop(struct lull_witness *w)

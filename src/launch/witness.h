@@ -19,16 +19,18 @@ struct lull_witness {
 	pid_t pid; /* 0 if there is none */
 	int fd;
 	u64 seen; /* what it got and was not asked for: bit n - 1 for signal n */
+	u64 owed; /* what it was asked for and did not answer */
 };
 
 /* Fork it; it ends when we do. */
 void lull_witness_start(struct lull_witness *w);
 
 /*
- * A signal has come to us: has it come to the witness, too? To be asked of every one, so that
- * nothing old is taken for it. Takes 2 ms, half a second where the machine is very busy.
+ * These signals have come to us, bit n - 1 for signal n: which have come to the witness, too? To be
+ * asked of every one, so that nothing old is taken for it. Takes 2 ms, seconds where the machine
+ * stands still.
  */
-bool lull_witness_has_seen(struct lull_witness *w, int signal);
+u64 lull_witness_seen(struct lull_witness *w, u64 signals);
 
 /* End it. */
 void lull_witness_stop(struct lull_witness *w);

@@ -40,7 +40,7 @@ def wait_for(path):
         if os.path.exists(path):
             return
         time.sleep(0.02)
-    sys.exit(f"FAIL {path} never came")
+    sys.exit(f"FAIL {path} never came, only {sorted(os.listdir())}")
 
 
 def end(p):
@@ -96,6 +96,36 @@ def what_is_for_the_group_comes_once():
         send(p.pid, s)
     status, out, err = end(p)
     expect("each once", status == 0 and out.split() == [s.name for _, s in sent], (status, out, err))
+
+
+def witness_of(pid):
+    for other in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{other}/stat", encoding="utf-8", errors="replace") as f:
+                name, _, rest = f.read().partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it has ended
+        if name == "lull-witness" and int(rest.split()[1]) == pid:
+            return int(other)
+    return sys.exit("FAIL there is no witness")
+
+
+def it_comes_once_on_a_busy_machine():
+    """The witness does not get to run for a while, and two signals are one for it then."""
+    p = listen("SIGUSR1,SIGTERM", 4)
+    witness = witness_of(p.pid)
+    os.kill(witness, signal.SIGSTOP)
+    for i in range(1, 3):
+        os.killpg(p.pid, signal.SIGUSR1)
+        wait_for(f"n-{i}")
+        time.sleep(0.05)  # lull has read it and asks
+    os.kill(witness, signal.SIGCONT)
+    time.sleep(0.3)
+    for s in (signal.SIGUSR1, signal.SIGTERM):
+        p.send_signal(s)
+        time.sleep(0.3)
+    status, out, err = end(p)
+    expect("each once", status == 0 and out.split() == ["SIGUSR1"] * 3 + ["SIGTERM"], (status, out, err))
 
 
 def the_program_alone_gets_it():
@@ -284,6 +314,7 @@ def read_all(fd):
 TESTS = (
     what_lull_is_sent_reaches_the_program,
     what_is_for_the_group_comes_once,
+    it_comes_once_on_a_busy_machine,
     the_program_alone_gets_it,
     what_was_ignored_stays_so,
     ctrl_c_is_the_programs,
