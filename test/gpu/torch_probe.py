@@ -59,12 +59,12 @@ def memory():
 
 
 def behind():
-    """200 kernels of some 3 ms at once; the recording is stopped in the middle of them."""
+    """600 kernels of some 3 ms at once; the recording is stopped after 0.3 s, and waits for less than what is left."""
     import torch
     torch.cuda._sleep(1000)
     torch.cuda.synchronize()
     torch.cuda.profiler.start()
-    for _ in range(200):
+    for _ in range(600):
         torch.cuda._sleep(5000000)
     time.sleep(0.3)
     torch.cuda.profiler.stop()
