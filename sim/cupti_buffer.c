@@ -9,7 +9,9 @@
 /*
  * Records are appended to the current buffer. A buffer that is full, or that a flush closed, goes
  * to the list. The worker gives it to the program when the last of its records is finished, since
- * the times of a record are known only then; a forced flush does not wait for that.
+ * the times of a record are known only then; a forced flush does not wait for that. Until then a
+ * flush takes the mark off the kinds of those that are finished, in their order (as libcupti 13.0
+ * does).
  *
  * No lock is held while the program's functions run: they may take locks that others hold who call
  * us.
@@ -20,8 +22,12 @@ struct buffer {
 	u8 *at;
 	size_t size, used;
 	size_t n_records, max_records; /* max_records 0 = as many as fit */
+	size_t done;		       /* so many bytes are of finished records, and told */
 	u64 end_ns;		       /* when the last record is finished */
 };
+
+/* Of the kind of a record in a buffer that we have: its work is unfinished for all we told. */
+#define UNFINISHED 0x80000000u
 
 static struct {
 	pthread_mutex_t lock;
@@ -76,24 +82,58 @@ static void translate(u8 *record, u32 kind, u64 now_ns)
 		store64(record + off, load64(record + off - 8));
 }
 
+static u32 kind_at(const struct buffer *buffer, size_t off)
+{
+	u32 kind;
+
+	memcpy(&kind, buffer->at + off, sizeof(kind));
+	return kind & ~UNFINISHED;
+}
+
+static bool is_finished(const u8 *record, u32 kind, u64 now_ns)
+{
+	size_t off = lull_cupti_times_off(kind);
+
+	return !off || kind == CUPTI_MEMORY || load64(record + off + 8) <= now_ns;
+}
+
+/* Tell of the records in their order, up to the first that is unfinished unless it is about all. */
+static void tell(struct buffer *buffer, bool is_all)
+{
+	u64 now_ns = sim_now_ns();
+
+	while (buffer->done < buffer->used) {
+		u8 *record = buffer->at + buffer->done;
+		u32 kind = kind_at(buffer, buffer->done);
+
+		if (!is_all && !is_finished(record, kind, now_ns))
+			return;
+		translate(record, kind, now_ns);
+		/* Whoever looks at it meanwhile sees the mark or the times. */
+		__atomic_store_n((u32 *)record, kind, __ATOMIC_RELEASE);
+		buffer->done += lull_cupti_record_bytes(kind);
+	}
+}
+
 static void give_back(struct buffer *buffer)
 {
-	u64 now_ns;
-
 	lull_cupti_clock_compare();
-	now_ns = sim_now_ns();
-	for (size_t off = 0; off < buffer->used;) {
-		u32 kind;
-
-		memcpy(&kind, buffer->at + off, sizeof(kind));
-		translate(buffer->at + off, kind, now_ns);
-		off += lull_cupti_record_bytes(kind);
-	}
+	tell(buffer, true);
 	buffers.complete(NULL, 0, buffer->at, buffer->size, buffer->used);
 	free(buffer);
 	pthread_mutex_lock(&buffers.lock);
 	buffers.n_out--;
 	pthread_mutex_unlock(&buffers.lock);
+}
+
+/* A flush: what is finished of the buffers that are held back. Call with the lock held. */
+static void tell_finished(void)
+{
+	pthread_mutex_unlock(&buffers.lock);
+	lull_cupti_clock_compare();
+	pthread_mutex_lock(&buffers.lock);
+	for (struct buffer *b = buffers.closed; b; b = b->next)
+		tell(b, false);
 }
 
 /* The first closed buffer that may be given back; `wake_ns` is when the next one may. */
@@ -144,6 +184,7 @@ static void *work(void *unused)
 			continue;
 		}
 		if (buffers.n_flushed < buffers.n_wanted) {
+			tell_finished();
 			buffers.n_flushed = buffers.n_wanted;
 			buffers.is_forced = false;
 			pthread_cond_broadcast(&buffers.changed);
@@ -202,7 +243,13 @@ static bool has_room(const struct buffer *buffer, size_t bytes)
 
 static void put(struct buffer *buffer, const u8 *record, size_t bytes, u64 end_ns)
 {
-	memcpy(buffer->at + buffer->used, record, bytes);
+	u32 kind;
+
+	memcpy(&kind, record, sizeof(kind));
+	kind |= UNFINISHED;
+	memcpy(buffer->at + buffer->used + sizeof(kind), record + sizeof(kind),
+	       bytes - sizeof(kind));
+	__atomic_store_n((u32 *)(buffer->at + buffer->used), kind, __ATOMIC_RELEASE);
 	buffer->used += bytes;
 	buffer->n_records++;
 	if (end_ns > buffer->end_ns)

@@ -7,8 +7,8 @@
  *                 own thread.
  * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
  *                 asks for it, so that a killed process loses at most the last 250 ms of device
- *                 records; more where work queues up, since CUPTI holds a buffer back until all
- *                 in it is finished. A flush holds up who launches meanwhile.
+ *                 records. CUPTI holds a buffer back until all in it is finished; what is
+ *                 finished is taken out of it before. A flush holds up who launches meanwhile.
  * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
  *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
  *                 lull_cuda_want_call().
@@ -37,6 +37,12 @@ u32 lull_cuda_n_full(void);
 u32 lull_cuda_n_held(void);
 
 /*
+ * Behind a flush: take what is finished of what CUPTI holds back. It gives a buffer back only when
+ * all in it is finished, which may be seconds later, and the process may be killed before.
+ */
+void lull_cuda_take_finished(void);
+
+/*
  * Take all that CUPTI holds, finished or not; there will be no other chance. What is unfinished is
  * counted (cuda_records.c).
  */
@@ -48,8 +54,11 @@ void lull_cuda_stock(void);
 /* Tell CUPTI that our buffers are zeroed when it gets them; else it zeroes them on its caller. */
 void lull_cuda_zeroed(void);
 
-/* Turn the records of a buffer into events (cuda_records.c). */
-void lull_cuda_walk(u8 *buffer, size_t valid_bytes);
+/*
+ * Turn the records of a buffer behind `*last_record` (NULL: all) into events; that is then the last
+ * one. If CUPTI still has it, up to the first whose work is unfinished (cuda_records.c).
+ */
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_held);
 
 /*
  * The hash of a way to launch a kernel, defined in the thread's stream with the name; 0 if there

@@ -27,7 +27,25 @@ static _Atomic u32 n_free;
 
 /* Those that CUPTI has; what finds no place here is not looked into. */
 #define N_OUT 256u
-static _Atomic(u8 *) out[N_OUT];
+
+/*
+ * The thread that flushes looks into them (lull_cuda_take_finished()), and meanwhile CUPTI may give
+ * one back on another thread. Nobody waits then: CUPTI may hold a lock that the look needs, too. It
+ * leaves what it gave back to the one who looks.
+ */
+enum { OUT_CALM, OUT_LOOKED_AT, OUT_GIVEN_BACK };
+
+static struct out {
+	_Atomic(u8 *) buffer;
+	_Atomic u32 state; /* OUT_* */
+	void *record;	   /* of the one who looks: the last one that was taken; NULL for none */
+	struct back {
+		void *context;
+		u32 stream;
+		u8 *buffer;
+		size_t size_bytes, valid_bytes;
+	} back; /* of OUT_GIVEN_BACK */
+} out[N_OUT];
 
 /* Buffers that came back because they were full. */
 static _Atomic u32 n_full;
@@ -71,13 +89,13 @@ static void put_free(u8 *buffer)
 	atomic_fetch_add_explicit(&n_free, 1, memory_order_relaxed);
 }
 
-static void exchange_out(u8 *from, u8 *to)
+static void add_out(u8 *buffer)
 {
 	for (u32 i = 0; i < N_OUT; i++) {
-		u8 *present = from;
+		u8 *none = NULL;
 
-		if (atomic_load_explicit(&out[i], memory_order_relaxed) == from &&
-		    atomic_compare_exchange_strong(&out[i], &present, to))
+		if (!atomic_load_explicit(&out[i].buffer, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&out[i].buffer, &none, buffer))
 			return;
 	}
 }
@@ -88,7 +106,7 @@ u32 lull_cuda_n_held(void)
 	u32 n = 0;
 
 	for (u32 i = 0; i < N_OUT; i++) {
-		const u8 *buffer = atomic_load(&out[i]);
+		const u8 *buffer = atomic_load(&out[i].buffer);
 
 		n += buffer && __atomic_load_n((const u32 *)buffer, __ATOMIC_RELAXED) != 0;
 	}
@@ -134,7 +152,7 @@ void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records)
 	*size_bytes = *buffer ? BUFFER_BYTES : 0;
 	*max_records = 0;
 	if (*buffer)
-		exchange_out(NULL, *buffer);
+		add_out(*buffer);
 	errno = saved;
 }
 
@@ -155,20 +173,87 @@ u32 lull_cuda_n_full(void)
 	return atomic_load_explicit(&n_full, memory_order_relaxed);
 }
 
+/* All behind `record` into events, and the buffer into the pool. */
+static void take_back(const struct back *b, void *record)
+{
+	if (b->valid_bytes > BUFFER_BYTES / 4 * 3)
+		atomic_fetch_add_explicit(&n_full, 1, memory_order_relaxed);
+	lull_cuda_walk(b->buffer, b->valid_bytes, &record, false);
+	lull_cuda_share_buffer(b->context, b->stream, b->buffer, b->valid_bytes);
+	count_dropped(b->context, b->stream);
+	memset(b->buffer, 0, b->size_bytes < BUFFER_BYTES ? b->size_bytes : BUFFER_BYTES);
+	put_free(b->buffer);
+}
+
+/* The place is free; the last record that was taken. */
+static void *remove_out(struct out *o)
+{
+	void *record = o->record;
+
+	o->record = NULL;
+	atomic_store(&o->buffer, NULL);
+	atomic_store(&o->state, OUT_CALM);
+	return record;
+}
+
+static struct out *find_out(const u8 *buffer)
+{
+	for (u32 i = 0; i < N_OUT; i++)
+		if (atomic_load_explicit(&out[i].buffer, memory_order_relaxed) == buffer)
+			return &out[i];
+	return NULL;
+}
+
+static bool look_at(struct out *o)
+{
+	u32 calm = OUT_CALM;
+
+	return atomic_compare_exchange_strong(&o->state, &calm, OUT_LOOKED_AT);
+}
+
+/* True if somebody looks at it, who takes it then. */
+static bool leave_back(struct out *o, const struct back *b)
+{
+	u32 looked_at = OUT_LOOKED_AT;
+
+	o->back = *b;
+	return atomic_compare_exchange_strong(&o->state, &looked_at, OUT_GIVEN_BACK);
+}
+
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
 			 size_t valid_bytes)
 {
+	struct back b = { context, stream, buffer, size_bytes, valid_bytes };
 	int saved = errno;
+	struct out *o;
 
 	if (!buffer)
 		return;
-	exchange_out(buffer, NULL);
-	if (valid_bytes > BUFFER_BYTES / 4 * 3)
-		atomic_fetch_add_explicit(&n_full, 1, memory_order_relaxed);
-	lull_cuda_walk(buffer, valid_bytes);
-	lull_cuda_share_buffer(context, stream, buffer, valid_bytes);
-	count_dropped(context, stream);
-	memset(buffer, 0, size_bytes < BUFFER_BYTES ? size_bytes : BUFFER_BYTES);
-	put_free(buffer);
+	o = find_out(buffer);
+	while (o && !look_at(o))
+		if (leave_back(o, &b))
+			return;
+	take_back(&b, o ? remove_out(o) : NULL);
 	errno = saved;
+}
+
+void lull_cuda_take_finished(void)
+{
+	/* Another tool gets its records when its flush returns, and not from us behind that. */
+	for (u32 i = 0; i < N_OUT && !lull_cuda_share_is_used(); i++) {
+		struct out *o = &out[i];
+		u32 looked_at = OUT_LOOKED_AT;
+		u8 *buffer;
+
+		if (!atomic_load_explicit(&o->buffer, memory_order_relaxed) || !look_at(o))
+			continue;
+		buffer = atomic_load(&o->buffer);
+		if (buffer)
+			lull_cuda_walk(buffer, BUFFER_BYTES, &o->record, true);
+		if (!atomic_compare_exchange_strong(&o->state, &looked_at, OUT_CALM)) {
+			struct back b = o->back;
+
+			take_back(&b, remove_out(o));
+		}
+	}
 }

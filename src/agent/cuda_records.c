@@ -393,14 +393,44 @@ static void on_record(struct lull_thread *t, const void *record, struct names *n
 		handlers[kind](t, record);
 }
 
-void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
+/*
+ * In a buffer that CUPTI still has: whether its work is done. Until then CUPTI 13 sets the highest
+ * bit of its kind, and does not step onto it; others may leave times open. What there is to free is
+ * left alone, since another tool may yet come for it.
+ */
+static bool is_finished(const void *r)
+{
+	u32 kind;
+
+	memcpy(&kind, r, sizeof(kind));
+	switch (kind) {
+	case LULL_CUPTI_KIND_KERNEL:
+		return lull_cupti_kernel_start(r) && lull_cupti_kernel_end(r);
+	case LULL_CUPTI_KIND_MEMCPY:
+		return lull_cupti_memcpy_start(r) && lull_cupti_memcpy_end(r);
+	case LULL_CUPTI_KIND_MEMCPY2:
+		return lull_cupti_memcpy2_start(r) && lull_cupti_memcpy2_end(r);
+	case LULL_CUPTI_KIND_MEMSET:
+		return lull_cupti_memset_start(r) && lull_cupti_memset_end(r);
+	case LULL_CUPTI_KIND_GRAPH:
+		return lull_cupti_graph_start(r) && lull_cupti_graph_end(r);
+	case LULL_CUPTI_KIND_OVERHEAD:
+		return lull_cupti_overhead_overhead_kind(r) != LULL_CUPTI_OVERHEAD_QUEUE_FULL;
+	default:
+		return kind && kind <= INT32_MAX;
+	}
+}
+
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_held)
 {
 	struct lull_thread *t = lull_thread();
 	struct names names = { 0 };
-	void *record = NULL;
+	void *record = *last_record;
 	u32 last;
 
 	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
+		if (is_held && !is_finished(record))
+			return;
 		/*
 		 * Between recordings, too: devices are described, and records arrive late. What was
 		 * defined for an earlier recording has to be defined again for the last one.
@@ -409,5 +439,6 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes)
 		if (t->record != last)
 			lull_thread_sync(t, last);
 		on_record(t, record, &names);
+		*last_record = record;
 	}
 }

@@ -144,6 +144,13 @@ void lull_cuda_rouse(void)
 /* Flushes after CUPTI was switched off: what was unfinished then comes, and buffers come back. */
 #define N_LAST_FLUSHES 2u
 
+/* What is finished, also of buffers that CUPTI holds back. */
+static void flush_all(void)
+{
+	lull_cupti.cuptiActivityFlushAll(0);
+	lull_cuda_take_finished();
+}
+
 /*
  * Bring in what CUPTI holds, if it is time for it. Where buffers fill by themselves all but the
  * last moments are in already: two looks are at most the interval that the user wants.
@@ -158,10 +165,10 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 	if (atomic_load(&cuda.is_on)) {
 		*n_last = N_LAST_FLUSHES;
 		if (is_late || is_asked || is_ending)
-			lull_cupti.cuptiActivityFlushAll(0);
+			flush_all();
 	} else if (*n_last || n_held) {
 		*n_last -= *n_last > 0;
-		lull_cupti.cuptiActivityFlushAll(0);
+		flush_all();
 	}
 }
 

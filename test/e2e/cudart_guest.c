@@ -11,6 +11,7 @@
 #include "sim/cudart.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #define CUDA_CALLS(CALL)                                                                    \
@@ -105,6 +106,10 @@ int main(int argc, char **argv)
 	CHECK(cudaProfilerStart());
 	if (argc > 1) {
 		queue_up(kernel, atoi(argv[1]));
+		if (argc > 2) {
+			usleep(600000);
+			kill(getpid(), SIGKILL);
+		}
 	} else {
 		launch_all(kernel);
 		move_memory();

@@ -48,9 +48,9 @@ AROUND = [("cudaLaunchKernel", 111, 1, 0, 2)]
 class Recording:
     """What a recording of the guest holds, and what CUPTI was asked for meanwhile."""
 
-    def __init__(self, guest, *options, queue=0, rounds=1, **knobs):
+    def __init__(self, guest, *options, queue=0, is_killed=False, rounds=1, **knobs):
         program = os.path.join(BUILD, "e2e", guest)
-        argv = [program, str(queue)] if queue else [program]
+        argv = [program] + [str(queue)] * bool(queue) + ["kill"] * is_killed
         if guest.endswith(".so"):
             argv = [sys.executable, "-c", LOAD, program, str(rounds)]
         with tempfile.TemporaryDirectory() as folder:
@@ -58,9 +58,10 @@ class Recording:
             env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state, **knobs)
             done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", self.report,
                                    *argv], env=env, capture_output=True, text=True, timeout=60)
-            assert (done.returncode, done.stdout) == (0, "" if queue else SAYS * rounds), done
-            with open(state, encoding="ascii") as f:
-                self.state = dict(word.split("=") for word in f.read().split())
+            assert (done.returncode, done.stdout) == (137 * is_killed, "" if queue else SAYS * rounds), done
+            if not is_killed:
+                with open(state, encoding="ascii") as f:
+                    self.n_callbacks = int(dict(word.split("=") for word in f.read().split())["callbacks"])
             kernels, calls = self.query(KERNELS), self.query(CALLS)
             copies, waits = ([], []) if queue else (self.query(COPIES), self.query(WAITS))
             info = json.loads(subprocess.run([LULL, "info", "--json", self.report], check=True, capture_output=True).stdout)
@@ -70,7 +71,6 @@ class Recording:
         self.calls = {(c["call"], c["is_failed"]): c["n"] for c in calls}
         self.copies = [(c["call"], c["kind"], c["bytes"], c["n"]) for c in copies]
         self.waits = {w["call"]: (w["kind"], w["n"]) for w in waits}
-        self.n_callbacks = int(self.state["callbacks"])
         self.issues = {i["name"]: i["count"] for i in info["issues"]}
 
     def query(self, sql):
@@ -133,6 +133,21 @@ class Cudart(unittest.TestCase):
                 self.assertTrue(80 <= found < n, found)
                 self.assertTrue(0 < r.issues["device_unfinished"] <= n - found, r.issues)
                 self.assertNotIn("no_device_time", r.issues)
+
+    def test_killed_while_work_is_queued_up(self):
+        """All 500 launches are in one buffer, which CUPTI never gives back: all but the last 250 ms of 900 are there."""
+        r = Recording("cudart_guest_now", queue=500, is_killed=True, LULL_SIM_KERNEL_NS="3000000")
+        [(call, *_, found)] = [k for k in r.kernels if k[3] == 64]
+        self.assertEqual(call, "cudaLaunchKernel")
+        self.assertTrue((900 - 250) / 3 <= found < 500, found)
+        self.assertEqual(r.issues["device_tail"], 1)
+        self.assertNotIn("no_device_time", r.issues)
+
+    def test_held_back_and_given_back(self):
+        """What was taken while CUPTI had the buffer is not taken again."""
+        r = Recording("cudart_guest_now", queue=200, LULL_SIM_KERNEL_NS="3000000")
+        self.assertEqual([k[4] for k in r.kernels if k[3] == 64], [200])
+        self.assertFalse(set(r.issues) & {"device_unfinished", "no_device_time", "device_tail"}, r.issues)
 
     def test_a_runtime_that_is_loaded_again(self):
         r = Recording("part/libcudart_guest.so", rounds=4)

@@ -243,6 +243,13 @@ def check_behind(b):
            verdict(span >= 0.25e9))
     yield ("behind: what is missing is said", "device_unfinished", json.dumps(issues), verdict(
         issues.get("device_unfinished", 0) > 0))
+    b.record("behind", [*CUDA, "-c", "cudaProfilerApi"], [sys.executable, TORCH, "behind", "kill"], expect=137)
+    kernels, info = b.table("behind", "kernel"), b.info("behind")
+    span = max(k["start_ns"] for k in kernels) - min(k["start_ns"] for k in kernels) if kernels else 0
+    yield ("behind: killed after 0.9 s", ">= 0.65 s of them", "%d, %.2f s" % (len(kernels), span / 1e9),
+           verdict(span >= 0.64e9))  # the last one has lasted for some ms
+    yield ("behind: the report says so", "device_tail", ", ".join(i["name"] for i in info["issues"]), verdict(
+        any(i["name"] == "device_tail" for i in info["issues"])))
 
 
 def check_endings(b):
@@ -321,7 +328,7 @@ ITEMS = [
     ("kill", 5, check_kill),
     ("memory", 15, check_memory),
     ("ranks", 30, check_ranks),
-    ("behind", 8, check_behind),
+    ("behind", 16, check_behind),
     ("leaving", 20, check_leaving),
     ("endings", 45, check_endings),
     ("drift", 2, check_drift),

@@ -4,7 +4,7 @@
     profiler        ten training steps inside torch.profiler; prints {kernel: count}
     steps N         training steps
     memory          allocates; prints what torch has reserved at most
-    behind          much work at once, and torch.cuda.profiler.stop() in the middle of it
+    behind [kill]   much work at once, and torch.cuda.profiler.stop() in the middle of it, or SIGKILL after 0.9 s
     workers HOW     a DataLoader with workers by fork or spawn; _exit: leaves by os._exit(6)
     turns N FLOOR   N recordings by lull.start() and stop(), steps all the time; prints how often CUPTI was away then
     ranks           two NCCL ranks on the one GPU, five all-reduces
@@ -12,6 +12,7 @@
 """
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def memory():
     print("reserved_bytes=%d" % max(most, torch.cuda.memory_reserved()), again.numel())
 
 
-def behind():
+def behind(how=""):
     """600 kernels of some 3 ms at once; the recording is stopped after 0.3 s, and waits for less than what is left."""
     import torch
     torch.cuda._sleep(1000)
@@ -67,6 +68,9 @@ def behind():
     for _ in range(600):
         torch.cuda._sleep(5000000)
     time.sleep(0.3)
+    if how == "kill":
+        time.sleep(0.6)
+        os.kill(os.getpid(), signal.SIGKILL)
     torch.cuda.profiler.stop()
     time.sleep(0.5)
     torch.cuda.synchronize()
