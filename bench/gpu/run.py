@@ -4,20 +4,22 @@
     bench/gpu/run.py --lull build/lull --planted planted.py --budget 170
     bench/gpu/run.py --only loop,parts              what the parts of it cost
 
-Runs alternate and medians are compared within one run: such machines vary by 15 % from one to the next, and processes of
-one program on one machine by 10 %, so that training loops are compared with themselves: recorded, at the floor, and
+Runs alternate and medians are compared within one run: such machines vary by 15 % from one to the next, and processes
+of one program on one machine by 10 %, so that training loops are compared with themselves: recorded, at the floor, and
 neither, by turns in one process. Virtual CPUs share cores, and a step of one and the same process takes 9 or 18 ms, as
-the neighbours please. So the quietest CPU is looked for, a fixed piece of work before each step tells whether it is
-all ours just then or shared, turns of a few steps that follow each other are compared if they are alike in that, and of
-these ratios the median is taken. "Not recorded" is in the same process, with the agent loaded and CUPTI away; what a
-loaded agent costs beyond an absent one is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us
-above the floor; steps at most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the
-device or the data set is the limit, and after the recording.
+the neighbours please. So the quietest CPU is looked for, nothing else of ours runs on the other half of its core, a
+fixed piece of work before each step tells whether it is all ours just then or shared, turns of a few steps that follow
+each other are compared if they are alike in that, and of these ratios the median is taken. "Not recorded" is in the
+same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an absent one is a load and a
+branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most 5 % above it and less
+than half of what torch.profiler adds; 1.01 of untraced where the device or the data set is the limit, and after the
+recording.
 """
 import json
 import os
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -66,14 +68,20 @@ def alone(words):
     return [word for key, value in off.items() for word in ([key, value] if key == "-s" else [key + "=" + value])]
 
 
+def placed(b, variant, cpus):
+    """The command of a variant up to the program: the recorder is elsewhere than the program."""
+    before, env, switch = prefix(b, variant)
+    return (pinned(cpus[-8:]) + before if before else []) + pinned(cpus[:4]), env, switch
+
+
 def alternate(b, variants, argv, rounds, key, share=1.0):
     """What each variant printed in each round; rounds end when their share of the budget is spent."""
     found = {v: [] for v in variants}
-    first = time.monotonic()
+    first, cpus = time.monotonic(), apart(quiet_cpus())
     for i in range(rounds):
         begin = time.monotonic()
-        for v in variants:
-            before, env, _ = prefix(b, v)
+        for v in rotated(variants, i):
+            before, env, _ = placed(b, v, cpus)
             text = b.run(before + argv, {**b.cupti(), **env})
             values = gpu.numbers(text)
             if key and key not in values:
@@ -89,17 +97,36 @@ def middle(runs, key):
     return statistics.median(values[key] for values in runs)
 
 
+def above(runs, others, key):
+    """By how much they are above others, round by round: the median."""
+    return statistics.median(a[key] - b[key] for a, b in zip(runs, others))
+
+
+def turns_env(b):
+    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+    env = {**b.cupti(), "LULL_CUPTI_LEAVE": "always", "FLOOR_AGENT": b.floor}
+    return {**env, "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else env
+
+
+def run_turns(b, cpus, before, api, *words):
+    """The numbers that turns.c prints; what is before it runs elsewhere."""
+    return gpu.numbers(b.run((pinned(cpus[-8:]) + before if before else []) + pinned(cpus[:4]) + [b.turns, api, *words],
+                             turns_env(b)))
+
+
+def by_turns(b):
+    return [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
+
+
 def bench_loop(b):
-    n = 20000 if b.options.short or b.options.sim else 100000
-    variants = ["untraced", "floor", "cuda", "default", "cuda, no flush"]
-    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], b.options.rounds, "ns_per_launch", 0.35)
-    median = {v: middle(found[v], "ns_per_launch") for v in variants}
-    for v in variants:
-        over = median[v] - median["floor"]
-        good = v in ("untraced", "floor", "cuda, no flush") or over <= 350
-        yield ("loop: " + v, "" if v in ("untraced", "floor") else "<= 350 ns above the floor",
-               "%.0f ns a launch, %+.0f; CPU %.0f, n=%d" % (median[v], over, middle(found[v], "cpu_per_launch"), rounds),
-               verdict(good))
+    """An empty launch: recorded, at the floor and neither in one process; seven of them, each compared with itself."""
+    cpus = apart(quiet_cpus())
+    for api in ("driver", "runtime"):
+        found = [run_turns(b, cpus, by_turns(b), api, "2", "floor", "on", "off") for _ in range(b.options.rounds)]
+        over = sorted(v["on"] - v["floor"] for v in found)
+        yield ("loop: %s, default" % api, "<= 350 ns above the floor", "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d" % (
+            statistics.median(over), over[0], over[-1], *(middle(found, m) for m in ("on", "floor", "off")), len(found)),
+               verdict(statistics.median(over) <= 350))
 
 
 def bench_parts(b):
@@ -109,25 +136,22 @@ def bench_parts(b):
              "kinds,graph,clock,zeroed,calls,flush,walk"]
     variants = ["floor:" + w for w in words]
     found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], 3, "ns_per_launch", 0.2)
-    base = middle(found[variants[0]], "ns_per_launch")
     for v in variants:
-        m = middle(found[v], "ns_per_launch")
         yield ("parts: " + (v[6:].replace(words[-1], "all but small") or "kernel records"), "",
-               "%.0f ns a launch, %+.0f; CPU %.0f, n=%d" % (m, m - base, middle(found[v], "cpu_per_launch"), rounds), "ok")
+               "%.0f ns a launch, %+.0f; CPU %.0f, n=%d" % (
+                   middle(found[v], "ns_per_launch"), above(found[v], found[variants[0]], "ns_per_launch"),
+                   middle(found[v], "cpu_per_launch"), rounds), "ok")
 
 
 def bench_after(b):
     """A launch before the first recording of a process, between and after recordings."""
-    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
-    env = {**b.cupti(), "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else b.cupti()
-    env, cpus = {**env, "LULL_CUPTI_LEAVE": "always"}, quiet_cpus()[:4]
-    lull = [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
+    cpus = apart(quiet_cpus())
     for api in ("runtime", "driver"):
         plain, found = [], []
         for _ in range(9):
-            plain.append(gpu.numbers(b.run([*pinned(cpus), b.turns, api, "3", "off"], env)))
+            plain.append(run_turns(b, cpus, [], api, "3", "off"))
             # "Off" always comes behind a recording.
-            found.append(gpu.numbers(b.run(lull + [*pinned(cpus), b.turns, api, "3", "on", "off"], env)))
+            found.append(run_turns(b, cpus, by_turns(b), api, "3", "on", "off"))
         m = {state: statistics.median(v[state] for v in found) for state in ("fresh", "off", "on")}
         untraced = statistics.median(v["off"] for v in plain)
         after = statistics.median(v["off"] / v["fresh"] for v in found)
@@ -151,6 +175,37 @@ def quiet_cpus():
     limit = FAST * min(ms for times in took.values() for ms in times)
     slow = {cpu: sum(ms > limit for ms in times) / len(times) for cpu, times in took.items()}
     return sorted(cpus, key=slow.get)
+
+
+def least_beside(cpu):
+    """The least time of a piece of work here while `cpu` is busy, ms; None: while nothing is."""
+    child = os.fork() if cpu is not None else 0
+    if cpu is not None and child == 0:
+        os.sched_setaffinity(0, [cpu])
+        while True:
+            piece()
+    end, took = time.monotonic() + 0.06, []
+    while time.monotonic() < end:
+        took.append(piece())
+    if child:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return min(took[len(took) // 3:])
+
+
+def apart(cpus):
+    """These without those that are the other half of the first one's core: a recorder there slows the loop by half.
+
+    A scheduler that is free to choose takes an idle core; virtual machines do not tell which CPUs share one.
+    """
+    if not cpus:
+        return []
+    everywhere = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus[:1])
+    alone = least_beside(None)
+    halves = [cpu for cpu in cpus[1:] if least_beside(cpu) > FAST * alone]
+    os.sched_setaffinity(0, everywhere)
+    return [cpu for cpu in cpus if cpu not in halves] if len(halves) < len(cpus) // 4 else cpus
 
 
 def pinned(cpus):
@@ -219,7 +274,7 @@ def turns(b, variants, cases, modes):
         raise Skipped("no planted.py; give it with --planted")
     gpu.need_torch(b)
     # One at a time has these CPUs: with CPUs of its own each process would be fast or slow by chance.
-    cpus = quiet_cpus()
+    cpus = apart(quiet_cpus())
     argv = [*pinned(cpus[:4]), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
             "--repeats", str(MAX_ROUNDS * max(len(modes(v)) for v in variants)),
             "--steps", "3" if b.options.short else "6"] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
@@ -275,14 +330,19 @@ class Ratio:
     """Steps in one mode against those in another, of the processes of one kind: each with itself."""
 
     def __init__(self, found, kind, mode, base, case):
-        all_pairs = [r for v in of_kind(found, kind) for r in pairs(found[v], mode, base, case)]
-        if len(all_pairs) < 7:
+        groups = [pairs(found[v], mode, base, case) for v in of_kind(found, kind)]
+        self.n = sum(map(len, groups))
+        if self.n < 7:
             raise Failed("the neighbours change too often; take another machine, or more --seconds")
-        self.value, self.n = statistics.median(all_pairs), len(all_pairs)
-        # Drawn again from the pairs: where nineteen of twenty such runs would be.
+        self.value = statistics.median(sum(groups, []))
+        # Processes drawn again, and pairs of them: where nineteen of twenty such runs would be.
         draw = random.Random(1)
-        again = sorted(statistics.median(draw.choices(all_pairs, k=self.n)) for _ in range(400))
+        again = sorted(self.drawn(draw, [g for g in groups if g]) for _ in range(400))
         self.within = again[9], again[389]
+
+    @staticmethod
+    def drawn(draw, groups):
+        return statistics.median(r for g in draw.choices(groups, k=len(groups)) for r in draw.choices(g, k=len(g)))
 
     def __str__(self):
         return "%.3f (%.3f to %.3f, %d pairs)" % (self.value, *self.within, self.n)
@@ -363,7 +423,8 @@ def bench_busy(b):
 
 
 def bench_data(b):
-    return bench_pairs(b, {"default": 2}, ["dataloader_cpu"], judge_busy, lambda v: ["off", "on"])
+    """Many processes: the cost of a recording differs by 1 % from one to the next, for as long as they live."""
+    return bench_pairs(b, {"default": 8}, ["dataloader_cpu"], judge_busy, lambda v: ["off", "on"])
 
 
 def show_turns(b, name, variants, cases, modes):
@@ -413,7 +474,7 @@ def bench_data_parts(b):
 
 
 ITEMS = [
-    ("loop", 12, bench_loop),
+    ("loop", 20, bench_loop),
     ("planted", 65, bench_planted),
     ("others", 65, bench_others),
     ("busy", 30, bench_busy),
@@ -429,7 +490,7 @@ ITEMS = [
 
 if __name__ == "__main__":
     sys.exit(gpu.main(gpu.parse(__doc__.split("\n")[0], [
-        (("--rounds",), dict(type=int, default=7, help="alternating rounds of loops of launches at most (default: 7)")),
+        (("--rounds",), dict(type=int, default=7, help="processes of loops of launches (default: 7)")),
         (("--seconds",), dict(type=float, default=60, help="for the turns of training loops (default: 60)")),
         (("--keep",), dict(metavar="FILE", help="append the times of all steps to FILE")),
     ]), ITEMS) and 1)

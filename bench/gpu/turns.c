@@ -5,7 +5,9 @@
  *	turns runtime|driver ROUNDS MODE...
  *
  * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches
- * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
+ * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody. With
+ * lull, "floor" is the agent that FLOOR_AGENT names, while lull has left CUPTI: processes differ by
+ * more than the two, so that one process has both.
  * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches,
  * each behind a fixed piece of work that tells whether the CPU is all ours just then: virtual CPUs
  * share cores, and are half as fast while a neighbour works. Prints MODE=NS a launch, a line each:
@@ -52,6 +54,12 @@ static struct {
 
 static void *kernel, *stream;
 static int (*floor_switch)(const char *words);
+
+/* The floor in a process that lull records. */
+static struct {
+	int (*turn)(const char *words);
+	int (*is_alone)(void);
+} guest_floor;
 
 static void give_up(const char *what)
 {
@@ -146,8 +154,17 @@ static void find_switch(void)
 	const char *path = getenv("CUDA_INJECTION64_PATH");
 	void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
 
+	/* Of lull's agent, there is none. */
 	if (library)
 		*(void **)&floor_switch = dlsym(library, "floor_switch");
+	if (floor_switch)
+		return;
+	path = getenv("FLOOR_AGENT");
+	library = path ? dlopen(path, RTLD_NOW) : NULL;
+	if (library) {
+		*(void **)&guest_floor.turn = dlsym(library, "floor_switch");
+		*(void **)&guest_floor.is_alone = dlsym(library, "floor_is_alone");
+	}
 }
 
 /* lull's: reports are closed one after the other, so that a start may have to wait. */
@@ -165,14 +182,32 @@ static void switch_lull(int is_on)
 		give_up("the recording does not begin or end");
 }
 
+static void switch_to_floor(void)
+{
+	switch_lull(0);
+	for (int i = 0; i < 400 && !guest_floor.is_alone(); i++) {
+		usleep(5000);
+		lull_is_recording();
+	}
+	if (!guest_floor.is_alone())
+		give_up("lull does not leave CUPTI");
+	guest_floor.turn("");
+}
+
 static void switch_to(const char *mode)
 {
 	int is_on = strcmp(mode, "off") != 0;
 
+	if (guest_floor.turn)
+		guest_floor.turn("finalize");
 	if (floor_switch)
 		floor_switch(strcmp(mode, "on") == 0 ? "" : mode);
-	else
+	else if (strcmp(mode, "floor") != 0)
 		switch_lull(is_on);
+	else if (guest_floor.turn)
+		switch_to_floor();
+	else
+		give_up("the floor needs FLOOR_AGENT");
 	/* A thread of the agent enables CUPTI; it is left where the program tells something. */
 	for (int i = 0; i < (floor_switch ? 1 : 40); i++) {
 		usleep(10000);
