@@ -123,33 +123,49 @@ static u64 bit_of(const struct signalfd_siginfo *info)
 
 /*
  * While the witness answers another of the same number may come, to us and to it. For the witness
- * both are one; so what has come by then shares the answer, and what it still has is forgotten.
+ * both are one; so what has come by then shares an answer that is yes, and what the witness still
+ * has is forgotten. One that was for us alone and one for everybody are then one, too.
+ *
+ * Of `infos` the first `n` were asked for; what is left, with what came meanwhile, is moved to its
+ * begin. How many.
  */
+static size_t handle(struct lull_collector *c, struct signalfd_siginfo *infos, size_t n,
+		     bool is_last)
+{
+	u64 asked = 0, seen;
+	size_t n_all, n_left = 0;
+	bool is_shared = false;
+
+	for (size_t i = 0; i < n; i++)
+		asked |= bit_of(&infos[i]);
+	seen = asked ? lull_witness_seen(&c->witness, asked) : 0;
+	n_all = n + take(c, infos + n, is_last ? 0 : N_INFOS - n);
+	for (size_t i = 0; i < n_all; i++) {
+		u64 bit = bit_of(&infos[i]);
+
+		if (i >= n && (bit & ~seen)) {
+			infos[n_left++] = infos[i];
+			continue;
+		}
+		is_shared |= i >= n && bit;
+		on_signal(c, &infos[i], bit & seen);
+	}
+	if (is_shared)
+		lull_witness_seen(&c->witness, seen);
+	return n_left;
+}
+
+/* Not for ever: there is other work, and whoever polls comes again. */
+#define N_ROUNDS 8
+
 void lull_signals_read(struct lull_collector *c)
 {
 	struct signalfd_siginfo infos[N_INFOS];
 	size_t n = take(c, infos, N_INFOS);
 
-	while (n) {
-		u64 asked = 0, seen;
-		size_t n_all, n_left = 0;
-		bool is_shared = false;
-
-		for (size_t i = 0; i < n; i++)
-			asked |= bit_of(&infos[i]);
-		seen = asked ? lull_witness_seen(&c->witness, asked) : 0;
-		n_all = n + take(c, infos + n, N_INFOS - n);
-		for (size_t i = 0; i < n_all; i++) {
-			u64 bit = bit_of(&infos[i]);
-
-			is_shared |= i >= n && (bit & seen);
-			if (bit & ~asked)
-				infos[n_left++] = infos[i];
-			else
-				on_signal(c, &infos[i], bit & seen);
-		}
-		if (is_shared)
-			lull_witness_seen(&c->witness, seen);
-		n = n_left ? n_left : take(c, infos, N_INFOS);
+	for (int left = N_ROUNDS; n; left--) {
+		n = handle(c, infos, n, left <= 1);
+		if (!n && left > 1)
+			n = take(c, infos, N_INFOS);
 	}
 }

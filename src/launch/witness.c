@@ -18,20 +18,27 @@
  */
 #define ANSWER_MS 5000
 
+/* What is answered; a question is its number alone. */
+struct answer {
+	u64 number;
+	u64 got; /* since the question before: bit n - 1 for signal n */
+};
+
 static void stand_by(void)
 {
 	const struct timespec now = { 0 };
+	struct answer answer;
 	sigset_t all;
-	char byte;
 
 	sigfillset(&all);
-	while (recv(LULL_HELPER_FD, &byte, 1, 0) == 1) {
-		u64 got = 0;
+	while (recv(LULL_HELPER_FD, &answer.number, sizeof(answer.number), 0) ==
+	       sizeof(answer.number)) {
 		int signal;
 
+		answer.got = 0;
 		while ((signal = sigtimedwait(&all, NULL, &now)) > 0)
-			got |= (u64)1 << (signal - 1);
-		if (send(LULL_HELPER_FD, &got, sizeof(got), MSG_NOSIGNAL) != sizeof(got))
+			answer.got |= (u64)1 << (signal - 1);
+		if (send(LULL_HELPER_FD, &answer, sizeof(answer), MSG_NOSIGNAL) != sizeof(answer))
 			return;
 	}
 }
@@ -58,31 +65,28 @@ void lull_witness_start(struct lull_witness *w)
 		lull_witness_stop(w);
 }
 
-/* What it got since it was asked last: bit n - 1 for signal n; false if it does not answer. */
-static bool ask(const struct lull_witness *w, u64 *got)
+/* The next answer, if there is one within that time. */
+static bool hear(const struct lull_witness *w, struct answer *answer, int ms)
 {
 	struct pollfd fd = { .fd = w->fd, .events = POLLIN };
 
-	usleep(SETTLE_US);
-	return send(w->fd, "?", 1, MSG_NOSIGNAL) == 1 && poll(&fd, 1, ANSWER_MS) == 1 &&
-	       recv(w->fd, got, sizeof(*got), MSG_DONTWAIT) == sizeof(*got);
+	return poll(&fd, 1, ms) == 1 &&
+	       recv(w->fd, answer, sizeof(*answer), MSG_DONTWAIT) == sizeof(*answer);
 }
 
 u64 lull_witness_seen(struct lull_witness *w, u64 signals)
 {
-	u64 got, late;
+	u64 number = ++w->n_asked, got;
+	struct answer answer = { 0 };
 
 	if (w->pid <= 0)
 		return 0;
-	/* An answer that came too late still is one, but for what was asked: that is past. */
-	while (recv(w->fd, &late, sizeof(late), MSG_DONTWAIT) == sizeof(late)) {
-		w->seen |= late & ~w->owed;
-		w->owed = 0;
-	}
-	if (ask(w, &got))
-		w->seen |= got;
-	else
-		w->owed |= signals;
+	usleep(SETTLE_US);
+	if (send(w->fd, &number, sizeof(number), MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(number))
+		while (answer.number != number && hear(w, &answer, ANSWER_MS))
+			/* One that comes late still is one, but for what was asked then. */
+			w->seen |= answer.number == number ? answer.got : answer.got & ~w->owed;
+	w->owed = answer.number == number ? 0 : w->owed | signals;
 	got = w->seen & signals;
 	w->seen &= ~signals;
 	return got;

@@ -20,6 +20,7 @@ struct lull_witness {
 	int fd;
 	u64 seen; /* what it got and was not asked for: bit n - 1 for signal n */
 	u64 owed; /* what it was asked for and did not answer */
+	u64 n_asked;
 };
 
 /* Fork it; it ends when we do. */
