@@ -344,6 +344,7 @@ void lull_feed_agents(struct lull_collector *c)
 			feed_process(c, p);
 	}
 	lull_device_clock_release(&c->recording);
+	lull_pulse_settle(&c->pulse);
 }
 
 bool lull_feed_agents_leave_round(struct lull_collector *c)

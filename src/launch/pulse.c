@@ -47,9 +47,20 @@ const char *const lull_pulse_causes[LULL_PULSE_N_CAUSES] = {
 	[LULL_PULSE_HOST_CODE] = "host-code",
 };
 
+/* What all rows of device work have. */
+struct work {
+	u64 start_ns, dur_ns;
+	u32 lane, process, correlation;
+	u32 device; /* of `devices` */
+};
+
+/* More than this are not waited with: 20 ms of the fastest launches are 10,000. */
+#define MAX_WORKS 16384u
+
 void lull_pulse_init(struct lull_pulse *p)
 {
 	*p = (struct lull_pulse){ 0 };
+	lull_vec_init(&p->works, sizeof(struct work));
 	lull_vec_init(&p->step_labels, 1);
 	p->calls = lull_alloc(1, sizeof(*p->calls));
 	p->waits = lull_alloc(1, sizeof(*p->waits));
@@ -58,6 +69,7 @@ void lull_pulse_init(struct lull_pulse *p)
 void lull_pulse_release(struct lull_pulse *p)
 {
 	lull_vec_release(&p->step_labels);
+	lull_vec_release(&p->works);
 	free(p->calls);
 	free(p->waits);
 	*p = (struct lull_pulse){ 0 };
@@ -259,19 +271,11 @@ static void add_gap(struct lull_pulse *p, struct lull_pulse_device *d, u32 proce
 	}
 }
 
-/* What all rows of device work have. */
-struct work {
-	u64 start_ns, dur_ns;
-	u32 lane, process, correlation;
-};
-
-static void see_work(struct lull_pulse *p, struct lull_recording *r, const struct work *w)
+static void add_work(struct lull_pulse *p, const struct work *w)
 {
-	struct lull_pulse_device *d = device_of(p, r, w->lane);
+	struct lull_pulse_device *d = &p->devices[w->device];
 	u64 end_ns = w->start_ns + w->dur_ns, from_ns;
 
-	if (!d)
-		return;
 	if (d->busy_until_ns && w->start_ns > d->busy_until_ns)
 		add_gap(p, d, w->process, w->correlation, w->start_ns);
 	from_ns = w->start_ns > d->busy_until_ns ? w->start_ns : d->busy_until_ns;
@@ -281,9 +285,44 @@ static void see_work(struct lull_pulse *p, struct lull_recording *r, const struc
 	}
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct work *x = a, *y = b;
+
+	return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+void lull_pulse_settle(struct lull_pulse *p)
+{
+	struct work *all = p->works.at;
+	bool is_sorted = true;
+
+	for (size_t i = 1; i < p->works.n && is_sorted; i++)
+		is_sorted = all[i - 1].start_ns <= all[i].start_ns;
+	if (!is_sorted)
+		qsort(all, p->works.n, sizeof(*all), by_start);
+	for (size_t i = 0; i < p->works.n; i++)
+		add_work(p, &all[i]);
+	p->works.n = 0;
+}
+
+static void see_work(struct lull_pulse *p, struct lull_recording *r, const struct work *w)
+{
+	struct lull_pulse_device *d = device_of(p, r, w->lane);
+	struct work *kept;
+
+	if (!d)
+		return;
+	if (p->works.n == MAX_WORKS)
+		lull_pulse_settle(p);
+	kept = lull_vec_push(&p->works);
+	*kept = *w;
+	kept->device = (u32)(d - p->devices);
+}
+
 #define WORK_OF(row)                                                                  \
 	(&(struct work){ (row)->start_ns, (row)->dur_ns, (row)->lane, (row)->process, \
-			 (row)->correlation })
+			 (row)->correlation, 0 })
 
 static void see_kernel(struct lull_pulse *p, struct lull_recording *r,
 		       const struct lull_kernel_row *row)
@@ -356,6 +395,7 @@ void lull_pulse_turn(struct lull_pulse *p)
 
 void lull_pulse_new_report(struct lull_pulse *p)
 {
+	lull_pulse_settle(p);
 	p->step_labels.n = 0;
 	p->n_loops = 0;
 	memset(p->calls, 0, sizeof(*p->calls));

@@ -8,10 +8,11 @@
  *                 begin of the next. Of that, what lies behind the begin of the call that asked for
  *                 the next work is `launch`, or `queue` if the call had returned before the device
  *                 ran dry. What lies before it belongs to the calling thread: `cuda-call`,
- *                 `os-call` or `gil` while it was in one, else `host-code`. Work of other streams
- *                 that is told late makes idle time look a little too long. `lull why` on a report
- *                 is exact.
- * Memory:         fixed, about 2 MiB.
+ *                 `os-call` or `gil` while it was in one, else `host-code`. Threads that tell about
+ *                 work are read one after the other, so it is put in order once all have been
+ *                 read; what is told later still makes idle time look a little too long. `lull why`
+ *                 on a report is exact.
+ * Memory:         fixed, about 3 MiB.
  * Threads:        that of the recorder alone.
  */
 #ifndef LULL_LAUNCH_PULSE_H
@@ -95,6 +96,7 @@ struct lull_pulse {
 	struct lull_vec step_labels; /* u8 by row of `label`: 1 if it names a step */
 	struct lull_pulse_calls *calls;
 	struct lull_pulse_waits *waits;
+	struct lull_vec works; /* what devices did and is not in their sums yet */
 };
 
 /* Nothing seen yet. */
@@ -106,6 +108,9 @@ void lull_pulse_release(struct lull_pulse *p);
 /* A row goes to the report that `r` writes. */
 void lull_pulse_add(struct lull_pulse *p, struct lull_recording *r, enum lull_table table,
 		    const void *row);
+
+/* All threads have been read: busy and idle times are those of all rows so far. */
+void lull_pulse_settle(struct lull_pulse *p);
 
 /* The label with this row id has this name. */
 void lull_pulse_label(struct lull_pulse *p, u32 label, const char *name);

@@ -48,7 +48,7 @@ static void call(struct bench *b, u64 start_ns, u64 dur_ns, u32 correlation)
 						     .correlation = correlation });
 }
 
-static void kernel(struct bench *b, u64 start_ns, u64 dur_ns, u32 correlation)
+static void told(struct bench *b, u64 start_ns, u64 dur_ns, u32 correlation)
 {
 	lull_pulse_add(&b->p, &b->r, LULL_TABLE_kernel,
 		       &(struct lull_kernel_row){ .start_ns = start_ns,
@@ -58,6 +58,12 @@ static void kernel(struct bench *b, u64 start_ns, u64 dur_ns, u32 correlation)
 						  .correlation = correlation });
 }
 
+static void kernel(struct bench *b, u64 start_ns, u64 dur_ns, u32 correlation)
+{
+	told(b, start_ns, dur_ns, correlation);
+	lull_pulse_settle(&b->p);
+}
+
 static void expect_idle(const struct bench *b, const u64 idle_ns[LULL_PULSE_N_CAUSES])
 {
 	for (size_t i = 0; i < LULL_PULSE_N_CAUSES; i++)
@@ -65,6 +71,23 @@ static void expect_idle(const struct bench *b, const u64 idle_ns[LULL_PULSE_N_CA
 			fail_msg("%s: %llu ns instead of %llu", lull_pulse_causes[i],
 				 (unsigned long long)b->p.devices[0].idle_ns[i],
 				 (unsigned long long)idle_ns[i]);
+}
+
+/* Two threads tell about the work of one device, and the one with the later work is read first. */
+static void work_is_put_in_order(void **state)
+{
+	struct bench b;
+
+	begin(&b, *state);
+	told(&b, 5000, 1000, 3);
+	told(&b, 6000, 1000, 4);
+	told(&b, 1000, 1000, 1);
+	told(&b, 2000, 1000, 2);
+	assert_int_equal(b.p.n_kernels, 4);
+	lull_pulse_settle(&b.p);
+	assert_int_equal(b.p.devices[0].busy_ns, 4000);
+	expect_idle(&b, (u64[LULL_PULSE_N_CAUSES]){ [LULL_PULSE_QUEUE] = 2000 });
+	end(&b);
 }
 
 static void idle_time_goes_to_what_the_host_did(void **state)
@@ -234,6 +257,7 @@ static void addresses_are_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(work_is_put_in_order),
 		TEST(idle_time_goes_to_what_the_host_did),
 		TEST(a_step_is_slow_against_those_before),
 		TEST(a_limit_needs_no_history),
