@@ -350,15 +350,18 @@ VIEW_KERNELS ?= 10000000
 bench-view: all $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 	$(Q)BUILD=$(BUILD) node bench/bench_view.mjs $(VIEW_KERNELS)
 
-# The ring under ThreadSanitizer, which wants everything it sees compiled its way.
-build-tsan/test_ring: test/tsan/test_ring.c src/agent/ring.c $(wildcard src/agent/*.h src/base/*.h) src/trace/wire.h
+# The agent's rings and buffers under ThreadSanitizer, which wants everything it sees compiled its way.
+TSAN_TESTS := test_ring test_buffers
+build-tsan/test_ring: src/agent/ring.c
+build-tsan/test_buffers: src/agent/cuda_buffers.c
+build-tsan/%: test/tsan/%.c $(wildcard src/agent/*.h src/agent/*.def src/base/*.h) src/trace/wire.h
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) -fsanitize=thread -iquote src \
 		-o $@ $(filter %.c,$^) -lpthread
 
-tsan: build-tsan/test_ring
-	$(Q)TSAN_OPTIONS=halt_on_error=1 build-tsan/test_ring
+tsan: $(TSAN_TESTS:%=build-tsan/%)
+	$(Q)for t in $^; do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
 
 # On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
 # the scripts themselves are tried on the simulated device.

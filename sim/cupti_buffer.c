@@ -184,10 +184,16 @@ static void *work(void *unused)
 			continue;
 		}
 		if (buffers.n_flushed < buffers.n_wanted) {
+			u64 n_wanted = buffers.n_wanted;
+
 			tell_finished();
-			buffers.n_flushed = buffers.n_wanted;
-			buffers.is_forced = false;
-			pthread_cond_broadcast(&buffers.changed);
+			/* Another flush may have come meanwhile, and buffers. */
+			if (n_wanted == buffers.n_wanted) {
+				buffers.n_flushed = n_wanted;
+				buffers.is_forced = false;
+				pthread_cond_broadcast(&buffers.changed);
+			}
+			continue;
 		}
 		wait_until(wake_ns);
 	}

@@ -541,12 +541,12 @@ int cuptiActivityGetNextRecord(u8 *buffer, size_t valid, u8 **record)
 	if (!buffer || !record)
 		return CUPTI_E_PARAMETER;
 	if (*record) {
-		memcpy(&kind, *record, sizeof(kind));
+		kind = __atomic_load_n((const u32 *)*record, __ATOMIC_ACQUIRE);
 		off = (size_t)(*record - buffer) + lull_cupti_record_bytes(kind);
 	}
 	if (off + sizeof(kind) > valid)
 		return CUPTI_E_MAX_LIMIT;
-	memcpy(&kind, buffer + off, sizeof(kind));
+	kind = __atomic_load_n((const u32 *)(buffer + off), __ATOMIC_ACQUIRE);
 	if (!lull_cupti_record_bytes(kind))
 		return CUPTI_E_KIND;
 	if (off + lull_cupti_record_bytes(kind) > valid)

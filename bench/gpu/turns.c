@@ -5,9 +5,9 @@
  *	turns runtime|driver ROUNDS MODE...
  *
  * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches
- * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody. With
- * lull, "floor" is the agent that FLOOR_AGENT names, while lull has left CUPTI: processes differ by
- * more than the two, so that one process has both.
+ * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
+ * With lull, "floor" is the agent that FLOOR_AGENT names, while lull has left CUPTI: processes
+ * differ by more than the two, so that one process has both.
  * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches,
  * each behind a fixed piece of work that tells whether the CPU is all ours just then: virtual CPUs
  * share cores, and are half as fast while a neighbour works. Prints MODE=NS a launch, a line each:

@@ -37,10 +37,16 @@ u32 lull_cuda_n_full(void);
 u32 lull_cuda_n_held(void);
 
 /*
- * Behind a flush: take what is finished of what CUPTI holds back. It gives a buffer back only when
- * all in it is finished, which may be seconds later, and the process may be killed before.
+ * Before a flush: remember what CUPTI has. True if something with records was there at the last
+ * mark, too. Behind the flush: take what is finished of that. CUPTI gives a buffer back only when
+ * all in it is finished, which may be seconds later, and the process may be killed before. Both are
+ * for the thread that flushes.
  */
+bool lull_cuda_mark_held(void);
 void lull_cuda_take_finished(void);
+
+/* CUPTI was sent away: what it has not given back it never will. */
+void lull_cuda_forget_out(void);
 
 /*
  * Take all that CUPTI holds, finished or not; there will be no other chance. What is unfinished is

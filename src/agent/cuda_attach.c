@@ -310,6 +310,7 @@ static void go(void)
 	lull_cupti.cuptiActivityFlushAll(0);
 	lull_cupti.cuptiUnsubscribe(at.subscriber);
 	lull_cupti.cuptiFinalize();
+	lull_cuda_forget_out();
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
 	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);

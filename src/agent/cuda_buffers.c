@@ -25,6 +25,12 @@
 static _Atomic(u8 *) free_buffers;
 static _Atomic u32 n_free;
 
+/*
+ * From this version of CUPTI on (13.0) it is known what stands in buffers that it has: records of
+ * unfinished work are marked, and a flush takes the mark off, in their order.
+ */
+#define TELLS_FINISHED 130000u
+
 /* Those that CUPTI has; what finds no place here is not looked into. */
 #define N_OUT 256u
 
@@ -32,13 +38,18 @@ static _Atomic u32 n_free;
  * The thread that flushes looks into them (lull_cuda_take_finished()), and meanwhile CUPTI may give
  * one back on another thread. Nobody waits then: CUPTI may hold a lock that the look needs, too. It
  * leaves what it gave back to the one who looks.
+ *
+ * All that is said of a place is in one word: the buffer, which lies on a page, the low bits of the
+ * number of times that one was given away, and who is at it. 0: the place is free.
  */
 enum { OUT_CALM, OUT_LOOKED_AT, OUT_GIVEN_BACK };
+#define OUT_STATE  3u
+#define OUT_BUFFER (~(u64)4095)
 
 static struct out {
-	_Atomic(u8 *) buffer;
-	_Atomic u32 state; /* OUT_* */
-	void *record;	   /* of the one who looks: the last one that was taken; NULL for none */
+	_Atomic u64 word;
+	u64 marked;   /* of the thread that flushes: the word at its last mark */
+	void *record; /* of the one who is at it: the last one that was taken; NULL for none */
 	struct back {
 		void *context;
 		u32 stream;
@@ -91,26 +102,51 @@ static void put_free(u8 *buffer)
 
 static void add_out(u8 *buffer)
 {
-	for (u32 i = 0; i < N_OUT; i++) {
-		u8 *none = NULL;
+	static _Atomic u64 n_given;
+	u64 number = atomic_fetch_add_explicit(&n_given, 1, memory_order_relaxed);
 
-		if (!atomic_load_explicit(&out[i].buffer, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong(&out[i].buffer, &none, buffer))
+	for (u32 i = 0; i < N_OUT; i++) {
+		u64 none = 0;
+
+		if (!atomic_load_explicit(&out[i].word, memory_order_relaxed) &&
+		    atomic_compare_exchange_strong(&out[i].word, &none,
+						   (u64)buffer | (number << 2 & ~OUT_BUFFER)))
 			return;
 	}
 }
 
-/* Their first word is the kind of the first record, and 0 as we give them away. */
+/*
+ * Their first word is the kind of the first record, and 0 as we give them away. A hint: it may have
+ * come back by now, and be another's.
+ */
+static __attribute__((noinline, no_sanitize_thread)) bool has_records(u64 word)
+{
+	const u32 *buffer = (const u32 *)(word & OUT_BUFFER);
+
+	return buffer && __atomic_load_n(buffer, __ATOMIC_RELAXED) != 0;
+}
+
 u32 lull_cuda_n_held(void)
 {
 	u32 n = 0;
 
-	for (u32 i = 0; i < N_OUT; i++) {
-		const u8 *buffer = atomic_load(&out[i].buffer);
-
-		n += buffer && __atomic_load_n((const u32 *)buffer, __ATOMIC_RELAXED) != 0;
-	}
+	for (u32 i = 0; i < N_OUT; i++)
+		n += has_records(atomic_load(&out[i].word));
 	return n;
+}
+
+/* Only calm ones: what is looked at has been seen, what is given back is not CUPTI's any more. */
+bool lull_cuda_mark_held(void)
+{
+	bool has_old = false;
+
+	for (u32 i = 0; i < N_OUT; i++) {
+		u64 word = atomic_load(&out[i].word);
+
+		has_old |= word && word == out[i].marked && has_records(word);
+		out[i].marked = word & OUT_STATE ? 0 : word;
+	}
+	return has_old;
 }
 
 static u8 *make_buffer(int flags)
@@ -185,39 +221,43 @@ static void take_back(const struct back *b, void *record)
 	put_free(b->buffer);
 }
 
-/* The place is free; the last record that was taken. */
+/* The place is free from here on; the last record that was taken. */
 static void *remove_out(struct out *o)
 {
 	void *record = o->record;
 
 	o->record = NULL;
-	atomic_store(&o->buffer, NULL);
-	atomic_store(&o->state, OUT_CALM);
+	atomic_store(&o->word, 0);
 	return record;
 }
 
 static struct out *find_out(const u8 *buffer)
 {
 	for (u32 i = 0; i < N_OUT; i++)
-		if (atomic_load_explicit(&out[i].buffer, memory_order_relaxed) == buffer)
+		if ((atomic_load_explicit(&out[i].word, memory_order_relaxed) & OUT_BUFFER) ==
+		    (u64)buffer)
 			return &out[i];
 	return NULL;
 }
 
-static bool look_at(struct out *o)
+static bool turns(struct out *o, u64 calm, u64 from, u64 to)
 {
-	u32 calm = OUT_CALM;
+	u64 present = calm | from;
 
-	return atomic_compare_exchange_strong(&o->state, &calm, OUT_LOOKED_AT);
+	return atomic_compare_exchange_strong(&o->word, &present, calm | to);
 }
 
-/* True if somebody looks at it, who takes it then. */
+/* True if somebody looks at it, who takes it then; else it is ours. */
 static bool leave_back(struct out *o, const struct back *b)
 {
-	u32 looked_at = OUT_LOOKED_AT;
+	u64 calm = atomic_load(&o->word) & ~(u64)OUT_STATE;
 
-	o->back = *b;
-	return atomic_compare_exchange_strong(&o->state, &looked_at, OUT_GIVEN_BACK);
+	while (!turns(o, calm, OUT_CALM, OUT_LOOKED_AT)) {
+		o->back = *b;
+		if (turns(o, calm, OUT_LOOKED_AT, OUT_GIVEN_BACK))
+			return true;
+	}
+	return false;
 }
 
 void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
@@ -230,30 +270,35 @@ void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_byte
 	if (!buffer)
 		return;
 	o = find_out(buffer);
-	while (o && !look_at(o))
-		if (leave_back(o, &b))
-			return;
+	if (o && leave_back(o, &b))
+		return;
 	take_back(&b, o ? remove_out(o) : NULL);
 	errno = saved;
 }
 
 void lull_cuda_take_finished(void)
 {
+	if (lull_cupti.version < TELLS_FINISHED)
+		return;
 	/* Another tool gets its records when its flush returns, and not from us behind that. */
 	for (u32 i = 0; i < N_OUT && !lull_cuda_share_is_used(); i++) {
 		struct out *o = &out[i];
-		u32 looked_at = OUT_LOOKED_AT;
-		u8 *buffer;
+		u64 calm = o->marked;
 
-		if (!atomic_load_explicit(&o->buffer, memory_order_relaxed) || !look_at(o))
+		if (!has_records(calm) || !turns(o, calm, OUT_CALM, OUT_LOOKED_AT))
 			continue;
-		buffer = atomic_load(&o->buffer);
-		if (buffer)
-			lull_cuda_walk(buffer, BUFFER_BYTES, &o->record, true);
-		if (!atomic_compare_exchange_strong(&o->state, &looked_at, OUT_CALM)) {
+		lull_cuda_walk((u8 *)(calm & OUT_BUFFER), BUFFER_BYTES, &o->record, true);
+		if (!turns(o, calm, OUT_LOOKED_AT, OUT_CALM)) {
 			struct back b = o->back;
 
 			take_back(&b, remove_out(o));
 		}
 	}
+}
+
+void lull_cuda_forget_out(void)
+{
+	for (u32 i = 0; i < N_OUT; i++)
+		if (atomic_load(&out[i].word))
+			remove_out(&out[i]);
 }

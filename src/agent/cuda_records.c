@@ -262,7 +262,6 @@ static void on_overhead(struct lull_thread *t, const void *r)
 	u64 start = lull_cupti_overhead_start(r), end = lull_cupti_overhead_end(r);
 	struct lull_wire_overhead *e = reserve(t, LULL_EVENT_overhead, sizeof(*e), start, end);
 
-	free_details(r);
 	if (!e)
 		return;
 	e->head.a = lull_cupti_overhead_overhead_kind(r);
@@ -393,16 +392,20 @@ static void on_record(struct lull_thread *t, const void *record, struct names *n
 		handlers[kind](t, record);
 }
 
+static u32 kind_of(const void *r)
+{
+	/* Acquire: of work that is marked as finished in a buffer that CUPTI has all is there. */
+	return __atomic_load_n((const u32 *)r, __ATOMIC_ACQUIRE);
+}
+
 /*
- * In a buffer that CUPTI still has: whether its work is done. Until then CUPTI 13 sets the highest
- * bit of its kind, and does not step onto it; others may leave times open. What there is to free is
- * left alone, since another tool may yet come for it.
+ * In a buffer that CUPTI still has: whether its work is done. Until then CUPTI sets the highest bit
+ * of its kind, and does not step onto it; and there are its times.
  */
 static bool is_finished(const void *r)
 {
-	u32 kind;
+	u32 kind = kind_of(r);
 
-	memcpy(&kind, r, sizeof(kind));
 	switch (kind) {
 	case LULL_CUPTI_KIND_KERNEL:
 		return lull_cupti_kernel_start(r) && lull_cupti_kernel_end(r);
@@ -415,10 +418,27 @@ static bool is_finished(const void *r)
 	case LULL_CUPTI_KIND_GRAPH:
 		return lull_cupti_graph_start(r) && lull_cupti_graph_end(r);
 	case LULL_CUPTI_KIND_OVERHEAD:
-		return lull_cupti_overhead_overhead_kind(r) != LULL_CUPTI_OVERHEAD_QUEUE_FULL;
+		return lull_cupti_overhead_start(r) && lull_cupti_overhead_end(r);
+	case LULL_CUPTI_KIND_JIT:
+		return lull_cupti_jit_start(r) && lull_cupti_jit_end(r);
+	case LULL_CUPTI_KIND_MEMORY:
+		return lull_cupti_memory_start(r);
+	case LULL_CUPTI_KIND_UM:
+		return lull_cupti_um_start(r);
 	default:
 		return kind && kind <= INT32_MAX;
 	}
+}
+
+/* What was taken while CUPTI had the buffer and is to be freed: now no other tool wants it. */
+static void free_taken(u8 *buffer, size_t valid_bytes, const void *last)
+{
+	void *record = NULL;
+
+	while (last && record != last &&
+	       lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0)
+		if (kind_of(record) == LULL_CUPTI_KIND_OVERHEAD)
+			free_details(record);
 }
 
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_held)
@@ -428,6 +448,8 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_
 	void *record = *last_record;
 	u32 last;
 
+	if (!is_held)
+		free_taken(buffer, valid_bytes, record);
 	while (t && lull_cupti.cuptiActivityGetNextRecord(buffer, valid_bytes, &record) == 0) {
 		if (is_held && !is_finished(record))
 			return;
@@ -439,6 +461,8 @@ void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_
 		if (t->record != last)
 			lull_thread_sync(t, last);
 		on_record(t, record, &names);
+		if (!is_held && kind_of(record) == LULL_CUPTI_KIND_OVERHEAD)
+			free_details(record);
 		*last_record = record;
 	}
 }

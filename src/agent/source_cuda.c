@@ -147,19 +147,21 @@ void lull_cuda_rouse(void)
 /* What is finished, also of buffers that CUPTI holds back. */
 static void flush_all(void)
 {
-	lull_cupti.cuptiActivityFlushAll(0);
-	lull_cuda_take_finished();
+	if (lull_cupti.cuptiActivityFlushAll(0) == 0)
+		lull_cuda_take_finished();
 }
 
 /*
  * Bring in what CUPTI holds, if it is time for it. Where buffers fill by themselves all but the
- * last moments are in already: two looks are at most the interval that the user wants.
+ * last moments are in already, unless one of them stays (threads have their own): two looks are at
+ * most the interval that the user wants.
  */
 static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 {
 	static u32 n_full;
 	u32 n = lull_cuda_n_full();
-	bool is_late = lull_agent.control->cuda_flush_ms && n == n_full;
+	bool has_old = lull_cuda_mark_held();
+	bool is_late = lull_agent.control->cuda_flush_ms && (n == n_full || has_old);
 
 	n_full = n;
 	if (atomic_load(&cuda.is_on)) {
@@ -319,7 +321,7 @@ void lull_cuda_leave(void)
 		return;
 	/* CUPTI is not to be sent away while the process ends. */
 	lull_cuda_stay();
-	if (!atomic_load(&cuda.is_on) ||
+	if ((!atomic_load(&cuda.is_on) && !atomic_load(&lull_agent.image->n_held)) ||
 	    !atomic_compare_exchange_strong(&cuda.leaving, &here, STAY_LEAVING))
 		return;
 	/*
