@@ -25,8 +25,8 @@ def expect(what, is_so, got=""):
 
 
 def usual():
-    """What is started in the background of a shell ignores Ctrl-C."""
-    for s in (signal.SIGINT, signal.SIGQUIT):
+    """What is started in the background of a shell ignores Ctrl-C, and under nohup the end of the terminal."""
+    for s in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         signal.signal(s, signal.SIG_DFL)
 
 
