@@ -381,21 +381,20 @@ static void (*const handlers[])(struct lull_thread *t, const void *record) = {
 	[LULL_CUPTI_KIND_JIT] = on_jit,
 };
 
-static void on_record(struct lull_thread *t, const void *record, struct names *names)
-{
-	u32 kind;
-
-	memcpy(&kind, record, sizeof(kind));
-	if (kind == LULL_CUPTI_KIND_KERNEL)
-		on_kernel(t, record, names);
-	else if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
-		handlers[kind](t, record);
-}
-
 static u32 kind_of(const void *r)
 {
 	/* Acquire: of work that is marked as finished in a buffer that CUPTI has all is there. */
 	return __atomic_load_n((const u32 *)r, __ATOMIC_ACQUIRE);
+}
+
+static void on_record(struct lull_thread *t, const void *record, struct names *names)
+{
+	u32 kind = kind_of(record);
+
+	if (kind == LULL_CUPTI_KIND_KERNEL)
+		on_kernel(t, record, names);
+	else if (kind < LULL_COUNT_OF(handlers) && handlers[kind])
+		handlers[kind](t, record);
 }
 
 /*
@@ -407,20 +406,17 @@ static bool is_finished(const void *r)
 	u32 kind = kind_of(r);
 
 	switch (kind) {
-	case LULL_CUPTI_KIND_KERNEL:
-		return lull_cupti_kernel_start(r) && lull_cupti_kernel_end(r);
-	case LULL_CUPTI_KIND_MEMCPY:
-		return lull_cupti_memcpy_start(r) && lull_cupti_memcpy_end(r);
-	case LULL_CUPTI_KIND_MEMCPY2:
-		return lull_cupti_memcpy2_start(r) && lull_cupti_memcpy2_end(r);
-	case LULL_CUPTI_KIND_MEMSET:
-		return lull_cupti_memset_start(r) && lull_cupti_memset_end(r);
-	case LULL_CUPTI_KIND_GRAPH:
-		return lull_cupti_graph_start(r) && lull_cupti_graph_end(r);
-	case LULL_CUPTI_KIND_OVERHEAD:
-		return lull_cupti_overhead_start(r) && lull_cupti_overhead_end(r);
-	case LULL_CUPTI_KIND_JIT:
-		return lull_cupti_jit_start(r) && lull_cupti_jit_end(r);
+#define TIMED(KIND, kind)            \
+	case LULL_CUPTI_KIND_##KIND: \
+		return lull_cupti_##kind##_start(r) && lull_cupti_##kind##_end(r);
+		TIMED(KERNEL, kernel)
+		TIMED(MEMCPY, memcpy)
+		TIMED(MEMCPY2, memcpy2)
+		TIMED(MEMSET, memset)
+		TIMED(GRAPH, graph)
+		TIMED(OVERHEAD, overhead)
+		TIMED(JIT, jit)
+#undef TIMED
 	case LULL_CUPTI_KIND_MEMORY:
 		return lull_cupti_memory_start(r);
 	case LULL_CUPTI_KIND_UM:

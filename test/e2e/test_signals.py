@@ -10,8 +10,9 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+from runner import run_tests
 
 BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
@@ -326,11 +327,4 @@ TESTS = (
 )
 
 if __name__ == "__main__":
-    wanted = sys.argv[2:]
-    tests = [t for t in TESTS if not wanted or t.__name__ in wanted]
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for test in tests:
-            test()
-        os.chdir("/")
-    print(f"test_signals: PASSED {len(tests)} tests")
+    run_tests("test_signals", TESTS)
