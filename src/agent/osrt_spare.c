@@ -9,9 +9,10 @@
  * the locks of Python programs.
  *
  * So in the offset tables of these files the wrappers are replaced by what they wrap, recording or
- * not. An entry that the loader has not filled in yet (lazy binding) is left as it is, and found
- * the next time.
+ * not. An entry that waits for its first call (lazy binding) is filled in by us, if it would get
+ * the wrapper: its first call may come when nobody looks any more.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@
 /* Names of files begin so. */
 static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.so", "libcublas" };
 
-static u64 n_adds; /* files that the loader had loaded at the last look; under its lock */
+static u64 n_adds;    /* files that the loader had loaded at the last look; under its lock */
+static bool is_first; /* the C library's names are looked up here first */
 
 static bool is_own(u64 addr)
 {
@@ -45,10 +47,19 @@ static bool is_python(void)
 	return strncmp(program_invocation_short_name, "python", 6) == 0;
 }
 
+/*
+ * Whether calls through this entry come to us, or will: one that waits for its first call leads
+ * back into the file.
+ */
+static bool is_watched(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	return is_own(present) ||
+	       (is_first && lull_elf_contains(file, present) && !lull_elf_symbol(file, name));
+}
+
 static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	(void)file;
-	if (!is_own(present))
+	if (!is_watched(file, name, present))
 		return 0;
 	if (strcmp(name, "pthread_mutex_lock") == 0)
 		return real_of((u64)lull_real.pthread_mutex_lock);
@@ -61,7 +72,7 @@ static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 presen
 
 static u64 locks(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	if (!is_own(present))
+	if (!is_watched(file, name, present))
 		return 0;
 	if (strcmp(name, "pthread_rwlock_rdlock") == 0)
 		return real_of((u64)lull_real.pthread_rwlock_rdlock);
@@ -92,10 +103,10 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 		n_adds = file->dlpi_adds;
 	*is_sure = true;
 	if (is_driver(name))
-		result = lull_slots_replace(file, locks, NULL);
+		result = lull_slots_replace_all(file, locks);
 	else if ((*name ? strncmp(name, "libpython3", 10) == 0 : is_python()) &&
 		 lull_elf_symbol(file, "_PyRuntime"))
-		result = lull_slots_replace(file, mutexes, NULL);
+		result = lull_slots_replace_all(file, mutexes);
 	if (result == LULL_SLOTS_EARLY)
 		n_adds = 0; /* look again */
 	return 0;
@@ -103,8 +114,12 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 
 void lull_osrt_spare(bool is_again)
 {
+	static atomic_flag is_asked = ATOMIC_FLAG_INIT;
 	int saved = errno;
 
+	/* Not in the walk: another thread may load a file and wait for its end. */
+	if (!atomic_flag_test_and_set(&is_asked))
+		is_first = is_own((u64)dlsym(RTLD_DEFAULT, "pthread_mutex_lock"));
 	/* Without a session the addresses of what we wrap were never looked up. */
 	if (lull_agent.has_session)
 		lull_elf_walk(visit, &is_again);

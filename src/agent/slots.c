@@ -39,6 +39,19 @@ static struct table table_of(const struct dl_phdr_info *file, i64 tag, i64 size_
 	return table;
 }
 
+/* Without those that come first and name nothing: 400,000 of them in libcublasLt. */
+static struct table addresses_of(const struct dl_phdr_info *file)
+{
+	const ElfW(Dyn) *unnamed = lull_elf_dynamic(file, DT_RELACOUNT);
+	struct table table = table_of(file, DT_RELA, DT_RELASZ);
+
+	if (unnamed && unnamed->d_un.d_val <= table.n) {
+		table.at += unnamed->d_un.d_val;
+		table.n -= unnamed->d_un.d_val;
+	}
+	return table;
+}
+
 /* The part of a file that is made read-only after loading, in whole pages. */
 struct relro {
 	u64 start, end;
@@ -191,15 +204,15 @@ static bool is_without_slots(const struct dl_phdr_info *file, struct table calls
 	return n_own == calls.n;
 }
 
-enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
-				   u32 *n_replaced)
+static enum lull_slots replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+			       bool is_with_addresses, u32 *n_replaced)
 {
 	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
 	struct relro relro = relro_of(file);
 	u32 n = replace_in(file, calls, JUMP_SLOT, &relro, choice);
 
-	if (is_without_slots(file, calls))
-		n += replace_in(file, table_of(file, DT_RELA, DT_RELASZ), GLOB_DAT, &relro, choice);
+	if (is_with_addresses || is_without_slots(file, calls))
+		n += replace_in(file, addresses_of(file), GLOB_DAT, &relro, choice);
 	if (relro.is_open)
 		syscall(SYS_mprotect, relro.start, relro.end - relro.start, PROT_READ);
 	if (n_replaced)
@@ -210,4 +223,15 @@ enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_ch
 		return LULL_SLOTS_DONE;
 	/* It may stay so: another tool has left it open, or there are no descriptors. */
 	return atomic_fetch_add(&n_early, 1) < MAX_EARLY ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
+}
+
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				   u32 *n_replaced)
+{
+	return replace(file, choice, false, n_replaced);
+}
+
+enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice)
+{
+	return replace(file, choice, true, NULL);
 }

@@ -34,4 +34,11 @@ enum lull_slots {
 enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
 				   u32 *n_replaced);
 
+/*
+ * Likewise, for functions whose addresses nobody compares: GLOB_DATs of all files. On x86_64 a call
+ * goes through one where the file also asks whether the function is there at all (weak references,
+ * as the C++ library makes them to those of threads).
+ */
+enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice);
+
 #endif

@@ -353,7 +353,7 @@ static _Atomic int is_loaded;
 
 static void *load(void *file)
 {
-	void *library = dlopen(file, RTLD_NOW);
+	void *library = dlopen(file, RTLD_LAZY);
 
 	is_loaded = 1;
 	return library;

@@ -148,7 +148,7 @@ def libraries_are_found_where_the_caller_looks():
 def locks_of_the_driver_are_spared():
     """The same library under two names; the driver's semaphores are seen, its locks are not. Loading may be slow."""
     with tempfile.TemporaryDirectory() as folder:
-        for source in ("libwaits.so", "libwaits_now.so", "libwaits_slow.so", "libwaits_slow_now.so"):
+        for source in ("libwaits.so", "libwaits_mixed.so", "libwaits_now.so", "libwaits_slow.so", "libwaits_slow_now.so"):
             paths = [os.path.join(folder, source + end) for end in ("", "/libcudart.so.99")]
             os.mkdir(paths[0])
             paths[0] += "/libplain.so"

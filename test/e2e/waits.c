@@ -1,9 +1,14 @@
 /*
  * waits - a library that waits for the locks it is given: one function for each kind. With SLOW
- * defined, loading it takes some tenths of a second, in the middle of the loader's work at it.
+ * defined, loading it takes some tenths of a second, in the middle of the loader's work at it. With
+ * MIXED the mutex is locked through the entry that tells its address, the others are not.
  */
 #include <pthread.h>
 #include <semaphore.h>
+
+#ifdef MIXED
+__typeof__(pthread_mutex_lock) pthread_mutex_lock __attribute__((noplt));
+#endif
 
 int wait_mutex(pthread_mutex_t *mutex);
 int wait_rwlock(pthread_rwlock_t *rwlock);
