@@ -7,8 +7,8 @@ Warms up all cases and says "ready". Then each line of input names a case and a 
 "CASE=MS/REF...", the times of the steps and of a fixed piece of work before each; each case can be asked for K times.
 Mode "off" is without a recording, "on" with one by WHO: lull (run under `lull profile -c lull
 --capture-range-end=repeat`), the floor (which takes the words of its FLOOR_WITH as modes) or torch.profiler with CPU and
-CUDA, which is what others pay. With lull, "floor" is the floor in the same process, while lull has left CUPTI: a process
-is some per cent faster or slower than its like, all its life, so it is compared with itself.
+CUDA, which is what others pay. With lull, "floor" or "floor:WORDS" is the floor in the same process, while lull has left
+CUPTI: a process is some per cent faster or slower than its like, all its life, so it is compared with itself.
 """
 import argparse
 import ctypes
@@ -116,8 +116,8 @@ class Lull:
 
     def __call__(self, mode):
         self.leave()
-        if mode == "floor":
-            self.floor.floor_switch(b"")
+        if mode.partition(":")[0] == "floor":
+            self.floor.floor_switch(mode.partition(":")[2].encode())
         elif mode == "on":
             self.start()
 

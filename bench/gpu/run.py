@@ -9,11 +9,11 @@ of one program on one machine by 10 %, so that training loops are compared with 
 neither, by turns in one process. Virtual CPUs share cores, and a step of one and the same process takes 9 or 18 ms, as
 the neighbours please. So the quietest CPU is looked for, nothing else of ours runs on the other half of its core, a
 fixed piece of work before each step tells whether it is all ours just then or shared, turns of a few steps that follow
-each other are compared if they are alike in that, and of these ratios the median is taken. "Not recorded" is in the
-same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an absent one is a load and a
-branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most 5 % above it and less
-than half of what torch.profiler adds; 1.01 of untraced where the device or the data set is the limit, and after the
-recording.
+each other are compared if they are alike in that, and of these ratios the mean of the middle half is taken. "Not
+recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an absent one
+is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most 5 % above
+it and less than half of what torch.profiler adds; 1.01 of untraced where the device or the data set is the limit, and
+after the recording.
 """
 import json
 import os
@@ -114,6 +114,14 @@ def run_turns(b, cpus, before, api, *words):
                              turns_env(b)))
 
 
+def told(found, *modes):
+    """The processes whose core was in one state, their own or shared, now and then in each of these modes."""
+    whole = [v for v in found if all(m in v for m in modes)]
+    if len(whole) < len(found) / 2:
+        raise Failed("the neighbours are too busy; take another machine")
+    return whole
+
+
 def by_turns(b):
     return [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
 
@@ -123,6 +131,7 @@ def bench_loop(b):
     cpus = apart(quiet_cpus())
     for api in ("driver", "runtime"):
         found = [run_turns(b, cpus, by_turns(b), api, "2", "floor", "on", "off") for _ in range(b.options.rounds)]
+        found = told(found, "floor", "on", "off")
         over = sorted(v["on"] - v["floor"] for v in found)
         yield ("loop: %s, default" % api, "<= 350 ns above the floor", "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d" % (
             statistics.median(over), over[0], over[-1], *(middle(found, m) for m in ("on", "floor", "off")), len(found)),
@@ -152,6 +161,7 @@ def bench_after(b):
             plain.append(run_turns(b, cpus, [], api, "3", "off"))
             # "Off" always comes behind a recording.
             found.append(run_turns(b, cpus, by_turns(b), api, "3", "on", "off"))
+        plain, found = told(plain, "off"), told(found, "fresh", "off", "on")
         m = {state: statistics.median(v[state] for v in found) for state in ("fresh", "off", "on")}
         untraced = statistics.median(v["off"] for v in plain)
         after = statistics.median(v["off"] / v["fresh"] for v in found)
@@ -277,7 +287,7 @@ def turns(b, variants, cases, modes):
     cpus = apart(quiet_cpus())
     argv = [*pinned(cpus[:4]), sys.executable, os.path.join(HERE, "planted_cases.py"), b.options.planted, ",".join(cases),
             "--repeats", str(MAX_ROUNDS * max(len(modes(v)) for v in variants)),
-            "--steps", "3" if b.options.short else "6"] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
+            "--steps", str(3 if b.options.short else b.options.steps)] + ["--cpu=%d" % cpu for cpu in cpus[:1]]
     processes = {v: start_cases(b, v, i, argv, cpus) for i, v in enumerate(variants)}
     try:
         found = take_turns(b, processes, cases, modes)
@@ -326,6 +336,12 @@ def pairs(modes, mode, base, case):
     return [statistics.median(a) / statistics.median(b) for a, b in both if min(len(a), len(b)) >= enough]
 
 
+def middle_mean(values):
+    """The mean of their middle half: as deaf to outliers as the median, and steadier."""
+    values = sorted(values)
+    return statistics.mean(values[len(values) // 4:len(values) - len(values) // 4])
+
+
 class Ratio:
     """Steps in one mode against those in another, of the processes of one kind: each with itself."""
 
@@ -334,7 +350,7 @@ class Ratio:
         self.n = sum(map(len, groups))
         if self.n < 7:
             raise Failed("the neighbours change too often; take another machine, or more --seconds")
-        self.value = statistics.median(sum(groups, []))
+        self.value = middle_mean(sum(groups, []))
         # Processes drawn again, and pairs of them: where nineteen of twenty such runs would be.
         draw = random.Random(1)
         again = sorted(self.drawn(draw, [g for g in groups if g]) for _ in range(400))
@@ -342,7 +358,7 @@ class Ratio:
 
     @staticmethod
     def drawn(draw, groups):
-        return statistics.median(r for g in draw.choices(groups, k=len(groups)) for r in draw.choices(g, k=len(g)))
+        return middle_mean([r for g in draw.choices(groups, k=len(groups)) for r in draw.choices(g, k=len(g))])
 
     def __str__(self):
         return "%.3f (%.3f to %.3f, %d pairs)" % (self.value, *self.within, self.n)
@@ -492,5 +508,6 @@ if __name__ == "__main__":
     sys.exit(gpu.main(gpu.parse(__doc__.split("\n")[0], [
         (("--rounds",), dict(type=int, default=7, help="processes of loops of launches (default: 7)")),
         (("--seconds",), dict(type=float, default=60, help="for the turns of training loops (default: 60)")),
+        (("--steps",), dict(type=int, default=6, help="of a turn (default: 6)")),
         (("--keep",), dict(metavar="FILE", help="append the times of all steps to FILE")),
     ]), ITEMS) and 1)
