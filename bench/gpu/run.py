@@ -114,12 +114,14 @@ def run_turns(b, cpus, before, api, *words):
                              turns_env(b)))
 
 
-def told(found, *modes):
-    """The processes whose core was in one state, their own or shared, now and then in each of these modes."""
-    whole = [v for v in found if all(m in v for m in modes)]
-    if len(whole) < len(found) / 2:
-        raise Failed("the neighbours are too busy; take another machine")
-    return whole
+def alike(*groups):
+    """Of each group the processes whose core was in the same state, their own or shared: the state of most."""
+    whole = [v for found in groups for v in found if "shared" in v]
+    state = sum(v["shared"] for v in whole) * 2 > len(whole)
+    kept = [[v for v in found if v.get("shared") == state] for found in groups]
+    if any(len(few) < 4 for few in kept):
+        raise Failed("the neighbours change too often; take another machine")
+    return kept
 
 
 def by_turns(b):
@@ -130,12 +132,15 @@ def bench_loop(b):
     """An empty launch: recorded, at the floor and neither in one process; seven of them, each compared with itself."""
     cpus = apart(quiet_cpus())
     for api in ("driver", "runtime"):
-        found = [run_turns(b, cpus, by_turns(b), api, "2", "floor", "on", "off") for _ in range(b.options.rounds)]
-        found = told(found, "floor", "on", "off")
+        found = [run_turns(b, cpus, by_turns(b), api, "3", "floor", "on", "off") for _ in range(b.options.rounds)]
+        found = [v for v in found if "on" in v]
+        if len(found) * 2 < b.options.rounds:
+            raise Failed("the neighbours change too often; take another machine")
         over = sorted(v["on"] - v["floor"] for v in found)
-        yield ("loop: %s, default" % api, "<= 350 ns above the floor", "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d" % (
-            statistics.median(over), over[0], over[-1], *(middle(found, m) for m in ("on", "floor", "off")), len(found)),
-               verdict(statistics.median(over) <= 350))
+        yield ("loop: %s, default" % api, "<= 350 ns above the floor",
+               "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d, %d on shared cores" % (
+                   statistics.median(over), over[0], over[-1], *(middle(found, m) for m in ("on", "floor", "off")),
+                   len(found), sum(v["shared"] for v in found)), verdict(statistics.median(over) <= 350))
 
 
 def bench_parts(b):
@@ -152,23 +157,38 @@ def bench_parts(b):
                    middle(found[v], "cpu_per_launch"), rounds), "ok")
 
 
+def by_process(found, plain, mode):
+    """What processes of two kinds take in a mode, and where nineteen of twenty such ratios would be."""
+    draw = random.Random(1)
+
+    def ratio(one, other):
+        return statistics.median(v[mode] for v in one) / statistics.median(v[mode] for v in other)
+
+    again = sorted(ratio(draw.choices(found, k=len(found)), draw.choices(plain, k=len(plain))) for _ in range(400))
+    return ratio(found, plain), again[9], again[389]
+
+
 def bench_after(b):
-    """A launch before the first recording of a process, between and after recordings."""
+    """A launch before the first recording of a process, and after recordings.
+
+    Processes of one program differ by 5 %, so that those without lull show a cost of 1 % only if it is far more.
+    """
     cpus = apart(quiet_cpus())
     for api in ("runtime", "driver"):
         plain, found = [], []
-        for _ in range(9):
-            plain.append(run_turns(b, cpus, [], api, "3", "off"))
+        for _ in range(12):
+            plain.append(run_turns(b, cpus, [], api, "2", "off"))
             # "Off" always comes behind a recording.
-            found.append(run_turns(b, cpus, by_turns(b), api, "3", "on", "off"))
-        plain, found = told(plain, "off"), told(found, "fresh", "off", "on")
-        m = {state: statistics.median(v[state] for v in found) for state in ("fresh", "off", "on")}
-        untraced = statistics.median(v["off"] for v in plain)
+            found.append(run_turns(b, cpus, by_turns(b), api, "2", "on", "off"))
+        plain, found = alike(plain, found)
         after = statistics.median(v["off"] / v["fresh"] for v in found)
-        yield (api + ": before a recording", "<= 1.01 of untraced", "%.3f (%.0f ns, untraced %.0f)" % (
-            m["fresh"] / untraced, m["fresh"], untraced), verdict(m["fresh"] <= 1.01 * untraced))
-        yield (api + ": after a recording", "<= 1.01 of before it", "%.3f (%.0f ns, recorded %.0f)" % (after, m["off"], m["on"]),
+        yield (api + ": after a recording", "<= 1.01 of before it", "%.3f (%.0f ns, recorded %.0f), n=%d, %d on shared cores" % (
+            after, middle(found, "off"), middle(found, "on"), len(found), sum(v["shared"] for v in found)),
                verdict(after <= 1.01))
+        for mode, name in (("fresh", "before"), ("off", "after")):
+            over = by_process(found, plain, mode)
+            yield ("%s: %s a recording" % (api, name), "<= 1.01 of processes without lull", "%.3f (%.3f to %.3f)" % over,
+                   verdict(over[1] <= 1.01))
 
 
 def quiet_cpus():
@@ -501,7 +521,7 @@ ITEMS = [
     ("sources", 70, bench_sources),
     ("rates", 70, bench_rates),
     ("data_parts", 70, bench_data_parts),
-    ("after", 18, bench_after),
+    ("after", 60, bench_after),
 ]
 
 if __name__ == "__main__":
