@@ -534,7 +534,7 @@ static void add_what(struct table *t, struct words *w)
 			 "the processes where it is refused"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
 			"CPU samples a second (default: 100, fewer on machines where these "
-			"would hold the program up for more than 0.1 % of its time)"),
+			"would hold the program up for more than 0.05 % of its time)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));

@@ -48,12 +48,13 @@ struct lull_perf_options {
 #define LULL_PERF_CHEAP_HZ 100
 
 /*
- * For so much of a program's CPU time samples may hold it up, unless the user says how many are
- * wanted. What they throw out of caches comes on top. On a virtual machine with 21 us a sample it
- * is half as many, so that a loop that makes its data on the CPU stays within 1 %.
+ * For so much of a program's CPU time samples may hold it up, in millionths, unless the user says
+ * how many are wanted. What they throw out of caches comes on top, and is more. On virtual machines
+ * with 8 to 21 us a sample it is half as many, so that a loop that makes its data on the CPU stays
+ * within 1 %.
  */
-#define LULL_PERF_SHARE_PERMILLE 1
-#define LULL_PERF_MIN_RATE_HZ	 50
+#define LULL_PERF_SHARE_PPM   500
+#define LULL_PERF_MIN_RATE_HZ 50
 
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
 #define LULL_PERF_STACK_BYTES 8192

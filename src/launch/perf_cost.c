@@ -96,7 +96,7 @@ u64 lull_perf_cost_ns(const struct lull_perf_options *options)
 
 u32 lull_perf_rate_hz(u64 cost_ns)
 {
-	u64 rate_hz = cost_ns ? LULL_NS_PER_S / 1000 * LULL_PERF_SHARE_PERMILLE / cost_ns
+	u64 rate_hz = cost_ns ? LULL_NS_PER_S / 1000000 * LULL_PERF_SHARE_PPM / cost_ns
 			      : LULL_PERF_CHEAP_HZ;
 
 	if (rate_hz >= LULL_PERF_CHEAP_HZ)

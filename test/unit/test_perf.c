@@ -518,7 +518,7 @@ static void a_truncated_record_reaches_no_handler(void **state)
 	assert_int_equal(s.n_samples + s.n_forks + s.n_lost + s.n_in + s.n_mmaps, 0);
 }
 
-/* As many as are wanted where they are cheap, and 0.1 % of the time where they are not. */
+/* As many as are wanted where they are cheap, and 0.05 % of the time, or 50, where they are not. */
 static void samples_are_fewer_where_they_cost_more(void **state)
 {
 	struct lull_perf_options options = LULL_PERF_OPTIONS_INIT;
@@ -527,8 +527,9 @@ static void samples_are_fewer_where_they_cost_more(void **state)
 	(void)state;
 	assert_int_equal(lull_perf_rate_hz(0), 100);
 	assert_int_equal(lull_perf_rate_hz(3000), 100);
-	assert_int_equal(lull_perf_rate_hz(10000), 100);
-	assert_int_equal(lull_perf_rate_hz(12000), 80);
+	assert_int_equal(lull_perf_rate_hz(5000), 100);
+	assert_int_equal(lull_perf_rate_hz(6000), 80);
+	assert_int_equal(lull_perf_rate_hz(10000), 50);
 	assert_int_equal(lull_perf_rate_hz(21000), 50);
 	assert_int_equal(lull_perf_rate_hz(5000000), 50);
 	/* More than an interrupt can take, less than two of them are apart. */
