@@ -142,7 +142,6 @@ static void turn(struct block *blocks)
 		uint64_t begin_ns;
 
 		DO(synchronize); /* a full queue would show the device's pace */
-
 		blocks[i].piece_ns = piece();
 		begin_ns = now_ns();
 		for (int k = 0; k < BLOCK; k++)
