@@ -245,7 +245,7 @@ $(BUILD)/e2e/test_lib: $(if $(HAS_FOREIGN),foreign-guest)
 
 # Guests of test_osrt.py, and the collector it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so \
-	$(addprefix part/,libwaits.so libwaits_mixed.so libwaits_now.so libwaits_slow.so libwaits_slow_now.so))
+	$(addprefix part/,libwaits.so libwaits_mixed.so libwaits_needy.so libwaits_now.so libwaits_slow.so libwaits_slow_now.so))
 
 $(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
 $(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
@@ -259,12 +259,15 @@ $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 # With tables that are filled in call by call or read-only, with two kinds of entries, and slow to load.
 $(BUILD)/e2e/part/libwaits.so: E2E_LINK = -Wl,-z,lazy
 $(BUILD)/e2e/part/libwaits_mixed.so: WAITS = -DMIXED -Wl,-z,lazy
+$(BUILD)/e2e/part/libwaits_needy.so: WAITS = -DNEEDY -fno-plt -nostartfiles -Wl,-z,relro,-z,now \
+	-Wl,-rpath,$(abspath $(BUILD)/e2e/part) -L$(BUILD)/e2e/part -lwaits_slow
+$(BUILD)/e2e/part/libwaits_needy.so: $(BUILD)/e2e/part/libwaits_slow.so
 $(BUILD)/e2e/part/libwaits_now.so: WAITS = -Wl,-z,relro,-z,now
 $(BUILD)/e2e/part/libwaits_slow.so: WAITS = -DSLOW -Wl,-z,lazy
 $(BUILD)/e2e/part/libwaits_slow_now.so: WAITS = -DSLOW -Wl,-z,relro,-z,now
 $(BUILD)/e2e/part/libwaits_%.so: test/e2e/waits.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC $(WAITS) -o $@ $<
+	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(WAITS)
 
 # A program of the runtime; with lazy and with read-only tables.
 $(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy

@@ -9,14 +9,14 @@
  * the locks of Python programs.
  *
  * So in the offset tables of these files the wrappers are replaced by what they wrap, recording or
- * not. An entry that waits for its first call (lazy binding) is filled in by us, if it would get
- * the wrapper: its first call may come when nobody looks any more.
+ * not. An entry that the loader has not filled in yet (lazy binding) is left as it is, and found
+ * the next time: what it will get, another preloaded library may decide.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
 #include "agent/elf.h"
+#include "agent/lib.h"
 #include "agent/oscall.h"
 #include "agent/process.h"
 #include "agent/slots.h"
@@ -24,8 +24,7 @@
 /* Names of files begin so. */
 static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.so", "libcublas" };
 
-static u64 n_adds;    /* files that the loader had loaded at the last look; under its lock */
-static bool is_first; /* the C library's names are looked up here first */
+static u64 n_adds; /* files that the loader had loaded at the last look; under its lock */
 
 static bool is_own(u64 addr)
 {
@@ -33,6 +32,14 @@ static bool is_own(u64 addr)
 	extern const u8 _end[] __attribute__((visibility("hidden")));
 
 	return addr - (u64)__ehdr_start < (u64)_end - (u64)__ehdr_start;
+}
+
+/* Not so a function that the user wants to see (--trace-library). */
+static bool is_wrapper(u64 addr)
+{
+	u64 thunks_bytes = (u64)LULL_LIB_HOOKS * LULL_LIB_THUNK_BYTES;
+
+	return is_own(addr) && addr - (u64)lull_lib_thunks >= thunks_bytes;
 }
 
 /* What the wrapper of this name wraps; 0 if that is not known. */
@@ -47,19 +54,10 @@ static bool is_python(void)
 	return strncmp(program_invocation_short_name, "python", 6) == 0;
 }
 
-/*
- * Whether calls through this entry come to us, or will: one that waits for its first call leads
- * back into the file.
- */
-static bool is_watched(const struct dl_phdr_info *file, const char *name, u64 present)
-{
-	return is_own(present) ||
-	       (is_first && lull_elf_contains(file, present) && !lull_elf_symbol(file, name));
-}
-
 static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	if (!is_watched(file, name, present))
+	(void)file;
+	if (!is_wrapper(present))
 		return 0;
 	if (strcmp(name, "pthread_mutex_lock") == 0)
 		return real_of((u64)lull_real.pthread_mutex_lock);
@@ -72,7 +70,7 @@ static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 presen
 
 static u64 locks(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	if (!is_watched(file, name, present))
+	if (!is_wrapper(present))
 		return 0;
 	if (strcmp(name, "pthread_rwlock_rdlock") == 0)
 		return real_of((u64)lull_real.pthread_rwlock_rdlock);
@@ -114,12 +112,8 @@ static int visit(struct dl_phdr_info *file, size_t size, void *arg)
 
 void lull_osrt_spare(bool is_again)
 {
-	static atomic_flag is_asked = ATOMIC_FLAG_INIT;
 	int saved = errno;
 
-	/* Not in the walk: another thread may load a file and wait for its end. */
-	if (!atomic_flag_test_and_set(&is_asked))
-		is_first = is_own((u64)dlsym(RTLD_DEFAULT, "pthread_mutex_lock"));
 	/* Without a session the addresses of what we wrap were never looked up. */
 	if (lull_agent.has_session)
 		lull_elf_walk(visit, &is_again);

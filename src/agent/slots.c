@@ -143,7 +143,7 @@ static bool open_relro(struct relro *r, u64 addr)
 	return r->is_open;
 }
 
-/* True if the loader has not added the file's address to this entry yet. */
+/* True if the loader has not added the file's address to this JUMP_SLOT yet. GLOB_DATs are 0. */
 static bool is_raw(const struct dl_phdr_info *file, u64 entry)
 {
 	return file->dlpi_addr && lull_elf_contains(file, file->dlpi_addr + entry);
@@ -164,7 +164,7 @@ static u32 replace_in(const struct dl_phdr_info *file, struct table table, u32 k
 		if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
 		    (kind == GLOB_DAT && lull_elf_contains(file, *slot)))
 			continue;
-		if (is_raw(file, *slot)) {
+		if (kind == JUMP_SLOT && is_raw(file, *slot)) {
 			relro->is_early = true;
 			break;
 		}

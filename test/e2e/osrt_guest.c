@@ -353,7 +353,7 @@ static _Atomic int is_loaded;
 
 static void *load(void *file)
 {
-	void *library = dlopen(file, RTLD_LAZY);
+	void *library = dlopen(file, RTLD_NOW);
 
 	is_loaded = 1;
 	return library;
@@ -403,6 +403,18 @@ static void libraries(void)
 	}
 }
 
+/* Takes a free lock a thousand times, through an entry that is filled in at the first. */
+static void lazy_calls(void)
+{
+	void *library = dlopen(*files, RTLD_LAZY);
+	int (*wait)(void *) = NULL;
+
+	if (library)
+		*(void **)&wait = dlsym(library, "wait_mutex");
+	for (int i = 0; wait && i < 1000; i++)
+		wait(&mutex);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -413,7 +425,7 @@ int main(int argc, char **argv)
 		{ "errors", errors },	      { "owner_died", owner_died },
 		{ "interrupts", interrupts }, { "cancel", cancel },
 		{ "longjmps", longjmps },     { "threads", threads },
-		{ "libraries", libraries },
+		{ "libraries", libraries },   { "lazy_calls", lazy_calls },
 	};
 
 	if (pipe(ends) != 0 || sem_init(&sem, 0, 1) != 0 || argc < 2)

@@ -148,7 +148,8 @@ def libraries_are_found_where_the_caller_looks():
 def locks_of_the_driver_are_spared():
     """The same library under two names; the driver's semaphores are seen, its locks are not. Loading may be slow."""
     with tempfile.TemporaryDirectory() as folder:
-        for source in ("libwaits.so", "libwaits_mixed.so", "libwaits_now.so", "libwaits_slow.so", "libwaits_slow_now.so"):
+        for kind in ("", "_mixed", "_needy", "_now", "_slow", "_slow_now"):
+            source = "libwaits%s.so" % kind
             paths = [os.path.join(folder, source + end) for end in ("", "/libcudart.so.99")]
             os.mkdir(paths[0])
             paths[0] += "/libplain.so"
@@ -158,6 +159,19 @@ def locks_of_the_driver_are_spared():
             long = {name: len([c for c in r.calls(name) if c[1] > 2 * MS])
                     for name in ("pthread_mutex_lock", "pthread_rwlock_wrlock", "sem_wait")}
             check(long == {"pthread_mutex_lock": 1, "pthread_rwlock_wrlock": 1, "sem_wait": 2}, (source, long))
+
+
+def locks_that_the_user_asks_for_are_seen_in_the_driver():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("libplain.so", "libcudart.so.99"):
+            path, report = os.path.join(folder, name), os.path.join(folder, "r.lull")
+            shutil.copy(E2E + "part/libwaits.so", path)
+            done = run([BUILD + "/lull", "profile", "-q", "-f", "true", "-o", report, "-s", "none", "--cpuctxsw=none",
+                        "--trace-library=libc.so.6:pthread_mutex_lock", E2E + "osrt_guest", "lazy_calls", path])
+            check(done.returncode == 0, done.stdout)
+            table = run([BUILD + "/lull", "stats", "-q", "-r", "lib_sum", "-f", "csv", report]).stdout
+            calls = [line.split(",")[2] for line in table.splitlines() if line.endswith(",pthread_mutex_lock")]
+            check(calls == ["1000"], (name, table))
 
 
 def shares(recorded):
@@ -226,7 +240,8 @@ TESTS = [calls_have_their_length, sleeps_tell_what_was_asked_for, short_calls_ar
          nothing_is_recorded_when_off, results_and_errno_are_the_same, interrupted_calls_are_the_same,
          cancelled_threads_end_and_others_record, jumping_out_does_not_silence_the_thread,
          threads_give_their_slots_back, children_keep_the_agent, threads_tell_their_names,
-         libraries_are_found_where_the_caller_looks, locks_of_the_driver_are_spared, timer_samples_tell_the_split,
+         libraries_are_found_where_the_caller_looks, locks_of_the_driver_are_spared,
+         locks_that_the_user_asks_for_are_seen_in_the_driver, timer_samples_tell_the_split,
          a_program_with_its_own_sigprof_is_left_alone, gil_waits_add_up, a_static_program_is_unaffected,
          ordinary_programs_are_unaffected]
 

@@ -1,7 +1,9 @@
 /*
  * waits - a library that waits for the locks it is given: one function for each kind. With SLOW
  * defined, loading it takes some tenths of a second, in the middle of the loader's work at it. With
- * MIXED the mutex is locked through the entry that tells its address, the others are not.
+ * MIXED the mutex is locked through the entry that tells its address, the others are not. With NEEDY
+ * another library takes its time in the middle of it: what "chosen" is there, is asked after the
+ * locks were looked up.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,6 +18,16 @@ int wait_sem(sem_t *sem);
 #ifdef SLOW
 int chosen(void);
 extern int (*const chosen_ones[])(void);
+#endif
+
+#ifdef NEEDY
+extern const char chosen[];
+const char *needed(void);
+
+const char *needed(void)
+{
+	return chosen;
+}
 #endif
 
 int wait_mutex(pthread_mutex_t *mutex)
