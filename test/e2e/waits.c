@@ -1,9 +1,9 @@
 /*
- * waits - a library that waits for the locks it is given: one function for each kind. With SLOW
- * defined, loading it takes some tenths of a second, in the middle of the loader's work at it. With
- * MIXED the mutex is locked through the entry that tells its address, the others are not. With NEEDY
- * another library takes its time in the middle of it: what "chosen" is there, is asked after the
- * locks were looked up.
+ * waits - a library that waits for the locks it is given: one function for each kind.
+ *
+ *	SLOW	loading it takes some tenths of a second, in the middle of the loader's work
+ *	MIXED	the mutex is locked through the entry that tells its address, the others are not
+ *	NEEDY	what another library takes its time for is looked up behind the locks
  */
 #include <pthread.h>
 #include <semaphore.h>
