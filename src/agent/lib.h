@@ -85,6 +85,16 @@ static inline u64 lull_lib_thunk(const struct lull_lib_hook *hook)
 	return (u64)lull_lib_thunks + (u64)(hook - lull_lib_hooks) * LULL_LIB_THUNK_BYTES;
 }
 
+/* Whether a function is the agent's, as its wrappers are, and not a thunk. */
+static inline bool lull_lib_is_wrapper(u64 addr)
+{
+	extern const u8 __ehdr_start[] __attribute__((visibility("hidden")));
+	extern const u8 _end[] __attribute__((visibility("hidden")));
+
+	return addr - (u64)__ehdr_start < (u64)_end - (u64)__ehdr_start &&
+	       addr - (u64)lull_lib_thunks >= (u64)LULL_LIB_HOOKS * LULL_LIB_THUNK_BYTES;
+}
+
 /* How a call began, as lib_thunks.S hands it over. */
 struct lull_lib_entry {
 	const struct lull_lib_hook *hook;

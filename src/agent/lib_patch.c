@@ -158,9 +158,23 @@ static struct lull_lib_hook *hook_of(u64 target, const char *name, const struct 
 	return h;
 }
 
-/* The file with functions to watch that this address lies in, or NULL. */
-static const struct dl_phdr_info *owner_of(u64 addr)
+/* The file with functions to watch that exports this name, or NULL. */
+static const struct dl_phdr_info *first_owner(const char *name)
 {
+	for (u32 i = 0; i < patch.n_owners; i++)
+		if (lull_elf_symbol(&patch.files[patch.owners[i]], name))
+			return &patch.files[patch.owners[i]];
+	return NULL;
+}
+
+/*
+ * The file with functions to watch that this address lies in, or NULL. Where the agent wraps a
+ * function (of the C library), that is the file with the function.
+ */
+static const struct dl_phdr_info *owner_of(u64 addr, const char *name)
+{
+	if (lull_lib_is_wrapper(addr))
+		return first_owner(name);
 	for (u32 i = 0; i < patch.n_owners; i++)
 		if (lull_elf_contains(&patch.files[patch.owners[i]], addr))
 			return &patch.files[patch.owners[i]];
@@ -178,7 +192,7 @@ static bool is_function(const ElfW(Sym) * symbol)
 /* The thunk for a function by its address, 0 if it is not watched. */
 static u64 thunk_of(u64 target, const char *name)
 {
-	const struct dl_phdr_info *file = owner_of(target);
+	const struct dl_phdr_info *file = owner_of(target, name);
 	struct lull_lib_want want;
 	struct lull_lib_hook *hook;
 
@@ -194,11 +208,8 @@ static u64 thunk_of(u64 target, const char *name)
 /* The one file that exports this name; NULL if there are several, or none to watch. */
 static const struct dl_phdr_info *only_owner(const char *name)
 {
-	const struct dl_phdr_info *owner = NULL;
+	const struct dl_phdr_info *owner = first_owner(name);
 
-	for (u32 i = 0; i < patch.n_owners && !owner; i++)
-		if (lull_elf_symbol(&patch.files[patch.owners[i]], name))
-			owner = &patch.files[patch.owners[i]];
 	for (u32 i = 0; owner && i < patch.n_files; i++)
 		if (&patch.files[i] != owner && lull_elf_symbol(&patch.files[i], name))
 			return NULL;

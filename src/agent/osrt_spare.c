@@ -26,26 +26,10 @@ static const char *const drivers[] = { "libcuda.so", "libcudart.so", "libcupti.s
 
 static u64 n_adds; /* files that the loader had loaded at the last look; under its lock */
 
-static bool is_own(u64 addr)
-{
-	extern const u8 __ehdr_start[] __attribute__((visibility("hidden")));
-	extern const u8 _end[] __attribute__((visibility("hidden")));
-
-	return addr - (u64)__ehdr_start < (u64)_end - (u64)__ehdr_start;
-}
-
-/* Not so a function that the user wants to see (--trace-library). */
-static bool is_wrapper(u64 addr)
-{
-	u64 thunks_bytes = (u64)LULL_LIB_HOOKS * LULL_LIB_THUNK_BYTES;
-
-	return is_own(addr) && addr - (u64)lull_lib_thunks >= thunks_bytes;
-}
-
 /* What the wrapper of this name wraps; 0 if that is not known. */
 static u64 real_of(u64 addr)
 {
-	return is_own(addr) ? 0 : addr;
+	return lull_lib_is_wrapper(addr) ? 0 : addr;
 }
 
 /* Whether the main program is the interpreter itself, not a program with Python in it. */
@@ -57,7 +41,7 @@ static bool is_python(void)
 static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 present)
 {
 	(void)file;
-	if (!is_wrapper(present))
+	if (!lull_lib_is_wrapper(present))
 		return 0;
 	if (strcmp(name, "pthread_mutex_lock") == 0)
 		return real_of((u64)lull_real.pthread_mutex_lock);
@@ -70,7 +54,7 @@ static u64 mutexes(const struct dl_phdr_info *file, const char *name, u64 presen
 
 static u64 locks(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	if (!is_wrapper(present))
+	if (!lull_lib_is_wrapper(present))
 		return 0;
 	if (strcmp(name, "pthread_rwlock_rdlock") == 0)
 		return real_of((u64)lull_real.pthread_rwlock_rdlock);
