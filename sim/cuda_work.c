@@ -32,10 +32,17 @@ int lull_sim_queue(struct sim_stream *stream, struct sim_work *work, const struc
 /* LULL_SIM_DIE_AT=n: the n-th launch is the program's last call. */
 static void die_at(void)
 {
-	static _Atomic u64 n_launches;
+	static _Atomic u64 n_launches, last; /* UINT64_MAX: there is none */
 	u64 n = atomic_fetch_add(&n_launches, 1) + 1;
+	u64 knob = atomic_load_explicit(&last, memory_order_relaxed);
 
-	if ((u64)sim_knob("LULL_SIM_DIE_AT", 0) == n)
+	/* Once: it is looked for in the whole environment, which is longer in a recording. */
+	if (!knob) {
+		knob = (u64)sim_knob("LULL_SIM_DIE_AT", 0);
+		knob = knob ? knob : UINT64_MAX;
+		atomic_store_explicit(&last, knob, memory_order_relaxed);
+	}
+	if (knob == n)
 		abort();
 }
 

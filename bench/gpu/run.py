@@ -18,8 +18,6 @@ after the recording.
 import json
 import os
 import random
-import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -29,13 +27,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
                                 "test", "gpu"))
 import gpu
 from gpu import Failed, Skipped, verdict
-from piece import piece
+from cpus import FAST, SLOW, apart, pinned, quiet_cpus
+from launches import bench_after, bench_loop
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
 MAX_ROUNDS = 1000  # of turns; the time is over before
-FAST = 1.25  # a piece of work that takes longer than so many times the fastest had a neighbour,
-SLOW = 1.5  # and one that takes so long had one all the time
 MIN_STEPS = 4  # of a turn, to compare it; or half of them
 ALL = ["-t", "cuda,nvtx,osrt,python-gil,nccl,cublas,cudnn", "--cuda-memory-usage=true"]
 
@@ -102,52 +99,6 @@ def above(runs, others, key):
     return statistics.median(a[key] - b[key] for a, b in zip(runs, others))
 
 
-def turns_env(b):
-    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
-    env = {**b.cupti(), "LULL_CUPTI_LEAVE": "always", "FLOOR_AGENT": b.floor}
-    return {**env, "TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else env
-
-
-def run_turns(b, cpus, before, api, *words):
-    """The numbers that turns.c prints; what is before it runs elsewhere."""
-    return gpu.numbers(b.run((pinned(cpus[-8:]) + before if before else []) + pinned(cpus[:4]) + [b.turns, api, *words],
-                             turns_env(b)))
-
-
-def too_busy(b):
-    """What to raise; tests run the benchmarks on the simulated device, whatever else the machine does."""
-    return (Skipped if b.options.sim else Failed)("the neighbours change too often; take another machine")
-
-
-def alike(b, *groups):
-    """Of each group the processes whose core was in the same state, their own or shared: the state of most."""
-    whole = [v for found in groups for v in found if "shared" in v]
-    state = sum(v["shared"] for v in whole) * 2 > len(whole)
-    kept = [[v for v in found if v.get("shared") == state] for found in groups]
-    if any(len(few) < 4 for few in kept):
-        raise too_busy(b)
-    return kept
-
-
-def by_turns(b):
-    return [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench"), "-c", "lull", "--capture-range-end=repeat"]
-
-
-def bench_loop(b):
-    """An empty launch: recorded, at the floor and neither in one process; seven of them, each compared with itself."""
-    cpus = apart(quiet_cpus())
-    for api in ("driver", "runtime"):
-        found = [run_turns(b, cpus, by_turns(b), api, "3", "floor", "on", "off") for _ in range(b.options.rounds)]
-        found = [v for v in found if "on" in v]
-        if len(found) * 2 < b.options.rounds:
-            raise too_busy(b)
-        over = sorted(v["on"] - v["floor"] for v in found)
-        yield ("loop: %s, default" % api, "<= 350 ns above the floor",
-               "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d, %d on shared cores" % (
-                   statistics.median(over), over[0], over[-1], *(middle(found, m) for m in ("on", "floor", "off")),
-                   len(found), sum(v["shared"] for v in found)), verdict(statistics.median(over) <= 350))
-
-
 def bench_parts(b):
     """The floor and one thing more at a time."""
     n = 20000 if b.options.short or b.options.sim else 100000
@@ -160,91 +111,6 @@ def bench_parts(b):
                "%.0f ns a launch, %+.0f; CPU %.0f, n=%d" % (
                    middle(found[v], "ns_per_launch"), above(found[v], found[variants[0]], "ns_per_launch"),
                    middle(found[v], "cpu_per_launch"), rounds), "ok")
-
-
-def by_process(found, plain, mode):
-    """What processes of two kinds take in a mode, and where nineteen of twenty such ratios would be."""
-    draw = random.Random(1)
-
-    def ratio(one, other):
-        return statistics.median(v[mode] for v in one) / statistics.median(v[mode] for v in other)
-
-    again = sorted(ratio(draw.choices(found, k=len(found)), draw.choices(plain, k=len(plain))) for _ in range(400))
-    return ratio(found, plain), again[9], again[389]
-
-
-def bench_after(b):
-    """A launch before the first recording of a process, and after recordings.
-
-    Processes of one program differ by 5 %, so that those without lull show a cost of 1 % only if it is far more.
-    """
-    cpus = apart(quiet_cpus())
-    for api in ("runtime", "driver"):
-        plain, found = [], []
-        for _ in range(12):
-            plain.append(run_turns(b, cpus, [], api, "2", "off"))
-            # "Off" always comes behind a recording.
-            found.append(run_turns(b, cpus, by_turns(b), api, "2", "on", "off"))
-        plain, found = alike(b, plain, found)
-        after = statistics.median(v["off"] / v["fresh"] for v in found)
-        yield (api + ": after a recording", "<= 1.01 of before it", "%.3f (%.0f ns, recorded %.0f), n=%d, %d on shared cores" % (
-            after, middle(found, "off"), middle(found, "on"), len(found), sum(v["shared"] for v in found)),
-               verdict(after <= 1.01))
-        for mode, name in (("fresh", "before"), ("off", "after")):
-            over = by_process(found, plain, mode)
-            yield ("%s: %s a recording" % (api, name), "<= 1.01 of processes without lull", "%.3f (%.3f to %.3f)" % over,
-                   verdict(over[1] <= 1.01))
-
-
-def quiet_cpus():
-    """All CPUs, those first on which a piece of work is seldom slowed down by neighbours; [] if there are few."""
-    cpus, took = sorted(os.sched_getaffinity(0)), {}
-    if len(cpus) < 16:
-        return []
-    for cpu in cpus * 3:
-        os.sched_setaffinity(0, [cpu])
-        end = time.monotonic() + 0.1
-        while time.monotonic() < end:
-            took.setdefault(cpu, []).append(piece())
-    os.sched_setaffinity(0, cpus)
-    limit = FAST * min(ms for times in took.values() for ms in times)
-    slow = {cpu: sum(ms > limit for ms in times) / len(times) for cpu, times in took.items()}
-    return sorted(cpus, key=slow.get)
-
-
-def least_beside(cpu):
-    """The least time of a piece of work here while `cpu` is busy, ms; None: while nothing is."""
-    child = os.fork() if cpu is not None else 0
-    if cpu is not None and child == 0:
-        os.sched_setaffinity(0, [cpu])
-        while True:
-            piece()
-    end, took = time.monotonic() + 0.06, []
-    while time.monotonic() < end:
-        took.append(piece())
-    if child:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return min(took[len(took) // 3:])
-
-
-def apart(cpus):
-    """These without those that are the other half of the first one's core: a recorder there slows the loop by half.
-
-    A scheduler that is free to choose takes an idle core; virtual machines do not tell which CPUs share one.
-    """
-    if not cpus:
-        return []
-    everywhere = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus[:1])
-    alone = least_beside(None)
-    halves = [cpu for cpu in cpus[1:] if least_beside(cpu) > FAST * alone]
-    os.sched_setaffinity(0, everywhere)
-    return [cpu for cpu in cpus if cpu not in halves] if len(halves) < len(cpus) // 4 else cpus
-
-
-def pinned(cpus):
-    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus and shutil.which("taskset") else []
 
 
 def start_cases(b, variant, ix, argv, cpus):

@@ -1,20 +1,21 @@
 /*
- * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, in one process,
- * while somebody switches a recording on and off: what a launch costs in each state.
+ * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, for somebody who
+ * asks what one takes just now, in one mode after the other (launches.py).
  *
- *	turns runtime|driver ROUNDS MODE...
+ *	turns runtime|driver BLOCKS
  *
- * Modes: "off", "on", and for the floor (floor_agent.c) the words of its FLOOR_WITH. Who switches
- * is found out: lull (`lull profile -c lull --capture-range-end=repeat`), the floor, or nobody.
- * With lull, "floor" is the agent that FLOOR_AGENT names, while lull has left CUPTI: processes
- * differ by more than the two, so that one process has both.
- * Before the first switch comes "fresh". Each round goes through all modes, in blocks of launches,
- * each behind a fixed piece of work that tells whether the CPU is all ours just then: virtual CPUs
- * share cores, and are half as fast while a neighbour works. Prints MODE=NS a launch, a line each:
- * the median of the blocks at which it was, or (shared=1) of those at which it was not, whichever
- * were more; nothing if there are few of both. TURNS_CUDART names the runtime's library.
+ * Says "ready", and answers each line "MODE CPU" of the standard input with one line: NS/PIECE for
+ * each block of launches, and the CPU at the end. Modes: "stay" changes nothing; "off", "on", and
+ * "floor", which is the agent that FLOOR_AGENT names (floor_agent.c) while lull has left CUPTI:
+ * processes differ by more than the two, so that one process has both. They need a recording that
+ * the program may switch (`lull profile -c lull --capture-range-end=repeat`).
+ * Virtual CPUs share cores, and are half as fast while a neighbour works: PIECE is what a fixed
+ * piece of work took, before the block or after it, whichever took longer, and where it tells of a
+ * neighbour before a block, the thread goes on to the next of the CPUs that it may use. It begins
+ * on the one that it is given. TURNS_CUDART names the runtime's library.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +25,10 @@
 
 #include "lull.h"
 
-#define BLOCK	   100
-#define N_BLOCKS   150 /* in a turn */
-#define MIN_BLOCKS 20  /* to say anything about a mode */
-#define MAX_ROUNDS 64
-#define MAX_MODES  16
+#define BLOCK 100  /* launches */
+#define OWN   1.25 /* times the quickest takes a piece of work on a CPU of one's own at most */
+
+#define MAX_BLOCKS 1000
 
 struct dim3 {
 	unsigned x, y, z;
@@ -55,13 +55,12 @@ static struct {
 } runtime;
 
 static void *kernel, *stream;
-static int (*floor_switch)(const char *words);
 
-/* The floor in a process that lull records. */
+/* The floor's agent, while lull is away. */
 static struct {
 	int (*turn)(const char *words);
 	int (*is_alone)(void);
-} guest_floor;
+} bare;
 
 static void give_up(const char *what)
 {
@@ -118,11 +117,6 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What a launch of a block took, and the fixed piece of work before it. */
-struct block {
-	double launch_ns, piece_ns;
-};
-
 /* Much code and many branches: a chain of multiplications would not notice a neighbour. */
 static double piece(void)
 {
@@ -134,21 +128,95 @@ static double piece(void)
 	return (double)(now_ns() - begin_ns);
 }
 
-static void turn(struct block *blocks)
+/* The CPUs that the process may use, the one it is on, and what a piece takes on a quiet one. */
+static struct {
+	cpu_set_t all;
+	int cpus[CPU_SETSIZE], n, at;
+	double quick_ns;
+} place;
+
+/* A piece on that CPU, with its caches as they are between blocks. */
+static double go_to(int at)
+{
+	cpu_set_t one;
+
+	place.at = at % place.n;
+	CPU_ZERO(&one);
+	CPU_SET(place.cpus[place.at], &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	piece();
+	for (int i = 0; i < BLOCK / 4; i++)
+		launch();
+	DO(synchronize);
+	return piece();
+}
+
+/* Threads that come up while a mode is switched on are not to share our CPU. */
+static void go_anywhere(void)
+{
+	sched_setaffinity(0, sizeof(place.all), &place.all);
+}
+
+static void find_place(void)
+{
+	static double found[CPU_SETSIZE * 8];
+	size_t n = 0;
+
+	sched_getaffinity(0, sizeof(place.all), &place.all);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &place.all))
+			place.cpus[place.n++] = i;
+	for (int i = 0; i < place.n * 8; i++)
+		found[n++] = go_to(i);
+	qsort(found, n, sizeof(*found), by_value);
+	place.quick_ns = found[n / 10];
+	go_anywhere();
+}
+
+/* On a CPU of our own if there is one. Returns what the piece of work took there. */
+static double settle(void)
+{
+	double ns = piece();
+
+	for (int i = 0; i < place.n && ns > OWN * place.quick_ns; i++)
+		ns = go_to(place.at + 1);
+	return ns;
+}
+
+/* What a launch of a block took, and the piece of work before it or after. */
+static struct {
+	double launch_ns, piece_ns;
+} blocks[MAX_BLOCKS];
+
+static void say(int n_blocks)
+{
+	for (int i = 0; i < n_blocks; i++)
+		printf("%.0f/%.0f ", blocks[i].launch_ns, blocks[i].piece_ns);
+	printf("%d\n", place.cpus[place.at]);
+	fflush(stdout);
+}
+
+static void turn(int n_blocks, int cpu)
 {
 	for (int i = 0; i < BLOCK * 5; i++)
 		launch();
-	for (int i = 0; i < N_BLOCKS; i++) {
-		uint64_t begin_ns;
+	DO(synchronize);
+	for (int i = 0; i < place.n; i++)
+		if (place.cpus[i] == cpu)
+			place.at = i;
+	go_to(place.at);
+	for (int i = 0; i < n_blocks; i++) {
+		double before_ns = settle(), after_ns;
+		uint64_t begin_ns = now_ns();
 
-		DO(synchronize); /* a full queue would show the device's pace */
-		blocks[i].piece_ns = piece();
-		begin_ns = now_ns();
 		for (int k = 0; k < BLOCK; k++)
 			launch();
 		blocks[i].launch_ns = (double)(now_ns() - begin_ns) / BLOCK;
+		DO(synchronize); /* a full queue would show the device's pace */
+		after_ns = piece();
+		blocks[i].piece_ns = after_ns > before_ns ? after_ns : before_ns;
 	}
-	DO(synchronize);
+	go_anywhere();
 }
 
 /* A driver has threads of its own, and the C library is slower where there are some. */
@@ -159,21 +227,14 @@ static void *sleep_on(void *unused)
 	return unused;
 }
 
-static void find_switch(void)
+static void find_floor(void)
 {
-	const char *path = getenv("CUDA_INJECTION64_PATH");
-	void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+	const char *path = getenv("FLOOR_AGENT");
+	void *library = path ? dlopen(path, RTLD_NOW) : NULL;
 
-	/* Of lull's agent, there is none. */
-	if (library)
-		*(void **)&floor_switch = dlsym(library, "floor_switch");
-	if (floor_switch)
-		return;
-	path = getenv("FLOOR_AGENT");
-	library = path ? dlopen(path, RTLD_NOW) : NULL;
 	if (library) {
-		*(void **)&guest_floor.turn = dlsym(library, "floor_switch");
-		*(void **)&guest_floor.is_alone = dlsym(library, "floor_is_alone");
+		*(void **)&bare.turn = dlsym(library, "floor_switch");
+		*(void **)&bare.is_alone = dlsym(library, "floor_is_alone");
 	}
 }
 
@@ -195,112 +256,43 @@ static void switch_lull(int is_on)
 static void switch_to_floor(void)
 {
 	switch_lull(0);
-	for (int i = 0; i < 400 && !guest_floor.is_alone(); i++) {
+	for (int i = 0; i < 400 && !bare.is_alone(); i++) {
 		usleep(5000);
 		lull_is_recording();
 	}
-	if (!guest_floor.is_alone())
+	if (!bare.is_alone())
 		give_up("lull does not leave CUPTI");
-	guest_floor.turn("");
+	bare.turn("");
 }
 
 static void switch_to(const char *mode)
 {
-	int is_on = strcmp(mode, "off") != 0;
-
-	if (guest_floor.turn)
-		guest_floor.turn("finalize");
-	if (floor_switch)
-		floor_switch(strcmp(mode, "on") == 0 ? "" : mode);
-	else if (strcmp(mode, "floor") != 0)
-		switch_lull(is_on);
-	else if (guest_floor.turn)
+	if (strcmp(mode, "stay") == 0)
+		return;
+	if (bare.turn)
+		bare.turn("finalize");
+	if (strcmp(mode, "floor") != 0)
+		switch_lull(strcmp(mode, "on") == 0);
+	else if (bare.turn)
 		switch_to_floor();
 	else
 		give_up("the floor needs FLOOR_AGENT");
 	/* A thread of the agent enables CUPTI; it is left where the program tells something. */
-	for (int i = 0; i < (floor_switch ? 1 : 40); i++) {
+	for (int i = 0; i < 40; i++) {
 		usleep(10000);
 		lull_is_recording();
 	}
 }
 
-/* All blocks of each mode; the first are "fresh". */
-static struct block found[1 + MAX_MODES][MAX_ROUNDS * N_BLOCKS];
-
-/* What the piece of work takes on a CPU of our own, or on one that is shared all the time. */
-struct state {
-	double min_ns, max_ns;
-};
-
-/* What it took at the fastest tenth of all blocks. */
-static double quick_ns(int n_modes, int n_blocks)
-{
-	static double all[(1 + MAX_MODES) * MAX_ROUNDS * N_BLOCKS];
-	size_t n = 0;
-
-	for (int k = 0; k <= n_modes; k++)
-		for (int i = 0; i < n_blocks; i++)
-			all[n++] = found[k][i].piece_ns;
-	qsort(all, n, sizeof(*all), by_value);
-	return all[n / 10];
-}
-
-static int is_in(const struct block *b, struct state s)
-{
-	return b->piece_ns >= s.min_ns && b->piece_ns <= s.max_ns;
-}
-
-/* The launches of the blocks that began and ended in that state, sorted; how many. */
-static size_t keep(const struct block *blocks, int n_blocks, struct state s, double *kept)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < n_blocks; i++)
-		if (is_in(&blocks[i], s) && (i + 1 == n_blocks || is_in(&blocks[i + 1], s)))
-			kept[n++] = blocks[i].launch_ns;
-	qsort(kept, n, sizeof(*kept), by_value);
-	return n;
-}
-
-/* The medians of all modes in one state; the number of blocks of the one that has fewest. */
-static size_t medians_in(struct state s, int n_modes, int n_blocks, double *medians)
-{
-	static double kept[MAX_ROUNDS * N_BLOCKS];
-	size_t fewest = SIZE_MAX;
-
-	for (int k = 0; k <= n_modes; k++) {
-		size_t n = keep(found[k], n_blocks, s, kept);
-
-		medians[k] = n ? kept[n / 2] : 0;
-		fewest = n < fewest ? n : fewest;
-	}
-	return fewest;
-}
-
-/* In the state that all modes have seen more of. */
-static void print(char **names, int n_modes, int n_blocks)
-{
-	double quick = quick_ns(n_modes, n_blocks), own[1 + MAX_MODES], shared[1 + MAX_MODES];
-	size_t n_own = medians_in((struct state){ 0, 1.25 * quick }, n_modes, n_blocks, own);
-	size_t n_shared = medians_in((struct state){ 1.5 * quick, 1e9 }, n_modes, n_blocks, shared);
-	const double *ns = n_own >= n_shared ? own : shared;
-
-	if (n_own < MIN_BLOCKS && n_shared < MIN_BLOCKS)
-		return;
-	printf("shared=%d\n", ns == shared);
-	for (int k = 0; k <= n_modes; k++)
-		printf("%s=%.0f\n", k ? names[k - 1] : "fresh", ns[k]);
-}
-
 int main(int argc, char **argv)
 {
-	int n_modes = argc - 3, rounds = argc > 2 ? atoi(argv[2]) : 0;
+	int n_blocks = argc > 2 ? atoi(argv[2]) : 0, cpu;
 	pthread_t thread;
 	void *context;
+	char mode[16];
 
-	if (n_modes < 1 || n_modes > MAX_MODES || rounds < 1 || rounds > MAX_ROUNDS) {
-		fprintf(stderr, "turns: runtime|driver, 1 to 64 rounds, and 1 to 16 modes?\n");
+	if (n_blocks < 1 || n_blocks > MAX_BLOCKS) {
+		fprintf(stderr, "turns: runtime|driver, and how many blocks (1 to 1000)?\n");
 		return 2;
 	}
 	if (cuda_guest_find() != 0 || cuda.init(0) != 0)
@@ -312,18 +304,15 @@ int main(int argc, char **argv)
 		use_runtime();
 	else
 		use_driver();
-	find_switch();
-	if (floor_switch)
-		floor_switch("finalize");
+	find_floor();
 	pthread_create(&thread, NULL, sleep_on, NULL);
-	/* The first time is for warming up. */
-	for (int i = -1; i < rounds; i++)
-		turn(&found[0][(i < 0 ? 0 : i) * N_BLOCKS]);
-	for (int i = 0; i < rounds; i++)
-		for (int k = 0; k < n_modes; k++) {
-			switch_to(argv[3 + k]);
-			turn(&found[1 + k][i * N_BLOCKS]);
-		}
-	print(argv + 3, n_modes, rounds * N_BLOCKS);
+	find_place();
+	puts("ready");
+	fflush(stdout);
+	while (scanf("%15s %d", mode, &cpu) == 2) {
+		switch_to(mode);
+		turn(n_blocks, cpu);
+		say(n_blocks);
+	}
 	return 0;
 }

@@ -1,0 +1,183 @@
+"""What an empty launch takes: recorded, at the floor, after a recording, and without lull; by turns (turns.c)."""
+import os
+import random
+import statistics
+import subprocess
+
+from cpus import FAST, SLOW, apart, pinned, quiet_cpus
+from gpu import Failed, Skipped, verdict
+
+ROUNDS = 5  # of all modes in one process
+BLOCKS = 400  # of launches in a turn of them
+SHORT = 80  # in a turn of processes that take turns with each other
+MIN_BLOCKS = 20  # of a turn, to compare it
+PAIRS = 8  # of a process with lull and one without
+APIS = ("driver", "runtime")
+
+
+class Loop:
+    """A process that launches when it is asked to."""
+
+    def __init__(self, b, api, n_blocks, cpus, before=(), env=None):
+        folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+        cudart = {"TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else {}
+        # What is before it runs elsewhere.
+        argv = (pinned(cpus[-8:]) + list(before) if before else []) + pinned(cpus[:8]) + [b.turns, api, str(n_blocks)]
+        self.process = subprocess.Popen(argv, env={**b.env, **b.cupti(), **cudart, **(env or {})}, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if self.process.stdout.readline() != "ready\n":
+            raise Failed("turns.c ended early, status %s" % self.process.wait())
+
+    def turn(self, mode, cpu):
+        """(nanoseconds of a launch, of a piece of work) by blocks, and the CPU at the end."""
+        self.process.stdin.write("%s %d\n" % (mode, cpu))
+        self.process.stdin.flush()
+        *blocks, cpu = self.process.stdout.readline().split() or [-1]
+        if not blocks:
+            raise Failed("turns.c ended early, status %s" % self.process.wait())
+        return [tuple(map(float, block.split("/"))) for block in blocks], int(cpu)
+
+    def end(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def recorded(b, ix=0):
+    """What comes before a program whose recording it switches itself; "off" is without CUPTI."""
+    return ([b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench-%d" % ix), "-c", "lull",
+             "--capture-range-end=repeat"], {"LULL_CUPTI_LEAVE": "always"})
+
+
+def too_busy(b):
+    """What to raise; tests run the benchmarks on the simulated device, whatever else the machine does."""
+    return (Skipped if b.options.sim else Failed)("the neighbours change too often; take another machine")
+
+
+def quickest(turns):
+    """What a piece of work takes on a quiet CPU."""
+    pieces = sorted(piece for blocks in turns for _, piece in blocks)
+    return pieces[len(pieces) // 10]
+
+
+def both(one, other, quick):
+    """The median launches of two turns in one state of the CPU, its own or shared; None if they had none in common."""
+    for least, most in ((0, FAST * quick), (SLOW * quick, float("inf"))):
+        a, b = ([ns for ns, piece in blocks if least <= piece <= most] for blocks in (one, other))
+        if min(len(a), len(b)) >= MIN_BLOCKS:
+            return statistics.median(a), statistics.median(b)
+    return None
+
+
+def pairs(ones, others, quick):
+    return [pair for pair in (both(one, other, quick) for one, other in zip(ones, others)) if pair]
+
+
+def take_rounds(b, api, cpus):
+    """All blocks of one process by modes and rounds, and how much a launch takes above the floor in each round."""
+    before, env = recorded(b)
+    loop = Loop(b, api, BLOCKS, cpus, before, {**env, "FLOOR_AGENT": b.floor})
+    found, cpu = {"floor": [], "on": [], "off": []}, -1
+    try:
+        for _ in range(3 if b.options.short else ROUNDS):
+            for mode, turns in found.items():
+                blocks, cpu = loop.turn(mode, cpu)
+                turns.append(blocks)
+    finally:
+        loop.end()
+    quick = quickest(turn for turns in found.values() for turn in turns)
+    return found, [on - floor for on, floor in pairs(found["on"], found["floor"], quick)]
+
+
+def typical(turns):
+    return statistics.median(ns for blocks in turns for ns, _ in blocks)
+
+
+def bench_loop(b):
+    """An empty launch: recorded, at the floor and neither in one process; seven of them, each compared with itself.
+
+    Processes whose core changed all the time are run again, up to seven times.
+    """
+    cpus = apart(quiet_cpus())
+    for api in APIS:
+        tries, found, over = 0, [], []
+        while len(over) < b.options.rounds:
+            if tries >= 2 * b.options.rounds or b.left() < 15:
+                raise too_busy(b)
+            turns, above = take_rounds(b, api, cpus)
+            if len(above) * 2 > len(turns["on"]):
+                found.append(turns)
+                over.append(statistics.median(above))
+            tries += 1
+        over.sort()
+        yield ("loop: %s, default" % api, "<= 350 ns above the floor",
+               "%+.0f (%+.0f to %+.0f); %.0f ns, floor %.0f, off %.0f, n=%d of %d" % (
+                   statistics.median(over), over[0], over[-1],
+                   *(typical(turn for turns in found for turn in turns[mode]) for mode in ("on", "floor", "off")),
+                   len(over), tries), verdict(statistics.median(over) <= 350))
+
+
+def alternate(couples, n_rounds):
+    """Turns of couples of processes, one behind the other; by couples, for either process."""
+    found, cpu = [([], []) for _ in couples], -1
+    for i in range(n_rounds):
+        for couple, turns in zip(couples, found):
+            for k in (i % 2, 1 - i % 2):
+                blocks, cpu = couple[k].turn("stay", cpu)
+                turns[k].append(blocks)
+    return found
+
+
+def record(loops):
+    for loop in loops:
+        for mode in ("on", "off"):
+            loop.turn(mode, -1)
+
+
+def ratios(found, quick):
+    """Of each couple the median of what the first takes of the second; None if the neighbours left nothing."""
+    by_couple = [[one / other for one, other in pairs(*turns, quick)] for turns in found]
+    return [statistics.median(r) if len(r) >= 5 else None for r in by_couple]
+
+
+def within(values):
+    """Their mean, and where nineteen of twenty such means would be."""
+    draw = random.Random(1)
+    again = sorted(statistics.mean(draw.choices(values, k=len(values))) for _ in range(400))
+    return statistics.mean(values), again[9], again[389]
+
+
+def bench_after(b):
+    """A launch before and after a recording, beside processes without lull that are there at the same time.
+
+    Processes differ by some percent for as long as they live: what a recording leaves behind is shown by what a couple
+    takes after it and before it.
+    """
+    cpus = apart(quiet_cpus())
+    n_rounds = 6 if b.options.short or b.options.sim else 24
+    for api in APIS:
+        couples = []
+        try:
+            for i in range(PAIRS):
+                before, env = recorded(b, i)
+                couples.append((Loop(b, api, SHORT, cpus, before, env), Loop(b, api, SHORT, cpus)))
+            first = alternate(couples, n_rounds)
+            record(loop for loop, _ in couples)
+            last = alternate(couples, n_rounds)
+        finally:
+            for loop in (loop for couple in couples for loop in couple):
+                loop.end()
+        quick = quickest(turn for couple in first + last for turns in couple for turn in turns)
+        whole = [(a, z) for a, z in zip(ratios(first, quick), ratios(last, quick)) if a and z]
+        if len(whole) < PAIRS // 2 + 1:
+            raise too_busy(b)
+        ns = typical(turn for couple in last for turn in couple[1])
+        for name, expected, values in (
+                ("after a recording", "<= 1.01 of before it", [z / a for a, z in whole]),
+                ("after a recording", "<= 1.01 of without lull", [z for _, z in whole]),
+                ("before a recording", "<= 1.01 of without lull", [a for a, _ in whole])):
+            value = within(values)
+            yield ("after: %s, %s" % (api, name), expected, "%.3f (%.3f to %.3f); without lull %.0f ns, n=%d" % (
+                *value, ns, len(whole)), verdict(value[0] <= 1.01))
