@@ -377,7 +377,7 @@ gpu: all
 
 gpu-sim: all sim
 	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies,runtime
-	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts,loop --rounds 1
+	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts,loop,after --rounds 1
 
 # The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
 # reading another process's memory is slow.

@@ -41,6 +41,8 @@ static struct {
 	_Atomic u64 n_to_drop, n_to_zero;
 	_Atomic u32 n_finalized;
 	_Atomic u64 n_callbacks; /* about calls */
+	_Atomic bool is_here;	 /* until it is finalized */
+	u64 here_ns;		 /* what that costs each call */
 } cupti = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- knobs ---- */
@@ -123,8 +125,21 @@ static bool is_locked_in(const struct sim_call *call)
 	return call->domain == SIM_DRIVER && has_call_lock();
 }
 
+/* LULL_SIM_CUPTI_NS=n: as the real one, it takes time while it is there, with all of it off. */
+static void take_time(const struct sim_call *call)
+{
+	u64 until_ns;
+
+	if (!cupti.here_ns || !cupti.is_here || call->domain != SIM_DRIVER)
+		return;
+	until_ns = sim_now_ns() + cupti.here_ns;
+	while (sim_now_ns() < until_ns)
+		continue;
+}
+
 static void on_enter(struct sim_call *call)
 {
+	take_time(call);
 	if (!cupti.is_subscribed || call->cbid >= N_CBIDS ||
 	    !cupti.is_call_enabled[call->domain][call->cbid])
 		return;
@@ -250,11 +265,13 @@ static int connect_driver(void)
 		if (connect) {
 			cupti.n_to_drop = (u64)sim_knob("LULL_SIM_DROP", 0);
 			cupti.n_to_zero = (u64)sim_knob("LULL_SIM_ZERO_TIMES", 0);
+			cupti.here_ns = (u64)sim_knob("LULL_SIM_CUPTI_NS", 0);
 			cupti.is_subscribed = false;
 			cupti.is_connected = true;
 			connect(&hooks);
 		}
 	}
+	cupti.is_here = cupti.is_connected;
 	pthread_mutex_unlock(&cupti.lock);
 	return cupti.is_connected ? CUPTI_OK : CUPTI_E_UNINITIALIZED;
 }
@@ -365,6 +382,7 @@ int cuptiFinalize(void)
 	cuptiUnsubscribe(&cupti);
 	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
 		cupti.is_kind_enabled[i] = false;
+	cupti.is_here = false;
 	return CUPTI_OK;
 }
 

@@ -11,7 +11,7 @@ ROUNDS = 5  # of all modes in one process
 BLOCKS = 400  # of launches in a turn of them
 SHORT = 80  # in a turn of processes that take turns with each other
 MIN_BLOCKS = 20  # of a turn, to compare it
-PAIRS = 8  # of a process with lull and one without
+COUPLES = 8  # of a process with lull and one without
 APIS = ("driver", "runtime")
 
 
@@ -21,9 +21,11 @@ class Loop:
     def __init__(self, b, api, n_blocks, cpus, before=(), env=None):
         folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
         cudart = {"TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else {}
+        # As the real one: it takes time as long as it is there. Who does not leave it is seen.
+        sim = {"LULL_SIM_CUPTI_NS": "500"} if b.options.sim else {}
         # What is before it runs elsewhere.
         argv = (pinned(cpus[-8:]) + list(before) if before else []) + pinned(cpus[:8]) + [b.turns, api, str(n_blocks)]
-        self.process = subprocess.Popen(argv, env={**b.env, **b.cupti(), **cudart, **(env or {})}, text=True,
+        self.process = subprocess.Popen(argv, env={**b.env, **b.cupti(), **cudart, **sim, **(env or {})}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         if self.process.stdout.readline() != "ready\n":
             raise Failed("turns.c ended early, status %s" % self.process.wait())
@@ -155,12 +157,11 @@ def bench_after(b):
     Processes differ by some percent for as long as they live: what a recording leaves behind is shown by what a couple
     takes after it and before it.
     """
-    cpus = apart(quiet_cpus())
-    n_rounds = 6 if b.options.short or b.options.sim else 24
+    cpus, n, n_rounds = apart(quiet_cpus()), *((3, 8) if b.options.short else (COUPLES, 24))
     for api in APIS:
         couples = []
         try:
-            for i in range(PAIRS):
+            for i in range(n):
                 before, env = recorded(b, i)
                 couples.append((Loop(b, api, SHORT, cpus, before, env), Loop(b, api, SHORT, cpus)))
             first = alternate(couples, n_rounds)
@@ -171,7 +172,7 @@ def bench_after(b):
                 loop.end()
         quick = quickest(turn for couple in first + last for turns in couple for turn in turns)
         whole = [(a, z) for a, z in zip(ratios(first, quick), ratios(last, quick)) if a and z]
-        if len(whole) < PAIRS // 2 + 1:
+        if len(whole) * 2 <= n:
             raise too_busy(b)
         ns = typical(turn for couple in last for turn in couple[1])
         for name, expected, values in (

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What recording costs on a real GPU, beside an agent that enables CUPTI's kernel records and drops them.
 
-    bench/gpu/run.py --lull build/lull --planted planted.py --budget 170
+    bench/gpu/run.py --lull build/lull --planted planted.py --budget 480
     bench/gpu/run.py --only loop,parts              what the parts of it cost
 
 Runs alternate and medians are compared within one run: such machines vary by 15 % from one to the next, and processes
@@ -10,10 +10,10 @@ neither, by turns in one process. Virtual CPUs share cores, and a step of one an
 the neighbours please. So the quietest CPU is looked for, nothing else of ours runs on the other half of its core, a
 fixed piece of work before each step tells whether it is all ours just then or shared, turns of a few steps that follow
 each other are compared if they are alike in that, and of these ratios the mean of the middle half is taken. "Not
-recorded" is in the same process, with the agent loaded and CUPTI away; what a loaded agent costs beyond an absent one
-is a load and a branch a call (doc/costs.md). Targets: a launch at most 0.35 us above the floor; steps at most 5 % above
-it and less than half of what torch.profiler adds; 1.01 of untraced where the device or the data set is the limit, and
-after the recording.
+recorded" is in the same process, with the agent loaded and CUPTI away; that this costs nothing beside a process without
+lull is shown for launches (launches.py, `--only after`). Targets: a launch at most 0.35 us above the floor; steps at
+most 5 % above it and less than half of what torch.profiler adds; 1.01 of untraced where the device or the data set is
+the limit, and after the recording.
 """
 import json
 import os
@@ -381,18 +381,18 @@ def bench_data_parts(b):
 
 
 ITEMS = [
-    ("loop", 20, bench_loop),
+    ("loop", 150, bench_loop),
     ("planted", 65, bench_planted),
     ("others", 65, bench_others),
     ("busy", 30, bench_busy),
     ("data", 30, bench_data),
+    ("after", 95, bench_after),
     ("parts", 20, bench_parts),
     ("calls", 70, bench_calls),
     ("kinds", 70, bench_kinds),
     ("sources", 70, bench_sources),
     ("rates", 70, bench_rates),
     ("data_parts", 70, bench_data_parts),
-    ("after", 60, bench_after),
 ]
 
 if __name__ == "__main__":
@@ -401,4 +401,4 @@ if __name__ == "__main__":
         (("--seconds",), dict(type=float, default=60, help="for the turns of training loops (default: 60)")),
         (("--steps",), dict(type=int, default=6, help="of a turn (default: 6)")),
         (("--keep",), dict(metavar="FILE", help="append the times of all steps to FILE")),
-    ]), ITEMS) and 1)
+    ], 480), ITEMS) and 1)

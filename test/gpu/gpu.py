@@ -127,11 +127,11 @@ def numbers(text):
     return found
 
 
-def parse(what, extra=()):
+def parse(what, extra=(), budget=170):
     ap = argparse.ArgumentParser(description=what)
     ap.add_argument("--lull", default=os.path.join(ROOT, "build", "lull"), help="the command to try")
-    ap.add_argument("--budget", type=float, default=170, metavar="SECONDS",
-                    help="begin nothing that would not end by then (default: 170)")
+    ap.add_argument("--budget", type=float, default=budget, metavar="SECONDS",
+                    help="begin nothing that would not end by then (default: %(default)s)")
     ap.add_argument("--only", default="", metavar="NAMES", help="these items alone, comma list")
     ap.add_argument("--planted", default=os.environ.get("PLANTED", ""), metavar="FILE",
                     help="planted.py, the training loops with planted bottlenecks")
