@@ -47,10 +47,9 @@ class Loop:
             self.process.kill()
 
 
-def recorded(b, ix=0):
-    """What comes before a program whose recording it switches itself; "off" is without CUPTI."""
-    return ([b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench-%d" % ix), "-c", "lull",
-             "--capture-range-end=repeat"], {"LULL_CUPTI_LEAVE": "always"})
+def recorded(b, end, ix=0):
+    """What comes before a program that begins and ends its recording itself: one ("stop"), or many ("repeat")."""
+    return [b.lull, "profile", "-q", "-f", "true", "-o", b.path("bench-%d" % ix), "-c", "lull", "--capture-range-end", end]
 
 
 def too_busy(b):
@@ -79,8 +78,9 @@ def pairs(ones, others, quick):
 
 def take_rounds(b, api, cpus):
     """All blocks of one process by modes and rounds, and how much a launch takes above the floor in each round."""
-    before, env = recorded(b)
-    loop = Loop(b, api, BLOCKS, cpus, before, {**env, "FLOOR_AGENT": b.floor})
+    # CUPTI has to go after each recording, not only after the last.
+    env = {"LULL_CUPTI_LEAVE": "always", "FLOOR_AGENT": b.floor}
+    loop = Loop(b, api, BLOCKS, cpus, recorded(b, "repeat"), env)
     found, cpu = {"floor": [], "on": [], "off": []}, -1
     try:
         for _ in range(3 if b.options.short else ROUNDS):
@@ -162,8 +162,7 @@ def bench_after(b):
         couples = []
         try:
             for i in range(n):
-                before, env = recorded(b, i)
-                couples.append((Loop(b, api, SHORT, cpus, before, env), Loop(b, api, SHORT, cpus)))
+                couples.append((Loop(b, api, SHORT, cpus, recorded(b, "stop", i)), Loop(b, api, SHORT, cpus)))
             first = alternate(couples, n_rounds)
             record(loop for loop, _ in couples)
             last = alternate(couples, n_rounds)
