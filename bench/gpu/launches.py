@@ -12,15 +12,28 @@ BLOCKS = 400  # of launches in a turn of them
 SHORT = 80  # in a turn of processes that take turns with each other
 MIN_BLOCKS = 20  # of a turn, to compare it
 COUPLES = 8  # of a process with lull and one without
-APIS = ("driver", "runtime")
+
+
+def cudart_of(b):
+    """The runtime beside the libcupti that is used."""
+    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
+    return os.path.abspath(os.path.join(folder, "libcudart.so.13"))
+
+
+def apis(b):
+    """What turns.c can launch by here; the library that has a table is built."""
+    if not os.path.exists(cudart_of(b)):
+        return ["driver"]
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", b.path("libturns_table.so"),
+                    os.path.join(os.path.dirname(os.path.abspath(__file__)), "turns_table.c"), cudart_of(b)], check=True)
+    return ["driver", "table", "runtime"]
 
 
 class Loop:
     """A process that launches when it is asked to."""
 
     def __init__(self, b, api, n_blocks, cpus, before=(), env=None):
-        folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
-        cudart = {"TURNS_CUDART": os.path.join(folder, "libcudart.so.13")} if folder else {}
+        cudart = {"TURNS_CUDART": cudart_of(b), "TURNS_TABLE": b.path("libturns_table.so")} if api != "driver" else {}
         # As the real one: it takes time as long as it is there. Who does not leave it is seen.
         sim = {"LULL_SIM_CUPTI_NS": "500"} if b.options.sim else {}
         # What is before it runs elsewhere.
@@ -103,7 +116,7 @@ def bench_loop(b):
     Processes whose core changed all the time are run again, up to seven times.
     """
     cpus = apart(quiet_cpus())
-    for api in APIS:
+    for api in apis(b):
         tries, found, over = 0, [], []
         while len(over) < b.options.rounds:
             if tries >= 2 * b.options.rounds or b.left() < 15:
@@ -158,7 +171,7 @@ def bench_after(b):
     takes after it and before it.
     """
     cpus, n, n_rounds = apart(quiet_cpus()), *((3, 8) if b.options.short else (COUPLES, 24))
-    for api in APIS:
+    for api in apis(b):
         couples = []
         try:
             for i in range(n):

@@ -1,9 +1,11 @@
 /*
- * turns - empty launches by the CUDA runtime (as frameworks do) or by the driver, for somebody who
- * asks what one takes just now, in one mode after the other (launches.py).
+ * turns - empty launches, for somebody who asks what one takes just now, in one mode after the other
+ * (launches.py).
  *
- *	turns runtime|driver BLOCKS
+ *	turns table|runtime|driver BLOCKS
  *
+ * By the CUDA runtime through an offset table, as frameworks do (TURNS_TABLE names turns_table.c),
+ * by the runtime at an address that was looked up, or by the driver.
  * Says "ready", and answers each line "MODE CPU" of the standard input with one line: NS/PIECE for
  * each block of launches, and the CPU at the end. Modes: "stay" changes nothing; "off", "on", and
  * "floor", which is the agent that FLOOR_AGENT names (floor_agent.c) while lull has left CUPTI:
@@ -82,6 +84,16 @@ static void use_driver(void)
 
 	DO(load, &module, CUDA_GUEST_PTX);
 	DO(get_function, &kernel, module, "nothing");
+}
+
+static void use_table(void)
+{
+	const char *path = getenv("TURNS_TABLE");
+	void *library = path ? dlopen(path, RTLD_LAZY) : NULL;
+
+	*(void **)&runtime.launch = library ? dlsym(library, "turns_launch") : NULL;
+	if (!runtime.launch)
+		give_up("no turns_table.c; set TURNS_TABLE");
 }
 
 static void use_runtime(void)
@@ -292,7 +304,7 @@ int main(int argc, char **argv)
 	char mode[16];
 
 	if (n_blocks < 1 || n_blocks > MAX_BLOCKS) {
-		fprintf(stderr, "turns: runtime|driver, and how many blocks (1 to 1000)?\n");
+		fprintf(stderr, "turns: table|runtime|driver, and how many blocks (1 to 1000)?\n");
 		return 2;
 	}
 	if (cuda_guest_find() != 0 || cuda.init(0) != 0)
@@ -300,10 +312,12 @@ int main(int argc, char **argv)
 	DO(retain, &context, 0);
 	DO(set_current, context);
 	DO(new_stream, &stream, 1);
-	if (strcmp(argv[1], "runtime") == 0)
-		use_runtime();
-	else
+	if (strcmp(argv[1], "driver") == 0)
 		use_driver();
+	else
+		use_runtime();
+	if (strcmp(argv[1], "table") == 0)
+		use_table();
 	find_floor();
 	pthread_create(&thread, NULL, sleep_on, NULL);
 	find_place();
