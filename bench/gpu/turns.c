@@ -1,5 +1,5 @@
 /*
- * turns - empty launches, for somebody who asks what one takes just now, in one mode after the other
+ * turns - empty launches, for somebody who asks what one takes just now, in one mode after another
  * (launches.py).
  *
  *	turns table|runtime|driver BLOCKS
