@@ -322,7 +322,7 @@ $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
 
-$(BUILD)/bench/bench_osrt $(BUILD)/bench/bench_lib: $(BUILD)/bench/%: bench/%.c src/trace/wire.h
+$(BUILD)/bench/bench_osrt $(BUILD)/bench/bench_lib $(BUILD)/bench/bench_starts: $(BUILD)/bench/%: bench/%.c src/trace/wire.h
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread

@@ -13,6 +13,10 @@
 #include "agent/sys.h"
 #include "trace/rank.h"
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /*
  * States of one process (lull_agent.live->state, wiped to OFF in a forked child):
  *
@@ -83,6 +87,16 @@ static u32 allowed_slots(void)
 	return n < LULL_N_SLOTS ? (u32)n : LULL_N_SLOTS;
 }
 
+/* The head and the first entries of each table. */
+static bool reserve_tables(int fd)
+{
+	long bytes = LULL_N_READY * LULL_ENTRY_BYTES;
+
+	return (syscall(SYS_fallocate, fd, 0, 0L, LULL_IMAGE_SLOTS_OFF + bytes) == 0 &&
+		syscall(SYS_fallocate, fd, 0, (long)LULL_IMAGE_CHUNKS_OFF, bytes) == 0) ||
+	       errno == EOPNOTSUPP;
+}
+
 /* Create and map the image file; smaller ones are tried when address space is limited. */
 static struct lull_image *map_image(u32 *n_chunks)
 {
@@ -99,9 +113,7 @@ static struct lull_image *map_image(u32 *n_chunks)
 		image = lull_sys_map(size_bytes, MAP_SHARED | MAP_NORESERVE, fd);
 		*n_chunks = n;
 	}
-	/* The tables are touched without further checks, so their pages must exist. */
-	if (image && syscall(SYS_fallocate, fd, 0, 0L, (long)LULL_IMAGE_DATA_OFF) != 0 &&
-	    errno != EOPNOTSUPP) {
+	if (image && !reserve_tables(fd)) {
 		lull_sys_unmap(image, LULL_IMAGE_DATA_OFF + (size_t)*n_chunks * LULL_CHUNK_BYTES);
 		image = NULL;
 	}
@@ -168,6 +180,8 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	image->start_counter = counter;
 	image->n_chunks = n_chunks;
 	atomic_store_explicit(&image->n_free, (i32)n_chunks, memory_order_relaxed);
+	atomic_store_explicit(&image->n_slots_ready, LULL_N_READY, memory_order_relaxed);
+	atomic_store_explicit(&image->n_chunks_ready, LULL_N_READY, memory_order_relaxed);
 	fill_rank(image);
 	image->magic = LULL_WIRE_MAGIC;
 	/* Release: a collector that sees LIVE sees all of the head. */
@@ -213,17 +227,26 @@ static bool open_image(void)
 	return true;
 }
 
-bool lull_agent_allocate(u32 ix)
+/* By the file: kernels before 5.14 do not populate a mapping, and larger pages may not fit. */
+static bool allocate(u64 off_bytes, u64 size_bytes)
 {
 	int fd = lull_sys_open(image_path, O_RDWR, 0);
 	long rc;
 
 	if (fd < 0)
 		return false;
-	rc = syscall(SYS_fallocate, fd, 0, (long)(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES),
-		     (long)LULL_CHUNK_BYTES);
+	rc = syscall(SYS_fallocate, fd, 0, (long)off_bytes, (long)size_bytes);
 	lull_sys_close(fd);
 	return rc == 0;
+}
+
+bool lull_agent_back(u64 off_bytes, u64 size_bytes)
+{
+	u8 *at = (u8 *)lull_agent.image + off_bytes;
+
+	if (lull_sys_advise(at, size_bytes, MADV_POPULATE_WRITE) == 0)
+		return true;
+	return errno == EINVAL && allocate(off_bytes, size_bytes);
 }
 
 /* A recorder that lives takes the time more often than this. */

@@ -49,10 +49,20 @@ extern struct lull_agent lull_agent __attribute__((visibility("hidden")));
 bool lull_agent_ready(void);
 
 /*
- * Reserve the file space behind chunk `ix` where the kernel cannot populate a mapping (before
- * 5.14).
+ * Put memory behind these bytes of the image: later, a full /dev/shm would be a SIGBUS in the
+ * guest. Legal anywhere.
  */
-bool lull_agent_allocate(u32 ix);
+bool lull_agent_back(u64 off_bytes, u64 size_bytes);
+
+/* Slots that were ever needed, and some more. */
+static inline u32 lull_agent_n_slots(void)
+{
+	u32 n = lull_agent.image ? atomic_load_explicit(&lull_agent.image->n_slots_ready,
+							memory_order_acquire)
+				 : 0;
+
+	return n < lull_agent.n_slots ? n : lull_agent.n_slots;
+}
 
 /* Count trouble; legal anywhere, also in a signal handler. */
 static inline void lull_issue(enum lull_issue issue, u64 n)

@@ -4,10 +4,6 @@
 
 #include "agent/sys.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 __thread struct lull_thread *lull_self;
 
 /* Set while this thread attaches, so that a signal handler on top of it does not attach too. */
@@ -67,13 +63,41 @@ void lull_ring_init(void)
 		has_end_key = pthread_key_create(&end_key, on_thread_end) == 0;
 }
 
+/*
+ * Whether entry `ix` of a table may be touched. Most processes have few threads, and need a page of
+ * each table of 64.
+ */
+static bool is_ready(_Atomic u32 *n_ready, u32 ix, u64 table_off)
+{
+	u32 n = atomic_load_explicit(n_ready, memory_order_acquire);
+	u32 wanted = (ix / LULL_N_READY + 1) * LULL_N_READY;
+
+	if (ix < n)
+		return true;
+	if (!lull_agent_back(table_off + (u64)n * LULL_ENTRY_BYTES,
+			     (u64)(wanted - n) * LULL_ENTRY_BYTES)) {
+		lull_issue(LULL_ISSUE_no_memory, 1);
+		return false;
+	}
+	/* Release: who sees the number finds the memory. */
+	while (n < wanted &&
+	       !atomic_compare_exchange_weak_explicit(n_ready, &n, wanted, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return true;
+}
+
 /* A free slot taken for this thread, or NULL. */
 static struct lull_slot *take_slot(u32 *slot_ix)
 {
+	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
+
 	for (u32 i = 0; i < lull_agent.n_slots; i++) {
 		struct lull_slot *slot = &lull_agent.slots[i];
 		u32 expected = LULL_SLOT_FREE;
 
+		if (!is_ready(n_ready, i, LULL_IMAGE_SLOTS_OFF))
+			return NULL;
 		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE)
 			continue;
 		if (!atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
@@ -141,14 +165,9 @@ void lull_thread_sync(struct lull_thread *t, u32 record)
 	t->record = record;
 }
 
-/* Back the chunk's pages with memory now: later, a full /dev/shm would be a SIGBUS in the guest. */
 static bool populate(u32 ix)
 {
-	u8 *at = lull_agent.data + (size_t)ix * LULL_CHUNK_BYTES;
-
-	if (lull_sys_advise(at, LULL_CHUNK_BYTES, MADV_POPULATE_WRITE) == 0)
-		return true;
-	return errno == EINVAL && lull_agent_allocate(ix);
+	return lull_agent_back(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES, LULL_CHUNK_BYTES);
 }
 
 /* Scan for a free chunk; one exists, because the caller has taken a ticket from n_free. */
@@ -162,6 +181,8 @@ static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
 		struct lull_chunk *c = &lull_agent.chunks[at];
 		u32 expected = LULL_CHUNK_FREE;
 
+		if (!is_ready(&image->n_chunks_ready, at, LULL_IMAGE_CHUNKS_OFF))
+			return NULL;
 		if (atomic_load_explicit(&c->state, memory_order_relaxed) != LULL_CHUNK_FREE)
 			continue;
 		/* Acquire: the collector's reset of the chunk happened before. */

@@ -149,7 +149,7 @@ static void emit_name(u32 tid, const char *name)
 /* The kernel's number of another thread, 0 if it has not emitted anything yet. */
 static u32 tid_of(pthread_t thread)
 {
-	for (u32 i = 0; lull_agent.image && i < lull_agent.n_slots; i++) {
+	for (u32 i = 0; i < lull_agent_n_slots(); i++) {
 		struct lull_slot *slot = &lull_agent.slots[i];
 
 		/* Acquire: a slot that is LIVE has its ids. */

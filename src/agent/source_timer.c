@@ -178,7 +178,7 @@ void lull_timer_yield(void)
 
 	if (atomic_compare_exchange_strong(&timer.state, &state, TAKEN)) {
 		lull_issue(LULL_ISSUE_timer_taken, 1);
-		for (u32 i = 0; i < lull_agent.n_slots; i++)
+		for (u32 i = 0; i < lull_agent_n_slots(); i++)
 			if (atomic_load(&lull_agent.slots[i].state) == LULL_SLOT_LIVE)
 				disarm(&lull_agent.threads[i]);
 	}

@@ -257,7 +257,9 @@ static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event 
 /* Threads' ends and drop counters. */
 static void read_slots(struct lull_collector *c, struct lull_process *p)
 {
-	for (u32 i = 0; i < LULL_N_SLOTS; i++) {
+	u32 n = lull_image_n_slots(p->file);
+
+	for (u32 i = 0; i < n; i++) {
 		const struct lull_slot *slot = &p->file->slots[i];
 		u32 state = atomic_load_explicit(&slot->state, memory_order_acquire);
 		u64 n_dropped;

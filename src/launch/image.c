@@ -90,6 +90,13 @@ static int by_seq(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+u32 lull_image_n_slots(const struct lull_image_file *f)
+{
+	u32 n = atomic_load_explicit(&f->head->n_slots_ready, memory_order_acquire);
+
+	return n < LULL_N_SLOTS ? n : LULL_N_SLOTS;
+}
+
 /* Chunks [0, n) were ever in use; a wild value from the guest is cut to what there is. */
 static u32 n_used(const struct lull_image_file *f)
 {
@@ -126,9 +133,13 @@ static u64 deliver(struct lull_image_file *f, const struct lull_chunk *c, u32 fr
 		   lull_image_fn *fn, void *ctx)
 {
 	/* Read once: a guest gone wild may change it between a check and its use. */
-	u32 slot_ix = *(const volatile u32 *)&c->slot % LULL_N_SLOTS, level = c->level;
+	u32 slot_ix = *(const volatile u32 *)&c->slot, level = c->level;
 	u64 n = 0;
 
+	if (slot_ix >= lull_image_n_slots(f)) {
+		f->n_bad++;
+		return 0;
+	}
 	while (from < to) {
 		const struct lull_event *e = (const struct lull_event *)(f->buffer + from);
 
@@ -157,7 +168,7 @@ static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, voi
 	u32 committed = atomic_load_explicit(&c->committed, memory_order_acquire);
 	u32 from = place->read_bytes;
 
-	if (committed > LULL_CHUNK_BYTES || c->slot >= LULL_N_SLOTS)
+	if (committed > LULL_CHUNK_BYTES || c->slot >= lull_image_n_slots(f))
 		committed = 0;
 	place->seq = c->seq;
 	if (committed > from) {
@@ -226,14 +237,14 @@ static void release_chunk(struct lull_image_file *f, u32 ix)
 static void release_slots(struct lull_image_file *f)
 {
 	u8 has_chunk[LULL_N_SLOTS / 8] = { 0 };
-	u32 n = n_used(f);
+	u32 n = n_used(f), n_slots = lull_image_n_slots(f);
 
 	for (u32 i = 0; i < n; i++)
 		if (atomic_load_explicit(&f->chunks[i].state, memory_order_acquire) !=
 		    LULL_CHUNK_FREE)
 			has_chunk[f->chunks[i].slot % LULL_N_SLOTS / 8] |=
 				(u8)(1u << f->chunks[i].slot % 8);
-	for (u32 i = 0; i < LULL_N_SLOTS; i++)
+	for (u32 i = 0; i < n_slots; i++)
 		if (!(has_chunk[i / 8] & 1u << i % 8) &&
 		    atomic_load_explicit(&f->slots[i].state, memory_order_acquire) ==
 			    LULL_SLOT_ENDED)
@@ -254,7 +265,9 @@ void lull_image_release(struct lull_image_file *f)
 
 void lull_image_resume(struct lull_image_file *f, u64 seq, u32 offset_bytes)
 {
-	for (u32 i = 0; i < f->n_chunks; i++) {
+	u32 n = n_used(f);
+
+	for (u32 i = 0; i < n; i++) {
 		u32 state = atomic_load_explicit(&f->chunks[i].state, memory_order_acquire);
 
 		if ((state == LULL_CHUNK_OWNED || state == LULL_CHUNK_FULL) &&

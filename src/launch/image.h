@@ -55,6 +55,9 @@ void lull_image_close(struct lull_image_file *f);
 /* Deliver all events that are whole and were not delivered before. Returns how many. */
 u64 lull_image_drain(struct lull_image_file *f, lull_image_fn *fn, void *ctx);
 
+/* Slots [0, n) may be looked at: the guest's word, cut to what there can be. */
+u32 lull_image_n_slots(const struct lull_image_file *f);
+
 /* Give chunks that were read to their end back to the process, and slots of ended threads. */
 void lull_image_release(struct lull_image_file *f);
 

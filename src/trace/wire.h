@@ -44,7 +44,7 @@
 #include "base/types.h"
 #include "trace/kwish.h"
 
-#define LULL_WIRE_MAGIC	 0x3157754c /* "LuW1": changes with every incompatible layout */
+#define LULL_WIRE_MAGIC	 0x3257754c /* "LuW2": changes with every incompatible layout */
 #define LULL_CHUNK_BYTES 65536u
 #define LULL_N_CHUNKS	 4096u /* 256 MiB a process at most, taken only as needed */
 #define LULL_N_SLOTS	 4096u
@@ -246,6 +246,11 @@ struct lull_image {
 	_Atomic u32 n_used;	/* chunks [0, n_used) were ever taken */
 	u32 n_chunks;		/* size of the pool */
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
+	/*
+	 * Entries [0, n) of the two tables have memory behind them; what is beyond is not to be
+	 * looked at, since that would take memory, or raise SIGBUS where there is none.
+	 */
+	_Atomic u32 n_slots_ready, n_chunks_ready;
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
@@ -262,14 +267,18 @@ struct lull_image {
 	u64 pid_ns; /* inode of the PID namespace that pid and parent_pid are of, 0 = unknown */
 };
 
+/* So many entries of a table at a time get memory: a page of the usual size. */
+#define LULL_ENTRY_BYTES 64u
+#define LULL_N_READY	 64u
+
 #define LULL_IMAGE_HEAD_BYTES 8192u
 #define LULL_IMAGE_SLOTS_OFF  LULL_IMAGE_HEAD_BYTES
-#define LULL_IMAGE_CHUNKS_OFF (LULL_IMAGE_SLOTS_OFF + LULL_N_SLOTS * 64u)
-#define LULL_IMAGE_DATA_OFF   (LULL_IMAGE_CHUNKS_OFF + LULL_N_CHUNKS * 64u)
+#define LULL_IMAGE_CHUNKS_OFF (LULL_IMAGE_SLOTS_OFF + LULL_N_SLOTS * LULL_ENTRY_BYTES)
+#define LULL_IMAGE_DATA_OFF   (LULL_IMAGE_CHUNKS_OFF + LULL_N_CHUNKS * LULL_ENTRY_BYTES)
 #define LULL_IMAGE_BYTES      (LULL_IMAGE_DATA_OFF + (u64)LULL_N_CHUNKS * LULL_CHUNK_BYTES)
 
-_Static_assert(sizeof(struct lull_chunk) == 64, "a chunk's state is one cache line");
-_Static_assert(sizeof(struct lull_slot) == 64, "a slot is one cache line");
+_Static_assert(sizeof(struct lull_chunk) == LULL_ENTRY_BYTES, "a chunk's state is one cache line");
+_Static_assert(sizeof(struct lull_slot) == LULL_ENTRY_BYTES, "a slot is one cache line");
 _Static_assert(sizeof(struct lull_image) <= LULL_IMAGE_HEAD_BYTES, "the head has its own pages");
 
 /* Head of every event. Sizes are multiples of 8 and include the head. */

@@ -198,7 +198,7 @@ static u32 free_slots(struct image *image)
 	for (u32 i = 0; i < image->head->n_used; i++)
 		if (atomic_load(&image->chunks[i].state) != LULL_CHUNK_FREE)
 			is_used[image->chunks[i].slot] = 1;
-	for (u32 i = 0; i < LULL_N_SLOTS; i++) {
+	for (u32 i = 0; i < image->head->n_slots_ready; i++) {
 		struct lull_slot *slot = &image->slots[i];
 
 		if (atomic_load(&slot->state) == LULL_SLOT_ENDED && !is_used[i]) {
@@ -263,7 +263,7 @@ static void print_images(void)
 		struct lull_image *head = images[i]->head;
 		u32 n_left = free_slots(images[i]);
 
-		for (u32 k = 0; k < LULL_N_SLOTS; k++)
+		for (u32 k = 0; k < head->n_slots_ready; k++)
 			if (atomic_load(&images[i]->slots[k].state) != LULL_SLOT_FREE)
 				images[i]->n_dropped += atomic_load(&images[i]->slots[k].n_dropped);
 		fprintf(out, "image %u %u %u %u %u %lu %x %s\n", head->pid,

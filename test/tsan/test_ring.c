@@ -49,9 +49,9 @@ bool lull_agent_ready(void)
 	return true;
 }
 
-bool lull_agent_allocate(u32 ix)
+bool lull_agent_back(u64 off_bytes, u64 size_bytes)
 {
-	(void)ix;
+	(void)off_bytes, (void)size_bytes;
 	return true;
 }
 

@@ -1,0 +1,101 @@
+/*
+ * bench_starts - what a process that is started costs more in a recording.
+ *
+ *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of "true"
+ *
+ * Runs itself alone and under `lull profile` by turns, and takes the median of all starts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define N_STARTS 100 /* in a run */
+#define N_ROUNDS 5
+
+enum { FORK, EXEC, N_KINDS };
+
+static f64 start(int kind)
+{
+	u64 begin_ns = lull_now_ns();
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (kind == EXEC)
+			execl("/bin/true", "true", (char *)NULL);
+		_exit(kind == EXEC);
+	}
+	waitpid(pid, NULL, 0);
+	return (f64)(lull_now_ns() - begin_ns) / 1e3;
+}
+
+/* One number a line, for whoever started us. */
+static int be_started(void)
+{
+	for (int i = 0; i < N_STARTS; i++)
+		for (int kind = 0; kind < N_KINDS; kind++)
+			printf("%.3f\n", start(kind));
+	return 0;
+}
+
+static struct {
+	f64 us[N_KINDS][N_STARTS * N_ROUNDS];
+	int n;
+} plain, recorded;
+
+static int take(const char *command, f64 us[N_KINDS][N_STARTS * N_ROUNDS], int *n)
+{
+	FILE *from = popen(command, "r");
+
+	for (int i = 0; from && i < N_STARTS; i++, (*n)++)
+		if (fscanf(from, "%lf %lf", &us[FORK][*n], &us[EXEC][*n]) != 2)
+			break;
+	return from ? pclose(from) : -1;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	f64 x = *(const f64 *)a, y = *(const f64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+static f64 median(f64 *us, int n)
+{
+	qsort(us, (size_t)n, sizeof(*us), by_value);
+	return us[n / 2];
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const names[N_KINDS] = { "fork", "fork and exec" };
+	char alone[512], with[1200], folder[] = "/tmp/lull-bench-XXXXXX";
+	int rc = 0;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: bench_starts LULL\n");
+		return 2;
+	}
+	if (strcmp(argv[1], "--started") == 0)
+		return be_started();
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(alone, sizeof(alone), "%s --started", argv[0]);
+	snprintf(with, sizeof(with), "%s profile -q -f true -o %s/r %s", argv[1], folder, alone);
+	for (int i = 0; i < N_ROUNDS && !rc; i++)
+		rc = take(alone, plain.us, &plain.n) | take(with, recorded.us, &recorded.n);
+	snprintf(with, sizeof(with), "rm -rf %s", folder);
+	if (system(with) != 0 || rc || plain.n != recorded.n || !plain.n) {
+		fprintf(stderr, "bench_starts: %s did not run\n", argv[1]);
+		return 1;
+	}
+	for (int kind = 0; kind < N_KINDS; kind++) {
+		printf("%s, plain  %.1f us\n", names[kind], median(plain.us[kind], plain.n));
+		printf("%s, recorded  %.1f us\n", names[kind],
+		       median(recorded.us[kind], recorded.n));
+	}
+	return 0;
+}
