@@ -251,6 +251,7 @@ $(BUILD)/e2e/listen: src/trace/osrt.c src/trace/osrt.def src/trace/wire.h
 $(BUILD)/e2e/process_guest: E2E_LINK = -Wl,-rpath,'$$ORIGIN/part'
 $(BUILD)/e2e/static_guest: E2E_LINK = -static
 $(BUILD)/e2e/odd_guest: E2E_LINK = -Wl,--no-as-needed -lm
+$(BUILD)/e2e/full_guest: src/trace/wire.h
 
 $(BUILD)/e2e/part/lib%.so: test/e2e/%.c
 	@mkdir -p $(@D)
@@ -302,7 +303,7 @@ e2e-ranks: $(BUILD)/sim/lull-job
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
-e2e-odd: sim $(BUILD)/e2e/odd_guest
+e2e-odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 

@@ -1,6 +1,7 @@
 """What an empty launch takes: recorded, at the floor, after a recording, and without lull; by turns (turns.c)."""
 import os
 import random
+import select
 import statistics
 import subprocess
 
@@ -11,6 +12,7 @@ ROUNDS = 5  # of all modes in one process
 BLOCKS = 400  # of launches in a turn of them
 SHORT = 80  # in a turn of processes that take turns with each other
 MIN_BLOCKS = 20  # of a turn, to compare it
+LIMIT_S = 60  # for an answer
 COUPLES = 8  # of a process with lull and one without
 
 
@@ -40,16 +42,23 @@ class Loop:
         argv = (pinned(cpus[-8:]) + list(before) if before else []) + pinned(cpus[:8]) + [b.turns, api, str(n_blocks)]
         self.process = subprocess.Popen(argv, env={**b.env, **b.cupti(), **cudart, **sim, **(env or {})}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        if self.process.stdout.readline() != "ready\n":
-            raise Failed("turns.c ended early, status %s" % self.process.wait())
+        self.answer()
+
+    def answer(self):
+        """The next line, in words."""
+        line = self.process.stdout.readline() if select.select([self.process.stdout], [], [], LIMIT_S)[0] else ""
+        if not line.endswith("\n"):
+            self.process.kill()
+            status = self.process.wait()
+            # It gives up where the recorder is too slow, or something is not there.
+            raise (Skipped if status == 77 else Failed)("turns.c ended early, status %d" % status)
+        return line.split()
 
     def turn(self, mode, cpu):
         """(nanoseconds of a launch, of a piece of work) by blocks, and the CPU at the end."""
         self.process.stdin.write("%s %d\n" % (mode, cpu))
         self.process.stdin.flush()
-        *blocks, cpu = self.process.stdout.readline().split() or [-1]
-        if not blocks:
-            raise Failed("turns.c ended early, status %s" % self.process.wait())
+        *blocks, cpu = self.answer()
         return [tuple(map(float, block.split("/"))) for block in blocks], int(cpu)
 
     def end(self):
@@ -119,7 +128,9 @@ def bench_loop(b):
     for api in apis(b):
         tries, found, over = 0, [], []
         while len(over) < b.options.rounds:
-            if tries >= 2 * b.options.rounds or b.left() < 15:
+            if b.left() < 15:
+                raise Skipped("%d of %d processes by the %s, and no time for more" % (len(over), b.options.rounds, api))
+            if tries >= 2 * b.options.rounds:
                 raise too_busy(b)
             turns, above = take_rounds(b, api, cpus)
             if len(above) * 2 > len(turns["on"]):
@@ -171,6 +182,8 @@ def bench_after(b):
     takes after it and before it.
     """
     cpus, n, n_rounds = apart(quiet_cpus()), *((3, 8) if b.options.short else (COUPLES, 24))
+    # On the simulated device, a test: it is seen there whether CUPTI stays (1.25).
+    most = 1.05 if b.options.sim else 1.01
     for api in apis(b):
         couples = []
         try:
@@ -188,9 +201,9 @@ def bench_after(b):
             raise too_busy(b)
         ns = typical(turn for couple in last for turn in couple[1])
         for name, expected, values in (
-                ("after a recording", "<= 1.01 of before it", [z / a for a, z in whole]),
-                ("after a recording", "<= 1.01 of without lull", [z for _, z in whole]),
-                ("before a recording", "<= 1.01 of without lull", [a for a, _ in whole])):
+                ("after a recording", "of before it", [z / a for a, z in whole]),
+                ("after a recording", "of without lull", [z for _, z in whole]),
+                ("before a recording", "of without lull", [a for a, _ in whole])):
             value = within(values)
-            yield ("after: %s, %s" % (api, name), expected, "%.3f (%.3f to %.3f); without lull %.0f ns, n=%d" % (
-                *value, ns, len(whole)), verdict(value[0] <= 1.01))
+            yield ("after: %s, %s" % (api, name), "<= %.2f %s" % (most, expected),
+                   "%.3f (%.3f to %.3f); without lull %.0f ns, n=%d" % (*value, ns, len(whole)), verdict(value[0] <= most))

@@ -67,7 +67,7 @@ void lull_ring_init(void)
  * Whether entry `ix` of a table may be touched. Most processes have few threads, and need a page of
  * each table of 64.
  */
-static bool is_ready(_Atomic u32 *n_ready, u32 ix, u64 table_off)
+static bool make_ready(_Atomic u32 *n_ready, u32 ix, u64 table_off)
 {
 	u32 n = atomic_load_explicit(n_ready, memory_order_acquire);
 	u32 wanted = (ix / LULL_N_READY + 1) * LULL_N_READY;
@@ -75,16 +75,23 @@ static bool is_ready(_Atomic u32 *n_ready, u32 ix, u64 table_off)
 	if (ix < n)
 		return true;
 	if (!lull_agent_back(table_off + (u64)n * LULL_ENTRY_BYTES,
-			     (u64)(wanted - n) * LULL_ENTRY_BYTES)) {
-		lull_issue(LULL_ISSUE_no_memory, 1);
+			     (u64)(wanted - n) * LULL_ENTRY_BYTES))
 		return false;
-	}
 	/* Release: who sees the number finds the memory. */
 	while (n < wanted &&
 	       !atomic_compare_exchange_weak_explicit(n_ready, &n, wanted, memory_order_release,
 						      memory_order_relaxed))
 		;
 	return true;
+}
+
+/* A thread has no slot, and so nothing to count its losses in. */
+static struct lull_slot *no_slot(enum lull_issue issue)
+{
+	lull_issue(issue, 1);
+	if (lull_has_recording())
+		atomic_fetch_add_explicit(&lull_agent.image->n_unplaced, 1, memory_order_relaxed);
+	return NULL;
 }
 
 /* A free slot taken for this thread, or NULL. */
@@ -96,8 +103,8 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 		struct lull_slot *slot = &lull_agent.slots[i];
 		u32 expected = LULL_SLOT_FREE;
 
-		if (!is_ready(n_ready, i, LULL_IMAGE_SLOTS_OFF))
-			return NULL;
+		if (!make_ready(n_ready, i, LULL_IMAGE_SLOTS_OFF))
+			return no_slot(LULL_ISSUE_no_memory);
 		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE)
 			continue;
 		if (!atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
@@ -112,15 +119,14 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 		*slot_ix = i;
 		return slot;
 	}
-	lull_issue(LULL_ISSUE_too_many_threads, 1);
-	return NULL;
+	return no_slot(LULL_ISSUE_too_many_threads);
 }
 
 static struct lull_thread *attach(void)
 {
 	struct lull_thread *t;
 	struct lull_slot *slot;
-	u32 slot_ix;
+	u32 slot_ix = 0;
 
 	if (!lull_agent_ready())
 		return NULL;
@@ -170,19 +176,28 @@ static bool populate(u32 ix)
 	return lull_agent_back(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES, LULL_CHUNK_BYTES);
 }
 
-/* Scan for a free chunk; one exists, because the caller has taken a ticket from n_free. */
+/*
+ * Scan for a free chunk; one exists, because the caller has taken a ticket from n_free. But where
+ * memory is full there may be no entry for it; then others may be free below the hint.
+ */
 static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
 {
 	u32 n = image->n_chunks;
 	u32 from = atomic_load_explicit(&image->chunk_hint, memory_order_relaxed);
+	bool is_full = false;
 
 	for (u32 i = 0; i < 2 * n; i++) {
 		u32 at = (from + i) % n;
 		struct lull_chunk *c = &lull_agent.chunks[at];
 		u32 expected = LULL_CHUNK_FREE;
 
-		if (!is_ready(&image->n_chunks_ready, at, LULL_IMAGE_CHUNKS_OFF))
-			return NULL;
+		if (is_full && at >= atomic_load(&image->n_chunks_ready))
+			break;
+		if (!make_ready(&image->n_chunks_ready, at, LULL_IMAGE_CHUNKS_OFF)) {
+			is_full = true;
+			i += n - 1 - at; /* on to the first */
+			continue;
+		}
 		if (atomic_load_explicit(&c->state, memory_order_relaxed) != LULL_CHUNK_FREE)
 			continue;
 		/* Acquire: the collector's reset of the chunk happened before. */
@@ -194,6 +209,8 @@ static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
 		*ix = at;
 		return c;
 	}
+	if (is_full)
+		lull_issue(LULL_ISSUE_no_memory, 1);
 	return NULL;
 }
 
@@ -209,13 +226,15 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
 		return NULL;
 	}
-	used = atomic_load_explicit(&image->n_used, memory_order_relaxed);
-	if (*ix >= used && !populate(*ix)) {
+	/* Not by n_used: a later chunk may have got memory where this one did not, or not yet. */
+	if (!atomic_load_explicit(&c->has_memory, memory_order_relaxed) && !populate(*ix)) {
 		lull_issue(LULL_ISSUE_no_memory, 1);
 		atomic_store_explicit(&c->state, LULL_CHUNK_FREE, memory_order_release);
 		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
 		return NULL;
 	}
+	atomic_store_explicit(&c->has_memory, 1, memory_order_relaxed);
+	used = atomic_load_explicit(&image->n_used, memory_order_relaxed);
 	while (*ix >= used &&
 	       !atomic_compare_exchange_weak_explicit(&image->n_used, &used, *ix + 1,
 						      memory_order_relaxed, memory_order_relaxed))

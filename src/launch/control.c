@@ -350,6 +350,7 @@ u64 lull_control_losses(const struct lull_collector *c)
 	for (size_t i = 0; i < c->tree.processes.n; i++) {
 		struct lull_task **tasks = all[i]->tasks.at;
 
+		n += all[i]->n_unplaced;
 		for (size_t j = 0; j < all[i]->tasks.n; j++)
 			n += tasks[j]->n_dropped;
 	}

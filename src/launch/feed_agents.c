@@ -259,6 +259,8 @@ static void read_slots(struct lull_collector *c, struct lull_process *p)
 {
 	u32 n = lull_image_n_slots(p->file);
 
+	p->n_unplaced = atomic_load_explicit(&p->file->head->n_unplaced, memory_order_relaxed) -
+			p->n_unplaced_before;
 	for (u32 i = 0; i < n; i++) {
 		const struct lull_slot *slot = &p->file->slots[i];
 		u32 state = atomic_load_explicit(&slot->state, memory_order_acquire);

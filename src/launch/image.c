@@ -63,6 +63,7 @@ int lull_image_open(struct lull_image_file *f, const char *path, struct lull_err
 		lull_image_close(f);
 		return rc;
 	}
+	f->n_slots = f->n_entries = LULL_N_READY; /* from the beginning */
 	f->places = lull_alloc(f->n_chunks, sizeof(*f->places));
 	f->buffer = lull_alloc(1, LULL_CHUNK_BYTES);
 	return 0;
@@ -90,19 +91,37 @@ static int by_seq(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-u32 lull_image_n_slots(const struct lull_image_file *f)
+/*
+ * Make sure that entries [0, said) of a table have memory, and return how many do. The guest's word
+ * is not enough: if it is wild there are holes, and a look at one is a SIGBUS when memory is full.
+ */
+static u32 ready(struct lull_image_file *f, u32 *known, u32 said, u64 table_off)
+{
+	off_t from = (off_t)(table_off + (u64)*known * LULL_ENTRY_BYTES);
+
+	if (said > *known &&
+	    (fallocate(f->fd, 0, from, (off_t)(said - *known) * LULL_ENTRY_BYTES) == 0 ||
+	     errno == EOPNOTSUPP))
+		*known = said;
+	return *known;
+}
+
+u32 lull_image_n_slots(struct lull_image_file *f)
 {
 	u32 n = atomic_load_explicit(&f->head->n_slots_ready, memory_order_acquire);
 
-	return n < LULL_N_SLOTS ? n : LULL_N_SLOTS;
+	return ready(f, &f->n_slots, n < LULL_N_SLOTS ? n : LULL_N_SLOTS, LULL_IMAGE_SLOTS_OFF);
 }
 
 /* Chunks [0, n) were ever in use; a wild value from the guest is cut to what there is. */
-static u32 n_used(const struct lull_image_file *f)
+static u32 n_used(struct lull_image_file *f)
 {
 	u32 n = atomic_load_explicit(&f->head->n_used, memory_order_relaxed);
+	u32 n_ready;
 
-	return n < f->n_chunks ? n : f->n_chunks;
+	n = n < f->n_chunks ? n : f->n_chunks;
+	n_ready = ready(f, &f->n_entries, n, LULL_IMAGE_CHUNKS_OFF);
+	return n < n_ready ? n : n_ready;
 }
 
 /* Chunks that hold or may hold unread events, in order of acquisition. */

@@ -31,7 +31,8 @@ struct lull_image_file {
 	struct lull_image *head; /* mapped: head, slots and chunk states */
 	struct lull_slot *slots;
 	struct lull_chunk *chunks;
-	u32 n_chunks; /* as the head said at first; it is the guest's to change */
+	u32 n_slots, n_entries; /* of the two tables, that have memory for certain */
+	u32 n_chunks;		/* as the head said at first; it is the guest's to change */
 	struct lull_chunk_place *places; /* one per chunk */
 	struct lull_vec order;		 /* scratch: chunks to look at, by seq */
 	u8 *buffer;			 /* one chunk */
@@ -55,8 +56,8 @@ void lull_image_close(struct lull_image_file *f);
 /* Deliver all events that are whole and were not delivered before. Returns how many. */
 u64 lull_image_drain(struct lull_image_file *f, lull_image_fn *fn, void *ctx);
 
-/* Slots [0, n) may be looked at: the guest's word, cut to what there can be. */
-u32 lull_image_n_slots(const struct lull_image_file *f);
+/* Slots [0, n) may be looked at. */
+u32 lull_image_n_slots(struct lull_image_file *f);
 
 /* Give chunks that were read to their end back to the process, and slots of ended threads. */
 void lull_image_release(struct lull_image_file *f);

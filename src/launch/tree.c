@@ -319,6 +319,8 @@ void lull_tree_new_report(struct lull_tree *t)
 		all[i]->is_in_report = false;
 		all[i]->shared_ranges.n = 0;
 		all[i]->streams.n = 0;
+		all[i]->n_unplaced_before += all[i]->n_unplaced;
+		all[i]->n_unplaced = 0;
 		for (size_t j = 0; j < all[i]->gpus.n; j++)
 			((struct lull_gpu *)lull_vec_get(&all[i]->gpus, j))->row = 0;
 		for (size_t j = 0; j < all[i]->tasks.n; j++) {

@@ -138,6 +138,7 @@ struct lull_process {
 	u32 row;		      /* row id in the present report, 0 = none yet */
 	struct lull_image_file *file; /* its agent's buffers, NULL without an agent */
 	bool had_agent;
+	u64 n_unplaced, n_unplaced_before; /* as n_dropped, of threads without a slot */
 	bool is_loaded;	  /* known from an unfinished report; its image has not turned up yet */
 	u64 last_counter; /* of its latest event */
 	bool is_drained;  /* it has ended and its last event was read */

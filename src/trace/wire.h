@@ -212,8 +212,9 @@ struct lull_chunk {
 	_Atomic u32 committed; /* bytes of whole events */
 	u32 slot;
 	u32 level;
-	u64 seq; /* unique in the image, rising in order of acquisition */
-	u8 pad[40];
+	u64 seq;		/* unique in the image, rising in order of acquisition */
+	_Atomic u32 has_memory; /* behind its data; stays when it is freed */
+	u8 pad[36];
 };
 
 /* One thread. */
@@ -251,6 +252,7 @@ struct lull_image {
 	 * looked at, since that would take memory, or raise SIGBUS where there is none.
 	 */
 	_Atomic u32 n_slots_ready, n_chunks_ready;
+	_Atomic u64 n_unplaced; /* events lost in recordings, of threads that have no slot */
 	_Atomic u64 issues[LULL_N_ISSUES];
 	u64 user_ns, system_ns, max_rss_bytes; /* filled at exit when the process gets to it */
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */

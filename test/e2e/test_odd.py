@@ -227,6 +227,32 @@ def a_small_program_takes_little_shared_memory():
     expect("bytes of each process", status == 0 and len(sizes) >= 2 and max(sizes) <= 192 << 10, (sizes, said))
 
 
+def in_full_memory(what):
+    """The guest in a /dev/shm of its own; what lull said, None if that cannot be made here."""
+    guest = os.path.join(BUILD, "e2e/full_guest")
+    recorded = f"{LULL} profile -f true -t nvtx -s none --cpuctxsw none -o {os.getcwd()}/odd {guest} {what}"
+    status, (out, said) = run(["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=100m none /dev/shm || exit 77; "
+                               f"export TMPDIR=/dev/shm; {recorded}"])
+    if status in (1, SKIPPED) and not out:
+        print(f"test_odd: {what} in full memory SKIPPED: {said.strip()}")
+        return None
+    expect(f"the program lives: {what}", (status, out) == (5, "survived\n"), (status, out, said))
+    return said
+
+
+def full_memory_harms_only_the_recording():
+    said = in_full_memory("gap")
+    expect("what is lost is said", said is None or (" lost" in said and "none lost" not in said), said)
+    said = in_full_memory("threads")
+    expect("also of threads without a place", said is None or ("4.00 k lost" in said and "no_memory" in issues()), said)
+
+
+def a_head_gone_wild_harms_only_the_recording():
+    for what in ("slots", "used"):
+        said = in_full_memory(what)
+        expect("there is a report", said is None or "odd.lull" in said, said)
+
+
 def a_limit_of_memory_is_the_programs():
     for which, limit, mib in ((resource.RLIMIT_AS, 600 << 20, "400"), (resource.RLIMIT_DATA, 150 << 20, "100")):
         same("memory", mib, preexec_fn=lambda: resource.setrlimit(which, (limit, limit)))
@@ -359,6 +385,8 @@ TESTS = (
     a_path_that_cannot_be_preloaded,
     more_threads_than_places,
     a_small_program_takes_little_shared_memory,
+    full_memory_harms_only_the_recording,
+    a_head_gone_wild_harms_only_the_recording,
     a_limit_of_memory_is_the_programs,
     other_limits,
     more_processes_than_open_files,

@@ -142,7 +142,7 @@ static void read_image(struct test_events *events, const struct lull_image *imag
 		read_chunk(events, image, &at[i]);
 	for (u32 i = 0; i < LULL_N_ISSUES; i++)
 		events->issues[i] += atomic_load(&image->issues[i]);
-	for (u32 i = 0; i < LULL_N_SLOTS; i++)
+	for (u32 i = 0; i < image->n_slots_ready; i++)
 		events->n_dropped += atomic_load(&slots[i].n_dropped);
 	free(at);
 }
