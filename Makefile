@@ -302,7 +302,7 @@ e2e-osrt: $(OSRT_GUESTS)
 e2e-ranks: $(BUILD)/sim/lull-job
 e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
-e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
+e2e-demo e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
 e2e-odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make

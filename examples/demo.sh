@@ -35,7 +35,13 @@ table() {
 # Cells are found by the name of their column, so that columns may be added. Times are in ns.
 columns='
 function read_header(   i) { for (i = 1; i <= NF; i++) at[$i] = i }
-function cell(name) { return $at[name] }
+function cell(name) {
+	if (!(name in at)) {
+		print "demo: there is no column " name > "/dev/stderr"
+		exit 1
+	}
+	return $at[name]
+}
 function ms(ns) { return sprintf("%.2f ms", ns / 1e6) }
 NR == 1 { read_header(); next }'
 
@@ -85,7 +91,7 @@ show_device() {
 	{ printf "\n   %s: busy %s %% of the time\n", cell("Device"), cell("Busy (%)")
 	  printf "   %-24s %10s\n   %-24s %10s\n   %-24s %10s\n   %-24s %10s\n", "kernels alone",
 		ms(cell("Compute Alone (ns)")), "copies alone", ms(cell("Copy Alone (ns)")),
-		"both at once", ms(cell("Together (ns)")), "idle", ms(cell("Idle (ns)")) }'
+		"both at once", ms(cell("Compute+Copy (ns)")), "idle", ms(cell("Idle (ns)")) }'
 }
 
 # Run the loop under lull; $1 the name of the report, then the arguments of train.
@@ -101,9 +107,8 @@ record() {
 	show_losses "$name"
 	set -- $(steps_of "$name")
 	[ $# -eq 3 ] || fail "no steps in $out/$name.lull"
-	show_steps "$name"
-	show_ranges "$name" "$2" "$3"
-	show_device "$name"
+	show_steps "$name" && show_ranges "$name" "$2" "$3" && show_device "$name" ||
+		fail "$out/$name.lull is not as expected"
 	echo
 }
 
