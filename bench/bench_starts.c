@@ -41,17 +41,17 @@ static int be_started(void)
 	return 0;
 }
 
-static struct {
+static struct starts {
 	f64 us[N_KINDS][N_STARTS * N_ROUNDS];
 	int n;
 } plain, recorded;
 
-static int take(const char *command, f64 us[N_KINDS][N_STARTS * N_ROUNDS], int *n)
+static int take(const char *command, struct starts *s)
 {
 	FILE *from = popen(command, "r");
 
-	for (int i = 0; from && i < N_STARTS; i++, (*n)++)
-		if (fscanf(from, "%lf %lf", &us[FORK][*n], &us[EXEC][*n]) != 2)
+	for (int i = 0; from && i < N_STARTS; i++, s->n++)
+		if (fscanf(from, "%lf %lf", &s->us[FORK][s->n], &s->us[EXEC][s->n]) != 2)
 			break;
 	return from ? pclose(from) : -1;
 }
@@ -63,10 +63,10 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static f64 median(f64 *us, int n)
+static f64 median(struct starts *s, int kind)
 {
-	qsort(us, (size_t)n, sizeof(*us), by_value);
-	return us[n / 2];
+	qsort(s->us[kind], (size_t)s->n, sizeof(f64), by_value);
+	return s->us[kind][s->n / 2];
 }
 
 int main(int argc, char **argv)
@@ -86,16 +86,15 @@ int main(int argc, char **argv)
 	snprintf(alone, sizeof(alone), "%s --started", argv[0]);
 	snprintf(with, sizeof(with), "%s profile -q -f true -o %s/r %s", argv[1], folder, alone);
 	for (int i = 0; i < N_ROUNDS && !rc; i++)
-		rc = take(alone, plain.us, &plain.n) | take(with, recorded.us, &recorded.n);
+		rc = take(alone, &plain) | take(with, &recorded);
 	snprintf(with, sizeof(with), "rm -rf %s", folder);
 	if (system(with) != 0 || rc || plain.n != recorded.n || !plain.n) {
 		fprintf(stderr, "bench_starts: %s did not run\n", argv[1]);
 		return 1;
 	}
 	for (int kind = 0; kind < N_KINDS; kind++) {
-		printf("%s, plain  %.1f us\n", names[kind], median(plain.us[kind], plain.n));
-		printf("%s, recorded  %.1f us\n", names[kind],
-		       median(recorded.us[kind], recorded.n));
+		printf("%s, plain  %.1f us\n", names[kind], median(&plain, kind));
+		printf("%s, recorded  %.1f us\n", names[kind], median(&recorded, kind));
 	}
 	return 0;
 }

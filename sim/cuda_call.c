@@ -35,15 +35,6 @@ const struct sim_hooks *lull_sim_hooks(void)
 	return atomic_load_explicit(&driver.hooks, memory_order_acquire);
 }
 
-/* The real driver computes meanwhile; a sleep would be far too long. */
-static void spend(u64 ns)
-{
-	u64 until_ns = sim_now_ns() + ns;
-
-	while (sim_now_ns() < until_ns)
-		continue;
-}
-
 static u32 next_correlation(void)
 {
 	return atomic_fetch_add_explicit(&driver.correlation, 1, memory_order_relaxed) + 1;
@@ -71,7 +62,7 @@ struct sim_call lull_sim_enter_launch(u32 cbid, const char *name, const void *pa
 	call.context_id = context ? context->id : 0;
 	if (hooks)
 		hooks->enter(&call);
-	spend(driver.call_ns);
+	sim_spend(driver.call_ns);
 	return call;
 }
 

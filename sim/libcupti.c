@@ -128,13 +128,8 @@ static bool is_locked_in(const struct sim_call *call)
 /* LULL_SIM_CUPTI_NS=n: as the real one, it takes time while it is there, with all of it off. */
 static void take_time(const struct sim_call *call)
 {
-	u64 until_ns;
-
-	if (!cupti.here_ns || !cupti.is_here || call->domain != SIM_DRIVER)
-		return;
-	until_ns = sim_now_ns() + cupti.here_ns;
-	while (sim_now_ns() < until_ns)
-		continue;
+	if (cupti.here_ns && cupti.is_here && call->domain == SIM_DRIVER)
+		sim_spend(cupti.here_ns);
 }
 
 static void on_enter(struct sim_call *call)

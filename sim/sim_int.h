@@ -147,6 +147,15 @@ static inline u64 sim_now_ns(void)
 	return (u64)t.tv_sec * 1000000000u + (u64)t.tv_nsec;
 }
 
+/* The real driver computes meanwhile; a sleep would be far too long. */
+static inline void sim_spend(u64 ns)
+{
+	u64 until_ns = sim_now_ns() + ns;
+
+	while (sim_now_ns() < until_ns)
+		continue;
+}
+
 /* Value of a knob that is a number. */
 static inline f64 sim_knob(const char *name, f64 otherwise)
 {

@@ -16,18 +16,12 @@ LIMIT_S = 60  # for an answer
 COUPLES = 8  # of a process with lull and one without
 
 
-def cudart_of(b):
-    """The runtime beside the libcupti that is used."""
-    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
-    return os.path.abspath(os.path.join(folder, "libcudart.so.13"))
-
-
 def apis(b):
     """What turns.c can launch by here; the library that has a table is built."""
-    if not os.path.exists(cudart_of(b)):
+    if not os.path.exists(b.cudart()):
         return ["driver"]
     subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O2", "-o", b.path("libturns_table.so"),
-                    os.path.join(os.path.dirname(os.path.abspath(__file__)), "turns_table.c"), cudart_of(b)], check=True)
+                    os.path.join(os.path.dirname(os.path.abspath(__file__)), "turns_table.c"), b.cudart()], check=True)
     return ["driver", "table", "runtime"]
 
 
@@ -35,7 +29,7 @@ class Loop:
     """A process that launches when it is asked to."""
 
     def __init__(self, b, api, n_blocks, cpus, before=(), env=None):
-        cudart = {"TURNS_CUDART": cudart_of(b), "TURNS_TABLE": b.path("libturns_table.so")} if api != "driver" else {}
+        cudart = {"TURNS_CUDART": b.cudart(), "TURNS_TABLE": b.path("libturns_table.so")} if api != "driver" else {}
         # As the real one: it takes time as long as it is there. Who does not leave it is seen.
         sim = {"LULL_SIM_CUPTI_NS": "500"} if b.options.sim else {}
         # What is before it runs elsewhere.

@@ -64,6 +64,11 @@ class Bench:
                     return {"FLOOR_CUPTI": path, "LULL_CUPTI_PATH": path}
         return {}
 
+    def cudart(self):
+        """The runtime beside the libcupti that is used; it may not be there."""
+        folder = self.options.sim or os.path.dirname(self.cupti().get("LULL_CUPTI_PATH", ""))
+        return os.path.abspath(os.path.join(folder, "libcudart.so.13"))
+
     def left(self):
         return self.options.budget - (time.monotonic() - self.begin)
 

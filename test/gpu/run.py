@@ -192,8 +192,7 @@ def check_launches(b):
 
 def check_runtime(b):
     """The ways to launch that libcudart has, timed in the caller's table and by callbacks: the same calls."""
-    folder = b.options.sim or os.path.dirname(b.cupti().get("LULL_CUPTI_PATH", ""))
-    library, guest = os.path.abspath(os.path.join(folder, "libcudart.so.13")), b.path("cudart_guest")
+    library, guest = b.cudart(), b.path("cudart_guest")
     if not os.path.exists(library):
         raise Skipped("there is no libcudart.so.13 beside the libcupti that is used")
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-iquote", gpu.ROOT, "-iquote", os.path.join(gpu.ROOT, "test"),
