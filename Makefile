@@ -3,7 +3,7 @@
 #   make            build/lull and build/liblull-agent.so
 #   make setup      install what is missing (apt), or print the one command that does
 #   make demo       record the example before and after its fix and show what changed
-#   make test       all tests
+#   make test       all tests; T=cudart those that are named so (make test-list), also make unit, golden, e2e, ...
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
 #   make screenshots  the pictures of the README, from the page itself
@@ -27,8 +27,11 @@ Q := $(if $(V),,@)
 # What may be done at the same time, where nobody measures time: compiling, linting, unit tests.
 JOBS ?= $(shell nproc)
 
+# The kinds of tests, each also a goal of its own (test/suite.py says what they are).
+KINDS := unit golden property e2e san browser gpu-sim tsan fuzz check foreign
+
 # Whoever tests gets what continuous integration gets: warnings are errors. STRICT= keeps them warnings.
-STRICT ?= $(if $(CI)$(filter test,$(MAKECMDGOALS)),1)
+STRICT ?= $(if $(CI)$(filter test $(KINDS),$(MAKECMDGOALS)),1)
 export STRICT
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla $(if $(STRICT),-Werror)
 OPTIM := $(if $(DEBUG),-O0,$(if $(SAN)$(TSAN),-O1,-O2))
@@ -41,6 +44,8 @@ CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) -iquote src 
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c))
 LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/assets.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
+# All of it but main(), for tests and benchmarks: each links only what it uses.
+LIB := $(BUILD)/liblull.a
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
 LIBS := -ldw -lelf -lzstd -lsqlite3 -lz -lmicrohttpd
@@ -52,16 +57,16 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
 TEST_PACKAGES = libcmocka-dev musl-tools python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
-	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm) $(TEST_FOREIGN)
+	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
 FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
-# Machine code of the agent for the other architecture is tested with its compiler and an emulator.
-TEST_FOREIGN := qemu-user-static gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
-DIST_PACKAGES := liblzma-dev libbz2-dev \
-	gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross \
-	$(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev zlib1g-dev liblzma-dev \
-		libbz2-dev)
+# The other architecture is tested with its compiler and an emulator.
+FOREIGN_COMPILER := gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
+FOREIGN_LIBS := $(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev zlib1g-dev)
+# Unit, golden and property tests run for it, too, where its libraries can be had.
+TEST_FOREIGN := qemu-user-static $(FOREIGN_COMPILER) $(FOREIGN_LIBS) libcmocka-dev:$(FOREIGN)
+DIST_PACKAGES := liblzma-dev libbz2-dev $(FOREIGN_COMPILER) $(FOREIGN_LIBS) $(addsuffix :$(FOREIGN),liblzma-dev libbz2-dev)
 
 # The loops over columns only vectorise at -O3: sealing goes from 15.3 to 17.5 M events/s (bench_format).
 $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reader_dims.o $(BUILD)/src/report/piles.o: OPTIM := $(if $(DEBUG)$(SAN)$(TSAN),$(OPTIM),-O3)
@@ -74,17 +79,17 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
 
-.PHONY: all setup prebuild test-programs demo foreign-guest test browser screenshots bench bench-view bench-nvtx bench-osrt bench-programs e2e e2e-san tsan \
-	dist install clean unit golden property \
-	fuzz check format accept docs
+.PHONY: all setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
+	bench-programs dist install clean format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
 # As little as the goals need; by itself, all that is needed to work on it.
-TEST_GOALS := setup test
+TEST_GOALS := setup test $(KINDS)
 setup:
 	$(Q)tools/setup $(PACKAGES) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
-		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES))
+		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES)) \
+		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),--if-possible $(TEST_FOREIGN))
 
 # A release links the archive of libmicrohttpd, but no TLS library (src/web/no_tls.c).
 $(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
@@ -95,6 +100,10 @@ $(BUILD)/src/launch/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
 $(BUILD)/lull: $(LULL_OBJ)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LULL_LIBS)
+
+$(LIB): $(LIB_OBJ)
+	@rm -f $@
+	$(Q)$(AR) rcsT $@ $^
 
 $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
@@ -156,17 +165,23 @@ CUDA_FLAGS := $(if $(CUDA_INCLUDE),-isystem $(CUDA_INCLUDE))
 HAS_NVTX := $(wildcard $(CUDA_INCLUDE)/nvtx3/nvToolsExtCounters.h)
 NCCL ?= $(or $(firstword $(wildcard $(CUDA_INCLUDE:include=lib*/libnccl.so.2))),libnccl.so.2)
 
-# Unit tests: one program per file in test/unit, always with ASan and UBSan.
-UNIT := $(patsubst test/unit/%.c,%,$(wildcard test/unit/test_*.c))
-$(BUILD)/unit/%: test/unit/%.c $(LIB_OBJ)
+# Tests: test/run.py builds and runs them side by side. T=PATTERN chooses by name, T=e2e/osrt/a_case one case.
+RUN_TESTS = FOREIGN_ARCH=$(FOREIGN_ARCH) EMULATOR=$(EMULATOR) test/run.py --build $(BUILD) --jobs $(JOBS)
+test: setup
+	$(Q)$(RUN_TESTS) $(T)
+$(KINDS): setup
+	$(Q)$(RUN_TESTS) --kind $@ $(T)
+test-list:
+	$(Q)$(RUN_TESTS) --list
+
+# A case of a program of cmocka can be chosen (LULL_TEST_CASE).
+CASE_FILTER := test/support/filter.c
+
+# Unit tests: one program per file in test/unit.
+$(BUILD)/unit/%: test/unit/%.c $(CASE_FILTER) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS) -lcmocka
-
-unit-programs: $(UNIT:%=$(BUILD)/unit/%)
-unit:
-	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 unit-programs
-	$(Q)printf '%s\n' $(UNIT) | xargs -n 1 -P $(JOBS) tools/run-unit build-san/unit
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LIB) $(LULL_LIBS) -lcmocka
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
@@ -176,10 +191,10 @@ E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
-$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB_OBJ) $(wildcard test/support/*.c test/support/*.h)
+$(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB) $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB_OBJ) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB) $(LULL_LIBS) -lcmocka
 
 # Vendor headers that want C++'s <string> get an empty one.
 $(BUILD)/e2e/test_pm $(BUILD)/e2e/test_kplan: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
@@ -236,12 +251,22 @@ FOREIGN_ARCH := $(if $(filter x86_64,$(NATIVE)),aarch64,x86_64)
 FOREIGN_BUILD := build-$(FOREIGN_ARCH)
 EMULATOR ?= /usr/bin/qemu-$(FOREIGN_ARCH)-static
 HAS_FOREIGN := $(and $(wildcard $(EMULATOR)),$(wildcard /usr/bin/$(FOREIGN_ARCH)-linux-gnu-g++))
-FOREIGN_ENV := LULL_FOREIGN_AGENT=$(FOREIGN_BUILD)/liblull-agent.so LULL_FOREIGN_GUEST=$(FOREIGN_BUILD)/e2e/lib_guest \
-	LULL_FOREIGN_ROOT=/usr/$(FOREIGN_ARCH)-linux-gnu LULL_EMULATOR=$(EMULATOR)
+ifneq ($(HAS_FOREIGN),)
+export LULL_FOREIGN_AGENT := $(FOREIGN_BUILD)/liblull-agent.so
+export LULL_FOREIGN_GUEST := $(FOREIGN_BUILD)/e2e/lib_guest
+export LULL_FOREIGN_ROOT := /usr/$(FOREIGN_ARCH)-linux-gnu
+export LULL_EMULATOR := $(EMULATOR)
+else
+export NO_FOREIGN := 1
+endif
 foreign-guest:
 	$(Q)$(MAKE) --no-print-directory BUILD=$(FOREIGN_BUILD) CC=$(FOREIGN_ARCH)-linux-gnu-gcc \
 		CXX=$(FOREIGN_ARCH)-linux-gnu-g++ $(FOREIGN_BUILD)/liblull-agent.so $(FOREIGN_BUILD)/e2e/lib_guest
-$(BUILD)/e2e/test_lib: $(if $(HAS_FOREIGN),foreign-guest)
+
+# lull itself on the other architecture, as a command that starts it in the emulator.
+$(BUILD)/emulated/lull: $(BUILD)/lull
+	@mkdir -p $(@D)
+	$(Q)printf '#!/bin/sh\nexec %s "%s" "$$@"\n' $(EMULATOR) '$(CURDIR)/$<' > $@ && chmod +x $@
 
 # Guests of test_osrt.py, and the collector it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so \
@@ -281,31 +306,30 @@ $(CUDART_GUESTS): test/e2e/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread
-e2e-cudart: sim $(CUDART_GUESTS)
 
 # Linked with libcupti, as tools are that live in the program.
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
 $(BUILD)/e2e/part/libneighbour.so: | $(BUILD)/sim/libcupti.so.13
 
-# Tests in Python: each test/e2e/test_NAME.py is run as e2e-NAME, with PY_ARGS_NAME if that is set.
-PY_TESTS := $(patsubst test/e2e/test_%.py,e2e-%,$(wildcard test/e2e/test_*.py))
-PY_ARGS_sqlite := $(BUILD) -f
-PY_ARGS_import := $(BUILD)/lull test/data/pytorch/kineto-h200.json.gz
-PY_ARGS_ops := $(PY_ARGS_import) test/data/pytorch/kineto-h200.table.txt
-PY_ARGS_tutorial := $(BUILD)/lull
-.PHONY: $(PY_TESTS)
-$(PY_TESTS): e2e-%: all
-	$(Q)python3 test/e2e/test_$*.py $(or $(PY_ARGS_$*),$(BUILD))
-
-# What they need beside the two programs.
-e2e-osrt: $(OSRT_GUESTS)
-e2e-ranks: $(BUILD)/sim/lull-job
-e2e-kernel: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
-e2e-job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
-e2e-demo e2e-why e2e-sqlite e2e-torch: sim $(BUILD)/examples/train_cuda
-e2e-odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
-e2e-trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
-e2e-export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
+# What each test program needs built, beside the command and the agent.
+NEEDS := $(addprefix need/,lull sim browser) $(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)) \
+	$(patsubst test/e2e/test_%.py,need/e2e/%,$(wildcard test/e2e/test_*.py))
+.PHONY: $(NEEDS)
+$(NEEDS): all
+need/sim: sim
+$(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)): need/e2e/%: $(BUILD)/e2e/test_% $(E2E_GUESTS) \
+	sim $(BUILD)/examples/train_cuda
+need/e2e/lib: $(if $(HAS_FOREIGN),foreign-guest)
+need/e2e/cudart: sim $(CUDART_GUESTS)
+need/e2e/demo need/e2e/why need/e2e/sqlite need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
+need/e2e/demo: $(BUILD)/examples/train
+need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
+need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
+need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
+need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
+need/e2e/osrt: $(OSRT_GUESTS)
+need/e2e/ranks: $(BUILD)/sim/lull-job
+need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 
 # Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
 $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
@@ -313,10 +337,6 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 	@echo "  NPM   $(@D)"
 	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
 		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
-
-e2e: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) $(PY_TESTS)
-	$(Q)export $(if $(HAS_FOREIGN),$(FOREIGN_ENV),NO_FOREIGN=1); for t in $(E2E_TESTS); do $$t 2>$$t.log >/dev/null || { cat $$t.log; exit 1; }; \
-		grep -hE 'PASSED|SKIPPED' $$t.log | sed "s,^,$$(basename $$t): ,"; done
 
 $(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
 	@mkdir -p $(@D)
@@ -339,14 +359,6 @@ bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
 	@echo "  NPM   playwright-core"
 	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
-browser: all sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
-	$(Q)tsc -p ui
-	$(Q)BUILD=$(BUILD) node test/browser/test_tokens.mjs
-	$(Q)BUILD=$(BUILD) node test/browser/test_http.mjs
-	$(Q)BUILD=$(BUILD) node test/browser/test_page.mjs
-	$(Q)BUILD=$(BUILD) node test/browser/test_kernel.mjs
-	$(Q)BUILD=$(BUILD) node test/browser/test_memory.mjs
-
 # The pictures of the README.
 screenshots: all test/browser/node_modules/.package-lock.json
 	$(Q)BUILD=$(BUILD) node test/browser/screenshots.mjs doc/images
@@ -357,7 +369,6 @@ bench-view: all $(BUILD)/bench/bench_make test/browser/node_modules/.package-loc
 	$(Q)BUILD=$(BUILD) node bench/bench_view.mjs $(VIEW_KERNELS)
 
 # The agent's rings and buffers under ThreadSanitizer, which wants everything it sees compiled its way.
-TSAN_TESTS := test_ring test_buffers
 build-tsan/test_ring: src/agent/ring.c
 build-tsan/test_buffers: src/agent/cuda_buffers.c
 build-tsan/%: test/tsan/%.c $(wildcard src/agent/*.h src/agent/*.def src/base/*.h) src/trace/wire.h
@@ -366,56 +377,15 @@ build-tsan/%: test/tsan/%.c $(wildcard src/agent/*.h src/agent/*.def src/base/*.
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -g -O1 $(WARN) -fsanitize=thread -iquote src \
 		-o $@ $(filter %.c,$^) -lpthread
 
-tsan: $(TSAN_TESTS:%=build-tsan/%)
-	$(Q)for t in $^; do TSAN_OPTIONS=halt_on_error=1 $$t || exit 1; done
-
 # On a machine with a GPU: what holds and what it costs there (see their --help; --budget bounds the time). Without one,
-# the scripts themselves are tried on the simulated device.
-.PHONY: gpu gpu-sim
+# make gpu-sim tries the scripts themselves on the simulated device.
+.PHONY: gpu
 gpu: all
 	$(Q)test/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
 	$(Q)bench/gpu/run.py --lull $(BUILD)/lull $(GPU_FLAGS)
 
-gpu-sim: all sim
-	$(Q)test/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only count,copies,runtime
-	$(Q)bench/gpu/run.py --lull $(BUILD)/lull --sim $(BUILD)/sim --short --only parts,loop,after --rounds 1
-
-# The recorder with ASan and UBSan, on programs as they are. Leaks are not looked for: that takes minutes where
-# reading another process's memory is slow.
-SAN_TESTS := test_kills test_sessions
-e2e-san: all sim $(BUILD)/examples/train_cuda $(SAN_TESTS:%=$(BUILD)/e2e/%) $(E2E_GUESTS)
-	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 all
-	$(Q)for t in $(SAN_TESTS); do \
-		log=build-san/$$t.log; \
-		LULL=build-san/lull KILLS=20 ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-			$(BUILD)/e2e/$$t 2>$$log >/dev/null || { cat $$log; exit 1; }; \
-		grep -hE 'PASSED|SKIPPED' $$log | sed "s/^/$$t (sanitized): /"; done
-	$(Q)LULL=build-san/lull ASAN_OPTIONS=detect_leaks=0 python3 test/e2e/test_job.py $(BUILD) \
-		dumps_come_when_asked_and_are_numbered metrics_are_told_while_it_runs
-
-# Golden tests: readable traces in, the text that people see out.
-golden: all
-	$(Q)test/golden/run $(BUILD)/lull
-
 accept: all
 	$(Q)test/golden/run $(BUILD)/lull --accept
-
-# Reports against a slow implementation of them, on random recordings.
-property: all
-	$(Q)python3 test/property/test_stats.py $(BUILD)
-
-# Everything is built first, at once; then one kind of test after another, since some measure time.
-test-programs: all sim $(BUILD)/examples/train_cuda $(E2E_TESTS) $(E2E_GUESTS) $(OSRT_GUESTS)
-prebuild: setup
-	$(Q)$(MAKE) --no-print-directory -j $(JOBS) test-programs
-
-test: setup prebuild unit golden property e2e browser gpu-sim e2e-san tsan fuzz check
-
-# What the house style promises, read from the sources and the products. All are run, so that all is seen.
-CHECKS := check-layers check-exits check-headers "check-docs $(BUILD)/lull" "gen-docs --check $(BUILD)/lull" "check-agent $(BUILD)" check-size
-check: all
-	$(Q)failed=0; for c in $(CHECKS); do tools/$$c || failed=1; done; \
-		$(MAKE) --no-print-directory lint || failed=1; exit $$failed
 
 # Two readers of code that find what compilers do not; .clang-tidy and tools/cppcheck-suppressions say what is off, and
 # why. A file is read again when it or something that it includes changed.
@@ -423,12 +393,13 @@ LINT_SRC := $(wildcard src/*.c src/*/*.c test/support/*.c bench/*.c examples/*.c
 LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
-LINT_JOBS ?= $(JOBS)
-
-.PHONY: lint tidy
+LINT_FOLDERS := $(patsubst src/%/,%,$(sort $(dir $(wildcard src/*/*.c))))
+.PHONY: lint $(addprefix lint/,$(LINT_FOLDERS) rest cppcheck)
 lint:
-	$(Q)$(MAKE) --no-print-directory -k -j $(LINT_JOBS) tidy
-tidy: $(LINT_STAMPS) $(BUILD)/lint/cppcheck
+	$(Q)$(MAKE) --no-print-directory -k -j $(JOBS) $(addprefix lint/,cppcheck $(LINT_FOLDERS) rest)
+$(foreach f,$(LINT_FOLDERS),$(eval lint/$f: $(filter $(BUILD)/lint/src/$f/%,$(LINT_STAMPS))))
+lint/rest: $(filter-out $(foreach f,$(LINT_FOLDERS),$(BUILD)/lint/src/$f/%),$(LINT_STAMPS))
+lint/cppcheck: $(BUILD)/lint/cppcheck
 
 $(BUILD)/lint/%.tidy: % .clang-tidy
 	@mkdir -p $(@D)
@@ -521,10 +492,10 @@ $(filter %/libcupti.so.13,$(SIM)):
 		-o $@ $(filter %.o,$^) -ldl -lpthread
 
 # A made-up job of many ranks, as the reports that its recorders would have written (sim/job.h).
-$(BUILD)/sim/lull-job: sim/job.c sim/job_model.c sim/job_write.c sim/job.h $(LIB_OBJ)
+$(BUILD)/sim/lull-job: sim/job.c sim/job_model.c sim/job_write.c sim/job.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LIB) $(LULL_LIBS)
 
 .PHONY: sim
 sim: $(SIM) $(BUILD)/sim/lull-job
@@ -542,26 +513,18 @@ demo: setup
 	$(Q)examples/demo.sh $(BUILD)
 
 # Fuzzers: one program per file in test/fuzz, always with ASan and UBSan.
-FUZZ := $(patsubst test/fuzz/%.c,%,$(wildcard test/fuzz/fuzz_*.c))
-FUZZ_SECONDS ?= 10
-$(BUILD)/fuzz/%: test/fuzz/%.c $(LIB_OBJ)
+$(BUILD)/fuzz/%: test/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB_OBJ) $(LULL_LIBS)
-
-fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz/%)
-fuzz:
-	$(Q)$(MAKE) --no-print-directory -j $(JOBS) SAN=1 fuzz-programs
-	$(Q)for f in $(FUZZ); do log=build-san/fuzz/$$f.log; \
-		build-san/fuzz/$$f $(FUZZ_SECONDS) 2>$$log || { tail -c 8000 $$log | tr '\r' '\n'; exit 1; }; done
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB) $(LULL_LIBS)
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 BENCH_GEN := $(patsubst bench/%.c,$(BUILD)/bench/%.o,$(wildcard bench/gen_*.c))
-$(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB_OBJ)
+$(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB_OBJ) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB) $(LULL_LIBS)
 
 # The reports that several of them read.
 $(BENCH_GEN): CFLAGS_ALL += -iquote .
