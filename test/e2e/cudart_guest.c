@@ -44,6 +44,7 @@ static void launch_all(void *kernel)
 	const struct sim_launch config = { { 7, 1, 1 }, { 64, 1, 1 }, 0, NULL, NULL, 0 };
 	const struct sim_dim3 none = { 0, 0, 0 };
 	pthread_t thread;
+	int first, second;
 
 	for (int i = 0; i < 30; i++)
 		CHECK(cudaLaunchKernel(kernel, grid, block, NULL, 128, NULL));
@@ -56,7 +57,10 @@ static void launch_all(void *kernel)
 	CHECK(pthread_create(&thread, NULL, launch_elsewhere, kernel));
 	CHECK(pthread_join(thread, NULL));
 	printf("failed: %d\n", cudaLaunchKernel(kernel, none, block, NULL, 0, NULL) != 0);
-	printf("remembered: %d, then %d\n", cudaGetLastError() != 0, cudaGetLastError());
+	/* One after the other: C leaves the order of arguments open. */
+	first = cudaGetLastError();
+	second = cudaGetLastError();
+	printf("remembered: %d, then %d\n", first != 0, second);
 }
 
 static void move_memory(void)
