@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run the tests side by side, show how far it is, and list at the end what failed and what was skipped, and why.
 
-    test/run.py [--build BUILD] [--jobs N] [--kind KIND] [--no-build] [--list] [PATTERN ...]
+    test/run.py [--build BUILD] [--jobs N] [--kind KIND] [--no-build | --build-only] [--list] [PATTERN ...]
 
 A test program is named KIND/NAME, as in e2e/osrt; a test case KIND/NAME/CASE. A pattern chooses the programs whose names
 hold it, or one program or case by its whole name. What there is to run is in suite.py; what programs print is read by
@@ -198,6 +198,7 @@ def parse():
     parser.add_argument("--build", default="build", help="the build folder (build)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at once (one a core)")
     parser.add_argument("--kind", help="only those of a kind: unit, golden, e2e, ...")
+    parser.add_argument("--build-only", action="store_true", help="run nothing")
     parser.add_argument("--no-build", action="store_true", help="run what is there")
     parser.add_argument("--list", action="store_true", help="the names of all programs")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="which to run (all)")
@@ -215,6 +216,8 @@ def main():
     os.makedirs(args.logs, exist_ok=True)
     screen = Screen(len(programs))
     built_s = 0 if args.no_build else build(programs, args, screen)
+    if args.build_only:
+        return 0
     todo = queue.Queue()
     for program in sorted(programs, key=lambda p: -p.weight):
         todo.put(program)

@@ -150,10 +150,12 @@ class Suite:
         make = (f"BUILD={build}", f"CC={ARCH}-linux-gnu-gcc", f"CXX={ARCH}-linux-gnu-g++")
         for x in names("test/unit/test_*.c"):
             program = f"{build}/unit/test_{x}"
-            yield cmocka(f"{ARCH}/unit/{x}", program, [(make, program)], before=[EMULATOR], weight=6)
+            yield cmocka(f"{ARCH}/unit/{x}", program, [(make, program)], {"LULL_EMULATED": ARCH}, before=[EMULATOR],
+                         weight=6)
         needs = [(make, f"{build}/emulated/lull")]
         for area in names("test/golden/*/"):
-            yield Program(f"{ARCH}/golden/{area}", ["test/golden/run", f"{build}/emulated/lull", area], needs, weight=20)
+            yield Program(f"{ARCH}/golden/{area}", ["test/golden/run", f"{build}/emulated/lull", area], needs,
+                          {"LULL_EMULATED": ARCH}, weight=20)
         for x in names("test/property/test_*.py"):
             yield Program(f"{ARCH}/property/{x}", ["python3", f"test/property/test_{x}.py", f"{build}/emulated"], needs,
                           weight=50, is_one_case=True)

@@ -111,7 +111,7 @@ static void arithmetic_is_that_of_64_bits(void **state)
 static void malformed_expressions_fail(void **state)
 {
 	struct lull_regs r = x86_regs(0x1000, 0x7000);
-	struct lull_expr_op ops[40];
+	struct lull_expr_op ops[40] = { { 0 } };
 	u64 value, seed = 99;
 
 	(void)state;
