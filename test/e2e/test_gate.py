@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Verdicts of `lull gate` on traces whose answer is known, in every format that CI reads.
 
-Usage: test_gate.py BUILD
+Usage: test_gate.py BUILD [NAME...]
 """
 import json
 import os
 import random
-import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ElementTree
+
+import runner
 
 LULL = os.path.abspath(os.path.join(sys.argv[1], "lull"))
 
@@ -43,12 +43,12 @@ def trace(name, n=40, step_us=10000, noise=0.02, kernels=5, kernel_us=600, memor
         at += long
     with open(name + ".txt", "w") as f:
         f.write("\n".join(lines) + "\n")
-    subprocess.run([LULL, "text", name + ".txt", name + ".lull"], check=True)
+    runner.run([LULL, "text", name + ".txt", name + ".lull"], check=True)
     return name + ".lull"
 
 
 def gate(*words):
-    done = subprocess.run([LULL, "gate", *words], capture_output=True, text=True)
+    done = runner.run([LULL, "gate", *words])
     return done.returncode, done.stdout, done.stderr
 
 
@@ -59,8 +59,7 @@ def verdicts(*words):
 
 
 def expect(what, got, wanted):
-    if got != wanted:
-        sys.exit(f"FAIL {what}: got {got!r}, expected {wanted!r}")
+    runner.expect(what, got == wanted, f"got {got!r}, expected {wanted!r}")
 
 
 ALL = "step_time,idle_share,launches,peak_memory,kernel:gemm,range:data_load"
@@ -99,8 +98,7 @@ def noise_is_inconclusive_and_says_how_many():
     status, whole, _, answer, _ = verdicts("-b", a, "-m", "step_time", b)
     expect("noisy", (status, whole), (2, "inconclusive"))
     n = answer["checks"][0]["n_needed"]
-    if not 100 < n < 5000:
-        sys.exit(f"FAIL needed {n}")
+    runner.expect("needed", 100 < n < 5000, n)
 
 
 def what_proves_nothing_never_passes():
@@ -109,8 +107,7 @@ def what_proves_nothing_never_passes():
                       (trace("device", device="A100"), "any-device"), (trace("lost", lost=17), "lost 17 events")):
         status, whole, each, answer, _ = verdicts("-b", base, new)
         expect(new, (status, whole, each), (2, "not comparable", {}))
-        if part not in answer["why"]:
-            sys.exit(f"FAIL {new}: {answer['why']}")
+        runner.expect(new, part in answer["why"], answer["why"])
     expect("few", verdicts("-b", base, few)[:2], (2, "inconclusive"))
     expect("allowed", verdicts("-b", base, "--any-program", "other.lull")[:2], (0, "pass"))
     expect("allowed losses", verdicts("-b", base, "--allow-losses", "lost.lull")[:2], (0, "pass"))
@@ -156,22 +153,22 @@ def ci_systems_can_read_it():
     expect("rules", all(r["ruleId"] in rules for r in results), True)
     text = open("m.md").read()
     expect("markdown rows", text.count("\n| "), 1 + 3)
-    if "**regressed**" not in text or "\\<b>" not in text:
-        sys.exit(f"FAIL markdown: {text}")
+    runner.expect("markdown", "**regressed**" in text and "\\<b>" in text, text)
     expect("github", [line.split(" ")[0] for line in out.splitlines() if line.startswith("::")],
            ["::error", "::notice", "::warning"])
     # A place that cannot be written is said, and is not a pass.
     expect("unwritable", gate("-b", base, base, "--junit", "no/such/folder/j.xml")[0], 2)
 
 
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for test in (the_same_passes, each_metric_finds_what_it_watches,
-                     steps_are_compared_without_calls_too, noise_is_inconclusive_and_says_how_many,
-                     what_proves_nothing_never_passes, a_store_keeps_baselines, ci_systems_can_read_it):
-            test()
-            print("PASS", test.__name__)
+TESTS = (
+    the_same_passes,
+    each_metric_finds_what_it_watches,
+    steps_are_compared_without_calls_too,
+    noise_is_inconclusive_and_says_how_many,
+    what_proves_nothing_never_passes,
+    a_store_keeps_baselines,
+    ci_systems_can_read_it,
+)
 
-
-main()
+if __name__ == "__main__":
+    runner.main(TESTS, sys.argv[2:])

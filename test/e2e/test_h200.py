@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """What was recorded on an H200 is read as it was there: kernels by their counters, PyTorch by its hooks.
 
-Usage: test_h200.py BUILD
+Usage: test_h200.py BUILD [NAME...]
 """
 import glob
 import json
 import os
 import re
-import subprocess
 import sys
 import unittest
 
-BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
 TEST = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(TEST, "data")
 
@@ -60,7 +61,7 @@ OPERATORS = {
 
 
 def lull(*words):
-    return subprocess.run([BUILD + "/lull", *words], capture_output=True, text=True, timeout=60, check=True).stdout
+    return runner.run([BUILD + "/lull", *words], check=True).stdout
 
 
 class Kernels(unittest.TestCase):
@@ -189,4 +190,4 @@ class Torch(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(__name__, sys.argv[2:])
