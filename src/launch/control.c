@@ -503,9 +503,12 @@ static void take_late_work(struct lull_collector *c)
 /* Stop the agents and take the last of what they wrote; returns when that was. */
 static u64 stop_agents(struct lull_collector *c)
 {
-	bool is_used = lull_feed_agents_flush(c);
 	u64 now_ns;
+	bool is_used;
 
+	/* A program may end its recording before we have seen that it began. */
+	lull_feed_agents_scan(c);
+	is_used = lull_feed_agents_flush(c);
 	if (atomic_load(&c->session.control->record))
 		atomic_store(&c->session.control->stop_counter, counter_now(c));
 	atomic_store(&c->session.control->record, 0);

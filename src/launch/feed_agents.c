@@ -368,19 +368,31 @@ bool lull_feed_agents_leave_round(struct lull_collector *c)
 	return has_left;
 }
 
-/* True if somebody alive has yet to answer the request. */
+/* The process records the activity of a device. */
+static bool has_cuda(const struct lull_process *p)
+{
+	return p->file && atomic_load(&p->file->head->has_cuda) && !has_died(p);
+}
+
+static bool is_any_with_cuda(const struct lull_collector *c)
+{
+	struct lull_process **all = c->tree.processes.at;
+
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (has_cuda(all[i]))
+			return true;
+	return false;
+}
+
+/* True if a process that is alive has yet to answer the request; a later flush covers this one. */
 static bool is_flush_pending(const struct lull_collector *c, u32 wanted)
 {
 	struct lull_process **all = c->tree.processes.at;
 
-	for (size_t i = 0; i < c->tree.processes.n; i++) {
-		const struct lull_image *head = all[i]->file ? all[i]->file->head : NULL;
-
-		/* Who has obeyed a later wish has obeyed this one. */
-		if (head && atomic_load(&head->has_cuda) &&
-		    (i32)(atomic_load(&head->flush_done) - wanted) < 0 && !has_died(all[i]))
+	for (size_t i = 0; i < c->tree.processes.n; i++)
+		if (has_cuda(all[i]) &&
+		    (i32)(atomic_load(&all[i]->file->head->flush_done) - wanted) < 0)
 			return true;
-	}
 	return false;
 }
 
@@ -400,8 +412,9 @@ void lull_feed_agents_wake(struct lull_collector *c)
 
 bool lull_feed_agents_flush(struct lull_collector *c)
 {
+	/* Before it is asked: it may have answered by the time we look. */
+	bool is_any = is_any_with_cuda(c);
 	u32 wanted = rouse(c);
-	bool is_any = is_flush_pending(c, wanted);
 
 	for (int i = 0; i < FLUSH_TRIES && is_flush_pending(c, wanted); i++) {
 		usleep(1000);

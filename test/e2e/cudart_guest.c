@@ -4,15 +4,20 @@
  * 30 launches by cudaLaunchKernel, 20 by the name that CUDA 13 builds into programs, 10 with a
  * configuration, 5 at the driver, 7 by another thread, 1 that fails; grid, block and shared memory
  * tell which is which. Three copies to the device and one back, two sets, waits of each kind.
- * Before it all, and after it, a launch that is outside of cudaProfilerStart() and Stop(). With an
- * argument: so many launches at once instead, and Stop() in the middle of their work. Status 77:
- * there is no driver.
+ * Before it all, and after it, a launch that is outside of cudaProfilerStart() and Stop().
+ *
+ *	cudart_guest N HOW	N launches and a long one instead; when all but that one are done
+ *				it says so, and
+ *	    through		waits for it
+ *	    stop		calls cudaProfilerStop(), and waits for the end of its input
+ *	    wait		waits for the end of its input
+ *
+ * Status 77: there is no driver.
  */
 #include "sim/cudart.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
+#include <string.h>
 
 #define CUDA_CALLS(CALL)                                                                    \
 	CALL(cuLaunchKernel, launch,                                                        \
@@ -29,6 +34,12 @@
 /* Room for it is on the stack of each thread, whoever makes it. */
 _Thread_local char large[512 << 10];
 #endif
+
+/* Two kernels that do nothing; the simulated device is told how long each takes. */
+static const char ptx[] = CUDA_GUEST_PTX ".visible .entry endless()\n"
+					 "{\n"
+					 "	ret;\n"
+					 "}\n";
 
 static const struct sim_dim3 one = { 1, 1, 1 }, grid = { 2, 3, 4 }, block = { 32, 2, 1 };
 
@@ -89,39 +100,48 @@ static void move_memory(void)
 	CHECK(cudaFree(there));
 }
 
-/* Much work at once; somebody stops looking before it is done. */
-static void queue_up(void *kernel, int n)
+/* Beside work that is not done yet: somebody stops looking, or ends the program. */
+static void queue_up(void *kernel, void *endless, int n, const char *how)
 {
+	void *event;
+
+	CHECK(cudaEventCreate(&event));
 	for (int i = 0; i < n; i++)
 		CHECK(cudaLaunchKernel(kernel, one, one, NULL, 64, NULL));
-	usleep(300000);
+	CHECK(cudaEventRecord(event, NULL));
+	CHECK(cudaLaunchKernel(endless, one, one, NULL, 96, NULL));
+	CHECK(cudaEventSynchronize(event));
+	puts("done");
+	fflush(stdout);
+	if (strcmp(how, "stop") == 0)
+		CHECK(cudaProfilerStop());
+	if (strcmp(how, "through") == 0)
+		CHECK(cudaDeviceSynchronize());
+	else
+		while (getchar() != EOF)
+			;
 }
 
 int main(int argc, char **argv)
 {
-	void *library, *kernel;
+	void *library, *kernel, *endless;
 
 	if (cuda_guest_find() != 0)
 		return 77;
-	CHECK(cudaLibraryLoadData(&library, CUDA_GUEST_PTX, NULL, NULL, 0, NULL, NULL, 0));
+	CHECK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CHECK(cudaLibraryGetKernel(&kernel, library, "nothing"));
+	CHECK(cudaLibraryGetKernel(&endless, library, "endless"));
 	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
 	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaProfilerStart());
-	if (argc > 1) {
-		queue_up(kernel, atoi(argv[1]));
-		if (argc > 2) {
-			usleep(600000);
-			kill(getpid(), SIGKILL);
-		}
-	} else {
-		launch_all(kernel);
-		move_memory();
-		CHECK(cudaDeviceSynchronize());
+	if (argc > 2) {
+		queue_up(kernel, endless, atoi(argv[1]), argv[2]);
+		return 0;
 	}
+	launch_all(kernel);
+	move_memory();
+	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaProfilerStop());
-	if (argc > 1)
-		usleep(600000);
 	CHECK(cudaLaunchKernel(kernel, one, one, NULL, 0, NULL));
 	CHECK(cudaDeviceSynchronize());
 	return 0;

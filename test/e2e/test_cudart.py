@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """A program of the CUDA runtime, on the simulated device: its calls, by callbacks and in the callers' offset tables.
 
-Usage: test_cudart.py BUILD
+Usage: test_cudart.py BUILD [NAME...]
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.join(BUILD, "lull")
 SAYS = "failed: 1\nremembered: 1, then 0\ndevice 0: 2 1 99\n"
 
@@ -45,28 +49,59 @@ INSIDE = [("cudaLaunchKernel", 234, 32, 128, 30), ("cudaLaunchKernel", 234, 32, 
 AROUND = [("cudaLaunchKernel", 111, 1, 0, 2)]
 
 
+N_QUEUED = 20
+
+
 class Recording:
     """What a recording of the guest holds, and what CUPTI was asked for meanwhile."""
 
-    def __init__(self, guest, *options, queue=0, is_killed=False, rounds=1, **knobs):
-        program = os.path.join(BUILD, "e2e", guest)
-        argv = [program] + [str(queue)] * bool(queue) + ["kill"] * is_killed
-        if guest.endswith(".so"):
-            argv = [sys.executable, "-c", LOAD, program, str(rounds)]
+    def __init__(self, guest, *options, how=None, rounds=1, **knobs):
+        """how: None, or what a guest with a queue does (cudart_guest.c); "stopped" and "killed" are done to it."""
+        self.program = os.path.join(BUILD, "e2e", guest)
         with tempfile.TemporaryDirectory() as folder:
             self.report, state = os.path.join(folder, "r.lull"), os.path.join(folder, "state")
-            env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state, **knobs)
-            done = subprocess.run([LULL, "profile", "-q", "-t", "cuda", *options, "-o", self.report,
-                                   *argv], env=env, capture_output=True, text=True, timeout=60)
-            assert (done.returncode, done.stdout) == (137 * is_killed, "" if queue else SAYS * rounds), done
-            if not is_killed:
+            self.env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LULL_SIM_STATE=state, **knobs)
+            begin = time.monotonic_ns()
+            if how:
+                self.run_queue(how, *options)
+            else:
+                argv = [sys.executable, "-c", LOAD, self.program, str(rounds)] if guest.endswith(".so") else [self.program]
+                done = runner.run(self.profile(*options, *argv), env=self.env)
+                assert (done.returncode, done.stdout) == (0, SAYS * rounds), done
                 with open(state, encoding="ascii") as f:
                     self.n_callbacks = int(dict(word.split("=") for word in f.read().split())["callbacks"])
-            kernels, calls = self.query(KERNELS), self.query(CALLS)
-            copies, waits = ([], []) if queue else (self.query(COPIES), self.query(WAITS))
-            info = json.loads(subprocess.run([LULL, "info", "--json", self.report], check=True, capture_output=True).stdout)
+            self.took = time.monotonic_ns() - begin
+            self.read(with_memory=not how)
+
+    def profile(self, *words):
+        return [LULL, "profile", "-t", "cuda", "-o", self.report, *words]
+
+    def run_queue(self, how, *options):
+        session = f"cudart-{os.getpid()}"
+        p = runner.start(self.profile("--metrics-port=0", f"--session-new={session}", *options, self.program, str(N_QUEUED),
+                                      how if how in ("stop", "through") else "wait"), env=self.env, text=True,
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        url = runner.url_of_metrics(p)
+        said = p.stdout.readline()
+        assert said == "done\n", (said, runner.finish(p))
+        if how == "stopped":
+            runner.run([LULL, "stop", f"--session={session}"], check=True)
+        if how == "killed":
+            # The recorder has them, the one before the queue as well, although CUPTI has not given the buffer back.
+            runner.until(lambda: runner.metric(url, "lull_kernels_total") >= N_QUEUED + 1, "all that is done is seen")
+            [guest] = [pid for pid in runner.children(p.pid) if os.readlink(f"/proc/{pid}/exe") == os.path.realpath(self.program)]
+            os.kill(guest, signal.SIGKILL)
+        if how in ("stop", "stopped"):
+            runner.until_file(self.report)
+        runner.finish(p)  # this also is the end of its input
+        assert p.returncode == (137 if how == "killed" else 0), p.returncode
+
+    def read(self, with_memory):
+        kernels, calls = self.query(KERNELS), self.query(CALLS)
+        copies, waits = (self.query(COPIES), self.query(WAITS)) if with_memory else ([], [])
+        info = json.loads(runner.run([LULL, "info", "--json", self.report], check=True).stdout)
         for k in kernels:
-            assert k["is_later"] and 0 < k["length"] < 1e9, k
+            assert k["is_later"] and 0 < k["length"] <= self.took, k
         self.kernels = [(k["call"], k["grid"], k["block"], k["shared"], k["n"]) for k in kernels]
         self.calls = {(c["call"], c["is_failed"]): c["n"] for c in calls}
         self.copies = [(c["call"], c["kind"], c["bytes"], c["n"]) for c in copies]
@@ -74,8 +109,11 @@ class Recording:
         self.issues = {i["name"]: i["count"] for i in info["issues"]}
 
     def query(self, sql):
-        return json.loads(subprocess.run([LULL, "query", "-f", "json", self.report, sql], check=True, capture_output=True,
-                                         text=True).stdout)
+        return json.loads(runner.run([LULL, "query", "-f", "json", self.report, sql], check=True).stdout)
+
+    def queued(self):
+        """Kernels of the queue, and the long one after them, each with its call."""
+        return [(k[0], k[3], k[4]) for k in self.kernels if k[3] in (64, 96)]
 
 
 class Cudart(unittest.TestCase):
@@ -120,33 +158,31 @@ class Cudart(unittest.TestCase):
     def test_profiler_start_of_the_runtime(self):
         self.assertEqual(Recording("cudart_guest_now", "-c", "cudaProfilerApi").kernels, INSIDE)
 
+    # The long one does not end as long as the test runs.
+    ENDLESS = {"LULL_SIM_COST": "endless:1000000000000000"}
+    DONE = [("cudaLaunchKernel", 64, N_QUEUED)]
+
     def test_stopped_while_work_is_queued_up(self):
         """CUPTI holds back what stands beside unfinished work; what was done is in the report all the same."""
-        for how in ("cudaProfilerApi", "none"):
-            options = ["-c", how] if how != "none" else ["-d", "1", "--kill", "none"]
-            n = 200 if how != "none" else 500
+        for how, options in (("stop", ["-c", "cudaProfilerApi"]), ("stopped", [])):
             with self.subTest(how):
-                r = Recording("cudart_guest_now", *options, queue=n, LULL_SIM_KERNEL_NS="3000000")
-                [(call, *_, found)] = [k for k in r.kernels if k[3] == 64]
-                self.assertEqual(call, "cudaLaunchKernel")
-                self.assertGreaterEqual(r.calls[("cudaLaunchKernel", 0)], n)
-                self.assertTrue(80 <= found < n, found)
-                self.assertTrue(0 < r.issues["device_unfinished"] <= n - found, r.issues)
+                r = Recording("cudart_guest_now", *options, how=how, **self.ENDLESS)
+                self.assertEqual(r.queued(), self.DONE)
+                self.assertGreaterEqual(r.calls[("cudaLaunchKernel", 0)], N_QUEUED + 1)
+                self.assertEqual(r.issues["device_unfinished"], 1, r.issues)
                 self.assertNotIn("no_device_time", r.issues)
 
     def test_killed_while_work_is_queued_up(self):
-        """All 500 launches are in one buffer, which CUPTI never gives back: all but the last 250 ms of 900 are there."""
-        r = Recording("cudart_guest_now", queue=500, is_killed=True, LULL_SIM_KERNEL_NS="3000000")
-        [(call, *_, found)] = [k for k in r.kernels if k[3] == 64]
-        self.assertEqual(call, "cudaLaunchKernel")
-        self.assertTrue((900 - 250) / 3 <= found < 500, found)
+        """All launches are in one buffer, which CUPTI never gives back."""
+        r = Recording("cudart_guest_now", how="killed", **self.ENDLESS)
+        self.assertEqual(r.queued(), self.DONE)
         self.assertEqual(r.issues["device_tail"], 1)
         self.assertNotIn("no_device_time", r.issues)
 
     def test_held_back_and_given_back(self):
         """What was taken while CUPTI had the buffer is not taken again."""
-        r = Recording("cudart_guest_now", queue=200, LULL_SIM_KERNEL_NS="3000000")
-        self.assertEqual([k[4] for k in r.kernels if k[3] == 64], [200])
+        r = Recording("cudart_guest_now", how="through", LULL_SIM_COST="endless:1000000000")
+        self.assertEqual(r.queued(), [*self.DONE, ("cudaLaunchKernel", 96, 1)])
         self.assertFalse(set(r.issues) & {"device_unfinished", "no_device_time", "device_tail"}, r.issues)
 
     def test_a_runtime_that_is_loaded_again(self):
@@ -159,4 +195,4 @@ class Cudart(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(__name__, sys.argv[2:])
