@@ -9,17 +9,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lull.h"
-#include "trace/wire.h"
+#include "own_image.h"
 
 #define MAX_BYTES (200ul << 20) /* of a /dev/shm that may be filled */
 #define TMPFS	  0x01021994
@@ -104,23 +102,6 @@ static void threads(void)
 		pthread_join(early[i], NULL);
 }
 
-static struct lull_image *own_image(void)
-{
-	char pattern[512];
-	glob_t found;
-	void *at;
-	int fd;
-
-	snprintf(pattern, sizeof(pattern), "%s/%d-*.image", getenv("LULL_SESSION"), (int)getpid());
-	if (glob(pattern, 0, NULL, &found) != 0)
-		exit(1);
-	fd = open(found.gl_pathv[0], O_RDWR);
-	at = mmap(NULL, LULL_IMAGE_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd < 0 || at == MAP_FAILED)
-		exit(1);
-	return at;
-}
-
 static void go_wild(const char *what)
 {
 	struct lull_image *image;
@@ -128,6 +109,8 @@ static void go_wild(const char *what)
 	if (!getenv("LULL_SESSION"))
 		return;
 	image = own_image();
+	if (!image)
+		exit(1);
 	fill();
 	if (strcmp(what, "slots") == 0)
 		image->n_slots_ready = UINT32_MAX;

@@ -5,12 +5,14 @@
  *	listen OUT AGENT SOURCES THRESHOLD_NS BACKTRACE_NS PROGRAM ARGUMENTS...
  *
  * Plays the collector: makes the session, empties chunks and frees slots while the program runs,
- * and exits with the program's status. Environment: LISTEN_RECORD=0 records nothing,
- * LISTEN_LATE_MS=n begins recording after n ms.
+ * and exits with the program's status. Times are as they were written: ticks of the CPU's counter,
+ * HZ of them a second. Environment: LISTEN_RECORD=0 records nothing, LISTEN_LATE=1 begins recording
+ * when the agent is in the program, LISTEN_CLOCK=1 makes times nanoseconds of CLOCK_MONOTONIC.
  *
- *	oscall PID TID NAME START_NS DUR_NS RET ARG STACK_BYTES
- *	gil_wait PID TID START_NS DUR_NS SLICES STACK_BYTES
- *	sample PID TID START_NS WEIGHT_NS PC STACK_BYTES
+ *	hz HZ
+ *	oscall PID TID NAME START DUR RET ARG STACK_BYTES
+ *	gil_wait PID TID START DUR SLICES STACK_BYTES
+ *	sample PID TID START WEIGHT_NS PC STACK_BYTES
  *	child PID TID CHILD_PID STATUS
  *	thread_name PID TID OF_TID NAME
  *	module PID TID PATH
@@ -48,7 +50,6 @@ static struct image *images[N_IMAGES];
 static u32 n_images;
 static char folder[64];
 static FILE *out;
-static f64 ns_per_tick;
 
 static void die(const char *what)
 {
@@ -56,21 +57,39 @@ static void die(const char *what)
 	exit(125);
 }
 
-static u64 ns(u64 ticks)
+/* The counter at a moment of the clock: the reading that took least of several. */
+static struct lull_clock_pair take_pair(void)
 {
-	return (u64)((f64)ticks * ns_per_tick);
+	struct lull_clock_pair best = { 0 };
+	u64 least = UINT64_MAX;
+
+	for (int i = 0; i < 100; i++) {
+		u64 before = lull_now_ns(), counter = lull_counter(), after = lull_now_ns();
+
+		if (after - before < least) {
+			least = after - before;
+			best.counter = counter;
+			best.mono_ns = before + least / 2;
+		}
+	}
+	return best;
 }
 
 static u64 measure_hz(void)
 {
-	u64 c0 = lull_counter(), t0 = lull_now_ns();
+	struct lull_clock_pair from, to;
 
+	if (getenv("LISTEN_CLOCK"))
+		return LULL_NS_PER_S;
+	from = take_pair();
 	usleep(50000);
-	return (u64)((f64)(lull_counter() - c0) * 1e9 / (f64)(lull_now_ns() - t0));
+	to = take_pair();
+	return (u64)((f64)(to.counter - from.counter) * 1e9 / (f64)(to.mono_ns - from.mono_ns));
 }
 
 static struct lull_control *make_control(char **argv, u64 hz)
 {
+	f64 ns_per_tick = 1e9 / (f64)hz;
 	struct lull_control *c;
 	char path[96];
 	int fd;
@@ -90,12 +109,13 @@ static struct lull_control *make_control(char **argv, u64 hz)
 	c->collector_pid = (u32)getpid();
 	c->sources = (u32)atoi(argv[3]);
 	c->tick_hz = hz;
+	c->is_clock = getenv("LISTEN_CLOCK") != NULL;
 	c->osrt_threshold_ticks = (u64)(atof(argv[4]) / ns_per_tick);
 	c->backtrace_ticks = (u64)(atof(argv[5]) / ns_per_tick);
 	c->backtrace_bytes = 6144;
 	c->sample_bytes = 8192;
 	c->timer_period_ns = 1000000;
-	c->record = getenv("LISTEN_RECORD") || getenv("LISTEN_LATE_MS") ? 0 : 1;
+	c->record = getenv("LISTEN_RECORD") || getenv("LISTEN_LATE") ? 0 : 1;
 	return c;
 }
 
@@ -110,17 +130,17 @@ static void print_event(const struct image *image, const struct lull_chunk *chun
 		const struct lull_wire_oscall *o = p;
 
 		fprintf(out, "oscall %u %u %s %lu %lu %ld %ld %u\n", pid, tid,
-			lull_osrt_name(e->a & ~LULL_HAS_STACK), ns(e->counter), ns(o->dur_ticks),
-			o->ret, o->arg, stack_bytes);
+			lull_osrt_name(e->a & ~LULL_HAS_STACK), e->counter, o->dur_ticks, o->ret,
+			o->arg, stack_bytes);
 		break;
 	}
 	case LULL_EVENT_gil_wait:
-		fprintf(out, "gil_wait %u %u %lu %lu %u %u\n", pid, tid, ns(e->counter),
-			ns(((const struct lull_wire_gil_wait *)p)->dur_ticks),
-			e->a & ~LULL_HAS_STACK, stack_bytes);
+		fprintf(out, "gil_wait %u %u %lu %lu %u %u\n", pid, tid, e->counter,
+			((const struct lull_wire_gil_wait *)p)->dur_ticks, e->a & ~LULL_HAS_STACK,
+			stack_bytes);
 		break;
 	case LULL_EVENT_sample:
-		fprintf(out, "sample %u %u %lu %lu %lx %u\n", pid, tid, ns(e->counter),
+		fprintf(out, "sample %u %u %lu %lu %lx %u\n", pid, tid, e->counter,
 			((const struct lull_wire_sample *)p)->weight_ns,
 			((const struct lull_wire_stack *)((const u8 *)p -
 							  sizeof(struct lull_wire_stack) -
@@ -303,29 +323,35 @@ static pid_t launch(char **argv)
 	return pid;
 }
 
+static bool is_any_live(void)
+{
+	for (u32 i = 0; i < n_images; i++)
+		if (atomic_load(&images[i]->head->state) == LULL_IMAGE_LIVE)
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
-	const char *late = getenv("LISTEN_LATE_MS");
+	bool is_late = getenv("LISTEN_LATE") != NULL;
 	struct lull_control *control;
-	u64 hz, begin_ns;
 	int status;
 	pid_t pid;
+	u64 hz;
 
 	if (argc < 7)
 		return 125;
 	hz = measure_hz();
-	ns_per_tick = 1e9 / (f64)hz;
 	out = fopen(argv[1], "w");
 	if (!out)
 		die(argv[1]);
+	fprintf(out, "hz %lu\n", hz);
 	control = make_control(argv, hz);
 	pid = launch(argv);
-	begin_ns = lull_now_ns();
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		drain();
 		usleep(2000);
-		if (late && !control->record &&
-		    lull_now_ns() - begin_ns > (u64)atoi(late) * 1000000)
+		if (is_late && is_any_live())
 			control->record = 1;
 	}
 	drain();

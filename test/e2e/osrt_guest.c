@@ -1,10 +1,14 @@
 /*
- * osrt_guest - programs whose calls of the C library are known, run by osrt.sh with and without the
- * agent.
+ * osrt_guest - programs whose calls of the C library are known, run by test_osrt.py with and without
+ * the agent.
  *
  * `osrt_guest SCENARIO` prints what a program can see of its calls (results, errno, signals), which
- * must be the same either way. Lines `expect NAME NS` are about time: a recorded call of that name
- * must have that length.
+ * must be the same either way. Lines `expect NAME TID FROM TO MIN_NS MOMENT` are about time: the
+ * thread has made one such call between these two moments, it took at least so long, and the third
+ * moment, if it is not 0, was during the call.
+ *
+ * Who lets a thread go, or interrupts it, waits until it sleeps: the order of things is the same on
+ * any machine.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,10 +24,15 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "base/time.h"
+#include "own_image.h"
+
+#define MS	1000000u /* in ns */
+#define FOREVER 3600	 /* in s: nobody waits so long */
 
 static int ends[2]; /* of a pipe in which nothing is written unless the scenario does */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -31,67 +40,158 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
 
-/* The length of a call as its caller sees it. */
-#define TIMED(name, call)                                                             \
-	do {                                                                          \
-		u64 t0 = lull_now_ns();                                               \
-		long r = (long)(call);                                                \
-		printf("expect %s %lu\n", name, (unsigned long)(lull_now_ns() - t0)); \
-		fprintf(stderr, "%s %ld\n", name, r);                                 \
-	} while (0)
-
-static struct timespec after_ms(clockid_t clock, int ms)
+/* By the clock of the recorder. */
+static u64 moment(void)
 {
-	u64 at = lull_clock_ns(clock) + (u64)ms * 1000000;
-
-	return (struct timespec){ .tv_sec = (time_t)(at / LULL_NS_PER_S),
-				  .tv_nsec = (long)(at % LULL_NS_PER_S) };
+	return getenv("LISTEN_CLOCK") ? lull_now_ns() : lull_counter();
 }
 
-static _Atomic int is_held; /* all three of them, by the thread below */
+/* A call as its caller sees it; going into the kernel keeps the readings on their sides of it. */
+#define TIMED(name, min_ns, call)                                                               \
+	do {                                                                                    \
+		u64 from = moment(), to;                                                        \
+		syscall(SYS_getppid);                                                           \
+		long r = (long)(call);                                                          \
+		syscall(SYS_getppid);                                                           \
+		to = moment();                                                                  \
+		printf("expect %s %d %lu %lu %lu %lu\n", name, gettid(), from, to,              \
+		       (unsigned long)(min_ns), (unsigned long)atomic_exchange(&let_go_at, 0)); \
+		fprintf(stderr, "%s %ld\n", name, r);                                           \
+	} while (0)
 
-static void *hold_for_15_ms(void *unused)
+/* ---- threads that do something when another one sleeps ---- */
+
+/* Whether it sleeps, and how often it fell asleep. */
+static int look_at(pid_t tid, unsigned long *n_sleeps)
+{
+	char path[64], line[256], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)tid);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "State: %c", &state);
+		sscanf(line, "voluntary_ctxt_switches: %lu", n_sleeps);
+	}
+	fclose(f);
+	return state == 'S';
+}
+
+/* Until it sleeps, and does so for a while: it is in the call that it waits in. */
+static void until_asleep(pid_t tid)
+{
+	unsigned long before = 0, now = 0;
+
+	do {
+		while (!look_at(tid, &before))
+			usleep(1000);
+		usleep(3000);
+	} while (!look_at(tid, &now) || now != before);
+}
+
+static _Atomic u64 let_go_at; /* when the thread that waits was let go */
+
+static void unlock_mutex(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static void unlock_rwlock(void)
+{
+	pthread_rwlock_unlock(&rwlock);
+}
+
+static void post_sem(void)
+{
+	sem_post(&sem);
+}
+
+static void write_byte(void)
+{
+	if (write(ends[1], "x", 1) != 1)
+		perror("write");
+}
+
+static void signal_cond(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_cond_signal(&cond);
+	pthread_mutex_unlock(&mutex);
+}
+
+static pthread_t main_thread;
+
+static void interrupt(void)
+{
+	pthread_kill(main_thread, SIGALRM);
+}
+
+/* What another thread does, one after the other, each when the main thread has gone to sleep. */
+typedef void deed(void);
+static deed *const *deeds;
+static _Atomic int n_told, is_held;
+
+static void *do_deeds(void *unused)
 {
 	pthread_mutex_lock(&mutex);
 	pthread_rwlock_wrlock(&rwlock);
 	sem_wait(&sem);
 	is_held = 1;
-	usleep(15000);
-	pthread_mutex_unlock(&mutex);
-	usleep(5000);
-	pthread_rwlock_unlock(&rwlock);
-	usleep(5000);
-	sem_post(&sem);
-	usleep(5000);
-	if (write(ends[1], "x", 1) != 1)
-		perror("write");
+	for (int i = 0; deeds[i]; i++) {
+		while (n_told <= i)
+			usleep(1000);
+		until_asleep(getpid());
+		let_go_at = moment();
+		deeds[i]();
+	}
 	return unused;
+}
+
+/* With all three locks in its hands. */
+static pthread_t start_deeds(deed *const *list)
+{
+	pthread_t thread;
+
+	deeds = list;
+	n_told = is_held = 0;
+	pthread_create(&thread, NULL, do_deeds, NULL);
+	while (!is_held)
+		usleep(1000);
+	return thread;
+}
+
+/* The next deed may be done. */
+static int next(void)
+{
+	n_told++;
+	return 0;
 }
 
 static void lengths(void)
 {
-	struct timespec ts = { .tv_nsec = 5000000 };
+	static deed *const list[] = { unlock_mutex, unlock_rwlock, post_sem, write_byte,
+				      signal_cond,  signal_cond,   NULL };
+	struct timespec ts = { .tv_nsec = 5 * MS };
 	struct pollfd p = { .fd = ends[0], .events = POLLIN };
 	pthread_t thread;
 	char byte;
 
-	TIMED("nanosleep", nanosleep(&ts, NULL));
-	TIMED("clock_nanosleep", clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL));
-	TIMED("usleep", usleep(3000));
-	TIMED("poll", poll(&p, 1, 4));
-	pthread_create(&thread, NULL, hold_for_15_ms, NULL);
-	/* Not before: each would wait for the other. */
-	while (!is_held)
-		sched_yield();
-	TIMED("pthread_mutex_lock", pthread_mutex_lock(&mutex));
-	TIMED("pthread_rwlock_rdlock", pthread_rwlock_rdlock(&rwlock));
-	TIMED("sem_wait", sem_wait(&sem));
-	TIMED("read", read(ends[0], &byte, 1));
-	ts = after_ms(CLOCK_REALTIME, 6);
-	TIMED("pthread_cond_timedwait", pthread_cond_timedwait(&cond, &mutex, &ts));
-	ts = after_ms(CLOCK_MONOTONIC, 6);
-	TIMED("pthread_cond_clockwait",
-	      pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &ts));
+	TIMED("nanosleep", 5 * MS, nanosleep(&ts, NULL));
+	TIMED("clock_nanosleep", 5 * MS, clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL));
+	TIMED("usleep", 3 * MS, usleep(3000));
+	TIMED("poll", 4 * MS, poll(&p, 1, 4));
+	thread = start_deeds(list);
+	TIMED("pthread_mutex_lock", 0, next() || pthread_mutex_lock(&mutex));
+	TIMED("pthread_rwlock_rdlock", 0, next() || pthread_rwlock_rdlock(&rwlock));
+	TIMED("sem_wait", 0, next() || sem_wait(&sem));
+	TIMED("read", 0, next() || read(ends[0], &byte, 1));
+	ts = (struct timespec){ .tv_sec = time(NULL) + FOREVER };
+	TIMED("pthread_cond_timedwait", 0, next() || pthread_cond_timedwait(&cond, &mutex, &ts));
+	ts.tv_sec = (time_t)(lull_now_ns() / LULL_NS_PER_S) + FOREVER;
+	TIMED("pthread_cond_clockwait", 0,
+	      next() || pthread_cond_clockwait(&cond, &mutex, CLOCK_MONOTONIC, &ts));
 	pthread_join(thread, NULL);
 }
 
@@ -194,35 +294,36 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-static void alarm_in_ms(int ms, int flags)
+static void handle_alarm(int flags)
 {
-	struct itimerval value = { .it_value.tv_usec = ms * 1000 };
 	struct sigaction act = { .sa_handler = on_alarm, .sa_flags = flags };
 
 	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &value, NULL);
 }
 
 static void interrupts(void)
 {
-	struct timespec ts = { .tv_nsec = 50000000 }, left;
+	static deed *const list[] = { interrupt, interrupt,  interrupt, interrupt,
+				      interrupt, write_byte, NULL };
+	struct timespec ts = { .tv_sec = FOREVER }, left = { 0 };
 	struct pollfd p = { .fd = ends[0], .events = POLLIN };
-	pthread_t thread;
+	pthread_t thread = start_deeds(list);
 	char byte;
 
-	sem_wait(&sem);
-	alarm_in_ms(5, 0);
+	handle_alarm(0);
+	next();
 	SHOW(read(ends[0], &byte, 1));
-	alarm_in_ms(5, 0);
-	SHOW(poll(&p, 1, 50));
-	alarm_in_ms(5, 0);
+	next();
+	SHOW(poll(&p, 1, FOREVER * 1000));
+	next();
 	SHOW(sem_wait(&sem));
-	alarm_in_ms(5, 0);
+	next();
 	SHOW(nanosleep(&ts, &left));
-	printf("left %d\n", left.tv_nsec > 30000000);
-	sem_post(&sem);
-	pthread_create(&thread, NULL, hold_for_15_ms, NULL);
-	alarm_in_ms(5, SA_RESTART);
+	printf("left %d\n", left.tv_sec > 0);
+	/* It goes on to wait after the first, and gets its byte by the second. */
+	handle_alarm(SA_RESTART);
+	next();
+	next();
 	SHOW(read(ends[0], &byte, 1));
 	pthread_join(thread, NULL);
 }
@@ -233,10 +334,13 @@ static void cleanup(void *what)
 	printf("cleanup %s\n", (const char *)what);
 }
 
+static _Atomic pid_t waiter;
+
 static void *wait_read(void *name)
 {
 	char byte;
 
+	waiter = gettid();
 	pthread_cleanup_push(cleanup, name);
 	if (read(ends[0], &byte, 1) != 1)
 		puts("read came back");
@@ -246,6 +350,7 @@ static void *wait_read(void *name)
 
 static void *wait_cond(void *name)
 {
+	waiter = gettid();
 	pthread_cleanup_push(cleanup, name);
 	pthread_mutex_lock(&mutex);
 	pthread_cond_wait(&cond, &mutex);
@@ -255,10 +360,25 @@ static void *wait_cond(void *name)
 
 static void *wait_sem(void *name)
 {
+	waiter = gettid();
 	pthread_cleanup_push(cleanup, name);
 	sem_wait(&sem);
 	pthread_cleanup_pop(0);
 	return NULL;
+}
+
+static _Atomic int is_cancelled;
+
+/* The request is there before the call is. */
+static void *wait_cancelled(void *name)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	while (!is_cancelled)
+		usleep(1000);
+	pthread_setcancelstate(state, NULL);
+	return wait_sem(name);
 }
 
 static void *sleep_a_little(void *unused)
@@ -276,16 +396,21 @@ static void cancel(void)
 
 	sem_wait(&sem);
 	for (int i = 0; i < 3; i++) {
+		waiter = 0;
 		pthread_create(&thread, NULL, waits[i], (void *)names[i]);
-		usleep(10000);
+		while (!waiter)
+			usleep(1000);
+		until_asleep(waiter);
 		pthread_cancel(thread);
 		pthread_join(thread, &result);
 		printf("%s cancelled %d\n", names[i], result == PTHREAD_CANCELED);
 	}
 	sem_post(&sem);
-	pthread_create(&thread, NULL, wait_sem, "free sem");
+	pthread_create(&thread, NULL, wait_cancelled, "free sem");
 	pthread_cancel(thread);
+	is_cancelled = 1;
 	pthread_join(thread, &result);
+	printf("free sem cancelled %d\n", result == PTHREAD_CANCELED);
 	pthread_create(&thread, NULL, sleep_a_little, NULL);
 	pthread_join(thread, NULL);
 }
@@ -333,8 +458,10 @@ static void *start_and_stop(void *unused)
 	return unused;
 }
 
+/* 10,000 of them; the places of those that have ended are free when the recorder has seen it. */
 static void threads(void)
 {
+	struct lull_image *image = own_image();
 	static pthread_t all[200];
 
 	for (int round = 0; round < 50; round++) {
@@ -343,6 +470,8 @@ static void threads(void)
 				abort();
 		for (int i = 0; i < 200; i++)
 			pthread_join(all[i], NULL);
+		while (image && own_slots(image) > LULL_N_SLOTS / 2)
+			usleep(1000);
 	}
 	puts("10000 threads");
 }
@@ -379,6 +508,7 @@ static void *load_beside_threads(char *file)
 /* Waits for each kind of lock in each of these files. */
 static void libraries(void)
 {
+	static deed *const list[] = { unlock_mutex, unlock_rwlock, post_sem, NULL };
 	int (*wait)(void *);
 	pthread_t thread;
 
@@ -391,12 +521,10 @@ static void libraries(void)
 			      { "wait_rwlock", &rwlock },
 			      { "wait_sem", &sem } };
 
-		is_held = 0;
-		pthread_create(&thread, NULL, hold_for_15_ms, NULL);
-		while (!is_held)
-			sched_yield();
+		thread = start_deeds(list);
 		for (size_t i = 0; library && i < sizeof(waits) / sizeof(waits[0]); i++) {
 			*(void **)&wait = dlsym(library, waits[i].name);
+			next();
 			printf("%s %d\n", waits[i].name, wait(waits[i].lock));
 		}
 		pthread_join(thread, NULL);
@@ -428,6 +556,7 @@ int main(int argc, char **argv)
 		{ "libraries", libraries },   { "lazy_calls", lazy_calls },
 	};
 
+	main_thread = pthread_self();
 	if (pipe(ends) != 0 || sem_init(&sem, 0, 1) != 0 || argc < 2)
 		return 2;
 	files = &argv[2];

@@ -1,7 +1,7 @@
 /*
  * waits - a library that waits for the locks it is given: one function for each kind.
  *
- *	SLOW	loading it takes some tenths of a second, in the middle of the loader's work
+ *	SLOW	loading it takes a tenth of a second, in the middle of the loader's work
  *	MIXED	the mutex is locked through the entry that tells its address, the others are not
  *	NEEDY	what another library takes its time for is looked up behind the locks
  */
@@ -56,7 +56,7 @@ static int one(void)
 /* Nothing of another file can be called from here. */
 static choice *choose_one(void)
 {
-	for (volatile long i = 0; i < 200000000; i++)
+	for (volatile long i = 0; i < 40000000; i++)
 		;
 	return one;
 }
