@@ -229,8 +229,11 @@ $(BUILD)/e2e/part/libwatched.so: test/e2e/lib_watched.cc test/e2e/lib_watched.h
 	$(Q)$(CXX) -g -O2 -Wall -Wextra -fPIC -shared -o $@ $<
 $(BUILD)/e2e/lib_guest: LIB_GUEST_FLAGS += -Wl,-z,lazy
 $(BUILD)/e2e/lib_guest_now: LIB_GUEST_FLAGS += -Wl,-z,relro,-z,now
-$(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt
-$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc $(BUILD)/e2e/part/libwatched.so
+$(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt -DNO_PLT
+$(BUILD)/e2e/part/libplugin.so: test/e2e/lib_plugin.cc $(BUILD)/e2e/part/libwatched.so
+	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -fPIC -shared -o $@ $< -lwatched
+$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc \
+		$(BUILD)/e2e/part/libwatched.so $(BUILD)/e2e/part/libplugin.so
 	@echo "  LINK  $@"
 	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
 
@@ -301,9 +304,11 @@ $(BUILD)/e2e/part/libwaits_%.so: test/e2e/waits.c
 $(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy
 $(BUILD)/e2e/cudart_guest_now: CUDART_LINK = -Wl,-z,relro,-z,now
 $(BUILD)/e2e/cudart_guest_noplt: CUDART_LINK = -fno-plt
+$(BUILD)/e2e/cudart_guest_shared: CUDART_LINK = -Wl,-z,lazy -DSHARED_ENTRY
+$(BUILD)/e2e/cudart_guest_shared_now: CUDART_LINK = -Wl,-z,relro,-z,now -DSHARED_ENTRY
 $(BUILD)/e2e/cudart_guest_tls: CUDART_LINK = -Wl,-z,relro,-z,now -DLARGE_TLS
 $(BUILD)/e2e/part/libcudart_guest.so: CUDART_LINK = -shared -fPIC
-CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_guest_noplt cudart_guest_tls part/libcudart_guest.so)
+CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_guest_noplt cudart_guest_shared cudart_guest_shared_now cudart_guest_tls part/libcudart_guest.so)
 $(CUDART_GUESTS): test/e2e/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"

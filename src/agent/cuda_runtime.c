@@ -7,10 +7,11 @@
  * runtime through its offset table (slots.h), we stand in that table and time the call; the
  * driver's callback inside it tells the correlation id, and the runtime's stay off.
  *
- * Only cudaLaunchKernel() is worth it. Who calls it in another way (a runtime that is linked in, an
- * address that was looked up) is seen as what it calls in the driver. A process in which nobody
- * calls libcudart through a table keeps the runtime's callbacks, and so does a recording with
- * stacks of calls, which start there.
+ * Only cudaLaunchKernel() is worth it. Programs do not compare its address, so a table that holds
+ * it for any purpose gets ours. Who calls it in another way (a runtime that is linked in, an
+ * address that was looked up) is seen as what it calls in the driver. A process in which no table
+ * has it keeps the runtime's callbacks, and so does a recording with stacks of calls, which start
+ * there.
  */
 #include <errno.h>
 #include <string.h>
@@ -38,6 +39,7 @@ static const char *const names[N_CALLS] = { "cudaLaunchKernel", "__cudaLaunchKer
 
 static struct {
 	u64 real[N_RUNTIMES][N_CALLS]; /* 0 where there is none; under the loader's lock */
+	bool is_only[N_CALLS];	       /* the first is the only file that exports it; likewise */
 	u64 n_adds;		       /* files that had been loaded at the last look; likewise */
 	struct lull_text text;	       /* how the calls are called in reports */
 	_Atomic u32 is_on;	       /* callbacks are on */
@@ -74,6 +76,19 @@ WRAPPER(lull___cudaLaunchKernel, 0, LAUNCH_BUILT)
 WRAPPER(lull_cudaLaunchKernel_of_second, 1, LAUNCH)
 WRAPPER(lull___cudaLaunchKernel_of_second, 1, LAUNCH_BUILT)
 
+/*
+ * What is there, or what the loader will put there at the first call (lazy binding), if there is
+ * only one such function. Left to the loader, these calls would go by without us.
+ */
+static u64 target_of(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	for (u32 call = 0; call < N_CALLS; call++)
+		if (runtime.is_only[call] && strcmp(name, names[call]) == 0 &&
+		    lull_elf_contains(file, present))
+			return runtime.real[0][call];
+	return present;
+}
+
 /* The wrapper of what is there; 0 if it is not a call of ours. */
 static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
@@ -84,7 +99,7 @@ static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 pre
 		{ { lull_cudaLaunchKernel_of_second, lull___cudaLaunchKernel_of_second } },
 	};
 
-	(void)file, (void)name;
+	present = target_of(file, name, present);
 	for (u32 i = 0; i < N_RUNTIMES; i++)
 		for (u32 call = 0; call < N_CALLS; call++) {
 			u64 wrapper = (u64)wrappers[i].calls[call];
@@ -104,6 +119,7 @@ static bool is_cudart(const char *path)
 struct exports {
 	u64 calls[8][N_CALLS];
 	u32 n;
+	u32 n_files[N_CALLS]; /* runtimes or not */
 };
 
 static void add_runtime(struct exports *e, const struct dl_phdr_info *file)
@@ -142,6 +158,8 @@ static void keep_runtimes(struct exports *e)
 		     k++)
 			if (!runtime.real[k][LAUNCH])
 				memcpy(runtime.real[k], e->calls[i], sizeof(e->calls[i]));
+	for (u32 i = 0; i < N_CALLS; i++)
+		runtime.is_only[i] = e->n_files[i] == 1 && runtime.real[0][i];
 }
 
 static bool needs_cudart(const struct dl_phdr_info *file)
@@ -157,9 +175,13 @@ static bool needs_cudart(const struct dl_phdr_info *file)
 
 static int find_runtimes(struct dl_phdr_info *file, size_t size, void *arg)
 {
+	struct exports *e = arg;
+
 	(void)size;
+	for (u32 i = 0; i < N_CALLS; i++)
+		e->n_files[i] += lull_elf_symbol(file, names[i]) != NULL;
 	if (is_cudart(file->dlpi_name))
-		add_runtime(arg, file);
+		add_runtime(e, file);
 	return 0;
 }
 
@@ -169,7 +191,7 @@ static int wrap_callers(struct dl_phdr_info *file, size_t size, void *arg)
 
 	(void)size;
 	if (needs_cudart(file) &&
-	    lull_slots_replace(file, wrapper_of, n_places) == LULL_SLOTS_EARLY)
+	    lull_slots_replace_all(file, wrapper_of, n_places) == LULL_SLOTS_EARLY)
 		runtime.n_adds = 0; /* look again */
 	return 0;
 }

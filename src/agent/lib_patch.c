@@ -296,7 +296,7 @@ static void patch_file(const struct dl_phdr_info *file)
 
 	if (mark && *mark == key)
 		return;
-	result = lull_slots_replace(file, replacement, NULL);
+	result = lull_slots_replace(file, replacement);
 	if (result == LULL_SLOTS_REFUSED)
 		lull_issue(LULL_ISSUE_lib_refused, 1);
 	if (result == LULL_SLOTS_EARLY)

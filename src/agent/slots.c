@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "agent/elf.h"
+#include "agent/slots_calls.h"
 #include "agent/sys.h"
+#include "base/hash.h"
 
 #ifdef __aarch64__
 #define JUMP_SLOT R_AARCH64_JUMP_SLOT
@@ -149,51 +151,124 @@ static bool is_raw(const struct dl_phdr_info *file, u64 entry)
 	return file->dlpi_addr && lull_elf_contains(file, file->dlpi_addr + entry);
 }
 
-static u32 replace_in(const struct dl_phdr_info *file, struct table table, u32 kind,
-		      struct relro *relro, lull_slot_choice *choice)
+/* A file whose entries are being replaced. */
+struct work {
+	const struct dl_phdr_info *file;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	lull_slot_choice *choice;
+	struct relro relro;
+	u32 n_replaced;
+};
+
+/* What belongs into the entry of this relocation; 0: leave it, or it is of another kind. */
+static u64 chosen_for(struct work *w, const ElfW(Rela) * r, u32 kind)
 {
-	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
-	const char *strings = lull_elf_pointer(file, DT_STRTAB);
-	u32 n_replaced = 0;
+	const u64 *slot = (const u64 *)(w->file->dlpi_addr + r->r_offset);
 
-	for (size_t i = 0; symbols && strings && i < table.n && !relro->is_refused; i++) {
-		const ElfW(Rela) *r = &table.at[i];
-		const ElfW(Sym) *s = &symbols[ELF64_R_SYM(r->r_info)];
-		u64 *slot = (u64 *)(file->dlpi_addr + r->r_offset), chosen;
-
-		if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
-		    (kind == GLOB_DAT && lull_elf_contains(file, *slot)))
-			continue;
-		if (kind == JUMP_SLOT && is_raw(file, *slot)) {
-			relro->is_early = true;
-			break;
-		}
-		chosen = choice(file, strings + s->st_name, *slot);
-		if (!chosen || (*slot != chosen && !open_relro(relro, (u64)slot)))
-			continue;
-		if (*slot != chosen)
-			__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
-		n_replaced++;
+	if (ELF64_R_TYPE(r->r_info) != kind || !ELF64_R_SYM(r->r_info) || !*slot ||
+	    (kind == GLOB_DAT && lull_elf_contains(w->file, *slot)))
+		return 0;
+	if (kind == JUMP_SLOT && is_raw(w->file, *slot)) {
+		w->relro.is_early = true;
+		return 0;
 	}
-	return n_replaced;
+	return w->choice(w->file, w->strings + w->symbols[ELF64_R_SYM(r->r_info)].st_name, *slot);
+}
+
+static void put(struct work *w, u64 *slot, u64 chosen)
+{
+	if (*slot != chosen && !open_relro(&w->relro, (u64)slot))
+		return;
+	if (*slot != chosen)
+		__atomic_store_n(slot, chosen, __ATOMIC_RELEASE);
+	w->n_replaced++;
+}
+
+static void replace_in(struct work *w, struct table table, u32 kind)
+{
+	for (size_t i = 0; i < table.n && !w->relro.is_refused; i++) {
+		u64 chosen = chosen_for(w, &table.at[i], kind);
+
+		if (kind == JUMP_SLOT && w->relro.is_early)
+			break;
+		if (chosen)
+			put(w, (u64 *)(w->file->dlpi_addr + table.at[i].r_offset), chosen);
+	}
+}
+
+/*
+ * Entries whose file does not call through them, as hashes of entry and address; the last one that
+ * fell into each place. After a dlclose() all files are asked about again, and reading code takes a
+ * while. Under the loader's lock.
+ */
+static u64 uncalled[1024];
+
+static u64 key_of(const u64 *slot)
+{
+	return lull_hash_mix((u64)slot, *slot);
+}
+
+/* GLOB_DATs that are chosen, before it is known whether the file calls through them. */
+struct batch {
+	struct lull_slot_use uses[64];
+	u64 chosen[64];
+	u32 n;
+};
+
+static void replace_called(struct work *w, struct batch *b)
+{
+	if (b->n)
+		lull_slots_find_calls(w->file, b->uses, b->n);
+	for (u32 i = 0; i < b->n; i++) {
+		u64 key = key_of(b->uses[i].slot);
+
+		if (b->uses[i].is_called)
+			put(w, b->uses[i].slot, b->chosen[i]);
+		else
+			uncalled[key % LULL_COUNT_OF(uncalled)] = key;
+	}
+	b->n = 0;
+}
+
+/* GLOB_DATs of a file that also has JUMP_SLOTs: those that it calls through. */
+static void replace_shared(struct work *w, struct table table)
+{
+	struct batch b = { .n = 0 };
+
+	for (size_t i = 0; i < table.n && !w->relro.is_refused && !w->relro.is_early; i++) {
+		u64 *slot = (u64 *)(w->file->dlpi_addr + table.at[i].r_offset);
+		u64 chosen = chosen_for(w, &table.at[i], GLOB_DAT), key;
+
+		if (!chosen)
+			continue;
+		key = key_of(slot);
+		if (*slot == chosen)
+			put(w, slot, chosen);
+		else if (uncalled[key % LULL_COUNT_OF(uncalled)] != key) {
+			b.uses[b.n] = (struct lull_slot_use){ slot, false };
+			b.chosen[b.n++] = chosen;
+		}
+		if (b.n == LULL_COUNT_OF(b.uses))
+			replace_called(w, &b);
+	}
+	replace_called(w, &b);
 }
 
 /*
  * True if the file's calls go through GLOB_DATs. What the compiler brings along itself (start-up
  * code, unwinding) may have JUMP_SLOTs in any case.
  */
-static bool is_without_slots(const struct dl_phdr_info *file, struct table calls)
+static bool is_without_slots(const struct work *w, struct table calls)
 {
 	static const char *const own[] = { "__libc_start_main", "__cxa_finalize",
 					   "__cxa_atexit",	"__gmon_start__",
 					   "__gxx_personality", "_Unwind_Resume",
 					   "__stack_chk_fail",	"abort" };
-	const ElfW(Sym) *symbols = lull_elf_pointer(file, DT_SYMTAB);
-	const char *strings = lull_elf_pointer(file, DT_STRTAB);
 	size_t n_own = 0;
 
-	for (size_t i = 0; symbols && strings && i < calls.n && n_own == i; i++) {
-		const char *name = strings + symbols[ELF64_R_SYM(calls.at[i].r_info)].st_name;
+	for (size_t i = 0; i < calls.n && n_own == i; i++) {
+		const char *name = w->strings + w->symbols[ELF64_R_SYM(calls.at[i].r_info)].st_name;
 
 		for (size_t k = 0; k < LULL_COUNT_OF(own); k++)
 			if (strncmp(name, own[k], strlen(own[k])) == 0) {
@@ -208,30 +283,38 @@ static enum lull_slots replace(const struct dl_phdr_info *file, lull_slot_choice
 			       bool is_with_addresses, u32 *n_replaced)
 {
 	struct table calls = table_of(file, DT_JMPREL, DT_PLTRELSZ);
-	struct relro relro = relro_of(file);
-	u32 n = replace_in(file, calls, JUMP_SLOT, &relro, choice);
+	struct work w = { .file = file,
+			  .symbols = lull_elf_pointer(file, DT_SYMTAB),
+			  .strings = lull_elf_pointer(file, DT_STRTAB),
+			  .choice = choice,
+			  .relro = relro_of(file) };
 
-	if (is_with_addresses || is_without_slots(file, calls))
-		n += replace_in(file, addresses_of(file), GLOB_DAT, &relro, choice);
-	if (relro.is_open)
-		syscall(SYS_mprotect, relro.start, relro.end - relro.start, PROT_READ);
+	if (!w.symbols || !w.strings)
+		return LULL_SLOTS_DONE;
+	replace_in(&w, calls, JUMP_SLOT);
+	if (is_with_addresses || is_without_slots(&w, calls))
+		replace_in(&w, addresses_of(file), GLOB_DAT);
+	else
+		replace_shared(&w, addresses_of(file));
+	if (w.relro.is_open)
+		syscall(SYS_mprotect, w.relro.start, w.relro.end - w.relro.start, PROT_READ);
 	if (n_replaced)
-		*n_replaced += n;
-	if (relro.is_refused)
+		*n_replaced += w.n_replaced;
+	if (w.relro.is_refused)
 		return LULL_SLOTS_REFUSED;
-	if (!relro.is_early)
+	if (!w.relro.is_early)
 		return LULL_SLOTS_DONE;
 	/* It may stay so: another tool has left it open, or there are no descriptors. */
 	return atomic_fetch_add(&n_early, 1) < MAX_EARLY ? LULL_SLOTS_EARLY : LULL_SLOTS_DONE;
 }
 
-enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
-				   u32 *n_replaced)
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice)
 {
-	return replace(file, choice, false, n_replaced);
+	return replace(file, choice, false, NULL);
 }
 
-enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice)
+enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				       u32 *n_replaced)
 {
-	return replace(file, choice, true, NULL);
+	return replace(file, choice, true, n_replaced);
 }

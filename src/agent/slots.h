@@ -5,9 +5,17 @@
  * lie elsewhere; what is put into such an entry is called instead.
  *
  * Only calls may be diverted: a program that compares addresses of functions must find them as they
- * are (libcrypto asks whether its allocator is still its own). JUMP_SLOTs are for calls alone.
- * GLOB_DATs are for addresses, unless a file was built without JUMP_SLOTs (-fno-plt); then they are
- * for both, and are taken in all such files but the function's own.
+ * are. JUMP_SLOTs are for calls alone. GLOB_DATs are for addresses, and for calls in files that
+ * were built without JUMP_SLOTs (-fno-plt, Rust) or, by GNU's linker for x86_64, where a file both
+ * calls a function and takes its address: then there is one entry for both. Such a one is replaced
+ * if the file's code calls through it (slots_calls.h), or if the file has no JUMP_SLOTs at all. So
+ * where a file calls a function through the entry from which it takes the address, the address is
+ * that of the replacement: it can be called like the function, but does not compare equal to what
+ * other files have. What cannot be told: which of the loads are for a call.
+ *
+ * Two kinds of entries are always left alone: those that hold an address of the file itself
+ * (libcrypto asks whether its allocator is still its own, and calls itself for ever if it is not),
+ * and addresses in data.
  *
  * Call it under the loader's lock, which dl_iterate_phdr() holds. Threads that call through an
  * entry meanwhile find the old address or the new one. A file that another thread is loading is in
@@ -30,15 +38,14 @@ enum lull_slots {
 	LULL_SLOTS_REFUSED, /* not all: the tables cannot be written */
 };
 
-/* Ask for each entry; *n_replaced grows by those that are as was chosen, unless it is NULL. */
-enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice,
-				   u32 *n_replaced);
+/* Ask for each entry that calls go through. */
+enum lull_slots lull_slots_replace(const struct dl_phdr_info *file, lull_slot_choice *choice);
 
 /*
- * Likewise, for functions whose addresses nobody compares: GLOB_DATs of all files. On x86_64 a call
- * goes through one where the file also asks whether the function is there at all (weak references,
- * as the C++ library makes them to those of threads).
+ * Likewise, for functions whose addresses nobody compares: all GLOB_DATs, without a look at the
+ * code. *n_replaced grows by the entries that are as was chosen, unless it is NULL.
  */
-enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice);
+enum lull_slots lull_slots_replace_all(const struct dl_phdr_info *file, lull_slot_choice *choice,
+				       u32 *n_replaced);
 
 #endif

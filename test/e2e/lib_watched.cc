@@ -89,4 +89,27 @@ int w_unused(void)
 	return 1;
 }
 
+/* Their addresses as the library has them, by W_SHARED and so on: in data, not in an offset table. */
+static number_fn *const own[] = { w_shared, w_direct, w_told };
+
+int w_shared(int n)
+{
+	return n + 1;
+}
+
+int w_direct(int n)
+{
+	return n + 2;
+}
+
+int w_told(int n)
+{
+	return n + 3;
+}
+
+number_fn *w_own(int which)
+{
+	return own[which];
+}
+
 } /* extern "C" */

@@ -14,6 +14,9 @@ struct four {
 	double a, b, c, d;
 };
 typedef float float4 __attribute__((vector_size(16)));
+typedef int number_fn(int n);
+
+enum { W_SHARED, W_DIRECT, W_TOLD };
 
 extern "C" {
 int w_add(int a, int b);
@@ -30,6 +33,15 @@ int w_throw(int what);
 int w_jump(int a, int b);
 pid_t w_fork(void);
 int w_unused(void);
+/*
+ * Called, and their addresses taken. Of w_shared, x86_64 has one entry for both where its linker is
+ * GNU's. The caller asks for that with w_direct on all machines. w_told is never called by its
+ * name.
+ */
+int w_shared(int n);
+int w_direct(int n) __attribute__((noplt));
+int w_told(int n);
+number_fn *w_own(int which);
 }
 
 #endif

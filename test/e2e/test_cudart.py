@@ -124,7 +124,7 @@ class Cudart(unittest.TestCase):
                           ("cuLaunchKernel", 0): 5})
 
     def test_launches_in_tables_are_the_runtime_s(self):
-        for guest in ("cudart_guest_now", "cudart_guest_noplt"):
+        for guest in ("cudart_guest_now", "cudart_guest_noplt", "cudart_guest_shared", "cudart_guest_shared_now"):
             with self.subTest(guest):
                 self.check_launches(Recording(guest))
 
