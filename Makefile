@@ -77,9 +77,9 @@ $(BUILD)/src/trace/codec.o $(BUILD)/src/trace/predict.o $(BUILD)/src/trace/reade
 AGENT_SRC := $(wildcard src/agent/*.c)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks.o
 # Frame pointers and unwind tables: wrappers read their caller's registers, cancellation unwinds through them.
-# No fortification: its headers would turn the names we define into others.
+# No fortification, no inline functions of libc: its headers would turn the names we define into others, or define them.
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
-	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -fno-stack-protector
+	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -D__NO_INLINE__ -fno-stack-protector
 
 .PHONY: all setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
 	bench-programs dist install clean format accept docs

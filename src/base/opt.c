@@ -212,7 +212,7 @@ static int set_or_explain(struct parser *p, const struct lull_opt *opt, const ch
 
 static int unknown_long(struct parser *p, const char *name, size_t len)
 {
-	struct lull_nearest near = { NULL };
+	struct lull_nearest near = { 0 };
 	char *word = lull_strndup(name, len);
 	int rc;
 

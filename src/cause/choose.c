@@ -288,8 +288,8 @@ static void choose_busy(struct lull_why *why, f64 share)
 
 static const char *const blinds[LULL_N_BLINDS] = {
 	"work whose CUDA call is not in the recording",
-	"work that was launched but held on the device by something not in the recording (another "
-	"stream's event, another process or rank)",
+	("work that was launched but held on the device by something not in the recording (another "
+	 "stream's event, another process or rank)"),
 	"the launching thread did something that was not recorded (record samples or ranges)",
 	"stalls now and then that are too few to judge (record more steps)",
 };

@@ -455,8 +455,9 @@ static void add_blind(struct lull_why *why, struct lull_finding *f)
 {
 	static const char *const texts[LULL_N_BLINDS] = {
 		"work without a CUDA call in the recording",
-		"work held on the device by what is not recorded: another stream's event, process, "
-		"rank",
+		("work held on the device by what is not recorded: another stream's event, "
+		 "process, "
+		 "rank"),
 		"the thread did something that nobody recorded: samples or ranges would tell",
 		"stalls that are too few to judge: more steps would tell",
 	};

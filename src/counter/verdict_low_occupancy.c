@@ -21,8 +21,8 @@ static const char *const fixes[LULL_N_LIMITS] = {
 	[LULL_LIMIT_BLOCKS] = "larger blocks: their number on a multiprocessor is limited, too",
 	[LULL_LIMIT_REGISTERS] =
 		"fewer registers: __launch_bounds__, less unrolling, smaller tiles",
-	[LULL_LIMIT_SHARED] = "less shared memory for each block: smaller tiles, fewer stages, "
-			      "narrower types; or more threads that share it",
+	[LULL_LIMIT_SHARED] = ("less shared memory for each block: smaller tiles, fewer stages, "
+			       "narrower types; or more threads that share it"),
 };
 
 static void prove_block(const struct lull_profile *p, struct lull_kclaim *claim)

@@ -13,12 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-#if defined(__aarch64__)
-#include <arm_acle.h>
-#include <sys/auxv.h>
-#endif
 
 #include "base/bytes.h"
+#include "base/crc_aarch64.h"
 
 #define RECODE	  16u /* blocks; counting one of them costs 3 % */
 #define MAX_BITS  15u
@@ -356,15 +353,13 @@ static void walk(struct lull_gzip *g, const u8 *text, size_t text_len, struct bi
 /* ---- the checksum ---- */
 
 #if defined(__aarch64__)
-#define HWCAP_CRC32_BIT (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
-
-__attribute__((target("+crc"))) static u32 crc_by_instruction(u32 crc, const u8 *at, size_t len)
+static u32 crc_by_instruction(u32 crc, const u8 *at, size_t len)
 {
 	crc = ~crc;
 	for (; len >= 8; at += 8, len -= 8)
-		crc = __crc32d(crc, load(at));
+		crc = lull_crc32_u64(crc, load(at));
 	for (; len; at++, len--)
-		crc = __crc32b(crc, *at);
+		crc = lull_crc32_u8(crc, *at);
 	return ~crc;
 }
 #endif
@@ -373,7 +368,7 @@ __attribute__((target("+crc"))) static u32 crc_by_instruction(u32 crc, const u8 
 static u32 add_crc(u32 crc, const u8 *text, size_t len)
 {
 #if defined(__aarch64__)
-	if (getauxval(AT_HWCAP) & HWCAP_CRC32_BIT)
+	if (lull_crc_has_instructions())
 		return crc_by_instruction(crc, text, len);
 #endif
 	return (u32)crc32(crc, text, (uInt)len);

@@ -1,12 +1,11 @@
 #include "trace/crc.h"
 
 #include <string.h>
-#if defined(__aarch64__)
-#include <arm_acle.h>
-#include <sys/auxv.h>
-#elif defined(__x86_64__)
+#if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif
+
+#include "base/crc_aarch64.h"
 
 /*
  * The table. A CRC is linear: the entry of a byte is the XOR of the entries of its bits, and the
@@ -34,11 +33,10 @@ u32 lull_crc32c_table(u32 crc, const void *bytes, size_t len)
 }
 
 #if defined(__aarch64__)
-#define HW_TARGET	  __attribute__((target("+crc")))
-#define HW_U64(crc, v)	  __crc32cd(crc, v)
-#define HW_U8(crc, v)	  __crc32cb(crc, v)
-#define HWCAP_CRC32_BIT	  (1u << 7) /* HWCAP_CRC32 of the kernel's interface */
-#define HAS_INSTRUCTION() ((getauxval(AT_HWCAP) & HWCAP_CRC32_BIT) != 0)
+#define HW_TARGET
+#define HW_U64(crc, v)	  lull_crc32c_u64(crc, v)
+#define HW_U8(crc, v)	  lull_crc32c_u8(crc, v)
+#define HAS_INSTRUCTION() lull_crc_has_instructions()
 #elif defined(__x86_64__)
 #define HW_TARGET	  __attribute__((target("sse4.2")))
 #define HW_U64(crc, v)	  ((u32)_mm_crc32_u64(crc, v))
