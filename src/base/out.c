@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "base/out_int.h"
 #include "base/term.h"
@@ -282,7 +283,7 @@ void lull_out_format_plain(struct lull_str *to, const struct lull_out_view *view
 
 static void put_human(struct lull_str *to, enum lull_out_kind kind, f64 value)
 {
-	u64 whole = (u64)llround(fabs(value));
+	u64 whole = lull_u64_of(round(fabs(value)));
 
 	if (value < 0)
 		lull_str_puts(to, "-");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/convert.h"
 #include "base/term.h"
 #include "base/time.h"
 
@@ -91,7 +92,7 @@ void lull_progress_say(struct lull_progress *p, const char *text)
 void lull_progress_format(struct lull_str *to, const struct lull_progress *p, u64 done, u64 dur_ns)
 {
 	f64 per_ns = dur_ns ? (f64)done / (f64)dur_ns : 0;
-	u64 rate = (u64)(per_ns * (f64)LULL_NS_PER_S);
+	u64 rate = lull_u64_of(per_ns * (f64)LULL_NS_PER_S);
 
 	lull_str_puts(to, p->what);
 	if (p->total)

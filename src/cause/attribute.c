@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -374,7 +375,7 @@ static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum 
 	fill_host(&c);
 	/* A collective is waiting for the last rank first, and transfer then. */
 	if (place == LULL_PLACE_COLLECTIVE)
-		wait_ns = (u64)(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));
+		wait_ns = lull_u64_of(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));
 	if (wait_ns) {
 		c.to_ns = c.from_ns + wait_ns;
 		cost(w, piece, &c,

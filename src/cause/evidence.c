@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "base/shorten.h"
 #include "base/str.h"
@@ -228,7 +229,7 @@ static void add_copies(struct lull_why *why, struct lull_finding *f, bool is_pag
 	add(f, "memcpy", NULL, "%.1f copies a step %s the %s: %s a step at %.1f GB/s%s",
 	    (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
 	    is_pageable ? "device with pageable memory" : "device with pinned memory",
-	    lull_format_bytes((u64)((f64)c.bytes / n_steps)).text, (f64)c.bytes / (f64)c.ns,
+	    lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text, (f64)c.bytes / (f64)c.ns,
 	    is_pageable ? "" : "; no kernel runs beside them");
 	if (is_pageable && direction == LULL_COPY_IN)
 		add(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/convert.h"
 #include "base/json.h"
 #include "base/opt.h"
 #include "base/out.h"
@@ -131,8 +132,9 @@ static void print_steps(const struct diff *d)
 		printf("No steps on both sides: whole recordings are compared.\n");
 		return;
 	}
-	printf("Step: %s before, %s after (medians); ", lull_format_ns((u64)step->before).text,
-	       lull_format_ns((u64)step->after).text);
+	printf("Step: %s before, %s after (medians); ",
+	       lull_format_ns(lull_u64_of(step->before)).text,
+	       lull_format_ns(lull_u64_of(step->after)).text);
 	if (step->n_needed && step->verdict == LULL_INCONCLUSIVE) {
 		printf("%s (%zu and %zu steps, %zu would tell)\n", step->why, step->n_before,
 		       step->n_after, step->n_needed);
@@ -244,8 +246,8 @@ static void put_row(struct lull_out *out, const struct lull_diff *part,
 	lull_out_f64(out, item->total_ns[1]);
 	lull_out_f64(out, item->total_ns[1] - item->total_ns[0]);
 	if (part->kind->has_bytes) {
-		lull_out_i64(out, (i64)item->size_bytes[0]);
-		lull_out_i64(out, (i64)item->size_bytes[1]);
+		lull_out_i64(out, lull_i64_of(item->size_bytes[0]));
+		lull_out_i64(out, lull_i64_of(item->size_bytes[1]));
 	}
 	lull_out_text(out, lull_diff_name(part, item));
 }

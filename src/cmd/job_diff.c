@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/json.h"
 #include "base/out.h"
 #include "base/term.h"
@@ -196,8 +197,9 @@ static int print_text(const struct lull_job *jobs, struct lull_err *err)
 	else
 		printf("The bottleneck moved from %s to %s.\n", before, after);
 	printf("%zu ranks before, %zu after. Step: %s before, %s after (medians); ",
-	       jobs[BEFORE].ranks.n, jobs[AFTER].ranks.n, lull_format_ns((u64)d.before).text,
-	       lull_format_ns((u64)d.after).text);
+	       jobs[BEFORE].ranks.n, jobs[AFTER].ranks.n,
+	       lull_format_ns(lull_u64_of(d.before)).text,
+	       lull_format_ns(lull_u64_of(d.after)).text);
 	if (d.verdict == LULL_INCONCLUSIVE || d.verdict == LULL_NOT_COMPARABLE)
 		lull_str_puts(&change, d.why);
 	else

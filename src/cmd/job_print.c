@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "base/out.h"
 #include "base/str.h"
@@ -347,7 +348,11 @@ static char shade_of(f64 ns, f64 most_ns)
 {
 	static const char shades[] = " .:-=+*#%@";
 
-	return ns < 0 ? '?' : shades[(size_t)(ns / most_ns * (sizeof(shades) - 2) + 0.5)];
+	u64 shade = lull_u64_of(ns / most_ns * (sizeof(shades) - 2) + 0.5);
+
+	if (ns < 0)
+		return '?';
+	return shades[shade < sizeof(shades) - 2 ? shade : sizeof(shades) - 2];
 }
 
 /* Whether nothing is to be seen in a row. */
@@ -370,7 +375,7 @@ static void heat(const struct printer *p, const struct lull_job *job)
 	most_ns = h.most_ns > job->verdict.step_ns / 10 ? h.most_ns : job->verdict.step_ns / 10;
 	if (h.n_columns && h.most_ns > 0)
 		say(p, 0, "How late ranks come, by step from %u on (@ is %s after the others%s%s):",
-		    job->first_step, lull_format_ns((u64)most_ns).text,
+		    job->first_step, lull_format_ns(lull_u64_of(most_ns)).text,
 		    h.ranks_a_row > 1 ? "; a line shows the latest of its ranks" : "",
 		    h.steps_a_column > 1 ? "; a column is several steps" : "");
 	for (u32 r = 0, end; h.most_ns > 0 && r < h.n_rows; r = end) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/term.h"
@@ -398,7 +399,7 @@ static int run_once(const struct lull_kernel_collect *k, const struct lull_kwish
 		.is_run_again = true,
 		.kernels = wish,
 		.samples_from = run->samples_from,
-		.kernel_timeout_ns = (u64)(k->timeout_s * 1e9),
+		.kernel_timeout_ns = lull_u64_of(k->timeout_s * 1e9),
 	};
 
 	return lull_collector_run(&options, argv, result, err);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/term.h"
 #include "trace/issue.h"
 
@@ -329,11 +330,11 @@ void lull_gate_value(const struct lull_gate_check *check, f64 value, char *to, s
 
 	switch (check->metric->kind) {
 	case LULL_OUT_NS:
-		number = lull_format_ns((u64)llround(value));
+		number = lull_format_ns(lull_u64_of(round(value)));
 		text = number.text;
 		break;
 	case LULL_OUT_BYTES:
-		number = lull_format_bytes((u64)llround(value));
+		number = lull_format_bytes(lull_u64_of(round(value)));
 		text = number.text;
 		break;
 	case LULL_OUT_PERCENT:

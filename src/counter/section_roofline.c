@@ -32,7 +32,9 @@ static int column(const struct chart *c, f64 x)
 
 static int row(const struct chart *c, f64 y)
 {
-	return HEIGHT - 1 - (int)lround((log10(y) - c->y0) / (c->y1 - c->y0) * (HEIGHT - 1));
+	f64 above = (log10(y) - c->y0) / (c->y1 - c->y0) * (HEIGHT - 1);
+
+	return HEIGHT - 1 - (int)lround(fmin(HEIGHT, fmax(-1, above)));
 }
 
 static f64 at_column(const struct chart *c, int x)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/time.h"
 
 /*
@@ -143,12 +144,12 @@ void lull_clock_load(struct lull_clock *c, const struct lull_control *control)
 
 u64 lull_clock_dur_ns(const struct lull_clock *c, u64 ticks)
 {
-	return (u64)((f64)ticks * 1e9 / (f64)c->tick_hz);
+	return lull_u64_of((f64)ticks * 1e9 / (f64)c->tick_hz);
 }
 
 u64 lull_clock_ticks(const struct lull_clock *c, u64 dur_ns)
 {
-	return (u64)((f64)dur_ns * (f64)c->tick_hz / 1e9);
+	return lull_u64_of((f64)dur_ns * (f64)c->tick_hz / 1e9);
 }
 
 /* Index of the first pair whose counter is above the value. */
@@ -188,6 +189,7 @@ u64 lull_clock_ns_of(const struct lull_clock *c, u64 counter)
 		return p[n - 1].mono_ns + lull_clock_dur_ns(c, counter - p[n - 1].counter);
 	p += above - 1;
 	/* Doubles are exact enough: a segment is far shorter than 2^53 ticks. */
-	return p->mono_ns + (u64)((f64)(counter - p->counter) * (f64)(p[1].mono_ns - p->mono_ns) /
-				  (f64)(p[1].counter - p->counter));
+	return p->mono_ns +
+	       lull_u64_of((f64)(counter - p->counter) * (f64)(p[1].mono_ns - p->mono_ns) /
+			   (f64)(p[1].counter - p->counter));
 }

@@ -1,5 +1,6 @@
 #include "model/op_math.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_INPUTS 16
@@ -273,7 +274,7 @@ static f64 n_places(const struct conv *c, const struct shapes *s, const char *in
 
 		if (stride[i] <= 0 || room < 0)
 			return 0;
-		places *= (f64)(u64)(room / stride[i]) + 1;
+		places *= floor(room / stride[i]) + 1;
 	}
 	return places;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/str.h"
 #include "report/report.h"
 #include "trace/issue.h"
@@ -163,7 +164,7 @@ static void add_lane(const struct lull_timeline *t, const struct lull_lod *lod,
 		f64 to = (f64)(rec->end_ns - t->span.from_ns) / width;
 		f64 busy = to > from ? (f64)rec->busy_ns / width / (to - from) : 0;
 
-		for (size_t b = (size_t)from; b < MINIMAP_BUCKETS && (f64)b < to; b++) {
+		for (size_t b = lull_u64_of(from); b < MINIMAP_BUCKETS && (f64)b < to; b++) {
 			f64 low = from > (f64)b ? from : (f64)b;
 			f64 high = to < (f64)b + 1 ? to : (f64)b + 1;
 

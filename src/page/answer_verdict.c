@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "model/work.h"
@@ -108,11 +109,11 @@ static void say_shared(struct lull_str *to, const struct lull_why *why,
 	const struct lull_finding *most = lull_why_most(why);
 
 	lull_str_addf(to, "; fix first: %s (%s); ", lull_causes[first->cause]->id,
-		      lull_format_ns((u64)first->cost_ns).text);
+		      lull_format_ns(lull_u64_of(first->cost_ns)).text);
 	if (most)
 		lull_str_addf(to, "%s has %s of it (%s).", lull_causes[most->cause]->id,
 			      most->cost_ns * 2 >= lull_why_waste_ns(why) ? "most" : "more",
-			      lull_format_ns((u64)most->cost_ns).text);
+			      lull_format_ns(lull_u64_of(most->cost_ns)).text);
 	else
 		lull_str_puts(to, "no other cause has more of it.");
 }

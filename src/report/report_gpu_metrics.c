@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
 #include "model/busy.h"
 #include "report/gpu.h"
@@ -148,7 +149,7 @@ static void add_value(struct metrics *m, struct series *s, u64 time_ns, f64 valu
 static void count_value(struct series *s, f64 value)
 {
 	f64 range = s->max - s->min;
-	u32 step = range > 0 ? (u32)((value - s->min) / range * (N_STEPS - 1)) : 0;
+	u64 step = range > 0 ? lull_u64_of((value - s->min) / range * (N_STEPS - 1)) : 0;
 
 	if (!s->steps)
 		s->steps = lull_alloc(N_STEPS, sizeof(*s->steps));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -358,7 +359,7 @@ static void put_group(const struct ops *o, struct lull_out *out, const struct gr
 	}
 	lull_out_i64(out, (i64)g->n_calls);
 	if (g->input_bytes > 0)
-		lull_out_i64(out, (i64)g->input_bytes);
+		lull_out_i64(out, lull_i64_of(g->input_bytes));
 	else
 		lull_out_skip(out);
 	if (g->flops > 0)
