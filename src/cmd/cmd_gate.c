@@ -212,6 +212,7 @@ static int write_file(const struct lull_gate *gate, const struct lull_gate_outpu
 		      const char *path, struct lull_err *err)
 {
 	FILE *to;
+	bool is_bad;
 
 	if (!path)
 		return LULL_OK;
@@ -219,7 +220,8 @@ static int write_file(const struct lull_gate *gate, const struct lull_gate_outpu
 	if (!to)
 		return lull_fail_errno(err, "opening %s", path);
 	output->write(gate, to);
-	if (ferror(to) | fclose(to))
+	is_bad = ferror(to);
+	if (fclose(to) || is_bad)
 		return lull_fail_errno(err, "writing %s", path);
 	return LULL_OK;
 }

@@ -150,6 +150,7 @@ struct payload {
 static struct payload payload_of(struct lull_nsys *n, sqlite3_stmt *row)
 {
 	struct payload p = { 0 };
+	size_t n_bytes;
 	f64 wide;
 	float narrow;
 	u32 bits;
@@ -160,8 +161,9 @@ static struct payload payload_of(struct lull_nsys *n, sqlite3_stmt *row)
 	if (!lull_nsys_is_null(row, SCHEMA)) {
 		p.type = 9;
 		p.bits = (u64)sqlite3_column_int64(row, SCHEMA);
-		p.data = lull_writer_string(n->writer, sqlite3_column_blob(row, PAYLOAD),
-					    (size_t)sqlite3_column_bytes(row, PAYLOAD));
+		/* First the size: asking for it may move the bytes, if they are text. */
+		n_bytes = (size_t)sqlite3_column_bytes(row, PAYLOAD);
+		p.data = lull_writer_string(n->writer, sqlite3_column_blob(row, PAYLOAD), n_bytes);
 	} else if (p.type == 3) {
 		wide = sqlite3_column_double(row, F64);
 		memcpy(&p.bits, &wide, sizeof(p.bits));

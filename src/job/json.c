@@ -139,6 +139,7 @@ int lull_job_write_manifest(const struct lull_job *job, struct lull_err *err)
 {
 	struct lull_str path = LULL_STR_INIT, part = LULL_STR_INIT;
 	struct lull_json j;
+	bool is_bad = true;
 	int rc = LULL_OK;
 	FILE *to;
 
@@ -150,8 +151,10 @@ int lull_job_write_manifest(const struct lull_job *job, struct lull_err *err)
 		j.is_pretty = true;
 		lull_job_json_manifest(&j, job);
 		fputc('\n', to);
+		is_bad = ferror(to);
+		is_bad |= fclose(to) != 0;
 	}
-	if (!to || ferror(to) | fclose(to) || rename(lull_str_text(&part), lull_str_text(&path))) {
+	if (is_bad || rename(lull_str_text(&part), lull_str_text(&path))) {
 		rc = lull_fail_errno(err, "writing %s", lull_str_text(&path));
 		remove(lull_str_text(&part));
 	}

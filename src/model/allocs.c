@@ -45,6 +45,7 @@ static void collect(struct lull_allocs *a, struct lull_vec *events)
 	struct lull_intern keys;
 	struct lull_alloc_cols cols;
 	struct lull_cursor c;
+	u32 order;
 
 	lull_intern_init(&keys);
 	lull_cursor_init(&c, a->reader, LULL_TABLE_alloc, 0, a->window.to_ns);
@@ -55,6 +56,7 @@ static void collect(struct lull_allocs *a, struct lull_vec *events)
 
 			if (cols.start_ns[i] > a->window.to_ns)
 				continue;
+			order = (u32)events->n;
 			*(struct event *)lull_vec_push(events) = (struct event){
 				.at_ns = cols.start_ns[i],
 				.address = cols.address[i],
@@ -63,7 +65,7 @@ static void collect(struct lull_allocs *a, struct lull_vec *events)
 				.reserved_bytes = cols.reserved_bytes[i],
 				.pool = pool_of(a, &keys, process, device),
 				.lane = lane,
-				.order = (u32)events->n,
+				.order = order,
 				.stack = cols.stack[i],
 			};
 		}

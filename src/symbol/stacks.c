@@ -164,11 +164,13 @@ u32 lull_stacks_add_python(struct lull_stacks *s, struct lull_writer *w,
 {
 	u32 node = 0;
 
-	while (n-- > 0)
+	while (n-- > 0) {
+		/* One after the other: the texts get their numbers in this order. */
+		u32 function = string(w, frames[n].function), file = string(w, frames[n].file);
+
 		node = lull_stacks_add_frame(
-			s, w, node,
-			lull_stacks_python_frame(s, w, string(w, frames[n].function),
-						 string(w, frames[n].file), frames[n].line));
+			s, w, node, lull_stacks_python_frame(s, w, function, file, frames[n].line));
+	}
 	return node;
 }
 

@@ -410,6 +410,18 @@ class Import(Case):
         self.assertEqual(self.query(back, "SELECT count, detail FROM issue ORDER BY 2"),
                          [("2", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"), ("1", "NVTX_EVENTS of other types")])
 
+    def test_texts_in_utf16_are_read(self):
+        # SQLite turns them into UTF-8 when it is asked how long they are.
+        back = self.foreign(f"""
+            PRAGMA encoding = 'UTF-16';
+            CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+            CREATE TABLE NVTX_EVENTS (start INT, end INT, eventType INT, text TEXT, globalTid INT, lullSchemaId INT,
+                lullPayload);
+            INSERT INTO NVTX_EVENTS VALUES (100, 400, 59, 'outer \u00e4', {self.TID}, 7, '{"payload " * 500}');
+            """)
+        self.assertEqual(self.query(back, "SELECT r.name, g.data FROM ranges r JOIN range g ON g.rowid = r.rowid"),
+                         [("outer \u00e4", "payload " * 500)])
+
     def test_mpi_and_unified_memory(self):
         back = self.foreign(f"""
             CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
