@@ -88,8 +88,7 @@ class Suite:
             yield cmocka(f"e2e/{x}", f"{self.build}/e2e/test_{x}", self.need(f"e2e/{x}"), weight=60)
         for x in names("test/e2e/test_*.py"):
             args = [a.format(build=self.build) for a in PYTHON_ARGS.get(x, ["{build}"])]
-            yield Program(f"e2e/{x}", ["python3", f"test/e2e/test_{x}.py", *args], self.need(f"e2e/{x}"), weight=60,
-                          is_one_case=True)
+            yield Program(f"e2e/{x}", ["python3", f"test/e2e/test_{x}.py", *args], self.need(f"e2e/{x}"), weight=60)
 
     def sanitized(self):
         for x, (cases, env) in SANITIZED.items():
@@ -99,8 +98,7 @@ class Suite:
             if os.path.exists(os.path.join(TOP, f"test/e2e/test_{x}.c")):
                 yield cmocka(f"san/{x}", f"{self.build}/e2e/test_{x}", needs, env, weight=60)
             else:
-                yield Program(f"san/{x}", ["python3", f"test/e2e/test_{x}.py", self.build, *cases], needs, env, weight=60,
-                              is_one_case=True)
+                yield Program(f"san/{x}", ["python3", f"test/e2e/test_{x}.py", self.build, *cases], needs, env, weight=60)
 
     def browser(self):
         yield Program("browser/types", ["tsc", "-p", "ui"], is_one_case=True, weight=10)
