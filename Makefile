@@ -170,7 +170,7 @@ NCCL ?= $(or $(firstword $(wildcard $(CUDA_INCLUDE:include=lib*/libnccl.so.2))),
 # Tests: test/run.py builds and runs them side by side. T=PATTERN chooses by name, T=e2e/osrt/a_case one case.
 RUN_TESTS = FOREIGN_ARCH=$(FOREIGN_ARCH) EMULATOR=$(EMULATOR) test/run.py --build $(BUILD) --jobs $(JOBS)
 test: setup
-	$(Q)$(RUN_TESTS) $(T)
+	$(Q)$(RUN_TESTS) $(if $(K),--kind $(K)) $(T)
 $(KINDS): setup
 	$(Q)$(RUN_TESTS) --kind $@ $(T)
 test-list:

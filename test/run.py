@@ -133,13 +133,13 @@ def build(programs, args, screen):
     for variant, targets in wanted.items():
         step = time.monotonic()
         command = ["make", "--no-print-directory", "-k", "-j", str(args.jobs), *variant, *targets]
-        log = os.path.join(args.logs, "build%s.log" % "".join(v.replace("=", "-").replace("/", "-") for v in variant[:1]))
+        log = os.path.join(args.logs, "make-" + variant[0].partition("=")[2].replace("/", "-") + ".log")
         with open(log, "wb") as to:
             status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=to, stderr=subprocess.STDOUT,
                                     env=env, cwd=os.path.dirname(HERE)).returncode
         took = clock(time.monotonic() - step)
-        screen.say(f"built {' '.join(variant) or 'all'}: {took}" if not status else
-                   f"building {' '.join(variant) or 'all'} FAILED after {took}:")
+        screen.say(f"built {' '.join(variant)}: {took}" if not status else
+                   f"building {' '.join(variant)} FAILED after {took}:")
         if status:
             with open(log, errors="replace") as f:
                 screen.say("".join(line for line in f if not line.startswith("  "))[-6000:])
@@ -197,7 +197,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="the build folder (build)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at once (one a core)")
-    parser.add_argument("--kind", help="only those of a kind: unit, golden, e2e, ...")
+    parser.add_argument("--kind", help="only those of some kinds: unit,golden")
     parser.add_argument("--build-only", action="store_true", help="run nothing")
     parser.add_argument("--no-build", action="store_true", help="run what is there")
     parser.add_argument("--list", action="store_true", help="the names of all programs")

@@ -63,8 +63,9 @@ def cmocka(name, path, needs, env=None, weight=1, before=()):
 class Suite:
     def __init__(self, build):
         self.build = build
-        self.san = "build-san"
-        self.native = () if build == "build" else (f"BUILD={build}",)
+        self.san = f"{build}-san"
+        self.native = (f"BUILD={build}",)
+        self.sanitizing = (f"BUILD={self.san}", "SAN=1")
 
     def need(self, name):
         return [(self.native, f"need/{name}")]
@@ -72,7 +73,7 @@ class Suite:
     def unit(self):
         for x in names("test/unit/test_*.c"):
             program = f"{self.san}/unit/test_{x}"
-            yield cmocka(f"unit/{x}", program, [(("SAN=1",), program)], weight=5)
+            yield cmocka(f"unit/{x}", program, [(self.sanitizing, program)], weight=5)
 
     def golden(self):
         for area in names("test/golden/*/"):
@@ -94,7 +95,7 @@ class Suite:
         for x, (cases, env) in SANITIZED.items():
             env = {**env, "LULL": f"{self.san}/lull", "ASAN_OPTIONS": "detect_leaks=0",
                    "UBSAN_OPTIONS": "print_stacktrace=1"}
-            needs = self.need(f"e2e/{x}") + [(("SAN=1",), "all")]
+            needs = self.need(f"e2e/{x}") + [(self.sanitizing, "all")]
             if os.path.exists(os.path.join(TOP, f"test/e2e/test_{x}.c")):
                 yield cmocka(f"san/{x}", f"{self.build}/e2e/test_{x}", needs, env, weight=60)
             else:
@@ -116,14 +117,14 @@ class Suite:
 
     def tsan(self):
         for x in names("test/tsan/test_*.c"):
-            yield Program(f"tsan/{x}", [f"build-tsan/test_{x}"], [((), f"build-tsan/test_{x}")],
+            yield Program(f"tsan/{x}", [f"build-tsan/test_{x}"], [(self.native, f"build-tsan/test_{x}")],
                           {"TSAN_OPTIONS": "halt_on_error=1"}, is_one_case=True)
 
     def fuzz(self):
         seconds = os.environ.get("FUZZ_SECONDS", "10")
         for x in names("test/fuzz/fuzz_*.c"):
             program = f"{self.san}/fuzz/fuzz_{x}"
-            yield Program(f"fuzz/{x}", [program, seconds], [(("SAN=1",), program)], weight=10, is_one_case=True)
+            yield Program(f"fuzz/{x}", [program, seconds], [(self.sanitizing, program)], weight=10, is_one_case=True)
 
     def check(self):
         args = {"agent": [self.build], "docs": [f"{self.build}/lull"]}
@@ -145,7 +146,7 @@ class Suite:
             yield Program(f"{ARCH}/all", ["echo", f"skipped: {missing}"], is_one_case=True)
             return
         build = f"build-{ARCH}"
-        make = (f"BUILD={build}", f"CC={ARCH}-linux-gnu-gcc", f"CXX={ARCH}-linux-gnu-g++")
+        make = (f"BUILD={build}", f"CC={ARCH}-linux-gnu-gcc", f"CXX={ARCH}-linux-gnu-g++", "CFLAGS=")
         for x in names("test/unit/test_*.c"):
             program = f"{build}/unit/test_{x}"
             yield cmocka(f"{ARCH}/unit/{x}", program, [(make, program)], {"LULL_EMULATED": ARCH}, before=[EMULATOR],
@@ -169,9 +170,9 @@ def no_foreign():
 
 
 def programs(build, kind=None):
-    """All of them, or those of one kind."""
+    """All of them, or those of some kinds, separated by commas."""
     suite = Suite(build)
     kinds = {"unit": suite.unit, "golden": suite.golden, "property": suite.property, "e2e": suite.e2e,
              "san": suite.sanitized, "browser": suite.browser, "gpu-sim": suite.gpu, "tsan": suite.tsan,
              "fuzz": suite.fuzz, "check": suite.check, "foreign": suite.foreign}
-    return [program for name, make in kinds.items() if kind in (None, name) for program in make()]
+    return [program for name, make in kinds.items() if not kind or name in kind.split(",") for program in make()]
