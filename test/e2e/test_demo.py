@@ -1,36 +1,53 @@
 #!/usr/bin/env python3
 """examples/demo.sh: it shows what the recordings hold, and the fix does what it says of it.
 
-Usage: test_demo.py BUILD
+Usage: test_demo.py BUILD [NAME...]
 """
+import csv
+import io
 import os
 import re
-import subprocess
 import sys
+
+import runner
+from runner import expect
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LIMIT_S = 300
-
-
-def expect(what, is_so, got=""):
-    if not is_so:
-        sys.exit(f"FAIL {what}: {got}")
+PARTS = {"kernels alone": "Compute Alone (ns)", "copies alone": "Copy Alone (ns)", "both at once": "Compute+Copy (ns)",
+         "idle": "Idle (ns)"}
 
 
 def parts(text):
     """Milliseconds of the device's time by what it did, for each recording that is shown."""
-    names = ("kernels alone", "copies alone", "both at once", "idle")
-    return [dict(zip(names, map(float, found))) for found in zip(*(
-        re.findall(rf"^ +{name} +([0-9.]+) ms$", text, re.M) for name in names))]
+    return [dict(zip(PARTS, found)) for found in zip(*(
+        re.findall(rf"^ +{name} +([0-9.]+) ms$", text, re.M) for name in PARTS))]
 
 
-done = subprocess.run(["examples/demo.sh", BUILD], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S)
-expect("status", done.returncode == 0 and not done.stderr, (done.returncode, done.stderr))
-before, after = parts(done.stdout)
-expect("copies are in the way before", before["copies alone"] > 10 and before["both at once"] < 1, before)
-# All but a few on a machine that has a CPU to spare.
-expect("copies are hidden after", after["both at once"] > 1, after)
-expect("the same work", "The result is the same to the last bit" in done.stdout, done.stdout)
-expect("cause", re.search(r"^  input-pipeline: [0-9.]+ ms/step", done.stdout, re.M), done.stdout)
-print("test_demo: PASSED")
+def report(name, table):
+    path = os.path.join(BUILD, "demo", name + ".lull")
+    out = runner.run([BUILD + "/lull", "stats", "-q", "-r", table, "-f", "csv", path], check=True).stdout
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def the_fix_does_what_the_demo_says():
+    done = runner.run([os.path.join(ROOT, "examples/demo.sh"), BUILD], 300, cwd=ROOT)
+    expect("status", done.returncode == 0 and not done.stderr, (done.returncode, done.stderr))
+    shown = parts(done.stdout)
+    expect("two recordings", len(shown) == 2, done.stdout)
+    for name, numbers in zip(("before", "after"), shown):
+        overlap = report(name, "overlap")[0]
+        told = {part: f"{int(overlap[column]) / 1e6:.2f}" for part, column in PARTS.items()}
+        expect(f"what is shown of {name}", numbers == told, (numbers, told))
+    before, after = ({name: float(ms) for name, ms in numbers.items()} for numbers in shown)
+    # Copies of ordinary memory hold the thread up that launches kernels; those of pinned memory do not.
+    expect("copies are in the way before", before["copies alone"] > 0 and before["both at once"] == 0, before)
+    expect("copies are hidden after, as many as a busy machine allows", after["both at once"] > 0, after)
+    expect("the same work", "The result is the same to the last bit" in done.stdout, done.stdout)
+    # On a busy machine the thread that loads may lack a CPU more than it loads.
+    expect("cause", re.search(r"^  (input-pipeline|pageable-copy|os-scheduling): [0-9.]+ ms/step|Cannot tell why", done.stdout,
+                              re.M), done.stdout)
+
+
+if __name__ == "__main__":
+    runner.main([the_fix_does_what_the_demo_says], sys.argv[2:])

@@ -1,24 +1,34 @@
 #!/usr/bin/env python3
-"""lull why on a real recording: the example loop on the simulated device, with and without its marks.
+"""lull why on real recordings: loops of an H200, and the example on the simulated device, with and without their marks.
 
-Usage: test_why.py BUILD
+Usage: test_why.py BUILD [NAME...]
 """
 import glob
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
+
+import runner
+from runner import expect
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL, TRAIN = BUILD + "/lull", BUILD + "/examples/train_cuda"
+SIM = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")
+RECORDED = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/planted-native/*.lull")))
 
 # On a busy machine the thread that loads may lack a CPU more than it loads; both are true then.
 EXPECTED = {"input-pipeline", "pageable-copy", "os-scheduling"}
 
 
 def run(*words, env=None, status=0):
-    done = subprocess.run(words, capture_output=True, text=True, env=env, timeout=120)
-    assert done.returncode == status, f"{words}: status {done.returncode}: {done.stderr}"
+    done = runner.run([LULL, *words], env=env)
+    expect(f"status of {words}", done.returncode == status, f"{done.returncode}: {done.stderr}")
     return done.stdout
+
+
+def why(report, *words):
+    return json.loads(run("why", "-f", "json", *words, report))
 
 
 def check_schema(value, schema, where):
@@ -45,9 +55,9 @@ def check_sums(answer):
     assert device["window_ns"] == waste + device["compute_ns"]
 
 
-def check_words(lull, report):
+def check_words(report):
     """What is said in words adds up: no cause has more than the whole, and the parts of a step make the step."""
-    said = " ".join(run(lull, "why", "-a", report).split())
+    said = " ".join(run("why", "-a", report).split())
     whole = re.search(r"(busy|does not compute for) \d+ % of each step \(([0-9.]+) of ([0-9.]+) ms\)", said)
     if not whole:
         assert said.startswith("Cannot tell why"), said
@@ -66,42 +76,57 @@ def check_words(lull, report):
         assert ("has more of it" in said) == (2 * costs[0] < float(whole[2]) and costs[0] < max(costs)), said
 
 
-def main():
-    build = os.path.abspath(sys.argv[1])
-    lull, train = build + "/lull", build + "/examples/train_cuda"
-    env = dict(os.environ, LD_LIBRARY_PATH=build + "/sim")
-    recorded = sorted(glob.glob(os.path.join(os.path.dirname(__file__), "../data/planted-native/*.lull")))
-    assert recorded
-    for path in recorded:
-        check_words(lull, path)
-    with tempfile.TemporaryDirectory() as folder:
-        report = folder + "/a.lull"
-        said = run(lull, "profile", "--why", "-o", folder + "/a", train, "--steps=60", env=env)
-        assert "Simulated device" in said and "% of each step" in said, said
-        schema = json.loads(run(lull, "why", "--schema"))
-        for without in ([], ["--without", "ranges,steps"], ["--without", "ranges,steps,samples,osrt,sched,python"]):
-            answer = json.loads(run(lull, "why", "-f", "json", *without, report))
-            check_schema(answer, schema, "answer")
-            check_sums(answer)
-            assert answer["is_simulated"]
-            assert answer["first"] in EXPECTED or answer["cannot_tell"] or without, answer["first"]
-            assert abs(answer["replay"]["error"]) < 0.15, answer["replay"]
-        marked = json.loads(run(lull, "why", "-f", "json", report))
-        found = json.loads(run(lull, "why", "-f", "json", "--without", "ranges,steps", report))
-        assert found["steps"]["source"] == "period", found["steps"]["source"]
-        ratio = found["steps"]["median_ns"] / marked["steps"]["median_ns"]
-        assert 0.8 < ratio < 1.25, f"the period is {ratio} of the marked step"
-        # Clocks that do not agree: the device's times are 50 ms too early.
-        skewed = dict(env, LULL_SIM_SKEW_NS="-50000000")
-        said = run(lull, "profile", "--why", "-o", folder + "/b", train, "--steps=20", env=skewed)
-        assert "clocks of host and device do not agree" in said, said
-        # Nothing of a device in it.
-        run(lull, "profile", "-o", folder + "/c", "true")
-        run(lull, "why", folder + "/c.lull", status=1)
-        run(lull, "why", folder + "/missing.lull", status=1)
-        run(lull, "why", status=2)
-    print("test_why: the example is explained, marked and unmarked")
+def what_is_said_adds_up():
+    expect("there are recordings", RECORDED)
+    for report in RECORDED:
+        check_words(report)
 
+
+def steps_are_found_without_marks():
+    for report in RECORDED:
+        marked, found = why(report), why(report, "--without", "ranges,steps")
+        expect(report, found["steps"]["source"] == "period", found["steps"])
+        for answer in (marked, found):
+            expect(f"the replay of {report}", abs(answer["replay"]["error"]) < 0.02, answer["replay"])
+        # What repeats in this one is a part of the step: a chain of small kernels.
+        if os.path.basename(report) != "unfused.lull":
+            ratio = found["steps"]["median_ns"] / marked["steps"]["median_ns"]
+            expect(f"the period of {report}", 0.9 < ratio < 1.1, ratio)
+
+
+def the_example_is_explained():
+    said = run("profile", "--why", "-o", "a", TRAIN, "--steps=60", env=SIM)
+    expect("an answer", "Simulated device" in said and ("% of each step" in said or "Cannot tell" in said), said)
+    schema = json.loads(run("why", "--schema"))
+    for without in ([], ["--without", "ranges,steps"], ["--without", "ranges,steps,samples,osrt,sched,python"]):
+        answer = why("a.lull", *without)
+        check_schema(answer, schema, "answer")
+        check_sums(answer)
+        expect("simulated", answer["is_simulated"])
+        expect("the cause", answer["first"] in EXPECTED or answer["cannot_tell"] or without, answer["first"])
+    check_words("a.lull")
+
+
+def clocks_that_do_not_agree_are_told():
+    """The device's times are 50 ms too early."""
+    said = run("profile", "--why", "-o", "b", TRAIN, "--steps=20", env=dict(SIM, LULL_SIM_SKEW_NS="-50000000"))
+    expect("clocks", "clocks of host and device do not agree" in said, said)
+
+
+def without_a_device_there_is_no_answer():
+    run("profile", "-o", "c", "true")
+    run("why", "c.lull", status=1)
+    run("why", "missing.lull", status=1)
+    run("why", status=2)
+
+
+TESTS = (
+    what_is_said_adds_up,
+    steps_are_found_without_marks,
+    the_example_is_explained,
+    clocks_that_do_not_agree_are_told,
+    without_a_device_there_is_no_answer,
+)
 
 if __name__ == "__main__":
-    main()
+    runner.main(TESTS, sys.argv[2:])
