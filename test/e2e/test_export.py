@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports, read by programs that are not ours: python's json and csv, protoc, hyparquet, awk.
 
-Usage: test_export.py BUILD
+Usage: test_export.py BUILD [NAME...]
 """
 import collections
 import csv
@@ -14,12 +14,13 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import unittest
 
-BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data", "proto")
 TRACE = os.path.join(HERE, "..", "golden", "export", "chrome", "trace.txt")
@@ -33,8 +34,7 @@ def has_parquet_reader():
 
 
 def lull(*words, status=0, **kwargs):
-    done = subprocess.run([LULL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120,
-                          **kwargs)
+    done = runner.run([LULL, *words], text=False, **kwargs)
     if done.returncode != status:
         raise AssertionError(f"{words}: status {done.returncode}: {done.stderr.decode()}")
     return done
@@ -247,8 +247,7 @@ def parse_text(text):
 
 
 def decode(proto, message, data):
-    done = subprocess.run(["protoc", f"--proto_path={DATA}", f"--decode={message}", proto], input=data,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    done = runner.run(["protoc", f"--proto_path={DATA}", f"--decode={message}", proto], input=data, text=False)
     if done.returncode:
         raise AssertionError(done.stderr.decode())
     text = done.stdout.decode()
@@ -263,7 +262,7 @@ def one(message, key, default=None):
     return message[key][0] if message[key] else default
 
 
-@unittest.skipUnless(shutil.which("protoc"), "protoc is not installed")
+@unittest.skipUnless(shutil.which("protoc"), "no protoc here")
 class Perfetto(Case):
     def read(self, report):
         """Slices by track as a reader of the format puts them together; checks what it relies on."""
@@ -351,7 +350,7 @@ class Perfetto(Case):
         self.check(self.report(random_trace(4)))
 
 
-@unittest.skipUnless(shutil.which("protoc"), "protoc is not installed")
+@unittest.skipUnless(shutil.which("protoc"), "no protoc here")
 class Pprof(Case):
     def read(self, report, *words):
         lull("export", "-f", "-t", "pprof", *words, report)
@@ -395,8 +394,7 @@ class Folded(Case):
         report = self.report(STACKS)
         for table, weight, wanted in (("sample", "weight_ns", 3000000), ("pysample", None, 2)):
             folded = lull("export", "-t", "folded", "--tables", table, "-o", "-", report).stdout
-            done = subprocess.run(["awk", "{ sum += $NF } END { print sum }"], input=folded,
-                                  stdout=subprocess.PIPE, check=True)
+            done = runner.run(["awk", "{ sum += $NF } END { print sum }"], input=folded, text=False, check=True)
             rows = rows_of(report, "--tables", table)[table]
             counted = sum(row[weight] if weight else not row["is_idle"] for row in rows)
             self.assertEqual((int(done.stdout), counted), (wanted, wanted))
@@ -429,8 +427,7 @@ class Tables(Case):
 
     def run_reader(self, *words):
         shutil.copy(os.path.join(HERE, "..", "npm", "parquet_rows.js"), NPM)
-        done = subprocess.run(["node", os.path.join(NPM, "parquet_rows.js"), *words], stdout=subprocess.PIPE,
-                              check=True, timeout=300)
+        done = runner.run(["node", os.path.join(NPM, "parquet_rows.js"), *words], 300, text=False, check=True)
         return done.stdout
 
     def read_parquet(self, *paths):
@@ -440,7 +437,7 @@ class Tables(Case):
             rows[os.path.basename(read["file"])[:-len(".parquet")]].append(read["row"])
         return rows
 
-    @unittest.skipUnless(has_parquet_reader(), "npm packages are not installed")
+    @unittest.skipUnless(has_parquet_reader(), "hyparquet, which reads Parquet, did not come from npm")
     def test_parquet_is_what_jsonlines_is(self):
         for source in (TRACE, STACKS, random_trace(6)):
             report = self.report(source)
@@ -466,11 +463,10 @@ class Tables(Case):
                 wanted = rows[target][got[column] - 1][name] if got[column] else None
                 self.assertEqual(got[column + "_name"], wanted, f"{table}.{column}_name")
 
-    @unittest.skipUnless(has_parquet_reader(), "npm packages are not installed")
+    @unittest.skipUnless(has_parquet_reader(), "hyparquet, which reads Parquet, did not come from npm")
     def test_several_row_groups_with_their_ranges(self):
         report = self.at("big.lull")
-        subprocess.run([os.path.join(BUILD, "bench", "bench_make"), report, "600000", "bare"], check=True,
-                       stdout=subprocess.DEVNULL)
+        runner.run([os.path.join(BUILD, "bench", "bench_make"), report, "600000", "bare"], check=True)
         lull("export", "-t", "parquet", "--tables", "kernel", report)
         columns = "start_ns,dur_ns,lane,launch,correlation"
         *read, groups = self.run_reader("--csv=" + columns, self.at("big-parquet", "kernel.parquet")).splitlines()
@@ -482,7 +478,7 @@ class Tables(Case):
             for column, ranges in group.items():
                 self.assertEqual(ranges["said"], ranges["is"], column)
 
-    @unittest.skipUnless(has_parquet_reader(), "npm packages are not installed")
+    @unittest.skipUnless(has_parquet_reader(), "hyparquet, which reads Parquet, did not come from npm")
     def test_values_of_all_sizes(self):
         r = random.Random(7)
         lines = ["process pid=1", "lane kind=1 process=1 tid=1"]
@@ -525,8 +521,7 @@ class Trouble(Case):
         report = self.report(TRACE)
         for name in ("jsonlines", "csv", "chrome", "perfetto"):
             with open("/dev/full", "w") as full:
-                done = subprocess.run([LULL, "export", "-t", name, "-o", "-", report], stdout=full,
-                                      stderr=subprocess.PIPE, timeout=60)
+                done = runner.run([LULL, "export", "-t", name, "-o", "-", report], stdout=full, text=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn(b"No space left", done.stderr)
 
@@ -550,10 +545,4 @@ class Trouble(Case):
 
 
 if __name__ == "__main__":
-    program = unittest.main(exit=False, verbosity=0)
-    if program.result.skipped:
-        for test, why in program.result.skipped:
-            print(f"SKIPPED {test.id().split('.', 1)[1]}: {why}")
-    print(f"test_export: {program.result.testsRun} tests, {len(program.result.failures)} failed, "
-          f"{len(program.result.errors)} errors, {len(program.result.skipped)} skipped")
-    sys.exit(not program.result.wasSuccessful())
+    runner.main(__name__, sys.argv[2:])

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """lull kernel on the simulated device: what is chosen, measured, sampled, refused and ended.
 
-Usage: test_kernel.py BUILD
+Usage: test_kernel.py BUILD [NAME...]
 """
 import json
 import os
-import subprocess
+import shlex
 import sys
 import tempfile
 import unittest
 
-BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
 LULL, TRAIN, LAUNCHES = BUILD + "/lull", BUILD + "/examples/train_cuda", BUILD + "/e2e/launches"
 STEPS = [TRAIN, "--steps=4", "--fixed"]
 
@@ -22,8 +24,7 @@ class Kernel(unittest.TestCase):
 
     def run_lull(self, *words, status=0, **knobs):
         env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LULL_CUPTI_PATH=BUILD + "/sim/libcupti.so.13", **knobs)
-        done = subprocess.run([LULL, *words], capture_output=True, text=True, env=env, timeout=120,
-                              cwd=self.folder.name)
+        done = runner.run([LULL, *words], env=env, cwd=self.folder.name)
         self.assertEqual(done.returncode, status, (words, done.stdout[-500:], done.stderr[-500:]))
         return done.stdout + done.stderr
 
@@ -128,8 +129,7 @@ class Kernel(unittest.TestCase):
         self.assertNotIn("sm_throughput", names)
 
     def test_the_program_computes_what_it_computes_without_us(self):
-        plain = subprocess.run(STEPS, capture_output=True, text=True, timeout=60,
-                               env=dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")).stdout
+        plain = runner.run(STEPS, env=dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")).stdout
         self.assertEqual(self.checksum(self.measure("--metrics", "duration", *STEPS)), self.checksum(plain))
 
     def test_the_program_runs_once_for_each_pass(self):
@@ -153,8 +153,8 @@ class Kernel(unittest.TestCase):
                  "{lull} --import profile_kernel.ncu-rep --csv --page details",
                  "{lull} --set roofline --kernel-name regex:relu --launch-count 1 -f --output other {program}")
         env = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim", LULL_CUPTI_PATH=BUILD + "/sim/libcupti.so.13")
-        said = [subprocess.run(["sh", "-c", line.format(lull=LULL + " kernel", program=" ".join(STEPS))], text=True,
-                               capture_output=True, env=env, timeout=120, cwd=self.folder.name) for line in lines]
+        said = [runner.run(["sh", "-c", line.format(lull=shlex.quote(LULL) + " kernel", program=shlex.join(STEPS))], env=env,
+                           cwd=self.folder.name) for line in lines]
         self.assertEqual([s.returncode for s in said], [0] * len(lines), [s.stderr[-200:] for s in said])
         self.assertIn("; 3 launches in ", said[0].stderr)
         self.assertRegex(said[1].stdout, "matmul")
@@ -295,4 +295,4 @@ class Kernel(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    runner.main(__name__, sys.argv[2:])

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs of many ranks: simulated ones whose truth is known, recorded ones, alone and under mpirun.
 
-Usage: test_ranks.py BUILD
+Usage: test_ranks.py BUILD [NAME...]
 """
 import csv
 import io
@@ -9,10 +9,11 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
+
+import runner
 
 BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.join(BUILD, "lull")
@@ -26,7 +27,7 @@ RECORDED_NS = 50_000
 
 def run(*words, launcher=(), status=0):
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", LC_ALL="C")
-    done = subprocess.run([*launcher, LULL, *words], capture_output=True, text=True, env=env, timeout=240)
+    done = runner.run([*launcher, LULL, *words], 240, env=env)
     if done.returncode != status:
         raise AssertionError(f"lull {' '.join(words)}: {done.returncode} instead of {status}: {done.stderr}")
     return done.stdout if not status else done.stderr
@@ -63,7 +64,7 @@ class Job(unittest.TestCase):
 
     def make(self, name, *words):
         to = os.path.join(self.folder, name)
-        subprocess.run([JOB, to, *words], check=True)
+        runner.run([JOB, to, *words], 240, check=True)
         with open(os.path.join(to, "truth.json")) as f:
             return to, json.load(f)
 
@@ -170,8 +171,9 @@ class Recorded(Job):
             bare = ask(os.path.join(DATA, f"bare{n}"))
             self.assertEqual((bare["first"], bare["stragglers"]), ("collective-exposed", []))
             self.assertEqual(bare["collectives"][0]["exposed_ns"], bare["collectives"][0]["total_ns"])
-            self.assertIn("nothing computes beside it", run("why", os.path.join(DATA, f"bare{n}")))
-            self.assertIn("gradient_as_bucket_view", run("why", os.path.join(DATA, f"bare{n}")))
+            said = run("why", os.path.join(DATA, f"bare{n}"))
+            self.assertIn("nothing computes beside it", said)
+            self.assertIn("gradient_as_bucket_view", said)
             # Loopback sockets are so slow that the even job cannot hide all: that is no missing overlap.
             even = ask(os.path.join(DATA, f"even{n}"))
             self.assertGreater(even["hidden"], bare["hidden"] + 0.25)
@@ -299,8 +301,8 @@ class BadInput(Job):
         for rank, name in ((1, "a"), (0, "b")):
             env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="node0",
                        MASTER_PORT="29500")
-            subprocess.run([LULL, "profile", "-t", "none", "-s", "none", "--cpuctxsw=none", "-o",
-                            os.path.join(self.folder, name), "true"], check=True, env=env, capture_output=True)
+            runner.run([LULL, "profile", "-t", "none", "-s", "none", "--cpuctxsw=none", "-o", os.path.join(self.folder, name),
+                        "true"], check=True, env=env)
         answer = ask(self.folder, "merge", "-n")
         self.assertEqual([(r["rank"], r["local_rank"], r["file"], r["rank_from"]) for r in answer["ranks"]],
                          [(0, 0, "b-rank0.lull", "report"), (1, 1, "a-rank1.lull", "report")])
@@ -314,46 +316,60 @@ class BadInput(Job):
 
 
 class Mpi(Job):
+    """The same under a launcher; abstract: one class for each MPI."""
+
+    launcher = None
+
     def launchers(self):
-        for family, words in (("openmpi", ["--oversubscribe"]), ("mpich", [])):
-            if not shutil.which("mpirun." + family):
-                print(f"SKIPPED: no {family} here (make setup)", file=sys.stderr)
-                continue
-            for n in (2, 4):
-                yield ["mpirun." + family, *words, "-n", str(n)]
+        if not shutil.which(self.launcher[0]):
+            self.skipTest(f"no {self.launcher[0]} here")
+        return [[*self.launcher, "-n", str(n)] for n in (2, 4)]
 
     def test_the_same_bytes(self):
+        launchers = self.launchers()
         folder, _ = self.make("job", "ranks=16", "slow=5", "truncated=7", "offset-ms=1000", "drift-ppm=50")
         pipeline, _ = self.make("pipeline", "ranks=16", "stages=4", "heavy=1", "steps=6")
         for words in (["why", folder], ["why", "-f", "json", folder], ["stats", "-q", folder], ["why", pipeline],
                       ["merge", "-n", "-f", "json", folder], ["diff", folder, pipeline]):
             alone = run(*words)
-            for launcher in self.launchers():
+            for launcher in launchers:
                 self.assertEqual(run(*words, launcher=launcher), alone, (launcher, words))
 
     def test_bad_input_ends_all(self):
         for launcher in self.launchers():
-            done = subprocess.run([*launcher, LULL, "why", self.folder], capture_output=True, text=True, timeout=60,
-                                  env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1",
-                                           OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
+            done = runner.run([*launcher, LULL, "why", self.folder],
+                              env=dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1"))
             self.assertNotEqual(done.returncode, 0)
             self.assertEqual(done.stderr.count("no reports in the folder"), 1)
 
     def test_ranks_are_exported_by_all(self):
+        launchers = self.launchers()
         folder, _ = self.make("job", "ranks=6", "steps=4")
-        for launcher in self.launchers():
+        for launcher in launchers:
             to = os.path.join(self.folder, "out")
             run("export", "-t", "csv", "--tables", "step,kernel", "-o", to, folder, launcher=launcher)
             self.assertEqual(sorted(os.listdir(to)), ["job.json"] + [f"rank={i}" for i in range(6)])
             shutil.rmtree(to)
 
+
+class OpenMpi(Mpi):
+    launcher = ["mpirun.openmpi", "--oversubscribe"]
+
+
+class Mpich(Mpi):
+    launcher = ["mpirun.mpich"]
+
+
+class NoMpi(Job):
     def test_a_launcher_without_its_library(self):
         folder, _ = self.make("job", "ranks=2", "steps=4")
         env = dict(os.environ, PMI_SIZE="2", LULL_MPI_LIBRARY="/nowhere/libmpi.so")
-        done = subprocess.run([LULL, "why", folder], capture_output=True, text=True, env=env)
+        done = runner.run([LULL, "why", folder], env=env)
         self.assertEqual(done.returncode, 1)
         self.assertIn("LULL_MPI_LIBRARY", done.stderr)
 
 
+del Mpi  # what is abstract has no cases
+
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    runner.main(__name__, sys.argv[2:])

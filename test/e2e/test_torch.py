@@ -6,19 +6,18 @@ Usage: test_torch.py BUILD [NAME...]
 import collections
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import runner
 import stand_in_torch
 
-LULL = os.path.abspath(os.path.join(sys.argv[1] if len(sys.argv) > 1 else "build", "lull"))
+LULL = os.path.abspath(os.path.join(sys.argv[1], "lull"))
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 QUIET = ["-q", "-f", "true", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
-HAS_TORCH = subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+HAS_TORCH = runner.run([PYTHON, "-c", "import torch"]).returncode == 0
 
 # Two epochs of three batches, twice accumulated gradients in the second, a validation, a checkpoint.
 LOOP = """
@@ -76,18 +75,15 @@ class Case(unittest.TestCase):
         env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         argv = [PYTHON, *python, file]
         if beside == "plain":
-            beside = subprocess.run(argv, capture_output=True, text=True, env=env, cwd=self.folder.name, timeout=120,
-                                    check=False).stdout
-        done = subprocess.run([LULL, "profile", *QUIET, "-o", report, *options, *argv], capture_output=True, text=True,
-                              env=env, cwd=self.folder.name, timeout=120, check=False)
+            beside = runner.run(argv, env=env, cwd=self.folder.name).stdout
+        done = runner.run([LULL, "profile", *QUIET, "-o", report, *options, *argv], env=env, cwd=self.folder.name)
         self.assertEqual(done.returncode, status, done.stderr)
         if beside is not None:
             self.assertEqual(beside, done.stdout)
         return report + ".lull"
 
     def query(self, report, sql):
-        done = subprocess.run([LULL, "query", "--format", "json", report, sql], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+        return json.loads(runner.run([LULL, "query", "--format", "json", report, sql], check=True).stdout)
 
     def phases(self, report):
         rows = self.query(report, "select l.name, count(*) n from range r join label l on l.id = r.label "
@@ -374,10 +370,9 @@ class Rounds(Case):
 
     def test_rounds_hold_their_steps_and_kernels(self):
         build = os.path.dirname(LULL)
-        subprocess.run([LULL, "profile", *QUIET, "-o", self.path("c%n"),
-                        "--steps=skip=4,wait=2,warmup=1,active=2,repeat=3", os.path.join(build, "examples/train_cuda"),
-                        "--steps=40"], check=True, timeout=60, capture_output=True,
-                       env={**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "sim")})
+        runner.run([LULL, "profile", *QUIET, "-o", self.path("c%n"), "--steps=skip=4,wait=2,warmup=1,active=2,repeat=3",
+                    os.path.join(build, "examples/train_cuda"), "--steps=40"], check=True,
+                   env={**os.environ, "LD_LIBRARY_PATH": os.path.join(build, "sim")})
         for i, steps in ((1, [7, 8]), (2, [12, 13]), (3, [17, 18])):
             report = self.path("c%d.lull" % i)
             self.assertEqual(self.steps(report), steps)
@@ -430,7 +425,7 @@ class Refused(Case):
         for words, said in ((["--pytorch=all"], "auto, none, steps, ops, modules"), (["--steps=5"], "skip=5,wait=1"),
                             (["--steps=active=0"], "cannot be 0"), (["--steps=active=2"], "wait or warmup"),
                             (["--steps=active=2,repeat=1", "-c", "nvtx", "-p", "x"], "--capture-range")):
-            done = subprocess.run([LULL, "profile", *words, "true"], capture_output=True, text=True, check=False)
+            done = runner.run([LULL, "profile", *words, "true"])
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(said, done.stderr)
 
@@ -496,9 +491,9 @@ class Real(Case):
                 print(json.dumps([(e.name(), e.shapes()) for e in prof.kineto_results.events()]))
         """
         file = self.write("ops.py", script)
-        truth = json.loads(subprocess.run([PYTHON, file], capture_output=True, text=True, check=True, timeout=60).stdout)
-        done = subprocess.run([LULL, "profile", *QUIET, "-c", "lull", "--pytorch=ops", "-o", self.path("ops"), PYTHON, file,
-                               "lull"], capture_output=True, text=True, timeout=60, check=True)
+        truth = json.loads(runner.run([PYTHON, file], check=True).stdout)
+        done = runner.run([LULL, "profile", *QUIET, "-c", "lull", "--pytorch=ops", "-o", self.path("ops"), PYTHON, file, "lull"],
+                          check=True)
         self.assertEqual(done.stdout, "True\n")
         rows = self.query(self.path("ops.lull"), "select l.name, l.shapes, l.types, o.sequence, o.forward_tid, l.kind "
                                                  "from op o join op_label l on l.id = o.label")
@@ -594,14 +589,13 @@ class Real(Case):
         self.assertIn("(%d): Käse.forward; " % lines["in the model"], stacks[0]["Stack"])
 
     def stats(self, report, name):
-        done = subprocess.run([LULL, "stats", "-q", "--format", "json", "-r", name, report], capture_output=True, text=True,
-                              check=True)
+        done = runner.run([LULL, "stats", "-q", "--format", "json", "-r", name, report], check=True)
         return json.loads(done.stdout)
 
     def test_convolutions_have_their_flops(self):
         """As torch.profiler counts them: strides, paddings, dilations and groups of the calls."""
         script = """
-            import sys, torch
+            import json, sys, torch
             torch.manual_seed(0)
             net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.Conv2d(8, 6, 3, dilation=2, groups=2),
                                       torch.nn.Flatten(), torch.nn.Linear(6 * 4 * 4, 5))
@@ -614,12 +608,12 @@ class Real(Case):
                 from torch.profiler import ProfilerActivity, profile
                 with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_flops=True) as prof:
                     run()
-                print({e.key: e.flops for e in prof.key_averages() if e.flops})
+                print(json.dumps({e.key: e.flops for e in prof.key_averages() if e.flops}))
             else:
                 run()
         """
         file = self.write("flops.py", script)
-        theirs = eval(subprocess.run([PYTHON, file, "profiler"], capture_output=True, text=True, check=True, timeout=60).stdout)
+        theirs = json.loads(runner.run([PYTHON, file, "profiler"], check=True).stdout)
         report = self.record(script, "--pytorch=ops", beside=None)
         ours = {r["Name"]: r["FLOPs"] for r in self.stats(report, "ops")}
         self.assertEqual({k: ours[k] for k in ("aten::conv2d", "aten::addmm")},
@@ -640,6 +634,4 @@ class Real(Case):
 
 
 if __name__ == "__main__":
-    if not HAS_TORCH:
-        print("test_torch: no PyTorch for %s; its own tests are skipped" % PYTHON)
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    runner.main(__name__, sys.argv[2:])

@@ -5,11 +5,10 @@ The packages are stand-ins: their classes, and who calls whom in which order, ar
 Accelerate 1.x, Lightning 2.x and DeepSpeed 0.1x; they compute nothing. The loaders are those of PyTorch itself where it is
 there. Usage: test_torch_loops.py BUILD [NAME...]
 """
-import os
 import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import runner
 import stand_in_torch
 from test_torch import HAS_TORCH, PYTHON, Case
 
@@ -312,35 +311,44 @@ for batch in Prefetcher(torch.utils.data.DataLoader(range(6))):
 class Workers(Case):
     """DataLoader's workers, however they are started."""
 
-    def test_each_way_to_start(self):
-        for way in ("fork", "spawn", "forkserver"):
-            with self.subTest(way):
-                report = self.record("""
-                    import torch
-                    from torch.utils.data import DataLoader, Dataset
-                    class Numbers(Dataset):
-                        def __len__(self): return 12
-                        def __getitem__(self, ix): return torch.full((4,), float(ix))
-                    if __name__ == "__main__":
-                        torch.set_num_threads(1)
-                        loader = DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context="%s")
-                        model = torch.nn.Linear(4, 1)
-                        opt = torch.optim.SGD(model.parameters(), lr=0.01)
-                        for x in loader:
-                            model(x).sum().backward()
-                            opt.step()
-                        print([p.sum().item() for p in model.parameters()] != [])
-                """ % way)
-                self.assertEqual(self.steps(report), list(range(6)))
-                rows = self.query(report, "select l.name, p.pid, count(r.start_ns) n from lane l join process p on p.id = l.process "
-                                          "left join range r on r.lane = l.id join label b on b.id = r.label "
-                                          "where b.name = 'dataloader.fetch' group by 1, 2 order by 1")
-                self.assertEqual([(r["name"], r["n"]) for r in rows], [("data worker 0", 3), ("data worker 1", 3)])
-                self.assertEqual(len({r["pid"] for r in rows}), 2)
-                # What a worker does is no step and no forward pass.
-                rows = self.query(report, "select count(distinct l.process) n from step s join lane l on l.id = s.lane")
-                self.assertEqual(rows, [{"n": 1}])
+    SCRIPT = """
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+        class Numbers(Dataset):
+            def __len__(self): return 12
+            def __getitem__(self, ix): return torch.full((4,), float(ix))
+        if __name__ == "__main__":
+            torch.set_num_threads(1)
+            loader = DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context="%s")
+            model = torch.nn.Linear(4, 1)
+            opt = torch.optim.SGD(model.parameters(), lr=0.01)
+            for x in loader:
+                model(x).sum().backward()
+                opt.step()
+            print("done")
+    """
+
+    def check(self, way):
+        report = self.record(self.SCRIPT % way, beside="done\n")
+        self.assertEqual(self.steps(report), list(range(6)))
+        rows = self.query(report, "select l.name, p.pid, count(r.start_ns) n from lane l join process p on p.id = l.process "
+                                  "left join range r on r.lane = l.id join label b on b.id = r.label "
+                                  "where b.name = 'dataloader.fetch' group by 1, 2 order by 1")
+        self.assertEqual([(r["name"], r["n"]) for r in rows], [("data worker 0", 3), ("data worker 1", 3)])
+        self.assertEqual(len({r["pid"] for r in rows}), 2)
+        # What a worker does is no step and no forward pass.
+        rows = self.query(report, "select count(distinct l.process) n from step s join lane l on l.id = s.lane")
+        self.assertEqual(rows, [{"n": 1}])
+
+    def test_forked(self):
+        self.check("fork")
+
+    def test_spawned(self):
+        self.check("spawn")
+
+    def test_of_a_server(self):
+        self.check("forkserver")
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    runner.main(__name__, sys.argv[2:])
