@@ -345,15 +345,14 @@ $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 	$(Q)cp test/npm/package.json $(@D)/ && if cd $(@D) && cp $(abspath $<) . && \
 		npm ci --silent --no-audit --no-fund --ignore-scripts; then :; else rm -f package-lock.json; fi
 
-$(BUILD)/bench/bench_nvtx: bench/bench_nvtx.c test/support/nvtx_instance.c
+# Small programs, as those are that are recorded.
+AGENT_BENCH := $(addprefix $(BUILD)/bench/,bench_nvtx bench_osrt bench_lib bench_starts)
+$(BUILD)/bench/bench_nvtx: test/support/nvtx_instance.c
+$(filter-out %/bench_starts,$(AGENT_BENCH)): bench/session.c bench/session.h
+$(AGENT_BENCH): $(BUILD)/bench/%: bench/%.c src/trace/wire.h
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $^ -ldl -lpthread
-
-$(BUILD)/bench/bench_osrt $(BUILD)/bench/bench_lib $(BUILD)/bench/bench_starts: $(BUILD)/bench/%: bench/%.c src/trace/wire.h
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< -ldl -lpthread
+	$(Q)$(CC) $(E2E_FLAGS) -iquote . -o $@ $(filter %.c,$^) -ldl -lpthread
 
 bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 	$(Q)$< $(abspath $(BUILD)/liblull-agent.so)
