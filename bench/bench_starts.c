@@ -3,7 +3,8 @@
  *
  *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of "true"
  *
- * Runs itself alone and under `lull profile` by turns, and takes the median of all starts.
+ * Runs itself alone and under `lull profile` by turns, and takes the median of all starts. Fails if
+ * a process that was started is not in the report.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,30 @@ static int take(const char *command, struct starts *s)
 	return from ? pclose(from) : -1;
 }
 
+/* Each start makes a process in the report, and each exec one more. */
+static int check(const char *lull, const char *folder)
+{
+	char command[1024];
+	int n_all = 0, n_true = 0;
+	FILE *from;
+
+	snprintf(command, sizeof(command),
+		 "%s query -f csv %s/r.lull \"SELECT count(*), sum(name LIKE '%%/true') FROM "
+		 "PROCESSES\" | tail -1",
+		 lull, folder);
+	from = popen(command, "r");
+	if (from && fscanf(from, "%d,%d", &n_all, &n_true) != 2)
+		n_all = n_true = 0;
+	if (from)
+		pclose(from);
+	if (n_true == N_STARTS && n_all == 3 * N_STARTS + 1)
+		return 0;
+	fprintf(stderr,
+		"bench_starts: %d programs are in the report, %d of them true; not %d and %d\n",
+		n_all, n_true, 3 * N_STARTS + 1, N_STARTS);
+	return 1;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	f64 x = *(const f64 *)a, y = *(const f64 *)b;
@@ -86,10 +111,10 @@ int main(int argc, char **argv)
 	snprintf(alone, sizeof(alone), "%s --started", argv[0]);
 	snprintf(with, sizeof(with), "%s profile -q -f true -o %s/r %s", argv[1], folder, alone);
 	for (int i = 0; i < N_ROUNDS && !rc; i++)
-		rc = take(alone, &plain) | take(with, &recorded);
+		rc = take(alone, &plain) | take(with, &recorded) | check(argv[1], folder);
 	snprintf(with, sizeof(with), "rm -rf %s", folder);
-	if (system(with) != 0 || rc || plain.n != recorded.n || !plain.n) {
-		fprintf(stderr, "bench_starts: %s did not run\n", argv[1]);
+	if (system(with) != 0 || rc || plain.n != recorded.n || plain.n != N_STARTS * N_ROUNDS) {
+		fprintf(stderr, "bench_starts: not all starts were measured and recorded\n");
 		return 1;
 	}
 	for (int kind = 0; kind < N_KINDS; kind++) {
