@@ -327,9 +327,10 @@ static bool is_calm(const struct lull_thread *self)
 
 		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
 			continue;
-		last = __atomic_load_n(&t->scratch[7], __ATOMIC_ACQUIRE);
+		/* In this order: whoever sees that a call has ended sees when. */
 		if (__atomic_load_n(&t->scratch[6], __ATOMIC_ACQUIRE))
 			return false;
+		last = __atomic_load_n(&t->scratch[7], __ATOMIC_ACQUIRE);
 		/* The counters of two CPUs may be apart. */
 		if (t != self && (i64)(lull_time() - last) < calm_ticks)
 			return false;
