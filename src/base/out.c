@@ -10,6 +10,7 @@
 #include "base/convert.h"
 #include "base/mem.h"
 #include "base/out_int.h"
+#include "base/sort.h"
 #include "base/term.h"
 
 void lull_out_init(struct lull_out *out, const struct lull_out_column *columns, size_t n_columns)
@@ -358,8 +359,8 @@ void lull_out_settle(struct lull_out *out, size_t column)
 				break;
 		}
 		if (end > first + 1)
-			qsort_r(&cells[first * n], end - first, n * sizeof(*cells),
-				compare_all_cells, out);
+			lull_sort_r(&cells[first * n], end - first, n * sizeof(*cells),
+				    compare_all_cells, out);
 	}
 }
 
@@ -380,5 +381,5 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 
 void lull_out_sort(struct lull_out_view *view, size_t *rows)
 {
-	qsort_r(rows, view->n_rows, sizeof(*rows), compare_rows, view);
+	lull_sort_r(rows, view->n_rows, sizeof(*rows), compare_rows, view);
 }

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/subject.h"
 
@@ -422,5 +423,5 @@ void lull_subject_attribute(struct lull_subject *s)
 	lull_split_run(&s->units, &s->rounds, on_piece, &w);
 	lull_map_release(&w.where);
 	if (s->wheres.n)
-		qsort(s->wheres.at, s->wheres.n, sizeof(struct lull_where), by_ns);
+		lull_sort(s->wheres.at, s->wheres.n, sizeof(struct lull_where), by_ns);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "cause/why_int.h"
 
 #define BUSY	      0.90 /* tried traces are at 0.98 and up, or below 0.86 */
@@ -433,7 +434,7 @@ void lull_why_choose(struct lull_why *why)
 		why->replay.free_ns = why->step_ns;
 	add_findings(why);
 	if (why->findings.n)
-		qsort(why->findings.at, why->findings.n, sizeof(struct lull_finding), by_worth);
+		lull_sort(why->findings.at, why->findings.n, sizeof(struct lull_finding), by_worth);
 	for (size_t i = 0; i < why->findings.n; i++)
 		set_confidence(why, lull_vec_get(&why->findings, i));
 	share = device_ns(why) / fmin(why->step_ns, why->free_ns);

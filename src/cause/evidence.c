@@ -11,6 +11,7 @@
 #include "base/convert.h"
 #include "base/mem.h"
 #include "base/shorten.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "base/term.h"
 #include "cause/why_int.h"
@@ -170,7 +171,7 @@ static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, stru
 		spots[k].n += wheres[i].n;
 	}
 	if (n)
-		qsort(spots, n, sizeof(*spots), by_ns);
+		lull_sort(spots, n, sizeof(*spots), by_ns);
 	return n;
 }
 

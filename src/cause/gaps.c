@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/place.h"
 #include "cause/position.h"
@@ -108,7 +109,7 @@ static u64 *usual(struct lull_vec *took, size_t n_places)
 	struct took *at = took->at;
 
 	if (took->n)
-		qsort(at, took->n, sizeof(*at), by_took);
+		lull_sort(at, took->n, sizeof(*at), by_took);
 	for (size_t i = 0, j; i < took->n; i = j) {
 		for (j = i;
 		     j < took->n && at[j].place == at[i].place && at[j].is_call == at[i].is_call;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/replay.h"
 #include "cause/replay_int.h"
@@ -65,7 +66,7 @@ static f64 median(struct lull_vec *v, f64 otherwise)
 
 	if (v->n < MIN_SAMPLES)
 		return otherwise;
-	qsort(at, v->n, sizeof(*at), by_f64);
+	lull_sort(at, v->n, sizeof(*at), by_f64);
 	return at[v->n / 2];
 }
 

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "cause/position.h"
 #include "cause/replay_int.h"
 
@@ -63,7 +64,7 @@ static int by_f64(const void *a, const void *b)
 
 static f64 median(f64 *at, size_t n)
 {
-	qsort(at, n, sizeof(*at), by_f64);
+	lull_sort(at, n, sizeof(*at), by_f64);
 	return at[n / 2];
 }
 
@@ -133,7 +134,7 @@ void lull_replay_find_cold(struct lull_replay *p)
 	lull_vec_init(&room, sizeof(f64));
 	collect(&visits, p);
 	if (visits.n)
-		qsort(visits.at, visits.n, sizeof(*at), by_position);
+		lull_sort(visits.at, visits.n, sizeof(*at), by_position);
 	at = visits.at;
 	for (size_t i = 0, j; i < visits.n; i = j) {
 		for (j = i; j < visits.n && at[j].position == at[i].position; j++)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "cause/cause.h"
 #include "model/nest.h"
 
@@ -38,7 +39,7 @@ static void load_lazy(struct lull_subject *s)
 	}
 	lull_cursor_release(&c);
 	if (s->lazy.n)
-		qsort(s->lazy.at, s->lazy.n, sizeof(struct lull_span), by_from);
+		lull_sort(s->lazy.at, s->lazy.n, sizeof(struct lull_span), by_from);
 }
 
 /*
@@ -77,7 +78,7 @@ static void load_spans(const struct lull_subject *s, const char *name, struct lu
 	}
 	lull_cursor_release(&c);
 	if (spans->n)
-		qsort(spans->at, spans->n, sizeof(struct lull_span), by_from);
+		lull_sort(spans->at, spans->n, sizeof(struct lull_span), by_from);
 }
 
 /* How much of the steady steps the spans cover. */

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/term.h"
 #include "cause/why_int.h"
 #include "model/busy.h"
@@ -147,7 +148,7 @@ static void measure(struct lull_why *why)
 		squares += steps[i] * steps[i];
 	}
 	if (n && sum > 0) {
-		qsort(steps, n, sizeof(*steps), by_f64);
+		lull_sort(steps, n, sizeof(*steps), by_f64);
 		why->step_ns = sum / n;
 		why->median_ns = steps[n / 2];
 		why->spread =
@@ -199,7 +200,7 @@ static void sum_kernels(struct lull_why *why)
 	}
 	lull_map_release(&known);
 	if (why->kernels.n)
-		qsort(why->kernels.at, why->kernels.n, sizeof(struct lull_why_kernel), by_time);
+		lull_sort(why->kernels.at, why->kernels.n, sizeof(struct lull_why_kernel), by_time);
 }
 
 /* ---- sources that would tell more ---- */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "import/import.h"
 #include "trace/reader.h"
@@ -57,8 +58,8 @@ static void list_reports(DIR *dir, const char *folder, struct lull_vec *paths)
 		lull_str_release(&path);
 	}
 	if (paths->n > first)
-		qsort((char **)paths->at + first, paths->n - first, sizeof(char *),
-		      by_length_and_name);
+		lull_sort((char **)paths->at + first, paths->n - first, sizeof(char *),
+			  by_length_and_name);
 }
 
 int lull_baseline_find(const char *store, const char *word, struct lull_vec *paths,

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/work.h"
 
 /* A deeper tree is cut off there: a file can claim that processes are each other's parents. */
@@ -58,7 +59,7 @@ static void link_children(struct tree *t)
 
 	for (size_t i = 0; i < t->n; i++)
 		births[i] = (struct birth){ t->rows[i].start_ns, (u32)i };
-	qsort(births, t->n, sizeof(*births), compare_births);
+	lull_sort(births, t->n, sizeof(*births), compare_births);
 	/* From the last to the first, so that the first is at the head of its list. */
 	for (size_t i = t->n; i-- > 0;) {
 		u32 ix = births[i].ix;

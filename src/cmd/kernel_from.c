@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "import/import.h"
 #include "trace/reader.h"
 
@@ -69,7 +70,7 @@ static size_t by_name(struct sum *sums, const struct lull_launch_row *launches, 
 			sums[at].n += sums[i].n;
 		}
 	}
-	qsort(sums, n, sizeof(*sums), by_time);
+	lull_sort(sums, n, sizeof(*sums), by_time);
 	return n;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "compare/shift.h"
 
 /* Of the interval: one-sided 95 %, so that a pass is wrong about the threshold 1 time in 20. */
@@ -64,7 +65,7 @@ static f64 median(const f64 *values, size_t n)
 	f64 *copy = lull_alloc(n, sizeof(*copy)), middle;
 
 	memcpy(copy, values, n * sizeof(*copy));
-	qsort(copy, n, sizeof(*copy), by_value);
+	lull_sort(copy, n, sizeof(*copy), by_value);
 	middle = n % 2 ? copy[n / 2] : (copy[n / 2 - 1] + copy[n / 2]) / 2;
 	free(copy);
 	return middle;

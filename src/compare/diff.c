@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "compare/metric.h"
 #include "trace/block.h"
@@ -202,7 +203,7 @@ void lull_diff_finish(struct lull_diff *d, f64 n_before, f64 n_after)
 			items[i].size_bytes[side] /= n[side];
 		}
 	if (d->items.n)
-		qsort(items, d->items.n, sizeof(*items), by_change);
+		lull_sort(items, d->items.n, sizeof(*items), by_change);
 }
 
 const char *lull_diff_name(const struct lull_diff *d, const struct lull_diff_item *item)

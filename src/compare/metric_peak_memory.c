@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "compare/metric.h"
 #include "model/span.h"
 
@@ -109,7 +110,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 	if (!changes.n)
 		collect_cuda(r, &changes);
 	if (changes.n) {
-		qsort(changes.at, changes.n, sizeof(struct change), by_time);
+		lull_sort(changes.at, changes.n, sizeof(struct change), by_time);
 		find_peaks(&changes, windows, value);
 	} else {
 		rc = lull_fail(err, LULL_E_NOT_FOUND,

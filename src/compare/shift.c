@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 /* Of the interquartile range of a normal distribution to its standard deviation. */
 #define IQR_OF_SD 1.348979500392163
@@ -90,7 +91,7 @@ static f64 *sorted_copy(const f64 *values, size_t n)
 	f64 *sorted = lull_alloc(n, sizeof(*sorted));
 
 	memcpy(sorted, values, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort(sorted, n, sizeof(*sorted), by_value);
 	return sorted;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "cause/why.h"
 #include "model/step.h"
 
@@ -77,7 +78,7 @@ static void add_steps(struct lull_windows *w, struct lull_reader *r)
 	at = steps.all.at;
 	lane = main_lane(at, steps.all.n);
 	if (steps.all.n)
-		qsort(at, steps.all.n, sizeof(*at), by_start);
+		lull_sort(at, steps.all.n, sizeof(*at), by_start);
 	for (size_t i = 0; i < steps.all.n; i++) {
 		u64 end_ns = lull_span_end_ns(at[i].start_ns, at[i].dur_ns);
 		u64 from_ns = at[i].start_ns > last_ns ? at[i].start_ns : last_ns;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "counter/judge.h"
 
 const struct lull_change_info lull_change_infos[] = {
@@ -263,5 +264,5 @@ void lull_changes_find(struct lull_vec *to, const struct lull_profiles *before,
 				 c[i].n[0] ? "before" : "after");
 	}
 	if (to->n)
-		qsort(to->at, to->n, sizeof(struct lull_change), by_difference);
+		lull_sort(to->at, to->n, sizeof(struct lull_change), by_difference);
 }

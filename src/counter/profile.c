@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 
 void lull_profile_init(struct lull_profile *p)
 {
@@ -234,7 +235,7 @@ static void load_samples(struct lull_reader *r, struct lull_vec *to)
 		}
 	lull_cursor_release(&c);
 	if (to->n)
-		qsort(to->at, to->n, sizeof(struct sample), by_place);
+		lull_sort(to->at, to->n, sizeof(struct sample), by_place);
 }
 
 static bool is_same_place(const struct sample *a, const struct sample *b)
@@ -295,7 +296,7 @@ static void read_samples(struct lull_profiles *to, struct lull_reader *r, struct
 		struct lull_profile *p = lull_vec_get(&to->items, i);
 
 		if (p->hot.n)
-			qsort(p->hot.at, p->hot.n, sizeof(struct lull_hot), hotter);
+			lull_sort(p->hot.at, p->hot.n, sizeof(struct lull_hot), hotter);
 	}
 }
 
@@ -317,7 +318,7 @@ void lull_profiles_read(struct lull_profiles *to, struct lull_reader *r)
 	if (to->items.n) {
 		read_metrics(to, r, &by_id);
 		read_samples(to, r, &by_id);
-		qsort(to->items.at, to->items.n, sizeof(struct lull_profile), by_launch);
+		lull_sort(to->items.at, to->items.n, sizeof(struct lull_profile), by_launch);
 	}
 	lull_map_release(&by_id);
 }

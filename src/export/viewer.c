@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define LOG_TAG "export/viewer"
 
@@ -145,7 +146,7 @@ static void sort(struct lull_vec *records)
 	while (i < records->n && !is_before(&at[i], &at[i - 1]))
 		i++;
 	if (i < records->n)
-		qsort(records->at, records->n, sizeof(*at), compare);
+		lull_sort(records->at, records->n, sizeof(*at), compare);
 }
 
 /* How deep row `i` is, as far as it can be told. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 
 /* Whether the samples of Python are meant. */
 static bool wants_python(const struct lull_reader *r, const struct lull_export_options *options)
@@ -97,7 +98,7 @@ int lull_weigh_init(struct lull_weigh *s, struct lull_reader *r,
 		count_cpu(&c, lull_export_window(options));
 	lull_map_release(&c.by_key);
 	if (s->entries.n)
-		qsort(s->entries.at, s->entries.n, s->entries.elem_bytes, compare);
+		lull_sort(s->entries.at, s->entries.n, s->entries.elem_bytes, compare);
 	return LULL_OK;
 }
 

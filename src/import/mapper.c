@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "trace/block.h"
 
 /* Kinds of lull_mapper_thing() that are used here; those of others begin at 16. */
@@ -392,7 +393,7 @@ static void write_nesting(struct lull_mapper *m, enum lull_nesting kind)
 	u8 *row = rows->at;
 
 	if (rows->n && !is_ordered(m, kind))
-		qsort_r(rows->at, rows->n, d->row_bytes, compare, (void *)d);
+		lull_sort_r(rows->at, rows->n, d->row_bytes, compare, (void *)d);
 	for (size_t i = 0; i < rows->n; i++, row += d->row_bytes) {
 		u64 start_ns = u64_at(row, d->start_off);
 		size_t depth = depth_of(&lanes[lane_at(row, d->lane_off) - 1], kind, start_ns,

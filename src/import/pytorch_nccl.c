@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sort.h"
 #include "import/pytorch_int.h"
 
 enum { SOURCE_KERNEL = 3 };
@@ -174,7 +175,7 @@ void lull_pytorch_write_collectives(struct lull_chrome *c)
 	u64 seq = 0;
 
 	if (pt->collectives.n)
-		qsort(rows, pt->collectives.n, sizeof(*rows), by_comm);
+		lull_sort(rows, pt->collectives.n, sizeof(*rows), by_comm);
 	for (size_t i = 0; i < pt->collectives.n; i++) {
 		if (i && rows[i].comm != rows[i - 1].comm)
 			seq = 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "job/job_int.h"
 
 /* Recordings of one job overlap; hosts may disagree about the time by this much. */
@@ -247,7 +248,7 @@ int lull_job_check(struct lull_job *job, struct lull_vec *files, struct lull_err
 	if (check_jobs(job, err) || check_world(job, err) || check_times(job, err))
 		return err->code;
 	number_rest(job);
-	qsort(job->ranks.at, job->ranks.n, sizeof(struct lull_job_rank), by_rank);
+	lull_sort(job->ranks.at, job->ranks.n, sizeof(struct lull_job_rank), by_rank);
 	if (check_duplicates(job, err))
 		return err->code;
 	note_losses(job);

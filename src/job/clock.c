@@ -28,6 +28,7 @@
 
 #include "base/intern.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "job/job_int.h"
 
 /* Fewer points do not show a drift. */
@@ -86,7 +87,7 @@ f64 lull_job_median(f64 *values, size_t n)
 {
 	if (!n)
 		return 0;
-	qsort(values, n, sizeof(*values), by_f64);
+	lull_sort(values, n, sizeof(*values), by_f64);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
@@ -173,7 +174,7 @@ static void fit_line(struct line *l, struct point *at, size_t n)
 	f64 *room = lull_alloc(n + 1, sizeof(*room)), moved;
 
 	memset(l, 0, sizeof(*l));
-	qsort(at, n, sizeof(*at), by_x);
+	lull_sort(at, n, sizeof(*at), by_x);
 	begin_line(l, at, n, room);
 	for (int i = 0; i < N_ROUNDS; i++)
 		refine(l, at, n, 3 * spread(l, at, n, room) + 1000);
@@ -324,7 +325,7 @@ static void fill_domains(struct lull_job *job, struct lull_vec *domains,
 		size_t n = 0;
 
 		if (d->ends.n)
-			qsort(m, d->ends.n, sizeof(*m), by_key);
+			lull_sort(m, d->ends.n, sizeof(*m), by_key);
 		for (size_t k = 0; k < d->ends.n; k++) {
 			if (n && m[n - 1].key == m[k].key) {
 				add_mean(&m[n - 1], &m[k]);

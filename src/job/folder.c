@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "job/job_int.h"
 
 /* A file as one process sees it. */
@@ -112,7 +113,7 @@ int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err 
 	for (u32 i = 0; !rc && i < job->team.size; i++)
 		lull_vec_add(&all, parts.at[i], parts.len[i] / sizeof(struct listed));
 	if (all.n)
-		qsort(all.at, all.n, sizeof(struct listed), by_name);
+		lull_sort(all.at, all.n, sizeof(struct listed), by_name);
 	if (!rc && all.n)
 		assign(job, &all, files);
 	else if (!rc && failed)

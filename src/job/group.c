@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "job/job_int.h"
 
 #define MAX_GROUPS	5u
@@ -116,7 +117,7 @@ static void describe(struct lull_job *job, const struct form *forms, u32 n)
 		g->late += all[i].window_ns ? (f64)all[i].late_ns / (f64)all[i].window_ns : 0;
 		g->is_late |= forms[i].is_late;
 	}
-	qsort(groups, n, sizeof(*groups), by_size);
+	lull_sort(groups, n, sizeof(*groups), by_size);
 	for (u32 g = 0; g < n; g++) {
 		struct lull_job_group *to = &groups[g].group;
 		f64 *parts[] = { &to->compute, &to->wait, &to->transfer, &to->bubble,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "job/job_int.h"
 
 /* Collectives that clocks are fitted on: over all ranks, and of one. */
@@ -80,7 +81,7 @@ static void unpack_heads(const struct lull_team_parts *parts, u32 n_parts, struc
 		}
 	}
 	if (where->n)
-		qsort(where->at, where->n, sizeof(struct travelled), by_file);
+		lull_sort(where->at, where->n, sizeof(struct travelled), by_file);
 }
 
 static void fit(struct lull_job *job, const struct lull_vec *where)
@@ -142,7 +143,7 @@ int lull_job_open(struct lull_job *job, const char *folder, const struct lull_jo
 	}
 	if (!rc) {
 		unpack_heads(&parts, job->team.size, &files, &where);
-		qsort(files.at, files.n, sizeof(struct lull_job_rank), by_file_of_rank);
+		lull_sort(files.at, files.n, sizeof(struct lull_job_rank), by_file_of_rank);
 		rc = lull_job_check(job, &files, err);
 	}
 	if (!rc)
@@ -237,7 +238,7 @@ static void unpack_parts(struct lull_job *job, const struct lull_team_parts *par
 		*from += all[i].n_kinds * sizeof(struct lull_job_kind);
 	}
 	if (job->kinds.n)
-		qsort(job->kinds.at, job->kinds.n, sizeof(struct lull_job_kind), by_time);
+		lull_sort(job->kinds.at, job->kinds.n, sizeof(struct lull_job_kind), by_time);
 	free(at);
 }
 

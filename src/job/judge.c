@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/term.h"
 #include "job/job_int.h"
 
@@ -313,8 +314,8 @@ void lull_job_find_stragglers(struct lull_job *job)
 			lull_vec_add(&job->stragglers, &s, 1);
 	}
 	if (job->stragglers.n)
-		qsort(job->stragglers.at, job->stragglers.n, sizeof(struct lull_job_straggler),
-		      by_lateness);
+		lull_sort(job->stragglers.at, job->stragglers.n, sizeof(struct lull_job_straggler),
+			  by_lateness);
 	if (job->stragglers.n > MAX_STRAGGLERS)
 		job->stragglers.n = MAX_STRAGGLERS;
 	room = lull_alloc(job->ranks.n + 1, sizeof(*room));

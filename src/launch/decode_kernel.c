@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "base/str.h"
 #include "launch/decode.h"
 #include "launch/decode_cuda_int.h"
@@ -250,8 +251,8 @@ void lull_profiled_finish(struct lull_recording *r)
 	struct lull_held_profiled *held = r->held_profiled.at;
 
 	if (r->known_kernels.n)
-		qsort(r->known_kernels.at, r->known_kernels.n, sizeof(struct lull_kernel_known),
-		      by_correlation);
+		lull_sort(r->known_kernels.at, r->known_kernels.n, sizeof(struct lull_kernel_known),
+			  by_correlation);
 	for (size_t i = 0; i < r->held_profiled.n; i++) {
 		held[i].row.dur_ns = dur_of(r, &held[i]);
 		lull_recording_add(r, LULL_TABLE_profiled, &held[i].row);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/time.h"
 #include "launch/callstack.h"
 #include "launch/decode.h"
@@ -205,7 +206,7 @@ void lull_feed_agents_scan(struct lull_collector *c)
 	}
 	closedir(dir);
 	if (names.n > 1)
-		qsort(names.at, names.n, sizeof(char *), by_counter);
+		lull_sort(names.at, names.n, sizeof(char *), by_counter);
 	c->n_unopened = 0;
 	for (size_t i = 0; i < names.n; i++) {
 		char *name = ((char **)names.at)[i];

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 /* A chunk to look at in this drain. */
 struct item {
@@ -144,7 +145,7 @@ static void list_chunks(struct lull_image_file *f)
 		item->ix = i;
 	}
 	if (f->order.n > 1)
-		qsort(f->order.at, f->order.n, sizeof(struct item), by_seq);
+		lull_sort(f->order.at, f->order.n, sizeof(struct item), by_seq);
 }
 
 /* Deliver the events in buffer[from, to); returns how many. */

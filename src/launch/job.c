@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "base/vec.h"
 
 static const char *get(void *ctx, const char *name)
@@ -117,7 +118,7 @@ static void collect(const struct lull_recording *r, struct lull_vec *ranks, stru
 		*of = all[i]->rank;
 	}
 	if (ranks->n)
-		qsort(ranks->at, ranks->n, sizeof(i64), by_number);
+		lull_sort(ranks->at, ranks->n, sizeof(i64), by_number);
 	n = ranks->at;
 	for (size_t i = 0; i < ranks->n; i++)
 		if (!i || n[i] != n[i - 1])

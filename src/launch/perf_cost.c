@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "base/time.h"
 #include "launch/perf_int.h"
 
@@ -42,7 +43,7 @@ static u64 middle_hole(u64 *holes, u32 n, const struct lull_perf_ring *ring)
 	u64 n_written = ring->data_bytes / (LULL_PERF_STACK_BYTES + 512);
 	u64 middle = (n_written < n_samples ? n_written : n_samples) / 2;
 
-	qsort(holes, n, sizeof(*holes), by_size);
+	lull_sort(holes, n, sizeof(*holes), by_size);
 	return holes[middle < n / 2 ? n - 1 - middle : n / 2];
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "launch/recording.h"
 #include "model/words.h"
 
@@ -92,7 +93,7 @@ static u64 usual_ns(const struct lull_pulse_loop *loop)
 	if (n < MIN_STEPS)
 		return 0;
 	memcpy(sorted, loop->last_ns, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_value);
+	lull_sort(sorted, n, sizeof(*sorted), by_value);
 	return sorted[n / 2];
 }
 
@@ -300,7 +301,7 @@ void lull_pulse_settle(struct lull_pulse *p)
 	for (size_t i = 1; i < p->works.n && is_sorted; i++)
 		is_sorted = all[i - 1].start_ns <= all[i].start_ns;
 	if (!is_sorted)
-		qsort(all, p->works.n, sizeof(*all), by_start);
+		lull_sort(all, p->works.n, sizeof(*all), by_start);
 	for (size_t i = 0; i < p->works.n; i++)
 		add_work(p, &all[i]);
 	p->works.n = 0;

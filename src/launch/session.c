@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/sort.h"
 #include "base/time.h"
 
 #define PREFIX "lull-"
@@ -223,5 +224,5 @@ void lull_session_list(struct lull_vec *entries)
 			closedir(dir);
 	}
 	if (entries->n)
-		qsort(entries->at, entries->n, entries->elem_bytes, by_path);
+		lull_sort(entries->at, entries->n, entries->elem_bytes, by_path);
 }

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 /* ---- events ---- */
 
@@ -73,7 +74,7 @@ static void collect(struct lull_allocs *a, struct lull_vec *events)
 	lull_cursor_release(&c);
 	lull_intern_release(&keys);
 	if (events->n)
-		qsort(events->at, events->n, sizeof(struct event), by_time);
+		lull_sort(events->at, events->n, sizeof(struct event), by_time);
 }
 
 /* ---- places ---- */
@@ -276,7 +277,7 @@ u32 *lull_allocs_by_peak(const struct lull_allocs *a)
 	for (u32 i = 0; i < a->pools.n; i++)
 		order[i] = i;
 	if (a->pools.n)
-		qsort_r(order, a->pools.n, sizeof(*order), by_peak, a->pools.at);
+		lull_sort_r(order, a->pools.n, sizeof(*order), by_peak, a->pools.at);
 	return order;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 /*
  * Stacks are a tree whose parents have smaller ids than their children, so one walk from the last
@@ -154,7 +155,7 @@ static int by_self(const void *a, const void *b)
 /* Functions that no sample met are sorted to the end and cut off. */
 static void sort_functions(struct lull_vec *functions)
 {
-	qsort(functions->at, functions->n, sizeof(struct lull_function), by_self);
+	lull_sort(functions->at, functions->n, sizeof(struct lull_function), by_self);
 	while (functions->n &&
 	       !((struct lull_function *)lull_vec_get(functions, functions->n - 1))->total)
 		functions->n--;

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/runsort.h"
 #include "model/span.h"
 
@@ -235,7 +236,7 @@ static void find_chains(struct lull_chain *c, size_t n_lanes)
 		if (threads[i].lane)
 			threads[n++] = threads[i];
 	}
-	qsort(threads, n, sizeof(*threads), by_busy);
+	lull_sort(threads, n, sizeof(*threads), by_busy);
 	for (size_t i = 0; i < n; i++) {
 		if (i < MAX_COMPARED)
 			place(c, &threads[i]);

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/sort.h"
 #include "model/work.h"
 
 /* Exchanges of a lot. */
@@ -66,7 +67,7 @@ static int by_start(const void *a, const void *b)
 static void sort(struct lull_vec *v, int (*by)(const void *, const void *))
 {
 	if (v->n)
-		qsort(v->at, v->n, v->elem_bytes, by);
+		lull_sort(v->at, v->n, v->elem_bytes, by);
 }
 
 /* ---- what was asked for ---- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/nest.h"
 #include "model/span.h"
 #include "trace/block.h"
@@ -377,11 +378,11 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 		each(&l, LULL_TABLE_pysample, "stack", "is_idle", take_pysample);
 	h->has_samples = h->samples.n > 0;
 	if (h->events.n)
-		qsort(h->events.at, h->events.n, sizeof(struct lull_host_event), by_nest);
+		lull_sort(h->events.at, h->events.n, sizeof(struct lull_host_event), by_nest);
 	if (h->pauses.n)
-		qsort(h->pauses.at, h->pauses.n, sizeof(struct lull_host_pause), by_pause);
+		lull_sort(h->pauses.at, h->pauses.n, sizeof(struct lull_host_pause), by_pause);
 	if (h->samples.n)
-		qsort(h->samples.at, h->samples.n, sizeof(struct lull_host_sample), by_time);
+		lull_sort(h->samples.at, h->samples.n, sizeof(struct lull_host_sample), by_time);
 	flatten(h);
 	count_calls(h, c);
 	inherit(h);

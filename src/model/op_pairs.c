@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/sort.h"
 
 /* A forward operator that may have a backward function. */
 struct forward {
@@ -77,7 +78,7 @@ static void collect(struct finder *f)
 		};
 	}
 	if (f->forwards.n)
-		qsort(f->forwards.at, f->forwards.n, sizeof(struct forward), by_sequence);
+		lull_sort(f->forwards.at, f->forwards.n, sizeof(struct forward), by_sequence);
 }
 
 /* The first forward operator of this process and number, or what comes behind. */
@@ -170,7 +171,7 @@ static void choose_lanes(struct finder *f, struct lull_vec *claims)
 
 	lull_map_init(&taken);
 	if (claims->n)
-		qsort(claims->at, claims->n, sizeof(*claim), by_votes);
+		lull_sort(claims->at, claims->n, sizeof(*claim), by_votes);
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < claims->n; i++) {
 			u64 key = thread_key(claim[i].process, claim[i].forward_tid);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "model/span.h"
 #include "model/words.h"
 
@@ -79,7 +80,7 @@ static void nest(struct lull_vec *all)
 	struct pycall *calls = all->at;
 
 	if (all->n)
-		qsort(calls, all->n, sizeof(*calls), by_lane);
+		lull_sort(calls, all->n, sizeof(*calls), by_lane);
 	for (size_t i = 0; i < all->n; i++)
 		calls[i].outer = open_at(calls, (u32)i, calls[i].lane, calls[i].start_ns);
 }

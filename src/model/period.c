@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define ALIKE	      0.85 /* labels of the tried traces do not change between 0.70 and 0.95 */
 #define MAX_SYMBOLS   1000000
@@ -119,7 +120,7 @@ static bool has_large(const size_t *at, size_t n_pieces)
 
 	for (size_t i = 0; i < n_pieces; i++)
 		sizes[i] = at[i + 1] - at[i];
-	qsort(sizes, n_pieces, sizeof(*sizes), by_size);
+	lull_sort(sizes, n_pieces, sizeof(*sizes), by_size);
 	median = sizes[n_pieces / 2];
 	for (size_t i = 0; i < n_pieces; i++)
 		large += sizes[i] > 2 * median ? sizes[i] - median : 0;
@@ -166,7 +167,7 @@ static struct name *rank(const u32 *symbols, size_t n, u32 n_names)
 		names[i].symbol = i;
 	for (size_t i = 0; i < n; i++)
 		names[symbols[i]].count++;
-	qsort(names, n_names, sizeof(*names), by_count);
+	lull_sort(names, n_names, sizeof(*names), by_count);
 	return names;
 }
 

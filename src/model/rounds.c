@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/hash.h"
+#include "base/sort.h"
 #include "model/period.h"
 #include "model/span.h"
 
@@ -216,7 +217,7 @@ static void find_marks(struct lull_rounds *s, struct lull_reader *r, u32 process
 			s->all.n--;
 	}
 	if (s->all.n)
-		qsort(s->all.at, s->all.n, sizeof(struct lull_round), by_mark);
+		lull_sort(s->all.at, s->all.n, sizeof(struct lull_round), by_mark);
 }
 
 /* The round of each node by when it was called; units are in the round of their call. */
@@ -280,7 +281,7 @@ static void skip_warm_up(struct lull_rounds *s)
 	if (n >= WARM_MIN) {
 		for (i = 0; i < n; i++)
 			dur_ns[i] = lull_round_end_ns(s, i) - lull_round_begin_ns(s, i);
-		qsort(dur_ns, n, sizeof(*dur_ns), by_value);
+		lull_sort(dur_ns, n, sizeof(*dur_ns), by_value);
 		median_ns = dur_ns[n / 2];
 		for (i = 1;
 		     i < n / 2 && (lull_round_end_ns(s, i) - lull_round_begin_ns(s, i)) * 100 >

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "model/busy.h"
 #include "model/step_found.h"
 #include "model/work.h"
@@ -129,7 +130,7 @@ static void add_work(struct lull_steps *s, struct lull_reader *r, struct lull_sp
 	u32 *tracks;
 
 	if (s->all.n)
-		qsort(s->all.at, s->all.n, sizeof(struct lull_step), by_lane);
+		lull_sort(s->all.at, s->all.n, sizeof(struct lull_step), by_lane);
 	s->has_work = lull_work_count(r, LULL_WORK_ALL) > 0;
 	if (!s->has_work)
 		return;

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/runsort.h"
 #include "model/work.h"
 
@@ -106,7 +107,7 @@ void lull_units_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *
 	lull_work_end(&c);
 	lull_map_release(&known);
 	if (pairs->n)
-		qsort(pairs->at, pairs->n, sizeof(struct lull_unit_pair), by_work);
+		lull_sort(pairs->at, pairs->n, sizeof(struct lull_unit_pair), by_work);
 }
 
 void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u32 track,

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "base/vec.h"
 #include "timeline/name.h"
 
@@ -75,7 +76,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	is_between = lull_args_get(q->args, "between") != NULL;
 	(is_between ? add_between : add_pieces)(level, span, &found);
 	if (found.n)
-		qsort(found.at, found.n, sizeof(*all), by_length);
+		lull_sort(found.at, found.n, sizeof(*all), by_length);
 	all = found.at;
 	lull_json_init(&j, q->to);
 	lull_json_object(&j);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "timeline/name.h"
@@ -142,7 +143,7 @@ static void put(struct search *s, FILE *to)
 	struct lull_json j;
 
 	if (s->hits.n)
-		qsort(hits, s->hits.n, sizeof(*hits), by_time);
+		lull_sort(hits, s->hits.n, sizeof(*hits), by_time);
 	lull_json_init(&j, to);
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "total", s->total);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/step.h"
 #include "page/steps.h"
 #include "page/why.h"
@@ -117,7 +118,7 @@ static void collect(struct lull_page_report *report, struct lull_vec *steps)
 	if (!steps->n && lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
 		add_found(steps, report->why);
 	if (steps->n)
-		qsort(steps->at, steps->n, sizeof(struct step), by_time);
+		lull_sort(steps->at, steps->n, sizeof(struct step), by_time);
 }
 
 int lull_page_step_span(struct lull_page_report *report, const char *text, struct lull_span *span,

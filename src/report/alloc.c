@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "report/gpu.h"
 
 void lull_alloc_groups_init(struct lull_alloc_groups *g)
@@ -57,7 +58,7 @@ static int by_size(const void *a, const void *b)
 void lull_alloc_groups_sort(struct lull_alloc_groups *g)
 {
 	if (g->all.n)
-		qsort(g->all.at, g->all.n, sizeof(struct lull_alloc_group), by_size);
+		lull_sort(g->all.at, g->all.n, sizeof(struct lull_alloc_group), by_size);
 }
 
 int lull_alloc_report(struct lull_reader *r, struct lull_out *out,

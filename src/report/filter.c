@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/nest.h"
 #include "base/vec.h"
 #include "model/span.h"
@@ -187,7 +188,7 @@ int lull_filter_nvtx(struct lull_report_options *options, struct lull_reader *r,
 	lull_vec_init(&spans, sizeof(struct lull_span));
 	collect(&spans, r, is_match);
 	if (spans.n)
-		qsort(spans.at, spans.n, sizeof(struct lull_span), by_start);
+		lull_sort(spans.at, spans.n, sizeof(struct lull_span), by_start);
 	if (w.index < spans.n) {
 		const struct lull_span *span = lull_vec_get(&spans, w.index);
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 /* A part begins small, since there may be 100,000 groups, and is a quarter of what came before. */
 #define MIN_PART 16u
@@ -266,7 +267,7 @@ static f64 median_by_sorting(const struct lull_pile *pile, u64 n)
 		memcpy(values, pile->begin, at * sizeof(*values));
 	for (part = pile->parts; part; at += part->n, part = part->next)
 		memcpy(values + at, part->at, part->n * sizeof(*values));
-	qsort(values, n, sizeof(*values), by_value);
+	lull_sort(values, n, sizeof(*values), by_value);
 	return ((f64)values[(n - 1) / 2] + (f64)values[n / 2]) / 2;
 }
 

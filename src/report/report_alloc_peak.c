@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "report/alloc.h"
 
 static const struct lull_out_column columns[] = {
@@ -116,7 +117,8 @@ static void put_all(struct peak *p, struct lull_out *out, u32 pool_ix, size_t n_
 	lull_alloc_groups_init(&p->groups);
 	collect(p, pool_ix);
 	if (p->groups.all.n)
-		qsort(p->groups.all.at, p->groups.all.n, sizeof(struct lull_alloc_group), by_size);
+		lull_sort(p->groups.all.at, p->groups.all.n, sizeof(struct lull_alloc_group),
+			  by_size);
 	for (size_t i = 0; i < p->groups.all.n; i++) {
 		const struct lull_alloc_group *group = lull_vec_get(&p->groups.all, i);
 

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "model/numbers.h"
 #include "model/order.h"
 #include "report/gpu.h"
@@ -251,7 +252,7 @@ static void put_rows(struct trace *t, struct memos *memos)
 	const struct launched *l = t->together.at;
 
 	if (t->together.n > 1)
-		qsort_r(t->together.at, t->together.n, sizeof(*l), by_kernel, t->kernels.at);
+		lull_sort_r(t->together.at, t->together.n, sizeof(*l), by_kernel, t->kernels.at);
 	for (size_t i = 0; i < t->together.n; i++, l++) {
 		const struct lull_work kernel = {
 			.kind = LULL_WORK_KERNEL,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/duration.h"
+#include "base/sort.h"
 #include "model/busy.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
@@ -156,7 +157,7 @@ static void find_calls(struct gaps *g)
 	const struct lull_call *calls = g->link.calls.at;
 
 	if (g->all.n)
-		qsort(g->all.at, g->all.n, sizeof(struct gap), by_thread);
+		lull_sort(g->all.at, g->all.n, sizeof(struct gap), by_thread);
 	for (size_t i = 0; i < g->link.calls.n; i++)
 		offer(g, calls[i].lane, lull_call_span(&calls[i]), calls[i].name);
 	offer_os_calls(g);
@@ -215,7 +216,7 @@ static void put_gaps(struct lull_out *out, struct gaps *g,
 	struct lull_nest nest;
 
 	if (g->all.n)
-		qsort(g->all.at, g->all.n, sizeof(struct gap), by_length);
+		lull_sort(g->all.at, g->all.n, sizeof(struct gap), by_length);
 	lull_kernels_init(&kernels, g->reader, options);
 	lull_nest_init(&nest, g->reader, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
 	for (size_t i = 0; i < g->all.n; i++, gap++) {

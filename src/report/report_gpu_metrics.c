@@ -11,6 +11,7 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/busy.h"
 #include "report/gpu.h"
 #include "report/report.h"
@@ -290,7 +291,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	walk(&m, false);
 	walk(&m, true);
 	if (m.series.n)
-		qsort(m.series.at, m.series.n, sizeof(struct series), by_device);
+		lull_sort(m.series.at, m.series.n, sizeof(struct series), by_device);
 	s = m.series.at;
 	for (size_t i = 0; i < m.series.n; i++)
 		put_series(&m, out, &s[i]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "report/report.h"
 #include "trace/issue.h"
 
@@ -100,7 +101,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	for (size_t i = 0; i < n; i++)
 		order[i] = &issues[i];
 	if (n)
-		qsort(order, n, sizeof(*order), by_severity);
+		lull_sort(order, n, sizeof(*order), by_severity);
 	put_file(out, r);
 	for (size_t i = 0; i < n; i++)
 		put_issue(out, r, order[i]);

@@ -10,6 +10,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "model/link.h"
 #include "model/nest.h"
@@ -403,7 +404,7 @@ static void put_rows(struct lull_out *out, struct memory *m)
 	const struct holding *holding = m->holdings.at;
 
 	if (m->holdings.n)
-		qsort_r(m->holdings.at, m->holdings.n, sizeof(*holding), by_size, m);
+		lull_sort_r(m->holdings.at, m->holdings.n, sizeof(*holding), by_size, m);
 	for (size_t i = 0; i < m->holdings.n; i++, holding++) {
 		const struct pool *pool = lull_vec_get(&m->pools, holding->pool);
 		const char *holder = lull_intern_get(&m->holders, holding->holder);

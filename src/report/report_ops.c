@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/sort.h"
 #include "model/nest.h"
 #include "model/op_math.h"
 #include "model/op_stacks.h"
@@ -451,7 +452,7 @@ static void sort(struct ops *o)
 	for (size_t i = 0; o->sort_key && i < o->groups.n; i++)
 		sort_value(o->sort_key, &groups[i], &groups[i].key);
 	if (o->groups.n)
-		qsort(groups, o->groups.n, sizeof(*groups), by_key);
+		lull_sort(groups, o->groups.n, sizeof(*groups), by_key);
 }
 
 static int parse_frames(struct ops *o, struct lull_err *err)

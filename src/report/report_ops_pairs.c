@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "base/sort.h"
 #include "model/op_pairs.h"
 #include "report/report.h"
 
@@ -99,7 +100,7 @@ static void collect(struct pairs *p, bool has_outer)
 
 	/* By forward operator, so that all inside of one follow each other. */
 	if (p->found.all.n)
-		qsort(p->found.all.at, p->found.all.n, sizeof(*pair), by_forward);
+		lull_sort(p->found.all.at, p->found.all.n, sizeof(*pair), by_forward);
 	for (size_t i = 0; i < p->found.all.n; i++, pair++) {
 		u32 name = nodes[pair->backward - 1].name;
 
@@ -157,7 +158,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_op_pairs_init(&p.found, &p.ops, r);
 	collect(&p, lull_report_has_arg(options, "outer"));
 	if (p.groups.n)
-		qsort(p.groups.at, p.groups.n, sizeof(struct group), by_cost);
+		lull_sort(p.groups.at, p.groups.n, sizeof(struct group), by_cost);
 	for (size_t i = 0; i < p.groups.n && i < n_rows; i++)
 		put(&p, out, lull_vec_get(&p.groups, i));
 	lull_op_pairs_release(&p.found);

@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/sort.h"
 #include "model/step.h"
 #include "report/lanes.h"
 #include "report/report.h"
@@ -75,7 +76,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	if (!steps.has_work)
 		lull_out_drop_last(out, N_DEVICE_COLUMNS);
 	if (steps.all.n)
-		qsort(steps.all.at, steps.all.n, sizeof(struct lull_step), by_start);
+		lull_sort(steps.all.at, steps.all.n, sizeof(struct lull_step), by_start);
 	step = steps.all.at;
 	for (size_t i = 0; i < steps.all.n; i++)
 		put_step(out, r, &step[i], steps.has_work, are_found);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/lane_time.h"
 #include "model/span.h"
 #include "model/work.h"
@@ -94,7 +95,7 @@ static struct thread *find_threads(struct lull_reader *r, const struct lull_repo
 			threads[(*n)++] = (struct thread){ lane, life.to_ns - life.from_ns };
 	}
 	if (*n)
-		qsort(threads, *n, sizeof(*threads), by_life);
+		lull_sort(threads, *n, sizeof(*threads), by_life);
 	return threads;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 #include "base/vec.h"
 #include "report/um.h"
 
@@ -63,7 +64,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_vec_init(&places.all, sizeof(struct place));
 	lull_um_each(r, options, add, &places);
 	if (places.all.n)
-		qsort(places.all.at, places.all.n, sizeof(struct place), by_count);
+		lull_sort(places.all.at, places.all.n, sizeof(struct place), by_count);
 	place = places.all.at;
 	for (size_t i = 0; i < places.all.n; i++) {
 		lull_out_row(out);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "base/sort.h"
 #include "base/time.h"
 #include "base/vec.h"
 #include "report/gpu.h"
@@ -135,7 +136,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	if (n_rows < places.all.n)
 		keep_largest(&places.all, n_rows);
 	if (places.all.n)
-		qsort(places.all.at, places.all.n, sizeof(struct place), by_size);
+		lull_sort(places.all.at, places.all.n, sizeof(struct place), by_size);
 	place = places.all.at;
 	for (size_t i = 0; i < places.all.n; i++)
 		put(out, &place[i]);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
 
@@ -45,7 +46,7 @@ static int by_length(const void *a, const void *b)
 void lull_worst_finish(struct lull_worst *w)
 {
 	if (w->all.n)
-		qsort(w->all.at, w->all.n, w->all.elem_bytes, by_length);
+		lull_sort(w->all.at, w->all.n, w->all.elem_bytes, by_length);
 	if (w->all.n > w->n_wanted)
 		w->all.n = w->n_wanted;
 }
@@ -189,5 +190,5 @@ void lull_rule_overheads(struct lull_vec *to, struct lull_reader *r)
 	}
 	lull_cursor_release(&c);
 	if (to->n)
-		qsort(to->at, to->n, sizeof(struct lull_rule_overhead), by_start);
+		lull_sort(to->at, to->n, sizeof(struct lull_rule_overhead), by_start);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/work.h"
 #include "report/rule.h"
 
@@ -176,7 +177,7 @@ static void measure(struct chunks *c)
 	for (u32 t = 1; t <= c->n_tracks; t++)
 		add_parts(c, &c->all[t]);
 	if (c->parts.n)
-		qsort(c->parts.at, c->parts.n, sizeof(struct part), by_use);
+		lull_sort(c->parts.at, c->parts.n, sizeof(struct part), by_use);
 }
 
 static void put_parts(const struct chunks *c, struct lull_out *out, size_t n_wanted)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 /*
  * Values are kept in piles (piles.h) while there is room, and one look at the rows does. Where they
@@ -465,7 +466,7 @@ void lull_sum_each(const struct lull_sum *sum, lull_sum_visit *visit, void *ctx)
 	for (size_t i = 0; i < sum->groups.n; i++)
 		order[i] = &groups[i];
 	if (sum->groups.n)
-		qsort(order, sum->groups.n, sizeof(*order), by_total);
+		lull_sort(order, sum->groups.n, sizeof(*order), by_total);
 	for (size_t i = 0; i < sum->groups.n; i++) {
 		if (order[i]->n)
 			visit(ctx, order[i]);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 
 #define DELETED_SUFFIX " (deleted)"
@@ -300,7 +301,7 @@ static void load_symbols(struct lull_elf *e)
 	if (!e->has_symtab && !read_symbols(e, SHT_DYNSYM))
 		return;
 	s = e->symbols.at;
-	qsort(s, e->symbols.n, sizeof(*s), compare_symbols);
+	lull_sort(s, e->symbols.n, sizeof(*s), compare_symbols);
 	for (size_t i = 0; i < e->symbols.n; i++)
 		if (!n || s[n - 1].vaddr != s[i].vaddr)
 			s[n++] = s[i];

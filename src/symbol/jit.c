@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sort.h"
+
 /*
  * jitdump, all numbers in the byte order of the machine:
  *
@@ -235,7 +237,7 @@ static void sort(struct lull_jit *j)
 
 	if (j->is_sorted || !j->functions.n)
 		return;
-	qsort(j->functions.at, j->functions.n, sizeof(*f), compare);
+	lull_sort(j->functions.at, j->functions.n, sizeof(*f), compare);
 	j->max_end.n = 0;
 	for (size_t i = 0; i < j->functions.n; i++) {
 		end = f[i].end > end ? f[i].end : end;

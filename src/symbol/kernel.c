@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
+
 struct function {
 	u64 addr;
 	size_t name_off;
@@ -61,7 +63,7 @@ int lull_kernel_read(struct lull_kernel *k, const char *path, struct lull_err *e
 		return lull_fail(err, LULL_E_UNSUPPORTED,
 				 "%s hides addresses; set kernel.kptr_restrict=0 or run as root",
 				 path);
-	qsort(k->functions.at, k->functions.n, sizeof(struct function), compare);
+	lull_sort(k->functions.at, k->functions.n, sizeof(struct function), compare);
 	return LULL_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/vec.h"
 
 /* Nesting of DIEs that is followed: C++ nests namespaces, classes and blocks, but not like this. */
@@ -85,7 +86,7 @@ struct lull_scopes *lull_scopes_open(struct lull_elf *elf)
 		lull_scopes_close(s);
 		return NULL;
 	}
-	qsort(s->units.at, s->units.n, sizeof(struct unit_range), compare_units);
+	lull_sort(s->units.at, s->units.n, sizeof(struct unit_range), compare_units);
 	return s;
 }
 
@@ -169,7 +170,7 @@ static void load_unit(struct lull_scopes *s, u64 die_off)
 	collect(s, &s->unit, 0);
 	if (!s->functions.n)
 		return;
-	qsort(s->functions.at, s->functions.n, sizeof(*f), compare_functions);
+	lull_sort(s->functions.at, s->functions.n, sizeof(*f), compare_functions);
 	f = s->functions.at;
 	for (size_t i = 0; i < s->functions.n; i++) {
 		high = f[i].high > high ? f[i].high : high;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "symbol/resolve.h"
 
@@ -253,7 +254,7 @@ void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w,
 	struct place *p = s->places.at;
 
 	if (s->places.n)
-		qsort(p, s->places.n, sizeof(*p), compare_places);
+		lull_sort(p, s->places.n, sizeof(*p), compare_places);
 	lull_resolver_init(&resolver, &names->paths);
 	for (size_t i = 0; i < s->places.n; i++) {
 		size_t n;

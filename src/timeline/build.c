@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "model/nest.h"
 #include "model/work.h"
@@ -245,7 +246,7 @@ static size_t list_blocks(struct build *b, struct lull_vec *todo)
 			n_work = todo->n;
 	}
 	if (n_work)
-		qsort(todo->at, n_work, sizeof(struct todo), by_time);
+		lull_sort(todo->at, n_work, sizeof(struct todo), by_time);
 	return n_work;
 }
 

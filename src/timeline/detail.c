@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "timeline/cache.h"
 #include "timeline/idle.h"
 #include "timeline/idle_cause.h"
@@ -327,5 +328,5 @@ void lull_detail_events(struct lull_timeline *t, u32 lane, struct lull_span span
 		list_pieces(t, lane, span, &c);
 	at = out->at;
 	if (out->n > c.first)
-		qsort(at + c.first, out->n - c.first, sizeof(*at), by_start);
+		lull_sort(at + c.first, out->n - c.first, sizeof(*at), by_start);
 }

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define KEEP_RECS   4096u /* a lane with no more events than this is kept as it is */
 #define LAST_RECS   2048u /* the coarsest level has fewer */
@@ -142,7 +143,7 @@ static void refold(struct lull_fold *f)
 	const struct lull_rec *recs = old.at;
 
 	if (f->is_unsorted && old.n)
-		qsort(old.at, old.n, sizeof(*recs), by_start);
+		lull_sort(old.at, old.n, sizeof(*recs), by_start);
 	f->is_unsorted = false;
 	lull_vec_init(&f->recs, sizeof(struct lull_rec));
 	for (size_t i = 0; i < old.n; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 void lull_idle_init(struct lull_idle_sweep *s, lull_idle_visit *visit, void *ctx)
 {
@@ -47,7 +48,7 @@ static size_t run_end(const struct lull_span *at, size_t i, size_t n)
 
 /*
  * What arrives is a few sorted runs, one for each stream: merging the runs that are there takes a
- * third of the time of qsort().
+ * third of the time of lull_sort().
  */
 static void sort_pending(struct lull_vec *pending)
 {

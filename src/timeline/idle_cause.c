@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sort.h"
 #include "timeline/name.h"
 
 #define UNKNOWN 7u
@@ -196,7 +197,7 @@ void lull_idle_set_causes(struct lull_timeline *t, u32 device, struct lull_vec *
 	lull_vec_init(&all, sizeof(struct lull_idle));
 	lull_vec_add(&all, c->pieces.at, c->pieces.n);
 	lull_vec_add(&all, pieces->at, pieces->n);
-	qsort(all.at, all.n, sizeof(*p), by_start);
+	lull_sort(all.at, all.n, sizeof(*p), by_start);
 	p = all.at;
 	c->pieces.n = 0;
 	for (size_t i = 0; i < all.n; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "model/work.h"
 
@@ -229,7 +230,7 @@ static void place_children(const struct lull_timeline *t, u32 parent, struct lul
 				(struct place){ i, rows[i].order };
 	}
 	if (places.n)
-		qsort(places.at, places.n, sizeof(struct place), by_order);
+		lull_sort(places.at, places.n, sizeof(struct place), by_order);
 	at = places.at;
 	for (size_t i = 0; i < places.n; i++) {
 		lull_vec_add(sorted, &at[i].row, 1);
@@ -257,7 +258,7 @@ static void sort_lanes(struct lull_timeline *t, const u32 *new_of)
 	for (size_t i = 0; i < t->lanes.n; i++)
 		lanes[i].row = new_of[lanes[i].row];
 	if (t->lanes.n)
-		qsort(lanes, t->lanes.n, sizeof(*lanes), by_row);
+		lull_sort(lanes, t->lanes.n, sizeof(*lanes), by_row);
 	for (size_t i = 0; i < t->curves.n; i++) {
 		curves[i].row = new_of[curves[i].row];
 		lull_timeline_row(t, curves[i].row)->curve = (u32)i + 1;

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/busy.h"
 #include "model/nest.h"
 #include "model/span.h"
@@ -343,7 +344,7 @@ static void sort_events(struct lull_vec *events)
 	while (i < events->n && by_group(&e[i - 1], &e[i]) <= 0)
 		i++;
 	if (i < events->n)
-		qsort(e, events->n, sizeof(*e), by_group);
+		lull_sort(e, events->n, sizeof(*e), by_group);
 }
 
 /* A thread that lost its CPU without wanting to was ready to run until it got one again. */

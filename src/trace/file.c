@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sort.h"
 #include "trace/crc.h"
 
 #define HEADER_MAGIC	"LULLFILE"
@@ -138,7 +139,7 @@ void lull_file_put_index(u8 *out, struct lull_entry *entries, size_t n, u64 off,
 					.seq = seq };
 
 	if (n)
-		qsort(entries, n, sizeof(*entries), lull_file_compare_entries);
+		lull_sort(entries, n, sizeof(*entries), lull_file_compare_entries);
 	lull_block_put_head(out, &head, NULL);
 	for (size_t i = 0; i < n; i++)
 		lull_file_put_entry(out + LULL_BLOCK_HEAD_BYTES + i * LULL_ENTRY_BYTES,

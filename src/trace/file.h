@@ -93,7 +93,7 @@ void lull_file_put_entry(u8 at[LULL_ENTRY_BYTES], const struct lull_entry *e);
 /* Take one entry of the index; false if a limit is broken. */
 bool lull_file_get_entry(const u8 at[LULL_ENTRY_BYTES], struct lull_entry *e);
 
-/* Order of the index: by table, then smallest start, then sequence. For qsort(). */
+/* Order of the index: by table, then smallest start, then sequence. For lull_sort(). */
 int lull_file_compare_entries(const void *a, const void *b);
 
 /* Bytes of an index block and trailer for n blocks. */

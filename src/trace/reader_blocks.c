@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 #define WALK_AHEAD   16384u	/* a head with its directory, in one read */
 #define SEARCH_AHEAD (1u << 20) /* when looking for the next head in damaged bytes */
@@ -111,7 +112,7 @@ static void sort_entries(struct lull_reader *r)
 	while (i < r->entries.n && lull_file_compare_entries(&e[i - 1], &e[i]) <= 0)
 		i++;
 	if (i < r->entries.n)
-		qsort(e, r->entries.n, sizeof(*e), lull_file_compare_entries);
+		lull_sort(e, r->entries.n, sizeof(*e), lull_file_compare_entries);
 }
 
 int lull_reader_find_blocks(struct lull_reader *r, struct lull_err *err)

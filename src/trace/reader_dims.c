@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 /*
  * Rows that blocks which are missing may have held, for each row that is there, and at least.
@@ -80,8 +81,8 @@ void lull_reader_index_dims(struct lull_reader *r)
 		}
 	}
 	if (r->strings.n)
-		qsort(r->strings.at, r->strings.n, sizeof(struct lull_string_block),
-		      compare_strings);
+		lull_sort(r->strings.at, r->strings.n, sizeof(struct lull_string_block),
+			  compare_strings);
 }
 
 void lull_reader_release_dims(struct lull_reader *r)
@@ -282,7 +283,7 @@ static void load_rows(struct lull_reader *r, struct lull_dim_rows *d)
 		if (entries[i].table_id == d->table->id && entries[i].kind == LULL_BLOCK_KEYED)
 			*(const struct lull_entry **)lull_vec_push(&order) = &entries[i];
 	if (order.n)
-		qsort(order.at, order.n, sizeof(entries), compare_seq);
+		lull_sort(order.at, order.n, sizeof(entries), compare_seq);
 	job.ids = lull_alloc(max_rows + 1u, sizeof(*job.ids));
 	for (unsigned c = 0; c < d->table->n_cols; c++)
 		cols[c] = lull_alloc(max_rows + 1u, d->table->cols[c].size_bytes);

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "trace/issue.h"
 #include "trace/reader_int.h"
 #include "trace/writer_int.h"
@@ -47,7 +48,7 @@ static void take_stock(struct lull_reader *r, struct lull_vec *whole,
 		stats->n_rows += e[i].kind == LULL_BLOCK_ROWS ? e[i].n_rows : 0;
 	}
 	if (whole->n)
-		qsort(whole->at, whole->n, sizeof(*e), compare_off);
+		lull_sort(whole->at, whole->n, sizeof(*e), compare_off);
 }
 
 /* Copy the blocks one by one into a new file. */
