@@ -38,6 +38,7 @@ struct lull_cfi_rule {
 	bool is_signal;	   /* the caller was interrupted; its pc is exact, not a return address */
 	bool is_outermost; /* there is no caller */
 	bool needs_copy;   /* private: some value depends on other registers of this frame */
+	u8 unused;	   /* rules are found by all of their bytes */
 };
 
 struct lull_cfi {
