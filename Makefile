@@ -49,6 +49,8 @@ LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/asset
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # All of it but main(), for tests and benchmarks: each links only what it uses.
 LIB := $(BUILD)/liblull.a
+# Nothing but the archive of libmicrohttpd asks for what a release has instead of TLS: it would come too late.
+LINK_LIB = $(if $(STATIC),$(BUILD)/src/web/no_tls.o) $(LIB)
 # Libraries of the command. A release (STATIC=1) links their archives and what those need in turn, so that it
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
 LIBS := -ldw -lelf -lzstd -lsqlite3 -lz -lmicrohttpd
@@ -184,7 +186,7 @@ CASE_FILTER := test/support/filter.c
 $(BUILD)/unit/%: test/unit/%.c $(CASE_FILTER) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LIB) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
@@ -197,7 +199,7 @@ E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include
 $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB) $(wildcard test/support/*.c test/support/*.h)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LIB) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(E2E_FLAGS) -o $@ $< $(wildcard test/support/*.c) $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
 # Vendor headers that want C++'s <string> get an empty one.
 $(BUILD)/e2e/test_pm $(BUILD)/e2e/test_kplan: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
@@ -502,7 +504,7 @@ $(filter %/libcupti.so.13,$(SIM)):
 $(BUILD)/sim/lull-job: sim/job.c sim/job_model.c sim/job_write.c sim/job.h $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LIB) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote . -o $@ $(filter %.c,$^) $(LINK_LIB) $(LULL_LIBS)
 
 .PHONY: sim
 sim: $(SIM) $(BUILD)/sim/lull-job
@@ -523,7 +525,7 @@ demo: setup
 $(BUILD)/fuzz/%: test/fuzz/%.c $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LIB) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< $(LINK_LIB) $(LULL_LIBS)
 
 # Benchmarks: one program per file in bench, optimised like the product.
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
@@ -531,7 +533,7 @@ BENCH_GEN := $(patsubst bench/%.c,$(BUILD)/bench/%.o,$(wildcard bench/gen_*.c))
 $(BUILD)/bench/%: bench/%.c $(BENCH_GEN) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LIB) $(LULL_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test -iquote . -MMD -MP -o $@ $< $(BENCH_GEN) $(LINK_LIB) $(LULL_LIBS)
 
 # The reports that several of them read.
 $(BENCH_GEN): CFLAGS_ALL += -iquote .
