@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The report `ops` of imported traces against what PyTorch says of them.
 
-Usage: test_ops.py LULL TRACE TABLE
+Usage: test_ops.py LULL TRACE TABLE [NAME...]
 
 Every row of the table that PyTorch printed for the trace has to be there, in its order, with its times,
 counts and bytes as far as the table prints their digits. Pairs of forward and backward, and memory, are
@@ -17,10 +17,12 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
-import tempfile
 
+import runner
+from runner import expect
+
+LULL, TRACE, TABLE = map(os.path.abspath, sys.argv[1:4])
 UNITS = {"us": 1e3, "ms": 1e6, "s": 1e9, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3, "%": 1}
 COLUMNS = {
     "Self CPU %": "Self CPU (%)", "Self CPU": "Self CPU (ns)", "CPU total %": "CPU total (%)",
@@ -48,9 +50,8 @@ def table_rows(path):
             yield dict(zip(header, cells))
 
 
-def report(lull, trace, name="ops"):
-    out = subprocess.run([lull, "stats", "-q", "-r", name, "-f", "csv", trace], check=True,
-                         capture_output=True, text=True).stdout
+def report(trace, name="ops"):
+    out = runner.run([LULL, "stats", "-q", "-r", name, "-f", "csv", trace], check=True).stdout
     return list(csv.DictReader(io.StringIO(out)))
 
 
@@ -176,47 +177,36 @@ def random_trace(seed):
     return events
 
 
-def check_arithmetic(lull, name, path, events):
+def check_arithmetic(path, events):
     ours = collections.Counter(
         (o["Name"], *(int(o[c]) for c in ("Self CPU (ns)", "CPU total (ns)", "Self CUDA (ns)",
                                           "CUDA total (ns)", "# of Calls")))
-        for o in report(lull, path) if o["Name"] != "[memory]")
+        for o in report(path) if o["Name"] != "[memory]")
     theirs = expected(events)
-    for row in sorted((theirs - ours).elements()):
-        print(f"{name}: not in the report: {row}")
-    for row in sorted((ours - theirs).elements()):
-        print(f"{name}: only in the report: {row}")
-    return ours == theirs
+    expect(f"{path}: the same rows", ours == theirs,
+           f"missing {sorted((theirs - ours).elements())}, too many {sorted((ours - theirs).elements())}")
 
 
-def check_random(lull):
-    n_bad, n_rows = 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "trace.json")
-        for seed in range(20):
-            events = random_trace(seed)
-            with open(path, "w", encoding="ascii") as f:
-                json.dump({"schemaVersion": 1, "traceEvents": events}, f)
-            n_rows += len(expected(events))
-            n_bad += not check_arithmetic(lull, f"seed {seed}", path, events)
-    print(f"test_ops: {20 - n_bad} of 20 random traces, {n_rows} rows, are the same to the nanosecond")
-    return n_bad
+def events_of_the_trace():
+    with gzip.open(TRACE) as f:
+        return json.load(f)["traceEvents"]
 
 
-def main():
-    lull, trace, table = sys.argv[1:4]
-    with gzip.open(trace) as f:
-        events = json.load(f)["traceEvents"]
-    bad = not check_arithmetic(lull, trace, trace, events)
-    bad += check_pairs(lull, trace, events)
-    bad += check_memory(lull, trace, events)
-    bad += check_random(lull)
-    bad += check_table(lull, trace, table)
-    sys.exit(bad > 0)
+def a_real_trace_is_the_same_to_the_nanosecond():
+    check_arithmetic(TRACE, events_of_the_trace())
 
 
-def check_pairs(lull, trace, events):
+def random_traces_are_the_same_to_the_nanosecond():
+    for seed in range(20):
+        events, path = random_trace(seed), f"seed-{seed}.json"
+        with open(path, "w", encoding="ascii") as f:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+        check_arithmetic(path, events)
+
+
+def pairs_are_the_arrows_of_the_trace():
     """ops_pairs against the arrows that PyTorch drew from forward operators to backward functions."""
+    events = events_of_the_trace()
     names = {(e["tid"], e["ts"]): e["name"] for e in events if e.get("cat") == "cpu_op"}
     arrows = collections.defaultdict(dict)
     for e in events:
@@ -224,52 +214,46 @@ def check_pairs(lull, trace, events):
             arrows[e["id"]][e["ph"]] = names[e["tid"], e["ts"]]
     theirs = collections.Counter((a["s"], a["f"]) for a in arrows.values())
     ours = collections.Counter()
-    for row in report(lull, trace, "ops_pairs"):
+    for row in report(TRACE, "ops_pairs"):
         ours[row["Forward"], row["Backward"]] += int(row["Calls"])
-    print(f"test_ops: {sum(theirs.values())} pairs of forward and backward, {'the same' if ours == theirs else ours}")
-    return ours != theirs or not theirs
+    expect("pairs", theirs and ours == theirs, (theirs - ours, ours - theirs))
 
 
-def check_memory(lull, trace, events):
+def allocations_are_the_memory_events():
     """The reports about allocations against a plain sum of PyTorch's memory events."""
-    theirs = [e["args"] for e in sorted((e for e in events if e["name"] == "[memory]"), key=lambda e: e["ts"])]
-    rows = report(lull, trace, "alloc_trace")
-    bad = len(rows) != len(theirs)
+    memory = [e for e in events_of_the_trace() if e["name"] == "[memory]"]
+    theirs = [e["args"] for e in sorted(memory, key=lambda e: e["ts"])]
+    rows, sums, peaks = (report(TRACE, name) for name in ("alloc_trace", "alloc_sum", "alloc_peak"))
+    expect("rows", len(rows) == len(theirs), (len(rows), len(theirs)))
     for host, device in ((True, "Host"), (False, "NVIDIA H200 (0)")):
         mine = [a for a in theirs if (a["Device Id"] < 0) == host]
+        sizes = sorted(int(r["Size (bytes)"]) for r in rows if r["Memory"] == device)
+        expect(f"sizes of {device}", sorted(a["Bytes"] for a in mine) == sizes, sizes)
         peak = max(a["Total Allocated"] for a in mine)
-        bad += sorted(a["Bytes"] for a in mine) != sorted(int(r["Size (bytes)"]) for r in rows if r["Memory"] == device)
-        held = [r for r in report(lull, trace, "alloc_peak") if r["Memory"] == device]
-        bad += {int(r["Peak (bytes)"]) for r in held} != {peak} or sum(int(r["Held (bytes)"]) for r in held) != peak
-        sums = report(lull, trace, "alloc_sum")
-        bad += sum(int(r["Allocated (bytes)"]) for r in sums if r["Memory"] == device) != sum(max(0, a["Bytes"]) for a in mine)
-    bad += {r["Operator"] for r in rows if not r["Operator"].startswith("aten::empty")} == set()
-    print(f"test_ops: {len(theirs)} allocations and releases, {'the same' if not bad else f'{bad} checks FAILED'}")
-    return bad
+        held = [r for r in peaks if r["Memory"] == device]
+        expect(f"peak of {device}", {int(r["Peak (bytes)"]) for r in held} == {peak}, (peak, held))
+        expect(f"what is held then by {device}", sum(int(r["Held (bytes)"]) for r in held) == peak, (peak, held))
+        allocated = sum(int(r["Allocated (bytes)"]) for r in sums if r["Memory"] == device)
+        expect(f"sum of {device}", allocated == sum(max(0, a["Bytes"]) for a in mine), allocated)
+    expect("operators", any(not r["Operator"].startswith("aten::empty") for r in rows))
 
 
-def check_table(lull, trace, table):
-    ours = report(lull, trace)
-    theirs = list(table_rows(table))
-    bad = 0
+def rows_of_pytorchs_table_are_in_ours():
+    ours, theirs, problems = report(TRACE), list(table_rows(TABLE)), []
+    expect(f"{TABLE} has rows", theirs)
     for place, row in enumerate(theirs):
         name = row["Name"].removesuffix("...")
         # Rows with equal totals have no order.
         near = [o for o in ours if o["Name"].startswith(name) and
                 all(is_near(row[k], o[v]) for k, v in COLUMNS.items())]
         if not near:
-            bad += 1
-            print(f"row {place + 1}, {row['Name']}: not in the report")
+            problems.append(f"row {place + 1}, {row['Name']}: not in the report")
             for o in ours:
                 if o["Name"].startswith(name):
-                    print("   ", {k: (row[k], o[v]) for k, v in COLUMNS.items() if not is_near(row[k], o[v])})
+                    problems.append({k: (row[k], o[v]) for k, v in COLUMNS.items() if not is_near(row[k], o[v])})
         elif abs(ours.index(near[0]) - place) > 2:
-            bad += 1
-            print(f"row {place + 1}, {row['Name']}: at place {ours.index(near[0]) + 1}")
-    if not theirs:
-        sys.exit(f"{table}: no rows")
-    print(f"test_ops: {len(theirs) - bad} of {len(theirs)} rows of PyTorch's table are in ours")
-    return bad
+            problems.append(f"row {place + 1}, {row['Name']}: at place {ours.index(near[0]) + 1}")
+    expect("rows", not problems, problems)
 
 
 def is_near(theirs, ours):
@@ -279,5 +263,13 @@ def is_near(theirs, ours):
     return abs(value - float(ours or 0)) <= slack + (0.06 if theirs.endswith("%") else 9)
 
 
+TESTS = (
+    a_real_trace_is_the_same_to_the_nanosecond,
+    random_traces_are_the_same_to_the_nanosecond,
+    pairs_are_the_arrows_of_the_trace,
+    allocations_are_the_memory_events,
+    rows_of_pytorchs_table_are_in_ours,
+)
+
 if __name__ == "__main__":
-    main()
+    runner.main(TESTS, sys.argv[4:])

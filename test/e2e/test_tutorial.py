@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The tutorial says what the commands print: each is run again and compared.
 
-Usage: test_tutorial.py LULL [TUTORIAL] [--accept]
+Usage: test_tutorial.py LULL [NAME...]
+       test_tutorial.py LULL --accept
 
 Blocks that begin with ```console hold commands ("$ lull ...") and what they print, up to the next command
 or the end of the block. A line "..." stands for any number of lines. Commands run in the root of the tree,
@@ -13,6 +14,11 @@ import re
 import subprocess
 import sys
 
+import runner
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LULL = os.path.abspath(sys.argv[1])
+TUTORIAL = os.path.join(ROOT, "doc/tutorial.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
 
 
@@ -29,11 +35,10 @@ def runs(block):
     return out
 
 
-def printed(lull, command):
-    env = dict(os.environ, PATH=os.path.dirname(os.path.abspath(lull)) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
+def printed(command):
+    env = dict(os.environ, PATH=os.path.dirname(LULL) + ":" + os.environ["PATH"], LC_ALL="C.UTF-8")
     env.pop("COLUMNS", None)
-    done = subprocess.run(command, shell=True, env=env, text=True, timeout=120, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = runner.run(command, shell=True, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
     return [line.rstrip() for line in done.stdout.rstrip("\n").splitlines()]
 
 
@@ -46,30 +51,31 @@ def fits(said, got):
     return bool(got) and said[0] == got[0] and fits(said[1:], got[1:])
 
 
-def main():
-    arguments = [a for a in sys.argv[1:] if a != "--accept"]
-    lull, path = arguments[0], arguments[1] if len(arguments) > 1 else "doc/tutorial.md"
-    text = open(path).read()
-    n = failed = 0
+def check(command, said):
+    got = printed(command)
+    runner.expect(command, fits(said, got), "the tutorial says\n  " + "\n  ".join(said) + "\nbut it prints\n  " + "\n  ".join(got))
+
+
+def accept(text):
+    """The tutorial with what is printed in the blocks that leave nothing out."""
     for block in BLOCK.findall(text):
         fresh = []
         for command, said in runs(block):
-            got = printed(lull, command)
-            n += 1
-            fresh += ["$ " + command] + (said if "..." in said else got)
-            if fits(said, got):
-                continue
-            failed += 1
-            if "--accept" not in sys.argv:
-                print(f"test_tutorial: {command}: the tutorial says\n  " + "\n  ".join(said) + "\nbut it prints\n  " + "\n  ".join(got))
-        if "--accept" in sys.argv:
-            text = text.replace("```console\n" + block + "```", "```console\n" + "\n".join(fresh) + "\n```", 1)
+            fresh += ["$ " + command] + (said if "..." in said else printed(command))
+        text = text.replace("```console\n" + block + "```", "```console\n" + "\n".join(fresh) + "\n```", 1)
+    return text
+
+
+def main():
+    with open(TUTORIAL, encoding="utf-8") as f:
+        text = f.read()
     if "--accept" in sys.argv:
-        open(path, "w").write(text)
-    elif not n:
-        sys.exit("test_tutorial: no command found")
-    print(f"test_tutorial: {n} commands, {failed} {'written' if '--accept' in sys.argv else 'failed'}")
-    sys.exit(bool(failed) and "--accept" not in sys.argv)
+        with open(TUTORIAL, "w", encoding="utf-8") as f:
+            f.write(accept(text))
+        return
+    commands = [run for block in BLOCK.findall(text) for run in runs(block)]
+    runner.main([runner.named(f"command_{i}_{' '.join(command.split()[:2])}", check, command, said)
+                 for i, (command, said) in enumerate(commands, 1)], sys.argv[2:])
 
 
 if __name__ == "__main__":

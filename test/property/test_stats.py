@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The sums of `lull stats` against a slow implementation that shares nothing with it, on random recordings.
 
-    test_stats.py BUILD [SEED...]        BUILD has lull; default: 12 seeds
+    test_stats.py BUILD [NAME...]        BUILD has lull; cases are seed_0 to seed_11
 
 A recording is written in the readable form (`lull text`), read back as plain rows (`lull export -t jsonlines`), summed
 here row by row, and compared with the CSV of each report, digit by digit. JSON has to match its printed schema.
@@ -13,21 +13,23 @@ import math
 import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
 from fractions import Fraction
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+import runner
+
 LULL = os.path.abspath(sys.argv[1]) + "/lull"
-SEEDS = [int(s) for s in sys.argv[2:]] or list(range(12))
+SEEDS = range(12)
+LARGE = 11  # this one has more rows than a block holds
 COPIES = ["Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host", "Array-to-Array",
           "Array-to-Device", "Device-to-Array", "Device-to-Device", "Host-to-Host", "Peer-to-Peer",
           "Unified Host-to-Device", "Unified Device-to-Host", "Unified Device-to-Device"]
 
 
 def lull(*words):
-    return subprocess.run([LULL, *words], check=True, capture_output=True, text=True).stdout
+    return runner.run([LULL, *words], check=True).stdout
 
 
 # ---- random recordings ----
@@ -355,34 +357,21 @@ def compare(report, path, t, options):
                                   [f"{len(got)} rows and {len(want)}"])
 
 
-def check(seed, schema):
-    rng = random.Random(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        text, path = folder + "/t.txt", folder + "/t.lull"
-        # The last one has more rows than a block holds.
-        with open(text, "w", encoding="ascii") as to:
-            to.write(make(rng, 70000 if seed == 11 else rng.choice([1, 20, 300])))
-        lull("text", text, path)
-        for window in (0, 1 << 62), (5000, 30000):
-            t = Rows(path, window)
-            options = [] if not window[0] else ["--filter-time", f"{window[0]}ns/{window[1]}ns"]
-            for report in REPORTS:
-                if seed != 11 or report not in ("nvtx_kern_sum",):
-                    compare(report, path, t, options)
-        for report in schema["$defs"]:
-            if seed != 11:
-                check_json(report, path, schema)
+def check(seed):
+    schema, rng = json.loads(lull("schema", "stats")), random.Random(seed)
+    with open("t.txt", "w", encoding="ascii") as to:
+        to.write(make(rng, 70000 if seed == LARGE else rng.choice([1, 20, 300])))
+    lull("text", "t.txt", "t.lull")
+    for window in (0, 1 << 62), (5000, 30000):
+        t = Rows("t.lull", window)
+        options = [] if not window[0] else ["--filter-time", f"{window[0]}ns/{window[1]}ns"]
+        for report in REPORTS:
+            if seed != LARGE or report not in ("nvtx_kern_sum",):
+                compare(report, "t.lull", t, options)
+    for report in schema["$defs"]:
+        if seed != LARGE:
+            check_json(report, "t.lull", schema)
 
 
-def main():
-    schema = json.loads(lull("schema", "stats"))
-    for seed in SEEDS:
-        try:
-            check(seed, schema)
-        except AssertionError as problem:
-            print(f"property: seed {seed}: {problem}")
-            sys.exit(1)
-    print(f"property: {len(REPORTS)} reports agree with the slow implementation on {len(SEEDS)} recordings")
-
-
-main()
+if __name__ == "__main__":
+    runner.main([runner.named(f"seed_{seed}", check, seed) for seed in SEEDS], sys.argv[2:])
