@@ -3,12 +3,13 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { browser, check, finish, lull, open, report, scratch, settle, view } from "./support.mjs";
+import { pathToFileURL } from "node:url";
+import { browser, check, lull, main, open, report, root, scratch, settle, view } from "./support.mjs";
 
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
 
-const text = readFileSync("test/golden/kernel/verdicts/trace.txt", "utf8");
+const text = readFileSync(join(root, "test/golden/kernel/verdicts/trace.txt"), "utf8");
 
 async function kernelTab(page) {
   await page.click('[data-tab="kernel"]');
@@ -17,7 +18,8 @@ async function kernelTab(page) {
   return page.innerText(".drawer-body");
 }
 
-async function recorded(b) {
+async function recorded() {
+  const b = await browser();
   const server = await view(report("kernels", text));
   const page = await open(b, server.url, { viewport: { width: 1600, height: 1100 } });
   check(/Counters of 10 launches were read/.test(await page.innerText(".verdict-line")), "the sentence says what the report is about", await page.innerText(".verdict-line"));
@@ -73,17 +75,19 @@ async function recorded(b) {
 }
 
 /** The same in one file, without a server. */
-async function oneFile(b) {
+async function oneFile() {
+  const b = await browser();
   const file = join(scratch, "kernels.html");
-  execFileSync(lull, ["export", "-t", "html", "-o", file, join(scratch, "kernels.lull")]);
-  const page = await open(b, `file://${file}`);
+  execFileSync(lull, ["export", "-t", "html", "-f", "-o", file, report("kernels", text)]);
+  const page = await open(b, pathToFileURL(file).href);
   check((await kernelTab(page)).includes("bank-conflict"), "one file has the counters as well");
   check(page.complaints.length === 0, "one file: nothing in the console", page.complaints);
   await page.context().close();
 }
 
 /** Counters that were refused, and a name that wants to be markup. */
-async function refused(b) {
+async function refused() {
+  const b = await browser();
   const server = await view(report("refused", `process pid=10 name=x
 device process=1 device_id=0 name="<b>GPU</b>" capability=90 n_sms=132
 launch name="<img src=x onerror=alert(1)>" grid_x=500 grid_y=1 grid_z=1 block_x=256 block_y=1 block_z=1 registers=32
@@ -100,7 +104,8 @@ profiled start=1us dur=20us profiled_id=1 process=1 device=1 launch=1 ordinal=1 
 }
 
 /** Five launches of an H200 that were measured as one. */
-async function ranged(b) {
+async function ranged() {
+  const b = await browser();
   const server = await view("test/data/kernels/span.lull");
   const page = await open(b, server.url);
   const sentence = await page.innerText(".verdict-line");
@@ -113,10 +118,4 @@ async function ranged(b) {
   await server.end();
 }
 
-const b = await browser();
-await recorded(b);
-await oneFile(b);
-await refused(b);
-await ranged(b);
-await b.close();
-finish("kernel panel");
+await main({ counters_of_an_h200: recorded, counters_in_one_file: oneFile, refused_counters: refused, a_range_as_one: ranged });

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { browser, check, finish, lull, open, report, scratch, settle, view } from "./support.mjs";
+import { browser, check, lull, main, open, report, root, scratch, settle, until, view } from "./support.mjs";
 
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
@@ -16,12 +16,11 @@ async function shot(page, name) {
 /** The text of the panel once `wanted` is in it. */
 async function textWith(page, wanted) {
   let text = "";
-  for (let i = 0; i < 400; i++) {
+  await until(async () => {
     await settle(page);
     text = await page.innerText(".drawer-body");
-    if (wanted.test(text)) break;
-    await page.waitForTimeout(25);
-  }
+    return wanted.test(text);
+  }, `${wanted} is shown`).catch((e) => console.error(e.message));
   return text;
 }
 
@@ -51,44 +50,46 @@ async function panel(page, name) {
   check(page.complaints.length === 0, `${name}: nothing in the console`, page.complaints);
 }
 
-const b = await browser();
-const path = report("allocs", readFileSync("test/golden/report/alloc_peak/trace.txt", "utf8"));
-const server = await view(path);
-const light = await open(b, server.url);
-await panel(light, "server");
-await shot(light, "memory-light");
-await light.context().close();
-const dark = await open(b, server.url, { colorScheme: "dark", viewport: { width: 1920, height: 1080 } });
-await dark.click('[data-tab="memory"]');
-await textWith(dark, /\[before the recording\]/);
-check((await dark.getAttribute("html", "data-theme")) === "dark", "dark follows the system");
-await shot(dark, "memory-dark");
-await dark.context().close();
-await server.end();
+const allocations = () => report("allocs", readFileSync(join(root, "test/golden/report/alloc_peak/trace.txt"), "utf8"));
 
-const file = join(scratch, "allocs.html");
-execFileSync(lull, ["export", "-t", "html", "-o", file, path]);
-const one = await open(b, pathToFileURL(file).href);
-await panel(one, "one file");
-await one.context().close();
+async function served() {
+  const server = await view(allocations());
+  const page = await open(await browser(), server.url);
+  await panel(page, "server");
+  await shot(page, "memory-light");
+}
 
-// Names in a report may be anything.
-const hostile = report("hostile", `process pid=1 name=python
+async function dark() {
+  const server = await view(allocations());
+  const page = await open(await browser(), server.url, { colorScheme: "dark", viewport: { width: 1920, height: 1080 } });
+  await page.click('[data-tab="memory"]');
+  check(/before the recording/.test(await textWith(page, /\[before the recording\]/)), "the panel is drawn");
+  check((await page.getAttribute("html", "data-theme")) === "dark", "dark follows the system");
+  await shot(page, "memory-dark");
+}
+
+async function oneFile() {
+  const file = join(scratch, "allocs.html");
+  execFileSync(lull, ["export", "-t", "html", "-o", file, allocations()]);
+  await panel(await open(await browser(), pathToFileURL(file).href), "one file");
+}
+
+/** Names in a report may be anything. */
+async function hostile() {
+  const server = await view(report("hostile", `process pid=1 name=python
 lane kind=1 process=1 tid=1
 op_label name="<img src=x onerror=window.hurt=1>" kind=1
 op start=1us dur=9us lane=1 label=1
 alloc start=2us lane=1 device_kind=1 device_id=0 address=1 size_bytes=1000
 alloc start=3us lane=1 device_kind=0 address=1 size_bytes=-1000
 alloc start=3us lane=1 device_kind=0 address=2 size_bytes=9223372036854775807
-`);
-const bad = await view(hostile);
-const page = await open(b, bad.url);
-await page.click('[data-tab="memory"]');
-await textWith(page, /onerror/);
-check((await page.evaluate(() => window.hurt)) === undefined, "a name is text");
-check((await page.locator(".memory-pool").count()) === 2, "host and device have a chart", await page.locator(".memory-pool").count());
-check(page.complaints.length === 0, "odd sizes: nothing in the console", page.complaints);
-await page.context().close();
-await bad.end();
-await b.close();
-finish("memory panel");
+`));
+  const page = await open(await browser(), server.url);
+  await page.click('[data-tab="memory"]');
+  check(/onerror/.test(await textWith(page, /onerror/)), "a name is shown as it is");
+  check((await page.evaluate(() => window.hurt)) === undefined, "a name is text");
+  check((await page.locator(".memory-pool").count()) === 2, "host and device have a chart", await page.locator(".memory-pool").count());
+  check(page.complaints.length === 0, "odd sizes: nothing in the console", page.complaints);
+}
+
+await main({ memory_from_the_server: served, memory_in_the_dark: dark, memory_in_one_file: oneFile, hostile_names: hostile });

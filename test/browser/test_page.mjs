@@ -4,7 +4,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { browser, build, check, finish, lull, open, report, scratch, settle, state, view } from "./support.mjs";
+import { pathToFileURL } from "node:url";
+import { browser, build, check, comes, lull, main, open, report, scratch, settle, sharedView, skip, state, until, view } from "./support.mjs";
+
+const reports = "examples/reports";
 
 const shots = process.env.SHOTS;
 if (shots) mkdirSync(shots, { recursive: true });
@@ -19,17 +22,15 @@ const panels = (page) => page.$$eval("[data-tab]", (tabs) => tabs.map((t) => t.d
 /** Open a tab and wait until it is drawn; gives its text. */
 async function tab(page, id) {
   await page.click(`[data-tab="${id}"]`);
-  for (let i = 0; i < 200; i++) {
+  return until(async () => {
     await settle(page);
     const text = await page.innerText(".drawer-body");
-    if (text && !/^…$/m.test(text)) return text;
-    await page.waitForTimeout(25);
-  }
-  return "";
+    return text && !/^…$/m.test(text) ? text : "";
+  }, `the tab ${id} is drawn`);
 }
 
-async function clickThrough(b, name, url, expected) {
-  const page = await open(b, url);
+async function clickThrough(name, url, expected) {
+  const page = await open(await browser(), url);
   await shot(page, name);
   const s = await state(page);
   check(s.records > 0, `${name}: something is drawn`, s.records);
@@ -65,7 +66,8 @@ async function looks(page, name) {
   check(bad.length === 0, `${name}: nothing overlaps or is cut`, bad);
 }
 
-async function selecting(page) {
+async function selecting() {
+  const page = await dataloader();
   await page.evaluate(() => window.lull.app.show(window.lull.app.whole()));
   await tab(page, "verdict");
   await page.keyboard.press("n");
@@ -102,119 +104,106 @@ async function selecting(page) {
 }
 
 /** Two reports above each other: both are drawn, aligned by steps, and move together. */
-async function comparing(page) {
+async function comparing() {
+  const page = await dataloader();
   await tab(page, "compare");
-  await page.waitForTimeout(200);
-  await settle(page);
   const drawn = () => page.$eval(".strips", (e) => Number(e.dataset.records));
-  check((await drawn()) > 20, "compare: both timelines are drawn", await drawn());
+  await comes(drawn, (n) => n > 20, "compare: both timelines are drawn");
   const titles = await page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText));
   check(titles.join() === "before,after", "before is above after", titles);
   const bar = () => page.innerText(".strips-bar b");
   const before = await bar();
   check(/^step \d+: .* → /.test(before), "it says which step", before);
   await page.click('.strips-bar [aria-label="Next step"]');
-  check((await bar()) !== before, "and goes to the next one", await bar());
+  await comes(bar, (text) => text !== before, "and goes to the next one");
   const labels = await page.$$eval(".strips-row", (all) => all.map((e) => e.innerText));
   check(labels.filter((l) => l === "idle by cause").length === 2, "both show idle time by cause", labels);
   const at = await page.locator(".strips-canvas").boundingBox();
   await page.mouse.move(at.x + 200, at.y + 40);
-  await page.waitForTimeout(50);
-  check(await page.isVisible(".strips .tip"), "a pointer tells what is there");
+  await comes(() => page.isVisible(".strips .tip"), (is) => is, "a pointer tells what is there");
   await page.click('.strips-bar [aria-label="Zoom in"]');
-  await page.waitForTimeout(100);
-  check((await drawn()) > 0, "a closer look still shows something", await drawn());
+  await settle(page);
+  await comes(drawn, (n) => n > 0, "a closer look still shows something");
+  check(page.complaints.length === 0, "compare: nothing in the console", page.complaints);
 }
 
-async function searching(page) {
+async function searching() {
+  const page = await dataloader();
+  const now = () => state(page);
   await page.keyboard.press("/");
   await page.keyboard.type("/gemm|kernel/");
   await page.keyboard.press("Enter");
-  await page.waitForTimeout(200);
-  await settle(page);
-  let s = await state(page);
-  check(s.hits > 0, "a regular expression finds names", s.hits);
-  check(s.selection?.type === "event", "the first hit is selected");
-  const before = s.selection?.start;
+  const first = await comes(now, (s) => s.hits > 0 && s.selection?.type === "event", "a regular expression finds names, and the first is selected");
+  const before = first.selection?.start;
   await page.keyboard.press("Enter");
-  await page.waitForTimeout(200);
-  await settle(page);
-  check((await state(page)).selection?.start !== before, "Enter goes to the next hit");
+  await comes(now, (s) => s.selection && s.selection.start !== before, "Enter goes to the next hit");
   await page.keyboard.press("Shift+Enter");
-  await page.waitForTimeout(200);
-  await settle(page);
-  check((await state(page)).selection?.start === before, "Shift Enter goes back");
+  await comes(now, (s) => s.selection?.start === before, "Shift Enter goes back");
+  check(page.complaints.length === 0, "search: nothing in the console", page.complaints);
+  // The browser notes the refusal.
   await page.fill(".search", "/(/");
   await page.keyboard.press("Enter");
-  await page.waitForTimeout(300);
-  check(/[Pp]aren|Unmatched|unterminated/i.test(await page.innerText(".hits")), "a bad expression says so", await page.innerText(".hits"));
-  page.complaints = page.complaints.filter((c) => !/400/.test(c)); // the browser notes the refusal
-  await page.keyboard.press("Escape");
+  await comes(() => page.innerText(".hits"), (text) => /[Pp]aren|Unmatched|unterminated/i.test(text), "a bad expression says so");
 }
 
-async function moving(page) {
+async function moving() {
+  const page = await dataloader();
   await page.evaluate(() => { document.activeElement?.blur(); window.lull.app.show(window.lull.app.whole()); });
   const box = await page.locator("canvas.rows").boundingBox();
   const length = (v) => v.to - v.from;
   const whole = (await state(page)).view;
   await page.mouse.move(box.x + 300, box.y + 100);
   await page.keyboard.press("w");
-  let s = await state(page);
-  check(length(s.view) < length(whole), "W zooms in");
+  const now = () => state(page);
+  let s = await comes(now, (t) => length(t.view) < length(whole), "W zooms in");
   await page.keyboard.press("d");
-  const panned = (await state(page)).view;
-  check(panned.from > s.view.from, "D pans");
+  const panned = (await comes(now, (t) => t.view.from > s.view.from, "D pans")).view;
   await page.keyboard.down("Control");
   await page.mouse.wheel(0, -200);
   await page.keyboard.up("Control");
+  await comes(now, (t) => length(t.view) < length(panned), "Ctrl and the wheel zoom");
   await settle(page);
-  check(length((await state(page)).view) < length(panned), "Ctrl and the wheel zoom");
   await page.mouse.move(box.x + 100, box.y + 150);
   await page.mouse.down();
   await page.mouse.move(box.x + 400, box.y + 150, { steps: 4 });
   await page.mouse.up();
-  await settle(page);
-  s = await state(page);
-  check(s.range && s.range.to > s.range.from, "a drag measures", s.range);
-  check(/Measured/.test(await page.innerText(".drawer-body")), "and its sums are shown");
+  s = await comes(now, (t) => t.range && t.range.to > t.range.from, "a drag measures");
+  await comes(() => page.innerText(".drawer-body"), (text) => /Measured/.test(text), "and its sums are shown");
   await page.mouse.move(box.x + 100, box.y + 10);
   await page.mouse.down();
   await page.mouse.move(box.x + 300, box.y + 10, { steps: 4 });
   await page.mouse.up();
-  await settle(page);
-  check(length((await state(page)).view) < length(s.view), "a drag on the ruler zooms");
+  await comes(now, (t) => length(t.view) < length(s.view), "a drag on the ruler zooms");
   await page.keyboard.press("Backspace");
-  check(Math.abs(length((await state(page)).view) - length(s.view)) < 2, "Backspace goes back");
+  await comes(now, (t) => Math.abs(length(t.view) - length(s.view)) < 2, "Backspace goes back");
   await page.keyboard.press("?");
-  check(/zoom to the selection/.test(await page.innerText(".help")), "? shows the keys");
+  await comes(() => page.innerText(".help"), (text) => /zoom to the selection/.test(text), "? shows the keys");
   await page.keyboard.press("Escape");
   const rows = (await state(page)).rows;
   await page.click(".title.group");
-  check((await state(page)).rows !== rows, "a click on a group opens or closes it");
+  await comes(now, (t) => t.rows !== rows, "a click on a group opens or closes it");
   await page.click(".title.group");
   await page.fill(".filter", "kernel");
-  await page.waitForTimeout(120);
-  check((await page.locator(".title.dim").count()) > 0, "a filter dims rows");
-  await page.fill(".filter", "");
-  await page.keyboard.press("Escape");
+  await comes(() => page.locator(".title.dim").count(), (n) => n > 0, "a filter dims rows");
+  check(page.complaints.length === 0, "moving: nothing in the console", page.complaints);
 }
 
 /** The address holds the view: the same address shows the same. */
-async function links(b, page) {
+async function links() {
+  const page = await dataloader();
   await page.evaluate(() => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.3, to: app.meta.from + l * 0.35 }); app.openTab("kernels"); });
-  await page.waitForTimeout(500);
-  const url = page.url();
-  const again = await open(b, url);
-  const [x, y] = [await state(page), await state(again)];
-  check(Math.abs(x.view.from - y.view.from) < 2 && Math.abs(x.view.to - y.view.to) < 2, "an address shows the same view", [x.view, y.view]);
-  check(y.tab === "kernels", "and the same tab", y.tab);
-  await again.context().close();
+  const { view: wanted } = await state(page);
+  const from = Math.round(wanted.from);
+  const url = await until(() => page.url().includes(`v=${from}+`) && page.url().includes("p=kernels") && page.url(), "the address holds the view");
+  const again = await open(await browser(), url);
+  const got = await comes(() => state(again), (s) => s.tab === "kernels", "an address shows the same tab");
+  check(Math.abs(wanted.from - got.view.from) < 2 && Math.abs(wanted.to - got.view.to) < 2, "and the same view", [wanted, got.view]);
 }
 
 /** Every query that the page itself offers: as it stands in the box, and each of the buttons. */
 async function examples(page) {
   const ran = async (what) => {
-    for (let i = 0; i < 100 && !(await page.locator(".drawer-body tbody tr").count()); i++) await page.waitForTimeout(50);
+    await until(async () => (await page.locator(".drawer-body tbody tr").count()) || /That did not work|No rows/.test(await page.innerText(".drawer-body")), `${what} of Query is answered`);
     const text = await page.innerText(".drawer-body");
     check((await page.locator(".drawer-body tbody tr").count()) > 0 && !/That did not work|No rows/.test(text), `${what} of Query gives rows`, text.slice(0, 300));
   };
@@ -229,7 +218,8 @@ async function examples(page) {
   }
 }
 
-async function tables(page) {
+async function tables() {
+  const page = await dataloader();
   await page.evaluate(() => window.lull.app.show(window.lull.app.whole()));
   await tab(page, "kernels");
   const before = await page.locator("tbody tr").first().innerText();
@@ -238,27 +228,29 @@ async function tables(page) {
   const after = await page.locator("tbody tr").first().innerText();
   check(before !== after || (await page.locator("tbody tr").count()) === 1, "a click on a heading sorts");
   await page.locator("tbody tr").first().click();
-  await page.waitForTimeout(300);
-  await settle(page);
-  check((await state(page)).hits > 0 && (await state(page)).selection, "a row leads to the timeline", (await state(page)).hits);
+  await comes(() => state(page), (s) => s.hits > 0 && s.selection, "a row leads to the timeline");
   await page.keyboard.press("Escape");
+}
+
+async function queries() {
+  const page = await dataloader();
   await tab(page, "query");
   await examples(page);
   await page.fill("textarea", "select count(*) as n, '<b>x</b>' as t from kernels");
   await page.click("button:has-text('Run')");
-  await page.waitForTimeout(300);
-  check(/<b>x<\/b>/.test(await page.innerText("tbody")), "SQL results are text", await page.innerText(".drawer-body"));
+  await comes(() => page.innerText(".drawer-body"), (text) => /<b>x<\/b>/.test(text), "SQL results are text");
+  check(page.complaints.length === 0, "query: nothing in the console", page.complaints);
+  // The browser notes the refusal.
   await page.fill("textarea", "delete from kernels");
   await page.click("button:has-text('Run')");
-  await page.waitForTimeout(300);
-  check((await page.locator("tbody tr").count()) === 0, "SQL cannot change anything", await page.innerText(".drawer-body"));
-  page.complaints = page.complaints.filter((c) => !/status of 4/.test(c));
+  await comes(() => page.locator("tbody tr").count(), (n) => n === 0, "SQL cannot change anything");
 }
 
 const HOSTILE = `<img src=x onerror=document.title='owned'>`;
 
 /** Names of a report are text, whatever they look like. */
-async function hostile(b) {
+async function hostile() {
+  const b = await browser();
   const long = "k".repeat(40000);
   const path = report("hostile", `process pid=10 name="${HOSTILE}"
 device process=1 device_id=0 name="${HOSTILE}" uuid=aa n_sms=10
@@ -275,7 +267,7 @@ kernel start=10us dur=20us lane=2 launch=1 correlation=2 process=1
 kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
 `);
   const server = await view(path);
-  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
     const page = await open(b, url);
     for (const id of await panels(page)) await tab(page, id);
     await page.evaluate(async () => {
@@ -285,8 +277,7 @@ kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
       await app.selectAt(row.lane, (at.start + at.end) / 2);
       await app.search("img");
     });
-    await settle(page);
-    check((await page.innerText(".drawer-body")).includes(HOSTILE), "a hostile name is shown as it is", url.slice(0, 8));
+    await comes(() => page.innerText(".drawer-body"), (text) => text.includes(HOSTILE), `${url.slice(0, 4)}: a hostile name is shown as it is`);
     check((await page.locator("img").count()) === 0, "and makes no element");
     check(!/owned/.test(await page.title()), "and runs nothing", await page.title());
     const complaints = page.complaints;
@@ -303,25 +294,25 @@ function exportHtml(path, ...args) {
 }
 
 /** Both forms of the page fold the same events into the same records. */
-async function oneFile(b, path, name) {
+async function oneFile(path, name) {
+  const b = await browser();
   const html = exportHtml(path);
   check(statSync(html).size < 5 << 20, `${name}: the file is small`, statSync(html).size);
   const server = await view(path);
-  const [online, offline] = [await open(b, server.url), await open(b, `file://${html}`)];
+  const [online, offline] = [await open(b, server.url), await open(b, pathToFileURL(html).href)];
   for (const share of [1, 0.2, 0.03]) {
     for (const page of [online, offline])
       await page.evaluate((s) => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.5, to: app.meta.from + l * 0.5 + l * s * 0.5 }); }, share);
     // A slow machine may still be loading when the page looks settled.
-    let got = [];
-    for (let tries = 0; tries < 40 && (tries === 0 || got[0] !== got[1]); tries++) {
-      if (tries) await new Promise((done) => setTimeout(done, 250));
-      got = [];
+    const records = async () => {
+      const got = [];
       for (const page of [online, offline]) {
         await settle(page);
         got.push((await state(page)).records);
       }
-    }
-    check(got[0] === got[1], `${name}: server and file give the same records at ${share}`, got);
+      return got;
+    };
+    await comes(records, ([x, y]) => x === y, `${name}: server and file give the same records at ${share}`);
   }
   for (const id of await panels(offline)) {
     const text = await tab(offline, id);
@@ -335,7 +326,8 @@ async function oneFile(b, path, name) {
   await server.end();
 }
 
-async function emptyReport(b) {
+async function emptyReport() {
+  const b = await browser();
   const server = await view(report("empty", "process pid=10 name=nothing\n"));
   const page = await open(b, server.url);
   for (const id of await panels(page)) check((await tab(page, id)).length > 5, `an empty report: ${id} says what is missing`);
@@ -343,13 +335,13 @@ async function emptyReport(b) {
   check(page.complaints.length === 0, "an empty report: nothing in the console", page.complaints);
   await server.end();
   await page.evaluate(() => window.lull.app.source.ask("meta").catch(() => undefined));
-  await page.waitForTimeout(100);
-  check(await page.isVisible(".gone"), "a page whose server is gone says so");
+  await comes(() => page.isVisible(".gone"), (is) => is, "a page whose server is gone says so");
   await page.context().close();
 }
 
 /** What waits waited for, and who waited; and when a row has nothing to show. */
-async function waiting(b) {
+async function waiting() {
+  const b = await browser();
   const path = report("waits", `process pid=10 name=train
 device process=1 device_id=0 name=H200 uuid=aa n_sms=10
 lane kind=1 process=1 tid=10 name=main
@@ -371,7 +363,7 @@ kernel start=10us dur=98us lane=4 launch=2 correlation=3 process=1
 kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
 `);
   const server = await view(path);
-  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
     const where = url.slice(0, 4);
     const page = await open(b, url);
     const at = (kind, us, n = 0) => page.evaluate(async ([k, t, i]) => {
@@ -392,12 +384,11 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
       check(idle.join() === "next short 559000,call cudaLaunchKernel 509000", "idle time leads to what ended it, and to its call", idle);
     }
     await at("call", 60 - 1);
-    await page.locator(".gap").nth(1).waitFor({ timeout: 10000 }).catch(() => {}); // the list is asked for behind the rest
-    const gaps = await page.$$eval(".gap", (all) => all.map((g) => g.innerText.replace(/\s+/g, " ")));
-    check(gaps.length >= 2 && /^395 µs/.test(gaps[0]), `${where}: the longest gap of the row comes first`, gaps);
+    // The list is asked for after the rest.
+    await comes(() => page.$$eval(".gap", (all) => all.map((g) => g.innerText.replace(/\s+/g, " "))),
+      (gaps) => gaps.length >= 2 && /^395 µs/.test(gaps[0]), `${where}: the longest gap of the row comes first`);
     await page.locator(".gap").first().click();
-    await settle(page);
-    check((await state(page)).selection?.type === "gap", `${where}: a click on it selects it`, (await state(page)).selection);
+    await comes(async () => (await state(page)).selection, (s) => s?.type === "gap", `${where}: a click on it selects it`);
     check(page.complaints.length === 0, `${where}: waits: nothing in the console`, page.complaints);
     await page.context().close();
   }
@@ -406,12 +397,10 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
 
 /** The text of the row with this key, once its numbers are there. */
 async function numberOf(page, key) {
-  let text = "";
-  for (let i = 0; i < 200 && !/%/.test(text); i++) {
-    await page.waitForTimeout(25);
-    text = await page.$eval(`.title[data-key="${key}"] .number`, (e) => e.innerText).catch(() => "");
-  }
-  return text;
+  return until(async () => {
+    const text = await page.$eval(`.title[data-key="${key}"] .number`, (e) => e.innerText).catch(() => "");
+    return /%/.test(text) && text;
+  }, `${key} has its number`);
 }
 
 /** What `lull stats -r overlap` says of the first device. */
@@ -423,31 +412,29 @@ function overlapOf(path) {
 }
 
 /** Numbers on the page are those of the command line, and what it left out is not among them. */
-async function numbers(b) {
+async function numbers(path) {
   const percent = (share) => `${100 * share >= 10 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;
-  for (const path of ["test/data/planted-native/d2h_logging.lull", `${reports}/dataloader_cpu.lull`, "test/data/ranks/slow4/rank0.lull"]) {
-    const name = path.split("/").pop();
-    const told = overlapOf(path);
-    const server = await view(path);
-    for (const url of [server.url, `file://${exportHtml(path)}`]) {
-      const page = await open(b, url);
-      const where = `${name}, ${url.slice(0, 4)}`;
-      const [device, idle] = [await numberOf(page, "gpu0"), await numberOf(page, "gpu0/idle")];
-      check(device === `${percent(told.busy)} busy`, `${where}: a device is busy as stats says`, [device, told]);
-      check(idle === `${percent(1 - told.computing)} not computing, ${percent(told.idle)} idle`, `${where}: its idle row is told by the same whole`, [idle, told]);
-      check(page.complaints.length === 0, `${where}: nothing in the console`, page.complaints);
-      await page.context().close();
-    }
-    await server.end();
+  const b = await browser();
+  const told = overlapOf(path);
+  const server = await view(path);
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+    const page = await open(b, url);
+    const where = url.slice(0, 4);
+    const [device, idle] = [await numberOf(page, "gpu0"), await numberOf(page, "gpu0/idle")];
+    check(device === `${percent(told.busy)} busy`, `${where}: a device is busy as stats says`, [device, told]);
+    check(idle === `${percent(1 - told.computing)} not computing, ${percent(told.idle)} idle`, `${where}: its idle row is told by the same whole`, [idle, told]);
+    check(page.complaints.length === 0, `${where}: nothing in the console`, page.complaints);
+    await page.context().close();
   }
 }
 
 /** Warm-up is drawn, and is in no number. */
-async function warmUp(b) {
+async function warmUp() {
+  const b = await browser();
   const path = `${reports}/dataloader_cpu.lull`;
   const told = JSON.parse(execFileSync(lull, ["why", "-f", "json", path], { encoding: "utf8" })).steps;
   const server = await view(path);
-  for (const url of [server.url, `file://${exportHtml(path)}`]) {
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
     const page = await open(b, url);
     const text = await tab(page, "steps");
     const ns = (label) => { const m = new RegExp(`${label} ([\\d.]+) ms`).exec(text); return m ? Number(m[1]) * 1e6 : NaN; };
@@ -462,7 +449,8 @@ async function warmUp(b) {
 }
 
 /** A cause with less than half of the time is not what the device waits for; and what was measured is no guess. */
-async function causes(b) {
+async function causes() {
+  const b = await browser();
   for (const [name, isMost] of [["dataloader_cpu", true], ["dataloader_cpu-fixed", false], ["sync_item", false]]) {
     const server = await view(`${reports}/${name}.lull`);
     const page = await open(b, server.url);
@@ -489,16 +477,12 @@ async function causes(b) {
 
 /** What the page says of a job, once it knows. */
 async function jobLine(page) {
-  let line = "";
-  for (let i = 0; i < 300 && !/Rank/.test(line); i++) {
-    await page.waitForTimeout(50);
-    line = await page.innerText(".verdict-line");
-  }
-  return line;
+  return until(async () => { const line = await page.innerText(".verdict-line"); return /Rank/.test(line) && line; }, "the sentence about the job");
 }
 
 /** The job of the page is the job of the terminal. */
-async function sameJob(b) {
+async function sameJob() {
+  const b = await browser();
   const folder = "test/data/ranks/slow4";
   const told = /([\d.]+) ms of each step of\s+([\d.]+) ms \((\d+) %\)/.exec(execFileSync(lull, ["why", folder], { encoding: "utf8" }));
   const server = await view(folder);
@@ -511,34 +495,31 @@ async function sameJob(b) {
 }
 
 /** A folder is a job: who is late, and ranks above each other. */
-async function ranking(b) {
+async function ranking() {
+  const b = await browser();
+  if (!existsSync(`${build}/sim/lull-job`)) skip("the made-up job (make sim) is not built");
   const folder = join(scratch, "job");
   execFileSync(`${build}/sim/lull-job`, [folder, "ranks=12", "steps=30", "slow=5", "slow-from=10", "slow-us=4000", "cause=input"], { stdio: "ignore" });
   const server = await view(folder);
   const page = await open(b, server.url);
   const line = await jobLine(page);
   check(/^Rank 5 \(.*\) holds the job up/.test(line), "a job has one sentence", line);
-  await page.waitForTimeout(200);
+  await comes(() => page.innerText(".drawer-body"), (text) => /12 ranks, 29 steps/.test(text) && /Rank 5/.test(text) && /input-pipeline/.test(text) && /since step 10/.test(text), "ranks: the straggler, since when and why");
   await settle(page);
-  const text = await page.innerText(".drawer-body");
-  check(/12 ranks, 29 steps/.test(text) && /Rank 5/.test(text) && /input-pipeline/.test(text) && /since step 10/.test(text), "ranks: the straggler, since when and why", text.slice(0, 400));
   const heat = await page.$eval(".heat-canvas", (c) => {
     const px = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
     return { w: c.width, h: c.height, isLate: px[5 * c.width + 20] !== px[4 * c.width + 20], wasLate: px[5 * c.width + 3] === px[5 * c.width + 20] };
   });
   check(heat.w === 29 && heat.h === 12 && heat.isLate && !heat.wasLate, "ranks: a cell for each rank and step, dark where it is late", heat);
   const titles = () => page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText).join());
-  check(/^rank 5,rank \d+,rank \d+$/.test(await titles()), "ranks: the late one stands above others", await titles());
-  check((await page.$eval(".strips", (e) => Number(e.dataset.records))) > 20, "ranks: their timelines are drawn");
+  await comes(titles, (text) => /^rank 5,rank \d+,rank \d+$/.test(text), "ranks: the late one stands above others");
+  await comes(() => page.$eval(".strips", (e) => Number(e.dataset.records)), (n) => n > 20, "ranks: their timelines are drawn");
   await page.selectOption(".chosen select", { label: await page.$eval(".chosen select option:last-child", (o) => o.innerText) });
-  await page.waitForTimeout(300);
+  await comes(titles, (text) => /rank 11$/.test(text), "ranks: another one can be added");
   await settle(page);
-  check(/rank 11$/.test(await titles()), "ranks: another one can be added", await titles());
   // On the job's clock the others are there before the late one: its collectives are short.
   await page.locator(".heat-canvas").click({ position: { x: 40, y: 5 } });
-  await page.waitForTimeout(300);
-  await settle(page);
-  check(/^rank 0/.test(await titles()), "ranks: a click on the picture chooses the rank", await titles());
+  await comes(titles, (text) => /^rank 0/.test(text), "ranks: a click on the picture chooses the rank");
   check(/ranks of one job/.test(await tab(page, "compare")), "ranks are not compared as before and after");
   for (const id of await panels(page)) check(!/That did not work/.test(await tab(page, id)), `a job: ${id} works`);
   check(page.complaints.length === 0, "a job: nothing in the console", page.complaints);
@@ -547,16 +528,13 @@ async function ranking(b) {
 }
 
 /** Too large to wait for: the page is there at once, and the verdict comes by itself. */
-async function large(b) {
+async function large() {
+  const b = await browser();
   const path = join(scratch, "large.lull");
   execFileSync(`${build}/bench/bench_make`, [path, "600000"], { stdio: "ignore" });
   const server = await view(path);
   const page = await open(b, server.url);
-  let line = "";
-  for (let i = 0; i < 1800 && !/of each step/.test(line); i++) {
-    await page.waitForTimeout(100);
-    line = await page.innerText(".verdict-line");
-  }
+  const line = await until(async () => { const text = await page.innerText(".verdict-line"); return /of each step/.test(text) && text; }, "a large report gets its verdict", 180);
   check(/GPU \d is busy \d+ % of each step/.test(line), "a large report gets its verdict by itself", line);
   await settle(page);
   const named = await page.evaluate(async () => {
@@ -573,60 +551,72 @@ async function large(b) {
   check((await server.end()) === 0, "a large report ends well");
 }
 
-const b = await browser();
-const reports = "examples/reports";
-const [loader, fixed] = [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`];
-const real = await view(loader, fixed);
-const page = await clickThrough(b, "dataloader", real.url, {
-  sentence: /GPU 0 does not compute for 9\d %/, verdict: /input-pipeline/, steps: /16 steps/, kernels: /gemm/, calls: /cudaLaunchKernel/, ranges: /data_load/,
-  copies: /Host-to-Device/, compare: /as fast/, flame: /CPU samples/, health: /recorded/i, kernel: /No counters/, memory: /peak/,
-});
-await looks(page, "dataloader");
-await comparing(page);
-await selecting(page);
-await searching(page);
-await moving(page);
-await tables(page);
-await links(b, page);
-check(page.complaints.length === 0, "dataloader: still nothing in the console", page.complaints);
-const dark = await open(b, real.url, { colorScheme: "dark", viewport: { width: 1920, height: 1080 } });
-check((await dark.getAttribute("html", "data-theme")) === "dark", "dark follows the system");
-await looks(dark, "dark, large");
-await shot(dark, "dataloader-dark");
-await page.context().close();
-await dark.context().close();
-check((await real.end()) === 0, "Ctrl-C ends it well");
+const pair = () => sharedView(`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`);
 
-for (const [name, sentence] of [["sync_item", /host waits|GPU 0/], ["gil_thread", /GPU 0/]]) {
+/** A page with a recording before its fix, and the one after it to compare. */
+const dataloader = async () => open(await browser(), (await pair()).url);
+
+async function everyPanel() {
+  const page = await clickThrough("dataloader", (await pair()).url, {
+    sentence: /GPU 0 does not compute for 9\d %/, verdict: /input-pipeline/, steps: /16 steps/, kernels: /gemm/, calls: /cudaLaunchKernel/, ranges: /data_load/,
+    copies: /Host-to-Device/, compare: /as fast/, flame: /CPU samples/, health: /recorded/i, kernel: /No counters/, memory: /peak/,
+  });
+  await looks(page, "dataloader");
+}
+
+async function dark() {
+  const page = await open(await browser(), (await pair()).url, { colorScheme: "dark", viewport: { width: 1920, height: 1080 } });
+  check((await page.getAttribute("html", "data-theme")) === "dark", "dark follows the system");
+  await looks(page, "dark, large");
+  await shot(page, "dataloader-dark");
+}
+
+async function another(name, sentence) {
   const server = await view(`${reports}/${name}.lull`);
-  const p = await clickThrough(b, name, server.url, { sentence, kernels: /Instances/ });
-  await looks(p, name);
-  await p.context().close();
-  await server.end();
+  const page = await clickThrough(name, server.url, { sentence, kernels: /Instances/ });
+  await looks(page, name);
+  await page.context().close();
+  check((await server.end()) === 0, "Ctrl-C ends it well");
 }
 
-if (existsSync(`${build}/sim/libcuda.so.1`) && existsSync(`${build}/examples/train_cuda`)) {
+/** A recording of the simulated device. */
+function simulated() {
+  if (!existsSync(`${build}/sim/libcuda.so.1`) || !existsSync(`${build}/examples/train_cuda`)) skip("the simulated device is not built");
   const to = join(scratch, "sim");
-  execFileSync(lull, ["profile", "-o", to, `${build}/examples/train_cuda`, "--steps=40"], { env: { ...process.env, LD_LIBRARY_PATH: `${build}/sim` }, stdio: "ignore" });
-  const server = await view(`${to}.lull`);
-  const p = await clickThrough(b, "simulated", server.url, { sentence: /./, steps: /40 steps/ });
-  check(/simulated device/.test(await p.innerText(".top")), "a simulated report says so on top");
-  await p.context().close();
-  await server.end();
-  await oneFile(b, `${to}.lull`, "simulated");
-} else {
-  console.log("SKIPPED: the simulated device is not built");
+  if (!existsSync(`${to}.lull`)) execFileSync(lull, ["profile", "-o", to, `${build}/examples/train_cuda`, "--steps=40"], { env: { ...process.env, LD_LIBRARY_PATH: `${build}/sim` }, stdio: "ignore" });
+  return `${to}.lull`;
 }
-await oneFile(b, `${reports}/sync_item.lull`, "sync_item");
-await numbers(b);
-await warmUp(b);
-await causes(b);
-await sameJob(b);
-await waiting(b);
-await large(b);
-if (existsSync(`${build}/sim/lull-job`)) await ranking(b);
-else console.log("SKIPPED: the made-up job is not built");
-await hostile(b);
-await emptyReport(b);
-await b.close();
-finish("test_page");
+
+async function simulatedPanels() {
+  const server = await view(simulated());
+  const page = await clickThrough("simulated", server.url, { sentence: /./, steps: /40 steps/ });
+  check(/simulated device/.test(await page.innerText(".top")), "a simulated report says so on top");
+}
+
+await main({
+  every_panel: everyPanel,
+  dark_and_large: dark,
+  before_and_after: comparing,
+  selecting,
+  searching,
+  moving,
+  tables,
+  queries,
+  links,
+  sync_item: () => another("sync_item", /host waits|GPU 0/),
+  gil_thread: () => another("gil_thread", /GPU 0/),
+  a_simulated_device: simulatedPanels,
+  one_file_of_a_simulated_device: () => oneFile(simulated(), "simulated"),
+  one_file: () => oneFile(`${reports}/sync_item.lull`, "sync_item"),
+  numbers_of_d2h_logging: () => numbers("test/data/planted-native/d2h_logging.lull"),
+  numbers_of_dataloader_cpu: () => numbers(`${reports}/dataloader_cpu.lull`),
+  numbers_of_a_rank: () => numbers("test/data/ranks/slow4/rank0.lull"),
+  warm_up: warmUp,
+  causes,
+  the_same_job: sameJob,
+  waits: waiting,
+  a_large_report: large,
+  ranks_of_a_job: ranking,
+  hostile_names: hostile,
+  an_empty_report: emptyReport,
+});
