@@ -10,6 +10,11 @@
  * measured part is everything from the row in memory to the sealed file. With LULL, the path of the
  * command, it also tells what `lull info` and two reports of `lull stats` take on that file.
  *
+ * To compare with, on the same data: zstd over the rows as they are in memory, both ways, a plain
+ * read of the file, and `lull --version`. Times are those of the CPU where not said
+ * otherwise. Fails if rows are missing or damaged at any point, or a
+ * command prints nothing.
+ *
  * Each line is "name value unit".
  */
 #include <fcntl.h>
@@ -17,14 +22,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "bench/scan.h"
 #include "trace/file.h"
 #include "trace/reader.h"
 #include "trace/recover.h"
@@ -36,8 +44,10 @@
 #define N_STACKS     3000u
 #define N_OPS	     700u  /* ranges of one step of one thread */
 #define BATCH_ROWS   1500u /* a chunk of shared memory holds about as many events */
-#define N_COMMANDS   3
+#define N_COMMANDS   5
 #define ROUND_EVENTS 4000000u /* rows kept in memory; longer files repeat them, later */
+#define ZSTD_ROWS    1000000u
+#define READ_BYTES   (1u << 20)
 
 /* ---- random numbers ---- */
 
@@ -303,6 +313,17 @@ static void die(const struct lull_err *err)
 	exit(1);
 }
 
+static void expect(const char *what, u64 found, u64 wanted)
+{
+	struct lull_err err;
+
+	if (found == wanted)
+		return;
+	lull_fail(&err, LULL_E_FORMAT, "%s: %llu, not %llu", what, (unsigned long long)found,
+		  (unsigned long long)wanted);
+	die(&err);
+}
+
 static void add_dims(struct lull_writer *w)
 {
 	char name[64];
@@ -335,6 +356,28 @@ static void write_round(struct lull_writer *w, struct row *rows, size_t n, u64 s
 		rows[i].range.start_ns += shift_ns; /* start_ns is the first field of every row */
 		lull_writer_add(w, (enum lull_table)rows[i].table, &rows[i].range);
 	}
+}
+
+/* What zstd makes of the rows as they are, and how fast. */
+static void bench_zstd(const struct row *rows, size_t n)
+{
+	size_t n_bytes = n * sizeof(*rows), room = ZSTD_compressBound(n_bytes), packed;
+	void *to = malloc(room), *back = malloc(n_bytes);
+	f64 begin = cpu_s(), middle, end;
+
+	if (!to || !back)
+		exit(1);
+	packed = ZSTD_compress(to, room, rows, n_bytes, ZSTD_CLEVEL_DEFAULT);
+	middle = cpu_s();
+	expect("bytes that zstd gives back",
+	       ZSTD_isError(packed) ? 0 : ZSTD_decompress(back, n_bytes, to, packed), n_bytes);
+	end = cpu_s();
+	printf("zstd_rate %.1f M events/s (CPU, %zu bytes each)\n", (f64)n / (middle - begin) / 1e6,
+	       sizeof(*rows));
+	printf("zstd_decode_rate %.1f M events/s\n", (f64)n / (end - middle) / 1e6);
+	printf("zstd_size %.2f B/event\n", (f64)packed / (f64)n);
+	free(to);
+	free(back);
 }
 
 static void bench_seal(const char *path, u64 n_events)
@@ -374,6 +417,7 @@ static void bench_seal(const char *path, u64 n_events)
 	printf("size %.2f B/event\n", (f64)stats.size_bytes / (f64)n_events);
 	printf("rows_in_memory %.0f MB\n", (f64)n * sizeof(struct row) / 1e6);
 	printf("max_rss %.0f MB (rows in memory included)\n", (f64)usage.ru_maxrss / 1e3);
+	bench_zstd(rows, n < ZSTD_ROWS ? n : ZSTD_ROWS);
 	free(rows);
 }
 
@@ -388,34 +432,21 @@ static void print_tables(struct lull_reader *r)
 	}
 }
 
-/* Decode every column of every block; the sum keeps the compiler honest. */
-static void bench_decode(const char *path)
+/* Decode every column of every block. */
+static void bench_decode(const char *path, u64 n_events)
 {
-	const u64 *cols[LULL_MAX_COLS];
 	struct lull_reader *r;
-	struct lull_cursor c;
 	struct lull_err err;
-	u64 n_rows = 0, sum = 0;
-	f64 cpu;
-	size_t n;
+	u64 n_rows;
+	f64 s;
 
 	if (lull_reader_open(&r, path, &err))
 		die(&err);
 	print_tables(r);
-	cpu = cpu_s();
-	for (const struct lull_table_desc *t = lull_tables; t->name; t++) {
-		if (t->kind != LULL_KIND_FACT)
-			continue;
-		lull_cursor_init(&c, r, (enum lull_table)t->id, 0, UINT64_MAX);
-		while ((n = lull_cursor_next(&c, cols)) > 0) {
-			n_rows += n;
-			sum += cols[0][n - 1];
-		}
-		lull_cursor_release(&c);
-	}
-	printf("decode_rate %.1f M events/s (checksum %llx, %llu damaged)\n",
-	       (f64)n_rows / (cpu_s() - cpu) / 1e6, (unsigned long long)sum,
-	       (unsigned long long)lull_reader_n_damaged(r));
+	s = bench_scan_s(r, &n_rows);
+	expect("decoded rows", n_rows, n_events);
+	expect("damaged blocks", lull_reader_n_damaged(r), 0);
+	printf("decode_rate %.1f M events/s\n", (f64)n_rows / s / 1e6);
 	lull_reader_close(r);
 }
 
@@ -440,6 +471,7 @@ static void bench_scan(const char *path)
 			sums[cols.label[i]] += cols.dur_ns[i];
 	}
 	lull_cursor_release(&c);
+	expect("ranges", n_rows, lull_reader_stats(r, LULL_TABLE_range).n_rows);
 	lull_reader_close(r);
 	printf("scan_rate %.1f M ranges/s (sum of dur by label, open to close, %llu ns for the "
 	       "first)\n",
@@ -468,28 +500,36 @@ static void bench_info(const char *path)
 	       (unsigned long long)n_rows, len);
 }
 
-/* Wall time of `lull WORD... path`, the least of some runs; its output goes nowhere. */
+/* CPU time of `lull WORD [-r REPORT] [PATH]`; its output goes to a file without a name. */
+static f64 run_command(const char *lull, const char *word, const char *report, const char *path)
+{
+	int out = memfd_create("out", MFD_CLOEXEC), status;
+	struct rusage usage;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (dup2(out, STDOUT_FILENO) >= 0)
+			execl(lull, lull, word, report ? "-r" : path, report, path, (char *)NULL);
+		_exit(127);
+	}
+	if (pid < 0 || wait4(pid, &status, 0, &usage) != pid || status != 0 ||
+	    lseek(out, 0, SEEK_END) < 10) {
+		fprintf(stderr, "bench_format: %s %s failed or printed nothing\n", lull, word);
+		exit(1);
+	}
+	close(out);
+	return (f64)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (f64)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* The least of some runs. */
 static f64 command_s(const char *lull, const char *word, const char *report, const char *path)
 {
 	f64 least_s = 1e9;
 
 	for (int i = 0; i < N_COMMANDS; i++) {
-		u64 begin_ns = lull_now_ns();
-		pid_t pid = fork();
-		int status;
-		f64 s;
+		f64 s = run_command(lull, word, report, path);
 
-		if (pid == 0) {
-			if (dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO) >= 0)
-				execl(lull, lull, word, report ? "-r" : path, report, path,
-				      (char *)NULL);
-			_exit(127);
-		}
-		if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
-			fprintf(stderr, "bench_format: %s %s failed\n", lull, word);
-			exit(1);
-		}
-		s = (f64)(lull_now_ns() - begin_ns) / 1e9;
 		least_s = s < least_s ? s : least_s;
 	}
 	return least_s;
@@ -506,6 +546,7 @@ static void bench_commands(const char *lull, const char *path)
 	n_ranges = lull_reader_stats(r, LULL_TABLE_range).n_rows;
 	n_calls = lull_reader_stats(r, LULL_TABLE_oscall).n_rows;
 	lull_reader_close(r);
+	printf("version_command %.2f ms\n", command_s(lull, "--version", NULL, NULL) * 1e3);
 	printf("info_command %.2f ms\n", command_s(lull, "info", NULL, path) * 1e3);
 	printf("stats_nvtx_sum %.1f M ranges/s\n",
 	       (f64)n_ranges / command_s(lull, "stats", "nvtx_sum", path) / 1e6);
@@ -513,31 +554,50 @@ static void bench_commands(const char *lull, const char *path)
 	       (f64)n_calls / command_s(lull, "stats", "osrt_sum", path) / 1e6);
 }
 
+/* A plain read of the file, which is in the page cache. */
+static void bench_read(const char *path)
+{
+	static char buffer[READ_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	f64 begin = cpu_s();
+	u64 n_bytes = 0;
+	ssize_t n;
+
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+		n_bytes += (u64)n;
+	printf("read %.1f GB/s (CPU)\n", (f64)n_bytes / (cpu_s() - begin) / 1e9);
+	close(fd);
+}
+
 /* Cut the trailer off, then recover in place: the walk, every checksum, and a new index. */
-static void bench_recover(const char *path)
+static void bench_recover(const char *path, u64 n_events)
 {
 	struct lull_recover_stats stats;
 	struct lull_reader *r;
 	struct lull_err err;
-	u64 size, begin;
+	f64 begin;
+	u64 size;
 
 	if (lull_reader_open(&r, path, &err))
 		die(&err);
 	size = lull_reader_size_bytes(r);
 	lull_reader_close(r);
-	if (truncate(path, (off_t)(size - LULL_TRAILER_BYTES)))
+	if (truncate(path, (off_t)(size - LULL_TRAILER_BYTES))) {
 		perror("truncate");
-	begin = lull_now_ns();
+		exit(1);
+	}
+	begin = cpu_s();
 	if (lull_reader_open(&r, path, &err))
 		die(&err);
-	lull_reader_verify(r);
-	printf("verify %.1f GB/s\n", (f64)size / (f64)(lull_now_ns() - begin));
+	expect("damaged blocks", lull_reader_verify(r), 0);
+	printf("verify %.1f GB/s (CPU)\n", (f64)size / (cpu_s() - begin) / 1e9);
 	lull_reader_close(r);
-	begin = lull_now_ns();
+	begin = cpu_s();
 	if (lull_recover_file(path, NULL, &stats, &err))
 		die(&err);
-	printf("recover %.1f GB/s (with the sync; %llu rows, %llu bytes lost)\n",
-	       (f64)size / (f64)(lull_now_ns() - begin), (unsigned long long)stats.n_rows,
+	expect("rows after recovery", stats.n_rows, n_events);
+	printf("recover %.1f GB/s (CPU; %llu rows, %llu bytes lost)\n",
+	       (f64)size / (cpu_s() - begin) / 1e9, (unsigned long long)stats.n_rows,
 	       (unsigned long long)stats.lost_bytes);
 }
 
@@ -551,11 +611,12 @@ int main(int argc, char **argv)
 	printf("events %llu\n", (unsigned long long)n_events);
 	bench_seal(lull_str_text(&path), n_events);
 	bench_info(lull_str_text(&path));
-	bench_decode(lull_str_text(&path));
+	bench_decode(lull_str_text(&path), n_events);
 	bench_scan(lull_str_text(&path));
 	if (argc > 3)
 		bench_commands(argv[3], lull_str_text(&path));
-	bench_recover(lull_str_text(&path));
+	bench_read(lull_str_text(&path));
+	bench_recover(lull_str_text(&path), n_events);
 	unlink(lull_str_text(&path));
 	lull_str_release(&path);
 	return 0;

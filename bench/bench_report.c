@@ -13,7 +13,12 @@
  *
  * Each report runs in a process of its own, with the file in the page cache, and prints CSV to
  * /dev/null. Each line is "name value unit"; the value is CPU time, which other programs on the
- * machine change less than the time on the clock.
+ * machine change less than the time on the clock. Lines "scan" tell what it takes to decode all
+ * columns of the recording and to do nothing with them, again after every tenth report: the reports
+ * after it compare with that.
+ *
+ * Fails if a scan does not see all rows, or if a report prints nothing although these recordings
+ * have what it tells.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +31,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "bench/gen_host.h"
+#include "bench/scan.h"
 #include "report/report.h"
 #include "report/rule.h"
 #include "trace/writer.h"
@@ -38,6 +44,7 @@
 #define LAYER_OPS   14u
 #define TICK_NS	    32u
 #define N_SPREADS   4096u
+#define NO_DATA	    77 /* status of a report that this recording has nothing for */
 #define HOST_PART   4u /* reports look at up to four tables of the second recording */
 
 struct op {
@@ -328,6 +335,45 @@ static const struct lull_report *find(const char *name)
 	return report ? report : lull_report_find(lull_rules, name, &nearest);
 }
 
+/* Reports and rules that rightly find nothing in these recordings, or have nothing to read. */
+static const char *const quiet[] = {
+	"alloc_growth",	  "alloc_leaks",	 "nvtx_startend_sum",
+	"losses",	  "cuda_memcpy_sync",	 "gpu_gaps",
+	"gpu_time_util",  "cuda_memset_sync",	 "alloc_backward",
+	"ops_pairs",	  "host/nccl_sum",	 "host/step_sum",
+	"host/steps",	  "host/losses",	 "host/gpu_gaps",
+	"host/ops_pairs", "host/alloc_backward", "host/cuda_memset_sync",
+};
+
+static bool is_quiet(const char *prefix, const char *name)
+{
+	size_t n = strlen(prefix);
+
+	for (size_t i = 0; i < LULL_COUNT_OF(quiet); i++)
+		if (strncmp(quiet[i], prefix, n) == 0 && strcmp(quiet[i] + n, name) == 0)
+			return true;
+	return false;
+}
+
+static void run_scan(const char *path)
+{
+	struct lull_reader *r;
+	struct lull_err err;
+	u64 n_rows;
+	f64 cpu_s;
+
+	if (lull_reader_open(&r, path, &err))
+		die(&err);
+	cpu_s = bench_scan_s(r, &n_rows);
+	if (!n_rows || n_rows != bench_n_rows(r)) {
+		lull_fail(&err, LULL_E_FORMAT, "%llu of %llu rows were decoded",
+			  (unsigned long long)n_rows, (unsigned long long)bench_n_rows(r));
+		die(&err);
+	}
+	printf("scan  %.3f s (%.2f M rows)\n", cpu_s, (f64)n_rows / 1e6);
+	lull_reader_close(r);
+}
+
 /* In a process of its own, so that its peak of memory is that of this report. */
 static void run_report(const char *path, const char *name, const char *prefix)
 {
@@ -348,7 +394,7 @@ static void run_report(const char *path, const char *name, const char *prefix)
 	if (!report || lull_reader_open(&r, path, &err))
 		die(&err);
 	if (!lull_report_has_data(report, r, &why))
-		exit(0);
+		exit(NO_DATA);
 	csv.format = LULL_OUT_FORMAT_csv;
 	lull_out_init(&out, report->columns, report->n_columns);
 	lull_out_stream(&out, &csv, open_null, null);
@@ -360,10 +406,15 @@ static void run_report(const char *path, const char *name, const char *prefix)
 		(f64)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 	printf("report %s%s  %.3f s (%.3f s wall, %zu rows, peak %ld MB)\n", prefix, name, cpu_s,
 	       (f64)dur_ns / 1e9, lull_out_len(&out), usage.ru_maxrss / 1024);
+	if (!lull_out_len(&out) && !is_quiet(prefix, name)) {
+		lull_fail(&err, LULL_E_NOT_FOUND, "%s%s printed nothing", prefix, name);
+		die(&err);
+	}
 	lull_out_release(&out);
 	lull_reader_close(r);
 }
 
+/* A scan if there is no name. */
 static int fork_report(const char *path, const char *name, const char *prefix)
 {
 	int status = 0;
@@ -372,11 +423,52 @@ static int fork_report(const char *path, const char *name, const char *prefix)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		run_report(path, name, prefix);
+		if (name)
+			run_report(path, name, prefix);
+		else
+			run_scan(path);
 		exit(0);
 	}
 	waitpid(pid, &status, 0);
 	return status;
+}
+
+/* Reports that ran on one of the recordings. */
+static struct {
+	const char *names[256];
+	u32 n;
+} done;
+
+/* A report, and a scan before every tenth. */
+static int next_report(const char *path, const char *name, const char *prefix)
+{
+	static u32 n;
+	int status = n++ % 10 == 0 ? fork_report(path, NULL, "") : 0;
+
+	if (!status)
+		status = fork_report(path, name, prefix);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_DATA)
+		return 0;
+	if (!status && done.n < LULL_COUNT_OF(done.names))
+		done.names[done.n++] = name;
+	return status;
+}
+
+/* Has every report of the list run? */
+static int check_list(const struct lull_report *const *list)
+{
+	for (; *list; list++) {
+		bool is_done = is_quiet("", (*list)->name);
+
+		for (u32 i = 0; i < done.n && !is_done; i++)
+			is_done = strcmp(done.names[i], (*list)->name) == 0;
+		if (!is_done) {
+			fprintf(stderr, "bench_report: no recording has what %s tells\n",
+				(*list)->name);
+			return 1;
+		}
+	}
+	return 0;
 }
 
 static int run_list(const char *path, const struct lull_report *const *list)
@@ -384,7 +476,7 @@ static int run_list(const char *path, const struct lull_report *const *list)
 	int status = 0;
 
 	for (; *list && !status; list++)
-		status = fork_report(path, (*list)->name, "");
+		status = next_report(path, (*list)->name, "");
 	return status;
 }
 
@@ -397,7 +489,7 @@ static int run_host_list(const char *path, const struct lull_report *const *list
 
 	for (; *list && !status; list++) {
 		if (!((*list)->needs & others))
-			status = fork_report(path, (*list)->name, "host/");
+			status = next_report(path, (*list)->name, "host/");
 	}
 	return status;
 }
@@ -409,7 +501,8 @@ static int run_host(const char *path, u64 n)
 
 	if (gen_host(path, n, &err))
 		die(&err);
-	status = run_host_list(path, lull_reports) || run_host_list(path, lull_rules);
+	status = fork_report(path, NULL, "") || run_host_list(path, lull_reports) ||
+		 run_host_list(path, lull_rules);
 	unlink(path);
 	return status;
 }
@@ -430,13 +523,14 @@ int main(int argc, char **argv)
 	if (access(path.at, R_OK))
 		make_file(path.at, n_kernels);
 	for (int i = 2; i < argc && !status; i++)
-		status = fork_report(path.at, argv[i], "");
+		status = next_report(path.at, argv[i], "");
 	if (argc <= 2)
 		status = run_list(path.at, lull_reports) || run_list(path.at, lull_rules);
 	if (!is_file)
 		unlink(path.at);
-	if (!is_file && argc <= 2)
-		status |= run_host(path.at, n_kernels / HOST_PART);
+	if (!is_file && argc <= 2 && !status)
+		status = run_host(path.at, n_kernels / HOST_PART) || check_list(lull_reports) ||
+			 check_list(lull_rules);
 	lull_str_release(&path);
 	return status ? 1 : 0;
 }

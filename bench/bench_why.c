@@ -6,7 +6,8 @@
  * The file is that of a training loop: steps of 500 kernels on one stream, a call for each, an
  * operator around every second call, a loader of 2 ms at the begin of each step and a wait at its
  * end. It is analysed with a tenth of the kernels and with all of them, each in a process of its
- * own, with the file in the page cache. Times are those of the CPU: others may use the machine.
+ * own, with the file in the page cache, and then decoded to compare with (scan.h). Times are those
+ * of the CPU: others may use the machine. Fails if the loader is not what it finds.
  *
  * Each line is "name value unit".
  */
@@ -18,9 +19,11 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "bench/scan.h"
 #include "cause/why.h"
 #include "trace/writer.h"
 
+#define PLANTED	 "input-pipeline" /* the cause that is in the file */
 #define PER_STEP 500u
 #define N_NAMES	 50u
 
@@ -157,14 +160,27 @@ static void analyse(const char *path, u64 n_kernels, const char *suffix)
 	struct lull_err err;
 	struct lull_why why;
 	struct rusage usage;
-	f64 seconds;
+	const char *found;
+	f64 seconds, scan_s;
+	u64 n_rows;
 
 	if (lull_reader_open(&r, path, &err) || lull_why_run(&why, r, NULL, &err))
 		die(&err);
 	getrusage(RUSAGE_SELF, &usage);
 	seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+	found = why.first < 0 ? why.cannot : lull_causes[lull_why_first(&why)->cause]->id;
+	if (strcmp(found, PLANTED) != 0) {
+		lull_fail(&err, LULL_E_NOT_FOUND, "it finds \"%s\", not %s", found, PLANTED);
+		die(&err);
+	}
+	scan_s = bench_scan_s(r, &n_rows);
+	if (n_rows < 2 * n_kernels || n_rows != bench_n_rows(r)) {
+		lull_fail(&err, LULL_E_FORMAT, "%llu rows", (unsigned long long)n_rows);
+		die(&err);
+	}
 	printf("why_time%s %.3f s (%.2f M kernels, %s)\n", suffix, seconds, (f64)n_kernels / 1e6,
-	       why.first < 0 ? why.cannot : lull_causes[lull_why_first(&why)->cause]->id);
+	       found);
+	printf("why_scan%s %.3f s (%.2f M rows)\n", suffix, scan_s, (f64)n_rows / 1e6);
 	printf("why_memory%s %.0f MB\n", suffix, (f64)usage.ru_maxrss / 1024);
 	lull_why_release(&why);
 	lull_reader_close(r);
@@ -179,7 +195,7 @@ int main(int argc, char **argv)
 
 	lull_str_addf(&path, "%s/lull-bench-why-%d.lull", tmp ? tmp : "/tmp", (int)getpid());
 	for (int i = 0; i < 2 && !status; i++) {
-		u64 n = i ? n_kernels : n_kernels / 10;
+		u64 n = (i ? n_kernels : n_kernels / 10) / PER_STEP * PER_STEP;
 		pid_t pid;
 
 		make_file(lull_str_text(&path), n);
