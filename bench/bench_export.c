@@ -9,11 +9,15 @@
  * kernel are two events, and in Chrome's JSON four, with both ends of the arrow.
  *
  * Each line is "name value unit". Time is that of the CPU: one core, and the disk does not count.
+ * Before each format, all columns are decoded to compare with (scan.h), in the same process. Fails
+ * if a format writes less than a byte an event.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +25,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "bench/gen_report.h"
+#include "bench/scan.h"
 #include "export/export.h"
 
 static void die(const struct lull_err *err)
@@ -29,13 +34,42 @@ static void die(const struct lull_err *err)
 	exit(1);
 }
 
-static u64 count_events(const struct lull_reader *r)
+/* /dev/null that counts. */
+static ssize_t count_bytes(void *n_bytes, const char *bytes, size_t n)
 {
+	(void)bytes;
+	*(u64 *)n_bytes += n;
+	return (ssize_t)n;
+}
+
+static FILE *open_null(u64 *n_bytes)
+{
+	FILE *f = fopencookie(n_bytes, "w", (cookie_io_functions_t){ .write = count_bytes });
+
+	if (!f)
+		exit(1);
+	return f;
+}
+
+/* Bytes of a file, or of the files in a folder. */
+static u64 size_of(const char *path)
+{
+	struct lull_str file = LULL_STR_INIT;
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	struct stat st;
 	u64 n = 0;
 
-	for (const struct lull_table_desc *t = lull_tables; t->name; t++)
-		if (t->kind == LULL_KIND_FACT)
-			n += lull_reader_stats(r, t->id).n_rows;
+	if (!dir)
+		return stat(path, &st) == 0 ? (u64)st.st_size : 0;
+	while ((entry = readdir(dir))) {
+		lull_str_clear(&file);
+		lull_str_addf(&file, "%s/%s", path, entry->d_name);
+		if (stat(lull_str_text(&file), &st) == 0 && S_ISREG(st.st_mode))
+			n += (u64)st.st_size;
+	}
+	closedir(dir);
+	lull_str_release(&file);
 	return n;
 }
 
@@ -49,14 +83,15 @@ static void run_export(const char *path, const char *name, bool is_plain)
 	struct lull_reader *r;
 	struct rusage usage;
 	struct lull_err err;
-	FILE *null = fopen("/dev/null", "w");
-	u64 n, cpu_ns;
+	u64 n, n_bytes = 0, cpu_ns;
+	FILE *null = open_null(&n_bytes);
+	f64 scan_s;
 	int rc;
 
 	lull_str_addf(&out, "%s.out", path);
 	if (lull_reader_open(&r, path, &err))
 		die(&err);
-	n = count_events(r);
+	scan_s = bench_scan_s(r, &n);
 	cpu_ns = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	rc = format->write ? format->write(r, &options, null, &err)
 			   : format->write_path(r, &options, lull_str_text(&out), &err);
@@ -64,9 +99,18 @@ static void run_export(const char *path, const char *name, bool is_plain)
 		die(&err);
 	cpu_ns = lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	getrusage(RUSAGE_SELF, &usage);
-	printf("export_%s%s %.2f M events/s (%.2f s CPU, peak %ld MB)\n", name,
+	fclose(null);
+	n_bytes += format->write ? 0 : size_of(lull_str_text(&out));
+	if (!n || n_bytes < n) {
+		lull_fail(&err, LULL_E_FORMAT, "%s has %llu bytes for %llu events", name,
+			  (unsigned long long)n_bytes, (unsigned long long)n);
+		die(&err);
+	}
+	printf("export_%s%s %.2f M events/s (%.2f s CPU, %.0f MB, peak %ld MB)\n", name,
 	       is_plain ? "_plain" : "", (f64)n / (f64)cpu_ns * 1e3, (f64)cpu_ns / 1e9,
-	       usage.ru_maxrss / 1024);
+	       (f64)n_bytes / 1e6, usage.ru_maxrss / 1024);
+	printf("scan_of_%s%s %.2f M events/s\n", name, is_plain ? "_plain" : "",
+	       (f64)n / scan_s / 1e6);
 	lull_place_remove(lull_str_text(&out));
 	lull_reader_close(r);
 }
