@@ -2,7 +2,8 @@
 //
 //	node kern_sum.js FOLDER
 //
-// Prints "name value unit": the best of five, from the query to all of its rows, without the start of the program.
+// Prints "name value unit": the best of five, from the query to all of its rows, without the start of the program. The
+// last line holds what it counted, kernels and nanoseconds.
 import { DuckDBInstance } from '@duckdb/node-api'
 
 const table = `'${process.argv[2]}/kernel.parquet'`
@@ -25,3 +26,5 @@ async function best(sql) {
 
 console.log(`duckdb_kern_sum ${await best(sum)} ms`)
 console.log(`duckdb_kern_total ${await best(plain)} ms`)
+const [[n, ns]] = (await db.runAndReadAll(`SELECT count(*), sum(dur_ns) FROM ${table}`)).getRows()
+console.log(`# counted ${n} ${ns}`)
