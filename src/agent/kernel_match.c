@@ -8,11 +8,9 @@
 #define NAME_BYTES 512u
 #define N_CACHED   256u
 
-/* What a symbol gave, by its hash: 0 nothing yet, else filter + 2. */
-struct cached {
-	_Atomic u64 hash;
-	_Atomic u32 filter;
-};
+/* What a symbol gave is the lowest byte of a word, filter + 2; the rest is of its hash. */
+#define GAVE 0xffu
+_Static_assert(LULL_KWISH_N_FILTERS + 2 <= GAVE, "a filter fits its byte");
 
 static struct {
 	const struct lull_kwish *wish;
@@ -20,7 +18,7 @@ static struct {
 	bool has_regex[LULL_KWISH_N_FILTERS];
 	regex_t range;
 	bool has_range;
-	struct cached cache[N_CACHED];
+	_Atomic u64 cache[N_CACHED]; /* 0 nothing yet */
 } match;
 
 /*
@@ -127,22 +125,16 @@ static int find(const char *symbol)
 
 int lull_kernel_match(const char *symbol)
 {
-	u64 hash = lull_hash(symbol, strlen(symbol)) | 1;
-	struct cached *c = &match.cache[hash / 2 % N_CACHED];
-	u32 known;
+	u64 hash = lull_hash(symbol, strlen(symbol)), word;
+	_Atomic u64 *cached = &match.cache[hash / (GAVE + 1) % N_CACHED];
 
-	/* Acquire: whoever sees the hash sees what belongs to it; see the stores below. */
-	if (atomic_load_explicit(&c->hash, memory_order_acquire) == hash) {
-		known = atomic_load_explicit(&c->filter, memory_order_acquire);
-		/* Another thread may have replaced it in between. */
-		if (known && atomic_load_explicit(&c->hash, memory_order_relaxed) == hash)
-			return (int)known - 2;
+	/* Hash and filter in one word: threads that replace each other's never mix them. */
+	word = atomic_load_explicit(cached, memory_order_relaxed);
+	if (!(word & GAVE) || (word ^ hash) & ~(u64)GAVE) {
+		word = (hash & ~(u64)GAVE) | (u64)(find(symbol) + 2);
+		atomic_store_explicit(cached, word, memory_order_relaxed);
 	}
-	known = (u32)(find(symbol) + 2);
-	atomic_store_explicit(&c->hash, 0, memory_order_release);
-	atomic_store_explicit(&c->filter, known, memory_order_release);
-	atomic_store_explicit(&c->hash, hash, memory_order_release);
-	return (int)known - 2;
+	return (int)(word & GAVE) - 2;
 }
 
 bool lull_kernel_is_unsafe(const char *symbol)
