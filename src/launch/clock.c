@@ -50,6 +50,9 @@ static bool is_counter_usable(void)
 		fclose(f);
 		if (strncmp(name, "tsc", 3) == 0)
 			return true;
+		/* What the kernel falls back to when the counters of two CPUs went apart. */
+		if (strncmp(name, "hpet", 4) == 0 || strncmp(name, "acpi_pm", 7) == 0)
+			return false;
 	}
 	/* A guest may keep time by its host (kvm-clock) and still have an invariant counter. */
 	f = fopen("/proc/cpuinfo", "re");
@@ -70,19 +73,20 @@ static bool is_counter_usable(void)
 
 static u64 measure_tick_hz(void)
 {
+	struct timespec pause = { 0, 20 * 1000 * 1000 };
+	struct lull_clock_pair a, b;
+
 #if defined(__aarch64__)
 	u64 hz;
 
 	__asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-	return hz;
-#else
-	struct lull_clock_pair a = take_pair(false), b;
-	struct timespec pause = { 0, 20 * 1000 * 1000 };
-
+	if (hz) /* firmware says it; not all of it does */
+		return hz;
+#endif
+	a = take_pair(false);
 	nanosleep(&pause, NULL);
 	b = take_pair(false);
 	return (u64)((f64)(b.counter - a.counter) * 1e9 / (f64)(b.mono_ns - a.mono_ns));
-#endif
 }
 
 void lull_clock_init(struct lull_clock *c)
