@@ -81,8 +81,7 @@ class Suite:
 
     def property(self):
         for x in names("test/property/test_*.py"):
-            yield Program(f"property/{x}", ["python3", f"test/property/test_{x}.py", self.build], self.need("lull"), weight=40,
-                          is_one_case=True)
+            yield Program(f"property/{x}", ["python3", f"test/property/test_{x}.py", self.build], self.need("lull"), weight=40)
 
     def e2e(self):
         for x in names("test/e2e/test_*.c"):
@@ -105,7 +104,7 @@ class Suite:
         yield Program("browser/types", ["tsc", "-p", "ui"], is_one_case=True, weight=10)
         for x in names("test/browser/test_*.mjs"):
             yield Program(f"browser/{x}", ["node", f"test/browser/test_{x}.mjs"], self.need("browser"),
-                          {"BUILD": self.build}, weight=90, is_one_case=True)
+                          {"BUILD": self.build}, weight=90)
 
     def gpu(self):
         """The scripts for machines with a GPU, tried on the simulated device."""
@@ -157,7 +156,7 @@ class Suite:
                           {"LULL_EMULATED": ARCH}, weight=20)
         for x in names("test/property/test_*.py"):
             yield Program(f"{ARCH}/property/{x}", ["python3", f"test/property/test_{x}.py", f"{build}/emulated"], needs,
-                          weight=50, is_one_case=True)
+                          {"LULL_EMULATED": ARCH}, weight=50)
 
 
 def no_foreign():
