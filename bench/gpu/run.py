@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
 import gpu
 from gpu import Failed, Skipped, verdict
 from cpus import FAST, SLOW, apart, pinned, quiet_cpus
-from launches import bench_after, bench_loop
+from launches import bench_after, bench_loop, size
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUIET = ["-s", "none", "--cpuctxsw", "none", "--python-sampling=false"]
@@ -101,11 +101,11 @@ def above(runs, others, key):
 
 def bench_parts(b):
     """The floor and one thing more at a time."""
-    n = 20000 if b.options.short or b.options.sim else 100000
+    n = size(b, 100000, 20000, 2000)
     words = ["", "kinds", "graph", "clock", "zeroed", "launch", "calls", "flush", "walk", "small",
              "kinds,graph,clock,zeroed,calls,flush,walk"]
     variants = ["floor:" + w for w in words]
-    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], 3, "ns_per_launch", 0.2)
+    found, rounds = alternate(b, variants, [b.probe, "loop", str(n)], size(b, 3, 3, 1), "ns_per_launch", 0.2)
     for v in variants:
         yield ("parts: " + (v[6:].replace(words[-1], "all but small") or "kernel records"), "",
                "%.0f ns a launch, %+.0f; CPU %.0f, n=%d" % (

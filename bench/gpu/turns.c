@@ -255,7 +255,7 @@ static void switch_lull(int is_on)
 {
 	if (!is_on)
 		lull_stop();
-	for (int i = 0; is_on && i < 200; i++) {
+	for (int i = 0; is_on && i < 3000; i++) {
 		lull_start();
 		if (lull_is_recording())
 			break;
@@ -268,7 +268,7 @@ static void switch_lull(int is_on)
 static void switch_to_floor(void)
 {
 	switch_lull(0);
-	for (int i = 0; i < 400 && !bare.is_alone(); i++) {
+	for (int i = 0; i < 6000 && !bare.is_alone(); i++) {
 		usleep(5000);
 		lull_is_recording();
 	}

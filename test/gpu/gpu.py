@@ -2,6 +2,9 @@
 
 A list of items is run in order of importance until the budget is spent; one table says what was
 expected, what was measured and what was left out. Nothing here needs more than Python's library.
+
+On the simulated device (--sim) the scripts are tried: standard output has the lines of a test (test/e2e/runner.py), one
+for each row of the table, which goes to standard error. Rows about costs are not judged there, and no time is too long.
 """
 import argparse
 import json
@@ -14,6 +17,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "test", "e2e"))
+import runner
 
 
 class Failed(Exception):
@@ -33,6 +38,7 @@ class Bench:
         self.begin = time.monotonic()
         self.dir = tempfile.mkdtemp(prefix="lull-gpu-")
         self.rows = []
+        self.lines = runner.Lines() if options.sim else None
         self.probe = os.path.join(self.dir, "probe")
         self.turns = os.path.join(self.dir, "turns")
         self.floor = os.path.join(self.dir, "libfloor.so")
@@ -70,14 +76,14 @@ class Bench:
         return os.path.abspath(os.path.join(folder, "libcudart.so.13"))
 
     def left(self):
-        return self.options.budget - (time.monotonic() - self.begin)
+        return float("inf") if self.options.sim else self.options.budget - (time.monotonic() - self.begin)
 
     def path(self, name):
         return os.path.join(self.dir, name)
 
     def run(self, argv, env=None, limit=120, expect=0):
         """Run a program; its output, or Failed if it ended otherwise than expected."""
-        limit = max(1, min(limit, self.left() + 5))
+        limit = runner.limit(limit) if self.options.sim else max(1, min(limit, self.left() + 5))
         try:
             done = subprocess.run(argv, env={**self.env, **(env or {})}, capture_output=True,
                                   text=True, timeout=limit)
@@ -113,8 +119,18 @@ class Bench:
             return [json.loads(line) for line in lines]
 
     def note(self, name, expected, measured, verdict, seconds=0.0):
+        label = " ".join([name, expected]) if any(row[0] == name for row in self.rows) else name
         self.rows.append((name, expected, measured, verdict, seconds))
         print("%-34s %-32s %-40s %-8s %5.1f s" % self.rows[-1], flush=True)
+        if self.lines and self.is_chosen(name):
+            self.lines.end(label, skipped=measured if verdict == "SKIPPED" else None, is_failed=verdict == "BAD")
+
+    def is_chosen(self, name):
+        return not self.options.names or any(word.replace("_", " ") in name.replace("_", " ") for word in self.options.names)
+
+    def judge_cost(self, is_good):
+        """The verdict about a cost; on the simulated device it only has to be there."""
+        return verdict(is_good or bool(self.options.sim))
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)
@@ -143,6 +159,7 @@ def parse(what, extra=(), budget=170):
     ap.add_argument("--sim", default="", metavar="FOLDER",
                     help="the simulated device: tries these scripts, says nothing about a GPU")
     ap.add_argument("--short", action="store_true", help="a tenth of the work")
+    ap.add_argument("names", nargs="*", metavar="NAME", help="with --sim: show the rows whose name contains one of them")
     for args, kwargs in extra:
         ap.add_argument(*args, **kwargs)
     return ap.parse_args()
@@ -155,10 +172,13 @@ def main(options, items):
     try:
         bench.build()
         if not bench.has_gpu():
+            if options.sim:
+                bench.note("device", "", "the simulated device does not work", "BAD")
+                return 1
             print("SKIPPED: there is no GPU here (libcuda.so.1 with a device); nothing was checked")
             return 0
         for name, cost, function in items:
-            if only and name not in only:
+            if only and name not in only or options.names and not any(word.startswith(name) for word in options.names):
                 continue
             begin = time.monotonic()
             if cost * (0.2 if options.short else 1) > bench.left():
@@ -174,7 +194,7 @@ def main(options, items):
             except (OSError, ValueError, LookupError, TypeError) as why:
                 # A report that lacks what a check reads must not cost the checks after it.
                 bench.note(name, "", "%s: %s" % (type(why).__name__, why), "BAD", time.monotonic() - begin)
-        return sum(row[3] == "BAD" for row in bench.rows)
+        return sum(row[3] == "BAD" and (not options.sim or bench.is_chosen(row[0])) for row in bench.rows)
     finally:
         bench.close()
 

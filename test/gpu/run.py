@@ -209,7 +209,7 @@ def check_runtime(b):
         yield ("runtime: launches by " + how, "60, Ex 10, driver 5", ", ".join("%s %d" % n for n in sorted(by_name.items())),
                verdict(by_name == {"cudaLaunchKernel": 60, "cudaLaunchKernelExC": 10, "cuLaunchKernel": 5}))
         kernels = b.table("runtime", "kernel")
-        yield ("runtime: kernels with a call", "74 of 74", "%d of %d" % (
+        yield ("runtime: kernels by " + how, "74 of 74 with a call", "%d of %d" % (
             sum(k["correlation"] in calls for k in kernels), len(kernels)),
             verdict(len(kernels) == 74 and all(k["correlation"] in calls for k in kernels)))
 
