@@ -153,6 +153,11 @@ def named(name, function, *args):
     return case
 
 
+def slug(name):
+    """The name of a case as it is printed: without blanks and the like."""
+    return re.sub(r"[^\w./+-]+", "_", name).strip("_")
+
+
 class Lines:
     """The lines on standard output; whatever else is printed, also by programs that are started, goes to standard error."""
 
@@ -165,7 +170,7 @@ class Lines:
     def end(self, name, skipped=None, is_failed=False):
         sys.stdout.flush()
         sys.stderr.flush()
-        name = re.sub(r"[^\w./+-]+", "_", name).strip("_")
+        name = slug(name)
         self.n_failed += is_failed
         if is_failed:
             self.out.write(f"FAILED {name}\n")
@@ -261,7 +266,8 @@ def main(tests, words, after=None):
     """
     lines = Lines()
     words = [w for w in words if not w.startswith("-")]
-    cases = [(_name_of(t), t) for t in _tests_of(tests)] if isinstance(tests, str) else [(t.__name__, t) for t in tests]
+    cases = ([(_name_of(t), t) for t in _tests_of(tests)] if isinstance(tests, str) else
+             [(slug(t.__name__), t) for t in tests])
     chosen = [(name, t) for name, t in cases if not words or any(w in name for w in words)]
     if not chosen:
         sys.exit(f"no case is named {' or '.join(words)}")

@@ -122,11 +122,11 @@ class Bench:
         label = " ".join([name, expected]) if any(row[0] == name for row in self.rows) else name
         self.rows.append((name, expected, measured, verdict, seconds))
         print("%-34s %-32s %-40s %-8s %5.1f s" % self.rows[-1], flush=True)
-        if self.lines and self.is_chosen(name):
+        if self.lines and self.is_chosen(label):
             self.lines.end(label, skipped=measured if verdict == "SKIPPED" else None, is_failed=verdict == "BAD")
 
     def is_chosen(self, name):
-        return not self.options.names or any(word.replace("_", " ") in name.replace("_", " ") for word in self.options.names)
+        return not self.options.names or any(word in runner.slug(name) for word in self.options.names)
 
     def judge_cost(self, is_good):
         """The verdict about a cost; on the simulated device it only has to be there."""
