@@ -63,7 +63,7 @@ def cmocka(name, path, needs, env=None, weight=1, before=()):
 class Suite:
     def __init__(self, build):
         self.build = build
-        self.san = f"{build}-san"
+        self.san = os.environ.get("SAN_BUILD", f"{build}-san")  # elsewhere where programs were brought along
         self.native = (f"BUILD={build}",)
         self.sanitizing = (f"BUILD={self.san}", "SAN=1")
 
