@@ -13,12 +13,17 @@ fail() {
 	exit 1
 }
 
-# The real device if there is one, else the simulated one; reports made with it say so.
-if [ -e /dev/nvidiactl ] && ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+# The real device if there is one, else the simulated one; reports made with it say so. DEMO_DEVICE=simulated is for tests.
+if [ "$DEMO_DEVICE" = simulated ]; then
+	device='a simulated device, as was asked for; its times are made up'
+elif [ -e /dev/nvidiactl ] && ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
 	device='the GPU of this machine'
 	with=
 else
 	device='a simulated device: there is no GPU here, and its times are made up'
+	DEMO_DEVICE=simulated
+fi
+if [ "$DEMO_DEVICE" = simulated ]; then
 	with="LD_LIBRARY_PATH=$build/sim "
 	LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH

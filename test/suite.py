@@ -10,9 +10,11 @@
 
 What has to be built first is a target of the Makefile for each program: need/KIND/NAME, or the program itself.
 """
+import functools
 import glob
 import os
 import re
+import subprocess
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ARCH = os.environ.get("FOREIGN_ARCH", "x86_64" if os.uname().machine == "aarch64" else "aarch64")
@@ -58,6 +60,16 @@ def names(pattern):
 
 def cmocka(name, path, needs, env=None, weight=1, before=()):
     return Program(name, [*before, path], needs, env, weight, chooses_by_env=True)
+
+
+@functools.lru_cache()
+def has_version(tool, version):
+    """Whether the installed version of a program is this one."""
+    try:
+        said = subprocess.run([tool, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    except OSError:
+        return False
+    return re.search(rf"\b(version )?{re.escape(version)}\b", said) is not None
 
 
 class Suite:
@@ -132,11 +144,18 @@ class Suite:
                 yield Program(f"check/{x}", [f"tools/check-{x}", *args.get(x, [])], self.need("lull"), is_one_case=True)
         yield Program("check/gen-docs", ["tools/gen-docs", "--check", f"{self.build}/lull"], self.need("lull"),
                       is_one_case=True)
-        for part in ["cppcheck", *names("src/*/")]:
-            yield Program(f"check/{part}" if part == "cppcheck" else f"check/tidy-{part}",
-                          ["make", "--no-print-directory", "-k", f"lint/{part}"],
-                          is_one_case=True, weight=100 if part == "cppcheck" else 30)
-        yield Program("check/tidy-rest", ["make", "--no-print-directory", "-k", "lint/rest"], is_one_case=True, weight=20)
+        yield self.lint("cppcheck", "cppcheck", 100)
+        for part in [*names("src/*/"), "rest"]:
+            yield self.lint(f"tidy-{part}", part, 30)
+
+    def lint(self, name, part, weight):
+        """Every version of a linter finds something else; the tree is clean for those of Debian 12."""
+        tool, version = ("cppcheck", "2.10") if part == "cppcheck" else ("clang-tidy", "14")
+        if has_version(tool, version):
+            return Program(f"check/{name}", ["make", "--no-print-directory", "-k", f"lint/{part}"], weight=weight,
+                           is_one_case=True)
+        return Program(f"check/{name}", ["echo", f"skipped: no {tool} {version} here; 'make lint' tries what there is"],
+                       is_one_case=True)
 
     def foreign(self):
         """Unit, golden and property tests for the other architecture."""
