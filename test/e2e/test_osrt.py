@@ -18,7 +18,9 @@ import tempfile
 import runner
 
 BUILD = os.path.abspath(sys.argv[1])
-AGENT = BUILD + "/liblull-agent.so"
+LINKS = tempfile.TemporaryDirectory(prefix="lull-test-")
+AGENT = LINKS.name + "/agent.so"  # LD_PRELOAD takes no blanks, which the folder of the tree may have
+os.symlink(BUILD + "/liblull-agent.so", AGENT)
 E2E = BUILD + "/e2e/"
 HERE = os.path.dirname(os.path.abspath(__file__))
 OSRT, GIL, TIMER = 2, 4, 8
