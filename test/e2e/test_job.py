@@ -28,7 +28,7 @@ SESSION = f"job{os.getpid()}"
 
 # What a launcher would have set must not come from whoever runs the tests.
 CLEAN = {k: v for k, v in os.environ.items()
-         if not re.match(r"(OMPI|PMI|PMIX|SLURM|RAY|TORCHELASTIC|MPI|PBS|LSB)_|(LOCAL_)?RANK$|WORLD_SIZE|MASTER_|JOB_", k)}
+         if not re.match(r"(OMPI(?!_MCA)|PMI|PMIX|SLURM|RAY|TORCHELASTIC|MPI|PBS|LSB)_|(LOCAL_)?RANK$|WORLD_SIZE|MASTER_|JOB_", k)}
 
 
 def run(*words, env=None, status=0):
