@@ -112,11 +112,12 @@ void lull_out_memo_release(struct lull_out_memo *memo)
 
 bool lull_out_recall(struct lull_out *out, struct lull_out_memo *memo, u64 key)
 {
-	const struct part *part = (const struct part *)memo->parts.at + key;
+	const struct part *part;
 
 	if (!out->line)
 		return false;
-	if (key >= memo->parts.n || !part->n_cells) {
+	part = key < memo->parts.n ? (const struct part *)memo->parts.at + key : NULL;
+	if (!part || !part->n_cells) {
 		memo->from_off = out->line->len;
 		memo->n_filled = out->n_filled;
 		return false;

@@ -70,9 +70,12 @@ static i64 signed_varint(const u8 *at, const u8 *end)
 
 static u32 line_in_locations(const struct lull_python_code *code, i64 off)
 {
-	const u8 *at = code->lines, *end = at + code->n_lines_bytes;
+	const u8 *at = code->lines, *end;
 	i64 line = code->first_line, until = 0;
 
+	if (!at)
+		return 0;
+	end = at + code->n_lines_bytes;
 	while (at < end) {
 		u32 kind = *at >> 3 & 15;
 

@@ -411,11 +411,17 @@ static enum lull_cfi_result find_cfa(const struct lull_cfi *c, const struct lull
 	return LULL_CFI_OK;
 }
 
+/* NULL if there are none. */
+static const struct save *saves_of(const struct lull_cfi *c, const struct lull_cfi_rule *rule)
+{
+	return rule->n_saves ? (const struct save *)c->saves.at + rule->first_save : NULL;
+}
+
 /* Change all registers but the pc into those of the caller. */
 static void restore_all(const struct lull_cfi *c, const struct lull_cfi_rule *rule,
 			struct lull_regs *regs, const struct lull_expr_env *env)
 {
-	const struct save *save = (struct save *)c->saves.at + rule->first_save;
+	const struct save *save = saves_of(c, rule);
 
 	for (u32 i = 0; i < rule->n_saves; i++, save++) {
 		u64 value;
@@ -433,10 +439,10 @@ static void restore_all(const struct lull_cfi *c, const struct lull_cfi_rule *ru
 static enum lull_cfi_result find_ra(const struct lull_cfi *c, const struct lull_cfi_rule *rule,
 				    const struct lull_expr_env *env, u64 *ra)
 {
-	const struct save *save = (struct save *)c->saves.at + rule->first_save;
+	const struct save *save = saves_of(c, rule);
 
 	/* keep() puts it first. */
-	if (rule->n_saves && save->reg == rule->ra_reg)
+	if (save && save->reg == rule->ra_reg)
 		return restore(c, save, env, ra);
 	if (!lull_regs_has(env->regs, rule->ra_reg))
 		return LULL_CFI_NO_REGISTER;
