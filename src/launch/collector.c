@@ -99,7 +99,6 @@ static void fill_control(struct lull_collector *c)
 	fill_libraries(control, o->libraries);
 	if (o->kernels)
 		control->kernels = *o->kernels;
-	atomic_store(&control->next_record, 1);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
 			set_capture_range(control, o->capture_range);
@@ -243,6 +242,7 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 		waitpid(c->target.pid, NULL, 0);
 		return rc;
 	}
+	lull_control_await_range(c);
 	c->is_launched = true;
 	return lull_spawn_go(&c->target, c->argv[0], err);
 }

@@ -71,21 +71,22 @@ struct lull_collector {
 	u64 last_tick_ns; /* when the round before this one began: nothing unseen is older */
 	u64 next_usage_ns;
 	u64 next_python_ns;
-	u64 ended_ns;	    /* when the program ended */
-	bool has_said_wait; /* that others are waited for */
-	bool is_launched;   /* the program runs */
-	bool is_over;	    /* leave the loop */
-	bool is_salvaging;  /* finishing for a dead recorder: nobody saw processes end */
-	bool has_strangers; /* we had children before we started any */
-	bool is_shutdown;   /* asked to end the session */
-	u32 n_interrupts;   /* Ctrl-C within a second, while the program runs */
-	u64 interrupt_ns;   /* the first of them */
-	bool has_insisted;  /* there were so many that all have got SIGTERM */
-	u64 kill_at_ns;	    /* when a polite signal was not enough */
-	u64 cpu_start_ns;   /* our own CPU time at the start of the recording */
-	u64 cpu_forked_ns;  /* in a child that finishes a report: what its parent had used */
-	u64 pid_ns;	    /* our own PID namespace, 0 until somebody asked (pidns.h) */
-	bool has_hung;	    /* a kernel did not end, and the program was ended for it */
+	u64 ended_ns;	     /* when the program ended */
+	bool has_said_wait;  /* that others are waited for */
+	bool is_launched;    /* the program runs */
+	bool is_over;	     /* leave the loop */
+	bool is_salvaging;   /* finishing for a dead recorder: nobody saw processes end */
+	u64 salvage_counter; /* when the report begins that it had not opened, 0 = it had */
+	bool has_strangers;  /* we had children before we started any */
+	bool is_shutdown;    /* asked to end the session */
+	u32 n_interrupts;    /* Ctrl-C within a second, while the program runs */
+	u64 interrupt_ns;    /* the first of them */
+	bool has_insisted;   /* there were so many that all have got SIGTERM */
+	u64 kill_at_ns;	     /* when a polite signal was not enough */
+	u64 cpu_start_ns;    /* our own CPU time at the start of the recording */
+	u64 cpu_forked_ns;   /* in a child that finishes a report: what its parent had used */
+	u64 pid_ns;	     /* our own PID namespace, 0 until somebody asked (pidns.h) */
+	bool has_hung;	     /* a kernel did not end, and the program was ended for it */
 };
 
 /* feed_agents.c: open new images, take their events, drop those that ended. */
@@ -154,6 +155,8 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err);
 /* The same, but the report is finished by a child: a capture range may begin again at once. */
 int lull_control_end_soon(struct lull_collector *c, struct lull_err *err);
 void lull_control_cancel(struct lull_collector *c);
+/* Ready for the next capture range, and for our death before we have seen it. */
+void lull_control_await_range(struct lull_collector *c);
 /*
  * Choose report_path and work_path by the pattern `output` (NULL: that of the options); `number` as
  * in struct lull_naming.

@@ -132,15 +132,15 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 }
 
 /*
- * Where the report goes, for whoever has to recover it: absolute, since they may stand elsewhere.
+ * Where a report goes, for whoever has to recover it: absolute, since they may stand elsewhere. `to`
+ * has room for 4,096 bytes.
  */
-static void note_path(struct lull_control *control, const char *path)
+static void note_path(char *to, const char *path)
 {
 	char folder[2048];
 	bool is_relative = path[0] != '/' && getcwd(folder, sizeof(folder));
 
-	snprintf(control->report_path, sizeof(control->report_path), "%s%s%s",
-		 is_relative ? folder : "", is_relative ? "/" : "", path);
+	snprintf(to, 4096, "%s%s%s", is_relative ? folder : "", is_relative ? "/" : "", path);
 }
 
 /* The time as agents stamp it. */
@@ -161,8 +161,9 @@ static bool is_taken(const void *ctx, const char *path)
 	return false;
 }
 
-int lull_control_name(struct lull_collector *c, const char *output, u32 number,
-		      struct lull_err *err)
+/* Where the report goes in the end, and where it is written. */
+static int choose_paths(const struct lull_collector *c, const char *output, u32 number,
+			struct lull_str paths[2], struct lull_err *err)
 {
 	struct lull_rank rank = lull_job_rank();
 	struct lull_naming naming = {
@@ -176,28 +177,56 @@ int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 		.is_taken = is_taken,
 		.ctx = c,
 	};
-	struct lull_str path = LULL_STR_INIT, work = LULL_STR_INIT;
-	int rc = lull_naming_format(&naming, &path, err);
+	int rc = lull_naming_format(&naming, &paths[0], err);
 
-	if (!rc)
-		rc = lull_spool_place(c->options->part_dir, path.at, &work, err);
+	return rc ? rc : lull_spool_place(c->options->part_dir, paths[0].at, &paths[1], err);
+}
+
+int lull_control_name(struct lull_collector *c, const char *output, u32 number,
+		      struct lull_err *err)
+{
+	struct lull_str paths[2] = { LULL_STR_INIT, LULL_STR_INIT };
+	int rc = choose_paths(c, output, number, paths, err);
+
 	if (!rc) {
-		snprintf(c->report_path, sizeof(c->report_path), "%s", path.at);
-		snprintf(c->work_path, sizeof(c->work_path), "%s", work.at);
+		snprintf(c->report_path, sizeof(c->report_path), "%s", paths[0].at);
+		snprintf(c->work_path, sizeof(c->work_path), "%s", paths[1].at);
 	}
-	lull_str_release(&path);
-	lull_str_release(&work);
+	lull_str_release(&paths[0]);
+	lull_str_release(&paths[1]);
 	return rc;
 }
 
-/* The ring of a flight recorder has a name that no report has. */
-static void name_ring(struct lull_collector *c)
+/* The ring of a flight recorder has a name that no report has. `path` has room for 4,096 bytes. */
+static void name_ring(const struct lull_collector *c, char *path)
 {
-	size_t n = strlen(c->work_path);
+	size_t n = strlen(path);
 
 	if (c->flight.is_on && n > 5)
-		snprintf(c->work_path + n - 5, sizeof(c->work_path) - n, "-ring.lull");
-	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
+		snprintf(path + n - 5, 4096 - n, "-ring.lull");
+}
+
+/* A second report of one run never takes the place of the first, whatever -f says. */
+static u32 next_number(const struct lull_collector *c, const char *output)
+{
+	return !output && c->n_records ? c->n_records + 1 : 0;
+}
+
+void lull_control_await_range(struct lull_collector *c)
+{
+	struct lull_control *control = c->session.control;
+	struct lull_str paths[2] = { LULL_STR_INIT, LULL_STR_INIT };
+	struct lull_err ignored; /* it is told when the range begins */
+
+	control->next_report_path[0] = '\0';
+	if (choose_paths(c, NULL, next_number(c, NULL), paths, &ignored) == 0) {
+		note_path(control->next_report_path, paths[1].at);
+		name_ring(c, control->next_report_path);
+	}
+	lull_str_release(&paths[0]);
+	lull_str_release(&paths[1]);
+	/* Last: from here on an agent that sees a range begins a recording. */
+	atomic_store(&control->next_record, c->n_records + 1);
 }
 
 /* With -f, what a recorder left that died is in nobody's way; and it is not lost. */
@@ -224,11 +253,11 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 
 	if (lull_recording_is_on(&c->recording))
 		return lull_fail(err, LULL_E_USAGE, "a recording is on already; stop it first");
-	/* A second report of one run never takes the place of the first, whatever -f says. */
-	rc = lull_control_name(c, output, !output && c->n_records ? c->n_records + 1 : 0, err);
+	rc = lull_control_name(c, output, next_number(c, output), err);
 	if (rc)
 		return rc;
-	name_ring(c);
+	name_ring(c, c->work_path);
+	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
 	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
 	rc = pass_leftover(c, err);
 	if (!rc)
@@ -246,11 +275,12 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
-	note_path(c->session.control, c->work_path);
+	note_path(c->session.control->report_path, c->work_path);
 	c->session.control->epoch_ns = c->begin_ns;
 	lull_control_checkpoint(c, true);
 	lull_feed_perf_begin(c);
 	c->n_records++;
+	atomic_store(&c->session.control->filed_record, c->n_records);
 	/*
 	 * Last: from here on the agents write. (An agent that saw a capture range has set it
 	 * itself.)
@@ -530,7 +560,7 @@ static void leave_report(struct lull_collector *c)
 {
 	c->session.control->report_path[0] = '\0';
 	lull_feed_agents_release(c);
-	atomic_store(&c->session.control->next_record, c->n_records + 1);
+	lull_control_await_range(c);
 }
 
 int lull_control_end(struct lull_collector *c, struct lull_err *err)

@@ -237,6 +237,23 @@ static struct lull_task *task_of(struct lull_collector *c, struct lull_process *
 	return task;
 }
 
+/*
+ * In a report that the recorder had not opened, events of an earlier one may lie before its own: of
+ * these only names are taken, as between two reports.
+ */
+static bool decode(struct lull_collector *c, struct lull_task *task, u32 level,
+		   const struct lull_event *event)
+{
+	struct lull_writer *writer = c->recording.writer;
+	bool is_good;
+
+	if (event->counter < c->salvage_counter)
+		c->recording.writer = NULL;
+	is_good = lull_decode(&c->recording, task, level, event);
+	c->recording.writer = c->recording.writer ? c->recording.writer : writer;
+	return is_good;
+}
+
 static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event *event)
 {
 	struct feed *feed = ctx;
@@ -251,7 +268,7 @@ static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event 
 	 */
 	if (!c->recording.writer && c->options->begin == LULL_BEGIN_ON_RANGE)
 		lull_collector_follow_begin(c);
-	if (!lull_decode(&c->recording, task, level, event))
+	if (!decode(c, task, level, event))
 		feed->process->file->n_bad++;
 }
 

@@ -112,18 +112,31 @@ static void do_snapshot(struct lull_collector *c, const char *arg, struct lull_s
 	}
 }
 
+/* What is missing already, and why if writing failed. */
+static void add_losses(const struct lull_collector *c, struct lull_str *answer)
+{
+	u64 n_lost = lull_control_losses(c);
+
+	if (n_lost)
+		lull_str_addf(answer, ", %llu lost", (unsigned long long)n_lost);
+	if (c->has_report_failed)
+		lull_str_addf(answer, " (%s)", c->report_err.msg);
+}
+
 static void do_status(struct lull_collector *c, const char *arg, struct lull_str *answer)
 {
 	f64 age_s = (f64)(lull_now_ns() - c->start_ns) / 1e9;
 
 	(void)arg;
-	if (lull_recording_is_on(&c->recording))
-		lull_str_addf(answer, "ok recording to %s: %.1f s, %llu events", c->report_path,
-			      (f64)(lull_now_ns() - c->begin_ns) / 1e9,
-			      (unsigned long long)c->recording.n_events);
-	else
+	if (!lull_recording_is_on(&c->recording)) {
 		lull_str_addf(answer, "ok %s; the program runs for %.1f s",
 			      c->n_records ? "stopped" : "ready, nothing recorded yet", age_s);
+		return;
+	}
+	lull_str_addf(answer, "ok recording to %s: %.1f s, %llu events", c->report_path,
+		      (f64)(lull_now_ns() - c->begin_ns) / 1e9,
+		      (unsigned long long)c->recording.n_events);
+	add_losses(c, answer);
 }
 
 /* What a session understands. */

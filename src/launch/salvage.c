@@ -11,6 +11,8 @@
 #include "launch/callstack.h"
 #include "launch/collector_int.h"
 #include "launch/image.h"
+#include "launch/leftover.h"
+#include "launch/machine.h"
 #include "trace/reader.h"
 
 /* What the unfinished file says. */
@@ -22,6 +24,23 @@ struct left {
 	struct lull_vec tasks; /* struct lull_task *, by lane id - 1 */
 };
 
+/* The real path of a file, which need not be there; false if its folder is not. */
+static bool find_full(const char *path, char full[PATH_MAX])
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder;
+	size_t n;
+	bool is_found;
+
+	if (realpath(path, full))
+		return true;
+	folder = slash ? lull_strndup(path, (size_t)(name - path)) : lull_strdup(".");
+	is_found = realpath(folder, full) != NULL;
+	free(folder);
+	n = is_found ? strlen(full) : 0;
+	return is_found && snprintf(full + n, PATH_MAX - n, "/%s", name) < (int)(PATH_MAX - n);
+}
+
 bool lull_salvage_find(const char *report_path, struct lull_session_entry *entry)
 {
 	char full[PATH_MAX];
@@ -29,7 +48,7 @@ bool lull_salvage_find(const char *report_path, struct lull_session_entry *entry
 	bool is_found = false;
 	size_t n;
 
-	if (!realpath(report_path, full))
+	if (!find_full(report_path, full))
 		return false;
 	n = strlen(full);
 	if (n > 5 && strcmp(full + n - 5, ".part") == 0)
@@ -283,21 +302,81 @@ static void count_processes(const struct lull_collector *c, struct lull_salvage_
 	}
 }
 
-/* Everything but opening and closing. */
-static int finish(struct lull_collector *c, struct left *left, const char *report_path,
-		  struct lull_salvage_result *result, struct lull_err *err)
+/* Go on with the unfinished file. */
+static int resume(struct lull_collector *c, struct left *left, const char *report_path,
+		  struct lull_err *err)
 {
-	struct lull_recording *r = &c->recording;
+	char part[PATH_MAX + 8];
 	int rc;
 
+	snprintf(part, sizeof(part), "%s.part", report_path);
+	rc = lull_reader_open(&left->reader, part, err);
+	if (rc)
+		return rc;
 	read_checkpoint(left);
-	rc = lull_recording_resume(r, report_path, c->session.control->epoch_ns, err);
+	rc = lull_recording_resume(&c->recording, report_path, c->session.control->epoch_ns, err);
+	if (rc)
+		return rc;
+	/* The file was cut: what the reader knows of its end lies in memory that is gone. */
+	lull_reader_close(left->reader);
+	left->reader = NULL;
+	rc = lull_reader_open(&left->reader, part, err);
 	if (rc)
 		return rc;
 	load_tree(c, left);
 	load_labels(c, left);
 	load_frames(c, left);
 	load_open_ranges(left);
+	return 0;
+}
+
+static void on_fact(void *ctx, const char *key, const char *value)
+{
+	lull_recording_meta(ctx, key, value);
+}
+
+/*
+ * The recorder died between the begin of a capture range and the first checkpoint of its report:
+ * all there is lies in shared memory.
+ */
+static int begin(struct lull_collector *c, const char *report_path, struct lull_err *err)
+{
+	struct lull_control *control = c->session.control;
+	u64 counter = atomic_load(&control->start_counter);
+	struct lull_recording *r = &c->recording;
+	struct lull_str kept = LULL_STR_INIT, part = LULL_STR_INIT;
+	int rc;
+
+	/* Its own file holds nothing yet; somebody else's is kept. */
+	lull_str_addf(&part, "%s.part", report_path);
+	if (strcmp(control->report_path, report_path) == 0)
+		unlink(part.at);
+	rc = lull_leftover_move(report_path, &kept, err);
+	lull_str_release(&part);
+	lull_str_release(&kept);
+	if (rc)
+		return rc;
+	rc = lull_recording_begin(r, report_path, lull_clock_ns_of(&c->clock, counter), err);
+	if (rc)
+		return rc;
+	c->salvage_counter = counter;
+	lull_recording_meta(r, "recording.version", LULL_VERSION);
+	lull_recording_meta(r, "recording.session", control->session_name);
+	lull_machine_read(on_fact, r);
+	return 0;
+}
+
+/* Everything but opening and closing. */
+static int finish(struct lull_collector *c, struct left *left,
+		  const struct lull_session_entry *entry, struct lull_salvage_result *result,
+		  struct lull_err *err)
+{
+	struct lull_recording *r = &c->recording;
+	int rc = entry->is_unfiled ? begin(c, entry->report_path, err)
+				   : resume(c, left, entry->report_path, err);
+
+	if (rc)
+		return rc;
 	/*
 	 * The recorder is dead, so nobody else reads; the agents, if alive, must not go on writing.
 	 */
@@ -321,14 +400,12 @@ int lull_salvage(const struct lull_session_entry *entry, struct lull_salvage_res
 	struct lull_collector_options options = { 0 };
 	struct lull_collector c = { .options = &options, .is_salvaging = true };
 	struct left left = { 0 };
-	char part[PATH_MAX + 8];
 	int rc;
 
 	memset(result, 0, sizeof(*result));
 	lull_vec_init(&left.places, sizeof(struct lull_checkpoint_row));
 	lull_vec_init(&left.open, sizeof(struct lull_open_range_row));
 	lull_vec_init(&left.tasks, sizeof(struct lull_task *));
-	snprintf(part, sizeof(part), "%s.part", entry->report_path);
 	rc = lull_session_open(&c.session, entry->path, err);
 	if (rc)
 		return rc;
@@ -336,9 +413,7 @@ int lull_salvage(const struct lull_session_entry *entry, struct lull_salvage_res
 	lull_tree_init(&c.tree);
 	c.tree.on_free = lull_callstack_free;
 	lull_recording_init(&c.recording, &c.clock, &c.tree);
-	rc = lull_reader_open(&left.reader, part, err);
-	if (!rc)
-		rc = finish(&c, &left, entry->report_path, result, err);
+	rc = finish(&c, &left, entry, result, err);
 	lull_reader_close(left.reader);
 	lull_recording_release(&c.recording);
 	lull_tree_release(&c.tree);

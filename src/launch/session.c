@@ -198,7 +198,10 @@ static void add_entry(struct lull_vec *entries, const char *folder, const char *
 	memcpy(e->name, s.control->session_name, sizeof(e->name) - 1);
 	e->collector_pid = s.control->collector_pid;
 	e->is_alive = lull_is_alive(e->collector_pid);
-	memcpy(e->report_path, s.control->report_path, sizeof(e->report_path) - 1);
+	e->is_unfiled =
+		atomic_load(&s.control->last_record) > atomic_load(&s.control->filed_record);
+	memcpy(e->report_path, e->is_unfiled ? s.control->next_report_path : s.control->report_path,
+	       sizeof(e->report_path) - 1);
 	lull_session_close(&s);
 }
 

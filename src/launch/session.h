@@ -41,6 +41,7 @@ struct lull_session_entry {
 	char name[64];
 	u32 collector_pid;
 	bool is_alive;		/* its collector runs */
+	bool is_unfiled;	/* all of its recording is in shared memory: there is no file yet */
 	char report_path[4096]; /* what it writes, "" if nothing */
 };
 

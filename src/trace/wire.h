@@ -182,6 +182,13 @@ struct lull_control {
 	char ranks[256];	/* --ranks: other ranks are not recorded; "" = all (rank.h) */
 	struct lull_kwish kernels;
 	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
+	/*
+	 * A capture range begins a recording before the collector has its file. Should the
+	 * collector die in between, this is where the report goes, and which recording was the last
+	 * that has a file.
+	 */
+	_Atomic u32 filed_record;
+	char next_report_path[4096];
 };
 
 enum lull_chunk_state {

@@ -7,6 +7,11 @@
  * how many there were in COUNTS_FILE (mapped, so that the numbers outlive us). After the given time
  * the program ends as HOW says. PACE is the pause in us after every 50 marks; 0 means as fast as
  * possible, LIMIT marks a thread.
+ *
+ * Some ways to end are about the recorder, which is the parent: "orphan" waits until it is dead, and
+ * "alone" kills it before the first mark. "unseen" stops it, so that it sees nothing of the
+ * recording that lull_start() then begins, and kills it in the end; "again" does so with the second
+ * recording.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,12 +23,14 @@
 #include <unistd.h>
 
 #include "lull.h"
+#include "support/guest.h"
 
 #define LIMIT 2000000ull
 
 static volatile unsigned long long *counts;
 static unsigned pace_us = 500;
 static volatile int is_over;
+static pid_t recorder;
 
 static void *emit(void *arg)
 {
@@ -65,9 +72,50 @@ static void raise_segv(void)
 	*nowhere = 0;
 }
 
+static void kill_recorder(void)
+{
+	kill(recorder, SIGKILL);
+	guest_wait_for(getppid() != recorder);
+}
+
+static int is_stopped(pid_t pid)
+{
+	char path[64], state = '?';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		exit(2);
+	fclose(file);
+	return state == 'T';
+}
+
+/* Begin a recording that the recorder does not see. */
+static void begin_unseen(void)
+{
+	kill(recorder, SIGSTOP);
+	guest_wait_for(is_stopped(recorder));
+	lull_start();
+}
+
+/* One that it has seen and closed; marks of it must not be in the next. */
+static void record_before(void)
+{
+	lull_start();
+	for (unsigned long long n = 0; n < 1000; n++)
+		lull_mark_value("thread 0", n);
+	lull_stop();
+	guest_wait_for_recorder();
+}
+
 static void leave(const char *how)
 {
-	if (strcmp(how, "exit") == 0)
+	if (strcmp(how, "orphan") == 0)
+		guest_wait_for(getppid() != recorder);
+	if (strcmp(how, "unseen") == 0 || strcmp(how, "again") == 0)
+		kill_recorder();
+	if (strcmp(how, "exit") == 0 || getppid() != recorder)
 		exit(3);
 	if (strcmp(how, "_exit") == 0)
 		_exit(3);
@@ -119,6 +167,13 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 5)
 		pace_us = (unsigned)atoi(argv[5]);
+	recorder = getppid();
+	if (strcmp(argv[1], "alone") == 0)
+		kill_recorder();
+	if (strcmp(argv[1], "again") == 0)
+		record_before();
+	if (strcmp(argv[1], "unseen") == 0 || strcmp(argv[1], "again") == 0)
+		begin_unseen();
 	for (long i = 0; i < n_threads; i++) {
 		pthread_t thread;
 

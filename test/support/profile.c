@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <dirent.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,14 @@ const char *test_profile_command(void)
 	const char *given = getenv("LULL");
 
 	return given ? given : LULL_BUILD "/lull";
+}
+
+const char *test_profile_limit(void)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "timeout %u", test_patience_s());
+	return text;
 }
 
 void test_profile_begin(void)
@@ -68,8 +77,7 @@ int test_profile_run(char *text, const char *words, ...)
 	va_start(ap, words);
 	lull_str_vaddf(&formatted, words, ap);
 	va_end(ap);
-	/* A program that hangs must not hang the tests. */
-	spell(&command, "timeout 60", formatted.at);
+	spell(&command, test_profile_limit(), formatted.at);
 	lull_str_puts(&command, " 2>&1");
 	pipe = popen(command.at, "r");
 	assert_non_null(pipe);
@@ -108,9 +116,18 @@ pid_t test_profile_launch(const char *words, ...)
 
 int test_profile_wait(pid_t pid)
 {
+	u64 end_ns = test_patience_end_ns();
 	int status = 0;
+	pid_t ended;
 
-	assert_int_equal(waitpid(pid, &status, 0), pid);
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
+		if (!test_patience_pause(end_ns)) {
+			kill(pid, SIGKILL);
+			waitpid(pid, &status, 0);
+			fail_msg("process %d did not end within %u s", (int)pid, test_patience_s());
+		}
+	}
+	assert_int_equal(ended, pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -135,6 +152,14 @@ bool test_profile_exists(const char *name)
 	return access(test_profile_path(name), F_OK) == 0;
 }
 
+void test_profile_touch(const char *name)
+{
+	FILE *file = fopen(test_profile_path(name), "w");
+
+	assert_non_null(file);
+	fclose(file);
+}
+
 int test_profile_count_files(const char *suffix)
 {
 	DIR *dir = opendir(folder);
@@ -154,10 +179,10 @@ int test_profile_count_files(const char *suffix)
 void test_profile_need_namespace(void)
 {
 	/* In a chroot the root is no mount, and unshare cannot keep its changes to itself. */
-	if (getuid() == 0 && system("unshare -m true 2>/dev/null") == 0)
-		return;
-	print_message("SKIPPED: no mount namespace of one's own here\n");
-	skip();
+	if (getuid() != 0)
+		test_skip("a mount namespace of one's own needs root");
+	if (system("unshare -m true 2>/dev/null") != 0)
+		test_skip("a mount namespace of one's own is refused here");
 }
 
 struct lull_reader *test_profile_open(const char *name)

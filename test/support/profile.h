@@ -15,6 +15,8 @@
 #include <sys/types.h>
 
 #include "base/types.h"
+#include "support/patience.h"
+#include "support/skip.h"
 #include "trace/reader.h"
 
 /* The command under test: $LULL, else the one of the build. */
@@ -35,10 +37,10 @@ const char *test_profile_path(const char *name);
  */
 int test_profile_run(char *text, const char *words, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same in the background, without a time limit; the pid is that of lull itself. */
+/* The same in the background; the pid is that of lull itself. */
 pid_t test_profile_launch(const char *words, ...) __attribute__((format(printf, 1, 2)));
 
-/* Wait for it; returns the exit status as a shell does. */
+/* Wait for it, as long as tests wait; returns the exit status as a shell does. */
 int test_profile_wait(pid_t pid);
 
 /* True if the recorder with this pid has left nothing in shared memory. */
@@ -47,10 +49,16 @@ bool test_profile_is_clean(pid_t recorder_pid);
 /* True if the folder holds a file of this name. */
 bool test_profile_exists(const char *name);
 
+/* Make an empty file of this name in the folder; programs wait for such. */
+void test_profile_touch(const char *name);
+
 /* How many files of the folder end like this. */
 int test_profile_count_files(const char *suffix);
 
-/* Skip the test, loudly, where a mount namespace of one's own is refused: no root, or a chroot. */
+/* "timeout SECONDS", to go before a command: a program that hangs must not hang the tests. */
+const char *test_profile_limit(void);
+
+/* Skip the test where a mount namespace of one's own is refused: no root, or a chroot. */
 void test_profile_need_namespace(void);
 
 /* Open a report of the folder; it must be whole. */
