@@ -39,7 +39,7 @@
 
 static const char *mode, *path;
 static volatile int n_calls;
-static volatile sig_atomic_t is_done;
+static volatile sig_atomic_t is_done, is_in_leaf;
 
 static struct lull_regs regs_of(const ucontext_t *uc)
 {
@@ -147,6 +147,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 		if (!strcmp(mode, "vdso") && !is_vdso(r.pc))
 			return;
+		if (!strcmp(mode, "timer") && !is_in_leaf)
+			return;
 		write_down(&r, sp_of(&r));
 	}
 	KEEP_FRAME();
@@ -154,6 +156,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 static NOINLINE void busy_leaf(void)
 {
+	is_in_leaf = 1;
 	while (!is_done)
 		n_calls++;
 }

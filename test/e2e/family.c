@@ -2,7 +2,8 @@
  * family - starts processes in every way there is, and says the truth about each.
  *
  *	family all TOUR		one of each kind; TOUR is the path of the program tour
- *	family daemon MS	a daemon by double fork that lives MS, then ends with status 4
+ *	family daemon FILE	a daemon by double fork that lives until there is this file, or, if it
+ *				is "gone", until the first process has ended; it ends with status 4
  *
  * A line for each child: its name, which is also the mark it emits, its pid, its parent, how it
  * ended as in process.exit_kind, with which code, and how many programs ran in it.
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "lull.h"
+#include "support/guest.h"
 
 extern char **environ;
 
@@ -95,19 +97,35 @@ static void by_chain(const char *tour)
 	tell("chain", pid, 3);
 }
 
-static void daemon_of(const char *ms)
+static void be_daemon(pid_t first, const char *file, int begun_fd)
 {
-	pid_t pid = fork();
-	int status;
+	lull_mark("daemon_begin");
+	if (write(begun_fd, "", 1) != 1)
+		_exit(2);
+	close(begun_fd);
+	if (strcmp(file, "gone") == 0)
+		guest_wait_for(kill(first, 0) != 0);
+	else
+		guest_wait_for(access(file, F_OK) == 0);
+	lull_mark("daemon");
+	_exit(4);
+}
+
+static void daemon_of(const char *file)
+{
+	pid_t first = getpid(), pid = fork();
+	int status, begun[2];
+	char byte;
 
 	if (pid == 0) {
 		setsid();
+		if (pipe(begun) != 0)
+			_exit(2);
 		pid = fork();
-		if (pid == 0) {
-			usleep((unsigned)atoi(ms) * 1000);
-			lull_mark("daemon");
-			_exit(4);
-		}
+		if (pid == 0)
+			be_daemon(first, file, begun[1]);
+		if (read(begun[0], &byte, 1) != 1)
+			_exit(2);
 		printf("daemon %d %d 1 4 1\n", pid, getpid());
 		fflush(stdout);
 		_exit(0);

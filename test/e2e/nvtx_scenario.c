@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lull.h"
+#include "support/guest.h"
 #include "trace/wire.h"
 
 static int n_failed;
@@ -432,12 +433,6 @@ static void forks(struct pair p)
 }
 
 /* The range "epoch" begins and ends recordings; the test sets what else counts. */
-/* A range that begins while the collector still writes the last report begins none. */
-static void let_the_report_close(void)
-{
-	usleep(20000);
-}
-
 static void capture(struct pair p)
 {
 	struct lull_nvtx_event e = event("epoch");
@@ -453,18 +448,18 @@ static void capture(struct pair p)
 		p.nvtx->mark_a("inside push");
 		p.nvtx->range_pop();
 		p.nvtx->mark_a("between");
-		let_the_report_close();
+		guest_wait_for_recorder();
 	}
 	range_id = p.nvtx->range_start_a("epoch");
 	p.nvtx->mark_a("inside start");
 	p.nvtx->range_end(p.nvtx->range_start_a("epoch"));
 	p.nvtx->mark_a("inside start");
 	p.nvtx->range_end(range_id);
-	let_the_report_close();
+	guest_wait_for_recorder();
 	p.nvtx->domain_range_push_ex(one, &e);
 	p.nvtx->mark_a("inside domain");
 	p.nvtx->domain_range_pop(one);
-	let_the_report_close();
+	guest_wait_for_recorder();
 	lull_push("epoch");
 	lull_mark("inside lull");
 	lull_pop();

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "support/session.h"
+#include "support/skip.h"
 
 /* Calls of a name, and how many of them were left without a return. */
 struct calls {
@@ -166,10 +167,8 @@ static void the_other_architecture_does_the_same(void **state)
 			 NULL };
 
 	(void)state;
-	if (!agent || !emulator || access(emulator, X_OK) != 0) {
-		print_error("SKIPPED: no emulator for the other architecture \n");
-		return;
-	}
+	if (!agent || !emulator || access(emulator, X_OK) != 0)
+		test_skip("there is no compiler or no emulator for the other architecture");
 	snprintf(libraries, sizeof(libraries), "LD_LIBRARY_PATH=%s/lib", argv[2]);
 	run_guest(agent, argv, 0, false);
 }

@@ -26,6 +26,7 @@
 #endif
 
 #include "launch/pm.h"
+#include "support/skip.h"
 
 static void structures_have_the_sizes_of_the_headers(void **state)
 {
@@ -54,7 +55,7 @@ static void structures_have_the_sizes_of_the_headers(void **state)
 	assert_int_equal(CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL, 1);
 	assert_int_equal(CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL, 1);
 #else
-	print_error("SKIPPED: no CUPTI headers with PM sampling here (make CUDA_INCLUDE=PATH)\n");
+	test_skip("no CUPTI headers with PM sampling here (make CUDA_INCLUDE=FOLDER)");
 #endif
 }
 
@@ -81,10 +82,8 @@ static void one_pass_on_a_h200_takes_all_that_is_promised(void **state)
 	struct lull_err err;
 
 	(void)state;
-	if (access(path, R_OK) != 0) {
-		print_error("SKIPPED: no %s here\n", path);
-		return;
-	}
+	if (access(path, R_OK) != 0)
+		test_skip("no %s here", path);
 	assert_int_equal(lull_pm_plan_chip(&plan, path, "GH100", &err), 0);
 	for (size_t i = 0; i < LULL_COUNT_OF(promised); i++)
 		assert_true(has(&plan, promised[i]));

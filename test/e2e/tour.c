@@ -1,50 +1,78 @@
 /*
  * tour - a program with known phases, for the tests of sessions and of what is recorded when.
  *
- *	tour beat MS CODE	until MS have passed, every ms: range "work" with mark "beat" inside
- *	tour takes N CODE	N times: mark "outside", range "take" with mark "inside"
+ *	tour beat UNTIL CODE	until then: range "work" with mark "beat" inside, and again; "end"
+ *	tour takes N CODE	N times: mark "outside", range "take" with mark "inside"; 0: no end
  *	tour domains N CODE	the same with NVTX ranges "take" in the domains "left" and "right"
- *	tour flood MS CODE	ranges, marks and reads of a pipe, as fast as a paced thread can
+ *	tour flood UNTIL CODE	ranges, marks and reads of a pipe, as fast as a paced thread can
  *	tour leaf NAME CODE	mark NAME, then end
+ *
+ * UNTIL is a number of beats or drops; or "recorded", so many of them that a recording has; "over",
+ * when the session has recorded its last; "gone:PID", when that process has ended; "never"; or a
+ * path: when there is such a file. Beats and drops are counted (support/guest.h).
  *
  * Each prints one line when it is done, and returns CODE.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/time.h"
 #include "lull.h"
+#include "support/guest.h"
 #include "support/nvtx_instance.h"
 
-/* Reports follow one another only if the recorder has time to close one, and disks are slow. */
-#define BETWEEN_TAKES_US 300000
+#define N_RECORDED 50 /* beats that are enough to look at */
 
-static void beat(const char *ms)
+static bool is_then(const char *until)
 {
-	u64 end_ns = lull_now_ns() + strtoull(ms, NULL, 10) * 1000000;
-	unsigned long long n = 0;
+	const struct guest_counts *counts = guest_counts();
 
-	while (lull_now_ns() < end_ns) {
+	if (*until >= '0' && *until <= '9')
+		return atomic_load(&counts->n_emitted) >= strtoull(until, NULL, 10);
+	if (strcmp(until, "recorded") == 0)
+		return atomic_load(&counts->n_heard) >= N_RECORDED;
+	if (strcmp(until, "over") == 0)
+		return guest_is_over();
+	if (strncmp(until, "gone:", 5) == 0)
+		return kill((pid_t)atoi(until + 5), 0) != 0;
+	return strcmp(until, "never") != 0 && access(until, F_OK) == 0;
+}
+
+static void beat(const char *until)
+{
+	struct guest_counts *counts = guest_counts();
+
+	while (!is_then(until)) {
+		bool is_heard = lull_is_recording();
+
 		lull_push("work");
-		lull_mark_value("beat", n++);
+		lull_mark_value("beat", atomic_load(&counts->n_emitted));
 		lull_pop();
+		/* A recording was on before and after, which is the same one: they are slow. */
+		if (is_heard && lull_is_recording())
+			atomic_fetch_add(&counts->n_heard, 1);
+		atomic_fetch_add(&counts->n_emitted, 1);
 		usleep(1000);
 	}
+	lull_mark("end");
 	puts("beat is over");
+	atomic_store(&counts->is_done, 1);
 }
 
 static void takes(const char *count)
 {
-	for (unsigned long long i = 0; i < strtoull(count, NULL, 10); i++) {
+	unsigned long long n = strtoull(count, NULL, 10);
+
+	for (unsigned long long i = 0; !n || i < n; i++) {
+		guest_wait_for_recorder();
 		lull_mark("outside");
 		lull_push("take");
 		lull_mark_value("inside", i);
 		usleep(2000);
 		lull_pop();
 		lull_mark("outside");
-		usleep(BETWEEN_TAKES_US);
 	}
 	puts("takes are over");
 }
@@ -61,11 +89,11 @@ static void take_in(const struct lull_nvtx_calls *nvtx, const char *name)
 	char inside[32];
 
 	snprintf(inside, sizeof(inside), "inside %s", name);
+	guest_wait_for_recorder();
 	nvtx->domain_range_push_ex(domain, &e);
 	nvtx->mark_a(inside);
 	usleep(2000);
 	nvtx->domain_range_pop(domain);
-	usleep(BETWEEN_TAKES_US);
 }
 
 static void domains(const char *count)
@@ -83,26 +111,28 @@ static void domains(const char *count)
 	puts("domains are over");
 }
 
-static void flood(const char *ms)
+static void flood(const char *until)
 {
-	u64 end_ns = lull_now_ns() + strtoull(ms, NULL, 10) * 1000000;
+	struct guest_counts *counts = guest_counts();
 	unsigned long long n = 0;
 	int ends[2];
 	char byte = 0;
 
 	if (pipe(ends) != 0)
 		return;
-	while (lull_now_ns() < end_ns) {
+	while (!is_then(until)) {
 		for (int i = 0; i < 100; i++) {
 			lull_push("flood");
 			lull_mark_value("drop", n++);
 			lull_pop();
 		}
+		atomic_store(&counts->n_emitted, n);
 		if (write(ends[1], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1)
 			return;
 		usleep(100);
 	}
 	printf("flood is over: %llu\n", n);
+	atomic_store(&counts->is_done, 1);
 }
 
 static void leaf(const char *name)
@@ -121,6 +151,7 @@ int main(int argc, char **argv)
 		{ "flood", flood }, { "leaf", leaf },
 	};
 
+	guest_set_limit();
 	for (size_t i = 0; argc > 3 && i < LULL_COUNT_OF(parts); i++) {
 		if (strcmp(argv[1], parts[i].name) == 0) {
 			parts[i].run(argv[2]);

@@ -372,9 +372,9 @@ static void the_same_file_gives_the_same_bytes(void **state)
 
 /* ---- the disk ---- */
 
-#ifdef LULL_IO_FAULTS
 static void a_failing_write_leaves_nothing_behind(void **state)
 {
+#ifdef LULL_IO_FAULTS
 	struct report_dir *d = *state;
 	bool has_failed = true;
 
@@ -393,8 +393,11 @@ static void a_failing_write_leaves_nothing_behind(void **state)
 			unlink(d->part);
 		assert_true(n < 200);
 	}
-}
+#else
+	(void)state;
+	test_skip("failing writes need a build with LULL_IO_FAULTS (make SAN=1)");
 #endif
+}
 
 int main(void)
 {
@@ -407,9 +410,7 @@ int main(void)
 		cmocka_unit_test(bad_events_are_skipped_and_counted),
 		cmocka_unit_test(packed_files_are_unpacked_and_cut_ones_too),
 		cmocka_unit_test(the_same_file_gives_the_same_bytes),
-#ifdef LULL_IO_FAULTS
 		cmocka_unit_test(a_failing_write_leaves_nothing_behind),
-#endif
 	};
 
 	return cmocka_run_group_tests(tests, report_set_up, report_tear_down);

@@ -119,8 +119,7 @@ static void random_shapes_are_as_cuda_calculates_them(void **state)
 		for (int i = 0; i < 2000; i++)
 			compare_shape(chip, &random);
 #else
-	print_message("SKIPPED: CUDA's occupancy calculator is not installed\n");
-	skip();
+	test_skip("CUDA's occupancy calculator is not installed (make CUDA_INCLUDE=FOLDER)");
 #endif
 }
 

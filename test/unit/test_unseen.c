@@ -121,7 +121,7 @@ static void their_fixes_bring_what_is_predicted(void **state)
 		forget(&a);
 	}
 	if (!n)
-		return;
+		test_skip("no loop of " FOLDER " was measured again after its fix");
 	qsort(all, n, sizeof(*all), by_value);
 	assert_true(all[n / 2] <= 0.15);
 }

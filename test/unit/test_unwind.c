@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <linux/perf_event.h>
+#include <sys/auxv.h>
 
 #include "support/capture.h"
 #include "support/program.h"
@@ -101,6 +102,8 @@ static void cpp_program_is_unwound_to_start(void **state)
 	struct capture c;
 
 	(void)state;
+	if (!program_can_build("c++ -x c++"))
+		test_skip("there is no C++ compiler");
 	capture(&c, "c++ -x c++", without_fp, "signal");
 	expect(&c, chain_to_start);
 	capture(&c, "c++ -x c++", with_fp, "signal");
@@ -112,6 +115,8 @@ static void static_program_is_unwound_to_start(void **state)
 	struct capture c;
 
 	(void)state;
+	if (!program_can_build("cc -static"))
+		test_skip("there is no C library to link statically");
 	capture(&c, "cc -static", without_fp, "signal");
 	expect(&c, chain_to_start);
 }
@@ -149,6 +154,8 @@ static void vdso_is_unwound(void **state)
 	struct capture c;
 
 	(void)state;
+	if (!getauxval(AT_SYSINFO_EHDR))
+		test_skip("the kernel gives programs no vDSO");
 	capture(&c, "cc", without_fp, "vdso");
 	assert_string_equal(lull_files_get(&c.files, c.pcs[0].file_ix)->path, "[vdso]");
 	expect(&c, names);
@@ -177,7 +184,7 @@ static void signed_return_addresses_are_handled(void **state)
 
 	(void)state;
 #ifndef __aarch64__
-	skip();
+	test_skip("only aarch64 signs return addresses");
 #endif
 	capture(&c, "cc -mbranch-protection=standard", without_fp, "signal");
 	expect(&c, chain_to_start);
@@ -221,7 +228,7 @@ static void entry_of_a_signing_function_is_unwound(void **state)
 {
 	(void)state;
 #ifndef __aarch64__
-	skip();
+	test_skip("only aarch64 signs return addresses");
 #else
 	const struct lull_cfi_rule *rule;
 	struct lull_regs regs = { .machine = EM_AARCH64 };

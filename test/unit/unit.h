@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/skip.h"
+
 /* A stream whose bytes can be compared: print into `to`, then unit_expect(). */
 struct unit_stream {
 	FILE *to;
