@@ -201,6 +201,9 @@ static void read_chunk(struct image *image, u32 ix)
 		image->done[ix] = 0;
 		atomic_store(&chunk->committed, 0);
 		atomic_store(&chunk->state, LULL_CHUNK_FREE);
+		/* It has memory: it is taken again before one that has none. */
+		if (ix < atomic_load(&image->head->chunk_hint))
+			atomic_store(&image->head->chunk_hint, ix);
 		atomic_fetch_add(&image->head->n_free, 1);
 	}
 }

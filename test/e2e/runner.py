@@ -24,6 +24,8 @@ import urllib.request
 
 PATIENCE = int(os.environ.get("LULL_TEST_PATIENCE") or 1)
 _started = []  # processes of the present case
+_MARK = "LULL_TEST_CASE"  # a variable that what is started here has, and what that starts
+os.environ[_MARK] = f"{os.getpid()}-{time.monotonic_ns()}"
 
 
 def limit(seconds=60):
@@ -110,21 +112,31 @@ def _kill(p):
     p.kill()
 
 
+def _left_over():
+    """Processes that a case has started, also by others that have ended."""
+    mark = f"{_MARK}={os.environ[_MARK]}".encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if mark in f.read().split(b"\0") and int(pid) != os.getpid():
+                    yield int(pid)
+        except OSError:
+            pass  # it has ended, or is another user's
+
+
 def _end_all():
-    while _started:
-        p = _started.pop()
-        descendants, at = [p.pid], 0
-        while at < len(descendants):
-            descendants += children(descendants[at])
-            at += 1
+    """Nothing of a case goes on after it."""
+    for p in _started:
         if p.poll() is None:
             _kill(p)
-            for pid in descendants[1:]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except OSError:
-                    pass
-            p.wait()
+    for pid in _left_over():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    while _started:
+        p = _started.pop()
+        p.wait()
         for stream in (p.stdin, p.stdout, p.stderr):
             if stream:
                 stream.close()

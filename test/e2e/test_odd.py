@@ -257,16 +257,17 @@ def other_limits():
 def more_processes_than_open_files():
     """Two descriptors each; the recorder takes what the hard limit allows, the program keeps its own."""
     # All are there at once, and stay when the recording ends with the one that has started them.
-    child = "touch here-$0; while [ ! -e go ]; do sleep 0.1; done"
+    child = "touch here-$0; read x <go"
     many = f"n=0; while [ $n -lt 60 ]; do sh -c '{child}' $n >/dev/null 2>&1 & n=$((n + 1)); done; " \
            "while [ $(ls | grep -c here-) -lt 60 ]; do sleep 0.1; done; ulimit -Sn"
     for hard, is_enough in ((1024, True), (64, False)):
         for name in os.listdir("."):
             os.unlink(name)
+        os.mkfifo("go")
         status, (out, said) = run([LULL, "profile", "-f", "true", "-o", "odd", "-t", "nvtx", "-s", "none", "--cpuctxsw", "none",
                                    "--wait", "primary", "/bin/sh", "-c", many],
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)))
-        open("go", "w").close()
+        open("go", "w", encoding="ascii").close()
         expect("nothing is seen of it", (status, out) == (0, "64\n"), (status, out, said))
         expect("what is missing is counted", ("image_unopened" in issues()) != is_enough, (hard, issues(), said))
         expect("and said", ("too many open files" in said) != is_enough, said)
