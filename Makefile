@@ -330,6 +330,7 @@ need/sim: sim
 $(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)): need/e2e/%: $(BUILD)/e2e/test_% $(E2E_GUESTS) \
 	sim $(BUILD)/examples/train_cuda
 need/e2e/lib: $(if $(HAS_FOREIGN),foreign-guest)
+need/e2e/bench: $(addprefix $(BUILD)/bench/,bench_nvtx bench_osrt bench_lib)
 need/e2e/cudart: sim $(CUDART_GUESTS)
 need/e2e/demo need/e2e/why need/e2e/sqlite need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
