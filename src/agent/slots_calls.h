@@ -2,9 +2,9 @@
  * slots_calls - which entries of a file's offset table its code calls through.
  *
  * What it gives: an entry of the kind GLOB_DAT holds the address of a function. Code loads it to
- * pass
- *                or compare the address, or calls through it; the relocation does not tell which.
- *                x86_64 has one entry for both where a file does both. So this looks at the code.
+ *                pass or compare the address, or calls through it; the relocation does not tell
+ *                which. x86_64 has one entry for both where a file does both. So this looks at the
+ *                code.
  * Limits:        the code is not followed, only read from one end to the other. A call through a
  *                register is seen if the load comes first and the register is not written in
  *                between; on x86_64 if it is one that calls keep, and the call is at most 1 KiB on.
