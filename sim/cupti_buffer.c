@@ -41,6 +41,7 @@ static struct {
 	struct buffer *closed, **last;
 	u64 n_dropped;
 	u64 n_out;		 /* buffers that we have of the program */
+	u64 n_delivered;	 /* records in those that it has back */
 	u64 n_wanted, n_flushed; /* flushes asked for, and done */
 	bool is_forced;
 } buffers = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -120,8 +121,9 @@ static void give_back(struct buffer *buffer)
 	lull_cupti_clock_compare();
 	tell(buffer, true);
 	buffers.complete(NULL, 0, buffer->at, buffer->size, buffer->used);
-	free(buffer);
 	pthread_mutex_lock(&buffers.lock);
+	buffers.n_delivered += buffer->n_records;
+	free(buffer);
 	buffers.n_out--;
 	pthread_mutex_unlock(&buffers.lock);
 }
@@ -310,6 +312,16 @@ void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns)
 	}
 	put(buffers.current, record, bytes, end_ns);
 	pthread_mutex_unlock(&buffers.lock);
+}
+
+u64 lull_cupti_delivered(void)
+{
+	u64 n;
+
+	pthread_mutex_lock(&buffers.lock);
+	n = buffers.n_delivered;
+	pthread_mutex_unlock(&buffers.lock);
+	return n;
 }
 
 u64 lull_cupti_buffers_out(void)

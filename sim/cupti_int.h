@@ -82,6 +82,9 @@ void lull_cupti_append(const u8 *record, size_t bytes, u64 end_ns);
 /* Buffers of the program that we hold. */
 u64 lull_cupti_buffers_out(void);
 
+/* Records in the buffers that the program has back. */
+u64 lull_cupti_delivered(void);
+
 /* Records that found no room since the last time this was asked; more are added by `n`. */
 void lull_cupti_drop(u64 n);
 u64 lull_cupti_take_dropped(void);
@@ -113,6 +116,9 @@ void lull_cupti_resource_module(const struct sim_event *event);
 
 /* Whether a counter of unified memory was asked for. */
 bool lull_cupti_wants_counter(u32 counter_kind);
+
+/* Whether counters of unified memory were asked for in vain. */
+bool lull_cupti_has_refused_um(void);
 
 /* ---- cupti_profiler.c ---- */
 

@@ -60,6 +60,13 @@ void lull_cupti_resource_module(const struct sim_event *event)
 		tell(MODULE_UNLOADING, event->context, &module);
 }
 
+static _Atomic bool has_refused;
+
+bool lull_cupti_has_refused_um(void)
+{
+	return has_refused;
+}
+
 bool lull_cupti_wants_counter(u32 counter_kind)
 {
 	return counter_kind < N_COUNTERS && is_counted[counter_kind];
@@ -117,8 +124,10 @@ int cuptiActivityConfigureUnifiedMemoryCounter(const u32 (*configs)[4], u32 n)
 {
 	enum { SCOPE, KIND, DEVICE, ENABLE };
 
-	if (lull_cupti_is_missing(__func__))
+	if (lull_cupti_is_missing(__func__)) {
+		has_refused = true;
 		return CUPTI_E_UNSUPPORTED;
+	}
 	for (u32 i = 0; i < n; i++) {
 		if (configs[i][DEVICE] != 0 || configs[i][KIND] >= N_COUNTERS)
 			return CUPTI_E_PARAMETER;

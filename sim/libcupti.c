@@ -271,27 +271,54 @@ static int connect_driver(void)
 	return cupti.is_connected ? CUPTI_OK : CUPTI_E_UNINITIALIZED;
 }
 
+static u32 n_calls_on(void)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < N_CBIDS; i++)
+		n += cupti.is_call_enabled[SIM_DRIVER][i] + cupti.is_call_enabled[SIM_RUNTIME][i];
+	return n;
+}
+
+/* Objects are rare, and no launch or copy makes one. */
+static u32 n_kinds_on(void)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
+		n += cupti.is_kind_enabled[i] && i != CUPTI_DEVICE && i != CUPTI_CONTEXT &&
+		     i != CUPTI_STREAM;
+	return n;
+}
+
+/* For programs of tests that wait for what the agent does (test/support/cuda_guest.h). */
+SIM_EXPORT u32 lull_sim_ask(const char *what);
+
+u32 lull_sim_ask(const char *what)
+{
+	if (strcmp(what, "on") == 0)
+		return n_calls_on() + n_kinds_on();
+	if (strcmp(what, "finalized") == 0)
+		return cupti.n_finalized;
+	if (strcmp(what, "delivered") == 0)
+		return (u32)lull_cupti_delivered();
+	return strcmp(what, "unified") == 0 &&
+	       (lull_cupti_wants(CUPTI_UM) || lull_cupti_has_refused_um());
+}
+
 /* LULL_SIM_STATE=FILE: what is still on when the program ends; nothing should be by then. */
 __attribute__((destructor)) static void write_state(void)
 {
 	const char *path = getenv("LULL_SIM_STATE");
 	FILE *file = path ? fopen(path, "w") : NULL;
-	u32 n_calls = 0, n_kinds = 0;
 
 	if (!file)
 		return;
-	for (u32 i = 0; i < N_CBIDS; i++)
-		n_calls += cupti.is_call_enabled[SIM_DRIVER][i] +
-			   cupti.is_call_enabled[SIM_RUNTIME][i];
-	/* Objects are rare, and no launch or copy makes one. */
-	for (u32 i = 0; i < CUPTI_N_KINDS; i++)
-		n_kinds += cupti.is_kind_enabled[i] && i != CUPTI_DEVICE && i != CUPTI_CONTEXT &&
-			   i != CUPTI_STREAM;
 	fprintf(file,
 		"calls_on=%u kinds_on=%u buffers_out=%llu subscribed=%u finalized=%u "
 		"callbacks=%llu\n",
-		n_calls, n_kinds, (unsigned long long)lull_cupti_buffers_out(), cupti.is_subscribed,
-		cupti.n_finalized, (unsigned long long)cupti.n_callbacks);
+		n_calls_on(), n_kinds_on(), (unsigned long long)lull_cupti_buffers_out(),
+		cupti.is_subscribed, cupti.n_finalized, (unsigned long long)cupti.n_callbacks);
 	fclose(file);
 }
 

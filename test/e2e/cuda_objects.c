@@ -2,16 +2,17 @@
  * cuda_objects - a program with one of each: a stream with a priority and a name, a module that is
  * loaded and unloaded, unified memory that moves, device memory that comes and goes.
  *
- * libcuda is found at run time; exit status 77 means that there is none.
+ * libcuda is found at run time; exit status 77 means that there is none. With OBJECTS_WAIT=1 unified
+ * memory is used only when it is watched, or that was refused.
  */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/nvtx.h"
+#include "support/guest.h"
 
 #define MANAGED_BYTES 8192
 #define DEVICE_BYTES  123456
@@ -95,12 +96,9 @@ int main(void)
 	DO(load, &module, ptx);
 	DO(get_function, &function, module, "nothing");
 	DO(alloc, &device, DEVICE_BYTES);
-	if (getenv("OBJECTS_PAUSE")) {
-		/* Unified memory is watched from a moment after the context on. */
-		struct timespec pause = { 0, 500000000 };
-
-		nanosleep(&pause, NULL);
-	}
+	/* Unified memory is watched from a moment after the context on. */
+	if (getenv("OBJECTS_WAIT"))
+		guest_wait_for(cuda_guest_ask("unified"));
 	DO(alloc_managed, &managed, MANAGED_BYTES, 1);
 	DO(prefetch, managed, MANAGED_BYTES, 0, stream);
 	DO(launch, function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);

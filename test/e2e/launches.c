@@ -17,6 +17,10 @@
  *	LAUNCHES_GRAPHS=N	graphs from the N-th of them on; 0: no graphs
  *	LAUNCHES_AFTER=WHAT	from the last of them on a thread that launches all the time
  *				("busy"), or a capture that does not end ("capture")
+ *	LAUNCHES_GONE=WHEN	CUPTI is waited to be gone after "each" recording, or the "last"
+ *	LAUNCHES_OFF=1		it ends when nothing more can be recorded, and all of CUPTI is off
+ *	LAUNCHES_AWAIT=1	it begins when a recording is on
+ *	LAUNCHES_ABORT=N	it aborts when so many records were delivered, however many rounds
  *	LAUNCHES_FAIL=1		a launch fails at the end
  */
 #include <dlfcn.h>
@@ -31,6 +35,7 @@
 #include <unistd.h>
 
 #include "lull.h"
+#include "support/guest.h"
 
 #define N_THREADS	4
 #define N_STREAMS	2 /* of a thread */
@@ -89,6 +94,7 @@ static struct {
 } counts;
 
 static int n_rounds, pause_us, has_graphs;
+static unsigned n_abort; /* records that are enough, 0 = go on to the end */
 static void *context, *function;
 
 /* What one thread has. */
@@ -156,7 +162,7 @@ static void *work(void *arg)
 	struct worker *w = arg;
 
 	prepare(w);
-	for (int i = 0; i < n_rounds; i++) {
+	for (int i = 0; n_abort || i < n_rounds; i++) {
 		void *stream = w->streams[i % N_STREAMS];
 
 		launch(w, (unsigned)(i % 7 + 1), stream);
@@ -176,6 +182,8 @@ static void *work(void *arg)
 			DO(wait_stream, stream);
 			counts.stream_waits++;
 		}
+		if (n_abort && cuda_guest_ask("delivered") >= n_abort)
+			abort();
 		if (pause_us)
 			usleep((unsigned)pause_us);
 	}
@@ -272,7 +280,7 @@ static void run_in_window(void)
 	DO(profiler_stop);
 }
 
-static atomic_int is_over;
+static atomic_int is_over, is_busy;
 
 static void *launch_on(void *arg)
 {
@@ -281,6 +289,7 @@ static void *launch_on(void *arg)
 	DO(set_current, context);
 	while (!is_over) {
 		launch(w, 1, w->streams[0]);
+		is_busy = 1;
 		DO(wait_stream, w->streams[0]);
 	}
 	return NULL;
@@ -289,14 +298,22 @@ static void *launch_on(void *arg)
 /* What makes it unsafe to leave CUPTI. */
 static void begin_after(const char *what, struct worker *w)
 {
-	if (strcmp(what, "busy") == 0)
+	if (strcmp(what, "busy") == 0) {
 		pthread_create(&w->thread, NULL, launch_on, w);
+		guest_wait_for(is_busy);
+	}
 	if (strcmp(what, "capture") == 0)
 		DO(begin_capture, w->streams[0], CAPTURE_RELAXED);
-	usleep(10000);
 }
 
-/* The agent leaves CUPTI where it is told something. */
+/* Tell the agent something: it leaves CUPTI where that is done. */
+static bool has_left(unsigned n_times)
+{
+	lull_is_recording();
+	return cuda_guest_ask("finalized") >= n_times;
+}
+
+/* It has tried by then. */
 static void tell_something(void)
 {
 	for (int i = 0; i < 60; i++) {
@@ -309,6 +326,7 @@ static void tell_something(void)
 static void run_by_turns(int n)
 {
 	const char *from = getenv("LAUNCHES_GRAPHS"), *after = getenv("LAUNCHES_AFTER");
+	const char *gone = getenv("LAUNCHES_GONE");
 	struct worker w;
 
 	has_graphs = 0;
@@ -317,15 +335,21 @@ static void run_by_turns(int n)
 		has_graphs = !from || (atoi(from) && i + 1 >= atoi(from));
 		run();
 		memset(&counts, 0, sizeof(counts));
+		guest_wait_for_recorder();
 		lull_start();
 		run();
 		if (i + 1 == n && after)
 			begin_after(after, &w);
 		lull_stop();
 		print_counts();
+		if (gone && strcmp(gone, "each") == 0)
+			guest_wait_for(has_left((unsigned)i + 1));
 	}
 	run();
-	tell_something();
+	if (gone && strcmp(gone, "last") == 0)
+		guest_wait_for(has_left(1));
+	else
+		tell_something();
 	is_over = 1;
 	if (after && strcmp(after, "busy") == 0)
 		pthread_join(w.thread, NULL);
@@ -363,8 +387,12 @@ int main(int argc, char **argv)
 	n_rounds = argc > 1 ? atoi(argv[1]) : 100;
 	pause_us = argc > 2 ? atoi(argv[2]) : 0;
 	has_graphs = 1;
+	n_abort = getenv("LAUNCHES_ABORT") ? (unsigned)atoi(getenv("LAUNCHES_ABORT")) : 0;
+	guest_set_limit();
 	if (cuda_guest_find() != 0)
 		return 77;
+	if (getenv("LAUNCHES_AWAIT"))
+		guest_wait_for(lull_is_recording());
 	if (path)
 		load_neighbour(path);
 	if (path && is_first)
@@ -388,6 +416,8 @@ int main(int argc, char **argv)
 		fail_to_launch();
 	if (!turns)
 		print_counts();
+	if (getenv("LAUNCHES_OFF"))
+		guest_wait_for(guest_is_over() && cuda_guest_ask("on") == 0);
 	if (how)
 		end(how);
 	return 0;

@@ -26,10 +26,11 @@ static int begin(void **state)
 	static const char *const knobs[] = {
 		"NEIGHBOUR",	     "NEIGHBOUR_FIRST",	    "LAUNCHES_END",
 		"LAUNCHES_PROFILER", "LAUNCHES_TURNS",	    "LAUNCHES_GRAPHS",
-		"LULL_CUPTI_LEAVE",  "LAUNCHES_FAIL",	    "OBJECTS_PAUSE",
+		"LULL_CUPTI_LEAVE",  "LAUNCHES_FAIL",	    "OBJECTS_WAIT",
 		"LULL_SIM_MISSING",  "LULL_SIM_SUBSCRIBED", "LULL_SIM_CALL_NS",
 		"LULL_SIM_SKEW_NS",  "LULL_CUPTI_PATH",	    "CUDA_INJECTION64_PATH",
-		"LULL_SIM_STATE",    "LAUNCHES_AFTER",
+		"LULL_SIM_STATE",    "LAUNCHES_AFTER",	    "LAUNCHES_GONE",
+		"LAUNCHES_OFF",	     "LAUNCHES_AWAIT",
 	};
 
 	(void)state;
@@ -148,7 +149,8 @@ static void check_memory(struct lull_reader *r)
 
 static void record_objects(const char *options)
 {
-	sim_set("OBJECTS_PAUSE", "1");
+	if (strstr(options, "--cuda-um-"))
+		sim_set("OBJECTS_WAIT", "1");
 	assert_int_equal(
 		test_profile_run(text, QUIET "%s %s/e2e/cuda_objects", options, LULL_BUILD), 0);
 }
@@ -330,7 +332,8 @@ static void record_to_the_end(const char *options, const char *arguments)
 static void all_is_off_after_the_recording(void **state)
 {
 	(void)state;
-	record_to_the_end("--duration=0.3 --kill=none", "1000 1000");
+	sim_set("LAUNCHES_OFF", "1");
+	record_to_the_end("--duration=0.3 --kill=none", "100 1000");
 	assert_int_equal(counted("calls_on"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
 	assert_int_equal(counted("finalized"), 0);
@@ -350,12 +353,13 @@ static void cupti_leaves_when_nothing_more_can_be_recorded(void **state)
 {
 	(void)state;
 	sim_set("LAUNCHES_TURNS", "2");
-	record_to_the_end("-c lull --capture-range-end=repeat", "300 2000");
+	record_to_the_end("-c lull --capture-range-end=repeat", "100 1000");
 	assert_int_equal(counted("finalized"), 0);
 	assert_int_equal(counted("calls_on"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
 	/* The second is the last. */
-	record_to_the_end("-c lull --capture-range-end=repeat:2", "300 2000");
+	sim_set("LAUNCHES_GONE", "last");
+	record_to_the_end("-c lull --capture-range-end=repeat:2", "100 1000");
 	assert_int_equal(counted("finalized"), 1);
 	assert_int_equal(counted("subscribed"), 0);
 }
@@ -367,8 +371,8 @@ static void cupti_stays_where_leaving_is_not_safe(void **state)
 	sim_set("LAUNCHES_TURNS", "1");
 	sim_set("LAUNCHES_AFTER", "busy");
 	/* Long calls, so that a thread that has to wait for its CPU does so inside of one. */
-	sim_set("LULL_SIM_CALL_NS", "2000000");
-	record_to_the_end("-c lull", "10 0");
+	sim_set("LULL_SIM_CALL_NS", "20000000");
+	record_to_the_end("-c lull", "2 0");
 	assert_int_equal(counted("finalized"), 0);
 	assert_int_equal(counted("kinds_on"), 0);
 	sim_set("LULL_SIM_CALL_NS", "0");
@@ -376,6 +380,7 @@ static void cupti_stays_where_leaving_is_not_safe(void **state)
 	record_to_the_end("-c lull", "100 1000");
 	assert_int_equal(counted("finalized"), 0);
 	sim_set("LAUNCHES_AFTER", "nothing");
+	sim_set("LAUNCHES_GONE", "last");
 	record_to_the_end("-c lull", "100 1000");
 	assert_int_equal(counted("finalized"), 1);
 }
@@ -386,7 +391,8 @@ static void cupti_can_leave_after_each_recording(void **state)
 	sim_set("LAUNCHES_TURNS", "2");
 	sim_set("LAUNCHES_GRAPHS", "0");
 	sim_set("LULL_CUPTI_LEAVE", "always");
-	record_to_the_end("-c lull --capture-range-end=repeat", "400 2000");
+	sim_set("LAUNCHES_GONE", "each");
+	record_to_the_end("-c lull --capture-range-end=repeat", "400 200");
 	assert_int_equal(counted("finalized"), 2);
 	assert_int_equal(counted("subscribed"), 0);
 	expect_turn("a.lull", 1600);
@@ -631,7 +637,7 @@ static const struct habit {
 	  "--max-steps 50",
 	  "profile_output.lull", false },
 	{ "--trace=cuda,nvtx --output=%R/attn_profile %P", "attn_profile.lull", false },
-	{ "--delay 0.01 --duration 5 -o %R/window %P", "window.lull", false },
+	{ "--delay 0.01 --duration 60 -o %R/window %P", "window.lull", false },
 	{ "--trace=cuda,nvtx,nccl --output=%R/dist_profile_rank0 %P", "dist_profile_rank0.lull",
 	  false },
 	{ "-o %R/trace --force-overwrite true --trace=cuda,nvtx,osrt,cudnn,cublas %P --max-steps "
@@ -665,7 +671,11 @@ static void command_lines_for_nsys_run(void **state)
 		struct lull_reader *r;
 		char given[128];
 
+		/* Nothing is recorded of a program that ends before the delay does. */
+		if (strstr(habits[i].words, "--delay"))
+			sim_set("LAUNCHES_AWAIT", "1");
 		assert_int_equal(test_profile_run(text, "%s", words_of(habits[i].words)), 0);
+		unsetenv("LAUNCHES_AWAIT");
 		snprintf(given, sizeof(given), "given: %s.", *rest ? rest + 1 : rest);
 		assert_non_null(strstr(text, given));
 		if (habits[i].has_stats)

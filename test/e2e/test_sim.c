@@ -12,6 +12,9 @@
 
 #define ROUNDS "200"
 
+/* At most so many records say what there is: a device, its context, streams, overhead. */
+#define N_DESCRIBED 100
+
 static char text[8192];
 static const char *const versions[] = { "11.8", "12.0", "12.8", "13.0" };
 
@@ -27,7 +30,7 @@ static int begin(void **state)
 {
 	static const char *const knobs[] = {
 		"LULL_SIM_CUPTI_VERSION", "LULL_SIM_DROP",    "LULL_SIM_ZERO_TIMES",
-		"LULL_SIM_SUBSCRIBED",	  "LULL_SIM_MISSING", "LULL_SIM_DIE_AT",
+		"LULL_SIM_SUBSCRIBED",	  "LULL_SIM_MISSING", "LAUNCHES_ABORT",
 		"LULL_SIM_SKEW_NS",	  "LULL_CUPTI_PATH",  "CUDA_INJECTION64_PATH",
 		"CLIENT_GRAPHS",
 	};
@@ -53,7 +56,8 @@ static void run_client(const char *arguments)
 	size_t n;
 
 	sim_set("CUDA_INJECTION64_PATH", LULL_BUILD "/e2e/part/libsim_client.so");
-	snprintf(command, sizeof(command), "timeout 60 %s/e2e/launches %s", LULL_BUILD, arguments);
+	snprintf(command, sizeof(command), "%s %s/e2e/launches %s", test_profile_limit(),
+		 LULL_BUILD, arguments);
 	pipe = popen(command, "r");
 	assert_non_null(pipe);
 	n = fread(text, 1, sizeof(text) - 1, pipe);
@@ -401,19 +405,27 @@ static void a_skewed_clock_loses_nothing(void **state)
 	lull_reader_close(r);
 }
 
-/* 4 threads, a launch each 2 ms: 1,000 launches take half a second, of which most is flushed. */
+/* Rows of what a device did, or a thread waited for it. */
+static u64 n_device_rows(struct lull_reader *r)
+{
+	return test_profile_rows(r, LULL_TABLE_kernel) + test_profile_rows(r, LULL_TABLE_graph) +
+	       test_profile_rows(r, LULL_TABLE_memcpy) + test_profile_rows(r, LULL_TABLE_memset) +
+	       test_profile_rows(r, LULL_TABLE_cuda_sync);
+}
+
+/* The program dies in the middle of its work, when CUPTI has delivered 500 records. */
 static void a_killed_program_keeps_what_was_flushed(void **state)
 {
 	struct lull_reader *r;
-	u64 n_kernels;
 
 	(void)state;
-	sim_set("LULL_SIM_DIE_AT", "1000");
-	assert_int_equal(record("", "1000 2000"), 128 + 6);
+	sim_set("LAUNCHES_ABORT", "500");
+	assert_int_equal(record("", "1 2000"), 128 + 6);
 	r = test_profile_open("a.lull");
-	n_kernels = test_profile_rows(r, LULL_TABLE_kernel);
-	if (n_kernels < 100 || n_kernels > 1000)
-		fail_msg("%llu kernels", (unsigned long long)n_kernels);
+	print_message("%llu rows\n", (unsigned long long)n_device_rows(r));
+	/* Some of what is delivered describes devices and streams. */
+	assert_true(n_device_rows(r) >= 500 - N_DESCRIBED);
+	assert_true(test_profile_rows(r, LULL_TABLE_kernel) > 0);
 	assert_int_equal(test_profile_issue(r, "device_tail"), 1);
 	lull_reader_close(r);
 }
@@ -447,8 +459,10 @@ static u64 train(const char *name, const char *arguments)
 
 static void the_example_computes_the_same_after_its_fix(void **state)
 {
+	u64 before = train("before", ""), after = train("after", "--fixed");
+
 	(void)state;
-	assert_int_equal(train("before", ""), train("after", "--fixed"));
+	assert_int_equal(before, after);
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, begin, sim_end)

@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -57,6 +58,26 @@ static inline int cuda_guest_find(void)
 	CUDA_CALLS(CALL)
 #undef CALL
 	return 0;
+}
+
+/*
+ * What the simulated CUPTI says: "on" (calls and kinds that are recorded), "finalized" (how often),
+ * "delivered" (records), "unified" (1: unified memory is watched, or was refused). UINT_MAX if it is
+ * a real one; 0 as long as it is not loaded.
+ */
+static inline unsigned cuda_guest_ask(const char *what)
+{
+	void *library = dlopen("libcupti.so.13", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+	unsigned (*ask)(const char *what) = NULL;
+	unsigned answer = UINT_MAX;
+
+	if (!library)
+		return 0;
+	*(void **)&ask = dlsym(library, "lull_sim_ask");
+	if (ask)
+		answer = ask(what);
+	dlclose(library);
+	return answer;
 }
 
 #endif
