@@ -174,7 +174,7 @@ static void flood_with_limit(char *text, int status, int expected)
 	size_t n;
 
 	snprintf(command, sizeof(command),
-		 "ulimit -S -f 150; %s %s profile -o %s " LEAN
+		 "ulimit -S -f 200; %s %s profile -o %s " LEAN
 		 "sh -c 'ulimit -S -f unlimited; " TOUR " flood " FLOOD " %d' 2>&1",
 		 test_profile_limit(), test_profile_command(), test_profile_path("limit"), status);
 	pipe = popen(command, "r");
@@ -201,6 +201,25 @@ static void a_file_size_limit_harms_only_the_report(void **state)
 	/* The program's own failure is what counts. */
 	flood_with_limit(text, 7, 7);
 	expect_line(strchr(text, '\n') + 1, "lull profile: writing ", "File too large");
+}
+
+/* Too little for the session itself: nothing is started. */
+static void a_small_file_size_limit_is_said(void **state)
+{
+	char text[8192], command[512];
+	FILE *pipe;
+	size_t n;
+
+	(void)state;
+	snprintf(command, sizeof(command), "ulimit -S -f 8; %s %s profile -o %s echo it ran 2>&1",
+		 test_profile_limit(), test_profile_command(), test_profile_path("tiny"));
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	n = fread(text, 1, sizeof(text) - 1, pipe);
+	text[n] = '\0';
+	assert_int_equal(pclose(pipe) >> 8, 1);
+	assert_non_null(strstr(text, "File too large"));
+	assert_null(strstr(text, "it ran\n"));
 }
 
 /* A file system of 16 MiB in the folder, all but 300 KiB of it taken. */
@@ -546,6 +565,7 @@ int main(void)
 		TEST(lines_written_for_nsys_are_taken),
 		TEST(a_report_that_cannot_be_created_starts_no_program),
 		TEST(a_file_size_limit_harms_only_the_report),
+		TEST(a_small_file_size_limit_is_said),
 		TEST(a_full_disk_harms_only_the_report),
 		TEST(a_disk_that_was_full_for_a_while_leaves_a_counted_gap),
 		TEST(without_shared_memory_the_buffers_go_to_tmpdir),

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import unittest
 
-BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 else "build")
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # What benchmarks print, by their names. Numbers of one machine; LABEL: value.
@@ -117,4 +119,4 @@ class Nothing(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    runner.main(__name__, sys.argv[2:])

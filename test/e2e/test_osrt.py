@@ -261,7 +261,8 @@ def check_gil_waits(sources):
         # A thread runs, is ready to run, or waits, and it waits for nothing but the lock. Some of what it runs for is
         # what it takes to wait.
         most = end - begin - 0.9 * cpu
-        least = end - begin - cpu - int(delay) if delay != "?" else 1
+        # On a virtual machine the host takes its part, and no clock tells: half of the rest is asked for.
+        least = (end - begin - cpu - int(delay)) / 2 if delay != "?" else 1
         check(least <= waited <= most, f"thread {tid} waited {waited} ns, which is not between {least} and {most}")
     check(int(r.of("image")[0][7], 16) >> 16 == sys.version_info[0] << 8 | sys.version_info[1], "version")
 

@@ -277,14 +277,12 @@ static void check_waits(struct lull_reader *r)
 
 static void check_device(struct lull_reader *r)
 {
-	size_t n;
-	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	const struct lull_device_row *device = sim_device(r);
 
-	assert_int_equal(n, 1);
-	assert_string_equal(lull_reader_string(r, devices[0].name, NULL), "Simulated GPU");
-	assert_int_equal(devices[0].is_simulated, 1);
-	assert_int_equal(devices[0].capability, 90);
-	assert_int_equal(devices[0].n_sms, 16);
+	assert_string_equal(lull_reader_string(r, device->name, NULL), "Simulated GPU");
+	assert_int_equal(device->is_simulated, 1);
+	assert_int_equal(device->capability, 90);
+	assert_int_equal(device->n_sms, 16);
 }
 
 static void check_report(bool has_nodes)

@@ -147,6 +147,7 @@ for i in itertools.count():
         lull.mark(str(i))
     time.sleep(0.002)
     if os.path.exists("enough"):
+        print(i)
         break
 """
 
@@ -154,11 +155,11 @@ for i in itertools.count():
 def ranges_in_a_row_are_taken_or_counted():
     """Reports are finished while the next is recorded; what comes before the recorder is ready again is counted."""
     p = runner.start([LULL, "profile", "-s", "none", "-t", "nvtx", "-c", "nvtx", "-p", "load@*", "--capture-range-end=repeat:6",
-                      "-o", "take%n", sys.executable, "-c", RANGES], stderr=subprocess.PIPE, text=True)
+                      "-o", "take%n", sys.executable, "-c", RANGES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     names = [f"take{n}.lull" for n in range(1, 7)]
     until_file(names[-1])
     open("enough", "w", encoding="ascii").close()
-    said = runner.finish(p)[1]
+    printed, said = runner.finish(p)
     told = re.findall(r"^lull: (take\d+\.lull)  ", said, re.M)
     expect("reports in order", (p.returncode, told) == (0, names), (p.returncode, told, said))
     taken, missed = [], 0
@@ -168,7 +169,9 @@ def ranges_in_a_row_are_taken_or_counted():
         taken += [int(row["name"]) for row in ask(name, "select name from marks")]
         missed += issues(name).get("ranges_missed", 0)
     expect("their numbers", len(taken) == 6 and taken == sorted(taken), taken)
-    expect("what came in between is counted", missed == taken[-1] - taken[0] - 5, (missed, taken))
+    # The last report also counts those that came while it was finished.
+    expect("what came in between is counted", taken[-1] - taken[0] - 5 <= missed <= int(printed) - taken[0] - 5,
+           (missed, taken, printed))
     expect("nothing unfinished", not [n for n in os.listdir(".") if n.endswith(".part")], os.listdir("."))
 
 

@@ -27,6 +27,25 @@ static inline void sim_set(const char *name, const char *value)
 	assert_int_equal(setenv(name, value, 1), 0);
 }
 
+/*
+ * The only device of the program. Where there is a driver, what NVML says of devices has rows of its
+ * own, of no process.
+ */
+static inline const struct lull_device_row *sim_device(struct lull_reader *r)
+{
+	const struct lull_device_row *rows, *found = NULL;
+	size_t n;
+
+	rows = lull_reader_dim(r, LULL_TABLE_device, &n);
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].process) {
+			assert_null(found);
+			found = &rows[i];
+		}
+	assert_non_null(found);
+	return found;
+}
+
 /* Begin a test: these variables as at first, the stand-ins before any real library. */
 static inline int sim_begin(const char *const *knobs, size_t n_knobs)
 {
