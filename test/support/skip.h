@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Ends the test. */
 #define test_skip(...)                      \
@@ -24,6 +25,13 @@
 		print_message("\n");        \
 		fflush(stdout);             \
 		skip();                     \
+	} while (0)
+
+/* The same where the program runs in an emulator (LULL_EMULATED), which is a process of its own kind. */
+#define test_skip_emulated(why)                         \
+	do {                                            \
+		if (getenv("LULL_EMULATED"))            \
+			test_skip("emulated: %s", why); \
 	} while (0)
 
 #endif

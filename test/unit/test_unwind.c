@@ -81,6 +81,7 @@ static void four_registers_are_enough(void **state)
 	struct capture c;
 
 	(void)state;
+	test_skip_emulated("the compiler makes programs of another architecture");
 	for (size_t i = 0; i < LULL_COUNT_OF(flags); i++) {
 		struct lull_wire_regs wire;
 		const struct lull_machine *m;
@@ -128,6 +129,7 @@ static void signal_frame_is_crossed(void **state)
 	struct capture c;
 
 	(void)state;
+	test_skip_emulated("the compiler makes programs of another architecture");
 	capture(&c, "cc", without_fp, "handler");
 	expect(&c, names);
 	capture(&c, "cc", with_fp, "handler");
@@ -154,6 +156,7 @@ static void vdso_is_unwound(void **state)
 	struct capture c;
 
 	(void)state;
+	test_skip_emulated("the compiler makes programs of another architecture");
 	if (!getauxval(AT_SYSINFO_EHDR))
 		test_skip("the kernel gives programs no vDSO");
 	capture(&c, "cc", without_fp, "vdso");

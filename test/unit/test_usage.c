@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "launch/usage.h"
+#include "support/skip.h"
 
 static volatile u64 sink;
 
@@ -23,6 +24,7 @@ static void own_usage_is_plausible(void **state)
 	char *block;
 
 	(void)state;
+	test_skip_emulated("/proc describes the emulator");
 	assert_true(lull_usage_read(getpid(), &before));
 	block = malloc(size_bytes);
 	for (size_t i = 0; i < size_bytes; i += 1024)
@@ -44,6 +46,7 @@ static void a_name_with_brackets_does_not_confuse(void **state)
 	char name[LULL_THREAD_NAME_BYTES];
 
 	(void)state;
+	test_skip_emulated("/proc describes the emulator");
 	prctl(PR_SET_NAME, "a) R 7 (b");
 	assert_true(lull_usage_read(getpid(), &usage));
 	assert_true(usage.n_threads >= 1 && usage.n_threads < 100);
