@@ -51,6 +51,7 @@ struct lull_collector {
 	u32 n_missed;	   /* capture ranges that were missed and told of */
 	u32 n_refused;	   /* likewise, processes without an agent */
 	u32 n_unopened;	   /* images that the last scan could not open for want of descriptors */
+	bool is_counted;   /* these, and the issues of agents, are in the open report */
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */

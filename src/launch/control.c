@@ -474,6 +474,16 @@ static int keep_ring(struct lull_collector *c, u64 now_ns, struct lull_err *err)
 			 c->ring_path);
 }
 
+/* What agents and processes of ours have counted since the last report. */
+static void note_counts(struct lull_collector *c)
+{
+	lull_feed_agents_issues(c);
+	lull_feed_gpu_issues(c);
+	note_missed(c);
+	note_refused(c);
+	c->is_counted = true;
+}
+
 int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *err)
 {
 	u64 n_events, n_lost;
@@ -481,11 +491,9 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 	char *notices;
 	int rc;
 
-	lull_feed_agents_issues(c);
-	lull_feed_gpu_issues(c);
+	if (!c->is_counted)
+		note_counts(c);
 	note_uninstrumented(c, now_ns);
-	note_missed(c);
-	note_refused(c);
 	note_no_cuda(c);
 	if (c->options->samples_from)
 		lull_join_samples(&c->recording, c->options->samples_from, &ignored);
@@ -559,6 +567,7 @@ static u64 stop_agents(struct lull_collector *c)
 static void leave_report(struct lull_collector *c)
 {
 	c->session.control->report_path[0] = '\0';
+	c->is_counted = false;
 	lull_feed_agents_release(c);
 	lull_control_await_range(c);
 }
@@ -579,17 +588,13 @@ int lull_control_end_soon(struct lull_collector *c, struct lull_err *err)
 	u64 now_ns = stop_agents(c);
 	int rc = 0;
 
-	if (lull_dump_begin(c, c->n_records, c->report_path, err) != 0) {
-		/* Without a child it takes longer, no more. */
+	/* Before there is a child: agents go on counting, and it would see other numbers. */
+	note_counts(c);
+	/* Without a child it takes longer, no more. */
+	if (lull_dump_begin(c, c->n_records, c->report_path, err) != 0)
 		rc = lull_control_finish(c, now_ns, err);
-	} else {
-		/* The child has told of these: they are not the next report's. */
-		lull_feed_agents_issues(c);
-		lull_feed_gpu_issues(c);
-		note_missed(c);
-		note_refused(c);
+	else
 		lull_recording_abandon(&c->recording);
-	}
 	leave_report(c);
 	return rc;
 }

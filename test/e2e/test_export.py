@@ -426,8 +426,14 @@ class Tables(Case):
             self.assertEqual(len(list(csv.DictReader(f))), 4)
 
     def run_reader(self, *words):
-        shutil.copy(os.path.join(HERE, "..", "npm", "parquet_rows.js"), NPM)
-        done = runner.run(["node", os.path.join(NPM, "parquet_rows.js"), *words], 300, text=False, check=True)
+        # Node looks for packages beside the script.
+        folder = self.at("npm")
+        if not os.path.exists(folder):
+            os.mkdir(folder)
+            os.symlink(os.path.join(NPM, "node_modules"), os.path.join(folder, "node_modules"))
+            for name in ("parquet_rows.js", "package.json"):
+                shutil.copy(os.path.join(HERE, "..", "npm", name), folder)
+        done = runner.run(["node", os.path.join(folder, "parquet_rows.js"), *words], 300, text=False, check=True)
         return done.stdout
 
     def read_parquet(self, *paths):
