@@ -1,37 +1,19 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
+#include "unit/unit.h"
 
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/time.h"
 #include "launch/perf.h"
 #include "launch/perf_int.h"
 #include "launch/sched.h"
+#include "support/patience.h"
+#include "unit/burner.h"
 
 #define MS 1000000ULL
-
-/* What a child tells about itself: the tids of its threads, in shared memory of the two. */
-struct child {
-	pid_t pid;
-	int go_fd; /* one byte starts it, as the collector lets the target go */
-	int tids_fd;
-};
 
 /* Everything the handlers saw. */
 struct seen {
 	u64 n_samples, n_in, n_out, n_preempted, n_forks, n_exits, n_mmaps, n_lost, n_disordered;
-	u64 n_with_stack, n_with_sp, n_user_pc, weight_ns;
+	u64 n_user, n_with_stack, n_with_sp, n_user_pc, weight_ns;
 	u64 last_ns;
 	u32 sampled_tids[64], n_tids;
 	char comm[64];
@@ -70,10 +52,14 @@ static void on_sample(void *ctx, const struct lull_perf_sample *sample)
 		i++;
 	if (i == s->n_tids && i < 64)
 		s->sampled_tids[s->n_tids++] = sample->tid;
+	/* Where a thread ends, in the kernel, it has no stack any more. */
+	if (sample->is_kernel)
+		return;
+	s->n_user++;
 	s->n_with_stack += sample->stack_bytes > 0;
 	if (!sample->regs_mask)
 		return;
-	s->n_user_pc += sample->is_kernel || reg_of(sample, PC_REG) == sample->ip;
+	s->n_user_pc += reg_of(sample, PC_REG) == sample->ip;
 	s->n_with_sp += reg_of(sample, SP_REG) != 0;
 }
 
@@ -138,103 +124,28 @@ static const struct lull_perf_handlers handlers = {
 	.lost = on_lost,
 };
 
-static volatile u64 sink;
-
-static void burn(u64 dur_ns)
-{
-	u64 until = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID) + dur_ns;
-
-	while (lull_clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
-		for (int i = 0; i < 2000; i++)
-			sink += (u64)i;
-}
-
-static u64 burn_ns;
-
-static void *burn_thread(void *arg)
-{
-	u32 tid = (u32)syscall(SYS_gettid);
-
-	if (write(*(int *)arg, &tid, sizeof(tid)) != sizeof(tid))
-		_exit(1);
-	burn(burn_ns);
-	return NULL;
-}
-
-static void child_main(int go_fd, int tids_fd)
-{
-	pthread_t threads[2];
-	char byte;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (read(go_fd, &byte, 1) != 1)
-		_exit(1);
-	prctl(PR_SET_NAME, "burner");
-	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, burn_thread, &tids_fd);
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	_exit(0);
-}
-
-static struct child start_child(u64 dur_ns)
-{
-	struct child c;
-	int go[2], tids[2];
-
-	assert_int_equal(pipe(go), 0);
-	assert_int_equal(pipe(tids), 0);
-	burn_ns = dur_ns;
-	c.pid = fork();
-	assert_true(c.pid >= 0);
-	if (!c.pid)
-		child_main(go[0], tids[1]);
-	close(go[0]);
-	close(tids[1]);
-	c.go_fd = go[1];
-	c.tids_fd = tids[0];
-	return c;
-}
-
-static void let_go(const struct child *c)
-{
-	assert_int_equal(write(c->go_fd, "", 1), 1);
-}
-
-static void end_child(const struct child *c)
-{
-	close(c->go_fd);
-	close(c->tids_fd);
-	waitpid(c->pid, NULL, 0);
-}
-
-/* Open or skip, loudly, with the kernel's reason. */
-static struct lull_perf *open_or_skip(const struct lull_perf_options *o, const struct child *c)
+/* Open, or skip the test with the kernel's reason. */
+static struct lull_perf *open_or_skip(const struct lull_perf_options *o, const struct burner *c)
 {
 	struct lull_perf *p = NULL;
 	struct lull_err err;
 
 	if (lull_perf_open(&p, o, c->pid, &err)) {
-		fprintf(stderr, "SKIPPED: %s\n", err.msg);
 		kill(c->pid, SIGKILL);
-		end_child(c);
-		skip();
+		burner_end(c);
+		test_skip("no perf events here: %s", err.msg);
 	}
 	return p;
 }
 
-static bool has_ended(pid_t pid)
+static void drain_until_end(struct lull_perf *p, const struct burner *c, struct seen *s)
 {
-	siginfo_t info = { 0 };
+	u64 end_ns = test_patience_end_ns();
 
-	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pid;
-}
-
-static void drain_until_end(struct lull_perf *p, const struct child *c, struct seen *s)
-{
-	while (!has_ended(c->pid)) {
-		usleep(20000);
+	while (!burner_has_ended(c)) {
 		lull_perf_drain(p, &handlers, s);
+		if (!test_patience_pause(end_ns))
+			fail_msg("the child does not end");
 	}
 	lull_perf_flush(p, &handlers, s);
 }
@@ -247,29 +158,38 @@ static bool was_sampled(const struct seen *s, u32 tid)
 	return false;
 }
 
+/* Both threads of the child. */
+static bool are_sampled(const struct seen *s, const struct burner *c)
+{
+	return was_sampled(s, c->page->threads[0].tid) && was_sampled(s, c->page->threads[1].tid);
+}
+
+/*
+ * What the rings hold is less than they have room for and is read once, in the end: nothing is lost
+ * however long this thread is held up, and all of it is put in order.
+ */
 static void two_burning_threads_are_sampled_in_time_order(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(300 * MS);
+	struct burner c = burner_start(50 * MS, false);
 	struct lull_perf *p;
 	struct seen s = { 0 };
-	u32 tids[2];
 
 	(void)state;
 	o.regs_mask = REGS_MASK;
+	o.stack_bytes = 512;
 	p = open_or_skip(&o, &c);
-	let_go(&c);
-	drain_until_end(p, &c, &s);
-	assert_int_equal(read(c.tids_fd, tids, sizeof(tids)), sizeof(tids));
-	end_child(&c);
+	burner_let_go(&c);
+	test_wait_for(burner_has_ended(&c));
+	lull_perf_flush(p, &handlers, &s);
+	assert_true(are_sampled(&s, &c));
+	assert_int_equal(s.weight_ns, s.n_samples * MS);
+	burner_end(&c);
 	lull_perf_close(p);
-	assert_true(was_sampled(&s, tids[0]) && was_sampled(&s, tids[1]));
-	/* 600 ms of CPU time at 1 kHz; a busy machine may coalesce some timer ticks. */
-	assert_in_range(s.n_samples, 400, 800);
-	assert_in_range(s.weight_ns, 400 * MS, 800 * MS);
-	assert_int_equal(s.n_with_stack, s.n_samples);
-	assert_int_equal(s.n_with_sp, s.n_samples);
-	assert_int_equal(s.n_user_pc, s.n_samples);
+	assert_true(s.n_user > 0);
+	assert_int_equal(s.n_with_stack, s.n_user);
+	assert_int_equal(s.n_with_sp, s.n_user);
+	assert_int_equal(s.n_user_pc, s.n_user);
 	assert_int_equal(s.n_disordered, 0);
 	assert_int_equal(s.n_lost, 0);
 	assert_int_equal(s.n_forks, 2);
@@ -282,26 +202,27 @@ static void two_burning_threads_are_sampled_in_time_order(void **state)
 static void switches_come_without_samples(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(50 * MS);
+	struct burner c = burner_start(10 * MS, false);
 	struct lull_perf *p;
 	struct seen s = { 0 };
 
 	(void)state;
 	o.samples = LULL_PERF_NONE;
 	p = open_or_skip(&o, &c);
-	let_go(&c);
+	burner_let_go(&c);
 	drain_until_end(p, &c, &s);
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
 	assert_int_equal(s.n_samples, 0);
-	assert_true(s.n_in > 2 && s.n_out > 2);
+	assert_true(s.n_in >= BURNER_THREADS * BURNER_NAPS);
+	assert_true(s.n_out >= BURNER_THREADS * BURNER_NAPS);
 	assert_int_equal(s.n_exits, 3);
 }
 
 static void samples_come_without_switches(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(50 * MS);
+	struct burner c = burner_start(0, true);
 	struct lull_perf *p;
 	struct seen s = { 0 };
 
@@ -309,11 +230,12 @@ static void samples_come_without_switches(void **state)
 	o.switches = LULL_PERF_NONE;
 	o.stack_bytes = 0;
 	p = open_or_skip(&o, &c);
-	let_go(&c);
+	burner_let_go(&c);
+	test_wait_for((lull_perf_drain(p, &handlers, &s), are_sampled(&s, &c)));
+	burner_stop(&c);
 	drain_until_end(p, &c, &s);
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
-	assert_true(s.n_samples > 20);
 	assert_int_equal(s.n_in + s.n_out, 0);
 	assert_int_equal(s.n_with_stack, 0);
 }
@@ -321,28 +243,38 @@ static void samples_come_without_switches(void **state)
 static void scopes_may_differ(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(100 * MS);
+	struct burner c = burner_start(0, true);
 	struct lull_perf *p;
 	struct seen s = { 0 };
-	u32 tids[2];
 
 	(void)state;
 	o.samples = LULL_PERF_SYSTEM_WIDE;
 	p = open_or_skip(&o, &c);
-	let_go(&c);
+	burner_let_go(&c);
+	test_wait_for((lull_perf_drain(p, &handlers, &s), are_sampled(&s, &c) && s.n_in > 2));
+	burner_stop(&c);
 	drain_until_end(p, &c, &s);
-	assert_int_equal(read(c.tids_fd, tids, sizeof(tids)), sizeof(tids));
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
-	assert_true(was_sampled(&s, tids[0]) && was_sampled(&s, tids[1]));
-	assert_true(s.n_in > 2 && s.n_out > 2);
-	/* A virtual CPU may be held up between the time of an event and its record. */
-	assert_true(s.n_disordered * 1000 <= s.n_in + s.n_out + s.n_samples);
+	assert_true(s.n_out > 2);
 }
+
+/* The stays of the threads of a child, by thread. */
+struct stays {
+	const struct burner *child;
+	u64 on_cpu_ns[BURNER_THREADS], n[BURNER_THREADS];
+};
 
 static void add_stay(void *ctx, const struct lull_sched_stay *row)
 {
-	*(u64 *)ctx += row->dur_ns;
+	struct stays *s = ctx;
+
+	for (int i = 0; i < BURNER_THREADS; i++) {
+		if (s->child->page->threads[i].tid != row->tid)
+			continue;
+		s->on_cpu_ns[i] += row->dur_ns;
+		s->n[i]++;
+	}
 }
 
 static void on_stay_switch(void *ctx, const struct lull_perf_switch *sw)
@@ -362,57 +294,80 @@ static void on_stay_exit(void *ctx, const struct lull_perf_task *t)
 	lull_sched_exit(ctx, &e);
 }
 
+/* The scheduler's own work around a stay counts as CPU time of the thread; a few us each. */
+#define SWITCH_NS 50000
+
+/*
+ * A thread on a CPU burns it, but for interrupts and for the host of a virtual machine, which may
+ * take the CPU itself away: so its stays are no less than the CPU time that it measured, and no more
+ * than its life without the time in which it was ready and had no CPU.
+ */
+static void expect_stays(const struct burner_thread *t, u64 on_cpu_ns, u64 n_stays)
+{
+	u64 life_ns = t->gone_ns - t->born_ns;
+	/* The clocks of the scheduler and of the system may be half a thousandth apart. */
+	u64 apart_ns = life_ns / 1000 + n_stays * SWITCH_NS;
+
+	print_message("%.3f ms of CPU time, %.3f ms in %llu stays, %.3f ms alive, %.3f ms ready\n",
+		      (double)t->cpu_ns / 1e6, (double)on_cpu_ns / 1e6, (unsigned long long)n_stays,
+		      (double)life_ns / 1e6, (double)t->delay_ns / 1e6);
+	assert_true(n_stays >= BURNER_NAPS);
+	assert_true(on_cpu_ns + apart_ns >= t->cpu_ns);
+	assert_true(on_cpu_ns + t->delay_ns <= life_ns + apart_ns);
+}
+
 static void stays_add_up_to_the_cpu_time(void **state)
 {
 	const struct lull_perf_handlers to_sched = { .switched = on_stay_switch,
 						     .exit = on_stay_exit };
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(150 * MS);
-	struct lull_perf *p;
+	struct burner c = burner_start(150 * MS, false);
+	struct stays stays = { .child = &c };
 	struct lull_sched sched;
-	u64 on_cpu_ns = 0;
+	struct lull_perf *p;
 
 	(void)state;
 	o.samples = LULL_PERF_NONE;
 	p = open_or_skip(&o, &c);
-	lull_sched_init(&sched, lull_now_ns(), add_stay, &on_cpu_ns);
-	let_go(&c);
-	while (!has_ended(c.pid)) {
-		usleep(20000);
-		lull_perf_drain(p, &to_sched, &sched);
-	}
+	lull_sched_init(&sched, lull_now_ns(), add_stay, &stays);
+	burner_let_go(&c);
+	test_wait_for((lull_perf_drain(p, &to_sched, &sched), burner_has_ended(&c)));
 	lull_perf_flush(p, &to_sched, &sched);
 	lull_sched_release(&sched);
-	end_child(&c);
+	for (int i = 0; i < BURNER_THREADS; i++)
+		expect_stays(&c.page->threads[i], stays.on_cpu_ns[i], stays.n[i]);
+	burner_end(&c);
 	lull_perf_close(p);
-	/* Two threads with 150 ms each, and what starting them takes. */
-	assert_in_range(on_cpu_ns, 298 * MS, 400 * MS);
 }
 
 static void pausing_reaches_threads_born_before_and_after(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(450 * MS);
+	struct burner c = burner_start(0, true);
 	struct lull_perf *p;
 	struct lull_err err;
 	struct seen paused = { 0 }, on = { 0 }, again = { 0 };
+	u64 burned_ns;
 
 	(void)state;
 	o.is_paused = true;
 	p = open_or_skip(&o, &c);
-	let_go(&c);
-	usleep(150000); /* the threads are born and burn unseen */
+	burner_let_go(&c);
+	/* The threads are born and burn unseen. */
+	test_wait_for(burner_cpu_ns(&c) > 50 * MS);
 	lull_perf_flush(p, &handlers, &paused);
 	assert_int_equal(lull_perf_enable(p, true, &err), 0);
-	usleep(200000);
+	test_wait_for((lull_perf_drain(p, &handlers, &on), are_sampled(&on, &c)));
 	assert_int_equal(lull_perf_enable(p, false, &err), 0);
 	lull_perf_flush(p, &handlers, &on);
+	burned_ns = burner_cpu_ns(&c);
+	test_wait_for(burner_cpu_ns(&c) > burned_ns + 50 * MS);
+	burner_stop(&c);
 	drain_until_end(p, &c, &again);
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
 	assert_int_equal(paused.n_samples, 0);
 	assert_int_equal(paused.n_forks, 2); /* births are told even while paused */
-	assert_true(on.n_samples > 10);	     /* 400 on an idle machine */
 	assert_int_equal(on.n_tids, 2);
 	assert_int_equal(again.n_samples, 0);
 	assert_int_equal(again.n_in, 0);
@@ -422,7 +377,8 @@ static void pausing_reaches_threads_born_before_and_after(void **state)
 static void an_exec_and_its_libraries_are_told(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = { .tids_fd = -1 };
+	struct burner c = { .page = mmap(NULL, sizeof(*c.page), PROT_READ,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
 	struct lull_perf *p;
 	struct seen s = { 0 };
 	char byte;
@@ -438,9 +394,9 @@ static void an_exec_and_its_libraries_are_told(void **state)
 		_exit(1);
 	}
 	p = open_or_skip(&o, &c);
-	let_go(&c);
+	burner_let_go(&c);
 	drain_until_end(p, &c, &s);
-	end_child(&c);
+	burner_end(&c);
 	close(go[0]);
 	lull_perf_close(p);
 	assert_true(s.has_exec_comm);
@@ -451,7 +407,8 @@ static void an_exec_and_its_libraries_are_told(void **state)
 static void a_small_ring_wraps_and_counts_what_it_loses(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(400 * MS);
+	struct burner c = burner_start(0, true);
+	u64 end_ns = test_patience_end_ns(), burned_ns = 0;
 	struct lull_perf *p;
 	struct seen s = { 0 };
 
@@ -460,21 +417,26 @@ static void a_small_ring_wraps_and_counts_what_it_loses(void **state)
 	o.regs_mask = REGS_MASK;
 	p = open_or_skip(&o, &c);
 	assert_int_equal(lull_perf_info(p).ring_bytes, 64 << 10);
-	let_go(&c);
-	usleep(100000); /* far more than seven samples of 8 KiB */
+	burner_let_go(&c);
+	/* Far more than seven samples of 8 KiB each time, for many rounds of the ring. */
+	while (!s.n_lost || s.n_samples <= 20) {
+		while (burner_cpu_ns(&c) < burned_ns + 60 * MS)
+			if (!test_patience_pause(end_ns))
+				fail_msg("the child does not go on");
+		burned_ns = burner_cpu_ns(&c);
+		lull_perf_drain(p, &handlers, &s);
+	}
+	burner_stop(&c);
 	drain_until_end(p, &c, &s);
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
-	assert_true(s.n_samples > 20); /* many rounds of the ring */
-	assert_int_equal(s.n_with_sp, s.n_samples);
-	assert_int_equal(s.n_disordered, 0);
-	assert_true(s.n_lost > 0);
+	assert_int_equal(s.n_with_sp, s.n_user);
 }
 
 static void the_descriptor_wakes_when_a_ring_fills(void **state)
 {
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(300 * MS);
+	struct burner c = burner_start(0, true);
 	struct pollfd wait;
 	struct lull_perf *p;
 	struct seen s = { 0 };
@@ -484,12 +446,13 @@ static void the_descriptor_wakes_when_a_ring_fills(void **state)
 	p = open_or_skip(&o, &c);
 	wait = (struct pollfd){ .fd = lull_perf_fd(p), .events = POLLIN };
 	assert_int_equal(poll(&wait, 1, 0), 0);
-	let_go(&c);
-	assert_int_equal(poll(&wait, 1, 2000), 1);
+	burner_let_go(&c);
+	assert_int_equal(poll(&wait, 1, (int)test_patience_s() * 1000), 1);
+	burner_stop(&c);
 	drain_until_end(p, &c, &s);
 	/* The dead target hung up; that must not keep the descriptor readable. */
 	assert_int_equal(poll(&wait, 1, 0), 0);
-	end_child(&c);
+	burner_end(&c);
 	lull_perf_close(p);
 }
 
@@ -533,16 +496,15 @@ static void samples_are_fewer_where_they_cost_more(void **state)
 	assert_int_equal(lull_perf_rate_hz(10000), 50);
 	assert_int_equal(lull_perf_rate_hz(21000), 50);
 	assert_int_equal(lull_perf_rate_hz(5000000), 50);
-	/* More than an interrupt can take, less than two of them are apart. */
-	if (cost_ns)
-		assert_in_range(cost_ns, 1000, 500000);
+	/* What a sample costs is this machine's business; what follows from it is not. */
+	assert_in_range(lull_perf_rate_hz(cost_ns), LULL_PERF_MIN_RATE_HZ, LULL_PERF_CHEAP_HZ);
 }
 
 static void the_probe_agrees_with_open(void **state)
 {
 	struct lull_perf_probe probe;
 	struct lull_perf_options o = LULL_PERF_OPTIONS_INIT;
-	struct child c = start_child(1 * MS);
+	struct burner c = burner_start(1 * MS, false);
 	struct lull_perf *p = NULL;
 	struct lull_err err;
 	int rc;
@@ -556,8 +518,8 @@ static void the_probe_agrees_with_open(void **state)
 	else
 		assert_non_null(strstr(err.msg, "paranoid"));
 	lull_perf_close(p);
-	let_go(&c);
-	end_child(&c);
+	burner_let_go(&c);
+	burner_end(&c);
 }
 
 int main(void)
