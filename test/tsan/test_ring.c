@@ -9,6 +9,8 @@
  * runs empty. ThreadSanitizer sees both sides, because the reader reads the mapping itself.
  *
  *	test_ring [SECONDS]
+ *
+ * It goes on for so long, and until enough of everything has happened.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -17,6 +19,8 @@
 
 #include "agent/ring.h"
 #include "agent/sys.h"
+
+#include "../support/patience.h"
 
 #define N_PRODUCERS 8
 #define N_CHUNKS    24u
@@ -70,6 +74,7 @@ static struct account {
 } accounts[MAX_LIVES];
 
 static _Atomic u32 n_lives, is_over;
+static _Atomic u64 n_all_seen[2], n_all_dropped; /* so far, of all lives and by level */
 static _Atomic u64 n_slot_drops; /* what the slots counted, taken before they are freed */
 static __thread u32 my_life;
 static __thread volatile u64 n_mine[2], n_refused[2];
@@ -87,6 +92,7 @@ static void emit(struct lull_thread *t, u32 level, u32 extra_bytes)
 	n_mine[level] = number + 1;
 	if (!e) {
 		n_refused[level] = n_refused[level] + 1;
+		atomic_fetch_add_explicit(&n_all_dropped, 1, memory_order_relaxed);
 		return;
 	}
 	e->life = my_life;
@@ -192,6 +198,7 @@ static void see(const struct event *e, const struct lull_chunk *c)
 		fail("an event twice or out of order", e->life, e->number, a->next[e->level]);
 	a->next[e->level] = e->number + 1;
 	a->n_seen[e->level]++;
+	atomic_fetch_add_explicit(&n_all_seen[e->level], 1, memory_order_relaxed);
 }
 
 /* How far each chunk has been read; the reader's own. */
@@ -312,17 +319,21 @@ static int settle(void)
 	if (n_dropped[0] + n_dropped[1] != atomic_load(&n_slot_drops))
 		fail("the slots count other drops", 0, n_dropped[0] + n_dropped[1],
 		     atomic_load(&n_slot_drops));
-	/* A run that did not get into the corners proves nothing. */
-	return n_seen[0] > 10000 && n_seen[1] > 100 && n_dropped[0] > 0 && n > 2 * N_PRODUCERS
-		       ? 0
-		       : fail("too little happened", n, n_seen[1], n_dropped[0]);
+	return 0;
+}
+
+/* A run that did not get into the corners proves nothing. */
+static bool is_enough(void)
+{
+	return atomic_load(&n_all_seen[0]) > 10000 && atomic_load(&n_all_seen[1]) > 100 &&
+	       atomic_load(&n_all_dropped) > 0 && atomic_load(&n_lives) > 2 * N_PRODUCERS;
 }
 
 int main(int argc, char **argv)
 {
 	struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	pthread_t producers[N_PRODUCERS], consumer, annoyer;
-	u64 until_ns;
+	u64 until_ns, end_ns = test_patience_end_ns();
 
 	image.n_chunks = N_CHUNKS;
 	atomic_store(&image.n_free, (i32)N_CHUNKS);
@@ -333,8 +344,10 @@ int main(int argc, char **argv)
 		pthread_create(&producers[i], NULL, produce, NULL);
 	pthread_create(&annoyer, NULL, annoy, NULL);
 	until_ns = lull_now_ns() + (argc > 1 ? strtoull(argv[1], NULL, 10) : 4) * LULL_NS_PER_S;
-	while (lull_now_ns() < until_ns)
-		usleep(10000); /* signals cut it short */
+	while (lull_now_ns() < until_ns || !is_enough())
+		if (!test_patience_pause(end_ns)) /* signals cut it short */
+			fail("too little happened", atomic_load(&n_lives),
+			     atomic_load(&n_all_seen[1]), atomic_load(&n_all_dropped));
 	atomic_store(&is_over, 1);
 	for (int i = 0; i < N_PRODUCERS; i++)
 		pthread_join(producers[i], NULL);

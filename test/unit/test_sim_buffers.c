@@ -14,6 +14,8 @@
 #include "../../sim/cupti_clock.c"
 #include "../../sim/cupti_record.c"
 
+#include "support/patience.h"
+
 #define BUFFER_BYTES 512u /* room for two kernels */
 #define CLOCK_OFFSET 5000000000000ull
 #define MS	     1000000ull
@@ -99,18 +101,37 @@ static void finished_records_come_with_a_flush(void **state)
 	assert_near(back.end, now_ns - MS + CLOCK_OFFSET);
 }
 
-static void unfinished_records_are_withheld(void **state)
+/* Flush while a kernel runs that takes so long; false if it was over before we had done so. */
+static bool flush_during(u64 dur_ns)
 {
 	u64 now_ns = sim_now_ns();
+	u32 n_kernels;
 
-	(void)state;
-	add_kernel(now_ns, now_ns + 200 * MS);
+	back.n_kernels = 0;
+	add_kernel(now_ns, now_ns + dur_ns);
 	lull_cupti_flush(false);
-	assert_int_equal(back.n_kernels, 0);
-	wait_until_ns(now_ns + 201 * MS);
+	n_kernels = __atomic_load_n(&back.n_kernels, __ATOMIC_ACQUIRE);
+	if (sim_now_ns() >= now_ns + dur_ns) {
+		lull_cupti_flush(true);
+		return false;
+	}
+	assert_int_equal(n_kernels, 0);
+	wait_until_ns(now_ns + dur_ns + 1);
 	lull_cupti_flush(false);
 	assert_int_equal(back.n_kernels, 1);
-	assert_near(back.end, now_ns + 200 * MS + CLOCK_OFFSET);
+	assert_near(back.end, now_ns + dur_ns + CLOCK_OFFSET);
+	return true;
+}
+
+static void unfinished_records_are_withheld(void **state)
+{
+	u64 dur_ns = 200 * MS;
+
+	(void)state;
+	while (!flush_during(dur_ns)) {
+		dur_ns *= 2;
+		assert_true(dur_ns < test_patience_s() * LULL_NS_PER_S);
+	}
 }
 
 static void a_forced_flush_gives_them_without_an_end(void **state)
@@ -118,7 +139,7 @@ static void a_forced_flush_gives_them_without_an_end(void **state)
 	u64 now_ns = sim_now_ns();
 
 	(void)state;
-	add_kernel(now_ns - MS, now_ns + 60000 * MS);
+	add_kernel(now_ns - MS, now_ns + test_patience_s() * LULL_NS_PER_S);
 	lull_cupti_flush(true);
 	assert_int_equal(back.n_kernels, 1);
 	assert_near(back.start, now_ns - MS + CLOCK_OFFSET);
@@ -132,8 +153,7 @@ static void full_buffers_come_by_themselves(void **state)
 	(void)state;
 	for (int i = 0; i < 7; i++)
 		add_kernel(now_ns - MS, now_ns);
-	for (int i = 0; i < 1000 && __atomic_load_n(&back.n_kernels, __ATOMIC_ACQUIRE) < 6; i++)
-		usleep(1000);
+	test_wait_for(__atomic_load_n(&back.n_kernels, __ATOMIC_ACQUIRE) >= 6);
 	assert_int_equal(back.n_kernels, 6);
 	lull_cupti_flush(false);
 	assert_int_equal(back.n_kernels, 7);
