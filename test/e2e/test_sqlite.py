@@ -204,27 +204,41 @@ class Query(Case):
                 sql = "SELECT count(*), sum(length(%s)) FROM %s" % (" || ".join(columns), table)
                 self.assertEqual(self.query(report, sql), plain(db.execute(sql)), table)
 
-    def test_bounds_give_the_rows_that_a_scan_gives(self):
+    def check_bounds(self, table, has_end):
+        """Conditions on times give the rows that a scan gives."""
         report = self.recording()
-        dice = random.Random(4)
+        dice = random.Random(table)
         with contextlib.closing(sqlite3.connect(self.export(report))) as db:
+            if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0]:
+                self.skipTest(f"nothing for {table} can be recorded here (lull doctor says why)")
             last = db.execute("SELECT max(end) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()[0]
             sqls = []
-            for table in ["CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "SCHED_EVENTS", "COMPOSITE_EVENTS"]:
-                has_end = table in ["CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"]
-                for _ in range(12):
-                    terms = []
-                    for _ in range(dice.randrange(1, 4)):
-                        column = dice.choice(["start", "end"] if has_end else ["start"])
-                        value = dice.choice([dice.randrange(last), dice.random() * last, -5, "'x'", "NULL", 0])
-                        terms.append("%s %s %s" % (column, dice.choice(["<", "<=", ">", ">=", "="]), value))
-                    sqls.append("SELECT count(*), sum(start) FROM %s WHERE %s" % (table, " AND ".join(terms)))
-            start = db.execute("SELECT start FROM CUPTI_ACTIVITY_KIND_KERNEL LIMIT 1 OFFSET 7").fetchone()[0]
-            sqls.append("SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start = %d" % start)
+            for _ in range(12):
+                terms = []
+                for _ in range(dice.randrange(1, 4)):
+                    column = dice.choice(["start", "end"] if has_end else ["start"])
+                    value = dice.choice([dice.randrange(last), dice.random() * last, -5, "'x'", "NULL", 0])
+                    terms.append("%s %s %s" % (column, dice.choice(["<", "<=", ">", ">=", "="]), value))
+                sqls.append("SELECT count(*), sum(start) FROM %s WHERE %s" % (table, " AND ".join(terms)))
+            n = db.execute("SELECT count(*) FROM %s" % table).fetchone()[0]
+            start = db.execute("SELECT start FROM %s LIMIT 1 OFFSET %d" % (table, n // 2)).fetchone()[0]
+            sqls.append("SELECT count(*), sum(start) FROM %s WHERE start = %d" % (table, start))
             answers = self.lull("query", "-f", "tsv:nohdr", report, *sqls).splitlines()
             self.assertEqual(len(answers), len(sqls))
             for sql, answer in zip(sqls, answers):
                 self.assertEqual([tuple(answer.split("\t"))], plain(db.execute(sql)), sql)
+
+    def test_bounds_of_kernels(self):
+        self.check_bounds("CUPTI_ACTIVITY_KIND_KERNEL", True)
+
+    def test_bounds_of_ranges(self):
+        self.check_bounds("NVTX_EVENTS", True)
+
+    def test_bounds_of_context_switches(self):
+        self.check_bounds("SCHED_EVENTS", False)
+
+    def test_bounds_of_samples(self):
+        self.check_bounds("COMPOSITE_EVENTS", False)
 
     def test_joins_are_those_of_sqlite(self):
         report = self.recording()
