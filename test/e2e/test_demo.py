@@ -5,6 +5,7 @@ Usage: test_demo.py BUILD [NAME...]
 """
 import csv
 import io
+import json
 import os
 import re
 import sys
@@ -30,6 +31,15 @@ def report(name, table):
     return list(csv.DictReader(io.StringIO(out)))
 
 
+def copies(name):
+    """How many copies to the device came from pinned memory on a stream without kernels, and how many otherwise."""
+    sql = ("select sum(is_beside) as beside, sum(not is_beside) as others from (select src_kind = 2 and lane not in "
+           "(select lane from kernel) as is_beside from memcpy where copy_kind = 1)")
+    path = os.path.join(BUILD, "demo", name + ".lull")
+    [row] = json.loads(runner.run([BUILD + "/lull", "query", "-f", "json", path, sql], check=True).stdout)
+    return row["beside"], row["others"]
+
+
 def the_fix_does_what_the_demo_says():
     done = runner.run([os.path.join(ROOT, "examples/demo.sh"), BUILD], 300, cwd=ROOT,
                       env={**os.environ, "DEMO_DEVICE": "simulated"})
@@ -40,10 +50,11 @@ def the_fix_does_what_the_demo_says():
         overlap = report(name, "overlap")[0]
         told = {part: f"{int(overlap[column]) / 1e6:.2f}" for part, column in PARTS.items()}
         expect(f"what is shown of {name}", numbers == told, (numbers, told))
-    before, after = ({name: float(ms) for name, ms in numbers.items()} for numbers in shown)
-    # Copies of ordinary memory hold the thread up that launches kernels; those of pinned memory do not.
-    expect("copies are in the way before", before["copies alone"] > 0 and before["both at once"] == 0, before)
-    expect("copies are hidden after, as many as a busy machine allows", after["both at once"] > 0, after)
+    # Copies of ordinary memory hold up the thread that launches kernels. Those of pinned memory are beside kernels as far
+    # as there is a CPU to prepare the next batch meanwhile, on a busy machine not at all.
+    expect("copies are in the way before", float(shown[0]["both at once"]) == 0 and copies("before")[0] == 0, shown)
+    beside, others = copies("after")
+    expect("copies may be beside kernels after", beside >= 200 and others < 10, (beside, others))
     expect("the same work", "The result is the same to the last bit" in done.stdout, done.stdout)
     # On a busy machine the thread that loads may lack a CPU more than it loads.
     expect("cause", re.search(r"^  (input-pipeline|pageable-copy|os-scheduling): [0-9.]+ ms/step|Cannot tell why", done.stdout,
