@@ -86,11 +86,24 @@ static void add_dims(struct fuzz *f)
 		lull_str_addf(&f->text, "launch name=%s\n", kernels[i]);
 }
 
+/* Numbers are drawn one after the other: a seed is the same report with every compiler. */
 static void add_host(struct fuzz *f, const char *table, const char *column, u64 n)
 {
-	lull_str_addf(&f->text, "%s start=%llu dur=%llu lane=%llu %s=%llu\n", table,
-		      (unsigned long long)any_time(f), (unsigned long long)any_dur(f),
-		      (unsigned long long)below(f, 7), column, (unsigned long long)below(f, n));
+	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
+	unsigned long long value = below(f, n);
+
+	lull_str_addf(&f->text, "%s start=%llu dur=%llu lane=%llu %s=%llu\n", table, at, dur, lane,
+		      column, value);
+}
+
+static void add_copy(struct fuzz *f, const char *place)
+{
+	unsigned long long size_bytes = any_dur(f), kind = below(f, 4);
+	unsigned long long from = below(f, 8), to = below(f, 8);
+
+	lull_str_addf(&f->text,
+		      "memcpy %s size_bytes=%llu copy_kind=%llu src_kind=%llu dst_kind=%llu\n",
+		      place, size_bytes, kind, from, to);
 }
 
 static void add_row(struct fuzz *f)
@@ -101,6 +114,7 @@ static void add_row(struct fuzz *f)
 					     "cudaGetDevice" };
 	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
 	unsigned long long number = below(f, 200), process = below(f, 3);
+	char place[160];
 
 	switch (below(f, 16)) {
 	case 0:
@@ -120,13 +134,10 @@ static void add_row(struct fuzz *f)
 			      at, dur, lane, (unsigned long long)below(f, 6), number, process);
 		break;
 	case 7:
-		lull_str_addf(
-			&f->text,
-			"memcpy start=%llu dur=%llu lane=%llu size_bytes=%llu correlation=%llu "
-			"copy_kind=%llu src_kind=%llu dst_kind=%llu process=%llu\n",
-			at, dur, lane, (unsigned long long)any_dur(f), number,
-			(unsigned long long)below(f, 4), (unsigned long long)below(f, 8),
-			(unsigned long long)below(f, 8), process);
+		snprintf(place, sizeof(place),
+			 "start=%llu dur=%llu lane=%llu correlation=%llu process=%llu", at, dur,
+			 lane, number, process);
+		add_copy(f, place);
 		break;
 	case 8:
 		add_host(f, "range", "label", 7);
@@ -153,8 +164,7 @@ static void add_row(struct fuzz *f)
 		break;
 	default:
 		lull_str_addf(&f->text, "counter start=%llu metric=%llu device=%llu value=1e%llu\n",
-			      at, (unsigned long long)below(f, 4), (unsigned long long)below(f, 4),
-			      lane);
+			      at, number % 4, number / 4 % 4, lane);
 	}
 }
 
