@@ -84,6 +84,8 @@ AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/pic/%.o) $(BUILD)/pic/src/agent/lib_thunks
 AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -O2 \
 	-fno-omit-frame-pointer -fasynchronous-unwind-tables -U_FORTIFY_SOURCE -D__NO_INLINE__ -fno-stack-protector
 
+# What a build that was interrupted left half done is made again.
+.DELETE_ON_ERROR:
 .PHONY: all setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
 	bench-programs dist install clean format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so

@@ -20,11 +20,11 @@ bool bench_session_is_inside(void)
 static bool write_control(const char *folder, const struct lull_control *wanted)
 {
 	struct lull_control *control = malloc(sizeof(*control));
-	bool is_ok = control != NULL;
+	bool is_ok;
 	char path[128];
 	int fd;
 
-	if (!is_ok)
+	if (!control)
 		return false;
 	memcpy(control, wanted, sizeof(*control));
 	control->magic = LULL_WIRE_MAGIC;

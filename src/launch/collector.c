@@ -162,16 +162,6 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* A file size limit below what a session takes is an error that we tell, not the end of us. */
-static int create_session(struct lull_collector *c, struct lull_err *err)
-{
-	void (*as_found)(int) = signal(SIGXFSZ, SIG_IGN);
-	int rc = lull_session_create(&c->session, c->options->session_name, BUFFER_BYTES, err);
-
-	signal(SIGXFSZ, as_found);
-	return rc;
-}
-
 /* Everything that can fail before the program runs. */
 static int prepare(struct lull_collector *c, struct lull_err *err)
 {
@@ -197,7 +187,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	if (rc)
 		return rc;
 	env.agent_path = c->agent_path.at;
-	rc = create_session(c, err);
+	rc = lull_session_create(&c->session, o->session_name, BUFFER_BYTES, err);
 	if (rc)
 		return rc;
 	fill_control(c);

@@ -132,15 +132,18 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 }
 
 /*
- * Where a report goes, for whoever has to recover it: absolute, since they may stand elsewhere. `to`
- * has room for 4,096 bytes.
+ * Where a report goes, for whoever has to recover it: absolute, since they may stand elsewhere. ""
+ * if it is too long.
  */
-static void note_path(char *to, const char *path)
+static void note_path(char *to, size_t room, const char *path)
 {
 	char folder[2048];
 	bool is_relative = path[0] != '/' && getcwd(folder, sizeof(folder));
+	int n = snprintf(to, room, "%s%s%s", is_relative ? folder : "", is_relative ? "/" : "",
+			 path);
 
-	snprintf(to, 4096, "%s%s%s", is_relative ? folder : "", is_relative ? "/" : "", path);
+	if (n >= (int)room)
+		to[0] = '\0';
 }
 
 /* The time as agents stamp it. */
@@ -197,13 +200,13 @@ int lull_control_name(struct lull_collector *c, const char *output, u32 number,
 	return rc;
 }
 
-/* The ring of a flight recorder has a name that no report has. `path` has room for 4,096 bytes. */
-static void name_ring(const struct lull_collector *c, char *path)
+/* The ring of a flight recorder has a name that no report has. */
+static void name_ring(const struct lull_collector *c, char *path, size_t room)
 {
 	size_t n = strlen(path);
 
 	if (c->flight.is_on && n > 5)
-		snprintf(path + n - 5, 4096 - n, "-ring.lull");
+		snprintf(path + n - 5, room - n, "-ring.lull");
 }
 
 /* A second report of one run never takes the place of the first, whatever -f says. */
@@ -220,8 +223,9 @@ void lull_control_await_range(struct lull_collector *c)
 
 	control->next_report_path[0] = '\0';
 	if (choose_paths(c, NULL, next_number(c, NULL), paths, &ignored) == 0) {
-		note_path(control->next_report_path, paths[1].at);
-		name_ring(c, control->next_report_path);
+		note_path(control->next_report_path, sizeof(control->next_report_path),
+			  paths[1].at);
+		name_ring(c, control->next_report_path, sizeof(control->next_report_path));
 	}
 	lull_str_release(&paths[0]);
 	lull_str_release(&paths[1]);
@@ -256,7 +260,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	rc = lull_control_name(c, output, next_number(c, output), err);
 	if (rc)
 		return rc;
-	name_ring(c, c->work_path);
+	name_ring(c, c->work_path, sizeof(c->work_path));
 	snprintf(c->ring_path, sizeof(c->ring_path), "%s", c->work_path);
 	c->begin_ns = c->options->begin == LULL_BEGIN_ON_RANGE ? c->last_tick_ns : lull_now_ns();
 	rc = pass_leftover(c, err);
@@ -275,7 +279,8 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
-	note_path(c->session.control->report_path, c->work_path);
+	note_path(c->session.control->report_path, sizeof(c->session.control->report_path),
+		  c->work_path);
 	c->session.control->epoch_ns = c->begin_ns;
 	lull_control_checkpoint(c, true);
 	lull_feed_perf_begin(c);

@@ -92,6 +92,7 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 			struct lull_err *err)
 {
 	const char *folder = find_place(need_bytes);
+	void (*on_limit)(int);
 	int rc;
 
 	memset(s, 0, sizeof(*s));
@@ -104,7 +105,10 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 		 (unsigned long long)lull_clock_ns(CLOCK_REALTIME));
 	if (mkdir(s->path, 0700) != 0)
 		return lull_fail_errno(err, "creating '%s'", s->path);
+	/* A limit on the size of files is an error here, and the program's own affair later. */
+	on_limit = signal(SIGXFSZ, SIG_IGN);
 	rc = map_control(s, O_CREAT | O_EXCL, err);
+	signal(SIGXFSZ, on_limit);
 	if (!s->control) {
 		lull_session_remove(s);
 		return rc;
@@ -200,8 +204,11 @@ static void add_entry(struct lull_vec *entries, const char *folder, const char *
 	e->is_alive = lull_is_alive(e->collector_pid);
 	e->is_unfiled =
 		atomic_load(&s.control->last_record) > atomic_load(&s.control->filed_record);
-	memcpy(e->report_path, e->is_unfiled ? s.control->next_report_path : s.control->report_path,
-	       sizeof(e->report_path) - 1);
+	if (e->is_unfiled)
+		memcpy(e->report_path, s.control->next_report_path,
+		       sizeof(s.control->next_report_path) - 1);
+	else
+		memcpy(e->report_path, s.control->report_path, sizeof(e->report_path) - 1);
 	lull_session_close(&s);
 }
 

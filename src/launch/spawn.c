@@ -96,6 +96,24 @@ static bool can_hold_agent(const char *program)
 	return can;
 }
 
+/* True if the program is to be searched for, and nobody can see a file of its name. */
+static bool is_nowhere(const char *program)
+{
+	const char *path = getenv("PATH"), *end;
+	struct lull_str file = LULL_STR_INIT;
+	bool is_found = strchr(program, '/') || !path;
+
+	for (; !is_found && path; path = *end ? end + 1 : NULL) {
+		end = strchrnul(path, ':');
+		lull_str_clear(&file);
+		lull_str_addf(&file, "%.*s/%s", end > path ? (int)(end - path) : 1,
+			      end > path ? path : ".", program);
+		is_found = access(file.at, F_OK) == 0;
+	}
+	lull_str_release(&file);
+	return !is_found;
+}
+
 /* Our package goes first, so that its sitecustomize is the one that Python finds. */
 static void set_python_path(struct lull_vec *env, const char *agent_path)
 {
@@ -161,6 +179,7 @@ struct start {
 	char **argv;
 	struct lull_vec env;   /* char *, the last is NULL */
 	struct lull_vec plain; /* the same without us, where the other is too long for the kernel */
+	bool is_nowhere;       /* no folder of PATH that we may look into has it */
 };
 
 /*
@@ -180,7 +199,8 @@ static void become(const struct start *s, const struct lull_spawn_env *e, int go
 	execvpe(s->argv[0], s->argv, s->env.at);
 	if (errno == E2BIG)
 		execvpe(s->argv[0], s->argv, s->plain.at);
-	error = errno;
+	/* A folder of PATH that may not be looked into says that for what is not there, too. */
+	error = errno == EACCES && s->is_nowhere ? ENOENT : errno;
 	if (write(status_fd, &error, sizeof(error)) != sizeof(error))
 		_exit(126);
 	_exit(error == ENOENT ? 127 : 126);
@@ -238,7 +258,7 @@ int lull_spawn(struct lull_target *t, char **argv, const struct lull_spawn_env *
 	       struct lull_err *err)
 {
 	struct lull_str agent = LULL_STR_INIT;
-	struct start s = { .argv = argv };
+	struct start s = { .argv = argv, .is_nowhere = is_nowhere(argv[0]) };
 	int rc = name_agent(&agent, e, err);
 
 	memset(t, 0, sizeof(*t));

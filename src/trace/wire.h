@@ -188,7 +188,7 @@ struct lull_control {
 	 * that has a file.
 	 */
 	_Atomic u32 filed_record;
-	char next_report_path[4096];
+	char next_report_path[1024]; /* "" if it is longer */
 };
 
 enum lull_chunk_state {

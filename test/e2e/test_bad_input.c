@@ -45,7 +45,7 @@ static void expect_refusal(int status, const char *words, const char *part)
 
 static void a_program_that_cannot_start_has_the_status_of_a_shell(void **state)
 {
-	char text[8192];
+	char text[8192], longer[8192], *path = strdup(getenv("PATH"));
 
 	(void)state;
 	assert_int_equal(test_profile_run(text, "profile -o %%R/r /no/such/program"), 127);
@@ -58,6 +58,16 @@ static void a_program_that_cannot_start_has_the_status_of_a_shell(void **state)
 	expect_line(text, "lull profile: ", "cannot execute '/tmp'");
 	assert_int_equal(test_profile_run(text, "launch -o %%R/r /no/such/program"), 127);
 	expect_line(text, "lull launch: ", "not found");
+	/* A file that is there, but no program. */
+	test_profile_touch("lull-test-tool");
+	snprintf(longer, sizeof(longer), "/no/such/folder::%s:%s", test_profile_path("."), path);
+	setenv("PATH", longer, 1);
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r lull-test-tool"), 126);
+	expect_line(text, "lull profile: ", "cannot execute 'lull-test-tool': Permission denied");
+	assert_int_equal(test_profile_run(text, "profile -o %%R/r no-such-program-anywhere"), 127);
+	expect_line(text, "lull profile: ", "not found");
+	setenv("PATH", path, 1);
+	free(path);
 	assert_int_equal(test_profile_count_files(".lull"), 0);
 	assert_int_equal(test_profile_count_files(".part"), 0);
 }
@@ -174,7 +184,7 @@ static void flood_with_limit(char *text, int status, int expected)
 	size_t n;
 
 	snprintf(command, sizeof(command),
-		 "ulimit -S -f 200; %s %s profile -o %s " LEAN
+		 "ulimit -S -f 150; %s %s profile -o %s " LEAN
 		 "sh -c 'ulimit -S -f unlimited; " TOUR " flood " FLOOD " %d' 2>&1",
 		 test_profile_limit(), test_profile_command(), test_profile_path("limit"), status);
 	pipe = popen(command, "r");

@@ -22,8 +22,9 @@ static void random_row(const struct lull_table_desc *t, u8 *row, u64 *seed)
 	memset(row, 0, t->row_bytes);
 	for (unsigned c = 0; c < t->n_cols; c++) {
 		const struct lull_col_desc *col = &t->cols[c];
-		u64 v = next_random(seed) >> next_random(seed) % 60;
+		u64 v = next_random(seed);
 
+		v >>= next_random(seed) % 60;
 		if (strcmp(col->name, "start_ns") == 0)
 			v %= 1ULL << 40;
 		else if (strcmp(col->name, "dur_ns") == 0)

@@ -24,12 +24,14 @@ static void any_launch(struct test_random *r, struct lull_profile *p)
 	lull_profile_init(p);
 	p->name = "any";
 	p->dur_ns = test_random_bits(r) % 3 ? test_random_bits(r) % 10000000 : UINT64_MAX;
-	p->launch.grid_x = (u32)test_random_bits(r) >> test_random_bits(r) % 32;
+	p->launch.grid_x = (u32)test_random_bits(r);
+	p->launch.grid_x >>= test_random_bits(r) % 32;
 	p->launch.grid_y = p->launch.grid_z = 1 + (u32)(test_random_bits(r) % 3);
 	p->launch.block_x = (u32)(test_random_bits(r) % 1200);
 	p->launch.block_y = p->launch.block_z = 1;
 	p->launch.registers = (u32)(test_random_bits(r) % 300);
-	p->launch.dynamic_shared_bytes = (u32)test_random_bits(r) >> test_random_bits(r) % 32;
+	p->launch.dynamic_shared_bytes = (u32)test_random_bits(r);
+	p->launch.dynamic_shared_bytes >>= test_random_bits(r) % 32;
 	p->device.capability = test_random_bits(r) % 2 ? 90 : (u32)(test_random_bits(r) % 130);
 	p->device.n_sms = (u32)(test_random_bits(r) % 200);
 	p->device.bandwidth_bytes = test_random_bits(r) % 2 ? 0 : 4800000000000;

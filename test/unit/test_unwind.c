@@ -373,7 +373,8 @@ static void random_registers_and_stacks_never_crash(void **state)
 	capture(&c, "cc", without_fp, "signal");
 	for (int round = 0; round < 500; round++) {
 		c.regs.pc = random_address(&c, &seed);
-		c.regs.mask = (u32)next_random(&seed) | (u32)next_random(&seed);
+		c.regs.mask = (u32)next_random(&seed);
+		c.regs.mask |= (u32)next_random(&seed);
 		for (u32 i = 0; i < LULL_N_REGS; i++)
 			c.regs.at[i] = random_address(&c, &seed);
 		for (size_t off = 0; off + 8 <= c.stack.n_bytes; off += 8) {
