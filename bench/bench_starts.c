@@ -1,7 +1,8 @@
 /*
  * bench_starts - what a process that is started costs more in a recording.
  *
- *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of "true"
+ *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of "true",
+ *				by the clock and of CPU time of both processes
  *
  * Runs itself alone and under `lull profile` by turns, and takes the median of all starts. Fails if
  * a process that was started is not in the report.
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +21,27 @@
 
 enum { FORK, EXEC, N_KINDS };
 
-static f64 start(int kind)
+/* CPU time of this process and of those it has waited for. */
+static f64 cpu_us(void)
 {
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return (f64)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec +
+		     children.ru_stime.tv_sec) *
+		       1e6 +
+	       (f64)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec +
+		     children.ru_stime.tv_usec);
+}
+
+struct start {
+	f64 wall_us, cpu_us;
+};
+
+static struct start start(int kind)
+{
+	f64 begin_us = cpu_us();
 	u64 begin_ns = lull_now_ns();
 	pid_t pid = fork();
 
@@ -30,20 +51,23 @@ static f64 start(int kind)
 		_exit(kind == EXEC);
 	}
 	waitpid(pid, NULL, 0);
-	return (f64)(lull_now_ns() - begin_ns) / 1e3;
+	return (struct start){ (f64)(lull_now_ns() - begin_ns) / 1e3, cpu_us() - begin_us };
 }
 
-/* One number a line, for whoever started us. */
+/* A line for each start, for the process that started us. */
 static int be_started(void)
 {
 	for (int i = 0; i < N_STARTS; i++)
-		for (int kind = 0; kind < N_KINDS; kind++)
-			printf("%.3f\n", start(kind));
+		for (int kind = 0; kind < N_KINDS; kind++) {
+			struct start s = start(kind);
+
+			printf("%.3f %.3f\n", s.wall_us, s.cpu_us);
+		}
 	return 0;
 }
 
 static struct starts {
-	f64 us[N_KINDS][N_STARTS * N_ROUNDS];
+	f64 wall_us[N_KINDS][N_STARTS * N_ROUNDS], cpu_us[N_KINDS][N_STARTS * N_ROUNDS];
 	int n;
 } plain, recorded;
 
@@ -52,7 +76,8 @@ static int take(const char *command, struct starts *s)
 	FILE *from = popen(command, "r");
 
 	for (int i = 0; from && i < N_STARTS; i++, s->n++)
-		if (fscanf(from, "%lf %lf", &s->us[FORK][s->n], &s->us[EXEC][s->n]) != 2)
+		if (fscanf(from, "%lf %lf %lf %lf", &s->wall_us[FORK][s->n], &s->cpu_us[FORK][s->n],
+			   &s->wall_us[EXEC][s->n], &s->cpu_us[EXEC][s->n]) != 4)
 			break;
 	return from ? pclose(from) : -1;
 }
@@ -88,10 +113,16 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static f64 median(struct starts *s, int kind)
+static f64 median(f64 *us, int n)
 {
-	qsort(s->us[kind], (size_t)s->n, sizeof(f64), by_value);
-	return s->us[kind][s->n / 2];
+	qsort(us, (size_t)n, sizeof(f64), by_value);
+	return us[n / 2];
+}
+
+static void print(const char *kind_name, int kind, const char *how, struct starts *s)
+{
+	printf("%s, %s  %.1f us\n", kind_name, how, median(s->wall_us[kind], s->n));
+	printf("%s, %s, CPU  %.1f us\n", kind_name, how, median(s->cpu_us[kind], s->n));
 }
 
 int main(int argc, char **argv)
@@ -118,8 +149,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	for (int kind = 0; kind < N_KINDS; kind++) {
-		printf("%s, plain  %.1f us\n", names[kind], median(&plain, kind));
-		printf("%s, recorded  %.1f us\n", names[kind], median(&recorded, kind));
+		print(names[kind], kind, "plain", &plain);
+		print(names[kind], kind, "recorded", &recorded);
 	}
 	return 0;
 }

@@ -16,8 +16,8 @@
 #include "support/program.h"
 #include "symbol/resolve.h"
 
-#define N_ROUNDS    20
-#define N_HITS	    1000
+#define N_ROUNDS    200
+#define N_HITS	    100 /* some tenths of a millisecond: short enough not to be interrupted */
 #define N_MISSES    200
 #define MIN_FRAMES  40
 #define MIN_PLACES  10 /* recursive calls are of one place */
