@@ -48,6 +48,10 @@ int main(int argc, char **argv)
 		printf("made_%s %.2f B/event (%.2f M)\n", t->name,
 		       (f64)s.size_bytes / (f64)s.n_rows, (f64)s.n_rows / 1e6);
 	}
+	if (!n_rows) {
+		fprintf(stderr, "bench_make: there is nothing in %s\n", argv[1]);
+		return 1;
+	}
 	printf("made_size %.2f B/event (%.2f M events in %.1f s)\n",
 	       (f64)lull_reader_size_bytes(r) / (f64)n_rows, (f64)n_rows / 1e6,
 	       (f64)(lull_now_ns() - begin_ns) / 1e9);
