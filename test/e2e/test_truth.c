@@ -97,8 +97,11 @@ static void expect_split(const char *guest, const char *options, u64 least_pct)
 		      guest, options, (unsigned long long)s.n, share_pct, true_pct,
 		      100.0 * (f64)s.n_to_main / (f64)s.n);
 	assert_true(s.n > 0);
-	/* A share of few samples is less exact; on a busy machine timers give fewer. */
-	assert_true(fabs(share_pct - true_pct) < fmax(2, 45 / sqrt((f64)s.n)));
+	/*
+	 * A share of few samples is less exact, and on a busy machine timers give fewer: five
+	 * standard deviations.
+	 */
+	assert_true(fabs(share_pct - true_pct) < fmax(5, 230 / sqrt((f64)s.n)));
 	assert_true(s.n_to_main >= s.n * least_pct / 100);
 }
 
@@ -245,7 +248,7 @@ static struct bounds expected_gil(char *text)
 			   &delay_ns) != 4)
 			continue;
 		b.least_s += (end_ns - begin_ns - cpu_ns - delay_ns) / 1e9;
-		b.most_s += (end_ns - begin_ns - cpu_ns) / 1e9;
+		b.most_s += (end_ns - begin_ns) / 1e9;
 	}
 	return b;
 }

@@ -8,6 +8,10 @@
 #include <pthread.h>
 #include <semaphore.h>
 
+#ifdef MIXED
+__typeof__(pthread_mutex_lock) pthread_mutex_lock __attribute__((noplt));
+#endif
+
 int wait_mutex(pthread_mutex_t *mutex);
 int wait_rwlock(pthread_rwlock_t *rwlock);
 int wait_sem(sem_t *sem);
@@ -28,14 +32,7 @@ const char *needed(void)
 
 int wait_mutex(pthread_mutex_t *mutex)
 {
-#ifdef MIXED
-	/* Its address and no call: not every compiler knows the attribute noplt. */
-	int (*volatile lock)(pthread_mutex_t *) = pthread_mutex_lock;
-#else
-#define lock pthread_mutex_lock
-#endif
-
-	return lock(mutex) || pthread_mutex_unlock(mutex);
+	return pthread_mutex_lock(mutex) || pthread_mutex_unlock(mutex);
 }
 
 int wait_rwlock(pthread_rwlock_t *rwlock)
@@ -57,7 +54,7 @@ static int one(void)
 }
 
 /* Nothing of another file can be called from here. */
-__attribute__((used)) static choice *choose_one(void)
+static choice *choose_one(void)
 {
 	for (volatile long i = 0; i < 40000000; i++)
 		;
