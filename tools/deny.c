@@ -3,7 +3,8 @@
  *
  *	deny CALL[,CALL...] COMMAND [ARGUMENT...]	calls: perf_event_open ptrace process_vm_readv
  *
- * The calls fail with EPERM in it and in everything it starts, as under the seccomp filters of container engines. Needs no rights.
+ * The calls fail with EPERM in it and in everything it starts, as under the seccomp filters of
+ * container engines. Needs no rights.
  */
 #include <errno.h>
 #include <linux/audit.h>

@@ -45,7 +45,10 @@ static inline int lull_sys_truncate(int fd, u64 size_bytes)
 /* Address, or NULL. */
 static inline void *lull_sys_map(size_t size_bytes, int flags, int fd)
 {
-	/* The place in the file as long: it lies on the stack of x86_64, where an int is half a word. */
+	/*
+	 * The place in the file as long: it lies on the stack of x86_64, where an int is half a
+	 * word.
+	 */
 	long at = syscall(SYS_mmap, NULL, size_bytes, PROT_READ | PROT_WRITE, flags, fd, 0L);
 
 	return at == -1 ? NULL : (void *)at;

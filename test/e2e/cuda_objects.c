@@ -2,8 +2,8 @@
  * cuda_objects - a program with one of each: a stream with a priority and a name, a module that is
  * loaded and unloaded, unified memory that moves, device memory that comes and goes.
  *
- * libcuda is found at run time; exit status 77 means that there is none. With OBJECTS_WAIT=1 unified
- * memory is used only when it is watched, or that was refused.
+ * libcuda is found at run time; exit status 77 means that there is none. With OBJECTS_WAIT=1
+ * unified memory is used only when it is watched, or that was refused.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * the program ends as HOW says. PACE is the pause in us after every 50 marks; 0 means as fast as
  * possible, LIMIT marks a thread.
  *
- * Some ways to end are about the recorder, which is the parent: "orphan" waits until it is dead, and
- * "alone" kills it before the first mark. "unseen" stops it, so that it sees nothing of the
+ * Some ways to end are about the recorder, which is the parent: "orphan" waits until it is dead,
+ * and "alone" kills it before the first mark. "unseen" stops it, so that it sees nothing of the
  * recording that lull_start() then begins, and kills it in the end; "again" does so with the second
  * recording.
  */

@@ -1,6 +1,6 @@
 /*
- * osrt_guest - programs whose calls of the C library are known, run by test_osrt.py with and without
- * the agent.
+ * osrt_guest - programs whose calls of the C library are known, run by test_osrt.py with and
+ * without the agent.
  *
  * `osrt_guest SCENARIO` prints what a program can see of its calls (results, errno, signals), which
  * must be the same either way. Lines `expect NAME TID FROM TO MIN_NS MOMENT` are about time: the

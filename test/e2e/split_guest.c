@@ -25,8 +25,8 @@
 static volatile double sink;
 
 /*
- * Not by clock_gettime(): in the vdso of aarch64, which has no tables, callers without frame pointers
- * are not found, and a thread mostly loses its CPU where it comes back from the kernel.
+ * Not by clock_gettime(): in the vdso of aarch64, which has no tables, callers without frame
+ * pointers are not found, and a thread mostly loses its CPU where it comes back from the kernel.
  */
 static double cpu_s(void)
 {

@@ -62,8 +62,8 @@ static inline int cuda_guest_find(void)
 
 /*
  * What the simulated CUPTI says: "on" (calls and kinds that are recorded), "finalized" (how often),
- * "delivered" (records), "unified" (1: unified memory is watched, or was refused). UINT_MAX if it is
- * a real one; 0 as long as it is not loaded.
+ * "delivered" (records), "unified" (1: unified memory is watched, or was refused). UINT_MAX if it
+ * is a real one; 0 as long as it is not loaded.
  */
 static inline unsigned cuda_guest_ask(const char *what)
 {

@@ -1,5 +1,6 @@
 /*
- * filter - run one case of a test program: LULL_TEST_CASE=name, with * and ? as in cmocka's filters.
+ * filter - run one case of a test program: LULL_TEST_CASE=name, with * and ? as in cmocka's
+ * filters.
  *
  * Linked into every program of cmocka; it sets the filter before main().
  */

@@ -28,8 +28,8 @@ static inline void sim_set(const char *name, const char *value)
 }
 
 /*
- * The only device of the program. Where there is a driver, what NVML says of devices has rows of its
- * own, of no process.
+ * The only device of the program. Where there is a driver, what NVML says of devices has rows of
+ * its own, of no process.
  */
 static inline const struct lull_device_row *sim_device(struct lull_reader *r)
 {

@@ -27,7 +27,10 @@
 		skip();                     \
 	} while (0)
 
-/* The same where the program runs in an emulator (LULL_EMULATED), which is a process of its own kind. */
+/*
+ * The same where the program runs in an emulator (LULL_EMULATED), which is a process of its own
+ * kind.
+ */
 #define test_skip_emulated(why)                         \
 	do {                                            \
 		if (getenv("LULL_EMULATED"))            \

@@ -46,7 +46,9 @@ static void what_does_not_fit_becomes_the_nearest_number(void **state)
 	assert_true(lull_i64_of(hidden(NAN)) == 0);
 }
 
-/* The control page of a recorder that died early has no rate yet; a damaged event has any length. */
+/*
+ * The control page of a recorder that died early has no rate yet; a damaged event has any length.
+ */
 static void times_of_damaged_events_are_long_not_random(void **state)
 {
 	const struct lull_clock slow = { .tick_hz = 1000 }, none = { .tick_hz = 0 };

@@ -299,8 +299,8 @@ static void on_stay_exit(void *ctx, const struct lull_perf_task *t)
 
 /*
  * A thread on a CPU burns it, but for interrupts and for the host of a virtual machine, which may
- * take the CPU itself away: so its stays are no less than the CPU time that it measured, and no more
- * than its life without the time in which it was ready and had no CPU.
+ * take the CPU itself away: so its stays are no less than the CPU time that it measured, and no
+ * more than its life without the time in which it was ready and had no CPU.
  */
 static void expect_stays(const struct burner_thread *t, u64 on_cpu_ns, u64 n_stays)
 {
