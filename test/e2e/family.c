@@ -2,8 +2,9 @@
  * family - starts processes in every way there is, and says the truth about each.
  *
  *	family all TOUR		one of each kind; TOUR is the path of the program tour
- *	family daemon FILE	a daemon by double fork that lives until there is this file, or, if it
- *				is "gone", until the first process has ended; it ends with status 4
+ *	family daemon FILE	a daemon by double fork that lives until there is this file, or,
+ *				if it is "gone", until the first process has ended; it ends
+ *				with status 4
  *
  * A line for each child: its name, which is also the mark it emits, its pid, its parent, how it
  * ended as in process.exit_kind, with which code, and how many programs ran in it.

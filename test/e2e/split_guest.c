@@ -2,12 +2,12 @@
  * split_guest - 70 % of its CPU time in one function and 30 % in another, by its own clock; also
  * waits whose begin and end are known.
  *
- *	split_guest cpu UNTIL		seventy() and thirty(), called by work(), called by main(), for
- *					so many seconds of CPU time or until there is such a file;
- *					prints "cpu", and the CPU time of both in ns
- *	split_guest waits		a sleep, a read and a lock; for each its name, and four moments
- *					in ns of CLOCK_MONOTONIC: before the call, two during the
- *					wait, after the call
+ *	split_guest cpu UNTIL	seventy() and thirty(), called by work(), called by main(), for so
+ *				many seconds of CPU time or until there is such a file; prints
+ *				"cpu", and the CPU time of both in ns
+ *	split_guest waits	a sleep, a read and a lock; for each its name, and four moments in
+ *				ns of CLOCK_MONOTONIC: before the call, two during the wait,
+ *				after the call
  */
 #include <pthread.h>
 #include <sched.h>
