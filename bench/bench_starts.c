@@ -1,8 +1,8 @@
 /*
  * bench_starts - what a process that is started costs more in a recording.
  *
- *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of "true",
- *				by the clock and of CPU time of both processes
+ *	bench_starts LULL	us for a fork and the child's end, and for a fork and exec of
+ *				"true", by the clock and of CPU time of both processes
  *
  * Runs itself alone and under `lull profile` by turns, and takes the median of all starts. Fails if
  * a process that was started is not in the report.
