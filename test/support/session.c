@@ -67,7 +67,7 @@ static void find_agent(const struct test_session *s, const char *agent, char *pa
 		return;
 	snprintf(link, sizeof(link), "%s/agent.so", s->path);
 	assert_true(symlink(path, link) == 0 || errno == EEXIST);
-	strcpy(path, link);
+	snprintf(path, PATH_MAX, "%s", link);
 }
 
 int test_session_run(struct test_session *s, const char *agent, char *const argv[])
