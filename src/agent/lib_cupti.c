@@ -4,6 +4,7 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "agent/agent.h"
 #include "agent/elf.h"
 #include "agent/process.h"
 #include "agent/real.h"
@@ -115,6 +116,8 @@ bool lull_cupti_load(void)
 
 	if (!lib)
 		return false;
+	/* Stacks of calls start in it: its file has to be known before the first of them. */
+	lull_modules_scan();
 	for (size_t i = 0; i < LULL_COUNT_OF(slots); i++) {
 		*slots[i].at = dlsym(lib, slots[i].name);
 		if (!*slots[i].at && slots[i].is_required) {
