@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/place.h"
+#include "base/whole_file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "bench/gen_report.h"
@@ -111,7 +111,7 @@ static void run_export(const char *path, const char *name, bool is_plain)
 	       (f64)n_bytes / 1e6, usage.ru_maxrss / 1024);
 	printf("scan_of_%s%s %.2f M events/s\n", name, is_plain ? "_plain" : "",
 	       (f64)n / scan_s / 1e6);
-	lull_place_remove(lull_str_text(&out));
+	lull_whole_file_remove(lull_str_text(&out));
 	lull_reader_close(r);
 }
 

@@ -33,7 +33,7 @@
 #include "base/time.h"
 #include "base/vec.h"
 #include "bench/scan.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 #include "trace/reader.h"
 #include "trace/recover.h"
 #include "trace/writer.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "launch/python.h"
+#include "record/python/python.h"
 
 #define N_SAMPLES  5000
 #define N_THREADS  3

@@ -2,7 +2,7 @@
  * bench_sampling - what CPU sampling costs the program that is sampled.
  *
  *	cc -O2 -D_GNU_SOURCE -iquote src -o build/bench_sampling bench/bench_sampling.c \
- *		src/launch/perf*.c src/base/[a-z]*.c && build/bench_sampling [ROUNDS]
+ *		src/record/perf/perf*.c src/base/[a-z]*.c && build/bench_sampling [ROUNDS]
  *
  * A child computes for a fixed amount of work, alternately without and with sampling at 1 kHz and
  * 8 KiB of stack, drained every 20 ms as the collector does. Printed: the ratio of the medians of
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "launch/perf.h"
+#include "record/perf/perf.h"
 
 #define WORK 300000000ULL /* about a third of a second */
 

@@ -8,7 +8,7 @@
 #ifndef LULL_BENCH_SESSION_H
 #define LULL_BENCH_SESSION_H
 
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 /* True in the second process. */
 bool bench_session_is_inside(void);

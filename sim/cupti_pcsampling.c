@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "trace/cuprof.h"
+#include "wire/cuprof.h"
 
 /* Samples that a kernel gives; the test knows them. */
 enum { N_LOADS = 90, N_ISSUES = 10 };
@@ -28,7 +28,7 @@ static struct {
 
 #define ENTRY		      SIM_EXPORT int
 #define PC_CALL(name, params) ENTRY name(struct lull_pc_##params *p);
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PC_CALL
 
 void lull_cupti_sample(const struct sim_work *work)

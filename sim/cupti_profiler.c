@@ -1,7 +1,7 @@
 /*
  * cupti_profiler - counters of kernels, as CUPTI's range profiler and its host library give them.
  *
- * What it is:  the calls of src/trace/cuprof.def in their order, with refusals where the real one
+ * What it is:  the calls of src/wire/cuprof.def in their order, with refusals where the real one
  *              refuses. A kernel that is launched between Start and Stop takes as long as all its
  *              passes. Metrics take one pass for each ten of them.
  * What a value is: duration, warps and threads are those of the launch; any other is a number below
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "trace/cuprof.h"
+#include "wire/cuprof.h"
 
 #define CHIP		 "GH100"
 #define METRICS_PER_PASS 10u
@@ -83,7 +83,7 @@ static u32 passes_of(const struct plan *plan)
 
 #define PROF_HOST(name, params)	  ENTRY name(struct lull_prof_##params *p);
 #define PROF_TARGET(name, params) ENTRY name(struct lull_prof_##params *p);
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PROF_HOST
 #undef PROF_TARGET
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 

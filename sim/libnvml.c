@@ -10,7 +10,7 @@
 
 /* Declared from the list that the recorder looks them up by. */
 #define NVML(name, is_required, params) int name params;
-#include "launch/nvml.def"
+#include "record/gpu/nvml.def"
 #undef NVML
 
 #define N_DEVICES 4

@@ -10,7 +10,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/opt.h"
+#include "text/opt.h"
 #include "cmd/cmd.h"
 
 enum exit_status {

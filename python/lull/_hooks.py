@@ -13,7 +13,7 @@ import functools
 import sys
 import threading
 
-# Bits of the agent's sources, as in src/trace/wire.h.
+# Bits of the agent's sources, as in src/wire/wire.h.
 TORCH, OPS, MODULES = 1 << 24, 1 << 25, 1 << 26
 
 # How far we came, for tell().
@@ -177,7 +177,7 @@ def _sequence(tensor):
 
 
 def _learn_ops():
-    """Let the agent find out how this build lays out its objects; see src/agent/torch_ops.c."""
+    """Let the agent find out how this build lays out its objects; see src/agent/python/torch_ops.c."""
     import torch
     with torch.enable_grad():
         def empty(*shape, dtype=torch.float32):
@@ -201,7 +201,7 @@ def _learn_ops():
 
 
 def _learn_stacks():
-    """Let the agent find the frames of this interpreter; see src/agent/python_stack.c."""
+    """Let the agent find the frames of this interpreter; see src/agent/python/python_stack.c."""
     frame = sys._getframe()
     code, caller = id(frame.f_code), id(frame.f_back.f_code)
     return bool(_agent.stacks_learn(sys.hexversion, code, frame.f_lineno, caller))

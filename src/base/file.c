@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,4 +84,17 @@ bool lull_file_value(const char *text, const char *key, char separator, struct l
 		text += len + (text[len] == '\n');
 	}
 	return false;
+}
+
+bool lull_file_ask(const char *command, struct lull_str *line)
+{
+	char text[4096] = "";
+	FILE *pipe = popen(command, "re");
+
+	lull_str_clear(line);
+	if (!pipe)
+		return false;
+	if (fgets(text, sizeof(text), pipe))
+		lull_str_add(line, text, strcspn(text, "\n"));
+	return !pclose(pipe) && line->len;
 }

@@ -16,6 +16,9 @@ bool lull_file_read(const char *path, struct lull_str *text);
 /* Set `text` to the file's first line without its end. False (and "") if it cannot be read. */
 bool lull_file_line(const char *path, struct lull_str *text);
 
+/* The first line that a shell command prints; false if it fails or prints nothing. */
+bool lull_file_ask(const char *command, struct lull_str *line);
+
 /* The whole number with which the file begins; false if there is none. */
 bool lull_file_i64(const char *path, i64 *value);
 

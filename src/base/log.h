@@ -42,7 +42,7 @@ void lull_log_init(enum lull_log_level level, const char *debug_tags);
 /* Raise the level by one: the callback of -v. The parameters are not used. */
 int lull_log_louder(void *ctx, const char *value, struct lull_err *err);
 
-/* The line of an option table (base/opt.h) that gives a command its -v. */
+/* The line of an option table (text/opt.h) that gives a command its -v. */
 #define LULL_OPT_VERBOSE()                                    \
 	OPT_CALL('v', "verbose", NULL, lull_log_louder, NULL, \
 		 "say more on standard error; -vv for debugging")

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "text/nearest.h"
 
 #define CAUSE(name) extern const struct lull_cause lull_cause_##name;
 #include "cause/causes.def"

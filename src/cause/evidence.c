@@ -10,10 +10,10 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "base/shorten.h"
+#include "text/shorten.h"
 #include "base/sort.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "cause/why_int.h"
 
 #define MAX_PLACES 3
@@ -107,7 +107,7 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 		     size_t cap)
 {
 	const struct lull_subject *s = why->lead;
-	struct lull_location at = lull_place_find(s, where->event, where->stack);
+	struct lull_location at = lull_location_find(s, where->event, where->stack);
 	const struct lull_node *node =
 		where->node == LULL_NONE ? NULL : &s->chain.nodes[where->node];
 	bool is_call =
@@ -115,7 +115,7 @@ static void describe(const struct lull_why *why, const struct lull_where *where,
 	char place[200];
 	size_t len = 0;
 
-	lull_place_format(&at, place, sizeof(place));
+	lull_location_format(&at, place, sizeof(place));
 	if (is_call)
 		len = (size_t)snprintf(to, cap, "%s%s",
 				       lull_reader_string(s->reader, node->name, NULL),
@@ -189,7 +189,7 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 		    (f64)spots[i].ns / n_steps / 1e6, (f64)spots[i].n / n_steps);
 	}
 	if (n)
-		f->at = lull_place_find(why->lead, spots[0].where.event, spots[0].where.stack);
+		f->at = lull_location_find(why->lead, spots[0].where.event, spots[0].where.stack);
 	free(spots);
 }
 
@@ -298,8 +298,8 @@ static void add_holder(struct lull_why *why, struct lull_finding *f)
 	lull_cursor_release(&c);
 	if (!best)
 		return;
-	at = lull_place_find(s, LULL_NONE, stack);
-	lull_place_format(&at, place, sizeof(place));
+	at = lull_location_find(s, LULL_NONE, stack);
+	lull_location_format(&at, place, sizeof(place));
 	add(f, "pysample", NULL, "thread %s holds the lock, in %s",
 	    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
 	    *place ? place : "code without a name");
@@ -384,8 +384,8 @@ static bool add_producer(struct lull_why *why, struct lull_finding *f)
 	}
 	n_best = best ? counts[best].n : 0;
 	if (best) {
-		at = lull_place_find(s, LULL_NONE, counts[best].stack);
-		lull_place_format(&at, place, sizeof(place));
+		at = lull_location_find(s, LULL_NONE, counts[best].stack);
+		lull_location_format(&at, place, sizeof(place));
 		add(f, "sample", NULL, "meanwhile thread %s of process %u runs %s%s(%u samples)",
 		    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
 		    processes[lanes[best - 1].process - 1].pid, place, *place ? " " : "", n_best);

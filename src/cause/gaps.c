@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "cause/cause.h"
-#include "cause/place.h"
+#include "cause/location.h"
 #include "cause/position.h"
 
 /* A stall is this long and this many times as long as usual: GIL waits take 1.1 to 2.2 ms. */
@@ -247,8 +247,8 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 static void count_sample(struct lull_gap_place *place, const struct lull_subject *s,
 			 const struct lull_host_sample *sample)
 {
-	u32 bits = lull_place_stack_bits(s->reader, sample->stack);
-	u64 function = lull_place_function(s->reader, sample->stack);
+	u32 bits = lull_location_stack_bits(s->reader, sample->stack);
+	u64 function = lull_location_function(s->reader, sample->stack);
 
 	/* Stacks of Python say more than those of its interpreter. */
 	if (sample->is_python && !place->is_python)

@@ -5,7 +5,7 @@
  * together cover one. A step is cut into parts of as many calls each; a part is the optimizer's if
  * most samples in it are inside its code. Parts without samples are what the one before them is.
  */
-#include "cause/place.h"
+#include "cause/location.h"
 #include "cause/replay_int.h"
 
 #define PARTS	    64
@@ -68,7 +68,7 @@ static void count_samples(struct votes *v, const struct lull_replay *p)
 		part = part_of(ix, first, end);
 		v->n[part]++;
 		v->n_update[part] +=
-			!!(lull_place_stack_bits(s->reader, at[i].stack) & LULL_IN_OPTIMIZER);
+			!!(lull_location_stack_bits(s->reader, at[i].stack) & LULL_IN_OPTIMIZER);
 		v->sum++;
 	}
 }

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/gaps.h"
-#include "cause/place.h"
+#include "cause/location.h"
 #include "cause/subject.h"
 
 /*

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "cause/why_int.h"
 #include "model/busy.h"
 #include "model/work.h"

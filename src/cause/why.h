@@ -23,7 +23,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 #include "cause/cause.h"
-#include "cause/place.h"
+#include "cause/location.h"
 #include "cause/replay.h"
 #include "cause/subject.h"
 #include "trace/reader.h"

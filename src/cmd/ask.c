@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/str.h"
-#include "launch/remote.h"
+#include "record/session/remote.h"
 
 int lull_ask(const char *session, const struct lull_ask *ask, struct lull_err *err)
 {

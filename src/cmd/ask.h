@@ -5,7 +5,7 @@
 #define LULL_CMD_ASK_H
 
 #include "base/err.h"
-#include "base/opt.h"
+#include "text/opt.h"
 
 #define OPT_SESSION(ptr)                   \
 	OPT_STR(0, "session", "NAME", ptr, \

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/nearest.h"
+#include "text/nearest.h"
 #include "base/types.h"
 
 const struct lull_cmd lull_cmds[] = {

@@ -7,7 +7,7 @@
  *	a positive number	the exit status to pass on, such as that of a recorded program
  *
  * To add one: src/cmd/cmd_x.c with int cmd_x(int argc, char **argv, struct lull_err *err), the line
- * CMD(x, "...") in cmds.def, the page doc/lull-x.1.md. Begin it with an option table (base/opt.h)
+ * CMD(x, "...") in cmds.def, the page doc/lull-x.1.md. Begin it with an option table (text/opt.h)
  * and return what lull_opt_parse() returns when that is negative; --help comes with it.
  */
 #ifndef LULL_CMD_CMD_H

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 
 #include "cmd/schema_json.h"
-#include "cmd/tables.h"
+#include "cmd/table_command.h"
 #include "report/rule.h"
 
 void lull_schema_of_analyze(struct lull_json *j)

@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 #include "base/convert.h"
-#include "base/json.h"
-#include "base/opt.h"
-#include "base/out.h"
-#include "base/term.h"
+#include "text/json.h"
+#include "text/opt.h"
+#include "text/out.h"
+#include "text/term.h"
 #include "cause/why.h"
 #include "cmd/diff_profiled.h"
-#include "cmd/job_diff.h"
+#include "cmd/job/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
 #include "compare/decide.h"

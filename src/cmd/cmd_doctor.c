@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/opt.h"
-#include "base/out.h"
-#include "base/term.h"
-#include "launch/doctor.h"
+#include "text/opt.h"
+#include "text/out.h"
+#include "text/term.h"
+#include "doctor/doctor.h"
 
 /* Two blanks, the state, two blanks; then the title and two blanks. */
 #define TITLE_COLUMN  11

@@ -2,7 +2,7 @@
  * lull export - write a report in the format of another program.
  */
 #include "cmd/cmd.h"
-#include "cmd/job_export.h"
+#include "cmd/job/job_export.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 
@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
-#include "base/progress.h"
+#include "text/opt.h"
+#include "text/progress.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "job/job.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
 #include "cmd/baseline.h"
 #include "cmd/gate_sql.h"

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/markdown.h"
-#include "base/opt.h"
+#include "text/markdown.h"
+#include "text/opt.h"
 #include "base/str.h"
-#include "base/term.h"
-#include "cmd/pages.h"
+#include "text/term.h"
+#include "cmd/manual_pages.h"
 
 /* Lines that are longer are hard to read. */
 #define MAX_WIDTH 100
@@ -36,9 +36,9 @@ static void list_commands(FILE *to)
 	      to);
 }
 
-static const struct lull_page *find_page(const char *name)
+static const struct lull_manual_page *find_page(const char *name)
 {
-	for (const struct lull_page *p = lull_pages; p->name; p++) {
+	for (const struct lull_manual_page *p = lull_pages; p->name; p++) {
 		const char *dot = strrchr(p->name, '.');
 
 		if (dot && !strncmp(p->name, name, (size_t)(dot - p->name)) && !name[dot - p->name])
@@ -51,10 +51,10 @@ static const struct lull_page *find_page(const char *name)
  * A page is named lull-COMMAND, a guide such as lull-report has the same form, and lull(1) is
  * itself.
  */
-static const struct lull_page *find_topic(const char *topic)
+static const struct lull_manual_page *find_topic(const char *topic)
 {
 	struct lull_str name = LULL_STR_INIT;
-	const struct lull_page *page;
+	const struct lull_manual_page *page;
 
 	lull_str_addf(&name, "lull-%s", topic);
 	page = find_page(lull_str_text(&name));
@@ -62,7 +62,7 @@ static const struct lull_page *find_topic(const char *topic)
 	return page ? page : find_page(topic);
 }
 
-static int show(const struct lull_page *page, struct lull_err *err)
+static int show(const struct lull_manual_page *page, struct lull_err *err)
 {
 	const char *pager = getenv("PAGER");
 	FILE *pipe;
@@ -95,7 +95,7 @@ int cmd_help(int argc, char **argv, struct lull_err *err)
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
 	const char *nearest = NULL;
-	const struct lull_page *page;
+	const struct lull_manual_page *page;
 
 	if (first < 0)
 		return first;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "import/import.h"
 
 struct import {

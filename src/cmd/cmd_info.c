@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "cmd/info.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "base/mem.h"
-#include "base/opt.h"
-#include "cmd/kernel.h"
+#include "text/opt.h"
+#include "cmd/kernel/kernel_show.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "cmd/schema_json.h"

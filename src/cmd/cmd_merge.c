@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-#include "base/opt.h"
-#include "base/term.h"
-#include "cmd/job_print.h"
-#include "job/json.h"
+#include "text/opt.h"
+#include "text/term.h"
+#include "cmd/job/job_print.h"
+#include "job/job_json.h"
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
-#include "base/out.h"
-#include "base/term.h"
+#include "text/opt.h"
+#include "text/out.h"
+#include "text/term.h"
 #include "cmd/losses.h"
 #include "counter/occupancy.h"
 #include "import/import.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
 #include "cmd/sink.h"

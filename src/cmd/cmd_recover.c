@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "launch/salvage.h"
+#include "record/session/salvage.h"
 #include "trace/recover.h"
 
 static int recover_session(const struct lull_session_entry *entry, struct lull_err *err)

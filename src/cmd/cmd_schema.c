@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "cmd/schema_json.h"
 #include "cmd/schema_print.h"
 #include "trace/tables.h"

@@ -3,14 +3,14 @@
  */
 #include <string.h>
 
-#include "base/opt.h"
-#include "base/out.h"
+#include "text/opt.h"
+#include "text/out.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
-#include "launch/remote.h"
-#include "launch/session.h"
+#include "record/session/remote.h"
+#include "record/session/session.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Name", .kind = LULL_OUT_TEXT },

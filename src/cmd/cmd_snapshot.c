@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
-#include "launch/remote.h"
+#include "record/session/remote.h"
 
 /* A dump takes as long as naming its functions does; past this the recorder is taken for hung. */
 #define WAIT_S	120

@@ -4,8 +4,8 @@
 #include "cmd/cmd.h"
 
 #include "cmd/schema_json.h"
-#include "cmd/tables.h"
-#include "job/report.h"
+#include "cmd/table_command.h"
+#include "job/job_report.h"
 
 /* Rows of each table when no report is named: a screen, not a scroll. */
 #define DEFAULT_TOP 20

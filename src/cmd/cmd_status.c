@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "cmd/ask.h"
 #include "cmd/cmd.h"
-#include "launch/remote.h"
+#include "record/session/remote.h"
 
 int cmd_status(int argc, char **argv, struct lull_err *err)
 {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
 #include "trace/text.h"
 

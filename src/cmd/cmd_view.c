@@ -19,9 +19,9 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "text/opt.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
 #include "import/other_name.h"

@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/duration.h"
-#include "base/opt.h"
-#include "base/term.h"
+#include "text/opt.h"
+#include "text/term.h"
 #include "cause/why.h"
-#include "cmd/job_print.h"
+#include "cmd/job/job_print.h"
 #include "cmd/losses.h"
 #include "cmd/why_print.h"
 #include "import/import.h"
-#include "job/json.h"
+#include "job/job_json.h"
 
 /* Exit status if --fail-on matched. */
 #define MATCHED 3

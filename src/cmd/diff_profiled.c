@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/shorten.h"
-#include "base/term.h"
+#include "text/shorten.h"
+#include "text/term.h"
 
 void lull_diff_profiled_init(struct lull_diff_profiled *d, struct lull_reader *before,
 			     struct lull_reader *after)

@@ -4,7 +4,7 @@
 #ifndef LULL_CMD_DIFF_PROFILED_H
 #define LULL_CMD_DIFF_PROFILED_H
 
-#include "base/json.h"
+#include "text/json.h"
 #include "counter/change.h"
 #include "trace/reader.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "base/str.h"
 #include "trace/issue.h"
 #include "cmd/schema_json.h"

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "base/out.h"
+#include "text/out.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "base/time.h"
 #include "trace/issue.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "cmd/info.h"
 #include "trace/issue.h"
 

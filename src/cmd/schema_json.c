@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/out.h"
+#include "text/out.h"
 #include "base/str.h"
 
 static const struct {

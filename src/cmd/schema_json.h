@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "base/types.h"
 #include "report/report.h"
 
@@ -32,7 +32,7 @@ bool lull_schema_json_print(const char *command, FILE *to);
 void lull_schema_json_list(FILE *to);
 
 /*
- * The schema of tables as JSON (base/out): an array of objects for each report of the list, keyed
+ * The schema of tables as JSON (text/out): an array of objects for each report of the list, keyed
  * by the headers.
  */
 void lull_schema_json_tables(struct lull_json *j, const char *title,

@@ -1,6 +1,6 @@
 #include "cmd/schema_print.h"
 
-#include "base/out.h"
+#include "text/out.h"
 #include "trace/schema.h"
 
 static int print_columns(const struct lull_table_desc *t, FILE *to, struct lull_err *err)

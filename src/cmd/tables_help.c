@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/out.h"
-#include "base/term.h"
+#include "text/out.h"
+#include "text/term.h"
 #include "report/report.h"
 
 /* Columns before a summary: two blanks, the longest name, two blanks. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "cmd/tables.h"
+#include "cmd/table_command.h"
 
 /* Fail because there is no such report; `nearest` may be NULL. */
 int lull_tables_unknown(const struct lull_tables *tables, const char *name, const char *nearest,

@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "cmd/why_print.h"
 
 #include "cmd/schema_json.h"

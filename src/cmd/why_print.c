@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 
 /* Causes behind the first that are named: more is a list, not an answer. */
 #define MAX_THEN 3

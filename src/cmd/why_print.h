@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "cause/why.h"
 
 /* One answer to --what-if. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/convert.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "trace/issue.h"
 
 #define DEFAULT_THRESHOLD 0.05

@@ -1,7 +1,7 @@
 /*
  * json: one object, for scripts.
  */
-#include "base/json.h"
+#include "text/json.h"
 #include "compare/gate_output.h"
 
 static void write_samples(struct lull_json *j, const char *key, const struct lull_samples *s)

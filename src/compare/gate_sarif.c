@@ -3,7 +3,7 @@
  *
  * Code scanning wants a place in the sources; a gate has none, so the new report stands there.
  */
-#include "base/json.h"
+#include "text/json.h"
 #include "compare/gate_output.h"
 
 static void write_message(struct lull_json *j, const char *key, const char *text)

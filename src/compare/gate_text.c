@@ -1,7 +1,7 @@
 /*
  * text: for people, in a terminal.
  */
-#include "base/term.h"
+#include "text/term.h"
 #include "compare/gate_output.h"
 
 static const char *side_words(const struct lull_vec *side, char *to, size_t cap_bytes)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "text/nearest.h"
 #include "model/span.h"
 
 #define METRIC(name) extern const struct lull_metric lull_metric_##name;

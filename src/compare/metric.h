@@ -12,7 +12,7 @@
 #define LULL_COMPARE_METRIC_H
 
 #include "base/err.h"
-#include "base/out.h"
+#include "text/out.h"
 #include "base/types.h"
 #include "base/vec.h"
 #include "compare/decide.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/cuprof.h"
+#include "wire/cuprof.h"
 
 /* Counters, ratios, throughputs: CUpti_MetricType. */
 #define N_METRIC_TYPES 3u
@@ -16,7 +16,7 @@ struct lull_kplan {
 	const char *chip;
 	char *chip_name;
 #define PROF_HOST(name, params) int (*name)(struct lull_prof_##params *);
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PROF_HOST
 };
 
@@ -32,7 +32,7 @@ static int load(struct lull_kplan *plan, const char *path, struct lull_err *err)
 	*(void **)&plan->name = dlsym(plan->library, #name); \
 	if (!plan->name)                                     \
 		missing = #name;
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PROF_HOST
 	return missing ? lull_fail(err, LULL_E_UNSUPPORTED,
 				   "%s has no %s; CUDA 12.6 or later has it", path, missing)

@@ -66,7 +66,9 @@ int lull_kset_add_metric(struct lull_kset *set, const char *name, struct lull_er
 /* Whether some of it is counted by code that CUPTI adds: it then runs one kernel at a time. */
 bool lull_kset_has_patches(const struct lull_kset *set);
 
-/* Write it as agents read it (agent/kprof.h); LULL_E_USAGE if there is no room for that. */
+/*
+ * Write it as agents read it (agent/counters/kprof.h); LULL_E_USAGE if there is no room for that.
+ */
 int lull_kset_write(const struct lull_kset *set, char *to, size_t room, struct lull_err *err);
 
 /* Free it. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/term.h"
+#include "text/term.h"
 #include "counter/profile.h"
 
 const struct lull_k_info lull_k_infos[] = {

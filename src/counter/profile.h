@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "counter/kvalue.h"
 #include "counter/occupancy.h"
-#include "trace/kwish.h"
+#include "wire/kwish.h"
 #include "trace/reader.h"
 
 /* A person reads some, a program some thousand; each takes about 2 KiB. */

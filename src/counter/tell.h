@@ -4,7 +4,7 @@
 #ifndef LULL_COUNTER_TELL_H
 #define LULL_COUNTER_TELL_H
 
-#include "base/json.h"
+#include "text/json.h"
 #include "counter/profile.h"
 
 /* Write one object: launch, verdict, loads, stalls, roofline, sections, source, metrics. */

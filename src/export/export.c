@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/place.h"
+#include "base/whole_file.h"
 #include "base/str.h"
 
 #define EXPORT(name) extern const struct lull_export lull_export_##name;
@@ -249,10 +249,10 @@ int lull_export_write(struct lull_reader *r, const struct lull_export *format,
 	bool is_stdout = !strcmp(target->path, "-"),
 	     is_stream = is_stdout || is_special(target->path);
 	bool is_folder = !is_stream && lull_export_makes_folder(format, options);
-	struct lull_place_rules rules = { target->is_overwriting,
-					  is_folder ? format->member_suffix : NULL };
+	struct lull_whole_file_rules rules = { target->is_overwriting,
+					       is_folder ? format->member_suffix : NULL };
 	struct lull_export_options named = *options;
-	struct lull_place place;
+	struct lull_whole_file place;
 	int rc;
 
 	if (!format->write && is_stream)
@@ -264,11 +264,11 @@ int lull_export_write(struct lull_reader *r, const struct lull_export *format,
 		return format->write(r, &named, stdout, err);
 	if (target->is_overwriting && is_stream)
 		return write_file(r, format, &named, target->path, err);
-	rc = lull_place_begin(&place, target->path, &rules, err);
+	rc = lull_whole_file_begin(&place, target->path, &rules, err);
 	if (rc)
 		return rc;
 	rc = !is_folder && format->write ? write_file(r, format, &named, place.part, err)
 					 : format->write_path(r, &named, place.part, err);
-	rc = lull_place_end(&place, rc, err);
+	rc = lull_whole_file_end(&place, rc, err);
 	return rc ? lull_err_wrap(err, "%s", target->path) : LULL_OK;
 }

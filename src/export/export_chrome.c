@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "text/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "export/outbuf.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/json.h"
+#include "text/json.h"
 
 static void write_value(struct lull_json *j, struct lull_reader *r, const struct lull_col_desc *col,
 			const u8 *at)

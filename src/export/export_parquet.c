@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 #include "export/export.h"
 #include "export/parquet.h"
 

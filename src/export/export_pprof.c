@@ -19,7 +19,7 @@
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/utf8.h"
+#include "text/utf8.h"
 #include "export/outbuf.h"
 #include "export/proto.h"
 #include "export/weigh.h"

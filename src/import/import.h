@@ -19,7 +19,7 @@
 #define LULL_IMPORT_IMPORT_H
 
 #include "base/err.h"
-#include "base/progress.h"
+#include "text/progress.h"
 #include "base/stream.h"
 #include "base/types.h"
 #include "trace/issue.h"

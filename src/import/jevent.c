@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/jscan_find.h"
+#include "text/jscan_find.h"
 
 enum arg_kind { KIND_INT, KIND_TEXT, KIND_NONE };
 

@@ -9,7 +9,7 @@
 #ifndef LULL_IMPORT_JEVENT_H
 #define LULL_IMPORT_JEVENT_H
 
-#include "base/jscan.h"
+#include "text/jscan.h"
 #include "base/types.h"
 
 enum lull_arg {

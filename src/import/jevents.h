@@ -13,7 +13,7 @@
 #define LULL_IMPORT_JEVENTS_H
 
 #include "base/err.h"
-#include "base/jscan.h"
+#include "text/jscan.h"
 #include "import/jevent.h"
 
 struct lull_jevents_handler {

@@ -14,7 +14,7 @@
 #ifndef LULL_IMPORT_MAPPER_H
 #define LULL_IMPORT_MAPPER_H
 
-#include "base/jscan.h"
+#include "text/jscan.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"

@@ -1,7 +1,7 @@
 /*
  * collectives: what ranks exchange, by operation, communicator and size.
  */
-#include "job/report.h"
+#include "job/job_report.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Operation", .kind = LULL_OUT_TEXT, .doc = "what" },

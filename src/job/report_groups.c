@@ -1,7 +1,7 @@
 /*
  * groups: ranks that behave alike.
  */
-#include "job/report.h"
+#include "job/job_report.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Group", .kind = LULL_OUT_ID, .doc = "as in ranks" },

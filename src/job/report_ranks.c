@@ -1,7 +1,7 @@
 /*
  * ranks: what each rank of a job does with its steps.
  */
-#include "job/report.h"
+#include "job/job_report.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "its number in the job" },

@@ -1,7 +1,7 @@
 /*
  * stages: a pipeline, stage by stage.
  */
-#include "job/report.h"
+#include "job/job_report.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Stage", .kind = LULL_OUT_ID, .doc = "from where batches enter" },

@@ -1,7 +1,7 @@
 /*
  * stragglers: ranks that others wait for.
  */
-#include "job/report.h"
+#include "job/job_report.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "that is late" },

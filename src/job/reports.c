@@ -1,4 +1,4 @@
-#include "job/report.h"
+#include "job/job_report.h"
 
 #define REPORT(name) extern const struct lull_report lull_job_report_##name;
 #include "job/job_reports.def"

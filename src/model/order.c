@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 /* ---- merging ---- */
 

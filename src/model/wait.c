@@ -5,7 +5,7 @@
 /*
  * By the beginning of the name, the longest match first where one begins like another; families of
  * functions share it, and variants such as pread64 or __read_chk need no line of their own. What is
- * not here is LULL_WAIT_IO: most of the list of recorded calls (trace/osrt.def) is.
+ * not here is LULL_WAIT_IO: most of the list of recorded calls (wire/osrt.def) is.
  */
 static const struct {
 	const char *prefix;

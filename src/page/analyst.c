@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "job/job.h"
-#include "job/json.h"
+#include "job/job_json.h"
 #include "page/page.h"
-#include "page/why.h"
+#include "page/page_why.h"
 #include "timeline/idle_cause.h"
 
 #define MAX_BYTES (256u << 20) /* of a message; 500,000 pieces of idle time take 12 MB */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "base/out.h"
+#include "text/out.h"
 #include "base/time.h"
 #include "query/query.h"
 

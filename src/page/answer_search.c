@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "timeline/name.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 #define MAX_HITS      2000u
 #define MAX_QUERY     256u

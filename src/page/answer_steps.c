@@ -13,7 +13,7 @@
 #include "base/sort.h"
 #include "model/step.h"
 #include "page/steps.h"
-#include "page/why.h"
+#include "page/page_why.h"
 
 #define MAX_STEPS 2000u
 

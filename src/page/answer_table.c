@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/out.h"
+#include "text/out.h"
 #include "base/str.h"
 #include "report/report.h"
 

@@ -9,10 +9,10 @@
 
 #include "base/convert.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "model/work.h"
-#include "page/why.h"
-#include "trace/kwish.h"
+#include "page/page_why.h"
+#include "wire/kwish.h"
 
 #define pair_f64  lull_page_pair_f64
 #define pair_text lull_page_pair_text

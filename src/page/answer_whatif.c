@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "page/why.h"
+#include "page/page_why.h"
 
 static int run(struct lull_question *q, struct lull_err *err)
 {

@@ -4,7 +4,7 @@
 #ifndef LULL_PAGE_FIELDS_H
 #define LULL_PAGE_FIELDS_H
 
-#include "base/json.h"
+#include "text/json.h"
 #include "page/page.h"
 #include "timeline/detail.h"
 

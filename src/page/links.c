@@ -8,7 +8,7 @@
 #include "page/waits.h"
 #include "timeline/name.h"
 #include "trace/block.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 #define MAX_LINKS  50u
 #define MAX_LISTED 4096u
@@ -19,7 +19,7 @@ struct search {
 	struct lull_field_key key;
 	u64 at_ns; /* the event's begin */
 	enum lull_relation relation;
-	struct lull_vec *links; /* struct lull_link */
+	struct lull_vec *links; /* struct lull_page_link */
 };
 
 /* The event of a row, on the lane that it is drawn on. */
@@ -35,7 +35,7 @@ static void add_row(struct search *s, u32 source, size_t block_ix, u32 row, u64 
 	}
 	for (size_t i = 0; i < events.n; i++) {
 		const struct lull_found *f = lull_vec_get(&events, i);
-		struct lull_link link = { *f, s->relation };
+		struct lull_page_link link = { *f, s->relation };
 
 		if (f->block_ix == block_ix && f->event.row == row)
 			lull_vec_add(s->links, &link, 1);
@@ -102,7 +102,7 @@ static void search_table(struct search *s, u32 source, bool is_backwards)
 static void find_launches(struct lull_timeline *t, const struct lull_found *found,
 			  struct lull_vec *links)
 {
-	const struct lull_source *source =
+	const struct lull_lane_source *source =
 		&lull_sources[lull_timeline_lane(t, found->lane)->source];
 	struct search s = { .t = t, .at_ns = found->event.start_ns, .links = links };
 
@@ -121,7 +121,8 @@ static void find_launches(struct lull_timeline *t, const struct lull_found *foun
 	}
 }
 
-static void put_link(struct lull_json *j, struct lull_timeline *t, const struct lull_link *link)
+static void put_link(struct lull_json *j, struct lull_timeline *t,
+		     const struct lull_page_link *link)
 {
 	static const char *const words[] = {
 		[LULL_IS_CALL] = "call",	 [LULL_IS_WORK] = "work",
@@ -148,14 +149,14 @@ void lull_links_put(struct lull_json *j, struct lull_timeline *t, const struct l
 	struct lull_vec links;
 	size_t n_waits;
 
-	lull_vec_init(&links, sizeof(struct lull_link));
+	lull_vec_init(&links, sizeof(struct lull_page_link));
 	lull_waits_find(t, found, &links);
 	n_waits = links.n;
 	if (found->has_row)
 		find_launches(t, found, &links);
 	/* What ended an idle time was launched by somebody. */
 	for (size_t i = 0; i < n_waits; i++) {
-		struct lull_link link = *(struct lull_link *)lull_vec_get(&links, i);
+		struct lull_page_link link = *(struct lull_page_link *)lull_vec_get(&links, i);
 
 		if (link.relation == LULL_IS_NEXT)
 			find_launches(t, &link.found, &links);

@@ -8,7 +8,7 @@
 #ifndef LULL_PAGE_LINKS_H
 #define LULL_PAGE_LINKS_H
 
-#include "base/json.h"
+#include "text/json.h"
 #include "page/page.h"
 #include "timeline/detail.h"
 
@@ -22,7 +22,7 @@ enum lull_relation {
 	LULL_IS_NEXT,	  /* the work that ended an idle time */
 };
 
-struct lull_link {
+struct lull_page_link {
 	struct lull_found found;
 	enum lull_relation relation;
 };

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/term.h"
+#include "text/term.h"
 #include "base/varint.h"
 #include "page/fields.h"
 #include "report/report.h"

@@ -10,7 +10,7 @@
 #include "job/job.h"
 #include "page/ahead.h"
 #include "page/analyst.h"
-#include "page/why.h"
+#include "page/page_why.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
 #include "page/answers.def"

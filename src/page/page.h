@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/json.h"
+#include "text/json.h"
 #include "base/types.h"
 #include "timeline/timeline.h"
 #include "trace/reader.h"
@@ -39,7 +39,7 @@ struct lull_page_report {
 	struct lull_reader *quick, *slow;
 	struct lull_timeline *timeline; /* on `quick` */
 	pthread_mutex_t quick_lock, slow_lock;
-	struct lull_why *why; /* page/why.h; on `slow`, under slow_lock */
+	struct lull_why *why; /* page/page_why.h; on `slow`, under slow_lock */
 	char *why_failed;
 	struct lull_told told; /* under slow_lock */
 	bool is_borrowed;      /* one reader, not ours */

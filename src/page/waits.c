@@ -158,7 +158,7 @@ static bool is_same(const struct lull_found *a, const struct lull_found *b)
 static void add_link(struct lull_vec *links, const struct lull_found *found,
 		     enum lull_relation relation)
 {
-	struct lull_link link = { *found, relation };
+	struct lull_page_link link = { *found, relation };
 
 	lull_vec_add(links, &link, 1);
 }
@@ -348,7 +348,7 @@ void lull_waits_find(struct lull_timeline *t, const struct lull_found *found,
 		     struct lull_vec *links)
 {
 	const struct lull_tl_lane *lane = lull_timeline_lane(t, found->lane);
-	const struct lull_source *source = &lull_sources[lane->source];
+	const struct lull_lane_source *source = &lull_sources[lane->source];
 	struct last last;
 
 	if (lane->source == LULL_NO_ROW) {

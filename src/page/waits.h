@@ -13,7 +13,7 @@
 
 #include "page/links.h"
 
-/* Add the links (struct lull_link) of an event that waits, or that others wait for. */
+/* Add the links (struct lull_page_link) of an event that waits, or that others wait for. */
 void lull_waits_find(struct lull_timeline *t, const struct lull_found *found,
 		     struct lull_vec *links);
 

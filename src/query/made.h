@@ -7,7 +7,7 @@
 #ifndef LULL_QUERY_MADE_H
 #define LULL_QUERY_MADE_H
 
-#include "query/rows.h"
+#include "query/made_rows.h"
 
 /* The schema that our tables follow. */
 #define LULL_NSYS_SCHEMA "3.25.0"

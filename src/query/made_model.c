@@ -13,7 +13,7 @@
 #define MIN_IDLE_NS 1000u
 
 struct idle {
-	struct lull_rows *rows;
+	struct lull_made_rows *rows;
 	struct lull_values *values;
 	const struct lull_device_row *devices;
 	const struct lull_launch_row *launches;
@@ -62,7 +62,7 @@ static void visit(void *ctx, const struct lull_busy_piece *piece)
 	put_work(idle, piece->after);
 }
 
-void lull_made_idle(struct lull_rows *rows, struct lull_values *v)
+void lull_made_idle(struct lull_made_rows *rows, struct lull_values *v)
 {
 	struct idle idle = { .rows = rows, .values = v };
 	u32 *tracks = lull_busy_devices(v->reader);
@@ -74,7 +74,7 @@ void lull_made_idle(struct lull_rows *rows, struct lull_values *v)
 	free(tracks);
 }
 
-void lull_made_steps(struct lull_rows *rows, struct lull_values *v)
+void lull_made_steps(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n_lanes, n_processes;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n_lanes);

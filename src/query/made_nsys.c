@@ -15,7 +15,7 @@
 #include "query/values.h"
 #include "trace/issue.h"
 
-static void put_string(struct lull_rows *rows, struct lull_values *v, u32 id)
+static void put_string(struct lull_made_rows *rows, struct lull_values *v, u32 id)
 {
 	size_t len;
 	const char *text = lull_reader_string(v->reader, id, &len);
@@ -23,7 +23,7 @@ static void put_string(struct lull_rows *rows, struct lull_values *v, u32 id)
 	lull_rows_text(rows, id ? text : NULL, len);
 }
 
-static void put_text(struct lull_rows *rows, const char *text)
+static void put_text(struct lull_made_rows *rows, const char *text)
 {
 	lull_rows_text(rows, text, strlen(text));
 }
@@ -55,8 +55,8 @@ struct nvtx_name {
 	i64 domain;
 };
 
-static void add_name(struct lull_rows *rows, struct lull_values *v, const struct nvtx_name *name,
-		     i64 thread)
+static void add_name(struct lull_made_rows *rows, struct lull_values *v,
+		     const struct nvtx_name *name, i64 thread)
 {
 	lull_rows_add(rows);
 	lull_rows_int(rows, 0);
@@ -102,7 +102,7 @@ static void collect_names(struct lull_vec *names, struct lull_values *v)
 }
 
 /* nsys keeps names by process; the report does not, so each process that has threads gets all. */
-void lull_made_nvtx_names(struct lull_rows *rows, struct lull_values *v)
+void lull_made_nvtx_names(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n);
@@ -128,7 +128,7 @@ void lull_made_nvtx_names(struct lull_rows *rows, struct lull_values *v)
 
 /* ---- processes and threads ---- */
 
-void lull_made_processes(struct lull_rows *rows, struct lull_values *v)
+void lull_made_processes(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_process_row *all = lull_reader_dim(v->reader, LULL_TABLE_process, &n);
@@ -141,7 +141,7 @@ void lull_made_processes(struct lull_rows *rows, struct lull_values *v)
 	}
 }
 
-void lull_made_thread_names(struct lull_rows *rows, struct lull_values *v)
+void lull_made_thread_names(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n);
@@ -181,7 +181,7 @@ static u32 *gpu_ids(const struct lull_device_row *devices, size_t n)
 	return ids;
 }
 
-void lull_made_gpus(struct lull_rows *rows, struct lull_values *v)
+void lull_made_gpus(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_device_row *all = lull_reader_dim(v->reader, LULL_TABLE_device, &n);
@@ -217,7 +217,7 @@ void lull_made_gpus(struct lull_rows *rows, struct lull_values *v)
 	free(ids);
 }
 
-void lull_made_cuda_devices(struct lull_rows *rows, struct lull_values *v)
+void lull_made_cuda_devices(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_device_row *all = lull_reader_dim(v->reader, LULL_TABLE_device, &n);
@@ -234,7 +234,7 @@ void lull_made_cuda_devices(struct lull_rows *rows, struct lull_values *v)
 	free(ids);
 }
 
-void lull_made_cuda_contexts(struct lull_rows *rows, struct lull_values *v)
+void lull_made_cuda_contexts(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n, n_devices;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n);
@@ -260,7 +260,7 @@ void lull_made_cuda_contexts(struct lull_rows *rows, struct lull_values *v)
 	lull_map_release(&seen);
 }
 
-void lull_made_cuda_streams(struct lull_rows *rows, struct lull_values *v)
+void lull_made_cuda_streams(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(v->reader, LULL_TABLE_lane, &n);
@@ -279,7 +279,7 @@ void lull_made_cuda_streams(struct lull_rows *rows, struct lull_values *v)
 	}
 }
 
-void lull_made_gpu_metrics(struct lull_rows *rows, struct lull_values *v)
+void lull_made_gpu_metrics(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n, n_devices;
 	const struct lull_metric_row *all = lull_reader_dim(v->reader, LULL_TABLE_metric, &n);
@@ -305,7 +305,7 @@ void lull_made_gpu_metrics(struct lull_rows *rows, struct lull_values *v)
 
 /* ---- the recording ---- */
 
-void lull_made_start_time(struct lull_rows *rows, struct lull_values *v)
+void lull_made_start_time(struct lull_made_rows *rows, struct lull_values *v)
 {
 	const struct lull_file_info *info = lull_reader_info(v->reader);
 	time_t seconds = (time_t)(info->epoch_utc_ns / 1000000000);
@@ -322,7 +322,7 @@ void lull_made_start_time(struct lull_rows *rows, struct lull_values *v)
 }
 
 /* Meta rows that nsys has a number for. */
-void lull_made_system_env(struct lull_rows *rows, struct lull_values *v)
+void lull_made_system_env(struct lull_made_rows *rows, struct lull_values *v)
 {
 	static const struct {
 		const char *key, *name;
@@ -349,7 +349,7 @@ void lull_made_system_env(struct lull_rows *rows, struct lull_values *v)
 		}
 }
 
-void lull_made_analysis_details(struct lull_rows *rows, struct lull_values *v)
+void lull_made_analysis_details(struct lull_made_rows *rows, struct lull_values *v)
 {
 	const struct lull_file_info *info = lull_reader_info(v->reader);
 	struct lull_span span = lull_span_recording(v->reader);
@@ -361,7 +361,7 @@ void lull_made_analysis_details(struct lull_rows *rows, struct lull_values *v)
 	lull_rows_int(rows, (i64)(info->epoch_ns + span.to_ns));
 }
 
-void lull_made_diagnostics(struct lull_rows *rows, struct lull_values *v)
+void lull_made_diagnostics(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_issue_row *all = lull_reader_dim(v->reader, LULL_TABLE_issue, &n);
@@ -386,7 +386,7 @@ void lull_made_diagnostics(struct lull_rows *rows, struct lull_values *v)
 	}
 }
 
-void lull_made_meta_capture(struct lull_rows *rows, struct lull_values *v)
+void lull_made_meta_capture(struct lull_made_rows *rows, struct lull_values *v)
 {
 	size_t n;
 	const struct lull_meta_row *all = lull_reader_dim(v->reader, LULL_TABLE_meta, &n);
@@ -398,7 +398,7 @@ void lull_made_meta_capture(struct lull_rows *rows, struct lull_values *v)
 	}
 }
 
-void lull_made_meta_export(struct lull_rows *rows, struct lull_values *v)
+void lull_made_meta_export(struct lull_made_rows *rows, struct lull_values *v)
 {
 	static const char *const pairs[][2] = {
 		{ "EXPORT_PRODUCT_NAME", "lull" },

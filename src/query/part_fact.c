@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "query/values.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 /* Blocks that a walk keeps when it is asked again. */
 #define MAX_SLOTS 32

@@ -154,7 +154,7 @@ const struct lull_part_ops lull_part_strings = {
 
 /* ---- made rows ---- */
 
-static const struct lull_rows *rows_of(const struct lull_vtab_part *part)
+static const struct lull_made_rows *rows_of(const struct lull_vtab_part *part)
 {
 	struct lull_vtab_part *mine = (struct lull_vtab_part *)part;
 
@@ -178,7 +178,7 @@ static void filter_made(struct lull_walk *walk, const struct lull_filter *f)
 static bool next_made(struct lull_walk *walk)
 {
 	const struct walk *w = (const struct walk *)walk;
-	const struct lull_rows *rows = rows_of(walk->part);
+	const struct lull_made_rows *rows = rows_of(walk->part);
 
 	while (next(walk)) {
 		const struct lull_row_cell *cell;
@@ -195,7 +195,7 @@ static bool next_made(struct lull_walk *walk)
 static struct lull_value value_made(const struct lull_walk *walk, int col)
 {
 	const struct walk *w = (const struct walk *)walk;
-	const struct lull_rows *rows = walk->part->rows;
+	const struct lull_made_rows *rows = walk->part->rows;
 	const struct lull_row_cell *cell = lull_rows_get(rows, (size_t)w->now, (size_t)col);
 
 	switch (cell->kind) {

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "text/nearest.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "query/made.h"

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/out.h"
+#include "text/out.h"
 #include "base/types.h"
 #include "trace/reader.h"
 

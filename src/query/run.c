@@ -1,4 +1,4 @@
-/* Statements one by one, and their results through base/out. */
+/* Statements one by one, and their results through text/out. */
 #include <stdlib.h>
 #include <string.h>
 

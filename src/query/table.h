@@ -25,7 +25,7 @@
 #include "base/err.h"
 #include "base/types.h"
 #include "base/vec.h"
-#include "query/rows.h"
+#include "query/made_rows.h"
 #include "trace/reader.h"
 
 #define LULL_VTAB_MAX_COLS  64
@@ -152,7 +152,7 @@ struct lull_vtab_part {
 	int start_col, end_col;	      /* of the SQL table, -1 if there is none */
 	lull_make_fn *make;	      /* of made rows */
 	bool is_costly;		      /* making them takes long: not before they are asked for */
-	struct lull_rows *rows;	      /* made at first use */
+	struct lull_made_rows *rows;  /* made at first use */
 	struct lull_key_index *index; /* of the key column, made at first use */
 	const struct lull_table_desc *users; /* call chains: who refers to stacks */
 	u8 *is_used;			     /* call chains: by stack id, made at first use */

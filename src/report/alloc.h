@@ -5,7 +5,7 @@
 #ifndef LULL_REPORT_ALLOC_H
 #define LULL_REPORT_ALLOC_H
 
-#include "base/out.h"
+#include "text/out.h"
 #include "model/allocs.h"
 #include "report/report.h"
 

@@ -4,7 +4,7 @@
 #ifndef LULL_REPORT_FUNCTIONS_H
 #define LULL_REPORT_FUNCTIONS_H
 
-#include "base/out.h"
+#include "text/out.h"
 #include "report/report.h"
 
 /* Which samples, and which cells. */

@@ -17,7 +17,7 @@
 #define LULL_GPU_CALLS 16u
 
 /* The tables that work is in, for .needs_any. */
-#define LULL_NEED_WORK \
+#define LULL_NEED_ANY_WORK \
 	(LULL_NEED(kernel) | LULL_NEED(memcpy) | LULL_NEED(memset) | LULL_NEED(graph))
 
 /* Append the name of a call without the version of its interface: a last _v and four digits. */

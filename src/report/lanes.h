@@ -4,7 +4,7 @@
 #ifndef LULL_REPORT_LANES_H
 #define LULL_REPORT_LANES_H
 
-#include "base/out.h"
+#include "text/out.h"
 #include "report/report.h"
 #include "trace/reader.h"
 

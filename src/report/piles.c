@@ -130,7 +130,7 @@ static unsigned __int128 squares_of(const u32 *at, u32 n)
 	return sum;
 }
 
-static void fold_part(struct lull_fold *fold, const u32 *at, u32 n)
+static void fold_part(struct lull_pile_fold *fold, const u32 *at, u32 n)
 {
 	u32 min, max;
 
@@ -146,7 +146,7 @@ static void fold_part(struct lull_fold *fold, const u32 *at, u32 n)
 		fold->max_ns = max;
 }
 
-static void add_fold(struct lull_fold *to, const struct lull_fold *from)
+static void add_fold(struct lull_pile_fold *to, const struct lull_pile_fold *from)
 {
 	to->n += from->n;
 	to->total_ns += from->total_ns;
@@ -238,10 +238,10 @@ void lull_piles_each(const struct lull_piles *p, lull_piles_visit *visit, void *
 	}
 }
 
-struct lull_fold lull_piles_fold(const struct lull_piles *p, u32 group)
+struct lull_pile_fold lull_piles_fold(const struct lull_piles *p, u32 group)
 {
 	const struct lull_pile *pile = (const struct lull_pile *)p->piles.at + group;
-	struct lull_fold fold = pile->fold;
+	struct lull_pile_fold fold = pile->fold;
 
 	fold_part(&fold, pile->begin, n_open(pile));
 	return fold;
@@ -338,7 +338,7 @@ static u32 value_of_rank(u32 *counts, const struct lull_pile *pile, struct range
 
 /* As long as both ranks are in one bucket, it is counted for both. */
 static f64 median_by_counting(u32 *counts, const struct lull_pile *pile,
-			      const struct lull_fold *fold)
+			      const struct lull_pile_fold *fold)
 {
 	struct range low = { .lo = (u32)fold->min_ns,
 			     .width = (u32)(fold->max_ns - fold->min_ns),
@@ -358,7 +358,7 @@ static f64 median_by_counting(u32 *counts, const struct lull_pile *pile,
 	return ((f64)value_of_rank(counts, pile, low, fold->n) + (f64)above) / 2;
 }
 
-f64 lull_piles_median(struct lull_piles *p, u32 group, const struct lull_fold *fold)
+f64 lull_piles_median(struct lull_piles *p, u32 group, const struct lull_pile_fold *fold)
 {
 	const struct lull_pile *pile = (const struct lull_pile *)p->piles.at + group;
 

@@ -24,7 +24,7 @@
 #define LULL_PILES_BYTES (128u << 20)
 
 /* What is known of the values of a group. */
-struct lull_fold {
+struct lull_pile_fold {
 	u64 n;
 	u64 total_ns;
 	u64 min_ns; /* UINT64_MAX if there is no value */
@@ -45,7 +45,7 @@ struct lull_pile {
 	u32 *begin;  /* private: of the open part */
 	u32 n_taken; /* private: how many values the parts before it have, for its size */
 	struct lull_pile_part *parts; /* private: the full ones, the last one first */
-	struct lull_fold fold;	      /* private: of them */
+	struct lull_pile_fold fold;   /* private: of them */
 };
 
 struct lull_piles {
@@ -93,9 +93,9 @@ typedef void lull_piles_visit(void *ctx, u32 group, u64 dur_ns);
 void lull_piles_each(const struct lull_piles *p, lull_piles_visit *visit, void *ctx);
 
 /* Count, sum and extremes of a group. */
-struct lull_fold lull_piles_fold(const struct lull_piles *p, u32 group);
+struct lull_pile_fold lull_piles_fold(const struct lull_piles *p, u32 group);
 
 /* The median of a group that folds to this; of an even count the mean of the middle two. */
-f64 lull_piles_median(struct lull_piles *p, u32 group, const struct lull_fold *fold);
+f64 lull_piles_median(struct lull_piles *p, u32 group, const struct lull_pile_fold *fold);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "text/nearest.h"
 
 #define REPORT(name) extern const struct lull_report lull_report_##name;
 #include "report/reports.def"

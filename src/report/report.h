@@ -3,7 +3,7 @@
  *
  * What it gives:  the list of reports, one by its name, and whether a recording holds what one
  *                 needs.
- * Rule:           a report pushes rows into `out` and never prints; base/out formats them.
+ * Rule:           a report pushes rows into `out` and never prints; text/out formats them.
  * Memory:         reports walk the tables with cursors and keep sums, never the rows; those that
  *                 join work with calls or ranges keep these (model/link, model/nest).
  * Order:          the same events give the same bytes, however they came into the file: rows that
@@ -19,7 +19,7 @@
 #define LULL_REPORT_REPORT_H
 
 #include "base/err.h"
-#include "base/out.h"
+#include "text/out.h"
 #include "base/str.h"
 #include "base/types.h"
 #include "model/span.h"
@@ -28,7 +28,7 @@
 struct lull_job; /* job/job.h */
 
 struct lull_report_options {
-	const struct lull_job *job; /* of reports about a folder (job/report.h); else NULL */
+	const struct lull_job *job; /* of reports about a folder (job/job_report.h); else NULL */
 	u64 from_ns;
 	u64 to_ns;
 	const char *args; /* what stood behind the report's name, words separated by ":"; or NULL */

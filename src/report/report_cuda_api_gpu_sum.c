@@ -27,7 +27,7 @@ const struct lull_report lull_report_cuda_api_gpu_sum = {
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs_any = LULL_NEED_WORK | LULL_NEED(cuda_call),
+	.needs_any = LULL_NEED_ANY_WORK | LULL_NEED(cuda_call),
 	.sorted_by = 2,
 	.run = run,
 };

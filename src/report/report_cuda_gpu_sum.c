@@ -26,7 +26,7 @@ const struct lull_report lull_report_cuda_gpu_sum = {
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs_any = LULL_NEED_WORK,
+	.needs_any = LULL_NEED_ANY_WORK,
 	.sorted_by = 2,
 	.run = run,
 };

@@ -279,7 +279,7 @@ const struct lull_report lull_report_gpu_idle = {
 	.args = "threshold= base mangled",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs_any = LULL_NEED_WORK,
+	.needs_any = LULL_NEED_ANY_WORK,
 	.empty = "no device was idle for that long",
 	.run = run,
 };

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "text/nearest.h"
 #include "base/sort.h"
 #include "model/nest.h"
 #include "model/op_math.h"

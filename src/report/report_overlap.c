@@ -125,7 +125,7 @@ const struct lull_report lull_report_overlap = {
 		"cuts what crosses its edges.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs_any = LULL_NEED_WORK,
+	.needs_any = LULL_NEED_ANY_WORK,
 	.empty = "the work belongs to no device",
 	.run = run,
 };

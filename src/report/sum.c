@@ -376,7 +376,7 @@ static void fold_kept(struct lull_sum *sum)
 	struct lull_sum_group *groups = sum->groups.at;
 
 	for (u32 i = 0; i < sum->groups.n; i++) {
-		struct lull_fold fold = lull_piles_fold(&sum->piles, i);
+		struct lull_pile_fold fold = lull_piles_fold(&sum->piles, i);
 
 		groups[i].n = fold.n;
 		groups[i].total_ns = fold.total_ns;

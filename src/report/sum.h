@@ -21,7 +21,7 @@
 #define LULL_REPORT_SUM_H
 
 #include "base/map.h"
-#include "base/out.h"
+#include "text/out.h"
 #include "base/types.h"
 #include "base/vec.h"
 #include "report/piles.h"

@@ -4,7 +4,7 @@
 #ifndef LULL_REPORT_UM_H
 #define LULL_REPORT_UM_H
 
-#include "base/out.h"
+#include "text/out.h"
 #include "report/report.h"
 
 /* um_event.kind */

@@ -3,7 +3,7 @@
 #include <asm/perf_regs.h>
 #include <elf.h>
 
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 #define BIT(n)	    (1u << (n))
 #define X86_RBX	    3

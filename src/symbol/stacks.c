@@ -222,13 +222,13 @@ static void set_symbols(struct lull_writer *w, u32 frame, const struct lull_symb
 
 /* JIT and kernel frames have a name and nothing else. */
 static void name_other(struct lull_stacks *s, struct lull_writer *w, const struct place *p,
-		       const struct lull_kernel *kernel)
+		       const struct lull_kallsyms *kernel)
 {
 	const u32 *jit_ix = lull_map_find(&s->jits, p->process);
 	struct lull_symbol symbol = { 0 };
 
 	if (p->kind == LULL_PC_KERNEL && kernel)
-		symbol.function = lull_kernel_find(kernel, p->vaddr);
+		symbol.function = lull_kallsyms_find(kernel, p->vaddr);
 	else if (p->kind == LULL_PC_JIT && jit_ix)
 		symbol.function =
 			lull_jit_find(*(struct lull_jit **)lull_vec_get(&s->jit_at, *jit_ix),

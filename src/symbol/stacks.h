@@ -21,7 +21,7 @@
 #include "symbol/debugfile.h"
 #include "symbol/files.h"
 #include "symbol/jit.h"
-#include "symbol/kernel.h"
+#include "symbol/kallsyms.h"
 #include "symbol/space.h"
 #include "trace/writer.h"
 
@@ -46,7 +46,7 @@ struct lull_stacks {
 /* Where names come from, for lull_stacks_resolve(). */
 struct lull_stacks_names {
 	struct lull_debug_paths paths;
-	const struct lull_kernel *kernel; /* NULL if there are none */
+	const struct lull_kallsyms *kernel; /* NULL if there are none */
 };
 
 /* No stacks yet; `files` must outlive it. */

@@ -12,8 +12,8 @@
 #include "timeline/curve.h"
 #include "timeline/idle.h"
 #include "timeline/name.h"
-#include "timeline/rows.h"
-#include "trace/file.h"
+#include "timeline/title_rows.h"
+#include "trace/file_frame.h"
 
 /*
  * Each block of each table is decoded once and its events are handed to the folds of their lanes.
@@ -169,8 +169,8 @@ static u32 device_of_group(const struct build *b, u32 group)
 	return group & LULL_GROUP_DEVICE ? group & ~LULL_GROUP_DEVICE : b->blocks.device_of[group];
 }
 
-static void take_event(struct build *b, const struct lull_source *source, struct group_build *g,
-		       struct lull_tl_event *e)
+static void take_event(struct build *b, const struct lull_lane_source *source,
+		       struct group_build *g, struct lull_tl_event *e)
 {
 	struct lull_span span = { e->start_ns, e->end_ns };
 
@@ -184,7 +184,7 @@ static void take_event(struct build *b, const struct lull_source *source, struct
 
 static void take_block(struct build *b, const struct todo *todo)
 {
-	const struct lull_source *source = &lull_sources[todo->source];
+	const struct lull_lane_source *source = &lull_sources[todo->source];
 	size_t n = lull_blocks_decode(&b->blocks, source, todo->block_ix);
 	struct lull_tl_event *events = b->blocks.events.at;
 	struct group_build *g = NULL;

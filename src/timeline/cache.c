@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 #define CACHE_BYTES (48u << 20)
 #define MAX_CACHED  256u
@@ -168,7 +168,7 @@ static void take_room(struct lull_cache *d, struct cached *c, size_t n)
 
 static void load(struct lull_cache *d, struct cached *c)
 {
-	const struct lull_source *source = &lull_sources[c->source];
+	const struct lull_lane_source *source = &lull_sources[c->source];
 	size_t n = lull_blocks_decode(&d->blocks, source, c->block_ix), end;
 	struct lull_tl_event *events = d->blocks.events.at;
 	struct lull_lines_state lines;

@@ -7,7 +7,7 @@
 #ifndef LULL_TIMELINE_CURVE_H
 #define LULL_TIMELINE_CURVE_H
 
-#include "timeline/rows.h"
+#include "timeline/title_rows.h"
 #include "timeline/timeline.h"
 
 /* Add the curves of the report and their rows. */

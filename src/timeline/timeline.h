@@ -23,7 +23,7 @@
 #include "base/vec.h"
 #include "model/span.h"
 #include "timeline/fold.h"
-#include "timeline/source.h"
+#include "timeline/lane_source.h"
 #include "trace/reader.h"
 
 /* Rows that are not a source's: lull_sources[].kind names the others. */

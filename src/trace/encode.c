@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "trace/crc.h"
-#include "trace/sort.h"
+#include "trace/row_sort.h"
 
 /* Rows are cut into columns this many at a time, so that they stay in the L1 cache for all columns.
  */

@@ -5,7 +5,7 @@
 static const struct lull_issue_desc issues[] = {
 #define ISSUE(id_, name_, severity_, text_) \
 	{ .id = (id_), .severity = LULL_SEVERITY_##severity_, .name = #name_, .text = text_ },
-#include "trace/issues.def"
+#include "wire/issues.def"
 #undef ISSUE
 };
 

@@ -5,7 +5,7 @@
 #define LULL_TRACE_ISSUE_H
 
 #include "base/types.h"
-#include "trace/wire.h"
+#include "wire/wire.h"
 #include "trace/writer.h"
 
 /* Values of the column `severity`. */

@@ -19,7 +19,7 @@
 #include "base/err.h"
 #include "base/types.h"
 #include "base/vec.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 struct lull_part {
 	int fd;

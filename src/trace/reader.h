@@ -27,7 +27,7 @@
 #include "trace/writer.h"
 
 struct lull_reader;
-struct lull_entry; /* trace/file.h */
+struct lull_entry; /* trace/file_frame.h */
 
 /* Open a report, sealed or not. */
 int lull_reader_open(struct lull_reader **r, const char *path, struct lull_err *err);

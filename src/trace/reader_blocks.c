@@ -46,7 +46,7 @@ static bool read_index(struct lull_reader *r)
 	if (!at || !lull_file_index_is_whole(at, &t))
 		return false;
 	at += LULL_BLOCK_HEAD_BYTES;
-	for (u64 i = 0; i < t.n_blocks; i++, at += LULL_ENTRY_BYTES) {
+	for (u64 i = 0; i < t.n_blocks; i++, at += LULL_INDEX_ENTRY_BYTES) {
 		struct lull_entry e;
 
 		if (!lull_file_get_entry(at, &e)) {

@@ -6,7 +6,7 @@
 
 #include "base/vec.h"
 #include "trace/decode.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 #include "trace/input.h"
 #include "trace/reader.h"
 

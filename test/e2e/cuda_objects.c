@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/nvtx.h"
+#include "agent/nvtx/nvtx_abi.h"
 #include "support/guest.h"
 
 #define MANAGED_BYTES 8192

@@ -31,8 +31,8 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "trace/osrt.h"
-#include "trace/wire.h"
+#include "wire/osrt.h"
+#include "wire/wire.h"
 
 #define N_IMAGES 4096
 

@@ -11,7 +11,7 @@
 
 #include "lull.h"
 #include "support/guest.h"
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 static int n_failed;
 

@@ -5,7 +5,7 @@
 #ifndef LULL_TEST_E2E_NVTX_SCENARIO_H
 #define LULL_TEST_E2E_NVTX_SCENARIO_H
 
-#include "agent/nvtx.h"
+#include "agent/nvtx/nvtx_abi.h"
 
 /*
  * Do what argv[1] names (see the table in nvtx_scenario.c) through two instances of NVTX, which may

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 /* The head and the tables of this process's image, NULL if it has none. */
 static inline struct lull_image *own_image(void)

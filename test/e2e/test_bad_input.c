@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 #include "support/guest.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 #define TOUR LULL_BUILD "/e2e/tour"
 #define LEAN "--python-sampling=false -s none --cpuctxsw=none "

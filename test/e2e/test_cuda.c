@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 static char text[65536];
 

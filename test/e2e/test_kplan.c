@@ -29,7 +29,7 @@
 
 #include "counter/kplan.h"
 #include "support/skip.h"
-#include "trace/cuprof.h"
+#include "wire/cuprof.h"
 
 #define CUPTI_PATH "/usr/local/cuda/lib64/libcupti.so.13"
 
@@ -50,14 +50,14 @@ static void structures_are_those_of_the_headers(void **state)
 	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));          \
 	expect(#theirs "." #last, offsetof(struct lull_prof_##name, our_last), \
 	       offsetof(theirs, last));
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PROF_STRUCT
 #define PC_STRUCT(name, theirs, last, our_last, fields)                      \
 	expect(#theirs, LULL_PC_BYTES_##name,                                \
 	       offsetof(theirs, last) + sizeof(((theirs *)0)->last));        \
 	expect(#theirs "." #last, offsetof(struct lull_pc_##name, our_last), \
 	       offsetof(theirs, last));
-#include "trace/cuprof.def"
+#include "wire/cuprof.def"
 #undef PC_STRUCT
 	expect("pcs", offsetof(struct lull_pc_data, pcs), offsetof(CUpti_PCSamplingData, pPcData));
 	expect("a pc", sizeof(struct lull_pc_pc), sizeof(CUpti_PCSamplingPCData));

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "agent/nvtx.h"
+#include "agent/nvtx/nvtx_abi.h"
 #include "support/session.h"
 #include "support/skip.h"
 

@@ -25,7 +25,7 @@
 #endif
 #endif
 
-#include "launch/pm.h"
+#include "record/gpu/pm.h"
 #include "support/skip.h"
 
 static void structures_have_the_sizes_of_the_headers(void **state)
@@ -41,7 +41,7 @@ static void structures_have_the_sizes_of_the_headers(void **state)
 			fail_msg("%s: pm.def says %zu, the headers say %zu", #theirs, \
 				 sizeof(struct lull_pm_##name), size);                \
 	}
-#include "launch/pm.def"
+#include "record/gpu/pm.def"
 #undef PM_STRUCT
 	assert_int_equal(offsetof(struct lull_pm_decode, has_overflow) + 1,
 			 CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE);
@@ -59,7 +59,7 @@ static void structures_have_the_sizes_of_the_headers(void **state)
 #endif
 }
 
-static bool has(const struct lull_pm_plan *plan, enum lull_metric metric)
+static bool has(const struct lull_pm_plan *plan, enum lull_metric_kind metric)
 {
 	for (u32 i = 0; i < plan->n; i++)
 		if (plan->metrics[i] == metric)
@@ -69,7 +69,7 @@ static bool has(const struct lull_pm_plan *plan, enum lull_metric metric)
 
 static void one_pass_on_a_h200_takes_all_that_is_promised(void **state)
 {
-	static const enum lull_metric promised[] = {
+	static const enum lull_metric_kind promised[] = {
 		LULL_METRIC_pm_sm_active,     LULL_METRIC_pm_sm_issue,
 		LULL_METRIC_pm_tensor_active, LULL_METRIC_pm_occupancy,
 		LULL_METRIC_pm_dram_read,     LULL_METRIC_pm_dram_write,

@@ -105,7 +105,7 @@ def witness_of(pid):
     raise AssertionError("there is no witness")
 
 
-ANSWER_S = 5  # lull waits for the witness so long, and then hands the signal on (src/launch/witness.c)
+ANSWER_S = 5  # lull waits for the witness so long, and then hands the signal on (src/record/session/witness.c)
 
 
 def it_comes_once_on_a_busy_machine():

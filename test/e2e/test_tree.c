@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "launch/session.h"
+#include "record/session/session.h"
 
 #define TOUR   LULL_BUILD "/e2e/tour"
 #define FAMILY LULL_BUILD "/e2e/family"

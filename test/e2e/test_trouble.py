@@ -73,7 +73,7 @@ def a_recorder_that_dies_says_where_and_loses_little():
     expect("kernels", n >= 100, n)
 
 
-DESERTED_S = 5  # a recorder that says nothing for so long, and is not there, is dead (src/agent/agent.c)
+DESERTED_S = 5  # a recorder that says nothing for so long, and is not there, is dead (src/agent/core/agent.c)
 
 
 def processes_after_a_dead_recorder_leave_nothing():

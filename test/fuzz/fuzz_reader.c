@@ -19,11 +19,11 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "base/place.h"
+#include "base/whole_file.h"
 #include "base/str.h"
 #include "export/export.h"
 #include "trace/crc.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 #include "trace/reader.h"
 #include "trace/recover.h"
 #include "trace/text.h"
@@ -185,7 +185,7 @@ static void export_all(struct lull_reader *r, const char *path)
 			(*e)->write(r, &all, null, &err);
 		if ((*e)->write_path && (*e)->member_suffix) {
 			(*e)->write_path(r, &all, lull_str_text(&out), &err);
-			lull_place_remove(lull_str_text(&out));
+			lull_whole_file_remove(lull_str_text(&out));
 		}
 	}
 	lull_str_release(&out);

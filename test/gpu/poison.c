@@ -4,7 +4,7 @@
  *
  * With `cuptiFinalize()` at the end of a call of CUDA, as CUPTI's manual wants it, the fourth
  * leaving killed a training loop on an H200 (CUDA 13.0): the call that ends goes on with memory
- * that was freed. See src/agent/cuda_attach.c. At exit it says on stderr how much it poisoned.
+ * that was freed. See src/agent/cuda/cuda_attach.c. At exit it says on stderr how much it poisoned.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -17,7 +17,7 @@
 
 #include "lull.h"
 #include "support/patience.h"
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 /* How far the program is; the file that TEST_COUNTS names, mapped. */
 struct guest_counts {

@@ -6,7 +6,7 @@
 #ifndef LULL_TEST_SUPPORT_NVTX_INSTANCE_H
 #define LULL_TEST_SUPPORT_NVTX_INSTANCE_H
 
-#include "agent/nvtx.h"
+#include "agent/nvtx/nvtx_abi.h"
 
 /* Tables have an entry for slot 0, which no function uses. */
 #define NVTX_AS_COUNT(slot, ours, theirs, ret, args) +1

@@ -11,7 +11,7 @@
 #ifndef LULL_TEST_SUPPORT_SESSION_H
 #define LULL_TEST_SUPPORT_SESSION_H
 
-#include "trace/wire.h"
+#include "wire/wire.h"
 
 struct test_session {
 	char path[64];

@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/cuda.h"
-#include "agent/sys.h"
+#include "agent/cuda/cuda.h"
+#include "agent/core/sys.h"
 
 #include "../support/patience.h"
 

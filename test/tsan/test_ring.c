@@ -1,6 +1,6 @@
 /*
  * The ring under ThreadSanitizer: eight threads and their signal handlers write, threads come and
- * go, a reader that follows the rules of trace/wire.h reads, sometimes too slowly.
+ * go, a reader that follows the rules of wire/wire.h reads, sometimes too slowly.
  *
  * Every event carries its thread, level and number and a checksum of them. At the end the accounts
  * must be exact: each committed event was seen once, in order and whole; emitted = seen + dropped.
@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/ring.h"
-#include "agent/sys.h"
+#include "agent/core/ring.h"
+#include "agent/core/sys.h"
 
 #include "../support/patience.h"
 

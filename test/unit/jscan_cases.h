@@ -1,5 +1,5 @@
 /*
- * jscan_cases - the loops of base/jscan_find.h against plain ones, at every offset and length.
+ * jscan_cases - the loops of text/jscan_find.h against plain ones, at every offset and length.
  *
  * Included by two tests: one with what the CPU can, one with LULL_PORTABLE.
  */
@@ -8,7 +8,7 @@
 
 #include "unit/unit.h"
 
-#include "base/jscan_find.h"
+#include "text/jscan_find.h"
 
 #define CASE_BYTES   96
 #define CASE_PADDING 64

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/convert.h"
-#include "launch/clock.h"
+#include "record/clock.h"
 #include "model/op_math.h"
 
 /* Not known to the compiler, which would convert by its own rules. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* The agent is linked into a library of its own; these parts of it are tested without the rest. */
-#include "agent/cuda_attach.c"
-#include "agent/cuda_calls.c"
+#include "agent/cuda/cuda_attach.c"
+#include "agent/cuda/cuda_calls.c"
 
 enum { DRIVER = LULL_CUPTI_DOMAIN_DRIVER, RUNTIME = LULL_CUPTI_DOMAIN_RUNTIME };
 enum { LAUNCH = 1, BEGIN_CAPTURE, END_CAPTURE, SYNCHRONIZE, LOAD, N_NAMES };

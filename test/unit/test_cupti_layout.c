@@ -16,7 +16,7 @@
 #endif
 #endif
 
-#include "agent/cupti.def"
+#include "agent/cuda/cupti.def"
 #include "base/types.h"
 
 #ifdef HAS_CUPTI
@@ -77,7 +77,8 @@ static void records_have_the_size_of_the_headers(void **state)
 
 /*
  * The library itself, which needs no driver for it, walks records that were copied to a place of
- * ours: that is how another tool gets them (agent/cuda_share.c), and it shows that sizes are right.
+ * ours: that is how another tool gets them (agent/cuda/cuda_share.c), and it shows that sizes are
+ * right.
  */
 static void the_library_walks_copied_records(void **state)
 {

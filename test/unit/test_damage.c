@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/io.h"
-#include "trace/file.h"
+#include "trace/file_frame.h"
 #include "trace/recover.h"
 
 /* Every kind of block, several of most. */

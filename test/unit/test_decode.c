@@ -3,8 +3,8 @@
  */
 #include "unit/report.h"
 
-#include "launch/decode.h"
-#include "launch/recording.h"
+#include "record/decode/decode_event.h"
+#include "record/recording.h"
 
 /* A recorder with one process of one thread and an open report. */
 struct recorder {

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include "launch/doctor.h"
-#include "launch/locate.h"
-#include "launch/machine.h"
-#include "launch/progress.h"
+#include "doctor/doctor.h"
+#include "record/session/locate.h"
+#include "record/session/machine.h"
+#include "record/session/record_progress.h"
 
 static void every_check_has_a_name_of_its_own_and_a_reason(void **state)
 {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/nearest.h"
+#include "text/nearest.h"
 
 static const char cpuinfo[] = "processor\t: 0\n"
 			      "model name\t: Some CPU @ 2 GHz\n"

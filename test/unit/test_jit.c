@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "symbol/kernel.h"
+#include "symbol/kallsyms.h"
 #include "support/program.h"
 #include "unit/unit.h"
 
@@ -189,31 +189,31 @@ static void kernel_functions_are_found(void **state)
 						  "ffffffff81000100 t do_work\n"
 						  "ffffffff81000200 D some_data\n"
 						  "ffffffffc0001000 t ioctl_entry\t[driver]\n");
-	struct lull_kernel k;
+	struct lull_kallsyms k;
 	struct lull_err err;
 
 	(void)state;
-	lull_kernel_init(&k);
-	assert_null(lull_kernel_find(&k, 0xffffffff81000000ULL));
-	assert_int_equal(lull_kernel_read(&k, path, &err), LULL_OK);
-	assert_string_equal(lull_kernel_find(&k, 0xffffffff81000010ULL), "_stext");
-	assert_string_equal(lull_kernel_find(&k, 0xffffffff81000210ULL), "do_work");
-	assert_string_equal(lull_kernel_find(&k, 0xffffffffc0001abcULL), "ioctl_entry [driver]");
-	assert_null(lull_kernel_find(&k, 0x1000));
-	lull_kernel_release(&k);
+	lull_kallsyms_init(&k);
+	assert_null(lull_kallsyms_find(&k, 0xffffffff81000000ULL));
+	assert_int_equal(lull_kallsyms_read(&k, path, &err), LULL_OK);
+	assert_string_equal(lull_kallsyms_find(&k, 0xffffffff81000010ULL), "_stext");
+	assert_string_equal(lull_kallsyms_find(&k, 0xffffffff81000210ULL), "do_work");
+	assert_string_equal(lull_kallsyms_find(&k, 0xffffffffc0001abcULL), "ioctl_entry [driver]");
+	assert_null(lull_kallsyms_find(&k, 0x1000));
+	lull_kallsyms_release(&k);
 }
 
 static void hidden_kernel_addresses_are_an_error(void **state)
 {
 	const char *path =
 		write_text("kallsyms", "0000000000000000 T _stext\n0000000000000000 t do_work\n");
-	struct lull_kernel k;
+	struct lull_kallsyms k;
 	struct lull_err err;
 
 	(void)state;
-	lull_kernel_init(&k);
-	assert_int_equal(lull_kernel_read(&k, path, &err), LULL_E_UNSUPPORTED);
-	lull_kernel_release(&k);
+	lull_kallsyms_init(&k);
+	assert_int_equal(lull_kallsyms_read(&k, path, &err), LULL_E_UNSUPPORTED);
+	lull_kallsyms_release(&k);
 }
 
 int main(void)

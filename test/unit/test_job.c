@@ -3,9 +3,9 @@
  */
 #include "unit/unit.h"
 
-#include "base/json.h"
+#include "text/json.h"
 #include "job/heat.h"
-#include "job/json.h"
+#include "job/job_json.h"
 
 #define SLOW "test/data/ranks/slow4"
 

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "base/jscan.h"
+#include "text/jscan.h"
 #include "base/mem.h"
 #include "base/stream.h"
 

@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/json.h"
+#include "text/json.h"
 
 static void expect_text(const char *text, size_t len, const char *as)
 {

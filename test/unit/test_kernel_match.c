@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The agent is linked into a library of its own; this part of it needs nothing else. */
-#include "agent/kernel_match.c"
+#include "agent/counters/kernel_match.c"
 
 static struct lull_kwish wish;
 

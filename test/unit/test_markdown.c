@@ -3,7 +3,7 @@
  */
 #include "unit/unit.h"
 
-#include "base/markdown.h"
+#include "text/markdown.h"
 
 static void expect(const char *page, int width, bool is_styled, const char *text)
 {

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "launch/naming.h"
+#include "record/session/naming.h"
 
 /* Each test runs in a folder of its own, so that "report1.lull" is free. */
 static int enter_folder(void **state)

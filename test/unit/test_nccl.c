@@ -3,7 +3,7 @@
  */
 #include "unit/unit.h"
 
-#include "launch/nccl.h"
+#include "record/decode/decode_nccl.h"
 
 static void expect(const char *name, i64 root, u64 in_bytes, u64 out_bytes)
 {

@@ -1,5 +1,5 @@
 /*
- * Compare every line of agent/nvtx.def with NVIDIA's headers, where they are installed.
+ * Compare every line of agent/nvtx/nvtx.def with NVIDIA's headers, where they are installed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "support/skip.h"
 
-#include "agent/nvtx.h"
+#include "agent/nvtx/nvtx_abi.h"
 
 #if defined(__has_include) && __has_include(<nvtx3/nvToolsExtCounters.h>)
 #include <nvtx3/nvToolsExt.h>

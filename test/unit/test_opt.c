@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/opt.h"
+#include "text/opt.h"
 
 static const char *const colours[] = { "red", "green", NULL };
 

@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/out.h"
+#include "text/out.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Time", .kind = LULL_OUT_PERCENT },

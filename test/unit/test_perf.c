@@ -2,9 +2,9 @@
 
 #include <poll.h>
 
-#include "launch/perf.h"
-#include "launch/perf_int.h"
-#include "launch/sched.h"
+#include "record/perf/perf.h"
+#include "record/perf/perf_int.h"
+#include "record/perf/sched.h"
 #include "support/patience.h"
 #include "unit/burner.h"
 

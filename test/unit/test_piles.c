@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b)
 /* Everything that is known of a group agrees with a slow count of the same values. */
 static void assert_agrees(struct lull_piles *p, u32 group, u32 *values, size_t n)
 {
-	struct lull_fold fold = lull_piles_fold(p, group);
+	struct lull_pile_fold fold = lull_piles_fold(p, group);
 	unsigned __int128 squares = 0;
 	u64 total = 0;
 
@@ -66,7 +66,7 @@ static void sums_and_medians_are_those_of_the_values(void **state)
 
 static void a_group_without_values_folds_to_nothing(void **state)
 {
-	struct lull_fold fold;
+	struct lull_pile_fold fold;
 	struct lull_piles p;
 
 	(void)state;

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/place.h"
+#include "base/whole_file.h"
 
 static char folder[] = "/tmp/lull-test-XXXXXX";
 static char path[64], other[64];
@@ -43,21 +43,21 @@ static int teardown(void **state)
 }
 
 /* Write `text` to the place and end it with `rc`. */
-static int write_to(const struct lull_place_rules *rules, const char *text, int rc,
+static int write_to(const struct lull_whole_file_rules *rules, const char *text, int rc,
 		    struct lull_err *err)
 {
-	struct lull_place place;
+	struct lull_whole_file place;
 
-	if (lull_place_begin(&place, path, rules, err))
+	if (lull_whole_file_begin(&place, path, rules, err))
 		return err->code;
 	put(place.part, text);
 	assert_true(access(path, F_OK) != 0 || rules->is_overwriting);
-	return lull_place_end(&place, rc, err);
+	return lull_whole_file_end(&place, rc, err);
 }
 
 static void a_file_appears_whole_or_not_at_all(void **state)
 {
-	struct lull_place_rules keep = { false, NULL }, replace = { true, NULL };
+	struct lull_whole_file_rules keep = { false, NULL }, replace = { true, NULL };
 	struct lull_err err;
 
 	(void)state;
@@ -77,38 +77,38 @@ static void a_file_appears_whole_or_not_at_all(void **state)
 
 static void what_came_in_between_is_kept(void **state)
 {
-	struct lull_place_rules keep = { false, NULL };
-	struct lull_place place;
+	struct lull_whole_file_rules keep = { false, NULL };
+	struct lull_whole_file place;
 	struct lull_err err;
 
 	(void)state;
-	assert_int_equal(lull_place_begin(&place, path, &keep, &err), 0);
+	assert_int_equal(lull_whole_file_begin(&place, path, &keep, &err), 0);
 	put(place.part, "ours");
 	put(path, "theirs");
-	assert_int_equal(lull_place_end(&place, 0, &err), LULL_E_IO);
+	assert_int_equal(lull_whole_file_end(&place, 0, &err), LULL_E_IO);
 	expect(path, "theirs");
 	unlink(path);
 }
 
 static void a_folder_with_files_of_others_is_not_replaced(void **state)
 {
-	struct lull_place_rules rules = { true, ".ours" };
-	struct lull_place place;
+	struct lull_whole_file_rules rules = { true, ".ours" };
+	struct lull_whole_file place;
 	struct lull_err err;
 	char member[128];
 
 	(void)state;
 	for (int round = 0; round < 2; round++) {
-		assert_int_equal(lull_place_begin(&place, path, &rules, &err), 0);
+		assert_int_equal(lull_whole_file_begin(&place, path, &rules, &err), 0);
 		assert_int_equal(mkdir(place.part, 0777), 0);
 		snprintf(member, sizeof(member), "%s/a.ours", place.part);
 		put(member, round ? "new" : "old");
-		assert_int_equal(lull_place_end(&place, 0, &err), 0);
+		assert_int_equal(lull_whole_file_end(&place, 0, &err), 0);
 		snprintf(member, sizeof(member), "%s/a.ours", path);
 		expect(member, round ? "new" : "old");
 	}
 	put(other, "precious");
-	assert_int_equal(lull_place_begin(&place, path, &rules, &err), LULL_E_IO);
+	assert_int_equal(lull_whole_file_begin(&place, path, &rules, &err), LULL_E_IO);
 	expect(other, "precious");
 	unlink(other);
 	unlink(member);
@@ -117,17 +117,17 @@ static void a_folder_with_files_of_others_is_not_replaced(void **state)
 
 static void a_failed_folder_leaves_nothing(void **state)
 {
-	struct lull_place_rules rules = { false, ".ours" };
-	struct lull_place place;
+	struct lull_whole_file_rules rules = { false, ".ours" };
+	struct lull_whole_file place;
 	struct lull_err err;
 	char member[128];
 
 	(void)state;
-	assert_int_equal(lull_place_begin(&place, path, &rules, &err), 0);
+	assert_int_equal(lull_whole_file_begin(&place, path, &rules, &err), 0);
 	mkdir(place.part, 0777);
 	snprintf(member, sizeof(member), "%s/a.ours", place.part);
 	put(member, "half");
-	assert_int_equal(lull_place_end(&place, LULL_E_IO, &err), LULL_E_IO);
+	assert_int_equal(lull_whole_file_end(&place, LULL_E_IO, &err), LULL_E_IO);
 	/* teardown() finds the folder empty. */
 }
 

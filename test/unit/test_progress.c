@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/progress.h"
+#include "text/progress.h"
 #include "base/time.h"
 
 static struct lull_progress phase(const char *unit, u64 total)

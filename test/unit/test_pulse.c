@@ -3,9 +3,9 @@
  */
 #include "unit/report.h"
 
-#include "launch/metrics_port.h"
-#include "launch/pulse.h"
-#include "launch/recording.h"
+#include "record/live/metrics_port.h"
+#include "record/live/pulse.h"
+#include "record/recording.h"
 
 #define US 1000ull
 

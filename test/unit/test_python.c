@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "launch/python_int.h"
+#include "record/python/python_int.h"
 #include "support/patience.h"
 #include "support/skip.h"
 
@@ -777,7 +777,7 @@ static int field_of(const struct lull_python_layout *layout, const char *name)
 #define FIELD(field, v9, v10, v11, v12, v13, v14, meaning) \
 	if (!strcmp(name, #field))                         \
 		return layout->field;
-#include "trace/python_layouts.def"
+#include "wire/python_layouts.def"
 #undef FIELD
 	return -2;
 }

@@ -3,8 +3,8 @@
  */
 #include "unit/unit.h"
 
-#include "launch/job.h"
-#include "trace/rank.h"
+#include "record/session/job_rank.h"
+#include "wire/rank.h"
 
 /* An environment: NAME=VALUE each, NULL at the end. */
 static const char *find(void *ctx, const char *name)

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/opt.h"
-#include "cmd/record_steps.h"
+#include "text/opt.h"
+#include "cmd/record/record_steps.h"
 
 static int pytorch(const char *word, u32 *sources, struct lull_err *err)
 {

@@ -1,7 +1,7 @@
 /* What goes into a writer comes out of a reader. */
 #include "unit/report.h"
 
-#include "trace/file.h"
+#include "trace/file_frame.h"
 
 static u64 next_random(u64 *seed)
 {

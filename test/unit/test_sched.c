@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "launch/sched.h"
+#include "record/perf/sched.h"
 
 struct rows {
 	struct lull_sched_stay at[16];

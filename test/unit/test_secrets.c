@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "launch/secrets.h"
+#include "record/session/secrets.h"
 
 static bool hides(const char *name, const char *value)
 {

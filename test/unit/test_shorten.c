@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/shorten.h"
+#include "text/shorten.h"
 
 #define DOTS "\xe2\x80\xa6"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 /* The agent is linked into a library of its own; this part of it needs nothing else. */
-#include "agent/slots_calls.c"
+#include "agent/calls/slots_calls.c"
 
 #define PAGE 4096u
 

@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "trace/sort.h"
+#include "trace/row_sort.h"
 
 #define MAX_KEYS 65536u
 

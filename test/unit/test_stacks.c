@@ -106,7 +106,7 @@ static void jit_and_kernel_frames_get_their_names(void **state)
 					 LULL_PC_KERNEL },
 				       { 0x1010, 0x1010, 0, LULL_PC_JIT } };
 	struct lull_stacks_names names = { 0 };
-	struct lull_kernel kernel;
+	struct lull_kallsyms kernel;
 	struct lull_err err;
 	struct lull_jit jit;
 	struct fixture f;
@@ -120,11 +120,11 @@ static void jit_and_kernel_frames_get_their_names(void **state)
 				     dir),
 			 0);
 	lull_jit_init(&jit);
-	lull_kernel_init(&kernel);
+	lull_kallsyms_init(&kernel);
 	snprintf(path, sizeof(path), "%s/map", dir);
 	assert_int_equal(lull_jit_read_map(&jit, path, &err), LULL_OK);
 	snprintf(path, sizeof(path), "%s/syms", dir);
-	assert_int_equal(lull_kernel_read(&kernel, path, &err), LULL_OK);
+	assert_int_equal(lull_kallsyms_read(&kernel, path, &err), LULL_OK);
 	node = lull_stacks_add(&f.stacks, f.w, 7, pcs, 2);
 	lull_stacks_add_jit(&f.stacks, 7, &jit);
 	names.kernel = &kernel;
@@ -133,7 +133,7 @@ static void jit_and_kernel_frames_get_their_names(void **state)
 	assert_int_equal(frame_of(&f, node)->kind, 3);
 	assert_true(is_text(&f, frame_of(&f, parent_of(&f, node))->function, "jitted"));
 	lull_jit_release(&jit);
-	lull_kernel_release(&kernel);
+	lull_kallsyms_release(&kernel);
 	end(&f);
 }
 

@@ -1,6 +1,6 @@
 #include "unit/unit.h"
 
-#include "base/term.h"
+#include "text/term.h"
 
 static void durations_have_three_digits_and_a_unit(void **state)
 {

@@ -6,7 +6,7 @@
 
 #include "support/capture.h"
 #include "support/program.h"
-#include "trace/wire.h"
+#include "wire/wire.h"
 #include "unit/unit.h"
 
 static char dir[64];

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
-#include "launch/usage.h"
+#include "record/process/usage.h"
 #include "support/skip.h"
 
 static volatile u64 sink;

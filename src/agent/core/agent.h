@@ -1,0 +1,98 @@
+/*
+ * agent - the guest: one per process image, silent until told to record.
+ *
+ * State:    lull_agent, the agent's only mutable file-scope data. `control` is never NULL: without
+ *           a session it points to a zeroed page, so hooks need no test of their own.
+ * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child begins again with an
+ *           image of its own. There is no way back to OFF: what is recorded is decided by
+ *           control->record alone.
+ * Trouble:  counted with lull_issue(); never printed, never fatal.
+ */
+#ifndef LULL_AGENT_CORE_AGENT_H
+#define LULL_AGENT_CORE_AGENT_H
+
+#include "base/types.h"
+#include "wire/wire.h"
+
+struct lull_thread;
+
+/* What must not survive a fork; lives in memory the kernel wipes in the child. */
+struct lull_agent_live {
+	_Atomic u32 state; /* enum lull_agent_state */
+	u32 pid;
+	_Atomic u64 capture_id; /* id of the start/end range that holds the recording, 0 = none */
+};
+
+enum lull_agent_state {
+	LULL_AGENT_OFF = 0, /* also: just forked */
+	LULL_AGENT_STARTING = 1,
+	LULL_AGENT_ON = 2,
+	LULL_AGENT_REFUSED = 3, /* could not set up its image; stays silent */
+};
+
+struct lull_agent {
+	struct lull_control *control;
+	struct lull_agent_live *live;
+	struct lull_image *image;
+	struct lull_slot *slots;
+	struct lull_chunk *chunks;
+	u8 *data;
+	struct lull_thread *threads; /* one per slot, wiped in a forked child */
+	u32 n_slots;	/* so many of them; less than LULL_N_SLOTS where memory is limited */
+	u32 parent_pid; /* whose fork this process is, 0 if that is not known */
+	bool has_session;
+};
+
+extern struct lull_agent lull_agent __attribute__((visibility("hidden")));
+
+/* Make sure this process has an image (after a fork it has not). True if events can be written. */
+bool lull_agent_ready(void);
+
+/*
+ * Put memory behind these bytes of the image: later, a full /dev/shm would be a SIGBUS in the
+ * guest. Legal anywhere.
+ */
+bool lull_agent_back(u64 off_bytes, u64 size_bytes);
+
+/* Slots that were ever needed, and some more. */
+static inline u32 lull_agent_n_slots(void)
+{
+	u32 n = lull_agent.image ? atomic_load_explicit(&lull_agent.image->n_slots_ready,
+							memory_order_acquire)
+				 : 0;
+
+	return n < lull_agent.n_slots ? n : lull_agent.n_slots;
+}
+
+/* Count trouble; legal anywhere, also in a signal handler. */
+static inline void lull_issue(enum lull_issue issue, u64 n)
+{
+	if (lull_agent.image)
+		atomic_fetch_add_explicit(&lull_agent.image->issues[issue], n,
+					  memory_order_relaxed);
+}
+
+/* Look at the environment again for this process's place in a job, and say so in the image. */
+void lull_agent_read_rank(void);
+
+/*
+ * The process leaves with this exit status (0..255). Called from exit paths, may be called twice.
+ */
+void lull_agent_leave(int status);
+
+/*
+ * The process is about to forbid itself system calls that we make: from here on nothing of it is
+ * recorded, and nothing of ours calls the kernel.
+ */
+void lull_agent_silence(void);
+
+/*
+ * Write module events for everything that is mapped and not yet reported. Not legal in a signal
+ * handler.
+ */
+void lull_modules_scan(void);
+
+/* Report all of them again, without a look: a forked child has an image of its own. */
+void lull_modules_repeat(void);
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * capture - recordings that begin and end with a range of the program (--capture-range=nvtx).
+ *
+ * The collector names a range in the control page and sets `watch`. While nothing is recorded,
+ * sources show each range that begins to lull_capture_begin(); when it is the one, the recording is
+ * on and the range its first event. When that range ends, range.h calls lull_capture_end().
+ *
+ * Cost:    with `watch` unset, one load more when nothing is recorded; one compare in pop and end
+ *          otherwise.
+ * Threads: any. The control word `record` decides who begins; only its winner counts.
+ * Fork:    a child inherits the recording, not the range that holds it.
+ */
+#ifndef LULL_AGENT_CORE_CAPTURE_H
+#define LULL_AGENT_CORE_CAPTURE_H
+
+#include "agent/core/ring.h"
+
+/* True if ranges must be looked at although nothing is recorded. */
+static inline bool lull_capture_is_watching(void)
+{
+	return (atomic_load_explicit(&lull_agent.control->watch, memory_order_relaxed) &
+		LULL_WATCH_RANGES) != 0;
+}
+
+/*
+ * A range begins while nothing is recorded. This thread, recording, if the range begins a
+ * recording; then emit it and tell which one holds the recording with one of the two functions
+ * below. Else NULL.
+ */
+struct lull_thread *lull_capture_begin(const struct lull_text *name,
+				       const struct lull_text *domain);
+
+/*
+ * The program called cudaProfilerStart() or cudaProfilerStop(): begin or end a recording, if that
+ * is what the collector waits for (--capture-range=cudaProfilerApi).
+ */
+void lull_capture_by_call(bool is_start);
+
+/* Begin a recording; false if one is on, or the recorder is not ready or does not want one. */
+bool lull_capture_take(void);
+
+/* End the present recording, if there is one. */
+void lull_capture_give(void);
+
+/* True while the recorder closes the last report and will be ready for another one. */
+bool lull_capture_is_closing(void);
+
+/* The recording lasts until this thread pops the level of this domain. */
+void lull_capture_hold_push(struct lull_thread *t, u32 domain_ix, int level);
+
+/* The recording lasts until some thread ends this range. */
+void lull_capture_hold_start(u64 range_id);
+
+/* The range that holds the recording has ended and is emitted: stop recording. */
+void lull_capture_end(struct lull_thread *t);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * loaded - look into a loaded file through what dl_iterate_phdr() gives: no allocation, no loader
+ * state changed.
+ *
+ * dlsym() would do much of this, but a miss allocates and leaves a message that the guest's next
+ * dlerror() would show, and libraries opened with RTLD_LOCAL are out of its sight.
+ */
+#ifndef LULL_AGENT_CORE_LOADED_H
+#define LULL_AGENT_CORE_LOADED_H
+
+#include <link.h>
+
+#include "base/types.h"
+
+/* The entry of the file's dynamic section with this tag, or NULL. */
+const ElfW(Dyn) * lull_loaded_dynamic(const struct dl_phdr_info *file, i64 tag);
+
+/* What such an entry points to, or NULL. */
+const void *lull_loaded_pointer(const struct dl_phdr_info *file, i64 tag);
+
+/* The symbol the file exports under this name, or NULL (also if the file has no GNU hash table). */
+const ElfW(Sym) * lull_loaded_symbol(const struct dl_phdr_info *file, const char *name);
+
+/* The name of a file without its folder; "" for the main program, whose name is not told. */
+const char *lull_loaded_file_name(const char *path);
+
+/* True if the address lies in a loaded piece of the file. */
+bool lull_loaded_contains(const struct dl_phdr_info *file, u64 addr);
+
+/*
+ * dl_iterate_phdr(), where it comes back. False if it was left out: in the child of a fork the
+ * loader's lock may be held by a thread that is not there any more.
+ */
+bool lull_loaded_walk(int (*visit)(struct dl_phdr_info *file, size_t size, void *arg), void *arg);
+
+/* A fork: in the parent, before it; in the child, before the first walk. */
+void lull_loaded_before_fork(void);
+void lull_loaded_forked(void);
+
+#endif

@@ -1,0 +1,319 @@
+#include "agent/core/ring.h"
+
+#include <pthread.h>
+
+#include "agent/core/sys.h"
+
+__thread struct lull_thread *lull_self;
+
+/* Set while this thread attaches, so that a signal handler on top of it does not attach too. */
+static __thread bool is_attaching;
+
+/* The key whose destructor tells that a thread has ended; made once, by the constructor. */
+static pthread_key_t end_key;
+static bool has_end_key;
+
+static void close_stream(struct lull_ring_stream *s)
+{
+	/* Release: the last event is whole before the collector may take the chunk for finished. */
+	if (s->chunk)
+		atomic_store_explicit(&s->chunk->state, LULL_CHUNK_FULL, memory_order_release);
+	*s = (struct lull_ring_stream){ 0 };
+}
+
+void lull_thread_free_env(struct lull_thread *t)
+{
+	if (t->env)
+		lull_sys_unmap(t->env, t->env_bytes);
+	t->env = NULL;
+	t->env_bytes = 0;
+}
+
+static void on_thread_end(void *arg)
+{
+	struct lull_thread *t = arg;
+
+	/* Wiped by a fork, or already gone: nothing of this process. */
+	if (t->magic != LULL_WIRE_MAGIC)
+		return;
+	lull_self = NULL;
+	t->magic = 0;
+	lull_thread_free_env(t);
+	close_stream(&t->stream[0]);
+	close_stream(&t->stream[1]);
+	atomic_store_explicit(&t->slot->end_counter, lull_time(), memory_order_relaxed);
+	/* Release: a collector that sees ENDED sees the chunks FULL. */
+	atomic_store_explicit(&t->slot->state, LULL_SLOT_ENDED, memory_order_release);
+}
+
+void lull_thread_leave(void)
+{
+	struct lull_thread *t = lull_self;
+
+	if (!t)
+		return;
+	if (has_end_key)
+		pthread_setspecific(end_key, NULL);
+	on_thread_end(t);
+}
+
+void lull_ring_init(void)
+{
+	if (!has_end_key)
+		has_end_key = pthread_key_create(&end_key, on_thread_end) == 0;
+}
+
+/*
+ * Whether entry `ix` of a table may be touched. Most processes have few threads, and need a page of
+ * each table of 64.
+ */
+static bool make_ready(_Atomic u32 *n_ready, u32 ix, u64 table_off)
+{
+	u32 n = atomic_load_explicit(n_ready, memory_order_acquire);
+	u32 wanted = (ix / LULL_N_READY + 1) * LULL_N_READY;
+
+	if (ix < n)
+		return true;
+	if (!lull_agent_back(table_off + (u64)n * LULL_ENTRY_BYTES,
+			     (u64)(wanted - n) * LULL_ENTRY_BYTES))
+		return false;
+	/* Release: who sees the number finds the memory. */
+	while (n < wanted &&
+	       !atomic_compare_exchange_weak_explicit(n_ready, &n, wanted, memory_order_release,
+						      memory_order_relaxed))
+		;
+	return true;
+}
+
+/* A thread has no slot, and so nothing to count its losses in. */
+static struct lull_slot *no_slot(enum lull_issue issue)
+{
+	lull_issue(issue, 1);
+	if (lull_has_recording())
+		atomic_fetch_add_explicit(&lull_agent.image->n_unplaced, 1, memory_order_relaxed);
+	return NULL;
+}
+
+/* A free slot taken for this thread, or NULL. */
+static struct lull_slot *take_slot(u32 *slot_ix)
+{
+	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
+
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		struct lull_slot *slot = &lull_agent.slots[i];
+		u32 expected = LULL_SLOT_FREE;
+
+		if (!make_ready(n_ready, i, LULL_IMAGE_SLOTS_OFF))
+			return no_slot(LULL_ISSUE_no_memory);
+		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE)
+			continue;
+		if (!atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
+			continue;
+		slot->tid = lull_sys_tid();
+		slot->pthread_id = (u64)pthread_self();
+		slot->start_counter = lull_time();
+		atomic_store_explicit(&slot->end_counter, 0, memory_order_relaxed);
+		atomic_store_explicit(&slot->n_dropped, 0, memory_order_relaxed);
+		/* Release: whoever sees LIVE sees the thread's ids. */
+		atomic_store_explicit(&slot->state, LULL_SLOT_LIVE, memory_order_release);
+		*slot_ix = i;
+		return slot;
+	}
+	return no_slot(LULL_ISSUE_too_many_threads);
+}
+
+static struct lull_thread *attach(void)
+{
+	struct lull_thread *t;
+	struct lull_slot *slot;
+	u32 slot_ix = 0;
+
+	if (!lull_agent_ready())
+		return NULL;
+	slot = take_slot(&slot_ix);
+	if (!slot)
+		return NULL;
+	t = &lull_agent.threads[slot_ix];
+	memset(t, 0, sizeof(*t));
+	t->slot = slot;
+	t->slot_ix = slot_ix;
+	t->magic = LULL_WIRE_MAGIC;
+	lull_self = t;
+	if (has_end_key)
+		pthread_setspecific(end_key, t);
+	return t;
+}
+
+struct lull_thread *lull_thread_attach(void)
+{
+	struct lull_thread *t;
+	int saved = errno;
+
+	if (!lull_agent.has_session || is_attaching)
+		return NULL;
+	is_attaching = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	t = attach();
+	atomic_signal_fence(memory_order_seq_cst);
+	is_attaching = false;
+	errno = saved;
+	return t;
+}
+
+void lull_thread_sync(struct lull_thread *t, u32 record)
+{
+	memset(t->seen, 0, sizeof(t->seen));
+	/* Ranges that were open before are not of this recording: their ends are ignored. */
+	memset(t->level, 0, sizeof(t->level));
+	t->torch_level = 0;
+	t->op_depth = 0;
+	t->capture = 0;
+	t->record = record;
+}
+
+static bool populate(u32 ix)
+{
+	return lull_agent_back(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES, LULL_CHUNK_BYTES);
+}
+
+/*
+ * Scan for a free chunk; one exists, because the caller has taken a ticket from n_free. But where
+ * memory is full there may be no entry for it; then others may be free below the hint.
+ */
+static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
+{
+	u32 n = image->n_chunks;
+	u32 from = atomic_load_explicit(&image->chunk_hint, memory_order_relaxed);
+	bool is_full = false;
+
+	for (u32 i = 0; i < 2 * n; i++) {
+		u32 at = (from + i) % n;
+		struct lull_chunk *c = &lull_agent.chunks[at];
+		u32 expected = LULL_CHUNK_FREE;
+
+		if (is_full && at >= atomic_load(&image->n_chunks_ready))
+			break;
+		if (!make_ready(&image->n_chunks_ready, at, LULL_IMAGE_CHUNKS_OFF)) {
+			is_full = true;
+			i += n - 1 - at; /* on to the first */
+			continue;
+		}
+		if (atomic_load_explicit(&c->state, memory_order_relaxed) != LULL_CHUNK_FREE)
+			continue;
+		/* Acquire: the collector's reset of the chunk happened before. */
+		if (!atomic_compare_exchange_strong_explicit(&c->state, &expected, LULL_CHUNK_TAKEN,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&image->chunk_hint, at + 1, memory_order_relaxed);
+		*ix = at;
+		return c;
+	}
+	if (is_full)
+		lull_issue(LULL_ISSUE_no_memory, 1);
+	return NULL;
+}
+
+static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
+{
+	struct lull_image *image = lull_agent.image;
+	struct lull_chunk *c = NULL;
+	u32 used;
+
+	if (atomic_fetch_sub_explicit(&image->n_free, 1, memory_order_acquire) > 0)
+		c = find_free(image, ix);
+	if (!c) {
+		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
+		return NULL;
+	}
+	/* Not by n_used: a later chunk may have got memory where this one did not, or not yet. */
+	if (!atomic_load_explicit(&c->has_memory, memory_order_relaxed) && !populate(*ix)) {
+		lull_issue(LULL_ISSUE_no_memory, 1);
+		atomic_store_explicit(&c->state, LULL_CHUNK_FREE, memory_order_release);
+		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
+		return NULL;
+	}
+	atomic_store_explicit(&c->has_memory, 1, memory_order_relaxed);
+	used = atomic_load_explicit(&image->n_used, memory_order_relaxed);
+	while (*ix >= used &&
+	       !atomic_compare_exchange_weak_explicit(&image->n_used, &used, *ix + 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	c->slot = t->slot_ix;
+	c->level = level;
+	c->seq = atomic_fetch_add_explicit(&image->next_seq, 1, memory_order_relaxed) + 1;
+	/*
+	 * Release: a collector that sees OWNED sees whose it is. `committed` was zeroed when it was
+	 * freed.
+	 */
+	atomic_store_explicit(&c->state, LULL_CHUNK_OWNED, memory_order_release);
+	return c;
+}
+
+bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes)
+{
+	struct lull_ring_stream *s = &t->stream[level & 1];
+	struct lull_chunk *c;
+	int saved = errno;
+	u32 ix = 0;
+
+	if (level > 1 || size_bytes > LULL_EVENT_MAX) {
+		lull_issue(LULL_ISSUE_nested_drop, 1);
+		c = NULL;
+	} else {
+		c = take_chunk(t, level, &ix);
+		errno = saved;
+	}
+	if (!c) {
+		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+		return false;
+	}
+	close_stream(s);
+	s->chunk = c;
+	s->base = lull_agent.data + (size_t)ix * LULL_CHUNK_BYTES;
+	s->at = s->base;
+	s->end = s->base + LULL_CHUNK_BYTES;
+	return true;
+}
+
+/* A definition was dropped; the counter is about what the program emitted, so take it back. */
+static void not_an_event(struct lull_thread *t)
+{
+	atomic_fetch_sub_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+}
+
+bool lull_define_string(struct lull_thread *t, u64 hash, const char *text, size_t len)
+{
+	struct lull_wire_string *e;
+	u32 n = len > LULL_EVENT_MAX - sizeof(*e) ? LULL_EVENT_MAX - (u32)sizeof(*e) : (u32)len;
+	u32 size_bytes = (u32)sizeof(*e) + lull_round8(n);
+
+	e = lull_reserve(t, LULL_EVENT_string, size_bytes);
+	if (!e) {
+		not_an_event(t);
+		return false;
+	}
+	e->head.a = n;
+	e->hash = hash;
+	memcpy(e + 1, text, n);
+	lull_commit(t, size_bytes);
+	return true;
+}
+
+bool lull_define_label(struct lull_thread *t, const struct lull_wire_label *label)
+{
+	struct lull_wire_label *e = lull_reserve(t, LULL_EVENT_label, sizeof(*e));
+
+	if (!e) {
+		not_an_event(t);
+		return false;
+	}
+	e->head.a = label->head.a;
+	e->hash = label->hash;
+	e->name = label->name;
+	e->domain = label->domain;
+	e->color = label->color;
+	e->api = label->api;
+	lull_commit(t, sizeof(*e));
+	return true;
+}

@@ -1,0 +1,19 @@
+/*
+ * kernel_sample - samples of the program counter of a launch (--section source).
+ *
+ * The hardware reads counters or takes samples, not both: a session does one of them. All functions
+ * are for the thread that holds (kernel.c).
+ */
+#ifndef LULL_AGENT_COUNTERS_KERNEL_SAMPLE_H
+#define LULL_AGENT_COUNTERS_KERNEL_SAMPLE_H
+
+#include "agent/counters/kernel_launch.h"
+
+/* Before and after the launch; false if CUPTI refuses. */
+bool lull_kernel_sample_begin(const struct lull_launch *launch);
+bool lull_kernel_sample_end(struct lull_thread *t, u64 ordinal);
+
+/* What CUPTI said when it refused. */
+const char *lull_kernel_sample_trouble(void);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * kernel: counters of chosen launches, in place of what the CUDA source records.
+ *
+ * The work is done by kernel.c, which source_cuda.c switches on. Here the wish is read: before the
+ * program names its first range.
+ */
+#include "agent/core/source.h"
+
+#include "agent/core/agent.h"
+#include "agent/counters/kernel_match.h"
+
+static void start(void)
+{
+	lull_kernel_match_init(&lull_agent.control->kernels);
+}
+
+const struct lull_source lull_source_kernel = {
+	.name = "kernel",
+	.bit = LULL_SOURCE_KERNELS,
+	.start = start,
+};

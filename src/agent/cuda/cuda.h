@@ -1,0 +1,220 @@
+/*
+ * cuda - what the files of the CUDA source share.
+ *
+ * How it records: calls of the driver and the runtime by callbacks on the calling thread (the
+ *                 cheapest way: two reads of the counter and one event, and no record of CUPTI's);
+ *                 what the device did by CUPTI's activity records, turned into events on CUPTI's
+ *                 own thread.
+ * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
+ *                 asks for it, so that a killed process loses at most the last 250 ms of device
+ *                 records. CUPTI holds a buffer back until all in it is finished; what is
+ *                 finished is taken out of it before. A flush holds up who launches meanwhile.
+ * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
+ *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
+ *                 lull_cuda_want_call().
+ */
+#ifndef LULL_AGENT_CUDA_CUDA_H
+#define LULL_AGENT_CUDA_CUDA_H
+
+#include "agent/cuda/cupti.h"
+#include "agent/core/ring.h"
+
+/* Who wants a kind of record or a callback. */
+enum { LULL_CUDA_WE = 1, LULL_CUDA_THEY = 2 };
+
+/* CUPTI asks for room and gives it back full of records (cuda_buffers.c). */
+void lull_cuda_requested(u8 **buffer, size_t *size_bytes, size_t *max_records);
+void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_bytes,
+			 size_t valid_bytes);
+
+/* How many buffers came back full, so far. */
+u32 lull_cuda_n_full(void);
+
+/*
+ * How many CUPTI holds with something in them. Behind a flush: those with records of work that is
+ * not finished, and of all that stands beside it.
+ */
+u32 lull_cuda_n_held(void);
+
+/*
+ * Before a flush: remember what CUPTI has. True if something with records was there at the last
+ * mark, too. Behind the flush: take what is finished of that. CUPTI gives a buffer back only when
+ * all in it is finished, which may be seconds later, and the process may be killed before. Both are
+ * for the thread that flushes.
+ */
+bool lull_cuda_mark_held(void);
+void lull_cuda_take_finished(void);
+
+/* CUPTI was sent away: what it has not given back it never will. */
+void lull_cuda_forget_out(void);
+
+/*
+ * Take all that CUPTI holds, finished or not; there will be no other chance. What is unfinished is
+ * counted (cuda_records.c).
+ */
+void lull_cuda_flush_forced(void);
+
+/* Have a buffer or two ready, so that no thread of the program has to make one. */
+void lull_cuda_stock(void);
+
+/* Tell CUPTI that our buffers are zeroed when it gets them; else it zeroes them on its caller. */
+void lull_cuda_zeroed(void);
+
+/*
+ * Turn the records of a buffer behind `*last_record` (NULL: all) into events; that is then the last
+ * one. If CUPTI still has it, up to the first whose work is unfinished (cuda_records.c).
+ */
+void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_held);
+
+/*
+ * The hash of a way to launch a kernel, defined in the thread's stream with the name; 0 if there
+ * was no room. `shape->name` is filled in.
+ */
+u64 lull_cuda_launch(struct lull_thread *t, struct lull_wire_shape *shape, const char *name);
+
+/* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
+lull_cupti_callback *lull_cuda_callback(void);
+
+/* What a call of this name waits for, 0 for nothing; tell of such a wait (cuda_waits.c). */
+u32 lull_cuda_wait_of(const char *name);
+void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
+
+/* Turn callbacks for the calls that matter on or off; on also for those that have wrappers. */
+void lull_cuda_watch_calls(bool is_on);
+void lull_cuda_watch_wrapped(void);
+
+/* True if calls are recorded without stacks, and kernels are not measured. */
+bool lull_cuda_is_plain(void);
+
+/*
+ * A launch of the runtime that is timed by its wrapper, without CUPTI's callbacks for it: the
+ * thread, or NULL if nothing is recorded. Both keep errno.
+ */
+struct lull_thread *lull_cuda_launch_begins(void);
+void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, int result);
+
+/*
+ * cuda_runtime.c: put wrappers into the offset tables of files that launch through libcudart, also
+ * of those loaded since. Cheap if none was, unless it is to look again; not legal in a signal
+ * handler.
+ */
+void lull_cuda_wrap(bool is_again);
+
+/* Whether a runtime call of this name needs no callback; wrappers are to do something. */
+bool lull_cuda_is_wrapped_call(const char *name);
+void lull_cuda_wrap_on(bool is_on);
+
+/* A callback about a context or a module (cuda_objects.c). */
+void lull_cuda_resource(u32 cbid, const void *data);
+
+/* Turn callbacks about contexts and modules on or off. */
+void lull_cuda_watch_resources(bool is_on);
+
+/* Ask for what the user wants to know of unified memory, once there is a context. */
+void lull_cuda_watch_memory(bool is_on);
+
+/* The program named a device, context or stream through NVTX; LULL_NAMED_*. */
+void lull_cuda_named(u32 what, u64 handle, const char *name, size_t len);
+
+/* Enable or disable a kind of record, or a callback, for one of us; what CUPTI said. */
+int lull_cuda_want_kind(u32 kind, u32 who, bool is_on);
+int lull_cuda_want_call(u32 domain, u32 cbid, u32 who, bool is_on);
+
+/* 1 while another tool is subscribed: it gets its callbacks through us. */
+extern _Atomic u32 lull_cuda_has_neighbour __attribute__((visibility("hidden")));
+
+/* Hand a callback, the records of a buffer, or a count of lost ones on to another tool. */
+void lull_cuda_share_called(u32 domain, u32 cbid, const void *data);
+void lull_cuda_share_buffer(void *context, u32 stream, u8 *buffer, size_t valid_bytes);
+void lull_cuda_share_dropped(u64 n);
+
+/* True if another tool gets records of this kind. */
+bool lull_cuda_share_has(u32 kind);
+
+/* True if another tool uses CUPTI through us, or has done so. */
+bool lull_cuda_share_is_used(void);
+
+/* CUPTI was sent away: nothing is enabled any more. */
+void lull_cuda_share_reset(void);
+
+/* Our subscription (cuda_attach.c). */
+void *lull_cuda_subscriber(void);
+
+/* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
+bool lull_cuda_come(void);
+
+/* We are there and stay; and: we left and never come again. */
+bool lull_cuda_is_here(void);
+bool lull_cuda_is_gone(void);
+
+/* A recording has ended: true if calls are to be followed on, because CUPTI will be left. */
+bool lull_cuda_follow_on(void);
+
+/* Get ready to leave; called again and again, by the flushing thread. */
+void lull_cuda_leave_soon(void);
+
+/*
+ * The program tells us something, outside of calls of CUDA: leave if that is due. And: it has ended
+ * a recording itself, so leave at once if that was the last; takes some milliseconds then.
+ */
+void lull_cuda_leave_here(void);
+void lull_cuda_leave_now(void);
+
+/* What the program does that makes leaving unsafe: for good, and while a graph is captured. */
+void lull_cuda_unsafe(void);
+void lull_cuda_captured(bool is_begin);
+void lull_cuda_forget_captures(void); /* their ends will not be seen */
+
+/* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
+void lull_cuda_stay(void);
+
+/* A call begins or ends while nothing is recorded; `call` tells which. */
+void lull_cuda_follow_call(u64 call, bool is_end);
+
+/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */
+bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
+bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc);
+
+/* True if nothing more can be recorded in this session. */
+bool lull_cuda_is_over(void);
+
+/* The time for CUPTI's own stamps: the counter that all events carry. */
+static inline u64 lull_cuda_now(void)
+{
+	return lull_time();
+}
+
+/* A capture range may begin a recording at any moment: CUPTI must be on before it does. */
+static inline bool lull_cuda_is_watching(void)
+{
+	const struct lull_control *c = lull_agent.control;
+	u32 watch = atomic_load_explicit(&c->watch, memory_order_relaxed);
+
+	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM))
+		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0 &&
+		       !lull_cuda_is_over();
+	return watch != 0 && !lull_cuda_is_over();
+}
+
+/* False while CUPTI is wanted in this process and not yet on. */
+bool lull_cuda_is_ready(void);
+
+/* Look after CUDA in this process from here on; `is_needed`: come to CUPTI now. */
+void lull_cuda_set_up(bool is_needed);
+
+/* True in the process that uses CUDA; a forked child must never call CUPTI. */
+bool lull_cuda_is_mine(void);
+
+/* Wake the thread that switches CUPTI and flushes, and give it a millisecond. */
+void lull_cuda_rouse(void);
+
+/*
+ * The process is about to end: have what CUPTI holds brought in, once, and wait a second at most.
+ * Legal in a signal handler.
+ */
+void lull_cuda_leave(void);
+
+/* The same, but the process may go on: before an exec, which may fail. */
+void lull_cuda_bring_in(void);
+
+#endif

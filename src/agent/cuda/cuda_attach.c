@@ -1,0 +1,439 @@
+/*
+ * cuda_attach - coming to CUPTI, and leaving it.
+ *
+ * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
+ * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
+ * all off, 4.1 after it left). So we come when something is to be recorded, and leave when nothing
+ * more can be.
+ *
+ *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> GONE
+ *
+ * Coming:   before the program's first context, or while the thread that wants it waits for us (a
+ *           step begins, lull_start()): other threads should not launch meanwhile.
+ * Leaving:  where the program tells us something and is in no call of CUDA itself: a step begins,
+ *           lull_stop(). Not at the end of a call, although CUPTI's manual wants it there: the call
+ *           that ends goes on with what is freed, and one leaving of ten broke the program (H200,
+ *           CUPTI of CUDA 13.0). Calls are followed from the recording on until then, and it is
+ *           done only if no other thread is in one or was in one just now. Since it waits for the
+ *           device: not while a graph is captured, and not in a program whose streams run functions
+ *           of the host, which may wait for the thread that tells us something. A program that
+ *           tells us nothing keeps CUPTI, with all of it off.
+ * Again:    never, as a rule: a second coming is known to crash programs with CUDA graphs.
+ *           LULL_CUPTI_LEAVE=always leaves after each recording, for benchmarks without graphs.
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "agent/cuda/cuda.h"
+#include "agent/counters/kernel_launch.h"
+#include "agent/cuda/cupti.h"
+#include "agent/core/sys.h"
+
+/* What cuptiGetVersion() says for CUDA 11.8; layouts before it were never compared. */
+#define OLDEST_CUPTI 18u
+
+/* How long the end of the process waits for CUPTI to be gone. */
+#define STAY_TRIES 1000 /* of 1 ms */
+
+/* How long calls are followed for a chance to leave, and how many chances are tried. */
+#define GIVE_UP_MS 60000u
+#define N_CHANCES  50u
+
+/* How long the end of the last recording waits to leave at once. */
+#define NOW_TRIES 20 /* of 1 ms */
+
+/* How long ago calls of other threads must have ended. */
+#define CALM_US 500u
+
+/* In the place of a recording's number in lull_thread.scratch[6]: calls that are only followed. */
+#define FOLLOWED 0xff00u
+
+enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
+
+static struct {
+	void *subscriber;
+	_Atomic u32 state;
+	_Atomic u32 has_points;	  /* the program tells us something now and then */
+	_Atomic u32 is_following; /* callbacks are on behind a recording */
+	_Atomic u32 n_followings; /* so often they were */
+	_Atomic u32 n_chances;	  /* to leave, that were not taken */
+	_Atomic u32 n_captures;	  /* of graphs, that are on their way */
+	_Atomic u32 must_stay;	  /* it is not safe, or too late: never leave */
+	u64 since;		  /* when the last recording ended; the flushing thread's own */
+	bool is_leaving_always;
+} at;
+
+/* What describes the process: on as long as we are here. Such records are few. */
+static const u32 described[] = {
+	LULL_CUPTI_KIND_DEVICE,
+	LULL_CUPTI_KIND_CONTEXT,
+	LULL_CUPTI_KIND_STREAM,
+};
+
+void *lull_cuda_subscriber(void)
+{
+	return at.subscriber;
+}
+
+bool lull_cuda_is_here(void)
+{
+	return atomic_load_explicit(&at.state, memory_order_relaxed) == HERE;
+}
+
+bool lull_cuda_is_gone(void)
+{
+	return atomic_load_explicit(&at.state, memory_order_relaxed) == GONE;
+}
+
+bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail)
+{
+	char *to = lull_agent.image->cuda_detail;
+	size_t n = strnlen(what, 40), m = detail ? strnlen(detail, 50) : 0;
+
+	memcpy(to, what, n);
+	if (m)
+		memcpy(to + n, detail, m);
+	to[n + m] = '\0';
+	lull_issue(issue, 1);
+	return false;
+}
+
+bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc)
+{
+	const char *text = NULL;
+
+	if (!lull_cupti.cuptiGetResultString || lull_cupti.cuptiGetResultString(rc, &text) != 0)
+		text = "an unknown error";
+	return lull_cuda_refuse(issue, what, text);
+}
+
+/* Names of subscribers are cut to this. */
+#define NAME_BYTES 128u
+
+struct subscriber_params {
+	u64 struct_bytes;
+	const char *name;
+	char *old_name;
+	u64 old_bytes;
+};
+
+/*
+ * Who is in the way, "" if that cannot be told. Only the newer call says so; we do not subscribe
+ * with it, because later versions then refuse the calls that all versions have.
+ */
+static void ask_who(char *who, size_t room)
+{
+	struct subscriber_params params = { sizeof(params), "lull", who, room };
+	void *subscriber = NULL;
+
+	if (lull_cupti.cuptiSubscribe_v2 && lull_cupti.cuptiUnsubscribe &&
+	    lull_cupti.cuptiSubscribe_v2(&subscriber, lull_cuda_callback(), NULL, &params) == 0)
+		lull_cupti.cuptiUnsubscribe(subscriber);
+}
+
+static bool subscribe(void)
+{
+	int rc = lull_cupti.cuptiSubscribe(&at.subscriber, lull_cuda_callback(), NULL);
+	char who[NAME_BYTES] = "";
+
+	if (rc == LULL_CUPTI_TAKEN) {
+		ask_who(who, sizeof(who));
+		return lull_cuda_refuse(LULL_ISSUE_cupti_taken, *who ? "it is " : "", who);
+	}
+	return rc == 0 || lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "cuptiSubscribe: ", rc);
+}
+
+/* Without us another tool may use CUPTI. */
+static bool give_up(const char *what, int rc)
+{
+	if (lull_cupti.cuptiUnsubscribe)
+		lull_cupti.cuptiUnsubscribe(at.subscriber);
+	at.subscriber = NULL;
+	return lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, what, rc);
+}
+
+/* Everything up to the subscription; false with the reason counted. */
+static bool take_cupti(void)
+{
+	int rc;
+
+	if (!lull_cupti_load())
+		return *lull_cupti_missing() ? lull_cuda_refuse(LULL_ISSUE_cupti_refused,
+								"it has no ", lull_cupti_missing())
+					     : lull_cuda_refuse(LULL_ISSUE_no_cupti, "", NULL);
+	if (lull_cupti.version < OLDEST_CUPTI)
+		return lull_cuda_refuse(LULL_ISSUE_cupti_refused, "it is older than CUDA 11.8",
+					NULL);
+	if (!subscribe())
+		return false;
+	if (lull_cupti.version == 130000)
+		lull_issue(LULL_ISSUE_cupti_version, 1);
+	/* Before any kind is enabled: from here on all times are our counter's. */
+	rc = lull_cupti.cuptiActivityRegisterTimestampCallback(lull_cuda_now);
+	if (rc)
+		return give_up("no clock of ours: ", rc);
+	rc = lull_cupti.cuptiActivityRegisterCallbacks(lull_cuda_requested, lull_cuda_completed);
+	if (rc)
+		return give_up("no buffers of ours: ", rc);
+	lull_cuda_zeroed();
+	if (lull_cupti.cuptiSetThreadIdType)
+		lull_cupti.cuptiSetThreadIdType(LULL_CUPTI_THREAD_ID_SYSTEM);
+	return true;
+}
+
+/* Those that exist already are told, too, where CUPTI can do that. */
+static void describe(bool is_on)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(described); i++) {
+		lull_cuda_want_kind(described[i], LULL_CUDA_WE, is_on);
+		if (is_on && lull_cupti.cuptiActivityEnableAndDump)
+			lull_cupti.cuptiActivityEnableAndDump(described[i]);
+	}
+}
+
+/* Change the state if it is still that. */
+static bool moves(u32 from, u32 to)
+{
+	return atomic_compare_exchange_strong(&at.state, &from, to);
+}
+
+static void come(void)
+{
+	const char *when = getenv("LULL_CUPTI_LEAVE");
+	bool is_taken = take_cupti();
+
+	at.is_leaving_always = when && strcmp(when, "always") == 0;
+	if (is_taken) {
+		lull_cuda_stock();
+		describe(true);
+	}
+	atomic_store(&at.state, is_taken ? HERE : GONE);
+}
+
+/* Stay after all. */
+static void come_back(void)
+{
+	if (!atomic_exchange(&at.is_following, 0))
+		return;
+	lull_cuda_watch_calls(false);
+	describe(true);
+}
+
+bool lull_cuda_come(void)
+{
+	for (;;) {
+		switch (atomic_load(&at.state)) {
+		case HERE:
+			if (!atomic_load(&at.is_following))
+				return true;
+			if (moves(HERE, COMING)) {
+				come_back();
+				atomic_store(&at.state, HERE);
+			}
+			break;
+		case GONE:
+			return false;
+		case AWAY:
+			if (moves(AWAY, COMING))
+				come();
+			break;
+		case LEAVING:
+			if (moves(LEAVING, COMING)) {
+				come_back();
+				atomic_store(&at.state, HERE);
+			}
+			break;
+		default:
+			sched_yield(); /* another thread is at it */
+		}
+	}
+}
+
+static bool will_leave(void)
+{
+	return (at.is_leaving_always || lull_cuda_is_over()) && !atomic_load(&at.must_stay) &&
+	       atomic_load(&at.has_points) && lull_cupti.cuptiFinalize &&
+	       lull_cupti.cuptiUnsubscribe && lull_cupti.version > OLDEST_CUPTI &&
+	       !(lull_agent.control->sources & LULL_SOURCE_KERNELS) && !lull_cuda_share_is_used();
+}
+
+bool lull_cuda_follow_on(void)
+{
+	if (!will_leave())
+		return false;
+	at.since = lull_time();
+	atomic_store(&at.n_chances, 0);
+	atomic_fetch_add(&at.n_followings, 1);
+	atomic_store(&at.is_following, 1);
+	/* Who launches through a runtime without a wrapper is in a call from its begin on, too. */
+	lull_cuda_watch_wrapped();
+	return true;
+}
+
+void lull_cuda_leave_soon(void)
+{
+	u64 give_up_ticks = lull_agent.control->tick_hz / 1000 * GIVE_UP_MS;
+
+	if (!atomic_load(&at.is_following))
+		return;
+	if (will_leave() && lull_time() - at.since < give_up_ticks &&
+	    atomic_load(&at.n_chances) < N_CHANCES) {
+		/* From here on this thread leaves CUPTI alone, and another one may end it. */
+		if (moves(HERE, LEAVING) && !atomic_load(&at.is_following))
+			moves(LEAVING, HERE);
+	} else if (moves(HERE, COMING) || moves(LEAVING, COMING)) {
+		atomic_store(&at.must_stay, 1);
+		come_back();
+		atomic_store(&at.state, HERE);
+	}
+}
+
+void lull_cuda_stay(void)
+{
+	struct timespec pause = { 0, 1000000 };
+
+	atomic_store(&at.must_stay, 1);
+	atomic_store(&at.is_following, 0); /* nobody is to switch anything for it any more */
+	moves(LEAVING, HERE);
+	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
+}
+
+static void go(void)
+{
+	atomic_store(&at.is_following, 0);
+	lull_cuda_watch_calls(false);
+	describe(false);
+	/* cuptiFinalize() waits, too; but records of what ends then would be lost. */
+	lull_launch_wait();
+	lull_cupti.cuptiActivityFlushAll(0);
+	lull_cupti.cuptiUnsubscribe(at.subscriber);
+	lull_cupti.cuptiFinalize();
+	lull_cuda_forget_out();
+	lull_cuda_share_reset();
+	at.subscriber = NULL;
+	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
+}
+
+/* Whether no thread is in a call, and none but this one was just now. */
+static bool is_calm(const struct lull_thread *self)
+{
+	i64 calm_ticks = (i64)(lull_agent.control->tick_hz / 1000000 * CALM_US);
+
+	for (u32 i = 0; i < lull_agent.n_slots; i++) {
+		const struct lull_thread *t = &lull_agent.threads[i];
+		u64 last;
+
+		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
+			continue;
+		/* In this order: whoever sees that a call has ended sees when. */
+		if (__atomic_load_n(&t->scratch[6], __ATOMIC_ACQUIRE))
+			return false;
+		last = __atomic_load_n(&t->scratch[7], __ATOMIC_ACQUIRE);
+		/* The counters of two CPUs may be apart. */
+		if (t != self && (i64)(lull_time() - last) < calm_ticks)
+			return false;
+	}
+	return true;
+}
+
+/* A thread of the program that is in no call of CUDA; not a forked child. */
+static bool is_ours(void)
+{
+	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid;
+}
+
+static void try_to_leave(void)
+{
+	struct lull_thread *self = lull_thread();
+
+	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
+	    moves(LEAVING, GOING))
+		go();
+	else
+		atomic_fetch_add(&at.n_chances, 1);
+}
+
+/* Ranges may come often, and from many threads: write only once. */
+static void note_point(void)
+{
+	if (!atomic_load_explicit(&at.has_points, memory_order_relaxed))
+		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
+}
+
+void lull_cuda_leave_here(void)
+{
+	int saved = errno;
+
+	note_point();
+	if (atomic_load_explicit(&at.state, memory_order_relaxed) == LEAVING && is_ours())
+		try_to_leave();
+	errno = saved;
+}
+
+void lull_cuda_leave_now(void)
+{
+	int saved = errno;
+
+	note_point();
+	if (!is_ours() || !lull_cuda_is_here() || !will_leave())
+		return;
+	/* The flushing thread switches off first, and brings in what there is. */
+	for (int i = 0; i < NOW_TRIES && lull_cuda_is_here(); i++)
+		lull_cuda_rouse();
+	for (int i = 0; i < NOW_TRIES && atomic_load(&at.state) == LEAVING; i++) {
+		try_to_leave();
+		lull_cuda_rouse();
+	}
+	errno = saved;
+}
+
+void lull_cuda_unsafe(void)
+{
+	atomic_store(&at.must_stay, 1);
+}
+
+void lull_cuda_forget_captures(void)
+{
+	atomic_store(&at.n_captures, 0);
+}
+
+void lull_cuda_captured(bool is_begin)
+{
+	u32 n = atomic_load(&at.n_captures);
+
+	/* Its begin may have been before the recording. */
+	while (!atomic_compare_exchange_weak(&at.n_captures, &n, is_begin ? n + 1 : n - (n > 0)))
+		;
+}
+
+void lull_cuda_follow_call(u64 call, bool is_end)
+{
+	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
+	u16 record =
+		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
+	const u64 which = ((u64)1 << 48) - 1;
+	struct lull_thread *t;
+	u64 present;
+
+	/* A forked child has the state, but not CUPTI. */
+	if (!lull_cuda_is_mine())
+		return;
+	t = lull_thread();
+	if (!t) {
+		lull_cuda_unsafe(); /* nobody would see that it is in a call */
+		return;
+	}
+	present = t->scratch[6];
+	if (is_end) {
+		__atomic_store_n(&t->scratch[7], lull_time(), __ATOMIC_RELEASE);
+		/* It may have begun while something was recorded. */
+		if ((present & which) == (call & which))
+			__atomic_store_n(&t->scratch[6], 0, __ATOMIC_RELEASE);
+	} else if (!present || (present >> 48 != follower && present >> 48 != record)) {
+		/* What is there of another time ended unseen, while callbacks were off. */
+		__atomic_store_n(&t->scratch[6], (call & which) | (u64)follower << 48,
+				 __ATOMIC_RELEASE);
+	}
+}

@@ -1,0 +1,424 @@
+/*
+ * cuda_calls - calls of the CUDA driver and runtime that matter, timed by callbacks.
+ *
+ * Which calls matter is decided by name, so that the list holds for every version: of the hundreds
+ * of entry points a framework asks a dozen questions for each kernel it launches (which device,
+ * which stream, is it done), and nobody wants to see them. A driver call inside a runtime call is
+ * not reported: the runtime call stands for it.
+ */
+#include <string.h>
+
+#include "agent/core/capture.h"
+#include "agent/cuda/cuda.h"
+#include "agent/counters/counters.h"
+#include "agent/cuda/cupti.h"
+#include "agent/core/stack.h"
+#include "agent/core/sys.h"
+
+/* Between the caller and us lie frames of CUPTI, the driver and the runtime. */
+#define STACK_BYTES 16384u
+
+/* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
+#define N_CBIDS 2048u
+
+/* Calls whose name behind "cuda" or "cu" begins so are recorded, and those that mean something. */
+static const char *const wanted[] = {
+#define CALL(stem) #stem,
+#include "agent/cuda/cuda_calls.def"
+#undef CALL
+};
+
+/* Calls that mean something beyond themselves. */
+enum {
+	MEANS_NOTHING,
+	MEANS_START, /* cudaProfilerStart and Stop may begin and end a recording */
+	MEANS_STOP,
+	MEANS_HOST_CALL,     /* a stream runs a function of the host, or waits for it */
+	MEANS_GRAPH_CAPTURE, /* begins */
+	MEANS_GRAPH_CAPTURED,
+};
+
+/* By a part of the name, the driver's and the runtime's alike. */
+static const struct {
+	const char *part;
+	u16 meaning;
+} meanings[] = {
+	{ "ProfilerStart", MEANS_START },
+	{ "ProfilerStop", MEANS_STOP },
+	{ "LaunchHostFunc", MEANS_HOST_CALL },
+	{ "StreamAddCallback", MEANS_HOST_CALL },
+	{ "StreamWaitValue", MEANS_HOST_CALL },
+	{ "StreamBatchMemOp", MEANS_HOST_CALL },
+	{ "GraphAddHostNode", MEANS_HOST_CALL },
+	{ "StreamBeginCapture", MEANS_GRAPH_CAPTURE },
+	{ "StreamEndCapture", MEANS_GRAPH_CAPTURED },
+};
+
+static u16 meaning_of(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(meanings); i++)
+		if (strstr(name, meanings[i].part))
+			return meanings[i].meaning;
+	return MEANS_NOTHING;
+}
+
+/* Name of each watched call, its hash ready; entry [domain - 1][cbid]. */
+static struct call_name {
+	const char *text;
+	u64 hash;
+	u32 len;
+	u16 meaning; /* MEANS_* */
+	u8 kind;     /* LULL_TRACED_* */
+	u8 wait;     /* as lull_cuda_wait_of() */
+} names[2][N_CBIDS];
+
+static bool is_listed(const char *name)
+{
+	const char *stem = name + (strncmp(name, "cuda", 4) == 0 ? 4 : 2);
+
+	if (strncmp(name, "cu", 2) != 0)
+		return false;
+	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
+		if (strncmp(stem, wanted[i], strlen(wanted[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The calls that a recording is not about, unless all are wanted. */
+static bool is_left_out(const char *name)
+{
+	if ((lull_agent.control->sources & LULL_SOURCE_CUDA_ALL_CALLS) || meaning_of(name))
+		return false;
+	return !is_listed(name);
+}
+
+/* <<<>>> of programs built with CUDA 13 is a call of its own; its name is not for users. */
+static const char *user_name(const char *name)
+{
+	return strncmp(name, "__cudaLaunch", 12) == 0 ? name + 2 : name;
+}
+
+/*
+ * cudaLaunchKernel_ptsz_v7000, cuMemcpyHtoDAsync_v2_ptsz: versions and whose default stream it is
+ * are for CUPTI, not for the user.
+ */
+static u32 length_of(const char *name)
+{
+	u32 len = (u32)strlen(name);
+
+	for (u32 i = len; i-- > 2;)
+		if (name[i] == 'v' && name[i - 1] == '_' && name[i + 1] >= '0' &&
+		    name[i + 1] <= '9')
+			len = i - 1;
+	if (len > 5 &&
+	    (strncmp(name + len - 5, "_ptsz", 5) == 0 || strncmp(name + len - 5, "_ptds", 5) == 0))
+		len -= 5;
+	return len;
+}
+
+static u8 kind_of(const char *name)
+{
+	if (strstr(name, "Launch"))
+		return LULL_TRACED_KERNEL;
+	if (strstr(name, "Sync") || strstr(name, "Wait"))
+		return LULL_TRACED_SYNC;
+	if (strstr(name, "Mem") || strstr(name, "Malloc") || strstr(name, "Free") ||
+	    strstr(name, "HostAlloc") || strstr(name, "HostRegister"))
+		return LULL_TRACED_MEMORY;
+	return LULL_TRACED_OTHER;
+}
+
+/* Without callbacks there are kernels and no calls: that is said, once. */
+static void want(u32 domain, u32 cbid, bool is_on)
+{
+	static atomic_flag is_told = ATOMIC_FLAG_INIT;
+	int rc = lull_cuda_want_call(domain, cbid, LULL_CUDA_WE, is_on);
+
+	if (rc && is_on && !atomic_flag_test_and_set(&is_told))
+		lull_cuda_refuse_result(LULL_ISSUE_cupti_refused, "calls: ", rc);
+}
+
+static void watch(u32 domain, u32 cbid, bool is_on)
+{
+	struct call_name *call = &names[domain - 1][cbid];
+	const char *name = NULL;
+
+	if (lull_cupti.cuptiGetCallbackName(domain, cbid, &name) != 0 || !name)
+		return;
+	name = user_name(name);
+	if (is_left_out(name))
+		return;
+	call->meaning = meaning_of(name);
+	call->text = name;
+	call->kind = kind_of(name);
+	call->wait = (u8)lull_cuda_wait_of(name);
+	call->len = length_of(name);
+	call->hash = lull_hash(name, call->len);
+	want(domain, cbid,
+	     is_on && !(domain == LULL_CUPTI_DOMAIN_RUNTIME && lull_cuda_is_wrapped_call(name)));
+}
+
+void lull_cuda_watch_calls(bool is_on)
+{
+	lull_cuda_forget_captures();
+	if (is_on)
+		lull_cuda_wrap(true);
+	else
+		lull_cuda_wrap_on(false);
+	for (u32 domain = LULL_CUPTI_DOMAIN_DRIVER; domain <= LULL_CUPTI_DOMAIN_RUNTIME; domain++)
+		for (u32 cbid = 1; cbid < N_CBIDS; cbid++)
+			watch(domain, cbid, is_on);
+	/* Not before: their calls would have no numbers. */
+	if (is_on)
+		lull_cuda_wrap_on(true);
+}
+
+void lull_cuda_watch_wrapped(void)
+{
+	for (u32 cbid = 1; cbid < N_CBIDS; cbid++) {
+		const char *name = names[LULL_CUPTI_DOMAIN_RUNTIME - 1][cbid].text;
+
+		if (name && lull_cuda_is_wrapped_call(name))
+			want(LULL_CUPTI_DOMAIN_RUNTIME, cbid, true);
+	}
+}
+
+static void fill(struct lull_wire_cuda_call *e, const struct call_name *call, const void *data,
+		 u64 dur_ticks)
+{
+	const u32 *ret = lull_cupti_call_ret(data);
+
+	e->dur_ticks = dur_ticks;
+	e->name = call->hash;
+	e->ret = ret ? *ret : 0;
+	e->correlation = lull_cupti_call_correlation(data);
+}
+
+static bool is_long(const struct call_name *call, u64 dur_ticks)
+{
+	u64 limit = lull_agent.control->cuda_backtrace_ticks[call->kind];
+
+	return limit && dur_ticks >= limit;
+}
+
+/* With the stack of the caller. */
+static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
+						      struct lull_wire_cuda_call *e,
+						      const struct lull_wire_regs *regs)
+{
+	int saved = errno;
+
+	e->head.counter = t->scratch[7];
+	e->head.type = LULL_EVENT_cuda_call;
+	e->head.size_bytes = sizeof(*e);
+	lull_stack_emit(t, &e->head, regs, STACK_BYTES);
+	errno = saved;
+}
+
+/* The name of a call, defined in the thread's stream; false if the call is dropped, and counted. */
+static inline bool is_named(struct lull_thread *t, u64 hash, const char *text, size_t len)
+{
+	if (lull_is_defined(t, hash))
+		return true;
+	if (!lull_define_string(t, hash, text, len)) {
+		lull_count_drop(t);
+		return false;
+	}
+	lull_remember(t, hash);
+	return true;
+}
+
+/* `regs`: the caller's, if any kind of call may need them; else NULL. */
+static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
+						       const struct call_name *call, u32 domain,
+						       const void *data, u64 dur_ticks,
+						       const struct lull_wire_regs *regs)
+{
+	struct lull_wire_cuda_call *e;
+
+	if (!is_named(t, call->hash, call->text, call->len))
+		return;
+	if (regs && is_long(call, dur_ticks)) {
+		struct lull_wire_cuda_call whole = { .head.a = domain };
+
+		fill(&whole, call, data, dur_ticks);
+		emit_with_stack(t, &whole, regs);
+		return;
+	}
+	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+	if (!e)
+		return;
+	e->head.a = domain;
+	fill(e, call, data, dur_ticks);
+	lull_commit(t, sizeof(*e));
+}
+
+/*
+ * One outermost call is timed at a time: scratch[6] tells which, scratch[7] since when. The number
+ * of the recording is part of the former, so that a call whose end was never seen (callbacks were
+ * off by then) blocks nothing in the next recording. CUPTI's own word for each call stays
+ * untouched: another tool may use it.
+ */
+static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
+{
+	return lull_cupti_call_correlation(data) | (u64)cbid << 32 | (u64)domain << 43 |
+	       (u64)record << 48;
+}
+
+/*
+ * A driver call inside a call of the runtime that is timed: most callbacks in a framework.
+ */
+static inline bool is_inside_runtime(const struct call_name *call, u32 domain, const void *data)
+{
+	u32 record = atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
+	struct lull_thread *t = lull_self;
+
+	/* By the present recording: the thread may have been in a call when the last one ended. */
+	if (domain != LULL_CUPTI_DOMAIN_DRIVER || !record || !t || t->magic != LULL_WIRE_MAGIC ||
+	    (t->scratch[6] >> 43 & 31) != LULL_CUPTI_DOMAIN_RUNTIME ||
+	    t->scratch[6] >> 48 != (u16)record)
+		return false;
+	/* A wrapper does not know the number of its call, but that of this one will do. */
+	if (!(t->scratch[6] >> 32 & 0x7ff) && call->kind == LULL_TRACED_KERNEL)
+		t->scratch[6] =
+			(t->scratch[6] & ~(u64)UINT32_MAX) | lull_cupti_call_correlation(data);
+	return true;
+}
+
+static inline __attribute__((always_inline)) void on_call(const struct call_name *call, u32 domain,
+							  u32 cbid, const void *data,
+							  const struct lull_wire_regs *regs)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (!t) {
+		lull_cuda_follow_call(key_of(0, domain, cbid, data),
+				      lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT);
+		return;
+	}
+	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
+		if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+			return; /* inside another call */
+		t->scratch[6] = key_of(t->record, domain, cbid, data);
+		t->scratch[7] = lull_time();
+	} else if (t->scratch[6] == key_of(t->record, domain, cbid, data)) {
+		u64 dur_ticks = lull_time() - t->scratch[7];
+
+		emit(t, call, domain, data, dur_ticks, regs);
+		if (__builtin_expect(call->wait != 0, 0))
+			lull_cuda_waited(t, call->wait, data, t->scratch[7], dur_ticks);
+		t->scratch[6] = 0;
+	}
+}
+
+static __attribute__((noinline)) void heed(u16 meaning)
+{
+	if (meaning == MEANS_START || meaning == MEANS_STOP)
+		lull_capture_by_call(meaning == MEANS_START);
+	else if (meaning == MEANS_HOST_CALL)
+		lull_cuda_unsafe();
+	else
+		lull_cuda_captured(meaning == MEANS_GRAPH_CAPTURE);
+}
+
+static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, const void *data,
+							 const struct lull_wire_regs *regs)
+{
+	const struct call_name *call;
+
+	/* Acquire: whoever sees the neighbour sees its function. */
+	if (__builtin_expect(atomic_load_explicit(&lull_cuda_has_neighbour, memory_order_acquire),
+			     0))
+		lull_cuda_share_called(domain, cbid, data);
+	if (domain == LULL_CUPTI_DOMAIN_RESOURCE) {
+		lull_cuda_resource(cbid, data);
+		return;
+	}
+	if (domain > LULL_CUPTI_DOMAIN_RUNTIME || cbid >= N_CBIDS)
+		return;
+	call = &names[domain - 1][cbid];
+	if (!call->text)
+		return; /* the other tool's */
+	if (__builtin_expect(call->meaning != MEANS_NOTHING, 0) &&
+	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
+		heed(call->meaning);
+	if (!is_inside_runtime(call, domain, data))
+		on_call(call, domain, cbid, data, regs);
+}
+
+/* What a wrapper's call is known by; its number comes with the driver's callback. */
+#define WRAPPED ((u64)LULL_CUPTI_DOMAIN_RUNTIME << 43)
+
+struct lull_thread *lull_cuda_launch_begins(void)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (!t) {
+		lull_cuda_follow_call(WRAPPED, false);
+		return NULL;
+	}
+	if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+		return NULL; /* inside another call */
+	t->scratch[6] = WRAPPED | (u64)t->record << 48;
+	t->scratch[7] = lull_time();
+	return t;
+}
+
+void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, int result)
+{
+	struct lull_wire_cuda_call *e = NULL;
+	u64 dur_ticks;
+
+	if (!t) {
+		if (!lull_has_recording())
+			lull_cuda_follow_call(WRAPPED, true);
+		return;
+	}
+	dur_ticks = lull_time() - t->scratch[7];
+	/* The recording may have ended meanwhile, or another one have begun. */
+	if (lull_recording() == t && t->scratch[6] >> 48 == (u16)t->record &&
+	    is_named(t, name->hash, name->bytes, name->len))
+		e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+	if (e) {
+		e->head.a = LULL_CUPTI_DOMAIN_RUNTIME;
+		e->dur_ticks = dur_ticks;
+		e->name = name->hash;
+		e->ret = (u32)result;
+		e->correlation = (u32)t->scratch[6];
+		lull_commit(t, sizeof(*e));
+	}
+	t->scratch[6] = 0;
+}
+
+/*
+ * Two functions of one, so that the usual one, without stacks, does and saves no more than it must:
+ * it runs twice in each launch.
+ */
+static void called_plain(void *user, u32 domain, u32 cbid, const void *data)
+{
+	(void)user;
+	called(domain, cbid, data, NULL);
+}
+
+static void called_with_stack(void *user, u32 domain, u32 cbid, const void *data)
+{
+	struct lull_wire_regs regs = LULL_CALLER_REGS();
+
+	(void)user;
+	called(domain, cbid, data, &regs);
+}
+
+bool lull_cuda_is_plain(void)
+{
+	for (size_t i = 0; i < LULL_N_CALL_KINDS; i++)
+		if (lull_agent.control->cuda_backtrace_ticks[i])
+			return false;
+	return !(lull_agent.control->sources & LULL_SOURCE_KERNELS);
+}
+
+lull_cupti_callback *lull_cuda_callback(void)
+{
+	if (lull_agent.control->sources & LULL_SOURCE_KERNELS)
+		return lull_kernel_called;
+	return lull_cuda_is_plain() ? called_plain : called_with_stack;
+}

@@ -1,0 +1,130 @@
+/*
+ * annotate: ranges, marks and steps of include/lull.h.
+ *
+ * lull.h looks the function `lull_annotate_v1` up once; without an agent it finds nothing and its
+ * calls do nothing. The table returned here is the whole interface.
+ */
+#include "agent/core/source.h"
+
+#include "agent/cuda/cuda.h"
+#include "agent/core/range.h"
+#include "agent/core/schedule.h"
+#include "lull.h"
+
+static const struct lull_range_style style = { .api = LULL_API_ANNOTATE };
+
+/* Nothing is recorded: this range may begin a recording. */
+static void push_watched(const char *name)
+{
+	struct lull_text text = lull_text(name, strlen(name));
+	struct lull_thread *t = lull_capture_begin(&text, &style.domain);
+
+	if (t)
+		lull_capture_hold_push(
+			t, 0, lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL));
+}
+
+static void push(const char *name)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t) {
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_push(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL);
+	} else if (lull_capture_is_watching()) {
+		push_watched(name);
+	}
+}
+
+static void pop(void)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t)
+		lull_range_pop(t, 0, LULL_NO_TAIL);
+}
+
+static void mark(const char *name)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t) {
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_mark(t, 0, lull_label(t, &text, &style), LULL_NO_TAIL);
+	}
+}
+
+static void mark_value(const char *name, unsigned long long value)
+{
+	struct lull_thread *t = lull_recording();
+
+	if (t) {
+		struct lull_wire_payload payload = { .type = 1, .value = value };
+		struct lull_tail tail = { &payload, sizeof(payload) };
+		struct lull_text text = lull_text(name, strlen(name));
+
+		lull_range_mark(t, 0, lull_label(t, &text, &style), tail);
+	}
+}
+
+static void step(unsigned long long number)
+{
+	lull_schedule_step(number, 0);
+}
+
+static void step_end(void)
+{
+	lull_schedule_step(0, LULL_STEP_END);
+}
+
+static void start_recording(void)
+{
+	lull_schedule_program(true);
+}
+
+static void stop_recording(void)
+{
+	lull_schedule_program(false);
+}
+
+static int schedule(const struct lull_steps *steps)
+{
+	struct lull_schedule s = { steps->skip_first, steps->wait, steps->warmup, steps->active,
+				   steps->repeat };
+
+	return lull_schedule_set(&s);
+}
+
+static int is_recording(void)
+{
+	lull_cuda_leave_here();
+	return lull_has_recording();
+}
+
+const struct lull_annotate_api *lull_annotate_v1(void) __attribute__((visibility("default")));
+
+const struct lull_annotate_api *lull_annotate_v1(void)
+{
+	static const struct lull_annotate_api api = {
+		.size = sizeof(api),
+		.push = push,
+		.pop = pop,
+		.mark = mark,
+		.step = step,
+		.step_end = step_end,
+		.is_recording = is_recording,
+		.mark_value = mark_value,
+		.start = start_recording,
+		.stop = stop_recording,
+		.schedule = schedule,
+	};
+
+	return &api;
+}
+
+const struct lull_source lull_source_annotate = {
+	.name = "annotate",
+	.bit = LULL_SOURCE_ANNOTATE,
+};

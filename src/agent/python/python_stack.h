@@ -1,0 +1,30 @@
+/*
+ * python_stack - the Python stack of the calling thread, by the thread itself.
+ *
+ * What it gives:  a hash that stands for the stack, defined in the thread's stream: functions,
+ *                 files and lines. The frames of a thread stand still while it is in C, so neither
+ *                 the interpreter's lock nor a copy is needed, and nothing can be torn.
+ * What it checks: where CPython keeps what is read comes from wire/python_layouts.def, and is
+ *                 tried out carefully on a stack that is known before anything relies on it.
+ * Cost:           a few loads for each frame; the names are read once in each recording.
+ * Limits:         3.9 to 3.14, not the free-threaded builds; the innermost LULL_PYTHON_STACK_MAX
+ *                 frames.
+ */
+#ifndef LULL_AGENT_PYTHON_PYTHON_STACK_H
+#define LULL_AGENT_PYTHON_PYTHON_STACK_H
+
+#include "agent/core/ring.h"
+
+#define LULL_PYTHON_STACK_MAX 48u
+
+/*
+ * Called by a Python function: find out where this interpreter (PY_VERSION_HEX) has its frames. The
+ * innermost must be one of `code`, an address, that is at `line`, and its caller one of
+ * `caller_code`. False if that is not what is found; then lull_python_stack() gives nothing.
+ */
+bool lull_python_stack_learn(u32 version, u64 code, u32 line, u64 caller_code);
+
+/* The stack of this thread, 0 if it runs no Python, or there was no room to define it. */
+u64 lull_python_stack(struct lull_thread *t);
+
+#endif

@@ -1,0 +1,474 @@
+/*
+ * torch: steps and phases of PyTorch programs, as the package in python/ sees them.
+ *
+ * To Python the agent is an extension module, `_lull`: the interpreter finds PyInit__lull here, by
+ * the path in LULL_AGENT. No header of Python is needed: the few functions that are called are
+ * looked up in the process and are of its stable interface, and of its structs only that of a
+ * method and that of a module are used, which have been the same since 3.5 (in builds with a lock;
+ * the package does not load us into others).
+ *
+ * Each function is called with the lock held, so nothing here runs twice at the same time.
+ */
+#include "agent/core/source.h"
+
+#include "agent/cuda/cuda.h"
+#include "agent/core/loaded.h"
+#include "agent/python/python_stack.h"
+#include "agent/core/range.h"
+#include "agent/core/real.h"
+#include "agent/core/schedule.h"
+#include "agent/core/sys.h"
+#include "agent/python/torch.h"
+
+typedef struct py_object py_object; /* PyObject, which nobody here looks into */
+
+/* PyMethodDef */
+struct py_method {
+	const char *name;
+	void *function;
+	int flags;
+	const char *doc;
+};
+enum { WITH_ARGS = 0x80, WITHOUT_ARGS = 4, WITH_ONE = 8 };
+
+/* PyModuleDef */
+struct py_module {
+	i64 n_references;
+	void *type;
+	void *init;
+	i64 index;
+	void *copy;
+	const char *name;
+	const char *doc;
+	i64 size;
+	const struct py_method *methods;
+	void *slots, *traverse, *clear, *release;
+};
+
+#define PYTHON_API 1013
+
+/* What is used of Python. */
+#define PYTHON_FUNCTIONS(F)                                               \
+	F(py_object *, PyModule_Create2, (struct py_module *, int))       \
+	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))    \
+	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))   \
+	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long)) \
+	F(void, PyErr_Clear, (void))                                      \
+	F(void, Py_IncRef, (py_object *))
+
+#define AS_SLOT(type, name, params) type(*name) params;
+#define AS_ROW(type, name, params)  { #name, (void **)&py.name },
+static struct {
+	PYTHON_FUNCTIONS(AS_SLOT)
+	py_object *none; /* _Py_NoneStruct */
+	u64 gc_counter;	 /* when the collection began that runs */
+	u32 told;	 /* LULL_TORCH_*, for images of forked children */
+} py;
+
+static const struct {
+	const char *name;
+	void **slot;
+} symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", (void **)&py.none } };
+
+static int visit(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	if (!lull_loaded_symbol(file, "PyModule_Create2"))
+		return 0;
+	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++) {
+		const ElfW(Sym) *symbol = lull_loaded_symbol(file, symbols[i].name);
+
+		*symbols[i].slot = symbol ? (void *)(file->dlpi_addr + symbol->st_value) : NULL;
+	}
+	return 1;
+}
+
+/* A garbage collection shorter than this is not worth a range. */
+#define GC_MIN_US 100
+
+static const struct lull_range_style said = { .api = LULL_API_ANNOTATE };
+static struct lull_range_style hooked = { .domain_ix = LULL_DOMAIN_TORCH, .api = LULL_API_TORCH };
+
+static py_object *nothing(void)
+{
+	py.Py_IncRef(py.none);
+	return py.none;
+}
+
+/* A string of Python; empty if it is none. */
+static struct lull_text text_of(py_object *from)
+{
+	i64 len = 0;
+	const char *bytes = py.PyUnicode_AsUTF8AndSize(from, &len);
+
+	if (!bytes)
+		py.PyErr_Clear();
+	return lull_text(bytes ? bytes : "", bytes ? (size_t)len : 0);
+}
+
+static u64 number_of(py_object *from)
+{
+	u64 value = py.PyLong_AsUnsignedLongLong(from);
+
+	if (value == UINT64_MAX)
+		py.PyErr_Clear();
+	return value;
+}
+
+/* ---- phases ---- */
+
+static py_object *enter(py_object *self, py_object *name)
+{
+	struct lull_thread *t = lull_recording();
+
+	(void)self;
+	if (t) {
+		struct lull_text text = text_of(name);
+
+		lull_range_push(t, LULL_DOMAIN_TORCH, lull_label(t, &text, &hooked), LULL_NO_TAIL);
+	}
+	return nothing();
+}
+
+static py_object *leave(py_object *self, py_object *unused)
+{
+	struct lull_thread *t = lull_recording();
+
+	(void)self;
+	(void)unused;
+	if (t)
+		lull_range_pop(t, LULL_DOMAIN_TORCH, LULL_NO_TAIL);
+	return nothing();
+}
+
+/* gc(phase, info), as Python's gc.callbacks are called: a range if it took long. */
+static py_object *gc(py_object *self, py_object *const *args, i64 n_args)
+{
+	static const char name[] = "gc.collect";
+	struct lull_text text = lull_text(name, sizeof(name) - 1), phase;
+	struct lull_thread *t = lull_recording();
+	struct lull_wire_range *push;
+	struct lull_event *pop;
+	u64 label, now;
+
+	(void)self;
+	if (!t || n_args < 1)
+		return nothing();
+	now = lull_time();
+	phase = text_of(args[0]);
+	if (phase.len == 5) { /* "start" */
+		py.gc_counter = now;
+		return nothing();
+	}
+	if (!py.gc_counter ||
+	    (now - py.gc_counter) < lull_agent.control->tick_hz / 1000000 * GC_MIN_US)
+		return nothing();
+	label = lull_label(t, &text, &hooked);
+	push = label ? lull_reserve_at(t, LULL_EVENT_push, sizeof(*push), py.gc_counter) : NULL;
+	py.gc_counter = 0;
+	if (!push)
+		return nothing();
+	push->head.a = t->torch_level | LULL_DOMAIN_TORCH << 16;
+	push->label = label;
+	lull_commit(t, sizeof(*push));
+	pop = lull_reserve_at(t, LULL_EVENT_pop, sizeof(*pop), now);
+	if (pop) {
+		pop->a = t->torch_level | LULL_DOMAIN_TORCH << 16;
+		lull_commit(t, sizeof(*pop));
+	}
+	return nothing();
+}
+
+/* ---- what the program says itself ---- */
+
+static py_object *push(py_object *self, py_object *name)
+{
+	struct lull_thread *t = lull_recording();
+	struct lull_text text;
+
+	(void)self;
+	if (t) {
+		text = text_of(name);
+		lull_range_push(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL);
+	} else if (lull_capture_is_watching()) {
+		text = text_of(name);
+		t = lull_capture_begin(&text, &said.domain);
+		if (t)
+			lull_capture_hold_push(
+				t, 0,
+				lull_range_push(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL));
+	}
+	return nothing();
+}
+
+static py_object *pop(py_object *self, py_object *unused)
+{
+	struct lull_thread *t = lull_recording();
+
+	(void)self;
+	(void)unused;
+	if (t)
+		lull_range_pop(t, 0, LULL_NO_TAIL);
+	return nothing();
+}
+
+static py_object *mark(py_object *self, py_object *name)
+{
+	struct lull_thread *t = lull_recording();
+
+	(void)self;
+	if (t) {
+		struct lull_text text = text_of(name);
+
+		lull_range_mark(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL);
+	}
+	return nothing();
+}
+
+/* step(number): said by the program. */
+static py_object *step(py_object *self, py_object *number)
+{
+	(void)self;
+	lull_schedule_step(number_of(number), 0);
+	return nothing();
+}
+
+/* hooked_step(number): found by hooks. */
+static py_object *hooked_step(py_object *self, py_object *number)
+{
+	(void)self;
+	lull_schedule_step(number_of(number), LULL_STEP_HOOKED);
+	return nothing();
+}
+
+/* no_step(): the step that was seen to begin is none. */
+static py_object *no_step(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	lull_schedule_step(0, LULL_STEP_HOOKED | LULL_STEP_END | LULL_STEP_NONE);
+	return nothing();
+}
+
+static py_object *step_end(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	lull_schedule_step(0, LULL_STEP_END);
+	return nothing();
+}
+
+/* schedule(skip_first, wait, warmup, active, repeat): 1 if somebody records by it. */
+static py_object *schedule(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct lull_schedule s;
+
+	(void)self;
+	if (n_args < 5)
+		return py.PyLong_FromUnsignedLongLong(0);
+	s.skip_first = (u32)number_of(args[0]);
+	s.wait = (u32)number_of(args[1]);
+	s.warmup = (u32)number_of(args[2]);
+	s.active = (u32)number_of(args[3]);
+	s.repeat = (u32)number_of(args[4]);
+	return py.PyLong_FromUnsignedLongLong(lull_schedule_set(&s));
+}
+
+/* start() and stop() of a recording that the program controls. */
+static py_object *start_recording(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	lull_schedule_program(true);
+	return nothing();
+}
+
+static py_object *stop_recording(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	lull_schedule_program(false);
+	return nothing();
+}
+
+/* ---- the rest ---- */
+
+static py_object *is_recording(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	lull_cuda_leave_here();
+	return py.PyLong_FromUnsignedLongLong(lull_has_recording());
+}
+
+static py_object *sources(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	return py.PyLong_FromUnsignedLongLong(lull_agent.control->sources);
+}
+
+/* thread_name(text): what this thread does, in 15 characters. */
+static py_object *thread_name(py_object *self, py_object *name)
+{
+	struct lull_text text = text_of(name);
+	char cut[16] = { 0 };
+
+	(void)self;
+	if (text.len)
+		memcpy(cut, text.bytes, text.len < 15 ? text.len : 15);
+	pthread_setname_np(pthread_self(), cut);
+	return nothing();
+}
+
+static void start(void)
+{
+	if (lull_agent.image)
+		atomic_store_explicit(&lull_agent.image->torch, py.told, memory_order_relaxed);
+}
+
+/* tell(bits): how far the hooks came, LULL_TORCH_*. */
+static py_object *tell(py_object *self, py_object *bits)
+{
+	(void)self;
+	py.told |= (u32)number_of(bits);
+	start();
+	return nothing();
+}
+
+/* trouble(word): this could not be hooked. */
+static py_object *trouble(py_object *self, py_object *name)
+{
+	struct lull_text text = text_of(name);
+	struct lull_image *image = lull_agent.image;
+	size_t used, room;
+
+	(void)self;
+	if (!image)
+		return nothing();
+	lull_issue(LULL_ISSUE_torch_partly, 1);
+	used = strnlen(image->torch_detail, sizeof(image->torch_detail));
+	room = sizeof(image->torch_detail) - used;
+	if (text.len + 2 < room) {
+		if (used)
+			image->torch_detail[used++] = ' ';
+		memcpy(image->torch_detail + used, text.bytes, text.len);
+	}
+	return nothing();
+}
+
+static void read_probe(struct lull_torch_probe *probe, py_object *const *args)
+{
+	u64 *to = &probe->pair[0];
+
+	for (u32 i = 0; i < sizeof(*probe) / sizeof(u64); i++)
+		to[i] = number_of(args[i]);
+}
+
+/*
+ * ops_watch(8 addresses of tensors, a sequence number), ops_learn(the same): 1 if it is possible.
+ */
+static py_object *ops_watch(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct lull_torch_probe probe;
+
+	(void)self;
+	if (n_args != sizeof(probe) / sizeof(u64))
+		return py.PyLong_FromUnsignedLongLong(0);
+	read_probe(&probe, args);
+	return py.PyLong_FromUnsignedLongLong(lull_torch_watch(&probe));
+}
+
+static py_object *ops_learn(py_object *self, py_object *const *args, i64 n_args)
+{
+	struct lull_torch_probe probe;
+	bool is_known;
+
+	(void)self;
+	if (n_args != sizeof(probe) / sizeof(u64))
+		return py.PyLong_FromUnsignedLongLong(0);
+	read_probe(&probe, args);
+	is_known = lull_torch_learn(&probe);
+	if (!is_known)
+		lull_issue(LULL_ISSUE_torch_no_ops, 1);
+	return py.PyLong_FromUnsignedLongLong(is_known);
+}
+
+/* ops_follow(): 0 if operators must be learned first. */
+static py_object *ops_follow(py_object *self, py_object *unused)
+{
+	(void)self;
+	(void)unused;
+	return py.PyLong_FromUnsignedLongLong(lull_torch_follow());
+}
+
+/* stacks_learn(version, code, line, code of the caller): 1 if lines can be recorded. */
+static py_object *stacks_learn(py_object *self, py_object *const *args, i64 n_args)
+{
+	(void)self;
+	return py.PyLong_FromUnsignedLongLong(
+		n_args == 4 &&
+		lull_python_stack_learn((u32)number_of(args[0]), number_of(args[1]),
+					(u32)number_of(args[2]), number_of(args[3])));
+}
+
+static py_object *ops_on(py_object *self, py_object *is_on)
+{
+	(void)self;
+	lull_torch_ops(number_of(is_on) != 0);
+	return nothing();
+}
+
+static const struct py_method methods[] = {
+	{ "enter", (void *)enter, WITH_ONE, "a phase begins" },
+	{ "leave", (void *)leave, WITHOUT_ARGS, "the innermost phase ends" },
+	{ "push", (void *)push, WITH_ONE, "a range begins" },
+	{ "pop", (void *)pop, WITHOUT_ARGS, "the innermost range ends" },
+	{ "mark", (void *)mark, WITH_ONE, "something happened" },
+	{ "step", (void *)step, WITH_ONE, "a step begins" },
+	{ "hooked_step", (void *)hooked_step, WITH_ONE, "a step was seen to begin" },
+	{ "no_step", (void *)no_step, WITHOUT_ARGS, "that was none" },
+	{ "step_end", (void *)step_end, WITHOUT_ARGS, "the last step ends" },
+	{ "schedule", (void *)schedule, WITH_ARGS, "which steps are recorded" },
+	{ "start", (void *)start_recording, WITHOUT_ARGS, "begin to record" },
+	{ "stop", (void *)stop_recording, WITHOUT_ARGS, "end the recording" },
+	{ "is_recording", (void *)is_recording, WITHOUT_ARGS, "1 while it is recorded" },
+	{ "sources", (void *)sources, WITHOUT_ARGS, "what is to be recorded" },
+	{ "thread_name", (void *)thread_name, WITH_ONE, "name this thread" },
+	{ "gc", (void *)gc, WITH_ARGS, "for gc.callbacks" },
+	{ "tell", (void *)tell, WITH_ONE, "how far the hooks came" },
+	{ "trouble", (void *)trouble, WITH_ONE, "this could not be hooked" },
+	{ "ops_watch", (void *)ops_watch, WITH_ARGS, "look at the next operators" },
+	{ "ops_learn", (void *)ops_learn, WITH_ARGS, "1 if operators can be recorded" },
+	{ "ops_follow", (void *)ops_follow, WITHOUT_ARGS, "record operators if it is recorded" },
+	{ "stacks_learn", (void *)stacks_learn, WITH_ARGS, "1 if lines can be recorded" },
+	{ "ops_on", (void *)ops_on, WITH_ONE, "record operators, or not" },
+	{ NULL, NULL, 0, NULL },
+};
+
+py_object *PyInit__lull(void) LULL_EXPORT;
+
+py_object *PyInit__lull(void)
+{
+	static struct py_module module = {
+		.n_references = 1,
+		.name = "_lull",
+		.doc = "the agent of the lull profiler, as Python sees it",
+		.size = -1,
+		.methods = methods,
+	};
+
+	lull_loaded_walk(visit, NULL);
+	for (u32 i = 0; i < LULL_COUNT_OF(symbols); i++)
+		if (!*symbols[i].slot)
+			return NULL;
+	hooked.domain = lull_text("torch", 5);
+	return py.PyModule_Create2(&module, PYTHON_API);
+}
+
+const struct lull_source lull_source_torch = {
+	.name = "torch",
+	.bit = LULL_SOURCE_TORCH,
+	.start = start,
+};

@@ -1,0 +1,228 @@
+#include "cause/location.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "model/callpath.h"
+#include "model/words.h"
+
+#define MAX_FRAMES 128
+
+/* Native names say less: PyEval_SaveThread saves nothing. */
+static u32 native_bits(const char *function)
+{
+	u32 bits = lull_name_bits(function) & LULL_IN_LOADER;
+
+	if (strcasestr(function, "fsync") || strcasestr(function, "checkpoint") ||
+	    strcasestr(function, "fwrite"))
+		bits |= LULL_IN_STORAGE;
+	return bits;
+}
+
+/* PyTorch's own work around operators: autograd's nodes, tensors that die, bindings of Python. */
+static bool is_glue(const char *function)
+{
+	static const char *const parts[] = { "torch::autograd::", "torch::detail::",
+					     "c10::TensorImpl", "THPVariable", NULL };
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Functions that anybody calls; what they are called for is further out. */
+static bool is_small(const char *function)
+{
+	static const char *const parts[] = {
+		"Py",	 "_Py",	   "__",   "pthread",	   "std::",
+		"gil_",	 "malloc", "free", "operator new", "operator delete",
+		"cfree", "_int_",  NULL
+	};
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return !*function;
+}
+
+u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	bool is_first = true, is_open = true;
+	u32 bits = 0;
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+
+		stack = stacks[stack - 1].parent;
+		if (!frame)
+			continue;
+		if (frames[frame - 1].kind == LULL_FRAME_PYTHON) {
+			const char *file = lull_reader_string(r, frames[frame - 1].file, NULL);
+			u32 found = lull_file_bits(file);
+
+			found |= lull_name_bits(
+					 lull_reader_string(r, frames[frame - 1].function, NULL)) &
+				 (LULL_IN_LOADER | LULL_IN_STORAGE);
+			/* What the framework calls is the program's; what it does itself is its. */
+			bits |= is_first ? found : found & (LULL_IN_LOADER | LULL_IN_STORAGE);
+			is_first = false;
+		} else {
+			const char *function =
+				lull_reader_string(r, frames[frame - 1].function, NULL);
+
+			bits |= native_bits(function);
+			/* The innermost one with a meaning says whose work it is. */
+			if (is_open && !is_small(function)) {
+				bits |= is_glue(function) ? LULL_IN_FRAMEWORK : 0;
+				is_open = false;
+			}
+		}
+	}
+	return bits;
+}
+
+/*
+ * Functions of the interpreter, of CUDA, of libc and of our own agent: where a thread is, never
+ * what to change.
+ */
+static bool is_runtime(const char *function)
+{
+	static const char *const parts[] = { "Py",    "_Py",	  "cu",	  "__",	     "pthread",
+					     "futex", "libtorch", "at::", "torch::", "c10::",
+					     "clone", "lull_",	  NULL };
+
+	for (size_t i = 0; parts[i]; i++) {
+		if (!strncmp(function, parts[i], strlen(parts[i])))
+			return true;
+	}
+	return !*function;
+}
+
+/* Our own library stands between the program and the calls that it times. */
+static bool is_agent(struct lull_reader *r, u32 module)
+{
+	size_t n;
+	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
+
+	return module &&
+	       strstr(lull_reader_string(r, modules[module - 1].path, NULL), "liblull-agent");
+}
+
+/* The innermost frame that is the program's own, else the innermost of Python, else 0. */
+static u32 own_frame(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 best = 0;
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+		const struct lull_frame_row *f = &frames[frame ? frame - 1 : 0];
+		const char *file, *function;
+
+		stack = stacks[stack - 1].parent;
+		if (!frame)
+			continue;
+		file = lull_reader_string(r, f->file, NULL);
+		function = lull_reader_string(r, f->function, NULL);
+		if (f->kind != LULL_FRAME_PYTHON &&
+		    (!*file || is_runtime(function) || is_agent(r, f->module)))
+			continue;
+		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
+		if (!strcmp(file, "<shim>"))
+			continue;
+		if (!lull_file_is_plumbing(file))
+			return frame;
+		best = best ? best : frame;
+	}
+	return best;
+}
+
+u64 lull_location_function(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(r, stack);
+
+	return frame ? (u64)frames[frame - 1].function << 32 | frames[frame - 1].file : 0;
+}
+
+static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(r, stack);
+
+	if (!frame)
+		return;
+	at->function = lull_reader_string(r, frames[frame - 1].function, NULL);
+	at->file = lull_reader_string(r, frames[frame - 1].file, NULL);
+	at->line = frames[frame - 1].line;
+}
+
+struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack)
+{
+	struct lull_location at = { .range = NULL };
+	const struct lull_host_event *events = s->host.events.at;
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	bool is_own = false;
+
+	for (u32 e = event; e != LULL_NONE; e = events[e].parent) {
+		const struct lull_host_event *ev = &events[e];
+		const char *name = lull_host_name(ev, s->reader);
+
+		if (ev->kind == LULL_HOST_RANGE && !lull_name_is_step(name) &&
+		    strncmp(name, "Optimizer.", 10) != 0) {
+			at.range = at.range ? at.range : name;
+			at.outer = name;
+		}
+		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
+			at.what = name;
+		if (ev->stack && !at.function)
+			from_stack(&at, s->reader, ev->stack);
+		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
+			const char *file =
+				lull_reader_string(s->reader, frames[ev->ref - 1].file, NULL);
+
+			if (at.function && lull_file_is_plumbing(file))
+				continue;
+			at.function = name;
+			at.file = *file ? file : NULL;
+			at.line = frames[ev->ref - 1].line;
+			is_own = at.file && !lull_file_is_plumbing(file);
+		}
+	}
+	if (!at.function)
+		from_stack(&at, s->reader, stack);
+	return at;
+}
+
+void lull_location_format(const struct lull_location *at, char *to, size_t cap_bytes)
+{
+	const char *slash = at->file ? strrchr(at->file, '/') : NULL;
+	const char *file = slash ? slash + 1 : at->file;
+	size_t len = 0;
+
+	*to = '\0';
+	if (file)
+		len += (size_t)snprintf(to, cap_bytes, "%s:%u", file, at->line);
+	if (at->function && len < cap_bytes)
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? "  " : "",
+					at->function);
+	if (at->range && len < cap_bytes && !(at->function && !strcmp(at->function, at->range)))
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
+					at->range);
+	if (at->outer && at->outer != at->range && len < cap_bytes)
+		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
+					at->outer);
+	if (at->what && !at->function && len < cap_bytes)
+		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
+}

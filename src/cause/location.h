@@ -1,0 +1,32 @@
+/*
+ * location - where in the program something is: range, function, file and line.
+ */
+#ifndef LULL_CAUSE_LOCATION_H
+#define LULL_CAUSE_LOCATION_H
+
+#include "base/types.h"
+#include "cause/subject.h"
+#include "trace/reader.h"
+
+struct lull_location {
+	const char *range;    /* innermost named range, or NULL; all borrowed */
+	const char *outer;    /* outermost named range, or NULL */
+	const char *function; /* innermost function of the program itself, or NULL */
+	const char *file;
+	u32 line;
+	const char *what; /* innermost thing recorded: operator, call of libc; or NULL */
+};
+
+/* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */
+u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
+
+/* A number for the function of the program a stack is in; 0 if there is none. */
+u64 lull_location_function(struct lull_reader *r, u32 stack);
+
+/* The place of a host event (or LULL_NONE) and a stack (or 0). */
+struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack);
+
+/* Append "train.py:41  __getitem__ in data_load"; nothing if nothing is known. */
+void lull_location_format(const struct lull_location *at, char *to, size_t cap_bytes);
+
+#endif

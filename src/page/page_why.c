@@ -1,0 +1,103 @@
+#include "page/page_why.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/work.h"
+#include "timeline/idle_cause.h"
+#include "timeline/name.h"
+
+/* 120 bytes each: 60 MB, and a second. */
+#define MAX_WORKS 500000u
+
+u8 lull_page_family(enum lull_cause_ix cause)
+{
+	static const struct {
+		const char *id;
+		u8 family;
+	} families[] = {
+		{ "input-pipeline", 0 },     { "storage-write", 0 },
+		{ "pageable-copy", 1 },	     { "exposed-copy", 1 },
+		{ "unified-memory", 1 },     { "host-sync", 2 },
+		{ "launch-bound", 3 },	     { "lazy-init", 3 },
+		{ "host-compute", 4 },	     { "gil", 4 },
+		{ "allocator", 4 },	     { "os-scheduling", 4 },
+		{ "collective-exposed", 5 }, { "straggler", 5 },
+		{ "pipeline-imbalance", 5 }, { "throttled", 6 },
+		{ "kernel-gap", 6 },
+	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(families); i++)
+		if (!strcmp(lull_causes[cause]->id, families[i].id))
+			return families[i].family;
+	return 7;
+}
+
+void lull_page_pieces(const struct lull_subject *s, struct lull_vec *pieces)
+{
+	const struct lull_interval *at = s->intervals.at;
+
+	for (size_t i = 0; i < s->intervals.n; i++) {
+		struct lull_idle *piece = lull_vec_push(pieces);
+
+		piece->span = (struct lull_span){ at[i].from_ns, at[i].to_ns };
+		piece->cause = LULL_NAME_CAUSE | at[i].cause;
+		piece->family = lull_page_family((enum lull_cause_ix)at[i].cause);
+	}
+}
+
+bool lull_page_why_is_large(const struct lull_page_report *report)
+{
+	return lull_work_count(report->slow, LULL_WORK_ALL) > MAX_WORKS;
+}
+
+/* Idle time of the timeline gets the causes that were found. */
+static void show_causes(struct lull_page_report *report)
+{
+	struct lull_vec pieces;
+
+	pthread_mutex_lock(&report->quick_lock);
+	for (u32 i = 0; i < report->why->n_subjects; i++) {
+		const struct lull_subject *s = &report->why->subjects[i];
+
+		lull_vec_init(&pieces, sizeof(struct lull_idle));
+		lull_page_pieces(s, &pieces);
+		lull_idle_set_causes(report->timeline, s->device, &pieces);
+		lull_vec_release(&pieces);
+	}
+	pthread_mutex_unlock(&report->quick_lock);
+}
+
+enum lull_page_why_state lull_page_why(struct lull_page_report *report, bool is_forced)
+{
+	struct lull_err err = { LULL_OK, "" };
+
+	if (report->why)
+		return LULL_PAGE_WHY_DONE;
+	if (report->why_failed)
+		return LULL_PAGE_WHY_FAILED;
+	if (!is_forced && lull_page_why_is_large(report))
+		return LULL_PAGE_WHY_LARGE;
+	report->why = lull_alloc(1, sizeof(*report->why));
+	if (lull_why_run(report->why, report->slow, 0, &err)) {
+		free(report->why);
+		report->why = NULL;
+		report->why_failed = lull_strdup(err.msg);
+		return LULL_PAGE_WHY_FAILED;
+	}
+	show_causes(report);
+	return LULL_PAGE_WHY_DONE;
+}
+
+void lull_page_why_release(struct lull_page_report *report)
+{
+	if (report->why)
+		lull_why_release(report->why);
+	free(report->why);
+	free(report->why_failed);
+	free(report->told.verdict);
+	free(report->told.steps);
+	report->why = NULL;
+	report->why_failed = report->told.verdict = report->told.steps = NULL;
+}

@@ -1,0 +1,58 @@
+/*
+ * nvml - state of devices from NVIDIA's management library: power, clocks, temperature, memory,
+ * utilisation, throttling, links; and GPM counters where the device has them.
+ *
+ * What it gives:  values by metric (metrics.def) at each look. What a device or driver does not
+ *                 have is left out.
+ * Where:          in the sampler's process only: the library may block for long, or crash.
+ * Cost:           about 1 ms a device and look; PCIe without GPM takes 40 ms more.
+ */
+#ifndef LULL_RECORD_GPU_NVML_H
+#define LULL_RECORD_GPU_NVML_H
+
+#include "base/err.h"
+#include "base/types.h"
+
+#define METRIC(id, name, unit, source, meaning) LULL_METRIC_##id,
+enum lull_metric_kind {
+#include "record/live/metrics.def"
+	LULL_N_METRICS,
+};
+#undef METRIC
+
+#define LULL_MAX_GPUS 32u
+
+/* A device as the driver numbers it. */
+struct lull_gpu_facts {
+	char name[96];
+	char uuid[40]; /* 32 hex digits, as CUPTI's */
+	u64 memory_bytes;
+};
+
+/* Told one value. */
+typedef void lull_metric_fn(void *ctx, enum lull_metric_kind metric, f64 value);
+
+struct lull_nvml;
+
+/*
+ * Load and initialise the library: $LULL_NVML_PATH, else libnvidia-ml.so.1. LULL_E_NOT_FOUND if
+ * there is none, LULL_E_UNSUPPORTED if it refuses.
+ */
+int lull_nvml_open(struct lull_nvml **nvml, struct lull_err *err);
+
+/* Shut it down. NULL is fine. */
+void lull_nvml_close(struct lull_nvml *nvml);
+
+/* Devices, LULL_MAX_GPUS at most. */
+u32 lull_nvml_n_devices(const struct lull_nvml *nvml);
+
+/* What a device is. */
+const struct lull_gpu_facts *lull_nvml_facts(const struct lull_nvml *nvml, u32 device_ix);
+
+/* True if GPM counters come with lull_nvml_sample(). */
+bool lull_nvml_has_gpm(const struct lull_nvml *nvml, u32 device_ix);
+
+/* Look at a device. Rates need two looks, so the first has fewer values. */
+void lull_nvml_sample(struct lull_nvml *nvml, u32 device_ix, lull_metric_fn *tell, void *ctx);
+
+#endif

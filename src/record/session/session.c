@@ -1,0 +1,238 @@
+#include "record/session/session.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/sort.h"
+#include "base/time.h"
+
+#define PREFIX "lull-"
+
+/* Folders that may hold sessions, best first. */
+static const char *place(int ix)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	switch (ix) {
+	case 0:
+		return "/dev/shm";
+	case 1:
+		return tmp && *tmp ? tmp : "/tmp";
+	case 2:
+		return tmp && *tmp && strcmp(tmp, "/tmp") != 0 ? "/tmp" : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Shared memory smaller than this is the program's alone: containers have 64 MiB by default,
+ * which loaders of data fill up, and then fall by SIGBUS.
+ */
+#define SMALL_BYTES (512ull << 20)
+
+static bool has_room(const char *folder, u64 need_bytes, u64 least_bytes)
+{
+	struct statvfs st;
+
+	if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &st) != 0)
+		return false;
+	return (u64)st.f_bavail * st.f_frsize >= need_bytes &&
+	       (u64)st.f_blocks * st.f_frsize >= least_bytes;
+}
+
+/* The best folder with so much room, NULL if none has it. */
+static const char *find_place(u64 need_bytes)
+{
+	for (int i = 0; place(i); i++)
+		if (has_room(place(i), need_bytes, i ? 0 : SMALL_BYTES))
+			return place(i);
+	return has_room(place(0), need_bytes, 0) ? place(0) : NULL;
+}
+
+static int map_control(struct lull_session *s, int flags, struct lull_err *err)
+{
+	char path[LULL_SESSION_PATH_MAX + 16];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/control", s->path);
+	fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+	if (fd < 0)
+		return lull_fail_errno(err, "opening session '%s'", path);
+	if ((flags & O_CREAT) && ftruncate(fd, sizeof(*s->control)) != 0) {
+		int rc = lull_fail_errno(err, "sizing '%s'", path);
+
+		close(fd);
+		return rc;
+	}
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*s->control)) {
+		close(fd);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' is not a session of this version", path);
+	}
+	s->control = mmap(NULL, sizeof(*s->control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (s->control == MAP_FAILED) {
+		s->control = NULL;
+		return lull_fail_errno(err, "mapping '%s'", path);
+	}
+	return 0;
+}
+
+int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+			struct lull_err *err)
+{
+	const char *folder = find_place(need_bytes);
+	void (*on_limit)(int);
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	if (!folder)
+		return lull_fail(err, LULL_E_IO,
+				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB "
+				 "free; set TMPDIR",
+				 (unsigned long long)(need_bytes >> 20));
+	snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u-%u-%llx", folder, getuid(), getpid(),
+		 (unsigned long long)lull_clock_ns(CLOCK_REALTIME));
+	if (mkdir(s->path, 0700) != 0)
+		return lull_fail_errno(err, "creating '%s'", s->path);
+	/* A limit on the size of files is an error here, and the program's own affair later. */
+	on_limit = signal(SIGXFSZ, SIG_IGN);
+	rc = map_control(s, O_CREAT | O_EXCL, err);
+	signal(SIGXFSZ, on_limit);
+	if (!s->control) {
+		lull_session_remove(s);
+		return rc;
+	}
+	s->control->collector_pid = (u32)getpid();
+	if (*name)
+		snprintf(s->control->session_name, sizeof(s->control->session_name), "%s", name);
+	else
+		snprintf(s->control->session_name, sizeof(s->control->session_name), "lull-%u",
+			 getpid());
+	s->control->magic = LULL_WIRE_MAGIC;
+	return 0;
+}
+
+int lull_session_open(struct lull_session *s, const char *path, struct lull_err *err)
+{
+	size_t len = strlen(path);
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	if (len >= sizeof(s->path))
+		return lull_fail(err, LULL_E_USAGE, "session path '%s' is too long", path);
+	memcpy(s->path, path, len + 1);
+	rc = map_control(s, 0, err);
+	if (s->control && s->control->magic != LULL_WIRE_MAGIC) {
+		lull_session_close(s);
+		return lull_fail(err, LULL_E_FORMAT, "'%s' is a session of another version of lull",
+				 path);
+	}
+	return rc;
+}
+
+void lull_session_close(struct lull_session *s)
+{
+	if (s->control)
+		munmap(s->control, sizeof(*s->control));
+	s->control = NULL;
+}
+
+void lull_session_remove(struct lull_session *s)
+{
+	DIR *dir = *s->path ? opendir(s->path) : NULL;
+	struct dirent *e;
+
+	lull_session_close(s);
+	if (!dir)
+		return;
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(dirfd(dir), e->d_name, 0);
+	closedir(dir);
+	rmdir(s->path);
+}
+
+bool lull_is_alive(u32 pid)
+{
+	char path[64], text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The name in parentheses may hold anything; the state follows the last one. */
+	state = strrchr(text, ')');
+	return !(state && (state[2] == 'Z' || state[2] == 'X'));
+}
+
+static void add_entry(struct lull_vec *entries, const char *folder, const char *name)
+{
+	struct lull_session_entry *e;
+	char path[LULL_SESSION_PATH_MAX];
+	struct lull_session s;
+	struct lull_err err;
+
+	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+		return;
+	if (lull_session_open(&s, path, &err) != 0 || !s.control)
+		return;
+	e = lull_vec_push(entries);
+	memcpy(e->path, s.path, sizeof(e->path));
+	memcpy(e->name, s.control->session_name, sizeof(e->name) - 1);
+	e->collector_pid = s.control->collector_pid;
+	e->is_alive = lull_is_alive(e->collector_pid);
+	e->is_unfiled =
+		atomic_load(&s.control->last_record) > atomic_load(&s.control->filed_record);
+	if (e->is_unfiled)
+		memcpy(e->report_path, s.control->next_report_path,
+		       sizeof(s.control->next_report_path) - 1);
+	else
+		memcpy(e->report_path, s.control->report_path, sizeof(e->report_path) - 1);
+	lull_session_close(&s);
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct lull_session_entry *)a)->path,
+		      ((const struct lull_session_entry *)b)->path);
+}
+
+void lull_session_list(struct lull_vec *entries)
+{
+	char mine[64];
+
+	snprintf(mine, sizeof(mine), PREFIX "%u-", getuid());
+	for (int i = 0; place(i); i++) {
+		DIR *dir = opendir(place(i));
+		struct dirent *e;
+
+		while (dir && (e = readdir(dir)))
+			if (strncmp(e->d_name, mine, strlen(mine)) == 0)
+				add_entry(entries, place(i), e->d_name);
+		if (dir)
+			closedir(dir);
+	}
+	if (entries->n)
+		lull_sort(entries->at, entries->n, entries->elem_bytes, by_path);
+}

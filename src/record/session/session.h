@@ -1,0 +1,54 @@
+/*
+ * session - the folder in shared memory through which one recorder and its agents meet.
+ *
+ * What it gives:  a fresh folder with a control page and a place for a socket; or one that another
+ *                 collector made, to talk to it or to recover what it left.
+ * Where:          /dev/shm if it has room for buffers, else $TMPDIR or /tmp (slower, still safe).
+ * Ownership:      the creator removes the folder with lull_session_remove().
+ */
+#ifndef LULL_RECORD_SESSION_SESSION_H
+#define LULL_RECORD_SESSION_SESSION_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "wire/wire.h"
+
+#define LULL_SESSION_PATH_MAX 400
+
+struct lull_session {
+	char path[LULL_SESSION_PATH_MAX];
+	struct lull_control *control; /* mapped */
+};
+
+/*
+ * Make a session with this name ("" = one is made up). `need_bytes` is the room wanted for buffers.
+ */
+int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+			struct lull_err *err);
+
+/* Map a session that exists. */
+int lull_session_open(struct lull_session *s, const char *path, struct lull_err *err);
+
+/* Unmap; the folder stays. */
+void lull_session_close(struct lull_session *s);
+
+/* Unmap and delete the folder with all that is in it. */
+void lull_session_remove(struct lull_session *s);
+
+/* One session found on this machine. */
+struct lull_session_entry {
+	char path[LULL_SESSION_PATH_MAX];
+	char name[64];
+	u32 collector_pid;
+	bool is_alive;		/* its collector runs */
+	bool is_unfiled;	/* all of its recording is in shared memory: there is no file yet */
+	char report_path[4096]; /* what it writes, "" if nothing */
+};
+
+/* Append all sessions of this user to `entries` (of struct lull_session_entry), oldest first. */
+void lull_session_list(struct lull_vec *entries);
+
+/* True if a process with this id exists (and is not a zombie). */
+bool lull_is_alive(u32 pid);
+
+#endif

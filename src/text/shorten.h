@@ -1,0 +1,28 @@
+/*
+ * shorten - long texts made to fit, keeping what tells them apart.
+ *
+ * Columns are characters of UTF-8. What is left out is shown as one character, "…".
+ */
+#ifndef LULL_TEXT_SHORTEN_H
+#define LULL_TEXT_SHORTEN_H
+
+#include "base/str.h"
+#include "base/types.h"
+
+/* Append the text, cut at its end. */
+void lull_shorten_end(struct lull_str *to, const char *text, size_t columns);
+
+/*
+ * Append the text without its middle ("void ge…tile"): names differ in front more often than
+ * behind, but both ends matter.
+ */
+void lull_shorten_middle(struct lull_str *to, const char *text, size_t columns);
+
+/*
+ * Append the name of a function or kernel. Of a C++ name as much as has to go, in this order: the
+ * return type, the parameters, what is inside template arguments, all template arguments, outer
+ * namespaces; at last the middle. Any other text loses its middle.
+ */
+void lull_shorten_name(struct lull_str *to, const char *text, size_t columns);
+
+#endif

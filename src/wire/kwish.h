@@ -1,0 +1,64 @@
+/*
+ * kwish - which kernels are to be measured, and how far that is: a part of the control page.
+ *
+ * The collector fills in the wish before any agent starts. Agents tell what they are at, so that
+ * the collector can show it, and can end a program whose kernel never ends when it is replayed.
+ */
+#ifndef LULL_WIRE_KWISH_H
+#define LULL_WIRE_KWISH_H
+
+#include <stdatomic.h>
+
+#include "base/types.h"
+
+#define LULL_KWISH_N_FILTERS	32u
+#define LULL_KWISH_METRIC_BYTES 28672u
+
+/* Kernels of a name; of those the first `skip` are left alone, the next `count` are measured. */
+struct lull_kwish_filter {
+	u64 skip;
+	u64 count;	 /* 0 = no limit */
+	u32 is_regex;	 /* POSIX extended; else the whole name or the mangled one */
+	char name[1020]; /* "" = all */
+};
+
+/* Values of profiled.replay. */
+enum { LULL_REPLAY_KERNEL = 1, LULL_REPLAY_APPLICATION = 2, LULL_REPLAY_RANGE = 3 };
+
+/* Values of profiled.status. */
+enum {
+	LULL_PROFILED_OK = 0,
+	LULL_PROFILED_DENIED = 1,
+	LULL_PROFILED_BUSY = 2,
+	LULL_PROFILED_UNSUPPORTED = 3,
+	LULL_PROFILED_UNSAFE = 4,
+	LULL_PROFILED_FAILED = 5,
+};
+
+struct lull_kwish {
+	u32 n_filters;
+	u32 replay;	/* LULL_REPLAY_* */
+	u32 pass_ix;	/* of an application that runs once for each pass */
+	u32 is_sampled; /* take samples of the program counter in place of counters */
+	u32 has_range;	/* only inside ranges of that name */
+	u32 is_range_regex;
+	u64 devices; /* a bit for each */
+	struct lull_kwish_filter filters[LULL_KWISH_N_FILTERS];
+	char range[256];
+	char range_domain[256]; /* "" = any */
+	/* Where a program that runs once for each pass keeps its counters; "" = no such. */
+	char data_folder[200];
+	/* KEY TAB NAME [TAB NAME...] lines: see agent/counters/kprof.h. */
+	char metrics[LULL_KWISH_METRIC_BYTES];
+
+	/* What agents are at. */
+	_Atomic u64 n_launches; /* seen */
+	_Atomic u64 n_done;	/* measured */
+	_Atomic u64 done_ticks; /* time that took */
+	_Atomic u32 n_passes;	/* each is run so often; 0 = not known yet */
+	_Atomic u32 busy_pid;	/* who measures right now, 0 = nobody */
+	_Atomic u64 busy_since; /* counter */
+	char busy_name[256];	/* its kernel, mangled */
+};
+
+#endif
