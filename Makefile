@@ -181,14 +181,15 @@ $(KINDS): setup
 test-list:
 	$(Q)$(RUN_TESTS) --list
 
-# A case of a program of cmocka can be chosen (LULL_TEST_CASE).
+# A case of a program of cmocka can be chosen (LULL_TEST_CASE); leaks are looked for where memory is left.
 CASE_FILTER := test/support/filter.c
+LEAKS := $(if $(SAN),test/support/leaks.c)
 
 # Unit tests: one program per file in test/unit.
-$(BUILD)/unit/%: test/unit/%.c $(CASE_FILTER) $(LIB)
+$(BUILD)/unit/%: test/unit/%.c $(CASE_FILTER) $(LEAKS) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LINK_LIB) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LEAKS) $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
