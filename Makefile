@@ -185,8 +185,9 @@ test-list:
 CASE_FILTER := test/support/filter.c
 LEAKS := $(if $(SAN),test/support/leaks.c)
 
-# Unit tests: one program per file in test/unit.
-$(BUILD)/unit/%: test/unit/%.c $(CASE_FILTER) $(LEAKS) $(LIB)
+# Unit tests: one program per file in test/unit/FOLDER, where FOLDER is that of src/ which it is about.
+vpath test_%.c $(sort $(dir $(wildcard test/unit/*/test_*.c)))
+$(BUILD)/unit/%: %.c $(CASE_FILTER) $(LEAKS) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LEAKS) $(LINK_LIB) $(LULL_LIBS) -lcmocka
@@ -207,22 +208,22 @@ $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB) $(wildcard test/support/*.c te
 # Vendor headers that want C++'s <string> get an empty one.
 $(BUILD)/e2e/test_pm $(BUILD)/e2e/test_kplan: E2E_FLAGS += $(CUDA_FLAGS) -isystem test/support/cuda
 
-NVTX_GUEST := test/e2e/nvtx_scenario.c test/support/nvtx_instance.c
-$(BUILD)/e2e/nvtx_%: test/e2e/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx/nvtx.def
+NVTX_GUEST := test/e2e/guests/nvtx_scenario.c test/support/nvtx_instance.c
+$(BUILD)/e2e/nvtx_%: test/e2e/guests/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx/nvtx.def
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
 
 # The same program without and with frame pointers.
 $(BUILD)/e2e/split_guest: E2E_FLAGS += -fomit-frame-pointer
-$(BUILD)/e2e/split_guest_fp: test/e2e/split_guest.c
+$(BUILD)/e2e/split_guest_fp: test/e2e/guests/split_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o $@ $< -lpthread
 
 $(BUILD)/e2e/tour: test/support/nvtx_instance.c
 
-$(BUILD)/e2e/%: test/e2e/%.c
+$(BUILD)/e2e/%: test/e2e/guests/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(E2E_LINK) -o $@ $(filter %.c,$^) -ldl -lpthread
@@ -230,15 +231,15 @@ $(BUILD)/e2e/%: test/e2e/%.c
 # Programs that call a library in every way, with lazy and with read-only tables.
 CXX ?= g++
 LIB_GUEST_FLAGS = -g -O2 -Wall -Wextra -L$(BUILD)/e2e/part -Wl,-rpath,'$$ORIGIN/part'
-$(BUILD)/e2e/part/libwatched.so: test/e2e/lib_watched.cc test/e2e/lib_watched.h
+$(BUILD)/e2e/part/libwatched.so: test/e2e/guests/lib_watched.cc test/e2e/guests/lib_watched.h
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -g -O2 -Wall -Wextra -fPIC -shared -o $@ $<
 $(BUILD)/e2e/lib_guest: LIB_GUEST_FLAGS += -Wl,-z,lazy
 $(BUILD)/e2e/lib_guest_now: LIB_GUEST_FLAGS += -Wl,-z,relro,-z,now
 $(BUILD)/e2e/lib_guest_noplt: LIB_GUEST_FLAGS += -fno-plt -DNO_PLT
-$(BUILD)/e2e/part/libplugin.so: test/e2e/lib_plugin.cc $(BUILD)/e2e/part/libwatched.so
+$(BUILD)/e2e/part/libplugin.so: test/e2e/guests/lib_plugin.cc $(BUILD)/e2e/part/libwatched.so
 	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -fPIC -shared -o $@ $< -lwatched
-$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/lib_guest.cc \
+$(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: test/e2e/guests/lib_guest.cc \
 		$(BUILD)/e2e/part/libwatched.so $(BUILD)/e2e/part/libplugin.so
 	@echo "  LINK  $@"
 	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
@@ -246,13 +247,13 @@ $(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: 
 # Ranks of each MPI that is installed, with Fortran's bindings beside.
 $(BUILD)/e2e/mpi_guest_openmpi: MPI_LIBS := -lmpi_mpifh
 $(BUILD)/e2e/mpi_guest_mpich: MPI_LIBS := -lmpichfort
-$(BUILD)/e2e/mpi_guest_%: test/e2e/mpi_guest.c
+$(BUILD)/e2e/mpi_guest_%: test/e2e/guests/mpi_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)mpicc.$* -O2 -Wall -Wno-stringop-overflow -o $@ $< $(MPI_LIBS)
 
 # Linked to fixed addresses, a program has its own copies of the library's objects.
-$(BUILD)/e2e/mpi_guest_fixed: test/e2e/mpi_guest.c
+$(BUILD)/e2e/mpi_guest_fixed: test/e2e/guests/mpi_guest.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)mpicc.openmpi -O2 -Wall -fno-pie -no-pie -o $@ $< -lmpi_mpifh
@@ -289,7 +290,7 @@ $(BUILD)/e2e/static_guest: E2E_LINK = -static
 $(BUILD)/e2e/odd_guest: E2E_LINK = -Wl,--no-as-needed -lm
 $(BUILD)/e2e/full_guest: src/wire/wire.h
 
-$(BUILD)/e2e/part/lib%.so: test/e2e/%.c
+$(BUILD)/e2e/part/lib%.so: test/e2e/guests/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(E2E_LINK)
 
@@ -302,7 +303,7 @@ $(BUILD)/e2e/part/libwaits_needy.so: $(BUILD)/e2e/part/libwaits_slow.so
 $(BUILD)/e2e/part/libwaits_now.so: WAITS = -Wl,-z,relro,-z,now
 $(BUILD)/e2e/part/libwaits_slow.so: WAITS = -DSLOW -Wl,-z,lazy
 $(BUILD)/e2e/part/libwaits_slow_now.so: WAITS = -DSLOW -Wl,-z,relro,-z,now
-$(BUILD)/e2e/part/libwaits_%.so: test/e2e/waits.c
+$(BUILD)/e2e/part/libwaits_%.so: test/e2e/guests/waits.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(WAITS)
 
@@ -315,7 +316,7 @@ $(BUILD)/e2e/cudart_guest_shared_now: CUDART_LINK = -Wl,-z,relro,-z,now -DSHARED
 $(BUILD)/e2e/cudart_guest_tls: CUDART_LINK = -Wl,-z,relro,-z,now -DLARGE_TLS
 $(BUILD)/e2e/part/libcudart_guest.so: CUDART_LINK = -shared -fPIC
 CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_guest_noplt cudart_guest_shared cudart_guest_shared_now cudart_guest_tls part/libcudart_guest.so)
-$(CUDART_GUESTS): test/e2e/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
+$(CUDART_GUESTS): test/e2e/guests/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread

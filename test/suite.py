@@ -1,6 +1,6 @@
 """What `make test` runs. Files are found by their names: a new test needs no line here.
 
-    test/unit/test_X.c       unit/X       with ASan and UBSan; ARCH/unit/X for the other architecture, emulated
+    test/unit/F/test_X.c     unit/X       with ASan and UBSan; ARCH/unit/X for the other architecture, emulated
     test/golden/AREA/        golden/AREA, ARCH/golden/AREA
     test/property/test_X.py  property/X, ARCH/property/X
     test/e2e/test_X.c, .py   e2e/X        san/X: some of them once more, with a recorder under ASan and UBSan
@@ -53,9 +53,9 @@ class Program:
 
 
 def names(pattern):
-    """What stands for * in the paths of the tree that match."""
+    """What stands for the last * in the paths of the tree that match."""
     expr = re.compile(re.escape(pattern.rstrip("/")).replace(r"\*", "(.*)") + "$")
-    return sorted(expr.match(os.path.relpath(path, TOP)).group(1) for path in glob.glob(os.path.join(TOP, pattern)))
+    return sorted(expr.match(os.path.relpath(path, TOP)).groups()[-1] for path in glob.glob(os.path.join(TOP, pattern)))
 
 
 def cmocka(name, path, needs, env=None, weight=1, before=()):
@@ -83,7 +83,7 @@ class Suite:
         return [(self.native, f"need/{name}")]
 
     def unit(self):
-        for x in names("test/unit/test_*.c"):
+        for x in names("test/unit/*/test_*.c"):
             program = f"{self.san}/unit/test_{x}"
             yield cmocka(f"unit/{x}", program, [(self.sanitizing, program)], weight=5)
 
@@ -165,7 +165,7 @@ class Suite:
             return
         build = f"build-{ARCH}"
         make = (f"BUILD={build}", f"CC={ARCH}-linux-gnu-gcc", f"CXX={ARCH}-linux-gnu-g++", "CFLAGS=")
-        for x in names("test/unit/test_*.c"):
+        for x in names("test/unit/*/test_*.c"):
             program = f"{build}/unit/test_{x}"
             yield cmocka(f"{ARCH}/unit/{x}", program, [(make, program)], {"LULL_EMULATED": ARCH}, before=[EMULATOR],
                          weight=6)

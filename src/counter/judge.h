@@ -20,7 +20,7 @@
  *                 was missing, the answer is "unknown" and names what to measure.
  *
  * To add one: verdict_X.c with const struct lull_kverdict lull_verdict_X at its end, VERDICT(X) in
- * verdicts.def, its paragraph in doc/lull-kernel.1.md, its case in test/unit/test_judge.c.
+ * verdicts.def, its paragraph in doc/lull-kernel.1.md, its case in test/unit/counter/test_judge.c.
  */
 #ifndef LULL_COUNTER_JUDGE_H
 #define LULL_COUNTER_JUDGE_H

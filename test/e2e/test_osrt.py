@@ -252,7 +252,7 @@ def a_program_with_its_own_sigprof_is_left_alone():
 
 
 def check_gil_waits(sources):
-    r = Recording([sys.executable, HERE + "/gil_guest.py"], sources=sources, env={"LISTEN_CLOCK": "1"})
+    r = Recording([sys.executable, HERE + "/guests/gil_guest.py"], sources=sources, env={"LISTEN_CLOCK": "1"})
     check(r.rc == 0, r.stdout)
     lines = [l.split()[1:] for l in r.stdout.splitlines() if l.startswith("thread")]
     check(len(lines) == 3, r.stdout)

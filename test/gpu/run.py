@@ -196,7 +196,7 @@ def check_runtime(b):
     if not os.path.exists(library):
         raise Skipped("there is no libcudart.so.13 beside the libcupti that is used")
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-iquote", gpu.ROOT, "-iquote", os.path.join(gpu.ROOT, "test"),
-                    "-o", guest, os.path.join(gpu.ROOT, "test", "e2e", "cudart_guest.c"), library,
+                    "-o", guest, os.path.join(gpu.ROOT, "test", "e2e", "guests", "cudart_guest.c"), library,
                     "-Wl,-z,now,-rpath," + os.path.dirname(library), "-Wl,--allow-shlib-undefined", "-ldl", "-lpthread"],
                    check=True)
     for how, options in (("table", []), ("callbacks", ["--cudabacktrace=all:0"])):

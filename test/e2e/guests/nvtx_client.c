@@ -6,7 +6,7 @@
 #include <nvtx3/nvToolsExtCounters.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
-#include "e2e/nvtx_scenario.h"
+#include "e2e/guests/nvtx_scenario.h"
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "e2e/nvtx_scenario.h"
+#include "e2e/guests/nvtx_scenario.h"
 #include "support/nvtx_instance.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-#include "e2e/nvtx_scenario.h"
+#include "e2e/guests/nvtx_scenario.h"
 
 #include <fcntl.h>
 #include <pthread.h>
