@@ -192,6 +192,9 @@ $(BUILD)/unit/%: %.c $(CASE_FILTER) $(LEAKS) $(LIB)
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LEAKS) $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
+# Some guests are as only gcc makes them (attribute noplt), whatever the rest is built with.
+GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
+
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
@@ -305,7 +308,7 @@ $(BUILD)/e2e/part/libwaits_slow.so: WAITS = -DSLOW -Wl,-z,lazy
 $(BUILD)/e2e/part/libwaits_slow_now.so: WAITS = -DSLOW -Wl,-z,relro,-z,now
 $(BUILD)/e2e/part/libwaits_%.so: test/e2e/guests/waits.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(WAITS)
+	$(Q)$(GCC) $(E2E_FLAGS) -shared -fPIC -o $@ $< $(WAITS)
 
 # A program of the runtime; with lazy and with read-only tables.
 $(BUILD)/e2e/cudart_guest: CUDART_LINK = -Wl,-z,lazy
@@ -319,7 +322,7 @@ CUDART_GUESTS := $(addprefix $(BUILD)/e2e/,cudart_guest cudart_guest_now cudart_
 $(CUDART_GUESTS): test/e2e/guests/cudart_guest.c sim/cudart.h sim/runtime.def $(BUILD)/sim/libcudart.so.13
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread
+	$(Q)$(GCC) $(E2E_FLAGS) -iquote . $(CUDART_LINK) -o $@ $(filter %.c %.so.13,$^) -Wl,--allow-shlib-undefined -ldl -lpthread
 
 # Linked with libcupti, as tools are that live in the program.
 $(BUILD)/e2e/part/libneighbour.so: E2E_LINK = $(BUILD)/sim/libcupti.so.13
