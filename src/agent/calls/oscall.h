@@ -28,8 +28,6 @@
 #include "agent/core/ring.h"
 #include "agent/core/stack.h"
 
-#define LULL_SCRATCH_CALL_START 0 /* word of lull_thread.scratch: when the OUTER call began */
-
 enum lull_call_nest { LEAF, OUTER };
 
 /* A call on its way, in the frame of its lull_timed_*. */
@@ -77,15 +75,15 @@ static inline bool lull_oscall_begin(struct lull_oscall *call, enum lull_call_ne
 
 	if (__builtin_expect(!t || t->is_quiet, 0))
 		return false;
-	if (__builtin_expect(t->hook_call > (u64)call, 0) && lull_oscall_is_inside(t))
+	if (__builtin_expect(t->osrt.call > (u64)call, 0) && lull_oscall_is_inside(t))
 		return false;
 	call->t = t;
 	call->start = lull_time();
 	if (nest == OUTER) {
-		t->scratch[LULL_SCRATCH_CALL_START] = call->start;
+		t->osrt.start = call->start;
 		/* A handler that comes from here on finds the record complete. */
 		atomic_signal_fence(memory_order_seq_cst);
-		t->hook_call = (u64)call;
+		t->osrt.call = (u64)call;
 	}
 	return true;
 }
@@ -96,7 +94,7 @@ static inline u64 lull_oscall_end(struct lull_oscall *call, enum lull_call_nest 
 	u64 dur_ticks = lull_time() - call->start;
 
 	if (nest == OUTER)
-		call->t->hook_call = 0;
+		call->t->osrt.call = 0;
 	return dur_ticks;
 }
 

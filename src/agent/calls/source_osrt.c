@@ -81,11 +81,10 @@ bool lull_oscall_is_inside(struct lull_thread *t)
 {
 	struct lull_oscall seen;
 	int saved = errno;
-	u32 n = lull_stack_copy(&seen, t->hook_call, sizeof(seen));
+	u32 n = lull_stack_copy(&seen, t->osrt.call, sizeof(seen));
 
 	errno = saved;
-	return n == sizeof(seen) && seen.t == t &&
-	       seen.start == t->scratch[LULL_SCRATCH_CALL_START];
+	return n == sizeof(seen) && seen.t == t && seen.start == t->osrt.start;
 }
 
 void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,

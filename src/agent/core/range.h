@@ -84,7 +84,7 @@ static inline void *lull_reserve_labelled(struct lull_thread *t, u16 type, u32 s
 static inline u16 *lull_level(struct lull_thread *t, u32 domain_ix)
 {
 	if (__builtin_expect(domain_ix == LULL_DOMAIN_TORCH, 0))
-		return &t->torch_level;
+		return &t->torch.level;
 	return &t->level[domain_ix < LULL_N_DOMAINS ? domain_ix : LULL_N_DOMAINS - 1];
 }
 

@@ -165,8 +165,8 @@ void lull_thread_sync(struct lull_thread *t, u32 record)
 	memset(t->seen, 0, sizeof(t->seen));
 	/* Ranges that were open before are not of this recording: their ends are ignored. */
 	memset(t->level, 0, sizeof(t->level));
-	t->torch_level = 0;
-	t->op_depth = 0;
+	t->torch.level = 0;
+	t->torch.n_open = 0;
 	t->capture = 0;
 	t->record = record;
 }

@@ -22,9 +22,11 @@
 #ifndef LULL_AGENT_CORE_RING_H
 #define LULL_AGENT_CORE_RING_H
 
+#include <stddef.h>
 #include <string.h>
 
 #include "agent/core/agent.h"
+#include "agent/core/thread_state.h"
 #include "base/hash.h"
 #include "base/time.h"
 #include "wire/wire.h"
@@ -48,19 +50,6 @@ struct lull_ring_stream {
 	struct lull_chunk *chunk;
 };
 
-/* An operator of the framework that has begun on a thread; see torch_ops.c. */
-struct lull_open_op {
-	const void *function; /* names it until it ends */
-	u64 counter;
-	u64 label;
-	i64 sequence;
-	u64 forward_tid;
-	u64 stack;	 /* of Python, of an outermost one */
-	u32 n_operators; /* around it and it; annotations of the program are none */
-	u32 unused;
-};
-#define LULL_N_OPEN_OPS 64u /* deeper ones are counted and left out */
-
 /*
  * What every event needs lies in the first two cache lines: a program whose own code fills the
  * caches pays for lines, not for instructions.
@@ -76,18 +65,21 @@ struct lull_thread {
 	 * kernel, of the outermost range whose kernels are measured.
 	 */
 	u32 capture;
-	u64 hook_call;	/* where an OUTER timed call has its record, 0 = in none (oscall.h) */
-	u64 scratch[8]; /* for sources: GIL merging and the like; see who uses which in source.h */
+	struct lull_osrt_state osrt;
+	struct lull_gil_state gil;
+	struct lull_timer_state timer;
+	struct lull_cuda_state cuda;
 	struct lull_ring_stream stream[2];
 	struct lull_slot *slot;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
-	u16 torch_level;	   /* that of LULL_DOMAIN_TORCH */
-	u16 op_depth;		   /* entries of `ops` */
-	struct lull_open_op ops[LULL_N_OPEN_OPS];
+	struct lull_torch_state torch;
+	struct lull_kernel_state kernel;
 	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
 	size_t env_bytes; /* of that */
 	u64 seen[LULL_N_SEEN];
 };
+_Static_assert(offsetof(struct lull_thread, stream) + sizeof(struct lull_ring_stream) <= 128,
+	       "what every event needs lies in two cache lines");
 
 /*
  * This thread's block; NULL before its first event. Static TLS of the agent: this, lull_lib_self

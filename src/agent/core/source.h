@@ -5,7 +5,7 @@
  * one line in sources.def. start() runs once per image, in the constructor or after a fork, before
  * main.
  *
- * Words of lull_thread.scratch: 0 osrt, 1-3 GIL, 4-5 timer, 6-7 cuda.
+ * What it keeps of each thread is a struct of its own in thread_state.h.
  *
  * To add one:
  *   1. copy source_annotate.c to source_X.c and give it its own enum lull_source bit in

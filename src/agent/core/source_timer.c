@@ -25,13 +25,6 @@
 #define IDLE_PERIOD_NS 10000000u /* 10 ms of CPU time: 0.02 % of it goes into the handler */
 #define N_STARTS       256u	 /* threads between pthread_create and their first instruction */
 
-/* Words of lull_thread.scratch. */
-enum {
-	TIMER = 4,    /* kernel's id of the timer + 1, 0 = none; IS_IDLE */
-	LAST_CPU = 5, /* CPU time of the thread at its last sample, ns */
-};
-#define IS_IDLE (1ULL << 63)
-
 enum state { OFF, ON, TAKEN };
 
 /* What a new thread is to run; lives until the thread has read it. */
@@ -53,22 +46,24 @@ bool lull_timer_is_on(void)
 	return atomic_load_explicit(&timer.state, memory_order_relaxed) == ON;
 }
 
-static void set_period(u64 id, u32 period_ns)
+static void set_period(int id, u32 period_ns)
 {
 	struct timespec each = { .tv_sec = period_ns / LULL_NS_PER_S,
 				 .tv_nsec = period_ns % LULL_NS_PER_S };
 	struct itimerspec spec = { .it_interval = each, .it_value = each };
 
-	syscall(SYS_timer_settime, (int)id, 0, &spec, NULL);
+	syscall(SYS_timer_settime, id, 0, &spec, NULL);
 }
 
 /* Delete the timer of a thread; the exchange makes sure that only one does. */
 static void disarm(struct lull_thread *t)
 {
-	u64 word = __atomic_exchange_n(&t->scratch[TIMER], 0, __ATOMIC_RELAXED) & ~IS_IDLE;
+	union lull_timer_key key = {
+		.word = __atomic_exchange_n(&t->timer.key.word, 0, __ATOMIC_RELAXED),
+	};
 
-	if (word)
-		syscall(SYS_timer_delete, (int)(word - 1));
+	if (key.number)
+		syscall(SYS_timer_delete, (int)(key.number - 1));
 }
 
 static void on_thread_end(void *arg)
@@ -83,6 +78,7 @@ static void arm(void)
 	struct lull_thread *t = lull_thread();
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF };
 	bool is_idle = !atomic_load_explicit(&lull_agent.control->record, memory_order_relaxed);
+	union lull_timer_key key;
 	int id;
 
 	if (!t || !lull_timer_is_on())
@@ -93,9 +89,9 @@ static void arm(void)
 		return;
 	}
 	pthread_setspecific(timer.key, (void *)((u64)id + 1));
-	t->scratch[LAST_CPU] = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	__atomic_store_n(&t->scratch[TIMER], ((u64)id + 1) | (is_idle ? IS_IDLE : 0),
-			 __ATOMIC_SEQ_CST);
+	t->timer.cpu_ns = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	key = (union lull_timer_key){ .number = (u32)id + 1, .is_idle = is_idle };
+	__atomic_store_n(&t->timer.key.word, key.word, __ATOMIC_SEQ_CST);
 	/*
 	 * Whoever yields sets the state first and then looks for timers; so one of us sees the
 	 * other.
@@ -103,7 +99,7 @@ static void arm(void)
 	if (atomic_load(&timer.state) != ON)
 		disarm(t);
 	else
-		set_period((u64)id, is_idle ? IDLE_PERIOD_NS : lull_agent.control->timer_period_ns);
+		set_period(id, is_idle ? IDLE_PERIOD_NS : lull_agent.control->timer_period_ns);
 }
 
 static struct lull_wire_regs regs_of(const ucontext_t *context)
@@ -128,7 +124,9 @@ static void sample(struct lull_thread *t, const ucontext_t *context)
 {
 	struct lull_control *control = lull_agent.control;
 	bool is_idle = !atomic_load_explicit(&control->record, memory_order_relaxed);
-	u64 word = __atomic_load_n(&t->scratch[TIMER], __ATOMIC_RELAXED);
+	union lull_timer_key key = {
+		.word = __atomic_load_n(&t->timer.key.word, __ATOMIC_RELAXED),
+	};
 	u64 cpu_ns = lull_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct lull_wire_regs regs = regs_of(context);
 	struct lull_wire_sample e = {
@@ -136,16 +134,18 @@ static void sample(struct lull_thread *t, const ucontext_t *context)
 		.head.type = LULL_EVENT_sample,
 		.head.size_bytes = sizeof(e),
 		.head.a = (u32)sched_getcpu() & ~LULL_HAS_STACK,
-		.weight_ns = cpu_ns - t->scratch[LAST_CPU],
+		.weight_ns = cpu_ns - t->timer.cpu_ns,
 	};
 
-	t->scratch[LAST_CPU] = cpu_ns;
-	if (!word)
+	t->timer.cpu_ns = cpu_ns;
+	if (!key.number)
 		return;
-	if (is_idle != ((word & IS_IDLE) != 0)) {
-		__atomic_compare_exchange_n(&t->scratch[TIMER], &word, word ^ IS_IDLE, false,
+	if (is_idle != (key.is_idle != 0)) {
+		union lull_timer_key other = { .number = key.number, .is_idle = is_idle };
+
+		__atomic_compare_exchange_n(&t->timer.key.word, &key.word, other.word, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-		set_period((word & ~IS_IDLE) - 1,
+		set_period((int)(other.number - 1),
 			   is_idle ? IDLE_PERIOD_NS : control->timer_period_ns);
 	} else if (!is_idle) {
 		lull_stack_emit(t, &e.head, &regs, control->sample_bytes);

@@ -198,9 +198,6 @@ static void end(struct lull_thread *t, const void *data)
 	let_go();
 }
 
-/* scratch[6]: 1 inside a launch, 2 holding; a call inside another is passed over. */
-enum { OUT = 0, INSIDE = 1, HOLDING = 2 };
-
 static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void *data)
 {
 	u64 ordinal = atomic_fetch_add(&kernel.n_launches, 1) + 1;
@@ -208,26 +205,26 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 
 	atomic_fetch_add_explicit(&lull_agent.control->kernels.n_launches, 1, memory_order_relaxed);
 	go_in();
-	t->scratch[6] = INSIDE;
-	t->scratch[7] = lull_cupti_call_correlation(data);
+	t->kernel.place = LULL_KERNEL_INSIDE;
+	t->kernel.correlation = lull_cupti_call_correlation(data);
 	if (!lull_launch_read(&launch, kind, data))
 		return;
 	if (!is_chosen(t, &launch))
 		return;
-	t->scratch[6] = HOLDING;
+	t->kernel.place = LULL_KERNEL_HOLDING;
 	begin(&launch, ordinal);
 }
 
 static void leave(struct lull_thread *t, const void *data)
 {
-	u64 was = t->scratch[6];
+	u32 was = t->kernel.place;
 
-	if (t->scratch[7] != lull_cupti_call_correlation(data))
+	if (t->kernel.correlation != lull_cupti_call_correlation(data))
 		return;
-	t->scratch[6] = OUT;
-	if (was == HOLDING)
+	t->kernel.place = LULL_KERNEL_OUT;
+	if (was == LULL_KERNEL_HOLDING)
 		end(t, data);
-	else if (was == INSIDE)
+	else if (was == LULL_KERNEL_INSIDE)
 		atomic_fetch_sub(&kernel.n_inside, 1);
 }
 
@@ -286,7 +283,7 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data)
 		called_in_span(t, (enum lull_launch_kind)kernel.kinds[cbid], data);
 	else if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
 		leave(t, data);
-	else if (t->scratch[6] == OUT && !atomic_load(&kernel.is_done))
+	else if (t->kernel.place == LULL_KERNEL_OUT && !atomic_load(&kernel.is_done))
 		enter(t, kernel.kinds[cbid], data);
 	t->is_quiet--;
 	errno = saved;

@@ -169,7 +169,7 @@ void lull_cuda_forget_captures(void); /* their ends will not be seen */
 void lull_cuda_stay(void);
 
 /* A call begins or ends while nothing is recorded; `call` tells which. */
-void lull_cuda_follow_call(u64 call, bool is_end);
+void lull_cuda_follow_call(union lull_cuda_key call, bool is_end);
 
 /* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);

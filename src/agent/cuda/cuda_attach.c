@@ -46,7 +46,7 @@
 /* How long ago calls of other threads must have ended. */
 #define CALM_US 500u
 
-/* In the place of a recording's number in lull_thread.scratch[6]: calls that are only followed. */
+/* In lull_cuda_key.record, in the place of a recording's number: calls that are only followed. */
 #define FOLLOWED 0xff00u
 
 enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
@@ -328,9 +328,9 @@ static bool is_calm(const struct lull_thread *self)
 		if (__atomic_load_n(&t->magic, __ATOMIC_RELAXED) != LULL_WIRE_MAGIC)
 			continue;
 		/* In this order: whoever sees that a call has ended sees when. */
-		if (__atomic_load_n(&t->scratch[6], __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&t->cuda.call.word, __ATOMIC_ACQUIRE))
 			return false;
-		last = __atomic_load_n(&t->scratch[7], __ATOMIC_ACQUIRE);
+		last = __atomic_load_n(&t->cuda.since, __ATOMIC_ACQUIRE);
 		/* The counters of two CPUs may be apart. */
 		if (t != self && (i64)(lull_time() - last) < calm_ticks)
 			return false;
@@ -408,14 +408,13 @@ void lull_cuda_captured(bool is_begin)
 		;
 }
 
-void lull_cuda_follow_call(u64 call, bool is_end)
+void lull_cuda_follow_call(union lull_cuda_key call, bool is_end)
 {
 	u16 follower = (u16)(FOLLOWED | (atomic_load(&at.n_followings) & 0xff));
 	u16 record =
 		(u16)atomic_load_explicit(&lull_agent.control->last_record, memory_order_relaxed);
-	const u64 which = ((u64)1 << 48) - 1;
+	union lull_cuda_key present;
 	struct lull_thread *t;
-	u64 present;
 
 	/* A forked child has the state, but not CUPTI. */
 	if (!lull_cuda_is_mine())
@@ -425,15 +424,16 @@ void lull_cuda_follow_call(u64 call, bool is_end)
 		lull_cuda_unsafe(); /* nobody would see that it is in a call */
 		return;
 	}
-	present = t->scratch[6];
+	present = t->cuda.call;
 	if (is_end) {
-		__atomic_store_n(&t->scratch[7], lull_time(), __ATOMIC_RELEASE);
+		__atomic_store_n(&t->cuda.since, lull_time(), __ATOMIC_RELEASE);
 		/* It may have begun while something was recorded. */
-		if ((present & which) == (call & which))
-			__atomic_store_n(&t->scratch[6], 0, __ATOMIC_RELEASE);
-	} else if (!present || (present >> 48 != follower && present >> 48 != record)) {
+		call.record = present.record;
+		if (present.word == call.word)
+			__atomic_store_n(&t->cuda.call.word, 0, __ATOMIC_RELEASE);
+	} else if (!present.word || (present.record != follower && present.record != record)) {
 		/* What is there of another time ended unseen, while callbacks were off. */
-		__atomic_store_n(&t->scratch[6], (call & which) | (u64)follower << 48,
-				 __ATOMIC_RELEASE);
+		call.record = follower;
+		__atomic_store_n(&t->cuda.call.word, call.word, __ATOMIC_RELEASE);
 	}
 }

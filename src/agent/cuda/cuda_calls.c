@@ -208,7 +208,7 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 {
 	int saved = errno;
 
-	e->head.counter = t->scratch[7];
+	e->head.counter = t->cuda.since;
 	e->head.type = LULL_EVENT_cuda_call;
 	e->head.size_bytes = sizeof(*e);
 	lull_stack_emit(t, &e->head, regs, STACK_BYTES);
@@ -245,7 +245,7 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 		emit_with_stack(t, &whole, regs);
 		return;
 	}
-	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->cuda.since);
 	if (!e)
 		return;
 	e->head.a = domain;
@@ -254,15 +254,23 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 }
 
 /*
- * One outermost call is timed at a time: scratch[6] tells which, scratch[7] since when. The number
- * of the recording is part of the former, so that a call whose end was never seen (callbacks were
- * off by then) blocks nothing in the next recording. CUPTI's own word for each call stays
+ * What a call is known by between its two callbacks. CUPTI's own word for each call stays
  * untouched: another tool may use it.
  */
-static u64 key_of(u32 record, u32 domain, u32 cbid, const void *data)
+static union lull_cuda_key key_of(u32 record, u32 domain, u32 cbid, const void *data)
 {
-	return lull_cupti_call_correlation(data) | (u64)cbid << 32 | (u64)domain << 43 |
-	       (u64)record << 48;
+	return (union lull_cuda_key){
+		.correlation = lull_cupti_call_correlation(data),
+		.cbid = cbid & (N_CBIDS - 1),
+		.domain = domain & 31,
+		.record = (u16)record,
+	};
+}
+
+/* Whether the thread is in a call that is timed in this recording. */
+static inline bool is_in_call(const struct lull_thread *t, u32 record)
+{
+	return t->cuda.call.word && t->cuda.call.record == (u16)record;
 }
 
 /*
@@ -275,13 +283,11 @@ static inline bool is_inside_runtime(const struct call_name *call, u32 domain, c
 
 	/* By the present recording: the thread may have been in a call when the last one ended. */
 	if (domain != LULL_CUPTI_DOMAIN_DRIVER || !record || !t || t->magic != LULL_WIRE_MAGIC ||
-	    (t->scratch[6] >> 43 & 31) != LULL_CUPTI_DOMAIN_RUNTIME ||
-	    t->scratch[6] >> 48 != (u16)record)
+	    t->cuda.call.domain != LULL_CUPTI_DOMAIN_RUNTIME || t->cuda.call.record != (u16)record)
 		return false;
 	/* A wrapper does not know the number of its call, but that of this one will do. */
-	if (!(t->scratch[6] >> 32 & 0x7ff) && call->kind == LULL_TRACED_KERNEL)
-		t->scratch[6] =
-			(t->scratch[6] & ~(u64)UINT32_MAX) | lull_cupti_call_correlation(data);
+	if (!t->cuda.call.cbid && call->kind == LULL_TRACED_KERNEL)
+		t->cuda.call.correlation = lull_cupti_call_correlation(data);
 	return true;
 }
 
@@ -297,17 +303,17 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 		return;
 	}
 	if (lull_cupti_call_site(data) == LULL_CUPTI_SITE_ENTER) {
-		if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+		if (is_in_call(t, t->record))
 			return; /* inside another call */
-		t->scratch[6] = key_of(t->record, domain, cbid, data);
-		t->scratch[7] = lull_time();
-	} else if (t->scratch[6] == key_of(t->record, domain, cbid, data)) {
-		u64 dur_ticks = lull_time() - t->scratch[7];
+		t->cuda.call.word = key_of(t->record, domain, cbid, data).word;
+		t->cuda.since = lull_time();
+	} else if (t->cuda.call.word == key_of(t->record, domain, cbid, data).word) {
+		u64 dur_ticks = lull_time() - t->cuda.since;
 
 		emit(t, call, domain, data, dur_ticks, regs);
 		if (__builtin_expect(call->wait != 0, 0))
-			lull_cuda_waited(t, call->wait, data, t->scratch[7], dur_ticks);
-		t->scratch[6] = 0;
+			lull_cuda_waited(t, call->wait, data, t->cuda.since, dur_ticks);
+		t->cuda.call.word = 0;
 	}
 }
 
@@ -347,20 +353,26 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 }
 
 /* What a wrapper's call is known by; its number comes with the driver's callback. */
-#define WRAPPED ((u64)LULL_CUPTI_DOMAIN_RUNTIME << 43)
+static union lull_cuda_key wrapped_key(u32 record)
+{
+	return (union lull_cuda_key){
+		.domain = LULL_CUPTI_DOMAIN_RUNTIME,
+		.record = (u16)record,
+	};
+}
 
 struct lull_thread *lull_cuda_launch_begins(void)
 {
 	struct lull_thread *t = lull_recording();
 
 	if (!t) {
-		lull_cuda_follow_call(WRAPPED, false);
+		lull_cuda_follow_call(wrapped_key(0), false);
 		return NULL;
 	}
-	if (t->scratch[6] && t->scratch[6] >> 48 == (u16)t->record)
+	if (is_in_call(t, t->record))
 		return NULL; /* inside another call */
-	t->scratch[6] = WRAPPED | (u64)t->record << 48;
-	t->scratch[7] = lull_time();
+	t->cuda.call.word = wrapped_key(t->record).word;
+	t->cuda.since = lull_time();
 	return t;
 }
 
@@ -371,23 +383,23 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
 
 	if (!t) {
 		if (!lull_has_recording())
-			lull_cuda_follow_call(WRAPPED, true);
+			lull_cuda_follow_call(wrapped_key(0), true);
 		return;
 	}
-	dur_ticks = lull_time() - t->scratch[7];
+	dur_ticks = lull_time() - t->cuda.since;
 	/* The recording may have ended meanwhile, or another one have begun. */
-	if (lull_recording() == t && t->scratch[6] >> 48 == (u16)t->record &&
+	if (lull_recording() == t && t->cuda.call.record == (u16)t->record &&
 	    is_named(t, name->hash, name->bytes, name->len))
-		e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->scratch[7]);
+		e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->cuda.since);
 	if (e) {
 		e->head.a = LULL_CUPTI_DOMAIN_RUNTIME;
 		e->dur_ticks = dur_ticks;
 		e->name = name->hash;
 		e->ret = (u32)result;
-		e->correlation = (u32)t->scratch[6];
+		e->correlation = t->cuda.call.correlation;
 		lull_commit(t, sizeof(*e));
 	}
-	t->scratch[6] = 0;
+	t->cuda.call.word = 0;
 }
 
 /*

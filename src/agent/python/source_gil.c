@@ -8,7 +8,7 @@
  *	drop_gil:  signal(gil.cond) .. wait(gil.switch_cond) until somebody else has it
  *
  * So a wait goes on through all slices that follow each other closely, and is over when the same
- * thread signals. It is held back in the thread's scratch words until then, or until something else
+ * thread signals. It is held back in struct lull_gil_state until then, or until something else
  * shows that it is over.
  *
  * Not covered: sub-interpreters with a lock of their own (it is on the heap), free-threaded builds
@@ -52,16 +52,16 @@ void lull_gil_watch(u64 start_addr, u64 size_bytes)
 void lull_gil_emit(struct lull_thread *t, const struct lull_wire_regs *regs)
 {
 	struct lull_control *control = lull_agent.control;
-	u64 dur_ticks = t->scratch[LULL_SCRATCH_GIL_END] - t->scratch[LULL_SCRATCH_GIL_START];
+	u64 dur_ticks = t->gil.end - t->gil.start;
 	struct lull_wire_gil_wait e = {
-		.head.counter = t->scratch[LULL_SCRATCH_GIL_START],
+		.head.counter = t->gil.start,
 		.head.type = LULL_EVENT_gil_wait,
 		.head.size_bytes = sizeof(e),
-		.head.a = (u32)t->scratch[LULL_SCRATCH_GIL_SLICES],
+		.head.a = (u32)t->gil.n_slices,
 		.dur_ticks = dur_ticks,
 	};
 
-	t->scratch[LULL_SCRATCH_GIL_SLICES] = 0;
+	t->gil.n_slices = 0;
 	lull_stack_emit(t, &e.head, regs,
 			regs && dur_ticks >= control->backtrace_ticks ? control->backtrace_bytes
 								      : 0);
@@ -76,12 +76,12 @@ static void add_slice(u64 start, u64 end)
 
 	if (!t)
 		return;
-	if (start - t->scratch[LULL_SCRATCH_GIL_END] > apart_ticks)
+	if (start - t->gil.end > apart_ticks)
 		lull_gil_flush(t);
-	if (!t->scratch[LULL_SCRATCH_GIL_SLICES])
-		t->scratch[LULL_SCRATCH_GIL_START] = start;
-	t->scratch[LULL_SCRATCH_GIL_END] = end;
-	t->scratch[LULL_SCRATCH_GIL_SLICES]++;
+	if (!t->gil.n_slices)
+		t->gil.start = start;
+	t->gil.end = end;
+	t->gil.n_slices++;
 	errno = saved;
 }
 
@@ -120,7 +120,7 @@ static __attribute__((noinline)) int gil_signal(pthread_cond_t *cond)
 	struct lull_wire_regs regs = LULL_CALLER_REGS();
 	int saved = errno;
 
-	if (t && t->magic == LULL_WIRE_MAGIC && t->scratch[LULL_SCRATCH_GIL_SLICES])
+	if (t && t->magic == LULL_WIRE_MAGIC && t->gil.n_slices)
 		lull_gil_emit(t, &regs);
 	errno = saved;
 	return lull_real.pthread_cond_signal(cond);

@@ -169,12 +169,12 @@ static py_object *gc(py_object *self, py_object *const *args, i64 n_args)
 	py.gc_counter = 0;
 	if (!push)
 		return nothing();
-	push->head.a = t->torch_level | LULL_DOMAIN_TORCH << 16;
+	push->head.a = t->torch.level | LULL_DOMAIN_TORCH << 16;
 	push->label = label;
 	lull_commit(t, sizeof(*push));
 	pop = lull_reserve_at(t, LULL_EVENT_pop, sizeof(*pop), now);
 	if (pop) {
-		pop->a = t->torch_level | LULL_DOMAIN_TORCH << 16;
+		pop->a = t->torch.level | LULL_DOMAIN_TORCH << 16;
 		lull_commit(t, sizeof(*pop));
 	}
 	return nothing();

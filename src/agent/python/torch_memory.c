@@ -74,7 +74,7 @@ static void emit(const void *at, i64 size_bytes, size_t allocated_bytes, size_t 
 		 struct device device)
 {
 	struct lull_thread *t = lull_recording();
-	bool is_in_operator = t && t->op_depth && t->ops[t->op_depth - 1].n_operators;
+	bool is_in_operator = t && t->torch.n_open && t->torch.ops[t->torch.n_open - 1].n_operators;
 	u64 stack = t && !is_in_operator && size_bytes > 0 ? lull_python_stack(t) : 0;
 	struct lull_wire_alloc *e;
 

@@ -86,23 +86,23 @@ static void begin(const void *function, u32 kind)
 	t = lull_recording();
 	if (!t)
 		return;
-	if (t->op_depth >= LULL_N_OPEN_OPS) {
+	if (t->torch.n_open >= LULL_N_OPEN_OPS) {
 		lull_issue(LULL_ISSUE_op_deep, 1);
 		return;
 	}
-	op = &t->ops[t->op_depth];
+	op = &t->torch.ops[t->torch.n_open];
 	op->label = lull_torch_label(t, function, kind);
 	op->sequence = *(const i64 *)((const u8 *)function + lull_torch_layout.inputs_off - 8);
 	op->forward_tid = kind == LULL_TORCH_BACKWARD ? forward_tid(function) : 0;
-	op->n_operators = (t->op_depth ? op[-1].n_operators : 0) + (kind != LULL_TORCH_OTHER);
-	if (!t->op_depth)
+	op->n_operators = (t->torch.n_open ? op[-1].n_operators : 0) + (kind != LULL_TORCH_OTHER);
+	if (!t->torch.n_open)
 		know_thread(t);
 	/* What is inside of an operator was called by it, not by Python. */
 	op->stack = op->n_operators <= 1 ? lull_python_stack(t) : 0;
 	op->function = function;
 	/* Last, so that what all of this took is not the operator's. */
 	op->counter = lull_time();
-	t->op_depth++;
+	t->torch.n_open++;
 }
 
 static void finish(const void *function, void *unused)
@@ -117,12 +117,13 @@ static void finish(const void *function, void *unused)
 	if (!t)
 		return;
 	/* The innermost is usually the one; those above it ended elsewhere, or not at all. */
-	for (depth = t->op_depth; depth && t->ops[depth - 1].function != function; depth--)
+	for (depth = t->torch.n_open; depth && t->torch.ops[depth - 1].function != function;
+	     depth--)
 		;
 	if (!depth)
 		return;
-	t->op_depth = (u16)(depth - 1);
-	op = &t->ops[depth - 1];
+	t->torch.n_open = (u16)(depth - 1);
+	op = &t->torch.ops[depth - 1];
 	op->function = NULL;
 	if (!op->label) {
 		lull_count_drop(t);

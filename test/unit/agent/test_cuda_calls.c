@@ -46,7 +46,7 @@ void lull_thread_sync(struct lull_thread *t, u32 record)
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes)
 {
 	(void)size_bytes;
-	t->stream[level & 1] = (struct lull_stream){ room, room + sizeof(room), room, &chunk };
+	t->stream[level & 1] = (struct lull_ring_stream){ room, room + sizeof(room), room, &chunk };
 	return true;
 }
 
@@ -299,7 +299,7 @@ static void a_wrapped_launch_is_one_event(void **state)
 		assert_int_equal(events()[0].correlation, 40);
 		assert_int_equal(events()[0].ret, 3);
 		assert_int_equal(events()[1].correlation, 41);
-		assert_int_equal(thread.scratch[6], 0);
+		assert_int_equal(thread.cuda.call.word, 0);
 	}
 }
 
@@ -316,7 +316,7 @@ static void a_recording_that_ends_in_a_wrapped_launch_leaves_nothing(void **stat
 	whole(DRIVER, LAUNCH, 50);
 	lull_cuda_launch_ends(t, &name, 0);
 	assert_int_equal(n_events(), 0);
-	assert_int_equal(thread.scratch[6], 0);
+	assert_int_equal(thread.cuda.call.word, 0);
 }
 
 static void a_wrapped_launch_is_followed_behind_a_recording(void **state)
@@ -328,11 +328,11 @@ static void a_wrapped_launch_is_followed_behind_a_recording(void **state)
 	set_up();
 	t = lull_cuda_launch_begins();
 	assert_null(t);
-	assert_int_not_equal(thread.scratch[6], 0); /* is_calm() waits for it */
+	assert_int_not_equal(thread.cuda.call.word, 0); /* is_calm() waits for it */
 	whole(DRIVER, LAUNCH, 60);
-	assert_int_not_equal(thread.scratch[6], 0);
+	assert_int_not_equal(thread.cuda.call.word, 0);
 	lull_cuda_launch_ends(t, &name, 0);
-	assert_int_equal(thread.scratch[6], 0);
+	assert_int_equal(thread.cuda.call.word, 0);
 }
 
 static void the_runtime_calls_back_where_there_is_no_wrapper(void **state)
