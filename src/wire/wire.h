@@ -63,7 +63,7 @@ enum lull_issue {
 };
 #undef ISSUE
 
-#define EVENT(id, name, doc) LULL_EVENT_##name = id,
+#define EVENT(id, name, layout, doc) LULL_EVENT_##name = id,
 enum lull_event_type {
 #include "wire/wire.def"
 };
@@ -71,26 +71,8 @@ enum lull_event_type {
 
 /* What agents record; bits of lull_control.sources. */
 enum {
-	LULL_SOURCE_NVTX = 1,
-	LULL_SOURCE_OSRT = 2,
-	LULL_SOURCE_GIL = 4,
-	LULL_SOURCE_TIMER = 8,	   /* CPU samples from a timer inside the process */
-	LULL_SOURCE_ANNOTATE = 16, /* lull.h */
-	LULL_SOURCE_CUDA = 32,
-	LULL_SOURCE_CUDA_MEMORY = 128,	      /* allocations of device memory */
-	LULL_SOURCE_GRAPH_NODES = 64,	      /* kernels of CUDA graphs one by one */
-	LULL_SOURCE_CUDA_ALL_CALLS = 1 << 20, /* also the CUDA calls that nobody asks about */
-	LULL_SOURCE_UM_CPU_FAULTS = 1 << 21,  /* unified memory: migrations, faults of CPUs */
-	LULL_SOURCE_UM_GPU_FAULTS = 1 << 22,  /* the same, faults of devices */
-	LULL_SOURCE_LIBRARY = 1 << 16,	      /* functions of libraries by name */
-	LULL_SOURCE_MPI = 1 << 17,
-	LULL_SOURCE_NCCL = 1 << 18,	  /* the profiler plugin of NCCL: operations */
-	LULL_SOURCE_NCCL_STEPS = 1 << 19, /* and what the network does for them */
-	LULL_SOURCE_KERNELS = 1 << 23,	  /* counters of kernels, in place of what CUDA does */
-	LULL_SOURCE_TORCH = 1 << 24, /* phases and steps of PyTorch, by the package in python/ */
-	LULL_SOURCE_TORCH_OPS = 1 << 25,     /* and its operators */
-	LULL_SOURCE_TORCH_MODULES = 1 << 26, /* and the modules of the model */
-	LULL_SOURCE_TORCH_MEMORY = 1 << 27,  /* what its allocator gives out */
+#define SOURCE_BIT(name, bit, doc) LULL_SOURCE_##name = 1 << (bit),
+#include "wire/sources.def"
 };
 
 /* How far the hooks of PyTorch came; bits of lull_image.torch. */
@@ -318,8 +300,11 @@ struct lull_wire_label {
 };
 
 /* push, start, mark, end: a = level | domain index << 16 (push), domain index << 16 (others).
- * pop is a bare struct lull_event with the same a as its push. Payloads may follow any of them, one
+ * pop has the same a as its push. Payloads may follow any of them, one
  * after the other (size_bytes tells). */
+struct lull_wire_pop {
+	struct lull_event head;
+};
 struct lull_wire_range {
 	struct lull_event head;
 	u64 label;

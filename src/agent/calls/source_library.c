@@ -67,7 +67,5 @@ struct lull_lib_want lull_library_wants(const char *path, const char *name)
 }
 
 const struct lull_source lull_source_library = {
-	.name = "library",
-	.bit = LULL_SOURCE_LIBRARY,
 	.start = lull_lib_start,
 };

@@ -383,7 +383,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_mpi = {
-	.name = "mpi",
-	.bit = LULL_SOURCE_MPI,
 	.start = start,
 };

@@ -175,7 +175,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_osrt = {
-	.name = "osrt",
-	.bit = LULL_SOURCE_OSRT,
 	.start = start,
 };

@@ -36,12 +36,13 @@ struct lull_agent lull_agent = { .control = &no_control };
 static char session_path[SESSION_PATH_MAX];
 static char image_path[SESSION_PATH_MAX + 64];
 
-#define SOURCE(name) &lull_source_##name,
-static const struct lull_source *const sources[] = {
-#include "agent/core/sources.def"
-	NULL,
+static const struct {
+	const struct lull_source *source;
+	u32 bits; /* started if one is in control->sources; 0 = always */
+} sources[] = {
+#define SOURCE(name, bits) { &lull_source_##name, bits },
+#include "wire/sources.def"
 };
-#undef SOURCE
 
 /* The beginning of a file of /proc, as much as fits; returns its length. */
 static u32 read_proc(const char *path, char *to, size_t room)
@@ -329,9 +330,10 @@ void lull_agent_silence(void)
 /* Start what the collector asked for; once per image. */
 static void start_sources(void)
 {
-	for (const struct lull_source *const *s = sources; *s; s++)
-		if ((!(*s)->bit || ((*s)->bit & lull_agent.control->sources)) && (*s)->start)
-			(*s)->start();
+	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++)
+		if ((!sources[i].bits || (sources[i].bits & lull_agent.control->sources)) &&
+		    sources[i].source->start)
+			sources[i].source->start();
 }
 
 static void on_forked_child(void)

@@ -307,6 +307,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_process = {
-	.name = "process",
 	.start = start,
 };

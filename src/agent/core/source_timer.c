@@ -258,7 +258,5 @@ static void start_timer(void)
 }
 
 const struct lull_source lull_source_timer = {
-	.name = "timer",
-	.bit = LULL_SOURCE_TIMER,
 	.start = start_timer,
 };

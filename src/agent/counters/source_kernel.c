@@ -15,7 +15,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_kernel = {
-	.name = "kernel",
-	.bit = LULL_SOURCE_KERNELS,
 	.start = start,
 };

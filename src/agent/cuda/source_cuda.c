@@ -401,6 +401,5 @@ int InitializeInjection(void)
 }
 
 const struct lull_source lull_source_cuda = {
-	.name = "cuda",
-	.bit = LULL_SOURCE_CUDA,
+	.start = NULL,
 };

@@ -125,6 +125,5 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 }
 
 const struct lull_source lull_source_annotate = {
-	.name = "annotate",
-	.bit = LULL_SOURCE_ANNOTATE,
+	.start = NULL,
 };

@@ -503,6 +503,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_nvtx = {
-	.name = "nvtx",
 	.start = start,
 };

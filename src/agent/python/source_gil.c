@@ -140,7 +140,5 @@ static void start(void)
 }
 
 const struct lull_source lull_source_gil = {
-	.name = "gil",
-	.bit = LULL_SOURCE_GIL,
 	.start = start,
 };

@@ -468,7 +468,5 @@ py_object *PyInit__lull(void)
 }
 
 const struct lull_source lull_source_torch = {
-	.name = "torch",
-	.bit = LULL_SOURCE_TORCH,
 	.start = start,
 };

@@ -14,6 +14,7 @@
 #include "cmd/record/record_job.h"
 #include "cmd/record/record_nsys.h"
 #include "cmd/record/record_steps.h"
+#include "cmd/record/trace_words.h"
 #include "export/export.h"
 #include "record/collector.h"
 #include "record/gpu/nvml.h"
@@ -55,73 +56,18 @@ enum { CAPTURE_NVTX = 1, CAPTURE_PROFILER_API = 2, CAPTURE_LULL = 3 };
 
 static const char *const waits[] = { "primary", "all", NULL };
 
-/*
- * What -t knows. Libraries that speak NVTX do so when a variable of theirs is set; `env` sets it,
- * and level 2 is what "-verbose" means.
- */
-static const struct trace_word {
-	const char *name;
-	u32 source;
-	const char *env;
-} trace_words[] = {
-	{ "cuda", LULL_SOURCE_CUDA, NULL },
-	{ "cuda-sw", LULL_SOURCE_CUDA, NULL },
-	{ "nvtx", LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE, NULL },
-	{ "osrt", LULL_SOURCE_OSRT, NULL },
-	{ "python-gil", LULL_SOURCE_GIL, NULL },
-	{ "nccl", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL,
-	  NULL },
-	{ "nccl-verbose",
-	  LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE | LULL_SOURCE_NCCL |
-		  LULL_SOURCE_NCCL_STEPS,
-	  NULL },
-	{ "cublas", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=1" },
-	{ "cublas", 0, "CUBLASLT_NVTX_LEVEL=1" },
-	{ "cublas-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUBLAS_NVTX_LEVEL=2" },
-	{ "cublas-verbose", 0, "CUBLASLT_NVTX_LEVEL=2" },
-	{ "cudnn", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUDNN_NVTX_LEVEL=1" },
-	{ "cudnn-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUDNN_NVTX_LEVEL=2" },
-	{ "cusparse", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=1" },
-	{ "cusparse-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSPARSE_NVTX_LEVEL=2" },
-	{ "cusolver", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=1" },
-	{ "cusolver-verbose", LULL_SOURCE_CUDA | LULL_SOURCE_NVTX, "CUSOLVERDN_NVTX_LEVEL=2" },
-	{ "mpi", LULL_SOURCE_MPI, NULL },
-	{ "none", 0, NULL },
-};
-
-/* Switch on what a word stands for; false if it is not known. */
-static bool use_trace_word(const char *word, u32 *sources, struct lull_vec *env)
-{
-	bool is_known = false;
-
-	for (size_t i = 0; i < LULL_COUNT_OF(trace_words); i++) {
-		if (strcmp(word, trace_words[i].name) != 0)
-			continue;
-		*sources |= trace_words[i].source;
-		if (trace_words[i].env)
-			lull_opt_list_add(env, trace_words[i].env);
-		is_known = true;
-	}
-	return is_known;
-}
-
 static int parse_trace(struct words *w, u32 *sources, struct lull_err *err)
 {
 	const struct lull_vec *list = &w->trace;
 	char **words = list->at;
 
-	*sources = list->n ? 0
-			   : LULL_SOURCE_CUDA | LULL_SOURCE_NVTX | LULL_SOURCE_ANNOTATE |
-				     LULL_SOURCE_OSRT | LULL_SOURCE_GIL;
+	*sources = list->n ? 0 : lull_trace_default();
 	for (size_t i = 0; i < list->n; i++)
-		if (!use_trace_word(words[i], sources, &w->env) &&
+		if (!lull_trace_word(words[i], sources, &w->env) &&
 		    !lull_nsys_trace_word(&w->nsys, words[i], sources))
-			return lull_fail(
-				err, LULL_E_USAGE,
-				"--trace: '%s' is not known; choose among cuda, nvtx, osrt, "
-				"python-gil, mpi, nccl, cublas, cudnn, cusparse, cusolver (and "
-				"-verbose), none",
-				words[i]);
+			return lull_fail(err, LULL_E_USAGE,
+					 "--trace: '%s' is not known; choose among %s", words[i],
+					 lull_trace_choices);
 	return 0;
 }
 
@@ -511,10 +457,7 @@ static void add_what(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
 		OPT_GROUP("What to record"),
-		OPT_LIST('t', "trace", "LIST", &w->trace,
-			 "sources: cuda, nvtx, osrt, python-gil (the default), mpi, nccl, cublas, "
-			 "cudnn, "
-			 "cusparse, cusolver (each of these also -verbose), none"),
+		OPT_LIST('t', "trace", "LIST", &w->trace, lull_trace_help),
 		OPT_LIST(
 			0, "trace-library", "LIBRARY:PATTERN", &w->libraries,
 			"calls of exported functions of a library, such as libfoo.so:foo_*; may be "

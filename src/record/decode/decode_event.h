@@ -1,8 +1,8 @@
 /*
  * decode_event - events of an agent to rows of a report.
  *
- * One function per line of wire/wire.def, named lull_decode_NAME; the table in decode.c is made
- * from that list, so a new event is one function and one line.
+ * One function per line of wire/wire.def, named lull_decode_NAME; the table in decode_event.c is
+ * made from that list, so a new event is one function and one line.
  *
  * Outside a report only events marked (always) have an effect.
  */
@@ -15,7 +15,7 @@
 typedef void lull_decode_fn(struct lull_recording *r, struct lull_task *task, u32 level,
 			    const struct lull_event *event);
 
-#define EVENT(id, name, doc) lull_decode_fn lull_decode_##name;
+#define EVENT(id, name, layout, doc) lull_decode_fn lull_decode_##name;
 #include "wire/wire.def"
 #undef EVENT
 

@@ -113,10 +113,38 @@ static void what_forked_children_repeat_takes_no_room(void **state)
 	lull_reader_close(reader);
 }
 
+/* One byte less than its struct, for each event; and types that are none. */
+static void an_event_that_is_too_short_is_refused(void **state)
+{
+	static const struct {
+		u16 type;
+		size_t layout_bytes;
+	} all[] = {
+#define EVENT(id, name, layout, doc) { id, sizeof(struct lull_wire_##layout) },
+#include "wire/wire.def"
+#undef EVENT
+		{ 0, UINT16_MAX + 1 },
+		{ 29, UINT16_MAX + 1 },
+		{ UINT16_MAX, UINT16_MAX + 1 },
+	};
+	const struct report_dir *d = *state;
+	struct recorder r;
+
+	begin(&r, d);
+	for (size_t i = 0; i < LULL_COUNT_OF(all); i++) {
+		struct lull_event e = { .type = all[i].type,
+					.size_bytes = (u16)(all[i].layout_bytes - 1) };
+
+		assert_false(lull_decode(&r.recording, r.task, 0, &e));
+	}
+	lull_reader_close(finish(&r, d));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_without_its_device_is_told),
+		cmocka_unit_test(an_event_that_is_too_short_is_refused),
 		cmocka_unit_test(what_forked_children_repeat_takes_no_room),
 	};
 
