@@ -1,5 +1,5 @@
 /*
- * lull.h - name what your program does, for the lull profiler. Header only, C99 and C++.
+ * lull.h - mark ranges, events and steps for the lull profiler. Header only, C99 and C++.
  *
  *	#include <lull.h>
  *
@@ -12,9 +12,8 @@
  *	}
  *	lull_step_end();
  *
- * Without a profiler every call is a load and a branch. Ranges nest per thread. Where NVTX is at
- * hand, use
- * NVTX: lull records it just as well, and so do other tools.
+ * Without a profiler every call costs a load and a branch. Ranges nest per thread. If you have
+ * NVTX, use it instead: lull records it just as well, and so do other tools.
  *
  * Link with -ldl on glibc before 2.34.
  */
@@ -30,14 +29,15 @@ extern "C" {
 #include <dlfcn.h>
 
 /*
- * Which steps are recorded: none of the first skip_first; then rounds of `wait` steps without any
- * cost, `warmup` steps to get ready, `active` recorded ones; `repeat` rounds, 0 for no end.
+ * Which steps are recorded: skip the first `skip_first` steps. Then each round waits for `wait`
+ * steps, warms up for `warmup` steps and records `active` steps. There are `repeat` rounds; 0
+ * repeats to the end.
  */
 struct lull_steps {
 	unsigned skip_first, wait, warmup, active, repeat;
 };
 
-/* What the agent offers; grows at the end only, `size` tells how much of it there is. */
+/* The agent's functions. New ones are added at the end; `size` says how many this agent has. */
 struct lull_annotate_api {
 	size_t size;
 	void (*push)(const char *name);
@@ -53,14 +53,14 @@ struct lull_annotate_api {
 };
 
 /*
- * The agent's functions, or NULL when nobody profiles. Looked up once per file that includes this.
+ * The agent's functions, or NULL without a profiler. Looked up once per file that includes this.
  */
 static inline const struct lull_annotate_api *lull_annotate(void)
 {
 	static const struct lull_annotate_api *api;
 	static int is_known;
 
-	/* Racing threads look it up twice and store the same value. */
+	/* Threads that race here look it up twice and store the same value. */
 	if (!__atomic_load_n(&is_known, __ATOMIC_ACQUIRE)) {
 		const struct lull_annotate_api *(*find)(void);
 
@@ -72,7 +72,7 @@ static inline const struct lull_annotate_api *lull_annotate(void)
 	return __atomic_load_n(&api, __ATOMIC_RELAXED);
 }
 
-/* A range with this name begins on this thread. */
+/* Start a range with this name on this thread. */
 static inline void lull_push(const char *name)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -81,7 +81,7 @@ static inline void lull_push(const char *name)
 		api->push(name);
 }
 
-/* The innermost range of this thread ends. */
+/* End the innermost range of this thread. */
 static inline void lull_pop(void)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -90,7 +90,7 @@ static inline void lull_pop(void)
 		api->pop();
 }
 
-/* Something happened now. */
+/* Mark this moment. */
 static inline void lull_mark(const char *name)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -99,7 +99,7 @@ static inline void lull_mark(const char *name)
 		api->mark(name);
 }
 
-/* The same, with a number to look at later: a loss, a queue length, a sequence number. */
+/* Mark this moment, with a number: a loss, a queue length, a sequence number. */
 static inline void lull_mark_value(const char *name, unsigned long long value)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -108,7 +108,7 @@ static inline void lull_mark_value(const char *name, unsigned long long value)
 		api->mark_value(name, value);
 }
 
-/* Step `number` of the program's main loop begins; the one before it ends. */
+/* Start step `number` of the program's main loop; the previous one ends. */
 static inline void lull_step(unsigned long long number)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -117,7 +117,7 @@ static inline void lull_step(unsigned long long number)
 		api->step(number);
 }
 
-/* The last step ends. */
+/* End the last step. */
 static inline void lull_step_end(void)
 {
 	const struct lull_annotate_api *api = lull_annotate();
@@ -127,7 +127,7 @@ static inline void lull_step_end(void)
 }
 
 /*
- * Begin to record now, and end it. For lull profile --capture-range=lull; without it they do
+ * Start and end a recording. They need lull profile --capture-range=lull; without it they do
  * nothing.
  */
 static inline void lull_start(void)
@@ -147,8 +147,8 @@ static inline void lull_stop(void)
 }
 
 /*
- * Record some steps only, from the next lull_step() on; with --capture-range=lull. 1 if it is
- * so, 0 if nobody profiles or the command line decides.
+ * Record only some steps, from the next lull_step() on; needs --capture-range=lull. Returns 1 if
+ * the schedule is used, 0 without a profiler or if the command line has another one.
  */
 static inline int lull_schedule(const struct lull_steps *steps)
 {
@@ -159,7 +159,7 @@ static inline int lull_schedule(const struct lull_steps *steps)
 	return api->schedule(steps);
 }
 
-/* 1 while a profiler records. */
+/* 1 while a recording is on. */
 static inline int lull_is_recording(void)
 {
 	const struct lull_annotate_api *api = lull_annotate();

@@ -1,13 +1,13 @@
-"""Found through PYTHONPATH by programs that lull profile starts.
+"""Loaded by each Python that lull profile starts, because it is first in PYTHONPATH.
 
-Loads lull's hooks into the interpreter, then does what would have happened without it: the next
-sitecustomize, if there is one, is loaded in the place of this one.
+Loads lull's hooks into the interpreter, then the sitecustomize that Python would have loaded
+without lull, if there is one.
 """
 import sys
 
 
 def _begin():
-    # The folder was named for this file alone: what the program imports must not change.
+    # The folder is only needed to find this file: what the program imports must not change.
     import os
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [p for p in sys.path if not p or os.path.abspath(p) != folder]
@@ -24,7 +24,7 @@ def _chain():
     from importlib.util import module_from_spec
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:
-        # As without us: site.py passes over a sitecustomize that is not there.
+        # As without lull: site.py ignores a missing sitecustomize.
         raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
     module = module_from_spec(spec)
     sys.modules["sitecustomize"] = module
@@ -33,6 +33,6 @@ def _chain():
 
 try:
     _begin()
-except BaseException:  # the program comes first, whatever is wrong with us
+except BaseException:  # an error of lull must never stop the program
     pass
 _chain()

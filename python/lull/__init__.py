@@ -8,7 +8,7 @@
         with lull.record("augment"):
             batch = augment(batch)
 
-Under `lull profile` phases of PyTorch are found without any of this. Outside of it every call does
+`lull profile` finds phases of PyTorch without any of this. Without `lull profile` every call does
 nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`.
 """
 import os
@@ -18,7 +18,7 @@ __all__ = ["schedule", "step", "record", "mark", "start", "stop", "is_recording"
 
 
 def _load():
-    """The agent as a module of Python, or None where nobody records."""
+    """The agent as a Python module, or None without `lull profile`."""
     module = sys.modules.get("_lull")
     if module is not None:
         return module
@@ -46,16 +46,17 @@ _n_steps = 0
 
 
 def schedule(skip_first=0, wait=0, warmup=0, active=1, repeat=0):
-    """Record only some steps, from the next step() on, as torch.profiler.schedule counts them.
+    """Record only some steps, from the next step() on, as torch.profiler.schedule does.
 
-    The first `skip_first` steps are left out; then come rounds of `wait` steps that cost nothing,
-    `warmup` steps to get ready and `active` recorded ones, each round in a report of its own;
-    `repeat` rounds, 0 for no end. True if it is so: the program runs under
+    Skip the first `skip_first` steps. Then each round waits for `wait` steps, warms up for
+    `warmup` steps and records `active` steps into its own report. There are `repeat` rounds; 0
+    repeats to the end. Returns True if the schedule is used, which needs
     `lull profile --capture-range=lull`.
     """
     numbers = (skip_first, wait, warmup, active, repeat)
     if any(not isinstance(n, int) or n < 0 for n in numbers) or active < 1:
-        raise ValueError("lull.schedule: numbers of steps are 0 or more, and active is 1 or more")
+        raise ValueError("lull.schedule: active must be an integer of 1 or more, the others of 0 "
+                         "or more")
     if repeat != 1 and wait + warmup < 1:
         raise ValueError("lull.schedule: rounds that repeat need a step of wait or warmup between "
                          "them")
@@ -63,7 +64,7 @@ def schedule(skip_first=0, wait=0, warmup=0, active=1, repeat=0):
 
 
 def step(number=None):
-    """A step of the program's loop begins; the one before it ends."""
+    """Start a step of the program's loop; the previous one ends."""
     global _n_steps
     if number is not None:
         _n_steps = number
@@ -104,13 +105,13 @@ class record:
 
 
 def mark(name):
-    """Something happened now."""
+    """Mark this moment."""
     if _agent:
         _agent.mark(str(name))
 
 
 def start():
-    """Begin to record now; with --capture-range=lull."""
+    """Start a recording; needs --capture-range=lull."""
     if _agent:
         _agent.start()
 
@@ -122,5 +123,5 @@ def stop():
 
 
 def is_recording():
-    """True while a profiler records."""
+    """True while a recording is on."""
     return bool(_agent and _agent.is_recording())
