@@ -26,6 +26,6 @@ int lull_ask_no_words(int first, int argc, char **argv, struct lull_err *err)
 	if (first < 0)
 		return first;
 	if (first < argc)
-		return lull_fail(err, LULL_E_USAGE, "'%s' is not expected here", argv[first]);
+		return lull_fail(err, LULL_E_USAGE, "unexpected argument '%s'", argv[first]);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #define OPT_SESSION(ptr)                   \
 	OPT_STR(0, "session", "NAME", ptr, \
-		"which session (default: the only one; lull sessions lists them)")
+		"the session (default: the only one; lull sessions lists them)")
 
 /* What is asked, and what the answer means. */
 struct lull_ask {

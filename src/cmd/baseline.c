@@ -80,11 +80,10 @@ int lull_baseline_find(const char *store, const char *word, struct lull_vec *pat
 		closedir(dir);
 	}
 	if (paths->n == n)
-		lull_fail(
-			err, LULL_E_NOT_FOUND,
-			"no baseline '%s': neither a report of that name nor one in %s; lull gate "
-			"--save %s REPORT... makes it",
-			word, store, word);
+		lull_fail(err, LULL_E_NOT_FOUND,
+			  "no baseline '%s': there is no such report, and none in %s; lull gate "
+			  "--save %s REPORT... stores one",
+			  word, store, word);
 	lull_str_release(&folder);
 	return paths->n == n ? err->code : LULL_OK;
 }
@@ -179,9 +178,10 @@ int lull_baseline_save(const char *store, const char *name, char **reports, stru
 	int rc;
 
 	if (strchr(name, '/') || *name == '.' || !*name)
-		return lull_fail(err, LULL_E_USAGE,
-				 "'%s' is no name for a baseline: no / in it, no . at its begin",
-				 name);
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"'%s' is not a name for a baseline: it must not contain / or start with .",
+			name);
 	lull_str_addf(&folder, "%s/%s", store, name);
 	lull_str_addf(&fresh, "%s/.%s.new", store, name);
 	rc = make_folder(store, err);

@@ -31,9 +31,9 @@ static const struct {
 	const char *name, *instead;
 } nsys_cmds[] = {
 	{ "recipe", "`lull stats FOLDER` and `lull why FOLDER` read many reports at once, `lull "
-		    "export -t parquet FOLDER` makes tables of them" },
+		    "export -t parquet FOLDER` writes tables" },
 	{ "nvprof", "`lull profile PROGRAM` records, `lull stats` prints the summaries" },
-	{ "plugins", "all that lull records is built in; `lull doctor` lists it" },
+	{ "plugins", "lull has no plugins; `lull doctor` lists what it records" },
 };
 
 const char *lull_cmd_instead(const char *name)

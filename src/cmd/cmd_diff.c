@@ -184,10 +184,10 @@ static void print_verdict(const struct diff *d)
 	else if (before && after)
 		printf("%s is still %s.\n", what, after);
 	else if (before)
-		printf("%s was %s; what it is now cannot be told: %s\n", what, before,
+		printf("%s was %s; what it is now is not known: %s\n", what, before,
 		       d->side[1].why.cannot);
 	else
-		printf("What the bottleneck was cannot be told: %s\n", d->side[0].why.cannot);
+		printf("What the bottleneck was is not known: %s\n", d->side[0].why.cannot);
 	print_most(&d->side[0], "Before");
 	print_most(&d->side[1], "After");
 }
@@ -428,7 +428,7 @@ static const struct lull_property profiled[] = {
 	{ "was", "string|null", "what it was called before; null if the same", NULL },
 	{ "n", "array", "launches whose counters were read, before and after", NULL },
 	{ "time_ns", "array", "mean of a launch, before and after", NULL },
-	{ "verdict", "array", "of lull kernel, before and after; null if not there", NULL },
+	{ "verdict", "array", "of lull kernel, before and after; null if missing", NULL },
 	{ "why", "string", "how much faster and what explains it", NULL },
 	{ "stalls", "object", "shares of the warps' time by reason, before and after", NULL },
 	{ NULL, NULL, NULL, NULL },
@@ -441,7 +441,7 @@ static const struct lull_property document[] = {
 	{ "steps", "array", "steps before and after", NULL },
 	{ "step_time_ns", "object", "if both have steps", decision },
 	{ "idle_share", "object", "if both have work of a device", decision },
-	{ "first_cause", "array", "the bottleneck before and after; null if not told", NULL },
+	{ "first_cause", "array", "the bottleneck before and after; null if not known", NULL },
 	{ "causes", "array", "what the idle time is spent on", causes },
 	{ "kernels", "array", "by name", items },
 	{ "copies", "array", "by direction and memory", items },
@@ -512,10 +512,9 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 		return lull_fail(err, LULL_E_USAGE,
 				 "give two reports, such as lull diff before.lull after.lull");
 	if (lull_job_is_folder(argv[first]) != lull_job_is_folder(argv[first + 1]))
-		return lull_fail(
-			err, LULL_E_USAGE,
-			"a report and a folder of rank reports cannot be compared: give two "
-			"of a kind");
+		return lull_fail(err, LULL_E_USAGE,
+				 "a report cannot be compared with a folder of rank reports; give "
+				 "two reports or two folders");
 	if (lull_job_is_folder(argv[first]))
 		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));

@@ -112,7 +112,7 @@ int cmd_doctor(int argc, char **argv, struct lull_err *err)
 	bool is_json = false;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull doctor [OPTIONS]",
-			  "Say what can be recorded on this machine, and how to get the rest."),
+			  "Say what can be recorded on this machine, and how to enable the rest."),
 		OPT_FLAG(0, "json", &is_json, "print the findings as JSON"),
 		OPT_END(),
 	};
@@ -123,7 +123,7 @@ int cmd_doctor(int argc, char **argv, struct lull_err *err)
 	if (first < 0)
 		return first;
 	if (first < argc)
-		return lull_fail(err, LULL_E_USAGE, "unexpected word \"%s\"", argv[first]);
+		return lull_fail(err, LULL_E_USAGE, "unexpected argument \"%s\"", argv[first]);
 	if (is_json)
 		rc = print_json(&t, err);
 	else

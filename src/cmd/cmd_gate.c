@@ -58,12 +58,12 @@ static int list_metrics(void)
 static const struct lull_property runs[] = {
 	{ "report", "string", "its path", NULL },
 	{ "steps", "integer", "steps compared", NULL },
-	{ "warmup_steps", "integer", "steps left out at the beginning", NULL },
+	{ "warmup_steps", "integer", "steps left out at the start", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
 static const struct lull_property checks[] = {
-	{ "metric", "string", "as it was asked for", NULL },
+	{ "metric", "string", "as given on the command line", NULL },
 	{ "unit", "string", "ns, bytes, share, or none", NULL },
 	{ "verdict", "string", "pass, regressed, inconclusive, not comparable", NULL },
 	{ "before", "number", "median", NULL },
@@ -71,11 +71,11 @@ static const struct lull_property checks[] = {
 	{ "change", "number", "of the mean, as a share of it before; of shares: difference", NULL },
 	{ "change_low", "number", "of the 90 % interval", NULL },
 	{ "change_high", "number", "of the 90 % interval", NULL },
-	{ "p", "number", "chance of so much worse values if nothing changed", NULL },
+	{ "p", "number", "probability of a change this bad if nothing changed", NULL },
 	{ "n_before", "integer", "values compared", NULL },
 	{ "n_after", "integer", "values compared", NULL },
 	{ "compared", "string", "steps or runs", NULL },
-	{ "n_needed", "integer", "values a side that would decide; 0 if these did", NULL },
+	{ "n_needed", "integer", "values per side that would decide; 0 if these did", NULL },
 	{ "why", "string|null", "why there is no decision", NULL },
 	{ "values_before", "array", "all values", NULL },
 	{ "values_after", "array", "all values", NULL },
@@ -85,7 +85,7 @@ static const struct lull_property checks[] = {
 static const struct lull_property document[] = {
 	{ "verdict", "string", "pass, regressed, inconclusive, not comparable", NULL },
 	{ "why", "string|null", "why the reports cannot be compared", NULL },
-	{ "threshold", "number", "the change that matters", NULL },
+	{ "threshold", "number", "the smallest change that matters", NULL },
 	{ "baseline", "array", "reports of the baseline", runs },
 	{ "new", "array", "new reports", runs },
 	{ "checks", "array", "one for each metric", checks },
@@ -252,7 +252,7 @@ static void say_what_is_comparable(const struct options *o, const struct lull_ga
 		if (all[i].decision.verdict != LULL_NOT_COMPARABLE)
 			lull_str_addf(&there, "%s%s", there.len ? "," : "", all[i].spec);
 	if (gate->verdict == LULL_NOT_COMPARABLE && !o->metrics.n && !o->queries.n && there.len)
-		fprintf(stderr, "lull: -m %s compares what both sides have\n", there.at);
+		fprintf(stderr, "lull: these metrics can be compared: -m %s\n", there.at);
 	lull_str_release(&there);
 }
 
@@ -307,18 +307,18 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 			 "what to compare with: reports, folders of rank reports, or a name in the "
 			 "store"),
 		OPT_LIST('m', "metric", "METRIC", &o.metrics,
-			 "what to watch (default: step_time,idle_share,launches)"),
+			 "metrics to compare (default: step_time,idle_share,launches)"),
 		OPT_CALL(0, "sql", "NAME=QUERY", add_query, &o.queries,
-			 "also watch the numbers that a query gives, a row each"),
+			 "also compare the numbers in the first column of a query"),
 		OPT_F64(0, "threshold", "PERCENT", &o.threshold_pct,
-			"the change that matters (default: 5)"),
+			"the smallest change that matters (default: 5)"),
 		OPT_FLAG(0, "list", &o.is_list, "list the metrics and exit"),
 		OPT_GROUP("The store"),
 		OPT_STR(0, "store", "FOLDER", &o.store,
-			"where baselines are kept (default: " DEFAULT_STORE ")"),
-		OPT_STR(0, "save", "NAME", &o.save, "keep the reports as this baseline and exit"),
+			"where baselines are stored (default: " DEFAULT_STORE ")"),
+		OPT_STR(0, "save", "NAME", &o.save, "store the reports as this baseline and exit"),
 		OPT_GROUP("What may be compared"),
-		OPT_FLAG(0, "allow-losses", &gate.allows_losses, "also captures that lost events"),
+		OPT_FLAG(0, "allow-losses", &gate.allows_losses, "also reports that lost events"),
 		OPT_FLAG(0, "any-program", &gate.allows_other_program,
 			 "also reports of different programs"),
 		OPT_FLAG(0, "any-device", &gate.allows_other_device,

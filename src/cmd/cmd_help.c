@@ -107,8 +107,9 @@ int cmd_help(int argc, char **argv, struct lull_err *err)
 	if (page)
 		return show(page, err);
 	if (lull_cmd_find(argv[first], &nearest))
-		return lull_fail(err, LULL_E_NOT_FOUND, "no page for %s; try `lull %s --help`",
-				 argv[first], argv[first]);
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no manual page for %s; try `lull %s --help`", argv[first],
+				 argv[first]);
 	return lull_fail(err, LULL_E_USAGE, "no command %s%s%s%s", argv[first],
 			 nearest ? "; did you mean " : "", nearest ? nearest : "",
 			 nearest ? "?" : "");

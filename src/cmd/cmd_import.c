@@ -73,7 +73,7 @@ static void say(const char *out_path, const struct lull_import_result *result)
 		lull_format_bytes(result->in_bytes).text, result->format->name);
 	if (result->is_cut)
 		fprintf(stderr,
-			"lull: the file ends in the middle; what came before was imported\n");
+			"lull: the file is cut off; everything before the cut was imported\n");
 	if (result->n_bad)
 		fprintf(stderr, "lull: %s events could not be understood\n",
 			lull_format_grouped((i64)result->n_bad).text);
@@ -107,8 +107,8 @@ static int import_all(const struct import *m, char **paths, int n, struct lull_e
 {
 	if (n > 1 && m->output && !is_dir(m->output))
 		return lull_fail(err, LULL_E_USAGE,
-				 "%d files become %d reports: -o has to name a folder that exists, "
-				 "and %s is none",
+				 "%d files become %d reports: -o has to name an existing folder, "
+				 "and %s is not one",
 				 n, n, m->output);
 	for (int i = 0; i < n; i++)
 		if (import_one(m, paths[i], err))
@@ -128,13 +128,14 @@ int cmd_import(int argc, char **argv, struct lull_err *err)
 	bool is_list = false;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull import [OPTIONS] FILE...",
-			  "Make a report of another tool's file, recognised by its content."),
+			  "Convert another tool's file into a report. The format is recognised by "
+			  "content."),
 		OPT_STR('o', "output", "FILE|FOLDER", &m.output,
-			"where the report goes (default: beside the file)"),
+			"where to write the report (default: next to the file)"),
 		OPT_STR('t', "type", "FORMAT", &m.options.type,
-			"take the file for this format; --list shows them"),
+			"read the file as this format; --list shows them"),
 		OPT_BOOL('f', "force-overwrite", &m.is_overwriting, "replace reports that exist"),
-		OPT_FLAG('q', "quiet", &m.options.is_quiet, "say nothing but errors"),
+		OPT_FLAG('q', "quiet", &m.options.is_quiet, "print only errors"),
 		OPT_FLAG(0, "list", &is_list, "list the formats and exit"),
 		OPT_END(),
 	};

@@ -16,8 +16,7 @@ int cmd_info(int argc, char **argv, struct lull_err *err)
 {
 	bool is_json = false, is_schema = false, has_environment = false;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull info [OPTIONS] REPORT",
-			  "Say what a report holds and what it lacks."),
+		OPT_USAGE("lull info [OPTIONS] REPORT", "Say what a report has and what it lacks."),
 		OPT_FLAG(0, "environment", &has_environment,
 			 "show the environment of the recorded command too"),
 		OPT_FLAG(0, "json", &is_json, "print one JSON object"),

@@ -49,7 +49,7 @@ static int compile(const char *wanted, regex_t *regex, bool *has_regex, struct l
 		return LULL_OK;
 	*has_regex = false;
 	regerror(rc, regex, why, sizeof(why));
-	return lull_fail(err, LULL_E_USAGE, "--kernel-name: '%s' is no regular expression: %s",
+	return lull_fail(err, LULL_E_USAGE, "--kernel-name: '%s' is not a regular expression: %s",
 			 wanted + sizeof(prefix) - 1, why);
 }
 
@@ -99,11 +99,11 @@ static void print_json(const struct lull_kernel_choice *c)
 }
 
 static const struct lull_property claim_members[] = {
-	{ "id", "string", "what it is called; never changes", NULL },
+	{ "id", "string", "its id; never changes", NULL },
 	{ "detail", "string", "which level, pipe, resource or stall; empty if none", NULL },
 	{ "title", "string", "the same as a sentence", NULL },
 	{ "gain", "number|null", "times faster, at most", NULL },
-	{ "proofs", "array", "sentences with the numbers that prove it", NULL },
+	{ "proofs", "array", "sentences with the numbers it is based on", NULL },
 	{ "fix", "string", "what to try", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -135,20 +135,19 @@ static const struct lull_property launch_members[] = {
 	{ "passes", "integer", "how often it ran to read all counters", NULL },
 	{ "n_launches", "integer", "launches in a range that was measured as one; absent if not",
 	  NULL },
-	{ "n_launches_least", "integer", "the same of the run that had fewest", NULL },
+	{ "n_launches_least", "integer", "the same for the run with the fewest", NULL },
 	{ "trouble", "string|null", "why counters are missing", NULL },
 	{ "grid", "array", "blocks in x, y, z", NULL },
 	{ "block", "array", "threads in x, y, z", NULL },
 	{ "registers", "integer", "of a thread", NULL },
 	{ "shared_bytes", "integer", "shared memory of a block", NULL },
 	{ "limited_by", "string", "resource that limits the occupancy; absent if not known", NULL },
-	{ "verdict", "object|null", "why it takes so long; null if that cannot be told",
-	  claim_members },
+	{ "verdict", "object|null", "why it takes so long; null if not known", claim_members },
 	{ "also", "array", "other findings, in their order", claim_members },
 	{ "missing", "string", "verdicts that could not be checked, and the metric they lack",
 	  NULL },
 	{ "loads", "object", "how busy each part of the chip was, 0 to 1", NULL },
-	{ "stalls", "array", "what warps were found doing, largest first", stall_members },
+	{ "stalls", "array", "stall reasons of warps, largest first", stall_members },
 	{ "roofline", "object|null", "rate, ceilings and slopes; null if not measured", NULL },
 	{ "curves", "object",
 	  "occupancy (0 to 1) by threads, registers and shared_bytes; absent if not known", NULL },
@@ -208,14 +207,15 @@ static int show(struct lull_reader *r, const struct lull_kernel_options *o, stru
 	rc = choose(&c, o, err);
 	if (!rc && !c.all.items.n)
 		rc = lull_fail(err, LULL_E_NOT_FOUND,
-			       "the report holds no counters of kernels; `lull kernel -- PROGRAM` "
-			       "reads them");
+			       "the report has no counters of kernels; `lull kernel -- PROGRAM` "
+			       "measures them");
 	else if (!rc && !c.chosen.n)
-		rc = lull_fail(err, LULL_E_NOT_FOUND,
-			       "none of the %zu profiled launches is chosen; the first is %.120s",
-			       c.all.items.n, ((const struct lull_profile *)c.all.items.at)->name);
+		rc = lull_fail(
+			err, LULL_E_NOT_FOUND,
+			"the options select none of the %zu measured launches; the first is %.120s",
+			c.all.items.n, ((const struct lull_profile *)c.all.items.at)->name);
 	if (!rc && c.all.n_left)
-		fprintf(stderr, "%llu launches more are in the report than can be shown\n",
+		fprintf(stderr, "%llu more launches are in the report than can be shown\n",
 			(unsigned long long)c.all.n_left);
 	if (!rc)
 		rc = print(&c, o, err);
@@ -296,8 +296,8 @@ static void say_nothing_measured(int exit_status)
 {
 	if (exit_status)
 		fprintf(stderr,
-			"lull: no kernel was measured; the program ended with status %d, does it "
-			"run without lull?\n",
+			"lull: no kernel was measured; the program ended with status %d. Does it "
+			"work without lull?\n",
 			exit_status);
 	else
 		fputs("lull: no kernel was measured; `lull profile` shows which kernels the "
@@ -348,13 +348,12 @@ static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int
 		return err->code;
 	if (o->import && argc)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--import shows a report and runs nothing; leave '%s' out",
-				 argv[0]);
+				 "--import shows a report and runs nothing; remove '%s'", argv[0]);
 	if (report)
 		return lull_kernel_show(report, o, err);
 	if (!argc)
 		return lull_fail(err, LULL_E_USAGE,
-				 "name a program to run, or a report to show by --import");
+				 "give a program to run, or a report with --import");
 	k->top = o->top ? o->top : k->top;
 	return measure(k, argv, o, err);
 }
@@ -368,24 +367,24 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 						 NULL };
 	const struct lull_opt opts[] = {
 		OPT_GROUP("What is shown"),
-		OPT_STR('i', "import", "REPORT", &o->import, "show this report, run nothing"),
+		OPT_STR('i', "import", "REPORT", &o->import, "show this report; run nothing"),
 		OPT_STR(0, "from", "REPORT", &k->from,
 			"measure the kernels that take most time in this report of lull profile; "
 			"without a program the same as --import"),
 		OPT_U64(0, "top", "N", &o->top,
-			"so many kernels of --from (default: 3); rows or launches that are shown, "
-			"0 "
-			"for all (default: 0)"),
+			"number of kernels that --from measures (default: 3); number of rows or "
+			"launches to show, 0 for all (default: 0)"),
 		OPT_ENUM(0, "page", &o->page, pages,
 			 "verdict, details (all sections), raw (all metrics) or source (hottest "
 			 "lines) (default: verdict)"),
 		OPT_ENUM(0, "print-summary", &o->summary, summaries,
-			 "one row for each kernel, device and kernel, or range and kernel instead"),
-		OPT_FLAG(0, "csv", &o->is_csv, "as comma-separated values"),
+			 "a table with one row for each kernel, device and kernel, or range and "
+			 "kernel"),
+		OPT_FLAG(0, "csv", &o->is_csv, "comma-separated values"),
 		OPT_STR(0, "format", "NAME", &o->format,
 			"text, json, or a format of lull stats (default: text)"),
 		OPT_FLAG(0, "verdicts", &o->wants_manual,
-			 "print what each verdict, wait and value means and exit"),
+			 "print what each verdict, stall reason and value means, and exit"),
 		OPT_END(),
 	};
 
@@ -400,7 +399,7 @@ int cmd_kernel(int argc, char **argv, struct lull_err *err)
 	struct lull_opt opts[MAX_OPTIONS] = {
 		OPT_USAGE("lull kernel [OPTIONS] PROGRAM [ARGS], or lull kernel [OPTIONS] REPORT",
 			  "Say why a kernel is slow: how close it came to the limits of the chip, "
-			  "which one binds, what its warps waited for, and what to try."),
+			  "what limits it, what its warps waited for, and what to try."),
 	};
 	struct lull_kernel_collect k;
 	struct lull_kernel_options o = { .which = &k, .out = LULL_OUT_OPTIONS_INIT };

@@ -63,11 +63,10 @@ int cmd_merge(int argc, char **argv, struct lull_err *err)
 	struct merge m = { .format = FORMAT_TEXT };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull merge [OPTIONS] FOLDER",
-			  "Make one job of the rank reports in a folder: check them, fit their "
-			  "clocks, "
-			  "and write job.json. The reports stay as they are."),
+			  "Check the rank reports in a folder, align their clocks, and write "
+			  "job.json. The reports are not changed."),
 		OPT_FLAG(0, "by-rank", &m.options.is_by_rank,
-			 "fit a clock for each rank, though ranks of one host share one"),
+			 "fit a clock for each rank, although ranks of one host share one"),
 		OPT_FLAG('n', "dry-run", &m.is_dry, "write nothing"),
 		OPT_ENUM('f', "format", &m.format, formats, "text or json (default: text)"),
 		OPT_END(),
@@ -78,7 +77,7 @@ int cmd_merge(int argc, char **argv, struct lull_err *err)
 		return first;
 	if (argc - first != 1 || !lull_job_is_folder(argv[first]))
 		return lull_fail(err, LULL_E_USAGE, "expected one folder of rank reports%s%s",
-				 argc - first == 1 ? ", and this is none: " : "",
+				 argc - first == 1 ? ", and this is not one: " : "",
 				 argc - first == 1 ? argv[first] : "");
 	return run(&m, argv[first], err);
 }

@@ -37,13 +37,13 @@ static const struct lull_chip *parse_capability(const char *text, struct lull_er
 
 	if (sscanf(text, "%u.%u%c", &major, &minor, &rest) != 2 || major > 99 || minor > 9) {
 		lull_fail(err, LULL_E_USAGE,
-			  "--capability: '%s' is no compute capability such as 9.0", text);
+			  "--capability: '%s' is not a compute capability such as 9.0", text);
 		return NULL;
 	}
 	chip = lull_chip_find(major * 10 + minor);
 	if (!chip)
 		lull_fail(err, LULL_E_UNSUPPORTED,
-			  "nothing is known about compute capability %s; 5.0 to 12.1 are", text);
+			  "compute capability %s is not known; 5.0 to 12.1 are", text);
 	return chip;
 }
 
@@ -61,7 +61,7 @@ static int parse_bytes(const char *text, u32 *bytes, struct lull_err *err)
 	    (*end && strcasecmp(end, "k") != 0 && strcasecmp(end, "kib") != 0 &&
 	     strcasecmp(end, "b") != 0))
 		return lull_fail(err, LULL_E_USAGE,
-				 "--shared: '%s' is no size such as 49152 or 48KiB", text);
+				 "--shared: '%s' is not a size such as 49152 or 48KiB", text);
 	*bytes = (u32)value;
 	return LULL_OK;
 }
@@ -82,7 +82,7 @@ static void print_shape(const struct lull_chip *chip, const struct lull_launch_s
 	       shape->n_threads, shape->n_registers, lull_format_bytes(shape->shared_bytes).text,
 	       chip->capability / 10, chip->capability % 10);
 	if (!o.n_blocks) {
-		printf("cannot run: a block needs more %s than there is\n",
+		printf("cannot run: a block needs more %s than a multiprocessor has\n",
 		       shape->n_threads > LULL_MAX_BLOCK_THREADS ? "threads"
 								 : lull_occupancy_limit_name(o.by));
 		return;
@@ -119,7 +119,8 @@ static int run_shape(const struct options *options, struct lull_err *err)
 
 	if (!options->capability)
 		return lull_fail(err, LULL_E_USAGE,
-				 "name a report, or a device by --capability, such as 9.0");
+				 "give a report, or the compute capability of a device, such as "
+				 "--capability 9.0");
 	chip = parse_capability(options->capability, err);
 	if (!chip || (options->shared && parse_bytes(options->shared, &shape.shared_bytes, err)))
 		return err->code;
@@ -259,7 +260,7 @@ int cmd_occupancy(int argc, char **argv, struct lull_err *err)
 		OPT_USAGE(
 			"lull occupancy [OPTIONS] [REPORT]",
 			"Say how many warps of a kernel fit on a multiprocessor at once, and what "
-			"limits them: of one shape, or of all kernels of a report."),
+			"limits them: for one launch shape, or for all kernels of a report."),
 		OPT_STR('c', "capability", "X.Y", &o.capability,
 			"compute capability of the device, such as 9.0"),
 		OPT_U64('t', "threads", "N", &o.n_threads, "threads of a block (default: 256)"),
@@ -268,7 +269,7 @@ int cmd_occupancy(int argc, char **argv, struct lull_err *err)
 		OPT_STR('s', "shared", "SIZE", &o.shared,
 			"shared memory of a block, static and dynamic (default: 0)"),
 		OPT_STR('f', "format", "NAME", &o.format,
-			"format of the table of a report, as lull stats has them"),
+			"format of the table of a report, as for lull stats"),
 		OPT_U64(0, "top", "N", &o.out.top, "rows of that table, 0 for all (default: 20)"),
 		OPT_END(),
 	};
@@ -279,6 +280,6 @@ int cmd_occupancy(int argc, char **argv, struct lull_err *err)
 	if (o.format && lull_out_options_parse(&o.out, o.format, err))
 		return err->code;
 	if (argc - first > 1)
-		return lull_fail(err, LULL_E_USAGE, "give one report at most");
+		return lull_fail(err, LULL_E_USAGE, "give at most one report");
 	return argc - first ? run_report(argv[first], &o, err) : run_shape(&o, err);
 }

@@ -190,17 +190,17 @@ int cmd_query(int argc, char **argv, struct lull_err *err)
 	struct ask a = { .out = LULL_OUT_OPTIONS_INIT };
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull query [OPTIONS] FILE [SQL...]",
-			  "Ask a report in SQL; without SQL, statements are read from standard "
-			  "input. `.tables` and `.schema [TABLE]` list what there is."),
+			  "Query a report with SQL; without SQL, statements are read from standard "
+			  "input. `.tables` and `.schema [TABLE]` list tables and columns."),
 		OPT_STR('f', "format", "FORMAT", &w.format,
 			"column, table, csv, tsv, json, hdoc or htable (default: column)"),
 		OPT_STR('o', "output", "FILE", &w.output,
 			"where to write: a file, - for standard output, or @PROGRAM"),
 		OPT_BOOL(0, "force-overwrite", &w.force, "replace a file of that name"),
 		OPT_F64(0, "timeout", "SECONDS", &w.timeout_s,
-			"end a statement after this long, 0 never (default: 60)"),
+			"stop a statement after this time, 0 for no limit (default: 60)"),
 		OPT_U64(0, "max-rows", "N", &w.max_rows,
-			"end a result after this many rows, 0 never (default: 1000000)"),
+			"stop after this many rows, 0 for no limit (default: 1000000)"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);

@@ -31,9 +31,7 @@ static int recover_session(const struct lull_session_entry *entry, struct lull_e
 		lull_format_count(result.n_recovered).text, result.n_processes,
 		result.n_processes == 1 ? "" : "es");
 	if (result.n_alive)
-		fprintf(stderr,
-			"lull: processes that still run: %u; what they do from now on is not "
-			"recorded\n",
+		fprintf(stderr, "lull: processes that still run: %u; they are no longer recorded\n",
 			result.n_alive);
 	return 0;
 }
@@ -52,8 +50,8 @@ static int keep(const char *path, struct lull_str *kept, struct lull_err *err)
 			return LULL_OK;
 	} while (errno == EEXIST && n++ < 1000);
 	return lull_fail(err, LULL_E_IO,
-			 "%s cannot be kept under a second name: %s; give one for the result: lull "
-			 "recover -o OUT %s",
+			 "%s cannot be renamed: %s; give another name for the result: lull recover "
+			 "-o OUT %s",
 			 path, strerror(errno), path);
 }
 
@@ -88,11 +86,10 @@ static int recover_file(const char *path, const char *output, struct lull_err *e
 	if (rc)
 		return rc;
 	if (!stats.was_sealed && !stats.n_rows)
-		return lull_fail(
-			err, LULL_E_FORMAT,
-			"%s: no row of data is left in it, so there is nothing to recover; "
-			"the file was not changed",
-			path);
+		return lull_fail(err, LULL_E_FORMAT,
+				 "%s has no complete row of data, so there is nothing to recover; "
+				 "the file was not changed",
+				 path);
 	rc = stats.was_sealed ? lull_recover_file(path, output, &stats, err)
 			      : make_whole(path, output, &kept, &stats, err);
 	name = lull_recover_name(path);
@@ -102,7 +99,7 @@ static int recover_file(const char *path, const char *output, struct lull_err *e
 			(unsigned long long)stats.n_blocks, (unsigned long long)stats.n_damaged,
 			lull_format_bytes(stats.lost_bytes).text);
 	if (!rc && kept.len)
-		fprintf(stderr, "lull: %s  the file as it was\n", kept.at);
+		fprintf(stderr, "lull: %s  the original file\n", kept.at);
 	lull_str_release(&kept);
 	free(name);
 	return rc;
@@ -131,8 +128,8 @@ static int recover_all(struct lull_err *err)
 	}
 	lull_vec_release(&all);
 	if (!rc && !n)
-		fprintf(stderr, "lull: no recorder died here; name a file to make it whole: lull "
-				"recover x.lull.part\n");
+		fprintf(stderr, "lull: there is no unfinished report of a recorder that died; to "
+				"repair a file, give its name: lull recover x.lull.part\n");
 	return rc;
 }
 
@@ -142,7 +139,7 @@ int cmd_recover(int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull recover [-o OUT] [FILE.lull.part]",
 			  "finish a report whose recorder died"),
-		OPT_STR('o', "output", "OUT", &output, "write a copy and leave FILE as it is"),
+		OPT_STR('o', "output", "OUT", &output, "write a copy and leave FILE unchanged"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
@@ -151,7 +148,7 @@ int cmd_recover(int argc, char **argv, struct lull_err *err)
 	if (first < 0)
 		return first;
 	if (argc - first > 1)
-		return lull_fail(err, LULL_E_USAGE, "one file at a time, please");
+		return lull_fail(err, LULL_E_USAGE, "give one file at a time");
 	if (first == argc)
 		return recover_all(err);
 	if (!output && lull_salvage_find(argv[first], &entry))

@@ -28,11 +28,10 @@ static int print_one(const char *name, struct lull_err *err)
 		return lull_schema_print(table, 1, stdout, err);
 	if (lull_schema_json_print(name, stdout))
 		return 0;
-	return lull_fail(
-		err, LULL_E_NOT_FOUND,
-		"there is no table %s, and no command of that name whose JSON has a schema; "
-		"`lull schema` lists both",
-		name);
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "there is no table %s and no command %s with a JSON schema; `lull schema` "
+			 "lists both",
+			 name, name);
 }
 
 int cmd_schema(int argc, char **argv, struct lull_err *err)
@@ -41,7 +40,7 @@ int cmd_schema(int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull schema [OPTIONS] [TABLE|COMMAND...]",
 			  "List the tables and columns that this version of lull writes, or print "
-			  "the schema of what a command prints as JSON."),
+			  "the JSON Schema of a command."),
 		OPT_FLAG(0, "man", &is_man, "print the tables as Markdown, as in lull-report(5)"),
 		OPT_END(),
 	};

@@ -28,7 +28,7 @@ static int wait_for(const char *session, const char *number, struct lull_str *pa
 	}
 	lull_str_release(&line);
 	if (!rc && !path->len)
-		rc = lull_fail(err, LULL_E_IO, "no report after %d s; look again with lull status",
+		rc = lull_fail(err, LULL_E_IO, "no report after %d s; check with lull status",
 			       WAIT_S);
 	return rc;
 }
@@ -39,7 +39,7 @@ int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull snapshot [--session=NAME]",
-			  "write what a flight recorder keeps as a report; it goes on"),
+			  "write the last seconds of a flight recorder as a report; it continues"),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

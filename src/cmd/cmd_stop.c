@@ -8,9 +8,8 @@ int cmd_stop(int argc, char **argv, struct lull_err *err)
 {
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
-		OPT_USAGE(
-			"lull stop [--session=NAME]",
-			"end the recording of a session and write its report; the program goes on"),
+		OPT_USAGE("lull stop [--session=NAME]", "end the recording of a session and write "
+							"its report; the program continues"),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

@@ -30,7 +30,7 @@ static int read_all(const char *path, struct lull_str *text, struct lull_err *er
 int cmd_text(int argc, char **argv, struct lull_err *err)
 {
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull text TEXT REPORT", "Make a report of a readable text."),
+		OPT_USAGE("lull text TEXT REPORT", "Make a report from a readable text."),
 		OPT_END(),
 	};
 	struct lull_str text = LULL_STR_INIT;

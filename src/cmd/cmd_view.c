@@ -174,7 +174,7 @@ static void say_where(struct view *v, const struct lull_server *server)
 		printf("lull: from another machine: ssh -L %u:127.0.0.1:%u %s, then open the "
 		       "address above there\n",
 		       lull_server_port(server), lull_server_port(server), host);
-	printf("lull: Ctrl-C ends it\n");
+	printf("lull: Ctrl-C ends the server\n");
 	fflush(stdout);
 	lull_str_release(&url);
 }
@@ -193,7 +193,7 @@ static void wait_for_end(struct view *v, struct lull_server *server, const sigse
 		if (v->browser > 0 && waitpid(v->browser, NULL, WNOHANG))
 			v->browser = 0;
 		if (lull_server_tick(server) > v->idle_ns) {
-			fprintf(stderr, "lull: nobody asked for anything for %s, so this ends\n",
+			fprintf(stderr, "lull: no request for %s; the server ends\n",
 				lull_format_ns(v->idle_ns).text);
 			return;
 		}
@@ -217,7 +217,7 @@ static int serve(struct view *v, struct lull_err *err)
 		return err->code;
 	if (v->server.address)
 		fprintf(stderr,
-			"lull: warning: everybody who can reach %s and knows the address can read "
+			"lull: warning: everybody who can reach %s and knows the token can read "
 			"these reports; nothing is encrypted\n",
 			v->server.address);
 	say_where(v, server);
@@ -231,7 +231,7 @@ static int check(struct view *v, struct lull_err *err)
 	if (v->server.address && !v->is_known_risk)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--listen lets others on the network read the reports; add "
-				 "--i-know if that is meant, or use ssh -L or --socket");
+				 "--i-know to confirm, or use ssh -L or --socket");
 	if (v->server.port > 65535)
 		return lull_fail(err, LULL_E_USAGE, "--port is a number up to 65535");
 	v->idle_ns = DEFAULT_IDLE_NS;
@@ -264,20 +264,20 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 			  "Show reports in the browser; the second one is compared with the "
 			  "first. A folder is a job: its ranks are shown above each other."),
 		OPT_FLAG('n', "no-browser", &v.has_no_browser,
-			 "print the address, start no browser"),
+			 "print the address; do not open a browser"),
 		OPT_U64('p', "port", "N", &v.server.port, "port to listen on (default: any)"),
 		OPT_STR(0, "socket", "PATH", &v.server.socket_path,
-			"listen on a socket of the file system that only you can open, for ssh -L"),
+			"listen on a Unix socket that only you can open, for ssh -L"),
 		OPT_STR(0, "listen", "ADDRESS", &v.server.address,
 			"listen on another address than 127.0.0.1; needs --i-know"),
 		OPT_FLAG(0, "i-know", &v.is_known_risk,
-			 "yes, let others on the network read the reports"),
+			 "confirm that others on the network may read the reports"),
 		OPT_STR(0, "host", "NAME", &v.server.host,
-			"one more name that browsers may use for this server, such as a proxy's"),
+			"another host name for this server, such as a proxy's"),
 		OPT_STR(0, "idle", "TIME", &v.idle,
-			"end when nobody asked for anything for this long (default: 12h)"),
+			"exit when there was no request for this time (default: 12h)"),
 		OPT_FLAG(0, "no-index", &v.has_no_index,
-			 "neither use nor keep an index beside large reports"),
+			 "neither read nor write an index next to large reports"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err), rc;

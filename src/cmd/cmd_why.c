@@ -95,7 +95,7 @@ static int judge(const struct lull_why *why, const struct why_words *w, struct l
 	}
 	/* Who cannot tell has not shown that all is well. */
 	if (w->fail_ons.n && !status && *why->cannot)
-		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s",
+		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be decided: %s",
 				 why->cannot);
 	return status;
 }
@@ -171,7 +171,7 @@ static int judge_job(const struct lull_job *job, const struct why_words *w, stru
 			status = MATCHED;
 	}
 	if (w->fail_ons.n && !status && job->verdict.cause < 0)
-		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be judged: %s",
+		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be decided: %s",
 				 job->verdict.why_not);
 	return status;
 }
@@ -232,24 +232,23 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 {
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull why [OPTIONS] FILE|FOLDER",
-			  "Say why the GPU waits: one cause, its proof, "
-			  "its fix and what that brings."),
+			  "Say why the GPU waits: the cause, the evidence, the fix and its "
+			  "predicted gain."),
 		OPT_FLAG('a', "all", &w->has_all,
-			 "all causes with their evidence, not the first alone"),
+			 "all causes with their evidence, not only the first"),
 		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),
 		OPT_STR(0, "step-time", "TIME", &w->step,
-			"what a step takes without a recorder, such as 7.1ms: makes predictions "
+			"time of a step without a profiler, such as 7.1ms; makes predictions "
 			"better"),
 		OPT_LIST(0, "what-if", "CAUSE[=FACTOR]", &w->what_ifs,
-			 "predict the step with FACTOR of this cause left (default: 0), or with "
-			 "kernel:NAME=FACTOR with kernels that take FACTOR of their time"),
+			 "predict the step if only FACTOR of this cause remains (default: 0); "
+			 "kernel:NAME=FACTOR: if these kernels take FACTOR of their time"),
 		OPT_LIST(0, "fail-on", "CAUSE[>SHARE]", &w->fail_ons,
 			 "exit with 3 if this is the first cause, or takes more than SHARE of the "
-			 "step "
-			 "(0.2 or 20%); any stands for every cause but a busy GPU"),
+			 "step (0.2 or 20%); any is every cause except a busy GPU"),
 		OPT_LIST(0, "without", "SOURCE", &w->withouts,
-			 "as if this had not been recorded: ranges, ops, python, osrt, gil, sched, "
-			 "samples, calls, steps"),
+			 "answer as if this had not been recorded: ranges, ops, python, osrt, gil, "
+			 "sched, samples, calls, steps"),
 		OPT_FLAG(0, "schema", &w->wants_schema,
 			 "print the schema of --format json and exit"),
 		OPT_FLAG(0, "causes", &w->wants_causes, "print what each cause means and exit"),
@@ -263,7 +262,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 	if (w->step && lull_duration_parse(w->step, &w->options.unrecorded_ns, err))
 		return lull_err_wrap(err, "option --step-time");
 	if (w->step && !w->options.unrecorded_ns)
-		return lull_fail(err, LULL_E_USAGE, "option --step-time: a step takes some time");
+		return lull_fail(err, LULL_E_USAGE,
+				 "option --step-time: the time has to be above 0");
 	for (size_t i = 0; i < w->fail_ons.n; i++) {
 		if (parse_limit(((char **)w->fail_ons.at)[i], &limit, err))
 			return err->code;

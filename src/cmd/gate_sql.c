@@ -39,7 +39,7 @@ int lull_gate_query(struct lull_reader *r, const char *sql, struct lull_samples 
 	int rc;
 
 	if (!stream)
-		return lull_fail_errno(err, "making room for the result of a query");
+		return lull_fail_errno(err, "allocating memory for the result of a query");
 	rc = lull_out_options_parse(&options, "tsv:nohdr", err);
 	if (!rc)
 		rc = lull_query_open(&q, r, err);

@@ -340,14 +340,14 @@ static bool print_file_trouble(struct lull_reader *r, FILE *to)
 
 	if (!lull_reader_is_sealed(r)) {
 		lull_term_say(to, 2, lull_term_width(to),
-			      "the file has no end: it was cut off behind %s, or is still being "
+			      "the file has no end: it was cut off after %s, or is still being "
 			      "written; events, names and whole tables may be missing. `lull "
-			      "recover` makes a report of what is there",
+			      "recover` makes a report of the rest",
 			      lull_format_bytes(lull_reader_size_bytes(r)).text);
 		has_any = true;
 	}
 	if (lull_reader_lost_bytes(r) || lull_reader_n_damaged(r)) {
-		fprintf(to, "  %s of the file are damaged, %s damaged blocks were met\n",
+		fprintf(to, "  %s of the file are damaged, in %s blocks\n",
 			lull_format_bytes(lull_reader_lost_bytes(r)).text,
 			lull_format_grouped((i64)lull_reader_n_damaged(r)).text);
 		has_any = true;

@@ -42,9 +42,8 @@ void lull_losses_warn_simulated(struct lull_reader *r)
 void lull_losses_warn_cut(struct lull_reader *r)
 {
 	if (!lull_reader_is_sealed(r))
-		log_warn("the file has no end: it was cut off behind %s, or is still being "
-			 "written; events, names and whole tables may be missing, and how many "
-			 "cannot be told",
+		log_warn("the file has no end: it was cut off after %s, or is still being written; "
+			 "an unknown number of events, names and whole tables may be missing",
 			 lull_format_bytes(lull_reader_size_bytes(r)).text);
 }
 

@@ -128,8 +128,8 @@ void lull_schema_json_tables(struct lull_json *j, const char *title,
 	put(j, "$schema", "https://json-schema.org/draft/2020-12/schema");
 	put(j, "title", title);
 	put(j, "description",
-	    "Each table is a document of its own. Times are in ns unless --timeunit says "
-	    "otherwise, which changes the names of their keys and makes them numbers.");
+	    "Each table is a separate document. Times are in ns unless --timeunit says otherwise, "
+	    "which changes the names of their keys and makes them numbers.");
 	lull_json_key(j, "anyOf");
 	lull_json_array(j);
 	for (size_t i = 0; list[i]; i++) {

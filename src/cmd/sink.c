@@ -56,7 +56,7 @@ static int open_program(struct lull_sink *sink, struct lull_err *err)
 	split(&words, sink->target + 1, &copy);
 	argv = words.at;
 	if (!argv[0]) {
-		rc = lull_fail(err, LULL_E_USAGE, "\"@\" needs a program behind it");
+		rc = lull_fail(err, LULL_E_USAGE, "\"@\" has to be followed by a program");
 	} else if ((errno = spawn(sink, argv, &fd))) {
 		rc = lull_fail_errno(err, "starting %s", argv[0]);
 	} else {

@@ -451,7 +451,7 @@ static int run_all(struct run *s, struct lull_err *err)
 	if (run_jobs(s, &options, err))
 		return err->code;
 	if (!s->reports.n && !s->n_printed && !s->outputs.n && !s->is_quiet)
-		fprintf(stderr, "%s has nothing that the default %ss show; --%s lists all\n",
+		fprintf(stderr, "%s has no data for the default %ss; --%s lists all\n",
 			lull_str_text(&s->opened), s->tables->noun, s->tables->help_option);
 	return LULL_OK;
 }
@@ -461,25 +461,25 @@ static int parse(struct run *s, int argc, char **argv, struct lull_err *err)
 	const struct lull_opt opts[] = {
 		OPT_USAGE(s->tables->usage, s->tables->summary),
 		OPT_LIST('r', s->tables->noun, "NAME[:ARG]", &s->reports,
-			 "what to print, in this order (default: all that there is data for)"),
+			 "what to print, in this order (default: everything with data)"),
 		OPT_LIST('f', "format", "NAME[:ARG]", &s->formats,
 			 "format of each table (default: column on the console, else csv)"),
 		OPT_LIST('o', "output", "WHERE", &s->outputs,
 			 "where each table goes: - the console, @PROGRAM a pipe, . files named "
-			 "after the input, else files that begin so"),
-		OPT_BOOL(0, "force-overwrite", &s->is_forced, "replace files that exist"),
+			 "after the input, else the start of file names"),
+		OPT_BOOL(0, "force-overwrite", &s->is_forced, "replace existing files"),
 		OPT_STR(0, "timeunit", "UNIT", &s->time_unit,
 			"unit of times: nsec, usec, msec, seconds, auto (default: auto on a "
 			"terminal, else nsec)"),
 		OPT_STR(0, "filter-time", "[START]/[END]", &s->filter_time,
-			"only what lies in this time, such as 1.5s/2s"),
+			"only events in this time, such as 1.5s/2s"),
 		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &s->filter_nvtx,
-			"only what lies in this range, the N-th of its name from 0"),
+			"only events in this range, the N-th of its name from 0"),
 		OPT_U64(0, "top", "N", &s->top,
 			"rows of each table, 0 for all (default: 20 if no report is named)"),
-		OPT_FLAG('q', "quiet", &s->is_quiet, "tables only, no headings and remarks"),
+		OPT_FLAG('q', "quiet", &s->is_quiet, "tables only, no headings and messages"),
 		OPT_BOOL(0, "force-export", &s->is_exporting,
-			 "accepted for the sake of scripts; nothing has to be exported first"),
+			 "accepted and ignored; nothing has to be exported first"),
 		OPT_STR(0, "sqlite", "FILE", &s->sqlite, "accepted likewise"),
 		OPT_WORD(0, s->tables->help_option, "NAME|ALL", &s->help_reports,
 			 "list or describe what can be printed"),

@@ -242,11 +242,11 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 
 static const struct lull_property prediction[] = {
 	{ "step_ns", "number", "the step after the fix", NULL },
-	{ "low_ns", "number", "if all goes well", NULL },
-	{ "high_ns", "number", "if not", NULL },
+	{ "low_ns", "number", "if the fix works well", NULL },
+	{ "high_ns", "number", "if it works less well", NULL },
 	{ "speedup", "number", "steps.unrecorded_ns over step_ns", NULL },
-	{ "is_ceiling", "boolean", "the best that can come of it", NULL },
-	{ "assumes", "string|null", "what is taken for granted", NULL },
+	{ "is_ceiling", "boolean", "the gain is an upper bound", NULL },
+	{ "assumes", "string|null", "what it assumes", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -273,17 +273,17 @@ static const struct lull_property findings[] = {
 	{ "title", "string", "a phrase", NULL },
 	{ "cost_ns", "number", "of each step", NULL },
 	{ "share", "number", "of the step", NULL },
-	{ "gain_ns", "number", "what the fix would bring, of each step", NULL },
-	{ "confidence", "number", "that it comes first; orders answers, no probability", NULL },
+	{ "gain_ns", "number", "predicted gain of the fix, per step", NULL },
+	{ "confidence", "number", "that this cause is the first; not a probability", NULL },
 	{ "location", "object", "where in the program", location },
-	{ "evidence", "array", "what proves it", evidence },
+	{ "evidence", "array", "the evidence", evidence },
 	{ "fix", "string", "one thing to try", NULL },
 	{ "prediction", "object|null", "null if none can be made", prediction },
 	{ NULL, NULL, NULL, NULL },
 };
 
 static const struct lull_property each[] = {
-	{ "from_ns", "integer", "begin of the step on the device", NULL },
+	{ "from_ns", "integer", "start of the step on the device", NULL },
 	{ "to_ns", "integer", "its end", NULL },
 	{ "causes", "object", "ns by cause", NULL },
 	{ NULL, NULL, NULL, NULL },
@@ -303,8 +303,9 @@ static const struct lull_property steps[] = {
 static const struct lull_property device[] = {
 	{ "window_ns", "integer", "all steady steps; the four below add up to it", NULL },
 	{ "compute_ns", "integer", "kernels and memsets", NULL },
-	{ "exposed_collective_ns", "integer", "collectives with no kernel beside them", NULL },
-	{ "exposed_copy_ns", "integer", "copies with nothing beside them", NULL },
+	{ "exposed_collective_ns", "integer", "collectives without a kernel at the same time",
+	  NULL },
+	{ "exposed_copy_ns", "integer", "copies with nothing else at the same time", NULL },
 	{ "idle_ns", "integer", "nothing", NULL },
 	{ "costs_ns", "object", "ns by cause; adds up to the last three", NULL },
 	{ "kernels_ns", "object", "ns by class of kernel", NULL },
@@ -321,7 +322,7 @@ static const struct lull_property replay[] = {
 };
 
 static const struct lull_property what_if[] = {
-	{ "question", "string", "as it was asked", NULL },
+	{ "question", "string", "as given on the command line", NULL },
 	{ "prediction", "object|null", "the answer", prediction },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -329,13 +330,14 @@ static const struct lull_property what_if[] = {
 static const struct lull_property document[] = {
 	{ "file", "string", "what was analysed", NULL },
 	{ "is_simulated", "boolean", "no GPU did the work", NULL },
-	{ "first", "string|null", "the cause to fix first; null if it cannot be told", NULL },
+	{ "first", "string|null", "the cause to fix first; null if not known", NULL },
 	{ "cannot_tell", "string|null", "why there is no first cause", NULL },
 	{ "missing", "array", "sources that would tell more", NULL },
 	{ "steps", "object", "the steps", steps },
-	{ "device", "object", "the device's time in the steady steps, cut exactly once", device },
+	{ "device", "object", "the device's time in the steady steps; the parts do not overlap",
+	  device },
 	{ "replay", "object|null", "how well the recorded step could be replayed", replay },
-	{ "findings", "array", "causes, the first one in front", findings },
+	{ "findings", "array", "causes, the one to fix first at the start", findings },
 	{ "what_if", "array", "answers to --what-if", what_if },
 	{ NULL, NULL, NULL, NULL },
 };

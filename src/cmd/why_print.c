@@ -217,12 +217,14 @@ static void parts(const struct printer *p, const struct lull_why *why)
 /* How the steps were found, what was left out, and what recording cost. */
 static void basis(const struct printer *p, const struct lull_why *why)
 {
-	static const char *const sources[] = { "",
-					       "marked by the program",
-					       "marked by ranges",
-					       "found by the optimizer's updates",
-					       "found by what repeats: nothing is marked",
-					       "found in PyTorch" };
+	static const char *const sources[] = {
+		"",
+		"marked by the program",
+		"marked by ranges",
+		"found by the optimizer's updates",
+		"found as a repeating pattern of launches: nothing is marked",
+		"found in PyTorch"
+	};
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	u32 n = lull_why_n_steps(why);
 
@@ -328,7 +330,7 @@ void lull_why_print_causes(FILE *to)
 			lull_term_wrap(to, cause->fix_torch, 14, PAGE_WIDTH);
 		}
 		if (cause->fix_more) {
-			fputs("\nIf others do it already: ", to);
+			fputs("\nIf that is done already: ", to);
 			lull_term_wrap(to, cause->fix_more, 25, PAGE_WIDTH);
 		}
 		fputc('\n', to);

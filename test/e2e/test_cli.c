@@ -54,7 +54,7 @@ static void usage_errors_exit_with_2_and_a_hint(void **state)
 	expect("docter 2>&1", 2, "lull: unknown command docter; did you mean doctor?\n");
 	expect("doctor --jsno 2>&1", 2,
 	       "lull doctor: unknown option --jsno; did you mean --json?\n");
-	expect("doctor x 2>&1", 2, "lull doctor: unexpected word \"x\"\n");
+	expect("doctor x 2>&1", 2, "lull doctor: unexpected argument \"x\"\n");
 	expect("help docter 2>&1", 2, "did you mean doctor?");
 	expect("profile --duration 1e30 true 2>&1", 2, "1000000000 seconds at most");
 	expect("profile --capture-range-end=repeat:x true 2>&1", 2, "'repeat:x' is not none");

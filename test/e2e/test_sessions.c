@@ -188,7 +188,7 @@ static void misuse_is_one_line_and_harms_nothing(void **state)
 	assert_int_equal(ask(text, "start -o %R/no/such/folder/x"), 2);
 	expect_line(text, "no/such/folder");
 	assert_int_equal(ask(text, "stop now"), 2);
-	expect_line(text, "'now' is not expected here");
+	expect_line(text, "unexpected argument 'now'");
 	assert_int_equal(ask(text, "shutdown"), 0);
 	assert_int_equal(test_profile_wait(pid), 128 + SIGTERM);
 	expect_complete("twice.lull", TOUR " beat never 0");

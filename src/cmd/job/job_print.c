@@ -64,9 +64,9 @@ void lull_job_print_clocks(FILE *to, const struct lull_job *job, int width)
 		break;
 	default:
 		say(&p, 0, "Clocks are not aligned: %s.%s", job->clocks_why,
-		    job->clocks == LULL_CLOCKS_DURATIONS
-			    ? " Who waits is told by how long collectives last on each rank."
-			    : "");
+		    job->clocks == LULL_CLOCKS_DURATIONS ? " Which rank waits is derived from how "
+							   "long collectives last on each rank."
+							 : "");
 	}
 }
 
@@ -90,7 +90,7 @@ static void straggler(const struct printer *p, const struct lull_job *job,
 	say(p, 2, "rank %s: %.2f ms after the others %s (%.0f %% of the steps)", name,
 	    s->late_ns / 1e6, since, s->share * 100);
 	if (s->cause < 0) {
-		say(p, 4, "its own cause cannot be told: lull why %s/%s", job->folder, rank->file);
+		say(p, 4, "its own cause is not known: lull why %s/%s", job->folder, rank->file);
 		return;
 	}
 	say(p, 4, "its own cause: %s, %.2f ms/step more than on other ranks",
@@ -144,7 +144,7 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 
 	for (size_t i = 0; i < job->kinds.n; i++)
 		most = all[i].exposed_ns > most->exposed_ns ? &all[i] : most;
-	say(p, 2, "bytes move for %.2f ms/step with nothing beside them",
+	say(p, 2, "transfers take %.2f ms/step with nothing else running",
 	    v->transfer * v->mean_ns / 1e6);
 	if (job->kinds.n && most->dur_ns && most->size_bytes)
 		say(p, 2, "most of it is %s of less than %s: %.0f %% of its time is not hidden",
@@ -155,7 +155,7 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 		    (f64)most->exposed_ns / (f64)most->dur_ns * 100);
 	if (!job->n_met)
 		say(p, 2,
-		    "how much of that is waiting cannot be told: no collective is in two reports");
+		    "how much of that is waiting is not known: no collective is in two reports");
 	if (!job->stragglers.n && !job->stages.n && v->wait > 0.01)
 		say(p, 2,
 		    "waiting for the last to arrive takes %.2f ms/step more, and that is another "
@@ -374,7 +374,8 @@ static void heat(const struct printer *p, const struct lull_job *job)
 	/* Differences of less than a tenth of the step are no picture. */
 	most_ns = h.most_ns > job->verdict.step_ns / 10 ? h.most_ns : job->verdict.step_ns / 10;
 	if (h.n_columns && h.most_ns > 0)
-		say(p, 0, "How late ranks come, by step from %u on (@ is %s after the others%s%s):",
+		say(p, 0,
+		    "How late ranks arrive, by step from %u on (@ is %s after the others%s%s):",
 		    job->first_step, lull_format_ns(lull_u64_of(most_ns)).text,
 		    h.ranks_a_row > 1 ? "; a line shows the latest of its ranks" : "",
 		    h.steps_a_column > 1 ? "; a column is several steps" : "");
@@ -442,12 +443,11 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	heat(&p, job);
 	lull_job_print_clocks(to, job, width);
 	if (job->thinned > 1)
-		say(&p, 0, "There are too many collectives for memory: every %uth was looked at.",
+		say(&p, 0, "There are too many collectives for memory: only every %uth was read.",
 		    job->thinned);
 	if (job->n_mismatched * 10 > job->n_met)
 		say(&p, 0,
 		    "%llu of %llu collectives have different sizes on different ranks: recordings "
-		    "may "
-		    "have begun at different steps, and waiting may be wrong.",
+		    "may have started at different steps, and waiting times may be wrong.",
 		    (unsigned long long)job->n_mismatched, (unsigned long long)job->n_met);
 }

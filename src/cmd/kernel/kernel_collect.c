@@ -57,7 +57,7 @@ static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size
 			"kernels of this name, without template and parameters; regex:EXPR for "
 			"an expression (default: all)"),
 		OPT_U64('s', "launch-skip", "N", &k->skip,
-			"leave the first N of them alone, in each process"),
+			"skip the first N of them, in each process"),
 		OPT_U64('c', "launch-count", "N", &k->count,
 			"measure N of them, in each process (default: all)"),
 		OPT_STR(0, "nvtx-include", "[DOMAIN@]RANGE", &k->nvtx_include,
@@ -67,7 +67,7 @@ static size_t add_which(struct lull_kernel_collect *k, struct lull_opt *to, size
 		OPT_LIST(0, "device", "LIST", &k->devices, "only on these devices (default: all)"),
 		OPT_LIST(0, "devices", "LIST", &k->devices, "the same"),
 		OPT_ENUM(0, "target-processes", &k->target_processes, processes,
-			 "of all processes of the program (default, and the only way)"),
+			 "all processes of the program (the default and only value)"),
 	};
 
 	return add(to, room, used, opts, LULL_COUNT_OF(opts));
@@ -79,29 +79,30 @@ static size_t add_what(struct lull_kernel_collect *k, struct lull_opt *to, size_
 		OPT_GROUP("What to measure"),
 		OPT_LIST(0, "set", "NAME", &k->sets,
 			 "basic (default), roofline, full, detailed; --list-sets says what they "
-			 "hold and cost"),
+			 "contain and cost"),
 		OPT_LIST(0, "section", "NAME", &k->sections,
-			 "these sections in place of a set; --list-sections"),
+			 "these sections instead of a set; --list-sections"),
 		OPT_LIST(0, "metrics", "LIST", &k->metrics,
-			 "these metrics, by our key or CUPTI's name; --list-metrics"),
+			 "these metrics, by lull's key or CUPTI's name; --list-metrics"),
 		OPT_ENUM(0, "replay", &k->replay, replays,
-			 "who runs a kernel once for each pass: CUPTI, which saves and restores "
-			 "memory (kernel, the default), or the whole program runs again "
-			 "(application); range: the same, all kernels of a range as one"),
+			 "how passes are made: CUPTI runs the kernel again and restores memory "
+			 "(kernel, the default); the whole program runs again (application), also "
+			 "for all kernels of a range together (range)"),
 		OPT_ENUM(0, "replay-mode", &k->replay, replays, "the same"),
 		OPT_F64(0, "timeout", "SECONDS", &k->timeout_s,
-			"end the program if one launch takes longer than this to measure; 0 for "
-			"no limit (default: 60)"),
+			"kill the program if measuring one launch takes longer than this; 0 for no "
+			"limit (default: 60)"),
 		OPT_ENUM(0, "clock-control", &k->clock_control, controls,
-			 "only none, the default: clocks are left alone and recorded"),
+			 "only none, the default: clocks are not changed, but recorded"),
 		OPT_ENUM(0, "cache-control", &k->cache_control, controls,
-			 "only none, the default: caches are as the program left them"),
+			 "only none, the default: caches are not flushed"),
 		OPT_FLAG(0, "list-metrics", &k->list_metrics,
-			 "list the metrics and exit; with --chip all that CUPTI has"),
+			 "list the metrics and exit; with --chip all metrics of CUPTI"),
 		OPT_FLAG(0, "query-metrics", &k->list_metrics, "the same"),
 		OPT_FLAG(0, "list-sets", &k->list_sets,
-			 "list the sets with their passes on a chip and exit"),
-		OPT_FLAG(0, "list-sections", &k->list_sections, "the same of the sections"),
+			 "list the sets with their passes on a chip, and exit"),
+		OPT_FLAG(0, "list-sections", &k->list_sections,
+			 "list the sections with their passes, and exit"),
 		OPT_STR(0, "chip", "NAME", &k->chip, "chip for the lists, such as GH100 or GA100"),
 		OPT_STR(0, "chips", "NAME", &k->chip, "the same"),
 	};
@@ -147,8 +148,8 @@ static int check_regex(const char *option, const char *text, struct lull_err *er
 		return 0;
 	}
 	regerror(rc, &regex, why, sizeof(why));
-	return lull_fail(err, LULL_E_USAGE, "--%s: '%s' is no regular expression: %s", option, text,
-			 why);
+	return lull_fail(err, LULL_E_USAGE, "--%s: '%s' is not a regular expression: %s", option,
+			 text, why);
 }
 
 static int put_name(char *to, size_t room, u32 *is_regex, const char *option, const char *text,
@@ -195,8 +196,8 @@ static int wish_range(const char *text, struct lull_kwish *wish, struct lull_err
 		wish->range[--n] = '\0';
 	if (!n || (!wish->is_range_regex && strchr(wish->range, '/')))
 		return lull_fail(err, LULL_E_USAGE,
-				 "--nvtx-include: '%s' is not [DOMAIN@]RANGE; ranges inside ranges "
-				 "are named by the innermost one",
+				 "--nvtx-include: '%s' is not [DOMAIN@]RANGE; for nested ranges, "
+				 "give the innermost one",
 				 text);
 	wish->has_range = 1;
 	return 0;
@@ -270,8 +271,9 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	rc = choose(k, &set, err);
 	set.is_plain = k->replay == REPLAY_RANGE && is_basic(k);
 	if (!rc && k->replay == REPLAY_RANGE && !k->quiet && lull_kset_has_patches(&set))
-		fprintf(stderr, "lull: some of these metrics are counted by code that CUPTI adds; "
-				"in those runs kernels do not overlap (the set basic has none)\n");
+		fprintf(stderr,
+			"lull: CUPTI adds code to kernels to count some of these metrics; in those "
+			"runs kernels do not overlap (the set basic has no such metrics)\n");
 	if (!rc)
 		rc = lull_kset_write(&set, wish->metrics, sizeof(wish->metrics), err);
 	*wants = (struct wants){ .samples = set.has_source,
@@ -283,11 +285,10 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 static int check(const struct lull_kernel_collect *k, struct lull_err *err)
 {
 	if (k->clock_control || k->cache_control)
-		return lull_fail(
-			err, LULL_E_USAGE,
-			"--%s-control: only none is there; the clocks that the kernel ran at "
-			"are in the report",
-			k->clock_control ? "clock" : "cache");
+		return lull_fail(err, LULL_E_USAGE,
+				 "--%s-control: only none is possible; the report has the clocks "
+				 "that the kernel ran at",
+				 k->clock_control ? "clock" : "cache");
 	if (k->replay == REPLAY_RANGE && (k->kernel_name || k->from))
 		return lull_fail(err, LULL_E_USAGE,
 				 "--replay range measures all kernels of a range as one; choose it "
@@ -352,13 +353,13 @@ static int fail_empty(const struct lull_kernel_collect *k,
 		return lull_fail(err, LULL_E_NOT_FOUND, "no range was measured; %s",
 				 k->nvtx_include
 					 ? "--nvtx-include has to name a range that the program "
-					   "begins and ends on one thread"
+					   "starts and ends on one thread"
 					 : "the program has to call cudaProfilerStart() and "
 					   "cudaProfilerStop(), or --nvtx-include has to name a "
 					   "range");
 	if (!result->n_launches)
 		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "the program launched no kernel, or CUDA could not be watched; "
+				 "the program launched no kernel, or CUDA could not be recorded; "
 				 "lull doctor says whether it can");
 	return lull_fail(err, LULL_E_NOT_FOUND,
 			 "none of %llu launches was measured%s%.80s; lull profile and lull stats "
@@ -498,8 +499,8 @@ static int run_passes(const struct lull_kernel_collect *k, struct lull_kwish *wi
 	}
 	if (done->exit_status)
 		fprintf(stderr,
-			"lull: run %u of %u ended with status %d; counters take all runs, so there "
-			"is no report\n",
+			"lull: run %u of %u ended with status %d; all runs are needed for the "
+			"counters, so there is no report\n",
 			wish->pass_ix, n_passes, done->exit_status);
 	if (!rc && !done->exit_status)
 		rc = run_last(k, wish, argv, samples_from, NULL, done, err);
@@ -524,7 +525,7 @@ static int run_samples(const struct lull_kernel_collect *k, struct lull_kwish *w
 	lull_str_release(&early.report);
 	if (!rc && !k->quiet)
 		fprintf(stderr,
-			"lull: that was for samples; the program runs again for counters\n");
+			"lull: the samples are complete; the program runs again for counters\n");
 	return rc;
 }
 

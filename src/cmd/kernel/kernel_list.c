@@ -22,7 +22,7 @@ static int open_plan(const char *chip, struct lull_kplan **plan, struct lull_err
 	*plan = NULL;
 	if (!lull_locate_cupti(&path))
 		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "no CUPTI here to ask; set LULL_CUPTI_PATH to its libcupti.so");
+				 "CUPTI was not found; set LULL_CUPTI_PATH to its libcupti.so");
 	rc = lull_kplan_open(plan, path.at, chip, err);
 	lull_str_release(&path);
 	return rc;

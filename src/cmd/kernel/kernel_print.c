@@ -168,7 +168,7 @@ static void print_unknown(const struct printer *out, const struct lull_profile *
 {
 	const char *trouble = lull_profile_trouble(p);
 
-	fprintf(out->to, "  %sunknown%s: what limits it cannot be told\n",
+	fprintf(out->to, "  %sunknown%s: what limits it is not known\n",
 		lull_term_colour(LULL_COLOUR_YELLOW, out->has_colour),
 		lull_term_colour(LULL_COLOUR_NONE, out->has_colour));
 	if (trouble)
@@ -194,7 +194,7 @@ static void print_verdict(const struct printer *out, const struct lull_profile *
 	if (j.n && *j.unchecked) {
 		struct lull_str text = LULL_STR_INIT;
 
-		lull_str_addf(&text, "could not be checked: %s; --set full measures all",
+		lull_str_addf(&text, "could not be checked: %s; --set full measures all metrics",
 			      j.unchecked);
 		labelled(out, "Missing", lull_str_text(&text));
 		lull_str_release(&text);
@@ -300,6 +300,6 @@ int lull_kernel_print(const struct lull_kernel_choice *c, const struct lull_kern
 				print_section(&out, p[i], *s);
 	}
 	if (n < c->chosen.n)
-		fprintf(to, "\n%zu launches more; --top 0 shows them all\n", c->chosen.n - n);
+		fprintf(to, "\n%zu more launches; --top 0 shows all\n", c->chosen.n - n);
 	return ferror(to) ? lull_fail(err, LULL_E_IO, "the answer could not be written") : LULL_OK;
 }
