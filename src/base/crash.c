@@ -108,20 +108,20 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 {
 	struct line l = { .n = 0 };
 
-	add(&l, "\nlull: a bug of lull's own (signal 0x");
+	add(&l, "\nlull: lull crashed (signal 0x");
 	add_hex(&l, (u64)signal);
 	add(&l, ", address 0x");
 	add_hex(&l, (u64)(uintptr_t)info->si_addr);
-	add(&l, ", version " LULL_VERSION "). Please report it with these places:");
+	add(&l,
+	    ", version " LULL_VERSION "). This is a bug. Please report it with these addresses:");
 	say(&l);
 	l.n = 0;
 	add_place(&l, pc_of(context));
 	say(&l);
 	l.n = 0;
 	add_callers(&l, sp_of(context));
-	add(&l, "\nThe program goes on. If a recording was on, it lies in a file .lull.part; `lull "
-		"recover` "
-		"makes a report of it.\n");
+	add(&l, "\nThe program continues. If a recording was on, it is in a file .lull.part; `lull "
+		"recover` makes a report from it.\n");
 	say(&l);
 	raise(signal); /* the default by now, and let through when this returns */
 }

@@ -45,7 +45,7 @@ int lull_log_louder(void *ctx, const char *value, struct lull_err *err);
 /* The line of an option table (text/opt.h) that gives a command its -v. */
 #define LULL_OPT_VERBOSE()                                    \
 	OPT_CALL('v', "verbose", NULL, lull_log_louder, NULL, \
-		 "say more on standard error; -vv for debugging")
+		 "print more on standard error; -vv for debugging")
 
 #define log_warn(...)  lull_log(LULL_LOG_WARN, LOG_TAG, __VA_ARGS__)
 #define log_info(...)  lull_log(LULL_LOG_INFO, LOG_TAG, __VA_ARGS__)

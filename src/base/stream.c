@@ -62,12 +62,14 @@ static int start_unpacking(struct lull_stream *s, struct lull_err *err)
 		int rc = s->has_gzip ? inflateReset(&s->gzip) : inflateInit2(&s->gzip, GZIP_WINDOW);
 
 		s->has_gzip = true;
-		return rc == Z_OK ? 0 : lull_fail(err, LULL_E_NOMEM, "no memory to unpack gzip");
+		return rc == Z_OK ? 0
+				  : lull_fail(err, LULL_E_NOMEM,
+					      "not enough memory to decompress gzip");
 	}
 	if (!s->zstd)
 		s->zstd = ZSTD_createDStream();
 	if (!s->zstd)
-		return lull_fail(err, LULL_E_NOMEM, "no memory to unpack zstd");
+		return lull_fail(err, LULL_E_NOMEM, "not enough memory to decompress zstd");
 	ZSTD_initDStream(s->zstd);
 	ZSTD_DCtx_setParameter(s->zstd, ZSTD_d_windowLogMax, MAX_WINDOW_LOG);
 	return 0;
@@ -84,7 +86,7 @@ int lull_stream_open(struct lull_stream **out, const char *path, struct lull_err
 	if (s->fd < 0)
 		rc = lull_fail_errno(err, "opening %s", path);
 	else if (fstat(s->fd, &st))
-		rc = lull_fail_errno(err, "looking at %s", path);
+		rc = lull_fail_errno(err, "reading the state of %s", path);
 	else if (!S_ISREG(st.st_mode))
 		rc = lull_fail(err, LULL_E_FORMAT, "%s is not a file", path);
 	if (!rc) {

@@ -74,8 +74,8 @@ static int check_free(const struct lull_whole_file *place, struct lull_err *err)
 				 place->path);
 	if (suffix && (!S_ISDIR(st.st_mode) || !is_ours(place->path, suffix)))
 		return lull_fail(err, LULL_E_IO,
-				 "%s is not a folder of %s files alone; remove it, or give "
-				 "another name",
+				 "%s is a folder that contains other files than %s files; remove "
+				 "it, or give another name",
 				 place->path, suffix);
 	return LULL_OK;
 }

@@ -427,10 +427,10 @@ static void finish_walk(struct walk *w, struct lull_import_job *job)
 	if (result->n_bad)
 		lull_issue_write(job->writer, LULL_ISSUE_import_bad, 0, result->n_bad, NULL);
 	if (events->is_invalid)
-		snprintf(detail, sizeof(detail), "no valid JSON from byte %llu on",
+		snprintf(detail, sizeof(detail), "invalid JSON from byte %llu on",
 			 (unsigned long long)events->stop_off);
 	else
-		snprintf(detail, sizeof(detail), "the text ends at byte %llu",
+		snprintf(detail, sizeof(detail), "the JSON text ends at byte %llu",
 			 (unsigned long long)events->stop_off);
 	if (result->is_cut)
 		lull_issue_write(job->writer, LULL_ISSUE_import_cut, 0, 1, detail);
@@ -457,7 +457,7 @@ int lull_chrome_run(struct lull_import_job *job, const struct lull_chrome_dialec
 	int rc;
 
 	if (!w)
-		return lull_fail(err, LULL_E_NOMEM, "no memory to import");
+		return lull_fail(err, LULL_E_NOMEM, "not enough memory to import");
 	w->dialect = dialect;
 	rc = lull_jevents_init(&w->c.events, job->stream, err);
 	if (!rc)

@@ -71,7 +71,8 @@ static int copy_unpacked(struct lull_import_job *job, struct lull_err *err)
 		rc = lull_stream_rewind(job->stream, err);
 	while (!rc && (n = lull_stream_read(job->stream, bytes, COPY_BYTES, err)) > 0) {
 		if (lull_io_write_at(fd, bytes, (size_t)n, off))
-			rc = lull_fail_errno(err, "unpacking %s to %s", job->path, job->plain_path);
+			rc = lull_fail_errno(err, "decompressing %s to %s", job->path,
+					     job->plain_path);
 		off += (u64)n;
 	}
 	if (!rc && n < 0)
@@ -147,13 +148,13 @@ static int unknown_file(const char *path, const u8 *head, size_t len, struct lul
 			       "`nsys export -t sqlite` and give the .sqlite file",
 			       path);
 	else if (len >= 8 && !memcmp(head, "LULLFILE", 8))
-		rc = lull_fail(err, LULL_E_USAGE, "%s is a report already", path);
+		rc = lull_fail(err, LULL_E_USAGE, "%s is already a report", path);
 	else if (!len)
 		rc = lull_fail(err, LULL_E_FORMAT, "%s is empty", path);
 	else
 		rc = lull_fail(err, LULL_E_UNSUPPORTED,
-			       "%s begins with byte %#04x and is none of the files lull reads: "
-			       ".lull%s",
+			       "%s starts with byte %#04x and has none of the formats that lull "
+			       "reads: .lull%s",
 			       path, head[0], lull_str_text(&names));
 	lull_str_release(&names);
 	return rc;
@@ -332,8 +333,8 @@ static int open_file(const char *path, struct lull_reader **r, struct lull_err *
 		return lull_reader_open(r, path, err);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
 		return lull_fail(err, LULL_E_FORMAT,
-				 "%s is a folder; name one of the reports in it (stats, why, view, "
-				 "diff, gate and export take folders of rank reports, too)",
+				 "%s is a folder; give one of the reports in it (stats, why, view, "
+				 "diff, gate and export also read folders of rank reports)",
 				 path);
 	dir = make_temporary_dir(err);
 	if (!dir)

@@ -284,14 +284,14 @@ int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handle
 		return rc;
 	if (c != '{' && c != '[')
 		return lull_fail(err, LULL_E_FORMAT,
-				 "no JSON: it begins with byte %#04x, not with { or [", (u8)c);
+				 "not JSON: it starts with byte %#04x, not with { or [", (u8)c);
 	rc = c == '[' ? take_array(&w, true, err) : take_object(&w, err);
 	if (rc < 0)
 		return rc;
 	all->is_cut |= lull_stream_is_cut(j->stream);
 	if (!all->n_events && all->is_invalid)
 		return lull_fail(err, LULL_E_FORMAT,
-				 "no valid JSON from byte %llu on, and no event before it",
+				 "invalid JSON from byte %llu on, and no event before it",
 				 (unsigned long long)all->stop_off);
 	if (!all->n_events && all->is_cut)
 		return lull_fail(err, LULL_E_FORMAT, "it ends at byte %llu, before the first event",
@@ -301,6 +301,6 @@ int lull_jevents_walk(struct lull_jevents *all, const struct lull_jevents_handle
 				 (unsigned long long)all->n_bad);
 	if (!all->has_array)
 		return lull_fail(err, LULL_E_FORMAT,
-				 "JSON, but no trace: there is no array \"traceEvents\" in it");
+				 "JSON, but not a trace: it has no array \"traceEvents\"");
 	return 0;
 }

@@ -25,13 +25,13 @@ static int refuse(struct lull_nsys *n, int rc, struct lull_err *err)
 	switch (rc & 0xff) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return lull_fail(
-			err, LULL_E_IO,
-			"%s is locked by a program that writes to it; wait until it is done", path);
+		return lull_fail(err, LULL_E_IO,
+				 "%s is locked by a program that is writing to it; try again later",
+				 path);
 	case SQLITE_NOTADB:
 		return lull_fail(err, LULL_E_FORMAT,
-				 "%s is no SQLite database, or an encrypted one; export it again "
-				 "without encryption",
+				 "%s is not an SQLite database, or it is encrypted; export it "
+				 "again without encryption",
 				 path);
 	case SQLITE_CORRUPT:
 		return lull_fail(err, LULL_E_FORMAT,

@@ -13,13 +13,11 @@ static const struct other {
 	const char *suffix;
 	const char *advice; /* %.*s is the path without suffix; NULL if there is none */
 } others[] = {
-	{ ".nsys-rep",
-	  "is in a closed format; `nsys export -t sqlite %.*s.nsys-rep` makes a SQLite file of it "
-	  "that lull can read" },
-	{ ".qdrep",
-	  "is in a closed format; `nsys export -t sqlite %.*s.qdrep` makes a SQLite file of it "
-	  "that lull can read" },
-	{ ".ncu-rep", "is in a closed format that only its maker's tools can read" },
+	{ ".nsys-rep", "is in a closed format; `nsys export -t sqlite %.*s.nsys-rep` converts it "
+		       "into a SQLite file that lull can read" },
+	{ ".qdrep", "is in a closed format; `nsys export -t sqlite %.*s.qdrep` converts it into a "
+		    "SQLite file that lull can read" },
+	{ ".ncu-rep", "is in a closed format that only the vendor's tools can read" },
 	{ ".sqlite", NULL },
 };
 
@@ -52,7 +50,7 @@ void lull_other_name(const char *path, struct lull_str *used)
 		lull_str_add(used, path, stem);
 		lull_str_puts(used, ".lull");
 		if (!access(used->at, R_OK)) {
-			log_warn("there is no %s; reading %s", path, used->at);
+			log_warn("%s does not exist; reading %s", path, used->at);
 			return;
 		}
 		lull_str_clear(used);

@@ -88,12 +88,11 @@ static int check_jobs(struct lull_job *job, struct lull_err *err)
 	}
 	if (!other)
 		return LULL_OK;
-	return lull_fail(
-		err, LULL_E_FORMAT,
-		"two jobs in the folder %s: %zu report%s of job %s (such as %s) and %zu of "
-		"job %s (such as %s); put each job into a folder of its own",
-		job->folder, n_first, n_first == 1 ? "" : "s", first->job, first->file, n_other,
-		other->job, other->file);
+	return lull_fail(err, LULL_E_FORMAT,
+			 "two jobs in the folder %s: %zu report%s of job %s (such as %s) and %zu "
+			 "of job %s (such as %s); put each job into its own folder",
+			 job->folder, n_first, n_first == 1 ? "" : "s", first->job, first->file,
+			 n_other, other->job, other->file);
 }
 
 /* Runs of one program have no job id that tells them apart; when they ran does. */
@@ -110,13 +109,12 @@ static int check_times(struct lull_job *job, struct lull_err *err)
 	if (!early->epoch_utc_ns ||
 	    early->epoch_utc_ns + early->last_ns + APART_NS >= late->epoch_utc_ns)
 		return LULL_OK;
-	return lull_fail(
-		err, LULL_E_FORMAT,
-		"two jobs in the folder %s: %s had ended %.0f minutes before %s began; put "
-		"each run into a folder of its own",
-		job->folder, early->file,
-		(f64)(late->epoch_utc_ns - early->epoch_utc_ns - early->last_ns) / 6e10,
-		late->file);
+	return lull_fail(err, LULL_E_FORMAT,
+			 "two jobs in the folder %s: %s ended %.0f minutes before %s started; put "
+			 "each run into its own folder",
+			 job->folder, early->file,
+			 (f64)(late->epoch_utc_ns - early->epoch_utc_ns - early->last_ns) / 6e10,
+			 late->file);
 }
 
 static int check_duplicates(const struct lull_job *job, struct lull_err *err)
@@ -132,11 +130,10 @@ static int check_duplicates(const struct lull_job *job, struct lull_err *err)
 				"rank %lld is in the folder %s twice: %s and %s are the same "
 				"recording; remove one of them",
 				(long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
-		return lull_fail(
-			err, LULL_E_FORMAT,
-			"rank %lld is in the folder %s twice: in %s and %s; keep the reports "
-			"of one run",
-			(long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
+		return lull_fail(err, LULL_E_FORMAT,
+				 "rank %lld is in the folder %s twice: in %s and %s; keep only the "
+				 "reports of one run",
+				 (long long)all[i].rank, job->folder, all[i - 1].file, all[i].file);
 	}
 	return LULL_OK;
 }
@@ -151,8 +148,8 @@ static int check_world(struct lull_job *job, struct lull_err *err)
 		if (known && all[i].world_size != known->world_size)
 			return lull_fail(
 				err, LULL_E_FORMAT,
-				"two jobs in the folder %s: %s is of a job with %lld ranks, "
-				"%s of one with %lld; put each job into a folder of its own",
+				"two jobs in the folder %s: %s is of a job with %lld ranks, %s of "
+				"one with %lld; put each job into its own folder",
 				job->folder, known->file, (long long)known->world_size, all[i].file,
 				(long long)all[i].world_size);
 		known = &all[i];
@@ -170,10 +167,11 @@ static void note_versions(struct lull_job *job)
 			continue;
 		first = first ? first : &all[i];
 		if (strcmp(all[i].version, first->version) != 0) {
-			lull_job_note(job,
-				      "recorded by different versions of lull: %s by %s, %s by %s. "
-				      "What only one of them records is missing on the others.",
-				      first->file, first->version, all[i].file, all[i].version);
+			lull_job_note(
+				job,
+				"recorded by different versions of lull: %s by %s, %s by %s. Data "
+				"that only one of them records is missing for the other ranks.",
+				first->file, first->version, all[i].file, all[i].version);
 			return;
 		}
 	}

@@ -75,9 +75,8 @@ static void read_meta(struct lull_job_rank *rank, struct lull_reader *r)
 			copy(rank->version, sizeof(rank->version), value);
 		} else if (strcmp(key, "ranks") == 0) {
 			snprintf(rank->bad, sizeof(rank->bad),
-				 "it holds the ranks %.60s, and a job wants a report of each; lull "
-				 "why "
-				 "compares them if you give it this file alone",
+				 "it has the ranks %.60s, but a job needs one report per rank; "
+				 "lull why compares these ranks if you give it only this file",
 				 value);
 		} else if (strcmp(key, "host") == 0) {
 			copy(rank->host, sizeof(rank->host), value);
@@ -186,7 +185,7 @@ void lull_job_head(struct lull_job *job, struct lull_job_rank *rank, struct lull
 	if (!lull_reader_is_sealed(r)) {
 		copy(rank->bad, sizeof(rank->bad),
 		     "cut off or still being written: its end is missing; lull recover makes a "
-		     "report of what is left");
+		     "report of the rest");
 		lull_reader_close(r);
 		return;
 	}

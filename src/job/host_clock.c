@@ -532,7 +532,7 @@ static void weigh(struct lull_job *job, f64 typical)
 		job->bound_ns = fmax(job->bound_ns, c->bound_ns);
 		if (c->residual_ns > GOOD_NS && c->residual_ns > typical)
 			refuse(job, LULL_CLOCKS_DURATIONS,
-			       "the clock of rank %lld (%s) can be told to %.0f us only, and "
+			       "the clock of rank %lld (%s) is known only to %.0f us, and "
 			       "collectives last %.0f us",
 			       (long long)all[i].rank, all[i].file, c->residual_ns / 1e3,
 			       typical / 1e3);
@@ -591,8 +591,8 @@ void lull_job_fit(struct lull_job *job, const struct lull_vec *samples)
 	job->clocks = job->n_domains == 1 ? LULL_CLOCKS_SAME : LULL_CLOCKS_FITTED;
 	if (job->n_domains > 1 && !n_samples)
 		refuse(job, LULL_CLOCKS_NONE,
-		       "there are no collectives to fit clocks on: record with --trace=cuda,nccl, "
-		       "and steps that exchange something");
+		       "there are no collectives from which clocks can be fitted: record with "
+		       "--trace=cuda,nccl, and steps with communication");
 	else if (job->n_domains > 1)
 		weigh(job, typical_ns(job, samples));
 	if (job->options.is_by_rank)

@@ -504,9 +504,8 @@ void lull_job_judge(struct lull_job *job)
 	if (cost_ns[LULL_CAUSE_IX_unknown] > v->cost_ns &&
 	    cost_ns[LULL_CAUSE_IX_unknown] >= WORTH * v->step_ns) {
 		snprintf(v->why_not, sizeof(v->why_not),
-			 "what ranks do for %.2f ms of each step of %.2f ms is not recorded; lull "
-			 "why "
-			 "of one report says what is missing. Next comes %s with %.2f ms",
+			 "the recordings do not explain %.2f ms of each step of %.2f ms; lull why "
+			 "of one report says what is missing. The next cause is %s with %.2f ms",
 			 cost_ns[LULL_CAUSE_IX_unknown] / 1e6, v->mean_ns / 1e6,
 			 v->cause < 0 ? "nothing" : lull_causes[v->cause]->id, v->cost_ns / 1e6);
 		v->cause = -1;

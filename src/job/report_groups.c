@@ -14,7 +14,9 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Copy", .kind = LULL_OUT_PERCENT, .doc = "copies" },
 	{ .name = "Idle", .kind = LULL_OUT_PERCENT, .doc = "nothing runs" },
 	{ .name = "Late", .kind = LULL_OUT_TEXT, .doc = "whether others wait for them" },
-	{ .name = "Cause", .kind = LULL_OUT_TEXT, .doc = "the most common one of each alone" },
+	{ .name = "Cause",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "the most common first cause of these ranks" },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -48,8 +50,8 @@ const struct lull_report lull_job_report_groups = {
 	.name = "groups",
 	.display = "Groups of Ranks",
 	.summary = "ranks that behave alike, at most five groups",
-	.help = "Ranks whose steps are made of the same parts, so that thousands of them can be "
-		"read.",
+	.help = "Ranks whose steps have the same parts, so that jobs of thousands of ranks stay "
+		"readable.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,

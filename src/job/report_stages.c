@@ -11,7 +11,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Bubble",
 	  .kind = LULL_OUT_NS,
 	  .decimals = 1,
-	  .doc = "a step: waiting in sends and receives with nothing beside" },
+	  .doc = "per step: waiting in sends and receives with nothing else at the same time" },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -36,9 +36,8 @@ const struct lull_report lull_job_report_stages = {
 	.name = "stages",
 	.display = "Pipeline Stages",
 	.summary = "what each stage of a pipeline computes and how long it waits",
-	.help = "Stages are found by who sends to whom. One that computes more than the others "
-		"holds "
-		"them up.",
+	.help = "Stages are found from the sends and receives between ranks. If one stage computes "
+		"more than the others, they wait for it.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,

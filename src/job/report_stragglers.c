@@ -9,12 +9,12 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Since", .kind = LULL_OUT_ID, .doc = "step; empty: always" },
 	{ .name = "Late", .kind = LULL_OUT_NS, .decimals = 1, .doc = "after the others, a step" },
 	{ .name = "Steps", .kind = LULL_OUT_PERCENT, .doc = "of the steps since then" },
-	{ .name = "Cause", .kind = LULL_OUT_TEXT, .doc = "its own; empty: cannot be told" },
+	{ .name = "Cause", .kind = LULL_OUT_TEXT, .doc = "its own; empty: not known" },
 	{ .name = "Excess",
 	  .kind = LULL_OUT_NS,
 	  .decimals = 1,
-	  .doc = "of that cause over what other ranks spend on it, a step" },
-	{ .name = "Evidence", .kind = LULL_OUT_TEXT, .doc = "what proves it" },
+	  .doc = "per step: time of that cause, more than on other ranks" },
+	{ .name = "Evidence", .kind = LULL_OUT_TEXT, .doc = "the evidence" },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -48,9 +48,8 @@ const struct lull_report lull_job_report_stragglers = {
 	.name = "stragglers",
 	.display = "Stragglers",
 	.summary = "ranks that others wait for, since when and why",
-	.help = "Ranks that come to their collectives well after the others in most steps, the "
-		"worst "
-		"first. The cause is the one on which they spend more than the others do.",
+	.help = "Ranks that arrive at their collectives well after the others in most steps, the "
+		"worst first. The cause is the one on which they spend more time than the others.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,

@@ -90,11 +90,11 @@ static int start(struct lull_team *t, const struct family *f, struct lull_err *e
 
 	m.library = load(f);
 	if (!m.library || !resolve(&m, f))
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "started by a launcher of MPI (%s is set), but its library cannot "
-				 "be loaded: set LULL_MPI_LIBRARY to its libmpi.so, or start lull "
-				 "without mpirun",
-				 f->variable);
+		return lull_fail(
+			err, LULL_E_UNSUPPORTED,
+			"started by an MPI launcher (%s is set), but its library cannot be loaded: "
+			"set LULL_MPI_LIBRARY to its libmpi.so, or start lull without mpirun",
+			f->variable);
 	if (m.init(NULL, NULL) || m.rank(m.world, &rank) || m.size(m.world, &size) || rank < 0 ||
 	    size < 1)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "MPI (%s) could not be started", f->name);
@@ -113,7 +113,7 @@ int lull_team_open(struct lull_team *t, struct lull_err *err)
 	if (!f)
 		return LULL_OK;
 	if (shared.is_over)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "MPI was left already");
+		return lull_fail(err, LULL_E_UNSUPPORTED, "MPI was already finalised");
 	if (!shared.n_users && start(&shared.team, f, err))
 		return err->code;
 	shared.n_users++;

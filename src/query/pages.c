@@ -146,9 +146,10 @@ int lull_pages_open(struct lull_pages **out, const char *path, struct lull_err *
 	p->fd = open(path, O_RDWR | O_CLOEXEC);
 	size = p->fd < 0 ? -1 : lseek(p->fd, 0, SEEK_END);
 	if (size < 0 || lull_io_read_at(p->fd, head, sizeof(head), 0) != (i64)sizeof(head)) {
-		lull_fail_errno(err, "opening what SQLite made");
+		lull_fail_errno(err, "opening the file that SQLite wrote");
 	} else if (head[16] << 8 != PAGE_BYTES || head[17] || head[20] || size % PAGE_BYTES) {
-		lull_fail(err, LULL_E_FORMAT, "SQLite makes pages of another size than 4096 bytes");
+		lull_fail(err, LULL_E_FORMAT,
+			  "SQLite writes pages of another size than 4096 bytes");
 	} else {
 		p->n_pages = (u32)(size / PAGE_BYTES);
 		p->buffer = lull_alloc(BUFFER_SIZE, PAGE_BYTES);

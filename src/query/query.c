@@ -237,8 +237,8 @@ static int no_table(struct lull_query *q, const char *name, struct lull_err *err
 
 	if (known)
 		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "the report holds nothing for %s (%s); as in an nsys export, such "
-				 "a table is not there",
+				 "the report has no rows for %s (%s); as in an nsys export, a "
+				 "table without rows does not exist",
 				 known->name, known->doc);
 	near_tables(q, &near);
 	return lull_fail(err, LULL_E_USAGE, "there is no table %s; %s%s%s", name,
@@ -304,19 +304,18 @@ int lull_query_fail(struct lull_query *q, const char *sql, struct lull_err *err)
 	case SQLITE_AUTH:
 		return lull_fail(
 			err, LULL_E_USAGE,
-			"a query only reads: SELECT and PRAGMA table_info are allowed (%s)",
+			"queries are read-only: only SELECT and PRAGMA table_info are allowed (%s)",
 			sqlite3_errmsg(q->db));
 	case SQLITE_INTERRUPT:
 		if (q->is_timed_out)
-			return lull_fail(
-				err, LULL_E_IO,
-				"the query took too long and was ended; --timeout gives it "
-				"more seconds, 0 no limit");
+			return lull_fail(err, LULL_E_IO,
+					 "the query took too long and was stopped; --timeout sets "
+					 "the limit in seconds, 0 is no limit");
 		return lull_fail(err, LULL_E_IO, "the query was interrupted");
 	case SQLITE_NOMEM:
 	case SQLITE_FULL:
 		return lull_fail(err, LULL_E_NOMEM,
-				 "the query needs more than 2 GiB of memory; select less");
+				 "the query needs more than 2 GiB of memory; select fewer rows");
 	default:
 		return wrong_sql(q, sql, err);
 	}

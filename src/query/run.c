@@ -111,7 +111,7 @@ static int run_one(struct lull_query *q, sqlite3_stmt *stmt, const char *sql,
 		rc = flush(res, err);
 	if (!rc && step == SQLITE_ROW)
 		rc = lull_fail(err, LULL_E_IO,
-			       "stopped after %llu rows; --max-rows allows more, 0 all",
+			       "stopped after %llu rows; --max-rows sets the limit, 0 is no limit",
 			       (unsigned long long)limits->max_rows);
 	else if (!rc && step != SQLITE_DONE)
 		rc = lull_query_fail(q, sql, err);

@@ -128,7 +128,7 @@ static int open_path(struct lull_elf **elf, const char *path, const struct lull_
 	if (build_id && build_id->n_bytes && e->build_id.n_bytes &&
 	    !lull_build_id_equal(&e->build_id, build_id)) {
 		lull_elf_close(e);
-		return lull_fail(err, LULL_E_NOT_FOUND, "%s: has another build id by now", path);
+		return lull_fail(err, LULL_E_NOT_FOUND, "%s: its build id has changed", path);
 	}
 	*elf = e;
 	return LULL_OK;
@@ -143,7 +143,8 @@ int lull_elf_open(struct lull_elf **elf, const struct lull_elf_name *name, struc
 	int rc;
 
 	if (is_deleted && !(name->build_id && name->build_id->n_bytes))
-		return lull_fail(err, LULL_E_NOT_FOUND, "%s: deleted, and no build id to check by",
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "%s: deleted, and without a build id to check another file",
 				 name->path);
 	if (name->path[0] != '/')
 		return lull_fail(err, LULL_E_NOT_FOUND, "%s: not a file", name->path);

@@ -60,9 +60,10 @@ int lull_kallsyms_read(struct lull_kallsyms *k, const char *path, struct lull_er
 		read_line(k, line);
 	fclose(f);
 	if (!k->functions.n)
-		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "%s hides addresses; set kernel.kptr_restrict=0 or run as root",
-				 path);
+		return lull_fail(
+			err, LULL_E_UNSUPPORTED,
+			"%s does not show addresses; set kernel.kptr_restrict=0 or run as root",
+			path);
 	lull_sort(k->functions.at, k->functions.n, sizeof(struct function), compare);
 	return LULL_OK;
 }

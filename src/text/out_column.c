@@ -317,7 +317,7 @@ static void end(struct lull_out_page *page)
 
 const struct lull_out_format lull_out_format_column = {
 	.name = "column",
-	.summary = "aligned text for people",
+	.summary = "aligned text",
 	.args = "nohdr nolimit nofmt WIDTH",
 	.begin = begin_column,
 	.rows = put_rows,

@@ -101,7 +101,7 @@ static void end_doc(struct lull_out_page *page)
 
 const struct lull_out_format lull_out_format_hdoc = {
 	.name = "hdoc",
-	.summary = "page for a browser",
+	.summary = "HTML page",
 	.args = "nohdr nofmt title= css=",
 	.begin = begin_doc,
 	.rows = put_rows,
@@ -110,7 +110,7 @@ const struct lull_out_format lull_out_format_hdoc = {
 
 const struct lull_out_format lull_out_format_htable = {
 	.name = "htable",
-	.summary = "bare HTML table",
+	.summary = "HTML table without a page",
 	.args = "nohdr nofmt",
 	.begin = begin_table,
 	.rows = put_rows,

@@ -43,7 +43,7 @@ int lull_file_get_header(const u8 at[LULL_HEADER_BYTES], struct lull_file_info *
 	*format = (u16)(lull_get_u16(at + 8) << 8 | lull_get_u16(at + 10));
 	if (needs > LULL_FORMAT || needs >> 8 != LULL_FORMAT_MAJOR)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
-				 "report needs a reader of format %u.%u, this is lull %s for %u.%u",
+				 "the report has format %u.%u; lull %s reads up to %u.%u",
 				 needs >> 8, needs & 0xff, LULL_VERSION, LULL_FORMAT_MAJOR,
 				 LULL_FORMAT_MINOR);
 	info->flags = lull_get_u16(at + 14);

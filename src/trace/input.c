@@ -18,7 +18,7 @@ int lull_input_open(struct lull_input *in, const char *path, struct lull_err *er
 	if (in->fd < 0)
 		return lull_fail_errno(err, "opening %s", path);
 	if (fstat(in->fd, &st)) {
-		lull_fail_errno(err, "looking at %s", path);
+		lull_fail_errno(err, "reading the state of %s", path);
 		lull_input_release(in);
 		return err->code;
 	}

@@ -49,12 +49,11 @@ int lull_part_create(struct lull_part *p, const char *path, const struct lull_fi
 	free(part_path);
 	p->fd = lull_io_create(p->part_path);
 	if (p->fd < 0) {
-		rc = errno == EEXIST
-			     ? lull_fail(err, LULL_E_IO,
-					 "%s is left from a recording that was not finished; "
-					 "run `lull recover %s` or remove it",
-					 p->part_path, p->part_path)
-			     : lull_fail_errno(err, "creating %s", p->part_path);
+		rc = errno == EEXIST ? lull_fail(err, LULL_E_IO,
+						 "%s is an unfinished report of another recording; "
+						 "run `lull recover %s` or remove it",
+						 p->part_path, p->part_path)
+				     : lull_fail_errno(err, "creating %s", p->part_path);
 		lull_part_close(p);
 		return rc;
 	}

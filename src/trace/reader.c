@@ -15,7 +15,7 @@ static int read_header(struct lull_reader *r, struct lull_err *err)
 	const u8 *at = lull_input_view(&r->in, 0, LULL_HEADER_BYTES, 0);
 
 	if (!at)
-		return lull_fail(err, LULL_E_FORMAT, "%llu bytes are too few for a lull report",
+		return lull_fail(err, LULL_E_FORMAT, "%llu bytes are too short for a lull report",
 				 (unsigned long long)r->in.size_bytes);
 	return lull_file_get_header(at, &r->info, &r->format, err);
 }

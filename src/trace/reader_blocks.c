@@ -26,7 +26,7 @@ static int check_kinds(const struct lull_reader *r, struct lull_err *err)
 		if (e[i].flags & LULL_BLOCK_MUST_KNOW && !knows_kind(e[i].kind))
 			return lull_fail(
 				err, LULL_E_UNSUPPORTED,
-				"report holds blocks of kind %u, which lull %s does not know",
+				"the report has blocks of kind %u, which lull %s does not know",
 				e[i].kind, LULL_VERSION);
 	return 0;
 }

@@ -12,7 +12,7 @@ int lull_guard_init(struct lull_guard *g, struct lull_err *err)
 	u8 random[LULL_TOKEN_CHARS];
 
 	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
-		return lull_fail_errno(err, "drawing a token");
+		return lull_fail_errno(err, "creating a random token");
 	for (size_t i = 0; i < LULL_TOKEN_CHARS; i++)
 		g->token[i] = digits[random[i] & 31];
 	g->token[LULL_TOKEN_CHARS] = '\0';

@@ -146,7 +146,7 @@ static enum MHD_Result send_answer(struct lull_server *s, struct MHD_Connection 
 	if (!rc)
 		rc = lull_page_answer(s->page, answer, &args, to, &err);
 	if (fclose(to) && !rc)
-		rc = lull_fail(&err, LULL_E_NOMEM, "the answer does not fit into memory");
+		rc = lull_fail(&err, LULL_E_NOMEM, "not enough memory for the answer");
 	if (rc) {
 		free(bytes);
 		return send_text(c, status_of(&err), err.msg);
@@ -314,7 +314,7 @@ static int listen_unix(const char *path, struct lull_err *err)
 	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
-		return lull_fail(err, LULL_E_USAGE, "%s: longer than a socket's name may be", path);
+		return lull_fail(err, LULL_E_USAGE, "%s: too long for the name of a socket", path);
 	memcpy(address.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	/* Nobody may connect before the rights are set. */
@@ -337,7 +337,7 @@ static int listen_tcp(const char *text, u16 port, struct lull_err *err)
 	int fd, on = 1;
 
 	if (!is_v4 && inet_pton(AF_INET6, text, &v6.sin6_addr) != 1)
-		return lull_fail(err, LULL_E_USAGE, "%s is no address such as 127.0.0.1", text);
+		return lull_fail(err, LULL_E_USAGE, "%s is not an address such as 127.0.0.1", text);
 	fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
 	    !bind(fd, address, len) && !listen(fd, 64))
@@ -401,7 +401,7 @@ int lull_server_start(struct lull_server **out, struct lull_page *page,
 	s->daemon = start_daemon(s, fd);
 	if (!s->daemon) {
 		close(fd);
-		lull_fail(err, LULL_E_IO, "the server does not start");
+		lull_fail(err, LULL_E_IO, "the server could not be started");
 		goto failed;
 	}
 	lull_str_addf(&url, strchr(address, ':') ? "http://[%s]:%u/%s/" : "http://%s:%u/%s/",

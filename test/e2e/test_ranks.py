@@ -231,7 +231,7 @@ class Commands(Job):
         self.assertIn("moved from straggler (rank 3) to gpu-bound", run("diff", slow, even))
         run("gate", "--baseline", even, even)
         run("gate", "--baseline", even, slow, status=1)
-        self.assertIn("two of a kind", run("diff", slow, os.path.join(even, "rank0000.lull"), status=2))
+        self.assertIn("give two reports or two folders", run("diff", slow, os.path.join(even, "rank0000.lull"), status=2))
         run("why", "--fail-on", "straggler", slow, status=3)
         run("why", "--fail-on", "straggler", even)
 
@@ -282,7 +282,7 @@ class BadInput(Job):
 
     def test_nothing_to_fit_clocks_on(self):
         folder, _ = self.make("job", "ranks=16", "steps=6", "mute=1")
-        self.assertIn("no collectives to fit clocks on", run("merge", folder, status=1))
+        self.assertIn("no collectives from which clocks can be fitted", run("merge", folder, status=1))
         answer = ask(folder)
         self.assertEqual(answer["clocks"]["how"], "none")
         self.assertEqual(answer["stragglers"], [])

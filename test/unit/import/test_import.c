@@ -211,10 +211,10 @@ static void nonsense_is_an_error_with_a_sentence(void **state)
 		const char *text, *says;
 	} cases[] = {
 		{ "", "is empty" },
-		{ "hello", "none of the files lull reads" },
+		{ "hello", "none of the formats that lull reads" },
 		{ "{}", "no array \"traceEvents\"" },
 		{ "{\"a\": 1}", "no array \"traceEvents\"" },
-		{ "{\"traceEvents\": 5}", "no valid JSON" },
+		{ "{\"traceEvents\": 5}", "invalid JSON" },
 		{ "{\"traceEvents\": [{\"ph\"", "before the first event" },
 		{ "[{]", "none of its 1 events" },
 	};

@@ -267,7 +267,7 @@ static void file_that_is_not_there_is_an_error(void **state)
 				       &(struct lull_elf_name){ .path = path, .build_id = &other },
 				       &err),
 			 LULL_E_NOT_FOUND);
-	assert_non_null(strstr(err.msg, "another build id"));
+	assert_non_null(strstr(err.msg, "build id has changed"));
 	strcat(path, " (deleted)");
 	assert_int_equal(lull_elf_open(&elf, &(struct lull_elf_name){ .path = path }, &err),
 			 LULL_E_NOT_FOUND);
