@@ -75,7 +75,7 @@ static void apply(struct lull_what_if *w)
 			const struct lull_unit *unit = &units->at[w->ops[k].unit];
 
 			if (unit->kind == LULL_UNIT_KERNEL &&
-			    unit->class == LULL_KERNEL_ELEMENTWISE)
+			    lull_kernel_is_light((enum lull_kernel_class)unit->class))
 				add_op(w, &row, i, k);
 			else
 				close_row(w, &row);
@@ -93,8 +93,8 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	       "same "
 	       "data again and again; fused into one, it is moved once. Named if the device is at "
 	       "least "
-	       "90 % busy, elementwise kernels are 60 % of the kernel time, and the fused step "
-	       "would "
+	       "90 % busy, kernels that are bound by memory (elementwise, reductions, copies) are "
+	       "60 % of the kernel time, and the fused step would "
 	       "be under 0.9 of it. The prediction makes each row as long as its longest kernel, "
 	       "or as "
 	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, "

@@ -220,13 +220,15 @@ static f64 device_ns(const struct lull_why *why)
 	       lull_why_n_steps(why);
 }
 
-static f64 elementwise_share(const struct lull_subject *s)
+static f64 light_share(const struct lull_subject *s)
 {
-	u64 sum = 0;
+	u64 sum = 0, light_ns = 0;
 
-	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++) {
 		sum += s->class_ns[i];
-	return sum ? (f64)s->class_ns[LULL_KERNEL_ELEMENTWISE] / (f64)sum : 0;
+		light_ns += lull_kernel_is_light((enum lull_kernel_class)i) ? s->class_ns[i] : 0;
+	}
+	return sum ? (f64)light_ns / (f64)sum : 0;
 }
 
 static enum lull_cause_ix busy_cause(struct lull_why *why)
@@ -248,7 +250,7 @@ static enum lull_cause_ix busy_cause(struct lull_why *why)
 		return LULL_CAUSE_IX_unified_memory;
 	if (throttled >= THROTTLED)
 		return LULL_CAUSE_IX_throttled;
-	if (elementwise_share(why->lead) >= ELEMENTWISE &&
+	if (light_share(why->lead) >= ELEMENTWISE &&
 	    run(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) <
 		    FUSED * why->free_ns)
 		return LULL_CAUSE_IX_unfused_elementwise;

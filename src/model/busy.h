@@ -21,7 +21,7 @@
 /* Bits of what was running; 0 is an idle piece. */
 #define LULL_BUSY_COMPUTE    1u /* kernels, graphs */
 #define LULL_BUSY_MEMORY     2u /* copies, memsets */
-#define LULL_BUSY_COLLECTIVE 4u /* kernels of NCCL */
+#define LULL_BUSY_COLLECTIVE 4u /* kernels that exchange data with other devices */
 #define LULL_BUSY_STATES     8u /* how many sets of them there are */
 
 struct lull_busy_piece {

@@ -134,7 +134,7 @@ static void collect_asked(struct lull_reader *r, struct lull_vec *to, u8 source)
 
 static void collect_ran(struct lull_reader *r, struct lull_vec *to)
 {
-	bool *is_collective = lull_work_collectives(r);
+	bool *is_nccl = lull_work_nccl(r);
 	struct lull_work_cursor c;
 	struct lull_work work;
 
@@ -142,7 +142,7 @@ static void collect_ran(struct lull_reader *r, struct lull_vec *to)
 	while (lull_work_next(&c, &work)) {
 		struct ran *k;
 
-		if (!is_collective[work.what])
+		if (!is_nccl[work.what])
 			continue;
 		k = lull_vec_push(to);
 		k->start_ns = work.start_ns;
@@ -151,7 +151,7 @@ static void collect_ran(struct lull_reader *r, struct lull_vec *to)
 		k->what = work.what;
 	}
 	lull_work_end(&c);
-	free(is_collective);
+	free(is_nccl);
 	sort(to, by_correlation);
 }
 

@@ -21,77 +21,10 @@ static bool begins(const char *name, const char *with)
 	return !strncasecmp(name, with, strlen(with));
 }
 
-enum lull_call_kind lull_call_kind_of(const char *name)
-{
-	static const char *const allocs[] = {
-		"Malloc",   "cudaFree",	  "cudaHostAlloc", "HostRegister",
-		"MemAlloc", "cuMemFree",  "MemHostAlloc",  "cuMemCreate",
-		"cuMemMap", "cuMemUnmap", "cuMemRelease",  "MemPoolTrim",
-		NULL
-	};
-	static const char *const modules[] = { "ModuleLoad", "LibraryLoad", "LinkComplete",
-					       "ModuleGetFunction", NULL };
-	static const char *const launches[] = { "Launch", "Memset", "cuMemsetD", NULL };
-
-	/* EventSynchronize waits; EventRecord and StreamWaitEvent do not. */
-	if (strcasestr(name, "Synchronize"))
-		return LULL_KIND_OF_SYNC;
-	if (strcasestr(name, "Memcpy"))
-		return LULL_KIND_OF_COPY;
-	if (has_any(name, launches))
-		return LULL_KIND_OF_LAUNCH;
-	if (has_any(name, modules))
-		return LULL_KIND_OF_MODULE;
-	if (has_any(name, allocs))
-		return LULL_KIND_OF_ALLOC;
-	if (strcasestr(name, "Event"))
-		return LULL_KIND_OF_EVENT;
-	return LULL_KIND_OF_OTHER;
-}
-
 bool lull_call_is_device_wide(const char *name)
 {
 	return strcasestr(name, "DeviceSynchronize") || strcasestr(name, "CtxSynchronize") ||
 	       strcasestr(name, "ThreadSynchronize");
-}
-
-enum lull_kernel_class lull_kernel_class_of(const char *name)
-{
-	static const char *const collective[] = { "nccl", "all_reduce", "allreduce",
-						  "rccl", "all_gather", "reduce_scatter",
-						  NULL };
-	static const char *const optimizer[] = {
-		"multi_tensor_apply", "adam",	 "fused_lamb", "lamb_kernel",
-		"sgd_kernel",	      "adagrad", NULL
-	};
-	static const char *const matmul[] = { "gemm",	"gemv",	     "cutlass", "xmma",
-					      "nvjet",	"conv",	     "flash",	"fmha",
-					      "matmul", "attention", "wgrad",	"dgrad",
-					      "cublas", "mma_",	     "_dot_",	NULL };
-	static const char *const elementwise[] = {
-		"elementwise", "vectorized", "reduce",	   "norm",	 "softmax", "copy",
-		"fill",	       "triton_poi", "triton_red", "triton_per", "dropout", "gelu",
-		"relu",	       "tanh",	     "sigmoid",	   "index",	 "gather",  "scatter",
-		"cat",	       "where",	     "add_kernel", "mul_kernel", "scale",   "loss",
-		"cast",	       "transpose",  "embedding",  "pointwise",	 "saxpy",   "axpy",
-		NULL
-	};
-
-	if (has_any(name, collective))
-		return LULL_KERNEL_COLLECTIVE;
-	if (has_any(name, optimizer))
-		return LULL_KERNEL_OPTIMIZER;
-	if (has_any(name, matmul))
-		return LULL_KERNEL_MATMUL;
-	return has_any(name, elementwise) ? LULL_KERNEL_ELEMENTWISE : LULL_KERNEL_OTHER;
-}
-
-const char *lull_kernel_class_name(enum lull_kernel_class class)
-{
-	static const char *const names[] = { "other kernels", "collectives", "optimizer", "matmul",
-					     "elementwise" };
-
-	return names[class];
 }
 
 bool lull_kernel_is_costly(const char *name)
@@ -217,10 +150,9 @@ u32 lull_file_bits(const char *path)
 
 bool lull_file_is_plumbing(const char *path)
 {
-	static const char *const parts[] = {
-		"/torch/",     "<frozen", "/site-packages/", "/dist-packages/", "<built-in",
-		"/lib/python", "/lull/_hooks.py", NULL
-	};
+	static const char *const parts[] = { "/torch/",		"<frozen",   "/site-packages/",
+					     "/dist-packages/", "<built-in", "/lib/python",
+					     "/lull/_hooks.py", NULL };
 
 	for (size_t i = 0; parts[i]; i++) {
 		if (strstr(path, parts[i]))

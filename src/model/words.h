@@ -1,5 +1,6 @@
 /*
- * words - what the names of calls, kernels, ranges and functions say about them.
+ * words - what the names of calls, kernels, ranges and functions say about them. What a kernel or
+ * a call is, wire/vocabulary.h says.
  *
  * Names are hints, never proof: what follows from them alone is used where the mechanism (which
  * call, which memory, who waited) does not decide. Case does not matter.
@@ -8,37 +9,10 @@
 #define LULL_MODEL_WORDS_H
 
 #include "base/types.h"
-
-enum lull_call_kind {
-	LULL_KIND_OF_OTHER,
-	LULL_KIND_OF_LAUNCH, /* kernels, memsets, graphs */
-	LULL_KIND_OF_COPY,
-	LULL_KIND_OF_SYNC,
-	LULL_KIND_OF_ALLOC,
-	LULL_KIND_OF_EVENT,
-	LULL_KIND_OF_MODULE, /* loads code */
-};
-
-/* What a CUDA call of this name does. */
-enum lull_call_kind lull_call_kind_of(const char *name);
+#include "wire/vocabulary.h"
 
 /* Whether a sync of this name waits for the whole device. */
 bool lull_call_is_device_wide(const char *name);
-
-enum lull_kernel_class {
-	LULL_KERNEL_OTHER,
-	LULL_KERNEL_COLLECTIVE,
-	LULL_KERNEL_OPTIMIZER,
-	LULL_KERNEL_MATMUL,
-	LULL_KERNEL_ELEMENTWISE,
-	LULL_N_KERNEL_CLASSES,
-};
-
-/* The class of a kernel of this name. */
-enum lull_kernel_class lull_kernel_class_of(const char *name);
-
-/* The name of a class, as it is printed. */
-const char *lull_kernel_class_name(enum lull_kernel_class class);
 
 /* Whether an elementwise kernel of this name computes something costly, such as tanh. */
 bool lull_kernel_is_costly(const char *name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "wire/vocabulary.h"
 
 /* The tables, and the column that says what the work was. */
 static const struct {
@@ -236,24 +237,31 @@ void lull_work_order_end(struct lull_work_order *o)
 		lull_order_end(&o->orders[i]);
 }
 
-bool lull_work_is_collective(const char *kernel_name)
+/* What is true of the name of each launch, by its id. */
+static bool *ask_names(struct lull_reader *r, bool (*is)(const char *name))
 {
-	static const char returns[] = "void ", prefix[] = "nccl";
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+	bool *all = lull_alloc(n + 1, sizeof(*all));
 
-	if (!strncmp(kernel_name, returns, strlen(returns)))
-		kernel_name += strlen(returns);
-	return !strncmp(kernel_name, prefix, strlen(prefix));
+	for (size_t i = 0; i < n; i++)
+		all[i + 1] = is(lull_reader_string(r, launches[i].name, NULL));
+	return all;
+}
+
+static bool is_collective(const char *name)
+{
+	return lull_kernel_class_of(name) == LULL_KERNEL_COLLECTIVE;
 }
 
 bool *lull_work_collectives(struct lull_reader *r)
 {
-	size_t n;
-	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
-	bool *is = lull_alloc(n + 1, sizeof(*is));
+	return ask_names(r, is_collective);
+}
 
-	for (size_t i = 0; i < n; i++)
-		is[i + 1] = lull_work_is_collective(lull_reader_string(r, launches[i].name, NULL));
-	return is;
+bool *lull_work_nccl(struct lull_reader *r)
+{
+	return ask_names(r, lull_kernel_is_nccl);
 }
 
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds)

@@ -117,11 +117,14 @@ static inline u64 lull_work_end_ns(const struct lull_work *work)
 	return lull_span_end_ns(work->start_ns, work->dur_ns);
 }
 
-/* Whether this is the kernel of a collective operation: one of NCCL. */
-bool lull_work_is_collective(const char *kernel_name);
-
-/* The same for each launch, by its id. Free with free(). */
+/*
+ * Whether the kernel of each launch is a collective (wire/vocabulary.h), by the launch's id. Free
+ * with free().
+ */
 bool *lull_work_collectives(struct lull_reader *r);
+
+/* Whether it is NCCL's own: one that belongs to an operation of the table `collective`. */
+bool *lull_work_nccl(struct lull_reader *r);
 
 /* How many there are of these kinds. */
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds);

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "model/names.h"
+#include "model/words.h"
 #include "symbol/demangle.h"
 
 /* A made table: what `path` and `fn` make of each row id of a dimension. */
@@ -194,6 +195,17 @@ static i64 value_f32(struct lull_values *v, i64 bits)
 	return bits;
 }
 
+/* enum lull_kernel_class of a kernel's name. */
+static i64 value_kernel_class(struct lull_values *v, i64 name)
+{
+	return lull_kernel_class_of(lull_reader_string(v->reader, (u32)name, NULL));
+}
+
+static const char *name_kernel_class(u32 class)
+{
+	return lull_kernel_class_name((enum lull_kernel_class)class);
+}
+
 static const struct {
 	const char *name;
 	lull_value_fn *fn;
@@ -209,6 +221,7 @@ static const struct {
 	{ "overhead", value_overhead },
 	{ "i32", value_i32 },
 	{ "f32", value_f32 },
+	{ "kernel_class", value_kernel_class },
 };
 
 lull_value_fn *lull_values_fn(const char *name, size_t len)
@@ -221,9 +234,19 @@ lull_value_fn *lull_values_fn(const char *name, size_t len)
 
 lull_name_fn *lull_values_names(const char *name, size_t len)
 {
-	if (len == 9 && !memcmp(name, "copy_name", len))
-		return lull_names_copy;
-	return len == 11 && !memcmp(name, "memory_name", len) ? lull_names_memory : NULL;
+	static const struct {
+		const char *name;
+		lull_name_fn *names;
+	} lists[] = {
+		{ "copy_name", lull_names_copy },
+		{ "memory_name", lull_names_memory },
+		{ "kernel_class", name_kernel_class },
+	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(lists); i++)
+		if (strlen(lists[i].name) == len && !memcmp(lists[i].name, name, len))
+			return lists[i].names;
+	return NULL;
 }
 
 /* ---- paths ---- */

@@ -112,14 +112,14 @@ static void scan_exchanges(struct operations *o, struct lull_sum *sum)
 static bool has_both(struct lull_reader *r)
 {
 	size_t n, n_launches;
-	bool *is_collective = lull_work_collectives(r), has_kernel = false, has_told = false;
+	bool *is_nccl = lull_work_nccl(r), has_kernel = false, has_told = false;
 	struct lull_collective_cols cols;
 	struct lull_cursor c;
 
 	lull_reader_dim(r, LULL_TABLE_launch, &n_launches);
 	for (size_t i = 1; i <= n_launches; i++)
-		has_kernel |= is_collective[i];
-	free(is_collective);
+		has_kernel |= is_nccl[i];
+	free(is_nccl);
 	lull_cursor_init(&c, r, LULL_TABLE_collective, 0, UINT64_MAX);
 	lull_cursor_want(&c, "source");
 	while (has_kernel && !has_told && (n = lull_cursor_next(&c, &cols)) > 0)
@@ -133,7 +133,7 @@ static void scan_kernels(struct operations *o, struct lull_sum *sum)
 {
 	size_t n;
 	const struct lull_launch_row *launches = lull_reader_dim(o->reader, LULL_TABLE_launch, &n);
-	bool *is_collective = lull_work_collectives(o->reader);
+	bool *is_nccl = lull_work_nccl(o->reader);
 	struct lull_work_cursor c;
 	struct lull_work work;
 
@@ -141,14 +141,14 @@ static void scan_kernels(struct operations *o, struct lull_sum *sum)
 	while (lull_work_next(&c, &work)) {
 		struct group group = { .source = KERNEL };
 
-		if (!is_collective[work.what] ||
+		if (!is_nccl[work.what] ||
 		    !lull_report_covers(o->options, work.start_ns, work.dur_ns))
 			continue;
 		group.name = launches[work.what - 1].name;
 		add(o, sum, &group, work.dur_ns, 0);
 	}
 	lull_work_end(&c);
-	free(is_collective);
+	free(is_nccl);
 }
 
 static void scan_ranges(struct operations *o, struct lull_sum *sum)

@@ -18,7 +18,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies or memsets, nothing else" },
 	{ .name = "Collective Alone",
 	  .kind = LULL_OUT_NS,
-	  .doc = "kernels of NCCL, nothing else",
+	  .doc = "collectives, nothing else",
 	  .is_spare = true },
 	{ .name = "Compute+Copy",
 	  .kind = LULL_OUT_NS,
@@ -121,7 +121,9 @@ const struct lull_report lull_report_overlap = {
 	.help = "The time of each device from its first work to the end of its last, each "
 		"nanosecond counted once. Copies and collectives that run while kernels compute "
 		"cost nothing; alone they do, and idle time does. Collectives are the kernels "
-		"whose names begin with nccl. A device that several processes see is one. A filter "
+		"that exchange data with other devices: those of NCCL, RCCL and NVSHMEM, and "
+		"all-reduces of other libraries, by their names. A device that several processes "
+		"see is one. A filter "
 		"cuts what crosses its edges.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -1,90 +1,41 @@
 #include "timeline/name.h"
 
-#include <ctype.h>
-#include <string.h>
-
 #include "base/types.h"
 #include "cause/cause.h"
-
-/* Whether `word` (lower case) is in `text`, whatever the case of that. */
-static bool has(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (; *text; text++) {
-		size_t i = 0;
-
-		while (i < len && tolower((unsigned char)text[i]) == word[i])
-			i++;
-		if (i == len)
-			return true;
-	}
-	return false;
-}
-
-/*
- * Words in the names of kernels of cuBLAS, cuDNN, CUTLASS, PyTorch, Triton and NCCL; the first that
- * fits wins. What a kernel does is not known otherwise.
- */
-static const struct {
-	const char *word;
-	u8 class;
-} kernel_words[] = {
-	{ "nccl", LULL_CLASS_COLLECTIVE },
-	{ "allreduce", LULL_CLASS_COLLECTIVE },
-	{ "allgather", LULL_CLASS_COLLECTIVE },
-	{ "reducescatter", LULL_CLASS_COLLECTIVE },
-	{ "nvshmem", LULL_CLASS_COLLECTIVE },
-	{ "flash", LULL_CLASS_ATTENTION },
-	{ "fmha", LULL_CLASS_ATTENTION },
-	{ "attention", LULL_CLASS_ATTENTION },
-	{ "softmax", LULL_CLASS_REDUCTION },
-	{ "conv", LULL_CLASS_CONVOLUTION },
-	{ "wgrad", LULL_CLASS_CONVOLUTION },
-	{ "dgrad", LULL_CLASS_CONVOLUTION },
-	{ "implicit_gemm", LULL_CLASS_CONVOLUTION },
-	{ "winograd", LULL_CLASS_CONVOLUTION },
-	{ "cudnn", LULL_CLASS_CONVOLUTION },
-	{ "gemm", LULL_CLASS_MATMUL },
-	{ "gemv", LULL_CLASS_MATMUL },
-	{ "matmul", LULL_CLASS_MATMUL },
-	{ "cutlass", LULL_CLASS_MATMUL },
-	{ "xmma", LULL_CLASS_MATMUL },
-	{ "nvjet", LULL_CLASS_MATMUL },
-	{ "cublas", LULL_CLASS_MATMUL },
-	{ "norm", LULL_CLASS_REDUCTION },
-	{ "reduce", LULL_CLASS_REDUCTION },
-	{ "triton_red", LULL_CLASS_REDUCTION },
-	{ "triton_per", LULL_CLASS_REDUCTION },
-	{ "elementwise", LULL_CLASS_ELEMENTWISE },
-	{ "multi_tensor", LULL_CLASS_ELEMENTWISE },
-	{ "triton_poi", LULL_CLASS_ELEMENTWISE },
-	{ "foreach", LULL_CLASS_ELEMENTWISE },
-	{ "fill", LULL_CLASS_ELEMENTWISE },
-	{ "copy", LULL_CLASS_COPY },
-	{ "memcpy", LULL_CLASS_COPY },
-	{ "transpose", LULL_CLASS_COPY },
-	{ "cat_array", LULL_CLASS_COPY },
-};
+#include "model/words.h"
 
 enum lull_device_class lull_class_of_kernel(const char *name)
 {
-	for (size_t i = 0; i < LULL_COUNT_OF(kernel_words); i++) {
-		if (has(name, kernel_words[i].word))
-			return (enum lull_device_class)kernel_words[i].class;
-	}
-	return LULL_CLASS_OTHER;
+	static const u8 classes[LULL_N_KERNEL_CLASSES] = {
+		[LULL_KERNEL_OTHER] = LULL_CLASS_OTHER,
+		[LULL_KERNEL_COLLECTIVE] = LULL_CLASS_COLLECTIVE,
+		[LULL_KERNEL_OPTIMIZER] = LULL_CLASS_ELEMENTWISE,
+		[LULL_KERNEL_MATMUL] = LULL_CLASS_MATMUL,
+		[LULL_KERNEL_ATTENTION] = LULL_CLASS_ATTENTION,
+		[LULL_KERNEL_CONVOLUTION] = LULL_CLASS_CONVOLUTION,
+		[LULL_KERNEL_ELEMENTWISE] = LULL_CLASS_ELEMENTWISE,
+		[LULL_KERNEL_REDUCTION] = LULL_CLASS_REDUCTION,
+		[LULL_KERNEL_COPY] = LULL_CLASS_COPY,
+	};
+
+	return (enum lull_device_class)classes[lull_kernel_class_of(name)];
 }
 
 enum lull_call_class lull_class_of_call(const char *name)
 {
-	if (has(name, "synchronize") || has(name, "eventquery"))
+	switch (lull_call_kind_of(name)) {
+	case LULL_KIND_OF_SYNC:
 		return LULL_CALLS_WAIT;
-	if (has(name, "launch"))
+	case LULL_KIND_OF_LAUNCH:
 		return LULL_CALLS_LAUNCH;
-	if (has(name, "memcpy") || has(name, "memset") || has(name, "malloc") ||
-	    has(name, "free") || has(name, "memalloc"))
+	case LULL_KIND_OF_COPY:
+	case LULL_KIND_OF_ALLOC:
 		return LULL_CALLS_MEMORY;
+	case LULL_KIND_OF_EVENT:
+	case LULL_KIND_OF_MODULE:
+	case LULL_KIND_OF_OTHER:
+		break;
+	}
 	return LULL_CALLS_OTHER;
 }
 

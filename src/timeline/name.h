@@ -4,9 +4,11 @@
  * Most names are strings of the report. Others have no string there: a step has a number, a copy
  * has a direction. The top bits of a name say which.
  *
- * Classes:        what a folded stretch is coloured by. Device work: matmul, attention,
- *                 convolution, elementwise, reduction, collective, copy, other. Idle time: the
- *                 families of causes. CPU: running, runnable. Calls: other, launch, wait, memory.
+ * Classes:        what a folded stretch is coloured by. Device work: the classes of
+ *                 wire/kernel_classes.def, for which there are eight colours: the optimizer's
+ *                 kernels are elementwise ones, and copies have that of copy kernels. Idle time:
+ *                 the families of causes. CPU: running, runnable. Calls: other, launch, wait,
+ *                 memory.
  *                 C library: enum lull_wait.
  */
 #ifndef LULL_TIMELINE_NAME_H
@@ -56,10 +58,10 @@ enum lull_call_class {
 /* Append the text of a name. */
 void lull_name_text(struct lull_str *to, struct lull_reader *r, u32 name);
 
-/* The class of a kernel of this name. */
+/* The colour of a kernel of this name: of its class (wire/vocabulary.h). */
 enum lull_device_class lull_class_of_kernel(const char *name);
 
-/* The class of a CUDA call of this name. */
+/* The colour of a CUDA call of this name: of its kind (wire/vocabulary.h). */
 enum lull_call_class lull_class_of_call(const char *name);
 
 #endif

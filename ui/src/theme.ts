@@ -5,7 +5,7 @@ export type Rgb = [number, number, number];
 
 export const IDLE_FAMILIES = ["input", "copy", "sync", "launch", "host", "other ranks", "device", "unknown"];
 export const WORK_CLASSES = [
-  "matmul", "attention", "convolution", "elementwise", "norm, reduce", "collective", "copy", "other",
+  "matmul", "attention", "convolution", "elementwise, optimizer", "reduction", "collective", "copy", "other",
 ];
 
 interface Tokens {

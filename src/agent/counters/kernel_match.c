@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "wire/vocabulary.h"
 
 #define NAME_BYTES 512u
 #define N_CACHED   256u
@@ -20,12 +21,6 @@ static struct {
 	bool has_range;
 	_Atomic u64 cache[N_CACHED]; /* 0 nothing yet */
 } match;
-
-/*
- * Libraries whose kernels talk to other devices. Theirs are the only ones that wait for a kernel
- * elsewhere without being launched as cooperative on many devices.
- */
-static const char *const unsafe[] = { "nccl", "nvshmem", "deep_ep", "mscclpp" };
 
 static bool is_digit(char c)
 {
@@ -139,10 +134,14 @@ int lull_kernel_match(const char *symbol)
 
 bool lull_kernel_is_unsafe(const char *symbol)
 {
-	for (size_t i = 0; i < LULL_COUNT_OF(unsafe); i++)
-		if (strstr(symbol, unsafe[i]))
-			return true;
-	return false;
+	char plain[NAME_BYTES];
+
+	/*
+	 * Collectives are the only ones that wait for a kernel elsewhere without being launched as
+	 * cooperative on many devices.
+	 */
+	lull_kernel_plain_name(symbol, plain, sizeof(plain));
+	return lull_kernel_class_of(plain) == LULL_KERNEL_COLLECTIVE;
 }
 
 static bool is_text(const char *wanted, const char *text, size_t len)
