@@ -40,12 +40,17 @@ static const struct {
 	{ "alloc_leaks", true },
 	{ "alloc_backward", true },
 	{ "alloc_sum", true },
+	{ "overlap", false },
 };
 
 #define MAX_JOINED 2000000u /* events */
 
 #define TABLE_ROWS "300"
 #define MAX_NAME   1024u
+
+/* As many as the page asks for: ui/src/keys.ts, ui/src/panels/selection.ts. */
+#define IDLE_GAPS    "500"
+#define BETWEEN_GAPS "12"
 
 struct pack {
 	struct lull_page *page;
@@ -63,7 +68,7 @@ struct pack {
 /* A record as it is packed. */
 struct packed {
 	struct lull_rec rec;
-	u32 correlation;
+	u64 link; /* of a call and its work: process in the upper half, correlation; 0 for none */
 };
 
 static u32 number_of(struct pack *p, u32 name)
@@ -88,39 +93,56 @@ static u8 class_of(const struct lull_rec *rec)
 
 /* ---- lanes ---- */
 
-/* Correlations of the rows of blocks, one block after the other. */
-struct correlations {
+/* What links rows of blocks, one block after the other. */
+struct links {
 	struct lull_cursor cursor;
-	const u32 *column;
+	const u32 *cols[LULL_MAX_COLS];
 	size_t block_ix;
-	bool is_open;
+	bool is_open, has_block;
 };
 
-static u32 correlation_of(struct correlations *c, struct lull_reader *r, enum lull_table table,
-			  const struct lull_found *found)
+static void open_links(struct links *l, struct lull_reader *r, enum lull_table table)
 {
-	const u32 *cols[LULL_MAX_COLS];
-	int ix = lull_table_column(lull_table_find((u16)table), "correlation");
+	lull_cursor_init(&l->cursor, r, table, 0, UINT64_MAX);
+	lull_cursor_want(&l->cursor, "correlation");
+	lull_cursor_want(&l->cursor, "lane");
+	if (lull_table_column(l->cursor.table, "process") >= 0)
+		lull_cursor_want(&l->cursor, "process");
+	l->block_ix = SIZE_MAX;
+	l->is_open = true;
+}
+
+/* Numbers of calls are counted by process, so both say which it is. */
+static u64 link_of(struct links *l, struct lull_reader *r, enum lull_table table,
+		   const struct lull_found *found)
+{
+	const struct lull_table_desc *desc = lull_table_find((u16)table);
+	int ix = lull_table_column(desc, "correlation"), lane = lull_table_column(desc, "lane");
+	int owner = lull_table_column(desc, "process");
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
+	u32 row = found->event.row, process;
 
 	if (ix < 0)
 		return 0;
-	if (!c->is_open) {
-		lull_cursor_init(&c->cursor, r, table, 0, UINT64_MAX);
-		lull_cursor_want(&c->cursor, "correlation");
-		c->block_ix = SIZE_MAX;
-		c->is_open = true;
+	if (!l->is_open)
+		open_links(l, r, table);
+	if (l->block_ix != found->block_ix) {
+		l->has_block = lull_cursor_read(&l->cursor, found->block_ix, l->cols) > 0;
+		l->block_ix = found->block_ix;
 	}
-	if (c->block_ix != found->block_ix) {
-		c->column = lull_cursor_read(&c->cursor, found->block_ix, cols) ? cols[ix] : NULL;
-		c->block_ix = found->block_ix;
-	}
-	return c->column ? c->column[found->event.row] : 0;
+	if (!l->has_block || !l->cols[ix][row])
+		return 0;
+	process = owner >= 0 ? l->cols[owner][row] : 0;
+	if (!process && l->cols[lane][row])
+		process = lanes[l->cols[lane][row] - 1].process;
+	return (u64)process << 32 | l->cols[ix][row];
 }
 
 static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)
 {
 	const struct lull_tl_lane *l = lull_timeline_lane(p->t, lane);
-	struct correlations c = { 0 };
+	struct links links = { 0 };
 	const struct lull_found *all;
 	struct lull_vec events;
 
@@ -137,11 +159,11 @@ static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)
 					     .count = 1 };
 		to->rec.share[all[i].event.class] = 255;
 		if (all[i].has_row)
-			to->correlation = correlation_of(&c, p->t->reader,
-							 lull_sources[l->source].table, &all[i]);
+			to->link = link_of(&links, p->t->reader, lull_sources[l->source].table,
+					   &all[i]);
 	}
-	if (c.is_open)
-		lull_cursor_release(&c.cursor);
+	if (links.is_open)
+		lull_cursor_release(&links.cursor);
 	lull_vec_release(&events);
 }
 
@@ -182,8 +204,8 @@ static void put_columns(struct pack *p, const struct lull_vec *recs, bool is_fol
 	for (size_t i = 0; i < recs->n; i++)
 		*(u8 *)lull_vec_push(&p->lanes) = class_of(&r[i].rec);
 	for (size_t i = 0; i < recs->n; i++) {
-		lull_varint_add_i64(&p->lanes, (i64)r[i].correlation - (i64)before);
-		before = r[i].correlation;
+		lull_varint_add_i64(&p->lanes, (i64)(r[i].link - before));
+		before = r[i].link;
 	}
 	for (size_t i = 0; is_folded && i < recs->n; i++)
 		lull_varint_add(&p->lanes, r[i].rec.count);
@@ -275,6 +297,31 @@ static bool is_too_much(const struct pack *p)
 	return !is_cut(p) && p->t->n_events > MAX_JOINED;
 }
 
+/*
+ * The gaps of each row: all that panels and keys ask for. Times of the idle row are its pieces, of
+ * others what lies between.
+ */
+static void put_gaps(struct pack *p, const char *window)
+{
+	const struct lull_row *rows = p->t->rows.at;
+	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
+
+	for (size_t i = 0; i < p->t->rows.n; i++) {
+		bool is_idle = !strcmp(rows[i].kind, "idle");
+
+		if (!rows[i].n_lanes)
+			continue;
+		lull_str_clear(&key);
+		lull_str_clear(&text);
+		lull_str_addf(&key, "gaps:%u%s", rows[i].first_lane, is_idle ? "" : ":between");
+		lull_str_addf(&text, "lane=%u&n=%s%s", rows[i].first_lane,
+			      is_idle ? IDLE_GAPS : BETWEEN_GAPS "&between=1", window);
+		put_answer(p, lull_str_text(&key), "gaps", lull_str_text(&text));
+	}
+	lull_str_release(&key);
+	lull_str_release(&text);
+}
+
 static void put_answers(struct pack *p)
 {
 	static const char *const plain[] = { "meta",   "verdict", "steps",   "memory",
@@ -303,6 +350,7 @@ static void put_answers(struct pack *p)
 			      lull_str_text(&window));
 		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
 	}
+	put_gaps(p, lull_str_text(&window));
 	lull_str_release(&window);
 	fputs("},", p->to);
 	lull_str_release(&key);

@@ -5,9 +5,9 @@
  *
  * The JSON has the answers that do not depend on the view, the names, and where the lanes and
  * curves lie. A lane is columns of varints: starts (difference to the end of the one before,
- * zigzag), lengths, names (numbers of the list of names), classes, and for work and calls their
- * correlation; if it was folded, counts and busy shares in 1/255, too. Times are in the unit of
- * the plan.
+ * zigzag), lengths, names (numbers of the list of names), classes, and for work and calls what
+ * links them (process << 32 | correlation); if it was folded, counts and busy shares in 1/255, too.
+ * Times are in the unit of the plan.
  */
 #ifndef LULL_PAGE_PACK_H
 #define LULL_PAGE_PACK_H

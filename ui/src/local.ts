@@ -1,26 +1,26 @@
-// The page as one file: answers come out of the document itself, in the form the server would give.
+// The page as one file. What was asked of the server when the file was made is given as it was: no answer is computed here.
+// Only what depends on the view (tiles, the event under the pointer, a search) is looked up in the packed lanes.
 
 import { type Args, AskError, type Source } from "./source";
 import { TILE_BUCKETS } from "./tiles";
-import type { Cell, Column, Hits, Link, Meta, Selected, Table } from "./types";
+import type { Hits, Link, Meta, Selected } from "./types";
 
 interface Packed {
   answers: Record<string, unknown> & { meta: Meta };
   pack: { unit: number; notice: string | null; from?: number; to?: number; lanes: [number, number, number][]; names: [number, string][]; curves: number[][] };
 }
 
-/** Events, or folds of them, of one lane; times in ns. */
 const WORK = ["kernel", "copy", "memset", "graph"];
-const CALLS_WAIT = 2; // enum lull_call_class
-const SLACK_NS = 2000; // as in src/page/waits.c
+const CORRELATIONS = 2 ** 32; // a process has as many
 
+/** Events, or folds of them, of one lane; times in ns. */
 interface Lane {
   n: number;
   start: Float64Array;
   end: Float64Array;
   name: Uint32Array; // ids
   cls: Uint8Array;
-  corr: Uint32Array;
+  link: Float64Array; // process and correlation: equal for a call and its work; 0 for none
   count: Uint32Array | null;
   busy: Uint8Array | null;
 }
@@ -52,7 +52,7 @@ class Reader {
 function decodeLane(bytes: Uint8Array, at: number, n: number, isFolded: boolean, unit: number, names: [number, string][]): Lane {
   const r = new Reader(bytes, at);
   const lane: Lane = {
-    n, start: new Float64Array(n), end: new Float64Array(n), name: new Uint32Array(n), cls: new Uint8Array(n), corr: new Uint32Array(n),
+    n, start: new Float64Array(n), end: new Float64Array(n), name: new Uint32Array(n), cls: new Uint8Array(n), link: new Float64Array(n),
     count: isFolded ? new Uint32Array(n) : null, busy: isFolded ? new Uint8Array(n) : null,
   };
   for (let i = 0; i < n; i++) lane.start[i] = r.i();
@@ -63,8 +63,8 @@ function decodeLane(bytes: Uint8Array, at: number, n: number, isFolded: boolean,
   }
   for (let i = 0; i < n; i++) lane.name[i] = names[r.u()]?.[0] ?? 0;
   for (let i = 0; i < n; i++) lane.cls[i] = r.byte();
-  let corr = 0;
-  for (let i = 0; i < n; i++) lane.corr[i] = corr += r.i();
+  let link = 0;
+  for (let i = 0; i < n; i++) lane.link[i] = link += r.i();
   for (let i = 0; isFolded && i < n; i++) lane.count![i] = r.u();
   for (let i = 0; isFolded && i < n; i++) lane.busy![i] = r.byte();
   for (let i = 0; i < n; i++) {
@@ -84,23 +84,6 @@ function firstAfter(lane: Lane, t: number): number {
     else low = mid + 1;
   }
   return low;
-}
-
-/** The time in which any of these lanes is busy; of what is folded, its busy share. */
-function union(lanes: Lane[], is: (name: number) => boolean): { from: number; to: number; sum: number } {
-  const at = lanes.map(() => 0);
-  const out = { from: Infinity, to: -Infinity, sum: 0 };
-  for (;;) {
-    let next = -1; // the lane that begins first
-    lanes.forEach((lane, k) => { if (at[k] < lane.n && (next < 0 || lane.start[at[k]] < lanes[next].start[at[next]])) next = k; });
-    if (next < 0) return out;
-    const [lane, i] = [lanes[next], at[next]++];
-    if (!is(lane.name[i])) continue;
-    const share = lane.busy ? lane.busy[i] / 255 : 1;
-    out.sum += share * Math.max(0, lane.end[i] - Math.max(lane.start[i], out.to));
-    out.from = Math.min(out.from, lane.start[i]);
-    out.to = Math.max(out.to, lane.end[i]);
-  }
 }
 
 interface Fold {
@@ -148,7 +131,10 @@ export function foldLane(lane: Lane, from: number, to: number, width: number): F
   return out;
 }
 
-const column = (name: string, kind: string): Column => ({ name, kind, decimals: 1 });
+/** Of what is not in the file, and cannot be made of it. */
+const refuse = (what: string): never => {
+  throw new AskError(`This file does not hold ${what}; \`lull view FILE\` on the recording does.`, 404);
+};
 
 export class LocalSource implements Source {
   readonly isOffline = true;
@@ -188,7 +174,7 @@ export class LocalSource implements Source {
   }
 
   post<T>(): Promise<T> {
-    return Promise.reject(new AskError("a file cannot run SQL", 501));
+    return Promise.reject(new AskError("A file cannot run SQL; `lull view FILE` on the recording does.", 501));
   }
 
   private answer(name: string, args: Args): unknown {
@@ -197,66 +183,16 @@ export class LocalSource implements Source {
       case "names": return String(args.id).split(",").map((id) => this.names.get(Number(id)) ?? "?");
       case "event": return this.event(n("lane"), n("t"), n("slack"));
       case "next": return this.next(n("lane"), n("t"), n("dir"), args.name === undefined ? -1 : n("name"));
-      case "gaps": return this.gaps(n("lane"), n("n") || 200, args.between !== undefined);
+      case "gaps": return this.known(args.between === undefined ? `gaps:${args.lane}` : `gaps:${args.lane}:between`, "the gaps of this row");
       case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined);
-      case "table": return this.table(String(args.name), args);
-      case "flame": return this.known(args.kind ? `flame:${args.kind}` : "flame");
-      default: return this.known(name);
+      case "table": return args.from === undefined ? this.known(`table:${args.name}`, "this table") : refuse("tables of a part of the time");
+      case "flame": return args.from === undefined ? this.known(args.kind ? `flame:${args.kind}` : "flame", "a flame graph") : refuse("flame graphs of a part of the time");
+      default: return this.known(name, "it");
     }
   }
 
-  private known(key: string): unknown {
-    const answer = this.data.answers[key];
-    if (answer === undefined) throw new AskError("This file does not hold it; lull view shows it.", 404);
-    return answer;
-  }
-
-  /** Tables of the whole run are in the file; those of a range are summed here. */
-  private table(name: string, args: Args): unknown {
-    const kinds: Record<string, string[]> = { cuda_gpu_sum: ["kernel", "copy", "memset"], cuda_gpu_kern_sum: ["kernel"], cuda_api_sum: ["call"], nvtx_sum: ["range"], osrt_sum: ["os"] };
-    if (args.from === undefined && this.data.answers[`table:${name}`]) return this.known(`table:${name}`);
-    if (name === "overlap") return this.overlap();
-    if (!kinds[name]) throw new AskError("This file does not hold it; lull view shows it.", 404);
-    const from = Number(args.from ?? 0);
-    const to = Number(args.to ?? Infinity);
-    const sums = new Map<number, [number, number]>();
-    let all = 0;
-    this.rowOfLane.forEach((row, lane) => {
-      if (!kinds[name].includes(this.data.answers.meta.rows[row].kind)) return;
-      const l = this.lane(lane);
-      for (let i = firstAfter(l, from); i < l.n && l.start[i] < to; i++) {
-        if (l.start[i] < from || l.end[i] > to) continue;
-        const sum = sums.get(l.name[i]) ?? [0, 0];
-        sum[0] += l.end[i] - l.start[i];
-        sum[1] += l.count ? l.count[i] : 1;
-        all += l.end[i] - l.start[i];
-        sums.set(l.name[i], sum);
-      }
-    });
-    const rows = [...sums].sort((a, b) => b[1][0] - a[1][0]).map(([id, [total, count]]): Cell[] =>
-      [all ? (100 * total) / all : 0, total, count, total / count, this.names.get(id) ?? "?"]);
-    const table: Table = {
-      name, title: name, summary: "", n: rows.length, rows,
-      columns: [column("Time", "pct"), column("Total Time", "ns"), column("Instances", "int"), column("Avg", "ns"), column("Name", "text")],
-    };
-    return table;
-  }
-
-  /** What panels need of `lull stats -r overlap`: each device's span, and when it had any work and when it computed. */
-  private overlap(): Table {
-    const { rows } = this.data.answers.meta;
-    const isBelow = (ix: number, device: number): boolean => ix === device || (ix >= 0 && isBelow(rows[ix].parent, device));
-    const lanesOf = (device: number, kinds: string[]): Lane[] => this.rowOfLane
-      .flatMap((row, lane) => (kinds.includes(rows[row].kind) && isBelow(row, device) ? [this.lane(lane)] : []));
-    const cells = rows.flatMap((device, ix): Cell[][] => {
-      const any = union(device.kind === "device" ? lanesOf(ix, WORK) : [], () => true);
-      const span = any.to - any.from;
-      if (!(span > 0)) return [];
-      const computing = union(lanesOf(ix, ["kernel", "graph"]), (name) => !this.names.get(name)?.startsWith("nccl"));
-      return [[`(${/\d+/.exec(device.key)?.[0] ?? ""})`, span, span - any.sum, computing.sum]];
-    });
-    return { name: "overlap", title: "overlap", summary: "", n: cells.length, rows: cells,
-      columns: [column("Device", "text"), column("Span", "ns"), column("Idle", "ns"), column("Compute Alone", "ns")] };
+  private known(key: string, what: string): unknown {
+    return this.data.answers[key] ?? refuse(what);
   }
 
   private event(ix: number, t: number, slack: number): Selected {
@@ -277,45 +213,22 @@ export class LocalSource implements Source {
     }
     return {
       type: "event", lane: ix, row: row.key, start: lane.start[found], end: lane.end[found], name: this.names.get(lane.name[found]) ?? "?",
-      nameId: lane.name[found], class: lane.cls[found], fields: lane.corr[found] ? [["correlation", lane.corr[found], ""]] : [],
-      links: [...this.waits(row.kind, lane, found), ...this.links(row.kind, lane.corr[found])],
+      nameId: lane.name[found], class: lane.cls[found], fields: lane.link[found] ? [["correlation", lane.link[found] % CORRELATIONS, ""]] : [],
+      links: this.links(row.kind, lane.link[found]),
     };
   }
 
-  /** What ends last in (after, until] on the rows of these kinds. */
-  private lastEnded(kinds: string[], after: number, until: number): Link | null {
-    let best: Link | null = null;
-    this.rowOfLane.forEach((row, ix) => {
-      const kind = this.data.answers.meta.rows[row].kind;
-      if (!kinds.includes(kind)) return;
-      const lane = this.lane(ix);
-      for (let i = firstAfter(lane, after); i < lane.n && lane.start[i] <= until; i++) {
-        if (lane.end[i] <= after || lane.end[i] > until || lane.start[i] + SLACK_NS >= until || (best && lane.end[i] <= best.end)) continue;
-        best = { lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind, rel: "awaited" };
-      }
-    });
-    return best;
-  }
-
-  /** What a call waited for, and what ended an idle time; who worked meanwhile is known to the server only. */
-  private waits(kind: string, lane: Lane, i: number): Link[] {
-    if (kind === "call" && lane.cls[i] === CALLS_WAIT) {
-      const found = this.lastEnded(WORK, lane.start[i], lane.end[i] + SLACK_NS);
-      return found ? [found] : [];
-    }
-    return [];
-  }
-
-  private links(kind: string, corr: number): Link[] {
+  /** The call of a piece of work, or the work of a call; who waited for what is known to the server only. */
+  private links(kind: string, link: number): Link[] {
     const wanted = kind === "call" ? WORK : WORK.includes(kind) ? ["call"] : [];
     const out: Link[] = [];
-    if (!corr) return out;
+    if (!link) return out;
     this.rowOfLane.forEach((row, ix) => {
       const other = this.data.answers.meta.rows[row];
       if (!wanted.includes(other.kind)) return;
       const lane = this.lane(ix);
       for (let i = 0; i < lane.n && out.length < 50; i++) {
-        if (lane.corr[i] === corr) out.push({ lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind: other.kind, rel: other.kind === "call" ? "call" : "work" });
+        if (lane.link[i] === link) out.push({ lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind: other.kind, rel: other.kind === "call" ? "call" : "work" });
       }
     });
     return out;
@@ -332,19 +245,6 @@ export class LocalSource implements Source {
     return { start: 0, end: 0 };
   }
 
-  private gaps(ix: number, limit: number, isBetween: boolean): { n: number; gaps: [number, number, number][] } {
-    const lane = this.lane(ix);
-    const gaps: [number, number, number][] = [];
-    let end = lane.n ? lane.end[0] : 0;
-    for (let i = 1; i < lane.n && isBetween; i++) {
-      if (lane.start[i] > end) gaps.push([end, lane.start[i], 0]);
-      end = Math.max(end, lane.end[i]);
-    }
-    for (let i = 0; i < lane.n && !isBetween; i++) if (!lane.count || lane.count[i] === 1) gaps.push([lane.start[i], lane.end[i], lane.name[i]]);
-    gaps.sort((a, b) => b[1] - b[0] - (a[1] - a[0]));
-    return { n: gaps.length, gaps: gaps.slice(0, limit) };
-  }
-
   private search(query: string, isRegex: boolean, isExact: boolean): Hits {
     let test: (text: string) => boolean = (text) => text.toLowerCase().includes(query.toLowerCase());
     if (isExact) test = (text) => text === query;
@@ -358,7 +258,8 @@ export class LocalSource implements Source {
     }
     const wanted = new Set([...this.names].filter(([, text]) => test(text)).map(([id]) => id));
     const meta = this.data.answers.meta;
-    const result: Hits = { total: 0, is_cut: false, names: [], buckets: new Array<number>(512).fill(0), hits: [] };
+    const isFolded = this.data.pack.lanes.some(([, , is]) => is); // then single events are missing
+    const result: Hits = { total: 0, is_cut: isFolded, names: [], buckets: new Array<number>(512).fill(0), hits: [] };
     const counts = new Map<number, number>();
     this.data.pack.lanes.forEach((_, ix) => {
       if (["idle", "device"].includes(meta.rows[this.rowOfLane[ix]]?.kind)) return;

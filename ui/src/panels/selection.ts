@@ -79,6 +79,8 @@ function goTo(ctx: Context, lane: number, start: number, end: number): void {
   void app.selectAt(lane, (start + end) / 2);
 }
 
+const OFFLINE_WAITS = "Who waited for whom is not in this file; `lull view FILE` on the recording shows it.";
+
 function linkList(ctx: Context, links: Link[]): HTMLElement {
   const { app } = ctx;
   const where = (l: Link): string => {
@@ -130,23 +132,25 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
   if (isIdle) {
     return h("div", { class: "columns" }, h("section", { class: "first" },
-      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : null, buttons), await causeOf(ctx, s));
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : app.source.isOffline ? h("div", { class: "small" }, OFFLINE_WAITS) : null, buttons), await causeOf(ctx, s));
   }
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
     h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
       fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
-    h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, "No call, work or wait is linked to it.")),
+    h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
     await gapsOf(ctx, s));
 }
 
 async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app } = ctx;
   const names = ["cuda_gpu_sum", "cuda_api_sum", "nvtx_sum", "overlap"];
+  let why = "No work lies inside this range as a whole.";
   const answers = await Promise.all(names.map(async (n) => {
     try {
       return await report(ctx, n, true);
-    } catch {
+    } catch (e) {
+      why = (e as Error).message;
       return null;
     }
   }));
@@ -159,13 +163,13 @@ async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
     ["from", format.moment(s.start - app.meta.from, 10)],
     ["to", format.moment(s.end - app.meta.from, 10)],
   ];
-  for (const row of overlap && busyIx >= 0 ? overlap.rows : []) facts.push([String(row[row.length - 1] ?? "device"), `${Number(row[busyIx]).toFixed(1)} % busy`]);
+  for (const row of overlap && busyIx >= 0 ? overlap.rows : []) facts.push([String(row[0] ?? "device"), `${Number(row[busyIx]).toFixed(1)} % busy`]);
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", null, `Measured ${format.duration(s.end - s.start)}`), pairs(facts),
       h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
         h("button", { onclick: () => app.openTab("flame") }, "Flame graph"),
         h("button", { onclick: () => { app.setRange(null); app.select(null); } }, "Clear ", h("kbd", null, "Esc")))),
-    small(answers[0], "On the device", "Time") ?? h("section", null, h("h4", null, "On the device"), h("div", { class: "small" }, "No work lies inside this range as a whole.")),
+    small(answers[0], "On the device", "Time") ?? h("section", null, h("h4", null, "On the device"), h("div", { class: "small" }, why)),
     small(answers[1], "CUDA calls", "Time"), small(answers[2], "Ranges", "Time"));
 }
 
