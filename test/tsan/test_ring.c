@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "agent/core/ring.h"
+#include "agent/core/source.h"
 #include "agent/core/sys.h"
 
 #include "../support/patience.h"
@@ -51,6 +52,11 @@ struct lull_agent lull_agent = {
 bool lull_agent_ready(void)
 {
 	return true;
+}
+
+void lull_sources_renewed(struct lull_thread *t)
+{
+	(void)t;
 }
 
 bool lull_agent_back(u64 off_bytes, u64 size_bytes)

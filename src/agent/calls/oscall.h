@@ -59,6 +59,12 @@ bool lull_oscall_is_inside(struct lull_thread *t);
 void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 			const struct lull_wire_oscall *e, const struct lull_wire_regs *regs);
 
+/*
+ * osrt_spare.c: leave the locks of the CUDA libraries and of Python alone. Cheap if no file was
+ * loaded since, unless it is to look again; keeps errno. Not legal in a signal handler.
+ */
+void lull_osrt_spare(bool is_again);
+
 /* True if calls are to be timed. */
 static inline bool lull_oscall_is_on(void)
 {

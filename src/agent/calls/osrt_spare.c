@@ -18,7 +18,6 @@
 #include "agent/core/loaded.h"
 #include "agent/calls/lib.h"
 #include "agent/calls/oscall.h"
-#include "agent/core/process.h"
 #include "agent/calls/slots.h"
 
 /* Names of files begin so. */

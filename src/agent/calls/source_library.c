@@ -68,4 +68,5 @@ struct lull_lib_want lull_library_wants(const char *path, const char *name)
 
 const struct lull_source lull_source_library = {
 	.start = lull_lib_start,
+	.loaded = lull_lib_scan,
 };

@@ -384,4 +384,5 @@ static void start(void)
 
 const struct lull_source lull_source_mpi = {
 	.start = start,
+	.loaded = lull_lib_scan,
 };

@@ -14,7 +14,6 @@
 #include "agent/core/source.h"
 
 #include "agent/core/arena.h"
-#include "agent/calls/nccl_ops.h"
 #include "agent/core/real.h"
 #include "agent/core/ring.h"
 #include "agent/core/sys.h"
@@ -287,7 +286,8 @@ static void hold(struct event *op)
 		let_go(before);
 }
 
-void lull_nccl_flush(void)
+/* Write what is held back: the process leaves, or a communicator goes. */
+static void flush(void)
 {
 	struct event *op;
 
@@ -413,7 +413,7 @@ static i32 nccl_state(void *handle, i32 state, const u64 *more)
 static i32 nccl_finalize(void *context)
 {
 	(void)context; /* never freed: events of it may still come to an end */
-	lull_nccl_flush();
+	flush();
 	return 0;
 }
 
@@ -454,5 +454,5 @@ static i32 nccl_finalize(void *context)
 #undef PROFILER
 
 const struct lull_source lull_source_nccl = {
-	.start = NULL,
+	.flush = flush,
 };

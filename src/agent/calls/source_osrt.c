@@ -169,11 +169,20 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 #include "wire/osrt.def"
 #undef OSCALL
 
+/* The wrappers are there in any case, so locks are spared in any case. */
+static void spare(void)
+{
+	lull_osrt_spare(false);
+}
+
 static void start(void)
 {
-	lull_osrt.record = &lull_agent.control->record;
+	if (lull_agent.control->sources & LULL_SOURCE_OSRT)
+		lull_osrt.record = &lull_agent.control->record;
+	spare();
 }
 
 const struct lull_source lull_source_osrt = {
 	.start = start,
+	.loaded = spare,
 };

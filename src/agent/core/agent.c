@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "agent/core/loaded.h"
-#include "agent/calls/nccl_ops.h"
 #include "agent/core/ring.h"
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
@@ -35,14 +34,6 @@ struct lull_agent lull_agent = { .control = &no_control };
 
 static char session_path[SESSION_PATH_MAX];
 static char image_path[SESSION_PATH_MAX + 64];
-
-static const struct {
-	const struct lull_source *source;
-	u32 bits; /* started if one is in control->sources; 0 = always */
-} sources[] = {
-#define SOURCE(name, bits) { &lull_source_##name, bits },
-#include "wire/sources.def"
-};
 
 /* The beginning of a file of /proc, as much as fits; returns its length. */
 static u32 read_proc(const char *path, char *to, size_t room)
@@ -311,7 +302,7 @@ static void on_exit_status(int status, void *unused)
 	int saved = errno;
 
 	(void)unused;
-	lull_nccl_flush();
+	lull_sources_flush();
 	lull_modules_scan();
 	lull_agent_leave(status);
 	errno = saved;
@@ -327,15 +318,6 @@ void lull_agent_silence(void)
 	lull_agent.control = &no_control;
 }
 
-/* Start what the collector asked for; once per image. */
-static void start_sources(void)
-{
-	for (size_t i = 0; i < LULL_COUNT_OF(sources); i++)
-		if ((!sources[i].bits || (sources[i].bits & lull_agent.control->sources)) &&
-		    sources[i].source->start)
-			sources[i].source->start();
-}
-
 static void on_forked_child(void)
 {
 	int saved = errno;
@@ -347,7 +329,7 @@ static void on_forked_child(void)
 	lull_loaded_forked();
 	if (lull_agent_ready()) {
 		lull_modules_repeat();
-		start_sources();
+		lull_sources_start();
 	}
 	errno = saved;
 }
@@ -394,7 +376,7 @@ __attribute__((constructor)) static void begin(void)
 	on_exit(on_exit_status, NULL);
 	if (lull_agent_ready()) {
 		lull_modules_scan();
-		start_sources();
+		lull_sources_start();
 	}
 out:
 	errno = saved;

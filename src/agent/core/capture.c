@@ -1,8 +1,7 @@
 #include "agent/core/capture.h"
 
-#include "agent/cuda/cuda.h"
-#include "agent/counters/counters.h"
-#include "agent/python/torch.h"
+#include "agent/core/range.h"
+#include "agent/core/source.h"
 
 static bool is_text(const struct lull_text *text, const char *wanted, size_t room)
 {
@@ -51,9 +50,7 @@ static bool take_record(struct lull_control *c)
 	atomic_fetch_add(&c->capture_began, 1);
 	if (!atomic_compare_exchange_strong(&c->record, &expected, next))
 		return false;
-	/* Not only from the next step on. */
-	if (c->sources & LULL_SOURCE_TORCH_OPS)
-		lull_torch_follow();
+	lull_sources_began();
 	return true;
 }
 
@@ -62,7 +59,7 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	struct lull_control *c = lull_agent.control;
 	struct lull_thread *t;
 
-	lull_cuda_leave_here();
+	lull_sources_passed();
 	if (!lull_capture_is_watching() || !is_wanted(c, name, domain) || !lull_thread() ||
 	    !take_record(c))
 		return NULL;
@@ -125,8 +122,8 @@ void lull_capture_end(struct lull_thread *t)
 	u32 record = t->record;
 
 	t->capture = 0;
-	if (lull_agent.control->kernels.has_range) {
-		lull_kernel_range_end(t); /* it held no recording: its kernels were measured */
+	if (lull_range_watch) {
+		lull_range_watch->end(t); /* it held no recording */
 		return;
 	}
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);

@@ -7,16 +7,10 @@
 #include "base/types.h"
 
 /*
- * Files may have been loaded: tell the collector which, and look for Python. Cheap if none was;
+ * Files may have been loaded: tell the collector and the sources. Cheap if none was;
  * keeps errno.
  */
 void lull_process_loaded(void);
-
-/*
- * osrt_spare.c: leave the locks of the CUDA libraries and of Python alone. Cheap if no file was
- * loaded since, unless it is to look again; keeps errno. Not legal in a signal handler.
- */
-void lull_osrt_spare(bool is_again);
 
 /*
  * Remember those variables of our environment that bring the agent into children. Once, before

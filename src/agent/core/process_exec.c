@@ -11,9 +11,9 @@
 #include <alloca.h>
 #include <stdarg.h>
 
-#include "agent/cuda/cuda.h"
 #include "agent/calls/oscall.h"
 #include "agent/core/process_env.h"
+#include "agent/core/source.h"
 #include "agent/core/sys.h"
 #include "base/loader.h"
 
@@ -80,7 +80,7 @@ static void mark_exec(bool is_over)
 	int saved = errno;
 
 	if (is_over)
-		lull_cuda_bring_in();
+		lull_sources_execs();
 	/* Release: whoever sees EXECED sees all that was emitted. */
 	if (image && lull_agent.has_session && image->pid == lull_sys_pid())
 		atomic_store_explicit(&image->state, is_over ? LULL_IMAGE_EXECED : LULL_IMAGE_LIVE,

@@ -10,6 +10,8 @@ static struct {
 	_Atomic u64 n_started;
 } ranges;
 
+const struct lull_range_watch *lull_range_watch;
+
 /* Many labels share a domain, so it is remembered. */
 static bool define_domain(struct lull_thread *t, const struct lull_text *domain)
 {
@@ -33,8 +35,8 @@ bool lull_label_define(struct lull_thread *t, u64 hash, const struct lull_text *
 		.api = style->api,
 	};
 
-	if (lull_kernel_needs_range())
-		lull_kernel_label(hash, name, &style->domain);
+	if (lull_range_watch)
+		lull_range_watch->defined(hash, name, &style->domain);
 	/*
 	 * Of the three only the domain and the label are remembered: whoever knows the label needs
 	 * not know its name. A label whose texts were dropped stays undefined, so that the next use
@@ -68,8 +70,8 @@ u64 lull_range_start(struct lull_thread *t, u32 domain_ix, u64 label, struct lul
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
-	if (lull_kernel_needs_range())
-		lull_kernel_range_started(t, label, range_id);
+	if (lull_range_watch)
+		lull_range_watch->started(t, label, range_id);
 	return range_id;
 }
 
@@ -87,8 +89,8 @@ void lull_range_end(struct lull_thread *t, u32 domain_ix, u64 range_id, struct l
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
-	if (lull_kernel_needs_range())
-		lull_kernel_range_ended(t, range_id);
+	if (lull_range_watch)
+		lull_range_watch->ended(t, range_id);
 	if (range_id == atomic_load_explicit(&lull_agent.live->capture_id, memory_order_relaxed))
 		lull_capture_end(t);
 }

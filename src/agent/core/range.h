@@ -13,7 +13,6 @@
 #define LULL_AGENT_CORE_RANGE_H
 
 #include "agent/core/capture.h"
-#include "agent/counters/counters.h"
 #include "agent/core/ring.h"
 
 /* Where a label comes from; lull_wire_label.api. */
@@ -42,6 +41,22 @@ struct lull_tail {
 };
 
 #define LULL_NO_TAIL ((struct lull_tail){ 0 })
+
+/* What a source is told that has to know the ranges around what it records. */
+struct lull_range_watch {
+	/* A label is defined; it may be one of those that ranges are looked at for. */
+	void (*defined)(u64 label, const struct lull_text *name, const struct lull_text *domain);
+	bool (*has)(u64 label);
+	/* The outermost range of such a label begins and ends on this thread. */
+	void (*begin)(struct lull_thread *t, u64 label);
+	void (*end)(struct lull_thread *t);
+	/* A range of any label begins and ends that may end on another thread. */
+	void (*started)(struct lull_thread *t, u64 label, u64 range_id);
+	void (*ended)(struct lull_thread *t, u64 range_id);
+};
+
+/* Set by that source before main; NULL in nearly all sessions. */
+extern const struct lull_range_watch *lull_range_watch __attribute__((visibility("hidden")));
 
 /*
  * The hash of this label is not known to the thread: define it, after its texts. False if there was
@@ -108,10 +123,10 @@ static inline int lull_range_push(struct lull_thread *t, u32 domain_ix, u64 labe
 		lull_tail_write(e + 1, tail);
 		lull_commit(t, size_bytes);
 	}
-	if (__builtin_expect(lull_kernel_needs_range(), 0) && !t->capture &&
-	    lull_kernel_has_label(label)) {
+	if (__builtin_expect(lull_range_watch != NULL, 0) && !t->capture &&
+	    lull_range_watch->has(label)) {
 		t->capture = lull_capture_key(domain_ix, *level);
-		lull_kernel_range_begin(t, label);
+		lull_range_watch->begin(t, label);
 	}
 	return (*level)++;
 }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "agent/core/source.h"
 #include "agent/core/sys.h"
 
 __thread struct lull_thread *lull_self;
@@ -165,10 +166,9 @@ void lull_thread_sync(struct lull_thread *t, u32 record)
 	memset(t->seen, 0, sizeof(t->seen));
 	/* Ranges that were open before are not of this recording: their ends are ignored. */
 	memset(t->level, 0, sizeof(t->level));
-	t->torch.level = 0;
-	t->torch.n_open = 0;
 	t->capture = 0;
 	t->record = record;
+	lull_sources_renewed(t);
 }
 
 static bool populate(u32 ix)

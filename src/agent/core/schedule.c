@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "agent/core/capture.h"
-#include "agent/cuda/cuda.h"
+#include "agent/core/source.h"
 #include "agent/core/sys.h"
 
 /* How long a round waits for the recorder to close the report of the one before. */
@@ -14,8 +14,8 @@
 /* How long it waits to be in a round that another process begins. */
 #define OTHER_TRIES 20u
 
-/* How long it waits for CUPTI. */
-#define CUPTI_TRIES 500u
+/* How long it waits for sources to be ready. */
+#define READY_TRIES 500u /* of 1 ms */
 
 static struct {
 	bool is_own;		  /* `own` is in force */
@@ -76,22 +76,22 @@ static void nap(void)
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &ms, NULL);
 }
 
-/* Switch CUPTI on ahead of time, or let it go off. */
+/* Have sources ready ahead of time, or let them rest. */
 static void arm(bool is_armed)
 {
 	struct lull_control *c = lull_agent.control;
 
 	if (atomic_exchange(&c->armed, is_armed) == (u32)is_armed)
 		return;
-	/* The thread that does it sleeps on this word. */
+	/* Threads of sources that have to do something for it sleep on this word. */
 	syscall(SYS_futex, &c->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static void arm_and_wait(void)
 {
 	arm(true);
-	for (u32 i = 0; i < CUPTI_TRIES && !lull_cuda_is_ready(); i++)
-		lull_cuda_rouse();
+	for (u32 i = 0; i < READY_TRIES && !lull_sources_prepare(); i++)
+		;
 }
 
 /* Be one more process of the round that others began; false if there is none. */
@@ -178,7 +178,7 @@ void lull_schedule_step(u64 number, u32 flags)
 
 	if (!lull_agent.has_session)
 		return;
-	lull_cuda_leave_here();
+	lull_sources_passed();
 	if (!(flags & LULL_STEP_HOOKED))
 		schedule.is_said = true;
 	else if (schedule.is_said)
@@ -233,14 +233,14 @@ void lull_schedule_program(bool is_start)
 
 	if (!(watch & LULL_WATCH_PROGRAM))
 		return;
-	lull_cuda_leave_here();
+	lull_sources_passed();
 	if (is_start) {
 		arm_and_wait();
 		lull_capture_take();
 	} else {
 		lull_capture_give();
 		arm(false);
-		lull_cuda_leave_now();
+		lull_sources_ended();
 	}
 	errno = saved;
 }

@@ -4,26 +4,22 @@
  *
  * exec and spawn are in process_exec.c.
  */
-#include "agent/cuda/cuda.h"
 #include "agent/core/source.h"
 
 #include <linux/seccomp.h>
 #include <stdarg.h>
 
 #include "agent/core/loaded.h"
-#include "agent/calls/lib.h"
 #include "agent/calls/oscall.h"
 #include "agent/core/process.h"
-#include "agent/python/interpreter.h"
 #include "agent/core/stack.h"
 #include "agent/core/sys.h"
-#include "agent/core/timer.h"
 
 /* Ways out that run no exit handlers. */
 
 LULL_EXPORT void _exit(int status)
 {
-	lull_cuda_leave();
+	lull_sources_leave();
 	lull_agent_leave(status);
 	lull_real._exit(status);
 	__builtin_unreachable();
@@ -31,7 +27,7 @@ LULL_EXPORT void _exit(int status)
 
 LULL_EXPORT void _Exit(int status)
 {
-	lull_cuda_leave();
+	lull_sources_leave();
 	lull_agent_leave(status);
 	lull_real._Exit(status);
 	__builtin_unreachable();
@@ -39,7 +35,7 @@ LULL_EXPORT void _Exit(int status)
 
 LULL_EXPORT void quick_exit(int status)
 {
-	lull_cuda_leave();
+	lull_sources_leave();
 	lull_agent_leave(status);
 	lull_real.quick_exit(status);
 	__builtin_unreachable();
@@ -176,7 +172,7 @@ LULL_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 /* A filter of system calls is about to be set. */
 static __attribute__((noinline)) void enter_sandbox(void)
 {
-	lull_timer_yield();
+	lull_sources_stop();
 	lull_agent_silence();
 	lull_process_sandboxed();
 }
@@ -277,10 +273,7 @@ void lull_process_loaded(void)
 	int saved = errno;
 
 	lull_modules_scan();
-	lull_lib_scan();
-	lull_python_find();
-	lull_osrt_spare(false);
-	lull_cuda_wrap(false);
+	lull_sources_loaded();
 	errno = saved;
 }
 
@@ -302,8 +295,6 @@ static void start(void)
 	lull_loaded_walk(visit_valgrind, NULL);
 	lull_real_find_all();
 	lull_process_keep_environment();
-	lull_python_find();
-	lull_osrt_spare(false);
 }
 
 const struct lull_source lull_source_process = {

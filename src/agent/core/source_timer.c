@@ -259,4 +259,5 @@ static void start_timer(void)
 
 const struct lull_source lull_source_timer = {
 	.start = start_timer,
+	.stop = lull_timer_yield,
 };

@@ -20,22 +20,7 @@ void lull_kernel_called(void *user, u32 domain, u32 cbid, const void *data);
 /* Turn callbacks for launches on or off. */
 void lull_kernel_watch(bool is_on);
 
-/* Labels that kernels have to be in, known by their hash; kernel_range.c. */
-void lull_kernel_label(u64 label, const struct lull_text *name, const struct lull_text *domain);
-bool lull_kernel_has_label(u64 label);
-
-/* A range of such a label begins and ends on this thread: it may be measured as a whole. */
-void lull_kernel_range_begin(struct lull_thread *t, u64 label);
-void lull_kernel_range_end(struct lull_thread *t);
-
-/* The same for a range that may end on another thread, by its id. */
-void lull_kernel_range_started(struct lull_thread *t, u64 label, u64 range_id);
-void lull_kernel_range_ended(struct lull_thread *t, u64 range_id);
-
-/* True in a session whose launches have to be inside a range. */
-static inline bool lull_kernel_needs_range(void)
-{
-	return lull_agent.control->kernels.has_range != 0;
-}
+/* Look at ranges: launches have to be inside one, or it is measured as a whole; kernel_range.c. */
+void lull_kernel_watch_ranges(void);
 
 #endif

@@ -4,6 +4,7 @@
  * A label is looked at when it is defined; ranges are then known by the hash of their label, on the
  * way that every push takes anyway.
  */
+#include "agent/core/range.h"
 #include "agent/counters/counters.h"
 #include "agent/counters/kernel_match.h"
 #include "agent/counters/kernel_span.h"
@@ -29,35 +30,7 @@ static const char *name_of(u64 label)
 	return "";
 }
 
-void lull_kernel_range_begin(struct lull_thread *t, u64 label)
-{
-	if (lull_kernel_has_spans())
-		lull_kernel_span_begin(t, name_of(label));
-}
-
-void lull_kernel_range_end(struct lull_thread *t)
-{
-	if (lull_kernel_has_spans())
-		lull_kernel_span_end(t);
-}
-
-void lull_kernel_range_started(struct lull_thread *t, u64 label, u64 range_id)
-{
-	u64 none = 0;
-
-	if (lull_kernel_has_spans() && lull_kernel_has_label(label) &&
-	    atomic_compare_exchange_strong(&labels.started, &none, range_id))
-		lull_kernel_span_begin(t, name_of(label));
-}
-
-void lull_kernel_range_ended(struct lull_thread *t, u64 range_id)
-{
-	if (lull_kernel_has_spans() &&
-	    atomic_compare_exchange_strong(&labels.started, &range_id, 0))
-		lull_kernel_span_end(t);
-}
-
-bool lull_kernel_has_label(u64 label)
+static bool has_label(u64 label)
 {
 	u32 n = atomic_load_explicit(&labels.n, memory_order_acquire);
 
@@ -67,12 +40,40 @@ bool lull_kernel_has_label(u64 label)
 	return false;
 }
 
-void lull_kernel_label(u64 label, const struct lull_text *name, const struct lull_text *domain)
+static void begin(struct lull_thread *t, u64 label)
+{
+	if (lull_kernel_has_spans())
+		lull_kernel_span_begin(t, name_of(label));
+}
+
+static void end(struct lull_thread *t)
+{
+	if (lull_kernel_has_spans())
+		lull_kernel_span_end(t);
+}
+
+static void started(struct lull_thread *t, u64 label, u64 range_id)
+{
+	u64 none = 0;
+
+	if (lull_kernel_has_spans() && has_label(label) &&
+	    atomic_compare_exchange_strong(&labels.started, &none, range_id))
+		lull_kernel_span_begin(t, name_of(label));
+}
+
+static void ended(struct lull_thread *t, u64 range_id)
+{
+	if (lull_kernel_has_spans() &&
+	    atomic_compare_exchange_strong(&labels.started, &range_id, 0))
+		lull_kernel_span_end(t);
+}
+
+static void label_defined(u64 label, const struct lull_text *name, const struct lull_text *domain)
 {
 	u32 n;
 
 	if (!lull_kernel_match_range(name->bytes, name->len, domain->bytes, domain->len) ||
-	    lull_kernel_has_label(label))
+	    has_label(label))
 		return;
 	/* Two threads may add the same one: harmless. */
 	n = atomic_load_explicit(&labels.n, memory_order_relaxed);
@@ -82,4 +83,18 @@ void lull_kernel_label(u64 label, const struct lull_text *name, const struct lul
 		return;
 	memcpy(labels.names[n], name->bytes, name->len < NAME_BYTES ? name->len : NAME_BYTES - 1);
 	atomic_store_explicit(&labels.at[n], label, memory_order_release);
+}
+
+void lull_kernel_watch_ranges(void)
+{
+	static const struct lull_range_watch watch = {
+		.defined = label_defined,
+		.has = has_label,
+		.begin = begin,
+		.end = end,
+		.started = started,
+		.ended = ended,
+	};
+
+	lull_range_watch = &watch;
 }

@@ -7,11 +7,14 @@
 #include "agent/core/source.h"
 
 #include "agent/core/agent.h"
+#include "agent/counters/counters.h"
 #include "agent/counters/kernel_match.h"
 
 static void start(void)
 {
 	lull_kernel_match_init(&lull_agent.control->kernels);
+	if (lull_agent.control->kernels.has_range)
+		lull_kernel_watch_ranges();
 }
 
 const struct lull_source lull_source_kernel = {

@@ -196,9 +196,6 @@ static inline bool lull_cuda_is_watching(void)
 	return watch != 0 && !lull_cuda_is_over();
 }
 
-/* False while CUPTI is wanted in this process and not yet on. */
-bool lull_cuda_is_ready(void);
-
 /* Look after CUDA in this process from here on; `is_needed`: come to CUPTI now. */
 void lull_cuda_set_up(bool is_needed);
 
@@ -213,8 +210,5 @@ void lull_cuda_rouse(void);
  * Legal in a signal handler.
  */
 void lull_cuda_leave(void);
-
-/* The same, but the process may go on: before an exec, which may fail. */
-void lull_cuda_bring_in(void);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/loaded.h"
+#include "agent/calls/oscall.h"
 #include "agent/core/process.h"
 #include "agent/core/real.h"
 

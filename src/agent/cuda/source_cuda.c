@@ -24,7 +24,7 @@
 #include "agent/cuda/cuda.h"
 #include "agent/counters/counters.h"
 #include "agent/cuda/cupti.h"
-#include "agent/core/process.h"
+#include "agent/calls/oscall.h"
 #include "agent/core/real.h"
 #include "agent/core/sys.h"
 
@@ -233,7 +233,7 @@ static void flush_last(void)
 	atomic_store(&cuda.leaving, STAY_LEFT);
 }
 
-/* What lull_cuda_bring_in() waits for. */
+/* What bring_in_and_wait() waits for. */
 static void bring_in(void)
 {
 	u32 n_wanted = atomic_load(&cuda.n_wanted);
@@ -278,7 +278,8 @@ static void *flush_loop(void *unused)
 	return unused;
 }
 
-bool lull_cuda_is_ready(void)
+/* False while CUPTI is wanted in this process and not yet on. */
+static bool is_ready(void)
 {
 	return !lull_cuda_is_mine() || lull_cuda_is_gone() || atomic_load(&cuda.is_on);
 }
@@ -334,7 +335,8 @@ void lull_cuda_leave(void)
 		lull_issue(LULL_ISSUE_device_tail, 1);
 }
 
-void lull_cuda_bring_in(void)
+/* Before an exec, which may fail: what CUPTI holds is brought in, and the process may go on. */
+static void bring_in_and_wait(void)
 {
 	u32 n_wanted;
 
@@ -400,6 +402,24 @@ int InitializeInjection(void)
 	return 1;
 }
 
+static void wrap(void)
+{
+	lull_cuda_wrap(false);
+}
+
+static bool prepare(void)
+{
+	if (is_ready())
+		return true;
+	lull_cuda_rouse();
+	return false;
+}
+
 const struct lull_source lull_source_cuda = {
-	.start = NULL,
+	.loaded = wrap,
+	.prepare = prepare,
+	.ended = lull_cuda_leave_now,
+	.passed = lull_cuda_leave_here,
+	.leave = lull_cuda_leave,
+	.execs = bring_in_and_wait,
 };

@@ -99,7 +99,7 @@ static int schedule(const struct lull_steps *steps)
 
 static int is_recording(void)
 {
-	lull_cuda_leave_here();
+	lull_sources_passed();
 	return lull_has_recording();
 }
 

@@ -19,7 +19,6 @@
 #include <errno.h>
 
 #include "agent/calls/oscall.h"
-#include "agent/python/interpreter.h"
 #include "agent/core/source.h"
 
 /*
@@ -135,8 +134,7 @@ LULL_EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 
 static void start(void)
 {
-	gil.is_on = true;
-	lull_python_find();
+	gil.is_on = true; /* the next source of the list finds Python, and tells lull_gil_watch() */
 }
 
 const struct lull_source lull_source_gil = {

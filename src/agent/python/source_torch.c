@@ -298,7 +298,7 @@ static py_object *is_recording(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
-	lull_cuda_leave_here();
+	lull_sources_passed();
 	return py.PyLong_FromUnsignedLongLong(lull_has_recording());
 }
 
@@ -467,6 +467,21 @@ py_object *PyInit__lull(void)
 	return py.PyModule_Create2(&module, PYTHON_API);
 }
 
+static void forget(struct lull_thread *t)
+{
+	t->torch.level = 0;
+	t->torch.n_open = 0;
+}
+
+/* Not only from the next step on. */
+static void began(void)
+{
+	if (lull_agent.control->sources & LULL_SOURCE_TORCH_OPS)
+		lull_torch_follow();
+}
+
 const struct lull_source lull_source_torch = {
 	.start = start,
+	.renewed = forget,
+	.began = began,
 };

@@ -1,7 +1,12 @@
+/*
+ * python: where the interpreter is, for the recorder, which reads its stacks, and for the source of
+ * its lock. Always on.
+ */
 #include "agent/python/interpreter.h"
 
 #include "agent/core/agent.h"
 #include "agent/core/loaded.h"
+#include "agent/core/source.h"
 #include "agent/python/gil.h"
 
 /* Where the interpreter is; the same in a forked child, whose image has to be told again. */
@@ -52,3 +57,8 @@ u64 lull_python_runtime(void)
 {
 	return python.runtime_addr;
 }
+
+const struct lull_source lull_source_python = {
+	.start = lull_python_find,
+	.loaded = lull_python_find,
+};
