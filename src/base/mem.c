@@ -1,14 +1,28 @@
 #include "base/mem.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What is lost and what is not, besides this command; needs no memory when memory is gone. */
+static char last_words[2048];
+
+void lull_mem_last_words(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(last_words, sizeof(last_words), fmt, args);
+	va_end(args);
+}
 
 static void *check(void *at, size_t n, size_t elem_bytes)
 {
 	if (at || !n || !elem_bytes)
 		return at;
-	fprintf(stderr, "lull: out of memory (%zu x %zu bytes)\n", n, elem_bytes);
+	fprintf(stderr, "lull: out of memory (%zu x %zu bytes)%s%s\n", n, elem_bytes,
+		*last_words ? "; " : "", last_words);
 	exit(1);
 }
 

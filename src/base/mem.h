@@ -2,6 +2,11 @@
  * mem - allocation for the command-line side, which has nothing better to do than stop when memory
  * is gone.
  *
+ * That holds for the recorder, too: it ends as it would by a crash, at a moment when file and
+ * shared memory together hold what was recorded (ARCHITECTURE, "What happens when something dies"),
+ * and the program goes on. To seal the report would take memory. lull_mem_last_words() has the
+ * command for it in the one line that is printed.
+ *
  * Never used by the agent. Free with free().
  */
 #ifndef LULL_BASE_MEM_H
@@ -10,6 +15,12 @@
 #include <stdio.h>
 
 #include "base/types.h"
+
+/*
+ * What to say besides when memory is gone: what that means for the user, and what to do. "" =
+ * nothing, as in the beginning.
+ */
+void lull_mem_last_words(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Zeroed memory; prints one line and ends the command if there is none. */
 void *lull_alloc(size_t n, size_t elem_bytes);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/time.h"
 #include "record/perf/callstack.h"
 #include "record/collector_int.h"
@@ -516,6 +517,7 @@ static void note_kills(struct lull_collector *c)
 
 static void release(struct lull_collector *c)
 {
+	lull_mem_last_words("%s", "");
 	lull_progress_clear(&c->progress);
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);

@@ -251,6 +251,24 @@ static int pass_leftover(struct lull_collector *c, struct lull_err *err)
 	return rc;
 }
 
+/*
+ * Which report is open, for whoever has to recover it: in the control page, and in our last words.
+ */
+static void note_open(struct lull_collector *c, const char *path)
+{
+	struct lull_control *control = c->session.control;
+
+	if (!*path) {
+		control->report_path[0] = '\0';
+		lull_mem_last_words("the program goes on");
+		return;
+	}
+	note_path(control->report_path, sizeof(control->report_path), path);
+	lull_mem_last_words("the program goes on; make a report of what was recorded with: lull "
+			    "recover %s.part",
+			    path);
+}
+
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err)
 {
 	int rc;
@@ -279,8 +297,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);
-	note_path(c->session.control->report_path, sizeof(c->session.control->report_path),
-		  c->work_path);
+	note_open(c, c->work_path);
 	c->session.control->epoch_ns = c->begin_ns;
 	lull_control_checkpoint(c, true);
 	lull_feed_perf_begin(c);
@@ -571,7 +588,7 @@ static u64 stop_agents(struct lull_collector *c)
 /* The report is closed for us, one way or the other: ready for the next capture range. */
 static void leave_report(struct lull_collector *c)
 {
-	c->session.control->report_path[0] = '\0';
+	note_open(c, "");
 	c->is_counted = false;
 	lull_feed_agents_release(c);
 	lull_control_await_range(c);
@@ -613,7 +630,7 @@ void lull_control_cancel(struct lull_collector *c)
 	lull_feed_perf_end(c, lull_now_ns());
 	lull_feed_agents(c);
 	lull_recording_discard(&c->recording);
-	c->session.control->report_path[0] = '\0';
+	note_open(c, "");
 	lull_feed_agents_release(c);
 }
 

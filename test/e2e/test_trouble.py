@@ -7,6 +7,7 @@ Usage: test_trouble.py BUILD [NAME...]
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -71,6 +72,49 @@ def a_recorder_that_dies_says_where_and_loses_little():
     runner.run([LULL, "recover", "died.lull.part"], check=True)
     n = ask("died.lull", "select count(*) as n from kernel")[0]["n"]
     expect("kernels", n >= 100, n)
+
+
+# Names that are never the same again: the recorder needs memory for each.
+NAMES = """
+import itertools, lull, os, time
+for i in itertools.count():
+    with lull.record(f"{i} " * 20):
+        pass
+    if i % 200 == 0:
+        with open("at.new", "w") as f:
+            f.write(str(i))
+        os.rename("at.new", "at")
+        time.sleep(0.002)
+        if os.path.exists("enough"):
+            print(i)
+            break
+"""
+
+
+def a_recorder_without_memory_says_so_and_loses_nothing():
+    run = runner.start([LULL, "profile", "-s", "none", "--cpuctxsw=none", "-t", "nvtx", "-o", "poor", sys.executable, "-c", NAMES],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until(lambda: os.path.exists("poor.lull.part") and os.stat("poor.lull.part").st_size > 50000, "something is written")
+    with open("at", encoding="ascii") as f:
+        told = int(f.read())
+    with open(f"/proc/{run.pid}/statm", encoding="ascii") as f:
+        now_bytes = int(f.read().split()[0]) * resource.getpagesize()
+    # Of the recorder alone: the program has begun without a limit.
+    resource.prlimit(run.pid, resource.RLIMIT_AS, (now_bytes, now_bytes))
+    run.wait(runner.limit())
+    open("enough", "w", encoding="ascii").close()
+    printed, said = runner.finish(run)
+    if "Sanitizer" in said:
+        runner.skip("a sanitizer has last words of its own")
+    expect("status", run.returncode == 1, (run.returncode, said))
+    expect("one line", re.fullmatch(r"lull: out of memory \(\d+ x \d+ bytes\); the program goes on; make a report of what was "
+                                    r"recorded with: lull recover poor\.lull\.part\n", said), said)
+    expect("the program goes on", printed and int(printed) > told, (printed, told))
+    runner.run([LULL, "recover", "poor.lull.part"], check=True)
+    n = ask("poor.lull", "select count(*) as n from range")[0]["n"]
+    expect("all of it", told < n <= int(printed) + 1, (told, n, printed))
+    expect("each with its name", ask("poor.lull", "select count(distinct l.name) as n from range r join label l "
+                                     "on r.label = l.id")[0]["n"] == n)
 
 
 DESERTED_S = 5  # a recorder that says nothing for so long, and is not there, is dead (src/agent/core/agent.c)
@@ -178,6 +222,7 @@ def ranges_in_a_row_are_taken_or_counted():
 TESTS = (
     without_a_driver_one_line_says_what_is_left,
     a_recorder_that_dies_says_where_and_loses_little,
+    a_recorder_without_memory_says_so_and_loses_nothing,
     processes_after_a_dead_recorder_leave_nothing,
     ctrl_c_leaves_a_whole_report,
     reports_of_one_run_never_replace_each_other,
