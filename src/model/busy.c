@@ -11,7 +11,7 @@
  */
 
 /* What runs is counted by what it is: bit 1 << class of LULL_BUSY_*. */
-enum class { COMPUTE, MEMORY, COLLECTIVE, N_CLASSES };
+enum class { COMPUTE, COPY, COLLECTIVE, N_CLASSES };
 
 /* A track at the place where the sweep is. */
 struct state {
@@ -141,7 +141,7 @@ static unsigned running_bits(const struct state *state)
 }
 
 static enum class class_of(const struct sweep *s, const struct lull_work *work) {
-	if (work->kind & LULL_WORK_MEMORY) return MEMORY;
+	if (work->kind == LULL_WORK_MEMCPY) return COPY;
 	return work->kind == LULL_WORK_KERNEL && s->is_collective[work->what] ? COLLECTIVE
 									      : COMPUTE;
 }

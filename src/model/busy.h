@@ -19,8 +19,8 @@
 #include "trace/reader.h"
 
 /* Bits of what was running; 0 is an idle piece. */
-#define LULL_BUSY_COMPUTE    1u /* kernels, graphs */
-#define LULL_BUSY_MEMORY     2u /* copies, memsets */
+#define LULL_BUSY_COMPUTE    1u /* kernels, graphs, memsets: as in lull_split_run() */
+#define LULL_BUSY_COPY	     2u
 #define LULL_BUSY_COLLECTIVE 4u /* kernels that exchange data with other devices */
 #define LULL_BUSY_STATES     8u /* how many sets of them there are */
 

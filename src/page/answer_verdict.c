@@ -173,7 +173,7 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	put_missing(j, why);
 	/* Another process found it, and has ended. */
 	lull_page_pair_bool(j, "can_ask", !report->told.is_running);
-	pair_f64(j, "idle_share", 1 - why->compute_share);
+	pair_f64(j, "waiting_share", 1 - why->compute_share);
 	pair_f64(j, "step_ns", why->step_ns);
 	pair_u64(j, "n_steps", lull_why_n_steps(why));
 	lull_json_key(j, "first");
@@ -228,7 +228,7 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 			  n ? "Cannot tell what the device waits for" : "No GPU work was recorded");
 	}
 	pair_text(j, "detail", lull_str_text(&text));
-	pair_f64(j, "idle_share", 0);
+	pair_f64(j, "waiting_share", 0);
 	pair_f64(j, "step_ns", 0);
 	pair_u64(j, "n_steps", 0);
 	lull_json_key(j, "first");

@@ -14,8 +14,10 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_NS,
 	  .doc = "from its first work to the end of its last; the times that follow add up to it" },
 	{ .name = "Busy", .kind = LULL_OUT_PERCENT, .doc = "share of the span with any work" },
-	{ .name = "Compute Alone", .kind = LULL_OUT_NS, .doc = "kernels or graphs, nothing else" },
-	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies or memsets, nothing else" },
+	{ .name = "Compute Alone",
+	  .kind = LULL_OUT_NS,
+	  .doc = "kernels, graphs or memsets, nothing else" },
+	{ .name = "Copy Alone", .kind = LULL_OUT_NS, .doc = "copies, nothing else" },
 	{ .name = "Collective Alone",
 	  .kind = LULL_OUT_NS,
 	  .doc = "collectives, nothing else",
@@ -72,12 +74,12 @@ static void put_device(struct lull_out *out, struct lull_reader *r, u32 device, 
 {
 	static const unsigned order[] = {
 		LULL_BUSY_COMPUTE,
-		LULL_BUSY_MEMORY,
+		LULL_BUSY_COPY,
 		LULL_BUSY_COLLECTIVE,
-		LULL_BUSY_COMPUTE | LULL_BUSY_MEMORY,
+		LULL_BUSY_COMPUTE | LULL_BUSY_COPY,
 		LULL_BUSY_COMPUTE | LULL_BUSY_COLLECTIVE,
-		LULL_BUSY_MEMORY | LULL_BUSY_COLLECTIVE,
-		LULL_BUSY_COMPUTE | LULL_BUSY_MEMORY | LULL_BUSY_COLLECTIVE,
+		LULL_BUSY_COPY | LULL_BUSY_COLLECTIVE,
+		LULL_BUSY_COMPUTE | LULL_BUSY_COPY | LULL_BUSY_COLLECTIVE,
 		0,
 	};
 	struct lull_str name = LULL_STR_INIT;
@@ -94,7 +96,7 @@ static void put_device(struct lull_out *out, struct lull_reader *r, u32 device, 
 	lull_out_f64(out, 100 * (f64)(span_ns - ns[0]) / (f64)span_ns);
 	for (size_t i = 0; i < LULL_COUNT_OF(order); i++)
 		lull_out_i64(out, (i64)ns[order[i]]);
-	lull_out_f64(out, hidden_pct(ns, LULL_BUSY_MEMORY));
+	lull_out_f64(out, hidden_pct(ns, LULL_BUSY_COPY));
 	lull_out_f64(out, hidden_pct(ns, LULL_BUSY_COLLECTIVE));
 	lull_str_release(&name);
 }

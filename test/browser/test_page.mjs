@@ -462,7 +462,7 @@ async function causes() {
     const [line, text] = [await page.innerText(".verdict-line .sentence"), await tab(page, "verdict")];
     const v = await page.evaluate(() => window.lull.app.source.ask("verdict"));
     const most = v.findings.reduce((x, y) => (y.cost_ns > x.cost_ns ? y : x));
-    check((v.findings[v.first].cost_ns >= 0.5 * v.idle_share * v.step_ns) === isMost, `${name}: what the test is about`);
+    check((v.findings[v.first].cost_ns >= 0.5 * v.waiting_share * v.step_ns) === isMost, `${name}: what the test is about`);
     check(/ because /.test(line + text) === isMost, `${name}: because is said of what has most of the time`, line);
     if (!isMost) {
       check(line.includes(`fix first: ${v.findings[v.first].id} (`) && line.includes(`${most.id} has most of it (`), `${name}: both causes are named`, line);

@@ -39,7 +39,7 @@ export interface Verdict {
   detail?: string;
   no_prediction?: string;
   missing?: string[];
-  idle_share: number;
+  waiting_share: number; // of a step in which the device does not compute: idle, or only copies or exchanges
   step_ns: number;
   n_steps: number;
   first: number;
@@ -54,7 +54,7 @@ const MOST = 0.5;
 /** What another cause has, where the first one to fix is not what the device waits for most; else null. */
 export function elsewhere(v: Verdict): { first: Finding; most: Finding } | null {
   const first = v.findings[v.first];
-  const lost = v.idle_share * v.step_ns;
+  const lost = v.waiting_share * v.step_ns;
   // A device that computes all the time waits for nothing.
   if (!first || !v.sentence.includes(" does not compute for ") || first.cost_ns >= MOST * lost) return null;
   const most = v.findings.reduce((a, b) => (b.cost_ns > a.cost_ns ? b : a));
@@ -160,7 +160,7 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const say = (p: Prediction, left: number): void => {
     text.textContent = `${format.duration(f.cost_ns)} → ${format.duration(f.cost_ns * left)}`;
     then.replaceChildren(
-      h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(1 - v.idle_share, v.families)), h("b", null, format.duration(v.step_ns)),
+      h("span", null, "now"), h("div", { class: "bar-box" }, sharesBar(1 - v.waiting_share, v.families)), h("b", null, format.duration(v.step_ns)),
       h("span", null, "then"), h("div", { class: "bar-box" }, h("div", { class: "shares", style: { width: `${Math.min(100, (100 * p.step_ns) / v.step_ns)}%` } }, h("i", { style: { width: "100%", background: T.busy } }))), h("b", null, format.duration(p.step_ns)),
       h("div", { class: "small full" }, `${p.ratio.toFixed(2)} × as fast by replay of the recorded steps, between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}`));
   };

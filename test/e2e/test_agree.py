@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Every screen gives the same answer: `stats`, `why`, `query`, the page of `lull view` and the page as one file.
+
+Usage: test_agree.py BUILD [NAME...]
+
+One case for each recording of test/data and examples. What a screen says is compared with what SQL says about the rows, which
+are summed here once more, the slow way.
+"""
+import base64
+import contextlib
+import csv
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Colours of the timeline, by the class that SQL gives: src/timeline/name.h has eight.
+COLOURS = {"matmul": 0, "attention": 1, "convolution": 2, "elementwise": 3, "optimizer": 3, "reductions": 4,
+           "collectives": 5, "copy kernels": 6, "other kernels": 7}
+# The bits of what a device does, and the columns of `overlap` with the time in which it does exactly that.
+COMPUTE, COPY, COLLECTIVE = 1, 2, 4
+STATES = {"Compute Alone": 1, "Copy Alone": 2, "Collective Alone": 4, "Compute+Copy": 3, "Compute+Collective": 5,
+          "Copy+Collective": 6, "All Three": 7, "Idle": 0}
+# What answers of the two pages may have different: the file has no server, and says so.
+META_OF_ITSELF = {"is_offline", "index_bytes", "notice", "name", "reports"}
+PLAIN = ["verdict", "steps", "memory", "health", "flame", "profiled"]
+
+
+def lull(*words):
+    return runner.run([LULL, *words], check=True).stdout
+
+
+def sql(path, text):
+    return list(csv.DictReader(io.StringIO(lull("query", "--format", "csv", path, text))))
+
+
+def stats(path, report):
+    """Rows of a report with the names of its columns; units are cut off. None if it has no data."""
+    got = runner.run([LULL, "stats", "-q", "-r", report, "-f", "json", path])
+    rows = json.loads(got.stdout) if got.stdout.strip().startswith("[") else []
+    return [{k.split(" (")[0]: v for k, v in row.items()} for row in rows]
+
+
+@contextlib.contextmanager
+def page_of(path):
+    """Ask the server of `lull view`."""
+    p = runner.start([LULL, "view", "--no-browser", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    lines = (line for line in p.stdout if "http:" in line)
+    url = re.search(r"http:\S+", next(lines)).group(0)
+
+    def ask(question, /, **args):
+        with urllib.request.urlopen(f"{url.split('#')[0]}{question}?{urllib.parse.urlencode(args)}", timeout=runner.limit()) as f:
+            return json.load(f)
+
+    try:
+        yield ask
+    finally:
+        p.terminate()
+        p.wait()
+
+
+def one_file(path):
+    """What is packed into the page as one file."""
+    lull("export", "-t", "html", "-f", "-o", "page.html", path)
+    with open("page.html", encoding="utf-8") as f:
+        text = re.search(r'id="data">([^<]*)<', f.read()).group(1)
+    data = gzip.decompress(base64.b64decode(text))
+    (n,) = struct.unpack("<I", data[:4])
+    return json.loads(data[4:4 + n])
+
+
+# ---- what the rows say ----
+
+def work_of(path):
+    """(start, end, bit, device, class) of all work on devices."""
+    lanes = {row["id"]: row["device"] for row in sql(path, "SELECT id, device FROM lane")}
+    uuids = {row["id"]: row["uuid"] or row["id"] for row in sql(path, "SELECT id, uuid FROM device")}
+    classes = [row["class"] for row in sql(path, "SELECT class FROM kernels")]
+    work = []
+    for table, bit in [("kernel", COMPUTE), ("memset", COMPUTE), ("graph", COMPUTE), ("memcpy", COPY)]:
+        for i, row in enumerate(sql(path, f"SELECT start_ns, dur_ns, lane FROM {table}")):
+            start, kind = int(row["start_ns"]), None
+            if table == "kernel":
+                kind = classes[i]
+            elif table == "graph":
+                kind = "other kernels"  # what it consists of was not recorded
+            work.append((start, start + int(row["dur_ns"]), COLLECTIVE if kind == "collectives" else bit,
+                         uuids.get(lanes[row["lane"]]), kind))
+    return work
+
+
+def states_of(work, window=None):
+    """ns by the bits of what ran, from the first work to the end of the last, or in a window."""
+    edges = []
+    for start, end, bit, *_ in work:
+        if window:
+            start, end = max(start, window[0]), min(end, window[1])
+        if end > start or (end == start and not window):
+            edges += [(start, 1, bit), (end, -1, bit)]
+    if window:
+        edges += [(window[0], 0, 1), (window[1], 0, 1)]
+    edges.sort()
+    n, ns, last = {COMPUTE: 0, COPY: 0, COLLECTIVE: 0}, [0] * 8, None
+    for at, change, bit in edges:
+        if last is not None:
+            ns[sum(b for b, k in n.items() if k)] += at - last
+        n[bit] += change
+        last = at
+    return ns
+
+
+def same(what, *values):
+    """Values of several screens, each with the name of its screen."""
+    runner.expect(what, len({json.dumps(v, sort_keys=True) for _, v in values}) == 1, values)
+
+
+# ---- what has to agree ----
+
+def counts_agree(path, ask, packed):
+    meta = ask("meta")
+    for what, table, report, column, kind in [("kernels", "kernels", "cuda_gpu_kern_sum", "Instances", "kernel"),
+                                              ("copies", "copies", None, None, "copy"),
+                                              ("memory operations", None, "cuda_gpu_mem_time_sum", "Count", None),
+                                              ("CUDA calls", "calls", "cuda_api_sum", "Num Calls", "call")]:
+        values = []
+        if table:
+            values.append(("query", int(sql(path, f"SELECT count(*) n FROM {table}")[0]["n"])))
+        else:
+            values.append(("query", sum(int(sql(path, f"SELECT count(*) n FROM {t}")[0]["n"]) for t in ["memcpy", "memset"])))
+        if report:
+            values.append(("stats", sum(row[column] for row in stats(path, report))))
+        if kind:
+            for name, m in [("page", meta), ("file", packed["meta"])]:
+                values.append((name, sum(row["n"] for row in m["rows"] if row["kind"] == kind)))
+        same(f"number of {what}", *values)
+
+
+def devices_agree(path, ask, packed):
+    told = stats(path, "overlap")
+    tables = [ask("table", name="overlap"), packed["table:overlap"]]
+    for where, table in zip(["page", "file"], tables):
+        names = [c["name"] for c in table["columns"]]
+        rows = [dict(zip(names, row)) for row in table["rows"]]
+        same(f"devices of the {where}", ("stats", [r["Device"] for r in told]), (where, [r["Device"] for r in rows]))
+        for a, b in zip(told, rows):
+            same(f"time of {a['Device']}", *[(w, {k: r[k] for k in ["Span", *STATES] if k in a}) for w, r in [("stats", a), (where, b)]])
+    work = work_of(path)
+    by_device = {}
+    for w in work:
+        if w[3]:
+            by_device.setdefault(w[3], []).append(w)
+    summed = sorted(tuple(states_of(w)) for w in by_device.values() if any(states_of(w)))
+    same("time of devices", ("stats", sorted([[r.get(c, 0) for c in STATES] for r in told])),
+         ("query", sorted([[ns[bits] for bits in STATES.values()] for ns in summed])))
+    return by_device
+
+
+def steps_agree(path, ask, packed, why):
+    n = why["steps"]["steady"] + why["steps"]["warm_up"] if why else 0
+    values = [("query", int(sql(path, "SELECT count(*) n FROM steps")[0]["n"])),
+              ("stats", len(stats(path, "steps"))),
+              ("page", len(ask("steps")["steps"])), ("file", len(packed["steps"]["steps"]))]
+    same("number of steps", *values)
+    if why and values[0][1]:
+        same("number of steps", *values, ("why", n))
+
+
+def classes_agree(path, why, by_device):
+    """The steady steps of `why`, summed from the rows."""
+    each = why["steps"]["each"] if why else []
+    if not each or len(by_device) != 1:
+        return
+    device = why["device"]
+    spans = [(s["from_ns"], s["to_ns"]) for s in each][-why["steps"]["steady"]:]
+    same("time of the steady steps", ("why", device["window_ns"]), ("its steps", sum(b - a for a, b in spans)))
+    ns = [0] * 8
+    for span in spans:
+        ns = [x + y for x, y in zip(ns, states_of(next(iter(by_device.values())), span))]
+    said = [device[k] for k in ["compute_ns", "exposed_collective_ns", "exposed_copy_ns", "idle_ns"]]
+    summed = [ns[1] + ns[3] + ns[5] + ns[7], ns[4] + ns[6], ns[2], ns[0]]
+    same("compute, collective, copy and idle time of the steady steps", ("why", said), ("query", summed))
+    classes = dict.fromkeys(COLOURS, 0)
+    for start, end, _, _, kind in next(iter(by_device.values())):
+        if kind and any(a <= start < b for a, b in spans):
+            classes[kind] += end - start
+    same("time of kernels by class in the steady steps", ("why", device["kernels_ns"]), ("query", classes))
+
+
+def colours_agree(path, ask):
+    lanes = {row["lane"] + i for row in ask("meta")["rows"] if row["kind"] == "kernel" for i in range(row["n_lanes"])}
+    for row in sql(path, "SELECT DISTINCT name, class FROM kernels"):
+        hits = ask("search", q=row["name"][:256], exact=1) if len(row["name"]) <= 256 else None
+        if not hits or not hits["hits"]:
+            continue
+        lane, start, end = next(h for h in hits["hits"] if h[0] in lanes)
+        event = ask("event", lane=lane, t=(start + end) // 2)
+        same(f"class of {row['name'][:60]}", ("query", COLOURS[row["class"]]), ("page", event["class"]))
+
+
+def the_file_is_the_page(ask, packed):
+    meta = ask("meta")
+    same("meta", *[(w, {k: v for k, v in m.items() if k not in META_OF_ITSELF}) for w, m in [("page", meta), ("file", packed["meta"])]])
+    for name in PLAIN:
+        if name in packed:
+            same(name, ("page", ask(name)), ("file", packed[name]))
+    for key, value in packed.items():
+        if key.startswith("table:"):
+            same(key, ("page", ask("table", name=key[6:], n=300)), ("file", value))
+        elif key.startswith("gaps:"):
+            lane, *between = key[5:].split(":")
+            same(key, ("page", ask("gaps", lane=lane, **({"n": 12, "between": 1} if between else {"n": 500}))), ("file", value))
+
+
+def verdicts_agree(ask, why):
+    verdict = ask("verdict")
+    runner.expect("a verdict where there is one", (verdict["state"] == "known") == bool(why and not why["cannot_tell"]),
+                  (verdict["state"], why and why["cannot_tell"]))
+    if verdict["state"] != "known":
+        return
+    first, device = verdict["first"], why["device"]
+    same("the first cause", ("why", why["first"]), ("page", verdict["findings"][first]["id"] if first >= 0 else None))
+    same("number of steady steps", ("why", why["steps"]["steady"]), ("page", verdict["n_steps"]))
+    same("length of a step", ("why", why["steps"]["mean_ns"]), ("page", round(verdict["step_ns"])))
+    same("share in which the device does not compute", ("why", round(1 - device["compute_ns"] / device["window_ns"], 9)),
+         ("page", round(verdict["waiting_share"], 9)))
+    same("costs of causes", ("why", {f["cause"]: round(f["cost_ns"]) for f in why["findings"]}),
+         ("page", {f["id"]: round(f["cost_ns"]) for f in verdict["findings"]}))
+
+
+def agree(path):
+    if not path.endswith(".lull"):
+        lull("import", "-o", "imported.lull", path)
+        path = "imported.lull"
+    got = runner.run([LULL, "why", "--format", "json", path])
+    why = json.loads(got.stdout) if got.stdout.strip().startswith("{") else None
+    packed = one_file(path)["answers"]
+    with page_of(path) as ask:
+        the_file_is_the_page(ask, packed)
+        counts_agree(path, ask, packed)
+        by_device = devices_agree(path, ask, packed)
+        steps_agree(path, ask, packed, why)
+        classes_agree(path, why, by_device)
+        colours_agree(path, ask)
+        verdicts_agree(ask, why)
+
+
+def cases():
+    paths = [p for where in ["test/data/**/*.lull", "test/data/**/*.json.gz", "examples/**/*.lull"]
+             for p in glob.glob(f"{TOP}/{where}", recursive=True)]
+    for path in sorted(paths):
+        yield runner.named(re.sub(r"\W+", "_", os.path.relpath(path, TOP)), agree, path)
+
+
+if __name__ == "__main__":
+    sys.exit(runner.main(list(cases()), sys.argv[2:]))
