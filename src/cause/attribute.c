@@ -31,6 +31,8 @@
 struct work {
 	struct lull_subject *s;
 	struct lull_map where; /* hash to index in wheres */
+	/* Causes of launches that are late by themselves, and of those a wait exposed. */
+	enum lull_cause_ix launching, exposing;
 };
 
 /* ---- book-keeping ---- */
@@ -93,12 +95,12 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	bool is_new;
 	u32 *ix;
 
-	if (cause == LULL_CAUSE_IX_kernel_gap)
+	if (lull_causes[cause]->places == LULL_PLACES_NONE)
 		return;
 	/* A launch is a launch; other calls are told apart. */
 	if (node && node->kind != LULL_KIND_OF_LAUNCH && c->place != LULL_PLACE_GAP)
 		key[1] = node->name;
-	key[2] = place_key(s, c->event, cause == LULL_CAUSE_IX_launch_bound);
+	key[2] = place_key(s, c->event, lull_causes[cause]->places == LULL_PLACES_BY_RANGE);
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
@@ -170,7 +172,7 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 		whole.is_lazy = is_in(&w->s->lazy, node->begin_ns, node->end_ns);
 		node->cause = (u8)lull_cause_of(&whole);
 	}
-	if (node->cause == LULL_CAUSE_IX_unknown)
+	if (lull_causes[node->cause]->kind == LULL_CAUSE_BLIND)
 		w->s->blind_ns[LULL_BLIND_STALL] += c->to_ns - c->from_ns;
 	return (enum lull_cause_ix)node->cause;
 }
@@ -217,9 +219,9 @@ struct idle {
 static void pay(struct work *w, const struct idle *idle, struct lull_claim *c,
 		enum lull_cause_ix cause, u32 stack)
 {
-	if (cause == LULL_CAUSE_IX_launch_bound && idle->is_drained) {
+	if (cause == w->launching && idle->is_drained) {
 		w->s->exposed_ns += c->to_ns - c->from_ns;
-		cause = LULL_CAUSE_IX_host_sync;
+		cause = w->exposing;
 	}
 	cost(w, idle->piece, c, cause, stack);
 }
@@ -235,7 +237,7 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 	if (i == LULL_NONE) {
 		c->gap_ns = to_ns - from_ns;
 		c->event = lull_host_at(&s->host, s->chain.nodes[c->node].lane, to_ns - 1);
-		pay(w, idle, c, LULL_CAUSE_IX_launch_bound, 0);
+		pay(w, idle, c, w->launching, 0);
 		return;
 	}
 	for (; i < s->slices.n && slice[i].node == c->node && slice[i].from_ns < to_ns; i++) {
@@ -244,10 +246,10 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 		if (c->from_ns >= c->to_ns)
 			continue;
 		c->event = slice[i].event;
-		if (slice[i].cause == LULL_CAUSE_IX_unknown)
+		if (lull_causes[slice[i].cause]->kind == LULL_CAUSE_BLIND)
 			s->blind_ns[slice[i].blind] += c->to_ns - c->from_ns;
-		if (slice[i].cause == LULL_CAUSE_IX_host_compute && !slice[i].is_seen)
-			s->unseen_ns += c->to_ns - c->from_ns;
+		if (!slice[i].is_seen)
+			s->unseen_ns[slice[i].cause] += c->to_ns - c->from_ns;
 		pay(w, idle, c, (enum lull_cause_ix)slice[i].cause, slice[i].stack);
 	}
 }
@@ -288,7 +290,7 @@ static void pay_blind(struct work *w, const struct idle *idle, struct lull_claim
 
 	c->is_moving = is_in(&w->s->moves, c->from_ns, c->to_ns);
 	cause = lull_cause_of(c);
-	if (cause == LULL_CAUSE_IX_unknown)
+	if (lull_causes[cause]->kind == LULL_CAUSE_BLIND)
 		w->s->blind_ns[blind] += c->to_ns - c->from_ns;
 	cost(w, idle->piece, c, cause, 0);
 }
@@ -379,10 +381,9 @@ static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum 
 		wait_ns = lull_u64_of(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));
 	if (wait_ns) {
 		c.to_ns = c.from_ns + wait_ns;
-		cost(w, piece, &c,
-		     s->ranks.is_pipeline ? LULL_CAUSE_IX_pipeline_imbalance
-					  : LULL_CAUSE_IX_straggler,
-		     0);
+		c.is_late = true;
+		cost(w, piece, &c, lull_cause_of(&c), 0);
+		c.is_late = false;
 		c.from_ns = c.to_ns;
 		c.to_ns = piece->to_ns;
 	}
@@ -415,8 +416,11 @@ static int by_ns(const void *a, const void *b)
 void lull_subject_attribute(struct lull_subject *s)
 {
 	u32 n = lull_rounds_n_steady(&s->rounds);
-	struct work w = { .s = s };
+	struct work w = { .s = s, .launching = lull_cause_default(LULL_CAUSE_RESIDUE) };
 
+	w.exposing = w.launching;
+	for (int i = 0; i < LULL_N_CAUSES; i++)
+		w.exposing = lull_causes[i]->exposes ? (enum lull_cause_ix)i : w.exposing;
 	if (n <= MAX_STEPS)
 		s->step_cost_ns = lull_alloc((size_t)n * LULL_SUBJECT_CAUSES + 1, sizeof(u64));
 	lull_map_init(&w.where);

@@ -29,13 +29,32 @@ int lull_cause_find(const char *id, const char **nearest)
 	return -1;
 }
 
+enum lull_cause_ix lull_cause_default(enum lull_cause_kind kind)
+{
+	int i = 0;
+
+	while (i < LULL_N_CAUSES - 1 &&
+	       !(lull_causes[i]->is_default && lull_causes[i]->kind == kind))
+		i++;
+	return (enum lull_cause_ix)i;
+}
+
+enum lull_cause_ix lull_cause_among_ranks(enum lull_among_ranks ranks)
+{
+	int i = 0;
+
+	while (i < LULL_N_CAUSES - 1 && lull_causes[i]->ranks != ranks)
+		i++;
+	return (enum lull_cause_ix)i;
+}
+
 enum lull_cause_ix lull_cause_of(const struct lull_claim *c)
 {
 	for (int i = 0; i < LULL_N_CAUSES; i++) {
 		if (lull_causes[i]->claim && lull_causes[i]->claim(c))
 			return (enum lull_cause_ix)i;
 	}
-	return LULL_CAUSE_IX_unknown;
+	return lull_cause_default(LULL_CAUSE_BLIND);
 }
 
 const struct lull_copy *lull_claim_copy(const struct lull_claim *c)

@@ -5,9 +5,12 @@
  * true (struct lull_claim) and asks the causes in the order of causes.def; the first that claims a
  * piece has it. So every nanosecond has one cause, and the costs add up.
  *
- * To add one: copy cause_storage_write.c to cause_X.c; say in its head what the signal is and what
- * it is not; CAUSE(X) in causes.def; three goldens in test/golden/cause/ (fires, nearly, must not);
- * `tools/gen-docs build/lull` for lull-causes(7).
+ * A cause is one file: everything that holds for it alone is a field or a function of its struct
+ * lull_cause. The engine, the job, the commands and the page ask for properties and name no cause.
+ *
+ * To add one, two places: copy cause_storage_write.c to cause_X.c, whose head says what the signal
+ * is and what it is not; CAUSE(X) in causes.def, at its turn to claim. Then three goldens in
+ * test/golden/cause/ (fires, nearly, must not), and `tools/gen-docs build/lull` for lull-causes(7).
  */
 #ifndef LULL_CAUSE_CAUSE_H
 #define LULL_CAUSE_CAUSE_H
@@ -15,7 +18,9 @@
 #include "base/types.h"
 #include "cause/subject.h"
 
+struct lull_finding; /* cause/why.h */
 struct lull_what_if; /* cause/replay.h */
+struct lull_why;     /* cause/why.h */
 
 /* Sources of a recording that a cause cannot do without. */
 #define LULL_NEED_WORK	     1u	  /* kernels and copies */
@@ -57,13 +62,14 @@ struct lull_claim {
 	u32 event;   /* the innermost thing the thread was in, or LULL_NONE */
 	u32 inside;  /* LULL_IN_...: what that is part of */
 	u64 gap_ns;  /* GAP: its whole length */
-	u8 pause;    /* GAP: enum lull_host_wait or LULL_NO_PAUSE */
+	u8 pause;    /* GAP, CALL: enum lull_host_wait or LULL_NO_PAUSE */
 	u8 stall;    /* GAP, CALL: enum lull_stall */
 	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
 	bool is_seen;	/* GAP: something was recorded there */
 	bool recurs;	/* GAP: the same gap is there in other steps too */
 	bool is_moving; /* LATENCY, DEVICE: pages of managed memory move meanwhile */
 	bool is_lazy;	/* CALL, LATENCY: CUDA loads or compiles code meanwhile */
+	bool is_late;	/* COLLECTIVE: the part that waits for the last rank */
 };
 
 enum lull_cause_kind {
@@ -71,6 +77,34 @@ enum lull_cause_kind {
 	LULL_CAUSE_RESIDUE,  /* what is left when no specific one holds */
 	LULL_CAUSE_BLIND,    /* cannot be told */
 	LULL_CAUSE_BUSY,     /* the device is not idle */
+};
+
+/* Its colour on the page. */
+enum lull_family {
+	LULL_FAMILY_OTHER,
+	LULL_FAMILY_DATA,   /* loading and storing */
+	LULL_FAMILY_COPY,   /* copies of any kind */
+	LULL_FAMILY_WAIT,   /* the host waits for the device */
+	LULL_FAMILY_LAUNCH, /* the way of a launch */
+	LULL_FAMILY_HOST,   /* what else the host does */
+	LULL_FAMILY_RANKS,  /* other ranks */
+	LULL_FAMILY_DEVICE, /* the device itself */
+	LULL_N_FAMILIES,
+};
+
+/* What it is among the ranks of a job, which are looked at together (src/job/). */
+enum lull_among_ranks {
+	LULL_RANKS_NOTHING,  /* a rank has it by itself */
+	LULL_RANKS_LATE,     /* others wait for a late rank */
+	LULL_RANKS_STAGE,    /* stages wait for a busier one */
+	LULL_RANKS_EXCHANGE, /* they exchange data; predictions for one rank end there */
+};
+
+/* How its places in the program are told apart. */
+enum lull_places {
+	LULL_PLACES_BY_FUNCTION, /* by named range, Python function, or call */
+	LULL_PLACES_BY_RANGE,	 /* by named range alone */
+	LULL_PLACES_NONE,	 /* it has none */
 };
 
 /* What is said about a fix, for one program on one machine. */
@@ -89,12 +123,40 @@ struct lull_cause {
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */
 	const char *fix_more;  /* if others do it for the thread, too slowly; NULL: as above */
 	const char *assumes;   /* what the prediction takes for granted; NULL if nothing */
+	const char *nowhere;   /* what is said where no place is known; NULL: that nothing is */
 	enum lull_cause_kind kind;
-	bool is_ceiling; /* the prediction is the best that can come of it */
-	u32 needs;	 /* LULL_NEED_... */
+	enum lull_family family;
+	enum lull_among_ranks ranks;
+	enum lull_places places;
+	bool is_default;    /* takes what no other cause of its kind takes: one of each kind */
+	bool is_ceiling;    /* the prediction is the best that can come of it */
+	bool is_pause;	    /* the device's own: it counts as busy, and is no answer */
+	bool names_unit;    /* where no place is known, the kernel is the place */
+	bool owns_copies;   /* data copied to the host just before is copied for it */
+	bool exposes;	    /* launches that come late since it drained the device are its own */
+	bool slows_kernels; /* it makes kernels of one rank longer than those of others */
+	u32 needs;	    /* LULL_NEED_... */
 
 	/* Whether this piece is mine. NULL: never. */
 	bool (*claim)(const struct lull_claim *c);
+
+	/*
+	 * Where the device is busy: how much of each step it has if that is what makes the step
+	 * long, in ns; else 0. The first that says so comes first. NULL: never.
+	 */
+	f64 (*busy)(struct lull_why *why);
+
+	/* How far it is to be trusted here: a factor on the confidence. NULL: 1. */
+	f64 (*trust)(const struct lull_subject *s);
+
+	/* Whether it is mostly guessed here, so that it takes a larger gain. NULL: no. */
+	bool (*is_guess)(const struct lull_subject *s);
+
+	/* The table whose rows show its places. NULL, or if it gives NULL: that of the place. */
+	const char *(*table)(const struct lull_subject *s);
+
+	/* Add what proves it beside its places (cause/evidence.h). NULL: nothing more. */
+	void (*prove)(struct lull_why *why, struct lull_finding *f);
 
 	/* Fit the advice, which holds the words above, to the machine. NULL: it fits all. */
 	void (*suit)(const struct lull_subject *s, bool is_torch, struct lull_advice *advice);
@@ -115,6 +177,12 @@ extern const struct lull_cause *const lull_causes[LULL_N_CAUSES];
 
 /* The index of the cause with this id, or -1; then *nearest is the closest id, or NULL. */
 int lull_cause_find(const char *id, const char **nearest);
+
+/* The cause of this kind that takes what the others leave. */
+enum lull_cause_ix lull_cause_default(enum lull_cause_kind kind);
+
+/* The cause that is this among ranks. */
+enum lull_cause_ix lull_cause_among_ranks(enum lull_among_ranks ranks);
 
 /* The first cause that claims the piece. */
 enum lull_cause_ix lull_cause_of(const struct lull_claim *c);

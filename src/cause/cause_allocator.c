@@ -42,6 +42,7 @@ const struct lull_cause lull_cause_allocator = {
 	.fix_torch = "no empty_cache() in the loop, fixed shapes, "
 		     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,

@@ -6,7 +6,9 @@
  *          (straggler, pipeline-imbalance).
  */
 #include "cause/cause.h"
+#include "cause/ranks.h"
 #include "cause/replay.h"
+#include "cause/why.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -35,6 +37,20 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+/* Where ranks take much of a busy device's step, one of the three causes of ranks has it. */
+static f64 busy(struct lull_why *why)
+{
+	if (why->collective_share <= LULL_RANKS_SHARE)
+		return 0;
+	return (f64)why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] / lull_why_n_steps(why);
+}
+
+static const char *table(const struct lull_subject *s)
+{
+	(void)s;
+	return "kernel";
+}
+
 const struct lull_cause lull_cause_collective_exposed = {
 	.id = "collective-exposed",
 	.title = "ranks exchange data, and nothing computes beside it",
@@ -54,8 +70,13 @@ const struct lull_cause lull_cause_collective_exposed = {
 		     "gradient_as_bucket_view, fewer bytes (bf16, sharding)",
 	.assumes = "all of it can run beside the backward pass, and no other rank gets slower",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_RANKS,
+	.ranks = LULL_RANKS_EXCHANGE,
+	.names_unit = true,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE,
 	.claim = claim,
 	.apply = apply,
+	.busy = busy,
+	.table = table,
 };

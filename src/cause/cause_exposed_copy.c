@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 /* Kernels were 8 % slower while a copy ran beside them: they share the memory. */
@@ -69,6 +70,18 @@ static void apply(struct lull_what_if *w)
 	free(computes);
 }
 
+static const char *table(const struct lull_subject *s)
+{
+	(void)s;
+	return "memcpy";
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	lull_show_copies(why, f, false, LULL_COPY_IN);
+	lull_show_copies(why, f, false, LULL_COPY_OUT);
+}
+
 const struct lull_cause lull_cause_exposed_copy = {
 	.id = "exposed-copy",
 	.title = "copies run alone: nothing computes beside them",
@@ -84,7 +97,10 @@ const struct lull_cause lull_cause_exposed_copy = {
 	       "first wait for it with an event",
 	.assumes = "the data of the next step is there one step earlier",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK,
 	.claim = claim,
 	.apply = apply,
+	.table = table,
+	.prove = prove,
 };

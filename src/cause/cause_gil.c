@@ -7,6 +7,7 @@
  *          strike inside calls (os-scheduling); a wait while the device has work.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 static bool claim(const struct lull_claim *c)
@@ -25,6 +26,63 @@ static void apply(struct lull_what_if *w)
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
 		n->call_ns -= n->cold_call_ns * w->factor;
 	}
+}
+
+static const char *table(const struct lull_subject *s)
+{
+	return s->host.has_gil ? "gil_wait" : NULL;
+}
+
+/* Stalls that were taken for waits are as sure as the odds that chance spared the calls. */
+static f64 trust(const struct lull_subject *s)
+{
+	return s->stalls.kind == LULL_STALL_GIL ? s->stalls.confidence : 1;
+}
+
+/* Another thread of the process that was seen with the interpreter lock, and where. */
+static void add_holder(struct lull_why *why, struct lull_finding *f)
+{
+	struct lull_subject *s = why->lead;
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	u32 best = 0, n_best = 0, stack = 0;
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	struct lull_location at;
+	char place[160];
+
+	/* The majority of samples that hold the lock elsewhere. */
+	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 lane = cols.lane[i];
+
+			if (!cols.has_gil[i] || !lane || s->chain.chain_of_lane[lane] ||
+			    lanes[lane - 1].process != s->process)
+				continue;
+			if (lane == best || !n_best) {
+				best = lane;
+				stack = cols.stack[i];
+				n_best++;
+			} else {
+				n_best--;
+			}
+		}
+	}
+	lull_cursor_release(&c);
+	if (!best)
+		return;
+	at = lull_location_find(s, LULL_NONE, stack);
+	lull_location_format(&at, place, sizeof(place));
+	lull_show(f, "pysample", NULL, "thread %s holds the lock, in %s",
+		  lull_reader_string(s->reader, lanes[best - 1].name, NULL),
+		  *place ? place : "code without a name");
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	lull_show_stalls(why, f);
+	add_holder(why, f);
 }
 
 const struct lull_cause lull_cause_gil = {
@@ -48,7 +106,12 @@ const struct lull_cause lull_cause_gil = {
 	       "releases the lock",
 	.assumes = "the other thread is gone",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.nowhere = "waits between CUDA calls",
+	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_GIL,
 	.claim = claim,
 	.apply = apply,
+	.table = table,
+	.trust = trust,
+	.prove = prove,
 };

@@ -5,6 +5,12 @@
  * Not it:  100 % "utilisation", which only says that some kernel was there at each reading.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
+
+static f64 busy(struct lull_why *why)
+{
+	return (why->compute_share + why->collective_share) * why->step_ns;
+}
 
 const struct lull_cause lull_cause_gpu_bound = {
 	.id = "gpu-bound",
@@ -16,5 +22,8 @@ const struct lull_cause lull_cause_gpu_bound = {
 	.fix = "look into the kernels on top: `lull kernel --from REPORT -- PROGRAM` says what "
 	       "limits each; precision, tensor cores, batch size, fused attention",
 	.kind = LULL_CAUSE_BUSY,
+	.is_default = true,
 	.needs = LULL_NEED_WORK,
+	.busy = busy,
+	.prove = lull_show_kernels,
 };

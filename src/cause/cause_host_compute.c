@@ -8,7 +8,11 @@
  *          device (input-pipeline).
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
+
+/* Time that was not seen counts this much less for the confidence. */
+#define UNSEEN_DOUBT 0.5
 
 static bool claim(const struct lull_claim *c)
 {
@@ -19,6 +23,26 @@ static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++)
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_host_compute);
+}
+
+/* Where nothing was recorded, it is known by elimination alone. */
+static f64 trust(const struct lull_subject *s)
+{
+	u64 cost_ns = s->cost_ns[LULL_CAUSE_IX_host_compute];
+
+	return 1 - UNSEEN_DOUBT * (f64)s->unseen_ns[LULL_CAUSE_IX_host_compute] / (f64)cost_ns;
+}
+
+static bool is_guess(const struct lull_subject *s)
+{
+	return s->unseen_ns[LULL_CAUSE_IX_host_compute] * 2 >
+	       s->cost_ns[LULL_CAUSE_IX_host_compute];
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	if (lull_finding_waits(why, f))
+		lull_show_producer(why, f);
 }
 
 const struct lull_cause lull_cause_host_compute = {
@@ -34,8 +58,12 @@ const struct lull_cause lull_cause_host_compute = {
 	       "process",
 	.assumes = "all of it leaves the thread",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,
+	.trust = trust,
+	.is_guess = is_guess,
+	.prove = prove,
 };

@@ -8,6 +8,7 @@
  *          wait that a framework puts behind a copy from pageable memory (pageable-copy).
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 #define COPY_NS 50000u
@@ -73,6 +74,14 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	if (why->lead->exposed_ns)
+		lull_show(f, "cuda_call", NULL,
+			  "of it %.2f ms/step until the next launches arrive at the empty device",
+			  (f64)why->lead->exposed_ns / lull_why_n_steps(why) / 1e6);
+}
+
 const struct lull_cause lull_cause_host_sync = {
 	.id = "host-sync",
 	.title = "the host waits for the device in the middle of a step",
@@ -95,7 +104,11 @@ const struct lull_cause lull_cause_host_sync = {
 		     "pinned memory with non_blocking=True",
 	.assumes = "no control flow needs the value at once",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.nowhere = "behind a wait, until the next launch arrives",
+	.family = LULL_FAMILY_WAIT,
+	.exposes = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,
+	.prove = prove,
 };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/gaps.h"
 #include "cause/replay.h"
 
@@ -97,6 +98,32 @@ static void apply(struct lull_what_if *w)
 		      (workers(w->replay->subject) * worth);
 }
 
+/* Who loads instead, or that nobody does. */
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+	const struct lull_process_row *own = &processes[why->lead->process - 1];
+	bool waits = lull_finding_waits(why, f);
+	u32 n_children = 0;
+
+	if (!own->has_agent)
+		return;
+	for (size_t i = 0; i < n; i++)
+		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
+	if (waits)
+		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
+			 lull_causes[f->cause]->fix_more);
+	if (waits && lull_show_producer(why, f))
+		return;
+	if (n_children)
+		lull_show(f, "process", NULL, "%u child processes; those that load do not keep up",
+			  n_children);
+	else if (!waits)
+		lull_show(f, "process", NULL, "the program has no other process that could load");
+}
+
 const struct lull_cause lull_cause_input_pipeline = {
 	.id = "input-pipeline",
 	.title = "the launching thread loads data, or waits for it",
@@ -120,9 +147,11 @@ const struct lull_cause lull_cause_input_pipeline = {
 		    "faster storage",
 	.assumes = ASSUMES(N_WORKERS),
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.suit = suit,
 	.apply = apply,
+	.prove = prove,
 };

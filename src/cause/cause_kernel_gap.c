@@ -24,6 +24,9 @@ const struct lull_cause lull_cause_kernel_gap = {
 	       "judged.",
 	.fix = "fewer, larger kernels; CUDA graphs",
 	.kind = LULL_CAUSE_RESIDUE,
+	.family = LULL_FAMILY_DEVICE,
+	.places = LULL_PLACES_NONE,
+	.is_pause = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 };

@@ -8,6 +8,7 @@
  *          have to be gone before a graph can be captured.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 /* A graph: its launch, each node in it, and the gap between two of its kernels. */
@@ -22,6 +23,7 @@ static bool claim(const struct lull_claim *c)
 {
 	switch (c->place) {
 	case LULL_PLACE_CALL:
+		return !c->stall;
 	case LULL_PLACE_LATENCY:
 		return true;
 	case LULL_PLACE_GAP:
@@ -106,6 +108,21 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+	f64 n_steps = lull_why_n_steps(why), n = (f64)s->n_kernels;
+	u64 sum = 0;
+
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
+		sum += s->class_ns[i];
+	if (n > 0)
+		lull_show(f, "kernel", NULL,
+			  "%.0f kernels a step, %.1f us each on average; one is launched every "
+			  "%.1f us",
+			  n / n_steps, (f64)sum / n / 1e3, why->step_ns * n_steps / n / 1e3);
+}
+
 const struct lull_cause lull_cause_launch_bound = {
 	.id = "launch-bound",
 	.title = "the device waits for launches",
@@ -131,8 +148,13 @@ const struct lull_cause lull_cause_launch_bound = {
 		     "(fused=True), a larger batch",
 	.assumes = "shapes do not change, and all of the step can be captured",
 	.kind = LULL_CAUSE_RESIDUE,
+	.nowhere = "launches and the code around them",
+	.family = LULL_FAMILY_LAUNCH,
+	.places = LULL_PLACES_BY_RANGE,
+	.is_default = true,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,
+	.prove = prove,
 };

@@ -49,6 +49,7 @@ const struct lull_cause lull_cause_lazy_init = {
 	.fix = "fixed shapes, so that nothing new is needed; warm up before measuring; "
 	       "CUDA_MODULE_LOADING=EAGER",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_LAUNCH,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,

@@ -6,11 +6,12 @@
  * Not it:  a thread that sleeps or waits; stalls that spare CUDA calls (gil).
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 static bool claim(const struct lull_claim *c)
 {
-	return c->place == LULL_PLACE_GAP &&
+	return (c->place == LULL_PLACE_GAP || c->place == LULL_PLACE_CALL) &&
 	       (c->pause == LULL_HOST_PREEMPTED || c->stall == LULL_STALL_OS);
 }
 
@@ -23,6 +24,16 @@ static void apply(struct lull_what_if *w)
 		if (node->cause == LULL_CAUSE_IX_os_scheduling)
 			w->nodes[i].call_ns = w->replay->call_ns;
 	}
+}
+
+static const char *table(const struct lull_subject *s)
+{
+	return s->host.has_sched ? "sched" : NULL;
+}
+
+static f64 trust(const struct lull_subject *s)
+{
+	return s->stalls.kind == LULL_STALL_OS ? s->stalls.confidence : 1;
 }
 
 const struct lull_cause lull_cause_os_scheduling = {
@@ -38,7 +49,12 @@ const struct lull_cause lull_cause_os_scheduling = {
 	.fix_torch = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, "
 		     "a larger CPU limit for the container",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.nowhere = "without a CPU between CUDA calls",
+	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,
 	.claim = claim,
 	.apply = apply,
+	.table = table,
+	.trust = trust,
+	.prove = lull_show_stalls,
 };

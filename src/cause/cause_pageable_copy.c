@@ -7,6 +7,7 @@
  *          somebody waits for (host-sync).
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
 
 #define STAGING_NS 50000u /* a launch takes 5 to 30 us; staging of a batch far more */
@@ -46,6 +47,11 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	lull_show_copies(why, f, true, LULL_COPY_IN);
+}
+
 const struct lull_cause lull_cause_pageable_copy = {
 	.id = "pageable-copy",
 	.title = "copies from ordinary memory are slow and block the thread",
@@ -64,7 +70,9 @@ const struct lull_cause lull_cause_pageable_copy = {
 		     ".to(device, non_blocking=True)",
 	.assumes = "pinned memory is filled elsewhere",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
 	.claim = claim,
 	.apply = apply,
+	.prove = prove,
 };

@@ -6,6 +6,24 @@
  * Not it:  the fill and drain of a balanced pipeline, in which all stages wait alike.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/ranks.h"
+#include "cause/why.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->is_late && c->subject->ranks.is_pipeline;
+}
+
+static f64 busy(struct lull_why *why)
+{
+	const u64 *cost_ns = why->lead->cost_ns;
+
+	if (why->collective_share <= LULL_RANKS_SHARE ||
+	    cost_ns[LULL_CAUSE_IX_pipeline_imbalance] <= cost_ns[LULL_CAUSE_IX_collective_exposed])
+		return 0;
+	return (f64)cost_ns[LULL_CAUSE_IX_pipeline_imbalance] / lull_why_n_steps(why);
+}
 
 const struct lull_cause lull_cause_pipeline_imbalance = {
 	.id = "pipeline-imbalance",
@@ -19,5 +37,11 @@ const struct lull_cause lull_cause_pipeline_imbalance = {
 	       "recording, or their reports in one folder (lull-ranks(7)).",
 	.fix = "move layers from the busiest stage to the others, or use more micro-batches",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_RANKS,
+	.ranks = LULL_RANKS_STAGE,
+	.names_unit = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,
+	.claim = claim,
+	.busy = busy,
+	.prove = lull_show_ranks,
 };

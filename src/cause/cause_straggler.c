@@ -6,6 +6,24 @@
  * Not it:  ranks that take turns in being late; a collective that is long on all ranks.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/ranks.h"
+#include "cause/why.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return c->is_late;
+}
+
+static f64 busy(struct lull_why *why)
+{
+	const u64 *cost_ns = why->lead->cost_ns;
+
+	if (why->collective_share <= LULL_RANKS_SHARE ||
+	    cost_ns[LULL_CAUSE_IX_straggler] <= cost_ns[LULL_CAUSE_IX_collective_exposed])
+		return 0;
+	return (f64)cost_ns[LULL_CAUSE_IX_straggler] / lull_why_n_steps(why);
+}
 
 const struct lull_cause lull_cause_straggler = {
 	.id = "straggler",
@@ -21,5 +39,11 @@ const struct lull_cause lull_cause_straggler = {
 	       "folder: lull-ranks(7) says how late a rank has to be there.",
 	.fix = "look at the rank that is late: its own cause, its share of the data, its host",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_RANKS,
+	.ranks = LULL_RANKS_LATE,
+	.names_unit = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,
+	.claim = claim,
+	.busy = busy,
+	.prove = lull_show_ranks,
 };

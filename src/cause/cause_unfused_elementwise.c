@@ -6,7 +6,9 @@
  * Not it:  one large fused kernel; elementwise kernels between matmuls that cannot be joined.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
 #include "cause/replay.h"
+#include "cause/why_int.h"
 
 /*
  * Of its time alone, what a kernel adds to a fused one: arithmetic, not memory. Fitted to one pair.
@@ -15,6 +17,10 @@
 #define CHEAP	  0.014
 #define MOOD_GOOD 0.6
 #define MOOD_POOR 1.6
+
+/* Of the kernel time, and of the step if it is fused: else it is no such case. */
+#define ELEMENTWISE 0.60
+#define FUSED	    0.90
 
 struct row {
 	u32 first; /* op that stays, LULL_NONE if no row is open */
@@ -84,6 +90,26 @@ static void apply(struct lull_what_if *w)
 	close_row(w, &row);
 }
 
+static f64 light_share(const struct lull_subject *s)
+{
+	u64 sum = 0, light_ns = 0;
+
+	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++) {
+		sum += s->class_ns[i];
+		light_ns += lull_kernel_is_light((enum lull_kernel_class)i) ? s->class_ns[i] : 0;
+	}
+	return sum ? (f64)light_ns / (f64)sum : 0;
+}
+
+static f64 busy(struct lull_why *why)
+{
+	if (light_share(why->lead) < ELEMENTWISE ||
+	    lull_why_replay(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) >=
+		    FUSED * why->free_ns)
+		return 0;
+	return (why->compute_share + why->collective_share) * why->step_ns;
+}
+
 const struct lull_cause lull_cause_unfused_elementwise = {
 	.id = "unfused-elementwise",
 	.title = "the device is busy with many small memory-bound kernels",
@@ -107,4 +133,6 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK,
 	.apply = apply,
+	.busy = busy,
+	.prove = lull_show_kernels,
 };

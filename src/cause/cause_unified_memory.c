@@ -7,7 +7,12 @@
  * Not it:  a few pages that move under kernels; copies that the program asked for.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/ranks.h"
 #include "cause/replay.h"
+
+/* Pages move for this part of the step. */
+#define MOVING 0.20
 
 static bool claim(const struct lull_claim *c)
 {
@@ -25,6 +30,31 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+static const char *table(const struct lull_subject *s)
+{
+	(void)s;
+	return "memcpy";
+}
+
+/* Pages move for much of a busy device's step, and no other rank has the step. */
+static f64 busy(struct lull_why *why)
+{
+	const struct lull_subject *s = why->lead;
+
+	if (why->collective_share > LULL_RANKS_SHARE ||
+	    (f64)s->moved_ns < MOVING * (f64)s->window_ns)
+		return 0;
+	return (f64)s->moved_ns / lull_why_n_steps(why);
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	if (why->lead->moved_ns)
+		lull_show(f, "um_event", NULL,
+			  "pages of managed memory move for %.2f ms of each step",
+			  (f64)why->lead->moved_ns / lull_why_n_steps(why) / 1e6);
+}
+
 const struct lull_cause lull_cause_unified_memory = {
 	.id = "unified-memory",
 	.title = "pages of managed memory move while nothing computes",
@@ -38,8 +68,12 @@ const struct lull_cause lull_cause_unified_memory = {
 	       "pinned memory",
 	.assumes = "all pages are there before they are needed",
 	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_COPY,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK,
 	.claim = claim,
 	.apply = apply,
+	.busy = busy,
+	.table = table,
+	.prove = prove,
 };

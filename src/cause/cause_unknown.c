@@ -7,11 +7,34 @@
  * Not it:  anything with a cause.
  */
 #include "cause/cause.h"
+#include "cause/evidence.h"
+
+/* A reason with less of the time is not worth a line. */
+#define SMALL_PART 10
 
 static bool claim(const struct lull_claim *c)
 {
 	(void)c;
 	return true;
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	static const char *const texts[LULL_N_BLINDS] = {
+		"work without a CUDA call in the recording",
+		("work held on the device by what is not recorded: another stream's event, "
+		 "process, "
+		 "rank"),
+		"the thread did something that nobody recorded: samples or ranges would tell",
+		"stalls that are too few to judge: more steps would tell",
+	};
+	const struct lull_subject *s = why->lead;
+
+	for (int i = 0; i < LULL_N_BLINDS; i++) {
+		if (s->blind_ns[i] * SMALL_PART >= s->cost_ns[LULL_CAUSE_IX_unknown])
+			lull_show(f, NULL, NULL, "%.2f ms/step: %s",
+				  (f64)s->blind_ns[i] / lull_why_n_steps(why) / 1e6, texts[i]);
+	}
 }
 
 const struct lull_cause lull_cause_unknown = {
@@ -26,5 +49,8 @@ const struct lull_cause lull_cause_unknown = {
 	       "is never shown as healthy.",
 	.fix = "record more: `lull profile` with its defaults, and more steps",
 	.kind = LULL_CAUSE_BLIND,
+	.places = LULL_PLACES_NONE,
+	.is_default = true,
 	.claim = claim,
+	.prove = prove,
 };

@@ -14,11 +14,6 @@
 #include "cause/why_int.h"
 
 #define BUSY	      0.90 /* tried traces are at 0.98 and up, or below 0.86 */
-#define COLLECTIVE    0.20
-#define ELEMENTWISE   0.60
-#define FUSED	      0.90
-#define THROTTLED     0.20
-#define MOVING	      0.20 /* pages of managed memory move for this part of the step */
 #define BLIND	      0.50
 #define GAIN	      0.10 /* planted causes gain 25 % and up */
 #define GAIN_UNSEEN   0.20 /* an optimizer's unrecorded Python is 11 % of a step */
@@ -42,7 +37,8 @@ static f64 linked(const struct lull_subject *s)
 
 /* ---- predictions ---- */
 
-static f64 run(const struct lull_replay *p, const struct lull_cause *cause, f64 factor, int mood)
+f64 lull_why_replay(const struct lull_replay *p, const struct lull_cause *cause, f64 factor,
+		    int mood)
 {
 	struct lull_what_if w;
 	f64 step;
@@ -76,9 +72,9 @@ static struct lull_prediction predict(const struct lull_why *why, const struct l
 	struct lull_prediction out = { .is_known = true };
 	f64 doubt = step_doubt(why), a, b;
 
-	out.step_ns = run(p, cause, factor, 0);
-	a = run(p, cause, factor, -1);
-	b = run(p, cause, factor, 1);
+	out.step_ns = lull_why_replay(p, cause, factor, 0);
+	a = lull_why_replay(p, cause, factor, -1);
+	b = lull_why_replay(p, cause, factor, 1);
 	/* No fix makes a step longer; where the model says so, it brings nothing. */
 	out.step_ns = fmin(out.step_ns, p->free_ns);
 	out.low_ns = fmin(fmin(a, b), out.step_ns) * (1 - doubt);
@@ -97,7 +93,7 @@ static void fill_gain(struct lull_why *why, struct lull_finding *f)
 
 	if (!cause->apply)
 		return;
-	gain = why->replay.free_ns - run(&why->replay, cause, 1, 0);
+	gain = why->replay.free_ns - lull_why_replay(&why->replay, cause, 1, 0);
 	f->gain_ns = gain > 0 ? gain : 0;
 }
 
@@ -154,16 +150,7 @@ static f64 cause_factor(const struct lull_why *why, const struct lull_finding *f
 {
 	const struct lull_subject *s = why->lead;
 
-	switch (f->cause) {
-	case LULL_CAUSE_IX_host_compute:
-		return 1 - 0.5 * (f64)s->unseen_ns / (f64)s->cost_ns[f->cause];
-	case LULL_CAUSE_IX_gil:
-		return s->stalls.kind == LULL_STALL_GIL ? s->stalls.confidence : 1;
-	case LULL_CAUSE_IX_os_scheduling:
-		return s->stalls.kind == LULL_STALL_OS ? 0.9 : 1;
-	default:
-		return 1;
-	}
+	return lull_causes[f->cause]->trust ? lull_causes[f->cause]->trust(s) : 1;
 }
 
 /* The largest gain, or cost where there is no prediction, of other specific causes. */
@@ -186,13 +173,14 @@ static f64 blind_share(const struct lull_why *why)
 	u64 waste_ns =
 		s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE] - s->split_ns[LULL_SPLIT_COLLECTIVE];
 
-	return waste_ns ? (f64)s->cost_ns[LULL_CAUSE_IX_unknown] / (f64)waste_ns : 0;
+	return waste_ns ? (f64)s->cost_ns[lull_cause_default(LULL_CAUSE_BLIND)] / (f64)waste_ns : 0;
 }
 
 static void set_confidence(const struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_cause *cause = lull_causes[f->cause];
-	const struct lull_finding *launch = lull_why_find(why, LULL_CAUSE_IX_launch_bound);
+	const struct lull_finding *rest =
+		lull_why_find(why, lull_cause_default(LULL_CAUSE_RESIDUE));
 	bool by_cost = !cause->apply;
 	f64 worth = by_cost ? f->cost_ns : f->gain_ns, next = next_worth(why, f, by_cost);
 	f64 c = common_confidence(why) * (1 - blind_share(why)) * cause_factor(why, f);
@@ -204,7 +192,7 @@ static void set_confidence(const struct lull_why *why, struct lull_finding *f)
 	if (cause->kind == LULL_CAUSE_SPECIFIC)
 		c *= worth / (worth + next);
 	c *= fmin(1, worth / (0.2 * why->free_ns));
-	if (cause->kind == LULL_CAUSE_SPECIFIC && launch && launch->gain_ns > worth)
+	if (cause->kind == LULL_CAUSE_SPECIFIC && rest && rest->gain_ns > worth)
 		c *= 0.8;
 	f->confidence = c;
 }
@@ -214,65 +202,39 @@ static void set_confidence(const struct lull_why *why, struct lull_finding *f)
 static f64 device_ns(const struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
+	u64 sum = s->split_ns[LULL_SPLIT_COMPUTE] + s->split_ns[LULL_SPLIT_COLLECTIVE];
 
-	return (f64)(s->split_ns[LULL_SPLIT_COMPUTE] + s->split_ns[LULL_SPLIT_COLLECTIVE] +
-		     s->cost_ns[LULL_CAUSE_IX_kernel_gap]) /
-	       lull_why_n_steps(why);
+	for (int i = 0; i < LULL_N_CAUSES; i++)
+		sum += lull_causes[i]->is_pause ? s->cost_ns[i] : 0;
+	return (f64)sum / lull_why_n_steps(why);
 }
 
-static f64 light_share(const struct lull_subject *s)
+/* The first cause that says it is what the device is busy with, and its time. */
+static enum lull_cause_ix busy_cause(struct lull_why *why, f64 *cost_ns)
 {
-	u64 sum = 0, light_ns = 0;
+	int found = -1;
 
-	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++) {
-		sum += s->class_ns[i];
-		light_ns += lull_kernel_is_light((enum lull_kernel_class)i) ? s->class_ns[i] : 0;
+	/* All are asked: what they measure is used by their apply(), too. */
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		f64 ns = lull_causes[i]->busy ? lull_causes[i]->busy(why) : 0;
+
+		if (ns > 0 && found < 0) {
+			found = i;
+			*cost_ns = ns;
+		}
 	}
-	return sum ? (f64)light_ns / (f64)sum : 0;
-}
-
-static enum lull_cause_ix busy_cause(struct lull_why *why)
-{
-	f64 throttled = lull_why_throttled(why, &why->replay.clock_part);
-
-	if (why->collective_share > COLLECTIVE) {
-		const struct lull_subject *s = why->lead;
-
-		if (s->cost_ns[LULL_CAUSE_IX_pipeline_imbalance] >
-		    s->cost_ns[LULL_CAUSE_IX_collective_exposed])
-			return LULL_CAUSE_IX_pipeline_imbalance;
-		return s->cost_ns[LULL_CAUSE_IX_straggler] >
-				       s->cost_ns[LULL_CAUSE_IX_collective_exposed]
-			       ? LULL_CAUSE_IX_straggler
-			       : LULL_CAUSE_IX_collective_exposed;
-	}
-	if ((f64)why->lead->moved_ns >= MOVING * (f64)why->lead->window_ns)
-		return LULL_CAUSE_IX_unified_memory;
-	if (throttled >= THROTTLED)
-		return LULL_CAUSE_IX_throttled;
-	if (light_share(why->lead) >= ELEMENTWISE &&
-	    run(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) <
-		    FUSED * why->free_ns)
-		return LULL_CAUSE_IX_unfused_elementwise;
-	return LULL_CAUSE_IX_gpu_bound;
+	return found < 0 ? lull_cause_default(LULL_CAUSE_BUSY) : (enum lull_cause_ix)found;
 }
 
 static void choose_busy(struct lull_why *why, f64 share)
 {
-	enum lull_cause_ix cause = busy_cause(why);
+	f64 cost_ns = 0;
+	enum lull_cause_ix cause = busy_cause(why, &cost_ns);
 	struct lull_finding f;
 
-	if (lull_causes[cause]->kind == LULL_CAUSE_BUSY) {
-		/* Gaps between kernels belong to kernel-gap, though they helped to choose. */
-		add_finding(why, cause,
-			    (why->compute_share + why->collective_share) * why->step_ns);
-	} else if (!lull_why_find(why, cause)) {
-		add_finding(why, cause,
-			    (f64)(cause == LULL_CAUSE_IX_unified_memory
-					  ? why->lead->moved_ns
-					  : why->lead->cost_ns[cause]) /
-				    lull_why_n_steps(why));
-	}
+	/* Gaps between kernels belong to their own cause, though they helped to choose. */
+	if (!lull_why_find(why, cause))
+		add_finding(why, cause, cost_ns);
 	/* In front of what little else there is. */
 	for (size_t i = 0; i < why->findings.n; i++) {
 		struct lull_finding *all = why->findings.at;
@@ -308,8 +270,9 @@ static const char *largest_blind(const struct lull_subject *s)
 
 static bool is_unseen(const struct lull_why *why, const struct lull_finding *f)
 {
-	return f->cause == LULL_CAUSE_IX_host_compute &&
-	       why->lead->unseen_ns * 2 > why->lead->cost_ns[f->cause];
+	const struct lull_cause *cause = lull_causes[f->cause];
+
+	return cause->is_guess && cause->is_guess(why->lead);
 }
 
 /* The specific cause that is worth doing; they are sorted by worth. */
@@ -335,7 +298,7 @@ static int find_largest(const struct lull_why *why)
 
 	for (size_t i = 0; i < why->findings.n; i++) {
 		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND || all[i].share < COST ||
-		    all[i].cause == LULL_CAUSE_IX_kernel_gap)
+		    lull_causes[all[i].cause]->is_pause)
 			continue;
 		if (best < 0 || all[i].cost_ns > all[best].cost_ns)
 			best = (int)i;
@@ -407,7 +370,8 @@ static bool can_predict(struct lull_why *why)
 /* Other ranks set the pace: what a fix of this one brings, they may eat up. */
 static bool depends_on_ranks(const struct lull_why *why)
 {
-	return why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] * 5 > why->lead->window_ns;
+	return why->lead->cost_ns[lull_cause_among_ranks(LULL_RANKS_EXCHANGE)] * 5 >
+	       why->lead->window_ns;
 }
 
 static void predict_all(struct lull_why *why)
@@ -421,7 +385,7 @@ static void predict_all(struct lull_why *why)
 		struct lull_finding *f = lull_vec_get(&why->findings, i);
 
 		if (lull_causes[f->cause]->apply &&
-		    (!has_pace || f->cause == LULL_CAUSE_IX_collective_exposed))
+		    (!has_pace || lull_causes[f->cause]->ranks == LULL_RANKS_EXCHANGE))
 			f->prediction = predict(why, lull_causes[f->cause], 1);
 	}
 }

@@ -14,25 +14,18 @@
 #include "base/sort.h"
 #include "base/str.h"
 #include "text/term.h"
+#include "cause/evidence.h"
 #include "cause/why_int.h"
 
 #define MAX_PLACES 3
-/*
- * Parts of the highest clock: under the first it is low, under the second in spite of full power.
- */
-#define LOW_CLOCK    0.9
-#define CAPPED_CLOCK 0.7
-#define MAX_SPOTS    32
+#define MAX_SPOTS  32
 /* A place with less of its cause's time is not worth a line. */
 #define SMALL_PART 10
 /* Fewer samples of another thread are chance. */
 #define MIN_SAMPLES 3
 
-static void add(struct lull_finding *f, const char *table, const struct lull_where *where,
-		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static void add(struct lull_finding *f, const char *table, const struct lull_where *where,
-		const char *fmt, ...)
+void lull_show(struct lull_finding *f, const char *table, const struct lull_where *where,
+	       const char *fmt, ...)
 {
 	struct lull_evidence *e = lull_vec_push(&f->evidence);
 	va_list ap;
@@ -52,16 +45,11 @@ static const char *table_of(const struct lull_why *why, const struct lull_where 
 {
 	static const char *const host[] = { "range", "op", "pycall", "oscall" };
 	const struct lull_host *h = &why->lead->host;
+	const struct lull_cause *cause = lull_causes[where->cause];
+	const char *table = cause->table ? cause->table(why->lead) : NULL;
 
-	if (where->cause == LULL_CAUSE_IX_collective_exposed)
-		return "kernel";
-	if (where->cause == LULL_CAUSE_IX_exposed_copy ||
-	    where->cause == LULL_CAUSE_IX_unified_memory)
-		return "memcpy";
-	if (where->cause == LULL_CAUSE_IX_gil && h->has_gil)
-		return "gil_wait";
-	if (where->cause == LULL_CAUSE_IX_os_scheduling && h->has_sched)
-		return "sched";
+	if (table)
+		return table;
 	if (where->event != LULL_NONE)
 		return host[((const struct lull_host_event *)h->events.at)[where->event].kind];
 	return "cuda_call";
@@ -70,22 +58,11 @@ static const char *table_of(const struct lull_why *why, const struct lull_where 
 /* What can be said where no range, function or operator is known. */
 static const char *where_without_place(const struct lull_why *why, const struct lull_where *where)
 {
-	switch (where->cause) {
-	case LULL_CAUSE_IX_launch_bound:
-		return "launches and the code around them";
-	case LULL_CAUSE_IX_host_sync:
-		return "behind a wait, until the next launch arrives";
-	case LULL_CAUSE_IX_gil:
-		return "waits between CUDA calls";
-	case LULL_CAUSE_IX_os_scheduling:
-		return "without a CPU between CUDA calls";
-	case LULL_CAUSE_IX_collective_exposed:
-	case LULL_CAUSE_IX_straggler:
-	case LULL_CAUSE_IX_pipeline_imbalance:
+	const struct lull_cause *cause = lull_causes[where->cause];
+
+	if (cause->names_unit)
 		return lull_units_name(&why->lead->units.at[where->unit], why->reader);
-	default:
-		return "between CUDA calls; nothing was recorded there";
-	}
+	return cause->nowhere ? cause->nowhere : "between CUDA calls; nothing was recorded there";
 }
 
 /* The thread that counts steps, or makes the first call: the others are named. */
@@ -184,9 +161,9 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 
 	for (u32 i = 0; i < n && i < MAX_PLACES && spots[i].ns * SMALL_PART >= spots[0].ns; i++) {
 		spots[i].where.n = spots[i].n;
-		add(f, table_of(why, &spots[i].where), &spots[i].where,
-		    "%s: %.2f ms/step, %.1f times a step", spots[i].what,
-		    (f64)spots[i].ns / n_steps / 1e6, (f64)spots[i].n / n_steps);
+		lull_show(f, table_of(why, &spots[i].where), &spots[i].where,
+			  "%s: %.2f ms/step, %.1f times a step", spots[i].what,
+			  (f64)spots[i].ns / n_steps / 1e6, (f64)spots[i].n / n_steps);
 	}
 	if (n)
 		f->at = lull_location_find(why->lead, spots[0].where.event, spots[0].where.stack);
@@ -220,89 +197,36 @@ static struct copies sum_copies(const struct lull_subject *s, bool is_pageable, 
 	return sum;
 }
 
-static void add_copies(struct lull_why *why, struct lull_finding *f, bool is_pageable, u8 direction)
+void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_pageable, u8 direction)
 {
 	struct copies c = sum_copies(why->lead, is_pageable, direction);
 	f64 n_steps = lull_why_n_steps(why);
 
 	if (!c.n || !c.ns)
 		return;
-	add(f, "memcpy", NULL, "%.1f copies a step %s the %s: %s a step at %.1f GB/s%s",
-	    (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
-	    is_pageable ? "device with pageable memory" : "device with pinned memory",
-	    lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text, (f64)c.bytes / (f64)c.ns,
-	    is_pageable ? "" : "; no kernel runs beside them");
+	lull_show(f, "memcpy", NULL, "%.1f copies a step %s the %s: %s a step at %.1f GB/s%s",
+		  (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
+		  is_pageable ? "device with pageable memory" : "device with pinned memory",
+		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text,
+		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs beside them");
 	if (is_pageable && direction == LULL_COPY_IN)
-		add(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",
-		    why->replay.link[LULL_COPY_IN] / 1e9);
+		lull_show(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",
+			  why->replay.link[LULL_COPY_IN] / 1e9);
 }
 
 /* ---- other facts ---- */
 
-static void add_launches(struct lull_why *why, struct lull_finding *f)
-{
-	const struct lull_subject *s = why->lead;
-	f64 n_steps = lull_why_n_steps(why), n = (f64)s->n_kernels;
-	u64 sum = 0;
-
-	for (int i = 0; i < LULL_N_KERNEL_CLASSES; i++)
-		sum += s->class_ns[i];
-	if (n > 0)
-		add(f, "kernel", NULL,
-		    "%.0f kernels a step, %.1f us each on average; one is launched every %.1f us",
-		    n / n_steps, (f64)sum / n / 1e3, why->step_ns * n_steps / n / 1e3);
-}
-
-static void add_stalls(struct lull_why *why, struct lull_finding *f)
+void lull_show_stalls(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_stalls *st = &why->lead->stalls;
 
 	if (st->n_gaps && st->kind != LULL_STALL_UNKNOWN)
-		add(f, "cuda_call", NULL,
-		    "%u gaps are at least 8 times as long as at the same place in other steps; %u "
-		    "CUDA "
-		    "calls are, though calls are %.0f %% of the host's time",
-		    st->n_gaps, st->n_calls, st->call_share * 100);
-}
-
-/* Another thread of the process that was seen with the interpreter lock, and where. */
-static void add_holder(struct lull_why *why, struct lull_finding *f)
-{
-	struct lull_subject *s = why->lead;
-	size_t n, n_lanes;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
-	u32 best = 0, n_best = 0, stack = 0;
-	struct lull_pysample_cols cols;
-	struct lull_cursor c;
-	struct lull_location at;
-	char place[160];
-
-	/* The majority of samples that hold the lock elsewhere. */
-	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u32 lane = cols.lane[i];
-
-			if (!cols.has_gil[i] || !lane || s->chain.chain_of_lane[lane] ||
-			    lanes[lane - 1].process != s->process)
-				continue;
-			if (lane == best || !n_best) {
-				best = lane;
-				stack = cols.stack[i];
-				n_best++;
-			} else {
-				n_best--;
-			}
-		}
-	}
-	lull_cursor_release(&c);
-	if (!best)
-		return;
-	at = lull_location_find(s, LULL_NONE, stack);
-	lull_location_format(&at, place, sizeof(place));
-	add(f, "pysample", NULL, "thread %s holds the lock, in %s",
-	    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
-	    *place ? place : "code without a name");
+		lull_show(f, "cuda_call", NULL,
+			  "%u gaps are at least 8 times as long as at the same place in other "
+			  "steps; %u "
+			  "CUDA "
+			  "calls are, though calls are %.0f %% of the host's time",
+			  st->n_gaps, st->n_calls, st->call_share * 100);
 }
 
 /* ---- who else ran ---- */
@@ -362,8 +286,7 @@ static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struc
 	lull_cursor_release(&c);
 }
 
-/* The thread, of this process or another, that ran most while this one waited. */
-static bool add_producer(struct lull_why *why, struct lull_finding *f)
+bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
 {
 	struct lull_subject *s = why->lead;
 	size_t n_lanes, n;
@@ -386,16 +309,17 @@ static bool add_producer(struct lull_why *why, struct lull_finding *f)
 	if (best) {
 		at = lull_location_find(s, LULL_NONE, counts[best].stack);
 		lull_location_format(&at, place, sizeof(place));
-		add(f, "sample", NULL, "meanwhile thread %s of process %u runs %s%s(%u samples)",
-		    lull_reader_string(s->reader, lanes[best - 1].name, NULL),
-		    processes[lanes[best - 1].process - 1].pid, place, *place ? " " : "", n_best);
+		lull_show(f, "sample", NULL,
+			  "meanwhile thread %s of process %u runs %s%s(%u samples)",
+			  lull_reader_string(s->reader, lanes[best - 1].name, NULL),
+			  processes[lanes[best - 1].process - 1].pid, place, *place ? " " : "",
+			  n_best);
 	}
 	free(counts);
 	return best != 0;
 }
 
-/* Whether the thread waits there, rather than works. */
-static bool is_waiting(const struct lull_why *why, const struct lull_finding *f)
+bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f)
 {
 	const struct lull_where *wheres = why->lead->wheres.at;
 
@@ -409,33 +333,7 @@ static bool is_waiting(const struct lull_why *why, const struct lull_finding *f)
 	return false;
 }
 
-/* Who loads instead, or that nobody does. */
-static void add_workers(struct lull_why *why, struct lull_finding *f)
-{
-	size_t n;
-	const struct lull_process_row *processes =
-		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
-	const struct lull_process_row *own = &processes[why->lead->process - 1];
-	bool waits = is_waiting(why, f);
-	u32 n_children = 0;
-
-	if (!own->has_agent)
-		return;
-	for (size_t i = 0; i < n; i++)
-		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
-	if (waits)
-		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
-			 lull_causes[f->cause]->fix_more);
-	if (waits && add_producer(why, f))
-		return;
-	if (n_children)
-		add(f, "process", NULL, "%u child processes; those that load do not keep up",
-		    n_children);
-	else if (!waits)
-		add(f, "process", NULL, "the program has no other process that could load");
-}
-
-static void add_kernels(struct lull_why *why, struct lull_finding *f)
+void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_why_kernel *kernels = why->kernels.at;
 	u64 sum = 0;
@@ -446,29 +344,10 @@ static void add_kernels(struct lull_why *why, struct lull_finding *f)
 		struct lull_str name = LULL_STR_INIT;
 
 		lull_shorten_name(&name, kernels[i].name, 48);
-		add(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %.1f times a step",
-		    lull_str_text(&name), (f64)kernels[i].ns / (f64)sum * 100,
-		    (f64)kernels[i].n / lull_why_n_steps(why));
+		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %.1f times a step",
+			  lull_str_text(&name), (f64)kernels[i].ns / (f64)sum * 100,
+			  (f64)kernels[i].n / lull_why_n_steps(why));
 		lull_str_release(&name);
-	}
-}
-
-static void add_blind(struct lull_why *why, struct lull_finding *f)
-{
-	static const char *const texts[LULL_N_BLINDS] = {
-		"work without a CUDA call in the recording",
-		("work held on the device by what is not recorded: another stream's event, "
-		 "process, "
-		 "rank"),
-		"the thread did something that nobody recorded: samples or ranges would tell",
-		"stalls that are too few to judge: more steps would tell",
-	};
-	const struct lull_subject *s = why->lead;
-
-	for (int i = 0; i < LULL_N_BLINDS; i++) {
-		if (s->blind_ns[i] * SMALL_PART >= s->cost_ns[LULL_CAUSE_IX_unknown])
-			add(f, NULL, NULL, "%.2f ms/step: %s",
-			    (f64)s->blind_ns[i] / lull_why_n_steps(why) / 1e6, texts[i]);
 	}
 }
 
@@ -477,7 +356,7 @@ static f64 compute_ms(const struct lull_subject *s)
 	return (f64)s->split_ns[LULL_SPLIT_COMPUTE] / lull_rounds_n_steady(&s->rounds) / 1e6;
 }
 
-static void add_ranks(struct lull_why *why, struct lull_finding *f)
+void lull_show_ranks(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_subject *s = why->lead;
 	size_t n;
@@ -487,89 +366,21 @@ static void add_ranks(struct lull_why *why, struct lull_finding *f)
 	int best = 0;
 
 	if (s->ranks.is_pipeline)
-		add(f, "kernel", NULL, "the busiest stage computes %.1f times as long",
-		    s->ranks.busiest_share);
+		lull_show(f, "kernel", NULL, "the busiest stage computes %.1f times as long",
+			  s->ranks.busiest_share);
 	if (s->ranks.last_rank == LULL_NONE)
 		return;
 	last = &why->subjects[s->ranks.last_rank];
 	for (int i = 1; i < LULL_N_CAUSES; i++)
 		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
-	add(f, "kernel", NULL,
-	    "process %u comes last: its collectives are shortest; it computes %.2f ms/step, this "
-	    "one "
-	    "%.2f; its own largest cause is %s (%.2f ms/step)",
-	    processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
-	    lull_causes[best]->id,
-	    (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);
-}
-
-static void add_clock(struct lull_why *why, struct lull_finding *f)
-{
-	f64 part = 0, share = lull_why_throttled(why, &part);
-
-	add(f, "counter", NULL, "%.0f %% of the readings say that the clock is held down",
-	    share * 100);
-	if (part > 0)
-		add(f, "counter", NULL, "the clock is at %.0f %% of its highest", part * 100);
-}
-
-static void add_facts(struct lull_why *why, struct lull_finding *f)
-{
-	switch (f->cause) {
-	case LULL_CAUSE_IX_pageable_copy:
-		add_copies(why, f, true, LULL_COPY_IN);
-		break;
-	case LULL_CAUSE_IX_unified_memory:
-		if (why->lead->moved_ns)
-			add(f, "um_event", NULL,
-			    "pages of managed memory move for %.2f ms of each step",
-			    (f64)why->lead->moved_ns / lull_why_n_steps(why) / 1e6);
-		break;
-	case LULL_CAUSE_IX_exposed_copy:
-		add_copies(why, f, false, LULL_COPY_IN);
-		add_copies(why, f, false, LULL_COPY_OUT);
-		break;
-	case LULL_CAUSE_IX_host_sync:
-		if (why->lead->exposed_ns)
-			add(f, "cuda_call", NULL,
-			    "of it %.2f ms/step until the next launches arrive at the empty device",
-			    (f64)why->lead->exposed_ns / lull_why_n_steps(why) / 1e6);
-		break;
-	case LULL_CAUSE_IX_launch_bound:
-		add_launches(why, f);
-		break;
-	case LULL_CAUSE_IX_gil:
-		add_stalls(why, f);
-		add_holder(why, f);
-		break;
-	case LULL_CAUSE_IX_os_scheduling:
-		add_stalls(why, f);
-		break;
-	case LULL_CAUSE_IX_input_pipeline:
-		add_workers(why, f);
-		break;
-	case LULL_CAUSE_IX_host_compute:
-		if (is_waiting(why, f))
-			add_producer(why, f);
-		break;
-	case LULL_CAUSE_IX_straggler:
-	case LULL_CAUSE_IX_pipeline_imbalance:
-		add_ranks(why, f);
-		break;
-	case LULL_CAUSE_IX_throttled:
-		add_clock(why, f);
-		add_kernels(why, f);
-		break;
-	case LULL_CAUSE_IX_gpu_bound:
-	case LULL_CAUSE_IX_unfused_elementwise:
-		add_kernels(why, f);
-		break;
-	case LULL_CAUSE_IX_unknown:
-		add_blind(why, f);
-		break;
-	default:
-		break;
-	}
+	lull_show(f, "kernel", NULL,
+		  "process %u comes last: its collectives are shortest; it computes %.2f ms/step, "
+		  "this "
+		  "one "
+		  "%.2f; its own largest cause is %s (%.2f ms/step)",
+		  processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
+		  lull_causes[best]->id,
+		  (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);
 }
 
 static void advise(const struct lull_subject *s, struct lull_finding *f)
@@ -591,105 +402,8 @@ void lull_why_evidence(struct lull_why *why)
 		struct lull_finding *f = lull_vec_get(&why->findings, i);
 
 		advise(why->lead, f);
-		if (f->cause != LULL_CAUSE_IX_unknown)
-			add_places(why, f);
-		add_facts(why, f);
+		add_places(why, f);
+		if (lull_causes[f->cause]->prove)
+			lull_causes[f->cause]->prove(why, f);
 	}
-}
-
-/* ---- clocks ---- */
-
-/* What the readings of the clocks say, all in the steady steps. */
-struct clock_readings {
-	u64 n_reasons, n_held; /* readings of a reason for a lower clock; those that give it */
-	u64 n_power;	       /* of n_held: the power limit */
-	u64 n_clocks, n_low, n_very_low;
-	f64 part_sum; /* of clock over the highest */
-};
-
-static void add_reading(struct clock_readings *all, const char *name, f64 value, f64 highest)
-{
-	if (strcasestr(name, "throttle")) {
-		all->n_reasons++;
-		all->n_held += value > 0;
-		all->n_power += value > 0 && strcasestr(name, "power");
-	} else if (strcasestr(name, "clock") &&
-		   (strcasestr(name, "sm") || strcasestr(name, "graphics"))) {
-		f64 part = highest > 0 ? value / highest : 1;
-
-		all->n_clocks += highest > 0;
-		all->part_sum += part;
-		all->n_low += part < LOW_CLOCK;
-		all->n_very_low += part < CAPPED_CLOCK;
-	}
-}
-
-/*
- * A device that works hard reaches its power limit at nearly full clock: that is no trouble, and so
- * it takes more of the clock if power is the reason.
- */
-static f64 held_share(const struct clock_readings *all)
-{
-	if (all->n_clocks)
-		return (f64)(all->n_held && all->n_held == all->n_power ? all->n_very_low
-									: all->n_low) /
-		       (f64)all->n_clocks;
-	return all->n_reasons ? (f64)all->n_held / (f64)all->n_reasons : 0;
-}
-
-/* The same device may have a row for each process that uses it, and one for its readings. */
-static bool is_same_device(const struct lull_device_row *a, const struct lull_device_row *b)
-{
-	return a == b || (a->uuid && a->uuid == b->uuid);
-}
-
-static f64 highest_clock_hz(const struct lull_device_row *devices, size_t n, u32 device)
-{
-	f64 highest_hz = 0;
-
-	for (size_t i = 0; device && device <= n && i < n; i++)
-		if (is_same_device(&devices[i], &devices[device - 1]) &&
-		    (f64)devices[i].clock_hz > highest_hz)
-			highest_hz = (f64)devices[i].clock_hz;
-	return highest_hz;
-}
-
-/* Readings of the device in the steady steps: throttle reasons, and the clock of the processors. */
-f64 lull_why_throttled(const struct lull_why *why, f64 *clock_part)
-{
-	const struct lull_subject *s = why->lead;
-	size_t n, n_metrics, n_devices;
-	const struct lull_metric_row *metrics =
-		lull_reader_dim(s->reader, LULL_TABLE_metric, &n_metrics);
-	const struct lull_device_row *devices =
-		lull_reader_dim(s->reader, LULL_TABLE_device, &n_devices);
-	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
-	u64 to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
-	f64 highest_hz = highest_clock_hz(devices, n_devices, s->device);
-	struct clock_readings all = { 0 };
-	struct lull_counter_cols cols;
-	struct lull_cursor c;
-
-	lull_cursor_init(&c, s->reader, LULL_TABLE_counter, from_ns, to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			const struct lull_metric_row *metric = &metrics[cols.metric[i] - 1];
-			const char *unit;
-
-			if (!cols.metric[i] || cols.start_ns[i] < from_ns ||
-			    cols.start_ns[i] >= to_ns ||
-			    (cols.device[i] && cols.device[i] <= n_devices &&
-			     s->device <= n_devices &&
-			     !is_same_device(&devices[cols.device[i] - 1],
-					     &devices[s->device - 1])))
-				continue;
-			unit = lull_reader_string(s->reader, metric->unit, NULL);
-			add_reading(&all, lull_reader_string(s->reader, metric->name, NULL),
-				    cols.value[i],
-				    highest_hz / (strcasestr(unit, "mhz") ? 1e6 : 1));
-		}
-	}
-	lull_cursor_release(&c);
-	*clock_part = all.n_clocks ? all.part_sum / (f64)all.n_clocks : 0;
-	return held_share(&all);
 }

@@ -255,6 +255,22 @@ static u64 preempted_ns(const struct lull_host *h, u32 lane, u64 from_ns, u64 to
 	return sum;
 }
 
+/* The cause of a call that took long for a reason of the thread, not of the call. */
+static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 pause, u8 stall)
+{
+	struct lull_claim c = { .subject = s,
+				.place = LULL_PLACE_CALL,
+				.unit = LULL_NONE,
+				.node = node,
+				.event = LULL_NONE,
+				.from_ns = s->chain.nodes[node].begin_ns,
+				.to_ns = s->chain.nodes[node].end_ns,
+				.pause = pause,
+				.stall = stall };
+
+	return (u8)lull_cause_of(&c);
+}
+
 /* Launches that took long since the thread lost its CPU in them. */
 static void mark_preempted(struct lull_subject *s)
 {
@@ -264,18 +280,18 @@ static void mark_preempted(struct lull_subject *s)
 
 		if (node->kind == LULL_KIND_OF_LAUNCH && len_ns >= LULL_GAP_LONG_NS &&
 		    preempted_ns(&s->host, node->lane, node->begin_ns, node->end_ns) * 2 > len_ns)
-			node->cause = LULL_CAUSE_IX_os_scheduling;
+			node->cause = cause_of_call(s, i, LULL_HOST_PREEMPTED, LULL_STALL_NONE);
 	}
 }
 
-/* Whether the thread writes to storage in the gap before this call. */
+/* Whether a cause has the gap before this call that data is copied to the host for. */
 static bool is_written(const struct lull_subject *s, u32 node)
 {
 	const struct lull_slice *slices = s->slices.at;
 
 	for (size_t i = s->chain.nodes[node].slice; i < s->slices.n && slices[i].node == node;
 	     i++) {
-		if (slices[i].cause == LULL_CAUSE_IX_storage_write)
+		if (lull_causes[slices[i].cause]->owns_copies)
 			return true;
 	}
 	return false;
@@ -323,8 +339,7 @@ void lull_subject_slice(struct lull_subject *s)
 		if (gap->gap_ns >= LULL_GAP_LONG_NS)
 			slice_gap(&sl, gap);
 		if (gap->call_stall_ns)
-			node->cause = s->stalls.kind == LULL_STALL_OS ? LULL_CAUSE_IX_os_scheduling
-								      : LULL_CAUSE_IX_unknown;
+			node->cause = cause_of_call(s, gap->node, LULL_NO_PAUSE, s->stalls.kind);
 	}
 	mark_saved(s);
 	mark_preempted(s);

@@ -102,7 +102,7 @@ struct lull_subject {
 	u64 class_ns[LULL_N_KERNEL_CLASSES]; /* sums of kernels in the steady steps */
 	u64 n_kernels;			     /* in the steady steps */
 	u64 peer_ns, collective_ns;	     /* collectives between two ranks, and all */
-	u64 unseen_ns;			     /* of host-compute: nothing was recorded */
+	u64 unseen_ns[LULL_SUBJECT_CAUSES];  /* of gaps of a cause: nothing was recorded */
 	u64 exposed_ns;			     /* latency that a wait before it exposed */
 	u64 *step_cost_ns; /* [step][LULL_SUBJECT_CAUSES], NULL if there are too many steps */
 	struct lull_vec intervals; /* struct lull_interval by time; short ones may be left out */

@@ -189,7 +189,9 @@ static void put_stragglers(struct lull_json *j, const struct lull_job *job)
 		text(j, "evidence", all[i].evidence);
 		text(j, "fix",
 		     lull_job_fix(job, rank,
-				  all[i].cause >= 0 ? all[i].cause : (int)LULL_CAUSE_IX_straggler));
+				  all[i].cause >= 0
+					  ? all[i].cause
+					  : (int)lull_cause_among_ranks(LULL_RANKS_LATE)));
 		lull_json_end(j);
 	}
 	lull_json_end(j);

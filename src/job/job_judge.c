@@ -230,8 +230,7 @@ static bool is_straggler(const struct lull_job *job, size_t rank_ix)
 
 static bool is_of_others(int cause)
 {
-	return cause == LULL_CAUSE_IX_collective_exposed || cause == LULL_CAUSE_IX_straggler ||
-	       cause == LULL_CAUSE_IX_pipeline_imbalance;
+	return lull_causes[cause]->ranks != LULL_RANKS_NOTHING;
 }
 
 static f64 a_step(const struct lull_job_rank *rank, u64 ns)
@@ -264,6 +263,17 @@ static const char *evidence_of(const struct lull_job_rank *rank, int cause)
 	return NULL;
 }
 
+/* The cause for which the kernels of one rank take longer, with what proves it if that is known. */
+static i32 slow_kernels(const struct lull_job_rank *rank, const char **text)
+{
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		*text = lull_causes[i]->slows_kernels ? evidence_of(rank, i) : NULL;
+		if (*text)
+			return i;
+	}
+	return (i32)lull_cause_default(LULL_CAUSE_BUSY);
+}
+
 static void explain(const struct lull_job *job, struct lull_job_straggler *s, const f64 *usual_ns,
 		    f64 usual_compute_ns)
 {
@@ -281,8 +291,7 @@ static void explain(const struct lull_job *job, struct lull_job_straggler *s, co
 		s->excess_ns = excess_ns;
 	}
 	if (compute_ns > s->excess_ns) {
-		text = evidence_of(rank, LULL_CAUSE_IX_throttled);
-		s->cause = text ? (i32)LULL_CAUSE_IX_throttled : (i32)LULL_CAUSE_IX_gpu_bound;
+		s->cause = slow_kernels(rank, &text);
 		s->excess_ns = compute_ns;
 		snprintf(s->evidence, sizeof(s->evidence),
 			 "its kernels take %.2f ms/step, those of other ranks %.2f%s%.80s",
@@ -484,7 +493,7 @@ static f64 hidden_share(const struct lull_job *job)
 void lull_job_judge(struct lull_job *job)
 {
 	struct lull_job_verdict *v = &job->verdict;
-	f64 cost_ns[LULL_N_CAUSES], wait_ns;
+	f64 cost_ns[LULL_N_CAUSES], wait_ns, blind_ns;
 
 	v->cause = -1;
 	v->n_steps = job->n_steps;
@@ -493,20 +502,20 @@ void lull_job_judge(struct lull_job *job)
 	sum_shares(job, v);
 	own_costs(job, cost_ns, &wait_ns);
 	if (job->stragglers.n)
-		consider(v, LULL_CAUSE_IX_straggler, wait_ns);
+		consider(v, lull_cause_among_ranks(LULL_RANKS_LATE), wait_ns);
 	if (is_unbalanced(job))
-		consider(v, LULL_CAUSE_IX_pipeline_imbalance, v->bubble * v->mean_ns);
-	consider(v, LULL_CAUSE_IX_collective_exposed,
+		consider(v, lull_cause_among_ranks(LULL_RANKS_STAGE), v->bubble * v->mean_ns);
+	consider(v, lull_cause_among_ranks(LULL_RANKS_EXCHANGE),
 		 (v->transfer + (job->stragglers.n ? 0 : v->wait)) * v->mean_ns);
 	for (int k = 0; k < LULL_N_CAUSES; k++)
 		if (lull_causes[k]->kind != LULL_CAUSE_BLIND)
 			consider(v, k, cost_ns[k]);
-	if (cost_ns[LULL_CAUSE_IX_unknown] > v->cost_ns &&
-	    cost_ns[LULL_CAUSE_IX_unknown] >= WORTH * v->step_ns) {
+	blind_ns = cost_ns[lull_cause_default(LULL_CAUSE_BLIND)];
+	if (blind_ns > v->cost_ns && blind_ns >= WORTH * v->step_ns) {
 		snprintf(v->why_not, sizeof(v->why_not),
 			 "the recordings do not explain %.2f ms of each step of %.2f ms; lull why "
 			 "of one report says what is missing. The next cause is %s with %.2f ms",
-			 cost_ns[LULL_CAUSE_IX_unknown] / 1e6, v->mean_ns / 1e6,
+			 blind_ns / 1e6, v->mean_ns / 1e6,
 			 v->cause < 0 ? "nothing" : lull_causes[v->cause]->id, v->cost_ns / 1e6);
 		v->cause = -1;
 		v->cost_ns = 0;

@@ -278,8 +278,10 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n && n < LULL_JOB_EVIDENCE; i++) {
 		const struct lull_evidence *e = all[i].evidence.at;
 
-		if (all[i].cause == LULL_CAUSE_IX_collective_exposed ||
-		    all[i].cause == LULL_CAUSE_IX_straggler)
+		enum lull_among_ranks ranks = lull_causes[all[i].cause]->ranks;
+
+		/* The job says these itself. */
+		if (ranks == LULL_RANKS_EXCHANGE || ranks == LULL_RANKS_LATE)
 			continue;
 		rank->evidence[n].cause = (i32)all[i].cause;
 		rank->evidence[n].cost_ns = all[i].cost_ns;

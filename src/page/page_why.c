@@ -1,7 +1,6 @@
 #include "page/page_why.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "model/work.h"
@@ -13,25 +12,10 @@
 
 u8 lull_page_family(enum lull_cause_ix cause)
 {
-	static const struct {
-		const char *id;
-		u8 family;
-	} families[] = {
-		{ "input-pipeline", 0 },     { "storage-write", 0 },
-		{ "pageable-copy", 1 },	     { "exposed-copy", 1 },
-		{ "unified-memory", 1 },     { "host-sync", 2 },
-		{ "launch-bound", 3 },	     { "lazy-init", 3 },
-		{ "host-compute", 4 },	     { "gil", 4 },
-		{ "allocator", 4 },	     { "os-scheduling", 4 },
-		{ "collective-exposed", 5 }, { "straggler", 5 },
-		{ "pipeline-imbalance", 5 }, { "throttled", 6 },
-		{ "kernel-gap", 6 },
-	};
+	enum lull_family family = lull_causes[cause]->family;
 
-	for (size_t i = 0; i < LULL_COUNT_OF(families); i++)
-		if (!strcmp(lull_causes[cause]->id, families[i].id))
-			return families[i].family;
-	return 7;
+	/* The page counts from 0 and has the others last. */
+	return (u8)(family == LULL_FAMILY_OTHER ? LULL_N_FAMILIES - 1 : family - 1);
 }
 
 void lull_page_pieces(const struct lull_subject *s, struct lull_vec *pieces)

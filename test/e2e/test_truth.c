@@ -269,7 +269,8 @@ static void gil_waits_add_up(void **state)
 	if (access("/proc/thread-self/schedstat", R_OK) != 0)
 		test_skip("the kernel does not tell how long threads wait for a CPU");
 	assert_int_equal(
-		test_profile_run(text, "profile -q -f -o %%R/gil python3 test/e2e/guests/gil_guest.py"),
+		test_profile_run(text,
+				 "profile -q -f -o %%R/gil python3 test/e2e/guests/gil_guest.py"),
 		0);
 	expected = expected_gil(text);
 	r = test_profile_open("gil.lull");

@@ -28,8 +28,9 @@ static void name_cause(const struct lull_job *job, char *to, size_t cap)
 	const struct lull_job_straggler *late = job->stragglers.at;
 	const struct lull_job_rank *ranks = job->ranks.at;
 
-	if (job->verdict.cause == LULL_CAUSE_IX_straggler)
-		snprintf(to, cap, "straggler (rank %lld)", (long long)ranks[late->rank_ix].rank);
+	if (cause_of(job) && lull_causes[job->verdict.cause]->ranks == LULL_RANKS_LATE)
+		snprintf(to, cap, "%s (rank %lld)", cause_of(job),
+			 (long long)ranks[late->rank_ix].rank);
 	else
 		snprintf(to, cap, "%s", cause_of(job) ? cause_of(job) : "unknown");
 }

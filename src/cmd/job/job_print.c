@@ -110,7 +110,8 @@ static void stragglers(const struct printer *p, const struct lull_job *job)
 	if (job->stragglers.n)
 		say(p, 2, "Fix: %s",
 		    lull_job_fix(job, lull_vec_get(&job->ranks, all->rank_ix),
-				 all->cause >= 0 ? all->cause : (int)LULL_CAUSE_IX_straggler));
+				 all->cause >= 0 ? all->cause
+						 : (int)lull_cause_among_ranks(LULL_RANKS_LATE)));
 }
 
 /* ---- the other causes of a job ---- */
@@ -163,6 +164,12 @@ static void exposed(const struct printer *p, const struct lull_job *job)
 		    v->wait * v->mean_ns / 1e6);
 }
 
+/* What the first cause is among the ranks. */
+static enum lull_among_ranks ranks_of(const struct lull_job_verdict *v)
+{
+	return v->cause < 0 ? LULL_RANKS_NOTHING : lull_causes[v->cause]->ranks;
+}
+
 static void headline(const struct printer *p, const struct lull_job *job)
 {
 	const struct lull_job_verdict *v = &job->verdict;
@@ -171,21 +178,21 @@ static void headline(const struct printer *p, const struct lull_job *job)
 
 	if (v->cause < 0) {
 		say(p, 0, "Cannot tell what holds the job up: %s.", v->why_not);
-	} else if (v->cause == LULL_CAUSE_IX_straggler) {
+	} else if (ranks_of(v) == LULL_RANKS_LATE) {
 		rank_name(lull_vec_get(&job->ranks, late->rank_ix), name, sizeof(name));
 		say(p, 0,
 		    "Rank %s holds the job up: the others wait for it %.2f ms of each step of %.2f "
 		    "ms "
 		    "(%.0f %%).",
 		    name, v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
-	} else if (v->cause == LULL_CAUSE_IX_pipeline_imbalance) {
+	} else if (ranks_of(v) == LULL_RANKS_STAGE) {
 		say(p, 0,
 		    "Stage %zu of the pipeline has more to do than the others, which wait %.2f ms "
 		    "of "
 		    "each step of %.2f ms (%.0f %%).",
 		    busiest_stage(job), v->cost_ns / 1e6, v->mean_ns / 1e6,
 		    v->cost_ns / v->mean_ns * 100);
-	} else if (v->cause == LULL_CAUSE_IX_collective_exposed) {
+	} else if (ranks_of(v) == LULL_RANKS_EXCHANGE) {
 		say(p, 0, "%s: %.2f ms of each step of %.2f ms (%.0f %%).",
 		    v->hidden >= LULL_JOB_OVERLAPS
 			    ? "Ranks exchange more than their computing hides"
@@ -213,13 +220,13 @@ static void cause(const struct printer *p, const struct lull_job *job)
 		say(p, 2, "%s: %.2f ms/step", lull_causes[v->cause]->id, v->cost_ns / 1e6);
 	else
 		say(p, 2, "%s", lull_causes[v->cause]->id);
-	if (v->cause == LULL_CAUSE_IX_straggler) {
+	if (ranks_of(v) == LULL_RANKS_LATE) {
 		stragglers(p, job);
 		return;
 	}
-	if (v->cause == LULL_CAUSE_IX_pipeline_imbalance)
+	if (ranks_of(v) == LULL_RANKS_STAGE)
 		stages(p, job);
-	else if (v->cause == LULL_CAUSE_IX_collective_exposed)
+	else if (ranks_of(v) == LULL_RANKS_EXCHANGE)
 		exposed(p, job);
 	else
 		for (size_t i = 0; i < job->ranks.n; i++)
@@ -229,7 +236,7 @@ static void cause(const struct printer *p, const struct lull_job *job)
 				break;
 			}
 	say(p, 2, "Fix: %s",
-	    v->cause == LULL_CAUSE_IX_collective_exposed && v->hidden >= LULL_JOB_OVERLAPS
+	    ranks_of(v) == LULL_RANKS_EXCHANGE && v->hidden >= LULL_JOB_OVERLAPS
 		    ? "it overlaps already: fewer bytes (gradients in 16 bits, several batches for "
 		      "one exchange), a larger batch, or a faster network"
 		    : lull_job_fix(job, NULL, v->cause));
@@ -432,7 +439,7 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	    job->n_steps, job->n_steps == 1 ? "" : "s", job->verdict.mean_ns / 1e6,
 	    job->verdict.step_ns / 1e6);
 	groups(&p, job);
-	if (job->verdict.cause != LULL_CAUSE_IX_pipeline_imbalance && job->stages.n) {
+	if (ranks_of(&job->verdict) != LULL_RANKS_STAGE && job->stages.n) {
 		say(&p, 0, "The pipeline:");
 		stages(&p, job);
 	}

@@ -1,0 +1,36 @@
+/*
+ * evidence - what causes say to prove a finding: one line each, with the rows that show it.
+ *
+ * Called by the prove() of a cause; the places of its time are there already, and its advice, which
+ * it may replace.
+ */
+#ifndef LULL_CAUSE_EVIDENCE_H
+#define LULL_CAUSE_EVIDENCE_H
+
+#include "cause/why.h"
+
+/*
+ * Add a line. `table` has the rows that show it, or is NULL; `where` says where to look, or NULL.
+ */
+void lull_show(struct lull_finding *f, const char *table, const struct lull_where *where,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Add number, size and speed of the copies of a direction, if there are any. */
+void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_pageable, u8 direction);
+
+/* Add how many gaps and calls are stalls, if that is what they were judged by. */
+void lull_show_stalls(struct lull_why *why, struct lull_finding *f);
+
+/* Add the kernels that take most of the time. */
+void lull_show_kernels(struct lull_why *why, struct lull_finding *f);
+
+/* Add which rank the others wait for, and what holds that one up. */
+void lull_show_ranks(struct lull_why *why, struct lull_finding *f);
+
+/* Add the thread, of any process, that ran most while this one waited. False: none was seen. */
+bool lull_show_producer(struct lull_why *why, struct lull_finding *f);
+
+/* Whether the thread waits where the finding has most of its time, rather than works. */
+bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f);
+
+#endif
