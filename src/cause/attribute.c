@@ -18,11 +18,8 @@
 #include "base/sort.h"
 #include "cause/cause.h"
 #include "cause/subject.h"
+#include "cause/thresholds.h"
 
-/* A wait that begins this soon after the device went idle drained it. */
-#define DRAIN_NS 10000u
-/* Work that a call finished with begins within this; later, something else held it. */
-#define LATENCY_MAX_NS 100000u
 /* Steps by cause are kept for this many steps; more are only summed. */
 #define MAX_STEPS 65536u
 /* Intervals kept for the page; then only longer ones are. */
@@ -207,7 +204,8 @@ static bool is_drained(const struct lull_subject *s, u32 chain, u64 at_ns)
 	bool waits = node->kind == LULL_KIND_OF_SYNC ||
 		     (node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT));
 
-	return waits && !(node->flags & LULL_NODE_OWNED) && node->begin_ns <= at_ns + DRAIN_NS;
+	return waits && !(node->flags & LULL_NODE_OWNED) &&
+	       node->begin_ns <= at_ns + LULL_TN(drain_ns);
 }
 
 struct idle {
@@ -299,7 +297,7 @@ static void pay_blind(struct work *w, const struct idle *idle, struct lull_claim
 static void pay_latency(struct work *w, const struct idle *idle, u32 node_ix, u64 from_ns)
 {
 	const struct lull_node *node = &w->s->chain.nodes[node_ix];
-	u64 to_ns = idle->piece->to_ns, last_ns = node->end_ns + LATENCY_MAX_NS;
+	u64 to_ns = idle->piece->to_ns, last_ns = node->end_ns + LULL_TN(latency_ns);
 	struct lull_claim c = { .subject = w->s,
 				.place = LULL_PLACE_LATENCY,
 				.unit = idle->piece->unit,

@@ -6,8 +6,8 @@
  *          (straggler, pipeline-imbalance).
  */
 #include "cause/cause.h"
-#include "cause/ranks.h"
 #include "cause/replay.h"
+#include "cause/thresholds.h"
 #include "cause/why.h"
 
 static bool claim(const struct lull_claim *c)
@@ -33,14 +33,13 @@ static void apply(struct lull_what_if *w)
 		if (!is_collective(w, i))
 			continue;
 		w->ops[i].stream = aside;
-		w->ops[i].dur_ns *= w->mood < 0 ? 0.8 : 1;
 	}
 }
 
 /* Where ranks take much of a busy device's step, one of the three causes of ranks has it. */
 static f64 busy(struct lull_why *why)
 {
-	if (why->collective_share <= LULL_RANKS_SHARE)
+	if (why->collective_share <= LULL_T(ranks_share))
 		return 0;
 	return (f64)why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] / lull_why_n_steps(why);
 }

@@ -11,9 +11,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-/* Kernels were 8 % slower while a copy ran beside them: they share the memory. */
-#define SLOWER 0.08
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -56,8 +54,10 @@ static void apply(struct lull_what_if *w)
 			(u16)(units->lanes.n + lull_units_copy(units, unit)->direction % 4);
 		w->ops[i].after = LULL_NONE;
 	}
-	slower = compute_ns > copy_ns ? SLOWER * copy_ns / compute_ns : copy_ns > 0 ? SLOWER : 0;
-	slower *= w->mood < 0 ? 0.25 : w->mood > 0 ? 1.5 : 1;
+	slower = compute_ns > copy_ns ? LULL_T(beside_copy) * copy_ns / compute_ns
+		 : copy_ns > 0	      ? LULL_T(beside_copy)
+				      : 0;
+	slower *= w->mood < 0 ? LULL_T(beside_good) : w->mood > 0 ? LULL_T(beside_poor) : 1;
 	for (u32 i = 0; i < w->n_ops; i++) {
 		const struct lull_replay_op *after =
 			w->ops[i].after == LULL_NONE ? NULL : &w->ops[w->ops[i].after];

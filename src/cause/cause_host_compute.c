@@ -10,9 +10,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-/* Time that was not seen counts this much less for the confidence. */
-#define UNSEEN_DOUBT 0.5
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -30,7 +28,8 @@ static f64 trust(const struct lull_subject *s)
 {
 	u64 cost_ns = s->cost_ns[LULL_CAUSE_IX_host_compute];
 
-	return 1 - UNSEEN_DOUBT * (f64)s->unseen_ns[LULL_CAUSE_IX_host_compute] / (f64)cost_ns;
+	return 1 -
+	       LULL_T(unseen_doubt) * (f64)s->unseen_ns[LULL_CAUSE_IX_host_compute] / (f64)cost_ns;
 }
 
 static bool is_guess(const struct lull_subject *s)

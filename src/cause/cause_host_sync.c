@@ -1,24 +1,16 @@
 /*
  * host-sync: the device drained because the host waited for it.
  *
- * Signal:  the device is idle while the thread is in a synchronising call or in a copy to the host
- *          of more than 50 us; such a copy runs alone; or launches come late since the queue was
- *          drained by such a wait.
+ * Signal:  the device is idle while the thread is in a synchronising call or in a copy to the host;
+ *          such a copy that somebody waits for runs alone; or launches come late since the queue
+ *          was drained by such a wait.
  * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
  *          wait that a framework puts behind a copy from pageable memory (pageable-copy).
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-#define COPY_NS 50000u
-#define WORK_NS 10000.0 /* shorter kernels are mostly latency */
-
-/* A loop over tensors that waits in each round becomes one batched operator: this many rounds of
- * it remain as one. Anything from 4 to 40 gives the same label. */
-#define BATCHED	     10
-#define BATCHED_GOOD 40
-#define BATCHED_POOR 4
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -32,8 +24,7 @@ static bool claim(const struct lull_claim *c)
 		       (lull_copy_is_pageable(copy) || (node && (node->flags & LULL_NODE_SYNCED)));
 	}
 	case LULL_PLACE_CALL:
-		return node->kind == LULL_KIND_OF_SYNC ||
-		       ((node->flags & LULL_NODE_OUT) && node->end_ns - node->begin_ns > COPY_NS);
+		return node->kind == LULL_KIND_OF_SYNC || (node->flags & LULL_NODE_OUT);
 	default:
 		return false;
 	}
@@ -49,7 +40,7 @@ static bool is_awaited_out(const struct lull_replay_node *n)
 static bool has_real_work(const struct lull_what_if *w, const struct lull_replay_node *n)
 {
 	for (u32 i = n->op; i < n->op + n->n_ops; i++) {
-		if (w->ops[i].dur_ns > WORK_NS && !w->ops[i].is_gone)
+		if (w->ops[i].dur_ns > LULL_T(batched_work_ns) && !w->ops[i].is_gone)
 			return true;
 	}
 	return false;
@@ -57,7 +48,9 @@ static bool has_real_work(const struct lull_what_if *w, const struct lull_replay
 
 static void apply(struct lull_what_if *w)
 {
-	u32 keep = w->mood > 0 ? BATCHED_POOR : w->mood < 0 ? BATCHED_GOOD : BATCHED;
+	u32 keep = w->mood > 0	 ? (u32)LULL_T(batched_poor)
+		   : w->mood < 0 ? (u32)LULL_T(batched_good)
+				 : (u32)LULL_T(batched);
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
@@ -91,8 +84,7 @@ const struct lull_cause lull_cause_host_sync = {
 	       "indexing, cudaStreamSynchronize), it launches nothing. When it goes on, the device "
 	       "has "
 	       "nothing queued, and every launch has to arrive first. Counted: idle time in "
-	       "synchronising calls, in copies to the host of more than 50 us, such copies alone "
-	       "on the "
+	       "synchronising calls and in copies to the host, such copies alone on the "
 	       "device, and the launch latency behind a wait up to the next work. The prediction "
 	       "takes "
 	       "away waits and awaited copies; a loop of at least 8 rounds that waits in each is "

@@ -7,27 +7,14 @@
  * Not it:  code in a range named otherwise, though a copy follows it; gaps shorter than 150 us;
  *          loading while the device has work queued.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/gaps.h"
 #include "cause/replay.h"
-
-/*
- * Workers that the prediction assumes at most, and what each is worth: they share memory and a
- * queue. The training thread needs a CPU, too.
- */
-#define WORKERS	   8
-#define QUOTE_(x)  #x
-#define QUOTE(x)   QUOTE_(x)
-#define N_WORKERS  QUOTE(WORKERS)
-#define WORTH	   0.7
-#define WORTH_GOOD 1.0
-#define WORTH_POOR 0.5
-
-/* Calls between the batch and its copy: queries, allocations. */
-#define AHEAD 8
+#include "cause/thresholds.h"
 
 /* Whether the next thing the thread does for the device is to copy a batch to it. */
 static bool leads_to_batch(const struct lull_claim *c)
@@ -35,7 +22,8 @@ static bool leads_to_batch(const struct lull_claim *c)
 	const struct lull_chain *chain = &c->subject->chain;
 	u8 own = chain->nodes[c->node].chain;
 
-	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + AHEAD; i++) {
+	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + LULL_TN(batch_calls);
+	     i++) {
 		const struct lull_node *node = &chain->nodes[i];
 
 		if (node->kind == LULL_KIND_OF_COPY)
@@ -48,44 +36,69 @@ static bool leads_to_batch(const struct lull_claim *c)
 
 static bool claim(const struct lull_claim *c)
 {
-	if (c->place != LULL_PLACE_GAP || c->gap_ns < LULL_GAP_LONG_NS)
+	if (c->place != LULL_PLACE_GAP || c->gap_ns < LULL_TN(gap_long_ns))
 		return false;
 	if (c->inside & LULL_IN_LOADER)
 		return true;
 	return c->is_own && !(c->inside & LULL_IN_NAMED) && leads_to_batch(c);
 }
 
-static u32 workers(const struct lull_subject *s)
+/* CPUs that are left for workers: the thread needs one, too. 0 if not known. */
+static u32 spare_cpus(const struct lull_subject *s)
 {
-	if (!s->n_cpus || s->n_cpus > WORKERS)
-		return WORKERS;
-	return s->n_cpus > 1 ? s->n_cpus - 1 : 1;
+	return s->n_cpus > 1 ? s->n_cpus - 1 : s->n_cpus;
 }
 
-#define FIX_TORCH(n)                \
-	"DataLoader(num_workers=" n \
-	", pin_memory=True, prefetch_factor=4) and .to(device, non_blocking=True)"
-#define ASSUMES(n) n " workers have a CPU each"
+/* All loading of the steady steps, also while the device has work. */
+static f64 loading_ns(const struct lull_subject *s)
+{
+	const struct lull_slice *at = s->slices.at;
+	f64 sum = 0;
+
+	for (size_t i = 0; i < s->slices.n; i++) {
+		u32 round = s->chain.nodes[at[i].node].round;
+
+		if (at[i].cause == LULL_CAUSE_IX_input_pipeline && round != LULL_NONE &&
+		    round >= s->rounds.first_steady)
+			sum += (f64)(at[i].to_ns - at[i].from_ns);
+	}
+	return sum;
+}
+
+/*
+ * Workers that load a batch in the time which the rest of a step takes, as far as there are CPUs:
+ * more bring nothing.
+ */
+static u32 workers(const struct lull_subject *s)
+{
+	f64 rest_ns = (f64)(s->window_ns - s->cost_ns[LULL_CAUSE_IX_input_pipeline]);
+	f64 n = ceil(loading_ns(s) / (fmax(rest_ns, 1) * LULL_T(worker)));
+
+	n = fmin(n, spare_cpus(s) ? spare_cpus(s) : UINT16_MAX);
+	return (u32)fmax(n, 1);
+}
 
 static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
 {
 	u32 n = workers(s);
 
-	if (is_torch)
-		snprintf(advice->fix, sizeof(advice->fix), FIX_TORCH("%u"), n);
+	if (is_torch && spare_cpus(s))
+		snprintf(advice->fix, sizeof(advice->fix),
+			 "DataLoader(num_workers=%u, pin_memory=True) and .to(device, "
+			 "non_blocking=True)",
+			 n);
 	if (n > 1)
-		snprintf(advice->assumes, sizeof(advice->assumes), ASSUMES("%u"), n);
-	else
-		snprintf(advice->assumes, sizeof(advice->assumes),
-			 "one worker has a CPU of its own");
+		snprintf(advice->assumes, sizeof(advice->assumes), "%u workers have a CPU each", n);
 }
 
 static void apply(struct lull_what_if *w)
 {
-	f64 loading_ns = 0, worth = w->mood < 0 ? WORTH_GOOD : w->mood > 0 ? WORTH_POOR : WORTH;
+	f64 all_ns = 0, worth = w->mood < 0   ? LULL_T(worker_good)
+				: w->mood > 0 ? LULL_T(worker_poor)
+					      : LULL_T(worker);
 
 	for (u32 i = 0; i < w->n; i++) {
-		loading_ns += lull_what_if_slices_ns(w, i, LULL_CAUSE_IX_input_pipeline);
+		all_ns += lull_what_if_slices_ns(w, i, LULL_CAUSE_IX_input_pipeline);
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_input_pipeline);
 		if ((w->nodes[i].flags & LULL_NODE_PAGED) && !(w->nodes[i].flags & LULL_NODE_OUT))
 			lull_what_if_pin(w, i);
@@ -93,9 +106,9 @@ static void apply(struct lull_what_if *w)
 			lull_what_if_remove(w, i);
 	}
 	/* The workers have to keep up. Recording slowed them as it did the thread. */
-	loading_ns *= w->is_raw ? 1 : w->replay->host_part;
-	w->floor_ns = loading_ns * w->factor / w->replay->n_rounds /
-		      (workers(w->replay->subject) * worth);
+	all_ns *= w->is_raw ? 1 : w->replay->host_part;
+	w->floor_ns =
+		all_ns * w->factor / w->replay->n_rounds / (workers(w->replay->subject) * worth);
 }
 
 /* Who loads instead, or that nobody does. */
@@ -137,15 +150,17 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "the "
 	       "device outside of any range with another name. The prediction takes loading off "
 	       "the "
-	       "thread, pins its copies, and lets " N_WORKERS " workers, each worth 0.7 of the "
-	       "thread, keep up; one less than the machine has CPUs, if these are fewer.",
+	       "thread, pins its copies, and lets as many workers as it takes, each worth 0.7 of "
+	       "the thread, keep up with the rest of the step; at most one less than the "
+	       "machine has CPUs.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
 	       "device works, and copy it with cudaMemcpyAsync()",
-	.fix_torch = FIX_TORCH(N_WORKERS),
+	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "
+		     ".to(device, non_blocking=True)",
 	.fix_more = "let more threads or processes prepare batches (num_workers, where a "
 		    "DataLoader does it), or make an item cheaper: decode less, cache, read from "
 		    "faster storage",
-	.assumes = ASSUMES(N_WORKERS),
+	.assumes = "one worker has a CPU of its own",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,

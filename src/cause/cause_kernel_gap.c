@@ -6,12 +6,11 @@
  */
 #include "cause/cause.h"
 #include "cause/replay.h"
-
-#define GAP_NS 20000u /* back to back, kernels are 1 us apart; in a graph 0.3 us */
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
-	return c->place == LULL_PLACE_DEVICE && c->to_ns - c->from_ns < GAP_NS;
+	return c->place == LULL_PLACE_DEVICE && c->to_ns - c->from_ns < LULL_TN(kernel_gap_ns);
 }
 
 const struct lull_cause lull_cause_kernel_gap = {

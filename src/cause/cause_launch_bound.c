@@ -10,14 +10,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-/* A graph: its launch, each node in it, and the gap between two of its kernels. */
-#define GRAPH_NS      10000.0
-#define GRAPH_NODE_NS 900.0
-#define GRAPH_NEXT_NS 300.0
-
-/* A fused update handles this many tensors at once; 16 to 200 give the same within 9 %. */
-#define FUSED 48
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -54,8 +47,8 @@ static void fuse_update(struct lull_what_if *w)
 	for (u32 i = 0; i < w->n; i++) {
 		if (!(w->nodes[i].inside & LULL_IN_OPTIMIZER))
 			continue;
-		w->nodes[i].gap_ns /= FUSED;
-		if (w->nodes[i].kind == LULL_KIND_OF_LAUNCH && n++ % FUSED)
+		w->nodes[i].gap_ns /= LULL_T(update_fused);
+		if (w->nodes[i].kind == LULL_KIND_OF_LAUNCH && n++ % LULL_TN(update_fused))
 			lull_what_if_remove(w, i);
 	}
 }
@@ -74,19 +67,19 @@ static f64 outside_ns(const struct lull_what_if *w, u32 node)
 
 static void use_graph(struct lull_what_if *w)
 {
-	f64 poor = w->mood > 0 ? 2 : w->mood < 0 ? 0.7 : 1;
+	f64 poor = w->mood > 0 ? LULL_T(graph_poor) : w->mood < 0 ? LULL_T(graph_good) : 1;
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
 		bool is_outside = n->wait != LULL_REPLAY_RUNS || n->kind == LULL_KIND_OF_ALLOC;
 
-		n->gap_ns = outside_ns(w, i) + (n->starts ? GRAPH_NS * poor : 0);
+		n->gap_ns = outside_ns(w, i) + (n->starts ? LULL_T(graph_ns) * poor : 0);
 		if (is_outside)
 			continue;
-		n->call_ns = n->n_ops * GRAPH_NODE_NS * poor;
+		n->call_ns = n->n_ops * LULL_T(graph_node_ns) * poor;
 		for (u32 k = n->op; k < n->op + n->n_ops; k++) {
-			w->ops[k].next_ns = GRAPH_NEXT_NS * poor;
-			w->ops[k].launch_ns = GRAPH_NEXT_NS;
+			w->ops[k].next_ns = LULL_T(graph_next_ns) * poor;
+			w->ops[k].launch_ns = LULL_T(graph_next_ns);
 		}
 	}
 }

@@ -9,13 +9,14 @@
 #include "cause/cause.h"
 #include "cause/gaps.h"
 #include "cause/replay.h"
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
 	const struct lull_node *node = lull_claim_node(c);
 
 	if (c->place == LULL_PLACE_GAP)
-		return c->gap_ns >= LULL_GAP_LONG_NS && (c->inside & LULL_IN_COMPILE);
+		return c->gap_ns >= LULL_TN(gap_long_ns) && (c->inside & LULL_IN_COMPILE);
 	if (c->place != LULL_PLACE_CALL && c->place != LULL_PLACE_LATENCY)
 		return false;
 	return node->kind == LULL_KIND_OF_MODULE || c->is_lazy;

@@ -9,8 +9,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-#define STAGING_NS 50000u /* a launch takes 5 to 30 us; staging of a batch far more */
+#include "cause/thresholds.h"
 
 static bool is_pageable_in(const struct lull_node *node)
 {
@@ -29,9 +28,10 @@ static bool claim(const struct lull_claim *c)
 	}
 	case LULL_PLACE_CALL:
 		return (node->flags & LULL_NODE_OWNED) ||
-		       (is_pageable_in(node) && node->end_ns - node->begin_ns > STAGING_NS);
+		       (is_pageable_in(node) &&
+			node->end_ns - node->begin_ns > LULL_TN(staging_ns));
 	case LULL_PLACE_LATENCY:
-		return is_pageable_in(node) && c->to_ns - c->from_ns >= STAGING_NS;
+		return is_pageable_in(node) && c->to_ns - c->from_ns >= LULL_TN(staging_ns);
 	default:
 		return false;
 	}

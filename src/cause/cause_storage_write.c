@@ -9,6 +9,7 @@
 #include "cause/cause.h"
 #include "cause/gaps.h"
 #include "cause/replay.h"
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -17,8 +18,9 @@ static bool claim(const struct lull_claim *c)
 
 	switch (c->place) {
 	case LULL_PLACE_GAP:
-		return c->gap_ns >= LULL_GAP_LONG_NS && c->pause != LULL_HOST_GIL && !c->stall &&
-		       !(c->inside & LULL_IN_LOADER) && (is_saving || (c->inside & LULL_IN_WRITE));
+		return c->gap_ns >= LULL_TN(gap_long_ns) && c->pause != LULL_HOST_GIL &&
+		       !c->stall && !(c->inside & LULL_IN_LOADER) &&
+		       (is_saving || (c->inside & LULL_IN_WRITE));
 	case LULL_PLACE_CALL:
 	case LULL_PLACE_COPY:
 		return is_saving || (node && (node->flags & LULL_NODE_SAVED));

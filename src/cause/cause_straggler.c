@@ -7,7 +7,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/ranks.h"
+#include "cause/thresholds.h"
 #include "cause/why.h"
 
 static bool claim(const struct lull_claim *c)
@@ -19,7 +19,7 @@ static f64 busy(struct lull_why *why)
 {
 	const u64 *cost_ns = why->lead->cost_ns;
 
-	if (why->collective_share <= LULL_RANKS_SHARE ||
+	if (why->collective_share <= LULL_T(ranks_share) ||
 	    cost_ns[LULL_CAUSE_IX_straggler] <= cost_ns[LULL_CAUSE_IX_collective_exposed])
 		return 0;
 	return (f64)cost_ns[LULL_CAUSE_IX_straggler] / lull_why_n_steps(why);

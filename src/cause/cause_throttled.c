@@ -12,14 +12,7 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
-
-/* Readings that have to say so. */
-#define THROTTLED 0.20
-/*
- * Parts of the highest clock: under the first it is low, under the second in spite of full power.
- */
-#define LOW_CLOCK    0.9
-#define CAPPED_CLOCK 0.7
+#include "cause/thresholds.h"
 
 /* All kernels as much faster as the clock would be higher. */
 static void apply(struct lull_what_if *w)
@@ -50,8 +43,8 @@ static void add_reading(struct clock_readings *all, const char *name, f64 value,
 
 		all->n_clocks += highest > 0;
 		all->part_sum += part;
-		all->n_low += part < LOW_CLOCK;
-		all->n_very_low += part < CAPPED_CLOCK;
+		all->n_low += part < LULL_T(clock_low);
+		all->n_very_low += part < LULL_T(clock_capped);
 	}
 }
 
@@ -127,7 +120,7 @@ static f64 held_down(const struct lull_why *why, f64 *clock_part)
 
 static f64 busy(struct lull_why *why)
 {
-	if (held_down(why, &why->replay.clock_part) < THROTTLED)
+	if (held_down(why, &why->replay.clock_part) < LULL_T(throttled))
 		return 0;
 	return (why->compute_share + why->collective_share) * why->step_ns;
 }

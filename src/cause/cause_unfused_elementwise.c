@@ -8,19 +8,8 @@
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
+#include "cause/thresholds.h"
 #include "cause/why_int.h"
-
-/*
- * Of its time alone, what a kernel adds to a fused one: arithmetic, not memory. Fitted to one pair.
- */
-#define COSTLY	  0.33
-#define CHEAP	  0.014
-#define MOOD_GOOD 0.6
-#define MOOD_POOR 1.6
-
-/* Of the kernel time, and of the step if it is fused: else it is no such case. */
-#define ELEMENTWISE 0.60
-#define FUSED	    0.90
 
 struct row {
 	u32 first; /* op that stays, LULL_NONE if no row is open */
@@ -30,11 +19,11 @@ struct row {
 static f64 part_of(const struct lull_what_if *w, u32 op)
 {
 	const struct lull_unit *unit = &w->replay->subject->units.at[w->ops[op].unit];
-	f64 mood = w->mood < 0 ? MOOD_GOOD : w->mood > 0 ? MOOD_POOR : 1;
+	f64 mood = w->mood < 0 ? LULL_T(fused_good) : w->mood > 0 ? LULL_T(fused_poor) : 1;
 
 	return mood * (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
-			       ? COSTLY
-			       : CHEAP);
+			       ? LULL_T(fused_costly)
+			       : LULL_T(fused_cheap));
 }
 
 static void close_row(struct lull_what_if *w, struct row *row)
@@ -103,9 +92,9 @@ static f64 light_share(const struct lull_subject *s)
 
 static f64 busy(struct lull_why *why)
 {
-	if (light_share(why->lead) < ELEMENTWISE ||
+	if (light_share(why->lead) < LULL_T(elementwise) ||
 	    lull_why_replay(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) >=
-		    FUSED * why->free_ns)
+		    LULL_T(fused) * why->free_ns)
 		return 0;
 	return (why->compute_share + why->collective_share) * why->step_ns;
 }

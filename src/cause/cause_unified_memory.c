@@ -8,11 +8,8 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/ranks.h"
 #include "cause/replay.h"
-
-/* Pages move for this part of the step. */
-#define MOVING 0.20
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -41,8 +38,8 @@ static f64 busy(struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
 
-	if (why->collective_share > LULL_RANKS_SHARE ||
-	    (f64)s->moved_ns < MOVING * (f64)s->window_ns)
+	if (why->collective_share > LULL_T(ranks_share) ||
+	    (f64)s->moved_ns < LULL_T(moving) * (f64)s->window_ns)
 		return 0;
 	return (f64)s->moved_ns / lull_why_n_steps(why);
 }

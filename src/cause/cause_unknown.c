@@ -8,9 +8,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-
-/* A reason with less of the time is not worth a line. */
-#define SMALL_PART 10
+#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -31,7 +29,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	const struct lull_subject *s = why->lead;
 
 	for (int i = 0; i < LULL_N_BLINDS; i++) {
-		if (s->blind_ns[i] * SMALL_PART >= s->cost_ns[LULL_CAUSE_IX_unknown])
+		if ((f64)s->blind_ns[i] >=
+		    LULL_T(line_share) * (f64)s->cost_ns[LULL_CAUSE_IX_unknown])
 			lull_show(f, NULL, NULL, "%.2f ms/step: %s",
 				  (f64)s->blind_ns[i] / lull_why_n_steps(why) / 1e6, texts[i]);
 	}

@@ -11,24 +11,8 @@
 #include <string.h>
 
 #include "base/sort.h"
+#include "cause/thresholds.h"
 #include "cause/why_int.h"
-
-#define BUSY	      0.90 /* tried traces are at 0.98 and up, or below 0.86 */
-#define BLIND	      0.50
-#define GAIN	      0.10 /* planted causes gain 25 % and up */
-#define GAIN_UNSEEN   0.20 /* an optimizer's unrecorded Python is 11 % of a step */
-#define COST	      0.08
-#define LISTED	      0.01
-#define CONFIDENT     0.30
-#define REPLAY_ERROR  0.03
-#define REPLAY_SPOILT 0.15 /* beyond this not even the order of gains means anything */
-#define LINKED	      0.98
-
-/* How much of the cost of recording is taken out, if all goes well and if not. */
-#define OVER_GOOD 1.3
-#define OVER_POOR 0.7
-/* Neighbouring steps of one imported trace differ by up to 1.45 times. */
-#define HOST_GOOD 0.7
 
 static f64 linked(const struct lull_subject *s)
 {
@@ -45,10 +29,10 @@ f64 lull_why_replay(const struct lull_replay *p, const struct lull_cause *cause,
 
 	lull_what_if_init(&w, p, mood);
 	w.factor = factor;
-	w.scale = mood < 0 ? OVER_GOOD : mood > 0 ? OVER_POOR : 1;
+	w.scale = mood < 0 ? LULL_T(recording_good) : mood > 0 ? LULL_T(recording_poor) : 1;
 	/* How fast the host is without a foreign profiler is the largest doubt of all. */
 	if (p->is_foreign && mood < 0)
-		w.host *= HOST_GOOD;
+		w.host *= LULL_T(foreign_good);
 	cause->apply(&w);
 	step = lull_what_if_run(&w);
 	lull_what_if_release(&w);
@@ -62,7 +46,8 @@ static f64 step_doubt(const struct lull_why *why)
 {
 	u32 n = lull_why_n_steps(why);
 
-	return n > 1 ? fmax(fmin(why->spread / sqrt(n), 0.25), REPLAY_ERROR) : 0.1;
+	return n > 1 ? fmax(fmin(why->spread / sqrt(n), LULL_T(doubt_most)), LULL_T(replay_error))
+		     : LULL_T(doubt_one_step);
 }
 
 static struct lull_prediction predict(const struct lull_why *why, const struct lull_cause *cause,
@@ -116,7 +101,8 @@ static void add_findings(struct lull_why *why)
 	for (int i = 0; i < LULL_N_CAUSES; i++) {
 		f64 cost_ns = (f64)s->cost_ns[i] / n;
 
-		if (cost_ns >= LISTED * why->step_ns && lull_causes[i]->kind != LULL_CAUSE_BUSY)
+		if (cost_ns >= LULL_T(listed) * why->step_ns &&
+		    lull_causes[i]->kind != LULL_CAUSE_BUSY)
 			add_finding(why, (enum lull_cause_ix)i, cost_ns);
 	}
 }
@@ -141,9 +127,10 @@ static int by_worth(const void *a, const void *b)
 /* What holds for every answer: links, replay, number of steps. */
 static f64 common_confidence(const struct lull_why *why)
 {
-	f64 steps = lull_why_n_steps(why) < 3 ? 0.8 : 1;
+	f64 steps = lull_why_n_steps(why) < LULL_TN(few_steps) ? LULL_T(few_steps_trust) : 1;
 
-	return linked(why->lead) * fmax(1 - 2 * fabs(why->replay.error), 0) * steps;
+	return linked(why->lead) * fmax(1 - LULL_T(replay_doubt) * fabs(why->replay.error), 0) *
+	       steps;
 }
 
 static f64 cause_factor(const struct lull_why *why, const struct lull_finding *f)
@@ -191,9 +178,9 @@ static void set_confidence(const struct lull_why *why, struct lull_finding *f)
 	}
 	if (cause->kind == LULL_CAUSE_SPECIFIC)
 		c *= worth / (worth + next);
-	c *= fmin(1, worth / (0.2 * why->free_ns));
+	c *= fmin(1, worth / (LULL_T(gain_sure) * why->free_ns));
 	if (cause->kind == LULL_CAUSE_SPECIFIC && rest && rest->gain_ns > worth)
-		c *= 0.8;
+		c *= LULL_T(residue_trust);
 	f->confidence = c;
 }
 
@@ -226,6 +213,14 @@ static enum lull_cause_ix busy_cause(struct lull_why *why, f64 *cost_ns)
 	return found < 0 ? lull_cause_default(LULL_CAUSE_BUSY) : (enum lull_cause_ix)found;
 }
 
+/* How sure it is that a device busy for this share of the step is what makes it long. */
+static f64 busy_trust(f64 share)
+{
+	f64 from = LULL_T(busy_doubt), to = LULL_T(busy_sure);
+
+	return fmin(fmax((share - from) / (to - from), 0), 1);
+}
+
 static void choose_busy(struct lull_why *why, f64 share)
 {
 	f64 cost_ns = 0;
@@ -243,7 +238,7 @@ static void choose_busy(struct lull_why *why, f64 share)
 			continue;
 		f = all[i];
 		memmove(all + 1, all, i * sizeof(*all));
-		f.confidence = common_confidence(why) * fmin(fmax((share - 0.8) / 0.15, 0), 1);
+		f.confidence = common_confidence(why) * busy_trust(share);
 		all[0] = f;
 		why->first = 0;
 	}
@@ -282,7 +277,7 @@ static int find_specific(const struct lull_why *why)
 
 	for (size_t i = 0; i < why->findings.n; i++) {
 		const struct lull_cause *cause = lull_causes[all[i].cause];
-		f64 limit = is_unseen(why, &all[i]) ? GAIN_UNSEEN : GAIN;
+		f64 limit = is_unseen(why, &all[i]) ? LULL_T(gain_guessed) : LULL_T(gain);
 		f64 worth = cause->apply ? all[i].gain_ns : all[i].cost_ns;
 
 		if (cause->kind == LULL_CAUSE_SPECIFIC && worth >= limit * why->free_ns)
@@ -297,8 +292,8 @@ static int find_largest(const struct lull_why *why)
 	int best = -1;
 
 	for (size_t i = 0; i < why->findings.n; i++) {
-		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND || all[i].share < COST ||
-		    lull_causes[all[i].cause]->is_pause)
+		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_BLIND ||
+		    all[i].share < LULL_T(cost) || lull_causes[all[i].cause]->is_pause)
 			continue;
 		if (best < 0 || all[i].cost_ns > all[best].cost_ns)
 			best = (int)i;
@@ -312,9 +307,11 @@ static int find_largest(const struct lull_why *why)
 static void believe_cost(const struct lull_why *why, struct lull_finding *f)
 {
 	f64 next = next_worth(why, f, true);
-	f64 c = 0.5 * common_confidence(why) * (1 - blind_share(why)) * cause_factor(why, f);
+	f64 c = LULL_T(cost_trust) * common_confidence(why) * (1 - blind_share(why)) *
+		cause_factor(why, f);
 
-	c *= fmin(1, f->cost_ns / (0.2 * why->free_ns)) * f->cost_ns / (f->cost_ns + next);
+	c *= fmin(1, f->cost_ns / (LULL_T(gain_sure) * why->free_ns)) * f->cost_ns /
+	     (f->cost_ns + next);
 	f->confidence = fmax(f->confidence, c);
 }
 
@@ -323,7 +320,7 @@ static void choose_idle(struct lull_why *why)
 	struct lull_finding *f;
 	int first;
 
-	if (blind_share(why) > BLIND) {
+	if (blind_share(why) > LULL_T(blind)) {
 		lull_why_cannot(why, "%.0f %% of the time without compute is %s.",
 				blind_share(why) * 100, largest_blind(why->lead));
 		return;
@@ -335,15 +332,16 @@ static void choose_idle(struct lull_why *why)
 			believe_cost(why, lull_vec_get(&why->findings, (size_t)first));
 	}
 	if (first < 0) {
-		lull_why_cannot(why, "no cause takes more than %.0f %% of the step.", COST * 100);
+		lull_why_cannot(why, "no cause takes more than %.0f %% of the step.",
+				LULL_T(cost) * 100);
 		return;
 	}
 	f = lull_vec_get(&why->findings, (size_t)first);
-	if (f->confidence < CONFIDENT) {
+	if (f->confidence < LULL_T(confident)) {
 		lull_why_cannot(why,
 				"likeliest is %s, but the evidence is weak (confidence %.2f, "
 				"needed %.2f). Record more steps, and with all sources.",
-				lull_causes[f->cause]->id, f->confidence, CONFIDENT);
+				lull_causes[f->cause]->id, f->confidence, LULL_T(confident));
 		return;
 	}
 	why->first = first;
@@ -354,13 +352,13 @@ static bool can_predict(struct lull_why *why)
 {
 	const char *no = NULL;
 
-	if (fabs(why->replay.error) > REPLAY_ERROR)
+	if (fabs(why->replay.error) > LULL_T(replay_error))
 		snprintf(why->no_prediction, sizeof(why->no_prediction),
 			 "replaying the recorded step gives %.2f ms instead of %.2f ms (%+.1f %%): "
 			 "something that matters is not in the recording",
 			 why->replay.as_is_ns / 1e6, why->replay.measured_ns / 1e6,
 			 why->replay.error * 100);
-	else if (linked(why->lead) < LINKED)
+	else if (linked(why->lead) < LULL_T(linked))
 		no = "too much work has no CUDA call in the recording";
 	if (no)
 		snprintf(why->no_prediction, sizeof(why->no_prediction), "%s", no);
@@ -370,8 +368,8 @@ static bool can_predict(struct lull_why *why)
 /* Other ranks set the pace: what a fix of this one brings, they may eat up. */
 static bool depends_on_ranks(const struct lull_why *why)
 {
-	return why->lead->cost_ns[lull_cause_among_ranks(LULL_RANKS_EXCHANGE)] * 5 >
-	       why->lead->window_ns;
+	return (f64)why->lead->cost_ns[lull_cause_among_ranks(LULL_RANKS_EXCHANGE)] >
+	       LULL_T(pace) * (f64)why->lead->window_ns;
 }
 
 static void predict_all(struct lull_why *why)
@@ -393,7 +391,7 @@ static void predict_all(struct lull_why *why)
 void lull_why_choose(struct lull_why *why)
 {
 	f64 share;
-	bool is_spoilt = fabs(why->replay.error) > REPLAY_SPOILT;
+	bool is_spoilt = fabs(why->replay.error) > LULL_T(replay_error);
 
 	why->free_ns = is_spoilt ? why->step_ns : why->replay.free_ns;
 	if (is_spoilt)
@@ -404,7 +402,7 @@ void lull_why_choose(struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n; i++)
 		set_confidence(why, lull_vec_get(&why->findings, i));
 	share = device_ns(why) / fmin(why->step_ns, why->free_ns);
-	if (share >= BUSY)
+	if (share >= LULL_T(busy))
 		choose_busy(why, share);
 	else
 		choose_idle(why);

@@ -15,14 +15,11 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "cause/evidence.h"
+#include "cause/thresholds.h"
 #include "cause/why_int.h"
 
 #define MAX_PLACES 3
 #define MAX_SPOTS  32
-/* A place with less of its cause's time is not worth a line. */
-#define SMALL_PART 10
-/* Fewer samples of another thread are chance. */
-#define MIN_SAMPLES 3
 
 void lull_show(struct lull_finding *f, const char *table, const struct lull_where *where,
 	       const char *fmt, ...)
@@ -159,7 +156,9 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 	u32 n = find_spots(why, f->cause, spots);
 	f64 n_steps = lull_why_n_steps(why);
 
-	for (u32 i = 0; i < n && i < MAX_PLACES && spots[i].ns * SMALL_PART >= spots[0].ns; i++) {
+	for (u32 i = 0;
+	     i < n && i < MAX_PLACES && (f64)spots[i].ns >= LULL_T(line_share) * (f64)spots[0].ns;
+	     i++) {
 		spots[i].where.n = spots[i].n;
 		lull_show(f, table_of(why, &spots[i].where), &spots[i].where,
 			  "%s: %.2f ms/step, %.1f times a step", spots[i].what,
@@ -302,7 +301,7 @@ bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
 	count_native(s, f->cause, counts);
 	for (u32 i = 1; i <= n_lanes; i++) {
 		if (!s->chain.chain_of_lane[i] && lanes[i - 1].process &&
-		    counts[i].n > (best ? counts[best].n : MIN_SAMPLES - 1))
+		    counts[i].n > (best ? counts[best].n : (u32)LULL_T(producer_samples) - 1))
 			best = i;
 	}
 	n_best = best ? counts[best].n : 0;

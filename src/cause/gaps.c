@@ -8,22 +8,12 @@
 #include "cause/cause.h"
 #include "cause/location.h"
 #include "cause/position.h"
-
-/* A stall is this long and this many times as long as usual: GIL waits take 1.1 to 2.2 ms. */
-#define STALL_NS     400000u
-#define STALL_FACTOR 8
-#define STALL_MIN    3 /* fewer prove nothing */
-
-/*
- * CPython's switch interval is 5 ms: gaps of that length are waits for the lock, though they recur.
- */
-#define CONVOY_MIN_NS 4900000u
-#define CONVOY_MAX_NS 6000000u
-#define CONVOY_STEP   5
+#include "cause/thresholds.h"
 
 static bool is_slow_call(const struct lull_node *node)
 {
-	return node->kind == LULL_KIND_OF_LAUNCH && node->end_ns - node->begin_ns >= STALL_NS;
+	return node->kind == LULL_KIND_OF_LAUNCH &&
+	       node->end_ns - node->begin_ns >= LULL_TN(stall_ns);
 }
 
 /* The long gaps and their places. Returns how many could be stalls. */
@@ -41,7 +31,8 @@ static u32 find_gaps(struct lull_gaps *g, struct lull_subject *s, struct lull_ma
 		bool is_new;
 		u32 *place;
 
-		if (node->round == LULL_NONE || (gap_ns < LULL_GAP_LONG_NS && !is_slow_call(node)))
+		if (node->round == LULL_NONE ||
+		    (gap_ns < LULL_TN(gap_long_ns) && !is_slow_call(node)))
 			continue;
 		place = lull_map_add(places, position, &is_new);
 		if (is_new) {
@@ -50,8 +41,8 @@ static u32 find_gaps(struct lull_gaps *g, struct lull_subject *s, struct lull_ma
 		}
 		gap = lull_vec_push(&g->all);
 		*gap = (struct lull_gap){ .node = i, .place = *place, .gap_ns = gap_ns };
-		n_stalls += node->round && (gap_ns >= STALL_NS || is_slow_call(node));
-		if (node->round >= s->rounds.first_steady && gap_ns >= LULL_GAP_LONG_NS)
+		n_stalls += node->round && (gap_ns >= LULL_TN(stall_ns) || is_slow_call(node));
+		if (node->round >= s->rounds.first_steady && gap_ns >= LULL_TN(gap_long_ns))
 			((struct lull_gap_place *)lull_vec_get(&g->places, *place))->n++;
 	}
 	lull_positions_release(&p);
@@ -123,7 +114,7 @@ static u64 *usual(struct lull_vec *took, size_t n_places)
 
 static u64 beyond(u64 ns, u64 base_ns)
 {
-	return ns >= STALL_NS && ns >= STALL_FACTOR * base_ns ? ns - base_ns : 0;
+	return ns >= LULL_TN(stall_ns) && ns >= LULL_TN(stall_times) * base_ns ? ns - base_ns : 0;
 }
 
 /* Share of the host's time that is in calls, in the steady steps. */
@@ -142,26 +133,12 @@ static f64 share_in_calls(const struct lull_subject *s)
 	return all_ns ? (f64)calls_ns / (f64)all_ns : 0;
 }
 
-/* How far the sizes are spread, as a part of their mean. */
-static f64 spread_of(const struct lull_gaps *g, u32 n, u64 sum_ns)
-{
-	const struct lull_gap *gaps = g->all.at;
-	f64 mean = (f64)sum_ns / n, sum = 0;
-
-	for (size_t i = 0; i < g->all.n; i++) {
-		f64 d = (f64)gaps[i].stall_ns - mean;
-
-		sum += gaps[i].stall_ns ? d * d : 0;
-	}
-	return mean > 0 ? sum / n / (mean * mean) : 0;
-}
-
 /*
  * A thread waits for the lock between operators, never inside a CUDA call; preemption strikes
  * anywhere. So if stalls spare the calls, it was the lock; the odds that preemption missed them all
  * by chance lower the confidence.
  */
-static void judge(struct lull_subject *s, const struct lull_gaps *g)
+static void judge(struct lull_subject *s)
 {
 	struct lull_stalls *st = &s->stalls;
 	u32 n = st->n_gaps + st->n_calls;
@@ -171,13 +148,11 @@ static void judge(struct lull_subject *s, const struct lull_gaps *g)
 	for (u32 i = 0; i < n && i < 1000; i++)
 		missed *= 1 - st->call_share;
 	st->kind = LULL_STALL_UNKNOWN;
-	if (st->n_gaps < STALL_MIN)
+	if (st->n_gaps < LULL_TN(stall_count))
 		return;
-	if (lull_rounds_n_steady(&s->rounds) < 3 && spread_of(g, st->n_gaps, st->sum_ns) > 0.25)
-		return;
-	if (st->n_calls > 0.25 * st->call_share * n) {
+	if (st->n_calls > LULL_T(stall_in_calls) * st->call_share * n) {
 		st->kind = LULL_STALL_OS;
-		st->confidence = 0.9;
+		st->confidence = LULL_T(preempted_trust);
 	} else if (lull_subject_is_python(s) && !s->host.has_gil) {
 		st->kind = LULL_STALL_GIL;
 		st->confidence = 1 - missed;
@@ -194,19 +169,20 @@ static bool find_convoy(struct lull_gaps *g, struct lull_subject *s)
 		for (size_t i = 0; i < g->all.n; i++) {
 			u32 round = s->chain.nodes[gaps[i].node].round;
 
-			if (round < s->rounds.first_steady || gaps[i].gap_ns < CONVOY_MIN_NS ||
-			    gaps[i].gap_ns > CONVOY_MAX_NS)
+			if (round < s->rounds.first_steady ||
+			    gaps[i].gap_ns < LULL_TN(convoy_min_ns) ||
+			    gaps[i].gap_ns > LULL_TN(convoy_max_ns))
 				continue;
 			n += !pass;
 			if (pass)
 				gaps[i].stall_ns = gaps[i].gap_ns;
 		}
-		if (n < CONVOY_STEP * lull_rounds_n_steady(&s->rounds) ||
+		if (n < LULL_TN(convoy_count) * lull_rounds_n_steady(&s->rounds) ||
 		    !lull_subject_is_python(s))
 			return false;
 	}
 	s->stalls.kind = LULL_STALL_GIL;
-	s->stalls.confidence = 0.8;
+	s->stalls.confidence = LULL_T(convoy_trust);
 	s->stalls.n_gaps = n;
 	return true;
 }
@@ -227,7 +203,7 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 		if (!node->round)
 			continue;
 		/* A wait, a copy or an allocation is long for its own reasons. */
-		if (node->kind != LULL_KIND_OF_SYNC || gap->gap_ns >= STALL_NS)
+		if (node->kind != LULL_KIND_OF_SYNC || gap->gap_ns >= LULL_TN(stall_ns))
 			gap->stall_ns = beyond(gap->gap_ns, base_ns[2 * gap->place]);
 		if (is_slow_call(node))
 			gap->call_stall_ns =
@@ -237,7 +213,7 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 		s->stalls.sum_ns += gap->stall_ns;
 	}
 	if (s->stalls.n_gaps + s->stalls.n_calls)
-		judge(s, g);
+		judge(s);
 	free(base_ns);
 	lull_vec_release(&took);
 }

@@ -13,9 +13,6 @@
 #include "base/vec.h"
 #include "cause/subject.h"
 
-/* A gap below this is the launch path: gaps between launches take 10 to 130 us. */
-#define LULL_GAP_LONG_NS 150000u
-
 struct lull_gap {
 	u32 node;
 	u32 place; /* index into places */

@@ -8,14 +8,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "cause/thresholds.h"
 #include "cause/why_int.h"
-
-/* The same rank has to be last in this part of the steps. */
-#define SAME_RANK 0.6
-/* Others have to wait at least this part of their collectives. */
-#define WAITS 0.2
-/* A stage with so much more to do holds the others up. */
-#define BUSIER 1.3
 
 /* Sums of the collectives of each steady step. */
 static u64 *sum_collectives(const struct lull_subject *s, u32 n)
@@ -57,7 +51,7 @@ static void find_last(struct lull_subject *subjects, u32 n, u32 n_steps, u64 *co
 	}
 	for (u32 i = 1; i < n; i++)
 		best = n_last[i] > n_last[best] ? i : best;
-	for (u32 i = 0; i < n && (f64)n_last[best] >= SAME_RANK * n_steps; i++) {
+	for (u32 i = 0; i < n && (f64)n_last[best] >= LULL_T(last_rank) * n_steps; i++) {
 		u64 own = 0, shortest = 0;
 
 		for (u32 step = 0; step < n_steps; step++) {
@@ -65,7 +59,7 @@ static void find_last(struct lull_subject *subjects, u32 n, u32 n_steps, u64 *co
 			shortest += sums[best][step];
 		}
 		if (i == best || !own ||
-		    (f64)(own - (shortest < own ? shortest : own)) < WAITS * (f64)own)
+		    (f64)(own - (shortest < own ? shortest : own)) < LULL_T(rank_waits) * (f64)own)
 			continue;
 		subjects[i].ranks.last_rank = best;
 		subjects[i].ranks.wait_share = (f64)(own - shortest) / (f64)own;
@@ -84,7 +78,7 @@ static void find_pipeline(struct lull_subject *subjects, u32 n)
 		struct lull_subject *s = &subjects[i];
 		f64 own = compute_of(s);
 
-		if (s->peer_ns * 2 <= s->collective_ns || own * BUSIER > most)
+		if (s->peer_ns * 2 <= s->collective_ns || own * LULL_T(busier_stage) > most)
 			continue;
 		s->ranks.is_pipeline = true;
 		s->ranks.busiest_share = own > 0 ? most / own : 0;

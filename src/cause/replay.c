@@ -6,17 +6,12 @@
 #include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/replay_int.h"
+#include "cause/thresholds.h"
 
 #define PASSES	4
 #define QUEUE	LULL_REPLAY_QUEUE
 #define STREAMS (4096 + LULL_REPLAY_SIDES)
 
-/* Of a gap at least this part is the program's: recording is never all of it. */
-#define GAP_PART 0.2
-
-/* Hosts are at most this much faster or slower without a recorder. */
-#define CALIBRATE_LOW	 0.3
-#define CALIBRATE_HIGH	 1.6
 #define CALIBRATE_ROUNDS 30
 
 struct run {
@@ -58,7 +53,7 @@ static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n
 
 	if (w->is_raw || was->gap_ns <= 0)
 		return n->gap_ns * w->host;
-	kept = max(was->gap_ns - was->over_ns * w->scale, GAP_PART * was->gap_ns);
+	kept = max(was->gap_ns - was->over_ns * w->scale, LULL_T(gap_kept) * was->gap_ns);
 	return n->gap_ns * kept / was->gap_ns * w->host;
 }
 
@@ -173,13 +168,13 @@ void lull_replay_init(struct lull_replay *p, const struct lull_subject *s)
 
 void lull_replay_calibrate(struct lull_replay *p, f64 step_ns)
 {
-	f64 low = CALIBRATE_LOW, high = CALIBRATE_HIGH;
+	f64 low = LULL_T(calibrate_low), high = LULL_T(calibrate_high);
 	struct lull_what_if w;
 
 	lull_what_if_init(&w, p, 0);
 	w.host = low;
 	/* If the host at its fastest is no faster, the device sets the pace. */
-	if (lull_what_if_run(&w) < 0.98 * p->free_ns) {
+	if (lull_what_if_run(&w) < LULL_T(calibrate_host) * p->free_ns) {
 		for (int i = 0; i < CALIBRATE_ROUNDS; i++) {
 			w.host = (low + high) / 2;
 			if (lull_what_if_run(&w) > step_ns)
@@ -240,7 +235,7 @@ void lull_what_if_pin(struct lull_what_if *w, u32 node)
 				w->replay->link[copy->direction == LULL_COPY_OUT ? LULL_COPY_OUT
 										 : LULL_COPY_IN] *
 				1e9 +
-			1000;
+			LULL_T(pinned_ns);
 		w->ops[i].is_carried = false;
 		if (pinned_ns < w->ops[i].dur_ns)
 			w->ops[i].dur_ns += (pinned_ns - w->ops[i].dur_ns) * w->factor;
@@ -278,7 +273,7 @@ static f64 fastest_pinned(const struct lull_units *units, u8 direction)
 			continue;
 		copy = lull_units_copy(units, unit);
 		if (copy->direction != direction || lull_copy_is_pageable(copy) ||
-		    lull_copy_is_managed(copy) || copy->size_bytes < 4u << 20)
+		    lull_copy_is_managed(copy) || copy->size_bytes < LULL_TN(pinned_bytes))
 			continue;
 		speed = (f64)copy->size_bytes / (f64)(unit->end_ns - unit->begin_ns) * 1e9;
 		best = max(best, speed);

@@ -9,27 +9,7 @@
 #include "cause/cause.h"
 #include "cause/replay.h"
 #include "cause/replay_int.h"
-
-/* Cost of recording a gap and each operator or range in it: a fit over eleven traces of PyTorch. */
-#define FOREIGN_CALL_NS	 1500.0
-#define FOREIGN_EVENT_NS 1300.0
-/* Our own recorder: a call, two reads of a counter and 32 bytes; bench/results has the numbers. */
-#define NATIVE_CALL_NS	300.0
-#define NATIVE_EVENT_NS 60.0
-
-/* Delays for which there are no measurements: medians of the traces that were tried. */
-#define LAUNCH_NS     8000.0
-#define LAUNCH_MAX_NS 20000.0
-#define NEXT_NS	      1000.0
-#define MIN_SAMPLES   8
-
-#define LATE_NS	  20000.0 /* begun so much later than it could: something else held it */
-#define LINKED_NS 10000u  /* work that ended so short before is what it waited for */
-#define SLACK_NS  2000u	  /* clocks of host and device agree to this */
-
-/* A loop over tensors that waits in each round: this many, each within so many calls. */
-#define LOOP_ROUNDS 8
-#define LOOP_CALLS  8
+#include "cause/thresholds.h"
 
 #define MAX_STREAMS 4096
 #define MAX_LOOKED  256 /* streams that may be what is waited for */
@@ -64,7 +44,7 @@ static f64 median(struct lull_vec *v, f64 otherwise)
 {
 	f64 *at = v->at;
 
-	if (v->n < MIN_SAMPLES)
+	if (v->n < LULL_TN(delays_count))
 		return otherwise;
 	lull_sort(at, v->n, sizeof(*at), by_f64);
 	return at[v->n / 2];
@@ -107,7 +87,7 @@ static void measure_unit(struct build *b, const struct lull_node *node,
 
 	if (unit->begin_ns < node->begin_ns)
 		return;
-	if (st->op == LULL_NONE || st->end_ns + (u64)NEXT_NS <= node->begin_ns) {
+	if (st->op == LULL_NONE || st->end_ns + LULL_TN(next_ns) <= node->begin_ns) {
 		if (unit->kind != LULL_UNIT_COPY)
 			keep(&b->launch, (f64)(unit->begin_ns - node->begin_ns));
 	} else if (unit->begin_ns >= st->end_ns && st->end_ns > node->end_ns) {
@@ -125,7 +105,7 @@ static u32 find_cause(const struct build *b, const struct lull_unit *unit, f64 *
 		const struct stream *st = &b->streams[i];
 
 		if (i == unit->stream || st->op == LULL_NONE || st->end_ns > unit->begin_ns ||
-		    unit->begin_ns - st->end_ns > LINKED_NS || st->end_ns < best_ns)
+		    unit->begin_ns - st->end_ns > LULL_TN(after_ns) || st->end_ns < best_ns)
 			continue;
 		best_ns = st->end_ns;
 		found = st->op;
@@ -153,7 +133,7 @@ static void add_op(struct build *b, const struct lull_node *node, u32 unit_ix, b
 	op.is_carried = copy && lull_copy_is_pageable(copy);
 	if (is_free && !is_later) {
 		op.launch_ns = launched > 0 ? launched : 0;
-		if (launched > b->p->launch_ns + LATE_NS)
+		if (launched > b->p->launch_ns + LULL_T(late_ns))
 			op.after = find_cause(b, unit, &op.lag_ns);
 		if (op.after != LULL_NONE)
 			op.launch_ns = b->p->launch_ns;
@@ -161,7 +141,7 @@ static void add_op(struct build *b, const struct lull_node *node, u32 unit_ix, b
 			op.next_ns = queued;
 	} else {
 		op.next_ns = queued;
-		if (queued > b->p->next_ns + LATE_NS)
+		if (queued > b->p->next_ns + LULL_T(late_ns))
 			op.after = find_cause(b, unit, &op.lag_ns);
 		if (op.after != LULL_NONE)
 			op.next_ns = b->p->next_ns;
@@ -192,7 +172,7 @@ static void find_awaited(const struct build *b, const struct lull_node *node,
 		if (op == LULL_NONE)
 			continue;
 		end_ns = b->s->units.at[ops[op].unit].end_ns;
-		if (end_ns <= node->begin_ns || end_ns > node->end_ns + SLACK_NS ||
+		if (end_ns <= node->begin_ns || end_ns > node->end_ns + LULL_TN(clock_slack_ns) ||
 		    end_ns <= best_ns)
 			continue;
 		best_ns = end_ns;
@@ -202,7 +182,7 @@ static void find_awaited(const struct build *b, const struct lull_node *node,
 	if (rn->wait == LULL_REPLAY_RUNS)
 		return;
 	rn->return_ns = (f64)node->end_ns - (f64)best_ns;
-	rn->call_ns = 2000;
+	rn->call_ns = LULL_T(wait_call_ns);
 	if (lull_call_is_device_wide(lull_reader_string(b->s->reader, node->name, NULL)))
 		rn->wait = LULL_REPLAY_DEVICE;
 }
@@ -220,9 +200,7 @@ static void find_blocking(const struct build *b, const struct lull_node *node,
 		return;
 	rn->wait = LULL_REPLAY_OWN;
 	rn->return_ns = (f64)node->end_ns - (f64)unit->end_ns;
-	rn->call_ns = 5000;
-	if (rn->call_ns > (f64)(node->end_ns - node->begin_ns))
-		rn->call_ns = (f64)(node->end_ns - node->begin_ns);
+	rn->call_ns = 0; /* the end of the copy decides */
 }
 
 /* Time of [from, to) in operators of each kind, and how many events begin there. */
@@ -282,7 +260,7 @@ static f64 lock_ns(const struct build *b, const struct lull_node *node, u64 from
 
 static void mark_loop(struct build *b, struct lull_replay_node *nodes, u32 ix)
 {
-	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LOOP_CALLS;
+	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LULL_TN(loop_calls);
 
 	if (nodes[ix].kind != LULL_KIND_OF_SYNC || (nodes[ix].flags & LULL_NODE_OWNED))
 		return;
@@ -299,7 +277,7 @@ static void drop_short_loops(struct lull_replay_node *nodes, u32 n)
 	for (u32 i = 0, j; i < n; i = j) {
 		for (j = i + 1; j < n && nodes[j].loop >= nodes[j - 1].loop && nodes[j].loop; j++)
 			;
-		if (nodes[j - 1].loop >= LOOP_ROUNDS)
+		if (nodes[j - 1].loop >= LULL_TN(loop_rounds))
 			continue;
 		for (u32 k = i; k < j; k++)
 			nodes[k].loop = 0;
@@ -418,8 +396,8 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	b->s = s;
 	b->last_wait = LULL_NONE;
 	p->is_foreign = !is_native;
-	b->per_call_ns = is_native ? NATIVE_CALL_NS : FOREIGN_CALL_NS;
-	b->per_event_ns = is_native ? NATIVE_EVENT_NS : FOREIGN_EVENT_NS;
+	b->per_call_ns = is_native ? LULL_T(native_call_ns) : LULL_T(foreign_call_ns);
+	b->per_event_ns = is_native ? LULL_T(native_event_ns) : LULL_T(foreign_event_ns);
 	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));
 	lull_vec_init(&b->launch, sizeof(f64));
 	lull_vec_init(&b->next, sizeof(f64));
@@ -427,10 +405,10 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	pick_rounds(b);
 	clear_streams(b);
 	sweep(b, measure_node);
-	p->launch_ns = median(&b->launch, LAUNCH_NS);
-	p->launch_ns = p->launch_ns > LAUNCH_MAX_NS ? LAUNCH_MAX_NS : p->launch_ns;
-	p->next_ns = median(&b->next, NEXT_NS);
-	p->call_ns = median(&b->calls, LAUNCH_NS);
+	p->launch_ns = median(&b->launch, LULL_T(launch_ns));
+	p->launch_ns = p->launch_ns > LULL_T(launch_max_ns) ? LULL_T(launch_max_ns) : p->launch_ns;
+	p->next_ns = median(&b->next, LULL_T(next_ns));
+	p->call_ns = median(&b->calls, LULL_T(launch_ns));
 	clear_streams(b);
 	sweep(b, add_node);
 	drop_short_loops(p->nodes.at, (u32)p->nodes.n);

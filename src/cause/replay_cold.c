@@ -11,9 +11,7 @@
 #include "base/sort.h"
 #include "cause/position.h"
 #include "cause/replay_int.h"
-
-#define COLD_NS	 400000u
-#define MIN_WARM 3 /* fewer steps without a wait there prove nothing */
+#include "cause/thresholds.h"
 
 /* A call at its place. */
 struct visit {
@@ -24,10 +22,10 @@ struct visit {
 	f64 call_ns;
 };
 
-/* Waits for the lock in [from_ns, to_ns) and whether one ended less than COLD_NS before to_ns. */
+/* Waits for the lock in [from_ns, to_ns) and whether one ended shortly before to_ns. */
 static f64 waits(const struct lull_host *h, u32 lane, u64 from_ns, u64 to_ns, bool *is_cold)
 {
-	u64 since_ns = to_ns > COLD_NS ? to_ns - COLD_NS : 0;
+	u64 since_ns = to_ns > LULL_TN(cold_ns) ? to_ns - LULL_TN(cold_ns) : 0;
 	const struct lull_host_pause *at = h->pauses.at;
 	f64 sum = 0;
 
@@ -39,7 +37,7 @@ static f64 waits(const struct lull_host *h, u32 lane, u64 from_ns, u64 to_ns, bo
 
 		if (at[i].kind != LULL_HOST_GIL)
 			continue;
-		*is_cold |= at[i].end_ns + COLD_NS > to_ns;
+		*is_cold |= at[i].end_ns + LULL_TN(cold_ns) > to_ns;
 		part = lull_span_cut(part, from_ns, to_ns);
 		sum += (f64)(part.to_ns - part.from_ns);
 	}
@@ -82,7 +80,7 @@ static void compare(struct lull_replay_node *nodes, const struct visit *visits, 
 
 	while (n_warm < n && !visits[n_warm].is_cold)
 		n_warm++;
-	if (n_warm < MIN_WARM || n_warm == n)
+	if (n_warm < LULL_TN(few_steps) || n_warm == n)
 		return;
 	room->n = 0;
 	warm = lull_vec_extend(room, 2 * n_warm);

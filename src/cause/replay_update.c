@@ -7,9 +7,9 @@
  */
 #include "cause/location.h"
 #include "cause/replay_int.h"
+#include "cause/thresholds.h"
 
-#define PARTS	    64
-#define MIN_SAMPLES 16
+#define PARTS 64
 
 struct votes {
 	u32 n[PARTS];
@@ -97,7 +97,7 @@ void lull_replay_find_update(struct lull_replay *p)
 			return;
 	}
 	count_samples(&v, p);
-	if (v.sum < MIN_SAMPLES)
+	if (v.sum < LULL_TN(update_samples))
 		return;
 	decide(&v, is_update);
 	for (u32 i = 0; i < p->nodes.n; i = end) {

@@ -12,15 +12,7 @@
 #include "cause/gaps.h"
 #include "cause/location.h"
 #include "cause/subject.h"
-
-/*
- * The program's own time in a gap counts from here: the optimizer's and the step's own Python takes
- * up to 250 us in pieces that were recorded, and up to 1.2 ms where nothing was.
- */
-#define OWN_SEEN_NS   300000u
-#define OWN_UNSEEN_NS 800000u
-/* Handing over to another thread takes 150 to 470 us. */
-#define HAND_OVER_NS 500000u
+#include "cause/thresholds.h"
 
 /* A part of a gap before anybody claimed it. */
 struct part {
@@ -142,9 +134,9 @@ static bool has_own(const struct slicer *sl, const struct lull_gap *gap, bool is
 	}
 	all_ns = seen_ns + unseen_ns;
 	if (is_hand_over)
-		all_ns = all_ns > HAND_OVER_NS ? all_ns - HAND_OVER_NS : 0;
-	return gap->gap_ns >= LULL_GAP_LONG_NS &&
-	       all_ns >= (unseen_ns >= seen_ns ? OWN_UNSEEN_NS : OWN_SEEN_NS);
+		all_ns = all_ns > LULL_TN(hand_over_ns) ? all_ns - LULL_TN(hand_over_ns) : 0;
+	return gap->gap_ns >= LULL_TN(gap_long_ns) &&
+	       all_ns >= (unseen_ns >= seen_ns ? LULL_TN(own_unseen_ns) : LULL_TN(own_seen_ns));
 }
 
 static u8 blind_of(const struct lull_claim *c)
@@ -278,7 +270,7 @@ static void mark_preempted(struct lull_subject *s)
 		struct lull_node *node = &s->chain.nodes[i];
 		u64 len_ns = node->end_ns - node->begin_ns;
 
-		if (node->kind == LULL_KIND_OF_LAUNCH && len_ns >= LULL_GAP_LONG_NS &&
+		if (node->kind == LULL_KIND_OF_LAUNCH && len_ns >= LULL_TN(gap_long_ns) &&
 		    preempted_ns(&s->host, node->lane, node->begin_ns, node->end_ns) * 2 > len_ns)
 			node->cause = cause_of_call(s, i, LULL_HOST_PREEMPTED, LULL_STALL_NONE);
 	}
@@ -336,7 +328,7 @@ void lull_subject_slice(struct lull_subject *s)
 		struct lull_node *node = &s->chain.nodes[gap->node];
 
 		sl.place = lull_vec_get(&gaps.places, gap->place);
-		if (gap->gap_ns >= LULL_GAP_LONG_NS)
+		if (gap->gap_ns >= LULL_TN(gap_long_ns))
 			slice_gap(&sl, gap);
 		if (gap->call_stall_ns)
 			node->cause = cause_of_call(s, gap->node, LULL_NO_PAUSE, s->stalls.kind);

@@ -1,3 +1,4 @@
+#include "cause/thresholds.h"
 #include "cause/why.h"
 
 #include <math.h>
@@ -17,18 +18,9 @@
 
 /* A job may have many ranks in one file; the largest are looked at. */
 #define MAX_SUBJECTS 16
-/* Less work than this part of the largest is not a rank of the job. */
-#define SMALL_PART 20
-
-/* Work that begins this much before its call is a clock's fault. */
-#define SKEW_NS	  20000u
-#define SKEW_PART 50 /* one in this many may, by rounding and damage */
 
 /* A cause with all the time there is may seem to have a little more. */
 #define ROUNDING 1.001
-
-/* Clocks and caches let kernels of two runs differ by about this much. */
-#define LEAST_PART 0.9
 
 /* ---- who is looked at ---- */
 
@@ -43,7 +35,7 @@ static void load_subjects(struct lull_why *why, u32 without)
 	at = pairs.at;
 	while (why->n_subjects < pairs.n && why->n_subjects < MAX_SUBJECTS &&
 	       at[why->n_subjects].process && at[why->n_subjects].track &&
-	       at[why->n_subjects].n * SMALL_PART >= at[0].n)
+	       (f64)at[why->n_subjects].n >= LULL_T(rank_work) * (f64)at[0].n)
 		why->n_subjects++;
 	why->subjects = lull_alloc(why->n_subjects + 1, sizeof(*why->subjects));
 	for (u32 i = 0; i < why->n_subjects; i++)
@@ -88,9 +80,9 @@ static bool has_skew(const struct lull_subject *s, struct lull_reader *r)
 		const struct lull_unit *unit = &s->units.at[i];
 
 		n += unit->node != LULL_NONE &&
-		     unit->begin_ns + SKEW_NS < s->chain.nodes[unit->node].begin_ns;
+		     unit->begin_ns + LULL_TN(skew_ns) < s->chain.nodes[unit->node].begin_ns;
 	}
-	return n * SKEW_PART > s->chain.n_units_linked;
+	return (f64)n > LULL_T(skewed) * (f64)s->chain.n_units_linked;
 }
 
 static void check(struct lull_why *why)
@@ -103,7 +95,7 @@ static void check(struct lull_why *why)
 				"the recording has GPU work but no CUDA calls, so nobody can "
 				"say who launched it. Record CUDA calls too (lull profile does "
 				"by default).");
-	else if (s->chain.n_units_linked * 10 < (u64)s->units.n * 8)
+	else if ((f64)s->chain.n_units_linked < LULL_T(linked_least) * (f64)s->units.n)
 		lull_why_cannot(
 			why,
 			"%s of %s pieces of GPU work have no CUDA call: too much of the "
@@ -260,7 +252,7 @@ static int check_given(const struct lull_why *why, u64 unrecorded_ns, struct lul
 {
 	f64 compute_ns = why->compute_share * why->step_ns;
 
-	if (!unrecorded_ns || (f64)unrecorded_ns >= LEAST_PART * compute_ns)
+	if (!unrecorded_ns || (f64)unrecorded_ns >= LULL_T(kernels_least) * compute_ns)
 		return LULL_OK;
 	return lull_fail(err, LULL_E_USAGE,
 			 "a step cannot take %.2f ms: its kernels alone take %.2f ms",

@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "text/term.h"
+#include "cause/thresholds.h"
 
 /* Causes behind the first that are named: more is a list, not an answer. */
 #define MAX_THEN 3
@@ -315,6 +316,28 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 		    a[i].prediction.high_ns / 1e6);
 }
 
+/* The numbers by which causes are told, with where they come from. */
+static void print_thresholds(FILE *to)
+{
+	fputs("## Thresholds\n\n", to);
+	lull_term_wrap(
+		to,
+		"The numbers by which causes are told and steps predicted. \"Chosen\" is a choice "
+		"without a measurement; \"fitted\" is not independent of what it was tried "
+		"on. Each is held by tests (src/cause/thresholds.def).",
+		0, PAGE_WIDTH);
+	fputc('\n', to);
+	for (size_t i = 0; i < LULL_N_THRESHOLDS; i++) {
+		const struct lull_threshold *t = &lull_thresholds[i];
+		struct lull_str line = LULL_STR_INIT;
+
+		lull_str_addf(&line, "%s %.10g %s: %s", t->name, t->value, t->unit, t->origin);
+		fputs("- ", to);
+		lull_term_wrap(to, lull_str_text(&line), 2, PAGE_WIDTH);
+		lull_str_release(&line);
+	}
+}
+
 void lull_why_print_causes(FILE *to)
 {
 	for (int i = 0; i < LULL_N_CAUSES; i++) {
@@ -335,4 +358,5 @@ void lull_why_print_causes(FILE *to)
 		}
 		fputc('\n', to);
 	}
+	print_thresholds(to);
 }

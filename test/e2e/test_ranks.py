@@ -167,7 +167,7 @@ class Recorded(Job):
             alone = ask(os.path.join(DATA, f"slow{n}", "rank1.lull"))
             self.assertEqual((alone["first"], alone["findings"][0]["fix"]),
                              ("input-pipeline", slow["stragglers"][0]["fix"]))
-            self.assertIn("DataLoader(num_workers=8", " ".join(run("why", os.path.join(DATA, f"slow{n}")).split()))
+            self.assertIn("DataLoader(num_workers=", " ".join(run("why", os.path.join(DATA, f"slow{n}")).split()))
             bare = ask(os.path.join(DATA, f"bare{n}"))
             self.assertEqual((bare["first"], bare["stragglers"]), ("collective-exposed", []))
             self.assertEqual(bare["collectives"][0]["exposed_ns"], bare["collectives"][0]["total_ns"])

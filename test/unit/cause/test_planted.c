@@ -159,6 +159,26 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/*
+ * The step that is predicted. The fixed loops that load were measured with 8 workers, which is
+ * asked for: how many it takes to keep up is another question.
+ */
+static f64 predicted_ns(const struct answer *a)
+{
+	const struct lull_finding *f = lull_why_first(&a->why);
+	struct lull_prediction p = f->prediction;
+	struct lull_err err;
+
+	assert_true(p.is_known);
+	assert_true(p.low_ns <= p.step_ns);
+	assert_true(p.step_ns <= p.high_ns);
+	if (!strcmp(lull_causes[f->cause]->id, "input-pipeline")) {
+		a->why.lead->n_cpus = 8 + 1;
+		report_ok(lull_why_ask(&a->why, "input-pipeline", &p, &err), &err);
+	}
+	return p.step_ns;
+}
+
 /* Errors of the predictions against the fixed loop; returns the worst, fills the median. */
 static f64 errors(bool is_calibrated, const char *but, f64 *median)
 {
@@ -167,7 +187,6 @@ static f64 errors(bool is_calibrated, const char *but, f64 *median)
 
 	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
 		struct lull_why_options options = { 0, 0 };
-		const struct lull_finding *f;
 		struct answer a;
 
 		if (loops[i].fixed_ms == 0 || !strcmp(loops[i].label, "gpu-bound") ||
@@ -177,11 +196,7 @@ static f64 errors(bool is_calibrated, const char *but, f64 *median)
 			options.unrecorded_ns = (u64)(loops[i].step_ms * 1e6);
 		ask(&a, loops[i].name, false, &options);
 		assert_string_equal(first_of(&a), loops[i].label);
-		f = lull_why_first(&a.why);
-		assert_true(f->prediction.is_known);
-		assert_true(f->prediction.low_ns <= f->prediction.step_ns);
-		assert_true(f->prediction.step_ns <= f->prediction.high_ns);
-		all[n++] = fabs(f->prediction.step_ns / 1e6 / loops[i].fixed_ms - 1);
+		all[n++] = fabs(predicted_ns(&a) / 1e6 / loops[i].fixed_ms - 1);
 		forget(&a);
 	}
 	qsort(all, n, sizeof(*all), by_value);
@@ -259,7 +274,7 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 		assert_true(fabs(a.why.replay.error) <= 0.03);
 		/* They are programs of PyTorch: its words are used. */
 		f = lull_why_first(&a.why);
-		if (lull_causes[f->cause]->fix_torch)
+		if (lull_causes[f->cause]->fix_torch && !lull_causes[f->cause]->suit)
 			assert_string_equal(f->advice.fix, lull_causes[f->cause]->fix_torch);
 		forget(&a);
 	}
@@ -300,8 +315,7 @@ static f64 error_of(const struct planted *loop, u32 without)
 	snprintf(path, sizeof(path), NATIVE "%s.lull", loop->name);
 	ask_file(&a, path, &options);
 	part = a.why.step_ns / 1e6 < loop->step_ms / 2 ? a.why.step_ns / 1e6 / loop->step_ms : 1;
-	error = fabs(lull_why_first(&a.why)->prediction.step_ns / 1e6 / (loop->fixed_ms * part) -
-		     1);
+	error = fabs(predicted_ns(&a) / 1e6 / (loop->fixed_ms * part) - 1);
 	print_message("%s, recorded by lull%s: %.1f %% off\n", loop->name,
 		      without ? ", ranges stripped" : "", error * 100);
 	forget(&a);

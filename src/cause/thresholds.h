@@ -1,0 +1,39 @@
+/*
+ * thresholds - the numbers by which causes are told, as values that a test can change.
+ *
+ * thresholds.def lists them with origin and test. LULL_T(name) is the value of one, LULL_TN(name)
+ * the same as an integer. test/unit/test_thresholds.c doubles and halves each, and an answer of the
+ * tests that its line names has to change.
+ *
+ * Threads:        read only, but for tests.
+ */
+#ifndef LULL_CAUSE_THRESHOLDS_H
+#define LULL_CAUSE_THRESHOLDS_H
+
+#include "base/types.h"
+
+enum lull_threshold_ix {
+#define THRESHOLD(name, value, unit, origin, tests) LULL_THRESHOLD_##name,
+#include "cause/thresholds.def"
+#undef THRESHOLD
+	LULL_N_THRESHOLDS,
+};
+
+struct lull_threshold {
+	const char *name;
+	f64 value;
+	const char *unit;
+	const char *origin; /* measured where, or derived from what */
+	const char *tests;  /* cases of test/golden that pin it, blanks between them */
+};
+
+/* All of thresholds.def, in its order. */
+extern const struct lull_threshold lull_thresholds[LULL_N_THRESHOLDS];
+
+/* The values in use; those of the list, unless a test changes them. */
+extern f64 lull_threshold_values[LULL_N_THRESHOLDS];
+
+#define LULL_T(name)  (lull_threshold_values[LULL_THRESHOLD_##name])
+#define LULL_TN(name) ((u64)lull_threshold_values[LULL_THRESHOLD_##name])
+
+#endif

@@ -1,0 +1,354 @@
+/*
+ * Every threshold of src/cause/thresholds.def decides something that a test would notice: with it
+ * doubled, and with it halved, a test that its line names answers something else.
+ *
+ * Tests are the golden ones of `lull why`, by what it prints, and the reports of test/data, by the
+ * lines of test/data/answers.txt: first cause, confidence, predicted step, order of the causes.
+ * LULL_TEST_ACCEPT=1 writes that file; LULL_TEST_SEARCH=1 prints for each threshold all golden
+ * tests that notice.
+ */
+#include "unit/report.h"
+
+#include <glob.h>
+
+#include "cause/thresholds.h"
+#include "cause/why.h"
+#include "cmd/why_print.h"
+
+#define MAX_CASES 400
+#define WIDTH	  80
+
+/* One golden test of `lull why`, or one report. */
+struct golden {
+	char name[96]; /* as thresholds.def has it */
+	char expect[PATH_MAX];
+	struct lull_reader *reader;
+	struct lull_why_options options;
+	char *questions[4];
+	size_t n_questions;
+	bool has_all, is_json, is_exact; /* exact: nothing but this command is in `expect` */
+	bool is_report;
+	char *said; /* with all thresholds as they are */
+};
+
+static struct golden cases[MAX_CASES];
+static size_t n_cases;
+
+static char *read_file(const char *folder, const char *name)
+{
+	char path[PATH_MAX], *text = NULL;
+	size_t size = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "r");
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, '\0', f) < 0)
+		*text = '\0';
+	fclose(f);
+	return text;
+}
+
+static u32 source_of(const char *word)
+{
+	return !strcmp(word, "steps")	? LULL_WITHOUT_STEPS
+	       : !strcmp(word, "calls") ? LULL_WITHOUT_CALLS
+					: 0;
+}
+
+/* The first command of the line, as far as it asks `lull why` about the trace; else false. */
+static bool parse(struct golden *g, char *line)
+{
+	char *end = line + strcspn(line, ";\n"), *save = NULL, *word;
+
+	g->is_exact = *end != ';';
+	*end = '\0';
+	if (strncmp(line, "lull why ", 9) != 0)
+		return false;
+	for (word = strtok_r(line + 9, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		if (!strcmp(word, "--all")) {
+			g->has_all = true;
+		} else if (!strcmp(word, "-f")) {
+			g->is_json = !strcmp(strtok_r(NULL, " ", &save), "json");
+		} else if (!strcmp(word, "--step-time")) {
+			g->options.unrecorded_ns =
+				(u64)(strtod(strtok_r(NULL, " ", &save), NULL) * 1e6);
+		} else if (!strcmp(word, "--without")) {
+			g->options.without = source_of(strtok_r(NULL, " ", &save));
+		} else if (!strcmp(word, "--what-if") &&
+			   g->n_questions < LULL_COUNT_OF(g->questions)) {
+			g->questions[g->n_questions++] = strdup(strtok_r(NULL, " ", &save));
+		} else if (strcmp(word, "trace.lull") != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void load_case(const char *folder, const char *file)
+{
+	struct golden *g = &cases[n_cases];
+	char *line = read_file(folder, "cmd"), *text = read_file(folder, "trace.txt");
+	const char *name = strstr(folder, "golden/") + strlen("golden/");
+	struct lull_err err;
+
+	memset(g, 0, sizeof(*g));
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	snprintf(g->expect, sizeof(g->expect), "%s", folder);
+	if (n_cases < MAX_CASES && parse(g, line)) {
+		report_ok(lull_text_write(text, file, &err), &err);
+		report_ok(lull_reader_open(&g->reader, file, &err), &err);
+		unlink(file);
+		n_cases++;
+	}
+	free(line);
+	free(text);
+}
+
+static void load_report(const char *path)
+{
+	struct golden *g = &cases[n_cases++];
+	struct lull_err err;
+
+	assert_true(n_cases <= MAX_CASES);
+	memset(g, 0, sizeof(*g));
+	g->is_report = true;
+	snprintf(g->name, sizeof(g->name), "%s", strstr(path, "data/") + strlen("data/"));
+	*strstr(g->name, ".lull") = '\0';
+	report_ok(lull_reader_open(&g->reader, path, &err), &err);
+}
+
+/* The answer in one line. */
+static void sum_up(FILE *to, const struct golden *g, const struct lull_why *why)
+{
+	const struct lull_finding *all = why->findings.at, *first = lull_why_first(why);
+
+	fprintf(to, "%s: %s", g->name, first ? lull_causes[first->cause]->id : why->cannot);
+	if (first)
+		fprintf(to, " (%.2f)", first->confidence);
+	if (first && first->prediction.is_known)
+		fprintf(to, ", %.2f ms instead of %.2f (%.2f to %.2f)",
+			first->prediction.step_ns / 1e6, why->free_ns / 1e6,
+			first->prediction.low_ns / 1e6, first->prediction.high_ns / 1e6);
+	fputc(';', to);
+	for (size_t i = 0; i < why->findings.n; i++)
+		fprintf(to, " %s %.2f", lull_causes[all[i].cause]->id, all[i].gain_ns / 1e6);
+	fputc('\n', to);
+}
+
+/* What `lull why` prints, or its answer in one line. */
+static char *ask(const struct golden *g)
+{
+	struct lull_err err = { LULL_OK, "" };
+	struct lull_vec answers;
+	struct lull_why why;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	lull_vec_init(&answers, sizeof(struct lull_why_answer));
+	if (lull_why_run(&why, g->reader, &g->options, &err)) {
+		fprintf(to, "%s\n", err.msg);
+	} else {
+		for (size_t i = 0; i < g->n_questions; i++) {
+			struct lull_why_answer *a = lull_vec_push(&answers);
+
+			a->question = g->questions[i];
+			if (lull_why_ask(&why, a->question, &a->prediction, &err))
+				answers.n--;
+		}
+		if (g->is_report)
+			sum_up(to, g, &why);
+		else if (g->is_json)
+			lull_why_print_json(to, &why, &answers, "trace.lull");
+		else
+			lull_why_print(to, &why, &answers, WIDTH, g->has_all);
+	}
+	lull_why_release(&why);
+	lull_vec_release(&answers);
+	fclose(to);
+	return text;
+}
+
+static int load_cases(void **state)
+{
+	static const char *const areas[] = { "test/golden/cause/*", "test/golden/why/*",
+					     "test/data/planted/*.lull",
+					     "test/data/planted-native/*.lull",
+					     "test/data/unseen/*.lull" };
+	struct report_dir *d;
+	int rc = report_set_up(state);
+
+	d = *state;
+	for (size_t a = 0; !rc && a < LULL_COUNT_OF(areas); a++) {
+		glob_t found;
+
+		assert_int_equal(glob(areas[a], 0, NULL, &found), 0);
+		for (size_t i = 0; i < found.gl_pathc; i++) {
+			if (strstr(areas[a], ".lull"))
+				load_report(found.gl_pathv[i]);
+			else
+				load_case(found.gl_pathv[i], d->file);
+		}
+		globfree(&found);
+	}
+	for (size_t i = 0; i < n_cases; i++)
+		cases[i].said = ask(&cases[i]);
+	return rc;
+}
+
+static int drop_cases(void **state)
+{
+	for (size_t i = 0; i < n_cases; i++) {
+		for (size_t k = 0; k < cases[i].n_questions; k++)
+			free(cases[i].questions[k]);
+		lull_reader_close(cases[i].reader);
+		free(cases[i].said);
+	}
+	return report_tear_down(state);
+}
+
+static void what_is_compared_is_what_golden_tests_expect(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < n_cases; i++) {
+		char *expect = cases[i].is_exact && !cases[i].is_report && !cases[i].is_json &&
+					       !cases[i].n_questions
+				       ? read_file(cases[i].expect, "expect")
+				       : NULL;
+
+		if (expect && *expect) {
+			assert_string_equal(cases[i].said, expect);
+			n++;
+		}
+		free(expect);
+	}
+	assert_true(n >= 60);
+}
+
+/* All lines of the reports, to compare or to keep. */
+static void reports_are_answered_as_before(void **state)
+{
+	char *expect = read_file("test/data", "answers.txt"), *said = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&said, &size);
+
+	(void)state;
+	for (size_t i = 0; i < n_cases; i++)
+		if (cases[i].is_report)
+			fputs(cases[i].said, to);
+	fclose(to);
+	if (getenv("LULL_TEST_ACCEPT")) {
+		FILE *file = fopen("test/data/answers.txt", "w");
+
+		assert_true(file && fputs(said, file) >= 0 && !fclose(file));
+	} else {
+		assert_string_equal(said, expect ? expect : "");
+	}
+	free(said);
+	free(expect);
+}
+
+static bool notices(const struct golden *g)
+{
+	char *text = ask(g);
+	bool has_changed = strcmp(text, g->said) != 0;
+
+	free(text);
+	return has_changed;
+}
+
+/* Whether blanks part the word from others in the list. */
+static bool is_listed(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = strstr(list, word); at; at = strstr(at + 1, word))
+		if ((at == list || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+			return true;
+	return false;
+}
+
+static void print_all(const struct lull_threshold *t, f64 factor)
+{
+	for (size_t i = 0; i < n_cases; i++) {
+		char *text = cases[i].is_report ? NULL : ask(&cases[i]);
+		size_t first = text ? strcspn(text, "\n") + 1 : 0;
+
+		if (text && strcmp(text, cases[i].said) != 0)
+			print_message("search %s %g %s %s\n", t->name, factor, cases[i].name,
+				      strncmp(text, cases[i].said, first) != 0 ? "first" : "more");
+		free(text);
+	}
+}
+
+/* A test of its line prints something else when the threshold is so much larger. */
+static void check(f64 factor)
+{
+	u32 n_failed = 0;
+
+	for (size_t t = 0; t < LULL_N_THRESHOLDS; t++) {
+		bool is_noticed = false;
+
+		lull_threshold_values[t] *= factor;
+		if (getenv("LULL_TEST_SEARCH"))
+			print_all(&lull_thresholds[t], factor);
+		for (size_t i = 0; i < n_cases && !is_noticed; i++)
+			is_noticed = is_listed(lull_thresholds[t].tests, cases[i].name) &&
+				     notices(&cases[i]);
+		lull_threshold_values[t] = lull_thresholds[t].value;
+		n_failed += !is_noticed;
+		if (!is_noticed)
+			print_error("%s times %g: no test of its line notices (%s)\n",
+				    lull_thresholds[t].name, factor, lull_thresholds[t].tests);
+	}
+	assert_int_equal(n_failed, 0);
+}
+
+static void a_test_fails_when_a_threshold_is_doubled(void **state)
+{
+	(void)state;
+	check(2);
+}
+
+static void a_test_fails_when_a_threshold_is_halved(void **state)
+{
+	(void)state;
+	check(0.5);
+}
+
+/* A name that is misspelt would pin nothing. */
+static void every_test_that_is_named_exists(void **state)
+{
+	(void)state;
+	for (size_t t = 0; t < LULL_N_THRESHOLDS; t++) {
+		char *list = strdup(lull_thresholds[t].tests), *save = NULL;
+
+		for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+			size_t i = 0;
+
+			while (i < n_cases && strcmp(cases[i].name, w) != 0)
+				i++;
+			if (i == n_cases)
+				fail_msg("%s: no golden test %s", lull_thresholds[t].name, w);
+		}
+		free(list);
+		assert_true(*lull_thresholds[t].origin != '\0');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_compared_is_what_golden_tests_expect),
+		cmocka_unit_test(reports_are_answered_as_before),
+		cmocka_unit_test(every_test_that_is_named_exists),
+		cmocka_unit_test(a_test_fails_when_a_threshold_is_doubled),
+		cmocka_unit_test(a_test_fails_when_a_threshold_is_halved),
+	};
+
+	return cmocka_run_group_tests(tests, load_cases, drop_cases);
+}
