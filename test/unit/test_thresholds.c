@@ -320,6 +320,92 @@ static void a_test_fails_when_a_threshold_is_halved(void **state)
 	check(0.5);
 }
 
+/* The cause that a golden test is about: its name begins like it. */
+static int cause_of(const struct golden *g)
+{
+	const char *name = strchr(g->name, '/') + 1;
+	size_t best = 0;
+	int found = -1;
+
+	for (int i = 0; i < LULL_N_CAUSES; i++) {
+		size_t len = strlen(lull_causes[i]->id);
+
+		if (len > best && !strncmp(name, lull_causes[i]->id, len)) {
+			best = len;
+			found = i;
+		}
+	}
+	return found;
+}
+
+/* Whether the cause is the answer; one that never is has to be told at least. */
+static bool fires(const struct golden *g, int cause)
+{
+	struct lull_why why;
+	struct lull_err err;
+	bool does;
+
+	if (lull_why_run(&why, g->reader, &g->options, &err)) {
+		does = false;
+	} else if (lull_causes[cause]->kind == LULL_CAUSE_BLIND) {
+		does = why.first < 0;
+	} else if (lull_causes[cause]->is_pause) {
+		does = lull_why_find(&why, (enum lull_cause_ix)cause) != NULL;
+	} else {
+		const struct lull_finding *first = lull_why_first(&why);
+
+		does = first && (int)first->cause == cause;
+	}
+	lull_why_release(&why);
+	return does;
+}
+
+/* The threshold that keeps the cause away, or LULL_N_THRESHOLDS. */
+static size_t find_keeper(const struct golden *g, int cause)
+{
+	static const f64 factors[] = { 0.5, 2 };
+
+	for (size_t t = 0; t < LULL_N_THRESHOLDS; t++) {
+		for (size_t k = 0; k < LULL_COUNT_OF(factors); k++) {
+			bool does;
+
+			lull_threshold_values[t] *= factors[k];
+			does = fires(g, cause);
+			lull_threshold_values[t] = lull_thresholds[t].value;
+			if (does)
+				return t;
+		}
+	}
+	return LULL_N_THRESHOLDS;
+}
+
+/* Else "nearly" is "not at all", and the test could not fail. */
+static void what_is_nearly_a_cause_is_one_with_another_threshold(void **state)
+{
+	u32 n = 0, n_failed = 0;
+
+	(void)state;
+	for (size_t i = 0; i < n_cases; i++) {
+		const char *why_not = NULL;
+		int cause;
+
+		if (strncmp(cases[i].name, "cause/", 6) != 0 || !strstr(cases[i].name, "-nearly"))
+			continue;
+		n++;
+		cause = cause_of(&cases[i]);
+		assert_true(cause >= 0);
+		if (fires(&cases[i], cause))
+			why_not = "has its cause";
+		else if (find_keeper(&cases[i], cause) == LULL_N_THRESHOLDS)
+			why_not = "is kept from its cause by no threshold";
+		if (why_not)
+			print_error("%s %s\n", cases[i].name, why_not);
+		n_failed += why_not != NULL;
+	}
+	assert_true(n >= LULL_N_CAUSES);
+	assert_int_equal(n_failed, 0);
+}
+
 /* A name that is misspelt would pin nothing. */
 static void every_test_that_is_named_exists(void **state)
 {
@@ -348,6 +434,7 @@ int main(void)
 		cmocka_unit_test(every_test_that_is_named_exists),
 		cmocka_unit_test(a_test_fails_when_a_threshold_is_doubled),
 		cmocka_unit_test(a_test_fails_when_a_threshold_is_halved),
+		cmocka_unit_test(what_is_nearly_a_cause_is_one_with_another_threshold),
 	};
 
 	return cmocka_run_group_tests(tests, load_cases, drop_cases);
