@@ -12,13 +12,13 @@
 
 static const struct loop {
 	const char *name;
-	const char *labels;	   /* which may be first */
-	f64 recorded_ms, fixed_ms; /* steps as the program measured them; 0: not fixed */
+	const char *labels; /* which may be first */
+	f64 recorded_ms;    /* a step of the recording, as the program measured it */
 } loops[] = {
-	{ "few_workers", "input-pipeline", 30.208, 0 },
-	{ "graphs_partly", "launch-bound", 18.490, 0 },
-	{ "small_batch", "launch-bound", 17.041, 0 },
-	{ "tokenizer", "input-pipeline host-compute", 26.258, 0 },
+	{ "few_workers", "input-pipeline", 30.208 },
+	{ "graphs_partly", "launch-bound", 18.490 },
+	{ "small_batch", "launch-bound", 17.041 },
+	{ "tokenizer", "input-pipeline host-compute", 26.258 },
 };
 
 struct answer {
@@ -88,42 +88,21 @@ static void without_ranges_they_are_told_or_not_at_all(void **state)
 	check_all(LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS, true);
 }
 
-static int by_value(const void *a, const void *b)
+/* The program's own clock says so. The first step, which is left out here, is in its mean. */
+static void their_steps_are_as_long_as_the_program_measured(void **state)
 {
-	const f64 *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* These were measured in the same process, right after the recording. */
-static void their_fixes_bring_what_is_predicted(void **state)
-{
-	f64 all[LULL_COUNT_OF(loops)];
-	size_t n = 0;
-
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
-		const struct lull_finding *f;
 		struct answer a;
+		f64 off;
 
-		if (loops[i].fixed_ms == 0)
-			continue;
 		ask(&a, loops[i].name, 0);
-		f = lull_why_first(&a.why);
-		if (f && f->prediction.is_known) {
-			all[n] = f->prediction.step_ns / 1e6 / loops[i].fixed_ms - 1;
-			print_message("%s: %.2f ms predicted, %.2f ms measured (%+.1f %%)\n",
-				      loops[i].name, f->prediction.step_ns / 1e6, loops[i].fixed_ms,
-				      all[n] * 100);
-			all[n] = fabs(all[n]);
-			n++;
-		}
+		off = a.why.step_ns / 1e6 / loops[i].recorded_ms - 1;
+		print_message("%s: %.2f ms, %.2f ms measured (%+.1f %%)\n", loops[i].name,
+			      a.why.step_ns / 1e6, loops[i].recorded_ms, off * 100);
+		assert_true(fabs(off) <= 0.03);
 		forget(&a);
 	}
-	if (!n)
-		test_skip("no loop of " FOLDER " was measured again after its fix");
-	qsort(all, n, sizeof(*all), by_value);
-	assert_true(all[n / 2] <= 0.15);
 }
 
 int main(void)
@@ -131,7 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loops_that_were_not_seen_before_are_told),
 		cmocka_unit_test(without_ranges_they_are_told_or_not_at_all),
-		cmocka_unit_test(their_fixes_bring_what_is_predicted),
+		cmocka_unit_test(their_steps_are_as_long_as_the_program_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
