@@ -36,6 +36,7 @@ PRINTED = {
                      "stats_nvtx_sum": 20, "stats_osrt_sum": 20},
     "bench_export": {f"{what}_{name}": rate for name in ("perfetto", "chrome_plain", "chrome", "parquet", "jsonlines", "csv")
                      for what, rate in (("export", 10), ("scan_of", 35))},
+    "bench_own": {"gzip_own": 1000, "gzip_zlib": 215, "gzip_size": 0.99, "pages_own": 3.2, "pages_sqlite": 0.55},
     "bench-duckdb": {"duckdb_kern_sum": 60, "lull_kern_sum": 40},
     "bench-sqlite": {"sqlite_kern_sum_warm": 9000, "lull_kern_sum_warm": 120, "sqlite_kern_sum_cold": 9000,
                      "lull_kern_sum_cold": 150},
@@ -92,6 +93,7 @@ class Table(unittest.TestCase):
         self.expect(False, "OVER", change={"bench_nvtx": {"push+pop, on": 300}})
         self.expect(False, "OVER", change={"bench_report": {"report nvtx_sum": "30 s"}})
         self.expect(False, "UNDER", change={"bench_format": {"seal_rate": 1}})
+        self.expect(False, "UNDER", change={"bench_own": {"gzip_own": 300}})
         self.expect(False, "UNDER", change={"bench-ranks": {"ranks_gain": 0.5}})
 
     def test_a_fifth_is_forgiven(self):
