@@ -11,6 +11,7 @@ says nothing for LIMIT_S is taken for hung.
 import argparse
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import results
 import suite
 
 LIMIT_S = 1800 * int(os.environ.get("LULL_TEST_PATIENCE", "1"))  # against hangs; the slowest program takes 2 minutes
+NOT_MADE = re.compile(r"Target '(.*)' not remade because of errors")  # what make -k says
 N_LINES = 25  # of the output of a case that failed, in the list at the end
 
 
@@ -106,15 +108,17 @@ def run_program(program, case, logs):
     return results.read(text, status, is_one_case=program.is_one_case)
 
 
-def worker(todo, case, logs, screen, outcomes):
+def worker(todo, case, logs, screen, outcomes, not_made):
     while True:
         try:
             program = todo.get_nowait()
         except queue.Empty:
             return
         screen.start(program)
+        missing = [target for variant, target in program.needs if (variant, target) in not_made]
         try:
-            outcome = run_program(program, case, logs)
+            outcome = (results.Outcome.broken(f"{missing[0]} could not be built") if missing else
+                       run_program(program, case, logs))
         except OSError as e:
             outcome = results.Outcome.broken(f"{program.name} cannot be run: {e}")
         screen.end(program, outcome)
@@ -122,9 +126,8 @@ def worker(todo, case, logs, screen, outcomes):
 
 
 def build(programs, args, screen):
-    """Make what the programs need, all of a kind at once; gives the seconds it took. What fails shows in its test."""
-    began = time.monotonic()
-    wanted = {}
+    """Make what the programs need, all of a kind at once; gives the targets that failed, each with its variant."""
+    wanted, failed = {}, set()
     for program in programs:
         for variant, target in program.needs:
             wanted.setdefault(variant, {})[target] = None
@@ -142,8 +145,11 @@ def build(programs, args, screen):
                    f"building {' '.join(variant)} FAILED after {took}:")
         if status:
             with open(log, errors="replace") as f:
-                screen.say("".join(line for line in f if not line.startswith("  "))[-6000:])
-    return time.monotonic() - began
+                said = f.read()
+            screen.say("".join(line for line in said.splitlines(True) if not line.startswith("  "))[-6000:])
+            # One that is not named may be from an earlier build: without any name, none is to be trusted.
+            failed |= {(variant, target) for target in NOT_MADE.findall(said) or targets}
+    return failed
 
 
 def show_failures(programs, outcomes):
@@ -215,14 +221,16 @@ def main():
     args.logs = os.path.join(os.path.dirname(HERE), args.build, "test")
     os.makedirs(args.logs, exist_ok=True)
     screen = Screen(len(programs))
-    built_s = 0 if args.no_build else build(programs, args, screen)
+    not_made = set() if args.no_build else build(programs, args, screen)
+    built_s = time.monotonic() - screen.began
     if args.build_only:
-        return 0
+        return 1 if not_made else 0
     todo = queue.Queue()
     for program in sorted(programs, key=lambda p: -p.weight):
         todo.put(program)
     outcomes = {}
-    workers = [threading.Thread(target=worker, args=(todo, case, args.logs, screen, outcomes)) for _ in range(args.jobs)]
+    workers = [threading.Thread(target=worker, args=(todo, case, args.logs, screen, outcomes, not_made))
+               for _ in range(args.jobs)]
     for w in workers:
         w.start()
     for w in workers:
