@@ -5,7 +5,7 @@ A network with two layers of attention learns to tell ten kinds of signals apart
 training thread prepares each batch itself, asks for the loss in every step, and keeps what it does
 not need. Each option repairs one of these:
 
-    train.py                  as somebody wrote it
+    train.py                  the original loop
     train.py --workers 4      other processes prepare the batches
     train.py --log-every 20   look at the loss now and then
     train.py --forget         keep numbers, not tensors

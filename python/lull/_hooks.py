@@ -2,7 +2,7 @@
 
 Loaded by sitecustomize.py into each interpreter that lull profile starts, before the program. It
 imports nothing of PyTorch: a finder in front of sys.meta_path waits for the modules of PATCHES and
-wraps a few of their functions once they are loaded. What cannot be wrapped is told to the agent
+wraps a few of their functions once they are loaded. What cannot be wrapped is reported to the agent
 and stands in the report; no error of ours reaches the program.
 
 Rules for a wrapper: pass everything on, also exceptions; do nothing while torch.compile traces
@@ -61,7 +61,7 @@ class _Steps:
     """Where a step of the training loop ends and the next one begins.
 
     An optimizer's step ends one, or, where batches come from a loader, the wait for the next batch
-    behind it: so a step has its batch in it, also with accumulated gradients and with several
+    after it: so a step has its batch in it, also with accumulated gradients and with several
     optimizers. Batches without backward (validation, inference) are steps of their own.
     """
 
@@ -397,7 +397,7 @@ def _compile_is_used():
 
 
 def _wrap_compile(kind):
-    """Module.compile(), since 2.2: calls of this one module go to what it leaves behind."""
+    """Module.compile(), since 2.2: calls of this one module go to the compiled function that it stores."""
     original = kind.__dict__.get("compile")
     if original is None:
         return
@@ -799,7 +799,7 @@ def _apply(name, module):
 
 
 class _Loader:
-    """Loads a module as its own loader does, and wraps parts of it behind that."""
+    """Loads a module as its own loader does, and wraps parts of it after that."""
 
     def __init__(self, name, loader):
         self.name = name
@@ -840,7 +840,7 @@ class _Finder:
 
 
 class _Own:
-    """Behind all others: `import lull` works under the profiler."""
+    """After all others: `import lull` works under the profiler."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,15 +1,16 @@
 /*
  * convert - doubles as whole numbers, whatever they are.
  *
- * C leaves open what becomes of a double that an integer cannot hold: aarch64 takes the nearest
- * one, x86_64 something else. These take the nearest one everywhere, and 0 for NaN.
+ * C does not define the conversion of a double that is out of range: aarch64 gives the nearest
+ * integer, x86_64 another value. These functions give the nearest integer everywhere, and 0 for
+ * NaN.
  */
 #ifndef LULL_BASE_CONVERT_H
 #define LULL_BASE_CONVERT_H
 
 #include "base/types.h"
 
-/* Without what is behind the point. */
+/* Truncated towards zero. */
 static inline u64 lull_u64_of(f64 value)
 {
 	if (!(value > 0))

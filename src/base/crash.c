@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-/* Words of the stack that are looked at, and places that are told. */
+/* Words of the stack that are read, and addresses that are printed. */
 #define SEEN_WORDS 4096
 #define MAX_PLACES 32
 
@@ -50,7 +50,7 @@ static bool is_code(uintptr_t at)
 	return at >= (uintptr_t)__executable_start && at < (uintptr_t)etext;
 }
 
-/* From the begin of our code, or as it is, if it lies elsewhere. */
+/* Relative to the start of our code, or absolute if it is elsewhere. */
 static void add_place(struct line *l, uintptr_t at)
 {
 	add(l, is_code(at) ? " +" : " 0x");

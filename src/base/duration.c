@@ -18,7 +18,7 @@ static const struct {
 };
 
 /*
- * The ns of the unit at `text`, which is moved behind it; 1 at the end of the text, 0 if there is
+ * The ns of the unit at `text`, which is moved past it; 1 at the end of the text, 0 if there is
  * none.
  */
 static u64 take_unit(const char **text)
@@ -38,7 +38,7 @@ static u64 take_unit(const char **text)
 	return 0;
 }
 
-/* Digits behind the point as ns, without the rounding of a double. */
+/* Digits after the point as ns, without the rounding of a double. */
 static u64 fraction_ns(const char *digits, u64 unit_ns)
 {
 	u64 sum = 0;
@@ -50,7 +50,7 @@ static u64 fraction_ns(const char *digits, u64 unit_ns)
 	return sum;
 }
 
-/* One number with its unit, added to *ns; *text is moved behind it. */
+/* One number with its unit, added to *ns; *text is moved past it. */
 static bool take_part(const char **text, u64 *ns)
 {
 	const char *fraction = "";

@@ -13,12 +13,12 @@
 
 enum lull_code {
 	LULL_OK = 0,
-	LULL_E_USAGE = -1,	 /* the command line asks for something that does not exist */
+	LULL_E_USAGE = -1,	 /* the command line is wrong */
 	LULL_E_IO = -2,		 /* the system refused: open, read, write, fork, ... */
 	LULL_E_FORMAT = -3,	 /* the input is damaged or not ours */
 	LULL_E_NOMEM = -4,	 /* no memory */
 	LULL_E_UNSUPPORTED = -5, /* this machine or version cannot do it */
-	LULL_E_NOT_FOUND = -6,	 /* what was named is not there */
+	LULL_E_NOT_FOUND = -6,	 /* what was named does not exist */
 };
 
 struct lull_err {

@@ -1,8 +1,8 @@
 /*
  * file - small text files of the system, such as those of /proc and /sys, as a whole.
  *
- * They have no size to ask for, may be missing on the next machine, and what is wanted of them is
- * often one line; so the functions say only whether there was something.
+ * They report no size, may be missing on another machine, and often only one line is needed; so the
+ * functions only say whether something was read.
  */
 #ifndef LULL_BASE_FILE_H
 #define LULL_BASE_FILE_H
@@ -19,7 +19,7 @@ bool lull_file_line(const char *path, struct lull_str *text);
 /* The first line that a shell command prints; false if it fails or prints nothing. */
 bool lull_file_ask(const char *command, struct lull_str *line);
 
-/* The whole number with which the file begins; false if there is none. */
+/* The whole number at the start of the file; false if there is none. */
 bool lull_file_i64(const char *path, i64 *value);
 
 /*

@@ -86,7 +86,7 @@ int lull_io_write_at(int fd, const void *bytes, size_t len, u64 off)
 	if (must_fail()) {
 		int error = errno;
 
-		/* A full disk takes what still fits: leave half behind, as it would. */
+		/* A full disk takes what still fits: leave half of it in the file. */
 		write_all(fd, bytes, len / 2, off);
 		errno = error;
 		return -1;

@@ -1,14 +1,14 @@
 /*
- * loader - which programs can hold the agent, and what they need for that; inline.
+ * loader - which programs can load the agent, and what they need for that; inline.
  *
  * The agent belongs to glibc. A program of another C library (musl) or processor has another
  * loader, which stops or complains when it is to preload the agent. So the file is read as the
- * kernel will read it: the loader it names (PT_INTERP), behind the `#!` lines of scripts.
+ * kernel will read it: the loader it names (PT_INTERP), after the `#!` lines of scripts.
  *
  * Who asks:  the recorder before it starts the program, the agent before each exec: maybe in the
  *            child of a vfork, maybe on a small stack. A kibibyte of stack, no memory, no locks.
  * Calls:     syscall(2) alone, since the agent interposes the others. They set errno.
- * Trouble:   what cannot be read or understood fits; then all is as if nobody had asked.
+ * Trouble:   a file that cannot be read or understood counts as one that can load the agent.
  */
 #ifndef LULL_BASE_LOADER_H
 #define LULL_BASE_LOADER_H

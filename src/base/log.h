@@ -1,5 +1,5 @@
 /*
- * log - what a command says about its answer, on standard error.
+ * log - messages of a command about its answer, on standard error.
  *
  * Define LOG_TAG before including this header, then log_warn("3 blocks damaged: their rows are
  * absent").

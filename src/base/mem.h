@@ -1,6 +1,5 @@
 /*
- * mem - allocation for the command-line side, which has nothing better to do than stop when memory
- * is gone.
+ * mem - allocation for commands, which exit if there is no memory.
  *
  * That holds for the recorder, too: it ends as it would by a crash, at a moment when file and
  * shared memory together hold what was recorded (ARCHITECTURE, "What happens when something dies"),
@@ -28,7 +27,7 @@ void *lull_alloc(size_t n, size_t elem_bytes);
 /* Resize; the new part is not zeroed. Ends the command if there is no memory. */
 void *lull_realloc(void *at, size_t n, size_t elem_bytes);
 
-/* A copy of `len` bytes of `text` with a NUL behind it. */
+/* A copy of `len` bytes of `text` with a NUL after it. */
 char *lull_strndup(const char *text, size_t len);
 
 /* A copy of the string. */

@@ -52,7 +52,7 @@ static size_t run_end(const struct order *o, const char *at, size_t first, size_
 	return i;
 }
 
-/* Bring elements [sorted, end) to their places behind `first`. */
+/* Bring elements [sorted, end) to their places after `first`. */
 static void insert(const struct order *o, char *at, const size_t run[3], char *spare)
 {
 	size_t first = run[0], end = run[2];
@@ -70,7 +70,7 @@ static void insert(const struct order *o, char *at, const size_t run[3], char *s
 	}
 }
 
-/* Where runs begin, and n behind the last. */
+/* Where runs begin, and n after the last. */
 static void find_runs(const struct order *o, char *at, size_t n, char *spare, struct lull_vec *runs)
 {
 	for (size_t i = 0; i < n;) {
@@ -105,7 +105,7 @@ static size_t n_before(const struct order *o, const char *at, size_t n, const ch
 }
 
 /*
- * Merge two runs. What lies before the first of the second and behind the last of the first moves
+ * Merge two runs. What lies before the first of the second and after the last of the first moves
  * at once: in what is nearly sorted that is most of it.
  */
 static void merge(const struct order *o, char *to, const char *from, const size_t run[3])

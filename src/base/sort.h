@@ -1,11 +1,11 @@
 /*
- * sort - like qsort(), but what compares equal keeps its order.
+ * sort - like qsort(), but stable: equal elements keep their order.
  *
- * qsort() promises no such thing: libraries differ, and the same one by how much memory there is.
- * Many of our orders are by time alone, and what is sorted by them is printed, nested or numbered:
- * the same recording has to give the same answer everywhere. So all of src/ sorts with these.
+ * qsort() does not promise that: implementations differ, and one may depend on how much memory
+ * there is. Much is sorted by time alone and then printed, nested or numbered, and the same
+ * recording has to give the same answer everywhere. So all of src/ sorts with these.
  *
- * Cost:           O(n log runs); what is sorted already costs one look. As much memory again as the
+ * Cost:           O(n log runs); sorted input costs one pass. As much memory again as the
  *                 elements take, while it runs.
  */
 #ifndef LULL_BASE_SORT_H

@@ -38,7 +38,7 @@ void lull_str_puts(struct lull_str *s, const char *text);
 void lull_str_addf(struct lull_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Room for `len` bytes behind the text, to be written to and taken by lull_str_take(). Valid until
+ * Room for `len` bytes after the text, to be written to and taken by lull_str_take(). Valid until
  * anything else is appended.
  */
 char *lull_str_room(struct lull_str *s, size_t len);

@@ -158,7 +158,7 @@ static size_t inflate_some(struct lull_stream *s, u8 *to, size_t cap)
 {
 	int rc;
 
-	/* Padding behind the last member, as tapes and some tools leave it, is no damage. */
+	/* Padding after the last member, as tapes and some tools leave it, is no damage. */
 	if (s->is_between && s->input[s->input_at] != 0x1f) {
 		stop(s, false);
 		return 0;

@@ -1,7 +1,7 @@
 /*
- * stream - the bytes of a file from its begin to its end, unpacked if it is gzip or zstd.
+ * stream - the bytes of a file from start to end, decompressed if it is gzip or zstd.
  *
- * What it gives:  reading in pieces, and beginning again. Whether a file is packed is seen by its
+ * What it gives:  reading in pieces, and rewinding. Whether a file is packed is seen by its
  *                 first bytes, not by its name. Several gzip members or zstd frames are one text.
  * Damage:         packed data that ends early or is damaged reads like the end of the file;
  *                 lull_stream_is_cut() tells the two apart.
@@ -16,7 +16,7 @@
 
 struct lull_stream;
 
-/* Open a file, which must be a regular one: pipes cannot begin again. */
+/* Open a file, which must be a regular one: pipes cannot rewind. */
 int lull_stream_open(struct lull_stream **s, const char *path, struct lull_err *err);
 
 /* Close and free. Accepts NULL. */
@@ -41,7 +41,7 @@ bool lull_stream_is_packed(const struct lull_stream *s);
 u64 lull_stream_size_bytes(const struct lull_stream *s);
 u64 lull_stream_done_bytes(const struct lull_stream *s);
 
-/* Let `watch` be told after each read how much of the file has been read; NULL for nobody. */
+/* Call `watch` after each read with how much of the file has been read; NULL for no watcher. */
 void lull_stream_watch(struct lull_stream *s, void (*watch)(void *ctx, u64 done_bytes), void *ctx);
 
 /*

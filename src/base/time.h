@@ -1,7 +1,7 @@
 /*
  * time - the CPU counter and the clocks, inline for the agent.
  *
- * The counter is read raw; whoever reads the events turns it into CLOCK_MONOTONIC nanoseconds with
+ * The counter is read raw; the recorder turns it into CLOCK_MONOTONIC nanoseconds with
  * pairs of (counter, clock) taken at the same moment.
  */
 #ifndef LULL_BASE_TIME_H

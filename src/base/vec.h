@@ -39,7 +39,7 @@ void lull_vec_add(struct lull_vec *v, const void *from, size_t n);
 
 /*
  * How many elements have a key of at most `key`, where the key is the u64 at `key_off` in each and
- * the elements are sorted by it: the index of the first one behind `key`.
+ * the elements are sorted by it: the index of the first one after `key`.
  */
 size_t lull_vec_upper(const struct lull_vec *v, size_t key_off, u64 key);
 

@@ -1,14 +1,13 @@
 /*
- * whole_file - a file or a folder that appears under its name whole, or not at all.
+ * whole_file - write a file or a folder that gets its name when it is complete, or not at all.
  *
  *	lull_whole_file_begin(&place, path, &rules, err);
  *	... create place.part ...
  *	rc = lull_whole_file_end(&place, rc, err);
  *
- * What it checks: that nothing of that name is there, before the work and again at its end, unless
- *                 it may be replaced. A folder is replaced only if nothing but files of the kind we
- *                 put there is in it: a wrong word on a command line must not empty somebody's
- *                 folder.
+ * What it checks: that the name is free, before the work and again at its end, unless it may be
+ *                 replaced. A folder is replaced only if it contains nothing but files of the kind
+ *                 we write: a wrong argument must not delete a user's folder.
  * Ownership:      the place owns its names; lull_whole_file_end() frees them.
  */
 #ifndef LULL_BASE_WHOLE_FILE_H
@@ -18,14 +17,14 @@
 #include "base/types.h"
 
 struct lull_whole_file_rules {
-	bool is_overwriting;	   /* what has that name may be replaced */
+	bool is_overwriting;	   /* an existing file or folder may be replaced */
 	const char *member_suffix; /* a folder, of files that end in this; NULL: a file */
 };
 
 struct lull_whole_file {
 	struct lull_whole_file_rules rules;
 	char *path;
-	char *part; /* where to write: a name beside `path` that nothing has yet */
+	char *part; /* where to write: a free name next to `path` */
 };
 
 /* Choose the name to write to. Nothing is created. */
@@ -33,8 +32,8 @@ int lull_whole_file_begin(struct lull_whole_file *place, const char *path,
 			  const struct lull_whole_file_rules *rules, struct lull_err *err);
 
 /*
- * Give what was written its name if `rc` is 0, remove it otherwise; `rc` is what the writing
- * returned. Returns `rc`, or what went wrong now.
+ * Rename what was written to its name if `rc` is 0, remove it otherwise; `rc` is the result of
+ * writing. Returns `rc`, or an error of its own.
  */
 int lull_whole_file_end(struct lull_whole_file *place, int rc, struct lull_err *err);
 

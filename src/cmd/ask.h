@@ -11,11 +11,11 @@
 	OPT_STR(0, "session", "NAME", ptr, \
 		"the session (default: the only one; lull sessions lists them)")
 
-/* What is asked, and what the answer means. */
+/* The request, and what its answer means. */
 struct lull_ask {
 	const char *request;
 	const char *arg;    /* NULL: none */
-	const char *before; /* what to say before the answer; NULL: nothing */
+	const char *before; /* what to print before the answer; NULL: nothing */
 };
 
 /* Send it to the session (NULL: the only one) and print the answer on stderr. */

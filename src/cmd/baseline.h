@@ -11,8 +11,8 @@
 #include "base/vec.h"
 
 /*
- * Add the paths (char *, to free) behind a word: the file itself if there is one of that name, else
- * the reports of the baseline NAME in the store.
+ * Add the paths (char *, to free) that a word stands for: the file itself if there is one of that
+ * name, else the reports of the baseline NAME in the store.
  */
 int lull_baseline_find(const char *store, const char *word, struct lull_vec *paths,
 		       struct lull_err *err);

@@ -150,7 +150,7 @@ static void print_steps(const struct diff *d)
 		       100 * d->idle.before, 100 * d->idle.after);
 }
 
-/* The cause that comes first, or NULL if that cannot be told. */
+/* The first cause, or NULL if it is not known. */
 static const char *first_cause(const struct side *side)
 {
 	const struct lull_finding *first = side->has_why ? lull_why_first(&side->why) : NULL;

@@ -242,7 +242,7 @@ static int write_outputs(const struct options *o, const struct lull_gate *gate,
 	return LULL_OK;
 }
 
-/* Metrics that are watched if nobody names others may be missing; then say which are there. */
+/* Default metrics may be missing; then say which ones both sides have. */
 static void say_what_is_comparable(const struct options *o, const struct lull_gate *gate)
 {
 	const struct lull_gate_check *all = gate->checks.at;

@@ -358,7 +358,7 @@ static int run(struct lull_kernel_collect *k, struct lull_kernel_options *o, int
 	return measure(k, argv, o, err);
 }
 
-/* Our own options behind those of the other half. */
+/* Our own options after those of the other half. */
 static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 			struct lull_kernel_options *o)
 {
@@ -410,7 +410,7 @@ int cmd_kernel(int argc, char **argv, struct lull_err *err)
 			    lull_kernel_collect_opts(&k, opts + 1, MAX_OPTIONS - OWN_OPTIONS - 1),
 		    &k, &o);
 	first = lull_opt_parse_program(argc, argv, opts, err);
-	/* Behind a report there are still options of ours. */
+	/* Options of our own may follow a report. */
 	if (first >= 0 && first < argc && !o.import && is_report(argv[first])) {
 		int more = lull_opt_parse(argc - first, argv + first, opts, err);
 

@@ -1,7 +1,7 @@
 /*
  * lull view - show reports in the browser.
  *
- * Serves until Ctrl-C, or until nobody asked for anything for --idle. The address holds a secret,
+ * Serves until Ctrl-C, or until there was no request for --idle. The address holds a secret,
  * so it is never put on a command line, where all users of the machine could read it: a browser is
  * started on a file that leads there and that only its owner can read.
  */
@@ -128,7 +128,7 @@ static char *write_redirect(const char *url)
 	return path.at;
 }
 
-/* Whether somebody sits in front of this machine. */
+/* Whether this is a desktop, where a browser can be opened. */
 static bool has_screen(void)
 {
 	return (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY")) && !getenv("SSH_CONNECTION");

@@ -23,7 +23,7 @@ struct tree {
 	size_t n_out;
 };
 
-/* A row and, behind it, what descends from it. */
+/* A row and, after it, what descends from it. */
 static void visit(struct tree *t, u32 ix, u32 depth)
 {
 	const struct lull_process_row *row = &t->rows[ix];

@@ -29,7 +29,7 @@ struct lull_info_process {
 };
 
 /*
- * All processes, children behind their parent, in the order they began; *n receives the count. The
+ * All processes, children after their parent, in the order they began; *n receives the count. The
  * caller frees it.
  */
 struct lull_info_process *lull_info_processes(struct lull_reader *r, size_t *n);

@@ -15,7 +15,7 @@
 #define MIN_KEY_COLUMNS 14
 #define MAX_KEY_COLUMNS 34 /* a longer key gets a line of its own */
 
-/* One line "key  value", the value wrapped behind key_columns. */
+/* One line "key  value", the value wrapped after key_columns. */
 static void print_pair_at(FILE *to, const char *key, const char *value, int key_columns)
 {
 	if ((int)strlen(key) + 2 > key_columns)

@@ -114,7 +114,7 @@ static int set_options(const struct run *s, struct job *job, size_t ix, struct l
 	return LULL_OK;
 }
 
-/* What stands behind the report's name, or NULL. */
+/* What stands after the report's name, or NULL. */
 static const char *args_of(const char *spec)
 {
 	const char *colon = strchr(spec, ':');
@@ -352,7 +352,7 @@ static int run_report(struct run *s, const struct job *job,
 	return rc;
 }
 
-/* How far the cursor of a report is, for whoever waits. */
+/* Progress: how far the cursor of a report is. */
 static void watch(void *ctx, const struct lull_table_desc *table, u64 n_passed, u64 n_rows)
 {
 	struct run *s = ctx;
@@ -363,7 +363,7 @@ static void watch(void *ctx, const struct lull_table_desc *table, u64 n_passed, 
 	lull_progress_at(&s->progress, n_passed);
 }
 
-/* A report that takes long is run only for somebody who asked for it. */
+/* A report that takes long runs only if it was given by name. */
 static bool may_run(const struct run *s, const struct lull_report *report, struct lull_str *why)
 {
 	return lull_report_has_data(report, s->reader, why) &&

@@ -19,7 +19,7 @@ struct lull_tables {
 	const struct lull_report *const *list; /* all of them */
 	const struct lull_report *const
 		*job_list; /* of a folder, which is a job; NULL if it takes none */
-	bool is_complete;  /* say what was skipped even if nobody named it */
+	bool is_complete;  /* say what was skipped even if it was not given by name */
 	u64 default_top;   /* rows for people when none is named, 0 for all */
 };
 

@@ -8,7 +8,7 @@
 #include "text/term.h"
 #include "cause/thresholds.h"
 
-/* Causes behind the first that are named: more is a list, not an answer. */
+/* Causes after the first that are named: more is a list, not an answer. */
 #define MAX_THEN 3
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05

@@ -53,7 +53,7 @@ struct lull_kclaim {
 	const char *id;	   /* "fp32-bound"; by->id unless the verdict has several */
 	const char *title; /* by->title unless another sentence says it better */
 	char detail[48];   /* which level, pipe, resource or stall; "" if none */
-	f64 gain;	   /* times faster, at most; NaN if it cannot be told */
+	f64 gain;	   /* times faster, at most; NaN if not known */
 	size_t n_proofs;
 	char proofs[LULL_PROOFS][160]; /* sentences with numbers */
 	char fix[320];

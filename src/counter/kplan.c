@@ -101,7 +101,7 @@ void lull_kplan_close(struct lull_kplan *plan)
 	if (!plan)
 		return;
 	free(plan->chip_name);
-	free(plan); /* the library stays: it may have left threads behind */
+	free(plan); /* the library stays loaded: it may have started threads */
 }
 
 /* All at once: CUPTI does not join what comes one by one. */

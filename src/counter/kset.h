@@ -25,7 +25,7 @@ struct lull_kmetric_desc {
 	const char *key;
 	const char *unit;
 	const char *meaning;
-	const char *names[LULL_KMETRIC_NAMES]; /* CUPTI's, best first; NULL behind the last */
+	const char *names[LULL_KMETRIC_NAMES]; /* CUPTI's, best first; NULL after the last */
 };
 
 /* One section or set. */

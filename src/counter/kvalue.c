@@ -36,7 +36,7 @@ static f64 ratio(f64 a, f64 b)
 	return b != 0 ? a / b : NAN;
 }
 
-/* 0 in a column of the report means that nobody knows. */
+/* 0 in a column of the report means not known. */
 static f64 known(f64 value)
 {
 	return value > 0 ? value : NAN;

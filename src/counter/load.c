@@ -30,7 +30,7 @@ static f64 clamp(f64 share)
 	return share > 1 ? 1 : share < 0 ? 0 : share;
 }
 
-/* Where nobody measured it, multiprocessors are taken to have had work all the time. */
+/* If it was not measured, multiprocessors are assumed to have had work all the time. */
 static f64 active(const struct lull_profile *p)
 {
 	f64 share = p->metrics[LULL_K_sm_active];

@@ -1,8 +1,8 @@
 /*
  * load - how busy each part of the chip was during a launch.
  *
- * All loads are shares (0 to 1) of the time from begin to end, so that they compare: the highest is
- * the limit, and 1 / highest is the most that anything can bring while the work stays the same.
+ * All loads are shares (0 to 1) of the time from start to end, so that they can be compared: the
+ * highest is the limit, and 1 / highest is the largest possible speedup with the same work.
  *
  * To add a part: a line in loads.def.
  */

@@ -1,5 +1,5 @@
 /*
- * stall - what the warps of a launch were found doing, as shares.
+ * stall - stall reasons of the warps of a launch, as shares.
  *
  * The shares are of all warps that were on a scheduler, so they add up to 1 where all reasons were
  * measured. Where only some were, they are still right, and the rest is missing.
@@ -39,7 +39,7 @@ extern const struct lull_stall_info lull_stalls[];
 /* Share of the warps, 0 to 1; NaN if it was not measured. */
 f64 lull_stall_share(const struct lull_profile *p, enum lull_stall_ix stall);
 
-/* The wait that takes most, work left out; -1 if that cannot be told from what was measured. */
+/* The longest wait, without time in which warps worked; -1 if the measurements do not say. */
 int lull_stall_top(const struct lull_profile *p);
 
 /* The reason with this spelling, or -1. */

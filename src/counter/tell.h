@@ -1,5 +1,5 @@
 /*
- * tell - a launch with everything that is known about it, as JSON: for `lull kernel` and the page.
+ * tell - everything about a launch as JSON, for `lull kernel` and the page.
  */
 #ifndef LULL_COUNTER_TELL_H
 #define LULL_COUNTER_TELL_H

@@ -104,7 +104,7 @@ static void add_mark(struct lull_chrome *c, const struct lull_jevent *e)
 	lull_writer_add(c->map.writer, LULL_TABLE_mark, &row);
 }
 
-/* What pairs the begin and the end of a range that is not on a thread's stack. */
+/* What pairs start and end of a range that is not on a thread's stack. */
 static u64 async_key(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	u64 key = lull_hash_mix(lull_mapper_hash(&e->category) ^ 1, lull_mapper_hash(&e->id));
@@ -411,7 +411,7 @@ static void end_walk(struct walk *w)
 	lull_map_release(&w->c.open_ixs);
 }
 
-/* All events were told: write what waits, and what went wrong. */
+/* After the last event: write what waits, and what went wrong. */
 static void finish_walk(struct walk *w, struct lull_import_job *job)
 {
 	const struct lull_jevents *events = &w->c.events;

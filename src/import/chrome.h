@@ -48,7 +48,7 @@ int lull_chrome_run(struct lull_import_job *job, const struct lull_chrome_dialec
 /* The rules above for one event, for a dialect that changed it first. */
 void lull_chrome_event(struct lull_chrome *c, const struct lull_jevent *e);
 
-/* A pair beside traceEvents becomes a row of `meta`, its key behind `prefix`. */
+/* A pair beside traceEvents becomes a row of `meta`, its key after `prefix`. */
 void lull_chrome_meta(struct lull_chrome *c, const char *prefix, const struct lull_jtext *key,
 		      const struct lull_jtext *value);
 

@@ -32,10 +32,10 @@
 struct lull_import_options {
 	const char *type;  /* name of the format; NULL: recognise it */
 	bool is_quiet;	   /* show no progress */
-	bool is_temporary; /* nobody will miss the report after a crash: do not wait for the disk */
+	bool is_temporary; /* the report need not survive a crash: do not wait for the disk */
 };
 
-/* What came of it. */
+/* The result of an import. */
 struct lull_import_result {
 	const struct lull_import *format;
 	u64 in_bytes;	/* length of the file */
@@ -94,8 +94,8 @@ int lull_import_file(const char *path, const char *out_path,
 /*
  * Open any file that lull can read: a report as it is; a foreign file through a temporary report in
  * $TMPDIR (default /tmp), which has no name any more when this returns and is gone with the reader.
- * For X.nsys-rep or X that are not there X.lull is opened (other_name.h). Formats that nobody but
- * their maker can read give LULL_E_UNSUPPORTED, and say how to get one that can be read.
+ * For X.nsys-rep or X that are not there X.lull is opened (other_name.h). Closed formats give
+ * LULL_E_UNSUPPORTED, with a message that says how to convert them.
  */
 int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *err);
 

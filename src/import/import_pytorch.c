@@ -85,7 +85,7 @@ static bool has_prefix(const struct lull_jtext *text, const char *prefix)
 }
 
 /*
- * Names, which stand behind the events. Each device is a process with its streams as threads here,
+ * Names, which stand after the events. Each device is a process with its streams as threads here,
  * which the report knows from their work; in a container a real process may have the same number. A
  * thread is named several times; the first name is its own, a later one may be that of the program.
  */

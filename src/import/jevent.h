@@ -74,7 +74,7 @@ struct lull_jevent_names {
 		u32 len;
 		u32 arg;		      /* number + 1, 0 for an empty slot */
 	} slots[256];			      /* private: names of args.def */
-	struct lull_jevent_piece pieces[512]; /* private: the first is the begin of an event */
+	struct lull_jevent_piece pieces[512]; /* private: the first is the start of an event */
 	u16 n_pieces;
 	struct lull_jevent_piece words[16]; /* private: categories with their quotes */
 	u32 n_words;

@@ -9,7 +9,7 @@
 
 /* ---- where time begins ---- */
 
-/* The smallest time that is not 0 behind a `"ts":` in this text; `so_far` if there is none. */
+/* The smallest time that is not 0 after a `"ts":` in this text; `so_far` if there is none. */
 static i64 smallest_ts(const char *at, size_t len, i64 so_far)
 {
 	static const char key[] = "\"ts\"";

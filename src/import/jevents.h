@@ -3,8 +3,8 @@
  *
  * Forms:          an object with an array `traceEvents`; or that array alone, which need not be
  *                 closed, because programs that die write it so.
- * Damage:         an event that is no JSON is skipped and counted. Where the text ends in the
- *                 middle or cannot be followed any more, the walk ends; all before is told.
+ * Damage:         an event that is no JSON is skipped and counted. Where the text is cut off or
+ *                 cannot be parsed any more, the walk ends; all events before were passed on.
  * Time:           a report's times begin with its first event, which may be the file's last. So the
  *                 begin is guessed from both ends of the file; where the guess was wrong, the walk
  *                 goes to the end without telling events, and lull_jevents_origin() is right then.
@@ -17,11 +17,11 @@
 #include "import/jevent.h"
 
 struct lull_jevents_handler {
-	/* Told each event, in the order of the file. */
+	/* Called for each event, in the order of the file. */
 	void (*event)(void *ctx, const struct lull_jevent *e);
 	/*
-	 * Told each pair beside traceEvents; the value as lull_jscan_value() gives it. Ones larger
-	 * than the window may be are left out.
+	 * Called for each pair next to traceEvents; the value as lull_jscan_value() gives it. Ones
+	 * larger than the window may be are left out.
 	 */
 	void (*pair)(void *ctx, const struct lull_jtext *key, const struct lull_jtext *value,
 		     char first);
@@ -30,7 +30,7 @@ struct lull_jevents_handler {
 struct lull_jevents {
 	struct lull_jscan scan;		/* private */
 	struct lull_jevent_names names; /* private */
-	i64 origin_ns;			/* no event is told that begins earlier */
+	i64 origin_ns;			/* events that start earlier are not passed on */
 	i64 earliest_ns;		/* smallest time met */
 	u64 n_events;			/* told or not */
 	u64 n_bad;			/* events that are no JSON, or larger than anybody's */

@@ -376,7 +376,7 @@ static size_t depth_of(struct lane *lane, enum lull_nesting kind, u64 start_ns, 
 	struct lull_vec *open = &lane->open[kind];
 	size_t depth;
 
-	/* One that ends behind its neighbour is not inside it. */
+	/* One that ends after its neighbour is not inside it. */
 	while (open->n && (((u64 *)open->at)[open->n - 1] <= start_ns ||
 			   ((u64 *)open->at)[open->n - 1] < end_ns))
 		open->n--;

@@ -58,7 +58,7 @@ void lull_mapper_finish(struct lull_mapper *m);
 /* Free everything. */
 void lull_mapper_release(struct lull_mapper *m);
 
-/* Time of the report for a time of the file; one before its begin is 0. */
+/* Time of the report for a time of the file; one before its start is 0. */
 u64 lull_mapper_time(const struct lull_mapper *m, i64 ts_ns);
 
 /* The id of a text as it stands in the file. */
@@ -70,7 +70,7 @@ u32 lull_mapper_word(struct lull_mapper *m, const char *word);
 /*
  * The row id of a thing of this kind (any number that is its own) with this hash: its place, 0 if
  * it is new and the caller has to fill it in. After 256 Ki of them all new ones of a kind are
- * one, and lull_mapper_text() says "(other)" to whoever fills it in.
+ * one, and lull_mapper_text() returns "(other)" for it.
  */
 u32 *lull_mapper_thing(struct lull_mapper *m, u32 kind, u64 hash);
 
@@ -100,7 +100,7 @@ u32 lull_mapper_label(struct lull_mapper *m, const struct lull_jtext *name,
 /* Add a row of a table that nests; its depth is filled in. */
 void lull_mapper_nest(struct lull_mapper *m, enum lull_nesting kind, const void *row);
 
-/* Say when something happened on a lane, so that the lane's begin is known. */
+/* Say when something happened on a lane, so that the lane's start is known. */
 void lull_mapper_saw(struct lull_mapper *m, u32 lane, u64 start_ns);
 
 /* Count an event, or an argument, that has no place. `what` is its kind, `which` its name. */

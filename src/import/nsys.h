@@ -23,7 +23,7 @@
 #include "base/vec.h"
 #include "import/import.h"
 
-/* A row of a dimension that something may mean, the next one with the same key behind it. */
+/* A row of a dimension that something may mean, the next one with the same key after it. */
 struct lull_nsys_candidate {
 	u32 row;
 	u64 start_ns;
@@ -60,7 +60,7 @@ struct lull_nsys {
 	void *ctx;		    /* of the row function that runs now */
 };
 
-/* Told each row; columns are numbered as they were asked for. */
+/* Called for each row; columns are numbered as they were requested. */
 typedef void lull_nsys_row_fn(struct lull_nsys *n, sqlite3_stmt *row);
 
 /* ---- nsys_db.c ---- */
@@ -84,7 +84,7 @@ void lull_nsys_each(struct lull_nsys *n, const char *table, const char *const *c
 /* Take this table for read: what it says is known already. */
 void lull_nsys_skip(struct lull_nsys *n, const char *table);
 
-/* Count rows of tables that nobody read, by name. */
+/* Count rows of tables that were not read, by name. */
 void lull_nsys_count_rest(struct lull_nsys *n);
 
 /* Values of a row; null and what is no number are 0. Times and sizes are not negative. */

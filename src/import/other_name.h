@@ -1,8 +1,8 @@
 /*
- * other_name - the names that people give who are used to other tools.
+ * other_name - file names of other tools.
  *
- * They type the names of those tools' files: where X.nsys-rep does not exist and X.lull does, that
- * is meant, and so it is for X without any extension.
+ * Scripts written for them name X.nsys-rep: if it does not exist and X.lull does, X.lull is meant.
+ * The same holds for X without an extension.
  */
 #ifndef LULL_IMPORT_OTHER_NAME_H
 #define LULL_IMPORT_OTHER_NAME_H

@@ -22,7 +22,7 @@ struct lull_pytorch {
 	u32 n_labels;		     /* of operators */
 };
 
-/* The state of the importer behind a chrome. */
+/* The state of the importer that belongs to a chrome. */
 static inline struct lull_pytorch *lull_pytorch(const struct lull_chrome *c)
 {
 	return c->ctx;

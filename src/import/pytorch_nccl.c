@@ -82,7 +82,7 @@ static void take_args(struct lull_chrome *c, const struct lull_jevent *e,
 		lull_jevent_int(e, LULL_ARG_dst_rank, lull_jevent_int(e, LULL_ARG_src_rank, -1));
 }
 
-/* The part of the name from `p` to the next '_' or '('; *p is behind it afterwards. */
+/* The part of the name from `p` to the next '_' or '('; *p is then past it. */
 static struct lull_jtext next_part(const char **p, const char *end)
 {
 	struct lull_jtext part = { *p, 0, false };

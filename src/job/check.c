@@ -39,7 +39,7 @@ static int by_rank(const void *a, const void *b)
 	return strcmp(x->file, y->file);
 }
 
-/* Reports whose rank nobody knows get the numbers that are free, by their names. */
+/* Reports of unknown rank get the free numbers, in the order of their names. */
 static void number_rest(struct lull_job *job)
 {
 	struct lull_job_rank *all = job->ranks.at;

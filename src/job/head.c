@@ -87,7 +87,7 @@ static void read_meta(struct lull_job_rank *rank, struct lull_reader *r)
 	}
 }
 
-/* The digits behind "rank" in the name of the file, -1 if there are none. */
+/* The digits after "rank" in the name of the file, -1 if there are none. */
 static i64 rank_in_name(const char *file)
 {
 	const char *at = file, *found = NULL;

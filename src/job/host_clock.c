@@ -13,9 +13,9 @@
  * Robust:         the line begins with medians (Theil and Sen, over pairs that are half the
  *                 recording apart); points further off than three times the spread are left out,
  *                 and least squares settle the rest.
- * Certain:        nobody leaves before the last one came. So each collective bounds the offset from
- *                 both sides, whatever makes ranks leave apart; the line is moved into the bounds,
- *                 and how narrow they are is the error that is certain.
+ * Certain:        no rank leaves before the last one arrived. So each collective bounds the offset
+ *                 from both sides, whatever makes ranks leave apart; the line is moved into the
+ *                 bounds, and how narrow they are is the error that is certain.
  * Refused:        if single collectives scatter more around the line than collectives last, or
  *                 something is in common with nobody. Waiting is then told by how long collectives
  *                 last on each rank, which needs no clock.
@@ -396,7 +396,7 @@ static size_t take_short(struct point *at, size_t n)
 	return n_short;
 }
 
-/* Move the line to where nobody leaves before the last one came. */
+/* Move the line so that no rank leaves before the last one arrived. */
 static void bound(struct lull_job_clock *c, const struct point *at, size_t n)
 {
 	f64 low = -INFINITY, high = INFINITY;

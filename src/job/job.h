@@ -69,7 +69,7 @@ struct lull_job_rank {
 	u64 epoch_ns, epoch_utc_ns, last_ns;
 	u64 n_exchanges, n_lost;
 	u32 owner;	 /* process that reads it */
-	u32 n_samples;	 /* behind it while it travels */
+	u32 n_samples;	 /* after it while it travels */
 	u32 n_steps;	 /* the same */
 	u32 n_kinds;	 /* the same */
 	bool is_counted; /* collectives were counted by us, not by NCCL */
@@ -133,7 +133,7 @@ struct lull_job_straggler {
 	bool is_always;
 	f64 late_ns;   /* a step, since then */
 	f64 share;     /* of the steps since then in which it is late */
-	i32 cause;     /* its own, -1 if that cannot be told */
+	i32 cause;     /* its own, -1 if not known */
 	f64 excess_ns; /* of that cause over what other ranks spend on it, a step */
 	char evidence[160];
 };
@@ -170,7 +170,7 @@ struct lull_job_verdict {
 enum lull_job_clocks {
 	LULL_CLOCKS_SAME,      /* all ranks are on one host */
 	LULL_CLOCKS_FITTED,    /* on collectives */
-	LULL_CLOCKS_DURATIONS, /* no fit; who waits is told by how long collectives last */
+	LULL_CLOCKS_DURATIONS, /* no fit; which rank waits is derived from how long collectives last */
 	LULL_CLOCKS_NONE,      /* nothing in common */
 };
 

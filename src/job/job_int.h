@@ -19,7 +19,7 @@ struct lull_job_sample {
 struct lull_job_meeting {
 	u64 key;
 	u64 lot;
-	i64 last_ns;	/* begin of the last */
+	i64 last_ns;	/* start of the last */
 	i64 sum_ns;	/* of the begins */
 	u64 size_bytes; /* the largest */
 	u32 n;
@@ -44,7 +44,7 @@ int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err 
 void lull_job_head(struct lull_job *job, struct lull_job_rank *rank, struct lull_vec *samples,
 		   u64 max);
 
-/* head.c: open a report of the job; failures are told in rank->bad. NULL then. */
+/* head.c: open a report of the job; NULL on failure, with the reason in rank->bad. */
 struct lull_reader *lull_job_reader(const struct lull_job *job, struct lull_job_rank *rank);
 
 /* check.c: whether the reports make one job. Moves bad ones to job->skipped. */

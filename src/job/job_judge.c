@@ -85,7 +85,7 @@ void lull_job_number_steps(struct lull_job *job)
 
 /* ---- late ranks ---- */
 
-/* Lateness by rank and step; NAN where a rank has no such step, or met nobody in it. */
+/* Lateness by rank and step; NAN where a rank has no such step, or no collective in it. */
 static float *lateness(const struct lull_job *job)
 {
 	const struct lull_job_rank *all = job->ranks.at;

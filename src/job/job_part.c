@@ -216,7 +216,7 @@ static void fill_steps(struct part *p)
 }
 
 /*
- * A rank that is late for one collective is late for those behind it, too: the largest counts, not
+ * A rank that is late for one collective is late for those after it, too: the largest counts, not
  * the sum. But who was held up itself before it held up others has a sum near 0.
  */
 static void settle(struct lull_job_step *step)

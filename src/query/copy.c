@@ -1,7 +1,7 @@
 /*
  * A SQLite file from the tables that SQL sees.
  *
- * SQLite makes the file, the tables, and the rows of short ones. Long ones are written behind them
+ * SQLite makes the file, the tables, and the rows of short ones. Long ones are written after them
  * as pages (pages.h): INSERT manages 1.5 million rows a second. No index, as nsys does it; the
  * caller renames the file when it is whole.
  *

@@ -1,5 +1,5 @@
 /*
- * made - the tables of made.def: short ones, whose rows are computed when somebody asks.
+ * made - the tables of made.def: short ones, whose rows are computed on demand.
  *
  * To add one: lull_made_X() in made_*.c, MADE(X) in made.def, a TABLE with the source "@X" in
  * nsys.def.

@@ -1,5 +1,5 @@
 /*
- * made_rows - rows that are made when somebody asks for them, in memory: short tables such as
+ * made_rows - rows that are computed on demand, in memory: short tables such as
  * devices, enumerations and steps.
  */
 #ifndef LULL_QUERY_MADE_ROWS_H

@@ -332,7 +332,7 @@ static size_t longest(const struct lull_value *values, int n)
 	return len;
 }
 
-/* The head behind which the values follow; returns its length. */
+/* The head after which the values follow; returns its length. */
 static size_t put_types(u8 *at, const struct lull_value *values, int n)
 {
 	u8 types[10 * LULL_VTAB_MAX_COLS] = { 0 };

@@ -22,7 +22,7 @@ struct walk {
 	const struct lull_stack_row *stacks;
 	const struct lull_frame_row *frames;
 	const struct lull_module_row *modules;
-	u32 id, end; /* stack, and behind the last one */
+	u32 id, end; /* stack, and after the last one */
 	u32 node;    /* 0: between two chains */
 	u32 depth;
 	i64 row;

@@ -16,7 +16,7 @@ struct walk {
 	struct lull_walk base;
 	const u8 *dim; /* rows of a dimension */
 	i64 next;      /* number of the row to come */
-	i64 end;       /* behind the last one */
+	i64 end;       /* after the last one */
 	i64 now;
 	int key_col; /* made rows: searched for, -1 if none */
 	i64 key;

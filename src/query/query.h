@@ -1,11 +1,11 @@
 /*
- * query - SQL over a report, nothing converted: SQLite's engine, our columns.
+ * query - SQL on a report without conversion: SQLite's engine on the report's columns.
  *
  * What it gives:  the tables of an nsys export under their names (those that have rows), every
  *                 table of the report under its own, and readable ones (ours.def).
- * Safety:         reading only: SELECT, and pragmas that describe tables. No file is opened, no
- *                 extension loaded. A query ends when its time is over, when lull_query_stop() is
- *                 called, or when SQLite holds MAX_MEMORY.
+ * Safety:         read-only: SELECT, and pragmas that describe tables. No file is opened, no
+ *                 extension loaded. A query ends at its time limit, when lull_query_stop() is
+ *                 called, or when SQLite uses MAX_MEMORY.
  * Threads:        one at a time; lull_query_stop() may be called from a signal handler.
  */
 #ifndef LULL_QUERY_QUERY_H

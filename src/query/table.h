@@ -1,7 +1,7 @@
 /*
  * table - a table as SQL sees it: columns with names and types, and the parts its rows come from.
  *
- * A part is a table of the report, or rows that are made when somebody asks. A cell of a part over
+ * A part is a table of the report, or rows that are computed on demand. A cell of a part over
  * a table of the report is described by an expression of nsys.def, compiled once:
  *
  *	start_ns			the value of a column
@@ -67,7 +67,7 @@ struct lull_cell {
 	u8 size_bytes;	   /* of the column */
 	u16 col;	   /* of the part's table */
 	i64 constant;
-	const char *path; /* behind the first column: "device.device_id", "" if none; borrowed */
+	const char *path; /* after the first column: "device.device_id", "" if none; borrowed */
 	size_t path_len;
 	lull_value_fn *fn;   /* NULL: as it is */
 	lull_name_fn *names; /* the text of a value, NULL for none */
@@ -88,7 +88,7 @@ struct lull_row_test {
 
 /* What a query wants of a table. */
 struct lull_filter {
-	u64 used;		/* bit per column; the last stands for all columns behind it */
+	u64 used;		/* bit per column; the last stands for all columns after it */
 	u64 start_lo, start_hi; /* bounds, edges included */
 	u64 end_lo, end_hi;
 	int key_col; /* -1: none */
@@ -107,7 +107,7 @@ struct lull_value {
 	};
 };
 
-/* A walk over the rows of a part; each kind of part has its own state behind it. */
+/* A walk over the rows of a part; each kind of part has its own state after it. */
 struct lull_walk {
 	const struct lull_vtab_part *part;
 };
@@ -151,7 +151,7 @@ struct lull_vtab_part {
 	int n_cols;		      /* of the SQL table */
 	int start_col, end_col;	      /* of the SQL table, -1 if there is none */
 	lull_make_fn *make;	      /* of made rows */
-	bool is_costly;		      /* making them takes long: not before they are asked for */
+	bool is_costly;		      /* computing them takes long, so it is done on demand */
 	struct lull_made_rows *rows;  /* made at first use */
 	struct lull_key_index *index; /* of the key column, made at first use */
 	const struct lull_table_desc *users; /* call chains: who refers to stacks */
@@ -194,7 +194,7 @@ u64 lull_vtab_n_rows(const struct lull_vtab *t);
 /* "CREATE TABLE NAME (...)" with the types of its columns, for SQLite. */
 void lull_vtab_declare(struct lull_str *to, const struct lull_vtab *t);
 
-/* Make the tables behind the paths of the cells in use. */
+/* Make the tables for the paths of the cells in use. */
 void lull_cells_prepare(const struct lull_vtab_part *part, u64 used);
 
 /* The same for the test of a part, which has one. */

@@ -18,7 +18,7 @@
 struct lull_values {
 	struct lull_reader *reader;
 	struct lull_vec luts;	  /* private: struct lull_lut */
-	struct lull_intern extra; /* strings behind those of the report */
+	struct lull_intern extra; /* strings after those of the report */
 	u32 n_strings;		  /* of the report */
 	bool has_extra;
 	struct lull_map domains; /* string id of a domain to its number */

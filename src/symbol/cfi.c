@@ -194,7 +194,7 @@ static bool read_trampoline(struct lull_elf *elf, u64 vaddr, struct draft *d)
 					  .cfa_reg = m->sp,
 					  .is_signal = true,
 					  .cfa_off = SIGFRAME_REGS_OFF };
-	/* Register 31 is sp, and what lies behind it is the pc, which becomes the last save. */
+	/* Register 31 is sp, and what lies after it is the pc, which becomes the last save. */
 	for (u8 reg = 0; reg <= LULL_N_REGS; reg++)
 		d->saves[d->rule.n_saves++] =
 			(struct save){ .off = reg * 8, .reg = reg, .how = HOW_AT_CFA };

@@ -152,7 +152,7 @@ static bool try_debuginfod(struct search *s)
 	free(path);
 	if (client)
 		end(client);
-	/* The library stays loaded: it leaves threads and thread-local data behind. */
+	/* The library stays loaded, because it has started threads and has thread-local data. */
 	return s->found;
 }
 

@@ -76,7 +76,7 @@ char *lull_demangle(const char *name)
 	return text;
 }
 
-/* Behind the parenthesis that closes the one at `at`, or the end of the text. */
+/* The place after the parenthesis that closes the one at `at`, or the end of the text. */
 static const char *skip_parentheses(const char *at)
 {
 	int depth = 0;

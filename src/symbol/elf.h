@@ -6,7 +6,7 @@
  *                 mapped); 64-bit little endian only; everything read from the file goes through
  *                 libelf, which checks sizes.
  * Ownership:      the file is mapped read-only until lull_elf_close(); names and bytes are borrowed
- *                 from it. No descriptor stays open. A file that somebody truncates while it is
+ *                 from it. No descriptor stays open. A file that is truncated while it is
  *                 mapped raises SIGBUS on access; package managers and linkers replace files
  *                 instead, which is harmless.
  * Threads:        one at a time.
@@ -58,7 +58,7 @@ struct lull_elf {
 	struct Elf *elf;	 /* the libelf handle, for libdw */
 	struct Dwarf_CFI_s *cfi; /* private */
 	bool has_cfi;		 /* private: cfi was looked for */
-	void *image;		 /* private: memory behind `elf` if it is not a file */
+	void *image;		 /* private: memory of `elf` if it is not a file */
 };
 
 /* Which file to open. */

@@ -29,7 +29,7 @@ void lull_files_release(struct lull_files *f)
 }
 
 /*
- * Memory without a file behind it: "", "//anon", "[heap]", "[stack]", "anon_inode:..."; not
+ * Memory that is not of a file: "", "//anon", "[heap]", "[stack]", "anon_inode:..."; not
  * "[vdso]".
  */
 static bool is_anonymous(const char *path)

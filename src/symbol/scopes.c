@@ -220,7 +220,7 @@ static void find_line(struct lull_scopes *s, u64 vaddr, struct lull_scope *inner
 		innermost->line = (u32)number;
 }
 
-/* Index behind the last element whose `low`, the first field, is not above the address. */
+/* Index after the last element whose `low`, the first field, is not above the address. */
 static size_t end_of(const struct lull_vec *v, u64 vaddr)
 {
 	size_t low = 0, high = v->n;

@@ -28,7 +28,7 @@ void lull_space_copy(struct lull_space *to, const struct lull_space *from)
 	lull_vec_add(&to->mappings, from->mappings.at, from->mappings.n);
 }
 
-/* Index of the first mapping that ends behind the address. */
+/* Index of the first mapping that ends after the address. */
 static size_t first_behind(const struct lull_space *s, u64 addr)
 {
 	return lull_vec_upper(&s->mappings, offsetof(struct lull_mapping, end), addr);

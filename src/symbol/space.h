@@ -52,7 +52,7 @@ enum lull_pc_kind {
 /*
  * One frame of a stack. `addr` is the raw program counter. `vaddr` is what to look up: the address
  * in the file's headers, and for a return address one less, so that it lies inside the call and not
- * behind it. For JIT and kernel frames it is the address itself, with the same one less.
+ * after it. For JIT and kernel frames it is the address itself, with the same one less.
  */
 struct lull_pc {
 	u64 addr;

@@ -89,7 +89,7 @@ u32 lull_stacks_add_frame(struct lull_stacks *s, struct lull_writer *w, u32 pare
 /* Names for the JIT frames of a process; borrowed until lull_stacks_resolve() is done. */
 void lull_stacks_add_jit(struct lull_stacks *s, u32 process, struct lull_jit *jit);
 
-/* Name all frames. Called once, behind the last add. */
+/* Name all frames. Called once, after the last add. */
 void lull_stacks_resolve(struct lull_stacks *s, struct lull_writer *w,
 			 const struct lull_stacks_names *names);
 

@@ -9,7 +9,7 @@
 #include "base/rune.h"
 
 #define WINDOW_BYTES  (1u << 20)
-#define PADDING_BYTES 64u /* what the widest load may read behind the end */
+#define PADDING_BYTES 64u /* what the widest load may read after the end */
 
 /* ---- the window ---- */
 
@@ -20,7 +20,7 @@ static void set_window(struct lull_jscan *j, size_t len)
 	memset(j->window + len, 0, PADDING_BYTES);
 }
 
-/* Fill the window behind its first `len` bytes. */
+/* Fill the window after its first `len` bytes. */
 static int fill(struct lull_jscan *j, size_t len, struct lull_err *err)
 {
 	i64 n = lull_stream_read(j->stream, j->window + len, j->cap - len, err);

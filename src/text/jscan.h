@@ -1,10 +1,10 @@
 /*
- * jscan - read JSON of any size as it comes, without building a document.
+ * jscan - read JSON of any size as a stream, without building a document.
  *
- * A window slides over the text. Whoever reads calls the functions below on it and gets pointers
- * into it; when a value is not in the window as a whole they say LULL_JSCAN_MORE, and the reader
- * goes back to where the value began, calls lull_jscan_refill() there, and tries again. Values are
- * small against the window, so little is read twice.
+ * A window moves over the text. The functions below return pointers into it. If a value is not
+ * completely in the window they return LULL_JSCAN_MORE; the caller then goes back to the start of
+ * the value, calls lull_jscan_refill() there, and tries again. Values are small compared with the
+ * window, so little is read twice.
  *
  *	struct lull_jtext key;
  *	int got = lull_jscan_string(j, &key);
@@ -26,7 +26,7 @@
 #include "base/stream.h"
 #include "base/types.h"
 
-/* A value larger than this is skipped: nobody's event is. */
+/* A value larger than this is skipped; no known trace has such an event. */
 #define LULL_JSCAN_MAX_BYTES (16u << 20)
 
 /* What a function found. */
@@ -34,14 +34,14 @@ enum lull_jscan_result {
 	LULL_JSCAN_OK = 0,
 	LULL_JSCAN_MORE = 1, /* the window ends inside: refill and try again */
 	LULL_JSCAN_BAD = 2,  /* this is not JSON */
-	LULL_JSCAN_END = 3,  /* of the object or array; it is behind j->p */
+	LULL_JSCAN_END = 3,  /* of the object or array; it is after j->p */
 };
 
 struct lull_jscan {
 	struct lull_stream *stream;
 	char *window;	 /* private */
 	size_t cap;	 /* private: without the padding */
-	const char *p;	 /* the next character; never behind `end` */
+	const char *p;	 /* the next character; never past `end` */
 	const char *end; /* of what is in the window; a NUL is there */
 	u64 window_off;	 /* private: where in the text the window begins */
 	bool is_end;	 /* the text ends at `end` */
@@ -70,7 +70,7 @@ void lull_jscan_release(struct lull_jscan *j);
 int lull_jscan_restart(struct lull_jscan *j, struct lull_err *err);
 
 /*
- * Get more text behind `keep`, a place in the window that becomes j->p; what lies before it is
+ * Get more text after `keep`, a place in the window that becomes j->p; what lies before it is
  * forgotten. LULL_E_NOT_FOUND if the text has ended or the window must not grow any more; *err is
  * then untouched. Another code if reading failed.
  */
@@ -82,7 +82,7 @@ u64 lull_jscan_off(const struct lull_jscan *j);
 /* Go to the next character that is no blank; it is at j->p, NUL if the window ends. */
 char lull_jscan_peek(struct lull_jscan *j);
 
-/* Take a string; j->p must be at its first quote and is behind its last one afterwards. */
+/* Take a string; j->p must be at its first quote and is then past its last one. */
 enum lull_jscan_result lull_jscan_string(struct lull_jscan *j, struct lull_jtext *text);
 
 /*
@@ -92,8 +92,8 @@ enum lull_jscan_result lull_jscan_string(struct lull_jscan *j, struct lull_jtext
 enum lull_jscan_result lull_jscan_value(struct lull_jscan *j, struct lull_jtext *text, char *first);
 
 /*
- * Take the key of the next pair of an object, up to its colon; j->p must be behind the brace, or
- * behind the value of the pair before.
+ * Take the key of the next pair of an object, up to its colon; j->p must be after the brace, or
+ * after the value of the pair before.
  */
 enum lull_jscan_result lull_jscan_pair(struct lull_jscan *j, struct lull_jtext *key);
 
@@ -107,7 +107,7 @@ int lull_jscan_skip(struct lull_jscan *j, struct lull_err *err);
 bool lull_jtext_i64(const struct lull_jtext *text, i64 *value);
 
 /*
- * A number times 1000, exact up to three decimals and rounded behind them: microseconds become
+ * A number times 1000, exact up to three decimals and rounded after them: microseconds become
  * nanoseconds. False if there is none, or if it does not fit.
  */
 bool lull_jtext_milli(const struct lull_jtext *text, i64 *value);

@@ -2,7 +2,7 @@
  * jscan_find - the loops that JSON spends its bytes in, as wide as the CPU allows.
  *
  * Inline, for text/jscan and those who read events by the million (src/import/jevent.c). Up to 32
- * bytes behind the end are read, which the window of a lull_jscan has; never used on other memory.
+ * bytes after the end are read, which the window of a lull_jscan has; never used on other memory.
  * LULL_PORTABLE chooses the plain form, so that tests can run both.
  *
  * A mask has LULL_JSCAN_STEP bits for each of 16 bytes, of which the highest is set where the byte
@@ -112,7 +112,7 @@ static inline size_t lull_jscan_lowest(u64 mask)
 }
 #endif
 
-/* The first '"' or '\\' from `p` on; `end` or a place behind it if there is none before `end`. */
+/* The first '"' or '\\' from `p` on; `end` or a place after it if there is none before `end`. */
 static inline const char *lull_jscan_quote(const char *p, const char *end)
 {
 #if LULL_JSCAN_WIDE

@@ -19,7 +19,7 @@ static void new_line(struct lull_json *j)
 		fprintf(j->to, "\n%*s", j->depth * 2, "");
 }
 
-/* What comes before any value or key: nothing behind a key, else a comma if it is not the first. */
+/* What comes before any value or key: nothing after a key, else a comma if it is not the first. */
 static void separate(struct lull_json *j)
 {
 	if (j->has_key) {

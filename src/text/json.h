@@ -13,7 +13,7 @@
  * What it gives:  commas, quotes and escapes; a string that is not UTF-8 gets U+FFFD for each bad
  *                 byte, and a number that JSON cannot say (NaN, infinity) becomes null. The result
  *                 is always valid JSON.
- * What it leaves: write errors stay in the FILE; whoever owns it checks ferror() at the end.
+ * What it leaves: write errors stay in the FILE; its owner checks ferror() at the end.
  * Limits:         LULL_JSON_DEPTH nested objects and arrays.
  */
 #ifndef LULL_TEXT_JSON_H
@@ -64,7 +64,7 @@ void lull_json_i64(struct lull_json *j, i64 v);
 /* A number that reads back as the same double. */
 void lull_json_f64(struct lull_json *j, f64 v);
 
-/* A number with this many digits behind the point. */
+/* A number with this many digits after the point. */
 void lull_json_fixed(struct lull_json *j, f64 v, int decimals);
 
 /* true or false. */

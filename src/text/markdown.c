@@ -23,7 +23,7 @@ struct printer {
 	int width;
 	bool is_styled;
 	struct lull_str block; /* source of the paragraph that is being gathered */
-	int indent;	       /* of its lines behind the first */
+	int indent;	       /* of its lines after the first */
 	int first;	       /* of its first line */
 	bool is_inner;	       /* inside a definition */
 	bool is_code;	       /* inside a fence */
@@ -209,7 +209,7 @@ struct row {
 	size_t n;
 };
 
-/* Cut "| a | b |" into rendered cells; a bar inside `code` or behind a backslash is text. */
+/* Cut "| a | b |" into rendered cells; a bar inside `code` or after a backslash is text. */
 static void split_row(struct row *row, const char *line)
 {
 	struct lull_str cell = LULL_STR_INIT;
@@ -279,18 +279,18 @@ static void put_row(const struct printer *p, const struct row *row, const size_t
 		marks[c] = MARK_PLAIN;
 	}
 	while (has_more) {
-		size_t behind = (size_t)p->indent; /* blanks before the next cell that has text */
+		size_t n_spaces = (size_t)p->indent; /* before the next cell that has text */
 
 		has_more = false;
 		for (size_t c = 0; c < row->n; c++) {
 			size_t len = line_length(rest[c], widths[c]), n = columns_of(rest[c], len);
 
 			if (n) {
-				fprintf(p->to, "%*s", (int)behind, "");
+				fprintf(p->to, "%*s", (int)n_spaces, "");
 				put_line(p, rest[c], len, &marks[c]);
-				behind = 0;
+				n_spaces = 0;
 			}
-			behind += (widths[c] > n ? widths[c] - n : 0) + 2;
+			n_spaces += (widths[c] > n ? widths[c] - n : 0) + 2;
 			rest[c] += len + strspn(rest[c] + len, " ");
 			has_more |= *rest[c] != '\0';
 		}
@@ -391,8 +391,8 @@ static void join(struct printer *p)
 }
 
 /*
- * The columns of "- " or "1. " at the begin of a line, 0 if it is none. A number in the middle of a
- * paragraph is the end of a sentence.
+ * The columns of "- " or "1. " at the start of a line, 0 if there are none. A number in the middle
+ * of a paragraph is the end of a sentence.
  */
 static size_t bullet_of(const struct printer *p, const char *line)
 {

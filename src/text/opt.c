@@ -318,7 +318,7 @@ static int parse_options(struct parser *p, bool *is_over)
 	return LULL_OK;
 }
 
-/* The word at p->ix goes behind all others, and is no longer looked at. */
+/* The word at p->ix goes after all others, and is no longer looked at. */
 static void move_to_end(struct parser *p, int argc)
 {
 	char *word = p->argv[p->ix];

@@ -13,7 +13,7 @@
  *		return first;
  *
  * Spelling:   --name=VALUE, --name VALUE, -n VALUE, -nVALUE; the last one wins (lists grow).
- *             Options may stand before, between and behind the other words, up to "--"; for a
+ *             Options may stand before, between and after the other words, up to "--"; for a
  *             command that starts a program (lull_opt_parse_program()) the first word that is not
  *             an option ends them, so that the program's own options are left alone.
  * Ownership:  strings borrow from argv; list items are copies, freed with lull_opt_list_release().
@@ -41,11 +41,12 @@ enum lull_opt_kind {
 	LULL_OPT_ENUM, /* one of `choices`; the variable gets its index */
 	LULL_OPT_LIST, /* comma list, repeatable */
 	LULL_OPT_CALL, /* handed to `call` */
-	LULL_OPT_WORD, /* may take a value, but only behind "="; without one it is "" */
+	LULL_OPT_WORD, /* may take a value, but only after "="; without one it is "" */
 };
 
 /*
- * Told the value of an OPT_CALL option, NULL if it takes none; its failure is lull_opt_parse()'s.
+ * Called with the value of an OPT_CALL option, NULL if it takes none; lull_opt_parse() returns its
+ * failure.
  */
 typedef int lull_opt_call(void *ctx, const char *value, struct lull_err *err);
 

@@ -1,5 +1,5 @@
 /*
- * out - rows in, a table out: whoever has an answer fills rows and never formats them.
+ * out - rows in, a table out: callers fill rows and never format them.
  *
  *	static const struct lull_out_column columns[] = {
  *		{ .name = "Time", .kind = LULL_OUT_PERCENT },
@@ -44,8 +44,8 @@ enum lull_out_kind {
 	LULL_OUT_TEXT,
 	LULL_OUT_INT,	  /* whole number */
 	LULL_OUT_ID,	  /* whole number that counts nothing, such as a pid: digits not grouped */
-	LULL_OUT_FLOAT,	  /* `decimals` digits behind the point */
-	LULL_OUT_PERCENT, /* one digit behind the point */
+	LULL_OUT_FLOAT,	  /* `decimals` digits after the point */
+	LULL_OUT_PERCENT, /* one digit after the point */
 	LULL_OUT_NS,	  /* nanoseconds */
 	LULL_OUT_BYTES,
 	LULL_OUT_NUMBER, /* any number with the digits it has, not grouped */
@@ -63,7 +63,7 @@ struct lull_out_column {
 	enum lull_out_kind kind;
 	enum lull_out_align align;
 	const char *unit; /* instead of the kind's own, such as "MB/s"; may be NULL */
-	int decimals;	  /* digits behind the point of FLOAT, and of NS and BYTES given as f64 */
+	int decimals;	  /* digits after the point of FLOAT, and of NS and BYTES given as f64 */
 	const char *doc;  /* what it means, for the manual; may be NULL */
 	bool is_spare;	  /* column only: left out, and named below, where the width is too small */
 };

@@ -86,7 +86,7 @@ static size_t natural_width(struct grid *g, const struct lull_out_view *view, si
 		       : width;
 }
 
-/* The first column that is shown at or behind `c`, or n_columns. */
+/* The first column that is shown at or after `c`, or n_columns. */
 static size_t shown(const struct grid *g, size_t c)
 {
 	while (c < g->out->n_columns && g->widths[c] == LEFT_OUT)

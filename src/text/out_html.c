@@ -1,5 +1,5 @@
 /*
- * hdoc and htable: a page that a browser opens, and the bare table for somebody else's page.
+ * hdoc and htable: a page for a browser, and only its table, for another page.
  *
  * Cells are formatted as people read them. The page needs nothing but itself: its few lines of
  * style are inside.

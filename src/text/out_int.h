@@ -2,7 +2,7 @@
  * out_int - what the formats of text/out share.
  *
  * A format prints a page: begin() with the first rows in view, rows() for each batch of them, end()
- * once all are printed. It appends to page->text, which is written out behind each call, and does
+ * once all are printed. It appends to page->text, which is written out after each call, and does
  * not look at write errors: they are checked once, at the end.
  */
 #ifndef LULL_TEXT_OUT_INT_H
@@ -23,7 +23,7 @@ struct lull_out_page {
 	FILE *to;
 	struct lull_str text; /* what is to be written */
 	void *state;	      /* of the format */
-	u64 n_left_out;	      /* rows behind `top`, known at the end */
+	u64 n_left_out;	      /* rows after `top`, known at the end */
 	size_t n_printed;     /* rows of earlier batches */
 	lull_out_open *open;  /* of a stream, NULL once it was called */
 	void *open_ctx;
@@ -96,7 +96,7 @@ void lull_out_format_number(struct lull_str *to, const struct lull_out_options *
 void lull_out_format_nice(struct lull_str *to, const struct lull_out_view *view, size_t row,
 			  size_t column);
 
-/* The value of a number cell in the unit that is shown, and its digits behind the point. */
+/* The value of a number cell in the unit that is shown, and its digits after the point. */
 f64 lull_out_value(const struct lull_out_view *view, size_t row, size_t column, int *decimals);
 
 /* As wide as needed. */

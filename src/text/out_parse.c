@@ -13,7 +13,7 @@
 /* What the list of arguments of a format calls a width, which is a number or ".". */
 #define WIDTH_ARG "WIDTH"
 
-/* An argument that switches something on, or (`is_text`) takes the text behind its "=". */
+/* An argument that switches something on, or (`is_text`) takes the text after its "=". */
 struct arg {
 	const char *word;
 	size_t off; /* of the field in struct lull_out_options */

@@ -31,14 +31,14 @@ struct lull_progress {
 	const char *what; /* of this phase, borrowed */
 	const char *unit; /* what is counted, NULL for bytes */
 	u64 total;	  /* 0 if not known */
-	u64 phase_ns;	  /* begin of this phase */
+	u64 phase_ns;	  /* start of this phase */
 };
 
 /* Begin now. Nothing will be shown if standard error is no terminal or `is_quiet`. */
 void lull_progress_init(struct lull_progress *p, bool is_quiet);
 
 /*
- * Begin a phase: `what` is done to `total` things, 0 if nobody knows how many. `unit` is their
+ * Begin a phase: `what` is done to `total` things, 0 if their number is not known. `unit` is their
  * plural, NULL for bytes. Both are borrowed until the next phase.
  */
 void lull_progress_begin(struct lull_progress *p, const char *what, const char *unit, u64 total);
@@ -49,7 +49,7 @@ void lull_progress_at(struct lull_progress *p, u64 done);
 /* Whether it is time to draw a line, for those who write their own; counts as drawn. */
 bool lull_progress_is_due(struct lull_progress *p);
 
-/* Show this text behind "lull: " in place of the line. */
+/* Show this text after "lull: " in place of the line. */
 void lull_progress_draw(struct lull_progress *p, const char *text);
 
 /* Print a line "lull: TEXT" that stays, on a terminal or not, unless all is to be quiet. */

@@ -91,7 +91,7 @@ static size_t parameters_of(const char *name)
 	return at;
 }
 
-/* Where the name itself begins: behind "void " and whatever else is returned. */
+/* Where the name itself begins: after "void " and whatever else is returned. */
 static size_t name_of(const char *name, size_t end)
 {
 	struct depth d = { 0, 0 };
@@ -123,7 +123,7 @@ static void add_shallow(struct lull_str *to, const char *name, size_t from, size
 	}
 }
 
-/* Behind the next namespace that can go, or 0 if there is none. */
+/* The place after the next namespace that can be removed, or 0 if there is none. */
 static size_t behind_namespace(const char *name)
 {
 	struct depth d = { 0, 0 };

@@ -13,8 +13,8 @@
 void lull_shorten_end(struct lull_str *to, const char *text, size_t columns);
 
 /*
- * Append the text without its middle ("void ge…tile"): names differ in front more often than
- * behind, but both ends matter.
+ * Append the text without its middle ("void ge…tile"): names differ at their start more often than
+ * at their end, but both matter.
  */
 void lull_shorten_middle(struct lull_str *to, const char *text, size_t columns);
 

@@ -11,7 +11,7 @@
 
 bool lull_term_is_tty(FILE *stream)
 {
-	/* Open MPI gives its processes terminals that nobody looks at. */
+	/* Open MPI gives its processes terminals that are not shown. */
 	return !getenv("OMPI_COMM_WORLD_SIZE") && isatty(fileno(stream)) == 1;
 }
 

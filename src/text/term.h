@@ -33,7 +33,10 @@ struct lull_number {
 /* Whether the stream is a terminal. */
 bool lull_term_is_tty(FILE *stream);
 
-/* Columns of the terminal behind the stream within the limits above; the minimum if it is none. */
+/*
+ * Columns of the terminal of the stream, within the limits above; the minimum if it is not a
+ * terminal.
+ */
 int lull_term_width(FILE *stream);
 
 /* Whether to colour: a terminal that is not dumb, and no NO_COLOR in the environment. */
@@ -51,7 +54,7 @@ size_t lull_term_columns(const char *text);
  */
 void lull_term_wrap(FILE *to, const char *text, int indent, int width);
 
-/* The same of formatted text, behind `indent` blanks. */
+/* The same of formatted text, after `indent` blanks. */
 void lull_term_say(FILE *to, int indent, int width, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
@@ -68,7 +71,7 @@ struct lull_number lull_format_count(u64 n);
 struct lull_number lull_format_grouped(i64 n);
 
 /*
- * The same for a number that is text already ("-1234.5"); digits behind the point are not grouped.
+ * The same for a number that is text already ("-1234.5"); digits after the point are not grouped.
  */
 struct lull_number lull_format_group_text(const char *number);
 

@@ -105,7 +105,7 @@ bool lull_block_get_head(const u8 *at, size_t len, struct lull_block_head *h)
 	return lull_get_u32(at + CRC_OFF) == lull_block_head_crc(at, h->head_bytes);
 }
 
-/* The columns lie one behind the other, so all bytes behind the last one are padding. */
+/* The columns lie one after the other, so all bytes after the last one are padding. */
 static bool is_padding_zero(const struct lull_block_view *v)
 {
 	u32 end = v->head.head_bytes;

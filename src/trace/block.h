@@ -69,7 +69,7 @@ enum lull_block_kind {
 /* Column ids that no schema uses. */
 #define LULL_COL_ID	 0u	 /* keyed rows: the row's id */
 #define LULL_COL_LENGTHS 1u	 /* texts: length of each */
-#define LULL_COL_TEXT	 2u	 /* texts: their bytes, one behind the other */
+#define LULL_COL_TEXT	 2u	 /* texts: their bytes, one after the other */
 #define LULL_COL_RUNS	 0x8000u /* + id of the lane column: length of each run */
 
 #define LULL_COL_ZIGZAG 1u

@@ -45,7 +45,7 @@ struct lull_codec {
 	ZSTD_DCtx *decompress;
 	size_t cap; /* values the scratch has room for: small reports take little of it */
 	u64 *work;  /* cap values */
-	u8 *planes; /* LULL_MAX_PLANES planes of cap bytes, and the remainders behind them */
+	u8 *planes; /* LULL_MAX_PLANES planes of cap bytes, and the remainders after them */
 };
 
 /* Planes of one column, ready to be joined: those that are constant are in `base`. */
@@ -133,7 +133,7 @@ struct stored_plane {
 	size_t len;
 };
 
-/* Read plane entry `ix` of `n_entries`; *off is where its bytes begin and is moved behind them. */
+/* Read plane entry `ix` of `n_entries`; *off is where its bytes begin and is moved past them. */
 static int get_plane(const u8 *bytes, size_t len, unsigned ix, size_t *off, struct stored_plane *p)
 {
 	u32 entry = lull_get_u32(bytes + ix * 4);

@@ -123,7 +123,7 @@ static int decode_role(struct lull_decoder *d, const struct lull_block_view *v,
 	return rc == LULL_E_FORMAT ? rc : 0;
 }
 
-/* No row may end behind the end of time: sums of start and duration are taken everywhere. */
+/* No row may end after UINT64_MAX: sums of start and duration are taken everywhere. */
 static bool ends_do_not_wrap(const u64 *start_ns, const u64 *dur_ns, size_t n)
 {
 	bool is_wrapped = false;
@@ -188,7 +188,7 @@ int lull_decode_rows(struct lull_decoder *d, const struct lull_block_view *v,
 	return decode_facts(d, v, job);
 }
 
-/* Put a NUL behind each text, moving from the last to the first: there is room for n more bytes. */
+/* Put a NUL after each text, moving from the last to the first: there is room for n more bytes. */
 static void spread(struct lull_text_list *list, const u32 *lens, size_t n_bytes)
 {
 	size_t from = n_bytes, to = n_bytes + list->n;

@@ -28,7 +28,7 @@ struct lull_decode_job {
 		*unreadable; /* out: a column this version cannot decode, or NULL */
 };
 
-/* Texts of a block: text i is at bytes + offs[i], with a NUL behind it, and offs[i + 1] - offs[i] -
+/* Texts of a block: text i is at bytes + offs[i], with a NUL after it, and offs[i + 1] - offs[i] -
  * 1 long. */
 struct lull_text_list {
 	char *bytes;

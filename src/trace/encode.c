@@ -18,7 +18,7 @@ struct lull_encoder {
 	u32 *row_ix;   /* which row comes where in the block */
 	u32 *run_lane; /* lane runs */
 	u32 *run_len;
-	u8 *values; /* columns cut out of the rows, one behind the other */
+	u8 *values; /* columns cut out of the rows, one after the other */
 	size_t values_cap;
 	u8 *out; /* the block */
 	size_t out_cap;
@@ -86,7 +86,7 @@ static void draft_begin(struct draft *d, struct lull_encoder *e, unsigned max_co
 	reserve(&e->out, &e->out_cap, d->end + max_cols * col_bytes + LULL_BLOCK_ALIGN);
 }
 
-/* Finish a column whose `len` bytes have been written behind the others. */
+/* Finish a column whose `len` bytes have been written after the others. */
 static void draft_add(struct draft *d, struct lull_block_col *col, size_t len)
 {
 	col->off = d->end;
@@ -303,7 +303,7 @@ struct lull_encoded lull_encode_facts(struct lull_encoder *e, const struct lull_
 		d.head.extra = (u32)n_runs;
 		add_runs(&d, &table->cols[roles.lane], n_runs);
 	}
-	/* The start is predicted from duration and depth: they come first, for whoever reads front
+	/* The start is predicted from duration and depth: they come first, for readers that go front
 	 * to back. */
 	if (roles.dur >= 0)
 		add_column(&d, table, (unsigned)roles.dur, at, &roles, n);

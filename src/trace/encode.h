@@ -42,7 +42,7 @@ struct lull_encoded lull_encode_dims(struct lull_encoder *e, const struct lull_t
 /* Texts of one block. */
 struct lull_texts {
 	const u32 *lens;
-	const u8 *bytes; /* one behind the other; LULL_MAX_TEXT_BYTES at most */
+	const u8 *bytes; /* one after the other; LULL_MAX_TEXT_BYTES at most */
 	size_t n;	 /* 1 .. LULL_MAX_ROWS */
 	u32 first_id;
 };

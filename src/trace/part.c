@@ -23,7 +23,7 @@ static void part_init(struct lull_part *p, const char *part_path, const char *pa
 	p->synced_ns = lull_now_ns();
 }
 
-/* Write at the end of the file; what a failing write leaves behind is cut off again. */
+/* Write at the end of the file; what a failing write has written is cut off again. */
 static int append(struct lull_part *p, const u8 *bytes, size_t len, struct lull_err *err)
 {
 	if (lull_io_write_at(p->fd, bytes, len, p->size_bytes)) {
@@ -130,7 +130,7 @@ int lull_part_seal(struct lull_part *p, struct lull_err *err)
 	u8 *index;
 	int rc;
 
-	/* The trailer is looked for at the end: nothing may lie behind it. */
+	/* The trailer is looked for at the end: nothing may lie after it. */
 	if (p->is_torn && lull_io_truncate(p->fd, p->size_bytes))
 		return lull_fail_errno(err, "cutting %s back", p->part_path);
 	p->is_torn = false;

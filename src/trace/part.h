@@ -31,7 +31,7 @@ struct lull_part {
 	u64 unsynced_bytes;
 	u64 synced_ns;	   /* when it was last waited for */
 	bool is_temporary; /* the disk is never waited for; set by the owner */
-	bool is_torn; /* a failed write left bytes behind size_bytes that could not be cut off */
+	bool is_torn; /* a failed write left bytes after size_bytes that could not be cut off */
 };
 
 /* Create PATH.part and write its header. Fails if PATH.part exists: it may be all that is left of a
@@ -40,7 +40,7 @@ int lull_part_create(struct lull_part *p, const char *path, const struct lull_fi
 		     struct lull_err *err);
 
 /*
- * Go on with a file: cut it to size_bytes and append behind that. `entries` (n, copied) are its
+ * Go on with a file: cut it to size_bytes and append after that. `entries` (n, copied) are its
  * blocks. At sealing it gets the name `path`, which may be part_path itself.
  */
 int lull_part_resume(struct lull_part *p, const char *part_path, const char *path,

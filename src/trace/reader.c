@@ -117,7 +117,7 @@ bool lull_reader_is_damaged(const struct lull_reader *r, size_t block_ix)
 	return r->is_damaged[block_ix];
 }
 
-/* Index of the first entry of this table, or of the first one behind it. */
+/* Index of the first entry of this table, or of the first one after it. */
 static size_t first_entry(const struct lull_reader *r, u16 table_id)
 {
 	const struct lull_entry *e = r->entries.at;
@@ -256,7 +256,7 @@ static size_t decode_entry(struct lull_cursor *c, size_t ix, void **cols)
 	struct lull_block_view v;
 	int rc;
 
-	/* Absent for whoever asks, whichever column it was that could not be read. */
+	/* The whole block is absent, whichever column could not be read. */
 	if (r->is_damaged[ix] || !lull_reader_open_block(r, ix, &v))
 		return 0;
 	rc = lull_decode_rows(r->decoder, &v, &job);
@@ -306,7 +306,7 @@ size_t lull_cursor_read(struct lull_cursor *c, size_t block_ix, void *out)
 	n = decode_entry(c, block_ix, cols);
 	give_columns(c, cols, out);
 	tell(c);
-	/* Whoever reads blocks again is no longer on a walk from begin to end. */
+	/* A caller that reads blocks again is no longer on a walk from start to end. */
 	c->n_passed = c->n_passed + n <= c->n_rows ? c->n_passed + n : c->n_rows;
 	return n;
 }

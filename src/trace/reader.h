@@ -139,8 +139,8 @@ struct lull_cursor {
 	size_t next_ix;	 /* private: next index entry to look at */
 	void *buffer;	 /* private: decoded columns */
 	u32 max_rows;	 /* private: what the buffer has room for */
-	u64 n_passed;	 /* private: rows of the blocks it has left behind */
-	u64 n_rows;	 /* private: of the table, if somebody watches */
+	u64 n_passed;	 /* private: rows of the blocks before the current one */
+	u64 n_rows;	 /* private: of the table, if there is a watcher */
 	bool *is_wanted; /* private: per column, NULL = all */
 };
 
@@ -151,7 +151,7 @@ struct lull_cursor {
 typedef void lull_reader_watcher(void *ctx, const struct lull_table_desc *table, u64 n_passed,
 				 u64 n_rows);
 
-/* Let `watcher` know how far cursors of this reader are; NULL for nobody. */
+/* Let `watcher` know how far cursors of this reader are; NULL for no watcher. */
 void lull_reader_watch(struct lull_reader *r, lull_reader_watcher *watcher, void *ctx);
 
 /* Begin to walk. Nothing is read yet. */
@@ -164,7 +164,7 @@ void lull_cursor_init_table(struct lull_cursor *c, struct lull_reader *r,
 
 /*
  * Decode this column; called before the first lull_cursor_next(). Columns that were not named are
- * NULL. That no row ends behind the end of time is known only of rows whose start is decoded.
+ * NULL. That no row ends after UINT64_MAX is known only of rows whose start is decoded.
  */
 void lull_cursor_want(struct lull_cursor *c, const char *column);
 

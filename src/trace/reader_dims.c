@@ -336,7 +336,7 @@ static bool load_schema(struct lull_reader *r, size_t ix)
 		lull_reader_mark_damaged(r, ix);
 		return false;
 	}
-	/* The NUL behind each line belongs to it here: it ends the last field. */
+	/* The NUL after each line belongs to it here: it ends the last field. */
 	lens = lull_alloc(list.n + 1, sizeof(*lens));
 	for (size_t i = 0; i < list.n; i++)
 		lens[i] = list.offs[i + 1] - list.offs[i];

@@ -74,7 +74,7 @@ static int copy_blocks(struct lull_part *part, struct lull_reader *r, const stru
 	return rc;
 }
 
-/* Go on behind the last whole block. */
+/* Go on after the last whole block. */
 static int resume_in_place(struct lull_part *part, const struct lull_vec *whole, const char *from,
 			   struct lull_err *err)
 {

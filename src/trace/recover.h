@@ -1,5 +1,5 @@
 /*
- * recover - make a report of what a recording left behind when it was cut off.
+ * recover - make a report from the file of a recording that was cut off.
  *
  * What it gives:  a sealed report of all whole blocks; the bytes that are lost are counted, here
  *                 and in the `issue` table of the report.
@@ -25,7 +25,7 @@ int lull_recover_look(const char *from, struct lull_recover_stats *stats, struct
 
 /*
  * Recover the file `from`. With `to`, a copy of that name is made and `from` is only read. With
- * NULL it is done in place: index and trailer are appended behind the last whole block, and a name
+ * NULL it is done in place: index and trailer are appended after the last whole block, and a name
  * that ends in ".part" loses that.
  */
 int lull_recover_file(const char *from, const char *to, struct lull_recover_stats *stats,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define DIGIT_VALUES 256u
-/* Python frames listed behind their operators would need 470 moves a row by insertion. */
+/* Python frames listed after their operators would need 470 moves a row by insertion. */
 #define MOVES_PER_ROW 8u
 
 static bool is_before(const struct lull_sort_key *a, const struct lull_sort_key *b)

@@ -2,7 +2,7 @@
  * row_sort - bring the rows of one block into lane order.
  *
  * Events of one lane arrive almost in order, lanes arrive mixed, and a range arrives when it ends,
- * so behind its children. A counting sort by lane keeps the arrival order inside each lane; an
+ * so after its children. A counting sort by lane keeps the arrival order inside each lane; an
  * insertion sort then needs about two moves a row. Input in no order at all is bounded: after 8
  * moves a row a lane is given to a natural merge of its ascending runs.
  *

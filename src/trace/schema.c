@@ -26,7 +26,7 @@ const char *lull_schema_kind_name(u8 kind)
 
 /* ---- writing ---- */
 
-/* Note the length of the line that was just added behind `from`. */
+/* Note the length of the line that was just added after `from`. */
 static void end_line(struct lull_str *bytes, size_t from, struct lull_vec *lens)
 {
 	u32 len = (u32)(bytes->len - from);
@@ -178,7 +178,7 @@ static void add_column(struct lull_schema *s, const struct fields *fields)
 	t->row_bytes = col.row_off + (u32)col.size_bytes;
 }
 
-/* The lines with a NUL behind each, cut into fields; the copy belongs to the schema. */
+/* The lines with a NUL after each, cut into fields; the copy belongs to the schema. */
 static struct fields *split_lines(struct lull_schema *s, const char *bytes, const u32 *lens,
 				  size_t n)
 {

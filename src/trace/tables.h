@@ -11,7 +11,7 @@
 #include "base/types.h"
 #include "trace/schema.def"
 
-/* The C type behind each type name of the schema; references are row ids. */
+/* The C type of each type name of the schema; references are row ids. */
 #define LULL_CTYPE_u8		  u8
 #define LULL_CTYPE_u16		  u16
 #define LULL_CTYPE_u32		  u32

@@ -188,7 +188,7 @@ static int set_fields(struct lull_writer *w, const struct lull_table_desc *t, st
 	return rc;
 }
 
-/* The row id behind `#`; 0 if the line has none. */
+/* The row id after `#`; 0 if the line has none. */
 static int take_id(struct lull_writer *w, const struct lull_table_desc *t, struct line *l, u32 *id,
 		   struct lull_err *err)
 {
@@ -249,7 +249,7 @@ static int add_line(struct lull_writer *w, struct line *l, struct lull_err *err)
 	return rc;
 }
 
-/* The next line of *text, which is moved behind it; false at the end. */
+/* The next line of *text, which is moved past it; false at the end. */
 static bool next_line(const char **text, struct line *l)
 {
 	const char *end;

@@ -27,7 +27,7 @@
 /* Add the rows of `text` to a writer; a `file` line is skipped. */
 int lull_text_add(struct lull_writer *w, const char *text, struct lull_err *err);
 
-/* Make a sealed report of `text` at `path`. Nothing is left behind after a failure. */
+/* Make a sealed report of `text` at `path`. After a failure no file is left. */
 int lull_text_write(const char *text, const char *path, struct lull_err *err);
 
 #endif

@@ -318,7 +318,7 @@ static void push_tall(struct lull_facts *f, const void *row)
 void lull_writer_add(struct lull_writer *w, enum lull_table table, const void *row)
 {
 	struct lull_facts *f = &w->facts[table];
-	struct lull_err ignored; /* kept in w->error by whoever fails */
+	struct lull_err ignored; /* w->error already has it */
 	u64 dur_ns = 0;
 
 	assert(f->desc);

@@ -10,7 +10,7 @@
  * Errors:         rows never fail one by one. A failing write is kept and reported by flush, seal
  *                 and lull_writer_error(); rows that could not be written are counted
  *                 (lull_writer_stats.n_lost), and writing is tried again with the next block.
- * Order:          lull_writer_flush() writes the rows of `checkpoint` behind those of all other
+ * Order:          lull_writer_flush() writes the rows of `checkpoint` after those of all other
  *                 tables, so a checkpoint that is in the file means that what was added before it
  *                 is there too.
  * Memory:         bounded: one open block per table in use plus the encoder's scratch, the
@@ -57,7 +57,7 @@ int lull_writer_open(struct lull_writer **w, const char *path, const struct lull
 void lull_writer_set_temporary(struct lull_writer *w);
 
 /*
- * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks behind the
+ * Open an unsealed PATH.part again to append to it (`path` is the final name): blocks after the
  * last row of `checkpoint` are cut off, dimensions and strings are loaded, so that ids go on where
  * they ended. Without a checkpoint all facts are cut off, from the first of them on. The rows of
  * the last checkpoint and its open ranges are read with a reader before this is called.
@@ -65,7 +65,7 @@ void lull_writer_set_temporary(struct lull_writer *w);
 int lull_writer_reopen(struct lull_writer **w, const char *path, struct lull_err *err);
 
 /*
- * The id of this text (may hold any bytes), interned. "" and NULL give 0. Bytes behind the first
+ * The id of this text (may hold any bytes), interned. "" and NULL give 0. Bytes after the first
  * MiB are cut off. After 1 M texts or 64 MB: the id of "(other)", and n_other counts it.
  */
 u32 lull_writer_string(struct lull_writer *w, const char *text, size_t len);
@@ -104,7 +104,7 @@ int lull_writer_trim(struct lull_writer *w, u64 from_ns, struct lull_err *err);
 
 /*
  * Go on in PATH.part, which begins with what lull_writer_trim() would keep; the old file stays as
- * it is, and is nobody's. Fails if PATH.part exists; everything is as before then.
+ * it is, without an owner. Fails if PATH.part exists; everything is as before then.
  */
 int lull_writer_fork(struct lull_writer *w, const char *path, u64 from_ns, struct lull_err *err);
 

@@ -98,7 +98,7 @@ static void keep_blocks(const struct lull_reader *r, u64 cut, struct lull_vec *k
 			lull_vec_add(kept, &e[i], 1);
 }
 
-/* Cut the file behind its last checkpoint and open it for appending. */
+/* Cut the file after its last checkpoint and open it for appending. */
 static int cut_part(struct lull_part *part, const char *part_path, const char *path,
 		    struct lull_err *err)
 {
@@ -129,7 +129,7 @@ int lull_writer_reopen(struct lull_writer **out, const char *path, struct lull_e
 	lull_str_addf(&part_path, "%s.part", path);
 	rc = cut_part(&part, lull_str_text(&part_path), path, err);
 	if (!rc) {
-		/* Only now: what was behind the cut must not be loaded. */
+		/* Only now: what was after the cut must not be loaded. */
 		rc = lull_reader_open(&r, lull_str_text(&part_path), err);
 		if (rc) {
 			lull_part_close(&part);

@@ -1,9 +1,10 @@
 /*
- * guard - who may ask: what a request must look like before anything is done for it.
+ * guard - which requests are accepted.
  *
  * Another page in the same browser, another user of the machine and a page that makes its name
- * point here are all able to send requests. The token keeps out who does not know it; Host keeps
- * out names that were made to point here; Sec-Fetch-Site and Origin keep out other pages.
+ * point here are all able to send requests. The token keeps out clients that do not know it; Host
+ * keeps out names that were made to point here (DNS rebinding); Sec-Fetch-Site and Origin keep out
+ * other pages.
  */
 #ifndef LULL_WEB_GUARD_H
 #define LULL_WEB_GUARD_H
@@ -29,7 +30,8 @@ struct lull_guard_request {
 };
 
 /*
- * Check a request. Returns 0 and the part behind the token, or the HTTP status to refuse it with.
+ * Check a request. Returns 0 and the part of the path after the token, or the HTTP status to refuse
+ * it with.
  */
 int lull_guard_check(const struct lull_guard *g, const struct lull_guard_request *request,
 		     const char **rest);

@@ -2,7 +2,7 @@
  * server - the page and its answers over HTTP, for one person on this machine.
  *
  * Where:          127.0.0.1 and a free port, unless told otherwise; or a socket of the file system
- *                 that nobody else may open.
+ *                 that only its user may open.
  * Bounds:         64 connections, 16 KB of headers, 64 KB of body, 30 s from one request to the
  *                 next; answers have bounds of their own. Nothing reaches the file system: what is
  *                 served is part of the program or computed.

@@ -59,7 +59,7 @@ static inline void guest_set_limit(void)
 	alarm(2 * test_patience_s());
 }
 
-/* The control page, NULL where nobody records. */
+/* The control page, NULL without a recorder. */
 static inline const struct lull_control *guest_control(void)
 {
 	static const struct lull_control *control;

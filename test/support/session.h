@@ -24,7 +24,7 @@ struct test_event {
 	u32 tid;
 	u32 type;  /* enum lull_event_type */
 	u32 level; /* 1: written inside a signal handler */
-	union {	   /* the event itself; what lies behind it follows in memory */
+	union {	   /* the event itself; what lies after it follows in memory */
 		const struct lull_event *head;
 		const struct lull_wire_string *string;
 		const struct lull_wire_label *label;
@@ -76,7 +76,7 @@ const struct test_event *test_events_find(const struct test_events *events, u32 
 /* The number of events of a type. */
 size_t test_events_count(const struct test_events *events, u32 type);
 
-/* The payload behind an event, the n-th from 0; NULL if it has fewer. */
+/* The payload after an event, the n-th from 0; NULL if it has fewer. */
 const struct lull_wire_payload *test_event_payload(const struct test_event *e, u32 n);
 
 /* Unmap and free. */

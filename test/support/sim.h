@@ -9,7 +9,7 @@
 
 #include "support/profile.h"
 
-/* The number behind "name=" in a line of counts. */
+/* The number after "name=" in a line of counts. */
 static inline u64 sim_counted(const char *text, const char *name)
 {
 	size_t n = strlen(name);

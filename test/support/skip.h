@@ -4,7 +4,7 @@
  *	if (access(path, X_OK) != 0)
  *		test_skip("%s is not installed", path);
  *
- * The reason is a line of its own on standard output, "skipped: REASON", for whoever counts them.
+ * The reason is a separate line on standard output, "skipped: REASON", which test/run.py counts.
  */
 #ifndef LULL_TEST_SKIP_H
 #define LULL_TEST_SKIP_H

@@ -28,7 +28,7 @@ struct printer {
 
 int lull_job_status(const struct lull_job *job, int rc)
 {
-	/* A launcher ends all when one fails, and then nobody would hear why. */
+	/* A launcher ends all processes when one fails, and then the reason would be lost. */
 	return lull_team_speaks(&job->team) ? rc : LULL_OK;
 }
 

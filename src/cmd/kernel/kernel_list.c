@@ -11,7 +11,7 @@
 #include "counter/kplan.h"
 #include "record/session/locate.h"
 
-/* What the sets were made on, where nobody names a chip. */
+/* The chip for which the sets were made: the default of --chip. */
 #define DEFAULT_CHIP "GH100"
 
 static int open_plan(const char *chip, struct lull_kplan **plan, struct lull_err *err)
@@ -85,7 +85,7 @@ static int list_ours(struct lull_err *err)
 	return write_out(&out, err);
 }
 
-/* Metrics and passes of a group, if there is somebody to ask. */
+/* Metrics and passes of a group, if there is a CUPTI. */
 static int put_cost(struct lull_out *out, struct lull_kplan *plan, const struct lull_kset *set,
 		    struct lull_err *err)
 {

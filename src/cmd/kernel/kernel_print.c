@@ -11,10 +11,10 @@
 #include "counter/judge.h"
 #include "counter/section.h"
 
-/* Where the text of a line begins, behind its label. */
+/* Where the text of a line begins, after its label. */
 #define INDENT 10
 #define BAR    30
-/* So many launches are told with their roofline; more would bury the verdicts. */
+/* This many launches are printed with their roofline; more would hide the verdicts. */
 #define FEW 3
 
 struct printer {
