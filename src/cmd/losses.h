@@ -7,7 +7,9 @@
 
 #include "trace/reader.h"
 
-/* Warn on standard error if a device was simulated; for commands that tell the losses otherwise. */
+/*
+ * Warn on standard error if a device was simulated; for commands that report losses in another way.
+ */
 void lull_losses_warn_simulated(struct lull_reader *r);
 
 /* Warn on standard error if the file was cut off; the same. */

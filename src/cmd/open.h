@@ -1,5 +1,5 @@
 /*
- * open - the file that a command was given, for commands that tell its name.
+ * open - open the file argument of a command, for commands that print its name.
  *
  * Others use lull_import_open(), which opens the same.
  */

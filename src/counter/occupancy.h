@@ -4,7 +4,7 @@
  * What it gives:  blocks and warps at once, the share of the most there could be, and the limit of
  *                 each resource.
  * What it is not: a measure of speed. More warps hide more latency up to a point; many fast kernels
- *                 run at a quarter.
+ *                 run at 25 %.
  */
 #ifndef LULL_COUNTER_OCCUPANCY_H
 #define LULL_COUNTER_OCCUPANCY_H
@@ -54,7 +54,7 @@ struct lull_occupancy {
 	u32 n_warps;
 	f64 share;		      /* of the warps there could be */
 	u32 limit[LULL_N_LIMITS];     /* blocks that each resource alone would allow */
-	enum lull_occupancy_limit by; /* the one that binds; warps if several do */
+	enum lull_occupancy_limit by; /* the limiting one; warps if several limit */
 };
 
 /* Work it out. */

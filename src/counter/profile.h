@@ -19,7 +19,7 @@
 #include "wire/kwish.h"
 #include "trace/reader.h"
 
-/* A person reads some, a program some thousand; each takes about 2 KiB. */
+/* Enough for any reader; each takes about 2 KiB. */
 #define LULL_PROFILES_MAX 20000
 
 /* Why a launch has no counters: column status of the table profiled. */
@@ -87,7 +87,7 @@ void lull_profiles_read(struct lull_profiles *to, struct lull_reader *r);
 /* Free them. */
 void lull_profiles_release(struct lull_profiles *all);
 
-/* A launch without any number, for those who fill it themselves. */
+/* A launch without numbers, which the caller fills in. */
 void lull_profile_init(struct lull_profile *p);
 
 /* Work out the occupancy once launch and device are known. */

@@ -1,5 +1,5 @@
 /*
- * section - one chapter about a launch: numbers with their meaning, remarks, a chart.
+ * section - one section about a launch: numbers with their meaning, remarks, a chart.
  *
  * A section fills a sheet and never prints; text, CSV, JSON and the page show the same sheet.
  *
@@ -34,7 +34,7 @@ struct lull_sheet_line {
 struct lull_sheet {
 	struct lull_vec lines; /* struct lull_sheet_line */
 	struct lull_str texts;
-	size_t n_missing; /* values that were asked for and not measured */
+	size_t n_missing; /* values that were requested but not measured */
 };
 
 struct lull_section {
@@ -62,7 +62,7 @@ void lull_sheet_init(struct lull_sheet *s);
 /* Free it. */
 void lull_sheet_release(struct lull_sheet *s);
 
-/* Fill it with the section; what was there is gone. */
+/* Fill the sheet with the section, replacing its content. */
 void lull_sheet_fill(struct lull_sheet *s, const struct lull_section *section,
 		     const struct lull_profile *p);
 

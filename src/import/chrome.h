@@ -30,14 +30,14 @@ struct lull_chrome {
 struct lull_chrome_dialect {
 	/* Before the first event of a walk; the writer is open. */
 	void (*begin)(struct lull_chrome *c);
-	/* Takes an event, or leaves it (false) to the rules above. */
+	/* Handles an event, or returns false to leave it to the rules above. */
 	bool (*event)(struct lull_chrome *c, const struct lull_jevent *e);
-	/* A pair beside traceEvents. */
+	/* A pair next to traceEvents. */
 	void (*pair)(struct lull_chrome *c, const struct lull_jtext *key,
 		     const struct lull_jtext *value, char first);
 	/* After the last event of a walk; the writer is still open. */
 	void (*finish)(struct lull_chrome *c);
-	/* Free what begin() made. */
+	/* Free what begin() allocated. */
 	void (*end)(struct lull_chrome *c);
 };
 
@@ -59,7 +59,7 @@ void lull_chrome_meta(struct lull_chrome *c, const char *prefix, const struct lu
 bool lull_chrome_span(struct lull_chrome *c, const struct lull_jevent *e, u64 *start_ns,
 		      u64 *dur_ns);
 
-/* How sure these bytes are a Chrome trace, as lull_import.sniff. */
+/* How likely these bytes are a Chrome trace, as lull_import.sniff. */
 int lull_chrome_sniff(const u8 *head, size_t len);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * What it gives:  the list of formats; recognition by content, not by name; a `.lull` file of a
  *                 foreign one; and a reader for any file that lull can read.
- * What is lost:   an importer maps all it can. What it cannot, it counts by kind and writes to the
- *                 table `issue` (import_unmapped), so that reports say so.
+ * What is lost: an importer maps all it can. Events that it cannot map are counted by kind in the
+ *                 table `issue` (import_unmapped).
  * Damage:         a file that ends in the middle gives what came before, with an issue
  *                 (import_cut).
  * Memory:         bounded, whatever the size of the file: it is streamed.
@@ -26,7 +26,7 @@
 #include "trace/reader.h"
 #include "trace/writer.h"
 
-/* How much of a file, unpacked, a format sees to recognise it. */
+/* How many bytes of a file, decompressed, a format gets to recognise it. */
 #define LULL_IMPORT_HEAD_BYTES (64u << 10)
 
 struct lull_import_options {
@@ -48,8 +48,8 @@ struct lull_import_result {
 
 /* One import in progress, as a format sees it. */
 struct lull_import_job {
-	const char *path;	    /* the foreign file; it may be packed */
-	struct lull_stream *stream; /* its bytes, unpacked, from the first */
+	const char *path;	    /* the file to import; it may be compressed */
+	struct lull_stream *stream; /* its bytes, decompressed, from the first */
 	struct lull_writer *writer; /* NULL before lull_import_begin() */
 	const struct lull_import_options *options;
 	struct lull_import_result *result; /* run() counts n_unmapped, n_bad, is_cut */
@@ -103,8 +103,8 @@ int lull_import_open(const char *path, struct lull_reader **r, struct lull_err *
 
 /*
  * Open job->writer. The importer fills in the clock of *info; flags and id are set here. May be
- * called again to begin anew, when the file turns out to be other than its head promised: what was
- * written is then gone.
+ * called again to start over, if the file turns out to be different from what its start said; rows
+ * written so far are dropped.
  */
 int lull_import_begin(struct lull_import_job *job, const struct lull_file_info *info,
 		      struct lull_err *err);

@@ -1,10 +1,10 @@
 /*
- * jevent - one event of a Chrome trace: what stands between two braces, taken apart.
+ * jevent - parse one event of a Chrome trace, the text between two braces.
  *
  * What it gives:  the fields that every event has, the arguments of args.def by number, and the
  *                 names of arguments that are not in that list.
  * Ownership:      texts point into the window of the scanner: valid until it is refilled.
- * Speed:          nothing is copied or converted that is not asked for.
+ * Speed: nothing is copied or converted unless it is requested.
  */
 #ifndef LULL_IMPORT_JEVENT_H
 #define LULL_IMPORT_JEVENT_H

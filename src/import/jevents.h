@@ -1,5 +1,5 @@
 /*
- * jevents - all events of a Chrome trace file, and what else stands in it.
+ * jevents - all events of a Chrome trace file, and its other members.
  *
  * Forms:          an object with an array `traceEvents`; or that array alone, which need not be
  *                 closed, because programs that die write it so.

@@ -1,8 +1,8 @@
 /*
- * heat - ranks by steps as a picture of few cells: who was late, when.
+ * heat - a heat map of ranks by steps with few cells: which rank was late, and when.
  *
  * Where there are more ranks or steps than cells, a cell shows the largest of what it covers, so
- * that one late rank of ten thousand is seen.
+ * that one late rank of ten thousand is visible.
  */
 #ifndef LULL_JOB_HEAT_H
 #define LULL_JOB_HEAT_H

@@ -1,6 +1,6 @@
 /*
- * job - a folder of rank reports, analysed as one: who is late, what is exposed, which stage is
- * busier, and what the ranks do alike.
+ * job - a folder of rank reports, analysed as one: late ranks, exposed collectives, the busiest
+ * pipeline stage, and groups of similar ranks.
  *
  *	struct lull_job job;
  *	if (lull_job_open(&job, folder, &options, err) || lull_job_run(&job, err))
@@ -76,7 +76,7 @@ struct lull_job_rank {
 	bool is_simulated;
 	struct lull_job_clock clock;
 
-	/* What lull why says about it alone. */
+	/* The answer of lull why for this report. */
 	bool has_why;
 	bool is_torch; /* its process uses PyTorch */
 	i32 first;     /* cause, -1: cannot tell */
@@ -111,7 +111,7 @@ struct lull_job_step {
 	u64 idle_ns;
 	i64 late_ns;	  /* by how much it came after the mean of the others, hidden or not */
 	i64 most_late_ns; /* in one collective */
-	u64 n_met;	  /* collectives in it that other ranks had part in */
+	u64 n_met;	  /* collectives in it with other ranks */
 };
 
 /* A kind of exchange: by operation, ranks of the communicator and size. */
@@ -161,7 +161,7 @@ struct lull_job_verdict {
 	char why_not[256]; /* why there is none */
 	u32 n_steps;
 	f64 compute, wait, transfer, bubble, copy, idle; /* shares of the ranks' time */
-	f64 hidden; /* share of the collectives' time that something computes beside */
+	f64 hidden; /* share of the collectives' time with kernels at the same time */
 };
 
 /* From this share on an exposed job does overlap: it has more to exchange than to compute. */
@@ -170,7 +170,7 @@ struct lull_job_verdict {
 enum lull_job_clocks {
 	LULL_CLOCKS_SAME,      /* all ranks are on one host */
 	LULL_CLOCKS_FITTED,    /* on collectives */
-	LULL_CLOCKS_DURATIONS, /* no fit; which rank waits is derived from how long collectives last */
+	LULL_CLOCKS_DURATIONS, /* no fit; waiting is derived from durations */
 	LULL_CLOCKS_NONE,      /* nothing in common */
 };
 
@@ -186,7 +186,7 @@ struct lull_job {
 	bool has_team;
 	struct lull_vec ranks;	 /* struct lull_job_rank by rank */
 	struct lull_vec skipped; /* struct lull_job_rank: bad ones */
-	struct lull_vec notes;	 /* char *: what to know before the answer; owned */
+	struct lull_vec notes;	 /* char *: warnings about the answer; owned */
 	i64 world_size;		 /* -1: not known */
 	enum lull_job_clocks clocks;
 	char clocks_why[256]; /* why there is no fit */
@@ -199,8 +199,8 @@ struct lull_job {
 	u32 n_domains;
 
 	/* After lull_job_run(): */
-	u32 thinned;		    /* only each so-many-th collective was looked at; 1: all */
-	u64 n_met;		    /* collectives that two ranks or more had part in */
+	u32 thinned;		    /* only every n-th collective was read; 1: all */
+	u64 n_met;		    /* collectives with two or more ranks */
 	u64 n_mismatched;	    /* of these, with different sizes */
 	struct lull_vec steps;	    /* struct lull_job_step, by rank */
 	struct lull_vec kinds;	    /* struct lull_job_kind, most time first */
@@ -216,7 +216,7 @@ struct lull_job {
 bool lull_job_is_folder(const char *path);
 
 /*
- * Find the reports and who wrote them, and fit the clocks. LULL_E_NOT_FOUND if there are none,
+ * Find the reports and their ranks, and fit the clocks. LULL_E_NOT_FOUND if there are none,
  * LULL_E_FORMAT if they do not make one job.
  */
 int lull_job_open(struct lull_job *job, const char *folder, const struct lull_job_options *options,

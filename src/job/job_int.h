@@ -1,5 +1,5 @@
 /*
- * job_int - what the parts of the analysis of a job tell each other.
+ * job_int - what the parts of the analysis of a job share.
  */
 #ifndef LULL_JOB_JOB_INT_H
 #define LULL_JOB_JOB_INT_H
@@ -9,7 +9,7 @@
 #include "model/exchange.h"
 #include "trace/reader.h"
 
-/* A collective of one rank that clocks are fitted on. */
+/* A collective of one rank, for the fit of clocks. */
 struct lull_job_sample {
 	u64 key;
 	u64 start_ns, end_ns; /* CLOCK_MONOTONIC of its host */
@@ -37,10 +37,12 @@ struct lull_job_meetings {
 void lull_job_note(struct lull_job *job, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* folder.c: list the reports, and decide who reads which. `files`: struct lull_job_rank. */
+/*
+ * folder.c: list the reports, and decide which process reads which. `files`: struct lull_job_rank.
+ */
 int lull_job_list(struct lull_job *job, struct lull_vec *files, struct lull_err *err);
 
-/* head.c: who wrote the report; with samples (struct lull_job_sample), at most `max`. */
+/* head.c: rank and host of the report; with samples (struct lull_job_sample), at most `max`. */
 void lull_job_head(struct lull_job *job, struct lull_job_rank *rank, struct lull_vec *samples,
 		   u64 max);
 
@@ -50,7 +52,7 @@ struct lull_reader *lull_job_reader(const struct lull_job *job, struct lull_job_
 /* check.c: whether the reports make one job. Moves bad ones to job->skipped. */
 int lull_job_check(struct lull_job *job, struct lull_vec *files, struct lull_err *err);
 
-/* clock.c: fit; samples[i] are those of rank i. */
+/* host_clock.c: fit; samples[i] are those of rank i. */
 void lull_job_fit(struct lull_job *job, const struct lull_vec *samples);
 
 /* meet.c: find the last rank of each collective. */
@@ -58,18 +60,18 @@ int lull_job_meet(struct lull_job *job, struct lull_job_meetings *m, struct lull
 void lull_job_meetings_release(struct lull_job_meetings *m);
 const struct lull_job_meeting *lull_job_meeting(const struct lull_job_meetings *m, u64 key);
 
-/* meet.c: when a rank came to an exchange, and when it left. */
+/* meet.c: when a rank arrived at an exchange, and when it left. */
 i64 lull_job_came_ns(const struct lull_job *job, const struct lull_job_rank *rank,
 		     const struct lull_exchange *x);
 i64 lull_job_left_ns(const struct lull_job *job, const struct lull_job_rank *rank,
 		     const struct lull_exchange *x);
 
-/* part.c: one report by itself; appends its steps and kinds. */
+/* job_part.c: one report by itself; appends its steps and kinds. */
 void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 		   const struct lull_job_meetings *m, struct lull_vec *steps,
 		   struct lull_vec *kinds);
 
-/* judge.c, stage.c, group.c: what it all means. */
+/* job_judge.c, stage.c, group.c: the verdict, pipeline stages, groups. */
 void lull_job_number_steps(struct lull_job *job);
 void lull_job_find_stages(struct lull_job *job);
 void lull_job_find_stragglers(struct lull_job *job);

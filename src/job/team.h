@@ -2,12 +2,12 @@
  * team - the processes that analyse a job together: one, or those that mpirun started.
  *
  * MPI is never linked: the same binary works with and without it. A process that a launcher of MPI
- * started (OMPI_COMM_WORLD_SIZE, PMI_SIZE) loads the launcher's own library when it needs its
- * colleagues. What is used of it, five functions with the handles of both families of binary
+ * started (OMPI_COMM_WORLD_SIZE, PMI_SIZE) loads the launcher's own library when it needs the other
+ * processes. What is used of it, five functions with the handles of both families of binary
  * interfaces, is declared in team_mpi.def.
  *
- * Rule:           every process calls the same functions in the same order, also after a failure
- *                 of its own; what can fail on one process travels as data.
+ * Rule:           every process calls the same functions in the same order, even after a failure; a
+ *                 failure of one process is sent to the others as data.
  */
 #ifndef LULL_JOB_TEAM_H
 #define LULL_JOB_TEAM_H
@@ -38,10 +38,10 @@ int lull_team_gather(struct lull_team *t, const void *bytes, u64 len, struct lul
 /* Free what was gathered. */
 void lull_team_parts_release(struct lull_team_parts *parts);
 
-/* Leave; the last one to do so ends MPI for this process. */
+/* Leave; the last call finalises MPI for this process. */
 void lull_team_close(struct lull_team *t);
 
-/* The process that speaks for all. */
+/* The process that prints the answer. */
 static inline bool lull_team_speaks(const struct lull_team *t)
 {
 	return t->rank == 0;

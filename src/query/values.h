@@ -23,7 +23,7 @@ struct lull_values {
 	bool has_extra;
 	struct lull_map domains; /* string id of a domain to its number */
 	bool has_domains;
-	const bool *is_stopped; /* set when the query shall end; borrowed */
+	const bool *is_stopped; /* set to stop the query; borrowed */
 };
 
 /* Nothing known yet. */

@@ -1,5 +1,5 @@
 /*
- * elf - one ELF file: where its code lies, who it is, its function symbols, its unwind tables.
+ * elf - one ELF file: its code segments, build id, function symbols and unwind tables.
  *
  * What it gives:  code segments, build id, symbols sorted by address, call frame information.
  * What it checks: only regular files are opened (never a device that happens to be

@@ -20,11 +20,11 @@ struct lull_expr_op {
 	u8 atom;
 };
 
-/* What an expression may look at. */
+/* The inputs of an expression. */
 struct lull_expr_env {
 	const struct lull_regs *regs;
 	u64 cfa; /* for DW_OP_call_frame_cfa; 0 while the CFA itself is computed */
-	/* Read memory; false if it is not there. */
+	/* Read memory; false if it is not available. */
 	bool (*read)(const void *memory, u64 addr, u64 *value);
 	const void *memory;
 };

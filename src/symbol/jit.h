@@ -1,5 +1,5 @@
 /*
- * jit - names of code that a program made at run time, from the files it leaves for perf.
+ * jit - names of code generated at run time, from the files that programs write for perf.
  *
  * Two kinds of file:
  *	perf-PID.map	text, one line per function: start and size in hex, name; without times
@@ -41,14 +41,14 @@ int lull_jit_read_dump(struct lull_jit *j, const char *path, struct lull_err *er
 
 /*
  * Add the map of a process: /tmp/perf-PID.map as the process sees it, with the pid as the process
- * knows it, else ours. LULL_E_NOT_FOUND if there is none. Best called while the process still is
- * there.
+ * knows it, else ours. LULL_E_NOT_FOUND if there is none. Best called while the process still
+ * exists.
  */
 int lull_jit_read_process(struct lull_jit *j, u32 pid, struct lull_err *err);
 
 /*
  * The function at this address at this time (CLOCK_MONOTONIC), or NULL. Functions without a time
- * were always there; of several the latest counts. UINT64_MAX asks for the last state.
+ * are valid at any time; of several the latest counts. UINT64_MAX asks for the last state.
  */
 const char *lull_jit_find(struct lull_jit *j, u64 addr, u64 time_ns);
 

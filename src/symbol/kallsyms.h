@@ -1,8 +1,8 @@
 /*
- * kallsyms - names of kernel functions, from /proc/kallsyms.
+ * kallsyms - names of Linux kernel functions, from /proc/kallsyms.
  *
  * Without the right to see kernel addresses the file shows zeros; then there are no names, and
- * reading says so.
+ * reading fails.
  *
  * Ownership: names are borrowed until lull_kallsyms_release().
  * Threads:   immutable after read.

@@ -70,7 +70,7 @@ void lull_space_init(struct lull_space *s, struct lull_files *files, u32 pid);
 /* Free the list. */
 void lull_space_release(struct lull_space *s);
 
-/* The process executed another program: everything is gone. */
+/* The process executed another program: remove all mappings. */
 void lull_space_clear(struct lull_space *s);
 
 /* Make `to`, which is empty, a copy of `from`, as fork does. `to` keeps its own pid. */
@@ -79,7 +79,7 @@ void lull_space_copy(struct lull_space *to, const struct lull_space *from);
 /* Add a mapping; what it overlaps is cut. A record with end <= start is ignored. */
 void lull_space_map(struct lull_space *s, const struct lull_mmap *m);
 
-/* Remove what lies in [start, end). */
+/* Remove mappings in [start, end). */
 void lull_space_unmap(struct lull_space *s, u64 start, u64 end);
 
 /* Add the executable mappings of /proc/PID/maps, or of a copy of it at `path`. */

@@ -57,8 +57,8 @@ void lull_stacks_release(struct lull_stacks *s);
 
 /*
  * The module row of a mapping, added with the process and place of this mapping if its file has
- * none yet. 0 for memory without a file. Not required: lull_stacks_add() adds modules too, but does
- * not know where they lie.
+ * none yet. 0 for memory without a file. Not required: lull_stacks_add() adds modules too, but
+ * without their addresses.
  */
 u32 lull_stacks_add_module(struct lull_stacks *s, struct lull_writer *w, u32 process,
 			   const struct lull_mapping *mapping);

@@ -25,7 +25,7 @@
 enum lull_cut {
 	LULL_CUT_NONE = 0,     /* it is complete */
 	LULL_CUT_STACK = 1,    /* the copied piece of stack was too short */
-	LULL_CUT_NO_RULE = 2,  /* neither unwind tables nor a frame pointer to go on with */
+	LULL_CUT_NO_RULE = 2,  /* neither unwind tables nor a frame pointer */
 	LULL_CUT_LOOP = 3,     /* the next frame would not be further up: something is wrong */
 	LULL_CUT_CAPACITY = 4, /* no room in the result */
 };
@@ -43,7 +43,7 @@ struct lull_unwind {
 	u64 n_frames; /* frames given so far; with cfi.n_misses this tells the hit rate */
 };
 
-/* An unwinder that knows nothing yet. */
+/* An unwinder with an empty cache. */
 void lull_unwind_init(struct lull_unwind *u);
 
 /* Forget everything. */

@@ -47,7 +47,7 @@ struct lull_jscan {
 	bool is_end;	 /* the text ends at `end` */
 };
 
-/* A string as it stands between its quotes, or a number or word as it stands. */
+/* The raw text between the quotes of a string, or the raw text of a number or word. */
 struct lull_jtext {
 	const char *at;
 	size_t len;
@@ -60,7 +60,7 @@ struct lull_jtext {
  */
 void lull_jscan_init_text(struct lull_jscan *j, const struct lull_jtext *text);
 
-/* Begin to read. `stream` is borrowed and read from where it stands. */
+/* Start to read. `stream` is borrowed and read from its current position. */
 int lull_jscan_init(struct lull_jscan *j, struct lull_stream *stream, struct lull_err *err);
 
 /* Free the window. */
@@ -79,7 +79,7 @@ int lull_jscan_refill(struct lull_jscan *j, const char *keep, struct lull_err *e
 /* Where in the text the next character lies. */
 u64 lull_jscan_off(const struct lull_jscan *j);
 
-/* Go to the next character that is no blank; it is at j->p, NUL if the window ends. */
+/* Go to the next character that is not white space; it is at j->p, NUL if the window ends. */
 char lull_jscan_peek(struct lull_jscan *j);
 
 /* Take a string; j->p must be at its first quote and is then past its last one. */

@@ -1,5 +1,5 @@
 /*
- * json - write JSON as it comes, without building a document.
+ * json - write JSON as a stream, without building a document.
  *
  *	struct lull_json j;
  *	lull_json_init(&j, stdout);
@@ -34,7 +34,7 @@ struct lull_json {
 	bool has_any[LULL_JSON_DEPTH + 1];
 };
 
-/* Begin a document on `to`, compact; set is_pretty afterwards for people. */
+/* Start a document on `to`, compact; set is_pretty afterwards for indented output. */
 void lull_json_init(struct lull_json *j, FILE *to);
 
 /* Open an object. */

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/types.h"
 
-#define LULL_UTF8_BAD "\xef\xbf\xbd" /* U+FFFD, what stands for a byte that is no text */
+#define LULL_UTF8_BAD "\xef\xbf\xbd" /* U+FFFD, the replacement for an invalid byte */
 
 /* Bytes of the valid character at `s`, of which `left` > 0 bytes are there; 0 if there is none. */
 size_t lull_utf8_len(const u8 *s, size_t left);

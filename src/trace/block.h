@@ -112,7 +112,7 @@ struct lull_block_col {
 	u32 crc;
 };
 
-/* A block whose head and directory are right. */
+/* A block with a valid head and directory. */
 struct lull_block_view {
 	const u8 *at;
 	struct lull_block_head head;
@@ -129,12 +129,15 @@ void lull_block_put_head(u8 *at, const struct lull_block_head *h,
 			 const struct lull_block_col *cols);
 
 /*
- * Take the head at `at`, of which `len` bytes are there. False if these bytes are no head, or if
- * the directory is cut off. Whether the block itself is complete is not looked at.
+ * Read the head at `at`, which has `len` bytes. False if these bytes are not a head, or if the
+ * directory is cut off. Does not check whether the block itself is complete.
  */
 bool lull_block_get_head(const u8 *at, size_t len, struct lull_block_head *h);
 
-/* Open the block at `at`, which must be there as a whole: head right, padding zero. */
+/*
+ * Open the block at `at`, which must be complete; checks that the head is right and the padding
+ * zero.
+ */
 bool lull_block_open(struct lull_block_view *v, const u8 *at, size_t len);
 
 /* Column entry `ix`; false if its bytes do not lie inside the block. */

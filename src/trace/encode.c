@@ -303,7 +303,7 @@ struct lull_encoded lull_encode_facts(struct lull_encoder *e, const struct lull_
 		d.head.extra = (u32)n_runs;
 		add_runs(&d, &table->cols[roles.lane], n_runs);
 	}
-	/* The start is predicted from duration and depth: they come first, for readers that go front
+	/* The start is predicted from duration and depth: they come first, for readers going front
 	 * to back. */
 	if (roles.dur >= 0)
 		add_column(&d, table, (unsigned)roles.dur, at, &roles, n);

@@ -1,8 +1,8 @@
 /*
  * encode - rows and texts in, the bytes of one block out.
  *
- * What it gives:  facts sorted into lane order (sort.h), columns cut out of the row structs, each
- *                 through the codec, head and directory around them. Pure: no file, no state
+ * What it gives:  facts sorted into lane order (row_sort.h), columns cut out of the row structs,
+ *                 each through the codec, head and directory around them. Pure: no file, no state
  *                 between two blocks.
  * Ownership:      the block lies in the encoder's buffer and is valid until the next call.
  * Memory:         about 8 MB of scratch, plus the largest block.

@@ -79,7 +79,7 @@ struct lull_trailer {
 /* Write the header of a file. */
 void lull_file_put_header(u8 at[LULL_HEADER_BYTES], const struct lull_file_info *info);
 
-/* Take a header; LULL_E_FORMAT if it is none, LULL_E_UNSUPPORTED if a later version is needed.
+/* Read a header; LULL_E_FORMAT if it is not one, LULL_E_UNSUPPORTED if a later version is needed.
  * *format receives major << 8 | minor. */
 int lull_file_get_header(const u8 at[LULL_HEADER_BYTES], struct lull_file_info *info, u16 *format,
 			 struct lull_err *err);
@@ -90,7 +90,7 @@ struct lull_entry lull_file_entry(const struct lull_block_head *h, u64 off);
 /* Write one entry of the index. */
 void lull_file_put_entry(u8 at[LULL_INDEX_ENTRY_BYTES], const struct lull_entry *e);
 
-/* Take one entry of the index; false if a limit is broken. */
+/* Read one entry of the index; false if a value is out of range. */
 bool lull_file_get_entry(const u8 at[LULL_INDEX_ENTRY_BYTES], struct lull_entry *e);
 
 /* Order of the index: by table, then smallest start, then sequence. For lull_sort(). */
@@ -102,7 +102,7 @@ size_t lull_file_index_bytes(size_t n);
 /* Write index block and trailer to `out`; they will lie at `off`. `entries` are sorted in place. */
 void lull_file_put_index(u8 *out, struct lull_entry *entries, size_t n, u64 off, u32 seq);
 
-/* Take the trailer of a file of this length; false if these bytes do not seal it. */
+/* Read the trailer of a file of this length; false if it is not a valid one. */
 bool lull_file_get_trailer(const u8 at[LULL_TRAILER_BYTES], u64 file_bytes, struct lull_trailer *t);
 
 /* True if `at` (t->index_bytes of it) is the index block that this trailer seals. */

@@ -29,7 +29,7 @@ struct lull_input {
 /* Open a file to be read. */
 int lull_input_open(struct lull_input *in, const char *path, struct lull_err *err);
 
-/* Map it if it lies on a local disk; it goes on being read otherwise. */
+/* Map it if it is on a local disk; otherwise it is still read. */
 void lull_input_map(struct lull_input *in);
 
 /* `len` bytes at `off`, or NULL if they are not in the file or cannot be read. Up to `ahead` bytes

@@ -25,7 +25,7 @@ struct lull_part {
 	int fd;
 	char *path;	 /* final name */
 	char *part_path; /* name while it is written; may be the final one (recovery in place) */
-	u64 size_bytes;	 /* end of the last whole block */
+	u64 size_bytes;	 /* end of the last complete block */
 	u32 next_seq;	 /* for the head of the next block */
 	struct lull_vec entries; /* struct lull_entry of every block */
 	u64 unsynced_bytes;
@@ -40,7 +40,7 @@ int lull_part_create(struct lull_part *p, const char *path, const struct lull_fi
 		     struct lull_err *err);
 
 /*
- * Go on with a file: cut it to size_bytes and append after that. `entries` (n, copied) are its
+ * Continue a file: cut it to size_bytes and append after that. `entries` (n, copied) are its
  * blocks. At sealing it gets the name `path`, which may be part_path itself.
  */
 int lull_part_resume(struct lull_part *p, const char *part_path, const char *path,

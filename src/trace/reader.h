@@ -47,13 +47,13 @@ bool lull_reader_is_sealed(const struct lull_reader *r);
 u16 lull_reader_format(const struct lull_reader *r);
 
 /*
- * Blocks met so far that had to be skipped because they are damaged, and bytes between blocks that
+ * Blocks read so far that had to be skipped because they are damaged, and bytes between blocks that
  * are not blocks.
  */
 u64 lull_reader_n_damaged(const struct lull_reader *r);
 u64 lull_reader_lost_bytes(const struct lull_reader *r);
 
-/* Row ids met so far that point outside their table; they were replaced by 0. */
+/* Row ids read so far that point outside their table; they were replaced by 0. */
 u64 lull_reader_n_dangling(const struct lull_reader *r);
 
 /*
@@ -114,7 +114,7 @@ const void *lull_reader_dim_rows(struct lull_reader *r, const struct lull_table_
 /* All blocks as the index has them, sorted by table, then start; *n receives the count. */
 const struct lull_entry *lull_reader_blocks(const struct lull_reader *r, size_t *n);
 
-/* True if this block (an index into lull_reader_blocks()) was met and found damaged. */
+/* True if this block (an index into lull_reader_blocks()) was read and found damaged. */
 bool lull_reader_is_damaged(const struct lull_reader *r, size_t block_ix);
 
 /*

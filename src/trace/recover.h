@@ -13,7 +13,7 @@
 #include "base/types.h"
 
 struct lull_recover_stats {
-	bool was_sealed; /* and whole: there was nothing to do but copy or rename */
+	bool was_sealed; /* and complete: it only had to be copied or renamed */
 	u64 n_blocks;	 /* whole blocks */
 	u64 n_rows;	 /* facts in them */
 	u64 n_damaged;	 /* blocks left out because a checksum is wrong */
@@ -32,7 +32,7 @@ int lull_recover_file(const char *from, const char *to, struct lull_recover_stat
 		      struct lull_err *err);
 
 /*
- * What lull_recover_file() does in place calls the result: `from` without ".part". The caller frees
+ * The name of the result of lull_recover_file() in place: `from` without ".part". The caller frees
  * it.
  */
 char *lull_recover_name(const char *from);

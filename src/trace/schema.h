@@ -2,10 +2,10 @@
  * schema - the schema as text, which every report carries as its first block.
  *
  *	table	20	range	fact	one range of a thread
- *	column	20	1	u64	start_ns	depth	begin
+ *	column	20	1	u64 start_ns depth start
  *
- * Fields are separated by tabs. With it a reader of another version can list, dump and query
- * tables and columns that it has never heard of.
+ * Fields are separated by tabs. With it a reader of another version can list, dump and query tables
+ * and columns that it does not know.
  *
  * Ownership:      struct lull_schema owns its descriptors and their strings.
  * What it checks: lines that are no table or column are skipped; a table with too many columns, or
@@ -40,8 +40,8 @@ void lull_schema_init(struct lull_schema *s);
 void lull_schema_release(struct lull_schema *s);
 
 /*
- * Take lines as lull_schema_lines() makes them instead of what is there; what cannot be understood
- * is left out.
+ * Replace the schema by these lines, as lull_schema_lines() makes them; lines that cannot be
+ * understood are left out.
  */
 void lull_schema_parse(struct lull_schema *s, const char *bytes, const u32 *lens, size_t n_lines);
 

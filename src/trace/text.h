@@ -1,5 +1,5 @@
 /*
- * text - reports that people can read and write, for tests and examples.
+ * text - reports as readable text, for tests and examples.
  *
  *	# one row per line; columns that are not named are 0
  *	file epoch=5s utc=1700000000s		(optional; must come first)

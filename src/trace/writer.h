@@ -53,7 +53,7 @@ struct lull_writer_stats {
 int lull_writer_open(struct lull_writer **w, const char *path, const struct lull_file_info *info,
 		     struct lull_err *err);
 
-/* Nobody will miss the file after a crash of the machine: the disk is not waited for. */
+/* The file need not survive a crash of the machine: never wait for the disk. */
 void lull_writer_set_temporary(struct lull_writer *w);
 
 /*
@@ -80,8 +80,7 @@ u32 lull_writer_add_dim(struct lull_writer *w, enum lull_table table, const void
 const void *lull_writer_dim(struct lull_writer *w, enum lull_table table, u32 id);
 
 /*
- * Replace a dimension row because more was learned; it is written again with the next flush or
- * block.
+ * Replace a dimension row with new information; it is written again with the next flush or block.
  */
 void lull_writer_set_dim(struct lull_writer *w, enum lull_table table, u32 id, const void *row);
 
@@ -96,15 +95,15 @@ u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
 int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
 
 /*
- * Forget the facts that ended before `from_ns`, as far as whole blocks of them did: the file is
- * written anew and takes the old one's place in one step. What is buffered stays buffered. After a
+ * Forget the facts that ended before `from_ns`, as far as whole blocks of them did: a new file is
+ * written and renamed over the old one. What is buffered stays buffered. After a
  * failure everything is as before.
  */
 int lull_writer_trim(struct lull_writer *w, u64 from_ns, struct lull_err *err);
 
 /*
- * Go on in PATH.part, which begins with what lull_writer_trim() would keep; the old file stays as
- * it is, without an owner. Fails if PATH.part exists; everything is as before then.
+ * Continue in PATH.part, which starts with what lull_writer_trim() would keep; the old file stays
+ * as it is, without an owner. Fails if PATH.part exists; everything is as before then.
  */
 int lull_writer_fork(struct lull_writer *w, const char *path, u64 from_ns, struct lull_err *err);
 

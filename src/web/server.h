@@ -1,5 +1,5 @@
 /*
- * server - the page and its answers over HTTP, for one person on this machine.
+ * server - the page and its answers over HTTP, for one user of this machine.
  *
  * Where:          127.0.0.1 and a free port, unless told otherwise; or a socket of the file system
  *                 that only its user may open.
@@ -24,7 +24,7 @@ struct lull_server_options {
 
 struct lull_server;
 
-/* Begin to serve; the page is borrowed until lull_server_stop(). */
+/* Start the server; the page is borrowed until lull_server_stop(). */
 int lull_server_start(struct lull_server **s, struct lull_page *page,
 		      const struct lull_server_options *options, struct lull_err *err);
 
@@ -40,7 +40,7 @@ u16 lull_server_port(const struct lull_server *s);
  */
 u64 lull_server_tick(struct lull_server *s);
 
-/* End; waits for answers that are being made. Accepts NULL. */
+/* Stop the server; waits for answers in progress. Accepts NULL. */
 void lull_server_stop(struct lull_server *s);
 
 #endif

@@ -11,15 +11,15 @@
 /* The answer in sentences, at most `width` columns wide. */
 void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_all);
 
-/* What to know before the answer: one line each. */
+/* Warnings about the answer: one line each. */
 void lull_job_print_notes(FILE *to, const struct lull_job *job, int width);
 
-/* How ranks came to one time. */
+/* How the clocks of ranks were aligned. */
 void lull_job_print_clocks(FILE *to, const struct lull_job *job, int width);
 
 /*
- * What a command returns for a job: of the processes that mpirun started one says what went wrong;
- * the others end silently and well.
+ * What a command returns for a job: of the processes that mpirun started, one prints the error; the
+ * others exit silently with 0.
  */
 int lull_job_status(const struct lull_job *job, int rc);
 

@@ -30,7 +30,7 @@ struct lull_kernel_collect {
 	bool force, quiet, discard_env, nvtx, list_metrics, list_sets, list_sections;
 };
 
-/* What came of it. */
+/* The result of a run. */
 struct lull_kernel_done {
 	char *report;	 /* path, NULL if there is none; free it */
 	int exit_status; /* of the program */
