@@ -80,8 +80,8 @@ static uintptr_t sp_of(const ucontext_t *context)
 }
 
 /*
- * What looks like a return address on the stack: a guess at who called whom that needs no tables. A
- * word that cannot be read ends it by a second signal, which is the default by then.
+ * Words on the stack that look like return addresses: a guess at the call chain that needs no
+ * tables. A word that cannot be read ends it by a second signal, which is the default by then.
  */
 static void add_callers(struct line *l, uintptr_t sp)
 {

@@ -1,5 +1,5 @@
 /*
- * lull cancel - end the recording of a session without a report; the program goes on.
+ * lull cancel - end the recording of a session without a report; the program continues.
  */
 #include "cmd/ask.h"
 #include "cmd/cmd.h"

@@ -2,7 +2,7 @@
  * lull gate - refuse a change that made the program slower.
  *
  * Exit status: 0 pass, 1 regressed, 2 no verdict (inconclusive, not comparable, or an error), so
- * that nothing that proves nothing looks like a pass or like a regression.
+ * that a comparison without a result never looks like a pass or a regression.
  */
 #include "cmd/cmd.h"
 

@@ -31,8 +31,8 @@ static void list_commands(FILE *to)
 		fprintf(to, "  %-*s", SUMMARY_INDENT - 2, c->name);
 		lull_term_wrap(to, c->summary, SUMMARY_INDENT, width);
 	}
-	fputs("\n`lull COMMAND --help` lists the options, `lull help COMMAND` shows the manual "
-	      "page.\n",
+	fputs("\n`lull COMMAND --help` lists the options of a command,\n`lull help COMMAND` shows "
+	      "its manual page.\n",
 	      to);
 }
 
@@ -76,7 +76,7 @@ static int show(const struct lull_manual_page *page, struct lull_err *err)
 		return LULL_OK;
 	}
 	fflush(stdout);
-	/* A reader who leaves the pager early is no reason to die. */
+	/* Do not die of SIGPIPE if the user leaves the pager early. */
 	signal(SIGPIPE, SIG_IGN);
 	pipe = popen(pager && *pager ? pager : "less -FRX", "w");
 	if (!pipe)

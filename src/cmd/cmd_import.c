@@ -18,7 +18,7 @@
 #include "import/import.h"
 
 struct import {
-	const char *output; /* file or folder, NULL: beside each file */
+	const char *output; /* file or folder, NULL: next to each file */
 	bool is_overwriting;
 	struct lull_import_options options;
 };

@@ -291,7 +291,7 @@ static bool is_report(const char *word)
 	return has_suffix && access(word, X_OK) != 0;
 }
 
-/* Why there may be nothing to show, and what tells more. */
+/* Say why there may be nothing to show, and which command says more. */
 static void say_nothing_measured(int exit_status)
 {
 	if (exit_status)

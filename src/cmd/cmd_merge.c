@@ -68,7 +68,7 @@ int cmd_merge(int argc, char **argv, struct lull_err *err)
 		OPT_FLAG(0, "by-rank", &m.options.is_by_rank,
 			 "fit a clock for each rank, although ranks of one host share one"),
 		OPT_FLAG('n', "dry-run", &m.is_dry, "write nothing"),
-		OPT_ENUM('f', "format", &m.format, formats, "text or json (default: text)"),
+		OPT_ENUM('f', "format", &m.format, formats, "format of the answer (default: text)"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);

@@ -1,5 +1,5 @@
 /*
- * lull query - ask a report in SQL.
+ * lull query - query a report with SQL.
  */
 #include "cmd/cmd.h"
 

@@ -1,9 +1,10 @@
 /*
  * lull recover - finish a report whose recorder died.
  *
- * If the recorder's shared memory is still there, what the program wrote since the last checkpoint
- * is added; else the file alone is made whole. A finished report that was cut off or damaged later
- * keeps its bytes under another name: what we cannot read, its owner may want to.
+ * If the recorder's shared memory still exists, events since the last checkpoint are added;
+ * otherwise only the file is repaired. The original of a finished report that was cut off or
+ * damaged later is kept under another name, since it may have bytes that we cannot read but its
+ * owner needs.
  */
 #include <errno.h>
 #include <stdio.h>

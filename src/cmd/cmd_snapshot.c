@@ -1,5 +1,5 @@
 /*
- * lull snapshot - have a flight recorder write what it keeps; it goes on.
+ * lull snapshot - make a flight recorder write its last seconds; it continues.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * lull stop - end the recording of a session and write its report; the program goes on.
+ * lull stop - end the recording of a session and write its report; the program continues.
  */
 #include "cmd/ask.h"
 #include "cmd/cmd.h"

@@ -57,7 +57,7 @@ static void show_progress(void *ctx, f64 share)
 	fprintf(stderr, "\rlull: reading %d %%%s", percent, percent == 100 ? "\r\033[K" : "");
 }
 
-/* Where indexes go that cannot lie beside their report. */
+/* The folder for indexes that cannot be written next to their report. */
 static char *find_cache_dir(void)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

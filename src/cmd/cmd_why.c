@@ -236,7 +236,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 			  "predicted gain."),
 		OPT_FLAG('a', "all", &w->has_all,
 			 "all causes with their evidence, not only the first"),
-		OPT_ENUM('f', "format", &w->format, formats, "text or json (default: text)"),
+		OPT_ENUM('f', "format", &w->format, formats,
+			 "format of the answer (default: text)"),
 		OPT_STR(0, "step-time", "TIME", &w->step,
 			"time of a step without a profiler, such as 7.1ms; makes predictions "
 			"better"),
@@ -273,8 +274,8 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 	if (w->wants_schema || w->wants_causes)
 		return LULL_OK;
 	if (argc - first != 1)
-		return lull_fail(err, LULL_E_USAGE,
-				 "expected one file, such as report1.lull, got %d", argc - first);
+		return lull_fail(err, LULL_E_USAGE, "give one file, such as report1.lull; got %d",
+				 argc - first);
 	w->path = argv[first];
 	return LULL_OK;
 }

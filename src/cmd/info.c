@@ -1,4 +1,4 @@
-/* What both forms of `lull info` ask of a report. */
+/* What both forms of `lull info` read from a report. */
 #include "cmd/info.h"
 
 #include <stdlib.h>

@@ -489,7 +489,9 @@ static int parse(struct run *s, int argc, char **argv, struct lull_err *err)
 	const char *word = "";
 	int n_words = 0, first;
 
-	/* Options may follow the file: each word that is none begins a new line of options. */
+	/*
+	 * Options may follow the file: parsing starts again after each word that is not an option.
+	 */
 	while ((first = lull_opt_parse(argc, argv, opts, err)) >= 0 && first < argc) {
 		word = argv[first];
 		n_words++;
@@ -505,8 +507,7 @@ static int parse(struct run *s, int argc, char **argv, struct lull_err *err)
 	s->path = word;
 	if (s->help_reports || s->help_formats || n_words == 1)
 		return LULL_OK;
-	return lull_fail(err, LULL_E_USAGE, "expected one file, such as report1.lull, got %d",
-			 n_words);
+	return lull_fail(err, LULL_E_USAGE, "give one file, such as report1.lull; got %d", n_words);
 }
 
 int lull_tables_main(const struct lull_tables *tables, int argc, char **argv, struct lull_err *err)

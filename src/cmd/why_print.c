@@ -77,8 +77,8 @@ static void headline_shared(const struct printer *p, const struct lull_why *why,
 }
 
 /*
- * The causes share the time without compute: idle, copies and collectives with nothing beside
- * them. Pages may move beside kernels, too, and so take longer than that.
+ * The causes share the time without compute: idle, copies and collectives with nothing else at the
+ * same time. Pages may also move while kernels run, and so take longer than that.
  */
 static void headline(const struct printer *p, const struct lull_why *why,
 		     const struct lull_finding *f)
@@ -126,7 +126,7 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	const struct lull_evidence *e = f->evidence.at;
 	char confidence[32] = "";
 
-	/* It tells how well the choice of the first is founded, and nothing about the others. */
+	/* It says how reliable the choice of the first cause is, and nothing about the others. */
 	if (f == lull_why_first(why))
 		snprintf(confidence, sizeof(confidence), " (confidence %.2f)", f->confidence);
 	say(p, 2, "%s: %.2f ms/step, %.0f %% of the %sstep%s", lull_causes[f->cause]->id,

@@ -121,7 +121,7 @@ static void note_missing(struct lull_judgement *j, const char *const keys[LULL_M
 	}
 }
 
-/* Findings beside the verdict that bring nothing, or only say again that nothing is busy. */
+/* Findings besides the verdict without a gain, or that only repeat that nothing is busy. */
 static void drop_idle(struct lull_judgement *j)
 {
 	size_t n = j->n > 0;

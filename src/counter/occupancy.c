@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* Registers are given to a warp in pieces of so many. */
+/* Registers are allocated to a warp in units of this size. */
 #define REGISTER_UNIT 256
 
-/* A block takes registers for so many warps at a time. */
+/* A block allocates registers for this many warps at a time. */
 #define WARP_UNIT 4
 
 const struct lull_chip lull_chips[] = {

@@ -16,7 +16,7 @@ const struct lull_section *const lull_sections[] = {
 	NULL,
 };
 
-/* What people type who are used to another tool. */
+/* Names of sections in other tools. */
 static const struct {
 	const char *theirs, *ours;
 } known_as[] = {

@@ -19,7 +19,7 @@ static const enum lull_stall_ix waits[] = {
 	LULL_STALLED_drain,	  LULL_STALLED_short_scoreboard, LULL_STALLED_mio_throttle,
 };
 
-/* Atomics of shared memory that lanes want on the same word are run one by one. */
+/* Atomics of several lanes on the same word of shared memory run one by one. */
 static bool claim_shared(struct lull_case *c, struct lull_kclaim *claim, f64 wait)
 {
 	f64 atomics = lull_k_of(c->p, LULL_K_shared_atom_inst);

@@ -361,8 +361,8 @@ static void on_pair(void *ctx, const struct lull_jtext *key, const struct lull_j
 }
 
 /*
- * UTC at the origin. Times of PyTorch count from `baseTimeNanoseconds`, which stands in front of
- * the events; older ones, and those of other programs that are so large, count from 1970.
+ * UTC at the origin. Times of PyTorch count from `baseTimeNanoseconds`, which comes before the
+ * events; older traces, and those of other programs with times that large, count from 1970.
  */
 static u64 utc_of(const struct lull_jevents *events)
 {

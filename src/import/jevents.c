@@ -200,8 +200,8 @@ static int take_array(struct walk *w, bool is_bare, struct lull_err *err)
 }
 
 /*
- * The value of a pair beside the events, at j->p. It stays untold if it is larger than the window
- * may be.
+ * The value of a pair next to the events, at j->p. It is not passed on if it is larger than the
+ * window may be.
  */
 static int take_value(struct walk *w, const struct lull_jtext *key, struct lull_err *err)
 {

@@ -23,7 +23,7 @@ enum { LANE_THREAD = 1, LANE_STREAM = 2 };
 #define MAX_TEXTS  (256u << 10)
 #define MAX_THINGS (256u << 10)
 
-/* Kinds of events that are told apart; the others are counted together. */
+/* Kinds of events that are counted separately; the others are counted together. */
 #define MAX_GAPS 256u
 
 struct lane {
@@ -153,7 +153,7 @@ static u64 ref_hash(const struct lull_jevent_ref *ref)
 					    0x14057b7ef767814fULL);
 }
 
-/* What tells a thread or the like apart, of its parts. */
+/* A key for a thread, stream or similar, from its parts. */
 static u64 mix(u64 a, u64 b)
 {
 	return lull_hash_mix(a ^ 0xa0761d6478bd642fULL, b ^ 0xe7037ed1a0b428dbULL);

@@ -50,7 +50,7 @@ static i64 number_of(sqlite3_stmt *row, int col)
 	return lull_nsys_is_null(row, col) ? NOBODY : sqlite3_column_int64(row, col);
 }
 
-/* Which rows, and who the ranks are. */
+/* Which rows there are, and which ranks. */
 struct calls {
 	struct lull_map ranks;
 	u8 kind;

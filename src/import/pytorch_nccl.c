@@ -1,6 +1,6 @@
 /*
- * Collectives. Newer versions of PyTorch write what a kernel of NCCL did beside it; of older traces
- * the kernel's name has to do: ncclKernel_AllReduce_RING_LL_Sum_float(...).
+ * Collectives. Newer versions of PyTorch describe the collective next to its NCCL kernel; in older
+ * traces only the kernel's name says it: ncclKernel_AllReduce_RING_LL_Sum_float(...).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -95,7 +95,7 @@ static int check_jobs(struct lull_job *job, struct lull_err *err)
 			 n_other, other->job, other->file);
 }
 
-/* Runs of one program have no job id that tells them apart; when they ran does. */
+/* Runs of one program may have no job id; then their times distinguish them. */
 static int check_times(struct lull_job *job, struct lull_err *err)
 {
 	const struct lull_job_rank *all = job->ranks.at, *early = all, *late = all;

@@ -1,5 +1,5 @@
 /*
- * head - who wrote a report, and a sample of its collectives.
+ * head - rank and host of a report, and a sample of its collectives.
  */
 #include <ctype.h>
 #include <stdio.h>

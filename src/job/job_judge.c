@@ -15,7 +15,7 @@
 /* A rank is late if it comes this part of a step after the others, and this much at least. */
 #define LATE_SHARE 0.03
 #define LATE_NS	   20000.0
-/* And so many times what ranks differ by from step to step. */
+/* And this many times the usual variation between steps. */
 #define LATE_NOISE 3.0
 /* And in this part of the steps since it began. */
 #define LATE_STEPS 0.75
@@ -104,7 +104,10 @@ static float *lateness(const struct lull_job *job)
 	return late;
 }
 
-/* Stages of a pipeline end at different moments by nature: each is compared with its like. */
+/*
+ * Stages of a pipeline end at different moments by nature: ranks are compared with those of the
+ * same stage.
+ */
 static void level_stages(const struct lull_job *job, float *late)
 {
 	const struct lull_job_rank *all = job->ranks.at;

@@ -217,7 +217,7 @@ static void fill_steps(struct part *p)
 
 /*
  * A rank that is late for one collective is late for those after it, too: the largest counts, not
- * the sum. But who was held up itself before it held up others has a sum near 0.
+ * the sum. But a rank that itself had to wait before others waited for it has a sum near 0.
  */
 static void settle(struct lull_job_step *step)
 {
@@ -240,7 +240,7 @@ static void sum_steps(struct lull_job_rank *rank, struct lull_job_step *steps)
 	}
 }
 
-/* ---- who it talks to ---- */
+/* ---- communication partners ---- */
 
 static void find_peers(struct part *p)
 {

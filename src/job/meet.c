@@ -15,7 +15,10 @@
 i64 lull_job_came_ns(const struct lull_job *job, const struct lull_job_rank *rank,
 		     const struct lull_exchange *x)
 {
-	/* Without clocks: all leave together, so who came last stays shortest. */
+	/*
+	 * Without clocks: all ranks leave together, so the last rank to arrive has the shortest
+	 * collective.
+	 */
 	if (job->clocks >= LULL_CLOCKS_DURATIONS)
 		return -(i64)(x->end_ns - x->start_ns);
 	return lull_job_time(rank, x->start_ns);

@@ -1,5 +1,5 @@
 /*
- * stage - the pipeline of a job, found by who sends to whom.
+ * stage - the pipeline of a job, found from sends and receives.
  *
  * Ranks that send to and receive from each other are neighbours. A chain of neighbours is one
  * replica of the pipeline: its end with the smaller rank is stage 0. A ring (which interleaved

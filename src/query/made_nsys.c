@@ -1,4 +1,4 @@
-/* What nsys tells about processes, devices and the recording, from our dimensions. */
+/* Tables of nsys about processes, devices and the recording, made from our dimensions. */
 #include "query/made.h"
 
 #include <inttypes.h>

@@ -419,7 +419,7 @@ static struct lull_value value(const struct lull_walk *walk, int col)
 	return out;
 }
 
-/* What most queries ask for takes the short way: numbers that are columns, and ends. */
+/* A fast path for most queries: numbers that are columns, and ends. */
 static void column(struct lull_walk *walk, sqlite3_context *to, int col)
 {
 	const struct walk *w = (const struct walk *)walk;

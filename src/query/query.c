@@ -179,7 +179,7 @@ void lull_query_close(struct lull_query *q)
 
 /* ---- what went wrong ---- */
 
-/* Which word the message ends with, if it begins so. */
+/* The last word of the message, if the message starts with this text. */
 static const char *unknown_word(const char *message, const char *what)
 {
 	size_t len = strlen(what);
@@ -200,7 +200,7 @@ static void near_tables(struct lull_query *q, struct lull_nearest *near)
 			lull_nearest_add(near, enums[i].table);
 }
 
-/* Whether a name stands in the statement as a word of its own. */
+/* Whether a name is a separate word in the statement. */
 static bool is_named(const char *sql, const char *name)
 {
 	size_t len = strlen(name);

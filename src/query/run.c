@@ -135,7 +135,10 @@ int lull_query_run(struct lull_query *q, const char *sql, const struct lull_quer
 		if (stmt) {
 			res.stmt = stmt;
 			begin(&res, options);
-			/* People see where the next table begins; programs ask for one. */
+			/*
+			 * An empty line between tables, for formats that are read by people;
+			 * programs ask for one table.
+			 */
 			if (q->n_results++ && (options->format == LULL_OUT_FORMAT_column ||
 					       options->format == LULL_OUT_FORMAT_table))
 				putc('\n', to);

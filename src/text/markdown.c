@@ -34,7 +34,7 @@ struct printer {
 /* ---- inside a paragraph ---- */
 
 /*
- * The length of what stands between `mark` at text[0] and the next one; 0 if it is no pair. A star
+ * The length of the text between `mark` at text[0] and the next one; 0 if there is no pair. A star
  * beside a blank is a star; code may begin with a blank.
  */
 static size_t enclosed(const char *text, const char *mark)

@@ -51,7 +51,7 @@ void lull_shorten_middle(struct lull_str *to, const char *text, size_t columns)
 
 /* ---- C++ names ---- */
 
-/* How deep in brackets the next character is; "->" and "operator<" and their kin are none. */
+/* How deep in brackets the next character is; "->", "operator<" and similar are not brackets. */
 struct depth {
 	int angle;
 	int round;

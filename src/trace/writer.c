@@ -59,7 +59,7 @@ void lull_writer_free(struct lull_writer *w)
 
 /* ---- writing blocks ---- */
 
-/* Remember the failure; rows go on being taken. */
+/* Remember the failure; rows are still accepted. */
 static int note(struct lull_writer *w, int rc, const struct lull_err *err)
 {
 	if (rc)
@@ -211,7 +211,7 @@ static int write_facts(struct lull_writer *w, const struct lull_table_desc *tabl
 	return note(w, lull_part_sync_if_due(&w->part, err), err);
 }
 
-/* Both buffers of a table; the first failure is reported, the second buffer is tried all the same.
+/* Both buffers of a table; the first failure is reported, the second buffer is still tried.
  */
 static int write_table(struct lull_writer *w, struct lull_facts *f, struct lull_err *err)
 {

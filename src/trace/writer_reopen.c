@@ -1,4 +1,4 @@
-/* A writer that goes on where another one stopped. */
+/* A writer that continues where another one stopped. */
 #include "trace/writer_int.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ struct lull_writer *lull_writer_adopt(const struct lull_part *part, struct lull_
 	return w;
 }
 
-/* ---- where to go on ---- */
+/* ---- where to continue ---- */
 
 /*
  * End of the last whole block of checkpoints; without one, the first block of facts, or the end of

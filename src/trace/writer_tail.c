@@ -70,8 +70,8 @@ static bool is_definition(const struct lull_entry *e)
 }
 
 /*
- * Where the facts of a block begin to be worth keeping. Work of a device is told later than the
- * calls that asked for it, by 0.2 s, and both end up in blocks of a second: calls are kept a little
+ * From which time on the facts of a block are kept. Work of a device is recorded later than the
+ * calls that launched it, by 0.2 s, and both end up in blocks of a second: calls are kept a little
  * longer, so that no work is left without its call.
  */
 static u64 cut_of(const struct lull_entry *e, u64 from_ns)

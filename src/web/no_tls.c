@@ -1,7 +1,7 @@
 /*
  * For releases that link libmicrohttpd's archive: it names functions of GnuTLS, which are only
- * called for TLS, and the server speaks none. These stand in for them, so that the program does not
- * carry a TLS library it never uses.
+ * called for TLS, and the server does not use TLS. These replace them, so that the program does not
+ * contain a TLS library it never uses.
  */
 #ifdef LULL_NO_TLS
 

@@ -152,7 +152,7 @@ static enum MHD_Result send_answer(struct lull_server *s, struct MHD_Connection 
 		return send_text(c, status_of(&err), err.msg);
 	}
 	response = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
-	/* The second tells what it takes on a machine that is busy with other things. */
+	/* The second is for a machine that is busy with other work. */
 	snprintf(timing, sizeof(timing), "answer;dur=%.3f, cpu;dur=%.3f",
 		 (f64)(lull_now_ns() - began_ns) / 1e6,
 		 (f64)(lull_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / 1e6);

@@ -70,7 +70,7 @@ void lull_job_print_clocks(FILE *to, const struct lull_job *job, int width)
 	}
 }
 
-/* ---- who is late ---- */
+/* ---- late ranks ---- */
 
 static void rank_name(const struct lull_job_rank *rank, char *to, size_t cap)
 {

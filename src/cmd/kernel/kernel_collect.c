@@ -235,7 +235,7 @@ static int choose(const struct lull_kernel_collect *k, struct lull_kset *set, st
 	return rc;
 }
 
-/* The hardware does one or the other: who wants both runs the program once for each. */
+/* The hardware does one or the other: for both, the program runs once for each. */
 struct wants {
 	bool counters, samples;
 };
