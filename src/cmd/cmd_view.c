@@ -252,7 +252,7 @@ static int run(struct view *v, int n, char **paths, struct lull_err *err)
 			return err->code;
 	}
 	if (!v->page.n_reports)
-		return lull_fail(err, LULL_E_USAGE, "expected a report, such as report1.lull");
+		return lull_fail(err, LULL_E_USAGE, "give a report, such as report1.lull");
 	return serve(v, err);
 }
 
@@ -285,7 +285,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 	if (first < 0)
 		return first;
 	if (first == argc)
-		return lull_fail(err, LULL_E_USAGE, "expected a report, such as report1.lull");
+		return lull_fail(err, LULL_E_USAGE, "give a report, such as report1.lull");
 	rc = run(&v, argc - first, argv + first, err);
 	if (v.redirect_path)
 		unlink(v.redirect_path);

@@ -38,20 +38,18 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 		lull_advise(claim, "blocks of whole warps: a multiple of 32 threads, 128 to 512");
 		return true;
 	}
-	lull_advise(claim, "let the threads of a warp take the same way: sort or group the work by "
-			   "case, one warp for each item instead of one thread, select instead of "
-			   "branch");
+	lull_advise(claim,
+		    "let the threads of a warp take the same branch: sort or group the work by "
+		    "case, one warp for each item instead of one thread, select instead of branch");
 	return true;
 }
 
 const struct lull_kverdict lull_verdict_divergence = {
 	.id = "divergence",
 	.title = "instructions work for few threads of their warp",
-	.why = "A warp executes one instruction for its 32 threads. When they take different ways, "
-	       "it "
-	       "goes all of them, each time for a part of the threads. Claimed when less than 65 % "
-	       "of "
-	       "the threads take part on average and memory is not the limit.",
+	.why = "A warp executes one instruction for its 32 threads. When they take different "
+	       "branches, it executes all of them, each for a part of the threads. Claimed when "
+	       "less than 65 % of the threads take part on average and memory is not the limit.",
 	.stage = LULL_STAGE_WASTE,
 	.claim = claim,
 };

@@ -24,7 +24,7 @@ static void advise(const struct lull_case *c, struct lull_kclaim *claim, int sta
 		lull_advise(claim, "%s",
 			    *help	 ? help
 			    : stall >= 0 ? "more independent work for each thread"
-					 : "learn what the warps wait for: --section warps");
+					 : "measure what the warps wait for: --section warps");
 }
 
 /* Which part came closest: where two are half busy, they take turns. */
@@ -79,7 +79,8 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 	prove_idle(c, claim);
 	prove_wait(c, claim, stall);
 	if (!isnan(eligible))
-		lull_prove(claim, "%.2f warps of a scheduler could issue, of %.1f that are there",
+		lull_prove(claim,
+			   "%.2f warps of a scheduler could issue, of %.1f that are resident",
 			   eligible, lull_k_of(c->p, LULL_K_sched_active_warps));
 	advise(c, claim, stall);
 	return true;

@@ -55,7 +55,7 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 
 const struct lull_kverdict lull_verdict_launch_overhead = {
 	.id = "launch-overhead",
-	.title = "it is over before the chip has begun to work",
+	.title = "it ends before the chip has started to work",
 	.why = "Starting and ending a kernel takes 2 to 4 us, whatever it does. A kernel shorter "
 	       "than 4 us, or one of up to 10 us in which no multiprocessor had work for a third "
 	       "of the time, pays mostly for that. Of a range: no multiprocessor had work in a "

@@ -77,12 +77,11 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 
 const struct lull_kverdict lull_verdict_low_occupancy = {
 	.id = "low-occupancy",
-	.title = "too few warps fit to hide what they wait for",
-	.why = "While a warp waits, others can work, if they are there. Registers, shared memory "
-	       "and "
-	       "the size of the block limit how many fit. Claimed when at most 37.5 % fit, those "
-	       "are "
-	       "there, and no part of the chip is busy; the limiting resource is named.",
+	.title = "too few warps fit to hide latency",
+	.why = "While a warp waits, others can work, if there are enough of them. Registers, "
+	       "shared memory and the size of the block limit how many fit. Claimed when at most "
+	       "37.5 % fit, those are resident, and no part of the chip is busy; the limiting "
+	       "resource is named.",
 	.stage = LULL_STAGE_LATENCY,
 	.claim = claim,
 };

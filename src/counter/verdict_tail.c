@@ -39,7 +39,8 @@ static bool is_partial(struct lull_case *c, struct lull_kclaim *claim)
 	      had < fits * full / 100 * 1.1))
 		return false;
 	claim->gain = fmax(claim->gain, 100 / full);
-	lull_prove(claim, "on average %.0f %% of the warps that fit were there", 100 * had / fits);
+	lull_prove(claim, "on average %.0f %% of the warps that fit were resident",
+		   100 * had / fits);
 	return true;
 }
 
@@ -73,11 +74,10 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 const struct lull_kverdict lull_verdict_tail = {
 	.id = "tail",
 	.title = "the end is uneven: some multiprocessors wait for the last blocks",
-	.why = "Blocks run in waves. When the last wave holds few blocks, or some blocks take much "
+	.why = "Blocks run in waves. When the last wave has few blocks, or some blocks take much "
 	       "longer than others, most of the chip waits for the rest. Claimed when "
 	       "multiprocessors had work for less than 80 % of the time of the busiest one, or "
-	       "when "
-	       "up to five waves are filled to less than 80 % and the warps show it.",
+	       "when up to five waves are filled to less than 80 % and the warps show it.",
 	.stage = LULL_STAGE_SHAPE,
 	.claim = claim,
 };
