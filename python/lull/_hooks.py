@@ -16,7 +16,7 @@ import threading
 # Bits of the agent's sources, as in src/wire/wire.h.
 TORCH, OPS, MODULES = 1 << 24, 1 << 25, 1 << 26
 
-# How far we came, for tell().
+# How far the hooks got, for tell().
 PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
 
 PATCHES = {}  # module -> function that wraps parts of it, once it is loaded
@@ -24,7 +24,7 @@ BEFORE = {}  # module -> function to call before it is loaded
 
 
 class _Thread(threading.local):
-    """What this thread is inside of."""
+    """The phases that this thread is in."""
     forward = False
     data = False
     optimizer = 0
@@ -67,11 +67,11 @@ class _Steps:
 
     def __init__(self):
         self.number = 0
-        self.thread = None  # that trains; the loaders of others do not count
-        self.caller = threading.main_thread().ident  # that last called the model
+        self.thread = None  # the one that trains; loaders of other threads do not count
+        self.caller = threading.main_thread().ident  # the last thread that called the model
         self.is_open = False
         self.has_seen = False  # a model, a backward pass or an optimizer
-        self.by_data = False  # batches begin the steps
+        self.by_data = False  # steps start with a batch
         self.known = set()  # optimizers of the last steps
         self.clear()
 
@@ -90,7 +90,7 @@ class _Steps:
         return not (self.stepped or self.has_data or self.has_forward or self.has_backward)
 
     def none(self):
-        """What seemed to begin was no step: the batches or the program came to an end."""
+        """No new step has started after all: the batches or the program ended."""
         if self.is_open:
             _agent.no_step()
             self.is_open = False
@@ -113,12 +113,12 @@ class _Steps:
             self.by_data = True
             self.next()
         elif self.is_empty():
-            # The step before ended with its optimizer, and this one begins with a batch.
+            # The previous step ended with its optimizer, and this one starts with a batch.
             self.by_data = self.number > 1
         self.has_data = True
 
     def is_batch_done(self):
-        """Another batch without a backward pass: or all of the step is compiled, and nothing of it is seen."""
+        """Another batch without a backward pass, or the whole step is compiled and nothing in it is visible."""
         if not self.has_data or self.has_backward:
             return False
         return self.has_forward or (_Call.is_off and not self.has_seen)
@@ -148,7 +148,7 @@ class _Steps:
             self.next()
         self.thread = threading.get_ident()
         if key in self.stepped:
-            # Twice without a batch between: batches do not begin the steps.
+            # Twice without a batch in between: steps do not start with batches.
             self.by_data = False
             self.known = {key}
         self.known.add(key)
@@ -177,7 +177,7 @@ def _sequence(tensor):
 
 
 def _learn_ops():
-    """Let the agent find out how this build lays out its objects; see src/agent/python/torch_ops.c."""
+    """Let the agent learn the layout of operator objects of this build; see src/agent/python/torch_learn.c."""
     import torch
     with torch.enable_grad():
         def empty(*shape, dtype=torch.float32):
@@ -208,7 +208,7 @@ def _learn_stacks():
 
 
 def learn():
-    """Get ready for operators, once torch is there."""
+    """Prepare for operators, once torch is loaded."""
     if not _sources & OPS or _Ops.is_known or _Ops.n_tries >= 3:
         return
     _Ops.n_tries += 1
@@ -224,7 +224,7 @@ def learn():
 
 
 def follow():
-    """Operators are watched while a recording is on, and cost nothing outside of it."""
+    """Observe operators while a recording is on; outside of it they cost nothing."""
     if _sources & OPS and not _agent.ops_follow() and _agent.is_recording():
         learn()
         _agent.ops_follow()
@@ -242,7 +242,7 @@ def put(owner, attribute, ours):
 
 
 def switch(is_on):
-    """Take all hooks out, or put them back: to measure what they cost."""
+    """Remove all hooks, or put them back: to measure what they cost."""
     for owner, attribute, original, ours in _places:
         setattr(owner, attribute, ours if is_on else original)
     _Call.is_off = not is_on
@@ -446,7 +446,7 @@ def _patch_worker(module):
             # Its number is the eleventh parameter in all versions.
             number = kwargs.get("worker_id", args[10] if len(args) > 10 else "?")
             _agent.thread_name(f"data worker {number}")
-            _thread.data = True  # whatever runs here is no forward pass
+            _thread.data = True  # nothing on this thread is a forward pass
         except Exception:
             pass
         return original(*args, **kwargs)
@@ -468,7 +468,7 @@ def _patch_pinning(module):
 
 
 def _patch_iterators(module):
-    """Loaders of other packages: whatever has a __next__ of its own and is named as one."""
+    """Loaders of other packages: classes named like loaders, with their own __next__."""
     for name, item in list(vars(module).items()):
         if isinstance(item, type) and name.endswith(("Iter", "Iterator")):
             wrap_data(item, "__next__")
@@ -533,7 +533,7 @@ def _pre_step(optimizer, args, kwargs):
     if _is_compiling():
         return None
     if _thread.optimizer and getattr(_thread, "key", None) == id(optimizer):
-        # Its last step ended with an exception, which no hook is told of.
+        # Its last step ended with an exception, for which no hook is called.
         _thread.optimizer = 0
         _leave()
     _thread.key = id(optimizer)
@@ -620,7 +620,7 @@ def _patch_clip(module):
 
 @patch("deepspeed.runtime.engine")
 def _patch_deepspeed(module):
-    # Called when gradients have been accumulated, by step() and by pipelines; long ago by nobody.
+    # Called when gradients have been accumulated, by step() and by pipelines; not by old versions.
     engine = module.DeepSpeedEngine
     attribute = "_take_model_step" if "_take_model_step" in engine.__dict__ else "step"
     original = engine.__dict__[attribute]
@@ -665,7 +665,7 @@ BEFORE["torch._dynamo"] = lambda: _set_call(False)
 
 
 def _of_compiled(original):
-    """A compiled model is called: the outermost is the phase, as for others."""
+    """Calls of a compiled model: the outermost is the phase, as for others."""
     thread = _thread
 
     @functools.wraps(original)
@@ -761,7 +761,7 @@ def _patch_distributed(module):
 
 @patch("torch")
 def _patch_torch(module):
-    """All of it is loaded; what its parts are patched with is from now on in force."""
+    """torch is completely loaded; from now on the patches of its parts are used."""
     global _is_compiling
     found = getattr(getattr(module, "compiler", None), "is_compiling", None)
     if found is not None:
@@ -781,7 +781,7 @@ def _patch_torch(module):
     follow()
 
 
-# Parts that PyTorch's own import brings along and without which phases are missing.
+# Parts that `import torch` loads and without which phases are missing.
 EXPECTED = ("torch.nn.modules.module", "torch.utils.data.dataloader", "torch.autograd",
             "torch.optim.optimizer")
 _done = set()
@@ -812,7 +812,7 @@ class _Loader:
         return self.loader.create_module(spec)
 
     def exec_module(self, module):
-        # From here on nothing shows that we were there.
+        # From here on the module looks as if its own loader had loaded it.
         module.__spec__.loader = module.__loader__ = self.loader
         before = BEFORE.get(self.name)
         if before is not None:
@@ -822,7 +822,7 @@ class _Loader:
 
 
 class _Finder:
-    """In front of sys.meta_path: asks the others for the modules of PATCHES."""
+    """First in sys.meta_path: asks the other finders for the modules of PATCHES."""
 
     def find_spec(self, name, path=None, target=None):
         if name not in PATCHES:
@@ -840,7 +840,7 @@ class _Finder:
 
 
 class _Own:
-    """After all others: `import lull` works under the profiler."""
+    """Last in sys.meta_path, so that `import lull` works under the profiler."""
 
     def __init__(self, folder):
         self.folder = folder
