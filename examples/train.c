@@ -3,13 +3,13 @@
  *
  *	train [--prefetch] [--steps=N] [--data=FILE]
  *
- * Default: 300 steps, and a file beside the program, which is made if need be.
+ * Default: 300 steps, and a file next to the program, which is created if it does not exist.
  *
- * A network with one hidden layer learns to tell ten kinds of picture apart. Pictures lie in a
- * file, packed; a batch is read, unpacked, smoothed, turned a little and shrunk before the network
- * sees it. Without --prefetch the training thread does all of this itself, between two steps. With
- * it, a loader thread prepares the next batch meanwhile: the same numbers in the same order, so the
- * loss at the end is the same to the last digit.
+ * A network with one hidden layer learns to classify ten kinds of pictures. The pictures are in a
+ * compressed file; a batch is read, decompressed, smoothed, rotated a little and scaled down before
+ * the network gets it. Without --prefetch the training thread does all of this itself, between two
+ * steps. With it, a loader thread prepares the next batch at the same time: the same numbers in the
+ * same order, so the loss at the end is the same to the last digit.
  *
  * Steps and ranges are named with lull.h; without a profiler those calls do nothing.
  */

@@ -3,11 +3,11 @@
  *
  *	train_cuda [--fixed] [--steps=N] [--hidden=N] [--slow=N]
  *
- * As it is, the thread that trains prepares each batch, copies it from ordinary memory, and waits
- * for the device at the end of each step: host and device take turns. With --fixed a thread of its
- * own prepares the batches in pinned memory, a second stream copies them, and nobody waits but for
- * data. The sums are the same to the last bit. --slow=N makes step N wait a quarter of a second for
- * its batch, as a file server does now and then.
+ * By default the training thread prepares each batch, copies it from pageable memory, and waits for
+ * the device at the end of each step, so that host and device never work at the same time. With
+ * --fixed another thread prepares the batches in pinned memory, a second stream copies them, and
+ * the training thread waits only for data. The results are the same to the last bit. --slow=N makes
+ * step N wait a quarter of a second for its batch, as a slow file server would.
  *
  * libcuda is opened at run time and the kernels are PTX text (train_cuda_ptx.h), so that this
  * builds without CUDA and runs on any GPU, or on the simulated device: LD_LIBRARY_PATH=build/sim.

@@ -1,8 +1,8 @@
 /*
- * guest - what a program that tests record needs to wait for its recorder, instead of for a while.
+ * guest - helpers for programs that tests record: wait for the recorder, not for a fixed time.
  *
- * What it gives: the control page of its session, waits for what is there, and counts that the test
- *                can look at while the program runs and after it was killed.
+ * What it gives: the control page of its session, waits for conditions on it, and counters that the
+ *                test can read while the program runs and after it was killed.
  * Without a session nothing is waited for.
  */
 #ifndef LULL_TEST_GUEST_H

@@ -1,9 +1,9 @@
 /*
  * patience - how long a test waits for something before it gives up, and how it waits.
  *
- * No test says how long something takes: machines are slow, busy and emulated. A test waits for the
- * condition that it needs. The limit is there only so that a hang does not hang the tests, and is
- * part of no claim. LULL_TEST_PATIENCE in the environment is an integer factor for machines on
+ * No test asserts how long something takes: machines are slow, busy and emulated. A test waits for
+ * the condition that it needs. The limit only stops tests that hang, and no assertion depends on
+ * it. LULL_TEST_PATIENCE in the environment is an integer factor for machines on
  * which it is too short.
  */
 #ifndef LULL_TEST_PATIENCE_H

@@ -1,5 +1,5 @@
 /*
- * skip - leave out a test whose means are not there, and say which.
+ * skip - skip a test that lacks something, and say what.
  *
  *	if (access(path, X_OK) != 0)
  *		test_skip("%s is not installed", path);
