@@ -162,7 +162,7 @@ static inline enum lull_kernel_class lull_kernel_class_of(const char *name)
 	struct lull_text_part parts[LULL_N_PARTS];
 
 	lull_kernel_name_parts(name, parts);
-	for (u8 part = 0; part < LULL_N_PARTS; part++) {
+	for (int part = 0; part < LULL_N_PARTS; part++) {
 		for (size_t i = 0; i < LULL_COUNT_OF(words); i++) {
 			if (part <= words[i].last_part &&
 			    lull_word_fits(parts[part], words[i].word,
