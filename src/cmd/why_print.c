@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/device.h"
 #include "text/term.h"
 #include "cause/thresholds.h"
 
@@ -258,7 +259,7 @@ static void others(const struct printer *p, const struct lull_why *why)
 			best = s->cost_ns[k] > s->cost_ns[best] ? k : best;
 		say(p, 0,
 		    "Process %u, device %u: computes %.0f %% of its step; most of the rest is %s.",
-		    processes[s->process - 1].pid, s->device - 1,
+		    processes[s->process - 1].pid, lull_device_number(why->reader, s->device),
 		    (f64)s->split_ns[LULL_SPLIT_COMPUTE] / (f64)s->window_ns * 100,
 		    lull_causes[best]->id);
 	}

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "model/device.h"
 #include "export/viewer_int.h"
 
 /* Tracks of one family. More than this many slices at once are no timeline any more. */
@@ -185,7 +186,7 @@ static u32 tell_group(struct lull_viewer_tracks *s, u32 process, u32 device)
 	s->is_told[id] = true;
 	row = &s->viewer->devices[device - 1];
 	tell_process(s, row->process);
-	lull_str_addf(&name, "GPU %u", row->device_id);
+	lull_str_addf(&name, "GPU %u", lull_device_number(s->viewer->reader, device));
 	if (row->name)
 		lull_str_addf(&name, " %s", lull_reader_string(s->viewer->reader, row->name, NULL));
 	sink->group(sink->ctx,

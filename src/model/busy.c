@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/device.h"
 
 /*
  * A sweep over begins and ends. Work comes by its begin; what runs waits in a heap for its end.
@@ -38,39 +38,15 @@ struct sweep {
 
 /* ---- tracks ---- */
 
-/* Which device row stands for each, by row id. */
-static u32 *same_devices(struct lull_reader *r)
-{
-	size_t n;
-	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
-	u32 *same = lull_alloc(n + 1, sizeof(*same));
-	struct lull_map by_uuid;
-
-	lull_map_init(&by_uuid);
-	for (u32 id = 1; id <= n; id++) {
-		u32 *first;
-
-		same[id] = id;
-		if (!devices[id - 1].uuid)
-			continue;
-		first = lull_map_add(&by_uuid, devices[id - 1].uuid, NULL);
-		if (!*first)
-			*first = id;
-		same[id] = *first;
-	}
-	lull_map_release(&by_uuid);
-	return same;
-}
-
 u32 *lull_busy_devices(struct lull_reader *r)
 {
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
-	u32 *tracks = lull_alloc(n + 1, sizeof(*tracks)), *same = same_devices(r);
+	u32 *tracks = lull_alloc(n + 1, sizeof(*tracks)), *rows = lull_device_rows(r);
 
 	for (size_t i = 0; i < n; i++)
-		tracks[i + 1] = same[lanes[i].device];
-	free(same);
+		tracks[i + 1] = rows[lanes[i].device];
+	free(rows);
 	return tracks;
 }
 

@@ -36,8 +36,8 @@ struct lull_busy_piece {
 typedef void lull_busy_visit(void *ctx, const struct lull_busy_piece *piece);
 
 /*
- * The track of each lane, by lane id, with one track for each device: the id of its row. A device
- * that several processes see is one, the first with the same uuid. 0 for threads. Free with free().
+ * The track of each lane, by lane id, with one track for each device: the row that
+ * stands for it (model/device.h). 0 for threads. Free with free().
  */
 u32 *lull_busy_devices(struct lull_reader *r);
 

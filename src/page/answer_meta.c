@@ -3,10 +3,12 @@
  */
 #include "page/page.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/convert.h"
 #include "base/str.h"
+#include "model/device.h"
 #include "report/report.h"
 #include "trace/issue.h"
 
@@ -82,10 +84,13 @@ static void put_devices(struct lull_json *j, struct lull_reader *r)
 {
 	size_t n;
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 *rows = lull_device_rows(r);
 
 	lull_json_key(j, "devices");
 	lull_json_array(j);
-	for (size_t i = 0; i < n; i++) {
+	for (u32 i = 0; i < n; i++) {
+		if (rows[i + 1] != i + 1)
+			continue;
 		lull_json_object(j);
 		pair_u64(j, "id", devices[i].device_id);
 		pair_text(j, "name", lull_reader_string(r, devices[i].name, NULL));
@@ -93,6 +98,7 @@ static void put_devices(struct lull_json *j, struct lull_reader *r)
 		lull_json_end(j);
 	}
 	lull_json_end(j);
+	free(rows);
 }
 
 static f64 max_of(const struct lull_curve *curve)

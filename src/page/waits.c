@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/device.h"
 #include "model/wait.h"
 #include "page/fields.h"
 #include "timeline/name.h"
@@ -25,14 +26,11 @@ struct sync {
 
 static u32 process_of(const struct lull_timeline *t, u32 group)
 {
-	size_t n_lanes, n_devices;
+	size_t n_lanes;
 	const struct lull_lane_row *lanes = lull_reader_dim(t->reader, LULL_TABLE_lane, &n_lanes);
-	const struct lull_device_row *devices =
-		lull_reader_dim(t->reader, LULL_TABLE_device, &n_devices);
-	u32 device = group & ~LULL_GROUP_DEVICE;
 
 	if (group & LULL_GROUP_DEVICE)
-		return device && device <= n_devices ? devices[device - 1].process : 0;
+		return lull_device_process(t->reader, group & ~LULL_GROUP_DEVICE);
 	return group && group <= n_lanes ? lanes[group - 1].process : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "model/device.h"
 #include "model/names.h"
 #include "model/words.h"
 #include "symbol/demangle.h"
@@ -195,6 +196,11 @@ static i64 value_f32(struct lull_values *v, i64 bits)
 	return bits;
 }
 
+static i64 value_device(struct lull_values *v, i64 device)
+{
+	return lull_device_number(v->reader, (u32)device);
+}
+
 /* enum lull_kernel_class of a kernel's name. */
 static i64 value_kernel_class(struct lull_values *v, i64 name)
 {
@@ -203,7 +209,7 @@ static i64 value_kernel_class(struct lull_values *v, i64 name)
 
 static const char *name_kernel_class(u32 class)
 {
-	return lull_kernel_class_name((enum lull_kernel_class)class);
+	return lull_kernel_class_name((enum lull_kernel_class) class);
 }
 
 static const struct {
@@ -221,6 +227,7 @@ static const struct {
 	{ "overhead", value_overhead },
 	{ "i32", value_i32 },
 	{ "f32", value_f32 },
+	{ "device", value_device },
 	{ "kernel_class", value_kernel_class },
 };
 

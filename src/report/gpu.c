@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/device.h"
 #include "model/names.h"
 
 /* Length of "_v3020", the suffix of functions whose parameters changed with CUDA 3.2 and so on. */
@@ -70,6 +71,7 @@ void lull_gpu_device_name(struct lull_str *to, struct lull_reader *r, u32 device
 	size_t n;
 	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
 
+	device = lull_device_row_of(r, device);
 	if (!device)
 		return;
 	lull_str_puts(to, lull_reader_string(r, devices[device - 1].name, NULL));
@@ -88,11 +90,7 @@ struct lull_lane_row lull_gpu_lane(struct lull_reader *r, u32 lane)
 
 u32 lull_gpu_device_id(struct lull_reader *r, u32 lane)
 {
-	u32 device = lull_gpu_lane(r, lane).device;
-	size_t n;
-	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
-
-	return device ? devices[device - 1].device_id : 0;
+	return lull_device_number(r, lull_gpu_lane(r, lane).device);
 }
 
 u32 *lull_gpu_device_ids(struct lull_reader *r)

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/busy.h"
+#include "model/device.h"
 #include "report/gpu.h"
 #include "report/report.h"
 
@@ -100,24 +101,6 @@ static bool is_busy(const struct metrics *m, u32 device, u64 time_ns)
 			hi = mid;
 	}
 	return lo < list->n && spans[lo].from_ns <= time_ns;
-}
-
-/* For each device row, the first row with its uuid; as lull_busy_devices() does. */
-static u32 *find_first_rows(struct lull_reader *r, u32 n)
-{
-	size_t n_rows;
-	const struct lull_device_row *rows = lull_reader_dim(r, LULL_TABLE_device, &n_rows);
-	u32 *first = lull_alloc(n + 1, sizeof(*first));
-
-	for (u32 i = 0; i < n; i++) {
-		first[i + 1] = i + 1;
-		for (u32 k = 0; k < i && rows[i].uuid; k++)
-			if (rows[k].uuid == rows[i].uuid) {
-				first[i + 1] = k + 1;
-				break;
-			}
-	}
-	return first;
 }
 
 static struct series *series_of(struct metrics *m, u32 metric, u32 device)
@@ -280,7 +263,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 	(void)err;
 	m.n_devices = lull_reader_n_dim(r, LULL_TABLE_device);
-	m.first_rows = find_first_rows(r, m.n_devices);
+	m.first_rows = lull_device_rows(r);
 	m.busy = lull_alloc(m.n_devices + 1, sizeof(*m.busy));
 	for (u32 i = 0; i <= m.n_devices; i++)
 		lull_vec_init(&m.busy[i].list, sizeof(struct lull_span));

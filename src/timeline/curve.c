@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/device.h"
 #include "base/str.h"
 
 #define MAX_POINTS    32768u
@@ -56,6 +57,8 @@ void lull_curve_add(struct lull_curve *curve, u64 at_ns, f64 value)
 	if (curve->points.n == MAX_POINTS)
 		halve(curve);
 }
+
+#define OF_PROCESS 0x40000000u /* in what a curve shows: of one process of several */
 
 /* What distinguishes curves: where they belong, and what they show. */
 struct which {
@@ -157,6 +160,7 @@ static void add_device_memory(struct curves *c)
 	struct lull_cursor cursor;
 	struct lull_cuda_memory_cols cols;
 	size_t n, n_devices;
+	u32 *rows = lull_device_rows(c->t->reader);
 	f64 *held;
 
 	lull_reader_dim(c->t->reader, LULL_TABLE_device, &n_devices);
@@ -165,7 +169,7 @@ static void add_device_memory(struct curves *c)
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			struct which which = { LULL_NO_ROW, 3, "memory", "Device memory", "B" };
-			f64 *sum = &held[cols.device[i]];
+			f64 *sum = &held[rows[cols.device[i]]]; /* of all processes */
 
 			if (cols.memory_kind[i] != MEMORY_DEVICE || !cols.device[i])
 				continue;
@@ -179,10 +183,11 @@ static void add_device_memory(struct curves *c)
 	}
 	lull_cursor_release(&cursor);
 	free(held);
+	free(rows);
 }
 
-/* The device row of the process of a lane with this number, 0 if there is none. */
-static u32 device_by_id(struct curves *c, u32 lane, u32 device_id)
+/* The device row of the process of a lane with this number, 0 if there is none; whose it is. */
+static u32 device_by_id(struct curves *c, u32 lane, u32 device_id, u32 *owner)
 {
 	size_t n, n_lanes;
 	const struct lull_device_row *devices =
@@ -191,6 +196,7 @@ static u32 device_by_id(struct curves *c, u32 lane, u32 device_id)
 		lull_reader_dim(c->t->reader, LULL_TABLE_lane, &n_lanes);
 	u32 process = lane ? lanes[lane - 1].process : 0, any = 0;
 
+	*owner = process;
 	for (u32 id = 1; id <= n; id++) {
 		if (devices[id - 1].device_id != device_id)
 			continue;
@@ -199,6 +205,29 @@ static u32 device_by_id(struct curves *c, u32 lane, u32 device_id)
 		any = any ? any : id;
 	}
 	return any;
+}
+
+/*
+ * Each process has an allocator: on a device of several, all but the first have curves of their
+ * own.
+ */
+static void add_held(struct curves *c, struct which which, u32 process, u64 at_ns, u64 size_bytes)
+{
+	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
+	size_t n;
+	const struct lull_process_row *all = lull_reader_dim(c->t->reader, LULL_TABLE_process, &n);
+	u32 device = lull_timeline_row(c->t, which.parent)->id;
+
+	if (process && process <= n && process != lull_device_process(c->t->reader, device)) {
+		lull_str_addf(&key, "p%u/%s", process, which.key);
+		lull_str_addf(&title, "%s by %u", which.title, all[process - 1].pid);
+		which.what = OF_PROCESS | process * 16 | which.what;
+		which.key = lull_str_text(&key);
+		which.title = lull_str_text(&title);
+	}
+	lull_curve_add(curve_of(c, &which), at_ns, (f64)size_bytes);
+	lull_str_release(&key);
+	lull_str_release(&title);
 }
 
 /* What the framework's own allocator holds. */
@@ -211,17 +240,16 @@ static void add_allocator(struct curves *c)
 	lull_cursor_init(&cursor, c->t->reader, LULL_TABLE_alloc, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			u32 device = device_by_id(c, cols.lane[i], cols.device_id[i]);
+			u32 process,
+				device = device_by_id(c, cols.lane[i], cols.device_id[i], &process);
 			struct which used = { LULL_NO_ROW, 4, "allocated", "Memory in use", "B" };
 			struct which held = { LULL_NO_ROW, 5, "reserved", "Memory reserved", "B" };
 
 			if (cols.device_kind[i] != 1 || !device)
 				continue;
 			used.parent = held.parent = lull_tl_rows_device(c->rows, device);
-			lull_curve_add(curve_of(c, &used), cols.start_ns[i],
-				       (f64)cols.allocated_bytes[i]);
-			lull_curve_add(curve_of(c, &held), cols.start_ns[i],
-				       (f64)cols.reserved_bytes[i]);
+			add_held(c, used, process, cols.start_ns[i], cols.allocated_bytes[i]);
+			add_held(c, held, process, cols.start_ns[i], cols.reserved_bytes[i]);
 		}
 	}
 	lull_cursor_release(&cursor);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/device.h"
 #include "timeline/build.h"
 #include "timeline/curve.h"
 #include "timeline/detail.h"
@@ -52,10 +53,7 @@ u32 lull_timeline_row_by_key(const struct lull_timeline *t, const char *key)
 
 u32 lull_timeline_device_id(const struct lull_timeline *t, u32 device)
 {
-	size_t n;
-	const struct lull_device_row *all = lull_reader_dim(t->reader, LULL_TABLE_device, &n);
-
-	return device && device <= n ? all[device - 1].device_id : 0;
+	return lull_device_number(t->reader, device);
 }
 
 static u64 count_events(const struct lull_reader *r)

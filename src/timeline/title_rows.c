@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "base/str.h"
+#include "model/device.h"
 #include "model/work.h"
 
 /* Places of rows without a parent, and of what a device has besides its sources. */
@@ -81,12 +82,14 @@ u32 lull_tl_rows_device(struct lull_tl_rows *rows, u32 device)
 	struct lull_str key = LULL_STR_INIT, title = LULL_STR_INIT;
 	size_t n;
 	const struct lull_device_row *all = lull_reader_dim(t->reader, LULL_TABLE_device, &n);
-	u32 *known = lull_map_add(&rows->by_id, key_of(ID_DEVICE, 0, device), NULL);
-	u32 number = lull_timeline_device_id(t, device), ix;
+	u32 *known, number, ix;
 	const char *name;
 
+	device = lull_device_row_of(t->reader, device);
+	known = lull_map_add(&rows->by_id, key_of(ID_DEVICE, 0, device), NULL);
 	if (*known)
 		return *known - 1;
+	number = lull_timeline_device_id(t, device);
 	ix = lull_tl_rows_add(rows, LULL_ROW_DEVICE, LULL_NO_ROW,
 			      ORDER_DEVICES + (u64)number * 16 + device % 16);
 	*known = ix + 1;

@@ -257,7 +257,49 @@ def agree(path):
         verdicts_agree(ask, why)
 
 
+# The second device of a machine, the first that its program sees; the driver is asked about both. The one that works
+# has a row in `device` for the driver and one for the program, in either order.
+TWO_ROWS = """process pid=10 name=rank0
+{}
+lane kind=1 process=1 tid=10 name=main
+lane kind=2 process=1 device={} context_id=1 stream_id=7
+launch name=gemm
+metric name=power_w unit=W source=nvml
+counter start=10us metric=1 device={} value=100
+counter start=10us metric=1 device={} value=300
+cuda_call start=0us dur=1us lane=1 name=cudaLaunchKernel correlation=1
+kernel start=1us dur=20us lane=2 launch=1 correlation=1 process=1
+kernel start=50us dur=20us lane=2 launch=1 correlation=2 process=1
+"""
+DRIVER = ['device process=0 device_id=0 name="Test GPU" uuid=aa', 'device process=0 device_id=1 name="Test GPU" uuid=bb']
+PROGRAM = ['device process=1 device_id=0 name="Test GPU" uuid=bb']
+
+
+def a_device_has_one_number(rows, of_lane, of_counters):
+    with open("two.txt", "w", encoding="utf-8") as f:
+        f.write(TWO_ROWS.format("\n".join(rows), of_lane, *of_counters))
+    lull("text", "two.txt", "two.lull")
+    packed = one_file("two.lull")["answers"]
+    lull("export", "-t", "chrome", "-f", "-o", "two.json", "two.lull")
+    with open("two.json", encoding="utf-8") as f:
+        groups = re.findall(r'"name":"(GPU \d)', f.read())
+    same("devices", ("machine", ["0", "1"]), ("file", sorted(str(d["id"]) for d in packed["meta"]["devices"])),
+         ("rows", sorted(r["key"][3:] for r in packed["meta"]["rows"] if r["kind"] == "device")),
+         ("metrics", sorted(re.search(r"\((\d)\)", r["Device"]).group(1) for r in stats("two.lull", "gpu_metrics"))),
+         ("trace viewers", sorted(set(g[4:] for g in groups))))
+    keys = {r["kind"]: r["key"].split("/")[0] for r in packed["meta"]["rows"]}
+    same("the device that works", ("query", {sql("two.lull", f"SELECT device d FROM {t}")[0]["d"] for t in ["kernels", "idle"]} == {"1"}),
+         ("stats", [r["Device"] for r in stats("two.lull", "overlap")] == ["Test GPU (1)"]),
+         ("trace", {r["Device"] for r in stats("two.lull", "cuda_gpu_trace")} == {"Test GPU (1)"}),
+         ("rows", keys["kernel"] == keys["idle"] == "gpu1"), ("as it is", True))
+    runner.expect("power is that of the device that works", [r["Busy Avg"] for r in stats("two.lull", "gpu_metrics")] == ["", 300.0],
+                  stats("two.lull", "gpu_metrics"))
+    agree("two.lull")
+
+
 def cases():
+    yield runner.named("the_driver_s_row_comes_first", a_device_has_one_number, DRIVER + PROGRAM, 3, (1, 2))
+    yield runner.named("the_program_s_row_comes_first", a_device_has_one_number, PROGRAM + DRIVER, 1, (2, 3))
     paths = [p for where in ["test/data/**/*.lull", "test/data/**/*.json.gz", "examples/**/*.lull"]
              for p in glob.glob(f"{TOP}/{where}", recursive=True)]
     for path in sorted(paths):

@@ -1,0 +1,72 @@
+#include "model/device.h"
+
+#include "base/map.h"
+#include "base/mem.h"
+
+u32 *lull_device_rows(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 *rows = lull_alloc(n + 1, sizeof(*rows));
+	struct lull_map by_uuid;
+
+	lull_map_init(&by_uuid);
+	for (u32 id = 1; id <= n; id++) {
+		u32 *best;
+
+		if (!devices[id - 1].uuid)
+			continue;
+		best = lull_map_add(&by_uuid, devices[id - 1].uuid, NULL);
+		if (!*best || (!devices[id - 1].process && devices[*best - 1].process))
+			*best = id;
+	}
+	for (u32 id = 1; id <= n; id++) {
+		const u32 *best =
+			devices[id - 1].uuid ? lull_map_find(&by_uuid, devices[id - 1].uuid) : NULL;
+
+		rows[id] = best ? *best : id;
+	}
+	lull_map_release(&by_uuid);
+	return rows;
+}
+
+u32 lull_device_row_of(struct lull_reader *r, u32 device)
+{
+	size_t n;
+	const struct lull_device_row *all = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 uuid = device && device <= n ? all[device - 1].uuid : 0, first = 0;
+
+	for (u32 id = 1; uuid && id <= n; id++) {
+		if (all[id - 1].uuid != uuid)
+			continue;
+		if (!all[id - 1].process)
+			return id;
+		first = first ? first : id;
+	}
+	return first ? first : device;
+}
+
+u32 lull_device_number(struct lull_reader *r, u32 device)
+{
+	size_t n;
+	const struct lull_device_row *all = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 row = lull_device_row_of(r, device);
+
+	return row && row <= n ? all[row - 1].device_id : 0;
+}
+
+u32 lull_device_process(struct lull_reader *r, u32 device)
+{
+	size_t n;
+	const struct lull_device_row *all = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 uuid;
+
+	if (!device || device > n)
+		return 0;
+	uuid = all[device - 1].uuid;
+	for (u32 id = 1; uuid && id <= n; id++) {
+		if (all[id - 1].uuid == uuid && all[id - 1].process)
+			return all[id - 1].process;
+	}
+	return all[device - 1].process;
+}

@@ -1,0 +1,26 @@
+/*
+ * device - which rows of the table `device` are one device.
+ *
+ * A device has a row for each process that uses it, with the number that process knows it by, and
+ * one more (process 0) with the driver's number if its power and clocks were recorded. Rows with
+ * the same uuid are one device. Screens count, name and number devices by the row that stands for
+ * all of them: the driver's, whose numbers are unique, else the first.
+ */
+#ifndef LULL_MODEL_DEVICE_H
+#define LULL_MODEL_DEVICE_H
+
+#include "trace/reader.h"
+
+/* The row that stands for each, by row id; 0 for 0. Free with free(). */
+u32 *lull_device_rows(struct lull_reader *r);
+
+/* The same for one of them. It looks through all rows, of which there are few. */
+u32 lull_device_row_of(struct lull_reader *r, u32 device);
+
+/* The number by which a device is told from others; 0 if there is no such row. */
+u32 lull_device_number(struct lull_reader *r, u32 device);
+
+/* The first process that uses the device of this row; 0 if none does. */
+u32 lull_device_process(struct lull_reader *r, u32 device);
+
+#endif
