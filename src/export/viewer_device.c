@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "export/viewer_int.h"
 #include "model/names.h"
+#include "model/work.h"
 
 /* ---- kernels ---- */
 
@@ -74,7 +75,8 @@ static bool kernel_row(struct lull_viewer *t, const void *cols, size_t i,
 
 	rec->family = lull_viewer_family(t, c->lane[i], LULL_VIEWER_MAIN);
 	rec->what = name_of_launch(t, c->launch[i]);
-	add_origin(t, rec, c->process[i], c->correlation[i], c->graph_id[i]);
+	add_origin(t, rec, lull_work_process(t->lanes, c->process[i], c->lane[i]),
+		   c->correlation[i], c->graph_id[i]);
 	if (c->graph_node_id[i])
 		lull_viewer_value(rec, LULL_VIEWER_ARG_graph_node, c->graph_node_id[i]);
 	return true;
@@ -118,7 +120,8 @@ static bool memcpy_row(struct lull_viewer *t, const void *cols, size_t i,
 		memcpy(&bits, &rate, sizeof(bits));
 		lull_viewer_value(rec, LULL_VIEWER_ARG_bandwidth, bits);
 	}
-	add_origin(t, rec, c->process[i], c->correlation[i], c->graph_id[i]);
+	add_origin(t, rec, lull_work_process(t->lanes, c->process[i], c->lane[i]),
+		   c->correlation[i], c->graph_id[i]);
 	return true;
 }
 
@@ -141,7 +144,8 @@ static bool memset_row(struct lull_viewer *t, const void *cols, size_t i,
 	}
 	rec->what = *name;
 	lull_viewer_value(rec, LULL_VIEWER_ARG_size_bytes, c->size_bytes[i]);
-	add_origin(t, rec, c->process[i], c->correlation[i], c->graph_id[i]);
+	add_origin(t, rec, lull_work_process(t->lanes, c->process[i], c->lane[i]),
+		   c->correlation[i], c->graph_id[i]);
 	return true;
 }
 
@@ -166,7 +170,8 @@ static bool graph_row(struct lull_viewer *t, const void *cols, size_t i,
 		lull_str_release(&text);
 	}
 	rec->what = *name;
-	add_origin(t, rec, c->process[i], c->correlation[i], 0);
+	add_origin(t, rec, lull_work_process(t->lanes, c->process[i], c->lane[i]),
+		   c->correlation[i], 0);
 	return true;
 }
 

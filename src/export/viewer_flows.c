@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "export/viewer_int.h"
+#include "model/work.h"
 
 #define PAGE_NUMBERS 65536u /* correlation numbers of a page, two bits each: 16 KiB */
 #define N_PAGES	     (1u << 16)
@@ -57,7 +58,8 @@ static void mark_table(struct lull_viewer *t, struct lull_viewer_flows *f, enum 
 {
 	const struct lull_table_desc *table = lull_table_find((u16)id);
 	bool is_call = id == LULL_TABLE_cuda_call;
-	int process_ix = lull_table_column(table, is_call ? "lane" : "process");
+	int process_ix = lull_table_column(table, "process");
+	int lane_ix = lull_table_column(table, "lane");
 	int correlation_ix = lull_table_column(table, "correlation");
 	struct lull_span window = lull_export_window(t->options);
 	const void *cols[LULL_MAX_COLS];
@@ -70,19 +72,19 @@ static void mark_table(struct lull_viewer *t, struct lull_viewer_flows *f, enum 
 	lull_cursor_want(&c, "start_ns");
 	lull_cursor_want(&c, "dur_ns");
 	lull_cursor_want(&c, "correlation");
-	lull_cursor_want(&c, is_call ? "lane" : "process");
+	lull_cursor_want(&c, "lane");
+	if (process_ix >= 0)
+		lull_cursor_want(&c, "process");
 	while ((n = lull_cursor_next(&c, cols)) > 0) {
 		const u64 *start_ns = cols[0], *dur_ns = cols[1];
-		const u32 *process = cols[process_ix], *correlation = cols[correlation_ix];
+		const u32 *process = process_ix >= 0 ? cols[process_ix] : NULL;
+		const u32 *correlation = cols[correlation_ix], *lane = cols[lane_ix];
 
 		for (size_t i = 0; i < n; i++) {
-			u32 of = process[i];
+			u32 of = lull_work_process(t->lanes, process ? process[i] : 0, lane[i]);
 
-			if (!lull_span_holds(window, start_ns[i], dur_ns[i]))
-				continue;
-			if (is_call)
-				of = of ? t->lanes[of - 1].process : 0;
-			mark(f, of, correlation[i], is_call ? HAS_CALL : HAS_WORK);
+			if (lull_span_holds(window, start_ns[i], dur_ns[i]))
+				mark(f, of, correlation[i], is_call ? HAS_CALL : HAS_WORK);
 		}
 	}
 	lull_cursor_release(&c);

@@ -164,7 +164,7 @@ static bool cuda_call_row(struct lull_viewer *t, const void *cols, size_t i,
 			  struct lull_viewer_record *rec)
 {
 	const struct lull_cuda_call_cols *c = cols;
-	u32 process = c->lane[i] ? t->lanes[c->lane[i] - 1].process : 0;
+	u32 process = lull_work_process(t->lanes, 0, c->lane[i]);
 
 	rec->family = lull_viewer_family(t, c->lane[i], LULL_VIEWER_MAIN);
 	rec->what = name_of_text(t, c->name[i], "cuda", true);

@@ -19,7 +19,7 @@ static void each_block(struct lull_link *l, struct lull_reader *r, const char *c
 
 static u32 process_of(const struct lull_link *l, u32 lane)
 {
-	return lane ? l->lanes[lane - 1].process : 0;
+	return lull_work_process(l->lanes, 0, lane);
 }
 
 static void measure(struct lull_link *l, const struct lull_cuda_call_cols *cols, size_t n)

@@ -140,9 +140,7 @@ static void fill_work(struct lull_work *work, const struct lull_work_cursor *c)
 	} else {
 		fill_memory(work, c);
 	}
-	/* An older recorder may have left it to the stream. */
-	if (!work->process && work->lane)
-		work->process = c->lanes[work->lane - 1].process;
+	work->process = lull_work_process(c->lanes, work->process, work->lane);
 }
 
 bool lull_work_next(struct lull_work_cursor *c, struct lull_work *work)

@@ -75,6 +75,16 @@ struct lull_work_cursor {
 };
 
 /*
+ * Whose call started the work of a row: the process that it names, else that of its stream, as
+ * older recorders left it. Numbers of calls begin anew in every process, so that calls and work are
+ * joined by both.
+ */
+static inline u32 lull_work_process(const struct lull_lane_row *lanes, u32 process, u32 lane)
+{
+	return process || !lane ? process : lanes[lane - 1].process;
+}
+
+/*
  * Begin to walk the work of these kinds (bits of enum lull_work_kind) that may lie in `window`;
  * some outside of it is given too.
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "model/work.h"
 #include "trace/block.h"
 
 /* Columns that the picture shows already, or that say nothing to people. */
@@ -160,10 +161,8 @@ struct lull_field_key lull_fields_key(struct lull_reader *r, enum lull_table tab
 	if (correlation < 0 || row >= lull_cursor_read(&c, block_ix, cols))
 		goto done;
 	key.correlation = cols[correlation][row];
-	if (process >= 0)
-		key.process = cols[process][row];
-	if (!key.process && lane >= 0 && cols[lane][row])
-		key.process = lanes[cols[lane][row] - 1].process;
+	key.process = lull_work_process(lanes, process >= 0 ? cols[process][row] : 0,
+					lane >= 0 ? cols[lane][row] : 0);
 done:
 	lull_cursor_release(&c);
 	return key;

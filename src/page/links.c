@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "model/span.h"
+#include "model/work.h"
 #include "page/fields.h"
 #include "page/waits.h"
 #include "timeline/name.h"
@@ -60,9 +61,8 @@ static void search_block(struct search *s, u32 source, struct lull_cursor *c, si
 
 		if (cols[correlation][i] != s->key.correlation)
 			continue;
-		owner = process >= 0 ? cols[process][i] : 0;
-		if (!owner && cols[lane][i])
-			owner = lanes[cols[lane][i] - 1].process;
+		owner = lull_work_process(lanes, process >= 0 ? cols[process][i] : 0,
+					  cols[lane][i]);
 		if (owner != s->key.process && s->key.process)
 			continue;
 		add_row(s, source, block_ix, (u32)i,

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "base/varint.h"
+#include "model/work.h"
 #include "page/fields.h"
 #include "report/report.h"
 #include "timeline/detail.h"
@@ -133,9 +134,8 @@ static u64 link_of(struct links *l, struct lull_reader *r, enum lull_table table
 	}
 	if (!l->has_block || !l->cols[ix][row])
 		return 0;
-	process = owner >= 0 ? l->cols[owner][row] : 0;
-	if (!process && l->cols[lane][row])
-		process = lanes[l->cols[lane][row] - 1].process;
+	process = lull_work_process(lanes, owner >= 0 ? l->cols[owner][row] : 0,
+				    l->cols[lane][row]);
 	return (u64)process << 32 | l->cols[ix][row];
 }
 

@@ -297,7 +297,39 @@ def a_device_has_one_number(rows, of_lane, of_counters):
     agree("two.lull")
 
 
+LINKS = """process pid=10 name=rank0
+process pid=20 name=rank1
+device process=1 device_id=0 name="Test GPU" uuid=aa
+lane kind=1 process=1 tid=10 name=main
+lane kind=1 process=2 tid=20 name=main
+lane kind=2 process=1 device=1 context_id=1 stream_id=7
+launch name=gemm
+cuda_call start=0us dur=2us lane=1 name=cudaLaunchKernel correlation=1
+cuda_call start=1us dur=2us lane=2 name=cudaLaunchKernel correlation=1
+kernel start=5us dur=20us lane=3 launch=1 correlation=1
+"""
+
+
+def work_without_a_process_finds_its_call():
+    """Numbers of calls begin anew in each process; the stream says which it was."""
+    with open("links.txt", "w", encoding="utf-8") as f:
+        f.write(LINKS)
+    lull("text", "links.txt", "links.lull")
+    lull("export", "-t", "chrome", "-f", "-o", "links.json", "links.lull")
+    with open("links.json", encoding="utf-8") as f:
+        events = json.load(f)["traceEvents"]
+    arrows = [(e["pid"], e["ts"]) for e in events if e["ph"] == "s"]
+    told = stats("links.lull", "cuda_kern_exec_trace")
+    with page_of("links.lull") as ask:
+        lane = next(r["lane"] for r in ask("meta")["rows"] if r["kind"] == "kernel")
+        links = ask("event", lane=lane, t=10000)["links"]
+    same("start of the call", ("stats", [r["API Start"] / 1000 for r in told]), ("page", [x["start"] / 1000 for x in links if x["rel"] == "call"]),
+         ("trace viewers", [ts for _, ts in arrows]), ("as it is", [0.0]))
+    same("process of the call", ("stats", [r["PID"] for r in told]), ("trace viewers", [pid for pid, _ in arrows]), ("as it is", [10]))
+
+
 def cases():
+    yield work_without_a_process_finds_its_call
     yield runner.named("the_driver_s_row_comes_first", a_device_has_one_number, DRIVER + PROGRAM, 3, (1, 2))
     yield runner.named("the_program_s_row_comes_first", a_device_has_one_number, PROGRAM + DRIVER, 1, (2, 3))
     paths = [p for where in ["test/data/**/*.lull", "test/data/**/*.json.gz", "examples/**/*.lull"]
