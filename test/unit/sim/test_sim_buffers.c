@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 /* The parts of the stand-in that are tested; libcupti.c itself would need a driver. */
-#include "../../sim/cupti_buffer.c"
-#include "../../sim/cupti_clock.c"
-#include "../../sim/cupti_record.c"
+#include "../../../sim/cupti_buffer.c"
+#include "../../../sim/cupti_clock.c"
+#include "../../../sim/cupti_record.c"
 
 #include "support/patience.h"
 

@@ -16,17 +16,17 @@
 #include <cupti.h>
 
 /* One file of the stand-in is the whole of what is tested. */
-#include "../../sim/cupti_record.c"
+#include "../../../sim/cupti_record.c"
 
 static void calls_have_the_same_number(void **state)
 {
 	(void)state;
 #define CALL(cbid, name, params) assert_int_equal(cbid, CUPTI_DRIVER_TRACE_CBID_##name);
-#include "../../sim/calls.def"
+#include "../../../sim/calls.def"
 #undef CALL
 #define CALL(cbid, version, name, params) \
 	assert_int_equal(cbid, CUPTI_RUNTIME_TRACE_CBID_##name##_v##version);
-#include "../../sim/runtime.def"
+#include "../../../sim/runtime.def"
 #undef CALL
 }
 
