@@ -270,7 +270,7 @@ class Query(Case):
             for word in words:
                 self.assertIn(word, message)
         message = self.lull("query", report, "SELECT * FROM OSRT_API", status=1)
-        self.assertIn("holds nothing for OSRT_API", message)
+        self.assertIn("has no rows for OSRT_API", message)
 
     def test_nothing_can_be_written_or_opened(self):
         report = self.golden("cuda_gpu_trace")
@@ -281,7 +281,7 @@ class Query(Case):
                     "CREATE TEMP TABLE t (x)", "SELECT readfile('/etc/passwd')", "BEGIN", "ANALYZE"]:
             self.lull("query", report, sql, status=2)
         self.assertEqual(os.listdir(self.dir), ["cuda_gpu_trace.lull"])
-        self.assertEqual(len(self.query(report, "PRAGMA table_info(kernels)")), 19)
+        self.assertEqual(len(self.query(report, "PRAGMA table_info(kernels)")), 20)
 
     ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT %s FROM c"
 
