@@ -24,7 +24,8 @@ import results
 import suite
 
 LIMIT_S = 1800 * int(os.environ.get("LULL_TEST_PATIENCE", "1"))  # against hangs; the slowest program takes 2 minutes
-NOT_MADE = re.compile(r"Target '(.*)' not remade because of errors")  # what make -k says
+# What make -k says of targets that failed, and of those that need them.
+NOT_MADE = re.compile(r"\*\*\* \[(?:[^]]*: )?([^]]+)\] (?:Error|Terminated|Killed)|Target '(.*)' not remade because of errors")
 N_LINES = 25  # of the output of a case that failed, in the list at the end
 
 
@@ -148,7 +149,7 @@ def build(programs, args, screen):
                 said = f.read()
             screen.say("".join(line for line in said.splitlines(True) if not line.startswith("  "))[-6000:])
             # One that is not named may be from an earlier build: without any name, none is to be trusted.
-            failed |= {(variant, target) for target in NOT_MADE.findall(said) or targets}
+            failed |= {(variant, a or b) for a, b in NOT_MADE.findall(said)} or {(variant, target) for target in targets}
     return failed
 
 
