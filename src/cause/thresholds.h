@@ -2,8 +2,8 @@
  * thresholds - the numbers by which causes are told, as values that a test can change.
  *
  * thresholds.def lists them with origin and test. LULL_T(name) is the value of one, LULL_TN(name)
- * the same as an integer. test/unit/cause/test_thresholds.c doubles and halves each; an answer of the
- * tests that its line names has to change.
+ * the same as an integer. test/unit/cause/test_thresholds.c doubles and halves each; an answer of
+ * the tests that its line names has to change.
  *
  * Threads:        read only, but for tests.
  */
