@@ -124,8 +124,8 @@ static void shares_and_stacks_are_right_when_perf_is_refused(void **state)
 	expect_split(GUEST, "--sampler=timer", 97);
 }
 
-/* Samples that a recorder which is at work has made safe so far. */
-static u64 n_safe(const char *part)
+/* Rows of a table that a recorder which is at work has written so far. */
+static u64 n_written(const char *part, u32 table)
 {
 	struct lull_reader *r;
 	struct lull_err err;
@@ -133,7 +133,7 @@ static u64 n_safe(const char *part)
 
 	if (!test_profile_exists(part) || lull_reader_open(&r, test_profile_path(part), &err) != 0)
 		return 0;
-	n = test_profile_rows(r, LULL_TABLE_sample);
+	n = test_profile_rows(r, table);
 	lull_reader_close(r);
 	return n;
 }
@@ -142,16 +142,22 @@ static u64 n_safe(const char *part)
 static void a_killed_recorder_leaves_named_stacks(void **state)
 {
 	struct split s;
+	u64 n_before;
 	pid_t pid;
+	int rc;
 
 	(void)state;
 	pid = test_profile_launch("profile -q -f --sampling-frequency=1000 -o %%R/dead " GUEST
 				  " cpu %%R/stop");
-	test_wait_for(n_safe("dead.lull.part") > 200);
+	test_wait_for(n_written("dead.lull.part", LULL_TABLE_sample) > 200);
+	/* Samples are safe when a checkpoint follows them in the file. */
+	n_before = n_written("dead.lull.part", LULL_TABLE_checkpoint);
+	test_wait_for(n_written("dead.lull.part", LULL_TABLE_checkpoint) > n_before);
 	kill(pid, SIGKILL);
 	test_profile_wait(pid);
-	assert_int_equal(test_profile_run(NULL, "recover %%R/dead.lull.part"), 0);
+	rc = test_profile_run(NULL, "recover %%R/dead.lull.part");
 	test_profile_touch("stop");
+	assert_int_equal(rc, 0);
 	s = read_split("dead.lull");
 	print_message("%llu samples with names\n", (unsigned long long)s.n);
 	assert_true(s.n > 0);
