@@ -29,16 +29,13 @@ const struct lull_cause lull_cause_allocator = {
 	.id = "allocator",
 	.title = "device memory is allocated and freed inside the loop",
 	.because = "device memory is allocated and freed inside the loop",
-	.why = "cudaFree waits until the device is idle and takes about 60 us, cudaMalloc about "
-	       "100 us, "
-	       "on the machine this was tried on. A warm caching allocator makes no such calls; "
-	       "they "
-	       "come back with empty_cache(), with shapes that change, or when memory runs out. "
-	       "Time in "
-	       "these calls counts while the device is idle. The prediction takes away the calls "
-	       "and "
-	       "the operators that hold nothing else.",
-	.fix = "keep buffers and use them again, or cudaMallocAsync() from a pool",
+	.why = "On the machine where we measured it, cudaFree takes about 60 us and waits until "
+	       "the device is idle; cudaMalloc takes about 100 us. A caching allocator that is "
+	       "warmed up makes no such calls. They return with empty_cache(), with changing "
+	       "shapes, or when memory runs out. Time in these calls counts while the device is "
+	       "idle. The prediction removes the calls, and the operators that contain nothing "
+	       "else.",
+	.fix = "keep buffers and reuse them, or allocate from a pool with cudaMallocAsync()",
 	.fix_torch = "no empty_cache() in the loop, fixed shapes, "
 		     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
 	.kind = LULL_CAUSE_SPECIFIC,

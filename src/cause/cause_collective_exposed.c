@@ -1,5 +1,5 @@
 /*
- * collective-exposed: ranks exchange data, and nothing computes beside it.
+ * collective-exposed: ranks exchange data while nothing computes.
  *
  * Signal:  a collective runs on the device, and no other kernel.
  * Not it:  a collective under the backward pass; the part of it that waits for a rank that is late
@@ -52,22 +52,20 @@ static const char *table(const struct lull_subject *s)
 
 const struct lull_cause lull_cause_collective_exposed = {
 	.id = "collective-exposed",
-	.title = "ranks exchange data, and nothing computes beside it",
-	.because = "it exchanges data with other ranks, and nothing computes beside it",
-	.why = "Kernels of NCCL and its like are told by their names. Their time counts where no "
-	       "other "
-	       "kernel runs. It is transfer plus waiting for the last rank; with all ranks in the "
-	       "recording, or their reports in one folder, the waiting is taken apart (straggler, "
-	       "pipeline-imbalance), with one "
-	       "rank it "
-	       "cannot be. The prediction puts collectives beside what computes: the step is then "
-	       "as "
-	       "long as the longer of the two.",
-	.fix = "exchange data in pieces on a stream of their own, while the next ones are "
-	       "computed; fewer bytes",
-	.fix_torch = "smaller or larger buckets so that it overlaps the backward pass, "
+	.title = "ranks exchange data while nothing computes",
+	.because = "it exchanges data with other ranks while nothing computes",
+	.why = "Kernels of NCCL and similar libraries are recognised by their names. Their time "
+	       "counts where no other kernel runs. It consists of the transfer and of waiting "
+	       "for the last rank. If all ranks are in the recording, or their reports are in "
+	       "one folder, the waiting is attributed to straggler or pipeline-imbalance; with "
+	       "one rank alone it cannot be separated. The prediction overlaps collectives with "
+	       "computation: the step then takes as long as the longer of the two.",
+	.fix = "exchange data in pieces on a separate stream while the next ones are computed; "
+	       "send fewer bytes",
+	.fix_torch = "smaller or larger buckets so that the exchange overlaps the backward pass, "
 		     "gradient_as_bucket_view, fewer bytes (bf16, sharding)",
-	.assumes = "all of it can run beside the backward pass, and no other rank gets slower",
+	.assumes = "the whole exchange can overlap the backward pass, and no other rank gets "
+		   "slower",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_RANKS,
 	.ranks = LULL_RANKS_EXCHANGE,

@@ -1,5 +1,5 @@
 /*
- * exposed-copy: copies are fast and asynchronous, but nothing computes beside them.
+ * exposed-copy: copies are fast and asynchronous, but nothing computes at the same time.
  *
  * Signal:  a copy between pinned memory and the device, or within the device, runs alone.
  * Not it:  pageable memory (pageable-copy); a copy to the host that somebody waits for (host-sync);
@@ -84,18 +84,15 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 
 const struct lull_cause lull_cause_exposed_copy = {
 	.id = "exposed-copy",
-	.title = "copies run alone: nothing computes beside them",
+	.title = "copies run alone: nothing computes at the same time",
 	.because = "data is copied while nothing computes",
-	.why = "A copy from pinned memory needs no thread and no multiprocessor: it can run beside "
-	       "the "
-	       "kernels of the batch before it, on a stream of its own. Time counts in which a "
-	       "copy is "
-	       "all that runs. The prediction moves copies to a stream for each direction and "
-	       "makes "
-	       "kernels up to 8 % slower while they run, as was measured.",
-	.fix = "copy the next batch on a second stream while this one computes, and make the "
-	       "first wait for it with an event",
-	.assumes = "the data of the next step is there one step earlier",
+	.why = "A copy from pinned memory needs no thread and no multiprocessor: on a separate "
+	       "stream it can overlap the kernels of the previous batch. Time counts in which "
+	       "only a copy runs. The prediction moves copies to one stream per direction and "
+	       "makes kernels up to 8 % slower while copies run, as measured.",
+	.fix = "copy the next batch on a second stream while this one computes, and let the "
+	       "first stream wait for it with an event",
+	.assumes = "the data of the next step is ready one step earlier",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK,

@@ -90,21 +90,18 @@ const struct lull_cause lull_cause_gil = {
 	.title = "the launching thread waits for Python's interpreter lock",
 	.because = "the training thread waits for Python's interpreter lock, which another "
 		   "thread holds",
-	.why = "Only one thread runs Python at a time; another one gets the lock after up to 5 ms, "
-	       "or "
-	       "when the holder blocks. Our own recordings hold each wait. Imported traces do not: "
-	       "there a gap of at least 400 us that is 8 times as long as at the same place of "
-	       "other "
-	       "steps is a stall, and stalls that spare CUDA calls, in which the lock is not "
-	       "needed, "
-	       "are taken for waits for the lock; the odds that chance spared them lower the "
-	       "confidence. Gaps of 4.9 to 6.0 ms, five or more in each step, are such waits, too. "
-	       "The prediction "
-	       "takes away the waits, and what calls within 400 us after one take longer than at "
-	       "the same place in other steps.",
-	.fix = "move the other thread's Python work to a process of its own, or to code that "
+	.why = "Only one thread runs Python at a time. Another thread gets the lock after up to "
+	       "5 ms, or when the holder blocks. Lull's own recordings contain each wait. "
+	       "Imported traces do not. There, a gap of at least 400 us that is 8 times as long "
+	       "as the gap at the same place in other steps is a stall. CUDA calls do not need "
+	       "the lock, so stalls that occur only outside of CUDA calls are taken for waits "
+	       "for the lock; the confidence is lower the likelier this is by chance. Five or "
+	       "more gaps of 4.9 to 6.0 ms in each step are taken for such waits, too. The "
+	       "prediction removes the waits, and the extra time of calls within 400 us after a "
+	       "wait, compared with the same place in other steps.",
+	.fix = "move the other thread's Python work to a separate process, or to code that "
 	       "releases the lock",
-	.assumes = "the other thread is gone",
+	.assumes = "the other thread no longer runs Python",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.nowhere = "waits between CUDA calls",
 	.family = LULL_FAMILY_HOST,

@@ -15,12 +15,12 @@ static f64 busy(struct lull_why *why)
 const struct lull_cause lull_cause_gpu_bound = {
 	.id = "gpu-bound",
 	.title = "the device is busy",
-	.because = "its kernels take that long",
+	.because = "the time goes to its kernels",
 	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster "
-	       "kernels "
-	       "or less work make the step shorter. The largest kernels are listed.",
-	.fix = "look into the kernels on top: `lull kernel --from REPORT -- PROGRAM` says what "
-	       "limits each; precision, tensor cores, batch size, fused attention",
+	       "kernels or less work make the step shorter. The largest kernels are listed.",
+	.fix = "speed up the largest kernels: `lull kernel --from REPORT -- PROGRAM` says what "
+	       "limits each; try lower precision, tensor cores, another batch size, fused "
+	       "attention",
 	.kind = LULL_CAUSE_BUSY,
 	.is_default = true,
 	.needs = LULL_NEED_WORK,

@@ -47,15 +47,15 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_host_compute = {
 	.id = "host-compute",
 	.title = "the launching thread runs other code between launches",
-	.because = "the training thread runs other code than launches",
+	.because = "the training thread runs other code instead of launching",
 	.why = "Code of the program between launches (metrics, augmentation, logging, a wait for "
-	       "another thread) keeps the thread from launching. A gap has to hold 300 us of it "
-	       "where "
-	       "something was recorded, 800 us where not, and then in at least two steps; who saw "
-	       "nothing is believed half as much.",
-	.fix = "move it out of the loop, vectorise it, do it every N steps, or in another "
-	       "process",
-	.assumes = "all of it leaves the thread",
+	       "another thread) keeps the thread from launching. A gap counts if it contains at "
+	       "least 300 us of such code where samples, ranges or operators were recorded. "
+	       "Where nothing was recorded it has to contain 800 us, in at least two steps; gaps "
+	       "without samples halve the confidence.",
+	.fix = "move it out of the loop, vectorise it, run it every N steps, or run it in "
+	       "another process",
+	.assumes = "all of this code leaves the thread",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,

@@ -71,7 +71,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (why->lead->exposed_ns)
 		lull_show(f, "cuda_call", NULL,
-			  "of it %.2f ms/step until the next launches arrive at the empty device",
+			  "%.2f ms/step of it until the next launches reach the idle device",
 			  (f64)why->lead->exposed_ns / lull_why_n_steps(why) / 1e6);
 }
 
@@ -81,22 +81,20 @@ const struct lull_cause lull_cause_host_sync = {
 	.because =
 		"the host waits for the device in the middle of the step, and its queue runs empty",
 	.why = "When the host waits for a result (.item(), .cpu(), print(loss), nonzero, boolean "
-	       "indexing, cudaStreamSynchronize), it launches nothing. When it goes on, the device "
-	       "has "
-	       "nothing queued, and every launch has to arrive first. Counted: idle time in "
-	       "synchronising calls and in copies to the host, such copies alone on the "
-	       "device, and the launch latency behind a wait up to the next work. The prediction "
-	       "takes "
-	       "away waits and awaited copies; a loop of at least 8 rounds that waits in each is "
-	       "taken "
-	       "to become one batched operator.",
+	       "indexing, cudaStreamSynchronize), it launches nothing. When it continues, the "
+	       "device's queue is empty, and the next launch has to reach the device first. "
+	       "Counted: idle time in synchronising calls and in copies to the host, the time of "
+	       "such copies that run alone on the device, and the launch latency after a wait "
+	       "until the next work. The prediction removes waits and the copies that are waited "
+	       "for. A loop of at least 8 iterations that waits in each is predicted as one "
+	       "batched operator.",
 	.fix = "keep the value on the device; read it later or every N steps; copy it to pinned "
-	       "memory with cudaMemcpyAsync() and look at it a step later",
+	       "memory with cudaMemcpyAsync() and read it a step later",
 	.fix_torch = "keep the value on the device; read it later or every N steps; copy it to "
 		     "pinned memory with non_blocking=True",
-	.assumes = "no control flow needs the value at once",
+	.assumes = "no control flow needs the value immediately",
 	.kind = LULL_CAUSE_SPECIFIC,
-	.nowhere = "behind a wait, until the next launch arrives",
+	.nowhere = "after a wait, until the next launch arrives",
 	.family = LULL_FAMILY_WAIT,
 	.exposes = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

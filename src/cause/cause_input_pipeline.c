@@ -88,7 +88,8 @@ static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice
 			 "non_blocking=True)",
 			 n);
 	if (n > 1)
-		snprintf(advice->assumes, sizeof(advice->assumes), "%u workers have a CPU each", n);
+		snprintf(advice->assumes, sizeof(advice->assumes),
+			 "each of the %u workers has a CPU to itself", n);
 }
 
 static void apply(struct lull_what_if *w)
@@ -131,10 +132,10 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	if (waits && lull_show_producer(why, f))
 		return;
 	if (n_children)
-		lull_show(f, "process", NULL, "%u child processes; those that load do not keep up",
-			  n_children);
+		lull_show(f, "process", NULL,
+			  "%u child processes; those that load data do not keep up", n_children);
 	else if (!waits)
-		lull_show(f, "process", NULL, "the program has no other process that could load");
+		lull_show(f, "process", NULL, "the program has no other process to load data");
 }
 
 const struct lull_cause lull_cause_input_pipeline = {
@@ -142,25 +143,21 @@ const struct lull_cause lull_cause_input_pipeline = {
 	.title = "the launching thread loads data, or waits for it",
 	.because = "the training thread prepares the batch itself or waits for it",
 	.why = "A loader in the training thread (num_workers=0), or workers that cannot keep up, "
-	       "leave "
-	       "the device idle at the start of each step. Counted: gaps of at least 150 us in "
-	       "which "
-	       "the thread is inside something named like loading (dataloader, collate, decode, "
-	       "__getitem__, ...), or in which its own work leads to a copy of at least 4 KiB to "
-	       "the "
-	       "device outside of any range with another name. The prediction takes loading off "
-	       "the "
-	       "thread, pins its copies, and lets as many workers as it takes, each worth 0.7 of "
-	       "the thread, keep up with the rest of the step; at most one less than the "
-	       "machine has CPUs.",
+	       "leave the device idle at the start of each step. Counted: gaps of at least 150 "
+	       "us in which the thread is inside a range or function with a name of loading "
+	       "(dataloader, collate, decode, __getitem__, ...), or in which its own work leads "
+	       "to a copy of at least 4 KiB to the device outside of any range with another "
+	       "name. The prediction moves loading to other processes and pins its copies. It "
+	       "uses as many workers as it takes to keep up with the rest of the step, each 0.7 "
+	       "times as fast as the thread, but fewer than the machine has CPUs.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "
-	       "device works, and copy it with cudaMemcpyAsync()",
+	       "device computes, and copy it with cudaMemcpyAsync()",
 	.fix_torch = "a DataLoader with workers (num_workers) and pin_memory=True, and "
 		     ".to(device, non_blocking=True)",
-	.fix_more = "let more threads or processes prepare batches (num_workers, where a "
-		    "DataLoader does it), or make an item cheaper: decode less, cache, read from "
+	.fix_more = "let more threads or processes prepare batches (with a DataLoader: "
+		    "num_workers), or make each item cheaper: decode less, cache, read from "
 		    "faster storage",
-	.assumes = "one worker has a CPU of its own",
+	.assumes = "one worker has a CPU to itself",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,

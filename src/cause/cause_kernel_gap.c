@@ -15,12 +15,11 @@ static bool claim(const struct lull_claim *c)
 
 const struct lull_cause lull_cause_kernel_gap = {
 	.id = "kernel-gap",
-	.title = "the device's own pauses between queued kernels",
-	.because = "it pauses between kernels that are queued already",
+	.title = "the device pauses between queued kernels",
+	.because = "it pauses between kernels that are already queued",
 	.why = "Between two kernels of a stream the device pauses for about 1 us, in a graph for "
-	       "0.3 us. "
-	       "Nobody on the host is to blame, and the time counts as busy when the device is "
-	       "judged.",
+	       "0.3 us. The host does not cause this, and the time counts as busy when lull "
+	       "decides whether the device is busy.",
 	.fix = "fewer, larger kernels; CUDA graphs",
 	.kind = LULL_CAUSE_RESIDUE,
 	.family = LULL_FAMILY_DEVICE,

@@ -111,7 +111,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		sum += s->class_ns[i];
 	if (n > 0)
 		lull_show(f, "kernel", NULL,
-			  "%.0f kernels a step, %.1f us each on average; one is launched every "
+			  "%.0f kernels per step, %.1f us each on average; one is launched every "
 			  "%.1f us",
 			  n / n_steps, (f64)sum / n / 1e3, why->step_ns * n_steps / n / 1e3);
 }
@@ -119,27 +119,20 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_launch_bound = {
 	.id = "launch-bound",
 	.title = "the device waits for launches",
-	.because =
-		"its work is launched too slowly: each piece is done before the next one is there",
+	.because = "its work is launched too slowly: each kernel ends before the next one arrives",
 	.why = "A launch takes the host 5 to 10 us, an operator of a framework 20 to 100 us. "
-	       "Kernels "
-	       "that are shorter than that leave the device idle between them. Counted is the "
-	       "thread's "
-	       "time in launching calls, in gaps below 150 us, in operators that make CUDA calls "
-	       "and in "
-	       "the framework's own code, as well as the latency of launches. This is the residue: "
-	       "a "
-	       "specific cause comes first, since a stream with a wait, an allocation or a "
-	       "blocking "
-	       "copy cannot be captured into a graph. The prediction is a graph of the step (10 us "
-	       "and "
-	       "0.9 us a kernel), or a fused update if most launches are the optimizer's, by "
-	       "ranges or by sampled stacks of "
-	       "Python.",
+	       "Shorter kernels leave the device idle between them. Counted is the thread's time "
+	       "in launching calls, in gaps below 150 us, in operators that make CUDA calls and "
+	       "in the framework's own code, and the latency of launches. This cause gets what "
+	       "no other cause explains: a specific cause comes first, since a stream with a "
+	       "wait, an allocation or a blocking copy cannot be captured into a graph. The "
+	       "prediction is a graph of the step (10 us, and 0.9 us per kernel). If ranges or "
+	       "sampled Python stacks show that most launches are the optimizer's, it is a fused "
+	       "update.",
 	.fix = "CUDA graphs, fewer and larger kernels, a larger batch",
 	.fix_torch = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
 		     "(fused=True), a larger batch",
-	.assumes = "shapes do not change, and all of the step can be captured",
+	.assumes = "shapes do not change, and the whole step can be captured",
 	.kind = LULL_CAUSE_RESIDUE,
 	.nowhere = "launches and the code around them",
 	.family = LULL_FAMILY_LAUNCH,

@@ -39,16 +39,13 @@ const struct lull_cause lull_cause_lazy_init = {
 	.title = "code is loaded or compiled in the middle of the loop",
 	.because = "code is loaded or compiled in the middle of the loop",
 	.why = "The first launch of a kernel may load its module, compile it, or try variants of "
-	       "it. "
-	       "In the first steps that is normal: step 0, and the ones behind it that take more "
-	       "than "
-	       "1.5 times the median, are left out. Counted here is what comes later: calls that "
-	       "load "
-	       "modules, calls in which CUDA reports loading or compiling, and gaps of at least "
-	       "150 us in "
-	       "which most Python samples are in a compiler's code (torch.compile, Triton).",
-	.fix = "fixed shapes, so that nothing new is needed; warm up before measuring; "
-	       "CUDA_MODULE_LOADING=EAGER",
+	       "it. In the first steps that is normal: step 0, and the steps right after it that "
+	       "take more than 1.5 times the median, are left out. Counted are later ones: calls "
+	       "that load modules, calls in which CUDA reports loading or compiling, and gaps of "
+	       "at least 150 us in which most Python samples are in a compiler's code "
+	       "(torch.compile, Triton).",
+	.fix = "fixed shapes, so that nothing is loaded or compiled again; warm up before "
+	       "measuring; CUDA_MODULE_LOADING=EAGER",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_LAUNCH,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

@@ -1,5 +1,5 @@
 /*
- * os-scheduling: the launching thread could run but has no CPU.
+ * os-scheduling: the launching thread is ready to run but preempted.
  *
  * Signal:  in a gap the thread was preempted and not yet back, by the scheduler's records; without
  *          these, stalls that strike inside calls as often as between them.
@@ -38,18 +38,17 @@ static f64 trust(const struct lull_subject *s)
 
 const struct lull_cause lull_cause_os_scheduling = {
 	.id = "os-scheduling",
-	.title = "the launching thread has no CPU",
-	.because = "the training thread has no CPU: others run instead",
-	.why = "A thread that is ready and not running launches nothing. Recorded scheduling says "
-	       "when "
-	       "it was preempted. Without it, stalls (see gil) that strike inside CUDA calls as "
-	       "often "
-	       "as their share of the time suggests are taken for preemption.",
+	.title = "the launching thread is preempted",
+	.because = "the training thread is preempted: other threads run on its CPU",
+	.why = "A thread that is ready but not running launches nothing. If scheduling was "
+	       "recorded, it shows when the thread was preempted. If not, stalls (see gil) are "
+	       "taken for preemption if they hit CUDA calls as often as the share of time in "
+	       "such calls suggests.",
 	.fix = "fewer busy threads than CPUs, CPU affinity, a larger CPU limit for the container",
 	.fix_torch = "fewer busy threads than CPUs (OMP_NUM_THREADS, num_workers), CPU affinity, "
 		     "a larger CPU limit for the container",
 	.kind = LULL_CAUSE_SPECIFIC,
-	.nowhere = "without a CPU between CUDA calls",
+	.nowhere = "preempted between CUDA calls",
 	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,
 	.claim = claim,

@@ -58,17 +58,15 @@ const struct lull_cause lull_cause_pageable_copy = {
 	.because = "data is copied from ordinary (pageable) memory, which is slow and blocks the "
 		   "thread",
 	.why = "The device cannot read pageable memory. The driver copies it into its own pinned "
-	       "buffer piece by piece, and the call returns when it is done, asynchronous or not. "
-	       "Counted: time in which such a copy runs alone, time in the call beyond 50 us while "
-	       "the "
-	       "device is idle, and the wait that frameworks put behind it. The prediction takes "
-	       "the "
-	       "speed of the fastest pinned copy of at least 4 MiB in the recording, else what the "
-	       "link of the device is known to reach.",
+	       "buffer piece by piece, and the call returns when that is done, asynchronous or "
+	       "not. Counted: time in which such a copy runs alone, time in the call beyond 50 "
+	       "us while the device is idle, and the wait that frameworks add after it. The "
+	       "prediction uses the speed of the fastest pinned copy of at least 4 MiB in the "
+	       "recording, or else the known speed of the device's link.",
 	.fix = "pinned memory (cudaHostAlloc(), cudaHostRegister()) and cudaMemcpyAsync()",
 	.fix_torch = "pinned memory and asynchronous copies: DataLoader(pin_memory=True), "
 		     ".to(device, non_blocking=True)",
-	.assumes = "pinned memory is filled elsewhere",
+	.assumes = "pinned memory is filled by other threads",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,

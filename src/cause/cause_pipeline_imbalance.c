@@ -28,13 +28,11 @@ static f64 busy(struct lull_why *why)
 const struct lull_cause lull_cause_pipeline_imbalance = {
 	.id = "pipeline-imbalance",
 	.title = "a pipeline stage waits for a busier one",
-	.because = "this pipeline stage waits for one that has more to do",
-	.why = "In a pipeline, stages send activations to each other; a stage with less work waits "
-	       "in "
-	       "its receives. Time counts that a rank spends in exposed sends and receives, if "
-	       "another "
-	       "rank computes at least 1.3 times as long in each step. All ranks have to be in the "
-	       "recording, or their reports in one folder (lull-ranks(7)).",
+	.because = "this pipeline stage waits for a busier one",
+	.why = "In a pipeline, stages send activations to each other; a stage with less work "
+	       "waits in its receives. Time counts that a rank spends in exposed sends and "
+	       "receives, if another rank computes at least 1.3 times as long in each step. This "
+	       "needs all ranks in the recording, or their reports in one folder (lull-ranks(7)).",
 	.fix = "move layers from the busiest stage to the others, or use more micro-batches",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_RANKS,

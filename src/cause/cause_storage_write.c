@@ -42,18 +42,15 @@ static void apply(struct lull_what_if *w)
 
 const struct lull_cause lull_cause_storage_write = {
 	.id = "storage-write",
-	.title = "the loop itself writes a checkpoint or a log",
+	.title = "the training thread writes a checkpoint or a log",
 	.because = "the training thread writes to storage itself",
-	.why = "A thread that serialises and writes a checkpoint launches nothing meanwhile. Time "
-	       "counts in gaps between calls of at least 150 us in which the thread is inside a "
-	       "range "
-	       "or function named like save, checkpoint, write or dump, or in a call of the C "
-	       "library "
-	       "that writes (write, fsync, ...). Copies and waits made there, and copies to the "
-	       "host "
-	       "right before it, are part of it.",
+	.why = "A thread that serialises and writes a checkpoint launches nothing in the "
+	       "meantime. Time counts in gaps of at least 150 us between calls in which the "
+	       "thread is inside a range or function with a name like save, checkpoint, write or "
+	       "dump, or in a C library call that writes (write, fsync, ...). Copies and waits "
+	       "made there, and copies to the host right before it, are included.",
 	.fix = "write from another thread or process (asynchronous checkpoint), or less often",
-	.assumes = "nothing of the write stays on the thread",
+	.assumes = "no part of the write stays on the thread",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_DATA,
 	.owns_copies = true,

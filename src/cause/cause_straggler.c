@@ -30,14 +30,12 @@ const struct lull_cause lull_cause_straggler = {
 	.title = "collectives wait for one rank that is late",
 	.because = "it waits in collectives for a rank that is late",
 	.why = "A collective ends on all ranks at about the same time, so the rank that arrives "
-	       "last "
-	       "has the shortest one. If the same rank is last in most steps, the others wait for "
-	       "it: "
-	       "what their collectives take longer than its own is counted here. Its own first "
-	       "cause "
-	       "is what to fix. All ranks have to be in the recording, or their reports in one "
-	       "folder: lull-ranks(7) says how late a rank has to be there.",
-	.fix = "look at the rank that is late: its own cause, its share of the data, its host",
+	       "last has the shortest one. If the same rank is last in most steps, the others "
+	       "wait for it: the extra time of their collectives compared with its own is "
+	       "counted here. The first cause of that rank is what to fix. This needs all ranks "
+	       "in the recording, or their reports in one folder; lull-ranks(7) says how late a "
+	       "rank has to be there.",
+	.fix = "look at the rank that is late: its first cause, its share of the data, its host",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_RANKS,
 	.ranks = LULL_RANKS_LATE,

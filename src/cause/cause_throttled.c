@@ -129,8 +129,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	f64 part = 0, share = held_down(why, &part);
 
-	lull_show(f, "counter", NULL, "%.0f %% of the readings say that the clock is held down",
-		  share * 100);
+	lull_show(f, "counter", NULL, "%.0f %% of the readings show a reduced clock", share * 100);
 	if (part > 0)
 		lull_show(f, "counter", NULL, "the clock is at %.0f %% of its highest", part * 100);
 	lull_show_kernels(why, f);
@@ -138,15 +137,15 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 
 const struct lull_cause lull_cause_throttled = {
 	.id = "throttled",
-	.title = "the device is busy at a lowered clock",
-	.because = "its clock is held down by power or heat",
-	.why = "A device lowers its clock when it gets too hot or takes too much power. Counted "
-	       "are readings in the steady steps with a clock under 0.9 of the device's highest "
-	       "(0.7 if only the power limit holds it down), if the device is busy. The "
-	       "prediction scales kernels with the clock, which is the best that could be: memory "
-	       "has a clock of its own.",
-	.fix = "better cooling, a higher power limit, or note it beside every measurement",
-	.assumes = "kernels follow the clock",
+	.title = "the device is busy at a reduced clock",
+	.because = "power or temperature limits its clock",
+	.why = "A device reduces its clock when it gets too hot or draws too much power. Counted "
+	       "are readings in the steady steps with a clock below 0.9 of the device's highest "
+	       "(0.7 if only the power limit reduces it), if the device is busy. The prediction "
+	       "scales kernels with the clock, which is an upper bound: memory has a separate "
+	       "clock.",
+	.fix = "better cooling, a higher power limit, or record the clock with every measurement",
+	.assumes = "kernel time is proportional to the clock",
 	.kind = LULL_CAUSE_BUSY,
 	.family = LULL_FAMILY_DEVICE,
 	.slows_kernels = true,

@@ -104,20 +104,16 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	.title = "the device is busy with many small memory-bound kernels",
 	.because = "it runs many elementwise kernels one after the other, each of which reads and "
 		   "writes memory again",
-	.why = "An elementwise kernel takes as long as its memory traffic. A row of them moves the "
-	       "same "
-	       "data again and again; fused into one, it is moved once. Named if the device is at "
-	       "least "
-	       "90 % busy, kernels that are bound by memory (elementwise, reductions, copies) are "
-	       "60 % of the kernel time, and the fused step would "
-	       "be under 0.9 of it. The prediction makes each row as long as its longest kernel, "
-	       "or as "
-	       "its arithmetic, if that is more: 0.33 of the time of tanh, exp and their like, "
-	       "0.014 of "
-	       "the others (fitted to one pair of recordings).",
-	.fix = "one kernel that does it all in one pass over memory",
+	.why = "An elementwise kernel takes as long as its memory traffic. A series of them "
+	       "moves the same data again and again; one fused kernel moves it once. Reported if "
+	       "the device is at least 90 % busy, memory-bound kernels (elementwise, reductions, "
+	       "copies) are 60 % of the kernel time, and the fused step would take less than 0.9 "
+	       "of the time. The prediction makes each series as long as its longest kernel, or "
+	       "as long as its arithmetic, if that is more: 0.33 of the time of tanh, exp and "
+	       "similar kernels, 0.014 of the others (fitted to one pair of recordings).",
+	.fix = "one kernel that does everything in one pass over memory",
 	.fix_torch = "torch.compile, or a fused kernel",
-	.assumes = "all neighbours can be fused",
+	.assumes = "all adjacent elementwise kernels can be fused",
 	.kind = LULL_CAUSE_BUSY,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK,

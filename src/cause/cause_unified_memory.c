@@ -56,14 +56,13 @@ const struct lull_cause lull_cause_unified_memory = {
 	.id = "unified-memory",
 	.title = "pages of managed memory move while nothing computes",
 	.because = "pages of managed memory move between host and device",
-	.why = "Memory from cudaMallocManaged moves page by page when somebody touches it. Time "
-	       "counts "
-	       "in which such a move runs and no kernel does. Page faults that stall a running "
-	       "kernel "
-	       "make that kernel longer and are not seen here.",
+	.why = "Memory from cudaMallocManaged moves page by page when the host or the device "
+	       "accesses it. Time counts in which such a move runs and no kernel does. Page "
+	       "faults that stall a running kernel make that kernel longer and are not visible "
+	       "here.",
 	.fix = "cudaMemPrefetchAsync() before the kernels that use it, or explicit copies from "
 	       "pinned memory",
-	.assumes = "all pages are there before they are needed",
+	.assumes = "all pages have moved before they are needed",
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
 	.is_ceiling = true,

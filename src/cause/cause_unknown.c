@@ -1,5 +1,5 @@
 /*
- * unknown: what cannot be told, and what was missing to tell.
+ * unknown: time without a known cause, and what the recording lacks to find it.
  *
  * Signal:  none; it takes what nobody claims: work without a call, work that was held on the device
  *          for longer than 20 us, time of the thread that nobody recorded and that does not recur,
@@ -20,11 +20,10 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	static const char *const texts[LULL_N_BLINDS] = {
 		"work without a CUDA call in the recording",
-		("work held on the device by what is not recorded: another stream's event, "
-		 "process, "
-		 "rank"),
-		"the thread did something that nobody recorded: samples or ranges would tell",
-		"stalls that are too few to judge: more steps would tell",
+		("work held back on the device by something not recorded: an event of another "
+		 "stream, another process or rank"),
+		"the thread did something that was not recorded: record samples or ranges",
+		"stalls, too few to judge: record more steps",
 	};
 	const struct lull_subject *s = why->lead;
 
@@ -38,14 +37,13 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 
 const struct lull_cause lull_cause_unknown = {
 	.id = "unknown",
-	.title = "cannot be told from this recording",
+	.title = "cannot be determined from this recording",
 	.because = "of something that this recording does not show",
-	.why = "Time that nobody claims, with what was missing: the CUDA calls of the work; the "
-	       "other "
-	       "stream, process or rank that held work on the device; what the thread did (record "
-	       "samples, ranges, calls of the C library); more steps, to tell a stall from a "
-	       "habit. It "
-	       "is never shown as healthy.",
+	.why = "Time that no other cause explains, with what is missing in the recording: the "
+	       "CUDA calls of the work; the stream, process or rank that held work back on the "
+	       "device; what the thread did (record samples, ranges, C library calls); more "
+	       "steps, to distinguish a stall from a regular delay. This time is never reported "
+	       "as healthy.",
 	.fix = "record more: `lull profile` with its defaults, and more steps",
 	.kind = LULL_CAUSE_BLIND,
 	.places = LULL_PLACES_NONE,

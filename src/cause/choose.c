@@ -248,10 +248,10 @@ static void choose_busy(struct lull_why *why, f64 share)
 
 static const char *const blinds[LULL_N_BLINDS] = {
 	"work whose CUDA call is not in the recording",
-	("work that was launched but held on the device by something not in the recording (another "
-	 "stream's event, another process or rank)"),
+	("work that was launched but held back on the device by something not in the recording (an "
+	 "event of another stream, another process or rank)"),
 	"the launching thread did something that was not recorded (record samples or ranges)",
-	"stalls now and then that are too few to judge (record more steps)",
+	"irregular stalls, too few to judge (record more steps)",
 };
 
 static const char *largest_blind(const struct lull_subject *s)
@@ -338,10 +338,11 @@ static void choose_idle(struct lull_why *why)
 	}
 	f = lull_vec_get(&why->findings, (size_t)first);
 	if (f->confidence < LULL_T(confident)) {
-		lull_why_cannot(why,
-				"likeliest is %s, but the evidence is weak (confidence %.2f, "
-				"needed %.2f). Record more steps, and with all sources.",
-				lull_causes[f->cause]->id, f->confidence, LULL_T(confident));
+		lull_why_cannot(
+			why,
+			"the most likely cause is %s, but the evidence is weak (confidence %.2f, "
+			"needed %.2f). Record more steps, and all sources.",
+			lull_causes[f->cause]->id, f->confidence, LULL_T(confident));
 		return;
 	}
 	why->first = first;
@@ -355,11 +356,11 @@ static bool can_predict(struct lull_why *why)
 	if (fabs(why->replay.error) > LULL_T(replay_error))
 		snprintf(why->no_prediction, sizeof(why->no_prediction),
 			 "replaying the recorded step gives %.2f ms instead of %.2f ms (%+.1f %%): "
-			 "something that matters is not in the recording",
+			 "the recording lacks something important",
 			 why->replay.as_is_ns / 1e6, why->replay.measured_ns / 1e6,
 			 why->replay.error * 100);
 	else if (linked(why->lead) < LULL_T(linked))
-		no = "too much work has no CUDA call in the recording";
+		no = "the CUDA calls of too much work are not in the recording";
 	if (no)
 		snprintf(why->no_prediction, sizeof(why->no_prediction), "%s", no);
 	return !*why->no_prediction;
@@ -455,7 +456,7 @@ int lull_why_ask(const struct lull_why *why, const char *question, struct lull_p
 	if (equals)
 		factor = strtod(equals + 1, &end);
 	if (equals && (end == equals + 1 || *end || !(factor >= 0) || factor > 100))
-		return lull_fail(err, LULL_E_USAGE, "%s: expected a factor behind =, such as 0.5",
+		return lull_fail(err, LULL_E_USAGE, "%s: expected a factor after =, such as 0.5",
 				 question);
 	if (!why->has_replay || *why->no_prediction)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "no prediction: %s",
@@ -473,7 +474,8 @@ int lull_why_ask(const struct lull_why *why, const char *question, struct lull_p
 	if (!lull_causes[cause]->apply)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "nothing can be predicted for %s", id);
 	if (factor > 1)
-		return lull_fail(err, LULL_E_USAGE, "%s: a cause can be left (1) or gone (0)",
+		return lull_fail(err, LULL_E_USAGE,
+				 "%s: the factor of a cause is 0 (removed) or 1 (unchanged)",
 				 question);
 	*answer = predict(why, lull_causes[cause], 1 - factor);
 	return LULL_OK;

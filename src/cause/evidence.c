@@ -1,6 +1,7 @@
 /*
  * evidence - what proves each finding: where the time went, how often, and what else was measured.
  */
+#include <math.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -149,6 +150,28 @@ static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, stru
 	return n;
 }
 
+struct often_text {
+	char text[32];
+};
+
+/* "once per step", "2.5 times per step", "every second step", "once in 10 steps" */
+static struct often_text how_often(f64 per_step)
+{
+	struct often_text to;
+	f64 every = per_step > 0 ? round(1 / per_step) : 0;
+
+	if (per_step >= 0.95)
+		snprintf(to.text, sizeof(to.text),
+			 per_step < 1.05 ? "once per step" : "%.*f times per step",
+			 fabs(per_step - round(per_step)) < 0.05 ? 0 : 1, per_step);
+	else if (every == 1)
+		snprintf(to.text, sizeof(to.text), "in most steps");
+	else
+		snprintf(to.text, sizeof(to.text),
+			 every == 2 ? "every second step" : "once in %.0f steps", every);
+	return to;
+}
+
 /* Up to three places, the first of which is the finding's location. */
 static void add_places(struct lull_why *why, struct lull_finding *f)
 {
@@ -161,8 +184,8 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 	     i++) {
 		spots[i].where.n = spots[i].n;
 		lull_show(f, table_of(why, &spots[i].where), &spots[i].where,
-			  "%s: %.2f ms/step, %.1f times a step", spots[i].what,
-			  (f64)spots[i].ns / n_steps / 1e6, (f64)spots[i].n / n_steps);
+			  "%s: %.2f ms/step, %s", spots[i].what, (f64)spots[i].ns / n_steps / 1e6,
+			  how_often((f64)spots[i].n / n_steps).text);
 	}
 	if (n)
 		f->at = lull_location_find(why->lead, spots[0].where.event, spots[0].where.stack);
@@ -203,11 +226,11 @@ void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_page
 
 	if (!c.n || !c.ns)
 		return;
-	lull_show(f, "memcpy", NULL, "%.1f copies a step %s the %s: %s a step at %.1f GB/s%s",
+	lull_show(f, "memcpy", NULL, "%.1f copies per step %s the %s: %s per step at %.1f GB/s%s",
 		  (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
 		  is_pageable ? "device with pageable memory" : "device with pinned memory",
 		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text,
-		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs beside them");
+		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs at the same time");
 	if (is_pageable && direction == LULL_COPY_IN)
 		lull_show(f, NULL, NULL, "pinned copies reach about %.0f GB/s here",
 			  why->replay.link[LULL_COPY_IN] / 1e9);
@@ -220,12 +243,11 @@ void lull_show_stalls(struct lull_why *why, struct lull_finding *f)
 	const struct lull_stalls *st = &why->lead->stalls;
 
 	if (st->n_gaps && st->kind != LULL_STALL_UNKNOWN)
-		lull_show(f, "cuda_call", NULL,
-			  "%u gaps are at least 8 times as long as at the same place in other "
-			  "steps; %u "
-			  "CUDA "
-			  "calls are, though calls are %.0f %% of the host's time",
-			  st->n_gaps, st->n_calls, st->call_share * 100);
+		lull_show(
+			f, "cuda_call", NULL,
+			"%u gaps are at least 8 times as long as at the same place in other "
+			"steps; %u CUDA calls are, although calls take %.0f %% of the host's time",
+			st->n_gaps, st->n_calls, st->call_share * 100);
 }
 
 /* ---- who else ran ---- */
@@ -343,9 +365,9 @@ void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 		struct lull_str name = LULL_STR_INIT;
 
 		lull_shorten_name(&name, kernels[i].name, 48);
-		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %.1f times a step",
+		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %s",
 			  lull_str_text(&name), (f64)kernels[i].ns / (f64)sum * 100,
-			  (f64)kernels[i].n / lull_why_n_steps(why));
+			  how_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
 		lull_str_release(&name);
 	}
 }
@@ -373,10 +395,8 @@ void lull_show_ranks(struct lull_why *why, struct lull_finding *f)
 	for (int i = 1; i < LULL_N_CAUSES; i++)
 		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
 	lull_show(f, "kernel", NULL,
-		  "process %u comes last: its collectives are shortest; it computes %.2f ms/step, "
-		  "this "
-		  "one "
-		  "%.2f; its own largest cause is %s (%.2f ms/step)",
+		  "process %u arrives last: its collectives are shortest; it computes "
+		  "%.2f ms/step, this one %.2f; its largest cause is %s (%.2f ms/step)",
 		  processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
 		  lull_causes[best]->id,
 		  (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);

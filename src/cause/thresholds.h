@@ -1,11 +1,12 @@
 /*
- * thresholds - the numbers by which causes are told, as values that a test can change.
+ * thresholds - the numbers by which `lull why` recognises causes, as variables that a
+ *              test can change.
  *
- * thresholds.def lists them with origin and test. LULL_T(name) is the value of one, LULL_TN(name)
- * the same as an integer. test/unit/cause/test_thresholds.c doubles and halves each; an answer of
- * the tests that its line names has to change.
+ * thresholds.def lists them with their origins and tests. LULL_T(name) is the value of one,
+ * LULL_TN(name) the same as an integer. test/unit/cause/test_thresholds.c doubles and halves each:
+ * an answer of one of the tests named in its line has to change.
  *
- * Threads:        read only, but for tests.
+ * Threads:        read-only, except in tests.
  */
 #ifndef LULL_CAUSE_THRESHOLDS_H
 #define LULL_CAUSE_THRESHOLDS_H

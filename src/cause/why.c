@@ -92,30 +92,29 @@ static void check(struct lull_why *why)
 
 	if (!s->chain.n || !s->chain.n_units_linked)
 		lull_why_cannot(why,
-				"the recording has GPU work but no CUDA calls, so nobody can "
-				"say who launched it. Record CUDA calls too (lull profile does "
+				"the recording has GPU work but no CUDA calls, so lull cannot "
+				"say what launched it. Record CUDA calls too (lull profile does "
 				"by default).");
 	else if ((f64)s->chain.n_units_linked < LULL_T(linked_least) * (f64)s->units.n)
 		lull_why_cannot(
 			why,
-			"%s of %s pieces of GPU work have no CUDA call: too much of the "
-			"recording is missing.",
+			"%s of %s kernels, copies and memsets have no CUDA call: too much of "
+			"the recording is missing.",
 			lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
 			lull_format_grouped((i64)s->units.n).text);
 	else if (has_skew(s, why->reader))
 		lull_why_cannot(why,
-				"work begins on the device before the calls that start it: the "
+				"work starts on the device before the calls that launch it: the "
 				"clocks of host and device do not agree in this recording.");
 	else if (!n_rounds)
-		lull_why_cannot(why,
-				"no steps: nothing is marked as a step, and what is launched does "
-				"not repeat. Mark steps with ranges named step_N (NVTX) or "
-				"lull_step(), or record longer.");
+		lull_why_cannot(why, "no steps: nothing is marked as a step, and the launches do "
+				     "not repeat. Mark steps with ranges named step_N (NVTX) or "
+				     "lull_step(), or record longer.");
 	else if (n_rounds < 2)
 		lull_why_cannot(why, "only one step: the first one is warm-up and proves nothing. "
 				     "Record at least 3 steps.");
 	else if (!why->lead->window_ns)
-		lull_why_cannot(why, "the steps hold no GPU work.");
+		lull_why_cannot(why, "the steps contain no GPU work.");
 }
 
 /* ---- numbers of the steps ---- */
@@ -272,10 +271,10 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	lull_vec_init(&why->missing, sizeof(char *));
 	lull_vec_init(&why->kernels, sizeof(struct lull_why_kernel));
 	if (!lull_work_count(r, LULL_WORK_ALL))
-		return lull_fail(
-			err, LULL_E_NOT_FOUND,
-			"no GPU work in the recording: no kernels, copies or memsets; "
-			"`lull info` says what it holds, `lull doctor` why CUDA may be missing");
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no GPU work in the recording: no kernels, copies or memsets; "
+				 "`lull info` lists its contents, `lull doctor` says why CUDA may "
+				 "be missing");
 	load_subjects(why, o.without);
 	if (!why->n_subjects)
 		return lull_fail(

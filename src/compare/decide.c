@@ -271,7 +271,7 @@ void lull_decide_say(const struct lull_decision *d, struct lull_str *to)
 		lull_str_puts(to, "the same");
 	} else if (d->low <= 0 && d->high >= 0) {
 		lull_str_addf(to,
-			      "no change to be seen (on average %+.1f %%, between %+.1f and %+.1f)",
+			      "no visible change (on average %+.1f %%, between %+.1f and %+.1f)",
 			      100 * d->change, 100 * d->low, 100 * d->high);
 	} else {
 		/* A step that takes no time at all is no number of times as fast. */

@@ -76,7 +76,7 @@ int lull_gate_watch(struct lull_gate *gate, const char *spec, struct lull_err *e
 static const struct lull_metric sql_metric = {
 	.name = "sql",
 	.arg = "NAME",
-	.summary = "what a query gives",
+	.summary = "the result of a query",
 	.kind = LULL_OUT_FLOAT,
 };
 
@@ -142,7 +142,7 @@ static bool is_whole(const struct lull_gate *gate, const struct lull_gate_run *r
 	u64 lost = n_lost(run->reader, &what);
 
 	if (!lull_reader_is_sealed(run->reader))
-		lull_str_addf(why, "%s is cut off; lull recover makes it whole", run->path);
+		lull_str_addf(why, "%s is truncated; lull recover completes it", run->path);
 	else if (lull_reader_n_damaged(run->reader))
 		lull_str_addf(why, "%s is damaged", run->path);
 	else if (!lull_windows_len(&run->steps))
@@ -151,7 +151,7 @@ static bool is_whole(const struct lull_gate *gate, const struct lull_gate_run *r
 			      "around each), or record more of them",
 			      run->path);
 	else if (lost && !gate->allows_losses)
-		lull_str_addf(why, "%s lost %llu events (%s); record again, or say --allow-losses",
+		lull_str_addf(why, "%s lost %llu events (%s); record again, or use --allow-losses",
 			      run->path, (unsigned long long)lost, what);
 	return !why->len;
 }
@@ -165,8 +165,10 @@ static bool is_same(const struct lull_gate *gate, const struct lull_gate_run *a,
 			      a->path, program_of(a->reader), b->path, program_of(b->reader));
 	else if (!gate->allows_other_device &&
 		 strcmp(device_of(a->reader), device_of(b->reader)) != 0)
-		lull_str_addf(why, "%s is of '%s', %s of '%s'; --any-device compares them anyway",
-			      a->path, device_of(a->reader), b->path, device_of(b->reader));
+		lull_str_addf(
+			why,
+			"%s was recorded on '%s', %s on '%s'; --any-device compares them anyway",
+			a->path, device_of(a->reader), b->path, device_of(b->reader));
 	return !why->len;
 }
 
@@ -378,7 +380,6 @@ void lull_gate_sentence(const struct lull_gate_check *check, struct lull_str *to
 		      !d->has_change || d->low != d->high ? " (medians)" : "");
 	lull_gate_change(check, to);
 	if (d->verdict == LULL_INCONCLUSIVE)
-		lull_str_addf(to, "; %s: it would take %zu %s a side, there are %zu and %zu",
-			      d->why, d->n_needed, d->by_run ? "runs" : "steps", d->n_before,
-			      d->n_after);
+		lull_str_addf(to, "; %s: needs %zu %s per side, there are %zu and %zu", d->why,
+			      d->n_needed, d->by_run ? "runs" : "steps", d->n_before, d->n_after);
 }

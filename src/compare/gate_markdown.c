@@ -37,7 +37,7 @@ static void write_check(const struct lull_gate_check *check, FILE *to)
 		put_cell(d->why, to);
 	}
 	if (d->n_needed)
-		fprintf(to, "; needs %zu %s a side", d->n_needed, d->by_run ? "runs" : "steps");
+		fprintf(to, "; needs %zu %s per side", d->n_needed, d->by_run ? "runs" : "steps");
 	fputs(" |\n", to);
 }
 

@@ -53,7 +53,7 @@ int lull_metric_find(const char *spec, const struct lull_metric **metric, const 
 		return lull_fail(err, LULL_E_USAGE, "metric '%s' needs a name: %s:%s",
 				 (*metric)->name, (*metric)->name, (*metric)->arg);
 	if (!(*metric)->arg && *arg)
-		return lull_fail(err, LULL_E_USAGE, "metric '%s' takes nothing behind a colon",
+		return lull_fail(err, LULL_E_USAGE, "metric '%s' takes no argument after a colon",
 				 (*metric)->name);
 	return LULL_OK;
 }

@@ -25,7 +25,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 
 const struct lull_metric lull_metric_launches = {
 	.name = "launches",
-	.summary = "kernels and graphs that began on a device in a step",
+	.summary = "kernels and graphs that started on a device in a step",
 	.kind = LULL_OUT_INT,
 	.measure = measure,
 };

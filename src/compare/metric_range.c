@@ -56,7 +56,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 const struct lull_metric lull_metric_range = {
 	.name = "range",
 	.arg = "NAME",
-	.summary = "time of the ranges of this name (or pattern) that began in a step",
+	.summary = "time of the ranges of this name (or pattern) that started in a step",
 	.kind = LULL_OUT_NS,
 	.is_of_host = true,
 	.measure = measure,

@@ -41,15 +41,15 @@ static void explain_refusal(struct lull_doctor_finding *f, const struct perf_rig
 	bool is_level = r->paranoid_now > r->paranoid_wanted;
 
 	if (r->errno_now != EACCES && r->errno_now != EPERM) {
-		lull_doctor_say(f, f->state, "%s: this kernel cannot do it (%s)", r->without,
-				strerror(r->errno_now));
+		lull_doctor_say(f, f->state, "%s: this Linux kernel does not support it (%s)",
+				r->without, strerror(r->errno_now));
 		return;
 	}
 	if (is_level)
 		lull_doctor_say(f, f->state, "%s: kernel.perf_event_paranoid is %d", r->without,
 				r->paranoid_now);
 	else
-		lull_doctor_say(f, f->state, "%s: perf_event_open is refused (seccomp filter?)",
+		lull_doctor_say(f, f->state, "%s: perf_event_open fails (seccomp filter?)",
 				r->without);
 	/* Rights of a container reach its root only; for others the level of the host counts. */
 	if ((!is_level || !geteuid()) &&
@@ -141,7 +141,7 @@ static void run_system_wide(struct lull_doctor_finding *f)
 	lull_perf_probe(&p);
 	judge(f, LULL_DOCTOR_LIMITED,
 	      &(struct perf_right){ p.system_wide_errno, p.paranoid, 0,
-				    "the recorded program only, not its neighbours" });
+				    "the recorded program only, no other programs" });
 }
 
 const struct lull_doctor_check lull_doctor_check_system_wide = {

@@ -255,7 +255,7 @@ static void run_pm_sampling(struct lull_doctor_finding *f)
 		lull_doctor_say(f, LULL_DOCTOR_NO,
 				"no libcupti: --gpu-metrics=pm falls back to NVML");
 	} else if (!try_plan(path.at, &answer)) {
-		lull_doctor_say(f, LULL_DOCTOR_NO, "%s ends a process that asks it for counters",
+		lull_doctor_say(f, LULL_DOCTOR_NO, "%s crashes a process that asks it for counters",
 				path.at);
 	} else if (answer.rc) {
 		lull_doctor_say(f, LULL_DOCTOR_NO, "%s", answer.msg);
@@ -264,7 +264,7 @@ static void run_pm_sampling(struct lull_doctor_finding *f)
 
 		lull_doctor_say(f, has_driver ? LULL_DOCTOR_OK : LULL_DOCTOR_LIMITED,
 				"%u counters in one pass on a GH100%s", answer.n,
-				has_driver ? "; needs the right to read counters, see below"
+				has_driver ? "; needs permission to read counters, see below"
 					   : ", but no driver is loaded to sample them");
 	}
 	lull_str_release(&path);
@@ -290,9 +290,10 @@ static void run_counters(struct lull_doctor_finding *f)
 	else if (!geteuid() || lull_doctor_has_capability(CAP_SYS_ADMIN))
 		lull_doctor_say(f, LULL_DOCTOR_OK, "open to the administrator, which you are");
 	else {
-		lull_doctor_say(f, LULL_DOCTOR_NO,
-				"the driver gives kernel counters to the administrator only; the "
-				"command below holds from the next restart on");
+		lull_doctor_say(
+			f, LULL_DOCTOR_NO,
+			"the driver allows only the administrator to read kernel counters; the "
+			"command below takes effect after the next restart");
 		lull_doctor_fix(f, "echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 | "
 				   "sudo tee /etc/modprobe.d/lull.conf");
 	}

@@ -29,7 +29,7 @@ static void run_python(struct lull_doctor_finding *f)
 		lull_doctor_say(f, LULL_DOCTOR_OK, "%s", line.at);
 	else
 		lull_doctor_say(f, LULL_DOCTOR_LIMITED,
-				"%s: stacks are known for Python 3.%d to 3.%d", line.at,
+				"%s: Python stacks are supported for 3.%d to 3.%d", line.at,
 				OLDEST_MINOR, NEWEST_MINOR);
 	lull_str_release(&line);
 }

@@ -120,10 +120,11 @@ static void run_clock(struct lull_doctor_finding *f)
 		lull_doctor_say(f, LULL_DOCTOR_OK, "the CPU counter is steady (clock source %s)",
 				source.len ? source.at : "unknown");
 	else
-		lull_doctor_say(f, LULL_DOCTOR_LIMITED,
-				"the kernel does not trust the CPU counter (clock source %s); "
-				"times of different cores may disagree",
-				source.len ? source.at : "unknown");
+		lull_doctor_say(
+			f, LULL_DOCTOR_LIMITED,
+			"the Linux kernel does not trust the CPU counter (clock source %s); "
+			"times of different cores may disagree",
+			source.len ? source.at : "unknown");
 	lull_str_release(&source);
 }
 

@@ -34,9 +34,9 @@ static const struct {
 	{ "json", "jsonlines", NULL },
 	{ "arrow", NULL, "parquet is read by the same programs" },
 	{ "arrowdir", NULL, "parquet is read by the same programs" },
-	{ "hdf", NULL, "parquet and sqlite hold the same tables" },
-	{ "text", NULL, "jsonlines is text, a row in each line" },
-	{ "info", NULL, "`lull info` says what a report holds" },
+	{ "hdf", NULL, "parquet and sqlite contain the same tables" },
+	{ "text", NULL, "jsonlines is text, one row per line" },
+	{ "info", NULL, "`lull info` says what a report contains" },
 };
 
 int lull_export_choose(const char *name, const struct lull_export **format, struct lull_err *err)
@@ -193,10 +193,11 @@ int lull_export_member(const char *folder, const char *table, const char *suffix
 
 	for (const char *c = table; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '_')
-			return lull_fail(err, LULL_E_FORMAT,
-					 "the report has a table named \"%s\", which is no name "
-					 "for a file; leave it out with --tables",
-					 table);
+			return lull_fail(
+				err, LULL_E_FORMAT,
+				"the report has a table named \"%s\", which is not a valid name "
+				"for a file; leave it out with --tables",
+				table);
 	lull_str_addf(&path, "%s/%s%s", folder, table, suffix);
 	*to = fopen(lull_str_text(&path), "wxe");
 	lull_str_release(&path);

@@ -108,6 +108,6 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 const struct lull_export lull_export_folded = {
 	.name = "folded",
 	.suffix = ".folded",
-	.summary = "call stacks of samples, one a line, for flame graphs",
+	.summary = "call stacks of samples, one per line, for flame graphs",
 	.write = write_report,
 };

@@ -33,10 +33,10 @@ static const struct {
 } plans[] = {
 	{ 0, 1000000, NULL },
 	{ 5, 1000000, "times are exact to 32 ns" },
-	{ 5, 40000, "long rows are folded: zoom shows no single events there" },
-	{ 5, 8000, "rows are folded: zoom shows few single events" },
-	{ 8, 2000, "rows are folded: an overview only" },
-	{ 8, 400, "rows are folded: an overview only" },
+	{ 5, 40000, "long rows are aggregated: zooming in shows no single events there" },
+	{ 5, 8000, "rows are aggregated: zooming in shows few single events" },
+	{ 8, 2000, "rows are aggregated: overview only" },
+	{ 8, 400, "rows are aggregated: overview only" },
 };
 
 static int deflate_all(const struct lull_vec *from, struct lull_vec *to, struct lull_err *err)

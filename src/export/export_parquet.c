@@ -332,7 +332,7 @@ static int write_folder(struct lull_reader *r, const struct lull_export_options 
 const struct lull_export lull_export_parquet = {
 	.name = "parquet",
 	.suffix = ".parquet",
-	.summary = "a folder of Parquet files, one for each table",
+	.summary = "a folder of Parquet files, one per table",
 	.write_path = write_folder,
 	.member_suffix = ".parquet",
 };

@@ -333,7 +333,8 @@ u64 lull_viewer_tell(struct lull_reader *r, const struct lull_export_options *op
 	lull_viewer_tracks_free(t.tracks);
 	lull_map_release(&t.hashed);
 	if (t.n_left_out)
-		log_warn("%llu events were left out: they overlap too many others of their track",
-			 (unsigned long long)t.n_left_out);
+		log_warn(
+			"%llu events were left out: they overlap too many others on the same track",
+			(unsigned long long)t.n_left_out);
 	return t.n_events;
 }

@@ -285,7 +285,7 @@ static void note_end(struct lull_page *page)
 		pthread_mutex_lock(&page->job->lock);
 		if (page->job->is_running)
 			page->job->failed = lull_strdup("the analysis ended before it was done, "
-							"most likely for want of memory");
+							"most likely because memory ran out");
 		page->job->is_running = false;
 		pthread_mutex_unlock(&page->job->lock);
 	}
@@ -294,9 +294,10 @@ static void note_end(struct lull_page *page)
 
 		pthread_mutex_lock(&report->slow_lock);
 		if (report->told.is_running && !report->told.verdict && !report->why_failed)
-			report->why_failed = lull_strdup(
-				"the analysis ended before it was done, most likely for want of "
-				"memory; `lull why` on a larger machine tells more");
+			report->why_failed =
+				lull_strdup("the analysis ended before it was done, most likely "
+					    "because memory ran "
+					    "out; run `lull why` on a machine with more memory");
 		report->told.is_running = false;
 		pthread_mutex_unlock(&report->slow_lock);
 	}

@@ -41,7 +41,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 		if (*end == '-')
 			last = strtoull(end + 1, &end, 10);
 		if (end == at || last > UINT32_MAX || first > last || (*end && *end != ','))
-			rc = lull_fail(err, LULL_E_USAGE, "id names no names");
+			rc = lull_fail(err, LULL_E_USAGE, "id is not a list of name ids");
 		else if (last - first >= MAX_NAMES || (n += last - first + 1) > MAX_NAMES)
 			rc = lull_fail(err, LULL_E_UNSUPPORTED, "more than %u names", MAX_NAMES);
 		for (; !rc && first <= last; first++)

@@ -25,7 +25,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	int rc;
 
 	if (!q->args->body || !q->args->body_len)
-		return lull_fail(err, LULL_E_USAGE, "the body is the SQL");
+		return lull_fail(err, LULL_E_USAGE, "the body must be an SQL query");
 	if (lull_query_open(&query, q->reader, err))
 		return err->code;
 	options.format = LULL_OUT_FORMAT_json;

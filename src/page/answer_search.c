@@ -172,7 +172,7 @@ static int compile(struct search *s, struct lull_err *err)
 	int rc;
 
 	if (!s->text || !*s->text || strlen(s->text) > MAX_QUERY)
-		return lull_fail(err, LULL_E_USAGE, "q is what to look for, up to %u bytes",
+		return lull_fail(err, LULL_E_USAGE, "q must be the text to find, up to %u bytes",
 				 MAX_QUERY);
 	if (!s->is_regex)
 		return LULL_OK;

@@ -62,13 +62,13 @@ static int parse_lanes(struct tiles *x, const char *text, struct lull_err *err)
 	while (text && *text) {
 		text = parse_range(text, UINT32_MAX, &first, &last);
 		if (!text || last >= x->t->lanes.n)
-			return lull_fail(err, LULL_E_USAGE, "r names no lanes");
+			return lull_fail(err, LULL_E_USAGE, "r is not a list of lanes");
 		if ((x->lanes.n + last - first + 1) * n_tiles > MAX_TILES)
 			return lull_fail(err, LULL_E_UNSUPPORTED, "more than %u tiles", MAX_TILES);
 		for (; first <= last; first++)
 			*(u32 *)lull_vec_push(&x->lanes) = (u32)first;
 		if (*text && *text++ != ',')
-			return lull_fail(err, LULL_E_USAGE, "r names no lanes");
+			return lull_fail(err, LULL_E_USAGE, "r is not a list of lanes");
 	}
 	return LULL_OK;
 }
@@ -83,11 +83,11 @@ static int parse(struct tiles *x, const struct lull_args *args, struct lull_err 
 	x->level = (u32)level;
 	end = t ? parse_range(t, UINT32_MAX, &x->first_tile, &x->last_tile) : NULL;
 	if (!end || *end || !r)
-		return lull_fail(err, LULL_E_USAGE, "t and r say which tiles of which lanes");
+		return lull_fail(err, LULL_E_USAGE, "t and r must name tiles and lanes");
 	if (x->last_tile - x->first_tile >= MAX_TILES)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "more than %u tiles", MAX_TILES);
 	if (x->last_tile >= (UINT64_MAX / 4 / TILE_BUCKETS) >> x->level)
-		return lull_fail(err, LULL_E_USAGE, "t lies behind the end of time");
+		return lull_fail(err, LULL_E_USAGE, "t is beyond the end of the recording");
 	return parse_lanes(x, r, err);
 }
 
@@ -236,7 +236,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	if (!rc && x.heads.n)
 		put_answer(&x, q->to);
 	else if (!rc)
-		rc = lull_fail(err, LULL_E_USAGE, "r names no lanes");
+		rc = lull_fail(err, LULL_E_USAGE, "r is not a list of lanes");
 	lull_vec_release(&x.lanes);
 	lull_vec_release(&x.heads);
 	lull_vec_release(&x.body);

@@ -111,11 +111,11 @@ static void say_shared(struct lull_str *to, const struct lull_why *why,
 	lull_str_addf(to, "; fix first: %s (%s); ", lull_causes[first->cause]->id,
 		      lull_format_ns(lull_u64_of(first->cost_ns)).text);
 	if (most)
-		lull_str_addf(to, "%s has %s of it (%s).", lull_causes[most->cause]->id,
+		lull_str_addf(to, "%s accounts for %s of it (%s).", lull_causes[most->cause]->id,
 			      most->cost_ns * 2 >= lull_why_waste_ns(why) ? "most" : "more",
 			      lull_format_ns(lull_u64_of(most->cost_ns)).text);
 	else
-		lull_str_puts(to, "no other cause has more of it.");
+		lull_str_puts(to, "no other cause accounts for more of it.");
 }
 
 static void say_found(struct lull_str *to, const struct lull_timeline *t,
@@ -209,7 +209,7 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 			      "works meanwhile.",
 			      lull_format_count(n).text);
 		pair_text(j, "state", "running");
-		pair_text(j, "sentence", "Finding out what the device waits for");
+		pair_text(j, "sentence", "Analysing what the device waits for");
 		pair_f64(j, "done", report->told.percent / 100.0);
 	} else if (!n && n_profiled) {
 		struct lull_str sentence = LULL_STR_INIT;
@@ -217,7 +217,7 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 		lull_str_addf(&sentence, "Counters of %s %s were read",
 			      lull_format_count(n_profiled).text,
 			      profiled_kind(report->slow, n_profiled));
-		lull_str_puts(&text, "What limits each is under Kernel.");
+		lull_str_puts(&text, "The Kernel tab shows what limits each.");
 		pair_text(j, "state", "profiled");
 		pair_text(j, "sentence", lull_str_text(&sentence));
 		lull_str_release(&sentence);

@@ -16,9 +16,10 @@ static int run(struct lull_question *q, struct lull_err *err)
 	struct lull_json j;
 
 	if (!question || strlen(question) > 200)
-		return lull_fail(err, LULL_E_USAGE, "q says what if");
+		return lull_fail(err, LULL_E_USAGE, "q must name what to change");
 	if (lull_page_why(q->report, false) != LULL_PAGE_WHY_DONE)
-		return lull_fail(err, LULL_E_NOT_FOUND, "nothing was found that could be changed");
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no cause or kernel was found that could be changed");
 	if (lull_why_ask(q->report->why, question, &p, err))
 		return err->code;
 	lull_json_init(&j, q->to);

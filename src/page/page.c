@@ -117,8 +117,9 @@ static int open_later(struct lull_page_report *report, struct lull_err *err)
 		return err->code;
 	}
 	if (lull_page_why_is_large(report))
-		report->why_failed = lull_strdup("this rank is too large to be looked into beside "
-						 "the others: open its report by itself");
+		report->why_failed =
+			lull_strdup("this rank is too large to be analysed together with "
+				    "the others: open its report alone");
 	finish(report, &options, false);
 	free(path);
 	return LULL_OK;
@@ -168,7 +169,8 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 	struct lull_page_report *report;
 
 	if (page->job)
-		return lull_fail(err, LULL_E_USAGE, "a folder is looked at by itself; leave out %s",
+		return lull_fail(err, LULL_E_USAGE,
+				 "a folder cannot be combined with other reports; leave out %s",
 				 path);
 	if (page->reports && page->n_reports == page->max_reports)
 		return lull_fail(err, LULL_E_USAGE, "more than %d reports at once",
@@ -186,7 +188,7 @@ int lull_page_add_job(struct lull_page *page, const char *folder, struct lull_er
 	struct lull_page_job *job;
 
 	if (page->n_reports)
-		return lull_fail(err, LULL_E_USAGE, "%s is a folder; look at it by itself", folder);
+		return lull_fail(err, LULL_E_USAGE, "%s is a folder; open it alone", folder);
 	job = lull_alloc(1, sizeof(*job));
 	pthread_mutex_init(&job->lock, NULL);
 	job->job = lull_alloc(1, sizeof(*job->job));

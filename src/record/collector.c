@@ -405,8 +405,8 @@ static void say_wait(struct lull_collector *c)
 	if (n)
 		snprintf(count, sizeof(count), "%u ", n);
 	snprintf(line, sizeof(line),
-		 "the program has ended; waiting for %sprocess%s that it left behind (Ctrl-C ends "
-		 "the wait, --wait=primary does not begin it)",
+		 "the program has ended; waiting for %sprocess%s that it started (Ctrl-C ends "
+		 "the wait, --wait=primary avoids it)",
 		 count, n == 1 ? "" : "es");
 	lull_progress_say(&c->progress, line);
 }

@@ -113,7 +113,7 @@ static void write_cost(struct lull_collector *c, u64 now_ns)
 	snprintf(text, sizeof(text), "%.3f s", (f64)recorded_ns(c, now_ns) / 1e9);
 	lull_recording_meta(r, "recording.duration", text);
 	if (c->sample_hz) {
-		int n = snprintf(text, sizeof(text), "%u a second of CPU time", c->sample_hz);
+		int n = snprintf(text, sizeof(text), "%u per second of CPU time", c->sample_hz);
 
 		if (c->sample_cost_ns)
 			snprintf(text + n, sizeof(text) - (size_t)n, ", %.1f us each",
@@ -240,10 +240,11 @@ static int pass_leftover(struct lull_collector *c, struct lull_err *err)
 	int rc = c->options->is_overwriting ? lull_leftover_move(c->work_path, &kept, err) : 0;
 
 	if (!rc && kept.len) {
-		lull_str_addf(&line,
-			      "%s.part was left by a recorder that died; finish it with: lull "
-			      "recover %s",
-			      c->work_path, kept.at);
+		lull_str_addf(
+			&line,
+			"%s.part is unfinished because its recorder died; finish it with: lull "
+			"recover %s",
+			c->work_path, kept.at);
 		lull_progress_say(&c->progress, line.at);
 	}
 	lull_str_release(&line);
@@ -260,11 +261,11 @@ static void note_open(struct lull_collector *c, const char *path)
 
 	if (!*path) {
 		control->report_path[0] = '\0';
-		lull_mem_last_words("the program goes on");
+		lull_mem_last_words("the program continues");
 		return;
 	}
 	note_path(control->report_path, sizeof(control->report_path), path);
-	lull_mem_last_words("the program goes on; make a report of what was recorded with: lull "
+	lull_mem_last_words("the program continues; make a report of the recorded data with: lull "
 			    "recover %s.part",
 			    path);
 }
@@ -274,7 +275,8 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	int rc;
 
 	if (lull_recording_is_on(&c->recording))
-		return lull_fail(err, LULL_E_USAGE, "a recording is on already; stop it first");
+		return lull_fail(err, LULL_E_USAGE,
+				 "a recording is already running; stop it first");
 	rc = lull_control_name(c, output, next_number(c, output), err);
 	if (rc)
 		return rc;
@@ -481,7 +483,7 @@ static int say_what_is_left(const struct lull_collector *c, u64 n_lost, struct l
 		return lull_fail(err, cause.code, "%.300s; finish it with: lull recover %s.part",
 				 cause.msg, c->work_path);
 	return lull_fail(err, cause.code,
-			 "%.300s; %llu events lost, read the others with: lull recover %s.part",
+			 "%.300s; %llu events lost, recover the others with: lull recover %s.part",
 			 cause.msg, (unsigned long long)n_lost, c->work_path);
 }
 
@@ -492,7 +494,7 @@ static int keep_ring(struct lull_collector *c, u64 now_ns, struct lull_err *err)
 
 	if (c->is_dumping || lull_recording_finish(&c->recording, now_ns, &ignored) != 0)
 		return cause.code;
-	return lull_fail(err, cause.code, "%.300s; what was kept is in %s", cause.msg,
+	return lull_fail(err, cause.code, "%.300s; the recorded data is in %s", cause.msg,
 			 c->ring_path);
 }
 
@@ -599,7 +601,7 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err)
 	int rc;
 
 	if (!lull_recording_is_on(&c->recording))
-		return lull_fail(err, LULL_E_USAGE, "no recording is on");
+		return lull_fail(err, LULL_E_USAGE, "no recording is running");
 	rc = lull_control_finish(c, stop_agents(c), err);
 	leave_report(c);
 	return rc;

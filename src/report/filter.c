@@ -45,7 +45,7 @@ int lull_filter_time(struct lull_report_options *options, const char *text, stru
 	    parse_side(slash + 1, strlen(slash + 1), &to_ns, err))
 		return err->code;
 	if (to_ns < from_ns)
-		return lull_fail(err, LULL_E_USAGE, "\"%s\" ends before it begins", text);
+		return lull_fail(err, LULL_E_USAGE, "\"%s\" ends before it starts", text);
 	cut(options, from_ns, to_ns);
 	return LULL_OK;
 }

@@ -32,7 +32,7 @@ static const struct {
 	{ LULL_NEED(range), "NVTX range data",
 	  "--trace=nvtx, and ranges of NVTX or lull.h in the program" },
 	{ LULL_NEED(oscall), "OS Runtime trace data", "--trace=osrt" },
-	{ LULL_NEED(lib_call), "calls of libraries", "--trace-library=LIBRARY:PATTERN" },
+	{ LULL_NEED(lib_call), "library calls", "--trace-library=LIBRARY:PATTERN" },
 	{ LULL_NEED(gil_wait), "waits for Python's interpreter lock", "--trace=python-gil" },
 	{ LULL_NEED(sample), "CPU samples", "--sample=process-tree" },
 	{ LULL_NEED(sched), "scheduling data", "--cpuctxsw=process-tree" },
@@ -44,9 +44,9 @@ static const struct {
 	{ LULL_NEED(um_event), "CUDA Unified Memory data", um_option },
 	{ LULL_NEED(mpi_call), "MPI event data", "--trace=mpi" },
 	{ LULL_NEED(collective), "NCCL operations", "--trace=nccl" },
-	{ LULL_NEED(alloc), "allocations of a framework", torch_option },
+	{ LULL_NEED(alloc), "framework allocations", torch_option },
 	{ LULL_NEED(op), "operators", torch_option },
-	{ LULL_NEED(counter), "measured values of devices", "--gpu-metrics=nvml or pm" },
+	{ LULL_NEED(counter), "measured device values", "--gpu-metrics=nvml or pm" },
 	{ LULL_NEED(step), "steps", "lull_step() of lull.h in the program's loop" },
 };
 

@@ -15,19 +15,19 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Largest", .kind = LULL_OUT_BYTES, .doc = "of them", .is_spare = true },
 	{ .name = "Kept",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "part that outlived the backward function: gradients" },
+	  .doc = "part still in use after the backward function: gradients" },
 	{ .name = "At Peak",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "part that was in use when most of this memory was",
+	  .doc = "part that was in use at the peak of this memory",
 	  .is_spare = true },
 	{ .name = "Unexpected",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "what it is for, where that is no gradient and nothing on the way to one" },
+	  .doc = "purpose, if it is neither a gradient nor an intermediate result" },
 	LULL_ALLOC_POOL_COLUMNS,
 	LULL_ALLOC_PLACE_COLUMNS,
 };
 
-static const char zeros[] = "zeros around a part";
+static const char zeros[] = "zero padding";
 
 /* Operators that compute nothing. Names are compared without aten:: and a final underscore. */
 static const struct {
@@ -140,13 +140,11 @@ const struct lull_report lull_report_alloc_backward = {
 	.name = "alloc_backward",
 	.display = "Allocations of the Backward Pass",
 	.summary = "what the backward pass allocates, and why",
-	.help = "What functions of the backward pass allocated, by function, operator and line of "
-		"the "
-		"forward operator; most bytes first. Copies, zeros around a part and activations "
-		"that are computed again are named as unexpected: they are what layouts, types, "
-		"views and checkpoints cost beyond the gradient. unexpected shows only these; "
-		"rows=N "
-		"shows N rows.",
+	.help = "Memory that functions of the backward pass allocated, by function, operator and "
+		"line of the forward operator; most bytes first. Copies, zero padding and "
+		"recomputed activations are marked as unexpected: layouts, types, views and "
+		"checkpoints cause them in addition to the gradient. unexpected shows only "
+		"these; rows=N shows N rows.",
 	.args = "unexpected rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

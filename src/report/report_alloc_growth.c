@@ -6,10 +6,10 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number the program gave it" },
-	{ .name = "At Begin", .kind = LULL_OUT_BYTES, .doc = "in use at its begin" },
-	{ .name = "Peak", .kind = LULL_OUT_BYTES, .doc = "most in use in it" },
+	{ .name = "At Begin", .kind = LULL_OUT_BYTES, .doc = "in use at its start" },
+	{ .name = "Peak", .kind = LULL_OUT_BYTES, .doc = "peak of the memory in use in it" },
 	{ .name = "At End", .kind = LULL_OUT_BYTES, .doc = "in use at its end" },
-	{ .name = "Growth", .kind = LULL_OUT_BYTES, .doc = "from its begin to its end" },
+	{ .name = "Growth", .kind = LULL_OUT_BYTES, .doc = "from its start to its end" },
 	{ .name = "Left",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "allocated in it and not released before the last step ended, though at least one "
@@ -17,11 +17,11 @@ static const struct lull_out_column columns[] = {
 		 "came after" },
 	{ .name = "Reserved",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "held by the allocator at its end",
+	  .doc = "reserved by the allocator at its end",
 	  .is_spare = true },
 	{ .name = "Unused",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "part of what was held at its peak that nobody used",
+	  .doc = "part of the reserved memory that was unused at its peak",
 	  .is_spare = true },
 	{ .name = "Allocations", .kind = LULL_OUT_INT, .doc = "how many", .is_spare = true },
 	LULL_ALLOC_POOL_COLUMNS,
@@ -62,11 +62,9 @@ const struct lull_report lull_report_alloc_growth = {
 	.name = "alloc_growth",
 	.display = "Memory by Step",
 	.summary = "memory of a framework, step by step",
-	.help = "How much a framework had in use at the begin and end of each step and at most, "
-		"and "
-		"how much its allocator held; by memory, then by time. Growth that does not end is "
-		"a "
-		"leak: alloc_leaks shows who.",
+	.help = "Memory a framework had in use at the start and end of each step, its peak, and "
+		"how much its allocator reserved; by memory, then by time. Growth that never "
+		"stops is a leak: alloc_leaks shows where.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(alloc) | LULL_NEED(step),

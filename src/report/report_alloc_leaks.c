@@ -15,13 +15,13 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Left",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "allocated and not released before the last step ended" },
-	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces" },
-	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "in how many steps something was left" },
+	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "number of blocks" },
+	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steps that leaked memory" },
 	{ .name = "Of Steps",
 	  .kind = LULL_OUT_INT,
-	  .doc = "of so many that were followed by another",
+	  .doc = "number of steps that another step followed",
 	  .is_spare = true },
-	{ .name = "Per Step", .kind = LULL_OUT_BYTES, .doc = "left in one of these steps" },
+	{ .name = "Per Step", .kind = LULL_OUT_BYTES, .doc = "leaked per such step" },
 	LULL_ALLOC_POOL_COLUMNS,
 	LULL_ALLOC_PLACE_COLUMNS,
 };
@@ -103,17 +103,14 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_alloc_leaks = {
 	.name = "alloc_leaks",
 	.display = "Memory Left Behind",
-	.summary = "who leaves memory behind step after step",
+	.summary = "places that leak memory step after step",
 	.help = "Places that allocated memory in two or more steps and did not release it before "
-		"the last step ended, though "
-		"at "
-		"least one step came after; most bytes first. What a program keeps on purpose, "
-		"such "
-		"as a list of results, is among them.",
+		"the last step ended, although at least one step came after; most bytes first. "
+		"Memory that a program keeps on purpose, such as a list of results, is included.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(alloc) | LULL_NEED(step),
-	.empty = "no place left memory behind in two or more steps",
+	.empty = "no place leaked memory in two or more steps",
 	.sorted_by = 1,
 	.run = run,
 };

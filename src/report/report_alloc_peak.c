@@ -14,18 +14,20 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Reserved",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "held by the allocator at that moment; empty if it holds nothing back",
+	  .doc = "reserved by the allocator at that moment; empty if it reserves no memory",
 	  .is_spare = true },
 	{ .name = "Unused",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "part of this that nobody used: cut into pieces, or kept for later",
+	  .doc = "unused part of this: fragmented, or cached",
 	  .is_spare = true },
-	{ .name = "Held", .kind = LULL_OUT_BYTES, .doc = "part of the peak that" },
+	{ .name = "Held",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "part of the peak that this place had allocated" },
 	{ .name = "Share", .kind = LULL_OUT_PERCENT, .doc = "the same in percent of the peak" },
-	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "in how many pieces", .is_spare = true },
+	{ .name = "Blocks", .kind = LULL_OUT_INT, .doc = "number of blocks", .is_spare = true },
 	{ .name = "Age",
 	  .kind = LULL_OUT_NS,
-	  .doc = "of the oldest of them at the peak",
+	  .doc = "age of the oldest block at the peak",
 	  .is_spare = true },
 	LULL_ALLOC_POOL_COLUMNS,
 	LULL_ALLOC_PLACE_COLUMNS,
@@ -152,12 +154,11 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_alloc_peak = {
 	.name = "alloc_peak",
 	.display = "Allocations at the Peak",
-	.summary = "what lived when a framework had most memory in use",
+	.summary = "live allocations when a framework used most memory",
 	.help = "For each process and memory: the most that a framework had in use, how much its "
-		"allocator held at that moment, and what lived then, by the operator that had "
-		"asked "
-		"for it and the line of the program; largest first. rows=N shows N places of each "
-		"memory.",
+		"allocator reserved at that moment, and the live allocations, by the operator "
+		"that made them and the line of the program; largest first. rows=N shows N "
+		"places of each process and memory.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

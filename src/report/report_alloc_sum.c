@@ -9,7 +9,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Largest", .kind = LULL_OUT_BYTES, .doc = "of them", .is_spare = true },
 	{ .name = "At Peak",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "part that was in use when most of this memory was" },
+	  .doc = "part that was in use at the peak of this memory" },
 	{ .name = "At End",
 	  .kind = LULL_OUT_BYTES,
 	  .doc = "part that was not released",
@@ -68,10 +68,9 @@ const struct lull_report lull_report_alloc_sum = {
 	.name = "alloc_sum",
 	.display = "Allocations",
 	.summary = "what a framework allocated, by operator and line",
-	.help = "What the allocator of a framework handed out, by the operator that asked for it "
-		"and "
-		"the line of the program that called it; most bytes first. op has a row for each "
-		"operator, line one for each line; rows=N shows N rows.",
+	.help = "Memory that the allocator of a framework allocated, by the operator that "
+		"requested it and the line of the program that called it; most bytes first. op "
+		"has a row for each operator, line one for each line; rows=N shows N rows.",
 	.args = "op line rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -21,7 +21,7 @@ static const struct lull_out_column columns[] = {
 	  .doc = "samples in the function itself",
 	  .is_spare = true },
 	{ .name = "Function", .kind = LULL_OUT_TEXT, .doc = "name, or address without symbols" },
-	{ .name = "Module", .kind = LULL_OUT_TEXT, .doc = "file that holds it" },
+	{ .name = "Module", .kind = LULL_OUT_TEXT, .doc = "file that contains it" },
 	{ .name = "Location",
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "source file and line with most of its time",
@@ -46,9 +46,8 @@ const struct lull_report lull_report_cpu_sum = {
 	.display = "CPU Function Summary",
 	.summary = "CPU time by function",
 	.help = "Where the CPU time went, estimated from samples: each stands for the CPU time "
-		"since the "
-		"one before it. Functions are told apart by name and module; inlined ones count "
-		"as functions of their own.",
+		"since the previous one. Functions are distinguished by name and module; inlined "
+		"functions are counted separately.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(sample),

@@ -20,10 +20,10 @@ const struct lull_report lull_report_cuda_api_gpu_sum = {
 	.name = "cuda_api_gpu_sum",
 	.old_name = "apigpusum",
 	.display = "CUDA Summary (API/Kernels/MemOps)",
-	.summary = "time of calls of CUDA and of what devices did by name",
-	.help = "Calls of CUDA, kernels, copies and memsets in one table. The host and the devices "
-		"work at the same time, so the shares say only what is large. Arguments as in "
-		"cuda_gpu_kern_sum.",
+	.summary = "time of CUDA calls and device work by name",
+	.help = "CUDA calls, kernels, copies and memsets in one table. The host and the devices "
+		"work at the same time, so the shares do not add up to the wall time. Arguments "
+		"as in cuda_gpu_kern_sum.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

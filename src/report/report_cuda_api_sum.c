@@ -20,10 +20,10 @@ const struct lull_report lull_report_cuda_api_sum = {
 	.name = "cuda_api_sum",
 	.old_name = "cudaapisum",
 	.display = "CUDA API Summary",
-	.summary = "time in calls of CUDA by function",
-	.help = "How long threads were inside calls of the CUDA runtime and driver, by function. A "
-		"runtime call that makes a driver call counts for both, if both were recorded. A "
-		"last _v and four digits are left off the names.",
+	.summary = "time in CUDA calls by function",
+	.help = "How long threads were inside calls of the CUDA runtime and driver, by function. "
+		"If a runtime call makes a driver call and both were recorded, the time counts "
+		"for both. A version suffix, _v and four digits, is removed from the names.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(cuda_call),

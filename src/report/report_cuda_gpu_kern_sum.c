@@ -22,9 +22,9 @@ const struct lull_report lull_report_cuda_gpu_kern_sum = {
 	.display = "CUDA GPU Kernel Summary",
 	.summary = "time of kernels by name",
 	.help = "How long kernels ran on the devices, by name. Kernels that ran at the same time "
-		"count for themselves, so the shares are of the sum, not of the wall time. The "
-		"argument base shortens names to the function, mangled shows them as the compiler "
-		"wrote them, nvtx-name puts the innermost range of the launch in front.",
+		"are counted separately, so the shares are of the sum, not of the wall time. The "
+		"argument base shortens names to the function, mangled shows the mangled names, "
+		"nvtx-name adds the innermost range of the launch before the name.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -21,8 +21,8 @@ const struct lull_report lull_report_cuda_gpu_sum = {
 	.old_name = "gpusum",
 	.display = "CUDA GPU Summary (Kernels/MemOps)",
 	.summary = "time of kernels, copies and memsets by name",
-	.help = "How long everything took that the devices did, by name. A graph that was recorded "
-		"as a whole is one operation. Arguments as in cuda_gpu_kern_sum.",
+	.help = "How long all work of the devices took, by name. A graph that was recorded as a "
+		"whole is one operation. Arguments as in cuda_gpu_kern_sum.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -17,18 +17,20 @@
 	}
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin on the device" },
+	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "start on the device" },
 	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "how long it took" },
-	{ .name = "CorrId", .kind = LULL_OUT_ID, .doc = "number of the call that started it" },
+	{ .name = "CorrId",
+	  .kind = LULL_OUT_ID,
+	  .doc = "correlation id of the call that launched it" },
 	SPARE("GrdX", LULL_OUT_INT, "blocks of the grid"),
 	SPARE("GrdY", LULL_OUT_INT, "blocks of the grid"),
 	SPARE("GrdZ", LULL_OUT_INT, "blocks of the grid"),
 	SPARE("BlkX", LULL_OUT_INT, "threads of a block"),
 	SPARE("BlkY", LULL_OUT_INT, "threads of a block"),
 	SPARE("BlkZ", LULL_OUT_INT, "threads of a block"),
-	SPARE("Reg/Trd", LULL_OUT_INT, "registers of a thread"),
-	SPARE_MB("StcSMem", "shared memory that the kernel declares"),
-	SPARE_MB("DymSMem", "shared memory given at launch"),
+	SPARE("Reg/Trd", LULL_OUT_INT, "registers per thread"),
+	SPARE_MB("StcSMem", "static shared memory of the kernel"),
+	SPARE_MB("DymSMem", "dynamic shared memory, set at launch"),
 	{ .name = "Bytes",
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "MB",
@@ -188,7 +190,7 @@ const struct lull_report lull_report_cuda_gpu_trace = {
 	.old_name = "gputrace",
 	.display = "CUDA GPU Trace",
 	.summary = "each kernel, copy and memset",
-	.help = "Everything the devices did, by start. A graph that was recorded as a whole is one "
+	.help = "All work of the devices, by start. A graph that was recorded as a whole is one "
 		"row. Arguments as in cuda_gpu_kern_sum.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,

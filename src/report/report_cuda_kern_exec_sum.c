@@ -35,7 +35,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "DevId", .kind = LULL_OUT_ID, .doc = "device", .is_spare = true },
 	{ .name = "Count", .kind = LULL_OUT_INT, .doc = "kernels" },
 	{ .name = "QCount", .kind = LULL_OUT_INT, .doc = "kernels that waited after the call" },
-	MEASURE_COLUMNS("T", "the total: from the begin of the call to the end of both"),
+	MEASURE_COLUMNS("T", "the total: from the start of the call to the end of call and kernel"),
 	MEASURE_COLUMNS("A", "the call"),
 	MEASURE_COLUMNS("Q", "the wait, of those that waited"),
 	MEASURE_COLUMNS("K", "the kernel"),
@@ -188,16 +188,13 @@ const struct lull_report lull_report_cuda_kern_exec_sum = {
 	.display = "CUDA Kernel Launch & Exec Time Summary",
 	.summary = "launching, waiting and running by kernel and thread",
 	.help = "How long launching calls took (A), how long kernels waited after them (Q), how "
-		"long "
-		"they ran (K), and all of it (T), by thread, device, call and kernel; largest "
-		"total "
-		"first. Kernels that began before their call returned are not in Q. Arguments as "
-		"in "
-		"cuda_gpu_kern_sum.",
+		"long they ran (K), and all of it (T), by thread, device, call and kernel; "
+		"largest total first. Kernels that started before their call returned are not in "
+		"Q. Arguments as in cuda_gpu_kern_sum.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel) | LULL_NEED(cuda_call),
-	.empty = "no kernel has a launching call that was recorded",
+	.empty = "no kernel has a recorded launching call",
 	.run = run,
 };

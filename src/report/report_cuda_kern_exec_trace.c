@@ -10,20 +10,20 @@
 #include "report/lanes.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "API Start", .kind = LULL_OUT_NS, .doc = "begin of the launching call" },
+	{ .name = "API Start", .kind = LULL_OUT_NS, .doc = "start of the launching call" },
 	{ .name = "API Dur", .kind = LULL_OUT_NS, .doc = "how long the call took" },
 	{ .name = "Queue Start",
 	  .kind = LULL_OUT_NS,
-	  .doc = "end of the call, if the kernel began later",
+	  .doc = "end of the call, if the kernel started later",
 	  .is_spare = true },
 	{ .name = "Queue Dur",
 	  .kind = LULL_OUT_NS,
-	  .doc = "from the end of the call to the begin of the kernel" },
-	{ .name = "Kernel Start", .kind = LULL_OUT_NS, .doc = "begin of the kernel" },
+	  .doc = "from the end of the call to the start of the kernel" },
+	{ .name = "Kernel Start", .kind = LULL_OUT_NS, .doc = "start of the kernel" },
 	{ .name = "Kernel Dur", .kind = LULL_OUT_NS, .doc = "how long the kernel ran" },
 	{ .name = "Total Dur",
 	  .kind = LULL_OUT_NS,
-	  .doc = "from the begin of the call to the end of both" },
+	  .doc = "from the start of the call to the end of call and kernel" },
 	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
 	{ .name = "TID", .kind = LULL_OUT_ID, .doc = "thread id" },
 	{ .name = "DevId", .kind = LULL_OUT_ID, .doc = "device", .is_spare = true },
@@ -331,16 +331,15 @@ const struct lull_report lull_report_cuda_kern_exec_trace = {
 	.old_name = "kernexectrace",
 	.display = "CUDA Kernel Launch & Exec Time Trace",
 	.summary = "each kernel with the call that launched it",
-	.help = "Every kernel whose launching call was recorded, by the begin of the call: how "
-		"long "
-		"the call took, how long the kernel waited afterwards, how long it ran. A kernel "
-		"that began before its call returned did not wait. Arguments as in "
+	.help = "Every kernel whose launching call was recorded, by the start of the call: how "
+		"long the call took, how long the kernel waited afterwards, how long it ran. A "
+		"kernel that started before its call returned did not wait. Arguments as in "
 		"cuda_gpu_kern_sum.",
 	.args = LULL_KERNELS_ARGS,
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel) | LULL_NEED(cuda_call),
-	.empty = "no kernel has a launching call that was recorded",
+	.empty = "no kernel has a recorded launching call",
 	.is_long = true,
 	.run = run,
 };

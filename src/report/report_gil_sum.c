@@ -11,7 +11,7 @@ static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Waits"),
 	{ .name = "Of Thread",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "share of the thread's life (or of the filtered part of it) that it waited" },
+	  .doc = "share of the thread's lifetime (or of the filtered part of it) that it waited" },
 	LULL_LANES_COLUMNS,
 };
 

@@ -18,7 +18,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "After", .kind = LULL_OUT_TEXT, .doc = "what ran next" },
 	{ .name = "Launched By",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "the call that started what ran next; empty if it was not recorded",
+	  .doc = "the call that launched the next work; empty if it was not recorded",
 	  .is_spare = true },
 	LULL_LANES_COLUMNS,
 	{ .name = "Range",
@@ -26,8 +26,8 @@ static const struct lull_out_column columns[] = {
 	  .doc = "innermost range of that thread in the middle of the gap" },
 	{ .name = "Longest Call",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "call of that thread, of the C library or CUDA, with most of the gap" },
-	{ .name = "In Call", .kind = LULL_OUT_NS, .doc = "how much of the gap it has" },
+	  .doc = "C library or CUDA call of that thread that covers most of the gap" },
+	{ .name = "In Call", .kind = LULL_OUT_NS, .doc = "how much of the gap it covers" },
 };
 
 /* 10 us: longer than a launch takes, shorter than anything a person would look for. */

@@ -20,7 +20,7 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "which device" },
 	{ .name = "Metric", .kind = LULL_OUT_TEXT, .doc = "what was measured" },
-	{ .name = "Unit", .kind = LULL_OUT_TEXT, .doc = "in which unit" },
+	{ .name = "Unit", .kind = LULL_OUT_TEXT, .doc = "unit of the values" },
 	{ .name = "Avg", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "mean" },
 	{ .name = "Min", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "least", .is_spare = true },
 	{ .name = "Max", .kind = LULL_OUT_FLOAT, .decimals = 1, .doc = "greatest" },
@@ -37,7 +37,10 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_INT,
 	  .doc = "values taken while the device worked",
 	  .is_spare = true },
-	{ .name = "Source", .kind = LULL_OUT_TEXT, .doc = "who measured it", .is_spare = true },
+	{ .name = "Source",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "source of the values",
+	  .is_spare = true },
 };
 
 #define N_STEPS 4096u
@@ -286,12 +289,11 @@ const struct lull_report lull_report_gpu_metrics = {
 	.name = "gpu_metrics",
 	.display = "GPU Metrics",
 	.summary = "power, clocks, memory and counters of devices",
-	.help = "What was measured of each device: by NVML (power, clocks, temperature, memory, "
-		"throttling), by GPM and by sampled counters. Busy Avg takes only the values of "
-		"moments in which the recorded programs had work on the device (pauses under 100 "
-		"us "
+	.help = "Measured values of each device: from NVML (power, clocks, temperature, memory, "
+		"throttling), from GPM and from sampled counters. Busy Avg uses only values "
+		"taken while the recorded programs had work on the device (pauses under 100 us "
 		"count as work): a device that is 100 % utilised at a fraction of its power is "
-		"waiting, not working. Throttled shares above 0 mean that clocks were held down.",
+		"mostly waiting. Throttled shares above 0 mean that clocks were reduced.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(counter),

@@ -60,11 +60,11 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_lib_sum = {
 	.name = "lib_sum",
 	.display = "Library Call Summary",
-	.summary = "time in calls of watched libraries by function",
-	.help = "How long threads were inside functions that --trace-library names. A call and "
-		"those it makes in turn both count, so the shares are of the sum, not of the wall "
-		"time. A call that an exception or longjmp left counts until the next watched call "
-		"on that thread.",
+	.summary = "time in calls of traced libraries by function",
+	.help = "How long threads were inside functions that --trace-library names. Nested calls "
+		"count for both functions, so the shares are of the sum, not of the wall time. A "
+		"call that an exception or longjmp left counts until the next traced call on "
+		"that thread.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(lib_call),

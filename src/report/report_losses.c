@@ -45,7 +45,7 @@ static void put_file(struct lull_out *out, struct lull_reader *r)
 		{ LULL_SEVERITY_ERROR, lull_reader_verify(r), "damaged_blocks",
 		  "blocks of the file whose checksum is wrong; their rows are missing" },
 		{ LULL_SEVERITY_ERROR, lull_reader_lost_bytes(r), "lost_bytes",
-		  "bytes between blocks that are not blocks" },
+		  "bytes between blocks that belong to no block" },
 		{ LULL_SEVERITY_ERROR, lull_reader_n_dangling(r), "dangling_ids",
 		  "references to rows that are not in the file" },
 		{ LULL_SEVERITY_NOTICE, !lull_reader_is_sealed(r), "not_sealed",
@@ -112,13 +112,12 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_losses = {
 	.name = "losses",
 	.display = "Losses",
-	.summary = "what the recording does not have, and why",
+	.summary = "what is missing in the recording, and why",
 	.help = "Events that were dropped, sources that the system refused, and damage of the "
-		"file, which is "
-		"checked as a whole. Filters do not apply.",
+		"file, which is checked completely. Filters do not apply.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,
-	.empty = "nothing was lost: the file is whole and the recorder counted no trouble",
+	.empty = "nothing was lost: the file is complete and the recorder counted no problems",
 	.run = run,
 };

@@ -23,26 +23,28 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Peak",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "most that was in use at the same time, as far as it was recorded" },
+	  .doc = "peak of the memory in use, as far as it was recorded" },
 	{ .name = "Peak At", .kind = LULL_OUT_NS, .doc = "when that was first reached" },
 	{ .name = "At End",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "in use at the end of the time looked at",
+	  .doc = "in use at the end of the selected time",
 	  .is_spare = true },
 	{ .name = "Reserved",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "framework: what its allocator held at the peak",
+	  .doc = "framework: reserved by its allocator at the peak",
 	  .is_spare = true },
 	{ .name = "Allocations", .kind = LULL_OUT_INT, .doc = "how many", .is_spare = true },
 	{ .name = "Allocator", .kind = LULL_OUT_TEXT, .doc = "CUDA, or framework" },
 	{ .name = "Memory", .kind = LULL_OUT_TEXT, .doc = "kind of memory" },
 	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id" },
 	{ .name = "Device", .kind = LULL_OUT_TEXT, .doc = "name and number", .is_spare = true },
-	{ .name = "Held", .kind = LULL_OUT_BYTES, .doc = "part of the peak that" },
+	{ .name = "Held",
+	  .kind = LULL_OUT_BYTES,
+	  .doc = "part of the peak that this place had allocated" },
 	{ .name = "Share", .kind = LULL_OUT_PERCENT, .doc = "the same in percent of the peak" },
 	{ .name = "Held By",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "this one had allocated: the innermost range around it, else the operator or the "
+	  .doc = "the place: the innermost range around the allocation, else the operator or the "
 		 "call" },
 };
 
@@ -469,11 +471,11 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_memory = {
 	.name = "memory",
 	.display = "Memory Peaks",
-	.summary = "most memory in use, when, and by whom",
-	.help = "For each process, device and kind of memory: the most that was in use at the same "
-		"time, when that was, and who had allocated it, one row for each of them; largest "
-		"peak first. What was allocated before the recording began is not counted, except "
-		"by frameworks, which say how much they have in use.",
+	.summary = "peak memory in use, when, and what allocated it",
+	.help = "For each process, device and kind of memory: the peak of the memory in use, "
+		"when it was reached, and what had allocated it, one row for each place; largest "
+		"peak first. Memory allocated before the recording started is not counted, "
+		"except that of frameworks, which report how much they have in use.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED(cuda_memory) | LULL_NEED(alloc),

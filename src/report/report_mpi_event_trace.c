@@ -15,17 +15,17 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
 	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
-	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus begin" },
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus start" },
 	{ .name = "Event", .kind = LULL_OUT_TEXT, .doc = "function" },
 	{ .name = "Pid", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
 	{ .name = "Tid", .kind = LULL_OUT_ID, .doc = "thread id" },
 	{ .name = "Tag", .kind = LULL_OUT_ID, .doc = "tag of the message", .is_spare = true },
 	{ .name = "Rank", .kind = LULL_OUT_ID, .doc = "rank of the caller" },
-	{ .name = "PeerRank", .kind = LULL_OUT_ID, .doc = "rank it talks to" },
+	{ .name = "PeerRank", .kind = LULL_OUT_ID, .doc = "rank it communicates with" },
 	{ .name = "RootRank", .kind = LULL_OUT_ID, .doc = "root of a collective" },
 	SIZE("Size", "size of the message"),
-	SIZE("CollSendSize", "what the rank gave to a collective"),
-	SIZE("CollRecvSize", "what the rank got from a collective"),
+	SIZE("CollSendSize", "bytes the rank sent to a collective"),
+	SIZE("CollRecvSize", "bytes the rank received from a collective"),
 };
 
 struct call {
@@ -136,8 +136,8 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_mpi_event_trace = {
 	.name = "mpi_event_trace",
 	.display = "MPI Event Trace",
-	.summary = "each call of MPI",
-	.help = "Every call of MPI, by start, with the ranks it is about and the sizes it moved.",
+	.summary = "each MPI call",
+	.help = "Every MPI call, by start, with its ranks and message sizes.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(mpi_call),

@@ -8,7 +8,8 @@ static const struct lull_out_column columns[] = {
 	LULL_SUM_SIZE_COLUMNS("Total Message Volume", "Instances"),
 	{ .name = "Source",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "p2p messages, coll_send and coll_recv what a rank gave and got" },
+	  .doc = "p2p: messages between two ranks; coll_send, coll_recv: bytes a rank sent to and "
+		 "received from collectives" },
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
@@ -80,13 +81,13 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_mpi_msg_size_sum = {
 	.name = "mpi_msg_size_sum",
 	.display = "MPI Message Size Summary",
-	.summary = "bytes that MPI moved by function",
-	.help = "How much was sent between two ranks, and given to and got from collectives, by "
+	.summary = "bytes that MPI calls transferred by function",
+	.help = "How much was sent between two ranks, and to and from collectives, by "
 		"function.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(mpi_call),
 	.sorted_by = 1,
-	.empty = "no call of MPI moved a message",
+	.empty = "no MPI call transferred a message",
 	.run = run,
 };

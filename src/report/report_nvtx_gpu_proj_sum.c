@@ -162,14 +162,14 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_nvtx_gpu_proj_sum = {
 	.name = "nvtx_gpu_proj_sum",
 	.display = "NVTX GPU Projection Summary",
-	.summary = "time of the work of ranges on the devices by name",
-	.help = "As nvtx_gpu_proj_trace, put together by name and style. Ranges that launched no "
-		"work are not counted.",
+	.summary = "time of the device work of ranges by name",
+	.help = "As nvtx_gpu_proj_trace, summed by name and style. Ranges that launched no work "
+		"are not counted.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),
 	.needs_any = LULL_NEED_ANY_WORK,
-	.empty = "no work was launched inside of a range",
+	.empty = "no work was launched inside a range",
 	.sorted_by = 3,
 	.run = run,
 };

@@ -12,11 +12,11 @@
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "<domain>:<name>" },
-	{ .name = "Projected Start", .kind = LULL_OUT_NS, .doc = "begin of its first work" },
+	{ .name = "Projected Start", .kind = LULL_OUT_NS, .doc = "start of its first work" },
 	{ .name = "Projected Duration",
 	  .kind = LULL_OUT_NS,
 	  .doc = "from there to the end of its last work" },
-	{ .name = "Orig Start", .kind = LULL_OUT_NS, .doc = "begin of the range" },
+	{ .name = "Orig Start", .kind = LULL_OUT_NS, .doc = "start of the range" },
 	{ .name = "Orig Duration", .kind = LULL_OUT_NS, .doc = "duration of the range" },
 	{ .name = "Style", .kind = LULL_OUT_TEXT, .doc = "PushPop or StartEnd", .is_spare = true },
 	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id", .is_spare = true },
@@ -122,15 +122,15 @@ const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.old_name = "nvtxgpuproj",
 	.display = "NVTX GPU Projection Trace",
 	.summary = "each range with the time its work took on the devices",
-	.help = "Every range in which work was launched, by the begin of that work: from its first "
-		"begin to its last end on the devices. Work belongs to a range if the launching "
-		"call "
-		"lies in it on the same thread; ranges that ended on another thread are left out.",
+	.help = "Every range in which work was launched, by the start of that work: from the "
+		"start of its first work to the end of its last on the devices. Work belongs to "
+		"a range if the launching call is inside the range on the same thread; ranges "
+		"that ended on another thread are left out.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),
 	.needs_any = LULL_NEED_ANY_WORK,
-	.empty = "no work was launched inside of a range",
+	.empty = "no work was launched inside a range",
 	.is_long = true,
 	.run = run,
 };

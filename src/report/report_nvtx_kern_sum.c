@@ -381,14 +381,15 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.old_name = "nvtxkernsum",
 	.display = "NVTX Range Kernel Summary",
 	.summary = "time of kernels by the ranges that launched them",
-	.help = "How long kernels ran that were launched inside of ranges, by range, thread and "
-		"kernel; largest total first. A kernel counts for every range around its launching "
-		"call on the same thread. The arguments base and mangled as in cuda_gpu_kern_sum.",
+	.help = "How long kernels ran that were launched inside ranges, by range, thread and "
+		"kernel; largest total first. A kernel counts for every range around its "
+		"launching call on the same thread. The arguments base and mangled as in "
+		"cuda_gpu_kern_sum.",
 	.args = "base mangled",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(kernel) | LULL_NEED(cuda_call),
-	.empty = "no kernel was launched inside of a range",
+	.empty = "no kernel was launched inside a range",
 	.sorted_by = 7,
 	.run = run,
 };

@@ -22,9 +22,8 @@ const struct lull_report lull_report_nvtx_pushpop_sum = {
 	.old_name = "nvtxppsum",
 	.display = "NVTX Push/Pop Range Summary",
 	.summary = "time in push/pop ranges by name",
-	.help = "How long the ranges took that a thread pushed and popped, by name. A range inside "
-		"another "
-		"counts for both.",
+	.help = "How long the ranges took that a thread pushed and popped, by name. The time of "
+		"nested ranges counts for both.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range),

@@ -8,7 +8,7 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
 	{ .name = "End", .kind = LULL_OUT_NS, .doc = "end", .is_spare = true },
-	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus begin" },
+	{ .name = "Duration", .kind = LULL_OUT_NS, .doc = "end minus start" },
 	{ .name = "DurChild",
 	  .kind = LULL_OUT_NS,
 	  .doc = "sum of the durations of its direct children",
@@ -23,7 +23,7 @@ static const struct lull_out_column columns[] = {
 	LULL_NVTX_PLACE_COLUMNS,
 	{ .name = "NameTree",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "the name behind \"--\" for each level" },
+	  .doc = "the name after \"--\" for each level" },
 };
 
 static void put_times(struct lull_out *out, const struct lull_nest_range *range)

@@ -21,11 +21,11 @@
 static const struct lull_out_column columns[] = {
 	{ .name = "Self CPU",
 	  .kind = LULL_OUT_PERCENT,
-	  .doc = "share of Self CPU in the sum of all",
+	  .doc = "share of Self CPU in the sum over all operators",
 	  .is_spare = true },
 	{ .name = "Self CPU",
 	  .kind = LULL_OUT_NS,
-	  .doc = "time on its thread, without what it called" },
+	  .doc = "time on its thread, without operators and calls inside it" },
 	{ .name = "CPU total",
 	  .kind = LULL_OUT_PERCENT,
 	  .doc = "share of CPU total in the same sum",
@@ -37,14 +37,14 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Self CUDA",
 	  .kind = LULL_OUT_NS,
-	  .doc = "time of the kernels and copies that it started itself" },
+	  .doc = "time of the kernels and copies that it launched itself" },
 	{ .name = "Self CUDA",
 	  .kind = LULL_OUT_PERCENT,
 	  .doc = "share of Self CUDA in the time of all kernels and copies",
 	  .is_spare = true },
 	{ .name = "CUDA total",
 	  .kind = LULL_OUT_NS,
-	  .doc = "and of those that were started inside it" },
+	  .doc = "the same, and of those launched inside it" },
 	{ .name = "CUDA time avg",
 	  .kind = LULL_OUT_NS,
 	  .doc = "CUDA total of one call",
@@ -79,7 +79,7 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Name",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "operator, annotation of the program, call of CUDA, kernel or copy" },
+	  .doc = "operator, annotation of the program, CUDA call, kernel or copy" },
 	{ .name = "Input Shapes", .kind = LULL_OUT_TEXT, .doc = "with ops:shape" },
 	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
 };
@@ -479,7 +479,7 @@ static int parse(struct ops *o, size_t *n_rows, struct lull_err *err)
 	o->sort_key = lull_report_arg_value(&o->options, "sort");
 	if (o->sort_key && !sort_value(o->sort_key, &none, &value))
 		return lull_fail(err, LULL_E_USAGE,
-				 "sort=%s is not known; try %s, --help-reports=ops "
+				 "sort=%s is not a sort key; try %s, --help-reports=ops "
 				 "lists all",
 				 o->sort_key, nearest_key(o->sort_key));
 	if (parse_frames(o, err))

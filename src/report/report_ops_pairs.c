@@ -10,20 +10,22 @@
 #include "report/report.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Calls", .kind = LULL_OUT_INT, .doc = "forward operators that came back" },
+	{ .name = "Calls",
+	  .kind = LULL_OUT_INT,
+	  .doc = "forward operators whose backward function ran" },
 	{ .name = "Forward CPU",
 	  .kind = LULL_OUT_NS,
-	  .doc = "their time on their threads, with what they called",
+	  .doc = "their time on their threads, including operators inside them",
 	  .is_spare = true },
 	{ .name = "Forward CUDA",
 	  .kind = LULL_OUT_NS,
-	  .doc = "time of the kernels and copies that were started inside them" },
+	  .doc = "time of the kernels and copies launched inside them" },
 	{ .name = "Backward CPU",
 	  .kind = LULL_OUT_NS,
 	  .doc = "time of their backward functions on their threads" },
 	{ .name = "Backward CUDA",
 	  .kind = LULL_OUT_NS,
-	  .doc = "time of the kernels and copies that were started inside these" },
+	  .doc = "time of the kernels and copies launched inside these" },
 	{ .name = "Backward CUDA",
 	  .kind = LULL_OUT_PERCENT,
 	  .doc = "share in the sum of all pairs",
@@ -31,9 +33,10 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Ratio",
 	  .kind = LULL_OUT_FLOAT,
 	  .decimals = 2,
-	  .doc = "Backward CUDA by Forward CUDA; of the CPU's where devices did nothing" },
+	  .doc = "Backward CUDA divided by Forward CUDA; the same of CPU time if devices did "
+		 "nothing" },
 	{ .name = "Forward", .kind = LULL_OUT_TEXT, .doc = "operator" },
-	{ .name = "Backward", .kind = LULL_OUT_TEXT, .doc = "function of its gradient" },
+	{ .name = "Backward", .kind = LULL_OUT_TEXT, .doc = "function that computes its gradient" },
 };
 
 struct group {

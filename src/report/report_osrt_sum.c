@@ -22,14 +22,11 @@ const struct lull_report lull_report_osrt_sum = {
 	.name = "osrt_sum",
 	.old_name = "osrtsum",
 	.display = "OS Runtime Summary",
-	.summary = "time in calls of the C library by function",
-	.help = "How long threads were inside calls of the C library that may block, by function. "
-		"Only "
-		"calls longer than the threshold of the recording are there. Calls of different "
-		"threads "
-		"overlap, and so do a call and the one it makes, so the shares are of the sum, not "
-		"of "
-		"the wall time.",
+	.summary = "time in C library calls by function",
+	.help = "How long threads were inside C library calls that may block, by function. Only "
+		"calls longer than the threshold of the recording are included. Calls of "
+		"different threads overlap, and so do nested calls, so the shares are of the "
+		"sum, not of the wall time.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(oscall),

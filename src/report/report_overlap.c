@@ -119,14 +119,14 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_report_overlap = {
 	.name = "overlap",
 	.display = "Compute, Copy and Collective Overlap",
-	.summary = "what each device did: compute, copy, talk, idle",
+	.summary = "what each device did: compute, copy, communicate, idle",
 	.help = "The time of each device from its first work to the end of its last, each "
 		"nanosecond counted once. Copies and collectives that run while kernels compute "
-		"cost nothing; alone they do, and idle time does. Collectives are the kernels "
-		"that exchange data with other devices: those of NCCL, RCCL and NVSHMEM, and "
-		"all-reduces of other libraries, by their names. A device that several processes "
-		"see is one. A filter "
-		"cuts what crosses its edges.",
+		"cost nothing. They cost time when they run alone, and so does idle time. "
+		"Collectives are the kernels that exchange data with other devices: those of "
+		"NCCL, RCCL and NVSHMEM, and all-reduces of other libraries, recognised by their "
+		"names. A device that several processes use is one row. A filter cuts what "
+		"crosses its edges.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED_ANY_WORK,

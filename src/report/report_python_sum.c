@@ -38,10 +38,8 @@ const struct lull_report lull_report_python_sum = {
 	.display = "Python Function Summary",
 	.summary = "Python samples by function",
 	.help = "Which Python functions threads were in while they ran. Samples of threads that "
-		"did not run "
-		"on a CPU since the sample before are left out; python_sum:idle counts them too, "
-		"which "
-		"shows where threads wait.",
+		"did not run on a CPU since the previous sample are left out; python_sum:idle "
+		"counts them too, which shows where threads wait.",
 	.args = "idle",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

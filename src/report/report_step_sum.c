@@ -17,11 +17,11 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Launches",
 	  .kind = LULL_OUT_FLOAT,
 	  .decimals = 1,
-	  .doc = "kernels and graphs that began on a device in a step, on average" },
+	  .doc = "kernels and graphs that started on a device in a step, on average" },
 	{ .name = "Moved",
 	  .kind = LULL_OUT_BYTES,
 	  .decimals = 1,
-	  .doc = "size of the copies and memsets that began in a step, on average" },
+	  .doc = "size of the copies and memsets that started in a step, on average" },
 	{ .name = "Marked By",
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
@@ -106,11 +106,10 @@ const struct lull_report lull_report_step_sum = {
 	.display = "Step Summary",
 	.summary = "how long the steps of the program's loop took",
 	.help = "The wall time of the steps, one row for each thread that counts steps. A median "
-		"far below "
-		"the mean says that a few steps are slow; the report `steps` says which. If "
-		"devices worked, the last columns say what those of the "
-		"thread's process did in a step. A program that counts no steps has those that "
-		"`lull why` finds, from mark to mark on the CPU, the first ones among them.",
+		"far below the mean says that a few steps are slow; the report `steps` says "
+		"which. If devices worked, the last columns say what the devices of the thread's "
+		"process did in a step. For a program that marks no steps, these are the steps "
+		"that `lull why` finds, from mark to mark on the CPU, including the first ones.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,

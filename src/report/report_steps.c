@@ -9,7 +9,7 @@
 #include "report/report.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number the program gave it" },
+	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number that the program gave to the step" },
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "begin" },
 	{ .name = "Duration",
 	  .kind = LULL_OUT_NS,
@@ -21,10 +21,10 @@ static const struct lull_out_column columns[] = {
 	{ .name = "GPU Idle", .kind = LULL_OUT_NS, .doc = "the rest of it" },
 	{ .name = "Launches",
 	  .kind = LULL_OUT_INT,
-	  .doc = "kernels and graphs that began on a device in it" },
+	  .doc = "kernels and graphs that started on a device in it" },
 	{ .name = "Moved",
 	  .kind = LULL_OUT_BYTES,
-	  .doc = "size of the copies and memsets that began in it" },
+	  .doc = "size of the copies and memsets that started in it" },
 	{ .name = "Marked By",
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
@@ -88,9 +88,9 @@ const struct lull_report lull_report_steps = {
 	.name = "steps",
 	.display = "Steps",
 	.summary = "each step of the program's loop",
-	.help = "Number, begin and wall time of every step, by begin. If devices worked, also what "
-		"those of the thread's process did in it. A program that counts no steps has those "
-		"that `lull why` finds, from mark to mark on the CPU.",
+	.help = "Number, start and wall time of every step, by start. If devices worked, also "
+		"what the devices of the thread's process did in it. For a program that marks no "
+		"steps, these are the steps that `lull why` finds, from mark to mark on the CPU.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,

@@ -13,7 +13,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "CPU Instruction Address",
 	  .kind = LULL_OUT_TEXT,
 	  .align = LULL_OUT_RIGHT,
-	  .doc = "the instruction that touched the page; empty if not known" },
+	  .doc = "the instruction that accessed the page; empty if not known" },
 };
 
 struct place {
@@ -81,13 +81,13 @@ const struct lull_report lull_report_um_cpu_page_faults_sum = {
 	.name = "um_cpu_page_faults_sum",
 	.old_name = "umcpupagefaults",
 	.display = "Unified Memory CPU Page Faults Summary",
-	.summary = "faults of CPUs on unified memory by instruction",
+	.summary = "CPU page faults on unified memory by instruction",
 	.help = "How often CPUs touched unified memory that was on a device, by the address of the "
 		"instruction; most first.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(um_event),
 	.is_default = true,
-	.empty = "no CPU touched unified memory that was on a device",
+	.empty = "no CPU accessed unified memory that was on a device",
 	.run = run,
 };

@@ -14,7 +14,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Virtual Address",
 	  .kind = LULL_OUT_TEXT,
 	  .align = LULL_OUT_RIGHT,
-	  .doc = "begin of what was moved, or the page that was touched" },
+	  .doc = "start of the memory that moved, or the page of the fault" },
 	{ .name = "HtoD Migration Size",
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "MB",
@@ -31,7 +31,7 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "MB/s",
 	  .decimals = 3,
-	  .doc = "what was moved by the time it took; empty if nothing was" },
+	  .doc = "bytes divided by the time of the move; empty if nothing moved" },
 };
 
 #define DEFAULT_ROWS 10
@@ -149,10 +149,10 @@ const struct lull_report lull_report_um_sum = {
 	.name = "um_sum",
 	.old_name = "unifiedmemory",
 	.display = "Unified Memory Analysis Summary",
-	.summary = "migrations and faults of unified memory by address",
-	.help = "What was moved between host and devices, and what CPUs and devices touched that "
-		"was elsewhere, by virtual address; most bytes first. The first 10 rows are "
-		"shown; rows=N changes that, -1 shows all.",
+	.summary = "migrations and page faults of unified memory by address",
+	.help = "Migrations of unified memory between host and devices, and page faults of CPUs "
+		"and devices, by virtual address; most bytes first. The first 10 rows are shown; "
+		"rows=N changes that, -1 shows all.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

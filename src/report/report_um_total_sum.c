@@ -68,9 +68,9 @@ const struct lull_report lull_report_um_total_sum = {
 	.name = "um_total_sum",
 	.old_name = "unifiedmemorytotals",
 	.display = "Unified Memory Totals Summary",
-	.summary = "all migrations and faults of unified memory",
-	.help = "How much unified memory was moved between host and devices, how often CPUs and "
-		"devices touched pages that were elsewhere, and where all of that was.",
+	.summary = "all migrations and page faults of unified memory",
+	.help = "How much unified memory moved between host and devices, the number of page "
+		"faults of CPUs and devices, and the range of addresses.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(um_event),

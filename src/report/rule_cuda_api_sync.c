@@ -104,12 +104,11 @@ const struct lull_report lull_rule_cuda_api_sync = {
 	.summary = "calls that make the host wait for a device or stream",
 	.help = "Calls that block the host until all work of a device, context or stream is done, "
 		"longest first. rows=N shows N of them, -1 all.",
-	.finding = "In these calls the host waited until everything it had launched was done, and "
-		   "launched nothing meanwhile.",
-	.advice =
-		"Suggestion: avoid them where a wait is not needed, and wait for one event "
-		"(cudaEventSynchronize(), cudaStreamWaitEvent()) where it is. In Python, .item(), "
-		".cpu() and print() of a tensor wait, too.",
+	.finding = "In these calls the host waited until everything it had launched was done, "
+		   "and could not launch anything in the meantime.",
+	.advice = "Suggestion: remove waits that are not needed, and wait for one event "
+		  "(cudaEventSynchronize(), cudaStreamWaitEvent()) where one is. In Python, "
+		  ".item(), .cpu() and print() of a tensor wait, too.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

@@ -26,15 +26,14 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_rule_cuda_memcpy_async = {
 	.name = "cuda_memcpy_async",
 	.display = "CUDA Async Memcpy with Pageable Memory",
-	.summary = "asynchronous copies of memory that may be paged out",
-	.help = "Copies that were asked for asynchronously but whose host memory is pageable, "
-		"longest first. Duration and start are those on the device. rows=N shows N of "
-		"them, -1 all.",
-	.finding = "These copies were meant to be asynchronous, but the driver has to move "
-		   "pageable memory through a buffer of its own: the call blocks and the copy "
-		   "cannot overlap with kernels.",
-	.advice = "Suggestion: allocate the host side with cudaMallocHost() or cudaHostAlloc() "
-		  "(PyTorch: pin_memory=True), and keep it for reuse.",
+	.summary = "asynchronous copies with pageable host memory",
+	.help = "Asynchronous copies whose host memory is pageable, longest first. Duration and "
+		"start are those on the device. rows=N shows N of them, -1 all.",
+	.finding = "These copies were meant to be asynchronous, but the driver has to copy "
+		   "pageable memory through its own buffer: the call blocks and the copy cannot "
+		   "overlap kernels.",
+	.advice = "Suggestion: allocate the host memory with cudaMallocHost() or cudaHostAlloc() "
+		  "(PyTorch: pin_memory=True), and reuse it.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

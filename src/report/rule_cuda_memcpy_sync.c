@@ -38,8 +38,9 @@ const struct lull_report lull_rule_cuda_memcpy_sync = {
 		"are those on the device. rows=N shows N of them, -1 all.",
 	.finding = "The host waited for each of these copies and could not launch anything "
 		   "meanwhile.",
-	.advice = "Suggestion: use cudaMemcpyAsync() or its kin on a stream with pinned host "
-		  "memory (PyTorch: non_blocking=True), and wait only where the data is needed.",
+	.advice = "Suggestion: use cudaMemcpyAsync() or a similar call on a stream with pinned "
+		  "host memory (PyTorch: non_blocking=True), and wait only where the data is "
+		  "needed.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

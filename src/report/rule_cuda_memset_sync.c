@@ -34,7 +34,7 @@ const struct lull_report lull_rule_cuda_memset_sync = {
 		"Duration and start are those on the device. rows=N shows N of them, -1 all.",
 	.finding = "The host waited for each of these memsets and could not launch anything "
 		   "meanwhile.",
-	.advice = "Suggestion: use cudaMemsetAsync() or its kin on a stream.",
+	.advice = "Suggestion: use cudaMemsetAsync() or a similar call on a stream.",
 	.args = "rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

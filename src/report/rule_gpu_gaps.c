@@ -87,12 +87,12 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_rule_gpu_gaps = {
 	.name = "gpu_gaps",
 	.display = "GPU Gaps",
-	.summary = "times without any work on a device of a process",
+	.summary = "intervals in which a process had no work on a device",
 	.help = "Gaps of more than 500 ms between the first and the last work of a process on a "
 		"device, longest first. Gaps in which CUDA or the recording itself was busy are "
-		"left out. gap=TIME asks for others, such as gpu_gaps:gap=10ms; rows=N shows N of "
-		"them, -1 all.",
-	.finding = "In these times the device had nothing to do for the process.",
+		"left out. gap=TIME sets another limit, such as gpu_gaps:gap=10ms; rows=N shows "
+		"N of them, -1 all.",
+	.finding = "In these intervals the device had no work of the process.",
 	.advice = "Suggestion: look at what the host did then: `lull stats -r gpu_idle` names the "
 		  "thread that launched next, its range and its longest call.",
 	.args = "gap= rows=",
@@ -100,7 +100,7 @@ const struct lull_report lull_rule_gpu_gaps = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED(kernel) | LULL_NEED(memcpy) | LULL_NEED(memset) | LULL_NEED(graph),
 	.is_default = true,
-	.empty = "No problem found: no device was without work for more than 500 ms (gap=TIME asks "
-		 "for other times).",
+	.empty = "No problem found: no device was without work for more than 500 ms (gap=TIME "
+		 "sets another limit).",
 	.run = run,
 };

@@ -240,16 +240,16 @@ static int run(struct lull_reader *r, struct lull_out *out,
 const struct lull_report lull_rule_gpu_time_util = {
 	.name = "gpu_time_util",
 	.display = "GPU Time Utilization",
-	.summary = "times in which a device was used little",
+	.summary = "intervals in which a device was used little",
 	.help = "The time of a process on a device, from its first work to its last, in 30 equal "
 		"chunks: those in which less than half of the time had work, least used first. "
 		"Chunks that follow each other are one row. Work that overlaps counts several "
 		"times. chunks=N, threshold=PERCENT and rows=N change the numbers; rows=-1 shows "
 		"all.",
-	.finding = "In these times the device had work for less than half of the time.",
+	.finding = "In these intervals the device had work for less than half of the time.",
 	.advice = "Suggestion: look at what the host did then, such as with `lull stats -r "
-		  "gpu_idle --filter-time START/END`; more chunks (gpu_time_util:chunks=100) show "
-		  "more closely where it is.",
+		  "gpu_idle --filter-time START/END`; more chunks (gpu_time_util:chunks=100) "
+		  "show the place more precisely.",
 	.args = "chunks= threshold= rows=",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),

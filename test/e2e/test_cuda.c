@@ -300,9 +300,9 @@ static void what_is_not_there_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(record("--cuda-event-trace=true", "1"), 2);
-	assert_non_null(strstr(text, "--cuda-event-trace: only auto and false are there"));
+	assert_non_null(strstr(text, "--cuda-event-trace: only auto and false are supported"));
 	assert_int_equal(record("--cuda-trace-scope=system-wide", "1"), 2);
-	assert_non_null(strstr(text, "--cuda-trace-scope: only process-tree is there"));
+	assert_non_null(strstr(text, "--cuda-trace-scope: only process-tree is supported"));
 	assert_int_equal(record("--cuda-flush-interval=100000", "1"), 2);
 	assert_int_equal(record("--cuda-event-trace=false --cuda-trace-scope process-tree "
 				"--flush-on-cudaprofilerstop=true",
@@ -558,7 +558,7 @@ static void a_cupti_that_cannot_be_used_is_said_at_the_end(void **state)
 	     "cuptiActivityRegisterTimestampCallback");
 	says("LULL_SIM_CUPTI_VERSION", "11.4", "CUPTI could not be used",
 	     "it is older than CUDA 11.8");
-	says("LULL_SIM_SUBSCRIBED", "1", "another tool holds CUPTI", "");
+	says("LULL_SIM_SUBSCRIBED", "1", "another tool uses CUPTI", "");
 	says("LULL_SIM_DENIED", "cuptiSubscribe", "CUPTI could not be used",
 	     "cuptiSubscribe: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES");
 	says("LULL_SIM_DENIED", "cuptiActivityEnable", "CUPTI could not be used",

@@ -356,7 +356,7 @@ def bad_rules_are_refused():
                         (["--flight=-1"], "--flight is 0 to 86400"),
                         (["--flight=5", "-c", "cudaProfilerApi"], "exclude each other"),
                         (["--metrics-port=http"], "is not [ADDRESS:]PORT"),
-                        (["--metrics-port=1.2.3:80"], "no IPv4 address"),
+                        (["--metrics-port=1.2.3:80"], "not an IPv4 address"),
                         (["--metrics-port=70000"], "is not [ADDRESS:]PORT")):
         said = profile(*words, "true", status=2)
         expect(f"{words}", part in said and said.count("\n") == 1, said)

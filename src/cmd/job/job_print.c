@@ -196,7 +196,7 @@ static void headline(const struct printer *p, const struct lull_job *job)
 		say(p, 0, "%s: %.2f ms of each step of %.2f ms (%.0f %%).",
 		    v->hidden >= LULL_JOB_OVERLAPS
 			    ? "Ranks exchange more than their computing hides"
-			    : "Ranks exchange data, and nothing computes beside it",
+			    : "Ranks exchange data while nothing computes",
 		    v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
 	} else if (lull_causes[v->cause]->kind == LULL_CAUSE_BUSY) {
 		say(p, 0, "The ranks compute %.0f %% of each step of %.2f ms: %s.",

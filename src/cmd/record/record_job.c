@@ -11,12 +11,12 @@
 size_t lull_record_job_opts(struct lull_record_job *job, struct lull_opt *opts)
 {
 	const struct lull_opt all[] = {
-		OPT_GROUP("Long jobs of many ranks"),
+		OPT_GROUP("Long jobs with many ranks"),
 		OPT_STR(0, "ranks", "LIST", &job->ranks,
-			"record these ranks of a job only, such as 0,8,16-23; all (default); "
+			"record only these ranks of a job, such as 0,8,16-23; all (default); "
 			"stage-heads[:STAGES], the first of each pipeline stage"),
 		OPT_STR(0, "part-dir", "DIR", &job->part_dir,
-			"write the report here first, and to its place in one go (default: TMPDIR "
+			"write the report here first, then move it to its place (default: TMPDIR "
 			"if "
 			"that place is on NFS, Lustre or the like)"),
 		OPT_F64(0, "flight", "SECONDS", &job->flight_s,
@@ -27,7 +27,7 @@ size_t lull_record_job_opts(struct lull_record_job *job, struct lull_opt *opts)
 			"usual), "
 			"step>200ms"),
 		OPT_U64(0, "flight-limit", "N", &job->flight_limit,
-			"reports that slow steps and crashes may cause (default: 10)"),
+			"maximum number of reports for slow steps and crashes (default: 10)"),
 		OPT_STR(0, "metrics-port", "[ADDR:]PORT", &job->metrics,
 			"step time, idle share, launches, bytes and losses for Prometheus, on this "
 			"machine unless ADDR is given; local rank N takes PORT + N"),
@@ -61,7 +61,7 @@ static int parse_trigger(const char *text, struct lull_collector_options *o, str
 	}
 	return lull_fail(err, LULL_E_USAGE,
 			 "--trigger: '%s' is not a rule such as 'step>1.5x' or 'step>200ms' (in "
-			 "quotes: > means something to the shell)",
+			 "quotes: > is special in the shell)",
 			 text);
 }
 
@@ -72,7 +72,7 @@ static int parse_flight(struct lull_record_job *job, struct lull_collector_optio
 		return lull_fail(err, LULL_E_USAGE, "--flight is 0 to 86400 seconds");
 	if (job->trigger && !(job->flight_s > 0))
 		return lull_fail(err, LULL_E_USAGE,
-				 "--trigger needs --flight=SECONDS to say how much is kept");
+				 "--trigger needs --flight=SECONDS, the time to keep");
 	if (job->flight_s > 0 && o->begin == LULL_BEGIN_ON_RANGE)
 		return lull_fail(err, LULL_E_USAGE,
 				 "--flight and --capture-range exclude each other; a flight "
@@ -113,10 +113,11 @@ int lull_record_job_parse(struct lull_record_job *job, char **argv,
 		if (lull_job_ranks(job->ranks, argv, &job->rank_list, err))
 			return err->code;
 		if (job->rank_list.len >= room)
-			return lull_fail(err, LULL_E_USAGE,
-					 "--ranks: a list of %zu letters, %zu are possible; use "
-					 "FROM-TO",
-					 job->rank_list.len, room - 1);
+			return lull_fail(
+				err, LULL_E_USAGE,
+				"--ranks: the list has %zu characters, the limit is %zu; use "
+				"FROM-TO",
+				job->rank_list.len, room - 1);
 		o->ranks = job->rank_list.at;
 	}
 	if (parse_flight(job, o, err))

@@ -5,8 +5,8 @@
 
 #include "wire/wire.h"
 
-#define UNWIND "lull follows call stacks in its own way, as far as they go"
-#define EVENTS "events of CPUs and of the system are not counted"
+#define UNWIND "lull chooses how to unwind call stacks, and unwinds them completely"
+#define EVENTS "CPU and system events are not counted"
 
 /*
  * Options of nsys that mean nothing here. `fits` is the value that asks for what lull does anyway;
@@ -21,29 +21,30 @@ static const struct nsys_opt {
 	bool is_refused;
 } nsys_opts[] = {
 	{ 'w', "show-output", NULL, "true",
-	  "the program's output goes where it goes without lull; redirect it there", false },
+	  "lull does not redirect the program's output; use the shell to redirect it", false },
 	{ 'b', "backtrace", "HOW", "auto", UNWIND, false },
 	{ 0, "samples-per-backtrace", "N", "1", "each sample has its call stack", false },
-	{ 0, "sampling-period", "N", NULL,
-	  "samples are taken by time; --sampling-frequency says how often", false },
-	{ 0, "gpuctxsw", NULL, "false", "switches between contexts are not recorded", false },
+	{ 0, "sampling-period", "N", NULL, "samples are taken by time; use --sampling-frequency",
+	  false },
+	{ 0, "gpuctxsw", NULL, "false", "GPU context switches are not recorded", false },
 	{ 0, "gpu-metrics-set", "NAME", NULL, "--gpu-metrics=pm has one set of counters", false },
 	{ 0, "python-backtrace", "WHEN", "none",
 	  "Python stacks are sampled (--python-sampling), not taken at calls", false },
 	{ 0, "python-functions-trace", "FILE", NULL,
 	  "Python functions are sampled (--python-sampling), not traced", false },
 	{ 0, "dask", "WHAT", "none", "functions of Dask are not traced", false },
-	{ 0, "trace-fork-before-exec", NULL, "true", "processes are recorded from fork on", false },
+	{ 0, "trace-fork-before-exec", NULL, "true", "processes are recorded from the fork on",
+	  false },
 	{ 0, "nvtx-domain-include", "NAMES", NULL,
 	  "all domains are recorded; `lull query` chooses among them", false },
 	{ 0, "nvtx-domain-exclude", "NAMES", NULL,
 	  "all domains are recorded; `lull query` chooses among them", false },
 	{ 0, "osrt-backtrace-depth", "N", NULL, UNWIND, false },
 	{ 0, "osrt-backtrace-stack-size", "BYTES", NULL, UNWIND, false },
-	{ 0, "osrt-file-access", NULL, "false",
-	  "-t osrt has the calls on files, without their names", false },
+	{ 0, "osrt-file-access", NULL, "false", "-t osrt records file calls, without file names",
+	  false },
 	{ 0, "syscall", "SCOPE", "none",
-	  "system calls are not recorded; -t osrt has those of the C library", false },
+	  "system calls are not recorded; -t osrt records C library calls", false },
 	{ 0, "nic-metrics", "HOW", "none", "network cards are not sampled", false },
 	{ 0, "event-sample", "SCOPE", "none", EVENTS, false },
 	{ 0, "event-sampling-interval", "MS", NULL, EVENTS, false },
@@ -51,18 +52,21 @@ static const struct nsys_opt {
 	{ 0, "cpu-core-events", "LIST", NULL, EVENTS, false },
 	{ 0, "cpu-metrics", "LIST", NULL, EVENTS, false },
 	{ 0, "os-events", "LIST", NULL, EVENTS, false },
-	{ 0, "ftrace", "LIST", NULL, "events of ftrace are not recorded", false },
-	{ 0, "ftrace-keep-user-config", NULL, "true", "settings of ftrace are left alone", false },
-	{ 0, "enable", "PLUGIN", NULL, "there are no plugins", false },
+	{ 0, "ftrace", "LIST", NULL, "ftrace events are not recorded", false },
+	{ 0, "ftrace-keep-user-config", NULL, "true", "lull does not change ftrace settings",
+	  false },
+	{ 0, "enable", "PLUGIN", NULL, "lull has no plugins", false },
 	{ 0, "command-file", "FILE", NULL,
-	  "cannot be used; put its words on the command line: lull profile $(cat FILE) PROGRAM",
+	  "is not supported; put the contents on the command line: lull profile $(cat FILE) "
+	  "PROGRAM",
 	  true },
 	{ 0, "run-as", "USER", NULL,
-	  "cannot be used; run lull itself as that user: sudo -u USER lull profile PROGRAM", true },
+	  "is not supported; run lull itself as that user: sudo -u USER lull profile PROGRAM",
+	  true },
 	{ 0, "after-collection-start", "COMMAND", NULL,
-	  "cannot be used; nothing is run when a recording begins", true },
+	  "is not supported; lull runs no command when a recording starts", true },
 	{ 0, "after-report-ready", "COMMAND", NULL,
-	  "cannot be used; run the command behind lull: lull profile PROGRAM; COMMAND", true },
+	  "is not supported; run the command after lull: lull profile PROGRAM; COMMAND", true },
 };
 
 _Static_assert(LULL_COUNT_OF(nsys_opts) <= LULL_NSYS_OPTS, "make room for all options");
@@ -135,7 +139,7 @@ int lull_nsys_check(struct lull_nsys_words *n, struct lull_err *err)
 		lull_nsys_notice(n, "--%s has no effect: %s", o->name, o->why);
 	}
 	if (n->words.len)
-		lull_nsys_notice(n, "--trace: not recorded here, left out: %s", n->words.at);
+		lull_nsys_notice(n, "--trace: not supported, ignored: %s", n->words.at);
 	return LULL_OK;
 }
 

@@ -138,8 +138,8 @@ static int parse_steps(const struct words *w, struct lull_collector_options *o,
 		return 0;
 	if (o->begin != LULL_BEGIN_AT_ONCE || w->delay > 0)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--steps says when to record, so --capture-range, --start-later "
-				 "and --delay cannot; leave them out");
+				 "--steps cannot be combined with --capture-range, --start-later "
+				 "or --delay; leave them out");
 	if (lull_record_steps(w->steps, &o->schedule, err))
 		return err->code;
 	o->begin = LULL_BEGIN_ON_RANGE;
@@ -168,7 +168,7 @@ static int parse_libraries(const struct lull_vec *list, struct lull_collector_op
 	}
 	if (used >= room)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--trace-library: %zu bytes of patterns, %zu are possible; use "
+				 "--trace-library: %zu bytes of patterns, the limit is %zu; use "
 				 "fewer or shorter ones",
 				 used, room);
 	o->libraries = list;
@@ -279,7 +279,7 @@ static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *er
 	}
 	return lull_fail(err, LULL_E_USAGE,
 			 "--cudabacktrace: '%s' is not none, all, kernel, memory, sync or other, "
-			 "with :NS if need be",
+			 "optionally followed by :NS",
 			 word);
 }
 
@@ -297,12 +297,13 @@ static int parse_cuda(const struct words *w, struct lull_collector_options *o, s
 	};
 
 	if (w->cuda_scope != 0)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--cuda-trace-scope: only process-tree is there; CUPTI shows each "
-				 "process to itself alone");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--cuda-trace-scope: only process-tree is supported; CUPTI shows each "
+			"process only its own work");
 	if (w->cuda_events == 2)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--cuda-event-trace: only auto and false are there; waits for "
+				 "--cuda-event-trace: only auto and false are supported; waits for "
 				 "events are recorded without it");
 	if (w->cuda_flush_ms > 60000)
 		return lull_fail(err, LULL_E_USAGE,
@@ -331,14 +332,15 @@ static int check_numbers(struct words *w, struct lull_collector_options *o, stru
 				 "--python-sampling-frequency must lie between 1 and %u Hz",
 				 PYTHON_HZ_MAX);
 	if (w->python_frequency > PYTHON_HZ_MAX) {
-		lull_nsys_notice(&w->nsys,
-				 "--python-sampling-frequency: %u Hz is the most; that is taken",
-				 PYTHON_HZ_MAX);
+		lull_nsys_notice(
+			&w->nsys,
+			"--python-sampling-frequency: the limit is %u Hz, which is used instead",
+			PYTHON_HZ_MAX);
 		o->python_rate_hz = PYTHON_HZ_MAX;
 	}
 	if (w->delay < 0 || w->duration < 0)
 		return lull_fail(err, LULL_E_USAGE,
-				 "--delay and --duration are seconds and cannot be negative");
+				 "--delay and --duration are in seconds and cannot be negative");
 	if (w->delay > SECONDS_MAX || w->duration > SECONDS_MAX)
 		return lull_fail(err, LULL_E_USAGE, "--delay and --duration are %u seconds at most",
 				 SECONDS_MAX);
@@ -386,9 +388,9 @@ static int understand(struct words *w, struct lull_collector_options *o, struct 
 		o->watch = LULL_WATCH_PROGRAM;
 	if (w->capture_range == CAPTURE_NVTX) {
 		if (!w->nvtx_capture)
-			return lull_fail(
-				err, LULL_E_USAGE,
-				"--capture-range=nvtx needs --nvtx-capture=RANGE to say which");
+			return lull_fail(err, LULL_E_USAGE,
+					 "--capture-range=nvtx needs --nvtx-capture=RANGE to name "
+					 "the range");
 		o->begin = LULL_BEGIN_ON_RANGE;
 		o->capture_range = w->nvtx_capture;
 		o->watch = LULL_WATCH_RANGES;
@@ -428,26 +430,25 @@ static void add_cuda(struct table *t, struct words *w)
 		OPT_BOOL(0, "cuda-memory-usage", &w->cuda_memory,
 			 "allocations of device memory (default: false)"),
 		OPT_BOOL(0, "cuda-trace-all-apis", &w->cuda_all_calls,
-			 "also the CUDA calls that only ask a question (default: false)"),
+			 "also CUDA calls that only query state (default: false)"),
 		OPT_LIST(0, "cudabacktrace", "KINDS", &w->cuda_backtrace,
-			 "who makes CUDA calls that take long: none (default), all, kernel, "
-			 "memory, sync, other, each with :NS (default: 1000)"),
+			 "call stacks of CUDA calls longer than NS nanoseconds: none (default), "
+			 "all, kernel, memory, sync, other, each with :NS (default: 1000)"),
 		OPT_BOOL(0, "cuda-um-cpu-page-faults", &w->um_cpu_faults,
-			 "unified memory: what moves, and page faults of CPUs (default: false)"),
+			 "unified memory: migrations and CPU page faults (default: false)"),
 		OPT_BOOL(0, "cuda-um-gpu-page-faults", &w->um_gpu_faults,
-			 "unified memory: what moves, and page faults of devices (default: "
-			 "false)"),
+			 "unified memory: migrations and GPU page faults (default: false)"),
 		OPT_U64(0, "cuda-flush-interval", "MS", &w->cuda_flush_ms,
-			"how often device records are brought in (default: 200); 0: when buffers "
-			"are full, and at the end"),
+			"how often device records are flushed (default: 200); 0: when buffers are "
+			"full, and at the end"),
 		OPT_ENUM(0, "cuda-event-trace", &w->cuda_events, cuda_event_traces,
-			 "when CUDA events completed on the device; only auto and false, its "
-			 "default, are there"),
+			 "completion times of CUDA events on the device; not supported: auto "
+			 "(default) and false are accepted and record none"),
 		OPT_ENUM(0, "cuda-trace-scope", &w->cuda_scope, cuda_scopes,
-			 "whose CUDA work; only process-tree, the default, is there"),
+			 "processes whose CUDA work is recorded; only process-tree (default) is "
+			 "supported"),
 		OPT_BOOL(0, "flush-on-cudaprofilerstop", &w->flush_on_stop,
-			 "bring device records in at cudaProfilerStop(); always done (default: "
-			 "true)"),
+			 "flush device records at cudaProfilerStop(); always done (default: true)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -467,17 +468,18 @@ static void add_what(struct table *t, struct words *w)
 			 "forward, backward, optimizer; ops: also each operator and allocation; "
 			 "modules: also the model's modules; none"),
 		OPT_ENUM(0, "mpi-impl", &w->mpi_family, mpi_families,
-			 "which MPI the program uses (default: auto, found out from its library)"),
+			 "MPI implementation of the program (default: auto, detected from its "
+			 "library)"),
 		OPT_ENUM('s', "sample", &w->sample, scopes,
 			 "CPU samples with call stacks (default: process-tree)"),
 		OPT_ENUM(0, "cpuctxsw", &w->cpuctxsw, scopes,
 			 "thread scheduling (default: process-tree)"),
 		OPT_ENUM(0, "sampler", &w->sampler, samplers,
-			 "who takes CPU samples; auto (the default) is perf, or timers inside "
-			 "the processes where it is refused"),
+			 "how CPU samples are taken; auto (default): by perf, or by timers inside "
+			 "the processes where perf is not permitted"),
 		OPT_U64(0, "sampling-frequency", "HZ", &w->sampling_frequency,
-			"CPU samples a second (default: 100, fewer on machines where these "
-			"would hold the program up for more than 0.05 % of its time)"),
+			"CPU samples per second (default: 100, or fewer if these would slow the "
+			"program down by more than 0.05 %)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -487,15 +489,15 @@ static void add_devices(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
 		OPT_ENUM(0, "gpu-metrics", &w->gpu_metrics, gpu_metrics,
-			 "state of devices: by NVML ten times a second if there is one (auto, the "
-			 "default), not at all, by NVML in any case, or counters sampled by the "
-			 "hardware"),
+			 "state of devices: auto (default): from NVML 10 times per second if a "
+			 "device is found; none; nvml: from NVML in any case; pm: counters "
+			 "sampled by the hardware"),
 		OPT_LIST(0, "gpu-metrics-devices", "LIST", &w->gpu_devices,
 			 "sample counters of these devices: numbers, all, none"),
 		OPT_LIST(0, "gpu-metrics-device", "LIST", &w->gpu_devices,
 			 "the same, as older scripts spell it"),
 		OPT_U64(0, "gpu-metrics-frequency", "HZ", &w->gpu_frequency,
-			"samples of counters a second (default: 10000)"),
+			"counter samples per second (default: 10000)"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -506,7 +508,7 @@ static void add_host(struct table *t, struct words *w)
 	const struct lull_opt opts[] = {
 		OPT_BOOL(0, "python-sampling", &w->python, "Python call stacks (default: true)"),
 		OPT_U64(0, "python-sampling-frequency", "HZ", &w->python_frequency,
-			"Python stacks a second (default: 100)"),
+			"Python stacks per second (default: 100)"),
 		OPT_U64(0, "osrt-threshold", "NS", &w->osrt_threshold,
 			"leave out C library calls shorter than this (default: 1000)"),
 		OPT_U64(0, "osrt-backtrace-threshold", "NS", &w->osrt_backtrace_threshold,
@@ -520,11 +522,12 @@ static void add_rest(struct table *t, struct words *w)
 {
 	const struct lull_opt opts[] = {
 		OPT_GROUP("When to record"),
-		OPT_F64('y', "delay", "SECONDS", &w->delay, "begin this long after the start"),
+		OPT_F64('y', "delay", "SECONDS", &w->delay,
+			"start recording this long after the program starts"),
 		OPT_F64('d', "duration", "SECONDS", &w->duration,
-			"end after this long, and end the program"),
+			"stop after this long, and end the program"),
 		OPT_ENUM('c', "capture-range", &w->capture_range, captures,
-			 "what begins the recording (default: none, at once)"),
+			 "what starts the recording (default: none, it starts immediately)"),
 		OPT_STR(0, "capture-range-end", "MODE", &w->capture_range_end,
 			"when it ends: none, stop, stop-shutdown (default), repeat[:N], "
 			"repeat-shutdown:N"),
@@ -542,29 +545,31 @@ static void add_rest(struct table *t, struct words *w)
 		OPT_LIST('e', "env-var", "A=B", &w->env,
 			 "set environment variables for the program"),
 		OPT_BOOL('n', "inherit-environment", &w->inherit_env,
-			 "hand our own environment on (default: true)"),
+			 "pass lull's own environment to the program (default: true)"),
 		OPT_STR(0, "kill", "SIGNAL", &w->kill,
-			"what ends the program after the recording: none, sigterm (default), "
+			"signal that ends the program after the recording: none, sigterm "
+			"(default), "
 			"sigkill, a number"),
 		OPT_ENUM(0, "wait", &w->wait, waits,
-			 "wait for the program alone, or (default) for all it started"),
+			 "wait for the program alone (primary), or for all processes it started "
+			 "(all, default)"),
 		OPT_GROUP("The report"),
 		OPT_STR('o', "output", "NAME", &w->output,
 			"report name; %p pid, %h host, %n counter, %q{VAR}, %% percent "
 			"sign (default: report1, report2, ...)"),
-		OPT_BOOL('f', "force-overwrite", &w->force, "replace a report of that name"),
+		OPT_BOOL('f', "force-overwrite", &w->force, "overwrite an existing report"),
 		OPT_BOOL(0, "stats", &w->stats, "print the summaries when done"),
 		OPT_BOOL(0, "why", &w->why, "say why the GPU waits when done"),
 		OPT_LIST(0, "export", "FORMAT", &w->exports,
-			 "also write it in these formats of lull export"),
+			 "also write the report in these formats of lull export"),
 		OPT_BOOL(0, "discard-environment", &w->discard_env,
 			 "store no environment variables"),
 		OPT_BOOL(0, "resolve-symbols", &w->resolve,
-			 "name functions after the run (default: true)"),
+			 "look up function names after the run (default: true)"),
 		OPT_STR(0, "debug-symbols", "DIRS", &w->debug_symbols,
-			"colon list of folders with debug files"),
+			"folders with debug files, separated by colons"),
 		OPT_STR(0, "session-new", "NAME", &w->session, "name of the session"),
-		OPT_FLAG('q', "quiet", &w->quiet, "no status line and no closing lines"),
+		OPT_FLAG('q', "quiet", &w->quiet, "no status line and no summary at the end"),
 	};
 
 	add_opts(t, opts, LULL_COUNT_OF(opts));
@@ -575,8 +580,8 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	const struct lull_opt usage[] = {
 		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
 					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
-			  is_interactive ? "start a program ready to be recorded with lull start "
-					   "and lull stop"
+			  is_interactive ? "start a program that lull start and lull stop "
+					   "can record"
 					 : "run a program and record what it does"),
 	};
 	const struct lull_opt end[] = { OPT_END() };
@@ -610,23 +615,23 @@ static void print_nothing(const struct words *w)
 	const char *why = "";
 
 	if (w->steps)
-		why = ": the program made no step that --steps asks for; lull-pytorch(7) says what "
+		why = ": the program reached no step that --steps selects; lull-pytorch(7) says "
+		      "what "
 		      "a step is";
 	else if (w->capture_range == CAPTURE_PROFILER_API)
 		why = ": the program never called cudaProfilerStart()";
 	else if (w->capture_range == CAPTURE_LULL)
 		why = ": the program never called lull_start()";
 	else if (w->start_later)
-		why = ": nobody ran `lull start`";
+		why = ": `lull start` was never run";
 	else if (w->delay > 0)
 		why = ": the program ended before --delay was over";
 	else if (w->job.flight_s > 0)
-		why = ": nothing happened that --flight writes a report for";
+		why = ": nothing triggered a report of --flight";
 	if (w->capture_range == CAPTURE_NVTX)
 		fprintf(stderr,
-			"lull: nothing was recorded: no range %s began; is the name right? (@* "
-			"behind "
-			"it means any domain)\n",
+			"lull: nothing was recorded: no range %s started; is the name right? (@* "
+			"after it means any domain)\n",
 			w->nvtx_capture);
 	else
 		fprintf(stderr, "lull: nothing was recorded%s\n", why);

@@ -89,8 +89,9 @@ int lull_record_steps(const char *text, struct lull_schedule *s, struct lull_err
 		at += len + (at[len] == ',');
 	}
 	if (!s->active)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--steps: active is how many steps are recorded, and cannot be 0");
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--steps: active is the number of steps to record and cannot be 0");
 	if (s->repeat != 1 && s->wait + s->warmup == 0)
 		return lull_fail(
 			err, LULL_E_USAGE,

@@ -36,7 +36,8 @@ static const char *remedy_of(u32 status)
 	case LULL_PROFILED_BUSY:
 		return "another tool reads the counters of this device; end it and try again";
 	case LULL_PROFILED_UNSUPPORTED:
-		return "this device or this CUPTI has none for us: MIG, a virtual device, "
+		return "this device or this version of CUPTI provides no counters: MIG, a virtual "
+		       "device, "
 		       "confidential computing, or CUDA before 12.6";
 	}
 	return NULL;

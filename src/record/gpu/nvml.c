@@ -152,10 +152,11 @@ static int start(struct lull_nvml *n, struct lull_err *err)
 		return err->code;
 	rc = n->nvmlInit_v2();
 	if (rc)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "nvmlInit gave error %d", rc);
+		return lull_fail(err, LULL_E_UNSUPPORTED, "nvmlInit failed with error %d", rc);
 	rc = n->nvmlDeviceGetCount_v2(&count);
 	if (rc)
-		return lull_fail(err, LULL_E_UNSUPPORTED, "nvmlDeviceGetCount gave error %d", rc);
+		return lull_fail(err, LULL_E_UNSUPPORTED, "nvmlDeviceGetCount failed with error %d",
+				 rc);
 	for (u32 i = 0; i < count && i < LULL_MAX_GPUS; i++)
 		add_device(n, i);
 	return 0;

@@ -212,11 +212,12 @@ struct lull_pm {
 static int refuse(struct lull_err *err, const char *what, int code)
 {
 	const char *why = code == ERROR_PRIVILEGES
-				  ? ": counters are for the administrator only here"
+				  ? ": only the administrator may read counters here"
 			  : code == ERROR_BUSY ? ": another tool samples this device"
 					       : "";
 
-	return lull_fail(err, LULL_E_UNSUPPORTED, "%s gave error %d of CUPTI%s", what, code, why);
+	return lull_fail(err, LULL_E_UNSUPPORTED, "%s failed with CUPTI error %d%s", what, code,
+			 why);
 }
 
 /* The device's kind and what can be counted on it now. */
@@ -304,7 +305,7 @@ static int start_cuda(struct lull_err *err)
 		return lull_fail(err, LULL_E_NOT_FOUND, "no libcuda.so.1");
 	*(void **)&init = dlsym(cuda, "cuInit");
 	rc = init ? init(0) : -1;
-	return rc ? lull_fail(err, LULL_E_UNSUPPORTED, "cuInit gave error %d", rc) : 0;
+	return rc ? lull_fail(err, LULL_E_UNSUPPORTED, "cuInit failed with error %d", rc) : 0;
 }
 
 static int begin(struct lull_pm *pm, u32 device_ix, u64 interval_ns, struct lull_err *err)

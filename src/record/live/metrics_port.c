@@ -43,10 +43,11 @@ int lull_metrics_parse(const char *text, char *address, size_t room, u16 *port,
 				 "0.0.0.0:9464",
 				 text);
 	if (n >= room || inet_pton(AF_INET, address, &parsed) != 1)
-		return lull_fail(err, LULL_E_USAGE,
-				 "--metrics-port: '%s' is no IPv4 address; 0.0.0.0 is all of this "
-				 "machine",
-				 address);
+		return lull_fail(
+			err, LULL_E_USAGE,
+			"--metrics-port: '%s' is not an IPv4 address; 0.0.0.0 is all of this "
+			"machine",
+			address);
 	*port = (u16)value;
 	return 0;
 }
@@ -93,7 +94,7 @@ static void write_devices(const struct lull_pulse *p, struct lull_str *to)
 			      p->devices[i].pid, p->devices[i].number,
 			      (f64)p->devices[i].busy_ns / 1e9);
 	head(to, "lull_device_idle_seconds_total", "counter",
-	     "Time in which it had none, by what the host did; an estimate.");
+	     "Time in which a device had no work, by what the host did; an estimate.");
 	for (u32 i = 0; i < p->n_devices; i++)
 		for (u32 c = 0; c < LULL_PULSE_N_CAUSES; c++)
 			lull_str_addf(to,
@@ -146,7 +147,7 @@ void lull_metrics_write(const struct lull_metrics_facts *f, struct lull_str *to)
 {
 	const struct lull_pulse *p = f->pulse;
 
-	one(to, "lull_recording", "gauge", "1 while a recording is on.", f->is_recording);
+	one(to, "lull_recording", "gauge", "1 while a recording is running.", f->is_recording);
 	write_steps(p, to);
 	write_devices(p, to);
 	write_shares(p, to);
@@ -154,9 +155,10 @@ void lull_metrics_write(const struct lull_metrics_facts *f, struct lull_str *to)
 	    (f64)p->n_launches);
 	one(to, "lull_kernels_total", "counter", "Kernels that ran.", (f64)p->n_kernels);
 	write_copies(p, to);
-	one(to, "lull_events_total", "counter", "Events of the present recording.",
+	one(to, "lull_events_total", "counter", "Events of the current recording.",
 	    (f64)f->n_events);
-	one(to, "lull_events_lost_total", "counter", "Of these, lost.", (f64)f->n_lost);
+	one(to, "lull_events_lost_total", "counter", "Lost events of the current recording.",
+	    (f64)f->n_lost);
 	one(to, "lull_report_bytes", "gauge", "Bytes of the report so far.", (f64)f->report_bytes);
 	one(to, "lull_reports_total", "counter", "Reports written so far.", f->n_reports);
 	one(to, "lull_recorder_cpu_seconds_total", "counter", "CPU time of the recorder itself.",

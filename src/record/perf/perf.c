@@ -177,12 +177,13 @@ static int refuse(struct lull_err *err, enum lull_perf_scope scope)
 {
 	if (errno != EACCES && errno != EPERM && errno != ENOSYS)
 		return lull_fail_errno(err, "opening a perf event");
-	return lull_fail(
-		err, LULL_E_UNSUPPORTED,
-		"the kernel refuses perf events%s: %s (kernel.perf_event_paranoid is %d; %s or "
-		"CAP_PERFMON would permit it, and a container must not filter the call)",
-		scope == LULL_PERF_SYSTEM_WIDE ? " of the whole machine" : "", strerror(errno),
-		paranoid_level(), scope == LULL_PERF_SYSTEM_WIDE ? "0" : "2");
+	return lull_fail(err, LULL_E_UNSUPPORTED,
+			 "the Linux kernel refuses perf events%s: %s (kernel.perf_event_paranoid "
+			 "is %d; %s or "
+			 "CAP_PERFMON would permit it, and a container must not filter the call)",
+			 scope == LULL_PERF_SYSTEM_WIDE ? " of the whole machine" : "",
+			 strerror(errno), paranoid_level(),
+			 scope == LULL_PERF_SYSTEM_WIDE ? "0" : "2");
 }
 
 /*

@@ -162,5 +162,6 @@ int lull_python_layout_init(struct lull_python_layout *layout, struct lull_pytho
 			return LULL_OK;
 		break;
 	}
-	return lull_fail(err, LULL_E_UNSUPPORTED, "Python %s is not known", target->version_text);
+	return lull_fail(err, LULL_E_UNSUPPORTED, "Python %s is not supported",
+			 target->version_text);
 }

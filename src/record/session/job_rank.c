@@ -214,8 +214,8 @@ int lull_job_ranks(const char *text, char *const *argv, struct lull_str *list, s
 		n_stages = text[n] ? lull_rank_number(text + n + 1) : find_stages(argv);
 		if (n_stages < 1)
 			return lull_fail(err, LULL_E_USAGE,
-					 "--ranks=stage-heads: how many stages the pipeline has is "
-					 "not known; say it, as in stage-heads:4");
+					 "--ranks=stage-heads: the number of pipeline stages is "
+					 "not known; give it, as in stage-heads:4");
 		lull_str_addf(list, LULL_RANKS_HEADS "%" PRId64, n_stages);
 		return 0;
 	}

@@ -84,7 +84,8 @@ static int move(const struct lull_vec *sessions, const char *full, struct lull_s
 	if (is_written(sessions, full) || is_locked(from.at))
 		rc = lull_fail(err, LULL_E_IO, "%s is being written by another recorder", from.at);
 	else if (!find_name(full, &name))
-		rc = lull_fail(err, LULL_E_IO, "%s: %d of its kind are kept already", from.at,
+		rc = lull_fail(err, LULL_E_IO,
+			       "%s: %d unfinished reports of this name exist already", from.at,
 			       MAX_NUMBER);
 	if (!rc) {
 		size_t before = kept->len;

@@ -67,10 +67,11 @@ static int expand_one(const char **at, pid_t pid, u32 n, struct lull_str *to, st
 		lull_str_puts(to, "%");
 		return LULL_OK;
 	case '\0':
-		return lull_fail(err, LULL_E_USAGE, "a lone %% at the end; %%%% is a percent sign");
+		return lull_fail(err, LULL_E_USAGE,
+				 "single %% at the end; write %%%% for a percent sign");
 	default:
 		return lull_fail(err, LULL_E_USAGE,
-				 "%%%c is not known; use %%p %%h %%n %%q{VAR} or %%%%", letter);
+				 "%%%c is not supported; use %%p %%h %%n %%q{VAR} or %%%%", letter);
 	}
 }
 

@@ -21,9 +21,10 @@ static int fill_address(struct sockaddr_un *a, const char *session_path, struct 
 	a->sun_family = AF_UNIX;
 	if (snprintf(a->sun_path, sizeof(a->sun_path), "%s/socket", session_path) >=
 	    (int)sizeof(a->sun_path))
-		return lull_fail(err, LULL_E_IO,
-				 "session path '%s' is too long for a socket; set TMPDIR shorter",
-				 session_path);
+		return lull_fail(
+			err, LULL_E_IO,
+			"session path '%s' is too long for a socket; set TMPDIR to a shorter path",
+			session_path);
 	return 0;
 }
 
@@ -68,7 +69,7 @@ static void do_cancel(struct lull_collector *c, const char *arg, struct lull_str
 {
 	(void)arg;
 	if (!lull_recording_is_on(&c->recording)) {
-		lull_str_puts(answer, "error no recording is on");
+		lull_str_puts(answer, "error no recording is running");
 		return;
 	}
 	lull_control_cancel(c);
@@ -97,7 +98,7 @@ static void do_snapshot(struct lull_collector *c, const char *arg, struct lull_s
 
 	if (!c->flight.is_on || !lull_recording_is_on(&c->recording)) {
 		lull_str_puts(answer, c->flight.is_on
-					      ? "error no recording is on"
+					      ? "error no recording is running"
 					      : "error this session keeps all of its recording; "
 						"start it with lull profile --flight=SECONDS");
 	} else if (!number) {
@@ -129,7 +130,7 @@ static void do_status(struct lull_collector *c, const char *arg, struct lull_str
 
 	(void)arg;
 	if (!lull_recording_is_on(&c->recording)) {
-		lull_str_addf(answer, "ok %s; the program runs for %.1f s",
+		lull_str_addf(answer, "ok %s; the program has been running for %.1f s",
 			      c->n_records ? "stopped" : "ready, nothing recorded yet", age_s);
 		return;
 	}
@@ -211,10 +212,10 @@ static int find_session(const char *name, char *path, size_t room, struct lull_e
 				 "sessions lists them)",
 				 n);
 	if (*name)
-		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "no session '%s'; lull sessions lists what there is", name);
+		return lull_fail(err, LULL_E_NOT_FOUND, "no session '%s'; lull sessions lists them",
+				 name);
 	return lull_fail(err, LULL_E_NOT_FOUND,
-			 "no session runs here; start one with lull launch -- PROGRAM");
+			 "no session is running; start one with lull launch -- PROGRAM");
 }
 
 static int exchange(int fd, const char *request, struct lull_str *answer, struct lull_err *err)

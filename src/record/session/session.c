@@ -98,7 +98,7 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 	memset(s, 0, sizeof(*s));
 	if (!folder)
 		return lull_fail(err, LULL_E_IO,
-				 "no room for buffers: neither /dev/shm nor /tmp has %llu MiB "
+				 "no space for buffers: neither /dev/shm nor /tmp has %llu MiB "
 				 "free; set TMPDIR",
 				 (unsigned long long)(need_bytes >> 20));
 	snprintf(s->path, sizeof(s->path), "%s/" PREFIX "%u-%u-%llx", folder, getuid(), getpid(),

@@ -77,8 +77,8 @@ static int name_agent(struct lull_str *path, const struct lull_spawn_env *e, str
 	lull_str_addf(path, "%s/" LULL_AGENT_NAME, e->session_path);
 	if (!is_one_word(path->at))
 		return lull_fail(err, LULL_E_USAGE,
-				 "'%s': a path with a blank or a colon cannot be preloaded; set "
-				 "TMPDIR to one without",
+				 "'%s': a path with a space or a colon cannot be preloaded; set "
+				 "TMPDIR to a path without them",
 				 e->agent_path);
 	if (symlink(e->agent_path, path->at) != 0)
 		return lull_fail_errno(err, "linking '%s'", path->at);

@@ -120,7 +120,7 @@ int lull_spool_deliver(const char *from, const char *path, struct lull_err *err)
 	if (strcmp(from, path) == 0 || rename(from, path) == 0)
 		return 0;
 	if (copy(from, path, &cause) != 0)
-		return lull_fail(err, cause.code, "%.300s; the report is whole, at %s", cause.msg,
+		return lull_fail(err, cause.code, "%.300s; the complete report is at %s", cause.msg,
 				 from);
 	unlink(from);
 	return 0;

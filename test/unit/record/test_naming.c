@@ -148,11 +148,11 @@ static void bad_patterns_are_explained(void **state)
 		       "output name \"r%q{LULL_TEST_UNSET}\": environment variable "
 		       "LULL_TEST_UNSET is not set");
 	expect_failure("r%x", LULL_E_USAGE,
-		       "output name \"r%x\": %x is not known; use %p %h %n %q{VAR} or %%");
+		       "output name \"r%x\": %x is not supported; use %p %h %n %q{VAR} or %%");
 	expect_failure("r%q", LULL_E_USAGE,
 		       "output name \"r%q\": %q needs a variable in braces, such as %q{HOSTNAME}");
 	expect_failure("r%", LULL_E_USAGE,
-		       "output name \"r%\": a lone % at the end; %% is a percent sign");
+		       "output name \"r%\": single % at the end; write %% for a percent sign");
 	expect_failure("dir/", LULL_E_USAGE, "output name \"dir/\" names no file");
 }
 
