@@ -203,7 +203,7 @@ def unfinished_reports_lie_where_they_should():
     expect("no such folder", "nowhere" in said and said.count("\n") == 1, said)
     # A place that cannot be reached at the end: the report is whole, and we say where.
     said = profile("-t", "none", "--part-dir=local", "-o", "shared/gone/x", "true", status=1)
-    expect("undeliverable", "the report is whole, at local/" in said, said)
+    expect("undeliverable", "the complete report is at local/" in said, said)
     expect("it is there", len(os.listdir("local")) == 1, os.listdir("local"))
 
 

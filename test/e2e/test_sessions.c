@@ -174,12 +174,12 @@ static void misuse_is_one_line_and_harms_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(ask(text, "stop"), 2);
-	expect_line(text, "lull stop: no recording is on");
+	expect_line(text, "lull stop: no recording is running");
 	assert_int_equal(ask(text, "cancel"), 2);
-	expect_line(text, "lull cancel: no recording is on");
+	expect_line(text, "lull cancel: no recording is running");
 	assert_int_equal(ask(text, "start -o %R/twice"), 0);
 	assert_int_equal(ask(text, "start -o %R/other"), 2);
-	expect_line(text, "lull start: a recording is on already");
+	expect_line(text, "lull start: a recording is already running");
 	assert_false(test_profile_exists("other.lull.part"));
 	wait_for_events();
 	assert_int_equal(ask(text, "stop"), 0);
@@ -228,7 +228,7 @@ static void without_any_session_the_next_step_is_said(void **state)
 	n = fread(text, 1, sizeof(text) - 1, pipe);
 	text[n] = '\0';
 	pclose(pipe);
-	assert_string_equal(text, "lull status: no session runs here; start one with lull launch "
+	assert_string_equal(text, "lull status: no session is running; start one with lull launch "
 				  "-- PROGRAM\n1\n");
 }
 

@@ -271,7 +271,7 @@ def the_background_is_quiet():
 def a_wait_is_told_and_can_be_ended():
     t = profile_on_terminal("sh", "-c", "sleep 1000 & echo pid $! end; exit 3")
     t.read("Ctrl-C ends")
-    expect("how many", "waiting for 1 process that it left behind" in t.shown, t.shown)
+    expect("how many", "waiting for 1 process that it started" in t.shown, t.shown)
     t.type("\x03")
     status = t.end()
     expect("the report", status == 3 and "tty.lull" in t.shown, (status, t.shown))

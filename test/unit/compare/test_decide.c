@@ -187,7 +187,7 @@ static void times_and_percents_of_a_sentence_are_of_one_estimate(void **state)
 	says(1.864, 0.797, 3.564, "on average 2.86 x slower (+186.4 %, between +79.7 and +356.4)");
 	says(-0.5, -0.6, -0.4, "on average 2.00 x faster (-50.0 %, between -60.0 and -40.0)");
 	says(0.001, -0.047, 0.05,
-	     "no change to be seen (on average +0.1 %, between -4.7 and +5.0)");
+	     "no visible change (on average +0.1 %, between -4.7 and +5.0)");
 	says(0, 0, 0, "the same");
 	says(-1, -1, -1, "on average faster (-100.0 %, between -100.0 and -100.0)");
 }
