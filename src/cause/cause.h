@@ -1,16 +1,17 @@
 /*
- * cause - why a device waits: what each cause claims, how its fix changes a step, what it says.
+ * cause - why a device waits: what each cause claims, how its fix changes a step, its texts.
  *
- * The engine cuts the time in which a device computes nothing into pieces about which one thing is
- * true (struct lull_claim) and asks the causes in the order of causes.def; the first that claims a
- * piece has it. So every nanosecond has one cause, and the costs add up.
+ * The engine cuts the time in which a device computes nothing into pieces with one description each
+ * (struct lull_claim) and asks the causes in the order of causes.def; the first that claims a piece
+ * gets it. So every nanosecond has one cause, and the costs add up.
  *
- * A cause is one file: everything that holds for it alone is a field or a function of its struct
- * lull_cause. The engine, the job, the commands and the page ask for properties and name no cause.
+ * A cause is one file: everything specific to it is a field or a function of its struct lull_cause.
+ * The engine, the job, the commands and the page use properties and name no cause.
  *
- * To add one, two places: copy cause_storage_write.c to cause_X.c, whose head says what the signal
- * is and what it is not; CAUSE(X) in causes.def, at its turn to claim. Then three goldens in
- * test/golden/cause/ (fires, nearly, must not), and `tools/gen-docs build/lull` for lull-causes(7).
+ * To add one, change two places: copy cause_storage_write.c to cause_X.c, whose head says what the
+ * signal is and what it is not; add CAUSE(X) to causes.def, at its place in the order. Then add
+ * three goldens in test/golden/cause/ (fires, nearly, must not), and run `tools/gen-docs
+ * build/lull` for lull-causes(7).
  */
 #ifndef LULL_CAUSE_CAUSE_H
 #define LULL_CAUSE_CAUSE_H

@@ -1,8 +1,8 @@
 /*
- * evidence - what causes say to prove a finding: one line each, with the rows that show it.
+ * evidence - the lines with which causes prove a finding, each with the rows that show it.
  *
- * Called by the prove() of a cause; the places of its time are there already, and its advice, which
- * it may replace.
+ * The prove() of a cause calls these functions. The places of its time and its advice are already
+ * filled in; prove() may replace the advice.
  */
 #ifndef LULL_CAUSE_EVIDENCE_H
 #define LULL_CAUSE_EVIDENCE_H

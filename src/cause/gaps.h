@@ -1,9 +1,9 @@
 /*
- * gaps - the long gaps between calls: which recur, which are stalls, what samples say of them.
+ * gaps - the long gaps between calls: which recur, which are stalls, what samples say about them.
  *
- * A gap is known by its position: the call behind it, what that starts, and the how manyth such
- * call of the step it is. The same position in other steps says how long it usually takes, and
- * sparse samples of all steps together say what is done there.
+ * A gap is identified by its position: the call after it, the work that this call launches, and the
+ * 1-based index of such a call in its step. The same position in other steps says how long the gap
+ * usually takes; sparse samples of all steps together say what runs there.
  */
 #ifndef LULL_CAUSE_GAPS_H
 #define LULL_CAUSE_GAPS_H

@@ -1,8 +1,8 @@
 /*
- * position - where in its step a call is: the same place is found again in other steps.
+ * position - where in its step a call is, to find the same place in other steps.
  *
- * A position is the call's name, the work it starts, and the how manyth such call of its step it
- * is.
+ * A position is the call's name, the work it launches, and the 1-based index of such a call in its
+ * step.
  */
 #ifndef LULL_CAUSE_POSITION_H
 #define LULL_CAUSE_POSITION_H

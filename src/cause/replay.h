@@ -1,10 +1,10 @@
 /*
- * replay - run the steps again, as they were or as a fix would make them.
+ * replay - simulate the steps again, as they were or as a fix would make them.
  *
- * The threads' calls and gaps, the work they start, streams as queues, waits and blocking copies
- * make a graph; running it gives the end of every unit. Delays that were measured (launch to begin,
- * one unit to the next, end of work to return of the wait) are kept, so that the unchanged graph
- * gives the measured step; where a delay was hidden, the median of those that were not is taken.
+ * The threads' calls and gaps, the work they launch, streams as queues, waits and blocking copies
+ * make a graph; running it gives the end of every unit. Measured delays (launch to start, one unit
+ * to the next, end of work to return of the wait) are kept, so that the unchanged graph gives the
+ * measured step; where a delay was hidden, the median of the visible ones is used.
  *
  *	lull_replay_init(&p, subject);
  *	p.error				(how far the unchanged graph is off, as a part of the step)
@@ -13,9 +13,9 @@
  *	step_ns = lull_what_if_run(&w);
  *	lull_what_if_release(&w);
  *
- * Which steps:    of the steady ones as many in a row as have LULL_REPLAY_NODES calls; they are
+ * Which steps:    as many consecutive steady steps as have LULL_REPLAY_NODES calls; they are
  *                 repeated, since one pass is wrong whenever the host runs ahead.
- * Overhead:       recording slows the host. Judged is the step without it: p.free_ns.
+ * Overhead:       recording slows the host. Results are for the step without it: p.free_ns.
  */
 #ifndef LULL_CAUSE_REPLAY_H
 #define LULL_CAUSE_REPLAY_H

@@ -1,5 +1,5 @@
 /*
- * subject - one process on one device: all that is known of it, put together.
+ * subject - one process on one device, with everything known about it.
  *
  * What it gives:  units, chain, host, rounds (src/model/), the slices of the long gaps with their
  *                 cause, and where the time of the steady steps went.

@@ -1,5 +1,5 @@
 /*
- * why - the answer: which cause comes first, what proves it, what its fix would bring.
+ * why - the answer: which cause comes first, what proves it, what its fix would gain.
  *
  *	struct lull_why why;
  *	if (lull_why_run(&why, reader, NULL, err))
@@ -8,10 +8,11 @@
  *	why.lead->intervals			(idle time by cause, for the page)
  *	lull_why_release(&why);
  *
- * What it gives:  findings, most worth doing first; the device's time cut exactly once; intervals
- *                 of idle time and steps, each by cause. If nothing can be said, why not.
- * Failures:       LULL_E_NOT_FOUND if the recording has no work of a device, LULL_E_USAGE if the
- *                 step time given is less than its kernels take.
+ * What it gives:  findings, the most worthwhile first; the device's time, each nanosecond counted
+ *                 once; intervals of idle time and steps, each by cause. If there is no answer, the
+ *                 reason.
+ * Failures:       LULL_E_NOT_FOUND if the recording has no device work, LULL_E_USAGE if the given
+ *                 step time is less than its kernels take.
  * Ownership:      owns all of it; texts that are not arrays borrow from the reader, which has to
  *                 stay open.
  * Cost:           linear in events; about 120 bytes for each kernel with its call.

@@ -1,16 +1,16 @@
 /*
  * decide - pass, regressed, or cannot tell: two sets of measurements of one metric.
  *
- * What it gives:  a verdict with the numbers behind it, and how many measurements would be needed
- *                 where they did not suffice.
+ * What it gives:  a verdict with its numbers, and how many measurements would be needed if there
+ *                 are too few.
  * Rule:           regressed if the test finds the new side worse (false alarms: alpha) and the
  *                 shift is more than half the threshold; pass if the interval of the shift excludes
- *                 the threshold; else inconclusive. Values that do not vary at all are compared as
- *                 they are.
- * Runs:           values come from one or more runs a side. Where there are MIN_RUNS on each side,
- *                 their medians are compared instead of the single steps, since what differs from
- *                 run to run moves all steps of a run together. With fewer, runs of one side that
- *                 differ by more than the threshold make it inconclusive.
+ *                 the threshold; else inconclusive. Values that do not vary at all are compared
+ *                 directly.
+ * Runs:           values come from one or more runs per side. With MIN_RUNS on each side, their
+ *                 medians are compared instead of the single steps, since differences between runs
+ *                 affect all steps of a run. With fewer, the result is inconclusive if runs of one
+ *                 side differ by more than the threshold.
  * Memory:         borrows the values.
  */
 #ifndef LULL_COMPARE_DECIDE_H

@@ -1,11 +1,11 @@
 /*
  * gate - the metrics of new reports against those of a baseline.
  *
- * What it gives:  one decision per metric and one for all: regressed if one is, else not comparable
+ * What it gives:  one decision per metric and one overall: regressed if one is, else not comparable
  *                 if one is, else inconclusive if one is, else pass.
  * What it checks: whether the two sides may be compared at all (same program, same kind of device),
- *                 and whether the captures are whole: one that is empty, cut off, damaged or lost
- *                 events never passes.
+ *                 and whether the recordings are complete: one that is empty, truncated, damaged or
+ *                 lost events never passes.
  * Ownership:      borrows readers, paths and specs until release.
  */
 #ifndef LULL_COMPARE_GATE_H

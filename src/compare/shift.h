@@ -1,12 +1,12 @@
 /*
- * shift - whether one set of measurements lies above another, by how much, and how sure that is.
+ * shift - whether one set of measurements is above another, by how much, and how sure that is.
  *
  * What it gives:  a one-sided p-value, the shift with its confidence interval, and how many
- *                 measurements a side would be needed to find a given shift.
+ *                 measurements per side are needed to find a given shift.
  * Method:         Welch's t-test on values clipped to 4 robust standard deviations around their
- *                 side's median: as strong as can be on ordinary noise (a rank test needs 5 %
- *                 more measurements), and one step that took a second moves nothing.
- * Units:          those of the values; give logarithms to compare ratios.
+ *                 side's median. It is as powerful as possible on ordinary noise (a rank test needs
+ *                 5 % more measurements), and a single step that took a second has no effect.
+ * Units:          those of the values; pass logarithms to compare ratios.
  * Cost:           O(n log n).
  */
 #ifndef LULL_COMPARE_SHIFT_H

@@ -1,10 +1,10 @@
 /*
- * windows - the steps of a report that are fit to be compared.
+ * windows - the steps of a report that can be compared.
  *
- * A step is a window of time on the device, from the end of the work before it to the end of its
- * own, and another one on the host, from its mark to the next: a host that runs ahead is steps in
- * front. Steps are those of `lull why` (model/rounds), found where nobody marked them; a report
- * without work of a device has those of its table `step`, the same on both.
+ * A step is a time window on the device, from the end of the previous work to the end of its own,
+ * and another one on the host, from its mark to the next: a host that runs ahead is some steps
+ * ahead. Steps are those of `lull why` (model/rounds), found if the program marks none; a report
+ * without device work has those of its table `step`, the same on host and device.
  */
 #ifndef LULL_COMPARE_WINDOWS_H
 #define LULL_COMPARE_WINDOWS_H

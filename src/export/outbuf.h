@@ -1,14 +1,14 @@
 /*
- * outbuf - bytes on their way to a file, gathered, and gzipped where the format wants it.
+ * outbuf - buffered output to a file, gzipped if the format needs it.
  *
  *	lull_outbuf_init(&b, to, LULL_OUTBUF_GZIP);
  *	u8 *at = lull_outbuf_room(&b, 64);	(at least 64 bytes)
  *	...
- *	lull_outbuf_used(&b, n);		(how many of them it became)
+ *	lull_outbuf_used(&b, n);		(how many of them were written)
  *	rc = lull_outbuf_finish(&b, err);
  *
- * Cost:           one comparison for what was gathered; a megabyte of memory.
- * Errors:         kept until lull_outbuf_finish(), which tells the first.
+ * Cost:           one comparison per write; a megabyte of memory.
+ * Errors:         kept until lull_outbuf_finish(), which returns the first.
  */
 #ifndef LULL_EXPORT_OUTBUF_H
 #define LULL_EXPORT_OUTBUF_H

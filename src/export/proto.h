@@ -1,12 +1,12 @@
 /*
- * proto - the wire format of Protocol Buffers: what little of it an encoder needs.
+ * proto - the wire format of Protocol Buffers: the part that an encoder needs.
  *
- * Fields are appended at a pointer that moves on. Messages inside messages are written to a place
- * of their own first, because their length comes before them; or lull_proto_open() leaves room for
- * a length of up to 2 MiB and lull_proto_close() fills it in, with a varint that is not the
- * shortest, which every reader takes.
+ * Fields are appended at a pointer that moves forward. Nested messages are written to a separate
+ * buffer first, because their length comes before them; or lull_proto_open() reserves space for a
+ * length of up to 2 MiB and lull_proto_close() fills it in, with a varint that is not the shortest,
+ * which every reader accepts.
  *
- * The caller has made room: LULL_PROTO_FIELD bytes for each field, and the length of its text.
+ * The caller has reserved space: LULL_PROTO_FIELD bytes for each field, and the length of its text.
  */
 #ifndef LULL_EXPORT_PROTO_H
 #define LULL_EXPORT_PROTO_H

@@ -1,15 +1,16 @@
 /*
- * allocs - what the allocator of a framework handed out: blocks with their lives, by pool.
+ * allocs - allocations of a framework's allocator: blocks with their lifetimes, by pool.
  *
- * A pool is what one process has of one device, or of the host. A block lives from its allocation
- * to its release. It belongs to the operator that asked for it: the innermost one around, passing
- * over those that only make room for others (aten::empty and its kin); and to the line of the
- * program that was running, which for the backward pass is the line of the forward operator.
+ * A pool is the memory of one process on one device, or on the host. A block lives from its
+ * allocation to its release. It belongs to the operator that requested it: the innermost one around
+ * it, except operators that only allocate for others (aten::empty and similar ones). It also
+ * belongs to the line of the program that was running; in the backward pass, to the line of the
+ * forward operator.
  *
- * What it gives:  blocks and moments by time; peaks of each pool.
+ * What it gives:  blocks and points in time, sorted; peaks of each pool.
  * Limits:         a release of a block that was allocated before the recording changes the sums of
- *                 its pool and is no block.
- * Memory:         80 bytes for each allocation and release, and model/ops.
+ *                 its pool, but does not create a block.
+ * Memory:         80 bytes per allocation and release, and model/ops.
  */
 #ifndef LULL_MODEL_ALLOCS_H
 #define LULL_MODEL_ALLOCS_H

@@ -1,15 +1,14 @@
 /*
- * busy - when tracks of devices were at work, and when they were not.
+ * busy - when tracks of devices were busy, and when they were idle.
  *
  *	u32 *tracks = lull_busy_devices(reader);
  *	lull_busy_run(reader, tracks, window, visit, ctx);
  *
- * A track is what is looked at as one: a device, or all devices of a process. Its time from its
- * first work to the end of its last is cut into pieces in which the same kinds of work were
- * running.
+ * A track is one device, or all devices of a process together. Its time from its first work to the
+ * end of its last is cut into pieces in which the same kinds of work were running.
  *
  * Order:          by their ends, over all tracks.
- * Memory:         bounded: work is read by time (model/order), and what runs is kept.
+ * Memory:         bounded: work is read by time (model/order), and only running work is kept.
  */
 #ifndef LULL_MODEL_BUSY_H
 #define LULL_MODEL_BUSY_H

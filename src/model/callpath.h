@@ -1,5 +1,5 @@
 /*
- * callpath - samples put together by function: what they cost themselves, and with what they call.
+ * callpath - samples summed by function: the function itself, and including its callees.
  *
  *	lull_callpath_init(&c, reader);
  *	lull_callpath_add(&c, stack, weight);		(each sample)
@@ -10,9 +10,9 @@
  * What counts:    self is the weight of the samples in which the function was innermost; total of
  *                 those in which it was anywhere on the stack, once for each stack, so that
  *                 recursion does not count twice.
- * Identity:       native functions by name and module, Python functions by name and file, places
- *                 without a name by address.
- * Cost:           O(samples + stack nodes * depth); memory is 24 bytes a stack node.
+ * Identity:       native functions by name and module, Python functions by name and file, unnamed
+ *                 places by address.
+ * Cost:           O(samples + stack nodes * depth); memory is 24 bytes per stack node.
  */
 #ifndef LULL_MODEL_CALLPATH_H
 #define LULL_MODEL_CALLPATH_H

@@ -1,16 +1,16 @@
 /*
- * chain - the CUDA calls of the threads that start work, as lines of time without overlap.
+ * chain - the CUDA calls of the launching threads, as timelines without overlap.
  *
- * Threads that take turns, such as the one that runs forward and the one that runs backward, make
- * one chain; a thread whose calls overlap those of others by more than 5 % gets one of its own. In
- * a chain a call begins when the one before it has ended, so that every moment is inside one call,
- * or in the gap before the next one.
+ * Threads that take turns, such as those of the forward and the backward pass, make one chain; a
+ * thread whose calls overlap those of others by more than 5 % gets a separate chain. In a chain a
+ * call starts after the previous one has ended, so that every point in time is inside one call, or
+ * in the gap before the next one.
  *
  * Left out:       calls inside another call (the driver's inside the runtime's), and all calls of
- *                 threads that never start work.
- * Units:          those of a call hang on its node in the order in which they began; this also
- *                 replaces the correlation numbers that lull_units_init() left in unit->node.
- * Memory:         40 bytes a call.
+ *                 threads that never launch work.
+ * Units:          the units of a call are listed at its node in the order in which they started;
+ *                 this also replaces the correlation ids that lull_units_init() left in unit->node.
+ * Memory:         40 bytes per call.
  */
 #ifndef LULL_MODEL_CHAIN_H
 #define LULL_MODEL_CHAIN_H

@@ -1,10 +1,10 @@
 /*
- * device - which rows of the table `device` are one device.
+ * device - which rows of the table `device` are the same device.
  *
- * A device has a row for each process that uses it, with the number that process knows it by, and
- * one more (process 0) with the driver's number if its power and clocks were recorded. Rows with
- * the same uuid are one device. Screens count, name and number devices by the row that stands for
- * all of them: the driver's, whose numbers are unique, else the first.
+ * A device has a row for each process that uses it, with its number in that process, and one more
+ * (process 0) with the driver's number if its power and clocks were recorded. Rows with the same
+ * uuid are one device. Outputs count, name and number devices by one representative row: the
+ * driver's, whose numbers are unique, else the first.
  */
 #ifndef LULL_MODEL_DEVICE_H
 #define LULL_MODEL_DEVICE_H

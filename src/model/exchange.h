@@ -1,20 +1,21 @@
 /*
- * exchange - what a rank exchanged with others, with the times of the device and a key that is the
- * same on all ranks.
+ * exchange - data exchanges of a rank with others, with timestamps of the device and a key that is
+ * the same on all ranks.
  *
- * The table `collective` says what was asked for, and when a thread put it in line; the kernels of
- * NCCL say when it ran. Here both are one. In order of preference an exchange is
- *	a row of an imported trace	which has the device's times itself,
+ * The table `collective` says what was requested, and when a thread enqueued it; the kernels of
+ * NCCL say when it ran. This joins both. In order of preference an exchange is
+ *	a row of an imported trace	which has the device's timestamps itself,
  *	a row of the profiler plugin	with the communicator's own count,
  *	a row of a marked call		counted by communicator,
  *	a kernel alone			counted by name; sizes and communicators are not known.
  *
- * Pairing:        as many operations as kernels: by order. Else each operation belongs to the next
- *                 kernel launched by its thread, so that a group is one exchange.
- * The key:        communicator, operation and its count; of a send and its receive: communicator,
- *                 both ends and their count. Ranks have to be recorded from the same step on where
- *                 NCCL does not count itself.
- * Memory:         80 bytes an exchange, 24 bytes a kernel of NCCL while it is made.
+ * Pairing:        if there are as many operations as kernels: by order. Otherwise each operation
+ *                 belongs to the next kernel launched by its thread, so that a group is one
+ *                 exchange.
+ * The key:        communicator, operation and its count; for a send and its receive: communicator,
+ *                 both ends and their count. If NCCL does not count itself, the recordings of all
+ *                 ranks have to start with the same step.
+ * Memory:         80 bytes per exchange, and temporarily 24 bytes per NCCL kernel.
  */
 #ifndef LULL_MODEL_EXCHANGE_H
 #define LULL_MODEL_EXCHANGE_H

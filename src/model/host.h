@@ -1,13 +1,13 @@
 /*
- * host - what the threads that start work were doing, innermost first.
+ * host - what the launching threads were doing, innermost first.
  *
- * Ranges, operators, Python calls and calls of the C library of a thread are one nest; at every
- * moment the innermost one says what the thread did, and `inside` what it was part of. Waits for
- * Python's lock and time without a CPU lie across that nest and are kept apart.
+ * Ranges, operators, Python calls and C library calls of a thread are one nesting; at every point
+ * in time the innermost one says what the thread did, and `inside` which one contains it. Waits for
+ * Python's lock and preemption are independent of that nesting and are kept separately.
  *
- * What it gives:  events by thread and begin, with parents; leaves: the line of time of a thread,
- *                 cut where the innermost event changes; waits; samples.
- * Memory:         48 bytes an event and 16 a leaf; only threads of a chain are looked at.
+ * What it gives:  events by thread and start, with parents; leaves: the timeline of a thread, cut
+ *                 where the innermost event changes; waits; samples.
+ * Memory:         48 bytes per event and 16 per leaf; only threads of a chain are read.
  */
 #ifndef LULL_MODEL_HOST_H
 #define LULL_MODEL_HOST_H

@@ -1,11 +1,11 @@
 /*
  * lane_time - what threads did with their time: each nanosecond counted once.
  *
- * A thread can be in several places at once: in fread() and in the read() that it makes, in a
- * condition variable that is part of waiting for Python's interpreter lock, on a CPU inside a call.
- * The first of enum lull_activity that holds gets the nanosecond.
+ * A thread can do several things at once: be in fread() and in the read() inside it, in a condition
+ * variable that is part of waiting for Python's interpreter lock, on a CPU inside a call. The first
+ * matching value of enum lull_activity gets the nanosecond.
  *
- * Memory:         bounded: the recording is taken in slices of about SLICE_ROWS rows.
+ * Memory:         bounded: the recording is processed in slices of about SLICE_ROWS rows.
  */
 #ifndef LULL_MODEL_LANE_TIME_H
 #define LULL_MODEL_LANE_TIME_H

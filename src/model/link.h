@@ -1,10 +1,10 @@
 /*
- * link - which call of CUDA started a piece of work.
+ * link - which CUDA call launched which work.
  *
- * Work and the call that started it carry the same correlation number. The numbers begin anew in
- * every process, so a call is found by both; the kernels of a graph share the number of its launch.
+ * Work and the call that launched it have the same correlation id. Ids restart in every process, so
+ * a call is found by process and id; the kernels of a graph share the id of its launch.
  *
- * Memory:         24 bytes a call and 4 for each number between the first and the last.
+ * Memory:         24 bytes per call and 4 for each id between the first and the last.
  */
 #ifndef LULL_MODEL_LINK_H
 #define LULL_MODEL_LINK_H

@@ -1,7 +1,7 @@
 /*
- * names - what the numbers in some columns mean to people.
+ * names - texts for the numbers in some columns.
  *
- * Every function gives a text that is there for ever, also for numbers it does not know.
+ * Every function returns a static text, also for unknown numbers.
  */
 #ifndef LULL_MODEL_NAMES_H
 #define LULL_MODEL_NAMES_H

@@ -1,14 +1,14 @@
 /*
- * nest - the ranges of threads, each with its place among the others.
+ * nest - the ranges of threads as a tree.
  *
  * A thread has one stack of ranges for each NVTX domain, so parents, levels and children are
- * counted within a thread and a domain. Which ranges were open at a moment is asked over all
+ * counted within a thread and a domain. Lookups of the ranges open at a point in time cover all
  * domains.
  *
  * What it gives:  ranges by start; the number of a range is its place there, counted from 1.
  * Start/end:      ranges that were started and ended by id are on no stack: level 0, no relatives.
- * Memory:         72 bytes a range.
- * Threads:        one; questions leave hints for the next ones.
+ * Memory:         72 bytes per range.
+ * Threads:        one; lookups leave hints for the next ones.
  */
 #ifndef LULL_MODEL_NEST_H
 #define LULL_MODEL_NEST_H

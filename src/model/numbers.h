@@ -1,8 +1,8 @@
 /*
- * numbers - a place for each correlation number of each process.
+ * numbers - an array index for each correlation id of each process.
  *
- * Numbers grow with time and leave few holes, so a process has an array of places by number, from
- * its smallest one on. Where that would be mostly holes, places are found by hash.
+ * Ids grow with time and leave few holes, so a process has an array indexed by id, starting at its
+ * smallest. Where that would be mostly holes, a hash table is used.
  *
  *	lull_numbers_init(&n, n_processes);
  *	...	lull_numbers_measure(&n, process, number);	(each that will be added)
@@ -10,7 +10,7 @@
  *	*lull_numbers_add(&n, process, number) = ix + 1;
  *	place = lull_numbers_find(&n, process, number);
  *
- * Memory:         4 bytes for each number between the first and the last of a process.
+ * Memory:         4 bytes for each id between the first and the last of a process.
  */
 #ifndef LULL_MODEL_NUMBERS_H
 #define LULL_MODEL_NUMBERS_H

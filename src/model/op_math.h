@@ -1,16 +1,16 @@
 /*
- * op_math - what follows from the shapes of an operator's inputs: bytes and arithmetic.
+ * op_math - bytes and arithmetic of an operator, computed from the shapes of its inputs.
  *
  * Shapes, types and inputs are the JSON texts of the table op_label:
  *
  *	[[64, 512], [512, 10], []]	["float", "float", "Scalar"]	["", "", "1"]
  *
  * FLOPs are counted by the formulas of PyTorch: two for each multiplication and addition of a
- * matrix product or a convolution, one for each element of an addition or multiplication. Its
- * profiler knows mm, addmm, bmm, baddbmm, conv2d, add and mul; here also matmul, linear, other
- * convolutions, attention, and the backward of both. An operator that leaves its work to another
- * one, as linear does to addmm, has the same number again: numbers of one operator may be added,
- * those of all may not.
+ * matrix product or a convolution, one for each element of an addition or multiplication. PyTorch's
+ * profiler supports mm, addmm, bmm, baddbmm, conv2d, add and mul; this file also matmul, linear,
+ * other convolutions, attention, and the backward of both. An operator that calls another one to do
+ * the work, as linear calls addmm, has the same FLOPs again: sum over calls of one operator, never
+ * over all operators.
  */
 #ifndef LULL_MODEL_OP_MATH_H
 #define LULL_MODEL_OP_MATH_H

@@ -1,14 +1,14 @@
 /*
  * op_pairs - which forward operator each function of the backward pass belongs to.
  *
- * A forward operator that records itself for the backward pass takes a number, counted by thread;
- * the function that computes its gradient carries the number and says which thread it was. Others
- * carry the next number too, without taking it: of those with the same number the last to begin
- * before the backward function is the one, which is PyTorch's own rule.
+ * A forward operator that is recorded for the backward pass takes a sequence number, counted per
+ * thread. The function that computes its gradient has the same number and the forward thread. Other
+ * operators have the next number too, without taking it: of those with the same number, the last to
+ * start before the backward function is the right one, which is PyTorch's own rule.
  *
- * Threads:        a recording of our own has the id of the forward thread. PyTorch's traces have a
- *                 number that nothing else has; it is the thread whose operators carry most of the
- *                 numbers that came back with it.
+ * Threads:        our own recordings have the id of the forward thread. PyTorch's traces have a
+ *                 number that occurs nowhere else; it is taken for the thread whose operators have
+ *                 most of the sequence numbers that occur with it.
  * Memory:         32 bytes for each operator with a number.
  */
 #ifndef LULL_MODEL_OP_PAIRS_H

@@ -1,9 +1,9 @@
 /*
- * op_stacks - which Python functions were running when an operator began.
+ * op_stacks - which Python functions were running when an operator started.
  *
- * Imported traces have the calls of Python functions; what was recorded natively has a stack with
- * each operator that is inside of no other. Two stacks are the same if their innermost frames are,
- * as many as were asked for.
+ * Imported traces have the calls of Python functions; native recordings have a stack with each
+ * outermost operator. Two stacks are equal if their innermost frames are equal, up to the requested
+ * number of frames.
  *
  * Memory:         24 bytes for each Python call, or outermost operator, of the recording.
  */

@@ -1,13 +1,13 @@
 /*
- * ops - the operators of a framework as a tree, with what each cost on the CPU and on devices.
+ * ops - the operators of a framework as a tree, with the cost of each on the CPU and on devices.
  *
  * The tree is the one PyTorch's profiler builds: operators, the program's annotations around them,
- * and the calls of CUDA inside them, by thread. One is inside another if it begins and ends in it.
- * A kernel or copy belongs to the innermost operator or annotation around the call that started it.
+ * and the CUDA calls inside them, by thread. One is inside another if it starts and ends in it. A
+ * kernel or copy belongs to the innermost operator or annotation around the call that launched it.
  *
  * Two rules are PyTorch's, so that numbers are the same as in its tables: an operator whose only
- * child has the same name is one with it; and a few operators that the profiler itself causes are
- * left out (their time is their parent's).
+ * child has the same name is merged with it; and a few operators that the profiler itself causes
+ * are left out (their time counts for their parent).
  *
  * Memory:         120 bytes for each operator, annotation and call in the window.
  */

@@ -1,16 +1,16 @@
 /*
  * order - the rows of a table by time, one after the other, in bounded memory.
  *
- * Blocks overlap in time, and the rows of a block come lane by lane. All blocks behind the next one
- * begin no earlier than it, so whatever begins before it can be given out once the blocks so far
- * are sorted. Runs that are in order already are merged, not sorted again.
+ * Blocks overlap in time, and the rows of a block come lane by lane. All blocks after the next one
+ * start no earlier than it, so rows that start before it can be returned once the blocks so far are
+ * sorted. Runs that are already in order are merged, not sorted again.
  *
  *	lull_order_begin(&o, &(struct lull_order_source){ ... });
  *	while ((row = lull_order_next(&o)))
  *		...
  *	lull_order_end(&o);
  *
- * Memory:         the rows of the blocks that overlap, two or three as a rule.
+ * Memory:         the rows of the blocks that overlap, usually two or three.
  */
 #ifndef LULL_MODEL_ORDER_H
 #define LULL_MODEL_ORDER_H

@@ -1,13 +1,13 @@
 /*
- * period - where a loop begins anew, when nobody marked it.
+ * period - find the iterations of a loop that the program does not mark.
  *
- * The symbols are the names of what was launched, in order. A name cuts the sequence wherever it
- * occurs; the most frequent name whose neighbouring pieces hold the same names as often is the
- * loop's. A layer's name fails this, since loss and optimizer make odd pieces; the shortest lag
- * with a high autocorrelation would find the layer.
+ * The input is the sequence of names of launched work. A name cuts the sequence wherever it occurs;
+ * the loop's name is the most frequent one for which neighbouring pieces contain the same names
+ * equally often. The name of a layer fails this test, since loss and optimizer make odd pieces; the
+ * shortest lag with a high autocorrelation would find the layer.
  *
- * Limits:         a step of equal rounds cannot be told from as many steps. At most 128 names are
- *                 tried on at most 1 M symbols, so that the cost is linear.
+ * Limits:         a step of equal iterations cannot be distinguished from as many steps. At most
+ *                 128 names are tried on at most 1 M symbols, so that the cost is linear.
  */
 #ifndef LULL_MODEL_PERIOD_H
 #define LULL_MODEL_PERIOD_H

@@ -1,14 +1,14 @@
 /*
- * rounds - the steps of a loop, as windows of the device.
+ * rounds - the steps of a loop, as time windows on the device.
  *
  * On the host a step goes from one mark to the next. On the device it goes from the end of all
- * work of earlier steps to the end of its own: a host that runs ahead would otherwise have steps
- * that are too short. Marks are, in this order: steps that the program said, ranges named like
- * steps, steps that hooks found, the period of what is launched, and the optimizer's update.
+ * work of earlier steps to the end of its own work: otherwise steps would be too short if the host
+ * runs ahead. Marks are, in this order: steps that the program marks, ranges named like steps,
+ * steps that hooks found, the period of the launches, and the optimizer's update.
  *
- * Warm-up:        the first step, and those behind it that are far longer than the others, are not
- *                 steady.
- * Left over:      what is launched behind the last step belongs to none.
+ * Warm-up:        the first step, and the steps right after it that are far longer than the others,
+ *                 are not steady.
+ * Remainder:      work launched after the last step belongs to no step.
  */
 #ifndef LULL_MODEL_ROUNDS_H
 #define LULL_MODEL_ROUNDS_H

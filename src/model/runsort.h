@@ -1,10 +1,10 @@
 /*
- * runsort - bring records into the order of their first field, a u64.
+ * runsort - sort records by their first field, a u64.
  *
  * Records come in ascending runs: the blocks of a table are sorted by lane and by time inside a
- * lane. Runs are found and merged two by two, so what is sorted already costs one look.
+ * lane. Runs are found and merged in pairs, so sorted input costs one pass.
  *
- * Cost:           O(n log runs); as much memory again as the records take, while it runs.
+ * Cost:           O(n log runs); temporarily as much memory again as the records take.
  */
 #ifndef LULL_MODEL_RUNSORT_H
 #define LULL_MODEL_RUNSORT_H

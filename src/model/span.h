@@ -1,5 +1,5 @@
 /*
- * span - when things lived: the recording, and each thread.
+ * span - lifetimes: of the recording, and of each thread.
  */
 #ifndef LULL_MODEL_SPAN_H
 #define LULL_MODEL_SPAN_H

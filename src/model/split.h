@@ -1,8 +1,8 @@
 /*
- * split - the device's time in the steady steps, cut exactly once.
+ * split - the device's time in the steady steps, each nanosecond counted once.
  *
- * Compute comes before collectives, these before copies, and what is left is idle. Overlaps are
- * unions: a copy under a kernel is no piece, and two copies at once are one.
+ * Compute comes before collectives, these before copies, and the rest is idle. Overlaps are unions:
+ * a copy during a kernel does not count, and two copies at once count as one.
  */
 #ifndef LULL_MODEL_SPLIT_H
 #define LULL_MODEL_SPLIT_H

@@ -1,12 +1,12 @@
 /*
  * step - the steps of the program's loops, and what the devices did in them.
  *
- * Work of a device counts for the steps of the process that launched it: busy time in which any of
- * the process's devices had work, cut at the edges of the step; kernels and bytes by when they
- * began on the device.
+ * Device work counts for the steps of the process that launched it: busy time in which any of the
+ * process's devices had work, cut at the edges of the step; kernels and bytes by their start on the
+ * device.
  *
- * Steps are those of the table `step`. A program that counted none may still have some that can be
- * found; lull_steps_init_any() looks for them as `lull why` does.
+ * Steps are those of the table `step`. If the program marked none, they may still be found;
+ * lull_steps_init_any() looks for them as `lull why` does.
  */
 #ifndef LULL_MODEL_STEP_H
 #define LULL_MODEL_STEP_H

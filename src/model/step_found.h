@@ -1,8 +1,8 @@
 /*
- * step_found - the steps of a program that counted none, as model/rounds.h finds them.
+ * step_found - the steps of a program that marks none, as model/rounds.h finds them.
  *
- * A step goes from one mark on the host to the next; its number is its place in the loop, from 0.
- * Looked at are the processes with work on a device, each on the device where it has most.
+ * A step goes from one mark on the host to the next; its number is its index in the loop, from 0.
+ * Only processes with work on a device are considered, each on the device where it has most.
  *
  * Cost:  reads the work, the CUDA calls, ranges and operators; 0.6 us for a kernel and its call.
  */

@@ -1,9 +1,10 @@
 /*
- * unit - the work of one process on one device, in the order in which it began.
+ * unit - the work of one process on one device, in the order in which it started.
  *
- * What it gives:  kernels, graphs, copies and memsets as compact records; copies have a second one
- *                 with what moved where; a class for each way to launch a kernel, by its name.
- * Memory:         36 bytes a unit.
+ * What it gives:  kernels, graphs, copies and memsets as compact records; copies have a second
+ *                 record with size and direction; a class for each kind of kernel launch, by kernel
+ *                 name.
+ * Memory:         36 bytes per unit.
  */
 #ifndef LULL_MODEL_UNIT_H
 #define LULL_MODEL_UNIT_H

@@ -1,5 +1,5 @@
 /*
- * wait - what a call of the C library waits for.
+ * wait - what a C library call waits for.
  */
 #ifndef LULL_MODEL_WAIT_H
 #define LULL_MODEL_WAIT_H

@@ -1,9 +1,9 @@
 /*
- * words - what the names of calls, kernels, ranges and functions say about them. What a kernel or
- * a call is, wire/vocabulary.h says.
+ * words - classify calls, ranges and functions by their names. wire/vocabulary.h does this for
+ * kernels and CUDA calls.
  *
- * Names are hints, never proof: what follows from them alone is used where the mechanism (which
- * call, which memory, who waited) does not decide. Case does not matter.
+ * Names are hints, never proof: conclusions from names alone are used only where the mechanism
+ * (which call, which memory, which thread waited) does not decide. Case does not matter.
  */
 #ifndef LULL_MODEL_WORDS_H
 #define LULL_MODEL_WORDS_H

@@ -1,13 +1,13 @@
 /*
- * ahead - a thread that decodes what the next view will need while nobody asks for anything.
+ * ahead - a thread that decodes what the next view will need while no request is waiting.
  *
  * A view that is finer than the levels of detail needs blocks of the report, a millisecond or two
- * each. People pan and zoom in small moves, so those around the last view are decoded before they
- * are asked for. Questions always go first: the thread takes a report's quick_lock for one block at
- * a time, and only while no question waits for it.
+ * each. Users pan and zoom in small moves, so the blocks around the last view are decoded before
+ * they are requested. Requests always have priority: the thread takes a report's quick_lock for one
+ * block at a time, and only while no request waits for it.
  *
  *	lull_ahead_start(&page->ahead, page);
- *	lull_ahead_begin(page->ahead);		(a question arrives)
+ *	lull_ahead_begin(page->ahead);		(a request arrives)
  *	lull_ahead_end(page->ahead);		(it is answered)
  *	lull_ahead_stop(page->ahead);
  */

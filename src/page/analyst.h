@@ -1,13 +1,13 @@
 /*
- * analyst - finds out why devices wait in reports that are too large to wait for it.
+ * analyst - analyses why devices wait, in the background, for large reports.
  *
- * The analysis takes about 120 bytes a kernel and half a second a million of them. So a process of
- * its own does it, at low priority, and tells what it found: the answers `verdict` and `steps`, and
- * idle time by cause. When it is done its memory is free again, and if it dies, of hunger or
- * otherwise, pictures and tables go on, and the verdict says what happened.
+ * The analysis takes about 120 bytes per kernel and half a second per million of them. So a
+ * separate process does it, at low priority, and sends the results: the answers `verdict` and
+ * `steps`, and idle time by cause. When it is done its memory is freed. If it dies, because memory
+ * ran out or otherwise, pictures and tables still work, and the verdict says what happened.
  *
  *	page->analyst = lull_analyst_start(page);	(before any thread exists)
- *	report->told					(page/page.h: what it told, under slow_lock)
+ *	report->told					(page/page.h: its results, under slow_lock)
  *	lull_analyst_stop(page->analyst);
  */
 #ifndef LULL_PAGE_ANALYST_H

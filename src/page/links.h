@@ -1,8 +1,8 @@
 /*
- * links - what an event has to do with others: the call that launched it, the work it launched,
- * what it waited for, who waited for it.
+ * links - how an event is related to others: the call that launched it, the work it launched, what
+ * it waited for, what waited for it.
  *
- * Looked up in the blocks around the event, not in a table of all calls: that would take 40 bytes a
+ * Found in the blocks around the event, not in a table of all calls: that would take 40 bytes per
  * call, and one click needs one link.
  */
 #ifndef LULL_PAGE_LINKS_H

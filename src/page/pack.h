@@ -1,13 +1,13 @@
 /*
- * pack - all that a page needs to do without a server, as bytes.
+ * pack - everything that a page needs to work without a server, as bytes.
  *
  *	u32 length of the JSON | JSON | lanes
  *
- * The JSON has the answers that do not depend on the view, the names, and where the lanes and
- * curves lie. A lane is columns of varints: starts (difference to the end of the one before,
- * zigzag), lengths, names (numbers of the list of names), classes, and for work and calls what
- * links them (process << 32 | correlation); if it was folded, counts and busy shares in 1/255, too.
- * Times are in the unit of the plan.
+ * The JSON has the answers that do not depend on the view, the names, and the offsets of the lanes
+ * and curves. A lane is columns of varints: starts (difference to the end of the previous one,
+ * zigzag), lengths, names (indices into the list of names), classes, and for work and calls the key
+ * that links them (process << 32 | correlation); if events were merged, also counts and busy shares
+ * in 1/255. Times are in the unit of the plan.
  */
 #ifndef LULL_PAGE_PACK_H
 #define LULL_PAGE_PACK_H

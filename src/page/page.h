@@ -1,17 +1,17 @@
 /*
- * page - what the page asks for, and the answers, whoever carries them: the server of `lull view`
- * or the file of `lull export -t html`.
+ * page - the requests of the page and their answers, for both the server of `lull view` and the
+ * file of `lull export -t html`.
  *
  * What it gives:  the list of answers (answers.def), each a function from arguments to bytes.
- * Arguments:      the part of an address behind "?", as name=value&name=value, decoded here.
+ * Arguments:      the part of a URL after "?", as name=value&name=value, decoded here.
  * Errors:         LULL_E_USAGE bad arguments; LULL_E_NOT_FOUND no such thing; LULL_E_UNSUPPORTED
- *                 more than is given at once.
- * Threads:        a report has two readers, so that a slow answer never holds up pictures: answers
- *                 that are slow use `slow` and hold slow_lock, the others `quick` and quick_lock.
+ *                 more than is allowed at once.
+ * Threads:        a report has two readers, so that a slow answer never delays pictures: slow
+ *                 answers use `slow` and hold slow_lock, the others `quick` and quick_lock.
  *                 lull_page_answer() takes the lock.
  *
  * To add one:     answer_X.c with const struct lull_answer lull_answer_X at its end, ANSWER(X) in
- *                 answers.def; the page asks for it by that name.
+ *                 answers.def; the page requests it by that name.
  */
 #ifndef LULL_PAGE_PAGE_H
 #define LULL_PAGE_PAGE_H

@@ -1,8 +1,8 @@
 /*
- * page_why - the answer of `lull why` for a page: found once, kept, and put on the timeline.
+ * page_why - the answer of `lull why` for a page: computed once, kept, and put on the timeline.
  *
- * Idle time on the timeline gets its cause from it. The analysis takes about 120 bytes a kernel, so
- * large reports are left to a process of their own (page/analyst.h).
+ * Idle time on the timeline gets its cause from it. The analysis takes about 120 bytes per kernel,
+ * so a separate process does it for large reports (page/analyst.h).
  *
  * Threads:        under the report's slow_lock; putting causes on the timeline takes quick_lock.
  */

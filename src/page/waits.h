@@ -1,11 +1,11 @@
 /*
  * waits - what a wait waited for.
  *
- * CUDA calls:     the work that was the last to end before the call went on, on the stream that the
- *                 call names if that was recorded, else anywhere in its process.
- * Locks, queues:  the thread, of the process or of one that it started, that was seen at work most
- *                 often meanwhile, as `lull why` has it, and what it did last; without samples, the
- *                 range of another thread that ended just when the wait did.
+ * CUDA calls:     the work that was the last to end before the call returned, on the stream that
+ *                 the call names if that was recorded, else anywhere in its process.
+ * Locks, queues:  the thread, of the process or of a child process, that samples show running most
+ *                 often during the wait, as in `lull why`, and what it did last; without samples,
+ *                 the range of another thread that ended just when the wait did.
  * Idle time:      the work that ended it.
  */
 #ifndef LULL_PAGE_WAITS_H

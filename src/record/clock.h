@@ -1,8 +1,8 @@
 /*
- * clock - from the CPU's counter to CLOCK_MONOTONIC nanoseconds.
+ * clock - convert the CPU's counter to CLOCK_MONOTONIC nanoseconds.
  *
  * Agents stamp events with the raw counter. The collector takes a pair of (counter, clock) before
- * each drain; an event lies between two pairs and is placed on the line between them, so that the
+ * each drain. The time of an event is interpolated between the two pairs around it, so that the
  * result follows every correction of the system clock and never runs backwards.
  */
 #ifndef LULL_RECORD_CLOCK_H

@@ -1,9 +1,9 @@
 /*
  * collector - start a program, record it and everything it starts, write reports.
  *
- * One loop in one thread: every tick it takes what perf, the agents, Python and /proc have to say,
- * turns it into rows, and now and then makes the file safe (a checkpoint). It ends when the program
- * tree has ended, or when told to.
+ * One loop in one thread: every tick it reads from perf, the agents, Python and /proc, converts
+ * what it read to rows, and now and then makes the file safe (a checkpoint). It ends when all
+ * processes of the program have ended, or on request.
  */
 #ifndef LULL_RECORD_COLLECTOR_H
 #define LULL_RECORD_COLLECTOR_H

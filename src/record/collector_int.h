@@ -1,5 +1,5 @@
 /*
- * collector_int - what the files of the collector share; nobody else includes it.
+ * collector_int - shared by the files of the collector; no other file includes it.
  */
 #ifndef LULL_RECORD_COLLECTOR_INT_H
 #define LULL_RECORD_COLLECTOR_INT_H

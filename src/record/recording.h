@@ -1,11 +1,11 @@
 /*
- * recording - one report in the making: turns what arrives into rows.
+ * recording - one report in the making: converts events to rows.
  *
- * The collector keeps one struct for its whole life; a report is open between
- * lull_recording_begin() and lull_recording_finish(). What describes processes (modules, names,
- * payload schemas) is kept in between, so that a second report of the same session has it too.
+ * The collector keeps one struct for its whole lifetime; a report is open between
+ * lull_recording_begin() and lull_recording_finish(). Descriptions of processes (modules, names,
+ * payload schemas) are kept in between, so that a second report of the same session has them too.
  *
- * Times handed in are CLOCK_MONOTONIC; rows get time since the report's epoch.
+ * Input times are CLOCK_MONOTONIC; rows get time since the report's epoch.
  */
 #ifndef LULL_RECORD_RECORDING_H
 #define LULL_RECORD_RECORDING_H

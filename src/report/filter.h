@@ -1,7 +1,7 @@
 /*
- * filter - which part of a recording the reports look at.
+ * filter - which part of a recording the reports use.
  *
- * Filters cut the time of struct lull_report_options; several cut more.
+ * Filters restrict the time of struct lull_report_options; several filters intersect.
  */
 #ifndef LULL_REPORT_FILTER_H
 #define LULL_REPORT_FILTER_H

@@ -1,5 +1,5 @@
 /*
- * functions - reports over samples: which functions they were in, alone and with what they call.
+ * functions - reports over samples: CPU time of functions, alone and including their callees.
  */
 #ifndef LULL_REPORT_FUNCTIONS_H
 #define LULL_REPORT_FUNCTIONS_H

@@ -1,9 +1,9 @@
 /*
- * kernels - what reports call a kernel, by their arguments.
+ * kernels - the names of kernels in reports, by the report's arguments.
  *
  *	base		only the function's own name: gemm for void ns::gemm<float>(float *)
- *	mangled		as the compiler named it
- *	nvtx-name	behind the innermost range in which it was launched: ":step/gemm"
+ *	mangled		the mangled name
+ *	nvtx-name	after the innermost range in which it was launched: ":step/gemm"
  *
  * Names are numbered, so that they can be part of a key.
  */

@@ -1,9 +1,10 @@
 /*
- * projection - ranges of threads carried over to the devices: when the work ran that was launched
- * in them.
+ * projection - ranges of threads projected to the devices: when the work ran that was launched in
+ * them.
  *
- * Work belongs to every range that holds its launching call on the same thread. Ranges that ended
- * on another thread than they began are left out. A range without work has no projection.
+ * Work belongs to every range that contains its launching call on the same thread. Ranges that
+ * ended on another thread than they started on are left out. A range without work has no
+ * projection.
  */
 #ifndef LULL_REPORT_PROJECTION_H
 #define LULL_REPORT_PROJECTION_H

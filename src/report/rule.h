@@ -1,9 +1,9 @@
 /*
  * rule - the checks of `lull analyze`, one file each: reports that list what slows a program down.
  *
- * A rule is a report (report.h) with two sentences more: what its rows mean, and what to do about
- * it. `empty` is what to say when all is well. It shows the worst rows only: 50, or rows=N, -1 for
- * all.
+ * A rule is a report (report.h) with two additional sentences: what its rows mean, and what to do
+ * about it. `empty` is the sentence for no rows. It shows the worst rows only: 50, or rows=N, -1
+ * for all.
  *
  * To add one: rule_X.c with const struct lull_report lull_rule_X at its end, RULE(X) in rules.def,
  * its line in doc/lull-analyze.1.md, and three folders in test/golden/rule/: it fires, it does not,

@@ -1,7 +1,7 @@
 /*
- * cache - the blocks of a report as events on lanes: the last ones used, and those that will be.
+ * cache - the blocks of a report as events on lanes: the last ones used, and prefetched ones.
  *
- * Blocks around what was looked at are decoded ahead, one at a time, by whoever has time for it.
+ * Blocks around the last view are decoded ahead, one at a time, by an idle thread.
  *
  * Memory:         48 MB.
  * Threads:        one at a time.

@@ -1,7 +1,7 @@
 /*
- * curve - what was measured over time: memory of devices and processes, CPU time, counters.
+ * curve - values over time: memory of devices and processes, CPU time, counters.
  *
- * A curve keeps up to 32768 points; more are joined two by two, each with the smallest, the largest
+ * A curve keeps up to 32768 points; more are merged in pairs, each with the smallest, the largest
  * and the last value, so that no peak is lost.
  */
 #ifndef LULL_TIMELINE_CURVE_H

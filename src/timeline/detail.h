@@ -1,9 +1,9 @@
 /*
  * detail - what happened on a lane in a window of time, at any level of detail.
  *
- * What the levels of a lane hold is taken from there; what is finer is read from the blocks of the
+ * Coarse levels come from the levels of the lane. Finer ones are read from the blocks of the
  * report, and the decoded blocks that were used last are kept (48 MB). Those that the next move or
- * zoom will need are decoded ahead, by whoever has nothing else to do.
+ * zoom will need are decoded ahead, by an idle thread.
  */
 #ifndef LULL_TIMELINE_DETAIL_H
 #define LULL_TIMELINE_DETAIL_H

@@ -1,18 +1,18 @@
 /*
- * fold - levels of detail of one lane: what a picture of it needs, whatever its number of events.
+ * fold - levels of detail of one lane: what is needed to draw it, however many events it has.
  *
  * A lane is a line of intervals that do not overlap. At level l, time is cut into buckets of 2^l
- * ns; an interval shorter than a bucket is folded with the others that begin in the same one, a
- * longer one is kept as it is, so that the edges of what can be seen are exact. A record says how
- * much of it was busy, so that a picture never shows more work than there was.
+ * ns. Intervals shorter than a bucket are merged with the others that start in the same one; longer
+ * ones are kept, so that visible edges are exact. A record says how much of it was busy, so that a
+ * picture never shows more work than there was.
  *
  * Base:           the level at which an event shares its record with 15 others, on average over
- *                 events (not over records: else a few sparse stretches decide). Found while
- *                 events arrive. Lanes of up to 4096 events keep all of them (base 0). It is finer
- *                 where the lane shares its table with busier ones: what is finer than the base
- *                 is read from the table, and a view must not need too much of it.
+ *                 events (not over records: otherwise a few sparse stretches would decide). Found
+ *                 while events arrive. Lanes of up to 4096 events keep all of them (base 0). It is
+ *                 finer if the lane shares its table with busier ones: finer levels than the base
+ *                 are read from the table, and a view must not need too much of it.
  * Levels:         the base, then every second one until fewer than 2048 records are left.
- * Memory:         40 bytes a record; 3 to 4 bytes an event on long lanes.
+ * Memory:         40 bytes per record; 3 to 4 bytes per event on long lanes.
  */
 #ifndef LULL_TIMELINE_FOLD_H
 #define LULL_TIMELINE_FOLD_H

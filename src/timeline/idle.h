@@ -1,14 +1,13 @@
 /*
- * idle - when a device had work and when it had none, from pieces of work that arrive in almost any
- * order.
+ * idle - when a device was busy and when it was idle, from work that arrives in almost any order.
  *
  *	lull_idle_init(&s, visit, ctx);
  *	lull_idle_add(&s, start, end);			(pieces of work)
- *	lull_idle_advance(&s, watermark);		(nothing that begins earlier will come)
+ *	lull_idle_advance(&s, watermark);		(no work that starts earlier will follow)
  *	lull_idle_release(&s);				(after lull_idle_advance(&s, UINT64_MAX))
  *
  * What it gives:  busy pieces and the gaps between them, in the order of time.
- * Memory:         the pieces that begin behind the watermark.
+ * Memory:         the pieces that start after the watermark.
  */
 #ifndef LULL_TIMELINE_IDLE_H
 #define LULL_TIMELINE_IDLE_H

@@ -1,8 +1,8 @@
 /*
  * idle_cause - idle time of a device with its causes.
  *
- * Causes are given for stretches in which a device computes nothing. What of its idle time has none
- * stays, as unknown.
+ * Causes are known for intervals in which a device computes nothing. Idle time without a cause is
+ * shown as unknown.
  */
 #ifndef LULL_TIMELINE_IDLE_CAUSE_H
 #define LULL_TIMELINE_IDLE_CAUSE_H

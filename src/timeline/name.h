@@ -1,14 +1,13 @@
 /*
- * name - what things on the timeline are called, as one number, and which class they belong to.
+ * name - names of things on the timeline, as one number, and the class each belongs to.
  *
  * Most names are strings of the report. Others have no string there: a step has a number, a copy
  * has a direction. The top bits of a name say which.
  *
- * Classes:        what a folded stretch is coloured by. Device work: the classes of
+ * Classes:        the colour of a merged interval. Device work: the classes of
  *                 wire/kernel_classes.def, for which there are eight colours: the optimizer's
- *                 kernels are elementwise ones, and copies have that of copy kernels. Idle time:
- *                 the families of causes. CPU: running, runnable. Calls: other, launch, wait,
- *                 memory.
+ *                 kernels count as elementwise, and copies as copy kernels. Idle time: the families
+ *                 of causes. CPU: running, runnable. Calls: other, launch, wait, memory.
  *                 C library: enum lull_wait.
  */
 #ifndef LULL_TIMELINE_NAME_H

@@ -1,9 +1,9 @@
 /*
- * rank - the place of a process in a job, as its launcher wrote it into the environment.
+ * rank - the rank of a process in a job, from the environment variables of its launcher.
  *
  * What it gives:  rank, local rank, number of ranks and name of the job from the variables of
- *                 launchers.def; and whether a list such as "0,8,16-23" names a rank.
- * Who may call:   everybody, the agent too: nothing is allocated, nothing but `get` is called.
+ *                 launchers.def; and whether a list such as "0,8,16-23" contains a rank.
+ * Who may call:   any code, including the agent: nothing is allocated, only `get` is called.
  */
 #ifndef LULL_WIRE_RANK_H
 #define LULL_WIRE_RANK_H

@@ -1,12 +1,13 @@
 /*
- * vocabulary - what a kernel or a CUDA call is, by its name.
+ * vocabulary - classify kernels and CUDA calls by their names.
  *
- * The only place that decides it: agent, reports, `lull why`, timeline and exports ask here. The
- * words are kernel_words.def and call_words.def. Inline, because the agent links nothing of ours.
+ * The only place that does this: agent, reports, `lull why`, timeline and exports use it. The words
+ * are in kernel_words.def and call_words.def. Inline, because the agent links no other code of
+ * lull.
  *
- * Names:   demangled ones, as reports have them; lull_kernel_plain_name() of the agent will do.
- *          They are hints, never proof.
- * Cost:    a few microseconds a name: ask once for each name, not for each event.
+ * Names:   demangled, as in reports; lull_kernel_plain_name() of the agent works as well. They are
+ *          hints, never proof.
+ * Cost:    a few microseconds per name: classify each name once, not each event.
  */
 #ifndef LULL_WIRE_VOCABULARY_H
 #define LULL_WIRE_VOCABULARY_H

@@ -4,36 +4,32 @@
  * A recording has a session folder (in /dev/shm where possible) named by the environment variable
  * LULL_SESSION:
  *
- *	control			one struct lull_control, made by the collector, mapped by everybody
+ *	control			one struct lull_control, made by the collector, mapped by all
  *	PID-COUNTER.image	one per program image, made by its agent
  *
  * An image file is:
  *
- *	struct lull_image	what the process is, its issue counters
+ *	struct lull_image	description of the process, its issue counters
  *	struct lull_slot[]	one per live thread
  *	struct lull_chunk[]	state of each chunk
  *	data			chunks of LULL_CHUNK_BYTES, each a sequence of events
  *
  * Rules:
  *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal
- *  handler that
- *     interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store by the
- *     producer, OWNED -> FULL a store by the producer, FULL -> FREE a store by the collector, once
- *     the rows are in the file.
- *  2. An event is whole when lull_chunk.committed covers it: the producer stores `committed` with
- *  release
- *     after the bytes; whoever loads it with acquire sees whole events only. Nothing else is ever
- *     read.
+ *     handler that interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store
+ *     by the producer, OWNED -> FULL a store by the producer, FULL -> FREE a store by the
+ *     collector, once the rows are in the file.
+ *  2. An event is complete when lull_chunk.committed covers it: the producer stores `committed`
+ *     with release after the bytes; a reader that loads it with acquire sees complete events only.
+ *     Nothing beyond it is ever read.
  *  3. Chunks of one (slot, level) are read in order of their seq; a later one only after the
- *  earlier is FULL
- *     and read to its end.
- *  4. Names travel as 64-bit hashes. A thread writes the definition of a hash before its first use
- *  in each
- *     recording (lull_control.record changes value), into the same stream: whoever sees the use has
- *     seen the definition.
- *  5. A full pool drops the newest event and counts it in lull_slot.n_dropped.
+ *     earlier is FULL and read to its end.
+ *  4. Names are stored as 64-bit hashes. A thread writes the definition of a hash before its first
+ *     use in each recording (lull_control.record changes value), into the same stream: a reader
+ *     sees the definition before the use.
+ *  5. If the pool is full, the newest event is dropped and counted in lull_slot.n_dropped.
  *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the
- *  control page.
+ *     control page.
  */
 #ifndef LULL_WIRE_WIRE_H
 #define LULL_WIRE_WIRE_H

@@ -2,22 +2,22 @@
  * lib - record calls of exported functions of shared libraries, without their prototypes.
  *
  * How it works: a pointer to the function in some file's global offset table is replaced by a thunk
- *               (lib_patch.c). The thunk takes down who called, puts the address of
- *               lull_lib_return in place of the return address, and jumps to the function with all
- *               its arguments where they were; the function returns to lull_lib_return, which
- *               writes the event and goes back to the caller.
- * State:        each call on its way has a struct lull_lib_frame, and a register that every
- *               function has to keep (x19, rbx) points to it meanwhile. So the way back needs no
- *               stack of ours, and unwinding tables can say where the true return address is:
- *               exceptions, backtraces and cancellation pass through. Frames are owned one by one,
- *               so coroutines may return in any order and on any thread.
- * Leaving:      a call that is left by an exception or longjmp never comes to lull_lib_return. Its
- *               frame is found dead by the next call on the same stack, and is written then with
+ *               (lib_patch.c). The thunk saves the return address, replaces it by the address of
+ *               lull_lib_return, and jumps to the function with all arguments unchanged. The
+ *               function returns to lull_lib_return, which writes the event and jumps to the
+ *               caller.
+ * State:        each active call has a struct lull_lib_frame. Until it returns, a callee-saved
+ *               register (x19, rbx) points to its frame. So the return path needs no shadow stack,
+ *               and unwind tables can describe the true return address: exceptions, backtraces and
+ *               cancellation work as before. Frames are independent of each other, so coroutines
+ *               may return in any order and on any thread.
+ * Leaving:      a call that is left by an exception or longjmp never reaches lull_lib_return. The
+ *               next call on the same stack finds its frame dead, and writes its event with
  *               LULL_LIB_LEFT.
  * Memory:       thunks are part of the agent's text: nothing is made executable at run time.
- *               Frames and pools are never given back to the kernel, pools are used again.
- * Fork:         the child goes on with its parent's frames; those that the fork crossed are
- *               written by the parent alone.
+ *               Frames and pools are never unmapped; pools are reused.
+ * Fork:         the child continues with its parent's frames; calls during which the fork happened
+ *               are written by the parent only.
  */
 #ifndef LULL_AGENT_CALLS_LIB_H
 #define LULL_AGENT_CALLS_LIB_H

@@ -1,26 +1,26 @@
 /*
  * slots - the entries of a loaded file's offset tables that hold addresses of functions.
  *
- * Each file has a list of relocations by which the loader filled in the addresses of functions that
- * lie elsewhere; what is put into such an entry is called instead.
+ * Each file has a list of relocations by which the loader filled in the addresses of functions of
+ * other files. Storing another address in such an entry redirects the calls through it.
  *
- * Only calls may be diverted: a program that compares addresses of functions must find them as they
- * are. JUMP_SLOTs are for calls alone. GLOB_DATs are for addresses, and for calls in files that
- * were built without JUMP_SLOTs (-fno-plt, Rust) or, by GNU's linker for x86_64, where a file both
- * calls a function and takes its address: then there is one entry for both. Such a one is replaced
- * if the file's code calls through it (slots_calls.h), or if the file has no JUMP_SLOTs at all. So
- * where a file calls a function through the entry from which it takes the address, the address is
- * that of the replacement: it can be called like the function, but does not compare equal to what
- * other files have. What cannot be told: which of the loads are for a call.
+ * Only calls may be redirected: a program that compares addresses of functions must still find them
+ * equal. JUMP_SLOT entries are used for calls only. GLOB_DAT entries are used for addresses, and
+ * for calls in files built without JUMP_SLOTs (-fno-plt, Rust). GNU's linker for x86_64 also uses
+ * one GLOB_DAT entry for both where a file calls a function and takes its address. A GLOB_DAT entry
+ * is replaced if the file's code calls through it (slots_calls.h), or if the file has no JUMP_SLOTs
+ * at all. So if a file calls a function through the entry from which it takes the address, it gets
+ * the address of the replacement: this can be called like the function, but is not equal to the
+ * address that other files have. It is not possible to find out which of the loads are for a call.
  *
- * Two kinds of entries are always left alone: those that hold an address of the file itself
- * (libcrypto asks whether its allocator is still its own, and calls itself for ever if it is not),
- * and addresses in data.
+ * Two kinds of entries are never changed: those that hold an address in the file itself (libcrypto
+ * checks whether its allocator is still its own, and recurses endlessly if it is not), and
+ * addresses of data.
  *
  * Call it under the loader's lock, which dl_iterate_phdr() holds. Threads that call through an
- * entry meanwhile find the old address or the new one. A file that another thread is loading is in
- * the list already: it is left alone until its entries are filled in, and where its tables are to
- * be read-only until they are.
+ * entry in the meantime find the old or the new address. A file that another thread is loading is
+ * already in the list: it is left alone until its entries are filled in, and until its tables are
+ * read-only if they will be.
  */
 #ifndef LULL_AGENT_CALLS_SLOTS_H
 #define LULL_AGENT_CALLS_SLOTS_H

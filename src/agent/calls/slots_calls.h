@@ -2,15 +2,15 @@
  * slots_calls - which entries of a file's offset table its code calls through.
  *
  * What it gives: an entry of the kind GLOB_DAT holds the address of a function. Code loads it to
- *                pass or compare the address, or calls through it; the relocation does not tell
- *                which. x86_64 has one entry for both where a file does both. So this looks at the
- *                code.
- * Limits:        the code is not followed, only read from one end to the other. A call through a
- *                register is seen if the load comes first and the register is not written in
- *                between; on x86_64 if it is one that calls keep, and the call is at most 1 KiB on.
- *                A call that takes its address from the stack is not seen.
- * Cost:          1 to 3 ns for each instruction until all entries are found to be called; tables
- *                of stubs lie in front of the code.
+ *                pass or compare the address, or calls through it; the relocation does not say
+ *                which. On x86_64 a file that does both has one entry for both. So this function
+ *                scans the code.
+ * Limits:        the code is scanned linearly, without following branches. A call through a
+ *                register is found if the load comes first and the register is not written in
+ *                between; on x86_64 only if the register is callee-saved and the call follows
+ *                within 1 KiB. A call that takes its address from the stack is not found.
+ * Cost:          1 to 3 ns per instruction until all entries are known to be called; tables of
+ *                stubs come before the code.
  */
 #ifndef LULL_AGENT_CALLS_SLOTS_CALLS_H
 #define LULL_AGENT_CALLS_SLOTS_CALLS_H

@@ -1,12 +1,13 @@
 /*
- * agent - the guest: one per process image, silent until told to record.
+ * agent - the part of lull inside the recorded program: one per process image, passive until a
+ * recording starts.
  *
  * State:    lull_agent, the agent's only mutable file-scope data. `control` is never NULL: without
- *           a session it points to a zeroed page, so hooks need no test of their own.
- * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child begins again with an
- *           image of its own. There is no way back to OFF: what is recorded is decided by
- *           control->record alone.
- * Trouble:  counted with lull_issue(); never printed, never fatal.
+ *           a session it points to a zeroed page, so hooks need no check for that.
+ * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child starts again with its
+ *           own image. The agent never returns to OFF: control->record alone decides what is
+ *           recorded.
+ * Errors:   counted with lull_issue(); never printed, never fatal.
  */
 #ifndef LULL_AGENT_CORE_AGENT_H
 #define LULL_AGENT_CORE_AGENT_H

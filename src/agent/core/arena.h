@@ -1,11 +1,11 @@
 /*
- * arena - memory for what the agent keeps as long as the process lives.
+ * arena - memory that the agent keeps until the process ends.
  *
- * What it gives: zeroed blocks, aligned to 8, that are never given back. Handles that a library
- *                keeps may point into it.
- * Memory:        one private mapping of address space, taken on first use; pages appear as they are
- *                written.
- * Threads:       any, without locks. A forked child has its own copy with the same addresses.
+ * What it gives: zeroed blocks, aligned to 8, that are never freed. Handles that a library keeps
+ *                may point into it.
+ * Memory:        one private mapping of address space, reserved on first use; pages are allocated
+ *                when they are written.
+ * Threads:       any, without locks. A forked child has its own copy at the same addresses.
  */
 #ifndef LULL_AGENT_CORE_ARENA_H
 #define LULL_AGENT_CORE_ARENA_H

@@ -1,14 +1,16 @@
 /*
- * capture - recordings that begin and end with a range of the program (--capture-range=nvtx).
+ * capture - recordings that start and end with a range of the program (--capture-range=nvtx).
  *
- * The collector names a range in the control page and sets `watch`. While nothing is recorded,
- * sources show each range that begins to lull_capture_begin(); when it is the one, the recording is
- * on and the range its first event. When that range ends, range.h calls lull_capture_end().
+ * The collector names a range in the control page and sets `watch`. While no recording is running,
+ * sources pass each range that starts to lull_capture_begin(). If it is the named one, the
+ * recording starts with this range as its first event. When the range ends, range.h calls
+ * lull_capture_end().
  *
- * Cost:    with `watch` unset, one load more when nothing is recorded; one compare in pop and end
- *          otherwise.
- * Threads: any. The control word `record` decides who begins; only its winner counts.
- * Fork:    a child inherits the recording, not the range that holds it.
+ * Cost:    with `watch` unset, one additional load while no recording is running; one compare in
+ *          pop and end otherwise.
+ * Threads: any. A compare-and-swap of the control word `record` decides which thread starts the
+ *          recording.
+ * Fork:    a child inherits the recording, but does not end it: the range belongs to the parent.
  */
 #ifndef LULL_AGENT_CORE_CAPTURE_H
 #define LULL_AGENT_CORE_CAPTURE_H

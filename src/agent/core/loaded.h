@@ -1,9 +1,9 @@
 /*
- * loaded - look into a loaded file through what dl_iterate_phdr() gives: no allocation, no loader
- * state changed.
+ * loaded - inspect a loaded file through dl_iterate_phdr(): no allocation, no change of the
+ * loader's state.
  *
- * dlsym() would do much of this, but a miss allocates and leaves a message that the guest's next
- * dlerror() would show, and libraries opened with RTLD_LOCAL are out of its sight.
+ * dlsym() would do much of this. But a failed lookup allocates, and leaves a message that the
+ * program's next dlerror() would return; and it does not see libraries opened with RTLD_LOCAL.
  */
 #ifndef LULL_AGENT_CORE_LOADED_H
 #define LULL_AGENT_CORE_LOADED_H

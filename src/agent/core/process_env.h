@@ -1,12 +1,12 @@
 /*
- * process_env - the environment that children and successors of the process are started with;
- * family of process_exec.c.
+ * process_env - the environment with which the process starts children, or replaces itself by
+ * exec(); part of process_exec.c.
  *
- * A program may start others with an environment of its own making. The variables that carry the
- * agent are put back where they are missing; one that is there with another value stays, so that a
- * recorder started inside a recording has its own session. The exceptions are lists (LD_PRELOAD,
- * ASAN_OPTIONS): our word is put in front of what is there. A program that cannot hold the agent
- * gets the environment as it is, without the agent in LD_PRELOAD.
+ * A program may start others with an environment that it built itself. Variables that the agent
+ * needs are added where they are missing. A variable that exists with another value is kept, so
+ * that a recorder started inside a recording has its own session. Lists (LD_PRELOAD, ASAN_OPTIONS)
+ * are the exception: our entry is put before the existing ones. A program that cannot load the
+ * agent gets the environment unchanged, but without the agent in LD_PRELOAD.
  *
  * All of this may run in the child of a vfork, in the memory of its parent, and on a small stack:
  *

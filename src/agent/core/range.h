@@ -1,13 +1,13 @@
 /*
  * range - ranges and marks as NVTX and lull.h both emit them; inline, on the hot path.
  *
- * A domain is a small number (0 = the default one) with a nesting level per thread, so that the
- * collector can match begins and ends even when events between them were dropped. Levels are
- * counted while a recording is on and begin at 0 with each: an end without a begin in the same
- * recording is not emitted.
+ * A domain is a small number (0 = the default domain) with a nesting level per thread, so that the
+ * collector can match starts and ends even if events between them were dropped. Levels are counted
+ * during a recording and start at 0 in each: an end without a start in the same recording is not
+ * emitted.
  *
- * A label says everything about a range but its time. Its hash alone is looked up: a label is
- * defined after its name and domain, so whoever knows it knows them.
+ * A label has everything about a range except its time. Only its hash is looked up: a label is
+ * defined after its name and domain, so if the label is defined, they are, too.
  */
 #ifndef LULL_AGENT_CORE_RANGE_H
 #define LULL_AGENT_CORE_RANGE_H

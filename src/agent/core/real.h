@@ -1,12 +1,11 @@
 /*
- * real - the functions behind the ones the agent interposes, generated from wire/osrt.def and
- * agent/core/hooks.def.
+ * real - the functions that the agent interposes, as the next library defines them; generated from
+ * wire/osrt.def and agent/core/hooks.def.
  *
- * What it gives: lull_real.NAME, to be called exactly like NAME; it is the next definition behind
- * ours, so other
- *                preloaded libraries and sanitizers keep their turn. Never NULL.
- * When:          each pointer begins at a stub that looks the function up on the first call, so
- *                wrappers work before our constructor. lull_real_find_all() does the rest at once.
+ * What it gives: lull_real.NAME, called exactly like NAME. It is the next definition after the
+ *                agent's, so other preloaded libraries and sanitizers still work. Never NULL.
+ * When:          each pointer starts as a stub that looks the function up on the first call, so
+ *                wrappers work before our constructor runs. lull_real_find_all() looks up the rest.
  * Threads:       two threads may look up the same function; both store the same address.
  */
 #ifndef LULL_AGENT_CORE_REAL_H

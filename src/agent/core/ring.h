@@ -1,23 +1,24 @@
 /*
  * ring - per-thread reserve, write, commit in shared memory: the hot path of every source.
  *
- *	struct lull_thread *t = lull_recording();	NULL: nobody records, return at once
+ *	struct lull_thread *t = lull_recording();	NULL: no recording, return immediately
  *	u64 name = lull_name(t, text, len);		defined once per thread and recording
  *	struct lull_wire_oscall *e = lull_reserve(t, LULL_EVENT_oscall, sizeof(*e));
  *	if (e) {
- *		e->... = ...;			head.counter is set already
+ *		e->... = ...;			head.counter is already set
  *		lull_commit(t, sizeof(*e));
  *	}
  *
- * What it promises: no lock, no system call, no allocation, legal in a signal handler. A reserve
- * that finds no
- *                   room returns NULL and has counted the event as dropped. Between reserve and
- *                   commit the caller must not call anything that may emit on this thread.
+ * Guarantees:       no lock, no system call, no allocation, safe in a signal handler. If there is
+ *                   no space, lull_reserve() returns NULL and has counted the event as dropped.
+ *                   Between reserve and commit the caller must not call anything that may emit on
+ *                   this thread.
  * Nesting:          a handler that interrupts a reserve..commit writes to a second stream (level
  *                   1).
- * Fork:             struct lull_thread lives in memory that the kernel zeroes in a forked child, so
- *                   the child's first emit lands in the slow path and opens the child's own image.
- *                   A vfork child borrows its parent's thread, which sleeps meanwhile.
+ * Fork:             struct lull_thread is in memory that the Linux kernel zeroes in a forked child,
+ *                   so the child's first emit takes the slow path and opens the child's own image.
+ *                   A vfork child uses the struct of its parent's thread, which is suspended until
+ *                   the child execs or exits.
  */
 #ifndef LULL_AGENT_CORE_RING_H
 #define LULL_AGENT_CORE_RING_H

@@ -1,12 +1,13 @@
 /*
  * schedule - which steps of the program are recorded (--steps, lull_schedule()).
  *
- * Steps are counted from 0. The first skip_first are left out; then come rounds of `wait` steps in
- * which nothing happens, `warmup` steps in which CUPTI is switched on already, and `active` steps
- * that are recorded, each round in a report of its own; `repeat` rounds, 0 for no end. At least one
- * step ahead of the recorded ones CUPTI is on, so that no kernel is missed.
+ * Steps are counted from 0. The first skip_first are skipped. Then each round has `wait` steps in
+ * which nothing happens, `warmup` steps in which CUPTI is already enabled, and `active` steps that
+ * are recorded into one report; there are `repeat` rounds, 0 for no limit. CUPTI is enabled at
+ * least one step before the recorded ones, so that no kernel is missed.
  *
- * The steps of the process that is first to begin a recording count; others go on as they are.
+ * The process that is first to start a recording decides: its steps are counted. Others continue
+ * without a schedule.
  */
 #ifndef LULL_AGENT_CORE_SCHEDULE_H
 #define LULL_AGENT_CORE_SCHEDULE_H

@@ -1,13 +1,13 @@
 /*
- * source - something the agent records.
+ * source - a kind of events that the agent records.
  *
  * A source is one file source_X.c with a `const struct lull_source lull_source_X` at its end, and
- * its lines in wire/sources.def. The agent's core walks that list and names no source: what the
- * core has to tell it calls the functions below, of each source that is on, in the order of the
- * list. Each of them may be NULL, and none can fail: what cannot work counts an issue and stays
- * off.
+ * its lines in wire/sources.def. The agent's core iterates over that list and names no source: to
+ * notify sources, it calls the functions below of each source that is enabled, in the order of the
+ * list. Each of them may be NULL, and none can fail: a source that cannot work counts an issue and
+ * stays disabled.
  *
- * What a source keeps of each thread is a struct of its own in thread_state.h.
+ * Per-thread state of a source is its struct in thread_state.h.
  *
  * To add one:
  *   1. copy source_annotate.c to source_X.c;

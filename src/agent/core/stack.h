@@ -1,13 +1,13 @@
 /*
- * stack - write an event with the piece of stack that led to it; the collector unwinds it later.
+ * stack - write an event with a copy of the top of the stack; the collector unwinds it later.
  *
- * What it promises: both events land one behind the other in one commit, or neither does. Bytes
- * beyond the end
- *                   of the stack are never touched: each page is asked for before it is read, so no
- *                   bounds have to be known and any stack will do (main, thread, alternate,
- *                   coroutine).
- * Cost:             one system call a page of stack, then a copy: about 1 us for 6 KiB.
- * Legal:            in a signal handler. errno changes; callers inside the guest's calls save it.
+ * Guarantees:       both events are written next to each other in one commit, or neither is. Bytes
+ *                   beyond the end of the stack are never touched: each page is probed before it is
+ *                   read. So no bounds have to be known, and any stack works (main, thread,
+ *                   alternate, coroutine).
+ * Cost:             one system call per page of stack, then a copy: about 1 us for 6 KiB.
+ * Signals:          safe in a signal handler. errno changes; callers inside the program's calls
+ *                   save it.
  */
 #ifndef LULL_AGENT_CORE_STACK_H
 #define LULL_AGENT_CORE_STACK_H

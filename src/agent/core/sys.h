@@ -2,8 +2,8 @@
  * sys - system calls of the agent itself.
  *
  * The agent exports many names of libc, so its own calls must not go through them: everything here
- * is syscall(2), and that one the real one. All of them set errno; callers that run inside the
- * guest's calls save and restore it.
+ * uses the real syscall(2). All of them set errno; callers that run inside the program's calls save
+ * and restore it.
  */
 #ifndef LULL_AGENT_CORE_SYS_H
 #define LULL_AGENT_CORE_SYS_H

@@ -1,9 +1,9 @@
 /*
- * thread_state - what sources keep of each thread; parts of struct lull_thread (ring.h).
+ * thread_state - per-thread state of sources; parts of struct lull_thread (ring.h).
  *
- * One struct a source, which alone reads and writes it. All are zero when a thread attaches and in
- * a forked child. The small ones come before the streams of the thread, because a hot path looks
- * at them: their sum is counted in cache lines there.
+ * One struct per source, read and written by that source only. All are zero when a thread attaches
+ * and in a forked child. The small ones come before the streams of the thread, because the hot path
+ * reads them: keep their sum within the cache lines noted there.
  */
 #ifndef LULL_AGENT_CORE_THREAD_STATE_H
 #define LULL_AGENT_CORE_THREAD_STATE_H

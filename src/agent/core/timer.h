@@ -1,8 +1,8 @@
 /*
- * timer - who has SIGPROF: the agent's CPU samples or the guest; family of source_timer.c.
+ * timer - who uses SIGPROF: the agent's CPU samples or the program; part of source_timer.c.
  *
- * The guest goes first. It sees SIG_DFL as long as the signal is ours, and once it asks for the
- * signal it gets it for good and there are no samples any more (issue timer_taken).
+ * The program has priority. It sees SIG_DFL while the agent uses the signal. Once the program asks
+ * for the signal, it owns it permanently and there are no more samples (issue timer_taken).
  */
 #ifndef LULL_AGENT_CORE_TIMER_H
 #define LULL_AGENT_CORE_TIMER_H

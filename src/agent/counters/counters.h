@@ -1,13 +1,13 @@
 /*
- * counters - counters of chosen launches (lull kernel).
+ * counters - counters of selected launches (lull kernel).
  *
- * How:      callbacks of the driver's launches. One that the wish (wire/kwish.h) chooses is
- *           measured between its two callbacks by kprof.h; launches of other threads wait
- *           meanwhile, or their kernels would be counted, too. The others cost a look at their
- *           name.
- * Refused:  where counters cannot be read, the launch is still told, and CUPTI's kernel records are
- *           switched on so that it has its duration.
- * Stop:     when nothing is left to measure, the hardware is given back and launches pass.
+ * How:      callbacks of the driver's launches. A launch that the request (wire/kwish.h) selects is
+ *           measured between its two callbacks by kprof.h. Launches of other threads wait until it
+ *           is done, since their kernels would be counted, too. For other launches only the name is
+ *           checked.
+ * Refused:  if counters cannot be read, the launch is still reported, and CUPTI's kernel records
+ *           are enabled to get its duration.
+ * Stop:     when nothing is left to measure, the hardware is released and launches run unchanged.
  */
 #ifndef LULL_AGENT_COUNTERS_COUNTERS_H
 #define LULL_AGENT_COUNTERS_COUNTERS_H

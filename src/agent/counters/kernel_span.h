@@ -1,13 +1,13 @@
 /*
- * kernel_span - counters of a span of the program as one piece of work (--replay range).
+ * kernel_span - counters of a part of the program as one unit of work (--replay range).
  *
- * What a span is:  a range that --nvtx-include names, or else from cudaProfilerStart() to
- *                  cudaProfilerStop(). Its kernels run as they do without us, several at a time,
- *                  and none is run again: the program runs once for each pass.
- * Edges:           the device is waited for at both ends, so that all of the span is counted and
- *                  nothing else.
- * Threads:         one span at a time in a process; one that begins inside or beside it is not
- *                  measured. Launches of all threads count.
+ * What a span is:  a range that --nvtx-include names, or else the part from cudaProfilerStart() to
+ *                  cudaProfilerStop(). Its kernels run as they do without lull, several at a time,
+ *                  and none is replayed: the program runs once for each pass.
+ * Edges:           the device is synchronised at both ends, so that exactly the work of the span is
+ *                  counted.
+ * Threads:         one span at a time in a process; a second one that starts before the first ends
+ *                  is not measured. Launches of all threads count.
  */
 #ifndef LULL_AGENT_COUNTERS_KERNEL_SPAN_H
 #define LULL_AGENT_COUNTERS_KERNEL_SPAN_H

@@ -1,14 +1,13 @@
 /*
- * kernel_work - a piece of work whose counters are read, a launch or a range, and what is told of
- * it.
+ * kernel_work - a launch or a range whose counters are read, and the events about it.
  *
  *	lull_kwork_begin(&w, ...);	counters are on, or w.status says why not
  *	the program launches
  *	if (lull_kwork_end(&w))
  *		lull_kwork_tell(t, &w, cost);
  *
- * Refused:  the work is still told; CUPTI's records of kernels are switched on for its duration.
- * Threads:  one at a time, the caller sees to that.
+ * Refused:  the work is still reported; CUPTI's kernel records are enabled to get its duration.
+ * Threads:  one at a time; the caller ensures that.
  */
 #ifndef LULL_AGENT_COUNTERS_KERNEL_WORK_H
 #define LULL_AGENT_COUNTERS_KERNEL_WORK_H

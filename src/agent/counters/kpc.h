@@ -1,6 +1,6 @@
 /*
- * kpc - samples of the program counter of one launch, by CUPTI: where its warps were, and why they
- * waited.
+ * kpc - program counter samples of one launch, from CUPTI: where its warps were, and why they
+ * stalled.
  *
  *	struct lull_kpc *p = lull_kpc_open(context);
  *	if (lull_kpc_start(p)) {

@@ -1,19 +1,20 @@
 /*
- * kprof - counters of one launch at a time, by CUPTI's range profiler.
+ * kprof - counters of one launch at a time, from CUPTI's range profiler.
  *
  *	struct lull_kprof *p = lull_kprof_open(context, device_ix, wish);
  *	if (!p->error && lull_kprof_start(p)) {
- *		the program launches one kernel; CUPTI saves what it writes, runs it once for each
- *		pass, and puts back between the passes what was there before
+ *		the program launches one kernel; CUPTI saves the memory it writes, runs it once for
+ *		each pass, and restores the memory between passes
  *		lull_kprof_stop(p);		p->values[i] is p->names[i]
  *	}
  *
- * What it asks:  a text of lines KEY TAB NAME [TAB NAME...]; of each, the first name that the chip
- *                has is measured, and what has none is left out.
- * What it owns:  mappings of its own; nothing is freed before the process ends, CUPTI may keep
+ * Request:       a text of lines KEY TAB NAME [TAB NAME...]. For each line, the first name that the
+ *                chip supports is measured; a line without one is skipped.
+ * Ownership:     separate mappings; nothing is freed before the process ends, since CUPTI may keep
  *                addresses.
- * Threads:       one at a time, the caller sees to that.
- * Cost:          opening takes 0.2 s; a launch takes as long as its passes and what it wrote.
+ * Threads:       one at a time; the caller ensures that.
+ * Cost:          opening takes 0.2 s; a launch takes the time of its passes and of saving and
+ *                restoring memory.
  */
 #ifndef LULL_AGENT_COUNTERS_KPROF_H
 #define LULL_AGENT_COUNTERS_KPROF_H

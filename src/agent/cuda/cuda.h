@@ -1,16 +1,17 @@
 /*
- * cuda - what the files of the CUDA source share.
+ * cuda - shared by the files of the CUDA source.
  *
- * How it records: calls of the driver and the runtime by callbacks on the calling thread (the
- *                 cheapest way: two reads of the counter and one event, and no record of CUPTI's);
- *                 what the device did by CUPTI's activity records, turned into events on CUPTI's
- *                 own thread.
- * Who flushes:    a thread of ours, when no buffer came back full for 100 ms and when the collector
- *                 asks for it, so that a killed process loses at most the last 250 ms of device
- *                 records. CUPTI holds a buffer back until all in it is finished; what is
- *                 finished is taken out of it before. A flush holds up who launches meanwhile.
- * Who else:       another tool in the process may use CUPTI, too (cuda_share.c). So kinds and
- *                 callbacks are never enabled behind the back of lull_cuda_want_kind() and
+ * How it records: calls of the driver and the runtime by callbacks on the calling thread, which is
+ *                 the cheapest way: two reads of the counter and one event, and no CUPTI record.
+ *                 Device work by CUPTI's activity records, converted to events on CUPTI's own
+ *                 thread.
+ * Flushing:       an agent thread flushes if no full buffer was returned for 100 ms, and when the
+ *                 collector requests it, so that a killed process loses at most the last 250 ms of
+ *                 device records. CUPTI keeps a buffer until all work in it is finished; the
+ *                 records of finished work are copied out before. A flush delays launches made at
+ *                 the same time.
+ * Other tools:    another tool in the process may use CUPTI, too (cuda_share.c). So record kinds
+ *                 and callbacks are only enabled through lull_cuda_want_kind() and
  *                 lull_cuda_want_call().
  */
 #ifndef LULL_AGENT_CUDA_CUDA_H

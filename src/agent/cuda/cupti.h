@@ -1,11 +1,11 @@
 /*
  * cupti - the CUPTI library of the process, found at run time and never linked.
  *
- * What it gives: lull_cupti.NAME for each function of cupti.def, NULL if this version has none; and
- *                readers of record fields, lull_cupti_kernel_start(record) and so on, which give 0
- *                for a field that this version's records do not have.
- * Which one:     the one the process has loaded (torch brings its own), else one beside the CUDA
- *                runtime it uses, else what the loader finds.
+ * What it gives: lull_cupti.NAME for each function of cupti.def, NULL if this version lacks it; and
+ *                readers of record fields, lull_cupti_kernel_start(record) and so on, which return
+ *                0 for a field that this version's records do not have.
+ * Which one:     the one that the process has loaded (torch ships one), else one next to the CUDA
+ *                runtime it uses, else the one that the loader finds.
  */
 #ifndef LULL_AGENT_CUDA_CUPTI_H
 #define LULL_AGENT_CUDA_CUPTI_H

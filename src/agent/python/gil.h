@@ -1,8 +1,9 @@
 /*
- * gil - waits for Python's interpreter lock, seen at the condition variable the waiter sleeps on.
+ * gil - waits for Python's interpreter lock, observed at the condition variable on which the thread
+ * sleeps.
  *
- * CPython waits in slices of 5 ms and asks for the lock between them; so one wait that is not yet
- * known to be over is held back in lull_thread.gil.
+ * CPython waits in slices of 5 ms and requests the lock between them. So a wait whose end is not
+ * yet known is kept in lull_thread.gil.
  */
 #ifndef LULL_AGENT_PYTHON_GIL_H
 #define LULL_AGENT_PYTHON_GIL_H

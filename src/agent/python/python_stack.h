@@ -1,12 +1,12 @@
 /*
- * python_stack - the Python stack of the calling thread, by the thread itself.
+ * python_stack - the Python stack of the calling thread, read by the thread itself.
  *
- * What it gives:  a hash that stands for the stack, defined in the thread's stream: functions,
- *                 files and lines. The frames of a thread stand still while it is in C, so neither
- *                 the interpreter's lock nor a copy is needed, and nothing can be torn.
- * What it checks: where CPython keeps what is read comes from wire/python_layouts.def, and is
- *                 tried out carefully on a stack that is known before anything relies on it.
- * Cost:           a few loads for each frame; the names are read once in each recording.
+ * What it gives:  a hash that identifies the stack, defined in the thread's stream: functions,
+ *                 files and lines. The frames of a thread do not change while it is in C, so
+ *                 neither the interpreter's lock nor a copy is needed, and no stack can be torn.
+ * What it checks: the offsets of CPython's fields come from wire/python_layouts.def. They are
+ *                 verified on a known stack before they are used.
+ * Cost:           a few loads per frame; names are read once per recording.
  * Limits:         3.9 to 3.14, not the free-threaded builds; the innermost LULL_PYTHON_STACK_MAX
  *                 frames.
  */

@@ -1,8 +1,8 @@
 /*
- * torch - what the parts of the source of PyTorch's events share; source_torch.c.
+ * torch - shared by the parts of the source of PyTorch's events; source_torch.c.
  *
- * The package in python/ decides what is a phase and a step; it calls the functions of the module
- * `_lull`, which source_torch.c makes of the agent. Operators come from PyTorch itself
+ * The package in python/ decides what is a phase and a step. It calls the functions of the module
+ * `_lull`, which source_torch.c creates in the agent. Operators come from PyTorch itself
  * (torch_ops.c), allocations from its allocator (torch_memory.c).
  */
 #ifndef LULL_AGENT_PYTHON_TORCH_H

@@ -1,19 +1,19 @@
 /*
- * torch_int - what the parts of the source of PyTorch's operators share.
+ * torch_int - shared by the parts of the source of PyTorch's operators.
  *
- * What a call is about (its inputs, its sequence number) lies inside an object whose layout differs
- * between versions, so it is not assumed but found out: the package in python/ calls operators on
- * tensors whose addresses it knows; torch_learn.c looks around while they run for what must be
- * there. What does not fit is not used; nothing is recorded then.
+ * The inputs and the sequence number of a call are fields of an object whose layout differs between
+ * versions. So the layout is not assumed but detected: the package in python/ calls operators on
+ * tensors with known addresses, and torch_learn.c searches the object for these addresses
+ * meanwhile. If a layout does not fit, it is not used, and nothing is recorded.
  *
  *	RecordFunction	... sequence number, inputs (pointer, count) ... forward thread ...
- *	input		16 bytes: value, tag. Of a tensor the value is its TensorImpl, of a list a
+ *	input		16 bytes: value, tag. For a tensor the value is its TensorImpl, for a list a
  *			ListImpl with a vector of inputs in it; numbers and flags are the value
  *	TensorImpl	... number of dimensions, then up to 5 sizes or a pointer to them ... type
  *
- *	torch_ops.c	the observers: begin and end of each operator
- *	torch_learn.c	finding out the layout
- *	torch_label.c	what an operator is called, with shapes and types
+ *	torch_ops.c	the observers: start and end of each operator
+ *	torch_learn.c	detecting the layout
+ *	torch_label.c	the name of an operator, with shapes and types
  */
 #ifndef LULL_AGENT_PYTHON_TORCH_INT_H
 #define LULL_AGENT_PYTHON_TORCH_INT_H

@@ -1,9 +1,9 @@
 /*
  * decode_kernel - launches whose counters were read, and their counters.
  *
- * Threads are read one after the other, so that what belongs together comes in any order: a launch
- * without counters has its duration from CUPTI's record of the kernel, and samples of the program
- * counter may be taken in the launch of another thread. Both wait until the report ends.
+ * Threads are read one after the other, so events that belong together arrive in any order: a
+ * launch without counters gets its duration from CUPTI's record of the kernel, and program counter
+ * samples may be taken in the launch of another thread. Both are joined when the report ends.
  */
 #ifndef LULL_RECORD_DECODE_DECODE_KERNEL_H
 #define LULL_RECORD_DECODE_DECODE_KERNEL_H

@@ -1,9 +1,9 @@
 /*
- * decode_nccl - collectives out of the payloads that NCCL's ranges carry.
+ * decode_nccl - collectives from the payloads of NCCL's ranges.
  *
- * A range of the NVTX domain "NCCL" has bytes whose layout NCCL itself registers, with names for
- * people; they differ from release to release, so they are found by these names. A layout is
- * understood once per process.
+ * A range of the NVTX domain "NCCL" has a payload whose layout NCCL itself registers, with readable
+ * field names. Layouts differ between releases, so fields are found by these names. A layout is
+ * parsed once per process.
  */
 #ifndef LULL_RECORD_DECODE_DECODE_NCCL_H
 #define LULL_RECORD_DECODE_DECODE_NCCL_H

@@ -1,11 +1,12 @@
 /*
- * device_clock - how well the device's times fit the host's, measured on the program's own work.
+ * device_clock - how well the device's timestamps fit the host's, measured on the program's own
+ * work.
  *
- * CUPTI stamps records with our counter, by a comparison of clocks of its own that can be off. Two
- * things must hold: work begins after the call that asked for it began, and has ended when a wait
- * for it returns. The shortest distance of the first kind says how late the device's times can be
- * at most, of the second kind how early; a negative distance is an error that was seen. Work that
- * seems to begin before its call is moved behind it, and counted.
+ * CUPTI converts device timestamps to our counter with its own clock comparison, which can be off.
+ * Two things must be true: work starts after its call started, and has ended when a wait for it
+ * returns. The shortest distance of the first kind says how late the device's timestamps can be at
+ * most, the shortest of the second kind how early. A negative distance is an observed error. Work
+ * that seems to start before its call is moved to after it, and counted.
  */
 #ifndef LULL_RECORD_DECODE_DEVICE_CLOCK_H
 #define LULL_RECORD_DECODE_DEVICE_CLOCK_H

@@ -1,11 +1,11 @@
 /*
- * gpu_sampler - a process beside the recorder that looks at devices and tells what it sees.
+ * gpu_sampler - a child process of the recorder that samples devices.
  *
  * Why a process: libraries of the driver block, start threads, need CUDA, and may crash; none of
- * that may reach the recorder. It ends when nobody reads any more.
+ * that may affect the recorder. It ends when the recorder closes the pipe.
  *
- * What it tells comes through a pipe: a struct lull_gpu_message, then size_bytes of what its kind
- * says. Times are CLOCK_MONOTONIC.
+ * Samples come through a pipe: a struct lull_gpu_message, then size_bytes of the data for its kind.
+ * Times are CLOCK_MONOTONIC.
  */
 #ifndef LULL_RECORD_GPU_GPU_SAMPLER_H
 #define LULL_RECORD_GPU_GPU_SAMPLER_H

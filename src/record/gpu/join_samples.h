@@ -1,9 +1,9 @@
 /*
- * join_samples - samples of the program counter from another run of the same program.
+ * join_samples - program counter samples from another run of the same program.
  *
- * The hardware reads counters or takes samples. A run of its own takes the samples; the run that
- * reads counters then gets them, by the number of the launch in its process, and processes by the
- * order of their first launch.
+ * The hardware either reads counters or takes samples, so a separate run takes the samples. They
+ * are added to the report of the run that reads counters: launches are matched by their number in
+ * the process, processes by the order of their first launch.
  */
 #ifndef LULL_RECORD_GPU_JOIN_SAMPLES_H
 #define LULL_RECORD_GPU_JOIN_SAMPLES_H

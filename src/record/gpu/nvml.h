@@ -2,10 +2,10 @@
  * nvml - state of devices from NVIDIA's management library: power, clocks, temperature, memory,
  * utilisation, throttling, links; and GPM counters where the device has them.
  *
- * What it gives:  values by metric (metrics.def) at each look. What a device or driver does not
- *                 have is left out.
+ * What it gives:  values by metric (metrics.def) at each reading. Values that a device or driver
+ *                 does not provide are left out.
  * Where:          in the sampler's process only: the library may block for long, or crash.
- * Cost:           about 1 ms a device and look; PCIe without GPM takes 40 ms more.
+ * Cost:           about 1 ms per device and reading; PCIe without GPM takes 40 ms more.
  */
 #ifndef LULL_RECORD_GPU_NVML_H
 #define LULL_RECORD_GPU_NVML_H

@@ -2,9 +2,9 @@
  * pm - counters of a device, sampled by the hardware at a fixed rate (CUPTI's PM sampling).
  *
  * What it gives:  values by metric (metrics.def) with the time of each sample.
- * Two halves:     a plan says which metrics one pass can take and how the hardware is to be set; it
- *                 needs CUPTI but no device. A sampler runs a plan on a device, and needs the right
- *                 to read counters (lull doctor).
+ * Two halves:     a plan says which metrics fit into one pass and how to configure the hardware; it
+ *                 needs CUPTI but no device. A sampler runs a plan on a device, and needs
+ *                 permission to read counters (lull doctor).
  * Where:          in the sampler's process only: CUDA is initialised there.
  */
 #ifndef LULL_RECORD_GPU_PM_H

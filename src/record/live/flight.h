@@ -1,17 +1,17 @@
 /*
  * flight - keep the last seconds of a recording, and write them when something happens.
  *
- * The recording goes to a file as ever, the ring, which forgets its begin from time to time
- * (lull_writer_trim()): at most twice the time that is kept lies on disk. A dump is a copy of its
- * tail, made into a report of its own by a child of the recorder; the child has a copy of
- * everything in memory, so the recorder goes on at once and loses nothing.
+ * The recording goes to a file as usual, the ring, which drops its oldest part from time to time
+ * (lull_writer_trim()): at most twice the time to keep is on disk. A dump is a copy of its tail,
+ * made into a separate report by a child of the recorder. The child has a copy of everything in
+ * memory, so the recorder continues immediately and loses nothing.
  *
- * What asks for a dump: SIGUSR1, `lull snapshot`, a slow step (pulse.h), a process that crashes.
- * Slow steps and crashes are answered with a limited number of dumps, at least as far apart as
- * each is long; what was not answered is counted in the next report.
+ * Triggers of a dump: SIGUSR1, `lull snapshot`, a slow step (pulse.h), a process that crashes. For
+ * slow steps and crashes the number of dumps is limited, and the distance between two dumps is at
+ * least their length; the next report counts the triggers that were ignored.
  *
- * At the end of the program the rest is written if it failed, if a dump was asked for, or if the
- * session was stopped; else nobody wants it.
+ * When the program ends, the rest is written if the program failed, if a dump was requested, or if
+ * the session was stopped; otherwise it is discarded.
  */
 #ifndef LULL_RECORD_LIVE_FLIGHT_H
 #define LULL_RECORD_LIVE_FLIGHT_H

@@ -1,9 +1,9 @@
 /*
- * metrics_port - what a recording knows about the program right now, for Prometheus.
+ * metrics_port - live values of a recording, for Prometheus.
  *
  * What it gives:  GET /metrics in the text format 0.0.4, at an address of this machine.
- * Disturbance:    none wanted: connections are served between two rounds of the recorder without
- *                 ever waiting for a client; at most 8 at a time, each for 5 s and with 16 KiB.
+ * Disturbance:    none: connections are served between two rounds of the recorder without ever
+ *                 waiting for a client; at most 8 at a time, each for 5 s and with 16 KiB.
  * Ownership:      lull_metrics_close().
  */
 #ifndef LULL_RECORD_LIVE_METRICS_PORT_H

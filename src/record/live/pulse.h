@@ -1,19 +1,19 @@
 /*
- * pulse - what a recording says about the program while it runs: steps, launches, bytes, idle time.
+ * pulse - live values of the program during a recording: steps, launches, bytes, idle time.
  *
  * What it gives:  counters for lull profile --metrics-port, and slow steps for --trigger.
- * How:            every row passes by once, on its way to the file; nothing is kept but sums and a
- *                 short memory of each thread.
+ * How:            every row is seen once, on its way to the file; only sums and a short history of
+ *                 each thread are kept.
  * Idle time:      an estimate. A device is idle between the end of all work seen so far and the
- *                 begin of the next. Of that, what lies behind the begin of the call that asked for
- *                 the next work is `launch`, or `queue` if the call had returned before the device
- *                 ran dry. What lies before it belongs to the calling thread: `cuda-call`,
- *                 `os-call` or `gil` while it was in one, else `host-code`. Threads that tell about
- *                 work are read one after the other, so it is put in order once all have been
- *                 read; what is told later still makes idle time look a little too long. `lull why`
- *                 on a report is exact.
+ *                 start of the next. Idle time after the start of the call that launched the next
+ *                 work is `launch`, or `queue` if the call returned before the device became idle.
+ *                 Idle time before the call belongs to the calling thread: `cuda-call`, `os-call`
+ *                 or `gil` while it was in one, else `host-code`. Threads that deliver device
+ *                 records are read one after the other, so work is sorted once all have been read;
+ *                 records that arrive later make idle time look slightly too long. `lull why` on a
+ *                 report is exact.
  * Memory:         fixed, about 3 MiB.
- * Threads:        that of the recorder alone.
+ * Threads:        the recorder's thread only.
  */
 #ifndef LULL_RECORD_LIVE_PULSE_H
 #define LULL_RECORD_LIVE_PULSE_H

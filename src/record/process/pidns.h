@@ -1,8 +1,8 @@
 /*
- * pidns - processes that know themselves by another number than we do.
+ * pidns - processes in another PID namespace.
  *
- * Inside a PID namespace of its own (unshare -p, containers) a process has a small number, which
- * out here is somebody else's. Its agent says which namespace that number is of.
+ * In its own PID namespace (unshare -p, containers) a process has another process id than out here,
+ * where that id may be another process. Its agent reports the namespace that its id belongs to.
  */
 #ifndef LULL_RECORD_PROCESS_PIDNS_H
 #define LULL_RECORD_PROCESS_PIDNS_H

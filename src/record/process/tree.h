@@ -1,9 +1,9 @@
 /*
- * tree - the processes and threads of the session, as far as anybody has told us about them.
+ * tree - the known processes and threads of the session.
  *
- * News comes from agents (an image file appears), from perf (fork, exec, exit, names), from wait()
- * and from /proc; in any order and any subset. A process that execs becomes a second entry with the
- * same pid.
+ * Information comes from agents (an image file appears), from perf (fork, exec, exit, names), from
+ * wait() and from /proc, in any order and any subset. A process that calls exec() becomes a second
+ * entry with the same pid.
  *
  * Ownership: the tree owns processes and threads until release; pointers stay valid.
  * Times:     CLOCK_MONOTONIC nanoseconds.

@@ -1,8 +1,9 @@
 /*
- * dump - finish a report in a child process, while the recorder goes on.
+ * dump - finish a report in a child process, while the recorder continues.
  *
- * Naming functions and sealing can take seconds. The child has a copy of everything in memory, so
- * neither has to wait for the other; what it wrote is told through a pipe when it ends.
+ * Symbolising functions and sealing can take seconds. The child has a copy of everything in memory,
+ * so neither process waits for the other. When it ends, the child reports the result through a
+ * pipe.
  */
 #ifndef LULL_RECORD_SESSION_DUMP_H
 #define LULL_RECORD_SESSION_DUMP_H

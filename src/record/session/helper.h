@@ -1,5 +1,5 @@
 /*
- * helper - a process beside the recorder that does one thing for it and ends when it does.
+ * helper - a child process that does one task for the recorder, and ends with it.
  */
 #ifndef LULL_RECORD_SESSION_HELPER_H
 #define LULL_RECORD_SESSION_HELPER_H

@@ -1,9 +1,9 @@
 /*
  * job_rank - which part of a job is recorded: rank, local rank, number of ranks, host, job.
  *
- * They are known twice: from the environment of the recorder, when a launcher started it, and from
- * each recorded process, when the recorder started the launcher. What the processes say counts; it
- * is complete when the recording ends.
+ * There are two sources: the environment of the recorder, if a launcher started it, and that of
+ * each recorded process, if the recorder started the launcher. The processes' values take
+ * precedence; they are complete when the recording ends.
  *
  * In the report: the keys rank, local_rank, world_size, host, job and launcher of the table `meta`;
  * with several ranks in one report the key ranks instead of rank, and for each process its columns.

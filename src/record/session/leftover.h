@@ -1,8 +1,8 @@
 /*
- * leftover - an unfinished report in the way of a new one.
+ * leftover - an unfinished report with the name of a new one.
  *
- * A recorder that was killed leaves NAME.lull.part, for lull-recover(1). A job that is started
- * again with the same name must get past it, and must not lose it.
+ * A recorder that was killed leaves NAME.lull.part, for lull-recover(1). A job that is restarted
+ * with the same name must be able to start, and must not overwrite it.
  */
 #ifndef LULL_RECORD_SESSION_LEFTOVER_H
 #define LULL_RECORD_SESSION_LEFTOVER_H

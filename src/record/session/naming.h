@@ -1,15 +1,14 @@
 /*
- * naming - where a report goes: -o patterns, "report#" and what is taken already.
+ * naming - file name of a report: -o patterns, "report#" and existing files.
  *
  *	%p	process id of the recorded program	%h	host name
  *	%n	1, 2, ... until the name is free	%q{VAR}	value of an environment variable
  *	%%	a percent sign
  *
  * Without a pattern the name is report1.lull, report2.lull, ... in the current folder. ".lull" is
- * added unless it is there, and takes the place of ".nsys-rep" and ".ncu-rep". Ranks of a job
- * would all take the same name: unless the pattern has a %p or %q, "-rankN" is added ahead of the
- * suffix. The name is chosen, not reserved: whoever creates the file uses O_EXCL unless overwriting
- * is wanted.
+ * added if it is missing, and replaces ".nsys-rep" and ".ncu-rep". Ranks of a job would all use the
+ * same name: unless the pattern has a %p or %q, "-rankN" is added before the suffix. The name is
+ * chosen, not reserved: create the file with O_EXCL unless overwriting is wanted.
  */
 #ifndef LULL_RECORD_SESSION_NAMING_H
 #define LULL_RECORD_SESSION_NAMING_H

@@ -1,11 +1,11 @@
 /*
- * record_progress - what text/progress shows while a recording runs.
+ * record_progress - the line that text/progress shows during a recording.
  *
  *	lull: 12.3 s  4.56 M events  78.9 MiB  120 lost
  *
- * Standard output belongs to the recorded program and is never touched. Neither is the screen,
- * where the program has it, too: prompts, progress bars and whole pages are its own. So the line is
- * there only if the program writes to files or pipes.
+ * Standard output belongs to the recorded program and is never used. Neither is the terminal if the
+ * program uses it, too: it may show prompts, progress bars or full-screen pages. So the line is
+ * only shown if the program writes to files or pipes.
  */
 #ifndef LULL_RECORD_SESSION_RECORD_PROGRESS_H
 #define LULL_RECORD_SESSION_RECORD_PROGRESS_H

@@ -1,8 +1,8 @@
 /*
- * remote - talk to the recorder of a running session.
+ * remote - communicate with the recorder of a running session.
  *
  * A request is one line of text over a local socket in the session folder; the answer is "ok TEXT"
- * or "error TEXT". Only the same user gets in: the folder is closed to others.
+ * or "error TEXT". Only the same user has access to the folder.
  */
 #ifndef LULL_RECORD_SESSION_REMOTE_H
 #define LULL_RECORD_SESSION_REMOTE_H

@@ -1,8 +1,8 @@
 /*
  * salvage - finish the report of a recorder that died.
  *
- * The unfinished file holds everything up to its last checkpoint; the shared memory of the session,
- * which outlives both the recorder and the program, holds the rest. Together they are the whole
+ * The unfinished file has everything up to its last checkpoint. The shared memory of the session,
+ * which survives both the recorder and the program, has the rest. Together they are the complete
  * recording: each event exactly once.
  */
 #ifndef LULL_RECORD_SESSION_SALVAGE_H

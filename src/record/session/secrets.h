@@ -1,9 +1,9 @@
 /*
  * secrets - which parts of an environment and a command line must not be stored in a report.
  *
- * Reports travel: they are mailed, attached to issues and put on shared disks. So a value is hidden
- * when its name says that it is a secret, or when it looks like one itself; what is wrongly hidden
- * costs little, what is wrongly stored costs a password.
+ * Reports are shared: mailed, attached to issues and put on shared disks. So a value is hidden if
+ * its name says that it is a secret, or if it looks like one itself. A value hidden by mistake
+ * costs little, a value stored by mistake costs a password.
  */
 #ifndef LULL_RECORD_SESSION_SECRETS_H
 #define LULL_RECORD_SESSION_SECRETS_H

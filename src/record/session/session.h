@@ -1,9 +1,9 @@
 /*
- * session - the folder in shared memory through which one recorder and its agents meet.
+ * session - the folder in shared memory that one recorder and its agents share.
  *
- * What it gives:  a fresh folder with a control page and a place for a socket; or one that another
- *                 collector made, to talk to it or to recover what it left.
- * Where:          /dev/shm if it has room for buffers, else $TMPDIR or /tmp (slower, still safe).
+ * What it gives:  a new folder with a control page and a place for a socket; or the folder of
+ *                 another collector, to communicate with it or to recover its data.
+ * Where:          /dev/shm if it has space for buffers, else $TMPDIR or /tmp (slower, still safe).
  * Ownership:      the creator removes the folder with lull_session_remove().
  */
 #ifndef LULL_RECORD_SESSION_SESSION_H

@@ -1,11 +1,11 @@
 /*
- * signals - what we are sent is meant for the program.
+ * signals - forward signals to the program.
  *
- * Whoever starts a program under lull knows our process id, not the program's: a batch system, a
- * container, a script. What they send us is handed on to the program, and to nobody else: what it
- * does with its own processes is its business. Signals that a terminal sends reach the program
- * without us, and so do those for everybody here (witness.h). Those that were ignored when we began
- * stay so, for us and for the program.
+ * A batch system, a container or a script that starts a program under lull knows the process id of
+ * lull, not the program's. So signals sent to lull are forwarded to the program, and to no other
+ * process: what the program does with its children is its decision. Signals that a terminal sends
+ * reach the program directly, and so do those sent to a whole process group (witness.h). Signals
+ * that were ignored when lull started stay ignored, for lull and for the program.
  */
 #ifndef LULL_RECORD_SESSION_SIGNALS_H
 #define LULL_RECORD_SESSION_SIGNALS_H

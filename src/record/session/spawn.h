@@ -1,9 +1,10 @@
 /*
- * spawn - start the program with the agent in its environment, held until we are ready.
+ * spawn - start the program with the agent in its environment; the program waits until we are
+ * ready.
  *
- * The child is forked, waits on a pipe (so that perf events can be attached to it), then execs. A
- * failing exec comes back as an error with the reason, and with the status that a shell gives it:
- * 127 if the program is not there, 126 if it cannot be executed.
+ * The child is forked, waits on a pipe (so that perf events can be attached to it), then execs. If
+ * exec fails, the caller gets the reason, and the status that a shell would return: 127 if the
+ * program does not exist, 126 if it cannot be executed.
  */
 #ifndef LULL_RECORD_SESSION_SPAWN_H
 #define LULL_RECORD_SESSION_SPAWN_H

@@ -1,10 +1,10 @@
 /*
- * spool - write a report on a disk of this machine first, then to where it belongs in one go.
+ * spool - write a report to a local disk first, then copy it to its place in one write.
  *
- * A file system that many machines share is slow for a thousand ranks that append small blocks each
- * second, and fast for one long write. So where the report is to lie on one (NFS, Lustre, GPFS,
- * BeeGFS, Ceph, SMB), or the user says where, the recording goes to a local folder, and is copied
- * when it is sealed.
+ * A file system that many machines share is slow if a thousand ranks append small blocks each
+ * second, and fast for one long write. So if the report's place is on one (NFS, Lustre, GPFS,
+ * BeeGFS, Ceph, SMB), or the user names a folder, the recording goes to a local folder, and is
+ * copied when it is sealed.
  */
 #ifndef LULL_RECORD_SESSION_SPOOL_H
 #define LULL_RECORD_SESSION_SPOOL_H

@@ -1,12 +1,12 @@
 /*
- * witness - was a signal meant for us alone, or for everybody here?
+ * witness - was a signal sent to lull alone, or to a whole process group or container?
  *
- * Who sends a signal to a process group or to all of a container (kill %1, a notebook, a batch
- * system) reaches the program as well as us; handing it on would make it two. The kernel does not
- * tell the one from the other. So a small process stands beside us that blocks all signals and is
- * known to nobody: what it has got, too, was for everybody.
+ * A signal sent to a process group or to all of a container (kill %1, a notebook, a batch system)
+ * reaches the program as well as lull; forwarding it would deliver it twice. The Linux kernel does
+ * not say which kind it was. So a small child process of lull blocks all signals, and no other
+ * program knows its process id: a signal that is pending there, too, was sent to all.
  *
- * Without it (no processes left) signals are handed on all the same.
+ * Without it (process limit reached) signals are always forwarded.
  */
 #ifndef LULL_RECORD_SESSION_WITNESS_H
 #define LULL_RECORD_SESSION_WITNESS_H
