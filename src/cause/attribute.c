@@ -1,12 +1,12 @@
 /*
  * attribute - every nanosecond in which the device computes nothing gets one cause.
  *
- * Idle time [a, b) is ended by a unit, which a call L started:
- *	L ended before a	it waited on the device; nobody on the host is to blame
+ * Idle time [a, b) is ended by a unit, which a call L launched:
+ *	L ended before a	it waited on the device; the host is not the cause
  *	[max(a, L), b)		latency of the launch
  *	[a, L)			what the chain of L's thread did: calls and gaps
- * Launch latency behind a wait for the device is the wait's: had nobody waited, the launches would
- * have been queued already.
+ * Launch latency after a wait for the device counts for the wait: without the wait, the launches
+ * would already have been queued.
  */
 #include <stdlib.h>
 #include <string.h>

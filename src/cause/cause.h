@@ -101,7 +101,7 @@ enum lull_among_ranks {
 	LULL_RANKS_EXCHANGE, /* they exchange data; predictions for one rank end there */
 };
 
-/* How its places in the program are told apart. */
+/* How its places in the program are distinguished. */
 enum lull_places {
 	LULL_PLACES_BY_FUNCTION, /* by named range, Python function, or call */
 	LULL_PLACES_BY_RANGE,	 /* by named range alone */

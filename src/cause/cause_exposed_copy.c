@@ -57,7 +57,7 @@ static void apply(struct lull_what_if *w)
 	slower = compute_ns > copy_ns ? LULL_T(beside_copy) * copy_ns / compute_ns
 		 : copy_ns > 0	      ? LULL_T(beside_copy)
 				      : 0;
-	slower *= w->mood < 0 ? LULL_T(beside_good) : w->mood > 0 ? LULL_T(beside_poor) : 1;
+	slower *= w->scenario < 0 ? LULL_T(beside_good) : w->scenario > 0 ? LULL_T(beside_poor) : 1;
 	for (u32 i = 0; i < w->n_ops; i++) {
 		const struct lull_replay_op *after =
 			w->ops[i].after == LULL_NONE ? NULL : &w->ops[w->ops[i].after];

@@ -1,11 +1,11 @@
 /*
- * host-sync: the device drained because the host waited for it.
+ * host-sync: the device became idle because the host waited for it.
  *
  * Signal:  the device is idle while the thread is in a synchronising call or in a copy to the host;
- *          such a copy that somebody waits for runs alone; or launches come late since the queue
- *          was drained by such a wait.
+ *          such a copy that the host waits for runs alone; or launches come late since such a wait
+ *          drained the queue.
  * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
- *          wait that a framework puts behind a copy from pageable memory (pageable-copy).
+ *          wait that a framework adds after a copy from pageable memory (pageable-copy).
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
@@ -48,9 +48,9 @@ static bool has_real_work(const struct lull_what_if *w, const struct lull_replay
 
 static void apply(struct lull_what_if *w)
 {
-	u32 keep = w->mood > 0	 ? (u32)LULL_T(batched_poor)
-		   : w->mood < 0 ? (u32)LULL_T(batched_good)
-				 : (u32)LULL_T(batched);
+	u32 keep = w->scenario > 0   ? (u32)LULL_T(batched_poor)
+		   : w->scenario < 0 ? (u32)LULL_T(batched_good)
+				     : (u32)LULL_T(batched);
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];

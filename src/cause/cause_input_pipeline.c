@@ -1,10 +1,10 @@
 /*
- * input-pipeline: the launching thread loads data, or waits for whoever does.
+ * input-pipeline: the launching thread loads data, or waits for the thread or process that does.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that loads; or the
  *          program's own time in the gap leads to a copy of at least 4 KiB to the device, and no
- *          range of another name covers it: what was made there is the batch.
- * Not it:  code in a range named otherwise, though a copy follows it; gaps shorter than 150 us;
+ *          range of another name covers it: the program prepared the batch there.
+ * Not it:  code in a range with another name, although a copy follows it; gaps shorter than 150 us;
  *          loading while the device has work queued.
  */
 #include <math.h>
@@ -94,9 +94,9 @@ static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice
 
 static void apply(struct lull_what_if *w)
 {
-	f64 all_ns = 0, worth = w->mood < 0   ? LULL_T(worker_good)
-				: w->mood > 0 ? LULL_T(worker_poor)
-					      : LULL_T(worker);
+	f64 all_ns = 0, worth = w->scenario < 0	  ? LULL_T(worker_good)
+				: w->scenario > 0 ? LULL_T(worker_poor)
+						  : LULL_T(worker);
 
 	for (u32 i = 0; i < w->n; i++) {
 		all_ns += lull_what_if_slices_ns(w, i, LULL_CAUSE_IX_input_pipeline);

@@ -67,7 +67,7 @@ static f64 outside_ns(const struct lull_what_if *w, u32 node)
 
 static void use_graph(struct lull_what_if *w)
 {
-	f64 poor = w->mood > 0 ? LULL_T(graph_poor) : w->mood < 0 ? LULL_T(graph_good) : 1;
+	f64 poor = w->scenario > 0 ? LULL_T(graph_poor) : w->scenario < 0 ? LULL_T(graph_good) : 1;
 
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];

@@ -1,9 +1,9 @@
 /*
- * storage-write: the loop itself writes a checkpoint or a log, and the device waits.
+ * storage-write: the training thread writes a checkpoint or a log, and the device waits.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
- *          call that writes a file; copies and waits made there belong to it, too, and so does a
- *          copy to the host of at least 4 KiB with a write behind it.
+ *          call that writes a file; copies and waits made there are included, and so is a copy to
+ *          the host of at least 4 KiB with a write after it.
  * Not it:  another thread that writes; a write while the device has work queued.
  */
 #include "cause/cause.h"

@@ -19,11 +19,13 @@ struct row {
 static f64 part_of(const struct lull_what_if *w, u32 op)
 {
 	const struct lull_unit *unit = &w->replay->subject->units.at[w->ops[op].unit];
-	f64 mood = w->mood < 0 ? LULL_T(fused_good) : w->mood > 0 ? LULL_T(fused_poor) : 1;
+	f64 scenario = w->scenario < 0	 ? LULL_T(fused_good)
+		       : w->scenario > 0 ? LULL_T(fused_poor)
+					 : 1;
 
-	return mood * (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
-			       ? LULL_T(fused_costly)
-			       : LULL_T(fused_cheap));
+	return scenario * (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
+				   ? LULL_T(fused_costly)
+				   : LULL_T(fused_cheap));
 }
 
 static void close_row(struct lull_what_if *w, struct row *row)
@@ -60,7 +62,7 @@ static void apply(struct lull_what_if *w)
 	 * Nobody marked these steps: if they have several kernels, they may be rounds of one step,
 	 * which nothing keeps apart.
 	 */
-	bool is_unit = w->mood <= 0 && w->n_ops >= 2 * w->replay->n_rounds &&
+	bool is_unit = w->scenario <= 0 && w->n_ops >= 2 * w->replay->n_rounds &&
 		       w->replay->subject->rounds.source == LULL_ROUNDS_PERIOD;
 
 	for (u32 i = 0; i < w->n; i++) {

@@ -1,9 +1,9 @@
 /*
  * unknown: time without a known cause, and what the recording lacks to find it.
  *
- * Signal:  none; it takes what nobody claims: work without a call, work that was held on the device
- *          for longer than 20 us, time of the thread that nobody recorded and that does not recur,
- *          stalls that are too few to judge.
+ * Signal:  none; it gets what no other cause claims: work without a call, work that was held back
+ *          on the device for longer than 20 us, time of the thread that was not recorded and that
+ *          does not recur, stalls that are too few to judge.
  * Not it:  anything with a cause.
  */
 #include "cause/cause.h"

@@ -1,9 +1,9 @@
 /*
- * choose - which cause comes first, how sure that is, and what its fix would bring.
+ * choose - which cause comes first, how sure that is, and what its fix would gain.
  *
- * The device is busy for at least 90 % of the step: gpu-bound or one of its kin. Else the specific
- * cause with the largest gain, if that is worth 10 % of the step: it has to be gone before a graph
- * can take away launches. Else the largest cost. Else nothing.
+ * If the device is busy for at least 90 % of the step: gpu-bound or a cause of the same kind. Else
+ * the specific cause with the largest gain, if that is worth 10 % of the step: it has to be removed
+ * before a graph can remove launches. Else the largest cost. Else nothing.
  */
 #include <math.h>
 #include <stdio.h>
@@ -22,16 +22,16 @@ static f64 linked(const struct lull_subject *s)
 /* ---- predictions ---- */
 
 f64 lull_why_replay(const struct lull_replay *p, const struct lull_cause *cause, f64 factor,
-		    int mood)
+		    int scenario)
 {
 	struct lull_what_if w;
 	f64 step;
 
-	lull_what_if_init(&w, p, mood);
+	lull_what_if_init(&w, p, scenario);
 	w.factor = factor;
-	w.scale = mood < 0 ? LULL_T(recording_good) : mood > 0 ? LULL_T(recording_poor) : 1;
+	w.scale = scenario < 0 ? LULL_T(recording_good) : scenario > 0 ? LULL_T(recording_poor) : 1;
 	/* How fast the host is without a foreign profiler is the largest doubt of all. */
-	if (p->is_foreign && mood < 0)
+	if (p->is_foreign && scenario < 0)
 		w.host *= LULL_T(foreign_good);
 	cause->apply(&w);
 	step = lull_what_if_run(&w);

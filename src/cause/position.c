@@ -2,7 +2,7 @@
 
 #include "base/hash.h"
 
-/* The how manyth call of a kind this is in its step. */
+/* The 1-based index of a call among those of its kind in its step. */
 struct counter {
 	u32 round;
 	u32 n;

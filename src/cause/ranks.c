@@ -1,9 +1,9 @@
 /*
- * ranks - what the ranks of a job in one recording say about each other.
+ * ranks - compare the ranks of a job in one recording.
  *
- * A collective ends everywhere at about the same time, so who comes last has the shortest one. The
- * sums of each step are compared, since collectives of a step follow each other in the same order
- * on all ranks.
+ * A collective ends everywhere at about the same time, so the rank that arrives last has the
+ * shortest one. The sums of each step are compared, since collectives of a step follow each other
+ * in the same order on all ranks.
  */
 #include <stdlib.h>
 

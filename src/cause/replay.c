@@ -111,7 +111,7 @@ f64 lull_what_if_run(const struct lull_what_if *w)
 	return max(step, w->floor_ns);
 }
 
-void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int mood)
+void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int scenario)
 {
 	*w = (struct lull_what_if){ .replay = p,
 				    .n = (u32)p->nodes.n,
@@ -119,7 +119,7 @@ void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int 
 				    .factor = 1,
 				    .scale = 1,
 				    .host = p->host,
-				    .mood = mood };
+				    .scenario = scenario };
 	w->nodes = lull_alloc(w->n + 1, sizeof(*w->nodes));
 	w->ops = lull_alloc(w->n_ops + 1, sizeof(*w->ops));
 	if (w->n)

@@ -51,7 +51,7 @@ struct lull_replay_node {
 	u32 op, n_ops;
 	u32 inside; /* LULL_IN_... at the call */
 	u16 stream; /* waited for */
-	u16 loop;   /* the how manyth round of a loop that waits in each, from 1; 0 for none */
+	u16 loop;   /* 1-based iteration of a loop that waits in each; 0 for none */
 	u8 wait;    /* enum lull_replay_wait */
 	u8 kind;    /* enum lull_call_kind */
 	u8 flags;   /* LULL_NODE_... */
@@ -101,7 +101,7 @@ struct lull_what_if {
 	u32 n_ops;
 	f64 floor_ns; /* the step cannot be shorter, whatever the graph says */
 	f64 factor;   /* how much of the cause is taken away: 1 is all of it */
-	int mood;     /* -1 if all goes well, 1 if not, 0 as expected */
+	int scenario; /* -1 best case, 0 expected, 1 worst case */
 	bool is_raw;  /* keep the cost of recording */
 	f64 scale;    /* of the cost of recording that is taken out */
 	f64 host;     /* of the host's time that is kept: 1, or as calibrated */
@@ -120,7 +120,7 @@ void lull_replay_calibrate(struct lull_replay *p, f64 step_ns);
 void lull_replay_release(struct lull_replay *p);
 
 /* A copy to change. */
-void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int mood);
+void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int scenario);
 
 /* Free it. */
 void lull_what_if_release(struct lull_what_if *w);
@@ -134,7 +134,7 @@ void lull_what_if_drop_slices(struct lull_what_if *w, u32 node, u8 cause);
 /* How much of the gap before it this cause has. */
 f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause);
 
-/* Make a copy from or to pageable memory one from pinned memory that nobody waits for. */
+/* Turn a copy from or to pageable memory into an asynchronous one with pinned memory. */
 void lull_what_if_pin(struct lull_what_if *w, u32 node);
 
 /* Take away a call, its wait and its units. */

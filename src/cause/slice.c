@@ -1,9 +1,9 @@
 /*
  * slice - what the thread did in each long gap, cut into parts with one cause each.
  *
- * A part is what the thread of the call behind the gap did; where that has nothing, what the thread
- * of the call before it did: the one hands over to the other. Waits for a lock or a CPU come first,
- * since they lie across ranges and operators.
+ * A part is what the thread of the call after the gap did; if that thread did nothing, what the
+ * thread of the call before the gap did: one hands over to the other. Waits for a lock or a CPU
+ * come first, since they are independent of ranges and operators.
  */
 #include <stdlib.h>
 

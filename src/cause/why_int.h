@@ -15,9 +15,9 @@ void lull_why_choose(struct lull_why *why);
 /* Fill in what proves each finding, and where it is. */
 void lull_why_evidence(struct lull_why *why);
 
-/* The step with `factor` of the cause taken away; `mood` as in struct lull_what_if. */
+/* The step with `factor` of the cause taken away; `scenario` as in struct lull_what_if. */
 f64 lull_why_replay(const struct lull_replay *p, const struct lull_cause *cause, f64 factor,
-		    int mood);
+		    int scenario);
 
 /* Say that there is no answer. */
 void lull_why_cannot(struct lull_why *why, const char *fmt, ...)

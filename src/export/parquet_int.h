@@ -89,7 +89,7 @@ static inline bool lull_parquet_is_text(const struct lull_parquet_col *c)
 	return c->desc.type == LULL_PARQUET_TEXT || c->desc.type == LULL_PARQUET_BYTES;
 }
 
-/* A value as the format has it in dictionaries and plain pages; returns what is behind it. */
+/* A value as the format has it in dictionaries and plain pages; returns the end of it. */
 static inline u8 *lull_parquet_put_plain(u8 *to, const struct lull_parquet_col *c, u64 v)
 {
 	if (lull_parquet_types[c->desc.type].physical == 1) {

@@ -71,7 +71,7 @@ static inline u8 *lull_proto_bytes(u8 *at, u32 field, const void *bytes, size_t 
 
 #define LULL_PROTO_LEN 3u /* bytes of a length that is filled in later */
 
-/* Begin a message inside a message; what follows goes behind the returned place. */
+/* Start a nested message; what follows goes after the returned place. */
 static inline u8 *lull_proto_open(u8 *at, u32 field)
 {
 	return lull_proto_tag(at, field, LULL_PROTO_BYTES) + LULL_PROTO_LEN;

@@ -21,7 +21,7 @@
 
 #include "export/export.h"
 
-/* ---- what is told about an event ---- */
+/* ---- attributes of an event ---- */
 
 enum lull_viewer_arg_id {
 #define VIEWER_ARG(id, kind, name) LULL_VIEWER_ARG_##id,
@@ -120,7 +120,7 @@ struct lull_viewer_event {
 	u64 values[LULL_VIEWER_VALUES];	  /* bits */
 };
 
-/* Who is told. What pointers point to is valid during the call. */
+/* Callbacks. Their pointers are valid during the call. */
 struct lull_viewer_sink {
 	void *ctx;
 	void (*group)(void *ctx, const struct lull_viewer_group *group);

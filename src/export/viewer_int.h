@@ -126,7 +126,7 @@ struct lull_viewer_tracks *lull_viewer_tracks_new(struct lull_viewer *t);
 /* Free everything. Accepts NULL. */
 void lull_viewer_tracks_free(struct lull_viewer_tracks *tracks);
 
-/* The family of a lane; 0 is a lane, too: that of nobody knows which thread. */
+/* The family of a lane; 0 is a lane, too: that of an unknown thread. */
 u32 lull_viewer_family(const struct lull_viewer *t, u32 lane, enum lull_viewer_class kind);
 
 /* A family that belongs to no lane: a counter, or slices of a process. */

@@ -63,14 +63,14 @@ void lull_chain_init(struct lull_chain *c, struct lull_reader *r, u32 process,
 /* Free it. */
 void lull_chain_release(struct lull_chain *c);
 
-/* The end of the gap's other side: the end of the call before, or the begin of the first. */
+/* The start of the gap: the end of the previous call, or the start of the first. */
 static inline u64 lull_chain_gap_ns(const struct lull_chain *c, u32 node)
 {
 	return c->nodes[node].flags & LULL_NODE_FIRST ? c->nodes[node].begin_ns
 						      : c->nodes[node - 1].end_ns;
 }
 
-/* The first node of the chain whose call ends behind at_ns; the end of the chain if none does. */
+/* The first node of the chain whose call ends after at_ns; the end of the chain if none does. */
 u32 lull_chain_find(const struct lull_chain *c, u32 chain, u64 at_ns);
 
 #endif

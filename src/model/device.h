@@ -17,7 +17,7 @@ u32 *lull_device_rows(struct lull_reader *r);
 /* The same for one of them. It looks through all rows, of which there are few. */
 u32 lull_device_row_of(struct lull_reader *r, u32 device);
 
-/* The number by which a device is told from others; 0 if there is no such row. */
+/* The number that identifies a device; 0 if there is no such row. */
 u32 lull_device_number(struct lull_reader *r, u32 device);
 
 /* The first process that uses the device of this row; 0 if none does. */

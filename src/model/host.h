@@ -94,16 +94,16 @@ void lull_host_release(struct lull_host *h);
 /* The index of the leaf of `lane` that holds at_ns, or LULL_NONE. */
 u32 lull_host_leaf(const struct lull_host *h, u32 lane, u64 at_ns);
 
-/* When the leaf of `lane` behind that moment begins; UINT64_MAX if there is none. */
+/* When the next leaf of `lane` after that time starts; UINT64_MAX if there is none. */
 u64 lull_host_next_ns(const struct lull_host *h, u32 lane, u64 at_ns);
 
 /* The innermost event at this moment, or LULL_NONE. */
 u32 lull_host_at(const struct lull_host *h, u32 lane, u64 at_ns);
 
-/* The first pause of `lane` that ends behind at_ns; the number of pauses if there is none. */
+/* The first pause of `lane` that ends after at_ns; the number of pauses if there is none. */
 size_t lull_host_pause_at(const struct lull_host *h, u32 lane, u64 at_ns);
 
-/* The first sample of `lane` at or behind at_ns. */
+/* The first sample of `lane` at or after at_ns. */
 size_t lull_host_sample_at(const struct lull_host *h, u32 lane, u64 at_ns);
 
 /* The name of an event, as its table has it. Borrowed. */

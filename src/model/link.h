@@ -36,13 +36,13 @@ void lull_link_release(struct lull_link *l);
 /* The call that started this work, or NULL if it was not recorded. */
 const struct lull_call *lull_link_find(const struct lull_link *l, const struct lull_work *work);
 
-/* How long the work waited between the end of its call and its begin; 0 if it began earlier. */
+/* How long the work waited between the end of its call and its start; 0 if it started earlier. */
 u64 lull_link_queue_ns(const struct lull_call *call, const struct lull_work *work);
 
-/* From the begin of the call to the end of both. */
+/* From the start of the call to the end of call and work. */
 u64 lull_link_total_ns(const struct lull_call *call, const struct lull_work *work);
 
-/* From its begin to its end. */
+/* From its start to its end. */
 static inline struct lull_span lull_call_span(const struct lull_call *call)
 {
 	return (struct lull_span){ call->start_ns, lull_span_end_ns(call->start_ns, call->dur_ns) };

@@ -78,7 +78,7 @@ const struct lull_copy *lull_units_copy(const struct lull_units *u, const struct
 /* The name of the kernel; "CUDA graph", "copy", "memset" for the others. Borrowed. */
 const char *lull_units_name(const struct lull_unit *unit, struct lull_reader *r);
 
-/* Whether host memory of the copy is pageable; managed memory is told apart. */
+/* Whether host memory of the copy is pageable; managed memory is not. */
 static inline bool lull_copy_is_pageable(const struct lull_copy *c)
 {
 	return c->src_kind == LULL_MEMORY_PAGEABLE || c->dst_kind == LULL_MEMORY_PAGEABLE;

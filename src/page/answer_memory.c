@@ -1,12 +1,12 @@
 /*
- * memory: what a framework had in use over time, and who had asked for it.
+ * memory: memory of a framework in use over time, and which operators requested it.
  *
  *	{"pools": [{"name", "pid", "peak", "peak_at", "peak_reserved", "max_reserved", "end",
  *	  "n_allocations", "places": [{"name", "line", "bytes"}, ...],
  *	  "points": [[at, in use, reserved, bytes of each place ...], ...]}, ...]}
  *
- * Places are those with most at the peak. Of the moments that fall into one of 400 pieces of the
- * time the one with most in use is a point, so that no peak is lost. The fullest pool comes first.
+ * Places are those with most memory at the peak. Time is cut into 400 pieces; the point of a piece
+ * is the time with most memory in use, so that no peak is lost. The fullest pool comes first.
  */
 #include "page/page.h"
 

@@ -1,8 +1,8 @@
 /*
  * next: the neighbour of an event in its lane, by time or by name.
  *
- *	next?lane=3&t=1404572000&dir=1[&name=17]	the next that begins behind t
- *	next?lane=3&t=1404572000&dir=0			the last that begins before t
+ *	next?lane=3&t=1404572000&dir=1[&name=17]	the next that starts after t
+ *	next?lane=3&t=1404572000&dir=0			the last that starts before t
  */
 #include "page/page.h"
 

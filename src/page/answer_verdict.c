@@ -1,7 +1,7 @@
 /*
- * verdict: what `lull why` says, for the line on top and the first panel.
+ * verdict: the answer of `lull why`, for the line on top and the first panel.
  *
- * While it is being found out, state is "running" and `done` says how far that is, from 0 to 1.
+ * While the analysis runs, state is "running" and `done` is its progress, from 0 to 1.
  */
 #include "page/page.h"
 

@@ -23,7 +23,7 @@ enum lull_page_why_state {
 /* Analyse, unless that was done or the report is large and `is_forced` is not set. */
 enum lull_page_why_state lull_page_why(struct lull_page_report *report, bool is_forced);
 
-/* Whether the report has too much work to be analysed while somebody waits. */
+/* Whether the report has too much work to be analysed while the user waits. */
 bool lull_page_why_is_large(const struct lull_page_report *report);
 
 /* The idle time of a subject by cause, as pieces (struct lull_idle) of the timeline. */

@@ -30,7 +30,7 @@ void lull_clock_release(struct lull_clock *c);
 /* Take a pair now and also store it in the control page, where recovery finds it. */
 void lull_clock_tick(struct lull_clock *c, struct lull_control *control);
 
-/* Rebuild a clock from the pairs in a control page that a dead collector left behind. */
+/* Rebuild a clock from the pairs in the control page of a dead collector. */
 void lull_clock_load(struct lull_clock *c, const struct lull_control *control);
 
 /* CLOCK_MONOTONIC nanoseconds of a counter value. */

@@ -82,7 +82,7 @@ struct lull_collector {
 	bool is_shutdown;    /* asked to end the session */
 	u32 n_interrupts;    /* Ctrl-C within a second, while the program runs */
 	u64 interrupt_ns;    /* the first of them */
-	bool has_insisted;   /* there were so many that all have got SIGTERM */
+	bool sent_sigterm;   /* SIGTERM was sent to all processes: after this comes SIGKILL */
 	u64 kill_at_ns;	     /* when a polite signal was not enough */
 	u64 cpu_start_ns;    /* our own CPU time at the start of the recording */
 	u64 cpu_forked_ns;   /* in a child that finishes a report: what its parent had used */
@@ -98,7 +98,7 @@ bool lull_feed_agents_leave_round(struct lull_collector *c);
 /* Wake what sleeps in agents with CUDA: a recording has begun or ended. */
 void lull_feed_agents_wake(struct lull_collector *c);
 /*
- * Ask agents with CUDA to bring in what the driver holds, and wait for it; a second at most. False
+ * Ask agents with CUDA to flush device records, and wait for it, a second at most. False
  * if there are none.
  */
 bool lull_feed_agents_flush(struct lull_collector *c);

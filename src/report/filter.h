@@ -8,7 +8,7 @@
 
 #include "report/report.h"
 
-/* [START]/[END], times since the begin of the recording such as 1.5s/2s or /100ms. */
+/* [START]/[END], times since the start of the recording such as 1.5s/2s or /100ms. */
 int lull_filter_time(struct lull_report_options *options, const char *text, struct lull_err *err);
 
 /*

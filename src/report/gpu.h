@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "report/sum.h"
 
-/* Millions of bytes, as everybody's tables show sizes. */
+/* Millions of bytes, the usual unit of sizes in such tables. */
 #define LULL_GPU_MB 1e6
 
 /* What can be summed besides the kinds of enum lull_work_kind: calls of CUDA. */

@@ -11,7 +11,7 @@
 #include "model/nest.h"
 #include "report/report.h"
 
-/* Append "<domain>:<text>", the name everybody knows a range by; the default domain is empty. */
+/* Append "<domain>:<text>", the usual name of a range; the default domain is empty. */
 void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 domain);
 
 /* Append the same for a label; nothing for label 0. */

@@ -1,9 +1,9 @@
 /*
- * alloc_backward: what the backward pass allocates, and what of it nobody expects.
+ * alloc_backward: memory that the backward pass allocates, and the unexpected part of it.
  *
- * A gradient has to be somewhere, and so do the results on the way to it. What is not needed for
- * that are copies: to make a tensor contiguous, to change its type, to put a small gradient into a
- * large tensor of zeros; and activations that are computed again.
+ * Gradients and intermediate results are expected. Unexpected are copies: to make a tensor
+ * contiguous, to change its type, to put a small gradient into a large tensor of zeros; and
+ * activations that are computed again.
  */
 #include <string.h>
 

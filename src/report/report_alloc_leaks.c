@@ -1,9 +1,9 @@
 /*
- * alloc_leaks: who leaves memory behind step after step.
+ * alloc_leaks: places that leak memory step after step.
  *
- * A block is left behind if it was allocated in a step, was not released before the last step
- * ended, and a whole step came after. A place that does so in one step only keeps something, as
- * optimizers keep their state; one that does so in two or more is listed.
+ * A block is leaked if it was allocated in a step, was not released before the last step ended, and
+ * a whole step came after. A place that does so in one step only keeps something, as optimizers
+ * keep their state; a place that does so in two or more steps is listed.
  */
 #include "model/alloc_steps.h"
 #include "report/alloc.h"

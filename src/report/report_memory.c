@@ -1,9 +1,9 @@
 /*
- * memory: how much memory was in use at most, when, and by whom.
+ * memory: peak of the memory in use, when it was reached, and what had allocated it.
  *
- * A pool is what is counted together: one kind of memory that CUDA gave a process on one device, or
- * what the allocator of a framework handed out there. Two walks over the allocations, by time: the
- * first finds when each pool was fullest, the second who held what at that moment.
+ * A pool is memory that is counted together: one kind of memory that CUDA gave a process on one
+ * device, or the allocations of a framework there. There are two passes over the allocations, by
+ * time: the first finds the peak of each pool, the second what was allocated at that time.
  */
 #include <stdlib.h>
 #include <string.h>

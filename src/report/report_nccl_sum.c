@@ -1,9 +1,9 @@
 /*
- * nccl_sum: time of collective operations by what they did.
+ * nccl_sum: time of collective operations by kind.
  *
- * A call or the plugin says when an operation was put in line, its kernel when it ran: both are
- * told, and the bandwidth is the kernel's. Where nobody recorded the operations themselves, the
- * ranges and kernels of NCCL stand for them.
+ * A call or the plugin says when an operation was enqueued, its kernel when it ran: both are shown,
+ * and the bandwidth is the kernel's. If the operations themselves were not recorded, the ranges and
+ * kernels of NCCL are used instead.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -99,7 +99,7 @@ bool lull_rule_is_async(const struct lull_work *work, const char *name);
 
 /* ---- devices ---- */
 
-/* The columns that say which device a row is about, behind what the rule found. */
+/* The columns that say which device a row is about, after what the rule found. */
 #define LULL_RULE_DEVICE_COLUMNS                                                              \
 	{ .name = "PID", .kind = LULL_OUT_ID, .doc = "process id" },                          \
 		{ .name = "Device ID", .kind = LULL_OUT_ID, .doc = "its device" },            \

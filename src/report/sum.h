@@ -53,7 +53,7 @@ struct lull_sum {
 /* Walks all rows and calls lull_sum_add() for each, the same every time it is called. */
 typedef void lull_sum_scan(void *ctx, struct lull_sum *sum);
 
-/* Fills the cells that name a group, behind the eight numbers. */
+/* Fills the cells that name a group, after the eight numbers. */
 typedef void lull_sum_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group);
 
 /* Nothing summed yet. */

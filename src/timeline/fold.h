@@ -87,7 +87,7 @@ void lull_lod_release(struct lull_lod *lod);
 /* The coarsest level whose buckets are not wider than 2^log2, NULL if all are wider. */
 const struct lull_level *lull_lod_level(const struct lull_lod *lod, u32 log2);
 
-/* The index of the first record of a level that ends behind `at_ns`. */
+/* The index of the first record of a level that ends after `at_ns`. */
 size_t lull_level_first(const struct lull_level *level, u64 at_ns);
 
 #endif

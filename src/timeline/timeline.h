@@ -37,7 +37,7 @@
 
 #define LULL_NO_ROW UINT32_MAX
 
-/* Lines of a device's lanes that are of no table; projected ranges come behind. */
+/* Lines of a device's lanes that belong to no table; projected ranges come after them. */
 #define LULL_LINE_BUSY 0u
 #define LULL_LINE_IDLE 1u
 

@@ -14,7 +14,7 @@
 
 #include "base/types.h"
 
-/* Numbers are -1 where nobody says. */
+/* Numbers are -1 if not known. */
 struct lull_rank {
 	i64 rank;
 	i64 local_rank;
@@ -99,7 +99,7 @@ static inline void lull_rank_job(lull_rank_get *get, void *ctx, char *to, size_t
 
 #define LULL_RANKS_HEADS "stage-heads:"
 
-/* Move behind a number; -1 if there is none. */
+/* Parse a number and move past it; -1 if there is none. */
 static inline i64 lull_ranks_digits(const char **at)
 {
 	i64 n = **at >= '0' && **at <= '9' ? 0 : -1;
@@ -111,7 +111,7 @@ static inline i64 lull_ranks_digits(const char **at)
 
 /*
  * True if the list names this rank: "all", numbers and FROM-TO between commas, or "stage-heads:N",
- * the first rank of each of N stages of equal size. A list that is none names nobody.
+ * the first rank of each of N stages of equal size. An invalid list contains no rank.
  */
 static inline bool lull_ranks_has(const char *list, i64 rank, i64 n_ranks)
 {

@@ -243,7 +243,7 @@ struct lull_image {
 	char cuda_detail[96];		       /* what CUPTI said, if it could not be used */
 	char comm[16];			       /* the kernel's short name of the program */
 	char exe[1024];
-	/* Place in a job (rank.h), -1 if nobody says; again when CUDA is initialised. */
+	/* Rank in a job (rank.h), -1 if not known; set again when CUDA is initialised. */
 	_Atomic i32 rank, local_rank, n_ranks;
 	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
@@ -449,7 +449,7 @@ struct lull_wire_launch {
 	struct lull_wire_shape shape;
 };
 
-/* kernel, memcpy, memset, cuda_sync, graph: counter is the begin on the device. */
+/* kernel, memcpy, memset, cuda_sync, graph: counter is the start on the device. */
 struct lull_wire_kernel {
 	struct lull_event head;
 	u64 dur_ticks;

@@ -142,7 +142,7 @@ void lull_lib_scan(void);
 /* Begin to watch; once per process image. */
 void lull_lib_start(void);
 
-/* What a name of a library's function is watched as; 0 args and decoder PLAIN if nobody cares. */
+/* How a function of this name is recorded; 0 args and decoder PLAIN if nothing is known of it. */
 struct lull_lib_want {
 	bool is_wanted;
 	u8 n_args;

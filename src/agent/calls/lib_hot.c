@@ -1,9 +1,9 @@
 /*
- * lib_hot - a watched call begins and ends.
+ * lib_hot - start and end of a traced call.
  *
  * Built without floating-point and vector registers (see the Makefile): those hold the call's
- * arguments and results, and nobody saves them on this path. Whatever may touch them, libc's
- * memcpy() to begin with, is behind lull_lib_keep_vectors().
+ * arguments and results, and are not saved on this path. Code that may use them, such as libc's
+ * memcpy(), only runs after lull_lib_keep_vectors().
  */
 #include "agent/calls/lib.h"
 

@@ -1,13 +1,13 @@
 /*
- * lib_patch - put thunks into the offset tables of loaded files (slots.h).
+ * lib_patch - store thunks in the offset tables of loaded files (slots.h).
  *
- * Where an address there is that of a function we watch, the thunk's takes its place. An entry that
- * the loader has not filled in yet (lazy binding) is only touched if there is one candidate alone;
- * else the loader's choice cannot be foreseen.
+ * An entry with the address of a traced function gets the address of its thunk. An entry that the
+ * loader has not filled in yet (lazy binding) is only changed if there is a single candidate;
+ * otherwise the loader's choice is not known in advance.
  *
- * dlsym() is replaced the same way, in the same tables, so that what a program looks up by name is
- * watched too. It is not exported: a program that asks for the caller's next definition must be
- * answered by the loader itself, so such calls are handed on by a jump.
+ * dlsym() is replaced the same way, in the same tables, so that functions a program looks up by
+ * name are traced too. It is not exported: a program that asks for the caller's next definition
+ * must be answered by the loader itself, so such calls are forwarded by a jump.
  *
  * Everything happens under the loader's lock, which dl_iterate_phdr() holds.
  */

@@ -1,16 +1,17 @@
 /*
- * osrt_spare: locks that the CUDA libraries and Python take for themselves go straight to libc.
+ * osrt_spare: internal locks of the CUDA libraries and of Python go directly to libc.
  *
- * A training step takes 33,000 to 72,000 locks (PyTorch 2.11, H200: 15 a launch in the driver, 13
- * in the CUDA runtime, 7 in CUPTI, 4 whenever Python gives its interpreter lock away), and nearly
- * all are free: even the few nanoseconds of a wrapper are one per cent of such a step. Nobody asks
- * about these locks. Who waits in the driver is in a CUDA call, which is recorded; who waits for
- * the interpreter lock waits for its condition, which stays watched, as do the semaphores behind
- * the locks of Python programs.
+ * A training step takes 33,000 to 72,000 locks (PyTorch 2.11, H200: 15 per launch in the driver, 13
+ * in the CUDA runtime, 7 in CUPTI, 4 whenever Python releases its interpreter lock), and nearly all
+ * are free: even the few nanoseconds of a wrapper are one per cent of such a step. These locks are
+ * not of interest. A thread that waits in the driver is in a CUDA call, which is recorded; a thread
+ * that waits for the interpreter lock waits for its condition variable, which is still traced, as
+ * are the semaphores that implement the locks of Python programs.
  *
- * So in the offset tables of these files the wrappers are replaced by what they wrap, recording or
- * not. An entry that the loader has not filled in yet (lazy binding) is left as it is, and found
- * the next time: what it will get, another preloaded library may decide.
+ * So in the offset tables of these files the wrappers are replaced by the functions they wrap,
+ * whether a recording is running or not. An entry that the loader has not filled in yet (lazy
+ * binding) is left unchanged, and found the next time: another preloaded library may decide its
+ * value.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * osrt_variadic: wrappers of calls with an optional last argument.
  *
- * The argument is fetched whether or not the guest passed one, where reading a register that holds
- * nothing in particular does no harm; the real function decides by itself whether it looks at it.
+ * The argument is read whether or not the program passed one: reading an unused register is
+ * harmless. The real function decides whether it uses the argument.
  */
 #include "agent/calls/oscall.h"
 

@@ -29,7 +29,7 @@
 
 #include "base/types.h"
 
-/* What belongs into the entry of this name instead of what is there; 0: leave it. */
+/* The address to store in the entry of this name; 0: leave it unchanged. */
 typedef u64 lull_slot_choice(const struct dl_phdr_info *file, const char *name, u64 present);
 
 enum lull_slots {

@@ -1,14 +1,15 @@
 /*
- * mpi: calls of MPI with bytes, peer, tag and communicator.
+ * mpi: MPI calls with bytes, peer, tag and communicator.
  *
- * The calls are caught as those of any other library (lib.h), by both their names, MPI_X and
- * PMPI_X: Fortran's bindings call the latter, so they need no list of their own. Inside a call
- * nothing else of MPI is recorded.
+ * The calls are traced as those of any other library (lib.h), by both their names, MPI_X and
+ * PMPI_X: Fortran's bindings call the latter, so they need no separate list. MPI calls inside
+ * another MPI call are not recorded.
  *
- * Handles are pointers in Open MPI and integers in MPICH and its kin; here they are words that are
- * handed back to the library's own functions. Those abort the program when they are given something
- * invalid, so they are only asked about arguments that the call itself has just accepted and used:
- * after it returned success, and not about a datatype that MPI ignores at this rank.
+ * Handles are pointers in Open MPI, and integers in MPICH and libraries derived from it; here they
+ * are words that are passed back to the library's own functions. Those abort the program if an
+ * argument is invalid, so they are only called with arguments that the call itself has just
+ * accepted and used: after it returned success, and not with a datatype that MPI ignores at this
+ * rank.
  */
 #include "agent/core/source.h"
 

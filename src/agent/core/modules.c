@@ -1,10 +1,11 @@
 /*
- * modules - tell the collector which files are mapped where, so that it can name addresses later.
+ * modules - report to the collector which files are mapped where, so that it can symbolise
+ * addresses.
  *
- * A walk over what the dynamic loader knows gives the program, its libraries and everything
- * dlopened so far. It is done at the start of an image and after each dlopen; the loader's own
- * counter of loads tells whether anything is new. What was found is kept, so that a forked child
- * can tell it without asking the loader, whose lock it may not get.
+ * A walk over the dynamic loader's list gives the program, its libraries and everything dlopened so
+ * far. It is done at the start of an image and after each dlopen; the loader's own counter of loads
+ * shows whether anything is new. The result is kept, so that a forked child can report it without
+ * calling the loader, whose lock may be held by a thread that does not exist in the child.
  */
 #include "agent/core/agent.h"
 

@@ -191,7 +191,7 @@ static inline void lull_commit(struct lull_thread *t, u32 size_bytes)
 	struct lull_ring_stream *s = &t->stream[level & 1];
 
 	s->at += size_bytes;
-	/* Release: whoever sees the new count sees the bytes of the event. */
+	/* Release: a reader that sees the new count sees the bytes of the event. */
 	atomic_store_explicit(&s->chunk->committed, (u32)(s->at - s->base), memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->depth = level;

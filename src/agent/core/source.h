@@ -42,7 +42,7 @@ struct lull_source {
 	void (*flush)(void);
 	/* The same where no exit handlers run, legal in a signal handler and in a vfork child. */
 	void (*leave)(void);
-	/* The same before an exec, which may fail: the process may go on. */
+	/* The same before an exec, which may fail: the process may continue. */
 	void (*execs)(void);
 	/* From here on nothing of ours may call the kernel. */
 	void (*stop)(void);

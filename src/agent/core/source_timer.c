@@ -1,12 +1,12 @@
 /*
- * timer: CPU samples from inside the process, for machines where perf is refused.
+ * timer: CPU samples from inside the process, for machines where perf is not permitted.
  *
- * Each thread has a timer of its own on its CPU clock, which sends SIGPROF to that thread only; a
- * thread that does not run is not disturbed. The kernel looks at these clocks at its tick, so
- * samples come at 250 Hz or so whatever is asked for; each carries the CPU time since the one
- * before as its weight, which makes up for that.
+ * Each thread has a separate timer on its CPU clock, which sends SIGPROF to that thread only; a
+ * thread that does not run is not disturbed. The Linux kernel checks these clocks at its tick, so
+ * samples come at about 250 Hz whatever frequency is set; each has the CPU time since the previous
+ * one as its weight, which compensates for that.
  *
- * While nothing is recorded the timers run slowly, so that they notice when that changes.
+ * While nothing is recorded the timers run slowly, so that they notice when a recording starts.
  *
  * Known limits: a signal that arrives while the thread enters a call may end that call with EINTR
  * where SA_RESTART does not apply (poll, nanosleep). Threads made by clone(2), or before the

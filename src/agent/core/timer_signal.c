@@ -1,5 +1,5 @@
 /*
- * timer_signal: what the guest sees and does of SIGPROF while it is ours.
+ * timer_signal: the program's view of SIGPROF while the agent uses it.
  */
 #include "agent/core/timer.h"
 

@@ -1,9 +1,10 @@
 /*
- * counters - measure chosen launches, one at a time.
+ * counters - measure selected launches, one at a time.
  *
- * Threads: `n_inside` launches are between their two callbacks; one that is to be measured becomes
- * the holder, and waits until nobody else is inside. A launch that begins meanwhile waits for the
- * holder. Callbacks may be lost at the edges of a session, so no wait is longer than a second.
+ * Threads: `n_inside` launches are between their two callbacks. A thread whose launch is to be
+ * measured becomes the holder, and waits until no other launch is inside. A launch that starts in
+ * the meantime waits for the holder. Callbacks may be lost at the edges of a session, so no wait is
+ * longer than a second.
  */
 #include "agent/counters/counters.h"
 

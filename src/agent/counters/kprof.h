@@ -73,7 +73,7 @@ bool lull_kprof_start(struct lull_kprof *p);
 /* After it: read the counters. False with ->error if there are none. */
 bool lull_kprof_stop(struct lull_kprof *p);
 
-/* Give the hardware back; kernels then run as if nobody had measured. Opens again on start. */
+/* Release the hardware; kernels then run at full speed. Opens again on start. */
 void lull_kprof_pause(struct lull_kprof *p);
 
 #endif

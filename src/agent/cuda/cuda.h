@@ -55,15 +55,15 @@ void lull_cuda_forget_out(void);
  */
 void lull_cuda_flush_forced(void);
 
-/* Have a buffer or two ready, so that no thread of the program has to make one. */
+/* Allocate one or two buffers in advance, so that no thread of the program has to. */
 void lull_cuda_stock(void);
 
 /* Tell CUPTI that our buffers are zeroed when it gets them; else it zeroes them on its caller. */
 void lull_cuda_zeroed(void);
 
 /*
- * Turn the records of a buffer behind `*last_record` (NULL: all) into events; that is then the last
- * one. If CUPTI still has it, up to the first whose work is unfinished (cuda_records.c).
+ * Turn the records of a buffer after `*last_record` (NULL: all) into events, and set it to the last
+ * one read. If CUPTI still owns the buffer, stop at the first unfinished work (cuda_records.c).
  */
 void lull_cuda_walk(u8 *buffer, size_t valid_bytes, void **last_record, bool is_held);
 
@@ -76,11 +76,13 @@ u64 lull_cuda_launch(struct lull_thread *t, struct lull_wire_shape *shape, const
 /* The function for CUPTI's callbacks, as the user's choices want it (cuda_calls.c). */
 lull_cupti_callback *lull_cuda_callback(void);
 
-/* What a call of this name waits for, 0 for nothing; tell of such a wait (cuda_waits.c). */
+/*
+ * What a call of this name waits for, 0 for nothing; write an event for such a wait (cuda_waits.c).
+ */
 u32 lull_cuda_wait_of(const char *name);
 void lull_cuda_waited(struct lull_thread *t, u32 wait, const void *data, u64 start, u64 dur_ticks);
 
-/* Turn callbacks for the calls that matter on or off; on also for those that have wrappers. */
+/* Enable or disable callbacks for recorded calls; enable those of calls with wrappers, too. */
 void lull_cuda_watch_calls(bool is_on);
 void lull_cuda_watch_wrapped(void);
 
@@ -96,12 +98,12 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
 
 /*
  * cuda_runtime.c: put wrappers into the offset tables of files that launch through libcudart, also
- * of those loaded since. Cheap if none was, unless it is to look again; not legal in a signal
- * handler.
+ * of those loaded since the last call. Cheap if there are none, unless `is_again`; not safe in a
+ * signal handler.
  */
 void lull_cuda_wrap(bool is_again);
 
-/* Whether a runtime call of this name needs no callback; wrappers are to do something. */
+/* Whether a runtime call of this name needs no callback; enable or disable the wrappers. */
 bool lull_cuda_is_wrapped_call(const char *name);
 void lull_cuda_wrap_on(bool is_on);
 
@@ -111,20 +113,20 @@ void lull_cuda_resource(u32 cbid, const void *data);
 /* Turn callbacks about contexts and modules on or off. */
 void lull_cuda_watch_resources(bool is_on);
 
-/* Ask for what the user wants to know of unified memory, once there is a context. */
+/* Enable the requested unified memory records, once there is a context. */
 void lull_cuda_watch_memory(bool is_on);
 
 /* The program named a device, context or stream through NVTX; LULL_NAMED_*. */
 void lull_cuda_named(u32 what, u64 handle, const char *name, size_t len);
 
-/* Enable or disable a kind of record, or a callback, for one of us; what CUPTI said. */
+/* Enable or disable a kind of record, or a callback, for one user of it; returns CUPTI's result. */
 int lull_cuda_want_kind(u32 kind, u32 who, bool is_on);
 int lull_cuda_want_call(u32 domain, u32 cbid, u32 who, bool is_on);
 
 /* 1 while another tool is subscribed: it gets its callbacks through us. */
 extern _Atomic u32 lull_cuda_has_neighbour __attribute__((visibility("hidden")));
 
-/* Hand a callback, the records of a buffer, or a count of lost ones on to another tool. */
+/* Forward a callback, the records of a buffer, or a count of lost ones to another tool. */
 void lull_cuda_share_called(u32 domain, u32 cbid, const void *data);
 void lull_cuda_share_buffer(void *context, u32 stream, u8 *buffer, size_t valid_bytes);
 void lull_cuda_share_dropped(u64 n);
@@ -135,57 +137,62 @@ bool lull_cuda_share_has(u32 kind);
 /* True if another tool uses CUPTI through us, or has done so. */
 bool lull_cuda_share_is_used(void);
 
-/* CUPTI was sent away: nothing is enabled any more. */
+/* CUPTI was detached: nothing is enabled any more. */
 void lull_cuda_share_reset(void);
 
 /* Our subscription (cuda_attach.c). */
 void *lull_cuda_subscriber(void);
 
-/* Come to CUPTI if we are not there; false if that cannot be, with the reason counted. */
-bool lull_cuda_come(void);
+/* Attach to CUPTI if we are not attached; false if that fails, with the reason counted. */
+bool lull_cuda_attach(void);
 
-/* We are there and stay; and: we left and never come again. */
-bool lull_cuda_is_here(void);
-bool lull_cuda_is_gone(void);
-
-/* A recording has ended: true if calls are to be followed on, because CUPTI will be left. */
-bool lull_cuda_follow_on(void);
-
-/* Get ready to leave; called again and again, by the flushing thread. */
-void lull_cuda_leave_soon(void);
+/* Attached? Permanently detached? */
+bool lull_cuda_is_attached(void);
+bool lull_cuda_is_detached(void);
 
 /*
- * The program tells us something, outside of calls of CUDA: leave if that is due. And: it has ended
- * a recording itself, so leave at once if that was the last; takes some milliseconds then.
+ * A recording has ended: true if calls have to be followed further, because CUPTI will be detached.
  */
-void lull_cuda_leave_here(void);
-void lull_cuda_leave_now(void);
+bool lull_cuda_follow_on(void);
 
-/* What the program does that makes leaving unsafe: for good, and while a graph is captured. */
+/* Prepare to detach; the flushing thread calls it repeatedly. */
+void lull_cuda_detach_soon(void);
+
+/*
+ * The program called the agent outside of CUDA calls, such as at a step: detach if that is due.
+ * And: the program ended a recording itself: detach now if it was the last, which takes
+ * milliseconds.
+ */
+void lull_cuda_detach_here(void);
+void lull_cuda_detach_now(void);
+
+/*
+ * The program does something that makes detaching unsafe: permanently; while it captures a graph.
+ */
 void lull_cuda_unsafe(void);
 void lull_cuda_captured(bool is_begin);
 void lull_cuda_forget_captures(void); /* their ends will not be seen */
 
-/* Do not leave any more; if somebody is at it, wait for the end of it, a second at most. */
-void lull_cuda_stay(void);
+/* Never detach again; if a thread is detaching, wait until it is done, a second at most. */
+void lull_cuda_keep_attached(void);
 
-/* A call begins or ends while nothing is recorded; `call` tells which. */
+/* A call starts or ends while nothing is recorded; `call` says which. */
 void lull_cuda_follow_call(union lull_cuda_key call, bool is_end);
 
-/* Say why CUPTI cannot be used: an issue for the report, and CUPTI's own words for it; false. */
+/* Count why CUPTI cannot be used: an issue for the report, with CUPTI's own message; false. */
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail);
 bool lull_cuda_refuse_result(enum lull_issue issue, const char *what, int rc);
 
 /* True if nothing more can be recorded in this session. */
 bool lull_cuda_is_over(void);
 
-/* The time for CUPTI's own stamps: the counter that all events carry. */
+/* Clock for CUPTI's timestamps: the counter that all events use. */
 static inline u64 lull_cuda_now(void)
 {
 	return lull_time();
 }
 
-/* A capture range may begin a recording at any moment: CUPTI must be on before it does. */
+/* A capture range may start a recording at any time: CUPTI must be attached before. */
 static inline bool lull_cuda_is_watching(void)
 {
 	const struct lull_control *c = lull_agent.control;
@@ -197,19 +204,19 @@ static inline bool lull_cuda_is_watching(void)
 	return watch != 0 && !lull_cuda_is_over();
 }
 
-/* Look after CUDA in this process from here on; `is_needed`: come to CUPTI now. */
+/* Start the CUDA source in this process; `is_needed`: attach to CUPTI now. */
 void lull_cuda_set_up(bool is_needed);
 
 /* True in the process that uses CUDA; a forked child must never call CUPTI. */
 bool lull_cuda_is_mine(void);
 
-/* Wake the thread that switches CUPTI and flushes, and give it a millisecond. */
+/* Wake the thread that attaches, detaches and flushes, and give it a millisecond. */
 void lull_cuda_rouse(void);
 
 /*
- * The process is about to end: have what CUPTI holds brought in, once, and wait a second at most.
- * Legal in a signal handler.
+ * The process is about to end: flush CUPTI once, and wait a second at most. Safe in a signal
+ * handler.
  */
-void lull_cuda_leave(void);
+void lull_cuda_flush_at_exit(void);
 
 #endif

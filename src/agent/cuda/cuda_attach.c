@@ -1,25 +1,27 @@
 /*
- * cuda_attach - coming to CUPTI, and leaving it.
+ * cuda_attach - attach to CUPTI and detach from it.
  *
- * CUPTI costs a microsecond a launch while it is in the process, even with everything switched off:
- * only cuptiFinalize() sends it away (H200, CUDA 13.0: 4.2 us a launch without it, 5.2 with it and
- * all off, 4.1 after it left). So we come when something is to be recorded, and leave when nothing
- * more can be.
+ * CUPTI costs a microsecond per launch while it is attached, even with everything disabled: only
+ * cuptiFinalize() removes it (H200, CUDA 13.0: 4.2 us per launch without it, 5.2 with it and
+ * everything disabled, 4.1 after detaching). So the agent attaches when something is to be
+ * recorded, and detaches when no further recording is possible.
  *
- *	AWAY -> COMING -> HERE -> LEAVING -> GOING -> GONE
+ *	DETACHED -> ATTACHING -> ATTACHED -> DETACH_PENDING -> DETACHING -> DETACHED_FINALLY
  *
- * Coming:   before the program's first context, or while the thread that wants it waits for us (a
- *           step begins, lull_start()): other threads should not launch meanwhile.
- * Leaving:  where the program tells us something and is in no call of CUDA itself: a step begins,
- *           lull_stop(). Not at the end of a call, although CUPTI's manual wants it there: the call
- *           that ends goes on with what is freed, and one leaving of ten broke the program (H200,
- *           CUPTI of CUDA 13.0). Calls are followed from the recording on until then, and it is
- *           done only if no other thread is in one or was in one just now. Since it waits for the
- *           device: not while a graph is captured, and not in a program whose streams run functions
- *           of the host, which may wait for the thread that tells us something. A program that
- *           tells us nothing keeps CUPTI, with all of it off.
- * Again:    never, as a rule: a second coming is known to crash programs with CUDA graphs.
- *           LULL_CUPTI_LEAVE=always leaves after each recording, for benchmarks without graphs.
+ * Attaching:  before the program's first context, or while the thread that needs it waits (at the
+ *             start of a step, in lull_start()): other threads should not launch in the meantime.
+ * Detaching:  where the program calls the agent outside of CUDA calls: at the start of a step, in
+ *             lull_stop(). Not at the end of a CUDA call, although CUPTI's manual recommends it:
+ *             the call still uses memory that is freed, and one detach in ten broke the program
+ *             (H200, CUPTI of CUDA 13.0). CUDA calls are followed from the recording until then,
+ *             and the agent detaches only if no other thread is in one or was in one just before.
+ *             Since detaching waits for the device: not while a graph is captured, and not in a
+ *             program whose streams run host functions, which may wait for the thread that called
+ *             the agent. A program that never calls the agent keeps CUPTI, with everything
+ *             disabled.
+ * Again:      never, as a rule: attaching a second time is known to crash programs with CUDA
+ *             graphs. LULL_CUPTI_LEAVE=always detaches after each recording, for benchmarks without
+ *             graphs.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -49,7 +51,7 @@
 /* In lull_cuda_key.record, in the place of a recording's number: calls that are only followed. */
 #define FOLLOWED 0xff00u
 
-enum { AWAY, COMING, HERE, LEAVING, GOING, GONE };
+enum { DETACHED, ATTACHING, ATTACHED, DETACH_PENDING, DETACHING, DETACHED_FINALLY };
 
 static struct {
 	void *subscriber;
@@ -76,14 +78,14 @@ void *lull_cuda_subscriber(void)
 	return at.subscriber;
 }
 
-bool lull_cuda_is_here(void)
+bool lull_cuda_is_attached(void)
 {
-	return atomic_load_explicit(&at.state, memory_order_relaxed) == HERE;
+	return atomic_load_explicit(&at.state, memory_order_relaxed) == ATTACHED;
 }
 
-bool lull_cuda_is_gone(void)
+bool lull_cuda_is_detached(void)
 {
-	return atomic_load_explicit(&at.state, memory_order_relaxed) == GONE;
+	return atomic_load_explicit(&at.state, memory_order_relaxed) == DETACHED_FINALLY;
 }
 
 bool lull_cuda_refuse(enum lull_issue issue, const char *what, const char *detail)
@@ -208,7 +210,7 @@ static void come(void)
 		lull_cuda_stock();
 		describe(true);
 	}
-	atomic_store(&at.state, is_taken ? HERE : GONE);
+	atomic_store(&at.state, is_taken ? ATTACHED : DETACHED_FINALLY);
 }
 
 /* Stay after all. */
@@ -220,28 +222,28 @@ static void come_back(void)
 	describe(true);
 }
 
-bool lull_cuda_come(void)
+bool lull_cuda_attach(void)
 {
 	for (;;) {
 		switch (atomic_load(&at.state)) {
-		case HERE:
+		case ATTACHED:
 			if (!atomic_load(&at.is_following))
 				return true;
-			if (moves(HERE, COMING)) {
+			if (moves(ATTACHED, ATTACHING)) {
 				come_back();
-				atomic_store(&at.state, HERE);
+				atomic_store(&at.state, ATTACHED);
 			}
 			break;
-		case GONE:
+		case DETACHED_FINALLY:
 			return false;
-		case AWAY:
-			if (moves(AWAY, COMING))
+		case DETACHED:
+			if (moves(DETACHED, ATTACHING))
 				come();
 			break;
-		case LEAVING:
-			if (moves(LEAVING, COMING)) {
+		case DETACH_PENDING:
+			if (moves(DETACH_PENDING, ATTACHING)) {
 				come_back();
-				atomic_store(&at.state, HERE);
+				atomic_store(&at.state, ATTACHED);
 			}
 			break;
 		default:
@@ -271,7 +273,7 @@ bool lull_cuda_follow_on(void)
 	return true;
 }
 
-void lull_cuda_leave_soon(void)
+void lull_cuda_detach_soon(void)
 {
 	u64 give_up_ticks = lull_agent.control->tick_hz / 1000 * GIVE_UP_MS;
 
@@ -280,23 +282,23 @@ void lull_cuda_leave_soon(void)
 	if (will_leave() && lull_time() - at.since < give_up_ticks &&
 	    atomic_load(&at.n_chances) < N_CHANCES) {
 		/* From here on this thread leaves CUPTI alone, and another one may end it. */
-		if (moves(HERE, LEAVING) && !atomic_load(&at.is_following))
-			moves(LEAVING, HERE);
-	} else if (moves(HERE, COMING) || moves(LEAVING, COMING)) {
+		if (moves(ATTACHED, DETACH_PENDING) && !atomic_load(&at.is_following))
+			moves(DETACH_PENDING, ATTACHED);
+	} else if (moves(ATTACHED, ATTACHING) || moves(DETACH_PENDING, ATTACHING)) {
 		atomic_store(&at.must_stay, 1);
 		come_back();
-		atomic_store(&at.state, HERE);
+		atomic_store(&at.state, ATTACHED);
 	}
 }
 
-void lull_cuda_stay(void)
+void lull_cuda_keep_attached(void)
 {
 	struct timespec pause = { 0, 1000000 };
 
 	atomic_store(&at.must_stay, 1);
 	atomic_store(&at.is_following, 0); /* nobody is to switch anything for it any more */
-	moves(LEAVING, HERE);
-	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == GOING; i++)
+	moves(DETACH_PENDING, ATTACHED);
+	for (int i = 0; i < STAY_TRIES && atomic_load(&at.state) == DETACHING; i++)
 		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &pause, NULL);
 }
 
@@ -313,7 +315,8 @@ static void go(void)
 	lull_cuda_forget_out();
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
-	atomic_store(&at.state, at.is_leaving_always && !lull_cuda_is_over() ? AWAY : GONE);
+	atomic_store(&at.state,
+		     at.is_leaving_always && !lull_cuda_is_over() ? DETACHED : DETACHED_FINALLY);
 }
 
 /* Whether no thread is in a call, and none but this one was just now. */
@@ -349,7 +352,7 @@ static void try_to_leave(void)
 	struct lull_thread *self = lull_thread();
 
 	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
-	    moves(LEAVING, GOING))
+	    moves(DETACH_PENDING, DETACHING))
 		go();
 	else
 		atomic_fetch_add(&at.n_chances, 1);
@@ -362,27 +365,27 @@ static void note_point(void)
 		atomic_store_explicit(&at.has_points, 1, memory_order_relaxed);
 }
 
-void lull_cuda_leave_here(void)
+void lull_cuda_detach_here(void)
 {
 	int saved = errno;
 
 	note_point();
-	if (atomic_load_explicit(&at.state, memory_order_relaxed) == LEAVING && is_ours())
+	if (atomic_load_explicit(&at.state, memory_order_relaxed) == DETACH_PENDING && is_ours())
 		try_to_leave();
 	errno = saved;
 }
 
-void lull_cuda_leave_now(void)
+void lull_cuda_detach_now(void)
 {
 	int saved = errno;
 
 	note_point();
-	if (!is_ours() || !lull_cuda_is_here() || !will_leave())
+	if (!is_ours() || !lull_cuda_is_attached() || !will_leave())
 		return;
 	/* The flushing thread switches off first, and brings in what there is. */
-	for (int i = 0; i < NOW_TRIES && lull_cuda_is_here(); i++)
+	for (int i = 0; i < NOW_TRIES && lull_cuda_is_attached(); i++)
 		lull_cuda_rouse();
-	for (int i = 0; i < NOW_TRIES && atomic_load(&at.state) == LEAVING; i++) {
+	for (int i = 0; i < NOW_TRIES && atomic_load(&at.state) == DETACH_PENDING; i++) {
 		try_to_leave();
 		lull_cuda_rouse();
 	}

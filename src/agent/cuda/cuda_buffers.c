@@ -1,10 +1,10 @@
 /*
- * cuda_buffers - the room for CUPTI's activity records.
+ * cuda_buffers - buffers for CUPTI's activity records.
  *
- * CUPTI asks for buffers on the threads of the program and gives them back on a thread of its own,
- * or on ours when we flush. Buffers come from a pool that never shrinks: a lock-free stack of
- * mappings. They are zeroed when they come back, because CUPTI would otherwise do it when it takes
- * them, in the middle of a launch.
+ * CUPTI requests buffers on the threads of the program and returns them on its own thread, or on
+ * the agent's thread when that flushes. Buffers come from a pool that never shrinks: a lock-free
+ * stack of mappings. They are zeroed when they are returned, because CUPTI would otherwise do it
+ * when it requests them, in the middle of a launch.
  */
 #include <sys/mman.h>
 

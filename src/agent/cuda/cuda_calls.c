@@ -1,10 +1,10 @@
 /*
- * cuda_calls - calls of the CUDA driver and runtime that matter, timed by callbacks.
+ * cuda_calls - relevant calls of the CUDA driver and runtime, timed by callbacks.
  *
- * Which calls matter is decided by name, so that the list holds for every version: of the hundreds
- * of entry points a framework asks a dozen questions for each kernel it launches (which device,
- * which stream, is it done), and nobody wants to see them. A driver call inside a runtime call is
- * not reported: the runtime call stands for it.
+ * Which calls are relevant is decided by name, so that the list works for every version: for each
+ * kernel it launches, a framework makes a dozen queries (which device, which stream, is it done),
+ * which are not of interest. A driver call inside a runtime call is not reported: the runtime call
+ * represents it.
  */
 #include <string.h>
 
@@ -317,7 +317,7 @@ static inline __attribute__((always_inline)) void on_call(const struct call_name
 	}
 }
 
-static __attribute__((noinline)) void heed(u16 meaning)
+static __attribute__((noinline)) void handle_side_effect(u16 meaning)
 {
 	if (meaning == MEANS_START || meaning == MEANS_STOP)
 		lull_capture_by_call(meaning == MEANS_START);
@@ -347,7 +347,7 @@ static inline __attribute__((always_inline)) void called(u32 domain, u32 cbid, c
 		return; /* the other tool's */
 	if (__builtin_expect(call->meaning != MEANS_NOTHING, 0) &&
 	    lull_cupti_call_site(data) == LULL_CUPTI_SITE_EXIT)
-		heed(call->meaning);
+		handle_side_effect(call->meaning);
 	if (!is_inside_runtime(call, domain, data))
 		on_call(call, domain, cbid, data, regs);
 }

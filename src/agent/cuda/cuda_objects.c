@@ -146,7 +146,7 @@ void lull_cuda_named(u32 what, u64 handle, const char *name, size_t len)
 	u32 id;
 
 	if (!t || !len || !lull_cuda_is_mine() || lull_sys_pid() != lull_agent.image->pid ||
-	    !lull_cuda_come() || !id_of(what, handle, &id))
+	    !lull_cuda_attach() || !id_of(what, handle, &id))
 		goto out;
 	lull_define_string(t, text.hash, text.bytes, text.len);
 	e = lull_reserve(t, LULL_EVENT_cuda_name, sizeof(*e));

@@ -1,17 +1,18 @@
 /*
- * cuda_runtime - launches through libcudart, timed in the callers' offset tables.
+ * cuda_runtime - launches through libcudart, timed by wrappers in the callers' offset tables.
  *
  * A launch of a framework goes through the runtime into the driver, and CUPTI calls back four times
- * for it. That is the larger part of what a recording costs beyond CUPTI's own records (H200, CUDA
+ * for it. That is the larger part of the cost of a recording beyond CUPTI's own records (H200, CUDA
  * 13.0: 240 ns for the runtime's two, 110 ns for the driver's two). So where a file calls the
- * runtime through its offset table (slots.h), we stand in that table and time the call; the
- * driver's callback inside it tells the correlation id, and the runtime's stay off.
+ * runtime through its offset table (slots.h), the table gets the address of a wrapper that times
+ * the call. The driver's callback inside it gives the correlation id, and the runtime's callbacks
+ * stay disabled.
  *
- * Only cudaLaunchKernel() is worth it. Programs do not compare its address, so a table that holds
- * it for any purpose gets ours. Who calls it in another way (a runtime that is linked in, an
- * address that was looked up) is seen as what it calls in the driver. A process in which no table
- * has it keeps the runtime's callbacks, and so does a recording with stacks of calls, which start
- * there.
+ * Only cudaLaunchKernel() is worth it. Programs do not compare its address, so every table entry
+ * with it is replaced. Launches made in another way (a runtime that is linked statically, an
+ * address that was looked up) are recorded as the driver call they make. A process in which no
+ * table has cudaLaunchKernel() keeps the runtime's callbacks, and so does a recording with call
+ * stacks, which are taken there.
  */
 #include <errno.h>
 #include <string.h>
@@ -220,7 +221,7 @@ void lull_cuda_wrap(bool is_again)
 	int saved = errno;
 
 	if (lull_agent.has_session && lull_cuda_is_mine() && lull_cuda_is_plain() &&
-	    !lull_cuda_is_gone())
+	    !lull_cuda_is_detached())
 		lull_loaded_walk(look, &is_again);
 	errno = saved;
 }

@@ -1,24 +1,24 @@
 /*
- * cuda_share - one CUPTI for two: us, and another tool in the process (torch.profiler's Kineto, and
- * others that are linked with libcupti).
+ * cuda_share - share CUPTI between the agent and another tool in the process (torch.profiler's
+ * Kineto, and others that are linked with libcupti).
  *
- * CUPTI has one subscriber and one pair of buffer functions a process. We hold both. The calls with
- * which another tool would take them over are interposed (neighbours.def) and answered here, as if
- * the tool had CUPTI for itself:
+ * CUPTI has one subscriber and one pair of buffer functions per process. The agent owns both. The
+ * calls with which another tool would replace them are interposed (neighbours.def) and answered
+ * here, as if the tool had CUPTI for itself:
  *
- *	kinds, callbacks   are counted for each of us; the library is told about the first who wants
- *	                   one and the last who does not
- *	callbacks          of its calls are handed on; the slot for its own use stays its own
- *	records            of its kinds, from its time on, are copied into its buffers, with times
- *	                   on its clock; a flush of its own hands them over before it returns
+ *	kinds, callbacks   are counted for both; CUPTI is called when the first user enables one
+ *	                   and when the last disables it
+ *	callbacks          of its calls are forwarded; the slot for its own use stays its own
+ *	records            of its kinds, from its start on, are copied into its buffers, with times
+ *	                   on its clock; its own flush delivers them before it returns
  *
- * A tool that asks the loader for CUPTI's functions itself (dlsym) is not seen; CUPTI refuses its
- * subscription with error 39, and that tool says so.
+ * A tool that looks up CUPTI's functions itself (dlsym) is not seen; CUPTI refuses its subscription
+ * with error 39, and that tool reports this.
  *
- * Two locks. `wants` guards who wants what and is held while the library is told; the functions
- * that the library calls never take it. `records` guards the tool's buffers and is held while the
- * tool's functions run, but never while the library is called to do something: it may be waiting
- * for a thread that hands us a buffer.
+ * Two locks. `wants` guards who enabled what and is held while CUPTI is called; the functions that
+ * CUPTI calls never take it. `records` guards the tool's buffers and is held while the tool's
+ * functions run, but never while CUPTI is called to do something: it may be waiting for a thread
+ * that returns a buffer to us.
  */
 #include <sched.h>
 #include <time.h>
@@ -92,7 +92,7 @@ static bool is_shared(void)
 {
 	lull_cuda_set_up(true);
 	return lull_cuda_is_mine() && lull_sys_pid() == lull_agent.image->pid &&
-	       !lull_cuda_is_gone();
+	       !lull_cuda_is_detached();
 }
 
 static void lock(_Atomic u32 *which)

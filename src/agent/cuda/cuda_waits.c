@@ -1,5 +1,5 @@
 /*
- * cuda_waits - who waited for what: device, stream or event; seen in the callbacks of the calls.
+ * cuda_waits - waits for a device, stream or event, seen in the callbacks of the calls.
  *
  * CUPTI has records of synchronisation, too. They are not used: while they are enabled every launch
  * of a framework takes 3 us longer, whether anything waits or not (measured on an H200 with CUPTI

@@ -212,12 +212,12 @@ static void follow(bool is_all_in)
 	bool is_on = atomic_load(&cuda.is_on);
 
 	if (!is_on && is_wanted()) {
-		if (lull_cuda_come())
+		if (lull_cuda_attach())
 			switch_on();
 	} else if (is_on && !is_wanted()) {
 		switch_off();
 	} else if (!is_on && is_all_in) {
-		lull_cuda_leave_soon();
+		lull_cuda_detach_soon();
 	}
 	if (atomic_load(&cuda.is_on) && !is_counting()) {
 		lull_cuda_watch_memory(true);
@@ -240,7 +240,7 @@ static void bring_in(void)
 
 	if (atomic_load(&cuda.n_brought) == n_wanted)
 		return;
-	if (lull_cuda_is_here()) {
+	if (lull_cuda_is_attached()) {
 		lull_cupti.cuptiActivityFlushAll(0);
 		lull_cuda_flush_forced();
 	}
@@ -256,14 +256,14 @@ static void *flush_loop(void *unused)
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t)
 		t->is_quiet++;
-	while (lull_cuda_is_mine() && !(lull_cuda_is_gone() && lull_cuda_is_over())) {
+	while (lull_cuda_is_mine() && !(lull_cuda_is_detached() && lull_cuda_is_over())) {
 		u32 wanted = atomic_load(&control->flush_wanted);
 
 		if (atomic_load(&cuda.leaving) != STAY_HERE) {
 			flush_last();
 			break;
 		}
-		if (lull_cuda_is_here()) {
+		if (lull_cuda_is_attached()) {
 			flush(wanted != obeyed, !atomic_load(&control->record), &n_last, n_held);
 			n_held = count_held();
 		}
@@ -281,7 +281,7 @@ static void *flush_loop(void *unused)
 /* False while CUPTI is wanted in this process and not yet on. */
 static bool is_ready(void)
 {
-	return !lull_cuda_is_mine() || lull_cuda_is_gone() || atomic_load(&cuda.is_on);
+	return !lull_cuda_is_mine() || lull_cuda_is_detached() || atomic_load(&cuda.is_on);
 }
 
 #define STACK_BYTES ((size_t)256 << 10)
@@ -313,7 +313,7 @@ static bool start_thread(void)
 /* How long the end of the process waits for the last records. */
 #define LEAVE_TRIES 1000 /* of 1 ms */
 
-void lull_cuda_leave(void)
+void lull_cuda_flush_at_exit(void)
 {
 	u32 here = STAY_HERE;
 
@@ -321,7 +321,7 @@ void lull_cuda_leave(void)
 	if (!lull_cuda_is_mine() || lull_sys_pid() != cuda.pid)
 		return;
 	/* CUPTI is not to be sent away while the process ends. */
-	lull_cuda_stay();
+	lull_cuda_keep_attached();
 	if ((!atomic_load(&cuda.is_on) && !atomic_load(&lull_agent.image->n_held)) ||
 	    !atomic_compare_exchange_strong(&cuda.leaving, &here, STAY_LEAVING))
 		return;
@@ -365,7 +365,7 @@ void lull_cuda_set_up(bool is_needed)
 		goto out;
 	if (!atomic_exchange(&cuda.has_tried, 1)) {
 		is_needed = is_needed || is_counting() || is_wanted() || !waits_for_program();
-		if (is_needed && !lull_cuda_come())
+		if (is_needed && !lull_cuda_attach())
 			goto out;
 		cuda.pid = lull_agent.image->pid;
 		if (is_wanted())
@@ -377,7 +377,7 @@ void lull_cuda_set_up(bool is_needed)
 					 "no thread could be started to fetch its records", NULL);
 		}
 	} else if (is_needed && lull_cuda_is_mine() && lull_sys_pid() == cuda.pid) {
-		lull_cuda_come();
+		lull_cuda_attach();
 	}
 out:
 	errno = saved;
@@ -398,7 +398,7 @@ int InitializeInjection(void)
 	 * from a set-up before CUDA began, would not.
 	 */
 	if (lull_agent.has_session && (lull_agent.control->sources & LULL_SOURCE_CUDA))
-		atexit(lull_cuda_leave);
+		atexit(lull_cuda_flush_at_exit);
 	return 1;
 }
 
@@ -418,8 +418,8 @@ static bool prepare(void)
 const struct lull_source lull_source_cuda = {
 	.loaded = wrap,
 	.prepare = prepare,
-	.ended = lull_cuda_leave_now,
-	.passed = lull_cuda_leave_here,
-	.leave = lull_cuda_leave,
+	.ended = lull_cuda_detach_now,
+	.passed = lull_cuda_detach_here,
+	.leave = lull_cuda_flush_at_exit,
 	.execs = bring_in_and_wait,
 };

@@ -1,10 +1,10 @@
 /*
- * torch_memory - what PyTorch's caching allocator gives out and takes back.
+ * torch_memory - allocations and releases of PyTorch's caching allocator.
  *
- * The allocator tells c10::reportMemoryUsageToProfiler() of each block, whether a profiler is there
- * or not. We are in front of libc10 in the order of symbols, so that call comes to us; it goes on
- * to libc10 as if we were not there. Its two sums are signed in older versions (1.13), which is
- * another name for the linker and the same call.
+ * The allocator calls c10::reportMemoryUsageToProfiler() for each block, whether a profiler is
+ * active or not. The agent comes before libc10 in the symbol order, so it receives that call, and
+ * forwards it to libc10. Its two totals are signed in older versions (1.13), which gives
+ * the same function another mangled name.
  */
 #include "agent/core/loaded.h"
 #include "agent/python/python_stack.h"

@@ -1,8 +1,8 @@
 /*
- * feed_kernel - what agents say about the kernels they measure (wire/kwish.h): a line of progress,
- * and the end of a program whose kernel does not end when it runs again by itself.
+ * feed_kernel - progress of agents that measure kernels (wire/kwish.h): a status line; and kill
+ * programs whose kernel hangs when it is replayed.
  *
- * Only somebody outside can do that: the thread that launched it waits inside the driver.
+ * Only another process can do that: the thread that launched the kernel waits inside the driver.
  */
 #include <signal.h>
 #include <stdlib.h>

@@ -38,7 +38,7 @@ struct lull_gpu_value {
 	f64 value;
 };
 
-/* Largest message behind its head. */
+/* Largest message after its head. */
 #define LULL_GPU_MESSAGE_MAX 1024u
 
 struct lull_gpu_sampler_options {

@@ -15,7 +15,7 @@
 
 struct lull_metrics;
 
-/* What the recorder knows of itself; filled when somebody asks. */
+/* State of the recorder; filled for each request. */
 struct lull_metrics_facts {
 	const struct lull_pulse *pulse;
 	bool is_recording;

@@ -118,7 +118,7 @@ void lull_pulse_label(struct lull_pulse *p, u32 label, const char *name);
 /* From now on shares are those of the time that follows. */
 void lull_pulse_turn(struct lull_pulse *p);
 
-/* A report begins: its rows have ids of their own; what was counted stays. */
+/* A report starts: its rows have new ids; the counters continue. */
 void lull_pulse_new_report(struct lull_pulse *p);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * perf_cost - how long a CPU sample holds up the thread it is of.
+ * perf_cost - how long a CPU sample interrupts the sampled thread.
  *
- * On a machine of one's own that is some 3 us: the interrupt, and a copy of the stack. On a virtual
- * one inside another every interrupt of the timer goes through two hosts, and it is 20 us and more:
- * at 1 kHz 2 % of a program. So it is measured where it is felt: this thread samples itself for
- * some milliseconds and looks for holes in its time.
+ * On a physical machine that is about 3 us: the interrupt, and a copy of the stack. In a nested
+ * virtual machine every timer interrupt goes through two hosts, and it is 20 us and more: at 1 kHz
+ * 2 % of a program. So it is measured: this thread samples itself for some milliseconds and looks
+ * for gaps in its time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ void lull_sched_release(struct lull_sched *s);
 /* The thread got a CPU. */
 void lull_sched_in(struct lull_sched *s, const struct lull_sched_event *e);
 
-/* The thread lost its CPU; `is_preempted` if it wanted to go on. */
+/* The thread left its CPU; `is_preempted` if it was still runnable. */
 void lull_sched_out(struct lull_sched *s, const struct lull_sched_event *e, bool is_preempted);
 
 /* A new thread: not on a CPU yet, so that a switch-out without a switch-in makes no stay. */
@@ -76,7 +76,7 @@ void lull_sched_lost(struct lull_sched *s);
 /* The recording was paused or ended: close the open stays there. */
 void lull_sched_pause(struct lull_sched *s, u64 time_ns);
 
-/* The recording goes on; a thread first seen leaving its CPU was on it since `time_ns`. */
+/* The recording resumes; a thread first seen leaving its CPU was on it since `time_ns`. */
 void lull_sched_resume(struct lull_sched *s, u64 time_ns);
 
 #endif

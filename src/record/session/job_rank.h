@@ -19,7 +19,7 @@
 /* What our own environment says. */
 struct lull_rank lull_job_rank(void);
 
-/* Name of the job, "" if nobody gives it one. */
+/* Name of the job, "" if it has none. */
 void lull_job_name(const struct lull_rank *rank, struct lull_str *to);
 
 /* Write what is known when a report begins. */

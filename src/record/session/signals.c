@@ -75,8 +75,8 @@ static void on_interrupt(struct lull_collector *c)
 	}
 	if (++c->n_interrupts < N_INSISTING)
 		return;
-	lull_control_kill(c, c->has_insisted ? SIGKILL : SIGTERM);
-	c->has_insisted = true;
+	lull_control_kill(c, c->sent_sigterm ? SIGKILL : SIGTERM);
+	c->sent_sigterm = true;
 	c->n_interrupts = 0;
 }
 
