@@ -205,8 +205,8 @@ static void put_none(struct lull_json *j, const struct lull_page_report *report,
 
 	if (state == LULL_PAGE_WHY_LARGE) {
 		lull_str_addf(&text,
-			      "%s kernels and copies are looked at; the rest of the page "
-			      "works meanwhile.",
+			      "%s kernels and copies are being analysed; the rest of the page "
+			      "works in the meantime.",
 			      lull_format_count(n).text);
 		pair_text(j, "state", "running");
 		pair_text(j, "sentence", "Analysing what the device waits for");

@@ -508,7 +508,7 @@ async function ranking() {
   const server = await view(folder);
   const page = await open(b, server.url);
   const line = await jobLine(page);
-  check(/^Rank 5 \(.*\) holds the job up/.test(line), "a job has one sentence", line);
+  check(/^Rank 5 \(.*\) delays the job/.test(line), "a job has one sentence", line);
   await comes(() => page.innerText(".drawer-body"), (text) => /12 ranks, 29 steps/.test(text) && /Rank 5/.test(text) && /input-pipeline/.test(text) && /since step 10/.test(text), "ranks: the straggler, since when and why");
   await settle(page);
   const heat = await page.$eval(".heat-canvas", (c) => {

@@ -119,7 +119,7 @@ export function rankList(ranks: number[]): string {
 export function sentence(job: Job): string {
   const s = job.stragglers[0];
   const cost = `${format.duration(job.cost_ns)} of each step of ${format.duration(job.mean_step_ns)}${job.mean_step_ns ? ` (${format.percent(job.cost_ns / job.mean_step_ns)})` : ""}`;
-  if (job.first === "straggler" && s) return `Rank ${s.rank}${s.host ? ` (${s.host})` : ""} holds the job up: the others wait for it ${cost}.`;
+  if (job.first === "straggler" && s) return `Rank ${s.rank}${s.host ? ` (${s.host})` : ""} delays the job: the others wait for it ${cost}.`;
   if (job.first) return `${job.ranks.length} ranks, mostly ${job.first}: ${cost}.`;
   return job.cannot_tell || "Cannot tell what the ranks wait for.";
 }

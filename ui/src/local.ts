@@ -133,7 +133,7 @@ export function foldLane(lane: Lane, from: number, to: number, width: number): F
 
 /** Of what is not in the file, and cannot be made of it. */
 const refuse = (what: string): never => {
-  throw new AskError(`This file does not hold ${what}; \`lull view FILE\` on the recording does.`, 404);
+  throw new AskError(`This file does not contain ${what}; \`lull view FILE\` on the recording does.`, 404);
 };
 
 export class LocalSource implements Source {

@@ -58,7 +58,7 @@ class Page {
     const header = new Header(app, { theme: () => this.theme(!app.isDark), help: () => this.toggleHelp(all), share: () => void this.share() });
     const drawer = new Drawer(ctx);
     const input = new Input(app, timeline, (text) => { this.status.textContent = text; });
-    const gone = h("div", { class: "gone", hidden: true }, "lull view has ended. What was loaded stays; start it again to see more.");
+    const gone = h("div", { class: "gone", hidden: true }, "lull view has ended. Loaded data is still shown; start it again to see more.");
     if (source instanceof HttpSource) source.onGone = (isGone) => { gone.hidden = !isGone; };
     const all = commands(app, timeline, {
       focusSearch: () => header.search.focus(), toggleHelp: () => this.toggleHelp(all), toggleTheme: () => this.theme(!app.isDark),
@@ -200,5 +200,5 @@ async function start(): Promise<void> {
 }
 
 start().catch((e: Error) => {
-  document.getElementById("app")!.replaceChildren(h("div", { class: "empty" }, h("b", null, "The page does not start"), h("div", null, e.message)));
+  document.getElementById("app")!.replaceChildren(h("div", { class: "empty" }, h("b", null, "The page could not start"), h("div", null, e.message)));
 });

@@ -177,11 +177,11 @@ static void headline(const struct printer *p, const struct lull_job *job)
 	char name[96];
 
 	if (v->cause < 0) {
-		say(p, 0, "Cannot tell what holds the job up: %s.", v->why_not);
+		say(p, 0, "Cannot tell what delays the job: %s.", v->why_not);
 	} else if (ranks_of(v) == LULL_RANKS_LATE) {
 		rank_name(lull_vec_get(&job->ranks, late->rank_ix), name, sizeof(name));
 		say(p, 0,
-		    "Rank %s holds the job up: the others wait for it %.2f ms of each step of %.2f "
+		    "Rank %s delays the job: the others wait for it %.2f ms of each step of %.2f "
 		    "ms "
 		    "(%.0f %%).",
 		    name, v->cost_ns / 1e6, v->mean_ns / 1e6, v->cost_ns / v->mean_ns * 100);
@@ -203,7 +203,7 @@ static void headline(const struct printer *p, const struct lull_job *job)
 		    v->compute * 100, v->mean_ns / 1e6, lull_causes[v->cause]->because);
 	} else {
 		say(p, 0,
-		    "No rank holds the others up. Each loses %.2f ms of a step of %.2f ms "
+		    "No rank delays the others. Each loses %.2f ms of a step of %.2f ms "
 		    "because %s.",
 		    v->cost_ns / 1e6, v->mean_ns / 1e6, lull_causes[v->cause]->because);
 	}

@@ -128,7 +128,7 @@ static const struct lull_property skipped[] = {
 static const struct lull_property document[] = {
 	{ "folder", "string", "what was analysed", NULL },
 	{ "world_size", "integer|null", "ranks of the job", NULL },
-	{ "first", "string|null", "what holds the job up; null if it cannot be told", NULL },
+	{ "first", "string|null", "what delays the job; null if that cannot be determined", NULL },
 	{ "cannot_tell", "string|null", "why not", NULL },
 	{ "step_ns", "number", "median step", NULL },
 	{ "mean_step_ns", "number", "mean step of all ranks", NULL },

@@ -34,7 +34,7 @@ async function diff(ctx: Context, name: string, other: number): Promise<HTMLElem
   const table: Table = {
     name, title: "", summary: "", n: rows.length, rows,
     columns: [column("Before", "ns", "total time in the first report"), column("After", "ns", "total time in the second"),
-      column("Change", "change", "after less before"), column("N before", "int", "how many"), column("N after", "int", "how many"), column("Name", "text", "")],
+      column("Change", "change", "after minus before"), column("N before", "int", "how many"), column("N after", "int", "how many"), column("Name", "text", "")],
   };
   if (!rows.length) return emptyState("Nothing to compare", before.why ?? after.why ?? "");
   return tableView(table, { bar: "", onRow: (row) => void showName(ctx, String(row[5])) });
@@ -86,7 +86,7 @@ function aligned(ctx: Context, other: App, a: number[][], b: number[][]): HTMLEl
 
 function headline(a: number[][], b: number[][]): HTMLElement {
   const [ma, mb] = [a, b].map((x) => median(x.map((s) => s[2] - s[1])));
-  if (!ma || !mb) return h("div", { class: "compare-head small" }, "Without steps in both, whole runs stand above each other, and only totals can be compared.");
+  if (!ma || !mb) return h("div", { class: "compare-head small" }, "Not both reports have steps: whole runs are shown above each other, and only totals can be compared.");
   const busy = [a, b].map((x) => x.reduce((t, s) => t + s[3], 0) / Math.max(1, x.reduce((t, s) => t + s[2] - s[1], 0)));
   return h("div", { class: "compare-head" },
     h("b", null, mb < ma ? `${(ma / mb).toFixed(2)} × as fast` : `${(mb / ma).toFixed(2)} × as slow`),

@@ -86,11 +86,11 @@ export const flame: Panel = {
         bar.replaceChildren(
           h("div", { class: "choices" },
             choice("CPU samples", "", answer.n_native), choice("Python samples", "python", answer.n_python)),
-          h("span", { class: "small" }, range ? `measured range, ${format.duration(range.to - range.from)}` : "whole run; measure a range to look at that alone"));
+          h("span", { class: "small" }, range ? `measured range, ${format.duration(range.to - range.from)}` : "whole run; measure a range to restrict it"));
         if (!answer.total) {
           body.replaceChildren(answer.n_native + answer.n_python
             ? emptyState("No samples here", "Nothing of this kind was sampled in this time.")
-            : emptyState("No samples were recorded", "lull profile samples CPUs and Python by itself; imported traces have none."));
+            : emptyState("No samples were recorded", "lull profile samples CPUs and Python by default; imported traces have no samples."));
         } else {
           draw(tree(answer), answer, body, []);
         }

@@ -20,20 +20,20 @@ export const health: Panel = {
   render: async ({ app }) => {
     const health = await app.source.ask<Health>("health", { f: app.report || undefined });
     const notes: HTMLElement[] = [];
-    if (app.meta.is_simulated) notes.push(h("li", { class: "loss" }, "The device was simulated: no GPU did this work, and its times are made up."));
-    if (app.meta.notice) notes.push(h("li", { class: "notice" }, `This file does not hold all of the report: ${app.meta.notice}.`));
-    if (app.meta.is_imported) notes.push(h("li", { class: "notice" }, "Made from the file of another tool: what that did not record is not here."));
-    if (!health.is_sealed) notes.push(h("li", { class: "loss" }, `The recording ended abruptly at ${format.moment(app.meta.to - app.meta.from, 1e6)}; all of it up to there is shown.`));
+    if (app.meta.is_simulated) notes.push(h("li", { class: "loss" }, "The device was simulated: no GPU did this work, and its times are not real."));
+    if (app.meta.notice) notes.push(h("li", { class: "notice" }, `This file does not contain the whole report: ${app.meta.notice}.`));
+    if (app.meta.is_imported) notes.push(h("li", { class: "notice" }, "Imported from a file of another tool: what that tool did not record is missing."));
+    if (!health.is_sealed) notes.push(h("li", { class: "loss" }, `The recording ended abruptly at ${format.moment(app.meta.to - app.meta.from, 1e6)}; everything before that is shown.`));
     if (health.n_damaged) notes.push(h("li", { class: "loss" }, `${health.n_damaged} blocks of the file are damaged: their rows are missing.`));
     if (health.warning) notes.push(h("li", { class: "notice" }, health.warning));
     for (const i of health.issues) {
       notes.push(h("li", { class: i.severity }, h("b", null, `${format.count(i.count)} × ${i.name.replace(/_/g, " ")}`), ` ${i.text}`, i.detail ? h("div", { class: "small mono" }, format.clean(i.detail)) : null));
     }
-    if (!notes.length) notes.push(h("li", { class: "good" }, "Nothing was lost, refused or in doubt."));
+    if (!notes.length) notes.push(h("li", { class: "good" }, "Nothing was lost or refused, and there are no warnings."));
     const there = health.tables.filter((t) => t.n);
     const absent = health.tables.filter((t) => !t.n);
     return h("div", { class: "columns" },
-      h("section", null, h("h4", null, "Losses and doubts"), h("ul", { class: "issues" }, notes)),
+      h("section", null, h("h4", null, "Losses and warnings"), h("ul", { class: "issues" }, notes)),
       h("section", null, h("h4", null, "Recorded"),
         h("div", { class: "pairs wide" }, there.flatMap((t) => [h("span", { title: t.doc }, t.name.replace(/_/g, " ")), h("span", null, `${format.count(t.n)} · ${format.bytes(t.bytes)}`)])),
         h("h4", null, "Not recorded"), h("div", { class: "small" }, absent.map((t) => t.name.replace(/_/g, " ")).join(", ") || "nothing is missing")),

@@ -77,7 +77,7 @@ function verdictCard(l: Launch): HTMLElement {
   const claim = l.verdict;
   if (!claim) {
     return card("Verdict", h("div", { class: "kernel-verdict" }, "unknown"),
-      h("div", null, l.trouble ?? "What limits it cannot be told from the counters that were read."),
+      h("div", null, l.trouble ?? "The counters that were read do not show what limits it."),
       l.missing && !l.trouble ? h("div", { class: "small" }, `missing: ${l.missing}`) : null);
   }
   return card("Verdict",
@@ -85,7 +85,7 @@ function verdictCard(l: Launch): HTMLElement {
     h("div", null, claim.title),
     h("ul", null, claim.proofs.map((p) => h("li", null, p))),
     h("div", null, h("b", null, "Try "), claim.fix),
-    claim.gain === null ? null : h("div", { class: "small" }, gainText(claim), ", if nothing else gets in the way"),
+    claim.gain === null ? null : h("div", { class: "small" }, gainText(claim), ", if nothing else limits it"),
     l.also.length ? h("div", { class: "small" }, "also: ", l.also.map((c) => `${c.id} (${gainText(c)})`).join(", ")) : null);
 }
 
@@ -105,9 +105,9 @@ function rangeCard(l: Launch, n: number): HTMLElement {
   const least = l.n_launches_least ?? n;
   const pairs: [string, string][] = [
     ["duration", format.duration(l.duration_ns)],
-    ["launches", least === n ? format.count(n) : `${format.count(n)} in one run and ${format.count(least)} in another: its numbers are of different work`],
+    ["launches", least === n ? format.count(n) : `${format.count(n)} in one run and ${format.count(least)} in another: its numbers belong to different work`],
     ["device", l.device || "not known"],
-    ["passes", l.passes ? `${l.passes}, a run of the program each` : "none"],
+    ["passes", l.passes ? `${l.passes}, one run of the program each` : "none"],
   ];
   return card("Range", h("div", { class: "pairs" }, pairs.flatMap(([k, v]) => [h("span", null, k), h("span", null, v)])));
 }

@@ -139,7 +139,7 @@ export function rooflineChart(all: Launch[], l: Launch, pick: (l: Launch) => voi
   const own = dot(k, l, true, pick);
   if (own) svg.append(own);
   const bound = l.roofline.slopes.filter((p) => p.roof).sort((a, b) => a.roof! - b.roof!)[0];
-  const text = !l.roofline.type ? "It does no floating-point arithmetic, so it has no place under the roof."
+  const text = !l.roofline.type ? "It does no floating-point arithmetic, so the roofline does not apply."
     : bound ? `${si(rate)}FLOP/s of ${l.roofline.type}: ${(100 * rate / bound.roof!).toFixed(0)} % of its roof. Slopes: DRAM, L2, L1; filled dots are at DRAM.` : `${si(rate)}FLOP/s`;
   const box = h("div", null, h("div", { class: "small" }, text));
   box.prepend(svg);
@@ -173,7 +173,7 @@ export function memoryChart(l: Launch): HTMLElement | null {
       s("line", { x1: x, x2: x + 26, y1: 49, y2: 49, class: "edge", "stroke-width": 1.5 + 8 * Math.min(1, loads[ix]) }),
       s("text", { x: x + 13, y: 18, class: "tick middle" }, text))));
   const notes = [
-    m.ld_sectors_per_request > 0 ? `${m.ld_sectors_per_request.toFixed(1)} sectors a load` : "",
+    m.ld_sectors_per_request > 0 ? `${m.ld_sectors_per_request.toFixed(1)} sectors per load` : "",
     m.st_sectors_per_request > 0 ? `${m.st_sectors_per_request.toFixed(1)} a store` : "",
     m.packing !== undefined ? `${m.packing.toFixed(0)} % of the bytes used` : "",
     m.conflict_share > 1 ? `${m.conflict_share.toFixed(0)} % bank conflicts` : "",
@@ -202,7 +202,7 @@ export function occupancyChart(l: Launch): HTMLElement | null {
   const had = l.metrics.occupancy;
   if (fits === undefined) return null;
   const rows: Bar[] = [{ label: "fits", share: fits / 100, title: "warps that fit on a multiprocessor", note: "" }];
-  if (had !== undefined) rows.push({ label: "was there", share: had / 100, title: "warps on a multiprocessor, mean", note: "" });
+  if (had !== undefined) rows.push({ label: "achieved", share: had / 100, title: "warps on a multiprocessor, mean", note: "" });
   const threads = l.block.reduce((a, b) => a * b, 1);
   const charts = l.curves ? [
     curve(l.curves.threads, threads, "threads", String), curve(l.curves.registers, l.registers, "registers", String),

@@ -29,10 +29,10 @@ export const query: Panel = {
   title: "Query",
   render: ({ app }) => {
     if (app.source.isOffline) {
-      return emptyState("No SQL in a file", "lull view and lull query run SQL over the report itself.");
+      return emptyState("An exported file cannot run SQL", "lull view and lull query run SQL over the report itself.");
     }
     const text = h("textarea", { spellcheck: "false", rows: 3, "aria-label": "SQL" }, last);
-    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. The buttons run an example each, and “Tables” lists what there is. Times are in ns; nothing can be changed, and a query ends after 5 s."));
+    const result = h("div", { class: "panel-body" }, h("div", { class: "small query-hint" }, "Rows appear here. The buttons run an example each, and “Tables” lists all tables. Times are in ns; nothing can be changed, and a query ends after 5 s."));
     const run = async (): Promise<void> => {
       last = text.value;
       result.replaceChildren(h("div", { class: "loading" }, "…"));

@@ -1,4 +1,4 @@
-// Ranks: a job as a whole. Who was late and when, who holds the others up and why, and the timelines of chosen ranks
+// Ranks: a job as a whole. Which rank was late and when, which rank delays the others and why, and the timelines of chosen ranks
 // above each other on the job's clock.
 
 import type { App } from "../app";
@@ -12,7 +12,7 @@ import { T, mix, pixel, rgb } from "../theme";
 import { type Context, type Panel, failure } from "./panel";
 
 const MAX_CHOSEN = 8;
-const WORDS: Record<(typeof PARTS)[number], string> = { compute: "computing", wait: "waiting for others", transfer: "moving bytes", bubble: "pipeline bubbles", copy: "copies", idle: "idle by itself" };
+const WORDS: Record<(typeof PARTS)[number], string> = { compute: "computing", wait: "waiting for others", transfer: "transferring data", bubble: "pipeline bubbles", copy: "copies", idle: "idle for other reasons" };
 
 function colourOf(part: (typeof PARTS)[number]): string {
   return { compute: T.busy, wait: T.idle[5], transfer: T.work[5], bubble: T.idle[6], copy: T.idle[1], idle: T.idle[0] }[part];
@@ -73,7 +73,7 @@ function heatMap(heat: Heat, job: Job, what: string, pick: (rankIx: number, step
 }
 
 function stragglerList(job: Job, choose: (rankIx: number, step: number) => void): HTMLElement {
-  if (!job.stragglers.length) return h("div", { class: "small" }, "No rank holds the others up.");
+  if (!job.stragglers.length) return h("div", { class: "small" }, "No rank delays the others.");
   return h("div", { class: "stragglers" }, job.stragglers.slice(0, 12).map((s) => h("button", {
     class: "straggler", title: "Show its timeline", onclick: () => choose(job.ranks.findIndex((r) => r.rank === s.rank), s.since_step ?? -1),
   }, h("div", null, h("b", null, `Rank ${s.rank}`), s.host ? ` on ${s.host}` : "", h("span", { class: "strong" }, `+${format.duration(s.late_ns)} a step`)),
@@ -104,7 +104,7 @@ async function timelines(ctx: Context, job: Job, ixs: number[], stepNumber: numb
   const length = step[2] - step[1];
   const strips = new Strips(sides, { from: -length * 0.05, to: length * 1.25 }, (side, lane, t) => open(ctx, side.app, lane, t));
   return h("div", null, h("div", { class: "strips-bar" }, h("b", null, `step ${step[0]} of rank ${lead.rank}: ${format.duration(length)}`),
-    h("span", { class: "small" }, job.clocks.how === "none" ? "clocks of the ranks could not be put together" : job.clocks.how === "durations" ? "clocks are not aligned" : job.clocks.how === "same" ? "one clock" : `clocks agree to ${format.duration(job.clocks.error_ns)}`),
+    h("span", { class: "small" }, job.clocks.how === "none" ? "clocks of the ranks could not be aligned" : job.clocks.how === "durations" ? "clocks are not aligned" : job.clocks.how === "same" ? "one clock" : `clocks agree to ${format.duration(job.clocks.error_ns)}`),
     h("span", { class: "space" }), h("span", { class: "small hint" }, "Ctrl wheel zooms, drag pans, click opens the rank"),
     h("button", { onclick: () => strips.zoom(0.6), "aria-label": "Zoom in" }, "+"), h("button", { onclick: () => strips.zoom(1 / 0.6), "aria-label": "Zoom out" }, "−"), h("button", { onclick: () => strips.reset() }, "Step")), strips.el);
 }
@@ -140,7 +140,7 @@ function chosenBar(job: Job, redraw: () => void): HTMLElement {
     },
   }, h("option", { value: -1 }, "add a rank"), job.ranks.map((r: Rank, ix) => (choice.ranks.includes(ix) ? null : h("option", { value: ix }, `rank ${r.rank}${r.host ? ` · ${r.host}` : ""}`))));
   return h("div", { class: "strips-bar chosen" }, h("h4", null, "Timelines"), choice.ranks.map((ix) => h("button", {
-    class: "chip", title: "Take it away", onclick: () => {
+    class: "chip", title: "Remove this rank", onclick: () => {
       if (choice.ranks.length > 1) choice.ranks = choice.ranks.filter((x) => x !== ix);
       redraw();
     },
@@ -176,7 +176,7 @@ function known(ctx: Context, job: Job): HTMLElement {
     notes.length ? h("div", { class: "small rank-notes" }, notes.slice(0, 4).map((n) => h("div", null, n))) : null,
     h("div", { class: "rank-grid" },
       h("section", null, h("div", { class: "heat-head" }, h("h4", null, "Ranks by step"), kinds), heatBox),
-      h("section", null, h("h4", null, "Who holds the others up"), stragglerList(job, choose), h("h4", null, "Ranks that do alike"), groupList(job))),
+      h("section", null, h("h4", null, "Ranks that delay the others"), stragglerList(job, choose), h("h4", null, "Ranks with the same behaviour"), groupList(job))),
     below);
 }
 
@@ -187,12 +187,12 @@ export const ranks: Panel = {
   follows: ["verdict"],
   render: async (ctx) => {
     if (!ctx.app.meta.is_job) {
-      return emptyState("This report is one rank", "Give the folder with the reports of all ranks: lull view FOLDER shows who is late, since when, and why.");
+      return emptyState("This report is one rank", "Give the folder with the reports of all ranks: lull view FOLDER shows which rank is late, since when, and why.");
     }
     try {
       const answer = await jobOf(ctx.app);
       if (answer.state === "known" && answer.job) return known(ctx, answer.job);
-      if (answer.state === "running") return emptyState(`Comparing ${ctx.app.meta.reports.length} ranks`, "Each report is looked into once. The rest of the page works meanwhile.");
+      if (answer.state === "running") return emptyState(`Comparing ${ctx.app.meta.reports.length} ranks`, "Each report is analysed once. The rest of the page works in the meantime.");
       return emptyState("The ranks cannot be compared", answer.detail ?? "");
     } catch (e) {
       return failure(e);

@@ -58,7 +58,7 @@ async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
   const f = v?.findings.find((x) => x.id === s.name);
   if (!v || !f) {
     return [h("section", null, h("h4", null, "Why"), h("div", { class: "small" },
-      s.class === 7 || !s.name ? "Nothing that was recorded tells why." : `${s.name}: too little of it to be worth a finding.`))];
+      s.class === 7 || !s.name ? "The recording does not show why." : `${s.name}: too little time to be reported as a finding.`))];
   }
   return [
     h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
@@ -79,7 +79,7 @@ function goTo(ctx: Context, lane: number, start: number, end: number): void {
   void app.selectAt(lane, (start + end) / 2);
 }
 
-const OFFLINE_WAITS = "Who waited for whom is not in this file; `lull view FILE` on the recording shows it.";
+const OFFLINE_WAITS = "This file does not contain which thread waited for which; `lull view FILE` on the recording shows it.";
 
 function linkList(ctx: Context, links: Link[]): HTMLElement {
   const { app } = ctx;
@@ -136,7 +136,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   }
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
-    h("section", null, h("h4", null, isGap ? "What the gap lies between" : "Details"),
+    h("section", null, h("h4", null, isGap ? "Before and after the gap" : "Details"),
       fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
     h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
     await gapsOf(ctx, s));
@@ -145,7 +145,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
 async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app } = ctx;
   const names = ["cuda_gpu_sum", "cuda_api_sum", "nvtx_sum", "overlap"];
-  let why = "No work lies inside this range as a whole.";
+  let why = "No work is entirely inside this range.";
   const answers = await Promise.all(names.map(async (n) => {
     try {
       return await report(ctx, n, true);

@@ -65,7 +65,7 @@ export const steps: Panel = {
       const answer = await app.source.ask<Steps>("steps", { f: app.report || undefined });
       if (!answer.steps.length) {
         return emptyState("No steps were recorded",
-          "Name them: lull_step(i) in C, torch.profiler's ProfilerStep, or an NVTX range for each turn of the loop.");
+          "Name them: lull_step(i) in C, torch.profiler's ProfilerStep, or an NVTX range around each iteration of the loop.");
       }
       const nWarm = warmUp(answer, answer.has_causes ? await verdictOf(app).catch(() => null) : null);
       const steady = answer.steps.slice(nWarm);

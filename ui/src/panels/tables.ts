@@ -85,7 +85,7 @@ function tables(id: string, title: string, choices: Choice[], empty: string): Pa
             void draw();
           },
         }),
-        h("label", { class: ctx.app.range && !ctx.app.source.isOffline ? "" : "off", title: ctx.app.source.isOffline ? "This file holds tables of the whole time only; `lull view FILE` on the recording has the others" : "Measure a range by a drag on the rows first" }, h("input", {
+        h("label", { class: ctx.app.range && !ctx.app.source.isOffline ? "" : "off", title: ctx.app.source.isOffline ? "This file has tables of the whole recording only; `lull view FILE` on the recording has the others" : "Measure a range by a drag on the rows first" }, h("input", {
           type: "checkbox", disabled: !ctx.app.range || ctx.app.source.isOffline, checked: useRange && !!ctx.app.range,
           onchange: (e: Event) => {
             useRange = (e.target as HTMLInputElement).checked;

@@ -144,7 +144,7 @@ function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
     h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`,
       // It orders causes. Below the others it would seem to doubt what was measured.
-      isFirst ? h("span", { title: "Orders the causes; no probability. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
+      isFirst ? h("span", { title: "Used to rank the causes; not a probability. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
     where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
     evidence(ctx, f),
     f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
@@ -186,7 +186,7 @@ export const verdict: Panel = {
       const v = await verdictOf(ctx.app);
       const tail = [
         v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
-        v.missing?.length ? h("div", { class: "small" }, `Would tell more: ${v.missing.join(", ")}`) : null,
+        v.missing?.length ? h("div", { class: "small" }, `Recording this would help: ${v.missing.join(", ")}`) : null,
       ];
       const other = elsewhere(v);
       if (v.state === "running") return h("div", { class: "empty" }, h("b", null, v.sentence), progress(v.done ?? 0), h("div", null, v.detail ?? ""));
