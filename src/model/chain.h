@@ -63,7 +63,10 @@ void lull_chain_init(struct lull_chain *c, struct lull_reader *r, u32 process,
 /* Free it. */
 void lull_chain_release(struct lull_chain *c);
 
-/* The start of the gap: the end of the previous call, or the start of the first. */
+/*
+ * When the gap before this call starts: at the end of the previous call; for the first, at its own
+ * start.
+ */
 static inline u64 lull_chain_gap_ns(const struct lull_chain *c, u32 node)
 {
 	return c->nodes[node].flags & LULL_NODE_FIRST ? c->nodes[node].begin_ns

@@ -65,8 +65,8 @@ struct lull_report {
 	u64 needs_quick;   /* without rows in these it takes long: see lull_report_is_quick() */
 	bool is_default;   /* printed when no report is named */
 	bool is_long;	   /* one row for each event: printed while it runs, and never kept */
-	int sorted_by;	   /* 1 + the column that `run` sorts rows by, 0 if ties cannot be */
-	const char *empty; /* what it means that there are no rows; may be NULL */
+	int sorted_by; /* 1 + the column that `run` sorted by, to order ties; 0 if there are none */
+	const char *empty;	      /* what it means that there are no rows; may be NULL */
 	const char *finding, *advice; /* of a rule: what rows mean, and what to do; else NULL */
 	int (*run)(struct lull_reader *r, struct lull_out *out,
 		   const struct lull_report_options *options, struct lull_err *err);

@@ -9,7 +9,7 @@
  *                 timeline each event belongs to. A group is a stream, a device or a thread.
  * Order:          inside a group by start.
  *
- * To add one:     a line in `sources` of source.c, its colour in ui/src/theme.ts.
+ * To add one:     a line in `lull_sources` of lane_source.c, its colour in ui/src/theme.ts.
  */
 #ifndef LULL_TIMELINE_LANE_SOURCE_H
 #define LULL_TIMELINE_LANE_SOURCE_H

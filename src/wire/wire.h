@@ -1,16 +1,16 @@
 /*
  * wire - the shared memory between agents and the collector.
  *
- * A recording has a session folder (in /dev/shm where possible) named by the environment variable
- * LULL_SESSION:
+ * A session has one or more recordings. Its folder, in /dev/shm where possible, is named by the
+ * environment variable LULL_SESSION:
  *
  *	control			one struct lull_control, made by the collector, mapped by all
- *	PID-COUNTER.image	one per program image, made by its agent
+ *	PID-COUNTER.image	one per program that a process runs, made by its agent
  *
  * An image file is:
  *
  *	struct lull_image	description of the process, its issue counters
- *	struct lull_slot[]	one per live thread
+ *	struct lull_slot[]	one per thread, until its chunks are read
  *	struct lull_chunk[]	state of each chunk
  *	data			chunks of LULL_CHUNK_BYTES, each a sequence of events
  *
@@ -27,7 +27,7 @@
  *  4. Names are stored as 64-bit hashes. A thread writes the definition of a hash before its first
  *     use in each recording (lull_control.record changes value), into the same stream: a reader
  *     sees the definition before the use.
- *  5. If the pool is full, the newest event is dropped and counted in lull_slot.n_dropped.
+ *  5. If no chunk is free, the new event is dropped and counted in lull_slot.n_dropped.
  *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the
  *     control page.
  */

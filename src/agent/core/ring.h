@@ -9,10 +9,10 @@
  *		lull_commit(t, sizeof(*e));
  *	}
  *
- * Guarantees:       no lock, no system call, no allocation, safe in a signal handler. If there is
- *                   no space, lull_reserve() returns NULL and has counted the event as dropped.
- *                   Between reserve and commit the caller must not call anything that may emit on
- *                   this thread.
+ * Guarantees:       no lock, no allocation, no system call except one for a new chunk; safe in a
+ *                   signal handler. If there is no space, lull_reserve() returns NULL and has
+ *                   counted the event as dropped. Between reserve and commit the caller must not
+ *                   call anything that may emit on this thread.
  * Nesting:          a handler that interrupts a reserve..commit writes to a second stream (level
  *                   1).
  * Fork:             struct lull_thread is in memory that the Linux kernel zeroes in a forked child,

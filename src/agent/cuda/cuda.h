@@ -1,12 +1,12 @@
 /*
  * cuda - shared by the files of the CUDA source.
  *
- * How it records: calls of the driver and the runtime by callbacks on the calling thread, which is
- *                 the cheapest way: two reads of the counter and one event, and no CUPTI record.
- *                 Device work by CUPTI's activity records, converted to events on CUPTI's own
- *                 thread.
+ * How it records: calls of the driver and the runtime by callbacks on the calling thread: two
+ *                 reads of the counter and one event, and no CUPTI record. A wrapper of
+ *                 cudaLaunchKernel (cuda_runtime.c) is cheaper still. Device work by CUPTI's
+ *                 activity records, converted to events on the thread that delivers them.
  * Flushing:       an agent thread flushes if no full buffer was returned for 100 ms, and when the
- *                 collector requests it, so that a killed process loses at most the last 250 ms of
+ *                 collector requests it, so that a killed process loses about the last 200 ms of
  *                 device records. CUPTI keeps a buffer until all work in it is finished; the
  *                 records of finished work are copied out before. A flush delays launches made at
  *                 the same time.
