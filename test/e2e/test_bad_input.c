@@ -419,7 +419,7 @@ static void without_room_for_buffers_no_program_is_started(void **state)
 					  "mount -t tmpfs -o size=1m none /tmp",
 					  "true"),
 			 1);
-	expect_line(text, "lull profile: no room for buffers", "set TMPDIR");
+	expect_line(text, "lull profile: no space for buffers", "set TMPDIR");
 }
 
 static void put_file(const char *name, const void *bytes, size_t n)

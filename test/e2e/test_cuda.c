@@ -553,7 +553,7 @@ static void says(const char *knob, const char *value, const char *issue, const c
 static void a_cupti_that_cannot_be_used_is_said_at_the_end(void **state)
 {
 	(void)state;
-	says("LULL_CUPTI_PATH", "/nowhere/libcupti.so", "no libcupti was found", "");
+	says("LULL_CUPTI_PATH", "/nowhere/libcupti.so", "libcupti was not found", "");
 	says("LULL_CUPTI_PATH", LULL_BUILD "/sim/old/libcupti.so.13", "CUPTI could not be used",
 	     "cuptiActivityRegisterTimestampCallback");
 	says("LULL_SIM_CUPTI_VERSION", "11.4", "CUPTI could not be used",

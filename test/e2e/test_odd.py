@@ -348,7 +348,7 @@ def processes_that_count_from_one():
 
 def without_a_report_it_says_why():
     for words, why in ((("--delay", "100"), "before --delay was over"),
-                       (("-c", "nvtx", "-p", "no_such"), "no range no_such began"),
+                       (("-c", "nvtx", "-p", "no_such"), "no range no_such started"),
                        (("-c", "cudaProfilerApi"), "never called cudaProfilerStart()"),
                        (("-c", "lull"), "never called lull_start()"),
                        (("--steps", "active=1,repeat=1"), "no step that --steps selects"),
