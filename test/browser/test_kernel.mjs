@@ -112,7 +112,7 @@ async function ranged() {
   check(/Counters of 1 range were read/.test(sentence), "a range is not called a launch", sentence);
   const body = await kernelTab(page);
   check(/launch-overhead/.test(body) && /5 launches in 138/.test(body), "a range has its verdict and its proof", body);
-  check(/launches\s+5\s/.test(body) && /passes\s+12, a run of the program each/.test(body), "and says how it was measured", body);
+  check(/launches\s+5\s/.test(body) && /passes\s+12, one run of the program each/.test(body), "and says how it was measured", body);
   check(page.complaints.length === 0, "range: nothing in the console", page.complaints);
   await page.context().close();
   await server.end();

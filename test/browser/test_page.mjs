@@ -465,7 +465,7 @@ async function causes() {
     check((v.findings[v.first].cost_ns >= 0.5 * v.waiting_share * v.step_ns) === isMost, `${name}: what the test is about`);
     check(/ because /.test(line + text) === isMost, `${name}: because is said of what has most of the time`, line);
     if (!isMost) {
-      check(line.includes(`fix first: ${v.findings[v.first].id} (`) && line.includes(`${most.id} has most of it (`), `${name}: both causes are named`, line);
+      check(line.includes(`fix first: ${v.findings[v.first].id} (`) && line.includes(`${most.id} accounts for most of it (`), `${name}: both causes are named`, line);
       for (const f of [v.findings[v.first], most]) check(text.includes(`without ${f.id} (${f.prediction.ratio.toFixed(2)} × as fast)`), `${name}: what fixing ${f.id} brings`, text.slice(0, 400));
       check(new RegExp(`${most.id}`).test(await page.locator(".finding").nth(1).innerText()), `${name}: their cards stand side by side`);
     }
