@@ -93,10 +93,13 @@ static void load_case(const char *folder, const char *file)
 	const char *name = strstr(folder, "golden/") + strlen("golden/");
 	struct lull_err err;
 
+	assert_true(n_cases < MAX_CASES);
+	if (!line || !text)
+		fail_msg("%s holds no cmd and trace.txt: what is it for?", folder);
 	memset(g, 0, sizeof(*g));
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	snprintf(g->expect, sizeof(g->expect), "%s", folder);
-	if (n_cases < MAX_CASES && parse(g, line)) {
+	if (parse(g, line)) {
 		report_ok(lull_text_write(text, file, &err), &err);
 		report_ok(lull_reader_open(&g->reader, file, &err), &err);
 		unlink(file);
