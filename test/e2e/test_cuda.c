@@ -5,6 +5,7 @@
  */
 #include "support/sim.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,17 +240,15 @@ static bool is_called_by(struct lull_reader *r, u32 stack, const char *name)
 	return false;
 }
 
-static void callers_of_long_calls_are_recorded(void **state)
+/* All waits for the context have the stack that led to them, launches have none. Returns how many. */
+static u64 check_callers(void)
 {
+	struct lull_reader *r = test_profile_open("a.lull");
 	struct lull_cuda_call_cols cols;
-	struct lull_reader *r;
 	struct lull_cursor c;
 	u64 n_waits = 0;
 	size_t n;
 
-	(void)state;
-	assert_int_equal(record("--cudabacktrace=sync:1", "20"), 0);
-	r = test_profile_open("a.lull");
 	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
@@ -257,6 +256,7 @@ static void callers_of_long_calls_are_recorded(void **state)
 
 			if (strcmp(name, "cuCtxSynchronize") == 0) {
 				assert_true(is_called_by(r, cols.stack[i], "main"));
+				assert_true(is_called_by(r, cols.stack[i], "cuCtxSynchronize"));
 				n_waits++;
 			}
 			if (strcmp(name, "cuLaunchKernel") == 0)
@@ -264,10 +264,58 @@ static void callers_of_long_calls_are_recorded(void **state)
 		}
 	}
 	lull_cursor_release(&c);
-	assert_int_equal(n_waits, counted("syncs"));
 	lull_reader_close(r);
+	return n_waits;
+}
+
+static void callers_of_long_calls_are_recorded(void **state)
+{
+	(void)state;
+	assert_int_equal(record("--cudabacktrace=sync:1", "20"), 0);
+	assert_int_equal(check_callers(), counted("syncs"));
 	assert_int_equal(record("--cudabacktrace=everything", "1"), 2);
 	assert_non_null(strstr(text, "--cudabacktrace: 'everything' is not none, all"));
+}
+
+/* The process whose number the file holds has ended, and nobody has asked how. */
+static bool is_zombie(const char *file)
+{
+	char path[64], state = 0;
+	int pid = 0;
+	FILE *f = fopen(test_profile_path(file), "re");
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%d", &pid) != 1)
+		pid = 0;
+	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(f);
+	return state == 'Z';
+}
+
+/* The device's libraries are found by a relative path, and nobody can ask where the program stood. */
+static void files_of_a_program_that_has_ended_are_known(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	pid = test_profile_launch(QUIET "--cudabacktrace=sync:1 sh -c 'echo $$ > %%R/pid; "
+					"until test -e %%R/go; do sleep 0.01; done; "
+					"exec %s/e2e/launches 20 >/dev/null'",
+				  LULL_BUILD);
+	test_wait_for(test_profile_exists("pid"));
+	kill(pid, SIGSTOP);
+	test_profile_touch("go");
+	test_wait_for(is_zombie("pid"));
+	kill(pid, SIGCONT);
+	assert_int_equal(test_profile_wait(pid), 0);
+	assert_true(check_callers() > 0);
 }
 
 static void nothing_is_lost_without_flushing(void **state)
@@ -694,6 +742,7 @@ int main(void)
 		WITH_FOLDER(refused_unified_memory_is_said),
 		WITH_FOLDER(all_calls_are_recorded_on_demand),
 		WITH_FOLDER(callers_of_long_calls_are_recorded),
+		WITH_FOLDER(files_of_a_program_that_has_ended_are_known),
 		WITH_FOLDER(nothing_is_lost_without_flushing),
 		WITH_FOLDER(a_window_is_recorded_exactly),
 		WITH_FOLDER(what_is_not_there_is_refused),

@@ -145,6 +145,26 @@ static void emit(const struct module *m, const u8 *id, const char *path)
 	lull_commit(t, size_bytes);
 }
 
+/*
+ * The loader keeps the path by which it found a file, which may be relative (LD_LIBRARY_PATH). The
+ * collector cannot ask a process that has ended where it stood. Under the loader's lock.
+ */
+static const char *absolute(const char *path)
+{
+	static char text[PATH_MAX_BYTES];
+	size_t len = strnlen(path, PATH_MAX_BYTES);
+	long n;
+
+	if (path[0] == '/' || !strchr(path, '/'))
+		return path;
+	n = syscall(SYS_getcwd, text, sizeof(text)); /* its length with the NUL */
+	if (n < 2 || text[0] != '/' || (size_t)n + len >= sizeof(text))
+		return path;
+	text[n - 1] = '/';
+	memcpy(text + n, path, len + 1);
+	return text;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct module m = { .start_addr = UINT64_MAX, .bias = info->dlpi_addr };
@@ -174,6 +194,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (!path || !*path)
 		path = lull_agent.image->exe; /* the program itself has no name here */
+	path = absolute(path);
 	m.path_len = (u32)strnlen(path, PATH_MAX_BYTES);
 	if (!id)
 		id = (const u8 *)"";
