@@ -240,7 +240,9 @@ static bool is_called_by(struct lull_reader *r, u32 stack, const char *name)
 	return false;
 }
 
-/* All waits for the context have the stack that led to them, launches have none. Returns how many. */
+/*
+ * All waits for the context have the stack that led to them, launches have none. Returns how many.
+ */
 static u64 check_callers(void)
 {
 	struct lull_reader *r = test_profile_open("a.lull");
@@ -299,7 +301,9 @@ static bool is_zombie(const char *file)
 	return state == 'Z';
 }
 
-/* The device's libraries are found by a relative path, and nobody can ask where the program stood. */
+/*
+ * The device's libraries are found by a relative path, and nobody can ask where the program stood.
+ */
 static void files_of_a_program_that_has_ended_are_known(void **state)
 {
 	pid_t pid;
