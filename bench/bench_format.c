@@ -157,7 +157,7 @@ static void emit_background(struct thread *t)
 	}
 }
 
-/* Run ops[*at] and its children; the row is emitted when it ends, behind theirs. */
+/* Run ops[*at] and its children; the row is emitted when it ends, after theirs. */
 static void run_op(struct thread *t, const struct op *ops, size_t *at)
 {
 	const struct op *op = &ops[(*at)++];

@@ -4,7 +4,7 @@
  *	bench_why [KERNELS]	(default 10 million)
  *
  * The file is that of a training loop: steps of 500 kernels on one stream, a call for each, an
- * operator around every second call, a loader of 2 ms at the begin of each step and a wait at its
+ * operator around every second call, a loader of 2 ms at the start of each step and a wait at its
  * end. It is analysed with a tenth of the kernels and with all of them, each in a process of its
  * own, with the file in the page cache, and then decoded to compare with (scan.h). Times are those
  * of the CPU: others may use the machine. Fails if the loader is not what it finds.

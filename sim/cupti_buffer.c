@@ -78,7 +78,7 @@ static void translate(u8 *record, u32 kind, u64 now_ns)
 			store64(record + off,
 				ns > now_ns ? 0 : lull_cupti_clock_translate(ns, is_device));
 	}
-	/* Behind the end of a kernel is when it completed. */
+	/* After the end of a kernel is when it completed. */
 	if (kind == CUPTI_KERNEL || kind == CUPTI_CONCURRENT_KERNEL)
 		store64(record + off, load64(record + off - 8));
 }

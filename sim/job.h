@@ -21,7 +21,7 @@
 #define JOB_MAX_STAGES	32u
 #define JOB_MAX_MICRO	32u
 
-/* What comes behind the last collective of a step: the update, and the thread that sees it. */
+/* What comes after the last collective of a step: the update, and the thread that sees it. */
 #define JOB_UPDATE_NS 60000u
 #define JOB_SEEN_NS   20000u
 
@@ -39,7 +39,7 @@ struct job {
 	u64 slow_from;	   /* step */
 	u64 slow_ns;	   /* by how much */
 	u64 cause;	   /* enum job_cause */
-	bool is_bare;	   /* gradients are exchanged behind the backward pass */
+	bool is_bare;	   /* gradients are exchanged after the backward pass */
 	u64 n_stages;	   /* of a pipeline; 0: none */
 	u64 n_micro;	   /* batches that go through it in a step */
 	i64 heavy;	   /* stage with more to do, -1 for none */

@@ -8,7 +8,7 @@
 /* A launch takes this long, and the next one comes this long after it. */
 #define CALL_NS 5000u
 #define NEXT_NS 3000u
-/* From the end of a call to the begin of its kernel on an idle device. */
+/* From the end of a call to the start of its kernel on an idle device. */
 #define LATENCY_NS 4000u
 /* Between two kernels of a stream. */
 #define GAP_NS 900u

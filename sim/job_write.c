@@ -169,7 +169,7 @@ static void put_stage(struct job_writer *w, u64 stage, const struct job_pipeline
 	}
 }
 
-/* The collectives of the world behind what `plan` says; returns when the step is over. */
+/* The collectives of the world after what `plan` says; returns when the step is over. */
 static u64 put_world(struct job_writer *w, u64 step, const struct job_plan *plan, u64 *free_ns)
 {
 	const struct job *j = w->job;

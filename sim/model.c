@@ -120,7 +120,7 @@ static u32 next_free(const bool *is_taken)
 	return best;
 }
 
-/* Take `n` multiprocessors from when all of them are free; returns the begin. */
+/* Take `n` multiprocessors from when all of them are free; returns the start. */
 static u64 take_sms(u32 n, u64 from_ns, u64 dur_ns)
 {
 	bool is_taken[SIM_DEVICE_SMS] = { false };

@@ -66,7 +66,7 @@ struct sim_work {
 /* Whose call it is, with CUPTI's values. */
 enum sim_domain { SIM_DRIVER = 1, SIM_RUNTIME = 2 };
 
-/* One call of the driver or the runtime, from its begin to its end; lives on the caller's stack. */
+/* One call of the driver or the runtime, from its start to its end; lives on the caller's stack. */
 struct sim_call {
 	enum sim_domain domain;
 	u32 cbid;

@@ -158,7 +158,7 @@ def bench_loop(b):
 
 
 def alternate(couples, n_rounds):
-    """Turns of couples of processes, one behind the other; by couples, for either process."""
+    """Turns of couples of processes, one after the other; by couples, for either process."""
     found, cpu = [([], []) for _ in couples], -1
     for i in range(n_rounds):
         for couple, turns in zip(couples, found):

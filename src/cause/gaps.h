@@ -18,7 +18,7 @@ struct lull_gap {
 	u32 place; /* index into places */
 	u64 gap_ns;
 	u64 stall_ns;	   /* of it, beyond what is usual */
-	u64 call_stall_ns; /* of the call behind it */
+	u64 call_stall_ns; /* of the call after it */
 };
 
 struct lull_gap_place {

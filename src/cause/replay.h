@@ -63,7 +63,7 @@ struct lull_replay_node {
 /* A unit. */
 struct lull_replay_op {
 	f64 dur_ns;
-	f64 launch_ns; /* from the begin of its call, if the stream is free */
+	f64 launch_ns; /* from the start of its call, if the stream is free */
 	f64 next_ns;   /* from the end of the unit before it in the stream */
 	f64 lag_ns;    /* from the end of `after` */
 	u32 after;     /* unit of another stream it waited for, or LULL_NONE */

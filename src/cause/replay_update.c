@@ -23,7 +23,7 @@ static u32 part_of(u32 ix, u32 first, u32 end)
 	return (u32)((u64)(ix - first) * PARTS / (end - first));
 }
 
-/* The first call at or behind a moment. */
+/* The first call at or after a moment. */
 static u32 find_node(const struct lull_replay *p, u64 at_ns)
 {
 	const struct lull_replay_node *nodes = p->nodes.at;

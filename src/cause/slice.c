@@ -57,7 +57,7 @@ static bool says_nothing(const struct lull_host *h, u32 event)
 	return e->kind == LULL_HOST_RANGE && !(e->inside & ~(u32)LULL_IN_PHASE);
 }
 
-/* The pause of the thread at this moment or ahead: returns its begin, UINT64_MAX if none. */
+/* The pause of the thread at this moment or ahead: returns its start, UINT64_MAX if none. */
 static u64 pause_ahead(const struct lull_host *h, u32 lane, u64 at_ns,
 		       const struct lull_host_pause **pause)
 {

@@ -31,7 +31,7 @@ enum lull_blind {
 struct lull_slice {
 	u64 from_ns;
 	u64 to_ns;
-	u32 node;	/* the call behind the gap */
+	u32 node;	/* the call after the gap */
 	u32 event;	/* or LULL_NONE */
 	u32 stack;	/* of a sample, or 0 */
 	u32 longest_ns; /* of the parts it was made of: `event` is that one's */

@@ -58,7 +58,7 @@ void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Work that seemed to begin before its call when it was recorded, and was moved behind it. */
+/* Work that seemed to begin before its call when it was recorded, and was moved after it. */
 static u64 n_corrected(struct lull_reader *r)
 {
 	size_t n_issues;

@@ -21,7 +21,7 @@
 
 struct lull_metric {
 	const char *name;    /* in specs and configs; never changes */
-	const char *arg;     /* what stands behind the colon, such as NAME; NULL if nothing does */
+	const char *arg;     /* what stands after the colon, such as NAME; NULL if nothing does */
 	const char *summary; /* one phrase */
 	enum lull_out_kind kind;
 	bool is_share;	 /* a share of the step: differences are compared */
@@ -37,7 +37,7 @@ struct lull_metric {
 extern const struct lull_metric *const lull_metrics[];
 
 /*
- * The metric of a spec NAME or NAME:ARG; *arg is what stands behind the colon, borrowed from
+ * The metric of a spec NAME or NAME:ARG; *arg is what stands after the colon, borrowed from
  * `spec`, or NULL. LULL_E_USAGE with a sentence if there is none, or the argument is missing.
  */
 int lull_metric_find(const char *spec, const struct lull_metric **metric, const char **arg,

@@ -9,7 +9,7 @@
  *
  * Processes and threads have their own numbers. Devices are processes with numbers of our own and
  * their streams are threads, because the format knows nothing else; likewise further tracks of a
- * thread. Times are microseconds with three digits behind the point, since the begin of the
+ * thread. Times are microseconds with three digits after the point, since the start of the
  * recording.
  *
  * What many events have in common is put into words once, and copied.
@@ -219,13 +219,13 @@ static void put_meta(struct chrome *c, const char *ids, const char *kind, const 
 	free(piece.at);
 }
 
-static char *quoted(const char *text, const char *behind)
+static char *quoted(const char *text, const char *after)
 {
 	struct words w;
 	struct lull_str whole = LULL_STR_INIT;
 
 	lull_str_puts(&whole, text);
-	lull_str_puts(&whole, behind);
+	lull_str_puts(&whole, after);
 	begin(&w);
 	put_text(w.to, whole.at, whole.len);
 	lull_str_release(&whole);

@@ -168,7 +168,7 @@ struct rows {
 };
 
 /*
- * The values of these rows one behind the other; `stride` is the distance between values of two
+ * The values of these rows one after the other; `stride` is the distance between values of two
  * rows, `size` their length.
  */
 static const void *gather(struct table *t, const u8 *values, const struct rows *rows, size_t stride,

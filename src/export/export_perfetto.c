@@ -1,7 +1,7 @@
 /*
  * perfetto: the binary trace of ui.perfetto.dev and trace_processor, a stream of TracePacket.
  *
- *	clock snapshot      CLOCK_MONOTONIC and UTC at the begin of the recording
+ *	clock snapshot      CLOCK_MONOTONIC and UTC at the start of the recording
  *	track descriptors   process > thread, process > device > stream, counters; at first use
  *	interned data       names, categories and names of arguments, each with a number
  *	track events        begin and end of slices, moments, counters; flows from calls to work

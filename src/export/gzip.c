@@ -3,7 +3,7 @@
  * same ones are used for many blocks, so most blocks are packed in one go:
  *
  *	walk the text; where four bytes or more were seen at the place that the table knows,
- *	write the bytes before as literals and the rest as (length, distance); go on behind it
+ *	write the bytes before as literals and the rest as (length, distance); go on after it
  *
  * Every RECODE blocks the same walk first counts symbols instead of writing them, and the codes are
  * made from that. Every symbol has a code, whether it was counted or not.
@@ -303,7 +303,7 @@ static inline u32 find_match(struct lull_gzip *g, const u8 *text, const u8 *at, 
 	return len < MIN_MATCH || (len == MIN_MATCH && *dist > FAR_AWAY) ? 0 : len;
 }
 
-/* Behind the match that ended at `at` the text may go on as it did then. */
+/* After the match that ended at `at` the text may go on as it did then. */
 static inline void note_end(struct lull_gzip *g, const u8 *text, const u8 *at)
 {
 	g->table[hash(at - 2)] = g->off + (u32)(at - 2 - text);

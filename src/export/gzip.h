@@ -23,7 +23,7 @@
 
 #define LULL_GZIP_WINDOW 32768u
 #define LULL_GZIP_BLOCK	 (1u << 20)
-#define LULL_GZIP_PAD	 16u /* bytes behind a block that are read, whatever they hold */
+#define LULL_GZIP_PAD	 16u /* bytes after a block that are read, whatever they hold */
 
 /* Most bytes that packing a block writes: two for a byte that has a long code, and the head. */
 #define LULL_GZIP_BOUND(len) (2 * (len) + 4096)
@@ -39,7 +39,7 @@ struct lull_gzip_code {
 
 struct lull_gzip {
 	u32 table[1u
-		  << LULL_GZIP_HASH_BITS]; /* where these bytes were last, counted from the begin */
+		  << LULL_GZIP_HASH_BITS]; /* where these bytes were last, counted from the start */
 	u32 off;			   /* bytes so far, modulo 2^32 */
 	u32 history;			   /* of them before the next block, at most the window */
 	u32 n_blocks;

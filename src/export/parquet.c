@@ -2,7 +2,7 @@
  * A file is "PAR1", row groups, a footer that describes them, its length, "PAR1". A row group holds
  * one chunk for each column: a dictionary page if there is one, then a data page for each block. A
  * page is a header and bytes packed with zstd. Pages are packed as they come and kept until the row
- * group is complete, because chunks lie one behind the other.
+ * group is complete, because chunks lie one after the other.
  *
  * Numbers of fields and enums are those of parquet.thrift, as published.
  */
@@ -184,7 +184,7 @@ static bool find_indices(struct lull_parquet_col *c, const u64 *values, size_t n
 	return true;
 }
 
-/* Width and indices, behind what the page holds already. */
+/* Width and indices, after what the page holds already. */
 static size_t put_indices(u8 *to, const struct lull_parquet_col *c, const u32 *indices, size_t n)
 {
 	unsigned width = lull_parquet_width(c->n_entries - 1);

@@ -103,7 +103,7 @@ static u64 zigzag(i64 v)
 	return (u64)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
-/* One block: n differences, at most BLOCK, and zeros behind them. */
+/* One block: n differences, at most BLOCK, and zeros after them. */
 static u8 *put_block(u8 *to, u64 *deltas, size_t n, u64 mask)
 {
 	i64 min = INT64_MAX;

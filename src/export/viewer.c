@@ -1,6 +1,6 @@
 /*
  * Blocks of a table come in the order of their first row, but they reach into each other, and a
- * range is written behind what is inside it. So rows wait until no block is left that could hold an
+ * range is written after what is inside it. So rows wait until no block is left that could hold an
  * earlier one:
  *
  *	sources   one per table, each with its next block, turned into records

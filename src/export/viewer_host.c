@@ -10,7 +10,7 @@
 #include "model/nest.h"
 #include "model/work.h"
 
-/* Steps that get a name of their own, "step 12"; those behind them are "step". */
+/* Steps that get a name of their own, "step 12"; those after them are "step". */
 #define MAX_STEP_NAMES 65536u
 
 /* Annotations are named as PyTorch does, so that those of devices are not taken for threads'. */

@@ -339,7 +339,7 @@ static struct track *first_track(struct lull_viewer_tracks *s, struct family *f,
 	return f->tracks.n ? f->tracks.at : add_track(s, f, family);
 }
 
-/* The value of a counter behind this record; false if there is none yet. */
+/* The value of a counter after this record; false if there is none yet. */
 static bool count(struct family *f, const struct lull_viewer_record *rec, f64 *value)
 {
 	bool has_rate = f->has_last && rec->start_ns > f->last_ns;

@@ -2,7 +2,7 @@
  * Ranges and marks. Names are in StringIds or inline; names of domains and categories are events
  * themselves and are read first.
  *
- * nsys does not store how deep a range is nested. Its push/pop ranges are read by their begin, and
+ * nsys does not store how deep a range is nested. Its push/pop ranges are read by their start, and
  * each thread keeps the ends of those that are open.
  */
 #include "import/nsys.h"

@@ -220,8 +220,8 @@ static void begin_stay(struct lull_nsys *n, struct sched *s, const struct moment
 }
 
 /*
- * Take the moments that are at one time: an end first if the thread runs, else a begin. An end
- * without a begin is one of a stay that began before the recording, and is left out.
+ * Take the moments that are at one time: an end first if the thread runs, else a start. An end
+ * without a start is one of a stay that began before the recording, and is left out.
  */
 static void take_moments(struct lull_nsys *n, struct sched *s)
 {

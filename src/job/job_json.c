@@ -59,7 +59,7 @@ static void put_clock(struct lull_json *j, const struct lull_job *job,
 
 	lull_json_key(j, "clock");
 	lull_json_object(j);
-	/* What to add to the report's times, at its begin, to get those of the job. */
+	/* What to add to the report's times, at its start, to get those of the job. */
 	lull_json_key_i64(j, "begin_ns", begin_ns);
 	/* How far the host's UTC is ahead of the reference's. */
 	lull_json_key_i64(j, "utc_offset_ns", utc_ns - (begin_ns - lull_job_time(ref, 0)));

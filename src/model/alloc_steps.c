@@ -157,7 +157,7 @@ u32 lull_alloc_left_in(const struct lull_alloc_steps *s, const struct lull_alloc
 		else
 			high = mid;
 	}
-	/* The step is low - 1; of those behind it one at least has to be there. */
+	/* The step is low - 1; of those after it one at least has to be there. */
 	if (low == s->first_ix[block->pool] || low >= end ||
 	    steps[low - 1].end_ns < block->begin_ns)
 		return 0;

@@ -16,7 +16,7 @@ struct lull_alloc_step {
 	u64 number; /* as the program counts */
 	u64 start_ns, end_ns;
 	u32 pool;		 /* index */
-	u64 begin_bytes;	 /* in use at its begin */
+	u64 begin_bytes;	 /* in use at its start */
 	u64 peak_bytes;		 /* the most in use in it */
 	u64 end_bytes;		 /* in use at its end */
 	u64 reserved_bytes;	 /* held at its end */

@@ -93,7 +93,7 @@ static inline const struct lull_alloc_place *lull_alloc_place(const struct lull_
 	return lull_intern_get(&a->places, b->place);
 }
 
-/* Append "AddmmBackward0/aten::mm": the operator of a place, behind the backward function. */
+/* Append "AddmmBackward0/aten::mm": the operator of a place, after the backward function. */
 void lull_alloc_name(struct lull_str *to, struct lull_reader *r,
 		     const struct lull_alloc_place *place);
 

@@ -7,7 +7,7 @@
 #include "model/device.h"
 
 /*
- * A sweep over begins and ends. Work comes by its begin; what runs waits in a heap for its end.
+ * A sweep over begins and ends. Work comes by its start; what runs waits in a heap for its end.
  */
 
 /* What runs is counted by what it is: bit 1 << class of LULL_BUSY_*. */

@@ -320,7 +320,7 @@ static void set_flags(struct lull_chain *c, const struct lull_units *units)
 		    next->lane != node->lane || next->kind != LULL_KIND_OF_SYNC)
 			continue;
 		node->flags |= LULL_NODE_SYNCED;
-		/* A framework waits behind a copy from pageable memory since that is pageable. */
+		/* A framework waits after a copy from pageable memory since that is pageable. */
 		if ((node->flags & LULL_NODE_PAGED) && !(node->flags & LULL_NODE_OUT))
 			next->flags |= LULL_NODE_OWNED;
 	}

@@ -50,7 +50,7 @@ struct lull_node {
 struct lull_chain {
 	struct lull_node *nodes; /* by chain, then time */
 	u32 n;
-	u32 first[9]; /* where each chain begins, and n behind the last */
+	u32 first[9]; /* where each chain begins, and n after the last */
 	u32 n_chains;
 	u8 *chain_of_lane; /* chain + 1 by lane id, 0 for threads that start no work */
 	u64 n_units_linked;

@@ -191,7 +191,7 @@ static void take_gil(struct loader *l, const struct row *row)
 					  LULL_HOST_GIL };
 }
 
-/* A thread is without a CPU from the end of one stay to the begin of the next. */
+/* A thread is without a CPU from the end of one stay to the start of the next. */
 static void take_stay(struct loader *l, const struct row *row)
 {
 	struct lull_host_pause *last = &l->last[row->lane];
@@ -309,7 +309,7 @@ static void count(u16 *n)
 		(*n)++;
 }
 
-/* Each call counts for all events that are open at its begin. */
+/* Each call counts for all events that are open at its start. */
 static void count_calls(struct lull_host *h, const struct lull_chain *c)
 {
 	struct lull_host_event *events = h->events.at;

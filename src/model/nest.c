@@ -9,7 +9,7 @@
 /*
  * Open ranges. `outer` of a range is the last range begun before it on the thread that was still
  * open. Any range that is open at a moment t is reached from the last range begun before t by
- * following `outer`: it was open at the begin of each range on the way. This holds also for ranges
+ * following `outer`: it was open at the start of each range on the way. This holds also for ranges
  * of two domains that overlap without nesting.
  */
 

@@ -44,7 +44,7 @@ struct lull_nest_range {
 	u32 lane;
 	u32 label;
 	u32 parent; /* number, 0 for none */
-	u32 outer;  /* private: the last one begun on the thread that was open at its begin */
+	u32 outer;  /* private: the last one begun on the thread that was open at its start */
 	u32 n_children;
 	u32 level;
 	u8 depth; /* as recorded */

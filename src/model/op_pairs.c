@@ -81,7 +81,7 @@ static void collect(struct finder *f)
 		lull_sort(f->forwards.at, f->forwards.n, sizeof(struct forward), by_sequence);
 }
 
-/* The first forward operator of this process and number, or what comes behind. */
+/* The first forward operator of this process and number, or what comes after. */
 static size_t first_of(const struct finder *f, u32 process, i64 sequence)
 {
 	const struct forward *all = f->forwards.at;

@@ -13,7 +13,7 @@
 struct pycall {
 	u64 start_ns, end_ns;
 	u32 lane, frame;
-	u32 outer; /* the last one begun on the thread that was open at its begin: index + 1 */
+	u32 outer; /* the last one begun on the thread that was open at its start: index + 1 */
 };
 
 static int by_lane(const void *a, const void *b)

@@ -373,7 +373,7 @@ static void merge_same(struct lull_ops *ops)
 			nodes[i].parent = nodes[nodes[i].parent - 1].parent;
 }
 
-/* Children are behind their parents. */
+/* Children are after their parents. */
 static void sum_children(struct lull_ops *ops)
 {
 	struct lull_op_node *nodes = ops->nodes.at;

@@ -81,7 +81,7 @@ static void bags_clear(struct bags *b)
 	bags_next(b);
 }
 
-/* Fill `cuts` with where `name` occurs and n behind, and `odd` with each pair of neighbours. */
+/* Fill `cuts` with where `name` occurs and n after, and `odd` with each pair of neighbours. */
 static void cut(const u32 *symbols, size_t n, u32 name, struct bags *b, struct lull_vec *cuts,
 		struct lull_vec *odd)
 {

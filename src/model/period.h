@@ -17,7 +17,7 @@
 
 /*
  * Find the loop in `n` symbols, each below `n_names`. Fills `cuts` (of size_t) with where pieces
- * begin, and n or the begin of what is left over behind the last; empty if there is no loop.
+ * begin, and n or the start of what is left over after the last; empty if there is no loop.
  */
 void lull_period_find(const u32 *symbols, size_t n, u32 n_names, struct lull_vec *cuts);
 

@@ -271,7 +271,7 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Step 0 never counts: buffers, lazy loading. Nor do those behind it that are far too long. */
+/* Step 0 never counts: buffers, lazy loading. Nor do those after it that are far too long. */
 static void skip_warm_up(struct lull_rounds *s)
 {
 	u64 *dur_ns = lull_alloc(s->all.n + 1, sizeof(*dur_ns)), median_ns;

@@ -14,7 +14,7 @@ static u64 key_of(const char *at)
 	return key;
 }
 
-/* Where runs begin, and n behind the last. */
+/* Where runs begin, and n after the last. */
 static void find_runs(struct lull_vec *runs, const char *at, size_t n, size_t bytes)
 {
 	*(size_t *)lull_vec_push(runs) = 0;

@@ -2,7 +2,7 @@
 
 /*
  * One sweep over the units by begin. `at_ns` is how far time has been cut. Before each unit the
- * time up to its begin is cut: what runs is known, since nothing begins in between.
+ * time up to its start is cut: what runs is known, since nothing begins in between.
  */
 
 #define MAX_ACTIVE 64 /* copies and collectives at once; more are taken as one */
@@ -37,7 +37,7 @@ static void put(struct sweep *s, enum lull_split_kind kind, u64 to_ns, u32 unit)
 		if (s->at_ns >= end_ns)
 			s->round++;
 	}
-	/* Behind the last step nothing is given out. */
+	/* After the last step nothing is given out. */
 	s->at_ns = s->at_ns > to_ns ? s->at_ns : to_ns;
 }
 

@@ -66,7 +66,7 @@ static void find_loops(struct lull_vec *loops, const struct lull_vec *all, struc
 	}
 }
 
-/* The first step of the loop that ends behind at_ns. */
+/* The first step of the loop that ends after at_ns. */
 static size_t first_behind(const struct loop *loop, u64 at_ns)
 {
 	size_t low = 0, high = loop->n;

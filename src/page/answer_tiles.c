@@ -6,10 +6,10 @@
  *	 0  u32 magic 'LTL1'   u32 n   u8 level   u8 version   u16 0   u32 0
  *	16  n x { u32 lane   u32 tile   u32 count   u32 offset }
  *	    records of 16 bytes { u32 x0   u32 x1   u32 name   u16 count   u8 busy   u8 class }
- *	    behind the records of a lane with shares, count x u8 share[8]
+ *	    after the records of a lane with shares, count x u8 share[8]
  *
- * x counts 1/256 buckets of 2^level ns from the begin of the tile, 512 buckets wide; bit 31: it
- * goes on in the tile before (x0) or behind (x1). Times are
+ * x counts 1/256 buckets of 2^level ns from the start of the tile, 512 buckets wide; bit 31: it
+ * goes on in the tile before (x0) or after (x1). Times are
  * since the origin that `meta` tells. busy is 1 to 255; 255 and count 1 is one event with its exact
  * edges.
  */
@@ -39,7 +39,7 @@ struct tiles {
 	struct lull_fold fold;
 };
 
-/* "3-6" or "3", at most `max`; the byte behind it, NULL if it is neither. */
+/* "3-6" or "3", at most `max`; the byte after it, NULL if it is neither. */
 static const char *parse_range(const char *text, u64 max, u64 *first, u64 *last)
 {
 	char *end;
@@ -112,7 +112,7 @@ static u8 busy_of(const struct lull_rec *rec)
 	return (u8)(busy ? busy : 1);
 }
 
-/* Nanoseconds from the begin of a tile as 1/256 buckets. */
+/* Nanoseconds from the start of a tile as 1/256 buckets. */
 static u32 place(u32 level, u64 ns)
 {
 	return (u32)(level > 8 ? ((ns >> (level - 9)) + 1) >> 1 : ns << (8 - level));
@@ -139,7 +139,7 @@ static bool has_shares(const struct lull_tl_lane *lane)
 	       lull_sources[lane->source].flags & LULL_SOURCE_HAS_SHARES;
 }
 
-/* What ends with the begin of a tile is the one before's. */
+/* What ends with the start of a tile is the one before's. */
 static bool ends_before(const struct lull_rec *rec, struct lull_span tile)
 {
 	return rec->end_ns <= tile.from_ns && rec->start_ns < tile.from_ns;

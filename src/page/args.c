@@ -1,4 +1,4 @@
-/* The arguments of questions: the part of an address behind "?". */
+/* The arguments of questions: the part of an address after "?". */
 #include "page/page.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static int hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decode one name or value in place of `to`; the byte behind it, NULL if an escape is bad. */
+/* Decode one name or value in place of `to`; the byte after it, NULL if an escape is bad. */
 static const char *decode(const char *from, char **to)
 {
 	for (; *from && *from != '&' && *from != '='; from++) {

@@ -7,7 +7,7 @@
 #include "base/types.h"
 
 struct lull_asset {
-	const char *name; /* behind the token; "" is the page itself */
+	const char *name; /* after the token; "" is the page itself */
 	const char *type; /* MIME */
 	const u8 *at;
 	const u8 *end;

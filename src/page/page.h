@@ -72,7 +72,7 @@ struct lull_page {
 
 /* Arguments of one question. */
 struct lull_args {
-	char *text; /* private: decoded names and values, NUL-terminated, one behind the other */
+	char *text; /* private: decoded names and values, NUL-terminated, one after the other */
 	size_t n;
 	const char *names[32], *values[32];
 	const char *body; /* of a question that has one; NULL if not */

@@ -82,7 +82,7 @@ typedef bool lane_fn(const struct lull_timeline *t, const struct lull_tl_lane *l
 		     const void *ctx);
 
 /*
- * What ends last before `to_ns` and behind `from_ns` on the lanes of a kind: near the end first,
+ * What ends last before `to_ns` and after `from_ns` on the lanes of a kind: near the end first,
  * as long waits have much in them.
  */
 static struct last last_ended(struct lull_timeline *t, struct lull_span span, lane_fn *fn,

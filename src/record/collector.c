@@ -43,7 +43,7 @@ static void free_process(struct lull_process *p)
 	lull_feed_python_free(p);
 }
 
-/* Split NAME@DOMAIN; a backslash takes the meaning from the @ behind it. */
+/* Split NAME@DOMAIN; a backslash takes the meaning from the @ after it. */
 static void set_capture_range(struct lull_control *control, const char *text)
 {
 	char *to = control->capture_range;

@@ -295,7 +295,7 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->recording.debug_dirs = c->options->debug_dirs;
 	c->cpu_start_ns = lull_control_cpu_ns(c);
 	c->checkpoint_ns = c->begin_ns;
-	c->next_usage_ns = 0; /* even a short report has it at its begin and end */
+	c->next_usage_ns = 0; /* even a short report has it at its start and end */
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
 	write_facts(c);

@@ -18,14 +18,14 @@
 	}
 
 /* The columns that lull_alloc_put_place() fills. */
-#define LULL_ALLOC_PLACE_COLUMNS                                                              \
-	{ .name = "Operator",                                                                 \
-	  .kind = LULL_OUT_TEXT,                                                              \
-	  .doc = "that asked for it, behind the function of the backward pass it ran in; an " \
-		 "annotation where no operator ran" },                                        \
-	{                                                                                     \
-		.name = "Line", .kind = LULL_OUT_TEXT,                                        \
-		.doc = "of the program; for the backward pass that of the forward operator"   \
+#define LULL_ALLOC_PLACE_COLUMNS                                                             \
+	{ .name = "Operator",                                                                \
+	  .kind = LULL_OUT_TEXT,                                                             \
+	  .doc = "that asked for it, after the function of the backward pass it ran in; an " \
+		 "annotation where no operator ran" },                                       \
+	{                                                                                    \
+		.name = "Line", .kind = LULL_OUT_TEXT,                                       \
+		.doc = "of the program; for the backward pass that of the forward operator"  \
 	}
 
 /* The blocks of one place. */

@@ -94,7 +94,7 @@ static void unescape(char *text)
 	*to = 0;
 }
 
-/* Range names hold slashes too, so only digits behind the last one are an index. */
+/* Range names hold slashes too, so only digits after the last one are an index. */
 static void take_apart(struct wanted *w, const char *text)
 {
 	char *name = lull_strdup(text), *slash = strrchr(name, '/'), *at;

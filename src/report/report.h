@@ -31,7 +31,7 @@ struct lull_report_options {
 	const struct lull_job *job; /* of reports about a folder (job/job_report.h); else NULL */
 	u64 from_ns;
 	u64 to_ns;
-	const char *args; /* what stood behind the report's name, words separated by ":"; or NULL */
+	const char *args; /* what stood after the report's name, words separated by ":"; or NULL */
 };
 
 #define LULL_REPORT_OPTIONS_INIT    \

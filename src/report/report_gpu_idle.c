@@ -86,7 +86,7 @@ static int by_thread(const void *a, const void *b)
 	return (x->span.from_ns > y->span.from_ns) - (x->span.from_ns < y->span.from_ns);
 }
 
-/* The first gap of this thread and device or later ones that ends behind at_ns. */
+/* The first gap of this thread and device or later ones that ends after at_ns. */
 static size_t first_behind(const struct gaps *g, u32 lane, u32 device, u64 at_ns)
 {
 	const struct gap *gaps = g->all.at;

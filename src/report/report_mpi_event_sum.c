@@ -12,7 +12,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
-/* The key of a group: its name, and its kind behind it. */
+/* The key of a group: its name, and its kind after it. */
 #define KIND_BITS 8
 
 struct events {

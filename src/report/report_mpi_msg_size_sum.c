@@ -13,7 +13,7 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "function" },
 };
 
-/* The key of a group: its name, and one of these behind it. */
+/* The key of a group: its name, and one of these after it. */
 enum source { P2P, SEND, RECV, N_SOURCES };
 
 struct messages {

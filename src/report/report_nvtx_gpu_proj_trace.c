@@ -27,7 +27,7 @@ static const struct lull_out_column columns[] = {
 	LULL_NVTX_PLACE_COLUMNS,
 };
 
-/* A range by the begin of its work. */
+/* A range by the start of its work. */
 struct row {
 	u64 first_ns;
 	u32 number;
@@ -81,7 +81,7 @@ static void put_row(struct lull_out *out, struct lull_reader *r, const struct lu
 	lull_nvtx_put_place(out, &p->nest, number);
 }
 
-/* The ranges that have work, by its begin; those that begin together keep their order. */
+/* The ranges that have work, by its start; those that begin together keep their order. */
 static struct row *sort(const struct lull_projection *p, size_t *n)
 {
 	struct row *rows = lull_alloc(p->nest.ranges.n, sizeof(*rows));

@@ -96,7 +96,7 @@ struct sums {
 	struct lull_intern groups;	/* struct group; its number is the key */
 	struct known *known;		/* N_KNOWN of them */
 	struct lull_vec paths;		/* struct path by number - 1 */
-	struct lull_map path_map;	/* path and group behind it to path */
+	struct lull_map path_map;	/* path and group after it to path */
 	struct known_path *known_paths; /* N_KNOWN of them */
 	struct lull_sum by_path;
 	struct lull_vec by_kernel; /* u32: path of each kernel, in the order of the cursor */

@@ -28,7 +28,7 @@ static const struct lull_out_column columns[] = {
 		 "steps, what repeats, or the optimizer's updates" },
 };
 
-/* Those behind the thread, which are there only if devices worked, and then if steps are found. */
+/* Those after the thread, which are there only if devices worked, and then if steps are found. */
 #define N_DEVICE_COLUMNS 4
 #define N_FOUND_COLUMNS	 1
 

@@ -222,7 +222,7 @@ static const struct cached *block_of(struct lull_cache *d, u32 source, size_t bl
 
 /* ---- events ---- */
 
-/* The first event of a run that may end behind `at_ns`; runs of one line hardly overlap. */
+/* The first event of a run that may end after `at_ns`; runs of one line hardly overlap. */
 static size_t first_event(const struct lull_tl_event *events, const struct run *run, u64 at_ns)
 {
 	size_t low = run->first, high = run->first + run->n;

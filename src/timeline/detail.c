@@ -91,7 +91,7 @@ static bool is_work_of(const struct lull_timeline *t, const struct lull_tl_lane 
 	return lull_detail_device(t, lane->group) == group;
 }
 
-/* Before the first and behind the last work in the window the device is idle, too. */
+/* Before the first and after the last work in the window the device is idle, too. */
 static void add_edges(struct swept *swept, struct lull_span span)
 {
 	const struct lull_span *busy = swept->busy.at;

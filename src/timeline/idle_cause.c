@@ -29,7 +29,7 @@ static const struct causes *causes_of(const struct lull_timeline *t, u32 group)
 	return NULL;
 }
 
-/* Index of the first piece that ends behind `at_ns`. */
+/* Index of the first piece that ends after `at_ns`. */
 static size_t first_piece(const struct causes *c, u64 at_ns)
 {
 	const struct lull_idle *p = c->pieces.at;

@@ -105,7 +105,7 @@ static inline bool lull_word_fits(struct lull_text_part t, const char *word, enu
 	return false;
 }
 
-/* Behind the bracket that closes the one at `at`; the end of the text if none does. */
+/* After the bracket that closes the one at `at`; the end of the text if none does. */
 static inline const char *lull_bracket_end(const char *at)
 {
 	unsigned depth = 0;

@@ -127,7 +127,7 @@ struct lull_control {
 	_Atomic u32
 		next_record; /* value `record` takes when a range begins a recording; 0 = not now */
 	_Atomic u32 flush_wanted;    /* +1 asks agents for what CUDA holds; they sleep on it */
-	_Atomic u32 is_flush_forced; /* behind a recording: unfinished work is not waited for */
+	_Atomic u32 is_flush_forced; /* after a recording: unfinished work is not waited for */
 	/*
 	 * When the last recording began and ended. CUPTI delivers late: work of a device belongs to
 	 * a recording if it began between the two.
@@ -198,7 +198,7 @@ struct lull_chunk {
 	u32 slot;
 	u32 level;
 	u64 seq;		/* unique in the image, rising in order of acquisition */
-	_Atomic u32 has_memory; /* behind its data; stays when it is freed */
+	_Atomic u32 has_memory; /* for its data; stays when it is freed */
 	u8 pad[36];
 };
 
@@ -233,7 +233,7 @@ struct lull_image {
 	u32 n_chunks;		/* size of the pool */
 	_Atomic i32 n_free;	/* chunks that may be taken; may be negative for a moment */
 	/*
-	 * Entries [0, n) of the two tables have memory behind them; what is beyond is not to be
+	 * Entries [0, n) of the two tables have memory; what is beyond is not to be
 	 * looked at, since that would take memory, or raise SIGBUS where there is none.
 	 */
 	_Atomic u32 n_slots_ready, n_chunks_ready;
@@ -247,7 +247,7 @@ struct lull_image {
 	_Atomic i32 rank, local_rank, n_ranks;
 	char job[128]; /* valid where rank is not -1 */
 	u32 cmdline_bytes;
-	char cmdline[2048];	 /* arguments as in /proc/self/cmdline, a NUL behind each */
+	char cmdline[2048];	 /* arguments as in /proc/self/cmdline, a NUL after each */
 	_Atomic u32 torch;	 /* LULL_TORCH_*: how far the hooks of PyTorch came */
 	char torch_detail[96];	 /* what could not be hooked, a word each */
 	_Atomic u32 is_in_round; /* counted in lull_control.n_in_round */
@@ -316,7 +316,7 @@ struct lull_wire_end {
 };
 
 /*
- * Behind a push, pop, start, end or mark. `n_bytes` of data follow, padded to 8, when it is
+ * After a push, pop, start, end or mark. `n_bytes` of data follow, padded to 8, when it is
  * extended.
  */
 struct lull_wire_payload {
@@ -682,7 +682,7 @@ struct lull_wire_pcsample {
 };
 
 /*
- * op_label: a = bytes of the shapes, as JSON, which follow; behind them n_types_bytes of types and
+ * op_label: a = bytes of the shapes, as JSON, which follow; after them n_types_bytes of types and
  * n_inputs_bytes of plain inputs, as JSON; padded to 8 together. The name was defined before.
  */
 struct lull_wire_op_label {

@@ -66,7 +66,7 @@ async function whoAsks() {
   await expect(404, "without a token there is nothing", "/");
   await expect(404, "a wrong token is refused", `/${"a".repeat(26)}/meta`);
   await expect(404, "half a token is refused", `${base.slice(0, 14)}/meta`);
-  await expect(404, "a token with something behind it is refused", `${base.slice(0, -1)}x/meta`);
+  await expect(404, "a token with something after it is refused", `${base.slice(0, -1)}x/meta`);
   await expect(403, "another name that points here is refused", `${base}meta`, { Host: "evil.example" });
   await expect(403, "also with our name inside", `${base}meta`, { Host: `127.0.0.1.evil.example:${port}` });
   await expect(403, "an empty Host is refused", `${base}meta`, { Host: "" });

@@ -140,7 +140,7 @@ static void a_report_that_cannot_be_created_starts_no_program(void **state)
 	expect_refusal(2, "-o %R/", "names no file");
 }
 
-/* The number behind "flood is over: ". */
+/* The number after "flood is over: ". */
 static u64 n_emitted(const char *text)
 {
 	const char *at = strstr(text, "flood is over: ");

@@ -7,7 +7,7 @@
 
 #define LULL LULL_BUILD "/lull"
 
-/* Runs the words behind `lull` in a shell; returns the exit status, `text` gets all output. */
+/* Runs the words after `lull` in a shell; returns the exit status, `text` gets all output. */
 static int run(const char *words, char *text, size_t cap_bytes)
 {
 	char command[512];

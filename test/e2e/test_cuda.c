@@ -670,7 +670,7 @@ static void a_failed_launch_is_recorded_as_such(void **state)
 
 /* ---- habit ---- */
 
-/* What tutorials type behind "nsys profile", in our words; %P is the program with its arguments. */
+/* What tutorials type after "nsys profile", in our words; %P is the program with its arguments. */
 static const struct habit {
 	const char *words;
 	const char *report;

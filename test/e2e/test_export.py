@@ -116,7 +116,7 @@ class Case(unittest.TestCase):
 
 
 def check_nesting(test, tracks):
-    """On no track does a slice begin inside another and end behind it."""
+    """On no track does a slice begin inside another and end after it."""
     for track, slices in tracks.items():
         open_ends = []
         for start, dur, name in sorted(slices, key=lambda s: (s[0], -s[1])):

@@ -378,7 +378,7 @@ def a_dead_recorder_leaves_its_ring():
         except ProcessLookupError:
             pass
     run(LULL, "recover", "dead-ring.lull.part")
-    # The recorder had the begin of one, but not its end.
+    # The recorder had the start of one, but not its end.
     seen, left = steps_of(f"dead-{n}.lull"), steps_of("dead-ring.lull", n_missing=1)
     expect("the last steps", max(left) >= max(seen), (max(seen), max(left)))
 
@@ -390,7 +390,7 @@ SAMPLE = re.compile(rf"^([a-zA-Z_:][\w:]*)({LABELS})? ([-+]?[\d.]+(?:[eE][-+]?\d
 
 
 def parse_metrics(text):
-    """The text format 0.0.4 by its description: every sample of a family behind its TYPE, each series once."""
+    """The text format 0.0.4 by its description: every sample of a family after its TYPE, each series once."""
     types, values, family = {}, {}, None
     expect("the last line ends", text.endswith("\n"))
     for line in text.splitlines():

@@ -300,7 +300,7 @@ static void the_program_begins_only_when_it_can_be_recovered(void **state)
 
 /*
  * The program begins to record, and the recorder dies before it has seen that. Without a file all
- * lies in shared memory, behind what is left there of the recording before it.
+ * lies in shared memory, after what is left there of the recording before it.
  */
 static void a_capture_range_that_nobody_saw_is_recovered(void **state)
 {
@@ -348,7 +348,7 @@ static bool kill_at_begin(unsigned at_us)
 	if (has_begun && access(report, F_OK) != 0)
 		assert_int_equal(recover(), 0);
 	if (has_begun)
-		check_report("killed at its begin");
+		check_report("killed at its start");
 	remove_session(pid);
 	return has_begun;
 }

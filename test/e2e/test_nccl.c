@@ -27,7 +27,7 @@ static const struct test_event *find_schema(u64 schema_id)
 	return NULL;
 }
 
-/* The number behind a key of the entry of this name in a schema's JSON. */
+/* The number of a key of the entry of this name in a schema's JSON. */
 static long json_number(const struct test_event *schema, const char *name, const char *key)
 {
 	char *json = strndup((const char *)(schema->schema + 1), schema->head->a);

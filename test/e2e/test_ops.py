@@ -258,7 +258,7 @@ def rows_of_pytorchs_table_are_in_ours():
 
 def is_near(theirs, ours):
     value, slack = printed(theirs)
-    # Ours has one digit behind the point of a percentage. A device annotation's end is rounded on its
+    # Ours has one digit after the point of a percentage. A device annotation's end is rounded on its
     # way into the JSON: up to 3 ns a call.
     return abs(value - float(ours or 0)) <= slack + (0.06 if theirs.endswith("%") else 9)
 

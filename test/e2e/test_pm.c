@@ -32,7 +32,7 @@ static void structures_have_the_sizes_of_the_headers(void **state)
 {
 	(void)state;
 #ifdef HAS_CUPTI
-	/* Theirs end with the last field, ours may be padded behind it to a multiple of eight. */
+	/* Theirs end with the last field, ours may be padded after it to a multiple of eight. */
 #define PM_STRUCT(name, theirs, last, fields)                                         \
 	{                                                                             \
 		size_t size = offsetof(theirs, last) + sizeof(((theirs *)0)->last);   \

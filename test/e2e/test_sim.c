@@ -138,7 +138,7 @@ static void a_taken_cupti_refuses(void **state)
 
 #define MAX_CALLS 65536
 
-/* The call behind each correlation id. */
+/* The call of each correlation id. */
 struct calls {
 	u64 start_ns[MAX_CALLS];
 	const char *name[MAX_CALLS];

@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.S | re.M)
 
 
 def runs(block):
-    """The commands of a block, each with the lines behind it."""
+    """The commands of a block, each with the lines after it."""
     out = []
     for line in block.splitlines():
         if line.startswith("$ "):

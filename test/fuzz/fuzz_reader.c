@@ -5,9 +5,9 @@
  *
  * A small report of every kind of block is changed at random: bits, runs of bytes, cuts, blocks
  * moved about. Half of the time all checksums are made right again, so that the changes reach the
- * code behind them. Then everything is read, the file is recovered, and the result is read again.
- * Built with ASan and UBSan: they are the judges, together with two rules: nothing may hang, and
- * what recovery makes is sealed and whole. The seed of a failure is the last one printed.
+ * code that reads them. Then everything is read, the file is recovered, and the result is read
+ * again. Built with ASan and UBSan: they are the judges, together with two rules: nothing may hang,
+ * and what recovery makes is sealed and whole. The seed of a failure is the last one printed.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -104,7 +104,7 @@ static void change_once(struct fuzz *f)
 		memset(f->bytes + at, (int)below(f, 256), n < f->len - at ? n : f->len - at);
 		return;
 	default:
-		/* Rarely: what is behind the end cannot be reached. */
+		/* Rarely: what is after the end cannot be reached. */
 		if (!below(f, 4))
 			f->len -= below(f, f->len / 2);
 	}

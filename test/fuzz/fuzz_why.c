@@ -3,7 +3,7 @@
  *
  *	fuzz_why [SECONDS [SEED]]		(default 10 s, seed 1)
  *
- * Rows of all tables that it reads are made at random: times that overlap, are 0 or end behind the
+ * Rows of all tables that it reads are made at random: times that overlap, are 0 or end after the
  * end of time, rows of threads and devices that are not there, numbers that nobody gave. Built with
  * ASan and UBSan: they are the judges, together with two rules: nothing may hang, and time is cut
  * exactly once. The seed of a failure is the last one printed.

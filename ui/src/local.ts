@@ -74,7 +74,7 @@ function decodeLane(bytes: Uint8Array, at: number, n: number, isFolded: boolean,
   return lane;
 }
 
-/** Index of the first that ends behind t. */
+/** Index of the first that ends after t. */
 function firstAfter(lane: Lane, t: number): number {
   let low = 0;
   let high = lane.n;

@@ -284,7 +284,7 @@ function inkOf(bg: Rgb, colour: Rgb, share: number): number {
   return pixel(mix(bg, colour, 0.22 + 0.78 * Math.sqrt(share)));
 }
 
-/** Index of the first record of a tile that ends behind `bucket`. */
+/** Index of the first record of a tile that ends after `bucket`. */
 export function firstAfter(tile: Tile, bucket: number): number {
   let low = 0;
   let high = tile.n;

@@ -15,13 +15,13 @@ export interface Tile {
   level: number;
   tile: number;
   n: number;
-  x0: Float64Array; // in buckets from the begin of the tile
+  x0: Float64Array; // in buckets from the start of the tile
   x1: Float64Array;
   name: Uint32Array;
   count: Uint16Array;
   busy: Uint8Array;
   cls: Uint8Array;
-  goesOn: Uint8Array; // 1 from before, 2 behind
+  goesOn: Uint8Array; // 1 from before, 2 after
   share: Uint8Array | null;
   used: number;
   isPinned: boolean;

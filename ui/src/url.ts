@@ -1,4 +1,4 @@
-// The view in the address: a link shows a colleague the same. Only what stands behind "#": the token in
+// The view in the address: a link shows a colleague the same. Only what stands after "#": the token in
 // front of it never leaves the machine.
 
 import type { App } from "./app";

@@ -8,7 +8,7 @@
 
 #include <stdarg.h>
 
-/* `type value` is the argument behind the parameter `last`. */
+/* `type value` is the argument after the parameter `last`. */
 #define OPTIONAL(type, value, last) \
 	type value;                 \
 	va_list rest;               \

@@ -50,7 +50,7 @@ extern struct lull_agent lull_agent __attribute__((visibility("hidden")));
 bool lull_agent_ready(void);
 
 /*
- * Put memory behind these bytes of the image: later, a full /dev/shm would be a SIGBUS in the
+ * Give these bytes of the image memory now: later, a full /dev/shm would be a SIGBUS in the
  * guest. Legal anywhere.
  */
 bool lull_agent_back(u64 off_bytes, u64 size_bytes);

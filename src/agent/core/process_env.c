@@ -181,7 +181,7 @@ static char *cut_out(char *to, size_t var, const char *given)
 	for (const char *word; (word = find_word(var, value));) {
 		at = append(at, value, (size_t)(word - value));
 		value = word + strlen(word_of(var));
-		value += *value ? 1 : 0; /* the gap behind it */
+		value += *value ? 1 : 0; /* the gap after it */
 	}
 	at = append(at, value, strlen(value) + 1);
 	return start[strspn(start, vars[var].gaps)] ? at : NULL;

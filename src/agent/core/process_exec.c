@@ -127,7 +127,7 @@ LULL_EXPORT int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* Words of the list up to the NULL, both counted; the list is left behind it. */
+/* Words of the list up to the NULL, both counted; the list is left after it. */
 static size_t count_args(va_list *list)
 {
 	size_t n = 1;

@@ -21,7 +21,7 @@ static long missing(void)
 	return -1;
 }
 
-/* Store the next definition of `name` behind ours in *slot. */
+/* Store the next definition of `name` after ours in *slot. */
 static void find(void **slot, const char *name)
 {
 	static __thread void **finding;

@@ -63,7 +63,7 @@ sighandler_t bsd_signal(int sig, sighandler_t handler);
 
 /*
  * The words of syscall(2) that lie in registers. On x86_64 a seventh lies on the stack, where it
- * stays, since the call behind ours is a jump. It must not be a parameter: the compiler would write
+ * stays, since the call after ours is a jump. It must not be a parameter: the compiler would write
  * it back, and where the guest passed fewer that is a variable of its own, maybe one that another
  * thread changes (a futex).
  */

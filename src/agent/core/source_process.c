@@ -199,9 +199,9 @@ LULL_EXPORT int prctl(int option, ...)
 long lull_guest_syscall LULL_SYSCALL_PARAMS __asm__("syscall");
 
 /*
- * syscall(2): libseccomp sets its filters with it. What is behind has to be a jump (real.h); so a
- * clone that comes back on another stack finds no frame of ours. A filter at NULL only asks what
- * the kernel knows.
+ * syscall(2): libseccomp sets its filters with it. The call to the real function has to be a jump
+ * (real.h); so a clone that comes back on another stack finds no frame of ours. A filter at NULL
+ * only asks what the kernel knows.
  */
 LULL_EXPORT long lull_guest_syscall LULL_SYSCALL_PARAMS
 {

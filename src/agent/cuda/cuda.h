@@ -32,14 +32,14 @@ void lull_cuda_completed(void *context, u32 stream, u8 *buffer, size_t size_byte
 u32 lull_cuda_n_full(void);
 
 /*
- * How many CUPTI holds with something in them. Behind a flush: those with records of work that is
+ * How many CUPTI holds with something in them. After a flush: those with records of work that is
  * not finished, and of all that stands beside it.
  */
 u32 lull_cuda_n_held(void);
 
 /*
  * Before a flush: remember what CUPTI has. True if something with records was there at the last
- * mark, too. Behind the flush: take what is finished of that. CUPTI gives a buffer back only when
+ * mark, too. After the flush: take what is finished of that. CUPTI gives a buffer back only when
  * all in it is finished, which may be seconds later, and the process may be killed before. Both are
  * for the thread that flushes.
  */

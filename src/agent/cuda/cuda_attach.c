@@ -57,7 +57,7 @@ static struct {
 	void *subscriber;
 	_Atomic u32 state;
 	_Atomic u32 has_points;	  /* the program tells us something now and then */
-	_Atomic u32 is_following; /* callbacks are on behind a recording */
+	_Atomic u32 is_following; /* callbacks are on after a recording */
 	_Atomic u32 n_followings; /* so often they were */
 	_Atomic u32 n_chances;	  /* to leave, that were not taken */
 	_Atomic u32 n_captures;	  /* of graphs, that are on their way */
@@ -268,7 +268,7 @@ bool lull_cuda_follow_on(void)
 	atomic_store(&at.n_chances, 0);
 	atomic_fetch_add(&at.n_followings, 1);
 	atomic_store(&at.is_following, 1);
-	/* Who launches through a runtime without a wrapper is in a call from its begin on, too. */
+	/* Who launches through a runtime without a wrapper is in a call from its start on, too. */
 	lull_cuda_watch_wrapped();
 	return true;
 }

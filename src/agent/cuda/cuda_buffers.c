@@ -21,7 +21,7 @@
 /* Buffers that are made ahead of time; threads may ask at once. */
 #define N_STOCK 4u
 
-/* The pool; a buffer that is free is zero but for the address of the next one at its begin. */
+/* The pool; a buffer that is free is zero but for the address of the next one at its start. */
 static _Atomic(u8 *) free_buffers;
 static _Atomic u32 n_free;
 
@@ -209,7 +209,7 @@ u32 lull_cuda_n_full(void)
 	return atomic_load_explicit(&n_full, memory_order_relaxed);
 }
 
-/* All behind `record` into events, and the buffer into the pool. */
+/* All after `record` into events, and the buffer into the pool. */
 static void take_back(const struct back *b, void *record)
 {
 	if (b->valid_bytes > BUFFER_BYTES / 4 * 3)
@@ -280,7 +280,7 @@ void lull_cuda_take_finished(void)
 {
 	if (lull_cupti.version < TELLS_FINISHED)
 		return;
-	/* Another tool gets its records when its flush returns, and not from us behind that. */
+	/* Another tool gets its records when its flush returns, and not from us after that. */
 	for (u32 i = 0; i < N_OUT && !lull_cuda_share_is_used(); i++) {
 		struct out *o = &out[i];
 		u64 calm = o->marked;

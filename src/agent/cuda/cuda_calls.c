@@ -21,7 +21,7 @@
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
 
-/* Calls whose name behind "cuda" or "cu" begins so are recorded, and those that mean something. */
+/* Calls whose name after "cuda" or "cu" begins so are recorded, and those that mean something. */
 static const char *const wanted[] = {
 #define CALL(stem) #stem,
 #include "agent/cuda/cuda_calls.def"

@@ -175,7 +175,7 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 }
 
 /*
- * Behind a recording CUPTI holds back each buffer in which something is unfinished, and with it all
+ * After a recording CUPTI holds back each buffer in which something is unfinished, and with it all
  * else in it. The collector waits for that a little, and then wants what is there.
  */
 static u32 count_held(void)

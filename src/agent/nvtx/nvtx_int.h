@@ -88,7 +88,7 @@ size_t lull_nvtx_narrow(const wchar_t *from, char *to, size_t room);
 /* The registered string of a text; NULL if it is empty or there is no memory left. */
 struct lull_nvtx_string *lull_nvtx_string(const char *bytes, size_t len);
 
-/* The domain behind a handle; the default one for NULL and for handles that are not ours. */
+/* The domain of a handle; the default one for NULL and for handles that are not ours. */
 struct lull_nvtx_domain *lull_nvtx_domain(struct lull_nvtx_domain *handle);
 
 /* A domain by name, made if need be; NULL, the default one, when there are too many. */
@@ -128,7 +128,7 @@ void lull_nvtx_schema_repeat(struct lull_nvtx_domain *domain);
 
 /* source_nvtx_payload.c: calls with extended payloads, and the extension modules. */
 
-/* Copy payloads behind the call, up to the limits; what is cut is counted. */
+/* Copy payloads after the call, up to the limits; what is cut is counted. */
 void lull_nvtx_call_payloads(struct lull_nvtx_call *call, struct lull_nvtx_domain *domain,
 			     const struct lull_nvtx_data *data, size_t n);
 

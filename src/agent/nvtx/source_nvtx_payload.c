@@ -2,7 +2,7 @@
  * nvtx payloads: events with bytes of the program's own, and the extensions of NVTX that carry
  * them.
  *
- * Each payload becomes a struct lull_wire_payload with its data behind the event. The limits of
+ * Each payload becomes a struct lull_wire_payload with its data after the event. The limits of
  * nvtx_int.h hold for all payloads of an event together; what is cut is counted.
  *
  * Counters and deferred events are accepted and counted as ignored, so that a report says that they

@@ -66,7 +66,7 @@ void lull_gil_emit(struct lull_thread *t, const struct lull_wire_regs *regs)
 								      : 0);
 }
 
-/* A slice has ended: part of the wait held back, or the begin of another. */
+/* A slice has ended: part of the wait held back, or the start of another. */
 static void add_slice(u64 start, u64 end)
 {
 	struct lull_thread *t = lull_recording();

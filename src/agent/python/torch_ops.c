@@ -29,7 +29,7 @@ enum { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_USER = 7 };
 
 #define N_THREADS 4096u
 
-/* From the inputs to the forward thread: behind a vector (24 bytes), since 2.1 also a map (56). */
+/* From the inputs to the forward thread: after a vector (24 bytes), since 2.1 also a map (56). */
 #define FORWARD_OFF_OLD 40u
 #define FORWARD_OFF	96u
 

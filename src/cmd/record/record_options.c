@@ -254,7 +254,7 @@ static int check_exports(const struct lull_vec *exports, struct lull_err *err)
 }
 
 /*
- * none, all, kernel, memory, sync, other; each may have a time in ns behind a colon. Older scripts
+ * none, all, kernel, memory, sync, other; each may have a time in ns after a colon. Older scripts
  * say true or false.
  */
 static int parse_backtrace(const char *word, u64 *limits_ns, struct lull_err *err)

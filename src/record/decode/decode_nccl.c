@@ -59,7 +59,7 @@ static bool is_name(const char *text, size_t len, const char *pattern)
 	return len == n && memcmp(text, pattern, n) == 0;
 }
 
-/* The value behind a key of a flat JSON object [at, end), NULL if there is none. */
+/* The value of a key of a flat JSON object [at, end), NULL if there is none. */
 static const char *value_of(const char *at, const char *end, const char *key)
 {
 	size_t n = strlen(key);

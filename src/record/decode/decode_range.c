@@ -125,7 +125,7 @@ static u32 label_of(struct lull_recording *r, u64 hash)
 	return *id;
 }
 
-/* The payload behind an event whose fixed part has `fixed_bytes`; of several the first is kept. */
+/* The payload after an event whose fixed part has `fixed_bytes`; of several the first is kept. */
 static void read_payload(struct lull_recording *r, const struct lull_event *event,
 			 size_t fixed_bytes, struct lull_open_range *to)
 {

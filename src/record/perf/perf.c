@@ -33,7 +33,7 @@
 enum { MAX_EVENTS = 3 };
 
 /*
- * How far behind now a drain stops. A record takes its time before it becomes visible; on an idle
+ * How long before now a drain stops. A record takes its time before it becomes visible; on an idle
  * machine that is about a microsecond, but a virtual CPU can be taken away in between.
  */
 #define SETTLE_NS 2000000

@@ -19,7 +19,7 @@
 	(64u << 10) /* seven samples with 8 KiB of stack: less loses too much to be useful */
 #define MAX_RECORD_BYTES (64u << 10) /* perf_event_header.size is a u16 */
 
-/* Where PERF_SAMPLE_TIME lies: behind header, ip and pid,tid in a sample, before cpu in others. */
+/* Where PERF_SAMPLE_TIME lies: after header, ip and pid,tid in a sample, before cpu in others. */
 #define SAMPLE_TIME_OFF	    24
 #define OTHER_TIME_FROM_END 16
 #define MIN_TIMED_BYTES	    32

@@ -217,7 +217,7 @@ void lull_feed_agents_scan(struct lull_collector *c)
 	lull_vec_release(&names);
 }
 
-/* The thread behind a slot; slots are used again by later threads. */
+/* The thread of a slot; slots are used again by later threads. */
 static struct lull_task *task_of(struct lull_collector *c, struct lull_process *p, u32 slot_ix)
 {
 	const struct lull_slot *slot = &p->file->slots[slot_ix];

@@ -195,7 +195,7 @@ static bool read_chunk(struct lull_image_file *f, u32 ix, lull_image_fn *fn, voi
 		u64 off = LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES + from;
 
 		/*
-		 * pread copies through the kernel; the fence keeps its loads behind ours of
+		 * pread copies through the kernel; the fence keeps its loads after ours of
 		 * `committed`.
 		 */
 		atomic_thread_fence(memory_order_seq_cst);

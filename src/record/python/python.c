@@ -18,7 +18,7 @@
  *	                                               |-> instruction: offset into the code -> line
  *
  *	3.9, 3.10    frames are objects on the heap (PyFrameObject)
- *	3.11, 3.12   frames lie one behind the other in the thread's data stack; the thread state
+ *	3.11, 3.12   frames lie one after the other in the thread's data stack; the thread state
  *	             leads there by way of a _PyCFrame on the C stack
  *	3.13, 3.14   the thread state leads there at once
  *

@@ -15,7 +15,7 @@ void lull_python_read_many(struct lull_python_memory *m, const struct iovec *to,
 			m->failure = errno;
 		for (int k = 0; k < n_whole; k++)
 			is_read[i++] = true;
-		/* The one it stopped at is not there; go on behind it. */
+		/* The one it stopped at is not there; go on after it. */
 		if (i < n)
 			is_read[i++] = false;
 		while (n_whole < 0 && i < n)
@@ -78,7 +78,7 @@ static const struct lull_python_layout columns[] = {
 #undef FIELD
 };
 
-/* Slots at the head of _Py_DebugOffsets, behind the cookie. */
+/* Slots at the head of _Py_DebugOffsets, after the cookie. */
 enum { SLOT_VERSION = 1, SLOT_FREE_THREADED = 2 };
 
 /* Larger than any offset within an interpreter state, so that sums never overflow. */

@@ -16,7 +16,7 @@ static bool can_load(const char *name)
 	return dlopen(name, RTLD_LAZY | RTLD_LOCAL) != NULL;
 }
 
-/* Where libcupti may be; a CUDA release changes the number behind .so. */
+/* Where libcupti may be; a CUDA release changes the number after .so. */
 static const char *const cupti_names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
 					   "libcupti.so" };
 static const char *const cupti_patterns[] = {

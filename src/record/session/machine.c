@@ -33,7 +33,7 @@ static void say_u64(const struct sink *s, const char *key, u64 value)
 	say(s, key, text);
 }
 
-/* The value behind `name` in the file that was read last. */
+/* The value of `name` in the file that was read last. */
 static bool say_value(struct sink *s, const char *key, const char *name, char separator)
 {
 	lull_str_clear(&s->value);

@@ -17,7 +17,7 @@ static const char *const foreign_suffixes[] = { ".nsys-rep", ".ncu-rep" };
 /* A folder with more numbered reports than this is a mistake in the pattern, not a habit. */
 #define MAX_NUMBER 100000
 
-/* Append the value of the variable named in "{VAR}..."; *at moves behind the brace. */
+/* Append the value of the variable named in "{VAR}..."; *at moves after the brace. */
 static int expand_variable(const char **at, struct lull_str *to, struct lull_err *err)
 {
 	const char *end = **at == '{' ? strchr(*at, '}') : NULL;
@@ -46,7 +46,7 @@ static void add_host(struct lull_str *to)
 	lull_str_puts(to, host);
 }
 
-/* `*at` points behind the percent sign and moves behind what was used. */
+/* `*at` points after the percent sign and moves after what was used. */
 static int expand_one(const char **at, pid_t pid, u32 n, struct lull_str *to, struct lull_err *err)
 {
 	char letter = *(*at)++;
@@ -99,7 +99,7 @@ static bool has_suffix(const struct lull_str *s, const char *suffix)
 	return s->len >= n && strcmp(s->at + s->len - n, suffix) == 0;
 }
 
-/* True if the pattern has one of these letters behind a percent sign. */
+/* True if the pattern has one of these letters after a percent sign. */
 static bool has_letter(const char *pattern, const char *letters)
 {
 	for (const char *at = pattern; (at = strchr(at, '%')) && at[1]; at += 2) {

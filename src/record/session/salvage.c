@@ -336,7 +336,7 @@ static void on_fact(void *ctx, const char *key, const char *value)
 }
 
 /*
- * The recorder died between the begin of a capture range and the first checkpoint of its report:
+ * The recorder died between the start of a capture range and the first checkpoint of its report:
  * all there is lies in shared memory.
  */
 static int begin(struct lull_collector *c, const char *report_path, struct lull_err *err)

@@ -43,7 +43,7 @@ static const struct {
 /* Names that look like secrets and are not: the current folder, and locks of the display server. */
 static const char *const harmless[] = { "PWD", "OLDPWD", "SESSION_MANAGER", "XAUTHORITY" };
 
-/* How well-known keys begin, and the least number of characters behind that. */
+/* How well-known keys begin, and the least number of characters after that. */
 static const struct {
 	const char *text;
 	size_t min_rest;

@@ -208,7 +208,7 @@ static void shorts(void)
 	}
 }
 
-/* A result and the errno behind it; errno is 77 before each call, so one that is not set shows. */
+/* A result and its errno; errno is 77 before each call, so one that is not set shows. */
 #define SHOW(call)                                           \
 	do {                                                 \
 		errno = 77;                                  \

@@ -3,7 +3,7 @@
  *
  *	SLOW	loading it takes a tenth of a second, in the middle of the loader's work
  *	MIXED	the mutex is locked through the entry that tells its address, the others are not
- *	NEEDY	what another library takes its time for is looked up behind the locks
+ *	NEEDY	what another library takes its time for is looked up after the locks
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -345,7 +345,7 @@ static void the_runtime_calls_back_where_there_is_no_wrapper(void **state)
 	lull_cuda_watch_calls(true);
 	assert_false(is_wanted[RUNTIME][LAUNCH]);
 	assert_true(is_wanted[DRIVER][LAUNCH] && is_wanted[RUNTIME][SYNCHRONIZE]);
-	/* Behind a recording others are to be seen, too. */
+	/* After a recording others are to be seen, too. */
 	atomic_store(&at.has_points, 1);
 	assert_true(lull_cuda_follow_on());
 	assert_true(is_wanted[RUNTIME][LAUNCH]);

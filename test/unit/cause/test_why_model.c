@@ -83,7 +83,7 @@ static void a_loop_inside_the_step_is_not_the_step(void **state)
 	size_t first, n;
 
 	(void)state;
-	/* Twelve rounds of an update by tensor, u and v, behind a long forward pass. */
+	/* Twelve rounds of an update by tensor, u and v, after a long forward pass. */
 	n = n_pieces("abcdefghijuvuvuvuvuvuvuvuvuvuvuvuvabcdefghijuvuvuvuvuvuvuvuvuvuvuvuv"
 		     "abcdefghijuvuvuvuvuvuvuvuvuvuvuvuvabcdefghijuvuvuvuvuvuvuvuvuvuvuvuv",
 		     &first);
@@ -165,7 +165,7 @@ static void a_step_is_a_window_of_the_device(void **state)
 	assert_int_equal(lull_round_begin_ns(&s.rounds, 1), 110000);
 	assert_int_equal(lull_round_end_ns(&s.rounds, 1), 211000);
 	assert_int_equal(lull_round_end_ns(&s.rounds, 2), 312000);
-	/* The wait behind the last step is of no step. */
+	/* The wait after the last step is of no step. */
 	assert_int_equal(s.chain.nodes[3].round, LULL_NONE);
 	assert_int_equal(s.window_ns, 202000);
 	assert_int_equal(s.split_ns[LULL_SPLIT_COMPUTE], 200000);

@@ -7,7 +7,7 @@
 /* What a walk told. */
 struct told {
 	u64 n_events, n_pairs;
-	char names[512]; /* of the events, one behind the other */
+	char names[512]; /* of the events, one after the other */
 	i64 last_ns;
 	i64 correlation;
 	size_t args_len;

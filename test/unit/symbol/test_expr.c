@@ -29,7 +29,7 @@ static bool eval(const struct lull_regs *regs, const struct lull_expr_op *ops, s
 }
 
 /*
- * What linkers write for the procedure linkage table: 8 more on the stack behind the push at offset
+ * What linkers write for the procedure linkage table: 8 more on the stack after the push at offset
  * 11.
  */
 static void procedure_linkage_table_is_understood(void **state)
@@ -45,13 +45,13 @@ static void procedure_linkage_table_is_understood(void **state)
 		{ .atom = DW_OP_shl },
 		{ .atom = DW_OP_plus },
 	};
-	struct lull_regs before = x86_regs(0x1026, 0x7000), behind = x86_regs(0x102b, 0x7000);
+	struct lull_regs before = x86_regs(0x1026, 0x7000), after = x86_regs(0x102b, 0x7000);
 	u64 value;
 
 	(void)state;
 	assert_true(eval(&before, plt, LULL_COUNT_OF(plt), &value));
 	assert_int_equal(value, 0x7008);
-	assert_true(eval(&behind, plt, LULL_COUNT_OF(plt), &value));
+	assert_true(eval(&after, plt, LULL_COUNT_OF(plt), &value));
 	assert_int_equal(value, 0x7010);
 }
 

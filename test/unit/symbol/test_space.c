@@ -66,7 +66,7 @@ static void new_mapping_cuts_what_it_overlaps(void **state)
 	/* What is left keeps its bias: it is still the same file at the same place. */
 	assert_int_equal(lull_space_find(&f.space, 0x4000)->bias, 0x1000);
 	map(&f, 0x2000, 0x5000,
-	    "/over"); /* over the end of one, all of another, the begin of a third */
+	    "/over"); /* over the end of one, all of another, the start of a third */
 	assert_string_equal(path_at(&f, 0x1fff), "/old");
 	assert_string_equal(path_at(&f, 0x3000), "/over");
 	assert_string_equal(path_at(&f, 0x5000), "/old");

@@ -226,7 +226,7 @@ static u64 address_of(struct lull_elf *elf, const char *name)
 }
 #endif
 
-/* Behind the signing instruction nothing is saved yet: everything is still in its register. */
+/* After the signing instruction nothing is saved yet: everything is still in its register. */
 static void entry_of_a_signing_function_is_unwound(void **state)
 {
 	(void)state;

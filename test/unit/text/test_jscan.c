@@ -131,7 +131,7 @@ static void escapes_are_resolved_and_nonsense_is_repaired(void **state)
 
 /* ---- values in a stream ---- */
 
-/* A file with this text, and a scanner at its begin. */
+/* A file with this text, and a scanner at its start. */
 struct file {
 	char path[64];
 	struct lull_stream *stream;

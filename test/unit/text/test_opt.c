@@ -49,7 +49,7 @@ static int parse(struct values *v, struct lull_err *err, int argc, char **argv)
 			  : lull_opt_parse(argc, argv, opts, err);
 }
 
-/* Parses the words behind the command's name; `v` and `err` are the test's own. */
+/* Parses the words after the command's name; `v` and `err` are the test's own. */
 #define PARSE(...)                                                               \
 	parse(&v, &err, (int)LULL_COUNT_OF(((char *[]){ "test", __VA_ARGS__ })), \
 	      (char *[]){ "test", __VA_ARGS__, NULL })

@@ -70,7 +70,7 @@ static void small_file_free(const struct report_dir *d, struct small_file *f)
 	unlink(d->other);
 }
 
-/* Offsets of the ends of all blocks, 0 behind the last. */
+/* Offsets of the ends of all blocks, 0 after the last. */
 static size_t block_ends(const char *path, u64 *ends, size_t max)
 {
 	struct lull_reader *r;

@@ -4,18 +4,18 @@
 #include "page/page.h"
 #include "web/guard.h"
 
-static int check(const struct lull_guard *g, struct lull_guard_request q, const char *behind)
+static int check(const struct lull_guard *g, struct lull_guard_request q, const char *after)
 {
 	char path[128];
 	const char *rest = "";
 	int rc;
 
-	snprintf(path, sizeof(path), "/%s/%s", g->token, behind);
+	snprintf(path, sizeof(path), "/%s/%s", g->token, after);
 	q.path = q.path ? q.path : path;
 	q.method = "GET";
 	rc = lull_guard_check(g, &q, &rest);
 	if (!rc)
-		assert_string_equal(rest, behind);
+		assert_string_equal(rest, after);
 	return rc;
 }
 

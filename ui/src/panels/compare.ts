@@ -47,7 +47,7 @@ function partner(step: number[], ix: number, b: number[][]): number[] {
   return b.find((s) => s[0] === step[0]) ?? b[Math.min(ix, b.length - 1)];
 }
 
-/** Before above after, aligned at the begin of a step; zoom and place are shared. */
+/** Before above after, aligned at the start of a step; zoom and place are shared. */
 function aligned(ctx: Context, other: App, a: number[][], b: number[][]): HTMLElement {
   const { app, timeline } = ctx;
   const box = h("div");

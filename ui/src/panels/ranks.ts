@@ -90,7 +90,7 @@ interface Steps {
   steps: number[][];
 }
 
-/** The timelines of some ranks; zero is the begin of the step on the first of them. */
+/** The timelines of some ranks; zero is the start of the step on the first of them. */
 async function timelines(ctx: Context, job: Job, ixs: number[], stepNumber: number): Promise<HTMLElement> {
   const apps = await Promise.all(ixs.map((ix) => otherOf(ctx.app, ix)));
   const { steps } = await ctx.app.source.ask<Steps>("steps", { f: ixs[0] || undefined });
