@@ -550,5 +550,59 @@ class Trouble(Case):
             self.assertEqual(os.listdir(self.folder), ["x.lull"])
 
 
+REFERENCES = ("process", "lane", "module", "frame", "stack", "parent", "label", "device", "launch", "op_label", "metric")
+
+
+def resolved(tables):
+    """Facts with the rows that they refer to instead of ids, so that reports with other ids compare."""
+    def row(table, values):
+        if isinstance(values, int):
+            values = known[table].get(values)
+        return values and {k: row(table if k == "parent" else k, v) if k in REFERENCES and isinstance(v, int) else v
+                           for k, v in values.items() if k != "id"}
+    known = collections.defaultdict(dict)
+    for name, rows in tables.items():
+        known[name] = {r["id"]: r for r in rows if "id" in r}
+    return {name: sorted(json.dumps(row(name, r), sort_keys=True) for r in rows)
+            for name, rows in tables.items() if rows and "id" not in rows[0]}
+
+
+class Part(Case):
+    def cut(self, report, *words):
+        out = self.at("part.lull")
+        lull("export", "-f", "-t", "lull", "-o", out, *words, report)
+        return out
+
+    def test_the_whole_of_a_report_is_the_same_report(self):
+        for trace in (TRACE, STACKS):
+            report = self.report(trace)
+            self.assertEqual(resolved(rows_of(self.cut(report))), resolved(rows_of(report)))
+
+    def test_random_reports(self):
+        for seed in range(5):
+            with open(self.at("random.txt"), "w") as f:
+                f.write(random_trace(seed))
+            report = self.report(self.at("random.txt"))
+            self.assertEqual(resolved(rows_of(self.cut(report))), resolved(rows_of(report)))
+            window = ("--filter-time", "100us/300us")
+            self.assertEqual(resolved(rows_of(self.cut(report, *window))), resolved(rows_of(report, *window)))
+
+    def test_only_what_events_need_is_kept(self):
+        report = self.report(STACKS)
+        whole = rows_of(report)
+        part = rows_of(self.cut(report, "--tables", "kernel"))
+        self.assertTrue(whole["stack"])
+        self.assertFalse(part["stack"] or part["frame"] or part["sample"])
+        self.assertEqual(len(part["process"]), len(whole["process"]))
+
+    def test_answers_stay_the_same(self):
+        report = os.path.join(HERE, "..", "data", "unseen", "few_workers.lull")
+        part = self.cut(report)
+        self.assertLess(os.path.getsize(part), os.path.getsize(report))
+        for words in (("why",), ("stats", "-r", "steps"), ("stats", "-r", "cuda_gpu_kern_sum")):
+            self.assertEqual(lull(*words, part).stdout.replace(part.encode(), b""),
+                             lull(*words, report).stdout.replace(report.encode(), b""))
+
+
 if __name__ == "__main__":
     runner.main(__name__, sys.argv[2:])
