@@ -86,7 +86,7 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 
 # What a build that was interrupted left half done is made again.
 .DELETE_ON_ERROR:
-.PHONY: all setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
+.PHONY: all accuracy setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
 	bench-programs dist install clean format accept docs
 all: $(BUILD)/lull $(BUILD)/liblull-agent.so
 
@@ -180,6 +180,10 @@ $(KINDS): setup
 	$(Q)$(RUN_TESTS) --kind $@ $(T)
 test-list:
 	$(Q)$(RUN_TESTS) --list
+
+# How often `lull why` is right on programs as people write them; doc/accuracy.md keeps the table.
+accuracy: all
+	$(Q)test/corpus/accuracy.py $(BUILD)/lull --write doc/accuracy.md
 
 # A case of a program of cmocka can be chosen (LULL_TEST_CASE); leaks are looked for where memory is left.
 CASE_FILTER := test/support/filter.c

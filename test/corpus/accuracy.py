@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""How often `lull why` is right on the corpus: programs as people write them, recorded on an H200 with default options.
+
+    test/corpus/accuracy.py LULL [--set tune|check|all] [--each] [--folder FOLDER] [--write FILE] [--check FILE]
+
+labels.tsv says for each program which fix gained most when it was made, and the time of a round before and after it
+without a recorder. Which set a program is in follows from a hash of its name, so nobody chooses. Rules are made by
+looking at *tune*; *check* shows what they are worth on programs that they were not made for.
+
+An answer is right if its first cause is one of the labels, mute if there is none, else wrong. The predicted speed-up is
+compared with the measured one where the answer is right and there is a prediction.
+"""
+import argparse
+import csv
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def set_of(name):
+    return "tune" if int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 else "check"
+
+
+def answer(lull, path, *words):
+    done = subprocess.run([lull, "why", "-f", "json", *words, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if not done.stdout:
+        return {"first": None, "cannot_tell": done.stderr.decode().strip() or "no answer"}
+    return json.loads(done.stdout)
+
+
+def judge(row, got):
+    """The row with what lull said and whether that is right."""
+    first = got["first"]
+    finding = next((f for f in got.get("findings", []) if f["cause"] == first), {})
+    ratio = (finding.get("prediction") or {}).get("speedup")
+    true = float(row["round_ms"]) / float(row["fixed_ms"]) if row["fixed_ms"] not in ("", "None", None) else None
+    steps = got.get("steps") or {}
+    return dict(row, first=first, verdict="mute" if not first else "right" if first in row["label"].split(",") else "wrong",
+                confidence=finding.get("confidence"), predicted=ratio, true=true,
+                round=(steps.get("mean_ns") or 0) / 1e6, is_probable=got.get("is_probable", False),
+                why=got.get("cannot_tell"))
+
+
+def errors(rows):
+    """How far off predictions are, as a factor of at least 1."""
+    found = []
+    for r in rows:
+        if r["verdict"] == "right" and r["predicted"] and r["true"] and r["first"] != "gpu-bound":
+            ratio = r["predicted"] / r["true"]
+            found.append(max(ratio, 1 / ratio))
+    return sorted(found)
+
+
+def line(name, rows):
+    count = {v: sum(r["verdict"] == v for r in rows) for v in ("right", "wrong", "mute")}
+    off = errors(rows)
+    middle = "%.2f x" % statistics.median(off) if off else "-"
+    tail = "%.2f x" % off[min(len(off) - 1, int(0.9 * len(off)))] if off else "-"
+    near = "%d of %d" % (sum(e <= 1.3 for e in off), len(off))
+    return [name, len(rows), count["right"], count["wrong"], count["mute"], middle, tail, near]
+
+
+BEGIN, END = "<!-- table: make accuracy -->", "<!-- end of table -->"
+HEAD = ["programs", "n", "right", "wrong", "mute", "off by (median)", "nine in ten", "within 30 %"]
+
+
+def lines_of(table, is_markdown=False):
+    table = [[str(c) for c in r] for r in table]
+    widths = [max(len(r[i]) for r in table) for i in range(len(table[0]))]
+    for n, row in enumerate(table):
+        cells = [c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))]
+        yield "| " + " | ".join(cells) + " |" if is_markdown else "  ".join(cells).rstrip()
+        if is_markdown and not n:
+            yield "|" + "|".join(("-" * (w + 1) + ":" if i else "-" * (w + 2)) for i, w in enumerate(widths)) + "|"
+
+
+def with_table(path, table):
+    """The text of the file with this table between its marks."""
+    with open(path) as f:
+        text = f.read()
+    first, last = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return text[:first] + "\n" + "\n".join(lines_of(table, True)) + "\n" + text[last:]
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("lull")
+    options.add_argument("--set", default="all")
+    options.add_argument("--each", action="store_true", help="a line for each program (of tune alone, unless asked)")
+    options.add_argument("--folder", default=HERE)
+    options.add_argument("--write", metavar="FILE", help="put the table between the marks of this Markdown file, too")
+    options.add_argument("--check", metavar="FILE", help="fail if that file has another table")
+    o = options.parse_args()
+    with open(os.path.join(o.folder, "labels.tsv")) as f:
+        rows = list(csv.DictReader(f, delimiter="\t"))
+    data = os.path.join(o.folder, "data")
+    data = data if os.path.isdir(data) else o.folder
+    rows = [r for r in rows if o.set in ("all", set_of(r["name"])) and os.path.exists(os.path.join(data, r["name"] + ".lull"))]
+    rows = [judge(r, answer(o.lull, os.path.join(data, r["name"] + ".lull"))) for r in rows]
+    table = [HEAD]
+    for name in ("tune", "check"):
+        part = [r for r in rows if set_of(r["name"]) == name]
+        if part:
+            table.append(line(name, part))
+    for kind in sorted({r["kind"] for r in rows}):
+        table.append(line("  " + kind, [r for r in rows if r["kind"] == kind]))
+    if o.each:
+        shown = [r for r in rows if o.set == "check" or set_of(r["name"]) == "tune"]
+        print("\n".join(lines_of(
+            [["program", "label", "answer", "", "sure", "round ms", "recorded", "true", "predicted"]] +
+            [[r["name"], r["label"], r["first"] or "-", r["verdict"] + (" (probably)" if r["is_probable"] else ""),
+              "%.2f" % r["confidence"] if r["confidence"] is not None else "-", "%.2f" % r["round"], r["recorded_ms"],
+              "%.2f" % r["true"] if r["true"] else "-", "%.2f" % r["predicted"] if r["predicted"] else "-"]
+             for r in shown])), end="\n\n")
+    print("\n".join(lines_of(table)))
+    if o.write:
+        text = with_table(o.write, table)
+        with open(o.write, "w") as f:
+            f.write(text)
+    if o.check:
+        with open(o.check) as f:
+            if f.read() != with_table(o.check, table):
+                print("%s has another table: look at what changed (--each), then run `make accuracy`" % o.check)
+                return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
