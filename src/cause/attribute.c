@@ -193,33 +193,46 @@ static u32 stack_in(const struct lull_subject *s, const struct lull_node *node)
 
 /* ---- idle time ---- */
 
-/* Whether the host waited for the device when it went idle. */
-static bool is_drained(const struct lull_subject *s, u32 chain, u64 at_ns)
+/*
+ * What made the host wait for the device when it went idle, or LULL_N_CAUSES: a wait, or a call
+ * that frees memory, which waits first.
+ */
+static enum lull_cause_ix drained_by(struct work *w, u32 chain, u64 at_ns)
 {
+	const struct lull_subject *s = w->s;
 	u32 i = lull_chain_find(&s->chain, chain, at_ns);
+	const struct lull_node *node = &s->chain.nodes[i];
+	struct lull_claim c = { .subject = s,
+				.place = LULL_PLACE_CALL,
+				.unit = LULL_NONE,
+				.node = i,
+				.pause = LULL_NO_PAUSE };
 
 	if (i == s->chain.first[chain + 1])
-		return false;
-	const struct lull_node *node = &s->chain.nodes[i];
-	bool waits = node->kind == LULL_KIND_OF_SYNC ||
-		     (node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT));
-
-	return waits && !(node->flags & LULL_NODE_OWNED) &&
-	       node->begin_ns <= at_ns + LULL_TN(drain_ns);
+		return LULL_N_CAUSES;
+	if (node->kind == LULL_KIND_OF_ALLOC && node->begin_ns < at_ns)
+		return judge_call(w, &c);
+	if (node->kind != LULL_KIND_OF_SYNC &&
+	    !(node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT)))
+		return LULL_N_CAUSES;
+	return !(node->flags & LULL_NODE_OWNED) && node->begin_ns <= at_ns + LULL_TN(drain_ns)
+		       ? w->exposing
+		       : LULL_N_CAUSES;
 }
 
 struct idle {
 	const struct lull_split_piece *piece;
-	bool is_drained;
+	enum lull_cause_ix drained_by; /* or LULL_N_CAUSES */
 };
 
 /* Pay for one part; what a wait exposed is the wait's. */
 static void pay(struct work *w, const struct idle *idle, struct lull_claim *c,
 		enum lull_cause_ix cause, u32 stack)
 {
-	if (cause == w->launching && idle->is_drained) {
-		w->s->exposed_ns += c->to_ns - c->from_ns;
-		cause = w->exposing;
+	if (cause == w->launching && idle->drained_by != LULL_N_CAUSES) {
+		if (idle->drained_by == w->exposing)
+			w->s->exposed_ns += c->to_ns - c->from_ns;
+		cause = idle->drained_by;
 	}
 	cost(w, idle->piece, c, cause, stack);
 }
@@ -333,7 +346,7 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 				.from_ns = piece->from_ns,
 				.to_ns = piece->to_ns,
 				.pause = LULL_NO_PAUSE };
-	struct idle idle = { piece, false };
+	struct idle idle = { piece, LULL_N_CAUSES };
 	const struct lull_node *node;
 
 	if (node_ix == LULL_NONE) {
@@ -346,7 +359,7 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 		pay_blind(w, &idle, &c, LULL_BLIND_DEVICE);
 		return;
 	}
-	idle.is_drained = is_drained(s, node->chain, piece->from_ns);
+	idle.drained_by = drained_by(w, node->chain, piece->from_ns);
 	if (node->begin_ns > piece->from_ns) {
 		u64 to_ns = node->begin_ns < piece->to_ns ? node->begin_ns : piece->to_ns;
 

@@ -109,7 +109,7 @@ enum lull_places {
 };
 
 /* What is said about a fix, for one program on one machine. */
-#define LULL_ADVICE_BYTES 192
+#define LULL_ADVICE_BYTES 400
 struct lull_advice {
 	char fix[LULL_ADVICE_BYTES]; /* one thing to try */
 	char assumes[96];	     /* what the prediction takes for granted; "" if nothing */

@@ -16,11 +16,8 @@ static bool claim(const struct lull_claim *c)
 static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
-		struct lull_replay_node *n = &w->nodes[i];
-
-		n->gap_ns -= n->alloc_ns * w->factor;
-		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
-		if (n->kind == LULL_KIND_OF_ALLOC)
+		lull_what_if_drop_path(w, i, LULL_CAUSE_IX_allocator, w->nodes[i].alloc_ns);
+		if (w->nodes[i].kind == LULL_KIND_OF_ALLOC)
 			lull_what_if_remove(w, i);
 	}
 }

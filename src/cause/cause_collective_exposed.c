@@ -7,8 +7,6 @@
  */
 #include "cause/cause.h"
 #include "cause/replay.h"
-#include "cause/thresholds.h"
-#include "cause/why.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -34,14 +32,6 @@ static void apply(struct lull_what_if *w)
 			continue;
 		w->ops[i].stream = aside;
 	}
-}
-
-/* Where ranks take much of a busy device's step, one of the three causes of ranks has it. */
-static f64 busy(struct lull_why *why)
-{
-	if (why->collective_share <= LULL_T(ranks_share))
-		return 0;
-	return (f64)why->lead->cost_ns[LULL_CAUSE_IX_collective_exposed] / lull_why_n_steps(why);
 }
 
 static const char *table(const struct lull_subject *s)
@@ -74,6 +64,5 @@ const struct lull_cause lull_cause_collective_exposed = {
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE,
 	.claim = claim,
 	.apply = apply,
-	.busy = busy,
 	.table = table,
 };

@@ -22,9 +22,9 @@ static void apply(struct lull_what_if *w)
 		struct lull_replay_node *n = &w->nodes[i];
 
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_gil);
-		n->gap_ns -= (n->gil_ns + n->cold_gap_ns) * w->factor;
+		n->gap_ns -= n->gil_ns + n->cold_gap_ns;
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
-		n->call_ns -= n->cold_call_ns * w->factor;
+		n->call_ns -= n->cold_call_ns;
 	}
 }
 
@@ -88,7 +88,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_gil = {
 	.id = "gil",
 	.title = "the launching thread waits for Python's interpreter lock",
-	.because = "the training thread waits for Python's interpreter lock, which another "
+	.because = "the launching thread waits for Python's interpreter lock, which another "
 		   "thread holds",
 	.why = "Only one thread runs Python at a time. Another thread gets the lock after up to "
 	       "5 ms, or when the holder blocks. Lull's own recordings contain each wait. "

@@ -9,7 +9,7 @@
 
 static f64 busy(struct lull_why *why)
 {
-	return (why->compute_share + why->collective_share) * why->step_ns;
+	return why->compute_share * why->step_ns;
 }
 
 const struct lull_cause lull_cause_gpu_bound = {

@@ -47,7 +47,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_host_compute = {
 	.id = "host-compute",
 	.title = "the launching thread runs other code between launches",
-	.because = "the training thread runs other code instead of launching",
+	.because = "the launching thread runs other code instead of launching",
 	.why = "Code of the program between launches (metrics, augmentation, logging, a wait for "
 	       "another thread) keeps the thread from launching. A gap counts if it contains at "
 	       "least 300 us of such code where samples, ranges or operators were recorded. "

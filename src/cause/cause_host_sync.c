@@ -55,13 +55,12 @@ static void apply(struct lull_what_if *w)
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
 
-		n->gap_ns -= n->sync_ns * w->factor;
-		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
+		lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->sync_ns);
 		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
 		    is_awaited_out(n))
 			lull_what_if_remove(w, i);
 		if (n->loop > 1 && n->loop % keep && !has_real_work(w, n)) {
-			n->gap_ns = 0;
+			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);
 			lull_what_if_remove(w, i);
 		}
 	}
@@ -71,8 +70,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (why->lead->exposed_ns)
 		lull_show(f, "cuda_call", NULL,
-			  "%.2f ms/step of it until the next launches reach the idle device",
-			  (f64)why->lead->exposed_ns / lull_why_n_steps(why) / 1e6);
+			  "%s/step of it until the next launches reach the idle device",
+			  lull_why_time((f64)why->lead->exposed_ns / lull_why_n_steps(why)).text);
 }
 
 const struct lull_cause lull_cause_host_sync = {

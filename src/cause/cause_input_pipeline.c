@@ -108,8 +108,7 @@ static void apply(struct lull_what_if *w)
 	}
 	/* The workers have to keep up. Recording slowed them as it did the thread. */
 	all_ns *= w->is_raw ? 1 : w->replay->host_part;
-	w->floor_ns =
-		all_ns * w->factor / w->replay->n_rounds / (workers(w->replay->subject) * worth);
+	w->floor_ns = all_ns / w->replay->n_rounds / (workers(w->replay->subject) * worth);
 }
 
 /* Who loads instead, or that nobody does. */
@@ -141,8 +140,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_input_pipeline = {
 	.id = "input-pipeline",
 	.title = "the launching thread loads data, or waits for it",
-	.because = "the training thread prepares the batch itself or waits for it",
-	.why = "A loader in the training thread (num_workers=0), or workers that cannot keep up, "
+	.because = "the launching thread prepares the batch itself or waits for it",
+	.why = "A loader in the launching thread (num_workers=0), or workers that cannot keep up, "
 	       "leave the device idle at the start of each step. Counted: gaps of at least 150 "
 	       "us in which the thread is inside a range or function with a name of loading "
 	       "(dataloader, collate, decode, __getitem__, ...), or in which its own work leads "

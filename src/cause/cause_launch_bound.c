@@ -86,19 +86,10 @@ static void use_graph(struct lull_what_if *w)
 
 static void apply(struct lull_what_if *w)
 {
-	if (w->factor < 1) { /* launches and the code around them so much cheaper */
-		for (u32 i = 0; i < w->n; i++) {
-			f64 kept = outside_ns(w, i);
-
-			w->nodes[i].gap_ns = kept + (w->nodes[i].gap_ns - kept) * (1 - w->factor);
-			if (w->nodes[i].wait == LULL_REPLAY_RUNS)
-				w->nodes[i].call_ns *= 1 - w->factor;
-		}
-	} else if (is_update(w)) {
+	if (is_update(w))
 		fuse_update(w);
-	} else {
+	else
 		use_graph(w);
-	}
 }
 
 static void prove(struct lull_why *why, struct lull_finding *f)
@@ -111,9 +102,10 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		sum += s->class_ns[i];
 	if (n > 0)
 		lull_show(f, "kernel", NULL,
-			  "%.0f kernels per step, %.1f us each on average; one is launched every "
-			  "%.1f us",
-			  n / n_steps, (f64)sum / n / 1e3, why->step_ns * n_steps / n / 1e3);
+			  "%s kernel%s per step, %s each on average; one is launched every %s",
+			  lull_show_count(n / n_steps).text, n == n_steps ? "" : "s",
+			  lull_why_time((f64)sum / n).text,
+			  lull_why_time(why->step_ns * n_steps / n).text);
 }
 
 const struct lull_cause lull_cause_launch_bound = {

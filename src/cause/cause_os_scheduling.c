@@ -39,7 +39,7 @@ static f64 trust(const struct lull_subject *s)
 const struct lull_cause lull_cause_os_scheduling = {
 	.id = "os-scheduling",
 	.title = "the launching thread is preempted",
-	.because = "the training thread is preempted: other threads run on its CPU",
+	.because = "the launching thread is preempted: other threads run on its CPU",
 	.why = "A thread that is ready but not running launches nothing. If scheduling was "
 	       "recorded, it shows when the thread was preempted. If not, stalls (see gil) are "
 	       "taken for preemption if they hit CUDA calls as often as the share of time in "

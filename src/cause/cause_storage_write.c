@@ -1,5 +1,5 @@
 /*
- * storage-write: the training thread writes a checkpoint or a log, and the device waits.
+ * storage-write: the launching thread writes a checkpoint or a log, and the device waits.
  *
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that saves, or in a
  *          call that writes a file; copies and waits made there are included, and so is a copy to
@@ -42,8 +42,8 @@ static void apply(struct lull_what_if *w)
 
 const struct lull_cause lull_cause_storage_write = {
 	.id = "storage-write",
-	.title = "the training thread writes a checkpoint or a log",
-	.because = "the training thread writes to storage itself",
+	.title = "the launching thread writes a checkpoint or a log",
+	.because = "the launching thread writes to storage itself",
 	.why = "A thread that serialises and writes a checkpoint launches nothing in the "
 	       "meantime. Time counts in gaps of at least 150 us between calls in which the "
 	       "thread is inside a range or function with a name like save, checkpoint, write or "

@@ -7,22 +7,10 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
-#include "cause/thresholds.h"
-#include "cause/why.h"
 
 static bool claim(const struct lull_claim *c)
 {
 	return c->is_late;
-}
-
-static f64 busy(struct lull_why *why)
-{
-	const u64 *cost_ns = why->lead->cost_ns;
-
-	if (why->collective_share <= LULL_T(ranks_share) ||
-	    cost_ns[LULL_CAUSE_IX_straggler] <= cost_ns[LULL_CAUSE_IX_collective_exposed])
-		return 0;
-	return (f64)cost_ns[LULL_CAUSE_IX_straggler] / lull_why_n_steps(why);
 }
 
 const struct lull_cause lull_cause_straggler = {
@@ -42,6 +30,5 @@ const struct lull_cause lull_cause_straggler = {
 	.names_unit = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,
 	.claim = claim,
-	.busy = busy,
 	.prove = lull_show_ranks,
 };

@@ -20,7 +20,7 @@ static void apply(struct lull_what_if *w)
 	f64 part = w->replay->clock_part > 0 ? w->replay->clock_part : 1;
 
 	for (u32 i = 0; i < w->n_ops; i++)
-		w->ops[i].dur_ns *= 1 - (1 - part) * w->factor;
+		w->ops[i].dur_ns *= part;
 }
 
 /* What the readings of the clocks say, all in the steady steps. */
@@ -122,7 +122,7 @@ static f64 busy(struct lull_why *why)
 {
 	if (held_down(why, &why->replay.clock_part) < LULL_T(throttled))
 		return 0;
-	return (why->compute_share + why->collective_share) * why->step_ns;
+	return why->compute_share * why->step_ns;
 }
 
 static void prove(struct lull_why *why, struct lull_finding *f)

@@ -50,7 +50,7 @@ static void add_op(struct lull_what_if *w, struct row *row, u32 node, u32 op)
 	w->ops[op].is_gone = true;
 	if (w->nodes[node].n_ops == 1) {
 		w->nodes[node].is_gone = true;
-		w->nodes[node].gap_ns -= w->nodes[node].gap_ns * w->factor;
+		w->nodes[node].gap_ns = 0;
 	}
 }
 
@@ -95,10 +95,10 @@ static f64 light_share(const struct lull_subject *s)
 static f64 busy(struct lull_why *why)
 {
 	if (light_share(why->lead) < LULL_T(elementwise) ||
-	    lull_why_replay(&why->replay, lull_causes[LULL_CAUSE_IX_unfused_elementwise], 1, 0) >=
+	    lull_why_fixed_ns(why, LULL_CAUSE_IX_unfused_elementwise, 0) >=
 		    LULL_T(fused) * why->free_ns)
 		return 0;
-	return (why->compute_share + why->collective_share) * why->step_ns;
+	return why->compute_share * why->step_ns;
 }
 
 const struct lull_cause lull_cause_unfused_elementwise = {

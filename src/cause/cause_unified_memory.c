@@ -33,13 +33,12 @@ static const char *table(const struct lull_subject *s)
 	return "memcpy";
 }
 
-/* Pages move for much of a busy device's step, and no other rank has the step. */
+/* Pages move for much of a busy device's step. */
 static f64 busy(struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
 
-	if (why->collective_share > LULL_T(ranks_share) ||
-	    (f64)s->moved_ns < LULL_T(moving) * (f64)s->window_ns)
+	if ((f64)s->moved_ns < LULL_T(moving) * (f64)s->window_ns)
 		return 0;
 	return (f64)s->moved_ns / lull_why_n_steps(why);
 }
@@ -47,9 +46,8 @@ static f64 busy(struct lull_why *why)
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (why->lead->moved_ns)
-		lull_show(f, "um_event", NULL,
-			  "pages of managed memory move for %.2f ms of each step",
-			  (f64)why->lead->moved_ns / lull_why_n_steps(why) / 1e6);
+		lull_show(f, "um_event", NULL, "pages of managed memory move for %s of each step",
+			  lull_why_time((f64)why->lead->moved_ns / lull_why_n_steps(why)).text);
 }
 
 const struct lull_cause lull_cause_unified_memory = {

@@ -30,8 +30,9 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 	for (int i = 0; i < LULL_N_BLINDS; i++) {
 		if ((f64)s->blind_ns[i] >=
 		    LULL_T(line_share) * (f64)s->cost_ns[LULL_CAUSE_IX_unknown])
-			lull_show(f, NULL, NULL, "%.2f ms/step: %s",
-				  (f64)s->blind_ns[i] / lull_why_n_steps(why) / 1e6, texts[i]);
+			lull_show(f, NULL, NULL, "%s/step: %s",
+				  lull_why_time((f64)s->blind_ns[i] / lull_why_n_steps(why)).text,
+				  texts[i]);
 	}
 }
 

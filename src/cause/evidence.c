@@ -21,6 +21,8 @@
 
 #define MAX_PLACES 3
 #define MAX_SPOTS  32
+#define FEW	   100
+#define MOST	   0.6
 
 void lull_show(struct lull_finding *f, const char *table, const struct lull_where *where,
 	       const char *fmt, ...)
@@ -60,7 +62,10 @@ static const char *where_without_place(const struct lull_why *why, const struct 
 
 	if (cause->names_unit)
 		return lull_units_name(&why->lead->units.at[where->unit], why->reader);
-	return cause->nowhere ? cause->nowhere : "between CUDA calls; nothing was recorded there";
+	if (cause->nowhere)
+		return cause->nowhere;
+	return why->lead->host.has_samples ? "between CUDA calls"
+					   : "between CUDA calls; nothing was recorded there";
 }
 
 /* The thread that counts steps, or makes the first call: the others are named. */
@@ -150,21 +155,29 @@ static u32 find_spots(const struct lull_why *why, enum lull_cause_ix cause, stru
 	return n;
 }
 
-struct often_text {
-	char text[32];
-};
+struct lull_number lull_show_count(f64 n)
+{
+	struct lull_number out;
+
+	/* A digit after the point says something only of few. */
+	if (n >= FEW || fabs(n - round(n)) < 0.05)
+		return lull_format_grouped((i64)round(n));
+	snprintf(out.text, sizeof(out.text), "%.1f", n);
+	return out;
+}
 
 /* "once per step", "2.5 times per step", "every second step", "once in 10 steps" */
-static struct often_text how_often(f64 per_step)
+static struct lull_number how_often(f64 per_step)
 {
-	struct often_text to;
+	struct lull_number to;
 	f64 every = per_step > 0 ? round(1 / per_step) : 0;
 
-	if (per_step >= 0.95)
-		snprintf(to.text, sizeof(to.text),
-			 per_step < 1.05 ? "once per step" : "%.*f times per step",
-			 fabs(per_step - round(per_step)) < 0.05 ? 0 : 1, per_step);
-	else if (every == 1)
+	if (per_step >= 0.95 && per_step < 1.05)
+		snprintf(to.text, sizeof(to.text), "once per step");
+	else if (per_step >= 0.95)
+		snprintf(to.text, sizeof(to.text), "%.20s times per step",
+			 lull_show_count(per_step).text);
+	else if (per_step > MOST)
 		snprintf(to.text, sizeof(to.text), "in most steps");
 	else
 		snprintf(to.text, sizeof(to.text),
@@ -183,8 +196,8 @@ static void add_places(struct lull_why *why, struct lull_finding *f)
 	     i < n && i < MAX_PLACES && (f64)spots[i].ns >= LULL_T(line_share) * (f64)spots[0].ns;
 	     i++) {
 		spots[i].where.n = spots[i].n;
-		lull_show(f, table_of(why, &spots[i].where), &spots[i].where,
-			  "%s: %.2f ms/step, %s", spots[i].what, (f64)spots[i].ns / n_steps / 1e6,
+		lull_show(f, table_of(why, &spots[i].where), &spots[i].where, "%s: %s/step, %s",
+			  spots[i].what, lull_why_time((f64)spots[i].ns / n_steps).text,
 			  how_often((f64)spots[i].n / n_steps).text);
 	}
 	if (n)
@@ -223,11 +236,13 @@ void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_page
 {
 	struct copies c = sum_copies(why->lead, is_pageable, direction);
 	f64 n_steps = lull_why_n_steps(why);
+	struct lull_number often = lull_show_count((f64)c.n / n_steps);
 
 	if (!c.n || !c.ns)
 		return;
-	lull_show(f, "memcpy", NULL, "%.1f copies per step %s the %s: %s per step at %.1f GB/s%s",
-		  (f64)c.n / n_steps, direction == LULL_COPY_IN ? "to" : "from",
+	lull_show(f, "memcpy", NULL, "%s %s per step %s the %s: %s per step at %.1f GB/s%s",
+		  often.text, strcmp(often.text, "1") != 0 ? "copies" : "copy",
+		  direction == LULL_COPY_IN ? "to" : "from",
 		  is_pageable ? "device with pageable memory" : "device with pinned memory",
 		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text,
 		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs at the same time");
@@ -372,9 +387,9 @@ void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 	}
 }
 
-static f64 compute_ms(const struct lull_subject *s)
+static f64 compute_ns(const struct lull_subject *s)
 {
-	return (f64)s->split_ns[LULL_SPLIT_COMPUTE] / lull_rounds_n_steady(&s->rounds) / 1e6;
+	return (f64)s->split_ns[LULL_SPLIT_COMPUTE] / lull_rounds_n_steady(&s->rounds);
 }
 
 void lull_show_ranks(struct lull_why *why, struct lull_finding *f)
@@ -394,16 +409,32 @@ void lull_show_ranks(struct lull_why *why, struct lull_finding *f)
 	last = &why->subjects[s->ranks.last_rank];
 	for (int i = 1; i < LULL_N_CAUSES; i++)
 		best = last->cost_ns[i] > last->cost_ns[best] ? i : best;
-	lull_show(f, "kernel", NULL,
-		  "process %u arrives last: its collectives are shortest; it computes "
-		  "%.2f ms/step, this one %.2f; its largest cause is %s (%.2f ms/step)",
-		  processes[last->process - 1].pid, compute_ms(last), compute_ms(s),
-		  lull_causes[best]->id,
-		  (f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds) / 1e6);
+	lull_show(
+		f, "kernel", NULL,
+		"process %u arrives last: its collectives are shortest; it computes "
+		"%s/step, this one %s; its largest cause is %s (%s/step)",
+		processes[last->process - 1].pid, lull_why_time(compute_ns(last)).text,
+		lull_why_time(compute_ns(s)).text, lull_causes[best]->id,
+		lull_why_time((f64)last->cost_ns[best] / lull_rounds_n_steady(&last->rounds)).text);
 }
 
-static void advise(const struct lull_subject *s, struct lull_finding *f)
+/* Put `with` in the place of a word that stands for it, if there is room. */
+static void name_it(char *text, size_t cap, const char *word, const char *with)
 {
+	char *at = strstr(text, word);
+	size_t len = strlen(word);
+	struct lull_str out = LULL_STR_INIT;
+
+	if (!at || !with || strlen(text) - len + strlen(with) >= cap)
+		return;
+	lull_str_addf(&out, "%.*s%s%s", (int)(at - text), text, with, at + len);
+	snprintf(text, cap, "%s", lull_str_text(&out));
+	lull_str_release(&out);
+}
+
+static void advise(const struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
 	const struct lull_cause *cause = lull_causes[f->cause];
 	bool is_torch = lull_subject_is_torch(s);
 	const char *fix = is_torch && cause->fix_torch ? cause->fix_torch : cause->fix;
@@ -413,6 +444,8 @@ static void advise(const struct lull_subject *s, struct lull_finding *f)
 		 cause->assumes ? cause->assumes : "");
 	if (cause->suit)
 		cause->suit(s, is_torch, &f->advice);
+	name_it(f->advice.fix, sizeof(f->advice.fix), "REPORT", why->path);
+	name_it(f->advice.fix, sizeof(f->advice.fix), "PROGRAM", lull_why_command(why));
 }
 
 void lull_why_evidence(struct lull_why *why)
@@ -420,7 +453,7 @@ void lull_why_evidence(struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n; i++) {
 		struct lull_finding *f = lull_vec_get(&why->findings, i);
 
-		advise(why->lead, f);
+		advise(why, f);
 		add_places(why, f);
 		if (lull_causes[f->cause]->prove)
 			lull_causes[f->cause]->prove(why, f);

@@ -1,5 +1,6 @@
 #include "cause/replay.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,10 +46,9 @@ static void start_op(struct run *r, u32 ix, f64 called)
 }
 
 /* The gap as it is without recording, or with. */
-static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n)
+static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n, u32 ix)
 {
-	const struct lull_replay_node *was =
-		(const struct lull_replay_node *)w->replay->nodes.at + (n - w->nodes);
+	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, ix);
 	f64 kept;
 
 	if (w->is_raw || was->gap_ns <= 0)
@@ -57,12 +57,13 @@ static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n
 	return n->gap_ns * kept / was->gap_ns * w->host;
 }
 
-static void run_node(struct run *r, const struct lull_replay_node *n)
+static void run_node(struct run *r, u32 ix)
 {
+	const struct lull_replay_node *n = &r->w->nodes[ix];
 	f64 *t = &r->clock[n->chain], called;
 	u32 last = LULL_NONE;
 
-	*t += gap_of(r->w, n);
+	*t += gap_of(r->w, n, ix);
 	if (n->is_gone)
 		return;
 	called = *t;
@@ -96,8 +97,11 @@ f64 lull_what_if_run(const struct lull_what_if *w)
 	for (int pass = 0; pass < PASSES; pass++) {
 		f64 host = 0;
 
+		/* Other threads go on no sooner than the first does. */
+		for (size_t k = 1; k < LULL_COUNT_OF(r->clock); k++)
+			r->clock[k] = max(r->clock[k], r->clock[0]);
 		for (u32 i = 0; i < w->n; i++)
-			run_node(r, &w->nodes[i]);
+			run_node(r, i);
 		for (size_t k = 0; k < LULL_COUNT_OF(r->clock); k++)
 			host = max(host, r->clock[k]);
 		r->all = max(r->all, 0);
@@ -116,7 +120,6 @@ void lull_what_if_init(struct lull_what_if *w, const struct lull_replay *p, int 
 	*w = (struct lull_what_if){ .replay = p,
 				    .n = (u32)p->nodes.n,
 				    .n_ops = (u32)p->ops.n,
-				    .factor = 1,
 				    .scale = 1,
 				    .host = p->host,
 				    .scenario = scenario };
@@ -141,7 +144,7 @@ static f64 host_part(const struct lull_what_if *w)
 
 	for (u32 i = 0; i < w->n; i++) {
 		all += w->nodes[i].gap_ns;
-		kept += gap_of(w, &w->nodes[i]);
+		kept += gap_of(w, &w->nodes[i], i);
 	}
 	return all > 0 ? kept / all : 1;
 }
@@ -195,6 +198,66 @@ void lull_replay_release(struct lull_replay *p)
 	lull_vec_release(&p->ops);
 }
 
+/* ---- what a fix takes away ---- */
+
+static f64 less(f64 was, f64 is)
+{
+	return was > is ? was - is : 0;
+}
+
+/* Of the host, before and in this call: a wait takes as long as it took. */
+static f64 host_removed_ns(const struct lull_what_if *w, u32 i)
+{
+	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, i), *is = &w->nodes[i];
+	const struct lull_node *node = &w->replay->subject->chain.nodes[was->node];
+	bool is_free = is->is_gone || is->wait != was->wait;
+	f64 ns = less(gap_of(w, &(struct lull_replay_node){ .gap_ns = was->gap_ns }, i),
+		      gap_of(w, is, i));
+
+	return ns +
+	       (is_free ? (f64)(node->end_ns - node->begin_ns) * fmax(w->host, 1)
+			: less(was->call_ns, is->call_ns) + less(was->return_ns, is->return_ns));
+}
+
+/* Of the device: what is gone, shorter, sooner, or runs beside the rest. */
+static f64 device_removed_ns(const struct lull_what_if *w, u32 i)
+{
+	const struct lull_replay_op *was = lull_vec_get(&w->replay->ops, i), *is = &w->ops[i];
+	f64 ns = less(was->launch_ns, is->launch_ns) + less(was->next_ns, is->next_ns);
+
+	if (was->after != is->after)
+		ns += was->lag_ns;
+	if (is->is_gone || is->stream != was->stream)
+		return ns + was->dur_ns;
+	return ns + less(was->dur_ns, is->dur_ns);
+}
+
+f64 lull_what_if_removed_ns(const struct lull_what_if *w)
+{
+	f64 sum = 0;
+
+	for (u32 i = 0; i < w->n; i++)
+		sum += host_removed_ns(w, i);
+	for (u32 i = 0; i < w->n_ops; i++)
+		sum += device_removed_ns(w, i);
+	return sum / w->replay->n_rounds;
+}
+
+f64 lull_what_if_fewer_ns(const struct lull_what_if *w)
+{
+	const struct lull_replay_op *was = w->replay->ops.at;
+	f64 sum = 0;
+
+	for (u32 i = 0; i < w->n_ops; i++) {
+		u8 kind = w->replay->subject->units.at[was[i].unit].kind;
+
+		if (kind == LULL_UNIT_KERNEL || kind == LULL_UNIT_MEMSET)
+			sum += w->ops[i].is_gone ? was[i].dur_ns
+						 : less(was[i].dur_ns, w->ops[i].dur_ns);
+	}
+	return sum / w->replay->n_rounds;
+}
+
 /* ---- what fixes are made of ---- */
 
 f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause)
@@ -212,9 +275,34 @@ f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause)
 
 void lull_what_if_drop_slices(struct lull_what_if *w, u32 node, u8 cause)
 {
-	f64 ns = lull_what_if_slices_ns(w, node, cause) * w->factor;
+	f64 ns = lull_what_if_slices_ns(w, node, cause);
 
 	w->nodes[node].gap_ns = max(w->nodes[node].gap_ns - ns, 0);
+}
+
+/* What causes other than this one and the launch path have of the gap, as it was. */
+static f64 others_ns(const struct lull_what_if *w, u32 node, u8 cause)
+{
+	const struct lull_subject *s = w->replay->subject;
+	u32 ix = w->nodes[node].node;
+	const struct lull_slice *slices = s->slices.at;
+	u8 path = (u8)lull_cause_default(LULL_CAUSE_RESIDUE);
+	f64 sum = 0;
+
+	for (size_t i = s->chain.nodes[ix].slice;
+	     i != LULL_NONE && i < s->slices.n && slices[i].node == ix; i++)
+		sum += slices[i].cause == cause || slices[i].cause == path
+			       ? 0
+			       : (f64)(slices[i].to_ns - slices[i].from_ns);
+	return sum;
+}
+
+void lull_what_if_drop_path(struct lull_what_if *w, u32 node, u8 cause, f64 ns)
+{
+	f64 *gap_ns = &w->nodes[node].gap_ns;
+	f64 most_ns = max(*gap_ns - others_ns(w, node, cause), 0);
+
+	*gap_ns -= ns < most_ns ? ns : most_ns;
 }
 
 void lull_what_if_pin(struct lull_what_if *w, u32 node)
@@ -238,7 +326,7 @@ void lull_what_if_pin(struct lull_what_if *w, u32 node)
 			LULL_T(pinned_ns);
 		w->ops[i].is_carried = false;
 		if (pinned_ns < w->ops[i].dur_ns)
-			w->ops[i].dur_ns += (pinned_ns - w->ops[i].dur_ns) * w->factor;
+			w->ops[i].dur_ns = pinned_ns;
 		if (w->ops[i].launch_ns > w->replay->launch_ns)
 			w->ops[i].launch_ns = w->replay->launch_ns;
 	}

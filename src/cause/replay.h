@@ -100,7 +100,6 @@ struct lull_what_if {
 	struct lull_replay_op *ops;
 	u32 n_ops;
 	f64 floor_ns; /* the step cannot be shorter, whatever the graph says */
-	f64 factor;   /* how much of the cause is taken away: 1 is all of it */
 	int scenario; /* -1 best case, 0 expected, 1 worst case */
 	bool is_raw;  /* keep the cost of recording */
 	f64 scale;    /* of the cost of recording that is taken out */
@@ -128,8 +127,23 @@ void lull_what_if_release(struct lull_what_if *w);
 /* The step it gives. */
 f64 lull_what_if_run(const struct lull_what_if *w);
 
+/*
+ * The time that was taken away from host and device, per step: gaps and calls, waits as long as
+ * they took, work that is gone, shorter, or moved to another stream. The step cannot lose more.
+ */
+f64 lull_what_if_removed_ns(const struct lull_what_if *w);
+
+/* How much less the kernels of a step take. */
+f64 lull_what_if_fewer_ns(const struct lull_what_if *w);
+
 /* Take the time of the gap before a node that this cause has. */
 void lull_what_if_drop_slices(struct lull_what_if *w, u32 node, u8 cause);
+
+/*
+ * Take up to `ns` of the gap before a node, of what this cause and the launch path have: the time
+ * of other causes stays.
+ */
+void lull_what_if_drop_path(struct lull_what_if *w, u32 node, u8 cause, f64 ns);
 
 /* How much of the gap before it this cause has. */
 f64 lull_what_if_slices_ns(const struct lull_what_if *w, u32 node, u8 cause);

@@ -29,8 +29,10 @@ struct build {
 	u64 ring[QUEUE];
 	u64 n_enqueued;
 	f64 per_call_ns, per_event_ns;
-	u32 last_wait; /* node of the last wait, for loops */
+	u32 last_wait; /* node of the last wait of this step, for loops */
 	u32 n_loop;
+	u32 round;    /* of the node before */
+	u64 begin_ns; /* where the first thread's gap before its first call begins */
 };
 
 static int by_f64(const void *a, const void *b)
@@ -61,6 +63,8 @@ static void pick_rounds(struct build *b)
 
 		if (round == LULL_NONE || round < first)
 			continue;
+		if (!n)
+			b->begin_ns = lull_chain_gap_ns(&s->chain, i);
 		if (++n > LULL_REPLAY_NODES && round > last)
 			break;
 		last = round;
@@ -284,15 +288,32 @@ static void drop_short_loops(struct lull_replay_node *nodes, u32 n)
 	}
 }
 
+/*
+ * Where the gap before a call begins. A thread that made its last call before these steps did not
+ * wait in them since then.
+ */
+static u64 begin_of_gap(const struct build *b, u32 node_ix)
+{
+	u64 begin_ns = b->s->chain.nodes[node_ix].begin_ns;
+	u64 from_ns = lull_chain_gap_ns(&b->s->chain, node_ix);
+
+	from_ns = from_ns > b->begin_ns ? from_ns : b->begin_ns;
+	return from_ns < begin_ns ? from_ns : begin_ns;
+}
+
 static void add_node(struct build *b, u32 node_ix)
 {
 	const struct lull_subject *s = b->s;
 	const struct lull_node *node = &s->chain.nodes[node_ix];
-	u64 from_ns = lull_chain_gap_ns(&s->chain, node_ix);
+	u64 from_ns = begin_of_gap(b, node_ix);
 	u32 event = lull_host_at(&s->host, node->lane, node->begin_ns);
 	struct lull_replay_node *rn = lull_vec_push(&b->p->nodes);
 	bool is_later = false;
 
+	/* A loop that waits in each round is inside a step: steps that end with a wait are none. */
+	if (node->round != b->round)
+		b->last_wait = LULL_NONE;
+	b->round = node->round;
 	*rn = (struct lull_replay_node){
 		.gap_ns = (f64)(node->begin_ns - from_ns),
 		.call_ns = (f64)(node->end_ns - node->begin_ns),
@@ -394,7 +415,7 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 
 	b->p = p;
 	b->s = s;
-	b->last_wait = LULL_NONE;
+	b->last_wait = b->round = LULL_NONE;
 	p->is_foreign = !is_native;
 	b->per_call_ns = is_native ? LULL_T(native_call_ns) : LULL_T(foreign_call_ns);
 	b->per_event_ns = is_native ? LULL_T(native_event_ns) : LULL_T(foreign_event_ns);

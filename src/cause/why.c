@@ -95,17 +95,6 @@ static void check(struct lull_why *why)
 				"the recording has GPU work but no CUDA calls, so lull cannot "
 				"say what launched it. Record CUDA calls too (lull profile does "
 				"by default).");
-	else if ((f64)s->chain.n_units_linked < LULL_T(linked_least) * (f64)s->units.n)
-		lull_why_cannot(
-			why,
-			"%s of %s kernels, copies and memsets have no CUDA call: too much of "
-			"the recording is missing.",
-			lull_format_grouped((i64)(s->units.n - s->chain.n_units_linked)).text,
-			lull_format_grouped((i64)s->units.n).text);
-	else if (has_skew(s, why->reader))
-		lull_why_cannot(why,
-				"work starts on the device before the calls that launch it: the "
-				"clocks of host and device do not agree in this recording.");
 	else if (!n_rounds)
 		lull_why_cannot(why, "no steps: nothing is marked as a step, and the launches do "
 				     "not repeat. Mark steps with ranges named step_N (NVTX) or "
@@ -194,32 +183,6 @@ static void sum_kernels(struct lull_why *why)
 		lull_sort(why->kernels.at, why->kernels.n, sizeof(struct lull_why_kernel), by_time);
 }
 
-/* ---- sources that would tell more ---- */
-
-static void miss(struct lull_why *why, const char *text)
-{
-	*(const char **)lull_vec_push(&why->missing) = text;
-}
-
-static void find_missing(struct lull_why *why)
-{
-	const struct lull_subject *s = why->lead;
-	const struct lull_host *h = &s->host;
-
-	if (!s->chain.n)
-		miss(why, "CUDA calls");
-	if (!h->events.n && !h->has_samples)
-		miss(why, "what threads do between calls (samples, ranges, operators)");
-	if (!h->has_gil && !h->has_ops && lull_subject_is_python(s))
-		miss(why, "waits for Python's lock");
-	if (!h->has_sched)
-		miss(why, "scheduling of threads (os-scheduling is guessed from stalls)");
-	if (!lull_reader_stats(why->reader, LULL_TABLE_counter).n_rows)
-		miss(why, "clocks and power (throttled is not checked)");
-	if (s->collective_ns && why->n_subjects < 2)
-		miss(why, "the other ranks (straggler and pipeline-imbalance are not checked)");
-}
-
 static bool is_simulated(struct lull_reader *r)
 {
 	size_t n;
@@ -261,11 +224,12 @@ static int check_given(const struct lull_why *why, u64 unrecorded_ns, struct lul
 int lull_why_run(struct lull_why *why, struct lull_reader *r,
 		 const struct lull_why_options *options, struct lull_err *err)
 {
-	struct lull_why_options o = options ? *options : (struct lull_why_options){ 0, 0 };
+	struct lull_why_options o = options ? *options : (struct lull_why_options){ 0, 0, NULL };
 
 	memset(why, 0, sizeof(*why));
 	why->reader = r;
 	why->first = -1;
+	why->path = o.path;
 	why->is_simulated = is_simulated(r);
 	lull_vec_init(&why->findings, sizeof(struct lull_finding));
 	lull_vec_init(&why->missing, sizeof(char *));
@@ -286,10 +250,11 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 		lull_subject_attribute(&why->subjects[i]);
 	}
 	why->lead = find_lead(why);
-	find_missing(why);
+	lull_why_missing(why);
 	measure(why);
 	sum_kernels(why);
 	check(why);
+	why->has_skew = has_skew(why->lead, r);
 	if (check_given(why, o.unrecorded_ns, err))
 		return err->code;
 	if (!*why->cannot) {
@@ -299,6 +264,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 			lull_replay_calibrate(&why->replay, (f64)o.unrecorded_ns);
 		why->has_replay = true;
 		lull_why_choose(why);
+		lull_why_doubt(why);
 		lull_why_evidence(why);
 	}
 	return LULL_OK;
@@ -307,9 +273,12 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 void lull_why_release(struct lull_why *why)
 {
 	struct lull_finding *findings = why->findings.at;
+	char **missing = why->missing.at;
 
 	for (size_t i = 0; i < why->findings.n; i++)
 		lull_vec_release(&findings[i].evidence);
+	for (size_t i = 0; i < why->missing.n; i++)
+		free(missing[i]);
 	lull_vec_release(&why->findings);
 	lull_vec_release(&why->missing);
 	lull_vec_release(&why->kernels);
@@ -318,6 +287,57 @@ void lull_why_release(struct lull_why *why)
 	for (u32 i = 0; i < why->n_subjects; i++)
 		lull_subject_release(&why->subjects[i]);
 	free(why->subjects);
+}
+
+/* The largest unit in which a time has a digit before the point; of ms a tenth will do. */
+static const struct unit {
+	const char *name;
+	f64 ns, least_ns;
+	int digits;
+} units[] = { { "s", 1e9, 1e9, 2 },
+	      { "ms", 1e6, 0.0995e6, 2 },
+	      { "us", 1e3, 0.9995e3, 1 },
+	      { "ns", 1, 0, 0 } };
+
+static const struct unit *unit_of(f64 ns)
+{
+	const struct unit *unit = units;
+
+	/* Nothing at all is shown as any other time of a step. */
+	if (ns <= 0)
+		return &units[1];
+	while (ns < unit->least_ns)
+		unit++;
+	return unit;
+}
+
+struct lull_number lull_why_time(f64 ns)
+{
+	const struct unit *unit = unit_of(ns);
+	struct lull_number out;
+
+	snprintf(out.text, sizeof(out.text), "%.*f %s", unit->digits, ns / unit->ns, unit->name);
+	return out;
+}
+
+struct lull_number lull_why_part(f64 part_ns, f64 whole_ns)
+{
+	const struct unit *unit = unit_of(whole_ns);
+	struct lull_number out;
+
+	snprintf(out.text, sizeof(out.text), "%.*f of %.*f %s", unit->digits, part_ns / unit->ns,
+		 unit->digits, whole_ns / unit->ns, unit->name);
+	return out;
+}
+
+struct lull_number lull_why_range(const struct lull_prediction *p)
+{
+	const struct unit *unit = unit_of(p->step_ns);
+	struct lull_number out;
+
+	snprintf(out.text, sizeof(out.text), "%.*f and %.*f", unit->digits, p->low_ns / unit->ns,
+		 unit->digits, p->high_ns / unit->ns);
+	return out;
 }
 
 const struct lull_finding *lull_why_first(const struct lull_why *why)

@@ -5,6 +5,7 @@
  *	if (lull_why_run(&why, reader, NULL, err))
  *		return err->code;
  *	why.first				(index into why.findings, or -1: cannot tell)
+ *	why.is_probable				(it is a guess; why.unsure says why)
  *	why.lead->intervals			(idle time by cause, for the page)
  *	lull_why_release(&why);
  *
@@ -27,6 +28,7 @@
 #include "cause/location.h"
 #include "cause/replay.h"
 #include "cause/subject.h"
+#include "text/term.h"
 #include "trace/reader.h"
 
 /* A fact that proves a finding, with rows the reader can look at. */
@@ -48,7 +50,8 @@ struct lull_finding {
 	f64 cost_ns;	/* of each step */
 	f64 share;	/* of the step */
 	f64 gain_ns;	/* what the fix would bring, of each step; 0 if not known */
-	f64 confidence; /* that it comes first; orders answers, no probability */
+	f64 worth_ns;	/* by both, of each step: the order of the findings */
+	f64 confidence; /* that it is what should come first */
 	struct lull_prediction prediction;
 	struct lull_location at;
 	struct lull_advice advice;
@@ -64,7 +67,11 @@ struct lull_why {
 	bool has_replay;
 	struct lull_vec findings; /* struct lull_finding */
 	int first;		  /* the answer, or -1 */
-	char cannot[512];	  /* why there is none; "" if there is one */
+	bool is_probable;	  /* it is a guess: */
+	char unsure[320];	  /* why it is not sure, */
+	char settle[512];	  /* and the command that would tell */
+	char settle_how[80];	  /* what to mind there; "" if nothing */
+	char cannot[512];	  /* why there is no answer; "" if there is one */
 	char no_prediction[256];  /* why nothing is predicted; "" if something is */
 	struct lull_vec missing;  /* char *: sources that would tell more */
 	f64 step_ns;		  /* mean of the steady steps, as recorded */
@@ -73,6 +80,8 @@ struct lull_why {
 	f64 idle_share, compute_share, copy_share, collective_share;
 	bool is_simulated;
 	bool is_calibrated;	 /* free_ns was measured */
+	bool has_skew;		 /* clocks of host and device do not agree */
+	const char *path;	 /* of the report, or NULL */
 	struct lull_vec kernels; /* struct lull_why_kernel, largest first */
 };
 
@@ -85,6 +94,7 @@ struct lull_why_kernel {
 struct lull_why_options {
 	u64 unrecorded_ns; /* a step without a recorder, as somebody measured; 0: estimate it */
 	u32 without;	   /* LULL_WITHOUT_...: as if this had not been recorded */
+	const char *path;  /* of the report, for commands that are suggested; NULL: not known */
 };
 
 /* Analyse the recording; `options` may be NULL. */
@@ -94,13 +104,35 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 /* Free it. */
 void lull_why_release(struct lull_why *why);
 
+/* A cause, and how much of it is gone: 1 is all of it. */
+struct lull_why_change {
+	enum lull_cause_ix cause;
+	f64 gone;
+};
+
 /*
- * What the step would be if: "CAUSE", "CAUSE=FACTOR" (FACTOR of its time left), or
+ * The step with these changes (at most 4): free_ns with nothing gone, never longer with more gone,
+ * never shorter than the kernels that stay. Not for a recording without predictions.
+ */
+struct lull_prediction lull_why_predict(const struct lull_why *why,
+					const struct lull_why_change *changes, u32 n);
+
+/*
+ * What the step would be if: "CAUSE", "CAUSE=FACTOR" (FACTOR of its time left), "CAUSE+CAUSE", or
  * "kernel:NAME=FACTOR" (kernels with NAME in their name take FACTOR of their time). LULL_E_USAGE
  * for any other question, LULL_E_UNSUPPORTED if there is no prediction.
  */
 int lull_why_ask(const struct lull_why *why, const char *question, struct lull_prediction *answer,
 		 struct lull_err *err);
+
+/* 850 ns, 12.3 us, 4.56 ms, 1.23 s: a time as answers say it. */
+struct lull_number lull_why_time(f64 ns);
+
+/* "0.62 of 1.43 ms": both in the unit of the second. */
+struct lull_number lull_why_part(f64 part_ns, f64 whole_ns);
+
+/* "9.38 and 10.57": both ends in the unit of the time between them, which is said before. */
+struct lull_number lull_why_range(const struct lull_prediction *p);
 
 /* The first finding, or NULL. */
 const struct lull_finding *lull_why_first(const struct lull_why *why);

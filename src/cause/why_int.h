@@ -1,5 +1,5 @@
 /*
- * why_int - the parts of the answer, shared by why.c, choose.c, ranks.c and evidence.c.
+ * why_int - the parts of the answer, shared by the files of the answer.
  */
 #ifndef LULL_CAUSE_WHY_INT_H
 #define LULL_CAUSE_WHY_INT_H
@@ -15,9 +15,32 @@ void lull_why_choose(struct lull_why *why);
 /* Fill in what proves each finding, and where it is. */
 void lull_why_evidence(struct lull_why *why);
 
-/* The step with `factor` of the cause taken away; `scenario` as in struct lull_what_if. */
-f64 lull_why_replay(const struct lull_replay *p, const struct lull_cause *cause, f64 factor,
-		    int scenario);
+/* The step with all of the cause gone; `scenario` as in struct lull_what_if. */
+f64 lull_why_fixed_ns(const struct lull_why *why, enum lull_cause_ix cause, int scenario);
+
+/* Fill in the confidence of a finding: that it is what should come first. */
+void lull_why_trust(const struct lull_why *why, struct lull_finding *f);
+
+/* The confidence that a device which computes for this share of the step sets its length. */
+f64 lull_why_trust_busy(const struct lull_why *why, f64 share);
+
+/* Say whether the answer is a guess, and if so why; after the choice. */
+void lull_why_doubt(struct lull_why *why);
+
+/* Say that there is no answer since most of the time is not explained. False: it is not so. */
+bool lull_why_cannot_see(struct lull_why *why);
+
+/* Fill in why->missing. */
+void lull_why_missing(struct lull_why *why);
+
+/* Fill in the command that records what would tell: LULL_NEED_..., 0 for more steps. */
+void lull_why_settle(struct lull_why *why, u32 needs);
+
+/* The program as it was started, or PROGRAM. Borrowed. */
+const char *lull_why_command(const struct lull_why *why);
+
+/* The share of the work that has its call. */
+f64 lull_why_linked(const struct lull_subject *s);
 
 /* Say that there is no answer. */
 void lull_why_cannot(struct lull_why *why, const char *fmt, ...)

@@ -165,9 +165,9 @@ static void print_most(const struct side *side, const char *when)
 	const struct lull_finding *most = lull_why_most(&side->why);
 
 	if (most)
-		printf("%s, %s has more time: %.2f ms of each step, %s has %.2f ms.\n", when,
-		       lull_causes[most->cause]->id, most->cost_ns / 1e6,
-		       lull_causes[first->cause]->id, first->cost_ns / 1e6);
+		printf("%s, %s has more time: %s of each step, %s has %s.\n", when,
+		       lull_causes[most->cause]->id, lull_why_time(most->cost_ns).text,
+		       lull_causes[first->cause]->id, lull_why_time(first->cost_ns).text);
 }
 
 static void print_verdict(const struct diff *d)

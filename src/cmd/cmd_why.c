@@ -93,10 +93,10 @@ static int judge(const struct lull_why *why, const struct why_words *w, struct l
 		if (is_over(why, &limit))
 			status = MATCHED;
 	}
-	/* Who cannot tell has not shown that all is well. */
-	if (w->fail_ons.n && !status && *why->cannot)
+	/* Who cannot tell, or guesses, has not shown that all is well. */
+	if (w->fail_ons.n && !status && (*why->cannot || why->is_probable))
 		return lull_fail(err, LULL_E_NOT_FOUND, "--fail-on cannot be decided: %s",
-				 why->cannot);
+				 *why->cannot ? why->cannot : why->unsure);
 	return status;
 }
 
@@ -241,7 +241,7 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 		OPT_STR(0, "step-time", "TIME", &w->step,
 			"time of a step without a profiler, such as 7.1ms; makes predictions "
 			"better"),
-		OPT_LIST(0, "what-if", "CAUSE[=FACTOR]", &w->what_ifs,
+		OPT_LIST(0, "what-if", "CAUSE[+CAUSE...][=FACTOR]", &w->what_ifs,
 			 "predict the step if only FACTOR of this cause remains (default: 0); "
 			 "kernel:NAME=FACTOR: if these kernels take FACTOR of their time"),
 		OPT_LIST(0, "fail-on", "CAUSE[>SHARE]", &w->fail_ons,
@@ -276,7 +276,7 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 	if (argc - first != 1)
 		return lull_fail(err, LULL_E_USAGE, "give one file, such as report1.lull; got %d",
 				 argc - first);
-	w->path = argv[first];
+	w->path = w->options.path = argv[first];
 	return LULL_OK;
 }
 

@@ -13,8 +13,8 @@
 #define MAX_THEN 3
 /* Recording costs this part of the step or more: said. */
 #define OVERHEAD_SAID 0.05
-/* Less than what two digits show of a part of the step is left out. */
-#define LEAST_SAID_MS 0.005
+/* Less of the step is left out. */
+#define LEAST_SAID 0.0005
 
 /* Width of the text of manual pages. */
 #define PAGE_WIDTH 118
@@ -33,15 +33,27 @@ static bool is_slowed(const struct lull_why *why)
 	return 1 - why->free_ns / why->step_ns >= OVERHEAD_SAID;
 }
 
-static void headline_busy(const struct printer *p, const struct lull_why *why, const char *because)
+/* A sentence of an answer that is a guess starts with that. */
+static void say_headline(const struct printer *p, const struct lull_why *why,
+			 const struct lull_str *text)
 {
-	f64 busy_ns = (why->compute_share + why->collective_share) * why->step_ns;
+	const char *sentence = lull_str_text(text);
+
+	if (why->is_probable)
+		say(p, 0, "Probably %s. %s", lull_causes[lull_why_first(why)->cause]->id, sentence);
+	else
+		say(p, 0, "%s", sentence);
+}
+
+static void headline_busy(struct lull_str *text, const struct lull_why *why, const char *because)
+{
+	f64 busy_ns = why->compute_share * why->step_ns;
 	/* Where recording slows the host alone, it is the step without it that the device fills. */
 	f64 step_ns = is_slowed(why) ? fmax(why->free_ns, busy_ns) : why->step_ns;
 
-	say(p, 0, "%s GPU is busy %.0f %% of each step (%.2f of %.2f ms): %s.",
-	    is_slowed(why) ? "Without recording, the" : "The", busy_ns / step_ns * 100,
-	    busy_ns / 1e6, step_ns / 1e6, because);
+	lull_str_addf(text, "%s GPU is busy %.0f %% of each step (%s): %s.",
+		      is_slowed(why) ? "Without recording, the" : "The", busy_ns / step_ns * 100,
+		      lull_why_part(busy_ns, step_ns).text, because);
 }
 
 /* Why the cause with most of the time is not the first. */
@@ -55,26 +67,25 @@ static const char *why_later(const struct lull_finding *first, const struct lull
 }
 
 /* The first cause has less than half of the time: no "because". */
-static void headline_shared(const struct printer *p, const struct lull_why *why,
+static void headline_shared(struct lull_str *text, const struct lull_why *why,
 			    const struct lull_finding *first)
 {
 	const struct lull_finding *most = lull_why_most(why);
 	f64 waste_ns = lull_why_waste_ns(why);
-	struct lull_str text = LULL_STR_INIT;
 
-	lull_str_addf(&text,
-		      "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms). For "
-		      "%.2f ms of that %s",
-		      waste_ns / why->step_ns * 100, waste_ns / 1e6, why->step_ns / 1e6,
-		      first->cost_ns / 1e6, lull_causes[first->cause]->because);
-	if (most)
-		lull_str_addf(&text, ": fix this first. %s has more of it, %.2f ms%s.",
-			      lull_causes[most->cause]->id, most->cost_ns / 1e6,
+	lull_str_addf(text,
+		      "The GPU does not compute for %.0f %% of each step (%s). For %s of that %s",
+		      waste_ns / why->step_ns * 100, lull_why_part(waste_ns, why->step_ns).text,
+		      lull_why_time(first->cost_ns).text, lull_causes[first->cause]->because);
+	if (most && lull_causes[most->cause]->kind == LULL_CAUSE_BLIND)
+		lull_str_addf(text, ". %s of it are not explained.",
+			      lull_why_time(most->cost_ns).text);
+	else if (most)
+		lull_str_addf(text, ": fix this first. %s has more of it, %s%s.",
+			      lull_causes[most->cause]->id, lull_why_time(most->cost_ns).text,
 			      why_later(first, most));
 	else
-		lull_str_puts(&text, "; no other cause has more of it.");
-	say(p, 0, "%s", lull_str_text(&text));
-	lull_str_release(&text);
+		lull_str_puts(text, "; no other cause has more of it.");
 }
 
 /*
@@ -86,20 +97,22 @@ static void headline(const struct printer *p, const struct lull_why *why,
 {
 	const struct lull_cause *cause = lull_causes[f->cause];
 	f64 waste_ns = lull_why_waste_ns(why);
+	struct lull_str text = LULL_STR_INIT;
 
 	if (cause->kind == LULL_CAUSE_BUSY)
-		headline_busy(p, why, cause->because);
+		headline_busy(&text, why, cause->because);
 	else if (lull_why_is_beside(why, f))
-		say(p, 0, "For %.0f %% of each step (%.2f of %.2f ms) %s.", f->share * 100,
-		    f->cost_ns / 1e6, why->step_ns / 1e6, cause->because);
+		lull_str_addf(&text, "For %.0f %% of each step (%s) %s.", f->share * 100,
+			      lull_why_part(f->cost_ns, why->step_ns).text, cause->because);
 	else if (f->cost_ns * 2 < waste_ns)
-		headline_shared(p, why, f);
+		headline_shared(&text, why, f);
 	else
-		say(p, 0,
-		    "The GPU does not compute for %.0f %% of each step (%.2f of %.2f ms) because "
-		    "%s.",
-		    waste_ns / why->step_ns * 100, waste_ns / 1e6, why->step_ns / 1e6,
-		    cause->because);
+		lull_str_addf(&text,
+			      "The GPU does not compute for %.0f %% of each step (%s) because %s.",
+			      waste_ns / why->step_ns * 100,
+			      lull_why_part(waste_ns, why->step_ns).text, cause->because);
+	say_headline(p, why, &text);
+	lull_str_release(&text);
 }
 
 static void predict(const struct printer *p, const struct lull_why *why,
@@ -114,8 +127,8 @@ static void predict(const struct printer *p, const struct lull_why *why,
 		say(p, 2, "No prediction: %s.", why->no_prediction);
 		return;
 	}
-	say(p, 2, "Predicted step after the fix: %.2f ms (%.1f x; between %.2f and %.2f)%s.",
-	    pr->step_ns / 1e6, pr->ratio, pr->low_ns / 1e6, pr->high_ns / 1e6,
+	say(p, 2, "Predicted step after the fix: %s (%.1f x; between %s)%s.",
+	    lull_why_time(pr->step_ns).text, pr->ratio, lull_why_range(pr).text,
 	    cause->is_ceiling ? " at best" : "");
 	if (*f->advice.assumes)
 		say(p, 2, "It assumes that %s.", f->advice.assumes);
@@ -130,8 +143,9 @@ static void finding(const struct printer *p, const struct lull_why *why,
 	/* It says how reliable the choice of the first cause is, and nothing about the others. */
 	if (f == lull_why_first(why))
 		snprintf(confidence, sizeof(confidence), " (confidence %.2f)", f->confidence);
-	say(p, 2, "%s: %.2f ms/step, %.0f %% of the %sstep%s", lull_causes[f->cause]->id,
-	    f->cost_ns / 1e6, f->share * 100, is_slowed(why) ? "recorded " : "", confidence);
+	say(p, 2, "%s: %s/step, %.0f %% of the %sstep%s", lull_causes[f->cause]->id,
+	    lull_why_time(f->cost_ns).text, f->share * 100, is_slowed(why) ? "recorded " : "",
+	    confidence);
 	for (size_t i = 0; i < f->evidence.n; i++)
 		say(p, 4, "%s", e[i].text);
 	say(p, 2, "Fix: %s", f->advice.fix);
@@ -156,8 +170,8 @@ static void then(const struct printer *p, const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n && n < MAX_THEN; i++) {
 		if ((int)i == why->first)
 			continue;
-		lull_str_addf(&text, "%s%s %.2f ms/step", n++ ? ", " : "",
-			      lull_causes[all[i].cause]->id, all[i].cost_ns / 1e6);
+		lull_str_addf(&text, "%s%s %s/step", n++ ? ", " : "", lull_causes[all[i].cause]->id,
+			      lull_why_time(all[i].cost_ns).text);
 		if (why->first >= 0)
 			add_ratio(&text, &all[i]);
 	}
@@ -200,18 +214,17 @@ static void parts(const struct printer *p, const struct lull_why *why)
 		     { "only copies for", why->copy_share },
 		     { "is idle for", why->idle_share } };
 	struct lull_str text = LULL_STR_INIT;
-	f64 step = why->step_ns / 1e6;
 	size_t n = 0, n_said = 0;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(rest); i++)
-		n += rest[i].share * step >= LEAST_SAID_MS;
-	lull_str_addf(&text, "The GPU computes for %.2f ms of each step",
-		      why->compute_share * step);
+		n += rest[i].share >= LEAST_SAID;
+	lull_str_addf(&text, "The GPU computes for %s of each step",
+		      lull_why_time(why->compute_share * why->step_ns).text);
 	classes(why, &text);
 	for (size_t i = 0; i < LULL_COUNT_OF(rest); i++)
-		if (rest[i].share * step >= LEAST_SAID_MS)
-			lull_str_addf(&text, "%s %s %.2f ms", ++n_said < n ? "," : " and",
-				      rest[i].does, rest[i].share * step);
+		if (rest[i].share >= LEAST_SAID)
+			lull_str_addf(&text, "%s %s %s", ++n_said < n ? "," : " and", rest[i].does,
+				      lull_why_time(rest[i].share * why->step_ns).text);
 	say(p, 0, "%s.", lull_str_text(&text));
 	lull_str_release(&text);
 }
@@ -230,17 +243,17 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	u32 n = lull_why_n_steps(why);
 
-	say(p, 0, "%u step%s of %.2f ms on average (%s); %u before %s left out as warm-up.", n,
-	    n == 1 ? "" : "s", why->step_ns / 1e6, sources[rounds->source], rounds->first_steady,
-	    rounds->first_steady == 1 ? "is" : "are");
+	say(p, 0, "%u step%s of %s on average (%s); %u before %s left out as warm-up.", n,
+	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text, sources[rounds->source],
+	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
 	if (why->is_calibrated)
-		say(p, 0, "Predictions are compared with the step time given, %.2f ms.",
-		    why->free_ns / 1e6);
+		say(p, 0, "Predictions are compared with the step time given, %s.",
+		    lull_why_time(why->free_ns).text);
 	else if (why->has_replay && is_slowed(why))
 		say(p, 0,
-		    "Recording made them slower: without it about %.2f ms (estimated), which "
+		    "Recording made them slower: without it about %s (estimated), which "
 		    "predictions are compared with; --step-time makes it exact.",
-		    why->free_ns / 1e6);
+		    lull_why_time(why->free_ns).text);
 }
 
 static void others(const struct printer *p, const struct lull_why *why)
@@ -274,6 +287,16 @@ static void cannot(const struct printer *p, const struct lull_why *why)
 		say(p, 2, "not recorded: %s", missing[i]);
 }
 
+/* Why it is a guess, and what would tell. */
+static void doubt(const struct printer *p, const struct lull_why *why)
+{
+	if (!why->is_probable)
+		return;
+	say(p, 2, "Not sure: %s.", why->unsure);
+	say(p, 2, "To be sure: %s%s%s%s", why->settle, *why->settle_how ? " (" : "",
+	    why->settle_how, *why->settle_how ? ")" : "");
+}
+
 static void all_findings(const struct printer *p, const struct lull_why *why)
 {
 	const struct lull_finding *all = why->findings.at;
@@ -298,6 +321,7 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 	if (first) {
 		headline(&p, why, first);
 		finding(&p, why, first);
+		doubt(&p, why);
 	} else {
 		cannot(&p, why);
 	}
@@ -311,10 +335,9 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 	}
 	others(&p, why);
 	for (size_t i = 0; i < answers->n; i++)
-		say(&p, 0, "What if %s: %.2f ms instead of %.2f ms (%.2f x; between %.2f and %.2f)",
-		    a[i].question, a[i].prediction.step_ns / 1e6, why->free_ns / 1e6,
-		    a[i].prediction.ratio, a[i].prediction.low_ns / 1e6,
-		    a[i].prediction.high_ns / 1e6);
+		say(&p, 0, "What if %s: %s instead of %s (%.2f x; between %s)", a[i].question,
+		    lull_why_time(a[i].prediction.step_ns).text, lull_why_time(why->free_ns).text,
+		    a[i].prediction.ratio, lull_why_range(&a[i].prediction).text);
 }
 
 /* The numbers by which causes are told, with where they come from. */

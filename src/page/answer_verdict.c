@@ -110,7 +110,10 @@ static void say_shared(struct lull_str *to, const struct lull_why *why,
 
 	lull_str_addf(to, "; fix first: %s (%s); ", lull_causes[first->cause]->id,
 		      lull_format_ns(lull_u64_of(first->cost_ns)).text);
-	if (most)
+	if (most && lull_causes[most->cause]->kind == LULL_CAUSE_BLIND)
+		lull_str_addf(to, "%s of it is not explained.",
+			      lull_format_ns(lull_u64_of(most->cost_ns)).text);
+	else if (most)
 		lull_str_addf(to, "%s accounts for %s of it (%s).", lull_causes[most->cause]->id,
 			      most->cost_ns * 2 >= lull_why_waste_ns(why) ? "most" : "more",
 			      lull_format_ns(lull_u64_of(most->cost_ns)).text);
@@ -129,9 +132,11 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 		lull_str_addf(to, "Cannot tell what GPU %u waits for", number);
 		return;
 	}
+	if (why->is_probable)
+		lull_str_addf(to, "Probably %s. ", cause->id);
 	if (cause->kind == LULL_CAUSE_BUSY) {
 		lull_str_addf(to, "GPU %u is busy %.0f %% of each step: %s.", number,
-			      (why->compute_share + why->collective_share) * 100, cause->because);
+			      why->compute_share * 100, cause->because);
 		return;
 	}
 	if (lull_why_is_beside(why, f)) {
@@ -168,6 +173,11 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	pair_text(j, "sentence", lull_str_text(&text));
 	if (*why->cannot)
 		pair_text(j, "detail", why->cannot);
+	lull_page_pair_bool(j, "is_probable", why->is_probable);
+	if (why->is_probable) {
+		pair_text(j, "unsure", why->unsure);
+		pair_text(j, "settle", why->settle);
+	}
 	if (*why->no_prediction)
 		pair_text(j, "no_prediction", why->no_prediction);
 	put_missing(j, why);

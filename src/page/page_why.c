@@ -55,6 +55,7 @@ static void show_causes(struct lull_page_report *report)
 
 enum lull_page_why_state lull_page_why(struct lull_page_report *report, bool is_forced)
 {
+	struct lull_why_options options = { .path = report->name };
 	struct lull_err err = { LULL_OK, "" };
 
 	if (report->why)
@@ -64,7 +65,7 @@ enum lull_page_why_state lull_page_why(struct lull_page_report *report, bool is_
 	if (!is_forced && lull_page_why_is_large(report))
 		return LULL_PAGE_WHY_LARGE;
 	report->why = lull_alloc(1, sizeof(*report->why));
-	if (lull_why_run(report->why, report->slow, 0, &err)) {
+	if (lull_why_run(report->why, report->slow, &options, &err)) {
 		free(report->why);
 		report->why = NULL;
 		report->why_failed = lull_strdup(err.msg);

@@ -86,7 +86,7 @@ static void check_sums(const struct answer *a)
 
 static void check_labels(u32 without)
 {
-	struct lull_why_options options = { 0, without };
+	struct lull_why_options options = { .without = without };
 
 	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
 		struct answer a;
@@ -186,7 +186,7 @@ static f64 errors(bool is_calibrated, const char *but, f64 *median)
 	size_t n = 0;
 
 	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
-		struct lull_why_options options = { 0, 0 };
+		struct lull_why_options options = { .without = 0 };
 		struct answer a;
 
 		if (loops[i].fixed_ms == 0 || !strcmp(loops[i].label, "gpu-bound") ||
@@ -259,7 +259,7 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 	(void)state;
 	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
-		struct lull_why_options options = { 0, without };
+		struct lull_why_options options = { .without = without };
 		const struct planted *loop = &own[i / 2];
 		const struct lull_finding *f;
 		struct answer a;
@@ -285,7 +285,7 @@ static void our_own_recordings_of_fixed_loops_do_not_keep_the_cause(void **state
 	(void)state;
 	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
-		struct lull_why_options options = { 0, without };
+		struct lull_why_options options = { .without = without };
 		const struct planted *loop = &own[i / 2];
 		struct answer a;
 		char path[256];
@@ -307,7 +307,7 @@ static void our_own_recordings_of_fixed_loops_do_not_keep_the_cause(void **state
  */
 static f64 error_of(const struct planted *loop, u32 without)
 {
-	struct lull_why_options options = { 0, without };
+	struct lull_why_options options = { .without = without };
 	struct answer a;
 	char path[256];
 	f64 part, error;

@@ -28,7 +28,7 @@ struct answer {
 
 static void ask(struct answer *a, const char *name, u32 without)
 {
-	struct lull_why_options options = { 0, without };
+	struct lull_why_options options = { .without = without };
 	struct lull_err err;
 	char path[256];
 

@@ -37,6 +37,9 @@ export interface Verdict {
   can_ask?: boolean; // what if
   sentence: string;
   detail?: string;
+  is_probable?: boolean; // the first cause is a guess:
+  unsure?: string; // why,
+  settle?: string; // and the command that would tell
   no_prediction?: string;
   missing?: string[];
   waiting_share: number; // of a step in which the device does not compute: idle, or only copies or exchanges
@@ -144,7 +147,7 @@ function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
     h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`,
       // It orders causes. Below the others it would seem to doubt what was measured.
-      isFirst ? h("span", { title: "Used to rank the causes; not a probability. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
+      isFirst ? h("span", { title: "How likely this is the cause to fix first. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
     where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
     evidence(ctx, f),
     f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
@@ -194,6 +197,7 @@ export const verdict: Panel = {
       return h("div", null,
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
         other ? h("div", { class: "empty slim" }, h("b", null, v.sentence), h("div", null, predictions(v, [other.first, other.most]))) : null,
+        v.is_probable ? h("div", { class: "empty slim" }, h("div", null, `Not sure: ${v.unsure}.`), h("div", null, "To be sure: ", h("code", null, v.settle ?? ""))) : null,
         h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
     } catch (e) {
       return failure(e);
