@@ -11,6 +11,7 @@
 
 #include "cause/cause.h"
 #include "cause/evidence.h"
+#include "cause/readings.h"
 #include "cause/replay.h"
 #include "cause/thresholds.h"
 
@@ -29,19 +30,22 @@ struct clock_readings {
 	u64 n_power;	       /* of n_held: the power limit */
 	u64 n_clocks, n_low, n_very_low;
 	f64 part_sum; /* of clock over the highest */
+	f64 highest_hz;
 };
 
-static void add_reading(struct clock_readings *all, const char *name, f64 value, f64 highest)
+static void add_reading(void *ctx, const char *name, f64 value, f64 hz)
 {
+	struct clock_readings *all = ctx;
+
 	if (strcasestr(name, "throttle")) {
 		all->n_reasons++;
 		all->n_held += value > 0;
 		all->n_power += value > 0 && strcasestr(name, "power");
 	} else if (strcasestr(name, "clock") &&
 		   (strcasestr(name, "sm") || strcasestr(name, "graphics"))) {
-		f64 part = highest > 0 ? value / highest : 1;
+		f64 part = all->highest_hz > 0 ? value * hz / all->highest_hz : 1;
 
-		all->n_clocks += highest > 0;
+		all->n_clocks += all->highest_hz > 0;
 		all->part_sum += part;
 		all->n_low += part < LULL_T(clock_low);
 		all->n_very_low += part < LULL_T(clock_capped);
@@ -61,59 +65,12 @@ static f64 held_share(const struct clock_readings *all)
 	return all->n_reasons ? (f64)all->n_held / (f64)all->n_reasons : 0;
 }
 
-/* The same device may have a row for each process that uses it, and one for its readings. */
-static bool is_same_device(const struct lull_device_row *a, const struct lull_device_row *b)
-{
-	return a == b || (a->uuid && a->uuid == b->uuid);
-}
-
-static f64 highest_clock_hz(const struct lull_device_row *devices, size_t n, u32 device)
-{
-	f64 highest_hz = 0;
-
-	for (size_t i = 0; device && device <= n && i < n; i++)
-		if (is_same_device(&devices[i], &devices[device - 1]) &&
-		    (f64)devices[i].clock_hz > highest_hz)
-			highest_hz = (f64)devices[i].clock_hz;
-	return highest_hz;
-}
-
-/* Readings of the device in the steady steps: throttle reasons, and the clock of the processors. */
+/* The share of the readings with a reduced clock. */
 static f64 held_down(const struct lull_why *why, f64 *clock_part)
 {
-	const struct lull_subject *s = why->lead;
-	size_t n, n_metrics, n_devices;
-	const struct lull_metric_row *metrics =
-		lull_reader_dim(s->reader, LULL_TABLE_metric, &n_metrics);
-	const struct lull_device_row *devices =
-		lull_reader_dim(s->reader, LULL_TABLE_device, &n_devices);
-	u64 from_ns = lull_round_begin_ns(&s->rounds, s->rounds.first_steady);
-	u64 to_ns = lull_round_end_ns(&s->rounds, (u32)s->rounds.all.n - 1);
-	f64 highest_hz = highest_clock_hz(devices, n_devices, s->device);
-	struct clock_readings all = { 0 };
-	struct lull_counter_cols cols;
-	struct lull_cursor c;
+	struct clock_readings all = { .highest_hz = lull_readings_highest_hz(why->lead) };
 
-	lull_cursor_init(&c, s->reader, LULL_TABLE_counter, from_ns, to_ns);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			const struct lull_metric_row *metric = &metrics[cols.metric[i] - 1];
-			const char *unit;
-
-			if (!cols.metric[i] || cols.start_ns[i] < from_ns ||
-			    cols.start_ns[i] >= to_ns ||
-			    (cols.device[i] && cols.device[i] <= n_devices &&
-			     s->device <= n_devices &&
-			     !is_same_device(&devices[cols.device[i] - 1],
-					     &devices[s->device - 1])))
-				continue;
-			unit = lull_reader_string(s->reader, metric->unit, NULL);
-			add_reading(&all, lull_reader_string(s->reader, metric->name, NULL),
-				    cols.value[i],
-				    highest_hz / (strcasestr(unit, "mhz") ? 1e6 : 1));
-		}
-	}
-	lull_cursor_release(&c);
+	lull_readings_walk(why->lead, add_reading, &all);
 	*clock_part = all.n_clocks ? all.part_sum / (f64)all.n_clocks : 0;
 	return held_share(&all);
 }

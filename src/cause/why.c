@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "text/term.h"
+#include "cause/opportunity.h"
 #include "cause/why_int.h"
 #include "model/busy.h"
 #include "model/work.h"
@@ -234,6 +235,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	lull_vec_init(&why->findings, sizeof(struct lull_finding));
 	lull_vec_init(&why->missing, sizeof(char *));
 	lull_vec_init(&why->kernels, sizeof(struct lull_why_kernel));
+	lull_vec_init(&why->opportunities, sizeof(struct lull_opportunity));
 	if (!lull_work_count(r, LULL_WORK_ALL))
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "no GPU work in the recording: no kernels, copies or memsets; "
@@ -266,6 +268,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 		lull_why_choose(why);
 		lull_why_doubt(why);
 		lull_why_evidence(why);
+		lull_why_opportunities(why);
 	}
 	return LULL_OK;
 }
@@ -282,6 +285,7 @@ void lull_why_release(struct lull_why *why)
 	lull_vec_release(&why->findings);
 	lull_vec_release(&why->missing);
 	lull_vec_release(&why->kernels);
+	lull_vec_release(&why->opportunities);
 	if (why->has_replay)
 		lull_replay_release(&why->replay);
 	for (u32 i = 0; i < why->n_subjects; i++)

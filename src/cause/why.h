@@ -39,6 +39,8 @@ struct lull_evidence {
 	u64 n_rows;	    /* in the steady steps; 0 if not counted */
 };
 
+struct lull_opportunity_kind; /* cause/opportunity.h */
+
 struct lull_prediction {
 	bool is_known;
 	f64 step_ns, low_ns, high_ns;
@@ -56,6 +58,18 @@ struct lull_finding {
 	struct lull_location at;
 	struct lull_advice advice;
 	struct lull_vec evidence; /* struct lull_evidence */
+};
+
+/* A way to make the time shorter in which the device computes (cause/opportunity.h). */
+struct lull_opportunity {
+	const struct lull_opportunity_kind *kind;
+	f64 touched_ns; /* of each step: what it is about */
+	f64 share;	/* of the step */
+	f64 gain_ns;	/* of each step */
+	struct lull_prediction prediction;
+	char text[LULL_ADVICE_BYTES]; /* what was seen */
+	char fix[LULL_ADVICE_BYTES];
+	char assumes[160];
 };
 
 struct lull_why {
@@ -79,10 +93,12 @@ struct lull_why {
 	f64 median_ns, spread;	  /* of the steady steps; standard deviation over mean */
 	f64 idle_share, compute_share, copy_share, collective_share;
 	bool is_simulated;
-	bool is_calibrated;	 /* free_ns was measured */
-	bool has_skew;		 /* clocks of host and device do not agree */
-	const char *path;	 /* of the report, or NULL */
-	struct lull_vec kernels; /* struct lull_why_kernel, largest first */
+	bool is_calibrated;	       /* free_ns was measured */
+	bool has_skew;		       /* clocks of host and device do not agree */
+	const char *path;	       /* of the report, or NULL */
+	struct lull_vec kernels;       /* struct lull_why_kernel, largest first */
+	struct lull_vec opportunities; /* struct lull_opportunity, largest gain first */
+	char utilization[160];	       /* what "100 %" means here; "" if not recorded */
 };
 
 struct lull_why_kernel {

@@ -11,8 +11,8 @@
 /* Intervals in the document: the longest are what a reader jumps to; the page asks for all. */
 #define MAX_STEPS 1000
 
-static void put_prediction(struct lull_json *j, const struct lull_prediction *p,
-			   const struct lull_finding *f)
+void lull_why_put_prediction(struct lull_json *j, const struct lull_prediction *p,
+			     const struct lull_finding *f)
 {
 	lull_json_key(j, "prediction");
 	if (!p->is_known) {
@@ -83,7 +83,7 @@ static void put_finding(struct lull_json *j, const struct lull_finding *f)
 	put_location(j, &f->at);
 	put_evidence(j, f);
 	lull_json_key_text(j, "fix", f->advice.fix);
-	put_prediction(j, &f->prediction, f);
+	lull_why_put_prediction(j, &f->prediction, f);
 	lull_json_end(j);
 }
 
@@ -195,7 +195,7 @@ static void put_answers(struct lull_json *j, const struct lull_vec *answers)
 	for (size_t i = 0; i < answers->n; i++) {
 		lull_json_object(j);
 		lull_json_key_text(j, "question", a[i].question);
-		put_prediction(j, &a[i].prediction, NULL);
+		lull_why_put_prediction(j, &a[i].prediction, NULL);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -237,6 +237,7 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 			put_finding(&j, &all[i]);
 	}
 	lull_json_end(&j);
+	lull_why_put_opportunities(&j, why);
 	put_answers(&j, answers);
 	lull_json_end(&j);
 	fputc('\n', to);
@@ -284,6 +285,20 @@ static const struct lull_property findings[] = {
 	{ "location", "object", "where in the program", location },
 	{ "evidence", "array", "the evidence", evidence },
 	{ "fix", "string", "one thing to try", NULL },
+	{ "prediction", "object|null", "null if none can be made", prediction },
+	{ NULL, NULL, NULL, NULL },
+};
+
+static const struct lull_property opportunities[] = {
+	{ "opportunity", "string", "id, as in lull-causes(7)", NULL },
+	{ "title", "string", "a phrase", NULL },
+	{ "text", "string", "what was seen", NULL },
+	{ "touched_ns", "number", "time of each step that it is about", NULL },
+	{ "share", "number", "of the step", NULL },
+	{ "gain_ns", "number", "predicted gain per step", NULL },
+	{ "fix", "string", "one thing to try", NULL },
+	{ "assumes", "string", "what the prediction assumes", NULL },
+	{ "is_ceiling", "boolean", "the gain is an upper bound", NULL },
 	{ "prediction", "object|null", "null if none can be made", prediction },
 	{ NULL, NULL, NULL, NULL },
 };
@@ -347,6 +362,10 @@ static const struct lull_property document[] = {
 	  device },
 	{ "replay", "object|null", "how well the recorded step could be replayed", replay },
 	{ "findings", "array", "causes, the one to fix first at the start", findings },
+	{ "opportunities", "array", "what would make a busy device faster, the largest gain first",
+	  opportunities },
+	{ "utilization", "string|null", "what the device's utilisation means, if it was recorded",
+	  NULL },
 	{ "what_if", "array", "answers to --what-if", what_if },
 	{ NULL, NULL, NULL, NULL },
 };

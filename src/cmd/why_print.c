@@ -329,6 +329,7 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 		then(&p, why);
 	if (has_all)
 		all_findings(&p, why);
+	lull_why_print_opportunities(to, why, width, has_all);
 	if (why->step_ns > 0) {
 		parts(&p, why);
 		basis(&p, why);
@@ -382,5 +383,6 @@ void lull_why_print_causes(FILE *to)
 		}
 		fputc('\n', to);
 	}
+	lull_why_print_opportunity_kinds(to);
 	print_thresholds(to);
 }

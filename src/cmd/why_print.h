@@ -28,6 +28,19 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 /* The JSON schema. */
 void lull_why_print_schema(FILE *to);
 
+/* What would make a busy device faster, and what its utilisation means; nothing if nothing is. */
+void lull_why_print_opportunities(FILE *to, const struct lull_why *why, int width, bool has_all);
+
+/* The same as keys of an open JSON object. */
+void lull_why_put_opportunities(struct lull_json *j, const struct lull_why *why);
+
+/* A prediction as a key of an open JSON object; `f` is its finding, or NULL. */
+void lull_why_put_prediction(struct lull_json *j, const struct lull_prediction *p,
+			     const struct lull_finding *f);
+
+/* All kinds of opportunities, for lull-causes(7). */
+void lull_why_print_opportunity_kinds(FILE *to);
+
 /* The causes as the body of lull-causes(7). */
 void lull_why_print_causes(FILE *to);
 

@@ -10,6 +10,7 @@
 #include "base/convert.h"
 #include "base/str.h"
 #include "text/term.h"
+#include "cause/opportunity.h"
 #include "model/work.h"
 #include "page/page_why.h"
 #include "wire/kwish.h"
@@ -163,6 +164,31 @@ static void put_missing(struct lull_json *j, const struct lull_why *why)
 	lull_json_end(j);
 }
 
+static void put_opportunities(struct lull_json *j, const struct lull_why *why)
+{
+	const struct lull_opportunity *o = why->opportunities.at;
+
+	lull_json_key(j, "opportunities");
+	lull_json_array(j);
+	for (size_t i = 0; i < why->opportunities.n; i++) {
+		lull_json_object(j);
+		pair_text(j, "id", o[i].kind->id);
+		pair_text(j, "title", o[i].kind->title);
+		pair_text(j, "text", o[i].text);
+		pair_text(j, "fix", o[i].fix);
+		pair_text(j, "assumes", o[i].assumes);
+		pair_f64(j, "touched_ns", o[i].touched_ns);
+		pair_f64(j, "share", o[i].share);
+		pair_f64(j, "gain_ns", o[i].gain_ns);
+		lull_page_pair_bool(j, "is_ceiling", o[i].kind->is_ceiling);
+		put_prediction(j, &o[i].prediction);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+	if (*why->utilization)
+		pair_text(j, "utilization", why->utilization);
+}
+
 static void put_found(struct lull_json *j, const struct lull_page_report *report)
 {
 	const struct lull_why *why = report->why;
@@ -189,6 +215,7 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	lull_json_key(j, "first");
 	lull_json_i64(j, why->first);
 	put_findings(j, report);
+	put_opportunities(j, why);
 	lull_str_release(&text);
 }
 

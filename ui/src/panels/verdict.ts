@@ -31,6 +31,20 @@ export interface Finding {
   evidence: { text: string; from: number; to: number; table?: string; n: number }[];
 }
 
+/** What would make the time shorter in which the device computes. */
+export interface Opportunity {
+  id: string;
+  title: string;
+  text: string;
+  fix: string;
+  assumes: string;
+  touched_ns: number;
+  share: number;
+  gain_ns: number;
+  is_ceiling: boolean;
+  prediction: Prediction | null;
+}
+
 export interface Verdict {
   state: "known" | "cannot" | "running" | "absent" | "profiled";
   done?: number; // how far it is, while it runs
@@ -47,6 +61,8 @@ export interface Verdict {
   n_steps: number;
   first: number;
   findings: Finding[];
+  opportunities?: Opportunity[]; // the largest gain first
+  utilization?: string;
   families: number[]; // share of the step by family
   lane: number;
 }
@@ -155,6 +171,18 @@ function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
     h("div", { class: "buttons" }, h("button", { onclick: () => void app.search("") .then(() => app.openTab("steps")) }, "By step")));
 }
 
+function opportunity(v: Verdict, o: Opportunity): HTMLElement {
+  const p = o.prediction;
+  return h("section", { class: "finding opportunity" },
+    h("h3", null, h("i", { class: "swatch", style: { background: T.busy } }), o.title),
+    h("div", { class: "small" }, `${o.id} · ${format.duration(o.touched_ns)} of each step, ${format.percent(o.share)}`),
+    h("ol", { class: "evidence" }, h("li", null, o.text)),
+    h("div", { class: "fix" }, h("b", null, "Try: "), o.fix),
+    h("div", { class: "small" }, p
+      ? `${format.duration(v.step_ns)} → ${format.duration(p.step_ns)}, ${p.ratio.toFixed(2)} × as fast by replay of the recorded steps, ${o.is_ceiling ? "at best" : `between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}`}, if ${o.assumes}`
+      : `up to ${format.duration(o.gain_ns)} less of each step, if ${o.assumes}`));
+}
+
 /** What a step would take with less of this; asked anew when the slider rests. */
 export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const { app } = ctx;
@@ -189,6 +217,7 @@ export const verdict: Panel = {
       const v = await verdictOf(ctx.app);
       const tail = [
         v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
+        v.utilization ? h("div", { class: "small" }, `In these steps ${v.utilization}`) : null,
         v.missing?.length ? h("div", { class: "small" }, `Recording this would help: ${v.missing.join(", ")}`) : null,
       ];
       const other = elsewhere(v);
@@ -198,7 +227,7 @@ export const verdict: Panel = {
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
         other ? h("div", { class: "empty slim" }, h("b", null, v.sentence), h("div", null, predictions(v, [other.first, other.most]))) : null,
         v.is_probable ? h("div", { class: "empty slim" }, h("div", null, `Not sure: ${v.unsure}.`), h("div", null, "To be sure: ", h("code", null, v.settle ?? ""))) : null,
-        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f))), tail);
+        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f)), (v.opportunities ?? []).map((o) => opportunity(v, o))), tail);
     } catch (e) {
       return failure(e);
     }
