@@ -43,6 +43,7 @@ static const struct {
 	{ "python_function", 'X', lull_pytorch_python },
 	/* A flow from a call to its kernel says what the correlation number says. */
 	{ "ac2g", 0, ignore },
+	{ "async_cpu_to_gpu", 0, ignore },
 	{ "kernel", 'X', lull_pytorch_kernel },
 	{ "cuda_runtime", 'X', lull_pytorch_runtime },
 	/* A flow from a forward operator to its backward one: so does the sequence number. */
@@ -62,6 +63,12 @@ static const struct {
 	{ "Memcpy", 'X', lull_pytorch_memcpy },
 	{ "Memset", 'X', lull_pytorch_memset },
 	{ "Operator", 'X', lull_pytorch_op },
+	/* Devices of others than NVIDIA; ROCm's calls are mostly "cuda_runtime", too. */
+	{ "hip_runtime", 'X', lull_pytorch_runtime },
+	{ "xpu_runtime", 'X', lull_pytorch_runtime },
+	{ "xpu_driver", 'X', lull_pytorch_driver },
+	{ "privateuse1_runtime", 'X', lull_pytorch_runtime },
+	{ "privateuse1_driver", 'X', lull_pytorch_driver },
 };
 
 /* "thread 428 (pt_autograd_0)" is thread 428 anyway; what is in the parentheses is its name. */
@@ -148,6 +155,8 @@ static void begin(struct lull_chrome *c)
 
 	pt->rank = -1;
 	lull_vec_init(&pt->collectives, sizeof(struct lull_collective_row));
+	lull_map_init(&pt->calls);
+	lull_vec_init(&pt->given, sizeof(struct lull_pytorch_given));
 	c->ctx = pt;
 }
 
@@ -156,6 +165,8 @@ static void end(struct lull_chrome *c)
 	struct lull_pytorch *pt = c->ctx;
 
 	lull_vec_release(&pt->collectives);
+	lull_map_release(&pt->calls);
+	lull_vec_release(&pt->given);
 	free(pt);
 }
 

@@ -83,10 +83,71 @@ static void take_three(const struct lull_jtext *text, u32 *x, u32 *y, u32 *z)
 	}
 }
 
+/* HIP's calls for kernels of modules count threads, where others count blocks. */
+static void count_blocks(const struct lull_jevent *e, struct lull_pytorch_given *given)
+{
+	static const char word[] = "ExtModuleLaunchKernel";
+
+	if (!memmem(e->name.at, e->name.len, word, sizeof(word) - 1))
+		return;
+	for (int i = 0; i < 3; i++)
+		if (given->block[i])
+			given->grid[i] = (given->grid[i] + given->block[i] - 1) / given->block[i];
+}
+
+void lull_pytorch_give(struct lull_chrome *c, const struct lull_jevent *e)
+{
+	struct lull_pytorch *pt = lull_pytorch(c);
+	struct lull_jtext grid = lull_jevent_text(e, LULL_ARG_grid);
+	struct lull_jtext block = lull_jevent_text(e, LULL_ARG_block);
+	u64 correlation = (u64)lull_jevent_int(e, LULL_ARG_correlation, 0);
+	struct lull_pytorch_given *given;
+
+	if (!correlation || (!grid.len && !lull_jevent_has(e, LULL_ARG_size)))
+		return;
+	given = lull_vec_push(&pt->given);
+	given->size_bytes = (u64)lull_jevent_int(e, LULL_ARG_size, 0);
+	given->shared_bytes = (u32)lull_jevent_int(e, LULL_ARG_shared_bytes, 0);
+	take_three(&grid, &given->grid[0], &given->grid[1], &given->grid[2]);
+	take_three(&block, &given->block[0], &given->block[1], &given->block[2]);
+	count_blocks(e, given);
+	*lull_map_add(&pt->calls, correlation, NULL) = (u32)pt->given.n;
+}
+
+/* What the call of this work said; NULL if it said nothing, or stands later in the file. */
+static const struct lull_pytorch_given *given_to(const struct lull_chrome *c,
+						 const struct lull_jevent *e)
+{
+	const struct lull_pytorch *pt = lull_pytorch(c);
+	const u32 *ix = lull_map_find(&pt->calls, (u64)lull_jevent_int(e, LULL_ARG_correlation, 0));
+
+	return ix ? lull_vec_get(&pt->given, *ix - 1) : NULL;
+}
+
+static u64 hash_given(u64 hash, const struct lull_pytorch_given *given)
+{
+	for (int i = 0; given && i < 3; i++)
+		hash = lull_hash_mix(hash, ((u64)given->grid[i] << 32 | given->block[i]) ^
+						   0xe7037ed1a0b428dbULL);
+	return given ? lull_hash_mix(hash, given->shared_bytes ^ 0xe7037ed1a0b428dbULL) : hash;
+}
+
+static void fill_given(struct lull_launch_row *row, const struct lull_pytorch_given *given)
+{
+	row->grid_x = given->grid[0];
+	row->grid_y = given->grid[1];
+	row->grid_z = given->grid[2];
+	row->block_x = given->block[0];
+	row->block_y = given->block[1];
+	row->block_z = given->block[2];
+	row->dynamic_shared_bytes = given->shared_bytes;
+}
+
 static u32 launch_of(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	struct lull_jtext grid = lull_jevent_text(e, LULL_ARG_grid);
 	struct lull_jtext block = lull_jevent_text(e, LULL_ARG_block);
+	const struct lull_pytorch_given *given = grid.len ? NULL : given_to(c, e);
 	u64 registers = (u64)lull_jevent_int(e, LULL_ARG_registers, 0);
 	u64 shared_bytes = (u64)lull_jevent_int(e, LULL_ARG_shared_bytes, 0);
 	/* A product with 0 forgets the other factor, so no factor may be 0. */
@@ -95,7 +156,7 @@ static u32 launch_of(struct lull_chrome *c, const struct lull_jevent *e)
 	u32 *id;
 
 	hash = lull_hash_mix(hash, lull_mapper_hash(&grid));
-	hash = lull_hash_mix(hash, lull_mapper_hash(&block));
+	hash = hash_given(lull_hash_mix(hash, lull_mapper_hash(&block)), given);
 	id = lull_mapper_thing(&c->map, LULL_PYTORCH_LAUNCH, hash);
 	if (!*id) {
 		/* PyTorch adds up both kinds of shared memory. */
@@ -107,6 +168,8 @@ static u32 launch_of(struct lull_chrome *c, const struct lull_jevent *e)
 
 		take_three(&grid, &row.grid_x, &row.grid_y, &row.grid_z);
 		take_three(&block, &row.block_x, &row.block_y, &row.block_z);
+		if (given)
+			fill_given(&row, given);
 		*id = lull_writer_add_dim(c->map.writer, LULL_TABLE_launch, &row);
 	}
 	return *id;
@@ -132,6 +195,13 @@ bool lull_pytorch_kernel(struct lull_chrome *c, const struct lull_jevent *e)
 
 /* ---- memory ---- */
 
+static u64 size_of(const struct lull_chrome *c, const struct lull_jevent *e)
+{
+	const struct lull_pytorch_given *given = given_to(c, e);
+
+	return (u64)lull_jevent_int(e, LULL_ARG_bytes, given ? (i64)given->size_bytes : 0);
+}
+
 bool lull_pytorch_memcpy(struct lull_chrome *c, const struct lull_jevent *e)
 {
 	struct lull_memcpy_row row = { 0 };
@@ -139,7 +209,7 @@ bool lull_pytorch_memcpy(struct lull_chrome *c, const struct lull_jevent *e)
 	if (!lull_chrome_span(c, e, &row.start_ns, &row.dur_ns))
 		return true;
 	row.lane = lull_pytorch_stream(c, e);
-	row.size_bytes = (u64)lull_jevent_int(e, LULL_ARG_bytes, 0);
+	row.size_bytes = size_of(c, e);
 	row.correlation = (u32)lull_jevent_int(e, LULL_ARG_correlation, 0);
 	row.graph_id = (u32)lull_jevent_int(e, LULL_ARG_graph_id, 0);
 	row.graph_node_id = (u64)lull_jevent_int(e, LULL_ARG_graph_node_id, 0);
@@ -161,7 +231,7 @@ bool lull_pytorch_memset(struct lull_chrome *c, const struct lull_jevent *e)
 	if (!lull_chrome_span(c, e, &row.start_ns, &row.dur_ns))
 		return true;
 	row.lane = lull_pytorch_stream(c, e);
-	row.size_bytes = (u64)lull_jevent_int(e, LULL_ARG_bytes, 0);
+	row.size_bytes = size_of(c, e);
 	row.correlation = (u32)lull_jevent_int(e, LULL_ARG_correlation, 0);
 	row.graph_id = (u32)lull_jevent_int(e, LULL_ARG_graph_id, 0);
 	row.graph_node_id = (u64)lull_jevent_int(e, LULL_ARG_graph_node_id, 0);

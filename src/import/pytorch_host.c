@@ -192,6 +192,7 @@ static bool add_call(struct lull_chrome *c, const struct lull_jevent *e, u8 api)
 	row.correlation = (u32)lull_jevent_int(e, LULL_ARG_correlation, 0);
 	lull_mapper_saw(&c->map, row.lane, row.start_ns);
 	lull_writer_add(c->map.writer, LULL_TABLE_cuda_call, &row);
+	lull_pytorch_give(c, e);
 	return true;
 }
 

@@ -7,6 +7,8 @@
 #ifndef LULL_IMPORT_PYTORCH_INT_H
 #define LULL_IMPORT_PYTORCH_INT_H
 
+#include "base/map.h"
+#include "base/vec.h"
 #include "import/chrome.h"
 
 /* Kinds of lull_mapper_thing() besides those of mapper.c and chrome.c. */
@@ -16,10 +18,19 @@ enum {
 	LULL_PYTORCH_LAUNCH,
 };
 
+/* What a call of ROCm says about the work it starts, which the work's own event does not. */
+struct lull_pytorch_given {
+	u64 size_bytes;
+	u32 grid[3], block[3];
+	u32 shared_bytes;
+};
+
 struct lull_pytorch {
 	i64 rank;		     /* of this file in its job, -1 if not said */
 	struct lull_vec collectives; /* struct lull_collective_row, numbered at the end */
 	u32 n_labels;		     /* of operators */
+	struct lull_map calls;	     /* index + 1 in `given` by correlation */
+	struct lull_vec given;	     /* struct lull_pytorch_given */
 };
 
 /* The state of the importer that belongs to a chrome. */
@@ -43,6 +54,9 @@ bool lull_pytorch_memcpy(struct lull_chrome *c, const struct lull_jevent *e);
 bool lull_pytorch_memset(struct lull_chrome *c, const struct lull_jevent *e);
 bool lull_pytorch_sync(struct lull_chrome *c, const struct lull_jevent *e);
 bool lull_pytorch_device_annotation(struct lull_chrome *c, const struct lull_jevent *e);
+
+/* Remember what a call says about its work. */
+void lull_pytorch_give(struct lull_chrome *c, const struct lull_jevent *e);
 
 /* The lane of the stream that an event of a device names. */
 u32 lull_pytorch_stream(struct lull_chrome *c, const struct lull_jevent *e);
