@@ -95,9 +95,10 @@ u32 lull_writer_n_dim(struct lull_writer *w, enum lull_table table);
 int lull_writer_flush(struct lull_writer *w, struct lull_err *err);
 
 /*
- * Forget the facts that ended before `from_ns`, as far as whole blocks of them did: a new file is
- * written and renamed over the old one. What is buffered stays buffered. After a
- * failure everything is as before.
+ * Forget the facts that were written before the last checkpoint before `from_ns`: a new file is
+ * written and renamed over the old one. So the facts that are left have no holes. The last
+ * checkpoint always stays. What is buffered stays buffered. After a failure everything is as
+ * before.
  */
 int lull_writer_trim(struct lull_writer *w, u64 from_ns, struct lull_err *err);
 

@@ -4,7 +4,7 @@
  * Blocks stand for themselves: facts refer to names and dimensions by id, and to no other block. So
  * the tail of a file is a file, if it begins with all names and dimensions:
  *
- *	header | schema | names (copied) | dimensions (as known) | facts from `from_ns` on (copied)
+ *	header | schema | names (copied) | dimensions (as known) | facts after a checkpoint (copied)
  *
  * Only numbers of blocks change, and with them the checksum of the head.
  */
@@ -22,6 +22,11 @@
 #define HEAD_SEQ_OFF 20u
 #define HEAD_CRC_OFF 60u
 
+/*
+ * Calls are kept this much longer than other facts, so that no work is left without its call: work
+ * of a device is recorded 0.2 s later than the call that launched it, and a checkpoint comes every
+ * second.
+ */
 #define CALLS_NS 1500000000ull
 
 static int read_at(const struct lull_part *p, void *to, size_t len, u64 off, struct lull_err *err)
@@ -70,15 +75,26 @@ static bool is_definition(const struct lull_entry *e)
 }
 
 /*
- * From which time on the facts of a block are kept. Work of a device is recorded later than the
- * calls that launched it, by 0.2 s, and both end up in blocks of a second: calls are kept a little
- * longer, so that no work is left without its call.
+ * Index of the first block of facts that is kept: the one after the last checkpoint before
+ * `from_ns`. Facts are written when they end, so all that end later follow it. A cut at the bounds
+ * of each block would leave holes: the long and the short steps of one second are in two blocks,
+ * and the block of the long ones may end before `from_ns` where that of the short ones does not.
+ *
+ * The last checkpoint is never cut off, because recovery continues from it and its open ranges.
  */
-static u64 cut_of(const struct lull_entry *e, u64 from_ns)
+static size_t first_kept(const struct lull_part *old, u64 from_ns)
 {
-	if (e->table_id != LULL_TABLE_cuda_call)
-		return from_ns;
-	return from_ns > CALLS_NS ? from_ns - CALLS_NS : 0;
+	const struct lull_entry *e = old->entries.at;
+	size_t first = 0, next = 0;
+
+	for (size_t i = 0; i < old->entries.n; i++) {
+		if (e[i].kind != LULL_BLOCK_ROWS || e[i].table_id != LULL_TABLE_checkpoint)
+			continue;
+		first = next;
+		if (e[i].max_end < from_ns)
+			next = i + 1;
+	}
+	return first;
 }
 
 static void mark_all_dirty(struct lull_writer *w)
@@ -97,6 +113,8 @@ static void mark_all_dirty(struct lull_writer *w)
 static int fill(struct lull_writer *w, const struct lull_part *old, u64 from_ns,
 		struct lull_err *err)
 {
+	size_t first_fact = first_kept(old, from_ns);
+	size_t first_call = first_kept(old, from_ns > CALLS_NS ? from_ns - CALLS_NS : 0);
 	const struct lull_entry *e = old->entries.at;
 	struct lull_str room = LULL_STR_INIT;
 	u64 n_rows = 0;
@@ -109,7 +127,9 @@ static int fill(struct lull_writer *w, const struct lull_part *old, u64 from_ns,
 	if (!rc)
 		rc = lull_writer_pending(w, err);
 	for (size_t i = 0; i < old->entries.n && !rc; i++) {
-		if (e[i].kind != LULL_BLOCK_ROWS || e[i].max_end < cut_of(&e[i], from_ns))
+		bool is_call = e[i].table_id == LULL_TABLE_cuda_call;
+
+		if (e[i].kind != LULL_BLOCK_ROWS || i < (is_call ? first_call : first_fact))
 			continue;
 		rc = copy_block(w, old, &e[i], &room, err);
 		n_rows += e[i].n_rows;
