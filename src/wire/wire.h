@@ -359,7 +359,7 @@ struct lull_wire_sample {
 	u64 weight_ns;
 };
 
-/* thread_name: a = length; the bytes follow. tid 0 = the writing thread. */
+/* thread_name, thread_label: a = length; the bytes follow. tid 0 = the writing thread. */
 struct lull_wire_thread_name {
 	struct lull_event head;
 	u64 tid;

@@ -168,10 +168,10 @@ static void names_arrive_without_a_recording(void **state)
 	expect_category(2, "one", 7, "sept");
 	expect_category(3, "one", 8, "huit");
 	assert_int_equal(test_events_count(&events, LULL_EVENT_category), 4);
-	e = nth(LULL_EVENT_thread_name, 0);
+	e = nth(LULL_EVENT_thread_label, 0);
 	assert_int_equal(e->thread_name->tid, e->tid);
 	assert_memory_equal(e->thread_name + 1, "worker", e->head->a);
-	e = nth(LULL_EVENT_thread_name, 1);
+	e = nth(LULL_EVENT_thread_label, 1);
 	assert_int_equal(e->thread_name->tid, 4711);
 	assert_memory_equal(e->thread_name + 1, "h\xc3\xa9lper", e->head->a);
 }

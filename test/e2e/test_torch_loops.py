@@ -312,14 +312,18 @@ class Workers(Case):
     """DataLoader's workers, however they are started."""
 
     SCRIPT = """
+        import ctypes
         import torch
         from torch.utils.data import DataLoader, Dataset
         class Numbers(Dataset):
             def __len__(self): return 12
             def __getitem__(self, ix): return torch.full((4,), float(ix))
+        def rename(number):
+            # As newer versions of PyTorch do; 15 is PR_SET_NAME.
+            ctypes.CDLL(None).prctl(15, b"pt_data_worker", 0, 0, 0)
         if __name__ == "__main__":
             torch.set_num_threads(1)
-            loader = DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context="%s")
+            loader = DataLoader(Numbers(), batch_size=2, num_workers=2, multiprocessing_context="%s", worker_init_fn=rename)
             model = torch.nn.Linear(4, 1)
             opt = torch.optim.SGD(model.parameters(), lr=0.01)
             for x in loader:

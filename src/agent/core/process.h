@@ -4,7 +4,7 @@
 #ifndef LULL_AGENT_CORE_PROCESS_H
 #define LULL_AGENT_CORE_PROCESS_H
 
-#include "base/types.h"
+#include "wire/wire.h"
 
 /*
  * Files may have been loaded: tell the collector and the sources. Cheap if none was;
@@ -17,6 +17,12 @@ void lull_process_loaded(void);
  * main.
  */
 void lull_process_keep_environment(void);
+
+/*
+ * Tell the name of a thread, 0 = the caller: LULL_EVENT_thread_name where the program names it for
+ * the kernel, LULL_EVENT_thread_label where somebody names it for the reader of a report.
+ */
+void lull_process_name(enum lull_event_type type, u32 tid, const char *name, size_t len);
 
 /* From here on an exec opens no files of its own, which a filter of system calls might forbid. */
 void lull_process_sandboxed(void);

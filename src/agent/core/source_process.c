@@ -125,21 +125,29 @@ LULL_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int flags)
 	return r;
 }
 
-/* Tell the name of a thread, 0 = the caller. */
-static void emit_name(u32 tid, const char *name)
+/* Longer ones are cut; the recorder keeps less than this. */
+#define NAME_BYTES 256u
+
+void lull_process_name(enum lull_event_type type, u32 tid, const char *name, size_t len)
 {
 	struct lull_thread *t = lull_thread();
 	struct lull_wire_thread_name *e;
-	u32 len = (u32)strnlen(name, 15); /* as far as the kernel reads it */
-	u32 size_bytes = (u32)sizeof(*e) + lull_round8(len);
+	u32 n = len < NAME_BYTES ? (u32)len : NAME_BYTES;
+	u32 size_bytes = (u32)sizeof(*e) + lull_round8(n);
 
-	e = t ? lull_reserve(t, LULL_EVENT_thread_name, size_bytes) : NULL;
+	e = t ? lull_reserve(t, (u16)type, size_bytes) : NULL;
 	if (!e)
 		return;
-	e->head.a = len;
+	e->head.a = n;
 	e->tid = tid;
-	memcpy(e + 1, name, len);
+	memcpy(e + 1, name, n);
 	lull_commit(t, size_bytes);
+}
+
+/* The program has named a thread, 0 = the caller; the kernel reads as much. */
+static void emit_name(u32 tid, const char *name)
+{
+	lull_process_name(LULL_EVENT_thread_name, tid, name, strnlen(name, 15));
 }
 
 /* The kernel's number of another thread, 0 if it has not emitted anything yet. */

@@ -18,6 +18,7 @@
 #include "agent/core/source.h"
 
 #include "agent/core/arena.h"
+#include "agent/core/process.h"
 #include "agent/nvtx/nvtx_int.h"
 
 static const struct lull_range_style plain_style = { .api = LULL_API_NVTX };
@@ -394,20 +395,8 @@ static void name_category_w(u32 category, const wchar_t *name)
 
 static void name_thread(u32 tid, const char *name, size_t len)
 {
-	struct lull_thread *t = lull_thread();
-	struct lull_wire_thread_name *e;
-	u32 n = len < LULL_NVTX_TEXT_BYTES ? (u32)len : LULL_NVTX_TEXT_BYTES;
-	u32 size_bytes = (u32)sizeof(*e) + lull_round8(n);
-
-	if (!t || !n)
-		return;
-	e = lull_reserve(t, LULL_EVENT_thread_name, size_bytes);
-	if (!e)
-		return;
-	e->head.a = n;
-	e->tid = tid;
-	memcpy(e + 1, name, n);
-	lull_commit(t, size_bytes);
+	if (len)
+		lull_process_name(LULL_EVENT_thread_label, tid, name, len);
 }
 
 static void name_os_thread_a(u32 tid, const char *name)

@@ -13,6 +13,7 @@
 
 #include "agent/cuda/cuda.h"
 #include "agent/core/loaded.h"
+#include "agent/core/process.h"
 #include "agent/python/python_stack.h"
 #include "agent/core/range.h"
 #include "agent/core/real.h"
@@ -309,16 +310,17 @@ static py_object *sources(py_object *self, py_object *unused)
 	return py.PyLong_FromUnsignedLongLong(lull_agent.control->sources);
 }
 
-/* thread_name(text): what this thread does, in 15 characters. */
+/*
+ * thread_name(text): what this thread does. Newer versions of PyTorch name their threads, too, and
+ * later than this, but all workers alike.
+ */
 static py_object *thread_name(py_object *self, py_object *name)
 {
 	struct lull_text text = text_of(name);
-	char cut[16] = { 0 };
 
 	(void)self;
 	if (text.len)
-		memcpy(cut, text.bytes, text.len < 15 ? text.len : 15);
-	pthread_setname_np(pthread_self(), cut);
+		lull_process_name(LULL_EVENT_thread_label, 0, text.bytes, text.len);
 	return nothing();
 }
 

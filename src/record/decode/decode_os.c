@@ -104,20 +104,36 @@ static void set_name(char *to, size_t room, const char *from, size_t len)
 	to[n] = '\0';
 }
 
+/* Name the thread that the event is about; a label stays. */
+static void name_task(struct lull_recording *r, struct lull_task *task,
+		      const struct lull_wire_thread_name *e, bool is_label)
+{
+	size_t room = e->head.size_bytes - sizeof(*e);
+	struct lull_task *named = task;
+
+	if (e->tid && e->tid != task->tid)
+		named = lull_tree_task(task->process, (u32)e->tid,
+				       lull_clock_ns_of(r->clock, e->head.counter));
+	if (named->is_name_label && !is_label)
+		return;
+	set_name(named->name, sizeof(named->name), (const char *)(e + 1),
+		 e->head.a < room ? e->head.a : room);
+	named->is_name_given = true;
+	named->is_name_label = is_label;
+}
+
 void lull_decode_thread_name(struct lull_recording *r, struct lull_task *task, u32 level,
 			     const struct lull_event *event)
 {
-	const struct lull_wire_thread_name *e = (const void *)event;
-	size_t room = event->size_bytes - sizeof(*e);
-	struct lull_task *named = task;
-
 	(void)level;
-	if (e->tid && e->tid != task->tid)
-		named = lull_tree_task(task->process, (u32)e->tid,
-				       lull_clock_ns_of(r->clock, event->counter));
-	set_name(named->name, sizeof(named->name), (const char *)(e + 1),
-		 event->a < room ? event->a : room);
-	named->is_name_given = true;
+	name_task(r, task, (const void *)event, false);
+}
+
+void lull_decode_thread_label(struct lull_recording *r, struct lull_task *task, u32 level,
+			      const struct lull_event *event)
+{
+	(void)level;
+	name_task(r, task, (const void *)event, true);
 }
 
 /*

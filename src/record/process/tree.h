@@ -92,6 +92,7 @@ struct lull_task {
 	u64 n_dropped_before; /* of the slot when the recording began */
 	char name[32];
 	bool is_name_given;   /* by the program itself; else it is what the kernel says */
+	bool is_name_label;   /* given for the reader of a report: later names do not count */
 	u32 lane;	      /* row id in the present report, 0 = none yet */
 	struct lull_vec open; /* struct lull_open_range */
 	u64 step_number;

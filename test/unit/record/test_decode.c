@@ -113,6 +113,47 @@ static void what_forked_children_repeat_takes_no_room(void **state)
 	lull_reader_close(reader);
 }
 
+static void tell_name(struct recorder *r, enum lull_event_type type, u32 tid, const char *name)
+{
+	struct {
+		struct lull_wire_thread_name e;
+		char bytes[24];
+	} event = { .e = { .head = { .type = (u16)type,
+				     .size_bytes = sizeof(event),
+				     .a = (u32)strlen(name) },
+			   .tid = tid } };
+
+	memcpy(event.bytes, name, strlen(name));
+	assert_true(lull_decode(&r->recording, r->task, 0, &event.e.head));
+}
+
+/* PyTorch gives all its workers the same name, after we have told them apart. */
+static void the_label_of_a_thread_stays_when_the_program_names_it(void **state)
+{
+	const struct report_dir *d = *state;
+	struct lull_task *other;
+	struct recorder r;
+
+	begin(&r, d);
+	tell_name(&r, LULL_EVENT_thread_name, 0, "python3");
+	assert_string_equal(r.task->name, "python3");
+	tell_name(&r, LULL_EVENT_thread_label, 0, "data worker 0");
+	tell_name(&r, LULL_EVENT_thread_name, 0, "pt_data_worker");
+	assert_string_equal(r.task->name, "data worker 0");
+	tell_name(&r, LULL_EVENT_thread_label, 11, "loader");
+	tell_name(&r, LULL_EVENT_thread_name, 11, "pool-1");
+	other = lull_tree_find_task(r.task->process, 11);
+	assert_non_null(other);
+	assert_string_equal(other->name, "loader");
+	/* Among labels, and among names, the last one counts. */
+	tell_name(&r, LULL_EVENT_thread_label, 0, "images");
+	assert_string_equal(r.task->name, "images");
+	tell_name(&r, LULL_EVENT_thread_name, 12, "first");
+	tell_name(&r, LULL_EVENT_thread_name, 12, "second");
+	assert_string_equal(lull_tree_find_task(r.task->process, 12)->name, "second");
+	lull_reader_close(finish(&r, d));
+}
+
 /* One byte less than its struct, for each event; and types that are none. */
 static void an_event_that_is_too_short_is_refused(void **state)
 {
@@ -145,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_context_without_its_device_is_told),
 		cmocka_unit_test(an_event_that_is_too_short_is_refused),
+		cmocka_unit_test(the_label_of_a_thread_stays_when_the_program_names_it),
 		cmocka_unit_test(what_forked_children_repeat_takes_no_room),
 	};
 
