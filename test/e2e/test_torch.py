@@ -590,10 +590,14 @@ class Real(Case):
         for name in ("aten::mul", "aten::relu"):
             self.assertIn((name, "Käse.forward", lines["in the model"]), found)
         # Of what is inside another one, none, but inside an annotation; of the hooks, nothing.
-        inner = "select count(*) n, sum(stack > 0) with_stack from op o join op_label l on l.id = o.label where l.name = '%s' and depth = 1"
-        self.assertEqual(self.query(report, inner % "aten::zero_")[0]["with_stack"], 0)
-        updates = self.query(report, inner % "aten::add_")[0]
-        self.assertEqual((updates["n"], updates["with_stack"]), (4, 4))
+        inner = ("select around.name, count(*) n, sum(o.stack > 0) with_stack from op o join op_label l on l.id = o.label "
+                 "join op p on p.lane = o.lane and p.depth = 0 and o.start_ns between p.start_ns and p.start_ns + p.dur_ns "
+                 "join op_label around on around.id = p.label where l.name = '%s' and o.depth = 1 group by 1")
+        self.assertEqual({r["with_stack"] for r in self.query(report, inner % "aten::zero_")}, {0})
+        sums = {r["name"]: (r["n"], r["with_stack"]) for r in self.query(report, inner % "aten::add_")}
+        self.assertEqual(sums.pop("Optimizer.step#SGD.step"), (4, 4))
+        # Newer versions of PyTorch add the two gradients of the weight in place.
+        self.assertLessEqual(set(sums.values()), {(4, 0)}, sums)
         self.assertEqual(self.query(report, "select count(*) n from frame where file like '%_hooks.py'"), [{"n": 0}])
         rows = self.stats(report, "alloc_sum")
         self.assertEqual([(r["Allocated (bytes)"], r["Allocations"], r["Operator"], r["Line"].split(":")[-1]) for r in rows],
