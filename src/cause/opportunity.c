@@ -76,7 +76,6 @@ static f64 replay(const struct lull_look *l, const struct lull_opportunity_kind 
 	f64 step_ns;
 
 	lull_what_if_init(&w, &l->why->replay, scenario);
-	w.factor = 1;
 	w.scale = 1;
 	if (kind)
 		kind->apply(l, &w);
