@@ -113,8 +113,9 @@ static void put_step(struct lull_json *j, const struct lull_subject *s, u32 step
 
 static void put_steps(struct lull_json *j, const struct lull_why *why)
 {
-	static const char *const sources[] = { "none",	    "step",   "range",
-					       "optimizer", "period", "hook" };
+	static const char *const sources[] = { "none",	   "step", "range",   "optimizer",
+					       "period",   "hook", "forward", "name",
+					       "operator", "wait", "group" };
 	const struct lull_subject *s = why->lead;
 	u32 n = lull_why_n_steps(why);
 
@@ -311,7 +312,9 @@ static const struct lull_property each[] = {
 };
 
 static const struct lull_property steps[] = {
-	{ "source", "string", "none, step, range, hook, optimizer or period", NULL },
+	{ "source", "string",
+	  "none, step, range, hook, optimizer, period, forward, name, operator, wait or group",
+	  NULL },
 	{ "steady", "integer", "steps that count", NULL },
 	{ "warm_up", "integer", "steps left out before them", NULL },
 	{ "mean_ns", "number", "of the steady steps", NULL },

@@ -15,6 +15,8 @@
 #define OVERHEAD_SAID 0.05
 /* Less of the step is left out. */
 #define LEAST_SAID 0.0005
+/* Kinds of steps, if there are so few. */
+#define MAX_KINDS_SAID 4
 
 /* Width of the text of manual pages. */
 #define PAGE_WIDTH 118
@@ -229,23 +231,44 @@ static void parts(const struct printer *p, const struct lull_why *why)
 	lull_str_release(&text);
 }
 
+/* "They are of 2 kinds: 36 with 12 launches in 3.10 ms, 4 with 30 launches in 8.02 ms." */
+static void kinds(const struct printer *p, const struct lull_rounds *rounds)
+{
+	struct lull_str text = LULL_STR_INIT;
+	u32 n_others = 0, n = 0;
+
+	for (u32 i = 0; i < rounds->n_kinds; i++)
+		n += rounds->kinds[i].n > 1;
+	if (n < 2 || n > MAX_KINDS_SAID)
+		return;
+	for (u32 i = 0; i < rounds->n_kinds; i++) {
+		const struct lull_round_kind *kind = &rounds->kinds[i];
+
+		if (kind->n < 2) {
+			n_others += kind->n;
+			continue;
+		}
+		lull_str_addf(&text, "%s%u with %.0f launches in %.2f ms", i ? ", " : "", kind->n,
+			      (f64)kind->n_launches / kind->n, (f64)kind->dur_ns / kind->n / 1e6);
+	}
+	if (n_others)
+		lull_str_addf(&text, ", %u other%s", n_others, n_others == 1 ? "" : "s");
+	say(p, 0, "They are of %u kinds, by what they launch: %s.", n, lull_str_text(&text));
+	lull_str_release(&text);
+}
+
 /* How the steps were found, what was left out, and what recording cost. */
 static void basis(const struct printer *p, const struct lull_why *why)
 {
-	static const char *const sources[] = {
-		"",
-		"marked by the program",
-		"marked by ranges",
-		"found by the optimizer's updates",
-		"found as a repeating pattern of launches: nothing is marked",
-		"found in PyTorch"
-	};
 	const struct lull_rounds *rounds = &why->lead->rounds;
 	u32 n = lull_why_n_steps(why);
+	char how[256];
 
 	say(p, 0, "%u step%s of %s on average (%s); %u before %s left out as warm-up.", n,
-	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text, sources[rounds->source],
-	    rounds->first_steady, rounds->first_steady == 1 ? "is" : "are");
+	    n == 1 ? "" : "s", lull_why_time(why->step_ns).text,
+	    lull_rounds_how(rounds, how, sizeof(how)), rounds->first_steady,
+	    rounds->first_steady == 1 ? "is" : "are");
+	kinds(p, rounds);
 	if (why->is_calibrated)
 		say(p, 0, "Predictions are compared with the step time given, %s.",
 		    lull_why_time(why->free_ns).text);

@@ -1,223 +1,213 @@
 #include "model/rounds.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/hash.h"
 #include "base/sort.h"
-#include "model/period.h"
-#include "model/span.h"
+#include "model/round/round_find.h"
 
 /* A leading step this much longer than the median is warm-up, in percent. */
 #define WARM_PCT 150
 /* Fewer steps than this say nothing about which are longer. */
 #define WARM_MIN 6
+/* Steps as long as a leading one that come again: in one of this many later steps. */
+#define AGAIN_SHARE 10
 
-static void add(struct lull_rounds *s, u64 mark_ns)
+/* What a program or its hooks say decides if it holds this share of the work. */
+#define SAID_LEAST 0.5
+/* A guess that explains less of the run than this is none. */
+#define SCORE_LEAST 0.4
+/* How much a loop of unlike rounds is worth. */
+#define UNLIKE 0.6
+/* Rounds this long are more likely epochs than steps, and few are less sure. */
+#define LONG_NS	  2000000000u
+#define LONG_PART 0.9
+#define FEW	  8
+#define FEW_PART  0.95
+/* A last step is too long if it is this much longer than usual, or holds this much more. */
+#define LAST_LONG 2
+#define LAST_MORE 1.5
+
+/* How much is known of a round by how it was found. What is said comes before what is guessed. */
+static const f64 trust[LULL_N_ROUNDS_SOURCES] = {
+	[LULL_ROUNDS_STEP] = 1,	    [LULL_ROUNDS_RANGE] = 0.99,	    [LULL_ROUNDS_HOOK] = 0.95,
+	[LULL_ROUNDS_NAMED] = 0.9,  [LULL_ROUNDS_FORWARD] = 0.9,    [LULL_ROUNDS_PERIOD] = 0.85,
+	[LULL_ROUNDS_WAITS] = 0.84, [LULL_ROUNDS_OPTIMIZER] = 0.83, [LULL_ROUNDS_OPS] = 0.8,
+	[LULL_ROUNDS_GROUP] = 0.5,
+};
+
+/* ---- which candidate ---- */
+
+static f64 score_of(const struct lull_loop *l)
 {
-	*(struct lull_round *)lull_vec_push(&s->all) = (struct lull_round){ .mark_ns = mark_ns };
+	f64 score = trust[l->source] * l->weight * (UNLIKE + (1 - UNLIKE) * l->even) *
+		    (0.9 + 0.1 * l->spanned);
+
+	if (l->n < LULL_LOOP_MIN)
+		return 0;
+	score *= l->n < FEW ? FEW_PART : 1;
+	return l->median_ns > LONG_NS ? score * LONG_PART : score;
 }
 
-static int by_mark(const void *a, const void *b)
+/* Whether nothing else has to be looked at: the program said it, or hooks saw training. */
+static bool decides(const struct lull_loop *l)
 {
-	const struct lull_round *x = a, *y = b;
-
-	return (x->mark_ns > y->mark_ns) - (x->mark_ns < y->mark_ns);
+	switch (l->source) {
+	case LULL_ROUNDS_STEP:
+	case LULL_ROUNDS_RANGE:
+		return l->n >= 2 && l->covered >= SAID_LEAST;
+	case LULL_ROUNDS_HOOK:
+		return l->n >= 2 && l->covered >= SAID_LEAST && l->even >= SAID_LEAST;
+	default:
+		return false;
+	}
 }
 
-/* The loop of the thread with the most steps, of those the program said or that hooks found. */
-static void from_table(struct lull_rounds *s, struct lull_reader *r, u32 process, u8 source)
+static bool is_marked(enum lull_rounds_source source)
 {
-	size_t n, n_lanes;
-	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
-	u32 *counts = lull_alloc(n_lanes + 1, sizeof(*counts)), best = 0;
-	struct lull_step_cols cols;
-	struct lull_cursor c;
+	return source == LULL_ROUNDS_STEP || source == LULL_ROUNDS_RANGE ||
+	       source == LULL_ROUNDS_HOOK;
+}
 
-	for (int pass = 0; pass < 2; pass++) {
-		lull_cursor_init(&c, r, LULL_TABLE_step, 0, UINT64_MAX);
-		while ((n = lull_cursor_next(&c, &cols)) > 0) {
-			for (size_t i = 0; i < n; i++) {
-				u32 lane = cols.lane[i];
-				u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
+/* The candidate of this source, or NULL. */
+static struct lull_loop *loop_of(struct lull_loop_finder *f, enum lull_rounds_source source)
+{
+	struct lull_loop *loops = f->loops.at;
 
-				if (!lane || lanes[lane - 1].process != process ||
-				    cols.source[i] != source)
-					continue;
-				if (!pass) {
-					counts[lane]++;
-					best = counts[lane] > counts[best] ? lane : best;
-				} else if (lane == best) {
-					add(s, cols.start_ns[i]);
-					s->last_ns = end_ns > s->last_ns ? end_ns : s->last_ns;
-				}
-			}
+	for (size_t i = 0; i < f->loops.n; i++) {
+		if (loops[i].source == source)
+			return &loops[i];
+	}
+	return NULL;
+}
+
+static struct lull_loop *best_of(struct lull_loop_finder *f)
+{
+	static const enum lull_rounds_source marked[] = { LULL_ROUNDS_STEP, LULL_ROUNDS_RANGE,
+							  LULL_ROUNDS_HOOK };
+	struct lull_loop *best = NULL, *loops, *l;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
+		l = loop_of(f, marked[i]);
+		if (l && decides(l))
+			return l;
+	}
+	lull_loops_from_calls(f);
+	loops = f->loops.at;
+	for (size_t i = 0; i < f->loops.n; i++) {
+		if (!best || score_of(&loops[i]) > score_of(best))
+			best = &loops[i];
+	}
+	if (best && score_of(best) >= SCORE_LEAST)
+		return best;
+	/* One step that is marked, or steps without work, are said to be what they are. */
+	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
+		l = loop_of(f, marked[i]);
+		if (l)
+			return l;
+	}
+	return NULL;
+}
+
+/* ---- the last one ---- */
+
+struct item {
+	u64 begin_ns;
+	u64 end_ns;
+};
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
+}
+
+/* What the last round launches and waits for, by time. */
+static void last_items(struct lull_vec *items, const struct lull_loop_finder *f, u64 from_ns,
+		       u64 to_ns)
+{
+	const struct lull_chain *c = f->chain;
+
+	for (u32 k = 0; k < c->n_chains; k++) {
+		for (u32 i = lull_chain_find(c, k, from_ns); i < c->first[k + 1]; i++) {
+			const struct lull_node *node = &c->nodes[i];
+
+			if (node->begin_ns >= to_ns)
+				break;
+			if (f->buckets[i] != LULL_LOOP_NO_ITEM && node->begin_ns >= from_ns)
+				*(struct item *)lull_vec_push(items) =
+					(struct item){ node->begin_ns, node->end_ns };
 		}
-		lull_cursor_release(&c);
 	}
-	free(counts);
-	s->source = source == LULL_STEP_SAID ? LULL_ROUNDS_STEP : LULL_ROUNDS_HOOK;
-}
-
-/* A name without its digits: step_1 and step_2 are the same. */
-static u64 shape_of(const char *name)
-{
-	u64 hash = 1469598103934665603ull;
-
-	for (; *name; name++) {
-		unsigned char ch = isdigit((unsigned char)*name) ? '#' : (unsigned char)*name;
-
-		if (ch == '#' && isdigit((unsigned char)name[1]))
-			continue;
-		hash = (hash ^ (u64)tolower(ch)) * 1099511628211ull;
-	}
-	return hash;
-}
-
-static bool is_update(const struct lull_host_event *e, const char *name)
-{
-	return e->kind <= LULL_HOST_OP && !strncasecmp(name, "Optimizer.step", 14);
+	if (items->n)
+		lull_sort(items->at, items->n, sizeof(struct item), by_begin);
 }
 
 /*
- * Marks from the most frequent kind of event that `source` accepts. An update of the optimizer ends
- * a step; the others begin one.
+ * Nothing ends the last step of a program that only says where steps begin: it ran to the end of
+ * the program or of the recording. Its work ends when it has done as much as the others.
  */
-static void from_events(struct lull_rounds *s, struct lull_reader *r, const struct lull_host *h,
-			enum lull_rounds_source source)
+static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 {
-	const struct lull_host_event *events = h->events.at;
-	struct lull_map counts;
-	u64 best = 0;
-	u32 most = 0;
+	u64 from_ns, most;
+	struct lull_vec items;
+	const struct item *at;
+	size_t n;
 
-	lull_map_init(&counts);
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < h->events.n; i++) {
-			const struct lull_host_event *e = &events[i];
-			const char *name;
-			u64 shape;
-
-			if (source == LULL_ROUNDS_RANGE ? !(e->kind == LULL_HOST_RANGE)
-							: e->kind > LULL_HOST_OP)
-				continue;
-			name = lull_host_name(e, r);
-			if (source == LULL_ROUNDS_RANGE ? !lull_name_is_step(name)
-							: !is_update(e, name))
-				continue;
-			shape = shape_of(name);
-			if (!pass) {
-				u32 n = ++*lull_map_add(&counts, shape, NULL);
-
-				best = n > most ? shape : best;
-				most = n > most ? n : most;
-			} else if (shape == best) {
-				add(s, source == LULL_ROUNDS_RANGE ? e->begin_ns : e->end_ns);
-				s->last_ns = e->end_ns > s->last_ns ? e->end_ns : s->last_ns;
-				s->name = name;
-			}
-		}
+	if ((l->source != LULL_ROUNDS_STEP && l->source != LULL_ROUNDS_HOOK) ||
+	    l->marks.n < LULL_LOOP_MIN)
+		return;
+	from_ns = ((u64 *)l->marks.at)[l->marks.n - 1];
+	lull_vec_init(&items, sizeof(struct item));
+	last_items(&items, f, from_ns, l->last_ns);
+	n = items.n;
+	at = items.at;
+	most = (u64)(LAST_MORE * (f64)l->median_size);
+	if (n && (n > most || l->last_ns - from_ns > LAST_LONG * l->median_ns)) {
+		n = n > most ? l->median_size : n;
+		if (at[n - 1].end_ns < l->last_ns)
+			l->last_ns = at[n - 1].end_ns;
+		/* A wait at the end of the program takes as long as there is work. */
+		if (l->last_ns - from_ns > LAST_LONG * l->median_ns)
+			l->last_ns = at[n - 1].begin_ns + 1;
 	}
-	lull_map_release(&counts);
-	s->source = source;
+	lull_vec_release(&items);
 }
 
-/* What a call launched, as a small number: kernels by name, copies by direction. */
-static u32 symbol_of(const struct lull_unit *unit, const struct lull_units *units,
-		     const struct lull_launch_row *launches, struct lull_map *numbers)
+static void take(struct lull_rounds *s, const struct lull_loop *l)
 {
-	u64 key = (u64)unit->kind << 40;
-	bool is_new;
-	u32 *number;
+	const u64 *marks = l->marks.at;
 
-	if (unit->kind == LULL_UNIT_COPY)
-		key |= lull_units_copy(units, unit)->direction;
-	else if (unit->kind != LULL_UNIT_MEMSET && unit->what)
-		key |= launches[unit->what - 1].name;
-	number = lull_map_add(numbers, key, &is_new);
-	if (is_new)
-		*number = (u32)numbers->n - 1;
-	return *number;
+	s->source = l->source;
+	s->last_ns = l->last_ns;
+	s->name = l->name;
+	s->n_grouped = l->n_grouped;
+	for (size_t i = 0; i < l->marks.n; i++)
+		*(struct lull_round *)lull_vec_push(&s->all) =
+			(struct lull_round){ .mark_ns = marks[i],
+					     .kind = l->kinds ? l->kinds[i] : 0 };
 }
 
-static void from_period(struct lull_rounds *s, struct lull_reader *r, const struct lull_chain *c,
-			const struct lull_units *units)
+static void find_marks(struct lull_rounds *s, struct lull_loop_finder *f)
 {
-	size_t n_rows, n = 0;
-	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n_rows);
-	u32 last = c->n_chains ? c->first[1] : 0;
-	u32 *symbols = lull_alloc(last + 1, sizeof(*symbols));
-	u32 *nodes = lull_alloc(last + 1, sizeof(*nodes));
-	struct lull_map numbers;
-	struct lull_vec cuts;
+	struct lull_loop *loops, *best;
 
-	lull_map_init(&numbers);
-	lull_vec_init(&cuts, sizeof(size_t));
-	for (u32 i = 0; i < last; i++) {
-		if (c->nodes[i].unit == LULL_NONE)
-			continue;
-		nodes[n] = i;
-		symbols[n++] = symbol_of(&units->at[c->nodes[i].unit], units, launches, &numbers);
+	lull_loops_from_marks(f);
+	loops = f->loops.at;
+	for (size_t i = 0; i < f->loops.n; i++) {
+		lull_loop_judge(f, &loops[i], false);
+		if (!is_marked(loops[i].source))
+			lull_loop_merge(f, &loops[i]);
 	}
-	lull_period_find(symbols, n, (u32)numbers.n, &cuts);
-	for (size_t i = 0; i < cuts.n; i++) {
-		size_t at = ((size_t *)cuts.at)[i];
-		u64 mark_ns =
-			at < n ? lull_chain_gap_ns(c, nodes[at]) : c->nodes[nodes[n - 1]].end_ns;
-
-		if (i + 1 < cuts.n)
-			add(s, mark_ns);
-		else
-			s->last_ns = mark_ns;
-	}
-	s->source = LULL_ROUNDS_PERIOD;
-	lull_map_release(&numbers);
-	lull_vec_release(&cuts);
-	free(symbols);
-	free(nodes);
-}
-
-static void forget(struct lull_rounds *s)
-{
-	s->all.n = 0;
-	s->last_ns = 0;
-	s->name = NULL;
-	s->source = LULL_ROUNDS_NONE;
-}
-
-static void find_marks(struct lull_rounds *s, struct lull_reader *r, u32 process,
-		       const struct lull_chain *c, const struct lull_units *units,
-		       const struct lull_host *h, u32 without)
-{
-	if (!(without & LULL_WITHOUT_STEPS))
-		from_table(s, r, process, LULL_STEP_SAID);
-	if (!s->all.n) {
-		forget(s);
-		from_events(s, r, h, LULL_ROUNDS_RANGE);
-	}
-	if (!s->all.n && !(without & LULL_WITHOUT_STEPS)) {
-		forget(s);
-		from_table(s, r, process, LULL_STEP_FOUND);
-	}
-	/* One step that is marked is one step: nothing is looked for inside it. */
-	if (!s->all.n) {
-		forget(s);
-		from_period(s, r, c, units);
-	}
-	/* An update ends a step: there have to be two to have one whole step between them. */
-	if (!s->all.n) {
-		forget(s);
-		from_events(s, r, h, LULL_ROUNDS_OPTIMIZER);
-		if (s->all.n < 3)
-			forget(s);
-		else
-			s->all.n--;
-	}
-	if (s->all.n)
-		lull_sort(s->all.at, s->all.n, sizeof(struct lull_round), by_mark);
+	best = best_of(f);
+	if (!best)
+		return;
+	end_last(f, best);
+	lull_loop_judge(f, best, false);
+	take(s, best);
 }
 
 /* The round of each node by when it was called; units are in the round of their call. */
@@ -264,6 +254,45 @@ static void set_windows(struct lull_rounds *s, const struct lull_units *units)
 	}
 }
 
+/* ---- kinds ---- */
+
+static u64 dur_ns(const struct lull_rounds *s, u32 i)
+{
+	return lull_round_end_ns(s, i) - lull_round_begin_ns(s, i);
+}
+
+/* Number the kinds again: only steady rounds count. */
+static void sum_kinds(struct lull_rounds *s, const struct lull_units *units)
+{
+	struct lull_round_kind sums[LULL_ROUNDS_MAX_KINDS] = { { 0 } };
+	struct lull_round *rounds = s->all.at;
+	u32 number[LULL_ROUNDS_MAX_KINDS];
+
+	for (u32 i = s->first_steady; i < s->all.n; i++) {
+		sums[rounds[i].kind].n++;
+		sums[rounds[i].kind].dur_ns += dur_ns(s, i);
+	}
+	for (u32 i = 0; i < units->n; i++) {
+		u32 round = units->at[i].round;
+
+		if (round != LULL_NONE && round >= s->first_steady)
+			sums[rounds[round].kind].n_launches++;
+	}
+	for (u32 k = 0; k < LULL_ROUNDS_MAX_KINDS; k++) {
+		u32 before = 0;
+
+		for (u32 i = 0; i < LULL_ROUNDS_MAX_KINDS; i++)
+			before += sums[i].n > sums[k].n || (sums[i].n == sums[k].n && i < k);
+		number[k] = before;
+		s->kinds[before] = sums[k];
+		s->n_kinds += sums[k].n > 0;
+	}
+	for (size_t i = 0; i < s->all.n; i++)
+		rounds[i].kind = number[rounds[i].kind];
+}
+
+/* ---- warm-up ---- */
+
 static int by_value(const void *a, const void *b)
 {
 	const u64 *x = a, *y = b;
@@ -271,40 +300,107 @@ static int by_value(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
+/* Whether steps of the second half take as long as this one: then it is no warm-up. */
+static bool comes_again(const struct lull_rounds *s, u64 long_ns)
+{
+	u32 n = (u32)s->all.n, n_long = 0;
+
+	for (u32 i = n / 2; i < n; i++)
+		n_long += dur_ns(s, i) >= long_ns;
+	return n_long * AGAIN_SHARE >= n - n / 2;
+}
+
 /* Step 0 never counts: buffers, lazy loading. Nor do those after it that are far too long. */
 static void skip_warm_up(struct lull_rounds *s)
 {
-	u64 *dur_ns = lull_alloc(s->all.n + 1, sizeof(*dur_ns)), median_ns;
-	u32 n = (u32)s->all.n, i;
+	u32 n = (u32)s->all.n;
+	u64 *sorted_ns, long_ns;
 
 	s->first_steady = n ? 1 : 0;
-	if (n >= WARM_MIN) {
-		for (i = 0; i < n; i++)
-			dur_ns[i] = lull_round_end_ns(s, i) - lull_round_begin_ns(s, i);
-		lull_sort(dur_ns, n, sizeof(*dur_ns), by_value);
-		median_ns = dur_ns[n / 2];
-		for (i = 1;
-		     i < n / 2 && (lull_round_end_ns(s, i) - lull_round_begin_ns(s, i)) * 100 >
-					  median_ns * WARM_PCT;
-		     i++)
-			s->first_steady = i + 1;
+	if (n < WARM_MIN)
+		return;
+	sorted_ns = lull_alloc(n + 1, sizeof(*sorted_ns));
+	for (u32 i = 0; i < n; i++)
+		sorted_ns[i] = dur_ns(s, i);
+	lull_sort(sorted_ns, n, sizeof(*sorted_ns), by_value);
+	long_ns = sorted_ns[n / 2] / 100 * WARM_PCT;
+	free(sorted_ns);
+	for (u32 i = 1; i < n / 2 && dur_ns(s, i) > long_ns; i++) {
+		/* A step far longer than those that come again is warm-up all the same. */
+		if (comes_again(s, dur_ns(s, i) / WARM_PCT * 100))
+			break;
+		s->first_steady = i + 1;
 	}
-	free(dur_ns);
 }
+
+/* ---- all of it ---- */
 
 void lull_rounds_init(struct lull_rounds *s, struct lull_reader *r, u32 process,
 		      struct lull_chain *c, struct lull_units *units, const struct lull_host *h,
 		      u32 without)
 {
+	struct lull_loop_finder f;
+
 	*s = (struct lull_rounds){ .source = LULL_ROUNDS_NONE };
 	lull_vec_init(&s->all, sizeof(struct lull_round));
-	find_marks(s, r, process, c, units, h, without);
+	lull_loop_finder_init(&f, r, process, c, units, h, without);
+	find_marks(s, &f);
+	lull_loop_finder_release(&f);
 	assign(s, c, units);
 	set_windows(s, units);
 	skip_warm_up(s);
+	sum_kinds(s, units);
 }
 
 void lull_rounds_release(struct lull_rounds *s)
 {
 	lull_vec_release(&s->all);
+}
+
+const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size)
+{
+	static const char *const texts[LULL_N_ROUNDS_SOURCES] = {
+		[LULL_ROUNDS_NONE] = "",
+		[LULL_ROUNDS_STEP] = "marked by the program",
+		[LULL_ROUNDS_RANGE] = "marked by ranges",
+		[LULL_ROUNDS_OPTIMIZER] = "found by the optimizer's updates",
+		[LULL_ROUNDS_PERIOD] =
+			"found as a repeating pattern of launches: nothing is marked",
+		[LULL_ROUNDS_HOOK] = "found in PyTorch",
+		[LULL_ROUNDS_FORWARD] = "each is a call of the model, found in PyTorch",
+	};
+
+	switch (s->source) {
+	case LULL_ROUNDS_NAMED:
+		snprintf(text, size, "found by ranges that repeat, such as %s", s->name);
+		return text;
+	case LULL_ROUNDS_OPS:
+		snprintf(text, size, "found by operators that repeat, such as %s", s->name);
+		return text;
+	case LULL_ROUNDS_WAITS:
+		snprintf(text, size, "found as what is launched from one %s to the next", s->name);
+		return text;
+	case LULL_ROUNDS_GROUP:
+		snprintf(text, size,
+			 "groups of %u equal launches: nothing says where the program's own loop "
+			 "begins",
+			 s->n_grouped);
+		return text;
+	default:
+		return texts[s->source];
+	}
+}
+
+const char *lull_rounds_word(enum lull_rounds_source source)
+{
+	static const char *const words[LULL_N_ROUNDS_SOURCES] = {
+		[LULL_ROUNDS_NONE] = "",	   [LULL_ROUNDS_STEP] = "program",
+		[LULL_ROUNDS_RANGE] = "ranges",	   [LULL_ROUNDS_OPTIMIZER] = "optimizer",
+		[LULL_ROUNDS_PERIOD] = "repeats",  [LULL_ROUNDS_HOOK] = "torch",
+		[LULL_ROUNDS_FORWARD] = "forward", [LULL_ROUNDS_NAMED] = "named",
+		[LULL_ROUNDS_OPS] = "operators",   [LULL_ROUNDS_WAITS] = "waits",
+		[LULL_ROUNDS_GROUP] = "groups",
+	};
+
+	return words[source];
 }

@@ -3,12 +3,18 @@
  *
  * On the host a step goes from one mark to the next. On the device it goes from the end of all
  * work of earlier steps to the end of its own work: otherwise steps would be too short if the host
- * runs ahead. Marks are, in this order: steps that the program marks, ranges named like steps,
- * steps that hooks found, the period of the launches, and the optimizer's update.
+ * runs ahead.
  *
- * Warm-up:        the first step, and the steps right after it that are far longer than the others,
- *                 are not steady.
- * Remainder:      work launched after the last step belongs to no step.
+ * Marks:          what the program marks decides if it marks three steps or more that hold most of
+ *                 the work. Else every way to cut the run is a candidate
+ *                 (model/round/round_find.h), and the one that explains the run best is taken: most
+ *                 of the work is in its rounds, and they are alike or of few kinds.
+ * Kinds:          rounds differ in kind if they launch, copy and wait for different things; the
+ *                 time they take does not matter. Kind 0 is the usual one.
+ * Warm-up:        the first step, and the steps right after it that are far longer than the others
+ *                 of their kind, are not steady, unless such steps come again later.
+ * Remainder:      work launched after the last step belongs to no step. If nothing says where the
+ *                 last one ends, it ends with its work.
  */
 #ifndef LULL_MODEL_ROUNDS_H
 #define LULL_MODEL_ROUNDS_H
@@ -31,11 +37,28 @@ enum lull_rounds_source {
 	LULL_ROUNDS_OPTIMIZER, /* updates of the optimizer */
 	LULL_ROUNDS_PERIOD,    /* found: nothing is marked */
 	LULL_ROUNDS_HOOK,      /* the table `step`, by hooks of the framework */
+	LULL_ROUNDS_FORWARD,   /* calls of the model, by hooks */
+	LULL_ROUNDS_NAMED,     /* ranges of some other name that repeat */
+	LULL_ROUNDS_OPS,       /* outermost operators of one name */
+	LULL_ROUNDS_WAITS,     /* launches between waits, copies or gaps */
+	LULL_ROUNDS_GROUP,     /* groups of equal launches: nothing says where rounds begin */
+	LULL_N_ROUNDS_SOURCES,
 };
+
+/* Kinds of rounds that are told apart; the last one may be a rest. */
+#define LULL_ROUNDS_MAX_KINDS 8
 
 struct lull_round {
 	u64 mark_ns; /* begin on the host */
 	u64 end_ns;  /* end on the device */
+	u32 kind;    /* 0: the usual one */
+};
+
+/* The steady rounds of one kind. */
+struct lull_round_kind {
+	u32 n;
+	u64 n_launches; /* kernels, graphs, copies and memsets, in all of them */
+	u64 dur_ns;	/* on the device, of all of them */
 };
 
 struct lull_rounds {
@@ -44,7 +67,10 @@ struct lull_rounds {
 	u64 first_ns;	     /* begin of the first one's window on the device */
 	u32 first_steady;
 	enum lull_rounds_source source;
-	const char *name; /* of the ranges, or NULL; borrowed */
+	const char *name; /* of the range, operator or call, or NULL; borrowed */
+	u32 n_grouped;	  /* source GROUP: launches in a group */
+	u32 n_kinds;	  /* of steady rounds */
+	struct lull_round_kind kinds[LULL_ROUNDS_MAX_KINDS];
 };
 
 /*
@@ -57,6 +83,12 @@ void lull_rounds_init(struct lull_rounds *s, struct lull_reader *r, u32 process,
 
 /* Free them. */
 void lull_rounds_release(struct lull_rounds *s);
+
+/* How they were found, for a sentence: "marked by the program". */
+const char *lull_rounds_how(const struct lull_rounds *s, char *text, size_t size);
+
+/* The same in a word, for tables: program, ranges, repeats, ... */
+const char *lull_rounds_word(enum lull_rounds_source source);
 
 /* Begin and end of a step's window on the device. */
 static inline u64 lull_round_begin_ns(const struct lull_rounds *s, u32 round)

@@ -2,10 +2,17 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/sort.h"
 #include "model/busy.h"
 #include "model/step_found.h"
+#include "model/words.h"
 #include "model/work.h"
+
+/* Fewer steps that are marked do not decide. */
+#define MIN_MARKED 3
+/* A last step this many times as long as usual has no end of its own. */
+#define LONG_LAST 2
 
 /* The steps of one thread, which follow each other. */
 struct loop {
@@ -145,35 +152,99 @@ static void add_work(struct lull_steps *s, struct lull_reader *r, struct lull_sp
 
 void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
 {
+	*s = (struct lull_steps){ .has_work = false };
 	lull_vec_init(&s->all, sizeof(struct lull_step));
 	collect(&s->all, r, window);
 	add_work(s, r, window);
 }
 
-bool lull_steps_are_found(struct lull_reader *r)
+static int by_value(const void *a, const void *b)
 {
-	return !lull_reader_stats(r, LULL_TABLE_step).n_rows;
+	const u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Whether the last step of a thread may have run on to the end of the program. */
+static bool has_long_last(const struct lull_step *steps, size_t n)
+{
+	u64 *dur_ns = lull_alloc(n + 1, sizeof(*dur_ns));
+	bool is_long = false;
+
+	for (size_t i = 0, end; i < n; i = end) {
+		u64 last_ns;
+
+		for (end = i; end < n && steps[end].lane == steps[i].lane; end++)
+			dur_ns[end - i] = steps[end].dur_ns;
+		last_ns = dur_ns[end - i - 1];
+		lull_sort(dur_ns, end - i, sizeof(*dur_ns), by_value);
+		is_long = is_long || last_ns > LONG_LAST * dur_ns[(end - i) / 2];
+	}
+	free(dur_ns);
+	return is_long;
+}
+
+/* Ranges named like steps come before the steps of hooks. */
+static bool has_step_names(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (lull_name_is_step(lull_reader_string(r, labels[i].name, NULL)))
+			return true;
+	}
+	return false;
+}
+
+/* How much of their launches the steps hold, less what a few of them have more than the others. */
+static u64 n_usual(const struct lull_step *steps, size_t n)
+{
+	u64 *counts = lull_alloc(n + 1, sizeof(*counts)), sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		counts[i] = steps[i].n_launches;
+	lull_sort(counts, n, sizeof(*counts), by_value);
+	for (size_t i = 0; i < n; i++)
+		sum += counts[i] < 2 * counts[n / 2] ? counts[i] : 2 * counts[n / 2];
+	free(counts);
+	return sum;
+}
+
+/*
+ * Whether the steps of the table are those that model/rounds.h would choose, as far as can be seen
+ * without looking at calls: the program or hooks marked them all, and they hold most of the work.
+ */
+static bool are_enough(const struct lull_steps *s, struct lull_reader *r, struct lull_span window)
+{
+	u64 n_all = lull_work_count(r, LULL_WORK_COMPUTE);
+	const struct lull_step *steps = s->all.at;
+	bool is_whole = !window.from_ns && window.to_ns == LULL_SPAN_ALL.to_ns;
+
+	if (s->all.n < MIN_MARKED || has_long_last(steps, s->all.n))
+		return false;
+	for (size_t i = 0; i < s->all.n; i++) {
+		if (steps[i].source != steps->source)
+			return false;
+	}
+	if (steps->source == LULL_ROUNDS_HOOK && has_step_names(r))
+		return false;
+	/* A window of the recording holds a part of its work only. */
+	return !is_whole || n_usual(steps, s->all.n) * 2 >= n_all;
 }
 
 void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
 {
-	lull_vec_init(&s->all, sizeof(struct lull_step));
-	if (lull_steps_are_found(r))
-		lull_steps_find(&s->all, r, window);
-	else
-		collect(&s->all, r, window);
+	lull_steps_init(s, r, window);
+	if (!s->has_work || are_enough(s, r, window))
+		return;
+	s->are_found = lull_steps_find(&s->all, r, window);
+	for (size_t i = 0; i < s->all.n; i++) {
+		struct lull_step *step = lull_vec_get(&s->all, i);
+
+		step->busy_ns = step->n_launches = step->size_bytes = 0;
+	}
 	add_work(s, r, window);
-}
-
-const char *lull_step_source_name(enum lull_rounds_source source)
-{
-	static const char *const names[] = {
-		[LULL_ROUNDS_NONE] = "",	  [LULL_ROUNDS_STEP] = "program",
-		[LULL_ROUNDS_RANGE] = "ranges",	  [LULL_ROUNDS_OPTIMIZER] = "optimizer",
-		[LULL_ROUNDS_PERIOD] = "repeats", [LULL_ROUNDS_HOOK] = "torch",
-	};
-
-	return names[source];
 }
 
 void lull_steps_release(struct lull_steps *s)

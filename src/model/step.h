@@ -5,8 +5,8 @@
  * process's devices had work, cut at the edges of the step; kernels and bytes by their start on the
  * device.
  *
- * Steps are those of the table `step`. If the program marked none, they may still be found;
- * lull_steps_init_any() looks for them as `lull why` does.
+ * Steps are those of the table `step`. lull_steps_init_any() uses them only if `lull why` does: if
+ * the program marked none, or too few of them hold too little of the work, it finds others.
  */
 #ifndef LULL_MODEL_STEP_H
 #define LULL_MODEL_STEP_H
@@ -31,19 +31,14 @@ struct lull_step {
 struct lull_steps {
 	struct lull_vec all; /* struct lull_step by lane, then start */
 	bool has_work;	     /* the recording has work of devices */
+	bool are_found;	     /* some are not of the table `step` */
 };
 
 /* Collect the steps that lie in `window`. */
 void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
 
-/* The same; where the recording has none, those that model/step_found.h finds. */
+/* The same; where `lull why` finds others, those that model/step_found.h finds. */
 void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
-
-/* Whether lull_steps_init_any() has to find them: the recording counts none. */
-bool lull_steps_are_found(struct lull_reader *r);
-
-/* What marked a step, in a word: program, torch, ranges, repeats, optimizer. */
-const char *lull_step_source_name(enum lull_rounds_source source);
 
 /* Free them. */
 void lull_steps_release(struct lull_steps *s);

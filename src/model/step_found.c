@@ -36,39 +36,77 @@ static void take(struct lull_vec *steps, const struct lull_rounds *rounds, u32 l
 	}
 }
 
+/* Leave out the steps that the table has of this process. */
+static void forget(struct lull_vec *steps, struct lull_reader *r, u32 process)
+{
+	size_t n_lanes, n_kept = 0;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
+	struct lull_step *at = steps->at;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		if (!at[i].lane || lanes[at[i].lane - 1].process != process)
+			at[n_kept++] = at[i];
+	}
+	steps->n = n_kept;
+}
+
+/* The step that nothing ended ends with its work. */
+static void end_last(struct lull_vec *steps, const struct lull_rounds *rounds)
+{
+	const struct lull_round *last =
+		lull_vec_get((struct lull_vec *)&rounds->all, rounds->all.n - 1);
+	struct lull_step *at = steps->at;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		if (at[i].start_ns == last->mark_ns && at[i].source == rounds->source &&
+		    rounds->last_ns > at[i].start_ns &&
+		    rounds->last_ns - at[i].start_ns < at[i].dur_ns)
+			at[i].dur_ns = rounds->last_ns - at[i].start_ns;
+	}
+}
+
 /* The thread that starts the work; PyTorch's backward threads come and go in between. */
 static u32 leading_lane(const struct lull_chain *c)
 {
 	return c->n ? c->nodes[0].lane : 0;
 }
 
-static void find_in(struct lull_vec *steps, struct lull_reader *r,
+/* Whether the rounds of the process are not those of the table. */
+static bool find_in(struct lull_vec *steps, struct lull_reader *r,
 		    const struct lull_unit_pair *pair, const u32 *tracks, struct lull_span window)
 {
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;
 	struct lull_rounds rounds;
+	bool are_found;
 
 	lull_units_init(&units, r, pair->process, pair->track, tracks);
 	lull_chain_init(&chain, r, pair->process, &units);
 	lull_host_init(&host, r, &chain, NOT_NEEDED);
 	lull_rounds_init(&rounds, r, pair->process, &chain, &units, &host, NOT_NEEDED);
-	if (leading_lane(&chain))
+	are_found = rounds.all.n && rounds.source != LULL_ROUNDS_STEP &&
+		    rounds.source != LULL_ROUNDS_HOOK && leading_lane(&chain);
+	if (are_found) {
+		forget(steps, r, pair->process);
 		take(steps, &rounds, leading_lane(&chain), window);
+	} else if (rounds.all.n) {
+		end_last(steps, &rounds);
+	}
 	lull_rounds_release(&rounds);
 	lull_host_release(&host);
 	lull_chain_release(&chain);
 	lull_units_release(&units);
+	return are_found;
 }
 
-void lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window)
+bool lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window)
 {
 	size_t n_processes;
 	u32 *tracks = lull_busy_devices(r);
 	const struct lull_unit_pair *at;
 	struct lull_vec pairs;
-	bool *is_seen;
+	bool *is_seen, are_found = false;
 
 	lull_reader_dim(r, LULL_TABLE_process, &n_processes);
 	is_seen = lull_alloc(n_processes + 1, sizeof(*is_seen));
@@ -79,9 +117,10 @@ void lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_
 		if (!at[i].process || !at[i].track || is_seen[at[i].process])
 			continue;
 		is_seen[at[i].process] = true;
-		find_in(steps, r, &at[i], tracks, window);
+		are_found |= find_in(steps, r, &at[i], tracks, window);
 	}
 	lull_vec_release(&pairs);
 	free(is_seen);
 	free(tracks);
+	return are_found;
 }

@@ -1,5 +1,5 @@
 /*
- * step_found - the steps of a program that marks none, as model/rounds.h finds them.
+ * step_found - the steps of a program as model/rounds.h finds them.
  *
  * A step goes from one mark on the host to the next; its number is its index in the loop, from 0.
  * Only processes with work on a device are considered, each on the device where it has most.
@@ -13,7 +13,10 @@
 #include "model/span.h"
 #include "trace/reader.h"
 
-/* Add the steps that lie in `window` to `steps` (struct lull_step, model/step.h). */
-void lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window);
+/*
+ * Replace in `steps` (struct lull_step, model/step.h; those of the table) the steps of each process
+ * whose rounds are others, and end the last one with its work. Whether there were others.
+ */
+bool lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window);
 
 #endif

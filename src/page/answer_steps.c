@@ -3,7 +3,7 @@
  *
  *	{"n", "has_causes", "steps": [[number, start, end, busy, idle by family x 8], ...]}
  *
- * Steps are those of the program, or those that the analysis found. Busy is what no cause claims.
+ * Steps are those of the recording, or those that the analysis found. Busy is what no cause claims.
  */
 #include "page/page.h"
 
@@ -110,12 +110,33 @@ static void put_step(struct lull_json *j, const struct lull_timeline *t, struct 
 	lull_json_end(j);
 }
 
-/* All steps, by time. */
+/* The last step that nothing ended ends with its work. */
+static void end_last(struct lull_vec *steps, const struct lull_rounds *rounds)
+{
+	const struct lull_round *at = rounds->all.at;
+	struct step *s = steps->at;
+
+	for (size_t i = 0; i < steps->n && rounds->all.n; i++) {
+		if (s[i].span.from_ns == at[rounds->all.n - 1].mark_ns &&
+		    rounds->last_ns > s[i].span.from_ns && rounds->last_ns < s[i].span.to_ns)
+			s[i].span.to_ns = rounds->last_ns;
+	}
+}
+
+/* All steps, by time: those of the recording, if `lull why` uses them, too. */
 static void collect(struct lull_page_report *report, struct lull_vec *steps)
 {
+	const struct lull_rounds *rounds = NULL;
+
 	lull_vec_init(steps, sizeof(struct step));
-	add_recorded(steps, report->slow);
-	if (!steps->n && lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
+	if (lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
+		rounds = &report->why->lead->rounds;
+	if (!rounds || !rounds->all.n || rounds->source == LULL_ROUNDS_STEP ||
+	    rounds->source == LULL_ROUNDS_HOOK)
+		add_recorded(steps, report->slow);
+	if (rounds && steps->n)
+		end_last(steps, rounds);
+	else if (rounds)
 		add_found(steps, report->why);
 	if (steps->n)
 		lull_sort(steps->at, steps->n, sizeof(struct step), by_time);

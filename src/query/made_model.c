@@ -103,7 +103,7 @@ void lull_made_steps(struct lull_made_rows *rows, struct lull_values *v)
 			lull_rows_null(rows);
 			lull_rows_null(rows);
 		}
-		source = lull_step_source_name(step->source);
+		source = lull_rounds_word(step->source);
 		lull_rows_text(rows, source, strlen(source));
 	}
 	lull_steps_release(&steps);

@@ -112,6 +112,8 @@ int lull_report_run(const struct lull_report *report, struct lull_reader *r, str
 
 /* So many kernels are searched in less than 0.1 s. */
 #define QUICK_ROWS 100000
+/* Fewer steps than this that the recording counts may not be those of the loop. */
+#define QUICK_NEEDED 3
 
 /* The tables of `needs` that have rows. */
 static u64 filled(const struct lull_reader *r, u64 needs)
@@ -160,9 +162,11 @@ bool lull_report_has_data(const struct lull_report *report, const struct lull_re
 
 bool lull_report_is_quick(const struct lull_report *report, const struct lull_reader *r)
 {
-	u64 n_rows = 0;
+	u64 n_rows = 0, n_needed = 0;
 
-	if (!report->needs_quick || filled(r, report->needs_quick))
+	for (u16 id = 0; report->needs_quick >> id; id++)
+		n_needed += report->needs_quick >> id & 1 ? lull_reader_stats(r, id).n_rows : 0;
+	if (!report->needs_quick || n_needed >= QUICK_NEEDED)
 		return true;
 	for (u16 id = 0; report->needs_any >> id; id++)
 		n_rows += report->needs_any >> id & 1 ? lull_reader_stats(r, id).n_rows : 0;

@@ -62,7 +62,7 @@ struct lull_report {
 	size_t n_optional; /* of the last columns, which are left out at times */
 	u64 needs;	   /* skipped unless each of these tables has rows */
 	u64 needs_any;	   /* skipped unless one of these tables has rows; 0 for none */
-	u64 needs_quick;   /* without rows in these it takes long: see lull_report_is_quick() */
+	u64 needs_quick;   /* with few rows in these it takes long: see lull_report_is_quick() */
 	bool is_default;   /* printed when no report is named */
 	bool is_long;	   /* one row for each event: printed while it runs, and never kept */
 	int sorted_by; /* 1 + the column that `run` sorted by, to order ties; 0 if there are none */

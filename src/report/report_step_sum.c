@@ -24,8 +24,8 @@ static const struct lull_out_column columns[] = {
 	  .doc = "size of the copies and memsets that started in a step, on average" },
 	{ .name = "Marked By",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
-		 "steps, what repeats, or the optimizer's updates" },
+	  .doc = "where the steps that the recording counts are not used: what they were found "
+		 "by" },
 };
 
 /* Those after the thread, which are there only if devices worked, and then if steps are found. */
@@ -35,7 +35,6 @@ static const struct lull_out_column columns[] = {
 struct loops {
 	struct lull_reader *reader;
 	struct lull_steps steps;
-	bool are_found;
 };
 
 static void scan(void *ctx, struct lull_sum *sum)
@@ -68,8 +67,8 @@ static void put_device(struct lull_out *out, const struct loops *loops,
 	lull_out_f64(out, (f64)(group->total_ns - busy_ns) / n);
 	lull_out_f64(out, (f64)n_launches / n);
 	lull_out_f64(out, (f64)size_bytes / n);
-	if (loops->are_found)
-		lull_out_text(out, lull_step_source_name(source));
+	if (loops->steps.are_found)
+		lull_out_text(out, lull_rounds_word(source));
 }
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
@@ -84,12 +83,12 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
-	struct loops loops = { .reader = r, .are_found = lull_steps_are_found(r) };
+	struct loops loops = { .reader = r };
 	struct lull_sum sum;
 
 	(void)err;
 	lull_steps_init_any(&loops.steps, r, lull_report_window(options));
-	if (!loops.are_found)
+	if (!loops.steps.are_found)
 		lull_out_drop_last(out, N_FOUND_COLUMNS);
 	if (!loops.steps.has_work)
 		lull_out_drop_last(out, N_DEVICE_COLUMNS);
@@ -108,8 +107,8 @@ const struct lull_report lull_report_step_sum = {
 	.help = "The wall time of the steps, one row for each thread that counts steps. A median "
 		"far below the mean says that a few steps are slow; the report `steps` says "
 		"which. If devices worked, the last columns say what the devices of the thread's "
-		"process did in a step. For a program that marks no steps, these are the steps "
-		"that `lull why` finds, from mark to mark on the CPU, including the first ones.",
+		"process did in a step. They are the steps of `lull why`, from mark to "
+		"mark on the CPU, including the first ones.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,

@@ -27,8 +27,8 @@ static const struct lull_out_column columns[] = {
 	  .doc = "size of the copies and memsets that started in it" },
 	{ .name = "Marked By",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "where the recording counts no steps: what they were found by, ranges named like "
-		 "steps, what repeats, or the optimizer's updates" },
+	  .doc = "where the steps that the recording counts are not used: what they were found "
+		 "by" },
 };
 
 /* Those after the thread, which are there only if devices worked, and then if steps are found. */
@@ -59,7 +59,7 @@ static void put_step(struct lull_out *out, struct lull_reader *r, const struct l
 	lull_out_i64(out, (i64)step->n_launches);
 	lull_out_i64(out, (i64)step->size_bytes);
 	if (are_found)
-		lull_out_text(out, lull_step_source_name(step->source));
+		lull_out_text(out, lull_rounds_word(step->source));
 }
 
 static int run(struct lull_reader *r, struct lull_out *out,
@@ -67,11 +67,10 @@ static int run(struct lull_reader *r, struct lull_out *out,
 {
 	struct lull_steps steps;
 	const struct lull_step *step;
-	bool are_found = lull_steps_are_found(r);
 
 	(void)err;
 	lull_steps_init_any(&steps, r, lull_report_window(options));
-	if (!are_found)
+	if (!steps.are_found)
 		lull_out_drop_last(out, N_FOUND_COLUMNS);
 	if (!steps.has_work)
 		lull_out_drop_last(out, N_DEVICE_COLUMNS);
@@ -79,7 +78,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 		lull_sort(steps.all.at, steps.all.n, sizeof(struct lull_step), by_start);
 	step = steps.all.at;
 	for (size_t i = 0; i < steps.all.n; i++)
-		put_step(out, r, &step[i], steps.has_work, are_found);
+		put_step(out, r, &step[i], steps.has_work, steps.are_found);
 	lull_steps_release(&steps);
 	return LULL_OK;
 }
@@ -89,8 +88,8 @@ const struct lull_report lull_report_steps = {
 	.display = "Steps",
 	.summary = "each step of the program's loop",
 	.help = "Number, start and wall time of every step, by start. If devices worked, also "
-		"what the devices of the thread's process did in it. For a program that marks no "
-		"steps, these are the steps that `lull why` finds, from mark to mark on the CPU.",
+		"what the devices of the thread's process did in it. They are the steps of "
+		"`lull why`, from mark to mark on the CPU.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,

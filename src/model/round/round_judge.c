@@ -1,0 +1,429 @@
+/* Candidates for rounds: what they hold, and whether that repeats. */
+#include "model/round/round_find.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+
+#define ALIKE_PCT   85	/* as in period.c */
+#define MAX_LEADERS 7	/* kinds that are told apart; what is like none of them is the rest */
+#define LARGE	    2	/* what a round holds beyond this many medians does not speak for it */
+#define SMALL	    4	/* so small a part of the usual round is none, at the ends of the run */
+#define BEFORE	    0.1 /* how much work counts that was done before the first round */
+#define MAX_PARTS   8	/* of one round */
+#define SAME_ORDER  0.9
+#define MANY_ALIKE  0.1	   /* neighbours */
+#define MAX_ROUNDS  500000 /* that are looked at; 128 bytes each */
+
+/* What the rounds of a candidate hold. */
+struct content {
+	u32 *counts; /* by round and bucket */
+	u32 *sizes;
+	bool *has_update;
+	u64 inside_ns, all_ns, before_ns;
+	u64 n_inside, n_all, n_before;
+};
+
+/* ---- items ---- */
+
+/* What a call started, or that it waits, as a bucket. */
+static u8 bucket_of(const struct lull_loop_finder *f, const struct lull_node *node,
+		    const struct lull_launch_row *launches)
+{
+	const struct lull_unit *unit;
+	u64 key;
+
+	if (node->unit == LULL_NONE) {
+		if (node->kind != LULL_KIND_OF_SYNC)
+			return LULL_LOOP_NO_ITEM;
+		key = node->name;
+	} else {
+		unit = &f->units->at[node->unit];
+		key = (u64)(unit->kind + 1) << 40;
+		if (unit->kind == LULL_UNIT_COPY)
+			key |= lull_units_copy(f->units, unit)->direction;
+		else if (unit->kind != LULL_UNIT_MEMSET && unit->what)
+			key |= launches[unit->what - 1].name;
+	}
+	return (u8)((key * 0x9e3779b97f4a7c15ull) >> 59);
+}
+
+void lull_loop_finder_init(struct lull_loop_finder *f, struct lull_reader *r, u32 process,
+			   const struct lull_chain *c, const struct lull_units *units,
+			   const struct lull_host *h, u32 without)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+
+	*f = (struct lull_loop_finder){ .reader = r,
+					.chain = c,
+					.units = units,
+					.host = h,
+					.process = process,
+					.without = without };
+	lull_vec_init(&f->loops, sizeof(struct lull_loop));
+	f->buckets = lull_alloc(c->n + 1, 1);
+	for (u32 i = 0; i < c->n; i++)
+		f->buckets[i] = bucket_of(f, &c->nodes[i], launches);
+}
+
+static void loop_release(struct lull_loop *l)
+{
+	lull_vec_release(&l->marks);
+	free(l->kinds);
+}
+
+void lull_loop_finder_release(struct lull_loop_finder *f)
+{
+	struct lull_loop *loops = f->loops.at;
+
+	for (size_t i = 0; i < f->loops.n; i++)
+		loop_release(&loops[i]);
+	lull_vec_release(&f->loops);
+	free(f->buckets);
+}
+
+struct lull_loop *lull_loop_add(struct lull_loop_finder *f, enum lull_rounds_source source)
+{
+	struct lull_loop *l = lull_vec_push(&f->loops);
+
+	lull_vec_init(&l->marks, sizeof(u64));
+	l->source = source;
+	return l;
+}
+
+void lull_loop_drop(struct lull_loop_finder *f)
+{
+	loop_release(lull_vec_get(&f->loops, f->loops.n - 1));
+	f->loops.n--;
+}
+
+void lull_loop_mark(struct lull_loop *l, u64 begin_ns)
+{
+	*(u64 *)lull_vec_push(&l->marks) = begin_ns;
+}
+
+/* ---- content ---- */
+
+static void add_item(struct content *t, const struct lull_loop_finder *f, u32 at, u32 round,
+		     bool is_before)
+{
+	const struct lull_node *node = &f->chain->nodes[at];
+	u64 work_ns = 0;
+
+	for (u32 u = node->unit; u != LULL_NONE; u = f->units->next[u])
+		work_ns += f->units->at[u].end_ns - f->units->at[u].begin_ns;
+	t->n_all++;
+	t->all_ns += work_ns;
+	if (round == LULL_NONE) {
+		t->n_before += is_before;
+		t->before_ns += is_before ? work_ns : 0;
+		return;
+	}
+	t->n_inside++;
+	t->inside_ns += work_ns;
+	t->counts[(size_t)round * LULL_LOOP_BUCKETS + f->buckets[at]]++;
+	t->sizes[round]++;
+	if (node->unit != LULL_NONE && f->units->at[node->unit].class == LULL_KERNEL_OPTIMIZER &&
+	    f->units->at[node->unit].kind == LULL_UNIT_KERNEL)
+		t->has_update[round] = true;
+}
+
+static void content_init(struct content *t, const struct lull_loop_finder *f,
+			 const struct lull_loop *l, size_t n, u64 until_ns)
+{
+	const u64 *marks = l->marks.at;
+
+	memset(t, 0, sizeof(*t));
+	t->counts = lull_alloc(n * LULL_LOOP_BUCKETS + 1, sizeof(*t->counts));
+	t->sizes = lull_alloc(n + 1, sizeof(*t->sizes));
+	t->has_update = lull_alloc(n + 1, sizeof(*t->has_update));
+	for (u32 k = 0; k < f->chain->n_chains; k++) {
+		u32 round = LULL_NONE;
+
+		for (u32 i = f->chain->first[k]; i < f->chain->first[k + 1]; i++) {
+			u64 at_ns = f->chain->nodes[i].begin_ns;
+
+			if (at_ns >= until_ns)
+				break;
+			if (f->buckets[i] == LULL_LOOP_NO_ITEM)
+				continue;
+			while (round + 1 < n && marks[round + 1] <= at_ns)
+				round++;
+			add_item(t, f, i, at_ns >= l->last_ns ? LULL_NONE : round,
+				 at_ns < marks[0]);
+		}
+	}
+}
+
+static void content_release(struct content *t)
+{
+	free(t->counts);
+	free(t->sizes);
+	free(t->has_update);
+}
+
+static bool are_alike(const u32 *a, const u32 *b)
+{
+	u64 both = 0, either = 0;
+
+	for (int i = 0; i < LULL_LOOP_BUCKETS; i++) {
+		both += a[i] < b[i] ? a[i] : b[i];
+		either += a[i] < b[i] ? b[i] : a[i];
+	}
+	return both * 100 >= either * ALIKE_PCT;
+}
+
+/* ---- kinds ---- */
+
+/* The first kinds that are met, and how many rounds they have. */
+struct leaders {
+	u32 at[MAX_LEADERS];
+	u32 n_rounds[MAX_LEADERS + 1]; /* the last is the rest */
+	u32 n;
+};
+
+static u32 leader_of(struct leaders *s, const struct content *t, u32 round)
+{
+	const u32 *own = t->counts + (size_t)round * LULL_LOOP_BUCKETS;
+
+	for (u32 i = 0; i < s->n; i++) {
+		if (are_alike(t->counts + (size_t)s->at[i] * LULL_LOOP_BUCKETS, own))
+			return i;
+	}
+	if (s->n == MAX_LEADERS)
+		return MAX_LEADERS;
+	s->at[s->n] = round;
+	return s->n++;
+}
+
+/* Number the kinds by how many rounds they have; a rest comes last. */
+static void number_kinds(struct lull_loop *l, const struct leaders *s, size_t n)
+{
+	u8 number[MAX_LEADERS + 1] = { 0 };
+	bool is_done[MAX_LEADERS + 1] = { false };
+
+	for (u32 k = 0; k < s->n; k++) {
+		u32 best = LULL_NONE;
+
+		for (u32 i = 0; i < s->n; i++) {
+			if (!is_done[i] &&
+			    (best == LULL_NONE || s->n_rounds[i] > s->n_rounds[best]))
+				best = i;
+		}
+		is_done[best] = true;
+		number[best] = (u8)k;
+	}
+	number[MAX_LEADERS] = (u8)s->n;
+	for (size_t i = 0; i < n; i++)
+		l->kinds[i] = number[l->kinds[i]];
+	l->n_kinds = s->n + (s->n_rounds[MAX_LEADERS] > 0);
+}
+
+/* The last rounds first: those at the start may be warm-up, and unlike all others. */
+static void find_kinds(struct lull_loop *l, const struct content *t, size_t n, u64 limit)
+{
+	struct leaders s = { .n = 0 };
+	u64 known = 0, all = 0;
+	u32 most = 0;
+
+	free(l->kinds);
+	l->kinds = lull_alloc(l->marks.n + 1, 1);
+	for (size_t i = n; i-- > 0;) {
+		l->kinds[i] = (u8)leader_of(&s, t, (u32)i);
+		s.n_rounds[l->kinds[i]]++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		u64 size = t->sizes[i];
+
+		all += size;
+		if (s.n_rounds[l->kinds[i]] > 1 && l->kinds[i] < MAX_LEADERS)
+			known += size < limit ? size : limit;
+	}
+	for (u32 i = 0; i < s.n; i++)
+		most = s.n_rounds[i] > most ? s.n_rounds[i] : most;
+	l->even = all ? (f64)known / (f64)all : 0;
+	l->usual = n ? (f64)most / (f64)n : 0;
+	number_kinds(l, &s, n);
+}
+
+/* ---- judgement ---- */
+
+static int by_value(const void *a, const void *b)
+{
+	const u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static u64 median_of(u64 *at, size_t n)
+{
+	if (!n)
+		return 0;
+	lull_sort(at, n, sizeof(*at), by_value);
+	return at[n / 2];
+}
+
+/* When the first LULL_LOOP_LOOK calls of the longest chain are over. */
+static u64 look_until_ns(const struct lull_loop_finder *f)
+{
+	u64 until_ns = UINT64_MAX;
+	u32 most = LULL_LOOP_LOOK;
+
+	for (u32 k = 0; k < f->chain->n_chains; k++) {
+		u32 n = f->chain->first[k + 1] - f->chain->first[k];
+
+		if (n <= most)
+			continue;
+		most = n;
+		until_ns = f->chain->nodes[f->chain->first[k] + LULL_LOOP_LOOK].begin_ns;
+	}
+	return until_ns;
+}
+
+static f64 span_share(const struct lull_loop_finder *f, const struct lull_loop *l, u64 until_ns)
+{
+	u64 first_ns = UINT64_MAX, last_ns = 0, from_ns = *(u64 *)l->marks.at, to_ns = l->last_ns;
+
+	for (u32 k = 0; k < f->chain->n_chains; k++) {
+		const struct lull_node *first = &f->chain->nodes[f->chain->first[k]];
+		const struct lull_node *last = &f->chain->nodes[f->chain->first[k + 1] - 1];
+
+		first_ns = first->begin_ns < first_ns ? first->begin_ns : first_ns;
+		last_ns = last->end_ns > last_ns ? last->end_ns : last_ns;
+	}
+	last_ns = last_ns < until_ns ? last_ns : until_ns;
+	from_ns = from_ns > first_ns ? from_ns : first_ns;
+	to_ns = to_ns < last_ns ? to_ns : last_ns;
+	return to_ns > from_ns ? (f64)(to_ns - from_ns) / (f64)(last_ns - first_ns) : 0;
+}
+
+/* What a run of small rounds at an end has in common is not what the loop does. */
+static void find_ends(struct lull_loop *l, const struct content *t, size_t n)
+{
+	size_t first = 0, last = n;
+
+	while (first < n && t->sizes[first] * SMALL < l->median_size)
+		first++;
+	while (last > first && t->sizes[last - 1] * SMALL < l->median_size)
+		last--;
+	l->n_start = (u32)first;
+	l->n_end = n == l->marks.n ? (u32)(n - last) : 0;
+}
+
+static f64 share(u64 part, u64 all, f64 less)
+{
+	f64 of = (f64)all - less;
+
+	return of > 0 ? (f64)part / of : 0;
+}
+
+static void measure(struct lull_loop *l, const struct content *t, size_t n)
+{
+	u64 *values = lull_alloc(n + 1, sizeof(*values));
+	const u64 *marks = l->marks.at;
+	size_t n_values = 0, n_updated = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (t->sizes[i])
+			values[n_values++] = t->sizes[i];
+		n_updated += t->has_update[i];
+	}
+	l->n = (u32)n_values;
+	l->updated = n_values ? (f64)n_updated / (f64)n_values : 0;
+	l->median_size = median_of(values, n_values);
+	for (size_t i = 0; i < n; i++)
+		values[i] = (i + 1 < l->marks.n ? marks[i + 1] : l->last_ns) - marks[i];
+	l->median_ns = median_of(values, n);
+	/*
+	 * A thread that runs ahead has short rounds; on the device they last as long as their work.
+	 */
+	if (l->n && t->inside_ns / l->n > l->median_ns)
+		l->median_ns = t->inside_ns / l->n;
+	free(values);
+}
+
+void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool is_guess)
+{
+	u64 until_ns = is_guess ? look_until_ns(f) : UINT64_MAX, *marks;
+	struct content t;
+	size_t n;
+	f64 less = 1 - BEFORE;
+
+	if (l->marks.n)
+		lull_sort(l->marks.at, l->marks.n, sizeof(u64), by_value);
+	marks = l->marks.at;
+	while (l->marks.n && marks[l->marks.n - 1] >= l->last_ns)
+		l->marks.n--;
+	for (n = l->marks.n; n && (n > MAX_ROUNDS || marks[n - 1] >= until_ns); n--)
+		continue;
+	if (n == MAX_ROUNDS && n < l->marks.n)
+		until_ns = marks[n];
+	l->n = 0;
+	l->covered = l->even = 0;
+	if (!n || !f->chain->n)
+		return;
+	content_init(&t, f, l, n, until_ns);
+	measure(l, &t, n);
+	find_kinds(l, &t, n, LARGE * l->median_size);
+	find_ends(l, &t, n);
+	l->covered = fmin(share(t.n_inside, t.n_all, 0), share(t.inside_ns, t.all_ns, 0));
+	l->weight = fmin(share(t.n_inside, t.n_all, less * (f64)t.n_before),
+			 share(t.inside_ns, t.all_ns, less * (f64)t.before_ns));
+	l->spanned = span_share(f, l, until_ns);
+	content_release(&t);
+}
+
+/* ---- the ends ---- */
+
+void lull_loop_trim(const struct lull_loop_finder *f, struct lull_loop *l, bool is_guess)
+{
+	u64 *marks = l->marks.at;
+	size_t n = l->marks.n;
+
+	if (!l->n_start && !l->n_end)
+		return;
+	if (n < (size_t)l->n_start + l->n_end + LULL_LOOP_MIN)
+		return;
+	if (l->n_end)
+		l->last_ns = marks[n - l->n_end];
+	n -= l->n_start + l->n_end;
+	memmove(marks, marks + l->n_start, n * sizeof(*marks));
+	l->marks.n = n;
+	lull_loop_judge(f, l, is_guess);
+}
+
+/* ---- parts of one round ---- */
+
+/* The share of rounds whose kind is the same `lag` rounds later. */
+static f64 same_share(const struct lull_loop *l, size_t n, size_t lag)
+{
+	size_t n_same = 0;
+
+	for (size_t i = 0; i + lag < n; i++)
+		n_same += l->kinds[i] == l->kinds[i + lag];
+	return n > lag ? (f64)n_same / (f64)(n - lag) : 0;
+}
+
+void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l)
+{
+	u64 *marks = l->marks.at;
+	size_t n = l->marks.n, parts = 2, n_kept = 0;
+
+	if (l->n != n || same_share(l, n, 1) > MANY_ALIKE)
+		return;
+	while (parts <= MAX_PARTS && same_share(l, n, parts) < SAME_ORDER)
+		parts++;
+	if (parts > MAX_PARTS || n / parts < LULL_LOOP_MIN)
+		return;
+	/* What is left over at the end is no whole round. */
+	if (n % parts)
+		l->last_ns = marks[n - n % parts];
+	for (size_t i = 0; i + parts <= n; i += parts)
+		marks[n_kept++] = marks[i];
+	l->marks.n = n_kept;
+	lull_loop_judge(f, l, false);
+}
