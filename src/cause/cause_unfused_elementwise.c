@@ -54,6 +54,16 @@ static void add_op(struct lull_what_if *w, struct row *row, u32 node, u32 op)
 	}
 }
 
+/*
+ * What comes after a reduction needs its result, and so passes over the data again; and a copy puts
+ * the data into another order.
+ */
+static bool ends_row(const struct lull_unit *unit)
+{
+	return unit->kind == LULL_UNIT_KERNEL &&
+	       (unit->class == LULL_KERNEL_REDUCTION || unit->class == LULL_KERNEL_COPY);
+}
+
 static void apply(struct lull_what_if *w)
 {
 	const struct lull_units *units = &w->replay->subject->units;
@@ -75,6 +85,8 @@ static void apply(struct lull_what_if *w)
 			    lull_kernel_is_light((enum lull_kernel_class)unit->class))
 				add_op(w, &row, i, k);
 			else
+				close_row(w, &row);
+			if (ends_row(unit))
 				close_row(w, &row);
 		}
 	}
@@ -110,8 +122,10 @@ const struct lull_cause lull_cause_unfused_elementwise = {
 	       "moves the same data again and again; one fused kernel moves it once. Reported if "
 	       "the device is at least 90 % busy, memory-bound kernels (elementwise, reductions, "
 	       "copies) are 60 % of the kernel time, and the fused step would take less than 0.9 "
-	       "of the time. The prediction makes each series as long as its longest kernel, or "
-	       "as long as its arithmetic, if that is more: 0.33 of the time of tanh, exp and "
+	       "of the time. A series ends with a reduction or a copy, since what follows "
+	       "passes over the data again. The prediction makes each series as long as its "
+	       "longest kernel, or as long as its arithmetic, if that is more: 0.33 of the time of "
+	       "tanh, exp and "
 	       "similar kernels, 0.014 of the others (fitted to one pair of recordings).",
 	.fix = "one kernel that does everything in one pass over memory",
 	.fix_torch = "torch.compile, or a fused kernel",
