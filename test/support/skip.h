@@ -37,4 +37,13 @@
 			test_skip("emulated: %s", why); \
 	} while (0)
 
+/*
+ * How far a loop over many similar cases goes on each time: 1, and n in an emulator, which takes
+ * twenty times as long.
+ */
+static inline unsigned test_stride(unsigned n)
+{
+	return getenv("LULL_EMULATED") ? n : 1;
+}
+
 #endif

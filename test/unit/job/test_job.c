@@ -9,6 +9,9 @@
 
 #define SLOW "test/data/ranks/slow4"
 
+/* The job that most tests read; opening it takes longest. */
+static struct lull_job slow;
+
 static void open_slow(struct lull_job *job, u64 max_meetings)
 {
 	const struct lull_job_options options = { .max_meetings = max_meetings };
@@ -18,19 +21,31 @@ static void open_slow(struct lull_job *job, u64 max_meetings)
 		fail_msg("%s", err.msg);
 }
 
+static int set_up(void **state)
+{
+	(void)state;
+	open_slow(&slow, 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	lull_job_release(&slow);
+	return 0;
+}
+
 static void parts_of_steps_add_up(void **state)
 {
-	struct lull_job job;
 	const struct lull_job_rank *all;
 	u32 n;
 
 	(void)state;
-	open_slow(&job, 0);
-	all = job.ranks.at;
-	assert_int_equal(job.ranks.n, 4);
-	assert_int_equal(job.thinned, 1);
-	for (size_t i = 0; i < job.ranks.n; i++) {
-		const struct lull_job_step *s = lull_job_steps(&job, &all[i], &n);
+	all = slow.ranks.at;
+	assert_int_equal(slow.ranks.n, 4);
+	assert_int_equal(slow.thinned, 1);
+	for (size_t i = 0; i < slow.ranks.n; i++) {
+		const struct lull_job_step *s = lull_job_steps(&slow, &all[i], &n);
 
 		assert_int_equal(n, 11);
 		for (u32 k = 0; k < n; k++) {
@@ -40,25 +55,21 @@ static void parts_of_steps_add_up(void **state)
 			assert_int_equal(s[k].number, k);
 		}
 	}
-	lull_job_release(&job);
 }
 
 /* Lateness is measured against the others, so what one gains the others lose. */
 static void the_late_rank_is_the_one_that_waits_least(void **state)
 {
-	struct lull_job job;
 	const struct lull_job_straggler *late;
 	const struct lull_job_rank *all;
 
 	(void)state;
-	open_slow(&job, 0);
-	late = job.stragglers.at;
-	all = job.ranks.at;
-	assert_int_equal(job.stragglers.n, 1);
+	late = slow.stragglers.at;
+	all = slow.ranks.at;
+	assert_int_equal(slow.stragglers.n, 1);
 	assert_int_equal(late->rank_ix, 1);
 	for (u32 i = 0; i < 4; i++)
 		assert_true(i == 1 || all[i].wait_ns > 5 * all[1].wait_ns);
-	lull_job_release(&job);
 }
 
 /* Whole steps are left out, so that what is left is not less late. */
@@ -79,13 +90,11 @@ static void too_many_collectives_are_thinned_and_nobody_else_is_blamed(void **st
 
 static void the_picture_shows_the_largest_of_what_it_covers(void **state)
 {
-	struct lull_job job;
 	struct lull_heat small, large;
 
 	(void)state;
-	open_slow(&job, 0);
-	lull_heat_init(&large, &job, LULL_HEAT_LATE, 100, 100);
-	lull_heat_init(&small, &job, LULL_HEAT_LATE, 2, 3);
+	lull_heat_init(&large, &slow, LULL_HEAT_LATE, 100, 100);
+	lull_heat_init(&small, &slow, LULL_HEAT_LATE, 2, 3);
 	assert_int_equal(large.n_rows, 4);
 	assert_int_equal(large.n_columns, 11);
 	assert_int_equal(small.n_rows, 2);
@@ -94,7 +103,6 @@ static void the_picture_shows_the_largest_of_what_it_covers(void **state)
 	assert_true(small.ns[2] >= large.ns[large.n_columns + 10]);
 	lull_heat_release(&small);
 	lull_heat_release(&large);
-	lull_job_release(&job);
 }
 
 static void bandwidth_is_that_of_nccl_tests(void **state)
@@ -124,5 +132,5 @@ int main(void)
 		cmocka_unit_test(bandwidth_is_that_of_nccl_tests),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

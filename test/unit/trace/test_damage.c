@@ -87,12 +87,6 @@ static size_t block_ends(const char *path, u64 *ends, size_t max)
 	return n;
 }
 
-/* An emulator takes twenty times as long: it tries every eleventh byte, the machine itself all. */
-static size_t stride(void)
-{
-	return getenv("LULL_EMULATED") ? 11 : 1;
-}
-
 /* ---- truncation ---- */
 
 static void a_file_cut_at_any_byte_gives_exactly_its_whole_blocks(void **state)
@@ -104,7 +98,7 @@ static void a_file_cut_at_any_byte_gives_exactly_its_whole_blocks(void **state)
 
 	small_file_make(d, &f);
 	n = block_ends(d->file, ends, 64);
-	for (size_t cut = 0; cut < f.len; cut += stride()) {
+	for (size_t cut = 0; cut < f.len; cut += test_stride(11)) {
 		struct lull_reader *r;
 		struct lull_err err;
 		size_t n_whole = 0, n_found;
@@ -179,7 +173,7 @@ static void one_flipped_bit_anywhere_is_noticed(void **state)
 	struct small_file f;
 
 	small_file_make(d, &f);
-	for (size_t at = 0; at < f.len; at += stride()) {
+	for (size_t at = 0; at < f.len; at += test_stride(11)) {
 		struct lull_reader *r;
 		struct lull_err err;
 		char *dump;
