@@ -220,5 +220,6 @@ const struct lull_answer lull_answer_flame = {
 	.name = "flame",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

@@ -90,5 +90,6 @@ const struct lull_answer lull_answer_health = {
 	.name = "health",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

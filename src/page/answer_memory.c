@@ -245,5 +245,6 @@ const struct lull_answer lull_answer_memory = {
 	.name = "memory",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

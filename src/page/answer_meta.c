@@ -70,13 +70,24 @@ static void put_reports(struct lull_json *j, const struct lull_page *page)
 	pair_bool(j, "is_job", page->job != NULL);
 }
 
-/* The tables that can be asked for. */
+/* The tables that can be asked for, and where panels have a button for them. */
 static void put_tables(struct lull_json *j)
 {
 	lull_json_key(j, "tables");
 	lull_json_array(j);
-	for (size_t i = 0; lull_reports[i]; i++)
-		lull_json_text(j, lull_reports[i]->name);
+	for (const struct lull_report *const *r = lull_reports; *r; r++) {
+		const struct lull_report_page *page = &(*r)->page;
+
+		lull_json_object(j);
+		pair_text(j, "name", (*r)->name);
+		if (page->label) {
+			pair_text(j, "tab", page->tab);
+			pair_text(j, "label", page->label);
+			pair_text(j, "names", page->names ? page->names : "Name");
+			pair_u64(j, "place", (u64)page->place);
+		}
+		lull_json_end(j);
+	}
 	lull_json_end(j);
 }
 
@@ -251,5 +262,6 @@ static int run(struct lull_question *q, struct lull_err *err)
 const struct lull_answer lull_answer_meta = {
 	.name = "meta",
 	.type = "application/json",
+	.is_packed = true,
 	.run = run,
 };

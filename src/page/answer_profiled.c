@@ -32,5 +32,6 @@ const struct lull_answer lull_answer_profiled = {
 	.name = "profiled",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

@@ -204,5 +204,6 @@ const struct lull_answer lull_answer_steps = {
 	.name = "steps",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

@@ -301,5 +301,6 @@ const struct lull_answer lull_answer_verdict = {
 	.name = "verdict",
 	.type = "application/json",
 	.is_slow = true,
+	.is_packed = true,
 	.run = run,
 };

@@ -15,36 +15,8 @@
 #include "timeline/name.h"
 #include "trace/block.h"
 
-/* The tables that panels show; those that join all calls take minutes on tens of millions. */
-static const struct {
-	const char *name;
-	bool is_join;
-} tables[] = {
-	{ "cuda_gpu_kern_sum", false },
-	{ "cuda_gpu_kern_gb_sum", false },
-	{ "cuda_kern_exec_sum", true },
-	{ "nvtx_kern_sum", true },
-	{ "cuda_api_sum", false },
-	{ "osrt_sum", false },
-	{ "gil_sum", false },
-	{ "threads", false },
-	{ "nvtx_sum", false },
-	{ "nvtx_gpu_proj_sum", true },
-	{ "python_sum", false },
-	{ "cuda_gpu_mem_time_sum", false },
-	{ "cuda_gpu_mem_size_sum", false },
-	{ "nccl_sum", false },
-	{ "ops", true },
-	{ "ops_pairs", true },
-	{ "alloc_peak", true },
-	{ "alloc_growth", true },
-	{ "alloc_leaks", true },
-	{ "alloc_backward", true },
-	{ "alloc_sum", true },
-	{ "overlap", false },
-};
-
-#define MAX_JOINED 2000000u /* events */
+/* Events in a report whose calls are joined with their work; tens of millions take minutes. */
+#define MAX_JOINED 2000000u
 
 #define TABLE_ROWS "300"
 #define MAX_NAME   1024u
@@ -134,8 +106,8 @@ static u64 link_of(struct links *l, struct lull_reader *r, enum lull_table table
 	}
 	if (!l->has_block || !l->cols[ix][row])
 		return 0;
-	process = lull_work_process(lanes, owner >= 0 ? l->cols[owner][row] : 0,
-				    l->cols[lane][row]);
+	process =
+		lull_work_process(lanes, owner >= 0 ? l->cols[owner][row] : 0, l->cols[lane][row]);
 	return (u64)process << 32 | l->cols[ix][row];
 }
 
@@ -322,12 +294,26 @@ static void put_gaps(struct pack *p, const char *window)
 	lull_str_release(&text);
 }
 
+static void put_tables(struct pack *p, const char *window)
+{
+	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
+
+	for (const struct lull_report *const *r = lull_reports; *r; r++) {
+		if (!(*r)->page.tab || ((*r)->page.is_join && is_too_much(p)))
+			continue;
+		lull_str_clear(&key);
+		lull_str_clear(&text);
+		lull_str_addf(&key, "table:%s", (*r)->name);
+		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS "%s", (*r)->name, window);
+		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
+	}
+	lull_str_release(&key);
+	lull_str_release(&text);
+}
+
 static void put_answers(struct pack *p)
 {
-	static const char *const plain[] = { "meta",   "verdict", "steps",   "memory",
-					     "health", "flame",	  "profiled" };
-	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT, window = LULL_STR_INIT;
-	const char *nearest;
+	struct lull_str text = LULL_STR_INIT, window = LULL_STR_INIT;
 
 	if (is_cut(p)) /* what is summed is what is shown */
 		lull_str_addf(&window, "&from=%llu&to=%llu",
@@ -335,25 +321,16 @@ static void put_answers(struct pack *p)
 			      (unsigned long long)moment(p, p->plan->window.to_ns));
 	fputs("\"answers\":{", p->to);
 	p->is_first = true;
-	for (size_t i = 0; i < LULL_COUNT_OF(plain); i++)
-		put_answer(p, plain[i], plain[i], is_cut(p) ? lull_str_text(&window) + 1 : "");
+	for (const struct lull_answer *const *a = lull_answers; *a; a++)
+		if ((*a)->is_packed)
+			put_answer(p, (*a)->name, (*a)->name,
+				   is_cut(p) ? lull_str_text(&window) + 1 : "");
 	lull_str_addf(&text, "kind=python%s", lull_str_text(&window));
 	put_answer(p, "flame:python", "flame", lull_str_text(&text));
-	for (size_t i = 0; i < LULL_COUNT_OF(tables); i++) {
-		if (!lull_report_find(lull_reports, tables[i].name, &nearest) ||
-		    (tables[i].is_join && is_too_much(p)))
-			continue;
-		lull_str_clear(&key);
-		lull_str_clear(&text);
-		lull_str_addf(&key, "table:%s", tables[i].name);
-		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS "%s", tables[i].name,
-			      lull_str_text(&window));
-		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
-	}
+	put_tables(p, lull_str_text(&window));
 	put_gaps(p, lull_str_text(&window));
-	lull_str_release(&window);
 	fputs("},", p->to);
-	lull_str_release(&key);
+	lull_str_release(&window);
 	lull_str_release(&text);
 }
 

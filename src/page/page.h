@@ -113,7 +113,8 @@ struct lull_answer {
 	const char *name;
 	const char *type; /* MIME */
 	bool is_slow;
-	bool has_body; /* asked by POST */
+	bool has_body;	/* asked by POST */
+	bool is_packed; /* `lull export -t html` puts it into the file, without arguments */
 	int (*run)(struct lull_question *q, struct lull_err *err);
 };
 

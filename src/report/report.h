@@ -12,8 +12,9 @@
  *                 of it lies inside.
  *
  * To add one: report_X.c with const struct lull_report lull_report_X at its end, REPORT(X) in
- * reports.def, its line in doc/lull-stats.1.md, two folders in test/golden/report/ (empty, and
- * data). Sums with the columns everybody knows are a scan and a name: see report_osrt_sum.c.
+ * reports.def; then `tools/gen-docs build/lull` for the manual, and two folders in
+ * test/golden/report/ (empty, and data). The page shows it if .page says where. Sums with the
+ * columns everybody knows are a scan and a name: see report_osrt_sum.c.
  */
 #ifndef LULL_REPORT_REPORT_H
 #define LULL_REPORT_REPORT_H
@@ -49,6 +50,15 @@ struct lull_report_options {
 	"no steps: the program counts none and none could be found; lull_step() of lull.h, " \
 	"lull.step() in Python or a range named step marks them"
 
+/* Where the page (src/page/) shows a report. */
+struct lull_report_page {
+	const char *tab;   /* the panel that has it; "timeline": its rows; NULL: none */
+	const char *label; /* the words of its button there */
+	const char *names; /* column whose texts are names on the timeline; NULL: "Name" */
+	int place;	   /* among the buttons of the tab; equal ones are as in reports.def */
+	bool is_join;	   /* joins all calls, which takes minutes on tens of millions */
+};
+
 struct lull_report {
 	const char *name;     /* lull stats --report NAME; never changes */
 	const char *display;  /* heading */
@@ -68,6 +78,7 @@ struct lull_report {
 	int sorted_by; /* 1 + the column that `run` sorted by, to order ties; 0 if there are none */
 	const char *empty;	      /* what it means that there are no rows; may be NULL */
 	const char *finding, *advice; /* of a rule: what rows mean, and what to do; else NULL */
+	struct lull_report_page page;
 	int (*run)(struct lull_reader *r, struct lull_out *out,
 		   const struct lull_report_options *options, struct lull_err *err);
 };

@@ -151,5 +151,6 @@ const struct lull_report lull_report_alloc_backward = {
 	.needs = LULL_NEED(alloc) | LULL_NEED(op),
 	.empty = "the backward pass allocated nothing of this kind",
 	.sorted_by = 1,
+	.page = { .tab = "memory", .label = "backward", .is_join = true },
 	.run = run,
 };

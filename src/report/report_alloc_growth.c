@@ -69,5 +69,6 @@ const struct lull_report lull_report_alloc_growth = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(alloc) | LULL_NEED(step),
 	.empty = "no process has both steps and allocations",
+	.page = { .tab = "memory", .label = "by step", .is_join = true },
 	.run = run,
 };

@@ -112,5 +112,6 @@ const struct lull_report lull_report_alloc_leaks = {
 	.needs = LULL_NEED(alloc) | LULL_NEED(step),
 	.empty = "no place leaked memory in two or more steps",
 	.sorted_by = 1,
+	.page = { .tab = "memory", .label = "left behind", .is_join = true },
 	.run = run,
 };

@@ -164,5 +164,6 @@ const struct lull_report lull_report_alloc_peak = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(alloc),
 	.empty = "nothing was in use",
+	.page = { .tab = "memory", .label = "at the peak", .is_join = true },
 	.run = run,
 };

@@ -77,5 +77,6 @@ const struct lull_report lull_report_alloc_sum = {
 	.needs = LULL_NEED(alloc),
 	.empty = "nothing was allocated",
 	.sorted_by = 1,
+	.page = { .tab = "memory", .label = "all", .place = 1, .is_join = true },
 	.run = run,
 };

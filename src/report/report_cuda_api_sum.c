@@ -29,5 +29,6 @@ const struct lull_report lull_report_cuda_api_sum = {
 	.needs = LULL_NEED(cuda_call),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "calls", .label = "CUDA" },
 	.run = run,
 };

@@ -109,5 +109,6 @@ const struct lull_report lull_report_cuda_gpu_kern_gb_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel),
 	.sorted_by = 2,
+	.page = { .tab = "kernels", .label = "by shape" },
 	.run = run,
 };

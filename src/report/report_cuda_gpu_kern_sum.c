@@ -31,5 +31,6 @@ const struct lull_report lull_report_cuda_gpu_kern_sum = {
 	.needs = LULL_NEED(kernel),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "kernels", .label = "by name" },
 	.run = run,
 };

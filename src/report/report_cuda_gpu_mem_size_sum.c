@@ -75,5 +75,6 @@ const struct lull_report lull_report_cuda_gpu_mem_size_sum = {
 	.needs_any = LULL_NEED(memcpy) | LULL_NEED(memset),
 	.is_default = true,
 	.sorted_by = 1,
+	.page = { .tab = "copies", .label = "by size", .names = "Operation" },
 	.run = run,
 };

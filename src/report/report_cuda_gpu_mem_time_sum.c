@@ -27,5 +27,6 @@ const struct lull_report lull_report_cuda_gpu_mem_time_sum = {
 	.needs_any = LULL_NEED(memcpy) | LULL_NEED(memset),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "copies", .label = "by time", .names = "Operation" },
 	.run = run,
 };

@@ -196,5 +196,9 @@ const struct lull_report lull_report_cuda_kern_exec_sum = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(kernel) | LULL_NEED(cuda_call),
 	.empty = "no kernel has a recorded launching call",
+	.page = { .tab = "kernels",
+		  .label = "with queue times",
+		  .names = "Kernel Name",
+		  .is_join = true },
 	.run = run,
 };

@@ -49,5 +49,6 @@ const struct lull_report lull_report_gil_sum = {
 	.needs = LULL_NEED(gil_wait),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "calls", .label = "GIL", .place = 2 },
 	.run = run,
 };

@@ -259,5 +259,6 @@ const struct lull_report lull_report_nccl_sum = {
 	.empty = "there is no operation of NCCL: no rows in `collective`, no kernel of that name, "
 		 "no "
 		 "range in its domain",
+	.page = { .tab = "collectives", .label = "by operation" },
 	.run = run,
 };

@@ -171,5 +171,6 @@ const struct lull_report lull_report_nvtx_gpu_proj_sum = {
 	.needs_any = LULL_NEED_ANY_WORK,
 	.empty = "no work was launched inside a range",
 	.sorted_by = 3,
+	.page = { .tab = "ranges", .label = "on the device", .names = "Range", .is_join = true },
 	.run = run,
 };

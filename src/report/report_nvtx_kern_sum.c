@@ -391,5 +391,6 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.needs = LULL_NEED(range) | LULL_NEED(kernel) | LULL_NEED(cuda_call),
 	.empty = "no kernel was launched inside a range",
 	.sorted_by = 7,
+	.page = { .tab = "kernels", .label = "by range", .names = "Kernel Name", .is_join = true },
 	.run = run,
 };

@@ -33,5 +33,6 @@ const struct lull_report lull_report_nvtx_sum = {
 	.needs = LULL_NEED(range),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "ranges", .label = "on the CPU", .names = "Range" },
 	.run = run,
 };

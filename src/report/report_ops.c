@@ -533,7 +533,9 @@ const struct lull_report lull_report_ops = {
 		"key_averages().table(): self times leave out what an operator called, calls of "
 		"CUDA included; a kernel counts for the innermost operator around the call that "
 		"launched it. Annotations have a row for their threads and one for what devices "
-		"did in them, which overlaps with all else and is in no sum. Sorted by CUDA total, "
+		"did in them, which overlaps with all else and is in no sum. An operator that "
+		"calls another for its work, as linear calls addmm, has the same FLOPs again. "
+		"Sorted by CUDA total, "
 		"then CPU total; sort=KEY takes the keys of table(sort_by=KEY): "
 		"[self_]cpu_time_total, "
 		"[self_]cuda_time_total, cpu_time and cuda_time (averages), "
@@ -546,5 +548,6 @@ const struct lull_report lull_report_ops = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(op),
 	.is_default = true,
+	.page = { .tab = "ops", .label = "operators", .is_join = true },
 	.run = run,
 };

@@ -185,5 +185,9 @@ const struct lull_report lull_report_ops_pairs = {
 	.needs = LULL_NEED(op),
 	.empty = "no operator was found with its backward function: the recording has no sequence "
 		 "numbers, or no backward pass",
+	.page = { .tab = "ops",
+		  .label = "forward and backward",
+		  .names = "Forward",
+		  .is_join = true },
 	.run = run,
 };

@@ -32,5 +32,6 @@ const struct lull_report lull_report_osrt_sum = {
 	.needs = LULL_NEED(oscall),
 	.is_default = true,
 	.sorted_by = 2,
+	.page = { .tab = "calls", .label = "OS", .place = 1 },
 	.run = run,
 };

@@ -131,5 +131,6 @@ const struct lull_report lull_report_overlap = {
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED_ANY_WORK,
 	.empty = "the work belongs to no device",
+	.page = { .tab = "timeline" },
 	.run = run,
 };

@@ -47,5 +47,6 @@ const struct lull_report lull_report_python_sum = {
 	.is_default = true,
 	.empty = "all Python samples are of threads that did not run; try python_sum:idle",
 	.sorted_by = 3,
+	.page = { .tab = "ops", .label = "Python functions", .names = "Function" },
 	.run = run,
 };

@@ -107,8 +107,10 @@ const struct lull_report lull_report_step_sum = {
 	.help = "The wall time of the steps, one row for each thread that counts steps. A median "
 		"far below the mean says that a few steps are slow; the report `steps` says "
 		"which. If devices worked, the last columns say what the devices of the thread's "
-		"process did in a step. They are the steps of `lull why`, from mark to "
-		"mark on the CPU, including the first ones.",
+		"process did in a step. They are the steps of `lull why`, from mark to mark on "
+		"the CPU, including the first ones. `Marked By` says how they were found. Finding "
+		"them takes a while, so with more than 100,000 kernels it is done only if the "
+		"report is given by name.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.n_optional = N_DEVICE_COLUMNS + N_FOUND_COLUMNS,

@@ -143,5 +143,6 @@ const struct lull_report lull_report_threads = {
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs_any = LULL_NEED(sched) | LULL_NEED(oscall) | LULL_NEED(gil_wait),
+	.page = { .tab = "calls", .label = "threads", .place = 3 },
 	.run = run,
 };

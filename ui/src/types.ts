@@ -33,7 +33,7 @@ export interface Meta {
   index_bytes: number;
   n_steps: number;
   reports: string[];
-  tables: string[];
+  tables: TableInfo[];
   devices: { id: number; name: string; uuid: string }[];
   n_lost: number;
   n_loss_kinds: number;
@@ -42,6 +42,15 @@ export interface Meta {
   minimap: { busy: number[]; idle: number[]; n: number };
   notice?: string;
   run?: number; // length of the whole run, where only a part is here
+}
+
+/** A table of `lull stats`; `tab` and the rest where a panel has a button for it. */
+export interface TableInfo {
+  name: string;
+  tab?: string;
+  label?: string;
+  names?: string; // column whose texts are names on the timeline
+  place?: number; // order of the buttons
 }
 
 export interface Column {

@@ -6,7 +6,7 @@ import { emptyState, tableView } from "../table";
 import { T } from "../theme";
 import { decodeCurve } from "../timeline";
 import { type Context, type Panel, failure } from "./panel";
-import { report } from "./tables";
+import { report, tablesOf } from "./tables";
 
 interface Pool {
   name: string;
@@ -21,14 +21,6 @@ interface Pool {
   /** at, in use, reserved, then the bytes of each place */
   points: number[][];
 }
-
-const TABLES = [
-  { report: "alloc_peak", label: "at the peak" },
-  { report: "alloc_growth", label: "by step" },
-  { report: "alloc_leaks", label: "left behind" },
-  { report: "alloc_backward", label: "backward" },
-  { report: "alloc_sum", label: "all" },
-];
 
 const WIDTH = 1000;
 const HEIGHT = 150;
@@ -126,18 +118,19 @@ function poolView(ctx: Context, pool: Pool): HTMLElement {
 
 /** The reports about the allocator, one at a time. */
 function tables(ctx: Context): HTMLElement {
+  const choices = tablesOf(ctx, "memory");
   const body = h("div");
   const draw = async (ix: number): Promise<void> => {
     body.replaceChildren(h("div", { class: "loading" }, "…"));
     try {
-      const table = await report(ctx, TABLES[ix].report, false);
+      const table = await report(ctx, choices[ix].name, false);
       body.replaceChildren(tableView(table, { bar: "Held", hidden: ["Peak", "Peak At", "Reserved", "Unused"].filter(() => ix === 0) }));
       if (!table.rows.length) body.replaceChildren(emptyState("Nothing of this kind", table.why || table.summary));
     } catch (e) {
       body.replaceChildren(failure(e));
     }
   };
-  const bar = h("div", { class: "panel-bar" }, h("div", { class: "choices" }, TABLES.map((t, ix) => h("button", {
+  const bar = h("div", { class: "panel-bar" }, h("div", { class: "choices" }, choices.map((t, ix) => h("button", {
     class: ix ? "" : "on",
     onclick: (e: Event) => {
       for (const b of (e.target as HTMLElement).parentElement!.children) b.classList.toggle("on", b === e.target);

@@ -2,20 +2,18 @@
 
 import { h } from "../dom";
 import { tableView, emptyState } from "../table";
-import type { Cell, Table } from "../types";
+import type { Cell, Table, TableInfo } from "../types";
 import { type Context, type Panel, failure } from "./panel";
-
-interface Choice {
-  report: string;
-  label: string;
-  /** Column whose text is a name on the timeline. */
-  name?: string;
-}
 
 const known = new Map<string, Promise<Table>>();
 
+/** The tables of a tab, in the order of their buttons; each report says where it belongs (src/report/report_*.c). */
+export function tablesOf(ctx: Context, tab: string): TableInfo[] {
+  return ctx.app.meta.tables.filter((t) => t.tab === tab).sort((a, b) => (a.place ?? 0) - (b.place ?? 0));
+}
+
 export async function report(ctx: Context, name: string, useRange: boolean, f = ctx.app.report): Promise<Table> {
-  if (!ctx.app.meta.tables.includes(name)) {
+  if (!ctx.app.meta.tables.some((t) => t.name === name)) {
     return { name, title: name, summary: "", columns: [], rows: [], n: 0, why: `lull ${ctx.app.meta.version} has no table of them.` };
   }
   const range = useRange ? ctx.app.range : null;
@@ -42,7 +40,7 @@ export async function showName(ctx: Context, name: string): Promise<void> {
   await ctx.app.goToHit(1);
 }
 
-function tables(id: string, title: string, choices: Choice[], empty: string): Panel {
+function tables(id: string, title: string, empty: string): Panel {
   let chosen = 0;
   let filter = "";
   let useRange = false;
@@ -51,15 +49,16 @@ function tables(id: string, title: string, choices: Choice[], empty: string): Pa
     title,
     follows: ["range"],
     render: (ctx) => {
+      const choices = tablesOf(ctx, id);
       const body = h("div", { class: "panel-body" });
       const draw = async (): Promise<void> => {
         body.replaceChildren(h("div", { class: "loading" }, "…"));
         try {
           const choice = choices[chosen];
-          const table = await report(ctx, choice.report, useRange && !!ctx.app.range);
-          const nameIx = table.columns.findIndex((c) => c.name === (choice.name ?? "Name"));
+          const table = await report(ctx, choice.name, useRange && !!ctx.app.range);
+          const nameIx = table.columns.findIndex((c) => c.name === choice.names);
           // A range of no domain is its name.
-          const shown = choice.name === "Range" ? { ...table, rows: table.rows.map((r) => r.map((c, ix) => (ix === nameIx ? String(c).replace(/^:/, "") : c))) } : table;
+          const shown = choice.names === "Range" ? { ...table, rows: table.rows.map((r) => r.map((c, ix) => (ix === nameIx ? String(c).replace(/^:/, "") : c))) } : table;
           body.replaceChildren(tableView(shown, {
             filter, hidden: ["Style"],
             onRow: nameIx < 0 ? undefined : (row: Cell[]) => void showName(ctx, String(row[nameIx])),
@@ -98,36 +97,9 @@ function tables(id: string, title: string, choices: Choice[], empty: string): Pa
   };
 }
 
-export const kernels = tables("kernels", "Kernels", [
-  { report: "cuda_gpu_kern_sum", label: "by name" },
-  { report: "cuda_gpu_kern_gb_sum", label: "by shape" },
-  { report: "cuda_kern_exec_sum", label: "with queue times", name: "Kernel Name" },
-  { report: "nvtx_kern_sum", label: "by range", name: "Kernel Name" },
-], "No kernels were recorded");
-
-export const calls = tables("calls", "Calls", [
-  { report: "cuda_api_sum", label: "CUDA" },
-  { report: "osrt_sum", label: "OS" },
-  { report: "gil_sum", label: "GIL" },
-  { report: "threads", label: "threads" },
-], "No calls were recorded");
-
-export const ranges = tables("ranges", "Ranges", [
-  { report: "nvtx_sum", label: "on the CPU", name: "Range" },
-  { report: "nvtx_gpu_proj_sum", label: "on the device", name: "Range" },
-], "No ranges were recorded");
-
-export const ops = tables("ops", "Ops", [
-  { report: "ops", label: "operators" },
-  { report: "ops_pairs", label: "forward and backward", name: "Forward" },
-  { report: "python_sum", label: "Python functions", name: "Function" },
-], "No operators were recorded");
-
-export const copies = tables("copies", "Copies", [
-  { report: "cuda_gpu_mem_time_sum", label: "by time", name: "Operation" },
-  { report: "cuda_gpu_mem_size_sum", label: "by size", name: "Operation" },
-], "No copies were recorded");
-
-export const collectives = tables("collectives", "Collectives", [
-  { report: "nccl_sum", label: "by operation" },
-], "No collectives were recorded");
+export const kernels = tables("kernels", "Kernels", "No kernels were recorded");
+export const calls = tables("calls", "Calls", "No calls were recorded");
+export const ranges = tables("ranges", "Ranges", "No ranges were recorded");
+export const ops = tables("ops", "Ops", "No operators were recorded");
+export const copies = tables("copies", "Copies", "No copies were recorded");
+export const collectives = tables("collectives", "Collectives", "No collectives were recorded");
