@@ -10,10 +10,12 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "base/time.h"
+#include "model/device.h"
 #include "trace/issue.h"
 
 #define MIN_KEY_COLUMNS 14
 #define MAX_KEY_COLUMNS 34 /* a longer key gets a line of its own */
+#define MAX_USERS	4  /* processes of a device that are listed; there are jobs with hundreds */
 
 /* One line "key  value", the value wrapped after key_columns. */
 static void print_pair_at(FILE *to, const char *key, const char *value, int key_columns)
@@ -220,24 +222,47 @@ static int print_processes(struct lull_reader *r, FILE *to, struct lull_err *err
 	return write_out(&out, to, err);
 }
 
-static void add_device(struct lull_out *out, struct lull_reader *r, const struct lull_device_row *d)
+/* The processes that use a device: "10, 11, 12 and 5 more". */
+static void add_users(struct lull_out *out, struct lull_reader *r, const u32 *rows, u32 device)
 {
-	size_t n;
-	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
+	size_t n, n_processes, n_users = 0;
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	const struct lull_process_row *processes =
+		lull_reader_dim(r, LULL_TABLE_process, &n_processes);
+	struct lull_str text = LULL_STR_INIT;
+
+	for (u32 id = 1; id <= n; id++) {
+		u32 process = devices[id - 1].process;
+
+		if (rows[id] != device || !process || process > n_processes)
+			continue;
+		if (n_users++ < MAX_USERS)
+			lull_str_addf(&text, "%s%u", text.len ? ", " : "",
+				      processes[process - 1].pid);
+	}
+	if (n_users > MAX_USERS)
+		lull_str_addf(&text, " and %zu more", n_users - MAX_USERS);
+	lull_out_text(out, text.len ? lull_str_text(&text) : NULL);
+	lull_str_release(&text);
+}
+
+static void add_device(struct lull_out *out, struct lull_reader *r, const u32 *rows, u32 device)
+{
+	struct lull_device_row d = lull_device_joined(r, device);
 	char capability[32];
 
 	lull_out_row(out);
-	lull_out_i64(out, d->device_id);
-	lull_out_text(out, lull_reader_string(r, d->name, NULL));
-	snprintf(capability, sizeof(capability), "%u.%u", d->capability / 10, d->capability % 10);
-	lull_out_text(out, d->capability ? capability : NULL);
-	lull_out_i64(out, d->n_sms);
-	lull_out_i64(out, (i64)d->memory_bytes);
-	if (d->process)
-		lull_out_i64(out, processes[d->process - 1].pid);
+	lull_out_i64(out, d.device_id);
+	lull_out_text(out, lull_reader_string(r, d.name, NULL));
+	snprintf(capability, sizeof(capability), "%u.%u", d.capability / 10, d.capability % 10);
+	lull_out_text(out, d.capability ? capability : NULL);
+	if (d.n_sms)
+		lull_out_i64(out, d.n_sms);
 	else
 		lull_out_skip(out);
-	lull_out_text(out, d->is_simulated ? "simulated device" : NULL);
+	lull_out_i64(out, (i64)d.memory_bytes);
+	add_users(out, r, rows, device);
+	lull_out_text(out, d.is_simulated ? "simulated device" : NULL);
 }
 
 static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
@@ -248,19 +273,23 @@ static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
 		{ .name = "Capability", .kind = LULL_OUT_TEXT, .align = LULL_OUT_RIGHT },
 		{ .name = "SMs", .kind = LULL_OUT_INT },
 		{ .name = "Memory", .kind = LULL_OUT_BYTES },
-		{ .name = "PID", .kind = LULL_OUT_ID },
+		{ .name = "PIDs", .kind = LULL_OUT_TEXT },
 		{ .name = "Remark", .kind = LULL_OUT_TEXT },
 	};
 	struct lull_out out;
 	size_t n;
-	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 *rows;
 
+	lull_reader_dim(r, LULL_TABLE_device, &n);
 	print_heading(to, n ? "devices" : "devices: none recorded");
 	if (!n)
 		return 0;
+	rows = lull_device_rows(r);
 	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
-	for (size_t i = 0; i < n; i++)
-		add_device(&out, r, &devices[i]);
+	for (u32 id = 1; id <= n; id++)
+		if (rows[id] == id)
+			add_device(&out, r, rows, id);
+	free(rows);
 	return write_out(&out, to, err);
 }
 

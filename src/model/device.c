@@ -55,6 +55,34 @@ u32 lull_device_number(struct lull_reader *r, u32 device)
 	return row && row <= n ? all[row - 1].device_id : 0;
 }
 
+struct lull_device_row lull_device_joined(struct lull_reader *r, u32 device)
+{
+	size_t n;
+	const struct lull_device_row *all = lull_reader_dim(r, LULL_TABLE_device, &n);
+	u32 row = lull_device_row_of(r, device);
+	struct lull_device_row d = { 0 };
+
+	if (!row || row > n)
+		return d;
+	d = all[row - 1];
+	for (u32 id = 1; d.uuid && id <= n; id++) {
+		const struct lull_device_row *other = &all[id - 1];
+
+		if (other->uuid != d.uuid)
+			continue;
+		d.name = d.name ? d.name : other->name;
+		d.capability = d.capability ? d.capability : other->capability;
+		d.n_sms = d.n_sms ? d.n_sms : other->n_sms;
+		d.memory_bytes = d.memory_bytes ? d.memory_bytes : other->memory_bytes;
+		d.l2_bytes = d.l2_bytes ? d.l2_bytes : other->l2_bytes;
+		d.clock_hz = d.clock_hz ? d.clock_hz : other->clock_hz;
+		d.bandwidth_bytes = d.bandwidth_bytes ? d.bandwidth_bytes : other->bandwidth_bytes;
+		d.given_name = d.given_name ? d.given_name : other->given_name;
+		d.is_simulated |= other->is_simulated;
+	}
+	return d;
+}
+
 u32 lull_device_process(struct lull_reader *r, u32 device)
 {
 	size_t n;

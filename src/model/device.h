@@ -20,6 +20,12 @@ u32 lull_device_row_of(struct lull_reader *r, u32 device);
 /* The number that identifies a device; 0 if there is no such row. */
 u32 lull_device_number(struct lull_reader *r, u32 device);
 
+/*
+ * What all rows of a device say together: its representative row, with what that lacks from the
+ * others. The driver's row has no multiprocessors, for example.
+ */
+struct lull_device_row lull_device_joined(struct lull_reader *r, u32 device);
+
 /* The first process that uses the device of this row; 0 if none does. */
 u32 lull_device_process(struct lull_reader *r, u32 device);
 
