@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "cause/cause.h"
+#include "cause/marks.h"
 #include "cause/subject.h"
 #include "cause/thresholds.h"
 
@@ -167,6 +168,7 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 		whole.from_ns = node->begin_ns;
 		whole.to_ns = node->end_ns;
 		whole.is_lazy = is_in(&w->s->lazy, node->begin_ns, node->end_ns);
+		whole.marks = w->s->marks[c->node];
 		node->cause = (u8)lull_cause_of(&whole);
 	}
 	if (lull_causes[node->cause]->kind == LULL_CAUSE_BLIND)
@@ -210,7 +212,8 @@ static enum lull_cause_ix drained_by(struct work *w, u32 chain, u64 at_ns)
 
 	if (i == s->chain.first[chain + 1])
 		return LULL_N_CAUSES;
-	if (node->kind == LULL_KIND_OF_ALLOC && node->begin_ns < at_ns)
+	if ((node->kind == LULL_KIND_OF_ALLOC && node->begin_ns < at_ns) ||
+	    (s->marks[i] & LULL_MARK_POLL))
 		return judge_call(w, &c);
 	if (node->kind != LULL_KIND_OF_SYNC &&
 	    !(node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT)))
@@ -248,7 +251,8 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 	if (i == LULL_NONE) {
 		c->gap_ns = to_ns - from_ns;
 		c->event = lull_host_at(&s->host, s->chain.nodes[c->node].lane, to_ns - 1);
-		pay(w, idle, c, w->launching, 0);
+		c->marks = s->marks[c->node];
+		pay(w, idle, c, c->marks ? lull_cause_of(c) : w->launching, 0);
 		return;
 	}
 	for (; i < s->slices.n && slice[i].node == c->node && slice[i].from_ns < to_ns; i++) {
@@ -321,6 +325,7 @@ static void pay_latency(struct work *w, const struct idle *idle, u32 node_ix, u6
 
 	fill_host(&c);
 	c.is_lazy = is_in(&w->s->lazy, node->begin_ns, node->end_ns);
+	c.marks = w->s->marks[node_ix];
 	c.is_moving = is_in(&w->s->moves, c.from_ns, c.to_ns);
 	if (c.to_ns > c.from_ns)
 		pay(w, idle, &c, lull_cause_of(&c), 0);
@@ -387,6 +392,7 @@ static void pay_unit(struct work *w, const struct lull_split_piece *piece, enum 
 	u64 wait_ns = 0;
 
 	fill_host(&c);
+	c.marks = c.node == LULL_NONE ? 0 : s->marks[c.node];
 	/* A collective is waiting for the last rank first, and transfer then. */
 	if (place == LULL_PLACE_COLLECTIVE)
 		wait_ns = lull_u64_of(s->ranks.wait_share * (f64)(piece->to_ns - piece->from_ns));

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cause/thresholds.h"
+#include "model/words.h"
 #include "text/nearest.h"
 
 #define CAUSE(name) extern const struct lull_cause lull_cause_##name;
@@ -55,6 +57,13 @@ enum lull_cause_ix lull_cause_of(const struct lull_claim *c)
 			return (enum lull_cause_ix)i;
 	}
 	return lull_cause_default(LULL_CAUSE_BLIND);
+}
+
+bool lull_claim_is_other(const struct lull_claim *c)
+{
+	return c->place == LULL_PLACE_GAP && c->gap_ns >= LULL_TN(gap_long_ns) && !c->stall &&
+	       (c->pause == LULL_NO_PAUSE || c->pause == LULL_HOST_BLOCKED) &&
+	       !(c->inside & (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_WRITE));
 }
 
 const struct lull_copy *lull_claim_copy(const struct lull_claim *c)

@@ -67,10 +67,15 @@ struct lull_claim {
 	u8 stall;    /* GAP, CALL: enum lull_stall */
 	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
 	bool is_seen;	/* GAP: something was recorded there */
+	bool is_told;	/* GAP: a call or a wait was recorded there */
 	bool recurs;	/* GAP: the same gap is there in other steps too */
-	bool is_moving; /* LATENCY, DEVICE: pages of managed memory move meanwhile */
+	bool is_moving; /* GAP, LATENCY, DEVICE: pages of managed memory move meanwhile */
 	bool is_lazy;	/* CALL, LATENCY: CUDA loads or compiles code meanwhile */
 	bool is_late;	/* COLLECTIVE: the part that waits for the last rank */
+	bool leads_in;	/* GAP: the next thing that the thread does is to copy a batch in */
+	bool came_out;	/* GAP: in the step before it, that much data was copied to the host */
+	bool answers;	/* GAP: a result of the device came to the host right before it */
+	u8 marks;	/* CALL, GAP, COPY, LATENCY: LULL_MARK_... of the node */
 };
 
 enum lull_cause_kind {
@@ -187,6 +192,12 @@ enum lull_cause_ix lull_cause_among_ranks(enum lull_among_ranks ranks);
 
 /* The first cause that claims the piece. */
 enum lull_cause_ix lull_cause_of(const struct lull_claim *c);
+
+/*
+ * Whether it is a piece of a long gap in which the thread neither waits for Python's lock or a CPU
+ * nor loads or stores data, as far as names tell.
+ */
+bool lull_claim_is_other(const struct lull_claim *c);
 
 /* The pageable or pinned copy of a COPY piece. */
 const struct lull_copy *lull_claim_copy(const struct lull_claim *c);

@@ -42,6 +42,8 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 {
 	if (lull_finding_waits(why, f))
 		lull_show_producer(why, f);
+	else
+		lull_show_samples(why, f);
 }
 
 const struct lull_cause lull_cause_host_compute = {

@@ -4,7 +4,8 @@
  * Signal:  in a gap of at least 150 us the thread is inside a range or function that loads; or the
  *          program's own time in the gap leads to a copy of at least 4 KiB to the device, and no
  *          range of another name covers it: the program prepared the batch there.
- * Not it:  code in a range with another name, although a copy follows it; gaps shorter than 150 us;
+ * Not it:  code in a range with another name, although a copy follows it; work on a result that the
+ *          device just gave, such as an environment that acts; gaps shorter than 150 us;
  *          loading while the device has work queued.
  */
 #include <math.h>
@@ -16,31 +17,13 @@
 #include "cause/replay.h"
 #include "cause/thresholds.h"
 
-/* Whether the next thing the thread does for the device is to copy a batch to it. */
-static bool leads_to_batch(const struct lull_claim *c)
-{
-	const struct lull_chain *chain = &c->subject->chain;
-	u8 own = chain->nodes[c->node].chain;
-
-	for (u32 i = c->node; i < chain->first[own + 1] && i < c->node + LULL_TN(batch_calls);
-	     i++) {
-		const struct lull_node *node = &chain->nodes[i];
-
-		if (node->kind == LULL_KIND_OF_COPY)
-			return node->flags & LULL_NODE_IN;
-		if (node->kind == LULL_KIND_OF_LAUNCH || node->kind == LULL_KIND_OF_SYNC)
-			return false;
-	}
-	return false;
-}
-
 static bool claim(const struct lull_claim *c)
 {
 	if (c->place != LULL_PLACE_GAP || c->gap_ns < LULL_TN(gap_long_ns))
 		return false;
 	if (c->inside & LULL_IN_LOADER)
 		return true;
-	return c->is_own && !(c->inside & LULL_IN_NAMED) && leads_to_batch(c);
+	return c->is_own && !(c->inside & LULL_IN_NAMED) && c->leads_in && !c->answers;
 }
 
 /* CPUs that are left for workers: the thread needs one, too. 0 if not known. */
@@ -146,7 +129,8 @@ const struct lull_cause lull_cause_input_pipeline = {
 	       "us in which the thread is inside a range or function with a name of loading "
 	       "(dataloader, collate, decode, __getitem__, ...), or in which its own work leads "
 	       "to a copy of at least 4 KiB to the device outside of any range with another "
-	       "name. The prediction moves loading to other processes and pins its copies. It "
+	       "name, unless it starts from a result of at least 64 bytes that the device just "
+	       "gave. The prediction moves loading to other processes and pins its copies. It "
 	       "uses as many workers as it takes to keep up with the rest of the step, each 0.7 "
 	       "times as fast as the thread, but fewer than the machine has CPUs.",
 	.fix = "prepare the next batch in another thread or process, in pinned memory, while the "

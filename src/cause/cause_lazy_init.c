@@ -2,21 +2,17 @@
  * lazy-init: code is loaded or compiled in the middle of the loop.
  *
  * Signal:  the device is idle while the thread is in a call that loads a module, while CUDA says
- *          that it loads or compiles code in a call, or while the thread is in a compiler's Python
- *          code.
- * Not it:  the first steps, which do so always: they are warm-up and left out.
+ *          that it loads or compiles code in a call.
+ * Not it:  a compiler that the program itself calls (recompile); the first steps, which do so
+ *          always: they are warm-up and left out.
  */
 #include "cause/cause.h"
-#include "cause/gaps.h"
 #include "cause/replay.h"
-#include "cause/thresholds.h"
 
 static bool claim(const struct lull_claim *c)
 {
 	const struct lull_node *node = lull_claim_node(c);
 
-	if (c->place == LULL_PLACE_GAP)
-		return c->gap_ns >= LULL_TN(gap_long_ns) && (c->inside & LULL_IN_COMPILE);
 	if (c->place != LULL_PLACE_CALL && c->place != LULL_PLACE_LATENCY)
 		return false;
 	return node->kind == LULL_KIND_OF_MODULE || c->is_lazy;
@@ -41,9 +37,7 @@ const struct lull_cause lull_cause_lazy_init = {
 	.why = "The first launch of a kernel may load its module, compile it, or try variants of "
 	       "it. In the first steps that is normal: step 0, and the steps right after it that "
 	       "take more than 1.5 times the median, are left out. Counted are later ones: calls "
-	       "that load modules, calls in which CUDA reports loading or compiling, and gaps of "
-	       "at least 150 us in which most Python samples are in a compiler's code "
-	       "(torch.compile, Triton).",
+	       "that load modules, and calls in which CUDA reports loading or compiling.",
 	.fix = "fixed shapes, so that nothing is loaded or compiled again; warm up before "
 	       "measuring; CUDA_MODULE_LOADING=EAGER",
 	.kind = LULL_CAUSE_SPECIFIC,

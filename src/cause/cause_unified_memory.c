@@ -2,8 +2,9 @@
  * unified-memory: pages of managed memory move between host and device while nothing computes.
  *
  * Signal:  a copy from or to managed memory runs, and nothing else; or launched work does not begin
- *          while pages move. A busy device whose pages move for a fifth of the step is named, too:
- *          its kernels wait for them.
+ *          while pages move; or the thread, in a long gap, mostly waits for pages that it touches.
+ *          A busy device whose pages move for a fifth of the step is named, too: its kernels wait
+ *          for them.
  * Not it:  a few pages that move under kernels; copies that the program asked for.
  */
 #include "cause/cause.h"
@@ -13,7 +14,8 @@
 
 static bool claim(const struct lull_claim *c)
 {
-	if (c->place == LULL_PLACE_LATENCY || c->place == LULL_PLACE_DEVICE)
+	if (c->place == LULL_PLACE_LATENCY || c->place == LULL_PLACE_DEVICE ||
+	    c->place == LULL_PLACE_GAP)
 		return c->is_moving;
 	return c->place == LULL_PLACE_COPY && lull_copy_is_managed(lull_claim_copy(c));
 }
@@ -22,6 +24,7 @@ static bool claim(const struct lull_claim *c)
 static void apply(struct lull_what_if *w)
 {
 	for (u32 i = 0; i < w->n; i++) {
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_unified_memory);
 		if (w->nodes[i].flags & LULL_NODE_MANAGED)
 			lull_what_if_remove(w, i);
 	}
@@ -45,6 +48,12 @@ static f64 busy(struct lull_why *why)
 
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
+	u64 from_ns = lull_round_begin_ns(&why->lead->rounds, why->lead->rounds.first_steady);
+	u64 n = lull_subject_faults(why->lead, from_ns, UINT64_MAX);
+
+	if (n)
+		lull_show(f, "um_event", NULL, "%.0f page faults of the host per step",
+			  (f64)n / lull_why_n_steps(why));
 	if (why->lead->moved_ns)
 		lull_show(f, "um_event", NULL, "pages of managed memory move for %s of each step",
 			  lull_why_time((f64)why->lead->moved_ns / lull_why_n_steps(why)).text);
@@ -55,7 +64,8 @@ const struct lull_cause lull_cause_unified_memory = {
 	.title = "pages of managed memory move while nothing computes",
 	.because = "pages of managed memory move between host and device",
 	.why = "Memory from cudaMallocManaged moves page by page when the host or the device "
-	       "accesses it. Time counts in which such a move runs and no kernel does. Page "
+	       "accesses it. Time counts in which such a move runs and no kernel does, and gaps "
+	       "in which moves, and faults of the host at 20 us each, fill at least half. Page "
 	       "faults that stall a running kernel make that kernel longer and are not visible "
 	       "here.",
 	.fix = "cudaMemPrefetchAsync() before the kernels that use it, or explicit copies from "

@@ -64,8 +64,11 @@ static const char *where_without_place(const struct lull_why *why, const struct 
 		return lull_units_name(&why->lead->units.at[where->unit], why->reader);
 	if (cause->nowhere)
 		return cause->nowhere;
-	return why->lead->host.has_samples ? "between CUDA calls"
-					   : "between CUDA calls; nothing was recorded there";
+	/* Something was seen, but not what it is called. */
+	if (why->lead->host.has_samples ||
+	    why->lead->unseen_ns[where->cause] * 2 <= why->lead->cost_ns[where->cause])
+		return "between CUDA calls, in something without a name";
+	return "between CUDA calls; nothing was recorded there";
 }
 
 /* The thread that counts steps, or makes the first call: the others are named. */

@@ -33,6 +33,9 @@ void lull_show_ranks(struct lull_why *why, struct lull_finding *f);
 /* Add the thread, of any process, that ran most while this one waited. False: none was seen. */
 bool lull_show_producer(struct lull_why *why, struct lull_finding *f);
 
+/* Add how many samples of the launching threads are in which functions of the program. */
+void lull_show_samples(struct lull_why *why, struct lull_finding *f);
+
 /* Whether the thread waits where the finding has most of its time, rather than works. */
 bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f);
 

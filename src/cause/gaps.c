@@ -9,6 +9,7 @@
 #include "cause/location.h"
 #include "cause/position.h"
 #include "cause/thresholds.h"
+#include "model/thread/doing.h"
 
 static bool is_slow_call(const struct lull_node *node)
 {
@@ -151,6 +152,9 @@ static void judge(struct lull_subject *s)
 	if (st->n_gaps < LULL_TN(stall_count))
 		return;
 	if (st->n_calls > LULL_T(stall_in_calls) * st->call_share * n) {
+		/* The scheduler's records would show it. */
+		if (s->host.has_sched)
+			return;
 		st->kind = LULL_STALL_OS;
 		st->confidence = LULL_T(preempted_trust);
 	} else if (lull_subject_is_python(s) && !s->host.has_gil) {
@@ -178,13 +182,44 @@ static bool find_convoy(struct lull_gaps *g, struct lull_subject *s)
 				gaps[i].stall_ns = gaps[i].gap_ns;
 		}
 		if (n < LULL_TN(convoy_count) * lull_rounds_n_steady(&s->rounds) ||
-		    !lull_subject_is_python(s))
+		    !lull_subject_is_python(s) || s->host.has_gil)
 			return false;
 	}
 	s->stalls.kind = LULL_STALL_GIL;
 	s->stalls.confidence = LULL_T(convoy_trust);
 	s->stalls.n_gaps = n;
 	return true;
+}
+
+/* Time of the stalls in which samples found the thread on a CPU. */
+static u64 sampled_ns(const struct lull_subject *s, const struct lull_node *node, u64 from_ns)
+{
+	const struct lull_host_sample *at = s->host.samples.at;
+	u64 sum = 0;
+
+	for (size_t i = lull_host_sample_at(&s->host, node->lane, from_ns);
+	     i < s->host.samples.n && at[i].lane == node->lane && at[i].at_ns < node->begin_ns; i++)
+		sum += at[i].weight_ns;
+	return sum;
+}
+
+/* A thread that runs waits neither for a CPU nor for a lock: it just has more to do. */
+static void drop_running(struct lull_gaps *g, struct lull_subject *s)
+{
+	struct lull_gap *gaps = g->all.at;
+	u64 ran_ns = 0;
+
+	for (size_t i = 0; i < g->all.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[gaps[i].node];
+
+		if (gaps[i].stall_ns)
+			ran_ns += sampled_ns(s, node, node->begin_ns - gaps[i].gap_ns);
+	}
+	if ((f64)ran_ns < LULL_T(stall_ran) * (f64)s->stalls.sum_ns)
+		return;
+	for (size_t i = 0; i < g->all.n; i++)
+		gaps[i].stall_ns = gaps[i].call_stall_ns = 0;
+	s->stalls = (struct lull_stalls){ .kind = LULL_STALL_NONE };
 }
 
 static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struct lull_map *places)
@@ -212,6 +247,8 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 		s->stalls.n_calls += gap->call_stall_ns != 0;
 		s->stalls.sum_ns += gap->stall_ns;
 	}
+	if (s->stalls.sum_ns)
+		drop_running(g, s);
 	if (s->stalls.n_gaps + s->stalls.n_calls)
 		judge(s);
 	free(base_ns);
@@ -220,60 +257,115 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 
 /* ---- samples ---- */
 
-static void count_sample(struct lull_gap_place *place, const struct lull_subject *s,
+const u32 lull_gap_bits[LULL_GAP_BITS] = {
+	LULL_IN_LOADER, LULL_IN_STORAGE, LULL_IN_FRAMEWORK, LULL_IN_COMPILE, LULL_IN_GC,
+	LULL_IN_FAULT,	LULL_IN_TOUCH,	 LULL_IN_CPU_OP,    LULL_IN_FILE,    LULL_IN_QUEUE,
+	LULL_IN_LOCK,	LULL_IN_SOCKET,	 LULL_IN_EVENTS,    LULL_IN_DEMAND,
+};
+
+/* What a stack says, looked up once. */
+struct fact {
+	u32 bits;
+	u64 function;
+};
+
+struct facts {
+	const struct lull_subject *s;
+	struct lull_map known; /* stack to index in all */
+	struct lull_vec all;   /* struct fact */
+};
+
+static struct fact fact_of(struct facts *f, u32 stack)
+{
+	bool is_new;
+	u32 *ix = lull_map_add(&f->known, stack, &is_new);
+
+	if (is_new) {
+		*ix = (u32)f->all.n;
+		*(struct fact *)lull_vec_push(&f->all) =
+			(struct fact){ lull_location_stack_bits(f->s->reader, stack),
+				       lull_location_function(f->s->reader, stack) };
+	}
+	return *(struct fact *)lull_vec_get(&f->all, *ix);
+}
+
+static void count_sample(struct lull_gap_place *place, struct facts *facts,
 			 const struct lull_host_sample *sample)
 {
-	u32 bits = lull_location_stack_bits(s->reader, sample->stack);
-	u64 function = lull_location_function(s->reader, sample->stack);
+	struct fact fact = fact_of(facts, sample->stack);
+	struct lull_gap_votes *v = sample->is_python ? &place->python : &place->native;
 
-	/* Stacks of Python say more than those of its interpreter. */
-	if (sample->is_python && !place->is_python)
-		*place = (struct lull_gap_place){ .n = place->n, .is_python = true };
-	else if (place->is_python && !sample->is_python)
-		return;
-	place->n_samples++;
-	place->n_idle += sample->is_idle;
-	place->n_loader += !!(bits & LULL_IN_LOADER);
-	place->n_storage += !!(bits & LULL_IN_STORAGE);
-	place->n_framework += !!(bits & LULL_IN_FRAMEWORK);
-	place->n_compile += !!(bits & LULL_IN_COMPILE);
+	v->n++;
+	for (size_t i = 0; i < LULL_GAP_BITS; i++)
+		v->n_in[i] += !!(fact.bits & lull_gap_bits[i]);
 	/* The majority, if there is one, survives. */
-	if (function == place->function || !place->n_stack) {
-		place->function = function;
-		place->stack = sample->stack;
-		place->n_stack++;
+	if (fact.function == v->function || !v->n_stack) {
+		v->function = fact.function;
+		v->stack = sample->stack;
+		v->n_stack++;
 	} else {
-		place->n_stack--;
+		v->n_stack--;
 	}
 }
 
-/* Count the samples of the thread in [from_ns, to_ns) for the place; returns how many. */
-static size_t vote(struct lull_gap_place *place, const struct lull_subject *s, u32 lane,
-		   u64 from_ns, u64 to_ns)
+static u32 voted(const struct lull_gap_votes *v)
 {
+	u32 bits = 0;
+
+	for (size_t i = 0; i < LULL_GAP_BITS; i++)
+		bits |= v->n_in[i] * 2 > v->n ? lull_gap_bits[i] : 0;
+	return bits & LULL_IN_LOADER ? bits & ~(u32)LULL_IN_STORAGE : bits;
+}
+
+u32 lull_gap_voted(const struct lull_gap_place *p)
+{
+	/* Where it is, Python knows; what the machine does there, native stacks. */
+	const u32 machine =
+		LULL_IN_GC | LULL_IN_FAULT | LULL_IN_TOUCH | LULL_IN_CPU_OP | LULL_IN_FILE;
+
+	return p->python.n ? voted(&p->python) | (voted(&p->native) & machine) : voted(&p->native);
+}
+
+u32 lull_gap_stack(const struct lull_gap_place *p)
+{
+	return p->python.stack ? p->python.stack : p->native.stack;
+}
+
+/* Count the samples of the thread in [from_ns, to_ns) for the place; returns how many. */
+static size_t vote(struct lull_gap_place *place, struct facts *facts, u32 lane, u64 from_ns,
+		   u64 to_ns)
+{
+	const struct lull_subject *s = facts->s;
 	const struct lull_host_sample *at = s->host.samples.at;
 	size_t first = lull_host_sample_at(&s->host, lane, from_ns), i = first;
 
 	for (; i < s->host.samples.n && at[i].lane == lane && at[i].at_ns < to_ns; i++)
-		count_sample(place, s, &at[i]);
+		count_sample(place, facts, &at[i]);
 	return i - first;
 }
 
 static void ask_samples(struct lull_gaps *g, const struct lull_subject *s)
 {
 	const struct lull_gap *gaps = g->all.at;
+	struct facts facts = { .s = s };
 
-	for (size_t i = 0; s->host.samples.n && i < g->all.n; i++) {
+	lull_map_init(&facts.known);
+	lull_vec_init(&facts.all, sizeof(struct fact));
+
+	for (size_t i = 0; i < g->all.n; i++) {
 		const struct lull_node *node = &s->chain.nodes[gaps[i].node];
 		struct lull_gap_place *place = lull_vec_get(&g->places, gaps[i].place);
-
 		u64 from_ns = node->begin_ns - gaps[i].gap_ns;
 
+		place->gap_ns += gaps[i].gap_ns;
+		place->others_ns += lull_others_ns(&s->others, from_ns, node->begin_ns);
 		/* Where it waits for the thread that made the call before, that one has the say. */
-		if (!vote(place, s, node->lane, from_ns, node->begin_ns) &&
+		if (!vote(place, &facts, node->lane, from_ns, node->begin_ns) &&
 		    !(node->flags & LULL_NODE_FIRST) && node[-1].lane != node->lane)
-			vote(place, s, node[-1].lane, from_ns, node->begin_ns);
+			vote(place, &facts, node[-1].lane, from_ns, node->begin_ns);
 	}
+	lull_map_release(&facts.known);
+	lull_vec_release(&facts.all);
 }
 
 void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s)

@@ -13,6 +13,10 @@
 #include "base/vec.h"
 #include "cause/subject.h"
 
+/* Bits of `inside` that samples vote on. */
+#define LULL_GAP_BITS 14
+extern const u32 lull_gap_bits[LULL_GAP_BITS];
+
 struct lull_gap {
 	u32 node;
 	u32 place; /* index into places */
@@ -21,14 +25,20 @@ struct lull_gap {
 	u64 call_stall_ns; /* of the call after it */
 };
 
+/* What samples at a place say. */
+struct lull_gap_votes {
+	u32 n;
+	u32 n_in[LULL_GAP_BITS]; /* by lull_gap_bits[] */
+	u32 stack;		 /* one in the most frequent function of the program, 0 if none */
+	u64 function;		 /* private: which one that is */
+	u32 n_stack;		 /* private */
+};
+
 struct lull_gap_place {
-	u32 n;	       /* steps in which the gap is long */
-	u32 n_samples; /* that hit it; those of Python alone, if there are any */
-	bool is_python;
-	u32 n_loader, n_storage, n_framework, n_compile, n_idle;
-	u32 stack;    /* one in the most frequent function of the program, 0 if none */
-	u64 function; /* private: which one that is */
-	u32 n_stack;  /* private */
+	u32 n; /* steps in which the gap is long */
+	struct lull_gap_votes python, native;
+	u64 gap_ns;    /* of all long gaps here */
+	u64 others_ns; /* of that, other threads are at work */
 };
 
 struct lull_gaps {
@@ -38,6 +48,12 @@ struct lull_gaps {
 
 /* Find the long gaps; fills s->stalls. */
 void lull_gaps_init(struct lull_gaps *g, struct lull_subject *s);
+
+/* Bits that more than half of the samples at the place have. */
+u32 lull_gap_voted(const struct lull_gap_place *p);
+
+/* A stack in the function of the program that most samples at the place are in, or 0. */
+u32 lull_gap_stack(const struct lull_gap_place *p);
 
 /* Free them. */
 void lull_gaps_release(struct lull_gaps *g);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/callpath.h"
+#include "model/thread/doing.h"
 #include "model/words.h"
 
 #define MAX_FRAMES 128
@@ -48,12 +49,64 @@ static bool is_small(const char *function)
 	return !*function;
 }
 
+static const char *module_of(struct lull_reader *r, const struct lull_frame_row *frame)
+{
+	size_t n;
+	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
+
+	if (frame->kind == LULL_FRAME_KERNEL)
+		return "[kernel]";
+	return frame->module ? lull_reader_string(r, modules[frame->module - 1].path, NULL) : "";
+}
+
+/* How far a stack has been looked at, from the inside. */
+struct look {
+	struct lull_reader *reader;
+	bool has_python; /* a frame of Python was met */
+	bool has_user;	 /* one outside of the Linux kernel was met */
+	bool has_native; /* one with a meaning was met */
+};
+
+static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
+{
+	const char *file = lull_reader_string(l->reader, frame->file, NULL);
+	const char *function = lull_reader_string(l->reader, frame->function, NULL);
+	u32 bits = lull_file_bits(file);
+
+	bits |= lull_name_bits(function) & (LULL_IN_LOADER | LULL_IN_STORAGE);
+	/* What the framework calls is the program's; what it does itself is its. */
+	if (l->has_python)
+		return bits & (LULL_IN_LOADER | LULL_IN_STORAGE);
+	l->has_python = true;
+	return bits | lull_doing_python(function, file);
+}
+
+static u32 frame_bits(struct look *l, const struct lull_frame_row *frame)
+{
+	const char *function = lull_reader_string(l->reader, frame->function, NULL);
+	u32 doing = lull_doing_native(function, module_of(l->reader, frame)), bits = 0;
+
+	if (frame->kind == LULL_FRAME_KERNEL)
+		return doing;
+	/* Whoever fills memory is innermost; its callers do something with it. */
+	if (l->has_user)
+		doing &= ~(u32)LULL_IN_TOUCH;
+	l->has_user = true;
+	bits = native_bits(function) | doing;
+	/* The innermost one with a meaning says whose work it is. */
+	if (!l->has_native && !is_small(function)) {
+		bits |= is_glue(function) ? LULL_IN_FRAMEWORK : 0;
+		l->has_native = true;
+	}
+	return bits;
+}
+
 u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 {
 	size_t n;
 	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
 	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	bool is_first = true, is_open = true;
+	struct look l = { .reader = r };
 	u32 bits = 0;
 
 	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
@@ -62,56 +115,11 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 		stack = stacks[stack - 1].parent;
 		if (!frame)
 			continue;
-		if (frames[frame - 1].kind == LULL_FRAME_PYTHON) {
-			const char *file = lull_reader_string(r, frames[frame - 1].file, NULL);
-			u32 found = lull_file_bits(file);
-
-			found |= lull_name_bits(
-					 lull_reader_string(r, frames[frame - 1].function, NULL)) &
-				 (LULL_IN_LOADER | LULL_IN_STORAGE);
-			/* What the framework calls is the program's; what it does itself is its. */
-			bits |= is_first ? found : found & (LULL_IN_LOADER | LULL_IN_STORAGE);
-			is_first = false;
-		} else {
-			const char *function =
-				lull_reader_string(r, frames[frame - 1].function, NULL);
-
-			bits |= native_bits(function);
-			/* The innermost one with a meaning says whose work it is. */
-			if (is_open && !is_small(function)) {
-				bits |= is_glue(function) ? LULL_IN_FRAMEWORK : 0;
-				is_open = false;
-			}
-		}
+		bits |= frames[frame - 1].kind == LULL_FRAME_PYTHON
+				? python_bits(&l, &frames[frame - 1])
+				: frame_bits(&l, &frames[frame - 1]);
 	}
 	return bits;
-}
-
-/*
- * Functions of the interpreter, of CUDA, of libc and of our own agent: where a thread is, never
- * what to change.
- */
-static bool is_runtime(const char *function)
-{
-	static const char *const parts[] = { "Py",    "_Py",	  "cu",	  "__",	     "pthread",
-					     "futex", "libtorch", "at::", "torch::", "c10::",
-					     "clone", "lull_",	  NULL };
-
-	for (size_t i = 0; parts[i]; i++) {
-		if (!strncmp(function, parts[i], strlen(parts[i])))
-			return true;
-	}
-	return !*function;
-}
-
-/* Our own library stands between the program and the calls that it times. */
-static bool is_agent(struct lull_reader *r, u32 module)
-{
-	size_t n;
-	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
-
-	return module &&
-	       strstr(lull_reader_string(r, modules[module - 1].path, NULL), "liblull-agent");
 }
 
 /* The innermost frame that is the program's own, else the innermost of Python, else 0. */
@@ -132,9 +140,11 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 			continue;
 		file = lull_reader_string(r, f->file, NULL);
 		function = lull_reader_string(r, f->function, NULL);
-		if (f->kind != LULL_FRAME_PYTHON &&
-		    (!*file || is_runtime(function) || is_agent(r, f->module)))
+		if (f->kind != LULL_FRAME_PYTHON) {
+			if (lull_doing_is_own(function, file, module_of(r, f)))
+				return frame;
 			continue;
+		}
 		/* Where the interpreter calls itself, as Python 3.12 puts it on the stack. */
 		if (!strcmp(file, "<shim>"))
 			continue;
@@ -165,6 +175,9 @@ static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stac
 	at->function = lull_reader_string(r, frames[frame - 1].function, NULL);
 	at->file = lull_reader_string(r, frames[frame - 1].file, NULL);
 	at->line = frames[frame - 1].line;
+	/* A line of a library that was inlined there is none of the program. */
+	if (!*at->file || lull_doing_is_header(at->file))
+		at->file = NULL;
 }
 
 struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack)
@@ -186,8 +199,10 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 		}
 		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
 			at.what = name;
-		if (ev->stack && !at.function)
+		if (ev->stack && !at.function) {
 			from_stack(&at, s->reader, ev->stack);
+			at.is_call = at.function && ev->kind == LULL_HOST_OSCALL;
+		}
 		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
 			const char *file =
 				lull_reader_string(s->reader, frames[ev->ref - 1].file, NULL);
@@ -223,6 +238,6 @@ void lull_location_format(const struct lull_location *at, char *to, size_t cap_b
 	if (at->outer && at->outer != at->range && len < cap_bytes)
 		len += (size_t)snprintf(to + len, cap_bytes - len, "%s%s", len ? " in " : "",
 					at->outer);
-	if (at->what && !at->function && len < cap_bytes)
+	if (at->what && (!at->function || at->is_call) && len < cap_bytes)
 		snprintf(to + len, cap_bytes - len, "%s%s", len ? ", " : "", at->what);
 }

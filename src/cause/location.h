@@ -15,6 +15,7 @@ struct lull_location {
 	const char *file;
 	u32 line;
 	const char *what; /* innermost thing recorded: operator, call of libc; or NULL */
+	bool is_call;	  /* `what` is a call that the function makes */
 };
 
 /* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */

@@ -11,8 +11,10 @@
 #include "cause/cause.h"
 #include "cause/gaps.h"
 #include "cause/location.h"
+#include "cause/marks.h"
 #include "cause/subject.h"
 #include "cause/thresholds.h"
+#include "model/thread/doing.h"
 
 /* A part of a gap before anybody claimed it. */
 struct part {
@@ -30,22 +32,6 @@ struct slicer {
 	struct lull_vec parts; /* struct part of the gap at hand */
 };
 
-/* Bits of what most samples at this place say. */
-static u32 sampled_bits(const struct lull_gap_place *p)
-{
-	u32 bits = 0;
-
-	if (p->n_loader * 2 > p->n_samples)
-		bits |= LULL_IN_LOADER;
-	else if (p->n_storage * 2 > p->n_samples)
-		bits |= LULL_IN_STORAGE;
-	if (p->n_framework * 2 > p->n_samples)
-		bits |= LULL_IN_FRAMEWORK;
-	if (p->n_compile * 2 > p->n_samples)
-		bits |= LULL_IN_COMPILE;
-	return bits;
-}
-
 /* A step's own range says only that the loop runs. */
 static bool says_nothing(const struct lull_host *h, u32 event)
 {
@@ -55,6 +41,12 @@ static bool says_nothing(const struct lull_host *h, u32 event)
 		return true;
 	e = lull_vec_get(&h->events, event);
 	return e->kind == LULL_HOST_RANGE && !(e->inside & ~(u32)LULL_IN_PHASE);
+}
+
+/* It waits for another thread: that one knows more. */
+static bool is_waiting(const struct lull_host *h, u32 event)
+{
+	return ((const struct lull_host_event *)h->events.at)[event].inside & LULL_IN_QUEUE;
 }
 
 /* The pause of the thread at this moment or ahead: returns its start, UINT64_MAX if none. */
@@ -70,6 +62,13 @@ static u64 pause_ahead(const struct lull_host *h, u32 lane, u64 at_ns,
 	return *pause ? (*pause)->begin_ns : UINT64_MAX;
 }
 
+/* Whether others are at work in gaps like this one; if nobody can know, they are. */
+static bool has_others(const struct slicer *sl)
+{
+	return !sl->s->others.is_known ||
+	       (f64)sl->place->others_ns >= LULL_T(others_work) * (f64)sl->place->gap_ns;
+}
+
 /* One part, from at_ns on; returns where it ends. */
 static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns)
 {
@@ -82,10 +81,10 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 
 	p.event = lull_host_at(h, lanes[0], at_ns);
 	end_ns = lull_host_next_ns(h, lanes[0], at_ns);
-	if (says_nothing(h, p.event) && lanes[1] != lanes[0]) {
+	if (lanes[1] != lanes[0] && (says_nothing(h, p.event) || is_waiting(h, p.event))) {
 		other = lull_host_at(h, lanes[1], at_ns);
 		other_ns = lull_host_next_ns(h, lanes[1], at_ns);
-		if (other != LULL_NONE) {
+		if (other != LULL_NONE || !says_nothing(h, p.event)) {
 			p.event = other;
 			end_ns = other_ns < end_ns ? other_ns : end_ns;
 		}
@@ -102,12 +101,14 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	if (p.pause == LULL_HOST_BLOCKED)
 		p.inside |= LULL_IN_WAIT;
 	/* A range says where, samples say what; an operator or a call says both. */
-	if (sl->place->n_samples &&
+	if ((sl->place->python.n || sl->place->native.n) &&
 	    (p.event == LULL_NONE || events[p.event].kind == LULL_HOST_RANGE)) {
 		p.is_seen = true;
-		p.inside |= sampled_bits(sl->place);
-		p.stack = p.stack ? p.stack : sl->place->stack;
+		p.inside |= lull_gap_voted(sl->place);
+		p.stack = p.stack ? p.stack : lull_gap_stack(sl->place);
 	}
+	if (has_others(sl))
+		p.inside |= LULL_IN_OTHERS;
 	p.to_ns = end_ns < to_ns ? end_ns : to_ns;
 	*(struct part *)lull_vec_push(&sl->parts) = p;
 	return p.to_ns;
@@ -177,12 +178,92 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 				     .is_seen = c->is_seen };
 }
 
+/* Whether the next thing the thread does for the device is to copy a batch to it. */
+static bool leads_in(const struct lull_chain *chain, u32 node_ix)
+{
+	u32 end = chain->first[chain->nodes[node_ix].chain + 1];
+
+	for (u32 i = node_ix; i < end && i < node_ix + LULL_TN(batch_calls); i++) {
+		const struct lull_node *node = &chain->nodes[i];
+
+		if (node->kind == LULL_KIND_OF_COPY)
+			return node->flags & LULL_NODE_IN;
+		if (node->kind == LULL_KIND_OF_LAUNCH || node->kind == LULL_KIND_OF_SYNC)
+			return false;
+	}
+	return false;
+}
+
+/* Whether the call copies at least that much to the host. */
+static bool is_out(const struct lull_subject *s, const struct lull_node *node, u64 bytes)
+{
+	return node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT) &&
+	       node->unit != LULL_NONE && s->units.at[node->unit].kind == LULL_UNIT_COPY &&
+	       lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes >= bytes;
+}
+
+/* Whether data went to the host in this step, before the call and since the last batch came in. */
+static bool came_out(const struct lull_subject *s, u32 node_ix)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+
+	for (u32 i = node_ix; i > s->chain.first[nodes[node_ix].chain]; i--) {
+		const struct lull_node *node = &nodes[i - 1];
+
+		if (node->round != nodes[node_ix].round || (node->flags & LULL_NODE_IN))
+			return false;
+		if (is_out(s, node, LULL_CHAIN_BATCH_BYTES))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the last thing before the gap was to get a result, of more than a number or two. */
+static bool answers(const struct lull_subject *s, u32 node_ix)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+
+	for (u32 i = node_ix; i > s->chain.first[nodes[node_ix].chain]; i--) {
+		const struct lull_node *node = &nodes[i - 1];
+
+		if (node->kind == LULL_KIND_OF_COPY)
+			return is_out(s, node, LULL_TN(result_bytes));
+		if (node->kind == LULL_KIND_OF_LAUNCH || node_ix - i >= LULL_TN(batch_calls))
+			return false;
+	}
+	return false;
+}
+
+/* Whether the thread mostly waits for pages of managed memory. */
+static bool is_paging(const struct lull_subject *s, const struct part *p)
+{
+	u64 ns = lull_subject_faults(s, p->from_ns, p->to_ns) * LULL_TN(host_fault_ns);
+
+	if (!s->faults.n && !s->moves.n)
+		return false;
+	ns += lull_subject_moves_ns(s, p->from_ns, p->to_ns);
+	return (f64)ns >= LULL_T(paging) * (f64)(p->to_ns - p->from_ns);
+}
+
+/* What was recorded needs no guess: a call, a wait. */
+static bool is_told(const struct lull_subject *s, const struct part *p)
+{
+	const struct lull_host_event *events = s->host.events.at;
+
+	return p->pause != LULL_NO_PAUSE ||
+	       (p->event != LULL_NONE && events[p->event].kind == LULL_HOST_OSCALL &&
+		(p->inside & (LULL_IN_SLEEP | LULL_IN_LOCK | LULL_IN_QUEUE | LULL_IN_EVENTS |
+			      LULL_IN_FILE | LULL_IN_SOCKET | LULL_IN_DEMAND))) ||
+	       (p->inside & LULL_IN_GC);
+}
+
 /* Each part gives the stall its share; the last one what rounding left. */
 static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_hand_over)
 {
 	struct lull_subject *s = sl->s;
 	const struct part *parts = sl->parts.at;
 	bool is_own = has_own(sl, gap, is_hand_over);
+	bool has_in = leads_in(&s->chain, gap->node), has_out = came_out(s, gap->node);
 	u64 stall_left_ns = gap->stall_ns;
 
 	for (size_t i = 0; i < sl->parts.n; i++) {
@@ -200,11 +281,18 @@ static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_h
 			.pause = p->pause,
 			.is_own = is_own && could_be_own(p),
 			.is_seen = p->is_seen,
+			.is_told = is_told(s, p),
 			.recurs = sl->place->n > 1,
+			.is_moving = is_paging(s, p),
+			.leads_in = has_in,
+			.came_out = has_out,
+			.answers = answers(s, gap->node),
+			.marks = s->marks[gap->node],
 		};
 
 		if (i + 1 == sl->parts.n)
 			stall_ns = stall_left_ns < len_ns ? stall_left_ns : len_ns;
+		stall_ns = c.is_told ? 0 : stall_ns;
 		stall_left_ns -= stall_ns;
 		c.from_ns = p->from_ns;
 		c.to_ns = p->from_ns + stall_ns;
@@ -215,6 +303,18 @@ static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_h
 		c.stall = LULL_STALL_NONE;
 		put(s, &c, p->stack);
 	}
+}
+
+/* Where a large mapping comes or goes, it is what the rest of the gap fills. */
+static void share_maps(struct slicer *sl)
+{
+	struct part *parts = sl->parts.at;
+	u32 maps = 0;
+
+	for (size_t i = 0; i < sl->parts.n; i++)
+		maps |= parts[i].inside & LULL_IN_MAPS;
+	for (size_t i = 0; i < sl->parts.n; i++)
+		parts[i].inside |= maps;
 }
 
 static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
@@ -228,6 +328,7 @@ static void slice_gap(struct slicer *sl, const struct lull_gap *gap)
 	sl->parts.n = 0;
 	while (at_ns < node->begin_ns)
 		at_ns = next_part(sl, lanes, at_ns, node->begin_ns);
+	share_maps(sl);
 	claim_parts(sl, gap, lanes[0] != lanes[1]);
 }
 
@@ -258,7 +359,8 @@ static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 pause, u8 sta
 				.from_ns = s->chain.nodes[node].begin_ns,
 				.to_ns = s->chain.nodes[node].end_ns,
 				.pause = pause,
-				.stall = stall };
+				.stall = stall,
+				.marks = s->marks[node] };
 
 	return (u8)lull_cause_of(&c);
 }
@@ -289,14 +391,6 @@ static bool is_written(const struct lull_subject *s, u32 node)
 	return false;
 }
 
-static bool is_large_out(const struct lull_subject *s, const struct lull_node *node)
-{
-	return node->kind == LULL_KIND_OF_COPY && (node->flags & LULL_NODE_OUT) &&
-	       node->unit != LULL_NONE && s->units.at[node->unit].kind == LULL_UNIT_COPY &&
-	       lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes >=
-		       LULL_CHAIN_BATCH_BYTES;
-}
-
 /* Tensors that are copied to the host and then written are part of the writing. */
 static void mark_saved(struct lull_subject *s)
 {
@@ -306,8 +400,8 @@ static void mark_saved(struct lull_subject *s)
 		bool waits = nodes[i + 1].kind == LULL_KIND_OF_SYNC && i + 2 < s->chain.n;
 		u32 next = waits ? i + 2 : i + 1;
 
-		if (!is_large_out(s, &nodes[i]) || nodes[next].chain != nodes[i].chain ||
-		    !is_written(s, next))
+		if (!is_out(s, &nodes[i], LULL_CHAIN_BATCH_BYTES) ||
+		    nodes[next].chain != nodes[i].chain || !is_written(s, next))
 			continue;
 		nodes[i].flags |= LULL_NODE_SAVED;
 		if (waits)
@@ -321,6 +415,7 @@ void lull_subject_slice(struct lull_subject *s)
 	const struct lull_gap *gap;
 	struct lull_gaps gaps;
 
+	lull_subject_mark(s);
 	lull_gaps_init(&gaps, s);
 	lull_vec_init(&sl.parts, sizeof(struct part));
 	gap = gaps.all.at;

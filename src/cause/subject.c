@@ -1,5 +1,6 @@
 #include "cause/subject.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,74 @@ static void load_spans(const struct lull_subject *s, const char *name, struct lu
 		lull_sort(spans->at, spans->n, sizeof(struct lull_span), by_from);
 }
 
+/* um_event.kind: a page fault of a CPU. */
+#define CPU_FAULT 3
+
+static int by_at(const void *a, const void *b)
+{
+	const struct lull_fault *x = a, *y = b;
+
+	return (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+}
+
+/* Faults of the host, which are moments, and how many there were before each. */
+static void load_faults(struct lull_subject *s)
+{
+	struct lull_um_event_cols cols;
+	struct lull_cursor c;
+	struct lull_fault *at;
+	u64 sum = 0;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_um_event, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			if (cols.kind[i] == CPU_FAULT &&
+			    (cols.process[i] == s->process || !cols.process[i]))
+				*(struct lull_fault *)lull_vec_push(&s->faults) =
+					(struct lull_fault){ cols.start_ns[i],
+							     cols.n_faults[i] ? cols.n_faults[i]
+									      : 1 };
+		}
+	}
+	lull_cursor_release(&c);
+	at = s->faults.at;
+	if (s->faults.n)
+		lull_sort(at, s->faults.n, sizeof(*at), by_at);
+	for (size_t i = 0; i < s->faults.n; i++) {
+		sum += at[i].n;
+		at[i].n = sum;
+	}
+}
+
+/* Faults until this moment. */
+static u64 faults_until(const struct lull_subject *s, u64 at_ns)
+{
+	size_t i = lull_vec_upper(&s->faults, offsetof(struct lull_fault, at_ns), at_ns);
+
+	return i ? ((const struct lull_fault *)s->faults.at)[i - 1].n : 0;
+}
+
+u64 lull_subject_faults(const struct lull_subject *s, u64 from_ns, u64 to_ns)
+{
+	return faults_until(s, to_ns) - faults_until(s, from_ns);
+}
+
+u64 lull_subject_moves_ns(const struct lull_subject *s, u64 from_ns, u64 to_ns)
+{
+	const struct lull_span *at = s->moves.at;
+	size_t i = lull_vec_upper(&s->moves, offsetof(struct lull_span, from_ns), from_ns);
+	u64 sum = 0;
+
+	for (i -= i > 0; i < s->moves.n && at[i].from_ns < to_ns; i++) {
+		struct lull_span part = lull_span_cut(at[i], from_ns, to_ns);
+
+		sum += part.to_ns - part.from_ns;
+		from_ns = part.to_ns > from_ns ? part.to_ns : from_ns;
+	}
+	return sum;
+}
+
 /* How much of the steady steps the spans cover. */
 static u64 covered_ns(const struct lull_subject *s, const struct lull_vec *spans)
 {
@@ -159,11 +228,14 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	lull_vec_init(&s->wheres, sizeof(struct lull_where));
 	lull_vec_init(&s->lazy, sizeof(struct lull_span));
 	lull_vec_init(&s->moves, sizeof(struct lull_span));
+	lull_vec_init(&s->faults, sizeof(struct lull_fault));
 	lull_units_init(&s->units, r, process, track, tracks);
 	lull_chain_init(&s->chain, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->units);
 	for (u32 i = 0; i < s->chain.n; i++)
 		s->chain.nodes[i].cause = LULL_N_CAUSES;
 	lull_host_init(&s->host, r, &s->chain, without);
+	lull_others_init(&s->others, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->chain,
+			 without);
 	/* Our own recordings hold every wait for the lock: none is none. */
 	if (has_agent(s) && !(without & LULL_WITHOUT_GIL))
 		s->host.has_gil = true;
@@ -171,6 +243,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	load_lazy(s);
 	load_spans(s, "cuda_module", &s->lazy);
 	load_spans(s, "um_event", &s->moves);
+	load_faults(s);
 	s->moved_ns = covered_ns(s, &s->moves);
 	sum_classes(s);
 }
@@ -217,11 +290,14 @@ void lull_subject_release(struct lull_subject *s)
 	lull_units_release(&s->units);
 	lull_chain_release(&s->chain);
 	lull_host_release(&s->host);
+	lull_others_release(&s->others);
 	lull_rounds_release(&s->rounds);
 	lull_vec_release(&s->slices);
 	lull_vec_release(&s->intervals);
 	lull_vec_release(&s->wheres);
 	lull_vec_release(&s->lazy);
 	lull_vec_release(&s->moves);
+	lull_vec_release(&s->faults);
+	free(s->marks);
 	free(s->step_cost_ns);
 }

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "model/chain.h"
 #include "model/host.h"
+#include "model/thread/others.h"
 #include "model/rounds.h"
 #include "model/span.h"
 #include "model/split.h"
@@ -61,6 +62,12 @@ struct lull_where {
 	u8 cause;
 };
 
+/* The host touched a page of managed memory that was on the device. */
+struct lull_fault {
+	u64 at_ns;
+	u64 n; /* of all of them until then */
+};
+
 struct lull_stalls {
 	u32 n_gaps, n_calls; /* gaps and calls far longer than usual */
 	u64 sum_ns;
@@ -78,7 +85,7 @@ struct lull_rank_facts {
 	bool is_pipeline;  /* most of its exposed collectives go between two ranks */
 };
 
-#define LULL_SUBJECT_CAUSES 24
+#define LULL_SUBJECT_CAUSES 40
 
 struct lull_subject {
 	struct lull_reader *reader;
@@ -87,8 +94,11 @@ struct lull_subject {
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;
+	struct lull_others others;
 	struct lull_rounds rounds;
+	u8 *marks;		/* LULL_MARK_... of each node of the chain (cause/marks.h) */
 	struct lull_vec slices; /* struct lull_slice by node */
+	struct lull_vec faults; /* struct lull_fault by time */
 	struct lull_vec lazy;	/* struct lull_span by begin: CUDA loaded or compiled code */
 	struct lull_vec moves;	/* struct lull_span by begin: pages of managed memory moved */
 	u64 moved_ns;		/* of the steady steps, pages moved or faulted */
@@ -122,6 +132,12 @@ bool lull_subject_is_python(const struct lull_subject *s);
 
 /* Whether the process uses PyTorch, as far as the recording knows. */
 bool lull_subject_is_torch(const struct lull_subject *s);
+
+/* Page faults of the host in managed memory in [from_ns, to_ns). */
+u64 lull_subject_faults(const struct lull_subject *s, u64 from_ns, u64 to_ns);
+
+/* For how much of [from_ns, to_ns) pages of managed memory move. */
+u64 lull_subject_moves_ns(const struct lull_subject *s, u64 from_ns, u64 to_ns);
 
 /* Cut long gaps of the host into slices, each with its cause; and judge calls. */
 void lull_subject_slice(struct lull_subject *s);

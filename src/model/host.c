@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/thread/descriptors.h"
+#include "model/thread/doing.h"
 #include "model/nest.h"
 #include "model/span.h"
 #include "trace/block.h"
@@ -127,8 +129,9 @@ static void load_ranges(struct loader *l)
 		u32 *bits = &l->bits[i + 1];
 
 		/* A step names nothing: all of the loop is in it. */
-		*bits = lull_name_is_step(name) ? LULL_IN_PHASE
-						: lull_name_bits(name) | LULL_IN_NAMED;
+		*bits = lull_name_is_step(name)
+				? LULL_IN_PHASE
+				: lull_name_bits(name) | lull_doing_range(name) | LULL_IN_NAMED;
 		if ((*bits & LULL_IN_NAMED) && l->labels[i].api != LULL_LABEL_API_HOOK)
 			*bits |= LULL_IN_USER;
 	}
@@ -178,10 +181,46 @@ static void load_pycalls(struct loader *l)
 	each(l, LULL_TABLE_pycall, "frame", NULL, take_pycall);
 }
 
-static void take_oscall(struct loader *l, const struct row *row)
+/* What a call does: by its name, its descriptor, and whether its time ran out. */
+static u32 oscall_bits(struct loader *l, const struct lull_descriptors *d,
+		       const struct lull_oscall_cols *cols, size_t i)
 {
-	add(l, LULL_HOST_OSCALL, row,
-	    lull_oscall_bits(lull_reader_string(l->reader, row->ref, NULL)));
+	const char *name = lull_reader_string(l->reader, cols->name[i], NULL);
+	u32 bits = lull_oscall_bits(name) | lull_doing_call(name);
+
+	if ((bits & LULL_IN_EVENTS) && !cols->ret[i])
+		return LULL_IN_SLEEP;
+	if ((bits & (LULL_IN_READ | LULL_IN_SOCKET)) && !(bits & LULL_IN_FILE))
+		bits |= lull_descriptor_bits(d, cols->lane[i], name, cols->arg[i], cols->ret[i]);
+	return bits;
+}
+
+static void load_oscalls(struct loader *l)
+{
+	struct lull_descriptors d;
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_descriptors_init(&d, l->reader);
+	l->host->is_server = lull_descriptors_accept(&d, l->chain);
+	lull_cursor_init(&c, l->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		l->host->has_os = true;
+		for (size_t i = 0; i < n; i++) {
+			struct row row = { .begin_ns = cols.start_ns[i],
+					   .end_ns = lull_span_end_ns(cols.start_ns[i],
+								      cols.dur_ns[i]),
+					   .lane = cols.lane[i],
+					   .ref = cols.name[i],
+					   .stack = cols.stack[i] };
+
+			if (l->chain->chain_of_lane[row.lane])
+				add(l, LULL_HOST_OSCALL, &row, oscall_bits(l, &d, &cols, i));
+		}
+	}
+	lull_cursor_release(&c);
+	lull_descriptors_release(&d);
 }
 
 static void take_gil(struct loader *l, const struct row *row)
@@ -215,21 +254,39 @@ static void load_sched(struct loader *l)
 	free(l->last);
 }
 
-static void add_sample(struct loader *l, const struct row *row, u8 is_python)
-{
-	*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
-		(struct lull_host_sample){ row->begin_ns, row->lane, row->ref, is_python,
-					   row->extra };
-}
-
-static void take_sample(struct loader *l, const struct row *row)
-{
-	add_sample(l, row, 0);
-}
-
 static void take_pysample(struct loader *l, const struct row *row)
 {
-	add_sample(l, row, 1);
+	*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
+		(struct lull_host_sample){ .at_ns = row->begin_ns,
+					   .lane = row->lane,
+					   .stack = row->ref,
+					   .is_python = 1,
+					   .is_idle = row->extra };
+}
+
+static void load_samples(struct loader *l)
+{
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, l->reader, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u64 ns = cols.weight_ns[i];
+
+			if (!l->chain->chain_of_lane[cols.lane[i]])
+				continue;
+			*(struct lull_host_sample *)lull_vec_push(&l->host->samples) =
+				(struct lull_host_sample){
+					.at_ns = cols.start_ns[i],
+					.lane = cols.lane[i],
+					.stack = cols.stack[i],
+					.weight_ns = (u32)(ns < UINT32_MAX ? ns : UINT32_MAX),
+				};
+		}
+	}
+	lull_cursor_release(&c);
 }
 
 static int by_nest(const void *a, const void *b)
@@ -367,13 +424,13 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 	if (!(without & LULL_WITHOUT_PYTHON))
 		load_pycalls(&l);
 	if (!(without & LULL_WITHOUT_OSRT))
-		h->has_os = each(&l, LULL_TABLE_oscall, "name", NULL, take_oscall);
+		load_oscalls(&l);
 	if (!(without & LULL_WITHOUT_GIL))
 		h->has_gil = each(&l, LULL_TABLE_gil_wait, "stack", NULL, take_gil);
 	if (!(without & LULL_WITHOUT_SCHED))
 		load_sched(&l);
 	if (!(without & LULL_WITHOUT_SAMPLES))
-		each(&l, LULL_TABLE_sample, "stack", NULL, take_sample);
+		load_samples(&l);
 	if (!(without & LULL_WITHOUT_PYTHON))
 		each(&l, LULL_TABLE_pysample, "stack", "is_idle", take_pysample);
 	h->has_samples = h->samples.n > 0;

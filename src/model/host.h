@@ -29,7 +29,7 @@ struct lull_host_event {
 	u64 end_ns;
 	u32 lane;
 	u32 ref;
-	u32 stack;  /* of Python, of an outermost operator; else 0 */
+	u32 stack;  /* of an outermost operator or a long call; else 0 */
 	u32 parent; /* index, or LULL_NONE */
 	u32 inside; /* LULL_IN_... of it and of all around it */
 	u16 n_calls, n_launches, n_syncs, n_allocs; /* inside it, at most 65535 */
@@ -61,6 +61,7 @@ struct lull_host_sample {
 	u64 at_ns;
 	u32 lane;
 	u32 stack;
+	u32 weight_ns; /* CPU time it stands for; 0 for Python's */
 	u8 is_python;
 	u8 is_idle;
 };
@@ -82,6 +83,7 @@ struct lull_host {
 	struct lull_vec pauses;	 /* struct lull_host_pause by lane, then begin */
 	struct lull_vec samples; /* struct lull_host_sample by lane, then time */
 	bool has_sched, has_gil, has_samples, has_ops, has_os;
+	bool is_server; /* the process accepts connections */
 };
 
 /* Collect what the threads of the chain did; `without` are bits of LULL_WITHOUT_... */

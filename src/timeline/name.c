@@ -33,6 +33,7 @@ enum lull_call_class lull_class_of_call(const char *name)
 		return LULL_CALLS_MEMORY;
 	case LULL_KIND_OF_EVENT:
 	case LULL_KIND_OF_MODULE:
+	case LULL_KIND_OF_QUERY:
 	case LULL_KIND_OF_OTHER:
 		break;
 	}

@@ -31,6 +31,7 @@ enum lull_call_kind {
 	LULL_KIND_OF_ALLOC,
 	LULL_KIND_OF_EVENT,
 	LULL_KIND_OF_MODULE, /* loads code */
+	LULL_KIND_OF_QUERY,  /* asks whether work is done, and does not wait */
 };
 
 /* ---- private ---- */

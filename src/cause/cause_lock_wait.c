@@ -1,0 +1,60 @@
+/*
+ * lock-wait: the launching thread waits for another thread of the program.
+ *
+ * Signal:  in a gap of at least 150 us the thread is in a call that waits for a mutex or another
+ *          lock; or it waits for a condition, a semaphore or a thread while other threads of the
+ *          program are at work.
+ * Not it:  Python's interpreter lock (gil); a wait for a batch, which is then copied to the device
+ *          (input-pipeline); a wait for a request, while nobody works (no-demand).
+ */
+#include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/replay.h"
+#include "model/thread/doing.h"
+#include "model/words.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	const u32 waits = LULL_IN_QUEUE | LULL_IN_EVENTS | LULL_IN_WAIT;
+
+	if (!lull_claim_is_other(c) || (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP)))
+		return false;
+	if (c->inside & LULL_IN_LOCK)
+		return true;
+	return (c->inside & waits) && (c->inside & LULL_IN_OTHERS) && !c->leads_in && c->is_told &&
+	       c->is_own;
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++)
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_lock_wait);
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	lull_show_producer(why, f);
+}
+
+const struct lull_cause lull_cause_lock_wait = {
+	.id = "lock-wait",
+	.title = "the launching thread waits for another thread",
+	.because = "the training thread waits for a lock or a result of another thread",
+	.why = "A thread that waits for a mutex, a condition, a semaphore or the end of another "
+	       "thread launches nothing. Time counts in gaps of at least 150 us in which the "
+	       "thread is in such a call of the C library, or in a function of Python that waits "
+	       "so. Waits for anything but a lock count only if other threads of the program are "
+	       "on a CPU or read files for at least a quarter of that time: else nobody works on "
+	       "what is waited for (no-demand). The thread that runs meanwhile is named.",
+	.fix = "do less in the other thread while it holds the lock, or hand the data over in a "
+	       "queue so that this thread need not wait",
+	.assumes = "the thread never waits",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.nowhere = "a wait for another thread between CUDA calls",
+	.family = LULL_FAMILY_HOST,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.claim = claim,
+	.apply = apply,
+	.prove = prove,
+};

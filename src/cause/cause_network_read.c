@@ -1,0 +1,44 @@
+/*
+ * network-read: the launching thread waits for data from a socket.
+ *
+ * Signal:  in a gap of at least 150 us the thread is in a call that reads from a socket.
+ * Not it:  a connection that a client made (no-demand); reading in code with a name of loading
+ *          (input-pipeline).
+ */
+#include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/replay.h"
+#include "model/thread/doing.h"
+#include "model/words.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	return lull_claim_is_other(c) && (c->inside & LULL_IN_SOCKET) &&
+	       !(c->inside & LULL_IN_DEMAND);
+}
+
+static void apply(struct lull_what_if *w)
+{
+	for (u32 i = 0; i < w->n; i++)
+		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_network_read);
+}
+
+const struct lull_cause lull_cause_network_read = {
+	.id = "network-read",
+	.title = "the launching thread waits for the network",
+	.because = "the training thread waits for data from another machine or program",
+	.why = "A thread that receives blocks until the other side has sent. Counted are gaps of "
+	       "at least 150 us in which the thread is in a call that reads from a socket (recv, "
+	       "or read on a descriptor that was used as a socket) or in Python's code that does. "
+	       "A connection that the program accepted is a client's, and waiting for that is "
+	       "no-demand.",
+	.fix = "receive ahead in another thread, ask for several things at once, or keep in memory "
+	       "what is asked for again",
+	.assumes = "receiving keeps up with the rest of the step",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.family = LULL_FAMILY_DATA,
+	.is_ceiling = true,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.claim = claim,
+	.apply = apply,
+};

@@ -1,0 +1,96 @@
+/*
+ * small-copies: many small copies to the device in each step.
+ *
+ * Signal:  at least 16 copies of less than 64 KiB to the device in a step; their time on the device
+ *          with nothing else, and the device's idle time in their calls and between them.
+ * Not it:  a few flags and numbers; large copies (pageable-copy, exposed-copy).
+ */
+#include "base/convert.h"
+#include "cause/cause.h"
+#include "cause/evidence.h"
+#include "cause/marks.h"
+#include "cause/replay.h"
+#include "cause/thresholds.h"
+
+static bool claim(const struct lull_claim *c)
+{
+	switch (c->place) {
+	case LULL_PLACE_COPY:
+	case LULL_PLACE_CALL:
+	case LULL_PLACE_LATENCY:
+		return (c->marks & LULL_MARK_SMALL) && !c->stall && c->pause == LULL_NO_PAUSE;
+	case LULL_PLACE_GAP:
+		return (c->marks & LULL_MARK_SMALL_GAP) && c->gap_ns < LULL_TN(gap_long_ns);
+	default:
+		return false;
+	}
+}
+
+/* Of each step, one copy is left, with the bytes of all. */
+static void apply(struct lull_what_if *w)
+{
+	const struct lull_subject *s = w->replay->subject;
+	u32 kept = LULL_NONE;
+
+	for (u32 i = 0; i < w->n; i++) {
+		struct lull_replay_node *n = &w->nodes[i];
+		u8 marks = s->marks[n->node];
+
+		kept = n->starts ? LULL_NONE : kept;
+		if ((marks & LULL_MARK_SMALL_GAP) && s->chain.nodes[n->node].slice == LULL_NONE)
+			n->gap_ns *= 1 - w->factor;
+		if (!(marks & LULL_MARK_SMALL) || w->factor < 1)
+			continue;
+		if (kept == LULL_NONE) {
+			kept = i;
+			continue;
+		}
+		if (n->n_ops && w->nodes[kept].n_ops && w->replay->link[LULL_COPY_IN] > 0)
+			w->ops[w->nodes[kept].op].dur_ns +=
+				(f64)lull_units_copy(&s->units, &s->units.at[w->ops[n->op].unit])
+					->size_bytes /
+				w->replay->link[LULL_COPY_IN] * 1e9;
+		lull_what_if_remove(w, i);
+	}
+}
+
+static void prove(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+	u64 n = 0, bytes = 0;
+
+	for (u32 i = 0; i < s->chain.n; i++) {
+		const struct lull_node *node = &s->chain.nodes[i];
+
+		if (!(s->marks[i] & LULL_MARK_SMALL) || node->unit == LULL_NONE ||
+		    node->round == LULL_NONE || node->round < s->rounds.first_steady)
+			continue;
+		n++;
+		bytes += lull_units_copy(&s->units, &s->units.at[node->unit])->size_bytes;
+	}
+	if (n)
+		lull_show(f, "memcpy", NULL, "%.0f copies to the device per step, %.0f bytes each",
+			  (f64)n / lull_why_n_steps(why), (f64)bytes / (f64)n);
+}
+
+const struct lull_cause lull_cause_small_copies = {
+	.id = "small-copies",
+	.title = "many small copies to the device",
+	.because = "many small copies to the device follow each other",
+	.why = "A copy takes the host 5 to 10 us, however small it is, and from ordinary memory it "
+	       "waits as well. Where a step has at least 16 copies of less than 64 KiB to the "
+	       "device, counted are the time in which such a copy runs alone, and the device's "
+	       "idle time in their calls and in gaps below 150 us between two of them. The "
+	       "prediction is one copy per step with the bytes of all.",
+	.fix = "put the values into one buffer and copy it once, or compute them on the device",
+	.fix_torch = "stack the values into one tensor and copy it once, or create them with "
+		     "device=\"cuda\"",
+	.assumes = "all values are known when the first one is copied",
+	.kind = LULL_CAUSE_SPECIFIC,
+	.nowhere = "between the copies",
+	.family = LULL_FAMILY_COPY,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claim = claim,
+	.apply = apply,
+	.prove = prove,
+};

@@ -1,0 +1,91 @@
+#include "cause/marks.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cause/thresholds.h"
+
+/* The last question of the loop that begins at `first`; calls that say nothing may lie between. */
+static u32 last_question(const struct lull_subject *s, u32 first, u32 end)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+	u32 last = first;
+
+	for (u32 i = first + 1; i < end; i++) {
+		if (nodes[i].lane != nodes[first].lane ||
+		    (nodes[i].kind != LULL_KIND_OF_QUERY && nodes[i].kind != LULL_KIND_OF_OTHER))
+			break;
+		last = nodes[i].kind == LULL_KIND_OF_QUERY ? i : last;
+	}
+	return last;
+}
+
+/* A loop that asks is two questions in a row and more, for longer than launches take. */
+static void mark_polls(struct lull_subject *s, u32 from, u32 end)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+	u32 last;
+
+	for (u32 i = from; i < end; i = last + 1) {
+		last = i;
+		if (nodes[i].kind != LULL_KIND_OF_QUERY)
+			continue;
+		last = last_question(s, i, end);
+		if (last == i || nodes[last].end_ns - nodes[i].begin_ns < LULL_TN(gap_long_ns))
+			continue;
+		for (u32 k = i + 1; k <= last; k++)
+			s->marks[k] |= LULL_MARK_POLL;
+		s->marks[i] |= LULL_MARK_POLL_FIRST;
+		s->marks[last] |= LULL_MARK_POLL_LAST;
+	}
+}
+
+static bool is_small(const struct lull_subject *s, const struct lull_node *node)
+{
+	const struct lull_copy *copy;
+
+	if (node->kind != LULL_KIND_OF_COPY || node->unit == LULL_NONE ||
+	    s->units.at[node->unit].kind != LULL_UNIT_COPY)
+		return false;
+	copy = lull_units_copy(&s->units, &s->units.at[node->unit]);
+	return copy->direction == LULL_COPY_IN && copy->size_bytes < LULL_TN(small_bytes) &&
+	       !lull_copy_is_managed(copy);
+}
+
+/* Small copies of [from, end), which is one step, if there are many. */
+static void mark_small(struct lull_subject *s, u32 from, u32 end)
+{
+	const struct lull_node *nodes = s->chain.nodes;
+	u64 n = 0;
+
+	for (u32 i = from; i < end; i++)
+		n += is_small(s, &nodes[i]);
+	if (n < LULL_TN(small_count))
+		return;
+	for (u32 i = from; i < end; i++) {
+		bool is_after = i > from && (s->marks[i - 1] & LULL_MARK_SMALL);
+
+		if (is_small(s, &nodes[i]) || (is_after && nodes[i].kind == LULL_KIND_OF_SYNC &&
+					       (nodes[i].flags & LULL_NODE_OWNED)))
+			s->marks[i] |= LULL_MARK_SMALL | (is_after ? LULL_MARK_SMALL_GAP : 0);
+	}
+}
+
+void lull_subject_mark(struct lull_subject *s)
+{
+	const struct lull_chain *c = &s->chain;
+
+	s->marks = lull_alloc(c->n + 1, sizeof(*s->marks));
+	for (u32 k = 0; k < c->n_chains; k++) {
+		u32 next;
+
+		mark_polls(s, c->first[k], c->first[k + 1]);
+		for (u32 i = c->first[k]; i < c->first[k + 1]; i = next) {
+			for (next = i + 1;
+			     next < c->first[k + 1] && c->nodes[next].round == c->nodes[i].round;
+			     next++)
+				;
+			mark_small(s, i, next);
+		}
+	}
+}

@@ -1,0 +1,20 @@
+/*
+ * marks - calls that mean something only together: a loop that asks whether work is done, and many
+ * small copies in one step.
+ */
+#ifndef LULL_CAUSE_MARKS_H
+#define LULL_CAUSE_MARKS_H
+
+#include "cause/subject.h"
+
+#define LULL_MARK_POLL	     1u	 /* asks again what it asked before; so is the gap before it */
+#define LULL_MARK_POLL_FIRST 2u	 /* the first time that it asks */
+#define LULL_MARK_POLL_LAST  4u	 /* the last time */
+#define LULL_MARK_SMALL	     8u	 /* one of many small copies to the device, or waits for it */
+#define LULL_MARK_SMALL_GAP  16u /* the gap before it lies between two of these */
+#define LULL_MARK_POLLS	     (LULL_MARK_POLL | LULL_MARK_POLL_FIRST | LULL_MARK_POLL_LAST)
+
+/* Fill s->marks. */
+void lull_subject_mark(struct lull_subject *s);
+
+#endif

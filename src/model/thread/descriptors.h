@@ -1,0 +1,32 @@
+/*
+ * descriptors - whether a file descriptor is a file or a socket, by the calls that were made on it.
+ *
+ * A number that was both in turn is neither. Cost: one pass over the calls of the C library.
+ */
+#ifndef LULL_MODEL_THREAD_DESCRIPTORS_H
+#define LULL_MODEL_THREAD_DESCRIPTORS_H
+
+#include "base/map.h"
+#include "base/types.h"
+#include "model/chain.h"
+#include "trace/reader.h"
+
+struct lull_descriptors {
+	struct lull_reader *reader;
+	struct lull_map kinds; /* process and number to bits: private */
+};
+
+/* Look at all calls. */
+void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r);
+
+/* Free it. */
+void lull_descriptors_release(struct lull_descriptors *d);
+
+/* LULL_IN_... of a call that reads: FILE, SOCKET, DEMAND; 0 if it is not known. */
+u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char *call, i64 arg,
+			 i64 ret);
+
+/* Whether a process of these threads accepts connections. */
+bool lull_descriptors_accept(const struct lull_descriptors *d, const struct lull_chain *c);
+
+#endif

@@ -1,0 +1,224 @@
+#include "model/thread/doing.h"
+
+#include <string.h>
+
+#include "model/words.h"
+
+static bool begins_any(const char *name, const char *const *words)
+{
+	for (; *words; words++) {
+		if (!strncmp(name, *words, strlen(*words)))
+			return true;
+	}
+	return false;
+}
+
+static bool has_any(const char *name, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(name, *words))
+			return true;
+	}
+	return false;
+}
+
+u32 lull_doing_call(const char *name)
+{
+	static const char *const locks[] = { "pthread_mutex_", "pthread_rwlock_", "pthread_spin_",
+					     NULL };
+	static const char *const queues[] = { "pthread_cond_", "sem_",	 "pthread_barrier_",
+					      "pthread_join",  "msgrcv", NULL };
+	static const char *const sockets[] = { "recv", "__recv", "connect", NULL };
+	static const char *const events[] = { "poll",	"ppoll",   "__poll", "__ppoll",
+					      "select", "pselect", "epoll_", NULL };
+	static const char *const files[] = { "pread",	   "__pread", "fread",	 "__fread",
+					     "fgets",	   "__fgets", "getline", "getdelim",
+					     "__getdelim", NULL };
+
+	if (begins_any(name, locks))
+		return LULL_IN_LOCK;
+	if (begins_any(name, queues))
+		return LULL_IN_QUEUE;
+	if (begins_any(name, sockets))
+		return LULL_IN_SOCKET;
+	if (!strncmp(name, "accept", 6))
+		return LULL_IN_DEMAND;
+	if (begins_any(name, events))
+		return LULL_IN_EVENTS;
+	if (!strncmp(name, "mmap", 4) || !strcmp(name, "munmap"))
+		return LULL_IN_MAPS;
+	return begins_any(name, files) ? LULL_IN_FILE : 0;
+}
+
+u32 lull_doing_range(const char *name)
+{
+	return !strcmp(name, "gc.collect") || !strcmp(name, "gc") ? LULL_IN_GC : 0;
+}
+
+/* Of the Linux kernel: pages come and go. Those of files are read. */
+static u32 kernel_bits(const char *function)
+{
+	static const char *const files[] = { "filemap_",   "ext4_",	  "xfs_",
+					     "nfs_",	   "page_cache_", "vfs_read",
+					     "folio_wait", "io_schedule", NULL };
+	static const char *const faults[] = {
+		"clear_page",	 "__pi_clear_page",  "clear_huge_page",
+		"clear_subpage", "do_anonymous",     "handle_mm_fault",
+		"__handle_mm",	 "exc_page_fault",   "asm_exc_page",
+		"do_user_addr",	 "do_page_fault",    "do_mem_abort",
+		"el0_da",	 "unmap_page_range", "zap_p",
+		"vma_alloc",	 "folio_zero",	     "do_huge_pmd",
+		"__do_huge_pmd", "page_fault",	     NULL
+	};
+
+	if (begins_any(function, files))
+		return LULL_IN_FILE;
+	return begins_any(function, faults) ? LULL_IN_FAULT : 0;
+}
+
+/* Kernels of tensor libraries for CPUs; their dispatchers run for the device, too. */
+static bool computes_tensors(const char *function, const char *module)
+{
+	static const char *const names[] = { "::AVX2::",
+					     "::AVX512::",
+					     "::DEFAULT::",
+					     "::SVE",
+					     "VectorizedLoop",
+					     "cpublas",
+					     "cpu_kernel",
+					     "mkldnn",
+					     "dnnl::",
+					     "at::parallel_for",
+					     "cpu_adam",
+					     "vectorized_loop",
+					     "at::internal::invoke_parallel",
+					     NULL };
+	static const char *const modules[] = { "libgomp",	 "libiomp",   "libmkl",
+					       "libopenblas",	 "libblas",   "libdnnl",
+					       "libarm_compute", "libomp.so", NULL };
+
+	return has_any(function, names) || has_any(module, modules);
+}
+
+u32 lull_doing_native(const char *function, const char *module)
+{
+	static const char *const gc[] = { "gc_collect",
+					  "_PyGC_Collect",
+					  "PyGC_Collect",
+					  "gc_generation",
+					  "deduce_unreachable",
+					  "collect_main",
+					  "subtract_refs",
+					  "move_unreachable",
+					  "gc_run",
+					  "_Py_RunGC",
+					  "gc_mark",
+					  NULL };
+	static const char *const touch[] = {
+		"memset",	 "__memset",	"memcpy",   "__memcpy",
+		"memmove",	 "__memmove",	"__GI_mem", "malloc",
+		"__libc_malloc", "_int_malloc", "calloc",   "__libc_calloc",
+		"sysmalloc",	 "munmap",	"__munmap", "__GI___munmap",
+		"mmap",		 "__mmap",	"madvise",  "__madvise",
+		"munmap_chunk",	 NULL
+	};
+
+	static const char *const compilers[] = { "libnvrtc", "libnvvm", "libnvidia-ptxjit",
+						 "libLLVM", NULL };
+
+	if (!strcmp(module, "[kernel]"))
+		return kernel_bits(function);
+	if (begins_any(function, gc))
+		return LULL_IN_GC;
+	if (begins_any(function, touch))
+		return LULL_IN_TOUCH;
+	if (has_any(module, compilers) || !strncmp(function, "nvrtc", 5))
+		return LULL_IN_COMPILE;
+	return computes_tensors(function, module) ? LULL_IN_CPU_OP : 0;
+}
+
+u32 lull_doing_python(const char *function, const char *file)
+{
+	static const struct {
+		const char *file, *function;
+		u32 bits;
+	} waits[] = {
+		{ "/queue.py", "get", LULL_IN_QUEUE },
+		{ "/threading.py", "wait", LULL_IN_QUEUE },
+		{ "/threading.py", "join", LULL_IN_QUEUE },
+		{ "/threading.py", "acquire", LULL_IN_LOCK },
+		{ "/threading.py", "__enter__", LULL_IN_LOCK },
+		{ "/multiprocessing/queues.py", "get", LULL_IN_QUEUE },
+		{ "/multiprocessing/connection.py", "", LULL_IN_QUEUE },
+		{ "/concurrent/futures/", "result", LULL_IN_QUEUE },
+		{ "/selectors.py", "select", LULL_IN_EVENTS },
+		{ "/asyncio/base_events.py", "_run_once", LULL_IN_EVENTS },
+		{ "/socketserver.py", "", LULL_IN_DEMAND },
+		{ "/socket.py", "accept", LULL_IN_DEMAND },
+		{ "/socket.py", "readinto", LULL_IN_SOCKET },
+		{ "/ssl.py", "read", LULL_IN_SOCKET },
+		{ "/http/client.py", "", LULL_IN_SOCKET },
+	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(waits); i++) {
+		if (strstr(file, waits[i].file) &&
+		    !strncmp(function, waits[i].function, strlen(waits[i].function)))
+			return waits[i].bits;
+	}
+	return 0;
+}
+
+/* "void std::sort<...>(...)", "std::sort": what comes before the name is its type. */
+static bool is_of_std(const char *function)
+{
+	static const char *const scopes[] = { "std::", "__gnu_cxx::", "__cxxabiv1::", NULL };
+	const char *at = function;
+
+	for (;;) {
+		const char *space = strchr(at, ' '), *bracket = strpbrk(at, "<(");
+
+		if (begins_any(at, scopes))
+			return true;
+		if (!space || (bracket && bracket < space))
+			return false;
+		at = space + 1;
+	}
+}
+
+/* Libraries that come with the system, with Python, CUDA or a framework, and the kernel. */
+static bool is_library(const char *module)
+{
+	static const char *const folders[] = { "/lib/",		  "/lib64/", "/usr/lib",
+					       "/usr/local/cuda", "[",	     NULL };
+	static const char *const parts[] = {
+		"/site-packages/", "/dist-packages/", "/libpython", "/libcu",
+		"/libstdc++",	   "/liblull-agent",  "/libtorch",  "/libnv",
+		"/bin/python",	   "/lib-dynload/",   NULL
+	};
+
+	return begins_any(module, folders) || has_any(module, parts);
+}
+
+bool lull_doing_is_header(const char *file)
+{
+	static const char *const headers[] = { "/usr/include/", "/usr/lib/gcc",	 "/usr/local/cuda",
+					       "../sysdeps",	"/include/c++/", "../csu",
+					       "../nptl",	"./nptl",	 NULL };
+
+	return has_any(file, headers);
+}
+
+bool lull_doing_is_own(const char *function, const char *file, const char *module)
+{
+	static const char *const runtime[] = {
+		"Py",	    "_Py",  "cu",	"__",		"pthread",	"futex",
+		"libtorch", "at::", "c10::",	"torch::",	"clone",	"lull_",
+		"_start",   "gil_", "take_gil", "start_thread", "operator new", "operator delete",
+		NULL
+	};
+
+	if (!*function || begins_any(function, runtime) || is_of_std(function) ||
+	    is_library(module))
+		return false;
+	return *module || (*file && !lull_doing_is_header(file));
+}

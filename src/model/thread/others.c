@@ -1,0 +1,199 @@
+#include "model/thread/others.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+#include "model/thread/doing.h"
+#include "model/host.h"
+#include "model/span.h"
+#include "model/work.h"
+
+/* A sample stands for at most this much time: clocks of samples run at 50 Hz and more. */
+#define SAMPLE_MAX_NS 20000000u
+#define PYSAMPLE_NS   10000000u
+
+struct finder {
+	struct lull_others *o;
+	struct lull_reader *reader;
+	bool *counts; /* by lane */
+};
+
+static bool is_child(const struct lull_process_row *processes, u32 own, u32 process)
+{
+	return process &&
+	       (process == own || processes[process - 1].parent_pid == processes[own - 1].pid);
+}
+
+static bool *find_lanes(struct lull_reader *r, u32 process, const struct lull_chain *c)
+{
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
+	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
+	bool *counts = lull_alloc(n_lanes + 1, sizeof(*counts));
+
+	for (u32 i = 1; i <= n_lanes; i++) {
+		const char *name = lull_reader_string(r, lanes[i - 1].name, NULL);
+
+		counts[i] = lanes[i - 1].kind != LULL_LANE_STREAM && !c->chain_of_lane[i] &&
+			    is_child(processes, process, lanes[i - 1].process) &&
+			    strncmp(name, "lull-", 5) != 0;
+	}
+	return counts;
+}
+
+static void put(struct finder *f, u32 lane, u64 from_ns, u64 to_ns)
+{
+	if (f->counts[lane] && to_ns > from_ns)
+		*(struct lull_others_span *)lull_vec_push(&f->o->spans) =
+			(struct lull_others_span){ from_ns, to_ns, 0 };
+}
+
+static void add_stays(struct finder *f)
+{
+	struct lull_sched_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_sched, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		f->o->is_known = true;
+		for (size_t i = 0; i < n; i++)
+			put(f, cols.lane[i], cols.start_ns[i],
+			    lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]));
+	}
+	lull_cursor_release(&c);
+}
+
+static void add_samples(struct finder *f)
+{
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		f->o->is_known = true;
+		for (size_t i = 0; i < n; i++) {
+			u64 ns = cols.weight_ns[i] < SAMPLE_MAX_NS ? cols.weight_ns[i]
+								   : SAMPLE_MAX_NS;
+			u64 at_ns = cols.start_ns[i];
+
+			put(f, cols.lane[i], at_ns > ns ? at_ns - ns : 0, at_ns);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void add_python(struct finder *f)
+{
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		f->o->is_known = true;
+		for (size_t i = 0; i < n; i++) {
+			u64 at_ns = cols.start_ns[i];
+
+			if (!cols.is_idle[i])
+				put(f, cols.lane[i], at_ns > PYSAMPLE_NS ? at_ns - PYSAMPLE_NS : 0,
+				    at_ns);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void add_reads(struct finder *f)
+{
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			const char *name = lull_reader_string(f->reader, cols.name[i], NULL);
+
+			if (f->counts[cols.lane[i]] && (lull_doing_call(name) & LULL_IN_FILE))
+				put(f, cols.lane[i], cols.start_ns[i],
+				    lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]));
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static int by_from(const void *a, const void *b)
+{
+	const struct lull_others_span *x = a, *y = b;
+
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* Where they overlap they become one. */
+static void merge(struct lull_others *o)
+{
+	struct lull_others_span *at = o->spans.at;
+	size_t n = 0;
+
+	if (o->spans.n)
+		lull_sort(at, o->spans.n, sizeof(*at), by_from);
+	for (size_t i = 0; i < o->spans.n; i++) {
+		if (n && at[i].from_ns <= at[n - 1].to_ns) {
+			if (at[i].to_ns > at[n - 1].to_ns)
+				at[n - 1].to_ns = at[i].to_ns;
+			continue;
+		}
+		at[n++] = at[i];
+	}
+	o->spans.n = n;
+	for (size_t i = 1; i < n; i++)
+		at[i].before_ns = at[i - 1].before_ns + at[i - 1].to_ns - at[i - 1].from_ns;
+}
+
+void lull_others_init(struct lull_others *o, struct lull_reader *r, u32 process,
+		      const struct lull_chain *c, u32 without)
+{
+	struct finder f = { .o = o, .reader = r };
+
+	*o = (struct lull_others){ .is_known = false };
+	lull_vec_init(&o->spans, sizeof(struct lull_others_span));
+	if (!process || !c->chain_of_lane)
+		return;
+	f.counts = find_lanes(r, process, c);
+	if (!(without & LULL_WITHOUT_SCHED))
+		add_stays(&f);
+	if (!o->is_known && !(without & LULL_WITHOUT_SAMPLES))
+		add_samples(&f);
+	if (!o->is_known && !(without & LULL_WITHOUT_PYTHON))
+		add_python(&f);
+	if (!(without & LULL_WITHOUT_OSRT))
+		add_reads(&f);
+	merge(o);
+	free(f.counts);
+}
+
+void lull_others_release(struct lull_others *o)
+{
+	lull_vec_release(&o->spans);
+}
+
+/* All of it before this moment. */
+static u64 until(const struct lull_others *o, u64 at_ns)
+{
+	size_t i = lull_vec_upper(&o->spans, offsetof(struct lull_others_span, from_ns), at_ns);
+	const struct lull_others_span *span;
+
+	if (!i)
+		return 0;
+	span = lull_vec_get(&o->spans, i - 1);
+	return span->before_ns + (at_ns < span->to_ns ? at_ns : span->to_ns) - span->from_ns;
+}
+
+u64 lull_others_ns(const struct lull_others *o, u64 from_ns, u64 to_ns)
+{
+	return to_ns > from_ns ? until(o, to_ns) - until(o, from_ns) : 0;
+}
