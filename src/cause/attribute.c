@@ -269,6 +269,42 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 	}
 }
 
+/* The thread lost its CPU in the call: only that time is the scheduler's. */
+static void pay_preempted(struct work *w, const struct idle *idle, struct lull_claim *c)
+{
+	const struct lull_node *node = &w->s->chain.nodes[c->node];
+	const struct lull_host *h = &w->s->host;
+	const struct lull_host_pause *at = h->pauses.at;
+	u64 at_ns = c->from_ns, to_ns = c->to_ns;
+
+	for (size_t i = lull_host_pause_at(h, node->lane, at_ns);
+	     i < h->pauses.n && at[i].lane == node->lane && at[i].begin_ns < to_ns; i++) {
+		if (at[i].kind != LULL_HOST_PREEMPTED || at[i].end_ns <= at_ns)
+			continue;
+		c->from_ns = at_ns;
+		c->to_ns = at[i].begin_ns > at_ns ? at[i].begin_ns : at_ns;
+		pay(w, idle, c, judge_call(w, c), 0);
+		c->from_ns = c->to_ns;
+		c->to_ns = at[i].end_ns < to_ns ? at[i].end_ns : to_ns;
+		c->pause = LULL_HOST_PREEMPTED;
+		pay(w, idle, c, lull_cause_of(c), 0);
+		c->pause = LULL_NO_PAUSE;
+		at_ns = c->to_ns;
+	}
+	c->from_ns = at_ns;
+	c->to_ns = to_ns;
+	pay(w, idle, c, judge_call(w, c), 0);
+}
+
+static void pay_call(struct work *w, const struct idle *idle, struct lull_claim *c)
+{
+	c->place = LULL_PLACE_CALL;
+	if (w->s->marks[c->node] & LULL_MARK_PREEMPTED)
+		pay_preempted(w, idle, c);
+	else
+		pay(w, idle, c, judge_call(w, c), stack_in(w->s, &w->s->chain.nodes[c->node]));
+}
+
 /* Walk the chain over [from_ns, to_ns). */
 static void walk(struct work *w, const struct idle *idle, u32 chain, u64 from_ns, u64 to_ns)
 {
@@ -289,11 +325,10 @@ static void walk(struct work *w, const struct idle *idle, u32 chain, u64 from_ns
 			pay_gap(w, idle, &c);
 		}
 		if (node->end_ns > from_ns && from_ns < to_ns) {
-			c.place = LULL_PLACE_CALL;
 			c.from_ns = from_ns;
 			c.to_ns = node->end_ns < to_ns ? node->end_ns : to_ns;
 			from_ns = c.to_ns;
-			pay(w, idle, &c, judge_call(w, &c), stack_in(w->s, node));
+			pay_call(w, idle, &c);
 		}
 	}
 }

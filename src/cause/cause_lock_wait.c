@@ -17,7 +17,8 @@ static bool claim(const struct lull_claim *c)
 {
 	const u32 waits = LULL_IN_QUEUE | LULL_IN_EVENTS | LULL_IN_WAIT;
 
-	if (!lull_claim_is_other(c) || (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP)))
+	if (!lull_claim_is_other(c) ||
+	    (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP | LULL_IN_FRAMEWORK)))
 		return false;
 	if (c->inside & LULL_IN_LOCK)
 		return true;

@@ -7,6 +7,7 @@
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
+#include "cause/marks.h"
 #include "cause/replay.h"
 
 static bool claim(const struct lull_claim *c)
@@ -21,7 +22,8 @@ static void apply(struct lull_what_if *w)
 		const struct lull_node *node = &w->replay->subject->chain.nodes[w->nodes[i].node];
 
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_os_scheduling);
-		if (node->cause == LULL_CAUSE_IX_os_scheduling)
+		if (node->cause == LULL_CAUSE_IX_os_scheduling ||
+		    (w->replay->subject->marks[w->nodes[i].node] & LULL_MARK_PREEMPTED))
 			w->nodes[i].call_ns = w->replay->call_ns;
 	}
 }

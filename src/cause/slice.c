@@ -69,6 +69,14 @@ static bool has_others(const struct slicer *sl)
 	       (f64)sl->place->others_ns >= LULL_T(others_work) * (f64)sl->place->gap_ns;
 }
 
+/* It waits while another thread that launches runs: one hands over to the other. */
+static bool is_handed_over(const struct lull_subject *s, const struct part *p)
+{
+	return (p->inside & LULL_IN_QUEUE) &&
+	       (f64)lull_others_ns(&s->launching, p->from_ns, p->to_ns) >=
+		       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
+}
+
 /* One part, from at_ns on; returns where it ends. */
 static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns)
 {
@@ -110,6 +118,8 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	if (has_others(sl))
 		p.inside |= LULL_IN_OTHERS;
 	p.to_ns = end_ns < to_ns ? end_ns : to_ns;
+	if (is_handed_over(sl->s, &p))
+		p.inside |= LULL_IN_FRAMEWORK;
 	*(struct part *)lull_vec_push(&sl->parts) = p;
 	return p.to_ns;
 }
@@ -349,7 +359,7 @@ static u64 preempted_ns(const struct lull_host *h, u32 lane, u64 from_ns, u64 to
 }
 
 /* The cause of a call that took long for a reason of the thread, not of the call. */
-static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 pause, u8 stall)
+static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 stall)
 {
 	struct lull_claim c = { .subject = s,
 				.place = LULL_PLACE_CALL,
@@ -358,7 +368,7 @@ static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 pause, u8 sta
 				.event = LULL_NONE,
 				.from_ns = s->chain.nodes[node].begin_ns,
 				.to_ns = s->chain.nodes[node].end_ns,
-				.pause = pause,
+				.pause = LULL_NO_PAUSE,
 				.stall = stall,
 				.marks = s->marks[node] };
 
@@ -369,12 +379,12 @@ static u8 cause_of_call(const struct lull_subject *s, u32 node, u8 pause, u8 sta
 static void mark_preempted(struct lull_subject *s)
 {
 	for (u32 i = 0; s->host.has_sched && i < s->chain.n; i++) {
-		struct lull_node *node = &s->chain.nodes[i];
+		const struct lull_node *node = &s->chain.nodes[i];
 		u64 len_ns = node->end_ns - node->begin_ns;
 
 		if (node->kind == LULL_KIND_OF_LAUNCH && len_ns >= LULL_TN(gap_long_ns) &&
 		    preempted_ns(&s->host, node->lane, node->begin_ns, node->end_ns) * 2 > len_ns)
-			node->cause = cause_of_call(s, i, LULL_HOST_PREEMPTED, LULL_STALL_NONE);
+			s->marks[i] |= LULL_MARK_PREEMPTED;
 	}
 }
 
@@ -426,7 +436,7 @@ void lull_subject_slice(struct lull_subject *s)
 		if (gap->gap_ns >= LULL_TN(gap_long_ns))
 			slice_gap(&sl, gap);
 		if (gap->call_stall_ns)
-			node->cause = cause_of_call(s, gap->node, LULL_NO_PAUSE, s->stalls.kind);
+			node->cause = cause_of_call(s, gap->node, s->stalls.kind);
 	}
 	mark_saved(s);
 	mark_preempted(s);

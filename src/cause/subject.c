@@ -236,6 +236,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	lull_host_init(&s->host, r, &s->chain, without);
 	lull_others_init(&s->others, r, without & LULL_WITHOUT_CALLS ? 0 : process, &s->chain,
 			 without);
+	lull_others_init_launching(&s->launching, r, &s->chain, without);
 	/* Our own recordings hold every wait for the lock: none is none. */
 	if (has_agent(s) && !(without & LULL_WITHOUT_GIL))
 		s->host.has_gil = true;
@@ -291,6 +292,7 @@ void lull_subject_release(struct lull_subject *s)
 	lull_chain_release(&s->chain);
 	lull_host_release(&s->host);
 	lull_others_release(&s->others);
+	lull_others_release(&s->launching);
 	lull_rounds_release(&s->rounds);
 	lull_vec_release(&s->slices);
 	lull_vec_release(&s->intervals);

@@ -176,6 +176,25 @@ void lull_others_init(struct lull_others *o, struct lull_reader *r, u32 process,
 	free(f.counts);
 }
 
+void lull_others_init_launching(struct lull_others *o, struct lull_reader *r,
+				const struct lull_chain *c, u32 without)
+{
+	struct finder f = { .o = o, .reader = r };
+	size_t n;
+
+	*o = (struct lull_others){ .is_known = false };
+	lull_vec_init(&o->spans, sizeof(struct lull_others_span));
+	if (!c->chain_of_lane || (without & LULL_WITHOUT_SCHED))
+		return;
+	lull_reader_dim(r, LULL_TABLE_lane, &n);
+	f.counts = lull_alloc(n + 1, sizeof(*f.counts));
+	for (size_t i = 1; i <= n; i++)
+		f.counts[i] = c->chain_of_lane[i];
+	add_stays(&f);
+	merge(o);
+	free(f.counts);
+}
+
 void lull_others_release(struct lull_others *o)
 {
 	lull_vec_release(&o->spans);

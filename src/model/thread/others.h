@@ -32,6 +32,10 @@ struct lull_others_span {
 void lull_others_init(struct lull_others *o, struct lull_reader *r, u32 process,
 		      const struct lull_chain *c, u32 without);
 
+/* When the threads of the chain were on a CPU, by the scheduler's records alone. */
+void lull_others_init_launching(struct lull_others *o, struct lull_reader *r,
+				const struct lull_chain *c, u32 without);
+
 /* Free it. */
 void lull_others_release(struct lull_others *o);
 
