@@ -203,7 +203,7 @@ GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
-	split_guest split_guest_fp lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+	split_guest split_guest_fp loop_guest lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
 E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
@@ -250,6 +250,12 @@ $(BUILD)/e2e/lib_guest $(BUILD)/e2e/lib_guest_now $(BUILD)/e2e/lib_guest_noplt: 
 		$(BUILD)/e2e/part/libwatched.so $(BUILD)/e2e/part/libplugin.so
 	@echo "  LINK  $@"
 	$(Q)$(CXX) $(LIB_GUEST_FLAGS) -o $@ $< -lwatched -lpthread -ldl
+
+# A loop that leaves the device idle, in C++ for its sort.
+$(BUILD)/e2e/loop_guest: test/e2e/guests/loop_guest.cc test/support/cuda_guest.h include/lull.h
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CXX) -g -O2 -Wall -Wextra -iquote test -iquote include -o $@ $< -lpthread -ldl
 
 # Ranks of each MPI that is installed, with Fortran's bindings beside.
 $(BUILD)/e2e/mpi_guest_openmpi: MPI_LIBS := -lmpi_mpifh

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""lull why on programs that leave the simulated device idle (guests/loop_guest.cc), each for another reason.
+
+On a busy machine the thread may also lack a CPU, and waits for the device return late. Both are true then and come with any
+of the loops, so they are left aside: of all other causes, that of the loop has the most time.
+Usage: test_why_loops.py BUILD [NAME...]
+"""
+import json
+import os
+import sys
+
+import runner
+from runner import expect
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL, GUEST = BUILD + "/lull", BUILD + "/e2e/loop_guest"
+SIM = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")
+ASIDE = {"os-scheduling", "host-sync", "kernel-gap", "launch-bound", "exposed-copy"}
+
+
+def record(how, rounds=40):
+    done = runner.run([LULL, "profile", "-o", how, GUEST, how, str(rounds)], env=SIM)
+    expect(f"status of {how}", done.returncode == 0, done.stderr)
+    done = runner.run([LULL, "why", "-f", "json", how + ".lull"])
+    expect(f"an answer for {how}", done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def most(answer):
+    costs = {name: ns for name, ns in answer["device"]["costs_ns"].items() if name not in ASIDE and ns}
+    return max(costs, key=costs.get) if costs else None
+
+
+def check(how, cause):
+    answer = record(how)
+    expect(f"the cause of {how}", most(answer) == cause, answer["device"]["costs_ns"])
+    finding = [f for f in answer["findings"] if f["cause"] == cause]
+    expect(f"a finding for {how}", len(finding) == 1, answer["findings"])
+    return " ".join(e["text"] for e in finding[0]["evidence"])
+
+
+def a_sort_is_named_with_its_function():
+    said = check("sort", "host-compute")
+    expect("the function of the program", "sort_particles" in said and "introsort" not in said, said)
+    expect("how many samples say so", "samples there" in said, said)
+
+
+def a_lock_is_named_with_its_holder():
+    said = check("lock", "lock-wait")
+    expect("the call", "pthread_mutex_lock" in said, said)
+    expect("who holds it", "burn" in said, said)
+
+
+def questions_and_sleeps_are_polling():
+    check("poll", "polling")
+    check("sleep", "polling")
+
+
+def small_copies_are_counted():
+    said = check("small", "small-copies")
+    expect("how many", "1000 copies to the device per step, 4 bytes each" in said, said)
+
+
+def fresh_memory_is_page_faults():
+    done = runner.run([LULL, "doctor"])
+    if "ok       kernel samples" not in done.stdout:
+        runner.skip("the kernel cannot be sampled here")
+    check("fault", "page-faults")
+
+
+def files_and_sockets_are_told_apart():
+    check("read", "storage-read")
+    check("net", "network-read")
+
+
+def a_server_without_requests_has_no_demand():
+    answer = record("demand")
+    expect("the cause", most(answer) == "no-demand", answer["device"]["costs_ns"])
+    finding = [f for f in answer["findings"] if f["cause"] == "no-demand"][0]
+    expect("nothing is predicted", not finding.get("prediction"), finding)
+
+
+def a_batch_from_a_queue_is_the_input_pipeline():
+    said = check("queue", "input-pipeline")
+    expect("who prepares it", "meanwhile thread" in said, said)
+
+
+TESTS = (
+    a_sort_is_named_with_its_function,
+    a_lock_is_named_with_its_holder,
+    questions_and_sleeps_are_polling,
+    small_copies_are_counted,
+    fresh_memory_is_page_faults,
+    files_and_sockets_are_told_apart,
+    a_server_without_requests_has_no_demand,
+    a_batch_from_a_queue_is_the_input_pipeline,
+)
+
+if __name__ == "__main__":
+    runner.main(TESTS, sys.argv[2:])
