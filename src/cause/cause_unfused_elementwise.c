@@ -75,8 +75,12 @@ static void apply(struct lull_what_if *w)
 	bool is_unit = w->scenario <= 0 && w->n_ops >= 2 * w->replay->n_rounds &&
 		       w->replay->subject->rounds.source == LULL_ROUNDS_PERIOD;
 
+	/* Nothing says that equal launches which were only put into groups belong together. */
+	bool is_group = w->replay->subject->rounds.source == LULL_ROUNDS_GROUP;
+
 	for (u32 i = 0; i < w->n; i++) {
-		if ((w->nodes[i].starts && !is_unit) || w->nodes[i].wait != LULL_REPLAY_RUNS)
+		if ((w->nodes[i].starts && !is_unit) || is_group ||
+		    w->nodes[i].wait != LULL_REPLAY_RUNS)
 			close_row(w, &row);
 		for (u32 k = w->nodes[i].op; k < w->nodes[i].op + w->nodes[i].n_ops; k++) {
 			const struct lull_unit *unit = &units->at[w->ops[k].unit];

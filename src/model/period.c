@@ -7,7 +7,7 @@
 #include "base/sort.h"
 
 #define ALIKE	      0.85 /* labels of the tried traces do not change between 0.70 and 0.95 */
-#define MAX_SYMBOLS   1000000
+#define MAX_SYMBOLS   500000
 #define MAX_NAMES     128
 #define MAX_PER_COUNT 4	 /* names that occur equally often cut at equal places */
 #define MIN_PIECES    3	 /* two that are alike may be chance */

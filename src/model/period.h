@@ -7,7 +7,7 @@
  * shortest lag with a high autocorrelation would find the layer.
  *
  * Limits:         a step of equal iterations cannot be distinguished from as many steps. At most
- *                 128 names are tried on at most 1 M symbols, so that the cost is linear.
+ *                 128 names are tried on at most 500,000 symbols, so that the cost is linear.
  */
 #ifndef LULL_MODEL_PERIOD_H
 #define LULL_MODEL_PERIOD_H

@@ -35,7 +35,7 @@ static const f64 trust[LULL_N_ROUNDS_SOURCES] = {
 	[LULL_ROUNDS_STEP] = 1,	    [LULL_ROUNDS_RANGE] = 0.99,	    [LULL_ROUNDS_HOOK] = 0.95,
 	[LULL_ROUNDS_NAMED] = 0.9,  [LULL_ROUNDS_FORWARD] = 0.9,    [LULL_ROUNDS_PERIOD] = 0.85,
 	[LULL_ROUNDS_WAITS] = 0.84, [LULL_ROUNDS_OPTIMIZER] = 0.83, [LULL_ROUNDS_OPS] = 0.8,
-	[LULL_ROUNDS_GROUP] = 0.5,
+	[LULL_ROUNDS_GROUP] = 0.6,
 };
 
 /* ---- which candidate ---- */
@@ -65,12 +65,6 @@ static bool decides(const struct lull_loop *l)
 	}
 }
 
-static bool is_marked(enum lull_rounds_source source)
-{
-	return source == LULL_ROUNDS_STEP || source == LULL_ROUNDS_RANGE ||
-	       source == LULL_ROUNDS_HOOK;
-}
-
 /* The candidate of this source, or NULL. */
 static struct lull_loop *loop_of(struct lull_loop_finder *f, enum lull_rounds_source source)
 {
@@ -83,16 +77,32 @@ static struct lull_loop *loop_of(struct lull_loop_finder *f, enum lull_rounds_so
 	return NULL;
 }
 
+/* What decides at once, in this order. */
+static const enum lull_rounds_source marked[] = { LULL_ROUNDS_STEP, LULL_ROUNDS_RANGE,
+						  LULL_ROUNDS_HOOK };
+
+/* The candidate of this source, judged, if it decides. */
+static struct lull_loop *decided_by(struct lull_loop_finder *f, enum lull_rounds_source source)
+{
+	struct lull_loop *l = loop_of(f, source);
+
+	if (!l)
+		return NULL;
+	lull_loop_judge(f, l, false);
+	return decides(l) ? l : NULL;
+}
+
+/* The candidate that explains the run best; one step that is marked is better than none. */
 static struct lull_loop *best_of(struct lull_loop_finder *f)
 {
-	static const enum lull_rounds_source marked[] = { LULL_ROUNDS_STEP, LULL_ROUNDS_RANGE,
-							  LULL_ROUNDS_HOOK };
-	struct lull_loop *best = NULL, *loops, *l;
+	struct lull_loop *loops = f->loops.at, *best = NULL;
 
-	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
-		l = loop_of(f, marked[i]);
-		if (l && decides(l))
-			return l;
+	for (size_t i = 0; i < f->loops.n; i++) {
+		/* Those that were marked were judged. */
+		if (loops[i].kinds)
+			continue;
+		lull_loop_judge(f, &loops[i], false);
+		lull_loop_merge(f, &loops[i], false);
 	}
 	lull_loops_from_calls(f);
 	loops = f->loops.at;
@@ -102,9 +112,9 @@ static struct lull_loop *best_of(struct lull_loop_finder *f)
 	}
 	if (best && score_of(best) >= SCORE_LEAST)
 		return best;
-	/* One step that is marked, or steps without work, are said to be what they are. */
 	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
-		l = loop_of(f, marked[i]);
+		struct lull_loop *l = loop_of(f, marked[i]);
+
 		if (l)
 			return l;
 	}
@@ -152,7 +162,7 @@ static void last_items(struct lull_vec *items, const struct lull_loop_finder *f,
  */
 static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 {
-	u64 from_ns, most;
+	u64 from_ns, most, was_ns = l->last_ns;
 	struct lull_vec items;
 	const struct item *at;
 	size_t n;
@@ -175,6 +185,8 @@ static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 			l->last_ns = at[n - 1].begin_ns + 1;
 	}
 	lull_vec_release(&items);
+	if (l->last_ns != was_ns)
+		lull_loop_judge(f, l, false);
 }
 
 static void take(struct lull_rounds *s, const struct lull_loop *l)
@@ -193,20 +205,28 @@ static void take(struct lull_rounds *s, const struct lull_loop *l)
 
 static void find_marks(struct lull_rounds *s, struct lull_loop_finder *f)
 {
-	struct lull_loop *loops, *best;
+	bool has_steps = !(f->without & LULL_WITHOUT_STEPS);
+	struct lull_loop *best = NULL;
 
-	lull_loops_from_marks(f);
-	loops = f->loops.at;
-	for (size_t i = 0; i < f->loops.n; i++) {
-		lull_loop_judge(f, &loops[i], false);
-		if (!is_marked(loops[i].source))
-			lull_loop_merge(f, &loops[i]);
+	if (has_steps)
+		lull_loops_from_table(f, LULL_STEP_SAID);
+	best = decided_by(f, LULL_ROUNDS_STEP);
+	if (!best) {
+		if (has_steps)
+			lull_loops_from_table(f, LULL_STEP_FOUND);
+		lull_loops_from_ranges(f);
+		best = decided_by(f, LULL_ROUNDS_RANGE);
 	}
-	best = best_of(f);
+	if (!best)
+		best = decided_by(f, LULL_ROUNDS_HOOK);
+	if (!best)
+		best = best_of(f);
 	if (!best)
 		return;
+	/* Guesses were judged by their first rounds only. */
+	if (best->n_judged < best->marks.n)
+		lull_loop_judge(f, best, false);
 	end_last(f, best);
-	lull_loop_judge(f, best, false);
 	take(s, best);
 }
 

@@ -29,7 +29,8 @@ struct lull_loop {
 	/* Filled in by lull_loop_judge(). */
 	u8 *kinds;	 /* by round */
 	u32 n_kinds;	 /* the last one may be a rest */
-	u32 n;		 /* rounds that hold something */
+	u32 n_judged;	 /* rounds that were looked at */
+	u32 n;		 /* of them, those that hold something */
 	f64 covered;	 /* share of the device's work and of the launches, whichever is less */
 	f64 weight;	 /* the same, but what was done before the first round counts little */
 	f64 spanned;	 /* share of the launching threads' time */
@@ -50,6 +51,7 @@ struct lull_loop_finder {
 	u32 process;
 	u32 without;
 	u8 *buckets;	       /* by node; LULL_LOOP_NO_ITEM for nodes that do not count */
+	u64 n_launches;	       /* nodes that start work */
 	struct lull_vec loops; /* struct lull_loop */
 };
 
@@ -77,7 +79,7 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
  * Rounds of different kinds that follow each other in a fixed order, with no two neighbours alike,
  * are parts of one round: put them together. Judges again if so.
  */
-void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l);
+void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l, bool is_guess);
 
 /*
  * Take away rounds at both ends that are like no other and far smaller than usual: the start and
@@ -85,8 +87,11 @@ void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l);
  */
 void lull_loop_trim(const struct lull_loop_finder *f, struct lull_loop *l, bool is_guess);
 
-/* Candidates from the table `step`, ranges, operators and hooks (round_marks.c). */
-void lull_loops_from_marks(struct lull_loop_finder *f);
+/* A candidate from the rows of the table `step` with this source (round_marks.c). */
+void lull_loops_from_table(struct lull_loop_finder *f, u8 source);
+
+/* Candidates from ranges, operators and hooks (round_marks.c). */
+void lull_loops_from_ranges(struct lull_loop_finder *f);
 
 /* Candidates from what repeats in the calls (round_repeat.c). */
 void lull_loops_from_calls(struct lull_loop_finder *f);

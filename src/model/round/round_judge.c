@@ -29,26 +29,28 @@ struct content {
 
 /* ---- items ---- */
 
+static u8 bucket_of_key(u64 key)
+{
+	return (u8)((key * 0x9e3779b97f4a7c15ull) >> 59);
+}
+
 /* What a call started, or that it waits, as a bucket. */
 static u8 bucket_of(const struct lull_loop_finder *f, const struct lull_node *node,
-		    const struct lull_launch_row *launches)
+		    const u8 *of_launch)
 {
 	const struct lull_unit *unit;
 	u64 key;
 
-	if (node->unit == LULL_NONE) {
-		if (node->kind != LULL_KIND_OF_SYNC)
-			return LULL_LOOP_NO_ITEM;
-		key = node->name;
-	} else {
-		unit = &f->units->at[node->unit];
-		key = (u64)(unit->kind + 1) << 40;
-		if (unit->kind == LULL_UNIT_COPY)
-			key |= lull_units_copy(f->units, unit)->direction;
-		else if (unit->kind != LULL_UNIT_MEMSET && unit->what)
-			key |= launches[unit->what - 1].name;
-	}
-	return (u8)((key * 0x9e3779b97f4a7c15ull) >> 59);
+	if (node->unit == LULL_NONE)
+		return node->kind == LULL_KIND_OF_SYNC ? bucket_of_key(node->name)
+						       : LULL_LOOP_NO_ITEM;
+	unit = &f->units->at[node->unit];
+	if (unit->kind <= LULL_UNIT_COLLECTIVE)
+		return of_launch[unit->what];
+	key = (u64)(unit->kind + 1) << 40;
+	if (unit->kind == LULL_UNIT_COPY)
+		key |= lull_units_copy(f->units, unit)->direction;
+	return bucket_of_key(key);
 }
 
 void lull_loop_finder_init(struct lull_loop_finder *f, struct lull_reader *r, u32 process,
@@ -57,6 +59,7 @@ void lull_loop_finder_init(struct lull_loop_finder *f, struct lull_reader *r, u3
 {
 	size_t n;
 	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+	u8 *of_launch = lull_alloc(n + 1, 1);
 
 	*f = (struct lull_loop_finder){ .reader = r,
 					.chain = c,
@@ -66,8 +69,13 @@ void lull_loop_finder_init(struct lull_loop_finder *f, struct lull_reader *r, u3
 					.without = without };
 	lull_vec_init(&f->loops, sizeof(struct lull_loop));
 	f->buckets = lull_alloc(c->n + 1, 1);
-	for (u32 i = 0; i < c->n; i++)
-		f->buckets[i] = bucket_of(f, &c->nodes[i], launches);
+	for (size_t i = 0; i < n; i++)
+		of_launch[i + 1] = bucket_of_key(1ull << 40 | launches[i].name);
+	for (u32 i = 0; i < c->n; i++) {
+		f->buckets[i] = bucket_of(f, &c->nodes[i], of_launch);
+		f->n_launches += c->nodes[i].unit != LULL_NONE;
+	}
+	free(of_launch);
 }
 
 static void loop_release(struct lull_loop *l)
@@ -363,7 +371,8 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	if (n == MAX_ROUNDS && n < l->marks.n)
 		until_ns = marks[n];
 	l->n = 0;
-	l->covered = l->even = 0;
+	l->n_judged = (u32)n;
+	l->covered = l->even = l->weight = 0;
 	if (!n || !f->chain->n)
 		return;
 	content_init(&t, f, l, n, until_ns);
@@ -408,7 +417,7 @@ static f64 same_share(const struct lull_loop *l, size_t n, size_t lag)
 	return n > lag ? (f64)n_same / (f64)(n - lag) : 0;
 }
 
-void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l)
+void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l, bool is_guess)
 {
 	u64 *marks = l->marks.at;
 	size_t n = l->marks.n, parts = 2, n_kept = 0;
@@ -425,5 +434,5 @@ void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l)
 	for (size_t i = 0; i + parts <= n; i += parts)
 		marks[n_kept++] = marks[i];
 	l->marks.n = n_kept;
-	lull_loop_judge(f, l, false);
+	lull_loop_judge(f, l, is_guess);
 }

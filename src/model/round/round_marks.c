@@ -40,7 +40,7 @@ struct shapes {
 /* ---- the table `step` ---- */
 
 /* The loop of the thread with the most steps, of those the program said or that hooks found. */
-static void from_table(struct lull_loop_finder *f, u8 source)
+void lull_loops_from_table(struct lull_loop_finder *f, u8 source)
 {
 	size_t n, n_lanes;
 	const struct lull_lane_row *lanes = lull_reader_dim(f->reader, LULL_TABLE_lane, &n_lanes);
@@ -378,30 +378,18 @@ static void mark_all(struct shapes *s)
 	lull_vec_release(&calls);
 }
 
-static u64 count_launches(const struct lull_loop_finder *f)
+void lull_loops_from_ranges(struct lull_loop_finder *f)
 {
-	u64 n = 0;
-
-	for (u32 i = 0; i < f->chain->n; i++)
-		n += f->chain->nodes[i].unit != LULL_NONE;
-	return n;
-}
-
-void lull_loops_from_marks(struct lull_loop_finder *f)
-{
-	u64 n_launches = count_launches(f);
+	size_t n_before = f->loops.n;
 	struct shapes s;
 
-	if (!(f->without & LULL_WITHOUT_STEPS)) {
-		from_table(f, LULL_STEP_SAID);
-		from_table(f, LULL_STEP_FOUND);
-	}
 	shapes_init(&s, f);
 	choose_steps(&s);
 	choose_updates(&s);
 	choose(&s, SHAPE_RANGE, LULL_ROUNDS_NAMED, MAX_NAMED, 1);
 	choose_by_name(&s, SHAPE_HOOK, "forward", LULL_ROUNDS_FORWARD);
-	choose(&s, SHAPE_OP, LULL_ROUNDS_OPS, MAX_OPS, (u64)((f64)n_launches * OP_LEAST) + 1);
-	mark_all(&s);
+	choose(&s, SHAPE_OP, LULL_ROUNDS_OPS, MAX_OPS, (u64)((f64)f->n_launches * OP_LEAST) + 1);
+	if (f->loops.n > n_before)
+		mark_all(&s);
 	shapes_release(&s);
 }

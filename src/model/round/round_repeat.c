@@ -57,7 +57,7 @@ static u32 chain_to_look_at(const struct lull_chain *c)
 {
 	u32 best = 0, most = 0;
 
-	for (u32 k = 0; k < c->n_chains; k++) {
+	for (u32 k = 0; c->n_chains > 1 && k < c->n_chains; k++) {
 		u32 n = 0;
 
 		for (u32 i = c->first[k]; i < c->first[k + 1]; i++)
@@ -122,8 +122,10 @@ static void find_gaps(struct sequence *q)
 		q->gap_ns = gaps_ns[n_gaps / 2] * GAP_FACTOR;
 		q->gap_ns = q->gap_ns > GAP_NS ? q->gap_ns : GAP_NS;
 	}
-	for (u32 i = q->first + 1; n_gaps && i < q->last; i++)
-		n_long += c->nodes[i].begin_ns - lull_chain_gap_ns(c, i) >= q->gap_ns;
+	/* They are sorted, and a sample where there are many. */
+	while (n_long < n_gaps && gaps_ns[n_gaps - n_long - 1] >= q->gap_ns)
+		n_long++;
+	n_long *= step;
 	free(gaps_ns);
 	if (n_long < LULL_LOOP_MIN || n_long * GAP_SHARE > n)
 		return;
@@ -133,12 +135,59 @@ static void find_gaps(struct sequence *q)
 	};
 }
 
-static void sequence_init(struct sequence *q, struct lull_loop_finder *f)
+/* The number of what a node does; names of kernels are looked up once for each launch. */
+static u32 number_of(struct sequence *q, u32 at, struct lull_map *numbers, u32 *of_launch,
+		     const struct lull_launch_row *rows)
+{
+	const struct lull_node *node = &q->f->chain->nodes[at];
+	const struct lull_unit *unit =
+		node->unit == LULL_NONE ? NULL : &q->f->units->at[node->unit];
+	u32 *known = unit && unit->kind == LULL_UNIT_KERNEL ? &of_launch[unit->what] : NULL;
+	struct symbol s = { .node = at };
+	u32 *number;
+	bool is_new;
+
+	if (known && *known)
+		return *known - 1;
+	number = lull_map_add(numbers, key_of(q, node, rows, &s), &is_new);
+	if (is_new) {
+		s.number = *number = (u32)q->all.n;
+		*(struct symbol *)lull_vec_push(&q->all) = s;
+	}
+	if (known)
+		*known = *number + 1;
+	return *number;
+}
+
+static void read_symbols(struct sequence *q)
 {
 	size_t n_rows;
-	const struct lull_launch_row *rows = lull_reader_dim(f->reader, LULL_TABLE_launch, &n_rows);
-	u32 chain = chain_to_look_at(f->chain), n;
+	const struct lull_launch_row *rows =
+		lull_reader_dim(q->f->reader, LULL_TABLE_launch, &n_rows);
+	u32 *of_launch = lull_alloc(n_rows + 1, sizeof(*of_launch));
 	struct lull_map numbers;
+
+	lull_map_init(&numbers);
+	for (u32 i = q->first; i < q->last; i++) {
+		u32 number;
+
+		if (q->f->buckets[i] == LULL_LOOP_NO_ITEM)
+			continue;
+		number = number_of(q, i, &numbers, of_launch, rows);
+		((struct symbol *)q->all.at)[number].count++;
+		q->marks[i - q->first] = number + 1;
+		if (q->f->chain->nodes[i].unit == LULL_NONE)
+			continue;
+		q->nodes[q->n] = i;
+		q->launches[q->n++] = number;
+	}
+	lull_map_release(&numbers);
+	free(of_launch);
+}
+
+static void sequence_init(struct sequence *q, struct lull_loop_finder *f)
+{
+	u32 chain = chain_to_look_at(f->chain), n;
 
 	*q = (struct sequence){ .f = f };
 	q->first = f->chain->n_chains ? f->chain->first[chain] : 0;
@@ -148,28 +197,7 @@ static void sequence_init(struct sequence *q, struct lull_loop_finder *f)
 	q->nodes = lull_alloc(n + 1, sizeof(*q->nodes));
 	q->marks = lull_alloc(n + 1, sizeof(*q->marks));
 	lull_vec_init(&q->all, sizeof(struct symbol));
-	lull_map_init(&numbers);
-	for (u32 i = q->first; i < q->last; i++) {
-		const struct lull_node *node = &f->chain->nodes[i];
-		struct symbol s = { .node = i };
-		bool is_new;
-		u32 *number;
-
-		if (f->buckets[i] == LULL_LOOP_NO_ITEM)
-			continue;
-		number = lull_map_add(&numbers, key_of(q, node, rows, &s), &is_new);
-		if (is_new) {
-			s.number = *number = (u32)q->all.n;
-			*(struct symbol *)lull_vec_push(&q->all) = s;
-		}
-		((struct symbol *)q->all.at)[*number].count++;
-		q->marks[i - q->first] = *number + 1;
-		if (node->unit == LULL_NONE)
-			continue;
-		q->nodes[q->n] = i;
-		q->launches[q->n++] = *number;
-	}
-	lull_map_release(&numbers);
+	read_symbols(q);
 	find_gaps(q);
 }
 
@@ -236,13 +264,13 @@ static bool add_period(struct sequence *q, bool *is_plain_one)
 /* ---- separators ---- */
 
 /* Where rounds begin: after a wait, at any other separator. Runs of separators are one. */
-static void cut_at(struct sequence *q, const struct symbol *s, struct lull_loop *l)
+static void cut_at(struct sequence *q, const struct symbol *s, struct lull_loop *l, u32 until)
 {
 	const struct lull_chain *c = q->f->chain;
 	bool has_passed = false, is_between = true;
 	u32 last = LULL_NONE;
 
-	for (u32 i = q->first; i < q->last; i++) {
+	for (u32 i = q->first; i < until; i++) {
 		u32 mark = q->marks[i - q->first];
 		bool is_here =
 			s->what == SEP_GAP
@@ -308,6 +336,7 @@ static bool is_better(const struct lull_loop *new, const struct lull_loop *old)
 struct limits {
 	f64 even, usual;
 	u64 least_ns, most_ns; /* of a round */
+	u64 n_least;	       /* as often a separator has to occur */
 	bool has_launches;     /* launches may separate, too */
 	bool has_updates;      /* each round has an update of the optimizer, or none has */
 };
@@ -320,45 +349,53 @@ static bool is_good(const struct lull_loop *l, const struct limits *limits)
 	       (!limits->has_updates || l->updated < 0.05 || l->updated > 0.95);
 }
 
+/* Cut the calls up to a node by a separator, and measure the rounds. */
+static void try_separator(struct sequence *q, struct symbol *s, struct lull_loop *l, u32 until)
+{
+	bool is_guess = until < q->last;
+
+	l->name = name_of(q, s);
+	l->marks.n = 0;
+	cut_at(q, s, l, until);
+	lull_loop_judge(q->f, l, is_guess);
+	lull_loop_trim(q->f, l, is_guess);
+	lull_loop_merge(q->f, l, is_guess);
+}
+
+static bool may_separate(const struct sequence *q, const struct symbol *s,
+			 const struct limits *limits)
+{
+	if (s->count < LULL_LOOP_MIN || s->count < limits->n_least)
+		return false;
+	return s->what != SEP_LAUNCH || (limits->has_launches && (u64)s->count * 2 <= q->n);
+}
+
 /* Add the best separator as a candidate; whether there is one. */
 static bool add_separated(struct sequence *q, const struct limits *limits)
 {
-	struct symbol *sorted = lull_alloc(q->all.n + 1, sizeof(*sorted));
-	u32 n_tried = 0, best = LULL_NONE;
-	size_t n_before = q->f->loops.n;
+	u32 until = q->last - q->first > LULL_LOOP_LOOK ? q->first + LULL_LOOP_LOOK : q->last;
+	struct symbol *sorted = lull_alloc(q->all.n + 1, sizeof(*sorted)), *best = NULL;
+	struct lull_loop *l = lull_loop_add(q->f, LULL_ROUNDS_WAITS), kept = { .n = 0 };
+	u32 n_tried = 0;
 
 	memcpy(sorted, q->all.at, q->all.n * sizeof(*sorted));
 	lull_sort(sorted, q->all.n, sizeof(*sorted), by_count);
 	for (size_t i = 0; i < q->all.n && n_tried < MAX_TRIED; i++) {
-		struct lull_loop *l, *kept;
-
-		if (sorted[i].count < LULL_LOOP_MIN ||
-		    (sorted[i].what == SEP_LAUNCH &&
-		     (!limits->has_launches || sorted[i].count * 2 > q->n)))
+		if (!may_separate(q, &sorted[i], limits))
 			continue;
 		n_tried++;
-		l = lull_loop_add(q->f, LULL_ROUNDS_WAITS);
-		l->name = name_of(q, &sorted[i]);
-		cut_at(q, &sorted[i], l);
-		lull_loop_judge(q->f, l, true);
-		lull_loop_trim(q->f, l, true);
-		lull_loop_merge(q->f, l);
-		kept = best == LULL_NONE ? NULL : lull_vec_get(&q->f->loops, best);
-		if (!is_good(l, limits) || (kept && !is_better(l, kept))) {
-			lull_loop_drop(q->f);
+		try_separator(q, &sorted[i], l, until);
+		if (!is_good(l, limits) || (best && !is_better(l, &kept)))
 			continue;
-		}
-		if (kept) {
-			struct lull_loop swap = *kept;
-
-			*kept = *l;
-			*l = swap;
-			lull_loop_drop(q->f);
-		}
-		best = (u32)n_before;
+		best = &sorted[i];
+		kept = *l; /* only its numbers are used */
 	}
+	if (best)
+		try_separator(q, best, l, q->last);
+	else
+		lull_loop_drop(q->f);
 	free(sorted);
-	return best != LULL_NONE;
+	return best != NULL;
 }
 
 /* ---- groups ---- */
@@ -408,8 +445,9 @@ static bool add_other(struct sequence *q, const struct lull_loop *l, bool is_pla
 {
 	u64 median_ns = l->median_ns;
 	size_t n_before = q->f->loops.n;
-	struct limits outer = { EVEN_LEAST, 0, median_ns, UINT64_MAX, is_plain_one, false };
-	struct limits inner = { INNER_EVEN, INNER_USUAL, SHORT_NS, median_ns / 2, false, true };
+	struct limits outer = { EVEN_LEAST, 0, median_ns, UINT64_MAX, 0, is_plain_one, false };
+	struct limits inner = { INNER_EVEN,	     INNER_USUAL, SHORT_NS, median_ns / 2,
+				2 * (u64)l->marks.n, false,	  true };
 
 	if (!is_plain_one && median_ns >= TINY_NS)
 		return add_separated(q, &inner);
@@ -420,7 +458,7 @@ static bool add_other(struct sequence *q, const struct lull_loop *l, bool is_pla
 
 void lull_loops_from_calls(struct lull_loop_finder *f)
 {
-	struct limits any = { EVEN_LEAST, 0, 0, UINT64_MAX, false, false };
+	struct limits any = { EVEN_LEAST, 0, 0, UINT64_MAX, 0, false, false };
 	struct sequence q;
 	bool is_plain_one;
 
