@@ -140,6 +140,7 @@ struct lull_cause {
 	bool names_unit;    /* where no place is known, the kernel is the place */
 	bool owns_copies;   /* data copied to the host just before is copied for it */
 	bool exposes;	    /* launches that come late since it drained the device are its own */
+	bool is_captured;   /* its time may go when launches are captured: these may come first */
 	bool slows_kernels; /* it makes kernels of one rank longer than those of others */
 	u32 needs;	    /* LULL_NEED_... */
 

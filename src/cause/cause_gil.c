@@ -16,11 +16,35 @@ static bool claim(const struct lull_claim *c)
 	       (c->pause == LULL_HOST_GIL || c->stall == LULL_STALL_GIL);
 }
 
+/*
+ * Waits for another thread before a node that are not for the lock: that thread needs the lock,
+ * too, and gets it sooner.
+ */
+static f64 waits_ns(const struct lull_subject *s, u32 node)
+{
+	const struct lull_slice *at = s->slices.at;
+	const struct lull_host_event *events = s->host.events.at;
+	f64 sum = 0;
+
+	for (size_t i = s->chain.nodes[node].slice;
+	     i != LULL_NONE && i < s->slices.n && at[i].node == node; i++) {
+		if (at[i].cause != LULL_CAUSE_IX_gil && at[i].event != LULL_NONE &&
+		    (events[at[i].event].inside & LULL_IN_WAIT))
+			sum += (f64)(at[i].to_ns - at[i].from_ns);
+	}
+	return sum;
+}
+
 static void apply(struct lull_what_if *w)
 {
+	const struct lull_subject *s = w->replay->subject;
+	f64 share = s->window_ns ? (f64)s->cost_ns[LULL_CAUSE_IX_gil] / (f64)s->window_ns : 0;
+
 	for (u32 i = 0; i < w->n; i++) {
 		struct lull_replay_node *n = &w->nodes[i];
 
+		if (s->host.has_gil)
+			n->gap_ns -= share * waits_ns(s, n->node);
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_gil);
 		n->gap_ns -= n->gil_ns + n->cold_gap_ns;
 		n->gap_ns = n->gap_ns > 0 ? n->gap_ns : 0;
@@ -98,7 +122,9 @@ const struct lull_cause lull_cause_gil = {
 	       "for the lock; the confidence is lower the likelier this is by chance. Five or "
 	       "more gaps of 4.9 to 6.0 ms in each step are taken for such waits, too. The "
 	       "prediction removes the waits, and the extra time of calls within 400 us after a "
-	       "wait, compared with the same place in other steps.",
+	       "wait, compared with the same place in other steps. Waits for other threads get "
+	       "shorter by the share of the step that waits for the lock take: those threads need "
+	       "the lock, too.",
 	.fix = "move the other thread's Python work to a separate process, or to code that "
 	       "releases the lock",
 	.assumes = "the other thread no longer runs Python",

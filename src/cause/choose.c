@@ -143,6 +143,21 @@ static bool is_unseen(const struct lull_why *why, const struct lull_finding *f)
 	return cause->is_guess && cause->is_guess(why->lead);
 }
 
+/* Whether the fix of the residue, which is worth more, takes most of its time, too. */
+static bool goes_with_residue(const struct lull_why *why, const struct lull_finding *f)
+{
+	const struct lull_finding *rest =
+		lull_why_find(why, lull_cause_default(LULL_CAUSE_RESIDUE));
+
+	if (!lull_causes[f->cause]->is_captured || !rest || rest->worth_ns <= f->worth_ns ||
+	    is_spoilt(why))
+		return false;
+	/* Then little is left for its own. */
+	return lull_why_fixed_ns(why, rest->cause, 0) -
+		       lull_why_both_ns(why, rest->cause, f->cause) <
+	       f->cost_ns / 2;
+}
+
 /* The specific cause that is worth doing; they are sorted by worth. */
 static int find_specific(const struct lull_why *why)
 {
@@ -154,7 +169,7 @@ static int find_specific(const struct lull_why *why)
 		f64 worth_ns = has_gain ? fmin(all[i].gain_ns, all[i].worth_ns) : all[i].worth_ns;
 
 		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_SPECIFIC &&
-		    worth_ns >= limit * why->free_ns)
+		    worth_ns >= limit * why->free_ns && !goes_with_residue(why, &all[i]))
 			return (int)i;
 	}
 	return -1;

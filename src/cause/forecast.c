@@ -42,9 +42,9 @@ static f64 without_ns(const struct lull_why *why, const enum lull_cause_ix *caus
 		return p->free_ns;
 	lull_what_if_init(&w, p, scenario);
 	w.scale = scenario < 0 ? LULL_T(recording_good) : scenario > 0 ? LULL_T(recording_poor) : 1;
-	/* How fast the host is without a foreign profiler is the largest doubt of all. */
-	if (p->is_foreign && scenario < 0)
-		w.host *= LULL_T(foreign_good);
+	/* How fast the host is without a recorder and the cause is the largest doubt of all. */
+	if (!why->is_calibrated && scenario < 0)
+		w.host *= LULL_T(host_good);
 	for (u32 i = 0; set >> i; i++) {
 		if (set >> i & 1)
 			lull_causes[causes[i]]->apply(&w);
@@ -59,6 +59,11 @@ static f64 without_ns(const struct lull_why *why, const enum lull_cause_ix *caus
 f64 lull_why_fixed_ns(const struct lull_why *why, enum lull_cause_ix cause, int scenario)
 {
 	return without_ns(why, &cause, 1, scenario);
+}
+
+f64 lull_why_both_ns(const struct lull_why *why, enum lull_cause_ix a, enum lull_cause_ix b)
+{
+	return without_ns(why, (enum lull_cause_ix[]){ a, b }, 3, 0);
 }
 
 /* The mean over steps in which each cause is gone with its odds, of all sets of them. */

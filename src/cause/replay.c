@@ -188,7 +188,6 @@ void lull_replay_calibrate(struct lull_replay *p, f64 step_ns)
 		p->host = (low + high) / 2;
 	}
 	p->free_ns = step_ns;
-	p->is_foreign = false;
 	lull_what_if_release(&w);
 }
 

@@ -86,7 +86,6 @@ struct lull_replay {
 	f64 next_ns;	 /* of next_ns, */
 	f64 call_ns;	 /* and of launching calls */
 	f64 host;	 /* factor on the host's time, from lull_replay_calibrate(); else 1 */
-	bool is_foreign; /* another profiler recorded it, and nobody calibrated it */
 	f64 host_part;	 /* of the host's time in gaps, what is left without recording */
 	f64 clock_part;	 /* clock over the highest one, 0 if not known */
 	f64 link[3];	 /* bytes a second by lull_direction, see lull_replay_link_speed() */

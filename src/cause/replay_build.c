@@ -416,7 +416,6 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 	b->p = p;
 	b->s = s;
 	b->last_wait = b->round = LULL_NONE;
-	p->is_foreign = !is_native;
 	b->per_call_ns = is_native ? LULL_T(native_call_ns) : LULL_T(foreign_call_ns);
 	b->per_event_ns = is_native ? LULL_T(native_event_ns) : LULL_T(foreign_event_ns);
 	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));

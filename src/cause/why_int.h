@@ -18,6 +18,9 @@ void lull_why_evidence(struct lull_why *why);
 /* The step with all of the cause gone; `scenario` as in struct lull_what_if. */
 f64 lull_why_fixed_ns(const struct lull_why *why, enum lull_cause_ix cause, int scenario);
 
+/* The step with all of two causes gone. */
+f64 lull_why_both_ns(const struct lull_why *why, enum lull_cause_ix a, enum lull_cause_ix b);
+
 /* Fill in the confidence of a finding: that it is what should come first. */
 void lull_why_trust(const struct lull_why *why, struct lull_finding *f);
 
