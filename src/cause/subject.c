@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "cause/cause.h"
 #include "model/nest.h"
+#include "model/window.h"
 
 /* overhead.kind: CUDA itself compiles or loads code. */
 static bool is_loading(u32 kind)
@@ -169,6 +170,41 @@ static u64 covered_ns(const struct lull_subject *s, const struct lull_vec *spans
 	return sum;
 }
 
+static u32 move_round(u32 round, u32 first, u32 last)
+{
+	return round == LULL_NONE || round < first || round >= last ? LULL_NONE : round - first;
+}
+
+/*
+ * Where only a part of the recording is looked at: steps outside of it have no work, and the last
+ * one in it is cut short. So is the first, which does not count anyway.
+ */
+static void trim_rounds(struct lull_subject *s)
+{
+	struct lull_rounds *rounds = &s->rounds;
+	struct lull_round *all = rounds->all.at;
+	u32 first = LULL_NONE, last = 0;
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		u32 round = s->units.at[i].round;
+
+		if (round == LULL_NONE)
+			continue;
+		first = round < first ? round : first;
+		last = round > last ? round : last;
+	}
+	if (first == LULL_NONE)
+		return;
+	rounds->last_ns = all[last].mark_ns;
+	memmove(all, all + first, (last - first) * sizeof(*all));
+	rounds->all.n = last - first;
+	rounds->first_steady = rounds->first_steady > first + 1 ? rounds->first_steady - first : 1;
+	for (u32 i = 0; i < s->units.n; i++)
+		s->units.at[i].round = move_round(s->units.at[i].round, first, last);
+	for (u32 i = 0; i < s->chain.n; i++)
+		s->chain.nodes[i].round = move_round(s->chain.nodes[i].round, first, last);
+}
+
 /* Sums by class of what the steady steps computed. */
 static void sum_classes(struct lull_subject *s)
 {
@@ -241,6 +277,8 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	if (has_agent(s) && !(without & LULL_WITHOUT_GIL))
 		s->host.has_gil = true;
 	lull_rounds_init(&s->rounds, r, process, &s->chain, &s->units, &s->host, without);
+	if (!lull_window_is_all(lull_window_of(r)))
+		trim_rounds(s);
 	load_lazy(s);
 	load_spans(s, "cuda_module", &s->lazy);
 	load_spans(s, "um_event", &s->moves);

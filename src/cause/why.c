@@ -14,6 +14,7 @@
 #include "cause/opportunity.h"
 #include "cause/why_int.h"
 #include "model/busy.h"
+#include "model/window.h"
 #include "model/work.h"
 #include "trace/issue.h"
 
@@ -243,6 +244,7 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	why->first = -1;
 	why->path = o.path;
 	why->is_simulated = is_simulated(r);
+	why->window = lull_window_of(r);
 	lull_vec_init(&why->findings, sizeof(struct lull_finding));
 	lull_vec_init(&why->missing, sizeof(char *));
 	lull_vec_init(&why->kernels, sizeof(struct lull_why_kernel));

@@ -16,7 +16,8 @@
  *                 step time is less than its kernels take.
  * Ownership:      owns all of it; texts that are not arrays borrow from the reader, which has to
  *                 stay open.
- * Cost:           linear in events; about 120 bytes for each kernel with its call.
+ * Cost:           linear in events; about 120 bytes for each kernel with its call. Of a recording
+ *                 with more than some millions a part is looked at (model/window.h).
  */
 #ifndef LULL_CAUSE_WHY_H
 #define LULL_CAUSE_WHY_H
@@ -88,6 +89,7 @@ struct lull_why {
 	char cannot[512];	  /* why there is no answer; "" if there is one */
 	char no_prediction[256];  /* why nothing is predicted; "" if something is */
 	struct lull_vec missing;  /* char *: sources that would tell more */
+	struct lull_span window;  /* what was looked at; LULL_SPAN_ALL: all of it */
 	f64 step_ns;		  /* mean of the steady steps, as recorded */
 	f64 free_ns;		  /* without the cost of recording; step_ns if not known */
 	f64 median_ns, spread;	  /* of the steady steps; standard deviation over mean */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "text/json.h"
+#include "model/window.h"
 #include "cmd/why_print.h"
 
 #include "cmd/schema_json.h"
@@ -137,6 +138,22 @@ static void put_steps(struct lull_json *j, const struct lull_why *why)
 	lull_json_end(j);
 }
 
+/* Of a long recording a part is looked at. */
+static void put_window(struct lull_json *j, struct lull_span window)
+{
+	lull_json_key(j, "window");
+	if (lull_window_is_all(window)) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	lull_json_key(j, "from_ns");
+	lull_json_u64(j, window.from_ns);
+	lull_json_key(j, "to_ns");
+	lull_json_u64(j, window.to_ns);
+	lull_json_end(j);
+}
+
 static void put_split(struct lull_json *j, const struct lull_why *why)
 {
 	static const char *const names[] = { "compute_ns", "exposed_collective_ns",
@@ -226,6 +243,7 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 	for (size_t i = 0; i < why->missing.n; i++)
 		lull_json_text(&j, missing[i]);
 	lull_json_end(&j);
+	put_window(&j, why->window);
 	put_steps(&j, why);
 	put_split(&j, why);
 	put_replay(&j, why);
@@ -311,6 +329,12 @@ static const struct lull_property each[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property window[] = {
+	{ "from_ns", "integer", "its start", NULL },
+	{ "to_ns", "integer", "its end", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property steps[] = {
 	{ "source", "string",
 	  "none, step, range, hook, optimizer, period, forward, name, operator, wait or group",
@@ -360,6 +384,8 @@ static const struct lull_property document[] = {
 	{ "settle", "string|null", "the command whose recording would tell", NULL },
 	{ "cannot_tell", "string|null", "why there is no first cause", NULL },
 	{ "missing", "array", "sources that would tell more", NULL },
+	{ "window", "object|null", "the part of a long recording that was looked at; null if all",
+	  window },
 	{ "steps", "object", "the steps", steps },
 	{ "device", "object", "the device's time in the steady steps; the parts do not overlap",
 	  device },

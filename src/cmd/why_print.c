@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "model/device.h"
+#include "model/window.h"
 #include "text/term.h"
 #include "cause/thresholds.h"
 
@@ -269,6 +270,12 @@ static void basis(const struct printer *p, const struct lull_why *why)
 	    lull_rounds_how(rounds, how, sizeof(how)), rounds->first_steady,
 	    rounds->first_steady == 1 ? "is" : "are");
 	kinds(p, rounds);
+	if (!lull_window_is_all(why->window))
+		say(p, 0,
+		    "The recording is long: these are the steps from %s to %s, in its middle; the "
+		    "others were not looked at.",
+		    lull_format_ns(why->window.from_ns).text,
+		    lull_format_ns(why->window.to_ns).text);
 	if (why->is_calibrated)
 		say(p, 0, "Predictions are compared with the step time given, %s.",
 		    lull_why_time(why->free_ns).text);

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "model/runsort.h"
 #include "model/span.h"
+#include "model/window.h"
 
 /* Threads that overlap by more than this part of the shorter one's calls are not taking turns. */
 #define OVERLAP_MAX 0.05
@@ -31,6 +32,7 @@ struct numbers {
 static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 {
 	static const char *const wanted[] = { "start_ns", "dur_ns", "lane", "name", "correlation" };
+	struct lull_span window = lull_window_of(r);
 	struct lull_cuda_call_cols cols;
 	struct lull_cursor cursor;
 	size_t n, n_lanes;
@@ -38,14 +40,15 @@ static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 	u64 n_rows = lull_reader_stats(r, LULL_TABLE_cuda_call).n_rows;
 
 	c->nodes = lull_alloc(n_rows + 1, sizeof(*c->nodes));
-	lull_cursor_init(&cursor, r, LULL_TABLE_cuda_call, 0, UINT64_MAX);
+	lull_cursor_init(&cursor, r, LULL_TABLE_cuda_call, window.from_ns, window.to_ns);
 	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
 		lull_cursor_want(&cursor, wanted[i]);
 	while ((n = lull_cursor_next(&cursor, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			u32 lane = cols.lane[i];
 
-			if (!lane || lanes[lane - 1].process != process || c->n == LULL_NONE - 1)
+			if (!lane || lanes[lane - 1].process != process || c->n == LULL_NONE - 1 ||
+			    cols.start_ns[i] < window.from_ns || cols.start_ns[i] >= window.to_ns)
 				continue;
 			c->nodes[c->n++] = (struct lull_node){
 				.begin_ns = cols.start_ns[i],

@@ -8,6 +8,7 @@
 #include "model/thread/doing.h"
 #include "model/nest.h"
 #include "model/span.h"
+#include "model/window.h"
 #include "trace/block.h"
 
 /* sched.end_reason */
@@ -50,12 +51,13 @@ static bool each(struct loader *l, enum lull_table table, const char *ref, const
 	/* Of operators only: other stacks are what the row is about, or nothing of Python's. */
 	const char *stack = table == LULL_TABLE_op ? "stack" : NULL;
 	const char *const names[] = { "start_ns", "dur_ns", "lane", ref, extra, stack };
+	struct lull_span window = lull_window_of(l->reader);
 	const void *cols[LULL_MAX_COLS];
 	struct lull_cursor c;
 	bool has_any = false;
 	size_t n;
 
-	lull_cursor_init(&c, l->reader, table, 0, UINT64_MAX);
+	lull_cursor_init(&c, l->reader, table, window.from_ns, window.to_ns);
 	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
 		if (names[i] && lull_table_column(c.table, names[i]) >= 0)
 			lull_cursor_want(&c, names[i]);
@@ -79,7 +81,8 @@ static bool each(struct loader *l, enum lull_table table, const char *ref, const
 				continue;
 			if (dur_ns)
 				row.end_ns = lull_span_end_ns(start_ns[i], dur_ns[i]);
-			take(l, &row);
+			if (lull_window_meets(window, row.begin_ns, row.end_ns))
+				take(l, &row);
 		}
 	}
 	lull_cursor_release(&c);

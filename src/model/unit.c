@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/runsort.h"
+#include "model/window.h"
 #include "model/work.h"
 
 /* More streams than this share the last number: nothing here is exact about so many. */
@@ -115,6 +116,7 @@ void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u
 {
 	u8 *classes = classify(r);
 	u16 *numbers = lull_alloc(lull_reader_n_dim(r, LULL_TABLE_lane) + 1, sizeof(*numbers));
+	struct lull_span window = lull_window_of(r);
 	struct lull_work_cursor c;
 	struct lull_work work;
 
@@ -122,10 +124,11 @@ void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u
 	u->at = lull_alloc(u->n_rows + 1, sizeof(*u->at)); /* touched as far as it is needed */
 	lull_vec_init(&u->copies, sizeof(struct lull_copy));
 	lull_vec_init(&u->lanes, sizeof(u32));
-	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES,
-			LULL_SPAN_ALL);
+	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES, window);
 	while (lull_work_next(&c, &work)) {
-		if (tracks[work.lane] != track || work.process != process || u->n == LULL_NONE - 1)
+		if (tracks[work.lane] != track || work.process != process ||
+		    u->n == LULL_NONE - 1 || work.start_ns < window.from_ns ||
+		    work.start_ns >= window.to_ns)
 			continue;
 		u->at[u->n].stream = stream_of(u, numbers, work.lane);
 		u->at[u->n].class = LULL_KERNEL_OTHER;

@@ -4,6 +4,7 @@
  * What it gives:  kernels, graphs, copies and memsets as compact records; copies have a second
  *                 record with size and direction; a class for each kind of kernel launch, by kernel
  *                 name.
+ * Long ones:      of a recording that is too large only a part is read (model/window.h).
  * Memory:         36 bytes per unit.
  */
 #ifndef LULL_MODEL_UNIT_H
@@ -53,7 +54,7 @@ struct lull_units {
 	u32 *next;		/* the next unit of the same call, or LULL_NONE */
 	struct lull_vec copies; /* struct lull_copy */
 	struct lull_vec lanes;	/* u32: the lane of each stream number */
-	u64 n_rows;		/* rows of the tables, also of other devices */
+	u64 n_rows;		/* rows of the tables, also of other devices and times */
 };
 
 /* A process with work on a device. */

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "cause/opportunity.h"
+#include "model/window.h"
 #include "model/work.h"
 #include "page/page_why.h"
 #include "wire/kwish.h"
@@ -216,6 +217,10 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	lull_json_i64(j, why->first);
 	put_findings(j, report);
 	put_opportunities(j, why);
+	if (!lull_window_is_all(why->window)) {
+		pair_u64(j, "window_from", moment(report->timeline, why->window.from_ns));
+		pair_u64(j, "window_to", moment(report->timeline, why->window.to_ns));
+	}
 	lull_str_release(&text);
 }
 

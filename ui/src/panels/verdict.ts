@@ -63,6 +63,8 @@ export interface Verdict {
   findings: Finding[];
   opportunities?: Opportunity[]; // the largest gain first
   utilization?: string;
+  window_from?: number; // what was looked at of a long recording
+  window_to?: number;
   families: number[]; // share of the step by family
   lane: number;
 }
@@ -217,6 +219,7 @@ export const verdict: Panel = {
       const v = await verdictOf(ctx.app);
       const tail = [
         v.no_prediction ? h("div", { class: "small" }, v.no_prediction) : null,
+        v.window_to ? h("div", { class: "small" }, `The recording is long: the steps from ${format.duration(v.window_from ?? 0)} to ${format.duration(v.window_to)} were looked at; idle time elsewhere has no cause.`) : null,
         v.utilization ? h("div", { class: "small" }, `In these steps ${v.utilization}`) : null,
         v.missing?.length ? h("div", { class: "small" }, `Recording this would help: ${v.missing.join(", ")}`) : null,
       ];
