@@ -97,6 +97,13 @@ SIM_EXPORT int nvmlDeviceGetPowerUsage(void *device, u32 *milliwatts)
 	return lacks("power") ? NOT_SUPPORTED : OK;
 }
 
+SIM_EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, u32 *milliwatts)
+{
+	(void)device;
+	*milliwatts = 700000;
+	return lacks("power") ? NOT_SUPPORTED : OK;
+}
+
 SIM_EXPORT int nvmlDeviceGetClockInfo(void *device, u32 type, u32 *mhz)
 {
 	(void)device;

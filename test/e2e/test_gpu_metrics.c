@@ -126,6 +126,7 @@ static void devices_are_looked_at_by_themselves(void **state)
 
 	(void)state;
 	assert_true(power.min == 200 && power.max == 300);
+	assert_true(read_values(r, "power_limit", "nvml").min == 700);
 	assert_true(capped.min == 100);
 	assert_true(tensor.min == 5 && tensor.max == 5);
 	assert_true(read_values(r, "memory_used", "nvml").max == 1 << 30);

@@ -220,6 +220,9 @@ static void look_at_load(const struct look *l)
 
 	if (n->nvmlDeviceGetPowerUsage && n->nvmlDeviceGetPowerUsage(l->d->handle, &value) == 0)
 		say(l, LULL_METRIC_nvml_power, value / 1000.0);
+	if (n->nvmlDeviceGetEnforcedPowerLimit &&
+	    n->nvmlDeviceGetEnforcedPowerLimit(l->d->handle, &value) == 0)
+		say(l, LULL_METRIC_nvml_power_limit, value / 1000.0);
 	if (n->nvmlDeviceGetTemperature &&
 	    n->nvmlDeviceGetTemperature(l->d->handle, 0, &value) == 0)
 		say(l, LULL_METRIC_nvml_temperature, value);
