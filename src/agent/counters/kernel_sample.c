@@ -107,12 +107,12 @@ bool lull_kernel_sample_end(struct lull_thread *t, u64 ordinal)
 const char *lull_kernel_sample_trouble(void)
 {
 	const char *text = NULL;
-	int error = sample.pc ? sample.pc->error : -1;
+	int error = sample.pc ? sample.pc->refused.error : -1;
 
 	if (!error)
 		return "the device did not get idle";
 	if (error < 0 || !lull_cupti.cuptiGetResultString ||
 	    lull_cupti.cuptiGetResultString(error, &text) != 0)
-		text = sample.pc ? sample.pc->step : "no memory";
+		text = sample.pc ? sample.pc->refused.step : "no memory";
 	return text;
 }

@@ -59,7 +59,7 @@ static void set_data_path(struct lull_kprof *p, u64 ordinal)
 
 static u32 status_of(const struct lull_kprof *p)
 {
-	switch (p ? p->error : LULL_PROF_E_OUT_OF_MEMORY) {
+	switch (p ? p->refused.error : LULL_PROF_E_OUT_OF_MEMORY) {
 	case LULL_PROF_E_PRIVILEGES:
 	case LULL_PROF_E_VGPU:
 		return LULL_PROFILED_DENIED;
@@ -112,7 +112,7 @@ bool lull_kwork_begin(struct lull_kwork *w)
 		set_data_path(p, w->ordinal);
 		p->range = w->is_range ? w->launch.symbol : NULL;
 	}
-	w->is_measuring = p && !p->error && lull_kprof_start(p);
+	w->is_measuring = p && !p->refused.error && lull_kprof_start(p);
 	if (w->is_measuring)
 		atomic_store(&lull_agent.control->kernels.n_passes, p->n_passes);
 	else
@@ -146,11 +146,11 @@ static u64 why_refused(struct lull_thread *t, const struct lull_kwork *w)
 
 	if (w->trouble)
 		return lull_name(t, w->trouble, strlen(w->trouble));
-	if (!p || !p->error)
+	if (!p || !p->refused.error)
 		return 0;
-	if (p->error < 0 || !lull_cupti.cuptiGetResultString ||
-	    lull_cupti.cuptiGetResultString(p->error, &text) != 0 || !text)
-		text = p->step;
+	if (p->refused.error < 0 || !lull_cupti.cuptiGetResultString ||
+	    lull_cupti.cuptiGetResultString(p->refused.error, &text) != 0 || !text)
+		text = p->refused.step;
 	return lull_name(t, text, strlen(text));
 }
 

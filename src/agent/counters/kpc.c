@@ -47,21 +47,6 @@ static bool load(void)
 	return api.is_there;
 }
 
-static bool refuse(struct lull_kpc *p, const char *step, int error)
-{
-	p->step = step;
-	p->error = error;
-	return false;
-}
-
-#define TRY(call, params)                             \
-	do {                                          \
-		int rc_ = api.call(params);           \
-                                                      \
-		if (rc_ != 0)                         \
-			return refuse(p, #call, rc_); \
-	} while (0)
-
 static bool ask_reasons(struct lull_kpc *p)
 {
 	struct lull_pc_n_reasons count = LULL_PC_NEW(n_reasons);
@@ -71,7 +56,7 @@ static bool ask_reasons(struct lull_kpc *p)
 
 	count.context = reasons.context = p->context;
 	count.n = &n;
-	TRY(cuptiPCSamplingGetNumStallReasons, &count);
+	LULL_TRY(cuptiPCSamplingGetNumStallReasons, &count);
 	if (n > LULL_KPC_MAX_REASONS)
 		n = LULL_KPC_MAX_REASONS;
 	for (size_t i = 0; i < n; i++)
@@ -79,7 +64,7 @@ static bool ask_reasons(struct lull_kpc *p)
 	reasons.n = p->n_reasons = n;
 	reasons.indices = p->indices;
 	reasons.names = names;
-	TRY(cuptiPCSamplingGetStallReasons, &reasons);
+	LULL_TRY(cuptiPCSamplingGetStallReasons, &reasons);
 	return true;
 }
 
@@ -114,7 +99,7 @@ static bool configure(struct lull_kpc *p)
 	config.context = p->context;
 	config.n = LULL_COUNT_OF(attributes);
 	config.attributes = attributes;
-	TRY(cuptiPCSamplingSetConfigurationAttribute, &config);
+	LULL_TRY(cuptiPCSamplingSetConfigurationAttribute, &config);
 	return true;
 }
 
@@ -126,7 +111,7 @@ struct lull_kpc *lull_kpc_open(void *context)
 		return NULL;
 	p->context = context;
 	if (!load())
-		refuse(p, "CUPTI without PC sampling", -1);
+		lull_refuse(&p->refused, "CUPTI without PC sampling", -1);
 	return p;
 }
 
@@ -134,14 +119,14 @@ bool lull_kpc_start(struct lull_kpc *p)
 {
 	struct lull_pc_context context = LULL_PC_NEW(context);
 
-	if (p->error)
+	if (p->refused.error)
 		return false;
 	set_up_data(p, &p->data, 0);
 	set_up_data(p, &p->buffer, 1);
 	context.context = p->context;
-	TRY(cuptiPCSamplingEnable, &context);
+	LULL_TRY(cuptiPCSamplingEnable, &context);
 	if ((p->n_reasons || ask_reasons(p)) && configure(p)) {
-		TRY(cuptiPCSamplingStart, &context);
+		LULL_TRY(cuptiPCSamplingStart, &context);
 		return true;
 	}
 	api.cuptiPCSamplingDisable(&context);
@@ -156,13 +141,13 @@ bool lull_kpc_stop(struct lull_kpc *p)
 
 	context.context = get.context = p->context;
 	get.data = &p->data;
-	TRY(cuptiPCSamplingStop, &context);
+	LULL_TRY(cuptiPCSamplingStop, &context);
 	rc = api.cuptiPCSamplingGetData(&get);
 	api.cuptiPCSamplingDisable(&context);
 	/* A short kernel's samples are in the buffer that CUPTI fills itself. */
 	if (!p->data.n_pcs && p->buffer.n_pcs)
 		p->data = p->buffer;
-	return rc == 0 || p->data.n_pcs || refuse(p, "cuptiPCSamplingGetData", rc);
+	return rc == 0 || p->data.n_pcs || lull_refuse(&p->refused, "cuptiPCSamplingGetData", rc);
 }
 
 const char *lull_kpc_reason(const struct lull_kpc *p, u32 reason_ix)

@@ -13,6 +13,7 @@
 #ifndef LULL_AGENT_COUNTERS_KPC_H
 #define LULL_AGENT_COUNTERS_KPC_H
 
+#include "agent/counters/refusal.h"
 #include "wire/cuprof.h"
 
 #define LULL_KPC_MAX_PCS     8192u
@@ -21,8 +22,7 @@
 
 struct lull_kpc {
 	void *context;
-	int error; /* what CUPTI said when it was refused, 0 = ready; -1 it lacks a function */
-	const char *step;
+	struct lull_refusal refused; /* .error is 0 when it is ready */
 	size_t n_reasons;
 	u32 indices[LULL_KPC_MAX_REASONS];
 	char names[LULL_KPC_MAX_REASONS][LULL_KPC_NAME_BYTES];
@@ -34,10 +34,10 @@ struct lull_kpc {
 /* Get ready; NULL only if there is no memory. */
 struct lull_kpc *lull_kpc_open(void *context);
 
-/* Before the launch, with an idle device; false with ->error if CUPTI refuses. */
+/* Before the launch, with an idle device; false with ->refused if CUPTI refuses. */
 bool lull_kpc_start(struct lull_kpc *p);
 
-/* After it ended: the samples are in ->data. False with ->error if there are none. */
+/* After it ended: the samples are in ->data. False with ->refused if there are none. */
 bool lull_kpc_stop(struct lull_kpc *p);
 
 /* The name of a reason, "" if it is not known. */

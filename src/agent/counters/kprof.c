@@ -37,38 +37,22 @@ static void *map(size_t size_bytes)
 	return lull_sys_map(size_bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-static bool refuse(struct lull_kprof *p, const char *step, int error)
-{
-	p->step = step;
-	p->error = error;
-	return false;
-}
-
-/* Call it, and leave the function with what it said if it was not success. */
-#define TRY(call, params)                             \
-	do {                                          \
-		int rc_ = api.call(params);           \
-                                                      \
-		if (rc_ != 0)                         \
-			return refuse(p, #call, rc_); \
-	} while (0)
-
 static bool ask_device(struct lull_kprof *p)
 {
 	struct lull_prof_init init = LULL_PROF_NEW(init);
 	struct lull_prof_chip chip = LULL_PROF_NEW(chip);
 	struct lull_prof_availability ask = LULL_PROF_NEW(availability);
 
-	TRY(cuptiProfilerInitialize, &init);
+	LULL_TRY(cuptiProfilerInitialize, &init);
 	chip.device_ix = p->device_ix;
-	TRY(cuptiDeviceGetChipName, &chip);
+	LULL_TRY(cuptiDeviceGetChipName, &chip);
 	strncpy(p->chip, chip.name, sizeof(p->chip) - 1);
 	ask.context = p->context;
-	TRY(cuptiProfilerGetCounterAvailability, &ask);
+	LULL_TRY(cuptiProfilerGetCounterAvailability, &ask);
 	ask.image = p->availability = map(ask.size_bytes);
 	if (!ask.image)
-		return refuse(p, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
-	TRY(cuptiProfilerGetCounterAvailability, &ask);
+		return lull_refuse(&p->refused, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
+	LULL_TRY(cuptiProfilerGetCounterAvailability, &ask);
 	return true;
 }
 
@@ -79,8 +63,8 @@ static void *new_host(struct lull_kprof *p)
 	host.type = LULL_PROF_RANGE_PROFILER;
 	host.chip = p->chip;
 	host.availability = p->availability;
-	p->error = api.cuptiProfilerHostInitialize(&host);
-	return p->error ? NULL : host.object;
+	p->refused.error = api.cuptiProfilerHostInitialize(&host);
+	return p->refused.error ? NULL : host.object;
 }
 
 static void free_host(void *object)
@@ -162,7 +146,7 @@ static bool make_host(struct lull_kprof *p)
 {
 	p->host = new_host(p);
 	if (!p->host)
-		return refuse(p, "cuptiProfilerHostInitialize", p->error);
+		return lull_refuse(&p->refused, "cuptiProfilerHostInitialize", p->refused.error);
 	if (p->n && add(p->host, p->names, p->n))
 		return true;
 	free_host(p->host);
@@ -179,23 +163,24 @@ static bool make_plan(struct lull_kprof *p, char *wish)
 	char *copy = map(wish_bytes);
 
 	if (!copy)
-		return refuse(p, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
+		return lull_refuse(&p->refused, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
 	memcpy(copy, wish, wish_bytes);
 	choose(p, copy, false);
 	if (!make_host(p)) {
 		memcpy(copy, wish, wish_bytes);
 		choose(p, copy, true);
 		if (!make_host(p))
-			return refuse(p, "cuptiProfilerHostConfigAddMetrics", p->error);
+			return lull_refuse(&p->refused, "cuptiProfilerHostConfigAddMetrics",
+					   p->refused.error);
 	}
 	size.object = config.object = p->host;
-	TRY(cuptiProfilerHostGetConfigImageSize, &size);
+	LULL_TRY(cuptiProfilerHostGetConfigImageSize, &size);
 	config.size_bytes = passes.size_bytes = p->config_bytes = size.size_bytes;
 	config.image = passes.image = p->config = map(size.size_bytes);
 	if (!p->config)
-		return refuse(p, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
-	TRY(cuptiProfilerHostGetConfigImage, &config);
-	TRY(cuptiProfilerHostGetNumOfPasses, &passes);
+		return lull_refuse(&p->refused, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
+	LULL_TRY(cuptiProfilerHostGetConfigImage, &config);
+	LULL_TRY(cuptiProfilerHostGetNumOfPasses, &passes);
 	p->n_passes = (u32)passes.n;
 	return true;
 }
@@ -206,7 +191,7 @@ static bool enable(struct lull_kprof *p)
 	struct lull_prof_data_size size = LULL_PROF_NEW(data_size);
 
 	params.context = p->context;
-	TRY(cuptiRangeProfilerEnable, &params);
+	LULL_TRY(cuptiRangeProfilerEnable, &params);
 	p->object = params.object;
 	p->is_enabled = true;
 	if (p->data)
@@ -216,10 +201,10 @@ static bool enable(struct lull_kprof *p)
 	size.n = p->n;
 	size.max_ranges = 1;
 	size.max_nodes = 1;
-	TRY(cuptiRangeProfilerGetCounterDataSize, &size);
+	LULL_TRY(cuptiRangeProfilerGetCounterDataSize, &size);
 	p->data_bytes = size.size_bytes;
 	p->data = map(size.size_bytes);
-	return p->data || refuse(p, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
+	return p->data || lull_refuse(&p->refused, "mmap", LULL_PROF_E_OUT_OF_MEMORY);
 }
 
 struct lull_kprof *lull_kprof_open(void *context, u32 device_ix, char *wish)
@@ -231,7 +216,7 @@ struct lull_kprof *lull_kprof_open(void *context, u32 device_ix, char *wish)
 	p->context = context;
 	p->device_ix = device_ix;
 	if (!load())
-		refuse(p, "CUPTI before 12.6", -1);
+		lull_refuse(&p->refused, "CUPTI before 12.6", -1);
 	else if (ask_device(p) && make_plan(p, wish))
 		enable(p);
 	return p;
@@ -245,7 +230,7 @@ static bool load_data(struct lull_kprof *p)
 	long got = 1;
 
 	if (fd < 0)
-		return refuse(p, "reading what the run before has measured", 0);
+		return lull_refuse(&p->refused, "reading what the run before has measured", 0);
 	while (n < p->data_bytes && got > 0) {
 		got = lull_sys_read(fd, p->data + n, p->data_bytes - n);
 		n += got > 0 ? (size_t)got : 0;
@@ -253,7 +238,7 @@ static bool load_data(struct lull_kprof *p)
 	got = lull_sys_read(fd, &p->before, sizeof(p->before));
 	lull_sys_close(fd);
 	return (n == p->data_bytes && got == (long)sizeof(p->before)) ||
-	       refuse(p, "reading what the run before has measured", 0);
+	       lull_refuse(&p->refused, "reading what the run before has measured", 0);
 }
 
 static bool save_data(struct lull_kprof *p)
@@ -263,7 +248,7 @@ static bool save_data(struct lull_kprof *p)
 	long put = 1;
 
 	if (fd < 0)
-		return refuse(p, "keeping what this run has measured", 0);
+		return lull_refuse(&p->refused, "keeping what this run has measured", 0);
 	while (n < p->data_bytes && put > 0) {
 		put = syscall(SYS_write, fd, p->data + n, p->data_bytes - n);
 		n += put > 0 ? (size_t)put : 0;
@@ -272,7 +257,7 @@ static bool save_data(struct lull_kprof *p)
 		put = syscall(SYS_write, fd, &p->before, sizeof(p->before));
 	lull_sys_close(fd);
 	return (n == p->data_bytes && put > 0) ||
-	       refuse(p, "keeping what this run has measured", 0);
+	       lull_refuse(&p->refused, "keeping what this run has measured", 0);
 }
 
 bool lull_kprof_start(struct lull_kprof *p)
@@ -290,7 +275,7 @@ bool lull_kprof_start(struct lull_kprof *p)
 	p->needs_more = false;
 	p->before = (struct lull_kprof_runs){ 0, UINT32_MAX };
 	if (!p->pass_ix)
-		TRY(cuptiRangeProfilerCounterDataImageInitialize, &data);
+		LULL_TRY(cuptiRangeProfilerCounterDataImageInitialize, &data);
 	else if (!load_data(p))
 		return false;
 	set.config_bytes = p->config_bytes;
@@ -300,11 +285,11 @@ bool lull_kprof_start(struct lull_kprof *p)
 	set.pass_ix = p->pass_ix;
 	set.max_ranges = 1;
 	set.n_levels = set.min_level = set.target_level = 1;
-	TRY(cuptiRangeProfilerSetConfig, &set);
-	TRY(cuptiRangeProfilerStart, &start);
+	LULL_TRY(cuptiRangeProfilerSetConfig, &set);
+	LULL_TRY(cuptiRangeProfilerStart, &start);
 	push.name = p->range;
 	if (p->range)
-		TRY(cuptiRangeProfilerPushRange, &push);
+		LULL_TRY(cuptiRangeProfilerPushRange, &push);
 	return true;
 }
 
@@ -330,23 +315,23 @@ bool lull_kprof_stop(struct lull_kprof *p)
 	stop.object = decode.object = pop.object = p->object;
 	count_runs(p);
 	if (p->range)
-		TRY(cuptiRangeProfilerPopRange, &pop);
-	TRY(cuptiRangeProfilerStop, &stop);
-	TRY(cuptiRangeProfilerDecodeData, &decode);
+		LULL_TRY(cuptiRangeProfilerPopRange, &pop);
+	LULL_TRY(cuptiRangeProfilerStop, &stop);
+	LULL_TRY(cuptiRangeProfilerDecodeData, &decode);
 	if (*p->data_path && p->pass_ix + 1 < p->n_passes) {
 		p->needs_more = true;
 		return save_data(p);
 	}
 	info.image = evaluate.image = p->data;
 	info.size_bytes = evaluate.size_bytes = p->data_bytes;
-	TRY(cuptiRangeProfilerGetCounterDataInfo, &info);
+	LULL_TRY(cuptiRangeProfilerGetCounterDataInfo, &info);
 	if (!info.n_ranges)
-		return refuse(p, "no kernel ran", 0);
+		return lull_refuse(&p->refused, "no kernel ran", 0);
 	evaluate.object = p->host;
 	evaluate.names = p->names;
 	evaluate.n = p->n;
 	evaluate.values = p->values;
-	TRY(cuptiProfilerHostEvaluateToGpuValues, &evaluate);
+	LULL_TRY(cuptiProfilerHostEvaluateToGpuValues, &evaluate);
 	return true;
 }
 

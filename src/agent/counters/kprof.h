@@ -2,7 +2,7 @@
  * kprof - counters of one launch at a time, from CUPTI's range profiler.
  *
  *	struct lull_kprof *p = lull_kprof_open(context, device_ix, wish);
- *	if (!p->error && lull_kprof_start(p)) {
+ *	if (!p->refused.error && lull_kprof_start(p)) {
  *		the program launches one kernel; CUPTI saves the memory it writes, runs it once for
  *		each pass, and restores the memory between passes
  *		lull_kprof_stop(p);		p->values[i] is p->names[i]
@@ -19,6 +19,7 @@
 #ifndef LULL_AGENT_COUNTERS_KPROF_H
 #define LULL_AGENT_COUNTERS_KPROF_H
 
+#include "agent/counters/refusal.h"
 #include "wire/cuprof.h"
 
 #define LULL_KPROF_MAX_METRICS 1024u
@@ -31,8 +32,7 @@ struct lull_kprof_runs {
 struct lull_kprof {
 	void *context;
 	u32 device_ix;
-	int error;	  /* what CUPTI said when it was refused, 0 = ready; -1 CUPTI is too old */
-	const char *step; /* in which call */
+	struct lull_refusal refused; /* .error is 0 when it is ready */
 	char chip[32];
 	u32 n_passes;
 	u32 n; /* metrics that are measured */
@@ -62,15 +62,15 @@ struct lull_kprof {
 };
 
 /*
- * Get ready to measure kernels of a context. NULL only if there is no memory; else ->error says
+ * Get ready to measure kernels of a context. NULL only if there is no memory; else ->refused says
  * whether it works. `wish` stays with it.
  */
 struct lull_kprof *lull_kprof_open(void *context, u32 device_ix, char *wish);
 
-/* Before the launch; false with ->error if CUPTI refuses. */
+/* Before the launch; false with ->refused if CUPTI refuses. */
 bool lull_kprof_start(struct lull_kprof *p);
 
-/* After it: read the counters. False with ->error if there are none. */
+/* After it: read the counters. False with ->refused if there are none. */
 bool lull_kprof_stop(struct lull_kprof *p);
 
 /* Release the hardware; kernels then run at full speed. Opens again on start. */
