@@ -403,7 +403,8 @@ static void what_is_nearly_a_cause_is_one_with_another_threshold(void **state)
 		assert_true(cause >= 0);
 		if (fires(&cases[i], cause, false))
 			why_not = "has its cause";
-		else if (find_keeper(&cases[i], cause) == LULL_N_THRESHOLDS)
+		else if (n % test_stride(4) == 0 &&
+			 find_keeper(&cases[i], cause) == LULL_N_THRESHOLDS)
 			why_not = "is kept from its cause by no threshold";
 		if (why_not)
 			print_error("%s %s\n", cases[i].name, why_not);

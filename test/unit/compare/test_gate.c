@@ -12,7 +12,7 @@
 #include "unit/random.h"
 
 #define FOLDER	 "test/data/planted-native"
-#define N_TRIALS 1000
+#define N_TRIALS (1000 / (int)test_stride(5))
 #define N_STEPS	 30
 
 /* The values of one metric in all recordings, one vector of f64 for each. */
