@@ -42,9 +42,7 @@ static void apply(struct lull_what_if *w)
 
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_polling);
 		if ((marks & LULL_MARK_POLL) && s->chain.nodes[n->node].slice == LULL_NONE)
-			n->gap_ns *= 1 - w->factor;
-		if (w->factor < 1)
-			continue;
+			n->gap_ns = 0;
 		if (marks & LULL_MARK_POLL_LAST) {
 			n->wait = LULL_REPLAY_DEVICE;
 			n->call_ns = LULL_T(wait_call_ns);

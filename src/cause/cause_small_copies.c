@@ -38,8 +38,8 @@ static void apply(struct lull_what_if *w)
 
 		kept = n->starts ? LULL_NONE : kept;
 		if ((marks & LULL_MARK_SMALL_GAP) && s->chain.nodes[n->node].slice == LULL_NONE)
-			n->gap_ns *= 1 - w->factor;
-		if (!(marks & LULL_MARK_SMALL) || w->factor < 1)
+			n->gap_ns = 0;
+		if (!(marks & LULL_MARK_SMALL))
 			continue;
 		if (kept == LULL_NONE) {
 			kept = i;
