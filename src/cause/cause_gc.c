@@ -25,7 +25,7 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_gc = {
 	.id = "gc",
 	.title = "Python's garbage collector runs in the launching thread",
-	.because = "Python's garbage collector runs in the training thread",
+	.because = "Python's garbage collector runs in the launching thread",
 	.why = "The collector stops the thread that happens to allocate. A full collection visits "
 	       "every object of the program: with millions of them it takes hundreds of "
 	       "milliseconds. Counted are gaps of at least 150 us in which Python says that it "

@@ -40,7 +40,7 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 const struct lull_cause lull_cause_lock_wait = {
 	.id = "lock-wait",
 	.title = "the launching thread waits for another thread",
-	.because = "the training thread waits for a lock or a result of another thread",
+	.because = "the launching thread waits for a lock or a result of another thread",
 	.why = "A thread that waits for a mutex, a condition, a semaphore or the end of another "
 	       "thread launches nothing. Time counts in gaps of at least 150 us in which the "
 	       "thread is in such a call of the C library, or in a function of Python that waits "

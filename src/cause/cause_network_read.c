@@ -26,7 +26,7 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_network_read = {
 	.id = "network-read",
 	.title = "the launching thread waits for the network",
-	.because = "the training thread waits for data from another machine or program",
+	.because = "the launching thread waits for data from another machine or program",
 	.why = "A thread that receives blocks until the other side has sent. Counted are gaps of "
 	       "at least 150 us in which the thread is in a call that reads from a socket (recv, "
 	       "or read on a descriptor that was used as a socket) or in Python's code that does. "

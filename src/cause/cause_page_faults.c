@@ -30,7 +30,7 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_page_faults = {
 	.id = "page-faults",
 	.title = "the launching thread touches fresh memory",
-	.because = "the training thread allocates memory afresh, and the system has to map and "
+	.because = "the launching thread allocates memory afresh, and the system has to map and "
 		   "clear its pages",
 	.why = "Memory that was just allocated has no pages. The first touch of each page enters "
 	       "the Linux kernel, which finds a page and clears it: about 1 GB/s, a tenth of what "

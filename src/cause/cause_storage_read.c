@@ -25,7 +25,7 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_storage_read = {
 	.id = "storage-read",
 	.title = "the launching thread reads files",
-	.because = "the training thread reads files itself",
+	.because = "the launching thread reads files itself",
 	.why = "Reading blocks the thread for as long as storage takes, and copies the data even "
 	       "if they are in memory already. Counted are gaps of at least 150 us in which the "
 	       "thread is in a call that reads a file (read, pread, fread, getline), outside of "
