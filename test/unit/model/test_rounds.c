@@ -15,6 +15,7 @@
 	"launch name=a\n"                              \
 	"launch name=b\n"                              \
 	"launch name=c\n"                              \
+	"launch name=fused_adam_kernel\n"              \
 	"label name=forward api=6\n"                   \
 	"label name=solve\n"                           \
 	"label name=inner\n"
@@ -286,6 +287,31 @@ static void long_launches_are_rounds(void **state)
 	leave(&f);
 }
 
+/* Four parts that are alike, and the last one updates the model: the update ends the step. */
+static void parts_of_a_step_are_not_steps(void **state)
+{
+	struct writer w;
+	struct found f;
+
+	begin(&w);
+	for (int i = 0; i < 12; i++) {
+		for (int part = 0; part < 4; part++) {
+			launch(&w, 1, 20);
+			for (int k = 0; k < 10; k++) {
+				launch(&w, 2, 30);
+				launch(&w, 3, 40);
+			}
+		}
+		launch(&w, 4, 50);
+	}
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_OPTIMIZER);
+	assert_int_equal(f.rounds->all.n, 12);
+	assert_int_equal(f.rounds->n_kinds, 1);
+	check_same(&f);
+	leave(&f);
+}
+
 /* Weights that are read before the loop are no rounds, though they start as its rounds do. */
 static void the_start_of_the_program_is_no_round(void **state)
 {
@@ -373,6 +399,7 @@ int main(void)
 		cmocka_unit_test(equal_launches_with_nothing_between_are_groups),
 		cmocka_unit_test(a_few_equal_launches_are_no_rounds),
 		cmocka_unit_test(long_launches_are_rounds),
+		cmocka_unit_test(parts_of_a_step_are_not_steps),
 		cmocka_unit_test(the_start_of_the_program_is_no_round),
 		cmocka_unit_test(the_last_step_ends_with_its_work),
 		cmocka_unit_test(long_steps_that_come_again_are_no_warm_up),
