@@ -1,7 +1,7 @@
 /*
  * steps: how long each step took, and what its time went to.
  *
- *	{"n", "has_causes", "steps": [[number, start, end, busy, idle by family x 8], ...]}
+ *	{"n", "has_causes", "found", "steps": [[number, start, end, busy, idle by family x 8], ...]}
  *
  * Steps are those of the recording, or those that the analysis found. Busy is what no cause claims.
  */
@@ -177,6 +177,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 		lull_page_why(q->report, false) == LULL_PAGE_WHY_DONE && q->report->why->lead;
 	struct lull_vec steps;
 	struct lull_json j;
+	char how[256];
 
 	(void)err;
 	if (q->report->told.steps) {
@@ -190,6 +191,9 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "n", steps.n);
 	lull_page_pair_bool(&j, "has_causes", has_causes);
+	lull_json_key_text(
+		&j, "found",
+		has_causes ? lull_rounds_how(&q->report->why->lead->rounds, how, sizeof(how)) : "");
 	lull_json_key(&j, "steps");
 	lull_json_array(&j);
 	for (size_t i = 0; i < steps.n && i < MAX_STEPS; i++)

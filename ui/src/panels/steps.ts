@@ -12,6 +12,8 @@ interface Steps {
   steps: number[][];
   has_causes: boolean;
   n: number;
+  /** how lull why found them: "marked by the program"; empty if it did not look */
+  found?: string;
 }
 
 const lengthOf = (s: number[]): number => s[2] - s[1];
@@ -32,7 +34,8 @@ function numbers(answer: Steps, steady: number[][]): string {
   const mean = sorted.reduce((a, b) => a + b, 0) / sorted.length;
   return [`${format.count(answer.n)} ${answer.n === 1 ? "step" : "steps"}${left ? `, the first${left > 1 ? ` ${left}` : ""} left out as warm-up` : ""}`,
     `mean ${format.duration(mean)}`, `median ${format.duration(sorted[Math.floor(sorted.length / 2)])}`,
-    `fastest ${format.duration(sorted[0])}`, `slowest ${format.duration(sorted[sorted.length - 1])}`].join(" · ");
+    `fastest ${format.duration(sorted[0])}`, `slowest ${format.duration(sorted[sorted.length - 1])}`,
+    ...(answer.found ? [answer.found] : [])].join(" · ");
 }
 
 /** A bar; of warm-up, only how long it took: causes are not looked for there. */
