@@ -26,7 +26,7 @@
 #define LONG_PART 0.9
 #define FEW	  8
 #define FEW_PART  0.95
-/* A last step is too long if it is this much longer than usual, or holds this much more. */
+/* A last step is too long if it is this much longer than usual, or holds this much more or less. */
 #define LAST_LONG 2
 #define LAST_MORE 1.5
 
@@ -77,50 +77,6 @@ static struct lull_loop *loop_of(struct lull_loop_finder *f, enum lull_rounds_so
 	return NULL;
 }
 
-/* What decides at once, in this order. */
-static const enum lull_rounds_source marked[] = { LULL_ROUNDS_STEP, LULL_ROUNDS_RANGE,
-						  LULL_ROUNDS_HOOK };
-
-/* The candidate of this source, judged, if it decides. */
-static struct lull_loop *decided_by(struct lull_loop_finder *f, enum lull_rounds_source source)
-{
-	struct lull_loop *l = loop_of(f, source);
-
-	if (!l)
-		return NULL;
-	lull_loop_judge(f, l, false);
-	return decides(l) ? l : NULL;
-}
-
-/* The candidate that explains the run best; one step that is marked is better than none. */
-static struct lull_loop *best_of(struct lull_loop_finder *f)
-{
-	struct lull_loop *loops = f->loops.at, *best = NULL;
-
-	for (size_t i = 0; i < f->loops.n; i++) {
-		/* Those that were marked were judged. */
-		if (loops[i].kinds)
-			continue;
-		lull_loop_judge(f, &loops[i], false);
-		lull_loop_merge(f, &loops[i], false);
-	}
-	lull_loops_from_calls(f);
-	loops = f->loops.at;
-	for (size_t i = 0; i < f->loops.n; i++) {
-		if (!best || score_of(&loops[i]) > score_of(best))
-			best = &loops[i];
-	}
-	if (best && score_of(best) >= SCORE_LEAST)
-		return best;
-	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
-		struct lull_loop *l = loop_of(f, marked[i]);
-
-		if (l)
-			return l;
-	}
-	return NULL;
-}
-
 /* ---- the last one ---- */
 
 struct item {
@@ -156,37 +112,123 @@ static void last_items(struct lull_vec *items, const struct lull_loop_finder *f,
 		lull_sort(items->at, items->n, sizeof(struct item), by_begin);
 }
 
+/* How long the longest of the others of its kind takes; 0 if the last round is like no other. */
+static u64 known_ns(const struct lull_loop *l)
+{
+	const u64 *marks = l->marks.at;
+	size_t last = l->marks.n - 1;
+	u64 most_ns = 0;
+
+	for (size_t i = 0; i < last; i++) {
+		u64 dur_ns = marks[i + 1] - marks[i];
+
+		if (l->kinds[i] == l->kinds[last] && dur_ns > most_ns)
+			most_ns = dur_ns;
+	}
+	return most_ns;
+}
+
 /*
  * Nothing ends the last step of a program that only says where steps begin: it ran to the end of
  * the program or of the recording. Its work ends when it has done as much as the others.
  */
+static void end_earlier(struct lull_loop *l, const struct item *items, size_t n, u64 from_ns)
+{
+	u64 most = (u64)(LAST_MORE * (f64)l->median_size), usual_ns = known_ns(l);
+	bool has_more = n > most && !usual_ns;
+
+	usual_ns = usual_ns > l->median_ns ? usual_ns : l->median_ns;
+	if (!n || !(has_more || l->last_ns - from_ns > LAST_LONG * usual_ns))
+		return;
+	n = has_more ? l->median_size : n;
+	if (items[n - 1].end_ns < l->last_ns)
+		l->last_ns = items[n - 1].end_ns;
+	/* A wait at the end of the program takes as long as there is work. */
+	if (l->last_ns - from_ns > LAST_LONG * usual_ns)
+		l->last_ns = items[n - 1].begin_ns + 1;
+}
+
+/*
+ * A range at the start of each round ends long before the last one: it has as much work as others.
+ */
+static void end_later(struct lull_loop *l, const struct item *items, size_t n)
+{
+	size_t n_inside = 0;
+
+	while (n_inside < n && items[n_inside].begin_ns < l->last_ns)
+		n_inside++;
+	if (n_inside * LAST_LONG < l->median_size && n >= l->median_size)
+		l->last_ns = items[l->median_size - 1].end_ns;
+}
+
 static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 {
-	u64 from_ns, most, was_ns = l->last_ns;
+	bool is_step = l->source == LULL_ROUNDS_STEP || l->source == LULL_ROUNDS_HOOK;
+	bool is_range = l->source == LULL_ROUNDS_RANGE || l->source == LULL_ROUNDS_NAMED ||
+			l->source == LULL_ROUNDS_OPS;
+	u64 from_ns, was_ns = l->last_ns;
 	struct lull_vec items;
-	const struct item *at;
-	size_t n;
 
-	if ((l->source != LULL_ROUNDS_STEP && l->source != LULL_ROUNDS_HOOK) ||
-	    l->marks.n < LULL_LOOP_MIN)
+	if ((!is_step && !is_range) || l->marks.n < LULL_LOOP_MIN || !l->median_size)
 		return;
 	from_ns = ((u64 *)l->marks.at)[l->marks.n - 1];
 	lull_vec_init(&items, sizeof(struct item));
-	last_items(&items, f, from_ns, l->last_ns);
-	n = items.n;
-	at = items.at;
-	most = (u64)(LAST_MORE * (f64)l->median_size);
-	if (n && (n > most || l->last_ns - from_ns > LAST_LONG * l->median_ns)) {
-		n = n > most ? l->median_size : n;
-		if (at[n - 1].end_ns < l->last_ns)
-			l->last_ns = at[n - 1].end_ns;
-		/* A wait at the end of the program takes as long as there is work. */
-		if (l->last_ns - from_ns > LAST_LONG * l->median_ns)
-			l->last_ns = at[n - 1].begin_ns + 1;
-	}
+	last_items(&items, f, from_ns, is_step ? l->last_ns : UINT64_MAX);
+	if (is_step)
+		end_earlier(l, items.at, items.n, from_ns);
+	else
+		end_later(l, items.at, items.n);
 	lull_vec_release(&items);
 	if (l->last_ns != was_ns)
 		lull_loop_judge(f, l, false);
+}
+
+/* ---- the choice ---- */
+
+/* What decides at once, in this order. */
+static const enum lull_rounds_source marked[] = { LULL_ROUNDS_STEP, LULL_ROUNDS_RANGE,
+						  LULL_ROUNDS_HOOK };
+
+/* The candidate of this source, judged, if it decides. */
+static struct lull_loop *decided_by(struct lull_loop_finder *f, enum lull_rounds_source source)
+{
+	struct lull_loop *l = loop_of(f, source);
+
+	if (!l)
+		return NULL;
+	lull_loop_judge(f, l, false);
+	end_last(f, l);
+	return decides(l) ? l : NULL;
+}
+
+/* The candidate that explains the run best; one step that is marked is better than none. */
+static struct lull_loop *best_of(struct lull_loop_finder *f)
+{
+	struct lull_loop *loops = f->loops.at, *best = NULL;
+
+	for (size_t i = 0; i < f->loops.n; i++) {
+		/* Those that were marked were judged. */
+		if (loops[i].kinds)
+			continue;
+		lull_loop_judge(f, &loops[i], false);
+		end_last(f, &loops[i]);
+		lull_loop_merge(f, &loops[i], false);
+	}
+	lull_loops_from_calls(f);
+	loops = f->loops.at;
+	for (size_t i = 0; i < f->loops.n; i++) {
+		if (!best || score_of(&loops[i]) > score_of(best))
+			best = &loops[i];
+	}
+	if (best && score_of(best) >= SCORE_LEAST)
+		return best;
+	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
+		struct lull_loop *l = loop_of(f, marked[i]);
+
+		if (l)
+			return l;
+	}
+	return NULL;
 }
 
 static void take(struct lull_rounds *s, const struct lull_loop *l)
@@ -226,7 +268,6 @@ static void find_marks(struct lull_rounds *s, struct lull_loop_finder *f)
 	/* Guesses were judged by their first rounds only. */
 	if (best->n_judged < best->marks.n)
 		lull_loop_judge(f, best, false);
-	end_last(f, best);
 	take(s, best);
 }
 

@@ -366,6 +366,51 @@ static void the_last_step_ends_with_its_work(void **state)
 	leave(&f);
 }
 
+/* A range at the start of each round does not say where the last one ends. */
+static void a_short_range_does_not_cut_the_last_round(void **state)
+{
+	struct writer w;
+	struct found f;
+
+	begin(&w);
+	for (int i = 0; i < 10; i++) {
+		u64 from_us = w.now_us;
+
+		launch(&w, 1, 10);
+		range(&w, 2, from_us);
+		for (int k = 0; k < 9; k++)
+			launch(&w, 2 + (u32)k % 2, 100);
+	}
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_NAMED);
+	assert_int_equal(f.rounds->all.n, 10);
+	assert_int_equal(f.rounds->n_kinds, 1);
+	assert_true(f.rounds->last_ns + 110000 > w.now_us * 1000);
+	leave(&f);
+}
+
+/* The last step evaluates as others do: it is whole. */
+static void a_large_last_step_of_a_known_kind_is_whole(void **state)
+{
+	struct writer w;
+	struct found f;
+	u64 last_us = 0;
+
+	begin(&w);
+	for (u32 i = 0; i < 9; i++) {
+		last_us = w.now_us;
+		for (int k = 0; k < (i % 3 == 2 ? 30 : 10); k++)
+			launch(&w, 1 + (u32)k % 2, 50);
+		step(&w, last_us, w.now_us, i, 1);
+	}
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_HOOK);
+	assert_int_equal(f.rounds->last_ns, w.now_us * 1000);
+	assert_int_equal(f.rounds->n_kinds, 2);
+	assert_int_equal(f.rounds->kinds[1].n, 3);
+	leave(&f);
+}
+
 /* Steps 0 and 1 are long, and so is each third one: that is no warm-up. */
 static void long_steps_that_come_again_are_no_warm_up(void **state)
 {
@@ -402,6 +447,8 @@ int main(void)
 		cmocka_unit_test(parts_of_a_step_are_not_steps),
 		cmocka_unit_test(the_start_of_the_program_is_no_round),
 		cmocka_unit_test(the_last_step_ends_with_its_work),
+		cmocka_unit_test(a_short_range_does_not_cut_the_last_round),
+		cmocka_unit_test(a_large_last_step_of_a_known_kind_is_whole),
 		cmocka_unit_test(long_steps_that_come_again_are_no_warm_up),
 	};
 
