@@ -10,10 +10,9 @@
 /* Processes with less than this part of the work of the busiest are helpers, not loops. */
 #define SMALL_PART 20
 
-/* Marks need ranges and operators alone. */
-#define NOT_NEEDED                                                                         \
-	(LULL_WITHOUT_PYTHON | LULL_WITHOUT_OSRT | LULL_WITHOUT_GIL | LULL_WITHOUT_SCHED | \
-	 LULL_WITHOUT_SAMPLES)
+/* Rounds are found by ranges, operators and calls of the C library. */
+#define NOT_NEEDED \
+	(LULL_WITHOUT_PYTHON | LULL_WITHOUT_GIL | LULL_WITHOUT_SCHED | LULL_WITHOUT_SAMPLES)
 
 static void take(struct lull_vec *steps, const struct lull_rounds *rounds, u32 lane,
 		 struct lull_span window)

@@ -4,7 +4,8 @@
  * A step goes from one mark on the host to the next; its number is its index in the loop, from 0.
  * Only processes with work on a device are considered, each on the device where it has most.
  *
- * Cost:  reads the work, the CUDA calls, ranges and operators; 0.6 us for a kernel and its call.
+ * Cost:  reads the work, the CUDA calls, ranges, operators and calls of the C library; 0.6 us for a
+ *        kernel and its call.
  */
 #ifndef LULL_MODEL_STEP_FOUND_H
 #define LULL_MODEL_STEP_FOUND_H

@@ -3,8 +3,9 @@
  *
  * The first guess is the period of the launches (model/period.h). It may be too short: a loop of
  * equal launches has a period of one launch. Then what else the thread does decides: waits for the
- * device, copies, long gaps, and launches of another kind are separators, and the launches between
- * two of them are a round. If nothing separates equal launches, they are put into groups.
+ * device, copies, long gaps, calls of the C library and launches of another kind are separators,
+ * and the launches between two of them are a round. If nothing separates equal launches, they are
+ * put into groups.
  */
 #include "model/round/round_find.h"
 
@@ -19,7 +20,8 @@
 #define SHORT_NS      1000000u /* a round that a person means takes about a millisecond or more */
 #define ALONE_NS      250000u  /* a launch that takes this long may be one by itself */
 #define TINY_NS	      100000u  /* whatever is in it, it is a part of one */
-#define MAX_TRIED     12       /* separators */
+#define MAX_TRIED     24       /* separators */
+#define MAX_PER_COUNT 4	       /* launches that occur equally often cut at equal places */
 #define EVEN_LEAST    0.8
 #define COVERED_LEAST 0.6
 #define INNER_EVEN    0.9 /* a loop inside a period that was found has to be clearer */
@@ -91,11 +93,17 @@ static int by_count(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Whether `new` is to be preferred: the shortest of a millisecond, else the longest. */
-static bool is_better(const struct lull_loop *new, const struct lull_loop *old)
+/*
+ * Whether `new` is to be preferred: the shortest of a millisecond, else the longest. If both are
+ * the same rounds, what the thread does says more than a kernel of it.
+ */
+static bool is_better(const struct lull_loop *new, bool is_launch, const struct lull_loop *old,
+		      bool was_launch)
 {
 	bool is_long = new->median_ns >= SHORT_NS, was_long = old->median_ns >= SHORT_NS;
 
+	if (new->n == old->n)
+		return was_launch && !is_launch;
 	if (is_long != was_long)
 		return is_long;
 	return is_long ? new->median_ns < old->median_ns : new->median_ns > old->median_ns;
@@ -106,6 +114,7 @@ struct limits {
 	u64 least_ns, most_ns; /* of a round */
 	u64 n_least;	       /* as often a separator has to occur */
 	bool has_launches;     /* launches may separate, too */
+	bool is_strict;	       /* those have to be clearer than others */
 	bool has_updates;      /* each round has an update of the optimizer, or none has */
 };
 
@@ -139,6 +148,31 @@ static bool may_separate(const struct lull_sequence *q, const struct lull_call_s
 	return s->what != LULL_SEP_LAUNCH || (limits->has_launches && (u64)s->count * 2 <= q->n);
 }
 
+/* Whether so many launches that occur as often were before it that it need not be tried. */
+static bool is_repeated(const struct lull_call_symbol *sorted, size_t at)
+{
+	size_t n = 0;
+
+	while (n < at && sorted[at - n - 1].count == sorted[at].count)
+		n++;
+	return sorted[at].what == LULL_SEP_LAUNCH && n >= MAX_PER_COUNT;
+}
+
+/* A launch separates if all is as clear as where a loop is looked for inside a period. */
+static bool is_clear(const struct lull_loop *l, const struct lull_call_symbol *s,
+		     const struct limits *limits)
+{
+	struct limits clear = *limits;
+
+	if (s->what != LULL_SEP_LAUNCH || !limits->is_strict)
+		return is_good(l, limits);
+	clear.even = INNER_EVEN;
+	clear.usual = INNER_USUAL;
+	clear.least_ns = SHORT_NS;
+	clear.has_updates = true;
+	return is_good(l, &clear);
+}
+
 /* Add the best separator as a candidate; whether there is one. */
 static bool add_separated(struct lull_sequence *q, const struct limits *limits)
 {
@@ -150,19 +184,25 @@ static bool add_separated(struct lull_sequence *q, const struct limits *limits)
 	memcpy(sorted, q->all.at, q->all.n * sizeof(*sorted));
 	lull_sort(sorted, q->all.n, sizeof(*sorted), by_count);
 	for (size_t i = 0; i < q->all.n && n_tried < MAX_TRIED; i++) {
-		if (!may_separate(q, &sorted[i], limits))
+		if (!may_separate(q, &sorted[i], limits) || is_repeated(sorted, i))
 			continue;
 		n_tried++;
 		try_separator(q, &sorted[i], l, until);
-		if (!is_good(l, limits) || (best && !is_better(l, &kept)))
+		if (!is_clear(l, &sorted[i], limits) ||
+		    (best && !is_better(l, sorted[i].what == LULL_SEP_LAUNCH, &kept,
+					best->what == LULL_SEP_LAUNCH)))
 			continue;
 		best = &sorted[i];
 		kept = *l; /* only its numbers are used */
 	}
-	if (best)
+	if (best) {
 		try_separator(q, best, l, q->last);
-	else
+		/* A launch is a part of the pattern. */
+		if (best->what == LULL_SEP_LAUNCH)
+			l->source = LULL_ROUNDS_PERIOD;
+	} else {
 		lull_loop_drop(q->f);
+	}
 	free(sorted);
 	return best != NULL;
 }
@@ -179,7 +219,7 @@ static bool are_parts(const struct lull_loop *l)
  */
 static void add_updates(struct lull_sequence *q, size_t from)
 {
-	const struct limits limits = { UPDATE_EVEN, 0, 0, UINT64_MAX, 0, false, false };
+	const struct limits limits = { .even = UPDATE_EVEN, .most_ns = UINT64_MAX };
 	struct lull_call_symbol s = { .node = LULL_NONE, .what = LULL_SEP_UPDATE };
 	struct lull_loop *loops = q->f->loops.at, *l;
 	bool have_parts = false;
@@ -246,9 +286,16 @@ static bool add_other(struct lull_sequence *q, const struct lull_loop *l, bool i
 {
 	u64 median_ns = l->median_ns;
 	size_t n_before = q->f->loops.n;
-	struct limits outer = { EVEN_LEAST, 0, median_ns, UINT64_MAX, 0, is_plain_one, false };
-	struct limits inner = { INNER_EVEN,	     INNER_USUAL, SHORT_NS, median_ns / 2,
-				2 * (u64)l->marks.n, false,	  true };
+	struct limits outer = { .even = EVEN_LEAST,
+				.least_ns = median_ns,
+				.most_ns = UINT64_MAX,
+				.has_launches = is_plain_one };
+	struct limits inner = { .even = INNER_EVEN,
+				.usual = INNER_USUAL,
+				.least_ns = SHORT_NS,
+				.most_ns = median_ns / 2,
+				.n_least = 2 * (u64)l->marks.n,
+				.has_updates = true };
 
 	if (!is_plain_one && median_ns >= TINY_NS)
 		return add_separated(q, &inner);
@@ -259,7 +306,9 @@ static bool add_other(struct lull_sequence *q, const struct lull_loop *l, bool i
 
 void lull_loops_from_calls(struct lull_loop_finder *f)
 {
-	struct limits any = { EVEN_LEAST, 0, 0, UINT64_MAX, 0, false, false };
+	struct limits any = {
+		.even = EVEN_LEAST, .most_ns = UINT64_MAX, .has_launches = true, .is_strict = true
+	};
 	size_t n_before = f->loops.n;
 	struct lull_sequence q;
 	bool is_plain_one;

@@ -94,6 +94,43 @@ static void find_gaps(struct lull_sequence *q)
 	};
 }
 
+/*
+ * Calls of the C library between the calls of CUDA are symbols, too, of the call that follows: a
+ * loop may read or write something in each round. Those inside a call of CUDA are its own.
+ */
+static void find_oscalls(struct lull_sequence *q, u32 chain)
+{
+	const struct lull_chain *c = q->f->chain;
+	const struct lull_host_event *events = q->f->host->events.at;
+	struct lull_map numbers;
+
+	lull_map_init(&numbers);
+	for (size_t i = 0; i < q->f->host->events.n; i++) {
+		const struct lull_host_event *e = &events[i];
+		u32 at, *number;
+		bool is_new;
+
+		if (e->kind != LULL_HOST_OSCALL || c->chain_of_lane[e->lane] != chain + 1)
+			continue;
+		at = lull_chain_find(c, chain, e->begin_ns);
+		if (at >= q->last || c->nodes[at].begin_ns <= e->begin_ns)
+			continue;
+		number = lull_map_add(&numbers, e->ref, &is_new);
+		if (is_new) {
+			*number = (u32)q->all.n;
+			*(struct lull_call_symbol *)lull_vec_push(&q->all) =
+				(struct lull_call_symbol){ .string = e->ref,
+							   .number = *number,
+							   .what = LULL_SEP_OSCALL };
+		}
+		/* Several before one call of CUDA are one. */
+		if (q->os[at - q->first] != *number + 1)
+			((struct lull_call_symbol *)q->all.at)[*number].count++;
+		q->os[at - q->first] = *number + 1;
+	}
+	lull_map_release(&numbers);
+}
+
 /* The number of what a node does; names of kernels are looked up once for each launch. */
 static u32 number_of(struct lull_sequence *q, u32 at, struct lull_map *numbers, u32 *of_launch,
 		     const struct lull_launch_row *rows)
@@ -156,8 +193,11 @@ void lull_sequence_init(struct lull_sequence *q, struct lull_loop_finder *f)
 	q->nodes = lull_alloc(n + 1, sizeof(*q->nodes));
 	q->marks = lull_alloc(n + 1, sizeof(*q->marks));
 	lull_vec_init(&q->all, sizeof(struct lull_call_symbol));
+	q->os = lull_alloc(n + 1, sizeof(*q->os));
 	read_symbols(q);
 	find_gaps(q);
+	if (n)
+		find_oscalls(q, chain);
 }
 
 void lull_sequence_release(struct lull_sequence *q)
@@ -165,6 +205,7 @@ void lull_sequence_release(struct lull_sequence *q)
 	free(q->launches);
 	free(q->nodes);
 	free(q->marks);
+	free(q->os);
 	lull_vec_release(&q->all);
 }
 
@@ -177,6 +218,8 @@ static bool is_at(const struct lull_sequence *q, const struct lull_call_symbol *
 	if (s->what == LULL_SEP_GAP)
 		return node > q->first &&
 		       c->nodes[node].begin_ns - lull_chain_gap_ns(c, node) >= q->gap_ns;
+	if (s->what == LULL_SEP_OSCALL)
+		return q->os[node - q->first] == s->number + 1;
 	if (s->what == LULL_SEP_UPDATE)
 		return mark && all[mark - 1].is_update;
 	return mark == s->number + 1;
@@ -186,8 +229,8 @@ void lull_sequence_cut(const struct lull_sequence *q, const struct lull_call_sym
 		       struct lull_loop *l, u32 until)
 {
 	const struct lull_chain *c = q->f->chain;
-	bool is_gap = s->what == LULL_SEP_GAP, is_after = s->what >= LULL_SEP_WAIT,
-	     was_here = false;
+	bool is_gap = s->what == LULL_SEP_GAP || s->what == LULL_SEP_OSCALL,
+	     is_after = s->what >= LULL_SEP_WAIT, was_here = false;
 	u32 last = LULL_NONE;
 
 	for (u32 i = q->first; i < until; i++) {
@@ -209,20 +252,23 @@ void lull_sequence_cut(const struct lull_sequence *q, const struct lull_call_sym
 
 const char *lull_sequence_name(const struct lull_sequence *q, const struct lull_call_symbol *s)
 {
-	const struct lull_node *node = s->node == LULL_NONE ? NULL : &q->f->chain->nodes[s->node];
+	const struct lull_node *nodes = q->f->chain->nodes;
+	struct lull_reader *r = q->f->reader;
 
 	switch (s->what) {
 	case LULL_SEP_UPDATE:
 		return NULL;
 	case LULL_SEP_GAP:
 		return "long gap between calls";
+	case LULL_SEP_OSCALL:
+		return lull_reader_string(r, s->string, NULL);
 	case LULL_SEP_COPY_IN:
 		return "copy to the device";
 	case LULL_SEP_LAUNCH:
-		return lull_units_name(&q->f->units->at[node->unit], q->f->reader);
+		return lull_units_name(&q->f->units->at[nodes[s->node].unit], r);
 	default:
-		return node->unit == LULL_NONE ? lull_reader_string(q->f->reader, node->name, NULL)
-		       : s->what == LULL_SEP_WAIT ? "copy to the host"
-						  : "copy";
+		if (nodes[s->node].unit == LULL_NONE)
+			return lull_reader_string(r, nodes[s->node].name, NULL);
+		return s->what == LULL_SEP_WAIT ? "copy to the host" : "copy";
 	}
 }

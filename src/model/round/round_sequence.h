@@ -1,8 +1,9 @@
 /*
  * round_sequence - what the thread that launches most does, as a sequence of symbols.
  *
- * A symbol is a kernel by name, a copy by direction, a memset, a graph, a wait by its call, or a
- * long gap between calls. Symbols that occur again and again may separate rounds.
+ * A symbol is a kernel by name, a copy by direction, a memset, a graph, a wait by its call, a long
+ * gap between calls, or a call of the C library in such a gap, however short. Symbols that occur
+ * again and again may separate rounds.
  */
 #ifndef LULL_MODEL_ROUND_ROUND_SEQUENCE_H
 #define LULL_MODEL_ROUND_ROUND_SEQUENCE_H
@@ -15,6 +16,7 @@ enum lull_separator {
 	LULL_SEP_COPY_IN,
 	LULL_SEP_OTHER,
 	LULL_SEP_GAP,
+	LULL_SEP_OSCALL,
 	LULL_SEP_WAIT,
 	LULL_SEP_UPDATE
 };
@@ -22,7 +24,8 @@ enum lull_separator {
 /* A symbol of the sequence. */
 struct lull_call_symbol {
 	u32 count;
-	u32 node;     /* the first one */
+	u32 node;     /* the first one, of those that are calls of CUDA */
+	u32 string;   /* the name of a call of the C library */
 	u32 number;   /* itself */
 	u8 what;      /* enum lull_separator */
 	u8 is_graph;  /* launches a graph */
@@ -36,6 +39,7 @@ struct lull_sequence {
 	u32 *nodes;	     /* their nodes */
 	size_t n;	     /* launches */
 	u32 *marks;	     /* by node - first: symbol + 1 of what it is, or 0 */
+	u32 *os;	     /* by node - first: symbol + 1 of a call of the C library before it */
 	struct lull_vec all; /* struct lull_call_symbol */
 	u32 gap;	     /* the symbol of long gaps, or LULL_NONE */
 	u64 gap_ns;	     /* how long they are */

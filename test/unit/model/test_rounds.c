@@ -16,6 +16,7 @@
 	"launch name=b\n"                              \
 	"launch name=c\n"                              \
 	"launch name=fused_adam_kernel\n"              \
+	"launch name=d\n"                              \
 	"label name=forward api=6\n"                   \
 	"label name=solve\n"                           \
 	"label name=inner\n"
@@ -238,6 +239,53 @@ static void equal_launches_are_grouped_by_waits(void **state)
 	leave(&f);
 }
 
+/* A line is written in each round, which takes no longer than a launch. */
+static void equal_launches_are_grouped_by_calls_of_the_c_library(void **state)
+{
+	struct writer w;
+	struct found f;
+
+	begin(&w);
+	for (int i = 0; i < 6; i++) {
+		for (int k = 0; k < 20; k++)
+			launch(&w, 1, 60);
+		lull_str_addf(&w.text, "oscall start=%lluus dur=3us lane=1 name=fwrite\n",
+			      (unsigned long long)w.now_us);
+		w.now_us += 5;
+	}
+	launch(&w, 1, 60);
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_WAITS);
+	assert_string_equal(f.rounds->name, "fwrite");
+	check_same(&f);
+	leave(&f);
+}
+
+/* Each fourth step does more, and nothing but launches is seen. */
+static void extra_work_in_some_steps_does_not_hide_the_loop(void **state)
+{
+	struct writer w;
+	struct found f;
+
+	begin(&w);
+	for (int i = 0; i < 30; i++) {
+		launch(&w, 1, 100);
+		for (int k = 0; k < 10; k++) {
+			launch(&w, 2, 60);
+			launch(&w, 3, 60);
+		}
+		for (int k = 0; k < 8 && i % 4 == 3; k++)
+			launch(&w, 5, 60);
+	}
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_PERIOD);
+	assert_in_range(f.rounds->all.n, 29, 30);
+	assert_int_equal(f.rounds->n_kinds, 2);
+	assert_int_equal(f.rounds->kinds[1].n, 7);
+	check_same(&f);
+	leave(&f);
+}
+
 static void equal_launches_with_nothing_between_are_groups(void **state)
 {
 	struct writer w;
@@ -441,6 +489,8 @@ int main(void)
 		cmocka_unit_test(marks_of_the_program_that_hold_little_do_not_decide),
 		cmocka_unit_test(ranges_around_others_that_repeat_are_the_rounds),
 		cmocka_unit_test(equal_launches_are_grouped_by_waits),
+		cmocka_unit_test(equal_launches_are_grouped_by_calls_of_the_c_library),
+		cmocka_unit_test(extra_work_in_some_steps_does_not_hide_the_loop),
 		cmocka_unit_test(equal_launches_with_nothing_between_are_groups),
 		cmocka_unit_test(a_few_equal_launches_are_no_rounds),
 		cmocka_unit_test(long_launches_are_rounds),
