@@ -13,17 +13,27 @@
 #include "model/thread/doing.h"
 #include "model/words.h"
 
+/* Whether it computes on tensors with other threads, and waits for these. */
+static bool is_computing(const struct lull_claim *c)
+{
+	const struct lull_host_event *events = c->subject->host.events.at;
+
+	return (c->inside & LULL_IN_CPU_OP) ||
+	       (c->event != LULL_NONE && events[c->event].kind == LULL_HOST_OP);
+}
+
 static bool claim(const struct lull_claim *c)
 {
-	const u32 waits = LULL_IN_QUEUE | LULL_IN_EVENTS | LULL_IN_WAIT;
+	const u32 named = LULL_IN_QUEUE | LULL_IN_EVENTS;
 
 	if (!lull_claim_is_other(c) ||
 	    (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP | LULL_IN_FRAMEWORK)))
 		return false;
 	if (c->inside & LULL_IN_LOCK)
 		return true;
-	return (c->inside & waits) && (c->inside & LULL_IN_OTHERS) && !c->leads_in && c->is_told &&
-	       c->is_own;
+	if (!c->is_own || c->leads_in || !(c->inside & LULL_IN_OTHERS))
+		return false;
+	return (c->inside & named) || ((c->inside & LULL_IN_WAIT) && !is_computing(c));
 }
 
 static void apply(struct lull_what_if *w)

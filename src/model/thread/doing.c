@@ -168,21 +168,33 @@ u32 lull_doing_python(const char *function, const char *file)
 	return 0;
 }
 
-/* "void std::sort<...>(...)", "std::sort": what comes before the name is its type. */
+/* In "std::vector<float> ns::f<int>(long)", where ns::f starts: types of templates come before. */
+static const char *name_of(const char *function)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	const char *name = function;
+	int depth = 0;
+
+	for (const char *at = function; *at; at++) {
+		if (!strncmp(at, anonymous, sizeof(anonymous) - 1)) {
+			at += sizeof(anonymous) - 2;
+			continue;
+		}
+		if (!depth && *at == '(')
+			break;
+		depth += *at == '<';
+		depth -= *at == '>';
+		if (!depth && *at == ' ')
+			name = at + 1;
+	}
+	return name;
+}
+
 static bool is_of_std(const char *function)
 {
 	static const char *const scopes[] = { "std::", "__gnu_cxx::", "__cxxabiv1::", NULL };
-	const char *at = function;
 
-	for (;;) {
-		const char *space = strchr(at, ' '), *bracket = strpbrk(at, "<(");
-
-		if (begins_any(at, scopes))
-			return true;
-		if (!space || (bracket && bracket < space))
-			return false;
-		at = space + 1;
-	}
+	return begins_any(name_of(function), scopes);
 }
 
 /* Libraries that come with the system, with Python, CUDA or a framework, and the kernel. */

@@ -1,0 +1,213 @@
+/*
+ * What a thread does, by names; whether a descriptor is a file or a socket; when others work.
+ */
+#include "unit/report.h"
+
+#include "model/chain.h"
+#include "model/thread/descriptors.h"
+#include "model/thread/doing.h"
+#include "model/thread/others.h"
+#include "model/words.h"
+
+static struct lull_reader *open_text(const struct report_dir *d, const char *text)
+{
+	struct lull_reader *r;
+	struct lull_err err;
+
+	report_ok(lull_text_write(text, d->file, &err), &err);
+	report_ok(lull_reader_open(&r, d->file, &err), &err);
+	return r;
+}
+
+static void close_report(const struct report_dir *d, struct lull_reader *r)
+{
+	lull_reader_close(r);
+	unlink(d->file);
+}
+
+static void calls_are_told_apart(void **state)
+{
+	static const struct {
+		const char *name;
+		u32 bits;
+	} calls[] = {
+		{ "pthread_mutex_lock", LULL_IN_LOCK },
+		{ "pthread_rwlock_wrlock", LULL_IN_LOCK },
+		{ "pthread_cond_timedwait", LULL_IN_QUEUE },
+		{ "sem_wait", LULL_IN_QUEUE },
+		{ "recvmsg", LULL_IN_SOCKET },
+		{ "accept4", LULL_IN_DEMAND },
+		{ "epoll_wait", LULL_IN_EVENTS },
+		{ "pread64", LULL_IN_FILE },
+		{ "fread", LULL_IN_FILE },
+		{ "munmap", LULL_IN_MAPS },
+		{ "read", 0 },
+		{ "write", 0 },
+		{ "nanosleep", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(calls); i++)
+		assert_int_equal(lull_doing_call(calls[i].name), calls[i].bits);
+}
+
+static void functions_say_what_they_do(void **state)
+{
+	static const struct {
+		const char *function, *module;
+		u32 bits;
+	} functions[] = {
+		{ "clear_page_erms", "[kernel]", LULL_IN_FAULT },
+		{ "filemap_fault", "[kernel]", LULL_IN_FILE },
+		{ "clear_page_erms", "/home/u/sim", 0 },
+		{ "gc_collect_main", "/usr/bin/python3.12", LULL_IN_GC },
+		{ "__memset_avx2_unaligned_erms", "/lib/libc.so.6", LULL_IN_TOUCH },
+		{ "void at::native::AVX512::(anonymous namespace)::add_kernel", "",
+		  LULL_IN_CPU_OP },
+		{ "at::_ops::add_Tensor::call", "/opt/libtorch_cpu.so", 0 },
+		{ "", "/usr/lib/libgomp.so.1", LULL_IN_CPU_OP },
+		{ "nvrtcCompileProgram", "", LULL_IN_COMPILE },
+		{ "", "/usr/local/cuda/lib64/libnvrtc.so.13", LULL_IN_COMPILE },
+		{ "main", "/home/u/sim", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(functions); i++)
+		assert_int_equal(lull_doing_native(functions[i].function, functions[i].module),
+				 functions[i].bits);
+	assert_int_equal(lull_doing_python("get", "/usr/lib/python3.12/queue.py"), LULL_IN_QUEUE);
+	assert_int_equal(lull_doing_python("put", "/usr/lib/python3.12/queue.py"), 0);
+	assert_int_equal(lull_doing_python("get", "/home/u/train.py"), 0);
+}
+
+static void the_program_is_known_from_its_libraries(void **state)
+{
+	static const struct {
+		const char *function, *file, *module;
+		bool is_own;
+	} functions[] = {
+		{ "sort_particles()", "/home/u/sim.cpp", "/home/u/sim", true },
+		{ "sort_particles()", "", "/home/u/sim", true },
+		{ "void std::__introsort_loop<float*, long>(float*)", "/usr/include/c++/12/a.h",
+		  "/home/u/sim", false },
+		{ "std::vector<Cell>::push_back(Cell&&)", "", "/home/u/sim", false },
+		{ "std::vector<float> smooth<int>(std::vector<float> const&)", "", "/home/u/sim",
+		  true },
+		{ "void update<std::vector<float> >(int)", "", "/home/u/sim", true },
+		{ "(anonymous namespace)::Tracker::loop()", "", "/home/u/sim", true },
+		{ "qsort_r", "", "/usr/lib/x86_64-linux-gnu/libc.so.6", false },
+		{ "advance", "", "", false },
+		{ "advance", "/home/u/sim.c", "", true },
+		{ "", "", "/home/u/sim", false },
+		{ "_PyEval_EvalFrameDefault", "", "/usr/bin/python3.12", false },
+		{ "vectorcall", "", "/root/.pyenv/versions/3.12/bin/python3.12", false },
+		{ "cuLaunchKernel", "", "/usr/lib/libcuda.so.1", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(functions); i++)
+		if (lull_doing_is_own(functions[i].function, functions[i].file,
+				      functions[i].module) != functions[i].is_own)
+			fail_msg("%s of %s", functions[i].function, functions[i].module);
+	assert_true(lull_doing_is_header("/usr/include/c++/12/bits/stl_algo.h"));
+	assert_false(lull_doing_is_header("/home/u/include/sim.h"));
+}
+
+static void descriptors_are_what_was_done_with_them(void **state)
+{
+	struct lull_reader *r =
+		open_text(*state, "process pid=10\n"
+				  "process pid=20\n"
+				  "lane kind=1 process=1 tid=10\n"
+				  "lane kind=1 process=2 tid=20\n"
+				  "oscall start=1 dur=1 lane=1 name=openat ret=3\n"
+				  "oscall start=2 dur=1 lane=1 name=connect arg=4\n"
+				  "oscall start=3 dur=1 lane=1 name=accept ret=5 arg=9\n"
+				  "oscall start=4 dur=1 lane=1 name=open ret=6\n"
+				  "oscall start=5 dur=1 lane=1 name=send arg=6\n"
+				  "oscall start=6 dur=1 lane=1 name=open ret=-1\n");
+	struct lull_descriptors d;
+
+	lull_descriptors_init(&d, r);
+	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 3, 9), LULL_IN_FILE);
+	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 4, 9), LULL_IN_SOCKET);
+	assert_int_equal(lull_descriptor_bits(&d, 1, "recv", 5, 9),
+			 LULL_IN_SOCKET | LULL_IN_DEMAND);
+	/* It was both, nobody knows it, it is another process's. */
+	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 6, 9), 0);
+	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 7, 9), 0);
+	assert_int_equal(lull_descriptor_bits(&d, 2, "read", 3, 9), 0);
+	/* No pipe holds so much. */
+	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 7, 1 << 20), LULL_IN_FILE);
+	lull_descriptors_release(&d);
+	close_report(*state, r);
+}
+
+/* Lane 1 launches; 2 is its helper, 3 a child's thread, 4 a stranger's, 5 ours. */
+#define THREADS                          \
+	"process pid=10\n"               \
+	"process pid=20 parent_pid=10\n" \
+	"process pid=30\n"               \
+	"lane kind=1 process=1 tid=10\n" \
+	"lane kind=1 process=1 tid=11\n" \
+	"lane kind=1 process=2 tid=20\n" \
+	"lane kind=1 process=3 tid=30\n" \
+	"lane kind=1 process=1 tid=12 name=lull-flush\n"
+
+static void others_at_work_count_once(void **state)
+{
+	struct lull_reader *r =
+		open_text(*state, THREADS "sched start=100 dur=500 lane=1 end_reason=1\n"
+					  "sched start=100 dur=50 lane=2 end_reason=1\n"
+					  "sched start=120 dur=60 lane=3 end_reason=1\n"
+					  "sched start=300 dur=99 lane=4 end_reason=1\n"
+					  "sched start=300 dur=99 lane=5 end_reason=1\n"
+					  "sample start=500 lane=2 weight_ns=50\n"
+					  "oscall start=250 dur=10 lane=3 name=pread ret=9\n"
+					  "oscall start=270 dur=10 lane=3 name=nanosleep\n");
+	u8 launches[6] = { 0, 1, 0, 0, 0, 0 };
+	struct lull_chain c = { .chain_of_lane = launches };
+	struct lull_others o;
+
+	lull_others_init(&o, r, 1, &c, 0);
+	assert_true(o.is_known);
+	assert_int_equal(lull_others_ns(&o, 0, 1000), 90);
+	assert_int_equal(lull_others_ns(&o, 110, 130), 20);
+	assert_int_equal(lull_others_ns(&o, 170, 255), 15);
+	assert_int_equal(lull_others_ns(&o, 300, 1000), 0);
+	assert_int_equal(lull_others_ns(&o, 30, 20), 0);
+	lull_others_release(&o);
+	lull_others_init_launching(&o, r, &c, 0);
+	assert_int_equal(lull_others_ns(&o, 0, 1000), 500);
+	lull_others_release(&o);
+	close_report(*state, r);
+}
+
+static void without_a_scheduler_samples_say_who_works(void **state)
+{
+	struct lull_reader *r = open_text(*state, THREADS "sample start=500 lane=2 weight_ns=50\n"
+							  "sample start=900 lane=1 weight_ns=50\n");
+	u8 launches[6] = { 0, 1, 0, 0, 0, 0 };
+	struct lull_chain c = { .chain_of_lane = launches };
+	struct lull_others o;
+
+	lull_others_init(&o, r, 1, &c, 0);
+	assert_true(o.is_known);
+	assert_int_equal(lull_others_ns(&o, 0, 1000), 50);
+	lull_others_release(&o);
+	close_report(*state, r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_told_apart),
+		cmocka_unit_test(functions_say_what_they_do),
+		cmocka_unit_test(the_program_is_known_from_its_libraries),
+		cmocka_unit_test(descriptors_are_what_was_done_with_them),
+		cmocka_unit_test(others_at_work_count_once),
+		cmocka_unit_test(without_a_scheduler_samples_say_who_works),
+	};
+
+	return cmocka_run_group_tests(tests, report_set_up, report_tear_down);
+}
