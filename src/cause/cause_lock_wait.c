@@ -44,7 +44,8 @@ static void apply(struct lull_what_if *w)
 
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
-	lull_show_producer(why, f);
+	if (!lull_show_producer(why, f))
+		lull_show_runner(why, f);
 }
 
 const struct lull_cause lull_cause_lock_wait = {

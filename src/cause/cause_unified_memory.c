@@ -11,11 +11,13 @@
 #include "cause/evidence.h"
 #include "cause/replay.h"
 #include "cause/thresholds.h"
+#include "model/thread/doing.h"
 
 static bool claim(const struct lull_claim *c)
 {
-	if (c->place == LULL_PLACE_LATENCY || c->place == LULL_PLACE_DEVICE ||
-	    c->place == LULL_PLACE_GAP)
+	if (c->place == LULL_PLACE_GAP)
+		return c->is_moving || (lull_claim_is_other(c) && (c->inside & LULL_IN_MANAGED));
+	if (c->place == LULL_PLACE_LATENCY || c->place == LULL_PLACE_DEVICE)
 		return c->is_moving;
 	return c->place == LULL_PLACE_COPY && lull_copy_is_managed(lull_claim_copy(c));
 }
@@ -65,7 +67,8 @@ const struct lull_cause lull_cause_unified_memory = {
 	.because = "pages of managed memory move between host and device",
 	.why = "Memory from cudaMallocManaged moves page by page when the host or the device "
 	       "accesses it. Time counts in which such a move runs and no kernel does, and gaps "
-	       "in which moves, and faults of the host at 20 us each, fill at least half. Page "
+	       "in which moves, and faults of the host at 20 us each, fill at least half, or most "
+	       "native samples are in the driver's code for such faults. Page "
 	       "faults that stall a running kernel make that kernel longer and are not visible "
 	       "here.",
 	.fix = "cudaMemPrefetchAsync() before the kernels that use it, or explicit copies from "

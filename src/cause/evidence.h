@@ -33,6 +33,9 @@ void lull_show_ranks(struct lull_why *why, struct lull_finding *f);
 /* Add the thread, of any process, that ran most while this one waited. False: none was seen. */
 bool lull_show_producer(struct lull_why *why, struct lull_finding *f);
 
+/* The same by the scheduler's records, where no sample found it: threads of this process alone. */
+bool lull_show_runner(struct lull_why *why, struct lull_finding *f);
+
 /* Add how many samples of the launching threads are in which functions of the program. */
 void lull_show_samples(struct lull_why *why, struct lull_finding *f);
 

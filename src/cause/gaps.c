@@ -260,7 +260,7 @@ static void find_stalls(struct lull_gaps *g, struct lull_subject *s, const struc
 const u32 lull_gap_bits[LULL_GAP_BITS] = {
 	LULL_IN_LOADER, LULL_IN_STORAGE, LULL_IN_FRAMEWORK, LULL_IN_COMPILE, LULL_IN_GC,
 	LULL_IN_FAULT,	LULL_IN_TOUCH,	 LULL_IN_CPU_OP,    LULL_IN_FILE,    LULL_IN_QUEUE,
-	LULL_IN_LOCK,	LULL_IN_SOCKET,	 LULL_IN_EVENTS,    LULL_IN_DEMAND,
+	LULL_IN_LOCK,	LULL_IN_SOCKET,	 LULL_IN_EVENTS,    LULL_IN_DEMAND,  LULL_IN_MANAGED,
 };
 
 /* What a stack says, looked up once. */
@@ -320,8 +320,8 @@ static u32 voted(const struct lull_gap_votes *v)
 u32 lull_gap_voted(const struct lull_gap_place *p)
 {
 	/* Where it is, Python knows; what the machine does there, native stacks. */
-	const u32 machine =
-		LULL_IN_GC | LULL_IN_FAULT | LULL_IN_TOUCH | LULL_IN_CPU_OP | LULL_IN_FILE;
+	const u32 machine = LULL_IN_GC | LULL_IN_FAULT | LULL_IN_TOUCH | LULL_IN_CPU_OP |
+			    LULL_IN_FILE | LULL_IN_MANAGED;
 
 	return p->python.n ? voted(&p->python) | (voted(&p->native) & machine) : voted(&p->native);
 }

@@ -71,6 +71,9 @@ static u32 kernel_bits(const char *function)
 		"__do_huge_pmd", "page_fault",	     NULL
 	};
 
+	/* NVIDIA's driver for managed memory. */
+	if (!strncmp(function, "uvm_", 4))
+		return LULL_IN_MANAGED;
 	if (begins_any(function, files))
 		return LULL_IN_FILE;
 	return begins_any(function, faults) ? LULL_IN_FAULT : 0;
@@ -151,6 +154,7 @@ u32 lull_doing_python(const char *function, const char *file)
 		{ "/multiprocessing/queues.py", "get", LULL_IN_QUEUE },
 		{ "/multiprocessing/connection.py", "", LULL_IN_QUEUE },
 		{ "/concurrent/futures/", "result", LULL_IN_QUEUE },
+		{ "/concurrent/futures/thread.py", "_worker", LULL_IN_QUEUE },
 		{ "/selectors.py", "select", LULL_IN_EVENTS },
 		{ "/asyncio/base_events.py", "_run_once", LULL_IN_EVENTS },
 		{ "/socketserver.py", "", LULL_IN_DEMAND },

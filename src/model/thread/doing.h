@@ -10,18 +10,19 @@
 #include "base/types.h"
 
 /* Bits of `inside`, beside those of model/words.h. */
-#define LULL_IN_LOCK   0x00010000u /* waits for a lock that another thread holds */
-#define LULL_IN_QUEUE  0x00020000u /* waits for what another thread or process hands over */
-#define LULL_IN_SOCKET 0x00040000u /* reads from a socket */
-#define LULL_IN_DEMAND 0x00080000u /* waits for a request: accept, or a socket that was accepted */
-#define LULL_IN_FILE   0x00100000u /* reads a file */
-#define LULL_IN_GC     0x00200000u /* Python's garbage collector */
-#define LULL_IN_FAULT  0x00400000u /* the kernel maps and clears pages, or takes them away */
-#define LULL_IN_TOUCH  0x00800000u /* fills or copies memory, which pages in what is fresh */
-#define LULL_IN_CPU_OP 0x01000000u /* computes on tensors on the CPU */
-#define LULL_IN_EVENTS 0x02000000u /* waits for events of descriptors: poll, select, epoll */
-#define LULL_IN_MAPS   0x08000000u /* of a gap: large mappings are made or removed */
-#define LULL_IN_OTHERS 0x04000000u /* of a wait: other threads run or read meanwhile */
+#define LULL_IN_LOCK	0x00010000u /* waits for a lock that another thread holds */
+#define LULL_IN_QUEUE	0x00020000u /* waits for what another thread or process hands over */
+#define LULL_IN_SOCKET	0x00040000u /* reads from a socket */
+#define LULL_IN_DEMAND	0x00080000u /* waits for a request: accept, or a socket that was accepted */
+#define LULL_IN_FILE	0x00100000u /* reads a file */
+#define LULL_IN_GC	0x00200000u /* Python's garbage collector */
+#define LULL_IN_FAULT	0x00400000u /* the kernel maps and clears pages, or takes them away */
+#define LULL_IN_TOUCH	0x00800000u /* fills or copies memory, which pages in what is fresh */
+#define LULL_IN_CPU_OP	0x01000000u /* computes on tensors on the CPU */
+#define LULL_IN_EVENTS	0x02000000u /* waits for events of descriptors: poll, select, epoll */
+#define LULL_IN_MANAGED 0x10000000u /* the driver moves pages of managed memory for the host */
+#define LULL_IN_MAPS	0x08000000u /* of a gap: large mappings are made or removed */
+#define LULL_IN_OTHERS	0x04000000u /* of a wait: other threads run or read meanwhile */
 
 /* What a call of the C library of this name does. */
 u32 lull_doing_call(const char *name);

@@ -107,8 +107,29 @@ static void add_python(struct finder *f)
 	lull_cursor_release(&c);
 }
 
+/* What counts as reading: files, and sockets unless they are those of clients. */
+static u32 reads(const struct finder *f)
+{
+	struct lull_oscall_cols cols;
+	u32 bits = LULL_IN_FILE | LULL_IN_SOCKET;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			if (lull_doing_call(lull_reader_string(f->reader, cols.name[i], NULL)) &
+			    LULL_IN_DEMAND)
+				bits = LULL_IN_FILE;
+		}
+	}
+	lull_cursor_release(&c);
+	return bits;
+}
+
 static void add_reads(struct finder *f)
 {
+	u32 bits = reads(f);
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
 	size_t n;
@@ -118,7 +139,7 @@ static void add_reads(struct finder *f)
 		for (size_t i = 0; i < n; i++) {
 			const char *name = lull_reader_string(f->reader, cols.name[i], NULL);
 
-			if (f->counts[cols.lane[i]] && (lull_doing_call(name) & LULL_IN_FILE))
+			if (f->counts[cols.lane[i]] && (lull_doing_call(name) & bits))
 				put(f, cols.lane[i], cols.start_ns[i],
 				    lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]));
 		}

@@ -60,6 +60,7 @@ static void functions_say_what_they_do(void **state)
 		{ "clear_page_erms", "[kernel]", LULL_IN_FAULT },
 		{ "filemap_fault", "[kernel]", LULL_IN_FILE },
 		{ "clear_page_erms", "/home/u/sim", 0 },
+		{ "uvm_vm_fault_entry", "[kernel]", LULL_IN_MANAGED },
 		{ "gc_collect_main", "/usr/bin/python3.12", LULL_IN_GC },
 		{ "__memset_avx2_unaligned_erms", "/lib/libc.so.6", LULL_IN_TOUCH },
 		{ "void at::native::AVX512::(anonymous namespace)::add_kernel", "",
