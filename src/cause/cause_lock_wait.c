@@ -2,8 +2,8 @@
  * lock-wait: the launching thread waits for another thread of the program.
  *
  * Signal:  in a gap of at least 150 us the thread is in a call that waits for a mutex or another
- *          lock; or it waits for a condition, a semaphore or a thread while other threads of the
- *          program are at work.
+ *          lock, a condition, a semaphore or a thread; or it waits for events, or for something
+ *          without a name, while other threads of the program are at work.
  * Not it:  Python's interpreter lock (gil); a wait for a batch, which is then copied to the device
  *          (input-pipeline); a wait for a request, while nobody works (no-demand).
  */
@@ -24,16 +24,18 @@ static bool is_computing(const struct lull_claim *c)
 
 static bool claim(const struct lull_claim *c)
 {
-	const u32 named = LULL_IN_QUEUE | LULL_IN_EVENTS;
-
 	if (!lull_claim_is_other(c) ||
 	    (c->inside & (LULL_IN_SOCKET | LULL_IN_SLEEP | LULL_IN_FRAMEWORK)))
 		return false;
 	if (c->inside & LULL_IN_LOCK)
 		return true;
-	if (!c->is_own || c->leads_in || !(c->inside & LULL_IN_OTHERS))
+	if (!c->is_own || c->leads_in)
 		return false;
-	return (c->inside & named) || ((c->inside & LULL_IN_WAIT) && !is_computing(c));
+	if (c->inside & LULL_IN_QUEUE)
+		return true;
+	/* Somebody has to be there that it may wait for. */
+	return (c->inside & LULL_IN_OTHERS) &&
+	       ((c->inside & LULL_IN_EVENTS) || ((c->inside & LULL_IN_WAIT) && !is_computing(c)));
 }
 
 static void apply(struct lull_what_if *w)
@@ -55,9 +57,9 @@ const struct lull_cause lull_cause_lock_wait = {
 	.why = "A thread that waits for a mutex, a condition, a semaphore or the end of another "
 	       "thread launches nothing. Time counts in gaps of at least 150 us in which the "
 	       "thread is in such a call of the C library, or in a function of Python that waits "
-	       "so. Waits for anything but a lock count only if other threads of the program are "
-	       "on a CPU or read files for at least a quarter of that time: else nobody works on "
-	       "what is waited for (no-demand). The thread that runs meanwhile is named.",
+	       "so. Waits for events (poll, select, epoll), and waits that no call names, count "
+	       "only if other threads of the program are on a CPU, lack one, or read for at least "
+	       "a quarter of that time. The thread that runs meanwhile is named.",
 	.fix = "do less in the other thread while it holds the lock, or hand the data over in a "
 	       "queue so that this thread need not wait",
 	.assumes = "the thread never waits",

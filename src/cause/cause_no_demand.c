@@ -2,7 +2,7 @@
  * no-demand: nobody asks the program for anything.
  *
  * Signal:  in a gap of at least 150 us the thread waits for a connection, for a client's data, for
- *          events or for a queue, while no other thread of the program is at work.
+ *          events or, in a server, for a queue, while no other thread of the program is at work.
  * Not it:  a wait while a thread or a process prepares what is waited for (input-pipeline,
  *          lock-wait); a wait for a batch that is then copied, in a program that is no server.
  */
@@ -16,8 +16,9 @@ static bool claim(const struct lull_claim *c)
 		return false;
 	if (c->inside & LULL_IN_DEMAND)
 		return true;
-	return c->is_own && (c->inside & (LULL_IN_EVENTS | LULL_IN_QUEUE)) &&
-	       (c->subject->host.is_server || !c->leads_in);
+	if (c->subject->host.is_server)
+		return c->is_own && (c->inside & (LULL_IN_EVENTS | LULL_IN_QUEUE));
+	return c->is_own && (c->inside & LULL_IN_EVENTS) && !c->leads_in;
 }
 
 const struct lull_cause lull_cause_no_demand = {
@@ -27,7 +28,8 @@ const struct lull_cause lull_cause_no_demand = {
 	.why = "A server has nothing to do until somebody asks. Counted are gaps of at least 150 "
 	       "us "
 	       "in which the launching thread waits for a connection, for data of a client, for "
-	       "events (poll, select, epoll) or for a queue, while the other threads of the "
+	       "events (poll, select, epoll) or, in a program that accepts connections, for a "
+	       "queue, while the other threads of the "
 	       "program are on a CPU or read files for less than a quarter of that time. That is "
 	       "no fault of the program, and nothing is predicted: the load decides.",
 	.fix = "none is needed: send more requests to see what the program can do",

@@ -84,13 +84,16 @@ static u32 python_bits(struct look *l, const struct lull_frame_row *frame)
 static u32 frame_bits(struct look *l, const struct lull_frame_row *frame)
 {
 	const char *function = lull_reader_string(l->reader, frame->function, NULL);
-	u32 doing = lull_doing_native(function, module_of(l->reader, frame)), bits = 0;
+	const char *module = module_of(l->reader, frame);
+	u32 doing = lull_doing_native(function, module), bits = 0;
 
 	if (frame->kind == LULL_FRAME_KERNEL)
 		return doing;
 	/* Whoever fills memory is innermost; its callers do something with it. */
 	if (l->has_user)
 		doing &= ~(u32)LULL_IN_TOUCH;
+	else if (lull_doing_is_tensors(function, module))
+		doing |= LULL_IN_CPU_OP;
 	l->has_user = true;
 	bits = native_bits(function) | doing;
 	/* The innermost one with a meaning says whose work it is. */

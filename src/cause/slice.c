@@ -69,12 +69,16 @@ static bool has_others(const struct slicer *sl)
 	       (f64)sl->place->others_ns >= LULL_T(others_work) * (f64)sl->place->gap_ns;
 }
 
-/* It waits while another thread that launches runs: one hands over to the other. */
-static bool is_handed_over(const struct lull_subject *s, const struct part *p)
+/*
+ * It waits for another thread that launches: that one made the call before, or runs meanwhile. One
+ * hands over to the other, which is the framework's affair.
+ */
+static bool is_handed_over(const struct lull_subject *s, const u32 lanes[2], const struct part *p)
 {
-	return (p->inside & LULL_IN_QUEUE) &&
-	       (f64)lull_others_ns(&s->launching, p->from_ns, p->to_ns) >=
-		       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
+	if (!(p->inside & LULL_IN_QUEUE))
+		return false;
+	return lanes[0] != lanes[1] || (f64)lull_others_ns(&s->launching, p->from_ns, p->to_ns) >=
+					       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
 }
 
 /* One part, from at_ns on; returns where it ends. */
@@ -118,7 +122,7 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 	if (has_others(sl))
 		p.inside |= LULL_IN_OTHERS;
 	p.to_ns = end_ns < to_ns ? end_ns : to_ns;
-	if (is_handed_over(sl->s, &p))
+	if (is_handed_over(sl->s, lanes, &p))
 		p.inside |= LULL_IN_FRAMEWORK;
 	*(struct part *)lull_vec_push(&sl->parts) = p;
 	return p.to_ns;

@@ -93,6 +93,8 @@ static bool computes_tensors(const char *function, const char *module)
 					     "dnnl::",
 					     "at::parallel_for",
 					     "cpu_adam",
+					     "function_ref<void (char**",
+					     "mkl_",
 					     "vectorized_loop",
 					     "at::internal::invoke_parallel",
 					     NULL };
@@ -101,6 +103,11 @@ static bool computes_tensors(const char *function, const char *module)
 					       "libarm_compute", "libomp.so", NULL };
 
 	return has_any(function, names) || has_any(module, modules);
+}
+
+bool lull_doing_is_tensors(const char *function, const char *module)
+{
+	return !*function && strstr(module, "libtorch_cpu");
 }
 
 u32 lull_doing_native(const char *function, const char *module)

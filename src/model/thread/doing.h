@@ -33,6 +33,9 @@ u32 lull_doing_range(const char *name);
 /* What a native function, or one of the Linux kernel, does. `module` is its file. */
 u32 lull_doing_native(const char *function, const char *module);
 
+/* Whether it is a function without a name of a tensor library for CPUs: its loops have none. */
+bool lull_doing_is_tensors(const char *function, const char *module);
+
 /* What a Python function waits for or does, by its name and file. */
 u32 lull_doing_python(const char *function, const char *file);
 

@@ -15,6 +15,9 @@
 #define SAMPLE_MAX_NS 20000000u
 #define PYSAMPLE_NS   10000000u
 
+/* sched.end_reason */
+#define PREEMPTED 2
+
 struct finder {
 	struct lull_others *o;
 	struct lull_reader *reader;
@@ -51,20 +54,27 @@ static void put(struct finder *f, u32 lane, u64 from_ns, u64 to_ns)
 			(struct lull_others_span){ from_ns, to_ns, 0 };
 }
 
+/* A thread that lost its CPU still has work to do, until it is back. */
 static void add_stays(struct finder *f)
 {
+	size_t n, n_lanes = lull_reader_n_dim(f->reader, LULL_TABLE_lane);
+	u64 *lost_ns = lull_alloc(n_lanes + 1, sizeof(*lost_ns));
 	struct lull_sched_cols cols;
 	struct lull_cursor c;
-	size_t n;
 
 	lull_cursor_init(&c, f->reader, LULL_TABLE_sched, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		f->o->is_known = true;
-		for (size_t i = 0; i < n; i++)
-			put(f, cols.lane[i], cols.start_ns[i],
-			    lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]));
+		for (size_t i = 0; i < n; i++) {
+			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
+			u64 *lost = &lost_ns[cols.lane[i]];
+
+			put(f, cols.lane[i], *lost ? *lost : cols.start_ns[i], end_ns);
+			*lost = cols.end_reason[i] == PREEMPTED ? end_ns : 0;
+		}
 	}
 	lull_cursor_release(&c);
+	free(lost_ns);
 }
 
 static void add_samples(struct finder *f)
