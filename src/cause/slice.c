@@ -16,6 +16,9 @@
 #include "cause/thresholds.h"
 #include "model/thread/doing.h"
 
+/* A step may have millions of calls; data that came out so much earlier is for something else. */
+#define MAX_BACK 4096
+
 /* A part of a gap before anybody claimed it. */
 struct part {
 	u64 from_ns, to_ns;
@@ -224,7 +227,8 @@ static bool came_out(const struct lull_subject *s, u32 node_ix)
 	for (u32 i = node_ix; i > s->chain.first[nodes[node_ix].chain]; i--) {
 		const struct lull_node *node = &nodes[i - 1];
 
-		if (node->round != nodes[node_ix].round || (node->flags & LULL_NODE_IN))
+		if (node->round != nodes[node_ix].round || (node->flags & LULL_NODE_IN) ||
+		    node_ix - i > MAX_BACK)
 			return false;
 		if (is_out(s, node, LULL_CHAIN_BATCH_BYTES))
 			return true;

@@ -77,7 +77,9 @@ static void add_dims(struct fuzz *f)
 		      "lane kind=2 process=2 device=2 stream_id=7\n"
 		      "frame kind=2 function=load file=/x/torch/utils/data/a.py line=1\n"
 		      "frame kind=2 function=step file=/home/train.py line=2\n"
+		      "frame kind=1 function=memset\nframe kind=3 function=clear_page_erms\n"
 		      "stack frame=2\nstack parent=1 frame=1\n"
+		      "stack parent=1 frame=3\nstack parent=3 frame=4\n"
 		      "op_label name=aten::mm kind=1\nop_label name=Optimizer.step kind=3\n"
 		      "metric name=sm_clock unit=MHz\nmetric name=throttle\n");
 	for (size_t i = 0; i < LULL_COUNT_OF(labels); i++)
@@ -106,17 +108,32 @@ static void add_copy(struct fuzz *f, const char *place)
 		      place, size_bytes, kind, from, to);
 }
 
+/* A call of the C library. */
+static void add_call(struct fuzz *f)
+{
+	static const char *const names[] = { "read",   "recv",	 "accept",
+					     "open",   "usleep", "pthread_mutex_lock",
+					     "mmap",   "poll",	 "pthread_cond_wait",
+					     "munmap", "pread",	 "epoll_wait" };
+	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
+	unsigned long long name = below(f, LULL_COUNT_OF(names)), ret = below(f, 5);
+
+	lull_str_addf(&f->text,
+		      "oscall start=%llu dur=%llu lane=%llu name=%s ret=%llu arg=%llu stack=%llu\n",
+		      at, dur, lane, names[name], ret, dur % 5, at % 5);
+}
+
 static void add_row(struct fuzz *f)
 {
 	static const char *const calls[] = { "cudaLaunchKernel",      "cudaMemcpyAsync",
 					     "cudaStreamSynchronize", "cudaMalloc",
 					     "cuModuleLoad",	      "cudaDeviceSynchronize",
-					     "cudaGetDevice" };
+					     "cudaGetDevice",	      "cudaEventQuery" };
 	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
 	unsigned long long number = below(f, 200), process = below(f, 3);
 	char place[160];
 
-	switch (below(f, 16)) {
+	switch (below(f, 19)) {
 	case 0:
 	case 1:
 	case 2:
@@ -161,6 +178,16 @@ static void add_row(struct fuzz *f)
 	case 14:
 		lull_str_addf(&f->text, "overhead start=%llu dur=%llu kind=262144 process=1\n", at,
 			      dur);
+		break;
+	case 15:
+	case 16:
+		add_call(f);
+		break;
+	case 17:
+		lull_str_addf(&f->text,
+			      "sample start=%llu lane=%llu stack=%llu weight_ns=%llu\n"
+			      "um_event start=%llu kind=%llu n_faults=%llu process=1\n",
+			      at, lane, number % 5, dur, dur, number % 8, number % 3);
 		break;
 	default:
 		lull_str_addf(&f->text, "counter start=%llu metric=%llu device=%llu value=1e%llu\n",
