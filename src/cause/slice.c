@@ -84,6 +84,17 @@ static bool is_handed_over(const struct lull_subject *s, const u32 lanes[2], con
 					       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
 }
 
+/* What a call of the C library is made for, by its stack. */
+static u32 called_in(const struct slicer *sl, u32 event)
+{
+	const struct lull_host_event *e = lull_vec_get(&sl->s->host.events, event);
+
+	if (e->kind != LULL_HOST_OSCALL || !e->stack)
+		return 0;
+	return lull_location_stack_bits(sl->s->reader, e->stack) &
+	       (LULL_IN_LOADER | LULL_IN_STORAGE | LULL_IN_COMPILE);
+}
+
 /* One part, from at_ns on; returns where it ends. */
 static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns)
 {
@@ -112,7 +123,7 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 		end_ns = ahead_ns;
 	}
 	p.is_seen = !says_nothing(h, p.event) || p.pause != LULL_NO_PAUSE;
-	p.inside = p.event == LULL_NONE ? 0 : events[p.event].inside;
+	p.inside = p.event == LULL_NONE ? 0 : events[p.event].inside | called_in(sl, p.event);
 	if (p.pause == LULL_HOST_BLOCKED)
 		p.inside |= LULL_IN_WAIT;
 	/* A range says where, samples say what; an operator or a call says both. */

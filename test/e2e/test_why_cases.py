@@ -73,7 +73,7 @@ class Program:
         us = self.spread(us)
         self.leave(1)
         if call:
-            self.row(self.t, "oscall", dur=f"{us * 1000:.0f}ns", lane=self.lane, name=call,
+            self.row(self.t, "oscall", dur=f"{us * 1000:.0f}ns", lane=self.lane, name=call, ret=1,
                      stack=self.stack([("main", USER), *stack]))
         for k in range(int(self.t // 10000) + 1, int((self.t + us) // 10000) + 1):
             self.row(k * 10000.0, "pysample", lane=self.lane, stack=self.stack([("main", USER), *stack]), is_idle=1)
@@ -286,14 +286,14 @@ def metrics_in_python(p, i):
     p.run(3000, ("f1_score", USER))
 
 
-@case("host-compute", plain)
+@case("lock-wait", plain)
 def another_thread_holds_a_lock(p, i):
     p.train()
     p.wait(4000, "pthread_mutex_lock", ("update_ema", USER))
     p.run(40, ("update_ema", USER))
 
 
-@case("host-compute input-pipeline nothing", plain)
+@case("network-read nothing", plain)
 def a_server_is_asked(p, i):
     p.train()
     p.wait(5000, "recv", ("log", "/opt/venv/lib/python3.12/site-packages/wandb/run.py"))
