@@ -22,7 +22,7 @@
 
 static const char *const causes[] = { "input", "throttled", "gc" };
 /* What `lull why` calls them. */
-static const char *const ids[] = { "input-pipeline", "throttled", "host-compute" };
+static const char *const ids[] = { "input-pipeline", "throttled", "gc" };
 
 static int set(struct job *j, const char *key, const char *value)
 {

@@ -80,8 +80,10 @@ static bool is_handed_over(const struct lull_subject *s, const u32 lanes[2], con
 {
 	if (!(p->inside & LULL_IN_QUEUE))
 		return false;
-	return lanes[0] != lanes[1] || (f64)lull_others_ns(&s->launching, p->from_ns, p->to_ns) >=
-					       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
+	/* Threads of a server take turns, too, but wait for requests. */
+	return (lanes[0] != lanes[1] && !s->host.is_server) ||
+	       (f64)lull_others_ns(&s->launching, p->from_ns, p->to_ns) >=
+		       LULL_T(others_work) * (f64)(p->to_ns - p->from_ns);
 }
 
 /* What a call of the C library is made for, by its stack. */

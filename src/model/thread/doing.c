@@ -58,9 +58,8 @@ u32 lull_doing_range(const char *name)
 /* Of the Linux kernel: pages come and go. Those of files are read. */
 static u32 kernel_bits(const char *function)
 {
-	static const char *const files[] = { "filemap_",   "ext4_",	  "xfs_",
-					     "nfs_",	   "page_cache_", "vfs_read",
-					     "folio_wait", "io_schedule", NULL };
+	static const char *const files[] = { "filemap_", "ext4_",	"xfs_",
+					     "nfs_",	 "page_cache_", NULL };
 	static const char *const faults[] = {
 		"clear_page",	 "__pi_clear_page",  "clear_huge_page",
 		"clear_subpage", "do_anonymous",     "handle_mm_fault",
