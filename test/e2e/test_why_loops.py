@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lull why on programs that leave the simulated device idle (guests/loop_guest.cc), each for another reason.
+"""lull why on programs that leave the simulated device idle (guests/loop_guest.cc and .py), each for another reason.
 
 On a busy machine the thread may also lack a CPU, and waits for the device return late. Both are true then and come with any
 of the loops, so they are left aside: of all other causes, that of the loop has the most time.
@@ -13,13 +13,15 @@ import runner
 from runner import expect
 
 BUILD = os.path.abspath(sys.argv[1])
-LULL, GUEST = BUILD + "/lull", BUILD + "/e2e/loop_guest"
+LULL = BUILD + "/lull"
+NATIVE = [BUILD + "/e2e/loop_guest"]
+PYTHON = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "guests/loop_guest.py")]
 SIM = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/sim")
 ASIDE = {"os-scheduling", "host-sync", "kernel-gap", "launch-bound", "exposed-copy"}
 
 
-def record(how, rounds=40):
-    done = runner.run([LULL, "profile", "-o", how, GUEST, how, str(rounds)], env=SIM)
+def record(how, guest=NATIVE, rounds=40):
+    done = runner.run([LULL, "profile", "-o", how, *guest, how, str(rounds)], env=SIM)
     expect(f"status of {how}", done.returncode == 0, done.stderr)
     done = runner.run([LULL, "why", "-f", "json", how + ".lull"])
     expect(f"an answer for {how}", done.returncode == 0, done.stderr)
@@ -31,8 +33,8 @@ def most(answer):
     return max(costs, key=costs.get) if costs else None
 
 
-def check(how, cause):
-    answer = record(how)
+def check(how, cause, guest=NATIVE):
+    answer = record(how, guest)
     expect(f"the cause of {how}", most(answer) == cause, answer["device"]["costs_ns"])
     finding = [f for f in answer["findings"] if f["cause"] == cause]
     expect(f"a finding for {how}", len(finding) == 1, answer["findings"])
@@ -85,6 +87,15 @@ def a_batch_from_a_queue_is_the_input_pipeline():
     expect("who prepares it", "meanwhile thread" in said, said)
 
 
+def python_is_understood_as_well():
+    check("collect", "gc", PYTHON)
+    check("lock", "lock-wait", PYTHON)
+    check("queue", "lock-wait", PYTHON)
+    check("sleep", "polling", PYTHON)
+    check("read", "storage-read", PYTHON)
+    check("accept", "no-demand", PYTHON)
+
+
 TESTS = (
     a_sort_is_named_with_its_function,
     a_lock_is_named_with_its_holder,
@@ -94,6 +105,7 @@ TESTS = (
     files_and_sockets_are_told_apart,
     a_server_without_requests_has_no_demand,
     a_batch_from_a_queue_is_the_input_pipeline,
+    python_is_understood_as_well,
 )
 
 if __name__ == "__main__":
