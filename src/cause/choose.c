@@ -6,8 +6,9 @@
  * that is larger than the time comes from other causes' time, and counts for them.
  *
  * If the device computes for at least 90 % of the step: gpu-bound or a cause of the same kind. Else
- * the specific cause that is worth most, if it is worth and gains 10 % of the step: it has to be
- * removed before a graph can remove launches. Else the one with the most time. An answer that is
+ * the specific cause that is worth most, if it is worth and gains 10 % of the step, and is not small
+ * beside launches: it has to be removed before a graph can remove these. Else the one with the most
+ * time. An answer that is
  * not sure is given as a guess, with the reason (doubt.c).
  */
 #include <math.h>
@@ -143,11 +144,17 @@ static bool is_unseen(const struct lull_why *why, const struct lull_finding *f)
 	return cause->is_guess && cause->is_guess(why->lead);
 }
 
-/* Whether the fix of the residue, which is worth more, takes most of its time, too. */
-static bool goes_with_residue(const struct lull_why *why, const struct lull_finding *f)
+/*
+ * Whether the residue comes before it all the same: it is small beside it, or the residue's fix
+ * takes most of its time, too.
+ */
+static bool comes_later(const struct lull_why *why, const struct lull_finding *f)
 {
 	const struct lull_finding *rest =
 		lull_why_find(why, lull_cause_default(LULL_CAUSE_RESIDUE));
+
+	if (rest && f->worth_ns < LULL_T(beside_residue) * rest->worth_ns)
+		return true;
 
 	if (!lull_causes[f->cause]->is_captured || !rest || rest->worth_ns <= f->worth_ns ||
 	    is_spoilt(why))
@@ -169,7 +176,7 @@ static int find_specific(const struct lull_why *why)
 		f64 worth_ns = has_gain ? fmin(all[i].gain_ns, all[i].worth_ns) : all[i].worth_ns;
 
 		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_SPECIFIC &&
-		    worth_ns >= limit * why->free_ns && !goes_with_residue(why, &all[i]))
+		    worth_ns >= limit * why->free_ns && !comes_later(why, &all[i]))
 			return (int)i;
 	}
 	return -1;

@@ -122,6 +122,9 @@ static const char *const blinds[LULL_N_BLINDS] = {
 	"irregular stalls, too few to judge",
 };
 
+static const char skewed[] = "work starts on the device before the calls that launch it: the "
+			     "clocks of host and device do not agree in this recording";
+
 /* What would tell: LULL_NEED_...; 0 is more steps. */
 static const u32 blind_needs[LULL_N_BLINDS] = { LULL_NEED_CALLS, LULL_NEED_RANKS, LULL_NEED_HOST,
 						LULL_NEED_SCHED };
@@ -139,10 +142,12 @@ bool lull_why_cannot_see(struct lull_why *why)
 {
 	f64 share = blind_share(why);
 
-	if (share > LULL_T(blind))
+	if (why->has_skew)
+		lull_why_cannot(why, "%s.", skewed);
+	else if (share > LULL_T(blind))
 		lull_why_cannot(why, "%.0f %% of the time without compute is %s.", share * 100,
 				blinds[largest_blind(why->lead)]);
-	return share > LULL_T(blind);
+	return why->has_skew || share > LULL_T(blind);
 }
 
 /* Why any answer would be in doubt. False: it would not. */
@@ -158,9 +163,7 @@ static bool doubt_all(struct lull_why *why, u32 *needs)
 			 lull_format_grouped((i64)s->units.n).text);
 		*needs = LULL_NEED_CALLS;
 	} else if (why->has_skew) {
-		snprintf(why->unsure, cap,
-			 "work starts on the device before the calls that launch it: the clocks of "
-			 "host and device do not agree in this recording");
+		snprintf(why->unsure, cap, "%s", skewed);
 	} else if (blind_share(why) > LULL_T(blind)) {
 		snprintf(why->unsure, cap, "%.0f %% of the time without compute is %s",
 			 blind_share(why) * 100, blinds[largest_blind(s)]);
