@@ -6,9 +6,9 @@
  * that is larger than the time comes from other causes' time, and counts for them.
  *
  * If the device computes for at least 90 % of the step: gpu-bound or a cause of the same kind. Else
- * the specific cause that is worth most, if it is worth and gains 10 % of the step, and is not small
- * beside launches: it has to be removed before a graph can remove these. Else the one with the most
- * time. An answer that is
+ * the specific cause that is worth most, if it is worth and gains 10 % of the step, and is not
+ * small beside launches: it has to be removed before a graph can remove these. Else the one with
+ * the most time. An answer that is
  * not sure is given as a guess, with the reason (doubt.c).
  */
 #include <math.h>
