@@ -191,14 +191,17 @@ static void doubt_one(struct lull_why *why, const struct lull_finding *f, u32 *n
 			 "in the first and in the second half of the steps different causes have "
 			 "the most time");
 	else if (cause->is_guess && cause->is_guess(why->lead)) {
-		snprintf(why->unsure, cap, "nothing was recorded where the time goes");
+		snprintf(why->unsure, cap, "%s where the time goes",
+			 why->lead->host.has_samples ? "no sample was taken"
+						     : "nothing was recorded");
 		*needs = LULL_NEED_HOST;
 	} else if (next && next->worth_ns * 2 > f->worth_ns)
 		snprintf(why->unsure, cap, "%s is worth nearly as much (%s per step)",
 			 lull_causes[next->cause]->id, lull_why_time(next->cost_ns).text);
 	else if (lull_why_n_steps(why) < LULL_TN(few_steps))
-		snprintf(why->unsure, cap, "there are only %u steps after the warm-up",
-			 lull_why_n_steps(why));
+		snprintf(why->unsure, cap, "there %s only %u step%s after the warm-up",
+			 lull_why_n_steps(why) == 1 ? "is" : "are", lull_why_n_steps(why),
+			 lull_why_n_steps(why) == 1 ? "" : "s");
 	else if (cause->trust && cause->trust(why->lead) < LULL_T(confident)) {
 		snprintf(why->unsure, cap, "it is judged by its pattern alone");
 		*needs = cause->needs & (LULL_NEED_GIL | LULL_NEED_SCHED | LULL_NEED_HOST);
