@@ -165,7 +165,10 @@ static bool comes_later(const struct lull_why *why, const struct lull_finding *f
 	       f->cost_ns / 2;
 }
 
-/* The specific cause that is worth doing; they are sorted by worth. */
+/*
+ * The specific cause that is worth doing; they are sorted by worth. Where the first of them has the
+ * time, but its fix brings little, time decides among all, not the gain of a lesser one.
+ */
 static int find_specific(const struct lull_why *why)
 {
 	const struct lull_finding *all = why->findings.at;
@@ -173,11 +176,11 @@ static int find_specific(const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n; i++) {
 		f64 limit = is_unseen(why, &all[i]) ? LULL_T(gain_guessed) : LULL_T(gain);
 		bool has_gain = lull_causes[all[i].cause]->apply && !is_spoilt(why);
-		f64 worth_ns = has_gain ? fmin(all[i].gain_ns, all[i].worth_ns) : all[i].worth_ns;
 
-		if (lull_causes[all[i].cause]->kind == LULL_CAUSE_SPECIFIC &&
-		    worth_ns >= limit * why->free_ns && !comes_later(why, &all[i]))
-			return (int)i;
+		if (lull_causes[all[i].cause]->kind != LULL_CAUSE_SPECIFIC ||
+		    all[i].worth_ns < limit * why->free_ns || comes_later(why, &all[i]))
+			continue;
+		return has_gain && all[i].gain_ns < limit * why->free_ns ? -1 : (int)i;
 	}
 	return -1;
 }

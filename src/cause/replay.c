@@ -22,7 +22,8 @@ struct run {
 	f64 *end;     /* of each op of this pass */
 	f64 ring[QUEUE];
 	u64 n_enqueued;
-	f64 all; /* end of everything */
+	f64 first; /* start of the last call of the first chain */
+	f64 all;   /* end of everything */
 };
 
 static f64 max(f64 a, f64 b)
@@ -57,13 +58,26 @@ static f64 gap_of(const struct lull_what_if *w, const struct lull_replay_node *n
 	return n->gap_ns * kept / was->gap_ns * w->host;
 }
 
+/* How much a fix took from the gap. */
+static f64 shorter(const struct lull_what_if *w, u32 ix)
+{
+	const struct lull_replay_node *was = lull_vec_get(&w->replay->nodes, ix);
+
+	return max(was->gap_ns - w->nodes[ix].gap_ns, 0);
+}
+
 static void run_node(struct run *r, u32 ix)
 {
 	const struct lull_replay_node *n = &r->w->nodes[ix];
 	f64 *t = &r->clock[n->chain], called;
 	u32 last = LULL_NONE;
 
-	*t += gap_of(r->w, n, ix);
+	if (n->is_after)
+		*t = max(*t, r->first + max(n->after_ns - shorter(r->w, ix), 0));
+	else
+		*t += gap_of(r->w, n, ix);
+	if (!n->chain)
+		r->first = *t;
 	if (n->is_gone)
 		return;
 	called = *t;

@@ -45,6 +45,7 @@ struct lull_replay_node {
 	f64 sync_ns;	 /* of the gap: in operators that only wait */
 	f64 gil_ns;	 /* of a gap without slices: waits for Python's lock */
 	f64 alloc_ns;	 /* of the gap: in operators that only allocate */
+	f64 after_ns;	 /* from the start of the first thread's last call, if is_after */
 	f64 cold_gap_ns; /* of the gap and the call: they take that much less when the thread did */
 	f64 cold_call_ns; /* not wait for the lock just before */
 	u32 node;
@@ -56,8 +57,9 @@ struct lull_replay_node {
 	u8 kind;    /* enum lull_call_kind */
 	u8 flags;   /* LULL_NODE_... */
 	u8 chain;
-	bool is_gone; /* call and units vanish */
-	bool starts;  /* first call of a step */
+	bool is_gone;  /* call and units vanish */
+	bool starts;   /* first call of a step */
+	bool is_after; /* the thread waited for the first one in the gap, as far as is known */
 };
 
 /* A unit. */

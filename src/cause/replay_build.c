@@ -32,6 +32,7 @@ struct build {
 	u32 last_wait; /* node of the last wait of this step, for loops */
 	u32 n_loop;
 	u32 round;    /* of the node before */
+	u32 first;    /* last node of the first chain, or LULL_NONE */
 	u64 begin_ns; /* where the first thread's gap before its first call begins */
 };
 
@@ -262,6 +263,39 @@ static f64 lock_ns(const struct build *b, const struct lull_node *node, u64 from
 	return sum;
 }
 
+/*
+ * A thread beside the first one that has nothing to do waits until that one gives it something:
+ * such a gap is not its own time. It is one if nothing was seen in most of it, or a wait for a
+ * thread.
+ */
+static bool is_waiting(const struct lull_subject *s, u32 node, u64 gap_ns)
+{
+	const struct lull_slice *at = s->slices.at;
+	const struct lull_host_event *events = s->host.events.at;
+	u64 sum = 0;
+
+	for (size_t i = s->chain.nodes[node].slice;
+	     i != LULL_NONE && i < s->slices.n && at[i].node == node; i++) {
+		bool waits =
+			at[i].event != LULL_NONE && (events[at[i].event].inside & LULL_IN_WAIT);
+
+		sum += !at[i].is_seen || waits ? at[i].to_ns - at[i].from_ns : 0;
+	}
+	return sum * 2 > gap_ns;
+}
+
+/* Tie a thread that waited for the first one to that one's last call. */
+static void tie(struct build *b, u32 node_ix, u64 from_ns, struct lull_replay_node *rn)
+{
+	const struct lull_node *nodes = b->s->chain.nodes, *node = &nodes[node_ix];
+
+	if (!node->chain || b->first == LULL_NONE || nodes[b->first].begin_ns < from_ns ||
+	    !is_waiting(b->s, node_ix, node->begin_ns - from_ns))
+		return;
+	rn->is_after = true;
+	rn->after_ns = (f64)(node->begin_ns - nodes[b->first].begin_ns);
+}
+
 static void mark_loop(struct build *b, struct lull_replay_node *nodes, u32 ix)
 {
 	bool is_near = b->last_wait != LULL_NONE && ix - b->last_wait <= LULL_TN(loop_calls);
@@ -328,6 +362,9 @@ static void add_node(struct build *b, u32 node_ix)
 				? 0
 				: ((const struct lull_host_event *)s->host.events.at)[event].inside,
 	};
+	tie(b, node_ix, from_ns, rn);
+	if (!node->chain)
+		b->first = node_ix;
 	look_at_gap(b, node, from_ns, node->begin_ns, rn);
 	rn->gil_ns = lock_ns(b, node, from_ns, node->begin_ns);
 	if (node->kind == LULL_KIND_OF_SYNC || node->kind == LULL_KIND_OF_ALLOC)
@@ -415,7 +452,7 @@ void lull_replay_build(struct lull_replay *p, const struct lull_subject *s)
 
 	b->p = p;
 	b->s = s;
-	b->last_wait = b->round = LULL_NONE;
+	b->last_wait = b->round = b->first = LULL_NONE;
 	b->per_call_ns = is_native ? LULL_T(native_call_ns) : LULL_T(foreign_call_ns);
 	b->per_event_ns = is_native ? LULL_T(native_event_ns) : LULL_T(foreign_event_ns);
 	b->streams = lull_alloc(MAX_STREAMS, sizeof(*b->streams));
