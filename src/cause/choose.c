@@ -39,7 +39,9 @@ static void fill_worth(struct lull_why *why, struct lull_finding *f)
 	if (!lull_causes[f->cause]->apply || is_spoilt(why))
 		return;
 	f->gain_ns = fmax(why->replay.free_ns - lull_why_fixed_ns(why, f->cause, 0), 0);
-	f->worth_ns = (f->cost_ns + fmin(f->gain_ns, f->cost_ns)) / 2;
+	/* What an exchange would bring, one rank does not tell. */
+	if (lull_causes[f->cause]->ranks != LULL_RANKS_EXCHANGE)
+		f->worth_ns = (f->cost_ns + fmin(f->gain_ns, f->cost_ns)) / 2;
 }
 
 static void add_finding(struct lull_why *why, enum lull_cause_ix cause, f64 cost_ns)
