@@ -90,6 +90,32 @@ static u32 *place_of(struct numbers *t, u32 number)
 	return number >= t->low && number - t->low < t->n ? &t->dense[number - t->low] : NULL;
 }
 
+/*
+ * A stream runs its work in order: what it runs before the first work whose call was recorded was
+ * launched before the recording began. Nothing is missing there.
+ */
+static u64 count_earlier(const struct lull_units *units)
+{
+	u64 *waiting = lull_alloc(units->lanes.n + 1, sizeof(*waiting)), n = 0;
+	bool *has_call = lull_alloc(units->lanes.n + 1, sizeof(*has_call));
+
+	for (u32 i = 0; i < units->n; i++) {
+		const struct lull_unit *unit = &units->at[i];
+
+		if (has_call[unit->stream])
+			continue;
+		if (unit->node == LULL_NONE) {
+			waiting[unit->stream]++;
+		} else {
+			has_call[unit->stream] = true;
+			n += waiting[unit->stream];
+		}
+	}
+	free(waiting);
+	free(has_call);
+	return n;
+}
+
 /* Hang the units on their calls, the last one first, so that the lists come out in order. */
 static void link_units(struct lull_chain *c, struct lull_units *units)
 {
@@ -114,6 +140,7 @@ static void link_units(struct lull_chain *c, struct lull_units *units)
 		units->next[i] = c->nodes[unit->node].unit;
 		c->nodes[unit->node].unit = i;
 	}
+	c->n_units_linked += count_earlier(units);
 	free(t.dense);
 	lull_map_release(&t.map);
 }

@@ -52,8 +52,8 @@ struct lull_chain {
 	u32 n;
 	u32 first[9]; /* where each chain begins, and n after the last */
 	u32 n_chains;
-	u8 *chain_of_lane; /* chain + 1 by lane id, 0 for threads that start no work */
-	u64 n_units_linked;
+	u8 *chain_of_lane;  /* chain + 1 by lane id, 0 for threads that start no work */
+	u64 n_units_linked; /* or launched before the first call of the recording */
 };
 
 /* Collect the calls of `process` and link `units` to them. */
