@@ -232,6 +232,9 @@ def verdicts_agree(ask, why):
         return
     first, device = verdict["first"], why["device"]
     same("the first cause", ("why", why["first"]), ("page", verdict["findings"][first]["id"] if first >= 0 else None))
+    same("what would make it faster", ("why", {o["opportunity"]: (o["text"], o["fix"], o["gain_ns"]) for o in why["opportunities"]}),
+         ("page", {o["id"]: (o["text"], o["fix"], round(o["gain_ns"])) for o in verdict["opportunities"]}))
+    same("utilisation", ("why", why["utilization"]), ("page", verdict.get("utilization")))
     same("number of steady steps", ("why", why["steps"]["steady"]), ("page", verdict["n_steps"]))
     same("length of a step", ("why", why["steps"]["mean_ns"]), ("page", round(verdict["step_ns"])))
     same("share in which the device does not compute", ("why", round(1 - device["compute_ns"] / device["window_ns"], 9)),
