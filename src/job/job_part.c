@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "cause/why.h"
+#include "model/window.h"
 #include "job/job_int.h"
 
 /* Kinds of exchanges a rank may have; more are added to the last. */
@@ -294,6 +295,18 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 		rank->evidence[n].cause = -1;
 }
 
+/* All of the report: steps of ranks are compared by number, and a part has numbers of its own. */
+static int run_why(struct lull_why *why, struct lull_reader *r, struct lull_err *err)
+{
+	u64 limit_bytes = lull_window_limit_bytes;
+	int rc;
+
+	lull_window_limit_bytes = UINT64_MAX;
+	rc = lull_why_run(why, r, NULL, err);
+	lull_window_limit_bytes = limit_bytes;
+	return rc;
+}
+
 void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 		   const struct lull_job_meetings *m, struct lull_vec *steps,
 		   struct lull_vec *kinds)
@@ -308,7 +321,7 @@ void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 	lull_exchanges_init(&p.x, p.reader);
 	lull_map_init(&p.kind_of);
 	find_peers(&p);
-	if (lull_why_run(&why, p.reader, NULL, &err)) {
+	if (run_why(&why, p.reader, &err)) {
 		snprintf(rank->cannot, sizeof(rank->cannot), "%.*s", (int)sizeof(rank->cannot) - 1,
 			 err.msg);
 	} else {

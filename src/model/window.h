@@ -13,7 +13,7 @@
 #include "model/span.h"
 #include "trace/reader.h"
 
-/* Memory for the events of the window. Tests change it. */
+/* Memory for the events of the window. Tests change it, and jobs lift it. */
 extern u64 lull_window_limit_bytes;
 
 /* The window; LULL_SPAN_ALL if all of it is looked at. */
