@@ -293,7 +293,7 @@ $(BUILD)/emulated/lull: $(BUILD)/lull
 	@mkdir -p $(@D)
 	$(Q)printf '#!/bin/sh\nexec %s "%s" "$$@"\n' $(EMULATOR) '$(CURDIR)/$<' > $@ && chmod +x $@
 
-# Guests of test_osrt.py, and the collector it plays.
+# Guests of test_osrt.py, and the recorder it plays.
 OSRT_GUESTS := $(addprefix $(BUILD)/e2e/,listen osrt_guest process_guest static_guest part/libprocess_guest_part.so \
 	$(addprefix part/,libwaits.so libwaits_mixed.so libwaits_needy.so libwaits_now.so libwaits_slow.so libwaits_slow_now.so))
 

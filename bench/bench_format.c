@@ -6,7 +6,7 @@
  * Rows are made in memory first: two processes of a main, a second and eight worker threads. The
  * first two run a fixed program of nested ranges, step after step, with log-normal durations; the
  * workers make OS calls by a Markov chain; all are sampled and scheduled. Names follow Zipf's law.
- * Rows arrive as a collector sees them: thread by thread in batches, ranges when they end. The
+ * Rows arrive as a recorder sees them: thread by thread in batches, ranges when they end. The
  * measured part is everything from the row in memory to the sealed file. With LULL, the path of the
  * command, it also tells what `lull info` and two reports of `lull stats` take on that file.
  *

@@ -1,9 +1,9 @@
 /*
  * bench_nvtx: what an NVTX call costs the program, in nanoseconds and in reads of the clock.
  *
- *	bench_nvtx AGENT	prints "name value unit" lines; needs no headers and no collector
+ *	bench_nvtx AGENT	prints "name value unit" lines; needs no headers and no recorder
  *
- * Runs itself under the agent. A thread of its own plays the collector: it counts the bytes of full
+ * Runs itself under the agent. A thread of its own plays the recorder: it counts the bytes of full
  * chunks and frees them. Each figure is the least of several rounds, which is what the code costs
  * when nothing disturbs it; rounds in which an event was dropped do not count. Fails if what was
  * recorded is less than what the calls have to write, or if something was although nobody records.
@@ -31,7 +31,7 @@ enum {
 
 static struct nvtx_instance instance;
 static _Atomic bool is_done;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* around a pass of the collector */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* around a pass of the recorder */
 static struct lull_image *image;
 static u64 n_drained; /* bytes */
 
@@ -50,7 +50,7 @@ static void drain_once(void)
 	}
 }
 
-/* The collector's part: rule 1 of wire.h. */
+/* The recorder's part: rule 1 of wire.h. */
 static void *drain(void *unused)
 {
 	(void)unused;

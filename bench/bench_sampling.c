@@ -5,8 +5,8 @@
  *		src/record/perf/perf*.c src/base/[a-z]*.c && build/bench_sampling [ROUNDS]
  *
  * A child computes for a fixed amount of work, alternately without and with sampling at 1 kHz and
- * 8 KiB of stack, drained every 20 ms as the collector does. Printed: the ratio of the medians of
- * its CPU time (what sampling takes from it) and of the wall time (which also holds the collector's
+ * 8 KiB of stack, drained every 20 ms as the recorder does. Printed: the ratio of the medians of
+ * its CPU time (what sampling takes from it) and of the wall time (which also holds the recorder's
  * share, when CPUs are few). Fails if half of the samples that its CPU time should give are
  * missing, exits with 77 where the kernel refuses to sample.
  */
@@ -58,7 +58,7 @@ static void on_lost(void *ctx, u64 n, u64 time_ns)
 
 static const struct lull_perf_handlers handlers = { .sample = on_sample, .lost = on_lost };
 
-/* Wait for the child as the collector does, draining every 20 ms. */
+/* Wait for the child as the recorder does, draining every 20 ms. */
 static void collect(struct lull_perf *perf, pid_t pid, struct run *run)
 {
 	struct rusage usage;

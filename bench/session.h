@@ -2,7 +2,7 @@
  * session - a benchmark that runs itself again, under the agent.
  *
  * The first process makes a session folder and starts itself with the agent preloaded; the second
- * one measures, plays the collector and looks up what the agent wrote, so that a benchmark can tell
+ * one measures, plays the recorder and looks up what the agent wrote, so that a benchmark can tell
  * that what it measured was recorded.
  */
 #ifndef LULL_BENCH_SESSION_H

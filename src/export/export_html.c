@@ -23,9 +23,9 @@
 
 #define DEFAULT_BYTES (5u << 20)
 #define GZIP_BITS     (15 + 16)
-#define MANY_EVENTS   1500000.0 /* which take 6 MB and more, and a minute to find that out */
+#define MANY_EVENTS   1500000.0 /* take 6 MB and more, and a minute to try */
 
-/* From all to little; lanes with more records are folded. */
+/* From everything to little; lanes with more records than this are folded. */
 static const struct {
 	u32 unit_log2;
 	u64 max_records;

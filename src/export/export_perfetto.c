@@ -97,7 +97,7 @@ struct fragment {
 	u32 len;
 };
 
-/* Texts that have a number, and how many of them were told. */
+/* Interned texts, and how many of them are in the file already. */
 struct texts {
 	struct lull_intern intern;
 	u32 n_told;

@@ -65,7 +65,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 /* Functions inlined at one place, as many as are kept. */
 #define MAX_INLINED 32u
 
-/* A function as it is told apart: two numbers of texts. */
+/* What distinguishes functions; both are numbers of texts. */
 struct function {
 	u32 name;
 	u32 file;

@@ -289,7 +289,7 @@ static inline u32 find_match(struct lull_gzip *g, const u8 *text, const u8 *at, 
 	u32 here = g->off + (u32)(at - text), *slot;
 	u32 reach = g->history + (u32)(at - text), max = MAX_MATCH, len;
 
-	/* Numbers are new, or belong to a match that began before them. */
+	/* Digits rarely repeat, unless a match that started before them covers them, too. */
 	if (is_digit(at[0]) && is_digit(at[1]))
 		return 0;
 	slot = &g->table[hash(at)];
@@ -303,7 +303,7 @@ static inline u32 find_match(struct lull_gzip *g, const u8 *text, const u8 *at, 
 	return len < MIN_MATCH || (len == MIN_MATCH && *dist > FAR_AWAY) ? 0 : len;
 }
 
-/* After the match that ended at `at` the text may go on as it did then. */
+/* A later match may start where this one ended: remember the place. */
 static inline void note_end(struct lull_gzip *g, const u8 *text, const u8 *at)
 {
 	g->table[hash(at - 2)] = g->off + (u32)(at - 2 - text);

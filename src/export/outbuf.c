@@ -29,7 +29,7 @@ static void pack(struct lull_outbuf *b)
 	if (b->error || !b->len)
 		return;
 	write_bytes(b, b->packed, lull_gzip_pack(b->gzip, b->at, b->len, b->packed));
-	/* Also where this block was shorter than the window. */
+	/* A block shorter than the window leaves a part of the text before it there. */
 	memmove(b->memory, b->memory + b->len, LULL_GZIP_WINDOW);
 }
 

@@ -224,7 +224,7 @@ void lull_parquet_numbers(struct lull_parquet *p, size_t column, const void *val
 	if (find_indices(c, p->values, n, p->indices)) {
 		len = put_indices(p->plain, c, p->indices, n);
 	} else {
-		/* What has too many different values now will have them later. */
+		/* A column with too many different values will have them in later blocks, too. */
 		c->has_too_many = true;
 		len = put_numbers(p, c, n, &encoding);
 	}
@@ -305,7 +305,7 @@ static void end_chunk(struct lull_parquet *p, struct lull_parquet_col *c)
 	struct lull_str dictionary = LULL_STR_INIT;
 
 	c->chunk.off = p->off;
-	/* Every page of texts refers to a dictionary, be it empty. */
+	/* Every page of texts refers to a dictionary, even an empty one. */
 	if (c->chunk.has_encoding[LULL_PARQUET_ENC_DICTIONARY]) {
 		make_room(p, c->entries.len);
 		c->chunk.dictionary_bytes = add_page(

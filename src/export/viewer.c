@@ -258,7 +258,7 @@ static void place(struct lull_viewer *t, struct lull_vec *waiting, u64 until_ns)
 	waiting->n = n_kept;
 }
 
-/* In a file in which too much waits, the earlier half of the time has to go. */
+/* Too many records wait: place those that begin in the earlier half of the time. */
 static void place_half(struct lull_viewer *t, struct lull_vec *waiting)
 {
 	const struct lull_viewer_record *at = waiting->at;

@@ -88,7 +88,7 @@ struct lull_viewer_track {
 	u32 id; /* dense, from 1 */
 	u32 group;
 	u32 tid;    /* of a thread's own track, 0 for others */
-	u32 number; /* 1, or more for those that take what overlaps */
+	u32 number; /* 1; 2, 3, ... take events that overlap those before */
 	u32 order;  /* within the group */
 	const char *name;
 	bool is_counter;

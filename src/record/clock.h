@@ -1,7 +1,7 @@
 /*
  * clock - convert the CPU's counter to CLOCK_MONOTONIC nanoseconds.
  *
- * Agents stamp events with the raw counter. The collector takes a pair of (counter, clock) before
+ * Agents stamp events with the raw counter. The recorder takes a pair of (counter, clock) before
  * each drain. The time of an event is interpolated between the two pairs around it, so that the
  * result follows every correction of the system clock and never runs backwards.
  */
@@ -30,7 +30,7 @@ void lull_clock_release(struct lull_clock *c);
 /* Take a pair now and also store it in the control page, where recovery finds it. */
 void lull_clock_tick(struct lull_clock *c, struct lull_control *control);
 
-/* Rebuild a clock from the pairs in the control page of a dead collector. */
+/* Rebuild a clock from the pairs in the control page of a dead recorder. */
 void lull_clock_load(struct lull_clock *c, const struct lull_control *control);
 
 /* CLOCK_MONOTONIC nanoseconds of a counter value. */

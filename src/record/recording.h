@@ -1,7 +1,7 @@
 /*
  * recording - one report in the making: converts events to rows.
  *
- * The collector keeps one struct for its whole lifetime; a report is open between
+ * The recorder keeps one struct for its whole lifetime; a report is open between
  * lull_recording_begin() and lull_recording_finish(). Descriptions of processes (modules, names,
  * payload schemas) are kept in between, so that a second report of the same session has them too.
  *

@@ -1,8 +1,8 @@
 /*
  * kwish - which kernels to measure, and the progress of it: a part of the control page.
  *
- * The collector fills in the request before any agent starts. Agents write their progress, so that
- * the collector can show it, and can kill a program whose kernel hangs while it is replayed.
+ * The recorder fills in the request before any agent starts. Agents write their progress, so that
+ * the recorder can show it, and can kill a program whose kernel hangs while it is replayed.
  */
 #ifndef LULL_WIRE_KWISH_H
 #define LULL_WIRE_KWISH_H

@@ -1,10 +1,10 @@
 /*
- * wire - the shared memory between agents and the collector.
+ * wire - the shared memory between agents and the recorder.
  *
  * A session has one or more recordings. Its folder, in /dev/shm where possible, is named by the
  * environment variable LULL_SESSION:
  *
- *	control			one struct lull_control, made by the collector, mapped by all
+ *	control			one struct lull_control, made by the recorder, mapped by all
  *	PID-COUNTER.image	one per program that a process runs, made by its agent
  *
  * An image file is:
@@ -18,7 +18,7 @@
  *  1. A chunk has one producer at a time: a thread at a nesting level (0, or 1 inside a signal
  *     handler that interrupted level 0). FREE -> TAKEN -> OWNED is a compare-and-swap and a store
  *     by the producer, OWNED -> FULL a store by the producer, FULL -> FREE a store by the
- *     collector, once the rows are in the file.
+ *     recorder, once the rows are in the file.
  *  2. An event is complete when lull_chunk.committed covers it: the producer stores `committed`
  *     with release after the bytes; a reader that loads it with acquire sees complete events only.
  *     Nothing beyond it is ever read.
@@ -28,7 +28,7 @@
  *     use in each recording (lull_control.record changes value), into the same stream: a reader
  *     sees the definition before the use.
  *  5. If no chunk is free, the new event is dropped and counted in lull_slot.n_dropped.
- *  6. Times are raw counter values; the collector keeps pairs of (counter, CLOCK_MONOTONIC) in the
+ *  6. Times are raw counter values; the recorder keeps pairs of (counter, CLOCK_MONOTONIC) in the
  *     control page.
  */
 #ifndef LULL_WIRE_WIRE_H
@@ -116,10 +116,10 @@ struct lull_control {
 	u32 backtrace_bytes;	  /* how much stack is copied */
 	u32 timer_period_ns;	  /* CPU time between two samples of LULL_SOURCE_TIMER */
 	u32 sample_bytes;	  /* how much stack such a sample copies */
-	/* --capture-range=nvtx: set by the agent that sees the range, reset by the collector. */
+	/* --capture-range=nvtx: set by the agent that sees the range, reset by the recorder. */
 	_Atomic u32 capture_began;  /* ranges that began recording */
 	_Atomic u32 capture_ended;  /* ranges that ended it */
-	_Atomic u32 capture_missed; /* ranges that began while the collector was not ready */
+	_Atomic u32 capture_missed; /* ranges that began while the recorder was not ready */
 	u32 capture_repeats;	    /* how many ranges may begin a recording, 0 = no limit */
 	char capture_range[256];    /* name of the range, "" = none */
 	char capture_domain[256];   /* its domain, "" = the default one, "*" = any */
@@ -161,8 +161,8 @@ struct lull_control {
 	struct lull_kwish kernels;
 	_Atomic u32 n_refused; /* processes in which an agent found no room for its image */
 	/*
-	 * A capture range begins a recording before the collector has its file. Should the
-	 * collector die in between, this is where the report goes, and which recording was the last
+	 * A capture range begins a recording before the recorder has its file. Should the
+	 * recorder die in between, this is where the report goes, and which recording was the last
 	 * that has a file.
 	 */
 	_Atomic u32 filed_record;
@@ -181,7 +181,7 @@ enum lull_slot_state {
 	LULL_SLOT_LIVE = 1,
 	LULL_SLOT_STARTING = 3, /* being set up by its thread; not to be read */
 	LULL_SLOT_ENDED =
-		2, /* the thread is gone; the collector frees the slot when its chunks are read */
+		2, /* the thread is gone; the recorder frees the slot when its chunks are read */
 };
 
 enum lull_image_state {

@@ -50,7 +50,7 @@ void test_session_open(struct test_session *s, u32 sources)
 	atomic_store(&s->control->next_record, 2);
 }
 
-/* What the collector does when a report is closed: the next capture range may begin another. */
+/* What the recorder does when a report is closed: the next capture range may begin another. */
 static void hand_out_ticket(struct lull_control *c)
 {
 	if (!atomic_load(&c->next_record) && !atomic_load(&c->record))

@@ -1,5 +1,5 @@
 /*
- * session - run a program under the agent as the collector would, and read back what it wrote.
+ * session - run a program under the agent as the recorder would, and read back what it wrote.
  *
  * What it gives: a session folder with a control page, a child process with the agent in its
  *                environment, and the events of all images as an array, in the order in which each

@@ -42,7 +42,7 @@ struct burner_page {
 
 struct burner {
 	pid_t pid;
-	int go_fd; /* one byte starts it, as the collector lets the target go */
+	int go_fd; /* one byte starts it, as the recorder lets the target go */
 	struct burner_page *page;
 };
 

@@ -1,4 +1,4 @@
-// What the page shows: one state, changed through here, and told to whoever draws a part of it.
+// What the page shows: one state. It is changed here, and all that draw a part of it are notified.
 
 import type { Hits, Meta, Row, Selected, Span } from "./types";
 import { Names } from "./names";
@@ -47,7 +47,7 @@ export class App {
     this.openFirst();
   }
 
-  /** Call it when this part changes; gives a way to end that. */
+  /** Call `fn` when this part changes; returns a function that ends that. */
   on(part: Part, fn: () => void): () => void {
     (this.listeners[part] ??= []).push(fn);
     return () => { this.listeners[part] = this.listeners[part].filter((x) => x !== fn); };
@@ -57,7 +57,7 @@ export class App {
     for (const part of parts) for (const fn of this.listeners[part] ?? []) fn();
   }
 
-  /** All of the recording, with a little air. */
+  /** All of the recording, with a small margin. */
   whole(): Span {
     const length = Math.max(this.meta.to - this.meta.from, MIN_SPAN);
     return { from: this.meta.from - length * 0.005, to: this.meta.to + length * 0.005 };
@@ -75,7 +75,7 @@ export class App {
     const open = new Set<string>();
     for (let row: Row | undefined = busiest; row; row = rows[row.parent]) open.add(row.key);
     for (let row: Row | undefined = idle; row; row = rows[row.parent]) open.add(row.key);
-    // The thread that names its ranges is the one people know.
+    // Prefer the thread with named ranges: users recognise it.
     const named = rows.filter((r) => r.kind === "range" && open.has(rows[rows[r.parent]?.parent]?.key)).sort((a, b) => b.n - a.n)[0];
     for (let row: Row | undefined = named; row; row = rows[row.parent]) open.add(row.key);
     const groups = rows.filter((_, ix) => this.children[ix]?.length);
@@ -141,7 +141,7 @@ export class App {
     this.show({ from: this.view.from + d, to: this.view.to + d }, false);
   }
 
-  /** Zoom to something, with air around it. */
+  /** Zoom to a span, with a margin around it. */
   frame(span: Span): void {
     const air = Math.max((span.to - span.from) * 0.1, 5);
     this.show({ from: span.from - air, to: span.to + air });

@@ -41,7 +41,7 @@ export function askDevices(app: App): void {
     known.set(app, new Map()); // asked
     known.set(app, match(app, await app.source.ask<Table>("table", { name: "overlap", f: app.report || undefined })));
     app.changed("rows");
-  }).catch(() => undefined); // then rows have no number
+  }).catch(() => undefined); // without it rows show no number
 }
 
 /** Of the device at this row, if it is known. */

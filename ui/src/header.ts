@@ -1,4 +1,4 @@
-// The two lines on top: what this is, and what it comes to.
+// The two lines on top: which recording this is, and the verdict.
 
 import type { App } from "./app";
 import { h, s } from "./dom";

@@ -101,7 +101,7 @@ export class Input {
     const slack = timeline.nsPerPixel * 2;
     const seen = timeline.record(hit.line.lane, t, slack);
     const before = app.selection;
-    // Inside a fold many are too thin to be hit: what is next to the pointer is meant.
+    // Inside a fold many events are too thin to hit: take the nearest one.
     const found = await app.selectAt(hit.line.lane, t, seen ? Math.max(slack, seen.count > 1 ? seen.end - seen.start : 0) : 0);
     if (e.shiftKey && before && found) {
       app.setRange({ from: Math.min(before.start, found.start), to: Math.max(before.end, found.end) });

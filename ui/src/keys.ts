@@ -113,7 +113,7 @@ async function go(app: App, timeline: Timeline, lane: number, span: Neighbour): 
   return app.selectAt(lane, (span.start + span.end) / 2);
 }
 
-/** The idle lane that is meant: the selected one, or that of the device that waits most. */
+/** The idle lane that a key acts on: the selected one, or that of the device that waits most. */
 export function idleLane(app: App): number {
   const selected = app.selection && app.meta.rows[app.rowOfLane[app.selection.lane]];
   if (selected?.kind === "idle") return selected.lane;
@@ -130,7 +130,7 @@ export async function nextGap(app: App, timeline: Timeline, dir: number): Promis
   const isIdle = s && app.meta.rows[app.rowOfLane[s.lane]]?.kind === "idle";
   let next = gaps[0];
   if (isIdle) {
-    // Like this: the same cause, at least half as long, in the order of time.
+    // Gaps like this one: same cause, at least half as long, by time.
     const length = s.end - s.start;
     const like = gaps.filter((g) => g[1] - g[0] >= length / 2 && g[2] === s.nameId).sort((a, b) => a[0] - b[0]);
     const found = dir > 0 ? like.find((g) => g[0] > s.start) : [...like].reverse().find((g) => g[0] < s.start);

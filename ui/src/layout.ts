@@ -68,7 +68,7 @@ function place(app: App, ix: number, y: number, level: number, isPinned: boolean
     for (let i = 0; i < nShown; i++, at += height + 1) lines.push({ lane: row.lane + i, y: at, h: height, depth: i });
     if (row.curve >= 0) at += height;
     at = Math.max(at + 2, ["cpu", "sample", "pysample", "mark"].includes(row.kind) ? 16 : 21);
-    // Thin lines look lost at the top of a row.
+    // Centre thin lines: at the top of a row they look lost.
     if (lines.length === 1) lines[0].y = Math.max(GAP, Math.floor((at - lines[0].h) / 2));
   }
   const needle = app.filter.toLowerCase();

@@ -120,7 +120,7 @@ export class Minimap {
       const x = (i / n) * w;
       const width = w / n + 0.6;
       let y = height;
-      // Copies alone are busy time, and have a cause: one would hide the other.
+      // Copies that run alone count as busy and also have a cause: drawing both would hide one.
       let waiting = 0;
       for (let c = 0; c < 8; c++) waiting += minimap.idle[i * 8 + c];
       const size = Math.min(minimap.busy[i], Math.max(0, 1 - waiting)) * height;

@@ -1,4 +1,4 @@
-// The other reports of the page, as it sees its own: made once each, so that their pictures stay.
+// The other reports that the page shows: each has an App of its own, made once, so that its tiles are kept.
 
 import { App } from "./app";
 import type { Meta } from "./types";

@@ -204,7 +204,7 @@ export class Painter {
     for (let yy = Math.max(top, y, 0); yy < y1; yy++) this.px.set(this.line, yy * this.width);
   }
 
-  /** Heights instead of inks: how much of the time, by class, from the bottom up. */
+  /** Stacked heights instead of mixed colours: the share of time of each class, from the bottom up. */
   private stackLane(pieces: Piece[], from: number, nsPerPixel: number, y: number, h: number, top: number,
                     style: LaneStyle, boxes: Box[]): void {
     const colours = style.colours.map((c) => pixel(rgb(c)));

@@ -94,7 +94,7 @@ export class Strips {
     this.listen();
     new ResizeObserver(() => this.touch()).observe(this.canvas);
     const loop = (): void => {
-      // A panel that was left takes its pictures with it.
+      // A closed panel drops its tiles.
       if (this.el.isConnected) this.wasShown = true;
       else if (this.wasShown) {
         this.offs.forEach((off) => off());
@@ -201,7 +201,7 @@ export class Strips {
     }
   }
 
-  // ---- hands ----
+  // ---- pointer ----
 
   private lineAt(y: number): Line | undefined {
     return this.lines.find((l) => y >= l.y - 1 && y < l.y + l.h + 1);

@@ -117,7 +117,7 @@ async function copy(columns: { c: Column; ix: number }[], rows: Cell[][]): Promi
 
 /** Why there is nothing, in the place where it would be. */
 export function emptyState(...lines: string[]): HTMLElement {
-  // A command is typed as it stands.
+  // Commands are shown exactly as they are typed.
   const begun = (line: string): string => (/^lull\b/.test(line) ? line : line.charAt(0).toUpperCase() + line.slice(1));
   return h("div", { class: "empty" }, lines.map((line, i) => h(i ? "div" : "b", null, begun(line))));
 }

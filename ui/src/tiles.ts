@@ -206,7 +206,7 @@ export class Tiles {
         this.put(lane, tile);
       }
     } catch {
-      // Aborted, or the server is gone: what is there stays.
+      // Aborted, or the server is gone: keep the tiles that are there.
     } finally {
       keys.forEach((key) => this.pending.delete(key));
       this.inFlight = this.inFlight.filter((e) => e !== entry);

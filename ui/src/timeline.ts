@@ -275,7 +275,7 @@ export class Timeline {
     this.painter!.rect(0, at * this.ratio, this.painter!.width, (y + height - at) * this.ratio, T.bg1);
   }
 
-  /** What the view lacks; then, when there is nothing else to do, what it may need next. */
+  /** First the tiles that the view lacks; then, when idle, those it may need next. */
   private fetch(lanes: number[], level: number): void {
     const { app } = this;
     const { from, to } = app.view;
@@ -436,7 +436,7 @@ export class Timeline {
     ctx.fillRect(x1, RULER, 1, this.height);
   }
 
-  /** From cause to effect: a call to its work; the end of work, or of another's deed, to the end of who waited for it. */
+  /** From cause to effect: from a call to its work; from the end of work, or of another thread's action, to the end of the wait for it. */
   private drawArrows(): void {
     const { ctx, app } = this;
     const s = app.selection;
@@ -446,7 +446,7 @@ export class Timeline {
     ctx.lineWidth = 1.5;
     const next = s.links.find((l) => l.rel === "next");
     for (const link of s.links) {
-      // What ended an idle time was launched by its call, not by the idle time.
+      // The work that ended an idle time was launched by its own call, not by the idle time.
       const other = link.rel === "call" && next ? next : s;
       const from = this.placeOf(other.lane);
       const to = this.placeOf(link.lane);

@@ -18,7 +18,7 @@ export function encode(app: App): string {
   return parts.join("&");
 }
 
-/** The report that an address means. */
+/** The report that an address names. */
 export function reportOf(hash: string): number {
   const n = Number(new URLSearchParams(hash.replace(/^#/, "")).get("f") ?? 0);
   return Number.isInteger(n) && n >= 0 && n < 65536 ? n : 0;

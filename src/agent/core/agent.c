@@ -176,7 +176,7 @@ static void fill_image(struct lull_image *image, u32 n_chunks, u64 counter)
 	atomic_store_explicit(&image->n_chunks_ready, LULL_N_READY, memory_order_relaxed);
 	fill_rank(image);
 	image->magic = LULL_WIRE_MAGIC;
-	/* Release: a collector that sees LIVE sees all of the head. */
+	/* Release: a recorder that sees LIVE sees all of the head. */
 	atomic_store_explicit(&image->state, LULL_IMAGE_LIVE, memory_order_release);
 }
 

@@ -21,8 +21,8 @@ static bool is_wanted(const struct lull_control *c, const struct lull_text *name
 }
 
 /*
- * Turn the recording on; false if somebody else did, or the collector is not ready for another one.
- * The ticket in next_record is handed out once: the collector puts a new one there when it has
+ * Turn the recording on; false if somebody else did, or the recorder is not ready for another one.
+ * The ticket in next_record is handed out once: the recorder puts a new one there when it has
  * closed the last report.
  */
 static bool take_record(struct lull_control *c)
@@ -44,7 +44,7 @@ static bool take_record(struct lull_control *c)
 	atomic_store(&c->start_counter, lull_time());
 	atomic_store(&c->last_record, next);
 	/*
-	 * Before any event of the recording can be seen: the collector opens the report when it
+	 * Before any event of the recording can be seen: the recorder opens the report when it
 	 * sees the count.
 	 */
 	atomic_fetch_add(&c->capture_began, 1);
@@ -64,7 +64,7 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name, const struc
 	    !take_record(c))
 		return NULL;
 	t = lull_recording();
-	/* The collector may have stopped it already; then there is nothing to hold. */
+	/* The recorder may have stopped it already; then there is nothing to hold. */
 	if (t)
 		atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
 	return t;
@@ -128,7 +128,7 @@ void lull_capture_end(struct lull_thread *t)
 	}
 	atomic_store_explicit(&lull_agent.live->capture_id, 0, memory_order_relaxed);
 	/*
-	 * Only the recording that this range began: the collector may have ended it and begun
+	 * Only the recording that this range began: the recorder may have ended it and begun
 	 * another.
 	 */
 	atomic_store(&c->stop_counter, lull_time());

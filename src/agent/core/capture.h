@@ -1,7 +1,7 @@
 /*
  * capture - recordings that start and end with a range of the program (--capture-range=nvtx).
  *
- * The collector names a range in the control page and sets `watch`. While no recording is running,
+ * The recorder names a range in the control page and sets `watch`. While no recording is running,
  * sources pass each range that starts to lull_capture_begin(). If it is the named one, the
  * recording starts with this range as its first event. When the range ends, range.h calls
  * lull_capture_end().
@@ -34,7 +34,7 @@ struct lull_thread *lull_capture_begin(const struct lull_text *name,
 
 /*
  * The program called cudaProfilerStart() or cudaProfilerStop(): begin or end a recording, if that
- * is what the collector waits for (--capture-range=cudaProfilerApi).
+ * is what the recorder waits for (--capture-range=cudaProfilerApi).
  */
 void lull_capture_by_call(bool is_start);
 

@@ -1,5 +1,5 @@
 /*
- * modules - report to the collector which files are mapped where, so that it can symbolise
+ * modules - report to the recorder which files are mapped where, so that it can symbolise
  * addresses.
  *
  * A walk over the dynamic loader's list gives the program, its libraries and everything dlopened so
@@ -147,7 +147,7 @@ static void emit(const struct module *m, const u8 *id, const char *path)
 
 /*
  * The loader keeps the path by which it found a file, which may be relative (LD_LIBRARY_PATH). The
- * collector cannot ask a process that has ended where it stood. Under the loader's lock.
+ * recorder cannot ask a process that has ended where it stood. Under the loader's lock.
  */
 static const char *absolute(const char *path)
 {

@@ -7,7 +7,7 @@
 #include "wire/wire.h"
 
 /*
- * Files may have been loaded: tell the collector and the sources. Cheap if none was;
+ * Files may have been loaded: tell the recorder and the sources. Cheap if none was;
  * keeps errno.
  */
 void lull_process_loaded(void);

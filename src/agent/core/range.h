@@ -2,7 +2,7 @@
  * range - ranges and marks as NVTX and lull.h both emit them; inline, on the hot path.
  *
  * A domain is a small number (0 = the default domain) with a nesting level per thread, so that the
- * collector can match starts and ends even if events between them were dropped. Levels are counted
+ * recorder can match starts and ends even if events between them were dropped. Levels are counted
  * during a recording and start at 0 in each: an end without a start in the same recording is not
  * emitted.
  *

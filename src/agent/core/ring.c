@@ -16,7 +16,7 @@ static bool has_end_key;
 
 static void close_stream(struct lull_ring_stream *s)
 {
-	/* Release: the last event is whole before the collector may take the chunk for finished. */
+	/* Release: the last event is whole before the recorder may take the chunk for finished. */
 	if (s->chunk)
 		atomic_store_explicit(&s->chunk->state, LULL_CHUNK_FULL, memory_order_release);
 	*s = (struct lull_ring_stream){ 0 };
@@ -43,7 +43,7 @@ static void on_thread_end(void *arg)
 	close_stream(&t->stream[0]);
 	close_stream(&t->stream[1]);
 	atomic_store_explicit(&t->slot->end_counter, lull_time(), memory_order_relaxed);
-	/* Release: a collector that sees ENDED sees the chunks FULL. */
+	/* Release: a recorder that sees ENDED sees the chunks FULL. */
 	atomic_store_explicit(&t->slot->state, LULL_SLOT_ENDED, memory_order_release);
 }
 
@@ -200,7 +200,7 @@ static struct lull_chunk *find_free(struct lull_image *image, u32 *ix)
 		}
 		if (atomic_load_explicit(&c->state, memory_order_relaxed) != LULL_CHUNK_FREE)
 			continue;
-		/* Acquire: the collector's reset of the chunk happened before. */
+		/* Acquire: the recorder's reset of the chunk happened before. */
 		if (!atomic_compare_exchange_strong_explicit(&c->state, &expected, LULL_CHUNK_TAKEN,
 							     memory_order_acquire,
 							     memory_order_relaxed))
@@ -243,7 +243,7 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 	c->level = level;
 	c->seq = atomic_fetch_add_explicit(&image->next_seq, 1, memory_order_relaxed) + 1;
 	/*
-	 * Release: a collector that sees OWNED sees whose it is. `committed` was zeroed when it was
+	 * Release: a recorder that sees OWNED sees whose it is. `committed` was zeroed when it was
 	 * freed.
 	 */
 	atomic_store_explicit(&c->state, LULL_CHUNK_OWNED, memory_order_release);

@@ -51,7 +51,7 @@ struct lull_source {
 #define SOURCE(name, bits) extern const struct lull_source lull_source_##name;
 #include "wire/sources.def"
 
-/* Start what the collector asked for; once per image. The others do nothing before this. */
+/* Start what the recorder asked for; once per image. The others do nothing before this. */
 void lull_sources_start(void);
 
 /* Call the function of that name of each source that is on. */

@@ -1,5 +1,5 @@
 /*
- * stack - write an event with a copy of the top of the stack; the collector unwinds it later.
+ * stack - write an event with a copy of the top of the stack; the recorder unwinds it later.
  *
  * Guarantees:       both events are written next to each other in one commit, or neither is. Bytes
  *                   beyond the end of the stack are never touched: each page is probed before it is

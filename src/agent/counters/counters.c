@@ -82,7 +82,7 @@ static void go_in(void)
 			continue;
 		}
 		sleep_on(&kernel.holder, holder);
-		/* A replay may take minutes: its watchdog is the collector. */
+		/* A replay may take minutes: its watchdog is the recorder. */
 		i -= i > 0 && atomic_load(&kernel.holder) == holder;
 	}
 	atomic_fetch_add(&kernel.n_inside, 1);

@@ -42,7 +42,7 @@ void lull_kwork_fall_back(struct lull_kwork *w, u32 status);
 /* Have CUPTI's records of kernels. */
 void lull_kwork_want_records(void);
 
-/* Let the collector know what is measured: it ends a program that never gets done with it. */
+/* Let the recorder know what is measured: it ends a program that never gets done with it. */
 void lull_kwork_tell_busy(const char *name);
 void lull_kwork_tell_idle(void);
 

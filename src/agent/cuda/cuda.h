@@ -6,7 +6,7 @@
  *                 cudaLaunchKernel (cuda_runtime.c) is cheaper still. Device work by CUPTI's
  *                 activity records, converted to events on the thread that delivers them.
  * Flushing:       an agent thread flushes if no full buffer was returned for 100 ms, and when the
- *                 collector requests it, so that a killed process loses about the last 200 ms of
+ *                 recorder requests it, so that a killed process loses about the last 200 ms of
  *                 device records. CUPTI keeps a buffer until all work in it is finished; the
  *                 records of finished work are copied out before. A flush delays launches made at
  *                 the same time.

@@ -123,7 +123,7 @@ static void switch_off(void)
 	enable_choices(false);
 }
 
-/* Sleep until it is time to flush, or the collector asks for it. */
+/* Sleep until it is time to flush, or the recorder asks for it. */
 static void wait_for_work(u32 seen)
 {
 	u32 flush_ms = lull_agent.control->cuda_flush_ms;
@@ -176,7 +176,7 @@ static void flush(bool is_asked, bool is_ending, u32 *n_last, u32 n_held)
 
 /*
  * After a recording CUPTI holds back each buffer in which something is unfinished, and with it all
- * else in it. The collector waits for that a little, and then wants what is there.
+ * else in it. The recorder waits for that a little, and then wants what is there.
  */
 static u32 count_held(void)
 {

@@ -100,11 +100,11 @@ struct lull_nvtx_domain *lull_nvtx_domain_at(u32 ix);
 /* The name of a domain. */
 struct lull_text lull_nvtx_domain_name(const struct lull_nvtx_domain *domain);
 
-/* Name a category and tell the collector. */
+/* Name a category and tell the recorder. */
 void lull_nvtx_category_add(struct lull_nvtx_domain *domain, u32 number, const char *bytes,
 			    size_t len);
 
-/* Tell the collector all categories again: a forked child has an image of its own. */
+/* Tell the recorder all categories again: a forked child has an image of its own. */
 void lull_nvtx_category_repeat(struct lull_nvtx_domain *domain);
 
 /* Define a text for an event that is written whether or not a recording is on. */
@@ -123,7 +123,7 @@ u64 lull_nvtx_give_id(u64 wanted_id);
 u64 lull_nvtx_schema_add(struct lull_nvtx_domain *domain, const struct lull_nvtx_schema_attr *attr);
 u64 lull_nvtx_enum_add(struct lull_nvtx_domain *domain, const struct lull_nvtx_enum_attr *attr);
 
-/* Tell the collector all schemas again. */
+/* Tell the recorder all schemas again. */
 void lull_nvtx_schema_repeat(struct lull_nvtx_domain *domain);
 
 /* source_nvtx_payload.c: calls with extended payloads, and the extension modules. */

@@ -166,7 +166,7 @@ static void range_end_payload(struct lull_nvtx_domain *handle, u64 range_id,
 	lull_nvtx_end(domain, range_id, call.tail);
 }
 
-/* Deferred events carry times they asked us for; ours are those of every other event. */
+/* Deferred events carry timestamps that they get here, on the clock of all other events. */
 static i64 timestamp_get(void)
 {
 	return (i64)lull_time();

@@ -1,5 +1,5 @@
 /*
- * nvtx schemas: payload layouts and enumerations, told to the collector as JSON.
+ * nvtx schemas: payload layouts and enumerations, told to the recorder as JSON.
  *
  * A payload is bytes; its schema says what they are. The agent copies both and decodes neither, but
  * for one thing: entries that give no offset follow each other by the rules of C, and the sizes

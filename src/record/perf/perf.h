@@ -59,7 +59,7 @@ struct lull_perf_options {
 /* 8 KiB holds the whole stack of most C++ and Python programs; 64 KiB is the kernel's limit. */
 #define LULL_PERF_STACK_BYTES 8192
 
-/* 250 samples with 8 KiB of stack: a quarter of a second, a dozen ticks of the collector. */
+/* 250 samples with 8 KiB of stack: a quarter of a second, a dozen ticks of the recorder. */
 #define LULL_PERF_RING_BYTES (2u << 20)
 
 /* The habit: process tree, 1 kHz, 8 KiB of stack, switches. Unwinding also wants regs_mask. */

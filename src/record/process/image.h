@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "wire/wire.h"
 
-/* What the collector knows of a chunk it has begun to read. */
+/* What the recorder knows of a chunk it has begun to read. */
 struct lull_chunk_place {
 	u64 seq;
 	u32 read_bytes; /* events before this offset were delivered */

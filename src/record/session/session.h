@@ -2,7 +2,7 @@
  * session - the folder in shared memory that one recorder and its agents share.
  *
  * What it gives:  a new folder with a control page and a place for a socket; or the folder of
- *                 another collector, to communicate with it or to recover its data.
+ *                 another recorder, to communicate with it or to recover its data.
  * Where:          /dev/shm if it has space for buffers, else $TMPDIR or /tmp (slower, still safe).
  * Ownership:      the creator removes the folder with lull_session_remove().
  */
@@ -40,7 +40,7 @@ struct lull_session_entry {
 	char path[LULL_SESSION_PATH_MAX];
 	char name[64];
 	u32 collector_pid;
-	bool is_alive;		/* its collector runs */
+	bool is_alive;		/* its recorder runs */
 	bool is_unfiled;	/* all of its recording is in shared memory: there is no file yet */
 	char report_path[4096]; /* what it writes, "" if nothing */
 };

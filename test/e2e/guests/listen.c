@@ -4,7 +4,7 @@
  *
  *	listen OUT AGENT SOURCES THRESHOLD_NS BACKTRACE_NS PROGRAM ARGUMENTS...
  *
- * Plays the collector: makes the session, empties chunks and frees slots while the program runs,
+ * Plays the recorder: makes the session, empties chunks and frees slots while the program runs,
  * and exits with the program's status. Times are as they were written: ticks of the CPU's counter,
  * HZ of them a second. Environment: LISTEN_RECORD=0 records nothing, LISTEN_LATE=1 begins recording
  * when the agent is in the program, LISTEN_CLOCK=1 makes times nanoseconds of CLOCK_MONOTONIC.

@@ -30,7 +30,7 @@ struct small_file {
 };
 
 /*
- * Record a little, ignoring what flush says, as a collector with a full disk does. Returns what
+ * Record a little, ignoring what flush says, as a recorder with a full disk does. Returns what
  * sealing says.
  */
 static int record(const struct report_dir *d, struct lull_writer_stats *stats, struct lull_err *err)

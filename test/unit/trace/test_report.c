@@ -425,7 +425,7 @@ static void reopening_cuts_behind_the_last_checkpoint_and_goes_on(void **state)
 			"lane tid=2 name=behind\nlane#1 name=changed\nmark start=2 lane=2\nflush\n",
 			&err),
 		&err);
-	/* The collector dies here: the writer is gone, its part stays. */
+	/* The recorder dies here: the writer is gone, its part stays. */
 	link(d->part, d->other);
 	lull_writer_discard(w);
 	rename(d->other, d->part);

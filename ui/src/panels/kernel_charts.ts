@@ -180,7 +180,7 @@ export function memoryChart(l: Launch): HTMLElement | null {
     m.local_share > 1 ? `${m.local_share.toFixed(0)} % local memory` : "",
   ].filter(Boolean).join(" · ");
   const box = h("div");
-  box.append(svg, h("div", { class: "small" }, notes)); // it may take two lines, which SVG has not
+  box.append(svg, h("div", { class: "small" }, notes)); // may need two lines, and SVG does not wrap text
   return box;
 }
 

@@ -1,4 +1,4 @@
-// Memory: what a framework had in use and who had asked for it, tables of the same, and the curves of devices and processes.
+// Memory: what a framework had in use and what had allocated it, tables of that, and curves of devices and processes.
 
 import { h, s } from "../dom";
 import * as format from "../format";
@@ -49,7 +49,7 @@ function steps(points: number[][], x: (p: number[]) => number, y: (p: number[]) 
   return `${d}H${WIDTH}`;
 }
 
-/** Areas on each other, from the largest place up; what is left is older, or of other places. */
+/** Stacked areas, the largest place at the bottom; the rest is older, or of other places. */
 function areas(pool: Pool, x: (p: number[]) => number, scale: number): SVGElement[] {
   const out: SVGElement[] = [];
   const n = pool.places.length;
@@ -58,7 +58,7 @@ function areas(pool: Pool, x: (p: number[]) => number, scale: number): SVGElemen
     for (let i = 0; i < k; i++) sum += p[3 + i];
     return sum;
   };
-  // The whole first, then each smaller sum over it: no holes between them.
+  // Draw the total first, then each smaller sum over it, so that there are no holes.
   out.push(s("path", { d: `${steps(pool.points, x, (p) => HEIGHT - p[1] * scale)}V${HEIGHT}H0Z`, fill: T.busy }));
   for (let k = n; k > 0; k--) {
     out.push(s("path", { d: `${steps(pool.points, x, (p) => HEIGHT - Math.min(p[1], below(p, k)) * scale)}V${HEIGHT}H0Z`, fill: T.work[k - 1] }));

@@ -18,7 +18,7 @@ function colourOf(part: (typeof PARTS)[number]): string {
   return { compute: T.busy, wait: T.idle[5], transfer: T.work[5], bubble: T.idle[6], copy: T.idle[1], idle: T.idle[0] }[part];
 }
 
-/** What is chosen stays while other tabs are looked at. */
+/** The choice is kept while other tabs are open. */
 const choice: { ranks: number[]; step: number; kind: "late" | "waiting" } = { ranks: [], step: -1, kind: "late" };
 
 function partsBar(parts: Parts): HTMLElement {
@@ -109,7 +109,7 @@ async function timelines(ctx: Context, job: Job, ixs: number[], stepNumber: numb
     h("button", { onclick: () => strips.zoom(0.6), "aria-label": "Zoom in" }, "+"), h("button", { onclick: () => strips.zoom(1 / 0.6), "aria-label": "Zoom out" }, "−"), h("button", { onclick: () => strips.reset() }, "Step")), strips.el);
 }
 
-/** Here, or the page of that rank at that place. */
+/** Go there on this page, or on the page of that rank. */
 function open(ctx: Context, app: App, lane: number, t: number): void {
   if (app === ctx.app) {
     app.openTo(app.rowOfLane[lane]);
@@ -123,7 +123,7 @@ function open(ctx: Context, app: App, lane: number, t: number): void {
   location.reload();
 }
 
-/** The one that is worst, and one that is like most. */
+/** The worst rank, and a typical one. */
 function firstChoice(job: Job): number[] {
   const ixOf = (rank: number): number => job.ranks.findIndex((r) => r.rank === rank);
   const typical = [...job.groups].sort((a, b) => b.n - a.n)[0]?.ranks.slice(0, 2) ?? [];
@@ -156,7 +156,7 @@ function known(ctx: Context, job: Job): HTMLElement {
   };
   const choose = (ix: number, step: number): void => {
     if (ix < 0) return;
-    // The one that was picked stands on top.
+    // The chosen rank comes first.
     choice.ranks = [ix, ...choice.ranks.filter((x) => x !== ix)].slice(0, MAX_CHOSEN);
     if (step >= 0) choice.step = step;
     redraw();

@@ -92,7 +92,7 @@ function linkList(ctx: Context, links: Link[]): HTMLElement {
     h("span", { class: "small" }, ` ${RELATIONS[l.rel]}${where(l)}, ${format.duration(l.end - l.start)}`))));
 }
 
-/** When the thread or the stream of a row did nothing of its kind: the longest times first. */
+/** When the thread or stream of a row had no event of this kind: longest gaps first. */
 async function gapsOf(ctx: Context, s: Selected): Promise<HTMLElement | null> {
   const { app } = ctx;
   const row = app.meta.rows[app.rowOfLane[s.lane]];

@@ -74,7 +74,7 @@ export const steps: Panel = {
       const steady = answer.steps.slice(nWarm);
       // Warm-up can take a thousand times as long: then its bar is cut, and the others can still be read.
       const longest = Math.max(...steady.map(lengthOf));
-      // What no cause claims: with causes, copies and collectives alone have theirs.
+      // Time that no cause claims: copies and collectives that run alone have causes of their own.
       const busyName = answer.has_causes ? "computing" : "device busy";
       const sums = new Array<number>(9).fill(0);
       for (const s of steady) for (let c = 0; c < 9; c++) sums[c] += s[3 + c];

@@ -47,7 +47,7 @@ export interface Opportunity {
 
 export interface Verdict {
   state: "known" | "cannot" | "running" | "absent" | "profiled";
-  done?: number; // how far it is, while it runs
+  done?: number; // progress, while it runs
   can_ask?: boolean; // what if
   sentence: string;
   detail?: string;
@@ -98,7 +98,7 @@ async function recolour(app: App): Promise<void> {
   app.changed("rows", "verdict");
 }
 
-/** While it is being found out: ask again, tell how far it is, and colour idle time once it is known. */
+/** While the analysis runs: ask again, show its progress, and colour idle time when it is done. */
 function follow(app: App): void {
   window.setTimeout(() => {
     void ask(app).then((v) => {
@@ -121,7 +121,7 @@ export function verdictOf(app: App): Promise<Verdict> {
   return answer;
 }
 
-/** How far something is, as a bar. */
+/** A progress bar. */
 export function progress(done: number): HTMLElement {
   const percent = Math.round(done * 100);
   return h("div", { class: "progress", role: "progressbar", "aria-valuenow": percent, title: `${percent} %` }, h("i", { style: { width: `${percent}%` } }));
