@@ -77,9 +77,9 @@ static f64 replay(const struct lull_look *l, const struct lull_opportunity_kind 
 
 	lull_what_if_init(&w, &l->why->replay, scenario);
 	w.scale = lull_scenario_of(&w, LULL_T(recording_good), 1, LULL_T(recording_poor));
-	/* As for causes: another profiler may have slowed the host by far more than is known. */
-	if (l->why->replay.is_foreign && scenario < 0)
-		w.host *= LULL_T(foreign_good);
+	/* As for causes: how fast the host is without a recorder is the largest doubt. */
+	if (!l->why->is_calibrated && scenario < 0)
+		w.host *= LULL_T(host_good);
 	if (kind)
 		kind->apply(l, &w);
 	step_ns = lull_what_if_run(&w);
