@@ -112,17 +112,41 @@ static void put_step(struct lull_json *j, const struct lull_subject *s, u32 step
 	lull_json_end(j);
 }
 
+static void put_kinds(struct lull_json *j, const struct lull_rounds *rounds)
+{
+	lull_json_key(j, "kinds");
+	lull_json_array(j);
+	for (u32 i = 0; i < rounds->n_kinds; i++) {
+		const struct lull_round_kind *kind = &rounds->kinds[i];
+
+		lull_json_object(j);
+		lull_json_key(j, "steps");
+		lull_json_u64(j, kind->n);
+		lull_json_key_fixed(j, "launches", (f64)kind->n_launches / kind->n, 1);
+		lull_json_key_fixed(j, "mean_ns", (f64)kind->dur_ns / kind->n, 0);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
 static void put_steps(struct lull_json *j, const struct lull_why *why)
 {
-	static const char *const sources[] = { "none",	   "step", "range",   "optimizer",
-					       "period",   "hook", "forward", "name",
-					       "operator", "wait", "group" };
+	static const char *const sources[LULL_N_ROUNDS_SOURCES] = {
+		[LULL_ROUNDS_NONE] = "none",	   [LULL_ROUNDS_STEP] = "step",
+		[LULL_ROUNDS_RANGE] = "range",	   [LULL_ROUNDS_OPTIMIZER] = "optimizer",
+		[LULL_ROUNDS_PERIOD] = "period",   [LULL_ROUNDS_HOOK] = "hook",
+		[LULL_ROUNDS_FORWARD] = "forward", [LULL_ROUNDS_NAMED] = "name",
+		[LULL_ROUNDS_OPS] = "operator",	   [LULL_ROUNDS_WAITS] = "wait",
+		[LULL_ROUNDS_GROUP] = "group",
+	};
 	const struct lull_subject *s = why->lead;
 	u32 n = lull_why_n_steps(why);
+	char how[256];
 
 	lull_json_key(j, "steps");
 	lull_json_object(j);
 	lull_json_key_text(j, "source", sources[s->rounds.source]);
+	lull_json_key_text(j, "found", lull_rounds_how(&s->rounds, how, sizeof(how)));
 	lull_json_key(j, "steady");
 	lull_json_u64(j, n);
 	lull_json_key(j, "warm_up");
@@ -130,6 +154,7 @@ static void put_steps(struct lull_json *j, const struct lull_why *why)
 	lull_json_key_fixed(j, "mean_ns", why->step_ns, 0);
 	lull_json_key_fixed(j, "median_ns", why->median_ns, 0);
 	lull_json_key_fixed(j, "unrecorded_ns", why->free_ns, 0);
+	put_kinds(j, &s->rounds);
 	lull_json_key(j, "each");
 	lull_json_array(j);
 	for (u32 i = 0; s->step_cost_ns && i < n && i < MAX_STEPS; i++)
@@ -335,15 +360,24 @@ static const struct lull_property window[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property kinds[] = {
+	{ "steps", "integer", "steady steps of this kind", NULL },
+	{ "launches", "number", "kernels, graphs, copies and memsets of one", NULL },
+	{ "mean_ns", "number", "how long one takes on the device", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property steps[] = {
 	{ "source", "string",
 	  "none, step, range, hook, optimizer, period, forward, name, operator, wait or group",
 	  NULL },
+	{ "found", "string", "the same in words", NULL },
 	{ "steady", "integer", "steps that count", NULL },
 	{ "warm_up", "integer", "steps left out before them", NULL },
 	{ "mean_ns", "number", "of the steady steps", NULL },
 	{ "median_ns", "number", "of the steady steps", NULL },
 	{ "unrecorded_ns", "number", "what a step takes without recording, estimated", NULL },
+	{ "kinds", "array", "by what they launch, copy and wait for; the usual one first", kinds },
 	{ "each", "array", "the first 1000 steady steps", each },
 	{ NULL, NULL, NULL, NULL },
 };
