@@ -25,7 +25,7 @@
 #define LONG_NS	  2000000000u
 #define LONG_PART 0.9
 #define FEW	  8
-#define FEW_PART  0.95
+#define FEW_PART  0.9
 /* A last step is too long if it is this much longer than usual, or holds this much more or less. */
 #define LAST_LONG 2
 #define LAST_MORE 1.5

@@ -124,6 +124,12 @@ static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 	return lull_vec_get(&s->all, *ix - 1);
 }
 
+/* An epoch has the rounds inside of it. */
+static bool is_epoch(const char *name)
+{
+	return strcasestr(name, "epoch");
+}
+
 /* Count the shapes, and those of each that are inside no other that repeats. */
 static void shapes_count(struct shapes *s)
 {
@@ -140,7 +146,7 @@ static void shapes_count(struct shapes *s)
 		u8 around = e[i].parent == LULL_NONE ? 0 : s->inside[e[i].parent];
 
 		s->inside[i] = around;
-		if (!shape || shape->n < LULL_LOOP_MIN)
+		if (!shape || shape->n < LULL_LOOP_MIN || is_epoch(shape->name))
 			continue;
 		if (!(around & 1u << shape->what)) {
 			shape->n_outer++;
@@ -218,7 +224,7 @@ static void choose(struct shapes *s, enum shape_kind kind, enum lull_rounds_sour
 		struct shape *best = NULL;
 
 		for (size_t i = 0; i < s->all.n; i++) {
-			if (all[i].what == kind && !all[i].loop &&
+			if (all[i].what == kind && !all[i].loop && !is_epoch(all[i].name) &&
 			    all[i].n_outer >= LULL_LOOP_MIN && all[i].n_launches >= n_least &&
 			    (!best || all[i].n_launches > best->n_launches))
 				best = &all[i];

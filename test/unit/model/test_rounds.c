@@ -19,7 +19,8 @@
 	"launch name=d\n"                              \
 	"label name=forward api=6\n"                   \
 	"label name=solve\n"                           \
-	"label name=inner\n"
+	"label name=inner\n"                           \
+	"label name=epoch\n"
 
 /* A trace that is written call by call: each takes 5 us, and the device follows at once. */
 struct writer {
@@ -216,6 +217,34 @@ static void ranges_around_others_that_repeat_are_the_rounds(void **state)
 	assert_int_equal(f.rounds->source, LULL_ROUNDS_NAMED);
 	assert_string_equal(f.rounds->name, "solve");
 	assert_int_equal(f.rounds->all.n, 10);
+	check_same(&f);
+	leave(&f);
+}
+
+/* Epochs are no rounds: what repeats inside of them is. */
+static void epochs_are_no_rounds(void **state)
+{
+	struct writer w;
+	struct found f;
+
+	begin(&w);
+	for (int i = 0; i < 9; i++) {
+		u64 from_us = w.now_us;
+
+		for (int k = 0; k < 5; k++) {
+			u64 at_us = w.now_us;
+
+			launch(&w, 1, 10);
+			launch(&w, 2, 20);
+			range(&w, 3, at_us);
+		}
+		range(&w, 4, from_us);
+		w.now_us += 3;
+	}
+	look(&f, *state, &w);
+	assert_int_equal(f.rounds->source, LULL_ROUNDS_NAMED);
+	assert_string_equal(f.rounds->name, "inner");
+	assert_int_equal(f.rounds->all.n, 45);
 	check_same(&f);
 	leave(&f);
 }
@@ -488,6 +517,7 @@ int main(void)
 		cmocka_unit_test(marks_of_the_program_that_hold_the_work_decide),
 		cmocka_unit_test(marks_of_the_program_that_hold_little_do_not_decide),
 		cmocka_unit_test(ranges_around_others_that_repeat_are_the_rounds),
+		cmocka_unit_test(epochs_are_no_rounds),
 		cmocka_unit_test(equal_launches_are_grouped_by_waits),
 		cmocka_unit_test(equal_launches_are_grouped_by_calls_of_the_c_library),
 		cmocka_unit_test(extra_work_in_some_steps_does_not_hide_the_loop),
