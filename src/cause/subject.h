@@ -94,7 +94,7 @@ struct lull_subject {
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;
-	struct lull_others others, launching; /* threads at work: that launch nothing, and that do */
+	struct lull_others others, launching; /* when threads work: that launch nothing; that do */
 	struct lull_rounds rounds;
 	u8 *marks;		/* LULL_MARK_... of each node of the chain (cause/marks.h) */
 	struct lull_vec slices; /* struct lull_slice by node */

@@ -123,6 +123,18 @@ static void add_call(struct fuzz *f)
 		      at, dur, lane, names[name], ret, dur % 5, at % 5);
 }
 
+/* A native sample, and a fault of managed memory. */
+static void add_sample(struct fuzz *f)
+{
+	unsigned long long at = any_time(f), dur = any_dur(f), lane = below(f, 7);
+	unsigned long long number = below(f, 200);
+
+	lull_str_addf(&f->text,
+		      "sample start=%llu lane=%llu stack=%llu weight_ns=%llu\n"
+		      "um_event start=%llu kind=%llu n_faults=%llu process=1\n",
+		      at, lane, number % 5, dur, dur, number % 8, number % 3);
+}
+
 static void add_row(struct fuzz *f)
 {
 	static const char *const calls[] = { "cudaLaunchKernel",      "cudaMemcpyAsync",
@@ -184,10 +196,7 @@ static void add_row(struct fuzz *f)
 		add_call(f);
 		break;
 	case 17:
-		lull_str_addf(&f->text,
-			      "sample start=%llu lane=%llu stack=%llu weight_ns=%llu\n"
-			      "um_event start=%llu kind=%llu n_faults=%llu process=1\n",
-			      at, lane, number % 5, dur, dur, number % 8, number % 3);
+		add_sample(f);
 		break;
 	default:
 		lull_str_addf(&f->text, "counter start=%llu metric=%llu device=%llu value=1e%llu\n",

@@ -1,10 +1,9 @@
 /*
  * others - when other threads of the program were at work: a thread that waits may wait for them.
  *
- * At work is: on a CPU or without one, by the scheduler's records, else by samples; or reading a file, or a
- * socket in a program that is no server. Counted are
- * threads of the process that launch no work, and those of its child processes. Moments at which
- * several are at work count once.
+ * At work is: on a CPU or ready for one, by the scheduler's records, else by samples; or reading a
+ * file, or a socket in a program that is no server. Counted are threads of the process that launch
+ * no work, and those of its child processes. Moments at which several are at work count once.
  *
  * Memory:         24 bytes for each stretch.
  */
