@@ -200,9 +200,14 @@ static const char *name_of(const char *function)
 	return name;
 }
 
-static bool is_of_std(const char *function)
+/* Libraries of which much is compiled into the program: what they are called for is further out. */
+static bool is_of_headers(const char *function)
 {
-	static const char *const scopes[] = { "std::", "__gnu_cxx::", "__cxxabiv1::", NULL };
+	static const char *const scopes[] = {
+		"std::",   "__gnu_cxx::", "__cxxabiv1::", "core::",  "alloc::",
+		"<core::", "<alloc::",	  "Eigen::",	  "boost::", "thrust::",
+		"cub::",   "tbb::",	  "fmt::",	  "absl::",  NULL
+	};
 
 	return begins_any(name_of(function), scopes);
 }
@@ -239,7 +244,7 @@ bool lull_doing_is_own(const char *function, const char *file, const char *modul
 		NULL
 	};
 
-	if (!*function || begins_any(function, runtime) || is_of_std(function) ||
+	if (!*function || begins_any(function, runtime) || is_of_headers(function) ||
 	    is_library(module))
 		return false;
 	return *module || (*file && !lull_doing_is_header(file));
