@@ -218,8 +218,11 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 			is_own = at.file && !lull_file_is_plumbing(file);
 		}
 	}
-	if (!at.function)
+	if (!at.function && stack) {
 		from_stack(&at, s->reader, stack);
+		at.is_call =
+			at.function && event != LULL_NONE && events[event].kind == LULL_HOST_OSCALL;
+	}
 	return at;
 }
 

@@ -146,6 +146,7 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
 	size_t n_lanes;
 	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
 	u64 *ran_ns = lull_alloc(n_lanes + 1, sizeof(*ran_ns)), best_ns;
+	const char *name;
 	u32 best = 0;
 
 	add_up(s, f->cause, ran_ns);
@@ -155,8 +156,9 @@ bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
 	free(ran_ns);
 	if (!best)
 		return false;
-	lull_show(f, "sched", NULL, "meanwhile thread %s (%u) runs for %.2f ms of each step",
-		  lull_reader_string(s->reader, lanes[best - 1].name, NULL), lanes[best - 1].tid,
+	name = lull_reader_string(s->reader, lanes[best - 1].name, NULL);
+	lull_show(f, "sched", NULL, "meanwhile thread %s%s%u%s runs for %.2f ms of each step", name,
+		  *name ? " (" : "", lanes[best - 1].tid, *name ? ")" : "",
 		  (f64)best_ns / lull_why_n_steps(why) / 1e6);
 	return true;
 }

@@ -135,6 +135,12 @@ static u64 next_part(struct slicer *sl, const u32 lanes[2], u64 at_ns, u64 to_ns
 		p.inside |= lull_gap_voted(sl->place);
 		p.stack = p.stack ? p.stack : lull_gap_stack(sl->place);
 	}
+	/* The stack of a call ends in the interpreter; samples say who called that. */
+	if (p.event != LULL_NONE && events[p.event].kind == LULL_HOST_OSCALL &&
+	    sl->place->python.n) {
+		p.inside |= lull_gap_voted(sl->place) & (LULL_IN_LOADER | LULL_IN_STORAGE);
+		p.stack = p.stack ? p.stack : sl->place->python.stack;
+	}
 	if (has_others(sl))
 		p.inside |= LULL_IN_OTHERS;
 	p.to_ns = end_ns < to_ns ? end_ns : to_ns;

