@@ -189,12 +189,13 @@ accuracy: all
 CASE_FILTER := test/support/filter.c
 LEAKS := $(if $(SAN),test/support/leaks.c)
 
-# Unit tests: one program per file in test/unit/FOLDER, where FOLDER is that of src/ which it is about.
+# Unit tests: one program per file in test/unit/FOLDER, where FOLDER is that of src/ which it is about. The test itself is
+# compiled last: of several sources the list of headers is that of the last one.
 vpath test_%.c $(sort $(dir $(wildcard test/unit/*/test_*.c)))
 $(BUILD)/unit/%: %.c $(CASE_FILTER) $(LEAKS) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(CASE_FILTER) $(LEAKS) $(LINK_LIB) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $(CASE_FILTER) $(LEAKS) $< $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
 # Some guests are as only gcc makes them (attribute noplt), whatever the rest is built with.
 GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
