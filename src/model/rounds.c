@@ -68,11 +68,11 @@ static bool decides(const struct lull_loop *l)
 /* The candidate of this source, or NULL. */
 static struct lull_loop *loop_of(struct lull_loop_finder *f, enum lull_rounds_source source)
 {
-	struct lull_loop *loops = f->loops.at;
-
 	for (size_t i = 0; i < f->loops.n; i++) {
-		if (loops[i].source == source)
-			return &loops[i];
+		struct lull_loop *l = lull_vec_get(&f->loops, i);
+
+		if (l->source == source)
+			return l;
 	}
 	return NULL;
 }

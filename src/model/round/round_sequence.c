@@ -29,18 +29,20 @@ static u32 chain_to_look_at(const struct lull_chain *c)
 	return best;
 }
 
-/* What a call started or does, as a key: kernels by name, copies by direction, waits by call. */
+/*
+ * What a call started (`unit`) or does, as a key: kernels by name, copies by direction, waits by
+ * call.
+ */
 static u64 key_of(const struct lull_sequence *q, const struct lull_node *node,
-		  const struct lull_launch_row *launches, struct lull_call_symbol *s)
+		  const struct lull_unit *unit, const struct lull_launch_row *launches,
+		  struct lull_call_symbol *s)
 {
-	const struct lull_unit *unit;
 	u64 key;
 
-	if (node->unit == LULL_NONE) {
+	if (!unit) {
 		s->what = LULL_SEP_WAIT;
 		return 1ull << 50 | node->name;
 	}
-	unit = &q->f->units->at[node->unit];
 	key = (u64)unit->kind << 40;
 	s->what = LULL_SEP_LAUNCH;
 	if (unit->kind == LULL_UNIT_COPY) {
@@ -145,7 +147,7 @@ static u32 number_of(struct lull_sequence *q, u32 at, struct lull_map *numbers, 
 
 	if (known && *known)
 		return *known - 1;
-	number = lull_map_add(numbers, key_of(q, node, rows, &s), &is_new);
+	number = lull_map_add(numbers, key_of(q, node, unit, rows, &s), &is_new);
 	if (is_new) {
 		s.number = *number = (u32)q->all.n;
 		*(struct lull_call_symbol *)lull_vec_push(&q->all) = s;
