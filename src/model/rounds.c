@@ -343,7 +343,7 @@ static void sum_kinds(struct lull_rounds *s, const struct lull_units *units)
 		u32 before = 0;
 
 		for (u32 i = 0; i < LULL_ROUNDS_MAX_KINDS; i++)
-			before += sums[i].n > sums[k].n || (sums[i].n == sums[k].n && i < k);
+			before += sums[i].n > sums[k].n || (i < k && sums[i].n == sums[k].n);
 		number[k] = before;
 		s->kinds[before] = sums[k];
 		s->n_kinds += sums[k].n > 0;

@@ -212,18 +212,11 @@ static u32 leader_of(struct leaders *s, const struct content *t, u32 round)
 static void number_kinds(struct lull_loop *l, const struct leaders *s, size_t n)
 {
 	u8 number[MAX_LEADERS + 1] = { 0 };
-	bool is_done[MAX_LEADERS + 1] = { false };
 
 	for (u32 k = 0; k < s->n; k++) {
-		u32 best = LULL_NONE;
-
-		for (u32 i = 0; i < s->n; i++) {
-			if (!is_done[i] &&
-			    (best == LULL_NONE || s->n_rounds[i] > s->n_rounds[best]))
-				best = i;
-		}
-		is_done[best] = true;
-		number[best] = (u8)k;
+		for (u32 i = 0; i < s->n; i++)
+			number[k] += s->n_rounds[i] > s->n_rounds[k] ||
+				     (i < k && s->n_rounds[i] == s->n_rounds[k]);
 	}
 	number[MAX_LEADERS] = (u8)s->n;
 	for (size_t i = 0; i < n; i++)
