@@ -177,7 +177,7 @@ static int find_cause(const char *id_at, size_t len, enum lull_cause_ix *cause,
 static int ask_causes(const struct lull_why *why, const char *ids, size_t len, f64 gone,
 		      struct lull_prediction *answer, struct lull_err *err)
 {
-	struct lull_why_change changes[MAX_CAUSES];
+	struct lull_why_change changes[MAX_CAUSES] = { { 0 } };
 	u32 n = 0;
 
 	for (size_t at = 0, end; at <= len; at = end + 1) {
