@@ -56,7 +56,8 @@ static void apply(struct lull_what_if *w)
 const struct lull_cause lull_cause_polling = {
 	.id = "polling",
 	.title = "the launching thread sleeps, or polls",
-	.because = "the launching thread sleeps, or asks again and again whether something is ready",
+	.because =
+		"the launching thread sleeps, or asks again and again whether something is ready",
 	.why = "A thread that sleeps notices the end of work, or new input, only when it wakes "
 	       "up. Counted are gaps of at least 150 us in which the thread is in a call that "
 	       "sleeps (nanosleep, usleep, time.sleep), or in poll or select whose time runs out, "
