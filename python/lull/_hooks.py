@@ -770,9 +770,7 @@ def _patch_torch(module):
         wrap((module, sys.modules.get("torch.serialization")), attribute, name)
     _uses_compile((module,), "compile")
     import atexit
-    import gc
     atexit.register(_steps.finish)
-    gc.callbacks.append(_agent.gc)
     missing = [name for name in EXPECTED if name in sys.modules and name not in _done]
     for name in missing:
         trouble(name)
@@ -874,3 +872,6 @@ def begin(folder):
         return
     _agent.tell(PACKAGE)
     sys.meta_path.insert(0, _Finder())
+    # Also without PyTorch: where the interpreter is stripped, samples do not name the collector.
+    import gc
+    gc.callbacks.append(_agent.gc)

@@ -456,7 +456,7 @@ async function warmUp() {
 /** A cause with less than half of the time is not what the device waits for; and what was measured is no guess. */
 async function causes() {
   const b = await browser();
-  for (const [name, isMost] of [["dataloader_cpu", true], ["dataloader_cpu-fixed", false], ["sync_item", false]]) {
+  for (const [name, isMost] of [["dataloader_cpu", true], ["dataloader_cpu-fixed", true], ["gil_thread", false], ["sync_item", false]]) {
     const server = await view(`${reports}/${name}.lull`);
     const page = await open(b, server.url);
     const [line, text] = [await page.innerText(".verdict-line .sentence"), await tab(page, "verdict")];
