@@ -25,8 +25,7 @@ MAN_DIR ?= $(PREFIX)/share/man
 BUILD ?= build$(if $(SAN),-san)$(if $(TSAN),-tsan)$(if $(DEBUG),-debug)
 Q := $(if $(V),,@)
 # What may be done at the same time, where nobody measures time: compiling, linting, unit tests.
-# One more than there are CPUs: some tests wait.
-JOBS ?= $(shell expr $$(nproc) + 1)
+JOBS ?= $(shell nproc)
 
 # The kinds of tests, each also a goal of its own (test/suite.py says what they are).
 KINDS := unit golden property e2e san browser gpu-sim tsan fuzz check foreign

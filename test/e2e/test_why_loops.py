@@ -21,7 +21,7 @@ ASIDE = {"os-scheduling", "host-sync", "kernel-gap", "launch-bound", "exposed-co
 
 
 def record(how, guest=NATIVE, rounds=40):
-    done = runner.run([LULL, "profile", "-o", how, *guest, how, str(rounds)], env=SIM)
+    done = runner.run([LULL, "profile", "--force-overwrite=true", "-o", how, *guest, how, str(rounds)], env=SIM)
     expect(f"status of {how}", done.returncode == 0, done.stderr)
     done = runner.run([LULL, "why", "-f", "json", how + ".lull"])
     expect(f"an answer for {how}", done.returncode == 0, done.stderr)
@@ -34,7 +34,11 @@ def most(answer):
 
 
 def check(how, cause, guest=NATIVE):
-    answer = record(how, guest)
+    # On a busy machine the device may be idle for nothing but want of a CPU: then the loop has to be seen again.
+    for _ in range(5):
+        answer = record(how, guest)
+        if most(answer):
+            break
     expect(f"the cause of {how}", most(answer) == cause, answer["device"]["costs_ns"])
     finding = [f for f in answer["findings"] if f["cause"] == cause]
     expect(f"a finding for {how}", len(finding) == 1, answer["findings"])
