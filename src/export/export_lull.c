@@ -35,6 +35,8 @@ struct cut {
 	u32 *strings;				   /* new ids by old ones; 0: not there yet */
 	u32 n_strings;
 	u8 *row;
+	lull_export_row_fn *fn; /* told the rows that are kept */
+	u64 n_seen;		/* rows of the table at hand, of samples alone */
 };
 
 static size_t index_of(const struct lull_table_desc *t)
@@ -177,20 +179,52 @@ static void write_dim(struct cut *c, const struct dim *d)
 	}
 }
 
+/* A sample that stays stands for the time of those that were left out, too. */
+static void stand_for_more(u8 *row, u64 n)
+{
+	u64 weight_ns;
+
+	memcpy(&weight_ns, row + offsetof(struct lull_sample_row, weight_ns), sizeof(weight_ns));
+	weight_ns *= n;
+	memcpy(row + offsetof(struct lull_sample_row, weight_ns), &weight_ns, sizeof(weight_ns));
+}
+
 static void write_fact(void *ctx, struct lull_reader *r, const struct lull_export_row *row)
 {
 	struct cut *c = ctx;
 
 	(void)r;
 	renumber(c, row->table, row->values);
+	if (row->table->id == LULL_TABLE_sample && c->options->thin > 1)
+		stand_for_more(c->row, c->options->thin);
 	lull_writer_add(c->writer, (enum lull_table)row->table->id, c->row);
+}
+
+static bool is_sample(const struct lull_table_desc *t)
+{
+	return t->id == LULL_TABLE_sample || t->id == LULL_TABLE_pysample;
+}
+
+/* A lull_export_row_fn: every N-th sample stays. */
+static void thin(void *ctx, struct lull_reader *r, const struct lull_export_row *row)
+{
+	struct cut *c = ctx;
+
+	if (c->n_seen++ % c->options->thin == 0)
+		c->fn(c, r, row);
 }
 
 static void each_fact(struct cut *c, lull_export_row_fn *fn)
 {
-	for (const struct lull_table_desc *t = lull_tables; t->name; t++)
+	c->fn = fn;
+	for (const struct lull_table_desc *t = lull_tables; t->name; t++) {
+		bool is_thin = is_sample(t) && c->options->thin > 1;
+
+		c->n_seen = 0;
 		if (t->kind == LULL_KIND_FACT && lull_export_wants(c->options, t->name))
-			lull_export_rows(c->reader, t, lull_export_window(c->options), fn, c);
+			lull_export_rows(c->reader, t, lull_export_window(c->options),
+					 is_thin ? thin : fn, c);
+	}
 }
 
 static void number_dims(struct cut *c)
