@@ -265,6 +265,8 @@ static void pay_gap(struct work *w, const struct idle *idle, struct lull_claim *
 			s->blind_ns[slice[i].blind] += c->to_ns - c->from_ns;
 		if (!slice[i].is_seen)
 			s->unseen_ns[slice[i].cause] += c->to_ns - c->from_ns;
+		else if (slice[i].is_mute)
+			s->mute_ns[slice[i].cause] += c->to_ns - c->from_ns;
 		pay(w, idle, c, (enum lull_cause_ix)slice[i].cause, slice[i].stack);
 	}
 }

@@ -73,6 +73,22 @@ const struct lull_copy *lull_claim_copy(const struct lull_claim *c)
 	return lull_units_copy(units, &units->at[c->unit]);
 }
 
+bool lull_call_copies_out(const struct lull_subject *s, u32 node)
+{
+	if (node == LULL_NONE || !s->is_parking ||
+	    !(s->chain.nodes[node].flags & LULL_NODE_PAGED) ||
+	    !(s->chain.nodes[node].flags & LULL_NODE_OUT))
+		return false;
+	for (u32 i = s->chain.nodes[node].unit; i != LULL_NONE; i = s->units.next[i]) {
+		const struct lull_unit *unit = &s->units.at[i];
+
+		if (unit->kind == LULL_UNIT_COPY &&
+		    lull_units_copy(&s->units, unit)->size_bytes >= LULL_TN(bulk_bytes))
+			return true;
+	}
+	return false;
+}
+
 const struct lull_node *lull_claim_node(const struct lull_claim *c)
 {
 	return c->node == LULL_NONE ? NULL : &c->subject->chain.nodes[c->node];

@@ -32,6 +32,7 @@ struct lull_why;     /* cause/why.h */
 #define LULL_NEED_RANKS	     32u  /* the other ranks of the job */
 #define LULL_NEED_COUNTERS   64u  /* clocks, power */
 #define LULL_NEED_COLLECTIVE 128u /* kernels of collectives */
+#define LULL_NEED_OS	     256u /* calls of the C library: what a thread waits in */
 
 /* Where a piece of time lies. */
 enum lull_place {
@@ -68,6 +69,7 @@ struct lull_claim {
 	bool is_own; /* GAP: time of the program itself, not of the framework around launches */
 	bool is_seen;	/* GAP: something was recorded there */
 	bool is_told;	/* GAP: a call or a wait was recorded there */
+	bool is_mute;	/* GAP: the thread waits, and nothing says for what */
 	bool recurs;	/* GAP: the same gap is there in other steps too */
 	bool is_moving; /* GAP, LATENCY, DEVICE: pages of managed memory move meanwhile */
 	bool is_lazy;	/* CALL, LATENCY: CUDA loads or compiles code meanwhile */
@@ -124,6 +126,8 @@ struct lull_cause {
 	const char *id;	     /* for ever: scripts quote it */
 	const char *title;   /* a phrase */
 	const char *because; /* ends the sentence "The GPU does not compute ... because" */
+	const char *
+		because_waits; /* the same where the thread waits, nobody knows for what; may be NULL */
 	const char *why; /* for lull-causes(7): mechanism, thresholds and their origin, limits */
 	const char *fix; /* one thing to try, in any program */
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */
@@ -202,6 +206,12 @@ bool lull_claim_is_other(const struct lull_claim *c);
 
 /* The pageable or pinned copy of a COPY piece. */
 const struct lull_copy *lull_claim_copy(const struct lull_claim *c);
+
+/*
+ * Whether the call copies so much to ordinary memory of the host that the copy itself takes the
+ * time, in a program that gets such data back: nobody waits for a result.
+ */
+bool lull_call_copies_out(const struct lull_subject *s, u32 node);
 
 /* The call of a CALL, GAP or LATENCY piece, or NULL. */
 const struct lull_node *lull_claim_node(const struct lull_claim *c);

@@ -23,19 +23,23 @@ static void apply(struct lull_what_if *w)
 		lull_what_if_drop_slices(w, i, LULL_CAUSE_IX_host_compute);
 }
 
+/* Time in which nobody knows what the thread did, or what it waited for. */
+static u64 guessed_ns(const struct lull_subject *s)
+{
+	return s->unseen_ns[LULL_CAUSE_IX_host_compute] + s->mute_ns[LULL_CAUSE_IX_host_compute];
+}
+
 /* Where nothing was recorded, it is known by elimination alone. */
 static f64 trust(const struct lull_subject *s)
 {
 	u64 cost_ns = s->cost_ns[LULL_CAUSE_IX_host_compute];
 
-	return 1 -
-	       LULL_T(unseen_doubt) * (f64)s->unseen_ns[LULL_CAUSE_IX_host_compute] / (f64)cost_ns;
+	return 1 - LULL_T(unseen_doubt) * (f64)guessed_ns(s) / (f64)cost_ns;
 }
 
 static bool is_guess(const struct lull_subject *s)
 {
-	return s->unseen_ns[LULL_CAUSE_IX_host_compute] * 2 >
-	       s->cost_ns[LULL_CAUSE_IX_host_compute];
+	return guessed_ns(s) * 2 > s->cost_ns[LULL_CAUSE_IX_host_compute];
 }
 
 static void prove(struct lull_why *why, struct lull_finding *f)
@@ -50,6 +54,7 @@ const struct lull_cause lull_cause_host_compute = {
 	.id = "host-compute",
 	.title = "the launching thread runs other code between launches",
 	.because = "the launching thread runs other code instead of launching",
+	.because_waits = "the launching thread waits for something else than the device",
 	.why = "Code of the program between launches (metrics, augmentation, logging, a wait for "
 	       "another thread) keeps the thread from launching. A gap counts if it contains at "
 	       "least 300 us of such code where samples, ranges or operators were recorded. "

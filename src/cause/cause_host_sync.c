@@ -5,7 +5,8 @@
  *          such a copy that the host waits for runs alone; or launches come late since such a wait
  *          drained the queue.
  * Not it:  a wait that returns while other streams still run; a wait that no idle time follows; the
- *          wait that a framework adds after a copy from pageable memory (pageable-copy).
+ *          wait that a framework adds after a copy from pageable memory, and copies of much data to
+ *          such memory that come back (pageable-copy).
  */
 #include "cause/cause.h"
 #include "cause/evidence.h"
@@ -30,9 +31,9 @@ static bool claim(const struct lull_claim *c)
 	}
 }
 
-static bool is_awaited_out(const struct lull_replay_node *n)
+static bool is_awaited_out(const struct lull_what_if *w, const struct lull_replay_node *n)
 {
-	return (n->flags & LULL_NODE_OUT) &&
+	return (n->flags & LULL_NODE_OUT) && !lull_call_copies_out(w->replay->subject, n->node) &&
 	       (n->flags & (LULL_NODE_PAGED | LULL_NODE_SYNCED) || n->wait == LULL_REPLAY_OWN);
 }
 
@@ -57,7 +58,7 @@ static void apply(struct lull_what_if *w)
 
 		lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->sync_ns);
 		if ((n->kind == LULL_KIND_OF_SYNC && !(n->flags & LULL_NODE_OWNED)) ||
-		    is_awaited_out(n))
+		    is_awaited_out(w, n))
 			lull_what_if_remove(w, i);
 		if (n->loop > 1 && n->loop % keep && !has_real_work(w, n)) {
 			lull_what_if_drop_path(w, i, LULL_CAUSE_IX_host_sync, n->gap_ns);

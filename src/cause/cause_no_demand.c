@@ -36,6 +36,6 @@ const struct lull_cause lull_cause_no_demand = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.nowhere = "a wait for a request",
 	.family = LULL_FAMILY_OTHER,
-	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST | LULL_NEED_OS,
 	.claim = claim,
 };

@@ -73,7 +73,7 @@ const struct lull_cause lull_cause_polling = {
 	.nowhere = "sleeps or questions between CUDA calls",
 	.family = LULL_FAMILY_WAIT,
 	.is_ceiling = true,
-	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_OS,
 	.claim = claim,
 	.apply = apply,
 };

@@ -114,6 +114,16 @@ f64 lull_why_trust_busy(const struct lull_why *why, f64 share)
 
 /* ---- in words ---- */
 
+const char *lull_why_because(const struct lull_why *why, const struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	const struct lull_subject *s = why->lead;
+
+	return cause->because_waits && s->mute_ns[f->cause] * 2 > s->cost_ns[f->cause]
+		       ? cause->because_waits
+		       : cause->because;
+}
+
 static const char *const blinds[LULL_N_BLINDS] = {
 	"work whose CUDA call is not in the recording",
 	("work that was launched but held back on the device by something not in the recording (an "
@@ -191,10 +201,15 @@ static void doubt_one(struct lull_why *why, const struct lull_finding *f, u32 *n
 			 "in the first and in the second half of the steps different causes have "
 			 "the most time");
 	else if (cause->is_guess && cause->is_guess(why->lead)) {
-		snprintf(why->unsure, cap, "%s where the time goes",
-			 why->lead->host.has_samples ? "no sample was taken"
-						     : "nothing was recorded");
-		*needs = LULL_NEED_HOST;
+		bool waits = why->lead->mute_ns[f->cause] > why->lead->unseen_ns[f->cause];
+
+		snprintf(why->unsure, cap, "%s",
+			 waits ? "the thread does not run for most of that time, and what it waits "
+				 "for was not recorded"
+			 : why->lead->host.has_samples
+				 ? "no sample was taken where the time goes"
+				 : "nothing was recorded where the time goes");
+		*needs = waits ? LULL_NEED_OS : LULL_NEED_HOST;
 	} else if (next && next->worth_ns * 2 > f->worth_ns)
 		snprintf(why->unsure, cap, "%s is worth nearly as much (%s per step)",
 			 lull_causes[next->cause]->id, lull_why_time(next->cost_ns).text);
@@ -217,7 +232,9 @@ void lull_why_doubt(struct lull_why *why)
 	if (!f)
 		return;
 	why->is_probable = doubt_all(why, &needs);
-	if (!why->is_probable && f->confidence < LULL_T(confident)) {
+	if (!why->is_probable &&
+	    (f->confidence < LULL_T(confident) ||
+	     (lull_causes[f->cause]->is_guess && lull_causes[f->cause]->is_guess(why->lead)))) {
 		why->is_probable = true;
 		doubt_one(why, f, &needs);
 	}

@@ -240,13 +240,14 @@ void lull_show_copies(struct lull_why *why, struct lull_finding *f, bool is_page
 	struct copies c = sum_copies(why->lead, is_pageable, direction);
 	f64 n_steps = lull_why_n_steps(why);
 	struct lull_number often = lull_show_count((f64)c.n / n_steps);
+	const char *host = is_pageable ? "pageable memory" : "pinned memory";
 
 	if (!c.n || !c.ns)
 		return;
-	lull_show(f, "memcpy", NULL, "%s %s per step %s the %s: %s per step at %.1f GB/s%s",
+	lull_show(f, "memcpy", NULL, "%s %s per step from %s to %s: %s per step at %.1f GB/s%s",
 		  often.text, strcmp(often.text, "1") != 0 ? "copies" : "copy",
-		  direction == LULL_COPY_IN ? "to" : "from",
-		  is_pageable ? "device with pageable memory" : "device with pinned memory",
+		  direction == LULL_COPY_IN ? host : "the device",
+		  direction == LULL_COPY_IN ? "the device" : host,
 		  lull_format_bytes(lull_u64_of((f64)c.bytes / n_steps)).text,
 		  (f64)c.bytes / (f64)c.ns, is_pageable ? "" : "; no kernel runs at the same time");
 	if (is_pageable && direction == LULL_COPY_IN)

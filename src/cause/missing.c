@@ -36,6 +36,11 @@ static bool lacks_sched(const struct lull_why *why)
 	return !why->lead->host.has_sched;
 }
 
+static bool lacks_os(const struct lull_why *why)
+{
+	return !why->lead->host.has_os;
+}
+
 static bool lacks_counters(const struct lull_why *why)
 {
 	return !lull_reader_stats(why->reader, LULL_TABLE_counter).n_rows;
@@ -58,6 +63,7 @@ static const struct source {
 	{ LULL_NEED_GIL, "waits for Python's lock", "--trace=cuda,nvtx,osrt,python-gil ",
 	  lacks_gil },
 	{ LULL_NEED_SCHED, "scheduling of threads", "--cpuctxsw=process-tree ", lacks_sched },
+	{ LULL_NEED_OS, "calls of the C library", "--trace=cuda,nvtx,osrt,python-gil ", lacks_os },
 	{ LULL_NEED_COUNTERS, "clocks and power", "--gpu-metrics=nvml ", lacks_counters },
 	{ LULL_NEED_RANKS, "the other ranks", "--trace=cuda,nvtx,osrt,python-gil,nccl ",
 	  lacks_ranks },

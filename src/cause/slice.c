@@ -191,7 +191,7 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 	if (c->from_ns == c->to_ns)
 		return;
 	if (last && last->node == c->node && last->cause == cause && last->to_ns == c->from_ns &&
-	    last->is_seen == c->is_seen) {
+	    last->is_seen == c->is_seen && last->is_mute == c->is_mute) {
 		last->to_ns = c->to_ns;
 		if (len_ns > last->longest_ns) {
 			last->longest_ns = len_ns;
@@ -211,7 +211,8 @@ static void put(struct lull_subject *s, struct lull_claim *c, u32 stack)
 				     .longest_ns = len_ns,
 				     .cause = (u8)cause,
 				     .blind = blind_of(c),
-				     .is_seen = c->is_seen };
+				     .is_seen = c->is_seen,
+				     .is_mute = c->is_mute };
 }
 
 /* Whether the next thing the thread does for the device is to copy a batch to it. */
@@ -294,6 +295,15 @@ static bool is_told(const struct lull_subject *s, const struct part *p)
 	       (p->inside & LULL_IN_GC);
 }
 
+/* The thread left its CPU by itself, in no call that was recorded. */
+static bool is_mute(const struct lull_subject *s, const struct part *p)
+{
+	const struct lull_host_event *events = s->host.events.at;
+
+	return p->pause == LULL_HOST_BLOCKED &&
+	       (p->event == LULL_NONE || events[p->event].kind != LULL_HOST_OSCALL);
+}
+
 /* Each part gives the stall its share; the last one what rounding left. */
 static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_hand_over)
 {
@@ -319,6 +329,7 @@ static void claim_parts(struct slicer *sl, const struct lull_gap *gap, bool is_h
 			.is_own = is_own && could_be_own(p),
 			.is_seen = p->is_seen,
 			.is_told = is_told(s, p),
+			.is_mute = is_mute(s, p),
 			.recurs = sl->place->n > 1,
 			.is_moving = is_paging(s, p),
 			.leads_in = has_in,

@@ -6,6 +6,7 @@
 
 #include "base/sort.h"
 #include "cause/cause.h"
+#include "cause/thresholds.h"
 #include "model/nest.h"
 #include "model/window.h"
 
@@ -250,6 +251,30 @@ static u32 count_cpus(struct lull_reader *r)
 	return 0;
 }
 
+/*
+ * Data that comes back from the host was not wanted there: it is parked, and how fast it travels
+ * matters. What only goes out is a result that somebody waits for.
+ */
+static void find_parked(struct lull_subject *s)
+{
+	u64 in_bytes = 0, out_bytes = 0;
+
+	for (u32 i = 0; i < s->units.n; i++) {
+		const struct lull_unit *unit = &s->units.at[i];
+		const struct lull_copy *copy;
+
+		if (unit->kind != LULL_UNIT_COPY || unit->round == LULL_NONE ||
+		    unit->round < s->rounds.first_steady)
+			continue;
+		copy = lull_units_copy(&s->units, unit);
+		if (!lull_copy_is_pageable(copy) || copy->size_bytes < LULL_TN(bulk_bytes))
+			continue;
+		in_bytes += copy->direction == LULL_COPY_IN ? copy->size_bytes : 0;
+		out_bytes += copy->direction == LULL_COPY_OUT ? copy->size_bytes : 0;
+	}
+	s->is_parking = in_bytes && (f64)in_bytes >= LULL_T(parked) * (f64)out_bytes;
+}
+
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
 		       const u32 *tracks, u32 without)
 {
@@ -285,6 +310,7 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	load_faults(s);
 	s->moved_ns = covered_ns(s, &s->moves);
 	sum_classes(s);
+	find_parked(s);
 }
 
 bool lull_subject_is_python(const struct lull_subject *s)

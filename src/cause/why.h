@@ -149,6 +149,9 @@ struct lull_number lull_why_time(f64 ns);
 /* "0.62 of 1.43 ms": both in the unit of the second. */
 struct lull_number lull_why_part(f64 part_ns, f64 whole_ns);
 
+/* How the sentence about this finding ends, after "because". */
+const char *lull_why_because(const struct lull_why *why, const struct lull_finding *f);
+
 /* "9.38 and 10.57": both ends in the unit of the time between them, which is said before. */
 struct lull_number lull_why_range(const struct lull_prediction *p);
 

@@ -79,7 +79,7 @@ static void headline_shared(struct lull_str *text, const struct lull_why *why,
 	lull_str_addf(text,
 		      "The GPU does not compute for %.0f %% of each step (%s). For %s of that %s",
 		      waste_ns / why->step_ns * 100, lull_why_part(waste_ns, why->step_ns).text,
-		      lull_why_time(first->cost_ns).text, lull_causes[first->cause]->because);
+		      lull_why_time(first->cost_ns).text, lull_why_because(why, first));
 	if (most && lull_causes[most->cause]->kind == LULL_CAUSE_BLIND)
 		lull_str_addf(text, ". %s of it are not explained.",
 			      lull_why_time(most->cost_ns).text);
@@ -103,17 +103,18 @@ static void headline(const struct printer *p, const struct lull_why *why,
 	struct lull_str text = LULL_STR_INIT;
 
 	if (cause->kind == LULL_CAUSE_BUSY)
-		headline_busy(&text, why, cause->because);
+		headline_busy(&text, why, lull_why_because(why, f));
 	else if (lull_why_is_beside(why, f))
 		lull_str_addf(&text, "For %.0f %% of each step (%s) %s.", f->share * 100,
-			      lull_why_part(f->cost_ns, why->step_ns).text, cause->because);
+			      lull_why_part(f->cost_ns, why->step_ns).text,
+			      lull_why_because(why, f));
 	else if (f->cost_ns * 2 < waste_ns)
 		headline_shared(&text, why, f);
 	else
 		lull_str_addf(&text,
 			      "The GPU does not compute for %.0f %% of each step (%s) because %s.",
 			      waste_ns / why->step_ns * 100,
-			      lull_why_part(waste_ns, why->step_ns).text, cause->because);
+			      lull_why_part(waste_ns, why->step_ns).text, lull_why_because(why, f));
 	say_headline(p, why, &text);
 	lull_str_release(&text);
 }

@@ -138,12 +138,12 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 		lull_str_addf(to, "Probably %s. ", cause->id);
 	if (cause->kind == LULL_CAUSE_BUSY) {
 		lull_str_addf(to, "GPU %u is busy %.0f %% of each step: %s.", number,
-			      why->compute_share * 100, cause->because);
+			      why->compute_share * 100, lull_why_because(why, f));
 		return;
 	}
 	if (lull_why_is_beside(why, f)) {
 		lull_str_addf(to, "For %.0f %% of each step of GPU %u %s.", f->share * 100, number,
-			      cause->because);
+			      lull_why_because(why, f));
 		return;
 	}
 	lull_str_addf(to, "GPU %u does not compute for %.0f %% of each step", number,
@@ -151,7 +151,7 @@ static void say_found(struct lull_str *to, const struct lull_timeline *t,
 	if (f->cost_ns * 2 < lull_why_waste_ns(why))
 		say_shared(to, why, f);
 	else
-		lull_str_addf(to, ", because %s.", cause->because);
+		lull_str_addf(to, ", because %s.", lull_why_because(why, f));
 }
 
 static void put_missing(struct lull_json *j, const struct lull_why *why)
