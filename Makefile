@@ -184,6 +184,7 @@ test-list:
 # How often `lull why` is right on programs as people write them; doc/accuracy.md keeps the table.
 accuracy: all
 	$(Q)test/corpus/accuracy.py $(BUILD)/lull --write doc/accuracy.md
+	$(Q)test/corpus/stability.py $(BUILD)/lull --write doc/accuracy.md
 
 # A case of a program of cmocka can be chosen (LULL_TEST_CASE); leaks are looked for where memory is left.
 CASE_FILTER := test/support/filter.c

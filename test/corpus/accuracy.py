@@ -69,6 +69,24 @@ BEGIN, END = "<!-- table: make accuracy -->", "<!-- end of table -->"
 HEAD = ["programs", "n", "right", "wrong", "mute", "off by (median)", "nine in ten", "within 30 %"]
 
 
+SURE_BEGIN, SURE_END = "<!-- table: confidence -->", "<!-- end of confidence -->"
+SURE_HEAD = ["confidence", "n", "said (mean)", "right"]
+
+
+def sure_table(rows):
+    """Whether the confidence means what it says: of answers with 0.8, eight in ten are right."""
+    table = [SURE_HEAD]
+    for name in ("tune", "check"):
+        part = [r for r in rows if set_of(r["name"]) == name and r["confidence"] is not None]
+        for title, least, end in (("below 0.9", 0, 0.9), ("0.9 and more", 0.9, 2)):
+            some = [r for r in part if least <= r["confidence"] < end]
+            if some:
+                said = sum(r["confidence"] for r in some) / len(some)
+                right = sum(r["verdict"] == "right" for r in some)
+                table.append(["%s, %s" % (name, title), len(some), "%.2f" % said, "%.2f" % (right / len(some))])
+    return table
+
+
 def lines_of(table, is_markdown=False):
     table = [[str(c) for c in r] for r in table]
     widths = [max(len(r[i]) for r in table) for i in range(len(table[0]))]
@@ -79,11 +97,14 @@ def lines_of(table, is_markdown=False):
             yield "|" + "|".join(("-" * (w + 1) + ":" if i else "-" * (w + 2)) for i, w in enumerate(widths)) + "|"
 
 
-def with_table(path, table):
-    """The text of the file with this table between its marks."""
+def read(path):
     with open(path) as f:
-        text = f.read()
-    first, last = text.index(BEGIN) + len(BEGIN), text.index(END)
+        return f.read()
+
+
+def with_table(text, table, begin=BEGIN, end=END):
+    """The text with this table between its marks."""
+    first, last = text.index(begin) + len(begin), text.index(end)
     return text[:first] + "\n" + "\n".join(lines_of(table, True)) + "\n" + text[last:]
 
 
@@ -117,16 +138,15 @@ def main():
               "%.2f" % r["confidence"] if r["confidence"] is not None else "-", "%.2f" % r["round"], r["recorded_ms"],
               "%.2f" % r["true"] if r["true"] else "-", "%.2f" % r["predicted"] if r["predicted"] else "-"]
              for r in shown])), end="\n\n")
-    print("\n".join(lines_of(table)))
-    if o.write:
-        text = with_table(o.write, table)
-        with open(o.write, "w") as f:
+    sure = sure_table(rows)
+    print("\n".join([*lines_of(table), "", *lines_of(sure)]))
+    for path in filter(None, (o.write, o.check)):
+        text = with_table(with_table(read(path), table), sure, SURE_BEGIN, SURE_END)
+        if path == o.check and text != read(path):
+            print("%s has other tables: look at what changed (--each), then run `make accuracy`" % path)
+            return 1
+        with open(path, "w") as f:
             f.write(text)
-    if o.check:
-        with open(o.check) as f:
-            if f.read() != with_table(o.check, table):
-                print("%s has another table: look at what changed (--each), then run `make accuracy`" % o.check)
-                return 1
     return 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`lull why` on the corpus: the table in doc/accuracy.md is what it says today.
+"""`lull why` on the corpus: the tables in doc/accuracy.md are what it says today, and it keeps to its answers.
 
 Usage: test_corpus.py BUILD [NAME...]
 """
@@ -19,6 +19,10 @@ LULL = os.path.join(BUILD, "lull")
 class Corpus(unittest.TestCase):
     def test_the_table_is_what_it_says(self):
         done = runner.run([os.path.join(CORPUS, "accuracy.py"), LULL, "--check", os.path.join(TOP, "doc", "accuracy.md")])
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_answers_stay_when_less_is_seen(self):
+        done = runner.run([os.path.join(CORPUS, "stability.py"), LULL, "--every", "7", "--most", "0.05"])
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_each_program_has_its_recording(self):
