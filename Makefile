@@ -359,6 +359,7 @@ need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 need/e2e/osrt: $(OSRT_GUESTS)
 need/e2e/ranks: $(BUILD)/sim/lull-job
+need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
 need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 
 # Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
