@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "export/viewer_int.h"
-#include "model/work.h"
+#include "model/link.h"
 
 #define PAGE_NUMBERS 65536u /* correlation numbers of a page, two bits each: 16 KiB */
 #define N_PAGES	     (1u << 16)
@@ -21,34 +21,35 @@ struct lull_viewer_flows {
 	size_t n_pages; /* in all */
 };
 
-static u8 *page_of(const struct lull_viewer_flows *f, u32 process, u32 correlation)
+/* Keys are those of model/link.h: process and number. */
+static u8 *page_of(const struct lull_viewer_flows *f, u64 key)
 {
-	u8 **pages = f->pages[process];
+	u8 **pages = f->pages[key >> 32];
 
-	return pages ? pages[correlation / PAGE_NUMBERS] : NULL;
+	return pages ? pages[(u32)key / PAGE_NUMBERS] : NULL;
 }
 
-static void mark(struct lull_viewer_flows *f, u32 process, u32 correlation, unsigned bit)
+static void mark(struct lull_viewer_flows *f, u64 key, unsigned bit)
 {
-	u32 at = correlation % PAGE_NUMBERS;
-	u8 *page = page_of(f, process, correlation);
+	u32 at = (u32)key % PAGE_NUMBERS;
+	u8 *page = page_of(f, key);
 
 	if (!page && f->n_pages >= MAX_PAGES)
 		return;
 	if (!page) {
-		if (!f->pages[process])
-			f->pages[process] = lull_alloc(N_PAGES, sizeof(u8 *));
+		if (!f->pages[key >> 32])
+			f->pages[key >> 32] = lull_alloc(N_PAGES, sizeof(u8 *));
 		page = lull_alloc(PAGE_NUMBERS / 4, 1);
-		f->pages[process][correlation / PAGE_NUMBERS] = page;
+		f->pages[key >> 32][(u32)key / PAGE_NUMBERS] = page;
 		f->n_pages++;
 	}
 	page[at / 4] |= (u8)(bit << at % 4 * 2);
 }
 
-static bool is_linked(const struct lull_viewer_flows *f, u32 process, u32 correlation)
+static bool is_linked(const struct lull_viewer_flows *f, u64 key)
 {
-	const u8 *page = page_of(f, process, correlation);
-	u32 at = correlation % PAGE_NUMBERS;
+	const u8 *page = page_of(f, key);
+	u32 at = (u32)key % PAGE_NUMBERS;
 
 	return page && (page[at / 4] >> at % 4 * 2 & 3) == (HAS_CALL | HAS_WORK);
 }
@@ -57,11 +58,9 @@ static bool is_linked(const struct lull_viewer_flows *f, u32 process, u32 correl
 static void mark_table(struct lull_viewer *t, struct lull_viewer_flows *f, enum lull_table id)
 {
 	const struct lull_table_desc *table = lull_table_find((u16)id);
-	bool is_call = id == LULL_TABLE_cuda_call;
-	int process_ix = lull_table_column(table, "process");
-	int lane_ix = lull_table_column(table, "lane");
-	int correlation_ix = lull_table_column(table, "correlation");
+	unsigned bit = id == LULL_TABLE_cuda_call ? HAS_CALL : HAS_WORK;
 	struct lull_span window = lull_export_window(t->options);
+	struct lull_link_columns link;
 	const void *cols[LULL_MAX_COLS];
 	struct lull_cursor c;
 	size_t n;
@@ -71,20 +70,16 @@ static void mark_table(struct lull_viewer *t, struct lull_viewer_flows *f, enum 
 	lull_cursor_init(&c, t->reader, id, window.from_ns, window.to_ns);
 	lull_cursor_want(&c, "start_ns");
 	lull_cursor_want(&c, "dur_ns");
-	lull_cursor_want(&c, "correlation");
-	lull_cursor_want(&c, "lane");
-	if (process_ix >= 0)
-		lull_cursor_want(&c, "process");
+	lull_link_columns_init(&link, &c);
 	while ((n = lull_cursor_next(&c, cols)) > 0) {
+		const struct lull_link_rows rows = lull_link_rows_of(&link, cols);
 		const u64 *start_ns = cols[0], *dur_ns = cols[1];
-		const u32 *process = process_ix >= 0 ? cols[process_ix] : NULL;
-		const u32 *correlation = cols[correlation_ix], *lane = cols[lane_ix];
 
 		for (size_t i = 0; i < n; i++) {
-			u32 of = lull_work_process(t->lanes, process ? process[i] : 0, lane[i]);
+			u64 key = lull_link_rows_key(&rows, i);
 
-			if (lull_span_holds(window, start_ns[i], dur_ns[i]))
-				mark(f, of, correlation[i], is_call ? HAS_CALL : HAS_WORK);
+			if (key && lull_span_holds(window, start_ns[i], dur_ns[i]))
+				mark(f, key, bit);
 		}
 	}
 	lull_cursor_release(&c);
@@ -120,8 +115,10 @@ void lull_viewer_flows_free(struct lull_viewer_flows *f)
 void lull_viewer_flow(struct lull_viewer *t, struct lull_viewer_record *rec, u32 process,
 		      u32 correlation, enum lull_viewer_flow flow)
 {
-	if (!correlation || !is_linked(t->flows, process, correlation))
+	u64 key = lull_link_key(process, correlation);
+
+	if (!key || !is_linked(t->flows, key))
 		return;
 	rec->flow = (u8)flow;
-	rec->flow_id = (u64)process << 32 | correlation;
+	rec->flow_id = key;
 }

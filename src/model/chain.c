@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/link.h"
 #include "model/runsort.h"
 #include "model/span.h"
 #include "model/window.h"
@@ -17,17 +18,6 @@
 
 /* Threads that are compared with each other; calls of all others share the last chain. */
 #define MAX_COMPARED 16
-
-/* Gaps of numbers that are worth a table instead of a hash map. */
-#define DENSE_FACTOR 8
-
-/* The numbers of calls to their index; dense where the numbers are, which they are mostly. */
-struct numbers {
-	u32 *dense; /* index + 1 by number - low */
-	u32 low;
-	size_t n;
-	struct lull_map map;
-};
 
 static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 {
@@ -64,32 +54,6 @@ static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 	lull_cursor_release(&cursor);
 }
 
-static void numbers_init(struct numbers *t, const struct lull_chain *c)
-{
-	u32 high = 0;
-
-	memset(t, 0, sizeof(*t));
-	lull_map_init(&t->map);
-	t->low = UINT32_MAX;
-	for (u32 i = 0; i < c->n; i++) {
-		u32 number = c->nodes[i].round;
-
-		t->low = number < t->low ? number : t->low;
-		high = number > high ? number : high;
-	}
-	if (!c->n || (high - t->low) / DENSE_FACTOR > c->n + 1024)
-		return;
-	t->n = (size_t)(high - t->low) + 1;
-	t->dense = lull_alloc(t->n, sizeof(*t->dense));
-}
-
-static u32 *place_of(struct numbers *t, u32 number)
-{
-	if (!t->dense)
-		return lull_map_add(&t->map, number, NULL);
-	return number >= t->low && number - t->low < t->n ? &t->dense[number - t->low] : NULL;
-}
-
 /*
  * A stream runs its work in order: what it runs before the first work whose call was recorded was
  * launched before the recording began. Nothing is missing there.
@@ -116,22 +80,39 @@ static u64 count_earlier(const struct lull_units *units)
 	return n;
 }
 
-/* Hang the units on their calls, the last one first, so that the lists come out in order. */
-static void link_units(struct lull_chain *c, struct lull_units *units)
+static struct lull_span span_of(const struct lull_node *node)
 {
-	struct numbers t;
+	return (struct lull_span){ node->begin_ns, node->end_ns };
+}
 
-	numbers_init(&t, c);
+/* Which call has which key. */
+static void index_calls(struct lull_link_index *x, const struct lull_chain *c, u32 process)
+{
+	const struct lull_node *nodes = c->nodes;
+
+	for (u32 i = 0; i < c->n; i++)
+		lull_link_index_measure(x, lull_link_key(process, nodes[i].round));
+	lull_link_index_settle(x);
 	for (u32 i = 0; i < c->n; i++) {
-		u32 *at = place_of(&t, c->nodes[i].round);
+		u32 *at = lull_link_index_add(x, lull_link_key(process, nodes[i].round));
 
-		/* Calls are by time: of a call and one inside it the outer one comes first. */
-		if (at && !*at)
+		if (at &&
+		    (!*at || lull_link_is_first(span_of(&nodes[i]), span_of(&nodes[*at - 1]))))
 			*at = i + 1;
 	}
+}
+
+/* Hang the units on their calls, the last one first, so that the lists come out in order. */
+static void link_units(struct lull_chain *c, struct lull_units *units, struct lull_reader *r,
+		       u32 process)
+{
+	struct lull_link_index x;
+
+	lull_link_index_init(&x, r);
+	index_calls(&x, c, process);
 	for (u32 i = units->n; i-- > 0;) {
 		struct lull_unit *unit = &units->at[i];
-		u32 *at = unit->node ? place_of(&t, unit->node) : NULL;
+		const u32 *at = lull_link_index_find(&x, lull_link_key(process, unit->node));
 
 		unit->node = at && *at ? *at - 1 : LULL_NONE;
 		if (unit->node == LULL_NONE)
@@ -141,8 +122,7 @@ static void link_units(struct lull_chain *c, struct lull_units *units)
 		c->nodes[unit->node].unit = i;
 	}
 	c->n_units_linked += count_earlier(units);
-	free(t.dense);
-	lull_map_release(&t.map);
+	lull_link_index_release(&x);
 }
 
 /* Calls of threads that start no work, and calls inside calls, are not looked at again. */
@@ -362,7 +342,7 @@ void lull_chain_init(struct lull_chain *c, struct lull_reader *r, u32 process,
 	memset(c, 0, sizeof(*c));
 	load(c, r, process);
 	lull_runsort(c->nodes, c->n, sizeof(*c->nodes));
-	link_units(c, units);
+	link_units(c, units, r, process);
 	drop_some(c, units, r);
 	set_kinds(c, r);
 	find_chains(c, lull_reader_n_dim(r, LULL_TABLE_lane));

@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/sort.h"
-#include "model/work.h"
+#include "model/link.h"
 
 /* Exchanges of a lot. */
 #define LOT 64
@@ -19,8 +19,9 @@ enum { CALL = 1, PLUGIN = 2, IMPORTED = 3 };
 struct ran {
 	u64 start_ns, end_ns;
 	u64 call_ns; /* when it was launched */
-	u32 correlation;
-	u32 what; /* its launch */
+	u64 key;     /* of its call (model/link.h), by which they are in the order of launch */
+	u32 what;    /* its launch */
+	u32 process;
 };
 
 /* An operation that a thread put in line. */
@@ -28,22 +29,37 @@ struct asked {
 	u64 at_ns;
 	struct lull_exchange x;
 	u64 seq;
+	u32 process;
 };
 
-static int by_correlation(const void *a, const void *b)
+/* Kernels of one launch, of a graph, are in the order in which they ran. */
+static int by_key(const void *a, const void *b)
 {
 	const struct ran *x = a, *y = b;
 
-	return (x->correlation > y->correlation) - (x->correlation < y->correlation);
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
 static int by_call(const void *a, const void *b)
 {
 	const struct ran *x = a, *y = b;
 
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
 	if (x->call_ns != y->call_ns)
 		return x->call_ns < y->call_ns ? -1 : 1;
-	return by_correlation(a, b);
+	return by_key(a, b);
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct asked *x = a, *y = b;
+
+	return (x->process > y->process) - (x->process < y->process);
 }
 
 static int by_moment(const void *a, const void *b)
@@ -96,9 +112,10 @@ static u8 best_source(struct lull_reader *r)
 
 static void collect_asked(struct lull_reader *r, struct lull_vec *to, u8 source)
 {
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
 	struct lull_collective_cols cols;
 	struct lull_cursor c;
-	size_t n;
 
 	lull_cursor_init(&c, r, LULL_TABLE_collective, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
@@ -112,6 +129,7 @@ static void collect_asked(struct lull_reader *r, struct lull_vec *to, u8 source)
 			x = &a->x;
 			a->at_ns = cols.start_ns[i];
 			a->seq = source == CALL ? 0 : cols.seq[i];
+			a->process = lull_work_process(lanes, 0, cols.lane[i]);
 			x->start_ns = cols.start_ns[i];
 			x->end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
 			x->comm = cols.comm[i];
@@ -147,43 +165,43 @@ static void collect_ran(struct lull_reader *r, struct lull_vec *to)
 		k = lull_vec_push(to);
 		k->start_ns = work.start_ns;
 		k->end_ns = lull_work_end_ns(&work);
-		k->correlation = work.correlation;
+		k->key = lull_link_work_key(&work);
 		k->what = work.what;
+		k->process = work.process;
 	}
 	lull_work_end(&c);
 	free(is_nccl);
-	sort(to, by_correlation);
+	sort(to, by_key);
 }
 
 /* When each was launched. */
 static void find_calls(struct lull_reader *r, struct lull_vec *ran)
 {
 	struct ran *all = ran->at;
-	struct lull_cuda_call_cols cols;
-	struct lull_cursor c;
-	struct lull_map known;
-	size_t n;
+	struct lull_link link;
+	struct lull_vec keys;
 
-	lull_map_init(&known);
+	lull_vec_init(&keys, sizeof(u64));
 	for (size_t i = 0; i < ran->n; i++)
-		*lull_map_add(&known, all[i].correlation, NULL) = (u32)i;
-	lull_cursor_init(&c, r, LULL_TABLE_cuda_call, 0, UINT64_MAX);
-	lull_cursor_want(&c, "start_ns");
-	lull_cursor_want(&c, "correlation");
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			const u32 *ix = lull_map_find(&known, cols.correlation[i]);
+		lull_vec_add(&keys, &all[i].key, 1);
+	lull_link_init_keys(&link, r, &keys);
+	for (size_t i = 0; i < ran->n; i++) {
+		const struct lull_call *call = lull_link_find_key(&link, all[i].key);
 
-			if (ix)
-				all[*ix].call_ns = cols.start_ns[i];
-		}
+		all[i].call_ns = call ? call->start_ns : 0;
 	}
-	lull_cursor_release(&c);
-	lull_map_release(&known);
+	lull_link_release(&link);
+	lull_vec_release(&keys);
 	sort(ran, by_call);
 }
 
 /* ---- both ---- */
+
+/* Whether the kernel was launched before the operation was put in line, or by another process. */
+static bool is_earlier(const struct ran *k, const struct asked *a)
+{
+	return k->process < a->process || (k->process == a->process && k->call_ns < a->at_ns);
+}
 
 static void take(struct lull_exchanges *x, const struct asked *a, const struct ran *k)
 {
@@ -194,7 +212,7 @@ static void take(struct lull_exchanges *x, const struct asked *a, const struct r
 	to->end_ns = k->end_ns;
 }
 
-/* Each operation has the kernel that its thread launched next; of a group the first counts. */
+/* Each operation has the kernel that its process launched next; of a group the first counts. */
 static void pair_by_time(struct lull_exchanges *x, const struct lull_vec *asked,
 			 const struct lull_vec *ran, struct lull_vec *seqs)
 {
@@ -203,9 +221,9 @@ static void pair_by_time(struct lull_exchanges *x, const struct lull_vec *asked,
 	size_t ix = 0, last = SIZE_MAX;
 
 	for (size_t i = 0; i < asked->n; i++) {
-		while (ix < ran->n && k[ix].call_ns < a[i].at_ns)
+		while (ix < ran->n && is_earlier(&k[ix], &a[i]))
 			ix++;
-		if (ix == ran->n) {
+		if (ix == ran->n || k[ix].process != a[i].process) {
 			x->n_unpaired++;
 		} else if (ix == last) {
 			struct lull_exchange *group = lull_vec_get(&x->all, x->all.n - 1);
@@ -219,7 +237,7 @@ static void pair_by_time(struct lull_exchanges *x, const struct lull_vec *asked,
 	}
 }
 
-static void pair(struct lull_exchanges *x, struct lull_reader *r, const struct lull_vec *asked,
+static void pair(struct lull_exchanges *x, struct lull_reader *r, struct lull_vec *asked,
 		 struct lull_vec *seqs)
 {
 	const struct asked *a = asked->at;
@@ -227,6 +245,7 @@ static void pair(struct lull_exchanges *x, struct lull_reader *r, const struct l
 
 	lull_vec_init(&ran, sizeof(struct ran));
 	collect_ran(r, &ran);
+	sort(asked, by_process);
 	if (ran.n == asked->n) {
 		for (size_t i = 0; i < asked->n; i++) {
 			take(x, &a[i], (const struct ran *)ran.at + i);

@@ -10,12 +10,12 @@
  *	a kernel alone			counted by name; sizes and communicators are not known.
  *
  * Pairing:        if there are as many operations as kernels: by order. Otherwise each operation
- *                 belongs to the next kernel launched by its thread, so that a group is one
+ *                 belongs to the next kernel launched by its process, so that a group is one
  *                 exchange.
  * The key:        communicator, operation and its count; for a send and its receive: communicator,
  *                 both ends and their count. If NCCL does not count itself, the recordings of all
  *                 ranks have to start with the same step.
- * Memory:         80 bytes per exchange, and temporarily 24 bytes per NCCL kernel.
+ * Memory:         80 bytes per exchange, and temporarily 40 bytes per NCCL kernel.
  */
 #ifndef LULL_MODEL_EXCHANGE_H
 #define LULL_MODEL_EXCHANGE_H

@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/link.h"
 #include "model/nest.h"
-#include "model/numbers.h"
 #include "model/order.h"
 #include "model/runsort.h"
-#include "model/work.h"
 
 /* ---- collecting ---- */
 
@@ -178,31 +177,35 @@ static void find_parents(struct lull_ops *ops)
 
 /* ---- work of devices ---- */
 
-static u32 process_of(const struct lull_op_node *node, const struct lull_lane_row *lanes)
+/* The key of a call, 0 for all else. */
+static u64 key_of(const struct lull_op_node *node, const struct lull_lane_row *lanes)
 {
-	return node->lane ? lanes[node->lane - 1].process : 0;
+	if (node->kind != LULL_OP_CALL)
+		return 0;
+	return lull_link_key(lull_work_process(lanes, 0, node->lane), node->label);
 }
 
-/* Which call has which correlation number; the first one counts. */
+static struct lull_span span_of(const struct lull_op_node *node)
+{
+	return (struct lull_span){ node->start_ns, node->end_ns };
+}
+
+/* Which call has which key. */
 static void index_calls(const struct lull_ops *ops, struct lull_reader *r,
-			struct lull_numbers *calls)
+			struct lull_link_index *calls)
 {
 	const struct lull_op_node *nodes = ops->nodes.at;
 	size_t n;
 	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
 
+	for (size_t i = 0; i < ops->nodes.n; i++)
+		lull_link_index_measure(calls, key_of(&nodes[i], lanes));
+	lull_link_index_settle(calls);
 	for (size_t i = 0; i < ops->nodes.n; i++) {
-		if (nodes[i].kind == LULL_OP_CALL && nodes[i].label)
-			lull_numbers_measure(calls, process_of(&nodes[i], lanes), nodes[i].label);
-	}
-	lull_numbers_settle(calls);
-	for (size_t i = 0; i < ops->nodes.n; i++) {
-		u32 *ix;
+		u32 *ix = lull_link_index_add(calls, key_of(&nodes[i], lanes));
 
-		if (nodes[i].kind != LULL_OP_CALL || !nodes[i].label)
-			continue;
-		ix = lull_numbers_add(calls, process_of(&nodes[i], lanes), nodes[i].label);
-		if (!*ix)
+		if (ix &&
+		    (!*ix || lull_link_is_first(span_of(&nodes[i]), span_of(&nodes[*ix - 1]))))
 			*ix = (u32)i + 1;
 	}
 }
@@ -212,15 +215,13 @@ static void link_work(struct lull_ops *ops, struct lull_reader *r, struct lull_s
 	struct lull_op_node *nodes = ops->nodes.at;
 	struct lull_work_cursor c;
 	struct lull_work work;
-	struct lull_numbers calls;
-	size_t n_processes;
+	struct lull_link_index calls;
 
-	lull_reader_dim(r, LULL_TABLE_process, &n_processes);
-	lull_numbers_init(&calls, n_processes);
+	lull_link_index_init(&calls, r);
 	index_calls(ops, r, &calls);
 	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, window);
 	while (lull_work_next(&c, &work)) {
-		const u32 *found = lull_numbers_find(&calls, work.process, work.correlation);
+		const u32 *found = lull_link_index_find(&calls, lull_link_work_key(&work));
 		u32 ix = found ? *found : 0;
 
 		while (ix && nodes[ix - 1].kind == LULL_OP_CALL)
@@ -233,7 +234,7 @@ static void link_work(struct lull_ops *ops, struct lull_reader *r, struct lull_s
 		}
 	}
 	lull_work_end(&c);
-	lull_numbers_release(&calls);
+	lull_link_index_release(&calls);
 	for (size_t i = 0; i < ops->nodes.n; i++)
 		if (nodes[i].kind == LULL_OP_CALL)
 			nodes[i].label = 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "model/work.h"
+#include "model/link.h"
 #include "trace/block.h"
 
 /* Columns that the picture shows already, or that say nothing to people. */
@@ -144,26 +144,19 @@ void lull_fields_put(struct lull_json *j, struct lull_reader *r, enum lull_table
 	lull_json_end(j);
 }
 
-struct lull_field_key lull_fields_key(struct lull_reader *r, enum lull_table table, size_t block_ix,
-				      u32 row)
+u64 lull_fields_key(struct lull_reader *r, enum lull_table table, size_t block_ix, u32 row)
 {
-	struct lull_field_key key = { 0, 0 };
-	const u32 *cols[LULL_MAX_COLS];
+	struct lull_link_columns link;
+	const void *cols[LULL_MAX_COLS];
 	struct lull_cursor c;
-	size_t n_lanes;
-	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
-	int correlation, process, lane;
+	u64 key = 0;
 
 	lull_cursor_init(&c, r, table, 0, UINT64_MAX);
-	correlation = lull_table_column(c.table, "correlation");
-	process = lull_table_column(c.table, "process");
-	lane = lull_table_column(c.table, "lane");
-	if (correlation < 0 || row >= lull_cursor_read(&c, block_ix, cols))
-		goto done;
-	key.correlation = cols[correlation][row];
-	key.process = lull_work_process(lanes, process >= 0 ? cols[process][row] : 0,
-					lane >= 0 ? cols[lane][row] : 0);
-done:
+	if (lull_link_columns_init(&link, &c) && row < lull_cursor_read(&c, block_ix, cols)) {
+		const struct lull_link_rows rows = lull_link_rows_of(&link, cols);
+
+		key = lull_link_rows_key(&rows, row);
+	}
 	lull_cursor_release(&c);
 	return key;
 }

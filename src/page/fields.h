@@ -12,14 +12,7 @@
 void lull_fields_put(struct lull_json *j, struct lull_reader *r, enum lull_table table,
 		     size_t block_ix, u32 row);
 
-/* What links a call with its work. */
-struct lull_field_key {
-	u32 process;
-	u32 correlation; /* 0 if there is none */
-};
-
-/* Read it from a row of a block. */
-struct lull_field_key lull_fields_key(struct lull_reader *r, enum lull_table table, size_t block_ix,
-				      u32 row);
+/* What links a call with its work (model/link.h), from a row of a block; 0 if there is none. */
+u64 lull_fields_key(struct lull_reader *r, enum lull_table table, size_t block_ix, u32 row);
 
 #endif

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "model/span.h"
-#include "model/work.h"
+#include "model/link.h"
 #include "page/fields.h"
 #include "page/waits.h"
 #include "timeline/name.h"
@@ -17,7 +16,7 @@
 
 struct search {
 	struct lull_timeline *t;
-	struct lull_field_key key;
+	u64 key;
 	u64 at_ns; /* the event's begin */
 	enum lull_relation relation;
 	struct lull_vec *links; /* struct lull_page_link */
@@ -44,30 +43,18 @@ static void add_row(struct search *s, u32 source, size_t block_ix, u32 row, u64 
 	lull_vec_release(&events);
 }
 
-/* The rows of a block with the number that is looked for. */
-static void search_block(struct search *s, u32 source, struct lull_cursor *c, size_t block_ix)
+/* The rows of a block with the key that is looked for. */
+static void search_block(struct search *s, u32 source, struct lull_cursor *c,
+			 const struct lull_link_columns *link, size_t block_ix)
 {
-	const u32 *cols[LULL_MAX_COLS];
-	size_t n = lull_cursor_read(c, block_ix, cols), n_lanes;
-	int correlation = lull_table_column(c->table, "correlation");
-	int process = lull_table_column(c->table, "process");
-	int lane = lull_table_column(c->table, "lane");
+	const void *cols[LULL_MAX_COLS];
+	size_t n = lull_cursor_read(c, block_ix, cols);
 	int start_ns = lull_table_column(c->table, "start_ns");
-	const struct lull_lane_row *lanes =
-		lull_reader_dim(s->t->reader, LULL_TABLE_lane, &n_lanes);
+	const struct lull_link_rows rows = lull_link_rows_of(link, cols);
 
-	for (size_t i = 0; i < n && s->links->n < MAX_LINKS; i++) {
-		u32 owner;
-
-		if (cols[correlation][i] != s->key.correlation)
-			continue;
-		owner = lull_work_process(lanes, process >= 0 ? cols[process][i] : 0,
-					  cols[lane][i]);
-		if (owner != s->key.process && s->key.process)
-			continue;
-		add_row(s, source, block_ix, (u32)i,
-			((const u64 *)(const void *)cols[start_ns])[i]);
-	}
+	for (size_t i = 0; i < n && s->links->n < MAX_LINKS; i++)
+		if (lull_link_rows_key(&rows, i) == s->key)
+			add_row(s, source, block_ix, (u32)i, ((const u64 *)cols[start_ns])[i]);
 }
 
 /*
@@ -78,21 +65,20 @@ static void search_table(struct search *s, u32 source, bool is_backwards)
 {
 	size_t n, n_blocks = 0, n_before = s->links->n;
 	const struct lull_entry *e = lull_reader_blocks(s->t->reader, &n);
+	struct lull_link_columns link;
 	struct lull_cursor c;
 
 	lull_cursor_init(&c, s->t->reader, lull_sources[source].table, 0, UINT64_MAX);
-	lull_cursor_want(&c, "correlation");
-	lull_cursor_want(&c, "lane");
+	if (!lull_link_columns_init(&link, &c))
+		n = 0;
 	lull_cursor_want(&c, "start_ns");
-	if (lull_table_column(c.table, "process") >= 0)
-		lull_cursor_want(&c, "process");
 	for (size_t k = 0; k < n && n_blocks < MAX_BLOCKS && s->links->n == n_before; k++) {
 		size_t i = is_backwards ? n - 1 - k : k;
 
 		if (e[i].table_id != lull_sources[source].table || e[i].kind != LULL_BLOCK_ROWS ||
 		    (is_backwards ? e[i].min_start > s->at_ns : e[i].max_end < s->at_ns))
 			continue;
-		search_block(s, source, &c, i);
+		search_block(s, source, &c, &link, i);
 		n_blocks++;
 	}
 	lull_cursor_release(&c);
@@ -107,7 +93,7 @@ static void find_launches(struct lull_timeline *t, const struct lull_found *foun
 	struct search s = { .t = t, .at_ns = found->event.start_ns, .links = links };
 
 	s.key = lull_fields_key(t->reader, source->table, found->block_ix, found->event.row);
-	for (u32 i = 0; s.key.correlation && lull_sources[i].kind; i++) {
+	for (u32 i = 0; s.key && lull_sources[i].kind; i++) {
 		bool is_work = lull_sources[i].flags & LULL_SOURCE_IS_WORK;
 
 		if (source->table == LULL_TABLE_cuda_call && is_work) {

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "base/varint.h"
-#include "model/work.h"
+#include "model/link.h"
 #include "page/fields.h"
 #include "report/report.h"
 #include "timeline/detail.h"
@@ -41,7 +41,7 @@ struct pack {
 /* A record as it is packed. */
 struct packed {
 	struct lull_rec rec;
-	u64 link; /* of a call and its work: process in the upper half, correlation; 0 for none */
+	u64 link; /* of a call and its work (model/link.h); 0 for none */
 };
 
 static u32 number_of(struct pack *p, u32 name)
@@ -69,46 +69,34 @@ static u8 class_of(const struct lull_rec *rec)
 /* What links rows of blocks, one block after the other. */
 struct links {
 	struct lull_cursor cursor;
-	const u32 *cols[LULL_MAX_COLS];
+	struct lull_link_columns columns;
+	struct lull_link_rows rows;
+	const void *cols[LULL_MAX_COLS];
 	size_t block_ix;
-	bool is_open, has_block;
+	bool is_open, has_keys, has_block;
 };
 
 static void open_links(struct links *l, struct lull_reader *r, enum lull_table table)
 {
 	lull_cursor_init(&l->cursor, r, table, 0, UINT64_MAX);
-	lull_cursor_want(&l->cursor, "correlation");
-	lull_cursor_want(&l->cursor, "lane");
-	if (lull_table_column(l->cursor.table, "process") >= 0)
-		lull_cursor_want(&l->cursor, "process");
+	l->has_keys = lull_link_columns_init(&l->columns, &l->cursor);
 	l->block_ix = SIZE_MAX;
 	l->is_open = true;
 }
 
-/* Numbers of calls are counted by process, so both say which it is. */
 static u64 link_of(struct links *l, struct lull_reader *r, enum lull_table table,
 		   const struct lull_found *found)
 {
-	const struct lull_table_desc *desc = lull_table_find((u16)table);
-	int ix = lull_table_column(desc, "correlation"), lane = lull_table_column(desc, "lane");
-	int owner = lull_table_column(desc, "process");
-	size_t n;
-	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
-	u32 row = found->event.row, process;
-
-	if (ix < 0)
-		return 0;
 	if (!l->is_open)
 		open_links(l, r, table);
+	if (!l->has_keys)
+		return 0;
 	if (l->block_ix != found->block_ix) {
 		l->has_block = lull_cursor_read(&l->cursor, found->block_ix, l->cols) > 0;
+		l->rows = lull_link_rows_of(&l->columns, l->cols);
 		l->block_ix = found->block_ix;
 	}
-	if (!l->has_block || !l->cols[ix][row])
-		return 0;
-	process =
-		lull_work_process(lanes, owner >= 0 ? l->cols[owner][row] : 0, l->cols[lane][row]);
-	return (u64)process << 32 | l->cols[ix][row];
+	return l->has_block ? lull_link_rows_key(&l->rows, found->event.row) : 0;
 }
 
 static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)

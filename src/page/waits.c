@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "model/device.h"
+#include "model/link.h"
 #include "model/wait.h"
 #include "page/fields.h"
 #include "timeline/name.h"
@@ -106,21 +107,27 @@ static struct last last_ended(struct lull_timeline *t, struct lull_span span, la
 
 /* ---- what calls of CUDA wait for ---- */
 
+#define OF_STREAM 3 /* cuda_sync.kind */
+
 /* The stream of a wait, if its record is there. */
-static u32 stream_of(struct lull_timeline *t, const struct lull_field_key *key,
-		     struct lull_span span)
+static u32 stream_of(struct lull_timeline *t, u64 key, struct lull_span span)
 {
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(t->reader, LULL_TABLE_lane, &n_lanes);
 	struct lull_cuda_sync_cols cols;
 	struct lull_cursor c;
 	u32 lane = 0;
-	size_t n;
 
 	lull_cursor_init(&c, t->reader, LULL_TABLE_cuda_sync, span.from_ns, span.to_ns);
-	while (!lane && (n = lull_cursor_next(&c, &cols)) > 0)
-		for (size_t i = 0; i < n; i++)
-			if (cols.correlation[i] == key->correlation && cols.kind[i] == 3 &&
-			    (cols.process[i] == key->process || !cols.process[i]))
+	while (key && !lane && (n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 process = lull_work_process(lanes, cols.process[i], cols.lane[i]);
+
+			if (cols.kind[i] == OF_STREAM &&
+			    lull_link_key(process, cols.correlation[i]) == key)
 				lane = cols.lane[i];
+		}
+	}
 	lull_cursor_release(&c);
 	return lane;
 }
@@ -140,11 +147,10 @@ static bool is_awaited_lane(const struct lull_timeline *t, const struct lull_tl_
 static struct last awaited_by(struct lull_timeline *t, const struct lull_found *call)
 {
 	struct lull_span span = { call->event.start_ns, call->event.end_ns + SLACK_NS };
-	struct lull_field_key key =
-		lull_fields_key(t->reader, LULL_TABLE_cuda_call, call->block_ix, call->event.row);
-	struct sync sync = { .process = key.process };
+	u64 key = lull_fields_key(t->reader, LULL_TABLE_cuda_call, call->block_ix, call->event.row);
+	struct sync sync = { .process = process_of(t, lull_timeline_lane(t, call->lane)->group),
+			     .lane = stream_of(t, key, span) };
 
-	sync.lane = stream_of(t, &key, span);
 	return last_ended(t, span, is_awaited_lane, &sync);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/sort.h"
-#include "model/numbers.h"
+#include "model/link.h"
 #include "model/order.h"
 #include "report/gpu.h"
 #include "report/lanes.h"
@@ -38,7 +38,7 @@ static const struct lull_out_column columns[] = {
 
 /*
  * Rows come in the order of the calls, which are read by time and need not be kept. What is kept
- * are the kernels: those of a call are a list, found by their number.
+ * are the kernels: those of a call are a list, found by their key.
  */
 struct kernel {
 	u64 start_ns;
@@ -46,20 +46,18 @@ struct kernel {
 	u32 lane;
 	u32 launch;
 	u32 process;
-	u32 next; /* at first its number; then the kernel before it of that one: index + 1 */
+	u32 next; /* at first its id; then the kernel before it with the same key: index + 1 */
 };
 
-/* A call that launched kernels, with its number. */
+/* A call that launched kernels. */
 struct caller {
 	struct lull_call call;
-	u32 process;
-	u32 number;
-	u32 first; /* of its kernels: index + 1 */
+	u64 key;
 };
 
 /* One row. */
 struct launched {
-	struct caller caller;
+	struct lull_call call;
 	u32 ix; /* of the kernel */
 };
 
@@ -68,13 +66,10 @@ struct trace {
 	struct lull_out *out;
 	struct lull_kernels names;
 	struct lull_vec kernels;     /* struct kernel */
-	struct lull_numbers numbers; /* the last kernel: index + 1 */
+	struct lull_link_index last; /* the last kernel: index + 1 */
 	const struct lull_lane_row *lanes;
 	struct lull_vec together; /* struct launched: of calls that begin together */
 };
-
-/* In the place of a number: it has its call. Kernels are fewer than this. */
-#define IS_TAKEN (1u << 31)
 
 static void collect(struct trace *t, const struct lull_report_options *options)
 {
@@ -87,7 +82,7 @@ static void collect(struct trace *t, const struct lull_report_options *options)
 	while (lull_work_next(&c, &work)) {
 		if (!lull_report_covers(options, work.start_ns, work.dur_ns))
 			continue;
-		lull_numbers_measure(&t->numbers, work.process, work.correlation);
+		lull_link_index_measure(&t->last, lull_link_work_key(&work));
 		*(struct kernel *)lull_vec_push(&t->kernels) = (struct kernel){
 			.start_ns = work.start_ns,
 			.dur_ns = work.dur_ns,
@@ -98,44 +93,46 @@ static void collect(struct trace *t, const struct lull_report_options *options)
 		};
 	}
 	lull_work_end(&c);
-	lull_numbers_settle(&t->numbers);
+	lull_link_index_settle(&t->last);
 	kernels = t->kernels.at;
 	for (size_t i = 0; i < t->kernels.n; i++) {
-		u32 *place = lull_numbers_add(&t->numbers, kernels[i].process, kernels[i].next);
+		u64 key = lull_link_key(kernels[i].process, kernels[i].next);
+		u32 *place = lull_link_index_add(&t->last, key);
 
-		kernels[i].next = *place;
-		*place = (u32)i + 1;
+		kernels[i].next = place ? *place : 0;
+		if (place)
+			*place = (u32)i + 1;
 	}
 }
 
-/* Called in the order of the file: the first call of a number is the one that launched. */
+/* The calls with kernels. */
 static bool fill(void *ctx, void *element, const void *block, size_t i)
 {
 	const struct lull_cuda_call_cols *cols = block;
 	struct trace *t = ctx;
-	u32 lane = cols->lane[i], process = lane ? t->lanes[lane - 1].process : 0;
-	u32 *place = lull_numbers_find(&t->numbers, process, cols->correlation[i]);
+	u32 lane = cols->lane[i];
+	u64 key = lull_link_key(lull_work_process(t->lanes, 0, lane), cols->correlation[i]);
+	const u32 *place = lull_link_index_find(&t->last, key);
 
-	if (!place || !*place || *place & IS_TAKEN)
+	if (!place || !*place)
 		return false;
 	*(struct caller *)element = (struct caller){
 		.call = { .start_ns = cols->start_ns[i],
 			  .dur_ns = cols->dur_ns[i],
 			  .lane = lane,
 			  .name = cols->name[i] },
-		.process = process,
-		.number = cols->correlation[i],
-		.first = *place,
+		.key = key,
 	};
-	*place |= IS_TAKEN;
 	return true;
 }
 
+/* Of calls with the same key the one that counts is first. */
 static int by_call(const void *a, const void *b)
 {
 	const struct caller *x = a, *y = b;
 
-	return (x->call.start_ns > y->call.start_ns) - (x->call.start_ns < y->call.start_ns);
+	return lull_link_is_first(lull_call_span(&y->call), lull_call_span(&x->call)) -
+	       lull_link_is_first(lull_call_span(&x->call), lull_call_span(&y->call));
 }
 
 /* Of calls that begin together. */
@@ -260,14 +257,23 @@ static void put_rows(struct trace *t, struct memos *memos)
 			.dur_ns = kernels[l->ix].dur_ns,
 			.lane = kernels[l->ix].lane,
 			.what = kernels[l->ix].launch,
-			.process = l->caller.process,
-			.correlation = l->caller.number,
 		};
 
-		put_times(t->out, &l->caller.call, &kernel);
-		put_names(t->out, &t->names, &l->caller.call, &kernel, memos);
+		put_times(t->out, &l->call, &kernel);
+		put_names(t->out, &t->names, &l->call, &kernel, memos);
 	}
 	t->together.n = 0;
+}
+
+/* A key has its kernels until its first call takes them. */
+static void add_kernels(struct trace *t, const struct caller *caller)
+{
+	u32 *place = lull_link_index_find(&t->last, caller->key);
+
+	for (u32 k = *place; k; k = ((struct kernel *)t->kernels.at)[k - 1].next)
+		*(struct launched *)lull_vec_push(&t->together) =
+			(struct launched){ caller->call, k - 1 };
+	*place = 0;
 }
 
 static void put_all(struct trace *t)
@@ -295,9 +301,7 @@ static void put_all(struct trace *t)
 		if (caller->call.start_ns != start_ns)
 			put_rows(t, &memos);
 		start_ns = caller->call.start_ns;
-		for (u32 k = caller->first; k; k = ((struct kernel *)t->kernels.at)[k - 1].next)
-			*(struct launched *)lull_vec_push(&t->together) =
-				(struct launched){ *caller, k - 1 };
+		add_kernels(t, caller);
 	}
 	put_rows(t, &memos);
 	lull_order_end(&order);
@@ -311,8 +315,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	size_t n;
 
 	(void)err;
-	lull_reader_dim(r, LULL_TABLE_process, &n);
-	lull_numbers_init(&t.numbers, n);
+	lull_link_index_init(&t.last, r);
 	t.lanes = lull_reader_dim(r, LULL_TABLE_lane, &n);
 	lull_kernels_init(&t.names, r, options);
 	lull_vec_init(&t.kernels, sizeof(struct kernel));
@@ -322,7 +325,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_vec_release(&t.together);
 	lull_vec_release(&t.kernels);
 	lull_kernels_release(&t.names);
-	lull_numbers_release(&t.numbers);
+	lull_link_index_release(&t.last);
 	return LULL_OK;
 }
 

@@ -148,9 +148,8 @@ static void collect_cuda(struct memory *m)
 			struct pool_key key = { CUDA, cols.process[i],
 						device ? devices[device - 1].device_id : HOST,
 						cols.memory_kind[i] };
-			struct lull_work work = { .process = cols.process[i],
-						  .correlation = cols.correlation[i] };
-			const struct lull_call *call = lull_link_find(&m->link, &work);
+			const struct lull_call *call = lull_link_find_key(
+				&m->link, lull_link_key(cols.process[i], cols.correlation[i]));
 			struct event *event;
 
 			if (cols.start_ns[i] > m->options->to_ns)

@@ -60,6 +60,63 @@ static void a_call_is_found_by_process_and_number(void **state)
 	close_report(*state, r);
 }
 
+static void a_call_without_a_number_launched_nothing_that_is_known(void **state)
+{
+	struct lull_reader *r =
+		open_text(*state, TWO_PROCESSES "cuda_call start=10 dur=5 lane=1 name=a\n");
+	struct lull_work work = { .start_ns = 18, .dur_ns = 4, .process = 1 };
+	struct lull_link link;
+
+	lull_link_init(&link, r);
+	assert_null(lull_link_find(&link, &work));
+	lull_link_release(&link);
+	close_report(*state, r);
+}
+
+#define TWO_THREADS                      \
+	"process pid=10\n"               \
+	"lane kind=1 process=1 tid=10\n" \
+	"lane kind=1 process=1 tid=11\n" \
+	"lane kind=1 process=1 tid=12\n"
+
+/* Rows of a block are by thread: the first of a number in the file is not the first in time. */
+static void of_calls_with_one_number_the_first_counts(void **state)
+{
+	struct lull_reader *r = open_text(*state, TWO_THREADS
+					  "cuda_call start=20 dur=5 lane=1 name=a correlation=1\n"
+					  "cuda_call start=10 dur=2 lane=2 name=b correlation=1\n"
+					  "cuda_call start=10 dur=5 lane=3 name=c correlation=1\n");
+	struct lull_link link;
+
+	lull_link_init(&link, r);
+	assert_int_equal(lull_link_find_key(&link, lull_link_key(1, 1))->lane, 3);
+	lull_link_release(&link);
+	close_report(*state, r);
+}
+
+static void calls_are_found_by_the_keys_that_were_asked_for(void **state)
+{
+	struct lull_reader *r = open_text(*state, TWO_PROCESSES
+					  "cuda_call start=10 dur=5 lane=1 name=a correlation=1\n"
+					  "cuda_call start=20 dur=5 lane=3 name=b correlation=1\n"
+					  "cuda_call start=30 dur=5 lane=3 name=c correlation=2\n"
+					  "cuda_call start=25 dur=5 lane=3 name=c correlation=2\n");
+	const u64 asked[] = { 0, lull_link_key(2, 2), lull_link_key(2, 7), lull_link_key(2, 2) };
+	struct lull_link link;
+	struct lull_vec keys;
+
+	lull_vec_init(&keys, sizeof(u64));
+	lull_vec_add(&keys, asked, LULL_COUNT_OF(asked));
+	lull_link_init_keys(&link, r, &keys);
+	assert_int_equal(lull_link_find_key(&link, asked[1])->start_ns, 25);
+	assert_null(lull_link_find_key(&link, asked[0]));
+	assert_null(lull_link_find_key(&link, asked[2]));
+	assert_null(lull_link_find_key(&link, lull_link_key(1, 1)));
+	lull_link_release(&link);
+	lull_vec_release(&keys);
+	close_report(*state, r);
+}
+
 static void work_without_a_process_is_its_streams(void **state)
 {
 	struct lull_reader *r =
@@ -174,6 +231,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_call_is_found_by_process_and_number),
+		cmocka_unit_test(a_call_without_a_number_launched_nothing_that_is_known),
+		cmocka_unit_test(of_calls_with_one_number_the_first_counts),
+		cmocka_unit_test(calls_are_found_by_the_keys_that_were_asked_for),
 		cmocka_unit_test(work_without_a_process_is_its_streams),
 		cmocka_unit_test(ranges_that_overlap_are_all_found),
 		cmocka_unit_test(pieces_add_up_to_the_time_of_a_track),

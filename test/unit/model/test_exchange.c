@@ -85,6 +85,61 @@ static void a_group_is_one_exchange(void **state)
 	lull_reader_close(r);
 }
 
+/* Ids restart in every process: two ranks of one report have the same ones. */
+static void operations_get_the_kernels_of_their_own_process(void **state)
+{
+	struct report_dir *d = *state;
+	struct lull_reader *r = open_text(
+		d, d->file,
+		HEAD "process pid=20 name=train\n"
+		     "device process=2 device_id=1 name=GPU\n"
+		     "lane kind=1 process=2 tid=20 name=main\n"
+		     "lane kind=2 process=2 device=2 stream_id=7\n"
+		     "collective start=10us dur=1us lane=1 source=1 name=AllReduce comm=5 "
+		     "in_bytes=100 peer=-1\n"
+		     "collective start=12us dur=1us lane=1 source=1 name=AllReduce comm=5 "
+		     "in_bytes=50 peer=-1\n"
+		     "collective start=11us dur=1us lane=3 source=1 name=AllReduce comm=5 "
+		     "in_bytes=7 peer=-1\n"
+		     "cuda_call start=14us dur=1us lane=1 name=cudaLaunchKernel correlation=1\n"
+		     "cuda_call start=13us dur=1us lane=3 name=cudaLaunchKernel correlation=1\n"
+		     "kernel start=50us dur=30us lane=2 launch=2 correlation=1 process=1\n"
+		     "kernel start=40us dur=30us lane=4 launch=2 correlation=1 process=2\n");
+	struct lull_exchanges x;
+	const struct lull_exchange *at;
+
+	lull_exchanges_init(&x, r);
+	at = x.all.at;
+	assert_int_equal(x.all.n, 2);
+	assert_int_equal(at[0].start_ns, 40000);
+	assert_int_equal(at[0].size_bytes, 7);
+	assert_int_equal(at[1].start_ns, 50000);
+	assert_int_equal(at[1].size_bytes, 150);
+	assert_int_equal(x.n_unpaired, 0);
+	lull_exchanges_release(&x);
+	lull_reader_close(r);
+}
+
+/* All kernels of a graph have the id of its launch: none of them lacks its call. */
+static void an_operation_before_a_graph_gets_its_first_kernel(void **state)
+{
+	struct report_dir *d = *state;
+	struct lull_reader *r = open_text(
+		d, d->file,
+		HEAD "collective start=10us dur=1us lane=1 source=1 name=AllReduce comm=5 "
+		     "in_bytes=100 peer=-1\n"
+		     "cuda_call start=14us dur=1us lane=1 name=cudaGraphLaunch correlation=1\n"
+		     "kernel start=50us dur=10us lane=2 launch=2 correlation=1 process=1\n"
+		     "kernel start=70us dur=10us lane=2 launch=2 correlation=1 process=1\n");
+	struct lull_exchanges x;
+
+	lull_exchanges_init(&x, r);
+	assert_int_equal(x.all.n, 1);
+	assert_int_equal(((const struct lull_exchange *)x.all.at)->start_ns, 50000);
+	lull_exchanges_release(&x);
+	lull_reader_close(r);
+}
+
 static void a_send_and_its_receive_have_one_key(void **state)
 {
 	struct report_dir *d = *state;
@@ -161,6 +216,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations_get_the_times_of_their_kernels),
 		cmocka_unit_test(a_group_is_one_exchange),
+		cmocka_unit_test(operations_get_the_kernels_of_their_own_process),
+		cmocka_unit_test(an_operation_before_a_graph_gets_its_first_kernel),
 		cmocka_unit_test(a_send_and_its_receive_have_one_key),
 		cmocka_unit_test(kernels_alone_are_counted_by_name),
 		cmocka_unit_test(a_report_without_any_has_none),
