@@ -89,6 +89,77 @@ SIM_EXPORT int nvmlDeviceGetMemoryInfo(void *device, void *to)
 	return OK;
 }
 
+struct memory_info_v2 {
+	u32 version;
+	u64 total, reserved, free, used;
+};
+
+/* As the older call, but what the driver keeps is told apart. */
+SIM_EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, void *to)
+{
+	struct memory_info_v2 *info = to;
+
+	(void)device;
+	if (info->version != (u32)(sizeof(*info) | 2u << 24))
+		return INVALID;
+	info->total = SIM_DEVICE_MEMORY;
+	info->reserved = 512ull << 20;
+	info->used = (u64)sim_knob("LULL_SIM_NVML_MEMORY", 1 << 30) - info->reserved;
+	info->free = info->total - info->used - info->reserved;
+	return lacks("memory-v2") ? NOT_SUPPORTED : OK;
+}
+
+SIM_EXPORT int nvmlSystemGetDriverVersion(char *version, u32 room)
+{
+	snprintf(version, room, "%s", "580.95.05");
+	return OK;
+}
+
+struct pci_info {
+	char old_bus_id[16];
+	u32 domain, bus, device, device_id, subsystem_id;
+	char bus_id[32];
+};
+
+SIM_EXPORT int nvmlDeviceGetPciInfo_v3(void *device, void *to)
+{
+	u32 ix = (u32)((__typeof__(&devices[0]))device - devices);
+	struct pci_info *info = to;
+
+	memset(info, 0, sizeof(*info));
+	info->bus = 3 + ix;
+	snprintf(info->bus_id, sizeof(info->bus_id), "00000000:%02X:00.0", info->bus);
+	return OK;
+}
+
+/* It rises with every look. */
+SIM_EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, u64 *millijoules)
+{
+	*millijoules = 5000000ull + 20000ull * ((__typeof__(&devices[0]))device)->n_looks;
+	return lacks("power") ? NOT_SUPPORTED : OK;
+}
+
+/* Fields by number; NVLink is not there. */
+struct field_value {
+	u32 field, scope;
+	i64 timestamp, latency_us;
+	u32 type;
+	i32 result;
+	u64 value;
+};
+
+SIM_EXPORT int nvmlDeviceGetFieldValues(void *device, i32 n, void *values)
+{
+	struct field_value *fields = values;
+
+	(void)device;
+	for (i32 i = 0; i < n; i++) {
+		fields[i].result = fields[i].field == 82 ? OK : NOT_SUPPORTED;
+		fields[i].value = 48;
+	}
+	return OK;
+}
+
 SIM_EXPORT int nvmlDeviceGetPowerUsage(void *device, u32 *milliwatts)
 {
 	u32 n = ((__typeof__(&devices[0]))device)->n_looks++;
@@ -101,6 +172,13 @@ SIM_EXPORT int nvmlDeviceGetEnforcedPowerLimit(void *device, u32 *milliwatts)
 {
 	(void)device;
 	*milliwatts = 700000;
+	return lacks("power") ? NOT_SUPPORTED : OK;
+}
+
+SIM_EXPORT int nvmlDeviceGetPowerManagementLimit(void *device, u32 *milliwatts)
+{
+	(void)device;
+	*milliwatts = 650000;
 	return lacks("power") ? NOT_SUPPORTED : OK;
 }
 

@@ -132,6 +132,8 @@ void lull_feed_gpu_open(struct lull_collector *c);
 void lull_feed_gpu(struct lull_collector *c);
 void lull_feed_gpu_issues(struct lull_collector *c);
 void lull_feed_gpu_close(struct lull_collector *c);
+/* What --metrics-port tells of devices; NULL if they are not looked at. */
+const struct lull_live_devices *lull_feed_gpu_live(const struct lull_collector *c);
 /* The sampler's process, 0 if there is none; a child that was waited for may be it. */
 pid_t lull_feed_gpu_pid(const struct lull_collector *c);
 void lull_feed_gpu_ended(struct lull_collector *c, pid_t pid);

@@ -26,6 +26,7 @@ struct lull_gpu_feed {
 	u32 metric_rows[LULL_N_METRICS];
 	u32 device_rows[LULL_MAX_GPUS];
 	struct lull_gpu_facts devices[LULL_MAX_GPUS];
+	struct lull_live_devices live; /* for --metrics-port */
 	char refusal[256]; /* why counters are not there, "" if they are, or nobody asked */
 	u64 n_lost;
 	size_t n_bytes; /* in the buffer */
@@ -66,6 +67,17 @@ static u32 device_row(struct lull_recording *r, struct lull_gpu_feed *g, u32 ix)
 	return g->device_rows[ix];
 }
 
+/* What --metrics-port tells, whether or not a recording is on. */
+static void add_live(struct lull_gpu_feed *g, const struct lull_gpu_message *m, const u8 *body)
+{
+	struct lull_gpu_value v;
+
+	for (u32 off = 0; off + sizeof(v) <= m->size_bytes; off += sizeof(v)) {
+		memcpy(&v, body + off, sizeof(v));
+		lull_live_add(&g->live, m->device_ix, v.metric, m->time_ns, v.value);
+	}
+}
+
 static void add_values(struct lull_collector *c, const struct lull_gpu_message *m, const u8 *body)
 {
 	struct lull_recording *r = &c->recording;
@@ -100,10 +112,14 @@ static void on_message(struct lull_collector *c, const struct lull_gpu_message *
 
 	switch (m->kind) {
 	case LULL_GPU_DEVICE:
-		if (m->device_ix < LULL_MAX_GPUS && m->size_bytes == sizeof(g->devices[0]))
-			memcpy(&g->devices[m->device_ix], body, sizeof(g->devices[0]));
+		if (m->device_ix >= LULL_MAX_GPUS || m->size_bytes != sizeof(g->devices[0]))
+			break;
+		memcpy(&g->devices[m->device_ix], body, sizeof(g->devices[0]));
+		lull_live_announce(&g->live, m->device_ix, &g->devices[m->device_ix]);
 		break;
 	case LULL_GPU_VALUES:
+		if (c->options->metrics_address)
+			add_live(g, m, body);
 		add_values(c, m, body);
 		break;
 	case LULL_GPU_ABSENT:
@@ -146,7 +162,8 @@ static void take_messages(struct lull_collector *c)
 void lull_feed_gpu_open(struct lull_collector *c)
 {
 	const struct lull_collector_options *o = c->options;
-	struct lull_gpu_sampler_options options = { o->gpu_devices, o->gpu_rate_hz };
+	struct lull_gpu_sampler_options options = { o->gpu_devices, o->gpu_rate_hz,
+						    o->metrics_address != NULL };
 	struct lull_gpu_sampler sampler;
 	struct lull_err err;
 
@@ -156,6 +173,7 @@ void lull_feed_gpu_open(struct lull_collector *c)
 		return;
 	c->gpu = lull_alloc(1, sizeof(*c->gpu));
 	c->gpu->sampler = sampler;
+	lull_live_init(&c->gpu->live);
 }
 
 void lull_feed_gpu(struct lull_collector *c)
@@ -197,6 +215,11 @@ void lull_feed_gpu_close(struct lull_collector *c)
 		lull_gpu_sampler_stop(&c->gpu->sampler);
 	free(c->gpu);
 	c->gpu = NULL;
+}
+
+const struct lull_live_devices *lull_feed_gpu_live(const struct lull_collector *c)
+{
+	return c->gpu ? &c->gpu->live : NULL;
 }
 
 pid_t lull_feed_gpu_pid(const struct lull_collector *c)

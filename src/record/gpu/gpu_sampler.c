@@ -193,6 +193,8 @@ static void run(struct sampler *s)
 		send_text(s, LULL_GPU_ABSENT, "the driver has no device");
 		return;
 	}
+	if (s->options->is_live)
+		lull_nvml_want_live(s->nvml);
 	announce(s);
 	if (s->options->pm_rate_hz)
 		open_counters(s);

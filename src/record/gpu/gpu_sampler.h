@@ -44,6 +44,7 @@ struct lull_gpu_value {
 struct lull_gpu_sampler_options {
 	u64 devices;	/* bit for each device to look at; UINT64_MAX all */
 	u64 pm_rate_hz; /* sample counters so often; 0: do not */
+	bool is_live;	/* values for --metrics-port, too */
 };
 
 /* True if it makes sense to start one: the driver is loaded, or $LULL_NVML_PATH names a library. */

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,12 @@
 
 /* Names of NVML's numbers. */
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2, PCIE_TX = 0, PCIE_RX = 1 };
-enum { FIELD_NVLINK_TX = 138, FIELD_NVLINK_RX = 139, ALL_LINKS = -1 };
+enum {
+	FIELD_MEMORY_TEMPERATURE = 82,
+	FIELD_NVLINK_TX = 138,
+	FIELD_NVLINK_RX = 139,
+	ALL_LINKS = -1
+};
 
 /* Bits of the clocks event reasons. */
 #define REASONS_POWER	0x84u /* software power cap, hardware power brake */
@@ -19,6 +25,16 @@ enum { FIELD_NVLINK_TX = 138, FIELD_NVLINK_RX = 139, ALL_LINKS = -1 };
 /* NVML's structures. */
 struct memory_info {
 	u64 total, free, used;
+};
+struct memory_info_v2 {
+	u32 version;
+	u64 total, reserved, free, used;
+};
+#define MEMORY_INFO_V2 ((u32)sizeof(struct memory_info_v2) | 2u << 24)
+struct pci_info {
+	char old_bus_id[16];
+	u32 domain, bus, device, device_id, subsystem_id;
+	char bus_id[32];
 };
 struct rates {
 	u32 gpu, memory;
@@ -50,12 +66,12 @@ static const struct {
 	enum lull_metric_kind metric;
 	f64 scale;
 } gpm_metrics[] = {
-	{ 2, LULL_METRIC_gpm_sm_active, 1 },	    { 3, LULL_METRIC_gpm_occupancy, 1 },
-	{ 5, LULL_METRIC_gpm_tensor_active, 1 },    { 10, LULL_METRIC_gpm_dram_active, 1 },
-	{ 11, LULL_METRIC_gpm_fp64_active, 1 },	    { 12, LULL_METRIC_gpm_fp32_active, 1 },
-	{ 13, LULL_METRIC_gpm_fp16_active, 1 },	    { 20, LULL_METRIC_gpm_pcie_tx, 1 << 20 },
-	{ 21, LULL_METRIC_gpm_pcie_rx, 1 << 20 },   { 60, LULL_METRIC_gpm_nvlink_rx, 1 << 20 },
-	{ 61, LULL_METRIC_gpm_nvlink_tx, 1 << 20 },
+	{ 1, LULL_METRIC_live_graphics_active, 1 }, { 2, LULL_METRIC_gpm_sm_active, 1 },
+	{ 3, LULL_METRIC_gpm_occupancy, 1 },	    { 5, LULL_METRIC_gpm_tensor_active, 1 },
+	{ 10, LULL_METRIC_gpm_dram_active, 1 },	    { 11, LULL_METRIC_gpm_fp64_active, 1 },
+	{ 12, LULL_METRIC_gpm_fp32_active, 1 },	    { 13, LULL_METRIC_gpm_fp16_active, 1 },
+	{ 20, LULL_METRIC_gpm_pcie_tx, 1 << 20 },   { 21, LULL_METRIC_gpm_pcie_rx, 1 << 20 },
+	{ 60, LULL_METRIC_gpm_nvlink_rx, 1 << 20 }, { 61, LULL_METRIC_gpm_nvlink_tx, 1 << 20 },
 };
 
 #define N_GPM LULL_COUNT_OF(gpm_metrics)
@@ -83,6 +99,7 @@ struct lull_nvml {
 #undef NVML
 	struct device devices[LULL_MAX_GPUS];
 	u32 n_devices;
+	bool is_live; /* values for --metrics-port are wanted */
 };
 
 static int find_functions(struct lull_nvml *n, struct lull_err *err)
@@ -121,6 +138,19 @@ static void set_up_gpm(struct lull_nvml *n, struct device *d)
 		n->nvmlGpmSampleAlloc(&d->gpm[0]) == 0 && n->nvmlGpmSampleAlloc(&d->gpm[1]) == 0;
 }
 
+/* Where it is and what drives it: labels of metrics. */
+static void add_place(struct lull_nvml *n, struct device *d)
+{
+	struct lull_gpu_facts *f = &d->facts;
+	struct pci_info pci = { .bus_id = "" };
+
+	if (n->nvmlDeviceGetPciInfo_v3 && n->nvmlDeviceGetPciInfo_v3(d->handle, &pci) == 0)
+		snprintf(f->pci_bus_id, sizeof(f->pci_bus_id), "%.31s", pci.bus_id);
+	if (!n->nvmlSystemGetDriverVersion ||
+	    n->nvmlSystemGetDriverVersion(f->driver, sizeof(f->driver)) != 0)
+		f->driver[0] = '\0';
+}
+
 static void add_device(struct lull_nvml *n, u32 ix)
 {
 	struct device *d = &n->devices[n->n_devices];
@@ -135,6 +165,7 @@ static void add_device(struct lull_nvml *n, u32 ix)
 	shorten_uuid(d->facts.uuid, uuid);
 	if (n->nvmlDeviceGetMemoryInfo && n->nvmlDeviceGetMemoryInfo(d->handle, &memory) == 0)
 		d->facts.memory_bytes = memory.total;
+	add_place(n, d);
 	set_up_gpm(n, d);
 	n->n_devices++;
 }
@@ -198,6 +229,11 @@ bool lull_nvml_has_gpm(const struct lull_nvml *n, u32 device_ix)
 	return n->devices[device_ix].has_gpm;
 }
 
+void lull_nvml_want_live(struct lull_nvml *n)
+{
+	n->is_live = true;
+}
+
 /* A look under way. */
 struct look {
 	struct lull_nvml *n;
@@ -233,6 +269,46 @@ static void look_at_load(const struct look *l)
 		say(l, LULL_METRIC_nvml_utilization, rates.gpu);
 		say(l, LULL_METRIC_nvml_memory_utilization, rates.memory);
 	}
+}
+
+/* Drivers before 510 do not tell reserved memory from used. */
+static void look_at_live_memory(const struct look *l)
+{
+	struct memory_info_v2 memory = { .version = MEMORY_INFO_V2 };
+	struct memory_info old;
+	struct lull_nvml *n = l->n;
+
+	if (n->nvmlDeviceGetMemoryInfo_v2 &&
+	    n->nvmlDeviceGetMemoryInfo_v2(l->d->handle, &memory) == 0) {
+		say(l, LULL_METRIC_live_memory_reserved, (f64)memory.reserved);
+	} else {
+		if (!n->nvmlDeviceGetMemoryInfo ||
+		    n->nvmlDeviceGetMemoryInfo(l->d->handle, &old) != 0)
+			return;
+		memory = (struct memory_info_v2){ 0, old.total, 0, old.free, old.used };
+	}
+	say(l, LULL_METRIC_live_memory_total, (f64)memory.total);
+	say(l, LULL_METRIC_live_memory_free, (f64)memory.free);
+	say(l, LULL_METRIC_live_memory_used, (f64)memory.used);
+}
+
+static void look_at_live(const struct look *l)
+{
+	struct field_value field = { .field = FIELD_MEMORY_TEMPERATURE };
+	struct lull_nvml *n = l->n;
+	u64 millijoules;
+	u32 milliwatts;
+
+	look_at_live_memory(l);
+	if (n->nvmlDeviceGetPowerManagementLimit &&
+	    n->nvmlDeviceGetPowerManagementLimit(l->d->handle, &milliwatts) == 0)
+		say(l, LULL_METRIC_live_power_limit, milliwatts / 1000.0);
+	if (n->nvmlDeviceGetTotalEnergyConsumption &&
+	    n->nvmlDeviceGetTotalEnergyConsumption(l->d->handle, &millijoules) == 0)
+		say(l, LULL_METRIC_live_energy, (f64)millijoules);
+	if (n->nvmlDeviceGetFieldValues &&
+	    n->nvmlDeviceGetFieldValues(l->d->handle, 1, &field) == 0 && !field.result)
+		say(l, LULL_METRIC_live_memory_temperature, field.value.u);
 }
 
 static void look_at_clocks(const struct look *l)
@@ -319,6 +395,8 @@ void lull_nvml_sample(struct lull_nvml *n, u32 device_ix, lull_metric_fn *tell, 
 
 	look_at_load(&look);
 	look_at_clocks(&look);
+	if (n->is_live)
+		look_at_live(&look);
 	if (look.d->has_gpm)
 		look_at_gpm(&look);
 	if (!look.d->has_gpm)

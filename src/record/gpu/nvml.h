@@ -14,11 +14,20 @@
 #include "base/types.h"
 
 #define METRIC(id, name, unit, source, meaning) LULL_METRIC_##id,
+#define LIVE(id, name, unit, source)
 enum lull_metric_kind {
 #include "record/live/metrics.def"
-	LULL_N_METRICS,
+	LULL_N_METRICS, /* those before are recorded */
+	LULL_METRIC_none = LULL_N_METRICS,
+#undef METRIC
+#undef LIVE
+#define METRIC(id, name, unit, source, meaning)
+#define LIVE(id, name, unit, source) LULL_METRIC_##id,
+#include "record/live/metrics.def"
+	LULL_N_VALUES,
 };
 #undef METRIC
+#undef LIVE
 
 #define LULL_MAX_GPUS 32u
 
@@ -27,6 +36,8 @@ struct lull_gpu_facts {
 	char name[96];
 	char uuid[40]; /* 32 hex digits, as CUPTI's */
 	u64 memory_bytes;
+	char pci_bus_id[32]; /* 00000000:03:00.0; "" if not known, as the next */
+	char driver[80];     /* its version */
 };
 
 /* Told one value. */
@@ -51,6 +62,9 @@ const struct lull_gpu_facts *lull_nvml_facts(const struct lull_nvml *nvml, u32 d
 
 /* True if GPM counters come with lull_nvml_sample(). */
 bool lull_nvml_has_gpm(const struct lull_nvml *nvml, u32 device_ix);
+
+/* From now on the values for --metrics-port are asked for, too. */
+void lull_nvml_want_live(struct lull_nvml *nvml);
 
 /* Look at a device. Rates need two looks, so the first has fewer values. */
 void lull_nvml_sample(struct lull_nvml *nvml, u32 device_ix, lull_metric_fn *tell, void *ctx);

@@ -16,6 +16,8 @@ static void answer_metrics(void *ctx, struct lull_metrics_facts *facts)
 	struct lull_collector *c = ctx;
 
 	facts->pulse = &c->pulse;
+	facts->devices = lull_feed_gpu_live(c);
+	facts->now_ns = lull_now_ns();
 	facts->is_recording = lull_recording_is_on(&c->recording);
 	facts->n_reports = (u32)c->result->reports.n;
 	facts->cpu_s = (f64)lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;

@@ -163,6 +163,8 @@ void lull_metrics_write(const struct lull_metrics_facts *f, struct lull_str *to)
 	one(to, "lull_reports_total", "counter", "Reports written so far.", f->n_reports);
 	one(to, "lull_recorder_cpu_seconds_total", "counter", "CPU time of the recorder itself.",
 	    f->cpu_s);
+	if (f->devices)
+		lull_live_write(f->devices, f->now_ns, to);
 }
 
 /* ---- the server ---- */

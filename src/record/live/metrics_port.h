@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "record/live/live_devices.h"
 #include "record/live/pulse.h"
 
 struct lull_metrics;
@@ -18,6 +19,8 @@ struct lull_metrics;
 /* State of the recorder; filled for each request. */
 struct lull_metrics_facts {
 	const struct lull_pulse *pulse;
+	const struct lull_live_devices *devices; /* NULL: they are not looked at */
+	u64 now_ns;
 	bool is_recording;
 	u64 n_events, n_lost, report_bytes;
 	u32 n_reports;
