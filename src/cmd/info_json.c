@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "trace/issue.h"
 #include "cmd/schema_json.h"
+#include "model/device.h"
 
 static void pair_bool(struct lull_json *j, const char *key, bool value)
 {
@@ -91,14 +92,28 @@ static void write_processes(struct lull_json *j, struct lull_reader *r)
 	free(all);
 }
 
+static void pair_watts(struct lull_json *j, const char *key, f64 watts)
+{
+	lull_json_key(j, key);
+	if (watts > 0)
+		lull_json_fixed(j, watts, 1);
+	else
+		lull_json_null(j);
+}
+
 static void write_devices(struct lull_json *j, struct lull_reader *r)
 {
 	size_t n;
 	const struct lull_device_row *rows = lull_reader_dim(r, LULL_TABLE_device, &n);
 
+	u32 *stands = lull_device_rows(r);
+	struct lull_info_power *powers = lull_info_powers(r, stands);
+
 	lull_json_key(j, "devices");
 	lull_json_array(j);
 	for (size_t i = 0; i < n; i++) {
+		const struct lull_info_power *power = &powers[stands[i + 1]];
+
 		lull_json_object(j);
 		lull_json_key_u64(j, "process", rows[i].process);
 		lull_json_key_u64(j, "device_id", rows[i].device_id);
@@ -111,9 +126,13 @@ static void write_devices(struct lull_json *j, struct lull_reader *r)
 		lull_json_key_u64(j, "clock_hz", rows[i].clock_hz);
 		lull_json_key_u64(j, "bandwidth_bytes", rows[i].bandwidth_bytes);
 		pair_bool(j, "is_simulated", rows[i].is_simulated);
+		pair_watts(j, "power_w", power->mean_w);
+		pair_watts(j, "power_limit_w", power->limit_w);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
+	free(powers);
+	free(stands);
 }
 
 static void write_tables(struct lull_json *j, struct lull_reader *r)
@@ -206,6 +225,8 @@ static const struct lull_property device_members[] = {
 	{ "clock_hz", "integer", "highest core clock", NULL },
 	{ "bandwidth_bytes", "integer", "peak memory bandwidth a second", NULL },
 	{ "is_simulated", "boolean", "it is the simulated device", NULL },
+	{ "power_w", "number|null", "mean of the recording; null: not recorded", NULL },
+	{ "power_limit_w", "number|null", "above which it reduces its clocks", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 

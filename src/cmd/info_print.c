@@ -265,6 +265,15 @@ static void add_device(struct lull_out *out, struct lull_reader *r, const u32 *r
 	lull_out_text(out, d.is_simulated ? "simulated device" : NULL);
 }
 
+/* Whether power is known of a device; then the table has a column for it. */
+static bool has_power(const struct lull_info_power *powers, size_t n_devices)
+{
+	for (size_t i = 1; i <= n_devices; i++)
+		if (powers[i].mean_w > 0)
+			return true;
+	return false;
+}
+
 static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
 {
 	static const struct lull_out_column columns[] = {
@@ -275,7 +284,11 @@ static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
 		{ .name = "Memory", .kind = LULL_OUT_BYTES },
 		{ .name = "PIDs", .kind = LULL_OUT_TEXT },
 		{ .name = "Remark", .kind = LULL_OUT_TEXT },
+		{ .name = "Power", .kind = LULL_OUT_TEXT, .align = LULL_OUT_RIGHT },
 	};
+	struct lull_info_power *powers;
+	char text[48];
+	bool has;
 	struct lull_out out;
 	size_t n;
 	u32 *rows;
@@ -285,10 +298,18 @@ static int print_devices(struct lull_reader *r, FILE *to, struct lull_err *err)
 	if (!n)
 		return 0;
 	rows = lull_device_rows(r);
-	lull_out_init(&out, columns, LULL_COUNT_OF(columns));
-	for (u32 id = 1; id <= n; id++)
-		if (rows[id] == id)
-			add_device(&out, r, rows, id);
+	powers = lull_info_powers(r, rows);
+	has = has_power(powers, n);
+	lull_out_init(&out, columns, LULL_COUNT_OF(columns) - !has);
+	for (u32 id = 1; id <= n; id++) {
+		if (rows[id] != id)
+			continue;
+		add_device(&out, r, rows, id);
+		lull_info_power_format(&powers[id], text, sizeof(text));
+		if (has)
+			lull_out_text(&out, *text ? text : NULL);
+	}
+	free(powers);
 	free(rows);
 	return write_out(&out, to, err);
 }
