@@ -4,9 +4,11 @@
  *	lull-job FOLDER [ranks=64] [steps=10] [kernels=60] [buckets=4] [slow=RANK] [slow-from=STEP]
  *		 [slow-us=N] [cause=input|throttled|gc] [bare=1] [stages=N] [micro=N] [heavy=STAGE]
  *		 [offset-ms=N] [drift-ppm=N] [lost=FIRST-LAST] [truncated=RANK] [job=NAME] [seed=N]
- *		 [per-host=N] [bytes=N] [kernel-us=N] [version=TEXT] [mute=1]
+ *		 [per-host=N] [bytes=N] [kernel-us=N] [version=TEXT] [mute=1] [tensor=N] [ranges=1]
  *
- * mute: nothing of NCCL is in the reports.
+ * mute: nothing of NCCL is in the reports. tensor: groups of N neighbours exchange activations in
+ * the forward pass, and gradients go between ranks with the same place in their groups. ranges:
+ * passes are ranges named "rank3_forward".
  */
 #include "sim/job.h"
 
@@ -37,6 +39,7 @@ static int set(struct job *j, const char *key, const char *value)
 			{ "slow", (u64 *)&j->slow, 1 },
 			{ "slow-from", &j->slow_from, 1 },
 			{ "slow-us", &j->slow_ns, 1000 },
+			{ "tensor", &j->n_tensor, 1 },
 			{ "stages", &j->n_stages, 1 },
 			{ "micro", &j->n_micro, 1 },
 			{ "heavy", (u64 *)&j->heavy, 1 },
@@ -65,6 +68,10 @@ static int set(struct job *j, const char *key, const char *value)
 	}
 	if (strcmp(key, "mute") == 0) {
 		j->is_mute = *value == '1';
+		return 0;
+	}
+	if (strcmp(key, "ranges") == 0) {
+		j->has_ranges = *value == '1';
 		return 0;
 	}
 	if (strcmp(key, "bare") == 0) {
@@ -130,7 +137,8 @@ static int check(struct job *j, struct lull_err *err)
 	if (!j->n_ranks || !j->n_steps || !j->per_host || j->n_kernels < 3 || !j->n_buckets ||
 	    j->n_buckets > JOB_MAX_BUCKETS || j->n_buckets * 2 > j->n_kernels ||
 	    j->n_stages > JOB_MAX_STAGES || j->n_micro > JOB_MAX_MICRO || !j->n_micro ||
-	    (j->n_stages && j->n_ranks % j->n_stages))
+	    (j->n_stages && j->n_ranks % j->n_stages) || !j->n_tensor || j->n_ranks % j->n_tensor ||
+	    (j->n_stages && j->n_tensor > 1))
 		return lull_fail(err, LULL_E_USAGE, "these numbers do not make a job");
 	return LULL_OK;
 }
@@ -151,6 +159,7 @@ int main(int argc, char **argv)
 			 .slow_from = 4,
 			 .slow_ns = 3000000,
 			 .n_micro = 8,
+			 .n_tensor = 1,
 			 .heavy = -1,
 			 .lost_first = -1,
 			 .lost_last = -1,

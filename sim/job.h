@@ -40,6 +40,8 @@ struct job {
 	u64 slow_ns;	   /* by how much */
 	u64 cause;	   /* enum job_cause */
 	bool is_bare;	   /* gradients are exchanged after the backward pass */
+	u64 n_tensor;	   /* ranks of a tensor parallel group; 1: none */
+	bool has_ranges;   /* forward and backward passes are ranges named after their rank */
 	u64 n_stages;	   /* of a pipeline; 0: none */
 	u64 n_micro;	   /* batches that go through it in a step */
 	i64 heavy;	   /* stage with more to do, -1 for none */
@@ -109,8 +111,11 @@ enum job_kernel { JOB_FORWARD = 1, JOB_BACKWARD, JOB_UPDATE, JOB_ALLREDUCE, JOB_
 void job_put_kernel(struct job_writer *w, enum job_kernel what, u64 host_ns, u64 begin_ns,
 		    u64 end_ns);
 
+/* The thread asks for an exchange within its tensor parallel group, which runs there. */
+void job_put_tensor(struct job_writer *w, u64 host_ns, u64 begin_ns, u64 end_ns);
+
 /* The thread is in a range. */
-enum job_range { JOB_LOADING = 1, JOB_COLLECTING };
+enum job_range { JOB_LOADING = 1, JOB_COLLECTING, JOB_FORWARDING, JOB_BACKWARDING };
 void job_put_range(struct job_writer *w, enum job_range what, u64 begin_ns, u64 end_ns);
 
 #endif

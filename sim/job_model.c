@@ -22,6 +22,9 @@
 #define THROTTLED 1.45
 /* A heavy stage has this much more to do. */
 #define HEAVY 1.8
+/* A tensor parallel exchange, after every so many kernels of the forward pass. */
+#define TENSOR_NS   40000u
+#define TENSOR_EACH 2u
 /* Activations that go from stage to stage. */
 #define STAGE_NS 60000u
 
@@ -71,6 +74,7 @@ void job_compute(const struct job *j, u64 rank, u64 step, u64 begin_ns, struct j
 		 struct job_writer *w)
 {
 	u64 host_ns = begin_ns, free_ns = begin_ns, n_forward = j->n_kernels / 3, bucket = 0;
+	u64 middle_ns = begin_ns;
 
 	if (is_slow(j, rank, step) && j->cause == JOB_INPUT) {
 		if (w)
@@ -97,10 +101,22 @@ void job_compute(const struct job *j, u64 rank, u64 step, u64 begin_ns, struct j
 				       start_ns, end_ns);
 		free_ns = end_ns;
 		host_ns += CALL_NS + NEXT_NS;
+		if (j->n_tensor > 1 && i < n_forward && i % TENSOR_EACH == 0) {
+			if (w)
+				job_put_tensor(w, host_ns, end_ns + GAP_NS, end_ns + TENSOR_NS);
+			free_ns += TENSOR_NS;
+			host_ns += CALL_NS + NEXT_NS;
+		}
+		if (i + 1 == n_forward)
+			middle_ns = host_ns;
 		while (bucket < j->n_buckets && job_bucket_kernel(j, bucket) == i) {
 			plan->ready_ns[bucket++] = end_ns;
 			host_ns += CALL_NS + NEXT_NS; /* the thread hands it to NCCL */
 		}
+	}
+	if (w && j->has_ranges) {
+		job_put_range(w, JOB_FORWARDING, begin_ns, middle_ns);
+		job_put_range(w, JOB_BACKWARDING, middle_ns, host_ns);
 	}
 	plan->end_ns = free_ns;
 	plan->host_ns = host_ns;

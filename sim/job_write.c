@@ -13,6 +13,8 @@
 /* The world's communicator, and those of two stages. */
 #define WORLD_COMM 0x5eed00000000001ULL
 #define PAIR_COMM  0x5eed10000000000ULL
+/* One for each tensor parallel group. */
+#define TENSOR_COMM 0x5eed20000000000ULL
 /* Kernels between readings of the clock. */
 #define READING_NS 500000u
 
@@ -26,6 +28,7 @@ struct job_writer {
 	u64 offset_ns; /* of its monotonic clock, at the truth's 0 */
 	u64 epoch_ns;  /* of the report, on that clock */
 	u64 seq;       /* of the world's communicator */
+	u64 tensor_seq;
 	u32 correlation;
 	u32 names[8]; /* string ids */
 };
@@ -80,7 +83,7 @@ void job_put_range(struct job_writer *w, enum job_range what, u64 begin_ns, u64 
 static void operation(struct job_writer *w, u32 name, u64 host_ns, u64 comm, i64 peer)
 {
 	const struct job *j = w->job;
-	bool is_world = comm == WORLD_COMM;
+	bool is_world = comm == WORLD_COMM, is_tensor = comm == TENSOR_COMM;
 	struct lull_collective_row row = { .start_ns = at(w, host_ns),
 					   .dur_ns = 4000,
 					   .lane = LANE_HOST,
@@ -96,11 +99,27 @@ static void operation(struct job_writer *w, u32 name, u64 host_ns, u64 comm, i64
 					   .n_channels = 8 };
 
 	row.in_bytes = row.out_bytes = is_world ? j->bytes / j->n_buckets : 4 << 20;
-	if (!is_world)
+	if (is_world && j->n_tensor > 1) {
+		row.comm += w->rank % j->n_tensor;
+		row.n_ranks = (u32)(j->n_ranks / j->n_tensor);
+		row.rank = (u32)(w->rank / j->n_tensor);
+	} else if (is_tensor) {
+		row.comm += w->rank / j->n_tensor;
+		row.n_ranks = (u32)j->n_tensor;
+		row.rank = (u32)(w->rank % j->n_tensor);
+		row.seq = w->tensor_seq++;
+	} else if (!is_world) {
 		row.rank = (u32)(1 - peer);
+	}
 	if (j->is_mute)
 		return;
 	lull_writer_add(w->w, LULL_TABLE_collective, &row);
+}
+
+void job_put_tensor(struct job_writer *w, u64 host_ns, u64 begin_ns, u64 end_ns)
+{
+	operation(w, NAME_ALLREDUCE, host_ns - 1000, TENSOR_COMM, -1);
+	job_put_kernel(w, JOB_ALLREDUCE, host_ns, begin_ns, end_ns);
 }
 
 static void step_row(struct job_writer *w, u64 number, u64 begin_ns, u64 end_ns)
@@ -268,6 +287,17 @@ static u32 word(struct job_writer *w, const char *text)
 	return lull_writer_string(w->w, text, strlen(text));
 }
 
+/* "rank3_forward", as programs name their ranges. */
+static void put_pass_label(struct job_writer *w, const char *pass)
+{
+	struct lull_label_row label = { .api = 1 };
+	char name[48];
+
+	snprintf(name, sizeof(name), "rank%llu_%s", (unsigned long long)w->rank, pass);
+	label.name = word(w, name);
+	lull_writer_add_dim(w->w, LULL_TABLE_label, &label);
+}
+
 static void put_dims(struct job_writer *w)
 {
 	static const char *const names[] = { "cudaLaunchKernel",
@@ -319,6 +349,8 @@ static void put_dims(struct job_writer *w)
 
 		lull_writer_add_dim(w->w, LULL_TABLE_label, &label);
 	}
+	put_pass_label(w, "forward");
+	put_pass_label(w, "backward");
 	lull_writer_add_dim(w->w, LULL_TABLE_metric, &metric);
 	meta(w, "rank", "%llu", (unsigned long long)w->rank);
 	meta(w, "local_rank", "%llu", (unsigned long long)(w->rank % j->per_host));

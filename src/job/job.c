@@ -131,6 +131,8 @@ int lull_job_open(struct lull_job *job, const char *folder, const struct lull_jo
 	lull_vec_init(&job->stragglers, sizeof(struct lull_job_straggler));
 	lull_vec_init(&job->groups, sizeof(struct lull_job_group));
 	lull_vec_init(&job->stages, sizeof(struct lull_job_stage));
+	lull_vec_init(&job->comms, sizeof(struct lull_job_comm_kind));
+	lull_vec_init(&job->ranges, sizeof(struct lull_job_range));
 	lull_vec_init(&files, sizeof(struct lull_job_rank));
 	lull_vec_init(&where, sizeof(struct travelled));
 	rc = lull_team_open(&job->team, err);
@@ -198,32 +200,67 @@ static void add_kinds(struct lull_job *job, const struct lull_job_kind *at, u32 
 	}
 }
 
+static void found_init(struct lull_job_found *f)
+{
+	lull_vec_init(&f->steps, sizeof(struct lull_job_step));
+	lull_vec_init(&f->kinds, sizeof(struct lull_job_kind));
+	lull_vec_init(&f->comms, sizeof(struct lull_job_comm));
+	lull_vec_init(&f->ranges, sizeof(struct lull_job_range));
+}
+
+static void found_release(struct lull_job_found *f)
+{
+	lull_vec_release(&f->steps);
+	lull_vec_release(&f->kinds);
+	lull_vec_release(&f->comms);
+	lull_vec_release(&f->ranges);
+}
+
+static void put_all(struct lull_str *to, const struct lull_vec *v)
+{
+	put(to, v->at, v->n * v->elem_bytes);
+}
+
 static void read_parts(struct lull_job *job, const struct lull_job_meetings *m,
 		       struct lull_str *bytes)
 {
 	struct lull_job_rank *all = job->ranks.at;
 
 	for (size_t i = 0; i < job->ranks.n; i++) {
-		struct lull_vec steps, kinds;
+		struct lull_job_found found;
 
 		if (all[i].owner != job->team.rank)
 			continue;
-		lull_vec_init(&steps, sizeof(struct lull_job_step));
-		lull_vec_init(&kinds, sizeof(struct lull_job_kind));
-		lull_job_part(job, &all[i], m, &steps, &kinds);
+		found_init(&found);
+		lull_job_part(job, &all[i], m, &found);
+		all[i].n_steps = (u32)found.steps.n;
+		all[i].n_kinds = (u32)found.kinds.n;
+		all[i].n_comms = (u32)found.comms.n;
+		all[i].n_ranges = (u32)found.ranges.n;
 		put(bytes, &all[i], sizeof(all[i]));
-		put(bytes, steps.at, steps.n * sizeof(struct lull_job_step));
-		put(bytes, kinds.at, kinds.n * sizeof(struct lull_job_kind));
-		lull_vec_release(&steps);
-		lull_vec_release(&kinds);
+		put_all(bytes, &found.steps);
+		put_all(bytes, &found.kinds);
+		put_all(bytes, &found.comms);
+		put_all(bytes, &found.ranges);
+		found_release(&found);
 	}
+}
+
+/* Append n elements from what travelled, which then begins after them. */
+static void take(struct lull_vec *to, const char **from, u32 n)
+{
+	lull_vec_add(to, *from, n);
+	*from += n * to->elem_bytes;
 }
 
 static void unpack_parts(struct lull_job *job, const struct lull_team_parts *parts)
 {
 	struct lull_job_rank *all = job->ranks.at;
 	const char **at = lull_alloc(job->team.size, sizeof(*at));
+	struct lull_vec comms, rank_of;
 
+	lull_vec_init(&comms, sizeof(struct lull_job_comm));
+	lull_vec_init(&rank_of, sizeof(i64));
 	/* Ranks travel in their order; each process has a part of them. */
 	memcpy(at, parts->at, job->team.size * sizeof(*at));
 	for (size_t i = 0; i < job->ranks.n; i++) {
@@ -232,13 +269,19 @@ static void unpack_parts(struct lull_job *job, const struct lull_team_parts *par
 		memcpy(&all[i], *from, sizeof(all[i]));
 		*from += sizeof(all[i]);
 		all[i].first_ix = job->steps.n;
-		lull_vec_add(&job->steps, *from, all[i].n_steps);
-		*from += all[i].n_steps * sizeof(struct lull_job_step);
+		take(&job->steps, from, all[i].n_steps);
 		add_kinds(job, (const void *)*from, all[i].n_kinds);
 		*from += all[i].n_kinds * sizeof(struct lull_job_kind);
+		take(&comms, from, all[i].n_comms);
+		for (u32 k = 0; k < all[i].n_comms; k++)
+			lull_vec_add(&rank_of, &all[i].rank, 1);
+		take(&job->ranges, from, all[i].n_ranges);
 	}
 	if (job->kinds.n)
 		lull_sort(job->kinds.at, job->kinds.n, sizeof(struct lull_job_kind), by_time);
+	lull_job_find_comms(job, &comms, rank_of.at);
+	lull_vec_release(&comms);
+	lull_vec_release(&rank_of);
 	free(at);
 }
 
@@ -283,6 +326,8 @@ void lull_job_release(struct lull_job *job)
 	lull_vec_release(&job->stragglers);
 	lull_vec_release(&job->groups);
 	lull_vec_release(&job->stages);
+	lull_vec_release(&job->comms);
+	lull_vec_release(&job->ranges);
 	if (job->has_team)
 		lull_team_close(&job->team);
 	job->has_team = false;
@@ -293,6 +338,18 @@ const struct lull_job_step *lull_job_steps(const struct lull_job *job,
 {
 	*n = rank->n_steps;
 	return (const struct lull_job_step *)job->steps.at + rank->first_ix;
+}
+
+u64 lull_job_exposed_ns(const struct lull_job_rank *rank)
+{
+	return rank->wait_ns + rank->transfer_ns + rank->bubble_ns;
+}
+
+u64 lull_job_overlapped_ns(const struct lull_job_rank *rank)
+{
+	u64 exposed_ns = lull_job_exposed_ns(rank);
+
+	return rank->comm_ns > exposed_ns ? rank->comm_ns - exposed_ns : 0;
 }
 
 f64 lull_job_algorithm_bandwidth(const struct lull_job_kind *kind)

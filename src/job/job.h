@@ -72,6 +72,8 @@ struct lull_job_rank {
 	u32 n_samples;	 /* after it while it travels */
 	u32 n_steps;	 /* the same */
 	u32 n_kinds;	 /* the same */
+	u32 n_comms;	 /* the same */
+	u32 n_ranges;	 /* the same */
 	bool is_counted; /* collectives were counted by us, not by NCCL */
 	bool is_simulated;
 	struct lull_job_clock clock;
@@ -92,6 +94,7 @@ struct lull_job_rank {
 	u64 window_ns, compute_ns, wait_ns, transfer_ns, bubble_ns, copy_ns, idle_ns;
 	i64 late_ns;
 	u64 exchange_ns; /* collectives, hidden or not */
+	u64 comm_ns;	 /* time in which any of them ran: exposed and overlapped */
 	i32 stage;	 /* of a pipeline, -1 for none */
 	u32 group;	 /* index into lull_job.groups */
 	u64 first_ix;	 /* of its steps in lull_job.steps */
@@ -124,6 +127,53 @@ struct lull_job_kind {
 	u64 dur_ns, wait_ns, transfer_ns, exposed_ns, exposed_wait_ns;
 	u64 size_bytes;
 	u64 timed_bytes; /* of those whose transfer is known */
+};
+
+/* What a communicator is used for. */
+enum lull_job_op {
+	LULL_JOB_ALL_REDUCE,
+	LULL_JOB_ALL_GATHER,
+	LULL_JOB_REDUCE_SCATTER,
+	LULL_JOB_ALL_TO_ALL,
+	LULL_JOB_PEER, /* sends and receives */
+	LULL_JOB_OTHER,
+	LULL_JOB_N_OPS,
+};
+
+/* A communicator as one rank uses it in its steady steps. Travels between processes as it is. */
+struct lull_job_comm {
+	u64 comm;
+	char name[32];
+	u32 n_ranks;
+	u32 n_steps; /* of the rank */
+	u64 n[LULL_JOB_N_OPS];
+	u64 size_bytes, dur_ns, exposed_ns;
+};
+
+#define LULL_JOB_MEMBERS 64u
+
+/* Communicators that are alike: of the same size, for the same operations. */
+struct lull_job_comm_kind {
+	char name[32]; /* "" if they have different names, or none */
+	u32 n_ranks;
+	u32 n_comms;
+	i64 members[LULL_JOB_MEMBERS]; /* ranks of the first one, as far as their reports exist */
+	u32 n_members;
+	u64 n[LULL_JOB_N_OPS];
+	u64 n_steps; /* of all ranks: what to divide by for one rank and step */
+	u64 size_bytes, dur_ns, exposed_ns;
+	const char *role; /* "tensor parallel"; NULL: cannot tell */
+	bool is_named;	  /* the role is in the name of the communicator, and no guess */
+};
+
+#define LULL_JOB_RANGE_NAME 64u
+
+/* A range of one rank in its steady steps. Travels between processes as it is. */
+struct lull_job_range {
+	char name[LULL_JOB_RANGE_NAME]; /* without the rank at its start */
+	i64 rank;
+	u64 n, host_ns;
+	u64 n_device, device_ns; /* those that launched work, and how long that took */
 };
 
 /* A rank that others wait for. */
@@ -207,6 +257,8 @@ struct lull_job {
 	struct lull_vec stragglers; /* struct lull_job_straggler, worst first */
 	struct lull_vec groups;	    /* struct lull_job_group, largest first */
 	struct lull_vec stages;	    /* struct lull_job_stage */
+	struct lull_vec comms;	    /* struct lull_job_comm_kind, most used first */
+	struct lull_vec ranges;	    /* struct lull_job_range, by rank */
 	u32 n_steps;		    /* of the job */
 	u32 first_step;
 	struct lull_job_verdict verdict;
@@ -244,6 +296,19 @@ void lull_job_path(const struct lull_job *job, const struct lull_job_rank *rank,
 /* The steps of a rank; *n receives how many. */
 const struct lull_job_step *lull_job_steps(const struct lull_job *job,
 					   const struct lull_job_rank *rank, u32 *n);
+
+/* Time of a rank in collectives, sends and receives while no kernel ran, and while one did. */
+u64 lull_job_exposed_ns(const struct lull_job_rank *rank);
+u64 lull_job_overlapped_ns(const struct lull_job_rank *rank);
+
+/* Append "all-reduce, all-gather": what these communicators do, the most frequent first. */
+void lull_job_comm_ops(const struct lull_job_comm_kind *kind, struct lull_str *to);
+
+/* Append "0-3" or "0, 8, 16, ...": ranks of the first of them. */
+void lull_job_comm_members(const struct lull_job_comm_kind *kind, struct lull_str *to);
+
+/* Append "tensor parallel?": the role, with a question mark if it is a guess. */
+void lull_job_comm_role(const struct lull_job_comm_kind *kind, struct lull_str *to);
 
 /* Bandwidth as nccl-tests counts it, bytes a ns: of the algorithm, and of the bus; 0: not known. */
 f64 lull_job_algorithm_bandwidth(const struct lull_job_kind *kind);

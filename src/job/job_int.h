@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "job/job.h"
 #include "model/exchange.h"
+#include "model/span.h"
 #include "trace/reader.h"
 
 /* A collective of one rank, for the fit of clocks. */
@@ -66,10 +67,35 @@ i64 lull_job_came_ns(const struct lull_job *job, const struct lull_job_rank *ran
 i64 lull_job_left_ns(const struct lull_job *job, const struct lull_job_rank *rank,
 		     const struct lull_exchange *x);
 
-/* job_part.c: one report by itself; appends its steps and kinds. */
+/* What one report has; all of it travels after its rank, in this order. */
+struct lull_job_found {
+	struct lull_vec steps;	/* struct lull_job_step */
+	struct lull_vec kinds;	/* struct lull_job_kind */
+	struct lull_vec comms;	/* struct lull_job_comm */
+	struct lull_vec ranges; /* struct lull_job_range */
+};
+
+/* job_part.c: one report by itself; fills `found`. */
 void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
-		   const struct lull_job_meetings *m, struct lull_vec *steps,
-		   struct lull_vec *kinds);
+		   const struct lull_job_meetings *m, struct lull_job_found *found);
+
+/* comm.c: the communicator of an exchange among those of a rank; NULL if it is not known. */
+struct lull_job_comm *lull_job_comm_of(struct lull_vec *comms, struct lull_reader *r,
+				       const struct lull_exchange *x);
+
+/* comm.c: count an exchange. */
+void lull_job_comm_add(struct lull_job_comm *comm, struct lull_reader *r,
+		       const struct lull_exchange *x);
+
+/* comm.c: put together what ranks say; `rank_of[i]` is the rank that comms[i] belongs to. */
+void lull_job_find_comms(struct lull_job *job, const struct lull_vec *comms, const i64 *rank_of);
+
+/* rank_range.c: the ranges of a report in a span of time. */
+void lull_job_find_ranges(struct lull_reader *r, i64 rank, struct lull_span span,
+			  struct lull_vec *ranges);
+
+/* rank_range.c: the name without a rank at its start: "rank3_forward" is "forward". */
+const char *lull_job_plain_name(const char *name);
 
 /* job_judge.c, stage.c, group.c: the verdict, pipeline stages, groups. */
 void lull_job_number_steps(struct lull_job *job);

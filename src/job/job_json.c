@@ -222,6 +222,45 @@ static void put_kinds(struct lull_json *j, const struct lull_job *job)
 	lull_json_end(j);
 }
 
+static void put_comm(struct lull_json *j, const struct lull_job_comm_kind *k)
+{
+	struct lull_str ops = LULL_STR_INIT;
+	u64 n = 0;
+
+	for (u32 i = 0; i < LULL_JOB_N_OPS; i++)
+		n += k->n[i];
+	lull_job_comm_ops(k, &ops);
+	lull_json_object(j);
+	lull_json_key_i64(j, "groups", k->n_comms);
+	lull_json_key_i64(j, "ranks", k->n_ranks);
+	text(j, "name", k->name);
+	text(j, "operations", lull_str_text(&ops));
+	lull_json_key_i64(j, "n", (i64)n);
+	lull_json_key_i64(j, "rank_steps", (i64)k->n_steps);
+	lull_json_key_i64(j, "bytes", (i64)k->size_bytes);
+	lull_json_key_i64(j, "total_ns", (i64)k->dur_ns);
+	lull_json_key_i64(j, "exposed_ns", (i64)k->exposed_ns);
+	text(j, "role", k->role);
+	lull_json_key(j, "is_guess");
+	lull_json_bool(j, k->role && !k->is_named);
+	lull_json_key_array(j, "members");
+	for (u32 i = 0; i < k->n_members; i++)
+		lull_json_i64(j, k->members[i]);
+	lull_json_end(j);
+	lull_json_end(j);
+	lull_str_release(&ops);
+}
+
+static void put_comms(struct lull_json *j, const struct lull_job *job)
+{
+	const struct lull_job_comm_kind *all = job->comms.at;
+
+	lull_json_key_array(j, "communicators");
+	for (size_t i = 0; i < job->comms.n; i++)
+		put_comm(j, &all[i]);
+	lull_json_end(j);
+}
+
 static void put_groups(struct lull_json *j, const struct lull_job *job)
 {
 	const struct lull_job_group *all = job->groups.at;
@@ -318,6 +357,8 @@ static void put_ranks(struct lull_json *j, const struct lull_job *job)
 		lull_json_key_i64(j, "copy_ns", (i64)all[i].copy_ns);
 		lull_json_key_i64(j, "idle_ns", (i64)all[i].idle_ns);
 		lull_json_key_i64(j, "late_ns", all[i].late_ns);
+		lull_json_key_i64(j, "exposed_ns", (i64)lull_job_exposed_ns(&all[i]));
+		lull_json_key_i64(j, "overlapped_ns", (i64)lull_job_overlapped_ns(&all[i]));
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -361,6 +402,7 @@ void lull_job_json(struct lull_json *j, const struct lull_job *job)
 	put_stages(j, job);
 	put_groups(j, job);
 	put_kinds(j, job);
+	put_comms(j, job);
 	put_heat(j, job, "late", LULL_HEAT_LATE);
 	put_heat(j, job, "waiting", LULL_HEAT_WAIT);
 	put_ranks(j, job);

@@ -32,6 +32,7 @@ struct part {
 	struct lull_job_kind kinds[MAX_KINDS];
 	u32 n_kinds;
 	struct lull_map kind_of; /* by hash */
+	struct lull_vec *comms;	 /* struct lull_job_comm */
 };
 
 /* ---- kinds ---- */
@@ -118,10 +119,14 @@ static void count_exchange(struct part *p, const struct lull_unit *unit)
 	const struct lull_exchange *x = lull_exchanges_find(&p->x, unit->begin_ns, unit->end_ns);
 	struct lull_job_step *step = step_of(p, unit->round);
 	const struct lull_job_meeting *m;
+	struct lull_job_comm *comm;
 	struct lull_job_kind *kind;
 
 	if (!x || !step)
 		return;
+	comm = lull_job_comm_of(p->comms, p->reader, x);
+	if (comm)
+		lull_job_comm_add(comm, p->reader, x);
 	kind = kind_of(p, x);
 	kind->n++;
 	kind->dur_ns += x->end_ns - x->start_ns;
@@ -151,6 +156,7 @@ static void cut_collective(struct part *p, const struct lull_split_piece *piece,
 	const struct lull_job_meeting *m = x ? lull_job_meeting(p->meetings, x->key) : NULL;
 	u64 len_ns = piece->to_ns - piece->from_ns, wait_ns = 0, until_ns;
 	struct lull_job_kind *kind;
+	struct lull_job_comm *comm;
 
 	if (m) {
 		until_ns = x->start_ns + waited_ns(p, x, m);
@@ -162,6 +168,9 @@ static void cut_collective(struct part *p, const struct lull_split_piece *piece,
 		kind = kind_of(p, x);
 		kind->exposed_ns += len_ns;
 		kind->exposed_wait_ns += wait_ns;
+		comm = lull_job_comm_of(p->comms, p->reader, x);
+		if (comm)
+			comm->exposed_ns += len_ns;
 	}
 	if (x && x->is_peer) {
 		step->bubble_ns += wait_ns;
@@ -193,6 +202,44 @@ static void visit(void *ctx, const struct lull_split_piece *piece)
 	default:
 		step->idle_ns += len_ns;
 	}
+}
+
+/* Time in which any collective ran, within the steady steps. */
+static u64 communicating_ns(const struct part *p)
+{
+	const struct lull_rounds *rounds = &p->subject->rounds;
+	u32 first = rounds->first_steady;
+	u64 sum_ns = 0, until_ns, end_ns;
+
+	if (!p->rank->n_steps)
+		return 0;
+	until_ns = lull_round_begin_ns(rounds, first);
+	end_ns = lull_round_end_ns(rounds, first + p->rank->n_steps - 1);
+	for (u32 i = 0; i < p->subject->units.n; i++) {
+		const struct lull_unit *u = &p->subject->units.at[i];
+		u64 from_ns = u->begin_ns > until_ns ? u->begin_ns : until_ns;
+		u64 to_ns = u->end_ns < end_ns ? u->end_ns : end_ns;
+
+		if (u->kind != LULL_UNIT_COLLECTIVE || to_ns <= from_ns)
+			continue;
+		sum_ns += to_ns - from_ns;
+		until_ns = to_ns;
+	}
+	return sum_ns;
+}
+
+/* All steps, or the whole report where there are none. */
+static struct lull_span steady_span(const struct part *p)
+{
+	const struct lull_rounds *rounds = &p->subject->rounds;
+	u32 first = rounds->first_steady;
+	struct lull_span span = LULL_SPAN_ALL;
+
+	if (p->rank->n_steps) {
+		span.from_ns = lull_round_begin_ns(rounds, first);
+		span.to_ns = lull_round_end_ns(rounds, first + p->rank->n_steps - 1);
+	}
+	return span;
 }
 
 static void fill_steps(struct part *p)
@@ -307,11 +354,18 @@ static int run_why(struct lull_why *why, struct lull_reader *r, struct lull_err 
 	return rc;
 }
 
-void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
-		   const struct lull_job_meetings *m, struct lull_vec *steps,
-		   struct lull_vec *kinds)
+static void set_steps(struct lull_vec *comms, u32 n_steps)
 {
-	struct part p = { .job = job, .rank = rank, .meetings = m };
+	struct lull_job_comm *all = comms->at;
+
+	for (size_t i = 0; i < comms->n; i++)
+		all[i].n_steps = n_steps;
+}
+
+void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
+		   const struct lull_job_meetings *m, struct lull_job_found *found)
+{
+	struct part p = { .job = job, .rank = rank, .meetings = m, .comms = &found->comms };
 	struct lull_err err = { LULL_OK, "" };
 	struct lull_why why;
 
@@ -329,9 +383,11 @@ void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 		take_why(rank, &why);
 		fill_steps(&p);
 		sum_steps(rank, p.steps);
-		lull_vec_add(steps, p.steps, rank->n_steps);
-		lull_vec_add(kinds, p.kinds, p.n_kinds);
-		rank->n_kinds = p.n_kinds;
+		rank->comm_ns = communicating_ns(&p);
+		lull_job_find_ranges(p.reader, rank->rank, steady_span(&p), &found->ranges);
+		set_steps(&found->comms, rank->n_steps);
+		lull_vec_add(&found->steps, p.steps, rank->n_steps);
+		lull_vec_add(&found->kinds, p.kinds, p.n_kinds);
 	}
 	lull_why_release(&why);
 	free(p.steps);

@@ -10,6 +10,12 @@ static const struct lull_out_column columns[] = {
 	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steady ones", .is_spare = true },
 	{ .name = "Step", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean length" },
 	{ .name = "Compute", .kind = LULL_OUT_PERCENT, .doc = "share of the time with kernels" },
+	{ .name = "Overlapped",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "of the time: communication while kernels run, a part of Compute" },
+	{ .name = "Exposed",
+	  .kind = LULL_OUT_PERCENT,
+	  .doc = "communication without kernels: Wait, Move and Bubble" },
 	{ .name = "Wait", .kind = LULL_OUT_PERCENT, .doc = "in collectives, for the last rank" },
 	{ .name = "Move",
 	  .kind = LULL_OUT_PERCENT,
@@ -44,6 +50,8 @@ static int run(struct lull_reader *r, struct lull_out *out,
 		lull_out_i64(out, k->n_steps);
 		lull_out_f64(out, k->step_ns);
 		lull_out_f64(out, lull_job_percent(k->compute_ns, k->window_ns));
+		lull_out_f64(out, lull_job_percent(lull_job_overlapped_ns(k), k->window_ns));
+		lull_out_f64(out, lull_job_percent(lull_job_exposed_ns(k), k->window_ns));
 		lull_out_f64(out, lull_job_percent(k->wait_ns, k->window_ns));
 		lull_out_f64(out, lull_job_percent(k->transfer_ns, k->window_ns));
 		lull_out_f64(out, lull_job_percent(k->bubble_ns, k->window_ns));
@@ -60,8 +68,10 @@ const struct lull_report lull_job_report_ranks = {
 	.name = "ranks",
 	.display = "Ranks",
 	.summary = "how each rank spends its steps",
-	.help = "The time of each rank's steady steps in parts: computing, waiting for the last "
-		"rank, transfer, copies, idle. Shares are of its own time and add up to 100.",
+	.help = "The time of each rank's steady steps in parts: computing, exposed communication "
+		"(waiting for the last rank, transfer, waiting in sends and receives), copies, "
+		"idle. Shares are of its own time and add up to 100. Overlapped communication "
+		"runs at the same time as kernels and costs nothing by itself.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.is_default = true,

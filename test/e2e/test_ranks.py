@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import struct
 import sys
@@ -35,6 +36,10 @@ def run(*words, launcher=(), status=0):
 
 def ask(folder, command="why", *words):
     return json.loads(run(command, *words, "-f", "json", folder))
+
+
+def table(folder, report):
+    return list(csv.DictReader(io.StringIO(run("stats", "-q", "-r", report, "-f", "csv", folder))))
 
 
 def crc32c(data):
@@ -127,6 +132,59 @@ class Simulated(Job):
     def test_a_balanced_pipeline_is_no_imbalance(self):
         answer, _ = self.check("stages=4", n_ranks=16)
         self.assertNotIn(answer["first"], ("pipeline-imbalance", "straggler"))
+
+    def test_communication_is_exposed_or_overlapped(self):
+        """Gradients that are exchanged during the backward pass are overlapped; after it, they are exposed."""
+        for words, is_exposed in ((["bytes=200000000"], False), (["bytes=200000000", "bare=1"], True)):
+            folder, _ = self.make("bare" if is_exposed else "ddp", "ranks=4", "steps=8", *words)
+            answer = ask(folder)
+            rows = table(folder, "ranks")
+            for rank, row in zip(answer["ranks"], rows):
+                self.assertEqual(rank["exposed_ns"], rank["wait_ns"] + rank["transfer_ns"] + rank["bubble_ns"])
+                self.assertAlmostEqual(float(row["Exposed (%)"]), rank["exposed_ns"] / rank["window_ns"] * 100, delta=0.06)
+                self.assertAlmostEqual(float(row["Overlapped (%)"]), rank["overlapped_ns"] / rank["window_ns"] * 100, delta=0.06)
+                self.assertAlmostEqual(sum(float(row[f"{k} (%)"]) for k in ("Compute", "Exposed", "Copy", "Idle")), 100, delta=0.2)
+                self.assertLessEqual(rank["overlapped_ns"], rank["compute_ns"] + rank["copy_ns"])
+                if is_exposed:
+                    self.assertEqual(rank["overlapped_ns"], 0)
+                else:
+                    # Three of four buckets are hidden by the rest of the backward pass.
+                    self.assertGreater(rank["overlapped_ns"], 2.5 * rank["exposed_ns"])
+
+    def test_groups_are_told_apart(self):
+        for words, expected in (
+                (["ranks=8"], [(1, 8, [*range(8)], "all-reduce", "data parallel?")]),
+                (["ranks=8", "tensor=2"], [(2, 4, [0, 2, 4, 6], "all-reduce", "data parallel?"),
+                                           (4, 2, [0, 1], "all-reduce", "tensor parallel?")]),
+                (["ranks=8", "stages=4"], [(1, 8, [*range(8)], "all-reduce", "data parallel?"),
+                                           (6, 2, [0, 1], "send and receive", "pipeline parallel?")])):
+            with self.subTest(words):
+                folder, _ = self.make("-".join(words), "steps=6", *words)
+                answer = ask(folder)
+                found = [(c["groups"], c["ranks"], c["members"], c["operations"], c["role"] + "?" * c["is_guess"])
+                         for c in answer["communicators"]]
+                self.assertEqual(sorted(found), sorted(expected))
+                rows = table(folder, "communicators")
+                self.assertEqual([int(r["Groups"]) for r in rows], [c["groups"] for c in answer["communicators"]])
+                said = run("why", folder)
+                for _, n_ranks, _, operations, role in expected if len(expected) > 1 else ():
+                    self.assertRegex(" ".join(said.split()), rf"groups? of {n_ranks} \([^()]*\): {operations} \({re.escape(role)}\)")
+
+    def test_ranges_of_ranks_are_compared(self):
+        """Their names begin with the rank; the throttled rank is the slowest in both, by the work on its device."""
+        folder, truth = self.make("ranges", "ranks=4", "steps=12", "slow=2", "slow-from=0", "cause=throttled", "ranges=1")
+        rows = table(folder, "rank_ranges")
+        self.assertEqual({r["Range"] for r in rows}, {"forward", "backward"})
+        self.assertEqual(len(rows), 8)
+        for name in ("forward", "backward"):
+            of = [r for r in rows if r["Range"] == name]
+            self.assertEqual(int(of[0]["Rank"]), truth["slow"])
+            times = [float(r["Device (ns)"]) for r in of]
+            self.assertEqual(times, sorted(times, reverse=True))
+            # The model's throttled device takes 1.45 times as long.
+            self.assertAlmostEqual(float(of[0]["Slower (%)"]), 45, delta=3)
+        # Backward has twice the kernels, so that its slowest rank loses more.
+        self.assertEqual(rows[0]["Range"], "backward")
 
     def test_lost_and_cut_reports_are_said_and_skipped(self):
         answer, truth = self.check("slow=17", "lost=20-23", "truncated=12")
@@ -329,7 +387,9 @@ class Mpi(Job):
         launchers = self.launchers()
         folder, _ = self.make("job", "ranks=16", "slow=5", "truncated=7", "offset-ms=1000", "drift-ppm=50")
         pipeline, _ = self.make("pipeline", "ranks=16", "stages=4", "heavy=1", "steps=6")
+        tensor, _ = self.make("tensor", "ranks=16", "tensor=4", "steps=6", "ranges=1")
         for words in (["why", folder], ["why", "-f", "json", folder], ["stats", "-q", folder], ["why", pipeline],
+                      ["stats", "-q", "-r", "communicators,rank_ranges", tensor],
                       ["merge", "-n", "-f", "json", folder], ["diff", folder, pipeline]):
             alone = run(*words)
             for launcher in launchers:

@@ -349,6 +349,32 @@ static int kinds(const struct printer *p, const struct lull_job *job, bool has_a
 	return rc;
 }
 
+/* The groups that exchange data, if there are several kinds of them. */
+static void comms(const struct printer *p, const struct lull_job *job)
+{
+	const struct lull_job_comm_kind *all = job->comms.at;
+
+	for (size_t i = 0; job->comms.n > 1 && i < job->comms.n; i++) {
+		struct lull_str text = LULL_STR_INIT;
+
+		if (all[i].n_comms > 1)
+			lull_str_addf(&text, "%u groups of %u (such as ", all[i].n_comms,
+				      all[i].n_ranks);
+		else
+			lull_str_addf(&text, "group of %u (", all[i].n_ranks);
+		lull_job_comm_members(&all[i], &text);
+		lull_str_puts(&text, "): ");
+		lull_job_comm_ops(&all[i], &text);
+		if (all[i].role) {
+			lull_str_puts(&text, " (");
+			lull_job_comm_role(&all[i], &text);
+			lull_str_puts(&text, ")");
+		}
+		say(p, 2, "%s", lull_str_text(&text));
+		lull_str_release(&text);
+	}
+}
+
 /* ---- the picture ---- */
 
 static char shade_of(f64 ns, f64 most_ns)
@@ -446,6 +472,7 @@ void lull_job_print(FILE *to, const struct lull_job *job, int width, bool has_al
 	if (job->kinds.n) {
 		say(&p, 0, "What they exchange:");
 		kinds(&p, job, has_all);
+		comms(&p, job);
 	}
 	heat(&p, job);
 	lull_job_print_clocks(to, job, width);

@@ -74,6 +74,22 @@ static const struct lull_property collectives[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property communicators[] = {
+	{ "groups", "integer", "communicators of this kind", NULL },
+	{ "ranks", "integer", "of each", NULL },
+	{ "name", "string|null", "theirs, if they have the same", NULL },
+	{ "operations", "string", "what they do, the most frequent first", NULL },
+	{ "n", "integer", "operations over all ranks, in steady steps", NULL },
+	{ "rank_steps", "integer", "divide by this for one rank and step", NULL },
+	{ "bytes", "integer", "messages, larger side", NULL },
+	{ "total_ns", "integer", "time on the device", NULL },
+	{ "exposed_ns", "integer", "of that: no kernel beside it", NULL },
+	{ "role", "string|null", "what they are for; null: cannot tell", NULL },
+	{ "is_guess", "boolean", "the role is not in their name", NULL },
+	{ "members", "array", "ranks of the first of them, 64 at most", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property heat[] = {
 	{ "ranks_a_row", "integer", "a cell shows the largest of what it covers", NULL },
 	{ "steps_a_column", "integer", "the same", NULL },
@@ -116,6 +132,10 @@ static const struct lull_property ranks[] = {
 	{ "copy_ns", "integer", "copies", NULL },
 	{ "idle_ns", "integer", "nothing runs", NULL },
 	{ "late_ns", "integer", "after the others, sum over the steps", NULL },
+	{ "exposed_ns", "integer", "communication without kernels: wait, transfer and bubble",
+	  NULL },
+	{ "overlapped_ns", "integer", "communication while kernels run, a part of compute_ns",
+	  NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -146,6 +166,7 @@ static const struct lull_property document[] = {
 	{ "stages", "array", "of a pipeline", stages },
 	{ "groups", "array", "ranks that behave alike", groups },
 	{ "collectives", "array", "by operation, ranks and size", collectives },
+	{ "communicators", "array", "groups that exchange data, most time first", communicators },
 	{ "late", "object", "heat map of how late ranks arrive, by rank and step", heat },
 	{ "waiting", "object", "heat map of how long they wait", heat },
 	{ "ranks", "array", "by rank", ranks },
