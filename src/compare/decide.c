@@ -17,9 +17,6 @@
 /* Of the interval: one-sided 95 %, so that a pass is wrong about the threshold 1 time in 20. */
 #define CONFIDENCE 0.90
 
-/* A shift is reported as a regression from this share of the threshold on. */
-#define LEAST_SHIFT 0.54
-
 void lull_samples_init(struct lull_samples *s)
 {
 	lull_vec_init(&s->values, sizeof(f64));
@@ -47,8 +44,8 @@ void lull_samples_end_run(struct lull_samples *s)
 
 const char *lull_verdict_name(enum lull_verdict verdict)
 {
-	static const char *const names[] = { "pass", "regressed", "inconclusive",
-					     "not comparable" };
+	static const char *const names[] = { "pass", "regressed", "inconclusive", "not comparable",
+					     "failed" };
 
 	return names[verdict];
 }
@@ -99,6 +96,22 @@ static void run_medians(const struct lull_samples *s, struct lull_vec *medians)
 
 		*(f64 *)lull_vec_push(medians) = median(values + begin, end[i] - begin);
 	}
+}
+
+f64 lull_samples_median(const struct lull_samples *s)
+{
+	struct lull_vec medians;
+	f64 middle;
+
+	if (!s->values.n)
+		return 0;
+	if (s->runs.n < LULL_DECIDE_MIN_RUNS)
+		return median(s->values.at, s->values.n);
+	lull_vec_init(&medians, sizeof(f64));
+	run_medians(s, &medians);
+	middle = median(medians.at, medians.n);
+	lull_vec_release(&medians);
+	return middle;
 }
 
 /* How far the medians of a side's runs lie apart, relative to the smallest. */
@@ -158,7 +171,7 @@ static void judge(const struct lull_decide_rule *rule, const struct lull_shift *
 	d->high = change_of(shift->high, scale);
 	d->has_change = true;
 	d->p = shift->p_above;
-	if (d->p < rule->alpha && shift->shift >= LEAST_SHIFT * limit) {
+	if (d->p < rule->alpha && shift->shift >= LULL_DECIDE_LEAST_SHIFT * limit) {
 		d->verdict = LULL_REGRESSED;
 	} else if (shift->high < limit) {
 		d->verdict = LULL_PASS;
@@ -178,8 +191,9 @@ static void judge_constants(const struct lull_decide_rule *rule, const struct sc
 	d->low = d->high = d->change;
 	d->has_change = true;
 	d->p = d->change > 0 ? 0 : 1;
-	d->verdict = d->change >= LEAST_SHIFT * rule->threshold && d->change > 0 ? LULL_REGRESSED
-										 : LULL_PASS;
+	d->verdict = d->change >= LULL_DECIDE_LEAST_SHIFT * rule->threshold && d->change > 0
+			     ? LULL_REGRESSED
+			     : LULL_PASS;
 }
 
 static void compare(const struct lull_vec *before, const struct lull_vec *after,

@@ -26,11 +26,15 @@
 /* From so many runs on each side on, runs are compared, not steps. */
 #define LULL_DECIDE_MIN_RUNS 4
 
+/* A shift is reported as a regression from this share of the threshold on. */
+#define LULL_DECIDE_LEAST_SHIFT 0.54
+
 enum lull_verdict {
 	LULL_PASS = 0,
 	LULL_REGRESSED = 1,
 	LULL_INCONCLUSIVE = 2,
 	LULL_NOT_COMPARABLE = 3,
+	LULL_FAILED = 4, /* a limit is not kept; lull_decide() never says so */
 };
 
 /* The measurements of one metric on one side. */
@@ -50,6 +54,12 @@ void lull_samples_add(struct lull_samples *s, f64 value);
 
 /* The current run is over; one without values does not count. */
 void lull_samples_end_run(struct lull_samples *s);
+
+/*
+ * The median of the values; from LULL_DECIDE_MIN_RUNS runs on that of the medians of the runs. 0 if
+ * there are none.
+ */
+f64 lull_samples_median(const struct lull_samples *s);
 
 struct lull_decide_rule {
 	f64 threshold; /* the change that matters, as a share of the baseline; points of a share */
@@ -96,7 +106,13 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
  */
 void lull_decide_say(const struct lull_decision *d, struct lull_str *to);
 
-/* "pass", "regressed", "inconclusive" or "not comparable". */
+/* "pass", "regressed", "inconclusive", "not comparable" or "failed". */
 const char *lull_verdict_name(enum lull_verdict verdict);
+
+/* Whether a verdict refuses the change. */
+static inline bool lull_verdict_is_bad(enum lull_verdict verdict)
+{
+	return verdict == LULL_REGRESSED || verdict == LULL_FAILED;
+}
 
 #endif

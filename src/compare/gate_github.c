@@ -14,15 +14,20 @@ static void put_escaped(const char *text, FILE *to)
 	}
 }
 
-static void write_line(enum lull_verdict verdict, const char *sentence, FILE *to)
+static void write_line(const char *level, const char *word, const char *sentence, FILE *to)
 {
-	const char *level = verdict == LULL_PASS	? "notice"
-			    : verdict == LULL_REGRESSED ? "error"
-							: "warning";
-
-	fprintf(to, "::%s title=lull gate %s::", level, lull_verdict_name(verdict));
+	fprintf(to, "::%s title=lull gate %s::", level, word);
 	put_escaped(sentence, to);
 	fputc('\n', to);
+}
+
+static const char *level_of(const struct lull_gate_check *check)
+{
+	enum lull_verdict verdict = check->decision.verdict;
+
+	if (verdict == LULL_PASS || check->weight == LULL_GATE_REMARK)
+		return "notice";
+	return lull_verdict_is_bad(lull_gate_counted(check)) ? "error" : "warning";
 }
 
 static void write(const struct lull_gate *gate, FILE *to)
@@ -30,12 +35,14 @@ static void write(const struct lull_gate *gate, FILE *to)
 	const struct lull_gate_check *checks = gate->checks.at;
 
 	if (gate->why.len)
-		write_line(gate->verdict, lull_str_text(&gate->why), to);
+		write_line("warning", lull_verdict_name(gate->verdict), lull_str_text(&gate->why),
+			   to);
 	for (size_t i = 0; !gate->why.len && i < gate->checks.n; i++) {
 		struct lull_str text = LULL_STR_INIT;
 
 		lull_gate_sentence(&checks[i], &text);
-		write_line(checks[i].decision.verdict, lull_str_text(&text), to);
+		write_line(level_of(&checks[i]), lull_gate_word(&checks[i]), lull_str_text(&text),
+			   to);
 		lull_str_release(&text);
 	}
 }

@@ -22,8 +22,14 @@ static void write_check(struct lull_json *j, const struct lull_gate_check *check
 					     [LULL_OUT_PERCENT] = "share",
 					     [LULL_OUT_NS] = "ns",
 					     [LULL_OUT_BYTES] = "bytes" };
+	static const char *const kinds[] = { [LULL_GATE_CHANGE] = "change",
+					     [LULL_GATE_BOUND] = "bound",
+					     [LULL_GATE_SPEEDUP] = "speedup" };
+	static const char *const weights[] = { [LULL_GATE_DECIDES] = "decides",
+					       [LULL_GATE_WARNS] = "warning",
+					       [LULL_GATE_REMARK] = "remark" };
 	const struct lull_decision *d = &check->decision;
-	const char *unit = units[check->metric->kind];
+	const char *unit = check->metric->unit ? check->metric->unit : units[check->metric->kind];
 
 	lull_json_object(j);
 	lull_json_key(j, "metric");
@@ -32,6 +38,13 @@ static void write_check(struct lull_json *j, const struct lull_gate_check *check
 	lull_json_text(j, unit ? unit : "");
 	lull_json_key(j, "verdict");
 	lull_json_text(j, lull_verdict_name(d->verdict));
+	lull_json_key_text(j, "kind", kinds[check->kind]);
+	lull_json_key_text(j, "weight", weights[check->weight]);
+	lull_json_key(j, "limit");
+	if (check->kind == LULL_GATE_CHANGE)
+		lull_json_null(j);
+	else
+		lull_json_f64(j, check->limit);
 	lull_json_key_f64(j, "before", d->before);
 	lull_json_key_f64(j, "after", d->after);
 	lull_json_key_f64(j, "change", d->change);
@@ -79,6 +92,8 @@ static void write(const struct lull_gate *gate, FILE *to)
 	lull_json_text(&j, lull_verdict_name(gate->verdict));
 	lull_json_key(&j, "why");
 	lull_json_text(&j, gate->why.len ? lull_str_text(&gate->why) : NULL);
+	lull_json_key(&j, "note");
+	lull_json_text(&j, gate->note.len ? lull_str_text(&gate->note) : NULL);
 	lull_json_key_f64(&j, "threshold", gate->threshold);
 	write_side(&j, "baseline", &gate->before);
 	write_side(&j, "new", &gate->after);

@@ -27,7 +27,7 @@ static void put_escaped(const char *text, FILE *to)
 
 static void write_case(const char *name, enum lull_verdict verdict, const char *sentence, FILE *to)
 {
-	const char *element = verdict == LULL_REGRESSED ? "failure" : "error";
+	const char *element = lull_verdict_is_bad(verdict) ? "failure" : "error";
 
 	fputs("    <testcase classname=\"lull.gate\" name=\"", to);
 	put_escaped(name, to);
@@ -50,10 +50,10 @@ static size_t count(const struct lull_gate *gate, bool is_failure)
 	if (gate->why.len)
 		return !is_failure;
 	for (size_t i = 0; i < gate->checks.n; i++) {
-		enum lull_verdict verdict = checks[i].decision.verdict;
+		enum lull_verdict verdict = lull_gate_counted(&checks[i]);
 
-		n += is_failure ? verdict == LULL_REGRESSED
-				: verdict != LULL_REGRESSED && verdict != LULL_PASS;
+		n += is_failure ? lull_verdict_is_bad(verdict)
+				: !lull_verdict_is_bad(verdict) && verdict != LULL_PASS;
 	}
 	return n;
 }
@@ -74,8 +74,10 @@ static void write(const struct lull_gate *gate, FILE *to)
 	for (size_t i = 0; !gate->why.len && i < gate->checks.n; i++) {
 		struct lull_str text = LULL_STR_INIT;
 
+		if (checks[i].weight != LULL_GATE_DECIDES)
+			lull_str_addf(&text, "%s: ", lull_gate_word(&checks[i]));
 		lull_gate_sentence(&checks[i], &text);
-		write_case(checks[i].spec, checks[i].decision.verdict, lull_str_text(&text), to);
+		write_case(checks[i].spec, lull_gate_counted(&checks[i]), lull_str_text(&text), to);
 		lull_str_release(&text);
 	}
 	fputs("  </testsuite>\n</testsuites>\n", to);

@@ -27,17 +27,20 @@ static void write_check(const struct lull_gate_check *check, FILE *to)
 	put_cell(check->spec, to);
 	if (d->verdict == LULL_NOT_COMPARABLE)
 		fputs(" | | | | ", to);
+	else if (check->kind == LULL_GATE_BOUND)
+		fprintf(to, " | | %s | | ", after);
 	else
 		fprintf(to, " | %s | %s | %s | ", before, after, lull_str_text(&change));
 	lull_str_release(&change);
-	fprintf(to, "%s%s%s", d->verdict == LULL_PASS ? "" : "**", lull_verdict_name(d->verdict),
-		d->verdict == LULL_PASS ? "" : "**");
+	fprintf(to, "%s%s%s", lull_gate_counted(check) == LULL_PASS ? "" : "**",
+		lull_gate_word(check), lull_gate_counted(check) == LULL_PASS ? "" : "**");
 	if (*d->why) {
 		fputs(": ", to);
 		put_cell(d->why, to);
 	}
 	if (d->n_needed)
-		fprintf(to, "; needs %zu %s per side", d->n_needed, d->by_run ? "runs" : "steps");
+		fprintf(to, "; needs %zu %s%s", d->n_needed, d->by_run ? "runs" : "steps",
+			check->kind == LULL_GATE_BOUND ? "" : " per side");
 	fputs(" |\n", to);
 }
 
@@ -56,8 +59,17 @@ static void write(const struct lull_gate *gate, FILE *to)
 	      to);
 	for (size_t i = 0; i < gate->checks.n; i++)
 		write_check(&checks[i], to);
-	fprintf(to, "\n%zu and %zu steps; threshold %.3g %%\n", lull_gate_n_steps(&gate->before),
-		lull_gate_n_steps(&gate->after), 100 * gate->threshold);
+	if (gate->before.n)
+		fprintf(to, "\n%zu and %zu steps; threshold %.3g %%\n",
+			lull_gate_n_steps(&gate->before), lull_gate_n_steps(&gate->after),
+			100 * gate->threshold);
+	else
+		fprintf(to, "\n%zu steps\n", lull_gate_n_steps(&gate->after));
+	if (gate->note.len) {
+		fputs("\nNote: ", to);
+		put_cell(lull_str_text(&gate->note), to);
+		fputc('\n', to);
+	}
 }
 
 const struct lull_gate_output lull_gate_output_markdown = {

@@ -35,10 +35,12 @@ static void write_location(struct lull_json *j, const struct lull_gate *gate)
 static void write_result(struct lull_json *j, const struct lull_gate *gate, const char *rule,
 			 enum lull_verdict verdict, const char *sentence)
 {
+	bool is_bad = lull_verdict_is_bad(verdict);
+
 	lull_json_object(j);
 	lull_json_key_text(j, "ruleId", rule);
-	lull_json_key_text(j, "level", verdict == LULL_REGRESSED ? "error" : "warning");
-	lull_json_key_text(j, "kind", verdict == LULL_REGRESSED ? "fail" : "review");
+	lull_json_key_text(j, "level", is_bad ? "error" : "warning");
+	lull_json_key_text(j, "kind", is_bad ? "fail" : "review");
 	write_message(j, "message", sentence);
 	write_location(j, gate);
 	lull_json_end(j);
@@ -54,6 +56,10 @@ static void write_rules(struct lull_json *j)
 		write_message(j, "shortDescription", (*m)->summary);
 		lull_json_end(j);
 	}
+	lull_json_object(j);
+	lull_json_key_text(j, "id", "sql");
+	write_message(j, "shortDescription", "the result of a query");
+	lull_json_end(j);
 	lull_json_object(j);
 	lull_json_key_text(j, "id", "reports");
 	write_message(j, "shortDescription", "whether the reports may be compared");
@@ -87,7 +93,10 @@ static void write_results(struct lull_json *j, const struct lull_gate *gate)
 
 		lull_gate_sentence(&checks[i], &text);
 		if (checks[i].decision.verdict != LULL_PASS)
-			write_result(j, gate, checks[i].metric->name, checks[i].decision.verdict,
+			write_result(j, gate, checks[i].metric->name,
+				     checks[i].weight == LULL_GATE_DECIDES
+					     ? checks[i].decision.verdict
+					     : LULL_INCONCLUSIVE,
 				     lull_str_text(&text));
 		lull_str_release(&text);
 	}

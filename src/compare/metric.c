@@ -1,9 +1,13 @@
 #include "compare/metric.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/mem.h"
+#include "text/term.h"
 #include "text/nearest.h"
 #include "model/span.h"
 
@@ -18,10 +22,15 @@ const struct lull_metric *const lull_metrics[] = {
 	NULL,
 };
 
+static bool is_called(const char *known, const char *name, size_t len)
+{
+	return known && strlen(known) == len && strncmp(known, name, len) == 0;
+}
+
 static const struct lull_metric *find(const char *name, size_t len)
 {
 	for (const struct lull_metric *const *m = lull_metrics; *m; m++)
-		if (strlen((*m)->name) == len && strncmp((*m)->name, name, len) == 0)
+		if (is_called((*m)->name, name, len) || is_called((*m)->alias, name, len))
 			return *m;
 	return NULL;
 }
@@ -81,4 +90,23 @@ size_t lull_metric_window(const struct lull_vec *windows, u64 at_ns)
 	const struct lull_span *at = windows->at;
 
 	return n && at_ns < at[n - 1].to_ns ? n - 1 : SIZE_MAX;
+}
+
+void lull_metric_value(const struct lull_metric *metric, f64 value, char *to, size_t cap_bytes)
+{
+	switch (metric->kind) {
+	case LULL_OUT_NS:
+		snprintf(to, cap_bytes, "%s", lull_format_ns(lull_u64_of(round(value))).text);
+		break;
+	case LULL_OUT_BYTES:
+		snprintf(to, cap_bytes, "%s", lull_format_bytes(lull_u64_of(round(value))).text);
+		break;
+	case LULL_OUT_PERCENT:
+		snprintf(to, cap_bytes, "%.1f %%", 100 * value);
+		break;
+	default:
+		snprintf(to, cap_bytes, "%.6g%s%s", value, metric->unit ? " " : "",
+			 metric->unit ? metric->unit : "");
+		break;
+	}
 }

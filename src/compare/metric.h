@@ -21,17 +21,23 @@
 
 struct lull_metric {
 	const char *name;    /* in specs and configs; never changes */
+	const char *alias;   /* a shorter name that is taken as well, or NULL */
 	const char *arg;     /* what stands after the colon, such as NAME; NULL if nothing does */
 	const char *summary; /* one phrase */
 	enum lull_out_kind kind;
 	bool is_share;	 /* a share of the step: differences are compared */
 	bool is_of_host; /* measures what threads do: gets the windows of the host */
+	bool is_means; /* matters only for the step time: worse in a faster step is no regression */
+	const char *unit; /* printed after the number, such as J; NULL: what the kind prints */
 	/*
 	 * Fill value[i], zeroed before, for window i (struct lull_span, by start, not overlapping).
 	 */
 	int (*measure)(struct lull_reader *r, const struct lull_vec *windows, const char *arg,
 		       f64 *value, struct lull_err *err);
 };
+
+/* The metric that the others are for. */
+extern const struct lull_metric lull_metric_step_time;
 
 /* All of metrics.def in its order, NULL at the end. */
 extern const struct lull_metric *const lull_metrics[];
@@ -47,6 +53,9 @@ int lull_metric_find(const char *spec, const struct lull_metric **metric, const 
 int lull_metric_sample(const struct lull_metric *metric, const char *arg, struct lull_reader *r,
 		       const struct lull_windows *windows, struct lull_samples *to,
 		       struct lull_err *err);
+
+/* A value as people read it: "10.2 ms", "78.1 %", "3.5 J". */
+void lull_metric_value(const struct lull_metric *metric, f64 value, char *to, size_t cap_bytes);
 
 /* The window in which `at_ns` lies, or SIZE_MAX. */
 size_t lull_metric_window(const struct lull_vec *windows, u64 at_ns);

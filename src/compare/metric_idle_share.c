@@ -60,8 +60,10 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 
 const struct lull_metric lull_metric_idle_share = {
 	.name = "idle_share",
+	.alias = "idle",
 	.summary = "share of a step in which a device had no work",
 	.kind = LULL_OUT_PERCENT,
 	.is_share = true,
+	.is_means = true,
 	.measure = measure,
 };

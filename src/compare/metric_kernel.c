@@ -2,6 +2,7 @@
  * kernel:NAME: time of the kernels of a name in a step.
  */
 #include <fnmatch.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,23 +10,42 @@
 #include "compare/metric.h"
 #include "model/work.h"
 
-/* A name or pattern counts for the whole name, and for the name up to its arguments. */
-static bool is_named(const char *name, const char *pattern)
+#define REGEX "regex:"
+
+/* What a kernel is asked for by. */
+struct pattern {
+	const char *text;
+	regex_t regex;
+	bool is_regex;
+	bool is_part; /* the text may stand anywhere in the name */
+};
+
+/* A name or glob pattern counts for the whole name, and for the name up to its arguments. */
+static bool is_named(const char *name, const char *glob)
 {
 	size_t len = strcspn(name, "(<");
 	char *base;
 	bool is;
 
-	if (fnmatch(pattern, name, 0) == 0)
+	if (fnmatch(glob, name, 0) == 0)
 		return true;
 	base = lull_strndup(name, len);
-	is = fnmatch(pattern, base, 0) == 0;
+	is = fnmatch(glob, base, 0) == 0;
 	free(base);
 	return is;
 }
 
+static bool matches(const struct pattern *pattern, const char *name)
+{
+	if (pattern->is_regex)
+		return regexec(&pattern->regex, name, 0, NULL, 0) == 0;
+	if (pattern->is_part)
+		return strstr(name, pattern->text) != NULL;
+	return is_named(name, pattern->text);
+}
+
 /* Per launch id, whether it is one of the kernels that are asked for. */
-static bool *find_launches(struct lull_reader *r, const char *pattern, bool *has_any)
+static bool *find_launches(struct lull_reader *r, const struct pattern *pattern, bool *has_any)
 {
 	size_t n;
 	const struct lull_launch_row *rows = lull_reader_dim(r, LULL_TABLE_launch, &n);
@@ -34,10 +54,38 @@ static bool *find_launches(struct lull_reader *r, const char *pattern, bool *has
 	is[0] = false;
 	*has_any = false;
 	for (size_t i = 0; i < n; i++) {
-		is[i + 1] = is_named(lull_reader_string(r, rows[i].name, NULL), pattern);
+		is[i + 1] = matches(pattern, lull_reader_string(r, rows[i].name, NULL));
 		*has_any |= is[i + 1];
 	}
 	return is;
+}
+
+/* By regex:EXPRESSION; else by name or glob; else, if no kernel has that name, by a part of it. */
+static int choose(struct lull_reader *r, const char *arg, bool **is, struct lull_err *err)
+{
+	struct pattern pattern = { .text = arg };
+	bool has_any;
+
+	pattern.is_regex = strncmp(arg, REGEX, strlen(REGEX)) == 0;
+	if (pattern.is_regex &&
+	    regcomp(&pattern.regex, arg + strlen(REGEX), REG_EXTENDED | REG_NOSUB) != 0)
+		return lull_fail(err, LULL_E_USAGE, "'%s' is not a regular expression",
+				 arg + strlen(REGEX));
+	*is = find_launches(r, &pattern, &has_any);
+	if (pattern.is_regex)
+		regfree(&pattern.regex);
+	if (!has_any && !pattern.is_regex) {
+		free(*is);
+		pattern.is_part = true;
+		*is = find_launches(r, &pattern, &has_any);
+	}
+	if (has_any)
+		return LULL_OK;
+	free(*is);
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "no kernel has '%s' in its name; lull stats -r cuda_gpu_kern_sum lists "
+			 "them",
+			 arg);
 }
 
 static int measure(struct lull_reader *r, const struct lull_vec *windows, const char *arg,
@@ -45,16 +93,10 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 {
 	struct lull_work_cursor c;
 	struct lull_work work;
-	bool has_any;
-	bool *is = find_launches(r, arg, &has_any);
+	bool *is = NULL;
 
-	if (!has_any) {
-		free(is);
-		return lull_fail(err, LULL_E_NOT_FOUND,
-				 "no kernel is named '%s'; lull stats -r cuda_gpu_kern_sum lists "
-				 "them",
-				 arg);
-	}
+	if (choose(r, arg, &is, err))
+		return err->code;
 	lull_work_begin(&c, r, LULL_WORK_KERNEL, 0, LULL_SPAN_ALL);
 	while (lull_work_next(&c, &work)) {
 		size_t ix = is[work.what] ? lull_metric_window(windows, work.start_ns) : SIZE_MAX;
@@ -70,7 +112,8 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 const struct lull_metric lull_metric_kernel = {
 	.name = "kernel",
 	.arg = "NAME",
-	.summary = "time of the kernels of this name (or pattern, such as *gemm*) in a step",
+	.summary = "time of the kernels with this in their name (or *gemm*, regex:gemm|conv) in a "
+		   "step",
 	.kind = LULL_OUT_NS,
 	.measure = measure,
 };

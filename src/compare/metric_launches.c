@@ -27,5 +27,6 @@ const struct lull_metric lull_metric_launches = {
 	.name = "launches",
 	.summary = "kernels and graphs that started on a device in a step",
 	.kind = LULL_OUT_INT,
+	.is_means = true,
 	.measure = measure,
 };

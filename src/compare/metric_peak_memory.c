@@ -122,6 +122,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 
 const struct lull_metric lull_metric_peak_memory = {
 	.name = "peak_memory",
+	.alias = "memory",
 	.summary = "peak device memory in use during a step",
 	.kind = LULL_OUT_BYTES,
 	.measure = measure,

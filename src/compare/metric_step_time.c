@@ -19,6 +19,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 
 const struct lull_metric lull_metric_step_time = {
 	.name = "step_time",
+	.alias = "step",
 	.summary = "how long a step takes",
 	.kind = LULL_OUT_NS,
 	.measure = measure,

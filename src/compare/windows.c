@@ -72,11 +72,14 @@ static void add_steps(struct lull_windows *w, struct lull_reader *r)
 	struct lull_steps steps;
 	struct lull_step *at;
 	u64 last_ns = 0;
+	size_t n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
 	u32 lane;
 
 	lull_steps_init(&steps, r, LULL_SPAN_ALL);
 	at = steps.all.at;
 	lane = main_lane(at, steps.all.n);
+	w->process = lane && lane <= n_lanes ? lanes[lane - 1].process : 0;
 	if (steps.all.n)
 		lull_sort(at, steps.all.n, sizeof(*at), by_start);
 	for (size_t i = 0; i < steps.all.n; i++) {
@@ -98,8 +101,11 @@ void lull_windows_init_why(struct lull_windows *w, struct lull_reader *r,
 	lull_vec_init(&w->device, sizeof(struct lull_span));
 	lull_vec_init(&w->host, sizeof(struct lull_span));
 	w->n_warmup = 0;
-	if (why && why->lead)
+	w->process = 0;
+	if (why && why->lead) {
 		add_rounds(w, &why->lead->rounds);
+		w->process = why->lead->process;
+	}
 	if (!w->device.n)
 		add_steps(w, r);
 }

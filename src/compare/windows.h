@@ -19,6 +19,7 @@ struct lull_windows {
 	struct lull_vec device; /* struct lull_span, by time, not overlapping */
 	struct lull_vec host;	/* as many */
 	size_t n_warmup;	/* steps at the beginning that were left out */
+	u32 process;		/* whose steps they are; 0 if that is not known */
 };
 
 /* Find them; none if the report has no steps. */
