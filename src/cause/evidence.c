@@ -11,7 +11,7 @@
 
 #include "base/convert.h"
 #include "base/mem.h"
-#include "text/shorten.h"
+#include "text/labels.h"
 #include "base/sort.h"
 #include "base/str.h"
 #include "text/term.h"
@@ -376,19 +376,23 @@ bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f
 void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 {
 	const struct lull_why_kernel *kernels = why->kernels.at;
+	const char *names[MAX_PLACES];
+	struct lull_labels labels;
+	size_t n = 0;
 	u64 sum = 0;
 
-	for (size_t i = 0; i < why->kernels.n; i++)
+	for (size_t i = 0; i < why->kernels.n; i++) {
 		sum += kernels[i].ns;
-	for (size_t i = 0; sum && i < why->kernels.n && i < MAX_PLACES; i++) {
-		struct lull_str name = LULL_STR_INIT;
-
-		lull_shorten_name(&name, kernels[i].name, 48);
-		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %s",
-			  lull_str_text(&name), (f64)kernels[i].ns / (f64)sum * 100,
-			  how_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
-		lull_str_release(&name);
+		if (i < MAX_PLACES)
+			names[n++] = kernels[i].name;
 	}
+	lull_labels_init(&labels, true);
+	lull_labels_add(&labels, names, n);
+	for (size_t i = 0; sum && i < n; i++)
+		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %s",
+			  lull_labels_get(&labels, names[i]), (f64)kernels[i].ns / (f64)sum * 100,
+			  how_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
+	lull_labels_release(&labels);
 }
 
 static f64 compute_ns(const struct lull_subject *s)

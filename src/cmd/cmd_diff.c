@@ -269,6 +269,7 @@ static int print_part(const struct diff *d, const struct lull_diff *part, struct
 	for (size_t i = 0; i < LULL_COUNT_OF(columns); i++)
 		if (part->kind->has_bytes || columns[i].kind != LULL_OUT_BYTES)
 			shown[n++] = columns[i];
+	shown[n - 1].is_kernel = !strcmp(part->kind->name, "kernels");
 	lull_out_init(&out, shown, n);
 	for (size_t i = 0; i < part->items.n; i++)
 		if (is_shown(d, &items[i]))

@@ -105,6 +105,8 @@ static int set_options(const struct run *s, struct job *job, size_t ix, struct l
 		return err->code;
 	if (!job->out.title && job->report)
 		job->out.title = job->report->display;
+	if (job->report)
+		job->out.kept_ix = job->report->sorted_by;
 	job->out.top = s->top != TOP_UNSET		     ? s->top
 		       : !s->reports.n && is_for_people(job) ? s->tables->default_top
 							     : 0;

@@ -53,12 +53,13 @@ void lull_gpu_put_green(struct lull_out *out, struct lull_reader *r,
 			const struct lull_lane_row *stream);
 
 /* The columns of category and operation, for sums over more than one kind. */
-#define LULL_GPU_CATEGORY_COLUMNS                                                          \
-	{ .name = "Category",                                                              \
-	  .kind = LULL_OUT_TEXT,                                                           \
-	  .doc = "CUDA_API, CUDA_KERNEL, MEMORY_OPER or CUDA_GRAPH" },                     \
-	{                                                                                  \
-		.name = "Operation", .kind = LULL_OUT_TEXT, .doc = "function or operation" \
+#define LULL_GPU_CATEGORY_COLUMNS                                                           \
+	{ .name = "Category",                                                               \
+	  .kind = LULL_OUT_TEXT,                                                            \
+	  .doc = "CUDA_API, CUDA_KERNEL, MEMORY_OPER or CUDA_GRAPH" },                      \
+	{                                                                                   \
+		.name = "Operation", .kind = LULL_OUT_TEXT, .doc = "function or operation", \
+		.is_kernel = true                                                           \
 	}
 
 /*

@@ -10,7 +10,7 @@ static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Instances"),
 	{ .name = "GridXYZ", .kind = LULL_OUT_TEXT, .doc = "blocks of the grid" },
 	{ .name = "BlockXYZ", .kind = LULL_OUT_TEXT, .doc = "threads of a block" },
-	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel", .is_kernel = true },
 };
 
 struct group {

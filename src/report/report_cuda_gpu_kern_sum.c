@@ -5,7 +5,7 @@
 
 static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Instances"),
-	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel", .is_kernel = true },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,

@@ -48,7 +48,7 @@ static const struct lull_out_column columns[] = {
 	SPARE("Ctx", LULL_OUT_ID, "CUDA context"),
 	SPARE("GreenCtx", LULL_OUT_ID, "green context; not recorded"),
 	{ .name = "Strm", .kind = LULL_OUT_ID, .doc = "stream" },
-	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel or operation" },
+	{ .name = "Name", .kind = LULL_OUT_TEXT, .doc = "kernel or operation", .is_kernel = true },
 };
 
 /* What put_launch() and put_memory() fill. */

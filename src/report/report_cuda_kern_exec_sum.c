@@ -40,7 +40,7 @@ static const struct lull_out_column columns[] = {
 	MEASURE_COLUMNS("Q", "the wait, of those that waited"),
 	MEASURE_COLUMNS("K", "the kernel"),
 	{ .name = "API Name", .kind = LULL_OUT_TEXT, .doc = "the call", .is_spare = true },
-	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel", .is_kernel = true },
 };
 
 /* In the order of the columns. The key of a sum is the number of a group times this, + measure. */

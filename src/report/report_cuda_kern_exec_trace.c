@@ -33,7 +33,7 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "threads of a block",
 	  .is_spare = true },
-	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel", .is_kernel = true },
 };
 
 /*

@@ -31,7 +31,7 @@ static const struct lull_out_column columns[] = {
 	  .decimals = 1,
 	  .doc = "standard deviation of the sample",
 	  .is_spare = true },
-	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel" },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .doc = "kernel", .is_kernel = true },
 };
 
 struct group {

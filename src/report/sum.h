@@ -117,23 +117,23 @@ void lull_sum_put_sizes(struct lull_out *out, const struct lull_sum_group *group
 f64 lull_sum_deviation(const struct lull_sum_group *group);
 
 /* The eight columns; `instances` is what the report calls one row. */
-#define LULL_SUM_COLUMNS(instances)                                                            \
-	{ .name = "Time",                                                                      \
-	  .kind = LULL_OUT_PERCENT,                                                            \
-	  .doc = "share of the total of all rows of this table" },                             \
-		{ .name = "Total Time", .kind = LULL_OUT_NS, .doc = "sum of the durations" },  \
-		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },                \
-		{ .name = "Avg", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean duration" }, \
-		{ .name = "Med",                                                               \
-		  .kind = LULL_OUT_NS,                                                         \
-		  .decimals = 1,                                                               \
-		  .doc = "median duration",                                                    \
-		  .is_spare = true },                                                          \
-		{ .name = "Min", .kind = LULL_OUT_NS, .doc = "shortest", .is_spare = true },   \
-		{ .name = "Max", .kind = LULL_OUT_NS, .doc = "longest" },                      \
-	{                                                                                      \
-		.name = "StdDev", .kind = LULL_OUT_NS, .decimals = 1,                          \
-		.doc = "standard deviation of the sample", .is_spare = true                    \
+#define LULL_SUM_COLUMNS(instances)                                                              \
+	{ .name = "Time",                                                                        \
+	  .kind = LULL_OUT_PERCENT,                                                              \
+	  .doc = "share of the total of all rows of this table" },                               \
+		{ .name = "Total Time", .kind = LULL_OUT_NS, .doc = "sum of the durations" },    \
+		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },                  \
+		{ .name = "Avg",                                                                 \
+		  .kind = LULL_OUT_NS,                                                           \
+		  .decimals = 1,                                                                 \
+		  .doc = "mean duration",                                                        \
+		  .is_spare = true },                                                            \
+		{ .name = "Med", .kind = LULL_OUT_NS, .decimals = 1, .doc = "median duration" }, \
+		{ .name = "Min", .kind = LULL_OUT_NS, .doc = "shortest", .is_spare = true },     \
+		{ .name = "Max", .kind = LULL_OUT_NS, .doc = "longest" },                        \
+	{                                                                                        \
+		.name = "StdDev", .kind = LULL_OUT_NS, .decimals = 1,                            \
+		.doc = "standard deviation of the sample", .is_spare = true                      \
 	}
 
 /* The columns of lull_sum_put_sizes(); the first and the second as the report calls them. */

@@ -66,6 +66,7 @@ struct lull_out_column {
 	int decimals;	  /* digits after the point of FLOAT, and of NS and BYTES given as f64 */
 	const char *doc;  /* what it means, for the manual; may be NULL */
 	bool is_spare;	  /* column only: left out, and named below, where the width is too small */
+	bool is_kernel;	  /* column only: names of kernels, which get short (text/kernel_name.h) */
 };
 
 enum lull_out_format_id {
@@ -89,6 +90,7 @@ struct lull_out_options {
 	int format;		 /* enum lull_out_format_id; 0 is column */
 	int sort_ix;		 /* column to sort by, or LULL_OUT_UNSORTED */
 	bool is_ascending;	 /* smallest first */
+	int kept_ix;		 /* 1 + the column that rows are sorted by already; 0: none */
 	u64 top;		 /* rows to print, 0 for all */
 	enum lull_out_time time; /* unit of time */
 	bool is_human;	    /* column and table only: 1.23 ms instead of 1,234,567 under "(ns)" */

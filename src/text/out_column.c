@@ -1,11 +1,13 @@
 /*
  * column and table: aligned text for people; table draws boxes.
  *
- * A column is as wide as its widest cell among the first rows. Texts get at most MAX_TEXT_COLUMNS,
- * unless told otherwise, and end in "…" where they are cut. On a terminal that is too narrow the
- * widest text columns give way, down to FAIR_TEXT_COLUMNS, by losing what says least; if that is
- * not enough, spare columns are left out, the last first, and named below the table; then texts
- * give way down to MIN_TEXT_COLUMNS. Numbers are never cut.
+ * A column is as wide as its widest cell among the first rows. Kernels have their short names.
+ * Texts get at most MAX_TEXT_COLUMNS, unless told otherwise, and lose what says least where they
+ * are cut; different texts stay different (text/labels.h). On a terminal that is too narrow the
+ * widest text columns give way, down to FAIR_TEXT_COLUMNS; if that is not enough, spare columns are
+ * left out, the last first, and named below the table; then texts give way down to
+ * MIN_TEXT_COLUMNS, and at last other columns go. Numbers are never cut. The column that rows are
+ * sorted by and the first text that is not spare always stay.
  */
 #include "text/out_int.h"
 
@@ -13,7 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "text/shorten.h"
+#include "text/labels.h"
 #include "text/term.h"
 
 #define MIN_TEXT_COLUMNS 16
@@ -35,8 +37,10 @@ static const struct look table_look = { "| ", " | ", " |", true };
 struct grid {
 	const struct lull_out *out;
 	const struct look *look;
-	size_t *widths; /* of each column, LEFT_OUT for one that is not shown */
-	size_t limit;	/* columns of the screen, 0 for any number */
+	size_t *widths;		     /* of each column, LEFT_OUT for one that is not shown */
+	size_t limit;		     /* columns of the screen, 0 for any number */
+	int kept_ix;		     /* column that is never left out, or -1 */
+	struct lull_labels **labels; /* of each column whose texts are not shown as they are */
 	bool has_colour;
 	struct lull_str cell; /* scratch */
 };
@@ -73,7 +77,6 @@ static const char *text_of(struct grid *g, const struct lull_out_view *view, i64
 /* As wide as the header and the rows in view want it. */
 static size_t natural_width(struct grid *g, const struct lull_out_view *view, size_t c)
 {
-	bool is_text = view->out->columns[c].kind == LULL_OUT_TEXT;
 	size_t width = 0;
 
 	for (i64 row = -1; row < (i64)view->n_rows; row++) {
@@ -81,9 +84,39 @@ static size_t natural_width(struct grid *g, const struct lull_out_view *view, si
 
 		width = columns > width ? columns : width;
 	}
-	return is_text && !view->options->is_never_cut && width > MAX_TEXT_COLUMNS
-		       ? MAX_TEXT_COLUMNS
-		       : width;
+	return width;
+}
+
+/* Labels of the texts in view, which are all that is known of a stream. */
+static struct lull_labels *new_labels(struct grid *g, const struct lull_out_view *view, size_t c)
+{
+	struct lull_labels *labels = lull_alloc(1, sizeof(*labels));
+	char **texts = lull_alloc(view->n_rows, sizeof(*texts));
+
+	for (size_t row = 0; row < view->n_rows; row++)
+		texts[row] = lull_strdup(text_of(g, view, (i64)row, c));
+	lull_labels_init(labels, view->out->columns[c].is_kernel);
+	lull_labels_add(labels, (const char *const *)texts, view->n_rows);
+	for (size_t row = 0; row < view->n_rows; row++)
+		free(texts[row]);
+	free(texts);
+	return labels;
+}
+
+/* As wide as a column of texts wants to be; texts that are too long get labels. */
+static size_t text_width(struct grid *g, const struct lull_out_view *view, size_t c)
+{
+	size_t header = lull_term_columns(text_of(g, view, -1, c)), width;
+
+	if (view->options->is_never_cut)
+		return natural_width(g, view, c);
+	if (view->out->columns[c].is_kernel) {
+		g->labels[c] = new_labels(g, view, c);
+		width = lull_labels_width(g->labels[c]);
+		return width > header ? width : header;
+	}
+	width = natural_width(g, view, c);
+	return width > MAX_TEXT_COLUMNS ? MAX_TEXT_COLUMNS : width;
 }
 
 /* The first column that is shown at or after `c`, or n_columns. */
@@ -123,11 +156,25 @@ static size_t widest_text(const struct grid *g)
 	return best;
 }
 
-/* The last spare column that is still shown, or n_columns. */
-static size_t last_spare(const struct grid *g)
+/* The column that says what a row is about: the first text that is not spare. */
+static size_t name_column(const struct grid *g)
 {
+	size_t c = 0;
+
+	while (c < g->out->n_columns &&
+	       (g->out->columns[c].kind != LULL_OUT_TEXT || g->out->columns[c].is_spare))
+		c++;
+	return c;
+}
+
+/* The last column that is still shown and may go, or n_columns; spare ones first. */
+static size_t last_to_go(const struct grid *g, bool are_spare)
+{
+	size_t name = name_column(g);
+
 	for (size_t c = g->out->n_columns; c-- > 0;) {
-		if (g->out->columns[c].is_spare && g->widths[c] != LEFT_OUT)
+		if (g->out->columns[c].is_spare == are_spare && g->widths[c] != LEFT_OUT &&
+		    (int)c != g->kept_ix && c != name)
 			return c;
 	}
 	return g->out->n_columns;
@@ -140,10 +187,25 @@ static void fit(struct grid *g)
 
 	if (!g->limit)
 		return;
-	while (total_width(g, FAIR_TEXT_COLUMNS) > g->limit && (c = last_spare(g)) < n)
+	while (total_width(g, FAIR_TEXT_COLUMNS) > g->limit && (c = last_to_go(g, true)) < n)
+		g->widths[c] = LEFT_OUT;
+	while (total_width(g, MIN_TEXT_COLUMNS) > g->limit && (c = last_to_go(g, false)) < n)
 		g->widths[c] = LEFT_OUT;
 	while (total_width(g, SIZE_MAX) > g->limit && (c = widest_text(g)) < n)
 		g->widths[c]--;
+}
+
+/* Texts that are wider than their column get labels of its width. */
+static void fit_labels(struct grid *g, const struct lull_out_view *view)
+{
+	for (size_t c = 0; c < g->out->n_columns; c++) {
+		if (g->out->columns[c].kind != LULL_OUT_TEXT || g->widths[c] == LEFT_OUT ||
+		    view->options->is_never_cut)
+			continue;
+		if (!g->labels[c])
+			g->labels[c] = new_labels(g, view, c);
+		lull_labels_fit(g->labels[c], g->widths[c]);
+	}
 }
 
 /* Widths that were asked for are kept, whatever the screen. */
@@ -152,10 +214,16 @@ static void set_widths(struct grid *g, const struct lull_out_view *view)
 	for (size_t c = 0; c < g->out->n_columns; c++) {
 		int wanted = lull_out_width_of(view->options, c);
 
-		g->widths[c] = wanted < 0 ? natural_width(g, view, c) : (size_t)wanted;
+		if (wanted >= 0)
+			g->widths[c] = (size_t)wanted;
+		else if (view->out->columns[c].kind == LULL_OUT_TEXT)
+			g->widths[c] = text_width(g, view, c);
+		else
+			g->widths[c] = natural_width(g, view, c);
 	}
 	if (!view->options->widths)
 		fit(g);
+	fit_labels(g, view);
 }
 
 /* Columns of the screen the table may take, 0 for any number. */
@@ -178,33 +246,26 @@ static void put_blanks(struct lull_str *to, size_t n)
 		lull_str_add(to, " ", 1);
 }
 
-/* Append a text, shortened to the width of its column; its columns are returned. */
-static size_t put_text(struct grid *g, struct lull_str *to, const char *text, size_t c)
+/* A text as its column shows it. */
+static const char *shown_text(struct grid *g, const char *text, i64 row, size_t c)
 {
-	size_t columns = lull_term_columns(text), width = g->widths[c];
-
-	if (columns <= width || g->out->columns[c].kind != LULL_OUT_TEXT) {
-		lull_str_puts(to, text);
-		return columns;
-	}
-	if (g->limit)
-		lull_shorten_name(to, text, width);
-	else
-		lull_shorten_end(to, text, width);
-	return width;
+	if (row < 0 || !g->labels[c] || !*text)
+		return text;
+	return lull_labels_get(g->labels[c], text);
 }
 
 static void put_cell(struct grid *g, struct lull_out_page *page, i64 row, size_t c)
 {
-	const char *text = text_of(g, &page->view, row, c);
+	const char *text = shown_text(g, text_of(g, &page->view, row, c), row, c);
 	struct lull_str *to = &page->text;
 	size_t columns = lull_term_columns(text);
+	size_t blanks = columns < g->widths[c] ? g->widths[c] - columns : 0;
 
-	if (is_right(&g->out->columns[c]) && columns < g->widths[c])
-		put_blanks(to, g->widths[c] - columns);
-	columns = put_text(g, to, text, c);
-	if (!is_right(&g->out->columns[c]) && columns < g->widths[c])
-		put_blanks(to, g->widths[c] - columns);
+	if (is_right(&g->out->columns[c]))
+		put_blanks(to, blanks);
+	lull_str_puts(to, text);
+	if (!is_right(&g->out->columns[c]))
+		put_blanks(to, blanks);
 }
 
 /* Row -1 is the header. Blanks at the end of a line are left out. */
@@ -243,10 +304,36 @@ static void put_rule(const struct grid *g, struct lull_str *to)
 	lull_str_addf(to, "%s\n", lull_term_colour(LULL_COLOUR_NONE, g->has_colour));
 }
 
+/* The names of columns that are not shown, in lines that fit as well. */
+static void put_hidden(const struct grid *g, struct lull_str *to)
+{
+	const char *before = " not shown, the terminal is too narrow: ";
+	size_t at = 0, last = 0;
+
+	for (size_t c = 0; c < g->out->n_columns; c++)
+		last = g->widths[c] == LEFT_OUT ? c : last;
+	for (size_t c = 0; c < g->out->n_columns; c++) {
+		size_t columns = lull_term_columns(g->out->columns[c].name) + strlen(before);
+
+		if (g->widths[c] != LEFT_OUT)
+			continue;
+		/* A comma follows all but the last. */
+		if (at && g->limit && at + columns + (c != last) > g->limit) {
+			lull_str_puts(to, ",\n ");
+			before = " ";
+			at = 0;
+		}
+		lull_str_addf(to, "%s%s", before, g->out->columns[c].name);
+		at += columns;
+		before = ", ";
+	}
+	if (at)
+		lull_str_add(to, "\n", 1);
+}
+
 /* Whoever reads a table must know that it is not the whole of it. */
 static void put_left_out(const struct grid *g, struct lull_out_page *page)
 {
-	const char *before = " not shown, the terminal is too narrow: ";
 	struct lull_str *to = &page->text;
 
 	lull_str_puts(to, lull_term_colour(LULL_COLOUR_DIM, g->has_colour));
@@ -254,14 +341,8 @@ static void put_left_out(const struct grid *g, struct lull_out_page *page)
 		lull_str_addf(to, " ... %s more row%s\n",
 			      lull_format_grouped((i64)page->n_left_out).text,
 			      page->n_left_out == 1 ? "" : "s");
-	for (size_t c = 0; c < g->out->n_columns; c++) {
-		if (g->widths[c] != LEFT_OUT || page->view.options->widths)
-			continue;
-		lull_str_addf(to, "%s%s", before, g->out->columns[c].name);
-		before = ", ";
-	}
-	if (*before == ',')
-		lull_str_add(to, "\n", 1);
+	if (!page->view.options->widths)
+		put_hidden(g, to);
 	lull_str_puts(to, lull_term_colour(LULL_COLOUR_NONE, g->has_colour));
 }
 
@@ -273,6 +354,10 @@ static void begin_with(struct lull_out_page *page, const struct look *look)
 	struct lull_str *to = &page->text;
 
 	*g = (struct grid){ .out = page->view.out, .look = look, .limit = width_limit(page) };
+	g->kept_ix = page->view.options->sort_ix;
+	if (g->kept_ix < 0)
+		g->kept_ix = page->view.options->kept_ix - 1;
+	g->labels = lull_alloc(g->out->n_columns, sizeof(struct lull_labels *));
 	g->has_colour = lull_term_has_colour(page->to);
 	g->widths = lull_alloc(g->out->n_columns, sizeof(*g->widths));
 	set_widths(g, &page->view);
@@ -311,6 +396,12 @@ static void end(struct lull_out_page *page)
 		put_rule(g, &page->text);
 	put_left_out(g, page);
 	lull_str_release(&g->cell);
+	for (size_t c = 0; c < g->out->n_columns; c++) {
+		if (g->labels[c])
+			lull_labels_release(g->labels[c]);
+		free(g->labels[c]);
+	}
+	free(g->labels);
 	free(g->widths);
 	free(g);
 }

@@ -32,12 +32,27 @@ bool lull_term_has_colour(FILE *stream)
 	return lull_term_is_tty(stream) && !(no_color && *no_color) && term && strcmp(term, "dumb");
 }
 
+bool lull_term_is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale && *locale)
+			return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+	}
+	return false;
+}
+
 const char *lull_term_colour(enum lull_colour colour, bool is_on)
 {
 	static const char *const codes[] = {
 		[LULL_COLOUR_NONE] = "\033[0m",	   [LULL_COLOUR_BOLD] = "\033[1m",
 		[LULL_COLOUR_DIM] = "\033[2m",	   [LULL_COLOUR_GREEN] = "\033[32m",
 		[LULL_COLOUR_YELLOW] = "\033[33m", [LULL_COLOUR_RED] = "\033[31m",
+		[LULL_COLOUR_BLUE] = "\033[34m",   [LULL_COLOUR_MAGENTA] = "\033[35m",
+		[LULL_COLOUR_CYAN] = "\033[36m",
 	};
 
 	return is_on ? codes[colour] : "";

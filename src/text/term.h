@@ -24,6 +24,9 @@ enum lull_colour {
 	LULL_COLOUR_GREEN,
 	LULL_COLOUR_YELLOW,
 	LULL_COLOUR_RED,
+	LULL_COLOUR_BLUE,
+	LULL_COLOUR_MAGENTA,
+	LULL_COLOUR_CYAN,
 };
 
 struct lull_number {
@@ -41,6 +44,9 @@ int lull_term_width(FILE *stream);
 
 /* Whether to colour: a terminal that is not dumb, and no NO_COLOR in the environment. */
 bool lull_term_has_colour(FILE *stream);
+
+/* Whether text may have characters beyond ASCII, as the locale of the environment says. */
+bool lull_term_is_utf8(void);
 
 /* The escape sequence that switches to the colour, NONE switches back; "" unless `is_on`. */
 const char *lull_term_colour(enum lull_colour colour, bool is_on);

@@ -91,8 +91,17 @@ export function clean(text: string, max = 512): string {
   return cut.replace(/[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, " ");
 }
 
-/** What matters of a kernel's name: without return type, arguments and template arguments. */
+/** Short names of kernels, which the server makes. */
+const shorts = new Map<string, string>();
+
+export function learn(name: string, short: string): void {
+  shorts.set(name, short);
+}
+
+/** What matters of a name: of kernels what the server says, of others without types and arguments. */
 export function short(name: string): string {
+  const known = shorts.get(name);
+  if (known !== undefined) return known;
   let text = clean(name, 400).replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
   const angle = text.indexOf("<");
   const paren = text.indexOf("(");

@@ -1,11 +1,13 @@
 // The texts of names, asked for in batches when something that is seen needs them.
 
+import * as format from "./format";
 import type { Source } from "./source";
 
 export class Names {
   private readonly texts = new Map<number, string>();
   private wanted = new Set<number>();
   private isAsking = false;
+  private shorts?: Promise<Map<number, string>>;
   onChange: () => void = () => undefined;
 
   constructor(private readonly source: Source, private readonly report: number) {}
@@ -37,8 +39,14 @@ export class Names {
   }
 
   private async load(ids: number[]): Promise<void> {
-    const texts = await this.source.ask<string[]>("names", { id: ids.join(","), f: this.report || undefined });
-    ids.forEach((id, i) => this.texts.set(id, texts[i] ?? "?"));
+    const f = this.report || undefined;
+    this.shorts ??= this.source.ask<[number, string][]>("shorts", { f }).then((all) => new Map(all), () => new Map());
+    const [texts, shorts] = await Promise.all([this.source.ask<string[]>("names", { id: ids.join(","), f }), this.shorts]);
+    ids.forEach((id, i) => {
+      this.texts.set(id, texts[i] ?? "?");
+      const short = shorts.get(id);
+      if (short) format.learn(texts[i], short);
+    });
   }
 
   private async ask(): Promise<void> {

@@ -16,7 +16,7 @@
 
 static const struct lull_out_column long_columns[] = {
 	{ .name = "ID", .kind = LULL_OUT_ID },
-	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .is_kernel = true },
 	{ .name = "Section Name", .kind = LULL_OUT_TEXT },
 	{ .name = "Metric Name", .kind = LULL_OUT_TEXT },
 	{ .name = "Metric Unit", .kind = LULL_OUT_TEXT },
@@ -113,7 +113,9 @@ static int print_wide(const struct lull_kernel_choice *c, const struct lull_kern
 	int rc;
 
 	columns[n++] = (struct lull_out_column){ .name = "ID", .kind = LULL_OUT_ID };
-	columns[n++] = (struct lull_out_column){ .name = "Kernel Name", .kind = LULL_OUT_TEXT };
+	columns[n++] = (struct lull_out_column){ .name = "Kernel Name",
+						 .kind = LULL_OUT_TEXT,
+						 .is_kernel = true };
 	columns[n++] = (struct lull_out_column){ .name = "Verdict", .kind = LULL_OUT_TEXT };
 	n_head = n;
 	for (int k = 0; k < LULL_N_K; k++)
@@ -185,7 +187,7 @@ static const struct lull_out_column summary_columns[] = {
 	{ .name = "Blocks", .kind = LULL_OUT_INT, .is_spare = true },
 	{ .name = "Threads", .kind = LULL_OUT_INT, .is_spare = true },
 	{ .name = "Of", .kind = LULL_OUT_TEXT },
-	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT },
+	{ .name = "Kernel Name", .kind = LULL_OUT_TEXT, .is_kernel = true },
 };
 
 /* Launches of one kernel in one shape. */
