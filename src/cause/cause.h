@@ -123,11 +123,10 @@ struct lull_advice {
 };
 
 struct lull_cause {
-	const char *id;	     /* for ever: scripts quote it */
-	const char *title;   /* a phrase */
-	const char *because; /* ends the sentence "The GPU does not compute ... because" */
-	const char *
-		because_waits; /* the same where the thread waits, nobody knows for what; may be NULL */
+	const char *id;		   /* for ever: scripts quote it */
+	const char *title;	   /* a phrase */
+	const char *because;	   /* ends the sentence "The GPU does not compute ... because" */
+	const char *because_waits; /* the same if the thread waits, unknown for what; or NULL */
 	const char *why; /* for lull-causes(7): mechanism, thresholds and their origin, limits */
 	const char *fix; /* one thing to try, in any program */
 	const char *fix_torch; /* the same in a program that uses PyTorch; NULL: no other words */

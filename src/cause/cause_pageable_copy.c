@@ -1,5 +1,5 @@
 /*
- * pageable-copy: data comes from or goes to ordinary memory, so the copy is slow and the call blocks.
+ * pageable-copy: data comes from or goes to ordinary memory: the copy is slow, the call blocks.
  *
  * Signal:  a copy to the device from pageable memory runs alone, or the device is idle while the
  *          thread is inside such a call for more than 50 us (it stages the data), or waits for it;

@@ -106,8 +106,8 @@ struct lull_subject {
 	struct lull_stalls stalls;
 	struct lull_rank_facts ranks;
 
-	bool is_parking; /* much of what it copies to pageable memory comes back: see find_parked() */
-	u64 window_ns;	 /* of all steady steps */
+	bool is_parking;		  /* much of what goes to pageable memory comes back */
+	u64 window_ns;			  /* of all steady steps */
 	u64 split_ns[LULL_N_SPLITS];	  /* adds up to window_ns */
 	u64 cost_ns[LULL_SUBJECT_CAUSES]; /* adds up to idle, exposed copies and collectives */
 	u64 blind_ns[LULL_N_BLINDS];
@@ -115,9 +115,8 @@ struct lull_subject {
 	u64 n_kernels;			     /* in the steady steps */
 	u64 peer_ns, collective_ns;	     /* collectives between two ranks, and all */
 	u64 unseen_ns[LULL_SUBJECT_CAUSES];  /* of gaps of a cause: nothing was recorded */
-	u64 mute_ns
-		[LULL_SUBJECT_CAUSES]; /* of gaps of a cause: the thread waits, nobody knows for what */
-	u64 exposed_ns;		       /* latency that a wait before it exposed */
+	u64 mute_ns[LULL_SUBJECT_CAUSES];    /* the same: the thread waits, nobody knows for what */
+	u64 exposed_ns;			     /* latency that a wait before it exposed */
 	u64 *step_cost_ns; /* [step][LULL_SUBJECT_CAUSES], NULL if there are too many steps */
 	struct lull_vec intervals; /* struct lull_interval by time; short ones may be left out */
 	u64 min_interval_ns;	   /* shorter ones are left out */
