@@ -354,7 +354,7 @@ need/e2e/cudart: sim $(CUDART_GUESTS)
 need/e2e/demo need/e2e/gate need/e2e/why need/e2e/sqlite need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
-need/e2e/metrics: sim $(BUILD)/examples/train_cuda
+need/e2e/metrics need/e2e/recipes: sim $(BUILD)/examples/train_cuda
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
