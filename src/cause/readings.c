@@ -116,8 +116,6 @@ void lull_readings_format(const struct lull_readings *r, char *to, size_t size)
 	char said[64] = "", active[64] = "", power[64] = "";
 
 	*to = '\0';
-	if (!has(r, LULL_READING_UTILIZATION) && !has(r, LULL_READING_SM_ACTIVE))
-		return;
 	if (has(r, LULL_READING_UTILIZATION))
 		snprintf(said, sizeof(said), "nvidia-smi says %.0f %%",
 			 at[LULL_READING_UTILIZATION].mean);
@@ -129,6 +127,11 @@ void lull_readings_format(const struct lull_readings *r, char *to, size_t size)
 			 at[LULL_READING_POWER_LIMIT].mean);
 	else if (has(r, LULL_READING_POWER))
 		snprintf(power, sizeof(power), "%.0f W", at[LULL_READING_POWER].mean);
+	/* NVML does not tell the utilisation of a part of a device (MIG), but its power. */
+	if (*power && !*said && !*active) {
+		snprintf(to, size, "the device draws %s", power);
+		return;
+	}
 	snprintf(to, size, "%s%s%s%s%s", said, *said && (*active || *power) ? "; " : "", active,
 		 *active && *power ? ", " : "", power);
 }

@@ -49,7 +49,7 @@ void lull_readings_init(struct lull_readings *r, const struct lull_subject *s);
 
 /*
  * One line that says what "100 %" means: "nvidia-smi says 100 %; multiprocessors active 34 %,
- * 210 of 700 W". Empty if no utilisation and no activity was recorded.
+ * 210 of 700 W". If only power was recorded: "the device draws 210 of 700 W". Empty without any.
  */
 void lull_readings_format(const struct lull_readings *r, char *to, size_t size);
 
