@@ -182,7 +182,8 @@ int cuptiProfilerHostEvaluateToGpuValues(struct lull_prof_evaluate *p)
 	return CUPTI_OK;
 }
 
-static const char *base_metrics[] = { "gpu__time_duration", "smsp__warps_launched", "dram__bytes" };
+static const char *base_metrics[] = { "gpu__time_duration", "smsp__warps_launched", "dram__bytes",
+				      "sm__foo", "lrc__average_ilc_input_sector_success_rate" };
 
 int cuptiProfilerHostGetBaseMetrics(struct lull_prof_base_metrics *p)
 {

@@ -183,6 +183,15 @@ bool lull_kernel_wants(const struct lull_kernel_options *options, const char *se
 	return !options->which->sections.n;
 }
 
+bool lull_kernel_is_asked(const struct lull_kernel_options *options)
+{
+	const struct lull_kernel_collect *which = options->which;
+
+	return which->metrics.n && !which->sets.n && !which->sections.n &&
+	       options->page != LULL_KERNEL_PAGE_DETAILS &&
+	       options->page != LULL_KERNEL_PAGE_SOURCE;
+}
+
 static int print(const struct lull_kernel_choice *c, const struct lull_kernel_options *o,
 		 struct lull_err *err)
 {

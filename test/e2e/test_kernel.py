@@ -122,6 +122,32 @@ class Kernel(unittest.TestCase):
         self.assertIn("sm__foo.sum", values)
         self.assertNotIn("lrc__average_ilc_input_sector_success_rate.pct", values)
 
+    def test_the_values_of_metrics_that_were_asked_for_are_printed(self):
+        names = "duration,dram__bytes.sum,sm__foo.sum"
+        said = self.measure("-c", "2", "--metrics", names, *STEPS)
+        value = self.counters()[1]
+        self.assertRegex(said, r"(?m)^  duration +[0-9.]+ [mu]s$")
+        self.assertRegex(said, rf"(?m)^  sm__foo.sum +{value['sm__foo.sum']:.2f}$")
+        self.assertNotIn("what limits it is not known", said)
+        lines = self.run_lull("kernel", "--import", "a.lull", "--metrics", names, "--csv").split("\n")
+        self.assertEqual([line.split(",")[3] for line in lines[1:7]], names.split(",") * 2)
+        self.assertEqual(float(lines[3].split(",")[5]), value["sm__foo.sum"])
+        lines = self.run_lull("kernel", "--metrics", names, "--csv", "--page", "raw", "a.lull").split("\n")
+        self.assertEqual(lines[0], "ID,Kernel Name,duration (ns),dram__bytes.sum,sm__foo.sum")
+        self.assertEqual(float(lines[1].split(",")[4]), value["sm__foo.sum"])
+        out = self.run_lull("kernel", "--format", "json", "a.lull")
+        launches = json.loads(out[:out.rindex("}") + 1])["launches"]
+        self.assertEqual(launches[0]["metrics"]["sm__foo.sum"], value["sm__foo.sum"])
+        self.assertRegex(self.run_lull("kernel", "--metrics", "sm_throughput", "a.lull"), "sm_throughput +not measured")
+
+    def test_a_metric_that_is_none_is_refused_with_near_names(self):
+        for name, part in (("dram_throughputs", "'dram_throughputs'; near names: dram_throughput, "),
+                           ("smsp__warps_lanched.sum", "near names: smsp__warps_launched, "),
+                           ("zzz", "there is no metric 'zzz'; lull kernel --list-metrics"),
+                           ("regex:x", "name the metrics, or all that begin alike"),
+                           ("sm_busy", "computed from several metrics; measure --set full")):
+            self.assertIn(part, self.measure("--metrics", name, *STEPS, status=2))
+
     def test_another_name_is_taken_where_the_chip_lacks_the_first(self):
         self.measure("-c", "1", "--section", "speed", *STEPS, LULL_SIM_NO_METRICS="gpu__dram_throughput,sm__throughput")
         names = {r["key"]: r["name"] for r in self.rows("kmetric")}

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "cmd/kernel/kernel_from.h"
+#include "cmd/kernel/kernel_metrics.h"
 #include "counter/kset.h"
 #include "record/collector.h"
 
@@ -267,6 +268,8 @@ static int wish_metrics(const struct lull_kernel_collect *k, struct lull_kwish *
 	struct lull_kset set;
 	int rc;
 
+	if (lull_kernel_metrics_check(&k->metrics, err))
+		return err->code;
 	lull_kset_init(&set);
 	rc = choose(k, &set, err);
 	set.is_plain = k->replay == REPLAY_RANGE && is_basic(k);

@@ -7,6 +7,7 @@
 
 #include "text/shorten.h"
 #include "text/term.h"
+#include "cmd/kernel/kernel_metrics.h"
 #include "cmd/kernel/kernel_show.h"
 #include "counter/judge.h"
 #include "counter/section.h"
@@ -201,6 +202,27 @@ static void print_verdict(const struct printer *out, const struct lull_profile *
 	}
 }
 
+/* ---- metrics that were asked for ---- */
+
+static void print_asked(const struct printer *out, const struct lull_profile *p)
+{
+	const struct lull_kernel_metric *metrics;
+	struct lull_vec asked;
+	int wide = 0;
+
+	lull_vec_init(&asked, sizeof(struct lull_kernel_metric));
+	lull_kernel_metrics_of(p, &out->options->which->metrics, &asked);
+	metrics = asked.at;
+	for (size_t i = 0; i < asked.n; i++)
+		wide = (int)strlen(metrics[i].name) > wide ? (int)strlen(metrics[i].name) : wide;
+	for (size_t i = 0; i < asked.n; i++)
+		fprintf(out->to, "  %-*s  %14s\n", wide, metrics[i].name,
+			lull_k_format(metrics[i].value, metrics[i].unit).text);
+	if (lull_profile_trouble(p))
+		labelled(out, "", lull_profile_trouble(p));
+	lull_vec_release(&asked);
+}
+
 /* ---- sections ---- */
 
 static void print_line(const struct printer *out, const struct lull_sheet *sheet,
@@ -293,6 +315,10 @@ int lull_kernel_print(const struct lull_kernel_choice *c, const struct lull_kern
 	for (size_t i = 0; i < n; i++) {
 		fputs(i ? "\n" : "", to);
 		print_head(&out, p[i]);
+		if (lull_kernel_is_asked(options)) {
+			print_asked(&out, p[i]);
+			continue;
+		}
 		if (options->page != LULL_KERNEL_PAGE_SOURCE)
 			print_verdict(&out, p[i]);
 		for (const struct lull_section *const *s = lull_sections; *s; s++)

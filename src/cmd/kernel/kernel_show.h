@@ -70,6 +70,9 @@ int lull_kernel_print_summary(const struct lull_kernel_choice *c,
 /* What each verdict, wait and value means, for lull-kernels(7). */
 void lull_kernel_print_manual(FILE *to);
 
+/* Whether only the metrics of --metrics are shown: neither a set nor a section was named. */
+bool lull_kernel_is_asked(const struct lull_kernel_options *options);
+
 /* Whether a section is shown: all are unless some were named. */
 bool lull_kernel_wants(const struct lull_kernel_options *options, const char *section);
 

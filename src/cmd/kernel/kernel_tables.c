@@ -8,6 +8,7 @@
 
 #include "base/intern.h"
 #include "base/mem.h"
+#include "cmd/kernel/kernel_metrics.h"
 #include "cmd/kernel/kernel_show.h"
 #include "counter/judge.h"
 #include "counter/section.h"
@@ -57,6 +58,26 @@ static void put_raw(struct lull_out *out, const struct lull_profile *p)
 	}
 }
 
+/* Only what --metrics names. */
+static void put_asked(struct lull_out *out, const struct lull_profile *p,
+		      const struct lull_vec *names)
+{
+	const struct lull_kernel_metric *metrics;
+	struct lull_vec asked;
+
+	lull_vec_init(&asked, sizeof(struct lull_kernel_metric));
+	lull_kernel_metrics_of(p, names, &asked);
+	metrics = asked.at;
+	for (size_t i = 0; i < asked.n; i++) {
+		begin(out, p, "asked for");
+		lull_out_text(out, metrics[i].name);
+		lull_out_text(out, metrics[i].unit);
+		lull_out_f64(out, metrics[i].value);
+		lull_out_text(out, metrics[i].meaning);
+	}
+	lull_vec_release(&asked);
+}
+
 static void put_verdict(struct lull_out *out, const struct lull_profile *p)
 {
 	struct lull_judgement j;
@@ -99,6 +120,47 @@ static void put_sections(struct lull_out *out, const struct lull_profile *p,
 		}
 	}
 	lull_sheet_release(&sheet);
+}
+
+/* One column for each metric that --metrics names. */
+static int print_wide_asked(const struct lull_kernel_choice *c,
+			    const struct lull_kernel_options *options, FILE *to,
+			    struct lull_err *err)
+{
+	struct lull_profile *const *p = c->chosen.at;
+	struct lull_out_column *columns;
+	const struct lull_kernel_metric *metrics;
+	struct lull_vec asked;
+	struct lull_out out;
+	int rc;
+
+	/* The first launch has as many as any: patterns find what it has. */
+	lull_vec_init(&asked, sizeof(struct lull_kernel_metric));
+	lull_kernel_metrics_of(p[0], &options->which->metrics, &asked);
+	columns = lull_alloc(asked.n + 2, sizeof(*columns));
+	metrics = asked.at;
+	columns[0] = (struct lull_out_column){ .name = "ID", .kind = LULL_OUT_ID };
+	columns[1] = (struct lull_out_column){ .name = "Kernel Name", .kind = LULL_OUT_TEXT };
+	for (size_t i = 0; i < asked.n; i++)
+		columns[i + 2] = (struct lull_out_column){ .name = metrics[i].name,
+							   .kind = LULL_OUT_NUMBER,
+							   .unit = *metrics[i].unit ? metrics[i].unit : NULL };
+	lull_out_init(&out, columns, asked.n + 2);
+	for (size_t i = 0; i < c->chosen.n; i++) {
+		asked.n = 0;
+		lull_kernel_metrics_of(p[i], &options->which->metrics, &asked);
+		metrics = asked.at;
+		lull_out_row(&out);
+		lull_out_i64(&out, (i64)p[i]->id);
+		lull_out_text(&out, p[i]->name);
+		for (size_t n = 0; n + 2 < out.n_columns; n++)
+			lull_out_f64(&out, n < asked.n ? metrics[n].value : NAN);
+	}
+	rc = lull_out_write(&out, &options->out, to, err);
+	lull_out_release(&out);
+	lull_vec_release(&asked);
+	free(columns);
+	return rc;
 }
 
 /* One column for each metric that any launch has, as scripts for other tools expect of raw CSV. */
@@ -156,9 +218,14 @@ int lull_kernel_print_table(const struct lull_kernel_choice *c,
 	int rc;
 
 	if (options->page == LULL_KERNEL_PAGE_RAW && options->is_csv)
-		return print_wide(c, options, to, err);
+		return lull_kernel_is_asked(options) ? print_wide_asked(c, options, to, err)
+						     : print_wide(c, options, to, err);
 	lull_out_init(&out, long_columns, LULL_COUNT_OF(long_columns));
 	for (size_t i = 0; i < c->chosen.n; i++) {
+		if (lull_kernel_is_asked(options)) {
+			put_asked(&out, p[i], &options->which->metrics);
+			continue;
+		}
 		if (options->page == LULL_KERNEL_PAGE_RAW) {
 			put_raw(&out, p[i]);
 			continue;
