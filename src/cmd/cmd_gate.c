@@ -85,7 +85,7 @@ static int add_bound(void *ctx, const char *value, struct lull_err *err)
 	struct lull_bound_text parts;
 
 	if (lull_bound_split(value, &parts, err))
-		return lull_err_wrap(err, "--max");
+		return err->code;
 	*(char **)lull_vec_push(ctx) = lull_strdup(value);
 	return LULL_OK;
 }
@@ -125,8 +125,7 @@ static int set_threshold(void *ctx, const char *value, struct lull_err *err)
 	}
 	if (end == value || *end || !(*percent > 0 && *percent < 1000))
 		return lull_fail(err, LULL_E_USAGE,
-				 "--threshold is a percentage above 0, such as 3%%, not '%s'",
-				 value);
+				 "it is a percentage above 0, such as 3%%, not '%s'", value);
 	return LULL_OK;
 }
 
@@ -398,6 +397,8 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 {
 	static const char *const formats[] = { "text", "json", NULL };
 	struct options o = { .store = DEFAULT_STORE, .threshold_pct = 5 };
+	struct lull_vec *const lists[] = { &o.baselines, &o.metrics,	    &o.queries, &o.bounds,
+					   &o.warned,	 &o.warning_bounds, &o.paths };
 	struct lull_gate gate;
 	const struct lull_opt opts[] = {
 		OPT_USAGE(
@@ -450,23 +451,13 @@ int cmd_gate(int argc, char **argv, struct lull_err *err)
 	int first, rc;
 
 	lull_gate_init(&gate);
-	lull_vec_init(&o.baselines, sizeof(char *));
-	lull_vec_init(&o.metrics, sizeof(char *));
-	lull_vec_init(&o.queries, sizeof(char *));
-	lull_vec_init(&o.bounds, sizeof(char *));
-	lull_vec_init(&o.warned, sizeof(char *));
-	lull_vec_init(&o.warning_bounds, sizeof(char *));
-	lull_vec_init(&o.paths, sizeof(char *));
+	for (size_t i = 0; i < LULL_COUNT_OF(lists); i++)
+		lull_vec_init(lists[i], sizeof(char *));
 	first = lull_opt_parse(argc, argv, opts, err);
 	rc = first < 0 ? first : run(&o, &gate, argv + first, err);
 	lull_gate_release(&gate);
-	lull_opt_list_release(&o.baselines);
-	lull_opt_list_release(&o.metrics);
-	lull_opt_list_release(&o.queries);
-	lull_opt_list_release(&o.bounds);
-	lull_opt_list_release(&o.warned);
-	lull_opt_list_release(&o.warning_bounds);
-	lull_opt_list_release(&o.paths);
+	for (size_t i = 0; i < LULL_COUNT_OF(lists); i++)
+		lull_opt_list_release(lists[i]);
 	/* 1 would say "regressed". */
 	return rc < 0 && rc != LULL_OPT_HELPED ? LULL_E_USAGE : rc;
 }

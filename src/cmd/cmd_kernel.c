@@ -400,7 +400,7 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 	memcpy(to, opts, sizeof(opts));
 }
 
-#define MAX_OPTIONS 80
+#define MAX_OPTIONS 160
 #define OWN_OPTIONS 11
 
 int cmd_kernel(int argc, char **argv, struct lull_err *err)

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "record/gpu/kernel_seen.h"
 #include "record/perf/callstack.h"
 #include "record/collector_int.h"
 #include "record/session/locate.h"
@@ -550,6 +551,7 @@ static void tell_kernels(struct lull_collector *c)
 	c->result->n_passes = atomic_load(&wish->n_passes);
 	c->result->measured_ns = lull_clock_dur_ns(&c->clock, atomic_load(&wish->done_ticks));
 	c->result->has_hung = c->has_hung;
+	lull_kernel_seen(wish, &c->result->ran);
 }
 
 static int run(struct lull_collector *c, struct lull_err *err)
@@ -633,4 +635,5 @@ void lull_collector_result_release(struct lull_collector_result *result)
 		free(done[i].notices);
 	}
 	lull_vec_release(&result->reports);
+	lull_str_release(&result->ran);
 }

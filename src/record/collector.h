@@ -9,6 +9,7 @@
 #define LULL_RECORD_COLLECTOR_H
 
 #include "base/err.h"
+#include "base/str.h"
 #include "base/types.h"
 #include "base/vec.h"
 #include "record/perf/perf.h"
@@ -102,6 +103,7 @@ struct lull_collector_result {
 	/* With kernels to be measured: launches seen and measured, how long that took, passes. */
 	u64 n_launches, n_measured, measured_ns;
 	u32 n_passes;
+	struct lull_str ran; /* which kernels were launched, as people read it; "" if not known */
 	bool has_hung; /* a kernel did not end, and the program was ended for it */
 };
 

@@ -35,6 +35,15 @@ enum {
 	LULL_PROFILED_FAILED = 5,
 };
 
+/* A name of kernels that were launched; agents of several processes fill in the same table. */
+struct lull_kwish_seen {
+	_Atomic u32 state; /* 0 free, 1 being written, 2 has a name */
+	_Atomic u64 n;	   /* launches */
+	char name[116];	   /* without template and parameters; its beginning if it is long */
+};
+
+#define LULL_KWISH_N_SEEN 16u
+
 struct lull_kwish {
 	u32 n_filters;
 	u32 replay;	/* LULL_REPLAY_* */
@@ -59,6 +68,7 @@ struct lull_kwish {
 	_Atomic u32 busy_pid;	/* who measures right now, 0 = nobody */
 	_Atomic u64 busy_since; /* counter */
 	char busy_name[256];	/* its kernel, mangled */
+	struct lull_kwish_seen seen[LULL_KWISH_N_SEEN]; /* the first names, for who found none */
 };
 
 #endif

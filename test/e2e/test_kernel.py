@@ -187,6 +187,27 @@ class Kernel(unittest.TestCase):
         self.assertEqual(len(said[2].stdout.splitlines()), 4)
         self.assertGreater(len(said[3].stdout.splitlines()), 100)
 
+    def test_options_of_other_tools_are_taken_or_answered(self):
+        self.measure("--apply-rules", "yes", "--import-source", "on", "--profile-from-start", "on", "--print-units=base",
+                     "--kernel-name-base", "function", "--verbose", "--kernel-id", "::matmul:3", "--metrics", "duration",
+                     *STEPS)
+        self.assertEqual(self.names(), ["matmul"])
+        one = self.rows("profiled")[0]["ordinal"]
+        self.measure("-k", "matmul", "-s", "2", "-c", "1", "--metrics", "duration", *STEPS)
+        self.assertEqual(self.rows("profiled")[0]["ordinal"], one)
+        self.measure("--kernel-id", "::regex:^(relu|axpy):2", "--metrics", "duration", *STEPS)
+        self.assertEqual(len(self.names()), 1)
+        for words, part in ((["--kernel-id", "1:7:matmul:2"], "write ::NAME:N"), (["--kernel-id", "matmul"], "write ::NAME:N"),
+                            (["--kernel-id", "::matmul:x"], "write ::NAME:N"),
+                            (["--profile-from-start", "off"], "use --replay range"),
+                            (["--kernel-name-base", "mangled"], "use --kernel-name regex:EXPR"),
+                            (["--launch-skip-before-match", "3"], "use --launch-skip"),
+                            (["--nvtx-exclude", "x"], "use --nvtx-include"), (["--log-file", "x"], "> FILE"),
+                            (["--list-rules"], "lull kernel --verdicts"), (["--open-in-ui"], "lull view REPORT")):
+            said = self.run_lull("kernel", *words, *STEPS, status=2)
+            self.assertIn(part, said)
+            self.assertEqual(said.count("\n"), 1)
+
     # ---- ranges as one ----
 
     def test_a_range_between_calls_of_the_profiler_is_one_piece_of_work(self):
@@ -297,8 +318,12 @@ class Kernel(unittest.TestCase):
         self.assertIn("--replay application", said)
 
     def test_a_name_that_no_kernel_has(self):
-        said = self.measure("-k", "nosuch", *STEPS, status=1)
-        self.assertIn("no kernel is named nosuch", said)
+        said = self.measure("-k", "nosuch", "-s", "2", *STEPS, status=1)
+        self.assertRegex(said, "none of [0-9]+ launches was measured; looked for --kernel-name nosuch --launch-skip 2; these "
+                         "kernels ran: matmul 20 times, axpy 12 times, relu 4 times")
+        # A launch that never came is looked for by its number.
+        self.assertIn("--kernel-name matmul --launch-skip 20; these kernels ran: matmul 20 times",
+                      self.measure("-k", "matmul", "-s", "20", *STEPS, status=1))
 
     def test_a_program_without_kernels(self):
         said = self.measure("/bin/true", status=1)

@@ -199,6 +199,37 @@ static void end(struct lull_thread *t, const void *data)
 	let_go();
 }
 
+/* The slot of a name; NULL if there is no room for another. */
+static struct lull_kwish_seen *seen_slot(const char *name)
+{
+	struct lull_kwish_seen *slots = lull_agent.control->kernels.seen;
+
+	for (u32 i = 0; i < LULL_KWISH_N_SEEN; i++) {
+		u32 state = atomic_load_explicit(&slots[i].state, memory_order_acquire);
+
+		if (state == 2 && strncmp(slots[i].name, name, sizeof(slots[i].name) - 1) == 0)
+			return &slots[i];
+		if (state || !atomic_compare_exchange_strong(&slots[i].state, &state, 1))
+			continue;
+		memcpy(slots[i].name, name, strnlen(name, sizeof(slots[i].name) - 1));
+		atomic_store_explicit(&slots[i].state, 2, memory_order_release);
+		return &slots[i];
+	}
+	return NULL;
+}
+
+/* Count a launch by its name: if none is measured, the user is told what did run. */
+static void see(const char *symbol)
+{
+	struct lull_kwish_seen *slot;
+	char name[sizeof(slot->name)];
+
+	lull_kernel_plain_name(symbol, name, sizeof(name));
+	slot = seen_slot(name);
+	if (slot)
+		atomic_fetch_add_explicit(&slot->n, 1, memory_order_relaxed);
+}
+
 static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void *data)
 {
 	u64 ordinal = atomic_fetch_add(&kernel.n_launches, 1) + 1;
@@ -210,6 +241,7 @@ static void enter(struct lull_thread *t, enum lull_launch_kind kind, const void 
 	t->kernel.correlation = lull_cupti_call_correlation(data);
 	if (!lull_launch_read(&launch, kind, data))
 		return;
+	see(launch.symbol);
 	if (!is_chosen(t, &launch))
 		return;
 	t->kernel.place = LULL_KERNEL_HOLDING;

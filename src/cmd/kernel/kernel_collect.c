@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "cmd/kernel/kernel_from.h"
+#include "cmd/kernel/kernel_habits.h"
 #include "cmd/kernel/kernel_metrics.h"
 #include "counter/kset.h"
 #include "record/collector.h"
@@ -39,6 +40,7 @@ void lull_kernel_collect_release(struct lull_kernel_collect *k)
 	lull_opt_list_release(&k->metrics);
 	lull_opt_list_release(&k->devices);
 	lull_opt_list_release(&k->env);
+	free(k->id_name);
 }
 
 static size_t add(struct lull_opt *to, size_t room, size_t used, const struct lull_opt *from,
@@ -134,7 +136,8 @@ size_t lull_kernel_collect_opts(struct lull_kernel_collect *k, struct lull_opt *
 	size_t n = add_which(k, to, room, 0);
 
 	n = add_what(k, to, room, n);
-	return add_rest(k, to, room, n);
+	n = add_rest(k, to, room, n);
+	return n + lull_kernel_habits(k, to + n, room - n);
 }
 
 /* An expression that the agent could not use is refused here. */
@@ -348,6 +351,39 @@ static void say_done(const struct lull_kernel_collect *k, const struct lull_repo
 	say_notices("", done->notices);
 }
 
+/* Which launches were looked for, as the command line said it. */
+static void add_wish(const struct lull_kernel_collect *k, struct lull_str *to)
+{
+	if (k->from)
+		lull_str_addf(to, " --from %s", k->from);
+	if (k->kernel_name)
+		lull_str_addf(to, " --kernel-name %.80s", k->kernel_name);
+	if (k->skip)
+		lull_str_addf(to, " --launch-skip %llu", (unsigned long long)k->skip);
+	if (k->nvtx_include)
+		lull_str_addf(to, " --nvtx-include %.80s", k->nvtx_include);
+	for (size_t i = 0; i < k->devices.n; i++)
+		lull_str_addf(to, "%s%s", i ? "," : " --device ", ((char **)k->devices.at)[i]);
+}
+
+/* Launches there were, but not those that were looked for. */
+static int fail_missed(const struct lull_kernel_collect *k,
+		       const struct lull_collector_result *result, struct lull_err *err)
+{
+	const struct lull_str *ran = &result->ran;
+	struct lull_str wish = LULL_STR_INIT;
+
+	add_wish(k, &wish);
+	lull_fail(err, LULL_E_NOT_FOUND, "none of %llu launches was measured%s%s%s%s%s",
+		  (unsigned long long)result->n_launches, wish.len ? "; looked for" : "",
+		  lull_str_text(&wish), ran->len ? "; these kernels ran: " : "", lull_str_text(ran),
+		  ran->len ? ""
+			   : "; lull profile and lull stats -r cuda_gpu_kern_sum show the names of "
+			     "kernels");
+	lull_str_release(&wish);
+	return err->code;
+}
+
 /* The names were wrong, or nothing was launched: what to do. */
 static int fail_empty(const struct lull_kernel_collect *k,
 		      const struct lull_collector_result *result, struct lull_err *err)
@@ -364,12 +400,7 @@ static int fail_empty(const struct lull_kernel_collect *k,
 		return lull_fail(err, LULL_E_NOT_FOUND,
 				 "the program launched no kernel, or CUDA could not be recorded; "
 				 "lull doctor says whether it can");
-	return lull_fail(err, LULL_E_NOT_FOUND,
-			 "none of %llu launches was measured%s%.80s; lull profile and lull stats "
-			 "-r cuda_gpu_kern_sum show the names of kernels",
-			 (unsigned long long)result->n_launches,
-			 k->kernel_name ? ": no kernel is named " : "",
-			 k->kernel_name ? k->kernel_name : "");
+	return fail_missed(k, result, err);
 }
 
 /* Where a run puts its report, and where the samples of an earlier one are. */

@@ -23,6 +23,7 @@
 /* The words of the command line. */
 struct lull_kernel_collect {
 	const char *kernel_name, *nvtx_include, *output, *chip, *from, *session;
+	char *id_name; /* of --kernel-id, which kernel_name may be; owned */
 	struct lull_vec sets, sections, metrics, devices, env;
 	u64 skip, count, top;
 	f64 timeout_s;

@@ -141,10 +141,13 @@ static int print_wide_asked(const struct lull_kernel_choice *c,
 	metrics = asked.at;
 	columns[0] = (struct lull_out_column){ .name = "ID", .kind = LULL_OUT_ID };
 	columns[1] = (struct lull_out_column){ .name = "Kernel Name", .kind = LULL_OUT_TEXT };
-	for (size_t i = 0; i < asked.n; i++)
+	for (size_t i = 0; i < asked.n; i++) {
+		const char *unit = metrics[i].unit;
+
 		columns[i + 2] = (struct lull_out_column){ .name = metrics[i].name,
 							   .kind = LULL_OUT_NUMBER,
-							   .unit = *metrics[i].unit ? metrics[i].unit : NULL };
+							   .unit = *unit ? unit : NULL };
+	}
 	lull_out_init(&out, columns, asked.n + 2);
 	for (size_t i = 0; i < c->chosen.n; i++) {
 		asked.n = 0;
