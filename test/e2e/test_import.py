@@ -9,6 +9,8 @@ no input takes more memory than the limit.
 import gzip
 import json
 import os
+import pickle
+import random
 import sys
 import tempfile
 import unittest
@@ -27,7 +29,7 @@ sys.exit(status)
 """
 
 
-class Import(unittest.TestCase):
+class Case(unittest.TestCase):
     lull, trace = map(os.path.abspath, sys.argv[1:3])
 
     def setUp(self):
@@ -66,6 +68,8 @@ class Import(unittest.TestCase):
         self.assertIn(says, done.stderr)
         self.assertEqual(sorted(os.listdir(self.dir.name)), before)
 
+
+class Import(Case):
     def test_a_real_trace_leaves_nothing_unexplained(self):
         rows, said = self.imported(self.trace)
         events = json.loads(gzip.open(self.trace).read())["traceEvents"]
@@ -229,6 +233,104 @@ class Import(unittest.TestCase):
         info = self.run_lull("info", self.trace)
         self.assertEqual(info.returncode, 0, info.stderr)
         self.assertIn("NVIDIA H200", info.stdout)
+
+
+def frame(line, name="step", file="/srv/train.py"):
+    return {"filename": file, "line": line, "name": name}
+
+
+INNER, OUTER, NATIVE = frame(41), frame(90, "<module>"), frame(0, "at::native::empty", "??")
+
+
+def snapshot():
+    """As torch.cuda.memory._snapshot() gives it: one block from before the history, one that it releases, two that it has."""
+    def event(action, addr, size, time_us, frames=()):
+        return {"action": action, "addr": addr, "size": size, "stream": 0, "time_us": time_us, "frames": list(frames)}
+
+    events = [event("alloc", 0x7f0000002000, 2048, 1700000000000100, [NATIVE, INNER, OUTER]),
+              event("segment_alloc", 0x7f0000100000, 1 << 20, 1700000000000150),
+              event("free_requested", 0x7f0000001000, 4096, 1700000000000200),
+              event("free_completed", 0x7f0000001000, 4096, 1700000000000200),
+              event("alloc", 0x7f0000100000, 8192, 1700000000000300, [INNER, OUTER]),
+              {**event("oom", 1, 1 << 40, 1700000000000310), "device_free": 12345},
+              event("free_completed", 0x7f0000002000, 2048, 1700000000000400)]
+    blocks = [{"address": 0x7f0000000000, "size": 512, "requested_size": 500, "state": "active_allocated",
+               "frames": [frame(7, "build", "/srv/model.py")]},
+              {"address": 0x7f0000000200, "size": 2096640, "requested_size": 0, "state": "inactive", "frames": []}]
+    return {"segments": [
+        {"device": 0, "address": 0x7f0000000000, "total_size": 2 << 20, "stream": 0, "segment_type": "small",
+         "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": blocks},
+        {"device": 0, "address": 0x7f0000100000, "total_size": 1 << 20, "blocks": [
+            {"address": 0x7f0000100000, "size": 8192, "state": "active_allocated", "frames": [INNER, OUTER]}]}],
+        "device_traces": [events, []], "allocator_settings": {"max_split_size": -1, "fraction": 0.5, "none": None}}
+
+
+class Snapshot(Case):
+    """Memory snapshots of PyTorch, which are pickles: nothing in them is run."""
+
+    def check(self, data):
+        rows, _ = self.imported(self.path("snapshot.pickle", data))
+        self.assertEqual([(r["size_bytes"], r["allocated_bytes"], r["reserved_bytes"]) for r in rows["alloc"]],
+                         [(4096, 4096, 2 << 20), (512, 4608, 2 << 20), (2048, 6656, 2 << 20), (-4096, 2560, 3 << 20),
+                          (8192, 10752, 3 << 20), (-2048, 8704, 3 << 20)])
+        self.assertEqual([r["start_ns"] for r in rows["alloc"]][2:], [1000, 101000, 201000, 301000])
+        return rows
+
+    def test_every_protocol_of_python_is_read(self):
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            with self.subTest(protocol):
+                rows = self.check(pickle.dumps(snapshot(), protocol))
+        self.assertEqual({(r["function"], r["file"], r["line"]) for r in rows["frame"]},
+                         {("step", "/srv/train.py", 41), ("<module>", "/srv/train.py", 90), ("build", "/srv/model.py", 7)})
+        self.assertEqual(len(rows["mark"]), 1)
+        self.check(gzip.compress(pickle.dumps(snapshot())))
+
+    def test_reports_of_memory_use_it(self):
+        path = self.path("snapshot.pickle", pickle.dumps(snapshot()))
+        peak = json.loads(self.run_lull("stats", "-r", "alloc_peak", "--format", "json", path).stdout)
+        text = json.dumps(peak)
+        self.assertIn("train.py:41", text)
+        self.assertIn("model.py:7", text)
+        self.assertIn("10752", text)
+
+    def test_segments_alone_are_enough(self):
+        rows, _ = self.imported(self.path("s.pickle", pickle.dumps(snapshot()["segments"])))
+        self.assertEqual([r["size_bytes"] for r in rows["alloc"]], [512, 8192])
+        old = [{"device": 0, "address": 4096, "total_size": 4096, "blocks": [
+            {"size": 1024, "state": "inactive"},
+            {"size": 512, "state": "active_allocated", "history": [{"addr": 0, "frames": [INNER]}]}]}]
+        rows, _ = self.imported(self.path("old.pickle", pickle.dumps({"segments": old, "device_traces": []})))
+        self.assertEqual([(r["address"], r["size_bytes"]) for r in rows["alloc"]], [(5120, 512)])
+
+    def test_nothing_of_a_pickle_is_run(self):
+        class Evil:
+            def __reduce__(self):
+                return os.mkdir, (os.path.join(os.getcwd(), "evil"),)
+
+        os.chdir(self.dir.name)
+        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+            data = pickle.dumps({"segments": [], "x": Evil()}, protocol)
+            self.refused(self.path("evil.pickle", data), "lull runs nothing of what a pickle says")
+        self.assertFalse(os.path.exists("evil"))
+        os.chdir("/")
+
+    def test_what_is_no_snapshot_is_refused(self):
+        self.refused(self.path("a.pickle", pickle.dumps([1, 2, 3])), "neither segments nor device_traces")
+        self.refused(self.path("b.pickle", b"\x80\x04" + b"segments" * 9), "the pickle")
+        whole = pickle.dumps(snapshot())
+        self.refused(self.path("c.pickle", whole[:-10]), "ends early")
+        loop = []
+        loop.append(loop)
+        self.imported(self.path("d.pickle", pickle.dumps({"segments": loop, "device_traces": loop})))
+
+    def test_no_change_of_a_byte_does_harm(self):
+        whole, rng = pickle.dumps(snapshot()), random.Random(7)
+        for _ in range(60):
+            data = bytearray(whole)
+            for _ in range(rng.randint(1, 4)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            done = self.run_lull("import", "-f", "-q", "-o", self.path("out.lull"), self.path("x.pickle", bytes(data)))
+            self.assertIn(done.returncode, (0, 1), done.stderr)
 
 
 if __name__ == "__main__":

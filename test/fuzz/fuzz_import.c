@@ -1,13 +1,13 @@
 /*
- * fuzz_import - throw changed traces at the importers of JSON, for a while.
+ * fuzz_import - throw changed files at the importers of JSON and of pickles, for a while.
  *
  *	fuzz_import [SECONDS [SEED]]		(default 10 s, seed 1)
  *
- * Two small traces, one of PyTorch and one of another program, are changed at random: bytes,
- * pieces moved, cut and doubled, words planted that matter to JSON. They are imported as either
- * format, half of them packed. Built with ASan and UBSan: they are the judges, together with three
- * rules: nothing may hang, a report that comes of it is whole, and one that does not leaves nothing
- * behind. The seed of a failure is the last one printed.
+ * Two small traces, one of PyTorch and one of another program, and a memory snapshot are changed at
+ * random: bytes, pieces moved, cut and doubled, words planted that matter to JSON or are opcodes of
+ * pickles. They are imported as any format, half of them packed. Built with ASan and UBSan: they
+ * are the judges, together with three rules: nothing may hang, a report that comes of it is whole,
+ * and one that does not leaves nothing behind. The seed of a failure is the last one printed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -110,6 +110,89 @@ static size_t below(struct fuzz *f, size_t n)
 	return n ? (size_t)(next_random(f) % n) : 0;
 }
 
+/* ---- a snapshot of memory, as Python pickles it ---- */
+
+static void put(struct fuzz *f, const void *bytes, size_t n)
+{
+	memcpy(f->bytes + f->len, bytes, n);
+	f->len += n;
+}
+
+static void put_op(struct fuzz *f, int op)
+{
+	u8 byte = (u8)op;
+
+	put(f, &byte, 1);
+}
+
+static void put_text(struct fuzz *f, const char *text)
+{
+	put_op(f, 0x8c); /* SHORT_BINUNICODE */
+	put_op(f, (int)strlen(text));
+	put(f, text, strlen(text));
+	put_op(f, 0x94); /* MEMOIZE */
+}
+
+static void put_number(struct fuzz *f, const char *key, u64 number)
+{
+	put_text(f, key);
+	put_op(f, 0x8a); /* LONG1 */
+	put_op(f, 8);
+	put(f, &number, sizeof(number));
+}
+
+/* "frames": [{...}], of which the second one is the first again. */
+static void put_frames(struct fuzz *f)
+{
+	put_text(f, "frames");
+	put(f, "](}(", 4);
+	put_number(f, "line", 41);
+	put_text(f, "name");
+	put_text(f, "step");
+	put_text(f, "filename");
+	put_text(f, "/srv/train.py");
+	put(f, "u\x94h\1e", 5);
+}
+
+static void put_event(struct fuzz *f, const char *action, u64 address, u64 size)
+{
+	put(f, "}(", 2);
+	put_text(f, "action");
+	put_text(f, action);
+	put_number(f, "addr", address);
+	put_number(f, "size", size);
+	put_number(f, "time_us", 1700000000000000 + size);
+	put_frames(f);
+	put_op(f, 'u');
+}
+
+static void make_snapshot(struct fuzz *f)
+{
+	f->len = 0;
+	put(f, "\x80\4}(", 4);
+	put_text(f, "segments");
+	put(f, "](}(", 4);
+	put_number(f, "device", 0);
+	put_number(f, "address", 4096);
+	put_number(f, "total_size", 1 << 20);
+	put_text(f, "blocks");
+	put(f, "](}(", 4);
+	put_number(f, "size", 512);
+	put_text(f, "state");
+	put_text(f, "active_allocated");
+	put_frames(f);
+	put(f, "ueue", 4);
+	put_text(f, "device_traces");
+	put(f, "](](", 4);
+	put_event(f, "alloc", 8192, 1024);
+	put_event(f, "free_completed", 16384, 2048);
+	put_event(f, "segment_alloc", 1 << 20, 1 << 20);
+	put_event(f, "oom", 0, 1ULL << 40);
+	put(f, "ee", 2);
+	put_text(f, "settings");
+	put(f, "}N\x88\x85su.", 7);
+}
+
 /* ---- changes ---- */
 
 static void change_bytes(struct fuzz *f)
@@ -149,6 +232,14 @@ static void plant_word(struct fuzz *f)
 		"\"args\"",
 		"18446744073709551615",
 		"\"traceEvents\"",
+		"(",
+		"e",
+		"u",
+		"s",
+		"t",
+		"h\1",
+		"\x94",
+		"\x8aT",
 	};
 	const char *word = words[below(f, LULL_COUNT_OF(words))];
 	size_t at = below(f, f->len), n = strlen(word);
@@ -259,18 +350,26 @@ static void read_all(const char *path)
 
 static void run_once(struct fuzz *f, const char *dir)
 {
-	static const char *const types[] = { NULL, "pytorch", "chrome" };
+	static const char *const types[] = { NULL, "pytorch", "chrome", "snapshot" };
+	static const struct {
+		const char *text;
+		size_t len;
+	} traces[] = { { pytorch, sizeof(pytorch) - 1 }, { chrome, sizeof(chrome) - 1 } };
 	const struct lull_import_options options = {
 		.type = types[below(f, LULL_COUNT_OF(types))],
 		.is_quiet = true,
 		.is_temporary = true,
 	};
-	bool is_pytorch = below(f, 2);
+	size_t which = below(f, 3);
 	struct lull_err err;
 	char trace[256], report[256], part[300];
 
-	f->len = is_pytorch ? sizeof(pytorch) - 1 : sizeof(chrome) - 1;
-	memcpy(f->bytes, is_pytorch ? pytorch : chrome, f->len);
+	if (which == 2) {
+		make_snapshot(f);
+	} else {
+		f->len = traces[which].len;
+		memcpy(f->bytes, traces[which].text, f->len);
+	}
 	change(f);
 	snprintf(trace, sizeof(trace), "%s/trace", dir);
 	snprintf(report, sizeof(report), "%s/a.lull", dir);
