@@ -458,7 +458,7 @@ format:
 	$(Q)tools/wrap-comments $(FORMATTED)
 
 # Loaded into the Python programs that are recorded; beside the agent.
-PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py
+PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py lull/_compile.py
 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull

@@ -33,6 +33,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _agent = None
+_folder = ""
 _enter = _leave = None
 _sources = 0
 _is_compiling = bool  # torch.compiler.is_compiling, once torch is there; bool() is False
@@ -166,6 +167,7 @@ _steps = _Steps()
 
 class _Ops:
     is_known = False
+    has_lines = False
     n_tries = 0
 
 
@@ -216,7 +218,7 @@ def learn():
         _Ops.is_known = _learn_ops()
         if _Ops.is_known:
             _agent.tell(WITH_OPS)
-            if not _learn_stacks():
+            if not _Ops.has_lines:
                 trouble("lines")
     except Exception:
         _Ops.n_tries = 3
@@ -279,13 +281,18 @@ def wrap(owners, attribute, name):
             put(owner, attribute, inner)
 
 
-def wrap_compiler(owner, attribute, name):
-    """Make a part of torch.compile a phase. It is never traced, and runs while is_compiling()."""
+def wrap_compiler(owner, attribute, name, watch=None):
+    """Make a part of torch.compile a phase. It is never traced, and runs while is_compiling().
+
+    watch: a function that wraps it first.
+    """
     original = getattr(owner, "__dict__", {}).get(attribute)
     kind = type(original) if isinstance(original, (staticmethod, classmethod)) else None
     function = original.__func__ if kind else original
     if not callable(function):
         return False
+    if watch is not None:
+        function = watch(function)
 
     @functools.wraps(function)
     def inner(*args, **kwargs):
@@ -647,9 +654,10 @@ def _patch_dynamo(module):
     for attribute in ("optimize", "export"):
         _uses_compile((module, sys.modules.get("torch._dynamo.eval_frame")), attribute)
     frames = sys.modules.get("torch._dynamo.convert_frame")
-    if frames is not None:
-        wrap_compiler(frames, "_compile", "compile")
     graphs = getattr(sys.modules.get("torch._dynamo.output_graph"), "OutputGraph", None)
+    watch = _watch_breaks(frames, graphs)
+    if frames is not None:
+        wrap_compiler(frames, "_compile", "compile", watch)
     wrap_compiler(graphs, "call_user_compiler", "compile.backend")
     global _is_compiling
     if _is_compiling is bool:  # 2.1 has it here only
@@ -662,6 +670,28 @@ def _patch_dynamo(module):
 
 
 BEFORE["torch._dynamo"] = lambda: _set_call(False)
+
+
+def _watch_breaks(frames, graphs):
+    """Why graphs break and functions are compiled again (_compile.py); what else wraps the compilation of a function."""
+    try:
+        notes = _load("_lull_compile", "_compile.py")
+        notes.begin(sys.modules["torch"], _agent.hooked_mark)
+        original = getattr(graphs, "__dict__", {}).get("compile_subgraph")
+        if callable(original):
+            put(graphs, "compile_subgraph", notes.watch_graphs(original))
+        has_reasons = False
+        for attribute in ("get_and_maybe_log_recompilation_reason", "get_and_maybe_log_recompilation_reasons"):
+            original = getattr(frames, attribute, None)
+            if callable(original):
+                put(frames, attribute, notes.watch_reasons(original))
+                has_reasons = True
+        told = getattr(sys.modules.get("torch._dynamo.utils"), "guard_failures", None)
+        failures = told if isinstance(told, dict) and not has_reasons else None
+        return lambda function: notes.watch_frames(function, failures)
+    except Exception:
+        trouble("torch._dynamo.reasons")
+        return None
 
 
 def _of_compiled(original):
@@ -850,20 +880,21 @@ class _Own:
         return PathFinder.find_spec(name, [self.folder])
 
 
-def _load_agent(folder):
-    """The functions of lull/__init__.py, without importing a package of that name."""
+def _load(name, file):
+    """A file beside this one, without importing a package named lull."""
     import os
     from importlib.util import module_from_spec, spec_from_file_location
-    spec = spec_from_file_location("_lull_api", os.path.join(folder, "lull", "__init__.py"))
-    api = module_from_spec(spec)
-    spec.loader.exec_module(api)
-    return api._agent
+    spec = spec_from_file_location(name, os.path.join(_folder, "lull", file))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def begin(folder):
     """Called once, before the program."""
-    global _agent, _enter, _leave, _sources
-    _agent = _load_agent(folder)
+    global _agent, _enter, _folder, _leave, _sources
+    _folder = folder
+    _agent = _load("_lull_api", "__init__.py")._agent
     sys.meta_path.append(_Own(folder))
     if _agent is None:
         return
@@ -872,6 +903,8 @@ def begin(folder):
         return
     _agent.tell(PACKAGE)
     sys.meta_path.insert(0, _Finder())
+    # For calls of CUDA that wait, and for operators.
+    _Ops.has_lines = _learn_stacks()
     # Also without PyTorch: where the interpreter is stripped, samples do not name the collector.
     import gc
     gc.callbacks.append(_agent.gc)

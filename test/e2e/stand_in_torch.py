@@ -7,11 +7,15 @@ import textwrap
 
 # What differs between versions, for what the hooks touch:
 #   2.0   hooks for all optimizers; torch.compile, torch._dynamo
-#   2.1   torch.compiler, without is_compiling: that is in torch._dynamo.external_utils
+#         and a list of guards that failed instead of a function that tells them
+#   2.1   that function; graphs that end with their function are told from those that break
+#         torch.compiler, without is_compiling: that is in torch._dynamo.external_utils
 #   2.2   torch.compiler.is_compiling; Module.compile(); Inductor's cache of graphs, a function to compile one
 #   2.3   torch.amp.GradScaler, of which torch.cuda.amp.GradScaler is a kind; torch.distributed.checkpoint.save
 #   2.4   a cache of what autograd makes of a graph
 #   2.5   AsyncCompile has a module of its own
+#   2.6   the function that tells why a function is compiled again has another name
+#   2.8   the reason of a graph is the second parameter
 #   2.13  is_compiling() all the time that torch.compile takes ("next" here)
 # "strange" is a version that we do not know: its loader has other names.
 VERSIONS = ("1.13", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9", "2.10", "2.11", "next", "strange")
@@ -156,20 +160,45 @@ def files(version):
         """)
         found["torch/_dynamo/convert_frame.py"] = textwrap.dedent("""
             import torch
+            from . import exc, utils
+            from .guards import REASONS
+            flags = getattr(torch, "compiler", torch)
             def _compile(code):
                 from .output_graph import OutputGraph
-                torch.compiler._is_compiling_flag = IS_NEXT
+                if getattr(code, "co_name", "") == "refused":
+                    raise exc.SkipFrame("a break in a loop") from exc.Unsupported("call print\\n  Hint: do not")
+                flags._is_compiling_flag = IS_NEXT
                 try:
                     return OutputGraph().call_user_compiler(code)
                 finally:
-                    torch.compiler._is_compiling_flag = False
-        """).replace("IS_NEXT", str(version == "next"))
+                    flags._is_compiling_flag = False
+            def convert(frame, failed):
+                if failed:
+                    utils.guard_failures.setdefault(frame.f_code, []).append(failed)
+                    REASONS(failed, frame)
+                return _compile(frame.f_code)
+        """).replace("IS_NEXT", str(version == "next")).replace("REASONS", _reasons(v))
+        found["torch/_dynamo/exc.py"] = textwrap.dedent("""
+            class SkipFrame(RuntimeError): pass
+            class Unsupported(RuntimeError):
+                def __init__(self, msg): self.msg = msg
+        """)
+        found["torch/_dynamo/utils.py"] = "guard_failures = {}\n"
+        found["torch/_dynamo/guards.py"] = f"def {_reasons(v)}(cache_entry, frame, *more): return list(cache_entry)\n"
         found["torch/_dynamo/output_graph.py"] = textwrap.dedent("""
+            import dataclasses
+            @dataclasses.dataclass
+            class GraphCompileReason:
+                reason: str
+                user_stack: list
+                GRAPH_BREAK
             class OutputGraph:
+                def compile_subgraph(self, tx, ORDER): return reason
                 def call_user_compiler(self, gm):
                     from torch._inductor.compile_fx import compile_fx
                     return compile_fx(gm)
-        """)
+        """).replace("GRAPH_BREAK", "graph_break: bool = True" if v >= (2, 1) else "").replace(
+            "ORDER", "reason, partial_convert=False" if v >= (2, 8) else "partial_convert=False, reason=None")
         # Tracing is pretended by a flag here; the real thing makes a constant of the call.
         found["torch/_dynamo/external_utils.py"] = "is_tracing = False\ndef is_compiling(): return is_tracing\n"
         found.update(_inductor(v))
@@ -184,6 +213,11 @@ def files(version):
     return found
 
 
+def _reasons(v):
+    """The function that is asked why a function is compiled again; 2.0 has none."""
+    return "get_and_maybe_log_recompilation_reason" + ("s" if v >= (2, 6) else "") if v >= (2, 1) else "no_reasons"
+
+
 def _inductor(v):
     """A graph that says "hit" is in the cache."""
     found = {"torch/_inductor/__init__.py": "", "torch/_functorch/__init__.py": "",
@@ -195,7 +229,7 @@ def _inductor(v):
     cache = textwrap.dedent("""
         class FxGraphCache:
             @staticmethod
-            def _lookup_graph(key, *args): return key if "hit" in key else None
+            def _lookup_graph(key, *args): return key if "hit" in str(key) else None
     """) if v >= (2, 2) else ""
     found["torch/_inductor/codecache.py"] = cache + (async_compile if v < (2, 5) else "")
     if v >= (2, 5):

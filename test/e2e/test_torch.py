@@ -255,6 +255,45 @@ class StandIn(Case):
                     wanted["compile.cache"] = 4 if v >= (2, 4) else 2
                 self.assertEqual(self.phases(self.loop(version, script=script)), wanted)
 
+    def test_each_version_tells_why_graphs_break(self):
+        script = """
+            import os, torch._dynamo
+            from torch._dynamo import convert_frame, output_graph
+            from traceback import FrameSummary
+            class Frame:
+                def __init__(self, function): self.f_code = function.__code__
+            def forward(x): pass
+            def refused(x): pass
+            own = FrameSummary("/srv/train.py", 41, "forward", lookup_line=False)
+            inner = FrameSummary(os.path.join(os.path.dirname(torch.__file__), "nn/x.py"), 7, "norm", lookup_line=False)
+            graph, reason = output_graph.OutputGraph(), output_graph.GraphCompileReason
+            for _ in range(2):
+                graph.compile_subgraph("tx", reason=reason("Tensor.item", [own]))
+            graph.compile_subgraph("tx", reason=reason("Skipped call\\n  Explanation: no.\\n\\n  Developer debug context: print", [own, inner]))
+            graph.compile_subgraph("tx", reason=reason("return_value", [own]))
+            convert_frame.convert(Frame(forward), None)
+            convert_frame.convert(Frame(forward), ["0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9", "0/1: b"])
+            try:
+                convert_frame.convert(Frame(refused), None)
+            except torch._dynamo.exc.SkipFrame as e:
+                print(e)
+            graph.compile_subgraph("tx", reason=None)  # what we do not understand goes on as it is
+            graph.compile_subgraph("tx", reason=reason(None, 5))
+        """
+        for version in ("2.0", *stand_in_torch.VERSIONS[1:-1]):
+            with self.subTest(version):
+                report = self.loop(version, script=script, beside="a break in a loop\n")
+                rows = json.loads(runner.run([LULL, "stats", "-q", "-r", "graph_breaks", "--format", "json", report],
+                                             check=True).stdout)
+                found = {(r["Kind"], os.path.basename(r["Line"]), r["Function"], r["Reason"]): r["Count"] for r in rows}
+                file = os.path.basename(report).replace("report", "script").replace("lull", "py")
+                self.assertEqual(found, {
+                    ("graph break", "train.py:41", "forward", "Tensor.item"): 2,
+                    ("graph break", "train.py:41", "forward", "Skipped call (print)"): 1,
+                    ("recompile", f"{file}:7", "forward", "tensor 'x' size mismatch at index 0. expected 8, actual 9"): 1,
+                    ("not compiled", f"{file}:8", "refused", "call print"): 1})
+                self.assertNotIn("torch_partly", self.issues(report))
+
     def test_what_is_traced_is_left_alone(self):
         """No call of ours may come into a graph: 2.1 says elsewhere that it traces."""
         for version, place in (("2.1", "torch._dynamo.external_utils.is_tracing"), ("2.11", "torch.compiler._is_compiling_flag")):

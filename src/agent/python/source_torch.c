@@ -143,6 +143,20 @@ static py_object *leave(py_object *self, py_object *unused)
 	return nothing();
 }
 
+/* hooked_mark(text): something that the hooks saw. */
+static py_object *hooked_mark(py_object *self, py_object *name)
+{
+	struct lull_thread *t = lull_recording();
+
+	(void)self;
+	if (t) {
+		struct lull_text text = text_of(name);
+
+		lull_range_mark(t, LULL_DOMAIN_TORCH, lull_label(t, &text, &hooked), LULL_NO_TAIL);
+	}
+	return nothing();
+}
+
 /* gc(phase, info), as Python's gc.callbacks are called: a range if it took long. */
 static py_object *gc(py_object *self, py_object *const *args, i64 n_args)
 {
@@ -425,6 +439,7 @@ static py_object *ops_on(py_object *self, py_object *is_on)
 static const struct py_method methods[] = {
 	{ "enter", (void *)enter, WITH_ONE, "a phase begins" },
 	{ "leave", (void *)leave, WITHOUT_ARGS, "the innermost phase ends" },
+	{ "hooked_mark", (void *)hooked_mark, WITH_ONE, "the hooks saw something" },
 	{ "push", (void *)push, WITH_ONE, "a range begins" },
 	{ "pop", (void *)pop, WITHOUT_ARGS, "the innermost range ends" },
 	{ "mark", (void *)mark, WITH_ONE, "something happened" },
