@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "cause/cause.h"
+#include "cause/location.h"
 #include "cause/marks.h"
 #include "cause/subject.h"
 #include "cause/thresholds.h"
@@ -31,6 +32,7 @@ struct work {
 	struct lull_map where; /* hash to index in wheres */
 	/* Causes of launches that are late by themselves, and of those a wait exposed. */
 	enum lull_cause_ix launching, exposing;
+	bool is_rest; /* what is paid now follows a wait that was counted itself */
 };
 
 /* ---- book-keeping ---- */
@@ -88,7 +90,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 {
 	struct lull_subject *s = w->s;
 	const struct lull_node *node = lull_claim_node(c);
-	u64 key[3] = { cause, 0, 0 }, ns = c->to_ns - c->from_ns;
+	u64 key[4] = { cause, 0, 0, 0 }, ns = c->to_ns - c->from_ns;
 	struct lull_where *where;
 	bool is_new;
 	u32 *ix;
@@ -99,6 +101,9 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	if (node && node->kind != LULL_KIND_OF_LAUNCH && c->place != LULL_PLACE_GAP)
 		key[1] = node->name;
 	key[2] = place_key(s, c->event, lull_causes[cause]->places == LULL_PLACES_BY_RANGE);
+	/* Calls that were recorded with their line are told apart by it. */
+	if (node && c->place == LULL_PLACE_CALL)
+		key[3] = lull_location_frame(s->reader, lull_chain_stack(&s->chain, c->node));
 	ix = lull_map_add(&w->where, lull_hash(key, sizeof(key)), &is_new);
 	if (is_new) {
 		*ix = (u32)s->wheres.n;
@@ -107,7 +112,7 @@ static void keep_where(struct work *w, const struct lull_claim *c, enum lull_cau
 	}
 	where = lull_vec_get(&s->wheres, *ix);
 	where->ns += ns;
-	where->n++;
+	where->n += !w->is_rest || is_new;
 	if (ns >= where->to_ns - where->from_ns) {
 		where->from_ns = c->from_ns;
 		where->to_ns = c->to_ns;
@@ -176,12 +181,17 @@ static enum lull_cause_ix judge_call(struct work *w, struct lull_claim *c)
 	return (enum lull_cause_ix)node->cause;
 }
 
-/* A stack that a sample found in the call, one of Python if there is any; 0 if none did. */
+/*
+ * The stack that was recorded with the call, else one that a sample found in it, of Python if there
+ * is any; 0 if there is none.
+ */
 static u32 stack_in(const struct lull_subject *s, const struct lull_node *node)
 {
 	const struct lull_host_sample *samples = s->host.samples.at;
-	u32 found = 0;
+	u32 found = lull_chain_stack(&s->chain, (u32)(node - s->chain.nodes));
 
+	if (found)
+		return found;
 	for (size_t i = lull_host_sample_at(&s->host, node->lane, node->begin_ns);
 	     i < s->host.samples.n && samples[i].lane == node->lane &&
 	     samples[i].at_ns < node->end_ns;
@@ -226,7 +236,21 @@ static enum lull_cause_ix drained_by(struct work *w, u32 chain, u64 at_ns)
 struct idle {
 	const struct lull_split_piece *piece;
 	enum lull_cause_ix drained_by; /* or LULL_N_CAUSES */
+	u32 drain;		       /* the call that is, if it was recorded with its line */
 };
+
+/* Pay for what a wait exposed, at the line of the wait. */
+static void pay_rest(struct work *w, const struct idle *idle, const struct lull_claim *c)
+{
+	struct lull_claim wait = *c;
+
+	wait.place = LULL_PLACE_CALL;
+	wait.node = idle->drain;
+	fill_host(&wait);
+	w->is_rest = true;
+	cost(w, idle->piece, &wait, idle->drained_by, lull_chain_stack(&w->s->chain, idle->drain));
+	w->is_rest = false;
+}
 
 /* Pay for one part; what a wait exposed is the wait's. */
 static void pay(struct work *w, const struct idle *idle, struct lull_claim *c,
@@ -236,6 +260,10 @@ static void pay(struct work *w, const struct idle *idle, struct lull_claim *c,
 		if (idle->drained_by == w->exposing)
 			w->s->exposed_ns += c->to_ns - c->from_ns;
 		cause = idle->drained_by;
+		if (idle->drain != LULL_NONE) {
+			pay_rest(w, idle, c);
+			return;
+		}
 	}
 	cost(w, idle->piece, c, cause, stack);
 }
@@ -388,7 +416,7 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 				.from_ns = piece->from_ns,
 				.to_ns = piece->to_ns,
 				.pause = LULL_NO_PAUSE };
-	struct idle idle = { piece, LULL_N_CAUSES };
+	struct idle idle = { piece, LULL_N_CAUSES, LULL_NONE };
 	const struct lull_node *node;
 
 	if (node_ix == LULL_NONE) {
@@ -402,6 +430,10 @@ static void pay_idle(struct work *w, const struct lull_split_piece *piece)
 		return;
 	}
 	idle.drained_by = drained_by(w, node->chain, piece->from_ns);
+	if (idle.drained_by != LULL_N_CAUSES)
+		idle.drain = lull_chain_find(&s->chain, node->chain, piece->from_ns);
+	if (idle.drain != LULL_NONE && !lull_chain_stack(&s->chain, idle.drain))
+		idle.drain = LULL_NONE;
 	if (node->begin_ns > piece->from_ns) {
 		u64 to_ns = node->begin_ns < piece->to_ns ? node->begin_ns : piece->to_ns;
 

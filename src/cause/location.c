@@ -158,6 +158,11 @@ static u32 own_frame(struct lull_reader *r, u32 stack)
 	return best;
 }
 
+u32 lull_location_frame(struct lull_reader *r, u32 stack)
+{
+	return own_frame(r, stack);
+}
+
 u64 lull_location_function(struct lull_reader *r, u32 stack)
 {
 	size_t n;

@@ -24,6 +24,9 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
 /* A number for the function of the program a stack is in; 0 if there is none. */
 u64 lull_location_function(struct lull_reader *r, u32 stack);
 
+/* The frame of the program's own code that a stack is in; 0 if there is none. */
+u32 lull_location_frame(struct lull_reader *r, u32 stack);
+
 /* The place of a host event (or LULL_NONE) and a stack (or 0). */
 struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack);
 

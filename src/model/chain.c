@@ -19,9 +19,15 @@
 /* Threads that are compared with each other; calls of all others share the last chain. */
 #define MAX_COMPARED 16
 
+static u64 stack_key(u32 lane, u64 begin_ns)
+{
+	return begin_ns ^ (u64)lane << 48;
+}
+
 static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 {
-	static const char *const wanted[] = { "start_ns", "dur_ns", "lane", "name", "correlation" };
+	static const char *const wanted[] = { "start_ns", "dur_ns",	 "lane",
+					      "name",	  "correlation", "stack" };
 	struct lull_span window = lull_window_of(r);
 	struct lull_cuda_call_cols cols;
 	struct lull_cursor cursor;
@@ -49,6 +55,9 @@ static void load(struct lull_chain *c, struct lull_reader *r, u32 process)
 				.round = cols.correlation[i], /* for now */
 				.slice = LULL_NONE,
 			};
+			if (cols.stack[i])
+				*lull_map_add(&c->stacks, stack_key(lane, cols.start_ns[i]), NULL) =
+					cols.stack[i];
 		}
 	}
 	lull_cursor_release(&cursor);
@@ -340,6 +349,7 @@ void lull_chain_init(struct lull_chain *c, struct lull_reader *r, u32 process,
 		     struct lull_units *units)
 {
 	memset(c, 0, sizeof(*c));
+	lull_map_init(&c->stacks);
 	load(c, r, process);
 	lull_runsort(c->nodes, c->n, sizeof(*c->nodes));
 	link_units(c, units, r, process);
@@ -354,6 +364,15 @@ void lull_chain_release(struct lull_chain *c)
 {
 	free(c->nodes);
 	free(c->chain_of_lane);
+	lull_map_release(&c->stacks);
+}
+
+u32 lull_chain_stack(const struct lull_chain *c, u32 node)
+{
+	const u32 *stack =
+		lull_map_find(&c->stacks, stack_key(c->nodes[node].lane, c->nodes[node].begin_ns));
+
+	return stack ? *stack : 0;
 }
 
 u32 lull_chain_find(const struct lull_chain *c, u32 chain, u64 at_ns)

@@ -15,6 +15,7 @@
 #ifndef LULL_MODEL_CHAIN_H
 #define LULL_MODEL_CHAIN_H
 
+#include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
 #include "model/unit.h"
@@ -52,8 +53,9 @@ struct lull_chain {
 	u32 n;
 	u32 first[9]; /* where each chain begins, and n after the last */
 	u32 n_chains;
-	u8 *chain_of_lane;  /* chain + 1 by lane id, 0 for threads that start no work */
-	u64 n_units_linked; /* or launched before the first call of the recording */
+	struct lull_map stacks; /* of calls recorded with one, by thread and start */
+	u8 *chain_of_lane;	/* chain + 1 by lane id, 0 for threads that start no work */
+	u64 n_units_linked;	/* or launched before the first call of the recording */
 };
 
 /* Collect the calls of `process` and link `units` to them. */
@@ -72,6 +74,9 @@ static inline u64 lull_chain_gap_ns(const struct lull_chain *c, u32 node)
 	return c->nodes[node].flags & LULL_NODE_FIRST ? c->nodes[node].begin_ns
 						      : c->nodes[node - 1].end_ns;
 }
+
+/* The call stack that was recorded with a call, 0 if none was. */
+u32 lull_chain_stack(const struct lull_chain *c, u32 node);
 
 /* The first node of the chain whose call ends after at_ns; the end of the chain if none does. */
 u32 lull_chain_find(const struct lull_chain *c, u32 chain, u64 at_ns);

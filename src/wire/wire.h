@@ -483,7 +483,11 @@ struct lull_wire_memset {
 	u32 memory_kind;
 };
 
-/* cuda_call: a = api, as in schema.def | LULL_HAS_STACK. */
+/*
+ * cuda_call: a = api, as in schema.def | LULL_HAS_STACK, or | LULL_HAS_PYSTACK when the hash of a
+ * pystack follows.
+ */
+#define LULL_HAS_PYSTACK 0x40000000u
 struct lull_wire_cuda_call {
 	struct lull_event head;
 	u64 dur_ticks;

@@ -101,6 +101,15 @@ def python_is_understood_as_well():
     check("accept", "no-demand", PYTHON)
 
 
+def a_wait_is_named_with_its_line():
+    answer = record("item", PYTHON)
+    expect("waits cost something", answer["device"]["costs_ns"].get("host-sync"), answer["device"]["costs_ns"])
+    said = " ".join(e["text"] for f in answer["findings"] if f["cause"] == "host-sync" for e in f["evidence"])
+    with open(PYTHON[1], encoding="utf-8") as f:
+        line = 1 + [text.strip().endswith("# waits in the loop") for text in f].index(True)
+    expect("the line of the call", f"cuCtxSynchronize, loop_guest.py:{line} " in " ".join(said.split()), said)
+
+
 TESTS = (
     a_sort_is_named_with_its_function,
     a_lock_is_named_with_its_holder,
@@ -111,6 +120,7 @@ TESTS = (
     a_server_without_requests_has_no_demand,
     a_batch_from_a_queue_is_the_input_pipeline,
     python_is_understood_as_well,
+    a_wait_is_named_with_its_line,
 )
 
 if __name__ == "__main__":

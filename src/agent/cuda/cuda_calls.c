@@ -13,10 +13,17 @@
 #include "agent/counters/counters.h"
 #include "agent/cuda/cupti.h"
 #include "agent/core/stack.h"
+#include "agent/python/python_stack.h"
 #include "agent/core/sys.h"
 
 /* Between the caller and us lie frames of CUPTI, the driver and the runtime. */
 #define STACK_BYTES 16384u
+
+/*
+ * A wait of Python for this long is recorded with the line it is in: to read a stack of 20 frames
+ * takes a few percent of it.
+ */
+#define LINE_MIN_US 5u
 
 /* More than any version has (CUDA 13.0: 523 runtime, 807 driver). */
 #define N_CBIDS 2048u
@@ -67,9 +74,10 @@ static struct call_name {
 	const char *text;
 	u64 hash;
 	u32 len;
-	u16 meaning; /* MEANS_* */
-	u8 kind;     /* LULL_TRACED_* */
-	u8 wait;     /* as lull_cuda_wait_of() */
+	u16 meaning;   /* MEANS_* */
+	u8 kind;       /* LULL_TRACED_* */
+	u8 wait;       /* as lull_cuda_wait_of() */
+	bool may_wait; /* for the device; people ask which line of Python does */
 } names[2][N_CBIDS];
 
 static bool is_listed(const char *name)
@@ -152,6 +160,7 @@ static void watch(u32 domain, u32 cbid, bool is_on)
 	call->text = name;
 	call->kind = kind_of(name);
 	call->wait = (u8)lull_cuda_wait_of(name);
+	call->may_wait = strstr(name, "Synchronize") || strstr(name, "Memcpy");
 	call->len = length_of(name);
 	call->hash = lull_hash(name, call->len);
 	want(domain, cbid,
@@ -215,6 +224,35 @@ static __attribute__((noinline)) void emit_with_stack(struct lull_thread *t,
 	errno = saved;
 }
 
+/* With the lines of Python that the thread is in. False: it is in none. */
+static __attribute__((noinline)) bool emit_with_line(struct lull_thread *t,
+						     const struct lull_wire_cuda_call *call)
+{
+	u32 size_bytes = (u32)(sizeof(*call) + sizeof(u64));
+	int saved = errno;
+	u64 stack = lull_python_stack_anytime(t);
+	struct lull_wire_cuda_call *e = NULL;
+
+	if (stack)
+		e = lull_reserve_at(t, LULL_EVENT_cuda_call, size_bytes, t->cuda.since);
+	errno = saved;
+	if (!e)
+		return stack != 0; /* dropped, and counted */
+	e->head.a = call->head.a | LULL_HAS_PYSTACK;
+	e->dur_ticks = call->dur_ticks;
+	e->name = call->name;
+	e->ret = call->ret;
+	e->correlation = call->correlation;
+	memcpy(e + 1, &stack, sizeof(stack));
+	lull_commit(t, size_bytes);
+	return true;
+}
+
+static bool is_long_wait(const struct call_name *call, u64 dur_ticks)
+{
+	return call->may_wait && dur_ticks >= lull_agent.control->tick_hz / 1000000 * LINE_MIN_US;
+}
+
 /* The name of a call, defined in the thread's stream; false if the call is dropped, and counted. */
 static inline bool is_named(struct lull_thread *t, u64 hash, const char *text, size_t len)
 {
@@ -244,6 +282,13 @@ static inline __attribute__((always_inline)) void emit(struct lull_thread *t,
 		fill(&whole, call, data, dur_ticks);
 		emit_with_stack(t, &whole, regs);
 		return;
+	}
+	if (__builtin_expect(is_long_wait(call, dur_ticks), 0)) {
+		struct lull_wire_cuda_call whole = { .head.a = domain };
+
+		fill(&whole, call, data, dur_ticks);
+		if (emit_with_line(t, &whole))
+			return;
 	}
 	e = lull_reserve_at(t, LULL_EVENT_cuda_call, sizeof(*e), t->cuda.since);
 	if (!e)

@@ -22,6 +22,7 @@ static struct {
 #undef FIELD
 	void *(*thread_state)(void);		      /* PyGILState_GetThisThreadState() */
 	int (*line)(const void *code, int off_bytes); /* PyCode_Addr2Line() */
+	int (*is_ending)(void); /* Py_IsFinalizing(), with another name before 3.13; or NULL */
 	u64 own_file; /* the str that our own functions have as their file; they are left out */
 } py;
 
@@ -192,12 +193,18 @@ u64 lull_python_stack(struct lull_thread *t)
 	return hash;
 }
 
+u64 lull_python_stack_anytime(struct lull_thread *t)
+{
+	return py.is_known && py.is_ending && !py.is_ending() ? lull_python_stack(t) : 0;
+}
+
 /* ---- finding out ---- */
 
 static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 {
 	const ElfW(Sym) *state = lull_loaded_symbol(file, "PyGILState_GetThisThreadState");
 	const ElfW(Sym) *line = lull_loaded_symbol(file, "PyCode_Addr2Line");
+	const ElfW(Sym) *ending = lull_loaded_symbol(file, "Py_IsFinalizing");
 
 	(void)size;
 	(void)unused;
@@ -205,6 +212,9 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 		return 0;
 	py.thread_state = (void *(*)(void))(file->dlpi_addr + state->st_value);
 	py.line = (int (*)(const void *, int))(file->dlpi_addr + line->st_value);
+	ending = ending ? ending : lull_loaded_symbol(file, "_Py_IsFinalizing");
+	if (ending)
+		py.is_ending = (int (*)(void))(file->dlpi_addr + ending->st_value);
 	return 1;
 }
 

@@ -27,4 +27,10 @@ bool lull_python_stack_learn(u32 version, u64 code, u32 line, u64 caller_code);
 /* The stack of this thread, 0 if it runs no Python, or there was no room to define it. */
 u64 lull_python_stack(struct lull_thread *t);
 
+/*
+ * The same for callers that may come at any time: 0 also while the interpreter ends, since it frees
+ * the states of threads that still run.
+ */
+u64 lull_python_stack_anytime(struct lull_thread *t);
+
 #endif

@@ -162,9 +162,14 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 	const struct lull_wire_cuda_call *e = (const void *)event;
 	struct lull_cuda_call_row row;
 	u32 stack = lull_decode_take_stack(task, level, event->a);
+	u64 line;
 
 	if (!r->writer)
 		return;
+	if ((event->a & LULL_HAS_PYSTACK) && event->size_bytes >= sizeof(*e) + sizeof(line)) {
+		memcpy(&line, e + 1, sizeof(line));
+		stack = lull_decode_pystack_of(r, line);
+	}
 	row = (struct lull_cuda_call_row){
 		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),

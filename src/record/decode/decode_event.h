@@ -29,6 +29,9 @@ u64 lull_decode_time(const struct lull_recording *r, const struct lull_event *ev
 /* The stack that the event before this one brought, used up; `a` is this one's. */
 u32 lull_decode_take_stack(struct lull_task *task, u32 level, u32 a);
 
+/* The node of a Python stack that was defined before; 0 for none. */
+u32 lull_decode_pystack_of(const struct lull_recording *r, u64 hash);
+
 /* End all open ranges and steps of a thread at `now_ns`, flagged as not ended by the program. */
 void lull_decode_close(struct lull_recording *r, struct lull_task *task, u64 now_ns);
 

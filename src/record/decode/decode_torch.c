@@ -77,8 +77,7 @@ void lull_decode_pystack(struct lull_recording *r, struct lull_task *task, u32 l
 		*id = node;
 }
 
-/* The node of a stack that was defined before; 0 for none. */
-static u32 stack_of(const struct lull_recording *r, u64 hash)
+u32 lull_decode_pystack_of(const struct lull_recording *r, u64 hash)
 {
 	const u32 *id = hash ? lull_map_find(&r->py_stacks, hash) : NULL;
 
@@ -104,7 +103,7 @@ void lull_decode_op(struct lull_recording *r, struct lull_task *task, u32 level,
 		.label = label ? *label : 0,
 		.sequence = e->sequence,
 		.forward_tid = e->forward_tid,
-		.stack = stack_of(r, e->stack),
+		.stack = lull_decode_pystack_of(r, e->stack),
 	};
 	lull_recording_add(r, LULL_TABLE_op, &row);
 }
@@ -127,7 +126,7 @@ void lull_decode_alloc(struct lull_recording *r, struct lull_task *task, u32 lev
 		.size_bytes = e->size_bytes,
 		.allocated_bytes = e->allocated_bytes,
 		.reserved_bytes = e->reserved_bytes,
-		.stack = stack_of(r, e->stack),
+		.stack = lull_decode_pystack_of(r, e->stack),
 	};
 	lull_recording_add(r, LULL_TABLE_alloc, &row);
 }
