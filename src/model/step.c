@@ -133,9 +133,12 @@ static void count_work(const struct lull_vec *loops, struct lull_reader *r, stru
 /* What the devices did in the steps that were collected. */
 static void add_work(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
 {
+	struct lull_step *steps = s->all.at;
 	struct lull_vec loops;
 	u32 *tracks;
 
+	for (size_t i = 0; i < s->all.n; i++)
+		steps[i].busy_ns = steps[i].n_launches = steps[i].size_bytes = 0;
 	if (s->all.n)
 		lull_sort(s->all.at, s->all.n, sizeof(struct lull_step), by_lane);
 	s->has_work = lull_work_count(r, LULL_WORK_ALL) > 0;
@@ -233,18 +236,39 @@ static bool are_enough(const struct lull_steps *s, struct lull_reader *r, struct
 	return !is_whole || n_usual(steps, s->all.n) * 2 >= n_all;
 }
 
+/* Leave out the steps that do not lie in the window. */
+static void keep(struct lull_vec *steps, struct lull_span window)
+{
+	struct lull_step *at = steps->at;
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < steps->n; i++) {
+		if (lull_span_holds(window, at[i].start_ns, at[i].dur_ns))
+			at[n_kept++] = at[i];
+	}
+	steps->n = n_kept;
+}
+
+/* Where the last step ends is known only once all are: the window is applied after that. */
 void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window)
 {
-	lull_steps_init(s, r, window);
-	if (!s->has_work || are_enough(s, r, window))
-		return;
-	s->are_found = lull_steps_find(&s->all, r, window);
-	for (size_t i = 0; i < s->all.n; i++) {
-		struct lull_step *step = lull_vec_get(&s->all, i);
+	bool is_whole = !window.from_ns && window.to_ns == LULL_SPAN_ALL.to_ns;
 
-		step->busy_ns = step->n_launches = step->size_bytes = 0;
+	*s = (struct lull_steps){ .has_work = false };
+	lull_vec_init(&s->all, sizeof(struct lull_step));
+	collect(&s->all, r, LULL_SPAN_ALL);
+	if (is_whole || !lull_work_count(r, LULL_WORK_ALL))
+		add_work(s, r, window);
+	else if (s->all.n)
+		lull_sort(s->all.at, s->all.n, sizeof(struct lull_step), by_lane);
+	s->has_work = lull_work_count(r, LULL_WORK_ALL) > 0;
+	if (s->has_work && !are_enough(s, r, window)) {
+		s->are_found = lull_steps_find(&s->all, r, LULL_SPAN_ALL);
+		is_whole = false;
 	}
-	add_work(s, r, window);
+	keep(&s->all, window);
+	if (!is_whole)
+		add_work(s, r, window);
 }
 
 void lull_steps_release(struct lull_steps *s)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "model/busy.h"
 #include "model/rounds.h"
 #include "model/step.h"
@@ -14,13 +15,118 @@
 #define NOT_NEEDED \
 	(LULL_WITHOUT_PYTHON | LULL_WITHOUT_GIL | LULL_WITHOUT_SCHED | LULL_WITHOUT_SAMPLES)
 
-static void take(struct lull_vec *steps, const struct lull_rounds *rounds, u32 lane,
-		 struct lull_span window)
+/* The thread that starts the work; PyTorch's backward threads come and go in between. */
+static u32 leading_lane(const struct lull_chain *c)
+{
+	return c->n ? c->nodes[0].lane : 0;
+}
+
+/* ---- the end of the last one ---- */
+
+/* A last round this many times as long as usual has no end of its own. */
+#define LONG_LAST 2
+/* Fewer rounds say nothing about what is usual. */
+#define MIN_ROUNDS 3
+
+static int by_value(const void *a, const void *b)
+{
+	const u64 *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static u64 median_of(u64 *values, size_t n)
+{
+	lull_sort(values, n, sizeof(*values), by_value);
+	return values[n / 2];
+}
+
+/* The ends of the calls of the last round that start work, by time; how many are usual. */
+static u64 read_launches(struct lull_vec *ends, const struct lull_rounds *rounds,
+			 const struct lull_chain *c)
+{
+	u32 last = (u32)rounds->all.n - 1;
+	u64 *counts = lull_alloc(rounds->all.n, sizeof(*counts)), usual;
+
+	for (u32 i = 0; i < c->n; i++) {
+		const struct lull_node *node = &c->nodes[i];
+
+		if (node->round == LULL_NONE || node->unit == LULL_NONE)
+			continue;
+		counts[node->round]++;
+		if (node->round == last)
+			*(u64 *)lull_vec_push(ends) = node->end_ns;
+	}
+	if (ends->n)
+		lull_sort(ends->at, ends->n, sizeof(u64), by_value);
+	usual = median_of(counts, last);
+	free(counts);
+	return usual;
+}
+
+static u64 usual_ns(const struct lull_rounds *rounds)
 {
 	const struct lull_round *at = rounds->all.at;
+	size_t n = rounds->all.n - 1;
+	u64 *durs_ns = lull_alloc(n, sizeof(*durs_ns)), usual_ns;
+
+	for (size_t i = 0; i < n; i++)
+		durs_ns[i] = at[i + 1].mark_ns - at[i].mark_ns;
+	usual_ns = median_of(durs_ns, n);
+	free(durs_ns);
+	return usual_ns;
+}
+
+/* Where the last round begins to wait for longer than a round takes; UINT64_MAX if it does not. */
+static u64 long_wait_ns(const struct lull_rounds *rounds, const struct lull_chain *c, u64 long_ns)
+{
+	u64 first_ns = UINT64_MAX;
+
+	for (u32 i = 0; i < c->n; i++) {
+		const struct lull_node *node = &c->nodes[i];
+
+		if (node->round == rounds->all.n - 1 && node->kind == LULL_KIND_OF_SYNC &&
+		    node->end_ns - node->begin_ns > long_ns && node->begin_ns < first_ns)
+			first_ns = node->begin_ns;
+	}
+	return first_ns;
+}
+
+u64 lull_steps_last_end_ns(const struct lull_rounds *rounds, const struct lull_chain *c)
+{
+	const struct lull_round *at = rounds->all.at;
+	u64 mark_ns = at[rounds->all.n - 1].mark_ns, end_ns = rounds->last_ns, median_ns, usual;
+	struct lull_vec ends;
+
+	if (rounds->all.n < MIN_ROUNDS || end_ns <= mark_ns)
+		return end_ns;
+	median_ns = usual_ns(rounds);
+	if (end_ns - mark_ns <= LONG_LAST * median_ns)
+		return end_ns;
+	/* A wait at the end of the program takes as long as there is work. */
+	usual = long_wait_ns(rounds, c, median_ns);
+	end_ns = usual < end_ns ? usual : end_ns;
+	lull_vec_init(&ends, sizeof(u64));
+	usual = read_launches(&ends, rounds, c);
+	/* What it starts beyond the usual is what the program does after its loop. */
+	usual = usual && usual < ends.n ? usual : ends.n;
+	if (usual && ((const u64 *)ends.at)[usual - 1] < end_ns)
+		end_ns = ((const u64 *)ends.at)[usual - 1];
+	lull_vec_release(&ends);
+	return end_ns;
+}
+
+/* ---- the steps ---- */
+
+static void take(struct lull_vec *steps, const struct lull_rounds *rounds,
+		 const struct lull_chain *c, struct lull_span window)
+{
+	const struct lull_round *at = rounds->all.at;
+	u64 last_ns = lull_steps_last_end_ns(rounds, c);
+	u32 lane = leading_lane(c);
 
 	for (size_t i = 0; i < rounds->all.n; i++) {
-		u64 end_ns = i + 1 < rounds->all.n ? at[i + 1].mark_ns : rounds->last_ns;
+		u64 end_ns = i + 1 < rounds->all.n ? at[i + 1].mark_ns : last_ns;
 		u64 dur_ns = end_ns > at[i].mark_ns ? end_ns - at[i].mark_ns : 0;
 
 		if (!lull_span_holds(window, at[i].mark_ns, dur_ns))
@@ -64,12 +170,6 @@ static void end_last(struct lull_vec *steps, const struct lull_rounds *rounds)
 	}
 }
 
-/* The thread that starts the work; PyTorch's backward threads come and go in between. */
-static u32 leading_lane(const struct lull_chain *c)
-{
-	return c->n ? c->nodes[0].lane : 0;
-}
-
 /* Whether the rounds of the process are not those of the table. */
 static bool find_in(struct lull_vec *steps, struct lull_reader *r,
 		    const struct lull_unit_pair *pair, const u32 *tracks, struct lull_span window)
@@ -88,7 +188,7 @@ static bool find_in(struct lull_vec *steps, struct lull_reader *r,
 		    rounds.source != LULL_ROUNDS_HOOK && leading_lane(&chain);
 	if (are_found) {
 		forget(steps, r, pair->process);
-		take(steps, &rounds, leading_lane(&chain), window);
+		take(steps, &rounds, &chain, window);
 	} else if (rounds.all.n) {
 		end_last(steps, &rounds);
 	}

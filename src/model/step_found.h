@@ -11,6 +11,8 @@
 #define LULL_MODEL_STEP_FOUND_H
 
 #include "base/vec.h"
+#include "model/chain.h"
+#include "model/rounds.h"
 #include "model/span.h"
 #include "trace/reader.h"
 
@@ -19,5 +21,11 @@
  * whose rounds are others, and end the last one with its work. Whether there were others.
  */
 bool lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_span window);
+
+/*
+ * When the last of the rounds ends on the host: with its last launch, if it took far longer than
+ * the others until the program waited for what was left. There has to be a round.
+ */
+u64 lull_steps_last_end_ns(const struct lull_rounds *rounds, const struct lull_chain *c);
 
 #endif
