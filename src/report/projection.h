@@ -2,8 +2,9 @@
  * projection - ranges of threads projected to the devices: when the work ran that was launched in
  * them.
  *
- * Work belongs to every range that contains its launching call on the same thread. Ranges that
- * ended on another thread than they started on are left out. A range without work has no
+ * Work belongs to every range that contains its launching call on the same thread; what a thread of
+ * PyTorch's autograd launches, to those of the thread that waits for it (report/waiting.h). Ranges
+ * that ended on another thread than they started on are left out. A range without work has no
  * projection.
  */
 #ifndef LULL_REPORT_PROJECTION_H

@@ -124,8 +124,10 @@ const struct lull_report lull_report_nvtx_gpu_proj_trace = {
 	.summary = "each range with the time its work took on the devices",
 	.help = "Every range in which work was launched, by the start of that work: from the "
 		"start of its first work to the end of its last on the devices. Work belongs to "
-		"a range if the launching call is inside the range on the same thread; ranges "
-		"that ended on another thread are left out.",
+		"a range if the launching call is inside the range on the same thread; what "
+		"PyTorch's autograd launches on threads of its own belongs to the ranges of the "
+		"thread that waits for it, such as torch:backward. Ranges that ended on another "
+		"thread are left out.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(range) | LULL_NEED(cuda_call),

@@ -7,6 +7,7 @@
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/nvtx.h"
+#include "report/waiting.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "NVTX Range", .kind = LULL_OUT_TEXT, .doc = "<domain>:<name>" },
@@ -92,6 +93,7 @@ struct sums {
 	struct lull_kernels kernels;
 	struct lull_link link;
 	struct lull_nest nest;
+	struct lull_waiting waiting;
 	const struct lull_label_row *labels;
 	struct lull_intern groups;	/* struct group; its number is the key */
 	struct known *known;		/* N_KNOWN of them */
@@ -191,14 +193,15 @@ static void count_range(struct sums *s, u32 group, u32 number, u32 stream)
 static u32 find(struct sums *s, struct lull_sum *sum, const struct lull_work *kernel)
 {
 	const struct lull_call *call = lull_link_find(&s->link, kernel);
-	u32 name, path = 0;
+	u32 name, lane, path = 0;
 	struct lull_span span;
 
 	if (!call)
 		return 0;
 	span = lull_call_span(call);
+	lane = lull_waiting_lane(&s->waiting, call->lane, span);
 	name = lull_kernels_name(&s->kernels, kernel);
-	for (u32 number = lull_nest_find(&s->nest, call->lane, span); number;
+	for (u32 number = lull_nest_find(&s->nest, lane, span); number;
 	     number = lull_nest_outside(&s->nest, number, span)) {
 		u32 group = group_of(s, sum, lull_nest_get(&s->nest, number), name);
 
@@ -340,6 +343,7 @@ static void release(struct sums *s)
 	lull_sum_release(&s->by_path);
 	lull_map_release(&s->met);
 	lull_intern_release(&s->groups);
+	lull_waiting_release(&s->waiting);
 	lull_nest_release(&s->nest);
 	lull_link_release(&s->link);
 	lull_kernels_release(&s->kernels);
@@ -356,6 +360,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_kernels_init(&s.kernels, r, options);
 	lull_link_init(&s.link, r);
 	lull_nest_init(&s.nest, r, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
+	lull_waiting_init(&s.waiting, r, &s.nest);
 	s.labels = lull_reader_dim(r, LULL_TABLE_label, &n);
 	lull_intern_init(&s.groups);
 	lull_map_init(&s.met);
@@ -383,7 +388,9 @@ const struct lull_report lull_report_nvtx_kern_sum = {
 	.summary = "time of kernels by the ranges that launched them",
 	.help = "How long kernels ran that were launched inside ranges, by range, thread and "
 		"kernel; largest total first. A kernel counts for every range around its "
-		"launching call on the same thread. The arguments base and mangled as in "
+		"launching call on the same thread; what PyTorch's autograd launches on threads of "
+		"its own counts for the ranges of the thread that waits for it, such as "
+		"torch:backward. The arguments base and mangled as in "
 		"cuda_gpu_kern_sum.",
 	.args = "base mangled",
 	.columns = columns,
