@@ -23,6 +23,7 @@
 #include "import/import.h"
 #include "job/job.h"
 #include "model/span.h"
+#include "report/step_window.h"
 
 /* Rows of each table unless --top says otherwise. */
 #define DEFAULT_TOP 8
@@ -37,6 +38,7 @@ struct side {
 
 struct diff {
 	struct side side[2];
+	struct lull_step_option asked;
 	u64 top;
 	int format;
 	bool has_all;	       /* also what did not change */
@@ -62,7 +64,41 @@ static const struct lull_out_column columns[] = {
 
 /* ---- collecting ---- */
 
-static int open_side(struct side *side, const char *path, struct lull_err *err)
+/* Which of the spans lie in the window, edges included. */
+static void keep_spans(struct lull_vec *spans, const struct lull_vec *host, struct lull_span window)
+{
+	const struct lull_span *marks = host->at;
+	struct lull_span *at = spans->at;
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < spans->n; i++) {
+		if (lull_span_holds(window, marks[i].from_ns, marks[i].to_ns - marks[i].from_ns))
+			at[n_kept++] = at[i];
+	}
+	spans->n = n_kept;
+}
+
+/* Only the steps that are asked for; those that are compared are steady ones already. */
+static int keep_steps(struct side *side, const struct lull_step_option *asked, struct lull_err *err)
+{
+	struct lull_step_window window;
+
+	if (!lull_step_option_given(asked))
+		return LULL_OK;
+	if (lull_step_window_find(&window, asked, side->reader, err))
+		return lull_err_wrap(err, "%s", side->path);
+	keep_spans(&side->steps.device, &side->steps.host, window.span);
+	keep_spans(&side->steps.host, &side->steps.host, window.span);
+	if (!lull_windows_len(&side->steps))
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "%s: only warm-up is in these steps, which is not compared",
+				 side->path);
+	lull_step_window_say(&window, side->path);
+	return LULL_OK;
+}
+
+static int open_side(struct side *side, const char *path, const struct lull_step_option *asked,
+		     struct lull_err *err)
 {
 	struct lull_err ignored;
 
@@ -73,7 +109,7 @@ static int open_side(struct side *side, const char *path, struct lull_err *err)
 	/* A report without work of a device has no causes, and is still compared. */
 	side->has_why = lull_why_run(&side->why, side->reader, NULL, &ignored) == LULL_OK;
 	lull_windows_init_why(&side->steps, side->reader, side->has_why ? &side->why : NULL);
-	return LULL_OK;
+	return keep_steps(side, asked, err);
 }
 
 /* A metric on both sides; false if one has it not. */
@@ -228,7 +264,8 @@ static int print_causes(const struct diff *d, struct lull_err *err)
 	options.is_human = true;
 	options.sort_ix = 1;
 	if (lull_out_len(&out)) {
-		printf("\nTime without compute by cause, per step:\n");
+		printf("\nTime without compute by cause, per step%s:\n",
+		       d->asked.steps ? " (of all steady steps)" : "");
 		rc = lull_out_write(&out, &options, stdout, err);
 	}
 	lull_out_release(&out);
@@ -464,7 +501,7 @@ void lull_schema_of_diff(struct lull_json *j)
 static int run(struct diff *d, char **words, struct lull_err *err)
 {
 	for (int i = 0; i < 2; i++)
-		if (open_side(&d->side[i], words[i], err))
+		if (open_side(&d->side[i], words[i], &d->asked, err))
 			return err->code;
 	collect(d);
 	if (d->format) {
@@ -503,6 +540,7 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 		OPT_U64(0, "top", "N", &d.top, "rows of each table, 0 for all (default: 8)"),
 		OPT_FLAG('a', "all", &d.has_all, "also show what did not change"),
 		OPT_ENUM(0, "format", &d.format, formats, "format of the answer"),
+		LULL_STEP_OPTIONS(&d.asked),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err), rc;
@@ -516,6 +554,12 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 		return lull_fail(err, LULL_E_USAGE,
 				 "a report cannot be compared with a folder of rank reports; give "
 				 "two reports or two folders");
+	if (lull_step_option_check(&d.asked, err))
+		return err->code;
+	if (lull_job_is_folder(argv[first]) && lull_step_option_given(&d.asked))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--steps and --steady are for reports, not for folders of rank "
+				 "reports");
 	if (lull_job_is_folder(argv[first]))
 		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));

@@ -27,6 +27,7 @@ struct job {
 	struct lull_export_target target;
 	struct lull_export_options options;
 	const char *type, *filter_time, *filter_nvtx;
+	struct lull_step_option steps;
 	bool is_list;
 	u64 max_mb;
 };
@@ -90,6 +91,8 @@ static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err
 		return lull_err_wrap(err, "option --filter-time");
 	if (e->filter_nvtx && lull_filter_nvtx(&window, r, e->filter_nvtx, err))
 		return lull_err_wrap(err, "option --filter-nvtx");
+	if (lull_filter_steps(&window, r, &e->steps, false, err))
+		return err->code;
 	e->options.from_ns = window.from_ns;
 	e->options.to_ns = window.to_ns;
 	return LULL_OK;
@@ -139,6 +142,12 @@ static int run(struct job *e, int n_reports, const char *path, struct lull_err *
 				 "give one report, such as lull export -t csv report1.lull");
 	if (lull_export_choose(e->type ? e->type : DEFAULT_FORMAT, &e->format, err))
 		return err->code;
+	if (lull_step_option_check(&e->steps, err))
+		return err->code;
+	if (lull_job_is_folder(path) && lull_step_option_given(&e->steps))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--steps and --steady are for one report; give one of those in %s",
+				 path);
 	if (lull_job_is_folder(path))
 		return lull_job_export(path, e->format, &e->options, &e->target, err);
 	return export_report(e, path, err);
@@ -163,7 +172,7 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 			"only events in this time, such as 1.5s/2s"),
 		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &e.filter_nvtx,
 			"only events in this range, the N-th of its name from 0"),
-		OPT_STR(0, "steps", "FIRST-LAST", &e.options.steps, "html: only these steps"),
+		LULL_STEP_OPTIONS(&e.steps),
 		OPT_U64(0, "max-size", "MB", &e.max_mb,
 			"html: leave out detail until the file fits (default: 5)"),
 		OPT_U64(0, "thin", "N", &e.options.thin, "lull: keep every N-th sample alone"),

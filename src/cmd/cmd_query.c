@@ -16,11 +16,13 @@
 #include "cmd/sink.h"
 #include "import/import.h"
 #include "query/query.h"
+#include "report/step_window.h"
 
 struct ask {
 	struct lull_query *query;
 	struct lull_query_limits limits;
 	struct lull_out_options out;
+	struct lull_step_option steps;
 	FILE *to;
 	bool is_done;
 };
@@ -150,6 +152,20 @@ struct words {
 	u64 max_rows;
 };
 
+/* Only what happened in the steps that are asked for. */
+static int set_window(struct ask *a, struct lull_reader *r, struct lull_err *err)
+{
+	struct lull_step_window window;
+
+	if (!lull_step_option_given(&a->steps))
+		return LULL_OK;
+	if (lull_step_window_find(&window, &a->steps, r, err))
+		return err->code;
+	lull_step_window_say(&window, NULL);
+	lull_query_window(a->query, window.span);
+	return LULL_OK;
+}
+
 static int ask_report(struct ask *a, const char *path, char **sql, int n_sql, struct lull_err *err)
 {
 	struct lull_reader *r;
@@ -160,6 +176,8 @@ static int ask_report(struct ask *a, const char *path, char **sql, int n_sql, st
 	lull_losses_warn_simulated(r);
 	lull_losses_warn_cut(r);
 	rc = lull_query_open(&a->query, r, err);
+	if (!rc)
+		rc = set_window(a, r, err);
 	if (!rc && !n_sql)
 		rc = converse(a, err);
 	for (int i = 0; i < n_sql && !rc && !a->is_done; i++)
@@ -201,6 +219,7 @@ int cmd_query(int argc, char **argv, struct lull_err *err)
 			"stop a statement after this time, 0 for no limit (default: 60)"),
 		OPT_U64(0, "max-rows", "N", &w.max_rows,
 			"stop after this many rows, 0 for no limit (default: 1000000)"),
+		LULL_STEP_OPTIONS(&a.steps),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
@@ -213,6 +232,8 @@ int cmd_query(int argc, char **argv, struct lull_err *err)
 				 "kernels LIMIT 10\"");
 	if (w.timeout_s < 0 || w.timeout_s > 1e9)
 		return lull_fail(err, LULL_E_USAGE, "--timeout: give seconds, or 0 for no limit");
+	if (lull_step_option_check(&a.steps, err))
+		return err->code;
 	if (w.format && lull_out_options_parse(&a.out, w.format, err))
 		return err->code;
 	a.limits = (struct lull_query_limits){

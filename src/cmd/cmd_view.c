@@ -24,9 +24,12 @@
 #include "text/term.h"
 #include "base/time.h"
 #include "cmd/losses.h"
+#include "cmd/open.h"
+#include "export/export.h"
 #include "import/other_name.h"
 #include "job/job.h"
 #include "page/page.h"
+#include "report/step_window.h"
 #include "web/server.h"
 
 #define DEFAULT_IDLE_NS (12ull * 3600 * LULL_NS_PER_S)
@@ -35,11 +38,12 @@ struct view {
 	struct lull_page page;
 	struct lull_server_options server;
 	const char *idle, *fragment;
+	struct lull_step_option steps;
 	bool has_no_browser, has_no_index, is_known_risk;
 	u64 idle_ns;
 	char *cache_dir, *redirect_path;
 	/* Names of the files, which the page borrows; the last is for one that is too many. */
-	struct lull_str opened[LULL_PAGE_REPORTS + 1];
+	struct lull_str opened[LULL_PAGE_REPORTS + 1], shown[LULL_PAGE_REPORTS + 1];
 	int last_percent;
 	pid_t browser; /* what was started to show it, 0 once it has ended */
 };
@@ -75,6 +79,64 @@ static char *find_cache_dir(void)
 	return path.at;
 }
 
+/* Write the steps that are asked for to a report of their own; `shown` becomes its name. */
+static int cut_steps(struct view *v, const char *path, const char *to, struct lull_str *shown,
+		     struct lull_err *err)
+{
+	const struct lull_export_target target = { .path = to };
+	struct lull_export_options options = { .tables = { .elem_bytes = sizeof(char *) } };
+	struct lull_str used = LULL_STR_INIT;
+	struct lull_step_window window;
+	struct lull_reader *r = NULL;
+	const char *slash;
+	int rc = lull_open(path, &r, &used, err);
+
+	if (!rc)
+		rc = lull_step_window_find(&window, &v->steps, r, err);
+	if (!rc) {
+		slash = strrchr(lull_str_text(&used), '/');
+		lull_str_addf(shown, "%s, ", slash ? slash + 1 : lull_str_text(&used));
+		lull_step_window_name(shown, &window);
+		options.from_ns = window.span.from_ns;
+		options.to_ns = window.span.to_ns;
+		lull_step_window_say(&window, NULL);
+		rc = lull_export_write(r, lull_export_find("lull"), &options, &target, err);
+	}
+	lull_reader_close(r);
+	lull_str_release(&used);
+	return rc;
+}
+
+/* The report of some steps has no name and is gone when it is closed. */
+static int add_steps(struct view *v, const char *path, struct lull_err *err)
+{
+	size_t n = v->page.n_reports;
+	struct lull_str *shown = &v->shown[n < LULL_PAGE_REPORTS ? n : LULL_PAGE_REPORTS];
+	struct lull_timeline_options options = { .has_no_index = true,
+						 .progress = show_progress,
+						 .ctx = v };
+	const char *tmp = getenv("TMPDIR");
+	struct lull_str folder = LULL_STR_INIT, file = LULL_STR_INIT;
+	int rc;
+
+	lull_str_addf(&folder, "%s/lull-view-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder.at)) {
+		rc = lull_fail_errno(err, "making the folder %s", lull_str_text(&folder));
+	} else {
+		lull_str_addf(&file, "%s/steps.lull", lull_str_text(&folder));
+		options.path = lull_str_text(&file);
+		rc = cut_steps(v, path, lull_str_text(&file), shown, err);
+		if (!rc)
+			rc = lull_page_add(&v->page, lull_str_text(&file), lull_str_text(shown),
+					   &options, err);
+		unlink(lull_str_text(&file));
+		rmdir(lull_str_text(&folder));
+	}
+	lull_str_release(&folder);
+	lull_str_release(&file);
+	return rc;
+}
+
 static int add_report(struct view *v, const char *path, struct lull_err *err)
 {
 	size_t n = v->page.n_reports;
@@ -86,6 +148,14 @@ static int add_report(struct view *v, const char *path, struct lull_err *err)
 						 .ctx = v };
 
 	v->last_percent = -1;
+	if (lull_step_option_given(&v->steps)) {
+		if (lull_job_is_folder(path))
+			return lull_fail(err, LULL_E_USAGE,
+					 "--steps and --steady are for one report; give one of "
+					 "those in %s",
+					 path);
+		return add_steps(v, path, err);
+	}
 	if (lull_job_is_folder(path))
 		return lull_page_add_job(&v->page, path, err);
 	lull_other_name(path, opened);
@@ -234,6 +304,8 @@ static int check(struct view *v, struct lull_err *err)
 				 "--i-know to confirm, or use ssh -L or --socket");
 	if (v->server.port > 65535)
 		return lull_fail(err, LULL_E_USAGE, "--port is a number up to 65535");
+	if (lull_step_option_check(&v->steps, err))
+		return err->code;
 	v->idle_ns = DEFAULT_IDLE_NS;
 	if (v->idle && lull_duration_parse(v->idle, &v->idle_ns, err))
 		return lull_err_wrap(err, "option --idle");
@@ -278,6 +350,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 			"exit when there was no request for this time (default: 12h)"),
 		OPT_FLAG(0, "no-index", &v.has_no_index,
 			 "neither read nor write an index next to large reports"),
+		LULL_STEP_OPTIONS(&v.steps),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err), rc;
@@ -292,7 +365,9 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 	free(v.redirect_path);
 	free(v.cache_dir);
 	lull_page_release(&v.page);
-	for (size_t i = 0; i < LULL_COUNT_OF(v.opened); i++)
+	for (size_t i = 0; i < LULL_COUNT_OF(v.opened); i++) {
 		lull_str_release(&v.opened[i]);
+		lull_str_release(&v.shown[i]);
+	}
 	return rc;
 }

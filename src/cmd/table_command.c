@@ -27,6 +27,7 @@ struct run {
 	struct lull_str opened;			   /* what was opened */
 	struct lull_vec reports, formats, outputs; /* char * */
 	const char *time_unit, *filter_time, *filter_nvtx;
+	struct lull_step_option steps;
 	const char *help_reports, *help_formats, *sqlite;
 	u64 top;
 	bool is_forced, is_exporting, is_quiet;
@@ -198,7 +199,7 @@ static void add_base(struct lull_str *to, const char *path)
 	lull_str_add(to, path, dot && dot > name ? (size_t)(dot - path) : strlen(path));
 }
 
-/* <base>_<report and arguments>[_nvtx=<filter>].<format>; "-" and "@program" as they are. */
+/* <base>_<report and arguments>[_<filter>].<format>; "-" and "@program" as they are. */
 static void name_output(const struct run *s, const struct job *job, struct lull_str *to)
 {
 	if (is_console(job) || *job->output == '@') {
@@ -219,6 +220,10 @@ static void name_output(const struct run *s, const struct job *job, struct lull_
 		lull_str_puts(to, "_nvtx=");
 		add_safe(to, s->filter_nvtx);
 	}
+	if (s->steps.steps)
+		lull_str_addf(to, "_steps=%s", s->steps.steps);
+	if (s->steps.is_steady)
+		lull_str_puts(to, "_steady");
 	lull_str_addf(to, ".%s", lull_out_format_names[job->out.format]);
 }
 
@@ -309,13 +314,18 @@ static void say_skipped(struct run *s, const char *why)
 			why);
 }
 
+static bool is_filtered(const struct run *s)
+{
+	return s->filter_time || s->filter_nvtx || lull_step_option_given(&s->steps);
+}
+
 /* Of a rule this is the answer, of a report a remark. */
 static void say_empty(struct run *s, const struct job *job)
 {
 	const struct lull_report *report = job->report;
-	const char *why = s->filter_time || s->filter_nvtx ? "no rows in the filtered time"
-			  : report->empty		   ? report->empty
-							   : "no rows";
+	const char *why = is_filtered(s)  ? "no rows in the filtered time"
+			  : report->empty ? report->empty
+					  : "no rows";
 
 	if (report->finding && is_console(job) && is_for_people(job) && !s->is_quiet) {
 		put_heading(s, job);
@@ -412,10 +422,10 @@ static int run_folder(struct run *s, struct lull_err *err)
 	struct lull_job job;
 	int rc;
 
-	if (s->filter_time || s->filter_nvtx)
+	if (is_filtered(s))
 		return lull_fail(err, LULL_E_USAGE,
-				 "--filter-time and --filter-nvtx are for one report; give one of "
-				 "those in %s",
+				 "--filter-time, --filter-nvtx, --steps and --steady are for one "
+				 "report; give one of those in %s",
 				 s->path);
 	lull_str_puts(&s->opened, s->path);
 	rc = lull_job_open(&job, s->path, NULL, err);
@@ -444,12 +454,15 @@ static int run_all(struct run *s, struct lull_err *err)
 		return run_folder(s, err);
 	if (s->filter_time && lull_filter_time(&options, s->filter_time, err))
 		return lull_err_wrap(err, "option --filter-time");
-	if (lull_open(s->path, &s->reader, &s->opened, err))
+	if (lull_step_option_check(&s->steps, err) ||
+	    lull_open(s->path, &s->reader, &s->opened, err))
 		return err->code;
 	lull_reader_watch(s->reader, watch, s);
 	lull_losses_warn(s->reader);
 	if (s->filter_nvtx && lull_filter_nvtx(&options, s->reader, s->filter_nvtx, err))
 		return lull_err_wrap(err, "option --filter-nvtx");
+	if (lull_filter_steps(&options, s->reader, &s->steps, s->is_quiet, err))
+		return err->code;
 	if (run_jobs(s, &options, err))
 		return err->code;
 	if (!s->reports.n && !s->n_printed && !s->outputs.n && !s->is_quiet)
@@ -477,6 +490,7 @@ static int parse(struct run *s, int argc, char **argv, struct lull_err *err)
 			"only events in this time, such as 1.5s/2s"),
 		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &s->filter_nvtx,
 			"only events in this range, the N-th of its name from 0"),
+		LULL_STEP_OPTIONS(&s->steps),
 		OPT_U64(0, "top", "N", &s->top,
 			"rows of each table, 0 for all (default: 20 if no report is named)"),
 		OPT_FLAG('q', "quiet", &s->is_quiet, "tables only, no headings and messages"),

@@ -28,7 +28,6 @@ struct lull_export_options {
 	u64 to_ns;		/* 0: to the end */
 	bool is_plain;		/* not compressed; only for formats that are otherwise */
 	const char *name;	/* of the report, for formats that show it; may be NULL */
-	const char *steps;	/* html: only these, such as 10-29; NULL: all */
 	u64 max_bytes;		/* html: of the file; 0: 5 MiB */
 	u64 thin;		/* lull: every so manyth sample stays; 0 and 1: all */
 };

@@ -19,7 +19,6 @@
 #include "page/assets.h"
 #include "page/pack.h"
 #include "page/page.h"
-#include "page/steps.h"
 
 #define DEFAULT_BYTES (5u << 20)
 #define GZIP_BITS     (15 + 16)
@@ -171,10 +170,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 
 	lull_vec_init(&packed, 1);
 	lull_page_add_reader(&page, r, options->name ? options->name : "report");
-	rc = options->steps ? lull_page_step_span(&page.reports[0], options->steps, &window, err)
-			    : LULL_OK;
-	if (!rc)
-		rc = pack(&page, window, max_bytes, &packed, err);
+	rc = pack(&page, window, max_bytes, &packed, err);
 	if (!rc)
 		write_page(&packed, to);
 	lull_page_release(&page);

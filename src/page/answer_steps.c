@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/step.h"
-#include "page/steps.h"
 #include "page/page_why.h"
 
 #define MAX_STEPS 2000u
@@ -140,35 +139,6 @@ static void collect(struct lull_page_report *report, struct lull_vec *steps)
 		add_found(steps, report->why);
 	if (steps->n)
 		lull_sort(steps->at, steps->n, sizeof(struct step), by_time);
-}
-
-int lull_page_step_span(struct lull_page_report *report, const char *text, struct lull_span *span,
-			struct lull_err *err)
-{
-	struct lull_vec steps;
-	const struct step *s;
-	char *end;
-	u64 first = strtoull(text, &end, 10), last = first;
-	struct lull_span found = { UINT64_MAX, 0 };
-
-	if (*end == '-')
-		last = strtoull(end + 1, &end, 10);
-	if (*text < '0' || *text > '9' || *end || last < first)
-		return lull_fail(err, LULL_E_USAGE, "steps are given as 10 or 10-29, not %s", text);
-	collect(report, &steps);
-	s = steps.at;
-	for (size_t i = 0; i < steps.n; i++) {
-		if (s[i].number < first || s[i].number > last)
-			continue;
-		found.from_ns =
-			s[i].span.from_ns < found.from_ns ? s[i].span.from_ns : found.from_ns;
-		found.to_ns = s[i].span.to_ns > found.to_ns ? s[i].span.to_ns : found.to_ns;
-	}
-	lull_vec_release(&steps);
-	if (found.from_ns > found.to_ns)
-		return lull_fail(err, LULL_E_NOT_FOUND, "the report has no step %s", text);
-	*span = found;
-	return LULL_OK;
 }
 
 static int run(struct lull_question *q, struct lull_err *err)

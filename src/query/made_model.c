@@ -70,7 +70,7 @@ void lull_made_idle(struct lull_made_rows *rows, struct lull_values *v)
 
 	idle.devices = lull_reader_dim(v->reader, LULL_TABLE_device, &n);
 	idle.launches = lull_reader_dim(v->reader, LULL_TABLE_launch, &n);
-	lull_busy_run(v->reader, tracks, LULL_SPAN_ALL, visit, &idle);
+	lull_busy_run(v->reader, tracks, v->window, visit, &idle);
 	free(tracks);
 }
 
@@ -84,7 +84,7 @@ void lull_made_steps(struct lull_made_rows *rows, struct lull_values *v)
 	const char *source;
 	struct lull_steps steps;
 
-	lull_steps_init_any(&steps, v->reader, LULL_SPAN_ALL);
+	lull_steps_init_any(&steps, v->reader, v->window);
 	step = steps.all.at;
 	for (size_t i = 0; i < steps.all.n; i++, step++) {
 		lull_rows_add(rows);

@@ -358,7 +358,7 @@ static bool next(struct lull_walk *walk)
 
 	if (w->filter.key_col >= 0) {
 		while (next_by_key(w))
-			if (!w->is_tested || is_ours(w))
+			if ((!w->has_bounds || is_inside(w)) && (!w->is_tested || is_ours(w)))
 				return true;
 		return false;
 	}

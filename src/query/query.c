@@ -167,6 +167,11 @@ int lull_query_open(struct lull_query **out, struct lull_reader *r, struct lull_
 	return rc;
 }
 
+void lull_query_window(struct lull_query *q, struct lull_span window)
+{
+	q->values.window = window;
+}
+
 void lull_query_close(struct lull_query *q)
 {
 	if (!q)

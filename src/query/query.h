@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "text/out.h"
 #include "base/types.h"
+#include "model/span.h"
 #include "trace/reader.h"
 
 struct lull_query;
@@ -28,6 +29,12 @@ struct lull_query_limits {
 
 /* Make the tables of this report, which lives as long as the query. */
 int lull_query_open(struct lull_query **q, struct lull_reader *r, struct lull_err *err);
+
+/*
+ * Of what happened, show only what lies in this time, edges included: before the first statement.
+ * Rows that are no events (names, threads, devices) stay.
+ */
+void lull_query_window(struct lull_query *q, struct lull_span window);
 
 /* Free everything. Accepts NULL. */
 void lull_query_close(struct lull_query *q);

@@ -25,7 +25,7 @@ struct lut {
 
 void lull_values_init(struct lull_values *v, struct lull_reader *r, const bool *is_stopped)
 {
-	*v = (struct lull_values){ .reader = r, .is_stopped = is_stopped };
+	*v = (struct lull_values){ .reader = r, .is_stopped = is_stopped, .window = LULL_SPAN_ALL };
 	lull_vec_init(&v->luts, sizeof(struct lut));
 	lull_intern_init(&v->extra);
 	lull_map_init(&v->domains);

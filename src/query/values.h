@@ -11,6 +11,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "model/span.h"
 #include "query/table.h"
 
 #define LULL_NSYS_VM 1
@@ -23,7 +24,8 @@ struct lull_values {
 	bool has_extra;
 	struct lull_map domains; /* string id of a domain to its number */
 	bool has_domains;
-	const bool *is_stopped; /* set to stop the query; borrowed */
+	const bool *is_stopped;	 /* set to stop the query; borrowed */
+	struct lull_span window; /* events outside of it are not shown */
 };
 
 /* Nothing known yet. */

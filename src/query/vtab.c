@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "query/values.h"
 
 #define MAX_ARGS 16
 
@@ -212,14 +213,16 @@ static void narrow(u64 *lo, u64 *hi, const struct bound *b, sqlite3_int64 value)
 		*hi = whole;
 }
 
-/* What the bounds mean to a part: its columns of time may differ from those of the others. */
+/* What the bounds mean to a part: its columns of time may differ from those of the others. The
+ * window of the query bounds them all. */
 static void make_filter(const struct cursor *c, const struct lull_vtab_part *part,
 			struct lull_filter *f)
 {
 	*f = (struct lull_filter){
 		.used = c->used,
+		.start_lo = part->values->window.from_ns,
 		.start_hi = UINT64_MAX,
-		.end_hi = UINT64_MAX,
+		.end_hi = part->values->window.to_ns,
 		.key_col = -1,
 		.is_empty = c->is_empty,
 	};

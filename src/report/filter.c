@@ -202,3 +202,18 @@ int lull_filter_nvtx(struct lull_report_options *options, struct lull_reader *r,
 	free(w.domain);
 	return rc;
 }
+
+int lull_filter_steps(struct lull_report_options *options, struct lull_reader *r,
+		      const struct lull_step_option *option, bool is_quiet, struct lull_err *err)
+{
+	struct lull_step_window window;
+
+	if (!lull_step_option_given(option))
+		return LULL_OK;
+	if (lull_step_window_find(&window, option, r, err))
+		return err->code;
+	if (!is_quiet)
+		lull_step_window_say(&window, NULL);
+	cut(options, window.span.from_ns, window.span.to_ns);
+	return LULL_OK;
+}
