@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/work.h"
+#include "report/process_rounds.h"
+#include "report/step_window.h"
 #include "report/sum.h"
 
 /*
@@ -22,6 +25,10 @@ struct nvtx_sum {
 	const struct lull_label_row *labels;
 	size_t n_labels;
 	u32 *groups; /* index of the group + 1 for each label and style, 0 if not met yet */
+	struct lull_sum *sum;
+	struct lull_span steps; /* the steady steps; empty: not known */
+	u32 process;		/* whose steps they are */
+	u64 *in_steps_ns;	/* by index of the group; NULL: not asked for */
 };
 
 void lull_nvtx_name(struct lull_str *to, struct lull_reader *r, u32 name, u32 domain)
@@ -75,9 +82,11 @@ static u32 find_group(struct nvtx_sum *s, struct lull_sum *sum, u32 label, bool 
 	return *group - 1;
 }
 
-static void scan(void *ctx, struct lull_sum *sum)
+/* Called for each range that counts. */
+typedef void range_visit(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i);
+
+static void each_range(struct nvtx_sum *s, range_visit *visit)
 {
-	struct nvtx_sum *s = ctx;
 	struct lull_range_cols cols;
 	struct lull_cursor c;
 	size_t n;
@@ -87,6 +96,7 @@ static void scan(void *ctx, struct lull_sum *sum)
 	lull_cursor_want(&c, "dur_ns");
 	lull_cursor_want(&c, "label");
 	lull_cursor_want(&c, "flags");
+	lull_cursor_want(&c, "lane");
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
 			bool is_startend = cols.flags[i] & LULL_RANGE_START_END;
@@ -95,11 +105,85 @@ static void scan(void *ctx, struct lull_sum *sum)
 				continue;
 			if (s->styles & (is_startend ? LULL_NVTX_STARTEND : LULL_NVTX_PUSHPOP) &&
 			    lull_report_covers(s->options, cols.start_ns[i], cols.dur_ns[i]))
-				lull_sum_add(sum, find_group(s, sum, cols.label[i], is_startend),
-					     cols.dur_ns[i]);
+				visit(s, &cols, i);
 		}
 	}
 	lull_cursor_release(&c);
+}
+
+static u32 group_of(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
+{
+	return find_group(s, s->sum, cols->label[i], cols->flags[i] & LULL_RANGE_START_END);
+}
+
+static void add_range(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
+{
+	lull_sum_add(s->sum, group_of(s, cols, i), cols->dur_ns[i]);
+}
+
+static void scan(void *ctx, struct lull_sum *sum)
+{
+	struct nvtx_sum *s = ctx;
+
+	s->sum = sum;
+	each_range(s, add_range);
+}
+
+/* ---- share of the step ---- */
+
+/* The steps from `first` on that lie in the time that is asked for. */
+static void take_steps(struct nvtx_sum *s, const struct lull_step_list *list, size_t first)
+{
+	const struct lull_step_span *at = list->all.at;
+
+	for (size_t i = first; i < list->all.n; i++) {
+		u64 dur_ns = at[i].span.to_ns - at[i].span.from_ns;
+
+		if (!lull_report_covers(s->options, at[i].span.from_ns, dur_ns))
+			continue;
+		if (!s->steps.to_ns)
+			s->steps.from_ns = at[i].span.from_ns;
+		s->steps.to_ns = at[i].span.to_ns;
+	}
+}
+
+/* The steady steps that are asked for; where these are all warm-up, those. */
+static void find_steps(struct nvtx_sum *s)
+{
+	struct lull_step_list list;
+
+	if (lull_work_count(s->reader, LULL_WORK_COMPUTE) > LULL_ROUNDS_QUICK)
+		return;
+	lull_step_list_init(&list, s->reader);
+	take_steps(s, &list, list.first_steady);
+	if (!s->steps.to_ns)
+		take_steps(s, &list, 0);
+	s->process = list.process;
+	lull_step_list_release(&list);
+}
+
+static void add_in_steps(struct nvtx_sum *s, const struct lull_range_cols *cols, size_t i)
+{
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
+	struct lull_span range = { cols->start_ns[i],
+				   lull_span_end_ns(cols->start_ns[i], cols->dur_ns[i]) };
+	struct lull_span part = lull_span_cut(range, s->steps.from_ns, s->steps.to_ns);
+
+	if (cols->lane[i] && lanes[cols->lane[i] - 1].process == s->process)
+		s->in_steps_ns[group_of(s, cols, i)] += part.to_ns - part.from_ns;
+}
+
+/* Fill in_steps_ns, or leave the column out where there are no steps. */
+static void add_steps(struct nvtx_sum *s, struct lull_out *out)
+{
+	find_steps(s);
+	if (s->steps.to_ns <= s->steps.from_ns) {
+		lull_out_drop_last(out, 1);
+		return;
+	}
+	s->in_steps_ns = lull_alloc(s->sum->groups.n + 1, sizeof(*s->in_steps_ns));
+	each_range(s, add_in_steps);
 }
 
 static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_group *group)
@@ -114,6 +198,9 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 	lull_nvtx_name(&name, s->reader, (u32)key, (u32)(key >> KEY_DOMAIN_SHIFT));
 	lull_out_text(out, lull_str_text(&name));
 	lull_str_release(&name);
+	if (s->in_steps_ns)
+		lull_out_f64(out, 100 * (f64)s->in_steps_ns[lull_sum_group(s->sum, group->key)] /
+					  (f64)(s->steps.to_ns - s->steps.from_ns));
 }
 
 void lull_nvtx_sum(struct lull_reader *r, struct lull_out *out,
@@ -126,7 +213,10 @@ void lull_nvtx_sum(struct lull_reader *r, struct lull_out *out,
 	s.groups = lull_alloc(N_STYLES * (s.n_labels + 1), sizeof(*s.groups));
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &s);
+	if (styles == LULL_NVTX_BOTH)
+		add_steps(&s, out);
 	lull_sum_write(&sum, out, put_names, &s);
 	lull_sum_release(&sum);
+	free(s.in_steps_ns);
 	free(s.groups);
 }

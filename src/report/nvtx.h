@@ -46,10 +46,14 @@ void lull_nvtx_put_place(struct lull_out *out, const struct lull_nest *nest, u32
 enum lull_nvtx_styles {
 	LULL_NVTX_PUSHPOP = 1,
 	LULL_NVTX_STARTEND = 2,
-	LULL_NVTX_BOTH = 3, /* and one more cell says which */
+	LULL_NVTX_BOTH = 3, /* and more cells say which, and the share of the step */
 };
 
-/* Rows of sums by name: LULL_SUM_COLUMNS, the style if it is LULL_NVTX_BOTH, the name. */
+/*
+ * Rows of sums by name: LULL_SUM_COLUMNS, the style if it is LULL_NVTX_BOTH, the name. For
+ * LULL_NVTX_BOTH the last column is the share of the step, and is left out where no steps are
+ * known or finding them would take long.
+ */
 void lull_nvtx_sum(struct lull_reader *r, struct lull_out *out,
 		   const struct lull_report_options *options, enum lull_nvtx_styles styles);
 

@@ -42,6 +42,8 @@ struct lull_report_options {
 
 /* The bit of a table in .needs and .needs_any. */
 #define LULL_NEED(table) (1ULL << LULL_TABLE_##table)
+/* For .needs_quick: no table. It is quick only where there is little work. */
+#define LULL_NEED_FEW (1ULL << 62)
 /* Steps, or work of devices in which they can be found: for .needs_any. */
 #define LULL_NEED_STEPS (LULL_NEED(step) | LULL_NEED(kernel) | LULL_NEED(graph))
 
