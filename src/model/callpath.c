@@ -53,6 +53,9 @@ static u64 key_of(const struct finish *f, u32 frame)
 {
 	const struct lull_frame_row *row = &f->frames[frame - 1];
 
+	/* String ids are below 2^31, so that no name is taken for the rest of a module. */
+	if (!row->function && row->module)
+		return (u64)row->module << 32 | UINT32_MAX;
 	if (!row->function)
 		return KEY_ADDR << 32 | frame;
 	if (row->kind == LULL_FRAME_PYTHON)

@@ -10,8 +10,8 @@
  * What counts:    self is the weight of the samples in which the function was innermost; total of
  *                 those in which it was anywhere on the stack, once for each stack, so that
  *                 recursion does not count twice.
- * Identity:       native functions by name and module, Python functions by name and file, unnamed
- *                 places by address.
+ * Identity:       native functions by name and module, Python functions by name and file; all
+ *                 places of a module without a name are one, others are so by address.
  * Cost:           O(samples + stack nodes * depth); memory is 24 bytes per stack node.
  */
 #ifndef LULL_MODEL_CALLPATH_H

@@ -59,6 +59,8 @@ static void put_name(struct lull_out *out, const struct lull_callpath *c,
 		lull_str_puts(&name, "[no stack]");
 	else if (frame->function)
 		lull_str_puts(&name, lull_reader_string(c->reader, frame->function, NULL));
+	else if (frame->module)
+		lull_str_puts(&name, "[no symbol]");
 	else
 		lull_str_addf(&name, "0x%" PRIx64, frame->addr);
 	lull_out_text(out, lull_str_text(&name));

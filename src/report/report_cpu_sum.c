@@ -47,7 +47,8 @@ const struct lull_report lull_report_cpu_sum = {
 	.summary = "CPU time by function",
 	.help = "Where the CPU time went, estimated from samples: each stands for the CPU time "
 		"since the previous one. Functions are distinguished by name and module; inlined "
-		"functions are counted separately.",
+		"functions are counted separately. Places without a name are one row for each "
+		"module, [no symbol].",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
 	.needs = LULL_NEED(sample),

@@ -9,24 +9,27 @@
 #include "report/lanes.h"
 
 /* The five statistics of one measure; T, A, Q and K stand for the four measures. */
-#define MEASURE_COLUMNS(letter, what)                                                         \
-	{ .name = letter "Avg", .kind = LULL_OUT_NS, .decimals = 1, .doc = "mean of " what }, \
-		{ .name = letter "Med",                                                       \
-		  .kind = LULL_OUT_NS,                                                        \
-		  .decimals = 1,                                                              \
-		  .doc = "median of " what,                                                   \
-		  .is_spare = true },                                                         \
-		{ .name = letter "Min",                                                       \
-		  .kind = LULL_OUT_NS,                                                        \
-		  .doc = "shortest of " what,                                                 \
-		  .is_spare = true },                                                         \
-		{ .name = letter "Max",                                                       \
-		  .kind = LULL_OUT_NS,                                                        \
-		  .doc = "longest of " what,                                                  \
-		  .is_spare = true },                                                         \
-	{                                                                                     \
-		.name = letter "StdDev", .kind = LULL_OUT_NS, .decimals = 1,                  \
-		.doc = "standard deviation of " what, .is_spare = true                        \
+#define MEASURE_COLUMNS(letter, what)                                        \
+	{ .name = letter "Avg",                                              \
+	  .kind = LULL_OUT_NS,                                               \
+	  .decimals = 1,                                                     \
+	  .doc = "mean of " what,                                            \
+	  .is_spare = true },                                                \
+		{ .name = letter "Med",                                      \
+		  .kind = LULL_OUT_NS,                                       \
+		  .decimals = 1,                                             \
+		  .doc = "median of " what },                                \
+		{ .name = letter "Min",                                      \
+		  .kind = LULL_OUT_NS,                                       \
+		  .doc = "shortest of " what,                                \
+		  .is_spare = true },                                        \
+		{ .name = letter "Max",                                      \
+		  .kind = LULL_OUT_NS,                                       \
+		  .doc = "longest of " what,                                 \
+		  .is_spare = true },                                        \
+	{                                                                    \
+		.name = letter "StdDev", .kind = LULL_OUT_NS, .decimals = 1, \
+		.doc = "standard deviation of " what, .is_spare = true       \
 	}
 
 static const struct lull_out_column columns[] = {

@@ -79,7 +79,8 @@ static const struct lull_out_column columns[] = {
 	  .is_spare = true },
 	{ .name = "Name",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "operator, annotation of the program, CUDA call, kernel or copy" },
+	  .doc = "operator, annotation of the program, CUDA call, kernel or copy",
+	  .is_kernel = true },
 	{ .name = "Input Shapes", .kind = LULL_OUT_TEXT, .doc = "with ops:shape" },
 	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
 };

@@ -491,6 +491,11 @@ static void put_short(struct lull_str *to, const struct name *n)
 		put_words(to, n->own);
 		return;
 	}
+	/* Not a function with arguments: an operator, a range, a name of C. */
+	if (!strpbrk(n->full, "<(")) {
+		lull_str_puts(to, n->full);
+		return;
+	}
 	put_scope(to, n->scope);
 	lull_str_add(to, n->own.at, n->own.len);
 }

@@ -56,12 +56,27 @@ static bool take(struct lull_labels *l, const char *label, u32 number)
 	return *owner == number;
 }
 
+/* "[CUDA memcpy Host-to-Device]" is fine without what every such name has. */
+static void strip_cuda(struct lull_str *label)
+{
+	static const char start[] = "[CUDA ";
+	size_t len = sizeof(start) - 1;
+
+	if (label->len <= len + 1 || memcmp(label->at, start, len) != 0)
+		return;
+	label->len -= len + 1;
+	memmove(label->at, label->at + len, label->len);
+	label->at[label->len] = '\0';
+}
+
 /* Shorten a label to the columns there are; "#2" and so on makes it the only one of its kind. */
 static void settle(struct lull_labels *l, struct lull_str *label, u32 number)
 {
 	struct lull_str whole = *label, fitted = LULL_STR_INIT;
 
 	*label = (struct lull_str)LULL_STR_INIT;
+	if (l->are_kernels && lull_term_columns(lull_str_text(&whole)) > l->columns)
+		strip_cuda(&whole);
 	for (unsigned k = 1; k < LULL_LABELS_MAX; k++) {
 		char mark[16] = "";
 		size_t columns = l->columns;

@@ -167,14 +167,23 @@ static size_t name_column(const struct grid *g)
 	return c;
 }
 
+/* Whether a column stays, however narrow the screen: what rows are about, and how they rank. */
+static bool is_kept(const struct grid *g, size_t c)
+{
+	const struct lull_out_column *column = &g->out->columns[c];
+	size_t len = strlen(column->name);
+
+	return (int)c == g->kept_ix || c == name_column(g) ||
+	       (column->is_kernel && !column->is_spare) ||
+	       (!column->is_spare && len >= 3 && !strcmp(column->name + len - 3, "Med"));
+}
+
 /* The last column that is still shown and may go, or n_columns; spare ones first. */
 static size_t last_to_go(const struct grid *g, bool are_spare)
 {
-	size_t name = name_column(g);
-
 	for (size_t c = g->out->n_columns; c-- > 0;) {
 		if (g->out->columns[c].is_spare == are_spare && g->widths[c] != LEFT_OUT &&
-		    (int)c != g->kept_ix && c != name)
+		    !is_kept(g, c))
 			return c;
 	}
 	return g->out->n_columns;
