@@ -27,7 +27,7 @@ static bool moves_aside(const struct lull_units *units, const struct lull_unit *
 	if (unit->kind != LULL_UNIT_COPY || !computes[unit->stream])
 		return false;
 	copy = lull_units_copy(units, unit);
-	return !lull_copy_is_pageable(copy) && copy->size_bytes >= LULL_CHAIN_BATCH_BYTES;
+	return !lull_copy_is_pageable(copy) && copy->size_bytes >= LULL_LN(batch_bytes);
 }
 
 /* Copies to a stream of their own for each direction; who used them ran one step later. */

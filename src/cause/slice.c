@@ -250,7 +250,7 @@ static bool came_out(const struct lull_subject *s, u32 node_ix)
 		if (node->round != nodes[node_ix].round || (node->flags & LULL_NODE_IN) ||
 		    node_ix - i > MAX_BACK)
 			return false;
-		if (is_out(s, node, LULL_CHAIN_BATCH_BYTES))
+		if (is_out(s, node, LULL_LN(batch_bytes)))
 			return true;
 	}
 	return false;
@@ -448,7 +448,7 @@ static void mark_saved(struct lull_subject *s)
 		bool waits = nodes[i + 1].kind == LULL_KIND_OF_SYNC && i + 2 < s->chain.n;
 		u32 next = waits ? i + 2 : i + 1;
 
-		if (!is_out(s, &nodes[i], LULL_CHAIN_BATCH_BYTES) ||
+		if (!is_out(s, &nodes[i], LULL_LN(batch_bytes)) ||
 		    nodes[next].chain != nodes[i].chain || !is_written(s, next))
 			continue;
 		nodes[i].flags |= LULL_NODE_SAVED;

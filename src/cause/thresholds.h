@@ -11,21 +11,13 @@
 #ifndef LULL_CAUSE_THRESHOLDS_H
 #define LULL_CAUSE_THRESHOLDS_H
 
-#include "base/types.h"
+#include "model/limits.h"
 
 enum lull_threshold_ix {
 #define THRESHOLD(name, value, unit, origin, tests) LULL_THRESHOLD_##name,
 #include "cause/thresholds.def"
 #undef THRESHOLD
 	LULL_N_THRESHOLDS,
-};
-
-struct lull_threshold {
-	const char *name;
-	f64 value;
-	const char *unit;
-	const char *origin; /* measured where, or derived from what */
-	const char *tests;  /* cases of test/golden that pin it, blanks between them */
 };
 
 /* All of thresholds.def, in its order. */

@@ -37,7 +37,7 @@ static void load_subjects(struct lull_why *why, u32 without)
 	at = pairs.at;
 	while (why->n_subjects < pairs.n && why->n_subjects < MAX_SUBJECTS &&
 	       at[why->n_subjects].process && at[why->n_subjects].track &&
-	       (f64)at[why->n_subjects].n >= LULL_T(rank_work) * (f64)at[0].n)
+	       (f64)at[why->n_subjects].n >= LULL_L(helper) * (f64)at[0].n)
 		why->n_subjects++;
 	why->subjects = lull_alloc(why->n_subjects + 1, sizeof(*why->subjects));
 	for (u32 i = 0; i < why->n_subjects; i++)

@@ -372,7 +372,19 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 		    a[i].prediction.ratio, lull_why_range(&a[i].prediction).text);
 }
 
-/* The numbers by which causes are told, with where they come from. */
+static void print_list(FILE *to, const struct lull_threshold *t, size_t n)
+{
+	for (size_t i = 0; i < n; i++, t++) {
+		struct lull_str line = LULL_STR_INIT;
+
+		lull_str_addf(&line, "%s %.10g %s: %s", t->name, t->value, t->unit, t->origin);
+		fputs("- ", to);
+		lull_term_wrap(to, lull_str_text(&line), 2, PAGE_WIDTH);
+		lull_str_release(&line);
+	}
+}
+
+/* The numbers that decide, with where they come from. */
 static void print_thresholds(FILE *to)
 {
 	fputs("## Thresholds\n\n", to);
@@ -383,15 +395,19 @@ static void print_thresholds(FILE *to)
 		"on. Each is held by tests (src/cause/thresholds.def).",
 		0, PAGE_WIDTH);
 	fputc('\n', to);
-	for (size_t i = 0; i < LULL_N_THRESHOLDS; i++) {
-		const struct lull_threshold *t = &lull_thresholds[i];
-		struct lull_str line = LULL_STR_INIT;
-
-		lull_str_addf(&line, "%s %.10g %s: %s", t->name, t->value, t->unit, t->origin);
-		fputs("- ", to);
-		lull_term_wrap(to, lull_str_text(&line), 2, PAGE_WIDTH);
-		lull_str_release(&line);
-	}
+	print_list(to, lull_thresholds, LULL_N_THRESHOLDS);
+	fputs("\n## Thresholds of steps\n\n", to);
+	lull_term_wrap(
+		to,
+		"The numbers by which all commands find the steps of a program, and say what "
+		"threads "
+		"and calls are. They were tried together: the steps of 29 recordings on an H200, "
+		"with "
+		"all marks taken away, are those of their marks or of the program's own measure "
+		"(src/model/limits.def, which also names those that no test holds).",
+		0, PAGE_WIDTH);
+	fputc('\n', to);
+	print_list(to, lull_limits, LULL_N_LIMITS);
 }
 
 void lull_why_print_causes(FILE *to)

@@ -6,13 +6,11 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 #include "model/link.h"
 #include "model/runsort.h"
 #include "model/span.h"
 #include "model/window.h"
-
-/* Threads that overlap by more than this part of the shorter one's calls are not taking turns. */
-#define OVERLAP_MAX 0.05
 
 #define MAX_CHAINS ((u32)LULL_COUNT_OF(((struct lull_chain *)0)->first) - 1)
 
@@ -232,7 +230,7 @@ static void place(struct lull_chain *c, const struct thread *t)
 	u32 chain = 0;
 
 	while (chain < c->n_chains &&
-	       (f64)overlap_ns(c, t->lane, chain) > OVERLAP_MAX * (f64)t->busy_ns)
+	       (f64)overlap_ns(c, t->lane, chain) > LULL_L(turns) * (f64)t->busy_ns)
 		chain++;
 	if (chain == c->n_chains && c->n_chains < MAX_CHAINS)
 		c->n_chains++;
@@ -318,7 +316,7 @@ static u8 copy_flags(const struct lull_units *units, u32 first)
 		flags |= lull_copy_is_pageable(copy) ? LULL_NODE_PAGED : 0;
 		flags |= lull_copy_is_managed(copy) ? LULL_NODE_MANAGED : 0;
 		flags |= copy->direction == LULL_COPY_OUT ? LULL_NODE_OUT : 0;
-		if (copy->direction == LULL_COPY_IN && copy->size_bytes >= LULL_CHAIN_BATCH_BYTES)
+		if (copy->direction == LULL_COPY_IN && copy->size_bytes >= LULL_LN(batch_bytes))
 			flags |= LULL_NODE_IN;
 	}
 	return flags;

@@ -27,12 +27,9 @@
 #define LULL_NODE_OWNED	  4u  /* belongs to the copy before it: it waits since memory is pageable */
 #define LULL_NODE_PAGED	  8u  /* copies from or to pageable memory */
 #define LULL_NODE_OUT	  16u /* copies to the host */
-#define LULL_NODE_IN	  32u /* copies to the device at least LULL_CHAIN_BATCH_BYTES */
+#define LULL_NODE_IN	  32u /* copies to the device batch_bytes (limits.def) or more */
 #define LULL_NODE_MANAGED 64u /* moves managed memory */
 #define LULL_NODE_SAVED	  128u /* copies to the host what is then written to storage, or waits so */
-
-/* A copy to the device of this size may be a batch; less is a number or a flag. */
-#define LULL_CHAIN_BATCH_BYTES 4096
 
 struct lull_node {
 	u64 begin_ns;

@@ -5,17 +5,11 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 
-#define ALIKE	      0.85 /* labels of the tried traces do not change between 0.70 and 0.95 */
 #define MAX_SYMBOLS   500000
 #define MAX_NAMES     128
-#define MAX_PER_COUNT 4	 /* names that occur equally often cut at equal places */
-#define MIN_PIECES    3	 /* two that are alike may be chance */
-#define FEW_PIECES    8	 /* below, every pair has to be alike */
-#define ODD_SHARE     50 /* one lost event makes two odd pairs; an outer loop two in each round */
-#define WARM_SHARE    4	 /* odd pieces in the first quarter are warm-up */
-#define LARGE_SHARE   20 /* what far larger pieces may hold of all symbols, as 1 / 20 */
-#define TAIL_SHARE    10 /* and in the last tenth the end of the program */
+#define MAX_PER_COUNT 4 /* names that occur equally often cut at equal places */
 
 struct name {
 	u32 symbol;
@@ -90,7 +84,7 @@ static void cut(const u32 *symbols, size_t n, u32 name, struct bags *b, struct l
 	for (size_t i = 0; i < n; i++) {
 		if (symbols[i] == name) {
 			if (cuts->n > 1)
-				*(u8 *)lull_vec_push(odd) = bags_alike(b) < ALIKE;
+				*(u8 *)lull_vec_push(odd) = bags_alike(b) < LULL_L(alike);
 			if (cuts->n)
 				bags_next(b);
 			*(size_t *)lull_vec_push(cuts) = i;
@@ -99,7 +93,7 @@ static void cut(const u32 *symbols, size_t n, u32 name, struct bags *b, struct l
 			bags_add(b, symbols[i]);
 	}
 	/* The last piece counts if it is whole; else it is left over. */
-	if (cuts->n > 1 && b->n_now && bags_alike(b) >= ALIKE) {
+	if (cuts->n > 1 && b->n_now && bags_alike(b) >= LULL_L(alike)) {
 		*(u8 *)lull_vec_push(odd) = false;
 		*(size_t *)lull_vec_push(cuts) = n;
 	}
@@ -123,9 +117,24 @@ static bool has_large(const size_t *at, size_t n_pieces)
 	lull_sort(sizes, n_pieces, sizeof(*sizes), by_size);
 	median = sizes[n_pieces / 2];
 	for (size_t i = 0; i < n_pieces; i++)
-		large += sizes[i] > 2 * median ? sizes[i] - median : 0;
+		large += (f64)sizes[i] > LULL_L(large) * (f64)median ? sizes[i] - median : 0;
 	free(sizes);
-	return large * LARGE_SHARE > at[n_pieces] - at[0];
+	return (f64)large > LULL_L(period_large) * (f64)(at[n_pieces] - at[0]);
+}
+
+static size_t share_of(size_t n, f64 share)
+{
+	return (size_t)(share * (f64)n);
+}
+
+/* Odd pairs among so many pieces of a loop. */
+static size_t odd_allowed(size_t n_pieces)
+{
+	size_t share = share_of(n_pieces, LULL_L(period_odd));
+
+	if (n_pieces < LULL_LN(period_few))
+		return 0;
+	return share > 2 ? share : 2;
 }
 
 /* Drop odd pieces at both ends; whether the rest is a loop. */
@@ -136,20 +145,19 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 
 	if (cuts->n < 3 || !odds->n)
 		return false;
-	for (size_t i = 0; i < odds->n / WARM_SHARE; i++)
+	for (size_t i = 0; i < share_of(odds->n, LULL_L(period_warm)); i++)
 		first = odd[i] ? i + 1 : first;
-	while (last > first && odds->n - last < odds->n / TAIL_SHARE && odd[last - 1])
+	while (last > first && odds->n - last < share_of(odds->n, LULL_L(period_tail)) &&
+	       odd[last - 1])
 		last--;
 	for (size_t i = first; i < last; i++)
 		n_odd += odd[i];
 	n_pieces = last - first + 1;
-	if (n_pieces < MIN_PIECES)
+	if (n_pieces < LULL_LN(rounds_least))
 		return false;
-	if (n_odd > (n_pieces < FEW_PIECES	? 0
-		     : n_pieces / ODD_SHARE > 2 ? n_pieces / ODD_SHARE
-						: 2))
+	if (n_odd > odd_allowed(n_pieces))
 		return false;
-	if ((at[last + 1] - at[first]) * 2 < n)
+	if ((f64)(at[last + 1] - at[first]) < LULL_L(period_covers) * (f64)n)
 		return false;
 	if (has_large(at + first, n_pieces))
 		return false;

@@ -6,60 +6,63 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 #include "model/round/round_find.h"
 
-/* A leading step this much longer than the median is warm-up, in percent. */
-#define WARM_PCT 150
-/* Fewer steps than this say nothing about which are longer. */
-#define WARM_MIN 6
-/* Steps as long as a leading one that come again: in one of this many later steps. */
-#define AGAIN_SHARE 10
-
-/* What a program or its hooks say decides if it holds this share of the work. */
-#define SAID_LEAST 0.5
-/* A guess that explains less of the run than this is none. */
-#define SCORE_LEAST 0.4
-/* How much a loop of unlike rounds is worth. */
-#define UNLIKE 0.6
-/* Rounds this long are more likely epochs than steps, and few are less sure. */
-#define LONG_NS	  2000000000u
-#define LONG_PART 0.9
-#define FEW	  8
-#define FEW_PART  0.9
-/* A last step is too long if it is this much longer than usual, or holds this much more or less. */
-#define LAST_LONG 2
-#define LAST_MORE 1.5
-
 /* How much is known of a round by how it was found. What is said comes before what is guessed. */
-static const f64 trust[LULL_N_ROUNDS_SOURCES] = {
-	[LULL_ROUNDS_STEP] = 1,	    [LULL_ROUNDS_RANGE] = 0.99,	    [LULL_ROUNDS_HOOK] = 0.95,
-	[LULL_ROUNDS_NAMED] = 0.9,  [LULL_ROUNDS_FORWARD] = 0.9,    [LULL_ROUNDS_PERIOD] = 0.85,
-	[LULL_ROUNDS_WAITS] = 0.84, [LULL_ROUNDS_OPTIMIZER] = 0.83, [LULL_ROUNDS_OPS] = 0.8,
-	[LULL_ROUNDS_GROUP] = 0.6,
-};
+static f64 trust_in(enum lull_rounds_source source)
+{
+	switch (source) {
+	case LULL_ROUNDS_STEP:
+		return LULL_L(trust_step);
+	case LULL_ROUNDS_RANGE:
+		return LULL_L(trust_range);
+	case LULL_ROUNDS_HOOK:
+		return LULL_L(trust_hook);
+	case LULL_ROUNDS_NAMED:
+		return LULL_L(trust_named);
+	case LULL_ROUNDS_FORWARD:
+		return LULL_L(trust_forward);
+	case LULL_ROUNDS_PERIOD:
+		return LULL_L(trust_period);
+	case LULL_ROUNDS_WAITS:
+		return LULL_L(trust_waits);
+	case LULL_ROUNDS_OPTIMIZER:
+		return LULL_L(trust_optimizer);
+	case LULL_ROUNDS_OPS:
+		return LULL_L(trust_ops);
+	case LULL_ROUNDS_GROUP:
+		return LULL_L(trust_group);
+	default:
+		return 0;
+	}
+}
 
 /* ---- which candidate ---- */
 
 static f64 score_of(const struct lull_loop *l)
 {
-	f64 score = trust[l->source] * l->weight * (UNLIKE + (1 - UNLIKE) * l->even) *
-		    (0.9 + 0.1 * l->spanned);
+	f64 unlike = LULL_L(unlike), spanned = LULL_L(spanned);
+	f64 score = trust_in(l->source) * l->weight * (unlike + (1 - unlike) * l->even) *
+		    (1 - spanned + spanned * l->spanned);
 
-	if (l->n < LULL_LOOP_MIN)
+	if (l->n < LULL_LN(rounds_least))
 		return 0;
-	score *= l->n < FEW ? FEW_PART : 1;
-	return l->median_ns > LONG_NS ? score * LONG_PART : score;
+	score *= l->n < LULL_LN(rounds_few) ? LULL_L(rounds_few_part) : 1;
+	return l->median_ns > LULL_LN(rounds_long_ns) ? score * LULL_L(rounds_long_part) : score;
 }
 
 /* Whether nothing else has to be looked at: the program said it, or hooks saw training. */
 static bool decides(const struct lull_loop *l)
 {
+	f64 least = LULL_L(said_least);
+
 	switch (l->source) {
 	case LULL_ROUNDS_STEP:
 	case LULL_ROUNDS_RANGE:
-		return l->n >= 2 && l->covered >= SAID_LEAST;
+		return l->n >= 2 && l->covered >= least;
 	case LULL_ROUNDS_HOOK:
-		return l->n >= 2 && l->covered >= SAID_LEAST && l->even >= SAID_LEAST;
+		return l->n >= 2 && l->covered >= least && l->even >= least;
 	default:
 		return false;
 	}
@@ -134,17 +137,18 @@ static u64 known_ns(const struct lull_loop *l)
  */
 static void end_earlier(struct lull_loop *l, const struct item *items, size_t n, u64 from_ns)
 {
-	u64 most = (u64)(LAST_MORE * (f64)l->median_size), usual_ns = known_ns(l);
+	u64 most = (u64)(LULL_L(last_more) * (f64)l->median_size), usual_ns = known_ns(l);
+	u64 most_ns =
+		(u64)(LULL_L(last_long) * (f64)(usual_ns > l->median_ns ? usual_ns : l->median_ns));
 	bool has_more = n > most && !usual_ns;
 
-	usual_ns = usual_ns > l->median_ns ? usual_ns : l->median_ns;
-	if (!n || !(has_more || l->last_ns - from_ns > LAST_LONG * usual_ns))
+	if (!n || !(has_more || l->last_ns - from_ns > most_ns))
 		return;
 	n = has_more ? l->median_size : n;
 	if (items[n - 1].end_ns < l->last_ns)
 		l->last_ns = items[n - 1].end_ns;
 	/* A wait at the end of the program takes as long as there is work. */
-	if (l->last_ns - from_ns > LAST_LONG * usual_ns)
+	if (l->last_ns - from_ns > most_ns)
 		l->last_ns = items[n - 1].begin_ns + 1;
 }
 
@@ -157,7 +161,7 @@ static void end_later(struct lull_loop *l, const struct item *items, size_t n)
 
 	while (n_inside < n && items[n_inside].begin_ns < l->last_ns)
 		n_inside++;
-	if (n_inside * LAST_LONG < l->median_size && n >= l->median_size)
+	if (LULL_L(last_long) * (f64)n_inside < (f64)l->median_size && n >= l->median_size)
 		l->last_ns = items[l->median_size - 1].end_ns;
 }
 
@@ -169,7 +173,7 @@ static void end_last(const struct lull_loop_finder *f, struct lull_loop *l)
 	u64 from_ns, was_ns = l->last_ns;
 	struct lull_vec items;
 
-	if ((!is_step && !is_range) || l->marks.n < LULL_LOOP_MIN || !l->median_size)
+	if ((!is_step && !is_range) || l->marks.n < LULL_LN(rounds_least) || !l->median_size)
 		return;
 	from_ns = ((u64 *)l->marks.at)[l->marks.n - 1];
 	lull_vec_init(&items, sizeof(struct item));
@@ -220,7 +224,7 @@ static struct lull_loop *best_of(struct lull_loop_finder *f)
 		if (!best || score_of(&loops[i]) > score_of(best))
 			best = &loops[i];
 	}
-	if (best && score_of(best) >= SCORE_LEAST)
+	if (best && score_of(best) >= LULL_L(score_least))
 		return best;
 	for (size_t i = 0; i < LULL_COUNT_OF(marked); i++) {
 		struct lull_loop *l = loop_of(f, marked[i]);
@@ -368,7 +372,7 @@ static bool comes_again(const struct lull_rounds *s, u64 long_ns)
 
 	for (u32 i = n / 2; i < n; i++)
 		n_long += dur_ns(s, i) >= long_ns;
-	return n_long * AGAIN_SHARE >= n - n / 2;
+	return (f64)n_long >= LULL_L(again) * (f64)(n - n / 2);
 }
 
 /* Step 0 never counts: buffers, lazy loading. Nor do those after it that are far too long. */
@@ -378,17 +382,17 @@ static void skip_warm_up(struct lull_rounds *s)
 	u64 *sorted_ns, long_ns;
 
 	s->first_steady = n ? 1 : 0;
-	if (n < WARM_MIN)
+	if (n < LULL_LN(warm_least))
 		return;
 	sorted_ns = lull_alloc(n + 1, sizeof(*sorted_ns));
 	for (u32 i = 0; i < n; i++)
 		sorted_ns[i] = dur_ns(s, i);
 	lull_sort(sorted_ns, n, sizeof(*sorted_ns), by_value);
-	long_ns = sorted_ns[n / 2] / 100 * WARM_PCT;
+	long_ns = (u64)(LULL_L(warm) * (f64)sorted_ns[n / 2]);
 	free(sorted_ns);
 	for (u32 i = 1; i < n / 2 && dur_ns(s, i) > long_ns; i++) {
 		/* A step far longer than those that come again is warm-up all the same. */
-		if (comes_again(s, dur_ns(s, i) / WARM_PCT * 100))
+		if (comes_again(s, (u64)((f64)dur_ns(s, i) / LULL_L(warm))))
 			break;
 		s->first_steady = i + 1;
 	}

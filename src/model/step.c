@@ -5,14 +5,10 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/busy.h"
+#include "model/limits.h"
 #include "model/step_found.h"
 #include "model/words.h"
 #include "model/work.h"
-
-/* Fewer steps that are marked do not decide. */
-#define MIN_MARKED 3
-/* A last step this many times as long as usual has no end of its own. */
-#define LONG_LAST 2
 
 /* The steps of one thread, which follow each other. */
 struct loop {
@@ -181,7 +177,7 @@ static bool has_long_last(const struct lull_step *steps, size_t n)
 			dur_ns[end - i] = steps[end].dur_ns;
 		last_ns = dur_ns[end - i - 1];
 		lull_sort(dur_ns, end - i, sizeof(*dur_ns), by_value);
-		is_long = is_long || last_ns > LONG_LAST * dur_ns[(end - i) / 2];
+		is_long = is_long || (f64)last_ns > LULL_L(last_long) * (f64)dur_ns[(end - i) / 2];
 	}
 	free(dur_ns);
 	return is_long;
@@ -203,13 +199,14 @@ static bool has_step_names(struct lull_reader *r)
 /* How much of their launches the steps hold, less what a few of them have more than the others. */
 static u64 n_usual(const struct lull_step *steps, size_t n)
 {
-	u64 *counts = lull_alloc(n + 1, sizeof(*counts)), sum = 0;
+	u64 *counts = lull_alloc(n + 1, sizeof(*counts)), most, sum = 0;
 
 	for (size_t i = 0; i < n; i++)
 		counts[i] = steps[i].n_launches;
 	lull_sort(counts, n, sizeof(*counts), by_value);
+	most = (u64)(LULL_L(large) * (f64)counts[n / 2]);
 	for (size_t i = 0; i < n; i++)
-		sum += counts[i] < 2 * counts[n / 2] ? counts[i] : 2 * counts[n / 2];
+		sum += counts[i] < most ? counts[i] : most;
 	free(counts);
 	return sum;
 }
@@ -224,7 +221,7 @@ static bool are_enough(const struct lull_steps *s, struct lull_reader *r, struct
 	const struct lull_step *steps = s->all.at;
 	bool is_whole = !window.from_ns && window.to_ns == LULL_SPAN_ALL.to_ns;
 
-	if (s->all.n < MIN_MARKED || has_long_last(steps, s->all.n))
+	if (s->all.n < LULL_LN(rounds_least) || has_long_last(steps, s->all.n))
 		return false;
 	for (size_t i = 0; i < s->all.n; i++) {
 		if (steps[i].source != steps->source)
@@ -233,7 +230,7 @@ static bool are_enough(const struct lull_steps *s, struct lull_reader *r, struct
 	if (steps->source == LULL_ROUNDS_HOOK && has_step_names(r))
 		return false;
 	/* A window of the recording holds a part of its work only. */
-	return !is_whole || n_usual(steps, s->all.n) * 2 >= n_all;
+	return !is_whole || (f64)n_usual(steps, s->all.n) >= LULL_L(said_least) * (f64)n_all;
 }
 
 /* Leave out the steps that do not lie in the window. */

@@ -5,11 +5,9 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/busy.h"
+#include "model/limits.h"
 #include "model/rounds.h"
 #include "model/step.h"
-
-/* Processes with less than this part of the work of the busiest are helpers, not loops. */
-#define SMALL_PART 20
 
 /* Rounds are found by ranges, operators and calls of the C library. */
 #define NOT_NEEDED \
@@ -212,7 +210,7 @@ bool lull_steps_find(struct lull_vec *steps, struct lull_reader *r, struct lull_
 	lull_vec_init(&pairs, sizeof(struct lull_unit_pair));
 	lull_units_pairs(&pairs, r, tracks);
 	at = pairs.at;
-	for (size_t i = 0; i < pairs.n && at[i].n * SMALL_PART >= at[0].n; i++) {
+	for (size_t i = 0; i < pairs.n && (f64)at[i].n >= LULL_L(helper) * (f64)at[0].n; i++) {
 		if (!at[i].process || !at[i].track || is_seen[at[i].process])
 			continue;
 		is_seen[at[i].process] = true;

@@ -5,7 +5,8 @@
  * repeats in the calls. lull_loop_judge() measures a candidate; model/rounds.c takes the best one.
  *
  * Content:        a round holds launches, copies and waits, counted by name in BUCKETS numbers. Two
- *                 rounds are of one kind if these numbers agree to 85 %, whatever time they took.
+ *                 rounds are of one kind if these numbers agree to 85 % (limits.def), whatever time
+ *                 they took.
  * Cost:           one pass over the calls for each candidate; candidates that are only guesses are
  *                 measured on the first LULL_LOOP_LOOK calls.
  */
@@ -14,7 +15,6 @@
 
 #include "model/rounds.h"
 
-#define LULL_LOOP_MIN	  3 /* rounds: two that are alike may be chance */
 #define LULL_LOOP_BUCKETS 32
 #define LULL_LOOP_LOOK	  500000
 #define LULL_LOOP_NO_ITEM 255 /* in buckets: neither starts work nor waits */

@@ -7,15 +7,10 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 
-#define ALIKE_PCT   85	/* as in period.c */
-#define MAX_LEADERS 7	/* kinds that are told apart; what is like none of them is the rest */
-#define LARGE	    2	/* what a round holds beyond this many medians does not speak for it */
-#define SMALL	    4	/* so small a part of the usual round is none, at the ends of the run */
-#define BEFORE	    0.1 /* how much work counts that was done before the first round */
-#define MAX_PARTS   8	/* of one round */
-#define SAME_ORDER  0.9
-#define MANY_ALIKE  0.1	   /* neighbours */
+#define MAX_LEADERS 7	   /* kinds that are told apart; what is like none of them is the rest */
+#define MAX_PARTS   8	   /* of one round */
 #define MAX_ROUNDS  500000 /* that are looked at; 128 bytes each */
 
 /* What the rounds of a candidate hold. */
@@ -182,7 +177,7 @@ static bool are_alike(const u32 *a, const u32 *b)
 		both += a[i] < b[i] ? a[i] : b[i];
 		either += a[i] < b[i] ? b[i] : a[i];
 	}
-	return both * 100 >= either * ALIKE_PCT;
+	return (f64)both >= LULL_L(alike) * (f64)either;
 }
 
 /* ---- kinds ---- */
@@ -305,11 +300,12 @@ static f64 span_share(const struct lull_loop_finder *f, const struct lull_loop *
 /* What a run of small rounds at an end has in common is not what the loop does. */
 static void find_ends(struct lull_loop *l, const struct content *t, size_t n)
 {
+	f64 least = LULL_L(small) * (f64)l->median_size;
 	size_t first = 0, last = n;
 
-	while (first < n && t->sizes[first] * SMALL < l->median_size)
+	while (first < n && (f64)t->sizes[first] < least)
 		first++;
-	while (last > first && t->sizes[last - 1] * SMALL < l->median_size)
+	while (last > first && (f64)t->sizes[last - 1] < least)
 		last--;
 	l->n_start = (u32)first;
 	l->n_end = n == l->marks.n ? (u32)(n - last) : 0;
@@ -352,7 +348,7 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	u64 until_ns = is_guess ? look_until_ns(f) : UINT64_MAX, *marks;
 	struct content t;
 	size_t n;
-	f64 less = 1 - BEFORE;
+	f64 less = 1 - LULL_L(before);
 
 	if (l->marks.n)
 		lull_sort(l->marks.at, l->marks.n, sizeof(u64), by_value);
@@ -370,7 +366,7 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 		return;
 	content_init(&t, f, l, n, until_ns);
 	measure(l, &t, n);
-	find_kinds(l, &t, n, LARGE * l->median_size);
+	find_kinds(l, &t, n, (u64)(LULL_L(large) * (f64)l->median_size));
 	find_ends(l, &t, n);
 	l->covered = fmin(share(t.n_inside, t.n_all, 0), share(t.inside_ns, t.all_ns, 0));
 	l->weight = fmin(share(t.n_inside, t.n_all, less * (f64)t.n_before),
@@ -388,7 +384,7 @@ void lull_loop_trim(const struct lull_loop_finder *f, struct lull_loop *l, bool 
 
 	if (!l->n_start && !l->n_end)
 		return;
-	if (n < (size_t)l->n_start + l->n_end + LULL_LOOP_MIN)
+	if (n < (size_t)l->n_start + l->n_end + LULL_LN(rounds_least))
 		return;
 	if (l->n_end)
 		l->last_ns = marks[n - l->n_end];
@@ -415,11 +411,11 @@ void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	u64 *marks = l->marks.at;
 	size_t n = l->marks.n, parts = 2, n_kept = 0;
 
-	if (l->n != n || same_share(l, n, 1) > MANY_ALIKE)
+	if (l->n != n || same_share(l, n, 1) > LULL_L(neighbours_alike))
 		return;
-	while (parts <= MAX_PARTS && same_share(l, n, parts) < SAME_ORDER)
+	while (parts <= MAX_PARTS && same_share(l, n, parts) < LULL_L(same_order))
 		parts++;
-	if (parts > MAX_PARTS || n / parts < LULL_LOOP_MIN)
+	if (parts > MAX_PARTS || n / parts < LULL_LN(rounds_least))
 		return;
 	/* What is left over at the end is no whole round. */
 	if (n % parts)

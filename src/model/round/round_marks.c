@@ -11,11 +11,11 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 #include "model/span.h"
 
-#define MAX_NAMED 6   /* names of ranges that are tried */
-#define MAX_OPS	  2   /* names of operators */
-#define OP_LEAST  0.5 /* of the launches have to be inside of operators of one name */
+#define MAX_NAMED 6 /* names of ranges that are tried */
+#define MAX_OPS	  2 /* names of operators */
 
 /* A name of ranges or operators, without its digits. */
 struct shape {
@@ -146,7 +146,7 @@ static void shapes_count(struct shapes *s)
 		u8 around = e[i].parent == LULL_NONE ? 0 : s->inside[e[i].parent];
 
 		s->inside[i] = around;
-		if (!shape || shape->n < LULL_LOOP_MIN || is_epoch(shape->name))
+		if (!shape || shape->n < LULL_LN(rounds_least) || is_epoch(shape->name))
 			continue;
 		if (!(around & 1u << shape->what)) {
 			shape->n_outer++;
@@ -225,7 +225,8 @@ static void choose(struct shapes *s, enum shape_kind kind, enum lull_rounds_sour
 
 		for (size_t i = 0; i < s->all.n; i++) {
 			if (all[i].what == kind && !all[i].loop && !is_epoch(all[i].name) &&
-			    all[i].n_outer >= LULL_LOOP_MIN && all[i].n_launches >= n_least &&
+			    all[i].n_outer >= LULL_LN(rounds_least) &&
+			    all[i].n_launches >= n_least &&
 			    (!best || all[i].n_launches > best->n_launches))
 				best = &all[i];
 		}
@@ -242,7 +243,7 @@ static void choose_by_name(struct shapes *s, enum shape_kind kind, const char *n
 
 	for (size_t i = 0; i < s->all.n; i++) {
 		if (all[i].what == kind && !all[i].loop && !strcmp(all[i].name, name) &&
-		    all[i].n_outer >= LULL_LOOP_MIN) {
+		    all[i].n_outer >= LULL_LN(rounds_least)) {
 			make_loop(s, &all[i], source);
 			return;
 		}
@@ -260,7 +261,7 @@ static void choose_updates(struct shapes *s)
 			best = &all[i];
 	}
 	/* An update ends a step: two of them have one whole step between them. */
-	if (best && best->n > LULL_LOOP_MIN)
+	if (best && best->n > LULL_LN(rounds_least))
 		make_loop(s, best, LULL_ROUNDS_OPTIMIZER);
 }
 
@@ -394,7 +395,8 @@ void lull_loops_from_ranges(struct lull_loop_finder *f)
 	choose_updates(&s);
 	choose(&s, SHAPE_RANGE, LULL_ROUNDS_NAMED, MAX_NAMED, 1);
 	choose_by_name(&s, SHAPE_HOOK, "forward", LULL_ROUNDS_FORWARD);
-	choose(&s, SHAPE_OP, LULL_ROUNDS_OPS, MAX_OPS, (u64)((f64)f->n_launches * OP_LEAST) + 1);
+	choose(&s, SHAPE_OP, LULL_ROUNDS_OPS, MAX_OPS,
+	       (u64)((f64)f->n_launches * LULL_L(op_least)) + 1);
 	if (f->loops.n > n_before)
 		mark_all(&s);
 	shapes_release(&s);

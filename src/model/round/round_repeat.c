@@ -14,21 +14,12 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/limits.h"
 #include "model/period.h"
 #include "model/round/round_sequence.h"
 
-#define SHORT_NS      1000000u /* a round that a person means takes about a millisecond or more */
-#define ALONE_NS      250000u  /* a launch that takes this long may be one by itself */
-#define TINY_NS	      100000u  /* whatever is in it, it is a part of one */
-#define MAX_TRIED     24       /* separators */
-#define MAX_PER_COUNT 4	       /* launches that occur equally often cut at equal places */
-#define EVEN_LEAST    0.8
-#define COVERED_LEAST 0.6
-#define INNER_EVEN    0.9 /* a loop inside a period that was found has to be clearer */
-#define INNER_USUAL   0.6
-#define UPDATE_EVEN   0.7 /* steps with an evaluation after them are larger */
-#define FEW_UPDATED   0.05
-#define EQUAL_SHARE   0.9 /* of the launches are of the same kind */
+#define MAX_TRIED     24 /* separators */
+#define MAX_PER_COUNT 4	 /* launches that occur equally often cut at equal places */
 
 /* ---- the period of the launches ---- */
 
@@ -68,7 +59,7 @@ static bool add_period(struct lull_sequence *q, bool *is_plain_one)
 	lull_vec_init(&cuts, sizeof(size_t));
 	lull_period_find(q->launches, q->n, (u32)q->all.n, &cuts);
 	at = cuts.at;
-	has_period = cuts.n > LULL_LOOP_MIN;
+	has_period = cuts.n > LULL_LN(rounds_least);
 	*is_plain_one = is_plain(q, &cuts);
 	if (has_period) {
 		l = lull_loop_add(q->f, LULL_ROUNDS_PERIOD);
@@ -100,7 +91,8 @@ static int by_count(const void *a, const void *b)
 static bool is_better(const struct lull_loop *new, bool is_launch, const struct lull_loop *old,
 		      bool was_launch)
 {
-	bool is_long = new->median_ns >= SHORT_NS, was_long = old->median_ns >= SHORT_NS;
+	bool is_long = new->median_ns >= LULL_LN(round_ns),
+	     was_long = old->median_ns >= LULL_LN(round_ns);
 
 	if (new->n == old->n)
 		return was_launch && !is_launch;
@@ -120,10 +112,11 @@ struct limits {
 
 static bool is_good(const struct lull_loop *l, const struct limits *limits)
 {
-	return l->n >= LULL_LOOP_MIN && l->even >= limits->even && l->usual >= limits->usual &&
-	       l->covered >= COVERED_LEAST && l->median_ns > limits->least_ns &&
-	       l->median_ns < limits->most_ns &&
-	       (!limits->has_updates || l->updated <= FEW_UPDATED || l->updated >= 1 - FEW_UPDATED);
+	return l->n >= LULL_LN(rounds_least) && l->even >= limits->even &&
+	       l->usual >= limits->usual && l->covered >= LULL_L(covered_least) &&
+	       l->median_ns > limits->least_ns && l->median_ns < limits->most_ns &&
+	       (!limits->has_updates || l->updated <= LULL_L(update_few) ||
+		l->updated >= 1 - LULL_L(update_few));
 }
 
 /* Cut the calls up to a node by a separator, and measure the rounds. */
@@ -143,7 +136,7 @@ static void try_separator(struct lull_sequence *q, struct lull_call_symbol *s, s
 static bool may_separate(const struct lull_sequence *q, const struct lull_call_symbol *s,
 			 const struct limits *limits)
 {
-	if (s->count < LULL_LOOP_MIN || s->count < limits->n_least)
+	if (s->count < LULL_LN(rounds_least) || s->count < limits->n_least)
 		return false;
 	return s->what != LULL_SEP_LAUNCH || (limits->has_launches && (u64)s->count * 2 <= q->n);
 }
@@ -166,9 +159,9 @@ static bool is_clear(const struct lull_loop *l, const struct lull_call_symbol *s
 
 	if (s->what != LULL_SEP_LAUNCH || !limits->is_strict)
 		return is_good(l, limits);
-	clear.even = INNER_EVEN;
-	clear.usual = INNER_USUAL;
-	clear.least_ns = SHORT_NS;
+	clear.even = LULL_L(inner_even);
+	clear.usual = LULL_L(inner_usual);
+	clear.least_ns = LULL_LN(round_ns);
 	clear.has_updates = true;
 	return is_good(l, &clear);
 }
@@ -210,7 +203,7 @@ static bool add_separated(struct lull_sequence *q, const struct limits *limits)
 /* Whether some rounds update the model and others do not: then they are parts of a step. */
 static bool are_parts(const struct lull_loop *l)
 {
-	return l->n && l->updated > FEW_UPDATED && l->updated < 1 - FEW_UPDATED;
+	return l->n && l->updated > LULL_L(update_few) && l->updated < 1 - LULL_L(update_few);
 }
 
 /*
@@ -219,7 +212,7 @@ static bool are_parts(const struct lull_loop *l)
  */
 static void add_updates(struct lull_sequence *q, size_t from)
 {
-	const struct limits limits = { .even = UPDATE_EVEN, .most_ns = UINT64_MAX };
+	const struct limits limits = { .even = LULL_L(update_even), .most_ns = UINT64_MAX };
 	struct lull_call_symbol s = { .node = LULL_NONE, .what = LULL_SEP_UPDATE };
 	struct lull_loop *loops = q->f->loops.at, *l;
 	bool have_parts = false;
@@ -250,7 +243,7 @@ static void add_groups(struct lull_sequence *q)
 	u64 span_ns;
 	size_t n_group;
 
-	if (q->n < LULL_LOOP_MIN)
+	if (q->n < LULL_LN(rounds_least))
 		return;
 	/* The device may be slower than the thread that launches. */
 	span_ns = cut_ns(q, q->n) - cut_ns(q, 0);
@@ -258,8 +251,8 @@ static void add_groups(struct lull_sequence *q)
 	last = &u->at[q->f->chain->nodes[q->nodes[q->n - 1]].unit];
 	if (last->end_ns > first->begin_ns && last->end_ns - first->begin_ns > span_ns)
 		span_ns = last->end_ns - first->begin_ns;
-	n_group = span_ns ? (size_t)((f64)SHORT_NS * (f64)q->n / (f64)span_ns) + 1 : q->n;
-	if (n_group < 2 || q->n / n_group < LULL_LOOP_MIN)
+	n_group = span_ns ? (size_t)(LULL_L(round_ns) * (f64)q->n / (f64)span_ns) + 1 : q->n;
+	if (n_group < 2 || q->n / n_group < LULL_LN(rounds_least))
 		return;
 	l = lull_loop_add(q->f, LULL_ROUNDS_GROUP);
 	l->n_grouped = (u32)n_group;
@@ -275,7 +268,7 @@ static bool has_equal_launches(const struct lull_sequence *q)
 
 	for (size_t i = 0; i < q->all.n; i++) {
 		if (all[i].what == LULL_SEP_LAUNCH && !all[i].is_graph &&
-		    (f64)all[i].count >= EQUAL_SHARE * (f64)q->n)
+		    (f64)all[i].count >= LULL_L(equal) * (f64)q->n)
 			return true;
 	}
 	return false;
@@ -286,29 +279,30 @@ static bool add_other(struct lull_sequence *q, const struct lull_loop *l, bool i
 {
 	u64 median_ns = l->median_ns;
 	size_t n_before = q->f->loops.n;
-	struct limits outer = { .even = EVEN_LEAST,
+	struct limits outer = { .even = LULL_L(even_least),
 				.least_ns = median_ns,
 				.most_ns = UINT64_MAX,
 				.has_launches = is_plain_one };
-	struct limits inner = { .even = INNER_EVEN,
-				.usual = INNER_USUAL,
-				.least_ns = SHORT_NS,
+	struct limits inner = { .even = LULL_L(inner_even),
+				.usual = LULL_L(inner_usual),
+				.least_ns = LULL_LN(round_ns),
 				.most_ns = median_ns / 2,
 				.n_least = 2 * (u64)l->marks.n,
 				.has_updates = true };
 
-	if (!is_plain_one && median_ns >= TINY_NS)
+	if (!is_plain_one && median_ns >= LULL_LN(tiny_ns))
 		return add_separated(q, &inner);
-	if (!add_separated(q, &outer) && is_plain_one && median_ns < ALONE_NS)
+	if (!add_separated(q, &outer) && is_plain_one && median_ns < LULL_LN(alone_ns))
 		add_groups(q);
 	return q->f->loops.n > n_before;
 }
 
 void lull_loops_from_calls(struct lull_loop_finder *f)
 {
-	struct limits any = {
-		.even = EVEN_LEAST, .most_ns = UINT64_MAX, .has_launches = true, .is_strict = true
-	};
+	struct limits any = { .even = LULL_L(even_least),
+			      .most_ns = UINT64_MAX,
+			      .has_launches = true,
+			      .is_strict = true };
 	size_t n_before = f->loops.n;
 	struct lull_sequence q;
 	bool is_plain_one;
@@ -320,7 +314,7 @@ void lull_loops_from_calls(struct lull_loop_finder *f)
 		struct lull_loop *l = lull_vec_get(&f->loops, at);
 
 		/* One short launch is no round, even if nothing else is found. */
-		if (has_other || (is_plain_one && l->median_ns < ALONE_NS))
+		if (has_other || (is_plain_one && l->median_ns < LULL_LN(alone_ns)))
 			l->n = 0;
 	} else if (q.n && !add_separated(&q, &any) && has_equal_launches(&q)) {
 		add_groups(&q);

@@ -6,10 +6,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
-
-#define GAP_NS	   50000u /* a gap between calls that separates is at least this long, */
-#define GAP_FACTOR 10	  /* and this many times as long as usual */
-#define GAP_SHARE  4	  /* and at most every fourth gap is */
+#include "model/limits.h"
 
 static u32 chain_to_look_at(const struct lull_chain *c)
 {
@@ -21,7 +18,7 @@ static u32 chain_to_look_at(const struct lull_chain *c)
 		for (u32 i = c->first[k]; i < c->first[k + 1]; i++)
 			n += c->nodes[i].unit != LULL_NONE;
 		/* The first chain is of the thread that starts; others have to be far larger. */
-		if (!k || n / 2 > most) {
+		if (!k || (f64)n > LULL_L(other_thread) * (f64)most) {
 			best = k;
 			most = n;
 		}
@@ -80,15 +77,16 @@ static void find_gaps(struct lull_sequence *q)
 	q->gap = LULL_NONE;
 	if (n_gaps) {
 		lull_sort(gaps_ns, n_gaps, sizeof(*gaps_ns), by_value);
-		q->gap_ns = gaps_ns[n_gaps / 2] * GAP_FACTOR;
-		q->gap_ns = q->gap_ns > GAP_NS ? q->gap_ns : GAP_NS;
+		q->gap_ns = (u64)(LULL_L(separating_times) * (f64)gaps_ns[n_gaps / 2]);
+		if (q->gap_ns < LULL_LN(separating_ns))
+			q->gap_ns = LULL_LN(separating_ns);
 	}
 	/* They are sorted, and a sample where there are many. */
 	while (n_long < n_gaps && gaps_ns[n_gaps - n_long - 1] >= q->gap_ns)
 		n_long++;
 	n_long *= step;
 	free(gaps_ns);
-	if (n_long < LULL_LOOP_MIN || n_long * GAP_SHARE > n)
+	if (n_long < LULL_LN(rounds_least) || (f64)n_long > LULL_L(separating_share) * (f64)n)
 		return;
 	q->gap = (u32)q->all.n;
 	*(struct lull_call_symbol *)lull_vec_push(&q->all) = (struct lull_call_symbol){

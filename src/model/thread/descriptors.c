@@ -2,14 +2,12 @@
 
 #include <string.h>
 
+#include "model/limits.h"
 #include "model/thread/doing.h"
 
 #define IS_FILE	    1u
 #define IS_SOCKET   2u
 #define IS_ACCEPTED 4u /* a client made the connection */
-
-/* More than a pipe holds: what a single read gives only from a file. */
-#define FILE_READ_BYTES 131072
 
 /* The number that says whether a process accepts at all. */
 #define ACCEPTS UINT32_MAX
@@ -76,7 +74,7 @@ u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char 
 		return LULL_IN_SOCKET | LULL_IN_DEMAND;
 	if (kind && *kind == IS_SOCKET)
 		return LULL_IN_SOCKET;
-	if ((kind && *kind == IS_FILE) || ret >= FILE_READ_BYTES)
+	if ((kind && *kind == IS_FILE) || ret >= (i64)LULL_LN(file_read_bytes))
 		return LULL_IN_FILE;
 	return 0;
 }

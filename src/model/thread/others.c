@@ -8,12 +8,9 @@
 #include "base/sort.h"
 #include "model/thread/doing.h"
 #include "model/host.h"
+#include "model/limits.h"
 #include "model/span.h"
 #include "model/work.h"
-
-/* A sample stands for at most this much time: clocks of samples run at 50 Hz and more. */
-#define SAMPLE_MAX_NS 20000000u
-#define PYSAMPLE_NS   10000000u
 
 /* sched.end_reason */
 #define PREEMPTED 2
@@ -79,6 +76,7 @@ static void add_stays(struct finder *f)
 
 static void add_samples(struct finder *f)
 {
+	u64 most_ns = LULL_LN(sample_ns);
 	struct lull_sample_cols cols;
 	struct lull_cursor c;
 	size_t n;
@@ -87,8 +85,7 @@ static void add_samples(struct finder *f)
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		f->o->is_known = true;
 		for (size_t i = 0; i < n; i++) {
-			u64 ns = cols.weight_ns[i] < SAMPLE_MAX_NS ? cols.weight_ns[i]
-								   : SAMPLE_MAX_NS;
+			u64 ns = cols.weight_ns[i] < most_ns ? cols.weight_ns[i] : most_ns;
 			u64 at_ns = cols.start_ns[i];
 
 			put(f, cols.lane[i], at_ns > ns ? at_ns - ns : 0, at_ns);
@@ -99,6 +96,7 @@ static void add_samples(struct finder *f)
 
 static void add_python(struct finder *f)
 {
+	u64 each_ns = LULL_LN(python_sample_ns);
 	struct lull_pysample_cols cols;
 	struct lull_cursor c;
 	size_t n;
@@ -110,8 +108,7 @@ static void add_python(struct finder *f)
 			u64 at_ns = cols.start_ns[i];
 
 			if (!cols.is_idle[i])
-				put(f, cols.lane[i], at_ns > PYSAMPLE_NS ? at_ns - PYSAMPLE_NS : 0,
-				    at_ns);
+				put(f, cols.lane[i], at_ns > each_ns ? at_ns - each_ns : 0, at_ns);
 		}
 	}
 	lull_cursor_release(&c);

@@ -1,9 +1,12 @@
 /*
- * Every threshold of src/cause/thresholds.def decides something that a test would notice: with it
- * doubled, and with it halved, a test that its line names answers something else.
+ * Every threshold of src/cause/thresholds.def and src/model/limits.def decides something that a
+ * test would notice: with it doubled, and with it halved, a test that its line names answers
+ * something else. Lines that name no test but a gap are listed, and fail as soon as a test does
+ * notice.
  *
  * Tests are the golden ones of `lull why`, by what it prints, and the reports of test/data, by the
- * lines of test/data/answers.txt: first cause, confidence, predicted step, order of the causes.
+ * lines of test/data/answers.txt: first cause, confidence, predicted step, order of the causes; and
+ * once more as NAME-unmarked: the steps that are found without steps, ranges and operators.
  * LULL_TEST_ACCEPT=1 writes that file; LULL_TEST_SEARCH=1 prints for each threshold all golden
  * tests that notice.
  */
@@ -28,7 +31,8 @@ struct golden {
 	size_t n_questions;
 	bool has_all, is_json, is_exact; /* exact: nothing but this command is in `expect` */
 	bool is_report;
-	char *said; /* with all thresholds as they are */
+	bool is_unmarked; /* a report: only its steps, by what repeats in its calls */
+	char *said;	  /* with all thresholds as they are */
 };
 
 static struct golden cases[MAX_CASES];
@@ -60,9 +64,9 @@ static u32 source_of(const char *word)
 /* The first command of the line, as far as it asks `lull why` about the trace; else false. */
 static bool parse(struct golden *g, char *line)
 {
-	char *end = line + strcspn(line, ";\n"), *save = NULL, *word;
+	char *end = line + strcspn(line, ";|\n"), *save = NULL, *word;
 
-	g->is_exact = *end != ';';
+	g->is_exact = *end != ';' && *end != '|';
 	*end = '\0';
 	if (strncmp(line, "lull why ", 9) != 0)
 		return false;
@@ -110,7 +114,10 @@ static void load_case(const char *folder, const char *file)
 	free(text);
 }
 
-static void load_report(const char *path)
+/* What has no name says where steps begin. */
+#define UNMARKED (LULL_WITHOUT_STEPS | LULL_WITHOUT_RANGES | LULL_WITHOUT_OPS)
+
+static void load_report(const char *path, bool is_unmarked)
 {
 	struct golden *g = &cases[n_cases++];
 	struct lull_err err;
@@ -118,8 +125,10 @@ static void load_report(const char *path)
 	assert_true(n_cases <= MAX_CASES);
 	memset(g, 0, sizeof(*g));
 	g->is_report = true;
+	g->is_unmarked = is_unmarked;
+	g->options.without = is_unmarked ? UNMARKED : 0;
 	snprintf(g->name, sizeof(g->name), "%s", strstr(path, "data/") + strlen("data/"));
-	*strstr(g->name, ".lull") = '\0';
+	strcpy(strstr(g->name, ".lull"), is_unmarked ? "-unmarked" : "");
 	report_ok(lull_reader_open(&g->reader, path, &err), &err);
 }
 
@@ -139,6 +148,20 @@ static void sum_up(FILE *to, const struct golden *g, const struct lull_why *why)
 	for (size_t i = 0; i < why->findings.n; i++)
 		fprintf(to, " %s %.2f", lull_causes[all[i].cause]->id, all[i].gain_ns / 1e6);
 	fputc('\n', to);
+}
+
+/* The steps in one line. */
+static void sum_up_steps(FILE *to, const struct golden *g, const struct lull_why *why)
+{
+	const struct lull_rounds *rounds = why->lead ? &why->lead->rounds : NULL;
+
+	if (!rounds || !rounds->all.n) {
+		fprintf(to, "%s: no steps\n", g->name);
+		return;
+	}
+	fprintf(to, "%s: %zu steps (%s), %u of them warm-up, %u kinds, %.3f to %.3f ms\n", g->name,
+		rounds->all.n, lull_rounds_word(rounds->source), rounds->first_steady,
+		rounds->n_kinds, (f64)rounds->first_ns / 1e6, (f64)rounds->last_ns / 1e6);
 }
 
 /* What `lull why` prints, or its answer in one line. */
@@ -162,7 +185,9 @@ static char *ask(const struct golden *g)
 			if (lull_why_ask(&why, a->question, &a->prediction, &err))
 				answers.n--;
 		}
-		if (g->is_report)
+		if (g->is_unmarked)
+			sum_up_steps(to, g, &why);
+		else if (g->is_report)
 			sum_up(to, g, &why);
 		else if (g->is_json)
 			lull_why_print_json(to, &why, &answers, "trace.lull");
@@ -190,10 +215,12 @@ static int load_cases(void **state)
 
 		assert_int_equal(glob(areas[a], 0, NULL, &found), 0);
 		for (size_t i = 0; i < found.gl_pathc; i++) {
-			if (strstr(areas[a], ".lull"))
-				load_report(found.gl_pathv[i]);
-			else
+			if (strstr(areas[a], ".lull")) {
+				load_report(found.gl_pathv[i], false);
+				load_report(found.gl_pathv[i], true);
+			} else {
 				load_case(found.gl_pathv[i], d->file);
+			}
 		}
 		globfree(&found);
 	}
@@ -279,7 +306,8 @@ static bool is_listed(const char *list, const char *word)
 static void print_all(const struct lull_threshold *t, f64 factor)
 {
 	for (size_t i = 0; i < n_cases; i++) {
-		char *text = cases[i].is_report ? NULL : ask(&cases[i]);
+		bool is_slow = cases[i].is_report && !cases[i].is_unmarked;
+		char *text = is_slow ? NULL : ask(&cases[i]);
 		size_t first = text ? strcspn(text, "\n") + 1 : 0;
 
 		if (text && strcmp(text, cases[i].said) != 0)
@@ -289,26 +317,87 @@ static void print_all(const struct lull_threshold *t, f64 factor)
 	}
 }
 
-/* A test of its line prints something else when the threshold is so much larger. */
+/* Both lists. */
+static const struct list {
+	const struct lull_threshold *all;
+	f64 *values;
+	size_t n;
+} lists[] = {
+	{ lull_thresholds, lull_threshold_values, LULL_N_THRESHOLDS },
+	{ lull_limits, lull_limit_values, LULL_N_LIMITS },
+};
+
+/* What the line says no test notices: "gap: doubled halved"; "" if nothing. */
+static const char *gap_of(const struct lull_threshold *t)
+{
+	const char *gap = strstr(t->tests, "gap: ");
+
+	return gap ? gap : "";
+}
+
+static bool is_gap(const struct lull_threshold *t, f64 factor)
+{
+	return strstr(gap_of(t), factor > 1 ? "doubled" : "halved") != NULL;
+}
+
+/* A test of the line; for a gap any golden test, but no report: those take long. */
+static bool may_notice(const struct lull_threshold *t, const struct golden *g, f64 factor)
+{
+	return is_gap(t, factor) ? !g->is_report : is_listed(t->tests, g->name);
+}
+
+/* Whether a test of its line prints something else when the threshold is so much larger. */
+static bool is_noticed(const struct list *list, size_t t, f64 factor)
+{
+	bool is_seen = false;
+
+	list->values[t] *= factor;
+	if (getenv("LULL_TEST_SEARCH"))
+		print_all(&list->all[t], factor);
+	for (size_t i = 0; i < n_cases && !is_seen; i++)
+		is_seen = may_notice(&list->all[t], &cases[i], factor) && notices(&cases[i]);
+	list->values[t] = list->all[t].value;
+	return is_seen;
+}
+
 static void check(f64 factor)
 {
 	u32 n_failed = 0;
 
-	for (size_t t = 0; t < LULL_N_THRESHOLDS; t += test_stride(4)) {
-		bool is_noticed = false;
+	for (size_t l = 0; l < LULL_COUNT_OF(lists); l++) {
+		for (size_t t = 0; t < lists[l].n; t += test_stride(4)) {
+			const struct lull_threshold *threshold = &lists[l].all[t];
 
-		lull_threshold_values[t] *= factor;
-		if (getenv("LULL_TEST_SEARCH"))
-			print_all(&lull_thresholds[t], factor);
-		for (size_t i = 0; i < n_cases && !is_noticed; i++)
-			is_noticed = is_listed(lull_thresholds[t].tests, cases[i].name) &&
-				     notices(&cases[i]);
-		lull_threshold_values[t] = lull_thresholds[t].value;
-		n_failed += !is_noticed;
-		if (!is_noticed)
+			if (is_gap(threshold, factor) || is_noticed(&lists[l], t, factor))
+				continue;
+			n_failed++;
 			print_error("%s times %g: no test of its line notices (%s)\n",
-				    lull_thresholds[t].name, factor, lull_thresholds[t].tests);
+				    threshold->name, factor, threshold->tests);
+		}
 	}
+	assert_int_equal(n_failed, 0);
+}
+
+/* A gap that a test closes has to be taken out of the list. */
+static void gaps_are_gaps(void **state)
+{
+	static const f64 factors[] = { 2, 0.5 };
+	u32 n_failed = 0, n_gaps = 0;
+
+	(void)state;
+	for (size_t t = 0; t < LULL_N_LIMITS; t += test_stride(4)) {
+		for (size_t k = 0; k < LULL_COUNT_OF(factors); k++) {
+			if (!is_gap(&lull_limits[t], factors[k]))
+				continue;
+			n_gaps++;
+			if (!is_noticed(&lists[1], t, factors[k]))
+				continue;
+			n_failed++;
+			print_error("%s times %g is no gap any more\n", lull_limits[t].name,
+				    factors[k]);
+		}
+	}
+	print_message("%u changes of limits would not be noticed\n", n_gaps);
 	assert_int_equal(n_failed, 0);
 }
 
@@ -415,23 +504,28 @@ static void what_is_nearly_a_cause_is_one_with_another_threshold(void **state)
 }
 
 /* A name that is misspelt would pin nothing. */
+static void check_names(const struct lull_threshold *t)
+{
+	char *list = strndup(t->tests, strlen(t->tests) - strlen(gap_of(t))), *save = NULL;
+
+	for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		size_t i = 0;
+
+		while (i < n_cases && strcmp(cases[i].name, w) != 0)
+			i++;
+		if (i == n_cases)
+			fail_msg("%s: no golden test %s", t->name, w);
+	}
+	free(list);
+	assert_true(*t->origin != '\0');
+}
+
 static void every_test_that_is_named_exists(void **state)
 {
 	(void)state;
-	for (size_t t = 0; t < LULL_N_THRESHOLDS; t++) {
-		char *list = strdup(lull_thresholds[t].tests), *save = NULL;
-
-		for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-			size_t i = 0;
-
-			while (i < n_cases && strcmp(cases[i].name, w) != 0)
-				i++;
-			if (i == n_cases)
-				fail_msg("%s: no golden test %s", lull_thresholds[t].name, w);
-		}
-		free(list);
-		assert_true(*lull_thresholds[t].origin != '\0');
-	}
+	for (size_t l = 0; l < LULL_COUNT_OF(lists); l++)
+		for (size_t t = 0; t < lists[l].n; t++)
+			check_names(&lists[l].all[t]);
 }
 
 int main(void)
@@ -442,6 +536,7 @@ int main(void)
 		cmocka_unit_test(every_test_that_is_named_exists),
 		cmocka_unit_test(a_test_fails_when_a_threshold_is_doubled),
 		cmocka_unit_test(a_test_fails_when_a_threshold_is_halved),
+		cmocka_unit_test(gaps_are_gaps),
 		cmocka_unit_test(what_is_nearly_a_cause_is_one_with_another_threshold),
 	};
 
