@@ -120,7 +120,7 @@ void lull_alloc_steps_init(struct lull_alloc_steps *s, const struct lull_allocs 
 
 	*s = (struct lull_alloc_steps){ .first_ix = lull_alloc(a->pools.n + 1, sizeof(u32)) };
 	lull_vec_init(&s->all, sizeof(struct lull_alloc_step));
-	lull_steps_init(&s->steps, a->reader, a->window);
+	lull_steps_init_any(&s->steps, a->reader, a->window);
 	for (u32 i = 0; i < a->pools.n; i++) {
 		const struct lull_alloc_pool *pool = lull_vec_get(&a->pools, i);
 

@@ -1,7 +1,8 @@
 /*
  * alloc_steps - memory of a framework by step of the program's loop.
  *
- * The steps of a process are those of its thread that has most of them.
+ * Steps are those of all reports (lull_steps_init_any()): marked by the program, or found. The
+ * steps of a process are those of its thread that has most of them.
  */
 #ifndef LULL_MODEL_ALLOC_STEPS_H
 #define LULL_MODEL_ALLOC_STEPS_H
@@ -13,7 +14,7 @@
 
 /* One pool in one step. */
 struct lull_alloc_step {
-	u64 number; /* as the program counts */
+	u64 number; /* as the program counts; from 0 if it does not */
 	u64 start_ns, end_ns;
 	u32 pool;		 /* index */
 	u64 begin_bytes;	 /* in use at its start */

@@ -5,7 +5,9 @@
 #include "report/alloc.h"
 
 static const struct lull_out_column columns[] = {
-	{ .name = "Step", .kind = LULL_OUT_ID, .doc = "number the program gave it" },
+	{ .name = "Step",
+	  .kind = LULL_OUT_ID,
+	  .doc = "number the program gave it, or its place from 0" },
 	{ .name = "At Begin", .kind = LULL_OUT_BYTES, .doc = "in use at its start" },
 	{ .name = "Peak", .kind = LULL_OUT_BYTES, .doc = "peak of the memory in use in it" },
 	{ .name = "At End", .kind = LULL_OUT_BYTES, .doc = "in use at its end" },
@@ -64,10 +66,11 @@ const struct lull_report lull_report_alloc_growth = {
 	.summary = "memory of a framework, step by step",
 	.help = "Memory a framework had in use at the start and end of each step, its peak, and "
 		"how much its allocator reserved; by memory, then by time. Growth that never "
-		"stops is a leak: alloc_leaks shows where.",
+		"stops is a leak: alloc_leaks shows where. Steps are those of step_sum.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs = LULL_NEED(alloc) | LULL_NEED(step),
+	.needs = LULL_NEED(alloc),
+	.needs_any = LULL_NEED_STEPS,
 	.empty = "no process has both steps and allocations",
 	.page = { .tab = "memory", .label = "by step", .is_join = true },
 	.run = run,

@@ -106,10 +106,12 @@ const struct lull_report lull_report_alloc_leaks = {
 	.summary = "places that leak memory step after step",
 	.help = "Places that allocated memory in two or more steps and did not release it before "
 		"the last step ended, although at least one step came after; most bytes first. "
-		"Memory that a program keeps on purpose, such as a list of results, is included.",
+		"Memory that a program keeps on purpose, such as a list of results, is included. "
+		"Steps are those of step_sum.",
 	.columns = columns,
 	.n_columns = LULL_COUNT_OF(columns),
-	.needs = LULL_NEED(alloc) | LULL_NEED(step),
+	.needs = LULL_NEED(alloc),
+	.needs_any = LULL_NEED_STEPS,
 	.empty = "no place leaked memory in two or more steps",
 	.sorted_by = 1,
 	.page = { .tab = "memory", .label = "left behind", .is_join = true },
