@@ -18,6 +18,7 @@
 #include "counter/kset.h"
 #include "counter/section.h"
 #include "counter/tell.h"
+#include "model/device.h"
 
 /* ---- which launches ---- */
 
@@ -206,7 +207,8 @@ static int print(const struct lull_kernel_choice *c, const struct lull_kernel_op
 	return lull_kernel_print(c, o, stdout, err);
 }
 
-static int show(struct lull_reader *r, const struct lull_kernel_options *o, struct lull_err *err)
+static int show(struct lull_reader *r, const char *path, const struct lull_kernel_options *o,
+		struct lull_err *err)
 {
 	struct lull_kernel_choice c;
 	int rc;
@@ -216,8 +218,9 @@ static int show(struct lull_reader *r, const struct lull_kernel_options *o, stru
 	rc = choose(&c, o, err);
 	if (!rc && !c.all.items.n)
 		rc = lull_fail(err, LULL_E_NOT_FOUND,
-			       "the report has no counters of kernels; `lull kernel -- PROGRAM` "
-			       "measures them");
+			       "the report has no counters of kernels; `lull kernel --from %s -- "
+			       "%.100s` measures them",
+			       path, lull_device_command(r));
 	else if (!rc && !c.chosen.n)
 		rc = lull_fail(
 			err, LULL_E_NOT_FOUND,
@@ -243,7 +246,7 @@ int lull_kernel_show(const char *path, const struct lull_kernel_options *options
 	rc = lull_open(path, &r, &used, err);
 	if (!rc) {
 		lull_losses_warn(r);
-		rc = show(r, options, err);
+		rc = show(r, path, options, err);
 		lull_reader_close(r);
 	}
 	lull_str_release(&used);

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "cause/why.h"
 #include "model/window.h"
 #include "job/job_int.h"
@@ -25,6 +26,7 @@ struct part {
 	struct lull_job *job;
 	struct lull_job_rank *rank;
 	struct lull_reader *reader;
+	struct lull_str path; /* of the report */
 	const struct lull_job_meetings *meetings;
 	const struct lull_subject *subject;
 	struct lull_exchanges x;
@@ -343,13 +345,14 @@ static void take_why(struct lull_job_rank *rank, const struct lull_why *why)
 }
 
 /* All of the report: steps of ranks are compared by number, and a part has numbers of its own. */
-static int run_why(struct lull_why *why, struct lull_reader *r, struct lull_err *err)
+static int run_why(struct lull_why *why, const struct part *p, struct lull_err *err)
 {
+	const struct lull_why_options options = { .path = lull_str_text(&p->path) };
 	u64 limit_bytes = lull_window_limit_bytes;
 	int rc;
 
 	lull_window_limit_bytes = UINT64_MAX;
-	rc = lull_why_run(why, r, NULL, err);
+	rc = lull_why_run(why, p->reader, &options, err);
 	lull_window_limit_bytes = limit_bytes;
 	return rc;
 }
@@ -365,7 +368,11 @@ static void set_steps(struct lull_vec *comms, u32 n_steps)
 void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 		   const struct lull_job_meetings *m, struct lull_job_found *found)
 {
-	struct part p = { .job = job, .rank = rank, .meetings = m, .comms = &found->comms };
+	struct part p = { .job = job,
+			  .rank = rank,
+			  .path = LULL_STR_INIT,
+			  .meetings = m,
+			  .comms = &found->comms };
 	struct lull_err err = { LULL_OK, "" };
 	struct lull_why why;
 
@@ -374,8 +381,9 @@ void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 		return;
 	lull_exchanges_init(&p.x, p.reader);
 	lull_map_init(&p.kind_of);
+	lull_job_path(job, rank, &p.path);
 	find_peers(&p);
-	if (run_why(&why, p.reader, &err)) {
+	if (run_why(&why, &p, &err)) {
 		snprintf(rank->cannot, sizeof(rank->cannot), "%.*s", (int)sizeof(rank->cannot) - 1,
 			 err.msg);
 	} else {
@@ -391,6 +399,7 @@ void lull_job_part(struct lull_job *job, struct lull_job_rank *rank,
 	}
 	lull_why_release(&why);
 	free(p.steps);
+	lull_str_release(&p.path);
 	lull_map_release(&p.kind_of);
 	lull_exchanges_release(&p.x);
 	lull_reader_close(p.reader);

@@ -98,3 +98,27 @@ u32 lull_device_process(struct lull_reader *r, u32 device)
 	}
 	return all[device - 1].process;
 }
+
+/* The command line of a process, NULL if there is none. */
+static const char *command_of(struct lull_reader *r, u32 process)
+{
+	size_t n;
+	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
+	const char *line =
+		process ? lull_reader_string(r, processes[process - 1].cmdline, NULL) : NULL;
+
+	return line && *line ? line : NULL;
+}
+
+const char *lull_device_command(struct lull_reader *r)
+{
+	size_t n, n_processes = lull_reader_n_dim(r, LULL_TABLE_process);
+	const struct lull_device_row *devices = lull_reader_dim(r, LULL_TABLE_device, &n);
+	const char *line = NULL;
+
+	for (size_t i = 0; i < n && !line; i++)
+		line = command_of(r, devices[i].process);
+	for (u32 id = 1; id <= n_processes && !line; id++)
+		line = command_of(r, id);
+	return line ? line : "PROGRAM";
+}

@@ -29,4 +29,10 @@ struct lull_device_row lull_device_joined(struct lull_reader *r, u32 device);
 /* The first process that uses the device of this row; 0 if none does. */
 u32 lull_device_process(struct lull_reader *r, u32 device);
 
+/*
+ * How the program that uses the devices was started: the command line of the first process that
+ * uses one, else of the first that has one; "PROGRAM" if none was recorded. Borrowed.
+ */
+const char *lull_device_command(struct lull_reader *r);
+
 #endif

@@ -63,6 +63,7 @@ export interface Launch {
 interface Answer {
   n: number;
   launches: Launch[];
+  command?: string; // what reads counters, if there are none
 }
 
 function gainText(claim: Claim): string {
@@ -177,8 +178,8 @@ export const kernel: Panel = {
       const answer = await app.source.ask<Answer>("profiled", { f: app.report || undefined });
       const all = answer.launches;
       if (!all.length) {
-        return emptyState("No counters were recorded",
-          "lull kernel --from REPORT -- PROGRAM reads them for the kernels that take most time: roofline, stalls, occupancy, and what limits each.");
+        return emptyState("No counters were recorded", "This command reads them for the kernels that take most time: roofline, stalls, occupancy, and what limits each.",
+          answer.command ?? "lull kernel --help");
       }
       const body = h("div", { class: "kernel-details" });
       const title = h("span", { class: "kernel-name" });
