@@ -149,10 +149,11 @@ $(BUILD)/gen/pages.c: tools/embed-pages $(PAGES)
 # The page of `lull view`: one script and one style sheet, part of the program. esbuild is a single program; neither
 # Node nor anything from a registry is needed to build.
 UI_SRC := $(shell find ui/src -name '*.ts' -o -name '*.css' | sort)
-$(BUILD)/ui/page.js: $(UI_SRC)
+$(BUILD)/ui/page.js: $(UI_SRC) tools/list-panels
 	@mkdir -p $(@D)
 	@echo "  UI    $@"
-	$(Q)esbuild ui/src/main.ts --bundle --minify --charset=utf8 --target=es2021 --log-level=warning \
+	$(Q)tools/list-panels ui/src/panels > $(BUILD)/ui/panel-files.ts
+	$(Q)NODE_PATH=$(BUILD)/ui esbuild ui/src/main.ts --bundle --minify --charset=utf8 --target=es2021 --log-level=warning \
 		--outfile=$@
 $(BUILD)/ui/page.css: $(BUILD)/ui/page.js
 $(BUILD)/ui/index.html: ui/index.html

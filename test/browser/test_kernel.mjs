@@ -118,4 +118,20 @@ async function ranged() {
   await server.end();
 }
 
-await main({ counters_of_an_h200: recorded, counters_in_one_file: oneFile, refused_counters: refused, a_range_as_one: ranged });
+/** Without counters the panel has the command that reads them; tabs are in their order. */
+async function none() {
+  const b = await browser();
+  const server = await view("test/data/torch/train.lull");
+  const page = await open(b, server.url);
+  await page.click('[data-tab="kernel"]');
+  await settle(page);
+  const shown = await page.innerText(".drawer-body");
+  check(shown.includes("lull kernel --from train.lull -- python3 train.py --steps 14"), "the command names the report and the program", shown);
+  const tabs = await page.$$eval("[data-tab]", (all) => all.map((t) => t.dataset.tab));
+  check(tabs[0] === "verdict" && tabs[tabs.length - 1] === "health" && new Set(tabs).size === tabs.length && tabs.length >= 16, "each panel has one tab", tabs);
+  check(tabs.join().includes("kernels,calls,ranges,ops,copies,collectives,memory"), "by their places", tabs);
+  await page.context().close();
+  await server.end();
+}
+
+await main({ no_counters: none, counters_of_an_h200: recorded, counters_in_one_file: oneFile, refused_counters: refused, a_range_as_one: ranged });

@@ -95,6 +95,7 @@ function headline(a: number[][], b: number[][]): HTMLElement {
 
 export const compare: Panel = {
   id: "compare",
+  place: 120,
   title: "Compare",
   isTall: true,
   render: async (ctx) => {

@@ -66,6 +66,7 @@ function draw(root: Node, flame: Flame, box: HTMLElement, path: Node[]): void {
 
 export const flame: Panel = {
   id: "flame",
+  place: 110,
   title: "Flame graph",
   follows: ["range"],
   render: (ctx: Context) => {

@@ -16,6 +16,7 @@ interface Health {
 
 export const health: Panel = {
   id: "health",
+  place: 160,
   title: "Health",
   render: async ({ app }) => {
     const health = await app.source.ask<Health>("health", { f: app.report || undefined });

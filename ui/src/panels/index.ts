@@ -1,18 +1,8 @@
-// The list of panels, in the order of their tabs.
+// The panels, in the order of their tabs: what files of this folder export. tools/list-panels makes the list of files.
 
-import { compare } from "./compare";
-import { flame } from "./flame";
-import { health } from "./health";
-import { kernel } from "./kernel";
-import { memory } from "./memory";
+import { FILES } from "panel-files";
 import type { Panel } from "./panel";
-import { query } from "./query";
-import { ranks } from "./ranks";
-import { selection } from "./selection";
-import { steps } from "./steps";
-import { calls, collectives, copies, kernels, ops, ranges } from "./tables";
-import { verdict } from "./verdict";
 
-export const PANELS: Panel[] = [
-  verdict, steps, selection, kernels, calls, ranges, ops, copies, collectives, memory, flame, compare, kernel, ranks, query, health,
-];
+const isPanel = (x: unknown): x is Panel => typeof x === "object" && x !== null && "render" in x && "place" in x;
+
+export const PANELS: Panel[] = FILES.flatMap((f) => Object.values(f)).filter(isPanel).sort((a, b) => a.place - b.place);

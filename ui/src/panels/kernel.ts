@@ -172,6 +172,7 @@ function list(all: Launch[], n: number, pick: (ix: number) => void): HTMLElement
 
 export const kernel: Panel = {
   id: "kernel",
+  place: 130,
   title: "Kernel",
   render: async ({ app }) => {
     try {

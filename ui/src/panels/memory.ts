@@ -172,6 +172,7 @@ async function card(ctx: Context, ix: number): Promise<HTMLElement> {
 
 export const memory: Panel = {
   id: "memory",
+  place: 100,
   title: "Memory",
   render: async (ctx) => {
     const { app } = ctx;

@@ -1,4 +1,4 @@
-// A panel: one tab of the drawer. To add one: a file here, and a line in index.ts.
+// A panel: one tab of the drawer. To add one: a file here that exports it; index.ts finds it there.
 
 import type { App } from "../app";
 import type { Timeline } from "../timeline";
@@ -13,6 +13,8 @@ export interface Context {
 
 export interface Panel {
   id: string;
+  /** Tabs are in the order of these. */
+  place: number;
   title: string;
   /** Drawn again when this changes; always when it is opened. */
   follows?: ("selection" | "range" | "verdict")[];

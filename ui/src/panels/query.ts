@@ -26,6 +26,7 @@ function toTable(rows: Record<string, Cell>[]): Table {
 
 export const query: Panel = {
   id: "query",
+  place: 150,
   title: "Query",
   render: ({ app }) => {
     if (app.source.isOffline) {

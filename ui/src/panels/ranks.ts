@@ -182,6 +182,7 @@ function known(ctx: Context, job: Job): HTMLElement {
 
 export const ranks: Panel = {
   id: "ranks",
+  place: 140,
   title: "Ranks",
   isTall: true,
   follows: ["verdict"],

@@ -175,6 +175,7 @@ async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
 
 export const selection: Panel = {
   id: "selection",
+  place: 30,
   title: "Selection",
   follows: ["selection"],
   render: async (ctx) => {

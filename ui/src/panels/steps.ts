@@ -60,6 +60,7 @@ function bar({ app, timeline }: Context, s: number[], longest: number, isWarmUp:
 
 export const steps: Panel = {
   id: "steps",
+  place: 20,
   title: "Steps",
   follows: ["verdict"],
   render: async (ctx) => {

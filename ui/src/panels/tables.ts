@@ -40,12 +40,13 @@ export async function showName(ctx: Context, name: string): Promise<void> {
   await ctx.app.goToHit(1);
 }
 
-function tables(id: string, title: string, empty: string): Panel {
+function tables(place: number, id: string, title: string, empty: string): Panel {
   let chosen = 0;
   let filter = "";
   let useRange = false;
   return {
     id,
+    place,
     title,
     follows: ["range"],
     render: (ctx) => {
@@ -97,9 +98,9 @@ function tables(id: string, title: string, empty: string): Panel {
   };
 }
 
-export const kernels = tables("kernels", "Kernels", "No kernels were recorded");
-export const calls = tables("calls", "Calls", "No calls were recorded");
-export const ranges = tables("ranges", "Ranges", "No ranges were recorded");
-export const ops = tables("ops", "Ops", "No operators were recorded");
-export const copies = tables("copies", "Copies", "No copies were recorded");
-export const collectives = tables("collectives", "Collectives", "No collectives were recorded");
+export const kernels = tables(40, "kernels", "Kernels", "No kernels were recorded");
+export const calls = tables(50, "calls", "Calls", "No calls were recorded");
+export const ranges = tables(60, "ranges", "Ranges", "No ranges were recorded");
+export const ops = tables(70, "ops", "Ops", "No operators were recorded");
+export const copies = tables(80, "copies", "Copies", "No copies were recorded");
+export const collectives = tables(90, "collectives", "Collectives", "No collectives were recorded");

@@ -212,6 +212,7 @@ export function slider(ctx: Context, v: Verdict, f: Finding): HTMLElement {
 
 export const verdict: Panel = {
   id: "verdict",
+  place: 10,
   title: "Verdict",
   follows: ["verdict"],
   render: async (ctx) => {
