@@ -348,7 +348,12 @@ def check_json(report, path, schema):
 
 def compare(report, path, t, options):
     text = lull("stats", "-q", "-r", report, "-f", "csv", *options, path)
-    got = list(csv.reader(io.StringIO(text)))[1:]
+    got = list(csv.reader(io.StringIO(text)))
+    # The share of the step needs steps, which are found by rules that are not written twice; e2e/phases has its tests.
+    if got and got[0][-1] == "Of Step (%)":
+        assert all(float(row[-1]) >= 0 for row in got[1:]), got
+        got = [row[:-1] for row in got]
+    got = got[1:]
     want = REPORTS[report](t)
     if report == "cuda_kern_exec_sum":  # its order is by a total that it does not show
         got, want = sorted(got), sorted(want)
