@@ -213,6 +213,7 @@ static int show(struct lull_reader *r, const char *path, const struct lull_kerne
 	struct lull_kernel_choice c;
 	int rc;
 
+	c.reader = r;
 	lull_profiles_read(&c.all, r);
 	lull_vec_init(&c.chosen, sizeof(struct lull_profile *));
 	rc = choose(&c, o, err);

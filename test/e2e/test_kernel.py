@@ -286,6 +286,21 @@ class Kernel(unittest.TestCase):
         self.assertEqual(sorted(samples), sorted((i, *s) for i in (1, 2) for s in each))
         self.assertTrue(all(r["function"] == "matmul" for r in self.rows("pcsample")))
 
+    def test_instructions_stand_beside_samples_where_there_is_a_disassembler(self):
+        self.measure("--section", "source", "-k", "matmul", "-c", "1", *STEPS)
+        self.assertNotIn("Instructions", self.run_lull("kernel", "--page", "source", "a.lull", PATH="/usr/bin:/bin"))
+        # It is asked for the kernel and the program's file.
+        with open(self.folder.name + "/cuobjdump", "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\n[ "$1 $2 $3" = "-sass -fun matmul" ] && [ "$4" -ef ' + shlex.quote(TRAIN) + """ ] || exit 1
+echo "		Function : matmul"
+echo "        /*0040*/              @!P0 LDG.E R4, [R6.64] ;      /* 0x1 */"
+echo "        /*0050*/                   FFMA R8, R4, R5, RZ ;    /* 0x2 */"
+""")
+        os.chmod(f.name, 0o755)
+        said = self.run_lull("kernel", "--page", "source", "a.lull", PATH=self.folder.name + ":/usr/bin:/bin")
+        self.assertRegex(said, r"(?m)^ +[0-9.]+ +0x0040 +Long scoreboard +@!P0 +LDG\.E R4, \[R6\.64\] +R4 R6$")
+        self.assertRegex(said, r"(?m)^ +[0-9.]+ +0x0050 .* FFMA R8, R4, R5, RZ +R8 R4 R5$")
+
     def test_samples_alone_need_no_counters(self):
         self.measure("--section", "source", "-k", "relu", "-c", "1", *STEPS)
         row = self.rows("profiled")[0]

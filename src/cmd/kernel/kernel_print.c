@@ -8,6 +8,7 @@
 #include "text/shorten.h"
 #include "text/term.h"
 #include "cmd/kernel/kernel_metrics.h"
+#include "cmd/kernel/kernel_sass.h"
 #include "cmd/kernel/kernel_show.h"
 #include "counter/judge.h"
 #include "counter/section.h"
@@ -324,6 +325,9 @@ int lull_kernel_print(const struct lull_kernel_choice *c, const struct lull_kern
 		for (const struct lull_section *const *s = lull_sections; *s; s++)
 			if (is_shown(&out, *s, n) && !is_silent(&out, p[i], *s))
 				print_section(&out, p[i], *s);
+		if (options->page == LULL_KERNEL_PAGE_SOURCE &&
+		    lull_kernel_print_sass(p[i], c->reader, to, err))
+			return err->code;
 	}
 	if (n < c->chosen.n)
 		fprintf(to, "\n%zu more launches; --top 0 shows all\n", c->chosen.n - n);

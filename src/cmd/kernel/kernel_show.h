@@ -49,6 +49,7 @@ int lull_kernel_show(const char *path, const struct lull_kernel_options *options
 
 /* The launches that the options choose, in the order of the report. */
 struct lull_kernel_choice {
+	struct lull_reader *reader; /* borrowed */
 	struct lull_profiles all;
 	struct lull_vec chosen; /* struct lull_profile * */
 };
