@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "text/opt.h"
 #include "cmd/kernel/kernel_show.h"
+#include "cmd/kernel/kernel_usual.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "cmd/schema_json.h"
@@ -240,16 +241,25 @@ static int show(struct lull_reader *r, const char *path, const struct lull_kerne
 int lull_kernel_show(const char *path, const struct lull_kernel_options *options,
 		     struct lull_err *err)
 {
+	const char *from = options->which->from;
+	struct lull_kernel_options shown = *options;
 	struct lull_str used = LULL_STR_INIT;
 	struct lull_reader *r;
+	struct lull_vec usual;
 	int rc;
 
+	lull_vec_init(&usual, sizeof(struct lull_kernel_usual));
 	rc = lull_open(path, &r, &used, err);
 	if (!rc) {
 		lull_losses_warn(r);
-		rc = show(r, path, options, err);
+		if (from && strcmp(from, path) != 0)
+			rc = lull_kernel_usual_read(from, &usual, err);
+		shown.usual = &usual;
+		if (!rc)
+			rc = show(r, path, &shown, err);
 		lull_reader_close(r);
 	}
+	lull_kernel_usual_release(&usual);
 	lull_str_release(&used);
 	return rc;
 }
@@ -382,8 +392,8 @@ static void add_options(struct lull_opt *to, struct lull_kernel_collect *k,
 		OPT_GROUP("What is shown"),
 		OPT_STR('i', "import", "REPORT", &o->import, "show this report; run nothing"),
 		OPT_STR(0, "from", "REPORT", &k->from,
-			"measure the kernels that take most time in this report of lull profile; "
-			"without a program the same as --import"),
+			"measure the kernels that take most time in this report of lull profile, "
+			"and show their time there; without a program the same as --import"),
 		OPT_U64(0, "top", "N", &o->top,
 			"number of kernels that --from measures (default: 3); number of rows or "
 			"launches to show, 0 for all (default: 0)"),

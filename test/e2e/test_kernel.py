@@ -5,6 +5,7 @@ Usage: test_kernel.py BUILD [NAME...]
 """
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -96,6 +97,13 @@ class Kernel(unittest.TestCase):
         self.assertEqual(len(set(names)), 2)
         self.assertIn("matmul", names)
         self.assertTrue(all(r["ordinal"] > 1 for r in self.rows("profiled")))
+        # Their time without counters is that of the timeline.
+        said = self.run_lull("kernel", "--from", "timeline.lull", "-k", "matmul", "a.lull")
+        took = self.run_lull("query", "-f", "csv", "timeline.lull",
+                             "SELECT count(*) FROM kernels WHERE name = 'matmul' GROUP BY grid_x, grid_y").split()
+        found = re.search(r"Usually +[0-9.]+ [mu]s on average without counters, in ([0-9]+) launch", said)
+        self.assertIn(found[1], took)
+        self.assertNotIn("Usually", self.run_lull("kernel", "a.lull"))
 
     # ---- what is measured ----
 

@@ -10,6 +10,7 @@
 #include "cmd/kernel/kernel_metrics.h"
 #include "cmd/kernel/kernel_sass.h"
 #include "cmd/kernel/kernel_show.h"
+#include "cmd/kernel/kernel_usual.h"
 #include "counter/judge.h"
 #include "counter/section.h"
 
@@ -88,6 +89,23 @@ static void print_head(const struct printer *out, const struct lull_profile *p)
 		lull_str_addf(&text, ", in %s", p->range);
 	fputs("  ", out->to);
 	lull_term_wrap(out->to, lull_str_text(&text), 2, out->width);
+	lull_str_release(&text);
+}
+
+/* The time without counters, where --from names a report that has the kernel. */
+static void print_usual(const struct printer *out, const struct lull_profile *p)
+{
+	const struct lull_vec *all = out->options->usual;
+	struct lull_str text = LULL_STR_INIT;
+	struct lull_kernel_usual usual;
+
+	if (!all || lull_profile_is_range(p) || !lull_kernel_usual_of(all, p, &usual))
+		return;
+	lull_str_addf(&text, "%s on average without counters, in %s launch%s of %s",
+		      lull_format_ns(usual.total_ns / usual.n).text,
+		      lull_format_grouped((i64)usual.n).text, usual.n == 1 ? "" : "es",
+		      out->options->which->from);
+	labelled(out, "Usually", lull_str_text(&text));
 	lull_str_release(&text);
 }
 
@@ -316,6 +334,7 @@ int lull_kernel_print(const struct lull_kernel_choice *c, const struct lull_kern
 	for (size_t i = 0; i < n; i++) {
 		fputs(i ? "\n" : "", to);
 		print_head(&out, p[i]);
+		print_usual(&out, p[i]);
 		if (lull_kernel_is_asked(options)) {
 			print_asked(&out, p[i]);
 			continue;

@@ -39,7 +39,8 @@ struct lull_kernel_options {
 	const char *format;
 	struct lull_out_options out;
 	bool is_json;
-	bool wants_manual; /* print what the words mean, and end */
+	const struct lull_vec *usual; /* struct lull_kernel_usual of --from; NULL: none */
+	bool wants_manual;	      /* print what the words mean, and end */
 	u64 top;
 };
 
