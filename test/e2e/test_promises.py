@@ -19,7 +19,7 @@ A file of test/promises is an AREA. Text before its first block is a comment. A 
   and what it prints counts only if there are lines for it.
 
 Commands run by sh in a scratch folder, with lull, train_cuda and lull-job in PATH, and the libraries of the simulated device.
-The folders of test/data are there by name, test/corpus/data as corpus, and examples/reports as reports.
+The folders of test/data are there by name, test/corpus/data as corpus, examples/reports as reports, and test/e2e as e2e.
 
 --accept writes what is printed into the blocks that leave nothing out.
 """
@@ -163,6 +163,7 @@ def link_data():
         os.symlink(folder.rstrip("/"), os.path.basename(folder.rstrip("/")))
     os.symlink(os.path.join(ROOT, "test/corpus/data"), "corpus")
     os.symlink(os.path.join(ROOT, "examples/reports"), "reports")
+    os.symlink(os.path.join(ROOT, "test/e2e"), "e2e")
 
 
 class Area:
