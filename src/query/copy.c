@@ -72,10 +72,11 @@ static bool is_in_nsys(const struct copy *c, const struct lull_table_desc *table
 	/* Values of counters are whole numbers there, and have no process. */
 	if (table->id == LULL_TABLE_counter)
 		return false;
-	for (size_t i = 0; i < c->query->tables.all.n; i++)
-		if (all[i]->kind == LULL_VTAB_NSYS && all[i]->parts[0].table &&
-		    all[i]->parts[0].table->id == table->id)
-			return true;
+	for (size_t i = 0; i < c->query->tables.all.n; i++) {
+		for (int part = 0; all[i]->kind == LULL_VTAB_NSYS && part < all[i]->n_parts; part++)
+			if (all[i]->parts[part].table && all[i]->parts[part].table->id == table->id)
+				return true;
+	}
 	return false;
 }
 
