@@ -111,6 +111,11 @@ NOTHING(lull_capture_by_call, bool is_start)
 NOTHING(lull_kernel_called, void *user, u32 domain, u32 cbid, const void *data)
 NOTHING(lull_stack_emit, struct lull_thread *t, const struct lull_event *e,
 	const struct lull_wire_regs *regs, u32 max_bytes)
+u64 lull_python_stack_anytime(struct lull_thread *t)
+{
+	(void)t;
+	return 0;
+}
 bool lull_cuda_share_is_used(void)
 {
 	return false;
