@@ -179,7 +179,7 @@ static int make_tuple(struct lull_pickle *p, size_t n, bool has_mark, struct lul
 
 static int take_text(struct lull_pickle *p, size_t n_len, struct lull_err *err)
 {
-	u64 len;
+	u64 len = 0;
 
 	if (take(p, n_len, &len, err))
 		return err->code;
@@ -193,7 +193,7 @@ static int take_text(struct lull_pickle *p, size_t n_len, struct lull_err *err)
 /* A number of any length, lowest byte first, with a sign; of longer ones the lowest 8 bytes. */
 static int take_long(struct lull_pickle *p, size_t n_len, struct lull_err *err)
 {
-	u64 len, value;
+	u64 len = 0, value = 0;
 	size_t n, end;
 
 	if (take(p, n_len, &len, err))
@@ -213,7 +213,7 @@ static int take_long(struct lull_pickle *p, size_t n_len, struct lull_err *err)
 /* Numbers of a fixed length; `n` bytes. */
 static int take_int(struct lull_pickle *p, size_t n, struct lull_err *err)
 {
-	u64 value;
+	u64 value = 0;
 
 	if (take(p, n, &value, err))
 		return err->code;
@@ -235,7 +235,7 @@ static int remember(struct lull_pickle *p, size_t n, struct lull_err *err)
 
 static int recall(struct lull_pickle *p, size_t n, struct lull_err *err)
 {
-	u64 number;
+	u64 number = 0;
 	const u32 *id;
 
 	if (take(p, n, &number, err))
@@ -287,7 +287,7 @@ static int containers(struct lull_pickle *p, u8 op, struct lull_err *err)
 
 static int step(struct lull_pickle *p, u8 op, struct lull_err *err)
 {
-	u64 skipped;
+	u64 skipped = 0;
 
 	switch (op) {
 	case OP_PROTO:
