@@ -148,6 +148,28 @@ const char *lull_recording_kept(const struct lull_recording *r, u64 hash)
 	return ix ? ((char **)r->text_list.at)[*ix - 1] : "";
 }
 
+void lull_recording_watch(struct lull_recording *r, struct lull_pulse *pulse)
+{
+	char **texts = r->text_list.at;
+	struct lull_map by_string; /* id of a string to index + 1 in text_list */
+
+	r->pulse = pulse;
+	if (!r->writer)
+		return;
+	lull_map_init(&by_string);
+	for (size_t i = 0; i < r->text_list.n; i++)
+		*lull_map_add(&by_string, lull_writer_string(r->writer, texts[i], strlen(texts[i])),
+			      NULL) = (u32)i + 1;
+	for (u32 id = 1; id <= lull_writer_n_dim(r->writer, LULL_TABLE_label); id++) {
+		const struct lull_label_row *row = lull_writer_dim(r->writer, LULL_TABLE_label, id);
+		const u32 *ix = lull_map_find(&by_string, row->name);
+
+		if (ix)
+			lull_pulse_label(pulse, id, texts[*ix - 1]);
+	}
+	lull_map_release(&by_string);
+}
+
 static struct lull_process_row process_row(struct lull_recording *r, const struct lull_process *p)
 {
 	return (struct lull_process_row){

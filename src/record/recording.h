@@ -127,6 +127,9 @@ u32 lull_recording_name(const struct lull_recording *r, u64 hash);
 /* The text of such a name, "" if it is not known or there were too many to keep them. */
 const char *lull_recording_kept(const struct lull_recording *r, u64 hash);
 
+/* From now on `pulse` sees every row; it is told the labels that are there already. */
+void lull_recording_watch(struct lull_recording *r, struct lull_pulse *pulse);
+
 /* Append a fact row. */
 void lull_recording_add(struct lull_recording *r, enum lull_table table, const void *row);
 

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "record/collector_int.h"
+#include "record/live/pulse_frame.h"
 
 #define LINE_MAX_BYTES 8192
 
@@ -140,6 +141,25 @@ static void do_status(struct lull_collector *c, const char *arg, struct lull_str
 	add_losses(c, answer);
 }
 
+/* Live values, for `lull top`. Rows are looked at from the first time on that somebody asks. */
+static void do_pulse(struct lull_collector *c, const char *arg, struct lull_str *answer)
+{
+	struct lull_pulse_frame f = { .now_ns = lull_now_ns(), .pid = (u64)c->target.pid };
+
+	(void)arg;
+	if (!c->recording.pulse) {
+		lull_pulse_init(&c->pulse);
+		lull_recording_watch(&c->recording, &c->pulse);
+	}
+	f.age_ns = f.now_ns - c->start_ns;
+	f.is_recording = lull_recording_is_on(&c->recording);
+	f.n_events = f.is_recording ? c->recording.n_events : 0;
+	f.n_lost = f.is_recording ? lull_control_losses(c) : 0;
+	lull_pulse_frame_fill(&f, &c->pulse);
+	lull_str_puts(answer, "ok ");
+	lull_pulse_frame_write(answer, &f);
+}
+
 /* What a session understands. */
 static const struct request {
 	const char *name;
@@ -147,6 +167,7 @@ static const struct request {
 } requests[] = {
 	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
 	{ "shutdown", do_shutdown }, { "status", do_status }, { "snapshot", do_snapshot },
+	{ "pulse", do_pulse },
 };
 
 static void answer_line(struct lull_collector *c, char *line, struct lull_str *answer)
