@@ -5,7 +5,9 @@ What lull says is held against Python's sqlite3, which reads the export on its o
 Usage: test_sqlite.py BUILD [NAME...]
 """
 import contextlib
+import csv
 import gzip
+import io
 import os
 import random
 import shutil
@@ -40,6 +42,13 @@ def all_reports():
 
 def run(*args, **kwargs):
     return runner.run([LULL, *args], **kwargs)
+
+
+def of_nsys(status, text):
+    """A report without columns about steps, which nsys does not know and which depend on the steps around."""
+    rows = list(csv.reader(io.StringIO(text)))
+    kept = [i for i, name in enumerate(rows[0]) if "Step" not in name] if rows else []
+    return status, [[row[i] for i in kept] if len(row) == len(rows[0]) else row for row in rows]
 
 
 class Case(unittest.TestCase):
@@ -131,7 +140,7 @@ class Export(Case):
         n_less = 0
         for report in ["cuda_api_sum", "cuda_gpu_kern_sum", "cuda_gpu_trace", "cuda_api_trace", "nvtx_sum", "osrt_sum"]:
             expected = run("stats", "-q", "-f", "csv", "-r", report, window, original)
-            self.assertEqual(self.stats(name, report), (expected.returncode, expected.stdout), report)
+            self.assertEqual(of_nsys(*self.stats(name, report)), of_nsys(expected.returncode, expected.stdout), report)
             n_less += self.stats(original, report) != self.stats(name, report)
         self.assertGreater(n_less, 3)
 
@@ -150,7 +159,7 @@ class Export(Case):
                 db.commit()
             back = self.back(name)
             for report in NSYS_REPORTS:
-                self.assertEqual(self.stats(original, report), self.stats(back, report), report)
+                self.assertEqual(of_nsys(*self.stats(original, report)), of_nsys(*self.stats(back, report)), report)
 
     def test_others_read_it(self):
         name = self.export(self.golden("cuda_gpu_trace"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`lull timeline` says what `lull why` says: for each step of real recordings, the same causes with the same times.
 
-Usage: test_timeline.py LULL [NAME...]
+Usage: test_timeline.py BUILD [NAME...]
 
 It is also looked at as a picture: no line is wider than asked for, and none of a kind is missing.
 """
@@ -15,7 +15,7 @@ import sys
 import runner
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-LULL = os.path.abspath(sys.argv[1])
+LULL = os.path.join(os.path.abspath(sys.argv[1]), "lull")
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 COST = re.compile(r"^  (\S)  ([a-z-]+) +([0-9.]+) (ns|us|ms|s) +\d+ %$", re.M)
 RECORDINGS = ["torch/train.lull", "torch/dataloader_cpu.lull", "torch/launch_bound.lull", "planted/sync_item.lull"]

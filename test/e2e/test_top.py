@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`lull top`: what a session and the devices did in the last second, on the simulated device.
 
-Usage: test_top.py LULL [NAME...]
+Usage: test_top.py BUILD [NAME...]
 
 How much that was depends on the machine: only what has to be there, and how numbers fit each other, is looked at.
 """
@@ -13,8 +13,8 @@ import sys
 
 import runner
 
-LULL = os.path.abspath(sys.argv[1])
-BUILD = os.path.dirname(LULL)
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
 TRAIN = os.path.join(BUILD, "examples/train_cuda")
 SESSION = f"top-{os.getpid()}"
 SIM = dict(os.environ, LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), LC_ALL="C.UTF-8", NO_COLOR="1")
