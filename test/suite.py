@@ -171,8 +171,8 @@ class Suite:
                          weight=6)
         needs = [(make, f"{build}/emulated/lull")]
         for area in names("test/golden/*/"):
-            yield Program(f"{ARCH}/golden/{area}", ["test/golden/run", f"{build}/emulated/lull", area], needs,
-                          {"LULL_EMULATED": ARCH}, weight=20)
+            yield Program(f"{ARCH}/golden/{area}", ["test/golden/run", f"{build}/emulated/lull", area], needs + self.need("lull"),
+                          {"LULL_EMULATED": ARCH, "LULL_TEXT": f"{self.build}/lull"}, weight=20)
         for x in names("test/property/test_*.py"):
             yield Program(f"{ARCH}/property/{x}", ["python3", f"test/property/test_{x}.py", f"{build}/emulated", "seed_2", "seed_3", "seed_4"], needs,
                           {"LULL_EMULATED": ARCH}, weight=50)

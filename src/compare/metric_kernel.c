@@ -82,6 +82,7 @@ static int choose(struct lull_reader *r, const char *arg, bool **is, struct lull
 	if (has_any)
 		return LULL_OK;
 	free(*is);
+	*is = NULL;
 	return lull_fail(err, LULL_E_NOT_FOUND,
 			 "no kernel has '%s' in its name; lull stats -r cuda_gpu_kern_sum lists "
 			 "them",
@@ -95,7 +96,7 @@ static int measure(struct lull_reader *r, const struct lull_vec *windows, const 
 	struct lull_work work;
 	bool *is = NULL;
 
-	if (choose(r, arg, &is, err))
+	if (choose(r, arg, &is, err) || !is)
 		return err->code;
 	lull_work_begin(&c, r, LULL_WORK_KERNEL, 0, LULL_SPAN_ALL);
 	while (lull_work_next(&c, &work)) {

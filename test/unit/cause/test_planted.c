@@ -88,7 +88,7 @@ static void check_labels(u32 without)
 {
 	struct lull_why_options options = { .without = without };
 
-	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(loops); i += test_stride(4)) {
 		struct answer a;
 
 		ask(&a, loops[i].name, false, &options);
@@ -121,7 +121,7 @@ static void every_label_is_found_from_calls_and_work_alone(void **state)
 static void fixed_loops_do_not_keep_their_cause(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(loops); i += test_stride(4)) {
 		struct answer a;
 
 		if (loops[i].fixed_ms == 0)
@@ -137,7 +137,7 @@ static void fixed_loops_do_not_keep_their_cause(void **state)
 static void the_unchanged_step_is_replayed_within_3_percent(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < 2 * LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(loops); i += test_stride(4)) {
 		const struct planted *loop = &loops[i / 2];
 		struct answer a;
 
@@ -185,7 +185,7 @@ static f64 errors(bool is_calibrated, const char *but, f64 *median)
 	f64 all[LULL_COUNT_OF(loops)];
 	size_t n = 0;
 
-	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(loops); i += test_stride(4)) {
 		struct lull_why_options options = { .without = 0 };
 		struct answer a;
 
@@ -257,7 +257,7 @@ static const struct planted own[] = {
 static void our_own_recordings_say_the_same_with_and_without_ranges(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i += test_stride(4)) {
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
 		struct lull_why_options options = { .without = without };
 		const struct planted *loop = &own[i / 2];
@@ -283,7 +283,7 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 static void our_own_recordings_of_fixed_loops_do_not_keep_the_cause(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i++) {
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(own); i += test_stride(4)) {
 		u32 without = i % 2 ? LULL_WITHOUT_RANGES | LULL_WITHOUT_STEPS : 0;
 		struct lull_why_options options = { .without = without };
 		const struct planted *loop = &own[i / 2];
@@ -327,7 +327,7 @@ static void check_own_predictions(u32 without)
 	f64 all[LULL_COUNT_OF(own)];
 	size_t n = 0;
 
-	for (size_t i = 0; i < LULL_COUNT_OF(own); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(own); i += test_stride(4)) {
 		if (own[i].fixed_ms != 0)
 			all[n++] = error_of(&own[i], without);
 	}
@@ -348,7 +348,7 @@ static void our_own_recordings_predict_without_calibration(void **state)
 static void a_fix_never_makes_a_step_longer_nor_shorter_than_its_kernels(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(loops); i += test_stride(4)) {
 		const struct lull_finding *f;
 		struct answer a;
 
@@ -470,9 +470,9 @@ static void copy_losing(const char *from, const char *to, u32 percent, u32 seed)
 static void lost_events_never_make_a_sure_answer_wrong(void **state)
 {
 	const struct report_dir *d = *state;
-	u32 n_right = 0;
+	u32 n_right = 0, n = 0;
 
-	for (size_t i = 0; i < LULL_COUNT_OF(loops); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(loops); i += test_stride(4)) {
 		for (u32 percent = 1; percent <= 25; percent *= 5) {
 			const struct lull_finding *f;
 			struct answer a;
@@ -485,6 +485,7 @@ static void lost_events_never_make_a_sure_answer_wrong(void **state)
 			ask_file(&a, d->file, NULL);
 			check_sums(&a);
 			f = lull_why_first(&a.why);
+			n++;
 			n_right += !strcmp(first_of(&a), loops[i].label);
 			if (f && strcmp(first_of(&a), loops[i].label) != 0 && f->confidence >= 0.5)
 				fail_msg("%s less %u %%: %s, confidence %.2f", loops[i].name,
@@ -493,8 +494,8 @@ static void lost_events_never_make_a_sure_answer_wrong(void **state)
 			unlink(d->file);
 		}
 	}
-	print_message("with 1, 5 and 25 %% of the events lost: %u of 30 right\n", n_right);
-	assert_true(n_right >= 20);
+	print_message("with 1, 5 and 25 %% of the events lost: %u of %u right\n", n_right, n);
+	assert_true(3 * n_right >= 2 * n);
 }
 
 int main(void)

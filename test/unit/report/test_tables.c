@@ -213,7 +213,7 @@ static void tables_of_every_report_fit(void **state)
 	size_t n_tables = 0;
 
 	(void)state;
-	for (size_t i = 0; i < LULL_COUNT_OF(recordings); i++) {
+	for (size_t i = 0; i < LULL_COUNT_OF(recordings); i += test_stride(4)) {
 		struct lull_reader *r;
 		struct lull_err err;
 
@@ -222,7 +222,7 @@ static void tables_of_every_report_fit(void **state)
 			n_tables += run(lull_reports[k], r, recordings[i]);
 		lull_reader_close(r);
 	}
-	assert_true(n_tables > 500);
+	assert_true(n_tables > 500 / test_stride(4));
 }
 
 int main(void)
