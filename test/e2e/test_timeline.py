@@ -45,7 +45,7 @@ def each_step_has_the_causes_of_why():
         steps = json.loads(lull("why", "--format=json", path))["steps"]
         if steps["source"] in ("step", "hook", "none"):
             continue
-        for i in range(0, len(steps["each"]), 7):
+        for i in range(0, len(steps["each"]), max(7, len(steps["each"]) // 5)):
             said = steps["each"][i]["causes"]
             drawn = {c: float(n) * UNITS[u] for _, c, n, u in COST.findall(lull("timeline", f"--step={steps['warm_up'] + i}", path))}
             runner.expect(f"{path} step {i}: causes", set(drawn) == set(said), f"{drawn} instead of {said}")

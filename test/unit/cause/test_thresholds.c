@@ -365,7 +365,7 @@ static void check(f64 factor)
 	u32 n_failed = 0;
 
 	for (size_t l = 0; l < LULL_COUNT_OF(lists); l++) {
-		for (size_t t = 0; t < lists[l].n; t += test_stride(4)) {
+		for (size_t t = 0; t < lists[l].n; t += test_stride(16)) {
 			const struct lull_threshold *threshold = &lists[l].all[t];
 
 			if (is_gap(threshold, factor) || is_noticed(&lists[l], t, factor))
@@ -385,7 +385,7 @@ static void gaps_are_gaps(void **state)
 	u32 n_failed = 0, n_gaps = 0;
 
 	(void)state;
-	for (size_t t = 0; t < LULL_N_LIMITS; t += test_stride(4)) {
+	for (size_t t = 0; t < LULL_N_LIMITS; t += test_stride(40)) {
 		for (size_t k = 0; k < LULL_COUNT_OF(factors); k++) {
 			if (!is_gap(&lull_limits[t], factors[k]))
 				continue;
@@ -492,7 +492,7 @@ static void what_is_nearly_a_cause_is_one_with_another_threshold(void **state)
 		assert_true(cause >= 0);
 		if (fires(&cases[i], cause, false))
 			why_not = "has its cause";
-		else if (n % test_stride(4) == 0 &&
+		else if (n % test_stride(16) == 0 &&
 			 find_keeper(&cases[i], cause) == LULL_N_THRESHOLDS)
 			why_not = "is kept from its cause by no threshold";
 		if (why_not)
