@@ -269,7 +269,7 @@ def a_program_is_its_script_however_it_was_started():
     shell = 'process pid=9 name=sh exe=/bin/sh cmdline="sh run.sh"'
     fork = 'process pid=7 name=python exe=/usr/bin/python3 cmdline="python3 train.py --lr 3"'
     for name, how in (("env", dict(before=env, exe="python3", cmdline="python3 train.py --lr 3")),
-                      ("shim", dict(exe="python3.12", cmdline="/root/.pyenv/shims/python /home/ci/train.py --lr 3")),
+                      ("shim", dict(exe="python3.12", cmdline="/opt/pyenv/shims/python /srv/ci/train.py --lr 3")),
                       ("shell", dict(before=shell, exe="python3", cmdline="python3 -u ./train.py --lr 3"))):
         status, whole, _, answer, _ = verdicts("-b", base, trace(name, seed=3, **how))
         expect(name, (status, whole, answer["note"]), (0, "pass", None))

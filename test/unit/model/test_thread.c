@@ -105,7 +105,7 @@ static void the_program_is_known_from_its_libraries(void **state)
 		{ "advance", "/home/u/sim.c", "", true },
 		{ "", "", "/home/u/sim", false },
 		{ "_PyEval_EvalFrameDefault", "", "/usr/bin/python3.12", false },
-		{ "vectorcall", "", "/root/.pyenv/versions/3.12/bin/python3.12", false },
+		{ "vectorcall", "", "/opt/pyenv/versions/3.12/bin/python3.12", false },
 		{ "cuLaunchKernel", "", "/usr/lib/libcuda.so.1", false },
 	};
 
