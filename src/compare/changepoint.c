@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/sort.h"
+#include "compare/decide.h"
 
 /* Of the median absolute difference of two normal values to the standard deviation of one. */
 #define SD_OF_DIFFERENCE (1.482602218505602 / 1.4142135623730951)
@@ -37,28 +37,10 @@ struct row {
 	f64 noise;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	f64 x = *(const f64 *)a, y = *(const f64 *)b;
-
-	return (x > y) - (x < y);
-}
-
-static f64 median_of(const f64 *values, size_t n)
-{
-	f64 *copy = lull_alloc(n, sizeof(*copy)), middle;
-
-	memcpy(copy, values, n * sizeof(*copy));
-	lull_sort(copy, n, sizeof(*copy), by_value);
-	middle = n % 2 ? copy[n / 2] : (copy[n / 2 - 1] + copy[n / 2]) / 2;
-	free(copy);
-	return middle;
-}
-
 /* Ratios become differences; a row with zeros, or of shares, is compared as it is. */
 static void scale(struct row *row, const f64 *values, bool is_share)
 {
-	f64 middle = fabs(median_of(values, row->n));
+	f64 middle = fabs(lull_median(values, row->n));
 
 	row->is_log = !is_share;
 	for (size_t i = 0; i < row->n; i++)
@@ -74,7 +56,7 @@ static f64 noise_of(const struct row *row)
 
 	for (size_t i = 1; i < row->n; i++)
 		steps[i - 1] = fabs(row->value[i] - row->value[i - 1]);
-	noise = SD_OF_DIFFERENCE * median_of(steps, row->n - 1);
+	noise = SD_OF_DIFFERENCE * lull_median(steps, row->n - 1);
 	free(steps);
 	return noise > LEAST_NOISE ? noise : LEAST_NOISE;
 }
@@ -86,7 +68,7 @@ static void clip(struct row *row)
 	for (size_t i = 0; i < row->n; i++) {
 		size_t from = i > N_NEIGHBOURS ? i - N_NEIGHBOURS : 0;
 		size_t to = i + N_NEIGHBOURS < row->n ? i + N_NEIGHBOURS + 1 : row->n;
-		f64 middle = median_of(row->value + from, to - from);
+		f64 middle = lull_median(row->value + from, to - from);
 
 		clipped[i] = fmin(fmax(row->value[i], middle - reach), middle + reach);
 	}
@@ -157,8 +139,8 @@ static struct lull_changepoint describe(const struct row *row, const f64 *values
 	f64 half = Z_90 * row->noise * sqrt(1 / (f64)(b - a) + 1 / (f64)(c - b));
 
 	return (struct lull_changepoint){ .ix = b,
-					  .before = median_of(values + a, b - a),
-					  .after = median_of(values + b, c - b),
+					  .before = lull_median(values + a, b - a),
+					  .after = lull_median(values + b, c - b),
 					  .change = change_of(row, shift),
 					  .low = change_of(row, shift - half),
 					  .high = change_of(row, shift + half) };

@@ -57,7 +57,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static f64 median(const f64 *values, size_t n)
+f64 lull_median(const f64 *values, size_t n)
 {
 	f64 *copy = lull_alloc(n, sizeof(*copy)), middle;
 
@@ -94,7 +94,7 @@ static void run_medians(const struct lull_samples *s, struct lull_vec *medians)
 	for (size_t i = 0; i < s->runs.n; i++) {
 		size_t begin = i ? end[i - 1] : 0;
 
-		*(f64 *)lull_vec_push(medians) = median(values + begin, end[i] - begin);
+		*(f64 *)lull_vec_push(medians) = lull_median(values + begin, end[i] - begin);
 	}
 }
 
@@ -106,10 +106,10 @@ f64 lull_samples_median(const struct lull_samples *s)
 	if (!s->values.n)
 		return 0;
 	if (s->runs.n < LULL_DECIDE_MIN_RUNS)
-		return median(s->values.at, s->values.n);
+		return lull_median(s->values.at, s->values.n);
 	lull_vec_init(&medians, sizeof(f64));
 	run_medians(s, &medians);
-	middle = median(medians.at, medians.n);
+	middle = lull_median(medians.at, medians.n);
 	lull_vec_release(&medians);
 	return middle;
 }
@@ -255,8 +255,8 @@ void lull_decide(const struct lull_samples *before, const struct lull_samples *a
 					 : "neither side has such a measurement");
 		return;
 	}
-	d->before = median(before->values.at, before->values.n);
-	d->after = median(after->values.at, after->values.n);
+	d->before = lull_median(before->values.at, before->values.n);
+	d->after = lull_median(after->values.at, after->values.n);
 	if (before->values.n < LULL_DECIDE_MIN_VALUES || after->values.n < LULL_DECIDE_MIN_VALUES) {
 		d->n_needed = LULL_DECIDE_MIN_VALUES;
 		cannot(d, LULL_INCONCLUSIVE, "too few measurements");

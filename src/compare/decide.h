@@ -55,6 +55,9 @@ void lull_samples_add(struct lull_samples *s, f64 value);
 /* The current run is over; one without values does not count. */
 void lull_samples_end_run(struct lull_samples *s);
 
+/* The median of n values, at least one. */
+f64 lull_median(const f64 *values, size_t n);
+
 /*
  * The median of the values; from LULL_DECIDE_MIN_RUNS runs on that of the medians of the runs. 0 if
  * there are none.

@@ -49,23 +49,6 @@ static int by_start(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-/* The thread that counts most of the steps: a report of several ranks has several. */
-static u32 main_lane(const struct lull_step *steps, size_t n)
-{
-	u32 best = 0;
-	size_t n_best = 0;
-
-	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && steps[end].lane == steps[i].lane; end++)
-			continue;
-		if (end - i > n_best) {
-			n_best = end - i;
-			best = steps[i].lane;
-		}
-	}
-	return best;
-}
-
 /* The table `step`, for programs that use no device. */
 static void add_steps(struct lull_windows *w, struct lull_reader *r)
 {
@@ -78,7 +61,7 @@ static void add_steps(struct lull_windows *w, struct lull_reader *r)
 
 	lull_steps_init(&steps, r, LULL_SPAN_ALL);
 	at = steps.all.at;
-	lane = main_lane(at, steps.all.n);
+	lane = lull_steps_main_lane(&steps);
 	w->process = lane && lane <= n_lanes ? lanes[lane - 1].process : 0;
 	if (steps.all.n)
 		lull_sort(at, steps.all.n, sizeof(*at), by_start);

@@ -268,6 +268,23 @@ void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lul
 		add_work(s, r, window);
 }
 
+u32 lull_steps_main_lane(const struct lull_steps *s)
+{
+	const struct lull_step *steps = s->all.at;
+	size_t n_best = 0;
+	u32 best = 0;
+
+	for (size_t i = 0, end; i < s->all.n; i = end) {
+		for (end = i; end < s->all.n && steps[end].lane == steps[i].lane; end++)
+			continue;
+		if (end - i > n_best) {
+			n_best = end - i;
+			best = steps[i].lane;
+		}
+	}
+	return best;
+}
+
 void lull_steps_release(struct lull_steps *s)
 {
 	lull_vec_release(&s->all);

@@ -40,6 +40,9 @@ void lull_steps_init(struct lull_steps *s, struct lull_reader *r, struct lull_sp
 /* The same; where `lull why` finds others, those that model/step_found.h finds. */
 void lull_steps_init_any(struct lull_steps *s, struct lull_reader *r, struct lull_span window);
 
+/* The thread that counts most of them: a report of several ranks has several. 0: there are none. */
+u32 lull_steps_main_lane(const struct lull_steps *s);
+
 /* Free them. */
 void lull_steps_release(struct lull_steps *s);
 

@@ -26,23 +26,6 @@ static void take_rounds(void *ctx, const struct lull_process_rounds *p)
 		add(list, p->numbers[i], lull_process_round_span(p, i));
 }
 
-/* The thread that counts most of the steps: a report of several ranks has several. */
-static u32 main_lane(const struct lull_step *steps, size_t n)
-{
-	size_t n_best = 0;
-	u32 best = 0;
-
-	for (size_t i = 0, end; i < n; i = end) {
-		for (end = i; end < n && steps[end].lane == steps[i].lane; end++)
-			continue;
-		if (end - i > n_best) {
-			n_best = end - i;
-			best = steps[i].lane;
-		}
-	}
-	return best;
-}
-
 /* Without work of a device: what the program marks, and the first one is warm-up. */
 static void take_table(struct lull_step_list *list, struct lull_reader *r)
 {
@@ -54,7 +37,7 @@ static void take_table(struct lull_step_list *list, struct lull_reader *r)
 
 	lull_steps_init(&steps, r, LULL_SPAN_ALL);
 	at = steps.all.at;
-	lane = main_lane(at, steps.all.n);
+	lane = lull_steps_main_lane(&steps);
 	list->process = lane ? lanes[lane - 1].process : 0;
 	for (size_t i = 0; i < steps.all.n; i++) {
 		if (at[i].lane == lane)
