@@ -20,6 +20,7 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "text/opt.h"
+#include "base/scratch.h"
 #include "base/str.h"
 #include "text/term.h"
 #include "base/time.h"
@@ -115,25 +116,15 @@ static int add_steps(struct view *v, const char *path, struct lull_err *err)
 	struct lull_timeline_options options = { .has_no_index = true,
 						 .progress = show_progress,
 						 .ctx = v };
-	const char *tmp = getenv("TMPDIR");
-	struct lull_str folder = LULL_STR_INIT, file = LULL_STR_INIT;
-	int rc;
+	struct lull_scratch scratch = LULL_SCRATCH_INIT;
+	int rc = lull_scratch_make(&scratch, "steps.lull", err);
 
-	lull_str_addf(&folder, "%s/lull-view-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder.at)) {
-		rc = lull_fail_errno(err, "making the folder %s", lull_str_text(&folder));
-	} else {
-		lull_str_addf(&file, "%s/steps.lull", lull_str_text(&folder));
-		options.path = lull_str_text(&file);
-		rc = cut_steps(v, path, lull_str_text(&file), shown, err);
-		if (!rc)
-			rc = lull_page_add(&v->page, lull_str_text(&file), lull_str_text(shown),
-					   &options, err);
-		unlink(lull_str_text(&file));
-		rmdir(lull_str_text(&folder));
-	}
-	lull_str_release(&folder);
-	lull_str_release(&file);
+	options.path = lull_str_text(&scratch.file);
+	if (!rc)
+		rc = cut_steps(v, path, options.path, shown, err);
+	if (!rc)
+		rc = lull_page_add(&v->page, options.path, lull_str_text(shown), &options, err);
+	lull_scratch_remove(&scratch);
 	return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/scratch.h"
 #include "base/str.h"
 #include "import/import.h"
 #include "job/job.h"
@@ -58,23 +59,14 @@ static bool is_report(const char *path)
 /* A foreign file becomes a report without a name, which is gone when it is closed. */
 static int import(struct lull_page_report *report, const char *path, struct lull_err *err)
 {
-	const char *tmp = getenv("TMPDIR");
-	struct lull_str folder = LULL_STR_INIT, file = LULL_STR_INIT;
-	int rc;
+	struct lull_scratch scratch = LULL_SCRATCH_INIT;
+	int rc = lull_scratch_make(&scratch, "import.lull", err);
 
-	lull_str_addf(&folder, "%s/lull-view-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder.at)) {
-		rc = lull_fail_errno(err, "making the folder %s", lull_str_text(&folder));
-	} else {
-		lull_str_addf(&file, "%s/import.lull", lull_str_text(&folder));
-		rc = lull_import_file(path, lull_str_text(&file), NULL, NULL, err);
-		if (!rc)
-			rc = open_twice(report, lull_str_text(&file), err);
-		unlink(lull_str_text(&file));
-		rmdir(lull_str_text(&folder));
-	}
-	lull_str_release(&folder);
-	lull_str_release(&file);
+	if (!rc)
+		rc = lull_import_file(path, lull_str_text(&scratch.file), NULL, NULL, err);
+	if (!rc)
+		rc = open_twice(report, lull_str_text(&scratch.file), err);
+	lull_scratch_remove(&scratch);
 	return rc;
 }
 
