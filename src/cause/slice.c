@@ -295,13 +295,14 @@ static bool is_told(const struct lull_subject *s, const struct part *p)
 	       (p->inside & LULL_IN_GC);
 }
 
-/* The thread left its CPU by itself, in no call that was recorded. */
+/* The thread waits: in a call for somebody else, or without a CPU in no call that was recorded. */
 static bool is_mute(const struct lull_subject *s, const struct part *p)
 {
 	const struct lull_host_event *events = s->host.events.at;
 
-	return p->pause == LULL_HOST_BLOCKED &&
-	       (p->event == LULL_NONE || events[p->event].kind != LULL_HOST_OSCALL);
+	if (p->event != LULL_NONE && events[p->event].kind == LULL_HOST_OSCALL)
+		return p->inside & (LULL_IN_LOCK | LULL_IN_QUEUE | LULL_IN_EVENTS);
+	return p->pause == LULL_HOST_BLOCKED;
 }
 
 /* Each part gives the stall its share; the last one what rounding left. */

@@ -6,14 +6,11 @@
 #include "base/sort.h"
 #include "model/thread/descriptors.h"
 #include "model/thread/doing.h"
+#include "model/thread/stays.h"
 #include "model/nest.h"
 #include "model/span.h"
 #include "model/window.h"
 #include "trace/block.h"
-
-/* sched.end_reason */
-#define SCHED_WAITS	1
-#define SCHED_PREEMPTED 2
 
 /* Reading one table: which lanes count, and where rows go. */
 struct loader {
@@ -23,7 +20,6 @@ struct loader {
 	const struct lull_label_row *labels; /* while ranges are loaded */
 	const struct lull_frame_row *frames; /* while Python calls are loaded */
 	u32 *bits;			     /* of ranges and operators, by label */
-	struct lull_host_pause *last;	     /* of schedules, by lane */
 };
 
 /* A row of any of them. */
@@ -234,27 +230,39 @@ static void take_gil(struct loader *l, const struct row *row)
 }
 
 /* A thread is without a CPU from the end of one stay to the start of the next. */
-static void take_stay(struct loader *l, const struct row *row)
+static void take_stay(struct lull_host *h, struct lull_host_pause *last,
+		      const struct lull_stay *stay)
 {
-	struct lull_host_pause *last = &l->last[row->lane];
-	u8 why = row->extra;
+	bool is_lost = stay->end_reason == LULL_STAY_PREEMPTED;
 
-	if (last->lane && row->begin_ns > last->begin_ns) {
-		last->end_ns = row->begin_ns;
-		*(struct lull_host_pause *)lull_vec_push(&l->host->pauses) = *last;
+	if (last->lane && stay->begin_ns > last->begin_ns) {
+		last->end_ns = stay->begin_ns;
+		*(struct lull_host_pause *)lull_vec_push(&h->pauses) = *last;
 	}
 	*last = (struct lull_host_pause){
-		.begin_ns = row->end_ns,
-		.lane = why == SCHED_PREEMPTED || why == SCHED_WAITS ? row->lane : 0,
-		.kind = why == SCHED_PREEMPTED ? LULL_HOST_PREEMPTED : LULL_HOST_BLOCKED,
+		.begin_ns = stay->end_ns,
+		.lane = is_lost || stay->end_reason == LULL_STAY_WAITED ? stay->lane : 0,
+		.kind = is_lost ? LULL_HOST_PREEMPTED : LULL_HOST_BLOCKED,
 	};
 }
 
 static void load_sched(struct loader *l)
 {
-	l->last = lull_alloc(lull_reader_n_dim(l->reader, LULL_TABLE_lane) + 1, sizeof(*l->last));
-	l->host->has_sched = each(l, LULL_TABLE_sched, NULL, "end_reason", take_stay);
-	free(l->last);
+	size_t n_lanes = lull_reader_n_dim(l->reader, LULL_TABLE_lane);
+	struct lull_host_pause *last = lull_alloc(n_lanes + 1, sizeof(*last));
+	struct lull_span window = lull_window_of(l->reader);
+	struct lull_vec stays;
+
+	lull_vec_init(&stays, sizeof(struct lull_stay));
+	l->host->has_sched = lull_stays_collect(&stays, l->reader, window.from_ns, window.to_ns,
+						l->chain->chain_of_lane);
+	for (size_t i = 0; i < stays.n; i++) {
+		const struct lull_stay *stay = lull_vec_get(&stays, i);
+
+		take_stay(l->host, &last[stay->lane], stay);
+	}
+	lull_vec_release(&stays);
+	free(last);
 }
 
 static void take_pysample(struct loader *l, const struct row *row)

@@ -192,6 +192,7 @@ static struct lull_process_row process_row(struct lull_recording *r, const struc
 		.rank = p->rank.rank >= 0 ? (u32)p->rank.rank : 0,
 		.local_rank = p->rank.rank >= 0 ? p->rank.local_rank : 0,
 		.world_size = p->rank.n_ranks > 0 ? (u32)p->rank.n_ranks : 0,
+		.is_server = p->is_server,
 	};
 }
 

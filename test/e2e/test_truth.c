@@ -294,6 +294,45 @@ static void gil_waits_add_up(void **state)
 	assert_true(waited_s > expected.least_s * 0.5 && waited_s < expected.most_s * 1.05);
 }
 
+/* A thread waits for a queue while another one computes: samples tell them apart. */
+static void python_threads_that_wait_are_idle(void **state)
+{
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	struct lull_reader *r;
+	u64 n_idle = 0, n_running = 0;
+	char text[8192];
+	size_t n;
+
+	(void)state;
+	if (system("python3 -c pass 2>/dev/null") != 0)
+		test_skip("there is no python3");
+	if (access("/proc/thread-self/schedstat", R_OK) != 0)
+		test_skip("the kernel does not tell how long threads were on a CPU");
+	assert_int_equal(test_profile_run(text, "profile -q -f -o %%R/idle python3 -c '\n"
+						"import queue, threading, time\n"
+						"q = queue.Queue()\n"
+						"t = threading.Thread(target=q.get)\n"
+						"t.start()\n"
+						"end = time.process_time() + 0.5\n"
+						"while time.process_time() < end: pass\n"
+						"q.put(1)\n"
+						"t.join()\n"
+						"'"),
+			 0);
+	r = test_profile_open("idle.lull");
+	lull_cursor_init(&c, r, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++) {
+			assert_false(cols.is_idle[i] && cols.has_gil[i]);
+			n_idle += cols.is_idle[i];
+			n_running += cols.has_gil[i];
+		}
+	lull_cursor_release(&c);
+	lull_reader_close(r);
+	assert_true(n_idle > 2 && n_running > 2);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -317,6 +356,7 @@ int main(void)
 		cmocka_unit_test(a_killed_recorder_leaves_named_stacks),
 		cmocka_unit_test(waits_have_their_true_length),
 		cmocka_unit_test(gil_waits_add_up),
+		cmocka_unit_test(python_threads_that_wait_are_idle),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -81,10 +81,15 @@ u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char 
 
 bool lull_descriptors_accept(const struct lull_descriptors *d, const struct lull_chain *c)
 {
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(d->reader, LULL_TABLE_process, &n);
+
 	for (u32 k = 0; k < c->n_chains; k++) {
 		u64 process = process_of(d->reader, c->nodes[c->first[k]].lane);
 
-		if (lull_map_find(&d->kinds, process << 32 | ACCEPTS))
+		if (lull_map_find(&d->kinds, process << 32 | ACCEPTS) ||
+		    (process && processes[process - 1].is_server))
 			return true;
 	}
 	return false;

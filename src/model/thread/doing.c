@@ -146,6 +146,13 @@ u32 lull_doing_native(const char *function, const char *module)
 	return computes_tensors(function, module) ? LULL_IN_CPU_OP : 0;
 }
 
+bool lull_doing_is_pool(const char *module)
+{
+	static const char *const modules[] = { "libgomp", "libiomp", "libomp.so", NULL };
+
+	return has_any(module, modules);
+}
+
 u32 lull_doing_python(const char *function, const char *file)
 {
 	static const struct {

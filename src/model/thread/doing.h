@@ -36,6 +36,9 @@ u32 lull_doing_native(const char *function, const char *module);
 /* Whether it is a function without a name of a tensor library for CPUs: its loops have none. */
 bool lull_doing_is_tensors(const char *function, const char *module);
 
+/* Whether this file is the runtime of OpenMP, whose threads spin before they sleep. */
+bool lull_doing_is_pool(const char *module);
+
 /* What a Python function waits for or does, by its name and file. */
 u32 lull_doing_python(const char *function, const char *file);
 

@@ -7,18 +7,17 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/thread/doing.h"
+#include "model/thread/stays.h"
 #include "model/host.h"
 #include "model/limits.h"
+#include "model/callpath.h"
 #include "model/span.h"
 #include "model/work.h"
-
-/* sched.end_reason */
-#define PREEMPTED 2
 
 struct finder {
 	struct lull_others *o;
 	struct lull_reader *reader;
-	bool *counts; /* by lane */
+	u8 *counts; /* by lane, 0 or 1 */
 };
 
 static bool is_child(const struct lull_process_row *processes, u32 own, u32 process)
@@ -27,12 +26,12 @@ static bool is_child(const struct lull_process_row *processes, u32 own, u32 proc
 	       (process == own || processes[process - 1].parent_pid == processes[own - 1].pid);
 }
 
-static bool *find_lanes(struct lull_reader *r, u32 process, const struct lull_chain *c)
+static u8 *find_lanes(struct lull_reader *r, u32 process, const struct lull_chain *c)
 {
 	size_t n, n_lanes;
 	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
 	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
-	bool *counts = lull_alloc(n_lanes + 1, sizeof(*counts));
+	u8 *counts = lull_alloc(n_lanes + 1, sizeof(*counts));
 
 	for (u32 i = 1; i <= n_lanes; i++) {
 		const char *name = lull_reader_string(r, lanes[i - 1].name, NULL);
@@ -42,6 +41,49 @@ static bool *find_lanes(struct lull_reader *r, u32 process, const struct lull_ch
 			    strncmp(name, "lull-", 5) != 0;
 	}
 	return counts;
+}
+
+/* The file of the innermost function outside of the Linux kernel. */
+static const char *module_of(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
+
+	for (; stack; stack = stacks[stack - 1].parent) {
+		const struct lull_frame_row *frame = &frames[stacks[stack - 1].frame - 1];
+
+		if (stacks[stack - 1].frame && frame->kind != LULL_FRAME_KERNEL)
+			return frame->module ? lull_reader_string(
+						       r, modules[frame->module - 1].path, NULL)
+					     : "";
+	}
+	return "";
+}
+
+/* Threads of OpenMP spin for a while when their work is done: that is waiting, too. */
+static void leave_out_spinners(struct finder *f)
+{
+	size_t n, n_lanes = lull_reader_n_dim(f->reader, LULL_TABLE_lane);
+	i64 *votes = lull_alloc(n_lanes + 1, sizeof(*votes));
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+
+	lull_cursor_init(&c, f->reader, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			if (f->counts[cols.lane[i]])
+				votes[cols.lane[i]] +=
+					lull_doing_is_pool(module_of(f->reader, cols.stack[i]))
+						? 1
+						: -1;
+		}
+	}
+	lull_cursor_release(&c);
+	for (size_t i = 1; i <= n_lanes; i++)
+		f->counts[i] = f->counts[i] && votes[i] <= 0;
+	free(votes);
 }
 
 static void put(struct finder *f, u32 lane, u64 from_ns, u64 to_ns)
@@ -54,23 +96,21 @@ static void put(struct finder *f, u32 lane, u64 from_ns, u64 to_ns)
 /* A thread that lost its CPU still has work to do, until it is back. */
 static void add_stays(struct finder *f)
 {
-	size_t n, n_lanes = lull_reader_n_dim(f->reader, LULL_TABLE_lane);
+	size_t n_lanes = lull_reader_n_dim(f->reader, LULL_TABLE_lane);
 	u64 *lost_ns = lull_alloc(n_lanes + 1, sizeof(*lost_ns));
-	struct lull_sched_cols cols;
-	struct lull_cursor c;
+	struct lull_vec stays;
 
-	lull_cursor_init(&c, f->reader, LULL_TABLE_sched, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+	lull_vec_init(&stays, sizeof(struct lull_stay));
+	if (lull_stays_collect(&stays, f->reader, 0, UINT64_MAX, f->counts))
 		f->o->is_known = true;
-		for (size_t i = 0; i < n; i++) {
-			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
-			u64 *lost = &lost_ns[cols.lane[i]];
+	for (size_t i = 0; i < stays.n; i++) {
+		const struct lull_stay *stay = lull_vec_get(&stays, i);
+		u64 *lost = &lost_ns[stay->lane];
 
-			put(f, cols.lane[i], *lost ? *lost : cols.start_ns[i], end_ns);
-			*lost = cols.end_reason[i] == PREEMPTED ? end_ns : 0;
-		}
+		put(f, stay->lane, *lost ? *lost : stay->begin_ns, stay->end_ns);
+		*lost = stay->end_reason == LULL_STAY_PREEMPTED ? stay->end_ns : 0;
 	}
-	lull_cursor_release(&c);
+	lull_vec_release(&stays);
 	free(lost_ns);
 }
 
@@ -118,10 +158,16 @@ static void add_python(struct finder *f)
 static u32 reads(const struct finder *f)
 {
 	struct lull_oscall_cols cols;
+	size_t n;
+	const struct lull_process_row *processes =
+		lull_reader_dim(f->reader, LULL_TABLE_process, &n);
 	u32 bits = LULL_IN_FILE | LULL_IN_SOCKET;
 	struct lull_cursor c;
-	size_t n;
 
+	for (size_t i = 0; i < n; i++) {
+		if (processes[i].is_server)
+			return LULL_IN_FILE;
+	}
 	lull_cursor_init(&c, f->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
@@ -192,6 +238,8 @@ void lull_others_init(struct lull_others *o, struct lull_reader *r, u32 process,
 	if (!process || !c->chain_of_lane)
 		return;
 	f.counts = find_lanes(r, process, c);
+	if (!(without & LULL_WITHOUT_SAMPLES))
+		leave_out_spinners(&f);
 	if (!(without & LULL_WITHOUT_SCHED))
 		add_stays(&f);
 	if (!o->is_known && !(without & LULL_WITHOUT_SAMPLES))

@@ -3,7 +3,8 @@
  *
  * At work is: on a CPU or ready for one, by the scheduler's records, else by samples; or reading a
  * file, or a socket in a program that is no server. Counted are threads of the process that launch
- * no work, and those of its child processes. Moments at which several are at work count once.
+ * no work, and those of its child processes, but for those that mostly spin in OpenMP's runtime.
+ * Moments at which several are at work count once.
  *
  * Memory:         24 bytes for each stretch.
  */

@@ -42,6 +42,7 @@ void lull_decode_oscall(struct lull_recording *r, struct lull_task *task, u32 le
 			const struct lull_event *event)
 {
 	const struct lull_wire_oscall *e = (const void *)event;
+	const char *name = lull_osrt_name(event->a & ~LULL_HAS_STACK);
 	struct lull_oscall_row row;
 
 	if (!r->writer)
@@ -50,12 +51,15 @@ void lull_decode_oscall(struct lull_recording *r, struct lull_task *task, u32 le
 		.start_ns = lull_decode_time(r, event),
 		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
-		.name = lull_recording_text(r, lull_osrt_name(event->a & ~LULL_HAS_STACK)),
+		.name = lull_recording_text(r, name),
 		.ret = e->ret,
 		.arg = e->arg,
 		.stack = lull_decode_take_stack(task, level, event->a),
 	};
 	lull_recording_add(r, LULL_TABLE_oscall, &row);
+	/* A part of a report may hold no such call; what the program is stays true. */
+	if (e->ret >= 0 && !strncmp(name, "accept", 6))
+		task->process->is_server = true;
 }
 
 void lull_decode_gil_wait(struct lull_recording *r, struct lull_task *task, u32 level,

@@ -4,9 +4,11 @@
  */
 #include "record/collector_int.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/time.h"
@@ -87,6 +89,36 @@ static u32 tid_of(void *ctx, u64 pthread_id)
 	return 0;
 }
 
+/* The CPU time of a thread; 0 if nobody tells. */
+static u64 read_cpu_ns(u32 pid, u32 tid)
+{
+	char path[64], text[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/schedstat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return strtoull(text, NULL, 10);
+}
+
+/* Who holds the interpreter runs, or is about to; of others the kernel knows. */
+static bool has_rested(struct lull_task *task, bool has_gil)
+{
+	u64 before_ns = task->cpu_ns;
+
+	if (has_gil) {
+		task->cpu_ns = 0;
+		return false;
+	}
+	task->cpu_ns = read_cpu_ns(task->process->pid, task->tid);
+	return before_ns && task->cpu_ns == before_ns;
+}
+
 static void on_stack(void *ctx, const struct lull_python_stack *stack)
 {
 	struct lull_py_frame frames[LULL_PYTHON_MAX_FRAMES];
@@ -109,6 +141,7 @@ static void on_stack(void *ctx, const struct lull_python_stack *stack)
 		.lane = lull_recording_lane(r, task),
 		.stack = lull_stacks_add_python(&r->stacks, r->writer, frames, stack->n_frames),
 		.has_gil = stack->has_gil,
+		.is_idle = has_rested(task, stack->has_gil),
 	};
 	lull_recording_add(r, LULL_TABLE_pysample, &row);
 }

@@ -524,8 +524,12 @@ static void libraries(void)
 			      { "wait_rwlock", &rwlock },
 			      { "wait_sem", &sem } };
 
+		if (!library) {
+			printf("%s\n", dlerror());
+			return;
+		}
 		thread = start_deeds(list);
-		for (size_t i = 0; library && i < sizeof(waits) / sizeof(waits[0]); i++) {
+		for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
 			*(void **)&wait = dlsym(library, waits[i].name);
 			next();
 			printf("%s %d\n", waits[i].name, wait(waits[i].lock));

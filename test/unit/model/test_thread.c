@@ -7,6 +7,7 @@
 #include "model/thread/descriptors.h"
 #include "model/thread/doing.h"
 #include "model/thread/others.h"
+#include "model/thread/stays.h"
 #include "model/words.h"
 
 static struct lull_reader *open_text(const struct report_dir *d, const char *text)
@@ -205,6 +206,99 @@ static void without_a_scheduler_samples_say_who_works(void **state)
 	close_report(*state, r);
 }
 
+/* Its threads are on a CPU, but in the runtime of OpenMP: they wait for work. */
+static void threads_that_spin_are_not_at_work(void **state)
+{
+	struct lull_reader *r =
+		open_text(*state, THREADS "module path=/usr/lib/libgomp.so.1 process=1\n"
+					  "module path=/usr/lib/libtorch_cpu.so process=1\n"
+					  "frame kind=1 module=1\n"
+					  "frame kind=1 module=2\n"
+					  "frame kind=3 function=finish_task_switch\n"
+					  "stack frame=1\n"
+					  "stack frame=2\n"
+					  "stack frame=3 parent=1\n"
+					  "sched start=100 dur=50 lane=2 end_reason=1\n"
+					  "sched start=300 dur=70 lane=3 end_reason=1\n"
+					  "sample start=110 lane=2 weight_ns=50 stack=1\n"
+					  "sample start=120 lane=2 weight_ns=50 stack=3\n"
+					  "sample start=130 lane=2 weight_ns=50 stack=2\n"
+					  "sample start=310 lane=3 weight_ns=50 stack=1\n"
+					  "sample start=320 lane=3 weight_ns=50 stack=2\n");
+	u8 launches[6] = { 0, 1, 0, 0, 0, 0 };
+	struct lull_chain c = { .chain_of_lane = launches };
+	struct lull_others o;
+
+	lull_others_init(&o, r, 1, &c, 0);
+	assert_int_equal(lull_others_ns(&o, 0, 1000), 70);
+	lull_others_release(&o);
+	close_report(*state, r);
+}
+
+/* A part of a report need not hold the moment of accepting; the process row keeps it. */
+static void clients_of_a_server_are_not_read_from(void **state)
+{
+	static const char *const heads[] = { "process pid=10\n", "process pid=10 is_server=1\n" };
+	u8 launches[3] = { 0, 1, 0 };
+	struct lull_chain c = { .chain_of_lane = launches };
+
+	for (size_t i = 0; i < LULL_COUNT_OF(heads); i++) {
+		struct lull_others o;
+		struct lull_reader *r;
+		char text[512];
+
+		snprintf(text, sizeof(text),
+			 "%slane kind=1 process=1 tid=10\nlane kind=1 process=1 tid=11\n"
+			 "oscall start=100 dur=80 lane=2 name=recv ret=9 arg=5\n",
+			 heads[i]);
+		r = open_text(*state, text);
+		lull_others_init(&o, r, 1, &c, 0);
+		assert_int_equal(lull_others_ns(&o, 0, 1000), i ? 0 : 80);
+		lull_others_release(&o);
+		close_report(*state, r);
+	}
+}
+
+static void add_stay(struct lull_writer *w, u64 start_ns, u64 dur_ns)
+{
+	lull_writer_add(
+		w, LULL_TABLE_sched,
+		&(struct lull_sched_row){
+			.start_ns = start_ns, .dur_ns = dur_ns, .lane = 1, .end_reason = 1 });
+}
+
+/* A stay is written when it ends; shorter ones of later blocks may have begun before. */
+static void stays_come_in_the_order_of_time(void **state)
+{
+	const struct report_dir *d = *state;
+	const struct lull_file_info info = { .epoch_ns = 1 };
+	const u8 all[2] = { 1, 1 };
+	struct lull_vec stays;
+	struct lull_writer *w;
+	struct lull_reader *r;
+	struct lull_err err;
+
+	report_ok(lull_writer_open(&w, d->file, &info, &err), &err);
+	lull_writer_add_dim(w, LULL_TABLE_process, &(struct lull_process_row){ .pid = 1 });
+	lull_writer_add_dim(w, LULL_TABLE_lane,
+			    &(struct lull_lane_row){ .kind = 1, .process = 1, .tid = 1 });
+	add_stay(w, 100, 10);
+	add_stay(w, 5000, 10);
+	report_ok(lull_writer_flush(w, &err), &err);
+	add_stay(w, 200, 4000);
+	add_stay(w, 6000, 10);
+	report_ok(lull_writer_seal(w, &err), &err);
+	report_ok(lull_reader_open(&r, d->file, &err), &err);
+	lull_vec_init(&stays, sizeof(struct lull_stay));
+	assert_true(lull_stays_collect(&stays, r, 0, UINT64_MAX, all));
+	assert_int_equal(stays.n, 4);
+	for (size_t i = 1; i < stays.n; i++)
+		assert_true(((struct lull_stay *)stays.at)[i - 1].end_ns <=
+			    ((struct lull_stay *)stays.at)[i].begin_ns);
+	lull_vec_release(&stays);
+	close_report(d, r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +308,9 @@ int main(void)
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
 		cmocka_unit_test(others_at_work_count_once),
 		cmocka_unit_test(without_a_scheduler_samples_say_who_works),
+		cmocka_unit_test(threads_that_spin_are_not_at_work),
+		cmocka_unit_test(clients_of_a_server_are_not_read_from),
+		cmocka_unit_test(stays_come_in_the_order_of_time),
 	};
 
 	return cmocka_run_group_tests(tests, report_set_up, report_tear_down);
