@@ -16,6 +16,7 @@
 #include "page/page.h"
 #include "page/page_why.h"
 #include "timeline/idle_cause.h"
+#include "timeline/rounds_row.h"
 
 #define MAX_BYTES (256u << 20) /* of a message; 500,000 pieces of idle time take 12 MB */
 #define N_WALKS	  3u	       /* times the analysis walks its tables, for the progress */
@@ -27,6 +28,7 @@ enum kind {
 	SAYS_VERDICT,  /* the answer */
 	SAYS_STEPS,    /* the answer */
 	SAYS_CAUSES,   /* u64: device, then struct lull_idle */
+	SAYS_ROUNDS,   /* struct lull_tl_round */
 	SAYS_FAILED,   /* why it has no answer */
 	SAYS_DONE,     /* with this report */
 	SAYS_RANKS,    /* the job as JSON */
@@ -142,6 +144,15 @@ static void say_causes(const struct work *w, const struct lull_why *why)
 	}
 }
 
+static void say_rounds(const struct work *w, struct lull_page_report *report)
+{
+	struct lull_vec rounds;
+
+	lull_page_rounds(report, &rounds);
+	say(w, SAYS_ROUNDS, rounds.at, rounds.n * sizeof(struct lull_tl_round));
+	lull_vec_release(&rounds);
+}
+
 static void analyse(struct work *w)
 {
 	struct lull_page_report *report = &w->page->reports[w->report_ix];
@@ -152,6 +163,7 @@ static void analyse(struct work *w)
 	if (lull_page_why(report, true) == LULL_PAGE_WHY_DONE) {
 		lull_reader_watch(report->slow, NULL, NULL);
 		say_causes(w, report->why);
+		say_rounds(w, report);
 		say_answer(w, SAYS_STEPS, "steps");
 		say_answer(w, SAYS_VERDICT, "verdict");
 	} else {
@@ -240,6 +252,16 @@ static void take_causes(struct lull_page_report *report, const u8 *bytes, size_t
 	lull_vec_release(&pieces);
 }
 
+static void take_rounds(struct lull_page_report *report, const char *bytes, size_t len)
+{
+	struct lull_vec rounds;
+
+	lull_vec_init(&rounds, sizeof(struct lull_tl_round));
+	lull_vec_add(&rounds, bytes, len / sizeof(struct lull_tl_round));
+	lull_page_show_rounds(report, &rounds);
+	lull_vec_release(&rounds);
+}
+
 /* Takes the bytes over. */
 static void take_ranks(struct lull_page_job *job, u32 kind, char *bytes)
 {
@@ -265,6 +287,8 @@ static void take(struct lull_page_report *report, u32 kind, char *bytes, size_t 
 
 	if (kind == SAYS_CAUSES)
 		take_causes(report, (const u8 *)bytes, len);
+	if (kind == SAYS_ROUNDS)
+		take_rounds(report, bytes, len);
 	pthread_mutex_lock(&report->slow_lock);
 	if (kind == SAYS_PROGRESS && len == sizeof(told->percent))
 		memcpy(&told->percent, bytes, len);

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "model/device.h"
 #include "report/report.h"
+#include "timeline/curve.h"
 #include "trace/issue.h"
 
 #define MINIMAP_BUCKETS 800u
@@ -112,16 +113,6 @@ static void put_devices(struct lull_json *j, struct lull_reader *r)
 	free(rows);
 }
 
-static f64 max_of(const struct lull_curve *curve)
-{
-	const struct lull_point *points = curve->points.at;
-	f64 max = 0;
-
-	for (size_t i = 0; i < curve->points.n; i++)
-		max = points[i].max > max ? points[i].max : max;
-	return max;
-}
-
 static void put_rows(struct lull_json *j, const struct lull_timeline *t)
 {
 	const struct lull_row *rows = t->rows.at;
@@ -147,7 +138,8 @@ static void put_rows(struct lull_json *j, const struct lull_timeline *t)
 			const struct lull_curve *curve = lull_vec_get(&t->curves, row->curve - 1);
 
 			pair_text(j, "unit", curve->unit);
-			lull_page_pair_f64(j, "max", max_of(curve));
+			lull_page_pair_f64(j, "max", lull_curve_max(curve));
+			lull_page_pair_f64(j, "top", lull_curve_top(t, curve));
 		}
 		lull_json_end(j);
 	}

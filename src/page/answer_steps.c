@@ -9,63 +9,16 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/sort.h"
-#include "model/step.h"
+#include "page/page_steps.h"
 #include "page/page_why.h"
 
 #define MAX_STEPS 2000u
-
-struct step {
-	u64 number;
-	struct lull_span span;
-	u64 busy_ns; /* as the devices say */
-	u64 idle_ns[LULL_N_CLASSES];
-};
-
-static void add_recorded(struct lull_vec *to, struct lull_reader *r)
-{
-	struct lull_steps steps;
-	const struct lull_step *s;
-
-	lull_steps_init(&steps, r, LULL_SPAN_ALL);
-	s = steps.all.at;
-	for (size_t i = 0; i < steps.all.n; i++) {
-		struct step *step = lull_vec_push(to);
-
-		step->number = s[i].number;
-		step->span = (struct lull_span){ s[i].start_ns,
-						 lull_span_end_ns(s[i].start_ns, s[i].dur_ns) };
-		step->busy_ns = s[i].busy_ns;
-	}
-	lull_steps_release(&steps);
-}
-
-static void add_found(struct lull_vec *to, const struct lull_why *why)
-{
-	const struct lull_rounds *rounds = &why->lead->rounds;
-
-	for (u32 i = 0; i < rounds->all.n; i++) {
-		struct step *step = lull_vec_push(to);
-
-		step->number = i;
-		step->span = (struct lull_span){ lull_round_begin_ns(rounds, i),
-						 lull_round_end_ns(rounds, i) };
-	}
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct step *x = a, *y = b;
-
-	return (x->span.from_ns > y->span.from_ns) - (x->span.from_ns < y->span.from_ns);
-}
 
 /* Both are sorted: steps of one thread follow each other. */
 static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
 {
 	const struct lull_interval *p = lead->intervals.at;
-	struct step *s = steps->at;
+	struct lull_page_step *s = steps->at;
 	size_t first = 0;
 
 	for (size_t i = 0; i < steps->n; i++) {
@@ -86,7 +39,7 @@ static void add_causes(struct lull_vec *steps, const struct lull_subject *lead)
 /*
  * What is left of a step when its causes are taken away is busy; without causes, what devices say.
  */
-static void put_step(struct lull_json *j, const struct lull_timeline *t, struct step *s,
+static void put_step(struct lull_json *j, const struct lull_timeline *t, struct lull_page_step *s,
 		     bool has_causes)
 {
 	u64 len_ns = s->span.to_ns - s->span.from_ns, idle_ns = 0;
@@ -109,38 +62,6 @@ static void put_step(struct lull_json *j, const struct lull_timeline *t, struct 
 	lull_json_end(j);
 }
 
-/* The last step that nothing ended ends with its work. */
-static void end_last(struct lull_vec *steps, const struct lull_rounds *rounds)
-{
-	const struct lull_round *at = rounds->all.at;
-	struct step *s = steps->at;
-
-	for (size_t i = 0; i < steps->n && rounds->all.n; i++) {
-		if (s[i].span.from_ns == at[rounds->all.n - 1].mark_ns &&
-		    rounds->last_ns > s[i].span.from_ns && rounds->last_ns < s[i].span.to_ns)
-			s[i].span.to_ns = rounds->last_ns;
-	}
-}
-
-/* All steps, by time: those of the recording, if `lull why` uses them, too. */
-static void collect(struct lull_page_report *report, struct lull_vec *steps)
-{
-	const struct lull_rounds *rounds = NULL;
-
-	lull_vec_init(steps, sizeof(struct step));
-	if (lull_page_why(report, false) == LULL_PAGE_WHY_DONE && report->why->lead)
-		rounds = &report->why->lead->rounds;
-	if (!rounds || !rounds->all.n || rounds->source == LULL_ROUNDS_STEP ||
-	    rounds->source == LULL_ROUNDS_HOOK)
-		add_recorded(steps, report->slow);
-	if (rounds && steps->n)
-		end_last(steps, rounds);
-	else if (rounds)
-		add_found(steps, report->why);
-	if (steps->n)
-		lull_sort(steps->at, steps->n, sizeof(struct step), by_time);
-}
-
 static int run(struct lull_question *q, struct lull_err *err)
 {
 	bool has_causes =
@@ -154,7 +75,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 		fputs(q->report->told.steps, q->to);
 		return LULL_OK;
 	}
-	collect(q->report, &steps);
+	lull_page_steps(q->report, &steps);
 	if (has_causes)
 		add_causes(&steps, q->report->why->lead);
 	lull_json_init(&j, q->to);

@@ -13,6 +13,7 @@
 #include "cause/opportunity.h"
 #include "model/window.h"
 #include "model/work.h"
+#include "page/page_open.h"
 #include "page/page_why.h"
 #include "wire/kwish.h"
 
@@ -215,6 +216,8 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	pair_u64(j, "n_steps", lull_why_n_steps(why));
 	lull_json_key(j, "first");
 	lull_json_i64(j, why->first);
+	if (why->lead)
+		lull_page_put_open(j, report);
 	put_findings(j, report);
 	put_opportunities(j, why);
 	if (!lull_window_is_all(why->window)) {

@@ -12,6 +12,7 @@
 #include "page/ahead.h"
 #include "page/analyst.h"
 #include "page/page_why.h"
+#include "timeline/rounds_row.h"
 
 #define ANSWER(name) extern const struct lull_answer lull_answer_##name;
 #include "page/answers.def"
@@ -74,9 +75,16 @@ static int import(struct lull_page_report *report, const char *path, struct lull
 static void finish(struct lull_page_report *report, const struct lull_timeline_options *options,
 		   bool is_offline)
 {
+	struct lull_vec rounds;
+
 	report->timeline = lull_timeline_new(report->quick, options);
+	lull_rounds_row_add(report->timeline);
 	/* A file has all the time it needs: who opens it cannot ask later. */
-	lull_page_why(report, is_offline);
+	if (lull_page_why(report, is_offline) == LULL_PAGE_WHY_LARGE)
+		return;
+	lull_page_rounds(report, &rounds);
+	lull_page_show_rounds(report, &rounds);
+	lull_vec_release(&rounds);
 }
 
 /* Room for reports, once for all: others keep pointers to them. */

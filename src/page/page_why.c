@@ -4,8 +4,10 @@
 
 #include "base/mem.h"
 #include "model/work.h"
+#include "page/page_steps.h"
 #include "timeline/idle_cause.h"
 #include "timeline/name.h"
+#include "timeline/rounds_row.h"
 
 /* 120 bytes each: 60 MB, and a second. */
 #define MAX_WORKS 500000u
@@ -50,6 +52,27 @@ static void show_causes(struct lull_page_report *report)
 		lull_idle_set_causes(report->timeline, s->device, &pieces);
 		lull_vec_release(&pieces);
 	}
+	pthread_mutex_unlock(&report->quick_lock);
+}
+
+void lull_page_rounds(struct lull_page_report *report, struct lull_vec *rounds)
+{
+	const struct lull_page_step *s;
+	struct lull_vec steps;
+
+	lull_vec_init(rounds, sizeof(struct lull_tl_round));
+	lull_page_steps(report, &steps);
+	s = steps.at;
+	for (size_t i = 0; i < steps.n; i++)
+		*(struct lull_tl_round *)lull_vec_push(rounds) =
+			(struct lull_tl_round){ s[i].number, s[i].span };
+	lull_vec_release(&steps);
+}
+
+void lull_page_show_rounds(struct lull_page_report *report, const struct lull_vec *rounds)
+{
+	pthread_mutex_lock(&report->quick_lock);
+	lull_rounds_row_set(report->timeline, rounds->at, rounds->n);
 	pthread_mutex_unlock(&report->quick_lock);
 }
 

@@ -29,6 +29,12 @@ bool lull_page_why_is_large(const struct lull_page_report *report);
 /* The idle time of a subject by cause, as pieces (struct lull_idle) of the timeline. */
 void lull_page_pieces(const struct lull_subject *s, struct lull_vec *pieces);
 
+/* The steps of a report (struct lull_tl_round); `rounds` is initialised here. */
+void lull_page_rounds(struct lull_page_report *report, struct lull_vec *rounds);
+
+/* Put them on the timeline. */
+void lull_page_show_rounds(struct lull_page_report *report, const struct lull_vec *rounds);
+
 /* Free what was found. */
 void lull_page_why_release(struct lull_page_report *report);
 

@@ -1,5 +1,6 @@
 #include "timeline/curve.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,58 @@ void lull_curve_add(struct lull_curve *curve, u64 at_ns, f64 value)
 	lull_vec_add(&curve->points, &point, 1);
 	if (curve->points.n == MAX_POINTS)
 		halve(curve);
+}
+
+f64 lull_curve_max(const struct lull_curve *curve)
+{
+	const struct lull_point *points = curve->points.at;
+	f64 max = 0;
+
+	for (size_t i = 0; i < curve->points.n; i++)
+		max = points[i].max > max ? points[i].max : max;
+	return max;
+}
+
+/* The largest value of the curve of this name beside `curve`, 0 if there is none. */
+static f64 max_beside(const struct lull_timeline *t, const struct lull_curve *curve,
+		      const char *name)
+{
+	const struct lull_curve *all = t->curves.at;
+	u32 parent = lull_timeline_row(t, curve->row)->parent;
+
+	for (size_t i = 0; i < t->curves.n; i++)
+		if (!strcmp(all[i].name, name) &&
+		    lull_timeline_row(t, all[i].row)->parent == parent)
+			return lull_curve_max(&all[i]);
+	return 0;
+}
+
+/* What the device of a curve can do at most: memory or clock; 0 if that is not known. */
+static f64 most_of_device(const struct lull_timeline *t, const struct lull_curve *curve)
+{
+	u32 parent = lull_timeline_row(t, curve->row)->parent;
+	struct lull_device_row device;
+
+	if (parent == LULL_NO_ROW ||
+	    strcmp(lull_timeline_row(t, parent)->kind, LULL_ROW_DEVICE) != 0)
+		return 0;
+	device = lull_device_joined(t->reader, lull_timeline_row(t, parent)->id);
+	if (!strcmp(curve->unit, "B"))
+		return (f64)device.memory_bytes;
+	return strcmp(curve->name, "sm_clock") ? 0 : (f64)device.clock_hz / 1e6;
+}
+
+f64 lull_curve_top(const struct lull_timeline *t, const struct lull_curve *curve)
+{
+	f64 max = lull_curve_max(curve), top;
+
+	if (!strcmp(curve->unit, "%") || !strcmp(curve->unit, "C"))
+		top = 100 * ceil(max / 100 > 1 ? max / 100 : 1);
+	else if (!strcmp(curve->name, "power"))
+		top = max_beside(t, curve, "power_limit");
+	else
+		top = most_of_device(t, curve);
+	return top > max ? top : max;
 }
 
 #define OF_PROCESS 0x40000000u /* in what a curve shows: of one process of several */

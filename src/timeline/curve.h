@@ -16,6 +16,15 @@ void lull_curves_build(struct lull_timeline *t, struct lull_tl_rows *rows);
 /* Add a value to a curve. */
 void lull_curve_add(struct lull_curve *curve, u64 at_ns, f64 value);
 
+/* The largest value. */
+f64 lull_curve_max(const struct lull_curve *curve);
+
+/*
+ * The value at the top of its scale: 100 % of a share, the limit of a power, all memory of a
+ * device; the largest value if nothing says more.
+ */
+f64 lull_curve_top(const struct lull_timeline *t, const struct lull_curve *curve);
+
 /* Free names and points. */
 void lull_curve_release(struct lull_curve *curve);
 

@@ -426,8 +426,8 @@ async function numbers(path) {
     const page = await open(b, url);
     const where = url.slice(0, 4);
     const [device, idle] = [await numberOf(page, "gpu0"), await numberOf(page, "gpu0/idle")];
-    check(device === `${percent(told.busy)} busy`, `${where}: a device is busy as stats says`, [device, told]);
-    check(idle === `${percent(1 - told.computing)} not computing, ${percent(told.idle)} idle`, `${where}: its idle row is told by the same whole`, [idle, told]);
+    check(device === `busy ${percent(told.busy)} of run`, `${where}: a device is busy as stats says`, [device, told]);
+    check(idle === `of run: not computing ${percent(1 - told.computing)}, idle ${percent(told.idle)}`, `${where}: its idle row is told by the same whole`, [idle, told]);
     check(page.complaints.length === 0, `${where}: nothing in the console`, page.complaints);
     await page.context().close();
   }

@@ -1,6 +1,7 @@
 // What the page shows: one state. It is changed here, and all that draw a part of it are notified.
 
-import type { Hits, Meta, Row, Selected, Span } from "./types";
+import { arrange } from "./arrange";
+import type { Hits, Meta, Opening, Row, Selected, Span } from "./types";
 import { Names } from "./names";
 import type { Source } from "./source";
 import { Tiles } from "./tiles";
@@ -34,7 +35,13 @@ export class App {
   marks: number[] = [];
   private readonly listeners: Record<string, (() => void)[]> = {};
 
-  constructor(readonly source: Source, readonly meta: Meta, readonly report = 0) {
+  readonly meta: Meta;
+
+  constructor(readonly source: Source, told: Meta, readonly report = 0, public opening?: Opening) {
+    const { meta, pinned, collapsed } = arrange(told, opening);
+    this.meta = meta;
+    this.pinned = pinned;
+    this.collapsed = collapsed;
     this.tiles = new Tiles(source, report, meta.lanes);
     this.names = new Names(source, report);
     this.tiles.onChange = () => this.changed("data");
@@ -43,8 +50,7 @@ export class App {
       for (let l = 0; l < row.n_lanes; l++) this.rowOfLane[row.lane + l] = ix;
       if (row.parent >= 0) (this.children[row.parent] ??= []).push(ix);
     });
-    this.view = this.whole();
-    this.openFirst();
+    this.view = this.first();
   }
 
   /** Call `fn` when this part changes; returns a function that ends that. */
@@ -63,23 +69,20 @@ export class App {
     return { from: this.meta.from - length * 0.005, to: this.meta.to + length * 0.005 };
   }
 
-  /** Pinned rows, the device that waits most and the thread that feeds it are open; the rest is not. */
-  private openFirst(): void {
-    const rows = this.meta.rows;
-    const idle = rows.filter((r) => r.kind === "idle").sort((a, b) => b.busy - a.busy)[0];
-    const steps = rows.find((r) => r.kind === "step");
-    if (steps) this.pinned.push(steps.key);
-    if (idle) this.pinned.push(idle.key);
-    const calls = rows.filter((r) => r.kind === "call").sort((a, b) => b.n - a.n)[0];
-    const busiest = calls ?? rows.filter((r) => r.kind !== "curve" && r.parent >= 0).sort((a, b) => b.n - a.n)[0];
-    const open = new Set<string>();
-    for (let row: Row | undefined = busiest; row; row = rows[row.parent]) open.add(row.key);
-    for (let row: Row | undefined = idle; row; row = rows[row.parent]) open.add(row.key);
-    // Prefer the thread with named ranges: users recognise it.
-    const named = rows.filter((r) => r.kind === "range" && open.has(rows[rows[r.parent]?.parent]?.key)).sort((a, b) => b.n - a.n)[0];
-    for (let row: Row | undefined = named; row; row = rows[row.parent]) open.add(row.key);
-    const groups = rows.filter((_, ix) => this.children[ix]?.length);
-    for (const row of groups) if (!open.has(row.key)) this.collapsed.add(row.key);
+  /** Where the page opens: a few steady steps, or all of it. */
+  first(): Span {
+    const o = this.opening;
+    if (!o || o.to <= o.from) return this.whole();
+    const air = (o.to - o.from) * 0.03;
+    return { from: Math.max(o.from - air, this.whole().from), to: Math.min(o.to + air, this.whole().to) };
+  }
+
+  /** The analysis has ended after the page was opened: show what it is about, unless somebody has moved already. */
+  openOn(opening: Opening): void {
+    const { from, to } = this.first();
+    const isUntouched = this.view.from === from && this.view.to === to && !this.history.length && !this.selection;
+    this.opening = opening;
+    if (isUntouched) this.show(this.first(), false);
   }
 
   /** Ask again for the tiles of these rows: what they show has changed. */
@@ -217,6 +220,12 @@ export class App {
       q: regex ? regex[1] : query, regex: regex ? 1 : undefined, exact: isExact ? 1 : undefined,
       f: this.report || undefined,
     });
+    // Steps that the program marked are shown as the steps that the answer is about.
+    const steps = this.meta.rows.find((r) => r.kind === "step" && !r.is_hidden && this.pinned.includes(r.key));
+    for (const hit of this.hits.hits) {
+      const row = this.meta.rows[this.rowOfLane[hit[0]]];
+      if (steps && row?.is_hidden && row.kind === "step") hit[0] = steps.lane;
+    }
     this.changed("search");
   }
 

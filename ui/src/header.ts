@@ -25,7 +25,7 @@ export class Header {
     this.search = h("input", { class: "search", placeholder: "Search names, or /regex/", "aria-label": "Search", value: app.query });
     this.search.addEventListener("keydown", (e) => this.key(e));
     this.themeButton = h("button", { onclick: actions.theme }, "Dark");
-    const facts = [devices(app), meta.n_steps ? `${format.count(meta.n_steps)} steps` : "", format.duration(meta.to - meta.from), `${format.count(meta.n_events)} events`];
+    const facts = [devices(app), stepCount(app), format.duration(meta.to - meta.from), `${format.count(meta.n_events)} events`];
     this.el = h("header", null,
       h("div", { class: "top" }, logo(), h("b", { class: "file", title: meta.name }, meta.name),
         meta.is_simulated ? h("span", { class: "tag" }, "simulated device") : null, meta.is_imported ? h("span", { class: "tag" }, "imported") : null,
@@ -115,6 +115,12 @@ function gain(v: Verdict): string {
   const worth = [...new Set(other ? [other.first, other.most] : [first])].filter((f) => f?.prediction && f.prediction.ratio > 1.005);
   if (!worth.length) return "";
   return other ? `up to ${worth.map((f) => `${ratio(f)} by ${f.id}`).join(", ")}` : `fix first cause: up to ${ratio(first)}`;
+}
+
+/** As many as the row of steps shows. */
+function stepCount(app: App): string {
+  const n = app.meta.rows.find((r) => r.kind === "step" && app.pinned.includes(r.key))?.n ?? app.meta.n_steps;
+  return n ? `${format.count(n)} ${n === 1 ? "step" : "steps"}` : "";
 }
 
 function devices(app: App): string {

@@ -36,6 +36,7 @@ export function commands(app: App, timeline: Timeline, actions: Actions): Comman
     { keys: ["↑", "↓"], text: "scroll rows", is: key("ArrowUp"), run: () => timeline.scrollTo(timeline.scrollY - 60) },
     { keys: [], text: "", is: key("ArrowDown"), run: () => timeline.scrollTo(timeline.scrollY + 60) },
     { keys: ["F"], text: "zoom to the selection; again: to its step", is: key("f", "F"), run: () => frame(app) },
+    { keys: ["Home"], text: "steady steps, where the page opens", is: key("Home"), run: () => app.show(app.first()) },
     { keys: ["0"], text: "whole run", is: key("0"), run: () => app.show(app.whole()) },
     { keys: ["Backspace"], text: "previous view; Shift: next view", is: key("Backspace"), run: (e) => (e.shiftKey ? app.forth() : app.back()) },
     { keys: ["/"], text: "search; Enter, Shift Enter: next, previous hit", is: key("/"), run: () => actions.focusSearch() },

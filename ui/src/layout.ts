@@ -126,7 +126,7 @@ export function layOut(app: App): Layout {
     if (placed.isOpen) for (const child of app.children[ix] ?? []) visit(child, level + 1);
   };
   app.meta.rows.forEach((row, ix) => {
-    if (row.parent < 0) visit(ix, 0);
+    if (row.parent < 0 && !row.is_hidden) visit(ix, 0);
   });
   return layout;
 }

@@ -11,6 +11,7 @@ import { type Command, commands, listen } from "./keys";
 import { localSource } from "./local";
 import { Minimap } from "./minimap";
 import { PANELS } from "./panels";
+import { type Verdict, knowVerdict } from "./panels/verdict";
 import { HttpSource, type Source } from "./source";
 import { useTheme } from "./theme";
 import { Timeline } from "./timeline";
@@ -187,7 +188,10 @@ async function start(): Promise<void> {
   const source: Source = (await localSource()) ?? new HttpSource();
   const report = source.isOffline ? 0 : url.reportOf(location.hash);
   const meta = await source.ask<Meta>("meta", { f: report || undefined });
-  const app = new App(source, meta, report);
+  // The answer says what to show first; while it is being computed that comes at once, too.
+  const answer = await source.ask<Verdict>("verdict", { f: report || undefined }).catch(() => null);
+  const app = new App(source, meta, report, answer?.open);
+  if (answer) knowVerdict(app, answer);
   document.title = `${meta.name} · lull`;
   const saved = stored("lull:theme");
   app.isDark = saved ? saved === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;

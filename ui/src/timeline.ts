@@ -334,8 +334,7 @@ export class Timeline {
     const top = Math.max(y + 3, placed.isPinned ? RULER : this.top);
     const bottom = y + placed.h - 3;
     const height = bottom - (y + 3);
-    let max = 0;
-    for (let i = 0; i < curve.max.length; i++) max = Math.max(max, curve.max[i]);
+    const max = placed.row.top ?? placed.row.max ?? 0;
     if (max <= 0 || bottom <= top) return;
     ctx.save();
     ctx.beginPath();
@@ -671,19 +670,23 @@ function numberOf(app: App, p: Placed): string {
   switch (row.kind) {
     case "device": {
       const use = deviceUse(app, p.ix);
-      return use ? `${format.percent(use.busy)} busy` : "";
+      return use ? `busy ${format.percent(use.busy)} of run` : "";
     }
     case "idle": {
       const use = deviceUse(app, row.parent);
-      return use ? `${format.percent(1 - use.computing)} not computing, ${format.percent(1 - use.busy)} idle` : "";
+      return use ? `of run: not computing ${format.percent(1 - use.computing)}, idle ${format.percent(1 - use.busy)}` : "";
     }
     case "process": {
-      const n = (app.children[p.ix] ?? []).filter((c) => app.meta.rows[c].kind === "thread").length;
+      const below = (app.children[p.ix] ?? []).flatMap((c) => (app.meta.rows[c].kind === "fold" ? app.children[c] ?? [] : [c]));
+      const n = below.filter((c) => app.meta.rows[c].kind === "thread").length;
       return n === 1 ? "1 thread" : `${n} threads`;
     }
-    case "cpu": return `${format.percent(row.busy / length)} CPU`;
-    case "curve": return `≤ ${format.value(row.max ?? 0, row.unit ?? "")}`;
-    case "thread": return "";
+    // Of a recording that was cut, the first period began earlier.
+    case "cpu": return `${format.percent(Math.min(1, row.busy / length))} of run`;
+    case "curve": return `≤ ${format.value(row.max ?? 0, row.unit ?? "")} of ${format.value(row.top ?? 0, row.unit ?? "")}`;
+    case "thread": return row.is_launcher ? "launches" : "";
+    case "metrics": return String((app.children[p.ix] ?? []).length);
+    case "fold": return "";
     default: return format.count(row.n);
   }
 }

@@ -12,6 +12,18 @@ export interface Row {
   curve: number;
   unit?: string;
   max?: number;
+  top?: number; // of the scale of a curve
+  is_hidden?: boolean; // has nothing to show
+  is_launcher?: boolean; // a thread that starts the work of the device
+}
+
+/** What the page shows first, as the analysis says (src/page/page_open.h). */
+export interface Opening {
+  from: number;
+  to: number;
+  n_steps: number;
+  device: string; // keys of rows
+  threads: string[];
 }
 
 export interface Meta {

@@ -5,9 +5,9 @@ import type { App } from "./app";
 
 export function encode(app: App): string {
   const parts: string[] = [];
-  const whole = app.whole();
+  const first = app.first();
   const { from, to } = app.view;
-  if (from !== whole.from || to !== whole.to) parts.push(`v=${Math.round(from)}+${Math.round(to - from)}`);
+  if (from !== first.from || to !== first.to) parts.push(`v=${Math.round(from)}+${Math.round(to - from)}`);
   const s = app.selection;
   if (s && s.type !== "range") parts.push(`s=${encodeURIComponent(s.row)}:${s.lane - (app.meta.rows[app.rowOfLane[s.lane]]?.lane ?? 0)}:${Math.round((s.start + s.end) / 2)}`);
   if (app.range) parts.push(`r=${Math.round(app.range.from)}+${Math.round(app.range.to - app.range.from)}`);

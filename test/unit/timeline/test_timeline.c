@@ -2,8 +2,10 @@
 #include "unit/report.h"
 
 #include "base/str.h"
+#include "timeline/curve.h"
 #include "timeline/detail.h"
 #include "timeline/name.h"
+#include "timeline/rounds_row.h"
 #include "timeline/store.h"
 #include "timeline/timeline.h"
 
@@ -214,6 +216,59 @@ static void what_is_decoded_ahead_changes_nothing(void **state)
 	close_trace(&o);
 }
 
+/* Rounds come when the analysis has ended; those of several loops at once have no row. */
+static void rounds_are_put_on_their_row(void **state)
+{
+	struct opened o = open_trace(*state);
+	struct lull_tl_round rounds[] = { { 4, { 10000, 30000 } }, { 5, { 30000, 70000 } } };
+	struct lull_vec events;
+
+	lull_rounds_row_add(o.t);
+	assert_int_equal(row(o.t, "rounds")->n_events, 0);
+	rounds[1].span.from_ns = 29000;
+	lull_rounds_row_set(o.t, rounds, 2);
+	assert_int_equal(row(o.t, "rounds")->n_events, 0);
+	rounds[1].span.from_ns = 30000;
+	lull_rounds_row_set(o.t, rounds, 2);
+	assert_int_equal(row(o.t, "rounds")->n_events, 2);
+	assert_int_equal(row(o.t, "rounds")->busy_ns, 60000);
+	lull_vec_init(&events, sizeof(struct lull_found));
+	lull_detail_events(o.t, row(o.t, "rounds")->first_lane, (struct lull_span){ 40000, 50000 },
+			   10, &events);
+	assert_int_equal(events.n, 1);
+	assert_int_equal(((const struct lull_found *)events.at)->event.name, LULL_NAME_STEP | 5);
+	lull_vec_release(&events);
+	close_trace(&o);
+}
+
+static const struct lull_curve *curve(const struct lull_timeline *t, const char *key)
+{
+	return lull_vec_get(&t->curves, row(t, key)->curve - 1);
+}
+
+static void curves_have_true_scales(void **state)
+{
+	struct opened o = open_text(
+		*state,
+		"process pid=10 name=a\ndevice process=1 device_id=0 uuid=aa memory_bytes=1000\n"
+		"metric name=sm_active unit=%\nmetric name=power unit=W\n"
+		"metric name=power_limit unit=W\nmetric name=memory_used unit=B\n"
+		"metric name=load unit=%\nmetric name=pcie_tx unit=B/s\n"
+		"counter start=1us device=1 metric=1 value=3\n"
+		"counter start=1us device=1 metric=2 value=130\n"
+		"counter start=1us device=1 metric=3 value=700\n"
+		"counter start=1us device=1 metric=4 value=10\n"
+		"counter start=1us device=1 metric=5 value=107\n"
+		"counter start=1us device=1 metric=6 value=55\n");
+
+	assert_true(lull_curve_top(o.t, curve(o.t, "gpu0/sm_active")) == 100);
+	assert_true(lull_curve_top(o.t, curve(o.t, "gpu0/power")) == 700);
+	assert_true(lull_curve_top(o.t, curve(o.t, "gpu0/memory_used")) == 1000);
+	assert_true(lull_curve_top(o.t, curve(o.t, "gpu0/load")) == 200);
+	assert_true(lull_curve_top(o.t, curve(o.t, "gpu0/pcie_tx")) == 55);
+	close_trace(&o);
+}
+
 static void names_say_what_kernels_do(void **state)
 {
 	(void)state;
@@ -236,6 +291,8 @@ int main(void)
 		cmocka_unit_test(idle_is_what_lies_between),
 		cmocka_unit_test(an_index_gives_the_same_timeline),
 		cmocka_unit_test(what_is_decoded_ahead_changes_nothing),
+		cmocka_unit_test(rounds_are_put_on_their_row),
+		cmocka_unit_test(curves_have_true_scales),
 		cmocka_unit_test(names_say_what_kernels_do),
 	};
 

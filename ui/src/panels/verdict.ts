@@ -5,7 +5,7 @@ import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState } from "../table";
 import type { App } from "../app";
-import type { Meta } from "../types";
+import type { Meta, Opening } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 
 export interface Prediction {
@@ -67,6 +67,7 @@ export interface Verdict {
   window_to?: number;
   families: number[]; // share of the step by family
   lane: number;
+  open?: Opening;
 }
 
 /** Less than this of the time that the device does not compute, and a cause is not what it waits for. */
@@ -89,12 +90,24 @@ function ask(app: App): Promise<Verdict> {
   return app.source.ask<Verdict>("verdict", { f: app.report || undefined });
 }
 
+/** The steps that were found take the place of those that the program marked. */
+function showSteps(app: App): void {
+  const rounds = app.meta.rows.find((r) => r.key === "rounds");
+  if (!rounds?.n || app.pinned.includes("rounds")) return;
+  app.pinned = ["rounds", ...app.pinned.filter((key) => app.meta.rows[app.rowByKey(key)]?.kind !== "step")];
+}
+
 /** Idle time has causes now: its tiles, its share and the picture of the whole run are new. */
 async function recolour(app: App): Promise<void> {
-  app.forget((row) => row.kind === "idle");
+  app.forget((row) => row.kind === "idle" || row.key === "rounds");
   const meta = await app.source.ask<Meta>("meta", { f: app.report || undefined });
   app.meta.minimap = meta.minimap;
-  meta.rows.forEach((row, ix) => { if (app.meta.rows[ix]?.key === row.key) app.meta.rows[ix].busy = row.busy; });
+  const known = new Map(app.meta.rows.map((row) => [row.key, row]));
+  for (const row of meta.rows) {
+    const old = known.get(row.key);
+    if (old) [old.busy, old.n] = [row.busy, row.n];
+  }
+  showSteps(app);
   app.changed("rows", "verdict");
 }
 
@@ -104,10 +117,16 @@ function follow(app: App): void {
     void ask(app).then((v) => {
       answers.set(app, Promise.resolve(v));
       if (v.state === "running") follow(app);
-      else void recolour(app);
+      else void recolour(app).then(() => { if (v.open) app.openOn(v.open); });
       app.changed("verdict");
     }).catch(() => undefined); // the server is gone, which the page says elsewhere
   }, ASK_AGAIN_MS);
+}
+
+/** The answer, if somebody has asked already. */
+export function knowVerdict(app: App, v: Verdict): void {
+  answers.set(app, Promise.resolve(v));
+  if (v.state === "running") follow(app);
 }
 
 /** Asked once, for the line on top and for the panel. */
@@ -231,7 +250,7 @@ export const verdict: Panel = {
         v.state !== "known" ? h("div", { class: "empty slim" }, h("b", null, v.sentence), v.detail ? h("div", null, v.detail) : null) : null,
         other ? h("div", { class: "empty slim" }, h("b", null, v.sentence), h("div", null, predictions(v, [other.first, other.most]))) : null,
         v.is_probable ? h("div", { class: "empty slim" }, h("div", null, `Not sure: ${v.unsure}.`), h("div", null, "To be sure: ", h("code", null, v.settle ?? ""))) : null,
-        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f)), (v.opportunities ?? []).map((o) => opportunity(v, o))), tail);
+        h("div", { class: "columns findings" }, order(v).slice(0, 8).map((f) => card(ctx, v, f)), (v.opportunities ?? []).map((o) => opportunity(v, o))), h("div", { class: "tail" }, tail));
     } catch (e) {
       return failure(e);
     }

@@ -1,0 +1,69 @@
+// What the page shows first on recordings of ordinary programs: a few steady steps with their cause, the kernels and the
+// thread that launches them, without scrolling, on small and on large screens.
+
+import { browser, check, main, open, settle, view } from "./support.mjs";
+
+/** Training, decoding, servers and CUDA C++; one and several processes, streams and launching threads. */
+const RUNS = ["gpt_char_train", "train_scans_loader", "leaf_resnet", "dqn_replay", "chat_greedy", "translate_beam", "batching_server",
+  "mask_server", "remote_features", "frame_gain", "star_cluster", "implicit_diffusion"];
+
+const SIZES = [[1000, 700], [1600, 900]];
+
+/** Which rows are in view as a whole, by key; and what the page opened on. */
+const look = (page) => page.evaluate(() => {
+  const { app, timeline } = window.lull;
+  const { rows } = app.meta;
+  const clip = document.querySelector(".titles").getBoundingClientRect();
+  const seen = [...document.querySelectorAll(".title")].filter((e) => {
+    const r = e.getBoundingClientRect();
+    return r.top >= clip.top - 1 && r.bottom <= clip.bottom + 1;
+  }).map((e) => e.dataset.key);
+  const row = (key) => rows.find((r) => r.key === key);
+  const steps = rows.find((r) => r.kind === "step" && app.pinned.includes(r.key));
+  const threads = rows.filter((r) => r.kind === "thread").map((r) => r.key);
+  return {
+    seen, kinds: seen.map((key) => row(key)?.kind), pinned: app.pinned, opening: app.opening, scroll: timeline.scrollY, threads,
+    launcher: rows.find((r) => r.is_launcher)?.key, top: rows.filter((r) => r.parent < 0 && !r.is_hidden).map((r) => r.kind), hasSteps: !!steps,
+    view: app.view, whole: app.whole(), curves: rows.filter((r) => r.kind === "curve" && !r.is_hidden).map((r) => [r.title, r.unit, r.max, r.top]),
+    sentence: document.querySelector(".verdict-line").innerText, isCut: [...document.querySelectorAll(".sentence span")].some((e) => e.scrollHeight > e.clientHeight + 1),
+  };
+});
+
+function placed(name, s) {
+  check(s.scroll === 0, `${name}: nothing is scrolled`, s.scroll);
+  check(s.seen.includes(`${s.opening.device}/idle`) && s.pinned.includes(`${s.opening.device}/idle`), `${name}: idle time of the device that the sentence is about`, s.seen);
+  check(s.kinds.includes("kernel"), `${name}: its kernels`, s.seen);
+  check(s.launcher === s.opening.threads[0] && s.seen.includes(s.launcher), `${name}: the thread that launches them`, [s.launcher, s.opening.threads, s.seen]);
+  check(s.seen.some((key) => key.startsWith(`${s.launcher}/`)), `${name}: and what it does`, s.seen);
+  check(!s.kinds.includes("curve"), `${name}: no metrics`, s.seen);
+  check(/GPU 0/.test(s.sentence) && !s.isCut, `${name}: the whole sentence`, s.sentence);
+  const order = ["step", "idle", "device", "kernel", "copy", "thread"].map((kind) => s.kinds.indexOf(kind)).filter((at) => at >= 0);
+  check(order.every((at, i) => !i || at > order[i - 1]), `${name}: rows in order`, s.kinds);
+}
+
+function told(name, s) {
+  const { from, to, n_steps: nSteps } = s.opening;
+  check(s.view.from <= from && s.view.to >= to && s.view.to - s.view.from < 1.2 * (to - from), `${name}: the view is what the analysis says`, [s.view, s.opening]);
+  check(!s.hasSteps || nSteps < 4 || s.view.to - s.view.from < 0.9 * (s.whole.to - s.whole.from), `${name}: a part of the run`, s.view);
+  check(s.top[s.top.length - 1] === "metrics", `${name}: metrics are one group, the last`, s.top);
+  check(s.top.filter((kind) => kind === "device").length === 1, `${name}: one device is one row`, s.top);
+  check(s.curves.every(([, , max]) => max > 0), `${name}: no curve that is zero all the time`, s.curves);
+  check(s.curves.every(([, unit, max, top]) => top >= max && (unit !== "%" || top % 100 === 0)), `${name}: shares are drawn up to 100 %`, s.curves);
+  check(new Set(s.threads.map((key) => key.replace(/^.*\//, ""))).size === s.threads.length, `${name}: a thread has one row`, s.threads);
+}
+
+async function opens(name) {
+  const server = await view(`test/corpus/data/${name}.lull`);
+  const page = await open(await browser(), server.url, { viewport: { width: SIZES[0][0], height: SIZES[0][1] } });
+  for (const [width, height] of SIZES) {
+    await page.setViewportSize({ width, height });
+    await settle(page);
+    placed(`${name} ${width} × ${height}`, await look(page));
+  }
+  told(name, await look(page));
+  check(page.complaints.length === 0, `${name}: nothing in the console`, page.complaints);
+  await page.context().close();
+  await server.end();
+}
+
+await main(Object.fromEntries(RUNS.map((name) => [name, () => opens(name)])));
