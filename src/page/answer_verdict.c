@@ -213,6 +213,7 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 	lull_page_pair_bool(j, "can_ask", !report->told.is_running);
 	pair_f64(j, "waiting_share", 1 - why->compute_share);
 	pair_f64(j, "step_ns", why->step_ns);
+	pair_f64(j, "free_ns", why->free_ns);
 	pair_u64(j, "n_steps", lull_why_n_steps(why));
 	lull_json_key(j, "first");
 	lull_json_i64(j, why->first);

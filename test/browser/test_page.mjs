@@ -480,6 +480,43 @@ async function causes() {
   }
 }
 
+/** What if: nothing changed is 1.00 ×, more gone is never slower, and what the kernels need is always left. */
+async function whatIf(path) {
+  const server = await view(path);
+  const page = await open(await browser(), server.url);
+  const v = await page.evaluate(() => window.lull.app.source.ask("verdict"));
+  const sliders = page.locator(".whatif input");
+  check((await sliders.count()) > 0, `${path}: there is something to change`);
+  const all = await page.evaluate(async (n) => {
+    const out = [];
+    for (let i = 0; i < n; i++) {
+      const box = document.querySelectorAll(".whatif")[i];
+      const input = box.querySelector("input");
+      for (const value of [0, 40, 99, 100]) {
+        input.value = String(value);
+        box.querySelector(".then").replaceChildren();
+        input.dispatchEvent(new Event("change"));
+        while (!box.querySelector(".then").innerText) await new Promise((done) => setTimeout(done, 5));
+        out.push({ i, value, text: box.querySelector(".then").innerText.replace(/\s+/g, " ") });
+      }
+    }
+    return out;
+  }, await sliders.count());
+  const ns = (text, unit) => Number(text) * { ns: 1, "µs": 1e3, ms: 1e6, s: 1e9 }[unit];
+  for (const s of all) {
+    const m = /^now ([\d.]+) (\S+) then ([\d.]+) (\S+) ([\d.]+) × as fast/.exec(s.text);
+    if (!m) { check(false, `${path}: what is said`, s); continue; }
+    Object.assign(s, { now: ns(m[1], m[2]), then: ns(m[3], m[4]), ratio: Number(m[5]) });
+    const last = s.value ? all[all.indexOf(s) - 1].then : s.then;
+    check(s.value || (s.ratio === 1 && s.now === s.then), `${path}: nothing gone is as it is`, s);
+    check(s.then <= last, `${path}: more gone is not slower`, [last, s]);
+    check(s.then >= (1 - v.waiting_share) * v.free_ns * 0.98 || /unfused|optimizer/.test(v.findings[s.i]?.id), `${path}: the kernels are left`, s);
+  }
+  check(page.complaints.length === 0, `${path}: nothing in the console`, page.complaints);
+  await page.context().close();
+  await server.end();
+}
+
 /** What the page says of a job, once it knows. */
 async function jobLine(page) {
   return until(async () => { const line = await page.innerText(".verdict-line"); return /Rank/.test(line) && line; }, "the sentence about the job");
@@ -616,6 +653,9 @@ await main({
   numbers_of_d2h_logging: () => numbers("test/data/planted-native/d2h_logging.lull"),
   numbers_of_dataloader_cpu: () => numbers(`${reports}/dataloader_cpu.lull`),
   numbers_of_a_rank: () => numbers("test/data/ranks/slow4/rank0.lull"),
+  what_if_of_gil_thread: () => whatIf(`${reports}/gil_thread.lull`),
+  what_if_of_a_server: () => whatIf("test/corpus/data/batching_server.lull"),
+  what_if_of_a_training: () => whatIf("test/corpus/data/gpt_char_train.lull"),
   warm_up: warmUp,
   causes,
   the_same_job: sameJob,

@@ -98,7 +98,7 @@ export class Header {
         h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, v.sentence)),
         v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
-        h("div", { class: "legend" }, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
+        h("div", { class: "legend" }, legend.length ? h("span", null, "of each step:") : null, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
         gain(v) ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, gain(v)) : "");
     } catch {
       this.line.classList.add("unsure");

@@ -160,7 +160,7 @@ export class Input {
     const length = format.duration(found.end - found.start);
     if (found.count > 1) {
       const share = kind === "idle" ? "idle" : "busy";
-      return [`${format.count(found.count)} events in ${length}`, `${format.percent(found.busy)} ${share}`, `longest: ${name}`];
+      return [`${format.count(found.count)} events in ${length}`, `${format.percent(found.busy)} of it ${share}`, `longest: ${name}`];
     }
     if (found.start === found.end) return [name, `at ${format.moment(found.start - app.meta.from, timeline.nsPerPixel)}`];
     const lines = [found.isExact ? `${length}  ${name}` : name];

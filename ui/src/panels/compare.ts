@@ -9,6 +9,7 @@ import { emptyState, tableView } from "../table";
 import type { Cell, Column, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 import { report, showName } from "./tables";
+import { type Verdict, verdictOf } from "./verdict";
 
 interface Steps {
   steps: number[][];
@@ -84,13 +85,19 @@ function aligned(ctx: Context, other: App, a: number[][], b: number[][]): HTMLEl
     h("button", { onclick: () => strips?.reset() }, "Step")), box);
 }
 
-function headline(a: number[][], b: number[][]): HTMLElement {
-  const [ma, mb] = [a, b].map((x) => median(x.map((s) => s[2] - s[1])));
+/** Without warm-up: the first steps of a run can be a thousand times as long. */
+function steady(steps: number[][], v: Verdict | null): number[][] {
+  const left = v?.n_steps ? steps.length - v.n_steps : 0;
+  return left > 0 && left <= steps.length / 2 ? steps.slice(left) : steps;
+}
+
+function headline(a: number[][], b: number[][], verdicts: (Verdict | null)[]): HTMLElement {
+  const [ma, mb] = [steady(a, verdicts[0]), steady(b, verdicts[1])].map((x) => median(x.map((s) => s[2] - s[1])));
   if (!ma || !mb) return h("div", { class: "compare-head small" }, "Not both reports have steps: whole runs are shown above each other, and only totals can be compared.");
-  const busy = [a, b].map((x) => x.reduce((t, s) => t + s[3], 0) / Math.max(1, x.reduce((t, s) => t + s[2] - s[1], 0)));
+  const waits = verdicts.map((v) => (v?.n_steps ? format.percent(v.waiting_share) : "?"));
   return h("div", { class: "compare-head" },
     h("b", null, mb < ma ? `${(ma / mb).toFixed(2)} × as fast` : `${(mb / ma).toFixed(2)} × as slow`),
-    ` · median step ${format.duration(ma)} → ${format.duration(mb)} · device busy ${format.percent(busy[0])} → ${format.percent(busy[1])}`);
+    ` · median step ${format.duration(ma)} → ${format.duration(mb)} · the device does not compute for ${waits[0]} → ${waits[1]} of each step`);
 }
 
 export const compare: Panel = {
@@ -108,10 +115,11 @@ export const compare: Panel = {
     try {
       const [a, b] = await Promise.all([app.report, ix].map((f) => app.source.ask<Steps>("steps", { f: f || undefined })));
       const other = await otherOf(app, ix);
+      const verdicts = await Promise.all([app, other].map((x) => verdictOf(x).catch(() => null)));
       const body = h("div");
       const choose = async (name: string): Promise<void> => { body.replaceChildren(await diff(ctx, name, ix)); };
       await choose("cuda_gpu_kern_sum");
-      return h("div", { class: "panel compare" }, headline(a.steps, b.steps), aligned(ctx, other, a.steps, b.steps),
+      return h("div", { class: "panel compare" }, headline(a.steps, b.steps, verdicts), aligned(ctx, other, a.steps, b.steps),
         h("div", { class: "panel-bar" }, h("div", { class: "choices" },
           [["cuda_gpu_kern_sum", "kernels"], ["cuda_api_sum", "calls"]].map(([id, label]) => h("button", {
             onclick: (e: Event) => {
