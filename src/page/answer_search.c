@@ -1,10 +1,13 @@
 /*
  * search: events whose name matches.
  *
- *	search?q=gemm[&regex=1][&exact=1]
- *	{"total", "names": [[id, count], ...], "buckets": [...], "hits": [[lane, start, end], ...]}
+ *	search?q=gemm[&regex=1][&exact=1][&at=T | &from=N]
+ *	{"total", "n", "names": [[id, count], ...], "buckets": [...],
+ *	 "first", "here", "hits": [[lane, start, end], ...]}
  *
- * Names are compared once; a row costs a look into a table. Hits are the first 2000 by time.
+ * Names are compared once; a row costs a look into a table. All n hits have a number, by time; those
+ * that are told are a page of 2000: from number N on, or around the first one that starts at T or
+ * later, whose number is `here`. `total` is more than n only if there are too many to keep.
  * Expressions are those of POSIX, without counted repetition and back references: these can take a
  * matcher for ever.
  */
@@ -22,7 +25,8 @@
 #include "timeline/name.h"
 #include "trace/file_frame.h"
 
-#define MAX_HITS      2000u
+#define PAGE_HITS     2000u
+#define MAX_HITS      4000000u /* 24 bytes each */
 #define MAX_QUERY     256u
 #define MAX_NAME_TEXT 2048u
 #define N_BUCKETS     512u
@@ -43,6 +47,7 @@ struct search {
 	struct lull_map known; /* name to 1 no, 2 yes */
 	struct lull_map counts;
 	u64 total, began_ns;
+	u64 at_ns, from; /* which page: around a moment, or from a number on (UINT64_MAX: not) */
 	u64 buckets[N_BUCKETS];
 	struct lull_vec hits; /* struct hit */
 	bool is_cut;
@@ -83,7 +88,7 @@ static void add_hit(struct search *s, u32 source, const struct lull_tl_event *e)
 	s->total++;
 	*count += *count < UINT32_MAX;
 	s->buckets[bucket < N_BUCKETS ? bucket : N_BUCKETS - 1]++;
-	if (s->hits.n >= MAX_HITS * 4)
+	if (s->hits.n >= MAX_HITS)
 		return;
 	for (i32 line = e->line; line >= 0 && lane == LULL_NO_ROW; line--)
 		lane = lull_timeline_find(s->t, source, e->group, (u32)line);
@@ -96,7 +101,6 @@ static void search_source(struct search *s, u32 source)
 	size_t n;
 	const struct lull_entry *e = lull_reader_blocks(s->r, &n);
 
-	s->hits.n = s->hits.n > MAX_HITS * 3 ? MAX_HITS * 3 : s->hits.n;
 	for (size_t i = 0; i < n && !s->is_cut; i++) {
 		const struct lull_tl_event *events;
 		size_t n_events;
@@ -137,6 +141,46 @@ static void put_names(struct lull_json *j, const struct search *s)
 	lull_json_end(j);
 }
 
+/* The number of the first hit that starts at `at_ns` or later; of the first of all if none does. */
+static size_t hit_at(const struct search *s, u64 at_ns)
+{
+	const struct hit *hits = s->hits.at;
+	size_t low = 0, high = s->hits.n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (hits[mid].start_ns >= at_ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low < s->hits.n ? low : 0;
+}
+
+static void put_hits(struct lull_json *j, const struct search *s)
+{
+	const struct hit *hits = s->hits.at;
+	size_t here = s->from == UINT64_MAX ? hit_at(s, s->at_ns) : (size_t)s->from;
+	size_t first = s->from == UINT64_MAX ? here - here % (PAGE_HITS / 2) : here;
+
+	if (s->from == UINT64_MAX && first >= PAGE_HITS / 2)
+		first -= PAGE_HITS / 2; /* some before it, too */
+	lull_page_pair_u64(j, "n", s->hits.n);
+	lull_page_pair_u64(j, "first", first);
+	lull_page_pair_u64(j, "here", here);
+	lull_json_key(j, "hits");
+	lull_json_array(j);
+	for (size_t i = first; i < s->hits.n && i - first < PAGE_HITS; i++) {
+		lull_json_array(j);
+		lull_json_u64(j, hits[i].lane);
+		lull_json_u64(j, hits[i].start_ns - s->t->origin_ns);
+		lull_json_u64(j, hits[i].end_ns - s->t->origin_ns);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
 static void put(struct search *s, FILE *to)
 {
 	struct hit *hits = s->hits.at;
@@ -154,16 +198,7 @@ static void put(struct search *s, FILE *to)
 	for (size_t i = 0; i < N_BUCKETS; i++)
 		lull_json_u64(&j, s->buckets[i]);
 	lull_json_end(&j);
-	lull_json_key(&j, "hits");
-	lull_json_array(&j);
-	for (size_t i = 0; i < s->hits.n && i < MAX_HITS; i++) {
-		lull_json_array(&j);
-		lull_json_u64(&j, hits[i].lane);
-		lull_json_u64(&j, hits[i].start_ns - s->t->origin_ns);
-		lull_json_u64(&j, hits[i].end_ns - s->t->origin_ns);
-		lull_json_end(&j);
-	}
-	lull_json_end(&j);
+	put_hits(&j, s);
 	lull_json_end(&j);
 }
 
@@ -200,8 +235,10 @@ static int run(struct lull_question *q, struct lull_err *err)
 			    .is_exact = lull_args_get(q->args, "exact"),
 			    .began_ns = lull_now_ns() };
 
-	if (compile(&s, err))
+	if (lull_args_u64(q->args, "at", UINT64_MAX / 2, 0, &s.at_ns, err) ||
+	    lull_args_u64(q->args, "from", MAX_HITS, UINT64_MAX, &s.from, err) || compile(&s, err))
 		return err->code;
+	s.at_ns += s.t->origin_ns;
 	lull_blocks_init(&s.blocks, q->reader);
 	lull_map_init(&s.known);
 	lull_map_init(&s.counts);

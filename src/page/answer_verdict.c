@@ -17,6 +17,8 @@
 #include "page/page_why.h"
 #include "wire/kwish.h"
 
+#define MAX_KERNELS 16u
+
 #define pair_f64  lull_page_pair_f64
 #define pair_text lull_page_pair_text
 #define pair_u64  lull_page_pair_u64
@@ -166,6 +168,18 @@ static void put_missing(struct lull_json *j, const struct lull_why *why)
 	lull_json_end(j);
 }
 
+/* The kernels that take most of the time, largest first: answers name some by what they do. */
+static void put_kernels(struct lull_json *j, const struct lull_why *why)
+{
+	const struct lull_why_kernel *k = why->kernels.at;
+
+	lull_json_key(j, "kernels");
+	lull_json_array(j);
+	for (size_t i = 0; i < why->kernels.n && i < MAX_KERNELS; i++)
+		lull_json_text(j, k[i].name);
+	lull_json_end(j);
+}
+
 static void put_opportunities(struct lull_json *j, const struct lull_why *why)
 {
 	const struct lull_opportunity *o = why->opportunities.at;
@@ -221,6 +235,7 @@ static void put_found(struct lull_json *j, const struct lull_page_report *report
 		lull_page_put_open(j, report);
 	put_findings(j, report);
 	put_opportunities(j, why);
+	put_kernels(j, why);
 	if (!lull_window_is_all(why->window)) {
 		pair_u64(j, "window_from", moment(report->timeline, why->window.from_ns));
 		pair_u64(j, "window_to", moment(report->timeline, why->window.to_ns));

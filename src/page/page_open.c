@@ -62,21 +62,22 @@ static struct lull_span average_steps(const struct lull_rounds *rounds)
 				   lull_round_end_ns(rounds, first + n - 1) };
 }
 
-static struct lull_span view_of(const struct lull_page_report *report)
+/* All steady steps; what the device worked in if there are none. */
+static struct lull_span steady_of(const struct lull_page_report *report)
 {
-	const struct lull_subject *lead = report->why ? report->why->lead : NULL;
+	const struct lull_subject *lead = report->why->lead;
 	struct lull_span span = report->timeline->span;
 
-	if (!lead)
-		return span;
 	if (lull_rounds_n_steady(&lead->rounds))
-		return average_steps(&lead->rounds);
-	if (lead->units.n) {
+		return (struct lull_span){
+			lull_round_begin_ns(&lead->rounds, lead->rounds.first_steady),
+			lull_round_end_ns(&lead->rounds, (u32)lead->rounds.all.n - 1)
+		};
+	for (u32 i = 0; i < lead->units.n; i++) {
+		u64 end_ns = lead->units.at[i].end_ns;
+
+		span.to_ns = i && span.to_ns > end_ns ? span.to_ns : end_ns;
 		span.from_ns = lead->units.at[0].begin_ns;
-		for (u32 i = 0; i < lead->units.n; i++)
-			span.to_ns = i && span.to_ns > lead->units.at[i].end_ns
-					     ? span.to_ns
-					     : lead->units.at[i].end_ns;
 	}
 	return span;
 }
@@ -135,15 +136,19 @@ void lull_page_put_open(struct lull_json *j, const struct lull_page_report *repo
 {
 	const struct lull_timeline *t = report->timeline;
 	const struct lull_subject *lead = report->why->lead;
-	struct lull_span view = view_of(report);
+	struct lull_span steady = steady_of(report), view = steady;
 	struct lull_vec launchers;
 	const char *key;
 
+	if (lull_rounds_n_steady(&lead->rounds))
+		view = average_steps(&lead->rounds);
 	lull_json_key(j, "open");
 	lull_json_object(j);
 	lull_page_pair_u64(j, "from", view.from_ns - t->origin_ns);
 	lull_page_pair_u64(j, "to", view.to_ns - t->origin_ns);
 	lull_page_pair_u64(j, "n_steps", lull_rounds_n_steady(&lead->rounds));
+	lull_page_pair_u64(j, "steady_from", steady.from_ns - t->origin_ns);
+	lull_page_pair_u64(j, "steady_to", steady.to_ns - t->origin_ns);
 	key = key_of(t, LULL_ROW_DEVICE, lull_device_row_of(report->slow, lead->device));
 	lull_page_pair_text(j, "device", key ? key : "");
 	lull_vec_init(&launchers, sizeof(struct launcher));

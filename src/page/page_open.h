@@ -8,7 +8,8 @@
 #include "page/page.h"
 
 /*
- * "open": {"from", "to", "n_steps", "device": key, "threads": [keys, most launches first]}.
+ * "open": {"from", "to", "n_steps", "steady_from", "steady_to", "device": key,
+ * "threads": [keys, most launches first]}.
  * The analysis must have ended and have a lead.
  */
 void lull_page_put_open(struct lull_json *j, const struct lull_page_report *report);

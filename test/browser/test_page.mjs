@@ -74,6 +74,8 @@ async function selecting() {
   await settle(page);
   let s = await state(page);
   check(s.selection?.row === "gpu0/idle", "N selects the longest gap", s.selection);
+  const { opening } = await page.evaluate(() => ({ opening: window.lull.app.opening }));
+  check(s.selection.start < opening.steady_to && s.selection.end > opening.steady_from, "of the steady steps", [s.selection, opening]);
   const first = s.selection?.start;
   await page.keyboard.press("n");
   await settle(page);
@@ -162,6 +164,11 @@ async function moving() {
   await page.mouse.wheel(0, -200);
   await page.keyboard.up("Control");
   await comes(now, (t) => length(t.view) < length(panned), "Ctrl and the wheel zoom");
+  // Moves that follow each other quickly are one.
+  const isWhole = (t) => Math.abs(t.view.from - whole.from) < 2 && Math.abs(t.view.to - whole.to) < 2;
+  for (let i = 0; i < 3 && !isWhole(await now()); i++) await page.keyboard.press("Backspace");
+  check(isWhole(await now()), "all of it can be taken back", (await now()).view);
+  await page.keyboard.press("w");
   await settle(page);
   await page.mouse.move(box.x + 100, box.y + 150);
   await page.mouse.down();
@@ -184,7 +191,11 @@ async function moving() {
   await comes(now, (t) => t.rows !== rows, "a click on a group opens or closes it");
   await page.click(".title.group");
   await page.fill(".filter", "kernel");
-  await comes(() => page.locator(".title.dim").count(), (n) => n > 0, "a filter dims rows");
+  const titles = () => page.$$eval(".titles-scroll .title:not(.group) .name", (all) => all.map((e) => e.innerText));
+  await comes(titles, (all) => all.length > 0 && all.every((t) => /kernel/i.test(t)), "a filter hides other rows");
+  check(/^\d+ of \d+$/.test(await page.innerText(".row-count")), "and says how many are left", await page.innerText(".row-count"));
+  await page.fill(".filter", "");
+  await comes(titles, (all) => all.some((t) => !/kernel/i.test(t)), "without it all rows are back");
   check(page.complaints.length === 0, "moving: nothing in the console", page.complaints);
 }
 
@@ -198,6 +209,67 @@ async function links() {
   const again = await open(await browser(), url);
   const got = await comes(() => state(again), (s) => s.tab === "kernels", "an address shows the same tab");
   check(Math.abs(wanted.from - got.view.from) < 2 && Math.abs(wanted.to - got.view.to) < 2, "and the same view", [wanted, got.view]);
+}
+
+/** Search begins where one looks, has all hits, and keeps the zoom; G goes to a time or a step. */
+async function finding(path) {
+  const server = await view(path);
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+    const page = await open(await browser(), url);
+    const where = url.slice(0, 4);
+    const now = () => state(page);
+    const first = await now();
+    const length = first.view.to - first.view.from;
+    await page.fill(".search", "cudaLaunchKernel");
+    await page.press(".search", "Enter");
+    let s = await comes(now, (t) => t.selection?.name === "cudaLaunchKernel", `${where}: a search finds something`);
+    check(s.selection.start >= first.view.from && s.selection.start <= first.view.to, `${where}: in what is shown`, [s.selection, first.view]);
+    check(Math.abs(s.view.to - s.view.from - length) < 1, `${where}: the zoom stays`, [first.view, s.view]);
+    const shown = await page.innerText(".hits");
+    const seen = await page.evaluate(async () => {
+      // To the last hit of all, by its number, and on: around to the first one.
+      const { app } = window.lull;
+      const n = app.hits.n;
+      const told = app.hits.hits.length;
+      app.hitIx = n - 2;
+      const starts = [];
+      for (let i = 0; i < 3; i++) { await app.goToHit(1); starts.push([app.hitIx, app.selection.start]); }
+      await app.goToHit(-1);
+      return { n, told, total: app.hits.total, starts, back: [app.hitIx, app.selection.start] };
+    });
+    check(seen.n === seen.total && seen.n > 2000 && seen.told <= 2000, `${where}: all hits have a number, a page is told`, [seen, shown]);
+    check(seen.starts[0][0] === seen.n - 1 && seen.starts[1][0] === 0 && seen.starts[1][1] < seen.starts[2][1] && seen.starts[2][1] < seen.starts[0][1], `${where}: after the last one comes the first`, seen);
+    check(seen.back[0] === 0 && seen.back[1] === seen.starts[1][1], `${where}: and back`, seen);
+    await page.keyboard.press("Escape");
+    await page.locator("canvas.rows").focus();
+    await page.keyboard.press("g");
+    await page.keyboard.type("step 20");
+    await page.keyboard.press("Enter");
+    s = await comes(now, (t) => t.selection?.name === "step 20", `${where}: G goes to a step`);
+    await page.locator("canvas.rows").focus();
+    await page.keyboard.press("g");
+    await page.keyboard.press("Escape");
+    check((await page.locator(".goto").count()) === 0 && page.complaints.length === 0, `${where}: G throws nothing`, page.complaints);
+    await page.context().close();
+  }
+  await server.end();
+}
+
+/** The names and places that the verdict tells lead there. */
+async function verdictLinks() {
+  const server = await view("test/corpus/data/star_cluster.lull");
+  let page = await open(await browser(), server.url);
+  await page.click(".evidence .link");
+  const s = await comes(() => state(page), (t) => /accelerate/.test(t.selection?.name ?? ""), "a kernel of the verdict leads to one of it");
+  check(s.tab === "verdict", "the verdict is still there", s.tab);
+  await page.context().close();
+  await server.end();
+  const other = await view("test/corpus/data/gpt_char_train.lull");
+  page = await open(await browser(), other.url);
+  await page.click(".place .link");
+  await comes(() => state(page), (t) => t.range && t.range.to > t.range.from, "a line of code leads to its time");
+  await page.context().close();
+  await other.end();
 }
 
 /** Every query that the page itself offers: as it stands in the box, and each of the buttons. */
@@ -228,7 +300,10 @@ async function tables() {
   const after = await page.locator("tbody tr").first().innerText();
   check(before !== after || (await page.locator("tbody tr").count()) === 1, "a click on a heading sorts");
   await page.locator("tbody tr").first().click();
-  await comes(() => state(page), (s) => s.hits > 0 && s.selection, "a row leads to the timeline");
+  const s = await comes(() => state(page), (t) => t.hits > 0 && t.selection, "a row leads to the timeline");
+  const { opening } = await page.evaluate(() => ({ opening: window.lull.app.opening }));
+  check(s.tab === "kernels", "the table is still there", s.tab);
+  check(s.selection.start >= opening.steady_from && s.selection.end <= opening.steady_to, "it is one of the steady steps", [s.selection, opening]);
   await page.keyboard.press("Escape");
 }
 
@@ -641,6 +716,8 @@ await main({
   before_and_after: comparing,
   selecting,
   searching,
+  finding: () => finding("test/corpus/data/gpt_char_train.lull"),
+  links_of_the_verdict: verdictLinks,
   moving,
   tables,
   queries,

@@ -9,6 +9,8 @@ import { Tiles } from "./tiles";
 export type Part = "view" | "rows" | "selection" | "range" | "search" | "drawer" | "theme" | "hover" | "data" | "verdict";
 
 const MIN_SPAN = 20; // ns
+const SAME_MOVE_MS = 700;
+const HITS_BACK = 1999; // a page has 2000
 
 export class App {
   readonly tiles: Tiles;
@@ -33,6 +35,8 @@ export class App {
   history: Span[] = [];
   future: Span[] = [];
   marks: number[] = [];
+  private movedAt = -Infinity;
+  private isExact = false;
   private readonly listeners: Record<string, (() => void)[]> = {};
 
   readonly meta: Meta;
@@ -133,15 +137,33 @@ export class App {
     this.show(span, false);
   }
 
+  /** Turns of a wheel and keys that repeat are one move: Backspace takes all of them back. */
+  private remember(): void {
+    const now = performance.now();
+    if (now - this.movedAt > SAME_MOVE_MS) {
+      this.history.push(this.view);
+      this.future = [];
+    }
+    this.movedAt = now;
+  }
+
   zoom(factor: number, at?: number): void {
     const { from, to } = this.view;
     const centre = at ?? (from + to) / 2;
+    this.remember();
     this.show({ from: centre - (centre - from) * factor, to: centre + (to - centre) * factor }, false);
   }
 
   pan(share: number): void {
     const d = (this.view.to - this.view.from) * share;
+    this.remember();
     this.show({ from: this.view.from + d, to: this.view.to + d }, false);
+  }
+
+  /** A drag moves the view: what was shown before it. */
+  startDrag(): void {
+    this.movedAt = -Infinity;
+    this.remember();
   }
 
   /** Zoom to a span, with a margin around it. */
@@ -150,10 +172,13 @@ export class App {
     this.show({ from: span.from - air, to: span.to + air });
   }
 
-  /** Bring a moment into view without changing the zoom. */
-  reveal(span: Span): void {
+  /** Bring a moment into view without changing the zoom, unless it is too long for it and that matters. */
+  reveal(span: Span, keepZoom = false): void {
     const length = this.view.to - this.view.from;
-    if (span.to - span.from > length) this.frame(span);
+    if (span.to - span.from > length && !keepZoom) this.frame(span);
+    else if (span.to - span.from > length) {
+      if (span.from < this.view.from || span.from > this.view.to) this.show({ from: span.from - length * 0.1, to: span.from + length * 0.9 });
+    }
     else if (span.from < this.view.from || span.to > this.view.to) {
       const centre = (span.from + span.to) / 2;
       this.show({ from: centre - length / 2, to: centre + length / 2 });
@@ -169,19 +194,19 @@ export class App {
     if (isChanged) this.changed("rows");
   }
 
-  select(selection: Selected | null): void {
+  select(selection: Selected | null, keepTab = false): void {
     this.selection = selection;
-    if (selection && this.tab !== "selection" && this.isDrawerOpen) this.tab = "selection";
+    if (selection && !keepTab && this.tab !== "selection" && this.isDrawerOpen) this.tab = "selection";
     this.changed("selection", "drawer");
   }
 
   /** Ask what is at a moment of a lane and select it. */
-  async selectAt(lane: number, t: number, slack = 0): Promise<Selected | null> {
+  async selectAt(lane: number, t: number, slack = 0, keepTab = false): Promise<Selected | null> {
     const found = await this.source.ask<Selected>("event", {
       lane, t: Math.max(0, Math.round(t)), slack: Math.round(slack) || undefined, f: this.report || undefined,
     });
     this.range = null;
-    this.select(found);
+    this.select(found, keepTab);
     this.changed("range");
     return found;
   }
@@ -215,39 +240,50 @@ export class App {
       this.changed("search");
       return;
     }
-    const regex = /^\/(.+)\/$/.exec(query);
-    this.hits = await this.source.ask<Hits>("search", {
-      q: regex ? regex[1] : query, regex: regex ? 1 : undefined, exact: isExact ? 1 : undefined,
+    this.isExact = isExact;
+    this.hits = await this.askHits({ at: Math.max(0, Math.round(this.searchFrom())) });
+    this.changed("search");
+  }
+
+  /** Where to look first: in what is shown, but not in start-up if that is only shown because all of the run is. */
+  private searchFrom(): number {
+    const steady = this.opening?.steady_from ?? 0;
+    return this.view.to < steady ? this.view.from : Math.max(this.view.from, steady);
+  }
+
+  private async askHits(which: { at?: number; from?: number }): Promise<Hits> {
+    const regex = /^\/(.+)\/$/.exec(this.query);
+    const hits = await this.source.ask<Hits>("search", {
+      q: regex ? regex[1] : this.query, regex: regex ? 1 : undefined, exact: this.isExact ? 1 : undefined, ...which,
       f: this.report || undefined,
     });
     // Steps that the program marked are shown as the steps that the answer is about.
     const steps = this.meta.rows.find((r) => r.kind === "step" && !r.is_hidden && this.pinned.includes(r.key));
-    for (const hit of this.hits.hits) {
+    for (const hit of hits.hits) {
       const row = this.meta.rows[this.rowOfLane[hit[0]]];
       if (steps && row?.is_hidden && row.kind === "step") hit[0] = steps.lane;
     }
-    this.changed("search");
+    return hits;
   }
 
-  /** Go to the next or previous hit, first to the one nearest to the view. */
-  async goToHit(direction: number): Promise<void> {
-    const hits = this.hits?.hits ?? [];
-    if (!hits.length) return;
-    if (this.hitIx < 0) {
-      const at = hits.findIndex((hit) => hit[1] >= this.view.from);
-      this.hitIx = at < 0 ? 0 : at;
-    } else {
-      this.hitIx = (this.hitIx + direction + hits.length) % hits.length;
+  /** Go to the next or previous hit, first to the one in the view or after it. The zoom stays. */
+  async goToHit(direction: number, keepTab = false): Promise<void> {
+    if (!this.hits?.n) return;
+    this.hitIx = this.hitIx < 0 ? this.hits.here : (this.hitIx + direction + this.hits.n) % this.hits.n;
+    let at = this.hitIx - this.hits.first;
+    if (at < 0 || at >= this.hits.hits.length) {
+      const wanted = this.hitIx;
+      // The page that begins with it, or ends with it when going back.
+      const from = direction > 0 ? wanted : Math.max(0, wanted - HITS_BACK);
+      this.hits = await this.askHits({ from });
+      at = wanted - this.hits.first;
     }
-    const [lane, start, end] = hits[this.hitIx];
+    const hit = this.hits.hits[at];
+    if (!hit) return;
+    const [lane, start, end] = hit;
     this.openTo(this.rowOfLane[lane]);
-    if (end - start > (this.view.to - this.view.from) * 2 || end - start < (this.view.to - this.view.from) / 2000) {
-      const air = Math.max((end - start) * 4, 2000);
-      this.show({ from: start - air, to: end + air });
-    } else {
-      this.reveal({ from: start, to: end });
-    }
+    this.reveal({ from: start, to: end }, true);
     this.changed("search");
-    await this.selectAt(lane, (start + end) / 2);
+    await this.selectAt(lane, (start + end) / 2, 0, keepTab);
   }
 }

@@ -40,7 +40,8 @@ export function moment(ns: number, perPixel: number): string {
 /** Labels of a ruler whose ticks are `step` apart. */
 export function tick(ns: number, step: number): string {
   for (const [size, unit] of UNITS) {
-    if (step >= size || (size === 1e9 && ns >= 1e9 && step >= 1e5) || size === 1) {
+    // The unit of the moment, as long as that needs no more than six decimals: 11.432 490 s, not 11 432 490 µs.
+    if (step >= size || (ns >= size && step >= size / 1e6) || size === 1) {
       const decimals = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
       return `${group((ns / size).toFixed(decimals))} ${unit}`;
     }
@@ -51,7 +52,7 @@ export function tick(ns: number, step: number): string {
 function group(text: string): string {
   const [whole, rest] = text.split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, "\u2009");
-  return rest ? `${grouped}.${rest}` : grouped;
+  return rest ? `${grouped}.${rest.replace(/(\d{3})(?=\d)/g, "$1\u2009")}` : grouped;
 }
 
 /** 24.6 M, 6.1 k. */

@@ -72,7 +72,7 @@ export class Header {
     this.search.value = this.app.query || this.search.value;
     if (!hits) this.count.textContent = "";
     else if (!hits.total) this.count.textContent = "no hits";
-    else this.count.textContent = hitIx >= 0 ? `${hitIx + 1} of ${format.count(hits.total)}` : `${format.count(hits.total)} hits`;
+    else this.count.textContent = hitIx >= 0 ? `${format.count(hitIx + 1)} of ${format.count(hits.total)}` : `${format.count(hits.total)} hits`;
   }
 
   /** The sentence, where its time goes, and what a fix would bring. */

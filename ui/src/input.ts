@@ -21,7 +21,7 @@ export class Input {
     canvas.addEventListener("dblclick", () => this.double());
     window.addEventListener("keydown", (e) => { if (e.code === "Space") this.isSpace = true; });
     window.addEventListener("keyup", (e) => { if (e.code === "Space") this.isSpace = false; });
-    app.on("view", () => { this.tip.hidden = true; });
+    for (const part of ["view", "selection", "drawer"] as const) app.on(part, () => { this.tip.hidden = true; });
   }
 
   private wheel(e: WheelEvent): void {
@@ -54,6 +54,7 @@ export class Input {
     canvas.setPointerCapture(e.pointerId);
     const move = (m: PointerEvent): void => {
       if (!isDrag && Math.hypot(m.offsetX - begin.x, m.offsetY - begin.y) < DRAG) return;
+      if (!isDrag && isPan) app.startDrag();
       isDrag = true;
       if (isPan) {
         const d = (m.offsetX - begin.x) * ((view.to - view.from) / Math.max(1, timeline.width));

@@ -1,6 +1,7 @@
 // Keys: one table; the help is made from it.
 
 import type { App } from "./app";
+import type { Args } from "./source";
 import type { Timeline } from "./timeline";
 import type { Selected } from "./types";
 
@@ -41,7 +42,7 @@ export function commands(app: App, timeline: Timeline, actions: Actions): Comman
     { keys: ["Backspace"], text: "previous view; Shift: next view", is: key("Backspace"), run: (e) => (e.shiftKey ? app.forth() : app.back()) },
     { keys: ["/"], text: "search; Enter, Shift Enter: next, previous hit", is: key("/"), run: () => actions.focusSearch() },
     { keys: ["G"], text: "go to a time or step", is: key("g", "G"), run: () => actions.goTo() },
-    { keys: ["N"], text: "next gap like this; Shift: the previous one; without selection: the longest", is: key("n", "N"), run: (e) => void nextGap(app, timeline, e.shiftKey ? -1 : 1) },
+    { keys: ["N"], text: "next gap like this; Shift: the previous one; without selection: the longest of the steady steps", is: key("n", "N"), run: (e) => void nextGap(app, timeline, e.shiftKey ? -1 : 1) },
     { keys: [",", "."], text: "previous, next event in the lane", is: key(","), run: () => void neighbour(app, timeline, 0, false) },
     { keys: [], text: "", is: key("."), run: () => void neighbour(app, timeline, 1, false) },
     { keys: ["[", "]"], text: "previous, next event of the same name", is: key("["), run: () => void neighbour(app, timeline, 0, true) },
@@ -122,13 +123,25 @@ export function idleLane(app: App): number {
   return idle ? idle.lane : -1;
 }
 
+type Gap = [number, number, number];
+
+/** The longest gaps of the steady steps; of all of the run if the selected one is not among these steps. */
+async function gapsOf(app: App, lane: number, selected: Selected | null): Promise<Gap[]> {
+  const o = app.opening;
+  const isSteady = (from: number, to: number): boolean => !!o && from < o.steady_to && to > o.steady_from;
+  const ask = async (args: Args): Promise<Gap[]> => (await app.source.ask<{ gaps: Gap[] }>("gaps", { lane, n: 500, ...args, f: app.report || undefined })).gaps;
+  if (!o || (selected && !isSteady(selected.start, selected.end))) return ask({});
+  const gaps = (await ask({ from: o.steady_from, to: o.steady_to })).filter((g) => isSteady(g[0], g[1]));
+  return gaps.length ? gaps : ask({});
+}
+
 export async function nextGap(app: App, timeline: Timeline, dir: number): Promise<void> {
   const lane = idleLane(app);
   if (lane < 0) return;
-  const { gaps } = await app.source.ask<{ gaps: [number, number, number][] }>("gaps", { lane, n: 500, f: app.report || undefined });
-  if (!gaps.length) return;
   const s = app.selection;
   const isIdle = s && app.meta.rows[app.rowOfLane[s.lane]]?.kind === "idle";
+  const gaps = await gapsOf(app, lane, isIdle ? s : null);
+  if (!gaps.length) return;
   let next = gaps[0];
   if (isIdle) {
     // Gaps like this one: same cause, at least half as long, by time.

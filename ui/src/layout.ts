@@ -19,7 +19,6 @@ export interface Placed {
   isPinned: boolean;
   isGroup: boolean;
   isOpen: boolean;
-  isDim: boolean;
   nHidden: number; // depths that are not shown
   lines: Line[];
 }
@@ -29,6 +28,8 @@ export interface Layout {
   rows: Placed[];
   pinnedHeight: number;
   height: number;
+  nLeft: number; // rows, no groups, that a filter leaves
+  nRows: number;
 }
 
 const MAX_DEPTH = 6;
@@ -49,10 +50,10 @@ function lineHeight(kind: string): number {
   }
 }
 
-function place(app: App, ix: number, y: number, level: number, isPinned: boolean): Placed {
+function place(app: App, ix: number, y: number, level: number, isPinned: boolean, isForced = false): Placed {
   const row = app.meta.rows[ix];
   const isGroup = app.isGroup(ix) && !isPinned;
-  const isOpen = isGroup && !app.collapsed.has(row.key);
+  const isOpen = isGroup && (isForced || !app.collapsed.has(row.key));
   const lines: Line[] = [];
   const height = Math.max(4, lineHeight(row.kind) - (app.isCompact ? 4 : 0));
   const nShown = app.deep.has(row.key) ? row.n_lanes : Math.min(row.n_lanes, MAX_DEPTH);
@@ -71,17 +72,20 @@ function place(app: App, ix: number, y: number, level: number, isPinned: boolean
     // Centre thin lines: at the top of a row they look lost.
     if (lines.length === 1) lines[0].y = Math.max(GAP, Math.floor((at - lines[0].h) / 2));
   }
-  const needle = app.filter.toLowerCase();
-  return {
-    ix, row, y, h: at, level, isPinned, isGroup, isOpen, lines, nHidden: isGroup ? 0 : row.n_lanes - nShown,
-    isDim: needle !== "" && !pathOf(app, ix).toLowerCase().includes(needle),
-  };
+  return { ix, row, y, h: at, level, isPinned, isGroup, isOpen, lines, nHidden: isGroup ? 0 : row.n_lanes - nShown };
 }
 
-function pathOf(app: App, ix: number): string {
-  const parts: string[] = [];
-  for (let i = ix; i >= 0; i = app.meta.rows[i].parent) parts.push(app.meta.rows[i].title);
-  return parts.join(" ");
+/** The rows that a filter leaves: those that match, what is below them, and the groups above them; null: all. */
+function left(app: App): Set<number> | null {
+  const needle = app.filter.toLowerCase();
+  if (!needle) return null;
+  const kept = new Set<number>();
+  app.meta.rows.forEach((row, ix) => {
+    if (row.is_hidden || !row.title.toLowerCase().includes(needle)) return;
+    for (let i = ix; i >= 0; i = app.meta.rows[i].parent) kept.add(i);
+    for (const below of collect(app, ix)) kept.add(below);
+  });
+  return kept;
 }
 
 /** What a closed group shows: a device its busy time over its idle time, others their busiest lane. */
@@ -108,7 +112,9 @@ function collect(app: App, ix: number): number[] {
 }
 
 export function layOut(app: App): Layout {
-  const layout: Layout = { pinned: [], rows: [], pinnedHeight: 0, height: 0 };
+  const layout: Layout = { pinned: [], rows: [], pinnedHeight: 0, height: 0, nLeft: 0, nRows: 0 };
+  const kept = left(app);
+  const needle = app.filter.toLowerCase();
   const isPinned = new Set(app.pinned);
   for (const key of app.pinned) {
     const ix = app.rowByKey(key);
@@ -119,8 +125,9 @@ export function layOut(app: App): Layout {
   }
   const visit = (ix: number, level: number): void => {
     const row = app.meta.rows[ix];
-    if (isPinned.has(row.key) && !app.isGroup(ix)) return;
-    const placed = place(app, ix, layout.height, level, false);
+    if ((isPinned.has(row.key) && !app.isGroup(ix)) || (kept && !kept.has(ix))) return;
+    // A group that is there for what is in it is open.
+    const placed = place(app, ix, layout.height, level, false, !!kept && !row.title.toLowerCase().includes(needle));
     layout.rows.push(placed);
     layout.height += placed.h;
     if (placed.isOpen) for (const child of app.children[ix] ?? []) visit(child, level + 1);
@@ -128,5 +135,8 @@ export function layOut(app: App): Layout {
   app.meta.rows.forEach((row, ix) => {
     if (row.parent < 0 && !row.is_hidden) visit(ix, 0);
   });
+  const leaves = app.meta.rows.map((row, ix) => ({ row, ix })).filter(({ row, ix }) => !row.is_hidden && !app.isGroup(ix));
+  layout.nRows = leaves.length;
+  layout.nLeft = kept ? leaves.filter(({ ix }) => kept.has(ix)).length : leaves.length;
   return layout;
 }

@@ -184,7 +184,7 @@ export class LocalSource implements Source {
       case "event": return this.event(n("lane"), n("t"), n("slack"));
       case "next": return this.next(n("lane"), n("t"), n("dir"), args.name === undefined ? -1 : n("name"));
       case "gaps": return this.known(args.between === undefined ? `gaps:${args.lane}` : `gaps:${args.lane}:between`, "the gaps of this row");
-      case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined);
+      case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined, args.from === undefined ? null : n("from"), n("at"));
       case "table": return args.from === undefined ? this.known(`table:${args.name}`, "this table") : refuse("tables of a part of the time");
       case "flame": return args.from === undefined ? this.known(args.kind ? `flame:${args.kind}` : "flame", "a flame graph") : refuse("flame graphs of a part of the time");
       default: return this.known(name, "it");
@@ -245,7 +245,7 @@ export class LocalSource implements Source {
     return { start: 0, end: 0 };
   }
 
-  private search(query: string, isRegex: boolean, isExact: boolean): Hits {
+  private search(query: string, isRegex: boolean, isExact: boolean, from: number | null, at: number): Hits {
     let test: (text: string) => boolean = (text) => text.toLowerCase().includes(query.toLowerCase());
     if (isExact) test = (text) => text === query;
     if (isRegex) {
@@ -259,21 +259,28 @@ export class LocalSource implements Source {
     const wanted = new Set([...this.names].filter(([, text]) => test(text)).map(([id]) => id));
     const meta = this.data.answers.meta;
     const isFolded = this.data.pack.lanes.some(([, , is]) => is); // then single events are missing
-    const result: Hits = { total: 0, is_cut: isFolded, names: [], buckets: new Array<number>(512).fill(0), hits: [] };
+    const result: Hits = { total: 0, n: 0, first: 0, here: 0, is_cut: isFolded, names: [], buckets: new Array<number>(512).fill(0), hits: [] };
     const counts = new Map<number, number>();
     this.data.pack.lanes.forEach((_, ix) => {
-      if (["idle", "device"].includes(meta.rows[this.rowOfLane[ix]]?.kind)) return;
+      const row = meta.rows[this.rowOfLane[ix]];
+      // What is made of other rows would be found twice.
+      if (["idle", "device", "projected"].includes(row?.kind) || row?.key === "rounds") return;
       const lane = this.lane(ix);
       for (let i = 0; i < lane.n; i++) {
         if (!wanted.has(lane.name[i])) continue;
         result.total++;
         counts.set(lane.name[i], (counts.get(lane.name[i]) ?? 0) + 1);
         result.buckets[Math.min(511, Math.max(0, Math.floor(((lane.start[i] - meta.from) / Math.max(1, meta.to - meta.from)) * 512)))]++;
-        if (result.hits.length < 20000) result.hits.push([ix, lane.start[i], lane.end[i]]);
+        result.hits.push([ix, lane.start[i], lane.end[i]]);
       }
     });
     result.names = [...counts].slice(0, 200);
-    result.hits = result.hits.sort((a, b) => a[1] - b[1]).slice(0, 2000);
+    result.hits.sort((a, b) => a[1] - b[1]);
+    result.n = result.hits.length;
+    const here = result.hits.findIndex((hit) => hit[1] >= at);
+    result.here = from ?? (here < 0 ? 0 : here);
+    result.first = from ?? Math.max(0, result.here - 1000);
+    result.hits = result.hits.slice(result.first, result.first + 2000);
     return result;
   }
 

@@ -136,7 +136,8 @@ class Page {
   private goTo(): void {
     const { app } = this;
     const box = h("input", { class: "goto", placeholder: "time such as 1.5 s, or step 12", "aria-label": "Go to" });
-    const done = (): void => box.remove();
+    // Removing it takes its focus away, which would remove it once more.
+    const done = (): void => { box.removeEventListener("blur", done); box.remove(); };
     box.addEventListener("blur", done);
     box.addEventListener("keydown", (e) => {
       e.stopPropagation();

@@ -54,6 +54,7 @@ export class Minimap {
     const move = (m: PointerEvent): void => {
       const t = this.timeAt(m.offsetX);
       if (Math.abs(m.offsetX - e.offsetX) < 3 && !isDrag) return;
+      if (!isDrag && (onLeft || onRight || inside)) app.startDrag();
       isDrag = true;
       if (onLeft) app.show({ from: Math.min(t, view.to - 100), to: view.to }, false);
       else if (onRight) app.show({ from: view.from, to: Math.max(t, view.from + 100) }, false);

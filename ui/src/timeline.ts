@@ -53,6 +53,7 @@ export class Timeline {
   private readonly titles = h("div", { class: "titles-scroll", role: "tree" });
   private readonly pinnedTitles = h("div", { class: "titles-pinned" });
   private readonly thumb = h("div", { class: "thumb" });
+  private readonly rowCount = h("span", { class: "row-count", "aria-live": "polite" }, "Rows");
   private image: ImageData | null = null;
   private painter: Painter | null = null;
   private isDirty = true;
@@ -73,7 +74,7 @@ export class Timeline {
       },
     });
     this.el = h("main", { class: "timeline" },
-      h("div", { class: "titles" }, h("div", { class: "corner" }, h("span", null, "Rows"), filter),
+      h("div", { class: "titles" }, h("div", { class: "corner" }, this.rowCount, filter),
         this.pinnedTitles, h("div", { class: "titles-clip" }, this.titles)),
       h("div", { class: "canvas-box" }, this.canvas, h("div", { class: "bar" }, this.thumb)));
     app.on("view", () => this.touch());
@@ -99,6 +100,7 @@ export class Timeline {
 
   relayout(): void {
     this.layout = layOut(this.app);
+    this.rowCount.textContent = this.app.filter ? `${this.layout.nLeft} of ${this.layout.nRows}` : "Rows";
     this.areTitlesDirty = true;
     this.scrollTo(this.scrollY);
     this.touch();
@@ -312,13 +314,6 @@ export class Timeline {
     ctx.clip();
     this.nLabels += this.labels.draw(boxes.slice(nPinned), this.app.names, this.ratio, this.width);
     ctx.restore();
-    for (const { placed, y } of rows) {
-      if (!placed.isDim) continue;
-      ctx.globalAlpha = 0.7;
-      ctx.fillStyle = T.bg;
-      ctx.fillRect(0, y, this.width, placed.h);
-      ctx.globalAlpha = 1;
-    }
     this.drawHits();
     this.drawSelection();
     this.drawRange();
@@ -612,7 +607,7 @@ export class Timeline {
     const row = p.row;
     const pinName = app.pinned.includes(row.key) ? "Unpin" : "Pin to the top";
     return h("div", {
-      class: `title${row.kind === "idle" ? " stacked" : ""}${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}${p.isDim ? " dim" : ""}`,
+      class: `title${row.kind === "idle" ? " stacked" : ""}${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}`,
       style: { top: `${p.y}px`, height: `${p.h}px`, paddingLeft: `${10 + p.level * 13}px` },
       role: "treeitem", "aria-expanded": p.isGroup ? String(p.isOpen) : undefined, "data-key": row.key,
       title: row.title + aboutNumber(app, p), tabindex: -1,

@@ -22,6 +22,8 @@ export interface Opening {
   from: number;
   to: number;
   n_steps: number;
+  steady_from: number; // all steady steps
+  steady_to: number;
   device: string; // keys of rows
   threads: string[];
 }
@@ -112,6 +114,9 @@ export interface Selected {
 
 export interface Hits {
   total: number;
+  n: number; // those that have a number; fewer than all only if there are millions
+  first: number; // number of the first in `hits`, a page of them
+  here: number; // number of the first at or after the asked moment
   is_cut: boolean;
   names: [number, number][];
   buckets: number[];

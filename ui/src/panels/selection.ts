@@ -62,7 +62,7 @@ async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
   }
   return [
     h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
-      `${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`), evidence(ctx, f)),
+      `${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`), evidence(ctx, v, f)),
     h("section", null, f.prediction ? slider(ctx, v, f) : h("h4", null, "If fixed"), f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null),
   ];
 }

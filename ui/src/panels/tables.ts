@@ -31,13 +31,15 @@ export async function report(ctx: Context, name: string, useRange: boolean, f = 
   return answer;
 }
 
-/** Look for a name everywhere and go to the nearest of it. */
+/** Look for a name everywhere and go to one of it that is in view or in a steady step; the panel stays. */
 export async function showName(ctx: Context, name: string): Promise<void> {
   const plain = name.replace(/^.*?:(?!:)/, (m) => (m.startsWith("aten") ? m : ""));
   await ctx.app.search(name, true);
   if (!ctx.app.hits?.total && plain !== name) await ctx.app.search(plain, true);
   if (!ctx.app.hits?.total) await ctx.app.search(name.replace(/^\[?CUDA |\]$/g, ""));
-  await ctx.app.goToHit(1);
+  await ctx.app.goToHit(1, true);
+  const s = ctx.app.selection;
+  if (s) ctx.timeline.showRow(ctx.app.rowOfLane[s.lane]);
 }
 
 function tables(place: number, id: string, title: string, empty: string): Panel {

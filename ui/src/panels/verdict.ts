@@ -7,6 +7,7 @@ import { emptyState } from "../table";
 import type { App } from "../app";
 import type { Meta, Opening } from "../types";
 import { type Context, type Panel, failure } from "./panel";
+import { showName } from "./tables";
 
 export interface Prediction {
   step_ns: number;
@@ -64,6 +65,7 @@ export interface Verdict {
   findings: Finding[];
   opportunities?: Opportunity[]; // the largest gain first
   utilization?: string;
+  kernels?: string[]; // full names, the largest first
   window_from?: number; // what was looked at of a long recording
   window_to?: number;
   families: number[]; // share of the step by family
@@ -159,9 +161,34 @@ function jump(ctx: Context, from: number, to: number): void {
   ctx.app.frame({ from, to });
 }
 
-export function evidence(ctx: Context, f: Finding): HTMLElement {
-  return h("ol", { class: "evidence" }, f.evidence.map((e) => h("li", null, e.to > e.from
-    ? h("button", { class: "link", title: "Show on the timeline", onclick: () => jump(ctx, e.from, e.to) }, e.text) : e.text)));
+/** The kernel that a line of evidence is about: such lines are in the order of v.kernels. */
+function kernelOf(v: Verdict, f: Finding, e: Finding["evidence"][0]): string | undefined {
+  const lines = f.evidence.filter((x) => x.table === "kernel" && / % of the kernel time, /.test(x.text));
+  return v.kernels?.[lines.indexOf(e)];
+}
+
+export function evidence(ctx: Context, v: Verdict, f: Finding): HTMLElement {
+  return h("ol", { class: "evidence" }, f.evidence.map((e) => {
+    const kernel = kernelOf(v, f, e);
+    const go = e.to > e.from ? () => jump(ctx, e.from, e.to) : kernel ? () => void showName(ctx, kernel) : null;
+    return h("li", null, go ? h("button", { class: "link", title: kernel ?? "Show on the timeline", onclick: go }, e.text) : e.text);
+  }));
+}
+
+/** Where in the program: a click shows the longest piece of it, and copies the place for an editor. */
+function place(ctx: Context, f: Finding): HTMLElement | null {
+  const where = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
+  const text = [f.function, where].filter(Boolean).join("  ");
+  const at = f.evidence.find((e) => e.to > e.from);
+  if (!text) return null;
+  if (!at && !where) return h("div", { class: "mono place" }, text);
+  return h("div", { class: "mono place" }, h("button", {
+    class: "link", title: `Show on the timeline${where ? `, and copy ${where}` : ""}`,
+    onclick: () => {
+      if (at) jump(ctx, at.from, at.to);
+      if (where) void navigator.clipboard?.writeText(where).catch(() => undefined);
+    },
+  }, text));
 }
 
 /** The one to fix first, then the one that the sentence names beside it. */
@@ -180,14 +207,13 @@ function predictions(v: Verdict, named: Finding[]): string {
 function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   const { app } = ctx;
   const isFirst = f === v.findings[v.first];
-  const where = f.file ? `${f.file}${f.line ? `:${f.line}` : ""}` : "";
   return h("section", { class: `finding${isFirst ? " first-cause" : ""}` },
     h("h3", null, h("i", { class: "swatch", style: { background: T.idle[f.family] } }), f.title),
     h("div", { class: "small" }, `${f.id} · ${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`,
       // It orders causes. Below the others it would seem to doubt what was measured.
       isFirst ? h("span", { title: "How likely this is the cause to fix first. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
-    where || f.function ? h("div", { class: "mono place" }, [f.function, where].filter(Boolean).join("  ")) : null,
-    evidence(ctx, f),
+    place(ctx, f),
+    evidence(ctx, v, f),
     f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
     f.prediction ? slider(ctx, v, f) : null,
     h("div", { class: "buttons" }, h("button", { onclick: () => void app.search("") .then(() => app.openTab("steps")) }, "By step")));
