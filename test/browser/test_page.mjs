@@ -255,6 +255,25 @@ async function finding(path) {
   await server.end();
 }
 
+/** Kernels by what they do, the full name on demand; a frame of a stack a line, the program's own marked. */
+async function readable(page) {
+  const pick = (kind) => page.evaluate(async (k) => {
+    const { app } = window.lull;
+    const row = app.meta.rows.find((r) => r.kind === k);
+    const at = await app.source.ask("next", { lane: row.lane, t: Math.round(app.first().from), dir: 1 });
+    await app.selectAt(row.lane, (at.start + at.end) / 2);
+  }, kind);
+  await pick("kernel");
+  await comes(() => page.innerText(".drawer-body h3"), (text) => / · |gemm|reduce|attention/.test(text) && !/void|::/.test(text), "a kernel is named by what it does");
+  check(/void |::|_/.test(await page.innerText(".full-name")), "its full name is there", await page.innerText(".drawer-body"));
+  await pick("pysample");
+  await comes(() => page.locator(".stack li").count(), (n) => n > 2, "a stack has a line for each frame");
+  const own = await page.$$eval(".stack li", (all) => all.map((e) => [e.className, e.innerText]));
+  check(own.some(([name, text]) => name === "own" && /gpt_char_train.py/.test(text)) && own.every(([name, text]) => (name === "own") === /gpt_char_train.py/.test(text)), "the program's own code is marked", own);
+  const names = await tab(page, "kernels");
+  check(/elementwise · /.test(names) && !/at::native/.test(names), "tables have the same names", names.slice(0, 300));
+}
+
 /** The names and places that the verdict tells lead there. */
 async function verdictLinks() {
   const server = await view("test/corpus/data/star_cluster.lull");
@@ -268,6 +287,7 @@ async function verdictLinks() {
   page = await open(await browser(), other.url);
   await page.click(".place .link");
   await comes(() => state(page), (t) => t.range && t.range.to > t.range.from, "a line of code leads to its time");
+  await readable(page);
   await page.context().close();
   await other.end();
 }

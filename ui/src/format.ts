@@ -99,6 +99,11 @@ export function learn(name: string, short: string): void {
   shorts.set(name, short);
 }
 
+/** The short name of a kernel, if it is known and another. */
+export function shortOf(name: string): string | undefined {
+  return shorts.get(name);
+}
+
 /** What matters of a name: of kernels what the server says, of others without types and arguments. */
 export function short(name: string): string {
   const known = shorts.get(name);

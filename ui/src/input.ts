@@ -157,7 +157,8 @@ export class Input {
     const found = lane >= 0 ? timeline.record(lane, t, timeline.nsPerPixel * 1.5) : null;
     if (!found) return null;
     const kind = app.meta.rows[app.rowOfLane[lane]]?.kind ?? "";
-    const name = format.clean(app.names.get(found.name) ?? "…", 160);
+    const full = app.names.get(found.name) ?? "…";
+    const name = format.shortOf(full) ?? format.clean(full, 160);
     const length = format.duration(found.end - found.start);
     if (found.count > 1) {
       const share = kind === "idle" ? "idle" : "busy";
@@ -165,6 +166,7 @@ export class Input {
     }
     if (found.start === found.end) return [name, `at ${format.moment(found.start - app.meta.from, timeline.nsPerPixel)}`];
     const lines = [found.isExact ? `${length}  ${name}` : name];
+    if (format.shortOf(full)) lines.push(format.clean(full, 120));
     if (kind === "kernel") lines.push(WORK_CLASSES[found.cls]);
     if (kind === "idle" && found.cls !== 7) lines.push(`cause: ${IDLE_FAMILIES[found.cls]}`);
     return lines;

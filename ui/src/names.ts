@@ -38,9 +38,16 @@ export class Names {
     return ids.map((id) => this.texts.get(id) ?? "?");
   }
 
+  /** Learn the short names of all kernels, for tables. */
+  async learn(): Promise<void> {
+    await this.load([]);
+    await this.all([...(await this.shorts!).keys()]);
+  }
+
   private async load(ids: number[]): Promise<void> {
     const f = this.report || undefined;
     this.shorts ??= this.source.ask<[number, string][]>("shorts", { f }).then((all) => new Map(all), () => new Map());
+    if (!ids.length) return;
     const [texts, shorts] = await Promise.all([this.source.ask<string[]>("names", { id: ids.join(","), f }), this.shorts]);
     ids.forEach((id, i) => {
       this.texts.set(id, texts[i] ?? "?");

@@ -19,7 +19,7 @@ export interface TableOptions {
 /** A cell as text. */
 export function cellText(column: Column, cell: Cell): string {
   if (cell === null || cell === undefined) return "";
-  if (typeof cell === "string") return format.clean(cell, 2000);
+  if (typeof cell === "string") return format.shortOf(cell) ?? format.clean(cell, 2000);
   switch (column.kind) {
     case "ns": return format.duration(cell);
     case "change": return `${cell > 0 ? "+" : ""}${format.duration(cell)}`;
@@ -58,7 +58,7 @@ export function tableView(table: Table, options: TableOptions = {}): HTMLElement
   const rows = (): Cell[][] => {
     const needle = (options.filter ?? "").toLowerCase();
     let out = table.rows;
-    if (needle) out = out.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(needle)));
+    if (needle) out = out.filter((r) => r.some((c) => typeof c === "string" && `${c} ${format.shortOf(c) ?? ""}`.toLowerCase().includes(needle)));
     if (sortIx >= 0) {
       out = [...out].sort((a, b) => {
         const x = a[sortIx];
@@ -72,7 +72,7 @@ export function tableView(table: Table, options: TableOptions = {}): HTMLElement
 
   const cell = (c: Column, ix: number, row: Cell[]): HTMLElement => {
     const text = cellText(c, row[ix]);
-    const el = h("td", { class: c.kind === "text" ? "text" : "num", title: c.kind === "text" && text.length > 40 ? text : undefined }, text);
+    const el = h("td", { class: c.kind === "text" ? "text" : "num", title: c.kind === "text" && (text.length > 40 || text !== row[ix]) ? format.clean(String(row[ix] ?? ""), 2000) : undefined }, text);
     if (ix === barIx && typeof row[ix] === "number") {
       el.prepend(h("span", { class: "cellbar", style: { width: `${(56 * Math.max(0, row[ix] as number)) / max}px` } }));
     }

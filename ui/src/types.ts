@@ -97,6 +97,9 @@ export interface Link {
   rel: "call" | "work" | "awaited" | "waiter" | "producer" | "next";
 }
 
+/** Function, file and line or module, 1 if it is code of the program itself. */
+export type Frame = [string, string, number];
+
 export interface Selected {
   type: string; // event, gap, or range (made here)
   lane: number;
@@ -108,7 +111,7 @@ export interface Selected {
   class?: number;
   before?: string;
   after?: string;
-  fields?: [string, string | number, string?][];
+  fields?: [string, string | number | Frame[], string?][];
   links?: Link[];
 }
 

@@ -5,7 +5,7 @@ import * as format from "../format";
 import { nextGap, neighbour } from "../keys";
 import { IDLE_FAMILIES, T } from "../theme";
 import { emptyState, tableView } from "../table";
-import type { Link, Selected, Table } from "../types";
+import type { Frame, Link, Selected, Table } from "../types";
 import { type Context, type Panel, failure } from "./panel";
 import { report, showName } from "./tables";
 import { evidence, slider, verdictOf } from "./verdict";
@@ -22,7 +22,8 @@ const WORDS: Record<string, Record<number, string>> = {
   api: { 1: "driver", 2: "runtime" },
 };
 
-function value(name: string, v: string | number, unit?: string): string {
+function value(name: string, v: string | number | Frame[], unit?: string): string {
+  if (Array.isArray(v)) return "";
   if (typeof v === "string") return format.clean(v, 4000);
   const word = WORDS[name]?.[v];
   if (word) return word;
@@ -46,6 +47,18 @@ function fieldsOf(s: Selected): [string, string][] {
   }
   return out.map(([name, text]): [string, string] => (shapes.has(name) ? [name, shapes.get(name)!.join(" × ")] : [name, text]))
     .filter(([name, text]) => text !== "0 × 0 × 0" && text !== "" && name !== "");
+}
+
+/** A frame a line, the innermost first; what the program itself wrote stands out. */
+export function stackView(frames: Frame[]): HTMLElement {
+  const file = (place: string): string => place.replace(/^.*\/(?=[^/]+$)/, "");
+  return h("ol", { class: "stack" }, frames.map(([name, place, isOwn]) => h("li", { class: isOwn ? "own" : "", title: format.clean(place, 400) },
+    h("span", { class: "mono" }, format.clean(name || "?", 200)), h("span", { class: "small" }, format.clean(file(place), 120)))));
+}
+
+function framesOf(s: Selected): Frame[] {
+  const stack = (s.fields ?? []).find(([name]) => name === "stack")?.[1];
+  return Array.isArray(stack) ? stack : [];
 }
 
 function pairs(rows: [string, string | Node][]): HTMLElement {
@@ -107,6 +120,7 @@ async function gapsOf(ctx: Context, s: Selected): Promise<HTMLElement | null> {
 
 async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app, timeline } = ctx;
+  await app.names.learn().catch(() => undefined);
   const row = app.meta.rows[app.rowOfLane[s.lane]];
   const owner = row && row.parent >= 0 ? app.meta.rows[row.parent].title : "";
   const isIdle = row?.kind === "idle" && s.type === "event";
@@ -114,10 +128,11 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const isGap = s.type === "gap" || isIdle;
   const length = s.end - s.start;
   const colour = isIdle ? T.idle[s.class ?? 7] : row?.kind === "kernel" ? T.work[s.class ?? 7] : T.accent;
-  const title = isBusy ? `${owner.split(" ").slice(0, 2).join(" ")} works for ${format.duration(length)}` : isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.clean(s.name ?? "", 4000);
+  const title = isBusy ? `${owner.split(" ").slice(0, 2).join(" ")} works for ${format.duration(length)}` : isIdle ? `${owner.split(" ").slice(0, 2).join(" ")} idle ${format.duration(length)}` : s.type === "gap" ? `Nothing for ${format.duration(length)}` : format.shortOf(s.name ?? "") ?? format.clean(s.name ?? "", 4000);
   const facts: [string, string | Node][] = [];
   if (!isGap) facts.push(["duration", format.duration(length)]);
   facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
+  if (s.name && format.shortOf(s.name)) facts.push(["full name", h("span", { class: "full-name" }, format.clean(s.name, 4000))]);
   if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
   if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
   if (s.before) facts.push(["before", format.short(s.before)]);
@@ -136,9 +151,10 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   }
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
+    framesOf(s).length ? h("section", null, h("h4", null, "Call stack"), stackView(framesOf(s))) : null,
     h("section", null, h("h4", null, isGap ? "Before and after the gap" : "Details"),
       fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
-    h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
+    framesOf(s).length && !links.length ? null : h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
     await gapsOf(ctx, s));
 }
 

@@ -22,6 +22,7 @@ export async function report(ctx: Context, name: string, useRange: boolean, f = 
   };
   const key = JSON.stringify(args);
   let answer = known.get(key);
+  await ctx.app.names.learn().catch(() => undefined); // then names stay as they are
   if (!answer) {
     if (known.size > 60) known.clear();
     answer = ctx.app.source.ask<Table>("table", args);
