@@ -5,9 +5,9 @@
  *	{"total", "n", "names": [[id, count], ...], "buckets": [...],
  *	 "first", "here", "hits": [[lane, start, end], ...]}
  *
- * Names are compared once; a row costs a look into a table. All n hits have a number, by time; those
- * that are told are a page of 2000: from number N on, or around the first one that starts at T or
- * later, whose number is `here`. `total` is more than n only if there are too many to keep.
+ * Names are compared once; a row costs a look into a table. All n hits have a number, by time;
+ * those that are told are a page of 2000: from number N on, or around the first one that starts at
+ * T or later, whose number is `here`. `total` is more than n only if there are too many to keep.
  * Expressions are those of POSIX, without counted repetition and back references: these can take a
  * matcher for ever.
  */

@@ -1,11 +1,10 @@
 #include "page/fields.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/str.h"
 #include "model/link.h"
-#include "model/words.h"
+#include "page/frames.h"
 #include "trace/block.h"
 
 /* Columns that the picture shows already, or that say nothing to people. */
@@ -66,43 +65,20 @@ static void put_number(struct lull_json *j, const struct lull_col_desc *col, u64
 	lull_json_end(j);
 }
 
-/* Whether code of this file, source or binary, is the program's own. */
-static bool is_own(const char *path)
-{
-	static const char *const others[] = { ".so", "/usr/", "[" };
-
-	for (size_t i = 0; i < LULL_COUNT_OF(others); i++)
-		if (strstr(path, others[i]))
-			return false;
-	return *path && !lull_file_is_plumbing(path);
-}
-
 /* [function, place, 1 if it is code of the program itself] */
 static void put_frame(struct lull_json *j, struct lull_reader *r, const struct lull_frame_row *f)
 {
-	struct lull_str place = LULL_STR_INIT, function = LULL_STR_INIT;
-	size_t n;
-	const struct lull_module_row *modules = lull_reader_dim(r, LULL_TABLE_module, &n);
-	const char *file = lull_reader_string(r, f->file, NULL);
-	const char *module = f->module && f->module <= n
-				     ? lull_reader_string(r, modules[f->module - 1].path, NULL)
-				     : "";
+	struct lull_str function = LULL_STR_INIT, place = LULL_STR_INIT;
 
-	if (f->file)
-		lull_str_addf(&place, "%s:%u", file, f->line);
-	else
-		lull_str_puts(&place, module);
-	if (f->function)
-		lull_str_puts(&function, lull_reader_string(r, f->function, NULL));
-	else
-		lull_str_addf(&function, "%#" PRIx64, f->addr);
+	lull_frame_function(&function, r, f);
+	lull_frame_place(&place, r, f);
 	lull_json_array(j);
 	lull_json_text(j, lull_str_text(&function));
 	lull_json_text(j, lull_str_text(&place));
-	lull_json_u64(j, is_own(f->file ? file : module));
+	lull_json_u64(j, lull_frame_is_own(r, f));
 	lull_json_end(j);
-	lull_str_release(&place);
 	lull_str_release(&function);
+	lull_str_release(&place);
 }
 
 /* ["stack", [frames, the innermost first]] */

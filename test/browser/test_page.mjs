@@ -274,7 +274,7 @@ async function readable(page) {
   check(/elementwise · /.test(names) && !/at::native/.test(names), "tables have the same names", names.slice(0, 300));
 }
 
-/** The names and places that the verdict tells lead there. */
+/** The names and places that the verdict tells lead there, and its sliders can be believed. */
 async function verdictLinks() {
   const server = await view("test/corpus/data/star_cluster.lull");
   let page = await open(await browser(), server.url);
@@ -285,6 +285,7 @@ async function verdictLinks() {
   await server.end();
   const other = await view("test/corpus/data/gpt_char_train.lull");
   page = await open(await browser(), other.url);
+  await whatIf(page, "gpt_char_train");
   await page.click(".place .link");
   await comes(() => state(page), (t) => t.range && t.range.to > t.range.from, "a line of code leads to its time");
   await readable(page);
@@ -495,6 +496,83 @@ kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
   await server.end();
 }
 
+const RECEIPT = `process pid=10 name=a
+device process=1 device_id=0 name=X uuid=aa n_sms=10
+lane kind=1 process=1 tid=10 name=main
+lane kind=1 process=1 tid=11 name=loader
+lane kind=2 process=1 device=1 context_id=1 stream_id=7
+launch name=gemm
+launch name=relu
+label name=load
+cuda_call start=90us dur=8us lane=1 name=cudaLaunchKernel correlation=1
+kernel start=100us dur=100us lane=3 launch=1 correlation=1
+oscall start=150us dur=400us lane=1 name=sem_wait
+range start=120us dur=430us lane=1 label=1
+sched start=0us dur=160us lane=1 cpu=0 end_reason=1
+sched start=170us dur=200us lane=2 cpu=1 end_reason=2
+sched start=400us dur=150us lane=2 cpu=1 end_reason=1
+cuda_call start=590us dur=8us lane=1 name=cudaLaunchKernel correlation=2
+kernel start=600us dur=100us lane=3 launch=2 correlation=2
+`;
+
+/** A span that begins and ends inside of things, without a step: each counts for its part in it. */
+async function receipts() {
+  const b = await browser();
+  const path = report("receipt", RECEIPT);
+  const server = await view(path);
+  const told = [];
+  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+    const page = await open(b, url);
+    const where = url.slice(0, 4);
+    const r = await page.evaluate(() => {
+      const { app } = window.lull;
+      return app.source.ask("receipt", { from: app.meta.from + 150000, to: app.meta.from + 650000 });
+    });
+    const [d] = r.devices;
+    const [main, loader] = ["p1/t1", "p1/t2"].map((key) => r.threads.find((t) => t.key === key));
+    const us = (items) => items.map((i) => [i[0], i[2] / 1000, i[3]].join(" ")).join();
+    check(d.ns === 500000 && d.busy_ns === 100000, `${where}: a device is busy for the parts inside`, d);
+    check(us(d.kernels.top) === "gemm 50 1,relu 50 1", `${where}: kernels are cut at the edges`, d.kernels);
+    check(d.causes.reduce((sum, c) => sum + c[2], 0) === 400000, `${where}: the rest has a cause or none, once`, d.causes);
+    check(main.cpu_ns === 10000 && us(main.ranges.top) === "load 400 1", `${where}: the main thread`, main);
+    check(main.calls.map((c) => [c[0], c[1], c[3] / 1000].join(" ")).join() === "call cudaLaunchKernel 8,os sem_wait 400", `${where}: inside which calls it was`, main.calls);
+    check(loader.cpu_ns === 350000 && loader.runnable_ns === 30000, `${where}: on a CPU, and ready to run`, loader);
+    told.push(JSON.stringify([d, { ...main, wait: 0 }, { ...loader, wait: 0 }]));
+    // A drag shows it; what is busy or idle adds up to the span.
+    await page.evaluate(() => { const { app } = window.lull; app.show(app.whole()); });
+    const box = await page.locator("canvas.rows").boundingBox();
+    await page.keyboard.down("Alt");
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 100);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 100, { steps: 3 });
+    await page.mouse.up();
+    await page.keyboard.up("Alt");
+    await comes(() => page.innerText(".drawer-body"), (text) => /Threads, of/i.test(text) && /sem_wait/.test(text) && /computing/.test(text) && /ready, waits for a CPU/.test(text), `${where}: a drag over the rows shows it`);
+    check(page.complaints.length === 0, `${where}: receipt: nothing in the console`, page.complaints);
+    await page.context().close();
+  }
+  check(told[0] === told[1], "the file tells what the server tells", told);
+  const bad = await fetch(`${server.url}receipt?from=5&to=4`);
+  check(bad.status === 400, "a span that ends before it begins is refused", bad.status);
+  await server.end();
+}
+
+/** A gap of an ordinary recording: who did what meanwhile, and a link to the one that was waited for. */
+async function guilty() {
+  const server = await view("test/corpus/data/train_scans_loader.lull");
+  const page = await open(await browser(), server.url);
+  await page.locator("canvas.rows").focus();
+  await whatIf(page, "train_scans_loader");
+  await page.keyboard.press("n");
+  await comes(() => page.innerText(".drawer-body"), (text) => /Threads, of/i.test(text) && /sem_clockwait waits for/.test(text) && /train_scans_loader.py:\d+/.test(text), "a gap says what threads did");
+  await page.click(".receipt-threads .receipt-thread .small .link");
+  const s = await comes(() => state(page), (t) => t.selection && t.selection.row !== "gpu0/idle", "who was waited for is a link");
+  check(/^p\d+\/t\d+/.test(s.selection.row) && !s.selection.row.startsWith((await page.evaluate(() => window.lull.app.opening.threads[0]))), "to another thread", s.selection);
+  check(page.complaints.length === 0, "a gap: nothing in the console", page.complaints);
+  await page.context().close();
+  await server.end();
+}
+
 /** The text of the row with this key, once its numbers are there. */
 async function numberOf(page, key) {
   return until(async () => {
@@ -576,9 +654,7 @@ async function causes() {
 }
 
 /** What if: nothing changed is 1.00 ×, more gone is never slower, and what the kernels need is always left. */
-async function whatIf(path) {
-  const server = await view(path);
-  const page = await open(await browser(), server.url);
+async function whatIf(page, path) {
   const v = await page.evaluate(() => window.lull.app.source.ask("verdict"));
   const sliders = page.locator(".whatif input");
   check((await sliders.count()) > 0, `${path}: there is something to change`);
@@ -607,9 +683,6 @@ async function whatIf(path) {
     check(s.then <= last, `${path}: more gone is not slower`, [last, s]);
     check(s.then >= (1 - v.waiting_share) * v.free_ns * 0.98 || /unfused|optimizer/.test(v.findings[s.i]?.id), `${path}: the kernels are left`, s);
   }
-  check(page.complaints.length === 0, `${path}: nothing in the console`, page.complaints);
-  await page.context().close();
-  await server.end();
 }
 
 /** What the page says of a job, once it knows. */
@@ -737,7 +810,7 @@ await main({
   selecting,
   searching,
   finding: () => finding("test/corpus/data/gpt_char_train.lull"),
-  links_of_the_verdict: verdictLinks,
+  the_verdict: verdictLinks,
   moving,
   tables,
   queries,
@@ -750,13 +823,12 @@ await main({
   numbers_of_d2h_logging: () => numbers("test/data/planted-native/d2h_logging.lull"),
   numbers_of_dataloader_cpu: () => numbers(`${reports}/dataloader_cpu.lull`),
   numbers_of_a_rank: () => numbers("test/data/ranks/slow4/rank0.lull"),
-  what_if_of_gil_thread: () => whatIf(`${reports}/gil_thread.lull`),
-  what_if_of_a_server: () => whatIf("test/corpus/data/batching_server.lull"),
-  what_if_of_a_training: () => whatIf("test/corpus/data/gpt_char_train.lull"),
   warm_up: warmUp,
   causes,
   the_same_job: sameJob,
   waits: waiting,
+  a_receipt_of_any_span: receipts,
+  who_is_guilty_of_a_gap: guilty,
   a_large_report: large,
   ranks_of_a_job: ranking,
   hostile_names: hostile,

@@ -140,11 +140,11 @@ export function arrange(meta: Meta, opening?: Opening): Arranged {
   const launchers = launchersOf(nodes, opening);
   const processes = nodes.filter((n) => n.row.kind === "process");
   const home = launchers[0]?.parent ?? processes[0];
+  // Of several processes, each has a main thread.
+  for (const t of nodes) if (processes.length > 1 && t.parent && t.row.title === "main thread") t.row.title = `main thread of ${t.parent.row.title}`;
   for (const t of launchers) {
-    const owner = t.parent?.row.title;
     adopt(null, t);
     t.row.is_launcher = true;
-    if (owner && t.row.title === "main thread" && processes.length > 1) t.row.title = `main thread of ${owner}`;
   }
   for (const p of processes) foldIdle(p, run);
   const isTop = new Set<Node | null | undefined>([steps, lead, ...launchers, home, ...devices, ...processes, metrics, ...rest]);

@@ -1,6 +1,7 @@
 // The page as one file. What was asked of the server when the file was made is given as it was: no answer is computed here.
 // Only what depends on the view (tiles, the event under the pointer, a search) is looked up in the packed lanes.
 
+import { sumUp } from "./local_receipt";
 import { type Args, AskError, type Source } from "./source";
 import { TILE_BUCKETS } from "./tiles";
 import type { Hits, Link, Meta, Selected } from "./types";
@@ -185,6 +186,7 @@ export class LocalSource implements Source {
       case "next": return this.next(n("lane"), n("t"), n("dir"), args.name === undefined ? -1 : n("name"));
       case "gaps": return this.known(args.between === undefined ? `gaps:${args.lane}` : `gaps:${args.lane}:between`, "the gaps of this row");
       case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined, args.from === undefined ? null : n("from"), n("at"));
+      case "receipt": return sumUp({ meta: this.data.answers.meta, lane: (ix) => this.lane(ix), name: (id) => this.names.get(id) ?? "?" }, n("from"), n("to"));
       case "table": return args.from === undefined ? this.known(`table:${args.name}`, "this table") : refuse("tables of a part of the time");
       case "flame": return args.from === undefined ? this.known(args.kind ? `flame:${args.kind}` : "flame", "a flame graph") : refuse("flame graphs of a part of the time");
       default: return this.known(name, "it");

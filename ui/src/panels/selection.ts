@@ -4,10 +4,11 @@ import { h } from "../dom";
 import * as format from "../format";
 import { nextGap, neighbour } from "../keys";
 import { IDLE_FAMILIES, T } from "../theme";
-import { emptyState, tableView } from "../table";
-import type { Frame, Link, Selected, Table } from "../types";
+import { receiptView } from "../receipt";
+import { emptyState } from "../table";
+import type { Frame, Link, Selected } from "../types";
 import { type Context, type Panel, failure } from "./panel";
-import { report, showName } from "./tables";
+import { showName } from "./tables";
 import { evidence, slider, verdictOf } from "./verdict";
 
 const HIDDEN_ZERO = new Set([
@@ -147,46 +148,32 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
     s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
   if (isIdle) {
     return h("div", { class: "columns" }, h("section", { class: "first" },
-      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : app.source.isOffline ? h("div", { class: "small" }, OFFLINE_WAITS) : null, buttons), await causeOf(ctx, s));
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : app.source.isOffline ? h("div", { class: "small" }, OFFLINE_WAITS) : null, buttons), await receiptView(ctx, { from: s.start, to: s.end }, true), await causeOf(ctx, s));
   }
+  const hasReceipt = !isBusy && (isGap || ["step", "range", "projected"].includes(row?.kind ?? "")) && length > 0;
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
+    hasReceipt ? await receiptView(ctx, { from: s.start, to: s.end }) : null,
     framesOf(s).length ? h("section", null, h("h4", null, "Call stack"), stackView(framesOf(s))) : null,
-    h("section", null, h("h4", null, isGap ? "Before and after the gap" : "Details"),
-      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : isGap ? "Nothing of this row was at work in this time. The rows of the threads below show what they did instead." : "Nothing else was recorded about it.")),
-    framesOf(s).length && !links.length ? null : h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
+    hasReceipt && !fieldsOf(s).length ? null : h("section", null, h("h4", null, "Details"),
+      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : "Nothing else was recorded about it.")),
+    (framesOf(s).length || hasReceipt) && !links.length ? null : h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
     await gapsOf(ctx, s));
 }
 
 async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app } = ctx;
-  const names = ["cuda_gpu_sum", "cuda_api_sum", "nvtx_sum", "overlap"];
-  let why = "No work is entirely inside this range.";
-  const answers = await Promise.all(names.map(async (n) => {
-    try {
-      return await report(ctx, n, true);
-    } catch (e) {
-      why = (e as Error).message;
-      return null;
-    }
-  }));
-  const small = (t: Table | null, title: string, bar: string): HTMLElement | null => (t && t.rows.length
-    ? h("section", null, h("h4", null, title), tableView({ ...t, rows: t.rows.slice(0, 50) }, { bar, hidden: ["Med", "Min", "Max", "StdDev", "Category", "Style"] })) : null);
-  const overlap = answers[3];
-  const busyIx = overlap ? overlap.columns.findIndex((c) => c.name === "Busy") : -1;
   const facts: [string, string][] = [
     ["length", format.duration(s.end - s.start)],
     ["from", format.moment(s.start - app.meta.from, 10)],
     ["to", format.moment(s.end - app.meta.from, 10)],
   ];
-  for (const row of overlap && busyIx >= 0 ? overlap.rows : []) facts.push([String(row[0] ?? "device"), `${Number(row[busyIx]).toFixed(1)} % busy`]);
   return h("div", { class: "columns" },
     h("section", { class: "first" }, h("h3", null, `Measured ${format.duration(s.end - s.start)}`), pairs(facts),
       h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
         h("button", { onclick: () => app.openTab("flame") }, "Flame graph"),
         h("button", { onclick: () => { app.setRange(null); app.select(null); } }, "Clear ", h("kbd", null, "Esc")))),
-    small(answers[0], "On the device", "Time") ?? h("section", null, h("h4", null, "On the device"), h("div", { class: "small" }, why)),
-    small(answers[1], "CUDA calls", "Time"), small(answers[2], "Ranges", "Time"));
+    await receiptView(ctx, { from: s.start, to: s.end }));
 }
 
 export const selection: Panel = {
