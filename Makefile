@@ -6,7 +6,7 @@
 #   make test       all tests; T=cudart those that are named so (make test-list), also make unit, golden, e2e, ...
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
-#   make screenshots  the pictures of the README, from the page itself
+#   make screenshots  the pictures of the README, and build/screenshots: the page on twelve recordings
 #   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
@@ -391,9 +391,10 @@ bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
 	@echo "  NPM   playwright-core"
 	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
-# The pictures of the README.
+# The pictures of the README, and how the page opens on twelve ordinary recordings, to be looked at.
 screenshots: all test/browser/node_modules/.package-lock.json
 	$(Q)BUILD=$(BUILD) node test/browser/screenshots.mjs doc/images
+	$(Q)BUILD=$(BUILD) node test/browser/gallery.mjs $(BUILD)/screenshots
 
 # How fast the page is, on a made-up report of 10 million kernels; VIEW_KERNELS=... for another size.
 VIEW_KERNELS ?= 10000000

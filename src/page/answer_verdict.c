@@ -205,7 +205,7 @@ static void put_opportunities(struct lull_json *j, const struct lull_why *why)
 		pair_text(j, "utilization", why->utilization);
 }
 
-static void put_found(struct lull_json *j, const struct lull_page_report *report)
+static void put_found(struct lull_json *j, struct lull_page_report *report)
 {
 	const struct lull_why *why = report->why;
 	struct lull_str text = LULL_STR_INIT;

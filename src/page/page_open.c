@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "model/device.h"
 #include "page/page_why.h"
+#include "page/receipt.h"
 
 /* ---- the part of the run ---- */
 
@@ -86,20 +87,35 @@ static struct lull_span steady_of(const struct lull_page_report *report)
 
 struct launcher {
 	u32 lane;
-	u64 n; /* calls that started work */
+	u64 n;	    /* calls that started work */
+	u64 weight; /* the same, by which they are sorted */
 };
+
+/* People know the main thread best: another one must start many times as much to come first. */
+#define MAIN_WEIGHT 8u
 
 static int by_calls(const void *a, const void *b)
 {
 	const struct launcher *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n > y->n ? -1 : 1;
+	if (x->weight != y->weight)
+		return x->weight > y->weight ? -1 : 1;
 	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
-/* The threads that start the work, those that start most of it first. */
-static void add_launchers(struct lull_vec *to, const struct lull_chain *chain)
+static bool is_main(struct lull_reader *r, u32 lane)
+{
+	size_t n_lanes, n;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
+	const struct lull_process_row *all = lull_reader_dim(r, LULL_TABLE_process, &n);
+	u32 process = lane && lane <= n_lanes ? lanes[lane - 1].process : 0;
+
+	return process && process <= n && lanes[lane - 1].tid == all[process - 1].pid;
+}
+
+/* The threads that start the work in this time, those that start most of it first. */
+static void add_launchers(struct lull_vec *to, struct lull_reader *r,
+			  const struct lull_chain *chain, struct lull_span span)
 {
 	struct launcher *l;
 	struct lull_map known;
@@ -107,16 +123,24 @@ static void add_launchers(struct lull_vec *to, const struct lull_chain *chain)
 	lull_map_init(&known);
 	for (u32 i = 0; i < chain->n; i++) {
 		const struct lull_node *node = &chain->nodes[i];
-		u32 *ix = lull_map_add(&known, node->lane, NULL);
+		u32 *ix;
 
+		/* Warm-up is often done by another thread than the work later. */
+		if (node->unit == LULL_NONE || node->end_ns <= span.from_ns ||
+		    node->begin_ns >= span.to_ns)
+			continue;
+		ix = lull_map_add(&known, node->lane, NULL);
 		if (!*ix) {
 			((struct launcher *)lull_vec_push(to))->lane = node->lane;
 			*ix = (u32)to->n;
 		}
 		l = lull_vec_get(to, *ix - 1);
-		l->n += node->unit != LULL_NONE;
+		l->n++;
 	}
 	lull_map_release(&known);
+	l = to->at;
+	for (size_t i = 0; i < to->n; i++)
+		l[i].weight = l[i].n * (is_main(r, l[i].lane) ? MAIN_WEIGHT : 1);
 	if (to->n)
 		lull_sort(to->at, to->n, sizeof(struct launcher), by_calls);
 }
@@ -132,12 +156,72 @@ static const char *key_of(const struct lull_timeline *t, const char *kind, u32 i
 	return NULL;
 }
 
-void lull_page_put_open(struct lull_json *j, const struct lull_page_report *report)
+static void put_launchers(struct lull_json *j, const struct lull_page_report *report,
+			  struct lull_span span)
 {
-	const struct lull_timeline *t = report->timeline;
-	const struct lull_subject *lead = report->why->lead;
-	struct lull_span steady = steady_of(report), view = steady;
 	struct lull_vec launchers;
+
+	lull_vec_init(&launchers, sizeof(struct launcher));
+	add_launchers(&launchers, report->slow, &report->why->lead->chain, span);
+	if (!launchers.n) /* all was launched long before */
+		add_launchers(&launchers, report->slow, &report->why->lead->chain, LULL_SPAN_ALL);
+	lull_json_key(j, "threads");
+	lull_json_array(j);
+	for (size_t i = 0; i < launchers.n; i++) {
+		const struct launcher *l = lull_vec_get(&launchers, i);
+		const char *key = key_of(report->timeline, LULL_ROW_THREAD, l->lane);
+
+		if (key)
+			lull_json_text(j, key);
+	}
+	lull_json_end(j);
+	lull_vec_release(&launchers);
+}
+
+/* Less of a CPU than this, and nothing else, and a thread is idle. */
+#define IDLE_SHARE 0.01
+
+/* Whether a thread did something in this time, besides waiting in the C library. */
+static bool is_active(struct lull_timeline *t, u32 thread, struct lull_span span)
+{
+	static const char *const kinds[] = { "cpu",  "range",	   "op",  "pycall",
+					     "call", "collective", "gil", "pysample" };
+	const struct lull_row *rows = t->rows.at;
+	f64 least = IDLE_SHARE * (f64)(span.to_ns - span.from_ns);
+	bool is = false;
+
+	for (size_t i = 0; i < t->rows.n && !is; i++) {
+		for (size_t k = 0; k < LULL_COUNT_OF(kinds) && rows[i].parent == thread; k++) {
+			struct lull_receipt_sums s;
+
+			if (strcmp(rows[i].kind, kinds[k]) != 0)
+				continue;
+			lull_receipt_init(&s);
+			lull_receipt_lane(&s, t, rows[i].first_lane, span);
+			is |= k ? s.n > 0 : (f64)s.ns >= least;
+			lull_receipt_release(&s);
+		}
+	}
+	return is;
+}
+
+static void put_active(struct lull_json *j, struct lull_timeline *t, struct lull_span span)
+{
+	const struct lull_row *rows = t->rows.at;
+
+	lull_json_key(j, "active");
+	lull_json_array(j);
+	for (u32 i = 0; i < t->rows.n; i++)
+		if (!strcmp(rows[i].kind, LULL_ROW_THREAD) && is_active(t, i, span))
+			lull_json_text(j, rows[i].key);
+	lull_json_end(j);
+}
+
+void lull_page_put_open(struct lull_json *j, struct lull_page_report *report)
+{
+	const struct lull_subject *lead = report->why->lead;
+	struct lull_timeline *t = report->timeline;
+	struct lull_span steady = steady_of(report), view = steady;
 	const char *key;
 
 	if (lull_rounds_n_steady(&lead->rounds))
@@ -151,18 +235,9 @@ void lull_page_put_open(struct lull_json *j, const struct lull_page_report *repo
 	lull_page_pair_u64(j, "steady_to", steady.to_ns - t->origin_ns);
 	key = key_of(t, LULL_ROW_DEVICE, lull_device_row_of(report->slow, lead->device));
 	lull_page_pair_text(j, "device", key ? key : "");
-	lull_vec_init(&launchers, sizeof(struct launcher));
-	add_launchers(&launchers, &lead->chain);
-	lull_json_key(j, "threads");
-	lull_json_array(j);
-	for (size_t i = 0; i < launchers.n; i++) {
-		const struct launcher *l = lull_vec_get(&launchers, i);
-
-		key = key_of(t, LULL_ROW_THREAD, l->lane);
-		if (key && l->n)
-			lull_json_text(j, key);
-	}
+	put_launchers(j, report, view);
+	pthread_mutex_lock(&report->quick_lock);
+	put_active(j, t, steady);
+	pthread_mutex_unlock(&report->quick_lock);
 	lull_json_end(j);
-	lull_json_end(j);
-	lull_vec_release(&launchers);
 }

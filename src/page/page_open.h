@@ -9,9 +9,9 @@
 
 /*
  * "open": {"from", "to", "n_steps", "steady_from", "steady_to", "device": key,
- * "threads": [keys, most launches first]}.
- * The analysis must have ended and have a lead.
+ * "threads": [keys of those that launch], "active": [keys of those that did something in the steady
+ * steps]}. The analysis must have ended and have a lead; takes quick_lock.
  */
-void lull_page_put_open(struct lull_json *j, const struct lull_page_report *report);
+void lull_page_put_open(struct lull_json *j, struct lull_page_report *report);
 
 #endif

@@ -24,17 +24,12 @@ async function shoot(name, files, options, prepare) {
 
 const large = { viewport: { width: 1600, height: 900 } };
 const reports = "examples/reports";
-await shoot("view-light", [`${reports}/sync_item.lull`], large, async () => {
-  const { app } = window.lull;
-  const length = app.meta.to - app.meta.from;
-  app.show({ from: app.meta.from + length * 0.505, to: app.meta.from + length * 0.63 });
-});
+await shoot("view-light", [`${reports}/sync_item.lull`], large);
 await shoot("view-dark", [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`], { ...large, colorScheme: "dark" }, async () => {
   const { app } = window.lull;
-  const length = app.meta.to - app.meta.from;
-  app.show({ from: app.meta.from + length * 0.35, to: app.meta.from + length * 0.62 });
   const idle = app.meta.rows.find((r) => r.kind === "idle");
-  await app.selectAt(idle.lane, app.meta.from + length * 0.45);
+  const { gaps } = await app.source.ask("gaps", { lane: idle.lane, n: 1, from: Math.round(app.view.from), to: Math.round(app.view.to) });
+  await app.selectAt(idle.lane, (gaps[0][0] + gaps[0][1]) / 2);
 });
 await shoot("view-compare", [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`], large, async () => {
   window.lull.app.openTab("compare");

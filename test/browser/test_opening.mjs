@@ -1,11 +1,8 @@
 // What the page shows first on recordings of ordinary programs: a few steady steps with their cause, the kernels and the
 // thread that launches them, without scrolling, on small and on large screens.
 
-import { browser, check, main, open, settle, view } from "./support.mjs";
-
-/** Training, decoding, servers and CUDA C++; one and several processes, streams and launching threads. */
-const RUNS = ["gpt_char_train", "train_scans_loader", "leaf_resnet", "dqn_replay", "chat_greedy", "translate_beam", "batching_server",
-  "mask_server", "remote_features", "frame_gain", "star_cluster", "implicit_diffusion"];
+import { RUNS } from "./runs.mjs";
+import { browser, check, comes, main, open, settle, state, view } from "./support.mjs";
 
 const SIZES = [[1000, 700], [1600, 900]];
 
@@ -52,6 +49,13 @@ function told(name, s) {
   check(new Set(s.threads.map((key) => key.replace(/^.*\//, ""))).size === s.threads.length, `${name}: a thread has one row`, s.threads);
 }
 
+/** Where kernels are the answer, their names lead to one of a steady step. */
+async function kernelLink(page) {
+  await page.click(".evidence .link");
+  const s = await comes(() => state(page), (t) => /accelerate/.test(t.selection?.name ?? ""), "a kernel of the verdict leads to one of it");
+  check(s.tab === "verdict", "the verdict is still there", s.tab);
+}
+
 async function opens(name) {
   const server = await view(`test/corpus/data/${name}.lull`);
   const page = await open(await browser(), server.url, { viewport: { width: SIZES[0][0], height: SIZES[0][1] } });
@@ -61,6 +65,7 @@ async function opens(name) {
     placed(`${name} ${width} × ${height}`, await look(page));
   }
   told(name, await look(page));
+  if (name === "star_cluster") await kernelLink(page);
   check(page.complaints.length === 0, `${name}: nothing in the console`, page.complaints);
   await page.context().close();
   await server.end();

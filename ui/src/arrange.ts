@@ -45,7 +45,8 @@ function adopt(parent: Node | null, child: Node): void {
   parent?.children.push(child);
 }
 
-function isIdle(thread: Node, run: number): boolean {
+function isIdle(thread: Node, run: number, opening: Opening | undefined): boolean {
+  if (opening?.active) return !opening.active.includes(thread.row.key);
   const cpu = thread.children.find((c) => c.row.kind === "cpu");
   if (thread.children.some((c) => ACTIVE.has(c.row.kind) && c.row.n > 0)) return false;
   return !!cpu && cpu.row.busy < IDLE_SHARE * run;
@@ -85,8 +86,8 @@ function metricsOf(nodes: Node[]): Node | null {
 }
 
 /** Threads that did nothing become one closed group; those that worked come first. */
-function foldIdle(process: Node, run: number): void {
-  const idle = process.children.filter((t) => t.row.kind === "thread" && isIdle(t, run));
+function foldIdle(process: Node, run: number, opening: Opening | undefined): void {
+  const idle = process.children.filter((t) => t.row.kind === "thread" && isIdle(t, run, opening));
   if (!idle.length) return;
   const fold = group(`${process.row.key}/idle-threads`, "fold", `${idle.length} idle ${idle.length === 1 ? "thread" : "threads"}`, idle, process);
   if (process.children.length > 1) return;
@@ -146,7 +147,7 @@ export function arrange(meta: Meta, opening?: Opening): Arranged {
     adopt(null, t);
     t.row.is_launcher = true;
   }
-  for (const p of processes) foldIdle(p, run);
+  for (const p of processes) foldIdle(p, run, opening);
   const isTop = new Set<Node | null | undefined>([steps, lead, ...launchers, home, ...devices, ...processes, metrics, ...rest]);
   const others = nodes.filter((n) => !n.parent && !isTop.has(n) && n.row.kind !== "curve");
   const top = [steps, lead, ...launchers, home, ...devices.filter((d) => d !== lead), ...processes.filter((p) => p !== home), ...others, metrics]

@@ -1,8 +1,15 @@
 // The drawer below the rows: tabs and the panel of one of them.
 
+import type { App } from "./app";
 import { h } from "./dom";
 import { PANELS } from "./panels";
 import { type Context, type Panel, failure } from "./panels/panel";
+
+/** Panels in the order of their tabs: what the recording has nothing for comes last. */
+export function tabsOf(app: App): Panel[] {
+  const isAbsent = (p: Panel): boolean => p.isAbsent?.(app) ?? false;
+  return [...PANELS.filter((p) => !isAbsent(p)), ...PANELS.filter(isAbsent)];
+}
 
 export class Drawer {
   readonly el: HTMLElement;
@@ -16,7 +23,7 @@ export class Drawer {
     const { app } = ctx;
     const grip = h("div", { class: "grip", title: "Drag to resize" });
     this.el = h("section", { class: "drawer" }, grip, this.tabs, this.body);
-    this.tabs.append(...PANELS.map((p) => h("button", { role: "tab", "data-tab": p.id, onclick: () => app.openTab(p.id) }, p.title)),
+    this.tabs.append(...tabsOf(app).map((p) => h("button", { role: "tab", "data-tab": p.id, class: p.isAbsent?.(app) ? "absent" : "", title: p.isAbsent?.(app) ? "Not in this recording" : undefined, onclick: () => app.openTab(p.id) }, p.title)),
       h("button", { class: "hide", onclick: () => { app.isDrawerOpen = !app.isDrawerOpen; app.changed("drawer"); } }, h("kbd", null, "Q"), h("span", null, " hide")));
     grip.addEventListener("pointerdown", (e) => this.resize(e, grip));
     app.on("drawer", () => this.update());

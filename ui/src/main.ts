@@ -3,14 +3,13 @@ import "./style.css";
 import { App } from "./app";
 import { askDevices } from "./devices";
 import { h } from "./dom";
-import { Drawer } from "./drawer";
+import { Drawer, tabsOf } from "./drawer";
 import * as format from "./format";
 import { Header } from "./header";
 import { Input } from "./input";
 import { type Command, commands, listen } from "./keys";
 import { localSource } from "./local";
 import { Minimap } from "./minimap";
-import { PANELS } from "./panels";
 import { type Verdict, knowVerdict } from "./panels/verdict";
 import { HttpSource, type Source } from "./source";
 import { useTheme } from "./theme";
@@ -64,7 +63,7 @@ class Page {
     const all = commands(app, timeline, {
       focusSearch: () => header.search.focus(), toggleHelp: () => this.toggleHelp(all), toggleTheme: () => this.theme(!app.isDark),
       goTo: () => this.goTo(), clear: () => this.clear(header), share: () => void this.share(),
-      openTabAt: (ix) => { if (PANELS[ix]) app.openTab(PANELS[ix].id); },
+      openTabAt: (ix) => { const tab = tabsOf(app)[ix]; if (tab) app.openTab(tab.id); },
     });
     listen(all, () => this.help !== null && false);
     root.replaceChildren(header.el, new Minimap(app).el, timeline.el, drawer.el, this.footer(), input.tip, this.live, gone);

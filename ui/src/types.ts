@@ -26,6 +26,7 @@ export interface Opening {
   steady_to: number;
   device: string; // keys of rows
   threads: string[];
+  active?: string[]; // threads that did something in the steady steps
 }
 
 export interface Meta {

@@ -105,6 +105,7 @@ export const compare: Panel = {
   place: 120,
   title: "Compare",
   isTall: true,
+  isAbsent: (app) => app.meta.reports.length < 2 || !!app.meta.is_job,
   render: async (ctx) => {
     const { app } = ctx;
     if (app.meta.is_job) return emptyState("These are ranks of one job", "The Ranks panel shows them above each other. To compare two recordings: lull view before.lull after.lull");

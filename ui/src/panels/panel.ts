@@ -20,7 +20,8 @@ export interface Panel {
   follows?: ("selection" | "range" | "verdict")[];
   /** Kept when another tab is opened and shown again as it was. */
   render: (ctx: Context) => HTMLElement | Promise<HTMLElement>;
-  badge?: (app: App) => string;
+  /** Whether the recording has nothing for it: its tab comes last then, and the panel says how to record it. */
+  isAbsent?: (app: App) => boolean;
   /** Needs more than half of the window. */
   isTall?: boolean;
 }

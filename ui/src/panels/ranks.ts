@@ -185,6 +185,7 @@ export const ranks: Panel = {
   place: 140,
   title: "Ranks",
   isTall: true,
+  isAbsent: (app) => !app.meta.is_job,
   follows: ["verdict"],
   render: async (ctx) => {
     if (!ctx.app.meta.is_job) {

@@ -43,7 +43,7 @@ export async function showName(ctx: Context, name: string): Promise<void> {
   if (s) ctx.timeline.showRow(ctx.app.rowOfLane[s.lane]);
 }
 
-function tables(place: number, id: string, title: string, empty: string): Panel {
+function tables(place: number, id: string, title: string, empty: string, isAbsent?: Panel["isAbsent"]): Panel {
   let chosen = 0;
   let filter = "";
   let useRange = false;
@@ -52,6 +52,7 @@ function tables(place: number, id: string, title: string, empty: string): Panel 
     place,
     title,
     follows: ["range"],
+    isAbsent,
     render: (ctx) => {
       const choices = tablesOf(ctx, id);
       const body = h("div", { class: "panel-body" });
@@ -104,6 +105,6 @@ function tables(place: number, id: string, title: string, empty: string): Panel 
 export const kernels = tables(40, "kernels", "Kernels", "No kernels were recorded");
 export const calls = tables(50, "calls", "Calls", "No calls were recorded");
 export const ranges = tables(60, "ranges", "Ranges", "No ranges were recorded");
-export const ops = tables(70, "ops", "Ops", "No operators were recorded");
+export const ops = tables(70, "ops", "Ops", "No operators were recorded", (app) => !app.meta.rows.some((r) => r.kind === "op"));
 export const copies = tables(80, "copies", "Copies", "No copies were recorded");
-export const collectives = tables(90, "collectives", "Collectives", "No collectives were recorded");
+export const collectives = tables(90, "collectives", "Collectives", "No collectives were recorded", (app) => !app.meta.rows.some((r) => r.kind === "collective" || r.title.startsWith("NCCL")));
