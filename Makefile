@@ -61,7 +61,7 @@ LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(com
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev musl-tools python3 python3-torch sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev musl-tools python3 python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
@@ -361,6 +361,7 @@ need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 need/e2e/osrt: $(OSRT_GUESTS)
 need/e2e/ranks: $(BUILD)/sim/lull-job
+need/e2e/requests: sim $(BUILD)/e2e/request_guest
 need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
 need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 
@@ -460,7 +461,7 @@ format:
 	$(Q)tools/wrap-comments $(FORMATTED)
 
 # Loaded into the Python programs that are recorded; beside the agent.
-PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py lull/_compile.py
+PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py lull/_compile.py lull/_requests.py
 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull

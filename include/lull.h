@@ -12,6 +12,12 @@
  *	}
  *	lull_step_end();
  *
+ * A server says which request a thread works for:
+ *
+ *	lull_request(id);		a request arrived, and this thread works for it
+ *	... lull_token() ...		a token of its answer is ready
+ *	lull_done();			it is answered
+ *
  * Without a profiler every call costs a load and a branch. Ranges nest per thread. If you have
  * NVTX, use it instead: lull records it just as well, and so do other tools.
  *
@@ -50,6 +56,10 @@ struct lull_annotate_api {
 	void (*start)(void);
 	void (*stop)(void);
 	int (*schedule)(const struct lull_steps *steps);
+	void (*request)(unsigned long long id);
+	void (*work)(unsigned long long id);
+	void (*token)(void);
+	void (*done)(void);
 };
 
 /*
@@ -157,6 +167,47 @@ static inline int lull_schedule(const struct lull_steps *steps)
 	if (!api || api->size <= offsetof(struct lull_annotate_api, schedule))
 		return 0;
 	return api->schedule(steps);
+}
+
+/*
+ * Request `id` arrived, and this thread works for it. Ids are the program's, any number but 0; of
+ * two requests that are open at the same time they differ.
+ */
+static inline void lull_request(unsigned long long id)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, request))
+		api->request(id);
+}
+
+/*
+ * From now on this thread works for request `id`, which another thread may have taken; 0: for none.
+ */
+static inline void lull_work(unsigned long long id)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, work))
+		api->work(id);
+}
+
+/* A token of the answer to this thread's request is ready. */
+static inline void lull_token(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, token))
+		api->token();
+}
+
+/* This thread's request is answered; the thread works for none. */
+static inline void lull_done(void)
+{
+	const struct lull_annotate_api *api = lull_annotate();
+
+	if (api && api->size > offsetof(struct lull_annotate_api, done))
+		api->done();
 }
 
 /* 1 while a recording is on. */

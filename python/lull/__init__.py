@@ -1,4 +1,4 @@
-"""lull - steps, ranges and schedules for the lull profiler.
+"""lull - steps, ranges, requests and schedules for the lull profiler.
 
     import lull
 
@@ -8,13 +8,20 @@
         with lull.record("augment"):
             batch = augment(batch)
 
-`lull profile` finds phases of PyTorch without any of this. Without `lull profile` every call does
+A server whose requests are not found by themselves says where they are:
+
+    with lull.request("generate"):
+        for token in model.stream(prompt):
+            lull.token()
+
+`lull profile` finds phases of PyTorch and requests of web servers without any of this. Without `lull profile` every call does
 nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`.
 """
 import os
 import sys
 
-__all__ = ["schedule", "step", "record", "mark", "start", "stop", "is_recording"]
+__all__ = ["schedule", "step", "record", "mark", "start", "stop", "is_recording",
+           "request", "current_request", "serve", "token"]
 
 
 def _load():
@@ -125,3 +132,93 @@ def stop():
 def is_recording():
     """True while a recording is on."""
     return bool(_agent and _agent.is_recording())
+
+
+# ---- requests ----
+
+
+def _requests():
+    """The module that knows the requests, or None where none are recorded."""
+    return sys.modules.get("_lull_requests") if _agent else None
+
+
+class request:
+    """A request to this program: `with lull.request("generate"):`, or a decorator.
+
+    The name says what kind of request it is, such as a path. `traceparent` is the header of that
+    name, as OpenTelemetry sends it. Inside another request it does nothing.
+    """
+
+    __slots__ = ("name", "traceparent", "_open")
+
+    def __init__(self, name="request", traceparent=""):
+        self.name = str(name)
+        self.traceparent = str(traceparent or "")
+        self._open = None
+
+    def __enter__(self):
+        requests = _requests()
+        if requests is not None:
+            self._open = requests.begin_request(self.name, self.traceparent)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self._open is not None:
+            _requests().end_request(self._open, error)
+            self._open = None
+        return False
+
+    def __call__(self, function):
+        import functools
+        import inspect
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def wrapped(*args, **kwargs):
+                with request(self.name, self.traceparent):
+                    return await function(*args, **kwargs)
+        else:
+            @functools.wraps(function)
+            def wrapped(*args, **kwargs):
+                with request(self.name, self.traceparent):
+                    return function(*args, **kwargs)
+        return wrapped
+
+
+def current_request():
+    """The request that this code works for, to hand it to serve() on another thread; or None."""
+    requests = _requests()
+    return requests.current() if requests is not None else None
+
+
+class serve:
+    """This thread works for these requests: `with lull.serve(*batch):`.
+
+    They come from current_request(); None among them is ignored. For threads that get their work
+    from a queue, and for batches.
+    """
+
+    __slots__ = ("requests", "_before")
+
+    def __init__(self, *requests):
+        self.requests = [r for r in requests if r is not None]
+        self._before = None
+
+    def __enter__(self):
+        requests = _requests()
+        if requests is not None:
+            self._before = requests.serve(self.requests)
+        return self
+
+    def __exit__(self, *exc):
+        requests = _requests()
+        if requests is not None:
+            requests.resume(self._before)
+        return False
+
+
+def token(request=None):
+    """A token of the answer to this request is ready (default: the one this code works for)."""
+    if request is None:
+        request = current_request()
+    if request is not None:
+        request.token()

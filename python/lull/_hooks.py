@@ -14,7 +14,7 @@ import sys
 import threading
 
 # Bits of the agent's sources, as in src/wire/wire.h.
-TORCH, OPS, MODULES = 1 << 24, 1 << 25, 1 << 26
+TORCH, OPS, MODULES, REQUESTS = 1 << 24, 1 << 25, 1 << 26, 1 << 28
 
 # How far the hooks got, for tell().
 PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
@@ -890,6 +890,15 @@ def _load(name, file):
     return module
 
 
+def _watch_requests():
+    try:
+        requests = _load("_lull_requests", "_requests.py")
+        sys.modules["_lull_requests"] = requests
+        requests.begin(_agent, PATCHES)
+    except Exception:
+        _agent.request_trouble()
+
+
 def begin(folder):
     """Called once, before the program."""
     global _agent, _enter, _folder, _leave, _sources
@@ -900,9 +909,15 @@ def begin(folder):
         return
     _enter, _leave, _sources = _agent.enter, _agent.leave, _agent.sources()
     if not _sources & TORCH:
+        PATCHES.clear()
+        BEFORE.clear()
+    if _sources & REQUESTS:
+        _watch_requests()
+    if PATCHES:
+        sys.meta_path.insert(0, _Finder())
+    if not _sources & TORCH:
         return
     _agent.tell(PACKAGE)
-    sys.meta_path.insert(0, _Finder())
     # For calls of CUDA that wait, and for operators.
     _Ops.has_lines = _learn_stacks()
     # Also without PyTorch: where the interpreter is stripped, samples do not name the collector.

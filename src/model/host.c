@@ -114,7 +114,7 @@ static void take_range(struct loader *l, const struct row *row)
 		return;
 	e = add(l, LULL_HOST_RANGE, row, l->bits[row->ref]);
 	if (e)
-		e->is_hook = row->ref && l->labels[row->ref - 1].api == LULL_LABEL_API_HOOK;
+		e->is_hook = row->ref && lull_nest_is_hook(&l->labels[row->ref - 1]);
 }
 
 static void load_ranges(struct loader *l)
@@ -131,7 +131,7 @@ static void load_ranges(struct loader *l)
 		*bits = lull_name_is_step(name)
 				? LULL_IN_PHASE
 				: lull_name_bits(name) | lull_doing_range(name) | LULL_IN_NAMED;
-		if ((*bits & LULL_IN_NAMED) && l->labels[i].api != LULL_LABEL_API_HOOK)
+		if ((*bits & LULL_IN_NAMED) && !lull_nest_is_hook(&l->labels[i]))
 			*bits |= LULL_IN_USER;
 	}
 	each(l, LULL_TABLE_range, "label", "flags", take_range);

@@ -27,6 +27,13 @@
 #define LULL_LABEL_API_ANNOTATION 3
 #define LULL_LABEL_API_ON_DEVICE  4
 #define LULL_LABEL_API_HOOK	  6
+#define LULL_LABEL_API_REQUEST	  7 /* wire/request_mark.h */
+
+/* Whether ranges of this label are of our hooks, not of the program. */
+static inline bool lull_nest_is_hook(const struct lull_label_row *label)
+{
+	return label->api == LULL_LABEL_API_HOOK || label->api == LULL_LABEL_API_REQUEST;
+}
 
 /*
  * Whether ranges of this label are the shadow that other ranges throw on a device: they are on

@@ -20,6 +20,7 @@ enum lull_api {
 	LULL_API_NVTX = 1,
 	LULL_API_ANNOTATE = 2, /* lull.h */
 	LULL_API_TORCH = 6,    /* hooks of PyTorch */
+	LULL_API_REQUEST = 7,  /* requests of servers */
 };
 
 /* Everything that names a range besides its text. */
@@ -94,12 +95,16 @@ static inline void *lull_reserve_labelled(struct lull_thread *t, u16 type, u32 s
 
 /* The domain of PyTorch's phases; NVTX's never get that far. */
 #define LULL_DOMAIN_TORCH 0xffffu
+/* And that of the requests that threads work for. */
+#define LULL_DOMAIN_REQUEST 0xfffeu
 
 /* Where the level of a domain is counted. */
 static inline u16 *lull_level(struct lull_thread *t, u32 domain_ix)
 {
 	if (__builtin_expect(domain_ix == LULL_DOMAIN_TORCH, 0))
 		return &t->torch.level;
+	if (__builtin_expect(domain_ix == LULL_DOMAIN_REQUEST, 0))
+		return &t->request.level;
 	return &t->level[domain_ix < LULL_N_DOMAINS ? domain_ix : LULL_N_DOMAINS - 1];
 }
 

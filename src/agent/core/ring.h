@@ -74,6 +74,7 @@ struct lull_thread {
 	struct lull_slot *slot;
 	u16 level[LULL_N_DOMAINS]; /* NVTX nesting depth by domain index */
 	struct lull_torch_state torch;
+	struct lull_request_state request;
 	struct lull_kernel_state kernel;
 	char **env;	  /* room for the environment of a child (process_exec.c), or NULL */
 	size_t env_bytes; /* of that */

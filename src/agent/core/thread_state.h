@@ -85,4 +85,10 @@ struct lull_torch_state {
 	struct lull_open_op ops[LULL_N_OPEN_OPS];
 };
 
+/* request */
+struct lull_request_state {
+	u16 level;   /* of LULL_DOMAIN_REQUEST: how many requests the thread works for */
+	u64 current; /* the request of lull_request() and lull_work(), 0 for none */
+};
+
 #endif

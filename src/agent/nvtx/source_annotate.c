@@ -1,5 +1,5 @@
 /*
- * annotate: ranges, marks and steps of include/lull.h.
+ * annotate: ranges, marks, steps and requests of include/lull.h.
  *
  * lull.h looks the function `lull_annotate_v1` up once; without an agent it finds nothing and its
  * calls do nothing. The table returned here is the whole interface.
@@ -9,6 +9,7 @@
 #include "agent/cuda/cuda.h"
 #include "agent/core/range.h"
 #include "agent/core/schedule.h"
+#include "agent/nvtx/request_tell.h"
 #include "lull.h"
 
 static const struct lull_range_style style = { .api = LULL_API_ANNOTATE };
@@ -97,6 +98,46 @@ static int schedule(const struct lull_steps *steps)
 	return lull_schedule_set(&s);
 }
 
+/* Also while nothing is recorded, so that a recording that begins meanwhile knows the request. */
+static void work(unsigned long long id)
+{
+	struct lull_text name = lull_text("request", 7);
+	struct lull_thread *t = lull_thread();
+	u64 one = id;
+
+	if (t)
+		t->request.current = id;
+	lull_request_work(&name, &one, id ? 1 : 0);
+}
+
+static void request(unsigned long long id)
+{
+	struct lull_request r = { .id = id, .name = lull_text("request", 7) };
+
+	lull_request_arrived(&r, 0);
+	work(id);
+}
+
+static void mark_request(enum lull_request_kind kind, const char *text)
+{
+	struct lull_text name = lull_text(text, strlen(text));
+	struct lull_thread *t = lull_thread();
+
+	if (t && t->request.current)
+		lull_request_mark(kind, t->request.current, &name);
+}
+
+static void token(void)
+{
+	mark_request(LULL_REQUEST_TOKEN, "token");
+}
+
+static void done(void)
+{
+	mark_request(LULL_REQUEST_ENDED, "done");
+	work(0);
+}
+
 static int is_recording(void)
 {
 	lull_sources_passed();
@@ -119,6 +160,10 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 		.start = start_recording,
 		.stop = stop_recording,
 		.schedule = schedule,
+		.request = request,
+		.work = work,
+		.token = token,
+		.done = done,
 	};
 
 	return &api;

@@ -19,57 +19,21 @@
 #include "agent/core/real.h"
 #include "agent/core/schedule.h"
 #include "agent/core/sys.h"
+#include "agent/python/python_module.h"
 #include "agent/python/torch.h"
 
-typedef struct py_object py_object; /* PyObject, which nobody here looks into */
+struct lull_py lull_py;
 
-/* PyMethodDef */
-struct py_method {
-	const char *name;
-	void *function;
-	int flags;
-	const char *doc;
-};
-enum { WITH_ARGS = 0x80, WITHOUT_ARGS = 4, WITH_ONE = 8 };
-
-/* PyModuleDef */
-struct py_module {
-	i64 n_references;
-	void *type;
-	void *init;
-	i64 index;
-	void *copy;
-	const char *name;
-	const char *doc;
-	i64 size;
-	const struct py_method *methods;
-	void *slots, *traverse, *clear, *release;
-};
-
-#define PYTHON_API 1013
-
-/* What is used of Python. */
-#define PYTHON_FUNCTIONS(F)                                               \
-	F(py_object *, PyModule_Create2, (struct py_module *, int))       \
-	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))    \
-	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))   \
-	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long)) \
-	F(void, PyErr_Clear, (void))                                      \
-	F(void, Py_IncRef, (py_object *))
-
-#define AS_SLOT(type, name, params) type(*name) params;
-#define AS_ROW(type, name, params)  { #name, (void **)&py.name },
-static struct {
-	PYTHON_FUNCTIONS(AS_SLOT)
-	py_object *none; /* _Py_NoneStruct */
-	u64 gc_counter;	 /* when the collection began that runs */
-	u32 told;	 /* LULL_TORCH_*, for images of forked children */
-} py;
-
+#define AS_ROW(type, name, params) { #name, (void **)&lull_py.name },
 static const struct {
 	const char *name;
 	void **slot;
-} symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", (void **)&py.none } };
+} symbols[] = { PYTHON_FUNCTIONS(AS_ROW){ "_Py_NoneStruct", (void **)&lull_py.none } };
+
+static struct {
+	u64 gc_counter; /* when the collection began that runs */
+	u32 told;	/* LULL_TORCH_*, for images of forked children */
+} state;
 
 static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 {
@@ -91,32 +55,6 @@ static int visit(struct dl_phdr_info *file, size_t size, void *unused)
 static const struct lull_range_style said = { .api = LULL_API_ANNOTATE };
 static struct lull_range_style hooked = { .domain_ix = LULL_DOMAIN_TORCH, .api = LULL_API_TORCH };
 
-static py_object *nothing(void)
-{
-	py.Py_IncRef(py.none);
-	return py.none;
-}
-
-/* A string of Python; empty if it is none. */
-static struct lull_text text_of(py_object *from)
-{
-	i64 len = 0;
-	const char *bytes = py.PyUnicode_AsUTF8AndSize(from, &len);
-
-	if (!bytes)
-		py.PyErr_Clear();
-	return lull_text(bytes ? bytes : "", bytes ? (size_t)len : 0);
-}
-
-static u64 number_of(py_object *from)
-{
-	u64 value = py.PyLong_AsUnsignedLongLong(from);
-
-	if (value == UINT64_MAX)
-		py.PyErr_Clear();
-	return value;
-}
-
 /* ---- phases ---- */
 
 static py_object *enter(py_object *self, py_object *name)
@@ -125,11 +63,11 @@ static py_object *enter(py_object *self, py_object *name)
 
 	(void)self;
 	if (t) {
-		struct lull_text text = text_of(name);
+		struct lull_text text = lull_py_text(name);
 
 		lull_range_push(t, LULL_DOMAIN_TORCH, lull_label(t, &text, &hooked), LULL_NO_TAIL);
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 static py_object *leave(py_object *self, py_object *unused)
@@ -140,7 +78,7 @@ static py_object *leave(py_object *self, py_object *unused)
 	(void)unused;
 	if (t)
 		lull_range_pop(t, LULL_DOMAIN_TORCH, LULL_NO_TAIL);
-	return nothing();
+	return lull_py_none();
 }
 
 /* hooked_mark(text): something that the hooks saw. */
@@ -150,11 +88,11 @@ static py_object *hooked_mark(py_object *self, py_object *name)
 
 	(void)self;
 	if (t) {
-		struct lull_text text = text_of(name);
+		struct lull_text text = lull_py_text(name);
 
 		lull_range_mark(t, LULL_DOMAIN_TORCH, lull_label(t, &text, &hooked), LULL_NO_TAIL);
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 /* gc(phase, info), as Python's gc.callbacks are called: a range if it took long. */
@@ -169,21 +107,21 @@ static py_object *gc(py_object *self, py_object *const *args, i64 n_args)
 
 	(void)self;
 	if (!t || n_args < 1)
-		return nothing();
+		return lull_py_none();
 	now = lull_time();
-	phase = text_of(args[0]);
+	phase = lull_py_text(args[0]);
 	if (phase.len == 5) { /* "start" */
-		py.gc_counter = now;
-		return nothing();
+		state.gc_counter = now;
+		return lull_py_none();
 	}
-	if (!py.gc_counter ||
-	    (now - py.gc_counter) < lull_agent.control->tick_hz / 1000000 * GC_MIN_US)
-		return nothing();
+	if (!state.gc_counter ||
+	    (now - state.gc_counter) < lull_agent.control->tick_hz / 1000000 * GC_MIN_US)
+		return lull_py_none();
 	label = lull_label(t, &text, &hooked);
-	push = label ? lull_reserve_at(t, LULL_EVENT_push, sizeof(*push), py.gc_counter) : NULL;
-	py.gc_counter = 0;
+	push = label ? lull_reserve_at(t, LULL_EVENT_push, sizeof(*push), state.gc_counter) : NULL;
+	state.gc_counter = 0;
 	if (!push)
-		return nothing();
+		return lull_py_none();
 	push->head.a = t->torch.level | LULL_DOMAIN_TORCH << 16;
 	push->label = label;
 	lull_commit(t, sizeof(*push));
@@ -192,7 +130,7 @@ static py_object *gc(py_object *self, py_object *const *args, i64 n_args)
 		pop->a = t->torch.level | LULL_DOMAIN_TORCH << 16;
 		lull_commit(t, sizeof(*pop));
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 /* ---- what the program says itself ---- */
@@ -204,17 +142,17 @@ static py_object *push(py_object *self, py_object *name)
 
 	(void)self;
 	if (t) {
-		text = text_of(name);
+		text = lull_py_text(name);
 		lull_range_push(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL);
 	} else if (lull_capture_is_watching()) {
-		text = text_of(name);
+		text = lull_py_text(name);
 		t = lull_capture_begin(&text, &said.domain);
 		if (t)
 			lull_capture_hold_push(
 				t, 0,
 				lull_range_push(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL));
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 static py_object *pop(py_object *self, py_object *unused)
@@ -225,7 +163,7 @@ static py_object *pop(py_object *self, py_object *unused)
 	(void)unused;
 	if (t)
 		lull_range_pop(t, 0, LULL_NO_TAIL);
-	return nothing();
+	return lull_py_none();
 }
 
 static py_object *mark(py_object *self, py_object *name)
@@ -234,27 +172,27 @@ static py_object *mark(py_object *self, py_object *name)
 
 	(void)self;
 	if (t) {
-		struct lull_text text = text_of(name);
+		struct lull_text text = lull_py_text(name);
 
 		lull_range_mark(t, 0, lull_label(t, &text, &said), LULL_NO_TAIL);
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 /* step(number): said by the program. */
 static py_object *step(py_object *self, py_object *number)
 {
 	(void)self;
-	lull_schedule_step(number_of(number), 0);
-	return nothing();
+	lull_schedule_step(lull_py_number(number), 0);
+	return lull_py_none();
 }
 
 /* hooked_step(number): found by hooks. */
 static py_object *hooked_step(py_object *self, py_object *number)
 {
 	(void)self;
-	lull_schedule_step(number_of(number), LULL_STEP_HOOKED);
-	return nothing();
+	lull_schedule_step(lull_py_number(number), LULL_STEP_HOOKED);
+	return lull_py_none();
 }
 
 /* no_step(): the step that was seen to begin is none. */
@@ -263,7 +201,7 @@ static py_object *no_step(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	lull_schedule_step(0, LULL_STEP_HOOKED | LULL_STEP_END | LULL_STEP_NONE);
-	return nothing();
+	return lull_py_none();
 }
 
 static py_object *step_end(py_object *self, py_object *unused)
@@ -271,7 +209,7 @@ static py_object *step_end(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	lull_schedule_step(0, LULL_STEP_END);
-	return nothing();
+	return lull_py_none();
 }
 
 /* schedule(skip_first, wait, warmup, active, repeat): 1 if somebody records by it. */
@@ -281,13 +219,13 @@ static py_object *schedule(py_object *self, py_object *const *args, i64 n_args)
 
 	(void)self;
 	if (n_args < 5)
-		return py.PyLong_FromUnsignedLongLong(0);
-	s.skip_first = (u32)number_of(args[0]);
-	s.wait = (u32)number_of(args[1]);
-	s.warmup = (u32)number_of(args[2]);
-	s.active = (u32)number_of(args[3]);
-	s.repeat = (u32)number_of(args[4]);
-	return py.PyLong_FromUnsignedLongLong(lull_schedule_set(&s));
+		return lull_py.PyLong_FromUnsignedLongLong(0);
+	s.skip_first = (u32)lull_py_number(args[0]);
+	s.wait = (u32)lull_py_number(args[1]);
+	s.warmup = (u32)lull_py_number(args[2]);
+	s.active = (u32)lull_py_number(args[3]);
+	s.repeat = (u32)lull_py_number(args[4]);
+	return lull_py.PyLong_FromUnsignedLongLong(lull_schedule_set(&s));
 }
 
 /* start() and stop() of a recording that the program controls. */
@@ -296,7 +234,7 @@ static py_object *start_recording(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	lull_schedule_program(true);
-	return nothing();
+	return lull_py_none();
 }
 
 static py_object *stop_recording(py_object *self, py_object *unused)
@@ -304,7 +242,7 @@ static py_object *stop_recording(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	lull_schedule_program(false);
-	return nothing();
+	return lull_py_none();
 }
 
 /* ---- the rest ---- */
@@ -314,14 +252,14 @@ static py_object *is_recording(py_object *self, py_object *unused)
 	(void)self;
 	(void)unused;
 	lull_sources_passed();
-	return py.PyLong_FromUnsignedLongLong(lull_has_recording());
+	return lull_py.PyLong_FromUnsignedLongLong(lull_has_recording());
 }
 
 static py_object *sources(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
-	return py.PyLong_FromUnsignedLongLong(lull_agent.control->sources);
+	return lull_py.PyLong_FromUnsignedLongLong(lull_agent.control->sources);
 }
 
 /*
@@ -330,39 +268,39 @@ static py_object *sources(py_object *self, py_object *unused)
  */
 static py_object *thread_name(py_object *self, py_object *name)
 {
-	struct lull_text text = text_of(name);
+	struct lull_text text = lull_py_text(name);
 
 	(void)self;
 	if (text.len)
 		lull_process_name(LULL_EVENT_thread_label, 0, text.bytes, text.len);
-	return nothing();
+	return lull_py_none();
 }
 
 static void start(void)
 {
 	if (lull_agent.image)
-		atomic_store_explicit(&lull_agent.image->torch, py.told, memory_order_relaxed);
+		atomic_store_explicit(&lull_agent.image->torch, state.told, memory_order_relaxed);
 }
 
 /* tell(bits): how far the hooks came, LULL_TORCH_*. */
 static py_object *tell(py_object *self, py_object *bits)
 {
 	(void)self;
-	py.told |= (u32)number_of(bits);
+	state.told |= (u32)lull_py_number(bits);
 	start();
-	return nothing();
+	return lull_py_none();
 }
 
 /* trouble(word): this could not be hooked. */
 static py_object *trouble(py_object *self, py_object *name)
 {
-	struct lull_text text = text_of(name);
+	struct lull_text text = lull_py_text(name);
 	struct lull_image *image = lull_agent.image;
 	size_t used, room;
 
 	(void)self;
 	if (!image)
-		return nothing();
+		return lull_py_none();
 	lull_issue(LULL_ISSUE_torch_partly, 1);
 	used = strnlen(image->torch_detail, sizeof(image->torch_detail));
 	room = sizeof(image->torch_detail) - used;
@@ -371,7 +309,7 @@ static py_object *trouble(py_object *self, py_object *name)
 			image->torch_detail[used++] = ' ';
 		memcpy(image->torch_detail + used, text.bytes, text.len);
 	}
-	return nothing();
+	return lull_py_none();
 }
 
 static void read_probe(struct lull_torch_probe *probe, py_object *const *args)
@@ -379,7 +317,7 @@ static void read_probe(struct lull_torch_probe *probe, py_object *const *args)
 	u64 *to = &probe->pair[0];
 
 	for (u32 i = 0; i < sizeof(*probe) / sizeof(u64); i++)
-		to[i] = number_of(args[i]);
+		to[i] = lull_py_number(args[i]);
 }
 
 /*
@@ -391,9 +329,9 @@ static py_object *ops_watch(py_object *self, py_object *const *args, i64 n_args)
 
 	(void)self;
 	if (n_args != sizeof(probe) / sizeof(u64))
-		return py.PyLong_FromUnsignedLongLong(0);
+		return lull_py.PyLong_FromUnsignedLongLong(0);
 	read_probe(&probe, args);
-	return py.PyLong_FromUnsignedLongLong(lull_torch_watch(&probe));
+	return lull_py.PyLong_FromUnsignedLongLong(lull_torch_watch(&probe));
 }
 
 static py_object *ops_learn(py_object *self, py_object *const *args, i64 n_args)
@@ -403,12 +341,12 @@ static py_object *ops_learn(py_object *self, py_object *const *args, i64 n_args)
 
 	(void)self;
 	if (n_args != sizeof(probe) / sizeof(u64))
-		return py.PyLong_FromUnsignedLongLong(0);
+		return lull_py.PyLong_FromUnsignedLongLong(0);
 	read_probe(&probe, args);
 	is_known = lull_torch_learn(&probe);
 	if (!is_known)
 		lull_issue(LULL_ISSUE_torch_no_ops, 1);
-	return py.PyLong_FromUnsignedLongLong(is_known);
+	return lull_py.PyLong_FromUnsignedLongLong(is_known);
 }
 
 /* ops_follow(): 0 if operators must be learned first. */
@@ -416,24 +354,24 @@ static py_object *ops_follow(py_object *self, py_object *unused)
 {
 	(void)self;
 	(void)unused;
-	return py.PyLong_FromUnsignedLongLong(lull_torch_follow());
+	return lull_py.PyLong_FromUnsignedLongLong(lull_torch_follow());
 }
 
 /* stacks_learn(version, code, line, code of the caller): 1 if lines can be recorded. */
 static py_object *stacks_learn(py_object *self, py_object *const *args, i64 n_args)
 {
 	(void)self;
-	return py.PyLong_FromUnsignedLongLong(
+	return lull_py.PyLong_FromUnsignedLongLong(
 		n_args == 4 &&
-		lull_python_stack_learn((u32)number_of(args[0]), number_of(args[1]),
-					(u32)number_of(args[2]), number_of(args[3])));
+		lull_python_stack_learn((u32)lull_py_number(args[0]), lull_py_number(args[1]),
+					(u32)lull_py_number(args[2]), lull_py_number(args[3])));
 }
 
 static py_object *ops_on(py_object *self, py_object *is_on)
 {
 	(void)self;
-	lull_torch_ops(number_of(is_on) != 0);
-	return nothing();
+	lull_torch_ops(lull_py_number(is_on) != 0);
+	return lull_py_none();
 }
 
 static const struct py_method methods[] = {
@@ -461,6 +399,11 @@ static const struct py_method methods[] = {
 	{ "ops_follow", (void *)ops_follow, WITHOUT_ARGS, "record operators if it is recorded" },
 	{ "stacks_learn", (void *)stacks_learn, WITH_ARGS, "1 if lines can be recorded" },
 	{ "ops_on", (void *)ops_on, WITH_ONE, "record operators, or not" },
+	{ "request_now", (void *)lull_py_request_now, WITHOUT_ARGS, "when a request arrives" },
+	{ "request", (void *)lull_py_request, WITH_ARGS, "a request arrived; its id" },
+	{ "request_mark", (void *)lull_py_request_mark, WITH_ARGS, "something became of it" },
+	{ "request_work", (void *)lull_py_request_work, WITH_ARGS, "what this thread works for" },
+	{ "request_trouble", (void *)lull_py_request_trouble, WITHOUT_ARGS, "not hooked" },
 	{ NULL, NULL, 0, NULL },
 };
 
@@ -481,7 +424,7 @@ py_object *PyInit__lull(void)
 		if (!*symbols[i].slot)
 			return NULL;
 	hooked.domain = lull_text("torch", 5);
-	return py.PyModule_Create2(&module, PYTHON_API);
+	return lull_py.PyModule_Create2(&module, PYTHON_API);
 }
 
 static void forget(struct lull_thread *t)

@@ -31,7 +31,7 @@ static void without_the_option_four_words_count(void **state)
 	(void)state;
 	assert_int_equal(lull_trace_default(), LULL_SOURCE_CUDA | LULL_SOURCE_NVTX |
 						       LULL_SOURCE_ANNOTATE | LULL_SOURCE_OSRT |
-						       LULL_SOURCE_GIL);
+						       LULL_SOURCE_GIL | LULL_SOURCE_REQUEST);
 }
 
 static void verbose_is_the_word_and_more(void **state)

@@ -1,0 +1,626 @@
+"""Requests of servers, without a change to them.
+
+Loaded by _hooks.py where requests are recorded. It wraps the places at which the servers of Python
+take a request and end it; what a request is to the recorder stands in src/wire/request_mark.h.
+
+Which request a piece of code works for is a context variable, so asyncio's tasks and callbacks have
+it; pools of threads get it from whoever submits to them. The agent is told each time a thread turns
+to another request.
+
+Rules for a wrapper: pass everything on, also exceptions; where something of ours fails, do what the
+program would have done without us.
+"""
+import contextvars
+import functools
+import re
+import sys
+import threading
+
+# Kinds of marks, as in src/wire/request_mark.h.
+ENDED, TOKEN, PART = 2, 3, 4
+HUNG_UP, FAILED = "hung up", "failed"
+
+# Names are kept for the whole recording: further ones share one.
+MAX_NAMES = 256
+
+_current = contextvars.ContextVar("lull_request", default=None)
+_arrival = contextvars.ContextVar("lull_arrival", default=0)
+_agent = None
+_names = set()
+_is_id = re.compile(r"\d+|[0-9a-fA-F-]{16,}").fullmatch
+
+
+def careful(function):
+    """The function, or None where it fails: no error of ours reaches the program."""
+    @functools.wraps(function)
+    def inner(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            return None
+    return inner
+
+
+class _Thread(threading.local):
+    """What the agent was told last."""
+    request = None
+
+
+_thread = _Thread()
+
+
+class Request:
+    """A request that arrived and may have ended."""
+    __slots__ = ("id", "name", "status", "is_open", "n_parts")
+
+    def __init__(self, name, trace="", moment=0):
+        self.name = _short(name)
+        self.status = "done"
+        self.is_open = True
+        self.n_parts = 0
+        self.id = _agent.request(self.name, trace, moment)
+
+    @careful
+    def token(self):
+        if self.is_open:
+            _agent.request_mark(TOKEN, self.id, "token")
+
+    @careful
+    def part(self):
+        """A part of the answer was sent; the first one may be all of it."""
+        self.n_parts += 1
+        _agent.request_mark(PART, self.id, "part")
+
+    @careful
+    def end(self, how=None):
+        if self.is_open:
+            self.is_open = False
+            _agent.request_mark(ENDED, self.id, str(how or self.status))
+            if _thread.request is self:
+                work(None)
+
+
+def _short(name):
+    name = str(name)[:200]
+    if name not in _names:
+        if len(_names) >= MAX_NAMES:
+            return name.split(" ", 1)[0] + " *"
+        _names.add(name)
+    return name
+
+
+def http_name(method, path):
+    """GET /items/:id, so that requests for different items have one name."""
+    parts = str(path).split("?", 1)[0].split("/")
+    return "%s %s" % (method, "/".join(":id" if part and _is_id(part) else part for part in parts))
+
+
+@careful
+def current():
+    """The request that this code works for, or None."""
+    request = _current.get()
+    return request if request is not None and request.is_open else None
+
+
+@careful
+def work(request):
+    """This thread works for this request from now on, or for none."""
+    if request is not None and not request.is_open:
+        request = None
+    if _thread.request is request:
+        return
+    _thread.request = request
+    if request is None:
+        _agent.request_work()
+    else:
+        _agent.request_work(request.name, request.id)
+
+
+@careful
+def serve(requests):
+    """This thread works for all of these; what it worked for before."""
+    before = _thread.request
+    requests = [r for r in requests if r.is_open]
+    if requests:
+        _thread.request = requests  # differs from every request
+        _agent.request_work(requests[0].name, *(r.id for r in requests))
+    else:
+        work(None)
+    return before
+
+
+@careful
+def resume(before):
+    """And now for what it worked for before."""
+    if isinstance(before, list):
+        serve(before)
+    else:
+        work(before)
+
+
+@careful
+def now():
+    """This moment, as the agent counts time."""
+    return _agent.request_now()
+
+
+@careful
+def begin_request(name, trace="", moment=0):
+    """A request arrived, and this code works for it. None if it is part of another, or we fail."""
+    if current() is not None:
+        return None
+    request = Request(name, trace, moment or 0)
+    _current.set(request)
+    work(request)
+    return request
+
+
+@careful
+def end_request(request, error=None):
+    """The end of what begin_request() gave, with the exception that ended it."""
+    if request is None:
+        return
+    how = None
+    if error is not None:
+        how = HUNG_UP if _is_hang_up(error) else FAILED
+    request.end(how)
+    if _current.get() is request:
+        _current.set(None)
+
+
+def _is_hang_up(error):
+    return isinstance(error, (ConnectionError, GeneratorExit)) or type(error).__name__ in (
+        "CancelledError", "ClientDisconnect", "ClientDisconnected")
+
+
+def _text_of(value):
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+
+
+# ---- code that runs in pieces, or elsewhere ----
+
+
+class _Steps:
+    """A coroutine that tells which request it works for, also in event loops we do not know."""
+    __slots__ = ("coroutine", "request")
+
+    def __init__(self, coroutine, request):
+        self.coroutine = coroutine
+        self.request = request
+
+    def __await__(self):
+        step, value = self.coroutine.send, None
+        while True:
+            before = _thread.request
+            work(self.request)
+            try:
+                given = step(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                resume(before)
+            try:
+                step, value = self.coroutine.send, (yield given)
+            except GeneratorExit:
+                self.coroutine.close()
+                raise
+            except BaseException as error:
+                step, value = self.coroutine.throw, error
+
+
+class _Bound:
+    """A function that works for the request of whoever handed it to another thread."""
+    __slots__ = ("function", "request")
+
+    def __init__(self, function, request):
+        self.function = function
+        self.request = request
+
+    def __call__(self, *args, **kwargs):
+        before, token = _thread.request, _current.set(self.request)
+        work(self.request)
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            resume(before)
+            _current.reset(token)
+
+
+def _patch_events(module):
+    original = module.Handle._run
+
+    @functools.wraps(original)
+    def _run(self):
+        context = self._context
+        request = context.get(_current) if context is not None else None
+        if request is not None:
+            work(request)
+        try:
+            return original(self)
+        finally:
+            if _thread.request is not None:
+                work(None)
+    module.Handle._run = _run
+
+
+def _patch_pool(module):
+    original = module.ThreadPoolExecutor.submit
+
+    @functools.wraps(original)
+    def submit(self, fn, /, *args, **kwargs):
+        request = current()
+        return original(self, fn if request is None else _Bound(fn, request), *args, **kwargs)
+    module.ThreadPoolExecutor.submit = submit
+
+
+def _patch_anyio(module):
+    original = module.run_sync
+
+    @functools.wraps(original)
+    def run_sync(func, *args, **kwargs):
+        request = current()
+        return original(func if request is None else _Bound(func, request), *args, **kwargs)
+    module.run_sync = run_sync
+
+
+# ---- http.server, and what is built on it: wsgiref, werkzeug ----
+
+
+def _patch_http_server(module):
+    """A request begins when its first line is read, and ends when its method returns."""
+    handler = module.BaseHTTPRequestHandler
+    parse, respond = handler.parse_request, handler.send_response_only
+    setup, finish, handle = handler.setup, handler.finish, handler.handle_one_request
+
+    @functools.wraps(parse)
+    def parse_request(self):
+        moment = now()
+        is_good = parse(self)
+        if is_good:
+            begin_http(self, moment)
+        return is_good
+
+    @careful
+    def begin_http(self, moment):
+        name = http_name(self.command, self.path)
+        self.__dict__["_lull_request"] = begin_request(name, self.headers.get("traceparent", ""), moment)
+
+    @functools.wraps(respond)
+    def send_response_only(self, code, *args, **kwargs):
+        request = self.__dict__.get("_lull_request")
+        if request is not None and code >= 200:
+            request.status = int(code)
+        return respond(self, code, *args, **kwargs)
+
+    def ends_with(method):
+        @functools.wraps(method)
+        def inner(self, *args, **kwargs):
+            try:
+                result = method(self, *args, **kwargs)
+            except BaseException as error:
+                end_request(self.__dict__.pop("_lull_request", None), error)
+                raise
+            end_request(self.__dict__.pop("_lull_request", None))
+            return result
+        inner._is_lull = True
+        return inner
+
+    @functools.wraps(setup)
+    def setup_(self):
+        # Servers that are built on this one have methods of their own.
+        for name in ("handle_one_request", "handle"):
+            for kind in type(self).__mro__:
+                method = kind.__dict__.get(name)
+                if method is not None and not getattr(method, "_is_lull", False) and kind is not handler:
+                    if issubclass(kind, handler):
+                        setattr(kind, name, ends_with(method))
+        return setup(self)
+
+    handler.parse_request = parse_request
+    handler.send_response_only = send_response_only
+    handler.handle_one_request = ends_with(handle)
+    handler.finish = ends_with(finish)
+    handler.setup = setup_
+
+
+# ---- WSGI ----
+
+
+class _Body:
+    """The answer of a WSGI application, which ends when the server has sent it."""
+
+    def __init__(self, body, request):
+        self._lull = iter(body), body, request
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        steps, _, request = self._lull
+        work(request)
+        try:
+            part = next(steps)
+        except StopIteration:
+            end_request(request)
+            raise
+        except BaseException as error:
+            end_request(request, error)
+            raise
+        if request.is_open:
+            request.part()
+        return part
+
+    def close(self):
+        _, body, request = self._lull
+        try:
+            if hasattr(body, "close"):
+                body.close()
+        finally:
+            end_request(request)
+
+    def __getattr__(self, name):
+        return getattr(self._lull[1], name)
+
+
+@careful
+def _begin_wsgi(environ):
+    name = http_name(environ.get("REQUEST_METHOD", "GET"), environ.get("PATH_INFO", "/"))
+    return begin_request(name, environ.get("HTTP_TRACEPARENT", ""))
+
+
+def _wsgi(original):
+    """The __call__(self, environ, start_response) of an application."""
+    @functools.wraps(original)
+    def __call__(self, environ, start_response):
+        request, around = None, current()
+        if around is None:
+            request = _begin_wsgi(environ)
+        told = request or around
+        if told is None:
+            return original(self, environ, start_response)
+
+        def respond(status, *args, **kwargs):
+            told.status = str(status).split(" ", 1)[0]
+            return start_response(status, *args, **kwargs)
+        if request is None:
+            return original(self, environ, respond)
+        try:
+            body = original(self, environ, respond)
+        except BaseException as error:
+            end_request(request, error)
+            raise
+        if isinstance(body, (list, tuple)) or type(body).__name__ == "FileWrapper":
+            end_request(request)
+            return body
+        return _Body(body, request)
+    return __call__
+
+
+def _patch_flask(module):
+    module.Flask.wsgi_app = _wsgi(module.Flask.wsgi_app)
+
+
+def _patch_django_wsgi(module):
+    module.WSGIHandler.__call__ = _wsgi(module.WSGIHandler.__call__)
+
+
+def _patch_wsgiref(module):
+    """For servers that use its handlers without http.server."""
+    original = module.BaseHandler.run
+
+    @functools.wraps(original)
+    def run(self, application):
+        if not callable(application):
+            return original(self, application)
+        call = _wsgi(lambda _, environ, start_response: application(environ, start_response))
+        return original(self, functools.partial(call, None))
+    module.BaseHandler.run = run
+
+
+# ---- ASGI ----
+
+
+def _header(scope, wanted):
+    for key, value in scope.get("headers") or ():
+        if key.lower() == wanted:
+            return _text_of(value)
+    return ""
+
+
+def _watch_send(send, request):
+    """The application's send(): the status, and each part of the answer but the empty last one."""
+    async def inner(message):
+        look(message)
+        return await send(message)
+
+    @careful
+    def look(message):
+        if message.get("type") == "http.response.start":
+            request.status = message.get("status", "done")
+        elif message.get("type") == "http.response.body" and message.get("body"):
+            request.part()
+    return inner
+
+
+def _watch_receive(receive, request):
+    async def inner():
+        message = await receive()
+        if isinstance(message, dict) and message.get("type") == "http.disconnect" and request.is_open:
+            request.status = HUNG_UP if request.status == "done" else request.status
+        return message
+    return inner
+
+
+@careful
+def _begin_asgi(scope):
+    name = http_name(scope.get("method", "GET"), scope.get("path", "/"))
+    moment = _arrival.get()
+    _arrival.set(0)
+    return begin_request(name, _header(scope, b"traceparent"), moment)
+
+
+async def _asgi_request(call, scope, receive, send):
+    request = _begin_asgi(scope)
+    if request is None:
+        return await call(scope, receive, send)
+    try:
+        coroutine = call(scope, _watch_receive(receive, request), _watch_send(send, request))
+        result = await (_Steps(coroutine, request) if hasattr(coroutine, "throw") else coroutine)
+    except BaseException as error:
+        end_request(request, error)
+        raise
+    end_request(request)
+    return result
+
+
+def _asgi(original):
+    """The __call__(self, scope, receive, send) of an application."""
+    @functools.wraps(original)
+    def __call__(self, scope, receive, send):
+        call = functools.partial(original, self)
+        if not isinstance(scope, dict) or scope.get("type") != "http" or current() is not None:
+            return call(scope, receive, send)
+        return _asgi_request(call, scope, receive, send)
+    return __call__
+
+
+class _Application:
+    """An ASGI application inside a server."""
+
+    def __init__(self, application):
+        self._lull = application
+
+    def __call__(self, scope, receive, send):
+        return _asgi(_Application._call)(self, scope, receive, send)
+
+    def _call(self, scope, receive, send):
+        return self._lull(scope, receive, send)
+
+    def __getattr__(self, name):
+        return getattr(self._lull, name)
+
+
+def _patch_uvicorn_config(module):
+    original = module.Config.load
+
+    @functools.wraps(original)
+    def load(self, *args, **kwargs):
+        result = original(self, *args, **kwargs)
+        application = getattr(self, "loaded_app", None)
+        if callable(application) and not isinstance(application, _Application):
+            self.loaded_app = _Application(application)
+        return result
+    module.Config.load = load
+
+
+def _patch_uvicorn_protocol(module):
+    """A request arrives when its coroutine is made, and may wait before its first step."""
+    original = module.RequestResponseCycle.run_asgi
+
+    @functools.wraps(original)
+    def run_asgi(self, app):
+        return _arrive(original(self, app), now())
+    module.RequestResponseCycle.run_asgi = run_asgi
+
+
+async def _arrive(coroutine, moment):
+    _arrival.set(moment)
+    return await coroutine
+
+
+def _patch_starlette(module):
+    module.Starlette.__call__ = _asgi(module.Starlette.__call__)
+
+
+def _patch_django_asgi(module):
+    module.ASGIHandler.__call__ = _asgi(module.ASGIHandler.__call__)
+
+
+# ---- aiohttp ----
+
+
+def _patch_aiohttp(module):
+    original = module.RequestHandler._handle_request
+
+    @functools.wraps(original)
+    def _handle_request(self, request, *args, **kwargs):
+        return _aiohttp_request(original(self, request, *args, **kwargs), request, now())
+    module.RequestHandler._handle_request = _handle_request
+
+
+@careful
+def _begin_aiohttp(message, moment):
+    name = http_name(message.method, message.path)
+    return begin_request(name, message.headers.get("traceparent", ""), moment)
+
+
+async def _aiohttp_request(coroutine, message, moment):
+    request = _begin_aiohttp(message, moment)
+    if request is None:
+        return await coroutine
+    try:
+        result = await _Steps(coroutine, request)
+        answer = result[0] if isinstance(result, tuple) else result
+        request.status = getattr(answer, "status", request.status)
+    except BaseException as error:
+        end_request(request, error)
+        raise
+    end_request(request)
+    return result
+
+
+# ---- models ----
+
+
+def _patch_transformers(module):
+    """Where no server tells: each call of generate()."""
+    original = module.GenerationMixin.generate
+
+    @functools.wraps(original)
+    def generate(self, *args, **kwargs):
+        request = begin_request("generate")
+        try:
+            result = original(self, *args, **kwargs)
+        except BaseException as error:
+            end_request(request, error)
+            raise
+        end_request(request)
+        return result
+    module.GenerationMixin.generate = generate
+
+
+PATCHES = {
+    "asyncio.events": _patch_events,
+    "concurrent.futures.thread": _patch_pool,
+    "anyio.to_thread": _patch_anyio,
+    "http.server": _patch_http_server,
+    "wsgiref.handlers": _patch_wsgiref,
+    "flask.app": _patch_flask,
+    "django.core.handlers.wsgi": _patch_django_wsgi,
+    "django.core.handlers.asgi": _patch_django_asgi,
+    "starlette.applications": _patch_starlette,
+    "uvicorn.config": _patch_uvicorn_config,
+    "uvicorn.protocols.http.h11_impl": _patch_uvicorn_protocol,
+    "uvicorn.protocols.http.httptools_impl": _patch_uvicorn_protocol,
+    "aiohttp.web_protocol": _patch_aiohttp,
+    "transformers.generation.utils": _patch_transformers,
+}
+
+
+def begin(agent, patches):
+    """Add what is wrapped here to the modules that _hooks.py waits for."""
+    global _agent
+    _agent = agent
+
+    def watched(function):
+        def apply(module):
+            try:
+                function(module)
+            except Exception:
+                agent.request_trouble()
+        return apply
+    for name, function in PATCHES.items():
+        if name in sys.modules:
+            watched(function)(sys.modules[name])
+        else:
+            patches[name] = watched(function)

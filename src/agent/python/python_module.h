@@ -1,0 +1,103 @@
+/*
+ * python_module - the agent as an extension module of Python: what its methods share.
+ *
+ * The functions are those of Python's stable interface, looked up when the module is loaded
+ * (source_torch.c). A method is called with the interpreter lock held.
+ */
+#ifndef LULL_AGENT_PYTHON_PYTHON_MODULE_H
+#define LULL_AGENT_PYTHON_PYTHON_MODULE_H
+
+#include "agent/core/ring.h"
+
+typedef struct py_object py_object; /* PyObject, which nobody here looks into */
+
+/* PyMethodDef */
+struct py_method {
+	const char *name;
+	void *function;
+	int flags;
+	const char *doc;
+};
+enum { WITH_ARGS = 0x80, WITHOUT_ARGS = 4, WITH_ONE = 8 };
+
+/* PyModuleDef */
+struct py_module {
+	i64 n_references;
+	void *type;
+	void *init;
+	i64 index;
+	void *copy;
+	const char *name;
+	const char *doc;
+	i64 size;
+	const struct py_method *methods;
+	void *slots, *traverse, *clear, *release;
+};
+
+#define PYTHON_API 1013
+
+/* What is used of Python. */
+#define PYTHON_FUNCTIONS(F)                                               \
+	F(py_object *, PyModule_Create2, (struct py_module *, int))       \
+	F(const char *, PyUnicode_AsUTF8AndSize, (py_object *, i64 *))    \
+	F(unsigned long long, PyLong_AsUnsignedLongLong, (py_object *))   \
+	F(py_object *, PyLong_FromUnsignedLongLong, (unsigned long long)) \
+	F(void, PyErr_Clear, (void))                                      \
+	F(void, Py_IncRef, (py_object *))
+
+#define AS_SLOT(type, name, params) type(*name) params;
+struct lull_py {
+	PYTHON_FUNCTIONS(AS_SLOT)
+	py_object *none; /* _Py_NoneStruct */
+};
+#undef AS_SLOT
+
+/* Filled in before the first method can be called. */
+extern struct lull_py lull_py __attribute__((visibility("hidden")));
+
+/* None, as a method returns it. */
+static inline py_object *lull_py_none(void)
+{
+	lull_py.Py_IncRef(lull_py.none);
+	return lull_py.none;
+}
+
+/* A string of Python; empty if it is none. */
+static inline struct lull_text lull_py_text(py_object *from)
+{
+	i64 len = 0;
+	const char *bytes = lull_py.PyUnicode_AsUTF8AndSize(from, &len);
+
+	if (!bytes)
+		lull_py.PyErr_Clear();
+	return lull_text(bytes ? bytes : "", bytes ? (size_t)len : 0);
+}
+
+/* An integer of Python; UINT64_MAX if it is none. */
+static inline u64 lull_py_number(py_object *from)
+{
+	u64 value = lull_py.PyLong_AsUnsignedLongLong(from);
+
+	if (value == UINT64_MAX)
+		lull_py.PyErr_Clear();
+	return value;
+}
+
+/* ---- methods of request_methods.c ---- */
+
+/* request_now(): this moment, for request(). */
+py_object *lull_py_request_now(py_object *self, py_object *unused);
+
+/* request(name, traceparent, moment): a request arrived at that moment, 0 for now; its id. */
+py_object *lull_py_request(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_mark(kind, id, text): as lull_request_mark(). */
+py_object *lull_py_request_mark(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_work(name, id...): this thread works for these; without arguments for none. */
+py_object *lull_py_request_work(py_object *self, py_object *const *args, i64 n_args);
+
+/* request_trouble(): some server could not be hooked. */
+py_object *lull_py_request_trouble(py_object *self, py_object *unused);
+
+#endif

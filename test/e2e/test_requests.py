@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+"""Requests of servers: found without a change to them, and what became of each.
+
+Usage: test_requests.py BUILD [NAME...]
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import runner
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+# What all servers below share: a client on another thread, and the end of the program.
+CLIENT = f"""
+import http.client, json, os, sys, threading, time
+
+def ask(port, path, **headers):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    c.request("GET", path, headers={{"traceparent": "{TRACE}", **headers}})
+    answer = c.getresponse()
+    body = answer.read().decode()
+    c.close()
+    return answer.status, body
+
+def free_port():
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+def when_up(port):
+    import socket
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            time.sleep(0.01)
+
+def client(port):
+    when_up(port)
+    seen = [ask(port, "/items/%d?x=%d" % (i, i)) for i in range(3)] + [ask(port, "/stream"), ask(port, "/nothing")]
+    print(json.dumps(seen), flush=True)
+"""
+
+SERVERS = {
+    "http.server": """
+        import http.server
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *args): pass
+            def do_GET(self):
+                if self.path == "/nothing":
+                    return self.send_error(404)
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b"a" if self.path == "/stream" else b"item")
+                if self.path == "/stream":
+                    self.wfile.write(b"b")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client(server.server_port)
+        server.shutdown()
+        """,
+    "wsgiref": """
+        import wsgiref.simple_server
+        class Handler(wsgiref.simple_server.WSGIRequestHandler):
+            def log_message(self, *args): pass
+        def app(environ, start_response):
+            path = environ["PATH_INFO"]
+            start_response("404 Not Found" if path == "/nothing" else "200 OK", [("Content-Type", "text/plain")])
+            return iter([b"a", b"b"]) if path == "/stream" else [b"none" if path == "/nothing" else b"item"]
+        server = wsgiref.simple_server.make_server("127.0.0.1", 0, app, handler_class=Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client(server.server_port)
+        server.shutdown()
+        """,
+    "flask": """
+        import flask, logging
+        from werkzeug.serving import make_server
+        logging.getLogger("werkzeug").disabled = True
+        app = flask.Flask("app")
+        @app.route("/items/<int:item>")
+        def items(item): return "item"
+        @app.route("/stream")
+        def stream(): return flask.Response(iter(["a", "b"]))
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        client(server.server_port)
+        server.shutdown()
+        """,
+    "fastapi": """
+        import fastapi, fastapi.responses, uvicorn
+        app = fastapi.FastAPI()
+        @app.get("/items/{item}")
+        def items(item: int): return "item"
+        @app.get("/stream")
+        async def stream():
+            async def parts():
+                yield "a"
+                yield "b"
+            return fastapi.responses.StreamingResponse(parts())
+        port = free_port()
+        server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
+        def work():
+            client(port)
+            server.should_exit = True
+        threading.Thread(target=work).start()
+        server.run()
+        """,
+    "aiohttp": """
+        import asyncio
+        from aiohttp import web
+        async def items(request): return web.Response(text="item")
+        async def stream(request):
+            answer = web.StreamResponse()
+            await answer.prepare(request)
+            await answer.write(b"a")
+            await asyncio.sleep(0)
+            await answer.write(b"b")
+            return answer
+        async def main():
+            app = web.Application()
+            app.add_routes([web.get("/items/{item}", items), web.get("/stream", stream)])
+            runner = web.AppRunner(app)
+            await runner.setup()
+            port = free_port()
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            await asyncio.get_running_loop().run_in_executor(None, client, port)
+            await runner.cleanup()
+        asyncio.run(main())
+        """,
+}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="lull-requests-")
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def record(self, script, *options, status=0):
+        """Run a program with and without lull: it prints the same. (What it printed, the report.)"""
+        file = self.path("program.py")
+        with open(file, "w", encoding="utf-8") as f:
+            f.write(CLIENT + textwrap.dedent(script))
+        # With `import lull`, which does nothing there.
+        folders = [PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])]
+        plain = runner.run([PYTHON, file], env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
+        run = runner.run([LULL, "profile", "-q", "-f", "true", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false",
+                          *options, "-o", self.path("report"), PYTHON, file])
+        self.assertEqual(run.returncode, status, run.stderr)
+        self.assertEqual((plain.stdout, plain.stderr), (run.stdout, run.stderr))
+        return run.stdout, self.path("report.lull")
+
+    def rows(self, report, sql):
+        run = runner.run([LULL, "query", "-f", "json", report, sql])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def marks(self, report):
+        """(kind, id, text, traceparent) of each mark, by time."""
+        return [tuple(row.values()) for row in self.rows(
+            report, "SELECT l.category AS kind, m.payload AS id, l.name AS text, m.data AS trace FROM mark m JOIN label l ON l.id = m.label "
+            "WHERE l.api = 7 ORDER BY m.start_ns, m.payload")]
+
+
+class Servers(Case):
+    """Each server answers as it does without us, and its requests are in the report."""
+
+    def check(self, name):
+        if runner.run([PYTHON, "-c", f"import {name}"]).returncode:
+            runner.skip(f"Python has no {name}")
+        _, report = self.record(SERVERS[name])
+        marks = self.marks(report)
+        names = [text for kind, _, text, _ in marks if kind == 1]
+        self.assertEqual(names, ["GET /items/:id"] * 3 + ["GET /stream", "GET /nothing"])
+        self.assertEqual([text for kind, _, text, _ in marks if kind == 2], ["200"] * 4 + ["404"])
+        self.assertEqual({trace for kind, _, _, trace in marks if kind == 1}, {TRACE})
+        for ident in {m[1] for m in marks}:
+            mine = [kind for kind, i, _, _ in marks if i == ident]
+            self.assertEqual((mine[0], mine[-1]), (1, 2), marks)
+        worked = self.rows(report, "SELECT count(DISTINCT payload) AS n FROM range r JOIN label l ON l.id = r.label WHERE l.api = 7")
+        self.assertEqual(worked[0]["n"], 5)
+        return marks
+
+    def test_http_server(self):
+        self.check("http.server")
+
+    def test_wsgiref(self):
+        self.check("wsgiref")
+
+    def test_flask(self):
+        self.check("flask")
+
+    def test_fastapi_with_uvicorn(self):
+        marks = self.check("fastapi")
+        streamed = [i for kind, i, text, _ in marks if text == "GET /stream"][0]
+        self.assertEqual(sum(kind == 4 and i == streamed for kind, i, _, _ in marks), 2)
+
+    def test_aiohttp(self):
+        self.check("aiohttp")
+
+
+class Identity(Case):
+    """Code that runs in pieces and on other threads keeps its request."""
+
+    def owners(self, report):
+        """For each range of the program: the names of the requests whose work it is part of."""
+        rows = self.rows(report, """
+            SELECT l.name AS name, (SELECT group_concat(DISTINCT w.payload) FROM range w JOIN label k ON k.id = w.label
+                                    WHERE k.api = 7 AND w.lane = r.lane AND w.start_ns <= r.start_ns
+                                    AND w.start_ns + w.dur_ns >= r.start_ns + r.dur_ns) AS owners
+            FROM range r JOIN label l ON l.id = r.label WHERE l.api = 2""")
+        return sorted((row["name"], row["owners"]) for row in rows)
+
+    def test_tasks_and_pools(self):
+        _, report = self.record("""
+            import asyncio, concurrent.futures, lull
+            pool = concurrent.futures.ThreadPoolExecutor(3)
+            def piece(name):
+                with lull.record(name):
+                    time.sleep(0.001)
+            async def child(i, event):
+                await event.wait()
+                piece("task %d" % i)
+            async def handle(i, all_here):
+                with lull.request("number %d" % i):
+                    event = asyncio.Event()
+                    task = asyncio.create_task(child(i, event))
+                    await all_here.wait()
+                    piece("itself %d" % i)
+                    await asyncio.to_thread(piece, "thread %d" % i)
+                    await asyncio.get_running_loop().run_in_executor(pool, piece, "pool %d" % i)
+                    asyncio.get_running_loop().call_soon(piece, "callback %d" % i)
+                    event.set()
+                    await task
+                piece("after %d" % i)
+            async def main():
+                all_here = asyncio.Event()
+                tasks = [asyncio.create_task(handle(i, all_here)) for i in (1, 2, 3)]
+                await asyncio.sleep(0)
+                piece("no request 0")
+                all_here.set()
+                await asyncio.gather(*tasks)
+                piece("no request 4")
+            asyncio.run(main())
+            """)
+        expected = [(f"{what} {i}", str(i)) for i in (1, 2, 3) for what in ("callback", "itself", "pool", "task", "thread")]
+        expected += [(name, "") for name in ("after 1", "after 2", "after 3", "no request 0", "no request 4")]
+        self.assertEqual(self.owners(report), sorted(expected, key=lambda e: e[0]))
+
+    def test_batches(self):
+        _, report = self.record("""
+            import lull, queue
+            todo, done = queue.Queue(), threading.Event()
+            def engine():
+                batch = [todo.get() for i in range(3)]
+                with lull.serve(*batch):
+                    with lull.record("batch"):
+                        time.sleep(0.001)
+                    for r in batch:
+                        lull.token(r)
+                with lull.record("alone"):
+                    pass
+                done.set()
+            def handle():
+                with lull.request("generate"):
+                    todo.put(lull.current_request())
+                    done.wait()
+            threads = [threading.Thread(target=f) for f in (engine, handle, handle, handle)]
+            for t in threads: t.start()
+            for t in threads: t.join()
+            """)
+        owners = dict(self.owners(report))
+        self.assertEqual(owners["alone"], "")
+        self.assertEqual(sorted(owners["batch"].split(",")), ["1", "2", "3"])
+        self.assertEqual(sorted(i for kind, i, _, _ in self.marks(report) if kind == 3), [1, 2, 3])
+
+
+class Trouble(Case):
+    """How requests end that do not end well; and nothing of ours changes what the program does."""
+
+    def endings(self, report):
+        return [text for kind, _, text, _ in self.marks(report) if kind == 2]
+
+    def test_failures_and_hang_ups(self):
+        _, report = self.record("""
+            import http.server, socket, struct
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def log_message(self, *args): pass
+                def do_GET(self):
+                    if self.path == "/bad":
+                        raise ValueError("of the program")
+                    self.send_response(200)
+                    self.end_headers()
+                    while True:
+                        self.wfile.write(bytes(100000))
+            class Server(http.server.ThreadingHTTPServer):
+                daemon_threads = False
+                def handle_error(self, request, address):
+                    print(sys.exc_info()[0].__mro__[1].__name__ if self.n else sys.exc_info()[0].__name__)
+                    self.n += 1
+            Server.n = 0
+            server = Server(("127.0.0.1", 0), Handler)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            try:
+                ask(server.server_port, "/bad")
+            except http.client.RemoteDisconnected:
+                print("closed")
+            with socket.create_connection(("127.0.0.1", server.server_port)) as s:
+                s.sendall(b"GET /long HTTP/1.0\\r\\n\\r\\n")
+                s.recv(10)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            server.shutdown()
+            server.server_close()
+            """)
+        self.assertEqual(self.endings(report), ["failed", "hung up"])
+
+    def test_exceptions_of_coroutines_pass_through(self):
+        out, report = self.record("""
+            import asyncio, lull
+            @lull.request("bad")
+            async def bad():
+                try:
+                    await asyncio.sleep(0)
+                    raise KeyError("mine")
+                finally:
+                    await asyncio.sleep(0)
+            @lull.request("long")
+            async def long():
+                await asyncio.sleep(1000)
+            @lull.request("plain")
+            def plain(x, y=2): return x + y
+            async def main():
+                try:
+                    await bad()
+                except KeyError as error:
+                    print(error)
+                task = asyncio.create_task(long())
+                await asyncio.sleep(0)
+                task.cancel()
+                try:
+                    await task
+                except asyncio.CancelledError:
+                    print("cancelled")
+            asyncio.run(main())
+            print(plain(1, y=4), plain.__name__)
+            """)
+        self.assertEqual(out, "'mine'\ncancelled\n5 plain\n")
+        self.assertEqual(self.endings(report), ["failed", "hung up", "done"])
+
+    def test_an_agent_that_fails_changes_nothing(self):
+        """As if every call into the agent raised."""
+        self.record(SERVERS["http.server"].replace("server =", """
+        class Broken:
+            def __getattr__(self, name):
+                raise RuntimeError("of the agent")
+        hooks = sys.modules.get("_lull_requests")
+        if hooks is not None:
+            hooks._agent = Broken()
+        server =""", 1))
+
+    def test_not_asked_for(self):
+        _, report = self.record(SERVERS["wsgiref"], "-t", "osrt")
+        self.assertEqual(self.marks(report), [])
+
+
+class Native(Case):
+    def test_lull_h(self):
+        run = runner.run([LULL, "profile", "-q", "-f", "true", "-o", self.path("report"), os.path.join(BUILD, "e2e", "request_guest")])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        report = self.path("report.lull")
+        self.assertEqual([(kind, i) for kind, i, _, _ in self.marks(report)],
+                         [(1, 1), (3, 1), (3, 1), (2, 1), (1, 2), (3, 2), (2, 2), (1, 3), (1, 4), (1, 4), (2, 4)])
+        lanes = self.rows(report, "SELECT payload AS id, count(DISTINCT lane) AS n FROM range r JOIN label l ON l.id = r.label "
+                          "WHERE l.api = 7 GROUP BY 1 ORDER BY 1")
+        self.assertEqual([(row["id"], row["n"]) for row in lanes], [(1, 1), (2, 2), (3, 1), (4, 1)])
+
+
+if __name__ == "__main__":
+    runner.main(__name__, sys.argv[2:])
