@@ -3,9 +3,10 @@
 
 Usage: test_requests.py BUILD [NAME...]
 """
+import csv
+import io
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -17,6 +18,7 @@ BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.join(BUILD, "lull")
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+PARTS = ("queue", "others", "host", "gc", "compile", "lock", "cpu", "launch", "alloc", "gpu", "copy", "wait")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # What all servers below share: a client on another thread, and the end of the program.
@@ -168,6 +170,21 @@ class Case(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)
 
+    def answer(self, report, *options):
+        run = runner.run([LULL, "requests", *options, report])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return run.stdout
+
+    def requests(self, report):
+        """The requests as `lull requests` lists them; what their time went to adds up, and SQL says the same."""
+        rows = list(csv.DictReader(io.StringIO(self.answer(report, "-f", "csv"))))
+        for row in rows:
+            self.assertEqual(sum(int(row[f"{part} (ns)"]) for part in PARTS), int(row["Latency (ns)"]), row)
+        said = self.rows(report, "SELECT id, dur, host, wait FROM request ORDER BY start")
+        self.assertEqual([[row["id"], row["dur"], row["host"], row["wait"]] for row in said],
+                         [[int(row[k]) for k in ("ID", "Latency (ns)", "host (ns)", "wait (ns)")] for row in rows])
+        return rows
+
     def marks(self, report):
         """(kind, id, text, traceparent) of each mark, by time."""
         return [tuple(row.values()) for row in self.rows(
@@ -192,6 +209,9 @@ class Servers(Case):
             self.assertEqual((mine[0], mine[-1]), (1, 2), marks)
         worked = self.rows(report, "SELECT count(DISTINCT payload) AS n FROM range r JOIN label l ON l.id = r.label WHERE l.api = 7")
         self.assertEqual(worked[0]["n"], 5)
+        self.assertEqual([row["Name"] for row in self.requests(report)], names)
+        said = json.loads(self.answer(report, "-f", "json"))
+        self.assertEqual((said["n"], said["left_out"]["failed"], said["tail"]), (5, 0, None))
         return marks
 
     def test_http_server(self):
@@ -210,6 +230,78 @@ class Servers(Case):
 
     def test_aiohttp(self):
         self.check("aiohttp")
+
+
+class Latency(Case):
+    """What is said of a request against what the program and its client measured."""
+
+    def test_between_handler_and_client(self):
+        out, report = self.record("""
+            import http.server
+            inside, outside = [], []
+            class Handler(http.server.BaseHTTPRequestHandler):
+                def log_message(self, *args): pass
+                def do_GET(self):
+                    start = time.monotonic_ns()
+                    time.sleep(0.003)
+                    end = time.monotonic_ns()
+                    sum(range(100000))
+                    inside.append((time.monotonic_ns() - start, end - start))
+                    self.send_response(200)
+                    self.end_headers()
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            for i in range(5):
+                start = time.monotonic_ns()
+                ask(server.server_port, "/")
+                outside.append(time.monotonic_ns() - start)
+            server.shutdown()
+            server.server_close()
+            if os.environ.get("LULL_SESSION"):
+                with open(__file__ + ".json", "w") as f:
+                    json.dump([inside, outside], f)
+            """)
+        with open(self.path("program.py.json"), encoding="utf-8") as f:
+            inside, outside = json.load(f)
+        rows = self.requests(report)
+        self.assertEqual(len(rows), 5)
+        for row, (least, slept), most in zip(rows, inside, outside):
+            self.assertLess(least, int(row["Latency (ns)"]), row)
+            self.assertLess(int(row["Latency (ns)"]), most, row)
+            # The program's sleep is a wait, and nothing else is as long.
+            self.assertLess(0.003e9, int(row["wait (ns)"]) + int(row["lock (ns)"]), (row, slept))
+
+    def test_a_recording_that_starts_and_ends_in_requests(self):
+        """One ends in it, one begins in it, one does both, and two are not in it at all."""
+        _, report = self.record("""
+            import lull
+            here, gone = {}, {}
+            def handle(name, starts, ends):
+                starts.wait()
+                with lull.request(name):
+                    here[name].set()
+                    ends.wait()
+                gone[name].set()
+            events = [threading.Event() for i in range(4)]
+            plan = {"before": (0, 1), "across": (0, 3), "inside": (1, 2), "after": (1, 3), "never": (3, 3)}
+            for name in plan:
+                here[name], gone[name] = threading.Event(), threading.Event()
+            threads = [threading.Thread(target=handle, args=(n, events[a], events[b])) for n, (a, b) in plan.items()]
+            for t in threads: t.start()
+            def step(number, *waits):
+                events[number].set()
+                for w in waits: w.wait()
+            step(0, here["before"], here["across"])
+            lull.start()
+            step(1, here["inside"], here["after"], gone["before"])
+            step(2, gone["inside"])
+            lull.stop()
+            step(3)
+            for t in threads: t.join()
+            """, "--capture-range=lull", "--capture-range-end=stop")
+        self.assertEqual([row["Name"] for row in self.requests(report)], ["inside"])
+        left = json.loads(self.answer(report, "-f", "json"))["left_out"]
+        self.assertEqual((left["began_before"], left["did_not_end"]), (1, 1))
 
 
 class Identity(Case):
@@ -386,6 +478,10 @@ class Native(Case):
         lanes = self.rows(report, "SELECT payload AS id, count(DISTINCT lane) AS n FROM range r JOIN label l ON l.id = r.label "
                           "WHERE l.api = 7 GROUP BY 1 ORDER BY 1")
         self.assertEqual([(row["id"], row["n"]) for row in lanes], [(1, 1), (2, 2), (3, 1), (4, 1)])
+        self.assertEqual([(row["ID"], row["Tokens"], row["End"]) for row in self.requests(report)],
+                         [("1", "2", "done"), ("2", "1", "done"), ("4", "0", "done")])
+        left = json.loads(self.answer(report, "-f", "json"))["left_out"]
+        self.assertEqual((left["began_before"], left["did_not_end"], left["id_used_again"]), (0, 1, 1))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,256 @@
+#include "cmd/requests_print.h"
+
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "base/time.h"
+#include "text/term.h"
+
+/* A part below this share of the time is not worth a line. */
+#define PART_SAID 0.005
+
+/* What is busy for less of the time is far from a limit. */
+#define LIMIT_SAID 0.05
+
+/* Names of requests that are listed. */
+#define MAX_GROUPS 10u
+
+struct printer {
+	FILE *to;
+	int width;
+};
+
+#define say(p, indent, ...) lull_term_say((p)->to, indent, (p)->width, __VA_ARGS__)
+
+/* A rate: three digits, and no exponent. */
+static struct lull_number rate_of(f64 hz)
+{
+	struct lull_number text;
+
+	if (hz >= 1000)
+		return lull_format_grouped((i64)(hz + 0.5));
+	snprintf(text.text, sizeof(text.text), "%.3g", hz);
+	return text;
+}
+
+static const char *plural(u64 n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static const char *time_of(f64 ns, struct lull_number *to)
+{
+	*to = lull_format_ns(ns > 0 ? (u64)(ns + 0.5) : 0);
+	return to->text;
+}
+
+static void say_load(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_load *l = &a->summary.load;
+	struct lull_str s = LULL_STR_INIT;
+	u64 whole_ns = a->requests.span.to_ns - a->requests.span.from_ns;
+
+	lull_str_addf(&s, "%s request%s in %s", lull_format_grouped((i64)a->requests.all.n).text,
+		      plural(a->requests.all.n), lull_format_ns(whole_ns).text);
+	if (l->rate_hz > 0)
+		lull_str_addf(&s, ", %s a second", rate_of(l->rate_hz).text);
+	lull_str_addf(&s, "; %.2g at a time on average, %u at most", l->n_mean, l->n_max);
+	if (a->requests.has_device)
+		lull_str_addf(&s, "; GPU busy %.0f %%", 100 * l->busy_share);
+	say(p, 0, "%s.", lull_str_text(&s));
+	lull_str_release(&s);
+}
+
+static void say_left_out(const struct printer *p, const struct lull_requests *q)
+{
+	struct lull_str s = LULL_STR_INIT;
+	const struct {
+		u64 n;
+		const char *what;
+	} left[] = {
+		{ q->n_cut_start, "began before the recording" },
+		{ q->n_cut_end, "did not end in the recording" },
+		{ q->n_hung_up, "had a client that hung up" },
+		{ q->n_failed, "failed" },
+		{ q->n_twice, "had an id that was used again" },
+	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(left); i++)
+		if (left[i].n)
+			lull_str_addf(&s, "%s%llu %s", s.len ? ", " : "",
+				      (unsigned long long)left[i].n, left[i].what);
+	if (s.len)
+		say(p, 0, "Not counted: %s.", lull_str_text(&s));
+	lull_str_release(&s);
+}
+
+static void put_quantiles(const struct printer *p, const char *what, const struct lull_quantiles *q)
+{
+	struct lull_number n[5];
+
+	if (!q->n)
+		return;
+	fprintf(p->to, "%-15s %9s %9s %9s %9s %9s\n", what, time_of((f64)q->p50_ns, &n[0]),
+		time_of((f64)q->p90_ns, &n[1]), time_of((f64)q->p99_ns, &n[2]),
+		time_of((f64)q->max_ns, &n[3]), time_of(q->mean_ns, &n[4]));
+}
+
+static void put_latency(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_summary *s = &a->summary;
+	const struct lull_request_group *g = s->groups.at;
+
+	fprintf(p->to, "\n%-15s %9s %9s %9s %9s %9s\n", "", "p50", "p90", "p99", "max", "average");
+	put_quantiles(p, "latency", &s->latency);
+	put_quantiles(p, "first token", &s->first_token);
+	put_quantiles(p, "between tokens", &s->between);
+	if (s->groups.n < 2)
+		return;
+	fprintf(p->to, "\n%9s %9s %9s %9s %9s  %s\n", "requests", "p50", "p90", "p99", "max",
+		"name");
+	for (size_t i = 0; i < s->groups.n && i < MAX_GROUPS; i++) {
+		struct lull_one_request one = { .name = g[i].name };
+		struct lull_number n[4];
+
+		fprintf(p->to, "%9zu %9s %9s %9s %9s  %s\n", g[i].latency.n,
+			time_of((f64)g[i].latency.p50_ns, &n[0]),
+			time_of((f64)g[i].latency.p90_ns, &n[1]),
+			time_of((f64)g[i].latency.p99_ns, &n[2]),
+			time_of((f64)g[i].latency.max_ns, &n[3]),
+			lull_request_name(&one, a->reader));
+	}
+	if (s->groups.n > MAX_GROUPS)
+		say(p, 0, "%zu more names are not shown.", s->groups.n - MAX_GROUPS);
+}
+
+static void put_part(const struct printer *p, const struct lull_request_summary *s, u32 part)
+{
+	struct lull_number n[3];
+
+	if (s->part_mean_ns[part] < PART_SAID * s->latency.mean_ns &&
+	    s->part_slow_ns[part] < PART_SAID * s->latency.mean_ns &&
+	    s->part_typical_ns[part] < PART_SAID * s->latency.mean_ns)
+		return;
+	fprintf(p->to, "%-15s %9s %8.1f%% %9s %9s  %s\n", lull_request_part_word(part),
+		time_of(s->part_mean_ns[part], &n[0]),
+		100 * s->part_mean_ns[part] / s->latency.mean_ns,
+		time_of(s->part_typical_ns[part], &n[1]), time_of(s->part_slow_ns[part], &n[2]),
+		lull_request_part_brief(part));
+}
+
+static void put_parts(const struct printer *p, const struct lull_requests_answer *a)
+{
+	if (!a->requests.has_work) {
+		say(p, 0,
+		    "No thread said which request it works for, so what their time goes to is "
+		    "not known.");
+		return;
+	}
+	fprintf(p->to, "\n%-15s %9s %9s %9s %9s\n", "of it", "average", "share", "typical",
+		"slowest");
+	for (u32 part = 0; part < LULL_N_REQUEST_PARTS; part++)
+		put_part(p, &a->summary, part);
+	say(p, 0, "Typical: the %zu between the quartiles; slowest: the slowest %zu.",
+	    a->summary.n_typical, a->summary.n_slow);
+}
+
+/* "17 (412 ms, at 3.250000 s)" */
+static void add_request(struct lull_str *to, const struct lull_requests_answer *a, u32 ix)
+{
+	const struct lull_one_request *one = lull_vec_get(&a->requests.all, ix);
+
+	lull_str_addf(to, "%llu (%s, at %.6f s)", (unsigned long long)one->id,
+		      lull_format_ns(lull_request_ns(one)).text,
+		      (f64)one->start_ns / LULL_NS_PER_S);
+}
+
+static void say_cause(const struct printer *p, const struct lull_requests_answer *a,
+		      const struct lull_tail_cause *c, bool is_first)
+{
+	struct lull_str s = LULL_STR_INIT;
+	struct lull_number extra, p99;
+
+	say(p, 0, "%s%s: %u of the %zu, %s each on average.",
+	    is_first ? "They are slow because " : "Then: ", lull_request_tail_title(c->part),
+	    c->n_slow, a->tail.n_slow, time_of(c->extra_ns, &extra));
+	add_request(&s, a, c->example);
+	lull_str_puts(&s, "; a typical one: ");
+	add_request(&s, a, a->tail.usual);
+	if (c->part == LULL_PART_OF_QUEUE || c->part == LULL_PART_OF_OTHERS)
+		say(p, 2, "When these arrived, %.2g requests were open on average; otherwise %.2g.",
+		    c->n_open, a->tail.n_open);
+	say(p, 2, "Example: request %s.", lull_str_text(&s));
+	lull_str_release(&s);
+	say(p, 2, "Fix: %s. p99 without it: %s.", lull_request_tail_fix(c->part),
+	    time_of((f64)c->p99_ns, &p99));
+}
+
+/* What has no cause, and what the slowest of it has most of. */
+static void say_rest(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_tail *t = &a->tail;
+	struct lull_str s = LULL_STR_INIT;
+
+	lull_str_addf(&s, "%zu %s no cause that passes the test", t->n_unexplained,
+		      t->n_unexplained == 1 ? "has" : "have");
+	if (t->rest_part >= 0 && a->requests.has_work) {
+		lull_str_puts(&s,
+			      t->n_unexplained == 1 ? ": request " : "; the slowest is request ");
+		add_request(&s, a, t->rest);
+		lull_str_addf(&s, ", with %s more of %s (%s) than the median",
+			      lull_format_ns(t->rest_ns).text,
+			      lull_request_part_word((enum lull_request_part)t->rest_part),
+			      lull_request_part_brief((enum lull_request_part)t->rest_part));
+	}
+	say(p, 0, "%s.", lull_str_text(&s));
+	lull_str_release(&s);
+}
+
+static void say_tail(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_tail *t = &a->tail;
+	const struct lull_tail_cause *c = t->causes.at;
+
+	fputc('\n', p->to);
+	if (!t->is_known) {
+		say(p, 0, "Too few requests to say why some are slow: %u are needed.",
+		    LULL_TAIL_MIN);
+		return;
+	}
+	if (!t->n_slow) {
+		say(p, 0, "None takes more than %.1f times the median.", LULL_SLOW_FACTOR);
+		return;
+	}
+	say(p, 0, "%zu request%s (%.1f %%) %s more than %.1f times the median.", t->n_slow,
+	    plural(t->n_slow), 100.0 * (f64)t->n_slow / (f64)a->requests.all.n,
+	    t->n_slow == 1 ? "takes" : "take", LULL_SLOW_FACTOR);
+	for (size_t i = 0; i < t->causes.n && a->requests.has_work; i++)
+		say_cause(p, a, &c[i], !i);
+	if (t->n_unexplained)
+		say_rest(p, a);
+}
+
+static void say_limit(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_load *l = &a->summary.load;
+
+	f64 share = l->is_device ? l->busy_share : l->thread_share;
+
+	if (l->limit_hz <= 0 || l->rate_hz <= 0 || share < LIMIT_SAID)
+		return;
+	fputc('\n', p->to);
+	say(p, 0, "Served as now, %s is busy all the time at %s requests a second.",
+	    l->is_device ? "the GPU" : "the busiest thread", rate_of(l->limit_hz).text);
+}
+
+void lull_requests_print(FILE *to, const struct lull_requests_answer *a, int width)
+{
+	const struct printer p = { to, width };
+
+	say_load(&p, a);
+	say_left_out(&p, &a->requests);
+	put_latency(&p, a);
+	put_parts(&p, a);
+	say_tail(&p, a);
+	say_limit(&p, a);
+}

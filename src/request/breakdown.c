@@ -1,0 +1,306 @@
+/*
+ * breakdown - what each moment of a request went to.
+ *
+ * At each moment the first of these decides:
+ *   1. A thread works for the request and computes: what it does (a collection, a compilation, an
+ *      allocation, a launch, code). Of several threads one is enough.
+ *   2. It waits for Python's lock: that, or the collection that holds the lock. It has no CPU:
+ *   that. 3. It waits, or none works for the request, while the device works for it: computing or
+ *   copying. 4. It waits for a device that works for other requests: theirs.
+ *   5. It waits for a lock: before its first launch that is its queue.
+ *   6. No thread works for it: a thread of it works for others, or it is in the queue, or waits for
+ *      something that is not known.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "request/requests_int.h"
+#include "request/sweep.h"
+
+/* What may hold besides the states of its threads, which come first. */
+enum {
+	OWN_COMPUTE = LULL_N_THREAD_STATES,
+	OWN_COPY,
+	ANY_WORK,     /* of a device, its own too */
+	OTHERS_SLICE, /* one of its threads works for another request */
+	COLLECTION,   /* in its process */
+	ITSELF,	      /* the request */
+	N_HOLD,
+};
+_Static_assert(N_HOLD <= LULL_SWEEP_MAX, "more kinds than a sweep counts");
+
+struct breakdown {
+	struct lull_request_reader *q;
+	struct lull_one_request *one;
+	u32 ix;
+	struct lull_vec edges; /* struct lull_edge */
+	struct lull_vec lanes; /* u32: its threads */
+	u64 first_launch_ns, first_slice_ns;
+};
+
+/* ---- what decides ---- */
+
+static int working(const u32 *n)
+{
+	if (n[LULL_THREAD_COLLECTS])
+		return LULL_PART_OF_GC;
+	if (n[LULL_THREAD_COMPILES])
+		return LULL_PART_OF_COMPILE;
+	if (n[LULL_THREAD_IN_ALLOC])
+		return LULL_PART_OF_ALLOC;
+	if (n[LULL_THREAD_IN_CUDA])
+		return LULL_PART_OF_LAUNCH;
+	if (n[LULL_THREAD_RUNS])
+		return LULL_PART_OF_HOST;
+	if (n[LULL_THREAD_IN_COPY] && !n[OWN_COMPUTE] && !n[OWN_COPY])
+		return LULL_PART_OF_LAUNCH;
+	if (n[LULL_THREAD_WANTS_LOCK])
+		return n[COLLECTION] ? LULL_PART_OF_GC : LULL_PART_OF_LOCK;
+	if (n[LULL_THREAD_WANTS_CPU])
+		return LULL_PART_OF_CPU;
+	if (n[OWN_COMPUTE])
+		return LULL_PART_OF_GPU;
+	return n[OWN_COPY] ? LULL_PART_OF_COPY : -1;
+}
+
+static enum lull_request_part waiting(const struct breakdown *b, const u32 *n, u64 at_ns)
+{
+	bool is_before = at_ns < b->first_launch_ns;
+
+	if (n[LULL_THREAD_IN_SYNC])
+		return n[ANY_WORK] ? LULL_PART_OF_OTHERS : LULL_PART_OF_WAIT;
+	if (n[LULL_THREAD_IN_LOCK]) {
+		if (is_before)
+			return LULL_PART_OF_QUEUE;
+		return n[ANY_WORK] ? LULL_PART_OF_OTHERS : LULL_PART_OF_WAIT;
+	}
+	if (n[LULL_THREAD_WAITS] || n[LULL_THREAD_BLOCKED])
+		return LULL_PART_OF_WAIT;
+	if (n[OTHERS_SLICE])
+		return n[COLLECTION] ? LULL_PART_OF_GC : LULL_PART_OF_OTHERS;
+	if (is_before || at_ns < b->first_slice_ns)
+		return LULL_PART_OF_QUEUE;
+	return LULL_PART_OF_WAIT;
+}
+
+static void visit(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
+{
+	struct breakdown *b = ctx;
+	int part;
+
+	if (!counts[ITSELF])
+		return;
+	part = working(counts);
+	if (part < 0)
+		part = waiting(b, counts, from_ns);
+	b->one->part_ns[part] += to_ns - from_ns;
+}
+
+/* ---- what holds ---- */
+
+static void hold(struct breakdown *b, u64 from_ns, u64 to_ns, u8 what)
+{
+	const struct lull_one_request *one = b->one;
+
+	lull_sweep_add(&b->edges, from_ns > one->start_ns ? from_ns : one->start_ns,
+		       to_ns < one->end_ns ? to_ns : one->end_ns, what);
+}
+
+/* The states of a thread while it works for the request. */
+static void hold_slice(struct breakdown *b, const struct lull_request_slice *s)
+{
+	const struct lull_vec *states = &b->q->states[s->lane];
+	const struct lull_state *all = states->at;
+	size_t i = lull_vec_upper(states, offsetof(struct lull_state, from_ns), s->from_ns);
+	u64 from_ns = s->from_ns;
+
+	for (; from_ns < s->to_ns; i++) {
+		u64 to_ns = i < states->n && all[i].from_ns < s->to_ns ? all[i].from_ns : s->to_ns;
+
+		hold(b, from_ns, to_ns, i ? all[i - 1].state : LULL_THREAD_RUNS);
+		from_ns = to_ns;
+	}
+	if (s->from_ns < b->first_slice_ns)
+		b->first_slice_ns = s->from_ns;
+}
+
+static void hold_slices(struct breakdown *b)
+{
+	const u32 *lanes = b->lanes.at;
+
+	for (size_t i = 0; i < b->lanes.n; i++) {
+		size_t n;
+		const struct lull_request_slice *s = lull_request_slices_in(
+			b->q, lanes[i], b->one->start_ns, b->one->end_ns, &n);
+
+		for (size_t k = 0; k < n; k++) {
+			if (s[k].request == b->ix)
+				hold_slice(b, &s[k]);
+			else
+				hold(b, s[k].from_ns, s[k].to_ns, OTHERS_SLICE);
+		}
+	}
+}
+
+static void hold_own(struct breakdown *b, const struct lull_owned *own, size_t n)
+{
+	const struct lull_request_unit *work = b->q->work.at;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct lull_request_unit *w = &work[own[i].work];
+
+		hold(b, w->from_ns, w->to_ns, w->is_copy ? OWN_COPY : OWN_COMPUTE);
+		b->one->gpu_ns += w->to_ns - w->from_ns;
+		if (own[i].call_ns < b->first_launch_ns)
+			b->first_launch_ns = own[i].call_ns;
+	}
+	b->one->n_launches = (u32)n;
+	if (!n)
+		b->first_launch_ns = 0;
+}
+
+static void hold_devices(struct breakdown *b)
+{
+	const struct lull_request_unit *w = b->q->work.at;
+	size_t i = lull_vec_upper(&b->q->work, offsetof(struct lull_request_unit, reach_ns),
+				  b->one->start_ns);
+
+	for (; i < b->q->work.n && w[i].from_ns < b->one->end_ns; i++)
+		hold(b, w[i].from_ns, w[i].to_ns, ANY_WORK);
+}
+
+static void hold_collections(struct breakdown *b)
+{
+	const struct lull_request_slice *s = b->q->collections.at;
+
+	for (size_t i = 0; i < b->q->collections.n && s[i].from_ns < b->one->end_ns; i++)
+		if (s[i].process == b->one->process)
+			hold(b, s[i].from_ns, s[i].to_ns, COLLECTION);
+}
+
+/* ---- threads ---- */
+
+static bool is_busy(u8 state)
+{
+	switch (state) {
+	case LULL_THREAD_RUNS:
+	case LULL_THREAD_IN_CUDA:
+	case LULL_THREAD_IN_ALLOC:
+	case LULL_THREAD_COMPILES:
+	case LULL_THREAD_COLLECTS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Time of the slice in which the thread did not wait. */
+static u64 busy_of(const struct lull_request_reader *q, const struct lull_request_slice *s)
+{
+	const struct lull_vec *states = &q->states[s->lane];
+	const struct lull_state *all = states->at;
+	size_t i = lull_vec_upper(states, offsetof(struct lull_state, from_ns), s->from_ns);
+	u64 from_ns = s->from_ns, sum_ns = 0;
+
+	for (; from_ns < s->to_ns; i++) {
+		u64 to_ns = i < states->n && all[i].from_ns < s->to_ns ? all[i].from_ns : s->to_ns;
+
+		if (is_busy(i ? all[i - 1].state : LULL_THREAD_RUNS))
+			sum_ns += to_ns - from_ns;
+		from_ns = to_ns;
+	}
+	return sum_ns;
+}
+
+static void add_thread_time(struct lull_request_reader *q)
+{
+	const struct lull_request_slice *s = q->slices.at;
+	u64 sum_ns = 0;
+
+	for (size_t i = 0; i < q->slices.n; i++) {
+		if (!i || s[i].lane != s[i - 1].lane)
+			sum_ns = 0;
+		/* Of a batch once. */
+		if (!i || s[i].lane != s[i - 1].lane || s[i].from_ns >= s[i - 1].to_ns)
+			sum_ns += busy_of(q, &s[i]);
+		/* A thread that serves only some of the requests is one of many. */
+		if (sum_ns > q->to->thread_busy_ns && q->n_served[s[i].lane] * 2 >= q->to->all.n) {
+			q->to->thread_busy_ns = sum_ns;
+			q->to->busiest_lane = s[i].lane;
+		}
+	}
+}
+
+/* ---- all requests ---- */
+
+static void find_lanes(struct breakdown *b, const u32 *first, const u32 *next)
+{
+	const struct lull_request_slice *slices = b->q->slices.at;
+
+	b->lanes.n = 0;
+	for (u32 i = first[b->ix]; i; i = next[i - 1]) {
+		u32 lane = slices[i - 1].lane, *known = b->lanes.at;
+		size_t k = 0;
+
+		while (k < b->lanes.n && known[k] != lane)
+			k++;
+		if (k < b->lanes.n)
+			continue;
+		*(u32 *)lull_vec_push(&b->lanes) = lane;
+		b->q->n_served[lane]++;
+	}
+}
+
+/* The slices of each request as lists: index + 1 of its first one, and of the next of each. */
+static void link_slices(const struct lull_request_reader *q, u32 *first, u32 *next)
+{
+	const struct lull_request_slice *s = q->slices.at;
+
+	for (size_t i = q->slices.n; i-- > 0;) {
+		if (s[i].request == LULL_NO_REQUEST)
+			continue;
+		next[i] = first[s[i].request];
+		first[s[i].request] = (u32)(i + 1);
+	}
+}
+
+static void break_down(struct breakdown *b, const struct lull_owned *own, size_t n_own)
+{
+	b->edges.n = 0;
+	b->first_launch_ns = b->first_slice_ns = UINT64_MAX;
+	hold(b, b->one->start_ns, b->one->end_ns, ITSELF);
+	hold_slices(b);
+	hold_own(b, own, n_own);
+	hold_devices(b);
+	hold_collections(b);
+	lull_sweep(&b->edges, visit, b);
+}
+
+void lull_request_break_down(struct lull_request_reader *q)
+{
+	struct breakdown b = { .q = q };
+	const struct lull_owned *own = q->owned.at;
+	u32 *first = lull_alloc(q->to->all.n + 1, sizeof(*first));
+	u32 *next = lull_alloc(q->slices.n + 1, sizeof(*next));
+	size_t at = 0;
+
+	lull_vec_init(&b.edges, sizeof(struct lull_edge));
+	lull_vec_init(&b.lanes, sizeof(u32));
+	link_slices(q, first, next);
+	for (b.ix = 0; b.ix < q->to->all.n; b.ix++) {
+		size_t n = 0;
+
+		while (at + n < q->owned.n && own[at + n].request == b.ix)
+			n++;
+		b.one = lull_vec_get(&q->to->all, b.ix);
+		find_lanes(&b, first, next);
+		break_down(&b, own + at, n);
+		at += n;
+	}
+	lull_vec_release(&b.edges);
+	lull_vec_release(&b.lanes);
+	free(first);
+	free(next);
+	add_thread_time(q);
+}

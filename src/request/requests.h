@@ -1,0 +1,102 @@
+/*
+ * requests - the requests of a server in a report: each one, and what its time went to.
+ *
+ * A request lasts from the mark of its arrival to that of its end (wire/request_mark.h). Its work
+ * is what threads did and launched while they worked for it. Each nanosecond of it belongs to one
+ * part of parts.def, so that the parts add up to the latency exactly; breakdown.c says which.
+ *
+ * Left out:       requests that began before the recording or did not end in it, and requests whose
+ *                 id was used again while they were open. They are counted.
+ * Memory:         24 bytes per CUDA call and 48 per piece of device work, besides the requests.
+ */
+#ifndef LULL_REQUEST_REQUESTS_H
+#define LULL_REQUEST_REQUESTS_H
+
+#include "base/err.h"
+#include "base/types.h"
+#include "base/vec.h"
+#include "model/span.h"
+#include "trace/reader.h"
+
+/* What the time of a request goes to. */
+enum lull_request_part {
+#define PART(name, word, brief, meaning) LULL_PART_OF_##name,
+#include "request/parts.def"
+#undef PART
+	LULL_N_REQUEST_PARTS,
+};
+
+/* The words of parts.def, for tables, and what they mean: in a few words, and all of it. */
+const char *lull_request_part_word(enum lull_request_part part);
+const char *lull_request_part_brief(enum lull_request_part part);
+const char *lull_request_part_meaning(enum lull_request_part part);
+
+/* How a request ended. */
+enum lull_request_end {
+	LULL_REQUEST_OK,
+	LULL_REQUEST_IS_HUNG_UP, /* the client left before it had its answer */
+	LULL_REQUEST_IS_FAILED,	 /* by an exception, or with a status of 500 or more */
+};
+
+struct lull_one_request {
+	u64 id; /* of the program; of two processes they may be equal */
+	u64 start_ns, end_ns;
+	u64 first_token_ns; /* 0 if there were no tokens */
+	u64 last_token_ns;
+	u64 part_ns[LULL_N_REQUEST_PARTS];
+	u64 gpu_ns; /* what it launched, added up: more than its parts where it overlaps */
+	u32 process;
+	u32 lane; /* thread on which it arrived */
+	u32 name; /* label */
+	u32 how;  /* label: how it ended */
+	u32 data; /* string: its traceparent, 0 if none */
+	u32 n_tokens;
+	u32 n_launches;
+	u32 n_open; /* requests that were open when it arrived, without it */
+	u8 end;	    /* enum lull_request_end */
+};
+
+struct lull_requests {
+	struct lull_vec all;  /* struct lull_one_request, by start */
+	struct lull_vec gaps; /* u64: from a token of a request to its next */
+	struct lull_span span;
+	u64 busy_ns; /* time in which a device worked for the process of a request, at least one */
+	u64 n_cut_start, n_cut_end, n_twice; /* left out */
+	u64 n_hung_up, n_failed;	     /* not left out */
+	bool has_work;			     /* threads said for which request they work */
+	bool has_device;		     /* work of a device was recorded */
+	bool has_sched;			     /* when threads had a CPU is known */
+	/*
+	 * Busy time of the thread that worked most, waits not counted, among those that worked for
+	 * half of the requests or more; 0 if there is none.
+	 */
+	u64 thread_busy_ns;
+	u32 busiest_lane;
+};
+
+/*
+ * Find the requests in `window`, and what their time went to. LULL_E_NOT_FOUND with a sentence if
+ * there is none that is complete. Released in any case.
+ */
+int lull_requests_init(struct lull_requests *q, struct lull_reader *r, struct lull_span window,
+		       struct lull_err *err);
+
+/*
+ * Keep those that were answered only. LULL_E_NOT_FOUND with a sentence if there is none; then all
+ * stay.
+ */
+int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err);
+
+/* Free them. */
+void lull_requests_release(struct lull_requests *q);
+
+/* The name of a request, and how it ended: "GET /generate", "200". Borrowed. */
+const char *lull_request_name(const struct lull_one_request *one, struct lull_reader *r);
+const char *lull_request_how(const struct lull_one_request *one, struct lull_reader *r);
+
+static inline u64 lull_request_ns(const struct lull_one_request *one)
+{
+	return one->end_ns - one->start_ns;
+}
+
+#endif

@@ -1,0 +1,306 @@
+#include "request/tail.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+
+static const struct {
+	const char *title, *fix;
+} texts[] = {
+	[LULL_PART_OF_QUEUE] = { "they wait for their turn: requests arrive faster than they are "
+				 "served",
+				 "serve several requests in one batch, or add a replica" },
+	[LULL_PART_OF_OTHERS] = { "the thread or the device works for other requests meanwhile",
+				  "serve several requests in one batch; keep work that blocks out "
+				  "of the "
+				  "event loop (asyncio.to_thread)" },
+	[LULL_PART_OF_HOST] = { "their own code on the CPU takes longer",
+				"lull stats -r python_sum names the functions" },
+	[LULL_PART_OF_GC] = { "a garbage collection holds the interpreter lock",
+			      "gc.freeze() after loading, or gc.disable() and collect between "
+			      "requests" },
+	[LULL_PART_OF_COMPILE] = { "torch.compile compiles again",
+				   "pad inputs to few shapes, or compile with dynamic=True; warm "
+				   "up before "
+				   "serving" },
+	[LULL_PART_OF_LOCK] = { "they wait for Python's interpreter lock",
+				"move work of other threads into processes, or call it with the "
+				"lock "
+				"released" },
+	[LULL_PART_OF_CPU] = { "their threads are ready but have no CPU",
+			       "fewer threads, or a CPU set of its own for the server" },
+	[LULL_PART_OF_LAUNCH] = { "they spend more time in CUDA calls that start work",
+				  "a CUDA graph, or fewer and larger kernels" },
+	[LULL_PART_OF_ALLOC] = { "they allocate or free device memory",
+				 "reserve memory before serving; do not call empty_cache() in "
+				 "requests" },
+	[LULL_PART_OF_GPU] = { "they have more work for the device, such as a longer prompt or "
+			       "answer",
+			       "split long prompts, limit their length, or serve them apart" },
+	[LULL_PART_OF_COPY] = { "they copy more to or from the device",
+				"keep data on the device, use pinned memory" },
+	[LULL_PART_OF_WAIT] = { "they wait for something else: files, network, locks, sleep",
+				"lull stats -r osrt_sum names the calls" },
+};
+
+const char *lull_request_tail_title(enum lull_request_part part)
+{
+	return texts[part].title;
+}
+
+const char *lull_request_tail_fix(enum lull_request_part part)
+{
+	return texts[part].fix;
+}
+
+struct tail {
+	const struct lull_requests *q;
+	const struct lull_request_summary *summary;
+	u64 median_ns[LULL_N_REQUEST_PARTS];
+	u64 slow_ns;   /* longer ones are slow */
+	int *because;  /* by request: the part that explains it, -1 for none */
+	bool *is_done; /* by request: a cause explains it */
+};
+
+static int by_value(const void *a, const void *b)
+{
+	const u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void find_medians(struct tail *t)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	size_t n = t->q->all.n;
+	u64 *values = lull_alloc(n, sizeof(*values));
+
+	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
+		for (size_t i = 0; i < n; i++)
+			values[i] = all[i].part_ns[p];
+		lull_sort(values, n, sizeof(*values), by_value);
+		t->median_ns[p] = lull_quantile(values, n, 0.5);
+	}
+	free(values);
+}
+
+static u64 extra_of(const struct tail *t, const struct lull_one_request *one, u32 part)
+{
+	u64 ns = one->part_ns[part];
+
+	return ns > t->median_ns[part] ? ns - t->median_ns[part] : 0;
+}
+
+/* The part that exceeds its median most, and by how much. */
+static int most_of(const struct tail *t, const struct lull_one_request *one, u64 *most_ns)
+{
+	int best = -1;
+
+	*most_ns = 0;
+	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
+		u64 ns = extra_of(t, one, p);
+
+		if (ns > *most_ns) {
+			*most_ns = ns;
+			best = (int)p;
+		}
+	}
+	return best;
+}
+
+/* The same if it is most of what the request takes too long. */
+static int explain(const struct tail *t, const struct lull_one_request *one)
+{
+	u64 over_ns = lull_request_ns(one) - t->summary->latency.p50_ns, most_ns;
+	int best = most_of(t, one, &most_ns);
+
+	return (f64)most_ns >= LULL_TAIL_SHARE * (f64)over_ns ? best : -1;
+}
+
+static f64 log_choose(f64 n, f64 k)
+{
+	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+/*
+ * The chance that `hit` or more of the n_slow requests are among the `n_hit` of all `n` that have
+ * the property, if it had nothing to do with being slow.
+ */
+static f64 chance_of(u32 hit, u32 n_slow, u32 n_hit, size_t n)
+{
+	u32 most = n_slow < n_hit ? n_slow : n_hit;
+	f64 sum = 0, all = log_choose((f64)n, n_slow);
+
+	for (u32 k = hit; k <= most; k++) {
+		if ((size_t)(n_slow - k) > n - n_hit)
+			continue;
+		sum += exp(log_choose(n_hit, k) + log_choose((f64)(n - n_hit), n_slow - k) - all);
+	}
+	return sum < 1 ? sum : 1;
+}
+
+/* Those of the requests that have as much of the part as explains a slow one. */
+static bool has_much(const struct tail *t, const struct lull_one_request *one, u32 part)
+{
+	f64 enough_ns = LULL_TAIL_SHARE * (LULL_SLOW_FACTOR - 1) * (f64)t->summary->latency.p50_ns;
+
+	return (f64)extra_of(t, one, part) >= enough_ns;
+}
+
+/* The 99th percentile if what the part adds to the slow ones it explains were not there. */
+static u64 p99_without(const struct tail *t, u32 part)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	size_t n = t->q->all.n;
+	u64 *values = lull_alloc(n, sizeof(*values)), p99_ns;
+
+	for (size_t i = 0; i < n; i++) {
+		values[i] = lull_request_ns(&all[i]);
+		if (t->because[i] == (int)part)
+			values[i] -= extra_of(t, &all[i], part);
+	}
+	lull_sort(values, n, sizeof(*values), by_value);
+	p99_ns = lull_quantile(values, n, 0.99);
+	free(values);
+	return p99_ns;
+}
+
+/* What the part explains, among the requests that no other cause explains. */
+static struct lull_tail_cause measure(const struct tail *t, u32 part)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	struct lull_tail_cause cause = { .part = part };
+	u32 n_slow = 0, n_slow_hit = 0, n_hit = 0;
+	u64 longest_ns = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->q->all.n; i++) {
+		u64 ns = lull_request_ns(&all[i]);
+		bool is_slow = ns > t->slow_ns, is_hit = has_much(t, &all[i], part);
+
+		if (t->is_done[i])
+			continue;
+		n++;
+		n_slow += is_slow;
+		n_hit += is_hit;
+		n_slow_hit += is_hit && is_slow;
+		if (t->because[i] != (int)part)
+			continue;
+		cause.n_slow++;
+		cause.extra_ns += (f64)extra_of(t, &all[i], part);
+		cause.n_open += all[i].n_open;
+		if (ns > longest_ns) {
+			longest_ns = ns;
+			cause.example = (u32)i;
+		}
+	}
+	if (!cause.n_slow)
+		return cause;
+	cause.extra_ns /= cause.n_slow;
+	cause.n_open /= cause.n_slow;
+	cause.n_usual = n_hit - n_slow_hit;
+	cause.chance = LULL_N_REQUEST_PARTS * chance_of(n_slow_hit, n_slow, n_hit, n);
+	return cause;
+}
+
+static bool is_heavier(const struct lull_tail_cause *x, const struct lull_tail_cause *y)
+{
+	if (x->n_slow != y->n_slow)
+		return x->n_slow > y->n_slow;
+	return x->extra_ns > y->extra_ns;
+}
+
+/* The cause that explains most of what is left, if it passes the test. */
+static bool find_next(struct tail *t, struct lull_request_tail *to)
+{
+	struct lull_tail_cause best = { .n_slow = 0 };
+
+	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
+		struct lull_tail_cause cause = measure(t, p);
+
+		if (cause.n_slow && cause.chance < LULL_TAIL_CHANCE && is_heavier(&cause, &best))
+			best = cause;
+	}
+	if (!best.n_slow)
+		return false;
+	best.p99_ns = p99_without(t, best.part);
+	for (size_t i = 0; i < t->q->all.n; i++)
+		t->is_done[i] |= t->because[i] == (int)best.part;
+	to->n_unexplained -= best.n_slow;
+	*(struct lull_tail_cause *)lull_vec_push(&to->causes) = best;
+	return true;
+}
+
+/* The slowest request without a cause, and what it has more of than others. */
+static void find_rest(const struct tail *t, struct lull_request_tail *to)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	u64 longest_ns = t->slow_ns;
+
+	for (size_t i = 0; i < t->q->all.n; i++) {
+		if (t->is_done[i] || lull_request_ns(&all[i]) <= longest_ns)
+			continue;
+		longest_ns = lull_request_ns(&all[i]);
+		to->rest = (u32)i;
+		to->rest_part = most_of(t, &all[i], &to->rest_ns);
+	}
+}
+
+/* The usual number of open requests, and the request that is nearest to the median. */
+static void find_usual(const struct tail *t, struct lull_request_tail *to)
+{
+	const struct lull_one_request *all = t->q->all.at;
+	u64 median_ns = t->summary->latency.p50_ns, least_ns = UINT64_MAX;
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->q->all.n; i++) {
+		u64 ns = lull_request_ns(&all[i]);
+		u64 off_ns = ns > median_ns ? ns - median_ns : median_ns - ns;
+
+		if (off_ns < least_ns) {
+			least_ns = off_ns;
+			to->usual = (u32)i;
+		}
+		if (ns > t->slow_ns)
+			continue;
+		to->n_open += all[i].n_open;
+		n++;
+	}
+	to->n_open /= (f64)n; /* half of them are not slow */
+}
+
+void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requests *q,
+			    const struct lull_request_summary *s)
+{
+	const struct lull_one_request *all = q->all.at;
+	struct tail t = { .q = q, .summary = s };
+	u64 ns;
+
+	*to = (struct lull_request_tail){ .is_known = q->all.n >= LULL_TAIL_MIN };
+	lull_vec_init(&to->causes, sizeof(struct lull_tail_cause));
+	if (!to->is_known)
+		return;
+	t.slow_ns = (u64)(LULL_SLOW_FACTOR * (f64)s->latency.p50_ns);
+	t.because = lull_alloc(q->all.n, sizeof(*t.because));
+	t.is_done = lull_alloc(q->all.n, sizeof(*t.is_done));
+	find_medians(&t);
+	find_usual(&t, to);
+	for (size_t i = 0; i < q->all.n; i++) {
+		ns = lull_request_ns(&all[i]);
+		t.because[i] = ns > t.slow_ns ? explain(&t, &all[i]) : -1;
+		to->n_slow += ns > t.slow_ns;
+	}
+	to->n_unexplained = to->n_slow;
+	while (find_next(&t, to))
+		;
+	find_rest(&t, to);
+	free(t.because);
+	free(t.is_done);
+}
+
+void lull_request_tail_release(struct lull_request_tail *t)
+{
+	lull_vec_release(&t->causes);
+}

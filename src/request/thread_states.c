@@ -1,0 +1,244 @@
+/*
+ * thread_states - what the threads that work for requests did, each moment one thing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+#include "model/nest.h"
+#include "model/wait.h"
+#include "request/requests_int.h"
+#include "request/sweep.h"
+#include "wire/vocabulary.h"
+
+/* sched.end_reason */
+#define SCHED_WAITS	1
+#define SCHED_PREEMPTED 2
+
+struct states {
+	struct lull_request_reader *q;
+	struct lull_vec *edges; /* by lane: struct lull_edge */
+	u8 *of_name;   /* by string: state + 1 of a call of that name, 0 if not known yet */
+	u64 *since_ns; /* by lane: when it lost its CPU, 0 if it has one */
+	u8 *lost_to;   /* by lane: the state since then */
+};
+
+static bool is_used(const struct lull_request_reader *q, u32 lane)
+{
+	return lane && q->first_slice[lane + 1] > q->first_slice[lane];
+}
+
+static u8 state_of_call(const char *name)
+{
+	switch (lull_call_kind_of(name)) {
+	case LULL_KIND_OF_SYNC:
+		return LULL_THREAD_IN_SYNC;
+	case LULL_KIND_OF_COPY:
+		return LULL_THREAD_IN_COPY;
+	case LULL_KIND_OF_ALLOC:
+		return LULL_THREAD_IN_ALLOC;
+	default:
+		return LULL_THREAD_IN_CUDA;
+	}
+}
+
+static u8 state_of_wait(const char *name)
+{
+	return lull_wait_of(name) == LULL_WAIT_LOCK ? LULL_THREAD_IN_LOCK : LULL_THREAD_WAITS;
+}
+
+static u8 state_of(struct states *s, u32 name, u8 (*classify)(const char *name))
+{
+	if (!s->of_name[name])
+		s->of_name[name] = (u8)(classify(lull_reader_string(s->q->reader, name, NULL)) + 1);
+	return (u8)(s->of_name[name] - 1);
+}
+
+static void add(struct states *s, u32 lane, u64 from_ns, u64 dur_ns, u8 state)
+{
+	lull_sweep_add(&s->edges[lane], from_ns, lull_span_end_ns(from_ns, dur_ns), state);
+}
+
+static void read_cuda(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_cuda_call_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_cuda_call, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (is_used(q, cols.lane[i]))
+				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
+				    state_of(s, cols.name[i], state_of_call));
+	lull_cursor_release(&c);
+}
+
+static void read_oscalls(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_oscall, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (is_used(q, cols.lane[i]))
+				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
+				    state_of(s, cols.name[i], state_of_wait));
+	lull_cursor_release(&c);
+}
+
+static void read_gil(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_gil_wait_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_gil_wait, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (is_used(q, cols.lane[i]))
+				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
+				    LULL_THREAD_WANTS_LOCK);
+	lull_cursor_release(&c);
+}
+
+/* Without a CPU from the end of one stay to the start of the next. */
+static void take_stay(struct states *s, u32 lane, u64 from_ns, u64 to_ns, u8 reason)
+{
+	if (s->since_ns[lane] && from_ns > s->since_ns[lane])
+		lull_sweep_add(&s->edges[lane], s->since_ns[lane], from_ns, s->lost_to[lane]);
+	s->since_ns[lane] = reason == SCHED_WAITS || reason == SCHED_PREEMPTED ? to_ns : 0;
+	s->lost_to[lane] = reason == SCHED_PREEMPTED ? LULL_THREAD_WANTS_CPU : LULL_THREAD_BLOCKED;
+}
+
+static void read_sched(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_sched_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_sched, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		q->to->has_sched = true;
+		for (size_t i = 0; i < n; i++)
+			if (is_used(q, cols.lane[i]))
+				take_stay(s, cols.lane[i], cols.start_ns[i],
+					  lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+					  cols.end_reason[i]);
+	}
+	lull_cursor_release(&c);
+}
+
+/* What a range of our hooks says: 0 for nothing. */
+static u8 state_of_range(struct lull_reader *r, const struct lull_label_row *label)
+{
+	const char *name;
+
+	if (label->api != LULL_LABEL_API_HOOK)
+		return 0;
+	name = lull_reader_string(r, label->name, NULL);
+	if (!strcmp(name, "gc.collect"))
+		return LULL_THREAD_COLLECTS;
+	return !strncmp(name, "compile", 7) ? LULL_THREAD_COMPILES : 0;
+}
+
+static void take_range(struct states *s, const struct lull_range_cols *cols, size_t i, u8 state)
+{
+	struct lull_request_reader *q = s->q;
+
+	if (is_used(q, cols->lane[i]))
+		add(s, cols->lane[i], cols->start_ns[i], cols->dur_ns[i], state);
+	if (state == LULL_THREAD_COLLECTS && cols->lane[i])
+		*(struct lull_request_slice *)lull_vec_push(&q->collections) =
+			(struct lull_request_slice){
+				.from_ns = cols->start_ns[i],
+				.to_ns = lull_span_end_ns(cols->start_ns[i], cols->dur_ns[i]),
+				.process = q->lanes[cols->lane[i] - 1].process,
+				.lane = cols->lane[i],
+			};
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct lull_request_slice *x = a, *y = b;
+
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static void read_ranges(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_range_cols cols;
+	struct lull_cursor c;
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(q->reader, LULL_TABLE_label, &n);
+	u8 *of_label = lull_alloc(n + 1, 1);
+
+	for (size_t i = 0; i < n; i++)
+		of_label[i + 1] = state_of_range(q->reader, &labels[i]);
+	lull_cursor_init(&c, q->reader, LULL_TABLE_range, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (of_label[cols.label[i]])
+				take_range(s, &cols, i, of_label[cols.label[i]]);
+	lull_cursor_release(&c);
+	free(of_label);
+	lull_sort(q->collections.at, q->collections.n, sizeof(struct lull_request_slice), by_start);
+}
+
+static void keep_state(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
+{
+	struct lull_vec *to = ctx;
+	const struct lull_state *last = to->n ? lull_vec_get(to, to->n - 1) : NULL;
+	u8 state = LULL_N_THREAD_STATES - 1;
+
+	(void)to_ns;
+	while (state && !counts[state])
+		state--;
+	if (last && last->state == state)
+		return;
+	*(struct lull_state *)lull_vec_push(to) = (struct lull_state){ from_ns, state };
+}
+
+static void flatten(struct states *s, u32 lane)
+{
+	struct lull_vec *edges = &s->edges[lane], *to = &s->q->states[lane];
+
+	lull_sweep(edges, keep_state, to);
+	if (edges->n)
+		*(struct lull_state *)lull_vec_push(to) =
+			(struct lull_state){ ((struct lull_edge *)edges->at)[edges->n - 1].at_ns,
+					     LULL_THREAD_RUNS };
+	lull_vec_release(edges);
+}
+
+void lull_request_states(struct lull_request_reader *q)
+{
+	struct states s = { .q = q };
+	size_t n = q->n_lanes + 1;
+
+	s.edges = lull_alloc(n, sizeof(*s.edges));
+	s.of_name = lull_alloc(lull_reader_n_strings(q->reader) + 1, 1);
+	s.since_ns = lull_alloc(n, sizeof(*s.since_ns));
+	s.lost_to = lull_alloc(n, 1);
+	for (size_t i = 0; i < n; i++)
+		lull_vec_init(&s.edges[i], sizeof(struct lull_edge));
+	read_cuda(&s);
+	read_oscalls(&s);
+	read_gil(&s);
+	read_sched(&s);
+	read_ranges(&s);
+	for (size_t i = 0; i < n; i++)
+		flatten(&s, (u32)i);
+	free(s.edges);
+	free(s.of_name);
+	free(s.since_ns);
+	free(s.lost_to);
+}
