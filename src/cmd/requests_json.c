@@ -235,7 +235,7 @@ static const struct lull_property tail_keys[] = {
 	{ "usual", "integer", "id of a typical request, to compare with", NULL },
 	{ "open_mean", "number",
 	  "requests that were open when one arrived that is not slow, on average", NULL },
-	{ "causes", "array", "those that explain most first", cause_keys },
+	{ "causes", "array", "those that add most time first", cause_keys },
 	END,
 };
 

@@ -4,12 +4,16 @@
  * At each moment the first of these decides:
  *   1. A thread works for the request and computes: what it does (a collection, a compilation, an
  *      allocation, a launch, code). Of several threads one is enough.
- *   2. It waits for Python's lock: that, or the collection that holds the lock. It has no CPU:
- *   that. 3. It waits, or none works for the request, while the device works for it: computing or
- *   copying. 4. It waits for a device that works for other requests: theirs.
- *   5. It waits for a lock: before its first launch that is its queue.
- *   6. No thread works for it: a thread of it works for others, or it is in the queue, or waits for
- *      something that is not known.
+ *   2. It waits for Python's lock: that, or the collection that holds the lock. Or it is ready and
+ *      has no CPU.
+ *   3. It waits, or none works for the request, while the device works for it: computing or
+ *      copying.
+ *   4. It waits for a device that works for other requests: theirs. It waits for a device that is
+ *      done: it has no CPU.
+ *   5. It waits for a lock: before its first launch, while other requests are open, that is its
+ *      queue.
+ *   6. No thread works for it: a thread of it works for others; or it is in the queue, where that
+ *      is before its first launch and others are open; or it waits for something that is not known.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -25,6 +29,7 @@ enum {
 	ANY_WORK,     /* of a device, its own too */
 	OTHERS_SLICE, /* one of its threads works for another request */
 	COLLECTION,   /* in its process */
+	OTHERS_OPEN,  /* another request of its process */
 	ITSELF,	      /* the request */
 	N_HOLD,
 };
@@ -36,6 +41,7 @@ struct breakdown {
 	u32 ix;
 	struct lull_vec edges; /* struct lull_edge */
 	struct lull_vec lanes; /* u32: its threads */
+	struct lull_vec reach; /* u64: by request, the latest end of it and all before it */
 	u64 first_launch_ns, first_slice_ns;
 };
 
@@ -66,12 +72,16 @@ static int working(const u32 *n)
 
 static enum lull_request_part waiting(const struct breakdown *b, const u32 *n, u64 at_ns)
 {
-	bool is_before = at_ns < b->first_launch_ns;
+	bool is_queued = at_ns < b->first_launch_ns && n[OTHERS_OPEN];
 
-	if (n[LULL_THREAD_IN_SYNC])
-		return n[ANY_WORK] ? LULL_PART_OF_OTHERS : LULL_PART_OF_WAIT;
+	if (n[LULL_THREAD_IN_SYNC]) {
+		if (n[ANY_WORK])
+			return LULL_PART_OF_OTHERS;
+		/* The device is done, and the thread is not back. */
+		return b->q->to->has_sched ? LULL_PART_OF_CPU : LULL_PART_OF_WAIT;
+	}
 	if (n[LULL_THREAD_IN_LOCK]) {
-		if (is_before)
+		if (is_queued)
 			return LULL_PART_OF_QUEUE;
 		return n[ANY_WORK] ? LULL_PART_OF_OTHERS : LULL_PART_OF_WAIT;
 	}
@@ -79,7 +89,7 @@ static enum lull_request_part waiting(const struct breakdown *b, const u32 *n, u
 		return LULL_PART_OF_WAIT;
 	if (n[OTHERS_SLICE])
 		return n[COLLECTION] ? LULL_PART_OF_GC : LULL_PART_OF_OTHERS;
-	if (is_before || at_ns < b->first_slice_ns)
+	if (is_queued || at_ns < b->first_slice_ns)
 		return LULL_PART_OF_QUEUE;
 	return LULL_PART_OF_WAIT;
 }
@@ -265,16 +275,41 @@ static void link_slices(const struct lull_request_reader *q, u32 *first, u32 *ne
 	}
 }
 
+/* Other requests of the process that are open meanwhile. */
+static void hold_others(struct breakdown *b)
+{
+	const struct lull_one_request *all = b->q->to->all.at;
+
+	for (size_t i = lull_vec_upper(&b->reach, 0, b->one->start_ns);
+	     i < b->q->to->all.n && all[i].start_ns < b->one->end_ns; i++)
+		if (i != b->ix && all[i].process == b->one->process)
+			hold(b, all[i].start_ns, all[i].end_ns, OTHERS_OPEN);
+}
+
 static void break_down(struct breakdown *b, const struct lull_owned *own, size_t n_own)
 {
 	b->edges.n = 0;
 	b->first_launch_ns = b->first_slice_ns = UINT64_MAX;
 	hold(b, b->one->start_ns, b->one->end_ns, ITSELF);
 	hold_slices(b);
+	if (b->first_slice_ns == UINT64_MAX)
+		b->first_slice_ns = 0; /* no thread is known to work for it */
 	hold_own(b, own, n_own);
 	hold_devices(b);
 	hold_collections(b);
+	hold_others(b);
 	lull_sweep(&b->edges, visit, b);
+}
+
+static void find_reach(struct breakdown *b)
+{
+	const struct lull_one_request *all = b->q->to->all.at;
+	u64 latest_ns = 0;
+
+	for (size_t i = 0; i < b->q->to->all.n; i++) {
+		latest_ns = all[i].end_ns > latest_ns ? all[i].end_ns : latest_ns;
+		*(u64 *)lull_vec_push(&b->reach) = latest_ns;
+	}
 }
 
 void lull_request_break_down(struct lull_request_reader *q)
@@ -287,7 +322,9 @@ void lull_request_break_down(struct lull_request_reader *q)
 
 	lull_vec_init(&b.edges, sizeof(struct lull_edge));
 	lull_vec_init(&b.lanes, sizeof(u32));
+	lull_vec_init(&b.reach, sizeof(u64));
 	link_slices(q, first, next);
+	find_reach(&b);
 	for (b.ix = 0; b.ix < q->to->all.n; b.ix++) {
 		size_t n = 0;
 
@@ -300,6 +337,7 @@ void lull_request_break_down(struct lull_request_reader *q)
 	}
 	lull_vec_release(&b.edges);
 	lull_vec_release(&b.lanes);
+	lull_vec_release(&b.reach);
 	free(first);
 	free(next);
 	add_thread_time(q);

@@ -205,14 +205,16 @@ static struct lull_tail_cause measure(const struct tail *t, u32 part)
 	return cause;
 }
 
-static bool is_heavier(const struct lull_tail_cause *x, const struct lull_tail_cause *y)
+/* Those that add most time first. */
+static int by_weight(const void *a, const void *b)
 {
-	if (x->n_slow != y->n_slow)
-		return x->n_slow > y->n_slow;
-	return x->extra_ns > y->extra_ns;
+	const struct lull_tail_cause *x = a, *y = b;
+	f64 x_ns = x->n_slow * x->extra_ns, y_ns = y->n_slow * y->extra_ns;
+
+	return x_ns > y_ns ? -1 : x_ns < y_ns;
 }
 
-/* The cause that explains most of what is left, if it passes the test. */
+/* The cause that adds most to what is left, if it passes the test. */
 static bool find_next(struct tail *t, struct lull_request_tail *to)
 {
 	struct lull_tail_cause best = { .n_slow = 0 };
@@ -220,7 +222,7 @@ static bool find_next(struct tail *t, struct lull_request_tail *to)
 	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
 		struct lull_tail_cause cause = measure(t, p);
 
-		if (cause.n_slow && cause.chance < LULL_TAIL_CHANCE && is_heavier(&cause, &best))
+		if (cause.n_slow && cause.chance < LULL_TAIL_CHANCE && by_weight(&cause, &best) < 0)
 			best = cause;
 	}
 	if (!best.n_slow)
@@ -296,6 +298,7 @@ void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requ
 	while (find_next(&t, to))
 		;
 	find_rest(&t, to);
+	lull_sort(to->causes.at, to->causes.n, sizeof(struct lull_tail_cause), by_weight);
 	free(t.because);
 	free(t.is_done);
 }

@@ -7,7 +7,7 @@
  * Tested:         slow and other requests are counted by whether they have that much of the part.
  *                 The chance to see this by accident (Fisher's exact test, one-sided, times the
  *                 number of parts tested) has to be below LULL_TAIL_CHANCE. Of the parts that
- *                 pass, the one that explains most is a cause; its requests are set aside, and the
+ *                 pass, the one that adds most time is a cause; its requests are set aside, and the
  *                 others are tested again.
  */
 #ifndef LULL_REQUEST_TAIL_H
@@ -35,7 +35,7 @@ struct lull_tail_cause {
 };
 
 struct lull_request_tail {
-	struct lull_vec causes; /* struct lull_tail_cause, those that explain most first */
+	struct lull_vec causes; /* struct lull_tail_cause, those that add most time first */
 	size_t n_slow;
 	size_t n_unexplained; /* of them */
 	u32 usual;	      /* a typical request to compare with: index in the requests */

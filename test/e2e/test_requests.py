@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import textwrap
@@ -17,7 +18,8 @@ import runner
 BUILD = os.path.abspath(sys.argv[1])
 LULL = os.path.join(BUILD, "lull")
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python")
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKAGE, EXAMPLES = os.path.join(TOP, "python"), os.path.join(TOP, "examples")
 PARTS = ("queue", "others", "host", "gc", "compile", "lock", "cpu", "launch", "alloc", "gpu", "copy", "wait")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -466,6 +468,43 @@ class Trouble(Case):
     def test_not_asked_for(self):
         _, report = self.record(SERVERS["wsgiref"], "-t", "osrt")
         self.assertEqual(self.marks(report), [])
+
+
+class Planted(Case):
+    """examples/serve.py on the simulated device: the reason that makes every eighth request slow is among those named."""
+
+    def check(self, style, cause, part, n_slow):
+        words = ["--style", style, "--cause", cause, "--requests", "40"]
+        env = {**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+        run = runner.run([LULL, "profile", "-q", "-f", "true", "-s", "none", "--python-sampling=false", "-o", self.path("report"),
+                          PYTHON, os.path.join(EXAMPLES, "serve.py"), *words], env=env)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        report = self.path("report.lull")
+        rows = self.requests(report)
+        said = json.loads(self.answer(report, "-f", "json"))
+        n, p50_ms = re.match(r"client: (\d+) requests, p50 ([\d.]+) ms", run.stdout).groups()
+        self.assertEqual(len(rows), int(n))
+        self.assertLess(said["latency"]["p50_ns"], float(p50_ms) * 1e6 + 1e4)
+        self.assertEqual(said["first_token"]["n"], len(rows))
+        self.assertEqual({row["Tokens"] for row in rows}, {"4"})
+        self.assertGreater(min(int(row["Launches"]) for row in rows), 4)
+        named = {c["part"]: c["n_slow"] for c in said["tail"]["causes"]}
+        self.assertGreaterEqual(named.get(part, 0), n_slow, (named, said["tail"], said["parts"]))
+
+    def test_garbage_collection(self):
+        self.check("threads", "gc", "gc", 4)
+
+    def test_long_prompts_in_batches(self):
+        self.check("asyncio", "prompt", "gpu", 4)
+
+    def test_another_service_in_asyncio(self):
+        self.check("asyncio", "read", "wait", 4)
+
+    def test_the_interpreter_lock(self):
+        self.check("threads", "lock", "lock", 4)
+
+    def test_bursts(self):
+        self.check("threads", "burst", "queue", 10)
 
 
 class Native(Case):
