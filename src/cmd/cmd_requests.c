@@ -105,7 +105,7 @@ static int run(const char *path, int format, struct lull_err *err)
 	if (lull_import_open(path, &a.reader, err))
 		return err->code;
 	lull_losses_warn(a.reader);
-	rc = lull_requests_init(&a.requests, a.reader, LULL_SPAN_ALL, err);
+	rc = lull_requests_init(&a.requests, a.reader, LULL_SPAN_ALL, 0, err);
 	if (!rc)
 		rc = answer(&a, format, err);
 	if (rc)

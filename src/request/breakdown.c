@@ -94,6 +94,17 @@ static enum lull_request_part waiting(const struct breakdown *b, const u32 *n, u
 	return LULL_PART_OF_WAIT;
 }
 
+static void keep_piece(struct breakdown *b, struct lull_request_piece piece)
+{
+	struct lull_vec *pieces = &b->q->to->pieces;
+	struct lull_request_piece *last = pieces->n ? lull_vec_get(pieces, pieces->n - 1) : NULL;
+
+	if (last && last->request == piece.request && last->part == piece.part)
+		last->to_ns = piece.to_ns;
+	else
+		*(struct lull_request_piece *)lull_vec_push(pieces) = piece;
+}
+
 static void visit(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
 {
 	struct breakdown *b = ctx;
@@ -105,6 +116,8 @@ static void visit(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
 	if (part < 0)
 		part = waiting(b, counts, from_ns);
 	b->one->part_ns[part] += to_ns - from_ns;
+	if (b->q->wants & LULL_REQUESTS_WANT_PIECES)
+		keep_piece(b, (struct lull_request_piece){ from_ns, to_ns, b->ix, (u8)part });
 }
 
 /* ---- what holds ---- */

@@ -364,7 +364,7 @@ static void count_open(struct lull_requests *q)
 		ends[i] = all[i].end_ns;
 	lull_sort(ends, q->all.n, sizeof(*ends), by_value);
 	for (size_t i = 0; i < q->all.n; i++) {
-		while (ends[n_ended] <= all[i].start_ns && n_ended < i)
+		while (n_ended < i && ends[n_ended] <= all[i].start_ns)
 			n_ended++;
 		all[i].n_open = (u32)(i - n_ended);
 	}
@@ -416,15 +416,16 @@ static void prepare(struct lull_request_reader *q)
 }
 
 int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct lull_span window,
-		       struct lull_err *err)
+		       unsigned wants, struct lull_err *err)
 {
-	struct lull_request_reader q = { .to = to, .reader = r, .window = window };
+	struct lull_request_reader q = { .to = to, .reader = r, .window = window, .wants = wants };
 	struct lull_vec marks;
 
 	*to = (struct lull_requests){ .span = lull_span_recording(r) };
 	to->span = lull_span_cut(to->span, window.from_ns, window.to_ns);
 	lull_vec_init(&to->all, sizeof(struct lull_one_request));
 	lull_vec_init(&to->gaps, sizeof(u64));
+	lull_vec_init(&to->pieces, sizeof(struct lull_request_piece));
 	prepare(&q);
 	lull_vec_init(&marks, sizeof(struct mark));
 	read_marks(&q, &marks);
@@ -457,6 +458,7 @@ int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err)
 		if (all[i].end == LULL_REQUEST_OK)
 			all[n++] = all[i];
 	q->all.n = n;
+	q->pieces.n = 0;
 	return LULL_OK;
 }
 
@@ -464,4 +466,5 @@ void lull_requests_release(struct lull_requests *q)
 {
 	lull_vec_release(&q->all);
 	lull_vec_release(&q->gaps);
+	lull_vec_release(&q->pieces);
 }

@@ -56,9 +56,20 @@ struct lull_one_request {
 	u8 end;	    /* enum lull_request_end */
 };
 
+/* Time of a request that belongs to one part. */
+struct lull_request_piece {
+	u64 from_ns, to_ns;
+	u32 request; /* index in `all` */
+	u8 part;     /* enum lull_request_part */
+};
+
+/* What else to keep. */
+#define LULL_REQUESTS_WANT_PIECES 1u
+
 struct lull_requests {
-	struct lull_vec all;  /* struct lull_one_request, by start */
-	struct lull_vec gaps; /* u64: from a token of a request to its next */
+	struct lull_vec all;	/* struct lull_one_request, by start */
+	struct lull_vec pieces; /* struct lull_request_piece, by request, then time; if wanted */
+	struct lull_vec gaps;	/* u64: from a token of a request to its next */
 	struct lull_span span;
 	u64 busy_ns; /* time in which a device worked for the process of a request, at least one */
 	u64 n_cut_start, n_cut_end, n_twice; /* left out */
@@ -75,15 +86,16 @@ struct lull_requests {
 };
 
 /*
- * Find the requests in `window`, and what their time went to. LULL_E_NOT_FOUND with a sentence if
- * there is none that is complete. Released in any case.
+ * Find the requests in `window`, and what their time went to; `wants` are bits of
+ * LULL_REQUESTS_WANT_. LULL_E_NOT_FOUND with a sentence if there is none that is complete. Released
+ * in any case.
  */
 int lull_requests_init(struct lull_requests *q, struct lull_reader *r, struct lull_span window,
-		       struct lull_err *err);
+		       unsigned wants, struct lull_err *err);
 
 /*
- * Keep those that were answered only. LULL_E_NOT_FOUND with a sentence if there is none; then all
- * stay.
+ * Keep those that were answered only; pieces are dropped. LULL_E_NOT_FOUND with a sentence if there
+ * is none; then all stay.
  */
 int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err);
 

@@ -59,6 +59,7 @@ struct lull_request_reader {
 	struct lull_requests *to;
 	struct lull_reader *reader;
 	struct lull_span window;
+	unsigned wants;
 	const struct lull_lane_row *lanes;
 	size_t n_lanes;
 	struct lull_vec slices;	     /* struct lull_request_slice, by lane, then start */

@@ -278,7 +278,6 @@ void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requ
 {
 	const struct lull_one_request *all = q->all.at;
 	struct tail t = { .q = q, .summary = s };
-	u64 ns;
 
 	*to = (struct lull_request_tail){ .is_known = q->all.n >= LULL_TAIL_MIN };
 	lull_vec_init(&to->causes, sizeof(struct lull_tail_cause));
@@ -290,7 +289,8 @@ void lull_request_tail_init(struct lull_request_tail *to, const struct lull_requ
 	find_medians(&t);
 	find_usual(&t, to);
 	for (size_t i = 0; i < q->all.n; i++) {
-		ns = lull_request_ns(&all[i]);
+		u64 ns = lull_request_ns(&all[i]);
+
 		t.because[i] = ns > t.slow_ns ? explain(&t, &all[i]) : -1;
 		to->n_slow += ns > t.slow_ns;
 	}

@@ -214,7 +214,32 @@ class Servers(Case):
         self.assertEqual([row["Name"] for row in self.requests(report)], names)
         said = json.loads(self.answer(report, "-f", "json"))
         self.assertEqual((said["n"], said["left_out"]["failed"], said["tail"]), (5, 0, None))
+        self.check_spans(report)
         return marks
+
+    def check_spans(self, report):
+        """As OpenTelemetry: in the caller's trace, and the pieces of a request follow each other without overlap."""
+        run = runner.run([LULL, "export", "-t", "otlp", "-o", "-", report])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout, runner.run([LULL, "export", "-t", "otlp", "-o", "-", report]).stdout)
+        (resource,) = json.loads(run.stdout)["resourceSpans"]
+        spans = resource["scopeSpans"][0]["spans"]
+        self.assertEqual(len({span["spanId"] for span in spans}), len(spans))
+        _, trace, parent, _ = TRACE.split("-")
+        self.assertEqual({span["traceId"] for span in spans}, {trace})
+        servers = [span for span in spans if span["kind"] == 2]
+        durations = self.rows(report, "SELECT dur, gpu FROM request ORDER BY start")
+        self.assertEqual([span["parentSpanId"] for span in servers], [parent] * 5)
+        self.assertEqual([int(s["endTimeUnixNano"]) - int(s["startTimeUnixNano"]) for s in servers], [row["dur"] for row in durations])
+        for server in servers:
+            at = int(server["startTimeUnixNano"])
+            inside = [span for span in spans if span.get("parentSpanId") == server["spanId"]]
+            self.assertTrue(inside)
+            for span in inside:
+                self.assertLessEqual(at, int(span["startTimeUnixNano"]))
+                at = int(span["endTimeUnixNano"])
+                self.assertIn(span["name"], PARTS)
+            self.assertLessEqual(at, int(server["endTimeUnixNano"]))
 
     def test_http_server(self):
         self.check("http.server")
