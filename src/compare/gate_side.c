@@ -27,6 +27,17 @@ static u64 n_lost(struct lull_reader *r, const char **what)
 	return sum;
 }
 
+/* Whether something is compared that is measured step by step. */
+static bool needs_steps(const struct lull_gate *gate)
+{
+	const struct lull_gate_check *checks = gate->checks.at;
+
+	for (size_t i = 0; i < gate->checks.n; i++)
+		if (checks[i].sql || !checks[i].metric->sample)
+			return true;
+	return !gate->checks.n;
+}
+
 static bool is_whole(const struct lull_gate *gate, const struct lull_gate_run *run,
 		     struct lull_str *why)
 {
@@ -37,7 +48,7 @@ static bool is_whole(const struct lull_gate *gate, const struct lull_gate_run *r
 		lull_str_addf(why, "%s is truncated; lull recover completes it", run->path);
 	else if (lull_reader_n_damaged(run->reader))
 		lull_str_addf(why, "%s is damaged", run->path);
-	else if (!lull_windows_len(&run->steps))
+	else if (!lull_windows_len(&run->steps) && needs_steps(gate))
 		lull_str_addf(why,
 			      "%s has no steps to compare; mark them (lull_step(), an NVTX range "
 			      "around each), or record more of them",

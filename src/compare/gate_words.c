@@ -41,7 +41,8 @@ enum lull_verdict lull_gate_counted(const struct lull_gate_check *check)
 static void say_needed(const struct lull_gate_check *check, struct lull_str *to)
 {
 	const struct lull_decision *d = &check->decision;
-	const char *what = d->by_run ? "runs" : "steps";
+	const char *each = check->metric && check->metric->each ? check->metric->each : "steps";
+	const char *what = d->by_run ? "runs" : each;
 
 	if (d->verdict != LULL_INCONCLUSIVE)
 		return;

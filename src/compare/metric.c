@@ -72,9 +72,15 @@ int lull_metric_sample(const struct lull_metric *metric, const char *arg, struct
 		       struct lull_err *err)
 {
 	const struct lull_vec *spans = metric->is_of_host ? &windows->host : &windows->device;
-	f64 *value = lull_alloc(spans->n + 1, sizeof(*value));
+	f64 *value;
 	int rc;
 
+	if (metric->sample) {
+		rc = metric->sample(r, to, err);
+		lull_samples_end_run(to);
+		return rc;
+	}
+	value = lull_alloc(spans->n + 1, sizeof(*value));
 	memset(value, 0, (spans->n + 1) * sizeof(*value));
 	rc = metric->measure(r, spans, arg, value, err);
 	for (size_t i = 0; !rc && i < spans->n; i++)

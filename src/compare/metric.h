@@ -3,7 +3,8 @@
  *
  * What it gives:  the list of metrics, one by its spec (`step_time`, `kernel:gemm`), and its value
  *                 in each step of a report.
- * Rule:           a metric measures windows of time; it knows nothing of baselines.
+ * Rule:           a metric measures windows of time, or has values of its own, such as one for each
+ *                 request; it knows nothing of baselines.
  *
  * To add one: metric_X.c with const struct lull_metric lull_metric_X at its end, METRIC(X) in
  * metrics.def, its line in doc/lull-gate.1.md.
@@ -34,6 +35,9 @@ struct lull_metric {
 	 */
 	int (*measure)(struct lull_reader *r, const struct lull_vec *windows, const char *arg,
 		       f64 *value, struct lull_err *err);
+	/* Instead of that, for metrics that need no steps: add all values of the report. */
+	int (*sample)(struct lull_reader *r, struct lull_samples *to, struct lull_err *err);
+	const char *each; /* what has one value, in the plural; NULL: steps */
 };
 
 /* The metric that the others are for. */

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import random
 import re
 import sys
 import tempfile
@@ -530,6 +531,52 @@ class Planted(Case):
 
     def test_bursts(self):
         self.check("threads", "burst", "queue", 10)
+
+
+class Gate(Case):
+    """`lull gate` and `lull diff` on made-up requests, whose latencies are known. There are no steps."""
+
+    def make(self, name, latency_us, n=700):
+        lines = ["process pid=10 name=server", "lane kind=1 process=1 tid=10 name=main",
+                 'label name="GET /" domain=request category=1 api=7', 'label name="200" domain=request category=2 api=7',
+                 'label name="token" domain=request category=3 api=7']
+        rng = random.Random(name)
+        at = 1000
+        for i in range(1, n + 1):
+            took = int(latency_us(i) * (1 + 0.02 * rng.gauss(0, 1)))
+            for label, when in ((1, at), (3, at + took // 4), (2, at + took)):
+                lines.append(f"mark start={when}us lane=1 label={label} payload_type=11 payload={i}")
+            at += took + 100
+        with open(self.path(name + ".txt"), "w", encoding="utf-8") as f:
+            f.write("\n".join(lines) + "\n")
+        runner.run([LULL, "text", self.path(name + ".txt"), self.path(name + ".lull")], check=True)
+        return self.path(name + ".lull")
+
+    def gate(self, *words):
+        run = runner.run([LULL, "gate", "--format", "json", *words])
+        said = json.loads(run.stdout)
+        return run.returncode, {m["metric"]: m["verdict"] for m in said["checks"]}
+
+    def test_medians_and_tails(self):
+        before = self.make("before", lambda i: 1000)
+        again = self.make("again", lambda i: 1000)
+        slower = self.make("slower", lambda i: 1200)
+        tail = self.make("tail", lambda i: 5000 if i % 40 == 0 else 1000)
+        metrics = ["-m", "latency,latency_p99,first_token", "--baseline", before]
+        same = {"latency": "pass", "latency_p99": "pass", "first_token": "pass"}
+        self.assertEqual(self.gate(*metrics, again), (0, same))
+        self.assertEqual(self.gate(*metrics, slower), (1, {k: "regressed" for k in same}))
+        self.assertEqual(self.gate(*metrics, tail), (1, {**same, "latency_p99": "regressed"}))
+
+    def test_bounds(self):
+        report = self.make("few", lambda i: 1000, 50)
+        run = runner.run([LULL, "gate", "--max", "latency < 2 ms", report])
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        run = runner.run([LULL, "gate", "--max", "latency < 500 us", report])
+        self.assertEqual(run.returncode, 1, run.stdout + run.stderr)
+        run = runner.run([LULL, "gate", "--max", "latency_p99 < 2 ms", report])
+        self.assertEqual(run.returncode, 2, run.stdout + run.stderr)
+        self.assertIn("needs 100 requests, there are 50", run.stdout + run.stderr)
 
 
 class Native(Case):
