@@ -355,7 +355,7 @@ need/e2e/cudart: sim $(CUDART_GUESTS)
 need/e2e/demo need/e2e/gate need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
-need/e2e/metrics need/e2e/recipes: sim $(BUILD)/examples/train_cuda
+need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
@@ -461,7 +461,7 @@ format:
 	$(Q)tools/wrap-comments $(FORMATTED)
 
 # Loaded into the Python programs that are recorded; beside the agent.
-PYTHON_FILES := sitecustomize.py lull/__init__.py lull/_hooks.py lull/_compile.py lull/_requests.py
+PYTHON_FILES := sitecustomize.py $(patsubst python/%,%,$(wildcard python/lull/*.py python/lull/remedies/*.py))
 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull

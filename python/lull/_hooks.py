@@ -21,6 +21,7 @@ PACKAGE, HOOKED, WITH_OPS = 1, 2, 4
 
 PATCHES = {}  # module -> function that wraps parts of it, once it is loaded
 BEFORE = {}  # module -> function to call before it is loaded
+AFTER = {}  # module -> functions to call after its patch, of lull try
 
 
 class _Thread(threading.local):
@@ -29,6 +30,11 @@ class _Thread(threading.local):
     data = False
     optimizer = 0
     has_stepped = False  # an optimizer did, inside of another's step
+
+
+class seen:
+    """Functions of lull try that see the outermost module before it is called, what it returned, and each step."""
+    model = output = step = None
 
 
 _thread = _Thread()
@@ -45,6 +51,11 @@ def patch(name):
         PATCHES[name] = function
         return function
     return register
+
+
+def is_compiling():
+    """Whether torch.compile traces what runs."""
+    return _is_compiling()
 
 
 def trouble(what):
@@ -82,6 +93,8 @@ class _Steps:
 
     def next(self):
         _agent.hooked_step(self.number)
+        if seen.step is not None:
+            seen.step()
         self.number += 1
         self.is_open = True
         self.clear()
@@ -356,7 +369,12 @@ def _outermost(original):
         follow()
         _enter("forward")
         try:
-            return original(self, *args, **kwargs)
+            if seen.model is not None:
+                seen.model(self)
+            result = original(self, *args, **kwargs)
+            if seen.output is not None:
+                seen.output(result)
+            return result
         finally:
             _leave()
             thread.forward = False
@@ -707,7 +725,10 @@ def _of_compiled(original):
         follow()
         _enter("forward")
         try:
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if seen.output is not None:
+                seen.output(result)
+            return result
         finally:
             _leave()
             thread.forward = False
@@ -817,10 +838,16 @@ _done = set()
 
 def _apply(name, module):
     try:
-        PATCHES[name](module)
+        if name in PATCHES:
+            PATCHES[name](module)
         _done.add(name)
     except Exception:
         trouble(name)
+    for function in AFTER.get(name, ()):
+        try:
+            function(module)
+        except Exception as e:
+            trouble(f"{name}: {e!r}")
 
 
 # ---- the way in ----
@@ -853,7 +880,7 @@ class _Finder:
     """First in sys.meta_path: asks the other finders for the modules of PATCHES."""
 
     def find_spec(self, name, path=None, target=None):
-        if name not in PATCHES:
+        if name not in PATCHES and name not in AFTER:
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
@@ -902,7 +929,10 @@ def _watch_requests():
 def begin(folder):
     """Called once, before the program."""
     global _agent, _enter, _folder, _leave, _sources
+    import os
     _folder = folder
+    if "LULL_TRY" in os.environ:
+        _load("_lull_try", "_try.py").begin(sys.modules[__name__])
     _agent = _load("_lull_api", "__init__.py")._agent
     sys.meta_path.append(_Own(folder))
     if _agent is None:

@@ -9,6 +9,7 @@
 #include "agent/cuda/cuda.h"
 #include "agent/core/range.h"
 #include "agent/core/schedule.h"
+#include "agent/core/step_log.h"
 #include "agent/nvtx/request_tell.h"
 #include "lull.h"
 
@@ -165,8 +166,9 @@ const struct lull_annotate_api *lull_annotate_v1(void)
 		.token = token,
 		.done = done,
 	};
+	const struct lull_annotate_api *log = lull_step_log();
 
-	return &api;
+	return log ? log : &api;
 }
 
 const struct lull_source lull_source_annotate = {

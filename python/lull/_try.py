@@ -1,0 +1,531 @@
+"""One run of `lull try`: times steps, ends the program after them, and applies remedies.
+
+Takes the place of the agent for _hooks.py where nothing is recorded. Where `lull try` records the
+program, the agent stays, and only files that the program saves are kept apart.
+
+The environment says what to do:
+
+    LULL_TRY            folder of this run: PID.log with what was seen, saved/ with files of the program
+    LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block
+    LULL_TRY_REMEDIES   files to load, with ":" between them
+
+A line of the log is a letter and what it says; src/try/try_log.c reads it:
+
+    a NS                the interpreter has started
+    r RANK              rank of this process, 0 if it has none
+    s NS                a step starts
+    u                   it did not, after all
+    m NS                measuring starts here
+    b N NS              a block of N steps took so long, device included
+    l VALUE             loss of a backward pass, as hexadecimal floating point
+    o VALUE             sum of an output, where nothing is trained
+    g BYTES             peak of the device memory that PyTorch has reserved
+    d REMEDY            this remedy has changed something
+    w REMEDY FILE:LINE TEXT    where the program would be changed, and how
+    p LINE              a line of the patch that does so
+    k PATH              a file that the program saved; it is in saved/ instead
+    t TEXT              something did not work
+    e                   all steps are measured; the program ends now
+"""
+import os
+import sys
+import time
+
+TORCH = 1 << 24  # as in _hooks.py
+N_VALUES = 10  # losses that are compared
+MOST_WARMUP = 40  # steps that warm-up may take longer than was asked for, until steps are alike
+LIKE = 1.5  # the last three steps differ by no more: they are alike
+PATIENCE = 3  # how often a program may catch SystemExit before it is ended without asking
+
+
+def _no(*args):
+    """For all calls of the agent that mean nothing here."""
+    return 0
+
+
+class Trial:
+    """What _hooks.py takes for the agent, and what remedies get."""
+
+    def __init__(self, folder, numbers):
+        self.folder = folder
+        self.n_warmup, self.n_steps, self.n_block = numbers
+        self.fd = None
+        self.pid = 0
+        self.clear()
+        self.hooks = None
+        self.each_step = []  # functions of remedies
+        self.before_end = []
+        self.model = []  # functions that get the outermost module before its first calls
+        self.rank = int(os.environ.get("RANK") or 0)
+        self.is_alone = int(os.environ.get("WORLD_SIZE") or 1) == 1
+        self.said = set()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _no
+
+    def clear(self):
+        self.times = []
+        self.n_measured = self.n_in_block = 0
+        self.is_measuring = self.has_ended = self.has_own = False
+        self.since = 0
+        self.n_raised = 0
+        self.values, self.n_values, self.has_loss = [], 0, False
+        self.edits = []
+
+    # ---- the log ----
+
+    def write(self, text):
+        """Add a line. It is in the file at once: the program may end in any way."""
+        if self.pid != os.getpid():
+            self.pid = os.getpid()
+            path = os.path.join(self.folder, f"{self.pid}.log")
+            self.fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            os.write(self.fd, f"r {self.rank}\n".encode())
+        os.write(self.fd, text.replace("\n", " ").encode("utf-8", "replace") + b"\n")
+
+    def trouble(self, what):
+        self.write(f"t {what}")
+
+    def once(self, text):
+        if text not in self.said:
+            self.said.add(text)
+            self.write(text)
+
+    # ---- what _hooks.py asks for ----
+
+    def sources(self):
+        return TORCH
+
+    def hooked_step(self, number):
+        # Steps that the program marks itself count more than those that were found.
+        if not self.has_own:
+            self.on_step()
+
+    def no_step(self):
+        if not self.has_own and not self.is_measuring and self.times:
+            self.times.pop()
+            self.write("u")
+
+    def step(self, number):
+        if not self.has_own and self.times:
+            self.clear()
+        self.has_own = True
+        self.on_step()
+
+    def is_recording(self):
+        return False
+
+    # ---- steps ----
+
+    def on_step(self):
+        if self.has_ended:
+            self.end()
+            return
+        for function in list(self.each_step):
+            self.attempt(function, self.each_step)
+        if self.is_measuring:
+            self.measure()
+            return
+        now = time.monotonic_ns()
+        self.write(f"s {now}")
+        self.times.append(now)
+        if self.is_warm():
+            self.sync()
+            self.tell_values()
+            self.is_measuring = True
+            self.since = time.monotonic_ns()
+            self.write(f"m {self.since}")
+
+    def on_recorded_step(self):
+        """The recorder counts the steps; only remedies want to know."""
+        self.times.append(time.monotonic_ns())
+        for function in list(self.each_step):
+            self.attempt(function, self.each_step)
+
+    def attempt(self, function, of, *args):
+        """Call a function of a remedy; one that fails is not called again, and the program goes on."""
+        try:
+            return function(*args)
+        except Exception as e:
+            of.remove(function)
+            self.trouble(f"{type(e).__name__}: {e}")
+            return False
+
+    def is_warm(self):
+        """Enough steps, and the last three alike. Ranks must agree without asking: for them the number counts."""
+        n = len(self.times) - 1
+        if not self.is_alone:
+            return n >= self.n_warmup
+        if n < max(self.n_warmup, 3):
+            return False
+        last = [b - a for a, b in zip(self.times[-4:], self.times[-3:])]
+        return max(last) <= LIKE * min(last) or n >= self.n_warmup + MOST_WARMUP
+
+    def measure(self):
+        self.n_in_block += 1
+        if self.n_in_block < self.n_block:
+            return
+        self.sync()
+        now = time.monotonic_ns()
+        self.write(f"b {self.n_in_block} {now - self.since}")
+        self.n_measured += self.n_in_block
+        self.n_in_block = 0
+        self.since = now
+        if self.n_measured >= self.n_steps:
+            self.finish()
+            self.write("e")
+            self.has_ended = True
+            self.end()
+
+    @staticmethod
+    def cuda():
+        """torch.cuda if the program uses a device."""
+        cuda = getattr(sys.modules.get("torch"), "cuda", None)
+        is_used = getattr(cuda, "is_initialized", None)
+        return cuda if is_used and is_used() else None
+
+    def sync(self):
+        cuda = self.cuda()
+        if cuda:
+            cuda.synchronize()
+
+    def end(self):
+        """End the program as sys.exit() does; one that goes on regardless ends here."""
+        self.n_raised += 1
+        if self.n_raised > PATIENCE:
+            sys.stdout.flush()
+            self.real_exit(0)
+        raise SystemExit(0)
+
+    def finish(self):
+        """Say what is known at the end; nothing of it may fail."""
+        try:
+            if self.is_measuring and self.n_in_block and not self.has_ended:
+                # The program has fewer steps than were wanted.
+                self.sync()
+                self.write(f"b {self.n_in_block} {time.monotonic_ns() - self.since}")
+                self.n_in_block = 0
+            self.tell_values()
+            for function in self.before_end:
+                function()
+            cuda = self.cuda()
+            if cuda and hasattr(cuda, "max_memory_reserved"):
+                self.once(f"g {cuda.max_memory_reserved()}")
+            self.tell_patch()
+        except Exception as e:
+            self.trouble(f"at the end: {e!r}")
+
+    # ---- losses ----
+
+    def saw(self, value, is_loss):
+        """Keep a loss or an output of the first steps, where it is; it is read when measuring starts."""
+        if self.n_values >= N_VALUES or (self.has_loss and not is_loss):
+            return
+        try:
+            if is_loss and not self.has_loss:
+                self.has_loss, self.values, self.n_values = True, [], 0
+            tensor = first_tensor(value)
+            if tensor is None:
+                return
+            tensor = tensor.detach()
+            whole = tensor.clone() if tensor.numel() == 1 else tensor.double().sum()
+            self.values.append(whole)
+            self.n_values += 1
+        except Exception:
+            self.n_values = N_VALUES
+
+    def tell_values(self):
+        for value in self.values:
+            try:
+                self.write(f"{'l' if self.has_loss else 'o'} {float(value).hex()}")
+            except Exception:
+                break
+        self.values = []
+
+    # ---- for remedies ----
+
+    def when_loaded(self, name, function):
+        """Call function(module) once the module is loaded, after the hooks of steps."""
+        self.hooks.AFTER.setdefault(name, []).append(function)
+
+    def did(self, remedy):
+        """A remedy has changed something; without it the run says nothing about the remedy."""
+        self.once(f"d {remedy}")
+
+    def where(self, remedy, text):
+        """Say where the program would be changed: the line outside of packages that called us."""
+        frame = None if self.is_measuring else self.caller()
+        if frame:
+            self.once(f"w {remedy} {frame.f_code.co_filename}:{frame.f_lineno} {text}")
+        return frame
+
+    def add_arguments(self, remedy, names, arguments):
+        """The same for arguments of a call to one of `names`; a patch if the call is plain to see."""
+        text = ", ".join(f"{k}={v!r}" for k, v in arguments.items())
+        frame = self.where(remedy, "add " + text)
+        place = frame and find_call(frame.f_code.co_filename, frame.f_lineno, names, arguments)
+        if place:
+            self.edits.append((frame.f_code.co_filename, *place, text))
+
+    def compile_model(self, remedy, write, **how):
+        """Compile the first module with parameters that the program calls."""
+        def compile(module):
+            if not hasattr(module, "compile") or next(iter(module.parameters()), None) is None:
+                return False
+            if getattr(module, "_compiled_call_impl", None) is None:
+                self.where(remedy, "before this, once: " + write)
+                module.compile(**how)
+                self.did(remedy)
+            return True
+        self.model.append(compile)
+
+    def caller(self):
+        frame = sys._getframe(1)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not file.startswith(("<", HERE)) and "site-packages" not in file and "dist-packages" not in file \
+                    and f"{os.sep}torch{os.sep}" not in file and not file.startswith(STDLIB):
+                return frame
+            frame = frame.f_back
+        return None
+
+    def tell_patch(self):
+        import difflib
+        for file in sorted({edit[0] for edit in self.edits}):
+            with open(file, encoding="utf-8") as f:
+                old = f.read().splitlines(keepends=True)
+            new = list(old)
+            # From the end on, so that places before stay where they are.
+            for _, line, column, text in sorted({e for e in self.edits if e[0] == file}, reverse=True):
+                before, after = new[line - 1][:column], new[line - 1][column:]
+                comma = "" if before.rstrip().endswith((",", "(")) else ", "
+                new[line - 1] = before + comma + text + after
+            name = os.path.relpath(file)
+            for line in difflib.unified_diff(old, new, "a/" + name, "b/" + name):
+                self.write("p " + line.rstrip("\n"))
+        self.edits = []
+
+
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+STDLIB = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+def first_tensor(value):
+    """The first tensor of floating point in what a model returned."""
+    if hasattr(value, "detach") and hasattr(value, "is_floating_point"):
+        return value if value.is_floating_point() else None
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            found = first_tensor(item)
+            if found is not None:
+                return found
+    return None
+
+
+def find_call(file, line, names, arguments):
+    """(line, column) before the closing bracket of the one call at this line that may get arguments; None if unsure."""
+    import ast
+    try:
+        with open(file, encoding="utf-8") as f:
+            text = f.read()
+        calls = []
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and node.lineno <= line <= node.end_lineno:
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if name in names:
+                    calls.append(node)
+    except Exception:
+        return None
+    if len(calls) != 1 or any(k.arg is None or k.arg in arguments for k in calls[0].keywords):
+        return None
+    lines = text.splitlines()
+    # Columns of ast count bytes.
+    column = len(lines[calls[0].end_lineno - 1].encode()[:calls[0].end_col_offset].decode()) - 1
+    return calls[0].end_lineno, column
+
+
+class Saves:
+    """Files that the program saves through PyTorch go to a folder of the run, and are found there."""
+
+    def __init__(self, trial):
+        self.trial = trial
+        self.kept = {}
+        self.n = 0
+
+    def keep(self, path):
+        path = os.path.abspath(os.fspath(path))
+        if path not in self.kept:
+            folder = os.path.join(self.trial.folder, "saved")
+            os.makedirs(folder, exist_ok=True)
+            self.n += 1
+            self.kept[path] = os.path.join(folder, f"{os.getpid()}-{self.n}-{os.path.basename(path)}")
+            self.trial.once(f"k {path}")
+            self.watch()
+        return self.kept[path]
+
+    def find(self, path):
+        if not self.kept or not isinstance(path, (str, os.PathLike)):
+            return path
+        return self.kept.get(os.path.abspath(os.fspath(path)), path)
+
+    def wrap_save(self, original, position):
+        import functools
+
+        @functools.wraps(original)
+        def save(*args, **kwargs):
+            for key in ("f", "filename"):
+                if isinstance(kwargs.get(key), (str, os.PathLike)):
+                    kwargs[key] = self.keep(kwargs[key])
+            if len(args) > position and isinstance(args[position], (str, os.PathLike)):
+                args = (*args[:position], self.keep(args[position]), *args[position + 1:])
+            return original(*args, **kwargs)
+        return save
+
+    def wrap_load(self, original):
+        import functools
+
+        @functools.wraps(original)
+        def load(f, *args, **kwargs):
+            return original(self.find(f), *args, **kwargs)
+        return load
+
+    is_watching = False
+
+    def watch(self):
+        """What programs do with a file they have saved: give it its final name, look at it, remove it."""
+        if self.is_watching:
+            return
+        self.is_watching = True
+        real_stat, real_remove = os.stat, os.remove
+
+        def moved(real):
+            def move(source, target, **kwargs):
+                kept = self.kept.pop(os.path.abspath(os.fspath(source)), None) if not kwargs else None
+                if kept is None:
+                    return real(source, target, **kwargs)
+                self.kept[os.path.abspath(os.fspath(target))] = kept
+                self.trial.once(f"k {os.path.abspath(os.fspath(target))}")
+                return None
+            return move
+
+        def stat(path, *args, **kwargs):
+            return real_stat(path if isinstance(path, int) else self.find(path), *args, **kwargs)
+
+        def remove(path, *args, **kwargs):
+            found = self.find(path)
+            if found is not path:
+                self.kept.pop(os.path.abspath(os.fspath(path)))
+            return real_remove(found, *args, **kwargs)
+        os.rename, os.replace = moved(os.rename), moved(os.replace)
+        os.stat, os.remove, os.unlink = stat, remove, remove
+
+
+def _keep_files(trial):
+    saves = Saves(trial)
+
+    def torch_files(torch):
+        for module in (torch, sys.modules.get("torch.serialization")):
+            if module is not None:
+                module.save, module.load = saves.wrap_save(module.save, 1), saves.wrap_load(module.load)
+
+    def safetensors_files(module):
+        for name in ("save_file", "save_model"):
+            if hasattr(module, name):
+                setattr(module, name, saves.wrap_save(getattr(module, name), 1))
+    trial.when_loaded("torch", torch_files)
+    trial.when_loaded("safetensors.torch", safetensors_files)
+
+
+def _seed(torch):
+    """The same random numbers in each run, unless the program chooses its own."""
+    import random
+    random.seed(0)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "random"):
+        numpy.random.seed(0)
+    if hasattr(torch, "manual_seed"):
+        torch.manual_seed(0)
+
+
+def _watch_losses(trial):
+    def autograd(module):
+        import functools
+        original = module.backward
+
+        @functools.wraps(original)
+        def backward(*args, **kwargs):
+            if trial.n_values < N_VALUES and not trial.hooks.is_compiling():
+                value = args[0] if args else kwargs.get("tensors")
+                trial.saw(value, True)
+            return original(*args, **kwargs)
+        module.backward = backward
+    trial.when_loaded("torch.autograd", autograd)
+    trial.hooks.seen.output = lambda value: trial.saw(value, False)
+
+
+def _watch_exit(trial):
+    import atexit
+    trial.real_exit = real = os._exit
+
+    def _exit(status):
+        trial.finish()
+        real(status)
+    os._exit = _exit
+    atexit.register(trial.finish)
+    # A forked child has its own steps, or none.
+    os.register_at_fork(after_in_child=trial.clear)
+
+
+def _model_seen(trial):
+    def model(module):
+        for function in list(trial.model):
+            if trial.attempt(function, trial.model, module) and function in trial.model:
+                trial.model.remove(function)
+        if not trial.model:
+            trial.hooks.seen.model = None
+    trial.hooks.seen.model = model
+
+
+def _load_remedies(trial):
+    from importlib.util import module_from_spec, spec_from_file_location
+    for i, path in enumerate(filter(None, os.environ.get("LULL_TRY_REMEDIES", "").split(":"))):
+        spec = spec_from_file_location(f"_lull_remedy_{i}", path)
+        module = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+            module.apply(trial)
+            with open(path, encoding="utf-8") as f:
+                says = ".did(" in f.read()
+            if not says and not path.startswith(HERE):
+                trial.did((module.__doc__ or "").partition(":")[0])
+        except Exception as e:
+            trial.trouble(f"{os.path.basename(path)}: {type(e).__name__}: {e}")
+
+
+def begin(hooks):
+    """Called before the program, by _hooks.py."""
+    try:
+        numbers = [int(n) for n in os.environ["LULL_TRY_STEPS"].split(",")]
+    except (KeyError, ValueError):
+        numbers = [0, 1 << 62, 1]
+    trial = Trial(os.environ["LULL_TRY"], numbers)
+    trial.hooks = hooks
+    _keep_files(trial)
+    if "LULL_SESSION" in os.environ:
+        hooks.seen.step = trial.on_recorded_step
+        _load_remedies(trial)
+        if trial.model:
+            _model_seen(trial)
+        return
+    trial.write(f"a {time.monotonic_ns()}")
+    sys.modules["_lull"] = trial
+    _watch_exit(trial)
+    trial.when_loaded("torch", _seed)
+    _watch_losses(trial)
+    _load_remedies(trial)
+    if trial.model:
+        _model_seen(trial)

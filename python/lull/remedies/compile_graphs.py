@@ -1,0 +1,15 @@
+"""compile-graphs: kernels are fused, and launched as CUDA graphs
+
+causes: launch-bound, kernel-gap, short-kernels, host-compute, unfused-elementwise, fusion, gil
+group: compile
+tolerance: 0.02
+warmup: 10
+limit: 600
+write: model.compile(mode='reduce-overhead') after the model is made
+
+The first module with parameters that the program calls is compiled; functions outside of modules are not.
+"""
+
+
+def apply(trial):
+    trial.compile_model("compile-graphs", "model.compile(mode='reduce-overhead')", mode="reduce-overhead")

@@ -1,0 +1,29 @@
+"""foreach-optimizer: a few kernels update all parameters, where the program asked for one at a time
+
+causes: launch-bound, optimizer, host-compute, kernel-gap, short-kernels, gil
+group: optimizer
+tolerance: 1e-3
+write: remove foreach=False from the optimizer
+"""
+import functools
+
+
+def apply(trial):
+    def patch(torch):
+        base = torch.optim.Optimizer
+        for kind in list(vars(torch.optim).values()):
+            if isinstance(kind, type) and issubclass(kind, base) and kind is not base:
+                wrap(kind)
+
+    def wrap(kind):
+        original = kind.__init__
+
+        @functools.wraps(original)
+        def __init__(self, *args, **kwargs):
+            if kwargs.get("foreach") is False and not kwargs.get("fused"):
+                kwargs["foreach"] = True
+                trial.where("foreach-optimizer", "remove foreach=False")
+                trial.did("foreach-optimizer")
+            original(self, *args, **kwargs)
+        kind.__init__ = __init__
+    trial.when_loaded("torch", patch)

@@ -1,0 +1,25 @@
+"""grads-to-none: gradients are dropped, not filled with zeros
+
+causes: launch-bound, kernel-gap, short-kernels, gpu-bound
+exact: yes
+write: remove set_to_none=False from zero_grad()
+"""
+import functools
+
+
+def apply(trial):
+    def wrap(owner):
+        original = owner.zero_grad
+
+        @functools.wraps(original)
+        def zero_grad(self, set_to_none=True):
+            if not set_to_none:
+                trial.where("grads-to-none", "remove set_to_none=False")
+                trial.did("grads-to-none")
+            return original(self, set_to_none=True)
+        owner.zero_grad = zero_grad
+
+    def patch(torch):
+        wrap(torch.optim.Optimizer)
+        wrap(torch.nn.Module)
+    trial.when_loaded("torch", patch)

@@ -1,0 +1,180 @@
+#include "try/contest.h"
+
+#include <string.h>
+
+/* After so many rounds a side that is not faster is out. */
+#define SCREEN_ROUNDS 2
+
+/* Sides are judged this often at most: after n_runs rounds and after twice as many. */
+#define JUDGEMENTS 2
+
+void lull_contest_init(struct lull_contest *c, size_t n, u32 n_runs)
+{
+	*c = (struct lull_contest){ .n_runs = n_runs, .n_compared = n > 1 ? (u32)n - 1 : 1 };
+	lull_vec_init(&c->sides, sizeof(struct lull_side));
+	for (size_t i = 0; i < n; i++) {
+		struct lull_side *side = lull_vec_push(&c->sides);
+
+		lull_samples_init(&side->samples);
+	}
+}
+
+void lull_contest_release(struct lull_contest *c)
+{
+	struct lull_side *sides = c->sides.at;
+
+	for (size_t i = 0; i < c->sides.n; i++)
+		lull_samples_release(&sides[i].samples);
+	lull_vec_release(&c->sides);
+}
+
+struct lull_gain lull_gain_of(const struct lull_samples *before, const struct lull_samples *after,
+			      f64 alpha)
+{
+	const struct lull_decide_rule rule = { .threshold = LULL_CONTEST_LEAST, .alpha = alpha };
+	struct lull_gain gain = { .verdict = LULL_GAIN_UNKNOWN };
+	struct lull_decision faster, slower;
+
+	/* What the gate calls worse is here that the old side takes longer. */
+	lull_decide(after, before, &rule, &faster);
+	if (!faster.has_change) {
+		if (faster.after > 0)
+			gain.ratio = gain.low = gain.high = faster.after / faster.before;
+		return gain;
+	}
+	gain.ratio = 1 + faster.change;
+	gain.low = 1 + faster.low;
+	gain.high = 1 + faster.high;
+	if (!faster.by_run)
+		return gain;
+	lull_decide(before, after, &rule, &slower);
+	if (faster.verdict == LULL_REGRESSED)
+		gain.verdict = LULL_GAIN_YES;
+	else if (slower.verdict == LULL_REGRESSED)
+		gain.verdict = LULL_GAIN_SLOWER;
+	else
+		gain.verdict = faster.verdict == LULL_PASS ? LULL_GAIN_NONE : LULL_GAIN_HIDDEN;
+	return gain;
+}
+
+void lull_contest_judge(struct lull_contest *c)
+{
+	struct lull_side *sides = c->sides.at;
+	f64 alpha = LULL_CONTEST_ALPHA / c->n_compared / JUDGEMENTS;
+
+	for (size_t i = 1; i < c->sides.n; i++) {
+		struct lull_side *s = &sides[i];
+		bool was_screened = s->is_out && s->gain.verdict == LULL_GAIN_NONE;
+
+		if (!s->n_runs)
+			continue;
+		s->gain = lull_gain_of(&sides[0].samples, &s->samples, alpha);
+		if (was_screened && s->gain.verdict == LULL_GAIN_UNKNOWN)
+			s->gain.verdict = LULL_GAIN_NONE;
+	}
+}
+
+void lull_contest_drop(struct lull_contest *c, size_t side)
+{
+	((struct lull_side *)c->sides.at)[side].is_out = true;
+}
+
+void lull_contest_add(struct lull_contest *c, size_t side, const f64 *values, size_t n)
+{
+	struct lull_side *s = (struct lull_side *)c->sides.at + side;
+
+	for (size_t i = 0; i < n; i++)
+		lull_samples_add(&s->samples, values[i]);
+	lull_samples_end_run(&s->samples);
+	s->n_runs++;
+}
+
+/* Sides that are no faster need no more runs. */
+static void screen(struct lull_contest *c)
+{
+	struct lull_side *sides = c->sides.at;
+
+	if (!sides[0].samples.values.n)
+		return;
+	for (size_t i = 1; i < c->sides.n; i++) {
+		struct lull_side *s = &sides[i];
+
+		if (s->is_out || !s->samples.values.n)
+			continue;
+		if (lull_median(s->samples.values.at, s->samples.values.n) >=
+		    lull_median(sides[0].samples.values.at, sides[0].samples.values.n)) {
+			s->is_out = true;
+			s->gain.verdict = LULL_GAIN_NONE;
+		}
+	}
+}
+
+/* A gain that more runs may prove. */
+static bool is_promising(const struct lull_side *s)
+{
+	return !s->is_out && s->gain.verdict == LULL_GAIN_HIDDEN &&
+	       s->gain.ratio > 1 + LULL_CONTEST_LEAST;
+}
+
+static bool has_any(const struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+
+	for (size_t i = 1; i < c->sides.n; i++)
+		if (!sides[i].is_out)
+			return true;
+	return false;
+}
+
+/* The end of a round: who is out, and whether there is another one. */
+static bool end_round(struct lull_contest *c)
+{
+	struct lull_side *sides = c->sides.at;
+	bool goes_on = false;
+
+	c->turn = 0;
+	c->round++;
+	if (c->round == SCREEN_ROUNDS)
+		screen(c);
+	if (c->round < c->n_runs)
+		return has_any(c);
+	if (c->round > c->n_runs)
+		return c->round < 2 * c->n_runs;
+	lull_contest_judge(c);
+	for (size_t i = 1; i < c->sides.n; i++) {
+		if (is_promising(&sides[i]))
+			goes_on = true;
+		else
+			sides[i].is_out = true;
+	}
+	return goes_on;
+}
+
+int lull_contest_next(struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+
+	for (;;) {
+		size_t n = c->sides.n - 1, at = c->turn++;
+		/* The place of the others moves on with each round. */
+		size_t side = at && n ? 1 + (at - 1 + c->round) % n : 0;
+
+		if (at < c->sides.n && (!side || !sides[side].is_out) && has_any(c))
+			return (int)side;
+		if (at >= c->sides.n && !end_round(c))
+			return -1;
+		if (!has_any(c))
+			return -1;
+	}
+}
+
+u32 lull_contest_left(const struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+	u32 rounds = c->round < c->n_runs ? c->n_runs : 2 * c->n_runs, left = 0;
+
+	for (size_t i = 0; i < c->sides.n; i++)
+		if (!sides[i].is_out && sides[i].n_runs < rounds)
+			left += rounds - sides[i].n_runs;
+	return left;
+}

@@ -1,0 +1,44 @@
+/*
+ * try_int - what the files of the engine share.
+ */
+#ifndef LULL_TRY_TRY_INT_H
+#define LULL_TRY_TRY_INT_H
+
+#include "try/try.h"
+
+/* A candidate of these remedies; returns its index. */
+size_t lull_try_add(struct lull_try *t, const struct lull_remedy *const *remedies, size_t n);
+
+/*
+ * Before anything runs: find our own files, read the remedies, and fill t->entries with what the
+ * options name (try_prepare.c). LULL_E_USAGE for a name that no remedy has.
+ */
+int lull_try_prepare(struct lull_try *t, struct lull_err *err);
+
+/*
+ * Where the options name nothing: fill t->entries with what `lull why` on a short recording
+ * suggests (try_choose.c).
+ */
+int lull_try_choose(struct lull_try *t, struct lull_err *err);
+
+/*
+ * Record some steps of the program with these remedies, by `lull profile`; `path` is the report,
+ * which must not exist. LULL_E_IO if there is none afterwards.
+ */
+int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, const char *path,
+		    struct lull_err *err);
+
+/* Compare the losses of a run with those of the program as it is (try_values.c). */
+void lull_try_values_note(const struct lull_try *t, struct lull_try_entry *e,
+			  const struct lull_trial *trial);
+
+/* False if they differ by more than the remedies may, and more than those of equal runs do. */
+bool lull_try_values_fit(const struct lull_try *t, const struct lull_try_entry *e);
+
+/* The largest difference of two rows of losses, as a share; 0 if all are equal to the bit. */
+f64 lull_try_values_apart(const struct lull_vec *a, const struct lull_vec *b);
+
+/* Seconds that are left; INFINITY without a budget. */
+f64 lull_try_left_s(const struct lull_try *t);
+
+#endif

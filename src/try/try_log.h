@@ -1,0 +1,53 @@
+/*
+ * try_log - what the processes of one run wrote about their steps.
+ *
+ * Each process has a file PID.log in the folder of the run; python/lull/_try.py says what a line
+ * means, and agent/core/step_log.c writes the same for programs in C. Files may end anywhere, and
+ * lines that make no sense are skipped: a program may have crashed.
+ */
+#ifndef LULL_TRY_TRY_LOG_H
+#define LULL_TRY_TRY_LOG_H
+
+#include "base/str.h"
+#include "base/types.h"
+#include "base/vec.h"
+
+/* Where the program would be changed. */
+struct lull_try_place {
+	char *remedy, *file, *text;
+	u64 line;
+};
+
+struct lull_try_seen {
+	u64 n_steps;		/* before measuring */
+	u64 began_ns;		/* measuring, on CLOCK_MONOTONIC; 0: it did not */
+	u64 n_measured;		/* steps */
+	struct lull_vec steps;	/* f64: ns a step, one for each block */
+	struct lull_vec values; /* f64: losses, or sums of outputs */
+	bool has_loss;
+	bool is_python;
+	bool has_ended; /* all steps are measured */
+	u64 device_bytes;
+	u64 rank;
+	u64 n_bytes; /* of all logs: more than before means progress */
+	/* Of all processes: */
+	struct lull_vec did;	 /* char *: remedies that changed something */
+	struct lull_vec places;	 /* struct lull_try_place */
+	struct lull_vec kept;	 /* char *: files that were saved elsewhere */
+	struct lull_vec trouble; /* char * */
+	struct lull_str patch;
+};
+
+/* Nothing seen. */
+void lull_try_seen_init(struct lull_try_seen *s);
+
+/* Free it. */
+void lull_try_seen_release(struct lull_try_seen *s);
+
+/*
+ * Read all logs of the folder into `s`, which is empty. Steps and losses are those of one process:
+ * the one with most measured steps, of several the lowest rank.
+ */
+void lull_try_log_read(struct lull_try_seen *s, const char *folder);
+
+#endif

@@ -1,0 +1,162 @@
+/*
+ * Short recordings of the program: to choose remedies, and to look at the best one beside the
+ * program as it is.
+ *
+ * They are made by `lull profile`, as the user would: the same defaults, and a recorder that fails
+ * takes nothing with it.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/convert.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "text/opt.h"
+#include "try/try_int.h"
+
+/* Steps that are recorded, after those of warm-up. */
+#define RECORDED_STEPS 20u
+
+/* How often we look for the report; how long a program may take to end after that. */
+#define LOOK_US 20000
+#define TERM_NS (10 * LULL_NS_PER_S)
+
+/* A recorded run may take this many times as long as another. */
+#define SLOWNESS 5
+
+static void add_word(struct lull_vec *argv, const char *word)
+{
+	*(char **)lull_vec_push(argv) = lull_strdup(word);
+}
+
+/* Set what the hooks of a trial read, for the recorder and the program that it starts. */
+static void set_variables(const struct lull_trial_change *change, const char *folder)
+{
+	struct lull_str files = LULL_STR_INIT;
+
+	setenv("LULL_TRY", folder, 1);
+	for (size_t i = 0; i < change->n; i++) {
+		char *const *words = change->remedies[i]->env.at;
+
+		for (size_t n = 0; n < change->remedies[i]->env.n; n++)
+			putenv(words[n]);
+		if (change->remedies[i]->path)
+			lull_str_addf(&files, "%s%s", files.len ? ":" : "",
+				      change->remedies[i]->path);
+	}
+	setenv("LULL_TRY_REMEDIES", lull_str_text(&files), 1);
+	lull_str_release(&files);
+}
+
+static void make_command(const struct lull_try *t, const char *path, struct lull_vec *argv)
+{
+	char steps[96];
+
+	lull_vec_init(argv, sizeof(char *));
+	snprintf(steps, sizeof(steps), "--steps=skip=%llu,active=%u,repeat=1",
+		 (unsigned long long)t->how.n_warmup, RECORDED_STEPS);
+	add_word(argv, "lull");
+	add_word(argv, "profile");
+	add_word(argv, "-q");
+	add_word(argv, steps);
+	add_word(argv, "-o");
+	add_word(argv, path);
+	for (char **word = t->options->argv; *word; word++)
+		add_word(argv, *word);
+	lull_vec_push(argv);
+}
+
+static void become_recorder(char **argv, const struct lull_trial_change *change, const char *folder)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setpgid(0, 0);
+	set_variables(change, folder);
+	for (int i = 0; i < 3 && null >= 0; i++)
+		dup2(null, i);
+	execv("/proc/self/exe", argv);
+	_exit(127);
+}
+
+/*
+ * Wait for the recorder. Once the report is there, or it takes too long, the program is to end: a
+ * signal to the recorder reaches it.
+ */
+static void wait_for(const struct lull_try *t, pid_t pid, const char *path)
+{
+	u64 sent_ns = 0, began_ns = lull_now_ns();
+	u64 most_ns =
+		lull_u64_of((t->how.limit_s + SLOWNESS * (f64)t->base.last.wall_ns / 1e9) * 1e9);
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		u64 now_ns = lull_now_ns();
+		bool is_over = *t->how.is_stopped || now_ns > began_ns + most_ns ||
+			       access(path, R_OK) == 0;
+
+		if (is_over && !sent_ns) {
+			kill(pid, SIGTERM);
+			sent_ns = now_ns;
+		} else if (sent_ns && now_ns > sent_ns + TERM_NS) {
+			kill(-pid, SIGKILL);
+		}
+		usleep(LOOK_US);
+	}
+	kill(-pid, SIGKILL);
+}
+
+int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, const char *path,
+		    struct lull_err *err)
+{
+	struct lull_str folder = LULL_STR_INIT;
+	struct lull_vec argv;
+	pid_t pid;
+
+	lull_str_addf(&folder, "%s/recorded-%u", t->folder.at, ++t->n_trials);
+	if (mkdir(folder.at, 0700) != 0) {
+		lull_fail_errno(err, "making the folder %s", folder.at);
+		lull_str_release(&folder);
+		return err->code;
+	}
+	make_command(t, path, &argv);
+	pid = fork();
+	if (pid == 0)
+		become_recorder(argv.at, change, folder.at);
+	if (pid > 0)
+		wait_for(t, pid, path);
+	lull_opt_list_release(&argv);
+	lull_str_release(&folder);
+	if (pid < 0)
+		return lull_fail_errno(err, "recording: fork");
+	if (access(path, R_OK) != 0)
+		return lull_fail(err, LULL_E_IO, "the program could not be recorded");
+	return LULL_OK;
+}
+
+int lull_try_keep(struct lull_try *t, struct lull_err *err)
+{
+	const struct lull_try_entry *best = lull_try_best(t);
+	const struct lull_trial_change none = { NULL, 0 };
+	struct lull_str path = LULL_STR_INIT;
+	int rc;
+
+	if (mkdir(t->options->keep, 0777) != 0)
+		return lull_fail_errno(err, "making the folder %s", t->options->keep);
+	lull_str_addf(&path, "%s/baseline.lull", t->options->keep);
+	rc = lull_try_record(t, &none, path.at, err);
+	if (!rc && best) {
+		const struct lull_trial_change change = { best->remedies, best->n };
+
+		lull_str_clear(&path);
+		lull_str_addf(&path, "%s/best.lull", t->options->keep);
+		rc = lull_try_record(t, &change, path.at, err);
+	}
+	lull_str_release(&path);
+	return rc;
+}

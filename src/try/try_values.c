@@ -1,0 +1,58 @@
+/*
+ * Losses of two runs beside each other.
+ */
+#include <math.h>
+
+#include "try/try_int.h"
+
+/* Runs of the same program with other luck may lie so many times as far apart as those seen. */
+#define LUCK 3
+
+static f64 apart(f64 a, f64 b)
+{
+	f64 scale = fmax(fabs(a), fabs(b));
+
+	if (a == b || (isnan(a) && isnan(b)))
+		return 0;
+	if (!isfinite(a) || !isfinite(b))
+		return INFINITY;
+	return fabs(a - b) / scale;
+}
+
+f64 lull_try_values_apart(const struct lull_vec *a, const struct lull_vec *b)
+{
+	const f64 *x = a->at, *y = b->at;
+	size_t n = a->n < b->n ? a->n : b->n;
+	f64 most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		most = fmax(most, apart(x[i], y[i]));
+	return most;
+}
+
+/* How far remedies together may change losses; 0 if all are exact. */
+static f64 allowed(const struct lull_try_entry *e)
+{
+	f64 sum = 0;
+
+	for (size_t i = 0; i < e->n; i++)
+		sum += e->remedies[i]->is_exact ? 0 : e->remedies[i]->tolerance;
+	return sum;
+}
+
+void lull_try_values_note(const struct lull_try *t, struct lull_try_entry *e,
+			  const struct lull_trial *trial)
+{
+	f64 difference = lull_try_values_apart(&t->values, &trial->seen.values);
+
+	if (!t->values.n || !trial->seen.values.n)
+		return;
+	e->is_equal = (!e->has_values || e->is_equal) && difference == 0;
+	e->has_values = true;
+	e->difference = fmax(e->difference, difference);
+}
+
+bool lull_try_values_fit(const struct lull_try *t, const struct lull_try_entry *e)
+{
+	return !e->has_values || e->difference <= fmax(allowed(e), LUCK * t->drift);
+}

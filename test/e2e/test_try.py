@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+"""lull try: on a stand-in for PyTorch with a clock of its own, on the simulated device, and on programs that resist.
+
+Usage: test_try.py BUILD [NAME...]
+"""
+import glob
+import json
+import os
+import signal
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import runner
+import stand_in_timed
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.join(BUILD, "lull")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# The one that has PyTorch, where there is one: programs are started by it as by users.
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+# A step takes 8 (batch) + 6 (forward) + 10 (optimizer) ms.
+LOOP = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x): return torch.Tensor(x + 0.5, "cuda")
+model = Model()
+model.weights = [torch.Tensor(1.0, "cuda")]
+opt = torch.optim.Adam(model.parameters(), lr=0.1)
+loader = torch.utils.data.DataLoader(range(1000))
+for i, batch in enumerate(loader):
+    loss = model(batch)
+    loss.backward()
+    opt.step()
+"""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="lull-try-test-")
+        self.addCleanup(self.folder.cleanup)
+        self.scratch = os.path.join(self.folder.name, "scratch")
+        os.mkdir(self.scratch)
+        stand_in_timed.write(os.path.join(self.folder.name, "packages"))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as f:
+            f.write(textwrap.dedent(text))
+        return self.path(name)
+
+    def env(self):
+        return {**os.environ, "PYTHONPATH": self.path("packages"), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": self.scratch}
+
+    def run_try(self, script, *options, status=0):
+        """lull try on the script; its output and errors. Nothing is left in the scratch folder."""
+        file = self.write("train.py", script)
+        done = runner.run([LULL, "try", *options, PYTHON, file], env=self.env(), cwd=self.folder.name)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        self.assertEqual(os.listdir(self.scratch), [])
+        return done
+
+    def try_it(self, script, *options, status=0):
+        return json.loads(self.run_try(script, "--format=json", "-q", *options, status=status).stdout)
+
+    def one(self, script, *options):
+        """The only candidate."""
+        found = self.try_it(script, *options)
+        self.assertEqual(len(found["tried"]), 1, found)
+        return found["tried"][0]
+
+
+class Remedies(Case):
+    """Each changes the step by what the clock says, and tells where."""
+
+    def gains(self, remedy, script, before, after, text=None):
+        found = self.try_it(script, "--only", remedy)
+        entry = found["tried"][0]
+        self.assertEqual(entry["verdict"], "gain", found)
+        self.assertEqual(found["best"], 0)
+        self.assertAlmostEqual(found["baseline"]["step_ns"], before * 1e6, delta=1)
+        self.assertAlmostEqual(entry["step_ns"], after * 1e6, delta=1)
+        self.assertAlmostEqual(entry["gain"]["ratio"], before / after, places=4)
+        self.assertEqual(entry["difference"], 0)
+        if text:
+            place = next(p for p in entry["places"] if p["remedy"] == remedy)
+            line = script.splitlines()[place["line"] - 1]
+            self.assertIn(text, line + place["text"])
+        return entry
+
+    def test_loader_workers(self):
+        self.gains("loader-workers", LOOP, 24, 17, "DataLoader(range(1000))add num_workers=")
+
+    def test_fused_optimizer(self):
+        self.gains("fused-optimizer", LOOP, 24, 16, "lr=0.1)add fused=True")
+
+    def test_foreach_optimizer(self):
+        self.gains("foreach-optimizer", LOOP.replace("lr=0.1", "lr=0.1, foreach=False"), 24, 18, "remove foreach=False")
+
+    def test_compile(self):
+        self.gains("compile", LOOP, 24, 19, "model(batch)")
+
+    def test_compile_graphs(self):
+        self.gains("compile-graphs", LOOP, 24, 18.5, "reduce-overhead")
+
+    def test_pinned_copies(self):
+        script = LOOP.replace("    loss = model", "    x = torch.Tensor(1.0, n=5000).to('cuda')\n    loss = model")
+        self.gains("pinned-copies", script, 29, 25, ".pin_memory()")
+
+    def test_keep_cache(self):
+        self.gains("keep-cache", LOOP + "    torch.cuda.empty_cache()\n", 27, 24, "empty_cache()")
+
+    def test_no_gc(self):
+        self.gains("no-gc", "import gc\n" + LOOP + "    gc.collect()\n", 28, 24, "gc.collect()")
+
+    def test_grads_to_none(self):
+        self.gains("grads-to-none", LOOP + "    opt.zero_grad(set_to_none=False)\n", 25, 24, "set_to_none=False")
+
+    def test_async_save_still_writes_the_whole_file(self):
+        script = LOOP + "    torch.save({'step': i}, 'checkpoint')\n    assert torch.load('checkpoint')\n"
+        # The thread has the same clock: what it spends counts. Only that nothing else changes can be seen here.
+        entry = self.one(script, "--only", "async-save")
+        self.assertNotIn(entry["verdict"], ("failed", "hung", "nothing to change"))
+        self.assertEqual(entry["difference"], 0)
+
+    def test_the_best_ones_together(self):
+        found = self.try_it(LOOP, "--only", "fused-optimizer,loader-workers,compile-graphs,compile,no-gc")
+        best = found["tried"][found["best"]]
+        self.assertEqual(sorted(best["remedies"]), ["compile-graphs", "fused-optimizer", "loader-workers"])
+        self.assertAlmostEqual(best["gain"]["ratio"], 24 / 3.5, places=4)
+        self.assertEqual([e["verdict"] for e in found["tried"][:5]], ["gain"] * 4 + ["none"])
+
+    def test_with_names_both_are_tried_together(self):
+        entry = self.one(LOOP, "--only", "fused-optimizer+loader-workers")
+        self.assertAlmostEqual(entry["gain"]["ratio"], 24 / 9, places=4)
+
+    def test_nothing_gains(self):
+        found = self.try_it(LOOP, "--only", "no-gc,keep-cache,cudnn-benchmark", "--env", "ANY=1")
+        self.assertIsNone(found["best"])
+        self.assertEqual([e["verdict"] for e in found["tried"]], ["none", "nothing to change", "none", "none"])
+        self.assertIn("Nothing gains", self.run_try(LOOP, "-q", "--only", "no-gc").stdout)
+
+    def test_a_switch_that_the_program_sets_itself(self):
+        script = LOOP + """
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch._clock.spend(0 if torch.backends.cuda.matmul.allow_tf32 else 0)
+"""
+        self.assertEqual(self.one(script, "--only", "tf32")["verdict"], "none")
+
+
+class Own(Case):
+    def test_a_variable(self):
+        script = "import os\n" + LOOP + "    torch._clock.spend(0 if os.environ.get('QUICK') == 'a,b' else 24)\n"
+        entry = self.one(script, "--env", "QUICK=a,b")
+        self.assertEqual((entry["remedies"], entry["verdict"]), (["QUICK=a,b"], "gain"))
+        self.assertAlmostEqual(entry["gain"]["ratio"], 2, places=4)
+
+    def test_a_remedy_of_the_user(self):
+        self.write("packages/slow.py", "MS = 24\n")
+        mine = self.write("mine.py", '''
+            """mine: less of it
+
+            exact: yes
+            write: MS = 0 in slow.py
+            """
+            def apply(trial):
+                def patch(module):
+                    module.MS = 0
+                trial.when_loaded("slow", patch)
+            ''')
+        done = self.run_try("import slow\n" + LOOP + "    torch._clock.spend(slow.MS)\n", "-q", "--remedy", mine)
+        self.assertIn("mine                    24.00 ms  2.00 x (2.00 to 2.00), same losses to the bit", done.stdout)
+        self.assertIn("MS = 0 in slow.py", done.stdout)
+
+    def test_a_remedy_that_fails_is_told(self):
+        mine = self.write("mine.py", '"""mine: x\n"""\ndef apply(trial):\n    raise KeyError("no")\n')
+        entry = self.one(LOOP, "--remedy", mine)
+        self.assertEqual(entry["verdict"], "nothing to change")
+        self.assertIn("KeyError: 'no'", entry["why"])
+
+
+class Results(Case):
+    def test_a_remedy_that_changes_results_is_out(self):
+        script = "import os\n" + LOOP.replace("x + 0.5", "x + float(os.environ.get('SHIFT', '0.5'))") + \
+            "    torch._clock.spend(0 if 'SHIFT' in os.environ else 24)\n"
+        found = self.try_it(script, "--env", "SHIFT=0.501", "--env", "SHIFT=0.7")
+        self.assertEqual([e["verdict"] for e in found["tried"]], ["gain", "differs"])
+        self.assertEqual(found["best"], 0)
+        self.assertAlmostEqual(found["tried"][0]["difference"], 0.001 / 0.501, places=6)
+
+    def test_an_exact_remedy_must_be_exact(self):
+        mine = self.write("mine.py", '"""mine: x\nexact: yes\nenv: SHIFT=0.501\n"""\n')
+        script = "import os\n" + LOOP.replace("x + 0.5", "x + float(os.environ.get('SHIFT', '0.5'))") + \
+            "    torch._clock.spend(0 if 'SHIFT' in os.environ else 24)\n"
+        self.assertEqual(self.one(script, "--remedy", mine)["verdict"], "differs")
+
+    def test_random_numbers_are_the_same_without_a_seed(self):
+        script = "import random\n" + LOOP.replace("x + 0.5", "x + random.random()")
+        found = self.try_it(script, "--only", "fused-optimizer")
+        self.assertEqual((found["loss_drift"], found["tried"][0]["difference"]), (0, 0))
+
+    def test_a_program_whose_losses_differ_by_themselves(self):
+        script = "import os\n" + LOOP.replace("x + 0.5", "x + 1 + os.urandom(1)[0] / 2550")
+        found = self.try_it(script, "--only", "grads-to-none,fused-optimizer")
+        self.assertGreater(found["loss_drift"], 0)
+
+    def test_outputs_are_compared_where_nothing_is_trained(self):
+        script = LOOP.replace("    loss.backward()\n    opt.step()\n", "")
+        done = self.run_try(script, "-q", "--only", "loader-workers")
+        self.assertIn("same outputs to the bit", done.stdout)
+
+    def test_files_of_the_program_are_not_touched(self):
+        self.write("checkpoint.pt", "precious")
+        script = "import os\n" + LOOP + """
+    torch.save({"step": i}, "checkpoint.tmp")
+    assert os.path.exists("checkpoint.tmp")
+    os.replace("checkpoint.tmp", "checkpoint.pt")
+    assert torch.load("checkpoint.pt") == "['step']"
+"""
+        done = self.run_try(script, "-q", "--only", "fused-optimizer")
+        with open(self.path("checkpoint.pt"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "precious")
+        self.assertFalse(os.path.exists(self.path("checkpoint.tmp")))
+        self.assertIn("went to a scratch folder: checkpoint.tmp", done.stdout)
+        self.assertIn("33.00 ms a step", done.stdout)
+
+
+class Hostile(Case):
+    def why(self, script, *options):
+        entry = self.one(script, *options)
+        return entry["verdict"], entry["why"]
+
+    def test_a_data_set_that_cannot_be_forked(self):
+        script = LOOP.replace("loader = torch", "class Data(list): cannot_fork = True\nloader = torch").replace(
+            "range(1000)", "Data(range(1000))")
+        verdict, why = self.why(script, "--only", "loader-workers")
+        self.assertEqual(verdict, "failed")
+        self.assertIn("RuntimeError: Cannot re-initialize CUDA", why)
+
+    def test_a_custom_optimizer(self):
+        script = LOOP.replace("opt = torch.optim.Adam(", "class Mine(torch.optim.Adam): pass\nopt = Mine(")
+        self.assertEqual(self.why(script, "--only", "fused-optimizer")[0], "nothing to change")
+
+    def test_a_model_that_cannot_be_compiled(self):
+        # The remedy fails, and the program goes on as it is.
+        self.assertEqual(self.why(LOOP.replace("model.weights", "model.breaks = True\nmodel.weights"), "--only", "compile"),
+                         ("nothing to change", "nothing in the program to change: RuntimeError: CUDA out of memory: planned"))
+
+    def test_out_of_memory(self):
+        script = "import os\n" + LOOP + "    if 'BIG' in os.environ: raise RuntimeError('CUDA out of memory. Tried 1 GiB')\n"
+        self.assertEqual(self.why(script, "--env", "BIG=1"),
+                         ("failed", "the program runs out of memory: RuntimeError: CUDA out of memory. Tried 1 GiB"))
+
+    def test_a_crash(self):
+        script = "import os\n" + LOOP + "    if 'BAD' in os.environ: os.kill(os.getpid(), 11)\n"
+        self.assertEqual(self.why(script, "--env", "BAD=1"), ("failed", "the program fails with status 139"))
+
+    def test_a_hang(self):
+        script = "import os, signal\n" + LOOP + "    if 'HANG' in os.environ: signal.pause()\n"
+        self.assertEqual(self.one(script, "--env", "HANG=1", "--timeout", "1")["verdict"], "hung")
+
+    def test_an_early_exit_without_handlers(self):
+        # 20 steps, of which the first 5 or so are warm-up.
+        script = "import os\n" + LOOP + "    if i == 20: os._exit(0)\n"
+        found = self.try_it(script, "--only", "fused-optimizer")
+        self.assertEqual(found["tried"][0]["verdict"], "gain")
+        self.assertLess(found["steps"], 40)
+
+    def test_a_program_that_goes_on_after_sys_exit(self):
+        script = LOOP.replace("    opt.step()\n", """
+    try:
+        opt.step()
+    except BaseException:
+        pass
+""")
+        self.assertEqual(self.one(script, "--only", "fused-optimizer")["verdict"], "gain")
+
+    def test_processes_that_the_program_leaves_end_with_it(self):
+        script = "import os, signal\nif os.fork() == 0:\n    open('pid%d' % os.getpid(), 'w').close()\n    signal.pause()\n" + LOOP
+        self.assertEqual(self.one(script, "--only", "fused-optimizer")["verdict"], "gain")
+        pids = [int(p.rsplit("pid", 1)[1]) for p in glob.glob(self.path("pid*"))]
+        self.assertTrue(pids)
+        for pid in pids:
+            runner.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().rsplit(")")[1][:3],
+                         f"process {pid} ends")
+
+    def test_steps_that_the_program_marks_count(self):
+        script = "import lull\n" + LOOP.replace("    loss = model", "    lull.step() if i % 2 else None\n    loss = model")
+        found = self.try_it(script, "--only", "fused-optimizer")
+        self.assertAlmostEqual(found["baseline"]["step_ns"], 48e6, delta=1)
+
+    def test_interrupted_it_shows_what_was_measured(self):
+        file = self.write("train.py", "import os, signal\n" + LOOP + "    if 'HANG' in os.environ: signal.pause()\n")
+        p = runner.start([LULL, "try", "--env", "HANG=1", PYTHON, file], env=self.env(), cwd=self.folder.name,
+                         stdout=runner.subprocess.PIPE, stderr=runner.subprocess.PIPE, text=True)
+        while "run 2: HANG=1" not in p.stderr.readline():
+            self.assertIsNone(p.poll())
+        p.send_signal(signal.SIGINT)
+        out, _ = runner.finish(p)
+        self.assertEqual(p.returncode, 130)
+        self.assertIn("24.00 ms a step   (1 run of 40 steps)", out)
+        self.assertIn("Stopped; this is what was measured until then.", out)
+        self.assertEqual(os.listdir(self.scratch), [])
+
+
+class BadInput(Case):
+    def says(self, text, *options, status=1, script=LOOP):
+        done = self.run_try(script, "-q", *options, status=status)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(text, done.stderr)
+
+    def test_no_steps(self):
+        self.says("no steps found", "--only", "no-gc", script="print(1)\n")
+
+    def test_one_step(self):
+        self.says("the program ended after 1 step;", "--only", "no-gc", script=LOOP.replace("1000", "1"))
+
+    def test_a_program_that_fails_by_itself(self):
+        self.says("the program fails by itself, with status 1: ValueError: planned", "--only", "no-gc",
+                  script=LOOP + "    raise ValueError('planned')\n")
+
+    def test_a_remedy_that_does_not_exist(self):
+        self.says("there is no remedy fused-optimiser; did you mean fused-optimizer?", "--only", "fused-optimiser", status=2)
+
+    def test_a_file_that_is_no_remedy(self):
+        self.says("line 2: a remedy starts with", "--remedy", self.write("x.py", "\nimport os\n"))
+        self.says("reading the remedy nowhere.py", "--remedy", "nowhere.py")
+
+    def test_a_word_that_is_no_variable(self):
+        self.says("'A' is not NAME=VALUE", "--env", "A", status=2)
+
+    def test_a_budget_that_is_too_short(self):
+        self.says("the budget is too short", "--budget", "1ms", "--only", "no-gc")
+
+    def test_too_few_runs(self):
+        self.says("4 runs at least", "--runs", "3", "--only", "no-gc", status=2)
+
+    def test_nothing_is_overwritten(self):
+        self.write("p.patch", "precious")
+        self.says("'p.patch' exists", "--patch", "p.patch", "--only", "no-gc", status=2)
+        os.mkdir(self.path("kept"))
+        self.says("'kept' exists", "-o", "kept", "--only", "no-gc", status=2)
+
+
+class Output(Case):
+    def test_a_patch_that_can_be_applied(self):
+        self.run_try(LOOP, "-q", "--only", "fused-optimizer+loader-workers", "--patch", "p.patch")
+        done = runner.run(["patch", "-p1", "-i", "p.patch"], cwd=self.folder.name)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.path("train.py"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("lr=0.1, fused=True)", text)
+        self.assertIn("DataLoader(range(1000), num_workers=", text)
+        # The changed program is as fast as was promised.
+        workers = self.try_it(text, "--only", "no-gc")
+        self.assertAlmostEqual(workers["baseline"]["step_ns"], 9e6, delta=1)
+
+    def test_no_patch_where_the_call_is_not_certain(self):
+        script = LOOP.replace("lr=0.1", "**{'lr': 0.1}")
+        done = self.run_try(script, "-q", "--only", "fused-optimizer", "--patch", "p.patch")
+        self.assertIn("no patch: the place to change is not certain", done.stderr)
+        self.assertFalse(os.path.exists(self.path("p.patch")))
+
+    def test_markdown(self):
+        done = self.run_try(LOOP, "-q", "--only", "fused-optimizer", "--format", "markdown")
+        self.assertIn("| fused-optimizer | 16.00 ms | 1.50 x (1.50 to 1.50) | same losses to the bit |", done.stdout)
+        self.assertIn("```diff\n--- a/train.py", done.stdout)
+
+    def test_the_json_has_what_the_schema_says(self):
+        found = self.try_it(LOOP, "--only", "fused-optimizer")
+        schema = json.loads(runner.run([LULL, "schema", "try"], check=True).stdout)
+        self.assertEqual(set(found), set(schema["properties"]))
+        entry = schema["properties"]["tried"]["items"]["properties"]
+        self.assertEqual(set(found["tried"][0]), set(entry))
+
+    def test_a_dry_run_runs_nothing(self):
+        done = self.run_try("open('ran', 'w')\n", "--dry-run", "--only", "fused-optimizer,no-gc")
+        self.assertIn("fused-optimizer", done.stdout)
+        self.assertFalse(os.path.exists(self.path("ran")))
+
+
+class Real(Case):
+    """One run with Debian's PyTorch, whose names the stand-in only copies."""
+
+    def test_steps_losses_and_a_remedy(self):
+        if runner.run([PYTHON, "-c", "import torch"]).returncode:
+            runner.skip("there is no PyTorch for " + PYTHON)
+        file = self.write("train.py", """
+            import torch
+            model = torch.nn.Linear(8, 1)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            data = [(torch.full((8,), float(i % 3)), 1.0) for i in range(1000)]
+            for x, y in torch.utils.data.DataLoader(data, batch_size=2):
+                loss = (model(x).squeeze(1) - y).square().mean()
+                opt.zero_grad(set_to_none=False)
+                loss.backward()
+                opt.step()
+            """)
+        folders = [self.path(n) for n in ("plain", "changed")]
+        for folder, remedies in zip(folders, ("", os.path.join(ROOT, "python/lull/remedies/grads_to_none.py"))):
+            os.mkdir(folder)
+            done = runner.run([PYTHON, file], env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python"), "LULL_TRY": folder,
+                                                   "LULL_TRY_STEPS": "5,8,2", "LULL_TRY_REMEDIES": remedies})
+            self.assertEqual(done.returncode, 0, done.stderr)
+        logs = [[line for name in os.listdir(f) for line in open(os.path.join(f, name), encoding="utf-8")] for f in folders]
+        for log in logs:
+            self.assertEqual([line[0] for line in log if line[0] in "mbe"], ["m", "b", "b", "b", "b", "e"])
+        losses = [[line for line in log if line[0] == "l"] for log in logs]
+        self.assertEqual(losses[0], losses[1])
+        self.assertEqual(len(losses[0]), 10)
+        self.assertIn("d grads-to-none\n", logs[1])
+        self.assertIn(f"w grads-to-none {file}:8 remove set_to_none=False\n", logs[1])
+
+
+class Simulated(Case):
+    """A program in C on the simulated device: steps of lull.h, the choice by lull why, the recordings."""
+
+    def test_the_example(self):
+        env = {**self.env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+        train = os.path.join(BUILD, "examples/train_cuda")
+        done = runner.run([LULL, "try", "-q", "--format=json", "--steps=12", "-o", self.path("kept"), train, "--steps=100000"],
+                          env=env, cwd=self.folder.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        self.assertEqual(found["steps"], 12)
+        self.assertIn("lull why: ", found["chosen_by"])
+        self.assertGreater(len(found["tried"]), 0)
+        for entry in found["tried"]:
+            self.assertIn(entry["verdict"], ("gain", "none", "slower", "unsure"), found)
+        self.assertEqual(os.listdir(self.scratch), [])
+        report = self.path("kept/baseline.lull")
+        steps = json.loads(runner.run([LULL, "query", "--format", "json", report, "select count(*) n from step"], check=True).stdout)
+        self.assertEqual(steps[0]["n"], 20)
+
+
+if __name__ == "__main__":
+    runner.main(__name__, sys.argv[2:])

@@ -1,0 +1,194 @@
+/*
+ * Contests on simulated programs: false gains, gains that are found, whose turn it is.
+ */
+#include "unit/unit.h"
+
+#include "try/contest.h"
+#include "unit/random.h"
+
+#define N_CONTESTS 3000
+#define N_BLOCKS   4
+
+/* A machine: each run has its own luck, some are much slower, and all drift. */
+struct machine {
+	struct test_random random;
+	f64 noise;	/* of a block */
+	f64 luck;	/* of a run */
+	f64 slow_share; /* of runs that take 1.6 times as long */
+	f64 drift;	/* of each run, over the last */
+	f64 now;
+};
+
+static void run(struct machine *m, struct lull_contest *c, size_t side, f64 step)
+{
+	f64 values[N_BLOCKS];
+	bool is_slow = test_random_share(&m->random) < m->slow_share;
+
+	step *= m->now * exp(m->luck * test_random_normal(&m->random)) * (is_slow ? 1.6 : 1);
+	m->now *= 1 + m->drift;
+	for (size_t i = 0; i < N_BLOCKS; i++)
+		values[i] = step * exp(m->noise * test_random_normal(&m->random));
+	lull_contest_add(c, side, values, N_BLOCKS);
+}
+
+/* Hold a contest of n sides, of which side 1 takes `step` and all others 10; returns its runs. */
+static u32 hold(struct lull_contest *c, struct machine *m, size_t n, f64 step)
+{
+	u32 n_runs = 0;
+	int side;
+
+	m->now = 1;
+	lull_contest_init(c, n, LULL_DECIDE_MIN_RUNS);
+	while ((side = lull_contest_next(c)) >= 0) {
+		run(m, c, (size_t)side, side == 1 ? step : 10);
+		n_runs++;
+		assert_true(n_runs < 1000);
+	}
+	lull_contest_judge(c);
+	return n_runs;
+}
+
+static size_t count_gains(const struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+	size_t n = 0;
+
+	for (size_t i = 1; i < c->sides.n; i++)
+		n += sides[i].gain.verdict == LULL_GAIN_YES;
+	return n;
+}
+
+static void nothing_gains_where_nothing_changed(void **state)
+{
+	const struct machine machines[] = {
+		{ { 1 }, 0.01, 0.005, 0, 0, 1 },       { { 2 }, 0.02, 0.02, 0, 0, 1 },
+		{ { 3 }, 0.05, 0.10, 0, 0, 1 },	       { { 4 }, 0.02, 0.02, 0.1, 0, 1 },
+		{ { 5 }, 0.02, 0.02, 0, 0.005, 1 },    { { 6 }, 0.02, 0.02, 0, -0.005, 1 },
+		{ { 7 }, 0.001, 0.03, 0.3, 0.002, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(machines); i++) {
+		struct machine m = machines[i];
+		size_t n_false = 0, n = N_CONTESTS / test_stride(8);
+
+		for (size_t k = 0; k < n; k++) {
+			struct lull_contest c;
+
+			hold(&c, &m, i % 2 ? 2 : 9, 10);
+			n_false += count_gains(&c) > 0;
+			lull_contest_release(&c);
+		}
+		print_message("machine %zu: %zu false gains in %zu contests\n", i, n_false, n);
+		assert_true(n_false <= n * 2 / 100);
+	}
+}
+
+static void gains_are_found(void **state)
+{
+	static const struct {
+		f64 factor, luck;
+	} cases[] = { { 1.1, 0.01 }, { 1.35, 0.03 }, { 2, 0.10 } };
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(cases); i++) {
+		struct machine m = { { 11 + i }, 0.02, cases[i].luck, 0, 0, 1 };
+		size_t n_found = 0, n = 500 / test_stride(4);
+		f64 sum = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			struct lull_contest c;
+			const struct lull_side *sides;
+
+			hold(&c, &m, 5, 10 / cases[i].factor);
+			sides = c.sides.at;
+			n_found += sides[1].gain.verdict == LULL_GAIN_YES;
+			sum += sides[1].gain.ratio;
+			lull_contest_release(&c);
+		}
+		print_message("%.2f x: %zu of %zu found, %.3f x on average\n", cases[i].factor,
+			      n_found, n, sum / (f64)n);
+		assert_true(n_found >= n * 90 / 100);
+		assert_float_equal(sum / (f64)n, cases[i].factor, 0.03 * cases[i].factor);
+	}
+}
+
+static void sides_run_by_turns_and_each_round_starts_with_the_first(void **state)
+{
+	static const int order[] = { 0, 1, 2, 3, 0, 2, 3, 1, 0, 3, 1, 2, 0, 1, 2, 3 };
+	struct lull_contest c;
+	const f64 values[] = { 10, 10.1, 9.9 }, fast[] = { 5, 5.1, 4.9 };
+
+	(void)state;
+	lull_contest_init(&c, 4, 4);
+	for (size_t i = 0; i < LULL_COUNT_OF(order); i++) {
+		assert_int_equal(lull_contest_next(&c), order[i]);
+		lull_contest_add(&c, (size_t)order[i], order[i] ? fast : values, 3);
+	}
+	assert_int_equal(lull_contest_next(&c), -1);
+	assert_int_equal(count_gains(&c), 3);
+	lull_contest_release(&c);
+}
+
+static void a_side_that_is_not_faster_is_out_after_two_rounds(void **state)
+{
+	struct machine m = { { 21 }, 0.001, 0.001, 0, 0, 1 };
+	struct lull_contest c;
+	const struct lull_side *sides;
+
+	(void)state;
+	hold(&c, &m, 2, 12);
+	sides = c.sides.at;
+	assert_int_equal(sides[1].n_runs, 2);
+	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_NONE);
+	lull_contest_release(&c);
+}
+
+static void a_side_that_failed_does_not_run_again(void **state)
+{
+	const f64 value[] = { 10, 10, 10 };
+	struct lull_contest c;
+
+	(void)state;
+	lull_contest_init(&c, 2, 4);
+	assert_int_equal(lull_contest_next(&c), 0);
+	lull_contest_add(&c, 0, value, 3);
+	assert_int_equal(lull_contest_next(&c), 1);
+	lull_contest_drop(&c, 1);
+	assert_int_equal(lull_contest_next(&c), -1);
+	lull_contest_judge(&c);
+	assert_int_equal(count_gains(&c), 0);
+	assert_int_equal(lull_contest_left(&c), 3);
+	lull_contest_release(&c);
+}
+
+static void few_runs_prove_nothing(void **state)
+{
+	const f64 slow[] = { 10, 10.1, 9.9, 10, 10 }, fast[] = { 5, 5.1, 4.9, 5, 5 };
+	struct lull_contest c;
+	const struct lull_side *sides;
+
+	(void)state;
+	lull_contest_init(&c, 2, 4);
+	lull_contest_add(&c, 0, slow, 5);
+	lull_contest_add(&c, 1, fast, 5);
+	lull_contest_judge(&c);
+	sides = c.sides.at;
+	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_UNKNOWN);
+	assert_float_equal(sides[1].gain.ratio, 2, 0.05);
+	lull_contest_release(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_gains_where_nothing_changed),
+		cmocka_unit_test(gains_are_found),
+		cmocka_unit_test(sides_run_by_turns_and_each_round_starts_with_the_first),
+		cmocka_unit_test(a_side_that_is_not_faster_is_out_after_two_rounds),
+		cmocka_unit_test(a_side_that_failed_does_not_run_again),
+		cmocka_unit_test(few_runs_prove_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
