@@ -292,6 +292,8 @@ class Trial:
         return None
 
     def tell_patch(self):
+        if not self.edits:
+            return
         import difflib
         for file in sorted({edit[0] for edit in self.edits}):
             with open(file, encoding="utf-8") as f:
