@@ -177,6 +177,11 @@ static int say_no(void)
 	return 0;
 }
 
+static void ignore_id(unsigned long long id)
+{
+	(void)id;
+}
+
 static void ignore_value(const char *name, unsigned long long value)
 {
 	(void)name;
@@ -214,6 +219,10 @@ const struct lull_annotate_api *lull_step_log(void)
 		.start = ignore,
 		.stop = ignore,
 		.schedule = ignore_schedule,
+		.request = ignore_id,
+		.work = ignore_id,
+		.token = ignore,
+		.done = ignore,
 	};
 	const char *folder = getenv("LULL_TRY"), *numbers = getenv("LULL_TRY_STEPS");
 
