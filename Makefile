@@ -41,9 +41,11 @@ SANFLAGS := $(if $(SAN),$(ASAN_FLAGS))$(if $(TSAN),-fsanitize=thread)
 # Tests let calls of the system fail; sanitized builds are made for them.
 FAULTS := $(if $(filter build-aarch64 build-x86_64,$(BUILD)),-DLULL_IO_FAULTS)
 # No contraction: a * b + c in one step has other last bits, and not every machine does it.
-CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) $(FAULTS) -ffp-contract=off -iquote src -DLULL_VERSION='"$(VERSION)"' $(CFLAGS)
+# Position-independent, hidden symbols: the same objects make the command and the library of the reader.
+PIC := -fPIC -fvisibility=hidden
+CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) $(FAULTS) $(PIC) -ffp-contract=off -iquote src -DLULL_VERSION='"$(VERSION)"' $(CFLAGS)
 
-# The command: everything but the agent.
+# The command: everything but the agent. What is only in the library of the reader is in src/api/.
 LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/assets.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
@@ -88,7 +90,7 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 .DELETE_ON_ERROR:
 .PHONY: all accuracy setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
 	bench-programs dist install clean format accept docs
-all: $(BUILD)/lull $(BUILD)/liblull-agent.so
+all: $(BUILD)/lull $(BUILD)/liblull-agent.so $(BUILD)/liblull-read.so
 
 # As little as the goals need; by itself, all that is needed to work on it.
 TEST_GOALS := setup test $(KINDS)
@@ -104,13 +106,22 @@ $(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
 # Where a command that was copied elsewhere still finds its agent.
 $(BUILD)/src/record/session/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
 
-$(BUILD)/lull: $(LULL_OBJ)
+$(BUILD)/lull: $(filter-out $(BUILD)/src/api/%,$(LULL_OBJ))
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LULL_LIBS)
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	$(Q)$(AR) rcsT $@ $^
+
+# The reader as a library, for Python and others: what include/lull_read.h declares, and nothing else to see. The
+# archives in it are not to be seen either, so that they do not meet those of the program.
+API_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/api/*.c))
+$(API_OBJ): CFLAGS_ALL += -iquote include
+$(BUILD)/liblull-read.so: $(LIB) src/api/read.map
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared $(SANFLAGS) $(LDFLAGS) -Wl,--version-script=src/api/read.map -Wl,-soname,$(@F) -Wl,-z,relro,-z,now \
+		$(if $(SAN)$(TSAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(API_OBJ) $(LINK_LIB) $(LULL_LIBS)
 
 $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
@@ -461,12 +472,13 @@ format:
 	$(Q)tools/wrap-comments $(FORMATTED)
 
 # Loaded into the Python programs that are recorded; beside the agent.
-PYTHON_FILES := sitecustomize.py $(patsubst python/%,%,$(wildcard python/lull/*.py python/lull/remedies/*.py))
+PYTHON_FILES := sitecustomize.py lull/py.typed $(patsubst python/%,%,$(wildcard python/lull/*.py python/lull/remedies/*.py))
 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
 	$(Q)install -D -m 755 $(BUILD)/liblull-agent.so $(DESTDIR)$(AGENT_DIR)/liblull-agent.so
-	$(Q)install -D -m 644 include/lull.h $(DESTDIR)$(PREFIX)/include/lull.h
+	$(Q)install -D -m 755 $(BUILD)/liblull-read.so $(DESTDIR)$(AGENT_DIR)/liblull-read.so
+	$(Q)for file in lull.h lull_read.h; do install -D -m 644 include/$$file $(DESTDIR)$(PREFIX)/include/$$file || exit 1; done
 	$(Q)for file in $(PYTHON_FILES); do install -D -m 644 python/$$file $(DESTDIR)$(AGENT_DIR)/python/$$file || exit 1; done
 	$(Q)for page in $(PAGES:doc/%.md=%); do \
 		to=$(DESTDIR)$(MAN_DIR)/man$${page##*.}; \
@@ -486,7 +498,7 @@ $(DIST_TREES): dist/lull-$(VERSION)-linux-%: setup
 	$(Q)$(MAKE) --no-print-directory BUILD=build-dist-$* CC=$*-linux-gnu-gcc STATIC=1 install \
 		CFLAGS=-ffile-prefix-map=$(CURDIR)=. LDFLAGS=-Wl,-S \
 		DESTDIR=$(CURDIR)/$@ PREFIX= AGENT_DIR=/lib MAN_DIR=/share/man
-	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so
+	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so $@/lib/liblull-read.so
 	$(Q)mkdir -p $@/doc && cp doc/*.md $@/doc/ && cp LICENSE $@/
 
 $(DIST_TREES:%=%.tar.gz): %.tar.gz: %

@@ -1,4 +1,4 @@
-"""lull - steps, ranges, requests and schedules for the lull profiler.
+"""lull - mark steps, ranges and requests, choose what the lull profiler records, and read its reports.
 
     import lull
 
@@ -16,12 +16,38 @@ A server whose requests are not found by themselves says where they are:
 
 `lull profile` finds phases of PyTorch and requests of web servers without any of this. Without `lull profile` every call does
 nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`.
+
+    report = lull.open("report1.lull")
+    print(report.why())
+    report.kernels["dur"].sum()
+
+Reports are read without `lull profile`; lull-python(7) describes both parts.
 """
 import os
 import sys
 
-__all__ = ["schedule", "step", "record", "mark", "start", "stop", "is_recording",
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._report import (Column, Diff, Error, FormatError, Frame, MemoryGone, NotFound, ReadError, Report,
+                          ReportWarning, Table, UsageError, Why, open)
+
+__all__ = ["schedule", "step", "record", "range", "mark", "start", "stop", "is_recording", "profile",
            "request", "current_request", "serve", "token"]
+
+# Of _report.py, which a program that is only recorded does not load.
+_READING = frozenset(("Column", "Diff", "Error", "FormatError", "Frame", "MemoryGone", "NotFound", "ReadError",
+                      "Report", "ReportWarning", "Table", "UsageError", "Why", "open"))
+
+
+def __getattr__(name):
+    if name not in _READING:
+        raise AttributeError(f"module 'lull' has no attribute {name!r}")
+    from . import _report
+    return getattr(_report, name)
+
+
+def __dir__():
+    return sorted([*globals(), *_READING])
 
 
 def _load():
@@ -84,7 +110,7 @@ def step(number=None):
 
 
 class record:
-    """A range with a name: `with lull.record("augment"):`, or a decorator."""
+    """A range with a name: `with lull.record("augment"):`, or a decorator; also called range."""
 
     __slots__ = ("name",)
 
@@ -109,6 +135,13 @@ class record:
             with record(self.name):
                 return function(*args, **kwargs)
         return inner
+
+
+def range(name):
+    """The same as record(), and as a decorator also without a name: `@lull.range`."""
+    if callable(name):
+        return record(getattr(name, "__qualname__", repr(name)))(name)
+    return record(name)
 
 
 def mark(name):
@@ -222,3 +255,55 @@ def token(request=None):
         request = current_request()
     if request is not None:
         request.token()
+
+
+class profile:
+    """Record a part of this program: `with lull.profile("part.lull") as part:`, or a decorator.
+
+    The program has to be started by `lull launch`; otherwise nothing is recorded, and `path` is None. Then
+    `path` is where the report is, and open() reads it. A part that is recorded already cannot be recorded
+    again: RuntimeError, with the recorder's sentence.
+    """
+
+    def __init__(self, output=None):
+        self.output = os.fspath(output) if output is not None else None
+        self.path = None
+
+    @staticmethod
+    def _ask(request):
+        """One line to the recorder of this session, one line back: as `lull start` and `lull stop` do."""
+        import socket
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(os.path.join(os.environ["LULL_SESSION"], "socket"))
+            s.send(request.encode("utf-8", "surrogateescape"))
+            word, _, text = s.recv(8192).decode("utf-8", "surrogateescape").partition(" ")
+        if word != "ok":
+            raise RuntimeError(f"lull.profile: {text.strip()}")
+        return text.strip()
+
+    def __enter__(self):
+        self.path = None
+        if _agent is not None:
+            self.path = self._ask("start " + os.path.abspath(self.output) if self.output else "start")
+        return self
+
+    def __exit__(self, *exc):
+        if self.path is not None:
+            self.path = self._ask("stop")
+        return False
+
+    def __call__(self, function):
+        import functools
+
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            with profile(self.output):
+                return function(*args, **kwargs)
+        return inner
+
+    def open(self):
+        """The report of the part."""
+        if self.path is None:
+            raise RuntimeError("lull.profile: nothing was recorded; start the program with `lull launch`")
+        from . import _report
+        return _report.open(self.path)

@@ -13,12 +13,18 @@
 static struct {
 	enum lull_log_level level;
 	const char *debug_tags;
+	void (*warnings)(const char *warning); /* NULL: they are printed */
 } state;
 
 void lull_log_init(enum lull_log_level level, const char *debug_tags)
 {
 	state.level = level;
 	state.debug_tags = debug_tags;
+}
+
+void lull_log_divert(void (*to)(const char *warning))
+{
+	state.warnings = to;
 }
 
 int lull_log_louder(void *ctx, const char *value, struct lull_err *err)
@@ -50,6 +56,14 @@ void lull_log(enum lull_log_level level, const char *tag, const char *fmt, ...)
 
 	if (level > state.level && !is_tag_on(tag))
 		return;
+	if (level == LULL_LOG_WARN && state.warnings) {
+		va_start(ap, fmt);
+		lull_str_vaddf(&line, fmt, ap);
+		va_end(ap);
+		state.warnings(lull_str_text(&line));
+		lull_str_release(&line);
+		return;
+	}
 	lull_str_puts(&line, "lull: ");
 	if (level == LULL_LOG_WARN)
 		lull_str_puts(&line, "warning: ");

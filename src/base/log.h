@@ -39,6 +39,12 @@ void lull_log(enum lull_log_level level, const char *tag, const char *fmt, ...)
  */
 void lull_log_init(enum lull_log_level level, const char *debug_tags);
 
+/*
+ * Hand warnings to this function, without "lull: warning:", instead of printing them. NULL: print
+ * them, as in the beginning.
+ */
+void lull_log_divert(void (*to)(const char *warning));
+
 /* Raise the level by one: the callback of -v. The parameters are not used. */
 int lull_log_louder(void *ctx, const char *value, struct lull_err *err);
 

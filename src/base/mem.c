@@ -8,6 +8,8 @@
 /* What is lost and what is not, besides this command; needs no memory when memory is gone. */
 static char last_words[2048];
 
+static void (*way_out)(const char *sentence);
+
 void lull_mem_last_words(const char *fmt, ...)
 {
 	va_list args;
@@ -17,10 +19,22 @@ void lull_mem_last_words(const char *fmt, ...)
 	va_end(args);
 }
 
+void lull_mem_give_up(void (*instead)(const char *sentence))
+{
+	way_out = instead;
+}
+
 static void *check(void *at, size_t n, size_t elem_bytes)
 {
 	if (at || !n || !elem_bytes)
 		return at;
+	if (way_out) {
+		char sentence[128];
+
+		snprintf(sentence, sizeof(sentence), "out of memory (%zu x %zu bytes)", n,
+			 elem_bytes);
+		way_out(sentence);
+	}
 	fprintf(stderr, "lull: out of memory (%zu x %zu bytes)%s%s\n", n, elem_bytes,
 		*last_words ? "; " : "", last_words);
 	exit(1);

@@ -6,6 +6,8 @@
  * and the program goes on. To seal the report would take memory. lull_mem_last_words() has the
  * command for it in the one line that is printed.
  *
+ * A library inside somebody's program may not end it: lull_mem_give_up() gives it another way out.
+ *
  * Never used by the agent. Free with free().
  */
 #ifndef LULL_BASE_MEM_H
@@ -20,6 +22,12 @@
  * nothing, as in the beginning.
  */
 void lull_mem_last_words(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Call this instead of ending the process when memory is gone, with the sentence that would have
+ * been printed. It does not return. NULL: end the process, as in the beginning.
+ */
+void lull_mem_give_up(void (*way_out)(const char *sentence));
 
 /* Zeroed memory; prints one line and ends the command if there is none. */
 void *lull_alloc(size_t n, size_t elem_bytes);

@@ -12,6 +12,7 @@
 #include "text/out.h"
 #include "text/term.h"
 #include "cause/why.h"
+#include "cmd/diff_json.h"
 #include "cmd/diff_profiled.h"
 #include "cmd/job/job_diff.h"
 #include "cmd/losses.h"
@@ -409,12 +410,12 @@ static void put_causes(struct lull_json *j, const struct diff *d)
 	lull_json_end(j);
 }
 
-static void print_json(const struct diff *d)
+static void print_json(const struct diff *d, FILE *to)
 {
 	const struct lull_diff *parts = d->parts.at;
 	struct lull_json j;
 
-	lull_json_init(&j, stdout);
+	lull_json_init(&j, to);
 	j.is_pretty = true;
 	lull_json_object(&j);
 	lull_json_key(&j, "before");
@@ -435,7 +436,7 @@ static void print_json(const struct diff *d)
 		put_part(&j, d, &parts[i]);
 	lull_diff_profiled_json(&d->profiled, &j);
 	lull_json_end(&j);
-	putchar('\n');
+	putc('\n', to);
 }
 
 static const struct lull_property decision[] = {
@@ -498,14 +499,14 @@ void lull_schema_of_diff(struct lull_json *j)
 	lull_schema_json_object(j, "lull diff --format json", document);
 }
 
-static int run(struct diff *d, char **words, struct lull_err *err)
+static int run(struct diff *d, const char *const words[2], FILE *to, struct lull_err *err)
 {
 	for (int i = 0; i < 2; i++)
 		if (open_side(&d->side[i], words[i], &d->asked, err))
 			return err->code;
 	collect(d);
 	if (d->format) {
-		print_json(d);
+		print_json(d, to);
 		return LULL_OK;
 	}
 	return print_text(d, err);
@@ -526,6 +527,17 @@ static void release(struct diff *d)
 		lull_windows_release(&d->side[i].steps);
 		lull_reader_close(d->side[i].reader);
 	}
+}
+
+int lull_diff_json(const char *before, const char *after, FILE *to, struct lull_err *err)
+{
+	struct diff d = { .format = 1 };
+	int rc;
+
+	lull_vec_init(&d.parts, sizeof(struct lull_diff));
+	rc = run(&d, (const char *const[]){ before, after }, to, err);
+	release(&d);
+	return rc;
 }
 
 int cmd_diff(int argc, char **argv, struct lull_err *err)
@@ -563,7 +575,7 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	if (lull_job_is_folder(argv[first]))
 		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
-	rc = run(&d, argv + first, err);
+	rc = run(&d, (const char *const[]){ argv[first], argv[first + 1] }, stdout, err);
 	release(&d);
 	return rc;
 }

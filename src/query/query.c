@@ -17,6 +17,9 @@
 /* Steps of SQLite's machine between two looks at the clock: some 100 us. */
 #define STEPS_A_LOOK 5000
 
+/* Between two calls of who watches a statement. */
+#define WATCH_NS 50000000u
+
 /* What SQLite may hold at once: a sum that groups by everything ends with a sentence, not with the
  * machine's memory. */
 #define MAX_MEMORY (2ll << 30)
@@ -65,9 +68,20 @@ static int on_progress(void *ctx)
 {
 	struct lull_query *q = ctx;
 
-	if (q->deadline_ns && lull_now_ns() > q->deadline_ns)
+	u64 now_ns = q->deadline_ns || q->watch ? lull_now_ns() : 0;
+
+	if (q->deadline_ns && now_ns > q->deadline_ns)
 		q->is_timed_out = q->is_stopped = true;
+	if (q->watch && now_ns - q->watch_ns > WATCH_NS) {
+		q->watch_ns = now_ns;
+		q->watch();
+	}
 	return q->is_stopped;
+}
+
+void lull_query_watch(struct lull_query *q, void (*watch)(void))
+{
+	q->watch = watch;
 }
 
 void lull_query_stop(struct lull_query *q)
@@ -235,7 +249,7 @@ static void near_columns(struct lull_query *q, const char *sql, struct lull_near
 	}
 }
 
-static int no_table(struct lull_query *q, const char *name, struct lull_err *err)
+int lull_query_no_table(struct lull_query *q, const char *name, struct lull_err *err)
 {
 	const struct lull_vtab *known = lull_vtabs_find(&q->tables, name);
 	struct lull_nearest near = { .word = name };
@@ -285,7 +299,7 @@ static int wrong_sql(struct lull_query *q, const char *sql, struct lull_err *err
 	int rc;
 
 	if (table)
-		return no_table(q, table, err);
+		return lull_query_no_table(q, table, err);
 	lull_str_puts(&text, message);
 	add_place(&text, q->db, sql);
 	if (column) {

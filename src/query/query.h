@@ -46,6 +46,12 @@ void lull_query_close(struct lull_query *q);
 int lull_query_run(struct lull_query *q, const char *sql, const struct lull_query_limits *limits,
 		   const struct lull_out_options *options, FILE *to, struct lull_err *err);
 
+/*
+ * Call this some 20 times a second while a statement runs, in its thread: for those who cannot be
+ * interrupted otherwise. NULL: nobody.
+ */
+void lull_query_watch(struct lull_query *q, void (*watch)(void));
+
 /* End the statement that runs now; may be called from a signal handler. */
 void lull_query_stop(struct lull_query *q);
 

@@ -10,6 +10,13 @@
 #include "base/io.h"
 #include "base/mem.h"
 
+static bool is_never_mapped;
+
+void lull_input_never_map(void)
+{
+	is_never_mapped = true;
+}
+
 int lull_input_open(struct lull_input *in, const char *path, struct lull_err *err)
 {
 	struct stat st;
@@ -52,7 +59,7 @@ void lull_input_map(struct lull_input *in)
 {
 	void *map;
 
-	if (is_remote(in->fd) || !in->size_bytes)
+	if (is_never_mapped || is_remote(in->fd) || !in->size_bytes)
 		return;
 	map = mmap(NULL, in->size_bytes, PROT_READ, MAP_SHARED, in->fd, 0);
 	if (map != MAP_FAILED)

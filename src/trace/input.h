@@ -32,6 +32,12 @@ int lull_input_open(struct lull_input *in, const char *path, struct lull_err *er
 /* Map it if it is on a local disk; otherwise it is still read. */
 void lull_input_map(struct lull_input *in);
 
+/*
+ * From now on, read all files. For a library: it can neither catch the SIGBUS of a file that
+ * shrinks, nor may it die of it.
+ */
+void lull_input_never_map(void);
+
 /* `len` bytes at `off`, or NULL if they are not in the file or cannot be read. Up to `ahead` bytes
  * more are read with them, for views that follow. */
 const u8 *lull_input_view(struct lull_input *in, u64 off, size_t len, size_t ahead);
