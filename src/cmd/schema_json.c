@@ -5,36 +5,6 @@
 #include "text/out.h"
 #include "base/str.h"
 
-static const struct {
-	const char *command;
-	void (*write)(struct lull_json *j);
-} schemas[] = {
-#define SCHEMA(name) { #name, lull_schema_of_##name },
-#include "cmd/schemas.def"
-#undef SCHEMA
-};
-
-bool lull_schema_json_print(const char *command, FILE *to)
-{
-	for (size_t i = 0; i < LULL_COUNT_OF(schemas); i++) {
-		struct lull_json j;
-
-		if (strcmp(schemas[i].command, command) != 0)
-			continue;
-		lull_json_init(&j, to);
-		j.is_pretty = true;
-		schemas[i].write(&j);
-		return true;
-	}
-	return false;
-}
-
-void lull_schema_json_list(FILE *to)
-{
-	for (size_t i = 0; i < LULL_COUNT_OF(schemas); i++)
-		fprintf(to, "%s%s", i ? ", " : "", schemas[i].command);
-}
-
 /* ---- tables ---- */
 
 static void put(struct lull_json *j, const char *key, const char *text)
