@@ -11,7 +11,7 @@
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
 #   make install    into PREFIX (default /usr/local), below DESTDIR
-#   make dist       release tarballs for aarch64 and x86_64
+#   make dist       releases for aarch64 and x86_64: tarballs, wheels, Debian packages
 #
 # V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan, TSAN=1 with TSan.
 
@@ -57,8 +57,10 @@ LINK_LIB = $(if $(STATIC),$(BUILD)/src/web/no_tls.o) $(LIB)
 # depends on glibc only. libsupc++.a holds the C++ demangler, which needs nothing but libc.
 LIBS := -ldw -lelf -lzstd -lsqlite3 -lz -lmicrohttpd
 LIBS_OF_LIBS := -llzma -lbz2
-LULL_LIBS := $(if $(STATIC),-Wl$(comma)-Bstatic $(LIBS) $(LIBS_OF_LIBS) -Wl$(comma)-Bdynamic,$(LIBS)) \
-	-l:libsupc++.a -ldl -lpthread -lm
+# Those of the library of the reader, which records nothing and serves nothing.
+READ_LIBS := -lzstd -lsqlite3 -lz
+link_libs = $(if $(STATIC),-Wl$(comma)-Bstatic $1 -Wl$(comma)-Bdynamic,$1)
+LULL_LIBS := $(call link_libs,$(LIBS) $(if $(STATIC),$(LIBS_OF_LIBS))) -l:libsupc++.a -ldl -lpthread -lm
 
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
@@ -106,6 +108,17 @@ $(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
 # Where a command that was copied elsewhere still finds its agent.
 $(BUILD)/src/record/session/locate.o: CFLAGS_ALL += -DLULL_LIBDIR='"$(AGENT_DIR)"'
 
+# Which commit the command is made of. The file changes only when the commit does; "+" for sources that were changed.
+.PHONY: commit
+$(BUILD)/gen/commit: commit
+	@mkdir -p $(@D)
+	@if git ls-files --error-unmatch src/main.c >/dev/null 2>&1; then \
+		git rev-parse --short=12 HEAD; git diff --quiet HEAD -- src ui || echo +; \
+	else echo unknown; fi | tr -d '\n' > $@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(BUILD)/src/main.o: $(BUILD)/gen/commit
+$(BUILD)/src/main.o: CFLAGS_ALL += -DLULL_COMMIT='"$(shell cat $(BUILD)/gen/commit)"' $(if $(STATIC),-DLULL_IS_RELEASE)
+
 $(BUILD)/lull: $(filter-out $(BUILD)/src/api/%,$(LULL_OBJ))
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(SANFLAGS) $(LDFLAGS) -o $@ $^ $(LULL_LIBS)
@@ -121,7 +134,8 @@ $(API_OBJ): CFLAGS_ALL += -iquote include
 $(BUILD)/liblull-read.so: $(LIB) src/api/read.map
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared $(SANFLAGS) $(LDFLAGS) -Wl,--version-script=src/api/read.map -Wl,-soname,$(@F) -Wl,-z,relro,-z,now \
-		$(if $(SAN)$(TSAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(API_OBJ) $(LINK_LIB) $(LULL_LIBS)
+		$(if $(SAN)$(TSAN),,-Wl$(comma)-z$(comma)defs) -o $@ $(API_OBJ) $(LIB) \
+		$(call link_libs,$(READ_LIBS)) -l:libsupc++.a -ldl -lpthread -lm
 
 $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
@@ -373,6 +387,7 @@ need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 need/e2e/osrt: $(OSRT_GUESTS)
 need/e2e/ranks: $(BUILD)/sim/lull-job
 need/e2e/requests: sim $(BUILD)/e2e/request_guest
+need/e2e/packages: sim $(BUILD)/examples/train_cuda
 need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
 need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 
@@ -488,18 +503,26 @@ install: all
 # Ubuntu 22.04. Names, owners, times and order are fixed, so that the same sources give the same bytes.
 GLIBC_MAX := 2.34
 DIST_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),0)
-DIST_TREES := $(foreach arch,aarch64 x86_64,dist/lull-$(VERSION)-linux-$(arch))
+DIST_ARCHS ?= aarch64 x86_64
+DIST_TREES := $(foreach arch,$(DIST_ARCHS),dist/lull-$(VERSION)-linux-$(arch))
 
-.PHONY: $(DIST_TREES)
-dist: $(DIST_TREES:%=%.tar.gz)
+.PHONY: $(DIST_TREES) $(DIST_TREES:%=%.packages)
+dist: $(DIST_TREES:%=%.tar.gz) $(DIST_TREES:%=%.packages)
 
 $(DIST_TREES): dist/lull-$(VERSION)-linux-%: setup
 	$(Q)rm -rf $@
-	$(Q)$(MAKE) --no-print-directory BUILD=build-dist-$* CC=$*-linux-gnu-gcc STATIC=1 install \
+	$(Q)$(MAKE) --no-print-directory -j $(JOBS) BUILD=build-dist-$* CC=$*-linux-gnu-gcc STATIC=1 install \
 		CFLAGS=-ffile-prefix-map=$(CURDIR)=. LDFLAGS=-Wl,-S \
 		DESTDIR=$(CURDIR)/$@ PREFIX= AGENT_DIR=/lib MAN_DIR=/share/man
 	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so $@/lib/liblull-read.so
 	$(Q)mkdir -p $@/doc && cp doc/*.md $@/doc/ && cp LICENSE $@/
+	$(Q)tools/licences $* $(VERSION) $$(cat build-dist-$*/gen/commit) $(DIST_EPOCH) $@/licenses
+
+# The same programs for pip and for apt (packaging/README.md).
+$(DIST_TREES:%=%.packages): dist/lull-$(VERSION)-linux-%.packages: dist/lull-$(VERSION)-linux-%
+	$(Q)path=$$(tools/make-wheel $< $* $(VERSION) $(DIST_EPOCH) dist) && echo "  WHEEL $$path"
+	$(Q)path=$$(tools/make-deb $< $* $(VERSION) $(DIST_EPOCH) dist) && echo "  DEB   $$path" && \
+		if command -v lintian >/dev/null; then lintian --fail-on error,warning --allow-root "$$path"; fi
 
 $(DIST_TREES:%=%.tar.gz): %.tar.gz: %
 	@echo "  TAR   $@"

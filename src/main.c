@@ -13,6 +13,21 @@
 #include "text/opt.h"
 #include "cmd/cmd.h"
 
+/* What this program was made of, for those who report a bug or link it again. */
+#ifndef LULL_COMMIT
+#define LULL_COMMIT "unknown"
+#endif
+#ifdef LULL_IS_RELEASE
+#define BUILD_KIND "release"
+#else
+#define BUILD_KIND "built from source"
+#endif
+#ifdef __aarch64__
+#define ARCH "aarch64"
+#else
+#define ARCH "x86_64"
+#endif
+
 enum exit_status {
 	STATUS_OK = 0,
 	STATUS_FAILURE = 1,
@@ -92,7 +107,7 @@ int main(int argc, char **argv)
 		return word ? status : STATUS_USAGE;
 	}
 	if (!strcmp(word, "--version") || !strcmp(word, "-V") || !strcmp(word, "-v")) {
-		puts("lull " LULL_VERSION);
+		puts("lull " LULL_VERSION " (commit " LULL_COMMIT ", " ARCH ", " BUILD_KIND ")");
 		return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 	}
 	cmd = lull_cmd_find(word, &nearest);

@@ -78,7 +78,7 @@ _FUNCTIONS = {
     "lull_read_version": (c_char_p,),
 }
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.realpath(__file__))
 
 # From this folder: in a wheel, in a tarball or an installation, in the sources.
 _LIBRARIES = ("_tree/lib/liblull-read.so", "../../liblull-read.so", "../../build/liblull-read.so")
