@@ -30,7 +30,7 @@ struct why_words {
 	const char *step;
 	struct lull_vec withouts; /* char * */
 	struct lull_why_options options;
-	bool has_all, wants_schema, wants_causes;
+	bool has_all, is_agent, wants_schema, wants_causes;
 };
 
 /* CAUSE or CAUSE>SHARE, SHARE of the step as 0.2 or 20%. */
@@ -133,7 +133,9 @@ static int run(const struct why_words *w, struct lull_err *err)
 		lull_err_wrap(err, "%s", w->path);
 	} else {
 		rc = answer(&why, w, &answers, err);
-		if (!rc && w->format == FORMAT_JSON)
+		if (!rc && w->is_agent)
+			lull_why_print_agent(stdout, &why, w->path);
+		else if (!rc && w->format == FORMAT_JSON)
 			lull_why_print_json(stdout, &why, &answers, w->path);
 		else if (!rc)
 			lull_why_print(stdout, &why, &answers, lull_term_width(stdout), w->has_all);
@@ -182,12 +184,11 @@ static int run_job(const struct why_words *w, struct lull_err *err)
 	struct lull_json j;
 	int rc;
 
-	if (w->what_ifs.n || w->step || w->withouts.n)
-		return lull_fail(
-			err, LULL_E_USAGE,
-			"--what-if, --step-time and --without are for one report; give one "
-			"of those in %s",
-			w->path);
+	if (w->what_ifs.n || w->step || w->withouts.n || w->is_agent)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--what-if, --step-time, --without and --agent are for one "
+				 "report; give one of those in %s",
+				 w->path);
 	rc = lull_job_open(&job, w->path, NULL, err);
 	if (!rc)
 		rc = lull_job_run(&job, err);
@@ -238,6 +239,9 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 			 "all causes with their evidence, not only the first"),
 		OPT_ENUM('f', "format", &w->format, formats,
 			 "format of the answer (default: text)"),
+		OPT_FLAG(0, "agent", &w->is_agent,
+			 "one page that lets a language model fix the program: cause, lines of "
+			 "source, fix, how to check"),
 		OPT_STR(0, "step-time", "TIME", &w->step,
 			"time of a step without a profiler, such as 7.1ms; makes predictions "
 			"better"),
@@ -271,6 +275,10 @@ static int parse(struct why_words *w, int argc, char **argv, struct lull_err *er
 	}
 	if (set_without(w, err))
 		return err->code;
+	if (w->is_agent && (w->what_ifs.n || w->has_all || w->format != FORMAT_TEXT))
+		return lull_fail(err, LULL_E_USAGE,
+				 "--agent prints a page of its own; it does not go with --all, "
+				 "--format and --what-if");
 	if (w->wants_schema || w->wants_causes)
 		return LULL_OK;
 	if (argc - first != 1)

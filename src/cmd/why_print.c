@@ -340,12 +340,10 @@ static void all_findings(const struct printer *p, const struct lull_why *why)
 	}
 }
 
-void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec *answers, int width,
-		    bool has_all)
+void lull_why_print_first(FILE *to, const struct lull_why *why, int width)
 {
-	struct printer p = { to, width };
+	const struct printer p = { to, width };
 	const struct lull_finding *first = lull_why_first(why);
-	const struct lull_why_answer *a = answers->at;
 
 	if (why->is_simulated)
 		say(&p, 0, "Simulated device: no GPU did this work, and its times are made up.");
@@ -356,16 +354,40 @@ void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec 
 	} else {
 		cannot(&p, why);
 	}
-	if (why->findings.n && !has_all)
-		then(&p, why);
-	if (has_all)
-		all_findings(&p, why);
-	lull_why_print_opportunities(to, why, width, has_all);
+}
+
+void lull_why_print_finding(FILE *to, const struct lull_why *why, const struct lull_finding *f,
+			    int width)
+{
+	const struct printer p = { to, width };
+
+	finding(&p, why, f);
+}
+
+void lull_why_print_numbers(FILE *to, const struct lull_why *why, int width)
+{
+	const struct printer p = { to, width };
+
 	if (why->step_ns > 0) {
 		parts(&p, why);
 		basis(&p, why);
 	}
 	others(&p, why);
+}
+
+void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec *answers, int width,
+		    bool has_all)
+{
+	struct printer p = { to, width };
+	const struct lull_why_answer *a = answers->at;
+
+	lull_why_print_first(to, why, width);
+	if (why->findings.n && !has_all)
+		then(&p, why);
+	if (has_all)
+		all_findings(&p, why);
+	lull_why_print_opportunities(to, why, width, has_all);
+	lull_why_print_numbers(to, why, width);
 	for (size_t i = 0; i < answers->n; i++)
 		say(&p, 0, "What if %s: %s instead of %s (%.2f x; between %s)", a[i].question,
 		    lull_why_time(a[i].prediction.step_ns).text, lull_why_time(why->free_ns).text,

@@ -19,11 +19,25 @@ struct lull_why_answer {
 void lull_why_print(FILE *to, const struct lull_why *why, const struct lull_vec *answers, int width,
 		    bool has_all);
 
+/* The parts of it: the first cause with its evidence and fix, or why there is none; */
+void lull_why_print_first(FILE *to, const struct lull_why *why, int width);
+
+/* any cause with its evidence and fix; */
+void lull_why_print_finding(FILE *to, const struct lull_why *why, const struct lull_finding *f,
+			    int width);
+
+/* and what the device does in a step, how many steps there are, and other devices. */
+void lull_why_print_numbers(FILE *to, const struct lull_why *why, int width);
+
+/*
+ * The answer as one page that lets a language model, or a person who knows nothing about lull,
+ * change the program and check the change: cause, meaning, lines of source, fix, commands.
+ */
+void lull_why_print_agent(FILE *to, const struct lull_why *why, const char *path);
+
 /* The answer as JSON, by the schema that lull_why_print_schema() prints. */
 void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull_vec *answers,
 			 const char *path);
-
-/* The JSON schema as one object, into a document that is being written. */
 
 /* The JSON schema. */
 void lull_why_print_schema(FILE *to);
