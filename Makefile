@@ -380,6 +380,7 @@ need/e2e/cudart: sim $(CUDART_GUESTS)
 need/e2e/demo need/e2e/gate need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
+need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json
 need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
@@ -391,7 +392,7 @@ need/e2e/packages: sim $(BUILD)/examples/train_cuda
 need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
 need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
 
-# Readers of our exports that are not ours. Without a registry of npm packages their tests are skipped and say so.
+# Readers of our exports and a client of our server that are not ours. Without a registry of npm packages their tests are skipped and say so.
 $(BUILD)/npm/package-lock.json: test/npm/package-lock.json test/npm/package.json
 	@mkdir -p $(@D)
 	@echo "  NPM   $(@D)"

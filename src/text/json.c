@@ -173,3 +173,9 @@ void lull_json_null(struct lull_json *j)
 	separate(j);
 	fputs("null", j->to);
 }
+
+void lull_json_raw(struct lull_json *j, const char *text, size_t len)
+{
+	separate(j);
+	fwrite(text, 1, len, j->to);
+}

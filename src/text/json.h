@@ -73,6 +73,9 @@ void lull_json_bool(struct lull_json *j, bool v);
 /* null. */
 void lull_json_null(struct lull_json *j);
 
+/* A value that is JSON already, `len` bytes of it. */
+void lull_json_raw(struct lull_json *j, const char *text, size_t len);
+
 /* A key and its value in one. */
 static inline void lull_json_key_text(struct lull_json *j, const char *key, const char *text)
 {

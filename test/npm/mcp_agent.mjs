@@ -1,0 +1,57 @@
+// A script that plays a coding agent: from a recording to a proven fix, by tool calls alone.
+//
+// Usage: mcp_agent.mjs LULL FOLDER; train_cuda is in PATH, and its source in FOLDER/examples. The agent knows nothing
+// about the program but what the tools tell it, and one thing that a model would write itself: that the program with
+// the fix is `train_cuda --fixed`. Prints what it did, and ends with status 0 if the fix is proven.
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+
+const [lull, folder] = process.argv.slice(2);
+const client = new Client({ name: "agent", version: "1" }, { versionNegotiation: { mode: "auto" } });
+await client.connect(new StdioClientTransport({ command: lull, args: ["mcp", "--folder", folder], env: { ...process.env } }));
+
+async function use(name, args) {
+	const result = await client.callTool({ name, arguments: args });
+	const said = result.content.map((c) => c.text ?? "").join("");
+	assert.ok(!result.isError, `${name}: ${said}`);
+	return said;
+}
+
+// A long call returns the number of a job; the agent asks for it again until it is done.
+async function useLong(name, args) {
+	let said = await use(name, { ...args, wait_s: 0 });
+	for (let job; (job = /as job (\d+)/.exec(said));)
+		said = await use("job", { number: Number(job[1]), wait_s: 20 });
+	return said;
+}
+
+const FIXES = [[/pinned memory/, "--fixed"], [/another thread or process/, "--fixed"]];
+const first = (page) => /^ {2}([a-z-]+): [\d.]+ \S+\/step/m.exec(page)[1];
+
+await useLong("profile", { command: ["train_cuda", "--steps=40"], output: "before" });
+const page = await use("why", { report: "before.lull" });
+const cause = first(page), fix = /Fix: (.*(?:\n {2}[a-z].*)*)/.exec(page)[1];
+console.log(`cause ${cause}`);
+assert.match(page, /2\. lull profile -o after train_cuda --steps=40/);
+const change = FIXES.find(([pattern]) => pattern.test(fix));
+assert.ok(change, `the agent does not know how to do this: ${fix}`);
+// Where the machine is too busy for a verdict, more steps give one, as the answer says.
+let proof = "";
+for (let steps = 40; steps <= 640 && !/: pass\]/.test(proof); steps *= 2) {
+	if (steps > 40)
+		await useLong("profile", { command: ["train_cuda", `--steps=${steps}`], output: "before", overwrite: true });
+	await useLong("profile", { command: ["train_cuda", `--steps=${steps}`, change[1]], output: "after", overwrite: true });
+	proof = await use("gate", { baseline: "before.lull", reports: ["after.lull"], metrics: ["step_time"] });
+	assert.doesNotMatch(proof, /: regressed\]/);
+}
+assert.match(proof, /exit status 0: pass/);
+const diff = await use("diff", { before: "before.lull", after: "after.lull" });
+assert.match(diff, new RegExp(cause));
+// Copies come from pinned memory now, all but those of the start.
+const pageable = async (report) => Number(/^\d+$/m.exec(await use("query", { report, format: "csv",
+	sql: "SELECT count(*) FROM copies WHERE source = 'Pageable'" }))[0]);
+const [was, is] = [await pageable("before.lull"), await pageable("after.lull")];
+assert.ok(was >= 40 && is < 10, `${was} copies from pageable memory before, ${is} after`);
+console.log(diff.split("\n").slice(0, 3).join("\n"));
+await client.close();
