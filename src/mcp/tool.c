@@ -229,7 +229,7 @@ static int take_arg(const struct lull_mcp_arg *arg, const struct lull_jvalue *v,
 		    struct lull_vec *words, struct lull_err *err)
 {
 	char digits[32];
-	u64 number;
+	u64 number = 0;
 
 	switch (arg->kind) {
 	case LULL_MCP_FLAG:

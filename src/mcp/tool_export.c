@@ -6,8 +6,8 @@
 static const struct lull_mcp_arg args[] = {
 	{ LULL_MCP_TEXT, "report", NULL, "a report, such as report1.lull", true, NULL, NULL },
 	{ LULL_MCP_TEXT, "format", "--type",
-	  "jsonlines, csv, sqlite, chrome, perfetto, parquet, folded, pprof, lull", true, NULL,
-	  NULL },
+	  "jsonlines, csv, sqlite, chrome, perfetto, parquet, folded, pprof, sarif, lull", true,
+	  NULL, NULL },
 	{ LULL_MCP_WRITE, "output", "--output", "the file or folder to write", true, NULL, NULL },
 	{ LULL_MCP_FLAG, "overwrite", "--force-overwrite", "replace a file of that name", false,
 	  NULL, NULL },

@@ -506,6 +506,71 @@ class Tables(Case):
         self.compare(rows, {**{t: [] for t in rows}, **read}, ["range", "oscall"])
 
 
+# ---- sarif ----
+
+
+class Sarif(Case):
+    REPORTS = [os.path.join(HERE, "../../examples/reports", name + ".lull")
+               for name in ("dataloader_cpu", "gil_thread", "launch_bound", "sync_item", "dataloader_cpu-fixed")]
+
+    def log(self, report):
+        return json.loads(lull("export", "-t", "sarif", "-o", "-", report).stdout)
+
+    def test_results_are_the_findings_of_why(self):
+        n_places = 0
+        for report in self.REPORTS:
+            run, = self.log(report)["runs"]
+            why = json.loads(lull("why", "-f", "json", report).stdout)
+            found = [f for f in why["findings"] if f["cause"] not in ("gpu-bound", "unknown", "throttled")]
+            self.assertEqual([r["ruleId"] for r in run["results"]], [f["cause"] for f in found])
+            for i, (result, finding) in enumerate(zip(run["results"], found)):
+                self.assertEqual(run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"], finding["cause"])
+                self.assertEqual(result["level"], "warning" if finding["cause"] == why["first"] else "note")
+                self.assertEqual(result["properties"]["cost_ns"], finding["cost_ns"])
+                self.assertIn(finding["fix"], result["message"]["text"])
+                place = finding["location"]
+                for location in result["locations"]:
+                    if place["file"]:
+                        self.assertEqual(location["physicalLocation"]["region"]["startLine"], place["line"])
+                        self.assertTrue(location["physicalLocation"]["artifactLocation"]["uri"].endswith(place["file"]))
+                        n_places += 1
+        self.assertGreaterEqual(n_places, 2)
+
+    def test_paths_are_relative_to_where_the_program_ran(self):
+        trace = os.path.join(HERE, "../golden/cause/input-pipeline-sampled/trace.txt")
+        with open(trace) as f:
+            text = f.read()
+        for folder, uri, base in (("/home/u", "train.py", "%SRCROOT%"), ("/home", "u/train.py", "%SRCROOT%"),
+                                  ("/home/us", "file:///home/u/train.py", None), ("/", "file:///home/u/train.py", None)):
+            report = self.report(f"meta key=environment.PWD value={folder}\n" + text)
+            place = self.log(report)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+            self.assertEqual((place["uri"], place.get("uriBaseId")), (uri, base))
+        report = self.report(text.replace("/home/u/train.py", '"/home/u/my 50% #1.py"'))
+        place = self.log(report)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+        self.assertEqual(place["uri"], "file:///home/u/my%2050%25%20%231.py")
+
+    def test_a_part_of_the_report_has_no_causes(self):
+        done = lull("export", "-t", "sarif", "-o", "-", "--filter-time", "1ms/2ms", self.REPORTS[0], status=2)
+        self.assertIn(b"sarif has the causes of the whole report", done.stderr)
+
+    @unittest.skipUnless(shutil.which("tsc") and os.path.isdir(os.path.join(NPM, "node_modules/@types/sarif")),
+                         "the types of SARIF did not come from npm, or there is no tsc")
+    def test_it_has_the_types_of_sarif(self):
+        """The published types as a schema: unknown keys, missing ones, wrong types and wrong words do not compile."""
+        folder = tempfile.mkdtemp(dir=NPM, prefix="sarif-")
+        self.addCleanup(shutil.rmtree, folder)
+        logs = [json.dumps(self.log(report)) for report in self.REPORTS]
+        bad = [logs[0].replace('"ruleId"', '"rule"'), logs[0].replace('"note"', '"remark"'), logs[0].replace('"version"', '"v"')]
+        with open(os.path.join(folder, "logs.ts"), "w") as f:
+            f.write('import type { Log } from "sarif";\n')
+            for i, log in enumerate(logs):
+                f.write(f"export const log{i}: Log = {log};\n")
+            for i, log in enumerate(bad):
+                f.write(f"// @ts-expect-error\nexport const bad{i}: Log = {log};\n")
+        done = runner.run(["tsc", "--noEmit", "--strict", "--skipLibCheck", "logs.ts"], cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
 # ---- what cannot work ----
 
 
