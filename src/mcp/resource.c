@@ -1,22 +1,14 @@
 #include "mcp/resource.h"
 
-#include <dirent.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "base/newest.h"
 #include "base/mem.h"
-#include "base/sort.h"
 #include "base/str.h"
 
-/* Folders below the folder that are looked through. */
-#define MAX_DEPTH 2
-/* Reports in one answer, and those that are looked for. */
+/* Reports in one answer. */
 #define PAGE_REPORTS 50u
-#define MAX_REPORTS  1000u
-
-#define SUFFIX "lull"
 
 const struct lull_mcp_resource lull_mcp_resources[] = {
 #define RESOURCE(uri, name, type, help, ...) { uri, name, help, type, { __VA_ARGS__, NULL } },
@@ -28,75 +20,6 @@ const struct lull_mcp_resource lull_mcp_resources[] = {
 static bool takes_path(const struct lull_mcp_resource *r)
 {
 	return r->uri[strlen(r->uri) - 1] == '/';
-}
-
-/* ---- reports ---- */
-
-static int newest_first(const void *a, const void *b)
-{
-	const struct lull_mcp_report *x = a, *y = b;
-
-	if (x->time_s != y->time_s)
-		return x->time_s < y->time_s ? 1 : -1;
-	return strcmp(x->path, y->path);
-}
-
-static void look(const char *folder, const char *below, int depth, struct lull_vec *reports);
-
-static void consider(const char *folder, const char *path, int depth, struct lull_vec *reports)
-{
-	struct lull_str full = LULL_STR_INIT;
-	const char *dot = strrchr(path, '.');
-	struct lull_mcp_report *r;
-	struct stat st;
-
-	lull_str_addf(&full, "%s/%s", folder, path);
-	if (lstat(full.at, &st) == 0 && S_ISDIR(st.st_mode) && depth < MAX_DEPTH) {
-		look(folder, path, depth + 1, reports);
-	} else if (S_ISREG(st.st_mode) && dot && !strcmp(dot + 1, SUFFIX) &&
-		   reports->n < MAX_REPORTS) {
-		r = lull_vec_push(reports);
-		r->path = lull_strdup(path);
-		r->size_bytes = (u64)st.st_size;
-		r->time_s = st.st_mtime;
-	}
-	lull_str_release(&full);
-}
-
-static void look(const char *folder, const char *below, int depth, struct lull_vec *reports)
-{
-	struct lull_str path = LULL_STR_INIT;
-	struct dirent *entry;
-	DIR *dir;
-
-	lull_str_addf(&path, "%s/%s", folder, below);
-	dir = opendir(path.at);
-	while (dir && (entry = readdir(dir))) {
-		if (*entry->d_name == '.')
-			continue;
-		lull_str_clear(&path);
-		lull_str_addf(&path, "%s%s%s", below, *below ? "/" : "", entry->d_name);
-		consider(folder, path.at, depth, reports);
-	}
-	if (dir)
-		closedir(dir);
-	lull_str_release(&path);
-}
-
-void lull_mcp_reports(const char *folder, struct lull_vec *reports)
-{
-	lull_vec_init(reports, sizeof(struct lull_mcp_report));
-	look(folder, "", 0, reports);
-	lull_sort(reports->at, reports->n, sizeof(struct lull_mcp_report), newest_first);
-}
-
-void lull_mcp_reports_release(struct lull_vec *reports)
-{
-	struct lull_mcp_report *all = reports->at;
-
-	for (size_t i = 0; i < reports->n; i++)
-		free(all[i].path);
-	lull_vec_release(reports);
 }
 
 /* ---- lists ---- */
@@ -117,7 +40,7 @@ static void add_encoded(struct lull_str *to, const char *path)
 }
 
 static void put_resource(struct lull_json *j, const struct lull_mcp_resource *r,
-			 const struct lull_mcp_report *report)
+			 const struct lull_newest *report)
 {
 	struct lull_str uri = LULL_STR_INIT;
 
@@ -137,15 +60,15 @@ int lull_mcp_put_resources(struct lull_json *j, const char *folder, const char *
 			   struct lull_err *err)
 {
 	const struct lull_mcp_resource *r = lull_mcp_resources;
-	struct lull_mcp_report *all;
+	struct lull_newest *all;
 	struct lull_vec reports;
 	char *end = NULL;
 	u64 from = cursor ? strtoull(cursor, &end, 10) : 0, i;
 
-	if (cursor && (!*cursor || *end || from > MAX_REPORTS))
+	if (cursor && (!*cursor || *end || from > LULL_NEWEST_MAX))
 		return lull_fail(err, LULL_E_USAGE, "the cursor \"%s\" is none of this server",
 				 cursor);
-	lull_mcp_reports(folder, &reports);
+	lull_newest_list(folder, ".lull", &reports);
 	all = reports.at;
 	lull_json_key_array(j, "resources");
 	for (i = from; i < reports.n && i < from + PAGE_REPORTS; i++)
@@ -160,7 +83,7 @@ int lull_mcp_put_resources(struct lull_json *j, const char *folder, const char *
 		snprintf(next, sizeof(next), "%llu", (unsigned long long)i);
 		lull_json_key_text(j, "nextCursor", next);
 	}
-	lull_mcp_reports_release(&reports);
+	lull_newest_release(&reports);
 	return LULL_OK;
 }
 

@@ -27,19 +27,6 @@ struct lull_mcp_resource {
 /* All of resources.def, ended by one without a uri. */
 extern const struct lull_mcp_resource lull_mcp_resources[];
 
-/* A report in the folder. */
-struct lull_mcp_report {
-	char *path; /* below the folder */
-	u64 size_bytes;
-	i64 time_s; /* of its last change */
-};
-
-/* Reports of the folder, the newest first, into `reports` (struct lull_mcp_report). */
-void lull_mcp_reports(const char *folder, struct lull_vec *reports);
-
-/* Free them. */
-void lull_mcp_reports_release(struct lull_vec *reports);
-
 /*
  * The keys `resources` and, if there are more, `nextCursor`, into an open object. `cursor` is what
  * an earlier answer said, or NULL. LULL_E_USAGE if it is none of ours.

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import runner
 from runner import expect, skip
@@ -232,6 +233,10 @@ def answers_are_bounded_and_go_on():
 
 def a_long_call_becomes_a_job():
     server = runner.start([LULL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+
+    guard = threading.Timer(runner.limit(120), server.kill)  # an answer that never comes
+    guard.daemon = True
+    guard.start()
 
     def ask(message):
         server.stdin.write(json.dumps(message) + "\n")
