@@ -114,15 +114,25 @@ static bool is_nowhere(const char *program)
 	return !is_found;
 }
 
+/* Append the parts of a list of paths, without the one that the first bytes of `s` are. */
+static void add_other_parts(struct lull_str *s, const char *list, size_t own_len)
+{
+	while (list && *list) {
+		size_t len = strcspn(list, ":");
+
+		if (len && (len != own_len || strncmp(s->at, list, len) != 0))
+			lull_str_addf(s, ":%.*s", (int)len, list);
+		list += len + (list[len] == ':');
+	}
+}
+
 /* Our package goes first, so that its sitecustomize is the one that Python finds. */
 static void set_python_path(struct lull_vec *env, const char *agent_path)
 {
-	const char *old = get_var(env, "PYTHONPATH");
 	struct lull_str s = LULL_STR_INIT;
 
 	if (lull_locate_python(agent_path, &s)) {
-		if (old && *old && !strstr(old, s.at))
-			lull_str_addf(&s, ":%s", old);
+		add_other_parts(&s, get_var(env, "PYTHONPATH"), s.len);
 		set_var(env, "PYTHONPATH", s.at);
 	}
 	lull_str_release(&s);
