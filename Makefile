@@ -73,6 +73,8 @@ FOREIGN_GNU := $(if $(filter x86_64,$(NATIVE)),aarch64,x86-64)
 # The other architecture is tested with its compiler and an emulator.
 FOREIGN_COMPILER := gcc-$(FOREIGN_GNU)-linux-gnu g++-$(FOREIGN_GNU)-linux-gnu libc6-dev-$(FOREIGN)-cross
 FOREIGN_LIBS := $(addsuffix :$(FOREIGN),libzstd-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev zlib1g-dev)
+# What executes the notebook of the tutorial; 6 MB, and its test is skipped without them.
+TEST_NOTEBOOK := python3-ipykernel python3-nbconvert
 # Unit, golden and property tests run for it, too, where its libraries can be had.
 TEST_FOREIGN := qemu-user-static $(FOREIGN_COMPILER) $(FOREIGN_LIBS) libcmocka-dev:$(FOREIGN)
 DIST_PACKAGES := liblzma-dev libbz2-dev $(FOREIGN_COMPILER) $(FOREIGN_LIBS) $(addsuffix :$(FOREIGN),liblzma-dev libbz2-dev)
@@ -100,7 +102,7 @@ setup:
 	$(Q)tools/setup $(PACKAGES) \
 		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),$(TEST_PACKAGES)) \
 		$(if $(filter dist,$(MAKECMDGOALS)),$(DIST_PACKAGES)) \
-		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),--if-possible $(TEST_FOREIGN))
+		$(if $(filter $(TEST_GOALS),$(MAKECMDGOALS)),--if-possible $(TEST_NOTEBOOK) $(TEST_FOREIGN))
 
 # A release links the archive of libmicrohttpd, but no TLS library (src/web/no_tls.c).
 $(BUILD)/src/web/no_tls.o: CFLAGS_ALL += $(if $(STATIC),-DLULL_NO_TLS)
@@ -377,7 +379,7 @@ $(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)): need/e2e
 need/e2e/lib: $(if $(HAS_FOREIGN),foreign-guest)
 need/e2e/bench: $(addprefix $(BUILD)/bench/,bench_nvtx bench_osrt bench_lib)
 need/e2e/cudart: sim $(CUDART_GUESTS)
-need/e2e/demo need/e2e/gate need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
+need/e2e/demo need/e2e/gate need/e2e/notebook need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
 need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json

@@ -307,3 +307,9 @@ class profile:
             raise RuntimeError("lull.profile: nothing was recorded; start the program with `lull launch`")
         from . import _report
         return _report.open(self.path)
+
+
+def load_ipython_extension(shell):
+    """`%load_ext lull` in a notebook: %%lull records a cell, %lull shows a report."""
+    from lull._notebook import load
+    load(shell)
