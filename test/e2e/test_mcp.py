@@ -6,6 +6,8 @@ Usage: test_mcp.py BUILD [NAME...]
 import functools
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -334,6 +336,47 @@ def an_agent_finds_and_proves_a_fix_by_tool_calls_alone():
     expect("the fix is proven", done.returncode == 0, done.stdout + done.stderr)
 
 
+# ---- examples/agents ----
+
+AGENTS = os.path.join(ROOT, "examples/agents")
+
+
+def read(name):
+    with open(os.path.join(AGENTS, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def configurations_start_the_server():
+    found = [json.loads(read("mcp.json"))["mcpServers"]["lull"], json.loads(read("vscode-mcp.json"))["servers"]["lull"]]
+    toml = dict(re.findall(r'^(command|args) = (.*)$', read("codex.toml"), re.M))
+    found.append({"command": json.loads(toml["command"]), "args": json.loads(toml["args"])})
+    for entry in found:
+        words = [entry["command"], *(word.replace("${workspaceFolder}", os.getcwd()) for word in entry["args"])]
+        done = runner.run(words, input=json.dumps(request(1, "tools/list")) + "\n", env=environment())
+        expect(f"{words}", len(json.loads(done.stdout)["result"]["tools"]) == 13, done.stderr)
+
+
+def what_the_pages_tell_agents_is_so():
+    """Commands and options exist, and examples that need no program run."""
+    shutil.copy(REPORT, "before.lull")
+    shutil.copy(REPORT.replace(".lull", "-fixed.lull"), "after.lull")
+    n_run = 0
+    for name in ("SKILL.md", "llms.txt", "README.md"):
+        for line in re.findall(r"`(lull [^`]*)`", read(name)):
+            words = shlex.split(line.replace("REPORT", "before.lull").replace("...", "1"))
+            options = runner.run([LULL, words[1], "--help"]).stdout
+            expect(f"the command of {line}", options, name)
+            for word in words[2:]:
+                if word.startswith("--"):
+                    expect(f"the option of {line}", word.split("=")[0] in options, options)
+            if words[1] in ("profile", "kernel", "mcp", "lsp", "doctor") or "FOLDER" in words:
+                continue
+            done = runner.run([LULL, *words[1:]], env=environment())
+            expect(f"{line} works", done.returncode == 0, done.stderr)
+            n_run += 1
+    expect("many were tried", n_run > 15, n_run)
+
+
 if __name__ == "__main__":
     runner.main([revisions_are_negotiated, wrong_messages_are_refused_in_words, wrong_arguments_are_explained,
                  options_cannot_be_smuggled_in, nothing_is_written_outside_of_the_folder,
@@ -341,4 +384,5 @@ if __name__ == "__main__":
                  a_server_that_only_reads_has_no_tool_that_writes, answers_are_bounded_and_go_on,
                  a_long_call_becomes_a_job, the_end_of_the_server_ends_its_jobs, the_official_client_calls_every_tool,
                  the_official_client_does_so_in_the_present_revision,
-                 an_agent_finds_and_proves_a_fix_by_tool_calls_alone], sys.argv[2:])
+                 an_agent_finds_and_proves_a_fix_by_tool_calls_alone, configurations_start_the_server,
+                 what_the_pages_tell_agents_is_so], sys.argv[2:])
