@@ -4,22 +4,54 @@
 #include "cmd/cmd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/mem.h"
 #include "cause/why.h"
 #include "cmd/losses.h"
+#include "cmd/sink.h"
 #include "cmd/timeline_draw.h"
 #include "import/import.h"
 #include "text/opt.h"
 #include "text/term.h"
+#include "text/text_png.h"
 
 #define DEFAULT_STEPS 3
 #define MAX_STEPS     1000u
+/* Columns of a picture: as wide as a screen, and still readable when it is shrunk. */
+#define PNG_WIDTH 140
 
 struct timeline_words {
 	u64 step, n_steps, width;
-	bool is_ascii;
+	const char *png; /* where a picture goes, - for standard output; NULL: text */
+	bool is_ascii, is_overwriting;
 };
+
+/* What the drawing looks like on a terminal, as a picture. */
+static int draw_png(const struct lull_why *why, struct lull_timeline_look *look,
+		    const struct timeline_words *w, struct lull_err *err)
+{
+	struct lull_sink sink;
+	char *text = NULL;
+	size_t len;
+	FILE *to = lull_memstream(&text, &len);
+	int rc;
+
+	look->is_ascii = false;
+	look->has_colour = true;
+	look->width = w->width ? (int)w->width : PNG_WIDTH;
+	rc = lull_timeline_draw(to, why, look, err);
+	fclose(to);
+	if (!rc)
+		rc = lull_sink_open(&sink, w->png, w->is_overwriting, err);
+	if (!rc) {
+		lull_text_png(sink.to, text, len);
+		rc = lull_sink_close(&sink, err);
+	}
+	free(text);
+	return rc;
+}
 
 static int draw(const char *path, const struct timeline_words *w, struct lull_err *err)
 {
@@ -38,7 +70,9 @@ static int draw(const char *path, const struct timeline_words *w, struct lull_er
 		return err->code;
 	lull_losses_warn_cut(r);
 	rc = lull_why_run(&why, r, &options, err);
-	if (!rc)
+	if (!rc && w->png)
+		rc = draw_png(&why, &look, w, err);
+	else if (!rc)
 		rc = lull_timeline_draw(stdout, &why, &look, err);
 	if (rc)
 		lull_err_wrap(err, "%s", path);
@@ -60,6 +94,10 @@ int cmd_timeline(int argc, char **argv, struct lull_err *err)
 			"show N steps (default: 3, or 1 with --step)"),
 		OPT_U64(0, "width", "N", &w.width, "columns (default: the terminal's)"),
 		OPT_FLAG(0, "ascii", &w.is_ascii, "only characters of ASCII"),
+		OPT_STR(0, "png", "FILE", &w.png,
+			"write it as a picture, - for standard output, 140 columns wide"),
+		OPT_BOOL('f', "force-overwrite", &w.is_overwriting,
+			 "replace a picture of that name"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);

@@ -1,5 +1,5 @@
 /*
- * timeline: a few steps as lines of characters.
+ * timeline: a few steps as lines of characters, or as a picture.
  */
 #include "mcp/tool.h"
 
@@ -8,6 +8,7 @@ static const struct lull_mcp_arg args[] = {
 	{ LULL_MCP_NUMBER, "step", "--step", "the first step to draw (default: a usual one)", false,
 	  NULL, NULL },
 	{ LULL_MCP_NUMBER, "steps", "--steps", "how many steps (default: 3)", false, NULL, NULL },
+	{ LULL_MCP_FLAG, "picture", "--png=-", "as an image instead of text", false, NULL, NULL },
 	{ .kind = LULL_MCP_END },
 };
 

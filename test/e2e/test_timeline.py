@@ -9,8 +9,11 @@ import glob
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
+import tempfile
+import zlib
 
 import runner
 
@@ -74,6 +77,61 @@ def no_line_is_wider_than_asked_for():
                     runner.expect(f"{path}: ASCII", text.isascii(), text)
 
 
+def read_png(data):
+    """(width, height, rows of palette indices) of a PNG with a palette, its CRCs checked."""
+    runner.expect("the first bytes", data[:8] == b"\x89PNG\r\n\x1a\n", data[:8])
+    chunks, at = {}, 8
+    while at < len(data):
+        size, = struct.unpack(">I", data[at:at + 4])
+        kind, body = data[at + 4:at + 8], data[at + 8:at + 8 + size]
+        crc, = struct.unpack(">I", data[at + 8 + size:at + 12 + size])
+        runner.expect(f"the CRC of {kind}", crc == zlib.crc32(kind + body), crc)
+        chunks[kind] = body
+        at += 12 + size
+    width, height, depth, colours, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    runner.expect("its head", (depth, colours, rest) == (8, 3, [0, 0, 0]) and b"IEND" in chunks, chunks[b"IHDR"])
+    raw = zlib.decompress(chunks[b"IDAT"])
+    runner.expect("its size", len(raw) == height * (width + 1), len(raw))
+    rows = [raw[y * (width + 1):(y + 1) * (width + 1)] for y in range(height)]
+    runner.expect("no filter", all(row[0] == 0 for row in rows))
+    runner.expect("colours are in the palette", max(max(row) for row in rows) < len(chunks[b"PLTE"]) // 3)
+    return width, height, [row[1:] for row in rows]
+
+
+def a_picture_shows_the_same():
+    """Blocks are bars of their height, blanks are empty, and anything else is neither empty nor full."""
+    margin, cell_width, cell_height, white = 8, 12, 20, 9
+    for path in recordings()[:3]:
+        lines = lull("timeline", "--width=100", path).splitlines()
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, "a.png")
+            lull("timeline", "--width=100", f"--png={name}", path)
+            with open(name, "rb") as f:
+                width, height, rows = read_png(f.read())
+            done = subprocess.run([LULL, "timeline", f"--png={name}", path], cwd=ROOT, capture_output=True, text=True,
+                                  timeout=runner.limit())
+            runner.expect("a file is not replaced", done.returncode == 1 and "exists" in done.stderr, done.stderr)
+            lull("timeline", "--force-overwrite", f"--png={name}", path)
+        runner.expect("its size", (width, height) == (2 * margin + cell_width * max(map(len, lines)),
+                                                      2 * margin + cell_height * len(lines)), (width, height))
+        n_bars = 0
+        for y, line in enumerate(lines):
+            for x, c in enumerate(line):
+                box = [row[margin + x * cell_width:margin + (x + 1) * cell_width]
+                       for row in rows[margin + y * cell_height:margin + (y + 1) * cell_height]]
+                inked = [any(pixel != white for pixel in row) for row in box]
+                if c == " ":
+                    runner.expect(f"{path} {y}:{x} is empty", not any(inked), box)
+                elif "\u2581" <= c <= "\u2588":
+                    bar = cell_height * (ord(c) - 0x2580) // 8
+                    runner.expect(f"{path} {y}:{x} is a bar", inked == [False] * (cell_height - bar) + [True] * bar, inked)
+                    n_bars += 1
+                else:
+                    flat = b"".join(box)
+                    runner.expect(f"{path} {y}:{x} is {c}", 1 < len(set(flat)), flat)
+        runner.expect("there are bars", n_bars > 20, n_bars)
+
+
 if __name__ == "__main__":
     runner.main([each_step_has_the_causes_of_why, letters_of_the_picture_are_in_the_list,
-                 no_line_is_wider_than_asked_for], sys.argv[2:])
+                 no_line_is_wider_than_asked_for, a_picture_shows_the_same], sys.argv[2:])

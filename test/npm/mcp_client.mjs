@@ -58,6 +58,14 @@ async function everyTool(client) {
 		assert.ok(fs.statSync(path.join(folder, name)).size > 1000, name);
 }
 
+async function picture(client) {
+	const { content } = await client.callTool({ name: "timeline", arguments: { report: "before.lull", picture: true } });
+	assert.equal(content[0].type, "image");
+	assert.equal(content[0].mimeType, "image/png");
+	assert.equal(Buffer.from(content[0].data, "base64").subarray(1, 4).toString(), "PNG");
+	console.log("picture");
+}
+
 async function everyResource(client) {
 	const { resources } = await client.listResources();
 	const uris = resources.map((r) => r.uri);
@@ -103,6 +111,7 @@ const client = await connect();
 console.log(`revision ${client.getNegotiatedProtocolVersion?.() ?? "?"}`);
 assert.equal(client.getServerVersion()?.name, "lull");
 await everyTool(client);
+await picture(client);
 await everyResource(client);
 await progressAndCancel(client);
 await wrongCalls(client);
