@@ -176,6 +176,8 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 		OPT_U64(0, "max-size", "MB", &e.max_mb,
 			"html: leave out detail until the file fits (default: 5)"),
 		OPT_U64(0, "thin", "N", &e.options.thin, "lull: keep every N-th sample alone"),
+		OPT_FLAG(0, "discard-environment", &e.options.is_env_discarded,
+			 "lull: leave environment variables out"),
 		OPT_FLAG(0, "list", &e.is_list, "list the formats and exit"),
 		OPT_END(),
 	};

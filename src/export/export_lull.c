@@ -109,13 +109,34 @@ static bool is_always_kept(const struct cut *c, const struct dim *d)
 	return true;
 }
 
+/* Whether a row of meta is an environment variable that is not wanted. */
+static bool is_discarded(const struct cut *c, const struct dim *d, u32 id)
+{
+	size_t n;
+	const struct lull_meta_row *rows;
+
+	if (!c->options->is_env_discarded || d->table->id != LULL_TABLE_meta)
+		return false;
+	rows = lull_reader_dim(c->reader, LULL_TABLE_meta, &n);
+	return !strncmp(lull_reader_string(c->reader, rows[id - 1].key, NULL), "environment.", 12);
+}
+
+static void keep_all_of(struct cut *c, struct dim *d)
+{
+	for (u32 id = 1; id <= d->n; id++) {
+		if (!is_discarded(c, d, id))
+			mark(d, id);
+	}
+}
+
 static void mark_all(struct cut *c)
 {
 	bool is_new = true;
 
-	for (u32 i = 0; i < c->n_dims; i++)
-		for (u32 id = 1; id <= c->dims[i].n && is_always_kept(c, &c->dims[i]); id++)
-			mark(&c->dims[i], id);
+	for (u32 i = 0; i < c->n_dims; i++) {
+		if (is_always_kept(c, &c->dims[i]))
+			keep_all_of(c, &c->dims[i]);
+	}
 	while (is_new) {
 		is_new = false;
 		for (u32 i = 0; i < c->n_dims; i++) {

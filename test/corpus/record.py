@@ -125,8 +125,8 @@ class Runner:
                               capture_output=True, text=True, check=True)
         first = max(0, int(done.stdout.split()[-1]) / 1e9 - 0.05)
         part = report + ".part.lull"
-        subprocess.run([self.o.lull, "export", "-t", "lull", "-o", part, "--filter-time", "%.6fs/" % first, report],
-                       check=True)
+        subprocess.run([self.o.lull, "export", "-t", "lull", "--discard-environment", "-o", part,
+                        "--filter-time", "%.6fs/" % first, report], check=True)
         os.replace(part, report)
 
     def work(self):
