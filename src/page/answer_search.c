@@ -28,6 +28,8 @@
 #define PAGE_HITS     2000u
 #define MAX_HITS      4000000u /* 24 bytes each */
 #define MAX_QUERY     256u
+#define MAX_EXACT     2048u /* names of kernels are long */
+#define LONG_NAME     600u  /* of a longer one, as much as was given must be the same */
 #define MAX_NAME_TEXT 2048u
 #define N_BUCKETS     512u
 #define LIMIT_NS      (10 * LULL_NS_PER_S)
@@ -58,6 +60,13 @@ static bool holds(const char *text, const char *word)
 	return strcasestr(text, word) != NULL;
 }
 
+static bool is_same(const char *text, const char *name)
+{
+	size_t len = strlen(name);
+
+	return len >= LONG_NAME ? !strncmp(text, name, len) : !strcmp(text, name);
+}
+
 static bool matches(struct search *s, u32 name)
 {
 	bool is_new;
@@ -71,7 +80,7 @@ static bool matches(struct search *s, u32 name)
 	if (text.len > MAX_NAME_TEXT)
 		text.at[MAX_NAME_TEXT] = '\0';
 	is = s->is_regex   ? !regexec(&s->regex, lull_str_text(&text), 0, NULL, 0)
-	     : s->is_exact ? !strcmp(lull_str_text(&text), s->text)
+	     : s->is_exact ? is_same(lull_str_text(&text), s->text)
 			   : holds(lull_str_text(&text), s->text);
 	lull_str_release(&text);
 	*known = is ? 2 : 1;
@@ -204,11 +213,12 @@ static void put(struct search *s, FILE *to)
 
 static int compile(struct search *s, struct lull_err *err)
 {
+	u32 max = s->is_exact ? MAX_EXACT : MAX_QUERY;
 	int rc;
 
-	if (!s->text || !*s->text || strlen(s->text) > MAX_QUERY)
+	if (!s->text || !*s->text || strlen(s->text) > max)
 		return lull_fail(err, LULL_E_USAGE, "q must be the text to find, up to %u bytes",
-				 MAX_QUERY);
+				 max);
 	if (!s->is_regex)
 		return LULL_OK;
 	for (const char *c = s->text; *c; c++) {

@@ -176,6 +176,9 @@ async function moving() {
   await page.mouse.up();
   s = await comes(now, (t) => t.range && t.range.to > t.range.from, "a drag measures");
   await comes(() => page.innerText(".drawer-body"), (text) => /Measured/.test(text), "and its sums are shown");
+  for (const key of [",", ".", "[", "]", "n"]) await page.keyboard.press(key); // no event is selected: nothing to complain of
+  await comes(now, (t) => t.selection && t.selection.type !== "range", "N goes on from a range, too");
+  await page.evaluate((r) => window.lull.app.setRange(r), s.range);
   await page.mouse.move(box.x + 100, box.y + 10);
   await page.mouse.down();
   await page.mouse.move(box.x + 300, box.y + 10, { steps: 4 });
@@ -272,6 +275,14 @@ async function readable(page) {
   check(own.some(([name, text]) => name === "own" && /gpt_char_train.py/.test(text)) && own.every(([name, text]) => (name === "own") === /gpt_char_train.py/.test(text)), "the program's own code is marked", own);
   const names = await tab(page, "kernels");
   check(/elementwise · /.test(names) && !/at::native/.test(names), "tables have the same names", names.slice(0, 300));
+  // The longest name of all, far longer than what somebody types.
+  const longest = await page.evaluate(async () => {
+    const table = await window.lull.app.source.ask("table", { name: "cuda_gpu_kern_sum" });
+    const ix = table.columns.findIndex((c) => c.name === "Name");
+    return table.rows.map((r, row) => [r[ix].length, row, r[ix]]).sort((a, b) => b[0] - a[0])[0];
+  });
+  await page.locator(".drawer-body tbody tr").nth(longest[1]).click();
+  await comes(() => state(page), (t) => t.selection?.name === longest[2], `a name of ${longest[0]} letters leads to the timeline`);
 }
 
 /** The names and places that the verdict tells lead there, and its sliders can be believed. */

@@ -233,9 +233,11 @@ export class App {
   }
 
   async search(query: string, isExact = false): Promise<void> {
-    this.query = query;
+    // As much of a long name as the server takes: 2048 bytes, and characters of other scripts have up to three.
+    this.query = isExact ? query.slice(0, /^[ -~]*$/.test(query) ? 2000 : 680) : query;
     this.hitIx = -1;
     if (!query) {
+      this.query = "";
       this.hits = null;
       this.changed("search");
       return;

@@ -100,7 +100,7 @@ interface Neighbour {
 
 export async function neighbour(app: App, timeline: Timeline, dir: number, isSame: boolean): Promise<void> {
   const s = app.selection;
-  if (!s) return;
+  if (!s || s.lane < 0) return; // a measured range is on no lane
   const found = await app.source.ask<Neighbour>("next", {
     lane: s.lane, t: Math.round(s.type === "gap" && dir ? s.end - 1 : s.start), dir,
     name: isSame ? s.nameId : undefined, f: app.report || undefined,

@@ -249,7 +249,8 @@ export class LocalSource implements Source {
 
   private search(query: string, isRegex: boolean, isExact: boolean, from: number | null, at: number): Hits {
     let test: (text: string) => boolean = (text) => text.toLowerCase().includes(query.toLowerCase());
-    if (isExact) test = (text) => text === query;
+    // Of a long name, as much as was given: src/page/answer_search.c.
+    if (isExact) test = (text) => text === query || (query.length >= 600 && text.startsWith(query));
     if (isRegex) {
       try {
         const regex = new RegExp(query, "i");

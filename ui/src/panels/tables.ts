@@ -37,7 +37,7 @@ export async function showName(ctx: Context, name: string): Promise<void> {
   const plain = name.replace(/^.*?:(?!:)/, (m) => (m.startsWith("aten") ? m : ""));
   await ctx.app.search(name, true);
   if (!ctx.app.hits?.total && plain !== name) await ctx.app.search(plain, true);
-  if (!ctx.app.hits?.total) await ctx.app.search(name.replace(/^\[?CUDA |\]$/g, ""));
+  if (!ctx.app.hits?.total && name.length < 80) await ctx.app.search(name.replace(/^\[?CUDA |\]$/g, ""));
   await ctx.app.goToHit(1, true);
   const s = ctx.app.selection;
   if (s) ctx.timeline.showRow(ctx.app.rowOfLane[s.lane]);
