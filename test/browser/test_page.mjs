@@ -205,12 +205,14 @@ async function moving() {
 /** The address holds the view: the same address shows the same. */
 async function links() {
   const page = await dataloader();
-  await page.evaluate(() => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.3, to: app.meta.from + l * 0.35 }); app.openTab("kernels"); });
+  await page.evaluate(() => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.3, to: app.meta.from + l * 0.35 }); app.openTab("kernels"); app.pin("gpu0/copy"); app.toggle("metrics"); app.marks = [Math.round(app.view.from) + 5]; app.filter = "o"; app.changed("rows", "view"); });
   const { view: wanted } = await state(page);
   const from = Math.round(wanted.from);
   const url = await until(() => page.url().includes(`v=${from}+`) && page.url().includes("p=kernels") && page.url(), "the address holds the view");
   const again = await open(await browser(), url);
   const got = await comes(() => state(again), (s) => s.tab === "kernels", "an address shows the same tab");
+  const layout = await again.evaluate(() => { const { app } = window.lull; return [app.pinned.join(), app.collapsed.has("metrics"), app.marks.map(Math.round).join(), app.filter, document.querySelector(".filter").value].join(" "); });
+  check(layout === `rounds,gpu0/idle,gpu0/copy false ${from + 5} o o`, "and the same rows, pins and marks", layout);
   check(Math.abs(wanted.from - got.view.from) < 2 && Math.abs(wanted.to - got.view.to) < 2, "and the same view", [wanted, got.view]);
 }
 

@@ -40,12 +40,14 @@ export class App {
   private readonly listeners: Record<string, (() => void)[]> = {};
 
   readonly meta: Meta;
+  readonly atFirst: { pinned: string[]; collapsed: Set<string> }; // what the address need not tell
 
   constructor(readonly source: Source, told: Meta, readonly report = 0, public opening?: Opening) {
     const { meta, pinned, collapsed } = arrange(told, opening);
     this.meta = meta;
     this.pinned = pinned;
     this.collapsed = collapsed;
+    this.atFirst = { pinned: [...pinned], collapsed: new Set(collapsed) };
     this.tiles = new Tiles(source, report, meta.lanes);
     this.names = new Names(source, report);
     this.tiles.onChange = () => this.changed("data");

@@ -79,7 +79,7 @@ class Page {
     };
     app.on("verdict", () => askDevices(app));
     askDevices(app);
-    for (const part of ["view", "selection", "range", "search", "drawer"] as const) app.on(part, changed);
+    for (const part of ["view", "rows", "selection", "range", "search", "drawer"] as const) app.on(part, changed);
     app.on("hover", () => {
       this.time.textContent = timeline.pointer ? format.moment(timeline.timeAt(timeline.pointer.x) - app.meta.from, timeline.nsPerPixel) : "";
     });

@@ -84,7 +84,10 @@ export class Timeline {
     app.on("search", () => this.touch());
     app.on("hover", () => this.touch());
     app.on("theme", () => this.touch());
-    app.on("rows", () => this.relayout());
+    app.on("rows", () => {
+      if (document.activeElement !== filter) filter.value = app.filter;
+      this.relayout();
+    });
     new ResizeObserver(() => this.touch()).observe(this.canvas);
     this.dragThumb();
     const loop = (): void => {

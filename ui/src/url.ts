@@ -3,6 +3,10 @@
 
 import type { App } from "./app";
 
+const MAX_TOGGLED = 60; // groups; an address has to fit into a message
+
+const list = (keys: string[]): string => keys.map(encodeURIComponent).join(",");
+
 export function encode(app: App): string {
   const parts: string[] = [];
   const first = app.first();
@@ -14,6 +18,12 @@ export function encode(app: App): string {
   if (app.tab !== "verdict") parts.push(`p=${app.tab}`);
   if (!app.isDrawerOpen) parts.push("q=0");
   if (app.query) parts.push(`find=${encodeURIComponent(app.query)}`);
+  const { pinned, collapsed } = app.atFirst;
+  if (app.pinned.join() !== pinned.join()) parts.push(`pin=${list(app.pinned)}`);
+  const toggled = [...new Set([...collapsed, ...app.collapsed])].filter((key) => collapsed.has(key) !== app.collapsed.has(key));
+  if (toggled.length) parts.push(`t=${list(toggled.slice(0, MAX_TOGGLED))}`);
+  if (app.filter) parts.push(`rows=${encodeURIComponent(app.filter)}`);
+  if (app.marks.length) parts.push(`m=${app.marks.map(Math.round).join(",")}`);
   if (app.report) parts.push(`f=${app.report}`);
   return parts.join("&");
 }
@@ -30,6 +40,16 @@ function span(text: string | null): { from: number; to: number } | null {
   return match ? { from: Number(match[1]), to: Number(match[1]) + Number(match[2]) } : null;
 }
 
+/** Pins, open groups, the filter and marks. */
+function layout(app: App, args: URLSearchParams): void {
+  const keys = (name: string): string[] => (args.get(name) ?? "").split(",").filter((key) => app.rowByKey(key) >= 0);
+  if (args.has("pin")) app.pinned = keys("pin");
+  for (const key of keys("t")) if (!app.collapsed.delete(key)) app.collapsed.add(key);
+  app.filter = args.get("rows") ?? "";
+  app.marks = (args.get("m") ?? "").split(",").map(Number).filter((t) => t > 0);
+  app.changed("rows", "view");
+}
+
 export async function decode(app: App, hash: string): Promise<void> {
   const args = new URLSearchParams(hash.replace(/^#/, ""));
   const view = span(args.get("v"));
@@ -37,6 +57,7 @@ export async function decode(app: App, hash: string): Promise<void> {
   if (view) app.show(view, false);
   if (range) app.setRange(range);
   if (args.get("q") === "0") app.isDrawerOpen = false;
+  layout(app, args);
   const find = args.get("find");
   if (find) await app.search(find).catch(() => undefined);
   const picked = /^(.*):(\d+):(\d+)$/.exec(args.get("s") ?? "");
