@@ -82,6 +82,7 @@ export function percent(share: number): string {
 
 export function value(v: number, unit: string): string {
   if (unit === "B") return bytes(v);
+  if (unit === "B/s") return `${bytes(v)}/s`;
   if (unit === "ns") return duration(v);
   return `${Math.abs(v) >= 1000 ? count(Math.round(v)) : digits(v)} ${unit}`.trim();
 }

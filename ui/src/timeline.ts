@@ -610,7 +610,7 @@ export class Timeline {
     const row = p.row;
     const pinName = app.pinned.includes(row.key) ? "Unpin" : "Pin to the top";
     return h("div", {
-      class: `title${row.kind === "idle" ? " stacked" : ""}${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}`,
+      class: `title${row.kind === "idle" || row.kind === "curve" ? " stacked" : ""}${p.isGroup ? " group" : ""}${p.isPinned ? " pinned" : ""}`,
       style: { top: `${p.y}px`, height: `${p.h}px`, paddingLeft: `${10 + p.level * 13}px` },
       role: "treeitem", "aria-expanded": p.isGroup ? String(p.isOpen) : undefined, "data-key": row.key,
       title: row.title + aboutNumber(app, p), tabindex: -1,
@@ -681,7 +681,10 @@ function numberOf(app: App, p: Placed): string {
     }
     // Of a recording that was cut, the first period began earlier.
     case "cpu": return `${format.percent(Math.min(1, row.busy / length))} of run`;
-    case "curve": return `≤ ${format.value(row.max ?? 0, row.unit ?? "")} of ${format.value(row.top ?? 0, row.unit ?? "")}`;
+    case "curve": {
+      const [max, top] = [row.max ?? 0, row.top ?? 0];
+      return `≤ ${format.value(max, row.unit ?? "")}${top > max * 1.001 ? ` of ${format.value(top, row.unit ?? "")}` : ""}`;
+    }
     case "thread": return row.is_launcher ? "launches" : "";
     case "metrics": return String((app.children[p.ix] ?? []).length);
     case "fold": return "";
