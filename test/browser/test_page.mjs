@@ -270,6 +270,8 @@ async function readable(page) {
   }, kind);
   await pick("kernel");
   await comes(() => page.innerText(".drawer-body h3"), (text) => / · |gemm|reduce|attention/.test(text) && !/void|::/.test(text), "a kernel is named by what it does");
+  const facts = await page.innerText(".drawer-body .pairs");
+  check(/in\s+step \d+/.test(facts) && /in the run, median [\d.]+ [nµ]s/.test(facts) && /[\d.]+ × the median/.test(facts), "in which step it is, and whether it is a slow one", facts);
   check(/void |::|_/.test(await page.innerText(".full-name")), "its full name is there", await page.innerText(".drawer-body"));
   await pick("pysample");
   await comes(() => page.locator(".stack li").count(), (n) => n > 2, "a stack has a line for each frame");
@@ -761,6 +763,9 @@ async function large() {
     return names.filter((n) => n !== "idle").length;
   });
   check(named > 0, "and its idle time gets causes", named);
+  const placed = () => page.evaluate(() => { const { app } = window.lull; return { pinned: app.pinned, first: app.meta.rows.find((r) => r.kind === "device").key, view: app.view, opening: app.opening }; });
+  await comes(placed, (p) => p.opening && p.pinned.includes(`${p.opening.device}/idle`) && p.first === p.opening.device, "rows are those of the device that it is about");
+  await comes(placed, (p) => p.view.from <= p.opening.from && p.view.to - p.view.from < 1.2 * (p.opening.to - p.opening.from), "and the view its steady steps");
   check(/gpu-bound/.test(await tab(page, "verdict")), "and the panel its findings");
   check(page.complaints.length === 0, "large: nothing in the console", page.complaints);
   await page.context().close();

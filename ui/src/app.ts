@@ -40,23 +40,30 @@ export class App {
   private readonly listeners: Record<string, (() => void)[]> = {};
 
   readonly meta: Meta;
-  readonly atFirst: { pinned: string[]; collapsed: Set<string> }; // what the address need not tell
+  atFirst: { pinned: string[]; collapsed: Set<string> } = { pinned: [], collapsed: new Set() }; // what the address need not tell
 
   constructor(readonly source: Source, told: Meta, readonly report = 0, public opening?: Opening) {
-    const { meta, pinned, collapsed } = arrange(told, opening);
-    this.meta = meta;
-    this.pinned = pinned;
-    this.collapsed = collapsed;
-    this.atFirst = { pinned: [...pinned], collapsed: new Set(collapsed) };
-    this.tiles = new Tiles(source, report, meta.lanes);
+    this.meta = { ...told };
+    this.tiles = new Tiles(source, report, told.lanes);
     this.names = new Names(source, report);
     this.tiles.onChange = () => this.changed("data");
     this.names.onChange = () => this.changed("data");
+    this.arrange(told);
+    this.view = this.first();
+  }
+
+  /** Put the rows in the order of what the page opens on. */
+  private arrange(told: Meta): void {
+    const { meta, pinned, collapsed } = arrange(told, this.opening);
+    this.meta.rows = meta.rows;
+    this.pinned = pinned;
+    this.collapsed = collapsed;
+    this.atFirst = { pinned: [...pinned], collapsed: new Set(collapsed) };
+    this.rowOfLane.length = this.children.length = 0;
     meta.rows.forEach((row, ix) => {
       for (let l = 0; l < row.n_lanes; l++) this.rowOfLane[row.lane + l] = ix;
       if (row.parent >= 0) (this.children[row.parent] ??= []).push(ix);
     });
-    this.view = this.first();
   }
 
   /** Call `fn` when this part changes; returns a function that ends that. */
@@ -83,12 +90,19 @@ export class App {
     return { from: Math.max(o.from - air, this.whole().from), to: Math.min(o.to + air, this.whole().to) };
   }
 
-  /** The analysis has ended after the page was opened: show what it is about, unless somebody has moved already. */
-  openOn(opening: Opening): void {
+  /**
+   * The analysis has ended after the page was opened: show what it is about. What somebody has changed stays: the
+   * order of the rows, the view.
+   */
+  openOn(told: Meta, opening: Opening | undefined): void {
     const { from, to } = this.first();
-    const isUntouched = this.view.from === from && this.view.to === to && !this.history.length && !this.selection;
-    this.opening = opening;
-    if (isUntouched) this.show(this.first(), false);
+    const isViewNew = this.view.from === from && this.view.to === to && !this.history.length && !this.selection;
+    const { pinned, collapsed } = this.atFirst;
+    const areRowsNew = this.pinned.join() === pinned.join() && [...this.collapsed].sort().join() === [...collapsed].sort().join();
+    this.opening = opening ?? this.opening;
+    if (areRowsNew) this.arrange(told);
+    this.changed("rows");
+    if (isViewNew) this.show(this.first(), false);
   }
 
   /** Ask again for the tiles of these rows: what they show has changed. */

@@ -12,7 +12,7 @@ export interface Use {
   computing: number; // kernels or graphs that are no collectives, whatever else runs
 }
 
-const known = new WeakMap<App, Map<number, Use>>();
+const known = new WeakMap<App, Map<string, Use>>(); // by the key of the row
 
 function useOf(table: Table, cells: (string | number | null)[]): Use {
   const ns = (name: string): number => Number(cells[table.columns.findIndex((c) => c.name === name)] ?? 0);
@@ -22,13 +22,13 @@ function useOf(table: Table, cells: (string | number | null)[]): Use {
 }
 
 /** By the number of the device; of several with one number, in their order. */
-function match(app: App, table: Table): Map<number, Use> {
+function match(app: App, table: Table): Map<string, Use> {
   const left = [...table.rows];
-  const uses = new Map<number, Use>();
-  app.meta.rows.forEach((row, ix) => {
+  const uses = new Map<string, Use>();
+  app.meta.rows.forEach((row) => {
     const number = row.kind === "device" ? /^gpu(\d+)/.exec(row.key)?.[1] : undefined;
     const at = number === undefined ? -1 : left.findIndex((cells) => String(cells[0]).endsWith(`(${number})`));
-    if (at >= 0) uses.set(ix, useOf(table, left.splice(at, 1)[0]));
+    if (at >= 0) uses.set(row.key, useOf(table, left.splice(at, 1)[0]));
   });
   return uses;
 }
@@ -46,5 +46,5 @@ export function askDevices(app: App): void {
 
 /** Of the device at this row, if it is known. */
 export function deviceUse(app: App, rowIx: number): Use | undefined {
-  return known.get(app)?.get(rowIx);
+  return known.get(app)?.get(app.meta.rows[rowIx]?.key ?? "");
 }

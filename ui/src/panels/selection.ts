@@ -8,7 +8,7 @@ import { receiptView } from "../receipt";
 import { emptyState } from "../table";
 import type { Frame, Link, Selected } from "../types";
 import { type Context, type Panel, failure } from "./panel";
-import { showName } from "./tables";
+import { report, showName } from "./tables";
 import { evidence, slider, verdictOf } from "./verdict";
 
 const HIDDEN_ZERO = new Set([
@@ -119,6 +119,26 @@ async function gapsOf(ctx: Context, s: Selected): Promise<HTMLElement | null> {
   }, h("span", { class: "mono" }, format.duration(to - from)), h("i", { style: { width: `${(70 * (to - from)) / longest}px` } }), h("span", { class: "small" }, `at ${format.moment(from - app.meta.from, (app.meta.to - app.meta.from) / 2000)}`)))));
 }
 
+/** Which step it is in, by the row of steps. */
+async function stepOf(ctx: Context, s: Selected): Promise<string> {
+  const { app } = ctx;
+  const steps = app.meta.rows.find((r) => r.kind === "step" && app.pinned.includes(r.key));
+  if (!steps || app.meta.rows[app.rowOfLane[s.lane]] === steps) return "";
+  const found = await app.source.ask<Selected>("event", { lane: steps.lane, t: Math.round((s.start + s.end) / 2), f: app.report || undefined }).catch(() => null);
+  return found?.type === "event" ? found.name ?? "" : "";
+}
+
+/** A kernel among all of its name: is it a slow one? */
+async function amongItsKind(ctx: Context, s: Selected): Promise<[string, string][]> {
+  const table = await report(ctx, "cuda_gpu_kern_sum", false).catch(() => null);
+  const ix = (name: string): number => table?.columns.findIndex((c) => c.name === name) ?? -1;
+  const row = table?.rows.find((r) => r[ix("Name")] === s.name);
+  if (!row || ix("Med") < 0) return [];
+  const [n, med, min, max] = ["Instances", "Med", "Min", "Max"].map((name) => Number(row[ix(name)]));
+  return [["of this name", `${format.count(n)} in the run, median ${format.duration(med)}, ${format.duration(min)} to ${format.duration(max)}`],
+    ["this one", `${((s.end - s.start) / Math.max(1, med)).toFixed(2)} × the median`]];
+}
+
 async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const { app, timeline } = ctx;
   await app.names.learn().catch(() => undefined);
@@ -133,7 +153,9 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const facts: [string, string | Node][] = [];
   if (!isGap) facts.push(["duration", format.duration(length)]);
   facts.push(["from", format.moment(s.start - app.meta.from, 10)], ["to", format.moment(s.end - app.meta.from, 10)]);
-  if (s.name && format.shortOf(s.name)) facts.push(["full name", h("span", { class: "full-name" }, format.clean(s.name, 4000))]);
+  const step = s.type === "event" ? await stepOf(ctx, s) : "";
+  if (step) facts.push(["in", step]);
+  if (row?.kind === "kernel" && s.type === "event") facts.push(...(await amongItsKind(ctx, s)));
   if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
   if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
   if (s.before) facts.push(["before", format.short(s.before)]);
@@ -141,6 +163,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const links = s.links ?? [];
   const call = links.find((l) => l.rel === "call");
   if (call && s.start >= call.end) facts.push(["queued", format.duration(s.start - call.end)]);
+  if (s.name && format.shortOf(s.name)) facts.push(["full name", h("span", { class: "full-name" }, format.clean(s.name, 4000))]);
   const buttons = h("div", { class: "buttons" },
     isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
       : h("button", { class: "primary", title: "The next one of this name", onclick: () => void neighbour(app, timeline, 1, true) }, "Next ", h("kbd", null, "]")),

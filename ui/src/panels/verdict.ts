@@ -93,15 +93,8 @@ function ask(app: App): Promise<Verdict> {
   return app.source.ask<Verdict>("verdict", { f: app.report || undefined });
 }
 
-/** The steps that were found take the place of those that the program marked. */
-function showSteps(app: App): void {
-  const rounds = app.meta.rows.find((r) => r.key === "rounds");
-  if (!rounds?.n || app.pinned.includes("rounds")) return;
-  app.pinned = ["rounds", ...app.pinned.filter((key) => app.meta.rows[app.rowByKey(key)]?.kind !== "step")];
-}
-
 /** Idle time has causes now: its tiles, its share and the picture of the whole run are new. */
-async function recolour(app: App): Promise<void> {
+async function recolour(app: App, v: Verdict): Promise<void> {
   app.forget((row) => row.kind === "idle" || row.key === "rounds");
   const meta = await app.source.ask<Meta>("meta", { f: app.report || undefined });
   app.meta.minimap = meta.minimap;
@@ -110,8 +103,8 @@ async function recolour(app: App): Promise<void> {
     const old = known.get(row.key);
     if (old) [old.busy, old.n] = [row.busy, row.n];
   }
-  showSteps(app);
-  app.changed("rows", "verdict");
+  app.openOn(meta, v.open);
+  app.changed("verdict");
 }
 
 /** While the analysis runs: ask again, show its progress, and colour idle time when it is done. */
@@ -120,7 +113,7 @@ function follow(app: App): void {
     void ask(app).then((v) => {
       answers.set(app, Promise.resolve(v));
       if (v.state === "running") follow(app);
-      else void recolour(app).then(() => { if (v.open) app.openOn(v.open); });
+      else void recolour(app, v);
       app.changed("verdict");
     }).catch(() => undefined); // the server is gone, which the page says elsewhere
   }, ASK_AGAIN_MS);
