@@ -14,6 +14,7 @@
 #include "cause/why.h"
 #include "cmd/diff_json.h"
 #include "cmd/diff_profiled.h"
+#include "cmd/diff_requests.h"
 #include "cmd/job/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
@@ -49,6 +50,7 @@ struct diff {
 	struct lull_decision idle;
 	bool has_idle;
 	struct lull_diff_profiled profiled;
+	struct lull_diff_requests requests;
 };
 
 static const struct lull_out_column columns[] = {
@@ -152,6 +154,7 @@ static void collect(struct diff *d)
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[1].steps) : 1);
 	}
 	lull_diff_profiled_init(&d->profiled, d->side[0].reader, d->side[1].reader);
+	lull_diff_requests_init(&d->requests, d->side[0].reader, d->side[1].reader);
 	if (d->is_per_step) {
 		decide(d, "step_time", &d->step_time);
 		d->has_idle = decide(d, "idle_share", &d->idle);
@@ -329,7 +332,7 @@ static int print_text(const struct diff *d, struct lull_err *err)
 
 	print_verdict(d);
 	print_steps(d);
-	if (print_causes(d, err))
+	if (lull_diff_requests_print(&d->requests, err) || print_causes(d, err))
 		return err->code;
 	for (size_t i = 0; i < d->parts.n; i++)
 		if (print_part(d, &parts[i], err))
@@ -435,6 +438,7 @@ static void print_json(const struct diff *d, FILE *to)
 	for (size_t i = 0; i < d->parts.n; i++)
 		put_part(&j, d, &parts[i]);
 	lull_diff_profiled_json(&d->profiled, &j);
+	lull_diff_requests_json(&d->requests, &j);
 	lull_json_end(&j);
 	putc('\n', to);
 }
@@ -473,6 +477,18 @@ static const struct lull_property profiled[] = {
 	{ NULL, NULL, NULL, NULL },
 };
 
+static const struct lull_property requests[] = {
+	{ "n", "array", "requests that were answered, before and after", NULL },
+	{ "latency_p50_ns", "array", "median latency", NULL },
+	{ "latency_p90_ns", "array", "90th percentile", NULL },
+	{ "latency_p99_ns", "array", "99th percentile", NULL },
+	{ "latency_mean_ns", "array", "average", NULL },
+	{ "first_token_p50_ns", "array", "median time to the first token, if there are tokens",
+	  NULL },
+	{ "parts", "object", "what the average goes to, by the words of lull requests", NULL },
+	{ NULL, NULL, NULL, NULL },
+};
+
 static const struct lull_property document[] = {
 	{ "before", "string", "the first report", NULL },
 	{ "after", "string", "the second report", NULL },
@@ -491,6 +507,7 @@ static const struct lull_property document[] = {
 	{ "profiled", "array",
 	  "kernels whose counters were read on both sides, with values by the keys of lull kernel",
 	  profiled },
+	{ "requests", "object", "if both have requests of a server; before and after", requests },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -521,6 +538,7 @@ static void release(struct diff *d)
 	lull_vec_release(&d->parts);
 	if (d->side[1].reader)
 		lull_diff_profiled_release(&d->profiled);
+	lull_diff_requests_release(&d->requests);
 	for (int i = 0; i < 2; i++) {
 		if (d->side[i].has_why)
 			lull_why_release(&d->side[i].why);

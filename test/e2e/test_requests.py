@@ -568,6 +568,20 @@ class Gate(Case):
         self.assertEqual(self.gate(*metrics, slower), (1, {k: "regressed" for k in same}))
         self.assertEqual(self.gate(*metrics, tail), (1, {**same, "latency_p99": "regressed"}))
 
+    def test_side_by_side(self):
+        before, after = self.make("before", lambda i: 1000), self.make("after", lambda i: 1500)
+        run = runner.run([LULL, "diff", before, after])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("Requests: 700 before, 700 after", run.stdout)
+        said = json.loads(runner.run([LULL, "diff", "--format", "json", before, after]).stdout)["requests"]
+        ours = [json.loads(self.answer(report, "-f", "json")) for report in (before, after)]
+        self.assertEqual(said["latency_p99_ns"], [one["latency"]["p99_ns"] for one in ours])
+        self.assertEqual(said["n"], [700, 700])
+        for i in (0, 1):
+            self.assertAlmostEqual(sum(part[i] for part in said["parts"].values()), said["latency_mean_ns"][i], delta=2)
+        other = os.path.join(EXAMPLES, "reports", "dataloader_cpu.lull")
+        self.assertNotIn("requests", json.loads(runner.run([LULL, "diff", "--format", "json", before, other]).stdout))
+
     def test_bounds(self):
         report = self.make("few", lambda i: 1000, 50)
         run = runner.run([LULL, "gate", "--max", "latency < 2 ms", report])
