@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "request/requests_int.h"
 #include "request/sweep.h"
 
@@ -35,13 +36,19 @@ enum {
 };
 _Static_assert(N_HOLD <= LULL_SWEEP_MAX, "more kinds than a sweep counts");
 
+/* From here to the next step so many requests are open. */
+struct open_step {
+	u64 at_ns;
+	u32 n;
+};
+
 struct breakdown {
 	struct lull_request_reader *q;
 	struct lull_one_request *one;
 	u32 ix;
 	struct lull_vec edges; /* struct lull_edge */
 	struct lull_vec lanes; /* u32: its threads */
-	struct lull_vec reach; /* u64: by request, the latest end of it and all before it */
+	struct lull_vec *open; /* by process: struct open_step, by time */
 	u64 first_launch_ns, first_slice_ns;
 };
 
@@ -196,8 +203,10 @@ static void hold_devices(struct breakdown *b)
 static void hold_collections(struct breakdown *b)
 {
 	const struct lull_request_slice *s = b->q->collections.at;
+	size_t i = lull_vec_upper(&b->q->collections, offsetof(struct lull_request_slice, id),
+				  b->one->start_ns);
 
-	for (size_t i = 0; i < b->q->collections.n && s[i].from_ns < b->one->end_ns; i++)
+	for (; i < b->q->collections.n && s[i].from_ns < b->one->end_ns; i++)
 		if (s[i].process == b->one->process)
 			hold(b, s[i].from_ns, s[i].to_ns, COLLECTION);
 }
@@ -288,15 +297,17 @@ static void link_slices(const struct lull_request_reader *q, u32 *first, u32 *ne
 	}
 }
 
-/* Other requests of the process that are open meanwhile. */
+/* Times in which another request of the process is open. */
 static void hold_others(struct breakdown *b)
 {
-	const struct lull_one_request *all = b->q->to->all.at;
+	const struct lull_vec *steps = &b->open[b->one->process];
+	const struct open_step *at = steps->at;
+	size_t i = lull_vec_upper(steps, offsetof(struct open_step, at_ns), b->one->start_ns);
 
-	for (size_t i = lull_vec_upper(&b->reach, 0, b->one->start_ns);
-	     i < b->q->to->all.n && all[i].start_ns < b->one->end_ns; i++)
-		if (i != b->ix && all[i].process == b->one->process)
-			hold(b, all[i].start_ns, all[i].end_ns, OTHERS_OPEN);
+	for (i -= i > 0; i < steps->n && at[i].at_ns < b->one->end_ns; i++)
+		if (at[i].n > 1)
+			hold(b, at[i].at_ns, i + 1 < steps->n ? at[i + 1].at_ns : UINT64_MAX,
+			     OTHERS_OPEN);
 }
 
 static void break_down(struct breakdown *b, const struct lull_owned *own, size_t n_own)
@@ -314,14 +325,34 @@ static void break_down(struct breakdown *b, const struct lull_owned *own, size_t
 	lull_sweep(&b->edges, visit, b);
 }
 
-static void find_reach(struct breakdown *b)
+/* One that starts or ends. */
+static int step_by_time(const void *a, const void *b)
+{
+	const struct open_step *x = a, *y = b;
+
+	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
+}
+
+/* How many requests each process has open: first each change, then their sums. */
+static void count_open(struct breakdown *b, size_t n_processes)
 {
 	const struct lull_one_request *all = b->q->to->all.at;
-	u64 latest_ns = 0;
 
+	b->open = lull_alloc(n_processes, sizeof(*b->open));
+	for (size_t p = 0; p < n_processes; p++)
+		lull_vec_init(&b->open[p], sizeof(struct open_step));
 	for (size_t i = 0; i < b->q->to->all.n; i++) {
-		latest_ns = all[i].end_ns > latest_ns ? all[i].end_ns : latest_ns;
-		*(u64 *)lull_vec_push(&b->reach) = latest_ns;
+		struct open_step *two = lull_vec_extend(&b->open[all[i].process], 2);
+
+		two[0] = (struct open_step){ all[i].start_ns, 1 };
+		two[1] = (struct open_step){ all[i].end_ns, UINT32_MAX };
+	}
+	for (size_t p = 0; p < n_processes; p++) {
+		struct open_step *at = b->open[p].at;
+
+		lull_sort(at, b->open[p].n, sizeof(*at), step_by_time);
+		for (size_t i = 1; i < b->open[p].n; i++)
+			at[i].n += at[i - 1].n;
 	}
 }
 
@@ -331,13 +362,13 @@ void lull_request_break_down(struct lull_request_reader *q)
 	const struct lull_owned *own = q->owned.at;
 	u32 *first = lull_alloc(q->to->all.n + 1, sizeof(*first));
 	u32 *next = lull_alloc(q->slices.n + 1, sizeof(*next));
-	size_t at = 0;
+	size_t at = 0, n_processes;
 
 	lull_vec_init(&b.edges, sizeof(struct lull_edge));
 	lull_vec_init(&b.lanes, sizeof(u32));
-	lull_vec_init(&b.reach, sizeof(u64));
 	link_slices(q, first, next);
-	find_reach(&b);
+	lull_reader_dim(q->reader, LULL_TABLE_process, &n_processes);
+	count_open(&b, ++n_processes);
 	for (b.ix = 0; b.ix < q->to->all.n; b.ix++) {
 		size_t n = 0;
 
@@ -350,7 +381,9 @@ void lull_request_break_down(struct lull_request_reader *q)
 	}
 	lull_vec_release(&b.edges);
 	lull_vec_release(&b.lanes);
-	lull_vec_release(&b.reach);
+	for (size_t p = 0; p < n_processes; p++)
+		lull_vec_release(&b.open[p]);
+	free(b.open);
 	free(first);
 	free(next);
 	add_thread_time(q);

@@ -172,6 +172,18 @@ static int by_start(const void *a, const void *b)
 	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
+/* Of collections the id says how far it and all before it reach. */
+static void set_reach(struct lull_vec *collections)
+{
+	struct lull_request_slice *s = collections->at;
+	u64 latest_ns = 0;
+
+	for (size_t i = 0; i < collections->n; i++) {
+		latest_ns = s[i].to_ns > latest_ns ? s[i].to_ns : latest_ns;
+		s[i].id = latest_ns;
+	}
+}
+
 static void read_ranges(struct states *s)
 {
 	struct lull_request_reader *q = s->q;
@@ -191,6 +203,7 @@ static void read_ranges(struct states *s)
 	lull_cursor_release(&c);
 	free(of_label);
 	lull_sort(q->collections.at, q->collections.n, sizeof(struct lull_request_slice), by_start);
+	set_reach(&q->collections);
 }
 
 static void keep_state(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
