@@ -13,6 +13,8 @@
 #include "text/out.h"
 #include "text/term.h"
 
+#define MAX_INTERVALS 10000u
+
 enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV };
 static const char *const formats[] = { "text", "json", "csv", NULL };
 
@@ -97,20 +99,25 @@ static int answer(struct lull_requests_answer *a, int format, struct lull_err *e
 	return LULL_OK;
 }
 
-static int run(const char *path, int format, struct lull_err *err)
+static int run(const char *path, int format, u64 n_intervals, struct lull_err *err)
 {
 	struct lull_requests_answer a = { .path = path };
+	unsigned wants = n_intervals ? LULL_REQUESTS_WANT_PIECES : 0;
 	int rc;
 
 	if (lull_import_open(path, &a.reader, err))
 		return err->code;
 	lull_losses_warn(a.reader);
-	rc = lull_requests_init(&a.requests, a.reader, LULL_SPAN_ALL, 0, err);
+	lull_vec_init(&a.intervals, sizeof(struct lull_request_interval));
+	rc = lull_requests_init(&a.requests, a.reader, LULL_SPAN_ALL, wants, err);
+	if (!rc && n_intervals)
+		lull_request_intervals(&a.intervals, &a.requests, (u32)n_intervals);
 	if (!rc)
 		rc = answer(&a, format, err);
 	if (rc)
 		lull_err_wrap(err, "%s", path);
 	lull_requests_release(&a.requests);
+	lull_vec_release(&a.intervals);
 	lull_reader_close(a.reader);
 	return rc;
 }
@@ -118,6 +125,7 @@ static int run(const char *path, int format, struct lull_err *err)
 int cmd_requests(int argc, char **argv, struct lull_err *err)
 {
 	int format = FORMAT_TEXT;
+	u64 n_intervals = 0;
 	const struct lull_opt opts[] = {
 		OPT_USAGE(
 			"lull requests [OPTIONS] FILE",
@@ -125,6 +133,8 @@ int cmd_requests(int argc, char **argv, struct lull_err *err)
 			"why slow ones are slow."),
 		OPT_ENUM('f', "format", &format, formats,
 			 "format of the answer (default: text); csv has a row for each request"),
+		OPT_U64(0, "intervals", "N", &n_intervals,
+			"also the load over time, in N intervals"),
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
@@ -135,8 +145,11 @@ int cmd_requests(int argc, char **argv, struct lull_err *err)
 	if (argc - first != 1)
 		return lull_fail(err, LULL_E_USAGE, "give one file, such as report1.lull; got %d",
 				 argc - first);
+	if (n_intervals > MAX_INTERVALS)
+		return lull_fail(err, LULL_E_USAGE, "option --intervals: at most %u",
+				 MAX_INTERVALS);
 	if (stat(argv[first], &st) == 0 && S_ISDIR(st.st_mode))
 		return lull_fail(err, LULL_E_USAGE, "%s is a folder; give one of the reports in it",
 				 argv[first]);
-	return run(argv[first], format, err);
+	return run(argv[first], format, n_intervals, err);
 }

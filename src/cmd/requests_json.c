@@ -137,6 +137,28 @@ static void put_tail(struct lull_json *j, const struct lull_requests_answer *a)
 	lull_json_end(j);
 }
 
+static void put_intervals(struct lull_json *j, const struct lull_requests_answer *a)
+{
+	const struct lull_request_interval *at = a->intervals.at;
+
+	if (!a->intervals.n)
+		return;
+	lull_json_key(j, "intervals");
+	lull_json_array(j);
+	for (size_t i = 0; i < a->intervals.n; i++) {
+		lull_json_object(j);
+		lull_json_key_u64(j, "start_ns", at[i].from_ns);
+		lull_json_key_u64(j, "end_ns", at[i].to_ns);
+		lull_json_key_u64(j, "arrived", at[i].n_arrived);
+		put_number(j, "open_mean", at[i].n_open);
+		put_number(j, "waiting_mean", at[i].n_waiting);
+		lull_json_key_u64(j, "p50_ns", at[i].p50_ns);
+		lull_json_key_u64(j, "max_ns", at[i].max_ns);
+		lull_json_end(j);
+	}
+	lull_json_end(j);
+}
+
 void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 {
 	const struct lull_requests *q = &a->requests;
@@ -156,6 +178,7 @@ void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 	put_parts(&j, &a->summary);
 	put_names(&j, a);
 	put_tail(&j, a);
+	put_intervals(&j, a);
 	lull_json_end(&j);
 	fputc('\n', to);
 }
@@ -239,6 +262,17 @@ static const struct lull_property tail_keys[] = {
 	END,
 };
 
+static const struct lull_property interval_keys[] = {
+	{ "start_ns", "integer", "start of the interval", NULL },
+	{ "end_ns", "integer", "its end", NULL },
+	{ "arrived", "integer", "requests that arrived in it", NULL },
+	{ "open_mean", "number", "requests that were open, on average", NULL },
+	{ "waiting_mean", "number", "of them, those in the parts queue and others", NULL },
+	{ "p50_ns", "integer", "median latency of those that arrived, 0 if there are none", NULL },
+	{ "max_ns", "integer", "the longest of them", NULL },
+	END,
+};
+
 static const struct lull_property keys[] = {
 	{ "path", "string", "the report", NULL },
 	{ "n", "integer", "requests that were answered", NULL },
@@ -251,6 +285,7 @@ static const struct lull_property keys[] = {
 	{ "between_tokens", "object|null", "from a token to the next", quantile_keys },
 	{ "parts", "array", "what the time goes to", part_keys },
 	{ "names", "array", "by name, most requests first", name_keys },
+	{ "intervals", "array", "the load over time, with --intervals", interval_keys },
 	{ "tail", "object|null", "why slow ones are slow; null if there are too few", tail_keys },
 	END,
 };

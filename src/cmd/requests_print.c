@@ -243,6 +243,24 @@ static void say_limit(const struct printer *p, const struct lull_requests_answer
 	    l->is_device ? "the GPU" : "the busiest thread", rate_of(l->limit_hz).text);
 }
 
+static void put_intervals(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_request_interval *at = a->intervals.at;
+
+	if (!a->intervals.n)
+		return;
+	fprintf(p->to, "\n%11s %9s %9s %9s %9s %9s\n", "from (s)", "arrivals", "open", "waiting",
+		"p50", "max");
+	for (size_t i = 0; i < a->intervals.n; i++) {
+		struct lull_number n[2];
+
+		fprintf(p->to, "%11.6f %9u %9.2f %9.2f %9s %9s\n",
+			(f64)at[i].from_ns / LULL_NS_PER_S, at[i].n_arrived, at[i].n_open,
+			at[i].n_waiting, at[i].n_arrived ? time_of((f64)at[i].p50_ns, &n[0]) : "",
+			at[i].n_arrived ? time_of((f64)at[i].max_ns, &n[1]) : "");
+	}
+}
+
 void lull_requests_print(FILE *to, const struct lull_requests_answer *a, int width)
 {
 	const struct printer p = { to, width };
@@ -252,5 +270,6 @@ void lull_requests_print(FILE *to, const struct lull_requests_answer *a, int wid
 	put_latency(&p, a);
 	put_parts(&p, a);
 	say_tail(&p, a);
+	put_intervals(&p, a);
 	say_limit(&p, a);
 }

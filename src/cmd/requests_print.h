@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "request/over_time.h"
 #include "request/requests.h"
 #include "request/summary.h"
 #include "request/tail.h"
@@ -18,6 +19,7 @@ struct lull_requests_answer {
 	struct lull_requests requests; /* that were answered */
 	struct lull_request_summary summary;
 	struct lull_request_tail tail;
+	struct lull_vec intervals; /* struct lull_request_interval; empty if not asked for */
 };
 
 /* In sentences and tables, at most `width` columns wide. */

@@ -65,8 +65,8 @@ struct lull_request_reader {
 	struct lull_vec slices;	 /* struct lull_request_slice, by lane, then start */
 	size_t *first_slice;	 /* by lane: index in `slices`; one more than there are lanes */
 	struct lull_vec *states; /* by lane: struct lull_state; only lanes with slices */
-	struct lull_vec
-		collections; /* struct lull_request_slice: the collector runs; by start; id: the latest end so far */
+	/* struct lull_request_slice: the collector runs; by start, id: the latest end so far. */
+	struct lull_vec collections;
 	struct lull_vec work;  /* struct lull_request_unit, by start */
 	struct lull_vec owned; /* struct lull_owned, by request, then work */
 	u32 *n_served;	       /* by lane: requests that it worked for */
