@@ -95,25 +95,30 @@ def http_name(method, path):
     return "%s %s" % (method, "/".join(":id" if part and _is_id(part) else part for part in parts))
 
 
-@careful
 def current():
     """The request that this code works for, or None."""
     request = _current.get()
     return request if request is not None and request.is_open else None
 
 
-@careful
 def work(request):
-    """This thread works for this request from now on, or for none."""
+    """This thread works for this request from now on, or for none.
+
+    Called for each callback of an event loop, so it is not `careful` but has the same in it.
+    """
     if request is not None and not request.is_open:
         request = None
-    if _thread.request is request:
+    thread = _thread
+    if thread.request is request:
         return
-    _thread.request = request
-    if request is None:
-        _agent.request_work()
-    else:
-        _agent.request_work(request.name, request.id)
+    thread.request = request
+    try:
+        if request is None:
+            _agent.request_work()
+        else:
+            _agent.request_work(request.name, request.id)
+    except Exception:
+        pass
 
 
 @careful
@@ -229,16 +234,17 @@ class _Bound:
 def _patch_events(module):
     original = module.Handle._run
 
+    current_of, thread = _current, _thread
+
     @functools.wraps(original)
     def _run(self):
-        context = self._context
-        request = context.get(_current) if context is not None else None
+        request = self._context.get(current_of)
         if request is not None:
             work(request)
         try:
             return original(self)
         finally:
-            if _thread.request is not None:
+            if thread.request is not None:
                 work(None)
     module.Handle._run = _run
 

@@ -205,7 +205,9 @@ class Servers(Case):
         marks = self.marks(report)
         names = [text for kind, _, text, _ in marks if kind == 1]
         self.assertEqual(names, ["GET /items/:id"] * 3 + ["GET /stream", "GET /nothing"])
-        self.assertEqual([text for kind, _, text, _ in marks if kind == 2], ["200"] * 4 + ["404"])
+        # A client may have its answer, and ask again, before the server is done with it.
+        ends = {i: text for kind, i, text, _ in marks if kind == 2}
+        self.assertEqual([ends[i] for kind, i, _, _ in marks if kind == 1], ["200"] * 4 + ["404"])
         self.assertEqual({trace for kind, _, _, trace in marks if kind == 1}, {TRACE})
         for ident in {m[1] for m in marks}:
             mine = [kind for kind, i, _, _ in marks if i == ident]
