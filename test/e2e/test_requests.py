@@ -493,6 +493,19 @@ class Trouble(Case):
             hooks._agent = Broken()
         server =""", 1))
 
+    def test_a_server_that_is_killed(self):
+        """What it had answered is there, what was open is counted."""
+        _, report = self.record("""
+            import lull, os, signal
+            for i in range(3):
+                with lull.request("answered"):
+                    lull.token()
+            with lull.request("open"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            """, status=128 + 9)
+        self.assertEqual([row["Name"] for row in self.requests(report)], ["answered"] * 3)
+        self.assertEqual(json.loads(self.answer(report, "-f", "json"))["left_out"]["did_not_end"], 1)
+
     def test_not_asked_for(self):
         _, report = self.record(SERVERS["wsgiref"], "-t", "osrt")
         self.assertEqual(self.marks(report), [])
