@@ -498,6 +498,9 @@ install: all
 	$(Q)install -D -m 755 $(BUILD)/liblull-read.so $(DESTDIR)$(AGENT_DIR)/liblull-read.so
 	$(Q)for file in lull.h lull_read.h; do install -D -m 644 include/$$file $(DESTDIR)$(PREFIX)/include/$$file || exit 1; done
 	$(Q)for file in $(PYTHON_FILES); do install -D -m 644 python/$$file $(DESTDIR)$(AGENT_DIR)/python/$$file || exit 1; done
+	$(Q)install -D -m 644 packaging/completions/lull.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/lull
+	$(Q)install -D -m 644 packaging/completions/_lull $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_lull
+	$(Q)install -D -m 644 packaging/completions/lull.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/lull.fish
 	$(Q)for page in $(PAGES:doc/%.md=%); do \
 		to=$(DESTDIR)$(MAN_DIR)/man$${page##*.}; \
 		mkdir -p $$to && tools/md2man $(VERSION) doc/$$page.md > $$to/$$page || exit 1; done

@@ -11,7 +11,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "text/opt.h"
+#include "text/term.h"
 #include "cmd/cmd.h"
+#include "cmd/last_report.h"
 
 /* What this program was made of, for those who report a bug or link it again. */
 #ifndef LULL_COMMIT
@@ -101,6 +103,10 @@ int main(int argc, char **argv)
 	fill_streams();
 	lull_crash_watch();
 	lull_log_init(LULL_LOG_WARN, getenv("LULL_DEBUG"));
+	/* People see what they most likely came for; scripts see that a command is missing. */
+	if (!word && lull_term_is_tty(stdin) && lull_term_is_tty(stdout) &&
+	    lull_last_report(stdout))
+		return fflush(stdout) ? STATUS_FAILURE : STATUS_OK;
 	if (!word || !strcmp(word, "--help") || !strcmp(word, "-h")) {
 		int status = run(lull_cmd_find("help", &nearest), 1, help);
 

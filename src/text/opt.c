@@ -329,11 +329,42 @@ static void move_to_end(struct parser *p, int argc)
 	p->argc--;
 }
 
+/* Who wants to know options; nobody, as a rule. */
+static struct {
+	lull_opt_reader *reader;
+	void *ctx;
+} diverted;
+
+void lull_opt_divert(lull_opt_reader *reader, void *ctx)
+{
+	diverted.reader = reader;
+	diverted.ctx = ctx;
+}
+
+bool lull_opt_takes_value(const struct lull_opt *opt)
+{
+	return takes_value(opt);
+}
+
+bool lull_opt_takes_word(const struct lull_opt *opt)
+{
+	return takes_value(opt) && opt->kind != LULL_OPT_WORD && opt->kind != LULL_OPT_BOOL;
+}
+
+static bool divert(const struct lull_opt *opts)
+{
+	if (diverted.reader)
+		diverted.reader(diverted.ctx, opts);
+	return diverted.reader != NULL;
+}
+
 int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lull_err *err)
 {
 	struct parser p = { argc, argv, opts, 1, err };
 	bool is_over = false;
 
+	if (divert(opts))
+		return LULL_OPT_HELPED;
 	while (p.ix < p.argc) {
 		int rc = is_over ? LULL_OK : parse_options(&p, &is_over);
 
@@ -349,7 +380,7 @@ int lull_opt_parse_program(int argc, char **argv, const struct lull_opt *opts, s
 {
 	struct parser p = { argc, argv, opts, 1, err };
 	bool is_over = false;
-	int rc = parse_options(&p, &is_over);
+	int rc = divert(opts) ? LULL_OPT_HELPED : parse_options(&p, &is_over);
 
 	return rc ? rc : p.ix;
 }

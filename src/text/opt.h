@@ -126,6 +126,19 @@ int lull_opt_parse(int argc, char **argv, const struct lull_opt *opts, struct lu
 int lull_opt_parse_program(int argc, char **argv, const struct lull_opt *opts,
 			   struct lull_err *err);
 
+/* Given the options of a command instead of having them parsed. */
+typedef void lull_opt_reader(void *ctx, const struct lull_opt *opts);
+
+/*
+ * From now on, lull_opt_parse() hands its options to `reader` and returns LULL_OPT_HELPED: for
+ * completion, which asks commands what they take. NULL: it parses again.
+ */
+void lull_opt_divert(lull_opt_reader *reader, void *ctx);
+
+/* Whether the option takes a value, and whether that may be the next word. */
+bool lull_opt_takes_value(const struct lull_opt *opt);
+bool lull_opt_takes_word(const struct lull_opt *opt);
+
 /* Print the options, aligned and wrapped to `width` columns. */
 void lull_opt_help(FILE *to, const struct lull_opt *opts, int width);
 

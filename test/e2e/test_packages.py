@@ -192,7 +192,8 @@ def the_deb_works_where_it_is_unpacked():
                   os.path.join(folder, "r.lull"), env={"PYTHONPATH": path})
         runner.expect("the package of Python", got.stdout.strip() == "True", got.stdout + got.stderr)
         for name in ("share/man/man1/lull-why.1.gz", "share/doc/lull/copyright", "share/doc/lull/changelog.gz",
-                     "include/lull_read.h"):
+                     "include/lull_read.h", "share/bash-completion/completions/lull",
+                     "share/zsh/vendor-completions/_lull", "share/fish/vendor_completions.d/lull.fish"):
             runner.expect(name, os.path.exists(os.path.join(usr, name)))
 
 
