@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -498,6 +499,56 @@ except KeyboardInterrupt:
     runner.expect("interrupted", got.stdout.strip() == "interrupted True", (got.stdout, got.stderr))
 
 
+def c_and_cpp_programs_use_the_library():
+    """The header alone, as C99 and as C++, with all warnings."""
+    code = r"""
+#include <lull_read.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    struct lull_read_error error;
+    struct lull_read *report;
+    struct lull_read_rows *rows;
+    struct lull_read_column dur;
+    const char *names[1];
+    int64_t sum = 0;
+    uint64_t i;
+
+    names[0] = "dur";
+    if (argc < 2 || lull_read_open(argv[1], &report, &error))
+        return puts(error.text), 1;
+    if (lull_read_table(report, "kernels", names, 1, &rows, &error))
+        return puts(error.text), 1;
+    lull_read_close(report);
+    lull_read_column(rows, 0, &dur);
+    for (i = 0; i < dur.n_rows; i++)
+        sum += ((const int64_t *)dur.values)[i];
+    lull_read_rows_free(rows);
+    printf("%lld\n", (long long)sum);
+    return 0;
+}
+"""
+    expected = sum(opened().kernels.column("dur").values)
+    with tempfile.TemporaryDirectory() as folder:
+        for compiler, flags, name in (("gcc", "-std=c99", "use.c"), ("g++", "-std=c++11", "use.cc")):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+                f.write(code)
+            runner.run([compiler, flags, "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", os.path.join(os.path.dirname(TEST), "include"),
+                        "-o", "use", name, f"-L{BUILD}", "-llull-read", f"-Wl,-rpath,{BUILD}"], cwd=folder, check=True)
+            got = runner.run([os.path.join(folder, "use"), TRAIN], check=True).stdout
+            runner.expect(compiler, int(got) == expected, got)
+            got = runner.run([os.path.join(folder, "use"), __file__])
+            runner.expect("an error is a sentence", got.returncode == 1 and "none of the formats" in got.stdout, got)
+
+
+def the_library_exports_its_interface_alone():
+    got = runner.run(["nm", "-D", "--defined-only", os.path.join(BUILD, "liblull-read.so")], check=True).stdout
+    names = {line.split()[-1] for line in got.splitlines()}
+    with open(os.path.join(os.path.dirname(TEST), "include/lull_read.h"), encoding="utf-8") as f:
+        declared = set(re.findall(r"\b(lull_read_\w+)\(", re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)))
+    runner.expect("symbols", names == declared, names ^ declared)
+
+
 def the_examples_of_the_package_hold():
     code = "import doctest, lull._report; r = doctest.testmod(lull._report); print(r); assert r.attempted > 5 and not r.failed"
     with tempfile.TemporaryDirectory() as folder:
@@ -579,6 +630,8 @@ TESTS = (
     without_memory_there_is_an_exception,
     threads_wait_for_each_other,
     ctrl_c_ends_a_query,
+    c_and_cpp_programs_use_the_library,
+    the_library_exports_its_interface_alone,
     the_examples_of_the_package_hold,
     a_program_that_only_marks_loads_little,
     ranges_are_decorators,
