@@ -23,13 +23,19 @@ nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`
 
 Reports are read without `lull profile`; lull-python(7) describes both parts.
 """
+from __future__ import annotations
+
 import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._report import (Column, Diff, Error, FormatError, Frame, MemoryGone, NotFound, ReadError, Report,
-                          ReportWarning, Table, UsageError, Why, open)
+    from ._report import Column as Column, Diff as Diff, Error as Error, FormatError as FormatError, Frame as Frame
+    from ._report import MemoryGone as MemoryGone, NotFound as NotFound, ReadError as ReadError, Report as Report
+    from ._report import ReportWarning as ReportWarning, Table as Table, UsageError as UsageError, Why as Why
+    from ._report import open as open
+    from typing import Any, Callable, List, Optional, TypeVar, Union
+    _F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = ["schedule", "step", "record", "range", "mark", "start", "stop", "is_recording", "profile",
            "request", "current_request", "serve", "token"]
@@ -39,18 +45,18 @@ _READING = frozenset(("Column", "Diff", "Error", "FormatError", "Frame", "Memory
                       "Report", "ReportWarning", "Table", "UsageError", "Why", "open"))
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name not in _READING:
         raise AttributeError(f"module 'lull' has no attribute {name!r}")
     from . import _report
     return getattr(_report, name)
 
 
-def __dir__():
+def __dir__() -> List[str]:
     return sorted([*globals(), *_READING])
 
 
-def _load():
+def _load() -> Any:
     """The agent as a Python module, or None without `lull profile`."""
     module = sys.modules.get("_lull")
     if module is not None:
@@ -78,7 +84,7 @@ _agent = _load()
 _n_steps = 0
 
 
-def schedule(skip_first=0, wait=0, warmup=0, active=1, repeat=0):
+def schedule(skip_first: int = 0, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 0) -> bool:
     """Record only some steps, from the next step() on, as torch.profiler.schedule does.
 
     Skip the first `skip_first` steps. Then each round waits for `wait` steps, warms up for
@@ -96,7 +102,7 @@ def schedule(skip_first=0, wait=0, warmup=0, active=1, repeat=0):
     return bool(_agent and _agent.schedule(*numbers))
 
 
-def step(number=None):
+def step(number: Optional[int] = None) -> None:
     """Start a step of the program's loop; the previous one ends."""
     global _n_steps
     if number is not None:
@@ -114,55 +120,54 @@ class record:
 
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = str(name)
 
-    def __enter__(self):
+    def __enter__(self) -> record:
         if _agent:
             _agent.push(self.name)
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if _agent:
             _agent.pop()
-        return False
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         import functools
 
         @functools.wraps(function)
-        def inner(*args, **kwargs):
+        def inner(*args: Any, **kwargs: Any) -> Any:
             with record(self.name):
                 return function(*args, **kwargs)
-        return inner
+        return inner  # type: ignore[return-value]
 
 
-def range(name):
+def range(name: Any) -> Any:
     """The same as record(), and as a decorator also without a name: `@lull.range`."""
     if callable(name):
         return record(getattr(name, "__qualname__", repr(name)))(name)
     return record(name)
 
 
-def mark(name):
+def mark(name: str) -> None:
     """Mark this moment."""
     if _agent:
         _agent.mark(str(name))
 
 
-def start():
+def start() -> None:
     """Start a recording; needs --capture-range=lull."""
     if _agent:
         _agent.start()
 
 
-def stop():
+def stop() -> None:
     """End the recording."""
     if _agent:
         _agent.stop()
 
 
-def is_recording():
+def is_recording() -> bool:
     """True while a recording is on."""
     return bool(_agent and _agent.is_recording())
 
@@ -265,12 +270,12 @@ class profile:
     again: RuntimeError, with the recorder's sentence.
     """
 
-    def __init__(self, output=None):
+    def __init__(self, output: Union[str, os.PathLike[str], None] = None) -> None:
         self.output = os.fspath(output) if output is not None else None
-        self.path = None
+        self.path: Optional[str] = None
 
     @staticmethod
-    def _ask(request):
+    def _ask(request: str) -> str:
         """One line to the recorder of this session, one line back: as `lull start` and `lull stop` do."""
         import socket
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
@@ -281,27 +286,26 @@ class profile:
             raise RuntimeError(f"lull.profile: {text.strip()}")
         return text.strip()
 
-    def __enter__(self):
+    def __enter__(self) -> profile:
         self.path = None
         if _agent is not None:
             self.path = self._ask("start " + os.path.abspath(self.output) if self.output else "start")
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if self.path is not None:
             self.path = self._ask("stop")
-        return False
 
-    def __call__(self, function):
+    def __call__(self, function: _F) -> _F:
         import functools
 
         @functools.wraps(function)
-        def inner(*args, **kwargs):
+        def inner(*args: Any, **kwargs: Any) -> Any:
             with profile(self.output):
                 return function(*args, **kwargs)
-        return inner
+        return inner  # type: ignore[return-value]
 
-    def open(self):
+    def open(self) -> Report:
         """The report of the part."""
         if self.path is None:
             raise RuntimeError("lull.profile: nothing was recorded; start the program with `lull launch`")

@@ -344,7 +344,8 @@ class _Interrupts:
             return
         signal.signal(signal.SIGINT, self.handler)
         if self.report._pointer:
-            library().lull_read_watch(self.report._pointer, WATCH(), byref(CError()))
+            nobody = WATCH()  # type: ignore[call-overload]
+            library().lull_read_watch(self.report._pointer, nobody, byref(CError()))
         if self.caught:
             self.handler(*self.caught)
 

@@ -189,7 +189,7 @@ class Wandb:
 
     def log(self, values: dict[str, float], step: int) -> None:
         # Steps of wandb only grow, and the trainer may be further already: the number is a value of its own.
-        self.run.log({**values, "lull/at_step": step})
+        self.run.log(dict(values, **{"lull/at_step": step}))
 
     def text(self, tag: str, text: str, step: int) -> None:
         self.run.summary[tag] = text
@@ -313,7 +313,8 @@ def transformers_callback(every: int = 1000, active: int = 10, folder: str | os.
     def chosen(args: Any) -> list[Any]:
         if writers is not None:
             return writers
-        names = {"tensorboard": lambda: TensorBoard(args.logging_dir), "wandb": Wandb, "mlflow": MLflow}
+        names: dict[str, Callable[[], Any]] = {
+            "tensorboard": lambda: TensorBoard(args.logging_dir), "wandb": Wandb, "mlflow": MLflow}
         return [names[name]() for name in args.report_to or () if name in names]
 
     class LullCallback(TrainerCallback):  # type: ignore[misc, valid-type]
