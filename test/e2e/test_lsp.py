@@ -15,7 +15,7 @@ from runner import expect
 
 BUILD = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
-LULL = os.path.join(BUILD, "lull")
+LULL = os.environ.get("LULL", os.path.join(BUILD, "lull"))
 TRACE = os.path.join(HERE, "../golden/cause/input-pipeline-sampled/trace.txt")
 
 

@@ -20,7 +20,7 @@ from runner import expect, skip
 BUILD = os.path.abspath(sys.argv[1])
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-LULL = os.path.join(BUILD, "lull")
+LULL = os.environ.get("LULL", os.path.join(BUILD, "lull"))
 NPM = os.path.join(BUILD, "npm")
 REPORT = os.path.join(ROOT, "examples/reports/dataloader_cpu.lull")
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
