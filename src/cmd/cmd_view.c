@@ -34,11 +34,12 @@
 #include "web/server.h"
 
 #define DEFAULT_IDLE_NS (12ull * 3600 * LULL_NS_PER_S)
+#define DEFAULT_EDITOR	"vscode://file{file}:{line}"
 
 struct view {
 	struct lull_page page;
 	struct lull_server_options server;
-	const char *idle, *fragment;
+	const char *idle, *fragment, *editor;
 	struct lull_step_option steps;
 	bool has_no_browser, has_no_index, is_known_risk;
 	u64 idle_ns;
@@ -303,9 +304,30 @@ static int check(struct view *v, struct lull_err *err)
 	return LULL_OK;
 }
 
+/*
+ * The address becomes a link of the page. It has to start with a scheme of an editor: a script
+ * would run in the page.
+ */
+static int set_editor(struct view *v, struct lull_err *err)
+{
+	const char *editor = v->editor ? v->editor : DEFAULT_EDITOR;
+	size_t len = strspn(editor, "abcdefghijklmnopqrstuvwxyz0123456789+.-");
+
+	if (!strcmp(editor, "none"))
+		return LULL_OK;
+	if (!len || strncmp(editor + len, "://", 3) != 0 || !strstr(editor, "{file}") ||
+	    !strncmp(editor, "javascript:", 11) || !strncmp(editor, "data:", 5))
+		return lull_fail(err, LULL_E_USAGE,
+				 "option --editor: expected an address such as " DEFAULT_EDITOR
+				 ", or none; got %s",
+				 editor);
+	v->page.editor = editor;
+	return LULL_OK;
+}
+
 static int run(struct view *v, int n, char **paths, struct lull_err *err)
 {
-	if (check(v, err))
+	if (check(v, err) || set_editor(v, err))
 		return err->code;
 	v->cache_dir = find_cache_dir();
 	for (int i = 0; i < n; i++) {
@@ -339,6 +361,9 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 			"another host name for this server, such as a proxy's"),
 		OPT_STR(0, "idle", "TIME", &v.idle,
 			"exit when there was no request for this time (default: 12h)"),
+		OPT_STR(0, "editor", "ADDRESS", &v.editor,
+			"what a click on a line of source opens, with {file} and {line} in it; "
+			"none: nothing (default: " DEFAULT_EDITOR ")"),
 		OPT_FLAG(0, "no-index", &v.has_no_index,
 			 "neither read nor write an index next to large reports"),
 		LULL_STEP_OPTIONS(&v.steps),

@@ -68,6 +68,8 @@ static void put_reports(struct lull_json *j, const struct lull_page *page)
 		lull_json_text(j, page->reports[i].name);
 	lull_json_end(j);
 	pair_bool(j, "is_offline", page->is_offline);
+	if (page->editor)
+		pair_text(j, "editor", page->editor);
 	pair_bool(j, "is_job", page->job != NULL);
 }
 

@@ -66,6 +66,7 @@ struct lull_page {
 	struct lull_page_job *job;    /* NULL: reports by themselves */
 	pthread_mutex_t open_lock;    /* of reports that are opened when asked for */
 	bool is_offline;	      /* the answers go into a file */
+	const char *editor;	      /* address that opens {file} at {line}; NULL: no links */
 	struct lull_ahead *ahead;     /* page/ahead.h; NULL if nothing goes on beside the answers */
 	struct lull_analyst *analyst; /* page/analyst.h; NULL if no report is large */
 };

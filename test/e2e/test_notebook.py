@@ -3,7 +3,7 @@
 
 Usage: test_notebook.py BUILD [NAME...]
 
-The last needs Debian's python3-ipykernel and python3-nbconvert. The browser's part is test/browser/test_notebook.mjs.
+The last needs Debian's python3-ipykernel and python3-nbconvert. The browser's part is test/browser/test_places.mjs.
 """
 import contextlib
 import html.parser

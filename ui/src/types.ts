@@ -42,6 +42,7 @@ export interface Meta {
   is_simulated: boolean;
   is_imported: boolean;
   is_offline: boolean;
+  editor?: string; // address that opens {file} at {line} in an editor
   is_job?: boolean; // reports are the ranks of one job
   origin?: number; // what times count from, in the report's own time
   n_damaged: number;

@@ -181,7 +181,16 @@ function place(ctx: Context, f: Finding): HTMLElement | null {
       if (at) jump(ctx, at.from, at.to);
       if (where) void navigator.clipboard?.writeText(where).catch(() => undefined);
     },
-  }, text));
+  }, text), " ", editorLink(ctx.app, f));
+}
+
+/** Into an editor, where the page comes from the machine that has the file. */
+function editorLink(app: App, f: Finding): HTMLElement | null {
+  const { editor } = app.meta;
+  if (!editor || !f.file?.startsWith("/")) return null;
+  const file = f.file.split("/").map(encodeURIComponent).join("/");
+  const href = editor.replace("{file}", () => file).replace("{line}", String(f.line || 1));
+  return h("a", { href, title: "Open in the editor" }, "edit");
 }
 
 /** The one to fix first, then the one that the sentence names beside it. */
