@@ -31,5 +31,10 @@ int cmd_lsp(int argc, char **argv, struct lull_err *err)
 	if (argc > first)
 		return lull_fail(err, LULL_E_USAGE, "unexpected word %s; see lull lsp --help",
 				 argv[first]);
+	if (isatty(STDIN_FILENO))
+		fputs("lull: waiting for messages of the Language Server Protocol; editors start "
+		      "this "
+		      "command themselves (lull help lsp)\n",
+		      stderr);
 	return lull_lsp_serve(&options, err);
 }

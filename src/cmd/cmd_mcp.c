@@ -31,5 +31,9 @@ int cmd_mcp(int argc, char **argv, struct lull_err *err)
 	if (argc > first)
 		return lull_fail(err, LULL_E_USAGE, "unexpected word %s; see lull mcp --help",
 				 argv[first]);
+	if (isatty(STDIN_FILENO))
+		fputs("lull: waiting for messages of the Model Context Protocol; agents start this "
+		      "command themselves (lull help mcp)\n",
+		      stderr);
 	return lull_mcp_serve(&options, err);
 }

@@ -19,6 +19,9 @@ static const char *const versions[] = { "2026-07-28", "2025-11-25", "2025-06-18"
 #define NO_RESOURCE	    (-32002) /* before 2026-07-28; then LULL_RPC_INVALID_PARAMS */
 #define UNSUPPORTED_VERSION (-32022)
 
+/* Processes at the same time: more only take each other's memory and CPUs. */
+#define MAX_RUNNING 16u
+
 /* How long clients may keep a list: reports appear at any time. */
 #define LIST_TTL_MS 1000
 
@@ -230,13 +233,31 @@ static void wait_for(const struct request *q, struct lull_mcp_call *call,
 		call->token = lull_strndup(token.text.at - is_text, token.text.len + 2u * is_text);
 }
 
+static size_t n_running(const struct lull_mcp_server *s)
+{
+	struct lull_mcp_call **calls = s->calls.at;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->calls.n; i++)
+		n += !calls[i]->job.is_done;
+	return n;
+}
+
 /* Run the words as a call that the request waits for; NULL if that failed, and was answered. */
 static struct lull_mcp_call *run(const struct request *q, char **words,
 				 const struct lull_mcp_page *page)
 {
-	struct lull_mcp_call *call = lull_alloc(1, sizeof(*call));
+	struct lull_mcp_call *call;
 	struct lull_err err;
 
+	if (n_running(q->s) >= MAX_RUNNING) {
+		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INTERNAL,
+			      "%u calls are running already: wait for one, or end it with the tool "
+			      "job",
+			      MAX_RUNNING);
+		return NULL;
+	}
+	call = lull_alloc(1, sizeof(*call));
 	call->job.pid_fd = call->job.out.fd = call->job.err.fd = -1;
 	if (lull_mcp_job_start(&call->job, words, q->s->folder, &err)) {
 		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INTERNAL, "%s", err.msg);

@@ -283,6 +283,13 @@ def children_of(pid):
     return found
 
 
+def too_many_calls_at_once_are_refused():
+    messages = [call(i, "profile", command=["sleep", "600"], output=f"s{i}", wait_s=0) for i in range(17)]
+    answers = serve(messages)
+    expect("sixteen run", all("is still running" in text_of(answers[i]) for i in range(16)), answers)
+    expect("one is too many", "16 calls are running already" in answers[16]["error"]["message"], answers[16])
+
+
 def the_end_of_the_server_ends_its_jobs():
     for how in ("close", "kill"):
         server = runner.start([LULL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
@@ -382,7 +389,7 @@ if __name__ == "__main__":
                  options_cannot_be_smuggled_in, nothing_is_written_outside_of_the_folder,
                  reports_outside_of_the_folder_are_no_resources, long_lists_of_reports_come_in_pages,
                  a_server_that_only_reads_has_no_tool_that_writes, answers_are_bounded_and_go_on,
-                 a_long_call_becomes_a_job, the_end_of_the_server_ends_its_jobs, the_official_client_calls_every_tool,
-                 the_official_client_does_so_in_the_present_revision,
+                 a_long_call_becomes_a_job, too_many_calls_at_once_are_refused, the_end_of_the_server_ends_its_jobs,
+                 the_official_client_calls_every_tool, the_official_client_does_so_in_the_present_revision,
                  an_agent_finds_and_proves_a_fix_by_tool_calls_alone, configurations_start_the_server,
                  what_the_pages_tell_agents_is_so], sys.argv[2:])
