@@ -26,6 +26,7 @@ struct agent_page {
 	const char *path;
 	const char *folders[4]; /* where sources may be; NULL at the end */
 	struct lull_str folder; /* of the report */
+	struct lull_str quoted; /* its path as a word of a shell */
 	const struct lull_location *shown;
 };
 
@@ -58,6 +59,26 @@ static void set_folders(struct agent_page *p)
 	p->folders[1] = fact(p->why->reader, "environment.PWD");
 	p->folders[2] = lull_str_text(&p->folder);
 	p->folders[3] = NULL;
+}
+
+/* A path as one word of a shell, so that commands can be copied. */
+static void add_quoted(struct lull_str *to, const char *path)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./+=:,@%";
+
+	if (!path[strspn(path, plain)]) {
+		lull_str_puts(to, path);
+		return;
+	}
+	lull_str_puts(to, "'");
+	for (; *path; path++) {
+		if (*path == '\'')
+			lull_str_puts(to, "'\\''");
+		else
+			lull_str_add(to, path, 1);
+	}
+	lull_str_puts(to, "'");
 }
 
 /* The name of a function without its class or namespace, as its file spells it. */
@@ -175,15 +196,15 @@ static void check(const struct agent_page *p)
 	}
 	if (!f) {
 		fprintf(p->to, "1. lull profile -o after %s\n2. lull diff %s after.lull\n", command,
-			p->path);
+			p->quoted.at);
 		say(p, 3, "Record again after each change, and compare.");
 		return;
 	}
 	fprintf(p->to, "1. Change one thing, the fix above. Results must stay the same.\n");
 	fprintf(p->to, "2. lull profile -o after %s\n", command);
-	fprintf(p->to, "3. lull diff %s after.lull\n", p->path);
+	fprintf(p->to, "3. lull diff %s after.lull\n", p->quoted.at);
 	expectation(p, f);
-	fprintf(p->to, "4. lull gate --baseline %s after.lull\n", p->path);
+	fprintf(p->to, "4. lull gate --baseline %s after.lull\n", p->quoted.at);
 	say(p, 3, "Exit status 0: not slower; 1: slower; 2: too few steps to decide.");
 	fprintf(p->to, "5. lull why --agent after.lull\n");
 	say(p, 3, "It names the next cause.");
@@ -194,6 +215,7 @@ void lull_why_print_agent(FILE *to, const struct lull_why *why, const char *path
 	struct agent_page p = { .to = to, .why = why, .path = path };
 
 	set_folders(&p);
+	add_quoted(&p.quoted, path);
 	first(&p);
 	next(&p);
 	faster_kernels(&p);
@@ -203,4 +225,5 @@ void lull_why_print_agent(FILE *to, const struct lull_why *why, const char *path
 		lull_why_print_numbers(to, why, WIDTH);
 	}
 	lull_str_release(&p.folder);
+	lull_str_release(&p.quoted);
 }

@@ -311,6 +311,9 @@ def npm_script(name):
     """A script of test/npm, beside its packages."""
     if not os.path.exists(os.path.join(NPM, "package-lock.json")) or not shutil.which("node"):
         skip("the client of the Model Context Protocol did not come from npm")
+    version = runner.run(["node", "--version"]).stdout.strip()
+    if int(version[1:].split(".")[0]) < 20:
+        skip(f"the client of the Model Context Protocol needs Node 20; this is {version}")
     path = shutil.copy(os.path.join(ROOT, "test/npm", name), NPM)
     return ["node", path]
 
