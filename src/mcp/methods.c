@@ -16,17 +16,9 @@ static const char *const versions[] = { "2026-07-28", "2025-11-25", "2025-06-18"
 #define NEW_ERRS 1 /* up to here, wrong arguments are results that the model sees */
 
 /* Codes of the protocol. */
-#define NO_RESOURCE	    (-32002) /* before 2026-07-28; then LULL_RPC_INVALID_PARAMS */
 #define UNSUPPORTED_VERSION (-32022)
 
-/* Processes at the same time: more only take each other's memory and CPUs. */
-#define MAX_RUNNING 16u
-
-/* How long clients may keep a list: reports appear at any time. */
-#define LIST_TTL_MS 1000
-
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
-#define META_SERVER  "io.modelcontextprotocol/serverInfo"
 
 static const char instructions[] =
 	"lull says why a GPU waits, and proves what a change brings. Start with profile (run the "
@@ -38,54 +30,11 @@ static const char instructions[] =
 	"does "
 	"not allow. Long calls become jobs.";
 
-/* A request while it is handled. */
-struct request {
-	struct lull_mcp_server *s;
-	const struct lull_rpc_message *m;
-	bool is_modern;
-};
-
 /* ---- results ---- */
 
-static void put_server_info(struct lull_json *j, const char *key)
+static struct lull_json *answer(struct lull_rpc_reply *r, const struct lull_mcp_request *q)
 {
-	lull_json_key(j, key);
-	lull_json_object(j);
-	lull_json_key_text(j, "name", "lull");
-	lull_json_key_text(j, "title", "lull, a GPU profiler");
-	lull_json_key_text(j, "version", LULL_VERSION);
-	lull_json_end(j);
-}
-
-/* A result with what its revision wants in each: the caller writes more keys and sends it. */
-static struct lull_json *result(struct lull_rpc_reply *r, const struct lull_rpc_out *out,
-				const struct lull_rpc_id *id, bool is_modern)
-{
-	struct lull_json *j = lull_rpc_result(r, out, id);
-
-	lull_json_object(j);
-	if (!is_modern)
-		return j;
-	lull_json_key_text(j, "resultType", "complete");
-	lull_json_key(j, "_meta");
-	lull_json_object(j);
-	put_server_info(j, META_SERVER);
-	lull_json_end(j);
-	return j;
-}
-
-static struct lull_json *answer(struct lull_rpc_reply *r, const struct request *q)
-{
-	return result(r, &q->s->out, &q->m->id, q->is_modern);
-}
-
-/* How long a client may keep it. */
-static void put_ttl(struct lull_json *j, bool is_modern)
-{
-	if (!is_modern)
-		return;
-	lull_json_key_u64(j, "ttlMs", LIST_TTL_MS);
-	lull_json_key_text(j, "cacheScope", "private");
+	return lull_mcp_result(r, &q->s->out, &q->m->id, q->is_modern);
 }
 
 static void put_capabilities(struct lull_json *j)
@@ -103,7 +52,7 @@ static void put_capabilities(struct lull_json *j)
 
 /* ---- start ---- */
 
-static void on_initialize(const struct request *q)
+static void on_initialize(const struct lull_mcp_request *q)
 {
 	struct lull_jvalue asked = lull_jpick(&q->m->params, "protocolVersion");
 	struct lull_rpc_reply r;
@@ -123,7 +72,7 @@ static void on_initialize(const struct request *q)
 	j = answer(&r, q);
 	lull_json_key_text(j, "protocolVersion", versions[chosen]);
 	put_capabilities(j);
-	put_server_info(j, "serverInfo");
+	lull_mcp_put_server(j, "serverInfo");
 	lull_json_key_text(j, "instructions", instructions);
 	lull_rpc_send(&r);
 }
@@ -136,7 +85,7 @@ static void put_versions(struct lull_json *j, const char *key)
 	lull_json_end(j);
 }
 
-static void on_discover(const struct request *q)
+static void on_discover(const struct lull_mcp_request *q)
 {
 	struct lull_rpc_reply r;
 	struct lull_json *j = answer(&r, q);
@@ -144,11 +93,11 @@ static void on_discover(const struct request *q)
 	put_versions(j, "supportedVersions");
 	put_capabilities(j);
 	lull_json_key_text(j, "instructions", instructions);
-	put_ttl(j, q->is_modern);
+	lull_mcp_put_ttl(j, q->is_modern);
 	lull_rpc_send(&r);
 }
 
-static void on_ping(const struct request *q)
+static void on_ping(const struct lull_mcp_request *q)
 {
 	struct lull_rpc_reply r;
 
@@ -188,7 +137,7 @@ static void put_tool(struct lull_json *j, const struct lull_mcp_tool *tool)
 	lull_json_end(j);
 }
 
-static void on_tools_list(const struct request *q)
+static void on_tools_list(const struct lull_mcp_request *q)
 {
 	struct lull_rpc_reply r;
 	struct lull_json *j = answer(&r, q);
@@ -198,12 +147,12 @@ static void on_tools_list(const struct request *q)
 		if (is_offered(q->s, *t))
 			put_tool(j, *t);
 	lull_json_end(j);
-	put_ttl(j, q->is_modern);
+	lull_mcp_put_ttl(j, q->is_modern);
 	lull_rpc_send(&r);
 }
 
 /* What is wrong with the arguments: the model should see it and try again. */
-static void refuse(const struct request *q, const char *sentence)
+static void refuse(const struct lull_mcp_request *q, const char *sentence)
 {
 	struct lull_rpc_reply r;
 
@@ -213,61 +162,6 @@ static void refuse(const struct request *q, const char *sentence)
 	}
 	lull_mcp_put_wrong(answer(&r, q), sentence);
 	lull_rpc_send(&r);
-}
-
-static void wait_for(const struct request *q, struct lull_mcp_call *call,
-		     const struct lull_mcp_page *page)
-{
-	struct lull_jvalue token = lull_jpick_path(
-		&q->m->params, (const char *const[]){ "_meta", "progressToken", NULL });
-	bool is_text = token.first == '"';
-
-	call->waiter = lull_rpc_id_copy(&q->m->id);
-	call->is_modern = q->is_modern;
-	call->page = *page;
-	call->deadline_ns = lull_mcp_now_ns() + page->wait_s * 1000000000u;
-	call->progress_ns = 0;
-	free(call->token);
-	call->token = NULL;
-	if (is_text || token.first == '-' || (token.first >= '0' && token.first <= '9'))
-		call->token = lull_strndup(token.text.at - is_text, token.text.len + 2u * is_text);
-}
-
-static size_t n_running(const struct lull_mcp_server *s)
-{
-	struct lull_mcp_call **calls = s->calls.at;
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->calls.n; i++)
-		n += !calls[i]->job.is_done;
-	return n;
-}
-
-/* Run the words as a call that the request waits for; NULL if that failed, and was answered. */
-static struct lull_mcp_call *run(const struct request *q, char **words,
-				 const struct lull_mcp_page *page)
-{
-	struct lull_mcp_call *call;
-	struct lull_err err;
-
-	if (n_running(q->s) >= MAX_RUNNING) {
-		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INTERNAL,
-			      "%u calls are running already: wait for one, or end it with the tool "
-			      "job",
-			      MAX_RUNNING);
-		return NULL;
-	}
-	call = lull_alloc(1, sizeof(*call));
-	call->job.pid_fd = call->job.out.fd = call->job.err.fd = -1;
-	if (lull_mcp_job_start(&call->job, words, q->s->folder, &err)) {
-		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INTERNAL, "%s", err.msg);
-		free(call);
-		return NULL;
-	}
-	call->job.number = ++q->s->n_calls;
-	*(struct lull_mcp_call **)lull_vec_push(&q->s->calls) = call;
-	wait_for(q, call, page);
-	return call;
 }
 
 static void release_words(struct lull_vec *words)
@@ -280,7 +174,7 @@ static void release_words(struct lull_vec *words)
 }
 
 /* The tool job: wait for a call that was made before, or end it. */
-static void call_job(const struct request *q, const struct lull_jvalue *arguments,
+static void call_job(const struct lull_mcp_request *q, const struct lull_jvalue *arguments,
 		     const struct lull_mcp_page *page)
 {
 	struct lull_jvalue number = lull_jpick(arguments, "number");
@@ -304,10 +198,10 @@ static void call_job(const struct request *q, const struct lull_jvalue *argument
 	}
 	if (lull_jpick(arguments, "cancel").first == 't')
 		lull_mcp_job_cancel(&call->job);
-	wait_for(q, call, page);
+	lull_mcp_wait(q, call, page);
 }
 
-static void call_tool(const struct request *q, const struct lull_mcp_tool *tool)
+static void call_tool(const struct lull_mcp_request *q, const struct lull_mcp_tool *tool)
 {
 	struct lull_jvalue arguments = lull_jpick(&q->m->params, "arguments");
 	struct lull_mcp_page page;
@@ -323,14 +217,14 @@ static void call_tool(const struct request *q, const struct lull_mcp_tool *tool)
 		refuse(q, err.msg);
 	else if (tool->is_job)
 		call_job(q, &arguments, &page);
-	else if ((call = run(q, words.at, &page))) {
+	else if ((call = lull_mcp_run(q, words.at, &page))) {
 		call->tool = tool;
 		call->job.keeps_end = tool->runs_program;
 	}
 	release_words(&words);
 }
 
-static void on_tools_call(const struct request *q)
+static void on_tools_call(const struct lull_mcp_request *q)
 {
 	struct lull_jvalue given = lull_jpick(&q->m->params, "name");
 	struct lull_str name = LULL_STR_INIT;
@@ -359,7 +253,7 @@ static void on_tools_call(const struct request *q)
 
 /* ---- resources ---- */
 
-static void on_resources_list(const struct request *q)
+static void on_resources_list(const struct lull_mcp_request *q)
 {
 	struct lull_jvalue given = lull_jpick(&q->m->params, "cursor");
 	struct lull_str cursor = LULL_STR_INIT;
@@ -377,36 +271,23 @@ static void on_resources_list(const struct request *q)
 		free(r.text);
 		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INVALID_PARAMS, "%s", err.msg);
 	} else {
-		put_ttl(j, q->is_modern);
+		lull_mcp_put_ttl(j, q->is_modern);
 		lull_rpc_send(&r);
 	}
 	lull_str_release(&cursor);
 }
 
-static void on_templates_list(const struct request *q)
+static void on_templates_list(const struct lull_mcp_request *q)
 {
 	struct lull_rpc_reply r;
 	struct lull_json *j = answer(&r, q);
 
 	lull_mcp_put_templates(j);
-	put_ttl(j, q->is_modern);
+	lull_mcp_put_ttl(j, q->is_modern);
 	lull_rpc_send(&r);
 }
 
-static void no_resource(const struct lull_mcp_server *s, const struct lull_rpc_id *id,
-			bool is_modern, const char *uri, const char *sentence)
-{
-	struct lull_rpc_reply r;
-	struct lull_json *j = lull_rpc_error(
-		&r, &s->out, id, is_modern ? LULL_RPC_INVALID_PARAMS : NO_RESOURCE, sentence);
-
-	lull_json_key(j, "data");
-	lull_json_object(j);
-	lull_json_key_text(j, "uri", uri);
-	lull_rpc_send(&r);
-}
-
-static void on_resources_read(const struct request *q)
+static void on_resources_read(const struct lull_mcp_request *q)
 {
 	const struct lull_mcp_page page = { 1, 100000, 120, false };
 	struct lull_jvalue given = lull_jpick(&q->m->params, "uri");
@@ -421,8 +302,8 @@ static void on_resources_read(const struct request *q)
 		lull_rpc_fail(&q->s->out, &q->m->id, LULL_RPC_INVALID_PARAMS,
 			      "resources/read needs uri, a string");
 	else if (lull_mcp_resource_find(lull_str_text(&uri), q->s->folder, &resource, &words, &err))
-		no_resource(q->s, &q->m->id, q->is_modern, lull_str_text(&uri), err.msg);
-	else if ((call = run(q, words.at, &page))) {
+		lull_mcp_no_resource(q->s, &q->m->id, q->is_modern, lull_str_text(&uri), err.msg);
+	else if ((call = lull_mcp_run(q, words.at, &page))) {
 		call->resource = resource;
 		call->uri = lull_strdup(lull_str_text(&uri));
 	}
@@ -430,106 +311,11 @@ static void on_resources_read(const struct request *q)
 	lull_str_release(&uri);
 }
 
-/* ---- answers of calls ---- */
-
-static void answer_resource(struct lull_mcp_server *s, struct lull_mcp_call *call)
-{
-	const struct lull_str *text = &call->job.out.text;
-	struct lull_rpc_reply r;
-	struct lull_json *j;
-
-	if (!call->job.is_done || call->job.status) {
-		no_resource(s, &call->waiter, call->is_modern, call->uri,
-			    call->job.is_done ? lull_str_text(&call->job.err.text)
-					      : "reading it takes too long; call a tool");
-		return;
-	}
-	j = result(&r, &s->out, &call->waiter, call->is_modern);
-	lull_json_key_array(j, "contents");
-	lull_json_object(j);
-	lull_json_key_text(j, "uri", call->uri);
-	lull_json_key_text(j, "mimeType", call->resource->type);
-	lull_json_key(j, "text");
-	lull_json_bytes(j, lull_str_text(text), text->len);
-	lull_json_end(j);
-	lull_json_end(j);
-	put_ttl(j, call->is_modern);
-	lull_rpc_send(&r);
-}
-
-void lull_mcp_answer(struct lull_mcp_server *s, struct lull_mcp_call *call)
-{
-	struct lull_rpc_reply r;
-	struct lull_json *j;
-
-	if (call->resource) {
-		answer_resource(s, call);
-	} else {
-		j = result(&r, &s->out, &call->waiter, call->is_modern);
-		lull_mcp_put_answer(j, call->tool, &call->job, &call->page);
-		lull_rpc_send(&r);
-	}
-	free(call->waiter.json);
-	call->waiter.json = NULL;
-}
-
-/* The last line of what a process said so far. */
-static void add_last_line(struct lull_str *to, const struct lull_str *text)
-{
-	size_t end = text->len, from;
-
-	while (end && (text->at[end - 1] == '\n' || text->at[end - 1] == '\r'))
-		end--;
-	from = end;
-	while (from && text->at[from - 1] != '\n' && text->at[from - 1] != '\r')
-		from--;
-	lull_str_add(to, text->at + from, end - from < 200 ? end - from : 200);
-}
-
-void lull_mcp_tell_progress(struct lull_mcp_server *s, struct lull_mcp_call *call)
-{
-	f64 seconds = (f64)lull_mcp_job_dur_ns(&call->job) / 1e9;
-	struct lull_str message = LULL_STR_INIT;
-	struct lull_rpc_reply r;
-	struct lull_json *j = lull_rpc_notify(&r, &s->out, "notifications/progress");
-
-	if (call->job.err.text.len)
-		add_last_line(&message, &call->job.err.text);
-	else
-		lull_str_addf(&message, "running for %.0f s", seconds);
-	lull_json_object(j);
-	lull_json_key(j, "progressToken");
-	lull_json_raw(j, call->token, strlen(call->token));
-	lull_json_key_fixed(j, "progress", seconds, 3);
-	lull_json_key_text(j, "message", lull_str_text(&message));
-	lull_rpc_send(&r);
-	lull_str_release(&message);
-}
-
-/* A request is not wanted any more: end its process, and send nothing. */
-static void on_cancelled(const struct request *q)
-{
-	struct lull_jvalue id = lull_jpick(&q->m->params, "requestId");
-	struct lull_mcp_call **calls = q->s->calls.at;
-	bool is_text = id.first == '"';
-	char *json =
-		id.first ? lull_strndup(id.text.at - is_text, id.text.len + 2u * is_text) : NULL;
-
-	for (size_t i = 0; json && i < q->s->calls.n; i++) {
-		if (!calls[i]->waiter.json || strcmp(calls[i]->waiter.json, json) != 0)
-			continue;
-		lull_mcp_job_cancel(&calls[i]->job);
-		free(calls[i]->waiter.json);
-		calls[i]->waiter.json = NULL;
-	}
-	free(json);
-}
-
 /* ---- messages ---- */
 
 static const struct {
 	const char *name;
-	void (*run)(const struct request *q);
+	void (*run)(const struct lull_mcp_request *q);
 	bool is_notification;
 } methods[] = {
 	{ "initialize", on_initialize, false },
@@ -540,11 +326,11 @@ static const struct {
 	{ "resources/list", on_resources_list, false },
 	{ "resources/templates/list", on_templates_list, false },
 	{ "resources/read", on_resources_read, false },
-	{ "notifications/cancelled", on_cancelled, true },
+	{ "notifications/cancelled", lull_mcp_cancel, true },
 };
 
 /* The revision that a request says; false if it is none that is known, which was answered. */
-static bool take_version(struct request *q)
+static bool take_version(struct lull_mcp_request *q)
 {
 	struct lull_jvalue meta = lull_jpick(&q->m->params, "_meta");
 	struct lull_jvalue version = lull_jpick(&meta, META_VERSION);
@@ -567,7 +353,7 @@ static bool take_version(struct request *q)
 	return false;
 }
 
-static void dispatch(struct request *q)
+static void dispatch(struct lull_mcp_request *q)
 {
 	const char *name = lull_str_text(&q->m->method);
 	bool is_request = q->m->id.json != NULL;
@@ -587,7 +373,7 @@ static void dispatch(struct request *q)
 void lull_mcp_handle(struct lull_mcp_server *s, const char *text, size_t len)
 {
 	struct lull_rpc_message m;
-	struct request q = { .s = s, .m = &m };
+	struct lull_mcp_request q = { .s = s, .m = &m };
 
 	if (!lull_rpc_parse(&m, text, len, &s->out))
 		return;
