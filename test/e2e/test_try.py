@@ -308,6 +308,39 @@ class Hostile(Case):
             runner.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().rsplit(")")[1][:3],
                          f"process {pid} ends")
 
+    def test_ranks_end_after_the_same_number_of_steps(self):
+        # Each rank waits for the other at each step; the second never has two steps alike.
+        script = """
+            import atexit, os
+            import lull, torch
+            rank = int(os.environ["RANK"])
+            # Not if it is killed because it waits for the other.
+            atexit.register(lambda: open(f"ended{rank}-{os.getpid()}", "w").close())
+            for i in range(1000):
+                lull.step()
+                torch._clock.spend(10 * (1 + i % 3) if rank else 10)
+                os.write(4 if rank else 6, b"x")
+                os.read(5 if rank else 3, 1)
+            """
+        self.write("rank.py", script)
+        start = """
+            import os, subprocess, sys
+            (a, b), (c, d) = os.pipe(), os.pipe()
+            for old, new in ((a, 103), (b, 104), (c, 105), (d, 106)):
+                os.dup2(old, new)
+            def rank(n):
+                def place():
+                    for fd in (3, 4, 5, 6):
+                        os.dup2(100 + fd, fd)
+                return subprocess.Popen([sys.executable, "rank.py"], pass_fds=(3, 4, 5, 6), preexec_fn=place,
+                                        env={**os.environ, "RANK": str(n), "WORLD_SIZE": "2"})
+            sys.exit(max(p.wait() for p in [rank(0), rank(1)]))
+            """
+        found = self.try_it(textwrap.dedent(start), "--env", "ANY=1")
+        self.assertEqual(found["baseline"]["step_ns"], 10e6)
+        self.assertEqual(found["tried"][0]["verdict"], "none")
+        self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [4, 4])
+
     def test_steps_that_the_program_marks_count(self):
         script = "import lull\n" + LOOP.replace("    loss = model", "    lull.step() if i % 2 else None\n    loss = model")
         found = self.try_it(script, "--only", "fused-optimizer")
