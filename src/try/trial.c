@@ -16,8 +16,9 @@
 #include "text/opt.h"
 #include "wire/wire.h"
 
-/* How often we look at the program. */
-#define LOOK_US 20000
+/* How often we look whether the program has ended; every fifth time also at its logs. */
+#define LOOK_US	    20000
+#define LOOKS_A_LOG 5
 
 /* A program that has its steps may take so long to end, then so long after SIGTERM. */
 #define GRACE_NS (20 * LULL_NS_PER_S)
@@ -244,12 +245,13 @@ static void watch(struct run *r, const struct lull_trial_how *how,
 
 	for (size_t i = 0; i < change->n; i++)
 		limit_s += change->remedies[i]->limit_s;
-	for (;;) {
+	for (u32 n = 1;; n++) {
 		pid_t pid = wait4(r->pid, &r->wait_status, WNOHANG, &r->use);
 
 		if (pid == r->pid || (pid < 0 && errno != EINTR))
 			break;
-		look(r, how, folder, limit_s);
+		if (n % LOOKS_A_LOG == 0)
+			look(r, how, folder, limit_s);
 		usleep(LOOK_US);
 	}
 	kill(-r->pid, SIGKILL);

@@ -230,12 +230,14 @@ static int run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, b
 
 /* ---- contests ---- */
 
-/* Whether there is time for another run like the longest so far. */
-static bool has_time(struct lull_try *t)
+/* Whether there is time for a run of this entry, which takes as long as its last one. */
+static bool has_time(struct lull_try *t, const struct lull_try_entry *e)
 {
+	u64 wall_ns = e->last.wall_ns ? e->last.wall_ns : t->base.last.wall_ns;
+
 	if (is_stopped)
 		t->is_stopped = true;
-	else if (lull_try_left_s(t) < (f64)t->base.last.wall_ns / 1e9)
+	else if (lull_try_left_s(t) < (f64)wall_ns / 1e9)
 		t->is_over_budget = true;
 	return !t->is_stopped && !t->is_over_budget;
 }
@@ -255,10 +257,12 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 {
 	int side, rc = LULL_OK;
 
-	while (!rc && has_time(t) && (side = lull_contest_next(c)) >= 0) {
+	while (!rc && (side = lull_contest_next(c)) >= 0) {
 		struct lull_try_entry *e = of_side(t, entries, (size_t)side);
 		bool is_out;
 
+		if (!has_time(t, e))
+			break;
 		rc = run_entry(t, e, lull_contest_left(c), &is_out, err);
 		if (rc || is_stopped)
 			continue;
@@ -383,7 +387,7 @@ static int try_together(struct lull_try *t, size_t n, const struct lull_contest 
 	t->best = largest(t, n, taken);
 	if (t->best >= 0)
 		taken[t->best] = true;
-	while (!rc && (next = largest(t, n, taken)) >= 0 && has_time(t)) {
+	while (!rc && (next = largest(t, n, taken)) >= 0 && has_time(t, &t->base)) {
 		const struct lull_try_entry *best = lull_try_best(t);
 
 		taken[next] = true;
