@@ -17,6 +17,9 @@
 /* A candidate's run may take this many times as long as one of the program as it is. */
 #define SLOWNESS 10
 
+/* The first run may take so many times as long as others: its files are not in memory yet. */
+#define COLD 2
+
 /* Remedies that are tried together at most. */
 #define MOST_TOGETHER 4
 
@@ -465,7 +468,7 @@ static int check_budget(const struct lull_try *t, struct lull_err *err)
 	f64 each_s = (f64)t->base.last.wall_ns / 1e9;
 	f64 need_s = each_s * (2.0 * (f64)t->options->n_runs - 1);
 
-	if (lull_try_left_s(t) >= need_s)
+	if (COLD * lull_try_left_s(t) >= need_s)
 		return LULL_OK;
 	return lull_fail(err, LULL_E_UNSUPPORTED,
 			 "the budget is too short: a run takes %.1f s, and one remedy needs %llu "
