@@ -54,7 +54,11 @@ backends = Generic()
 backends.cuda, backends.cudnn = Generic(), Generic()
 backends.cuda.matmul = Generic()
 backends.cuda.matmul.allow_tf32 = backends.cudnn.allow_tf32 = backends.cudnn.benchmark = False
-channels_last = "channels_last"
+channels_last, bfloat16 = "channels_last", "bfloat16"
+class autocast:
+    def __init__(self, *args, **kwargs): pass
+    def __enter__(self): return self
+    def __exit__(self, *exc): pass
 """
 
 MODULE = """
@@ -122,6 +126,9 @@ from torch import _clock
 def is_initialized(): return True
 def synchronize(): pass
 def empty_cache(): _clock.spend(3)
+def _lazy_init(): pass
+def current_device(): return 0
+def get_device_properties(n): raise FileNotFoundError("no such device")
 def max_memory_reserved(): return 1 << 30
 def current_stream():
     class Stream:

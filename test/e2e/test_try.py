@@ -91,12 +91,12 @@ class Case(unittest.TestCase):
 class Remedies(Case):
     """Each changes the step by what the clock says, and tells where."""
 
-    def direct(self, script, remedy):
+    def direct(self, script, *remedies, trouble=()):
         """What one run writes about itself, as lull try would start it: lines by their letter."""
         file = self.write("train.py", script)
         folder = tempfile.mkdtemp(dir=self.scratch)
-        path = f"python/lull/remedies/{remedy.replace('-', '_')}.py" if remedy else ""
-        env = {**self.env(), "LULL_TRY": folder, "LULL_TRY_STEPS": "5,8,2", "LULL_TRY_REMEDIES": path and os.path.join(ROOT, path)}
+        paths = [os.path.join(ROOT, f"python/lull/remedies/{name.replace('-', '_')}.py") for name in remedies if name]
+        env = {**self.env(), "LULL_TRY": folder, "LULL_TRY_STEPS": "5,8,2", "LULL_TRY_REMEDIES": ":".join(paths)}
         env["PYTHONPATH"] = f"{ROOT}/python:{env['PYTHONPATH']}"
         done = runner.run([PYTHON, file], env=env, cwd=self.folder.name)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -105,7 +105,7 @@ class Remedies(Case):
             with open(path, encoding="utf-8") as f:
                 for line in f:
                     found.setdefault(line[0], []).append(line[2:].rstrip("\n"))
-        self.assertEqual(found["t"] if "t" in found else [], [])
+        self.assertEqual(found.get("t", []), list(trouble))
         return found
 
     def gains(self, remedy, script, before, after, text):
@@ -150,6 +150,22 @@ class Remedies(Case):
         # The thread has the same clock, so no gain can be seen here.
         plain, changed = self.direct(script, ""), self.direct(script, "async-save")
         self.assertEqual((plain["l"], changed["d"], changed["k"]), (changed["l"], ["async-save"], [self.path("checkpoint")]))
+
+    def test_all_of_them_at_once(self):
+        words = runner.run([LULL, "try", "--list"], check=True).stdout.splitlines()
+        names = [line.split()[0] for line in words]
+        names = [n for n in names if "def apply" in open(os.path.join(ROOT, f"python/lull/remedies/{n.replace('-', '_')}.py")).read()]
+        self.assertGreater(len(names), 15)
+        found = self.direct(LOOP, *names, trouble=["FileNotFoundError: no such device"])
+        self.assertEqual(set(found["d"]), {"loader-workers", "loader-pinned", "fused-optimizer", "compile", "no-gc", "tf32",
+                                           "bf16", "cudnn-benchmark"})
+        self.assertEqual(found["b"], ["2 8000000"] * 4)
+
+    def test_near_cpus(self):
+        sys.path.insert(0, os.path.join(ROOT, "python/lull/remedies"))
+        import near_cpus
+        self.assertEqual(near_cpus.cpus_of("0-2,8\n"), {0, 1, 2, 8})
+        self.assertEqual(near_cpus.cpus_of("\n"), set())
 
     def test_the_best_ones_together(self):
         found = self.try_it(LOOP, "--only", "fused-optimizer,loader-workers,compile-graphs,compile,no-gc")
