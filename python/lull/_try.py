@@ -256,10 +256,11 @@ class Trial:
 
     def where(self, remedy, text):
         """Say where the program would be changed: the line outside of packages that called us."""
-        frame = None if self.is_measuring else self.caller()
+        frame, is_direct = (None, False) if self.is_measuring else self.caller()
         if frame:
-            self.once(f"w {remedy} {frame.f_code.co_filename}:{frame.f_lineno} {text}")
-        return frame
+            place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            self.once(f"w {remedy} {place} {'' if is_direct else 'in what this calls: '}{text}")
+        return frame if is_direct else None
 
     def add_arguments(self, remedy, names, arguments):
         """The same for arguments of a call to one of `names`; a patch if the call is plain to see."""
@@ -282,14 +283,17 @@ class Trial:
         self.model.append(compile)
 
     def caller(self):
-        frame = sys._getframe(1)
+        """The frame of the program that called, and whether no other package is in between."""
+        frame, is_direct = sys._getframe(1), True
+        torch = os.path.dirname(getattr(sys.modules.get("torch"), "__file__", None) or "/nowhere/") + os.sep
         while frame is not None:
             file = frame.f_code.co_filename
-            if not file.startswith(("<", HERE)) and "site-packages" not in file and "dist-packages" not in file \
-                    and f"{os.sep}torch{os.sep}" not in file and not file.startswith(STDLIB):
-                return frame
+            is_packaged = "site-packages" in file or "dist-packages" in file
+            if not is_packaged and not file.startswith(("<", HERE, STDLIB, torch)):
+                return frame, is_direct
+            is_direct = is_direct and (not is_packaged or file.startswith(torch))
             frame = frame.f_back
-        return None
+        return None, False
 
     def tell_patch(self):
         if not self.edits:

@@ -435,6 +435,15 @@ class Output(Case):
         self.assertIn("no patch: the place to change is not certain", done.stderr)
         self.assertFalse(os.path.exists(self.path("p.patch")))
 
+    def test_a_call_inside_of_another_package(self):
+        os.makedirs(self.path("packages/site-packages"))
+        self.write("packages/site-packages/trainer.py", "import torch\ndef make(p):\n    return torch.optim.Adam(p, lr=0.1)\n")
+        script = "import sys\nsys.path.append('packages/site-packages')\nimport trainer\n" + \
+            LOOP.replace("torch.optim.Adam(model.parameters(), lr=0.1)", "trainer.make(model.parameters())")
+        done = self.run_try(script, "-q", "--only", "fused-optimizer", "--patch", "p.patch")
+        self.assertIn("opt = trainer.make(model.parameters())\n      in what this calls: add fused=True\n", done.stdout)
+        self.assertIn("no patch", done.stderr)
+
     def test_markdown(self):
         done = self.run_try(LOOP, "-q", "--only", "fused-optimizer", "--format", "markdown")
         self.assertIn("| fused-optimizer | 16.00 ms | 1.50 x (1.50 to 1.50) | same losses to the bit |", done.stdout)
