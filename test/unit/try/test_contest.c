@@ -6,7 +6,7 @@
 #include "try/contest.h"
 #include "unit/random.h"
 
-#define N_CONTESTS 3000
+#define N_CONTESTS 500
 #define N_BLOCKS   4
 
 /* A machine: each run has its own luck, some are much slower, and all drift. */
@@ -70,7 +70,7 @@ static void nothing_gains_where_nothing_changed(void **state)
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(machines); i++) {
 		struct machine m = machines[i];
-		size_t n_false = 0, n = N_CONTESTS / test_stride(8);
+		size_t n_false = 0, n = N_CONTESTS;
 
 		for (size_t k = 0; k < n; k++) {
 			struct lull_contest c;
@@ -93,7 +93,7 @@ static void gains_are_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < LULL_COUNT_OF(cases); i++) {
 		struct machine m = { { 11 + i }, 0.02, cases[i].luck, 0, 0, 1 };
-		size_t n_found = 0, n = 500 / test_stride(4);
+		size_t n_found = 0, n = 100;
 		f64 sum = 0;
 
 		for (size_t k = 0; k < n; k++) {
