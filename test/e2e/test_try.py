@@ -329,7 +329,10 @@ class Hostile(Case):
         script = """
             import atexit, os
             import lull, torch
-            rank = int(os.environ["RANK"])
+            rank = int(os.environ["NUMBER"])
+            if "WORLD_SIZE" not in os.environ:
+                import torch.distributed
+                torch.distributed.is_initialized, torch.distributed.get_world_size = lambda: True, lambda: 2
             # Not if it is killed because it waits for the other.
             atexit.register(lambda: open(f"ended{rank}-{os.getpid()}", "w").close())
             for i in range(1000):
@@ -349,13 +352,16 @@ class Hostile(Case):
                     for fd in (3, 4, 5, 6):
                         os.dup2(100 + fd, fd)
                 return subprocess.Popen([sys.executable, "rank.py"], pass_fds=(3, 4, 5, 6), preexec_fn=place,
-                                        env={**os.environ, "RANK": str(n), "WORLD_SIZE": "2"})
+                                        env={**os.environ, "NUMBER": str(n), **LAUNCHER})
             sys.exit(max(p.wait() for p in [rank(0), rank(1)]))
             """
-        found = self.try_it(textwrap.dedent(start), "--env", "ANY=1")
+        found = self.try_it(textwrap.dedent(start).replace("LAUNCHER", '{"RANK": str(n), "WORLD_SIZE": "2"}'), "--env", "ANY=1")
         self.assertEqual(found["baseline"]["step_ns"], 10e6)
         self.assertEqual(found["tried"][0]["verdict"], "none")
         self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [4, 4])
+        # A program that starts its ranks without a launcher.
+        self.try_it(textwrap.dedent(start).replace("LAUNCHER", "{}"), "--env", "ANY=1")
+        self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [8, 8])
 
     def test_steps_that_the_program_marks_count(self):
         script = "import lull\n" + LOOP.replace("    loss = model", "    lull.step() if i % 2 else None\n    loss = model")
