@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -23,6 +24,9 @@
 /* A program that has its steps may take so long to end, then so long after SIGTERM. */
 #define GRACE_NS (20 * LULL_NS_PER_S)
 #define TERM_NS	 (5 * LULL_NS_PER_S)
+
+/* Generations of processes that a program may leave. */
+#define MOST_SWEEPS 100
 
 /* Fewer blocks than this say nothing. */
 #define LEAST_BLOCKS 2
@@ -237,7 +241,41 @@ static void look(struct run *r, const struct lull_trial_how *how, const char *fo
 		end(r, now_ns);
 }
 
-/* Wait for the end of the program, and leave nothing of its group. */
+/* Kill the processes that are our children now; false if there are none. */
+static bool kill_children(void)
+{
+	struct lull_str text = LULL_STR_INIT;
+	const char *at;
+	char *end;
+	bool has_any = false;
+
+	lull_file_read("/proc/thread-self/children", &text);
+	for (at = lull_str_text(&text);; at = end) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		kill((pid_t)pid, SIGKILL);
+		has_any = true;
+	}
+	lull_str_release(&text);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		has_any = true;
+	return has_any;
+}
+
+/*
+ * Leave nothing of the program: its group, and what has left that. Orphans become our children
+ * (lull_try_run()), and theirs after them.
+ */
+static void end_rest(pid_t group)
+{
+	kill(-group, SIGKILL);
+	for (int i = 0; i < MOST_SWEEPS && kill_children(); i++)
+		usleep(LOOK_US / 2);
+}
+
+/* Wait for the end of the program, and leave nothing of it. */
 static void watch(struct run *r, const struct lull_trial_how *how,
 		  const struct lull_trial_change *change, const char *folder)
 {
@@ -254,7 +292,7 @@ static void watch(struct run *r, const struct lull_trial_how *how,
 			look(r, how, folder, limit_s);
 		usleep(LOOK_US);
 	}
-	kill(-r->pid, SIGKILL);
+	end_rest(r->pid);
 }
 
 /* ---- what came of it ---- */

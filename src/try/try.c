@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -510,6 +511,8 @@ int lull_try_run(struct lull_try *t, struct lull_err *err)
 	struct sigaction old_int, old_term;
 	int rc;
 
+	/* What a program leaves behind becomes our child, and is ended with its run (trial.c). */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	is_stopped = 0;
 	t->how.is_stopped = &is_stopped;
 	sigaction(SIGINT, &ours, &old_int);

@@ -316,7 +316,17 @@ class Hostile(Case):
         self.assertEqual(self.one(script, "--only", "fused-optimizer")["verdict"], "gain")
 
     def test_processes_that_the_program_leaves_end_with_it(self):
-        script = "import os, signal\nif os.fork() == 0:\n    open('pid%d' % os.getpid(), 'w').close()\n    signal.pause()\n" + LOOP
+        # A server: of another session, with a parent that has ended.
+        script = """
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open('pid%d' % os.getpid(), 'w').close()
+        signal.pause()
+    os._exit(0)
+os.wait()
+""" + LOOP
         self.assertEqual(self.one(script, "--only", "fused-optimizer")["verdict"], "gain")
         pids = [int(p.rsplit("pid", 1)[1]) for p in glob.glob(self.path("pid*"))]
         self.assertTrue(pids)
