@@ -135,6 +135,7 @@ class Trial:
             self.sync()
             self.tell_values()
             self.is_measuring = True
+            self.tell_rank()
             self.since = time.monotonic_ns()
             self.write(f"m {self.since}")
 
@@ -163,11 +164,22 @@ class Trial:
         last = [b - a for a, b in zip(self.times[-4:], self.times[-3:])]
         return max(last) <= LIKE * min(last) or n >= self.n_warmup + MOST_WARMUP
 
+    @staticmethod
+    def distributed():
+        """torch.distributed if the program uses it."""
+        found = sys.modules.get("torch.distributed")
+        is_on = getattr(found, "is_initialized", None)
+        return found if is_on and is_on() else None
+
     def has_ranks(self):
         """Launchers say so in the environment; programs that start their ranks themselves do not."""
-        distributed = sys.modules.get("torch.distributed")
-        is_on = getattr(distributed, "is_initialized", None)
-        return self.n_ranks > 1 or bool(is_on and is_on() and distributed.get_world_size() > 1)
+        distributed = self.distributed()
+        return self.n_ranks > 1 or bool(distributed and distributed.get_world_size() > 1)
+
+    def tell_rank(self):
+        distributed = self.distributed()
+        if distributed:
+            self.write(f"r {distributed.get_rank()}")
 
     def measure(self):
         self.n_in_block += 1

@@ -174,7 +174,9 @@ static bool is_ahead(const struct lull_try_seen *a, const struct lull_try_seen *
 		return n_a > n_b;
 	if (a->n_steps != b->n_steps)
 		return a->n_steps > b->n_steps;
-	return a->rank < b->rank;
+	if (a->rank != b->rank)
+		return a->rank < b->rank;
+	return !b->pid || a->pid < b->pid;
 }
 
 /* The process becomes the one whose steps count. */
@@ -194,6 +196,7 @@ static void take(struct lull_try_seen *s, struct lull_try_seen *own)
 	s->is_python = own->is_python;
 	s->device_bytes = own->device_bytes;
 	s->rank = own->rank;
+	s->pid = own->pid;
 }
 
 void lull_try_log_read(struct lull_try_seen *s, const char *folder)
@@ -215,6 +218,7 @@ void lull_try_log_read(struct lull_try_seen *s, const char *folder)
 		if (!f)
 			continue;
 		lull_try_seen_init(&own);
+		own.pid = number(e->d_name);
 		read_log(&own, s, f);
 		fclose(f);
 		if (is_ahead(&own, s))

@@ -28,7 +28,7 @@ struct lull_try_seen {
 	bool is_python;
 	bool has_ended; /* all steps are measured */
 	u64 device_bytes;
-	u64 rank;
+	u64 rank, pid;
 	u64 n_bytes; /* of all logs: more than before means progress */
 	/* Of all processes: */
 	struct lull_vec did;	 /* char *: remedies that changed something */
@@ -46,7 +46,7 @@ void lull_try_seen_release(struct lull_try_seen *s);
 
 /*
  * Read all logs of the folder into `s`, which is empty. Steps and losses are those of one process:
- * the one with most measured steps, of several the lowest rank.
+ * the one with most measured steps; of several the lowest rank, then the first that was started.
  */
 void lull_try_log_read(struct lull_try_seen *s, const char *folder);
 

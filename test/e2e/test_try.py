@@ -343,6 +343,7 @@ os.wait()
             if "WORLD_SIZE" not in os.environ:
                 import torch.distributed
                 torch.distributed.is_initialized, torch.distributed.get_world_size = lambda: True, lambda: 2
+                torch.distributed.get_rank = lambda: rank
             # Not if it is killed because it waits for the other.
             atexit.register(lambda: open(f"ended{rank}-{os.getpid()}", "w").close())
             for i in range(1000):
@@ -370,7 +371,8 @@ os.wait()
         self.assertEqual(found["tried"][0]["verdict"], "none")
         self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [4, 4])
         # A program that starts its ranks without a launcher.
-        self.try_it(textwrap.dedent(start).replace("LAUNCHER", "{}"), "--env", "ANY=1")
+        found = self.try_it(textwrap.dedent(start).replace("LAUNCHER", "{}"), "--env", "ANY=1")
+        self.assertEqual(found["baseline"]["step_ns"], 10e6)
         self.assertEqual([len(glob.glob(self.path(f"ended{rank}-*"))) for rank in (0, 1)], [8, 8])
 
     def test_steps_that_the_program_marks_count(self):
