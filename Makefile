@@ -234,7 +234,8 @@ MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /u
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
 E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
 	split_guest split_guest_fp loop_guest lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
-E2E_FLAGS = $(filter-out $(SANFLAGS),$(CFLAGS_ALL)) -iquote test -iquote include \
+# Guests are programs of strangers: they show their symbols, and are no libraries unless they say so.
+E2E_FLAGS = $(filter-out $(SANFLAGS) $(PIC),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
 
 $(E2E_TESTS): $(BUILD)/e2e/%: test/e2e/%.c $(LIB) $(wildcard test/support/*.c test/support/*.h)

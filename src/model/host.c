@@ -452,33 +452,55 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 	if (h->samples.n)
 		lull_sort(h->samples.at, h->samples.n, sizeof(struct lull_host_sample), by_time);
 	flatten(h);
+	h->near = lull_alloc(1, sizeof(*h->near));
 	count_calls(h, c);
 	inherit(h);
 }
 
 void lull_host_release(struct lull_host *h)
 {
+	free(h->near);
 	lull_vec_release(&h->events);
 	lull_vec_release(&h->leaves);
 	lull_vec_release(&h->pauses);
 	lull_vec_release(&h->samples);
 }
 
+static bool is_until(const struct lull_leaf *leaf, u32 lane, u64 at_ns)
+{
+	return leaf->lane < lane || (leaf->lane == lane && leaf->begin_ns <= at_ns);
+}
+
 /* How many leaves lie before or at this moment of the lane, those of earlier lanes included. */
 static size_t leaves_until(const struct lull_host *h, u32 lane, u64 at_ns)
 {
 	const struct lull_leaf *leaves = h->leaves.at;
-	size_t low = 0, high = h->leaves.n;
+	size_t low = __atomic_load_n(h->near, __ATOMIC_RELAXED), high = h->leaves.n, step = 1;
 
+	/* Questions come in the order of time: the answer is near the last one. */
+	if (low && !is_until(&leaves[low - 1], lane, at_ns)) {
+		high = low - 1;
+		for (low = 0; step <= high && !low; step *= 2) {
+			if (is_until(&leaves[high - step], lane, at_ns))
+				low = high - step + 1;
+			else
+				high -= step;
+		}
+	} else {
+		for (; step <= high - low && is_until(&leaves[low + step - 1], lane, at_ns);
+		     step *= 2)
+			low += step;
+		high = step < high - low ? low + step : high;
+	}
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (leaves[middle].lane < lane ||
-		    (leaves[middle].lane == lane && leaves[middle].begin_ns <= at_ns))
+		if (is_until(&leaves[middle], lane, at_ns))
 			low = middle + 1;
 		else
 			high = middle;
 	}
+	__atomic_store_n(h->near, low, __ATOMIC_RELAXED);
 	return low;
 }
 

@@ -82,6 +82,7 @@ struct lull_host {
 	struct lull_vec leaves;	 /* struct lull_leaf by lane, then begin */
 	struct lull_vec pauses;	 /* struct lull_host_pause by lane, then begin */
 	struct lull_vec samples; /* struct lull_host_sample by lane, then time */
+	size_t *near;		 /* where the last question about leaves ended */
 	bool has_sched, has_gil, has_samples, has_ops, has_os;
 	bool is_server; /* the process accepts connections */
 };

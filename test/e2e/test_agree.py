@@ -35,7 +35,7 @@ COMPUTE, COPY, COLLECTIVE = 1, 2, 4
 STATES = {"Compute Alone": 1, "Copy Alone": 2, "Collective Alone": 4, "Compute+Copy": 3, "Compute+Collective": 5,
           "Copy+Collective": 6, "All Three": 7, "Idle": 0}
 # What answers of the two pages may have different: the file has no server, and says so.
-META_OF_ITSELF = {"is_offline", "index_bytes", "notice", "name", "reports"}
+META_OF_ITSELF = {"editor", "is_offline", "index_bytes", "notice", "name", "reports"}
 PLAIN = ["verdict", "steps", "memory", "health", "flame", "profiled"]
 
 
