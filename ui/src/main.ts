@@ -33,6 +33,15 @@ function store(name: string, value: string): void {
   }
 }
 
+/** The view as a part of the address. */
+function keep(hash: string): void {
+  try {
+    history.replaceState(null, "", hash);
+  } catch {
+    // A page inside of a notebook has no address.
+  }
+}
+
 function helpBox(all: Command[], close: () => void): HTMLElement {
   const mouse: [string, string][] = [
     ["wheel", "scroll rows"], ["Ctrl wheel, pinch", "zoom"], ["Shift wheel, swipe", "pan"], ["drag", "measure; snaps to edges, Alt: free"],
@@ -75,7 +84,7 @@ class Page {
     const { app } = this;
     const changed = (): void => {
       window.clearTimeout(this.hashTimer);
-      this.hashTimer = window.setTimeout(() => history.replaceState(null, "", `#${url.encode(app)}`), 250);
+      this.hashTimer = window.setTimeout(() => keep(`#${url.encode(app)}`), 250);
     };
     app.on("verdict", () => askDevices(app));
     askDevices(app);
