@@ -332,10 +332,15 @@ class _Interrupts:
         self.caught = signal_and_frame
         library().lull_read_stop(self.report._pointer)
 
+    def _look(self) -> None:
+        # A signal that came before the query began had nothing to stop.
+        if self.caught:
+            library().lull_read_stop(self.report._pointer)
+
     def __enter__(self) -> None:
         # Only the main thread may set handlers; one that Python does not know of is not touched.
         if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
-            self.watch = WATCH(lambda: None)
+            self.watch = WATCH(self._look)
             self.report._call("lull_read_watch", self.watch)
             self.handler = signal.signal(signal.SIGINT, self._stop)
 

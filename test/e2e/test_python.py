@@ -485,18 +485,33 @@ def threads_wait_for_each_other():
     runner.expect("answers", not wrong, wrong)
 
 
+# The signal comes after the handler is there, and before the query begins.
+EARLY = """
+rows = report._rows
+def late(*arguments):
+    report._rows = rows
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.5)
+    return rows(*arguments)
+report._rows = late
+threading.Timer = lambda *arguments: threading.Thread()
+"""
+
+
 def ctrl_c_ends_a_query():
     code = """
 import sys, os, signal, threading, time, lull
 report = lull.open(sys.argv[1])
+# HERE
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     report.sql("SELECT count(*) FROM calls a, calls b, calls c, calls d, calls e", timeout=0)
 except KeyboardInterrupt:
     print("interrupted", len(report.kernels) > 0)
 """
-    got = python(code, TRAIN)
-    runner.expect("interrupted", got.stdout.strip() == "interrupted True", (got.stdout, got.stderr))
+    for when in ("", EARLY):
+        got = python(code.replace("# HERE", when), TRAIN)
+        runner.expect("interrupted", got.stdout.strip() == "interrupted True", (when, got.stdout, got.stderr))
 
 
 def c_and_cpp_programs_use_the_library():
