@@ -272,6 +272,24 @@ class Trial:
         """A remedy has changed something; without it the run says nothing about the remedy."""
         self.once(f"d {remedy}")
 
+    def set_context_flag(self, remedy, flag):
+        """Have PyTorch's contexts made with a flag of cuCtxCreate(), before CUDA is used."""
+        def patch(torch):
+            original = torch.cuda._lazy_init
+
+            def _lazy_init():
+                try:
+                    import ctypes
+                    driver = ctypes.CDLL("libcuda.so.1")
+                    if (not torch.cuda.is_initialized() and driver.cuInit(0) == 0
+                            and driver.cuDevicePrimaryCtxSetFlags_v2(0, flag) == 0):
+                        self.did(remedy)
+                except (OSError, AttributeError):
+                    pass  # without a driver, or with an old one, as without the remedy
+                return original()
+            torch.cuda._lazy_init = _lazy_init
+        self.when_loaded("torch", patch)
+
     def where(self, remedy, text):
         """Say where the program would be changed: the line outside of packages that called us."""
         frame, is_direct = (None, False) if self.is_measuring else self.caller()

@@ -11,20 +11,13 @@ static u64 value_of(const struct lull_one_request *one)
 
 static int sample(struct lull_reader *r, struct lull_samples *to, struct lull_err *err)
 {
-	struct lull_vec values;
-	const u64 *at;
-	int rc;
+	size_t n = to->values.n;
+	int rc = lull_request_samples(to, r, value_of, err);
 
-	lull_vec_init(&values, sizeof(u64));
-	rc = lull_request_values(&values, r, value_of, err);
-	at = values.at;
-	if (!rc && !values.n)
+	if (!rc && to->values.n == n)
 		rc = lull_fail(
 			err, LULL_E_NOT_FOUND,
 			"no request has tokens; mark them with lull.token() or lull_token()");
-	for (size_t i = 0; i < values.n; i++)
-		lull_samples_add(to, (f64)at[i]);
-	lull_vec_release(&values);
 	return rc;
 }
 

@@ -19,3 +19,19 @@ int lull_request_values(struct lull_vec *values, struct lull_reader *r, lull_req
 	lull_requests_release(&q);
 	return rc;
 }
+
+int lull_request_samples(struct lull_samples *to, struct lull_reader *r, lull_request_value *value,
+			 struct lull_err *err)
+{
+	struct lull_vec values;
+	const u64 *at;
+	int rc;
+
+	lull_vec_init(&values, sizeof(u64));
+	rc = lull_request_values(&values, r, value, err);
+	at = values.at;
+	for (size_t i = 0; i < values.n; i++)
+		lull_samples_add(to, (f64)at[i]);
+	lull_vec_release(&values);
+	return rc;
+}

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "compare/metric.h"
 #include "request/requests.h"
 
 /* The number of a request, in ns; UINT64_MAX if it has none. */
@@ -17,5 +18,9 @@ typedef u64 lull_request_value(const struct lull_one_request *one);
  */
 int lull_request_values(struct lull_vec *values, struct lull_reader *r, lull_request_value *value,
 			struct lull_err *err);
+
+/* The same, each as a sample. */
+int lull_request_samples(struct lull_samples *to, struct lull_reader *r, lull_request_value *value,
+			 struct lull_err *err);
 
 #endif

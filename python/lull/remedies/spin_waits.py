@@ -5,20 +5,8 @@ exact: yes
 group: waits
 write: cudaSetDeviceFlags() before CUDA is used, with the flag for it
 """
-import ctypes
-
 FLAG = 1  # CU_CTX_SCHED_SPIN
 
 
 def apply(trial):
-    def patch(torch):
-        original = torch.cuda._lazy_init
-
-        def _lazy_init():
-            if not torch.cuda.is_initialized():
-                driver = ctypes.CDLL("libcuda.so.1")
-                if driver.cuInit(0) == 0 and driver.cuDevicePrimaryCtxSetFlags_v2(0, FLAG) == 0:
-                    trial.did("spin-waits")
-            return original()
-        torch.cuda._lazy_init = _lazy_init
-    trial.when_loaded("torch", patch)
+    trial.set_context_flag("spin-waits", FLAG)
