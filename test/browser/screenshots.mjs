@@ -1,9 +1,10 @@
-// The pictures of the README: the page itself, on the recordings in examples/reports.
+// The pictures of the README: the page itself, on recordings of ordinary programs.
 //
 //	node test/browser/screenshots.mjs FOLDER
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { smaller } from "./small_png.mjs";
 import { browser, open, settle, view } from "./support.mjs";
 
 const folder = process.argv[2] ?? "doc/images";
@@ -12,27 +13,19 @@ const b = await browser();
 
 async function shoot(name, files, options, prepare) {
   const server = await view(...files);
-  const page = await open(b, server.url, options);
-  if (prepare) await page.evaluate(prepare);
+  const page = await open(b, server.url, { viewport: { width: 1440, height: 840 }, ...options });
+  await prepare?.(page);
   await page.waitForTimeout(300);
   await settle(page);
-  await page.screenshot({ path: join(folder, `${name}.png`) });
+  const png = smaller(await page.screenshot());
+  writeFileSync(join(folder, `${name}.png`), png);
   await page.context().close();
   await server.end();
-  console.log(join(folder, `${name}.png`));
+  console.log(join(folder, `${name}.png`), png.length);
 }
 
-const large = { viewport: { width: 1600, height: 900 } };
-const reports = "examples/reports";
-await shoot("view-light", [`${reports}/sync_item.lull`], large);
-await shoot("view-dark", [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`], { ...large, colorScheme: "dark" }, async () => {
-  const { app } = window.lull;
-  const idle = app.meta.rows.find((r) => r.kind === "idle");
-  const { gaps } = await app.source.ask("gaps", { lane: idle.lane, n: 1, from: Math.round(app.view.from), to: Math.round(app.view.to) });
-  await app.selectAt(idle.lane, (gaps[0][0] + gaps[0][1]) / 2);
-});
-await shoot("view-compare", [`${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`], large, async () => {
-  window.lull.app.openTab("compare");
-});
+await shoot("view-light", ["test/corpus/data/train_scans_loader.lull"]);
+await shoot("view-gap", ["--source", "test/corpus/programs", "test/corpus/data/batching_server.lull"], { colorScheme: "dark" }, (page) => page.keyboard.press("n"));
+await shoot("view-compare", ["examples/reports/dataloader_cpu.lull", "examples/reports/dataloader_cpu-fixed.lull"]);
 await b.close();
 process.exit(0);

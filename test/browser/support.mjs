@@ -14,7 +14,7 @@ import { spawn, execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const build = resolve(process.env.BUILD ?? "build");
@@ -172,6 +172,45 @@ export async function open(b, url, options = {}) {
   page.on("pageerror", (e) => page.complaints.push(`error: ${e.message}`));
   page.on("request", (r) => { if (!r.url().startsWith(new URL(url).origin) && !/^(data|blob|file):/.test(r.url())) page.complaints.push(`request: ${r.url()}`); });
   await page.goto(url);
+  await settle(page);
+  return page;
+}
+
+/** The page of a report as one file; gives its address. */
+export function exportHtml(path, ...args) {
+  const to = join(scratch, `page-${Math.random().toString(36).slice(2)}.html`);
+  execFileSync(lull, ["export", "-t", "html", "-o", to, ...args, path], { stdio: "ignore" });
+  return pathToFileURL(to).href;
+}
+
+/** An answer of the server, as the page asks for it; throws what it says if it refuses. */
+export async function answer(server, name, args = {}) {
+  const got = await fetch(`${server.url}${name}?${new URLSearchParams(args)}`);
+  if (!got.ok) throw new Error(await got.text());
+  return got.json();
+}
+
+const pages = new Map();
+
+/** One page for several cases: it stays, and each begins where the page opens. */
+export async function sharedPage(...args) {
+  const key = args.join("\n");
+  if (!pages.has(key)) {
+    const page = await open(await browser(), (await sharedView(...args)).url);
+    contexts.delete(page.context());
+    pages.set(key, page);
+  }
+  const page = pages.get(key);
+  page.complaints.length = 0;
+  await page.evaluate(async () => {
+    const { app } = window.lull;
+    document.activeElement?.blur();
+    await app.search("");
+    app.select(null);
+    app.setRange(null);
+    app.show(app.first(), false);
+    app.openTab(app.firstTab);
+  });
   await settle(page);
   return page;
 }

@@ -119,7 +119,7 @@ async function nonsense() {
   // Bad arguments of all answers.
   const values = ["", "-1", "0", "1", "99999999", "18446744073709551615", "99999999999999999999999", "0-4294967295", "3-1", "x", "%00", "%zz", "1,2,,3", "a%27b", "*"];
   let n = 0;
-  for (const name of ["tiles", "names", "curve", "event", "next", "gaps", "search", "table", "flame", "steps", "verdict", "whatif", "ranks", "health"]) {
+  for (const name of ["tiles", "names", "curve", "event", "next", "gaps", "search", "table", "flame", "source", "events", "sums", "path", "receipt", "diff", "steps", "verdict", "whatif", "ranks", "health"]) {
     for (const key of ["l", "t", "r", "id", "c", "lane", "dir", "n", "name", "q", "from", "to", "f", "args", "regex", "process", "slack"]) {
       for (const value of values.slice(n % 3, n % 3 + 6)) {
         const got = await get(`${base}${name}?${key}=${value}&l=10&t=0-1&r=0&lane=0&q=${value || "x"}&regex=1`);

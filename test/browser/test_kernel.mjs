@@ -130,7 +130,7 @@ async function none() {
   const tabs = await page.$$eval("[data-tab]", (all) => all.map((t) => t.dataset.tab));
   check(tabs[0] === "verdict" && new Set(tabs).size === tabs.length && tabs.length >= 16, "each panel has one tab", tabs);
   check(tabs.join().includes("kernels,calls,ranges,ops,copies,memory"), "by their places", tabs);
-  check(tabs.join().endsWith("health,collectives,compare,ranks"), "what the recording has nothing for comes last", tabs);
+  check(tabs.join().endsWith("health,requests,collectives,compare,ranks"), "what the recording has nothing for comes last", tabs);
   await page.context().close();
   await server.end();
 }

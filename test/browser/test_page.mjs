@@ -4,8 +4,8 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { browser, build, check, comes, lull, main, open, report, scratch, settle, sharedView, skip, state, until, view } from "./support.mjs";
+import { fileURLToPath } from "node:url";
+import { browser, build, check, comes, exportHtml, lull, main, open, report, scratch, settle, sharedView, skip, state, until, view } from "./support.mjs";
 
 const reports = "examples/reports";
 
@@ -108,9 +108,20 @@ async function selecting() {
 /** Two reports above each other: both are drawn, aligned by steps, and move together. */
 async function comparing() {
   const page = await dataloader();
-  await tab(page, "compare");
+  check((await state(page)).tab === "compare", "two reports open on their comparison", (await state(page)).tab);
+  const said = JSON.parse(execFileSync(lull, ["diff", "--format", "json", "--top", "0", `${reports}/dataloader_cpu.lull`, `${reports}/dataloader_cpu-fixed.lull`]));
+  const text = (await tab(page, "compare")).replace(/\s+/g, " ");
+  const percent = (v) => `${v > 0 ? "+" : "−"}${(100 * Math.abs(v)).toFixed(1)} %`;
+  const { change, interval } = said.step_time_ns;
+  check(text.includes(`(${percent(change)}, between ${percent(interval[0])} and ${percent(interval[1])})`), "the change and its limits are those of lull diff", text.slice(0, 200));
+  check(text.includes(`moved from ${said.first_cause[0]} to ${said.first_cause[1]}`), "so is where the bottleneck went");
+  check(said.causes.every((c) => text.includes(c.cause)), "all causes are there", said.causes);
+  for (const kind of ["copies", "calls", "ranges"]) check(new RegExp(`${kind} ${said[kind].length}\\b`).test(text), `as many ${kind} changed`, said[kind].length);
   const drawn = () => page.$eval(".strips", (e) => Number(e.dataset.records));
   await comes(drawn, (n) => n > 20, "compare: both timelines are drawn");
+  // Causes as lull diff has them: what changed, and between which limits.
+  check(/−30\.3 ms −32\.8 ms … −27\.8 ms less input-pipeline/.test(text), "compare: a cause that is gone, with its limits", text.slice(0, 1500));
+  check(/−5\.61 µs … \+2\.23 µs no visible change kernel-gap/.test(text), "compare: one that did not change", text.slice(0, 1500));
   const titles = await page.$$eval(".strips-title b", (all) => all.map((e) => e.innerText));
   check(titles.join() === "before,after", "before is above after", titles);
   const bar = () => page.innerText(".strips-bar b");
@@ -150,6 +161,7 @@ async function searching() {
 
 async function moving() {
   const page = await dataloader();
+  await tab(page, "verdict"); // the rows get the room that they are moved in
   await page.evaluate(() => { document.activeElement?.blur(); window.lull.app.show(window.lull.app.whole()); });
   const box = await page.locator("canvas.rows").boundingBox();
   const length = (v) => v.to - v.from;
@@ -219,7 +231,7 @@ async function links() {
 /** Search begins where one looks, has all hits, and keeps the zoom; G goes to a time or a step. */
 async function finding(path) {
   const server = await view(path);
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const page = await open(await browser(), url);
     const where = url.slice(0, 4);
     const now = () => state(page);
@@ -371,7 +383,7 @@ kernel start=10us dur=20us lane=2 launch=1 correlation=2 process=1
 kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
 `);
   const server = await view(path);
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const page = await open(b, url);
     for (const id of await panels(page)) await tab(page, id);
     await page.evaluate(async () => {
@@ -391,19 +403,13 @@ kernel start=60us dur=20us lane=2 launch=2 correlation=3 process=1
   await server.end();
 }
 
-function exportHtml(path, ...args) {
-  const to = join(scratch, `page-${Math.random().toString(36).slice(2)}.html`);
-  execFileSync(lull, ["export", "-t", "html", "-o", to, ...args, path], { stdio: "ignore" });
-  return to;
-}
-
 /** Both forms of the page fold the same events into the same records. */
 async function oneFile(path, name) {
   const b = await browser();
   const html = exportHtml(path);
-  check(statSync(html).size < 5 << 20, `${name}: the file is small`, statSync(html).size);
+  check(statSync(fileURLToPath(html)).size < 5 << 20, `${name}: the file is small`, statSync(fileURLToPath(html)).size);
   const server = await view(path);
-  const [online, offline] = [await open(b, server.url), await open(b, pathToFileURL(html).href)];
+  const [online, offline] = [await open(b, server.url), await open(b, html)];
   for (const share of [1, 0.2, 0.03]) {
     for (const page of [online, offline])
       await page.evaluate((s) => { const { app } = window.lull; const l = app.meta.to - app.meta.from; app.show({ from: app.meta.from + l * 0.5, to: app.meta.from + l * 0.5 + l * s * 0.5 }); }, share);
@@ -424,7 +430,7 @@ async function oneFile(path, name) {
   }
   check(offline.complaints.length === 0, `${name}: the file has nothing in the console`, offline.complaints);
   const cut = exportHtml(path, "--max-size", "0");
-  check(existsSync(cut), "a limit that cannot be met still gives a file");
+  check(existsSync(fileURLToPath(cut)), "a limit that cannot be met still gives a file");
   await online.context().close();
   await offline.context().close();
   await server.end();
@@ -467,7 +473,7 @@ kernel start=10us dur=98us lane=4 launch=2 correlation=3 process=1
 kernel start=520us dur=40us lane=3 launch=1 correlation=5 process=1
 `);
   const server = await view(path);
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const where = url.slice(0, 4);
     const page = await open(b, url);
     const at = (kind, us, n = 0) => page.evaluate(async ([k, t, i]) => {
@@ -529,7 +535,7 @@ async function receipts() {
   const path = report("receipt", RECEIPT);
   const server = await view(path);
   const told = [];
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const page = await open(b, url);
     const where = url.slice(0, 4);
     const r = await page.evaluate(() => {
@@ -602,13 +608,17 @@ async function numbers(path) {
   const percent = (share) => `${100 * share >= 10 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;
   const b = await browser();
   const told = overlapOf(path);
+  const { device: use } = JSON.parse(execFileSync(lull, ["why", "-f", "json", path], { encoding: "utf8" }));
+  const waits = 1 - use.compute_ns / use.window_ns;
   const server = await view(path);
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const page = await open(b, url);
     const where = url.slice(0, 4);
     const [device, idle] = [await numberOf(page, "gpu0"), await numberOf(page, "gpu0/idle")];
     check(device === `busy ${percent(told.busy)} of run`, `${where}: a device is busy as stats says`, [device, told]);
-    check(idle === `of run: not computing ${percent(1 - told.computing)}, idle ${percent(told.idle)}`, `${where}: its idle row is told by the same whole`, [idle, told]);
+    check(idle === `not computing ${percent(waits)} of each step`, `${where}: its idle row says what the sentence does`, [idle, waits]);
+    const about = await page.getAttribute('.title[data-key="gpu0/idle"]', "title");
+    check(about.includes(`computing ${percent(told.computing)}, `) && about.includes(`idle ${percent(told.idle)}.`), `${where}: and of the run what stats says`, [about, told]);
     check(page.complaints.length === 0, `${where}: nothing in the console`, page.complaints);
     await page.context().close();
   }
@@ -620,7 +630,7 @@ async function warmUp() {
   const path = `${reports}/dataloader_cpu.lull`;
   const told = JSON.parse(execFileSync(lull, ["why", "-f", "json", path], { encoding: "utf8" })).steps;
   const server = await view(path);
-  for (const url of [server.url, pathToFileURL(exportHtml(path)).href]) {
+  for (const url of [server.url, exportHtml(path)]) {
     const page = await open(b, url);
     const text = await tab(page, "steps");
     const ns = (label) => { const m = new RegExp(`${label} ([\\d.]+) ms`).exec(text); return m ? Number(m[1]) * 1e6 : NaN; };

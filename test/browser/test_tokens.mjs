@@ -84,7 +84,7 @@ function colours(name) {
     check(work.d >= 8.5, `${name}, ${sight}: kinds of work can be told apart`, work);
   }
   for (const key of ["text", "text2", "text3"]) {
-    const bad = ["bg", "bg1"].map((bg) => contrast(t.one(key), t.one(bg))).find((c) => c < (key === "text3" ? 4.4 : 4.5));
+    const bad = ["bg", "bg1"].map((bg) => contrast(t.one(key), t.one(bg))).find((c) => c < 4.5);
     check(name === "DARK" && key === "text3" || bad === undefined, `${name}: ${key} can be read`, bad);
   }
   for (const colour of [...t.list("idle"), ...t.list("work"), ...t.list("ranges"), ...t.list("call"), ...t.list("os")]) {

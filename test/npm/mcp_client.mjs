@@ -1,7 +1,7 @@
 // The official client of the Model Context Protocol against `lull mcp`: it lists and calls every tool.
 //
 // Usage: mcp_client.mjs ERA LULL FOLDER; ERA is legacy (initialize) or a revision such as 2026-07-28. FOLDER has
-// before.lull, after.lull and kernel.lull. Prints a line for each thing that holds; ends with status 1 at the first
+// before.lull, after.lull, kernel.lull and serve.lull. Prints a line for each thing that holds; ends with status 1 at the first
 // that does not. The client checks each message by the schema of its revision.
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -13,10 +13,12 @@ const [era, lull, folder] = process.argv.slice(2);
 const CALLS = {
 	profile: { command: ["train_cuda", "--steps=10"], output: "again" },
 	why: { report: "before.lull" },
+	try: { command: ["train_cuda", "--steps=100000"], env: ["CUDA_MODULE_LOADING=EAGER"], steps: 5, warmup: 1 },
 	diff: { before: "before.lull", after: "after.lull" },
 	gate: { baseline: "before.lull", reports: ["after.lull"] },
 	stats: { report: "before.lull", table: "step_sum" },
 	query: { report: "before.lull", sql: "SELECT count(*) AS n FROM steps", format: "json" },
+	requests: { report: "serve.lull", intervals: 3 },
 	timeline: { report: "before.lull", steps: 2 },
 	kernel: { command: ["kernel.lull"] },
 	info: { report: "before.lull" },
@@ -26,8 +28,8 @@ const CALLS = {
 	job: { number: 1 },
 };
 const SAYS = {
-	profile: /pageable-copy/, why: /## Check/, diff: /step/, gate: /exit status 0: pass/, stats: /Step Summary/,
-	query: /"n"/, timeline: /idle/, kernel: /SM/, info: /planted.py/, export: /before.jsonl/, page: /before.html/,
+	profile: /pageable-copy/, why: /## Check/, try: /as it is .*ms a step/, diff: /step/, gate: /exit status 0: pass/, stats: /Step Summary/,
+	query: /"n"/, requests: /requests in/, timeline: /idle/, kernel: /SM/, info: /planted.py/, export: /before.jsonl/, page: /before.html/,
 	doctor: /CUDA/, job: /pageable-copy/,
 };
 

@@ -1,12 +1,12 @@
 // What the page shows: one state. It is changed here, and all that draw a part of it are notified.
 
 import { arrange } from "./arrange";
-import type { Hits, Meta, Opening, Row, Selected, Span } from "./types";
+import type { Hits, Meta, Opening, Path, Row, Selected, Span } from "./types";
 import { Names } from "./names";
 import type { Source } from "./source";
 import { Tiles } from "./tiles";
 
-export type Part = "view" | "rows" | "selection" | "range" | "search" | "drawer" | "theme" | "hover" | "data" | "verdict";
+export type Part = "view" | "rows" | "selection" | "range" | "search" | "drawer" | "theme" | "hover" | "data" | "verdict" | "listed" | "arranged";
 
 const MIN_SPAN = 20; // ns
 const SAME_MOVE_MS = 700;
@@ -20,17 +20,21 @@ export class App {
   view: Span;
   selection: Selected | null = null;
   range: Span | null = null; // measured by a drag
+  area: string[] = []; // keys of the rows that the drag went over
   step: Span | null = null;
+  path: Path | null = null; // critical, of the selected step
   hits: Hits | null = null;
   hitIx = -1;
   query = "";
   filter = "";
   tab = "verdict";
+  firstTab = "verdict"; // what the address need not tell
   isDrawerOpen = true;
   isDark = false;
   isCompact = false;
   collapsed = new Set<string>();
   pinned: string[] = [];
+  roomy = new Set<string>(); // groups that are open because the screen is large: no choice of somebody
   deep = new Set<string>(); // rows of which all depths are shown
   history: Span[] = [];
   future: Span[] = [];
@@ -58,6 +62,7 @@ export class App {
     this.meta.rows = meta.rows;
     this.pinned = pinned;
     this.collapsed = collapsed;
+    this.roomy.clear();
     this.atFirst = { pinned: [...pinned], collapsed: new Set(collapsed) };
     this.rowOfLane.length = this.children.length = 0;
     meta.rows.forEach((row, ix) => {
@@ -98,10 +103,11 @@ export class App {
     const { from, to } = this.first();
     const isViewNew = this.view.from === from && this.view.to === to && !this.history.length && !this.selection;
     const { pinned, collapsed } = this.atFirst;
-    const areRowsNew = this.pinned.join() === pinned.join() && [...this.collapsed].sort().join() === [...collapsed].sort().join();
+    const areRowsNew = this.pinned.join() === pinned.join() && [...this.collapsed, ...this.roomy].sort().join() === [...collapsed].sort().join();
     this.opening = opening ?? this.opening;
     if (areRowsNew) this.arrange(told);
     this.changed("rows");
+    if (areRowsNew) this.changed("arranged");
     if (isViewNew) this.show(this.first(), false);
   }
 
@@ -212,6 +218,7 @@ export class App {
 
   select(selection: Selected | null, keepTab = false): void {
     this.selection = selection;
+    this.path = null;
     if (selection && !keepTab && this.tab !== "selection" && this.isDrawerOpen) this.tab = "selection";
     this.changed("selection", "drawer");
   }
@@ -221,19 +228,29 @@ export class App {
     const found = await this.source.ask<Selected>("event", {
       lane, t: Math.max(0, Math.round(t)), slack: Math.round(slack) || undefined, f: this.report || undefined,
     });
-    this.range = null;
+    return this.take(found, keepTab);
+  }
+
+  /** Select what the server told of; a panel that stays keeps the range that it may show. */
+  take(found: Selected, keepTab = false): Selected {
+    if (!keepTab) {
+      this.range = null;
+      this.area = [];
+    }
     this.select(found, keepTab);
     this.changed("range");
     return found;
   }
 
-  setRange(range: Span | null): void {
+  setRange(range: Span | null, area: string[] = []): void {
     this.range = range;
+    this.area = range ? area : [];
     this.changed("range");
   }
 
   toggle(key: string): void {
     if (!this.collapsed.delete(key)) this.collapsed.add(key);
+    this.roomy.delete(key);
     this.changed("rows");
   }
 
@@ -282,6 +299,12 @@ export class App {
       if (steps && row?.is_hidden && row.kind === "step") hit[0] = steps.lane;
     }
     return hits;
+  }
+
+  /** The event of this name that starts at a moment; null if there is none. */
+  async findAt(name: string, start: number): Promise<Hits["hits"][0] | null> {
+    const hits = await this.source.ask<Hits>("search", { q: name.slice(0, 680), exact: 1, at: Math.max(0, Math.round(start)), f: this.report || undefined }).catch(() => null);
+    return hits?.hits.find((hit) => hit[1] === start) ?? null;
   }
 
   /** Go to the next or previous hit, first to the one in the view or after it. The zoom stays. */

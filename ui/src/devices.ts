@@ -13,6 +13,7 @@ export interface Use {
 }
 
 const known = new WeakMap<App, Map<string, Use>>(); // by the key of the row
+const waiting = new WeakMap<App, number>(); // of the device that the answer is about, in its steady steps
 
 function useOf(table: Table, cells: (string | number | null)[]): Use {
   const ns = (name: string): number => Number(cells[table.columns.findIndex((c) => c.name === name)] ?? 0);
@@ -35,13 +36,21 @@ function match(app: App, table: Table): Map<string, Use> {
 
 /** Ask, once the verdict does not need the server any more; "rows" changes when it is known. */
 export function askDevices(app: App): void {
-  const isFree = app.meta.is_job ? Promise.resolve(true) : verdictOf(app).then((v) => v.state !== "running");
+  const isFree = app.meta.is_job ? Promise.resolve(true) : verdictOf(app).then((v) => {
+    if (v.n_steps) waiting.set(app, v.waiting_share);
+    return v.state !== "running";
+  });
   void isFree.then(async (is) => {
     if (!is || known.has(app)) return;
     known.set(app, new Map()); // asked
     known.set(app, match(app, await app.source.ask<Table>("table", { name: "overlap", f: app.report || undefined })));
     app.changed("rows");
   }).catch(() => undefined); // without it rows show no number
+}
+
+/** For how much of a steady step the device at this row does not compute; undefined if the answer is about another. */
+export function stepsWaiting(app: App, rowIx: number): number | undefined {
+  return app.opening?.device === app.meta.rows[rowIx]?.key ? waiting.get(app) : undefined;
 }
 
 /** Of the device at this row, if it is known. */

@@ -4,6 +4,7 @@ import type { App } from "./app";
 import { h } from "./dom";
 import { PANELS } from "./panels";
 import { type Context, type Panel, failure } from "./panels/panel";
+import { roving, stopAt } from "./roving";
 
 /** Panels in the order of their tabs: what the recording has nothing for comes last. */
 export function tabsOf(app: App): Panel[] {
@@ -13,8 +14,9 @@ export function tabsOf(app: App): Panel[] {
 
 export class Drawer {
   readonly el: HTMLElement;
-  private readonly tabs = h("div", { class: "tabs", role: "tablist" });
-  private readonly body = h("div", { class: "drawer-body", role: "tabpanel" });
+  private readonly tabs = h("div", { class: "tab-list", role: "tablist", "aria-label": "Panels" });
+  private readonly hide = h("span");
+  private readonly body = h("div", { class: "drawer-body", id: "drawer-body", role: "tabpanel", tabindex: 0 });
   private shown = "";
   private turn = 0;
   isBusy = false;
@@ -22,14 +24,20 @@ export class Drawer {
   constructor(private readonly ctx: Context) {
     const { app } = ctx;
     const grip = h("div", { class: "grip", title: "Drag to resize" });
-    this.el = h("section", { class: "drawer" }, grip, this.tabs, this.body);
-    this.tabs.append(...tabsOf(app).map((p) => h("button", { role: "tab", "data-tab": p.id, class: p.isAbsent?.(app) ? "absent" : "", title: p.isAbsent?.(app) ? "Not in this recording" : undefined, onclick: () => app.openTab(p.id) }, p.title)),
-      h("button", { class: "hide", onclick: () => { app.isDrawerOpen = !app.isDrawerOpen; app.changed("drawer"); } }, h("kbd", null, "Q"), h("span", null, " hide")));
+    const toggle = (): void => { app.isDrawerOpen = !app.isDrawerOpen; app.changed("drawer"); };
+    this.el = h("section", { class: "drawer", "aria-label": "Details" }, grip,
+      h("div", { class: "tabs" }, this.tabs, h("button", { class: "hide", onclick: toggle }, h("kbd", null, "Q"), this.hide)), this.body);
+    this.tabs.append(...tabsOf(app).map((p) => h("button", {
+      role: "tab", id: `tab-${p.id}`, "data-tab": p.id, "aria-controls": "drawer-body", class: p.isAbsent?.(app) ? "absent" : "",
+      title: p.isAbsent?.(app) ? "Not in this recording" : undefined, onclick: () => app.openTab(p.id),
+    }, p.title)));
+    roving(this.tabs, "[data-tab]", ["ArrowLeft", "ArrowRight"], () => false);
     grip.addEventListener("pointerdown", (e) => this.resize(e, grip));
     app.on("drawer", () => this.update());
     app.on("selection", () => this.follow("selection"));
     app.on("range", () => this.follow("range"));
     app.on("verdict", () => this.follow("verdict"));
+    app.on("listed", () => this.follow("listed"));
     app.on("theme", () => void this.render());
     this.update();
   }
@@ -38,7 +46,7 @@ export class Drawer {
     return PANELS.find((p) => p.id === this.ctx.app.tab) ?? PANELS[0];
   }
 
-  private follow(part: "selection" | "range" | "verdict"): void {
+  private follow(part: "selection" | "range" | "verdict" | "listed"): void {
     if (this.ctx.app.isDrawerOpen && this.panel().follows?.includes(part)) void this.render();
   }
 
@@ -49,10 +57,12 @@ export class Drawer {
     this.el.classList.toggle("tall", panel.isTall === true && app.meta.reports.length > 1);
     for (const tab of this.tabs.querySelectorAll<HTMLElement>("[data-tab]")) {
       const isOn = app.isDrawerOpen && tab.dataset.tab === panel.id;
+      if (tab.dataset.tab === panel.id) stopAt(this.tabs, "[data-tab]", tab);
       tab.classList.toggle("on", isOn);
       tab.setAttribute("aria-selected", String(isOn));
     }
-    this.tabs.querySelector(".hide span")!.textContent = app.isDrawerOpen ? " hide" : " show";
+    this.body.setAttribute("aria-labelledby", `tab-${panel.id}`);
+    this.hide.textContent = app.isDrawerOpen ? " hide" : " show";
     if (app.isDrawerOpen && this.shown !== panel.id) void this.render();
     if (!app.isDrawerOpen) this.shown = "";
   }

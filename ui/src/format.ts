@@ -87,6 +87,9 @@ export function value(v: number, unit: string): string {
   return `${Math.abs(v) >= 1000 ? count(Math.round(v)) : digits(v)} ${unit}`.trim();
 }
 
+/** A sentence of `lull why`, whose micro is an u. */
+export const prose = (text: string): string => text.replace(/(\d) us\b/g, "$1 µs");
+
 /** Names come from programs: control and direction characters would garble a line. */
 export function clean(text: string, max = 512): string {
   const cut = text.length > max ? text.slice(0, max) + "…" : text;

@@ -27,7 +27,7 @@ export class Header {
     this.themeButton = h("button", { onclick: actions.theme }, "Dark");
     const facts = [devices(app), stepCount(app), format.duration(meta.to - meta.from), `${format.count(meta.n_events)} events`];
     this.el = h("header", null,
-      h("div", { class: "top" }, logo(), h("b", { class: "file", title: meta.name }, meta.name),
+      h("div", { class: "top" }, logo(), h("h1", { class: "file", title: meta.name }, meta.name),
         meta.is_simulated ? h("span", { class: "tag" }, "simulated device") : null, meta.is_imported ? h("span", { class: "tag" }, "imported") : null,
         meta.is_sealed ? null : h("span", { class: "tag" }, "cut short"), meta.notice ? h("span", { class: "tag", title: meta.notice }, meta.notice) : null,
         h("span", { class: "facts" }, facts.filter(Boolean).join(" · ")),
@@ -87,7 +87,7 @@ export class Header {
         return;
       }
       const v = await verdictOf(app);
-      const legend = v.families.map((share, i) => ({ share, i })).filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
+      const legend = legendOf(v);
       this.line.classList.toggle("unsure", v.state !== "known");
       // Counters alone have no timeline: the panel about them is the page.
       if (v.state === "profiled" && !document.documentElement.classList.contains("only-counters")) {
@@ -95,16 +95,27 @@ export class Header {
         if (app.tab === "verdict") app.openTab("kernel");
       }
       this.line.replaceChildren(
-        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, v.sentence)),
+        h("button", { class: "sentence", title: v.sentence, onclick: () => app.openTab(v.state === "profiled" ? "kernel" : "verdict") }, h("span", null, format.prose(v.sentence))),
         v.state === "running" ? progress(v.done ?? 0) : "",
         v.families.some((x) => x > 0) ? h("div", { class: "bar-small" }, sharesBar(Math.max(0, 1 - v.families.reduce((a, b) => a + b, 0)), v.families)) : "",
-        h("div", { class: "legend" }, legend.length ? h("span", null, "of each step:") : null, legend.map((p) => h("span", null, h("i", { class: "swatch", style: { background: T.idle[p.i] } }), `${IDLE_FAMILIES[p.i]} ${format.percent(p.share)}`))),
+        h("div", { class: "legend" }, legend.length ? h("span", null, "of each step:") : null, legend.map((p) => h("span", { title: p.title }, h("i", { class: `swatch${p.family === 7 ? " hatched" : ""}`, style: { background: T.idle[p.family] } }), `${p.name} ${format.percent(p.share)}`))),
         gain(v) ? h("button", { class: "gain", onclick: () => app.openTab("verdict") }, gain(v)) : "");
     } catch {
       this.line.classList.add("unsure");
       this.line.replaceChildren(h("div", { class: "sentence" }, "Cannot tell what the device waits for."));
     }
   }
+}
+
+/** Causes by their names, as the panel below has them; then what is left, by its colour. */
+function legendOf(v: Verdict): { name: string; title: string; share: number; family: number }[] {
+  // What the device computes is no part of the idle time.
+  const causes = v.findings.filter((f) => f.share <= v.families[f.family] + 0.01).map((f) => ({ name: f.id, title: f.title, share: f.share, family: f.family }));
+  const rest = v.families.map((share, family) => {
+    const left = share - causes.filter((c) => c.family === family).reduce((sum, c) => sum + c.share, 0);
+    return { name: causes.some((c) => c.family === family) ? `other ${IDLE_FAMILIES[family]}` : IDLE_FAMILIES[family], title: "", share: left, family };
+  });
+  return [...causes, ...rest].filter((p) => p.share > 0.005).sort((a, b) => b.share - a.share).slice(0, 5);
 }
 
 /** What a fix would bring; of both causes, where the sentence names two. */

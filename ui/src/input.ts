@@ -64,7 +64,7 @@ export class Input {
       }
       const under = timeline.at(m.offsetY)?.line?.lane ?? lane;
       const t = isZoom || m.altKey ? timeline.timeAt(m.offsetX) : timeline.snap(m.offsetX, under);
-      app.setRange({ from: Math.min(from, t), to: Math.max(from, t) });
+      app.setRange({ from: Math.min(from, t), to: Math.max(from, t) }, isZoom ? [] : timeline.rowsBetween(begin.y, m.offsetY));
       this.status(`measured ${format.duration(Math.abs(t - from))}`);
     };
     const up = (m: PointerEvent): void => {

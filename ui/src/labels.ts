@@ -7,6 +7,7 @@ import { inkOn } from "./theme";
 
 export const FONT = "11px Inter, system-ui, sans-serif";
 const MAX_LABELS = 600;
+const LEAST_LETTERS = 4; // of a name that is cut; less says nothing
 
 export class Labels {
   private readonly widths = new Map<string, number>();
@@ -33,7 +34,7 @@ export class Labels {
       if (this.width(text.slice(0, mid) + "…") <= room) low = mid;
       else high = mid - 1;
     }
-    return low > 1 ? text.slice(0, low) + "…" : "";
+    return low >= LEAST_LETTERS ? text.slice(0, low) + "…" : "";
   }
 
   /** Write on boxes, the widest first if there are many; gives how many. The canvas is `right` pixels wide. */

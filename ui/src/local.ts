@@ -1,16 +1,18 @@
 // The page as one file. What was asked of the server when the file was made is given as it was: no answer is computed here.
 // Only what depends on the view (tiles, the event under the pointer, a search) is looked up in the packed lanes.
 
-import { sumUp } from "./local_receipt";
+import { eventsOf, sumsOf } from "./local_events";
+import { type Lanes, sumUp } from "./local_receipt";
 import { type Args, AskError, type Source } from "./source";
 import { TILE_BUCKETS } from "./tiles";
-import type { Hits, Link, Meta, Selected } from "./types";
+import type { Around, Hits, Link, Meta, Path, Selected } from "./types";
 
 interface Packed {
   answers: Record<string, unknown> & { meta: Meta };
   pack: { unit: number; notice: string | null; from?: number; to?: number; lanes: [number, number, number][]; names: [number, string][]; curves: number[][] };
 }
 
+const AROUND = ["op", "range", "pycall"];
 const WORK = ["kernel", "copy", "memset", "graph"];
 const CORRELATIONS = 2 ** 32; // a process has as many
 
@@ -142,10 +144,12 @@ export class LocalSource implements Source {
   private readonly lanes: (Lane | null)[];
   private readonly names: Map<number, string>;
   private readonly rowOfLane: number[] = [];
+  private readonly all: Lanes;
 
   constructor(private readonly data: Packed, private readonly packed: Uint8Array, private readonly base: number) {
     this.lanes = new Array<Lane | null>(data.pack.lanes.length).fill(null);
     this.names = new Map(data.pack.names);
+    this.all = { meta: data.answers.meta, lane: (ix) => this.lane(ix), name: (id) => this.names.get(id) ?? "?" };
     data.answers.meta.rows.forEach((row, ix) => {
       for (let l = 0; l < row.n_lanes; l++) this.rowOfLane[row.lane + l] = ix;
     });
@@ -186,15 +190,26 @@ export class LocalSource implements Source {
       case "next": return this.next(n("lane"), n("t"), n("dir"), args.name === undefined ? -1 : n("name"));
       case "gaps": return this.known(args.between === undefined ? `gaps:${args.lane}` : `gaps:${args.lane}:between`, "the gaps of this row");
       case "search": return this.search(String(args.q), args.regex !== undefined, args.exact !== undefined, args.from === undefined ? null : n("from"), n("at"));
-      case "receipt": return sumUp({ meta: this.data.answers.meta, lane: (ix) => this.lane(ix), name: (id) => this.names.get(id) ?? "?" }, n("from"), n("to"));
+      case "receipt": return sumUp(this.all, n("from"), n("to"));
+      case "events": return eventsOf(this.all, args);
+      case "sums": return sumsOf(this.all, args);
       case "table": return args.from === undefined ? this.known(`table:${args.name}`, "this table") : refuse("tables of a part of the time");
-      case "flame": return args.from === undefined ? this.known(args.kind ? `flame:${args.kind}` : "flame", "a flame graph") : refuse("flame graphs of a part of the time");
+      case "source": return args.n === undefined ? this.known("source", "source") : this.known(`source:${args.n}`, "source");
+      case "flame": return args.from === undefined ? this.known(`flame:${args.kind ?? "native"}${args.whole ? ":whole" : ""}${args.thread ? `@${args.thread}` : ""}`, "this flame graph") : refuse("flame graphs of a part of the time");
+      case "path": return this.path(n("from"), n("to"));
       default: return this.known(name, "it");
     }
   }
 
   private known(key: string, what: string): unknown {
     return this.data.answers[key] ?? refuse(what);
+  }
+
+  /** Of the step at this time; times of the file may be rounded. */
+  private path(from: number, to: number): Path {
+    const unit = 2 ** this.data.pack.unit;
+    const found = Object.entries(this.data.answers).find(([key, value]) => key.startsWith("path:") && Math.abs((value as Path).from - from) <= unit && Math.abs((value as Path).to - to) <= unit);
+    return found ? structuredClone(found[1] as Path) : refuse("the critical path of this step");
   }
 
   private event(ix: number, t: number, slack: number): Selected {
@@ -216,7 +231,7 @@ export class LocalSource implements Source {
     return {
       type: "event", lane: ix, row: row.key, start: lane.start[found], end: lane.end[found], name: this.names.get(lane.name[found]) ?? "?",
       nameId: lane.name[found], class: lane.cls[found], fields: lane.link[found] ? [["correlation", lane.link[found] % CORRELATIONS, ""]] : [],
-      links: this.links(row.kind, lane.link[found]),
+      links: this.links(row.kind, lane.link[found]), around: this.around(ix, found, row.kind, lane.link[found]),
     };
   }
 
@@ -233,6 +248,28 @@ export class LocalSource implements Source {
         if (lane.link[i] === link) out.push({ lane: ix, start: lane.start[i], end: lane.end[i], name: this.names.get(lane.name[i]) ?? "?", kind: other.kind, rel: other.kind === "call" ? "call" : "work" });
       }
     });
+    return out;
+  }
+
+  /** The operator and range around it or around the call that launched it; lines of code are in stacks, which are not here. */
+  private around(ix: number, found: number, kind: string, link: number): Around[] {
+    const { rows } = this.data.answers.meta;
+    const call = WORK.includes(kind) ? this.links(kind, link).find((l) => l.rel === "call") : undefined;
+    const at = call ?? { lane: ix, start: this.lane(ix).start[found], end: this.lane(ix).end[found] };
+    const thread = rows[this.rowOfLane[at.lane]].parent;
+    const out: Around[] = [];
+    if (rows[thread]?.kind !== "thread") return out;
+    for (const row of rows.filter((r) => r.parent === thread && AROUND.includes(r.kind))) {
+      let best: Around | undefined;
+      for (let l = row.lane; l < row.lane + row.n_lanes; l++) {
+        const lane = this.lane(l);
+        for (let i = firstAfter(lane, at.start); i < lane.n && lane.start[i] <= at.start; i++) {
+          if ((l === at.lane && lane.start[i] === at.start) || (best && best.end - best.start <= lane.end[i] - lane.start[i])) continue;
+          best = { kind: row.kind, name: this.names.get(lane.name[i]) ?? "?", lane: l, start: lane.start[i], end: lane.end[i] };
+        }
+      }
+      if (best) out.push(best);
+    }
     return out;
   }
 

@@ -29,7 +29,7 @@ function inside(start: number, end: number, from: number, to: number): number {
 }
 
 /** Sum what lanes have between two moments, by name; of what reaches over an edge, the part inside. */
-function sum(all: Lanes, lanes: number[], from: number, to: number): { items: Item[]; ns: number; n: number; isFolded: boolean } {
+export function sum(all: Lanes, lanes: number[], from: number, to: number): { items: Item[]; ns: number; n: number; isFolded: boolean } {
   const by = new Map<number, Item>();
   let [ns, n, isFolded] = [0, 0, false];
   for (const ix of lanes) {

@@ -10,6 +10,7 @@ import { Input } from "./input";
 import { type Command, commands, listen } from "./keys";
 import { localSource } from "./local";
 import { Minimap } from "./minimap";
+import { rowMenu } from "./row_menu";
 import { type Verdict, knowVerdict } from "./panels/verdict";
 import { HttpSource, type Source } from "./source";
 import { useTheme } from "./theme";
@@ -45,7 +46,7 @@ function keep(hash: string): void {
 function helpBox(all: Command[], close: () => void): HTMLElement {
   const mouse: [string, string][] = [
     ["wheel", "scroll rows"], ["Ctrl wheel, pinch", "zoom"], ["Shift wheel, swipe", "pan"], ["drag", "measure; snaps to edges, Alt: free"],
-    ["drag on ruler", "zoom to that"], ["Space drag", "pan both ways"], ["click", "select an event or a gap"], ["double click", "zoom to it"],
+    ["drag on ruler", "zoom to that"], ["Space drag", "pan both ways"], ["click", "select an event or a gap"], ["double click", "zoom to it"], ["right click on a title", "list the events of a row, pin it"],
   ];
   return h("div", { class: "help", role: "dialog", "aria-label": "Keys", onclick: close },
     h("div", { class: "help-box", onclick: (e: Event) => e.stopPropagation() },
@@ -56,21 +57,23 @@ function helpBox(all: Command[], close: () => void): HTMLElement {
 
 class Page {
   private readonly status = h("span");
+  private readonly timeline: Timeline;
   private readonly time = h("span", { class: "mono" });
   private readonly live = h("div", { class: "live", "aria-live": "polite" });
   private help: HTMLElement | null = null;
   private hashTimer = 0;
 
   constructor(private readonly root: HTMLElement, private readonly app: App, source: Source) {
-    const timeline = new Timeline(app);
+    const timeline = (this.timeline = new Timeline(app));
     const ctx = { app, timeline };
     const header = new Header(app, { theme: () => this.theme(!app.isDark), help: () => this.toggleHelp(all), share: () => void this.share() });
     const drawer = new Drawer(ctx);
+    timeline.onMenu = (p, x, y) => rowMenu(ctx, p, x, y);
     const input = new Input(app, timeline, (text) => { this.status.textContent = text; });
     const gone = h("div", { class: "gone", hidden: true }, "lull view has ended. Loaded data is still shown; start it again to see more.");
     if (source instanceof HttpSource) source.onGone = (isGone) => { gone.hidden = !isGone; };
     const all = commands(app, timeline, {
-      focusSearch: () => header.search.focus(), toggleHelp: () => this.toggleHelp(all), toggleTheme: () => this.theme(!app.isDark),
+      focusSearch: () => { header.search.focus(); header.search.select(); }, toggleHelp: () => this.toggleHelp(all), toggleTheme: () => this.theme(!app.isDark),
       goTo: () => this.goTo(), clear: () => this.clear(header), share: () => void this.share(),
       openTabAt: (ix) => { const tab = tabsOf(app)[ix]; if (tab) app.openTab(tab.id); },
     });
@@ -106,6 +109,11 @@ class Page {
     const lost = meta.n_lost ? h("button", { class: "lost", onclick: () => this.app.openTab("health") }, `● ${format.count(meta.n_lost)} lost`) : h("span", { class: "good" }, "● 0 lost");
     return h("footer", null, this.time, this.status, h("span", { class: "hint" }, "W S zoom · A D pan · drag measure · N next gap · ? keys"), h("span", { class: "space" }),
       meta.n_damaged ? h("span", { class: "lost" }, "damaged file") : null, lost, h("span", null, `lull ${meta.version}`));
+  }
+
+  /** Rows that have room on this screen; an address that says what is open is right as it is. */
+  useRoom(): void {
+    if (!/[#&]t=/.test(location.hash)) this.timeline.useRoom();
   }
 
   theme(isDark: boolean, keep = true): void {
@@ -206,9 +214,12 @@ async function start(): Promise<void> {
   app.isDark = saved ? saved === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
   useTheme(app.isDark);
   if (meta.is_job) app.tab = "ranks";
+  else if (meta.reports.length === 2) app.tab = "compare"; // what one opens two for
   if (meta.n_events && meta.n_lost / meta.n_events > 0.001) app.tab = "health";
+  app.firstTab = app.tab;
   const page = new Page(root, app, source);
   page.theme(app.isDark, false);
+  page.useRoom();
   if (location.hash.length > 1) await url.decode(app, location.hash);
 }
 

@@ -7,12 +7,12 @@ import { T } from "./theme";
 
 export class Minimap {
   readonly el: HTMLElement;
-  private readonly canvas = h("canvas", { "aria-label": "Whole run" });
+  private readonly canvas = h("canvas", { role: "img", "aria-label": "Whole run: busy and idle shares" });
   private readonly text = h("div", { class: "small" });
   private isDirty = true;
 
   constructor(private readonly app: App) {
-    this.el = h("div", { class: "minimap" },
+    this.el = h("section", { class: "minimap", "aria-label": "Whole run" },
       h("div", { class: "minimap-title" }, h("div", null, "Whole run"), this.text), h("div", { class: "minimap-box" }, this.canvas));
     const touch = (): void => { this.isDirty = true; };
     for (const part of ["view", "search", "theme", "selection", "range", "verdict"] as const) app.on(part, touch);

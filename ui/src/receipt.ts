@@ -5,6 +5,7 @@ import type { App } from "./app";
 import { h } from "./dom";
 import * as format from "./format";
 import { type Context } from "./panels/panel";
+import { placeView } from "./panels/source";
 import { showName } from "./panels/tables";
 import { IDLE_FAMILIES, T } from "./theme";
 import type { Link, Span } from "./types";
@@ -57,7 +58,6 @@ export async function receiptOf(app: App, span: Span): Promise<Receipt> {
 }
 
 const times = (n: number): string => (n === 1 ? "once" : `${format.count(n)} times`);
-const file = (place: string): string => place.replace(/^.*\/(?=[^/]+$)/, "");
 
 function line(share: number, colour: string, name: string | Node, value: string, title?: string, go?: () => void): HTMLElement {
   const text = go ? h("button", { class: "link", onclick: go }, name) : h("span", null, name);
@@ -116,7 +116,7 @@ function threadView(ctx: Context, t: ThreadReceipt, length: number): HTMLElement
     t.ranges.top.slice(0, 3).map(([name, , ns, n]) => line(share(ns), T.work[7], `in ${format.clean(name, 80)}`, `${format.duration(ns)}  ${times(n)}`, "a range of the program")),
     calls.map(([kind, name, , ns, n]) => line(share(ns), T.accent, kind === "gil" ? name : format.short(name), `${format.duration(ns)}  ${times(n)}`, `${format.percent(share(ns))} of this span`)),
     t.wait ? waitView(ctx, t.wait) : null,
-    t.samples.map(([fn, place, n]) => h("div", { class: "receipt-sample small", title: place }, h("span", { class: "mono" }, format.clean(fn || "?", 60)), ` ${file(place)}`, h("span", { class: "num" }, `${n} of ${t.n_samples} samples`))));
+    t.samples.map(([fn, place, n]) => h("div", { class: "receipt-sample small", title: place }, h("span", { class: "mono" }, format.clean(fn || "?", 60)), " ", placeView(ctx.app, place), h("span", { class: "num" }, `${n} of ${t.n_samples} samples`))));
 }
 
 function threadsView(ctx: Context, r: Receipt): HTMLElement {

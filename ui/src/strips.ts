@@ -36,14 +36,17 @@ interface Line {
 export function rowsOf(app: App, isShort = false): Row[] {
   const { rows } = app.meta;
   const most = (list: Row[], key: "busy" | "n"): Row | undefined => [...list].sort((a, b) => b[key] - a[key])[0];
-  const device = most(rows.filter((r) => r.kind === "device"), "busy");
+  const device = rows.find((r) => r.kind === "device" && r.key === app.opening?.device) ?? most(rows.filter((r) => r.kind === "device"), "busy");
   const below = (r: Row): boolean => !device || rows[r.parent] === device;
   const idle = rows.find((r) => r.kind === "idle" && below(r));
   const kernels = most(rows.filter((r) => r.kind === "kernel" && below(r)), "busy");
   const nccl = rows.find((r) => r.kind === "kernel" && below(r) && r !== kernels && r.title.startsWith("NCCL"));
   if (isShort) return [idle, kernels, nccl].filter((r): r is Row => r !== undefined);
-  const calls = most(rows.filter((r) => r.kind === "call"), "n");
-  const ranges = most(rows.filter((r) => r.kind === "range"), "n");
+  // By role, so that the launching thread of one is above that of the other.
+  const launcher = app.opening ? app.rowByKey(app.opening.threads[0] ?? "") : rows.findIndex((r) => r.is_launcher);
+  const ofLauncher = (kind: string): Row | undefined => rows.find((r) => r.kind === kind && launcher >= 0 && r.parent === launcher) ?? most(rows.filter((r) => r.kind === kind), "n");
+  const calls = ofLauncher("call");
+  const ranges = ofLauncher("range");
   return [most(rows.filter((r) => r.kind === "step"), "n"), idle, kernels, ranges, calls].filter((r): r is Row => r !== undefined);
 }
 

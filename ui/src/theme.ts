@@ -10,7 +10,7 @@ export const WORK_CLASSES = [
 
 interface Tokens {
   bg: string; bg1: string; bg2: string; line: string; line2: string; busy: string;
-  text: string; text2: string; text3: string; accent: string; accentBg: string;
+  text: string; text2: string; text3: string; accent: string; accentBg: string; path: string;
   idle: string[]; work: string[]; ranges: string[];
   call: string[]; os: string[]; python: string; gil: string; sample: string; mark: string;
   running: string; waiting: string; runnable: string; curve: string;
@@ -18,7 +18,7 @@ interface Tokens {
 
 export const LIGHT: Tokens = {
   bg: "#FFFFFF", bg1: "#F6F7F9", bg2: "#ECEFF3", line: "#DDE1E7", line2: "#EEF0F4", busy: "#CFD6DE",
-  text: "#1A1E24", text2: "#535C68", text3: "#69737F", accent: "#0B5FCC", accentBg: "#E3EEFC",
+  text: "#1A1E24", text2: "#535C68", text3: "#66707C", accent: "#0B5FCC", accentBg: "#E3EEFC", path: "#D6006C",
   idle: ["#E28400", "#2FB9FB", "#C30E1C", "#3D21B3", "#3C9B6C", "#A0578E", "#E5D569", "#9AA3AD"],
   work: ["#5A7DB8", "#A2C2E0", "#46736D", "#C9D3DA", "#94AD98", "#AC8FBC", "#C2AC72", "#9F9DA5"],
   ranges: ["#DBE3EC", "#CAD6E3", "#B7C7D9"],
@@ -29,7 +29,7 @@ export const LIGHT: Tokens = {
 
 export const DARK: Tokens = {
   bg: "#14171B", bg1: "#1A1E24", bg2: "#22272E", line: "#2D343D", line2: "#20252B", busy: "#3B444F",
-  text: "#E7EAEE", text2: "#A9B2BD", text3: "#7F8A96", accent: "#6FB1FF", accentBg: "#1D3350",
+  text: "#E7EAEE", text2: "#A9B2BD", text3: "#7F8A96", accent: "#6FB1FF", accentBg: "#1D3350", path: "#FF7DB8",
   idle: ["#F2A328", "#64D1F6", "#DC4336", "#5275FE", "#32AC77", "#C073AB", "#FEF387", "#5B6570"],
   work: ["#46639A", "#9AB5C8", "#2F8586", "#5F6268", "#6B8573", "#5D3E6C", "#8A7D54", "#464646"],
   ranges: ["#333C47", "#3F4B59", "#4C5A6B"],

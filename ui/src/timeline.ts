@@ -2,17 +2,20 @@
 // something changed.
 
 import type { App } from "./app";
-import { deviceUse } from "./devices";
+import { deviceUse, stepsWaiting } from "./devices";
 import { h } from "./dom";
 import * as format from "./format";
 import { FONT, Labels } from "./labels";
 import { type Layout, type Line, type Placed, layOut } from "./layout";
 import { type Box, Painter, firstAfter } from "./paint";
+import { roving, stopAt } from "./roving";
 import { T, inkOn, palette } from "./theme";
 import { levelFor, tileWidth } from "./tiles";
 import type { Span } from "./types";
 
+const LARGE = 700; // pixels for rows: more than most screens have
 export const RULER = 26;
+const TITLE = "[data-key]";
 
 type Span2 = { start: number; end: number };
 
@@ -49,15 +52,18 @@ export class Timeline {
   frameTimes: number[] = [];
   nRecords = 0;
   nLabels = 0;
+  /** Told of a right click on the title of a row. */
+  onMenu: (p: Placed, x: number, y: number) => void = () => undefined;
   private readonly ctx: CanvasRenderingContext2D;
-  private readonly titles = h("div", { class: "titles-scroll", role: "tree" });
-  private readonly pinnedTitles = h("div", { class: "titles-pinned" });
+  private readonly titles = h("div", { class: "titles-scroll", role: "tree", "aria-label": "Rows" });
+  private readonly pinnedTitles = h("div", { class: "titles-pinned", role: "tree", "aria-label": "Pinned rows" });
   private readonly thumb = h("div", { class: "thumb" });
   private readonly rowCount = h("span", { class: "row-count", "aria-live": "polite" }, "Rows");
   private image: ImageData | null = null;
   private painter: Painter | null = null;
   private isDirty = true;
   private areTitlesDirty = true;
+  private isRestoring = false; // the focus, of titles that were made anew
   private ratio = 1;
   private readonly curves = new Map<number, Curve | null>();
   private readonly labels: Labels;
@@ -84,10 +90,13 @@ export class Timeline {
     app.on("search", () => this.touch());
     app.on("hover", () => this.touch());
     app.on("theme", () => this.touch());
+    app.on("arranged", () => this.useRoom());
     app.on("rows", () => {
       if (document.activeElement !== filter) filter.value = app.filter;
       this.relayout();
     });
+    for (const box of [this.pinnedTitles, this.titles]) roving(box, TITLE, ["ArrowUp", "ArrowDown"], (el, key) => this.titleKey(el, key));
+    this.titles.addEventListener("focusin", (e) => this.followFocus(e));
     new ResizeObserver(() => this.touch()).observe(this.canvas);
     this.dragThumb();
     const loop = (): void => {
@@ -99,6 +108,22 @@ export class Timeline {
 
   touch(): void {
     this.isDirty = true;
+  }
+
+  /** On large screens, open what is closed at first as long as there is room; idle threads never. */
+  useRoom(): void {
+    const { app } = this;
+    const room = this.height - this.top;
+    if (room < LARGE) return;
+    // Processes, threads and metrics; then what is inside of these.
+    for (const level of [0, 1]) {
+      for (const { row } of layOut(app).rows.filter((p) => p.isGroup && !p.isOpen && p.level === level && p.row.kind !== "fold")) {
+        app.collapsed.delete(row.key);
+        if (layOut(app).height > room) app.collapsed.add(row.key);
+        else app.roomy.add(row.key);
+      }
+    }
+    this.relayout();
   }
 
   relayout(): void {
@@ -320,6 +345,7 @@ export class Timeline {
     this.drawHits();
     this.drawSelection();
     this.drawRange();
+    this.drawPath();
     this.drawArrows();
     this.drawRuler(step);
     this.drawPointer();
@@ -428,12 +454,42 @@ export class Timeline {
     ctx.globalAlpha = app.isDark ? 0.1 : 0.07;
     ctx.fillStyle = T.accent;
     ctx.fillRect(x0, RULER, x1 - x0, this.height);
+    // The rows that the drag went over stand out.
+    for (const { placed, y } of this.visible()) if (app.area.includes(placed.row.key)) ctx.fillRect(x0, y, x1 - x0, placed.h);
     ctx.globalAlpha = 1;
     ctx.fillRect(x0, RULER, 1, this.height);
     ctx.fillRect(x1, RULER, 1, this.height);
   }
 
+  /** Keys of the rows with events between two heights of the canvas; of groups that are open, what is in them. */
+  rowsBetween(y0: number, y1: number): string[] {
+    const [top, bottom] = [Math.min(y0, y1), Math.max(y0, y1)];
+    const keys = [...this.visible()].filter(({ placed, y }) => y < bottom && y + placed.h > top && placed.lines.length > 0 && placed.row.curve < 0 && !(placed.isGroup && placed.isOpen));
+    return [...new Set(keys.map(({ placed }) => placed.row.key))].slice(0, 64);
+  }
+
   /** From cause to effect: from a call to its work; from the end of work, or of another thread's action, to the end of the wait for it. */
+  /** The critical path: a band below what is on it, and lines where it changes rows. */
+  private drawPath(): void {
+    const { ctx, app } = this;
+    let last: { x: number; y: number } | null = null;
+    ctx.fillStyle = T.path;
+    for (const [kind, lane, start, end] of app.path?.pieces ?? []) {
+      const at = this.placeOf(lane);
+      const [x0, x1] = [this.xOf(start), this.xOf(end)];
+      if (!at || x1 < 0 || x0 > this.width) {
+        last = null;
+        continue;
+      }
+      const y = at.y + at.h - 1;
+      ctx.globalAlpha = kind === "work" || kind === "thread" ? 1 : 0.5; // what only waits is pale
+      ctx.fillRect(x0, y - 1, Math.max(1, x1 - x0), 3);
+      ctx.globalAlpha = 1;
+      if (last && Math.abs(last.y - y) > 2) ctx.fillRect(x0 - 0.5, Math.min(y, last.y), 1.5, Math.abs(y - last.y));
+      last = { x: x1, y };
+    }
+  }
+
   private drawArrows(): void {
     const { ctx, app } = this;
     const s = app.selection;
@@ -596,6 +652,8 @@ export class Timeline {
     this.thumb.style.height = `${Math.max(24, (room / Math.max(this.layout.height, room)) * room)}px`;
     this.thumb.style.top = `${(this.scrollY / Math.max(this.layout.height, 1)) * room}px`;
     this.thumb.hidden = this.layout.height <= this.height - this.top;
+    const focused = document.activeElement?.closest<HTMLElement>(TITLE);
+    const hadFocus = focused && (this.titles.contains(focused) ? this.titles : this.pinnedTitles.contains(focused) ? this.pinnedTitles : null);
     this.pinnedTitles.replaceChildren(...this.layout.pinned.map((p) => this.title(p)));
     this.pinnedTitles.style.height = `${this.layout.pinnedHeight}px`;
     const from = this.scrollY - room;
@@ -603,6 +661,26 @@ export class Timeline {
     const shown = this.layout.rows.filter((p) => p.y + p.h > from && p.y < to);
     this.titles.replaceChildren(...shown.map((p) => this.title(p)));
     this.titles.style.height = `${this.layout.height}px`;
+    for (const box of [this.pinnedTitles, this.titles]) stopAt(box, TITLE, box.querySelector<HTMLElement>(TITLE));
+    // The titles are new elements: the focus goes to the one of the same row.
+    this.isRestoring = true;
+    if (hadFocus) [...hadFocus.querySelectorAll<HTMLElement>(TITLE)].find((t) => t.dataset.key === focused.dataset.key)?.focus({ preventScroll: true });
+    this.isRestoring = false;
+  }
+
+  /** Keys on the title of a row: Enter and the arrows open and close it. */
+  private titleKey(el: HTMLElement, key: string): boolean {
+    const isOpen = el.getAttribute("aria-expanded");
+    if (key === "Enter" || key === " ") el.click();
+    else if ((key === "ArrowRight" && isOpen === "false") || (key === "ArrowLeft" && isOpen === "true")) this.app.toggle(el.dataset.key!);
+    else return key === "ArrowRight" || key === "ArrowLeft";
+    return true;
+  }
+
+  /** The arrow keys go to the next title; rows that are not on the screen scroll into it. */
+  private followFocus(e: FocusEvent): void {
+    const key = (e.target as HTMLElement).closest<HTMLElement>(TITLE)?.dataset.key;
+    if (key && !this.isRestoring) this.showRow(this.app.rowByKey(key));
   }
 
   private title(p: Placed): HTMLElement {
@@ -614,6 +692,10 @@ export class Timeline {
       style: { top: `${p.y}px`, height: `${p.h}px`, paddingLeft: `${10 + p.level * 13}px` },
       role: "treeitem", "aria-expanded": p.isGroup ? String(p.isOpen) : undefined, "data-key": row.key,
       title: row.title + aboutNumber(app, p), tabindex: -1,
+      oncontextmenu: (e: MouseEvent) => {
+        e.preventDefault();
+        this.onMenu(p, e.clientX, e.clientY);
+      },
       onclick: () => {
         if (p.isGroup) app.toggle(row.key);
         else if (p.nHidden || app.deep.has(row.key)) this.toggleDepth(row.key);
@@ -633,7 +715,7 @@ export class Timeline {
       }, app.pinned.includes(row.key) ? "●" : "○"));
   }
 
-  private toggleDepth(key: string): void {
+  toggleDepth(key: string): void {
     if (!this.app.deep.delete(key)) this.app.deep.add(key);
     this.app.changed("rows");
   }
@@ -672,7 +754,10 @@ function numberOf(app: App, p: Placed): string {
     }
     case "idle": {
       const use = deviceUse(app, row.parent);
-      return use ? `of run: not computing ${format.percent(1 - use.computing)}, idle ${format.percent(1 - use.busy)}` : "";
+      // The sentence on top is about steps; the run with its start-up would seem to contradict it.
+      const ofStep = stepsWaiting(app, row.parent);
+      if (ofStep !== undefined) return `not computing ${format.percent(ofStep)} of each step`;
+      return use ? `not computing ${format.percent(1 - use.computing)} of run` : "";
     }
     case "process": {
       const below = (app.children[p.ix] ?? []).flatMap((c) => (app.meta.rows[c].kind === "fold" ? app.children[c] ?? [] : [c]));

@@ -44,6 +44,7 @@ export interface Meta {
   is_offline: boolean;
   editor?: string; // address that opens {file} at {line} in an editor
   is_job?: boolean; // reports are the ranks of one job
+  has_requests?: boolean; // of a server
   origin?: number; // what times count from, in the report's own time
   n_damaged: number;
   index_bytes: number;
@@ -99,6 +100,24 @@ export interface Link {
   rel: "call" | "work" | "awaited" | "waiter" | "producer" | "next";
 }
 
+/** The critical path of a step (src/page/path.h). */
+export interface Path {
+  from: number;
+  to: number;
+  pieces: [kind: "work" | "queue" | "thread" | "wait" | "return", lane: number, start: number, end: number, name: string][];
+  sums: [kind: string, ns: number, n: number][];
+}
+
+/** What an event is a part of, on the thread that it is of or that launched it (src/page/around.h). */
+export interface Around {
+  kind: string; // of a row, or "line"
+  name: string;
+  place?: string;
+  lane: number;
+  start: number;
+  end: number;
+}
+
 /** Function, file and line or module, 1 if it is code of the program itself. */
 export type Frame = [string, string, number];
 
@@ -115,6 +134,7 @@ export interface Selected {
   after?: string;
   fields?: [string, string | number | Frame[], string?][];
   links?: Link[];
+  around?: Around[];
 }
 
 export interface Hits {

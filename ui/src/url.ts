@@ -15,12 +15,13 @@ export function encode(app: App): string {
   const s = app.selection;
   if (s && s.type !== "range") parts.push(`s=${encodeURIComponent(s.row)}:${s.lane - (app.meta.rows[app.rowOfLane[s.lane]]?.lane ?? 0)}:${Math.round((s.start + s.end) / 2)}`);
   if (app.range) parts.push(`r=${Math.round(app.range.from)}+${Math.round(app.range.to - app.range.from)}`);
-  if (app.tab !== "verdict") parts.push(`p=${app.tab}`);
+  if (app.area.length) parts.push(`a=${list(app.area)}`);
+  if (app.tab !== app.firstTab) parts.push(`p=${app.tab}`);
   if (!app.isDrawerOpen) parts.push("q=0");
   if (app.query) parts.push(`find=${encodeURIComponent(app.query)}`);
   const { pinned, collapsed } = app.atFirst;
   if (app.pinned.join() !== pinned.join()) parts.push(`pin=${list(app.pinned)}`);
-  const toggled = [...new Set([...collapsed, ...app.collapsed])].filter((key) => collapsed.has(key) !== app.collapsed.has(key));
+  const toggled = [...new Set([...collapsed, ...app.collapsed])].filter((key) => collapsed.has(key) !== app.collapsed.has(key) && !app.roomy.has(key));
   if (toggled.length) parts.push(`t=${list(toggled.slice(0, MAX_TOGGLED))}`);
   if (app.filter) parts.push(`rows=${encodeURIComponent(app.filter)}`);
   if (app.marks.length) parts.push(`m=${app.marks.map(Math.round).join(",")}`);
@@ -55,7 +56,7 @@ export async function decode(app: App, hash: string): Promise<void> {
   const view = span(args.get("v"));
   const range = span(args.get("r"));
   if (view) app.show(view, false);
-  if (range) app.setRange(range);
+  if (range) app.setRange(range, (args.get("a") ?? "").split(",").filter((key) => app.rowByKey(key) >= 0));
   if (args.get("q") === "0") app.isDrawerOpen = false;
   layout(app, args);
   const find = args.get("find");

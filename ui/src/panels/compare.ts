@@ -6,39 +6,107 @@ import type { App } from "../app";
 import { otherOf } from "../others";
 import { type Side, Strips, rowsOf } from "../strips";
 import { emptyState, tableView } from "../table";
-import type { Cell, Column, Table } from "../types";
+import type { Cell, Column } from "../types";
 import { type Context, type Panel, failure } from "./panel";
-import { report, showName } from "./tables";
+import { showName } from "./tables";
 import { type Verdict, verdictOf } from "./verdict";
 
 interface Steps {
   steps: number[][];
 }
 
-function sumsOf(table: Table): Map<string, [number, number]> {
-  const name = table.columns.findIndex((c) => c.name === "Name");
-  const total = table.columns.findIndex((c) => c.name === "Total Time");
-  const n = table.columns.findIndex((c) => c.name === "Instances" || c.name === "Num Calls");
-  return new Map(table.rows.map((r) => [String(r[name]), [Number(r[total]), Number(r[n])]]));
+type Pair = [before: number, after: number];
+
+interface Decision {
+  value: Pair;
+  change: number;
+  interval: Pair;
+  is_certain: boolean;
 }
 
-async function diff(ctx: Context, name: string, other: number): Promise<HTMLElement> {
-  const [before, after] = await Promise.all([report(ctx, name, false, ctx.app.report), report(ctx, name, false, other)]);
-  const a = sumsOf(before);
-  const b = sumsOf(after);
-  const column = (n: string, kind: string, doc: string): Column => ({ name: n, kind, doc, decimals: 2 });
-  const rows = [...new Set([...a.keys(), ...b.keys()])].map((key): Cell[] => {
-    const [ta, na] = a.get(key) ?? [0, 0];
-    const [tb, nb] = b.get(key) ?? [0, 0];
-    return [ta || null, tb || null, tb - ta, na || null, nb || null, key];
-  }).sort((x, y) => Math.abs(Number(y[2])) - Math.abs(Number(x[2])));
-  const table: Table = {
-    name, title: "", summary: "", n: rows.length, rows,
-    columns: [column("Before", "ns", "total time in the first report"), column("After", "ns", "total time in the second"),
-      column("Change", "change", "after minus before"), column("N before", "int", "how many"), column("N after", "int", "how many"), column("Name", "text", "")],
-  };
-  if (!rows.length) return emptyState("Nothing to compare", before.why ?? after.why ?? "");
-  return tableView(table, { bar: "", onRow: (row) => void showName(ctx, String(row[5])) });
+interface Item {
+  name: string;
+  change: string;
+  n: Pair;
+  time_ns: Pair;
+  bytes?: Pair;
+}
+
+/** What `lull diff --format json` says. */
+interface Diff {
+  is_per_step: boolean;
+  steps: Pair;
+  step_time_ns?: Decision;
+  idle_share?: Decision;
+  first_cause: [string, string];
+  causes: { cause: string; cost_ns: Pair; interval_ns?: Pair }[];
+  [kind: string]: unknown;
+}
+
+const KINDS: [string, string][] = [["kernels", "kernels"], ["copies", "copies"], ["calls", "calls"], ["ranges", "ranges"], ["ops", "operators"], ["oscalls", "OS calls"]];
+
+const known = new Map<string, Promise<Diff>>();
+
+function diffOf(app: App, other: number): Promise<Diff> {
+  const key = `${app.report}:${other}`;
+  let answer = known.get(key);
+  if (!answer) {
+    answer = app.source.ask<Diff>("diff", { other, f: app.report || undefined });
+    known.set(key, answer);
+  }
+  return answer;
+}
+
+const column = (n: string, kind: string, doc: string): Column => ({ name: n, kind, doc, decimals: 1 });
+
+/** Names that appeared, vanished or changed. */
+function itemsTable(ctx: Context, diff: Diff, kind: string): HTMLElement {
+  const items = (diff[kind] as Item[] | undefined) ?? [];
+  const per = diff.is_per_step ? "per step" : "in the run";
+  if (!items.length) return emptyState("Nothing changed", "All of this kind are as often and as long as before, as far as can be told.");
+  const rows = items.map((i): Cell[] => [i.time_ns[0] || null, i.time_ns[1] || null, i.time_ns[1] - i.time_ns[0], i.n[0] || null, i.n[1] || null, i.change, i.name]);
+  return tableView({
+    name: kind, title: "", summary: "", n: rows.length, rows,
+    columns: [column("Before", "ns", `time ${per} in the first report`), column("After", "ns", `time ${per} in the second`), column("Difference", "change", "after minus before"),
+      column("N before", "f64", `how many ${per}`), column("N after", "f64", `how many ${per}`), column("Change", "label", "what became of it"), column("Name", "text", "")],
+  }, { bar: "", onRow: (row) => void showName(ctx, String(row[6])) });
+}
+
+const difference = (ns: number): string => (ns > 0 ? `+${format.duration(ns)}` : format.duration(ns));
+
+/** Whether the difference of a cause can be noise. */
+function change(c: Diff["causes"][0]): string {
+  const [low, high] = c.interval_ns ?? [0, 0];
+  if (!c.interval_ns) return "too few steps to tell";
+  return low <= 0 && high >= 0 ? "no visible change" : high < 0 ? "less" : "more";
+}
+
+/** Without compute, by cause, per step: what the change did to each, and between which limits. */
+function causesView(diff: Diff): HTMLElement | null {
+  if (!diff.causes.length) return null;
+  const rows = diff.causes.map((c): Cell[] => [c.cost_ns[0] || null, c.cost_ns[1] || null, c.cost_ns[1] - c.cost_ns[0],
+    c.interval_ns ? `${difference(c.interval_ns[0])} … ${difference(c.interval_ns[1])}` : null, change(c), c.cause]).sort((x, y) => Math.abs(Number(y[2])) - Math.abs(Number(x[2])));
+  return h("div", { class: "compare-causes" }, h("h4", null, "Time without compute by cause, per step"), tableView({
+    name: "causes", title: "", summary: "", n: rows.length, rows,
+    columns: [column("Before", "ns", "per step"), column("After", "ns", "per step"), column("Difference", "change", "after minus before"),
+      column("Between", "label", "90 % interval of the difference, from the steps of both"), column("Change", "label", "whether the difference can be noise"), column("Cause", "text", "")],
+  }, { bar: "" }));
+}
+
+const signed = (v: number): string => `${v > 0 ? "+" : "−"}${(100 * Math.abs(v)).toFixed(1)} %`;
+
+/** The sentences of `lull diff`: how much faster, between which limits, and where the bottleneck went. */
+function sentences(diff: Diff): HTMLElement | null {
+  const step = diff.step_time_ns;
+  const idle = diff.idle_share;
+  if (!step) return null;
+  const ratio = step.change <= 0 ? 1 / (1 + step.change) : 1 + step.change;
+  const limits = `${signed(step.change)}, between ${signed(step.interval[0])} and ${signed(step.interval[1])}`;
+  const [a, b] = diff.first_cause;
+  return h("div", { class: "compare-head" },
+    h("b", null, !step.is_certain ? "No certain change" : step.change <= 0 ? `${ratio.toFixed(2)} × as fast` : `${ratio.toFixed(2)} × as slow`), ` on average (${limits}) · median step ${format.duration(step.value[0])} → ${format.duration(step.value[1])}`,
+    idle ? ` · GPU idle ${format.percent(idle.value[0])} → ${format.percent(idle.value[1])} of it` : "",
+    a || b ? h("div", null, a === b ? `The bottleneck is ${a} in both.` : `The bottleneck moved from ${a || "nothing"} to ${b || "nothing"}.`) : null);
 }
 
 const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
@@ -100,6 +168,24 @@ function headline(a: number[][], b: number[][], verdicts: (Verdict | null)[]): H
     ` · median step ${format.duration(ma)} → ${format.duration(mb)} · the device does not compute for ${waits[0]} → ${waits[1]} of each step`);
 }
 
+/** Names of both, paired, a kind at a time. */
+async function details(ctx: Context, diff: Diff | null, ix: number): Promise<HTMLElement> {
+  const { app } = ctx;
+  const names = `${app.meta.reports[app.report]} → ${app.meta.reports[ix]}`;
+  if (!diff) return h("div", { class: "small compare-head" }, `${names}: \`lull diff\` says what became of each kernel and call.`);
+  const kinds = KINDS.filter(([id]) => Array.isArray(diff[id]));
+  const first = kinds.find(([id]) => (diff[id] as Item[]).length) ?? kinds[0];
+  await app.names.learn().catch(() => undefined);
+  const body = h("div", null, itemsTable(ctx, diff, first[0]));
+  return h("div", null, h("div", { class: "panel-bar" }, h("div", { class: "choices" }, kinds.map(([id, label]) => h("button", {
+    class: id === first[0] ? "on" : "",
+    onclick: (e: Event) => {
+      for (const x of (e.target as HTMLElement).parentElement!.children) x.classList.toggle("on", x === e.target);
+      body.replaceChildren(itemsTable(ctx, diff, id));
+    },
+  }, `${label} ${(diff[id] as Item[]).length}`))), h("span", { class: "small" }, `${names}, ${diff.is_per_step ? "per step" : "whole runs"}`)), body);
+}
+
 export const compare: Panel = {
   id: "compare",
   place: 120,
@@ -117,17 +203,9 @@ export const compare: Panel = {
       const [a, b] = await Promise.all([app.report, ix].map((f) => app.source.ask<Steps>("steps", { f: f || undefined })));
       const other = await otherOf(app, ix);
       const verdicts = await Promise.all([app, other].map((x) => verdictOf(x).catch(() => null)));
-      const body = h("div");
-      const choose = async (name: string): Promise<void> => { body.replaceChildren(await diff(ctx, name, ix)); };
-      await choose("cuda_gpu_kern_sum");
-      return h("div", { class: "panel compare" }, headline(a.steps, b.steps, verdicts), aligned(ctx, other, a.steps, b.steps),
-        h("div", { class: "panel-bar" }, h("div", { class: "choices" },
-          [["cuda_gpu_kern_sum", "kernels"], ["cuda_api_sum", "calls"]].map(([id, label]) => h("button", {
-            onclick: (e: Event) => {
-              for (const x of (e.target as HTMLElement).parentElement!.children) x.classList.toggle("on", x === e.target);
-              void choose(id);
-            }, class: id === "cuda_gpu_kern_sum" ? "on" : "",
-          }, label))), h("span", { class: "small" }, `${app.meta.reports[app.report]} → ${app.meta.reports[ix]}`)), body);
+      const diff = await diffOf(app, ix).catch(() => null);
+      const top = (diff && sentences(diff)) ?? headline(a.steps, b.steps, verdicts);
+      return h("div", { class: "panel compare" }, top, aligned(ctx, other, a.steps, b.steps), diff ? causesView(diff) : null, await details(ctx, diff, ix));
     } catch (e) {
       return failure(e);
     }

@@ -17,7 +17,7 @@ export interface Panel {
   place: number;
   title: string;
   /** Drawn again when this changes; always when it is opened. */
-  follows?: ("selection" | "range" | "verdict")[];
+  follows?: ("selection" | "range" | "verdict" | "listed")[];
   /** Kept when another tab is opened and shown again as it was. */
   render: (ctx: Context) => HTMLElement | Promise<HTMLElement>;
   /** Whether the recording has nothing for it: its tab comes last then, and the panel says how to record it. */

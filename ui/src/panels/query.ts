@@ -1,9 +1,10 @@
 // Query: SQL over the report, read-only.
 
 import { h } from "../dom";
-import { emptyState, tableView } from "../table";
+import { goToEvent } from "../go";
+import { type TableOptions, emptyState, tableView } from "../table";
 import type { Cell, Column, Table } from "../types";
-import { type Panel, failure } from "./panel";
+import { type Context, type Panel, failure } from "./panel";
 
 /** One for each kind of question; a test runs them all. The first stands in the box. */
 const EXAMPLES: [string, string][] = [
@@ -24,11 +25,34 @@ function toTable(rows: Record<string, Cell>[]): Table {
   return { name: "query", title: "", summary: "", columns, rows: rows.map((r) => names.map((n) => r[n])), n: rows.length };
 }
 
+const column = (names: string[], wanted: RegExp): number => names.findIndex((n) => wanted.test(n));
+
+/** Rows that say when something was are shown on the timeline by a click: with a name the event itself, else the time. */
+function jumps(ctx: Context, rows: Record<string, Cell>[]): TableOptions {
+  const { app, timeline } = ctx;
+  const names = Object.keys(rows[0]);
+  const [start, end, dur, name] = [/^start(_?ns)?$/i, /^end(_?ns)?$/i, /^dur(ation)?(_?ns)?$/i, /^(name|demangledName|shortName)$/i].map((w) => column(names, w));
+  if (start < 0 || !rows.some((r) => typeof r[names[start]] === "number")) return {};
+  const go = async (row: Cell[]): Promise<void> => {
+    if (typeof row[start] !== "number") return;
+    const from = (row[start] as number) - (app.meta.origin ?? 0);
+    const to = end >= 0 ? Number(row[end]) - (app.meta.origin ?? 0) : from + (dur >= 0 ? Number(row[dur]) : 0);
+    const hit = name >= 0 && typeof row[name] === "string" ? await app.findAt(String(row[name]), from) : null;
+    if (hit) await goToEvent(app, timeline, { lane: hit[0], start: hit[1], end: hit[2] }, true);
+    else {
+      app.reveal({ from, to });
+      app.setRange({ from, to: Math.max(to, from + 1) });
+    }
+  };
+  return { onRow: (row) => void go(row) };
+}
+
 export const query: Panel = {
   id: "query",
   place: 150,
   title: "Query",
-  render: ({ app }) => {
+  render: (ctx) => {
+    const { app } = ctx;
     if (app.source.isOffline) {
       return emptyState("An exported file cannot run SQL", "lull view and lull query run SQL over the report itself.");
     }
@@ -40,7 +64,7 @@ export const query: Panel = {
       try {
         const answer = await app.source.post<{ rows: Record<string, Cell>[]; notice: string | null }>("query", { f: app.report || undefined }, text.value);
         result.replaceChildren(answer.notice ? h("div", { class: "notice-line" }, answer.notice) : "",
-          answer.rows.length ? tableView(toTable(answer.rows)) : emptyState("No rows"));
+          answer.rows.length ? tableView(toTable(answer.rows), jumps(ctx, answer.rows)) : emptyState("No rows"));
       } catch (e) {
         result.replaceChildren(failure(e));
       }

@@ -1,15 +1,20 @@
 // Selection: all about the event, the gap or the range that is selected.
 
 import { h } from "../dom";
+import type { App } from "../app";
+import { againstMedian, areaView, aroundFacts, kindView, pathView } from "../depth";
 import * as format from "../format";
+import { goToEvent } from "../go";
 import { nextGap, neighbour } from "../keys";
 import { IDLE_FAMILIES, T } from "../theme";
 import { receiptView } from "../receipt";
 import { emptyState } from "../table";
 import type { Frame, Link, Selected } from "../types";
+import { listEvents } from "./events";
 import { type Context, type Panel, failure } from "./panel";
+import { placeView } from "./source";
 import { report, showName } from "./tables";
-import { evidence, slider, verdictOf } from "./verdict";
+import { evidence, fixView, slider, verdictOf } from "./verdict";
 
 const HIDDEN_ZERO = new Set([
   "graph_id", "graph_node_id", "ret", "flags", "payload_type", "payload", "cluster_x", "cluster_y", "cluster_z", "category", "color",
@@ -47,14 +52,14 @@ function fieldsOf(s: Selected): [string, string][] {
     out.push([name.replace(/_(ns|bytes)$/, "").replace(/_/g, " "), value(name, v, unit)]);
   }
   return out.map(([name, text]): [string, string] => (shapes.has(name) ? [name, shapes.get(name)!.join(" × ")] : [name, text]))
-    .filter(([name, text]) => text !== "0 × 0 × 0" && text !== "" && name !== "");
+    .filter(([name, text]) => text !== "0 × 0 × 0" && text !== "" && name !== "")
+    .sort((a, b) => Number(a[0] === "mangled name") - Number(b[0] === "mangled name"));
 }
 
-/** A frame a line, the innermost first; what the program itself wrote stands out. */
-export function stackView(frames: Frame[]): HTMLElement {
-  const file = (place: string): string => place.replace(/^.*\/(?=[^/]+$)/, "");
+/** A frame a line, the innermost first; what the program itself wrote stands out, and leads to its source. */
+export function stackView(app: App, frames: Frame[]): HTMLElement {
   return h("ol", { class: "stack" }, frames.map(([name, place, isOwn]) => h("li", { class: isOwn ? "own" : "", title: format.clean(place, 400) },
-    h("span", { class: "mono" }, format.clean(name || "?", 200)), h("span", { class: "small" }, format.clean(file(place), 120)))));
+    h("span", { class: "mono" }, format.clean(name || "?", 200)), placeView(app, place))));
 }
 
 function framesOf(s: Selected): Frame[] {
@@ -77,20 +82,18 @@ async function causeOf(ctx: Context, s: Selected): Promise<HTMLElement[]> {
   return [
     h("section", null, h("h4", null, `Why: ${f.id}`), h("div", null, f.title), h("div", { class: "small" },
       `${format.duration(f.cost_ns)} of each step, ${format.percent(f.share)}`), evidence(ctx, v, f)),
-    h("section", null, f.prediction ? slider(ctx, v, f) : h("h4", null, "If fixed"), f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null),
+    h("section", null, f.prediction ? slider(ctx, v, f) : h("h4", null, "If fixed"), f.fix ? fixView(f.fix) : null),
   ];
 }
+
+const WORK = ["kernel", "copy", "memset", "graph", "call", "os", "range", "op", "pycall", "collective"];
 
 const RELATIONS: Record<Link["rel"], string> = {
   call: "launched it", work: "was launched", awaited: "was waited for", waiter: "waited for it", producer: "worked meanwhile", next: "ended it",
 };
 
 function goTo(ctx: Context, lane: number, start: number, end: number): void {
-  const { app, timeline } = ctx;
-  app.openTo(app.rowOfLane[lane]);
-  app.reveal({ from: start, to: end });
-  timeline.showRow(app.rowOfLane[lane]);
-  void app.selectAt(lane, (start + end) / 2);
+  void goToEvent(ctx.app, ctx.timeline, { lane, start, end });
 }
 
 const OFFLINE_WAITS = "This file does not contain which thread waited for which; `lull view FILE` on the recording shows it.";
@@ -156,6 +159,7 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const step = s.type === "event" ? await stepOf(ctx, s) : "";
   if (step) facts.push(["in", step]);
   if (row?.kind === "kernel" && s.type === "event") facts.push(...(await amongItsKind(ctx, s)));
+  facts.push(...aroundFacts(ctx, s));
   if (!isIdle) facts.push(["where", `${owner ? owner + " · " : ""}${row?.title ?? ""}`]);
   if (isIdle && s.class !== 7) facts.push(["cause", `${s.name ?? ""} (${IDLE_FAMILIES[s.class ?? 7]})`]);
   if (s.before) facts.push(["before", format.short(s.before)]);
@@ -163,23 +167,25 @@ async function eventView(ctx: Context, s: Selected): Promise<HTMLElement> {
   const links = s.links ?? [];
   const call = links.find((l) => l.rel === "call");
   if (call && s.start >= call.end) facts.push(["queued", format.duration(s.start - call.end)]);
-  if (s.name && format.shortOf(s.name)) facts.push(["full name", h("span", { class: "full-name" }, format.clean(s.name, 4000))]);
+  const fullName: [string, string | Node][] = s.name && format.shortOf(s.name) ? [["full name", h("span", { class: "full-name", tabindex: 0 }, format.clean(s.name, 4000))]] : [];
   const buttons = h("div", { class: "buttons" },
     isGap ? h("button", { class: "primary", onclick: () => void nextGap(app, timeline, 1) }, "Next gap like this ", h("kbd", null, "N"))
       : h("button", { class: "primary", title: "The next one of this name", onclick: () => void neighbour(app, timeline, 1, true) }, "Next ", h("kbd", null, "]")),
     h("button", { onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
-    s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null);
+    s.name && !isGap ? h("button", { onclick: () => void showName(ctx, s.name!) }, "Find all") : null,
+    row && s.lane >= 0 && !isGap ? h("button", { title: "All events of this row", onclick: () => listEvents(ctx, row.key) }, "List row") : null);
   if (isIdle) {
     return h("div", { class: "columns" }, h("section", { class: "first" },
-      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), links.length ? linkList(ctx, links) : app.source.isOffline ? h("div", { class: "small" }, OFFLINE_WAITS) : null, buttons), await receiptView(ctx, { from: s.start, to: s.end }, true), await causeOf(ctx, s));
+      h("h3", null, h("i", { class: "swatch", style: { background: colour } }), title), buttons, pairs(facts), links.length ? linkList(ctx, links) : app.source.isOffline ? h("div", { class: "small" }, OFFLINE_WAITS) : null), await receiptView(ctx, { from: s.start, to: s.end }, true), await causeOf(ctx, s));
   }
   const hasReceipt = !isBusy && (isGap || ["step", "range", "projected"].includes(row?.kind ?? "")) && length > 0;
   return h("div", { class: "columns" },
-    h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), pairs(facts), buttons),
+    h("section", { class: "first" }, h("h3", { class: isGap ? "" : "mono" }, h("i", { class: "swatch", style: { background: colour } }), title), buttons, pairs(facts)),
+    row?.kind === "step" ? [await againstMedian(ctx, s), await pathView(ctx, s)] : WORK.includes(row?.kind ?? "") && s.type === "event" ? kindView(ctx, s) : null,
     hasReceipt ? await receiptView(ctx, { from: s.start, to: s.end }) : null,
-    framesOf(s).length ? h("section", null, h("h4", null, "Call stack"), stackView(framesOf(s))) : null,
-    hasReceipt && !fieldsOf(s).length ? null : h("section", null, h("h4", null, "Details"),
-      fieldsOf(s).length ? pairs(fieldsOf(s).map(([k, v]): [string, string] => [k, v])) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : "Nothing else was recorded about it.")),
+    framesOf(s).length ? h("section", null, h("h4", null, "Call stack"), stackView(app, framesOf(s))) : null,
+    hasReceipt && !fieldsOf(s).length && !fullName.length ? null : h("section", null, h("h4", null, "Details"),
+      fieldsOf(s).length || fullName.length ? pairs([...fullName, ...fieldsOf(s)]) : h("div", { class: "small" }, isBusy ? "Between two pieces of idle time; the rows of the device show with what." : "Nothing else was recorded about it.")),
     (framesOf(s).length || hasReceipt) && !links.length ? null : h("section", null, h("h4", null, "Links"), links.length ? linkList(ctx, links) : h("div", { class: "small" }, app.source.isOffline ? `No call or work is linked to it. ${OFFLINE_WAITS}` : "No call, work or wait is linked to it.")),
     await gapsOf(ctx, s));
 }
@@ -196,6 +202,7 @@ async function rangeView(ctx: Context, s: Selected): Promise<HTMLElement> {
       h("div", { class: "buttons" }, h("button", { class: "primary", onclick: () => app.frame({ from: s.start, to: s.end }) }, "Zoom ", h("kbd", null, "F")),
         h("button", { onclick: () => app.openTab("flame") }, "Flame graph"),
         h("button", { onclick: () => { app.setRange(null); app.select(null); } }, "Clear ", h("kbd", null, "Esc")))),
+    await areaView(ctx, { from: s.start, to: s.end }),
     await receiptView(ctx, { from: s.start, to: s.end }));
 }
 

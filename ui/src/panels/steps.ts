@@ -1,5 +1,6 @@
 // Steps: one bar for each step, stacked by what its time went to; a click goes there.
 
+import type { App } from "../app";
 import { h } from "../dom";
 import * as format from "../format";
 import { IDLE_FAMILIES, T } from "../theme";
@@ -7,7 +8,7 @@ import { emptyState } from "../table";
 import { type Context, type Panel, failure } from "./panel";
 import { type Verdict, verdictOf } from "./verdict";
 
-interface Steps {
+export interface Steps {
   /** number, start, end, busy, then idle by family */
   steps: number[][];
   has_causes: boolean;
@@ -26,6 +27,18 @@ function warmUp(answer: Steps, v: Verdict | null): number {
   const isOneLoop = new Set(answer.steps.map((s) => s[0])).size === answer.steps.length;
   const left = answer.n - (v?.n_steps ?? 0);
   return v?.n_steps && isOneLoop && left > 0 && left <= answer.n / 2 ? Math.min(left, answer.steps.length - 1) : 0;
+}
+
+export function stepsOf(app: App): Promise<Steps> {
+  return app.source.ask<Steps>("steps", { f: app.report || undefined });
+}
+
+const nWarmOf = async (app: App, answer: Steps): Promise<number> => warmUp(answer, answer.has_causes ? await verdictOf(app).catch(() => null) : null);
+
+/** The step of median length; warm-up is left out. */
+export async function medianOf(app: App, answer: Steps): Promise<number[] | null> {
+  const steady = answer.steps.slice(await nWarmOf(app, answer));
+  return [...steady].sort((a, b) => lengthOf(a) - lengthOf(b))[Math.floor(steady.length / 2)] ?? null;
 }
 
 function numbers(answer: Steps, steady: number[][]): string {
@@ -48,7 +61,7 @@ function bar({ app, timeline }: Context, s: number[], longest: number, isWarmUp:
   }
   const name = `step ${s[0]}${isWarmUp ? ", warm-up" : ""}`;
   return h("button", {
-    class: `step-bar${isWarmUp ? " warm-up" : ""}${length > longest ? " cut" : ""}`, role: "listitem", style: { height: `${Math.max(2, Math.min(100, (100 * length) / longest))}%` },
+    class: `step-bar${isWarmUp ? " warm-up" : ""}${length > longest ? " cut" : ""}`, style: { height: `${Math.max(2, Math.min(100, (100 * length) / longest))}%` },
     title: `${name}: ${format.duration(length)}${isWarmUp ? "" : `, ${busyName} ${format.percent(s[3] / length)}`}`, "aria-label": `${name}, ${format.duration(length)}`,
     onclick: () => {
       app.step = { from: s[1], to: s[2] };
@@ -66,17 +79,19 @@ export const steps: Panel = {
   render: async (ctx) => {
     const { app } = ctx;
     try {
-      const answer = await app.source.ask<Steps>("steps", { f: app.report || undefined });
+      const answer = await stepsOf(app);
       if (!answer.steps.length) {
         return emptyState("No steps were recorded",
           "Name them: lull_step(i) in C, torch.profiler's ProfilerStep, or an NVTX range around each iteration of the loop.");
       }
-      const nWarm = warmUp(answer, answer.has_causes ? await verdictOf(app).catch(() => null) : null);
+      const nWarm = await nWarmOf(app, answer);
       const steady = answer.steps.slice(nWarm);
       // Warm-up can take a thousand times as long: then its bar is cut, and the others can still be read.
       const longest = Math.max(...steady.map(lengthOf));
       // Time that no cause claims: copies and collectives that run alone have causes of their own.
       const busyName = answer.has_causes ? "computing" : "device busy";
+      const v = answer.has_causes ? await verdictOf(app).catch(() => null) : null;
+      const causes = (family: number): string => (v?.findings ?? []).filter((f) => f.family === family).map((f) => `${f.id}: ${f.title}`).join("\n");
       const sums = new Array<number>(9).fill(0);
       for (const s of steady) for (let c = 0; c < 9; c++) sums[c] += s[3 + c];
       const all = steady.reduce((sum, s) => sum + lengthOf(s), 0);
@@ -84,10 +99,10 @@ export const steps: Panel = {
         h("div", { class: "panel-bar" },
           h("span", null, numbers(answer, steady)),
           h("div", { class: "legend" }, h("span", null, h("i", { class: "swatch", style: { background: T.busy } }), `${busyName} ${format.percent(sums[0] / all)}`),
-            IDLE_FAMILIES.map((name, c) => (sums[c + 1] / all >= 0.0005 ? h("span", null, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)),
+            IDLE_FAMILIES.map((name, c) => (sums[c + 1] / all >= 0.0005 ? h("span", { title: causes(c) }, h("i", { class: "swatch", style: { background: T.idle[c] } }), `${c === 7 && !answer.has_causes ? "idle" : name} ${format.percent(sums[c + 1] / all)}`) : null)),
             nWarm ? h("span", null, h("i", { class: "swatch warm-up" }), "warm-up") : null)),
         h("div", { class: "step-axis" }, h("span", null, format.duration(longest)), h("span", null, "0")),
-        h("div", { class: "step-bars", role: "list" }, answer.steps.map((s, ix) => bar(ctx, s, longest, ix < nWarm, busyName))));
+        h("div", { class: "step-bars", role: "group", "aria-label": "Steps" }, answer.steps.map((s, ix) => bar(ctx, s, longest, ix < nWarm, busyName))));
     } catch (e) {
       return failure(e);
     }

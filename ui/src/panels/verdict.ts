@@ -7,6 +7,7 @@ import { emptyState } from "../table";
 import type { App } from "../app";
 import type { Meta, Opening } from "../types";
 import { type Context, type Panel, failure } from "./panel";
+import { editorLink, openSource } from "./source";
 import { showName } from "./tables";
 
 export interface Prediction {
@@ -160,11 +161,17 @@ function kernelOf(v: Verdict, f: Finding, e: Finding["evidence"][0]): string | u
   return v.kernels?.[lines.indexOf(e)];
 }
 
+/** Commands between backticks stand out. */
+const withCode = (text: string): (string | HTMLElement)[] => format.prose(text).split("`").map((part, ix) => (ix % 2 ? h("code", null, part) : part));
+
+export const fixView = (fix: string): HTMLElement => h("div", { class: "fix" }, h("b", null, "Try: "), withCode(fix));
+
 export function evidence(ctx: Context, v: Verdict, f: Finding): HTMLElement {
   return h("ol", { class: "evidence" }, f.evidence.map((e) => {
     const kernel = kernelOf(v, f, e);
     const go = e.to > e.from ? () => jump(ctx, e.from, e.to) : kernel ? () => void showName(ctx, kernel) : null;
-    return h("li", null, go ? h("button", { class: "link", title: kernel ?? "Show on the timeline", onclick: go }, e.text) : e.text);
+    const text = format.prose(e.text);
+    return h("li", null, go ? h("button", { class: "link", title: kernel ?? "Show on the timeline", onclick: go }, text) : text);
   }));
 }
 
@@ -181,16 +188,7 @@ function place(ctx: Context, f: Finding): HTMLElement | null {
       if (at) jump(ctx, at.from, at.to);
       if (where) void navigator.clipboard?.writeText(where).catch(() => undefined);
     },
-  }, text), " ", editorLink(ctx.app, f));
-}
-
-/** Into an editor, where the page comes from the machine that has the file. */
-function editorLink(app: App, f: Finding): HTMLElement | null {
-  const { editor } = app.meta;
-  if (!editor || !f.file?.startsWith("/")) return null;
-  const file = f.file.split("/").map(encodeURIComponent).join("/");
-  const href = editor.replace("{file}", () => file).replace("{line}", String(f.line || 1));
-  return h("a", { href, title: "Open in the editor" }, "edit");
+  }, text), f.file && f.line ? h("button", { class: "chip", title: "Show the source", onclick: () => openSource(ctx.app, f.file!, f.line!) }, "source") : null, editorLink(ctx.app, f.file, f.line ?? 1));
 }
 
 /** The one to fix first, then the one that the sentence names beside it. */
@@ -216,7 +214,7 @@ function card(ctx: Context, v: Verdict, f: Finding): HTMLElement {
       isFirst ? h("span", { title: "How likely this is the cause to fix first. The times are measured." }, ` · confidence ${f.confidence.toFixed(2)}`) : null),
     place(ctx, f),
     evidence(ctx, v, f),
-    f.fix ? h("div", { class: "fix" }, h("b", null, "Try: "), f.fix) : null,
+    f.fix ? fixView(f.fix) : null,
     f.prediction ? slider(ctx, v, f) : null,
     h("div", { class: "buttons" }, h("button", { onclick: () => void app.search("") .then(() => app.openTab("steps")) }, "By step")));
 }
@@ -226,8 +224,8 @@ function opportunity(v: Verdict, o: Opportunity): HTMLElement {
   return h("section", { class: "finding opportunity" },
     h("h3", null, h("i", { class: "swatch", style: { background: T.busy } }), o.title),
     h("div", { class: "small" }, `${o.id} · ${format.duration(o.touched_ns)} of each step, ${format.percent(o.share)}`),
-    h("ol", { class: "evidence" }, h("li", null, o.text)),
-    h("div", { class: "fix" }, h("b", null, "Try: "), o.fix),
+    h("ol", { class: "evidence" }, h("li", null, format.prose(o.text))),
+    fixView(o.fix),
     h("div", { class: "small" }, p
       ? `${format.duration(v.step_ns)} → ${format.duration(p.step_ns)}, ${p.ratio.toFixed(2)} × as fast by replay of the recorded steps, ${o.is_ceiling ? "at best" : `between ${format.duration(p.low_ns)} and ${format.duration(p.high_ns)}`}, if ${o.assumes}`
       : `up to ${format.duration(o.gain_ns)} less of each step, if ${o.assumes}`));
