@@ -6,7 +6,7 @@
 #   make test       all tests; T=cudart those that are named so (make test-list), also make unit, golden, e2e, ...
 #   make check      what the house style promises: layers, sizes, manual pages, headers, lint
 #   make lint       clang-tidy and cppcheck, on what changed since they last ran
-#   make screenshots  the pictures of the README, and build/screenshots: the page on twelve recordings
+#   make screenshots  the pictures of the README, and build/screenshots: the page on twelve recordings, and its panels
 #   make gpu        the checks and benchmarks that need a GPU
 #   make bench      what things cost, beside what they may cost (FULL=1: 100 M events; RECORD=1: keep it)
 #   make format     whitespace of the C sources
@@ -40,13 +40,15 @@ ASAN_FLAGS := -fsanitize=address -fsanitize=undefined -fno-sanitize-recover=unde
 SANFLAGS := $(if $(SAN),$(ASAN_FLAGS))$(if $(TSAN),-fsanitize=thread)
 # Tests let calls of the system fail; sanitized builds are made for them.
 FAULTS := $(if $(filter build-aarch64 build-x86_64,$(BUILD)),-DLULL_IO_FAULTS)
+# Lines are enough where only tests run: with variables, compiling takes a sixth longer.
+DEBUG_INFO := $(if $(SAN)$(FAULTS),-g1,-g)
 # No contraction: a * b + c in one step has other last bits, and not every machine does it.
 # Position-independent, hidden symbols: the same objects make the command and the library of the reader.
 PIC := -fPIC -fvisibility=hidden
-CFLAGS_ALL = -std=c11 -D_GNU_SOURCE -g $(OPTIM) $(WARN) $(SANFLAGS) $(FAULTS) $(PIC) -ffp-contract=off -iquote src -DLULL_VERSION='"$(VERSION)"' $(CFLAGS)
+CFLAGS_ALL = -std=c11 -D_GNU_SOURCE $(DEBUG_INFO) $(OPTIM) $(WARN) $(SANFLAGS) $(FAULTS) $(PIC) -ffp-contract=off -iquote src -DLULL_VERSION='"$(VERSION)"' $(CFLAGS)
 
 # The command: everything but the agent. What is only in the library of the reader is in src/api/.
-LULL_SRC := $(filter-out src/agent/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
+LULL_SRC := $(filter-out src/agent/% src/mend/%,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 LULL_OBJ := $(LULL_SRC:%.c=$(BUILD)/%.o) $(BUILD)/gen/pages.o $(BUILD)/gen/assets.o
 LIB_OBJ := $(filter-out $(BUILD)/src/main.o,$(LULL_OBJ))
 # All of it but main(), for tests and benchmarks: each links only what it uses.
@@ -65,7 +67,7 @@ LULL_LIBS := $(call link_libs,$(LIBS) $(if $(STATIC),$(LIBS_OF_LIBS))) -l:libsup
 # Debian packages: to build, to test besides, and for releases the other architecture's compiler and archives.
 PACKAGES := gcc g++ make libzstd-dev zlib1g-dev libdw-dev libelf-dev libsqlite3-dev libmicrohttpd-dev esbuild
 # Node and npm may have come from elsewhere: only where they are missing are they Debian's.
-TEST_PACKAGES = libcmocka-dev musl-tools python3 python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp python3-pandas zsh fish sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
+TEST_PACKAGES = libcmocka-dev libbz2-dev patch musl-tools python3 python3-pip python3-torch python3-uvicorn python3-fastapi python3-flask python3-aiohttp python3-hypercorn python3-grpcio python3-pandas zsh fish sqlite3 util-linux-extra clang-tidy clang-format cppcheck openmpi-bin libopenmpi-dev mpich libmpich-dev \
 	chromium fonts-inter fonts-jetbrains-mono node-typescript protobuf-compiler $(if $(shell command -v node),,nodejs) $(if $(shell command -v npm),,npm)
 NATIVE := $(shell uname -m)
 FOREIGN := $(if $(filter x86_64,$(NATIVE)),arm64,amd64)
@@ -94,7 +96,7 @@ AGENT_FLAGS := -iquote include -fPIC -fvisibility=hidden -ftls-model=initial-exe
 .DELETE_ON_ERROR:
 .PHONY: all accuracy setup demo foreign-guest test test-list $(KINDS) screenshots bench bench-view bench-nvtx bench-osrt \
 	bench-programs dist install clean format accept docs
-all: $(BUILD)/lull $(BUILD)/liblull-agent.so $(BUILD)/liblull-read.so
+all: $(BUILD)/lull $(BUILD)/liblull-agent.so $(BUILD)/liblull-mend.so $(BUILD)/liblull-read.so
 
 # As little as the goals need; by itself, all that is needed to work on it.
 TEST_GOALS := setup test $(KINDS)
@@ -143,6 +145,17 @@ $(BUILD)/liblull-agent.so: $(AGENT_OBJ) $(BUILD)/agent.map
 	@echo "  LINK  $@"
 	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/agent.map -Wl,-z,relro,-z,now,-z,nodelete \
 		-o $@ $(AGENT_OBJ) -ldl -lpthread -lrt
+
+# What `lull try` preloads to change calls of CUDA, built like the agent.
+MEND_OBJ := $(patsubst %.c,$(BUILD)/pic/%.o,$(wildcard src/mend/*.c))
+$(BUILD)/liblull-mend.so: $(MEND_OBJ) $(BUILD)/mend.map
+	@echo "  LINK  $@"
+	$(Q)$(CC) -shared $(LDFLAGS) -Wl,--version-script=$(BUILD)/mend.map -Wl,-z,relro,-z,now,-z,nodelete \
+		-o $@ $(MEND_OBJ) -ldl -lpthread
+
+$(BUILD)/mend.map: src/mend/mend.map src/mend/calls.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x c -std=c11 -iquote src -o $@ $<
 
 # The interposed names come from the lists that also make the wrappers.
 $(BUILD)/agent.map: src/agent/core/agent.map src/agent/core/hooks.def src/agent/cuda/neighbours.def src/agent/calls/nccl.def src/wire/osrt.def
@@ -215,16 +228,15 @@ accuracy: all
 	$(Q)test/corpus/stability.py $(BUILD)/lull --write doc/accuracy.md
 
 # A case of a program of cmocka can be chosen (LULL_TEST_CASE); leaks are looked for where memory is left.
-CASE_FILTER := test/support/filter.c
-LEAKS := $(if $(SAN),test/support/leaks.c)
+UNIT_SUPPORT := $(addprefix $(BUILD)/test/support/,filter.o $(if $(SAN),leaks.o))
+.SECONDARY: $(UNIT_SUPPORT)
 
-# Unit tests: one program per file in test/unit/FOLDER, where FOLDER is that of src/ which it is about. The test itself is
-# compiled last: of several sources the list of headers is that of the last one.
+# Unit tests: one program per file in test/unit/FOLDER, where FOLDER is that of src/ which it is about.
 vpath test_%.c $(sort $(dir $(wildcard test/unit/*/test_*.c)))
-$(BUILD)/unit/%: %.c $(CASE_FILTER) $(LEAKS) $(LIB)
+$(BUILD)/unit/%: %.c $(UNIT_SUPPORT) $(LIB)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $(CASE_FILTER) $(LEAKS) $< $(LINK_LIB) $(LULL_LIBS) -lcmocka
+	$(Q)$(CC) $(CFLAGS_ALL) -iquote test $(CUDA_FLAGS) -MMD -MP -o $@ $< $(UNIT_SUPPORT) $(LINK_LIB) $(LULL_LIBS) -lcmocka
 
 # Some guests are as only gcc makes them (attribute noplt), whatever the rest is built with.
 GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
@@ -232,8 +244,8 @@ GCC := $(if $(findstring clang,$(CC)),gcc,$(CC))
 # End-to-end tests: test_*.c are the tests, the other programs are guests that run under the agent.
 MPI_GUESTS := $(patsubst /usr/bin/mpicc.%,%,$(wildcard /usr/bin/mpicc.openmpi /usr/bin/mpicc.mpich))
 E2E_TESTS := $(patsubst test/e2e/%.c,$(BUILD)/e2e/%,$(wildcard test/e2e/test_*.c))
-E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches cuda_objects part/libsim_client.so part/libneighbour.so marks tour family static_guest \
-	split_guest split_guest_fp loop_guest lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw $(if $(HAS_NVTX),nvtx_client))
+E2E_GUESTS := $(addprefix $(BUILD)/e2e/,names launches change_guest cuda_objects part/libsim_client.so part/libneighbour.so marks lively tour family static_guest \
+	split_guest split_guest_fp loop_guest lib_guest lib_guest_now lib_guest_noplt $(MPI_GUESTS:%=mpi_guest_%) $(if $(filter openmpi,$(MPI_GUESTS)),mpi_guest_fixed) nccl_calls nccl_plugin nvtx_raw nvtx_late_own $(if $(HAS_NVTX),nvtx_client nvtx_late))
 # Guests are programs of strangers: they show their symbols, and are no libraries unless they say so.
 E2E_FLAGS = $(filter-out $(SANFLAGS) $(PIC),$(CFLAGS_ALL)) -iquote test -iquote include \
 	-DLULL_BUILD='"$(BUILD)"' -DLULL_NCCL='"$(NCCL)"'
@@ -252,6 +264,11 @@ $(BUILD)/e2e/nvtx_%: test/e2e/guests/nvtx_%.c $(NVTX_GUEST) src/agent/nvtx/nvtx.
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(E2E_FLAGS) $(CUDA_FLAGS) -o $@ $< $(NVTX_GUEST) -ldl -lpthread
 
+# The same without NVIDIA's headers.
+$(BUILD)/e2e/nvtx_late_own: test/e2e/guests/nvtx_late.c src/agent/nvtx/nvtx.def
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -DOWN -o $@ $<
+
 # The same program without and with frame pointers.
 $(BUILD)/e2e/split_guest: E2E_FLAGS += -fomit-frame-pointer
 $(BUILD)/e2e/split_guest_fp: test/e2e/guests/split_guest.c
@@ -260,6 +277,12 @@ $(BUILD)/e2e/split_guest_fp: test/e2e/guests/split_guest.c
 	$(Q)$(CC) $(E2E_FLAGS) -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -o $@ $< -lpthread
 
 $(BUILD)/e2e/tour: test/support/nvtx_instance.c
+
+# A driver for programs whose calls are changed.
+$(BUILD)/e2e/part/lazy/libcuda.so.1: test/e2e/guests/lazy_cuda.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	$(Q)$(CC) $(E2E_FLAGS) -Wno-missing-prototypes -shared -fPIC -Wl,-soname,$(@F) -o $@ $<
 
 $(BUILD)/e2e/%: test/e2e/guests/%.c
 	@mkdir -p $(@D)
@@ -380,17 +403,21 @@ $(patsubst test/e2e/test_%.c,need/e2e/%,$(wildcard test/e2e/test_*.c)): need/e2e
 need/e2e/lib: $(if $(HAS_FOREIGN),foreign-guest)
 need/e2e/bench: $(addprefix $(BUILD)/bench/,bench_nvtx bench_osrt bench_lib)
 need/e2e/cudart: sim $(CUDART_GUESTS)
+need/e2e/attach: sim
 need/e2e/demo need/e2e/gate need/e2e/notebook need/e2e/why need/e2e/sqlite need/e2e/top need/e2e/torch need/e2e/tutorial: sim $(BUILD)/examples/train_cuda
 need/e2e/demo: $(BUILD)/examples/train
 need/e2e/export: $(BUILD)/npm/package-lock.json $(BUILD)/bench/bench_make
-need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json
-need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
+need/e2e/fleet need/e2e/mcp: sim $(BUILD)/examples/train_cuda $(BUILD)/npm/package-lock.json
+need/e2e/duty need/e2e/metrics need/e2e/recipes need/e2e/try: sim $(BUILD)/examples/train_cuda
+need/e2e/try: $(BUILD)/e2e/change_guest $(BUILD)/e2e/part/lazy/libcuda.so.1
 need/e2e/job: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/names $(BUILD)/e2e/part/libnfs.so
 need/e2e/kernel need/e2e/trouble: sim $(BUILD)/examples/train_cuda $(BUILD)/e2e/launches
 need/e2e/odd: sim $(BUILD)/e2e/odd_guest $(BUILD)/e2e/full_guest
 need/e2e/osrt: $(OSRT_GUESTS)
 need/e2e/ranks: $(BUILD)/sim/lull-job
-need/e2e/requests: sim $(BUILD)/e2e/request_guest
+need/e2e/fleetd: sim $(BUILD)/examples/train_cuda
+need/e2e/weeks: sim $(BUILD)/e2e/part/libjump.so
+need/e2e/requests: sim $(BUILD)/e2e/request_guest $(BUILD)/e2e/socket_guest
 need/e2e/packages: sim $(BUILD)/examples/train_cuda
 need/e2e/promises: sim $(BUILD)/examples/train_cuda $(BUILD)/sim/lull-job
 need/browser: sim $(BUILD)/examples/train_cuda $(BUILD)/bench/bench_make test/browser/node_modules/.package-lock.json
@@ -417,10 +444,10 @@ bench-osrt: $(BUILD)/bench/bench_osrt $(BUILD)/liblull-agent.so
 bench-nvtx: $(BUILD)/bench/bench_nvtx $(BUILD)/liblull-agent.so
 	$(Q)$< $(BUILD)/liblull-agent.so
 
-# The page in a real browser, and the server as somebody who means harm sees it. playwright-core comes from npm, by
-# its lock file, when the tests run; nothing else needs it.
+# The page in a real browser, and the server as somebody who means harm sees it. playwright-core and axe-core come from
+# npm, by the lock file, when the tests run; nothing else needs them.
 test/browser/node_modules/.package-lock.json: test/browser/package-lock.json
-	@echo "  NPM   playwright-core"
+	@echo "  NPM   playwright-core axe-core"
 	$(Q)cd test/browser && npm ci --silent --no-audit --no-fund --ignore-scripts
 # The pictures of the README, and how the page opens on twelve ordinary recordings, to be looked at.
 screenshots: all test/browser/node_modules/.package-lock.json
@@ -456,9 +483,9 @@ accept: all
 LINT_SRC := $(wildcard src/*.c src/*/*.c src/*/*/*.c test/support/*.c bench/*.c examples/*.c)
 LINT_FLAGS := -std=c11 -D_GNU_SOURCE -iquote src -iquote . -iquote include -iquote test -Iinclude -DLULL_VERSION='"0"' \
 	-DLULL_LIBDIR='"lib"' -DLULL_BUILD='"$(BUILD)"'
-# How far the analyzer follows the paths through one function. Its own limit, 225000, takes four times as long and finds
+# How far the analyzer follows the paths through one function. Its own limit, 225000, takes ten times as long and finds
 # nothing more here; LINT_NODES=225000 before a release looks once more.
-LINT_NODES ?= 40000
+LINT_NODES ?= 10000
 LINT_STAMPS := $(LINT_SRC:%=$(BUILD)/lint/%.tidy)
 LINT_FOLDERS := $(sort $(foreach f,$(wildcard src/*/*.c src/*/*/*.c),$(word 2,$(subst /, ,$f))))
 .PHONY: lint $(addprefix lint/,$(LINT_FOLDERS) rest cppcheck)
@@ -496,6 +523,7 @@ PYTHON_FILES := sitecustomize.py lull/py.typed $(patsubst python/%,%,$(wildcard 
 install: all
 	$(Q)install -D -m 755 $(BUILD)/lull $(DESTDIR)$(PREFIX)/bin/lull
 	$(Q)install -D -m 755 $(BUILD)/liblull-agent.so $(DESTDIR)$(AGENT_DIR)/liblull-agent.so
+	$(Q)install -D -m 755 $(BUILD)/liblull-mend.so $(DESTDIR)$(AGENT_DIR)/liblull-mend.so
 	$(Q)install -D -m 755 $(BUILD)/liblull-read.so $(DESTDIR)$(AGENT_DIR)/liblull-read.so
 	$(Q)for file in lull.h lull_read.h; do install -D -m 644 include/$$file $(DESTDIR)$(PREFIX)/include/$$file || exit 1; done
 	$(Q)for file in $(PYTHON_FILES); do install -D -m 644 python/$$file $(DESTDIR)$(AGENT_DIR)/python/$$file || exit 1; done
@@ -521,7 +549,7 @@ $(DIST_TREES): dist/lull-$(VERSION)-linux-%: setup
 	$(Q)$(MAKE) --no-print-directory -j $(JOBS) BUILD=build-dist-$* CC=$*-linux-gnu-gcc STATIC=1 install \
 		CFLAGS=-ffile-prefix-map=$(CURDIR)=. LDFLAGS=-Wl,-S \
 		DESTDIR=$(CURDIR)/$@ PREFIX= AGENT_DIR=/lib MAN_DIR=/share/man
-	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so $@/lib/liblull-read.so
+	$(Q)tools/check-glibc $(GLIBC_MAX) $@/bin/lull $@/lib/liblull-agent.so $@/lib/liblull-mend.so $@/lib/liblull-read.so
 	$(Q)mkdir -p $@/doc && cp doc/*.md $@/doc/ && cp LICENSE $@/
 	$(Q)tools/licences $* $(VERSION) $$(cat build-dist-$*/gen/commit) $(DIST_EPOCH) $@/licenses
 

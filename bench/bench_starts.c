@@ -82,7 +82,7 @@ static int take(const char *command, struct starts *s)
 	return from ? pclose(from) : -1;
 }
 
-/* Each start makes a process in the report, and each exec one more. */
+/* Each start makes a process in the report; what it executes at once is the same one. */
 static int check(const char *lull, const char *folder)
 {
 	char command[1024];
@@ -98,11 +98,11 @@ static int check(const char *lull, const char *folder)
 		n_all = n_true = 0;
 	if (from)
 		pclose(from);
-	if (n_true == N_STARTS && n_all == 3 * N_STARTS + 1)
+	if (n_true == N_STARTS && n_all == 2 * N_STARTS + 1)
 		return 0;
 	fprintf(stderr,
 		"bench_starts: %d programs are in the report, %d of them true; not %d and %d\n",
-		n_all, n_true, 3 * N_STARTS + 1, N_STARTS);
+		n_all, n_true, 2 * N_STARTS + 1, N_STARTS);
 	return 1;
 }
 

@@ -15,7 +15,15 @@ after the other and prints what it measured. Every eighth request is slow for th
     read      it waits for another service
     code      it computes on the CPU
     lock      another thread of Python computes meanwhile
-    burst     it comes together with seven others
+    burst     it comes together with fifteen others (one burst in 32)
+    copy      it copies much to the device
+    alloc     it allocates memory of the device and frees it
+    load      kernels are loaded and compiled for it
+    crowd     other processes compute on its CPU
+    job       the device works for a job that is no request
+    compile   torch.compile compiles for a new shape (needs PyTorch 2)
+
+With --rate requests come at random times, so many a second, whether or not others are answered.
 
 The device is a GPU, or the simulated one (LD_LIBRARY_PATH=build/sim). Its kernels compute nothing:
 they take a time. Status 77: there is no driver.
@@ -24,10 +32,12 @@ import argparse
 import asyncio
 import ctypes
 import gc
-import http.client
 import http.server
+import json
 import os
 import queue
+import random
+import socket
 import subprocess
 import sys
 import threading
@@ -39,15 +49,16 @@ try:
 except ImportError:  # without lull profile: nothing is recorded
     lull = None
 
-CAUSES = ("none", "gc", "prompt", "read", "code", "lock", "burst")
+CAUSES = ("none", "gc", "prompt", "read", "code", "lock", "burst", "copy", "alloc", "load", "crowd", "job", "compile")
 EVERY = 8  # requests: one of so many is slow
+BURST, BURST_EVERY = 16, 32
 TOKENS, PROMPT = 4, 32
 CHUNK = 16  # tokens of a prompt that one kernel takes
-MAX_BATCH = 8
+MAX_BATCH = 4
 
-# Both kernels take so long, on a GPU by its clock, on the simulated device by this variable.
+# Both kernels take so long, on a GPU by its clock, on the simulated device by a variable.
 PREFILL_NS, DECODE_NS = 200_000, 400_000
-os.environ.setdefault("LULL_SIM_COST", f"prefill:{PREFILL_NS},decode:{DECODE_NS}")
+COPY_BYTES = 8 << 20
 KERNEL = """.visible .entry %s(.param .u64 ns)
 {
 	.reg .pred %%p<2>;
@@ -68,12 +79,21 @@ PTX = ".version 6.0\n.target sm_50\n.address_size 64\n" + KERNEL % "prefill" + K
 # ---- the model ----
 
 
+def simulate(scale, cause):
+    """How long kernels and calls take, if the device is the simulated one."""
+    cost = f"prefill:{int(PREFILL_NS * scale)},decode:{int(DECODE_NS * scale)}"
+    os.environ.setdefault("LULL_SIM_COST", cost)
+    if cause in ("alloc", "load"):
+        os.environ.setdefault("LULL_SIM_CALL_NS", "200000")
+
+
 class Model:
-    def __init__(self):
+    def __init__(self, scale=1.0):
         try:
             self.cuda = ctypes.CDLL("libcuda.so.1")
         except OSError:
             sys.exit(77)
+        self.room = ctypes.c_uint64()
         self.context, module = ctypes.c_void_p(), ctypes.c_void_p()
         self.do("cuInit", 0)
         self.do("cuDevicePrimaryCtxRetain", ctypes.byref(self.context), 0)
@@ -81,7 +101,7 @@ class Model:
         self.do("cuModuleLoadData", ctypes.byref(module), PTX.encode())
         self.kernels = {}
         for name, ns in (("prefill", PREFILL_NS), ("decode", DECODE_NS)):
-            kernel, ns = ctypes.c_void_p(), ctypes.c_uint64(ns)
+            kernel, ns = ctypes.c_void_p(), ctypes.c_uint64(int(ns * scale))
             self.do("cuModuleGetFunction", ctypes.byref(kernel), module, name.encode())
             params = (ctypes.c_void_p * 1)(ctypes.cast(ctypes.byref(ns), ctypes.c_void_p))
             self.kernels[name] = kernel, params, ns
@@ -108,42 +128,138 @@ class Model:
         self.launch("decode")
         self.do("cuCtxSynchronize")
 
+    def copy(self, data):
+        """From memory that is not pinned."""
+        if not self.room:
+            self.do("cuMemAlloc_v2", ctypes.byref(self.room), ctypes.c_size_t(len(data)))
+        self.do("cuMemcpyHtoD_v2", self.room, data, ctypes.c_size_t(len(data)))
+
+    def allocate(self):
+        at = ctypes.c_uint64()
+        self.do("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(1 << 28))
+        self.do("cuMemFree_v2", at)
+
+    def load(self, number):
+        """Code that no cache has: its name is new."""
+        module, kernels = ctypes.c_void_p(), "".join(KERNEL % f"k{number}_{i}_{os.getpid()}" for i in range(64))
+        head = PTX.split(".visible", 1)[0]
+        self.do("cuModuleLoadData", ctypes.byref(module), (head + kernels).encode())
+
 
 # ---- what makes a request slow ----
 
 
+BURN = """import os, sys, time
+while os.read(0, 1):
+    until = time.monotonic() + float(sys.argv[1])
+    while time.monotonic() < until:
+        pass
+"""
+
+
 class Trouble:
-    def __init__(self, cause):
-        self.objects = [[i] for i in range(400_000)] if cause == "gc" else []
+    """What takes `for_s` is 0.1 s, unless everything takes longer."""
+
+    def __init__(self, cause, model, scale):
+        self.model, self.for_s, self.n = model, 0.1 * max(1, scale / 4), 0
+        self.objects = [[i] for i in range(int(400_000 * max(1, scale / 4)))] if cause == "gc" else []
         self.is_computing = threading.Event()
         self.goes_on = threading.Event()
-        if cause == "lock":
-            sys.setswitchinterval(0.02)
-            threading.Thread(target=self.compute, daemon=True).start()
+        if cause in ("lock", "job"):
+            sys.setswitchinterval(0.02 if cause == "lock" else 0.005)
+            threading.Thread(target=self.compute if cause == "lock" else self.occupy, daemon=True).start()
+        if cause == "copy":
+            self.data = ctypes.create_string_buffer(COPY_BYTES)
+        if cause == "crowd":
+            self.cpus, self.one = os.sched_getaffinity(0), min(os.sched_getaffinity(0))
+            self.crowd = [self.burner() for _ in range(5)]
+        if cause == "compile":
+            self.compiled = compiled_function()
         gc.disable()  # it runs when we say so
+
+    def burner(self):
+        env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("LULL_")}
+        return subprocess.Popen([sys.executable, "-c", BURN, str(self.for_s)], stdin=subprocess.PIPE, env=env,
+                                preexec_fn=lambda: os.sched_setaffinity(0, {self.one}))
 
     def compute(self):
         while True:
             self.is_computing.wait()
-            until = time.monotonic() + 0.1
+            until = time.monotonic() + self.for_s
             while time.monotonic() < until:
                 sum(range(1000))
             self.is_computing.clear()
             self.goes_on.set()
 
+    def occupy(self):
+        """Work on the device, of a thread that serves nobody."""
+        self.model.use()
+        while True:
+            self.is_computing.wait()
+            self.is_computing.clear()
+            for _ in range(int(self.for_s * 1e9 / self.model.kernels["decode"][2].value)):
+                self.model.launch("decode")
+            self.goes_on.set()
+
+    def ask(self):
+        """Have the other thread do its part, and wait for it as code of Python does that gets no lock."""
+        self.goes_on.clear()
+        self.is_computing.set()
+        while not self.goes_on.is_set():
+            time.sleep(0)  # gives the lock away, and wants it back
+
+    def spend(self, what):
+        """Do it again and again."""
+        self.model.use()
+        until = time.monotonic() + self.for_s
+        while time.monotonic() < until:
+            self.n += 1
+            what()
+
+    def crowded(self):
+        os.sched_setaffinity(0, {self.one})
+        for p in self.crowd:
+            p.stdin.write(b"x")
+            p.stdin.flush()
+        until = time.thread_time() + self.for_s / 6
+        while time.thread_time() < until:
+            pass
+        os.sched_setaffinity(0, self.cpus)
+
     def make(self, cause):
         """What a request suffers from before it is served; called on its thread."""
+        if hasattr(self, "compiled"):
+            self.n += cause == "compile"
+            self.compiled(8 + (self.n if cause == "compile" else 0))
         if cause == "gc":
             gc.collect()
         elif cause == "code":
-            until = time.thread_time() + 0.08
+            until = time.thread_time() + self.for_s
             while time.thread_time() < until:
                 pass
-        elif cause == "lock":
-            self.goes_on.clear()
-            self.is_computing.set()
-            while not self.goes_on.is_set():
-                time.sleep(0)  # gives the lock away, and wants it back
+        elif cause in ("lock", "job"):
+            self.ask()
+        elif cause == "alloc":
+            self.spend(self.model.allocate)
+        elif cause == "load":
+            self.spend(lambda: self.model.load(self.n))
+        elif cause == "crowd":
+            self.crowded()
+        elif cause == "copy":
+            self.spend(lambda: self.model.copy(self.data))
+
+
+def compiled_function():
+    """A function of a size: for each new one it is compiled again."""
+    try:
+        import torch
+        import torch._dynamo
+        torch._dynamo.config.recompile_limit = 1000
+    except ImportError as error:
+        sys.exit(f"--cause compile needs PyTorch 2: {error}")
+    function = torch.compile(lambda x: (x * 2 + 1).relu().sum(), dynamic=False, backend="eager")
+    function(torch.ones(8))
+    return lambda size: function(torch.ones(size))
 
 
 # ---- a thread for each request ----
@@ -158,7 +274,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         server = self.server
         server.trouble.make(ask["cause"])
         if ask["cause"] == "read":
-            time.sleep(0.1)
+            time.sleep(server.trouble.for_s)
         self.send_response(200)
         self.end_headers()
         with server.device:
@@ -210,11 +326,7 @@ class Engine(threading.Thread):
         while True:
             while not batch or (len(batch) < MAX_BATCH and not self.todo.empty()):
                 batch.append(self.todo.get())
-            if lull:
-                with lull.serve(*(job.request for job in batch)):
-                    self.step(batch)
-            else:
-                self.step(batch)
+            self.step(batch)
             batch = [job for job in batch if job.n_left]
 
     def step(self, batch):
@@ -244,7 +356,7 @@ async def answer(reader, writer, engine, trouble):
 async def generate(ask, writer, engine, trouble):
     trouble.make(ask["cause"])
     if ask["cause"] == "read":
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(trouble.for_s)
     job = Job(int(ask["prompt"]), int(ask["tokens"]), asyncio.get_running_loop())
     engine.todo.put(job)
     writer.write(b"HTTP/1.0 200 OK\r\n\r\n")
@@ -271,32 +383,64 @@ def run_client(port, options):
     """In another process: what it computes must not slow the server down."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("LULL_")}
     env.pop("LD_PRELOAD", None)
-    words = [sys.executable, os.path.realpath(__file__), "--client", str(port), "--requests", str(options.requests), "--cause", options.cause]
-    subprocess.run(words, env=env, check=True)
+    words = [sys.executable, os.path.realpath(__file__), "--client", str(port), "--requests", str(options.requests),
+             "--cause", options.cause, "--rate", str(options.rate)]
+    subprocess.run(words + (["--log", options.log] if options.log else []), env=env, check=True)
 
 
 def ask_one(port, cause, taken):
+    """A request on a connection that is open already, as clients that ask often have it."""
     prompt = PROMPT * 100 if cause == "prompt" else PROMPT
-    start = time.monotonic()
-    c = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
-    c.request("GET", f"/generate?prompt={prompt}&tokens={TOKENS}&cause={cause}")
-    c.getresponse().read()
-    c.close()
-    taken.append(time.monotonic() - start)
+    with socket.create_connection(("127.0.0.1", port), timeout=600) as c:
+        start = time.monotonic()
+        c.sendall(f"GET /generate?prompt={prompt}&tokens={TOKENS}&cause={cause} HTTP/1.0\r\n\r\n".encode())
+        while c.recv(4096):
+            pass
+        taken.append((start, time.monotonic() - start))
 
 
-def ask_many(port, n, cause):
-    taken = []
+def at_once(n, port, taken):
+    threads = [threading.Thread(target=ask_one, args=(port, "none", taken)) for _ in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def ask_in_turn(port, n, cause, taken):
+    """One after the other."""
     for i in range(n):
         is_slow = i % EVERY == EVERY - 1
-        if is_slow and cause == "burst":
-            threads = [threading.Thread(target=ask_one, args=(port, "none", taken)) for _ in range(8)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+        if cause == "burst":
+            at_once(BURST if i % BURST_EVERY == BURST_EVERY - 1 else 1, port, taken)
         else:
             ask_one(port, cause if is_slow else "none", taken)
+
+
+def ask_at_random(port, n, cause, rate, taken):
+    """At times that are the same in each run."""
+    rng, at, threads = random.Random(1), time.monotonic() + 0.2, []
+    for i in range(n):
+        at += rng.expovariate(rate)
+        is_slow = i % EVERY == EVERY - 1
+        t = threading.Thread(target=ask_one, args=(port, cause if is_slow else "none", taken))
+        time.sleep(max(0, at - time.monotonic()))
+        t.start()
+        threads.append(t)
+    for t in threads:
+        t.join()
+
+
+def ask_many(options):
+    taken = []
+    if options.rate:
+        ask_at_random(options.client, options.requests, options.cause, options.rate, taken)
+    else:
+        ask_in_turn(options.client, options.requests, options.cause, taken)
+    taken = [latency for _, latency in sorted(taken)]
+    if options.log:
+        with open(options.log, "w", encoding="utf-8") as f:
+            json.dump(taken, f)
     taken.sort()
     at = [1000 * taken[min(len(taken) - 1, int(p * len(taken)))] for p in (0.5, 0.9, 0.99)]
     print("client: %d requests, p50 %.2f ms, p90 %.2f ms, p99 %.2f ms" % (len(taken), *at), flush=True)
@@ -307,11 +451,16 @@ def main():
     parser.add_argument("--style", choices=("threads", "asyncio"), default="threads", help="how requests are served")
     parser.add_argument("--cause", choices=CAUSES, default="gc", help="what makes every eighth request slow")
     parser.add_argument("--requests", type=int, default=96, help="how many the client asks")
+    parser.add_argument("--rate", type=float, default=0, metavar="HZ", help="requests a second; one after the other if not given")
+    parser.add_argument("--scale", type=float, default=1, metavar="X", help="all that is served takes X times as long")
+    parser.add_argument("--log", metavar="FILE", help="where the client writes its latencies, in seconds and in order, as JSON")
     parser.add_argument("--client", type=int, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.client:
-        return ask_many(options.client, options.requests, options.cause)
-    model, trouble = Model(), Trouble(options.cause)
+        return ask_many(options)
+    simulate(options.scale, options.cause)
+    model = Model(options.scale)
+    trouble = Trouble(options.cause, model, options.scale)
     if options.style == "threads":
         serve_by_threads(model, trouble, options)
     else:

@@ -12,6 +12,11 @@
 
 #define DRIVER_VERSION 13000
 
+/* Of cuPointerGetAttribute(). */
+#define MEMORY_TYPE 2
+#define TYPE_HOST   1
+#define TYPE_DEVICE 2
+
 static struct {
 	pthread_mutex_t start_lock; /* recursive: what is injected may call cuInit() */
 	pthread_once_t once;
@@ -527,4 +532,16 @@ int cuMemFreeHost(void *at)
 	struct sim_call call = SIM_ENTER(cuMemFreeHost);
 
 	return lull_sim_leave(&call, give_back(at, SIM_PINNED));
+}
+
+/* Not in calls.def: CUPTI's number of it does not matter here. */
+SIM_EXPORT int cuPointerGetAttribute(void *value, int attribute, u64 at);
+SIM_EXPORT int cuPointerGetAttribute(void *value, int attribute, u64 at)
+{
+	enum sim_memory kind = lull_sim_memory_kind((const void *)(uintptr_t)at);
+
+	if (attribute != MEMORY_TYPE || kind == SIM_PAGEABLE)
+		return SIM_E_VALUE;
+	*(unsigned *)value = kind == SIM_PINNED ? TYPE_HOST : TYPE_DEVICE;
+	return SIM_OK;
 }

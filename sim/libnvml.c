@@ -274,3 +274,25 @@ SIM_EXPORT int nvmlGpmMetricsGet(void *from)
 	}
 	return OK;
 }
+
+struct process_info {
+	u32 pid;
+	u64 used_bytes;
+	u32 gpu_instance, compute_instance;
+};
+
+/* All on device 0: the numbers in the file that LULL_SIM_NVML_PIDS names. */
+SIM_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *device, u32 *n, void *to)
+{
+	const char *path = getenv("LULL_SIM_NVML_PIDS");
+	FILE *from = path && device == &devices[0] ? fopen(path, "re") : NULL;
+	struct process_info *all = to;
+	u32 room = *n, pid;
+
+	*n = 0;
+	while (from && *n < room && fscanf(from, "%u", &pid) == 1)
+		all[(*n)++] = (struct process_info){ .pid = pid, .used_bytes = 1 << 20 };
+	if (from)
+		fclose(from);
+	return OK;
+}

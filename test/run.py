@@ -83,6 +83,23 @@ class Screen:
             self.draw()
 
 
+def apart():
+    """
+    Words before a command that give it a /dev/shm of its own, as large as ours. lull keeps its sessions there and lists
+    those of all programs, so that a test would meet the sessions of others, which end at any moment. None where that takes
+    rights that we do not have: tests name the sessions that they mean, and pass there, too. LULL_TEST_APART tells them.
+    """
+    try:
+        memory = os.statvfs("/dev/shm")
+        size = f"{memory.f_blocks * memory.f_frsize // 1024}k"
+        words = ["env", "LULL_TEST_APART=1", "unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size="$0",mode=1777 tmpfs /dev/shm && exec "$@"', size]
+        tried = subprocess.run([*words, "true"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return []
+    return [] if tried.returncode else words
+
+
 def end_group(child):
     """A program that hangs, with everything it started."""
     try:
@@ -91,12 +108,12 @@ def end_group(child):
         pass
 
 
-def run_program(program, case, logs):
+def run_program(program, case, logs, before):
     """Run it to its end; gives its results.Outcome. Its output goes to a file of the build folder."""
     path = os.path.join(logs, program.name.replace("/", "-") + ".log")
     argv, env = program.command(case)
     with open(path, "w+b") as log:
-        child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        child = subprocess.Popen([*before, *argv], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                  env={**os.environ, **env}, cwd=os.path.dirname(HERE), start_new_session=True)
         try:
             status = child.wait(LIMIT_S)
@@ -109,7 +126,7 @@ def run_program(program, case, logs):
     return results.read(text, status, is_one_case=program.is_one_case)
 
 
-def worker(todo, case, logs, screen, outcomes, not_made):
+def worker(todo, case, logs, before, screen, outcomes, not_made):
     while True:
         try:
             program = todo.get_nowait()
@@ -119,7 +136,7 @@ def worker(todo, case, logs, screen, outcomes, not_made):
         missing = [target for variant, target in program.needs if (variant, target) in not_made]
         try:
             outcome = (results.Outcome.broken(f"{missing[0]} could not be built") if missing else
-                       run_program(program, case, logs))
+                       run_program(program, case, logs, before))
         except OSError as e:
             outcome = results.Outcome.broken(f"{program.name} cannot be run: {e}")
         screen.end(program, outcome)
@@ -203,7 +220,7 @@ def choose(programs, patterns):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="the build folder (build)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs at once (one a core)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="programs built at once (one a core)")
     parser.add_argument("--kind", help="only those of some kinds: unit,golden")
     parser.add_argument("--build-only", action="store_true", help="run nothing")
     parser.add_argument("--no-build", action="store_true", help="run what is there")
@@ -229,9 +246,9 @@ def main():
     todo = queue.Queue()
     for program in sorted(programs, key=lambda p: -p.weight):
         todo.put(program)
-    outcomes = {}
-    workers = [threading.Thread(target=worker, args=(todo, case, args.logs, screen, outcomes, not_made))
-               for _ in range(args.jobs)]
+    outcomes, before = {}, apart()
+    workers = [threading.Thread(target=worker, args=(todo, case, args.logs, before, screen, outcomes, not_made))
+               for _ in range(args.jobs + 1)]  # one more than cores: a third of the time of e2e tests is waiting
     for w in workers:
         w.start()
     for w in workers:

@@ -19,7 +19,7 @@ nothing. schedule(), start() and stop() need `lull profile --capture-range=lull`
 
     report = lull.open("report1.lull")
     print(report.why())
-    report.kernels["dur"].sum()
+    sum(report.kernels["dur"])
 
 Reports are read without `lull profile`; lull-python(7) describes both parts.
 """
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ._report import ReportWarning as ReportWarning, Table as Table, UsageError as UsageError, Why as Why
     from ._report import open as open
     from typing import Any, Callable, List, Optional, TypeVar, Union
+    __version__: str
     _F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = ["schedule", "step", "record", "range", "mark", "start", "stop", "is_recording", "profile",
@@ -46,6 +47,9 @@ _READING = frozenset(("Column", "Diff", "Error", "FormatError", "Frame", "Memory
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from . import _library
+        return _library.library().lull_read_version().decode()
     if name not in _READING:
         raise AttributeError(f"module 'lull' has no attribute {name!r}")
     from . import _report

@@ -594,13 +594,23 @@ def _patch_old_optimizer(module):
         inner._is_lull = True
         return inner
 
+    def watch(kind):
+        if not getattr(kind.step, "_is_lull", False):
+            owner = next(k for k in kind.__mro__ if "step" in k.__dict__)
+            put(owner, "step", wrap_step(owner.step))
+
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
-        kind = type(self)
-        if not getattr(kind.step, "_is_lull", False):
-            kind.step = wrap_step(kind.step)
+        watch(type(self))
     put(module.Optimizer, "__init__", __init__)
+    # Those that were made before we came.
+    kinds = [module.Optimizer]
+    while kinds:
+        more = kinds.pop().__subclasses__()
+        kinds += more
+        for kind in more:
+            watch(kind)
 
 
 class _Hooks:
@@ -926,7 +936,31 @@ def _watch_requests():
         _agent.request_trouble()
 
 
-def begin(folder):
+def enter_late():
+    """The agent has come into a program that runs (lull attach), maybe not for the first time."""
+    global _sources
+    _sources = _agent.sources() & ~(OPS | MODULES | REQUESTS)
+    if not _sources & TORCH:
+        return
+    _agent.tell(PACKAGE)
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    switch(True)
+    # `torch` comes last, as when it is imported.
+    for name in sorted(PATCHES, key=lambda name: name == "torch"):
+        if name in sys.modules and name not in _done:
+            _apply(name, sys.modules[name])
+    if "torch" in _done:
+        _agent.tell(HOOKED)
+
+
+def leave_late():
+    """It is about to leave: everything is as before."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, (_Finder, _Own))]
+    switch(False)
+
+
+def begin(folder, is_late=False):
     """Called once, before the program."""
     global _agent, _enter, _folder, _leave, _sources
     import os
@@ -938,6 +972,9 @@ def begin(folder):
     if _agent is None:
         return
     _enter, _leave, _sources = _agent.enter, _agent.leave, _agent.sources()
+    if is_late:
+        _Ops.has_lines = _learn_stacks()
+        return
     if not _sources & TORCH:
         PATCHES.clear()
         BEFORE.clear()

@@ -6,8 +6,14 @@ The examples run where the current folder holds train.lull, a recording of a PyT
 >>> report = lull.open("train.lull")
 >>> report.kernels.columns[:4]
 ['start', 'end', 'dur', 'name']
->>> len(report.kernels) == report.sql("SELECT count(*) AS n FROM kernels")["n"][0]
+>>> len(report.kernels) == int(report.sql("SELECT count(*) AS n FROM kernels")["n"][0])
 True
+>>> report.steps[0][:1], len(report.steps[:3])
+((5,), 3)
+>>> print(report.sql("SELECT number, dur FROM steps LIMIT 2"))
+number          dur
+     5  107,703,009
+     6  253,101,813
 >>> report.why()["first"]
 'input-pipeline'
 >>> report.sql("SELECT absent FROM kernels")
@@ -81,6 +87,12 @@ class Column:
     def is_present(self, row: int) -> bool:
         """Whether this row has a value."""
         return self._kind != NULL and (self.present is None or bool(self.present[row >> 3] >> (row & 7) & 1))
+
+    def at(self, row: int) -> Any:
+        """The value of this row as a Python object, None for a null."""
+        if not self.is_present(row):
+            return None
+        return self.categories[self.values[row]] if self._kind == TEXT else self.values[row]
 
     def to_list(self) -> list[Any]:
         """All values as Python objects, None for a null."""
@@ -185,7 +197,8 @@ class Frame:
     """Rows and columns: the result of SQL, of stats(), or a table.
 
     frame["name"] is a column: a numpy array that shares the memory, or without numpy a memoryview, or a
-    list for texts and for columns with nulls. Iterating gives rows as tuples.
+    list for texts and for columns with nulls. Iterating gives rows as tuples, and so do frame[0] and
+    frame[:3]. print() shows the first rows.
     """
 
     def __init__(self, rows: Rows) -> None:
@@ -212,8 +225,16 @@ class Frame:
                 return Column(rows, ix)
         raise UsageError(f"there is no column {name}; there are {', '.join(self.columns)}")
 
-    def __getitem__(self, name: str) -> Any:
-        column = self.column(name)
+    def __getitem__(self, key: str | int | slice) -> Any:
+        """A column by its name, a row by its number, some rows by a slice."""
+        if not isinstance(key, str):
+            rows = self._read()
+            wanted = range(rows.n_rows)[key]
+            columns = [Column(rows, ix) for ix in range(len(rows.columns))]
+            if isinstance(wanted, range):
+                return [tuple(c.at(row) for c in columns) for row in wanted]
+            return tuple(c.at(wanted) for c in columns)
+        column = self.column(key)
         if _numpy() is not None:
             return column.to_numpy()
         return column.values if column.kind in ("int64", "float64") and column.present is None else column.to_list()
@@ -257,6 +278,20 @@ class Frame:
         check(library().lull_read_arrow_stream(rows.pointer, address, byref(error)), error)
         return stream
 
+    def _first(self, n: int) -> list[tuple[Any, ...]]:
+        """The first n rows, or all if there are fewer."""
+        return self[:n]
+
+    def __str__(self) -> str:
+        """The first rows as a table, as wide as the terminal."""
+        from . import _show
+        return _show.as_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        from . import _show
+        return _show.as_html(self)
+
     def __repr__(self) -> str:
         return f"<lull.Frame: {len(self)} rows of {', '.join(self.columns)}>"
 
@@ -280,6 +315,11 @@ class Table(Frame):
         if self._whole is None:
             self._whole = self._report._rows("lull_read_table", self.name.encode(), None, 0)
         return self._whole
+
+    def _first(self, n: int) -> list[tuple[Any, ...]]:
+        if self._whole is not None:
+            return self[:n]
+        return list(self._report.sql(f'SELECT * FROM "{self.name}" LIMIT {n}'))
 
     def __len__(self) -> int:
         for rows in [self._whole, *self._parts.values()]:
@@ -312,8 +352,11 @@ class Diff(dict):
 
     @property
     def change(self) -> float | None:
-        """The change of the mean step as a share of it before, None without steps."""
-        return self["step_time_ns"]["change"] if "step_time_ns" in self else None
+        """The change of the mean step as a share of it before, None without steps or with too few to tell."""
+        step = self.get("step_time_ns")
+        if step is None or (not step["is_certain"] and step["interval"] == [0, 0]):
+            return None
+        return step["change"]
 
 
 class _Interrupts:
@@ -425,6 +468,11 @@ class Report:
     def phases(self) -> Frame:
         """Where the time of a step goes: forward, backward, optimizer and so on (`lull stats -r phases`)."""
         return self.stats("phases")
+
+    @property
+    def requests(self) -> Table:
+        """The requests to a server, one row each: latency, and what it went to (`lull requests`)."""
+        return self.table("request")
 
     def to_pandas(self, table: str = "kernels") -> Any:
         """A table as a pandas DataFrame."""

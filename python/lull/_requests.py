@@ -4,8 +4,8 @@ Loaded by _hooks.py where requests are recorded. It wraps the places at which th
 take a request and end it; what a request is to the recorder stands in src/wire/request_mark.h.
 
 Which request a piece of code works for is a context variable, so asyncio's tasks and callbacks have
-it; pools of threads get it from whoever submits to them. The agent is told each time a thread turns
-to another request.
+it; pools of threads get it from whoever submits to them, and who takes an item from a queue from who
+put it there (_requests_queues.py). The agent is told each time a thread turns to another request.
 
 Rules for a wrapper: pass everything on, also exceptions; where something of ours fails, do what the
 program would have done without us.
@@ -15,6 +15,7 @@ import functools
 import re
 import sys
 import threading
+import weakref
 
 # Kinds of marks, as in src/wire/request_mark.h.
 ENDED, TOKEN, PART = 2, 3, 4
@@ -39,6 +40,18 @@ def careful(function):
         except Exception:
             return None
     return inner
+
+
+def _beside(name):
+    """A file beside this one, loaded once."""
+    import os
+    from importlib.util import module_from_spec, spec_from_file_location
+    if "_lull" + name not in sys.modules:
+        spec = spec_from_file_location("_lull" + name, os.path.join(os.path.dirname(__file__), name + ".py"))
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules["_lull" + name] = module
+    return sys.modules["_lull" + name]
 
 
 class _Thread(threading.local):
@@ -80,6 +93,39 @@ class Request:
                 work(None)
 
 
+class Batch:
+    """Requests that the same code works for. The task of asyncio that it began in owns it."""
+    __slots__ = ("requests", "owner")
+
+    def __init__(self, requests, owner):
+        self.requests = list(requests)
+        self.owner = owner
+
+    @property
+    def is_open(self):
+        return any(r.is_open for r in self.requests)
+
+    def all_open(self):
+        self.requests = [r for r in self.requests if r.is_open]
+        return self.requests
+
+    def add(self, requests):
+        self.requests = self.all_open() + [r for r in requests if r not in self.requests]
+
+    def drop(self, request):
+        """Whether it was one of them."""
+        is_in = request in self.requests
+        self.requests = [r for r in self.requests if r is not request]
+        return is_in
+
+    def clear(self):
+        self.requests = []
+
+    def token(self):
+        for r in self.all_open():
+            r.token()
+
+
 def _short(name):
     name = str(name)[:200]
     if name not in _names:
@@ -115,17 +161,29 @@ def work(request):
     try:
         if request is None:
             _agent.request_work()
+        elif type(request) is Batch:
+            requests = request.all_open()
+            _agent.request_work(requests[0].name, *(r.id for r in requests))
         else:
             _agent.request_work(request.name, request.id)
     except Exception:
         pass
 
 
+def tell(batch):
+    """This batch changed, and the thread works for it."""
+    _thread.request = _thread  # differs from every request
+    work(batch)
+
+
 @careful
 def serve(requests):
     """This thread works for all of these; what it worked for before."""
     before = _thread.request
-    requests = [r for r in requests if r.is_open]
+    requests = [one for r in requests for one in (r.all_open() if type(r) is Batch else [r] if r.is_open else ())]
+    taken = _current.get()
+    if type(taken) is Batch:  # what it took from queues; but here the program says it itself
+        taken.clear()
     if requests:
         _thread.request = requests  # differs from every request
         _agent.request_work(requests[0].name, *(r.id for r in requests))
@@ -147,6 +205,41 @@ def resume(before):
 def now():
     """This moment, as the agent counts time."""
     return _agent.request_now()
+
+
+# ---- how long a request has waited in its socket ----
+
+# Of struct tcp_info of Linux: where tcpi_last_data_recv is, in ms, counted in ticks of the kernel.
+TCP_INFO_LAST_DATA = 52
+CLOCK_MONOTONIC_COARSE = 6  # its resolution is a tick; Python has no name for it
+_first = (0, 0)  # a moment of the agent, and the same in ns
+
+
+@careful
+def waited_ns(connection):
+    """How long ago the last data came in, at least; 0 if that is not known."""
+    import socket
+    import struct
+    import time
+    if connection is None or connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return 0
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_LAST_DATA + 4)
+    if len(info) < TCP_INFO_LAST_DATA + 4:
+        return 0
+    tick_ns = time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1e9
+    told_ns = struct.unpack_from("=I", info, TCP_INFO_LAST_DATA)[0] * 1e6 - tick_ns
+    return int(told_ns) if told_ns >= tick_ns else 0
+
+
+@careful
+def arrival_of(connection, moment):
+    """The moment at which the data came that the server reads at `moment`, or `moment`."""
+    import time
+    ns = waited_ns(connection)
+    if not ns or not moment or not _first[0]:
+        return moment
+    passed_ns = time.monotonic_ns() - _first[1]
+    return int(moment - ns * (moment - _first[0]) / passed_ns) if passed_ns > ns else moment
 
 
 @careful
@@ -259,6 +352,22 @@ def _patch_pool(module):
     module.ThreadPoolExecutor.submit = submit
 
 
+def _patch_queue(module):
+    _beside("_requests_queues").patch_queue(module)
+
+
+def _patch_asyncio_queue(module):
+    _beside("_requests_queues").patch_asyncio(module)
+
+
+def _patch_futures(module):
+    _beside("_requests_queues").patch_futures(module)
+
+
+def _patch_threading(module):
+    _beside("_requests_queues").patch_threading(module)
+
+
 def _patch_anyio(module):
     original = module.run_sync
 
@@ -271,6 +380,23 @@ def _patch_anyio(module):
 
 # ---- http.server, and what is built on it: wsgiref, werkzeug ----
 
+_accepted = weakref.WeakKeyDictionary()  # when a server took each connection
+
+
+def _patch_socketserver(module):
+    original = module.TCPServer.get_request
+
+    @functools.wraps(original)
+    def get_request(self):
+        result = original(self)
+        note(result)
+        return result
+
+    @careful
+    def note(result):
+        _accepted[result[0]] = now()
+    module.TCPServer.get_request = get_request
+
 
 def _patch_http_server(module):
     """A request begins when its first line is read, and ends when its method returns."""
@@ -280,11 +406,26 @@ def _patch_http_server(module):
 
     @functools.wraps(parse)
     def parse_request(self):
-        moment = now()
+        moment = arrived(self, now())
         is_good = parse(self)
         if is_good:
             begin_http(self, moment)
         return is_good
+
+    def arrived(self, moment):
+        """The first request of a connection waits for a thread, if it is there before the thread."""
+        accepted = self.__dict__.pop("_lull_accepted", None)
+        earlier = arrival_of(getattr(self, "connection", None), moment) or moment
+        return min(accepted, earlier) if accepted else earlier
+
+    @careful
+    def look_at(self):
+        import select
+        poll = select.poll()
+        poll.register(self.request, select.POLLIN)
+        accepted = _accepted.pop(self.request, None)
+        if accepted and poll.poll(0):
+            self.__dict__["_lull_accepted"] = accepted
 
     @careful
     def begin_http(self, moment):
@@ -320,6 +461,7 @@ def _patch_http_server(module):
                 if method is not None and not getattr(method, "_is_lull", False) and kind is not handler:
                     if issubclass(kind, handler):
                         setattr(kind, name, ends_with(method))
+        look_at(self)
         return setup(self)
 
     handler.parse_request = parse_request
@@ -441,7 +583,9 @@ def _watch_send(send, request):
 
     @careful
     def look(message):
-        if message.get("type") == "http.response.start":
+        if message is None:  # hypercorn's end: without an answer it gives one itself
+            request.status = 500 if request.status == "done" else request.status
+        elif message.get("type") == "http.response.start":
             request.status = message.get("status", "done")
         elif message.get("type") == "http.response.body" and message.get("body"):
             request.part()
@@ -525,7 +669,11 @@ def _patch_uvicorn_protocol(module):
 
     @functools.wraps(original)
     def run_asgi(self, app):
-        return _arrive(original(self, app), now())
+        return _arrive(original(self, app), arrival_of(socket_of(self), now()))
+
+    @careful
+    def socket_of(self):
+        return self.transport.get_extra_info("socket")
     module.RequestResponseCycle.run_asgi = run_asgi
 
 
@@ -542,6 +690,20 @@ def _patch_django_asgi(module):
     module.ASGIHandler.__call__ = _asgi(module.ASGIHandler.__call__)
 
 
+def _patch_hypercorn(module):
+    """Each request is a task that calls _handle()."""
+    original = module._handle
+
+    @functools.wraps(original)
+    def _handle(app, config, scope, receive, send, *args, **kwargs):
+        def call(scope, receive, send):
+            return original(app, config, scope, receive, send, *args, **kwargs)
+        if not isinstance(scope, dict) or scope.get("type") != "http":
+            return call(scope, receive, send)
+        return _arrive(_asgi_request(call, scope, receive, send), now())
+    module._handle = _handle
+
+
 # ---- aiohttp ----
 
 
@@ -550,7 +712,12 @@ def _patch_aiohttp(module):
 
     @functools.wraps(original)
     def _handle_request(self, request, *args, **kwargs):
-        return _aiohttp_request(original(self, request, *args, **kwargs), request, now())
+        moment = arrival_of(socket_of(self), now())
+        return _aiohttp_request(original(self, request, *args, **kwargs), request, moment)
+
+    @careful
+    def socket_of(self):
+        return self.transport.get_extra_info("socket")
     module.RequestHandler._handle_request = _handle_request
 
 
@@ -575,11 +742,22 @@ async def _aiohttp_request(coroutine, message, moment):
     return result
 
 
+# ---- gRPC ----
+
+
+def _patch_grpc(module):
+    _beside("_requests_grpc").patch(module._Server)
+
+
+def _patch_grpc_aio(module):
+    _beside("_requests_grpc").patch(module.Server)
+
+
 # ---- models ----
 
 
 def _patch_transformers(module):
-    """Where no server tells: each call of generate()."""
+    """Tokens; and where no server tells, each call of generate() is a request."""
     original = module.GenerationMixin.generate
 
     @functools.wraps(original)
@@ -593,12 +771,35 @@ def _patch_transformers(module):
         end_request(request)
         return result
     module.GenerationMixin.generate = generate
+    update = module.GenerationMixin._update_model_kwargs_for_generation
+
+    @functools.wraps(update)
+    def _update_model_kwargs_for_generation(self, *args, **kwargs):
+        """Called once for each token."""
+        count_token()
+        return update(self, *args, **kwargs)
+
+    @careful
+    def count_token():
+        request = current()
+        if request is not None:
+            request.token()
+    module.GenerationMixin._update_model_kwargs_for_generation = _update_model_kwargs_for_generation
+
+
+def _engine(name):
+    return lambda module: getattr(_beside("_requests_engines"), name)(module)
 
 
 PATCHES = {
     "asyncio.events": _patch_events,
     "concurrent.futures.thread": _patch_pool,
     "anyio.to_thread": _patch_anyio,
+    "queue": _patch_queue,
+    "asyncio.queues": _patch_asyncio_queue,
+    "concurrent.futures._base": _patch_futures,
+    "threading": _patch_threading,
+    "socketserver": _patch_socketserver,
     "http.server": _patch_http_server,
     "wsgiref.handlers": _patch_wsgiref,
     "flask.app": _patch_flask,
@@ -608,15 +809,25 @@ PATCHES = {
     "uvicorn.config": _patch_uvicorn_config,
     "uvicorn.protocols.http.h11_impl": _patch_uvicorn_protocol,
     "uvicorn.protocols.http.httptools_impl": _patch_uvicorn_protocol,
+    "hypercorn.asyncio.task_group": _patch_hypercorn,
+    "hypercorn.trio.task_group": _patch_hypercorn,
     "aiohttp.web_protocol": _patch_aiohttp,
+    "grpc._server": _patch_grpc,
+    "grpc.aio._server": _patch_grpc_aio,
     "transformers.generation.utils": _patch_transformers,
+    "vllm.v1.core.sched.scheduler": _engine("patch_vllm"),
+    "sglang.srt.managers.scheduler": _engine("patch_sglang"),
+    "tensorrt_llm._torch.pyexecutor.py_executor": _engine("patch_tensorrt"),
+    "triton_python_backend_utils": _engine("patch_triton"),
 }
 
 
 def begin(agent, patches):
     """Add what is wrapped here to the modules that _hooks.py waits for."""
-    global _agent
+    global _agent, _first
+    import time
     _agent = agent
+    _first = now() or 0, time.monotonic_ns()
 
     def watched(function):
         def apply(module):

@@ -8,6 +8,7 @@ The environment says what to do:
     LULL_TRY            folder of this run: PID.log with what was seen, saved/ with files of the program
     LULL_TRY_STEPS      WARMUP,STEPS,BLOCK: steps before measuring, measured steps, steps per block
     LULL_TRY_REMEDIES   files to load, with ":" between them
+    LULL_TRY_WARM       a socket, if other runs can be forked from this process (_try_warm.py)
 
 A line of the log is a letter and what it says; src/try/try_log.c reads it:
 
@@ -24,6 +25,8 @@ A line of the log is a letter and what it says; src/try/try_log.c reads it:
     w REMEDY FILE:LINE TEXT    where the program would be changed, and how
     p LINE              a line of the patch that does so
     k PATH              a file that the program saved; it is in saved/ instead
+    i NAME...           modules that runs could share, as well
+    f TEXT              why runs cannot be forked after the import of PyTorch
     t TEXT              something did not work
     e                   all steps are measured; the program ends now
 """
@@ -47,18 +50,24 @@ class Trial:
     """What _hooks.py takes for the agent, and what remedies get."""
 
     def __init__(self, folder, numbers):
+        self.begin_run(folder, numbers)
+        self.hooks = None
+        self.each_step = []  # functions of remedies
+        self.before_end = []
+        self.before_files = []  # called before a file that the program saved is used
+        self.saves = None
+        self.model = []  # functions that get the outermost module before its first calls
+        self.rank = int(os.environ.get("RANK") or 0)
+        self.n_ranks = int(os.environ.get("WORLD_SIZE") or 1)
+        self.is_forked = False
+
+    def begin_run(self, folder, numbers):
         self.folder = folder
         self.n_warmup, self.n_steps, self.n_block = numbers
         self.fd = None
         self.pid = 0
-        self.clear()
-        self.hooks = None
-        self.each_step = []  # functions of remedies
-        self.before_end = []
-        self.model = []  # functions that get the outermost module before its first calls
-        self.rank = int(os.environ.get("RANK") or 0)
-        self.n_ranks = int(os.environ.get("WORLD_SIZE") or 1)
         self.said = set()
+        self.clear()
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -266,6 +275,10 @@ class Trial:
 
     def when_loaded(self, name, function):
         """Call function(module) once the module is loaded, after the hooks of steps."""
+        if self.is_forked and name != "torch" and name in sys.modules:
+            # Parts of PyTorch; the end of its own import is still to come (_try_warm.py).
+            function(sys.modules[name])
+            return
         self.hooks.AFTER.setdefault(name, []).append(function)
 
     def did(self, remedy):
@@ -412,7 +425,12 @@ class Saves:
     def find(self, path):
         if not self.kept or not isinstance(path, (str, os.PathLike)):
             return path
-        return self.kept.get(os.path.abspath(os.fspath(path)), path)
+        kept = self.kept.get(os.path.abspath(os.fspath(path)))
+        if kept is None:
+            return path
+        for function in self.trial.before_files:
+            function()
+        return kept
 
     def wrap_save(self, original, position):
         import functools
@@ -467,7 +485,7 @@ class Saves:
 
 
 def _keep_files(trial):
-    saves = Saves(trial)
+    trial.saves = saves = Saves(trial)
 
     def torch_files(torch):
         for module in (torch, sys.modules.get("torch.serialization")):
@@ -548,6 +566,12 @@ def _load_remedies(trial):
             trial.trouble(f"{os.path.basename(path)}: {type(e).__name__}: {e}")
 
 
+def _load_all(trial):
+    _load_remedies(trial)
+    if trial.model:
+        _model_seen(trial)
+
+
 def begin(hooks):
     """Called before the program, by _hooks.py."""
     try:
@@ -558,16 +582,14 @@ def begin(hooks):
     trial.hooks = hooks
     _keep_files(trial)
     if "LULL_SESSION" in os.environ:
+        trial.write(f"a {time.monotonic_ns()}")
         hooks.seen.step = trial.on_recorded_step
-        _load_remedies(trial)
-        if trial.model:
-            _model_seen(trial)
+        _load_all(trial)
         return
     trial.write(f"a {time.monotonic_ns()}")
     sys.modules["_lull"] = trial
     _watch_exit(trial)
     trial.when_loaded("torch", _seed)
     _watch_losses(trial)
-    _load_remedies(trial)
-    if trial.model:
-        _model_seen(trial)
+    if "LULL_TRY_WARM" not in os.environ or not hooks._load("_lull_try_warm", "_try_warm.py").begin(trial, _load_all):
+        _load_all(trial)

@@ -17,6 +17,7 @@ const struct lull_cause *const lull_causes[LULL_N_CAUSES] = {
 };
 
 _Static_assert(LULL_N_CAUSES <= LULL_SUBJECT_CAUSES, "raise LULL_SUBJECT_CAUSES");
+_Static_assert(LULL_PLACE_UNLINKED < LULL_SUBJECT_PLACES, "raise LULL_SUBJECT_PLACES");
 
 int lull_cause_find(const char *id, const char **nearest)
 {
@@ -50,11 +51,26 @@ enum lull_cause_ix lull_cause_among_ranks(enum lull_among_ranks ranks)
 	return (enum lull_cause_ix)i;
 }
 
+void lull_causes_by_place(u8 by_place[LULL_SUBJECT_PLACES][LULL_SUBJECT_CAUSES + 1])
+{
+	for (u32 place = 0; place < LULL_SUBJECT_PLACES; place++) {
+		u8 *next = by_place[place];
+
+		for (int i = 0; i < LULL_N_CAUSES; i++) {
+			u32 at = lull_causes[i]->claims_at;
+
+			if (lull_causes[i]->claim && (!at || (at & 1u << place)))
+				*next++ = (u8)i;
+		}
+		*next = LULL_N_CAUSES;
+	}
+}
+
 enum lull_cause_ix lull_cause_of(const struct lull_claim *c)
 {
-	for (int i = 0; i < LULL_N_CAUSES; i++) {
-		if (lull_causes[i]->claim && lull_causes[i]->claim(c))
-			return (enum lull_cause_ix)i;
+	for (const u8 *i = c->subject->by_place[c->place]; *i != LULL_N_CAUSES; i++) {
+		if (lull_causes[*i]->claim(c))
+			return (enum lull_cause_ix) * i;
 	}
 	return lull_cause_default(LULL_CAUSE_BLIND);
 }

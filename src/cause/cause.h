@@ -45,6 +45,9 @@ enum lull_place {
 	LULL_PLACE_UNLINKED,   /* nobody knows who launched the work */
 };
 
+/* The bit of a place. */
+#define LULL_AT(place) (1u << LULL_PLACE_##place)
+
 enum lull_stall {
 	LULL_STALL_NONE,
 	LULL_STALL_GIL,
@@ -147,6 +150,9 @@ struct lull_cause {
 	bool slows_kernels; /* it makes kernels of one rank longer than those of others */
 	u32 needs;	    /* LULL_NEED_... */
 
+	/* LULL_AT(...): claim() is asked about pieces at these places; 0: at all of them. */
+	u32 claims_at;
+
 	/* Whether this piece is mine. NULL: never. */
 	bool (*claim)(const struct lull_claim *c);
 
@@ -194,7 +200,13 @@ enum lull_cause_ix lull_cause_default(enum lull_cause_kind kind);
 /* The cause that is this among ranks. */
 enum lull_cause_ix lull_cause_among_ranks(enum lull_among_ranks ranks);
 
-/* The first cause that claims the piece. */
+/*
+ * Fill the lists of causes that may claim pieces at each place, in their order; LULL_N_CAUSES ends
+ * a list.
+ */
+void lull_causes_by_place(u8 by_place[LULL_SUBJECT_PLACES][LULL_SUBJECT_CAUSES + 1]);
+
+/* The first cause that claims the piece. Asked for millions of them: it uses the lists. */
 enum lull_cause_ix lull_cause_of(const struct lull_claim *c);
 
 /*

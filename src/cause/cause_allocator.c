@@ -38,6 +38,7 @@ const struct lull_cause lull_cause_allocator = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(CALL),
 	.claim = claim,
 	.apply = apply,
 };

@@ -62,6 +62,7 @@ const struct lull_cause lull_cause_collective_exposed = {
 	.names_unit = true,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE,
+	.claims_at = LULL_AT(COLLECTIVE),
 	.claim = claim,
 	.apply = apply,
 	.table = table,

@@ -96,6 +96,7 @@ const struct lull_cause lull_cause_exposed_copy = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK,
+	.claims_at = LULL_AT(COPY),
 	.claim = claim,
 	.apply = apply,
 	.table = table,

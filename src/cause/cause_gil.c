@@ -132,6 +132,7 @@ const struct lull_cause lull_cause_gil = {
 	.nowhere = "waits between CUDA calls",
 	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_GIL,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 	.table = table,

@@ -19,8 +19,10 @@ const struct lull_cause lull_cause_gpu_bound = {
 	.why = "At least 90 % of the step is compute. The host is far enough ahead; only faster "
 	       "kernels or less work make the step shorter. The largest kernels are listed.",
 	.fix = "speed up the largest kernels: `lull kernel --from REPORT -- PROGRAM` says what "
-	       "limits each; try lower precision, tensor cores, another batch size, fused "
-	       "attention",
+	       "limits each; try lower precision or tensor cores, or give each launch more work",
+	.fix_torch = "speed up the largest kernels: `lull kernel --from REPORT -- PROGRAM` says "
+		     "what limits each; try lower precision, tensor cores, another batch size, "
+		     "fused attention",
 	.kind = LULL_CAUSE_BUSY,
 	.is_default = true,
 	.needs = LULL_NEED_WORK,

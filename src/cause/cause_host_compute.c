@@ -68,6 +68,7 @@ const struct lull_cause lull_cause_host_compute = {
 	.is_ceiling = true,
 	.is_captured = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 	.trust = trust,

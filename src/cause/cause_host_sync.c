@@ -8,6 +8,8 @@
  *          wait that a framework adds after a copy from pageable memory, and copies of much data to
  *          such memory that come back (pageable-copy).
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
@@ -67,8 +69,24 @@ static void apply(struct lull_what_if *w)
 	}
 }
 
+/* Whether the prediction takes a loop that waits in each iteration for one operation. */
+static bool is_batched(const struct lull_why *why)
+{
+	const struct lull_replay_node *nodes = why->replay.nodes.at;
+
+	for (size_t i = 0; i < why->replay.nodes.n; i++) {
+		if (nodes[i].loop > 1)
+			return true;
+	}
+	return false;
+}
+
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
+	if (is_batched(why))
+		snprintf(f->advice.assumes, sizeof(f->advice.assumes),
+			 "no control flow needs the value immediately, and the short kernels of "
+			 "the loop become one");
 	if (why->lead->exposed_ns)
 		lull_show(f, "cuda_call", NULL,
 			  "%s/step of it until the next launches reach the idle device",
@@ -98,6 +116,7 @@ const struct lull_cause lull_cause_host_sync = {
 	.family = LULL_FAMILY_WAIT,
 	.exposes = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(COPY) | LULL_AT(CALL),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,

@@ -94,6 +94,20 @@ static void apply(struct lull_what_if *w)
 	w->floor_ns = all_ns / w->replay->n_rounds / (workers(w->replay->subject) * worth);
 }
 
+/* Child processes that run in the steady steps; each exec of one is a row of its own. */
+static u32 count_children(const struct lull_why *why, const struct lull_process_row *own)
+{
+	size_t n;
+	const struct lull_process_row *all = lull_reader_dim(why->reader, LULL_TABLE_process, &n);
+	u64 from_ns = lull_round_begin_ns(&why->lead->rounds, why->lead->rounds.first_steady);
+	u32 n_children = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_children += all[i].parent_pid == own->pid && &all[i] != own &&
+			      (!all[i].end_ns || all[i].end_ns > from_ns);
+	return n_children;
+}
+
 /* Who loads instead, or that nobody does. */
 static void prove(struct lull_why *why, struct lull_finding *f)
 {
@@ -102,20 +116,19 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 		lull_reader_dim(why->reader, LULL_TABLE_process, &n);
 	const struct lull_process_row *own = &processes[why->lead->process - 1];
 	bool waits = lull_finding_waits(why, f);
-	u32 n_children = 0;
+	u32 n_children = count_children(why, own);
 
 	if (!own->has_agent)
 		return;
-	for (size_t i = 0; i < n; i++)
-		n_children += processes[i].parent_pid == own->pid && &processes[i] != own;
 	if (waits)
 		snprintf(f->advice.fix, sizeof(f->advice.fix), "%s",
 			 lull_causes[f->cause]->fix_more);
 	if (waits && lull_show_producer(why, f))
 		return;
 	if (n_children)
-		lull_show(f, "process", NULL,
-			  "%u child processes; those that load data do not keep up", n_children);
+		lull_show(f, "process", NULL, "%u child process%s not keep up", n_children,
+			  n_children == 1 ? "; if it loads data, it does"
+					  : "es; those that load data do");
 	else if (!waits)
 		lull_show(f, "process", NULL, "the program has no other process to load data");
 }
@@ -145,6 +158,7 @@ const struct lull_cause lull_cause_input_pipeline = {
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 	.suit = suit,
 	.apply = apply,

@@ -26,5 +26,6 @@ const struct lull_cause lull_cause_kernel_gap = {
 	.places = LULL_PLACES_NONE,
 	.is_pause = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(DEVICE),
 	.claim = claim,
 };

@@ -7,10 +7,13 @@
  *          that hold something else. It is what is left: waits, allocations and blocking copies
  *          have to be gone before a graph can be captured.
  */
+#include <stdio.h>
+
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
 #include "cause/thresholds.h"
+#include "model/step.h"
 
 static bool claim(const struct lull_claim *c)
 {
@@ -127,6 +130,16 @@ static void prove(struct lull_why *why, struct lull_finding *f)
 			  lull_why_time(why->step_ns * n_steps / n).text);
 }
 
+/* A program that trains has an optimizer, which may be fused. */
+static void suit(const struct lull_subject *s, bool is_torch, struct lull_advice *advice)
+{
+	if (is_torch && lull_trains(s->reader))
+		snprintf(
+			advice->fix, sizeof(advice->fix), "%s",
+			"CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
+			"(fused=True), a larger batch");
+}
+
 const struct lull_cause lull_cause_launch_bound = {
 	.id = "launch-bound",
 	.title = "the device waits for launches",
@@ -142,8 +155,7 @@ const struct lull_cause lull_cause_launch_bound = {
 	       "sampled Python stacks show that most launches are the optimizer's, it is a fused "
 	       "update.",
 	.fix = "CUDA graphs, fewer and larger kernels, a larger batch",
-	.fix_torch = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a fused optimizer "
-		     "(fused=True), a larger batch",
+	.fix_torch = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"), a larger batch",
 	.assumes = "shapes do not change, and the whole step can be captured",
 	.kind = LULL_CAUSE_RESIDUE,
 	.nowhere = "launches and the code around them",
@@ -152,7 +164,9 @@ const struct lull_cause lull_cause_launch_bound = {
 	.is_default = true,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(CALL) | LULL_AT(GAP) | LULL_AT(LATENCY),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,
+	.suit = suit,
 };

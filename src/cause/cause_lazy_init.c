@@ -43,6 +43,7 @@ const struct lull_cause lull_cause_lazy_init = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_LAUNCH,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(CALL) | LULL_AT(LATENCY),
 	.claim = claim,
 	.apply = apply,
 };

@@ -1,7 +1,8 @@
 /*
  * network-read: the launching thread waits for data from a socket.
  *
- * Signal:  in a gap of at least 150 us the thread is in a call that reads from a socket.
+ * Signal:  in a gap of at least 150 us the thread is in a call that reads from a socket, or that
+ *          looks up a name.
  * Not it:  a connection that a client made (no-demand); reading in code with a name of loading
  *          (input-pipeline).
  */
@@ -29,7 +30,9 @@ const struct lull_cause lull_cause_network_read = {
 	.because = "the launching thread waits for data from another machine or program",
 	.why = "A thread that receives blocks until the other side has sent. Counted are gaps of "
 	       "at least 150 us in which the thread is in a call that reads from a socket (recv, "
-	       "or read on a descriptor that was used as a socket) or in Python's code that does. "
+	       "or read on a descriptor that was used as a socket), in Python's code that does, or "
+	       "in "
+	       "getaddrinfo, which asks a server for a name. "
 	       "A connection that the program accepted is a client's, and waiting for that is "
 	       "no-demand.",
 	.fix = "receive ahead in another thread, ask for several things at once, or keep in memory "
@@ -39,6 +42,7 @@ const struct lull_cause lull_cause_network_read = {
 	.family = LULL_FAMILY_DATA,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST | LULL_NEED_OS,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 };

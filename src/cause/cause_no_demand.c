@@ -37,5 +37,6 @@ const struct lull_cause lull_cause_no_demand = {
 	.nowhere = "a wait for a request",
 	.family = LULL_FAMILY_OTHER,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST | LULL_NEED_OS,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 };

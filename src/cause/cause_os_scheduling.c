@@ -53,6 +53,7 @@ const struct lull_cause lull_cause_os_scheduling = {
 	.nowhere = "preempted between CUDA calls",
 	.family = LULL_FAMILY_HOST,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_SCHED,
+	.claims_at = LULL_AT(CALL) | LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 	.table = table,

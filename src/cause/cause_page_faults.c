@@ -47,6 +47,7 @@ const struct lull_cause lull_cause_page_faults = {
 	.family = LULL_FAMILY_HOST,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.claims_at = LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 	.prove = lull_show_samples,

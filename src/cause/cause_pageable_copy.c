@@ -81,6 +81,7 @@ const struct lull_cause lull_cause_pageable_copy = {
 	.kind = LULL_CAUSE_SPECIFIC,
 	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(COPY) | LULL_AT(CALL) | LULL_AT(LATENCY),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,

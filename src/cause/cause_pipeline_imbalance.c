@@ -27,6 +27,7 @@ const struct lull_cause lull_cause_pipeline_imbalance = {
 	.ranks = LULL_RANKS_STAGE,
 	.names_unit = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_COLLECTIVE | LULL_NEED_RANKS,
+	.claims_at = LULL_AT(COLLECTIVE),
 	.claim = claim,
 	.prove = lull_show_ranks,
 };

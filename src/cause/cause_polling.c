@@ -74,6 +74,7 @@ const struct lull_cause lull_cause_polling = {
 	.family = LULL_FAMILY_WAIT,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_OS,
+	.claims_at = LULL_AT(CALL) | LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 };

@@ -139,6 +139,7 @@ const struct lull_cause lull_cause_recompile = {
 	.nowhere = "in a compiler",
 	.family = LULL_FAMILY_LAUNCH,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS | LULL_NEED_HOST,
+	.claims_at = LULL_AT(CALL) | LULL_AT(GAP),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,

@@ -90,6 +90,7 @@ const struct lull_cause lull_cause_small_copies = {
 	.nowhere = "between the copies",
 	.family = LULL_FAMILY_COPY,
 	.needs = LULL_NEED_WORK | LULL_NEED_CALLS,
+	.claims_at = LULL_AT(COPY) | LULL_AT(CALL) | LULL_AT(GAP) | LULL_AT(LATENCY),
 	.claim = claim,
 	.apply = apply,
 	.prove = prove,

@@ -5,6 +5,9 @@
  *          row of such kernels as one would make the step at least 10 % shorter.
  * Not it:  one large fused kernel; elementwise kernels between matmuls that cannot be joined.
  */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "cause/cause.h"
 #include "cause/evidence.h"
 #include "cause/replay.h"
@@ -14,18 +17,31 @@
 struct row {
 	u32 first; /* op that stays, LULL_NONE if no row is open */
 	f64 longest_ns, sum_ns;
+	u8 *costs; /* by launch: enum cost, looked up at the first kernel of it */
 };
 
-static f64 part_of(const struct lull_what_if *w, u32 op)
+enum cost { UNKNOWN, CHEAP, COSTLY };
+
+static bool is_costly(const struct lull_what_if *w, const struct row *row,
+		      const struct lull_unit *unit)
+{
+	u8 *cost = &row->costs[unit->what];
+
+	if (*cost == UNKNOWN)
+		*cost = lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
+				? COSTLY
+				: CHEAP;
+	return *cost == COSTLY;
+}
+
+static f64 part_of(const struct lull_what_if *w, const struct row *row, u32 op)
 {
 	const struct lull_unit *unit = &w->replay->subject->units.at[w->ops[op].unit];
 	f64 scenario = w->scenario < 0	 ? LULL_T(fused_good)
 		       : w->scenario > 0 ? LULL_T(fused_poor)
 					 : 1;
 
-	return scenario * (lull_kernel_is_costly(lull_units_name(unit, w->replay->subject->reader))
-				   ? LULL_T(fused_costly)
-				   : LULL_T(fused_cheap));
+	return scenario * (is_costly(w, row, unit) ? LULL_T(fused_costly) : LULL_T(fused_cheap));
 }
 
 static void close_row(struct lull_what_if *w, struct row *row)
@@ -38,11 +54,13 @@ static void close_row(struct lull_what_if *w, struct row *row)
 
 static void add_op(struct lull_what_if *w, struct row *row, u32 node, u32 op)
 {
-	f64 dur_ns = w->ops[op].dur_ns, added_ns = dur_ns * part_of(w, op);
+	f64 dur_ns = w->ops[op].dur_ns, added_ns = dur_ns * part_of(w, row, op);
 
 	if (row->first == LULL_NONE || w->ops[row->first].stream != w->ops[op].stream) {
 		close_row(w, row);
-		*row = (struct row){ op, dur_ns, added_ns };
+		row->first = op;
+		row->longest_ns = dur_ns;
+		row->sum_ns = added_ns;
 		return;
 	}
 	row->longest_ns = dur_ns > row->longest_ns ? dur_ns : row->longest_ns;
@@ -67,7 +85,8 @@ static bool ends_row(const struct lull_unit *unit)
 static void apply(struct lull_what_if *w)
 {
 	const struct lull_units *units = &w->replay->subject->units;
-	struct row row = { LULL_NONE, 0, 0 };
+	u32 n_launches = lull_reader_n_dim(w->replay->subject->reader, LULL_TABLE_launch);
+	struct row row = { .first = LULL_NONE, .costs = lull_alloc(n_launches + 1, 1) };
 	/*
 	 * Nobody marked these steps: if they have several kernels, they may be rounds of one step,
 	 * which nothing keeps apart.
@@ -95,6 +114,7 @@ static void apply(struct lull_what_if *w)
 		}
 	}
 	close_row(w, &row);
+	free(row.costs);
 }
 
 static f64 light_share(const struct lull_subject *s)

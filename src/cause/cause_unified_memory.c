@@ -78,6 +78,7 @@ const struct lull_cause lull_cause_unified_memory = {
 	.family = LULL_FAMILY_COPY,
 	.is_ceiling = true,
 	.needs = LULL_NEED_WORK,
+	.claims_at = LULL_AT(COPY) | LULL_AT(GAP) | LULL_AT(LATENCY) | LULL_AT(DEVICE),
 	.claim = claim,
 	.apply = apply,
 	.busy = busy,

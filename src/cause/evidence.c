@@ -269,96 +269,6 @@ void lull_show_stalls(struct lull_why *why, struct lull_finding *f)
 			st->n_gaps, st->n_calls, st->call_share * 100);
 }
 
-/* ---- who else ran ---- */
-
-/* Samples of a thread that is in no chain, taken while this cause held the device up. */
-struct producer {
-	u32 n;
-	u32 stack;
-};
-
-/* Whether the moment lies in an interval of the cause; intervals are by time. */
-static bool is_during(const struct lull_subject *s, enum lull_cause_ix cause, u64 at_ns)
-{
-	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), at_ns);
-	const struct lull_interval *at = s->intervals.at;
-
-	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
-}
-
-static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struct producer *lanes)
-{
-	struct lull_pysample_cols cols;
-	struct lull_cursor c;
-	size_t n;
-
-	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			struct producer *p = &lanes[cols.lane[i]];
-
-			if (cols.is_idle[i] || !is_during(s, cause, cols.start_ns[i]))
-				continue;
-			p->n++;
-			p->stack = cols.stack[i];
-		}
-	}
-	lull_cursor_release(&c);
-}
-
-static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struct producer *lanes)
-{
-	struct lull_sample_cols cols;
-	struct lull_cursor c;
-	size_t n;
-
-	lull_cursor_init(&c, s->reader, LULL_TABLE_sample, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			struct producer *p = &lanes[cols.lane[i]];
-
-			if (!is_during(s, cause, cols.start_ns[i]))
-				continue;
-			p->n++;
-			p->stack = p->stack ? p->stack : cols.stack[i];
-		}
-	}
-	lull_cursor_release(&c);
-}
-
-bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
-{
-	struct lull_subject *s = why->lead;
-	size_t n_lanes, n;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
-	const struct lull_process_row *processes =
-		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
-	struct producer *counts = lull_alloc(n_lanes + 1, sizeof(*counts));
-	struct lull_location at;
-	char place[160];
-	u32 best = 0, n_best;
-
-	count_python(s, f->cause, counts);
-	count_native(s, f->cause, counts);
-	for (u32 i = 1; i <= n_lanes; i++) {
-		if (!s->chain.chain_of_lane[i] && lanes[i - 1].process &&
-		    counts[i].n > (best ? counts[best].n : (u32)LULL_T(producer_samples) - 1))
-			best = i;
-	}
-	n_best = best ? counts[best].n : 0;
-	if (best) {
-		at = lull_location_find(s, LULL_NONE, counts[best].stack);
-		lull_location_format(&at, place, sizeof(place));
-		lull_show(f, "sample", NULL,
-			  "meanwhile thread %s of process %u runs %s%s(%u samples)",
-			  lull_reader_string(s->reader, lanes[best - 1].name, NULL),
-			  processes[lanes[best - 1].process - 1].pid, place, *place ? " " : "",
-			  n_best);
-	}
-	free(counts);
-	return best != 0;
-}
-
 bool lull_finding_waits(const struct lull_why *why, const struct lull_finding *f)
 {
 	const struct lull_where *wheres = why->lead->wheres.at;
@@ -388,10 +298,16 @@ void lull_show_kernels(struct lull_why *why, struct lull_finding *f)
 	}
 	lull_labels_init(&labels, true);
 	lull_labels_add(&labels, names, n);
-	for (size_t i = 0; sum && i < n; i++)
+	for (size_t i = 0; sum && i < n; i++) {
+		f64 percent = (f64)kernels[i].ns / (f64)sum * 100;
+
+		/* They are sorted: what would read "0 %" is no evidence. */
+		if (percent < 0.5)
+			break;
 		lull_show(f, "kernel", NULL, "%s: %.0f %% of the kernel time, %s",
-			  lull_labels_get(&labels, names[i]), (f64)kernels[i].ns / (f64)sum * 100,
+			  lull_labels_get(&labels, names[i]), percent,
 			  how_often((f64)kernels[i].n / lull_why_n_steps(why)).text);
+	}
 	lull_labels_release(&labels);
 }
 

@@ -284,7 +284,7 @@ static struct fact fact_of(struct facts *f, u32 stack)
 		*ix = (u32)f->all.n;
 		*(struct fact *)lull_vec_push(&f->all) =
 			(struct fact){ lull_location_stack_bits(f->s->reader, stack),
-				       lull_location_function(f->s->reader, stack) };
+				       lull_location_function(f->s, stack) };
 	}
 	return *(struct fact *)lull_vec_get(&f->all, *ix);
 }

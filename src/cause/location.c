@@ -1,8 +1,11 @@
 #include "cause/location.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "base/mem.h"
 #include "model/callpath.h"
 #include "model/thread/doing.h"
 #include "model/words.h"
@@ -58,6 +61,67 @@ static const char *module_of(struct lull_reader *r, const struct lull_frame_row 
 		return "[kernel]";
 	return frame->module ? lull_reader_string(r, modules[frame->module - 1].path, NULL) : "";
 }
+
+/* ---- functions that the compiler inlined ---- */
+
+/* Whether a name among the inlined ones is a function that the program's author knows. */
+static bool is_own_inlined(const char *name)
+{
+	static const char *const made[] = { "operator", "_FUN", "{lambda", "<lambda", NULL };
+
+	for (size_t i = 0; made[i]; i++) {
+		if (!strncmp(name, made[i], strlen(made[i])))
+			return false;
+	}
+	/* Templates of the standard library lose their scope here: "sort<...>". */
+	return !strchr(name, '<') && lull_doing_is_own(name, "-", "");
+}
+
+/*
+ * The innermost inlined function of the program itself, or NULL; the names are between semicolons,
+ * outermost first. File and line are those of the last, so if it is a header's the last is, too.
+ */
+static char *own_inlined(const char *names, bool is_header)
+{
+	char *all = lull_strdup(names), *own = NULL, *rest = all;
+
+	for (char *name = strsep(&rest, ";"); name; name = strsep(&rest, ";")) {
+		if ((is_header && !rest) || !is_own_inlined(name))
+			continue;
+		free(own);
+		own = lull_strdup(name);
+	}
+	free(all);
+	return own;
+}
+
+char **lull_location_inlined(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+	char **own = lull_alloc(n + 1, sizeof(*own));
+
+	for (size_t i = 0; i < n; i++) {
+		const char *names = lull_reader_string(r, frames[i].inlined, NULL);
+		const char *file = lull_reader_string(r, frames[i].file, NULL);
+
+		if (*names)
+			own[i] = own_inlined(names, !*file || lull_doing_is_header(file));
+	}
+	return own;
+}
+
+void lull_location_free_inlined(char **own, struct lull_reader *r)
+{
+	size_t n;
+
+	(void)lull_reader_dim(r, LULL_TABLE_frame, &n);
+	for (size_t i = 0; own && i < n; i++)
+		free(own[i]);
+	free(own);
+}
+
+/* ---- what a stack says ---- */
 
 /* How far a stack has been looked at, from the inside. */
 struct look {
@@ -125,6 +189,23 @@ u32 lull_location_stack_bits(struct lull_reader *r, u32 stack)
 	return bits;
 }
 
+bool lull_location_is_update(struct lull_reader *r, u32 stack)
+{
+	size_t n;
+	const struct lull_stack_row *stacks = lull_reader_dim(r, LULL_TABLE_stack, &n);
+	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
+
+	for (int depth = 0; stack && depth < MAX_FRAMES; depth++) {
+		u32 frame = stacks[stack - 1].frame;
+
+		stack = stacks[stack - 1].parent;
+		if (frame && frames[frame - 1].kind == LULL_FRAME_PYTHON)
+			return lull_file_bits(lull_reader_string(r, frames[frame - 1].file, NULL)) &
+			       LULL_IN_OPTIMIZER;
+	}
+	return false;
+}
+
 /* The innermost frame that is the program's own, else the innermost of Python, else 0. */
 static u32 own_frame(struct lull_reader *r, u32 stack)
 {
@@ -163,29 +244,45 @@ u32 lull_location_frame(struct lull_reader *r, u32 stack)
 	return own_frame(r, stack);
 }
 
-u64 lull_location_function(struct lull_reader *r, u32 stack)
+/* The function of a frame of the program, and its file, or NULL. */
+static const char *function_of(const struct lull_subject *s, u32 frame, const char **file)
 {
 	size_t n;
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(r, stack);
+	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
 
-	return frame ? (u64)frames[frame - 1].function << 32 | frames[frame - 1].file : 0;
+	*file = lull_reader_string(s->reader, frames[frame - 1].file, NULL);
+	/* A line of a library that was inlined there is none of the program. */
+	if (!**file || lull_doing_is_header(*file))
+		*file = NULL;
+	if (s->inlined[frame - 1])
+		return s->inlined[frame - 1];
+	return lull_reader_string(s->reader, frames[frame - 1].function, NULL);
 }
 
-static void from_stack(struct lull_location *at, struct lull_reader *r, u32 stack)
+u64 lull_location_function(const struct lull_subject *s, u32 stack)
 {
 	size_t n;
-	const struct lull_frame_row *frames = lull_reader_dim(r, LULL_TABLE_frame, &n);
-	u32 frame = own_frame(r, stack);
+	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(s->reader, stack);
+	const char *file = NULL, *function = frame ? function_of(s, frame, &file) : NULL;
+
+	if (!function)
+		return 0;
+	/* Native ones by name alone: what was inlined into a function has files of its own. */
+	return (lull_hash(function, strlen(function)) | 1) ^
+	       (frames[frame - 1].kind == LULL_FRAME_PYTHON ? (u64)frames[frame - 1].file << 1 : 0);
+}
+
+static void from_stack(struct lull_location *at, const struct lull_subject *s, u32 stack)
+{
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(s->reader, LULL_TABLE_frame, &n);
+	u32 frame = own_frame(s->reader, stack);
 
 	if (!frame)
 		return;
-	at->function = lull_reader_string(r, frames[frame - 1].function, NULL);
-	at->file = lull_reader_string(r, frames[frame - 1].file, NULL);
+	at->function = function_of(s, frame, &at->file);
 	at->line = frames[frame - 1].line;
-	/* A line of a library that was inlined there is none of the program. */
-	if (!*at->file || lull_doing_is_header(at->file))
-		at->file = NULL;
 }
 
 struct lull_location lull_location_find(const struct lull_subject *s, u32 event, u32 stack)
@@ -208,7 +305,7 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 		if ((ev->kind == LULL_HOST_OP || ev->kind == LULL_HOST_OSCALL) && !at.what)
 			at.what = name;
 		if (ev->stack && !at.function) {
-			from_stack(&at, s->reader, ev->stack);
+			from_stack(&at, s, ev->stack);
 			at.is_call = at.function && ev->kind == LULL_HOST_OSCALL;
 		}
 		if (ev->kind == LULL_HOST_PYCALL && !is_own) {
@@ -224,7 +321,7 @@ struct lull_location lull_location_find(const struct lull_subject *s, u32 event,
 		}
 	}
 	if (!at.function && stack) {
-		from_stack(&at, s->reader, stack);
+		from_stack(&at, s, stack);
 		at.is_call =
 			at.function && event != LULL_NONE && events[event].kind == LULL_HOST_OSCALL;
 	}

@@ -21,8 +21,17 @@ struct lull_location {
 /* LULL_IN_... of a call stack: loader, storage, or framework code in its innermost frame. */
 u32 lull_location_stack_bits(struct lull_reader *r, u32 stack);
 
+/* Whether the innermost frame of Python is the optimizer's; cheaper than all bits. */
+bool lull_location_is_update(struct lull_reader *r, u32 stack);
+
 /* A number for the function of the program a stack is in; 0 if there is none. */
-u64 lull_location_function(struct lull_reader *r, u32 stack);
+u64 lull_location_function(const struct lull_subject *s, u32 stack);
+
+/* For each frame the program's innermost function that was inlined there, or NULL. */
+char **lull_location_inlined(struct lull_reader *r);
+
+/* Free them. */
+void lull_location_free_inlined(char **own, struct lull_reader *r);
 
 /* The frame of the program's own code that a stack is in; 0 if there is none. */
 u32 lull_location_frame(struct lull_reader *r, u32 stack);

@@ -1,6 +1,9 @@
 #include "cause/position.h"
 
+#include <stdlib.h>
+
 #include "base/hash.h"
+#include "base/mem.h"
 
 /* The 1-based index of a call among those of its kind in its step. */
 struct counter {
@@ -14,39 +17,59 @@ void lull_positions_init(struct lull_positions *p, const struct lull_subject *s)
 
 	p->subject = s;
 	p->launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	p->recent = lull_alloc(n + 1, sizeof(*p->recent));
 	lull_map_init(&p->kinds);
 	lull_vec_init(&p->counters, sizeof(struct counter));
 }
 
 void lull_positions_release(struct lull_positions *p)
 {
+	free(p->recent);
 	lull_map_release(&p->kinds);
 	lull_vec_release(&p->counters);
 }
 
-u64 lull_position_of(struct lull_positions *p, const struct lull_node *node)
+/* The number of calls with this name that launch this work. */
+static u32 number_of(struct lull_positions *p, u64 name, u64 work)
 {
-	u64 parts[3] = { node->name, 0, 0 }, kind;
-	struct counter *counter;
+	u64 key = lull_hash((const u64[]){ name, work }, 2 * sizeof(u64));
 	bool is_new;
-	u32 *ix;
+	u32 *ix = lull_map_add(&p->kinds, key, &is_new);
 
-	if (node->unit != LULL_NONE) {
-		const struct lull_unit *unit = &p->subject->units.at[node->unit];
-
-		parts[1] = (u64)(unit->kind + 1) << 32;
-		if (unit->kind <= LULL_UNIT_COLLECTIVE && unit->what)
-			parts[1] |= p->launches[unit->what - 1].name;
-	}
-	kind = lull_hash(parts, 2 * sizeof(u64));
-	ix = lull_map_add(&p->kinds, kind, &is_new);
 	if (is_new) {
 		*ix = (u32)p->counters.n;
 		lull_vec_push(&p->counters);
 	}
-	counter = lull_vec_get(&p->counters, *ix);
+	return *ix;
+}
+
+/* The number of its kind. Nearly all calls launch a kernel, and one kernel by one call. */
+static u32 kind_of(struct lull_positions *p, const struct lull_node *node)
+{
+	const struct lull_unit *unit =
+		node->unit == LULL_NONE ? NULL : &p->subject->units.at[node->unit];
+	struct lull_position_launch *recent;
+
+	if (!unit)
+		return number_of(p, node->name, 0);
+	if (unit->kind > LULL_UNIT_COLLECTIVE || !unit->what)
+		return number_of(p, node->name, (u64)(unit->kind + 1) << 32);
+	recent = &p->recent[unit->what];
+	if (!recent->kind || recent->name != node->name) {
+		u64 work = (u64)(unit->kind + 1) << 32 | p->launches[unit->what - 1].name;
+
+		*recent = (struct lull_position_launch){ node->name,
+							 number_of(p, node->name, work) + 1 };
+	}
+	return recent->kind - 1;
+}
+
+u64 lull_position_of(struct lull_positions *p, const struct lull_node *node)
+{
+	u32 kind = kind_of(p, node);
+	struct counter *counter = lull_vec_get(&p->counters, kind);
+
 	if (counter->round != node->round)
 		*counter = (struct counter){ .round = node->round };
-	parts[2] = ++counter->n;
-	return lull_hash(parts, sizeof(parts));
+	return (u64)kind << 32 | ++counter->n;
 }

@@ -78,6 +78,8 @@ static void add_reading(void *ctx, const char *name, f64 value, f64 hz)
 	static const char *const names[LULL_N_READINGS] = {
 		[LULL_READING_UTILIZATION] = "utilization",
 		[LULL_READING_SM_ACTIVE] = "sm_active",
+		[LULL_READING_TENSOR] = "tensor_active",
+		[LULL_READING_DRAM] = "dram_active",
 		[LULL_READING_POWER] = "power",
 		[LULL_READING_POWER_LIMIT] = "power_limit",
 		[LULL_READING_MEMORY] = "memory_used",
@@ -110,18 +112,37 @@ static bool has(const struct lull_readings *r, enum lull_reading_ix ix)
 	return (f64)r->at[ix].n >= LULL_T(readings);
 }
 
+/* How busy the parts of the device were, as far as that was recorded. */
+static void format_active(const struct lull_readings *r, char *to, size_t size)
+{
+	static const struct {
+		enum lull_reading_ix ix;
+		const char *words;
+	} parts[] = {
+		{ LULL_READING_SM_ACTIVE, "multiprocessors active" },
+		{ LULL_READING_TENSOR, "tensor cores" },
+		{ LULL_READING_DRAM, "memory bandwidth" },
+	};
+	size_t len = 0;
+
+	for (size_t i = 0; i < LULL_COUNT_OF(parts); i++) {
+		if (has(r, parts[i].ix) && len < size)
+			len += (size_t)snprintf(to + len, size - len, "%s%s %.0f %%",
+						len ? ", " : "", parts[i].words,
+						r->at[parts[i].ix].mean);
+	}
+}
+
 void lull_readings_format(const struct lull_readings *r, char *to, size_t size)
 {
 	const struct lull_reading *at = r->at;
-	char said[64] = "", active[64] = "", power[64] = "";
+	char said[64] = "", active[128] = "", power[64] = "";
 
 	*to = '\0';
 	if (has(r, LULL_READING_UTILIZATION))
 		snprintf(said, sizeof(said), "nvidia-smi says %.0f %%",
 			 at[LULL_READING_UTILIZATION].mean);
-	if (has(r, LULL_READING_SM_ACTIVE))
-		snprintf(active, sizeof(active), "multiprocessors active %.0f %%",
-			 at[LULL_READING_SM_ACTIVE].mean);
+	format_active(r, active, sizeof(active));
 	if (has(r, LULL_READING_POWER) && has(r, LULL_READING_POWER_LIMIT))
 		snprintf(power, sizeof(power), "%.0f of %.0f W", at[LULL_READING_POWER].mean,
 			 at[LULL_READING_POWER_LIMIT].mean);

@@ -16,6 +16,8 @@
 enum lull_reading_ix {
 	LULL_READING_UTILIZATION, /* percent, as nvidia-smi says it */
 	LULL_READING_SM_ACTIVE,	  /* percent */
+	LULL_READING_TENSOR,	  /* percent: tensor cores */
+	LULL_READING_DRAM,	  /* percent: bandwidth of the device's memory */
 	LULL_READING_POWER,	  /* watts */
 	LULL_READING_POWER_LIMIT, /* watts */
 	LULL_READING_MEMORY,	  /* bytes in use, by all processes */
@@ -49,7 +51,8 @@ void lull_readings_init(struct lull_readings *r, const struct lull_subject *s);
 
 /*
  * One line that says what "100 %" means: "nvidia-smi says 100 %; multiprocessors active 34 %,
- * 210 of 700 W". If only power was recorded: "the device draws 210 of 700 W". Empty without any.
+ * tensor cores 5 %, memory bandwidth 12 %, 210 of 700 W". If only power was recorded: "the device
+ * draws 210 of 700 W". Empty without any.
  */
 void lull_readings_format(const struct lull_readings *r, char *to, size_t size);
 

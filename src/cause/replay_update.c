@@ -67,8 +67,7 @@ static void count_samples(struct votes *v, const struct lull_replay *p)
 		find_step(p, ix, &first, &end);
 		part = part_of(ix, first, end);
 		v->n[part]++;
-		v->n_update[part] +=
-			!!(lull_location_stack_bits(s->reader, at[i].stack) & LULL_IN_OPTIMIZER);
+		v->n_update[part] += lull_location_is_update(s->reader, at[i].stack);
 		v->sum++;
 	}
 }

@@ -1,13 +1,11 @@
 /*
- * samples - which functions of the program the launching threads are in while a cause holds, and
- * which other thread runs.
+ * samples - which functions of the program the launching threads are in while a cause holds.
  */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/mem.h"
 #include "base/sort.h"
 #include "cause/evidence.h"
 #include "cause/thresholds.h"
@@ -53,7 +51,7 @@ static u64 count(const struct lull_subject *s, enum lull_cause_ix cause, bool is
 		if (at[i].is_python != is_python || !is_during(s, cause, at[i].at_ns))
 			continue;
 		n++;
-		ix = lull_map_add(&known, lull_location_function(s->reader, at[i].stack), &is_new);
+		ix = lull_map_add(&known, lull_location_function(s, at[i].stack), &is_new);
 		if (is_new) {
 			*ix = (u32)functions->n;
 			((struct function *)lull_vec_push(functions))->stack = at[i].stack;
@@ -100,65 +98,4 @@ void lull_show_samples(struct lull_why *why, struct lull_finding *f)
 		show(why, f, &functions, n, "sample");
 	}
 	lull_vec_release(&functions);
-}
-
-/* How much of [from_ns, to_ns) the cause has. */
-static u64 shared_ns(const struct lull_subject *s, enum lull_cause_ix cause, u64 from_ns, u64 to_ns)
-{
-	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), from_ns);
-	const struct lull_interval *at = s->intervals.at;
-	u64 sum = 0;
-
-	for (i -= i > 0; i < s->intervals.n && at[i].from_ns < to_ns; i++) {
-		struct lull_span part = { at[i].from_ns, at[i].to_ns };
-
-		part = lull_span_cut(part, from_ns, to_ns);
-		sum += at[i].cause == cause ? part.to_ns - part.from_ns : 0;
-	}
-	return sum;
-}
-
-/* For how long each thread of the process that launches nothing ran while the cause held. */
-static void add_up(const struct lull_subject *s, enum lull_cause_ix cause, u64 *ran_ns)
-{
-	size_t n;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
-	struct lull_sched_cols cols;
-	struct lull_cursor c;
-
-	lull_cursor_init(&c, s->reader, LULL_TABLE_sched, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			u32 lane = cols.lane[i];
-			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
-
-			if (lane && !s->chain.chain_of_lane[lane] &&
-			    lanes[lane - 1].process == s->process)
-				ran_ns[lane] += shared_ns(s, cause, cols.start_ns[i], end_ns);
-		}
-	}
-	lull_cursor_release(&c);
-}
-
-bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
-{
-	const struct lull_subject *s = why->lead;
-	size_t n_lanes;
-	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
-	u64 *ran_ns = lull_alloc(n_lanes + 1, sizeof(*ran_ns)), best_ns;
-	const char *name;
-	u32 best = 0;
-
-	add_up(s, f->cause, ran_ns);
-	for (u32 i = 1; i <= n_lanes; i++)
-		best = ran_ns[i] > ran_ns[best] ? i : best;
-	best_ns = ran_ns[best];
-	free(ran_ns);
-	if (!best)
-		return false;
-	name = lull_reader_string(s->reader, lanes[best - 1].name, NULL);
-	lull_show(f, "sched", NULL, "meanwhile thread %s%s%u%s runs for %.2f ms of each step", name,
-		  *name ? " (" : "", lanes[best - 1].tid, *name ? ")" : "",
-		  (f64)best_ns / lull_why_n_steps(why) / 1e6);
-	return true;
 }

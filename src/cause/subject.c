@@ -6,8 +6,10 @@
 
 #include "base/sort.h"
 #include "cause/cause.h"
+#include "cause/location.h"
 #include "cause/thresholds.h"
 #include "model/nest.h"
+#include "model/thread/doing.h"
 #include "model/window.h"
 
 /* overhead.kind: CUDA itself compiles or loads code. */
@@ -242,13 +244,7 @@ static bool has_agent(const struct lull_subject *s)
 
 static u32 count_cpus(struct lull_reader *r)
 {
-	size_t n;
-	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(lull_reader_string(r, rows[i].key, NULL), "cpu.count"))
-			return (u32)strtoul(lull_reader_string(r, rows[i].value, NULL), NULL, 10);
-	return 0;
+	return (u32)strtoul(lull_reader_fact(r, "cpu.count"), NULL, 10);
 }
 
 /*
@@ -283,7 +279,9 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->process = process;
 	s->device = track;
 	s->n_cpus = count_cpus(r);
+	s->inlined = lull_location_inlined(r);
 	s->ranks.last_rank = LULL_NONE;
+	lull_causes_by_place(s->by_place);
 	lull_vec_init(&s->slices, sizeof(struct lull_slice));
 	lull_vec_init(&s->intervals, sizeof(struct lull_interval));
 	lull_vec_init(&s->wheres, sizeof(struct lull_where));
@@ -311,6 +309,28 @@ void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 proces
 	s->moved_ns = covered_ns(s, &s->moves);
 	sum_classes(s);
 	find_parked(s);
+}
+
+bool lull_subject_as_one(struct lull_subject *s)
+{
+	struct lull_round all = { .mark_ns = 0 };
+	u64 first_ns = UINT64_MAX;
+
+	if (!s->units.n || !s->chain.n)
+		return false;
+	for (u32 i = 0; i < s->units.n; i++) {
+		s->units.at[i].round = 0;
+		first_ns = s->units.at[i].begin_ns < first_ns ? s->units.at[i].begin_ns : first_ns;
+		all.end_ns =
+			s->units.at[i].end_ns > all.end_ns ? s->units.at[i].end_ns : all.end_ns;
+	}
+	for (u32 i = 0; i < s->chain.n; i++)
+		s->chain.nodes[i].round = 0;
+	lull_rounds_release(&s->rounds);
+	s->rounds = (struct lull_rounds){ .first_ns = first_ns, .last_ns = all.end_ns };
+	lull_vec_init(&s->rounds.all, sizeof(struct lull_round));
+	*(struct lull_round *)lull_vec_push(&s->rounds.all) = all;
+	return all.end_ns > first_ns;
 }
 
 bool lull_subject_is_python(const struct lull_subject *s)
@@ -344,7 +364,9 @@ bool lull_subject_is_torch(const struct lull_subject *s)
 	}
 	labels = lull_reader_dim(s->reader, LULL_TABLE_label, &n);
 	for (size_t i = 0; i < n; i++) {
-		if (labels[i].api == LULL_LABEL_API_HOOK)
+		/* The hook of the garbage collector is in every Python program. */
+		if (labels[i].api == LULL_LABEL_API_HOOK &&
+		    !lull_doing_range(lull_reader_string(s->reader, labels[i].name, NULL)))
 			return true;
 	}
 	return s->host.has_ops;
@@ -364,6 +386,7 @@ void lull_subject_release(struct lull_subject *s)
 	lull_vec_release(&s->lazy);
 	lull_vec_release(&s->moves);
 	lull_vec_release(&s->faults);
+	lull_location_free_inlined(s->inlined, s->reader);
 	free(s->marks);
 	free(s->step_cost_ns);
 }

@@ -88,15 +88,21 @@ struct lull_rank_facts {
 
 #define LULL_SUBJECT_CAUSES 40
 
+/* More than enough for enum lull_place (cause/cause.h). */
+#define LULL_SUBJECT_PLACES 8
+
 struct lull_subject {
 	struct lull_reader *reader;
 	u32 process, device;
-	u32 n_cpus; /* of the machine; 0 if not known */
+	u32 n_cpus;	/* of the machine; 0 if not known */
+	char **inlined; /* by frame (cause/location.h) */
 	struct lull_units units;
 	struct lull_chain chain;
 	struct lull_host host;
 	struct lull_others others, launching; /* when threads work: that launch nothing; that do */
 	struct lull_rounds rounds;
+	/* Causes that are asked about pieces at each place (lull_causes_by_place()). */
+	u8 by_place[LULL_SUBJECT_PLACES][LULL_SUBJECT_CAUSES + 1];
 	u8 *marks;		/* LULL_MARK_... of each node of the chain (cause/marks.h) */
 	struct lull_vec slices; /* struct lull_slice by node */
 	struct lull_vec faults; /* struct lull_fault by time */
@@ -126,6 +132,12 @@ struct lull_subject {
 /* Load what `process` did on the device `track`; `without` as in lull_host_init(). */
 void lull_subject_init(struct lull_subject *s, struct lull_reader *r, u32 process, u32 track,
 		       const u32 *tracks, u32 without);
+
+/*
+ * Take all of it for one step that counts, before it is sliced: for recordings without steps. False
+ * if there is no work, or nobody knows who launched it.
+ */
+bool lull_subject_as_one(struct lull_subject *s);
 
 /* Free it. */
 void lull_subject_release(struct lull_subject *s);

@@ -164,34 +164,46 @@ static int by_time(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
+/* The 1-based index of the kernel with this name (a string id). */
+static u32 kernel_of(struct lull_why *why, const struct lull_unit *unit, u32 name,
+		     struct lull_map *known)
+{
+	bool is_new;
+	u32 *ix = lull_map_add(known, name, &is_new);
+
+	if (is_new) {
+		((struct lull_why_kernel *)lull_vec_push(&why->kernels))->name =
+			lull_units_name(unit, why->reader);
+		*ix = (u32)why->kernels.n;
+	}
+	return *ix;
+}
+
 static void sum_kernels(struct lull_why *why)
 {
 	const struct lull_subject *s = why->lead;
 	size_t n;
 	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
+	u32 *by_launch = lull_alloc(n + 1, sizeof(*by_launch)); /* 1-based index in kernels */
 	struct lull_map known;
 
 	lull_map_init(&known);
 	for (u32 i = 0; i < s->units.n; i++) {
 		const struct lull_unit *unit = &s->units.at[i];
 		struct lull_why_kernel *kernel;
-		bool is_new;
-		u32 *ix;
 
 		if (unit->kind > LULL_UNIT_COLLECTIVE || unit->round == LULL_NONE ||
 		    unit->round < s->rounds.first_steady)
 			continue;
-		ix = lull_map_add(&known, unit->what ? launches[unit->what - 1].name : 0, &is_new);
-		if (is_new) {
-			*ix = (u32)why->kernels.n;
-			((struct lull_why_kernel *)lull_vec_push(&why->kernels))->name =
-				lull_units_name(unit, s->reader);
-		}
-		kernel = lull_vec_get(&why->kernels, *ix);
+		if (!by_launch[unit->what])
+			by_launch[unit->what] = kernel_of(
+				why, unit, unit->what ? launches[unit->what - 1].name : 0, &known);
+		kernel = lull_vec_get(&why->kernels, by_launch[unit->what] - 1);
 		kernel->ns += unit->end_ns - unit->begin_ns;
 		kernel->n++;
 	}
 	lull_map_release(&known);
+	free(by_launch);
 	if (why->kernels.n)
 		lull_sort(why->kernels.at, why->kernels.n, sizeof(struct lull_why_kernel), by_time);
 }
@@ -269,6 +281,8 @@ int lull_why_run(struct lull_why *why, struct lull_reader *r,
 	measure(why);
 	sum_kernels(why);
 	check(why);
+	if (*why->cannot && why->lead->chain.n_units_linked)
+		lull_why_guess(why, o.without);
 	why->has_skew = has_skew(why->lead, r);
 	if (check_given(why, o.unrecorded_ns, err))
 		return err->code;

@@ -49,4 +49,7 @@ f64 lull_why_linked(const struct lull_subject *s);
 void lull_why_cannot(struct lull_why *why, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Without steps: say what most of the GPU's time goes to (why->guess). */
+void lull_why_guess(struct lull_why *why, u32 without);
+
 #endif

@@ -6,9 +6,11 @@
 #include "base/types.h"
 
 const struct lull_cmd lull_cmds[] = {
+#define GROUP(first, title)
 #define CMD(name, summary) { #name, cmd_##name, summary },
 #include "cmd/cmds.def"
 #undef CMD
+#undef GROUP
 	{ NULL, NULL, NULL },
 };
 

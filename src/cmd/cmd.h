@@ -30,8 +30,10 @@ const struct lull_cmd *lull_cmd_find(const char *name, const char **nearest);
 /* What to use for a command of nsys that is not there; NULL for any other word. */
 const char *lull_cmd_instead(const char *name);
 
+#define GROUP(first, title)
 #define CMD(name, summary) int cmd_##name(int argc, char **argv, struct lull_err *err);
 #include "cmd/cmds.def"
 #undef CMD
+#undef GROUP
 
 #endif

@@ -8,8 +8,9 @@ int cmd_cancel(int argc, char **argv, struct lull_err *err)
 {
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull cancel [--session=NAME]",
-			  "end the recording of a session without a report; the program continues"),
+		OPT_USAGE(
+			"lull cancel [--session=NAME]",
+			"End the recording of a session without a report; the program continues."),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

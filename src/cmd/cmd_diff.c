@@ -18,6 +18,7 @@
 #include "cmd/job/job_diff.h"
 #include "cmd/losses.h"
 #include "cmd/schema_json.h"
+#include "compare/cause_change.h"
 #include "compare/decide.h"
 #include "compare/diff.h"
 #include "compare/metric.h"
@@ -43,9 +44,10 @@ struct diff {
 	struct lull_step_option asked;
 	u64 top;
 	int format;
-	bool has_all;	       /* also what did not change */
-	bool is_per_step;      /* both sides have steps */
-	struct lull_vec parts; /* struct lull_diff, one for each kind */
+	bool has_all;		/* also what did not change */
+	bool is_per_step;	/* both sides have steps */
+	struct lull_vec parts;	/* struct lull_diff, one for each kind */
+	struct lull_vec causes; /* struct lull_cause_change */
 	struct lull_decision step_time;
 	struct lull_decision idle;
 	bool has_idle;
@@ -153,6 +155,8 @@ static void collect(struct diff *d)
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[0].steps) : 1,
 				 d->is_per_step ? (f64)lull_windows_len(&d->side[1].steps) : 1);
 	}
+	lull_cause_changes(d->side[0].has_why ? &d->side[0].why : NULL,
+			   d->side[1].has_why ? &d->side[1].why : NULL, &d->causes);
 	lull_diff_profiled_init(&d->profiled, d->side[0].reader, d->side[1].reader);
 	lull_diff_requests_init(&d->requests, d->side[0].reader, d->side[1].reader);
 	if (d->is_per_step) {
@@ -232,13 +236,17 @@ static void print_verdict(const struct diff *d)
 	print_most(&d->side[1], "After");
 }
 
-/* Cost of a cause on a side, of each step; 0 if it has none. */
-static f64 cost_of(const struct side *side, int cause)
+/* "-31.2 ms and -29.5 ms"; nothing where there are too few steps to tell. */
+static void put_interval(struct lull_out *out, const struct lull_cause_change *c)
 {
-	const struct lull_finding *f =
-		side->has_why ? lull_why_find(&side->why, (enum lull_cause_ix)cause) : NULL;
+	struct lull_str text = LULL_STR_INIT;
+	const f64 ends[2] = { c->low_ns, c->high_ns };
 
-	return f ? f->cost_ns : 0;
+	for (int i = 0; i < 2 && c->has_interval; i++)
+		lull_str_addf(&text, "%s%s%s", i ? " and " : "", ends[i] < 0 ? "-" : "",
+			      lull_format_ns(lull_u64_of(fabs(ends[i]))).text);
+	lull_out_text(out, lull_str_text(&text));
+	lull_str_release(&text);
 }
 
 static int print_causes(const struct diff *d, struct lull_err *err)
@@ -248,22 +256,21 @@ static int print_causes(const struct diff *d, struct lull_err *err)
 		{ .name = "Before", .kind = LULL_OUT_NS, .decimals = 1 },
 		{ .name = "After", .kind = LULL_OUT_NS, .decimals = 1 },
 		{ .name = "Difference", .kind = LULL_OUT_NS, .decimals = 1 },
+		{ .name = "Between", .kind = LULL_OUT_TEXT },
 	};
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	const struct lull_cause_change *c = d->causes.at;
 	struct lull_out out;
 	int rc = LULL_OK;
 
 	lull_out_init(&out, cause_columns, LULL_COUNT_OF(cause_columns));
-	for (int i = 0; i < LULL_N_CAUSES; i++) {
-		f64 before = cost_of(&d->side[0], i), after = cost_of(&d->side[1], i);
-
-		if (before <= 0 && after <= 0)
-			continue;
+	for (size_t i = 0; i < d->causes.n; i++) {
 		lull_out_row(&out);
-		lull_out_text(&out, lull_causes[i]->id);
-		lull_out_f64(&out, before);
-		lull_out_f64(&out, after);
-		lull_out_f64(&out, after - before);
+		lull_out_text(&out, lull_causes[c[i].cause]->id);
+		lull_out_f64(&out, c[i].cost_ns[0]);
+		lull_out_f64(&out, c[i].cost_ns[1]);
+		lull_out_f64(&out, c[i].cost_ns[1] - c[i].cost_ns[0]);
+		put_interval(&out, &c[i]);
 	}
 	options.is_human = true;
 	options.sort_ix = 1;
@@ -392,6 +399,8 @@ static void put_part(struct lull_json *j, const struct diff *d, const struct lul
 
 static void put_causes(struct lull_json *j, const struct diff *d)
 {
+	const struct lull_cause_change *c = d->causes.at;
+
 	lull_json_key(j, "first_cause");
 	lull_json_array(j);
 	lull_json_text(j, first_cause(&d->side[0]));
@@ -399,15 +408,13 @@ static void put_causes(struct lull_json *j, const struct diff *d)
 	lull_json_end(j);
 	lull_json_key(j, "causes");
 	lull_json_array(j);
-	for (int i = 0; i < LULL_N_CAUSES; i++) {
-		const f64 cost[2] = { cost_of(&d->side[0], i), cost_of(&d->side[1], i) };
-
-		if (cost[0] <= 0 && cost[1] <= 0)
-			continue;
+	for (size_t i = 0; i < d->causes.n; i++) {
 		lull_json_object(j);
 		lull_json_key(j, "cause");
-		lull_json_text(j, lull_causes[i]->id);
-		put_pair(j, "cost_ns", cost);
+		lull_json_text(j, lull_causes[c[i].cause]->id);
+		put_pair(j, "cost_ns", c[i].cost_ns);
+		if (c[i].has_interval)
+			put_pair(j, "interval_ns", (const f64[2]){ c[i].low_ns, c[i].high_ns });
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -454,6 +461,7 @@ static const struct lull_property decision[] = {
 static const struct lull_property causes[] = {
 	{ "cause", "string", "as in lull-causes(7)", NULL },
 	{ "cost_ns", "array", "of a step, before and after", NULL },
+	{ "interval_ns", "array", "90 % interval of the difference; missing with few steps", NULL },
 	{ NULL, NULL, NULL, NULL },
 };
 
@@ -536,6 +544,7 @@ static void release(struct diff *d)
 	for (size_t i = 0; i < d->parts.n; i++)
 		lull_diff_release(&parts[i]);
 	lull_vec_release(&d->parts);
+	lull_vec_release(&d->causes);
 	if (d->side[1].reader)
 		lull_diff_profiled_release(&d->profiled);
 	lull_diff_requests_release(&d->requests);
@@ -553,6 +562,7 @@ int lull_diff_json(const char *before, const char *after, FILE *to, struct lull_
 	int rc;
 
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
+	lull_vec_init(&d.causes, sizeof(struct lull_cause_change));
 	rc = run(&d, (const char *const[]){ before, after }, to, err);
 	release(&d);
 	return rc;
@@ -593,6 +603,7 @@ int cmd_diff(int argc, char **argv, struct lull_err *err)
 	if (lull_job_is_folder(argv[first]))
 		return lull_job_diff(argv[first], argv[first + 1], d.format != 0, err);
 	lull_vec_init(&d.parts, sizeof(struct lull_diff));
+	lull_vec_init(&d.causes, sizeof(struct lull_cause_change));
 	rc = run(&d, (const char *const[]){ argv[first], argv[first + 1] }, stdout, err);
 	release(&d);
 	return rc;

@@ -17,6 +17,7 @@
 #include "export/export.h"
 #include "job/job.h"
 #include "report/filter.h"
+#include "text/term.h"
 #include "trace/reader.h"
 
 /* What nsys writes if nothing is said. */
@@ -82,6 +83,22 @@ static void on_read(void *ctx, const struct lull_table_desc *table, u64 n_passed
 	lull_progress_at(&s->progress, n_passed);
 }
 
+/* A time without any event would give an empty file, which helps nobody. */
+static int check_time(const struct job *e, struct lull_reader *r,
+		      const struct lull_report_options *window, struct lull_err *err)
+{
+	struct lull_span all = lull_span_recording(r);
+
+	if (!e->filter_time || all.to_ns <= all.from_ns ||
+	    (window->from_ns <= all.to_ns && window->to_ns >= all.from_ns))
+		return LULL_OK;
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "option --filter-time: nothing was recorded in %s; the events are between "
+			 "%s and %s",
+			 e->filter_time, lull_format_ns(all.from_ns).text,
+			 lull_format_ns(all.to_ns).text);
+}
+
 /* Filters are those of the reports, so that both see the same rows. */
 static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err)
 {
@@ -89,6 +106,8 @@ static int set_window(struct job *e, struct lull_reader *r, struct lull_err *err
 
 	if (e->filter_time && lull_filter_time(&window, e->filter_time, err))
 		return lull_err_wrap(err, "option --filter-time");
+	if (check_time(e, r, &window, err))
+		return err->code;
 	if (e->filter_nvtx && lull_filter_nvtx(&window, r, e->filter_nvtx, err))
 		return lull_err_wrap(err, "option --filter-nvtx");
 	if (lull_filter_steps(&window, r, &e->steps, false, err))
@@ -175,6 +194,9 @@ int cmd_export(int argc, char **argv, struct lull_err *err)
 		LULL_STEP_OPTIONS(&e.steps),
 		OPT_U64(0, "max-size", "MB", &e.max_mb,
 			"html: leave out detail until the file fits (default: 5)"),
+		OPT_STR(0, "with-source", "FOLDER", &e.options.source_dir,
+			"html: embed the lines of the program around those with samples, from this "
+			"folder"),
 		OPT_U64(0, "thin", "N", &e.options.thin, "lull: keep every N-th sample alone"),
 		OPT_FLAG(0, "discard-environment", &e.options.is_env_discarded,
 			 "lull: leave environment variables out"),

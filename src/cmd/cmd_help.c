@@ -20,14 +20,33 @@
 /* Columns before a summary: two blanks, the longest command, two blanks. */
 #define SUMMARY_INDENT 14
 
+/* Where groups of commands begin. */
+static const struct {
+	const char *first, *title;
+} groups[] = {
+#define GROUP(first, title) { #first, title },
+#define CMD(name, summary)
+#include "cmd/cmds.def"
+#undef CMD
+#undef GROUP
+};
+
+static void print_group(FILE *to, const char *first)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(groups); i++)
+		if (strcmp(groups[i].first, first) == 0)
+			fprintf(to, "\n%s\n", groups[i].title);
+}
+
 static void list_commands(FILE *to)
 {
 	int width = lull_term_width(to);
 
-	fputs("usage: lull COMMAND [OPTIONS] [ARGUMENTS]\n\n", to);
+	fputs("usage: lull COMMAND [OPTIONS] [ARGUMENTS]\n", to);
 	for (const struct lull_cmd *c = lull_cmds; c->name; c++) {
 		if (!c->summary)
 			continue;
+		print_group(to, c->name);
 		fprintf(to, "  %-*s", SUMMARY_INDENT - 2, c->name);
 		lull_term_wrap(to, c->summary, SUMMARY_INDENT, width);
 	}

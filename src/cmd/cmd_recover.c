@@ -139,7 +139,7 @@ int cmd_recover(int argc, char **argv, struct lull_err *err)
 	const char *output = NULL;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull recover [-o OUT] [FILE.lull.part]",
-			  "finish a report whose recorder died"),
+			  "Finish a report whose recorder died."),
 		OPT_STR('o', "output", "OUT", &output, "write a copy and leave FILE unchanged"),
 		OPT_END(),
 	};

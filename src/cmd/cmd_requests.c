@@ -90,6 +90,7 @@ static int answer(struct lull_requests_answer *a, int format, struct lull_err *e
 		return err->code;
 	lull_request_summary_init(&a->summary, &a->requests);
 	lull_request_tail_init(&a->tail, &a->requests, &a->summary);
+	lull_load_replay(&a->replay, &a->requests);
 	if (format == FORMAT_JSON)
 		lull_requests_print_json(stdout, a);
 	else
@@ -102,7 +103,8 @@ static int answer(struct lull_requests_answer *a, int format, struct lull_err *e
 static int run(const char *path, int format, u64 n_intervals, struct lull_err *err)
 {
 	struct lull_requests_answer a = { .path = path };
-	unsigned wants = n_intervals ? LULL_REQUESTS_WANT_PIECES : 0;
+	unsigned wants = LULL_REQUESTS_WANT_SOCKETS | LULL_REQUESTS_WANT_ROUNDS |
+			 (n_intervals ? LULL_REQUESTS_WANT_PIECES : 0);
 	int rc;
 
 	if (lull_import_open(path, &a.reader, err))

@@ -61,7 +61,7 @@ int cmd_sessions(int argc, char **argv, struct lull_err *err)
 	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
 	bool has_header = true;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull sessions [list] [OPTIONS]", "list the sessions on this machine"),
+		OPT_USAGE("lull sessions [list] [OPTIONS]", "List the sessions on this machine."),
 		OPT_BOOL('p', "show-header", &has_header,
 			 "print the line with the column names (default: true)"),
 		OPT_ENUM('f', "format", &options.format, lull_out_format_names, "how to print"),

@@ -15,10 +15,9 @@ int cmd_shutdown(int argc, char **argv, struct lull_err *err)
 	int kill_word = 1;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull shutdown [--session=NAME] [--kill=SIGNAL]",
-			  "end a session and its program; a current recording is deleted"),
+			  "End a session and its program; a current recording is deleted."),
 		OPT_SESSION(&session),
-		OPT_ENUM(0, "kill", &kill_word, kills,
-			 "signal for the program: none, sigterm (default), sigkill"),
+		OPT_ENUM(0, "kill", &kill_word, kills, "signal for the program (default: sigterm)"),
 		OPT_END(),
 	};
 	int rc = lull_ask_no_words(lull_opt_parse(argc, argv, opts, err), argc, argv, err);

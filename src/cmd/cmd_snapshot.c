@@ -39,7 +39,7 @@ int cmd_snapshot(int argc, char **argv, struct lull_err *err)
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull snapshot [--session=NAME]",
-			  "write the last seconds of a flight recorder as a report; it continues"),
+			  "Write the last seconds of a flight recorder as a report; it continues."),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

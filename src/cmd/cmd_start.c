@@ -24,7 +24,7 @@ int cmd_start(int argc, char **argv, struct lull_err *err)
 	const char *session = NULL, *output = NULL;
 	const struct lull_opt opts[] = {
 		OPT_USAGE("lull start [-o NAME] [--session=NAME]",
-			  "start a recording in a running session"),
+			  "Start a recording in a running session."),
 		OPT_STR('o', "output", "NAME", &output, "report name, as for lull profile"),
 		OPT_SESSION(&session),
 		OPT_END(),

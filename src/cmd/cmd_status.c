@@ -12,7 +12,7 @@ int cmd_status(int argc, char **argv, struct lull_err *err)
 {
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull status [--session=NAME]", "say what a session is doing"),
+		OPT_USAGE("lull status [--session=NAME]", "Say what a session is doing."),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

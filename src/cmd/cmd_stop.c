@@ -8,8 +8,8 @@ int cmd_stop(int argc, char **argv, struct lull_err *err)
 {
 	const char *session = NULL;
 	const struct lull_opt opts[] = {
-		OPT_USAGE("lull stop [--session=NAME]", "end the recording of a session and write "
-							"its report; the program continues"),
+		OPT_USAGE("lull stop [--session=NAME]", "End the recording of a session and write "
+							"its report; the program continues."),
 		OPT_SESSION(&session),
 		OPT_END(),
 	};

@@ -1,17 +1,18 @@
 /*
- * lull timeline - a few steps of a recording as a picture in the terminal.
+ * lull timeline - a few steps of a recording, or of a job, as a picture in the terminal.
  */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "cause/why.h"
+#include "cmd/job/job_print.h"
 #include "cmd/losses.h"
 #include "cmd/sink.h"
-#include "cmd/timeline_draw.h"
+#include "cmd/timeline/job_timeline.h"
+#include "cmd/timeline/timeline_draw.h"
 #include "import/import.h"
 #include "text/opt.h"
 #include "text/term.h"
@@ -28,8 +29,21 @@ struct timeline_words {
 	bool is_ascii, is_overwriting;
 };
 
+/* A report or a job, to be drawn: one of both. */
+struct drawn {
+	const struct lull_why *why;
+	const struct lull_job *job;
+};
+
+static int draw_to(FILE *to, const struct drawn *what, const struct lull_timeline_look *look,
+		   struct lull_err *err)
+{
+	return what->job ? lull_job_timeline_draw(to, what->job, look, err)
+			 : lull_timeline_draw(to, what->why, look, err);
+}
+
 /* What the drawing looks like on a terminal, as a picture. */
-static int draw_png(const struct lull_why *why, struct lull_timeline_look *look,
+static int draw_png(const struct drawn *what, struct lull_timeline_look *look,
 		    const struct timeline_words *w, struct lull_err *err)
 {
 	struct lull_sink sink;
@@ -41,7 +55,7 @@ static int draw_png(const struct lull_why *why, struct lull_timeline_look *look,
 	look->is_ascii = false;
 	look->has_colour = true;
 	look->width = w->width ? (int)w->width : PNG_WIDTH;
-	rc = lull_timeline_draw(to, why, look, err);
+	rc = draw_to(to, what, look, err);
 	fclose(to);
 	if (!rc)
 		rc = lull_sink_open(&sink, w->png, w->is_overwriting, err);
@@ -53,31 +67,53 @@ static int draw_png(const struct lull_why *why, struct lull_timeline_look *look,
 	return rc;
 }
 
-static int draw(const char *path, const struct timeline_words *w, struct lull_err *err)
+static int draw(const struct drawn *what, const struct timeline_words *w, struct lull_err *err)
 {
 	struct lull_timeline_look look = { .step = w->step, .n_steps = (u32)w->n_steps };
-	struct lull_why_options options = { .path = path };
-	struct lull_reader *r;
-	struct lull_why why;
-	int rc;
 
 	look.width = w->width ? (int)w->width : lull_term_width(stdout);
 	look.is_ascii = w->is_ascii || !lull_term_is_utf8();
 	look.has_colour = lull_term_has_colour(stdout);
 	if (!look.n_steps)
 		look.n_steps = w->step == LULL_TIMELINE_NO_STEP ? DEFAULT_STEPS : 1;
+	return w->png ? draw_png(what, &look, w, err) : draw_to(stdout, what, &look, err);
+}
+
+static int draw_report(const char *path, const struct timeline_words *w, struct lull_err *err)
+{
+	struct lull_why_options options = { .path = path };
+	struct lull_reader *r;
+	struct lull_why why;
+	int rc;
+
 	if (lull_import_open(path, &r, err))
 		return err->code;
 	lull_losses_warn_cut(r);
 	rc = lull_why_run(&why, r, &options, err);
-	if (!rc && w->png)
-		rc = draw_png(&why, &look, w, err);
-	else if (!rc)
-		rc = lull_timeline_draw(stdout, &why, &look, err);
+	if (!rc)
+		rc = draw(&(struct drawn){ .why = &why }, w, err);
 	if (rc)
 		lull_err_wrap(err, "%s", path);
 	lull_why_release(&why);
 	lull_reader_close(r);
+	return rc;
+}
+
+static int draw_job(const char *path, const struct timeline_words *w, struct lull_err *err)
+{
+	struct lull_job job;
+	int rc = lull_job_open(&job, path, NULL, err);
+
+	if (!rc)
+		rc = lull_job_run(&job, err);
+	if (!rc && lull_team_speaks(&job.team)) {
+		lull_job_print_notes(stderr, &job, lull_term_width(stderr));
+		rc = draw(&(struct drawn){ .job = &job }, w, err);
+		if (rc)
+			lull_err_wrap(err, "%s", path);
+	}
+	rc = lull_job_status(&job, rc);
+	lull_job_release(&job);
 	return rc;
 }
 
@@ -86,9 +122,10 @@ int cmd_timeline(int argc, char **argv, struct lull_err *err)
 	struct timeline_words w = { .step = LULL_TIMELINE_NO_STEP };
 	const struct lull_opt opts[] = {
 		OPT_USAGE(
-			"lull timeline [OPTIONS] FILE",
+			"lull timeline [OPTIONS] FILE|FOLDER",
 			"Draw a few steps of a recording in the terminal: what the device ran, why "
-			"it was idle, what threads did."),
+			"it was idle, what threads did; or of a folder of rank reports, a line for "
+			"each rank."),
 		OPT_U64(0, "step", "N", &w.step, "show step N (default: some usual ones)"),
 		OPT_U64('n', "steps", "N", &w.n_steps,
 			"show N steps (default: 3, or 1 with --step)"),
@@ -101,7 +138,6 @@ int cmd_timeline(int argc, char **argv, struct lull_err *err)
 		OPT_END(),
 	};
 	int first = lull_opt_parse(argc, argv, opts, err);
-	struct stat st;
 
 	if (first < 0)
 		return first;
@@ -113,10 +149,6 @@ int cmd_timeline(int argc, char **argv, struct lull_err *err)
 				 LULL_TERM_MIN_WIDTH, MAX_STEPS);
 	if (w.n_steps > MAX_STEPS)
 		return lull_fail(err, LULL_E_USAGE, "option --steps: at most %u", MAX_STEPS);
-	if (stat(argv[first], &st) == 0 && S_ISDIR(st.st_mode))
-		return lull_fail(err, LULL_E_USAGE,
-				 "%s is a folder; give one of the reports in it, or see all ranks "
-				 "with lull view",
-				 argv[first]);
-	return draw(argv[first], &w, err);
+	return lull_job_is_folder(argv[first]) ? draw_job(argv[first], &w, err)
+					       : draw_report(argv[first], &w, err);
 }

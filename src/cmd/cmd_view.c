@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "text/term.h"
 #include "base/time.h"
+#include "cmd/diff_json.h"
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "export/export.h"
@@ -39,11 +40,11 @@
 struct view {
 	struct lull_page page;
 	struct lull_server_options server;
-	const char *idle, *fragment, *editor;
+	const char *idle, *fragment, *editor, *source;
 	struct lull_step_option steps;
 	bool has_no_browser, has_no_index, is_known_risk;
 	u64 idle_ns;
-	char *cache_dir, *redirect_path;
+	char *cache_dir, *redirect_path, *source_dir;
 	/* Names of the files, which the page borrows; the last is for one that is too many. */
 	struct lull_str opened[LULL_PAGE_REPORTS + 1], shown[LULL_PAGE_REPORTS + 1];
 	int last_percent;
@@ -325,6 +326,17 @@ static int set_editor(struct view *v, struct lull_err *err)
 	return LULL_OK;
 }
 
+/* The folder that a report is in, or the folder itself. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (lull_job_is_folder(path))
+		return lull_strdup(path);
+	return slash ? lull_strndup(path, slash > path ? (size_t)(slash - path) : 1)
+		     : lull_strdup(".");
+}
+
 static int run(struct view *v, int n, char **paths, struct lull_err *err)
 {
 	if (check(v, err) || set_editor(v, err))
@@ -335,9 +347,13 @@ static int run(struct view *v, int n, char **paths, struct lull_err *err)
 			v->fragment = paths[i];
 		else if (add_report(v, paths[i], err))
 			return err->code;
+		else if (!v->source_dir)
+			v->source_dir = folder_of(paths[i]);
 	}
 	if (!v->page.n_reports)
 		return lull_fail(err, LULL_E_USAGE, "give a report, such as report1.lull");
+	v->page.diff = lull_diff_json;
+	v->page.source_dir = v->source ? v->source : v->source_dir;
 	return serve(v, err);
 }
 
@@ -364,6 +380,8 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 		OPT_STR(0, "editor", "ADDRESS", &v.editor,
 			"what a click on a line of source opens, with {file} and {line} in it; "
 			"none: nothing (default: " DEFAULT_EDITOR ")"),
+		OPT_STR(0, "source", "FOLDER", &v.source,
+			"where the program's source is (default: the folder of the report)"),
 		OPT_FLAG(0, "no-index", &v.has_no_index,
 			 "neither read nor write an index next to large reports"),
 		LULL_STEP_OPTIONS(&v.steps),
@@ -380,6 +398,7 @@ int cmd_view(int argc, char **argv, struct lull_err *err)
 		unlink(v.redirect_path);
 	free(v.redirect_path);
 	free(v.cache_dir);
+	free(v.source_dir);
 	lull_page_release(&v.page);
 	for (size_t i = 0; i < LULL_COUNT_OF(v.opened); i++) {
 		lull_str_release(&v.opened[i]);

@@ -70,6 +70,8 @@ static void put_parts(struct lull_json *j, const struct lull_request_summary *s)
 		put_ns(j, "mean_ns", s->part_mean_ns[p]);
 		put_ns(j, "typical_ns", s->part_typical_ns[p]);
 		put_ns(j, "slowest_ns", s->part_slow_ns[p]);
+		if (s->first_token.n)
+			put_ns(j, "prefill_ns", s->part_prefill_ns[p]);
 		lull_json_end(j);
 	}
 	lull_json_end(j);
@@ -102,8 +104,8 @@ static void put_cause(struct lull_json *j, const struct lull_requests_answer *a,
 {
 	lull_json_object(j);
 	lull_json_key_text(j, "part", lull_request_part_word(c->part));
-	lull_json_key_text(j, "because", lull_request_tail_title(c->part));
-	lull_json_key_text(j, "fix", lull_request_tail_fix(c->part));
+	lull_json_key_text(j, "because", lull_request_tail_title(&a->tail, c));
+	lull_json_key_text(j, "fix", lull_request_tail_fix(&a->tail, c));
 	lull_json_key_u64(j, "n_slow", c->n_slow);
 	lull_json_key_u64(j, "n_usual", c->n_usual);
 	lull_json_key(j, "chance");
@@ -159,6 +161,33 @@ static void put_intervals(struct lull_json *j, const struct lull_requests_answer
 	lull_json_end(j);
 }
 
+static void put_replayed(struct lull_json *j, const char *key, const struct lull_replayed *r)
+{
+	lull_json_key(j, key);
+	lull_json_object(j);
+	lull_json_key_u64(j, "p50_ns", r->p50_ns);
+	lull_json_key_u64(j, "p99_ns", r->p99_ns);
+	put_ns(j, "mean_ns", r->mean_ns);
+	lull_json_end(j);
+}
+
+static void put_replay(struct lull_json *j, const struct lull_load_replay *r)
+{
+	lull_json_key(j, "replay");
+	if (!r->is_known) {
+		lull_json_null(j);
+		return;
+	}
+	lull_json_object(j);
+	lull_json_key_u64(j, "at_a_time", r->n_servers);
+	put_number(j, "wait_share", r->wait_share);
+	put_replayed(j, "now", &r->now);
+	put_replayed(j, "second_replica", &r->replica);
+	put_replayed(j, "batches_of_4", &r->batches);
+	put_replayed(j, "twice_the_load", &r->more);
+	lull_json_end(j);
+}
+
 void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 {
 	const struct lull_requests *q = &a->requests;
@@ -169,6 +198,10 @@ void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 	lull_json_object(&j);
 	lull_json_key_text(&j, "path", a->path);
 	lull_json_key_u64(&j, "n", q->all.n);
+	lull_json_key_text(&j, "found_by",
+			   q->rounds	      ? "rounds"
+			   : q->is_of_sockets ? "sockets"
+					      : "marks");
 	lull_json_key_u64(&j, "duration_ns", q->span.to_ns - q->span.from_ns);
 	put_left_out(&j, q);
 	put_load(&j, &a->summary.load);
@@ -178,6 +211,7 @@ void lull_requests_print_json(FILE *to, const struct lull_requests_answer *a)
 	put_parts(&j, &a->summary);
 	put_names(&j, a);
 	put_tail(&j, a);
+	put_replay(&j, &a->replay);
 	put_intervals(&j, a);
 	lull_json_end(&j);
 	fputc('\n', to);
@@ -229,6 +263,9 @@ static const struct lull_property part_keys[] = {
 	{ "mean_ns", "number", "of all requests; these add up to latency.mean_ns", NULL },
 	{ "typical_ns", "number", "of those between the quartiles", NULL },
 	{ "slowest_ns", "number", "of the slowest tenth", NULL },
+	{ "prefill_ns", "number",
+	  "until the first token, of all that have tokens; these add up to first_token.mean_ns",
+	  NULL },
 	END,
 };
 
@@ -262,6 +299,25 @@ static const struct lull_property tail_keys[] = {
 	END,
 };
 
+static const struct lull_property replayed_keys[] = {
+	{ "p50_ns", "integer", "median latency", NULL },
+	{ "p99_ns", "integer", "99 % take at most this", NULL },
+	{ "mean_ns", "number", "the average", NULL },
+	END,
+};
+
+static const struct lull_property replay_keys[] = {
+	{ "at_a_time", "integer", "requests that are served at a time", NULL },
+	{ "wait_share", "number", "share of the latency in which requests wait for their turn",
+	  NULL },
+	{ "now", "object", "replayed as it was", replayed_keys },
+	{ "second_replica", "object", "twice as many are served at a time", replayed_keys },
+	{ "batches_of_4", "object",
+	  "up to 4 that wait are served together, in the time of the longest", replayed_keys },
+	{ "twice_the_load", "object", "requests come twice as often", replayed_keys },
+	END,
+};
+
 static const struct lull_property interval_keys[] = {
 	{ "start_ns", "integer", "start of the interval", NULL },
 	{ "end_ns", "integer", "its end", NULL },
@@ -276,6 +332,9 @@ static const struct lull_property interval_keys[] = {
 static const struct lull_property keys[] = {
 	{ "path", "string", "the report", NULL },
 	{ "n", "integer", "requests that were answered", NULL },
+	{ "found_by", "string",
+	  "marks (of the program, or of a server that lull knows), sockets, or rounds of the loop",
+	  NULL },
 	{ "duration_ns", "integer", "length of the recording", NULL },
 	{ "left_out", "object", "requests that are not counted", left_out_keys },
 	{ "load", "object", "how many there are", load_keys },
@@ -286,6 +345,9 @@ static const struct lull_property keys[] = {
 	{ "parts", "array", "what the time goes to", part_keys },
 	{ "names", "array", "by name, most requests first", name_keys },
 	{ "intervals", "array", "the load over time, with --intervals", interval_keys },
+	{ "replay", "object|null",
+	  "what other setups would bring; null if the replay does not give what was recorded",
+	  replay_keys },
 	{ "tail", "object|null", "why slow ones are slow; null if there are too few", tail_keys },
 	END,
 };

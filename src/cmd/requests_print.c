@@ -38,10 +38,30 @@ static const char *plural(u64 n)
 	return n == 1 ? "" : "s";
 }
 
+/* What one of them is called. */
+static const char *noun(const struct lull_requests_answer *a)
+{
+	return a->requests.rounds ? "round" : "request";
+}
+
 static const char *time_of(f64 ns, struct lull_number *to)
 {
 	*to = lull_format_ns(ns > 0 ? (u64)(ns + 0.5) : 0);
 	return to->text;
+}
+
+/* What they are, where nobody says so. */
+static void say_found(const struct printer *p, const struct lull_requests *q)
+{
+	if (q->is_of_sockets)
+		say(p, 0,
+		    "Nobody says where requests begin and end: these go from data that came in on "
+		    "a connection to the last data sent before more came.");
+	if (q->rounds)
+		say(p, 0,
+		    "No requests were recorded: these are the rounds of the program's loop, each "
+		    "from its start to the start of the next. If one request takes several of "
+		    "them, mark it: with lull.request(): ... in Python, lull_request() in C.");
 }
 
 static void say_load(const struct printer *p, const struct lull_requests_answer *a)
@@ -50,14 +70,17 @@ static void say_load(const struct printer *p, const struct lull_requests_answer 
 	struct lull_str s = LULL_STR_INIT;
 	u64 whole_ns = a->requests.span.to_ns - a->requests.span.from_ns;
 
-	lull_str_addf(&s, "%s request%s in %s", lull_format_grouped((i64)a->requests.all.n).text,
-		      plural(a->requests.all.n), lull_format_ns(whole_ns).text);
+	lull_str_addf(&s, "%s %s%s in %s", lull_format_grouped((i64)a->requests.all.n).text,
+		      noun(a), plural(a->requests.all.n), lull_format_ns(whole_ns).text);
 	if (l->rate_hz > 0)
-		lull_str_addf(&s, ", %s a second", rate_of(l->rate_hz).text);
-	lull_str_addf(&s, "; %.2g at a time on average, %u at most", l->n_mean, l->n_max);
+		lull_str_addf(&s, ", %s%s a second", a->requests.rounds ? "" : "arriving at ",
+			      rate_of(l->rate_hz).text);
+	if (!a->requests.rounds)
+		lull_str_addf(&s, "; %.2g at a time on average, %u at most", l->n_mean, l->n_max);
 	if (a->requests.has_device)
 		lull_str_addf(&s, "; GPU busy %.0f %%", 100 * l->busy_share);
 	say(p, 0, "%s.", lull_str_text(&s));
+	say_found(p, &a->requests);
 	lull_str_release(&s);
 }
 
@@ -101,7 +124,7 @@ static void put_latency(const struct printer *p, const struct lull_requests_answ
 	const struct lull_request_group *g = s->groups.at;
 
 	fprintf(p->to, "\n%-15s %9s %9s %9s %9s %9s\n", "", "p50", "p90", "p99", "max", "average");
-	put_quantiles(p, "latency", &s->latency);
+	put_quantiles(p, a->requests.rounds ? "round" : "latency", &s->latency);
 	put_quantiles(p, "first token", &s->first_token);
 	put_quantiles(p, "between tokens", &s->between);
 	if (s->groups.n < 2)
@@ -125,17 +148,19 @@ static void put_latency(const struct printer *p, const struct lull_requests_answ
 
 static void put_part(const struct printer *p, const struct lull_request_summary *s, u32 part)
 {
-	struct lull_number n[3];
+	struct lull_number n[4];
 
 	if (s->part_mean_ns[part] < PART_SAID * s->latency.mean_ns &&
 	    s->part_slow_ns[part] < PART_SAID * s->latency.mean_ns &&
 	    s->part_typical_ns[part] < PART_SAID * s->latency.mean_ns)
 		return;
-	fprintf(p->to, "%-15s %9s %8.1f%% %9s %9s  %s\n", lull_request_part_word(part),
+	fprintf(p->to, "%-15s %9s %8.1f%% %9s %9s ", lull_request_part_word(part),
 		time_of(s->part_mean_ns[part], &n[0]),
 		100 * s->part_mean_ns[part] / s->latency.mean_ns,
-		time_of(s->part_typical_ns[part], &n[1]), time_of(s->part_slow_ns[part], &n[2]),
-		lull_request_part_brief(part));
+		time_of(s->part_typical_ns[part], &n[1]), time_of(s->part_slow_ns[part], &n[2]));
+	if (s->first_token.n)
+		fprintf(p->to, "%9s ", time_of(s->part_prefill_ns[part], &n[3]));
+	fprintf(p->to, " %s\n", lull_request_part_brief(part));
 }
 
 static void put_parts(const struct printer *p, const struct lull_requests_answer *a)
@@ -146,12 +171,13 @@ static void put_parts(const struct printer *p, const struct lull_requests_answer
 		    "not known.");
 		return;
 	}
-	fprintf(p->to, "\n%-15s %9s %9s %9s %9s\n", "of it", "average", "share", "typical",
-		"slowest");
+	fprintf(p->to, "\n%-15s %9s %9s %9s %9s%s\n", "of it", "average", "share", "typical",
+		"slowest", a->summary.first_token.n ? "   prefill" : "");
 	for (u32 part = 0; part < LULL_N_REQUEST_PARTS; part++)
 		put_part(p, &a->summary, part);
-	say(p, 0, "Typical: the %zu between the quartiles; slowest: the slowest %zu.",
-	    a->summary.n_typical, a->summary.n_slow);
+	say(p, 0, "Typical: the %zu between the quartiles; slowest: the slowest %zu%s.",
+	    a->summary.n_typical, a->summary.n_slow,
+	    a->summary.first_token.n ? "; prefill: until the first token, on average" : "");
 }
 
 /* "17 (412 ms, at 3.250000 s)" */
@@ -171,17 +197,18 @@ static void say_cause(const struct printer *p, const struct lull_requests_answer
 	struct lull_number extra, p99;
 
 	say(p, 0, "%s%s: %u of the %zu, %s each on average.",
-	    is_first ? "They are slow because " : "Then: ", lull_request_tail_title(c->part),
+	    is_first ? "They are slow because " : "Then: ", lull_request_tail_title(&a->tail, c),
 	    c->n_slow, a->tail.n_slow, time_of(c->extra_ns, &extra));
 	add_request(&s, a, c->example);
 	lull_str_puts(&s, "; a typical one: ");
 	add_request(&s, a, a->tail.usual);
-	if (c->part == LULL_PART_OF_QUEUE || c->part == LULL_PART_OF_OTHERS)
+	if (c->part == LULL_PART_OF_QUEUE || c->part == LULL_PART_OF_OTHERS ||
+	    c->n_open >= a->tail.n_open + 2)
 		say(p, 2, "When these arrived, %.2g requests were open on average; otherwise %.2g.",
 		    c->n_open, a->tail.n_open);
-	say(p, 2, "Example: request %s.", lull_str_text(&s));
+	say(p, 2, "Example: %s %s.", noun(a), lull_str_text(&s));
 	lull_str_release(&s);
-	say(p, 2, "Fix: %s. p99 without it: %s.", lull_request_tail_fix(c->part),
+	say(p, 2, "Fix: %s. p99 without it: %s.", lull_request_tail_fix(&a->tail, c),
 	    time_of((f64)c->p99_ns, &p99));
 }
 
@@ -194,8 +221,8 @@ static void say_rest(const struct printer *p, const struct lull_requests_answer 
 	lull_str_addf(&s, "%zu %s no cause that passes the test", t->n_unexplained,
 		      t->n_unexplained == 1 ? "has" : "have");
 	if (t->rest_part >= 0 && a->requests.has_work) {
-		lull_str_puts(&s,
-			      t->n_unexplained == 1 ? ": request " : "; the slowest is request ");
+		lull_str_addf(&s, "%s %s ", t->n_unexplained == 1 ? ":" : "; the slowest is",
+			      noun(a));
 		add_request(&s, a, t->rest);
 		lull_str_addf(&s, ", with %s more of %s (%s) than the median",
 			      lull_format_ns(t->rest_ns).text,
@@ -213,7 +240,7 @@ static void say_tail(const struct printer *p, const struct lull_requests_answer 
 
 	fputc('\n', p->to);
 	if (!t->is_known) {
-		say(p, 0, "Too few requests to say why some are slow: %u are needed.",
+		say(p, 0, "Too few %ss to say why some are slow: %u are needed.", noun(a),
 		    LULL_TAIL_MIN);
 		return;
 	}
@@ -221,7 +248,7 @@ static void say_tail(const struct printer *p, const struct lull_requests_answer 
 		say(p, 0, "None takes more than %.1f times the median.", LULL_SLOW_FACTOR);
 		return;
 	}
-	say(p, 0, "%zu request%s (%.1f %%) %s more than %.1f times the median.", t->n_slow,
+	say(p, 0, "%zu %s%s (%.1f %%) %s more than %.1f times the median.", t->n_slow, noun(a),
 	    plural(t->n_slow), 100.0 * (f64)t->n_slow / (f64)a->requests.all.n,
 	    t->n_slow == 1 ? "takes" : "take", LULL_SLOW_FACTOR);
 	for (size_t i = 0; i < t->causes.n && a->requests.has_work; i++)
@@ -241,6 +268,41 @@ static void say_limit(const struct printer *p, const struct lull_requests_answer
 	fputc('\n', p->to);
 	say(p, 0, "Served as now, %s is busy all the time at %s requests a second.",
 	    l->is_device ? "the GPU" : "the busiest thread", rate_of(l->limit_hz).text);
+}
+
+/* "900 us and 4.00 ms" */
+static const char *both_of(const struct lull_replayed *r, struct lull_str *to)
+{
+	struct lull_number n[2];
+
+	to->len = 0;
+	lull_str_addf(to, "%s and %s", time_of((f64)r->p50_ns, &n[0]),
+		      time_of((f64)r->p99_ns, &n[1]));
+	return lull_str_text(to);
+}
+
+static void say_replay(const struct printer *p, const struct lull_requests_answer *a)
+{
+	const struct lull_load_replay *r = &a->replay;
+	struct lull_str s = LULL_STR_INIT;
+
+	if (!r->is_known) {
+		if (a->tail.is_known && a->requests.has_work && r->wait_share < LULL_REPLAY_WAIT)
+			say(p, 0,
+			    "A second replica or batches would bring nothing now: requests wait "
+			    "for "
+			    "their turn %.1f %% of their time.",
+			    100 * r->wait_share);
+		return;
+	}
+	say(p, 0,
+	    "Replayed with these arrivals and service times, %u at a time, p50 and p99 are %s.",
+	    r->n_servers, both_of(&r->now, &s));
+	say(p, 2, "With a second replica: %s.", both_of(&r->replica, &s));
+	say(p, 2, "With batches of up to %u, if one takes as long as its longest request: %s.",
+	    LULL_REPLAY_BATCH, both_of(&r->batches, &s));
+	say(p, 2, "With twice the load: %s.", both_of(&r->more, &s));
+	lull_str_release(&s);
 }
 
 static void put_intervals(const struct printer *p, const struct lull_requests_answer *a)
@@ -271,5 +333,9 @@ void lull_requests_print(FILE *to, const struct lull_requests_answer *a, int wid
 	put_parts(&p, a);
 	say_tail(&p, a);
 	put_intervals(&p, a);
+	/* A loop waits for nobody: more of them come only if each takes less. */
+	if (a->requests.rounds)
+		return;
 	say_limit(&p, a);
+	say_replay(&p, a);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "request/load_replay.h"
 #include "request/over_time.h"
 #include "request/requests.h"
 #include "request/summary.h"
@@ -19,6 +20,7 @@ struct lull_requests_answer {
 	struct lull_requests requests; /* that were answered */
 	struct lull_request_summary summary;
 	struct lull_request_tail tail;
+	struct lull_load_replay replay;
 	struct lull_vec intervals; /* struct lull_request_interval; empty if not asked for */
 };
 

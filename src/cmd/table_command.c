@@ -14,6 +14,7 @@
 #include "cmd/losses.h"
 #include "cmd/open.h"
 #include "cmd/sink.h"
+#include "cmd/sort_option.h"
 #include "cmd/tables_help.h"
 #include "report/filter.h"
 #include "report/report.h"
@@ -26,14 +27,15 @@ struct run {
 	const char *path;			   /* as given */
 	struct lull_str opened;			   /* what was opened */
 	struct lull_vec reports, formats, outputs; /* char * */
-	const char *time_unit, *filter_time, *filter_nvtx;
+	const char *time_unit, *filter_time, *filter_nvtx, *sort;
 	struct lull_step_option steps;
 	const char *help_reports, *help_formats, *sqlite;
 	u64 top;
 	bool is_forced, is_exporting, is_quiet;
 	struct lull_reader *reader;
-	struct lull_vec jobs; /* struct job */
-	size_t n_printed;     /* tables on standard output so far */
+	struct lull_vec jobs;  /* struct job */
+	struct lull_vec specs; /* char *: those of jobs that are not borrowed */
+	size_t n_printed;      /* tables on standard output so far */
 	struct lull_progress progress;
 };
 
@@ -142,6 +144,31 @@ static int find_report(const struct run *s, const char *spec, const struct lull_
 	return rc;
 }
 
+/* --sort: a column, or the report's own argument. Of all tables, those without it stay as they are.
+ */
+static int set_sort(struct run *s, struct job *job, struct lull_err *err)
+{
+	struct lull_err ignored = { LULL_OK, "" };
+	struct lull_str spec = LULL_STR_INIT;
+	const char *key;
+
+	if (!s->sort || !job->report)
+		return LULL_OK;
+	if (!s->reports.n) {
+		lull_sort_option_set(&job->out, job->report, s->sort, &key, &ignored);
+		return LULL_OK;
+	}
+	if (lull_sort_option_set(&job->out, job->report, s->sort, &key, err))
+		return lull_err_wrap(err, "option --sort");
+	if (key) {
+		lull_str_addf(&spec, "%s:sort=%s", job->spec, key);
+		job->spec = lull_strdup(lull_str_text(&spec));
+		*(const char **)lull_vec_push(&s->specs) = job->spec;
+		lull_str_release(&spec);
+	}
+	return LULL_OK;
+}
+
 static int add_job(struct run *s, const struct lull_report *report, const char *spec,
 		   struct lull_err *err)
 {
@@ -149,7 +176,8 @@ static int add_job(struct run *s, const struct lull_report *report, const char *
 
 	job->report = report;
 	job->spec = spec;
-	return set_options(s, job, s->jobs.n - 1, err);
+	return set_options(s, job, s->jobs.n - 1, err) || set_sort(s, job, err) ? err->code
+										: LULL_OK;
 }
 
 static int plan_named(struct run *s, struct lull_err *err)
@@ -337,12 +365,19 @@ static void say_empty(struct run *s, const struct job *job)
 		fprintf(stderr, "%s: %s: %s\n", report->name, lull_str_text(&s->opened), why);
 }
 
+/* What the rows mean together, below them. */
+static void put_note(const struct run *s, const struct job *job, const struct lull_out *out)
+{
+	if (out->note.len && is_console(job) && is_for_people(job) && !s->is_quiet)
+		lull_term_wrap(stdout, lull_str_text(&out->note), 0, lull_term_width(stdout));
+}
+
 /* The rows of a long report are printed while it runs, those of others when they are in order. */
 static int run_report(struct run *s, const struct job *job,
 		      const struct lull_report_options *options, struct lull_err *err)
 {
 	struct target target = { .run = s, .job = job, .name = LULL_STR_INIT };
-	bool is_stream = job->report->is_long;
+	bool is_stream = job->report->is_long && job->out.sort_ix == LULL_OUT_UNSORTED;
 	struct lull_out out;
 	FILE *to = NULL;
 	int rc;
@@ -357,6 +392,8 @@ static int run_report(struct run *s, const struct job *job,
 		rc = open_target(&target, &to, err) || lull_out_write(&out, &job->out, to, err)
 			     ? err->code
 			     : LULL_OK;
+	if (!rc && lull_out_len(&out))
+		put_note(s, job, &out);
 	rc = close_target(&target, rc, err);
 	if (!rc && !lull_out_len(&out))
 		say_empty(s, job);
@@ -491,6 +528,8 @@ static int parse(struct run *s, int argc, char **argv, struct lull_err *err)
 		OPT_STR(0, "filter-nvtx", "RANGE[@DOMAIN][/N]", &s->filter_nvtx,
 			"only events in this range, the N-th of its name from 0"),
 		LULL_STEP_OPTIONS(&s->steps),
+		OPT_STR(0, "sort", "COLUMN[:asc]", &s->sort,
+			"rows by this column, largest first, or smallest first with :asc"),
 		OPT_U64(0, "top", "N", &s->top,
 			"rows of each table, 0 for all (default: 20 if no report is named)"),
 		OPT_FLAG('q', "quiet", &s->is_quiet, "tables only, no headings and messages"),
@@ -535,6 +574,7 @@ int lull_tables_main(const struct lull_tables *tables, int argc, char **argv, st
 	lull_vec_init(&s.formats, sizeof(char *));
 	lull_vec_init(&s.outputs, sizeof(char *));
 	lull_vec_init(&s.jobs, sizeof(struct job));
+	lull_vec_init(&s.specs, sizeof(char *));
 	rc = parse(&s, argc, argv, err);
 	lull_progress_init(&s.progress, s.is_quiet);
 	if (!rc && s.help_reports)
@@ -548,6 +588,9 @@ int lull_tables_main(const struct lull_tables *tables, int argc, char **argv, st
 	lull_opt_list_release(&s.reports);
 	lull_opt_list_release(&s.formats);
 	lull_opt_list_release(&s.outputs);
+	for (size_t i = 0; i < s.specs.n; i++)
+		free(*(char **)lull_vec_get(&s.specs, i));
+	lull_vec_release(&s.specs);
 	lull_vec_release(&s.jobs);
 	return rc;
 }

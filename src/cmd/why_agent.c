@@ -37,18 +37,6 @@ static void heading(const struct agent_page *p, const char *text)
 	fprintf(p->to, "\n## %s\n\n", text);
 }
 
-/* A fact of the recording, "" if it is not there. */
-static const char *fact(struct lull_reader *r, const char *key)
-{
-	size_t n;
-	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(lull_reader_string(r, rows[i].key, NULL), key) == 0)
-			return lull_reader_string(r, rows[i].value, NULL);
-	return "";
-}
-
 /* Where the program's sources may be: here, where it ran, beside the report. */
 static void set_folders(struct agent_page *p)
 {
@@ -56,7 +44,7 @@ static void set_folders(struct agent_page *p)
 
 	lull_str_add(&p->folder, p->path, slash ? (size_t)(slash - p->path) : 0);
 	p->folders[0] = ".";
-	p->folders[1] = fact(p->why->reader, "environment.PWD");
+	p->folders[1] = lull_reader_fact(p->why->reader, "environment.PWD");
 	p->folders[2] = lull_str_text(&p->folder);
 	p->folders[3] = NULL;
 }
@@ -181,7 +169,7 @@ static void expectation(const struct agent_page *p, const struct lull_finding *f
 static void check(const struct agent_page *p)
 {
 	const struct lull_finding *f = lull_why_first(p->why);
-	const char *command = fact(p->why->reader, "recording.command");
+	const char *command = lull_reader_fact(p->why->reader, "recording.command");
 
 	if (!*command)
 		command = lull_device_command(p->why->reader);

@@ -263,6 +263,7 @@ void lull_why_print_json(FILE *to, const struct lull_why *why, const struct lull
 	lull_json_key_text(&j, "unsure", why->is_probable ? why->unsure : NULL);
 	lull_json_key_text(&j, "settle", why->is_probable ? why->settle : NULL);
 	lull_json_key_text(&j, "cannot_tell", *why->cannot ? why->cannot : NULL);
+	lull_json_key_text(&j, "guess", *why->guess ? why->guess : NULL);
 	lull_json_key(&j, "missing");
 	lull_json_array(&j);
 	for (size_t i = 0; i < why->missing.n; i++)
@@ -417,6 +418,7 @@ static const struct lull_property document[] = {
 	{ "unsure", "string|null", "why it is a guess", NULL },
 	{ "settle", "string|null", "the command whose recording would tell", NULL },
 	{ "cannot_tell", "string|null", "why there is no first cause", NULL },
+	{ "guess", "string|null", "then: what most of the GPU's time goes to", NULL },
 	{ "missing", "array", "sources that would tell more", NULL },
 	{ "window", "object|null", "the part of a long recording that was looked at; null if all",
 	  window },

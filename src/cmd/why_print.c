@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "model/device.h"
+#include "report/duty_windows.h"
 #include "model/window.h"
 #include "text/term.h"
 #include "cause/thresholds.h"
@@ -18,6 +19,8 @@
 #define LEAST_SAID 0.0005
 /* Kinds of steps, if there are so few. */
 #define MAX_KINDS_SAID 4
+/* Kinds of as many launches whose times differ by less are one to the reader. */
+#define KINDS_ALIKE 0.1
 
 /* Width of the text of manual pages. */
 #define PAGE_WIDTH 118
@@ -233,6 +236,22 @@ static void parts(const struct printer *p, const struct lull_why *why)
 	lull_str_release(&text);
 }
 
+/* Whether kinds differ in what a reader would care about: launches, or time. */
+static bool do_kinds_differ(const struct lull_rounds *rounds)
+{
+	const struct lull_round_kind *a = &rounds->kinds[0];
+
+	for (u32 i = 1; i < rounds->n_kinds; i++) {
+		const struct lull_round_kind *b = &rounds->kinds[i];
+
+		if (b->n > 1 && (b->n_launches * a->n != a->n_launches * b->n ||
+				 fabs((f64)b->dur_ns / b->n - (f64)a->dur_ns / a->n) >
+					 KINDS_ALIKE * (f64)a->dur_ns / a->n))
+			return true;
+	}
+	return false;
+}
+
 /* "They are of 2 kinds: 36 with 12 launches in 3.10 ms, 4 with 30 launches in 8.02 ms." */
 static void kinds(const struct printer *p, const struct lull_rounds *rounds)
 {
@@ -241,21 +260,24 @@ static void kinds(const struct printer *p, const struct lull_rounds *rounds)
 
 	for (u32 i = 0; i < rounds->n_kinds; i++)
 		n += rounds->kinds[i].n > 1;
-	if (n < 2 || n > MAX_KINDS_SAID)
+	if (n < 2 || n > MAX_KINDS_SAID || !do_kinds_differ(rounds))
 		return;
 	for (u32 i = 0; i < rounds->n_kinds; i++) {
 		const struct lull_round_kind *kind = &rounds->kinds[i];
+		f64 launches = kind->n ? (f64)kind->n_launches / kind->n : 0;
 
 		if (kind->n < 2) {
 			n_others += kind->n;
 			continue;
 		}
-		lull_str_addf(&text, "%s%u with %.0f launches in %.2f ms", i ? ", " : "", kind->n,
-			      (f64)kind->n_launches / kind->n, (f64)kind->dur_ns / kind->n / 1e6);
+		lull_str_addf(&text, "%s%u with %.0f launch%s in %s", i ? ", " : "", kind->n,
+			      launches, round(launches) == 1 ? "" : "es",
+			      lull_why_time((f64)kind->dur_ns / kind->n).text);
 	}
 	if (n_others)
 		lull_str_addf(&text, ", %u other%s", n_others, n_others == 1 ? "" : "s");
-	say(p, 0, "They are of %u kinds, by what they launch: %s.", n, lull_str_text(&text));
+	say(p, 0, "They are of %u kinds, by their launches and waits: %s.", n,
+	    lull_str_text(&text));
 	lull_str_release(&text);
 }
 
@@ -314,6 +336,8 @@ static void cannot(const struct printer *p, const struct lull_why *why)
 	const char *const *missing = why->missing.at;
 
 	say(p, 0, "Cannot tell why: %s", why->cannot);
+	if (*why->guess)
+		say(p, 0, "%s", why->guess);
 	for (size_t i = 0; i < why->missing.n; i++)
 		say(p, 2, "not recorded: %s", missing[i]);
 }
@@ -364,6 +388,20 @@ void lull_why_print_finding(FILE *to, const struct lull_why *why, const struct l
 	finding(&p, why, f);
 }
 
+/* How much of the run this is about, of a recording in windows. */
+static void windows(const struct printer *p, const struct lull_why *why)
+{
+	struct lull_duty_windows w;
+
+	if (lull_duty_windows_read(&w, why->reader))
+		say(p, 0,
+		    "Recorded in %zu window%s: %.2f %% of %s. lull stats -r windows says what that "
+		    "means for the whole run, and how sure it is.",
+		    w.all.n, w.all.n == 1 ? "" : "s", 100 * (f64)w.recorded_ns / (f64)w.elapsed_ns,
+		    lull_why_time((f64)w.elapsed_ns).text);
+	lull_duty_windows_release(&w);
+}
+
 void lull_why_print_numbers(FILE *to, const struct lull_why *why, int width)
 {
 	const struct printer p = { to, width };
@@ -372,6 +410,7 @@ void lull_why_print_numbers(FILE *to, const struct lull_why *why, int width)
 		parts(&p, why);
 		basis(&p, why);
 	}
+	windows(&p, why);
 	others(&p, why);
 }
 

@@ -130,15 +130,9 @@ static f64 freedom(const struct side *a, const struct side *b)
 	return (x + y) * (x + y) / (x * x / (a->n - 1) + y * y / (b->n - 1));
 }
 
-void lull_shift_test(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
-		     struct lull_shift *result)
+/* Welch's t-test of two sides. */
+static void test(struct side x, struct side y, f64 confidence, struct lull_shift *result)
 {
-	/*
-	 * One reach for both: steps that are now and then twice as long would be an accident on the
-	 * side that has fewer of them, and noise on the other.
-	 */
-	f64 reach = fmax(reach_of(a, n_a), reach_of(b, n_b));
-	struct side x = describe(a, n_a, reach), y = describe(b, n_b, reach);
 	f64 error = sqrt(x.variance / x.n + y.variance / y.n), half;
 
 	result->shift = y.mean - x.mean;
@@ -152,6 +146,24 @@ void lull_shift_test(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 con
 	result->p_above = lull_normal_share(-z_of_t(result->shift / error, freedom(&x, &y)));
 	result->low -= half;
 	result->high += half;
+}
+
+void lull_shift_test(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
+		     struct lull_shift *result)
+{
+	/*
+	 * One reach for both: steps that are now and then twice as long would be an accident on the
+	 * side that has fewer of them, and noise on the other.
+	 */
+	f64 reach = fmax(reach_of(a, n_a), reach_of(b, n_b));
+
+	test(describe(a, n_a, reach), describe(b, n_b, reach), confidence, result);
+}
+
+void lull_shift_means(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
+		      struct lull_shift *result)
+{
+	test(describe(a, n_a, INFINITY), describe(b, n_b, INFINITY), confidence, result);
 }
 
 size_t lull_shift_needed(f64 spread, f64 shift, f64 alpha)

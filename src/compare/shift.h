@@ -29,6 +29,10 @@ struct lull_shift {
 void lull_shift_test(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
 		     struct lull_shift *result);
 
+/* The same without clipping: where rare large values are what is measured, not an accident. */
+void lull_shift_means(const f64 *a, size_t n_a, const f64 *b, size_t n_b, f64 confidence,
+		      struct lull_shift *result);
+
 /*
  * Measurements a side that find a shift of this size in 95 of 100 comparisons, with `alpha` false
  * alarms, where the noise has this spread. At least 2.

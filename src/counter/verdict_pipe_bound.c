@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "counter/judge.h"
+#include "counter/roofline.h"
 
 /* The fp32 pipe also executes packed fp16 and integer multiplications: the name is theirs then. */
 static void name_guest(const struct lull_profile *p, struct lull_kclaim *claim)
@@ -28,6 +29,19 @@ static void name_guest(const struct lull_profile *p, struct lull_kclaim *claim)
 			    "fewer multiplications of integers: shifts, increments, 32 instead "
 			    "of 64 bits, index arithmetic out of the loop");
 	}
+}
+
+/* What tensor cores could do instead: the gain is about the same operations, and hides it. */
+static void offer_tensor(const struct lull_profile *p, struct lull_kclaim *claim)
+{
+	struct lull_roofline r;
+	f64 times;
+
+	lull_roofline_of(&r, p);
+	times = r.ceiling[LULL_CEILING_tensor_tf32] / r.ceiling[LULL_CEILING_fp32];
+	if (isfinite(times) && times > 1)
+		lull_prove(claim, "products in tf32 on tensor cores: peak %.1f x that of fp32",
+			   times);
 }
 
 static bool claim(struct lull_case *c, struct lull_kclaim *claim)
@@ -54,6 +68,8 @@ static bool claim(struct lull_case *c, struct lull_kclaim *claim)
 		lull_prove(claim, "%s", lull_k_format(rate, "FLOP/s").text);
 	if (!isnan(share) && part != LULL_PART_tensor && part != LULL_PART_fp64)
 		lull_prove(claim, "%.0f %% of the operations run on tensor cores", share);
+	if (part == LULL_PART_fp32 && share < 1 && !*claim->fix)
+		offer_tensor(c->p, claim);
 	if (!*claim->fix)
 		lull_advise(claim, "%s", lull_parts[part].help);
 	return true;

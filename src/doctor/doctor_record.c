@@ -3,8 +3,11 @@
  */
 #include "doctor/doctor_int.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -133,4 +136,48 @@ const struct lull_doctor_check lull_doctor_check_clock = {
 	.group = LULL_DOCTOR_RECORDING,
 	.title = "clock",
 	.run = run_clock,
+};
+
+/*
+ * Whether a program may be traced that is no child of the tracer: our child tries it on us, and
+ * leaves at once. 0 or the errno.
+ */
+static int try_trace(void)
+{
+	pid_t parent = getpid(), child = fork();
+	int status = 0;
+
+	if (child == 0)
+		_exit(ptrace(PTRACE_SEIZE, parent, NULL, NULL) == 0 ? 0 : errno);
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return EAGAIN;
+	return WEXITSTATUS(status);
+}
+
+static void run_attach(struct lull_doctor_finding *f)
+{
+	i64 scope = 0;
+	int rc = try_trace();
+
+	lull_file_i64("/proc/sys/kernel/yama/ptrace_scope", &scope);
+	if (!rc) {
+		lull_doctor_say(f, LULL_DOCTOR_OK, "lull attach can enter programs of %s",
+				geteuid() ? "this user" : "all users");
+		return;
+	}
+	lull_doctor_say(f, LULL_DOCTOR_NO,
+			"tracing a program that runs is refused: %s (ptrace_scope %d)",
+			strerror(rc), (int)scope);
+	if (scope && scope < 3 && geteuid() != 0)
+		lull_doctor_fix(f, "sudo sysctl kernel.yama.ptrace_scope=0");
+	else
+		lull_doctor_fix_container(f, "--cap-add=SYS_PTRACE",
+					  "securityContext: {capabilities: {add: [SYS_PTRACE]}}");
+}
+
+const struct lull_doctor_check lull_doctor_check_attach = {
+	.name = "attach",
+	.group = LULL_DOCTOR_RECORDING,
+	.title = "running programs",
+	.run = run_attach,
 };

@@ -29,6 +29,7 @@ struct lull_export_options {
 	bool is_plain;		/* not compressed; only for formats that are otherwise */
 	const char *name;	/* of the report, for formats that show it; may be NULL */
 	u64 max_bytes;		/* html: of the file; 0: 5 MiB */
+	const char *source_dir; /* html: embed the source found there; may be NULL */
 	u64 thin;		/* lull: every so manyth sample stays; 0 and 1: all */
 	bool is_env_discarded;	/* lull: leave environment variables out */
 };

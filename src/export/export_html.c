@@ -164,7 +164,7 @@ static int write_report(struct lull_reader *r, const struct lull_export_options 
 {
 	u64 max_bytes = options->max_bytes ? options->max_bytes : DEFAULT_BYTES;
 	struct lull_span window = lull_export_window(options);
-	struct lull_page page = { .is_offline = true };
+	struct lull_page page = { .is_offline = true, .source_dir = options->source_dir };
 	struct lull_vec packed;
 	int rc;
 

@@ -18,8 +18,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "export/otlp.h"
 #include "request/requests.h"
-#include "text/json.h"
 
 /* A piece shorter than this share of its request is left out: there may be thousands of them. */
 #define MIN_PIECE 0.001
@@ -92,38 +92,9 @@ static void find_ids(const struct otlp *o, const struct lull_one_request *one, s
 
 /* ---- attributes ---- */
 
-static void put_text(struct lull_json *j, const char *key, const char *value)
-{
-	lull_json_object(j);
-	lull_json_key_text(j, "key", key);
-	lull_json_key(j, "value");
-	lull_json_object(j);
-	lull_json_key_text(j, "stringValue", value);
-	lull_json_end(j);
-	lull_json_end(j);
-}
-
-/* 64 bits are texts in the JSON of protocol buffers. */
-static void put_number(struct lull_json *j, const char *key, u64 value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	lull_json_object(j);
-	lull_json_key_text(j, "key", key);
-	lull_json_key(j, "value");
-	lull_json_object(j);
-	lull_json_key_text(j, "intValue", text);
-	lull_json_end(j);
-	lull_json_end(j);
-}
-
 static void put_time(const struct otlp *o, struct lull_json *j, const char *key, u64 at_ns)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, lull_reader_info(o->reader)->epoch_utc_ns + at_ns);
-	lull_json_key_text(j, key, text);
+	lull_otlp_u64(j, key, lull_reader_info(o->reader)->epoch_utc_ns + at_ns);
 }
 
 static void put_attributes(struct otlp *o, const struct lull_one_request *one)
@@ -133,20 +104,20 @@ static void put_attributes(struct otlp *o, const struct lull_one_request *one)
 
 	lull_json_key(&o->j, "attributes");
 	lull_json_array(&o->j);
-	put_number(&o->j, "lull.request", one->id);
+	lull_otlp_number(&o->j, "lull.request", one->id);
 	if (o->name)
-		put_text(&o->j, "lull.report", o->name);
+		lull_otlp_text(&o->j, "lull.report", o->name);
 	if (strlen(how) == 3 && how[strspn(how, "0123456789")] == '\0')
-		put_number(&o->j, "http.response.status_code", strtoull(how, NULL, 10));
+		lull_otlp_number(&o->j, "http.response.status_code", strtoull(how, NULL, 10));
 	if (one->n_tokens) {
-		put_number(&o->j, "lull.tokens", one->n_tokens);
-		put_number(&o->j, "lull.first_token_ns", one->first_token_ns - one->start_ns);
+		lull_otlp_number(&o->j, "lull.tokens", one->n_tokens);
+		lull_otlp_number(&o->j, "lull.first_token_ns", one->first_token_ns - one->start_ns);
 	}
-	put_number(&o->j, "lull.launches", one->n_launches);
+	lull_otlp_number(&o->j, "lull.launches", one->n_launches);
 	for (u32 p = 0; p < LULL_N_REQUEST_PARTS; p++) {
 		snprintf(key, sizeof(key), "lull.%s_ns", lull_request_part_word(p));
 		if (one->part_ns[p])
-			put_number(&o->j, key, one->part_ns[p]);
+			lull_otlp_number(&o->j, key, one->part_ns[p]);
 	}
 	lull_json_end(&o->j);
 }
@@ -228,9 +199,9 @@ static void put_process(struct otlp *o, u32 process)
 	lull_json_object(&o->j);
 	lull_json_key(&o->j, "attributes");
 	lull_json_array(&o->j);
-	put_text(&o->j, "service.name",
-		 row ? lull_reader_string(o->reader, row->name, NULL) : "unknown");
-	put_number(&o->j, "process.pid", row ? row->pid : 0);
+	lull_otlp_text(&o->j, "service.name",
+		       row ? lull_reader_string(o->reader, row->name, NULL) : "unknown");
+	lull_otlp_number(&o->j, "process.pid", row ? row->pid : 0);
 	lull_json_end(&o->j);
 	lull_json_end(&o->j);
 	lull_json_key(&o->j, "scopeSpans");

@@ -61,18 +61,6 @@ static void add_encoded(struct lull_str *to, const char *path)
 	}
 }
 
-/* Where the program ran, "" if that was not recorded. */
-static const char *folder_of(struct lull_reader *r)
-{
-	size_t n;
-	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(lull_reader_string(r, rows[i].key, NULL), "environment.PWD"))
-			return lull_reader_string(r, rows[i].value, NULL);
-	return "";
-}
-
 static void put_artifact(struct lull_json *j, const char *file, const char *folder)
 {
 	struct lull_str uri = LULL_STR_INIT;
@@ -148,7 +136,7 @@ static void put_result(struct lull_json *j, const struct lull_why *why,
 	lull_json_key_u64(j, "ruleIndex", f->cause);
 	lull_json_key_text(j, "level", remark->is_first ? "warning" : "note");
 	put_message(j, "message", lull_str_text(&text));
-	put_locations(j, &f->at, folder_of(why->reader));
+	put_locations(j, &f->at, lull_reader_fact(why->reader, "environment.PWD"));
 	lull_json_key(j, "properties");
 	lull_json_object(j);
 	lull_json_key_fixed(j, "cost_ns", f->cost_ns, 0);

@@ -332,10 +332,11 @@ static int open_file(const char *path, struct lull_reader **r, struct lull_err *
 	if (is_report(path))
 		return lull_reader_open(r, path, err);
 	if (!stat(path, &st) && S_ISDIR(st.st_mode))
-		return lull_fail(err, LULL_E_FORMAT,
-				 "%s is a folder; give one of the reports in it (stats, why, view, "
-				 "diff, gate and export also read folders of rank reports)",
-				 path);
+		return lull_fail(
+			err, LULL_E_FORMAT,
+			"%s is a folder; give one of the reports in it (stats, why, view, "
+			"timeline, diff, gate and export also read folders of rank reports)",
+			path);
 	dir = make_temporary_dir(err);
 	if (!dir)
 		return err->code;

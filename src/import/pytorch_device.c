@@ -2,35 +2,24 @@
 
 #include "base/hash.h"
 #include "import/pytorch_int.h"
+#include "model/names.h"
 
 /* Numbers of copy kinds and memory kinds are CUPTI's, see memcpy in schema.def. */
-struct kind {
-	const char *name;
-	u8 number;
-};
-
-static const struct kind copy_kinds[] = {
-	{ "HtoD", 1 }, { "DtoH", 2 }, { "HtoA", 3 }, { "AtoH", 4 }, { "AtoA", 5 },
-	{ "AtoD", 6 }, { "DtoA", 7 }, { "DtoD", 8 }, { "HtoH", 9 }, { "PtoP", 10 },
-};
-
-static const struct kind memory_kinds[] = {
-	{ "Pageable", 1 }, { "Pinned", 2 },	   { "Device", 3 },	    { "Array", 4 },
-	{ "Managed", 5 },  { "Device Static", 6 }, { "Managed Static", 7 },
-};
+#define N_COPY_KINDS   11
+#define N_MEMORY_KINDS 8
 
 /* The number of the kind whose name is these bytes, 0 if it is none. */
-static u8 find_kind(const struct kind *kinds, size_t n, const char *at, size_t len)
+static u8 find_kind(const char *(*name_of)(u32 kind), u8 n, const char *at, size_t len)
 {
-	for (size_t i = 0; i < n; i++)
-		if (strlen(kinds[i].name) == len && !memcmp(kinds[i].name, at, len))
-			return kinds[i].number;
+	for (u8 i = 1; i < n; i++)
+		if (strlen(name_of(i)) == len && !memcmp(name_of(i), at, len))
+			return i;
 	return 0;
 }
 
 static u8 memory_kind(const char *from, const char *to)
 {
-	return find_kind(memory_kinds, LULL_COUNT_OF(memory_kinds), from, (size_t)(to - from));
+	return find_kind(lull_names_memory, N_MEMORY_KINDS, from, (size_t)(to - from));
 }
 
 /* "Memcpy HtoD (Pinned -> Device)": what kind of copy, from what, to what. */
@@ -40,7 +29,7 @@ static void take_copy_kinds(const struct lull_jtext *name, struct lull_memcpy_ro
 	const char *at = name->at, *end = at + name->len, *arrow, *open, *close;
 
 	if (name->len >= sizeof(prefix) + 3 && !memcmp(at, prefix, sizeof(prefix) - 1))
-		row->copy_kind = find_kind(copy_kinds, LULL_COUNT_OF(copy_kinds),
+		row->copy_kind = find_kind(lull_names_copy_letters, N_COPY_KINDS,
 					   at + sizeof(prefix) - 1, 4);
 	open = memchr(at, '(', name->len);
 	close = memrchr(at, ')', name->len);
@@ -245,21 +234,35 @@ bool lull_pytorch_memset(struct lull_chrome *c, const struct lull_jevent *e)
 
 /* ---- waits and annotations ---- */
 
-bool lull_pytorch_sync(struct lull_chrome *c, const struct lull_jevent *e)
+/* The number of this kind of wait, 0 if it is none. */
+static u8 sync_kind(const struct lull_jtext *name)
 {
-	static const struct kind kinds[] = {
+	static const struct {
+		const char *name;
+		u8 number;
+	} kinds[] = {
 		{ "Event Sync", 1 },	     { "Stream Wait Event", 2 },
 		{ "Stream Sync", 3 },	     { "Context Sync", 4 },
 		{ "Stream Synchronize", 3 }, { "Context Synchronize", 4 },
 		{ "Event Synchronize", 1 },
 	};
+
+	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
+		if (strlen(kinds[i].name) == name->len &&
+		    !memcmp(kinds[i].name, name->at, name->len))
+			return kinds[i].number;
+	return 0;
+}
+
+bool lull_pytorch_sync(struct lull_chrome *c, const struct lull_jevent *e)
+{
 	struct lull_jtext kind = lull_jevent_text(e, LULL_ARG_sync_kind);
 	struct lull_cuda_sync_row row = { 0 };
 	i64 stream = lull_jevent_int(e, LULL_ARG_stream, e->tid.number);
 
 	if (!kind.len)
 		kind = e->name;
-	row.kind = find_kind(kinds, LULL_COUNT_OF(kinds), kind.at, kind.len);
+	row.kind = sync_kind(&kind);
 	if (!row.kind)
 		return false;
 	if (!lull_chrome_span(c, e, &row.start_ns, &row.dur_ns))

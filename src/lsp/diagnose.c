@@ -9,18 +9,6 @@
 #include "import/import.h"
 #include "text/source_lines.h"
 
-/* A fact of the recording, "" if it is not there. */
-static const char *fact(struct lull_reader *r, const char *key)
-{
-	size_t n;
-	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
-
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(lull_reader_string(r, rows[i].key, NULL), key))
-			return lull_reader_string(r, rows[i].value, NULL);
-	return "";
-}
-
 static bool is_newer(const char *file, const char *report)
 {
 	struct stat a, b;
@@ -68,7 +56,7 @@ static void add_all(const struct lull_why *why, const char *folder, struct lull_
 	remark = remarks.at;
 	for (size_t i = 0; i < remarks.n; i++)
 		add(why, &remark[i],
-		    (const char *const[]){ folder, fact(why->reader, "environment.PWD"),
+		    (const char *const[]){ folder, lull_reader_fact(why->reader, "environment.PWD"),
 					   lull_str_text(&beside), NULL },
 		    all);
 	lull_vec_release(&remarks);

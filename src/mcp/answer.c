@@ -9,7 +9,8 @@
 /* Of an answer, however few lines it has; some 6,000 tokens. */
 #define MAX_BYTES 24000u
 /* Of what is printed beside an answer: warnings come first. */
-#define MAX_ASIDE 4000u
+#define MAX_ASIDE	4000u
+#define MAX_ASIDE_LINES 60u
 
 static const char png_magic[] = "\x89PNG\r\n\x1a\n";
 
@@ -129,12 +130,20 @@ static void add_aside(struct lull_str *to, const struct lull_mcp_job *job)
 {
 	const struct lull_str *text = &job->err.text;
 	size_t skip = job->keeps_end && text->len > MAX_ASIDE ? text->len - MAX_ASIDE : 0;
-	const struct lull_mcp_page page = { .from_line = 1, .max_lines = 60 };
+	const struct lull_mcp_page page = {
+		.from_line = 1,
+		.max_lines = job->keeps_end ? MAX_ASIDE : MAX_ASIDE_LINES,
+	};
 
 	if (!text->len)
 		return;
-	if (skip)
+	if (skip) {
+		const char *whole = next_line(text->at + skip, text->at + text->len);
+
 		lull_str_puts(to, "...\n");
+		if (whole < text->at + text->len)
+			skip = (size_t)(whole - text->at);
+	}
 	lull_mcp_cut(to, text->at + skip, text->len - skip, &page);
 }
 

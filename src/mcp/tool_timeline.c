@@ -4,7 +4,8 @@
 #include "mcp/tool.h"
 
 static const struct lull_mcp_arg args[] = {
-	{ LULL_MCP_TEXT, "report", NULL, "a report, such as report1.lull", true, NULL, NULL },
+	{ LULL_MCP_TEXT, "report", NULL,
+	  "a report, such as report1.lull, or a folder of rank reports", true, NULL, NULL },
 	{ LULL_MCP_NUMBER, "step", "--step", "the first step to draw (default: a usual one)", false,
 	  NULL, NULL },
 	{ LULL_MCP_NUMBER, "steps", "--steps", "how many steps (default: 3)", false, NULL, NULL },

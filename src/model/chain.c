@@ -174,17 +174,25 @@ static void drop_some(struct lull_chain *c, const struct lull_units *units, stru
 
 static void set_kinds(struct lull_chain *c, struct lull_reader *r)
 {
+	u32 last_name = 0, last_kind = lull_call_kind_of("");
 	struct lull_map kinds;
 
 	lull_map_init(&kinds);
 	for (u32 i = 0; i < c->n; i++) {
-		bool is_new;
-		u32 *kind = lull_map_add(&kinds, c->nodes[i].name, &is_new);
+		struct lull_node *node = &c->nodes[i];
 
-		if (is_new)
-			*kind = lull_call_kind_of(lull_reader_string(r, c->nodes[i].name, NULL));
-		c->nodes[i].kind = (u8)*kind;
-		c->nodes[i].round = LULL_NONE;
+		/* Most calls have the name of the call before. */
+		if (node->name != last_name) {
+			bool is_new;
+			u32 *kind = lull_map_add(&kinds, node->name, &is_new);
+
+			if (is_new)
+				*kind = lull_call_kind_of(lull_reader_string(r, node->name, NULL));
+			last_name = node->name;
+			last_kind = *kind;
+		}
+		node->kind = (u8)last_kind;
+		node->round = LULL_NONE;
 	}
 	lull_map_release(&kinds);
 }

@@ -1,9 +1,11 @@
 #include "model/host.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/thread/call_names.h"
 #include "model/thread/descriptors.h"
 #include "model/thread/doing.h"
 #include "model/thread/stays.h"
@@ -11,6 +13,10 @@
 #include "model/span.h"
 #include "model/window.h"
 #include "trace/block.h"
+#include "trace/file_frame.h"
+
+/* Events that room is made for at once: 400 MB. */
+#define MAX_RESERVED (400000000 / sizeof(struct lull_host_event))
 
 /* Reading one table: which lanes count, and where rows go. */
 struct loader {
@@ -20,6 +26,7 @@ struct loader {
 	const struct lull_label_row *labels; /* while ranges are loaded */
 	const struct lull_frame_row *frames; /* while Python calls are loaded */
 	u32 *bits;			     /* of ranges and operators, by label */
+	struct lull_call_names names;	     /* while C library calls are loaded */
 };
 
 /* A row of any of them. */
@@ -85,6 +92,25 @@ static bool each(struct loader *l, enum lull_table table, const char *ref, const
 	return has_any;
 }
 
+/* Room for the rows of the window: it grows by no copies, and is touched where it is used. */
+static void reserve_events(struct lull_host *h, struct lull_reader *r)
+{
+	struct lull_span window = lull_window_of(r);
+	size_t n_blocks, n = 0;
+	const struct lull_entry *blocks = lull_reader_blocks(r, &n_blocks);
+
+	for (size_t i = 0; i < n_blocks; i++) {
+		u16 table = blocks[i].table_id;
+
+		if ((table == LULL_TABLE_range || table == LULL_TABLE_op ||
+		     table == LULL_TABLE_pycall) &&
+		    lull_window_meets(window, blocks[i].min_start, blocks[i].max_end))
+			n += blocks[i].n_rows;
+	}
+	if (n && n <= MAX_RESERVED)
+		lull_vec_room(&h->events, n);
+}
+
 static struct lull_host_event *add(struct loader *l, enum lull_host_kind kind,
 				   const struct row *row, u32 inside)
 {
@@ -92,7 +118,8 @@ static struct lull_host_event *add(struct loader *l, enum lull_host_kind kind,
 
 	if (row->end_ns <= row->begin_ns)
 		return NULL;
-	e = lull_vec_push(&l->host->events);
+	e = lull_vec_room(&l->host->events, 1);
+	l->host->events.n++;
 	*e = (struct lull_host_event){
 		.begin_ns = row->begin_ns,
 		.end_ns = row->end_ns,
@@ -117,12 +144,22 @@ static void take_range(struct loader *l, const struct row *row)
 		e->is_hook = row->ref && lull_nest_is_hook(&l->labels[row->ref - 1]);
 }
 
+static bool has_prefill(const struct loader *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcasestr(lull_reader_string(l->reader, l->labels[i].name, NULL), "prefill"))
+			return true;
+	return false;
+}
+
 static void load_ranges(struct loader *l)
 {
+	bool generates;
 	size_t n;
 
 	l->labels = lull_reader_dim(l->reader, LULL_TABLE_label, &n);
 	l->bits = lull_alloc(n + 1, sizeof(*l->bits));
+	generates = has_prefill(l, n);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = lull_reader_string(l->reader, l->labels[i].name, NULL);
 		u32 *bits = &l->bits[i + 1];
@@ -133,6 +170,9 @@ static void load_ranges(struct loader *l)
 				: lull_name_bits(name) | lull_doing_range(name) | LULL_IN_NAMED;
 		if ((*bits & LULL_IN_NAMED) && !lull_nest_is_hook(&l->labels[i]))
 			*bits |= LULL_IN_USER;
+		/* No hook unpacks input; those of engines name their steps so. */
+		if (lull_name_is_generation(name, generates || lull_nest_is_hook(&l->labels[i])))
+			*bits &= ~(u32)LULL_IN_LOADER;
 	}
 	each(l, LULL_TABLE_range, "label", "flags", take_range);
 	free(l->bits);
@@ -180,33 +220,51 @@ static void load_pycalls(struct loader *l)
 	each(l, LULL_TABLE_pycall, "frame", NULL, take_pycall);
 }
 
-/* What a call does: by its name, its descriptor, and whether its time ran out. */
+/*
+ * What a call does: by its name, its descriptor, and whether its time ran out. `row` is its number
+ * among all calls.
+ */
 static u32 oscall_bits(struct loader *l, const struct lull_descriptors *d,
-		       const struct lull_oscall_cols *cols, size_t i)
+		       const struct lull_oscall_cols *cols, size_t i, u64 row)
 {
-	const char *name = lull_reader_string(l->reader, cols->name[i], NULL);
-	u32 bits = lull_oscall_bits(name) | lull_doing_call(name);
+	struct lull_call_name call = lull_call_name_of(&l->names, cols->name[i]);
+	u32 bits = call.bits, use = 0;
 
+	if (call.effect == LULL_CALL_OPENS || call.effect == LULL_CALL_FOPENS ||
+	    call.effect == LULL_CALL_CLOSES)
+		use = lull_descriptor_use(d, row);
+	if (use)
+		return use;
+	if ((bits & LULL_IN_FILE) && lull_descriptor_is_pipe(d, cols->lane[i], cols->arg[i]))
+		return (bits & ~(u32)LULL_IN_FILE) | LULL_IN_QUEUE;
 	if ((bits & LULL_IN_EVENTS) && !cols->ret[i])
 		return LULL_IN_SLEEP;
 	if ((bits & (LULL_IN_READ | LULL_IN_SOCKET)) && !(bits & LULL_IN_FILE))
-		bits |= lull_descriptor_bits(d, cols->lane[i], name, cols->arg[i], cols->ret[i]);
+		bits |= lull_descriptor_bits(d, cols->lane[i],
+					     lull_reader_string(l->reader, cols->name[i], NULL),
+					     cols->arg[i], cols->ret[i]);
 	return bits;
 }
 
 static void load_oscalls(struct loader *l)
 {
+	static const char *const wanted[] = { "start_ns", "dur_ns", "lane", "name",
+					      "arg",	  "ret",    "stack" };
 	struct lull_descriptors d;
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
+	u64 number = 0;
 	size_t n;
 
 	lull_descriptors_init(&d, l->reader);
+	lull_call_names_init(&l->names, l->reader);
 	l->host->is_server = lull_descriptors_accept(&d, l->chain);
 	lull_cursor_init(&c, l->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
+	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
+		lull_cursor_want(&c, wanted[i]);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		l->host->has_os = true;
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++, number++) {
 			struct row row = { .begin_ns = cols.start_ns[i],
 					   .end_ns = lull_span_end_ns(cols.start_ns[i],
 								      cols.dur_ns[i]),
@@ -215,10 +273,12 @@ static void load_oscalls(struct loader *l)
 					   .stack = cols.stack[i] };
 
 			if (l->chain->chain_of_lane[row.lane])
-				add(l, LULL_HOST_OSCALL, &row, oscall_bits(l, &d, &cols, i));
+				add(l, LULL_HOST_OSCALL, &row,
+				    oscall_bits(l, &d, &cols, i, number));
 		}
 	}
 	lull_cursor_release(&c);
+	lull_call_names_release(&l->names);
 	lull_descriptors_release(&d);
 }
 
@@ -335,13 +395,16 @@ static int by_time(const void *a, const void *b)
 
 static void put_leaf(struct lull_host *h, u32 lane, u64 at_ns, u32 event)
 {
-	struct lull_leaf *last = h->leaves.n ? lull_vec_get(&h->leaves, h->leaves.n - 1) : NULL;
+	struct lull_leaf *last =
+		h->leaves.n ? (struct lull_leaf *)h->leaves.at + h->leaves.n - 1 : NULL;
 
-	if (last && last->lane == lane && last->begin_ns >= at_ns)
+	if (last && last->lane == lane && last->begin_ns >= at_ns) {
 		last->event = event; /* nothing lies between */
-	else
-		*(struct lull_leaf *)lull_vec_push(&h->leaves) =
+	} else {
+		*(struct lull_leaf *)lull_vec_room(&h->leaves, 1) =
 			(struct lull_leaf){ at_ns, event, lane };
+		h->leaves.n++;
+	}
 }
 
 /* Parents, and the line of time: one walk with the stack as the chain of parents. */
@@ -350,6 +413,9 @@ static void flatten(struct lull_host *h)
 	struct lull_host_event *events = h->events.at;
 	u32 open = LULL_NONE;
 
+	/* Each event begins a leaf, and may end one. */
+	if (h->events.n)
+		lull_vec_room(&h->leaves, 2 * h->events.n);
 	for (u32 i = 0; i < h->events.n; i++) {
 		struct lull_host_event *e = &events[i];
 
@@ -428,6 +494,7 @@ void lull_host_init(struct lull_host *h, struct lull_reader *r, const struct lul
 	lull_vec_init(&h->leaves, sizeof(struct lull_leaf));
 	lull_vec_init(&h->pauses, sizeof(struct lull_host_pause));
 	lull_vec_init(&h->samples, sizeof(struct lull_host_sample));
+	reserve_events(h, r);
 	if (!(without & LULL_WITHOUT_RANGES))
 		load_ranges(&l);
 	if (!(without & LULL_WITHOUT_OPS))

@@ -1,6 +1,7 @@
 #include "model/names.h"
 
 #include <ctype.h>
+#include <stdio.h>
 
 /* Length of "_v3020", the suffix of functions whose parameters changed with CUDA 3.2 and so on. */
 #define VERSION_LEN 6
@@ -43,6 +44,25 @@ const char *lull_names_memory(u32 memory_kind)
 					     "Device Static", "Managed Static" };
 
 	return kinds[memory_kind < LULL_COUNT_OF(kinds) ? memory_kind : 0];
+}
+
+const char *lull_names_copy_letters(u32 copy_kind)
+{
+	static const char *const kinds[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+					     "AtoD",	"DtoA", "DtoD", "HtoH", "PtoP" };
+
+	return kinds[copy_kind < LULL_COUNT_OF(kinds) ? copy_kind : 0];
+}
+
+void lull_names_put_copy(char *to, size_t cap, u32 copy_kind, u32 src_kind, u32 dst_kind)
+{
+	snprintf(to, cap, "Memcpy %s (%s -> %s)", lull_names_copy_letters(copy_kind),
+		 lull_names_memory(src_kind), lull_names_memory(dst_kind));
+}
+
+void lull_names_put_memset(char *to, size_t cap, u32 memory_kind)
+{
+	snprintf(to, cap, "Memset (%s)", lull_names_memory(memory_kind));
 }
 
 const char *lull_names_sync(u32 kind)

@@ -17,6 +17,15 @@ const char *lull_names_copy(u32 copy_kind);
 /* By memcpy.src_kind: "Pinned". */
 const char *lull_names_memory(u32 memory_kind);
 
+/* By memcpy.copy_kind, in the letters of PyTorch: "HtoD". */
+const char *lull_names_copy_letters(u32 copy_kind);
+
+/* As PyTorch writes a copy: "Memcpy HtoD (Pinned -> Device)". */
+void lull_names_put_copy(char *to, size_t cap, u32 copy_kind, u32 src_kind, u32 dst_kind);
+
+/* And a memset: "Memset (Device)". */
+void lull_names_put_memset(char *to, size_t cap, u32 memory_kind);
+
 /* By cuda_sync.kind: "Stream synchronisation". */
 const char *lull_names_sync(u32 kind);
 

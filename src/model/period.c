@@ -107,19 +107,38 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Whether pieces far larger than usual hold much: then a loop inside the step was found. */
-static bool has_large(const size_t *at, size_t n_pieces)
+/* How much pieces far larger than usual hold beyond the usual, and how many there are. */
+static size_t beyond_usual(const size_t *at, size_t n_pieces, size_t *n_large)
 {
-	size_t *sizes = lull_alloc(n_pieces, sizeof(*sizes)), median, large = 0;
+	size_t *sizes = lull_alloc(n_pieces, sizeof(*sizes)), median, beyond = 0;
 
+	*n_large = 0;
 	for (size_t i = 0; i < n_pieces; i++)
 		sizes[i] = at[i + 1] - at[i];
 	lull_sort(sizes, n_pieces, sizeof(*sizes), by_size);
 	median = sizes[n_pieces / 2];
-	for (size_t i = 0; i < n_pieces; i++)
-		large += (f64)sizes[i] > LULL_L(large) * (f64)median ? sizes[i] - median : 0;
+	for (size_t i = 0; i < n_pieces; i++) {
+		if ((f64)sizes[i] <= LULL_L(large) * (f64)median)
+			continue;
+		beyond += sizes[i] - median;
+		++*n_large;
+	}
 	free(sizes);
-	return (f64)large > LULL_L(period_large) * (f64)(at[n_pieces] - at[0]);
+	return beyond;
+}
+
+/*
+ * Whether the pieces hold most of the n launches, without what a few large ones have beyond the
+ * usual. If large ones come again and again and hold much, a loop inside the step was found.
+ */
+static bool holds_most(const size_t *at, size_t n_pieces, size_t n)
+{
+	size_t n_large, beyond = beyond_usual(at, n_pieces, &n_large);
+	f64 all = (f64)(at[n_pieces] - at[0]), usual = all - (f64)beyond;
+
+	if (n_large >= LULL_LN(rounds_least) && usual < LULL_L(inner_even) * all)
+		return false;
+	return usual >= LULL_L(period_covers) * (f64)n;
 }
 
 static size_t share_of(size_t n, f64 share)
@@ -147,8 +166,7 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 		return false;
 	for (size_t i = 0; i < share_of(odds->n, LULL_L(period_warm)); i++)
 		first = odd[i] ? i + 1 : first;
-	while (last > first && odds->n - last < share_of(odds->n, LULL_L(period_tail)) &&
-	       odd[last - 1])
+	while (last > first && odd[last - 1])
 		last--;
 	for (size_t i = first; i < last; i++)
 		n_odd += odd[i];
@@ -157,9 +175,7 @@ static bool is_loop(struct lull_vec *cuts, const struct lull_vec *odds, size_t n
 		return false;
 	if (n_odd > odd_allowed(n_pieces))
 		return false;
-	if ((f64)(at[last + 1] - at[first]) < LULL_L(period_covers) * (f64)n)
-		return false;
-	if (has_large(at + first, n_pieces))
+	if (!holds_most(at + first, n_pieces, n))
 		return false;
 	memmove(at, at + first, (last + 2 - first) * sizeof(*at));
 	cuts->n = last + 2 - first;

@@ -9,16 +9,14 @@
 #include "model/limits.h"
 #include "model/round/round_find.h"
 
-/* How much is known of a round by how it was found. What is said comes before what is guessed. */
+/* How much is known of a round by how it was found. What is said counts in full. */
 static f64 trust_in(enum lull_rounds_source source)
 {
 	switch (source) {
 	case LULL_ROUNDS_STEP:
-		return LULL_L(trust_step);
 	case LULL_ROUNDS_RANGE:
-		return LULL_L(trust_range);
 	case LULL_ROUNDS_HOOK:
-		return LULL_L(trust_hook);
+		return 1;
 	case LULL_ROUNDS_NAMED:
 		return LULL_L(trust_named);
 	case LULL_ROUNDS_FORWARD:
@@ -42,14 +40,12 @@ static f64 trust_in(enum lull_rounds_source source)
 
 static f64 score_of(const struct lull_loop *l)
 {
-	f64 unlike = LULL_L(unlike), spanned = LULL_L(spanned);
-	f64 score = trust_in(l->source) * l->weight * (unlike + (1 - unlike) * l->even) *
-		    (1 - spanned + spanned * l->spanned);
+	f64 unlike = LULL_L(unlike);
+	f64 score = trust_in(l->source) * l->weight * (unlike + (1 - unlike) * l->even);
 
 	if (l->n < LULL_LN(rounds_least))
 		return 0;
-	score *= l->n < LULL_LN(rounds_few) ? LULL_L(rounds_few_part) : 1;
-	return l->median_ns > LULL_LN(rounds_long_ns) ? score * LULL_L(rounds_long_part) : score;
+	return l->n < LULL_LN(rounds_few) ? score * LULL_L(rounds_few_part) : score;
 }
 
 /* Whether nothing else has to be looked at: the program said it, or hooks saw training. */

@@ -41,6 +41,24 @@ static void merge(char *to, const char *from, const size_t run[3], size_t bytes)
 	memcpy(to, from + b * bytes, (run[2] - b) * bytes);
 }
 
+/*
+ * Runs that follow each other in order become one. Blocks are by time, and lanes inside of them:
+ * once the lanes of a block are merged, most blocks are in order.
+ */
+static void join(const char *at, struct lull_vec *runs, size_t bytes)
+{
+	size_t *first = runs->at, n = 1;
+
+	for (size_t r = 1; r + 1 < runs->n; r++) {
+		const char *next = at + first[r] * bytes;
+
+		if (key_of(next) < key_of(next - bytes))
+			first[n++] = first[r];
+	}
+	first[n++] = first[runs->n - 1];
+	runs->n = n;
+}
+
 /* Merge neighbours from one array into the other; the list of runs gets half as long. */
 static void merge_all(char *to, const char *from, struct lull_vec *runs, size_t bytes)
 {
@@ -73,6 +91,7 @@ void lull_runsort(void *at, size_t n, size_t elem_bytes)
 			char *swap = from;
 
 			merge_all(to, from, &runs, elem_bytes);
+			join(to, &runs, elem_bytes);
 			from = to;
 			to = swap;
 		}

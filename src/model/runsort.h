@@ -2,7 +2,8 @@
  * runsort - sort records by their first field, a u64.
  *
  * Records come in ascending runs: the blocks of a table are sorted by lane and by time inside a
- * lane. Runs are found and merged in pairs, so sorted input costs one pass.
+ * lane. Runs are found and merged in pairs, so sorted input costs one pass; blocks that follow each
+ * other in time cost as many as lanes take.
  *
  * Cost:           O(n log runs); temporarily as much memory again as the records take.
  */

@@ -1,6 +1,7 @@
 #include "model/step.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/sort.h"
@@ -288,4 +289,40 @@ u32 lull_steps_main_lane(const struct lull_steps *s)
 void lull_steps_release(struct lull_steps *s)
 {
 	lull_vec_release(&s->all);
+}
+
+/* ---- training ---- */
+
+static bool is_of_training(const char *name)
+{
+	return strcasestr(name, "backward") || strcasestr(name, "optimizer");
+}
+
+static bool have_labels(struct lull_reader *r)
+{
+	size_t n, n_ops;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+	const struct lull_op_label_row *ops = lull_reader_dim(r, LULL_TABLE_op_label, &n_ops);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_of_training(lull_reader_string(r, labels[i].name, NULL)))
+			return true;
+	for (size_t i = 0; i < n_ops; i++)
+		if (is_of_training(lull_reader_string(r, ops[i].name, NULL)))
+			return true;
+	return false;
+}
+
+bool lull_trains(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = lull_reader_string(r, launches[i].name, NULL);
+
+		if (is_of_training(name) || lull_kernel_class_of(name) == LULL_KERNEL_OPTIMIZER)
+			return true;
+	}
+	return have_labels(r);
 }

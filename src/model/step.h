@@ -46,4 +46,7 @@ u32 lull_steps_main_lane(const struct lull_steps *s);
 /* Free them. */
 void lull_steps_release(struct lull_steps *s);
 
+/* Whether names of ranges, operators or kernels show that the program trains a model. */
+bool lull_trains(struct lull_reader *r);
+
 #endif

@@ -21,11 +21,6 @@ static u32 leading_lane(const struct lull_chain *c)
 
 /* ---- the end of the last one ---- */
 
-/* A last round this many times as long as usual has no end of its own. */
-#define LONG_LAST 2
-/* Fewer rounds say nothing about what is usual. */
-#define MIN_ROUNDS 3
-
 static int by_value(const void *a, const void *b)
 {
 	const u64 *x = a, *y = b;
@@ -96,10 +91,10 @@ u64 lull_steps_last_end_ns(const struct lull_rounds *rounds, const struct lull_c
 	u64 mark_ns = at[rounds->all.n - 1].mark_ns, end_ns = rounds->last_ns, median_ns, usual;
 	struct lull_vec ends;
 
-	if (rounds->all.n < MIN_ROUNDS || end_ns <= mark_ns)
+	if (rounds->all.n < LULL_LN(rounds_least) || end_ns <= mark_ns)
 		return end_ns;
 	median_ns = usual_ns(rounds);
-	if (end_ns - mark_ns <= LONG_LAST * median_ns)
+	if ((f64)(end_ns - mark_ns) <= LULL_L(last_long) * (f64)median_ns)
 		return end_ns;
 	/* A wait at the end of the program takes as long as there is work. */
 	usual = long_wait_ns(rounds, c, median_ns);

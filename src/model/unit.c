@@ -77,36 +77,33 @@ static int by_work(const void *a, const void *b)
 	return (x->process > y->process) - (x->process < y->process);
 }
 
+struct pair_counter {
+	struct lull_vec *pairs;
+	struct lull_map known; /* process and track to index in pairs */
+	const u32 *tracks;
+};
+
+static void count_pair(void *ctx, u32 process, u32 lane, u64 n_rows)
+{
+	struct pair_counter *c = ctx;
+	bool is_new;
+	u32 *ix = lull_map_add(&c->known, (u64)process << 32 | c->tracks[lane], &is_new);
+
+	if (is_new) {
+		*ix = (u32)c->pairs->n;
+		*(struct lull_unit_pair *)lull_vec_push(c->pairs) =
+			(struct lull_unit_pair){ process, c->tracks[lane], 0 };
+	}
+	((struct lull_unit_pair *)c->pairs->at)[*ix].n += n_rows;
+}
+
 void lull_units_pairs(struct lull_vec *pairs, struct lull_reader *r, const u32 *tracks)
 {
-	struct lull_work_cursor c;
-	struct lull_work work;
-	struct lull_map known;
-	u64 last_key = UINT64_MAX;
-	u32 last_ix = 0;
+	struct pair_counter c = { .pairs = pairs, .tracks = tracks };
 
-	lull_map_init(&known);
-	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL, LULL_SPAN_ALL);
-	while (lull_work_next(&c, &work)) {
-		u64 key = (u64)work.process << 32 | tracks[work.lane];
-
-		if (key != last_key) {
-			bool is_new;
-			u32 *ix = lull_map_add(&known, key, &is_new);
-
-			if (is_new) {
-				*ix = (u32)pairs->n;
-				*(struct lull_unit_pair *)lull_vec_push(pairs) =
-					(struct lull_unit_pair){ work.process, tracks[work.lane],
-								 0 };
-			}
-			last_key = key;
-			last_ix = *ix;
-		}
-		((struct lull_unit_pair *)pairs->at)[last_ix].n++;
-	}
-	lull_work_end(&c);
-	lull_map_release(&known);
+	lull_map_init(&c.known);
+	lull_work_owners(r, LULL_WORK_ALL, count_pair, &c);
+	lull_map_release(&c.known);
 	if (pairs->n)
 		lull_sort(pairs->at, pairs->n, sizeof(struct lull_unit_pair), by_work);
 }
@@ -121,7 +118,8 @@ void lull_units_init(struct lull_units *u, struct lull_reader *r, u32 process, u
 	struct lull_work work;
 
 	*u = (struct lull_units){ .n_rows = lull_work_count(r, LULL_WORK_ALL) };
-	u->at = lull_alloc(u->n_rows + 1, sizeof(*u->at)); /* touched as far as it is needed */
+	/* Touched as far as it is needed. */
+	u->at = lull_alloc(u->n_rows + 1, sizeof(*u->at));
 	lull_vec_init(&u->copies, sizeof(struct lull_copy));
 	lull_vec_init(&u->lanes, sizeof(u32));
 	lull_work_begin(&c, r, LULL_WORK_ALL, LULL_WORK_WANT_CALL | LULL_WORK_WANT_BYTES, window);

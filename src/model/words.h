@@ -40,6 +40,12 @@ bool lull_kernel_is_peer(const char *name);
 /* What a range or a function of this name is part of: LOADER, STORAGE, OPTIMIZER, FRAMEWORK. */
 u32 lull_name_bits(const char *name);
 
+/*
+ * Whether a name that holds "decode" is about the tokens of a language model, not about input that
+ * is unpacked: `has_prefill` says that the program has ranges named prefill, too.
+ */
+bool lull_name_is_generation(const char *name, bool has_prefill);
+
 /* What an operator of the framework of this name is: as above, and views that only rename. */
 u32 lull_op_bits(const char *name);
 

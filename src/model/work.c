@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/block.h"
 #include "wire/vocabulary.h"
 
 /* The tables, and the column that says what the work was. */
@@ -260,6 +261,38 @@ bool *lull_work_collectives(struct lull_reader *r)
 bool *lull_work_nccl(struct lull_reader *r)
 {
 	return ask_names(r, lull_kernel_is_nccl);
+}
+
+/* The owners of a block. */
+static void each_owner(const struct lull_lane_row *lanes, const u32 *process, const u32 *lane,
+		       size_t n, lull_work_owner_visit *visit, void *ctx)
+{
+	for (size_t i = 0, j; i < n; i = j) {
+		for (j = i + 1; j < n && process[j] == process[i] && lane[j] == lane[i]; j++)
+			;
+		visit(ctx, lull_work_process(lanes, process[i], lane[i]), lane[i], j - i);
+	}
+}
+
+void lull_work_owners(struct lull_reader *r, unsigned kinds, lull_work_owner_visit *visit,
+		      void *ctx)
+{
+	const void *cols[LULL_MAX_COLS];
+	struct lull_cursor c;
+	size_t n, n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(r, LULL_TABLE_lane, &n_lanes);
+
+	for (size_t s = 0; s < LULL_COUNT_OF(sources); s++) {
+		if (!(sources[s].kind & kinds))
+			continue;
+		lull_cursor_init(&c, r, sources[s].table, 0, UINT64_MAX);
+		lull_cursor_want(&c, "process");
+		lull_cursor_want(&c, "lane");
+		while ((n = lull_cursor_next(&c, cols)) > 0)
+			each_owner(lanes, cols[lull_table_column(c.table, "process")],
+				   cols[lull_table_column(c.table, "lane")], n, visit, ctx);
+		lull_cursor_release(&c);
+	}
 }
 
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds)

@@ -136,6 +136,13 @@ bool *lull_work_collectives(struct lull_reader *r);
 /* Whether it is NCCL's own: one that belongs to an operation of the table `collective`. */
 bool *lull_work_nccl(struct lull_reader *r);
 
+/* Called for rows that follow each other and have the same process and lane. */
+typedef void lull_work_owner_visit(void *ctx, u32 process, u32 lane, u64 n_rows);
+
+/* Say whose the work of these kinds is, and decode nothing else. */
+void lull_work_owners(struct lull_reader *r, unsigned kinds, lull_work_owner_visit *visit,
+		      void *ctx);
+
 /* How many there are of these kinds. */
 u64 lull_work_count(const struct lull_reader *r, unsigned kinds);
 

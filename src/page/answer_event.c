@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "page/around.h"
 #include "page/fields.h"
 #include "page/links.h"
 #include "timeline/detail.h"
@@ -50,6 +51,7 @@ static void put_event(struct lull_question *q, const struct lull_found *found)
 		lull_fields_put(&j, q->reader, lull_sources[lane->source].table, found->block_ix,
 				found->event.row);
 	lull_links_put(&j, t, found);
+	lull_around_put(&j, t, found);
 	lull_json_end(&j);
 }
 

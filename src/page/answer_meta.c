@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "timeline/curve.h"
 #include "trace/issue.h"
+#include "wire/request_mark.h"
 
 #define MINIMAP_BUCKETS 800u
 
@@ -71,6 +72,18 @@ static void put_reports(struct lull_json *j, const struct lull_page *page)
 	if (page->editor)
 		pair_text(j, "editor", page->editor);
 	pair_bool(j, "is_job", page->job != NULL);
+}
+
+/* Whether the recording has requests of a server. */
+static bool has_requests(struct lull_reader *r)
+{
+	size_t n;
+	const struct lull_label_row *labels = lull_reader_dim(r, LULL_TABLE_label, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (labels[i].api == LULL_REQUEST_API)
+			return true;
+	return false;
 }
 
 /* The tables that can be asked for, and where panels have a button for them. */
@@ -243,6 +256,7 @@ static int run(struct lull_question *q, struct lull_err *err)
 	lull_json_object(&j);
 	put_file(&j, q);
 	put_reports(&j, q->page);
+	pair_bool(&j, "has_requests", has_requests(q->reader));
 	put_tables(&j);
 	put_devices(&j, q->reader);
 	put_losses(&j, q->reader);

@@ -36,27 +36,11 @@ struct receipt {
 static void put_items(struct lull_json *j, const struct receipt *x,
 		      const struct lull_receipt_sums *s)
 {
-	const struct lull_receipt_item *items = s->items.at;
-
 	lull_json_object(j);
 	lull_page_pair_u64(j, "n", s->n);
 	lull_page_pair_u64(j, "ns", s->ns);
 	lull_page_pair_u64(j, "n_names", s->items.n);
-	lull_json_key(j, "top");
-	lull_json_array(j);
-	for (size_t i = 0; i < s->items.n && i < TOP; i++) {
-		struct lull_str text = LULL_STR_INIT;
-
-		lull_name_text(&text, x->t->reader, items[i].name);
-		lull_json_array(j);
-		lull_json_bytes(j, lull_str_text(&text), text.len);
-		lull_json_u64(j, items[i].class);
-		lull_json_u64(j, items[i].ns);
-		lull_json_u64(j, items[i].n);
-		lull_json_end(j);
-		lull_str_release(&text);
-	}
-	lull_json_end(j);
+	lull_receipt_put_top(j, x->t, s, TOP);
 	lull_json_end(j);
 }
 

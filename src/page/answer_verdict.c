@@ -63,6 +63,15 @@ static void put_evidence(struct lull_json *j, const struct lull_timeline *t,
 	lull_json_end(j);
 }
 
+/* What the sentence on top says of it, where the title of the cause would contradict that. */
+static const char *title_of(const struct lull_why *why, const struct lull_finding *f)
+{
+	const struct lull_cause *cause = lull_causes[f->cause];
+	const char *because = lull_why_because(why, f);
+
+	return because == cause->because ? cause->title : because;
+}
+
 static void put_findings(struct lull_json *j, const struct lull_page_report *report)
 {
 	const struct lull_finding *f = report->why->findings.at;
@@ -74,7 +83,7 @@ static void put_findings(struct lull_json *j, const struct lull_page_report *rep
 
 		lull_json_object(j);
 		pair_text(j, "id", cause->id);
-		pair_text(j, "title", cause->title);
+		pair_text(j, "title", title_of(report->why, &f[i]));
 		pair_u64(j, "family", lull_page_family(f[i].cause));
 		pair_text(j, "fix", f[i].advice.fix);
 		pair_f64(j, "cost_ns", f[i].cost_ns);

@@ -107,6 +107,26 @@ static void find_launches(struct lull_timeline *t, const struct lull_found *foun
 	}
 }
 
+bool lull_links_call(struct lull_timeline *t, const struct lull_found *found,
+		     struct lull_found *call)
+{
+	struct lull_vec links;
+	bool is_found = false;
+
+	lull_vec_init(&links, sizeof(struct lull_page_link));
+	if (found->has_row)
+		find_launches(t, found, &links);
+	for (size_t i = 0; i < links.n && !is_found; i++) {
+		const struct lull_page_link *link = lull_vec_get(&links, i);
+
+		is_found = link->relation == LULL_IS_CALL;
+		if (is_found)
+			*call = link->found;
+	}
+	lull_vec_release(&links);
+	return is_found;
+}
+
 static void put_link(struct lull_json *j, struct lull_timeline *t,
 		     const struct lull_page_link *link)
 {

@@ -27,6 +27,12 @@ struct lull_page_link {
 	enum lull_relation relation;
 };
 
+/*
+ * The call that launched a piece of work, into *call; false, and nothing changed, if it has none.
+ */
+bool lull_links_call(struct lull_timeline *t, const struct lull_found *found,
+		     struct lull_found *call);
+
 /* Write "links": [{lane, start, end, name, kind, rel}, ...] of an event, at most 50. */
 void lull_links_put(struct lull_json *j, struct lull_timeline *t, const struct lull_found *found);
 

@@ -10,33 +10,13 @@
 #include "base/varint.h"
 #include "model/link.h"
 #include "page/fields.h"
+#include "page/pack_int.h"
 #include "report/report.h"
 #include "timeline/detail.h"
 #include "timeline/name.h"
 #include "trace/block.h"
 
-/* Events in a report whose calls are joined with their work; tens of millions take minutes. */
-#define MAX_JOINED 2000000u
-
-#define TABLE_ROWS "300"
-#define MAX_NAME   1024u
-
-/* As many as the page asks for: ui/src/keys.ts, ui/src/panels/selection.ts. */
-#define IDLE_GAPS    "500"
-#define BETWEEN_GAPS "12"
-
-struct pack {
-	struct lull_page *page;
-	struct lull_timeline *t;
-	const struct lull_pack_plan *plan;
-	struct lull_vec lanes;	 /* u8: the columns */
-	struct lull_map name_of; /* name to number + 1 */
-	struct lull_vec names;	 /* u32 */
-	FILE *to;
-	bool is_first;
-	u32 n_folded;	     /* lanes */
-	u64 n_folded_events; /* on these */
-};
+#define MAX_NAME 1024u
 
 /* A record as it is packed. */
 struct packed {
@@ -44,7 +24,7 @@ struct packed {
 	u64 link; /* of a call and its work (model/link.h); 0 for none */
 };
 
-static u32 number_of(struct pack *p, u32 name)
+static u32 number_of(struct lull_pack *p, u32 name)
 {
 	u32 *known = lull_map_add(&p->name_of, name, NULL);
 
@@ -99,7 +79,7 @@ static u64 link_of(struct links *l, struct lull_reader *r, enum lull_table table
 	return l->has_block ? lull_link_rows_key(&l->rows, found->event.row) : 0;
 }
 
-static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)
+static void collect_events(struct lull_pack *p, u32 lane, struct lull_vec *out)
 {
 	const struct lull_tl_lane *l = lull_timeline_lane(p->t, lane);
 	struct links links = { 0 };
@@ -128,7 +108,7 @@ static void collect_events(struct pack *p, u32 lane, struct lull_vec *out)
 }
 
 /* The finest level that has few enough records in the window. */
-static void collect_level(struct pack *p, u32 lane, struct lull_vec *out)
+static void collect_level(struct lull_pack *p, u32 lane, struct lull_vec *out)
 {
 	const struct lull_lod *lod = &lull_timeline_lane(p->t, lane)->lod;
 	u32 l = 0;
@@ -145,7 +125,7 @@ static void collect_level(struct pack *p, u32 lane, struct lull_vec *out)
 	}
 }
 
-static void put_columns(struct pack *p, const struct lull_vec *recs, bool is_folded)
+static void put_columns(struct lull_pack *p, const struct lull_vec *recs, bool is_folded)
 {
 	const struct packed *r = recs->at;
 	u32 unit = p->plan->unit_log2;
@@ -178,12 +158,12 @@ static void put_columns(struct pack *p, const struct lull_vec *recs, bool is_fol
 }
 
 /* Whether the lane can be told event by event. */
-static bool is_small(const struct pack *p, const struct lull_tl_lane *lane)
+static bool is_small(const struct lull_pack *p, const struct lull_tl_lane *lane)
 {
 	return lane->n_events <= p->plan->max_records;
 }
 
-static void put_lanes(struct pack *p, struct lull_json *j)
+static void put_lanes(struct lull_pack *p, struct lull_json *j)
 {
 	struct lull_vec recs;
 
@@ -215,114 +195,7 @@ static void put_lanes(struct pack *p, struct lull_json *j)
 	lull_vec_release(&recs);
 }
 
-/* ---- answers ---- */
-
-/* Write "key": answer of this question; questions that have none are left out. */
-static void put_answer(struct pack *p, const char *key, const char *name, const char *text)
-{
-	struct lull_err err = { LULL_OK, "" };
-	struct lull_args args = { 0 };
-	char *bytes = NULL;
-	size_t len = 0;
-	FILE *to = open_memstream(&bytes, &len);
-	int rc = lull_args_parse(&args, text, &err);
-
-	if (!rc)
-		rc = lull_page_answer(p->page, lull_answer_find(name), &args, to, &err);
-	fclose(to);
-	if (!rc) {
-		fprintf(p->to, "%s\"%s\":", p->is_first ? "" : ",", key);
-		fwrite(bytes, 1, len, p->to);
-		p->is_first = false;
-	}
-	lull_args_release(&args);
-	free(bytes);
-}
-
-/* A moment as pages count it. */
-static u64 moment(const struct pack *p, u64 at_ns)
-{
-	return at_ns > p->t->origin_ns ? at_ns - p->t->origin_ns : 0;
-}
-
-/* The window of the plan is a part of the report. */
-static bool is_cut(const struct pack *p)
-{
-	return p->plan->window.to_ns != UINT64_MAX || p->plan->window.from_ns;
-}
-
-/* Tables that join all calls take long on millions of them. */
-static bool is_too_much(const struct pack *p)
-{
-	return !is_cut(p) && p->t->n_events > MAX_JOINED;
-}
-
-/*
- * The gaps of each row: all that panels and keys ask for. Times of the idle row are its pieces, of
- * others what lies between.
- */
-static void put_gaps(struct pack *p, const char *window)
-{
-	const struct lull_row *rows = p->t->rows.at;
-	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
-
-	for (size_t i = 0; i < p->t->rows.n; i++) {
-		bool is_idle = !strcmp(rows[i].kind, "idle");
-
-		if (!rows[i].n_lanes)
-			continue;
-		lull_str_clear(&key);
-		lull_str_clear(&text);
-		lull_str_addf(&key, "gaps:%u%s", rows[i].first_lane, is_idle ? "" : ":between");
-		lull_str_addf(&text, "lane=%u&n=%s%s", rows[i].first_lane,
-			      is_idle ? IDLE_GAPS : BETWEEN_GAPS "&between=1", window);
-		put_answer(p, lull_str_text(&key), "gaps", lull_str_text(&text));
-	}
-	lull_str_release(&key);
-	lull_str_release(&text);
-}
-
-static void put_tables(struct pack *p, const char *window)
-{
-	struct lull_str key = LULL_STR_INIT, text = LULL_STR_INIT;
-
-	for (const struct lull_report *const *r = lull_reports; *r; r++) {
-		if (!(*r)->page.tab || ((*r)->page.is_join && is_too_much(p)))
-			continue;
-		lull_str_clear(&key);
-		lull_str_clear(&text);
-		lull_str_addf(&key, "table:%s", (*r)->name);
-		lull_str_addf(&text, "name=%s&n=" TABLE_ROWS "%s", (*r)->name, window);
-		put_answer(p, lull_str_text(&key), "table", lull_str_text(&text));
-	}
-	lull_str_release(&key);
-	lull_str_release(&text);
-}
-
-static void put_answers(struct pack *p)
-{
-	struct lull_str text = LULL_STR_INIT, window = LULL_STR_INIT;
-
-	if (is_cut(p)) /* what is summed is what is shown */
-		lull_str_addf(&window, "&from=%llu&to=%llu",
-			      (unsigned long long)moment(p, p->plan->window.from_ns),
-			      (unsigned long long)moment(p, p->plan->window.to_ns));
-	fputs("\"answers\":{", p->to);
-	p->is_first = true;
-	for (const struct lull_answer *const *a = lull_answers; *a; a++)
-		if ((*a)->is_packed)
-			put_answer(p, (*a)->name, (*a)->name,
-				   is_cut(p) ? lull_str_text(&window) + 1 : "");
-	lull_str_addf(&text, "kind=python%s", lull_str_text(&window));
-	put_answer(p, "flame:python", "flame", lull_str_text(&text));
-	put_tables(p, lull_str_text(&window));
-	put_gaps(p, lull_str_text(&window));
-	fputs("},", p->to);
-	lull_str_release(&window);
-	lull_str_release(&text);
-}
-
-static void put_names(struct pack *p, struct lull_json *j)
+static void put_names(struct lull_pack *p, struct lull_json *j)
 {
 	const u32 *names = p->names.at;
 	struct lull_str text = LULL_STR_INIT;
@@ -342,7 +215,7 @@ static void put_names(struct pack *p, struct lull_json *j)
 }
 
 /* Curves as arrays of time, lowest, highest, last. */
-static void put_curves(struct pack *p, struct lull_json *j)
+static void put_curves(struct lull_pack *p, struct lull_json *j)
 {
 	const struct lull_curve *curves = p->t->curves.at;
 
@@ -367,7 +240,7 @@ static void put_curves(struct pack *p, struct lull_json *j)
 }
 
 /* They depend on the window alone: the next plan takes them as they are. */
-static void make_answers(struct pack *p)
+static void make_answers(struct lull_pack *p)
 {
 	FILE *to = p->to;
 	char *bytes = NULL;
@@ -377,7 +250,7 @@ static void make_answers(struct pack *p)
 		return;
 	p->to = open_memstream(&bytes, &len);
 	if (p->to) {
-		put_answers(p);
+		lull_pack_answers(p);
 		fclose(p->to);
 		lull_vec_add(p->plan->answers, bytes, len);
 	}
@@ -385,7 +258,7 @@ static void make_answers(struct pack *p)
 	p->to = to;
 }
 
-static void put_notice(const struct pack *p, struct lull_json *j)
+static void put_notice(const struct lull_pack *p, struct lull_json *j)
 {
 	struct lull_str text = LULL_STR_INIT;
 
@@ -396,14 +269,14 @@ static void put_notice(const struct pack *p, struct lull_json *j)
 		lull_str_addf(&text, " (%u of %zu lines, with %s of %s events)", p->n_folded,
 			      p->t->lanes.n, lull_format_count(p->n_folded_events).text,
 			      lull_format_count(p->t->n_events).text);
-	if (is_too_much(p))
+	if (lull_pack_is_too_much(p))
 		lull_str_puts(&text, "; tables that join calls with their work are left out");
 	lull_str_puts(&text, "; `lull view` of the report shows all of it");
 	lull_page_pair_text(j, "notice", lull_str_text(&text));
 	lull_str_release(&text);
 }
 
-static void put_json(struct pack *p)
+static void put_json(struct lull_pack *p)
 {
 	struct lull_json j;
 
@@ -415,8 +288,8 @@ static void put_json(struct pack *p)
 	lull_json_object(&j);
 	lull_page_pair_u64(&j, "unit", p->plan->unit_log2);
 	if (p->plan->window.to_ns != UINT64_MAX) {
-		lull_page_pair_u64(&j, "from", moment(p, p->plan->window.from_ns));
-		lull_page_pair_u64(&j, "to", moment(p, p->plan->window.to_ns));
+		lull_page_pair_u64(&j, "from", lull_pack_moment(p, p->plan->window.from_ns));
+		lull_page_pair_u64(&j, "to", lull_pack_moment(p, p->plan->window.to_ns));
 	}
 	put_lanes(p, &j);
 	put_notice(p, &j);
@@ -429,7 +302,7 @@ static void put_json(struct pack *p)
 int lull_page_pack(struct lull_page *page, const struct lull_pack_plan *plan, struct lull_vec *out,
 		   struct lull_err *err)
 {
-	struct pack p = { .page = page, .t = page->reports[0].timeline, .plan = plan };
+	struct lull_pack p = { .page = page, .t = page->reports[0].timeline, .plan = plan };
 	char *json = NULL;
 	size_t len = 0;
 	u8 head[4];

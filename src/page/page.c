@@ -179,6 +179,7 @@ int lull_page_add(struct lull_page *page, const char *path, const char *name,
 	if (is_report(path) ? open_twice(report, path, err) : import(report, path, err))
 		return err->code;
 	finish(report, options, page->is_offline);
+	report->file = lull_strdup(path);
 	page->n_reports++;
 	return LULL_OK;
 }
@@ -251,6 +252,7 @@ void lull_page_release(struct lull_page *page)
 		struct lull_page_report *report = &page->reports[i];
 
 		lull_page_why_release(report);
+		free(report->file);
 		lull_timeline_free(report->timeline);
 		if (!report->is_borrowed) {
 			lull_reader_close(report->quick);

@@ -36,6 +36,7 @@ struct lull_page_report {
 	const char *name; /* as it is shown; borrowed */
 	char *path;	  /* of one that is opened when somebody asks for it; NULL once it is */
 	char *failed;	  /* why that did not work */
+	char *file;	  /* that it was opened from; NULL if it has none */
 	struct lull_reader *quick, *slow;
 	struct lull_timeline *timeline; /* on `quick` */
 	pthread_mutex_t quick_lock, slow_lock;
@@ -63,9 +64,12 @@ struct lull_page_job {
 struct lull_page {
 	struct lull_page_report *reports;
 	size_t n_reports, max_reports;
-	struct lull_page_job *job;    /* NULL: reports by themselves */
-	pthread_mutex_t open_lock;    /* of reports that are opened when asked for */
-	bool is_offline;	      /* the answers go into a file */
+	struct lull_page_job *job; /* NULL: reports by themselves */
+	pthread_mutex_t open_lock; /* of reports that are opened when asked for */
+	bool is_offline;	   /* the answers go into a file */
+	const char *source_dir;	   /* folder with the program's source; NULL: none is read */
+	/* Compares two files (`lull diff --format json`); NULL: the page cannot. */
+	int (*diff)(const char *before, const char *after, FILE *to, struct lull_err *err);
 	const char *editor;	      /* address that opens {file} at {line}; NULL: no links */
 	struct lull_ahead *ahead;     /* page/ahead.h; NULL if nothing goes on beside the answers */
 	struct lull_analyst *analyst; /* page/analyst.h; NULL if no report is large */

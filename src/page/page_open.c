@@ -156,15 +156,21 @@ static const char *key_of(const struct lull_timeline *t, const char *kind, u32 i
 	return NULL;
 }
 
+static void find_launchers(struct lull_vec *to, const struct lull_page_report *report,
+			   struct lull_span span)
+{
+	add_launchers(to, report->slow, &report->why->lead->chain, span);
+	if (!to->n) /* all was launched long before */
+		add_launchers(to, report->slow, &report->why->lead->chain, LULL_SPAN_ALL);
+}
+
 static void put_launchers(struct lull_json *j, const struct lull_page_report *report,
 			  struct lull_span span)
 {
 	struct lull_vec launchers;
 
 	lull_vec_init(&launchers, sizeof(struct launcher));
-	add_launchers(&launchers, report->slow, &report->why->lead->chain, span);
-	if (!launchers.n) /* all was launched long before */
-		add_launchers(&launchers, report->slow, &report->why->lead->chain, LULL_SPAN_ALL);
+	find_launchers(&launchers, report, span);
 	lull_json_key(j, "threads");
 	lull_json_array(j);
 	for (size_t i = 0; i < launchers.n; i++) {
@@ -240,4 +246,30 @@ void lull_page_put_open(struct lull_json *j, struct lull_page_report *report)
 	put_active(j, t, steady);
 	pthread_mutex_unlock(&report->quick_lock);
 	lull_json_end(j);
+}
+
+const char *lull_page_opening(struct lull_page_report *report, struct lull_span *view)
+{
+	struct lull_vec launchers;
+	const char *key = NULL;
+
+	if (!lull_page_steady(report, view))
+		return NULL;
+	*view = average_steps(&report->why->lead->rounds);
+	lull_vec_init(&launchers, sizeof(struct launcher));
+	find_launchers(&launchers, report, *view);
+	for (size_t i = 0; i < launchers.n && !key; i++)
+		key = key_of(report->timeline, LULL_ROW_THREAD,
+			     ((struct launcher *)launchers.at)[i].lane);
+	lull_vec_release(&launchers);
+	return key;
+}
+
+bool lull_page_steady(struct lull_page_report *report, struct lull_span *span)
+{
+	if (lull_page_why(report, false) != LULL_PAGE_WHY_DONE || !report->why->lead ||
+	    !lull_rounds_n_steady(&report->why->lead->rounds))
+		return false;
+	*span = steady_of(report);
+	return true;
 }

@@ -14,4 +14,16 @@
  */
 void lull_page_put_open(struct lull_json *j, struct lull_page_report *report);
 
+/*
+ * The steady steps, from the first to the last; false if the analysis has not ended here or found
+ * none. Under slow_lock.
+ */
+bool lull_page_steady(struct lull_page_report *report, struct lull_span *span);
+
+/*
+ * The key of the thread that starts most of the work in the steps that the page opens on, and these
+ * steps; NULL if the analysis has not ended here or found no such thread. Under slow_lock.
+ */
+const char *lull_page_opening(struct lull_page_report *report, struct lull_span *view);
+
 #endif

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/sort.h"
+#include "base/str.h"
+#include "timeline/name.h"
 
 /* Events of a lane that are looked at one by one: some 10 ms. */
 #define MAX_EVENTS   400000u
@@ -137,4 +139,26 @@ void lull_receipt_sort(struct lull_receipt_sums *s)
 {
 	if (s->items.n)
 		lull_sort(s->items.at, s->items.n, sizeof(struct lull_receipt_item), by_time);
+}
+
+void lull_receipt_put_top(struct lull_json *j, struct lull_timeline *t,
+			  const struct lull_receipt_sums *s, size_t max)
+{
+	const struct lull_receipt_item *items = s->items.at;
+
+	lull_json_key(j, "top");
+	lull_json_array(j);
+	for (size_t i = 0; i < s->items.n && i < max; i++) {
+		struct lull_str text = LULL_STR_INIT;
+
+		lull_name_text(&text, t->reader, items[i].name);
+		lull_json_array(j);
+		lull_json_bytes(j, lull_str_text(&text), text.len);
+		lull_json_u64(j, items[i].class);
+		lull_json_u64(j, items[i].ns);
+		lull_json_u64(j, items[i].n);
+		lull_json_end(j);
+		lull_str_release(&text);
+	}
+	lull_json_end(j);
 }

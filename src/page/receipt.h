@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "text/json.h"
 #include "timeline/detail.h"
 
 /* All events of one name. */
@@ -47,5 +48,9 @@ void lull_receipt_add(struct lull_receipt_sums *s, u32 name, u8 class, u64 ns, u
 
 /* Largest first. */
 void lull_receipt_sort(struct lull_receipt_sums *s);
+
+/* The first names as "top": [[name, class, ns, n], ...]. */
+void lull_receipt_put_top(struct lull_json *j, struct lull_timeline *t,
+			  const struct lull_receipt_sums *s, size_t max);
 
 #endif

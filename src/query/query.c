@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "query/made.h"
+#include "query/percentile.h"
 #include "query/query_int.h"
 #include "query/vtab.h"
 
@@ -154,7 +155,8 @@ static int setup(struct lull_query *q, struct lull_err *err)
 		return lull_fail(err, LULL_E_NOMEM, "starting SQLite: %s", sqlite3_errmsg(q->db));
 	sqlite3_hard_heap_limit64(MAX_MEMORY);
 	sqlite3_limit(q->db, SQLITE_LIMIT_LENGTH, MAX_TEXT);
-	if (lull_vtab_register(q->db, &q->tables) != SQLITE_OK)
+	if (lull_vtab_register(q->db, &q->tables) != SQLITE_OK ||
+	    lull_percentile_register(q->db) != SQLITE_OK)
 		return lull_fail(err, LULL_E_NOMEM, "starting SQLite: %s", sqlite3_errmsg(q->db));
 	if (add_tables(q, err) || add_enums(q, err))
 		return err->code;

@@ -101,6 +101,8 @@ static void fill_control(struct lull_collector *c)
 	fill_libraries(control, o->libraries);
 	if (o->kernels)
 		control->kernels = *o->kernels;
+	if (o->is_duty)
+		lull_feed_duty_control(c);
 	if (o->begin == LULL_BEGIN_ON_RANGE) {
 		if (o->capture_range)
 			set_capture_range(control, o->capture_range);
@@ -186,10 +188,12 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	lull_feed_gpu_open(c);
 	lull_witness_start(&c->witness);
 	rc = lull_locate_agent(&c->agent_path, err);
+	if (!rc && o->attach)
+		rc = lull_attached_inspect(c, err);
 	if (rc)
 		return rc;
 	env.agent_path = c->agent_path.at;
-	rc = lull_session_create(&c->session, o->session_name, BUFFER_BYTES, err);
+	rc = lull_session_create(&c->session, c->attach_root, o->session_name, BUFFER_BYTES, err);
 	if (rc)
 		return rc;
 	fill_control(c);
@@ -200,7 +204,7 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 		rc = lull_remote_listen(c, err);
 	if (!rc)
 		rc = lull_feed_metrics_open(c, err);
-	if (!rc)
+	if (!rc && !o->attach)
 		rc = lull_spawn(&c->target, c->argv, &env, err);
 	/*
 	 * After the fork, so that the program finds them as we did: a write beyond a limit or into
@@ -211,8 +215,8 @@ static int prepare(struct lull_collector *c, struct lull_err *err)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	raise_file_limit();
-	if (!rc && !c->options->is_run_again)
-		lull_spawn_let_go(c->options->has_output);
+	if (!rc && !o->is_run_again && !o->attach)
+		lull_spawn_let_go(o->has_output);
 	return rc;
 }
 
@@ -244,7 +248,8 @@ static int launch(struct lull_collector *c, struct lull_err *err)
 		waitpid(c->target.pid, NULL, 0);
 		return rc;
 	}
-	lull_control_await_range(c);
+	if (!o->is_duty)
+		lull_control_await_range(c);
 	c->is_launched = true;
 	return lull_spawn_go(&c->target, c->argv[0], err);
 }
@@ -287,11 +292,15 @@ static bool is_tree_alive(struct lull_collector *c)
 	return false;
 }
 
+static void note_survivors(struct lull_collector *c);
+
 /* The recording ended on its own (duration, range): what becomes of the program? */
 static void end_by_itself(struct lull_collector *c, bool is_killing)
 {
 	struct lull_err err;
 
+	if (c->options->attach)
+		note_survivors(c);
 	if (lull_recording_is_on(&c->recording) &&
 	    (c->is_shutdown || c->options->begin != LULL_BEGIN_ON_RANGE
 		     ? lull_control_end(c, &err)
@@ -338,16 +347,22 @@ static bool is_inner(const struct lull_collector *c, u32 ns_pid)
 	return false;
 }
 
+bool lull_collector_is_capturer_gone(const struct lull_collector *c)
+{
+	u32 pid = atomic_load(&c->session.control->capture_pid);
+
+	return pid && !lull_is_alive(pid) && !is_inner(c, pid);
+}
+
 /* The process whose range began the recording, or the last of a round, died inside it. */
 static void end_for_the_dead(struct lull_collector *c)
 {
 	struct lull_control *control = c->session.control;
 	bool has_left = lull_feed_agents_leave_round(c);
-	u32 pid = atomic_load(&control->capture_pid);
 
 	if (!atomic_load(&control->record) || atomic_load(&control->n_in_round))
 		return;
-	if (!has_left && (!pid || lull_is_alive(pid) || is_inner(c, pid)))
+	if (!has_left && !lull_collector_is_capturer_gone(c))
 		return;
 	atomic_store(&control->capture_pid, 0);
 	atomic_store(&control->record, 0);
@@ -415,6 +430,8 @@ static void say_wait(struct lull_collector *c)
 /* The program is gone, and with --wait=all everything it started, too. */
 static void check_end(struct lull_collector *c)
 {
+	if (c->options->attach)
+		lull_attached_check(c);
 	if (!c->target.has_ended || lull_dump_is_busy(c))
 		return;
 	if (!c->options->is_stopping_on_exit && c->stop_at_ns)
@@ -457,6 +474,7 @@ static void tick(struct lull_collector *c)
 	lull_feed_python(c);
 	lull_feed_gpu(c);
 	lull_feed_kernels(c);
+	lull_feed_duty(c, now_ns);
 	lull_control_checkpoint(c, false);
 	lull_flight_tick(c, now_ns);
 	lull_feed_metrics(c, now_ns);
@@ -503,7 +521,7 @@ static void note_survivors(struct lull_collector *c)
 		all[i]->exit_kind = LULL_EXIT_RUNNING;
 		n++;
 	}
-	if (lull_recording_is_on(&c->recording))
+	if (lull_recording_is_on(&c->recording) && !c->options->attach)
 		lull_recording_issue(&c->recording, LULL_ISSUE_still_running, NULL, n, NULL);
 }
 
@@ -520,6 +538,8 @@ static void release(struct lull_collector *c)
 {
 	lull_mem_last_words("%s", "");
 	lull_progress_clear(&c->progress);
+	if (c->options->attach)
+		lull_attached_part(c);
 	lull_str_release(&c->agent_path);
 	lull_feed_perf_close(c);
 	lull_feed_gpu_close(c);
@@ -559,7 +579,7 @@ static int run(struct lull_collector *c, struct lull_err *err)
 	int rc = prepare(c, err);
 
 	if (!rc)
-		rc = launch(c, err);
+		rc = c->options->attach ? lull_attached_launch(c, err) : launch(c, err);
 	if (rc) {
 		lull_control_cancel(c);
 		if (c->target.has_ended)
@@ -567,6 +587,8 @@ static int run(struct lull_collector *c, struct lull_err *err)
 		return rc;
 	}
 	loop(c);
+	if (c->options->attach) /* agents are to leave when it ends */
+		atomic_store(&c->session.control->is_over, 1);
 	tell_kernels(c);
 	lull_feed_perf(c, true);
 	note_survivors(c);
@@ -620,6 +642,8 @@ int lull_collector_run(const struct lull_collector_options *o, char **argv,
 	lull_recording_init(&c.recording, &c.clock, &c.tree);
 	c.recording.is_measuring = o->kernels != NULL;
 	lull_progress_init(&c.progress, o->is_quiet);
+	lull_axis_init(&c.axis);
+	lull_duty_init(&c.duty, o->duty_share, o->duty_budget, o->duty_seed);
 	watch_rows(&c);
 	rc = run(&c, err);
 	release(&c);

@@ -48,9 +48,13 @@ struct lull_collector_options {
 	bool is_overwriting;
 	const char *part_dir; /* where unfinished reports lie; NULL: by the file system (spool.h) */
 	const char *ranks;    /* others are not recorded, as in lull_ranks_has(); NULL: all are */
-	f64 flight_s;	      /* keep the last seconds only (flight.h); 0: all */
-	u32 flight_limit;     /* dumps that rules may cause */
-	f64 slow_factor;      /* rules for steps (pulse.h) */
+	bool is_duty;	      /* record in windows (duty.h): this share of the time, 0 = as the */
+	f64 duty_share;	      /* budget allows: what it may cost, as a share; 0 = not asked */
+	f64 duty_budget;
+	u64 duty_seed;	  /* 0 = random */
+	f64 flight_s;	  /* keep the last seconds only (flight.h); 0: all */
+	u32 flight_limit; /* dumps that rules may cause */
+	f64 slow_factor;  /* rules for steps (pulse.h) */
 	u64 slow_ns;
 	const char *metrics_address; /* NULL: no metrics */
 	u16 metrics_port;
@@ -82,8 +86,9 @@ struct lull_collector_options {
 	const char *debug_dirs;
 	const char *session_name; /* "" = made up */
 	bool is_quiet;
-	bool has_output;   /* something is printed to standard output after the run */
-	bool is_run_again; /* the program is: it needs what we were given once more */
+	bool has_output;	       /* something is printed to standard output after the run */
+	bool is_run_again;	       /* the program is: it needs what we were given once more */
+	const struct lull_vec *attach; /* pid_t: programs that run already; NULL: start one */
 };
 
 /* One report that was written. */
@@ -104,13 +109,14 @@ struct lull_collector_result {
 	u64 n_launches, n_measured, measured_ns;
 	u32 n_passes;
 	struct lull_str ran; /* which kernels were launched, as people read it; "" if not known */
-	bool has_hung; /* a kernel did not end, and the program was ended for it */
+	bool has_hung;	     /* a kernel did not end, and the program was ended for it */
+	u64 stop_ns;	     /* lull attach: the longest time for which a thread was stopped */
 };
 
 /*
- * Run the program and record it. Returns 0 when the program ran, whatever its status; a negative
- * code when it could not be started or the recorder failed. Reports written so far are in the
- * result in any case.
+ * Run the program, or attach to those of options->attach, and record it. Returns 0 when the program
+ * ran, whatever its status; a negative code when it could not be started or the recorder failed.
+ * Reports written so far are in the result in any case.
  */
 int lull_collector_run(const struct lull_collector_options *o, char **argv,
 		       struct lull_collector_result *result, struct lull_err *err);

@@ -4,9 +4,11 @@
 #ifndef LULL_RECORD_COLLECTOR_INT_H
 #define LULL_RECORD_COLLECTOR_INT_H
 
+#include "record/axis.h"
 #include "record/clock.h"
 #include "record/collector.h"
 #include "record/session/dump.h"
+#include "record/live/duty.h"
 #include "record/live/flight.h"
 #include "record/live/metrics_port.h"
 #include "record/perf/perf.h"
@@ -34,6 +36,7 @@ struct lull_collector {
 	struct lull_target target;
 	struct lull_progress progress;
 	struct lull_str agent_path;
+	char attach_root[32]; /* where programs that we attach to see their files, "" as we do */
 	int socket_fd;
 	int signal_fd;
 	struct lull_witness witness;
@@ -55,6 +58,16 @@ struct lull_collector {
 	u32 n_ranges_seen; /* capture ranges that ended */
 	bool has_report_failed;
 	struct lull_err report_err; /* first trouble with writing a report */
+
+	/* A recording in windows (--duty). */
+	struct lull_axis axis;
+	struct lull_duty duty;
+	struct lull_window_state {
+		enum { LULL_WINDOW_REST, LULL_WINDOW_WANTED, LULL_WINDOW_OPEN } state;
+		bool is_timed; /* we end it, not a step */
+		u32 n_begun;   /* of those that control->capture_began counts, seen */
+		u64 wanted_ns, begin_ns;
+	} window;
 
 	struct lull_flight flight;
 	char ring_path[4096];  /* its file, without ".part" */
@@ -122,6 +135,20 @@ void lull_feed_perf_close(struct lull_collector *c);
 void lull_feed_perf_begin(struct lull_collector *c);
 void lull_feed_perf_end(struct lull_collector *c, u64 now_ns);
 
+/* The part of it that each window does. */
+void lull_feed_perf_resume(struct lull_collector *c, u64 begin_ns);
+
+/*
+ * feed_duty.c: fill in the control page; start; before events are read, and each tick; before the
+ * report is closed. Whether nothing is recorded because no window is open.
+ */
+void lull_feed_duty_control(struct lull_collector *c);
+void lull_feed_duty_begin(struct lull_collector *c);
+void lull_feed_duty_follow(struct lull_collector *c);
+void lull_feed_duty(struct lull_collector *c, u64 now_ns);
+void lull_feed_duty_finish(struct lull_collector *c, u64 now_ns);
+bool lull_feed_duty_is_paused(const struct lull_collector *c);
+
 /* feed_proc.c: CPU and memory from /proc; Python stacks. */
 void lull_feed_usage(struct lull_collector *c);
 void lull_feed_python(struct lull_collector *c);
@@ -149,8 +176,19 @@ void lull_feed_metrics(struct lull_collector *c, u64 now_ns);
 
 /* collector.c: if a capture range has begun, open its report. */
 void lull_collector_follow_begin(struct lull_collector *c);
+/* The process that started the present recording has died. */
+bool lull_collector_is_capturer_gone(const struct lull_collector *c);
 /* Children that have ended: take their status. */
 void lull_collector_reap(struct lull_collector *c);
+
+/* session/attached.c: programs that run already. Look at them, before anything is made; */
+int lull_attached_inspect(struct lull_collector *c, struct lull_err *err);
+/* enter them and begin; */
+int lull_attached_launch(struct lull_collector *c, struct lull_err *err);
+/* notice that all of them have ended; */
+void lull_attached_check(struct lull_collector *c);
+/* wait until the agents have left. */
+void lull_attached_part(struct lull_collector *c);
 
 /* control.c: begin, end and cancel recordings. */
 int lull_control_begin(struct lull_collector *c, const char *output, struct lull_err *err);
@@ -158,6 +196,12 @@ int lull_control_end(struct lull_collector *c, struct lull_err *err);
 /* The same, but the report is finished by a child: a capture range may begin again at once. */
 int lull_control_end_soon(struct lull_collector *c, struct lull_err *err);
 void lull_control_cancel(struct lull_collector *c);
+/* Switch the agents off and read all they wrote; the report stays open. */
+void lull_control_pause(struct lull_collector *c);
+/* The time as agents stamp it. */
+u64 lull_control_counter(const struct lull_collector *c);
+/* How much time the report covers so far. */
+u64 lull_control_age_ns(const struct lull_collector *c, u64 now_ns);
 /* Ready for the next capture range, and for our death before we have seen it. */
 void lull_control_await_range(struct lull_collector *c);
 /*

@@ -93,10 +93,15 @@ u64 lull_control_cpu_ns(const struct lull_collector *c)
 	return c->cpu_forked_ns + lull_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* How much time the report covers. */
+u64 lull_control_age_ns(const struct lull_collector *c, u64 now_ns)
+{
+	return c->options->is_duty ? lull_axis_ns(&c->axis, now_ns) : now_ns - c->begin_ns;
+}
+
+/* How much of it is kept. */
 static u64 recorded_ns(const struct lull_collector *c, u64 now_ns)
 {
-	u64 age_ns = now_ns - c->begin_ns;
+	u64 age_ns = lull_control_age_ns(c, now_ns);
 
 	return c->flight.is_on && age_ns > c->flight.keep_ns ? c->flight.keep_ns : age_ns;
 }
@@ -146,8 +151,7 @@ static void note_path(char *to, size_t room, const char *path)
 		to[0] = '\0';
 }
 
-/* The time as agents stamp it. */
-static u64 counter_now(const struct lull_collector *c)
+u64 lull_control_counter(const struct lull_collector *c)
 {
 	return c->clock.is_clock ? lull_now_ns() : lull_counter();
 }
@@ -298,6 +302,8 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	c->next_usage_ns = 0; /* even a short report has it at its start and end */
 	c->stop_at_ns =
 		c->options->duration_s > 0 ? c->begin_ns + (u64)(c->options->duration_s * 1e9) : 0;
+	if (c->options->is_duty)
+		lull_feed_duty_begin(c);
 	write_facts(c);
 	note_open(c, c->work_path);
 	c->session.control->epoch_ns = c->begin_ns;
@@ -309,10 +315,10 @@ int lull_control_begin(struct lull_collector *c, const char *output, struct lull
 	 * Last: from here on the agents write. (An agent that saw a capture range has set it
 	 * itself.)
 	 */
-	if (c->options->begin != LULL_BEGIN_ON_RANGE) {
+	if (c->options->begin != LULL_BEGIN_ON_RANGE && !c->options->is_duty) {
 		/* A program that has not begun has done nothing that could be too old. */
 		if (c->is_launched)
-			atomic_store(&c->session.control->start_counter, counter_now(c));
+			atomic_store(&c->session.control->start_counter, lull_control_counter(c));
 		atomic_store(&c->session.control->last_record, c->n_records);
 		atomic_store(&c->session.control->record, c->n_records);
 	}
@@ -325,7 +331,8 @@ void lull_control_checkpoint(struct lull_collector *c, bool is_forced)
 	u64 now_ns = lull_now_ns();
 	struct lull_err err;
 
-	if (!lull_recording_is_on(&c->recording)) {
+	/* Between windows there is nothing that would have to be found again. */
+	if (!lull_recording_is_on(&c->recording) || (!is_forced && lull_feed_duty_is_paused(c))) {
 		lull_feed_agents_release(c);
 		return;
 	}
@@ -517,6 +524,7 @@ int lull_control_finish(struct lull_collector *c, u64 now_ns, struct lull_err *e
 
 	if (!c->is_counted)
 		note_counts(c);
+	lull_feed_duty_finish(c, now_ns);
 	note_uninstrumented(c, now_ns);
 	note_no_cuda(c);
 	if (c->options->samples_from)
@@ -571,8 +579,11 @@ static u64 stop_agents(struct lull_collector *c)
 	/* A program may end its recording before we have seen that it began. */
 	lull_feed_agents_scan(c);
 	is_used = lull_feed_agents_flush(c);
+	/* A window that is wanted (--duty) must not start now. */
+	if (c->options->is_duty)
+		atomic_store(&c->session.control->next_record, 0);
 	if (atomic_load(&c->session.control->record))
-		atomic_store(&c->session.control->stop_counter, counter_now(c));
+		atomic_store(&c->session.control->stop_counter, lull_control_counter(c));
 	atomic_store(&c->session.control->record, 0);
 	atomic_store(&c->session.control->capture_pid, 0);
 	lull_feed_agents_wake(c);
@@ -587,13 +598,19 @@ static u64 stop_agents(struct lull_collector *c)
 	return now_ns;
 }
 
+void lull_control_pause(struct lull_collector *c)
+{
+	stop_agents(c);
+}
+
 /* The report is closed for us, one way or the other: ready for the next capture range. */
 static void leave_report(struct lull_collector *c)
 {
 	note_open(c, "");
 	c->is_counted = false;
 	lull_feed_agents_release(c);
-	lull_control_await_range(c);
+	if (!c->options->is_duty)
+		lull_control_await_range(c);
 }
 
 int lull_control_end(struct lull_collector *c, struct lull_err *err)
@@ -627,6 +644,8 @@ void lull_control_cancel(struct lull_collector *c)
 {
 	if (!lull_recording_is_on(&c->recording))
 		return;
+	if (c->options->is_duty)
+		atomic_store(&c->session.control->next_record, 0);
 	atomic_store(&c->session.control->record, 0);
 	usleep(SETTLE_US);
 	lull_feed_perf_end(c, lull_now_ns());

@@ -425,6 +425,20 @@ static void write_tree(struct lull_recording *r, u64 now_ns)
 	}
 }
 
+void lull_recording_close_open(struct lull_recording *r, u64 now_ns)
+{
+	struct lull_process **all = r->tree->processes.at;
+	u64 end_ns = lull_recording_ns(r, now_ns);
+
+	for (size_t i = 0; i < r->tree->processes.n; i++) {
+		struct lull_task **tasks = all[i]->tasks.at;
+
+		lull_decode_close_shared(r, all[i], end_ns);
+		for (size_t j = 0; j < all[i]->tasks.n; j++)
+			lull_decode_close(r, tasks[j], end_ns);
+	}
+}
+
 int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err *err)
 {
 	struct lull_writer *w = r->writer;

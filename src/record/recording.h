@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "record/axis.h"
 #include "record/clock.h"
 #include "record/process/tree.h"
 #include "symbol/files.h"
@@ -71,6 +72,8 @@ struct lull_recording {
 	bool is_measuring;
 	bool is_unresolved;	  /* leave addresses without names */
 	struct lull_pulse *pulse; /* sees every row; NULL if nobody asks */
+	struct lull_axis *axis;	  /* of a recording in windows, else NULL; borrowed */
+	struct lull_duty *duty;	  /* sees every step of such a one; else NULL */
 	const char *debug_dirs;	  /* where to look for debug files, colon list or NULL */
 
 	/* Kept over reports. */
@@ -111,6 +114,8 @@ static inline bool lull_recording_is_on(const struct lull_recording *r)
 /* Time since the epoch; 0 for what happened before. */
 static inline u64 lull_recording_ns(const struct lull_recording *r, u64 mono_ns)
 {
+	if (r->axis)
+		return lull_axis_ns(r->axis, mono_ns);
 	return mono_ns > r->epoch_ns ? mono_ns - r->epoch_ns : 0;
 }
 
@@ -145,6 +150,9 @@ void lull_recording_meta(struct lull_recording *r, const char *key, const char *
  * returns 0, the chunks may be given back.
  */
 int lull_recording_checkpoint(struct lull_recording *r, u64 now_ns, struct lull_err *err);
+
+/* End open ranges and steps at `now_ns`, as at the end; the report stays open. */
+void lull_recording_close_open(struct lull_recording *r, u64 now_ns);
 
 /* End open ranges and steps at `now_ns`, name addresses, write the last dimensions, seal. */
 int lull_recording_finish(struct lull_recording *r, u64 now_ns, struct lull_err *err);

@@ -9,6 +9,7 @@
 #include "report/gpu.h"
 #include "report/lanes.h"
 #include "report/nvtx.h"
+#include "report/waiting.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Start", .kind = LULL_OUT_NS, .doc = "when the device ran out of work" },
@@ -27,7 +28,8 @@ static const struct lull_out_column columns[] = {
 	LULL_LANES_COLUMNS,
 	{ .name = "Range",
 	  .kind = LULL_OUT_TEXT,
-	  .doc = "innermost range of that thread in the middle of the gap" },
+	  .doc = "innermost range of that thread in the middle of the gap; for a thread of "
+		 "PyTorch's autograd, of the thread that waits for it" },
 	{ .name = "Longest Call",
 	  .kind = LULL_OUT_TEXT,
 	  .doc = "C library or CUDA call of that thread that covers most of the gap" },
@@ -191,11 +193,21 @@ static void put_work(struct lull_out *out, struct lull_kernels *kernels,
 	lull_str_release(&text);
 }
 
-static void put_thread(struct lull_out *out, struct lull_reader *r, const struct lull_nest *nest,
-		       const struct gap *gap)
+/* The range of the thread in the middle of the gap; autograd's threads have none of their own. */
+static u32 range_of(const struct lull_waiting *w, const struct gap *gap)
 {
 	u64 middle_ns = gap->span.from_ns + (gap->span.to_ns - gap->span.from_ns) / 2;
-	u32 range = lull_nest_find(nest, gap->lane, (struct lull_span){ middle_ns, middle_ns });
+	struct lull_span middle = { middle_ns, middle_ns };
+	u32 range = lull_nest_find(w->nest, gap->lane, middle);
+
+	return range ? range
+		     : lull_nest_find(w->nest, lull_waiting_lane(w, gap->lane, middle), middle);
+}
+
+static void put_thread(struct lull_out *out, struct lull_reader *r, const struct lull_waiting *w,
+		       const struct gap *gap)
+{
+	u32 range = gap->lane ? range_of(w, gap) : 0;
 	struct lull_str name = LULL_STR_INIT;
 
 	if (!gap->lane)
@@ -203,7 +215,7 @@ static void put_thread(struct lull_out *out, struct lull_reader *r, const struct
 	lull_gpu_put_call(out, r, gap->launched_by);
 	lull_lanes_put(out, r, gap->lane);
 	if (range)
-		lull_nvtx_label_name(&name, r, lull_nest_get(nest, range)->label);
+		lull_nvtx_label_name(&name, r, lull_nest_get(w->nest, range)->label);
 	lull_out_text(out, range ? lull_str_text(&name) : NULL);
 	if (gap->call_ns) {
 		lull_gpu_put_call(out, r, gap->call);
@@ -217,12 +229,14 @@ static void put_gaps(struct lull_out *out, struct gaps *g,
 {
 	const struct gap *gap = g->all.at;
 	struct lull_kernels kernels;
+	struct lull_waiting waiting;
 	struct lull_nest nest;
 
 	if (g->all.n)
 		lull_sort(g->all.at, g->all.n, sizeof(struct gap), by_length);
 	lull_kernels_init(&kernels, g->reader, options);
 	lull_nest_init(&nest, g->reader, LULL_SPAN_ALL, LULL_NEST_ONE_THREAD);
+	lull_waiting_init(&waiting, g->reader, &nest);
 	for (size_t i = 0; i < g->all.n; i++, gap++) {
 		struct lull_str device = LULL_STR_INIT;
 
@@ -233,9 +247,10 @@ static void put_gaps(struct lull_out *out, struct gaps *g,
 		lull_out_text(out, lull_str_text(&device));
 		put_work(out, &kernels, &gap->before);
 		put_work(out, &kernels, &gap->after);
-		put_thread(out, g->reader, &nest, gap);
+		put_thread(out, g->reader, &waiting, gap);
 		lull_str_release(&device);
 	}
+	lull_waiting_release(&waiting);
 	lull_nest_release(&nest);
 	lull_kernels_release(&kernels);
 }

@@ -6,12 +6,13 @@
 
 static const struct lull_out_column columns[] = {
 	LULL_SUM_COLUMNS("Instances"),
-	{ .name = "Style", .kind = LULL_OUT_TEXT, .doc = "PushPop or StartEnd" },
+	{ .name = "Style", .kind = LULL_OUT_TEXT, .doc = "PushPop or StartEnd", .is_spare = true },
 	{ .name = "Range", .kind = LULL_OUT_TEXT, .doc = "<domain>:<name>" },
 	{ .name = "Of Step",
 	  .kind = LULL_OUT_PERCENT,
 	  .doc = "time of the process's ranges in the steady steps, as a share of these; left out "
-		 "if there are no steps, and where there are more than 100,000 kernels" },
+		 "if there are no steps, and where there are more than 100,000 kernels",
+	  .is_wanted = true },
 };
 
 static int run(struct lull_reader *r, struct lull_out *out,

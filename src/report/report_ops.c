@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "text/nearest.h"
 #include "base/sort.h"
+#include "text/term.h"
+#include "model/names.h"
 #include "model/nest.h"
 #include "model/op_math.h"
 #include "model/op_stacks.h"
@@ -82,7 +84,14 @@ static const struct lull_out_column columns[] = {
 	  .doc = "operator, annotation of the program, CUDA call, kernel or copy",
 	  .is_kernel = true },
 	{ .name = "Input Shapes", .kind = LULL_OUT_TEXT, .doc = "with ops:shape" },
-	{ .name = "Stack", .kind = LULL_OUT_TEXT, .doc = "with ops:stack, innermost first" },
+	{ .name = "Line",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "with ops:stack, the innermost one that is not of a library",
+	  .is_wanted = true },
+	{ .name = "Stack",
+	  .kind = LULL_OUT_TEXT,
+	  .doc = "with ops:stack, innermost first",
+	  .is_spare = true },
 };
 
 /* Frames of a stack that count, if nothing else is said; torch's examples have 5. */
@@ -93,6 +102,7 @@ struct group {
 	char text[64]; /* of copies, memsets and loose memory */
 	u32 shapes;    /* string id */
 	u32 stack;     /* number + 1 in op_stacks */
+	u32 line;      /* frame of the program's own code, or 0 */
 	u64 self_ns, cpu_ns;
 	u64 device_ns, device_all_ns;
 	i64 bytes[LULL_N_OP_MEMORY], self_bytes[LULL_N_OP_MEMORY];
@@ -161,6 +171,8 @@ static struct group *group_of_node(struct ops *o, const struct lull_op_node *nod
 		group->name = node->name;
 	group->shapes = shapes;
 	group->stack = stack;
+	if (stack && !group->line)
+		group->line = lull_op_stacks_own_frame(&o->stacks, node->lane, node->start_ns);
 	return group;
 }
 
@@ -239,19 +251,10 @@ static void add_nodes(struct ops *o)
 /* Names as PyTorch writes them. */
 static void name_copy(char *to, size_t cap, const struct lull_work *work)
 {
-	static const char *const copies[] = { "",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-					      "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
-	static const char *const memories[] = { "Unknown",	 "Pageable",	  "Pinned",
-						"Device",	 "Array",	  "Managed",
-						"Device Static", "Managed Static" };
-	const char *src = memories[work->src_kind < LULL_COUNT_OF(memories) ? work->src_kind : 0];
-	const char *dst = memories[work->dst_kind < LULL_COUNT_OF(memories) ? work->dst_kind : 0];
-
 	if (work->kind == LULL_WORK_MEMCPY)
-		snprintf(to, cap, "Memcpy %s (%s -> %s)",
-			 copies[work->what < LULL_COUNT_OF(copies) ? work->what : 0], src, dst);
+		lull_names_put_copy(to, cap, work->what, work->src_kind, work->dst_kind);
 	else if (work->kind == LULL_WORK_MEMSET)
-		snprintf(to, cap, "Memset (%s)", dst);
+		lull_names_put_memset(to, cap, work->dst_kind);
 	else
 		snprintf(to, cap, "CUDA graph %u", work->what);
 }
@@ -338,6 +341,21 @@ static f64 share(u64 part, u64 all)
 	return all ? 100.0 * (f64)part / (f64)all : 0;
 }
 
+static void put_stack(const struct ops *o, struct lull_out *out, const struct group *g)
+{
+	struct lull_str line = LULL_STR_INIT;
+	size_t n;
+	const struct lull_frame_row *frames = lull_reader_dim(o->reader, LULL_TABLE_frame, &n);
+
+	if (g->line && frames[g->line - 1].file)
+		lull_str_addf(&line, "%s:%u",
+			      lull_reader_string(o->reader, frames[g->line - 1].file, NULL),
+			      frames[g->line - 1].line);
+	lull_out_text(out, line.len ? lull_str_text(&line) : NULL);
+	lull_out_text(out, lull_op_stacks_text(&o->stacks, g->stack));
+	lull_str_release(&line);
+}
+
 static void put_group(const struct ops *o, struct lull_out *out, const struct group *g)
 {
 	lull_out_row(out);
@@ -373,7 +391,7 @@ static void put_group(const struct ops *o, struct lull_out *out, const struct gr
 		return;
 	lull_out_text(out, g->shapes ? lull_reader_string(o->reader, g->shapes, NULL) : NULL);
 	if (o->n_frames)
-		lull_out_text(out, lull_op_stacks_text(&o->stacks, g->stack));
+		put_stack(o, out, g);
 }
 
 /* By what devices did, then by what threads did; then as they were met. */
@@ -393,34 +411,37 @@ static f64 average(u64 sum, const struct group *g)
 	return (f64)sum / (f64)g->n_calls;
 }
 
-/* The words that torch's table(sort_by=...) takes, under the names of all its versions. */
-#define SORT_KEYS(KEY)                                                      \
-	KEY("cpu_time_total", (f64)g->cpu_ns)                               \
-	KEY("self_cpu_time_total", (f64)g->self_ns)                         \
-	KEY("cpu_time", average(g->cpu_ns, g))                              \
-	KEY("cuda_time_total", (f64)g->device_all_ns)                       \
-	KEY("self_cuda_time_total", (f64)g->device_ns)                      \
-	KEY("cuda_time", average(g->device_all_ns, g))                      \
-	KEY("device_time_total", (f64)g->device_all_ns)                     \
-	KEY("self_device_time_total", (f64)g->device_ns)                    \
-	KEY("device_time", average(g->device_all_ns, g))                    \
-	KEY("cpu_memory_usage", (f64)g->bytes[LULL_OP_HOST])                \
-	KEY("self_cpu_memory_usage", (f64)g->self_bytes[LULL_OP_HOST])      \
-	KEY("cuda_memory_usage", (f64)g->bytes[LULL_OP_DEVICE])             \
-	KEY("self_cuda_memory_usage", (f64)g->self_bytes[LULL_OP_DEVICE])   \
-	KEY("device_memory_usage", (f64)g->bytes[LULL_OP_DEVICE])           \
-	KEY("self_device_memory_usage", (f64)g->self_bytes[LULL_OP_DEVICE]) \
-	KEY("count", (f64)g->n_calls)                                       \
-	KEY("flops", g->flops)                                              \
-	KEY("input", g->input_bytes)
+/*
+ * The words that torch's table(sort_by=...) takes, under the names of all its versions; and the
+ * column.
+ */
+#define SORT_KEYS(KEY)                                                                       \
+	KEY("cpu_time_total", "CPU total", (f64)g->cpu_ns)                                   \
+	KEY("self_cpu_time_total", "Self CPU", (f64)g->self_ns)                              \
+	KEY("cpu_time", "CPU time avg", average(g->cpu_ns, g))                               \
+	KEY("cuda_time_total", "CUDA total", (f64)g->device_all_ns)                          \
+	KEY("self_cuda_time_total", "Self CUDA", (f64)g->device_ns)                          \
+	KEY("cuda_time", "CUDA time avg", average(g->device_all_ns, g))                      \
+	KEY("device_time_total", "CUDA total", (f64)g->device_all_ns)                        \
+	KEY("self_device_time_total", "Self CUDA", (f64)g->device_ns)                        \
+	KEY("device_time", "CUDA time avg", average(g->device_all_ns, g))                    \
+	KEY("cpu_memory_usage", "CPU Mem", (f64)g->bytes[LULL_OP_HOST])                      \
+	KEY("self_cpu_memory_usage", "Self CPU Mem", (f64)g->self_bytes[LULL_OP_HOST])       \
+	KEY("cuda_memory_usage", "CUDA Mem", (f64)g->bytes[LULL_OP_DEVICE])                  \
+	KEY("self_cuda_memory_usage", "Self CUDA Mem", (f64)g->self_bytes[LULL_OP_DEVICE])   \
+	KEY("device_memory_usage", "CUDA Mem", (f64)g->bytes[LULL_OP_DEVICE])                \
+	KEY("self_device_memory_usage", "Self CUDA Mem", (f64)g->self_bytes[LULL_OP_DEVICE]) \
+	KEY("count", "# of Calls", (f64)g->n_calls)                                          \
+	KEY("flops", "FLOPs", g->flops)                                                      \
+	KEY("input", "Input", g->input_bytes)
 
 /* The value that a row is sorted by; false if there is no such key. */
 static bool sort_value(const char *key, const struct group *g, f64 *value)
 {
-#define AS_VALUE(word, of_group)     \
-	if (!strcmp(key, word)) {    \
-		*value = (of_group); \
-		return true;         \
+#define AS_VALUE(word, column, of_group) \
+	if (!strcmp(key, word)) {        \
+		*value = (of_group);     \
+		return true;             \
 	}
 	SORT_KEYS(AS_VALUE)
 #undef AS_VALUE
@@ -431,10 +452,42 @@ static const char *nearest_key(const char *key)
 {
 	struct lull_nearest near = { .word = key };
 
-#define AS_GUESS(word, of_group) lull_nearest_add(&near, word);
+#define AS_GUESS(word, column, of_group) lull_nearest_add(&near, word);
 	SORT_KEYS(AS_GUESS)
 #undef AS_GUESS
 	return near.best ? near.best : "cuda_time_total";
+}
+
+/* 1 + the column that shows what rows are sorted by. */
+static int sort_column(const char *key)
+{
+	const char *name = "CUDA total";
+
+#define AS_COLUMN(word, column, of_group) name = !strcmp(key, word) ? (column) : name;
+	SORT_KEYS(AS_COLUMN)
+#undef AS_COLUMN
+	for (size_t i = 0; i < LULL_COUNT_OF(columns); i++)
+		if (columns[i].kind != LULL_OUT_PERCENT && !strcmp(columns[i].name, name))
+			return (int)i + 1;
+	return 0;
+}
+
+/* Operators that take this many times the device's time leave it idle. */
+#define CPU_BOUND 2
+
+/* The two sums below torch's table, and what they mean. */
+static void note_sums(const struct ops *o, struct lull_out *out)
+{
+	if (!o->self_ns || !o->device_ns)
+		return;
+	lull_str_addf(&out->note, "Self CPU time total: %s; self CUDA time total: %s.",
+		      lull_format_ns(o->self_ns).text, lull_format_ns(o->device_ns).text);
+	if (o->self_ns >= CPU_BOUND * o->device_ns)
+		lull_str_addf(
+			&out->note,
+			" The CPU takes %.1f times as long as the device: Python and launches "
+			"are the limit, not kernels. `lull why` says where.",
+			(f64)o->self_ns / (f64)o->device_ns);
 }
 
 static int by_key(const void *a, const void *b)
@@ -513,8 +566,10 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_map_init(&o.ixs);
 	rc = parse(&o, &n_rows, err);
 	if (!rc) {
-		lull_out_drop_last(out, o.n_frames ? 0 : o.is_by_shape ? 1 : 2);
+		lull_out_drop_last(out, o.n_frames ? 0 : o.is_by_shape ? 2 : 3);
 		collect(&o);
+		out->kept_ix = sort_column(o.sort_key ? o.sort_key : "");
+		note_sums(&o, out);
 		for (size_t i = 0; i < o.groups.n && i < n_rows; i++)
 			put_group(&o, out, lull_vec_get(&o.groups, i));
 		lull_ops_release(&o.tree);

@@ -80,6 +80,34 @@ static void put_names(void *ctx, struct lull_out *out, const struct lull_sum_gro
 		put_device(out, loops, group);
 }
 
+/* A first step of this many times the median is worth a word. */
+#define LONG_FIRST 1.5
+
+/* Say so if the first step of the loop with the most steps is far longer than the others. */
+static void note_first(struct lull_out *out, const struct loops *loops, const struct lull_sum *sum)
+{
+	u32 lane = lull_steps_main_lane(&loops->steps);
+	const struct lull_step *step = loops->steps.all.at;
+	f64 median_ns = 0;
+
+	for (size_t i = 0; i < sum->groups.n; i++) {
+		const struct lull_sum_group *group = lull_vec_get(&sum->groups, i);
+
+		if (group->key == lane)
+			median_ns = group->median_ns;
+	}
+	for (size_t i = 0; i < loops->steps.all.n; i++, step++) {
+		if (step->lane != lane)
+			continue;
+		if (median_ns > 0 && (f64)step->dur_ns > LONG_FIRST * median_ns)
+			lull_str_addf(&out->note,
+				      "The first step takes %.1f times the median: `lull stats -r "
+				      "warm_up` says why, --steady leaves warm-up out.",
+				      (f64)step->dur_ns / median_ns);
+		return;
+	}
+}
+
 static int run(struct lull_reader *r, struct lull_out *out,
 	       const struct lull_report_options *options, struct lull_err *err)
 {
@@ -95,6 +123,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &loops);
 	lull_sum_write(&sum, out, put_names, &loops);
+	note_first(out, &loops, &sum);
 	lull_sum_release(&sum);
 	lull_steps_release(&loops.steps);
 	return LULL_OK;

@@ -14,13 +14,14 @@
 #include "report/lanes.h"
 #include "report/process_rounds.h"
 #include "report/report.h"
+#include "report/step_kernels.h"
 
 static const struct lull_out_column columns[] = {
 	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steady steps" },
 	{ .name = "Step Avg",
 	  .kind = LULL_OUT_NS,
 	  .decimals = 1,
-	  .doc = "mean time of a step, from mark to mark" },
+	  .doc = "mean time of a step, on the device as `lull why` counts" },
 	{ .name = "Kernel Time",
 	  .kind = LULL_OUT_NS,
 	  .decimals = 1,
@@ -51,65 +52,13 @@ static const struct lull_out_column columns[] = {
 /* Those that are there only if power was sampled. */
 #define N_POWER_COLUMNS 2
 
-/* ---- tensor cores ---- */
-
-static bool has_one_of(const char *name, const char *const *words)
-{
-	for (; *words; words++) {
-		if (strcasestr(name, *words))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether the name of a product's kernel says that it runs on tensor cores: the shape of their
- * instruction (16816, 1688, 884), the instruction, or a type that only they multiply.
- */
-static bool says_tensor(const char *name)
-{
-	static const char *const not_them[] = { "simt",	  "ffma",   "f32f32_f32f32",  "gemv",
-						"gemmsn", "gemmk1", "convolve_sgemm", NULL };
-	static const char *const them[] = { "tensorop",	  "wgmma",    "wmma",  "hmma",
-					    "imma",	  "16816",    "1688",  "s161616",
-					    "884gemm",	  "884cudnn", "nvjet", "flash",
-					    "tensor16x8", NULL };
-	static const char *const types[] = { "bf16", "f16", "tf32", "e4m3", "e5m2", "i8i8", NULL };
-
-	if (has_one_of(name, not_them))
-		return false;
-	return has_one_of(name, them) || (strcasestr(name, "xmma") && has_one_of(name, types));
-}
-
-static bool is_product(const struct lull_unit *unit)
-{
-	return unit->class == LULL_KERNEL_MATMUL || unit->class == LULL_KERNEL_CONVOLUTION ||
-	       unit->class == LULL_KERNEL_ATTENTION;
-}
-
 struct use {
 	struct lull_reader *reader;
 	struct lull_out *out;
 	const struct lull_report_options *options;
-	u8 *tensor; /* by launch: 1 it does, 2 it does not; 0: not looked at */
+	struct lull_tensor_names tensor;
 	bool has_power;
 };
-
-/* Whether the kernel runs on tensor cores; each name is looked at once. */
-static bool is_tensor(struct use *s, const struct lull_unit *unit)
-{
-	size_t n;
-	const struct lull_launch_row *launches = lull_reader_dim(s->reader, LULL_TABLE_launch, &n);
-
-	if (!unit->what || unit->what > n)
-		return false;
-	if (!s->tensor[unit->what])
-		s->tensor[unit->what] = says_tensor(lull_reader_string(
-						s->reader, launches[unit->what - 1].name, NULL))
-						? 1
-						: 2;
-	return s->tensor[unit->what] == 1;
-}
 
 /* ---- power ---- */
 
@@ -197,44 +146,14 @@ static f64 energy_of(const struct sample *s, size_t n, struct lull_span span)
 
 /* ---- rows ---- */
 
-/* The steady steps that are asked for: [*first, *end). */
-static void choose(const struct use *s, const struct lull_process_rounds *p, u32 *first, u32 *end)
+static void put_kernels(struct use *s, const struct lull_step_kernels *k)
 {
-	u32 n = (u32)p->rounds.all.n;
+	f64 kernel_ns = (f64)k->kernel_ns, n = k->n_steps;
 
-	*first = *end = n;
-	for (u32 i = p->rounds.first_steady; i < n; i++) {
-		struct lull_span span = lull_process_round_span(p, i);
-
-		if (!lull_report_covers(s->options, span.from_ns, span.to_ns - span.from_ns))
-			continue;
-		*first = *first == n ? i : *first;
-		*end = i + 1;
-	}
-}
-
-static void put_kernels(struct use *s, const struct lull_process_rounds *p, u32 first, u32 end)
-{
-	u64 kernel_ns = 0, tensor_ns = 0, other_ns = 0;
-	f64 n = end - first;
-
-	for (u32 i = 0; i < p->units.n; i++) {
-		const struct lull_unit *unit = &p->units.at[i];
-		u64 dur_ns = unit->end_ns - unit->begin_ns;
-
-		if (unit->kind != LULL_UNIT_KERNEL || unit->round == LULL_NONE ||
-		    unit->round < first || unit->round >= end)
-			continue;
-		kernel_ns += dur_ns;
-		if (is_product(unit) && is_tensor(s, unit))
-			tensor_ns += dur_ns;
-		else if (is_product(unit))
-			other_ns += dur_ns;
-	}
-	lull_out_f64(s->out, (f64)kernel_ns / n);
-	lull_out_f64(s->out, (f64)tensor_ns / n);
-	lull_out_f64(s->out, 100 * (f64)tensor_ns / (f64)kernel_ns);
-	lull_out_f64(s->out, 100 * (f64)other_ns / (f64)kernel_ns);
+	lull_out_f64(s->out, kernel_ns / n);
+	lull_out_f64(s->out, (f64)k->tensor_ns / n);
+	lull_out_f64(s->out, 100 * (f64)k->tensor_ns / kernel_ns);
+	lull_out_f64(s->out, 100 * (f64)k->other_ns / kernel_ns);
 }
 
 static void put_power(struct use *s, const struct lull_process_rounds *p, struct lull_span span,
@@ -256,21 +175,17 @@ static void put_power(struct use *s, const struct lull_process_rounds *p, struct
 static void put_process(void *ctx, const struct lull_process_rounds *p)
 {
 	struct use *s = ctx;
-	struct lull_span span;
-	u32 first, end;
+	struct lull_step_kernels k;
 
-	choose(s, p, &first, &end);
-	if (first == end)
+	if (!lull_step_kernels_of(&k, p, s->options, &s->tensor))
 		return;
-	span = (struct lull_span){ lull_process_round_span(p, first).from_ns,
-				   lull_process_round_span(p, end - 1).to_ns };
 	lull_out_row(s->out);
-	lull_out_i64(s->out, end - first);
-	lull_out_f64(s->out, (f64)(span.to_ns - span.from_ns) / (end - first));
-	put_kernels(s, p, first, end);
+	lull_out_i64(s->out, k.n_steps);
+	lull_out_f64(s->out, (f64)(k.span.to_ns - k.span.from_ns) / k.n_steps);
+	put_kernels(s, &k);
 	lull_lanes_put(s->out, s->reader, p->lane);
 	if (s->has_power)
-		put_power(s, p, span, end - first);
+		put_power(s, p, k.span, k.n_steps);
 }
 
 static bool has_power(struct lull_reader *r)
@@ -292,12 +207,11 @@ static int run(struct lull_reader *r, struct lull_out *out,
 
 	(void)err;
 	s.has_power = has_power(r);
-	s.tensor =
-		lull_alloc((size_t)lull_reader_n_dim(r, LULL_TABLE_launch) + 1, sizeof(*s.tensor));
+	lull_tensor_names_init(&s.tensor, r);
 	if (!s.has_power)
 		lull_out_drop_last(out, N_POWER_COLUMNS);
 	lull_process_rounds_each(r, false, put_process, &s);
-	free(s.tensor);
+	lull_tensor_names_release(&s.tensor);
 	return LULL_OK;
 }
 

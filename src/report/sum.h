@@ -137,16 +137,18 @@ f64 lull_sum_deviation(const struct lull_sum_group *group);
 	}
 
 /* The columns of lull_sum_put_sizes(); the first and the second as the report calls them. */
-#define LULL_SUM_SIZE_COLUMN(text, meaning)                                                       \
-	{                                                                                         \
-		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning \
+#define LULL_SUM_SIZE_COLUMN(text, meaning, is_less_important)                                     \
+	{                                                                                          \
+		.name = text, .kind = LULL_OUT_FLOAT, .unit = "MB", .decimals = 3, .doc = meaning, \
+		.is_spare = is_less_important                                                      \
 	}
-#define LULL_SUM_SIZE_COLUMNS(total, instances)                                                  \
-	LULL_SUM_SIZE_COLUMN(total, "sum of the sizes; 1 MB is a million bytes"),                \
-		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },                  \
-		LULL_SUM_SIZE_COLUMN("Avg", "mean size"),                                        \
-		LULL_SUM_SIZE_COLUMN("Med", "median size"),                                      \
-		LULL_SUM_SIZE_COLUMN("Min", "smallest"), LULL_SUM_SIZE_COLUMN("Max", "largest"), \
-		LULL_SUM_SIZE_COLUMN("StdDev", "standard deviation of the sample")
+#define LULL_SUM_SIZE_COLUMNS(total, instances)                                          \
+	LULL_SUM_SIZE_COLUMN(total, "sum of the sizes; 1 MB is a million bytes", false), \
+		{ .name = instances, .kind = LULL_OUT_INT, .doc = "how many" },          \
+		LULL_SUM_SIZE_COLUMN("Avg", "mean size", true),                          \
+		LULL_SUM_SIZE_COLUMN("Med", "median size", false),                       \
+		LULL_SUM_SIZE_COLUMN("Min", "smallest", true),                           \
+		LULL_SUM_SIZE_COLUMN("Max", "largest", false),                           \
+		LULL_SUM_SIZE_COLUMN("StdDev", "standard deviation of the sample", true)
 
 #endif

@@ -3,17 +3,18 @@
  *
  * At each moment the first of these decides:
  *   1. A thread works for the request and computes: what it does (a collection, a compilation, an
- *      allocation, a launch, code). Of several threads one is enough.
+ *      allocation, loading code, a launch, code). Of several threads one is enough.
  *   2. It waits for Python's lock: that, or the collection that holds the lock. Or it is ready and
  *      has no CPU.
  *   3. It waits, or none works for the request, while the device works for it: computing or
- *      copying.
+ *      copying. A launch that takes long waits for room in the queue of the device.
  *   4. It waits for a device that works for other requests: theirs. It waits for a device that is
  *      done: it has no CPU.
  *   5. It waits for a lock: before its first launch, while other requests are open, that is its
  *      queue.
- *   6. No thread works for it: a thread of it works for others; or it is in the queue, where that
- *      is before its first launch and others are open; or it waits for something that is not known.
+ *   6. No thread works for it: a thread that has worked for it, or took it, works for others; or
+ *      it is in the queue, where that is before its first launch and others are open; or it waits
+ *      for something that is not known.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -62,12 +63,18 @@ static int working(const u32 *n)
 		return LULL_PART_OF_COMPILE;
 	if (n[LULL_THREAD_IN_ALLOC])
 		return LULL_PART_OF_ALLOC;
+	if (n[LULL_THREAD_IN_LOAD])
+		return LULL_PART_OF_LOAD;
 	if (n[LULL_THREAD_IN_CUDA])
 		return LULL_PART_OF_LAUNCH;
 	if (n[LULL_THREAD_RUNS])
 		return LULL_PART_OF_HOST;
-	if (n[LULL_THREAD_IN_COPY] && !n[OWN_COMPUTE] && !n[OWN_COPY])
+	/* While the device works for it they wait for the device: for the end, or for room. */
+	if ((n[LULL_THREAD_IN_COPY] || n[LULL_THREAD_IN_LONG_LAUNCH]) && !n[OWN_COMPUTE] &&
+	    !n[OWN_COPY])
 		return LULL_PART_OF_LAUNCH;
+	if (n[LULL_THREAD_IN_LONG_COPY] && !n[OWN_COMPUTE])
+		return n[OWN_COPY] || !n[ANY_WORK] ? LULL_PART_OF_COPY : LULL_PART_OF_OTHERS;
 	if (n[LULL_THREAD_WANTS_LOCK])
 		return n[COLLECTION] ? LULL_PART_OF_GC : LULL_PART_OF_LOCK;
 	if (n[LULL_THREAD_WANTS_CPU])
@@ -122,7 +129,13 @@ static void visit(void *ctx, u64 from_ns, u64 to_ns, const u32 *counts)
 	part = working(counts);
 	if (part < 0)
 		part = waiting(b, counts, from_ns);
+	/* What earlier rounds of a loop have left to the device is work of the same loop. */
+	if (b->one->is_round && part == LULL_PART_OF_OTHERS)
+		part = LULL_PART_OF_GPU;
 	b->one->part_ns[part] += to_ns - from_ns;
+	if (b->one->n_tokens && from_ns < b->one->first_token_ns)
+		b->one->prefill_ns[part] +=
+			(to_ns < b->one->first_token_ns ? to_ns : b->one->first_token_ns) - from_ns;
 	if (b->q->wants & LULL_REQUESTS_WANT_PIECES)
 		keep_piece(b, (struct lull_request_piece){ from_ns, to_ns, b->ix, (u8)part });
 }
@@ -155,6 +168,15 @@ static void hold_slice(struct breakdown *b, const struct lull_request_slice *s)
 		b->first_slice_ns = s->from_ns;
 }
 
+/* A thread is its own from its first slice on; before that it waits for one to take it. */
+static u64 own_from_ns(const struct breakdown *b, const struct lull_request_slice *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (s[i].lane == b->one->lane || s[i].request == b->ix)
+			return s[i].lane == b->one->lane ? 0 : s[i].from_ns;
+	return UINT64_MAX;
+}
+
 static void hold_slices(struct breakdown *b)
 {
 	const u32 *lanes = b->lanes.at;
@@ -163,11 +185,12 @@ static void hold_slices(struct breakdown *b)
 		size_t n;
 		const struct lull_request_slice *s = lull_request_slices_in(
 			b->q, lanes[i], b->one->start_ns, b->one->end_ns, &n);
+		u64 from_ns = own_from_ns(b, s, n);
 
 		for (size_t k = 0; k < n; k++) {
 			if (s[k].request == b->ix)
 				hold_slice(b, &s[k]);
-			else
+			else if (s[k].from_ns >= from_ns)
 				hold(b, s[k].from_ns, s[k].to_ns, OTHERS_SLICE);
 		}
 	}
@@ -219,6 +242,7 @@ static bool is_busy(u8 state)
 	case LULL_THREAD_RUNS:
 	case LULL_THREAD_IN_CUDA:
 	case LULL_THREAD_IN_ALLOC:
+	case LULL_THREAD_IN_LOAD:
 	case LULL_THREAD_COMPILES:
 	case LULL_THREAD_COLLECTS:
 		return true;

@@ -24,9 +24,11 @@ static void own(struct lull_request_reader *q, u32 work, const struct lull_call 
 		return;
 	s = lull_request_slices_in(q, call->lane, call->start_ns, call->start_ns + 1, &n);
 	for (size_t i = 0; i < n; i++) {
+		const struct lull_one_request *all = q->to->all.at;
 		struct lull_owned *o;
 
-		if (s[i].request == LULL_NO_REQUEST)
+		/* A thread learns late that a request of its batch has ended. */
+		if (s[i].request == LULL_NO_REQUEST || all[s[i].request].end_ns <= call->start_ns)
 			continue;
 		o = lull_vec_push(&q->owned);
 		*o = (struct lull_owned){ s[i].request, work, call->start_ns };

@@ -53,7 +53,9 @@ static const struct lull_label_row *label_of(struct lull_reader *r, u32 label)
 
 const char *lull_request_name(const struct lull_one_request *one, struct lull_reader *r)
 {
-	return lull_reader_string(r, label_of(r, one->name)->name, NULL);
+	if (one->name)
+		return lull_reader_string(r, label_of(r, one->name)->name, NULL);
+	return one->is_round ? "round" : "connection";
 }
 
 const char *lull_request_how(const struct lull_one_request *one, struct lull_reader *r)
@@ -273,7 +275,6 @@ static void read_slices(struct lull_request_reader *q)
 		}
 	}
 	lull_cursor_release(&c);
-	q->to->has_work = q->slices.n > 0;
 }
 
 /* Whether the slice is of that request, which has the same id, or of one after it. */
@@ -373,19 +374,21 @@ static void count_open(struct lull_requests *q)
 
 static int refuse(const struct lull_requests *q, struct lull_err *err)
 {
-	if (!q->n_cut_start && !q->n_cut_end && !q->n_twice)
-		return lull_fail(
-			err, LULL_E_NOT_FOUND,
-			"no requests: no server that lull knows took one while it was recorded, "
-			"and "
-			"the program marks none (lull.request() in Python, lull_request() of "
-			"lull.h); --trace must have nvtx in its list");
-	return lull_fail(
-		err, LULL_E_NOT_FOUND,
-		"no request is complete: %llu began before the recording, %llu did not end "
-		"in it, %llu had an id that was used again; record for longer",
-		(unsigned long long)q->n_cut_start, (unsigned long long)q->n_cut_end,
-		(unsigned long long)q->n_twice);
+	if (q->n_cut_start || q->n_cut_end || q->n_twice)
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no request is complete: %llu began before the recording, %llu "
+				 "did not end in it, %llu had an id that was used again; record "
+				 "for longer",
+				 (unsigned long long)q->n_cut_start,
+				 (unsigned long long)q->n_cut_end, (unsigned long long)q->n_twice);
+	if (q->trains)
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "no requests: the program trains a model; `lull why` and `lull "
+				 "stats -r steps` say how long its steps take, and why");
+	return lull_fail(err, LULL_E_NOT_FOUND,
+			 "no requests: no server that lull knows took one while it was recorded, "
+			 "and the program marks none (lull.request() in Python, lull_request() of "
+			 "lull.h); --trace must have nvtx in its list");
 }
 
 static void release(struct lull_request_reader *q)
@@ -415,6 +418,19 @@ static void prepare(struct lull_request_reader *q)
 	lull_vec_init(&q->owned, sizeof(struct lull_owned));
 }
 
+/* Nobody names requests. */
+static void look_further(struct lull_request_reader *q)
+{
+	if (q->wants & LULL_REQUESTS_WANT_SOCKETS) {
+		lull_request_from_sockets(q);
+		q->to->is_of_sockets = q->to->all.n > 0;
+	}
+	if (!q->to->all.n && (q->wants & LULL_REQUESTS_WANT_ROUNDS)) {
+		q->slices.n = 0;
+		lull_request_from_rounds(q);
+	}
+}
+
 int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct lull_span window,
 		       unsigned wants, struct lull_err *err)
 {
@@ -431,11 +447,15 @@ int lull_requests_init(struct lull_requests *to, struct lull_reader *r, struct l
 	read_marks(&q, &marks);
 	pair_marks(&q, &marks);
 	lull_vec_release(&marks);
+	if (!to->all.n && !to->n_cut_start && !to->n_cut_end && !to->n_twice)
+		look_further(&q);
 	lull_sort(to->all.at, to->all.n, sizeof(struct lull_one_request), by_start);
 	lull_sort(to->gaps.at, to->gaps.n, sizeof(u64), by_value);
 	count_open(to);
 	if (to->all.n) {
-		read_slices(&q);
+		if (!q.slices.n)
+			read_slices(&q);
+		to->has_work = q.slices.n > 0;
 		match_slices(&q);
 		lull_request_states(&q);
 		lull_request_work_of(&q);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/types.h"
 #include "base/vec.h"
+#include "model/rounds.h"
 #include "model/span.h"
 #include "trace/reader.h"
 
@@ -44,6 +45,7 @@ struct lull_one_request {
 	u64 first_token_ns; /* 0 if there were no tokens */
 	u64 last_token_ns;
 	u64 part_ns[LULL_N_REQUEST_PARTS];
+	u64 prefill_ns[LULL_N_REQUEST_PARTS]; /* of it, until the first token */
 	u64 gpu_ns; /* what it launched, added up: more than its parts where it overlaps */
 	u32 process;
 	u32 lane; /* thread on which it arrived */
@@ -54,6 +56,7 @@ struct lull_one_request {
 	u32 n_launches;
 	u32 n_open; /* requests that were open when it arrived, without it */
 	u8 end;	    /* enum lull_request_end */
+	bool is_round;
 };
 
 /* Time of a request that belongs to one part. */
@@ -65,6 +68,10 @@ struct lull_request_piece {
 
 /* What else to keep. */
 #define LULL_REQUESTS_WANT_PIECES 1u
+/* If nobody names requests, take what a server reads and sends on its connections. */
+#define LULL_REQUESTS_WANT_SOCKETS 2u
+/* If that gives none either, take the rounds of the program's loop, unless it trains. */
+#define LULL_REQUESTS_WANT_ROUNDS 4u
 
 struct lull_requests {
 	struct lull_vec all;	/* struct lull_one_request, by start */
@@ -77,6 +84,9 @@ struct lull_requests {
 	bool has_work;			     /* threads said for which request they work */
 	bool has_device;		     /* work of a device was recorded */
 	bool has_sched;			     /* when threads had a CPU is known */
+	bool is_of_sockets;		     /* nobody names them (WANT_SOCKETS) */
+	enum lull_rounds_source rounds;	     /* they are rounds of a loop (WANT_ROUNDS), or NONE */
+	bool trains;			     /* there are none, because the program trains */
 	/*
 	 * Busy time of the thread that worked most, waits not counted, among those that worked for
 	 * half of the requests or more; 0 if there is none.
@@ -102,7 +112,8 @@ int lull_requests_keep_answered(struct lull_requests *q, struct lull_err *err);
 /* Free them. */
 void lull_requests_release(struct lull_requests *q);
 
-/* The name of a request, and how it ended: "GET /generate", "200". Borrowed. */
+/* The name of a request, and how it ended: "GET /generate", "200". Borrowed. Those of sockets have
+ * the same name, and no end; so do rounds. */
 const char *lull_request_name(const struct lull_one_request *one, struct lull_reader *r);
 const char *lull_request_how(const struct lull_one_request *one, struct lull_reader *r);
 

@@ -16,8 +16,11 @@ enum lull_thread_state {
 	LULL_THREAD_WAITS,
 	LULL_THREAD_IN_LOCK,
 	LULL_THREAD_IN_CUDA,
+	LULL_THREAD_IN_LONG_LAUNCH, /* a launch that takes so long that it may wait for room */
 	LULL_THREAD_IN_ALLOC,
+	LULL_THREAD_IN_LOAD, /* of code for the device */
 	LULL_THREAD_IN_COPY,
+	LULL_THREAD_IN_LONG_COPY, /* waits for its end, or copies on the host */
 	LULL_THREAD_IN_SYNC,
 	LULL_THREAD_WANTS_LOCK, /* Python's */
 	LULL_THREAD_WANTS_CPU,
@@ -76,6 +79,12 @@ struct lull_request_reader {
 const struct lull_request_slice *lull_request_slices_in(const struct lull_request_reader *q,
 							u32 lane, u64 from_ns, u64 to_ns,
 							size_t *n);
+
+/* Where nobody names requests: fills `all` and `slices` from calls on connections. */
+void lull_request_from_sockets(struct lull_request_reader *q);
+
+/* Where there are no connections either: the same from the rounds of the loop. */
+void lull_request_from_rounds(struct lull_request_reader *q);
 
 /* What threads with slices did: fills `states` and `collections`. */
 void lull_request_states(struct lull_request_reader *q);

@@ -64,6 +64,8 @@ static void average_parts(struct lull_request_summary *s, const struct lull_requ
 		u64 ns = lull_request_ns(&all[i]);
 
 		add_parts(s->part_mean_ns, &all[i], 1.0 / (f64)n);
+		for (u32 p = 0; p < LULL_N_REQUEST_PARTS && all[i].n_tokens; p++)
+			s->part_prefill_ns[p] += (f64)all[i].prefill_ns[p] / (f64)s->first_token.n;
 		if (ns >= low_ns && ns <= high_ns) {
 			add_parts(s->part_typical_ns, &all[i], 1);
 			s->n_typical++;

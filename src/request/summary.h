@@ -41,6 +41,8 @@ struct lull_request_summary {
 	/* Of those between the quartiles, and of the slowest tenth. */
 	f64 part_typical_ns[LULL_N_REQUEST_PARTS], part_slow_ns[LULL_N_REQUEST_PARTS];
 	size_t n_typical, n_slow;
+	/* Until the first token, of all that have tokens: they add up to first_token.mean_ns. */
+	f64 part_prefill_ns[LULL_N_REQUEST_PARTS];
 	struct lull_vec groups; /* struct lull_request_group, most requests first */
 };
 

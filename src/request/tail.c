@@ -36,6 +36,9 @@ static const struct {
 	[LULL_PART_OF_ALLOC] = { "they allocate or free device memory",
 				 "reserve memory before serving; do not call empty_cache() in "
 				 "requests" },
+	[LULL_PART_OF_LOAD] = { "code of kernels is loaded or compiled for them",
+				"warm up before serving: a request of each shape and size; "
+				"CUDA_MODULE_LOADING=EAGER" },
 	[LULL_PART_OF_GPU] = { "they have more work for the device, such as a longer prompt or "
 			       "answer",
 			       "split long prompts, limit their length, or serve them apart" },
@@ -45,14 +48,26 @@ static const struct {
 				"lull stats -r osrt_sum names the calls" },
 };
 
-const char *lull_request_tail_title(enum lull_request_part part)
+/* More work of the device while more requests are open is that of their batch. */
+static bool is_of_batch(const struct lull_request_tail *t, const struct lull_tail_cause *c)
 {
-	return texts[part].title;
+	return c->part == LULL_PART_OF_GPU && c->n_open >= t->n_open + 2;
 }
 
-const char *lull_request_tail_fix(enum lull_request_part part)
+const char *lull_request_tail_title(const struct lull_request_tail *t,
+				    const struct lull_tail_cause *c)
 {
-	return texts[part].fix;
+	return is_of_batch(t, c) ? "the device works for more requests at once: their batches are "
+				   "larger, or hold prompts of others"
+				 : texts[c->part].title;
+}
+
+const char *lull_request_tail_fix(const struct lull_request_tail *t,
+				  const struct lull_tail_cause *c)
+{
+	return is_of_batch(t, c) ? "let fewer prompts join a batch at a time, or split them "
+				   "(chunked prefill)"
+				 : texts[c->part].fix;
 }
 
 struct tail {

@@ -55,7 +55,9 @@ void lull_request_tail_init(struct lull_request_tail *t, const struct lull_reque
 void lull_request_tail_release(struct lull_request_tail *t);
 
 /* What slow requests suffer from, for a sentence; and what to do about it. */
-const char *lull_request_tail_title(enum lull_request_part part);
-const char *lull_request_tail_fix(enum lull_request_part part);
+const char *lull_request_tail_title(const struct lull_request_tail *t,
+				    const struct lull_tail_cause *c);
+const char *lull_request_tail_fix(const struct lull_request_tail *t,
+				  const struct lull_tail_cause *c);
 
 #endif

@@ -16,12 +16,28 @@
 #define SCHED_WAITS	1
 #define SCHED_PREEMPTED 2
 
+/*
+ * Calls that start work take 2 to 10 us. A launch that takes this long may wait for room in the
+ * device's queue; a copy waits for its end, or copies between buffers of the host.
+ */
+#define LONG_CALL_NS 100000u
+
+/* overhead.kind */
+#define OVERHEAD_COMPILES	 1u
+#define OVERHEAD_LOADS_MODULE	 262144u
+#define OVERHEAD_LOADS_FUNCTIONS 327680u
+
 struct states {
 	struct lull_request_reader *q;
 	struct lull_vec *edges; /* by lane: struct lull_edge */
-	u8 *of_name;   /* by string: state + 1 of a call of that name, 0 if not known yet */
-	u64 *since_ns; /* by lane: when it lost its CPU, 0 if it has one */
-	u8 *lost_to;   /* by lane: the state since then */
+	u8 *of_name; /* by string: state + 1 of a call of that name, 0 if not known yet */
+};
+
+/* Time in which a thread has a CPU. */
+struct stay {
+	u64 from_ns, to_ns;
+	u32 lane;
+	u8 end_reason;
 };
 
 static bool is_used(const struct lull_request_reader *q, u32 lane)
@@ -38,6 +54,8 @@ static u8 state_of_call(const char *name)
 		return LULL_THREAD_IN_COPY;
 	case LULL_KIND_OF_ALLOC:
 		return LULL_THREAD_IN_ALLOC;
+	case LULL_KIND_OF_MODULE:
+		return LULL_THREAD_IN_LOAD;
 	default:
 		return LULL_THREAD_IN_CUDA;
 	}
@@ -60,6 +78,17 @@ static void add(struct states *s, u32 lane, u64 from_ns, u64 dur_ns, u8 state)
 	lull_sweep_add(&s->edges[lane], from_ns, lull_span_end_ns(from_ns, dur_ns), state);
 }
 
+static void take_call(struct states *s, const struct lull_cuda_call_cols *cols, size_t i)
+{
+	u8 state = state_of(s, cols->name[i], state_of_call);
+
+	if (state == LULL_THREAD_IN_CUDA && cols->dur_ns[i] >= LONG_CALL_NS)
+		state = LULL_THREAD_IN_LONG_LAUNCH;
+	if (state == LULL_THREAD_IN_COPY && cols->dur_ns[i] >= LONG_CALL_NS)
+		state = LULL_THREAD_IN_LONG_COPY;
+	add(s, cols->lane[i], cols->start_ns[i], cols->dur_ns[i], state);
+}
+
 static void read_cuda(struct states *s)
 {
 	struct lull_request_reader *q = s->q;
@@ -71,8 +100,37 @@ static void read_cuda(struct states *s)
 	while ((n = lull_cursor_next(&c, &cols)) > 0)
 		for (size_t i = 0; i < n; i++)
 			if (is_used(q, cols.lane[i]))
-				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
-				    state_of(s, cols.name[i], state_of_call));
+				take_call(s, &cols, i);
+	lull_cursor_release(&c);
+}
+
+static u32 lane_of(const struct lull_request_reader *q, u32 process, u32 tid)
+{
+	for (size_t i = 0; i < q->n_lanes; i++)
+		if (q->lanes[i].process == process && q->lanes[i].tid == tid && tid)
+			return (u32)(i + 1);
+	return 0;
+}
+
+/* Code that CUDA loads or compiles inside another call, such as the first launch of a kernel. */
+static void read_loads(struct states *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct lull_overhead_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_overhead, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 kind = cols.kind[i], lane = lane_of(q, cols.process[i], cols.tid[i]);
+
+			if (is_used(q, lane) &&
+			    (kind == OVERHEAD_COMPILES || kind == OVERHEAD_LOADS_MODULE ||
+			     kind == OVERHEAD_LOADS_FUNCTIONS))
+				add(s, lane, cols.start_ns[i], cols.dur_ns[i], LULL_THREAD_IN_LOAD);
+		}
+	}
 	lull_cursor_release(&c);
 }
 
@@ -108,32 +166,57 @@ static void read_gil(struct states *s)
 	lull_cursor_release(&c);
 }
 
-/* Without a CPU from the end of one stay to the start of the next. */
-static void take_stay(struct states *s, u32 lane, u64 from_ns, u64 to_ns, u8 reason)
+static int stay_by_lane(const void *a, const void *b)
 {
-	if (s->since_ns[lane] && from_ns > s->since_ns[lane])
-		lull_sweep_add(&s->edges[lane], s->since_ns[lane], from_ns, s->lost_to[lane]);
-	s->since_ns[lane] = reason == SCHED_WAITS || reason == SCHED_PREEMPTED ? to_ns : 0;
-	s->lost_to[lane] = reason == SCHED_PREEMPTED ? LULL_THREAD_WANTS_CPU : LULL_THREAD_BLOCKED;
+	const struct stay *x = a, *y = b;
+
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
+/* Without a CPU from the end of one stay to the start of the next. */
+static void take_stays(struct states *s, struct lull_vec *stays)
+{
+	const struct stay *at = stays->at;
+
+	lull_sort(stays->at, stays->n, sizeof(*at), stay_by_lane);
+	for (size_t i = 1; i < stays->n; i++) {
+		u8 reason = at[i - 1].end_reason;
+
+		if (at[i].lane == at[i - 1].lane &&
+		    (reason == SCHED_WAITS || reason == SCHED_PREEMPTED))
+			lull_sweep_add(&s->edges[at[i].lane], at[i - 1].to_ns, at[i].from_ns,
+				       reason == SCHED_PREEMPTED ? LULL_THREAD_WANTS_CPU
+								 : LULL_THREAD_BLOCKED);
+	}
+}
+
+/* The stays of a thread on one CPU may be stored after later ones on another: each has a buffer. */
 static void read_sched(struct states *s)
 {
 	struct lull_request_reader *q = s->q;
 	struct lull_sched_cols cols;
 	struct lull_cursor c;
+	struct lull_vec stays;
 	size_t n;
 
+	lull_vec_init(&stays, sizeof(struct stay));
 	lull_cursor_init(&c, q->reader, LULL_TABLE_sched, q->window.from_ns, q->window.to_ns);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		q->to->has_sched = true;
 		for (size_t i = 0; i < n; i++)
 			if (is_used(q, cols.lane[i]))
-				take_stay(s, cols.lane[i], cols.start_ns[i],
-					  lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
-					  cols.end_reason[i]);
+				*(struct stay *)lull_vec_push(&stays) = (struct stay){
+					.from_ns = cols.start_ns[i],
+					.to_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]),
+					.lane = cols.lane[i],
+					.end_reason = cols.end_reason[i],
+				};
 	}
 	lull_cursor_release(&c);
+	take_stays(s, &stays);
+	lull_vec_release(&stays);
 }
 
 /* What a range of our hooks says: 0 for nothing. */
@@ -239,11 +322,10 @@ void lull_request_states(struct lull_request_reader *q)
 
 	s.edges = lull_alloc(n, sizeof(*s.edges));
 	s.of_name = lull_alloc(lull_reader_n_strings(q->reader) + 1, 1);
-	s.since_ns = lull_alloc(n, sizeof(*s.since_ns));
-	s.lost_to = lull_alloc(n, 1);
 	for (size_t i = 0; i < n; i++)
 		lull_vec_init(&s.edges[i], sizeof(struct lull_edge));
 	read_cuda(&s);
+	read_loads(&s);
 	read_oscalls(&s);
 	read_gil(&s);
 	read_sched(&s);
@@ -252,6 +334,4 @@ void lull_request_states(struct lull_request_reader *q)
 		flatten(&s, (u32)i);
 	free(s.edges);
 	free(s.of_name);
-	free(s.since_ns);
-	free(s.lost_to);
 }

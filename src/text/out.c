@@ -30,6 +30,7 @@ void lull_out_release(struct lull_out *out)
 	lull_out_release_page(out);
 	lull_vec_release(&out->cells);
 	lull_str_release(&out->texts);
+	lull_str_release(&out->note);
 	out->n_filled = 0;
 	out->n_flushed = 0;
 }

@@ -67,6 +67,7 @@ struct lull_out_column {
 	const char *doc;  /* what it means, for the manual; may be NULL */
 	bool is_spare;	  /* column only: left out, and named below, where the width is too small */
 	bool is_kernel;	  /* column only: names of kernels, which get short (text/kernel_name.h) */
+	bool is_wanted;	  /* column only: never left out: somebody asked for it, or all read it */
 };
 
 enum lull_out_format_id {
@@ -145,6 +146,8 @@ struct lull_out {
 	size_t n_flushed;      /* rows of a stream that are not kept any more */
 	struct lull_out_page *page; /* private: of a stream */
 	char separator;		    /* private: of the cells of a line */
+	int kept_ix; /* 1 + the column that rows were sorted by, which is never left out; or 0 */
+	struct lull_str note; /* what the rows mean together, for people; may be empty */
 };
 
 /* An empty table of these columns. */

@@ -7,7 +7,7 @@
  * widest text columns give way, down to FAIR_TEXT_COLUMNS; if that is not enough, spare columns are
  * left out, the last first, and named below the table; then texts give way down to
  * MIN_TEXT_COLUMNS, and at last other columns go. Numbers are never cut. The column that rows are
- * sorted by and the first text that is not spare always stay.
+ * sorted by, the first text that is not spare and what somebody asked for always stay.
  */
 #include "text/out_int.h"
 
@@ -173,7 +173,7 @@ static bool is_kept(const struct grid *g, size_t c)
 	const struct lull_out_column *column = &g->out->columns[c];
 	size_t len = strlen(column->name);
 
-	return (int)c == g->kept_ix || c == name_column(g) ||
+	return (int)c == g->kept_ix || c == name_column(g) || column->is_wanted ||
 	       (column->is_kernel && !column->is_spare) ||
 	       (!column->is_spare && len >= 3 && !strcmp(column->name + len - 3, "Med"));
 }
@@ -365,7 +365,8 @@ static void begin_with(struct lull_out_page *page, const struct look *look)
 	*g = (struct grid){ .out = page->view.out, .look = look, .limit = width_limit(page) };
 	g->kept_ix = page->view.options->sort_ix;
 	if (g->kept_ix < 0)
-		g->kept_ix = page->view.options->kept_ix - 1;
+		g->kept_ix = page->view.out->kept_ix ? page->view.out->kept_ix - 1
+						     : page->view.options->kept_ix - 1;
 	g->labels = lull_alloc(g->out->n_columns, sizeof(struct lull_labels *));
 	g->has_colour = lull_term_has_colour(page->to);
 	g->widths = lull_alloc(g->out->n_columns, sizeof(*g->widths));

@@ -153,6 +153,43 @@ static void drop_namespaces(struct lull_str *name, size_t columns)
 	lull_str_release(&rest);
 }
 
+/* ---- Python ---- */
+
+/* Whether it has frames as PyTorch writes them: "/srv/train.py(79): train; ...". */
+static bool is_python(const char *text)
+{
+	return strstr(text, ".py(") != NULL;
+}
+
+/* Without the folders of files; then the end goes, since inner frames come first. */
+static void shorten_python(struct lull_str *to, const char *text, size_t columns)
+{
+	struct lull_str name = LULL_STR_INIT;
+
+	for (const char *p = text; *p;) {
+		size_t len = strcspn(p, ";") + 1, path = strcspn(p, "("), from = 0;
+
+		len = len < strlen(p) ? len : strlen(p);
+		for (size_t i = 0; i < path && i < len; i++)
+			from = p[i] == '/' ? i + 1 : from;
+		if (from && p != text)
+			lull_str_add(&name, " ", 1);
+		lull_str_add(&name, p + from, len - from);
+		p += len;
+	}
+	lull_shorten_end(to, lull_str_text(&name), columns);
+	lull_str_release(&name);
+}
+
+/* Whether it is a line of a file: "/srv/train.py:79". */
+static bool is_line(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")] &&
+	       !strchr(text, ' ') && strchr(text, '/');
+}
+
 /* How deep template arguments may be nested at first, and that is a lot. */
 #define MAX_DEPTH 3
 
@@ -162,8 +199,15 @@ void lull_shorten_name(struct lull_str *to, const char *text, size_t columns)
 	bool is_cpp = text[end] == '(' || strchr(text, '<');
 	struct lull_str name = LULL_STR_INIT;
 
+	/* The end of a path says more than its start. */
+	if (lull_term_columns(text) > columns && is_line(text))
+		text = strrchr(text, '/') + 1;
 	if (lull_term_columns(text) <= columns || !is_cpp) {
 		lull_shorten_middle(to, text, columns);
+		return;
+	}
+	if (is_python(text)) {
+		shorten_python(to, text, columns);
 		return;
 	}
 	lull_str_puts(&name, text + from);

@@ -179,6 +179,10 @@ static void take_event(struct build *b, const struct lull_lane_source *source,
 		g->lanes[e->line] =
 			1 + add_lane(b, g->row, (u32)(source - lull_sources), e->group, e->line);
 	fold_span(b, g->lanes[e->line] - 1, span, e->name, e->class);
+	/* Drawn, but no time on a CPU. */
+	if (e->name == (LULL_NAME_FIXED | LULL_FIXED_RUNNABLE))
+		((struct lane_build *)b->lanes.at)[g->lanes[e->line] - 1].fold.busy_ns -=
+			e->end_ns - e->start_ns;
 	g->by_class[e->class] += e->end_ns - e->start_ns;
 }
 

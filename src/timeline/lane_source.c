@@ -12,6 +12,7 @@
 #include "model/wait.h"
 #include "model/work.h"
 #include "timeline/name.h"
+#include "trace/block.h"
 
 /* Above this, the streams of a device share rows: replays of graphs spread over hundreds. */
 #define MANY_STREAMS 8u
@@ -347,12 +348,18 @@ static void sort_events(struct lull_vec *events)
 		lull_sort(e, events->n, sizeof(*e), by_group);
 }
 
-/* A thread that lost its CPU without wanting to was ready to run until it got one again. */
+/*
+ * A thread that lost its CPU without wanting to was ready to run until it got one again. Rows above
+ * LULL_TALL_NS are in blocks of their own, so rows of one block that are farther apart than that
+ * may have run in between, and so may all rows of a block of tall ones.
+ */
 static size_t add_runnable(struct lull_tl_event *to, const struct columns *c, size_t i, u32 group)
 {
 	u64 end_ns = lull_span_end_ns(c->start_ns[i - 1], c->dur_ns[i - 1]);
 
 	if (c->lane[i - 1] != c->lane[i] || c->end_reason[i - 1] != 2 || c->start_ns[i] <= end_ns)
+		return 0;
+	if (c->start_ns[i] - end_ns > LULL_TALL_NS || c->dur_ns[i] > LULL_TALL_NS)
 		return 0;
 	*to = (struct lull_tl_event){ .start_ns = end_ns,
 				      .end_ns = c->start_ns[i],

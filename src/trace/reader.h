@@ -85,6 +85,9 @@ struct lull_table_stats lull_reader_stats(const struct lull_reader *r, u16 table
  */
 const char *lull_reader_string(struct lull_reader *r, u32 id, size_t *len);
 
+/* What the table meta has for this key, such as "cpu.count"; "" if it is not there. */
+const char *lull_reader_fact(struct lull_reader *r, const char *key);
+
 /* Strings of the report by the index alone: their ids are 1 to this number. */
 u32 lull_reader_n_strings(const struct lull_reader *r);
 

@@ -372,3 +372,14 @@ const struct lull_schema *lull_reader_schema(struct lull_reader *r)
 		take_own_schema(r);
 	return &r->schema;
 }
+
+const char *lull_reader_fact(struct lull_reader *r, const char *key)
+{
+	size_t n;
+	const struct lull_meta_row *rows = lull_reader_dim(r, LULL_TABLE_meta, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(lull_reader_string(r, rows[i].key, NULL), key) == 0)
+			return lull_reader_string(r, rows[i].value, NULL);
+	return "";
+}

@@ -6,9 +6,10 @@
  *
  *  1. Each round starts with side 0; the others follow, one place further in each round.
  *  2. A side that cannot run, or is not faster after two rounds, is out.
- *  3. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
+ *  3. A side that is twice as fast in each of two rounds has gained, and is done.
+ *  4. Sides are judged after n_runs rounds. Where noise hides what looks like a gain, there are as
  *     many rounds again.
- *  4. Runs are compared, not steps (compare/decide.h): all steps of a run share its luck.
+ *  5. Runs are compared, not steps (compare/decide.h): all steps of a run share its luck.
  *
  * False gains: LULL_CONTEST_ALPHA for all sides and both judgements together (test_contest).
  */
@@ -42,7 +43,7 @@ struct lull_gain {
 struct lull_side {
 	struct lull_samples samples; /* ns a step */
 	u32 n_runs;
-	bool is_out;
+	bool is_out;	       /* it needs no more runs */
 	struct lull_gain gain; /* over side 0 */
 };
 
@@ -51,7 +52,7 @@ struct lull_contest {
 	u32 n_runs;	       /* rounds before sides are judged, at least LULL_DECIDE_MIN_RUNS */
 	u32 round;	       /* private: 0-based */
 	size_t turn;	       /* private: within the round */
-	u32 n_compared;	       /* private: sides that could have a false gain */
+	u32 n_compared; /* sides that could have a false gain; more if others run elsewhere */
 };
 
 /* `n` sides, side 0 included. */

@@ -38,6 +38,7 @@ static void release(struct lull_remedy *r)
 	free(r->write);
 	free(r->group);
 	free(r->path);
+	free(r->mend);
 	free(r->because);
 	lull_opt_list_release(&r->causes);
 	lull_opt_list_release(&r->env);
@@ -175,14 +176,25 @@ static int read_limit(struct lull_remedy *r, const char *text, const struct plac
 	return read_number(&r->limit_s, text, at, err);
 }
 
+static int read_mend(struct lull_remedy *r, const char *text, const struct place *at,
+		     struct lull_err *err)
+{
+	(void)at;
+	(void)err;
+	free(r->mend);
+	r->mend = lull_strdup(text);
+	return LULL_OK;
+}
+
 static const struct {
 	const char *name;
 	int (*read)(struct lull_remedy *r, const char *text, const struct place *at,
 		    struct lull_err *err);
 } keys[] = {
-	{ "causes", read_causes }, { "exact", read_exact }, { "tolerance", read_tolerance },
-	{ "env", read_env },	   { "group", read_group }, { "by-name", read_by_name },
-	{ "warmup", read_warmup }, { "limit", read_limit }, { "write", read_write },
+	{ "causes", read_causes }, { "exact", read_exact },   { "tolerance", read_tolerance },
+	{ "env", read_env },	   { "group", read_group },   { "by-name", read_by_name },
+	{ "mend", read_mend },	   { "warmup", read_warmup }, { "limit", read_limit },
+	{ "write", read_write },
 };
 
 static bool is_name(const char *text, size_t n)
@@ -273,7 +285,7 @@ static int read_file(struct lull_remedy *r, FILE *f, const char *path, struct lu
 	is_python = has_apply(f);
 	if (!r->write)
 		r->write = lull_strdup("");
-	if (!is_python && !r->env.n)
+	if (!is_python && !r->env.n && !r->mend)
 		return lull_fail(err, LULL_E_FORMAT,
 				 "%s has neither apply(trial) nor a line env:", path);
 	r->path = is_python ? realpath(path, NULL) : NULL;
@@ -336,6 +348,8 @@ int lull_remedy_read_folder(struct lull_vec *all, const char *folder, struct lul
 
 		lull_str_addf(&path, "%s/%s", folder, at[i]);
 		rc = lull_remedy_read(all, path.at, err);
+		if (!rc)
+			((struct lull_remedy *)lull_vec_get(all, all->n - 1))->is_own = true;
 		lull_str_release(&path);
 	}
 	lull_opt_list_release(&names);

@@ -3,7 +3,8 @@
  *
  * A remedy is one Python file of python/lull/remedies/, or a file of the user's. The text at its
  * head, between """ and """, is for lull; the function apply(trial) puts the change in, inside the
- * program (python/lull/_try.py). One without apply() sets variables of the environment alone.
+ * program (python/lull/_try.py). One without apply() and without a line `mend:` sets variables of
+ * the environment alone.
  *
  *	"""NAME: what it changes, as a phrase
  *
@@ -11,6 +12,7 @@
  *	exact: yes                    results are equal to the bit; else
  *	tolerance: 1e-3 because ...   how far losses may lie apart, as a share
  *	env: A=B                      any number of them
+ *	mend: NAME                    what liblull-mend.so does to a program that is not Python
  *	group: NAME                   two remedies of a group exclude each other
  *	by-name: yes                  only tried if --only names it
  *	warmup: N                     steps before it can be measured
@@ -33,10 +35,12 @@ struct lull_remedy {
 	char *write;		/* "" if it says nothing */
 	char *group;		/* NULL: none */
 	char *path;		/* absolute, of a file with apply(); NULL: environment alone */
+	char *mend;		/* of liblull-mend.so (src/mend); NULL */
 	char *because;		/* why results differ; NULL */
 	struct lull_vec causes; /* char * */
 	struct lull_vec env;	/* char *: A=B */
 	bool is_exact, is_by_name;
+	bool is_own;   /* of our folder */
 	f64 tolerance; /* of losses that are not equal */
 	u64 n_warmup;  /* 0: as usual */
 	f64 limit_s;

@@ -25,11 +25,20 @@
 #define GRACE_NS (20 * LULL_NS_PER_S)
 #define TERM_NS	 (5 * LULL_NS_PER_S)
 
+/* Between words of the output. */
+#define NUMBER_GAPS " \t\r\n,;:=()[]{}|/<>\"'"
+
 /* Generations of processes that a program may leave. */
 #define MOST_SWEEPS 100
 
 /* Fewer blocks than this say nothing. */
 #define LEAST_BLOCKS 2
+
+/* So many steps no program has: it is not ended, and nothing waits for the device. */
+#define NEVER (1ULL << 62)
+
+/* Numbers of the output that are compared at most. */
+#define MOST_NUMBERS 1000
 
 /* ---- the environment ---- */
 
@@ -71,8 +80,6 @@ static bool is_ours(const char *variable)
 
 static void add_remedies(struct lull_vec *env, const struct lull_trial_change *change)
 {
-	struct lull_str files = LULL_STR_INIT;
-
 	for (size_t i = 0; i < change->n; i++) {
 		char *const *words = change->remedies[i]->env.at;
 
@@ -83,12 +90,7 @@ static void add_remedies(struct lull_vec *env, const struct lull_trial_change *c
 			set_var(env, copy, equals + 1);
 			free(copy);
 		}
-		if (change->remedies[i]->path)
-			lull_str_addf(&files, "%s%s", files.len ? ":" : "",
-				      change->remedies[i]->path);
 	}
-	set_var(env, "LULL_TRY_REMEDIES", lull_str_text(&files));
-	lull_str_release(&files);
 }
 
 static u64 warmup_of(const struct lull_trial_how *how, const struct lull_trial_change *change)
@@ -100,28 +102,71 @@ static u64 warmup_of(const struct lull_trial_how *how, const struct lull_trial_c
 	return n;
 }
 
-static void make_env(struct lull_vec *env, const struct lull_trial_how *how,
-		     const struct lull_trial_change *change, const char *folder)
-{
+/* What a run is told. */
+struct words {
+	struct lull_str folder, files, changes;
+	struct lull_str env; /* what remedies set, as one word */
 	char numbers[96];
+	bool is_own; /* no file is the user's */
+};
 
+static void make_words(struct words *w, const struct lull_trial_how *how,
+		       const struct lull_trial_change *change, u32 number)
+{
+	*w = (struct words){ .is_own = true };
+	lull_str_addf(&w->folder, "%s/%u", how->folder, number);
+	snprintf(w->numbers, sizeof(w->numbers), "%llu,%llu,%llu",
+		 (unsigned long long)warmup_of(how, change),
+		 (unsigned long long)(how->is_whole ? NEVER : how->n_steps),
+		 (unsigned long long)(how->is_whole ? NEVER : how->n_block));
+	for (size_t i = 0; i < change->n; i++) {
+		const struct lull_remedy *r = change->remedies[i];
+		char *const *env = r->env.at;
+
+		for (size_t n = 0; n < r->env.n; n++)
+			lull_str_addf(&w->env, "%s\n", env[n]);
+		if (r->path)
+			lull_str_addf(&w->files, "%s%s", w->files.len ? ":" : "", r->path);
+		if (r->mend)
+			lull_str_addf(&w->changes, "%s%s", w->changes.len ? "," : "", r->mend);
+		w->is_own = w->is_own && (!r->path || r->is_own);
+	}
+}
+
+static void release_words(struct words *w)
+{
+	lull_str_release(&w->folder);
+	lull_str_release(&w->files);
+	lull_str_release(&w->changes);
+	lull_str_release(&w->env);
+}
+
+static void make_env(struct lull_vec *env, const struct lull_trial_how *how,
+		     const struct lull_trial_change *change, const struct words *w)
+{
 	lull_vec_init(env, sizeof(char *));
 	for (char **v = environ; *v; v++)
 		if (!is_ours(*v))
 			*(char **)lull_vec_push(env) = lull_strdup(*v);
-	snprintf(numbers, sizeof(numbers), "%llu,%llu,%llu",
-		 (unsigned long long)warmup_of(how, change), (unsigned long long)how->n_steps,
-		 (unsigned long long)how->n_block);
 	put_front(env, "PYTHONPATH", how->python);
 	/* Sets of strings have the same order in all runs. */
 	if (!getenv("PYTHONHASHSEED"))
 		set_var(env, "PYTHONHASHSEED", "0");
-	set_var(env, "LULL_TRY", folder);
-	set_var(env, "LULL_TRY_STEPS", numbers);
+	set_var(env, "LULL_TRY", w->folder.at);
+	set_var(env, "LULL_TRY_STEPS", w->numbers);
+	set_var(env, "LULL_TRY_REMEDIES", lull_str_text(&w->files));
 	add_remedies(env, change);
-	if (how->agent)
-		put_front(env, "LD_PRELOAD", how->agent);
-	lull_vec_push(env); /* the NULL at the end */
+	if (how->agent) {
+		struct lull_str preload = LULL_STR_INIT;
+
+		lull_str_puts(&preload, how->agent);
+		if (w->changes.len) {
+			set_var(env, "LULL_MEND", w->changes.at);
+			lull_str_addf(&preload, ":%s", how->mend);
+		}
+		put_front(env, "LD_PRELOAD", preload.at);
+		lull_str_release(&preload);
+	}
 }
 
 /* ---- the process ---- */
@@ -135,7 +180,12 @@ struct run {
 	u64 n_bytes;
 	bool has_hung, is_stopped;
 	int wait_status;
-	struct rusage use;
+	u64 rss_bytes;
+	struct lull_warm_offer offer;
+	int warm; /* index of the process that it was forked from; -1: none */
+	bool is_forked;
+	u64 import_ns; /* before it was forked, by another run */
+	u64 once_ns;   /* by this one */
 };
 
 static int open_to(const char *folder, const char *name)
@@ -150,7 +200,7 @@ static int open_to(const char *folder, const char *name)
 }
 
 /* In the child; `report` tells the parent why exec failed. */
-static void become(char **argv, char **env, const int *streams, int report)
+static void become(char **argv, char **env, const int *streams, int report, int warm)
 {
 	sigset_t none;
 	int error;
@@ -162,6 +212,8 @@ static void become(char **argv, char **env, const int *streams, int report)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int i = 0; i < 3; i++)
 		dup2(streams[i], i);
+	if (warm >= 0)
+		fcntl(warm, F_SETFD, 0);
 	execvpe(argv[0], argv, env);
 	error = errno;
 	if (write(report, &error, sizeof(error)) != sizeof(error))
@@ -178,13 +230,15 @@ static int start(struct run *r, char **argv, char **env, const char *folder, str
 
 	if (streams[0] < 0 || streams[1] < 0 || streams[2] < 0 || pipe2(report, O_CLOEXEC) != 0)
 		return lull_fail_errno(err, "opening files in %s", folder);
-	r->began_ns = r->last_ns = lull_now_ns();
 	r->pid = fork();
 	if (r->pid == 0)
-		become(argv, env, streams, report[1]);
+		become(argv, env, streams, report[1], r->offer.theirs);
 	for (int i = 0; i < 3; i++)
 		close(streams[i]);
 	close(report[1]);
+	if (r->offer.theirs >= 0)
+		close(r->offer.theirs);
+	r->offer.theirs = -1;
 	if (r->pid < 0) {
 		close(report[0]);
 		return lull_fail_errno(err, "starting '%s': fork", argv[0]);
@@ -241,8 +295,8 @@ static void look(struct run *r, const struct lull_trial_how *how, const char *fo
 		end(r, now_ns);
 }
 
-/* Kill the processes that are our children now; false if there are none. */
-static bool kill_children(void)
+/* Kill the processes that are our children now, but for warm ones; false if there are none. */
+static bool kill_children(const struct lull_warms *warms)
 {
 	struct lull_str text = LULL_STR_INIT;
 	const char *at;
@@ -255,12 +309,13 @@ static bool kill_children(void)
 
 		if (end == at)
 			break;
+		if (lull_warms_has(warms, (pid_t)pid))
+			continue;
 		kill((pid_t)pid, SIGKILL);
+		waitpid((pid_t)pid, NULL, WNOHANG);
 		has_any = true;
 	}
 	lull_str_release(&text);
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		has_any = true;
 	return has_any;
 }
 
@@ -268,31 +323,85 @@ static bool kill_children(void)
  * Leave nothing of the program: its group, and what has left that. Orphans become our children
  * (lull_try_run()), and theirs after them.
  */
-static void end_rest(pid_t group)
+static void end_rest(pid_t group, const struct lull_warms *warms)
 {
 	kill(-group, SIGKILL);
-	for (int i = 0; i < MOST_SWEEPS && kill_children(); i++)
+	for (int i = 0; i < MOST_SWEEPS && kill_children(warms); i++)
 		usleep(LOOK_US / 2);
+}
+
+static struct lull_warm *warm_of(const struct run *r, const struct lull_trial_how *how)
+{
+	return lull_vec_get(&how->warms->all, (size_t)r->warm);
+}
+
+/* Fork the run from a process that has its imports; false if there is none, or it failed. */
+static bool fork_from(struct run *r, const struct lull_trial_how *how, const struct words *w,
+		      int warm)
+{
+	pid_t pid = warm < 0 ? -1
+			     : lull_warms_run(how->warms, warm, w->folder.at, w->numbers,
+					      lull_str_text(&w->files));
+
+	if (pid < 0)
+		return false;
+	r->pid = pid;
+	r->warm = warm;
+	r->is_forked = true;
+	return true;
+}
+
+/* A program that was offered to become warm has done its imports: fork this run from it. */
+static void take_offer(struct run *r, const struct lull_trial_how *how, const struct words *w)
+{
+	u64 import_ns = lull_now_ns() - r->began_ns;
+	int warm;
+
+	if (!lull_warms_take(how->warms, &r->offer, r->pid, lull_str_text(&w->env), &warm))
+		return;
+	((struct lull_warm *)lull_vec_get(&how->warms->all, (size_t)warm))->import_ns = import_ns;
+	r->once_ns = import_ns;
+	if (!fork_from(r, how, w, warm))
+		r->wait_status = SIGKILL;
+}
+
+/* Whether the program has ended. */
+static bool has_ended(struct run *r, const struct lull_trial_how *how, const struct words *w)
+{
+	struct lull_warm_end end;
+	struct rusage use;
+	pid_t pid;
+
+	take_offer(r, how, w);
+	if (r->warm >= 0) {
+		if (!lull_warms_poll(how->warms, r->warm, &end))
+			return false;
+		r->wait_status = end.wait_status;
+		r->rss_bytes = end.rss_kib * 1024;
+		r->warm = end.is_gone ? -1 : r->warm;
+		return true;
+	}
+	pid = wait4(r->pid, &r->wait_status, WNOHANG, &use);
+	if (pid == r->pid)
+		r->rss_bytes = (u64)use.ru_maxrss * 1024;
+	return pid == r->pid || (pid < 0 && errno != EINTR);
 }
 
 /* Wait for the end of the program, and leave nothing of it. */
 static void watch(struct run *r, const struct lull_trial_how *how,
-		  const struct lull_trial_change *change, const char *folder)
+		  const struct lull_trial_change *change, const struct words *w)
 {
 	f64 limit_s = 0;
 
 	for (size_t i = 0; i < change->n; i++)
 		limit_s += change->remedies[i]->limit_s;
-	for (u32 n = 1;; n++) {
-		pid_t pid = wait4(r->pid, &r->wait_status, WNOHANG, &r->use);
-
-		if (pid == r->pid || (pid < 0 && errno != EINTR))
-			break;
+	for (u32 n = 1; !has_ended(r, how, w); n++) {
 		if (n % LOOKS_A_LOG == 0)
-			look(r, how, folder, limit_s);
+			look(r, how, w->folder.at, limit_s);
 		usleep(LOOK_US);
 	}
-	end_rest(r->pid);
+	lull_warm_withdraw(&r->offer);
+	end_rest(r->pid, how->warms);
 }
 
 /* ---- what came of it ---- */
@@ -317,14 +426,63 @@ static void read_words(struct lull_trial *t, const char *folder)
 	lull_str_release(&path);
 }
 
-static void judge(struct lull_trial *t, const struct run *r)
+/* Numbers of a line; a word that only starts with digits is none. */
+static void add_numbers(struct lull_vec *to, char *line)
+{
+	char *rest = NULL;
+
+	for (char *word = strtok_r(line, NUMBER_GAPS, &rest); word && to->n < MOST_NUMBERS;
+	     word = strtok_r(NULL, NUMBER_GAPS, &rest)) {
+		char *end;
+		f64 value = strtod(word, &end);
+
+		if (end != word && !*end)
+			*(f64 *)lull_vec_push(to) = value;
+	}
+}
+
+void lull_trial_read_output(struct lull_trial *t, const char *folder)
+{
+	struct lull_str path = LULL_STR_INIT;
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	FILE *f;
+
+	if (t->seen.values.n)
+		return;
+	lull_str_addf(&path, "%s/stdout", folder);
+	f = fopen(path.at, "re");
+	/* A line without an end was cut off. */
+	while (f && (n = getline(&line, &cap, f)) > 0 && line[n - 1] == '\n')
+		add_numbers(&t->seen.values, line);
+	t->has_output = t->seen.values.n > 0;
+	if (f)
+		fclose(f);
+	free(line);
+	lull_str_release(&path);
+}
+
+/* A whole run is one value, twice because a single one is no block. */
+static void take_whole(struct lull_trial *t)
+{
+	t->seen.steps.n = 0;
+	for (int i = 0; i < LEAST_BLOCKS; i++)
+		*(f64 *)lull_vec_push(&t->seen.steps) = (f64)t->wall_ns;
+	t->seen.n_measured = 1;
+}
+
+static void judge(struct lull_trial *t, const struct run *r, bool is_whole)
 {
 	bool is_signal = WIFSIGNALED(r->wait_status);
 
 	t->status = is_signal ? 128 + WTERMSIG(r->wait_status) : WEXITSTATUS(r->wait_status);
 	t->wall_ns = lull_now_ns() - r->began_ns;
 	t->ready_ns = t->seen.began_ns > r->began_ns ? t->seen.began_ns - r->began_ns : 0;
-	t->rss_bytes = (u64)r->use.ru_maxrss * 1024;
+	t->ready_ns += t->ready_ns ? r->import_ns : 0;
+	t->rss_bytes = r->rss_bytes;
+	t->is_forked = r->is_forked;
+	t->once_ns = r->once_ns;
 	if (t->seen.has_ended)
 		t->end = LULL_TRIAL_DONE;
 	else if (r->is_stopped)
@@ -334,33 +492,71 @@ static void judge(struct lull_trial *t, const struct run *r)
 	else if (t->status)
 		t->end = LULL_TRIAL_FAILED;
 	else
-		t->end = t->seen.steps.n >= LEAST_BLOCKS ? LULL_TRIAL_DONE : LULL_TRIAL_FEW_STEPS;
+		t->end = is_whole || t->seen.steps.n >= LEAST_BLOCKS ? LULL_TRIAL_DONE
+								     : LULL_TRIAL_FEW_STEPS;
+}
+
+/* Start the program, from the beginning or from where its imports are done. */
+static int start_run(struct run *r, const struct lull_trial_how *how,
+		     const struct lull_trial_change *change, const struct words *w,
+		     struct lull_err *err)
+{
+	bool can_fork = how->warms && !how->agent && w->is_own;
+	struct lull_vec env;
+	char fd[16];
+	int rc;
+
+	r->began_ns = r->last_ns = lull_now_ns();
+	if (can_fork && fork_from(r, how, w, lull_warms_find(how->warms, lull_str_text(&w->env)))) {
+		r->import_ns = warm_of(r, how)->import_ns;
+		return LULL_OK;
+	}
+	make_env(&env, how, change, w);
+	/* Remedies have to be there before what they change, so a program starts without. */
+	if (can_fork && !w->files.len && lull_warm_offer(how->warms, &r->offer)) {
+		snprintf(fd, sizeof(fd), "%d", r->offer.theirs);
+		set_var(&env, "LULL_TRY_WARM", fd);
+	}
+	lull_vec_push(&env); /* the NULL at the end */
+	rc = start(r, how->argv, env.at, w->folder.at, err);
+	lull_opt_list_release(&env);
+	return rc;
+}
+
+/* What the run imported after PyTorch can be loaded ahead for the next ones. */
+static void note_imports(const struct run *r, const struct lull_trial_how *how,
+			 const struct lull_try_seen *seen)
+{
+	if (r->warm >= 0 && seen->imports.len && !warm_of(r, how)->wants.len)
+		lull_str_puts(&warm_of(r, how)->wants, seen->imports.at);
 }
 
 int lull_trial_run(struct lull_trial *t, const struct lull_trial_how *how,
 		   const struct lull_trial_change *change, u32 number, struct lull_err *err)
 {
-	struct lull_str folder = LULL_STR_INIT;
-	struct run r = { 0 };
-	struct lull_vec env;
+	struct run r = { .offer = { -1, -1 }, .warm = -1 };
+	struct words w;
 	int rc = LULL_OK;
 
 	*t = (struct lull_trial){ .status = 0 };
 	lull_try_seen_init(&t->seen);
-	lull_str_addf(&folder, "%s/%u", how->folder, number);
-	if (mkdir(folder.at, 0700) != 0)
-		rc = lull_fail_errno(err, "making the folder %s", folder.at);
-	make_env(&env, how, change, folder.at);
+	make_words(&w, how, change, number);
+	if (mkdir(w.folder.at, 0700) != 0)
+		rc = lull_fail_errno(err, "making the folder %s", w.folder.at);
 	if (!rc)
-		rc = start(&r, how->argv, env.at, folder.at, err);
+		rc = start_run(&r, how, change, &w, err);
 	if (!rc) {
-		watch(&r, how, change, folder.at);
-		lull_try_log_read(&t->seen, folder.at);
-		read_words(t, folder.at);
-		judge(t, &r);
+		watch(&r, how, change, &w);
+		lull_try_log_read(&t->seen, w.folder.at);
+		note_imports(&r, how, &t->seen);
+		read_words(t, w.folder.at);
+		judge(t, &r, how->is_whole);
+		if (how->is_whole && t->end == LULL_TRIAL_DONE)
+			take_whole(t);
+		lull_trial_read_output(t, w.folder.at);
 	}
-	lull_opt_list_release(&env);
-	lull_str_release(&folder);
+	lull_warm_withdraw(&r.offer);
+	release_words(&w);
 	return rc;
 }
 
@@ -369,10 +565,11 @@ bool lull_trial_did(const struct lull_trial *t, const struct lull_trial_change *
 	char *const *did = t->seen.did.at;
 
 	for (size_t i = 0; i < change->n; i++) {
-		bool has = !change->remedies[i]->path;
+		const struct lull_remedy *r = change->remedies[i];
+		bool has = t->seen.is_python ? !r->path : !r->mend;
 
 		for (size_t n = 0; n < t->seen.did.n && !has; n++)
-			has = strcmp(did[n], change->remedies[i]->name) == 0;
+			has = strcmp(did[n], r->name) == 0;
 		if (!has)
 			return false;
 	}

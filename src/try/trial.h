@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "try/remedy.h"
 #include "try/try_log.h"
+#include "try/warm.h"
 
 enum lull_trial_end {
 	LULL_TRIAL_DONE,      /* steps were measured */
@@ -32,9 +33,12 @@ struct lull_trial_how {
 	const char *folder; /* of all runs */
 	const char *python; /* our package */
 	const char *agent;  /* preloaded; NULL: the program is Python */
+	const char *mend;   /* liblull-mend.so, for remedies that name a change */
+	struct lull_warms *warms;
 	u64 n_warmup, n_steps, n_block;
-	f64 limit_s; /* without a sign of life */
-	f64 most_s;  /* of a whole run; 0: no limit */
+	bool is_whole; /* the whole run is what is measured, until the program ends by itself */
+	f64 limit_s;   /* without a sign of life */
+	f64 most_s;    /* of a whole run; 0: no limit */
 	volatile sig_atomic_t *is_stopped;
 };
 
@@ -43,8 +47,11 @@ struct lull_trial {
 	struct lull_try_seen seen;
 	int status;	 /* exit status as a shell has it */
 	u64 wall_ns;	 /* all of it */
+	u64 once_ns;	 /* of that: imports that other runs need not repeat (warm.h) */
 	u64 ready_ns;	 /* from its start to the first measured step */
 	u64 rss_bytes;	 /* peak of its largest process */
+	bool has_output; /* its values are numbers that it wrote to standard output */
+	bool is_forked;	 /* from a process that had its imports (warm.h) */
 	char words[320]; /* the last line it wrote to standard error; "" if none */
 };
 
@@ -60,6 +67,9 @@ struct lull_trial_change {
  */
 int lull_trial_run(struct lull_trial *t, const struct lull_trial_how *how,
 		   const struct lull_trial_change *change, u32 number, struct lull_err *err);
+
+/* Where the run has no losses, take the numbers that it wrote to `stdout` of its folder instead. */
+void lull_trial_read_output(struct lull_trial *t, const char *folder);
 
 /* Whether each remedy found something to change; one that sets variables alone always does. */
 bool lull_trial_did(const struct lull_trial *t, const struct lull_trial_change *change);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/time.h"
 #include "text/progress.h"
 #include "text/term.h"
@@ -20,6 +21,15 @@
 
 /* The first run may take so many times as long as others: its files are not in memory yet. */
 #define COLD 2
+
+/* The share of its limit that the first run with a remedy is expected to take: 30 s to compile. */
+#define FIRST_SHARE 0.05
+
+/* Runs that decide about a large gain, those of the program as it is included. */
+#define LEAST_RUNS 4
+
+/* Runs that are left for the best candidates after all were screened. */
+#define LAST_RUNS 3
 
 /* Remedies that are tried together at most. */
 #define MOST_TOGETHER 4
@@ -37,6 +47,7 @@ static void on_signal(int number)
 static void release_entry(struct lull_try_entry *e)
 {
 	free((void *)e->remedies);
+	lull_vec_release(&e->values);
 	lull_str_release(&e->name);
 	lull_str_release(&e->why);
 	if (e->has_last)
@@ -47,6 +58,7 @@ size_t lull_try_add(struct lull_try *t, const struct lull_remedy *const *remedie
 {
 	struct lull_try_entry *e = lull_vec_push(&t->entries);
 
+	lull_vec_init(&e->values, sizeof(f64));
 	e->remedies = lull_alloc(n, sizeof(*e->remedies));
 	e->n = n;
 	e->end = LULL_TRY_NOT_REACHED;
@@ -73,6 +85,10 @@ void lull_try_init(struct lull_try *t, const struct lull_try_options *options)
 	lull_vec_init(&t->remedies, sizeof(struct lull_remedy));
 	lull_vec_init(&t->entries, sizeof(struct lull_try_entry));
 	lull_vec_init(&t->values, sizeof(f64));
+	lull_vec_init(&t->firm, sizeof(bool));
+	lull_warms_init(&t->warms);
+	t->warms.is_off = options->is_fresh || options->is_whole || options->client;
+	t->how.warms = &t->warms;
 }
 
 static void remove_tree(const char *path)
@@ -99,12 +115,16 @@ void lull_try_release(struct lull_try *t)
 	for (size_t i = 0; i < t->entries.n; i++)
 		release_entry(entry(t, i));
 	release_entry(&t->base);
+	lull_warms_release(&t->warms);
 	lull_vec_release(&t->entries);
 	lull_remedies_release(&t->remedies);
 	lull_vec_release(&t->values);
+	lull_vec_release(&t->firm);
 	lull_str_release(&t->chosen_by);
 	lull_str_release(&t->agent);
 	lull_str_release(&t->python);
+	lull_str_release(&t->mend);
+	lull_str_release(&t->requests);
 	if (t->folder.len)
 		remove_tree(t->folder.at);
 	lull_str_release(&t->folder);
@@ -121,6 +141,12 @@ f64 lull_try_left_s(const struct lull_try *t)
 
 /* ---- one run ---- */
 
+/* How long another run of this entry would take; 0 if none has ended yet. */
+static u64 again_ns(const struct lull_try_entry *e)
+{
+	return e->last.wall_ns - e->last.once_ns;
+}
+
 static void say_run(const struct lull_try *t, const struct lull_try_entry *e, u32 n_left)
 {
 	struct lull_progress p;
@@ -131,7 +157,7 @@ static void say_run(const struct lull_try *t, const struct lull_try_entry *e, u3
 		      e->n ? lull_str_text(&e->name) : "the program as it is");
 	if (n_left && t->base.last.wall_ns)
 		lull_str_addf(&text, "; %u more, about %s", n_left,
-			      lull_format_ns(n_left * t->base.last.wall_ns).text);
+			      lull_format_ns(n_left * again_ns(&t->base)).text);
 	lull_progress_say(&p, text.at);
 	lull_str_release(&text);
 }
@@ -184,7 +210,10 @@ static void keep_values(struct lull_try *t, const struct lull_trial *trial)
 {
 	if (!t->values.n)
 		lull_vec_add(&t->values, trial->seen.values.at, trial->seen.values.n);
-	t->drift = fmax(t->drift, lull_try_values_apart(&t->values, &trial->seen.values));
+	if (trial->has_output)
+		lull_try_values_firm(t, trial);
+	else
+		t->drift = fmax(t->drift, lull_try_values_apart(&t->values, &trial->seen.values));
 	t->n_measured = trial->seen.n_measured;
 }
 
@@ -200,8 +229,11 @@ static int run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, b
 	int rc;
 
 	say_run(t, e, n_left);
-	rc = lull_trial_run(&trial, &t->how, &change, ++t->n_trials, err);
+	t->n_trials++;
+	rc = t->options->client ? lull_try_serve(t, &trial, &change, t->n_trials, err)
+				: lull_trial_run(&trial, &t->how, &change, t->n_trials, err);
 	*is_out = true;
+	t->n_forked += trial.is_forked;
 	if (!rc && trial.end == LULL_TRIAL_DONE && lull_trial_did(&trial, &change)) {
 		*is_out = false;
 		e->end = LULL_TRY_MEASURED;
@@ -234,16 +266,45 @@ static int run_entry(struct lull_try *t, struct lull_try_entry *e, u32 n_left, b
 
 /* ---- contests ---- */
 
-/* Whether there is time for a run of this entry, which takes as long as its last one. */
+/* Seconds that a run of this entry takes: as long as its last one. */
+static f64 expect_s(const struct lull_try *t, const struct lull_try_entry *e)
+{
+	f64 more_s = 0;
+
+	if (e->last.wall_ns)
+		return (f64)again_ns(e) / 1e9;
+	for (size_t i = 0; i < e->n; i++)
+		more_s += FIRST_SHARE * e->remedies[i]->limit_s;
+	return (f64)again_ns(&t->base) / 1e9 + more_s;
+}
+
+/* Whether there is time for a run of this entry. */
 static bool has_time(struct lull_try *t, const struct lull_try_entry *e)
 {
-	u64 wall_ns = e->last.wall_ns ? e->last.wall_ns : t->base.last.wall_ns;
+	bool is_over = lull_try_left_s(t) < expect_s(t, e);
 
-	if (is_stopped)
-		t->is_stopped = true;
-	else if (lull_try_left_s(t) < (f64)wall_ns / 1e9)
-		t->is_over_budget = true;
-	return !t->is_stopped && !t->is_over_budget;
+	t->is_stopped |= is_stopped;
+	t->is_over_budget |= is_over;
+	return !t->is_stopped && !is_over;
+}
+
+/*
+ * Whether the budget is enough for one more candidate besides those that run already: it has to be
+ * screened, and the best of them needs some more runs. Fewer that are decided say more than many
+ * that are not.
+ */
+static bool has_room(struct lull_try *t, const struct lull_contest *c)
+{
+	const struct lull_side *sides = c->sides.at;
+	f64 again_s = (f64)again_ns(&t->base) / 1e9;
+	size_t n = 0;
+
+	for (size_t i = 1; i < c->sides.n; i++)
+		n += !sides[i].is_out && sides[i].n_runs;
+	if (!n || lull_try_left_s(t) >= again_s * (f64)(n + 3 + LAST_RUNS))
+		return true;
+	t->is_over_budget = true;
+	return false;
 }
 
 /* The entry of a side: the program as it is, or one of those that take part. */
@@ -265,8 +326,13 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 		struct lull_try_entry *e = of_side(t, entries, (size_t)side);
 		bool is_out;
 
-		if (!has_time(t, e))
-			break;
+		if (!has_time(t, e) || (side && !e->has_last && !has_room(t, c))) {
+			/* A shorter one may still fit. */
+			if (!side || t->is_stopped || !has_time(t, &t->base))
+				break;
+			lull_contest_drop(c, (size_t)side);
+			continue;
+		}
 		rc = run_entry(t, e, lull_contest_left(c), &is_out, err);
 		if (rc || is_stopped)
 			continue;
@@ -284,6 +350,29 @@ static int hold(struct lull_try *t, struct lull_contest *c, const size_t *entrie
 		t->is_stopped = true;
 	lull_contest_judge(c);
 	return rc;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	f64 x = *(const f64 *)a, y = *(const f64 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What 99 of 100 requests of all runs take at most. */
+static f64 p99_of(const struct lull_try *t, const struct lull_samples *s)
+{
+	size_t n = s->values.n;
+	f64 *copy, value;
+
+	if (!t->options->client || !n)
+		return 0;
+	copy = lull_alloc(n, sizeof(*copy));
+	memcpy(copy, s->values.at, n * sizeof(*copy));
+	lull_sort(copy, n, sizeof(*copy), by_value);
+	value = copy[(99 * n + 99) / 100 - 1];
+	free(copy);
+	return value;
 }
 
 static void spread(struct lull_try *t, const struct lull_samples *s)
@@ -312,12 +401,14 @@ static void take_gains(struct lull_try *t, const struct lull_contest *c, const s
 	const struct lull_side *sides = c->sides.at;
 
 	t->base.step_ns = lull_samples_median(&sides[0].samples);
+	t->base.p99_ns = p99_of(t, &sides[0].samples);
 	spread(t, &sides[0].samples);
 	for (size_t i = 1; i < c->sides.n; i++) {
 		struct lull_try_entry *e = entry(t, entries[i]);
 
 		e->gain = sides[i].gain;
 		e->step_ns = lull_samples_median(&sides[i].samples);
+		e->p99_ns = p99_of(t, &sides[i].samples);
 		if (e->end == LULL_TRY_MEASURED && !lull_try_values_fit(t, e))
 			e->end = LULL_TRY_DIFFERS;
 	}
@@ -373,6 +464,7 @@ static int add_next(struct lull_try *t, size_t next, const struct lull_contest *
 	e = entry(t, entries[1]);
 	if (!rc && sides[1].n_runs) {
 		e->step_ns = lull_samples_median(&sides[1].samples);
+		e->p99_ns = p99_of(t, &sides[1].samples);
 		e->gain = lull_gain_of(&base->samples, &sides[1].samples, LULL_CONTEST_ALPHA);
 		if (e->end == LULL_TRY_MEASURED && sides[1].gain.verdict == LULL_GAIN_YES &&
 		    is_gain(e))
@@ -402,6 +494,37 @@ static int try_together(struct lull_try *t, size_t n, const struct lull_contest 
 	return rc;
 }
 
+/*
+ * Those for which there seemed to be no room: it may have been left over. Contests with the program
+ * as it is, until one brings nothing new.
+ */
+static int try_rest(struct lull_try *t, size_t n, struct lull_err *err)
+{
+	size_t *entries = lull_alloc(n + 1, sizeof(*entries)), n_rest = n + 1, left;
+	int rc = LULL_OK;
+
+	entries[0] = SIZE_MAX;
+	for (;;) {
+		struct lull_contest c;
+
+		left = 0;
+		for (size_t i = 0; i < n; i++)
+			if (!entry(t, i)->has_last)
+				entries[++left] = i;
+		if (rc || !left || left >= n_rest || !has_time(t, &t->base))
+			break;
+		n_rest = left;
+		lull_contest_init(&c, left + 1, (u32)t->options->n_runs);
+		/* False gains are shared with all others. */
+		c.n_compared = (u32)n;
+		rc = hold(t, &c, entries, err);
+		take_gains(t, &c, entries);
+		lull_contest_release(&c);
+	}
+	free(entries);
+	return rc;
+}
+
 static int try_all(struct lull_try *t, struct lull_err *err)
 {
 	size_t n = t->entries.n, *entries = lull_alloc(n + 1, sizeof(*entries));
@@ -417,6 +540,8 @@ static int try_all(struct lull_try *t, struct lull_err *err)
 	lull_contest_add(&c, 0, t->base.last.seen.steps.at, t->base.last.seen.steps.n);
 	rc = hold(t, &c, entries, err);
 	take_gains(t, &c, entries);
+	if (!rc)
+		rc = try_rest(t, n, err);
 	if (!rc)
 		rc = try_together(t, n, &c, err);
 	lull_contest_release(&c);
@@ -440,6 +565,9 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 		return lull_fail(err, LULL_E_UNSUPPORTED, "stopped before anything was measured");
 	if (!is_out)
 		return LULL_OK;
+	if (t->options->client)
+		return lull_fail(err, LULL_E_IO, "no requests could be measured: %.300s",
+				 trial->words);
 	if (trial->end == LULL_TRIAL_FAILED)
 		return lull_fail(err, LULL_E_IO,
 				 "the program fails by itself, with status %d%s%.300s",
@@ -449,7 +577,7 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 		return lull_fail(
 			err, LULL_E_UNSUPPORTED,
 			"no steps found%s; a program of PyTorch shows them by itself, others mark "
-			"them with lull_step() or lull.step()",
+			"them with lull_step() or lull.step(); --whole compares whole runs",
 			trial->end == LULL_TRIAL_HUNG ? " before the time limit of --timeout" : "");
 	if (trial->end == LULL_TRIAL_HUNG)
 		return lull_fail(err, LULL_E_UNSUPPORTED,
@@ -466,16 +594,15 @@ static int run_base(struct lull_try *t, struct lull_err *err)
 /* A budget must be enough for one remedy. */
 static int check_budget(const struct lull_try *t, struct lull_err *err)
 {
-	f64 each_s = (f64)t->base.last.wall_ns / 1e9;
-	f64 need_s = each_s * (2.0 * (f64)t->options->n_runs - 1);
+	f64 each_s = (f64)again_ns(&t->base) / 1e9;
+	f64 need_s = each_s * (LEAST_RUNS - 1);
 
 	if (COLD * lull_try_left_s(t) >= need_s)
 		return LULL_OK;
 	return lull_fail(err, LULL_E_UNSUPPORTED,
-			 "the budget is too short: a run takes %.1f s, and one remedy needs %llu "
+			 "the budget is too short: a run takes %.1f s, and one remedy needs %d "
 			 "runs, so --budget has to be %.0fs or more",
-			 each_s, (unsigned long long)(2 * t->options->n_runs),
-			 ceil(need_s + 2 * each_s));
+			 each_s, LEAST_RUNS, ceil(need_s + 2 * each_s));
 }
 
 static int make_folder(struct lull_try *t, struct lull_err *err)

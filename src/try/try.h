@@ -38,6 +38,9 @@ struct lull_try_options {
 	bool has_all;	       /* all remedies that need not be named */
 	bool is_dry;	       /* choose, but try nothing */
 	bool is_quiet;	       /* no progress */
+	const char *client;    /* a command that asks the program, a server; NULL: it is none */
+	bool is_whole;	       /* compare whole runs, not steps */
+	bool is_fresh;	       /* no run is forked from another */
 	u64 n_steps, n_warmup, n_runs;
 	u64 budget_ns;	  /* 0: no limit */
 	f64 limit_s;	  /* without a sign of life */
@@ -59,13 +62,16 @@ struct lull_try_entry {
 	size_t n;
 	struct lull_str name; /* of all, with " + " between them */
 	f64 predicted;	      /* by lull why, times as fast; 0: nothing */
+	size_t place;	      /* of what lull why found, among the causes of its first remedy */
 	enum lull_try_end end;
 	struct lull_str why;   /* of ends other than MEASURED: a phrase */
 	struct lull_gain gain; /* over the program as it is */
 	f64 step_ns;	       /* median of its runs */
+	f64 p99_ns;	       /* of requests, where there is a client */
 	u32 n_runs;
 	bool has_values, is_equal; /* losses: some were compared; all are equal to the bit */
 	f64 difference;		   /* of losses, the largest, as a share */
+	struct lull_vec values;	   /* f64: numbers of its output, of the last run */
 	u64 ready_ns;		   /* of its first run: until measuring starts */
 	u64 device_bytes, rss_bytes;
 	struct lull_trial last; /* its last run: places and patch */
@@ -83,12 +89,16 @@ struct lull_try {
 	u64 n_measured; /* steps of a run */
 	u64 spent_ns;
 	u32 n_trials;
+	u32 n_forked; /* that needed no import of PyTorch */
 	bool is_stopped, is_over_budget;
 	struct lull_str chosen_by; /* how remedies were chosen, as a sentence */
 	/* Private. */
 	struct lull_vec values; /* f64: losses of the first run of the program as it is */
-	struct lull_str folder, agent, python;
+	struct lull_vec firm;	/* bool: numbers of its output that are the same in all its runs */
+	struct lull_str requests; /* the last recording of a server */
+	struct lull_str folder, agent, python, mend;
 	struct lull_trial_how how;
+	struct lull_warms warms;
 	u64 began_ns;
 };
 

@@ -3,6 +3,7 @@
  * predicted gain first.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/sort.h"
 #include "base/str.h"
@@ -41,12 +42,44 @@ static f64 predict(const struct lull_why *why, const struct lull_remedy *r)
 	return best;
 }
 
-static int by_prediction(const void *a, const void *b)
+/* The place of the first cause of the remedy that was found, in its own list: 0 is its main one. */
+static size_t place_of(const struct lull_why *why, const struct lull_remedy *r)
 {
-	f64 x = ((const struct lull_try_entry *)a)->predicted;
-	f64 y = ((const struct lull_try_entry *)b)->predicted;
+	const struct lull_finding *findings = why->findings.at;
+	const struct lull_opportunity *ways = why->opportunities.at;
+	char *const *causes = r->causes.at;
 
-	return (x < y) - (x > y);
+	for (size_t k = 0; k < r->causes.n; k++) {
+		for (size_t i = 0; i < why->findings.n; i++)
+			if (findings[i].share >= LEAST_SHARE &&
+			    strcmp(causes[k], lull_causes[findings[i].cause]->id) == 0)
+				return k;
+		for (size_t i = 0; i < why->opportunities.n; i++)
+			if (strcmp(causes[k], ways[i].kind->id) == 0)
+				return k;
+	}
+	return r->causes.n;
+}
+
+/*
+ * The largest prediction first; of equal ones those made for the cause, then those that are quick.
+ */
+static int by_promise(const void *a, const void *b)
+{
+	const struct lull_try_entry *x = a, *y = b;
+	f64 limit_x = x->remedies[0]->limit_s, limit_y = y->remedies[0]->limit_s;
+
+	if (x->predicted != y->predicted)
+		return (x->predicted < y->predicted) - (x->predicted > y->predicted);
+	if (x->place != y->place)
+		return (x->place > y->place) - (x->place < y->place);
+	return (limit_x > limit_y) - (limit_x < limit_y);
+}
+
+/* PyTorch has its own pool and its own pinned memory. */
+static bool can_change(const struct lull_remedy *r, bool is_python)
+{
+	return r->env.n || (is_python ? r->path : r->mend);
 }
 
 static void add_all(struct lull_try *t, const struct lull_why *why)
@@ -57,13 +90,15 @@ static void add_all(struct lull_try *t, const struct lull_why *why)
 	for (size_t i = 0; i < t->remedies.n; i++) {
 		const struct lull_remedy *one = &all[i];
 		f64 predicted = why ? predict(why, one) : 1;
+		struct lull_try_entry *e;
 
-		if (one->is_by_name || predicted <= 0 || (one->path && !is_python))
+		if (one->is_by_name || predicted <= 0 || !can_change(one, is_python))
 			continue;
-		((struct lull_try_entry *)lull_vec_get(&t->entries, lull_try_add(t, &one, 1)))
-			->predicted = why ? predicted : 0;
+		e = lull_vec_get(&t->entries, lull_try_add(t, &one, 1));
+		e->predicted = why ? predicted : 0;
+		e->place = why ? place_of(why, one) : 0;
 	}
-	lull_sort(t->entries.at, t->entries.n, sizeof(struct lull_try_entry), by_prediction);
+	lull_sort(t->entries.at, t->entries.n, sizeof(struct lull_try_entry), by_promise);
 }
 
 /* Forget the candidates with the smallest predictions. */
@@ -119,9 +154,14 @@ int lull_try_choose(struct lull_try *t, struct lull_err *err)
 	(void)err;
 	if (t->entries.n || t->options->only.n)
 		return LULL_OK;
-	say(t, "recording some steps, to choose remedies");
-	lull_str_addf(&path, "%s/choose.lull", t->folder.at);
-	if (lull_try_record(t, &none, path.at, &why) || lull_import_open(path.at, &r, &why)) {
+	if (t->requests.len) {
+		lull_str_puts(&path, t->requests.at);
+	} else {
+		say(t, "recording some steps, to choose remedies");
+		lull_str_addf(&path, "%s/choose.lull", t->folder.at);
+		lull_try_record(t, &none, path.at, &why);
+	}
+	if (why.code || lull_import_open(path.at, &r, &why)) {
 		lull_str_addf(&t->chosen_by, "%s, so all remedies are tried", why.msg);
 		add_all(t, NULL);
 	} else {

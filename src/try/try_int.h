@@ -28,12 +28,29 @@ int lull_try_choose(struct lull_try *t, struct lull_err *err);
 int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, const char *path,
 		    struct lull_err *err);
 
+/*
+ * The same in this folder, which is made; where options have a client, it asks the program, and
+ * *is_answered tells whether it succeeded.
+ */
+int lull_try_record_in(struct lull_try *t, const struct lull_trial_change *change, const char *path,
+		       const char *folder, bool *is_answered, struct lull_err *err);
+
+/* Let the client ask the server, until it succeeds; false if it never does (try_client.c). */
+bool lull_try_attend(const struct lull_try *t, pid_t server, const char *folder);
+
+/* Like lull_trial_run(), for a program that a client asks: its steps are requests. */
+int lull_try_serve(struct lull_try *t, struct lull_trial *trial,
+		   const struct lull_trial_change *change, u32 number, struct lull_err *err);
+
 /* Compare the losses of a run with those of the program as it is (try_values.c). */
 void lull_try_values_note(const struct lull_try *t, struct lull_try_entry *e,
 			  const struct lull_trial *trial);
 
+/* Keep only those numbers of the output that this run of the program has as well. */
+void lull_try_values_firm(struct lull_try *t, const struct lull_trial *trial);
+
 /* False if they differ by more than the remedies may, and more than those of equal runs do. */
-bool lull_try_values_fit(const struct lull_try *t, const struct lull_try_entry *e);
+bool lull_try_values_fit(const struct lull_try *t, struct lull_try_entry *e);
 
 /* The largest difference of two rows of losses, as a share; 0 if all are equal to the bit. */
 f64 lull_try_values_apart(const struct lull_vec *a, const struct lull_vec *b);

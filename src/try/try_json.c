@@ -52,6 +52,7 @@ static void write_entry(struct lull_json *j, const struct lull_try_entry *e)
 	lull_json_key_text(j, "verdict", e->n ? lull_try_verdict(e) : "baseline");
 	lull_json_key_text(j, "why", e->why.len ? e->why.at : NULL);
 	write_number(j, "step_ns", e->step_ns > 0, e->step_ns);
+	write_number(j, "p99_ns", e->p99_ns > 0, e->p99_ns);
 	lull_json_key(j, "gain");
 	write_gain(j, e);
 	write_number(j, "predicted", e->predicted > 0, e->predicted);
@@ -85,11 +86,16 @@ void lull_try_json(const struct lull_try *t, FILE *to)
 	lull_json_key_text(&j, "chosen_by", t->chosen_by.len ? t->chosen_by.at : NULL);
 	lull_json_key_f64(&j, "noise", t->noise);
 	lull_json_key_f64(&j, "loss_drift", t->drift);
-	lull_json_key_u64(&j, "steps", t->n_measured);
+	lull_json_key_u64(&j, "steps", t->options->is_whole ? 0 : t->n_measured);
 	lull_json_key(&j, "stopped");
 	lull_json_bool(&j, t->is_stopped);
 	lull_json_key(&j, "over_budget");
 	lull_json_bool(&j, t->is_over_budget);
+	lull_json_key_u64(&j, "runs", t->n_trials);
+	lull_json_key_u64(&j, "forked_runs", t->n_forked);
+	lull_json_key_text(&j, "not_forked",
+			   t->base.last.seen.not_forked.len ? t->base.last.seen.not_forked.at
+							    : NULL);
 	lull_json_key_u64(&j, "spent_ns", t->spent_ns);
 	lull_json_end(&j);
 	fputc('\n', to);

@@ -36,6 +36,8 @@ void lull_try_seen_release(struct lull_try_seen *s)
 	lull_opt_list_release(&s->kept);
 	lull_opt_list_release(&s->trouble);
 	lull_str_release(&s->patch);
+	lull_str_release(&s->imports);
+	lull_str_release(&s->not_forked);
 }
 
 /* A word that the list does not have yet. */
@@ -143,6 +145,14 @@ static void read_line(struct lull_try_seen *own, struct lull_try_seen *all, cons
 		break;
 	case 'p':
 		lull_str_addf(&all->patch, "%s\n", text);
+		break;
+	case 'f':
+		lull_str_clear(&all->not_forked);
+		lull_str_puts(&all->not_forked, text);
+		break;
+	case 'i':
+		lull_str_clear(&all->imports);
+		lull_str_puts(&all->imports, text);
 		break;
 	default:
 		break;

@@ -36,6 +36,8 @@ struct lull_try_seen {
 	struct lull_vec kept;	 /* char *: files that were saved elsewhere */
 	struct lull_vec trouble; /* char * */
 	struct lull_str patch;
+	struct lull_str not_forked; /* why; "" if it was, or was not asked to */
+	struct lull_str imports;    /* modules that runs could share, with blanks between them */
 };
 
 /* Nothing seen. */

@@ -14,6 +14,9 @@
 /* Blocks of a run: enough for a median, few enough that waiting for the device costs nothing. */
 #define N_BLOCKS 4
 
+/* What changes calls of CUDA (src/mend), beside the agent. */
+#define MEND_NAME "liblull-mend.so"
+
 /* Whether a word names Python or a launcher that is written in it. */
 static bool is_python_word(const char *word)
 {
@@ -47,6 +50,8 @@ static int locate(struct lull_try *t, struct lull_err *err)
 	if (!lull_locate_python(t->agent.at, &t->python))
 		return lull_fail(err, LULL_E_NOT_FOUND, "the folder python is missing beside %s",
 				 t->agent.at);
+	lull_str_add(&t->mend, t->agent.at, (size_t)(strrchr(t->agent.at, '/') - t->agent.at));
+	lull_str_puts(&t->mend, "/" MEND_NAME);
 	if (strpbrk(t->agent.at, LULL_PRELOAD_GAPS) && needs_agent(t->options->argv[0]))
 		return lull_fail(err, LULL_E_USAGE,
 				 "'%s': a path with a space or a colon cannot be preloaded",
@@ -61,9 +66,11 @@ static void settle_how(struct lull_try *t)
 	t->how.argv = o->argv;
 	t->how.python = t->python.at;
 	t->how.agent = needs_agent(o->argv[0]) ? t->agent.at : NULL;
+	t->how.mend = t->mend.at;
 	t->how.n_warmup = o->n_warmup;
 	t->how.n_steps = o->n_steps;
 	t->how.n_block = o->n_steps / N_BLOCKS ? o->n_steps / N_BLOCKS : 1;
+	t->how.is_whole = o->is_whole;
 	t->how.limit_s = o->limit_s;
 }
 

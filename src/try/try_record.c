@@ -35,10 +35,25 @@ static void add_word(struct lull_vec *argv, const char *word)
 	*(char **)lull_vec_push(argv) = lull_strdup(word);
 }
 
-/* Set what the hooks of a trial read, for the recorder and the program that it starts. */
-static void set_variables(const struct lull_trial_change *change, const char *folder)
+/* The library that makes changes comes after the agent, which the recorder puts in front. */
+static void set_mend(const char *library, const char *names)
 {
-	struct lull_str files = LULL_STR_INIT;
+	const char *old = getenv("LD_PRELOAD");
+	struct lull_str preload = LULL_STR_INIT;
+
+	lull_str_puts(&preload, library);
+	if (old && *old)
+		lull_str_addf(&preload, ":%s", old);
+	setenv("LD_PRELOAD", preload.at, 1);
+	setenv("LULL_MEND", names, 1);
+	lull_str_release(&preload);
+}
+
+/* Set what the hooks of a trial read, for the recorder and the program that it starts. */
+static void set_variables(const struct lull_trial_how *how, const struct lull_trial_change *change,
+			  const char *folder)
+{
+	struct lull_str files = LULL_STR_INIT, changes = LULL_STR_INIT;
 
 	setenv("LULL_TRY", folder, 1);
 	for (size_t i = 0; i < change->n; i++) {
@@ -49,9 +64,15 @@ static void set_variables(const struct lull_trial_change *change, const char *fo
 		if (change->remedies[i]->path)
 			lull_str_addf(&files, "%s%s", files.len ? ":" : "",
 				      change->remedies[i]->path);
+		if (how->agent && change->remedies[i]->mend)
+			lull_str_addf(&changes, "%s%s", changes.len ? "," : "",
+				      change->remedies[i]->mend);
 	}
 	setenv("LULL_TRY_REMEDIES", lull_str_text(&files), 1);
+	if (changes.len)
+		set_mend(how->mend, changes.at);
 	lull_str_release(&files);
+	lull_str_release(&changes);
 }
 
 static void make_command(const struct lull_try *t, const char *path, struct lull_vec *argv)
@@ -64,7 +85,8 @@ static void make_command(const struct lull_try *t, const char *path, struct lull
 	add_word(argv, "lull");
 	add_word(argv, "profile");
 	add_word(argv, "-q");
-	add_word(argv, steps);
+	if (!t->options->is_whole && !t->options->client)
+		add_word(argv, steps);
 	add_word(argv, "-o");
 	add_word(argv, path);
 	for (char **word = t->options->argv; *word; word++)
@@ -72,12 +94,13 @@ static void make_command(const struct lull_try *t, const char *path, struct lull
 	lull_vec_push(argv);
 }
 
-static void become_recorder(char **argv, const struct lull_trial_change *change, const char *folder)
+static void become_recorder(char **argv, const struct lull_trial_how *how,
+			    const struct lull_trial_change *change, const char *folder)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setpgid(0, 0);
-	set_variables(change, folder);
+	set_variables(how, change, folder);
 	for (int i = 0; i < 3 && null >= 0; i++)
 		dup2(null, i);
 	execv("/proc/self/exe", argv);
@@ -88,7 +111,7 @@ static void become_recorder(char **argv, const struct lull_trial_change *change,
  * Wait for the recorder. Once the report is there, or it takes too long, the program is to end: a
  * signal to the recorder reaches it.
  */
-static void wait_for(const struct lull_try *t, pid_t pid, const char *path)
+static void wait_for(const struct lull_try *t, pid_t pid, const char *path, bool is_done)
 {
 	u64 sent_ns = 0, began_ns = lull_now_ns();
 	u64 most_ns =
@@ -97,7 +120,7 @@ static void wait_for(const struct lull_try *t, pid_t pid, const char *path)
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		u64 now_ns = lull_now_ns();
-		bool is_over = *t->how.is_stopped || now_ns > began_ns + most_ns ||
+		bool is_over = is_done || *t->how.is_stopped || now_ns > began_ns + most_ns ||
 			       access(path, R_OK) == 0;
 
 		if (is_over && !sent_ns) {
@@ -111,32 +134,41 @@ static void wait_for(const struct lull_try *t, pid_t pid, const char *path)
 	kill(-pid, SIGKILL);
 }
 
-int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, const char *path,
-		    struct lull_err *err)
+int lull_try_record_in(struct lull_try *t, const struct lull_trial_change *change, const char *path,
+		       const char *folder, bool *is_answered, struct lull_err *err)
 {
-	struct lull_str folder = LULL_STR_INIT;
 	struct lull_vec argv;
 	pid_t pid;
 
-	lull_str_addf(&folder, "%s/recorded-%u", t->folder.at, ++t->n_trials);
-	if (mkdir(folder.at, 0700) != 0) {
-		lull_fail_errno(err, "making the folder %s", folder.at);
-		lull_str_release(&folder);
-		return err->code;
-	}
+	if (mkdir(folder, 0700) != 0)
+		return lull_fail_errno(err, "making the folder %s", folder);
 	make_command(t, path, &argv);
 	pid = fork();
 	if (pid == 0)
-		become_recorder(argv.at, change, folder.at);
+		become_recorder(argv.at, &t->how, change, folder);
+	if (pid > 0 && t->options->client)
+		*is_answered = lull_try_attend(t, pid, folder);
 	if (pid > 0)
-		wait_for(t, pid, path);
+		wait_for(t, pid, path, t->options->client);
 	lull_opt_list_release(&argv);
-	lull_str_release(&folder);
 	if (pid < 0)
 		return lull_fail_errno(err, "recording: fork");
 	if (access(path, R_OK) != 0)
 		return lull_fail(err, LULL_E_IO, "the program could not be recorded");
 	return LULL_OK;
+}
+
+int lull_try_record(struct lull_try *t, const struct lull_trial_change *change, const char *path,
+		    struct lull_err *err)
+{
+	struct lull_str folder = LULL_STR_INIT;
+	bool is_answered;
+	int rc;
+
+	lull_str_addf(&folder, "%s/recorded-%u", t->folder.at, ++t->n_trials);
+	rc = lull_try_record_in(t, change, path, folder.at, &is_answered, err);
+	lull_str_release(&folder);
+	return rc;
 }
 
 int lull_try_keep(struct lull_try *t, struct lull_err *err)

@@ -103,6 +103,8 @@ static void say_entry(const struct lull_try *t, const struct lull_try_entry *e,
 			      e->end == LULL_TRY_NOTHING ? "" : "out: ", lull_str_text(&e->why));
 	} else {
 		say_gain(e, text);
+		if (e->p99_ns > 0)
+			lull_str_addf(text, ", p99 %s", lull_why_time(e->p99_ns).text);
 		if (e->gain.verdict == LULL_GAIN_YES) {
 			lull_str_puts(text, ", ");
 			lull_try_say_losses(e, text);
@@ -129,11 +131,21 @@ static void print_entry(const struct lull_try *t, const struct lull_try_entry *e
 	lull_str_release(&text);
 }
 
+/* What is measured. */
+static const char *unit(const struct lull_try *t)
+{
+	return t->options->client ? "request" : t->options->is_whole ? "run" : "step";
+}
+
 static void print_base(const struct lull_try *t, FILE *to)
 {
-	fprintf(to, "%-*s%s a step   (%u run%s of %llu steps", NAME_COLUMNS, "as it is",
-		lull_why_time(t->base.step_ns).text, t->base.n_runs, t->base.n_runs == 1 ? "" : "s",
-		(unsigned long long)t->n_measured);
+	fprintf(to, "%-*s%s a %s   (%u run%s", NAME_COLUMNS, "as it is",
+		lull_why_time(t->base.step_ns).text, unit(t), t->base.n_runs,
+		t->base.n_runs == 1 ? "" : "s");
+	if (!t->options->is_whole)
+		fprintf(to, " of %llu %ss", (unsigned long long)t->n_measured, unit(t));
+	if (t->base.p99_ns > 0)
+		fprintf(to, ", p99 %s", lull_why_time(t->base.p99_ns).text);
 	if (t->base.n_runs > 1)
 		fprintf(to, ", +-%.1f %%", 100 * t->noise);
 	fputs(")\n", to);
@@ -203,9 +215,10 @@ static void print_best(const struct lull_try *t, FILE *to, int width)
 		print_places(best, to);
 	} else if (t->entries.n && !t->is_stopped && !t->is_over_budget) {
 		lull_term_say(to, 0, width,
-			      "Nothing gains: no remedy makes a step %.1f %% faster, "
+			      "Nothing gains: no remedy makes a %s %.1f %% faster, "
 			      "as far as %u runs tell.",
-			      100 * LULL_DECIDE_LEAST_SHIFT * LULL_CONTEST_LEAST, t->n_trials);
+			      unit(t), 100 * LULL_DECIDE_LEAST_SHIFT * LULL_CONTEST_LEAST,
+			      t->n_trials);
 	} else if (!t->entries.n) {
 		lull_term_say(to, 0, width,
 			      "Nothing to try: there is no remedy for what was found.");

@@ -40,6 +40,35 @@ static f64 allowed(const struct lull_try_entry *e)
 	return sum;
 }
 
+void lull_try_values_firm(struct lull_try *t, const struct lull_trial *trial)
+{
+	const f64 *first = t->values.at, *now = trial->seen.values.at;
+	bool *firm;
+
+	while (t->firm.n < t->values.n)
+		*(bool *)lull_vec_push(&t->firm) = true;
+	firm = t->firm.at;
+	for (size_t i = 0; i < t->firm.n; i++)
+		firm[i] = firm[i] && (i >= trial->seen.values.n || apart(first[i], now[i]) == 0);
+}
+
+/* Compare numbers of the output; which of them count is known better with each run. */
+static void compare_output(const struct lull_try *t, struct lull_try_entry *e)
+{
+	const f64 *first = t->values.at, *now = e->values.at;
+	const bool *firm = t->firm.at;
+
+	e->has_values = false;
+	e->difference = 0;
+	for (size_t i = 0; i < e->values.n && i < t->firm.n; i++) {
+		if (!firm[i])
+			continue;
+		e->has_values = true;
+		e->difference = fmax(e->difference, apart(first[i], now[i]));
+	}
+	e->is_equal = e->difference == 0;
+}
+
 void lull_try_values_note(const struct lull_try *t, struct lull_try_entry *e,
 			  const struct lull_trial *trial)
 {
@@ -47,12 +76,20 @@ void lull_try_values_note(const struct lull_try *t, struct lull_try_entry *e,
 
 	if (!t->values.n || !trial->seen.values.n)
 		return;
+	if (trial->has_output) {
+		e->values.n = 0;
+		lull_vec_add(&e->values, trial->seen.values.at, trial->seen.values.n);
+		compare_output(t, e);
+		return;
+	}
 	e->is_equal = (!e->has_values || e->is_equal) && difference == 0;
 	e->has_values = true;
 	e->difference = fmax(e->difference, difference);
 }
 
-bool lull_try_values_fit(const struct lull_try *t, const struct lull_try_entry *e)
+bool lull_try_values_fit(const struct lull_try *t, struct lull_try_entry *e)
 {
+	if (e->values.n)
+		compare_output(t, e);
 	return !e->has_values || e->difference <= fmax(allowed(e), LUCK * t->drift);
 }

@@ -40,12 +40,13 @@
 #include "base/types.h"
 #include "wire/kwish.h"
 
-#define LULL_WIRE_MAGIC	 0x3257754c /* "LuW2": changes with every incompatible layout */
+#define LULL_WIRE_MAGIC	 0x3457754c /* "LuW4": changes with every incompatible layout */
 #define LULL_CHUNK_BYTES 65536u
 #define LULL_N_CHUNKS	 4096u /* 256 MiB a process at most, taken only as needed */
 #define LULL_N_SLOTS	 4096u
 #define LULL_N_ISSUES	 64u
 #define LULL_N_CLOCKS	 64u
+#define LULL_N_FORKS	 32u
 #define LULL_ENV_SESSION "LULL_SESSION"
 #define LULL_ENV_AGENT	 "LULL_AGENT" /* path of the agent, to put it back into LD_PRELOAD */
 #define LULL_ENV_ASAN	 "ASAN_OPTIONS"
@@ -84,6 +85,7 @@ enum {
 	LULL_WATCH_PROFILER_API = 2, /* cudaProfilerStart() */
 	LULL_WATCH_STEPS = 4,	     /* steps, by lull_control.schedule */
 	LULL_WATCH_PROGRAM = 8,	     /* lull_start(), lull_schedule() */
+	LULL_WATCH_DUTY = 16,	     /* steps, when the recorder wants a window (--duty) */
 };
 
 /* Which steps are recorded; see schedule.h of the agent. */
@@ -167,6 +169,12 @@ struct lull_control {
 	 */
 	_Atomic u32 filed_record;
 	char next_report_path[1024]; /* "" if it is longer */
+	/* LULL_WATCH_DUTY: a window has so many steps, and takes so long, at least. */
+	u32 window_steps;
+	u64 window_ticks;
+	/* The time between windows so far, for lull recover: it is left out of the report. */
+	u64 left_out_ns;
+	u64 collector_pid_ns; /* the PID namespace that collector_pid is of, 0 = unknown */
 };
 
 enum lull_chunk_state {
@@ -198,7 +206,7 @@ struct lull_chunk {
 	u32 slot;
 	u32 level;
 	u64 seq;		/* unique in the image, rising in order of acquisition */
-	_Atomic u32 has_memory; /* for its data; stays when it is freed */
+	_Atomic u32 has_memory; /* bytes of its data that have some; stays when it is freed */
 	u8 pad[36];
 };
 
@@ -211,6 +219,13 @@ struct lull_slot {
 	_Atomic u64 end_counter;
 	_Atomic u64 n_dropped; /* events lost for lack of a chunk */
 	u8 pad[24];
+};
+
+/* A forked child that has no image of its own yet. */
+struct lull_fork {
+	u32 pid, parent_pid;
+	u64 counter;	 /* when */
+	_Atomic u64 seq; /* its number from 1 on, once the rest is there */
 };
 
 /* Head of an image file. */
@@ -252,6 +267,16 @@ struct lull_image {
 	char torch_detail[96];	 /* what could not be hooked, a word each */
 	_Atomic u32 is_in_round; /* counted in lull_control.n_in_round */
 	u64 pid_ns; /* inode of the PID namespace that pid and parent_pid are of, 0 = unknown */
+	u32 is_attached;      /* the agent came into a program that ran already, and will leave */
+	_Atomic u32 has_left; /* the agent has left the process, which goes on (lull attach) */
+	/*
+	 * Children tell here that they exist: entry i % LULL_N_FORKS for each of [0, n_forks). Up
+	 * to n_forks_read the recorder has read them. Who finds no room, or finds is_closed after
+	 * it has written its entry, makes an image at once.
+	 */
+	_Atomic u64 n_forks, n_forks_read;
+	_Atomic u32 is_closed; /* the recorder reads the entries for the last time */
+	struct lull_fork forks[LULL_N_FORKS];
 };
 
 /* So many entries of a table at a time get memory: a page of the usual size. */
@@ -378,9 +403,10 @@ struct lull_wire_module {
 /*
  * step: the step with this number begins (and the one before ends). a: LULL_STEP_* bits.
  */
-#define LULL_STEP_END	 1u /* only ends the current one */
-#define LULL_STEP_NONE	 4u /* with END: the current one was none, forget it */
-#define LULL_STEP_HOOKED 2u /* found by the hooks of a framework, not said by the program */
+#define LULL_STEP_END	  1u /* only ends the current one */
+#define LULL_STEP_NONE	  4u /* with END: the current one was none, forget it */
+#define LULL_STEP_HOOKED  2u /* found by the hooks of a framework, not said by the program */
+#define LULL_STEP_OUTSIDE 8u /* of no window: it is counted and timed, and no more (--duty) */
 struct lull_wire_step {
 	struct lull_event head;
 	u64 number;

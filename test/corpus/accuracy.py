@@ -87,6 +87,24 @@ def sure_table(rows):
     return table
 
 
+TWICE_BEGIN, TWICE_END = "<!-- table: twice -->", "<!-- end of twice -->"
+
+
+def twice_table(lull, data, rows):
+    """Whether a program that is recorded a second time gets the same first cause."""
+    table = [["recorded twice", "n", "same first cause"]]
+    for name in ("tune", "check"):
+        n = same = 0
+        for r in rows:
+            path = os.path.join(data, "second", r["name"] + ".lull")
+            if set_of(r["name"]) == name and os.path.exists(path):
+                n += 1
+                same += answer(lull, path)["first"] == r["first"]
+        if n:
+            table.append([name, n, same])
+    return table
+
+
 def lines_of(table, is_markdown=False):
     table = [[str(c) for c in r] for r in table]
     widths = [max(len(r[i]) for r in table) for i in range(len(table[0]))]
@@ -139,9 +157,11 @@ def main():
               "%.2f" % r["true"] if r["true"] else "-", "%.2f" % r["predicted"] if r["predicted"] else "-"]
              for r in shown])), end="\n\n")
     sure = sure_table(rows)
-    print("\n".join([*lines_of(table), "", *lines_of(sure)]))
+    twice = twice_table(o.lull, data, rows)
+    print("\n".join([*lines_of(table), "", *lines_of(sure), "", *lines_of(twice)]))
     for path in filter(None, (o.write, o.check)):
         text = with_table(with_table(read(path), table), sure, SURE_BEGIN, SURE_END)
+        text = with_table(text, twice, TWICE_BEGIN, TWICE_END)
         if path == o.check and text != read(path):
             print("%s has other tables: look at what changed (--each), then run `make accuracy`" % path)
             return 1

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,19 @@ def run(words, seconds=120, input=None, check=False, **how):
     if check:
         expect(f"status of {words}", p.returncode == 0, f"{p.returncode}\n{err}")
     return subprocess.CompletedProcess(words, p.returncode, out, err)
+
+
+def free_port():
+    """A port that nobody listens at, and that is nobody's by chance: ports that the system hands out begin at 32768."""
+    for port in range(20000 + os.getpid() % 10000, 32768):
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no port is free")
 
 
 def children(pid):

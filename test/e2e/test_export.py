@@ -131,6 +131,39 @@ def ns(us):
     return round(us * 1000)
 
 
+# ---- pytorch ----
+
+
+class PyTorch(Case):
+    """What lull reads back from the trace is what the report says; the reader of PyTorch's traces is another piece of code."""
+
+    def test_it_comes_back(self):
+        report = os.path.join(HERE, "..", "data", "torch", "train.lull")
+        trace = self.at("train.pt.trace.json")
+        lull("export", "-t", "pytorch", "-o", trace, report)
+        for what in ("SELECT count(*), sum(dur), min(name), max(grid_x), max(registers) FROM kernels",
+                     "SELECT count(*), sum(dur), sum(bytes) FROM copies",
+                     "SELECT count(*), sum(dur), count(DISTINCT name) FROM calls",
+                     "SELECT number, dur, launches, bytes FROM steps"):
+            self.assertEqual(lull("query", "-f", "csv", trace, what).stdout,
+                             lull("query", "-f", "csv", report, what).stdout)
+        ops = [{row["Name"]: (row["# of Calls"], row["Self CUDA (ns)"]) for row in json.loads(
+            lull("stats", "-q", "-r", "ops:shape", "-f", "json", path).stdout) if row["Name"].startswith("aten::")}
+            for path in (trace, report)]
+        self.assertGreater(len(ops[1]), 20)
+        self.assertEqual(*ops)
+
+    def test_one_process_and_names_that_are_no_text(self):
+        trace = self.at("t.json")
+        lull("export", "-t", "pytorch", "-o", trace, self.report(TRACE))
+        with open(trace) as f:
+            events = json.load(f)["traceEvents"]
+        self.assertEqual({e["pid"] for e in events if e["cat" if "cat" in e else "name"] in ("cpu_op", "cuda_runtime")}, {10})
+        self.assertEqual([e["name"] for e in events if e.get("cat") == "kernel" and e["args"]["grid"] == [128, 1, 1]],
+                         ["void gemm<float>(float*)"])
+        self.assertIn([[2, 3], [3, 4]], [e["args"].get("Input Dims") for e in events if e.get("cat") == "cpu_op"])
+
+
 # ---- chrome ----
 
 

@@ -200,13 +200,15 @@ def long_lists_of_reports_come_in_pages():
 
 
 def a_server_that_only_reads_has_no_tool_that_writes():
-    answers = serve([request(1, "tools/list"), call(2, "profile", command=["true"]), call(3, "info", report=REPORT)],
+    answers = serve([request(1, "tools/list"), call(2, "profile", command=["true"]), call(3, "info", report=REPORT),
+                     call(4, "try", command=["true"])],
                     "--read-only")
     names = {tool["name"] for tool in answers[1]["result"]["tools"]}
-    expect("the tools", names == {"why", "diff", "gate", "stats", "query", "timeline", "info", "doctor", "job"}, names)
+    expect("the tools", names == {"why", "diff", "gate", "stats", "query", "requests", "timeline", "info", "doctor", "job"}, names)
     for tool in answers[1]["result"]["tools"]:
         expect(tool["name"], tool["annotations"]["readOnlyHint"] == (tool["name"] != "job"), tool)
-    expect("profile", "--read-only" in answers[2]["error"]["message"], answers[2])
+    for number in (2, 4):
+        expect("profile and try", "--read-only" in answers[number]["error"]["message"], answers[number])
     expect("info", not answers[3]["result"]["isError"], answers[3])
 
 
@@ -267,6 +269,8 @@ def a_long_call_becomes_a_job():
     answer = ask(call(8, "job", number=number, cancel=True))
     expect("it was ended", answer["result"]["isError"] and "[cancelled]" in text_of(answer), answer)
     expect("nothing of it is left", "sleep" not in children_of(server.pid), children_of(server.pid))
+    said = text_of(ask(call(9, "profile", command=["sh", "-c", "seq -f line%.0f 2000 >&2"], output="loud")))
+    expect("the last lines of many", "...\nline" in said and "line2000\n" in said and "line1000\n" not in said, said)
     server.stdin.close()
     expect("status", server.wait(runner.limit()) == 0, server.returncode)
 
@@ -323,11 +327,12 @@ def official_client(era):
     for name, report in (("before", "dataloader_cpu"), ("after", "dataloader_cpu-fixed")):
         shutil.copy(os.path.join(ROOT, "examples/reports", report + ".lull"), name + ".lull")
     shutil.copy(os.path.join(ROOT, "test/data/kernels/strided_read.lull"), "kernel.lull")
+    shutil.copy(os.path.join(ROOT, "test/corpus/data/http_embedder.lull"), "serve.lull")
     done = runner.run([*script, era, LULL, os.getcwd()], env=environment())
     expect("all that the client tries", done.returncode == 0, done.stdout + done.stderr)
     lines = done.stdout.splitlines()
     expect("the revision", lines[0] == f"revision {'2025-11-25' if era == 'legacy' else era}", lines[0])
-    expect("every tool", sum(line.startswith("tool ") for line in lines) == 13 and lines[-1] == "all", lines)
+    expect("every tool", sum(line.startswith("tool ") for line in lines) == 15 and lines[-1] == "all", lines)
 
 
 def the_official_client_calls_every_tool():
@@ -363,13 +368,14 @@ def configurations_start_the_server():
     for entry in found:
         words = [entry["command"], *(word.replace("${workspaceFolder}", os.getcwd()) for word in entry["args"])]
         done = runner.run(words, input=json.dumps(request(1, "tools/list")) + "\n", env=environment())
-        expect(f"{words}", len(json.loads(done.stdout)["result"]["tools"]) == 13, done.stderr)
+        expect(f"{words}", len(json.loads(done.stdout)["result"]["tools"]) == 15, done.stderr)
 
 
 def what_the_pages_tell_agents_is_so():
     """Commands and options exist, and examples that need no program run."""
     shutil.copy(REPORT, "before.lull")
     shutil.copy(REPORT.replace(".lull", "-fixed.lull"), "after.lull")
+    shutil.copy(os.path.join(ROOT, "test/corpus/data/http_embedder.lull"), "serve.lull")
     n_run = 0
     for name in ("SKILL.md", "llms.txt", "README.md"):
         for line in re.findall(r"`(lull [^`]*)`", read(name)):
@@ -379,7 +385,7 @@ def what_the_pages_tell_agents_is_so():
             for word in words[2:]:
                 if word.startswith("--"):
                     expect(f"the option of {line}", word.split("=")[0] in options, options)
-            if words[1] in ("profile", "kernel", "mcp", "lsp", "doctor") or "FOLDER" in words:
+            if words[1] in ("profile", "kernel", "mcp", "lsp", "doctor") or "FOLDER" in words or "train.py" in words:
                 continue
             done = runner.run([LULL, *words[1:]], env=environment())
             expect(f"{line} works", done.returncode == 0, done.stderr)

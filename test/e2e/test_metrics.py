@@ -4,6 +4,7 @@ NVML; and the dashboard that shows them.
 
 Usage: test_metrics.py BUILD [NAME...]
 """
+import contextlib
 import json
 import os
 import re
@@ -12,6 +13,8 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.parse
 import urllib.request
 
 import runner
@@ -74,23 +77,35 @@ def fetch(url):
         return f.read().decode()
 
 
-def told_until(ready, *words, **knobs):
-    """Record until `ready` of the metrics holds; the text at that moment."""
+@contextlib.contextmanager
+def recording(*words, **knobs):
+    """A recorder that tells metrics: their address."""
     p = runner.start([LULL, "profile", "-s", "none", "--python-sampling=false", "--metrics-port=0", "-o", "m", *words, LOOP,
                       "--steps=1000000"], env={**os.environ, **SIM, **knobs}, stderr=subprocess.PIPE,
                      stdout=subprocess.DEVNULL, text=True)
-    url, last = runner.url_of_metrics(p), {}
+    yield runner.url_of_metrics(p)
+    for child in children(p.pid):
+        if open(f"/proc/{child}/comm", encoding="ascii").read().strip() != "lull-gpu":
+            os.kill(child, signal.SIGTERM)
+    runner.finish(p)
+
+
+def wait_for(url, ready):
+    """The text of the metrics once `ready` of them holds."""
+    last = {}
 
     def is_ready():
         last["text"] = fetch(url)
         return ready(parse(last["text"]))
 
     until(is_ready, "the metrics come")
-    for child in children(p.pid):
-        if open(f"/proc/{child}/comm", encoding="ascii").read().strip() != "lull-gpu":
-            os.kill(child, signal.SIGTERM)
-    runner.finish(p)
     return last["text"]
+
+
+def told_until(ready, *words, **knobs):
+    """Record until `ready` of the metrics holds; the text at that moment."""
+    with recording(*words, **knobs) as url:
+        return wait_for(url, ready)
 
 
 def list_of_names():
@@ -152,6 +167,84 @@ def promtool_reads_them():
     expect("promtool", done.returncode in (0, 3) and not said, (done.returncode, said))
 
 
+class Prometheus:
+    """Debian's Prometheus, which scrapes one address each second."""
+
+    CONFIG = "scrape_configs: [{job_name: lull, scrape_interval: 1s, static_configs: [{targets: ['%s']}]}]\n"
+
+    def __init__(self, target):
+        if not shutil.which("prometheus"):
+            skip("no prometheus here (Debian's package of that name, 95 MB)")
+        with open("prometheus.yml", "w", encoding="ascii") as f:
+            f.write(self.CONFIG % target)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.address = "127.0.0.1:%d" % s.getsockname()[1]
+        with open("prometheus.log", "wb") as log:
+            runner.start(["prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=tsdb",
+                          f"--web.listen-address={self.address}"], stdout=log, stderr=log)
+
+    def ask(self, what, **params):
+        """The data of an answer; None while the server does not answer yet."""
+        url = f"http://{self.address}/api/v1/{what}?" + urllib.parse.urlencode(params)
+        try:
+            with urllib.request.urlopen(url, timeout=limit()) as f:
+                return json.load(f)["data"]
+        except urllib.error.HTTPError as why:
+            raise AssertionError(f"{what} {params}: {why.read().decode()}") from None
+        except OSError:
+            return None
+
+    def query(self, expression):
+        """Series of the present: [(labels, value)]."""
+        data = self.ask("query", query=expression)
+        return [(series["metric"], float(series["value"][1])) for series in data["result"]] if data else []
+
+
+def plain(labels):
+    """Labels without those that Prometheus adds."""
+    return {name: value for name, value in labels.items() if name not in ("instance", "job", "__name__")}
+
+
+def expect_all_series(server, text):
+    """Prometheus has each of them, with its labels and its type."""
+    types = server.ask("metadata")
+    for name, (kind, samples) in parse(text).items():
+        expect("its type", [m["type"] for m in types[name]] == [kind], (name, types.get(name)))
+        suffix = "_count" if kind == "histogram" else ""
+        stored = [plain(labels) for labels, _ in server.query(name + suffix)]
+        expect("all series", all(labels in stored for labels, _ in samples if "le" not in labels), (name, samples, stored))
+
+
+def expect_board_has_data(server):
+    """Every expression of the dashboard is accepted. On the simulated device, which has no NVLink, the others give data."""
+    variables = {"$instance": ".*", "$Hostname": ".*", "$gpu": ".*", "$__rate_interval": "5s", "$__range": "5s"}
+    for target in (t for panel in board()["panels"] for t in panel.get("targets", ())):
+        expression = re.sub(r"\$\w+", lambda m: variables[m[0]], target["expr"])
+        if "NVLINK" in expression:
+            expect("accepted", server.ask("query", query=expression)["result"] == [], expression)
+        else:
+            until(lambda: server.query(expression), f"{expression} has data")
+
+
+def prometheus_stores_every_series_and_the_dashboard_shows_them():
+    with recording() as url:
+        server = Prometheus(url.split("/")[2])
+        text = wait_for(url, has_counters)
+        until(lambda: server.query("DCGM_FI_PROF_SM_ACTIVE"), "it scrapes")
+        expect("it is up", [value for _, value in server.query("up")] == [1], server.query("up"))
+        expect_all_series(server, text)
+        expect("a value", server.query("DCGM_FI_DEV_ENFORCED_POWER_LIMIT")[0][1] == 700)
+        before = server.query("lull_kernels_total")[0][1]
+        until(lambda: server.query("lull_kernels_total")[0][1] > before, "the next scrape has more kernels")
+        expect_board_has_data(server)
+
+
+def board():
+    with open(os.path.join(TOP, "examples/grafana.json"), encoding="ascii") as f:
+        return json.load(f)
+
+
 def without_gpm_and_power_the_rest_remains():
     told = parse(told_until(lambda told: "DCGM_FI_PROF_PCIE_RX_BYTES" in told, LULL_SIM_NVML_LACKS="gpm,power,memory-v2"))
     expect("NVML's own view of PCIe", told["DCGM_FI_PROF_PCIE_RX_BYTES"][1][0][1] == 2e6, told["DCGM_FI_PROF_PCIE_RX_BYTES"])
@@ -176,13 +269,12 @@ def the_report_has_only_what_it_had():
 
 
 def the_dashboard_shows_what_is_told():
-    with open(os.path.join(TOP, "examples/grafana.json"), encoding="ascii") as f:
-        board = json.load(f)
+    shown = board()
     told = parse(told_until(has_counters))
     known = set(list_of_names()) | set(told) | {"lull_step_seconds_bucket"}
     used = set()
-    expect("numbers of panels", len({p["id"] for p in board["panels"]}) == len(board["panels"]))
-    for panel in board["panels"]:
+    expect("numbers of panels", len({p["id"] for p in shown["panels"]}) == len(shown["panels"]))
+    for panel in shown["panels"]:
         if panel["type"] == "row":
             continue
         expect("a title and a unit", panel["title"] and panel["fieldConfig"]["defaults"]["unit"], panel)
@@ -192,9 +284,9 @@ def the_dashboard_shows_what_is_told():
             expect("names of metrics", names and names <= known, names - known)
             expect("brackets", all(target["expr"].count(a) == target["expr"].count(b) for a, b in ("()", "{}", "[]")), target)
             used |= names
-    expect("variables", {v["name"] for v in board["templating"]["list"]} == {"datasource", "instance", "Hostname", "gpu"})
+    expect("variables", {v["name"] for v in shown["templating"]["list"]} == {"datasource", "instance", "Hostname", "gpu"})
     expect("both kinds", {"DCGM_FI_DEV_POWER_USAGE", "DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "lull_device_idle_ratio"} <= used, used)
-    places = [p["gridPos"] for p in board["panels"]]
+    places = [p["gridPos"] for p in shown["panels"]]
     for i, a in enumerate(places):
         for b in places[:i]:
             expect("panels lie apart", a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"] or a["y"] + a["h"] <= b["y"] or
@@ -204,6 +296,7 @@ def the_dashboard_shows_what_is_told():
 TESTS = (
     devices_have_the_names_of_the_exporter,
     promtool_reads_them,
+    prometheus_stores_every_series_and_the_dashboard_shows_them,
     without_gpm_and_power_the_rest_remains,
     without_devices_there_are_none,
     the_report_has_only_what_it_had,

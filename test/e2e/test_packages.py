@@ -35,7 +35,7 @@ FOLDER = tempfile.TemporaryDirectory()
 def run(*words, **how):
     """A command without anything of the sources in its environment."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("LULL_", "PYTHON", "PIP_"))}
-    env.update(LD_LIBRARY_PATH=os.path.join(BUILD, "sim"), PYTHONDONTWRITEBYTECODE="1", **how.pop("env", {}))
+    env.update({"LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "PYTHONDONTWRITEBYTECODE": "1", **how.pop("env", {})})
     # What the case started is known by this (runner.py).
     env["LULL_TEST_CASE"] = os.environ["LULL_TEST_CASE"]
     return runner.run(list(words), env=env, check=how.pop("check", True), **how)
@@ -50,7 +50,7 @@ def tree():
     shutil.copy(os.path.join(ROOT, "LICENSE"), path)
     # As in a release, whose programs have no debug information: packing it takes long.
     runner.run(["strip", "-S", *(os.path.join(path, name) for name in
-                                 ("bin/lull", "lib/liblull-agent.so", "lib/liblull-read.so"))], check=True)
+                                 ("bin/lull", "lib/liblull-agent.so", "lib/liblull-mend.so", "lib/liblull-read.so"))], check=True)
     if not shutil.which("dpkg-query"):
         return path
     runner.run([os.path.join(ROOT, "tools/licences"), ARCH, VERSION, "0123456789ab", EPOCH, os.path.join(path, "licenses")],
@@ -148,6 +148,30 @@ def pip_installs_the_wheel():
         got = run(PYTHON, "-c", "import sys, lull; r = lull.open(sys.argv[1]); print(lull.__file__, len(r.kernels) > 0, r.why().first)",
                   out, env=where, cwd="/").stdout.split()
         runner.expect("the package", got[0].startswith(target) and got[1] == "True", got)
+
+
+def pip_uninstalls_the_wheel():
+    """In an environment of its own: nothing of it is left, not even what Python compiled."""
+    if run(PYTHON, "-m", "pip", "--version", check=False).returncode:
+        runner.skip("this Python has no pip")
+    with tempfile.TemporaryDirectory() as folder:
+        home = os.path.join(folder, "env")
+        run(PYTHON, "-m", "venv", "--without-pip", home)
+
+        def files():
+            return sorted(os.path.join(where, name) for where, _, names in os.walk(home) for name in names)
+
+        def pip(*words):
+            return run(PYTHON, "-m", "pip", "--python", home, *words, env={"HOME": folder, "PIP_NO_CACHE_DIR": "1"}).stdout
+
+        before, python = files(), os.path.join(home, "bin/python")
+        pip("install", "-q", "--no-index", "--no-deps", made("make-wheel"))
+        out = used([os.path.join(home, "bin/lull")], folder)
+        got = run(python, "-c", "import sys, lull; print(len(lull.open(sys.argv[1]).kernels) > 0)", out, cwd="/",
+                  env={"PYTHONDONTWRITEBYTECODE": ""})
+        runner.expect("the package", got.stdout.strip() == "True", got.stdout + got.stderr)
+        pip("uninstall", "-q", "-y", "lull")
+        runner.expect("nothing is left", files() == before, sorted(set(files()) - set(before)))
 
 
 def an_unpacked_wheel_works():
@@ -252,6 +276,7 @@ TESTS = (
     the_wheel_is_as_pip_wants_it,
     the_same_tree_gives_the_same_bytes,
     pip_installs_the_wheel,
+    pip_uninstalls_the_wheel,
     an_unpacked_wheel_works,
     hooks_come_with_the_wheel,
     the_deb_works_where_it_is_unpacked,

@@ -5,6 +5,7 @@ Usage: test_phases.py BUILD [NAME...]
 """
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
@@ -45,15 +46,37 @@ def number(report, sql, *more):
 def phases_add_up_to_the_step():
     for report in REPORTS:
         phases = rows(report, "phases")
-        use = {row["PID"]: row for row in rows(report, "step_use")}
+        steps = rows(report, "steps", "--steady")
         for pid in {row["PID"] for row in phases}:
             mine = [row for row in phases if row["PID"] == pid]
-            step_ns = float(use[pid]["Step Avg (ns)"])
+            at = [(int(row["Start (ns)"]), int(row["Duration (ns)"])) for row in steps if row["PID"] == pid]
+            step_ns = (sum(at[-1]) - at[0][0]) / len(at)
             sum_ns = sum(float(row["CPU Avg (ns)"]) for row in mine)
             runner.expect(f"{report}: phases of process {pid}", abs(sum_ns - step_ns) <= 0.05 * (len(mine) + 1), (sum_ns, step_ns))
             share = sum(float(row["Share (%)"]) for row in mine)
             runner.expect(f"{report}: shares of process {pid}", abs(share - 100) <= 0.05 * len(mine), share)
             runner.expect(f"{report}: rest is one row", sum(row["Phase"] == "rest" for row in mine) == 1, mine)
+
+
+def steps_are_as_long_as_why_says():
+    """On the device: the host of a program whose device is busy runs ahead, and its steps are shorter."""
+    for report in REPORTS + [os.path.join(TEST, "data/planted/compute_bound.lull")]:
+        why = json.loads(lull("why", "--format", "json", report))["steps"]
+        use = rows(report, "step_use")
+        runner.expect(f"{report}: steps", int(use[0]["Steps"]) == why["steady"], (use, why))
+        runner.expect(f"{report}: their time", abs(float(use[0]["Step Avg (ns)"]) - why["mean_ns"]) <= 1, (use, why["mean_ns"]))
+        runner.expect(f"{report}: room for its kernels", float(use[0]["Kernel Time (ns)"]) < 1.5 * why["mean_ns"], use)
+
+
+def a_step_computes_what_its_operators_do():
+    """FLOPs of operators that call no other product; they are the steady steps' alone."""
+    report, kinds = REPORTS[0], ("mm", "addmm", "_efficient_attention_forward", "_scaled_dot_product_efficient_attention_backward")
+    ops = {row["Name"]: row["FLOPs"] for row in rows(report, "ops", "--steady")}
+    mfu = rows(report, "mfu")[0]
+    flops = sum(float(ops["aten::" + kind]) for kind in kinds) / int(mfu["Steps"])
+    runner.expect("FLOPs of a step", abs(float(mfu["FLOPs (GFLOP)"]) * 1e9 - flops) < 1e6, (mfu, flops))
+    rate = flops / float(mfu["Step Avg (ns)"]) / 1e3
+    runner.expect("of the peak of an H200 in float32", abs(float(mfu["MFU (%)"]) - 100 * rate / 67) < 0.1, (mfu, rate))
 
 
 def phases_have_the_shares_of_nvtx_sum():
@@ -94,6 +117,8 @@ def a_window_of_each_step_has_that_step():
 
 TESTS = (
     phases_add_up_to_the_step,
+    steps_are_as_long_as_why_says,
+    a_step_computes_what_its_operators_do,
     phases_have_the_shares_of_nvtx_sum,
     backward_has_its_work,
     windows_of_all_commands_agree,

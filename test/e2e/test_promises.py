@@ -19,6 +19,7 @@ A file of test/promises is an AREA. Text before its first block is a comment. A 
   and what it prints counts only if there are lines for it.
 
 Commands run by sh in a scratch folder, with lull, train_cuda and lull-job in PATH, and the libraries of the simulated device.
+$PORT is a port that is free.
 The folders of test/data are there by name, test/corpus/data as corpus, examples/reports as reports, and test/e2e as e2e.
 
 --accept writes what is printed into the blocks that leave nothing out.
@@ -39,6 +40,7 @@ from runner import expect
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv[1])
 FILES = sorted(glob.glob(os.path.join(ROOT, "test/promises/*.txt")))
+PORT = str(runner.free_port())
 STATUS = re.compile(r"\[(\d+)\]$")
 
 
@@ -130,7 +132,7 @@ def first_bad(run, got, at, is_free):
 def environment():
     env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LULL_CONFIG")}
     env.update(PATH=":".join([BUILD, BUILD + "/examples", BUILD + "/sim", env["PATH"]]), LC_ALL="C.UTF-8",
-               LD_LIBRARY_PATH=BUILD + "/sim", PYTHONDONTWRITEBYTECODE="1")
+               LD_LIBRARY_PATH=BUILD + "/sim", PYTHONDONTWRITEBYTECODE="1", PORT=PORT)
     return env
 
 

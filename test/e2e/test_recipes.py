@@ -178,6 +178,16 @@ def a_program_that_starts_ray_works():
     expect("its report", len(glob.glob("shared/job/run-*.lull")) == 1, os.listdir("shared/job"))
 
 
+def cpu_s(pid):
+    """What a process has used of the CPUs; 0 if it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+            words = f.read().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def a_part_of_a_notebook_is_recorded():
     prepare()
     launch = here(blocks("sh", "jupyter")[0]).replace("--session-new=notebook", f"--session-new={SESSION}")
@@ -187,6 +197,8 @@ def a_part_of_a_notebook_is_recorded():
                      env={**CLEAN, "PATH": f"{os.getcwd()}/bin:{BUILD}:{os.environ['PATH']}",
                           "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")})
     until(lambda: SESSION in runner.run([os.path.join(BUILD, "lull"), "sessions"]).stdout, "the session begins")
+    # Starting takes some milliseconds of CPU.
+    until(lambda: any(cpu_s(pid) > 0.1 for pid in children(p.pid)), "the loop runs")
     said = sh(blocks("sh", "run notebook")[0].replace("=notebook", f"={SESSION}"))
     expect("kernels of that second", os.path.exists("cell.lull") and "Instances" in said, said)
     for child in children(p.pid):

@@ -21,7 +21,7 @@ LULL = os.path.join(BUILD, "lull")
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKAGE, EXAMPLES = os.path.join(TOP, "python"), os.path.join(TOP, "examples")
-PARTS = ("queue", "others", "host", "gc", "compile", "lock", "cpu", "launch", "alloc", "gpu", "copy", "wait")
+PARTS = ("queue", "others", "host", "gc", "compile", "lock", "cpu", "launch", "alloc", "load", "gpu", "copy", "wait")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 # What all servers below share: a client on another thread, and the end of the program.
@@ -37,10 +37,7 @@ def ask(port, path, **headers):
     return answer.status, body
 
 def free_port():
-    import socket
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    return int(os.environ["FREE_PORT"])
 
 def when_up(port):
     import socket
@@ -121,6 +118,28 @@ SERVERS = {
         threading.Thread(target=work).start()
         server.run()
         """,
+    "hypercorn": """
+        import asyncio, hypercorn.asyncio, hypercorn.config
+        async def app(scope, receive, send):
+            if scope["type"] != "http":
+                return
+            path = scope["path"]
+            await send({"type": "http.response.start", "status": 404 if path == "/nothing" else 200, "headers": []})
+            for part in (b"a", b"b") if path == "/stream" else (b"item",):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body"})
+        async def main():
+            config = hypercorn.config.Config()
+            config.errorlog = None
+            port = free_port()
+            config.bind = ["127.0.0.1:%d" % port]
+            done = asyncio.Event()
+            server = asyncio.create_task(hypercorn.asyncio.serve(app, config, shutdown_trigger=done.wait))
+            await asyncio.get_running_loop().run_in_executor(None, client, port)
+            done.set()
+            await server
+        asyncio.run(main())
+        """,
     "aiohttp": """
         import asyncio
         from aiohttp import web
@@ -161,9 +180,10 @@ class Case(unittest.TestCase):
             f.write(CLIENT + textwrap.dedent(script))
         # With `import lull`, which does nothing there.
         folders = [PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])]
-        plain = runner.run([PYTHON, file], env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)})
+        env = {**os.environ, "FREE_PORT": str(runner.free_port())}
+        plain = runner.run([PYTHON, file], env={**env, "PYTHONPATH": os.pathsep.join(folders)})
         run = runner.run([LULL, "profile", "-q", "-f", "true", "-s", "none", "--cpuctxsw", "none", "--python-sampling=false",
-                          *options, "-o", self.path("report"), PYTHON, file])
+                          *options, "-o", self.path("report"), PYTHON, file], env=env)
         self.assertEqual(run.returncode, status, run.stderr)
         self.assertEqual((plain.stdout, plain.stderr), (run.stdout, run.stderr))
         return run.stdout, self.path("report.lull")
@@ -261,6 +281,103 @@ class Servers(Case):
     def test_aiohttp(self):
         self.check("aiohttp")
 
+    def test_hypercorn(self):
+        marks = self.check("hypercorn")
+        streamed = [i for kind, i, text, _ in marks if text == "GET /stream"][0]
+        self.assertEqual(sum(kind == 4 and i == streamed for kind, i, _, _ in marks), 2)
+
+
+# A service without generated code: messages are bytes.
+GRPC = f"""
+    import concurrent.futures, grpc, threading, time
+    HEAD = (("traceparent", "{TRACE}"),)
+    def methods(*functions):
+        make = (grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler, grpc.unary_unary_rpc_method_handler,
+                grpc.unary_unary_rpc_method_handler)
+        named = zip(("One", "Many", "Refuse", "Break"), functions, make)
+        return (grpc.method_handlers_generic_handler("test.Model", {{n: m(f) for n, f, m in named}}),)
+    def said(call):
+        try:
+            return call()
+        except grpc.RpcError as error:
+            return error.code().name
+    def ask_all(port):
+        with grpc.insecure_channel("127.0.0.1:%d" % port) as channel:
+            for name in ("One", "One", "Refuse", "Break"):
+                print(name, said(lambda: channel.unary_unary("/test.Model/" + name)(b"x", metadata=HEAD)))
+            print(list(channel.unary_stream("/test.Model/Many")(b"x", metadata=HEAD)))
+    """
+
+
+class Grpc(Case):
+    """Servers of gRPC, by threads and by asyncio, that know nothing of us."""
+
+    def check(self, script):
+        if runner.run([PYTHON, "-c", "import grpc"]).returncode:
+            runner.skip("Python has no grpc")
+        out, report = self.record(textwrap.dedent(GRPC) + textwrap.dedent(script))
+        self.assertEqual(out, "One b'one'\nOne b'one'\nRefuse NOT_FOUND\nBreak UNKNOWN\n[b'a', b'b', b'c']\n")
+        marks = self.marks(report)
+        names = {i: text for kind, i, text, _ in marks if kind == 1}
+        ends = {i: text for kind, i, text, _ in marks if kind == 2}
+        self.assertEqual([(names[i], ends[i]) for i in sorted(names)],
+                         [("/test.Model/One", "OK")] * 2 + [("/test.Model/Refuse", "NOT_FOUND"), ("/test.Model/Break", "failed"),
+                                                             ("/test.Model/Many", "OK")])
+        self.assertEqual({trace for kind, _, _, trace in marks if kind == 1}, {TRACE})
+        self.assertEqual([(row["Tokens"], int(row["wait (ns)"]) > 0.002e9) for row in self.requests(report)][-1:], [("3", True)])
+
+    def test_threads(self):
+        self.check("""
+            def one(message, context): return b"one"
+            def many(message, context):
+                for part in (b"a", b"b", b"c"):
+                    time.sleep(0.001)
+                    yield part
+            def refuse(message, context): context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
+            def fail(message, context): raise ValueError("of the program")
+            import logging
+            logging.disable(logging.CRITICAL)
+            server = grpc.server(concurrent.futures.ThreadPoolExecutor(2))
+            server.add_generic_rpc_handlers(methods(one, many, refuse, fail))
+            port = server.add_insecure_port("127.0.0.1:0")
+            server.start()
+            ask_all(port)
+            server.stop(None).wait()
+            """)
+
+    def test_asyncio(self):
+        self.check("""
+            import asyncio, grpc.aio, logging
+            logging.disable(logging.CRITICAL)
+            async def one(message, context): return b"one"
+            async def many(message, context):
+                for part in (b"a", b"b", b"c"):
+                    await asyncio.sleep(0.001)
+                    yield part
+            async def refuse(message, context): await context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
+            async def fail(message, context): raise ValueError("of the program")
+            async def main():
+                server = grpc.aio.server()
+                server.add_generic_rpc_handlers(methods(one, many, refuse, fail))
+                port = server.add_insecure_port("127.0.0.1:0")
+                await server.start()
+                await asyncio.get_running_loop().run_in_executor(None, ask_all, port)
+                await server.stop(None)
+            asyncio.run(main())
+            """)
+
+
+# Exits with 1 where struct tcp_info does not say when the last data came.
+KERNEL_TELLS = """
+import socket, struct, sys, time
+with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+    client.sendall(b"x")
+    time.sleep(0.1)
+    taken, _ = server.accept()
+    info = taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 56)
+    sys.exit(struct.unpack_from("=I", info, 52)[0] < 50)
+"""
+
 
 class Latency(Case):
     """What is said of a request against what the program and its client measured."""
@@ -300,6 +417,49 @@ class Latency(Case):
             self.assertLess(int(row["Latency (ns)"]), most, row)
             # The program's sleep is a wait, and nothing else is as long.
             self.assertLess(0.003e9, int(row["wait (ns)"]) + int(row["lock (ns)"]), (row, slept))
+
+    def test_a_request_waits_in_its_socket(self):
+        """It comes while the event loop is blocked: it begins before the request that blocks the loop ends."""
+        if runner.run([PYTHON, "-c", "import aiohttp"]).returncode:
+            runner.skip("Python has no aiohttp")
+        if runner.run([PYTHON, "-c", KERNEL_TELLS]).returncode:
+            runner.skip("the kernel does not tell when data of a socket came")
+        _, report = self.record("""
+            import asyncio, socket
+            from aiohttp import web
+            here, sent = threading.Event(), threading.Event()
+            async def block(request):
+                here.set()
+                sent.wait()
+                time.sleep(0.06)
+                return web.Response(text="first")
+            async def quick(request): return web.Response(text="second")
+            def second(port):
+                here.wait()
+                with socket.create_connection(("127.0.0.1", port)) as s:
+                    s.sendall(b"GET /quick HTTP/1.0\\r\\n\\r\\n")
+                    sent.set()
+                    while s.recv(1000): pass
+            def both(port):
+                thread = threading.Thread(target=second, args=(port,))
+                thread.start()
+                ask(port, "/block")
+                thread.join()
+            async def main():
+                app = web.Application()
+                app.add_routes([web.get("/block", block), web.get("/quick", quick)])
+                runner = web.AppRunner(app)
+                await runner.setup()
+                port = free_port()
+                await web.TCPSite(runner, "127.0.0.1", port).start()
+                await asyncio.get_running_loop().run_in_executor(None, both, port)
+                await runner.cleanup()
+            asyncio.run(main())
+            """)
+        rows = {row["Name"]: row for row in self.requests(report)}
+        first, second = rows["GET /block"], rows["GET /quick"]
+        self.assertLess(int(second["Start (ns)"]), int(first["Start (ns)"]) + int(first["Latency (ns)"]), rows)
+        self.assertGreater(int(second["queue (ns)"]) + int(second["others (ns)"]), int(second["host (ns)"]), rows)
 
     def test_a_recording_that_starts_and_ends_in_requests(self):
         """One ends in it, one begins in it, one does both, and two are not in it at all."""
@@ -410,6 +570,90 @@ class Identity(Case):
         self.assertEqual(sorted(i for kind, i, _, _ in self.marks(report) if kind == 3), [1, 2, 3])
 
 
+    def test_queues_of_threads(self):
+        """Who takes an item works for the request that put it there, until that has its result."""
+        _, report = self.record("""
+            import concurrent.futures, lull, queue
+            todo, pool = queue.Queue(), concurrent.futures.ThreadPoolExecutor(1)
+            def piece(name):
+                with lull.record(name):
+                    time.sleep(0.001)
+            def engine():
+                for step in ("first", "second"):
+                    batch = [todo.get()]
+                    while len(batch) < 2:
+                        try:
+                            batch.append(todo.get(timeout=1000))
+                        except queue.Empty:
+                            pass
+                    piece(step)
+                    pool.submit(piece, step + " in pool").result()
+                    for name, future in batch:
+                        future.set_result(name)
+                    piece("after " + step)
+                todo.get()
+                piece("of nobody")
+            def handle(name):
+                with lull.request(name):
+                    future = concurrent.futures.Future()
+                    todo.put((name, future))
+                    assert future.result() == name
+                    thread = threading.Thread(target=piece, args=("thread of " + name,))
+                    thread.start()
+                    thread.join()
+            worker = threading.Thread(target=engine)
+            worker.start()
+            for names in (("a", "b"), ("c", "d")):
+                threads = [threading.Thread(target=handle, args=(n,)) for n in names]
+                for t in threads: t.start()
+                for t in threads: t.join()
+            todo.put("no request")
+            worker.join()
+            """)
+        ids = {text: str(i) for kind, i, text, _ in self.marks(report) if kind == 1}
+        owners = {name: sorted(of.split(",")) for name, of in self.owners(report)}
+        expected = {"first": "ab", "first in pool": "ab", "second": "cd", "second in pool": "cd", "after first": "", "after second": "", "of nobody": "",
+                    **{f"thread of {n}": n for n in "abcd"}}
+        self.assertEqual(owners, {name: sorted(ids[n] for n in of) or [""] for name, of in expected.items()})
+
+    def test_queues_of_tasks(self):
+        _, report = self.record("""
+            import asyncio, lull
+            def piece(name):
+                with lull.record(name):
+                    time.sleep(0.001)
+            async def engine(todo):
+                for step in ("first", "second"):
+                    batch = [await todo.get()]
+                    while len(batch) < 2:
+                        batch.append(await asyncio.wait_for(todo.get(), 1000))
+                    piece(step)
+                    await asyncio.to_thread(piece, step + " in pool")
+                    for answers, name in batch:
+                        await answers.put(name)
+                await todo.get()
+                piece("of nobody")
+            async def handle(name, todo):
+                with lull.request(name):
+                    answers = asyncio.Queue()
+                    await todo.put((answers, name))
+                    assert await answers.get() == name
+                    piece("end of " + name)
+            async def main():
+                todo = asyncio.Queue()
+                task = asyncio.create_task(engine(todo))
+                for names in (("a", "b"), ("c", "d")):
+                    await asyncio.gather(*(handle(n, todo) for n in names))
+                await todo.put("no request")
+                await task
+            asyncio.run(main())
+            """)
+        ids = {text: str(i) for kind, i, text, _ in self.marks(report) if kind == 1}
+        owners = {name: sorted(of.split(",")) for name, of in self.owners(report)}
+        expected = {"first": "ab", "first in pool": "ab", "second": "cd", "second in pool": "cd", "of nobody": "", **{f"end of {n}": n for n in "abcd"}}
+        self.assertEqual(owners, {name: sorted(ids[n] for n in of) or [""] for name, of in expected.items()})
+
+
 class Trouble(Case):
     """How requests end that do not end well; and nothing of ours changes what the program does."""
 
@@ -494,15 +738,24 @@ class Trouble(Case):
         server =""", 1))
 
     def test_a_server_that_is_killed(self):
+        self.check_dying("os.kill(os.getpid(), signal.SIGKILL)", 128 + 9)
+
+    def test_a_server_that_crashes(self):
+        self.check_dying("import ctypes; ctypes.string_at(0)", 128 + 11)
+
+    def test_a_server_that_leaves_without_a_word(self):
+        self.check_dying("os._exit(3)", 3)
+
+    def check_dying(self, how, status):
         """What it had answered is there, what was open is counted."""
-        _, report = self.record("""
+        _, report = self.record(f"""
             import lull, os, signal
             for i in range(3):
                 with lull.request("answered"):
                     lull.token()
             with lull.request("open"):
-                os.kill(os.getpid(), signal.SIGKILL)
-            """, status=128 + 9)
+                {how}
+            """, status=status)
         self.assertEqual([row["Name"] for row in self.requests(report)], ["answered"] * 3)
         self.assertEqual(json.loads(self.answer(report, "-f", "json"))["left_out"]["did_not_end"], 1)
 
@@ -515,7 +768,7 @@ class Planted(Case):
     """examples/serve.py on the simulated device: the reason that makes every eighth request slow is among those named."""
 
     def check(self, style, cause, part, n_slow):
-        words = ["--style", style, "--cause", cause, "--requests", "40"]
+        words = ["--style", style, "--cause", cause, "--requests", "64"]
         env = {**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
         run = runner.run([LULL, "profile", "-q", "-f", "true", "-s", "none", "--python-sampling=false", "-o", self.path("report"),
                           PYTHON, os.path.join(EXAMPLES, "serve.py"), *words], env=env)
@@ -546,6 +799,41 @@ class Planted(Case):
 
     def test_bursts(self):
         self.check("threads", "burst", "queue", 10)
+
+    def test_copies(self):
+        self.check("threads", "copy", "copy", 4)
+
+    def test_a_job_on_the_device(self):
+        self.check("asyncio", "job", "others", 4)
+
+
+class Live(Case):
+    """What a server that is recorded tells Prometheus, against what it did."""
+
+    def test_histograms(self):
+        port = runner.free_port()
+        out, _ = self.record("""
+            import lull, urllib.request
+            for i in range(5):
+                with lull.request("GET /generate"):
+                    lull.token()
+                    lull.token()
+            try:
+                with lull.request("GET /generate"):
+                    raise ValueError
+            except ValueError:
+                pass
+            wanted = ("lull_request_seconds_count 5", "lull_request_first_token_seconds_count 5", "lull_request_token_gap_seconds_count 5",
+                      'lull_requests_total{end="answered"} 5', 'lull_requests_total{end="failed"} 1', "lull_requests_open 1",
+                      "lull_request_tokens_total 10")
+            with lull.request("open"):
+                while "LULL_SESSION" in os.environ:
+                    with urllib.request.urlopen("http://127.0.0.1:PORT/metrics") as f:
+                        lines = f.read().decode().split("\\n")
+                    if all(w in lines for w in wanted):
+                        break
+                    time.sleep(0.02)
+            """.replace("PORT", str(port)), f"--metrics-port={port}")
 
 
 class Gate(Case):
@@ -609,6 +897,22 @@ class Gate(Case):
 
 
 class Native(Case):
+    def test_a_server_that_nobody_knows(self):
+        """By what it reads and sends: as many requests as it had, none shorter than it measured itself."""
+        run = runner.run([LULL, "profile", "-q", "-f", "true", "--osrt-threshold=0", "-o", self.path("report"), os.path.join(BUILD, "e2e", "socket_guest")])
+        self.assertEqual(run.returncode, 0, run.stderr)
+        measured = [int(line) for line in run.stdout.split()]
+        self.assertEqual(len(measured), 3)
+        report = self.path("report.lull")
+        self.assertEqual(json.loads(self.answer(report, "-f", "json"))["found_by"], "sockets")
+        rows = list(csv.DictReader(io.StringIO(self.answer(report, "-f", "csv"))))
+        self.assertEqual(len(rows), 3, rows)
+        for row, least in zip(rows, measured):
+            self.assertEqual(sum(int(row[f"{part} (ns)"]) for part in PARTS), int(row["Latency (ns)"]), row)
+            self.assertLessEqual(least, int(row["Latency (ns)"]), (row, measured))
+            # It sleeps for most of the time.
+            self.assertGreater(int(row["wait (ns)"]) + int(row["cpu (ns)"]), int(row["host (ns)"]), row)
+
     def test_lull_h(self):
         run = runner.run([LULL, "profile", "-q", "-f", "true", "-o", self.path("report"), os.path.join(BUILD, "e2e", "request_guest")])
         self.assertEqual(run.returncode, 0, run.stderr)

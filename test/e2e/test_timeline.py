@@ -132,6 +132,41 @@ def a_picture_shows_the_same():
         runner.expect("there are bars", n_bars > 20, n_bars)
 
 
+def lines_of_ranks(text, n_columns=14):
+    return {int(m[1]): m[0][n_columns:] for m in re.finditer(r"^rank (\d+) .*$", text, re.M)}
+
+
+def ranks_have_the_causes_of_their_reports():
+    """All steady steps of a job: the mean over ranks of what `lull why` says of each."""
+    for job in ("test/data/ranks/slow4", "test/data/ranks/even2"):
+        whys = [json.loads(lull("why", "--format=json", path))
+                for path in sorted(glob.glob(os.path.join(job, "*.lull"), root_dir=ROOT))]
+        steps = json.loads(lull("why", "--format=json", job))["steps"]
+        text = lull("timeline", "--step=1", f"--steps={steps}", job)
+        drawn = {c: float(n) * UNITS[u] for _, c, n, u in COST.findall(text)}
+        for cause, shown in drawn.items():
+            ns = sum(why["device"]["costs_ns"].get(cause, 0) for why in whys) / len(whys)
+            runner.expect(f"{job}: {cause}", is_close(ns, shown), f"{shown} instead of {ns}")
+        runner.expect(f"{job}: all causes", set(drawn) == {c for why in whys for c in why["device"]["costs_ns"]}, drawn)
+        runner.expect(f"{job}: a line for each rank", sorted(lines_of_ranks(text)) == list(range(len(whys))), text)
+
+
+def ranks_wait_while_the_late_one_prepares():
+    text = lull("timeline", "--width=120", "test/data/ranks/slow4")
+    ranks = lines_of_ranks(text)
+    late = [i for i, letter in enumerate(ranks[1]) if letter == "I"]
+    runner.expect("rank 1 loads data", len(late) > 30, text)
+    runner.expect("the others do not", not any("I" in ranks[i] for i in (0, 2, 3)), text)
+    for i in (0, 2, 3):
+        waits = sum(ranks[i][at] == "C" for at in late)
+        runner.expect(f"rank {i} waits meanwhile, after its own work", waits > 0.6 * len(late), text)
+    runner.expect("who is late", "Rank 1 comes 36.54 ms after the others: input-pipeline." in text, text)
+    runner.expect("no line is wider", max(map(len, text.splitlines())) <= 120, text)
+    ascii_text = lull("timeline", "--ascii", "test/data/ranks/slow4")
+    runner.expect("only ASCII", ascii_text.isascii() and "=" in lines_of_ranks(ascii_text)[0], ascii_text)
+
+
 if __name__ == "__main__":
-    runner.main([each_step_has_the_causes_of_why, letters_of_the_picture_are_in_the_list,
+    runner.main([each_step_has_the_causes_of_why, ranks_have_the_causes_of_their_reports,
+                 ranks_wait_while_the_late_one_prepares, letters_of_the_picture_are_in_the_list,
                  no_line_is_wider_than_asked_for, a_picture_shows_the_same], sys.argv[2:])

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import textwrap
@@ -146,10 +147,21 @@ class Remedies(Case):
         self.gains("grads-to-none", LOOP + "    opt.zero_grad(set_to_none=False)\n", 25, 24, "set_to_none=False")
 
     def test_async_save_still_writes_the_whole_file(self):
-        script = LOOP + "    torch.save({'step': i}, 'checkpoint')\n    assert torch.load('checkpoint')\n"
+        # Saved beside its place, and renamed, as careful programs do; looked at, loaded and removed.
+        script = "import os\n" + LOOP + """
+    torch.save({'step': i}, 'part')
+    os.replace('part', 'checkpoint')
+    if i % 3 == 0:
+        assert os.path.getsize('checkpoint') > 0
+    if i % 3 == 1:
+        assert torch.load('checkpoint')
+    if i % 3 == 2:
+        os.remove('checkpoint')
+        assert not os.path.exists('checkpoint')
+"""
         # The thread has the same clock, so no gain can be seen here.
         plain, changed = self.direct(script, ""), self.direct(script, "async-save")
-        self.assertEqual((plain["l"], changed["d"], changed["k"]), (changed["l"], ["async-save"], [self.path("checkpoint")]))
+        self.assertEqual((plain["l"], changed["d"], changed["k"]), (changed["l"], ["async-save"], [self.path("part"), self.path("checkpoint")]))
 
     def test_all_of_them_at_once(self):
         words = runner.run([LULL, "try", "--list"], check=True).stdout.splitlines()
@@ -394,6 +406,87 @@ os.wait()
         self.assertEqual(os.listdir(self.scratch), [])
 
 
+class Written(Case):
+    """Results of programs that have no losses: numbers that they write."""
+    GUEST = os.path.join(BUILD, "e2e/change_guest")
+
+    def entry(self, script, *options):
+        self.write("run.sh", script)
+        done = runner.run([LULL, "try", "-q", "--format=json", "--whole", *options, "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["tried"][0]
+
+    def test_numbers_that_stay_the_same_are_compared(self):
+        # The second number is another one each time, and does not count.
+        found = self.entry("echo result ${N:-5}, time $(date +%N) ns, x7", "--env", "N=5")
+        self.assertEqual((found["difference"], found["verdict"] in ("none", "slower", "unsure", "gain")), (0, True))
+        found = self.entry("echo result ${N:-5}, time $(date +%N) ns, x7", "--env", "N=6")
+        self.assertEqual(found["verdict"], "differs")
+        found = self.entry("echo result ${N:-5} of ten", "--env", "N=5.01")
+        self.assertAlmostEqual(found["difference"], 0.01 / 5.01)
+        self.assertNotEqual(found["verdict"], "differs")
+
+    def test_output_without_numbers_says_nothing(self):
+        self.assertIsNone(self.entry("echo x7 seven", "--env", "N=5")["difference"])
+
+    def test_steps_of_a_program_in_c(self):
+        env = {**self.env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+        done = runner.run([LULL, "try", "-q", "--steps=8", "--only", "staged-copies", self.GUEST, "dlsym", "100000"], env=env)
+        self.assertRegex(done.stdout + done.stderr, "(?s)as it is.*a step.*staged-copies ")
+        if "Best" in done.stdout:
+            self.assertIn("same outputs to the bit", done.stdout)
+
+    def test_whole_runs_are_told_as_such(self):
+        self.write("run.sh", "sleep 0.1")
+        done = runner.run([LULL, "try", "-q", "--whole", "--env", "N=1", "sh", "run.sh"], env=self.env(), cwd=self.folder.name)
+        self.assertRegex(done.stdout, r"as it is +\d+\.\d+ ms a run   \(\d runs, \+-")
+
+
+class Served(Case):
+    """A server, and a client that asks it."""
+    SERVER = """
+        import os, socket
+        import lull
+        server = socket.create_server(("127.0.0.1", int(os.environ["PORT"])))
+        while True:
+            with server.accept()[0] as asked, lull.request("double"):
+                asked.sendall(b"%d\\n" % (2 * int(asked.recv(20)) + int(os.environ.get("MORE", "0"))))
+        """
+    CLIENT = """
+        import os, socket
+        for i in range(12):
+            with socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))) as asked:
+                asked.sendall(b"%d" % i)
+                print(asked.recv(20).decode().strip())
+        """
+
+    def serve(self, *options, client=None, server=SERVER):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.write("client.py", self.CLIENT)
+        return runner.run([LULL, "try", "-q", "--format=json", "--client", client or f"{PYTHON} client.py", *options, PYTHON,
+                           self.write("server.py", server)], env={**self.env(), "PORT": str(port)}, cwd=self.folder.name)
+
+    def test_requests_are_measured_and_answers_compared(self):
+        done = self.serve("--env", "ANY=1", "--env", "MORE=1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        one, other = found["tried"]
+        self.assertEqual((found["steps"], one["difference"], other["verdict"]), (12, 0, "differs"))
+        self.assertGreaterEqual(one["p99_ns"], one["step_ns"])
+        self.assertNotIn(one["verdict"], ("differs", "failed"))
+        self.assertEqual(os.listdir(self.scratch), [])
+
+    def test_a_client_or_a_server_that_fails(self):
+        for options, text in (({"client": "false"}, "the client does not succeed"), ({"client": "true"}, "no requests"),
+                              ({"server": "exit(3)"}, "no requests could be measured")):
+            done = self.serve("--timeout", "1", "--env", "ANY=1", **options)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
 class BadInput(Case):
     def says(self, text, *options, status=1, script=LOOP):
         done = self.run_try(script, "-q", *options, status=status)
@@ -423,6 +516,21 @@ class BadInput(Case):
 
     def test_a_budget_that_is_too_short(self):
         self.says("the budget is too short", "--budget", "1ms", "--only", "no-gc")
+
+    def test_a_budget_for_some_of_the_remedies(self):
+        # Whatever the time is enough for, perhaps nothing: what was not tried is told, and what was is decided or not.
+        done = runner.run([LULL, "try", "-q", "--format=json", "--budget=3s", "--only",
+                           "fused-optimizer,loader-workers,compile,no-gc,keep-cache,tf32,bf16", PYTHON, self.write("train.py", LOOP)],
+                          env=self.env(), cwd=self.folder.name)
+        if done.returncode:
+            self.assertIn("the budget is too short", done.stderr)
+            return
+        found = json.loads(done.stdout)
+        verdicts = [entry["verdict"] for entry in found["tried"]]
+        self.assertTrue(found["over_budget"] or "not tried" not in verdicts)
+        self.assertLessEqual(set(verdicts), {"gain", "none", "unsure", "slower", "nothing to change", "not tried"})
+        for entry in found["tried"]:
+            self.assertEqual(entry["runs"] > 0, entry["verdict"] not in ("nothing to change", "not tried"))
 
     def test_too_few_runs(self):
         self.says("4 runs at least", "--runs", "3", "--only", "no-gc", status=2)
@@ -480,6 +588,93 @@ class Output(Case):
         self.assertFalse(os.path.exists(self.path("ran")))
 
 
+class Warm(Case):
+    """Runs that are forked where `import torch` ends."""
+
+    def imports(self, script, *options):
+        """How often the program came to its first line, to its import, and to what comes after; and what lull try says."""
+        script = "note = lambda c: open('lines', 'a').write(c)\nnote('a')\n" + script.replace("import torch\n", "import torch\nnote('b')\n", 1)
+        if os.path.exists(self.path("lines")):
+            os.remove(self.path("lines"))
+        found = self.try_it(script, *options)
+        with open(self.path("lines"), encoding="utf-8") as f:
+            text = f.read()
+        return text.count("a"), text.count("b"), found
+
+    def test_the_import_is_done_once(self):
+        first, second, found = self.imports(LOOP, "--only", "fused-optimizer,loader-workers,no-gc")
+        self.assertEqual((first, second, found["forked_runs"]), (1, found["runs"], found["runs"]))
+        self.assertGreater(second, 8)
+        again = self.imports(LOOP, "--fresh", "--only", "fused-optimizer,loader-workers,no-gc")
+        self.assertEqual(again[:2] + (again[2]["forked_runs"],), (second, second, 0))
+        # What is measured is the same.
+        for one, other in zip([found["baseline"], *found["tried"]], [again[2]["baseline"], *again[2]["tried"]]):
+            self.assertEqual([one[k] for k in ("remedies", "verdict", "step_ns", "gain", "difference", "runs", "places")],
+                             [other[k] for k in ("remedies", "verdict", "step_ns", "gain", "difference", "runs", "places")])
+
+    def test_variables_need_their_own_import(self):
+        script = "import os\nQUICK = 'QUICK' in os.environ\n" + LOOP + "    torch._clock.spend(0 if QUICK else 24)\n"
+        first, _, found = self.imports(script, "--env", "QUICK=1", "--only", "no-gc")
+        self.assertEqual((first, found["forked_runs"]), (2, found["runs"]))
+        self.assertEqual([e["verdict"] for e in found["tried"]], ["none", "gain"])
+
+    def test_a_program_that_shares_more_than_memory_is_not_forked(self):
+        before = {
+            "a thread": "import threading, time\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+            "a child": "import subprocess\nchild = subprocess.Popen(['sleep', '100'])\n",
+            "a file": "log = open('log', 'w')\n",
+            "a socket": "import socket\ns = socket.socket()\n",
+        }
+        for what, lines in before.items():
+            with self.subTest(what):
+                first, second, found = self.imports(lines + LOOP, "--only", "fused-optimizer")
+                self.assertEqual((first, found["forked_runs"]), (found["runs"], 0))
+                self.assertIn({"a thread": "2 threads", "a child": "child processes", "a file": "opened " + self.path("log"),
+                               "a socket": "opened socket"}[what], found["not_forked"])
+                self.assertEqual(found["tried"][0]["verdict"], "gain")
+        _, _, found = self.imports("data = open(__file__)\n" + LOOP, "--only", "fused-optimizer")
+        self.assertEqual(found["forked_runs"], found["runs"])
+
+    def test_a_program_behind_a_shell_is_not_forked(self):
+        file = self.write("train.py", LOOP)
+        link = self.path("python-of-mine")
+        self.write("python-of-mine", f"#!/bin/sh\n{PYTHON} {file}\n")
+        os.chmod(link, 0o755)
+        done = runner.run([LULL, "try", "-q", "--format=json", "--only", "fused-optimizer", link], env=self.env(), cwd=self.folder.name)
+        found = json.loads(done.stdout)
+        self.assertEqual((found["forked_runs"], found["tried"][0]["verdict"]), (0, "gain"))
+
+    def test_modules_of_all_runs_are_loaded_ahead(self):
+        os.mkdir(self.path("packages/torchvision"))
+        self.write("packages/torchvision/__init__.py", "open('lines', 'a').write('v')\n")
+        script = LOOP.replace("class Model", "import os, torchvision\nos.environ['CUDA_MODULE_LOADING'] = 'LAZY'  # as PyTorch does\nclass Model")
+        _, second, found = self.imports(script, "--only", "fused-optimizer,no-gc")
+        with open(self.path("lines"), encoding="utf-8") as f:
+            self.assertEqual(f.read().count("v"), 2)
+        self.assertEqual(found["forked_runs"], found["runs"])
+        # One that starts a thread spoils the process; the next one does without.
+        self.write("packages/torchvision/__init__.py",
+                   "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n")
+        first, _, found = self.imports(LOOP.replace("class Model", "import torchvision\nclass Model"), "--only", "fused-optimizer,no-gc")
+        self.assertEqual(found["tried"][0]["verdict"], "gain")
+        self.assertLess(1, first)
+        self.assertLess(first, found["runs"])
+
+    def test_nothing_is_left_if_lull_is_killed(self):
+        file = self.write("train.py", "import os, signal\n" + LOOP + "    if i == 9:\n        print(os.getppid(), os.getpid(), file=open('pids', 'w'), flush=True)\n        signal.pause()\n")
+        p = runner.start([LULL, "try", "-q", "--only", "no-gc", PYTHON, file], env=self.env(), cwd=self.folder.name,
+                         stdout=runner.subprocess.DEVNULL, stderr=runner.subprocess.DEVNULL)
+        runner.until(lambda: os.path.exists(self.path("pids")) and os.path.getsize(self.path("pids")), "the first run is forked")
+        p.kill()
+        runner.finish(p)
+        with open(self.path("pids"), encoding="ascii") as f:
+            pids = [int(pid) for pid in f.read().split()]
+        for pid in pids:
+            runner.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().rsplit(")")[1][:3],
+                         f"process {pid} ends")
+        shutil.rmtree(self.scratch)
+
+
 class Real(Case):
     """One run with Debian's PyTorch, whose names the stand-in only copies."""
 
@@ -524,13 +719,56 @@ class Simulated(Case):
         found = json.loads(done.stdout)
         self.assertEqual(found["steps"], 12)
         self.assertIn("lull why: ", found["chosen_by"])
-        self.assertGreater(len(found["tried"]), 0)
-        for entry in found["tried"]:
-            self.assertIn(entry["verdict"], ("gain", "none", "slower", "unsure"), found)
+        verdicts = {entry["remedies"][0]: entry["verdict"] for entry in found["tried"]}
+        # It copies from pageable memory; it neither frees memory in its steps, nor has the device flags for waits.
+        self.assertIn(verdicts["staged-copies"], ("gain", "none", "slower", "unsure"), found)
+        self.assertEqual(verdicts["alloc-pool"], "nothing to change")
+        for verdict in verdicts.values():
+            self.assertIn(verdict, ("gain", "none", "slower", "unsure", "nothing to change"), found)
         self.assertEqual(os.listdir(self.scratch), [])
         report = self.path("kept/baseline.lull")
         steps = json.loads(runner.run([LULL, "query", "--format", "json", report, "select count(*) n from step"], check=True).stdout)
         self.assertEqual(steps[0]["n"], 20)
+
+
+class Changed(Case):
+    """Calls of CUDA that liblull-mend.so changes, in a program that would notice a mistake."""
+    GUEST = os.path.join(BUILD, "e2e/change_guest")
+
+    def guest(self, way, changes, device="e2e/part/lazy"):
+        folder = tempfile.mkdtemp(dir=self.scratch)
+        libraries = [os.path.join(BUILD, name) for name in ("liblull-agent.so", "liblull-mend.so")] if changes else []
+        done = runner.run([self.GUEST, way, "12"],
+                          env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, device), "LULL_TRY": folder,
+                               "LULL_MEND": ",".join(changes), "LD_PRELOAD": ":".join(libraries)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        log = [line for path in glob.glob(folder + "/*.log") for line in open(path, encoding="ascii")]
+        return done.stdout, sorted(line[2:].strip() for line in log)
+
+    def test_results_stay_the_same_however_the_calls_are_found(self):
+        for way in ("dlsym", "address", "old"):
+            plain = self.guest(way, [])[0]
+            for changes in (["alloc-pool"], ["staged-copies"], ["alloc-pool", "staged-copies"]):
+                self.assertEqual(self.guest(way, changes), (plain, changes))
+
+    def test_on_the_simulated_device(self):
+        changes = ["alloc-pool", "staged-copies"]
+        self.assertEqual(self.guest("address", changes, "sim"), (self.guest("address", [], "sim")[0], changes))
+
+    def test_a_change_that_does_not_exist_or_cannot_be_made(self):
+        # The simulated device has neither these flags nor a place on a bus.
+        self.assertEqual(self.guest("dlsym", ["spin-waits", "near-cpus", "other"], "sim"), (self.guest("dlsym", [], "sim")[0], []))
+
+    def test_a_program_in_c(self):
+        env = {**self.env(), "LD_LIBRARY_PATH": os.path.join(BUILD, "sim")}
+        done = runner.run([LULL, "try", "-q", "--format=json", "--steps=8", "--only", "alloc-pool,staged-copies,spin-waits,huge-pages",
+                           "-o", self.path("kept"), self.GUEST, "address", "100000"], env=env, cwd=self.folder.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {entry["remedies"][0]: entry for entry in json.loads(done.stdout)["tried"] if len(entry["remedies"]) == 1}
+        for name in ("alloc-pool", "staged-copies", "huge-pages"):
+            self.assertIn(found[name]["verdict"], ("gain", "none", "slower", "unsure"))
+        self.assertEqual(found["spin-waits"]["verdict"], "nothing to change")
+        self.assertTrue(os.path.exists(self.path("kept/baseline.lull")))
 
 
 if __name__ == "__main__":

@@ -38,8 +38,11 @@ static struct lull_thread threads[LULL_N_SLOTS];
 /* The agent's own system calls go by it. */
 struct lull_real lull_real = { .syscall = syscall };
 
+static struct lull_agent_live alive;
+
 struct lull_agent lull_agent = {
 	.control = &control,
+	.live = &alive,
 	.image = &image,
 	.slots = slots,
 	.chunks = chunks,
@@ -52,6 +55,10 @@ struct lull_agent lull_agent = {
 bool lull_agent_ready(void)
 {
 	return true;
+}
+
+void lull_modules_repeat(void)
+{
 }
 
 void lull_sources_renewed(struct lull_thread *t)

@@ -4,11 +4,12 @@ causes: storage-write
 exact: yes
 write: torch.save of a copy, by a thread that is joined before the next save
 
-The copy of tensors is made at once. A file is complete before the next one is begun, before anything is
-loaded, and before the program ends.
+The copy of tensors is made at once. A file is complete before the next one is begun, before it is loaded or
+looked at, and before the program ends. A program that saves all the time gains nothing.
 """
 import atexit
 import functools
+import os
 import threading
 
 
@@ -38,13 +39,15 @@ def apply(trial):
         @functools.wraps(original)
         def save(obj, f, *args, **kwargs):
             wait()
-            if isinstance(obj, torch.nn.Module) or hasattr(f, "write"):
+            if isinstance(obj, torch.nn.Module) or not isinstance(f, (str, os.PathLike)):
                 return original(obj, f, *args, **kwargs)
+            # The file has its place before the program goes on, and may get another name at once.
+            f = trial.saves.keep(f)
             trial.where("async-save", "save a copy, on a thread")
             trial.did("async-save")
             copy = copied(obj, torch)
             torch.cuda.is_initialized() and torch.cuda.current_stream().synchronize()
-            last[0] = threading.Thread(target=original, args=(copy, f, *args), kwargs=kwargs)
+            last[0] = threading.Thread(target=original.__wrapped__, args=(copy, f, *args), kwargs=kwargs)
             last[0].start()
             return None
         load = torch.load
@@ -55,5 +58,6 @@ def apply(trial):
             return load(*args, **kwargs)
         torch.save, torch.load = save, load_complete
     trial.when_loaded("torch", patch)
+    trial.before_files.append(wait)
     trial.before_end.append(wait)
     atexit.register(wait)

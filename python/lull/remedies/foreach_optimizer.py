@@ -1,8 +1,8 @@
 """foreach-optimizer: a few kernels update all parameters, where the program asked for one at a time
 
-causes: launch-bound, optimizer, host-compute, kernel-gap, short-kernels, gil
+causes: gil, kernel-gap, host-compute, launch-bound, optimizer, short-kernels
 group: optimizer
-tolerance: 1e-3
+tolerance: 0.02
 write: remove foreach=False from the optimizer
 """
 import functools

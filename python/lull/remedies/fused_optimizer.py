@@ -2,7 +2,7 @@
 
 causes: launch-bound, optimizer, host-compute, kernel-gap, short-kernels, gil
 group: optimizer
-tolerance: 1e-3
+tolerance: 0.02
 write: add fused=True to the optimizer
 """
 import functools

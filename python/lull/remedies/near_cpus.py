@@ -2,6 +2,7 @@
 
 causes: os-scheduling, pageable-copy, exposed-copy, launch-bound
 exact: yes
+mend: near-cpus
 write: start the program with numactl --cpunodebind=N --membind=N, where N is the node of the device
 """
 import os

@@ -3,6 +3,7 @@
 causes: host-sync, kernel-gap
 exact: yes
 group: waits
+mend: spin-waits
 write: cudaSetDeviceFlags() before CUDA is used, with the flag for it
 """
 FLAG = 1  # CU_CTX_SCHED_SPIN

@@ -26,6 +26,7 @@
 
 #include "agent/core/real.h"
 #include "agent/core/ring.h"
+#include "agent/core/source.h"
 #include "agent/core/stack.h"
 
 enum lull_call_nest { LEAF, OUTER };
@@ -38,6 +39,7 @@ struct lull_oscall {
 
 struct lull_osrt {
 	const _Atomic u32 *record; /* &control->record once the source has started, else a zero */
+	_Atomic u32 is_pointing;   /* calls tell that their thread is in no call of CUDA */
 };
 
 extern struct lull_osrt lull_osrt __attribute__((visibility("hidden")));
@@ -64,6 +66,26 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
  * loaded since, unless it is to look again; keeps errno. Not legal in a signal handler.
  */
 void lull_osrt_spare(bool is_again);
+
+/*
+ * osrt_late.c: put the wrappers into the offset tables of a program that runs already, also of
+ * files that were loaded since; take them out. Not legal in a signal handler.
+ */
+void lull_osrt_enter(void);
+void lull_osrt_withdraw(void);
+
+/*
+ * Nothing is recorded any more: let calls of the program tell sources that it is in no call of a
+ * library (lull_sources_passed()). Wrappers are taken out of CUDA's own libraries before.
+ */
+void lull_osrt_points(bool is_on);
+
+/* The program calls a function of the C library, from its own code. */
+static inline void lull_osrt_point(void)
+{
+	if (__builtin_expect(atomic_load_explicit(&lull_osrt.is_pointing, memory_order_relaxed), 0))
+		lull_sources_passed();
+}
 
 /* True if calls are to be timed. */
 static inline bool lull_oscall_is_on(void)

@@ -32,6 +32,19 @@ static u64 real_of(u64 addr)
 	return lull_lib_is_wrapper(addr) ? 0 : addr;
 }
 
+/*
+ * Know what is to be put there. Before the files are walked: that holds a lock of the loader, with
+ * which nobody may ask the loader for a name.
+ */
+static void find_real(void)
+{
+	lull_real_find((void **)&lull_real.pthread_mutex_lock);
+	lull_real_find((void **)&lull_real.pthread_cond_signal);
+	lull_real_find((void **)&lull_real.pthread_rwlock_rdlock);
+	lull_real_find((void **)&lull_real.pthread_rwlock_wrlock);
+	lull_real_find((void **)&lull_real.pthread_spin_lock);
+}
+
 /* Whether the main program is the interpreter itself, not a program with Python in it. */
 static bool is_python(void)
 {
@@ -99,7 +112,9 @@ void lull_osrt_spare(bool is_again)
 	int saved = errno;
 
 	/* Without a session the addresses of what we wrap were never looked up. */
-	if (lull_agent.has_session)
+	if (lull_agent.has_session) {
+		find_real();
 		lull_loaded_walk(visit, &is_again);
+	}
 	errno = saved;
 }

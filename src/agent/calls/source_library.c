@@ -68,5 +68,6 @@ struct lull_lib_want lull_library_wants(const char *path, const char *name)
 
 const struct lull_source lull_source_library = {
 	.start = lull_lib_start,
+	.is_of_each_fork = true,
 	.loaded = lull_lib_scan,
 };

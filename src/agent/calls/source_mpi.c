@@ -385,5 +385,6 @@ static void start(void)
 
 const struct lull_source lull_source_mpi = {
 	.start = start,
+	.is_of_each_fork = true,
 	.loaded = lull_lib_scan,
 };

@@ -143,6 +143,7 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 	{                                           \
 		if (!lull_oscall_is_on())           \
 			return lull_real.name args; \
+		lull_osrt_point();                  \
 		return lull_timed_##name args;      \
 	}
 #define WRAP_TRY(type, name, params, args)                      \
@@ -172,7 +173,9 @@ void lull_oscall_record(const struct lull_oscall *call, u64 dur_ticks,
 /* The wrappers are there in any case, so locks are spared in any case. */
 static void spare(void)
 {
-	lull_osrt_spare(false);
+	if (lull_agent.is_late)
+		lull_osrt_enter();
+	lull_osrt_spare(lull_agent.is_late);
 }
 
 static void start(void)
@@ -182,7 +185,15 @@ static void start(void)
 	spare();
 }
 
+/* Calls that are on their way end in wrappers, which find nothing to do. */
+static void withdraw(void)
+{
+	lull_osrt.record = &never;
+	lull_osrt_withdraw();
+}
+
 const struct lull_source lull_source_osrt = {
 	.start = start,
 	.loaded = spare,
+	.withdraw = withdraw,
 };

@@ -5,8 +5,9 @@
  * State:    lull_agent, the agent's only mutable file-scope data. `control` is never NULL: without
  *           a session it points to a zeroed page, so hooks need no check for that.
  * Life:     OFF -> (constructor finds LULL_SESSION) -> ON. A forked child starts again with its
- *           own image. The agent never returns to OFF: control->record alone decides what is
- *           recorded.
+ *           own image. The agent does not return to OFF: control->record alone decides what is
+ *           recorded. Only where `lull attach` brought it into a running program it does, as
+ *           often as it is brought (late.c).
  * Errors:   counted with lull_issue(); never printed, never fatal.
  */
 #ifndef LULL_AGENT_CORE_AGENT_H
@@ -20,7 +21,12 @@ struct lull_thread;
 /* What must not survive a fork; lives in memory the kernel wipes in the child. */
 struct lull_agent_live {
 	_Atomic u32 state; /* enum lull_agent_state */
-	u32 pid;
+	/*
+	 * A forked child that has no image yet, since it may be about to become another program:
+	 * its number, and when it began; else 0.
+	 */
+	_Atomic u32 waiting_pid;
+	_Atomic u64 fork_counter;
 	_Atomic u64 capture_id; /* id of the start/end range that holds the recording, 0 = none */
 };
 
@@ -40,14 +46,21 @@ struct lull_agent {
 	u8 *data;
 	struct lull_thread *threads; /* one per slot, wiped in a forked child */
 	u32 n_slots;	/* so many of them; less than LULL_N_SLOTS where memory is limited */
+	u32 pid;	/* of this process; in the child of a bare clone still of its parent */
 	u32 parent_pid; /* whose fork this process is, 0 if that is not known */
+	struct lull_image *parent_image; /* of a forked child: still mapped; NULL: none */
 	bool has_session;
+	bool follows_forks; /* forked children get their image at once (source.h) */
+	bool is_late;	    /* `lull attach` brought it in: names are not interposed, entries are */
 };
 
 extern struct lull_agent lull_agent __attribute__((visibility("hidden")));
 
 /* Make sure this process has an image (after a fork it has not). True if events can be written. */
 bool lull_agent_ready(void);
+
+/* Make the image of a forked child that has none yet (waiting_pid). */
+void lull_agent_settle(void);
 
 /*
  * Give these bytes of the image memory now: later, a full /dev/shm would be a SIGBUS in the
@@ -64,6 +77,15 @@ static inline u32 lull_agent_n_slots(void)
 
 	return n < lull_agent.n_slots ? n : lull_agent.n_slots;
 }
+
+/* Join a session in a running program: an image, all sources. False if that did not work. */
+bool lull_agent_join(const char *session);
+
+/* The recorder has ended the session, or is dead. */
+bool lull_agent_is_session_over(void);
+
+/* Leave it: sources have taken their hooks out. Threads that are late write to nowhere. */
+void lull_agent_part(void);
 
 /* Count trouble; legal anywhere, also in a signal handler. */
 static inline void lull_issue(enum lull_issue issue, u64 n)
@@ -92,6 +114,9 @@ void lull_agent_silence(void);
  * handler.
  */
 void lull_modules_scan(void);
+
+/* Report all of them, also those that were reported: the image is new. */
+void lull_modules_again(void);
 
 /* Report all of them again, without a look: a forked child has an image of its own. */
 void lull_modules_repeat(void);

@@ -23,7 +23,7 @@ static struct {
  *	bucket[n_buckets]	index of the first symbol of a chain, 0 = empty
  *	chain[]			from symbol `first` on: its hash, lowest bit set on the last one
  */
-struct gnu_hash {
+struct lull_gnu_hash {
 	u32 n_buckets;
 	u32 first;
 	u32 n_bloom;
@@ -71,33 +71,52 @@ static u32 hash_of(const char *name)
 	return h;
 }
 
-const ElfW(Sym) * lull_loaded_symbol(const struct dl_phdr_info *file, const char *name)
+bool lull_loaded_names(const struct dl_phdr_info *file, struct lull_loaded_names *names)
 {
-	const struct gnu_hash *table = lull_loaded_pointer(file, DT_GNU_HASH);
-	const ElfW(Sym) *symbols = lull_loaded_pointer(file, DT_SYMTAB);
-	const char *strings = lull_loaded_pointer(file, DT_STRTAB);
-	u32 h = hash_of(name);
-	const u64 *bloom;
-	const u32 *buckets, *chain;
-	u64 word;
+	names->hash = lull_loaded_pointer(file, DT_GNU_HASH);
+	names->symbols = lull_loaded_pointer(file, DT_SYMTAB);
+	names->strings = lull_loaded_pointer(file, DT_STRTAB);
+	names->versions = lull_loaded_pointer(file, DT_VERSYM);
+	names->bias = file->dlpi_addr;
+	return names->hash && names->symbols && names->strings && names->hash->n_buckets &&
+	       names->hash->n_bloom;
+}
 
-	if (!table || !symbols || !strings || !table->n_buckets || !table->n_bloom)
-		return NULL;
-	bloom = (const u64 *)(table + 1);
-	buckets = (const u32 *)(bloom + table->n_bloom);
-	chain = buckets + table->n_buckets;
-	word = bloom[h / 64 % table->n_bloom];
+/* Of several versions the others are there for programs that were linked long ago. */
+static bool is_present_version(const struct lull_loaded_names *names, u32 ix)
+{
+	return !names->versions || !(names->versions[ix] & 0x8000);
+}
+
+const ElfW(Sym) * lull_loaded_find(const struct lull_loaded_names *names, const char *name)
+{
+	const struct lull_gnu_hash *table = names->hash;
+	const u64 *bloom = (const u64 *)(table + 1);
+	const u32 *buckets = (const u32 *)(bloom + table->n_bloom);
+	const u32 *chain = buckets + table->n_buckets;
+	const ElfW(Sym) *symbols = names->symbols;
+	u32 h = hash_of(name);
+	u64 word = bloom[h / 64 % table->n_bloom];
+
 	if (!(word >> h % 64 & word >> (h >> table->bloom_shift) % 64 & 1))
 		return NULL;
 	for (u32 i = buckets[h % table->n_buckets]; i >= table->first && i; i++) {
 		u32 found = chain[i - table->first];
 
-		if ((found | 1) == (h | 1) && strcmp(strings + symbols[i].st_name, name) == 0)
+		if ((found | 1) == (h | 1) && is_present_version(names, i) &&
+		    strcmp(names->strings + symbols[i].st_name, name) == 0)
 			return symbols[i].st_shndx != SHN_UNDEF ? &symbols[i] : NULL;
 		if (found & 1)
 			break;
 	}
 	return NULL;
+}
+
+const ElfW(Sym) * lull_loaded_symbol(const struct dl_phdr_info *file, const char *name)
+{
+	struct lull_loaded_names names;
+
+	return lull_loaded_names(file, &names) ? lull_loaded_find(&names, name) : NULL;
 }
 
 bool lull_loaded_contains(const struct dl_phdr_info *file, u64 addr)
@@ -122,7 +141,16 @@ bool lull_loaded_walk(int (*visit)(struct dl_phdr_info *file, size_t size, void 
 
 void lull_loaded_before_fork(void)
 {
-	forked.was_alone = &__libc_single_threaded && __libc_single_threaded;
+	bool is_alone = &__libc_single_threaded && __libc_single_threaded;
+
+	/* After each fork the first write copies a page. */
+	if (forked.was_alone != is_alone)
+		forked.was_alone = is_alone;
+}
+
+bool lull_loaded_was_alone(void)
+{
+	return forked.was_alone;
 }
 
 void lull_loaded_forked(void)

@@ -18,7 +18,22 @@ const ElfW(Dyn) * lull_loaded_dynamic(const struct dl_phdr_info *file, i64 tag);
 /* What such an entry points to, or NULL. */
 const void *lull_loaded_pointer(const struct dl_phdr_info *file, i64 tag);
 
-/* The symbol the file exports under this name, or NULL (also if the file has no GNU hash table). */
+/* The names that a file exports. */
+struct lull_loaded_names {
+	const struct lull_gnu_hash *hash;
+	const ElfW(Sym) * symbols;
+	const char *strings;
+	const ElfW(Half) * versions; /* of each symbol; NULL: there are none */
+	u64 bias;		     /* what is added to the value of a symbol */
+};
+
+/* Find them; false if the file has no GNU hash table. */
+bool lull_loaded_names(const struct dl_phdr_info *file, struct lull_loaded_names *names);
+
+/* The symbol of this name, of several versions the present one; NULL if there is none. */
+const ElfW(Sym) * lull_loaded_find(const struct lull_loaded_names *names, const char *name);
+
+/* Both at once, for one name. */
 const ElfW(Sym) * lull_loaded_symbol(const struct dl_phdr_info *file, const char *name);
 
 /* The name of a file without its folder; "" for the main program, whose name is not told. */
@@ -36,5 +51,8 @@ bool lull_loaded_walk(int (*visit)(struct dl_phdr_info *file, size_t size, void 
 /* A fork: in the parent, before it; in the child, before the first walk. */
 void lull_loaded_before_fork(void);
 void lull_loaded_forked(void);
+
+/* In the child: the parent had one thread when it forked. */
+bool lull_loaded_was_alone(void);
 
 #endif

@@ -214,6 +214,17 @@ void lull_modules_repeat(void)
 	}
 }
 
+void lull_modules_again(void)
+{
+	bool is_first = true;
+
+	modules.n_adds = 0;
+	/* A walk in which none was met before: then each is news. */
+	modules.n_walks += 2;
+	if (lull_agent.has_session && lull_thread())
+		lull_loaded_walk(visit, &is_first);
+}
+
 void lull_modules_scan(void)
 {
 	bool is_first = true;

@@ -88,6 +88,14 @@ static void mark_exec(bool is_over)
 	errno = saved;
 }
 
+/* Programs without the agent are told of by the process that becomes one. */
+static bool tell_if_not(bool can)
+{
+	if (!can)
+		lull_agent_settle();
+	return can;
+}
+
 /*
  * The exec family: each is a call that returns only if it fails. What we add may be what makes the
  * arguments too long.
@@ -96,7 +104,7 @@ static void mark_exec(bool is_over)
 	LULL_EXPORT int name params                    \
 	{                                              \
 		int r;                                 \
-		FOLLOW(envp, can)                      \
+		FOLLOW(envp, tell_if_not(can))         \
                                                        \
 		mark_exec(true);                       \
 		r = lull_real.name args;               \

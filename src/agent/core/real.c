@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/core/agent.h"
+#include "agent/core/loaded.h"
+
 /*
  * Versions: glibc keeps two implementations of the condition variables on x86_64, and a plain
  * dlsym() has been seen to give the older one, whose layout differs; so the present one is asked
@@ -21,12 +24,42 @@ static long missing(void)
 	return -1;
 }
 
+/*
+ * The files that were loaded before main, after the agent: where its wrappers' functions are. They
+ * stay, and stand in the order in which they are searched. So a function can be found when it is
+ * first called, also in a signal handler. To ask dlsym() for all of them at the start would take a
+ * tenth of the time that a short program lives.
+ */
+static struct {
+	u32 n;
+	bool is_more; /* too many: all were looked up at the start */
+	struct lull_loaded_names files[32];
+} next;
+
+/* The function in one of those files; NULL if there is none, or only the loader can tell. */
+static void *find_next(const char *name)
+{
+	for (u32 i = 0; i < next.n; i++) {
+		const ElfW(Sym) *symbol = lull_loaded_find(&next.files[i], name);
+
+		if (symbol)
+			return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC
+				       ? (void *)(next.files[i].bias + symbol->st_value)
+				       : NULL;
+	}
+	return NULL;
+}
+
 /* Store the next definition of `name` after ours in *slot. */
 static void find(void **slot, const char *name)
 {
 	static __thread void **finding;
-	void **before = finding, *at = NULL;
+	void **before = finding, *at = find_next(name);
 
+	if (at) {
+		*slot = at;
+		return;
+	}
 	if (finding && finding == slot) {
 		*slot = (void *)missing;
 		return;
@@ -64,23 +97,52 @@ struct lull_real lull_real = {
 };
 #undef HOOK
 
-#define HOOK(type, name, params, args) { (void **)&lull_real.name, #name },
+#define HOOK(type, name, params, args) { (void **)&lull_real.name, #name, (void *)first_##name },
 static const struct {
 	void **slot;
 	const char *name;
+	void *first;
 } table[] = {
 #include "agent/core/hooks.def"
 #include "wire/osrt.def"
 };
 #undef HOOK
 
+static int visit(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	bool *is_after = arg;
+
+	(void)size;
+	if (!*is_after)
+		*is_after = lull_loaded_contains(file, (u64)&lull_real);
+	else if (next.n == LULL_COUNT_OF(next.files))
+		next.is_more = true;
+	else if (lull_loaded_names(file, &next.files[next.n]))
+		next.n++;
+	return 0;
+}
+
+void lull_real_find(void **slot)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(table); i++)
+		if (table[i].slot == slot && *slot == table[i].first)
+			find(slot, table[i].name);
+}
+
 void lull_real_find_all(void)
 {
 	static bool is_done;
+	bool is_after = false;
 
 	if (is_done) /* in a forked child */
 		return;
 	is_done = true;
+	if (!lull_agent.is_late && lull_loaded_walk(visit, &is_after) && !next.is_more) {
+		/* The caller's address and stack matter: no stub may stand between. */
+		lull_real_find((void **)&lull_real.dlopen);
+		lull_real_find((void **)&lull_real.syscall);
+		return;
+	}
 	for (size_t i = 0; i < LULL_COUNT_OF(table); i++)
 		find(table[i].slot, table[i].name);
 }

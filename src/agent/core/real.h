@@ -5,7 +5,7 @@
  * What it gives: lull_real.NAME, called exactly like NAME. It is the next definition after the
  *                agent's, so other preloaded libraries and sanitizers still work. Never NULL.
  * When:          each pointer starts as a stub that looks the function up on the first call, so
- *                wrappers work before our constructor runs. lull_real_find_all() looks up the rest.
+ *                wrappers work before our constructor runs.
  * Threads:       two threads may look up the same function; both store the same address.
  */
 #ifndef LULL_AGENT_CORE_REAL_H
@@ -86,7 +86,13 @@ struct lull_real {
 
 extern struct lull_real lull_real __attribute__((visibility("hidden")));
 
-/* Look every function up now; later calls go straight through. Not legal in a signal handler. */
+/*
+ * Once the process has all files that it starts with: learn where functions are. Not legal in a
+ * signal handler. What is looked up later is found without the loader.
+ */
 void lull_real_find_all(void);
+
+/* Look the function of this pointer up now, for those who want its address and do not call it. */
+void lull_real_find(void **slot);
 
 #endif

@@ -5,6 +5,13 @@
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
 
+/*
+ * Of the first chunks of a process: two pages of the usual size hold what a program without events
+ * has.
+ */
+#define N_SHORT	    2u
+#define SHORT_BYTES 8192u
+
 __thread struct lull_thread *lull_self;
 
 /* Set while this thread attaches, so that a signal handler on top of it does not attach too. */
@@ -13,6 +20,13 @@ static __thread bool is_attaching;
 /* The key whose destructor tells that a thread has ended; made once, by the constructor. */
 static pthread_key_t end_key;
 static bool has_end_key;
+
+/*
+ * The thread that each block belongs to, 0 = nobody. Where the agent comes and leaves and comes
+ * again, a thread may still know its block of the last time: no other may get it while it lives.
+ */
+static u32 owners[LULL_N_SLOTS];
+static _Atomic u32 n_owners; /* those from here on never had one */
 
 static void close_stream(struct lull_ring_stream *s)
 {
@@ -33,7 +47,10 @@ void lull_thread_free_env(struct lull_thread *t)
 static void on_thread_end(void *arg)
 {
 	struct lull_thread *t = arg;
+	u32 ix = (u32)(t - lull_agent.threads);
 
+	if (ix < LULL_N_SLOTS && owners[ix] == lull_sys_tid())
+		__atomic_store_n(&owners[ix], 0, __ATOMIC_RELEASE);
 	/* Wiped by a fork, or already gone: nothing of this process. */
 	if (t->magic != LULL_WIRE_MAGIC)
 		return;
@@ -56,6 +73,21 @@ void lull_thread_leave(void)
 	if (has_end_key)
 		pthread_setspecific(end_key, NULL);
 	on_thread_end(t);
+}
+
+void lull_ring_forked(void)
+{
+	/* Most were never used: their pages are not touched. */
+	for (u32 i = 0; i < LULL_N_SLOTS && i < n_owners; i++)
+		owners[i] = 0;
+	n_owners = 0;
+}
+
+void lull_ring_forget(void)
+{
+	for (u32 i = 0; i < lull_agent.n_slots; i++)
+		if (__atomic_load_n(&owners[i], __ATOMIC_RELAXED))
+			__atomic_store_n(&lull_agent.threads[i].magic, 0, __ATOMIC_RELEASE);
 }
 
 void lull_ring_init(void)
@@ -95,10 +127,29 @@ static struct lull_slot *no_slot(enum lull_issue issue)
 	return NULL;
 }
 
+static bool is_free_for(u32 ix, u32 tid)
+{
+	u32 owner = __atomic_load_n(&owners[ix], __ATOMIC_ACQUIRE);
+
+	return !owner || owner == tid;
+}
+
+static void own(u32 ix, u32 tid)
+{
+	u32 n = atomic_load_explicit(&n_owners, memory_order_relaxed);
+
+	while (n <= ix && !atomic_compare_exchange_weak(&n_owners, &n, ix + 1))
+		;
+	__atomic_store_n(&owners[ix], tid, __ATOMIC_RELAXED);
+}
+
 /* A free slot taken for this thread, or NULL. */
 static struct lull_slot *take_slot(u32 *slot_ix)
 {
+	struct lull_agent_live *live = lull_agent.live;
 	_Atomic u32 *n_ready = &lull_agent.image->n_slots_ready;
+	u32 tid = lull_sys_tid();
+	u64 forked;
 
 	for (u32 i = 0; i < lull_agent.n_slots; i++) {
 		struct lull_slot *slot = &lull_agent.slots[i];
@@ -108,11 +159,16 @@ static struct lull_slot *take_slot(u32 *slot_ix)
 			return no_slot(LULL_ISSUE_no_memory);
 		if (atomic_load_explicit(&slot->state, memory_order_relaxed) != LULL_SLOT_FREE)
 			continue;
+		if (!is_free_for(i, tid))
+			continue;
 		if (!atomic_compare_exchange_strong(&slot->state, &expected, LULL_SLOT_STARTING))
 			continue;
-		slot->tid = lull_sys_tid();
+		own(i, tid);
+		slot->tid = tid;
 		slot->pthread_id = (u64)pthread_self();
-		slot->start_counter = lull_time();
+		/* The first thread of a forked child is as old as that. */
+		forked = live->fork_counter ? atomic_exchange(&live->fork_counter, 0) : 0;
+		slot->start_counter = forked ? forked : lull_time();
 		atomic_store_explicit(&slot->end_counter, 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->n_dropped, 0, memory_order_relaxed);
 		/* Release: whoever sees LIVE sees the thread's ids. */
@@ -135,7 +191,9 @@ static struct lull_thread *attach(void)
 	if (!slot)
 		return NULL;
 	t = &lull_agent.threads[slot_ix];
-	memset(t, 0, sizeof(*t));
+	/* A block that nobody had is zero: short programs do not pay for its pages. */
+	if (t->slot)
+		memset(t, 0, sizeof(*t));
 	t->slot = slot;
 	t->slot_ix = slot_ix;
 	t->magic = LULL_WIRE_MAGIC;
@@ -149,21 +207,26 @@ struct lull_thread *lull_thread_attach(void)
 {
 	struct lull_thread *t;
 	int saved = errno;
+	bool has_waited;
 
 	if (!lull_agent.has_session || is_attaching)
 		return NULL;
 	is_attaching = true;
 	atomic_signal_fence(memory_order_seq_cst);
+	has_waited = lull_agent.live->fork_counter != 0;
 	t = attach();
 	atomic_signal_fence(memory_order_seq_cst);
 	is_attaching = false;
+	if (has_waited && t)
+		lull_modules_repeat(); /* what a forked child tells first */
 	errno = saved;
 	return t;
 }
 
 void lull_thread_sync(struct lull_thread *t, u32 record)
 {
-	memset(t->seen, 0, sizeof(t->seen));
+	if (t->record)
+		memset(t->seen, 0, sizeof(t->seen));
 	/* Ranges that were open before are not of this recording: their ends are ignored. */
 	memset(t->level, 0, sizeof(t->level));
 	t->capture = 0;
@@ -171,9 +234,24 @@ void lull_thread_sync(struct lull_thread *t, u32 record)
 	lull_sources_renewed(t);
 }
 
-static bool populate(u32 ix)
+/* Give a chunk memory up to `to_bytes`; has_memory says how much it has. */
+static bool populate(struct lull_chunk *c, u32 ix, u32 to_bytes)
 {
-	return lull_agent_back(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES, LULL_CHUNK_BYTES);
+	u32 from_bytes = atomic_load_explicit(&c->has_memory, memory_order_relaxed);
+
+	if (from_bytes >= to_bytes)
+		return true;
+	if (!lull_agent_back(LULL_IMAGE_DATA_OFF + (u64)ix * LULL_CHUNK_BYTES + from_bytes,
+			     to_bytes - from_bytes))
+		return false;
+	atomic_store_explicit(&c->has_memory, to_bytes, memory_order_relaxed);
+	return true;
+}
+
+/* The first chunks of a process get a part of their memory at first: most processes are short. */
+static u32 first_bytes(u32 ix)
+{
+	return ix < N_SHORT ? SHORT_BYTES : LULL_CHUNK_BYTES;
 }
 
 /*
@@ -227,13 +305,12 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 		return NULL;
 	}
 	/* Not by n_used: a later chunk may have got memory where this one did not, or not yet. */
-	if (!atomic_load_explicit(&c->has_memory, memory_order_relaxed) && !populate(*ix)) {
+	if (!populate(c, *ix, first_bytes(*ix))) {
 		lull_issue(LULL_ISSUE_no_memory, 1);
 		atomic_store_explicit(&c->state, LULL_CHUNK_FREE, memory_order_release);
 		atomic_fetch_add_explicit(&image->n_free, 1, memory_order_relaxed);
 		return NULL;
 	}
-	atomic_store_explicit(&c->has_memory, 1, memory_order_relaxed);
 	used = atomic_load_explicit(&image->n_used, memory_order_relaxed);
 	while (*ix >= used &&
 	       !atomic_compare_exchange_weak_explicit(&image->n_used, &used, *ix + 1,
@@ -250,6 +327,21 @@ static struct lull_chunk *take_chunk(struct lull_thread *t, u32 level, u32 *ix)
 	return c;
 }
 
+/* The chunk has memory that it did not use so far. */
+static bool widen(struct lull_ring_stream *s, u32 size_bytes)
+{
+	u32 ix;
+
+	if (!s->chunk || s->end >= s->base + LULL_CHUNK_BYTES ||
+	    (size_t)(s->base + LULL_CHUNK_BYTES - s->at) < size_bytes)
+		return false;
+	ix = (u32)(s->chunk - lull_agent.chunks);
+	if (!populate(s->chunk, ix, LULL_CHUNK_BYTES))
+		return false;
+	s->end = s->base + LULL_CHUNK_BYTES;
+	return true;
+}
+
 bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes)
 {
 	struct lull_ring_stream *s = &t->stream[level & 1];
@@ -261,8 +353,12 @@ bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes)
 		lull_issue(LULL_ISSUE_nested_drop, 1);
 		c = NULL;
 	} else {
-		c = take_chunk(t, level, &ix);
+		bool is_wide = widen(s, size_bytes);
+
+		c = is_wide ? NULL : take_chunk(t, level, &ix);
 		errno = saved;
+		if (is_wide)
+			return true;
 	}
 	if (!c) {
 		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
@@ -272,7 +368,12 @@ bool lull_stream_refill(struct lull_thread *t, u32 level, u32 size_bytes)
 	s->chunk = c;
 	s->base = lull_agent.data + (size_t)ix * LULL_CHUNK_BYTES;
 	s->at = s->base;
-	s->end = s->base + LULL_CHUNK_BYTES;
+	s->end = s->base + atomic_load_explicit(&c->has_memory, memory_order_relaxed);
+	if ((size_t)(s->end - s->at) < size_bytes && !widen(s, size_bytes)) {
+		lull_issue(LULL_ISSUE_no_memory, 1);
+		atomic_fetch_add_explicit(&t->slot->n_dropped, 1, memory_order_relaxed);
+		return false;
+	}
 	return true;
 }
 

@@ -92,6 +92,12 @@ extern __thread struct lull_thread *lull_self __attribute__((visibility("hidden"
 /* Once per process, before the first event. */
 void lull_ring_init(void);
 
+/* In a forked child: the other threads are gone. */
+void lull_ring_forked(void);
+
+/* The image is gone: each thread attaches anew with its next event, if there is a session then. */
+void lull_ring_forget(void);
+
 /* Slow paths, in ring.c. */
 struct lull_thread *lull_thread_attach(void);
 void lull_thread_free_env(struct lull_thread *t);

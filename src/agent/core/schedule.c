@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "agent/core/capture.h"
+#include "agent/core/window_steps.h"
 #include "agent/core/source.h"
 #include "agent/core/sys.h"
 
@@ -27,9 +28,13 @@ static struct {
 	bool is_tired;		  /* the recorder did not come back in time: it may be dead */
 } schedule;
 
-static void emit(u64 number, u32 flags)
+void lull_schedule_reset(void)
 {
-	struct lull_thread *t = lull_recording();
+	memset(&schedule, 0, sizeof(schedule));
+}
+
+void lull_schedule_emit(struct lull_thread *t, u64 number, u32 flags)
+{
 	struct lull_wire_step *e;
 
 	if (!t)
@@ -76,8 +81,7 @@ static void nap(void)
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0L, &ms, NULL);
 }
 
-/* Have sources ready ahead of time, or let them rest. */
-static void arm(bool is_armed)
+void lull_schedule_arm(bool is_armed)
 {
 	struct lull_control *c = lull_agent.control;
 
@@ -87,9 +91,9 @@ static void arm(bool is_armed)
 	syscall(SYS_futex, &c->flush_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void arm_and_wait(void)
+void lull_schedule_arm_and_wait(void)
 {
-	arm(true);
+	lull_schedule_arm(true);
 	for (u32 i = 0; i < READY_TRIES && !lull_sources_prepare(); i++)
 		;
 }
@@ -119,7 +123,7 @@ static void begin(void)
 {
 	struct lull_control *c = lull_agent.control;
 
-	arm_and_wait();
+	lull_schedule_arm_and_wait();
 	for (u32 i = 0; i < TICKET_TRIES; i++) {
 		if (join(c)) {
 			hold(true);
@@ -166,9 +170,9 @@ static void follow(const struct lull_schedule *s)
 	if (now == PHASE_ACTIVE && is_first)
 		begin();
 	else if (now == PHASE_WARM || next == PHASE_ACTIVE)
-		arm_and_wait();
+		lull_schedule_arm_and_wait();
 	else if (now != PHASE_ACTIVE)
-		arm(false);
+		lull_schedule_arm(false);
 }
 
 void lull_schedule_step(u64 number, u32 flags)
@@ -183,6 +187,11 @@ void lull_schedule_step(u64 number, u32 flags)
 		schedule.is_said = true;
 	else if (schedule.is_said)
 		return;
+	if (lull_window_steps_are_on()) {
+		lull_window_steps_add(number, flags);
+		errno = saved;
+		return;
+	}
 	if (find_current(&s) && lull_agent.image) {
 		if (schedule.pid != lull_agent.image->pid) {
 			schedule.pid = lull_agent.image->pid;
@@ -191,14 +200,15 @@ void lull_schedule_step(u64 number, u32 flags)
 		}
 		if (flags & LULL_STEP_END) {
 			/* Before the recording ends, or nobody would see it. */
-			emit(number, flags);
+			lull_schedule_emit(lull_recording(), number, flags);
 			if (!(flags & LULL_STEP_NONE))
 				end();
 			errno = saved;
 			return;
 		}
 		if (schedule.is_holding)
-			emit(number, LULL_STEP_END | (flags & LULL_STEP_HOOKED));
+			lull_schedule_emit(lull_recording(), number,
+					   LULL_STEP_END | (flags & LULL_STEP_HOOKED));
 		follow(&s);
 		/* Others may still be in their round: this step is not of it. */
 		if (!schedule.is_holding && atomic_load(&lull_agent.control->n_in_round)) {
@@ -206,7 +216,7 @@ void lull_schedule_step(u64 number, u32 flags)
 			return;
 		}
 	}
-	emit(number, flags);
+	lull_schedule_emit(lull_recording(), number, flags);
 	errno = saved;
 }
 
@@ -220,9 +230,9 @@ bool lull_schedule_set(const struct lull_schedule *s)
 	schedule.is_own = true;
 	schedule.n_steps = 0;
 	if ((u64)s->skip_first + s->wait + s->warmup <= 1)
-		arm_and_wait();
+		lull_schedule_arm_and_wait();
 	else
-		arm(false);
+		lull_schedule_arm(false);
 	return true;
 }
 
@@ -235,11 +245,11 @@ void lull_schedule_program(bool is_start)
 		return;
 	lull_sources_passed();
 	if (is_start) {
-		arm_and_wait();
+		lull_schedule_arm_and_wait();
 		lull_capture_take();
 	} else {
 		lull_capture_give();
-		arm(false);
+		lull_schedule_arm(false);
 		lull_sources_ended();
 	}
 	errno = saved;

@@ -15,6 +15,8 @@
 #include "base/types.h"
 #include "wire/wire.h"
 
+struct lull_thread;
+
 /*
  * A step begins, or the last one ends; flags are LULL_STEP_*. Steps of hooks are ignored once the
  * program has said one itself. On the thread that runs the loop.
@@ -29,5 +31,17 @@ bool lull_schedule_set(const struct lull_schedule *s);
 
 /* lull_start() and lull_stop() of the program (--capture-range=lull). Start waits for CUPTI. */
 void lull_schedule_program(bool is_start);
+
+/* Write down that a step begins or ends; nothing happens if `t` is NULL. */
+void lull_schedule_emit(struct lull_thread *t, u64 number, u32 flags);
+
+/* Have sources ready ahead of time, or let them rest. */
+void lull_schedule_arm(bool is_armed);
+
+/* The same, and wait until they are ready; half a second at most. */
+void lull_schedule_arm_and_wait(void);
+
+/* Forget what was counted: another session begins in this process (late.c). */
+void lull_schedule_reset(void);
 
 #endif

@@ -29,7 +29,15 @@ void lull_sources_start(void)
 	for (u32 i = 0; i < LULL_COUNT_OF(sources); i++)
 		if (!sources[i].bits || (sources[i].bits & lull_agent.control->sources))
 			on.at[on.n++] = sources[i].source;
+	for (u32 i = 0; i < on.n; i++)
+		if (on.at[i]->is_of_each_fork)
+			lull_sources_follow_forks();
 	EACH(start);
+}
+
+void lull_sources_follow_forks(void)
+{
+	lull_agent.follows_forks = true;
 }
 
 void lull_sources_loaded(void)
@@ -83,4 +91,18 @@ void lull_sources_execs(void)
 void lull_sources_stop(void)
 {
 	EACH(stop);
+}
+
+void lull_sources_idle(void)
+{
+	EACH(idle);
+}
+
+/* In the reverse order: what one uses of another is still there. */
+void lull_sources_withdraw(void)
+{
+	for (u32 i = on.n; i-- > 0;)
+		if (on.at[i]->withdraw)
+			on.at[i]->withdraw();
+	on.n = 0;
 }

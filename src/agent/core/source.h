@@ -24,8 +24,11 @@
 struct lull_thread;
 
 struct lull_source {
-	/* Once per image: in the constructor before main, or in a forked child. */
+	/* Once per image: in the constructor before main, in a forked child, or on the
+	 * agent's own thread in a program that runs (lull_agent.is_late). */
 	void (*start)(void);
+	/* start() has work to do in each forked child; see also lull_sources_follow_forks(). */
+	bool is_of_each_fork;
 	/* Files may have been loaded. Often; cheap if there was none. Keep errno. */
 	void (*loaded)(void);
 	/* A recording is new to this thread: forget what is of the one before. */
@@ -46,6 +49,10 @@ struct lull_source {
 	void (*execs)(void);
 	/* From here on nothing of ours may call the kernel. */
 	void (*stop)(void);
+	/* Now and then on the agent's own thread, which may wait, where the agent came late. */
+	void (*idle)(void);
+	/* Leave a program that goes on: nothing of ours may be called after this (late.c). */
+	void (*withdraw)(void);
 };
 
 #define SOURCE(name, bits) extern const struct lull_source lull_source_##name;
@@ -64,6 +71,15 @@ void lull_sources_flush(void);
 void lull_sources_leave(void);
 void lull_sources_execs(void);
 void lull_sources_stop(void);
+void lull_sources_idle(void);
+void lull_sources_withdraw(void);
+
+/*
+ * From here on start() is called in each forked child at once: there is something that the child
+ * has to tell, or that is looked at from outside. Otherwise its image may wait for its first event,
+ * and start() is left out.
+ */
+void lull_sources_follow_forks(void);
 
 /* True if all are ready for a recording. */
 bool lull_sources_prepare(void);

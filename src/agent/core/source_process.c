@@ -48,9 +48,10 @@ LULL_EXPORT void quick_exit(int status)
 LULL_EXPORT pid_t getppid(void)
 {
 	pid_t r = lull_real.getppid();
+	u32 first = lull_agent.image ? lull_agent.image->parent_pid : lull_agent.parent_pid;
 
-	if (lull_agent.has_session && lull_agent.image &&
-	    (u32)r == lull_agent.control->collector_pid && (u32)r != lull_agent.image->parent_pid)
+	if (lull_agent.has_session && first && (u32)r == lull_agent.control->collector_pid &&
+	    (u32)r != first)
 		return 1;
 	return r;
 }

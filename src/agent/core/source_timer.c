@@ -259,5 +259,6 @@ static void start_timer(void)
 
 const struct lull_source lull_source_timer = {
 	.start = start_timer,
+	.is_of_each_fork = true,
 	.stop = lull_timer_yield,
 };

@@ -19,4 +19,5 @@ static void start(void)
 
 const struct lull_source lull_source_kernel = {
 	.start = start,
+	.is_of_each_fork = true,
 };

@@ -103,6 +103,9 @@ void lull_cuda_launch_ends(struct lull_thread *t, const struct lull_text *name, 
  */
 void lull_cuda_wrap(bool is_again);
 
+/* Take them out again. */
+void lull_cuda_unwrap(void);
+
 /* Whether a runtime call of this name needs no callback; enable or disable the wrappers. */
 bool lull_cuda_is_wrapped_call(const char *name);
 void lull_cuda_wrap_on(bool is_on);
@@ -158,6 +161,15 @@ bool lull_cuda_follow_on(void);
 /* Prepare to detach; the flushing thread calls it repeatedly. */
 void lull_cuda_detach_soon(void);
 
+/* In a program that was attached to and left before: attaching to CUPTI is possible again. */
+void lull_cuda_attach_anew(void);
+
+/*
+ * The thread of lull attach, which is in no call, tries to detach. It leaves the first tries to the
+ * program's launches.
+ */
+void lull_cuda_detach_aside(int n_tries);
+
 /*
  * The program called the agent outside of CUDA calls, such as at a step: detach if that is due.
  * And: the program ended a recording itself: detach now if it was the last, which takes
@@ -171,6 +183,9 @@ void lull_cuda_detach_now(void);
  */
 void lull_cuda_unsafe(void);
 void lull_cuda_captured(bool is_begin);
+
+/* The program uses a CUDA graph. Often; cheap. */
+void lull_cuda_graph_seen(void);
 void lull_cuda_forget_captures(void); /* their ends will not be seen */
 
 /* Never detach again; if a thread is detaching, wait until it is done, a second at most. */
@@ -198,7 +213,7 @@ static inline bool lull_cuda_is_watching(void)
 	const struct lull_control *c = lull_agent.control;
 	u32 watch = atomic_load_explicit(&c->watch, memory_order_relaxed);
 
-	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM))
+	if (watch & (LULL_WATCH_STEPS | LULL_WATCH_PROGRAM | LULL_WATCH_DUTY))
 		return atomic_load_explicit(&c->armed, memory_order_relaxed) != 0 &&
 		       !lull_cuda_is_over();
 	return watch != 0 && !lull_cuda_is_over();

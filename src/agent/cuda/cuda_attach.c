@@ -19,9 +19,15 @@
  *             program whose streams run host functions, which may wait for the thread that called
  *             the agent. A program that never calls the agent keeps CUPTI, with everything
  *             disabled.
- * Again:      never, as a rule: attaching a second time is known to crash programs with CUDA
- *             graphs. LULL_CUPTI_LEAVE=always detaches after each recording, for benchmarks without
- *             graphs.
+ *             In a program that lull attach has entered, a launch through libcudart is such a
+ *             place, too (cuda_runtime.c); and if none comes, the agent's own thread detaches at a
+ *             moment at which nobody is in a call.
+ * Again:      never, as a rule: a CUPTI that comes back for the second time is known to crash
+ *             programs with CUDA graphs. LULL_CUPTI_LEAVE=always detaches after each recording, for
+ *             benchmarks without graphs. With --duty and lull attach the agent detaches from
+ *             programs in which no graph has been seen; others keep CUPTI, with everything disabled
+ *             in between. A graph that is made meanwhile is seen when CUPTI comes back for the
+ *             first time, and then it stays.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -63,7 +69,9 @@ static struct {
 	_Atomic u32 n_captures;	  /* of graphs, that are on their way */
 	_Atomic u32 must_stay;	  /* it is not safe, or too late: never leave */
 	u64 since;		  /* when the last recording ended; the flushing thread's own */
+	_Atomic u32 has_graphs;	  /* the program uses CUDA graphs */
 	bool is_leaving_always;
+	bool is_on_duty; /* there will be another window, and we leave in between */
 } at;
 
 /* What describes the process: on as long as we are here. Such records are few. */
@@ -206,6 +214,7 @@ static void come(void)
 	bool is_taken = take_cupti();
 
 	at.is_leaving_always = when && strcmp(when, "always") == 0;
+	at.is_on_duty = atomic_load(&lull_agent.control->watch) & LULL_WATCH_DUTY;
 	if (is_taken) {
 		lull_cuda_stock();
 		describe(true);
@@ -252,10 +261,22 @@ bool lull_cuda_attach(void)
 	}
 }
 
+/* Whether to leave although there may be another recording. */
+static bool may_come_again(void)
+{
+	return at.is_leaving_always || (at.is_on_duty && !atomic_load(&at.has_graphs));
+}
+
+/* Who has attached once may do so again. */
+static bool is_kept_for_graphs(void)
+{
+	return lull_agent.is_late && atomic_load(&at.has_graphs);
+}
+
 static bool will_leave(void)
 {
-	return (at.is_leaving_always || lull_cuda_is_over()) && !atomic_load(&at.must_stay) &&
-	       atomic_load(&at.has_points) && lull_cupti.cuptiFinalize &&
+	return (may_come_again() || lull_cuda_is_over()) && !atomic_load(&at.must_stay) &&
+	       !is_kept_for_graphs() && atomic_load(&at.has_points) && lull_cupti.cuptiFinalize &&
 	       lull_cupti.cuptiUnsubscribe && lull_cupti.version > OLDEST_CUPTI &&
 	       !(lull_agent.control->sources & LULL_SOURCE_KERNELS) && !lull_cuda_share_is_used();
 }
@@ -316,7 +337,14 @@ static void go(void)
 	lull_cuda_share_reset();
 	at.subscriber = NULL;
 	atomic_store(&at.state,
-		     at.is_leaving_always && !lull_cuda_is_over() ? DETACHED : DETACHED_FINALLY);
+		     may_come_again() && !lull_cuda_is_over() ? DETACHED : DETACHED_FINALLY);
+}
+
+void lull_cuda_attach_anew(void)
+{
+	atomic_store(&at.must_stay, 0);
+	atomic_store(&at.has_points, 1);
+	moves(DETACHED_FINALLY, DETACHED);
 }
 
 /* Whether no thread is in a call, and none but this one was just now. */
@@ -354,7 +382,7 @@ static void try_to_leave(void)
 	if (self && will_leave() && !atomic_load(&at.n_captures) && is_calm(self) &&
 	    moves(DETACH_PENDING, DETACHING))
 		go();
-	else
+	else if (!lull_agent.is_late)
 		atomic_fetch_add(&at.n_chances, 1);
 }
 
@@ -373,6 +401,15 @@ void lull_cuda_detach_here(void)
 	if (atomic_load_explicit(&at.state, memory_order_relaxed) == DETACH_PENDING && is_ours())
 		try_to_leave();
 	errno = saved;
+}
+
+/* So long launches may take the chance themselves, 1 ms each: their thread is in no call then. */
+#define FIRST_TRIES 200
+
+void lull_cuda_detach_aside(int n_tries)
+{
+	if (n_tries >= FIRST_TRIES && atomic_load(&at.state) == DETACH_PENDING)
+		try_to_leave();
 }
 
 void lull_cuda_detach_now(void)
@@ -402,9 +439,17 @@ void lull_cuda_forget_captures(void)
 	atomic_store(&at.n_captures, 0);
 }
 
+void lull_cuda_graph_seen(void)
+{
+	if (!atomic_load_explicit(&at.has_graphs, memory_order_relaxed))
+		atomic_store_explicit(&at.has_graphs, 1, memory_order_relaxed);
+}
+
 void lull_cuda_captured(bool is_begin)
 {
 	u32 n = atomic_load(&at.n_captures);
+
+	lull_cuda_graph_seen();
 
 	/* Its begin may have been before the recording. */
 	while (!atomic_compare_exchange_weak(&at.n_captures, &n, is_begin ? n + 1 : n - (n > 0)))

@@ -150,6 +150,8 @@ static void on_kernel(struct lull_thread *t, const void *r, struct names *names)
 	e->place = PLACE(kernel, r);
 	e->graph_node = lull_cupti_kernel_graph_node(r);
 	e->graph = lull_cupti_kernel_graph(r);
+	if (__builtin_expect(e->graph != 0, 0))
+		lull_cuda_graph_seen();
 	lull_commit(t, sizeof(*e));
 }
 
@@ -216,6 +218,7 @@ static void on_graph(struct lull_thread *t, const void *r)
 	u64 start = lull_cupti_graph_start(r), end = lull_cupti_graph_end(r);
 	struct lull_wire_graph *e = reserve(t, LULL_EVENT_graph, sizeof(*e), start, end);
 
+	lull_cuda_graph_seen();
 	if (!e)
 		return;
 	e->head.a = lull_cupti_graph_graph(r);

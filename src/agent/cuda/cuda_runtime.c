@@ -58,6 +58,9 @@ static inline __attribute__((always_inline)) int launch(u64 at, const void *kern
 
 	if (!atomic_load_explicit(&runtime.is_on, memory_order_relaxed))
 		return real(kernel, grid, block, args, shared_bytes, stream);
+	/* Where lull attach came from, there may be no better place: no call has begun. */
+	if (__builtin_expect(lull_agent.is_late, 0))
+		lull_cuda_detach_here();
 	t = lull_cuda_launch_begins();
 	result = real(kernel, grid, block, args, shared_bytes, stream);
 	lull_cuda_launch_ends(t, &runtime.text, result);
@@ -90,16 +93,16 @@ static u64 target_of(const struct dl_phdr_info *file, const char *name, u64 pres
 	return present;
 }
 
+static const struct {
+	launch_fn *calls[N_CALLS];
+} wrappers[N_RUNTIMES] = {
+	{ { lull_cudaLaunchKernel, lull___cudaLaunchKernel } },
+	{ { lull_cudaLaunchKernel_of_second, lull___cudaLaunchKernel_of_second } },
+};
+
 /* The wrapper of what is there; 0 if it is not a call of ours. */
 static u64 wrapper_of(const struct dl_phdr_info *file, const char *name, u64 present)
 {
-	static const struct {
-		launch_fn *calls[N_CALLS];
-	} wrappers[N_RUNTIMES] = {
-		{ { lull_cudaLaunchKernel, lull___cudaLaunchKernel } },
-		{ { lull_cudaLaunchKernel_of_second, lull___cudaLaunchKernel_of_second } },
-	};
-
 	present = target_of(file, name, present);
 	for (u32 i = 0; i < N_RUNTIMES; i++)
 		for (u32 call = 0; call < N_CALLS; call++) {
@@ -224,6 +227,36 @@ void lull_cuda_wrap(bool is_again)
 	    !lull_cuda_is_detached())
 		lull_loaded_walk(look, &is_again);
 	errno = saved;
+}
+
+static u64 real_of(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	u64 wrapper = wrapper_of(file, name, present);
+
+	if (!wrapper || present != wrapper)
+		return 0;
+	for (u32 call = 0; call < N_CALLS; call++)
+		for (u32 i = 0; i < N_RUNTIMES; i++)
+			if (strcmp(name, names[call]) == 0 &&
+			    wrapper == (u64)wrappers[i].calls[call])
+				return runtime.real[i][call];
+	return 0;
+}
+
+static int unwrap_callers(struct dl_phdr_info *file, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	if (needs_cudart(file))
+		lull_slots_replace_all(file, real_of, NULL);
+	return 0;
+}
+
+void lull_cuda_unwrap(void)
+{
+	lull_loaded_walk(unwrap_callers, NULL);
+	atomic_store(&runtime.n_places, 0);
+	runtime.n_adds = 0;
 }
 
 /* cudaLaunchKernel_v7000; not that for the thread's own stream, cudaLaunchKernel_ptsz_v7000. */

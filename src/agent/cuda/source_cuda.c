@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "agent/cuda/cuda.h"
+#include "agent/core/loaded.h"
 #include "agent/counters/counters.h"
 #include "agent/cuda/cupti.h"
 #include "agent/calls/oscall.h"
@@ -37,6 +38,9 @@ static struct {
 	_Atomic u32 has_tried;
 	_Atomic u32 leaving;		 /* STAY_* */
 	_Atomic u32 n_wanted, n_brought; /* before an exec: asked for, and done */
+	_Atomic u32 is_flushing;	 /* the flushing thread runs */
+	_Atomic u32 is_withdrawn;	 /* it is to end: the program is left */
+	bool has_exit;			 /* our exit handler is registered */
 } cuda;
 
 /* The process goes on; it ends and wants the last records; they are in. */
@@ -256,7 +260,8 @@ static void *flush_loop(void *unused)
 	syscall(SYS_prctl, PR_SET_NAME, "lull-flush", 0L, 0L, 0L);
 	if (t)
 		t->is_quiet++;
-	while (lull_cuda_is_mine() && !(lull_cuda_is_detached() && lull_cuda_is_over())) {
+	while (lull_cuda_is_mine() && !(lull_cuda_is_detached() && lull_cuda_is_over()) &&
+	       !atomic_load(&cuda.is_withdrawn)) {
 		u32 wanted = atomic_load(&control->flush_wanted);
 
 		if (atomic_load(&cuda.leaving) != STAY_HERE) {
@@ -275,6 +280,11 @@ static void *flush_loop(void *unused)
 		follow(!n_last && !n_held);
 		wait_for_work(wanted);
 	}
+	if (lull_agent.is_late) {
+		atomic_store(&lull_agent.image->has_cuda, 0); /* nobody waits for a flush */
+		lull_thread_leave();
+	}
+	atomic_store(&cuda.is_flushing, 0);
 	return unused;
 }
 
@@ -363,6 +373,7 @@ void lull_cuda_set_up(bool is_needed)
 	if (!lull_agent.has_session || !(lull_agent.control->sources & LULL_SOURCE_CUDA) ||
 	    !lull_agent_ready())
 		goto out;
+	lull_sources_follow_forks();
 	if (!atomic_exchange(&cuda.has_tried, 1)) {
 		is_needed = is_needed || is_counting() || is_wanted() || !waits_for_program();
 		if (is_needed && !lull_cuda_attach())
@@ -371,7 +382,9 @@ void lull_cuda_set_up(bool is_needed)
 		if (is_wanted())
 			switch_on();
 		atomic_store(&lull_agent.image->has_cuda, 1);
+		atomic_store(&cuda.is_flushing, 1);
 		if (!start_thread()) {
+			atomic_store(&cuda.is_flushing, 0);
 			atomic_store(&cuda.leaving, STAY_LEFT); /* nobody would come */
 			lull_cuda_refuse(LULL_ISSUE_cupti_refused,
 					 "no thread could be started to fetch its records", NULL);
@@ -397,13 +410,78 @@ int InitializeInjection(void)
 	 * Registered here, it runs before the driver's own handlers; one from our constructor, or
 	 * from a set-up before CUDA began, would not.
 	 */
-	if (lull_agent.has_session && (lull_agent.control->sources & LULL_SOURCE_CUDA))
+	if (lull_agent.has_session && (lull_agent.control->sources & LULL_SOURCE_CUDA) &&
+	    !cuda.has_exit) {
+		cuda.has_exit = true;
 		atexit(lull_cuda_flush_at_exit);
+	}
 	return 1;
+}
+
+static int visit_driver(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	bool *is_loaded = arg;
+
+	(void)size;
+	*is_loaded = strncmp(lull_loaded_file_name(file->dlpi_name), "libcuda.so", 10) == 0;
+	return *is_loaded;
+}
+
+/*
+ * In a program that runs already the driver asked long ago whom to call. CUPTI tells of contexts,
+ * streams and devices that exist (cuda_attach.c), and names kernels in their records.
+ */
+static void enter(void)
+{
+	bool is_loaded = false;
+
+	if (!lull_agent.is_late || atomic_load(&cuda.has_tried))
+		return;
+	lull_loaded_walk(visit_driver, &is_loaded);
+	if (is_loaded)
+		InitializeInjection();
+}
+
+/* The next time everything begins anew. */
+static void start(void)
+{
+	if (!lull_agent.is_late)
+		return;
+	if (!lull_cuda_is_mine()) {
+		atomic_store(&cuda.has_tried, 0);
+		atomic_store(&cuda.leaving, STAY_HERE);
+		atomic_store(&cuda.is_withdrawn, 0);
+		lull_cuda_attach_anew();
+	}
+	enter();
+}
+
+/* How long a program is followed for a moment at which CUPTI can go. */
+#define WITHDRAW_TRIES 3000 /* of 1 ms */
+
+static void withdraw(void)
+{
+	bool is_here = atomic_load(&cuda.is_flushing);
+
+	if (is_here)
+		lull_osrt_points(true);
+	for (int i = 0; i < WITHDRAW_TRIES && atomic_load(&cuda.is_flushing); i++) {
+		lull_cuda_detach_aside(i);
+		lull_cuda_rouse();
+	}
+	if (is_here)
+		lull_osrt_points(false);
+	/* CUPTI stays, with all switched off. */
+	atomic_store(&cuda.is_withdrawn, 1);
+	while (atomic_load(&cuda.is_flushing))
+		lull_cuda_rouse();
+	lull_cuda_unwrap();
+	cuda.pid = 0;
 }
 
 static void wrap(void)
 {
+	enter();
 	lull_cuda_wrap(false);
 }
 
@@ -416,10 +494,12 @@ static bool prepare(void)
 }
 
 const struct lull_source lull_source_cuda = {
+	.start = start,
 	.loaded = wrap,
 	.prepare = prepare,
 	.ended = lull_cuda_detach_now,
 	.passed = lull_cuda_detach_here,
 	.leave = lull_cuda_flush_at_exit,
 	.execs = bring_in_and_wait,
+	.withdraw = withdraw,
 };

@@ -141,6 +141,14 @@ void lull_nvtx_fill_extension(u32 module_id, struct lull_nvtx_segment *segment);
 void lull_nvtx_fill_table(const struct lull_nvtx_callbacks *callbacks, u32 module,
 			  lull_nvtx_fn *const *ours, u32 n_ours);
 
+/* Write all of them into an instance. */
+void lull_nvtx_fill(const struct lull_nvtx_callbacks *callbacks);
+
+/* nvtx_late.c: find instances in a program that ran already, look again now and then, leave. */
+void lull_nvtx_late_enter(void);
+void lull_nvtx_late_look(void);
+void lull_nvtx_late_withdraw(void);
+
 /* source_nvtx_cuda.c: the same for the names of CUDA's objects. */
 void lull_nvtx_fill_cuda(const struct lull_nvtx_callbacks *callbacks);
 

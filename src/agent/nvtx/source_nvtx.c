@@ -11,6 +11,7 @@
  *	source_nvtx_names.c	domains, registered strings, categories
  *	source_nvtx_schema.c	payload schemas and enumerations, described in JSON
  *	source_nvtx_payload.c	extended payloads, the payload and counter extensions
+ *	nvtx_late.c		instances that asked before the agent came
  *	nvtx.def		NVTX's binary interface
  *
  * Off means off: with nothing recorded, a call is a load and a branch, and levels are not counted.
@@ -435,6 +436,14 @@ void lull_nvtx_fill_table(const struct lull_nvtx_callbacks *callbacks, u32 modul
 			*table[i] = ours[i];
 }
 
+void lull_nvtx_fill(const struct lull_nvtx_callbacks *callbacks)
+{
+	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE, core, LULL_COUNT_OF(core));
+	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE2, core2, LULL_COUNT_OF(core2));
+	lull_nvtx_fill_cuda(callbacks);
+	lull_sources_follow_forks();
+}
+
 static bool is_wanted(void)
 {
 	return lull_agent.has_session && ((lull_agent.control->sources & LULL_SOURCE_NVTX) ||
@@ -458,9 +467,7 @@ int InitializeInjectionNvtx2(lull_nvtx_get_export *get_export)
 	version = get_export(LULL_NVTX_EXPORT_VERSIONINFO);
 	if (version && version->struct_bytes >= sizeof(*version) && version->tell_version)
 		version->tell_version(LULL_NVTX_VERSION);
-	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE, core, LULL_COUNT_OF(core));
-	lull_nvtx_fill_table(callbacks, LULL_NVTX_MODULE_CORE2, core2, LULL_COUNT_OF(core2));
-	lull_nvtx_fill_cuda(callbacks);
+	lull_nvtx_fill(callbacks);
 	return 1;
 }
 
@@ -477,6 +484,7 @@ int InitializeInjectionNvtxExtension(struct lull_nvtx_module_info *module)
 	    !module->n_segments || !module->segments || !module->segments->slots)
 		return 0;
 	lull_nvtx_fill_extension(module->module_id, module->segments);
+	lull_sources_follow_forks();
 	return 1;
 }
 
@@ -489,8 +497,12 @@ static void start(void)
 		lull_nvtx_category_repeat(domain);
 		lull_nvtx_schema_repeat(domain);
 	}
+	if (lull_agent.is_late && is_wanted())
+		lull_nvtx_late_enter();
 }
 
 const struct lull_source lull_source_nvtx = {
 	.start = start,
+	.idle = lull_nvtx_late_look,
+	.withdraw = lull_nvtx_late_withdraw,
 };

@@ -48,6 +48,7 @@ void lull_python_find(void)
 		lull_loaded_walk(visit, &is_first);
 	if (!python.runtime_addr || !lull_agent.image)
 		return;
+	lull_sources_follow_forks();
 	lull_agent.image->python_version = python.version;
 	lull_agent.image->python_runtime = python.runtime_addr;
 	lull_gil_watch(python.runtime_addr, python.runtime_bytes);

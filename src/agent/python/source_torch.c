@@ -276,10 +276,18 @@ static py_object *thread_name(py_object *self, py_object *name)
 	return lull_py_none();
 }
 
-static void start(void)
+static void show(void)
 {
 	if (lull_agent.image)
 		atomic_store_explicit(&lull_agent.image->torch, state.told, memory_order_relaxed);
+}
+
+static void start(void)
+{
+	if (lull_agent.is_late)
+		lull_torch_enter();
+	else
+		show();
 }
 
 /* tell(bits): how far the hooks came, LULL_TORCH_*. */
@@ -287,7 +295,7 @@ static py_object *tell(py_object *self, py_object *bits)
 {
 	(void)self;
 	state.told |= (u32)lull_py_number(bits);
-	start();
+	show();
 	return lull_py_none();
 }
 
@@ -444,4 +452,6 @@ const struct lull_source lull_source_torch = {
 	.start = start,
 	.renewed = forget,
 	.began = began,
+	.idle = lull_torch_nudge,
+	.withdraw = lull_torch_withdraw,
 };

@@ -39,6 +39,11 @@ bool lull_torch_learn(const struct lull_torch_probe *probe);
  */
 bool lull_torch_follow(void);
 
+/* torch_late.c: load the hooks into an interpreter that runs already; take them out. */
+void lull_torch_enter(void);
+void lull_torch_nudge(void); /* until that has happened; may wait for the interpreter */
+void lull_torch_withdraw(void);
+
 /* On or off by command from now on, to measure it. */
 void lull_torch_ops(bool is_on);
 

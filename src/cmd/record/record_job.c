@@ -26,6 +26,16 @@ size_t lull_record_job_opts(struct lull_record_job *job, struct lull_opt *opts)
 			"with --flight, write them when a step takes longer: step>1.5x (than "
 			"usual), "
 			"step>200ms"),
+		OPT_STR(0, "duty", "SHARE", &job->duty,
+			"record a few steps now and then, such as 2% of the time, at random "
+			"moments; "
+			"CUPTI is gone in between"),
+		OPT_STR(0, "budget", "SHARE", &job->budget,
+			"the same, as often as it may cost: 0.5% of the program's time, measured "
+			"by its steps"),
+		OPT_U64(0, "duty-seed", "N", &job->duty_seed,
+			"with --duty or --budget, where random moments come from (default: another "
+			"one each time)"),
 		OPT_U64(0, "flight-limit", "N", &job->flight_limit,
 			"maximum number of reports for slow steps and crashes (default: 10)"),
 		OPT_STR(0, "metrics-port", "[ADDR:]PORT", &job->metrics,
@@ -82,6 +92,41 @@ static int parse_flight(struct lull_record_job *job, struct lull_collector_optio
 	return job->trigger ? parse_trigger(job->trigger, o, err) : 0;
 }
 
+/* 2%, or 0.02. */
+static int parse_share(const char *name, const char *text, f64 *share, struct lull_err *err)
+{
+	char *end;
+	f64 value = strtod(text, &end);
+
+	if (end != text && strcmp(end, "%") == 0)
+		value /= 100, end++;
+	if (end == text || *end || !(value > 0) || value >= 1)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--%s: '%s' is not a share of the time such as 2%% or 0.02", name,
+				 text);
+	*share = value;
+	return 0;
+}
+
+int lull_record_duty_parse(const char *duty, const char *budget, u64 seed,
+			   struct lull_collector_options *o, struct lull_err *err)
+{
+	if (!duty && !budget)
+		return 0;
+	if (o->begin != LULL_BEGIN_AT_ONCE || o->kernels)
+		return lull_fail(err, LULL_E_USAGE,
+				 "--duty and --budget cannot be combined with --steps, "
+				 "--capture-range or --start-later; they say themselves when to "
+				 "record");
+	if (duty && parse_share("duty", duty, &o->duty_share, err))
+		return err->code;
+	if (budget && parse_share("budget", budget, &o->duty_budget, err))
+		return err->code;
+	o->is_duty = true;
+	o->duty_seed = seed;
+	return 0;
+}
+
 static int parse_metrics(struct lull_record_job *job, struct lull_collector_options *o,
 			 struct lull_err *err)
 {
@@ -120,7 +165,8 @@ int lull_record_job_parse(struct lull_record_job *job, char **argv,
 				job->rank_list.len, room - 1);
 		o->ranks = job->rank_list.at;
 	}
-	if (parse_flight(job, o, err))
+	if (parse_flight(job, o, err) ||
+	    lull_record_duty_parse(job->duty, job->budget, job->duty_seed, o, err))
 		return err->code;
 	return parse_metrics(job, o, err);
 }

@@ -580,9 +580,9 @@ static int parse(int argc, char **argv, struct words *w, bool is_interactive, st
 	const struct lull_opt usage[] = {
 		OPT_USAGE(is_interactive ? "lull launch [OPTIONS] [--] PROGRAM [ARGS]"
 					 : "lull profile [OPTIONS] [--] PROGRAM [ARGS]",
-			  is_interactive ? "start a program that lull start and lull stop "
-					   "can record"
-					 : "run a program and record what it does"),
+			  is_interactive ? "Start a program that lull start and lull stop "
+					   "can record."
+					 : "Run a program and record what it does."),
 	};
 	const struct lull_opt end[] = { OPT_END() };
 	struct table t = { .n = 0 };

@@ -33,7 +33,6 @@ struct lull_loop {
 	u32 n;		 /* of them, those that hold something */
 	f64 covered;	 /* share of the device's work and of the launches, whichever is less */
 	f64 weight;	 /* the same, but what was done before the first round counts little */
-	f64 spanned;	 /* share of the launching threads' time */
 	f64 even;	 /* share of what the rounds hold that is in rounds like others */
 	f64 usual;	 /* share of the rounds that are of the most frequent kind */
 	f64 updated;	 /* share of the rounds that hold an update of the optimizer */

@@ -280,23 +280,6 @@ static u64 look_until_ns(const struct lull_loop_finder *f)
 	return until_ns;
 }
 
-static f64 span_share(const struct lull_loop_finder *f, const struct lull_loop *l, u64 until_ns)
-{
-	u64 first_ns = UINT64_MAX, last_ns = 0, from_ns = *(u64 *)l->marks.at, to_ns = l->last_ns;
-
-	for (u32 k = 0; k < f->chain->n_chains; k++) {
-		const struct lull_node *first = &f->chain->nodes[f->chain->first[k]];
-		const struct lull_node *last = &f->chain->nodes[f->chain->first[k + 1] - 1];
-
-		first_ns = first->begin_ns < first_ns ? first->begin_ns : first_ns;
-		last_ns = last->end_ns > last_ns ? last->end_ns : last_ns;
-	}
-	last_ns = last_ns < until_ns ? last_ns : until_ns;
-	from_ns = from_ns > first_ns ? from_ns : first_ns;
-	to_ns = to_ns < last_ns ? to_ns : last_ns;
-	return to_ns > from_ns ? (f64)(to_ns - from_ns) / (f64)(last_ns - first_ns) : 0;
-}
-
 /* What a run of small rounds at an end has in common is not what the loop does. */
 static void find_ends(struct lull_loop *l, const struct content *t, size_t n)
 {
@@ -371,7 +354,6 @@ void lull_loop_judge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	l->covered = fmin(share(t.n_inside, t.n_all, 0), share(t.inside_ns, t.all_ns, 0));
 	l->weight = fmin(share(t.n_inside, t.n_all, less * (f64)t.n_before),
 			 share(t.inside_ns, t.all_ns, less * (f64)t.before_ns));
-	l->spanned = span_share(f, l, until_ns);
 	content_release(&t);
 }
 
@@ -411,7 +393,7 @@ void lull_loop_merge(const struct lull_loop_finder *f, struct lull_loop *l, bool
 	u64 *marks = l->marks.at;
 	size_t n = l->marks.n, parts = 2, n_kept = 0;
 
-	if (l->n != n || same_share(l, n, 1) > LULL_L(neighbours_alike))
+	if (l->n != n || 1 - same_share(l, n, 1) < LULL_L(same_order))
 		return;
 	while (parts <= MAX_PARTS && same_share(l, n, parts) < LULL_L(same_order))
 		parts++;

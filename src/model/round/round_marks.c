@@ -24,7 +24,8 @@ struct shape {
 	u32 n_outer;	/* of them not inside others that repeat */
 	u32 loop;	/* candidate + 1, 0 if none */
 	const char *name;
-	u8 what; /* enum shape_kind */
+	u8 what;       /* enum shape_kind */
+	bool is_epoch; /* has the rounds inside of it */
 };
 
 enum shape_kind { SHAPE_RANGE, SHAPE_HOOK, SHAPE_OP, N_SHAPE_KINDS };
@@ -117,17 +118,12 @@ static struct shape *shape_of(struct shapes *s, const struct lull_host_event *e)
 
 			shape->name = name;
 			shape->what = (u8)kind;
+			shape->is_epoch = strcasestr(name, "epoch");
 			*known = (u32)s->all.n;
 		}
 		*ix = *known;
 	}
 	return lull_vec_get(&s->all, *ix - 1);
-}
-
-/* An epoch has the rounds inside of it. */
-static bool is_epoch(const char *name)
-{
-	return strcasestr(name, "epoch");
 }
 
 /* Count the shapes, and those of each that are inside no other that repeats. */
@@ -146,7 +142,7 @@ static void shapes_count(struct shapes *s)
 		u8 around = e[i].parent == LULL_NONE ? 0 : s->inside[e[i].parent];
 
 		s->inside[i] = around;
-		if (!shape || shape->n < LULL_LN(rounds_least) || is_epoch(shape->name))
+		if (!shape || shape->n < LULL_LN(rounds_least) || shape->is_epoch)
 			continue;
 		if (!(around & 1u << shape->what)) {
 			shape->n_outer++;
@@ -224,7 +220,7 @@ static void choose(struct shapes *s, enum shape_kind kind, enum lull_rounds_sour
 		struct shape *best = NULL;
 
 		for (size_t i = 0; i < s->all.n; i++) {
-			if (all[i].what == kind && !all[i].loop && !is_epoch(all[i].name) &&
+			if (all[i].what == kind && !all[i].loop && !all[i].is_epoch &&
 			    all[i].n_outer >= LULL_LN(rounds_least) &&
 			    all[i].n_launches >= n_least &&
 			    (!best || all[i].n_launches > best->n_launches))

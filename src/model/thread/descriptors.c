@@ -3,11 +3,14 @@
 #include <string.h>
 
 #include "model/limits.h"
+#include "model/thread/call_names.h"
 #include "model/thread/doing.h"
+#include "model/words.h"
 
 #define IS_FILE	    1u
 #define IS_SOCKET   2u
 #define IS_ACCEPTED 4u /* a client made the connection */
+#define IS_PIPE	    8u /* popen() gave it */
 
 /* The number that says whether a process accepts at all. */
 #define ACCEPTS UINT32_MAX
@@ -26,39 +29,115 @@ static void mark(struct lull_descriptors *d, u32 process, i64 number, u32 kind)
 		*lull_map_add(&d->kinds, (u64)process << 32 | (u32)number, NULL) |= kind;
 }
 
-static void look_at(struct lull_descriptors *d, const char *name, u32 process, i64 arg, i64 ret)
+/* What a call says about the descriptors of its process. */
+static void look_at(struct lull_descriptors *d, enum lull_call_effect effect, u32 process, i64 arg,
+		    i64 ret)
 {
-	if (!strncmp(name, "open", 4) || !strncmp(name, "fopen", 5)) {
-		mark(d, process, name[0] == 'o' ? ret : arg, IS_FILE);
-	} else if (!strncmp(name, "accept", 6)) {
+	switch (effect) {
+	case LULL_CALL_ASKED:
+	case LULL_CALL_CLOSES:
+		return;
+	case LULL_CALL_OPENS:
+		mark(d, process, ret, IS_FILE);
+		return;
+	case LULL_CALL_FOPENS:
+		mark(d, process, arg, IS_FILE);
+		return;
+	case LULL_CALL_POPENS:
+		mark(d, process, arg, IS_PIPE);
+		return;
+	case LULL_CALL_ACCEPTS:
 		mark(d, process, ret, IS_SOCKET | IS_ACCEPTED);
 		mark(d, process, ACCEPTS, IS_ACCEPTED);
-	} else if (lull_doing_call(name) & LULL_IN_SOCKET || !strncmp(name, "send", 4)) {
-		if (strncmp(name, "sendfile", 8) != 0)
-			mark(d, process, arg, IS_SOCKET);
+		return;
+	case LULL_CALL_TALKS:
+		mark(d, process, arg, IS_SOCKET);
+	}
+}
+
+/* What was opened is for reading or for writing, as the first call on it says. */
+static void follow(struct lull_descriptors *d, struct lull_call_name call, u32 process, i64 arg,
+		   i64 ret, u64 row)
+{
+	i64 number = call.effect == LULL_CALL_OPENS ? ret : arg;
+	u32 *open, *use;
+
+	if (number < 0)
+		return;
+	if (call.effect == LULL_CALL_OPENS || call.effect == LULL_CALL_FOPENS) {
+		*lull_map_add(&d->opens, (u64)process << 32 | (u32)number, NULL) = (u32)row + 1;
+		return;
+	}
+	open = lull_map_find(&d->opens, (u64)process << 32 | (u32)number);
+	if (!open || !*open)
+		return;
+	use = lull_map_add(&d->uses, *open, NULL);
+	if (call.effect == LULL_CALL_CLOSES) {
+		u32 what = *use;
+
+		*lull_map_add(&d->uses, row + 1, NULL) = what;
+		*open = 0;
+	} else if (!*use) {
+		*use = call.bits & LULL_IN_WRITE  ? LULL_IN_WRITE
+		       : call.bits & LULL_IN_READ ? LULL_IN_FILE
+						  : 0;
 	}
 }
 
 void lull_descriptors_init(struct lull_descriptors *d, struct lull_reader *r)
 {
+	static const char *const wanted[] = { "lane", "name", "arg", "ret" };
+	struct lull_call_names names;
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
+	u64 row = 0;
 	size_t n;
 
 	d->reader = r;
 	lull_map_init(&d->kinds);
+	lull_map_init(&d->opens);
+	lull_map_init(&d->uses);
+	lull_call_names_init(&names, r);
 	lull_cursor_init(&c, r, LULL_TABLE_oscall, 0, UINT64_MAX);
+	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
+		lull_cursor_want(&c, wanted[i]);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++)
-			look_at(d, lull_reader_string(r, cols.name[i], NULL),
-				process_of(r, cols.lane[i]), cols.arg[i], cols.ret[i]);
+		for (size_t i = 0; i < n; i++, row++) {
+			struct lull_call_name call = lull_call_name_of(&names, cols.name[i]);
+			u32 process;
+
+			if (call.effect == LULL_CALL_ASKED &&
+			    !(call.bits & (LULL_IN_READ | LULL_IN_WRITE)))
+				continue;
+			process = process_of(r, cols.lane[i]);
+			look_at(d, call.effect, process, cols.arg[i], cols.ret[i]);
+			follow(d, call, process, cols.arg[i], cols.ret[i], row);
+		}
 	}
 	lull_cursor_release(&c);
+	lull_call_names_release(&names);
 }
 
 void lull_descriptors_release(struct lull_descriptors *d)
 {
 	lull_map_release(&d->kinds);
+	lull_map_release(&d->opens);
+	lull_map_release(&d->uses);
+}
+
+u32 lull_descriptor_use(const struct lull_descriptors *d, u64 row)
+{
+	const u32 *use = lull_map_find(&d->uses, row + 1);
+
+	return use ? *use : 0;
+}
+
+bool lull_descriptor_is_pipe(const struct lull_descriptors *d, u32 lane, i64 arg)
+{
+	const u32 *kind =
+		lull_map_find(&d->kinds, (u64)process_of(d->reader, lane) << 32 | (u32)arg);
+
+	return kind && (*kind & IS_PIPE);
 }
 
 u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char *call, i64 arg,
@@ -66,6 +145,8 @@ u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char 
 {
 	const u32 *kind;
 
+	if (!strcmp(call, "getaddrinfo"))
+		return 0;
 	if (strncmp(call, "read", 4) != 0 && strncmp(call, "__read", 6) != 0 &&
 	    !(lull_doing_call(call) & LULL_IN_SOCKET))
 		return 0;

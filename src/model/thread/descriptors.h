@@ -1,7 +1,9 @@
 /*
  * descriptors - whether a file descriptor is a file or a socket, by the calls that were made on it.
  *
- * A number that was both in turn is neither. Cost: one pass over the calls of the C library.
+ * A number that was both in turn is neither. What a file is opened for is what is done with it
+ * next.
+ * Cost: one pass over the calls of the C library.
  */
 #ifndef LULL_MODEL_THREAD_DESCRIPTORS_H
 #define LULL_MODEL_THREAD_DESCRIPTORS_H
@@ -14,6 +16,8 @@
 struct lull_descriptors {
 	struct lull_reader *reader;
 	struct lull_map kinds; /* process and number to bits: private */
+	struct lull_map opens; /* the same to the call that opened it last, from 1: private */
+	struct lull_map uses;  /* a call that opens or closes, from 1, to LULL_IN_...: private */
 };
 
 /* Look at all calls. */
@@ -25,6 +29,15 @@ void lull_descriptors_release(struct lull_descriptors *d);
 /* LULL_IN_... of a call that reads: FILE, SOCKET, DEMAND; 0 if it is not known. */
 u32 lull_descriptor_bits(const struct lull_descriptors *d, u32 lane, const char *call, i64 arg,
 			 i64 ret);
+
+/*
+ * LULL_IN_... of a call that opens or closes a file, by what is done with it: FILE or WRITE; 0 if
+ * that is not known. `row` counts the calls from 0.
+ */
+u32 lull_descriptor_use(const struct lull_descriptors *d, u64 row);
+
+/* Whether what is read from this number comes from a child process (popen). */
+bool lull_descriptor_is_pipe(const struct lull_descriptors *d, u32 lane, i64 arg);
 
 /* Whether a process of these threads accepts connections. */
 bool lull_descriptors_accept(const struct lull_descriptors *d, const struct lull_chain *c);

@@ -26,9 +26,12 @@ u32 lull_doing_call(const char *name)
 {
 	static const char *const locks[] = { "pthread_mutex_", "pthread_rwlock_", "pthread_spin_",
 					     NULL };
+	/* The end of a child process is a result, too. */
 	static const char *const queues[] = { "pthread_cond_", "sem_",	 "pthread_barrier_",
-					      "pthread_join",  "msgrcv", NULL };
-	static const char *const sockets[] = { "recv", "__recv", "connect", NULL };
+					      "pthread_join",  "msgrcv", "wait",
+					      "system",	       "pclose", NULL };
+	/* A name is looked up by asking a server. */
+	static const char *const sockets[] = { "recv", "__recv", "connect", "getaddrinfo", NULL };
 	static const char *const events[] = { "poll",	"ppoll",   "__poll", "__ppoll",
 					      "select", "pselect", "epoll_", NULL };
 	static const char *const files[] = { "pread",	   "__pread", "fread",	 "__fread",

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/thread/call_names.h"
 #include "model/thread/doing.h"
 #include "model/thread/stays.h"
 #include "model/host.h"
@@ -154,50 +155,62 @@ static void add_python(struct finder *f)
 	lull_cursor_release(&c);
 }
 
-/* What counts as reading: files, and sockets unless they are those of clients. */
-static u32 reads(const struct finder *f)
+/* Whether a process says that it is a server. */
+static bool has_server(struct lull_reader *r)
 {
-	struct lull_oscall_cols cols;
 	size_t n;
-	const struct lull_process_row *processes =
-		lull_reader_dim(f->reader, LULL_TABLE_process, &n);
-	u32 bits = LULL_IN_FILE | LULL_IN_SOCKET;
-	struct lull_cursor c;
+	const struct lull_process_row *processes = lull_reader_dim(r, LULL_TABLE_process, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		if (processes[i].is_server)
-			return LULL_IN_FILE;
+			return true;
 	}
+	return false;
+}
+
+/* Whether a call takes connections: sockets are those of clients then. */
+static bool has_demand(const struct finder *f, struct lull_call_names *names)
+{
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	u32 bits = 0;
+	size_t n;
+
 	lull_cursor_init(&c, f->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
-	while ((n = lull_cursor_next(&c, &cols)) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			if (lull_doing_call(lull_reader_string(f->reader, cols.name[i], NULL)) &
-			    LULL_IN_DEMAND)
-				bits = LULL_IN_FILE;
-		}
+	lull_cursor_want(&c, "name");
+	while (!(bits & LULL_IN_DEMAND) && (n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++)
+			bits |= lull_call_name_of(names, cols.name[i]).bits;
 	}
 	lull_cursor_release(&c);
-	return bits;
+	return bits & LULL_IN_DEMAND;
 }
 
 static void add_reads(struct finder *f)
 {
-	u32 bits = reads(f);
+	static const char *const wanted[] = { "start_ns", "dur_ns", "lane", "name" };
+	struct lull_call_names names;
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
+	u32 bits = LULL_IN_FILE;
 	size_t n;
 
+	lull_call_names_init(&names, f->reader);
+	if (!has_server(f->reader) && !has_demand(f, &names))
+		bits |= LULL_IN_SOCKET;
 	lull_cursor_init(&c, f->reader, LULL_TABLE_oscall, 0, UINT64_MAX);
+	for (size_t i = 0; i < LULL_COUNT_OF(wanted); i++)
+		lull_cursor_want(&c, wanted[i]);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			const char *name = lull_reader_string(f->reader, cols.name[i], NULL);
-
-			if (f->counts[cols.lane[i]] && (lull_doing_call(name) & bits))
+			if (f->counts[cols.lane[i]] &&
+			    (lull_call_name_of(&names, cols.name[i]).bits & bits))
 				put(f, cols.lane[i], cols.start_ns[i],
 				    lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]));
 		}
 	}
 	lull_cursor_release(&c);
+	lull_call_names_release(&names);
 }
 
 static int by_from(const void *a, const void *b)

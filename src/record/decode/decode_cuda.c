@@ -19,7 +19,9 @@ enum { WAIT_STREAM = 3, WAIT_CONTEXT = 4 };
 /* Work that was over before the recording began: CUPTI held it back from the time before. */
 static bool is_old(const struct lull_recording *r, const struct lull_event *event, u64 dur_ticks)
 {
-	return lull_clock_ns_of(r->clock, event->counter + dur_ticks) < r->epoch_ns;
+	u64 end_ns = lull_clock_ns_of(r->clock, event->counter + dur_ticks);
+
+	return end_ns < (r->axis ? lull_axis_since_ns(r->axis) : r->epoch_ns);
 }
 
 void lull_decode_launch(struct lull_recording *r, struct lull_task *task, u32 level,
@@ -172,7 +174,7 @@ void lull_decode_cuda_call(struct lull_recording *r, struct lull_task *task, u32
 	}
 	row = (struct lull_cuda_call_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = lull_recording_name(r, e->name),
 		.correlation = e->correlation,
@@ -195,7 +197,7 @@ void lull_decode_cuda_sync(struct lull_recording *r, struct lull_task *task, u32
 		return;
 	row = (struct lull_cuda_sync_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_cuda_lane(r, task->process, &e->place),
 		.kind = (u8)event->a,
 		.correlation = e->place.correlation,
@@ -250,7 +252,7 @@ void lull_decode_overhead(struct lull_recording *r, struct lull_task *task, u32 
 		return;
 	row = (struct lull_overhead_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.kind = event->a,
 		.tid = (u32)e->tid,
 		.process = lull_recording_process(r, task->process),

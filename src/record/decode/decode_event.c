@@ -25,3 +25,13 @@ u64 lull_decode_time(const struct lull_recording *r, const struct lull_event *ev
 {
 	return lull_recording_ns(r, lull_clock_ns_of(r->clock, event->counter));
 }
+
+u64 lull_decode_dur(const struct lull_recording *r, const struct lull_event *event, u64 dur_ticks)
+{
+	u64 start_ns, dur_ns = lull_clock_dur_ns(r->clock, dur_ticks);
+
+	if (!r->axis)
+		return dur_ns;
+	start_ns = lull_clock_ns_of(r->clock, event->counter);
+	return lull_axis_ns(r->axis, start_ns + dur_ns) - lull_axis_ns(r->axis, start_ns);
+}

@@ -26,6 +26,9 @@ bool lull_decode(struct lull_recording *r, struct lull_task *task, u32 level,
 /* When an event happened, in ns since the epoch of the report. */
 u64 lull_decode_time(const struct lull_recording *r, const struct lull_event *event);
 
+/* How long it took, in the time of the report: what is between windows is left out. */
+u64 lull_decode_dur(const struct lull_recording *r, const struct lull_event *event, u64 dur_ticks);
+
 /* The stack that the event before this one brought, used up; `a` is this one's. */
 u32 lull_decode_take_stack(struct lull_task *task, u32 level, u32 a);
 

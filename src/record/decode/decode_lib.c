@@ -17,7 +17,7 @@ void lull_decode_lib_call(struct lull_recording *r, struct lull_task *task, u32 
 		return;
 	row = (struct lull_lib_call_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.depth = (u16)(depth < UINT16_MAX ? depth : UINT16_MAX),
 		.name = lull_recording_name(r, e->name),
@@ -37,7 +37,7 @@ void lull_decode_mpi_call(struct lull_recording *r, struct lull_task *task, u32 
 		return;
 	row = (struct lull_mpi_call_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = lull_recording_name(r, e->name),
 		.kind = (u8)event->a,
@@ -70,7 +70,7 @@ void lull_decode_collective(struct lull_recording *r, struct lull_task *task, u3
 				    e->rank, e->peer);
 	row = (struct lull_collective_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, caller ? caller : task),
 		.source = 2,
 		.name = lull_recording_name(r, e->name),

@@ -49,7 +49,7 @@ void lull_decode_oscall(struct lull_recording *r, struct lull_task *task, u32 le
 		return;
 	row = (struct lull_oscall_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.name = lull_recording_text(r, name),
 		.ret = e->ret,
@@ -72,7 +72,7 @@ void lull_decode_gil_wait(struct lull_recording *r, struct lull_task *task, u32 
 		return;
 	row = (struct lull_gil_wait_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.n_slices = event->a & ~LULL_HAS_STACK,
 		.stack = lull_decode_take_stack(task, level, event->a),

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "record/decode/decode_nccl.h"
+#include "record/live/duty.h"
 #include "record/live/pulse.h"
 
 /* Kernels, categories and schemas have their names among these; a program has some thousands. */
@@ -324,6 +325,10 @@ void lull_decode_step(struct lull_recording *r, struct lull_task *task, u32 leve
 
 	(void)level;
 	if (!r->writer)
+		return;
+	if (r->duty)
+		lull_duty_step(r->duty, r, task, e);
+	if (event->a & LULL_STEP_OUTSIDE)
 		return;
 	if (event->a & LULL_STEP_NONE)
 		task->step_start_ns = 0;

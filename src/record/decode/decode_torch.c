@@ -97,7 +97,7 @@ void lull_decode_op(struct lull_recording *r, struct lull_task *task, u32 level,
 	label = lull_map_find(&r->op_labels, e->label);
 	row = (struct lull_op_row){
 		.start_ns = lull_decode_time(r, event),
-		.dur_ns = lull_clock_dur_ns(r->clock, e->dur_ticks),
+		.dur_ns = lull_decode_dur(r, event, e->dur_ticks),
 		.lane = lull_recording_lane(r, task),
 		.depth = (u16)(event->a < UINT16_MAX ? event->a : UINT16_MAX),
 		.label = label ? *label : 0,

@@ -103,6 +103,8 @@ static void add(struct lull_recording *r, struct lull_device_work *work)
 			work->row.start_ns = call_ns;
 		}
 	}
+	if (r->axis)
+		lull_axis_reach(r->axis, work->row.start_ns + work->dur_ns);
 	lull_recording_add(r, work->table, &work->row);
 }
 

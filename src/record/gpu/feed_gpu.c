@@ -84,7 +84,8 @@ static void add_values(struct lull_collector *c, const struct lull_gpu_message *
 	struct lull_gpu_feed *g = c->gpu;
 	struct lull_gpu_value v;
 
-	if (!lull_recording_is_on(r) || m->device_ix >= LULL_MAX_GPUS || m->time_ns < r->epoch_ns)
+	if (!lull_recording_is_on(r) || lull_feed_duty_is_paused(c) ||
+	    m->device_ix >= LULL_MAX_GPUS || m->time_ns < r->epoch_ns)
 		return;
 	/* Another report: its rows are to be written again. */
 	if (g->n_records != c->n_records) {

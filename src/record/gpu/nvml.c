@@ -402,3 +402,30 @@ void lull_nvml_sample(struct lull_nvml *n, u32 device_ix, lull_metric_fn *tell, 
 	if (!look.d->has_gpm)
 		look_at_links(&look);
 }
+
+struct process_info {
+	u32 pid;
+	u64 used_bytes;
+	u32 gpu_instance, compute_instance;
+};
+
+/* More than this compute on no device. */
+#define MAX_PROCESSES 1024u
+
+u32 lull_nvml_processes(struct lull_nvml *nvml, u32 device_ix, u32 *pids, u32 room)
+{
+	struct process_info *all;
+	u32 n = MAX_PROCESSES;
+
+	if (!nvml->nvmlDeviceGetComputeRunningProcesses_v3)
+		return 0;
+	all = lull_alloc(MAX_PROCESSES, sizeof(*all));
+	if (nvml->nvmlDeviceGetComputeRunningProcesses_v3(nvml->devices[device_ix].handle, &n,
+							  all) != 0)
+		n = 0;
+	n = n < room ? n : room;
+	for (u32 i = 0; i < n; i++)
+		pids[i] = all[i].pid;
+	free(all);
+	return n;
+}

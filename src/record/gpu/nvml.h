@@ -69,4 +69,10 @@ void lull_nvml_want_live(struct lull_nvml *nvml);
 /* Look at a device. Rates need two looks, so the first has fewer values. */
 void lull_nvml_sample(struct lull_nvml *nvml, u32 device_ix, lull_metric_fn *tell, void *ctx);
 
+/*
+ * The processes that compute on a device, by their pids in the host's PID namespace; at most
+ * `room`. Returns how many; 0 also if the library does not say.
+ */
+u32 lull_nvml_processes(struct lull_nvml *nvml, u32 device_ix, u32 *pids, u32 room);
+
 #endif

@@ -16,6 +16,9 @@
  */
 #define SETTLE_NS (LULL_NS_PER_S * 2 / 5)
 
+/* How long a dump waits for a window (--duty). */
+#define WINDOW_WAIT_NS (10 * LULL_NS_PER_S)
+
 /* Names and rows of dimensions that are kept: some 100 MB, in memory and in each dump. */
 #define MAX_DIMS 1000000u
 
@@ -53,7 +56,9 @@ static void look_for_slow_step(struct lull_collector *c)
 		snprintf(usual, sizeof(usual), ", usually %s", lull_format_ns(slow->usual_ns).text);
 	snprintf(reason, sizeof(reason), "step %llu took %s%s", (unsigned long long)slow->number,
 		 lull_format_ns(slow->dur_ns).text, usual);
-	lull_flight_ask(c, LULL_FLIGHT_TRIGGERED, reason);
+	/* Where nothing is recorded right now, what is slow may last. */
+	if (lull_flight_ask(c, LULL_FLIGHT_TRIGGERED, reason) && lull_feed_duty_is_paused(c))
+		lull_duty_hurry(&c->duty);
 	slow->dur_ns = 0;
 }
 
@@ -110,7 +115,7 @@ static void note_reason(struct lull_collector *c)
 
 int lull_flight_place(struct lull_collector *c, u64 now_ns, struct lull_err *err)
 {
-	u64 age_ns = now_ns - c->begin_ns, keep_ns = c->flight.keep_ns;
+	u64 age_ns = lull_control_age_ns(c, now_ns), keep_ns = c->flight.keep_ns;
 	char ring[sizeof(c->ring_path) + 8];
 	int rc;
 
@@ -127,6 +132,13 @@ int lull_flight_place(struct lull_collector *c, u64 now_ns, struct lull_err *err
 	if (!c->is_dumping)
 		unlink(ring);
 	return 0;
+}
+
+/* The window that was asked for is on its way; a program that hangs has none. */
+static bool is_window_due(const struct lull_collector *c, u64 now_ns)
+{
+	return c->options->is_duty && c->duty.is_hurried &&
+	       now_ns < c->flight.due_ns + WINDOW_WAIT_NS;
 }
 
 static void begin_dump(struct lull_collector *c, u64 now_ns)
@@ -164,12 +176,13 @@ void lull_flight_done(struct lull_collector *c, u32 number, const char *path)
 static void cut_ring(struct lull_collector *c, u64 now_ns)
 {
 	struct lull_flight *f = &c->flight;
+	u64 age_ns = lull_control_age_ns(c, now_ns);
 	struct lull_err err;
 
-	if (now_ns - c->begin_ns < 2 * f->keep_ns || now_ns - f->trim_ns < f->keep_ns)
+	if (age_ns < 2 * f->keep_ns || age_ns - f->trim_ns < f->keep_ns)
 		return;
-	f->trim_ns = now_ns;
-	if (lull_writer_trim(c->recording.writer, now_ns - c->begin_ns - f->keep_ns, &err) != 0 &&
+	f->trim_ns = age_ns;
+	if (lull_writer_trim(c->recording.writer, age_ns - f->keep_ns, &err) != 0 &&
 	    !c->has_report_failed) {
 		c->has_report_failed = true;
 		c->report_err = err;
@@ -188,6 +201,7 @@ static void begin_anew(struct lull_collector *c)
 		return;
 	lull_control_cancel(c);
 	c->flight.n_anew++;
+	c->flight.trim_ns = 0;
 	if (lull_control_begin(c, NULL, &err) != 0 && !c->has_report_failed) {
 		c->has_report_failed = true;
 		c->report_err = err;
@@ -202,7 +216,7 @@ void lull_flight_tick(struct lull_collector *c, u64 now_ns)
 		return;
 	look_for_slow_step(c);
 	look_for_crash(c);
-	if (f->due_ns && now_ns >= f->due_ns && !lull_dump_is_busy(c))
+	if (f->due_ns && now_ns >= f->due_ns && !lull_dump_is_busy(c) && !is_window_due(c, now_ns))
 		begin_dump(c, now_ns);
 	cut_ring(c, now_ns);
 	begin_anew(c);

@@ -30,7 +30,7 @@ enum lull_flight_why {
 struct lull_flight {
 	bool is_on;
 	u64 keep_ns;
-	u64 trim_ns;  /* when the ring was last cut */
+	u64 trim_ns;  /* how much time it covered when it was last cut */
 	u64 due_ns;   /* when to write the next dump, 0 = none is wanted */
 	u64 quiet_ns; /* until then rules are not answered */
 	u32 n_begun;  /* dumps, the one that is due not counted */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "text/prometheus.h"
 
 /* Older values are not told. */
 #define AGE_NS (10 * LULL_NS_PER_S)
@@ -97,21 +98,6 @@ static f64 value_of(const struct lull_live_device *d, const struct family *f, u6
 	return value * f->scale;
 }
 
-/* name="value", with what the format wants escaped. */
-static void add_label(struct lull_str *to, const char *name, const char *value)
-{
-	lull_str_addf(to, "%s=\"", name);
-	for (; *value; value++) {
-		if (*value == '\n')
-			lull_str_puts(to, "\\n");
-		else if (*value == '"' || *value == '\\')
-			lull_str_addf(to, "\\%c", *value);
-		else
-			lull_str_add(to, value, 1);
-	}
-	lull_str_puts(to, "\"");
-}
-
 /* As the exporter writes them, and in its order. */
 static void add_labels(const struct lull_live_devices *l, u32 ix, struct lull_str *to)
 {
@@ -123,15 +109,15 @@ static void add_labels(const struct lull_live_devices *l, u32 ix, struct lull_st
 		lull_str_addf(&uuid, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", u, u + 8, u + 12, u + 16,
 			      u + 20);
 	lull_str_addf(to, "{gpu=\"%u\",", ix);
-	add_label(to, "UUID", lull_str_text(&uuid));
+	lull_prom_label(to, "UUID", lull_str_text(&uuid));
 	lull_str_puts(to, ",");
-	add_label(to, "pci_bus_id", f->pci_bus_id);
+	lull_prom_label(to, "pci_bus_id", f->pci_bus_id);
 	lull_str_addf(to, ",device=\"nvidia%u\",", ix);
-	add_label(to, "modelName", f->name);
+	lull_prom_label(to, "modelName", f->name);
 	lull_str_puts(to, ",");
-	add_label(to, "Hostname", l->host);
+	lull_prom_label(to, "Hostname", l->host);
 	lull_str_puts(to, ",");
-	add_label(to, "DCGM_FI_DRIVER_VERSION", f->driver);
+	lull_prom_label(to, "DCGM_FI_DRIVER_VERSION", f->driver);
 	lull_str_puts(to, "}");
 	lull_str_release(&uuid);
 }
@@ -150,8 +136,7 @@ static void write_family(const struct lull_live_devices *l, const struct family 
 		if (isnan(value))
 			continue;
 		if (!has_head)
-			lull_str_addf(to, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name,
-				      f->type);
+			lull_prom_family(to, f->name, f->type, f->help);
 		has_head = true;
 		lull_str_puts(to, f->name);
 		add_labels(l, i, to);

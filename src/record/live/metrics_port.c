@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "base/mem.h"
+#include "text/prometheus.h"
 
 #define MAX_CONNECTIONS	 8u
 #define CONNECTION_BYTES (16u << 10)
@@ -21,6 +22,7 @@ struct lull_metrics {
 	struct MHD_Daemon *daemon;
 	int fd;
 	lull_metrics_ask *ask;
+	lull_metrics_tell *tell; /* instead of it, if it is not NULL */
 	void *ctx;
 };
 
@@ -54,15 +56,10 @@ int lull_metrics_parse(const char *text, char *address, size_t room, u16 *port,
 
 /* ---- the text ---- */
 
-static void head(struct lull_str *to, const char *name, const char *type, const char *help)
-{
-	lull_str_addf(to, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 static void one(struct lull_str *to, const char *name, const char *type, const char *help,
 		f64 value)
 {
-	head(to, name, type, help);
+	lull_prom_family(to, name, type, help);
 	lull_str_addf(to, "%s %.15g\n", name, value);
 }
 
@@ -71,7 +68,7 @@ static void write_steps(const struct lull_pulse *p, struct lull_str *to)
 	static const u64 bounds[] = LULL_PULSE_BUCKETS;
 	unsigned long long n = 0;
 
-	head(to, "lull_step_seconds", "histogram", "Time of the steps of the program.");
+	lull_prom_family(to, "lull_step_seconds", "histogram", "Time of the steps of the program.");
 	for (size_t i = 0; i < LULL_PULSE_N_BUCKETS; i++) {
 		n += p->step_counts[i];
 		lull_str_addf(to, "lull_step_seconds_bucket{le=\"%g\"} %llu\n",
@@ -87,14 +84,14 @@ static void write_steps(const struct lull_pulse *p, struct lull_str *to)
 
 static void write_devices(const struct lull_pulse *p, struct lull_str *to)
 {
-	head(to, "lull_device_busy_seconds_total", "counter",
-	     "Time in which a device had work of this process.");
+	lull_prom_family(to, "lull_device_busy_seconds_total", "counter",
+			 "Time in which a device had work of this process.");
 	for (u32 i = 0; i < p->n_devices; i++)
 		lull_str_addf(to, "lull_device_busy_seconds_total{pid=\"%u\",device=\"%u\"} %.9f\n",
 			      p->devices[i].pid, p->devices[i].number,
 			      (f64)p->devices[i].busy_ns / 1e9);
-	head(to, "lull_device_idle_seconds_total", "counter",
-	     "Time in which a device had no work, by what the host did; an estimate.");
+	lull_prom_family(to, "lull_device_idle_seconds_total", "counter",
+			 "Time in which a device had no work, by what the host did; an estimate.");
 	for (u32 i = 0; i < p->n_devices; i++)
 		for (u32 c = 0; c < LULL_PULSE_N_CAUSES; c++)
 			lull_str_addf(to,
@@ -107,8 +104,8 @@ static void write_devices(const struct lull_pulse *p, struct lull_str *to)
 /* Share of each cause in the time since the last turn. */
 static void write_shares(const struct lull_pulse *p, struct lull_str *to)
 {
-	head(to, "lull_device_idle_ratio", "gauge",
-	     "Share of idle time by cause in the last 10 to 20 seconds; an estimate.");
+	lull_prom_family(to, "lull_device_idle_ratio", "gauge",
+			 "Share of idle time by cause in the last 10 to 20 seconds; an estimate.");
 	for (u32 i = 0; i < p->n_devices; i++) {
 		const struct lull_pulse_device *d = &p->devices[i];
 		u64 all_ns = d->busy_ns - d->past_busy_ns;
@@ -137,7 +134,7 @@ static void write_copies(const struct lull_pulse *p, struct lull_str *to)
 		      { 10, "device-to-device" },
 		      { 0, "other" } };
 
-	head(to, "lull_copied_bytes_total", "counter", "Bytes copied by devices.");
+	lull_prom_family(to, "lull_copied_bytes_total", "counter", "Bytes copied by devices.");
 	for (size_t i = 0; i < LULL_COUNT_OF(kinds); i++)
 		lull_str_addf(to, "lull_copied_bytes_total{kind=\"%s\"} %llu\n", kinds[i].name,
 			      (unsigned long long)p->copied_bytes[kinds[i].kind]);
@@ -149,6 +146,7 @@ void lull_metrics_write(const struct lull_metrics_facts *f, struct lull_str *to)
 
 	one(to, "lull_recording", "gauge", "1 while a recording is running.", f->is_recording);
 	write_steps(p, to);
+	lull_live_requests_write(&p->requests, to);
 	write_devices(p, to);
 	write_shares(p, to);
 	one(to, "lull_launches_total", "counter", "Kernels and graphs launched.",
@@ -213,20 +211,20 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		lull_str_puts(&text, "see /metrics\n");
 		return reply(connection, MHD_HTTP_NOT_FOUND, &text);
 	}
-	m->ask(m->ctx, &facts);
-	lull_metrics_write(&facts, &text);
+	if (m->tell) {
+		m->tell(m->ctx, &text);
+	} else {
+		m->ask(m->ctx, &facts);
+		lull_metrics_write(&facts, &text);
+	}
 	return reply(connection, MHD_HTTP_OK, &text);
 }
 
-int lull_metrics_open(struct lull_metrics **out, const char *address, u16 *port,
-		      lull_metrics_ask *ask, void *ctx, struct lull_err *err)
+static int listen_at(struct lull_metrics *m, const char *address, u16 *port, struct lull_err *err)
 {
-	struct lull_metrics *m = lull_alloc(1, sizeof(*m));
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(*port) };
 	const union MHD_DaemonInfo *info;
 
-	m->ask = ask;
-	m->ctx = ctx;
 	inet_pton(AF_INET, address, &at.sin_addr);
 	errno = 0;
 	m->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_NO_FLAG, *port, NULL, NULL, on_request, m,
@@ -235,22 +233,45 @@ int lull_metrics_open(struct lull_metrics **out, const char *address, u16 *port,
 				     (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
 				     CONNECTION_S, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
 				     MHD_OPTION_END);
-	if (!m->daemon) {
-		free(m);
+	if (!m->daemon)
 		return errno ? lull_fail_errno(err, "--metrics-port: listening at %s:%u", address,
 					       *port)
 			     : lull_fail(err, LULL_E_IO,
 					 "--metrics-port: cannot listen at %s:%u; is the port in "
 					 "use?",
 					 address, *port);
-	}
 	info = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	m->fd = info ? info->listen_fd : -1;
 	info = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_BIND_PORT);
 	if (info)
 		*port = info->port;
-	*out = m;
 	return 0;
+}
+
+int lull_metrics_open(struct lull_metrics **out, const char *address, u16 *port,
+		      lull_metrics_ask *ask, void *ctx, struct lull_err *err)
+{
+	int rc;
+
+	*out = lull_alloc(1, sizeof(**out));
+	(*out)->ask = ask;
+	(*out)->ctx = ctx;
+	rc = listen_at(*out, address, port, err);
+	if (rc) {
+		free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int lull_metrics_open_text(struct lull_metrics **out, const char *address, u16 *port,
+			   lull_metrics_tell *tell, void *ctx, struct lull_err *err)
+{
+	int rc = lull_metrics_open(out, address, port, NULL, ctx, err);
+
+	if (!rc)
+		(*out)->tell = tell;
+	return rc;
 }
 
 int lull_metrics_fd(const struct lull_metrics *m)

@@ -44,6 +44,13 @@ int lull_metrics_parse(const char *text, char *address, size_t room, u16 *port,
 int lull_metrics_open(struct lull_metrics **m, const char *address, u16 *port,
 		      lull_metrics_ask *ask, void *ctx, struct lull_err *err);
 
+/* Write the text that is served. */
+typedef void lull_metrics_tell(void *ctx, struct lull_str *to);
+
+/* The same for any text. */
+int lull_metrics_open_text(struct lull_metrics **m, const char *address, u16 *port,
+			   lull_metrics_tell *tell, void *ctx, struct lull_err *err);
+
 /* A descriptor that is readable when there is something to do. */
 int lull_metrics_fd(const struct lull_metrics *m);
 

@@ -63,6 +63,7 @@ void lull_pulse_init(struct lull_pulse *p)
 	*p = (struct lull_pulse){ 0 };
 	lull_vec_init(&p->works, sizeof(struct work));
 	lull_vec_init(&p->step_labels, 1);
+	lull_vec_init(&p->end_labels, 1);
 	p->calls = lull_alloc(1, sizeof(*p->calls));
 	p->waits = lull_alloc(1, sizeof(*p->waits));
 }
@@ -70,6 +71,8 @@ void lull_pulse_init(struct lull_pulse *p)
 void lull_pulse_release(struct lull_pulse *p)
 {
 	lull_vec_release(&p->step_labels);
+	lull_vec_release(&p->end_labels);
+	lull_live_requests_release(&p->requests);
 	lull_vec_release(&p->works);
 	free(p->calls);
 	free(p->waits);
@@ -160,9 +163,12 @@ static void see_range(struct lull_pulse *p, const struct lull_range_row *row)
 
 void lull_pulse_label(struct lull_pulse *p, u32 label, const char *name)
 {
-	while (p->step_labels.n <= label)
+	while (p->step_labels.n <= label) {
 		lull_vec_push(&p->step_labels);
+		lull_vec_push(&p->end_labels);
+	}
 	((u8 *)p->step_labels.at)[label] = lull_name_is_step(name);
+	((u8 *)p->end_labels.at)[label] = (u8)lull_live_end_of(name);
 }
 
 /* ---- what threads wait for ---- */
@@ -183,6 +189,26 @@ static u32 process_of(struct lull_recording *r, u32 lane)
 		lane ? lull_writer_dim(r->writer, LULL_TABLE_lane, lane) : NULL;
 
 	return row ? row->process : 0;
+}
+
+static void see_mark(struct lull_pulse *p, struct lull_recording *r,
+		     const struct lull_mark_row *row)
+{
+	const struct lull_label_row *label =
+		row->label ? lull_writer_dim(r->writer, LULL_TABLE_label, row->label) : NULL;
+	const u8 *ends = p->end_labels.at;
+
+	if (!label || label->api != LULL_REQUEST_API)
+		return;
+	lull_live_requests_add(
+		&p->requests,
+		&(struct lull_live_mark){
+			.id = row->payload,
+			.at_ns = row->start_ns,
+			.process = process_of(r, row->lane),
+			.kind = (enum lull_request_kind)label->category,
+			.end = row->label < p->end_labels.n ? ends[row->label] : LULL_LIVE_ANSWERED,
+		});
 }
 
 static void see_call(struct lull_pulse *p, struct lull_recording *r,
@@ -356,6 +382,9 @@ void lull_pulse_add(struct lull_pulse *p, struct lull_recording *r, enum lull_ta
 	case LULL_TABLE_range:
 		see_range(p, row);
 		break;
+	case LULL_TABLE_mark:
+		see_mark(p, r, row);
+		break;
 	case LULL_TABLE_cuda_call:
 		see_call(p, r, row);
 		break;
@@ -397,7 +426,8 @@ void lull_pulse_turn(struct lull_pulse *p)
 void lull_pulse_new_report(struct lull_pulse *p)
 {
 	lull_pulse_settle(p);
-	p->step_labels.n = 0;
+	p->step_labels.n = p->end_labels.n = 0;
+	lull_live_requests_forget(&p->requests);
 	p->n_loops = 0;
 	memset(p->calls, 0, sizeof(*p->calls));
 	memset(p->waits, 0, sizeof(*p->waits));

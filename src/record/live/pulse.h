@@ -12,7 +12,7 @@
  *                 records are read one after the other, so work is sorted once all have been read;
  *                 records that arrive later make idle time look slightly too long. `lull why` on a
  *                 report is exact.
- * Memory:         fixed, about 3 MiB.
+ * Memory:         fixed, about 3 MiB, and 1 MiB for requests.
  * Threads:        the recorder's thread only.
  */
 #ifndef LULL_RECORD_LIVE_PULSE_H
@@ -20,6 +20,7 @@
 
 #include "base/types.h"
 #include "base/vec.h"
+#include "record/live/live_requests.h"
 #include "trace/tables.h"
 
 struct lull_recording;
@@ -94,6 +95,8 @@ struct lull_pulse {
 	u32 n_loops;
 	bool has_steps;		     /* the program marks steps: ranges do not count */
 	struct lull_vec step_labels; /* u8 by row of `label`: 1 if it names a step */
+	struct lull_vec end_labels;  /* u8 by row of `label`: enum lull_live_end */
+	struct lull_live_requests requests;
 	struct lull_pulse_calls *calls;
 	struct lull_pulse_waits *waits;
 	struct lull_vec works; /* what devices did and is not in their sums yet */

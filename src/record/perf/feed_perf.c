@@ -256,13 +256,19 @@ void lull_feed_perf_close(struct lull_collector *c)
 	c->sched = NULL;
 }
 
-void lull_feed_perf_begin(struct lull_collector *c)
+void lull_feed_perf_resume(struct lull_collector *c, u64 begin_ns)
 {
 	struct lull_err err;
 
-	lull_sched_resume(c->sched, c->begin_ns);
+	lull_sched_resume(c->sched, begin_ns);
 	if (c->perf && lull_perf_enable(c->perf, true, &err) != 0)
 		lull_recording_issue(&c->recording, LULL_ISSUE_perf_refused, NULL, 1, err.msg);
+}
+
+void lull_feed_perf_begin(struct lull_collector *c)
+{
+	if (!c->options->is_duty)
+		lull_feed_perf_resume(c, c->begin_ns);
 	if (*c->perf_refusal && c->options->samples != LULL_PERF_NONE)
 		lull_recording_issue(&c->recording, LULL_ISSUE_perf_refused, NULL, 1,
 				     c->perf_refusal);

@@ -47,6 +47,11 @@ struct event {
 	bool is_pausable;
 };
 
+/* The CPU of a ring, and the event that has it. */
+struct place {
+	int cpu, fd;
+};
+
 struct lull_perf {
 	struct lull_perf_options options;
 	struct lull_perf_format format;
@@ -54,6 +59,7 @@ struct lull_perf {
 	u32 n_events;
 	struct lull_vec fds; /* int, n_events for each CPU; -1 if the CPU went offline meanwhile */
 	struct lull_perf_ring *rings;
+	struct lull_vec places;	      /* struct place, one for each ring */
 	struct lull_perf_ring **heap; /* rings with records, the earliest first */
 	u32 n_rings;
 	int epoll_fd;
@@ -237,6 +243,7 @@ static int open_cpu(struct lull_perf *p, int cpu, size_t max_ring_bytes, struct 
 		if (lull_perf_ring_open(&p->rings[p->n_rings], fd, max_ring_bytes, err))
 			return err->code;
 		p->n_rings++;
+		lull_vec_add(&p->places, &(struct place){ cpu, fd }, 1);
 		/* Edge-triggered: a dead target leaves the descriptor hung up, which would be
 		 * readable forever. */
 		if (epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &wake) < 0)
@@ -317,12 +324,56 @@ int lull_perf_open(struct lull_perf **perf, const struct lull_perf_options *opti
 	p->format.weight_ns = LULL_NS_PER_S / rate_hz;
 	p->epoll_fd = -1;
 	lull_vec_init(&p->fds, sizeof(int));
+	lull_vec_init(&p->places, sizeof(struct place));
 	plan_events(p, target);
 	if (open_all(p, err)) {
 		lull_perf_close(p);
 		return lull_err_wrap(err, "CPU sampling");
 	}
 	*perf = p;
+	return LULL_OK;
+}
+
+/* The events of another thread on one CPU, into the ring of that CPU. */
+static int follow_on(struct lull_perf *p, const struct place *place, pid_t tid)
+{
+	for (u32 i = 0; i < p->n_events; i++) {
+		struct event *e = &p->events[i];
+		bool is_tree = e->attr.inherit;
+		int fd = is_tree ? lull_perf_event(&e->attr, tid, place->cpu) : -1;
+
+		if (fd < 0 && is_tree)
+			return errno;
+		if (fd >= 0 && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, place->fd) < 0) {
+			close(fd);
+			fd = -1;
+		}
+		lull_vec_add(&p->fds, &fd, 1);
+	}
+	return 0;
+}
+
+int lull_perf_follow(struct lull_perf *p, pid_t tid, struct lull_err *err)
+{
+	size_t n_before = p->fds.n;
+
+	for (size_t i = 0; i < p->places.n; i++) {
+		int error = follow_on(p, lull_vec_get(&p->places, i), tid);
+
+		if (!error)
+			continue;
+		while (p->fds.n > n_before) {
+			int fd = fd_at(p, p->fds.n - 1);
+
+			p->fds.n--;
+			if (fd >= 0)
+				close(fd);
+		}
+		if (error == ESRCH)
+			return LULL_OK;
+		errno = error;
+		return lull_fail_errno(err, "opening perf events of thread %d", (int)tid);
+	}
 	return LULL_OK;
 }
 
@@ -338,6 +389,7 @@ void lull_perf_close(struct lull_perf *p)
 	if (p->epoll_fd >= 0)
 		close(p->epoll_fd);
 	lull_vec_release(&p->fds);
+	lull_vec_release(&p->places);
 	free(p->rings);
 	free(p->heap);
 	free(p);

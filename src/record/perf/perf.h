@@ -151,6 +151,12 @@ struct lull_perf;
 int lull_perf_open(struct lull_perf **perf, const struct lull_perf_options *options, pid_t target,
 		   struct lull_err *err);
 
+/*
+ * Also follow this thread and what it starts; for threads that were there before the events were
+ * opened. One that has ended is no error.
+ */
+int lull_perf_follow(struct lull_perf *p, pid_t tid, struct lull_err *err);
+
 /* Close the events, unmap the rings, free. NULL is fine. Drain first what is wanted. */
 void lull_perf_close(struct lull_perf *perf);
 

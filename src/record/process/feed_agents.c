@@ -268,6 +268,7 @@ static void on_event(void *ctx, u32 slot_ix, u32 level, const struct lull_event 
 	 */
 	if (!c->recording.writer && c->options->begin == LULL_BEGIN_ON_RANGE)
 		lull_collector_follow_begin(c);
+	lull_feed_duty_follow(c);
 	if (!decode(c, task, level, event))
 		feed->process->file->n_bad++;
 }
@@ -341,6 +342,46 @@ static void read_end(struct lull_collector *c, struct lull_process *p, u64 now_n
 		p->end_ns = counter ? lull_clock_ns_of(&c->clock, counter) : now_ns;
 }
 
+/* A child that has no image yet, and may never have one. */
+static void on_fork(struct lull_collector *c, struct lull_process *by, const struct lull_fork *f)
+{
+	const struct lull_image *head = by->file->head;
+	bool is_other = is_elsewhere(c, head);
+	u32 pid = is_other ? our_pid(c, head, f->pid) : f->pid;
+	u32 parent_pid = is_other ? our_pid(c, head, f->parent_pid) : f->parent_pid;
+	struct lull_process *p;
+
+	if (!pid)
+		return; /* gone; its number here was never known */
+	p = lull_tree_fork(&c->tree, pid, parent_pid, lull_clock_ns_of(&c->clock, f->counter));
+	p->is_ours = true;
+	if (p->had_agent)
+		return;
+	if (!p->space)
+		lull_callstack_fork(&c->recording, p, by);
+	if (!*p->name)
+		memcpy(p->name, by->name, sizeof(p->name));
+	if (!p->exe && by->exe)
+		p->exe = lull_strdup(by->exe);
+	if (!p->cmdline && by->cmdline)
+		p->cmdline = lull_strdup(by->cmdline);
+}
+
+static void read_forks(struct lull_collector *c, struct lull_process *p, bool is_last)
+{
+	struct lull_image *head = p->file->head;
+	u64 n = atomic_load(&head->n_forks_read);
+
+	if (is_last)
+		atomic_store(&head->is_closed, 1);
+	while (atomic_load(&head->forks[n % LULL_N_FORKS].seq) == n + 1) {
+		struct lull_fork f = head->forks[n % LULL_N_FORKS];
+
+		atomic_store(&head->n_forks_read, ++n);
+		on_fork(c, p, &f);
+	}
+}
+
 static void feed_process(struct lull_collector *c, struct lull_process *p)
 {
 	struct feed feed = { c, p };
@@ -350,6 +391,7 @@ static void feed_process(struct lull_collector *c, struct lull_process *p)
 	 */
 	bool is_dead = has_died(p);
 
+	read_forks(c, p, is_dead);
 	lull_image_drain(p->file, on_event, &feed);
 	if (is_dead && !p->is_drained) {
 		read_end(c, p, lull_now_ns());

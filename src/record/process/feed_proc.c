@@ -43,7 +43,7 @@ static void read_usage(struct lull_collector *c, struct lull_process *p, u64 now
 	p->system_ns = use.system_ns;
 	p->max_rss_bytes = use.max_rss_bytes;
 	lull_usage_threads((pid_t)p->pid, on_thread, p);
-	if (!lull_recording_is_on(r))
+	if (!lull_recording_is_on(r) || lull_feed_duty_is_paused(c))
 		return;
 	row = (struct lull_usage_row){
 		.start_ns = lull_recording_ns(r, now_ns),
@@ -189,7 +189,7 @@ void lull_feed_python(struct lull_collector *c)
 	u64 now_ns = lull_now_ns();
 
 	if (!c->options->is_python_sampled || !lull_recording_is_on(&c->recording) ||
-	    now_ns < c->next_python_ns)
+	    lull_feed_duty_is_paused(c) || now_ns < c->next_python_ns)
 		return;
 	c->next_python_ns = now_ns + LULL_NS_PER_S / c->options->python_rate_hz;
 	for (size_t i = 0; i < c->tree.processes.n; i++) {

@@ -98,9 +98,12 @@ struct lull_task {
 	u64 step_number;
 	u8 is_step_hooked; /* as step.source */
 	u64 step_start_ns; /* 0 = no step is open */
-	u32 stack[2];	   /* stack id that belongs to the next event, by nesting level */
-	u64 cpu_ns;	   /* used by the Python sampler: CPU time at its last look, 0 = none */
-	u64 profiled_id;   /* of the launch whose counters come next */
+	/* The same for steps in and outside of windows (live/duty.h), in CLOCK_MONOTONIC. */
+	u64 seen_step_ns, seen_step;
+	bool is_step_outside;
+	u32 stack[2];	 /* stack id that belongs to the next event, by nesting level */
+	u64 cpu_ns;	 /* used by the Python sampler: CPU time at its last look, 0 = none */
+	u64 profiled_id; /* of the launch whose counters come next */
 	u64 profiled_start_ns;
 };
 
@@ -139,7 +142,7 @@ struct lull_process {
 	u32 row;		      /* row id in the present report, 0 = none yet */
 	struct lull_image_file *file; /* its agent's buffers, NULL without an agent */
 	bool had_agent;
-	bool is_server; /* it accepted a connection */
+	bool is_server;			   /* it accepted a connection */
 	u64 n_unplaced, n_unplaced_before; /* as n_dropped, of threads without a slot */
 	bool is_loaded;	  /* known from an unfinished report; its image has not turned up yet */
 	u64 last_counter; /* of its latest event */

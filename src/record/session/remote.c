@@ -1,5 +1,6 @@
 #include "record/session/remote.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,12 +85,25 @@ static void do_shutdown(struct lull_collector *c, const char *arg, struct lull_s
 	/* First, so that agents know when the recording ends that it was the last. */
 	atomic_store(&c->session.control->is_over, 1);
 	lull_control_cancel(c);
-	if (signal > 0) {
+	if (signal > 0 && !c->options->attach) {
 		lull_control_kill(c, signal);
 		c->kill_at_ns = lull_now_ns() + 5 * LULL_NS_PER_S;
 	}
 	c->is_shutdown = true;
 	lull_str_puts(answer, "ok the session ends with its program");
+}
+
+/* Leave programs that we attached to; the report is written when the loop has ended. */
+static void do_detach(struct lull_collector *c, const char *arg, struct lull_str *answer)
+{
+	(void)arg;
+	if (!c->options->attach) {
+		lull_str_puts(answer, "error this session started its program; lull stop ends the "
+				      "recording");
+		return;
+	}
+	c->is_over = true;
+	lull_str_puts(answer, "ok detached; the program continues");
 }
 
 /* "snapshot": the number of a dump that is being made; "snapshot N": where that one is. */
@@ -167,7 +181,7 @@ static const struct request {
 } requests[] = {
 	{ "start", do_start },	     { "stop", do_stop },     { "cancel", do_cancel },
 	{ "shutdown", do_shutdown }, { "status", do_status }, { "snapshot", do_snapshot },
-	{ "pulse", do_pulse },
+	{ "pulse", do_pulse },	     { "detach", do_detach },
 };
 
 static void answer_line(struct lull_collector *c, char *line, struct lull_str *answer)
@@ -239,6 +253,14 @@ static int find_session(const char *name, char *path, size_t room, struct lull_e
 			 "no session is running; start one with lull launch -- PROGRAM");
 }
 
+/* A recorder may end after it was listed. */
+static int fail_asking(const char *what, struct lull_err *err)
+{
+	if (errno == ECONNRESET || errno == EPIPE || errno == ECONNREFUSED || errno == ENOENT)
+		return lull_fail(err, LULL_E_NOT_FOUND, "the session ended before it answered");
+	return lull_fail_errno(err, "%s", what);
+}
+
 static int exchange(int fd, const char *request, struct lull_str *answer, struct lull_err *err)
 {
 	struct timeval limit = { .tv_sec = ANSWER_TIMEOUT_S };
@@ -247,10 +269,15 @@ static int exchange(int fd, const char *request, struct lull_str *answer, struct
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
-		return lull_fail_errno(err, "asking the recorder");
+		return fail_asking("asking the recorder", err);
 	n = recv(fd, line, sizeof(line) - 1, 0);
+	if (n == 0)
+		errno = ECONNRESET;
+	else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return lull_fail(err, LULL_E_IO, "the recorder did not answer within %d s",
+				 ANSWER_TIMEOUT_S);
 	if (n <= 0)
-		return lull_fail(err, LULL_E_IO, "the recorder did not answer");
+		return fail_asking("waiting for the recorder's answer", err);
 	line[n] = '\0';
 	if (strncmp(line, "ok ", 3) != 0)
 		return lull_fail(err, LULL_E_USAGE, "%s",
@@ -275,7 +302,7 @@ int lull_remote_ask(const char *session, const char *request, struct lull_str *a
 	if (fd < 0)
 		return lull_fail_errno(err, "making a socket");
 	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0)
-		rc = lull_fail_errno(err, "reaching the session in '%s'", path);
+		rc = fail_asking("reaching the session", err);
 	else
 		rc = exchange(fd, request, answer, err);
 	close(fd);

@@ -15,6 +15,9 @@
 #include "record/session/machine.h"
 #include "trace/reader.h"
 
+/* lane.kind of a stream. */
+#define LANE_STREAM 2
+
 /* What the unfinished file says. */
 struct left {
 	struct lull_reader *reader;
@@ -150,27 +153,86 @@ static struct lull_process *load_process(struct lull_collector *c, struct left *
 	return p;
 }
 
-/* Processes and threads as the file knows them, with their row ids. */
+static void load_device(struct left *left, struct lull_process *p,
+			const struct lull_device_row *row, u32 id)
+{
+	struct lull_gpu *gpu = lull_vec_push(&p->gpus);
+	struct lull_reader *r = left->reader;
+
+	*gpu = (struct lull_gpu){
+		.device_id = row->device_id,
+		.capability = row->capability,
+		.n_sms = row->n_sms,
+		.memory_bytes = row->memory_bytes,
+		.l2_bytes = row->l2_bytes,
+		.clock_hz = row->clock_hz,
+		.bandwidth_bytes = row->bandwidth_bytes,
+		.row = id,
+	};
+	snprintf(gpu->name, sizeof(gpu->name), "%s", lull_reader_string(r, row->name, NULL));
+	snprintf(gpu->uuid, sizeof(gpu->uuid), "%s", lull_reader_string(r, row->uuid, NULL));
+	snprintf(gpu->given_name, sizeof(gpu->given_name), "%s",
+		 lull_reader_string(r, row->given_name, NULL));
+}
+
+/* A stream is no thread: its work that is yet to be read belongs to the same lane. */
+static void load_stream(struct left *left, struct lull_process *p, const struct lull_lane_row *row,
+			u32 id)
+{
+	const struct lull_gpu *gpus = p->gpus.at;
+	struct lull_gpu_stream *stream = lull_vec_push(&p->streams);
+	struct lull_stream_facts *facts = lull_vec_push(&p->stream_facts);
+
+	*stream = (struct lull_gpu_stream){ .context_id = row->context_id,
+					    .stream_id = row->stream_id,
+					    .lane = id };
+	for (size_t i = 0; i < p->gpus.n; i++)
+		if (gpus[i].row == row->device)
+			stream->device_id = gpus[i].device_id;
+	*facts = (struct lull_stream_facts){ .stream_id = row->stream_id,
+					     .priority = row->priority,
+					     .kind = row->stream_kind };
+	snprintf(facts->name, sizeof(facts->name), "%s",
+		 lull_reader_string(left->reader, row->name, NULL));
+}
+
+static struct lull_task *load_thread(struct lull_collector *c, struct left *left,
+				     struct lull_process *p, const struct lull_lane_row *row,
+				     u32 id)
+{
+	struct lull_task *task =
+		lull_tree_task(p, row->tid, c->session.control->epoch_ns + row->start_ns);
+
+	task->lane = id;
+	snprintf(task->name, sizeof(task->name), "%s",
+		 lull_reader_string(left->reader, row->name, NULL));
+	return task;
+}
+
+/* Processes, devices, threads and streams as the file knows them, with their row ids. */
 static void load_tree(struct lull_collector *c, struct left *left)
 {
-	size_t n_processes, n_lanes;
+	size_t n_processes, n_lanes, n_devices;
 	const struct lull_process_row *processes =
 		kept_rows(c, left, LULL_TABLE_process, &n_processes);
 	const struct lull_lane_row *lanes = kept_rows(c, left, LULL_TABLE_lane, &n_lanes);
+	const struct lull_device_row *devices = kept_rows(c, left, LULL_TABLE_device, &n_devices);
 	struct lull_process **by_row = lull_alloc(n_processes + 1, sizeof(*by_row));
 
 	for (size_t i = 0; i < n_processes; i++)
 		by_row[i + 1] = load_process(c, left, &processes[i], (u32)i + 1);
+	for (size_t i = 0; i < n_devices; i++)
+		if (devices[i].process && devices[i].process <= n_processes)
+			load_device(left, by_row[devices[i].process], &devices[i], (u32)i + 1);
 	for (size_t i = 0; i < n_lanes; i++) {
+		struct lull_process *p =
+			lanes[i].process <= n_processes ? by_row[lanes[i].process] : NULL;
 		struct lull_task *task = NULL;
 
-		if (lanes[i].process && lanes[i].process <= n_processes) {
-			task = lull_tree_task(by_row[lanes[i].process], lanes[i].tid,
-					      c->session.control->epoch_ns + lanes[i].start_ns);
-			task->lane = (u32)i + 1;
-			snprintf(task->name, sizeof(task->name), "%s",
-				 lull_reader_string(left->reader, lanes[i].name, NULL));
-		}
+		if (p && lanes[i].kind == LANE_STREAM)
+			load_stream(left, p, &lanes[i], (u32)i + 1);
+		else if (p)
+			task = load_thread(c, left, p, &lanes[i], (u32)i + 1);
 		*(struct lull_task **)lull_vec_push(&left->tasks) = task;
 	}
 	free(by_row);
@@ -314,7 +376,10 @@ static int resume(struct lull_collector *c, struct left *left, const char *repor
 	if (rc)
 		return rc;
 	read_checkpoint(left);
-	rc = lull_recording_resume(&c->recording, report_path, c->session.control->epoch_ns, err);
+	/* Of a recording in windows the times of the last one are known; the others are read. */
+	rc = lull_recording_resume(&c->recording, report_path,
+				   c->session.control->epoch_ns + c->session.control->left_out_ns,
+				   err);
 	if (rc)
 		return rc;
 	/* The file was cut: what the reader knows of its end lies in memory that is gone. */

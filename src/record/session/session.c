@@ -14,6 +14,7 @@
 
 #include "base/sort.h"
 #include "base/time.h"
+#include "record/process/pidns.h"
 
 #define PREFIX "lull-"
 
@@ -50,13 +51,16 @@ static bool has_room(const char *folder, u64 need_bytes, u64 least_bytes)
 	       (u64)st.f_blocks * st.f_frsize >= least_bytes;
 }
 
-/* The best folder with so much room, NULL if none has it. */
-static const char *find_place(u64 need_bytes)
+/* Set `to` to the best folder with so much room; false if none has it. */
+static bool find_place(const char *root, u64 need_bytes, char *to, size_t room)
 {
-	for (int i = 0; place(i); i++)
-		if (has_room(place(i), need_bytes, i ? 0 : SMALL_BYTES))
-			return place(i);
-	return has_room(place(0), need_bytes, 0) ? place(0) : NULL;
+	for (int i = 0; place(i); i++) {
+		snprintf(to, room, "%s%s", root, place(i));
+		if (has_room(to, need_bytes, i ? 0 : SMALL_BYTES))
+			return true;
+	}
+	snprintf(to, room, "%s%s", root, place(0));
+	return has_room(to, need_bytes, 0);
 }
 
 static int map_control(struct lull_session *s, int flags, struct lull_err *err)
@@ -88,15 +92,15 @@ static int map_control(struct lull_session *s, int flags, struct lull_err *err)
 	return 0;
 }
 
-int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+int lull_session_create(struct lull_session *s, const char *root, const char *name, u64 need_bytes,
 			struct lull_err *err)
 {
-	const char *folder = find_place(need_bytes);
+	char folder[LULL_SESSION_PATH_MAX / 2];
 	void (*on_limit)(int);
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	if (!folder)
+	if (!find_place(root, need_bytes, folder, sizeof(folder)))
 		return lull_fail(err, LULL_E_IO,
 				 "no space for buffers: neither /dev/shm nor /tmp has %llu MiB "
 				 "free; set TMPDIR",
@@ -114,6 +118,7 @@ int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes
 		return rc;
 	}
 	s->control->collector_pid = (u32)getpid();
+	s->control->collector_pid_ns = lull_pidns_own();
 	if (*name)
 		snprintf(s->control->session_name, sizeof(s->control->session_name), "%s", name);
 	else

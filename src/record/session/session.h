@@ -21,9 +21,10 @@ struct lull_session {
 };
 
 /*
- * Make a session with this name ("" = one is made up). `need_bytes` is the room wanted for buffers.
+ * Make a session with this name ("" = one is made up), below the folder `root` ("" = as we see
+ * files). `need_bytes` is the room wanted for buffers.
  */
-int lull_session_create(struct lull_session *s, const char *name, u64 need_bytes,
+int lull_session_create(struct lull_session *s, const char *root, const char *name, u64 need_bytes,
 			struct lull_err *err);
 
 /* Map a session that exists. */

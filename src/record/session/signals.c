@@ -80,11 +80,15 @@ static void on_interrupt(struct lull_collector *c)
 	c->n_interrupts = 0;
 }
 
+static bool is_end(int signal)
+{
+	return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
 /* The program is gone, and we wait for what it has left behind: that can be ended. */
 static bool is_end_of_wait(const struct lull_collector *c, int signal)
 {
-	return c->target.has_ended &&
-	       (signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP);
+	return c->target.has_ended && is_end(signal);
 }
 
 static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *info,
@@ -94,6 +98,8 @@ static void on_signal(struct lull_collector *c, const struct signalfd_siginfo *i
 
 	if (signal == SIGCHLD)
 		lull_collector_reap(c);
+	else if (c->options->attach)
+		c->is_over = is_end(signal) || c->is_over; /* the program has no part in it */
 	else if (signal == SIGUSR1 && c->flight.is_on)
 		lull_flight_ask(c, LULL_FLIGHT_ASKED, "SIGUSR1");
 	else if (is_end_of_wait(c, signal))

@@ -18,6 +18,7 @@
  *	module PID TID PATH
  *	image PID STATE EXIT_CODE PARENT_PID N_SLOTS_LEFT N_DROPPED PYTHON_VERSION EXE
  *	issue PID ID COUNT
+ *	fork PID PARENT_PID		of a child that had no image then
  */
 #include <dirent.h>
 #include <errno.h>
@@ -296,6 +297,10 @@ static void print_images(void)
 			if (atomic_load(&head->issues[k]))
 				fprintf(out, "issue %u %u %lu\n", head->pid, k,
 					atomic_load(&head->issues[k]));
+		for (u32 k = 0; k < LULL_N_FORKS; k++)
+			if (atomic_load(&head->forks[k].seq))
+				fprintf(out, "fork %u %u\n", head->forks[k].pid,
+					head->forks[k].parent_pid);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +81,60 @@ static void family(void)
 	printf("waitid: %d %d\n", info.si_code == CLD_KILLED, info.si_status);
 	printf("execv of nothing %d", execv("/no/such", sh));
 	printf(" errno %d\n", errno);
+}
+
+/* Children that do something, by themselves and after a fork of their own. */
+static void forks(void)
+{
+	char *const sh[] = { "sh", "-c", "exit 5", NULL };
+	pid_t pid, inner;
+
+	for (int i = 0; i < 2; i++) {
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			inner = i ? fork() : -1;
+			if (inner <= 0) {
+				usleep(3000);
+				exit(4);
+			}
+			_exit(waitpid(inner, NULL, 0) == inner ? 0 : 1);
+		}
+		reap("fork", pid);
+	}
+	/* What a vfork does is of the process in whose memory it runs, which has no image yet. */
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		inner = vfork();
+		if (!inner) {
+			execve("/bin/sh", sh, nothing);
+			_exit(127);
+		}
+		_exit(waitpid(inner, NULL, 0) == inner ? 6 : 1);
+	}
+	reap("vfork in a fork", pid);
+}
+
+/* All of them are there at the same time. */
+static void many(void)
+{
+	int ends[2], n = 0;
+	char byte;
+
+	if (pipe(ends) != 0)
+		return;
+	fflush(stdout);
+	for (int i = 0; i < 100; i++)
+		if (fork() == 0) {
+			close(ends[1]);
+			syscall(SYS_read, ends[0], &byte, 1);
+			kill(getpid(), SIGKILL);
+		}
+	close(ends[1]);
+	while (wait(NULL) > 0)
+		n++;
+	printf("%d children\n", n);
 }
 
 static void *name_me(void *unused)
@@ -206,8 +261,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} scenarios[] = {
-		{ "family", family },		{ "names", names },	{ "sampled", sampled },
-		{ "own_sigprof", own_sigprof }, { "runpath", runpath },
+		{ "family", family },	{ "forks", forks },	{ "many", many },
+		{ "names", names },	{ "sampled", sampled }, { "own_sigprof", own_sigprof },
+		{ "runpath", runpath },
 	};
 
 	for (size_t i = 0; argc > 1 && i < sizeof(scenarios) / sizeof(scenarios[0]); i++)

@@ -275,7 +275,8 @@ static void our_own_recordings_say_the_same_with_and_without_ranges(void **state
 		/* They are programs of PyTorch: its words are used. */
 		f = lull_why_first(&a.why);
 		if (lull_causes[f->cause]->fix_torch && !lull_causes[f->cause]->suit)
-			assert_string_equal(f->advice.fix, lull_causes[f->cause]->fix_torch);
+			assert_memory_equal(f->advice.fix, lull_causes[f->cause]->fix_torch,
+					    strcspn(lull_causes[f->cause]->fix_torch, "`"));
 		forget(&a);
 	}
 }

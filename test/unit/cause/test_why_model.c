@@ -32,6 +32,80 @@ static void runs_are_merged_and_equal_keys_keep_their_order(void **state)
 	lull_runsort(at, 1, sizeof(*at));
 }
 
+static void blocks_in_order_stay_so_while_their_lanes_are_merged(void **state)
+{
+	struct record at[600];
+
+	(void)state;
+	/* Six blocks of two lanes; the last one begins before the one before it ends. */
+	for (u32 i = 0; i < 600; i++) {
+		u32 block = i / 100, lane = i % 100 / 50, row = i % 50;
+
+		at[i] = (struct record){ block * (block == 5 ? 190u : 200u) + row * 4 + lane, i,
+					 0 };
+	}
+	lull_runsort(at, 600, sizeof(*at));
+	for (u32 i = 1; i < 600; i++)
+		assert_true(at[i - 1].key < at[i].key ||
+			    (at[i - 1].key == at[i].key && at[i - 1].was < at[i].was));
+}
+
+/* ---- causes ---- */
+
+/* A piece of any kind, as far as one number can say. */
+static struct lull_claim random_claim(const struct lull_subject *s, u32 place, u64 *seed)
+{
+	struct lull_claim c = { .subject = s, .place = (enum lull_place)place };
+	u64 bits = *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+
+	bits >>= 20;
+	c.to_ns = bits % 3 ? 500 : 50000000;
+	c.gap_ns = bits % 5 ? 50000000 : 500;
+	c.event = LULL_NONE;
+	c.inside = (u32)(bits >> 7) & (u32)(bits >> 11);
+	c.pause = bits & 1 ? LULL_NO_PAUSE : (u8)(bits >> 1 & 3);
+	c.stall = bits & 4 ? 0 : (u8)(bits >> 3 & 3);
+	c.is_own = bits >> 5 & 1;
+	c.is_seen = bits >> 6 & 1;
+	c.is_moving = bits >> 8 & 1;
+	c.is_lazy = bits >> 9 & 1;
+	c.is_late = place == LULL_PLACE_COLLECTIVE && (bits >> 10 & 1);
+	c.leads_in = bits >> 12 & 1;
+	c.came_out = bits >> 13 & 1;
+	c.marks = (u8)(bits >> 14);
+	return c;
+}
+
+static void causes_claim_nothing_but_at_the_places_they_name(void **state)
+{
+	static struct lull_node nodes[1];
+	static struct lull_unit units[1];
+	struct lull_copy copy = { .size_bytes = 1u << 30, .direction = LULL_COPY_IN };
+	struct lull_subject s = { .chain = { .nodes = nodes, .n = 1 },
+				  .units = { .at = units, .n = 1 } };
+	u64 seed = 1, n_claimed = 0;
+
+	(void)state;
+	nodes[0].unit = LULL_NONE;
+	lull_vec_init(&s.units.copies, sizeof(copy));
+	lull_vec_add(&s.units.copies, &copy, 1);
+	lull_causes_by_place(s.by_place);
+	for (u32 i = 0; i < 20000; i++) {
+		struct lull_claim c = random_claim(&s, i % (LULL_PLACE_UNLINKED + 1), &seed);
+		int first = 0;
+
+		nodes[0].kind = (u8)(seed >> 33 & 7);
+		nodes[0].flags = (u8)(seed >> 40);
+		((struct lull_copy *)s.units.copies.at)->src_kind = (u8)(seed >> 50 & 7);
+		while (!lull_causes[first]->claim || !lull_causes[first]->claim(&c))
+			first++;
+		assert_int_equal(lull_cause_of(&c), first);
+		n_claimed += first != (int)lull_cause_default(LULL_CAUSE_BLIND);
+	}
+	assert_true(n_claimed > 10000);
+	lull_vec_release(&s.units.copies);
+}
+
 /* ---- periods ---- */
 
 static size_t n_pieces(const char *text, size_t *first)
@@ -341,6 +415,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_merged_and_equal_keys_keep_their_order),
+		cmocka_unit_test(blocks_in_order_stay_so_while_their_lanes_are_merged),
+		cmocka_unit_test(causes_claim_nothing_but_at_the_places_they_name),
 		cmocka_unit_test(the_step_is_found_and_not_the_layer),
 		cmocka_unit_test(a_beginning_of_its_own_is_left_out),
 		cmocka_unit_test(what_does_not_repeat_has_no_period),

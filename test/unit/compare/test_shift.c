@@ -60,6 +60,29 @@ static void outliers_do_not_matter(void **state)
 	assert_true(fabs(shift.shift) < 0.2);
 }
 
+/*
+ * A pause that one step of thirty has: its mean counts, and the interval is as wide as it is
+ * unsure.
+ */
+static void means_keep_rare_values(void **state)
+{
+	f64 a[30], b[30];
+	struct test_random random = { 3 };
+	struct lull_shift shift;
+
+	(void)state;
+	for (size_t i = 0; i < 30; i++) {
+		a[i] = 100 + test_random_normal(&random);
+		b[i] = a[i];
+	}
+	a[7] += 300;
+	lull_shift_means(a, 30, b, 30, 0.9, &shift);
+	assert_float_equal(shift.shift, -10, 1e-9);
+	assert_true(shift.low < -20 && shift.high > 0);
+	lull_shift_test(a, 30, b, 30, 0.9, &shift);
+	assert_true(shift.shift > -1);
+}
+
 static void equal_values_are_no_evidence(void **state)
 {
 	f64 same[8] = { 5, 5, 5, 5, 5, 5, 5, 5 };
@@ -117,6 +140,7 @@ int main(void)
 		cmocka_unit_test(quantiles_and_shares_are_inverse),
 		cmocka_unit_test(a_shift_is_found_with_its_size),
 		cmocka_unit_test(outliers_do_not_matter),
+		cmocka_unit_test(means_keep_rare_values),
 		cmocka_unit_test(equal_values_are_no_evidence),
 		cmocka_unit_test(intervals_hold_what_they_promise),
 		cmocka_unit_test(more_noise_needs_more_values),

@@ -4,6 +4,7 @@
 #include "unit/report.h"
 
 #include "model/chain.h"
+#include "model/thread/call_names.h"
 #include "model/thread/descriptors.h"
 #include "model/thread/doing.h"
 #include "model/thread/others.h"
@@ -146,6 +147,48 @@ static void descriptors_are_what_was_done_with_them(void **state)
 	/* No pipe holds so much. */
 	assert_int_equal(lull_descriptor_bits(&d, 1, "read", 7, 1 << 20), LULL_IN_FILE);
 	lull_descriptors_release(&d);
+	close_report(*state, r);
+}
+
+static void names_of_calls_say_the_same_each_time(void **state)
+{
+	static const struct {
+		u32 bits;
+		u8 effect;
+	} calls[] = {
+		{ LULL_IN_READ, LULL_CALL_OPENS },
+		{ LULL_IN_READ, LULL_CALL_FOPENS },
+		{ LULL_IN_DEMAND, LULL_CALL_ACCEPTS },
+		{ LULL_IN_SOCKET, LULL_CALL_TALKS },
+		{ 0, LULL_CALL_TALKS },
+		{ LULL_IN_WRITE, LULL_CALL_ASKED },
+	};
+	struct lull_reader *r = open_text(*state, "process pid=10\n"
+						  "lane kind=1 process=1 tid=10\n"
+						  "oscall start=1 dur=1 lane=1 name=openat\n"
+						  "oscall start=2 dur=1 lane=1 name=fopen\n"
+						  "oscall start=3 dur=1 lane=1 name=accept4\n"
+						  "oscall start=4 dur=1 lane=1 name=recv\n"
+						  "oscall start=5 dur=1 lane=1 name=sendmsg\n"
+						  "oscall start=6 dur=1 lane=1 name=sendfile\n");
+	struct lull_call_names names;
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+
+	lull_call_names_init(&names, r);
+	lull_cursor_init(&c, r, LULL_TABLE_oscall, 0, UINT64_MAX);
+	assert_int_equal(lull_cursor_next(&c, &cols), LULL_COUNT_OF(calls));
+	for (size_t i = 0; i < 2 * LULL_COUNT_OF(calls); i++) {
+		size_t ix = i % LULL_COUNT_OF(calls);
+		struct lull_call_name name = lull_call_name_of(&names, cols.name[ix]);
+
+		assert_int_equal(name.bits & calls[ix].bits, calls[ix].bits);
+		assert_int_equal(name.effect, calls[ix].effect);
+	}
+	/* A string that the report does not have. */
+	assert_int_equal(lull_call_name_of(&names, 1u << 30).bits, lull_oscall_bits("?"));
+	lull_cursor_release(&c);
+	lull_call_names_release(&names);
 	close_report(*state, r);
 }
 
@@ -306,6 +349,7 @@ int main(void)
 		cmocka_unit_test(functions_say_what_they_do),
 		cmocka_unit_test(the_program_is_known_from_its_libraries),
 		cmocka_unit_test(descriptors_are_what_was_done_with_them),
+		cmocka_unit_test(names_of_calls_say_the_same_each_time),
 		cmocka_unit_test(others_at_work_count_once),
 		cmocka_unit_test(without_a_scheduler_samples_say_who_works),
 		cmocka_unit_test(threads_that_spin_are_not_at_work),

@@ -189,6 +189,36 @@ static void a_narrow_terminal_loses_text_then_spare_columns(void **state)
 	lull_out_release(&out);
 }
 
+static void what_somebody_asked_for_stays(void **state)
+{
+	static const struct lull_out_column wide[] = {
+		{ .name = "Total", .kind = LULL_OUT_NS },
+		{ .name = "Name", .kind = LULL_OUT_TEXT },
+		{ .name = "Instances", .kind = LULL_OUT_INT },
+		{ .name = "Stack", .kind = LULL_OUT_TEXT, .is_wanted = true },
+	};
+	struct lull_out_options options = LULL_OUT_OPTIONS_INIT;
+	struct lull_out out;
+	struct lull_err err;
+	struct unit_stream s;
+
+	(void)state;
+	lull_out_init(&out, wide, LULL_COUNT_OF(wide));
+	lull_out_row(&out);
+	lull_out_i64(&out, 1000);
+	lull_out_text(&out, "aten::to");
+	lull_out_i64(&out, 12);
+	lull_out_text(&out, "/srv/train/train.py(79): train; /srv/train/train.py(102): main");
+	options.width = 44;
+	unit_open(&s);
+	assert_int_equal(lull_out_write(&out, &options, s.to, &err), LULL_OK);
+	unit_expect(&s, " Total (ns)  Name      Stack\n"
+			" ----------  --------  ---------------------\n"
+			"      1,000  aten::to  train.py(79): train;…\n"
+			" not shown, the terminal is too narrow: Instances\n");
+	lull_out_release(&out);
+}
+
 static void the_sorted_column_stays_and_names_stay_different(void **state)
 {
 	static const struct lull_out_column wide[] = {
@@ -525,6 +555,7 @@ int main(void)
 		cmocka_unit_test(json_keys_carry_units_and_empty_cells_are_empty_texts),
 		cmocka_unit_test(times_change_their_unit_without_losing_a_digit),
 		cmocka_unit_test(a_narrow_terminal_loses_text_then_spare_columns),
+		cmocka_unit_test(what_somebody_asked_for_stays),
 		cmocka_unit_test(the_sorted_column_stays_and_names_stay_different),
 		cmocka_unit_test(a_stream_prints_what_a_table_would),
 		cmocka_unit_test(cells_that_are_recalled_print_as_before),

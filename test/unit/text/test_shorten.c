@@ -32,6 +32,8 @@ static void the_end_or_the_middle_goes(void **state)
 	expect(lull_shorten_middle, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 2, "\xc3\xa9" DOTS);
 	expect(lull_shorten_middle, "abc", 0, "");
 	expect(lull_shorten_name, "[CUDA memcpy Host-to-Device]", 16, "[CUDA memc" DOTS "vice]");
+	expect(lull_shorten_name, "/srv/train/train.py:79", 16, "train.py:79");
+	expect(lull_shorten_name, "/srv/train/train_shapes.py:79", 10, "train_" DOTS ":79");
 }
 
 static void a_kernel_loses_what_says_least_first(void **state)
@@ -55,6 +57,18 @@ static void a_kernel_loses_what_says_least_first(void **state)
 	expect(lull_shorten_name, name, 12, DOTS "::vecto" DOTS "<" DOTS ">");
 }
 
+static void frames_of_python_lose_folders_and_then_their_end(void **state)
+{
+	static const char stack[] = "/srv/a/train.py(79): train; /srv/a/train.py(102): main";
+
+	(void)state;
+	expect(lull_shorten_name, stack, 60, stack);
+	expect(lull_shorten_name, stack, 50, "train.py(79): train; train.py(102): main");
+	expect(lull_shorten_name, stack, 24, "train.py(79): train; tr" DOTS);
+	expect(lull_shorten_name, "train.py(79): f; b.py(2): g", 12, "train.py(79" DOTS);
+	expect(lull_shorten_name, "a.py(1): x;;b/", 6, "a.py(" DOTS);
+}
+
 static void names_that_look_odd_do_no_harm(void **state)
 {
 	(void)state;
@@ -73,6 +87,7 @@ int main(void)
 		cmocka_unit_test(a_text_that_fits_stays_as_it_is),
 		cmocka_unit_test(the_end_or_the_middle_goes),
 		cmocka_unit_test(a_kernel_loses_what_says_least_first),
+		cmocka_unit_test(frames_of_python_lose_folders_and_then_their_end),
 		cmocka_unit_test(names_that_look_odd_do_no_harm),
 	};
 

@@ -122,6 +122,38 @@ static void idle_is_what_lies_between(void **state)
 	close_trace(&o);
 }
 
+/*
+ * A thread that was preempted twice for 1 ms. Its runs of more than 100 ms are in another block
+ * than the others, so they must not be taken for time in which it only was ready to run.
+ */
+static void a_thread_is_on_a_cpu_once(void **state)
+{
+	struct opened o =
+		open_text(*state, "process pid=10 name=a\nlane kind=1 process=1 tid=10 name=main\n"
+				  "sched start=0ms dur=10ms lane=1 end_reason=2\n"
+				  "sched start=11ms dur=9ms lane=1 end_reason=2\n"
+				  "sched start=20ms dur=300ms lane=1 end_reason=2\n"
+				  "sched start=320ms dur=10ms lane=1 end_reason=2\n"
+				  "sched start=331ms dur=9ms lane=1 end_reason=2\n"
+				  "sched start=340ms dur=300ms lane=1 end_reason=1\n");
+	const struct lull_row *cpu = row(o.t, "p1/t1/cpu");
+	struct lull_vec events;
+
+	assert_int_equal(cpu->busy_ns, 638000000);
+	lull_vec_init(&events, sizeof(struct lull_found));
+	for (u64 at_ns = 0; at_ns < 640000000; at_ns += 1000000) {
+		events.n = 0;
+		lull_detail_events(o.t, cpu->first_lane,
+				   (struct lull_span){ at_ns + 500000, at_ns + 500001 }, 10,
+				   &events);
+		assert_int_equal(events.n, 1);
+		assert_int_equal(((struct lull_found *)events.at)->event.class,
+				 at_ns == 10000000 || at_ns == 330000000);
+	}
+	lull_vec_release(&events);
+	close_trace(&o);
+}
+
 static void an_index_gives_the_same_timeline(void **state)
 {
 	const struct report_dir *d = *state;
@@ -289,6 +321,7 @@ int main(void)
 		cmocka_unit_test(kernels_that_overlap_are_both_there),
 		cmocka_unit_test(ranges_of_a_device_are_there_once),
 		cmocka_unit_test(idle_is_what_lies_between),
+		cmocka_unit_test(a_thread_is_on_a_cpu_once),
 		cmocka_unit_test(an_index_gives_the_same_timeline),
 		cmocka_unit_test(what_is_decoded_ahead_changes_nothing),
 		cmocka_unit_test(rounds_are_put_on_their_row),

@@ -64,7 +64,7 @@ static void nothing_gains_where_nothing_changed(void **state)
 		{ { 1 }, 0.01, 0.005, 0, 0, 1 },       { { 2 }, 0.02, 0.02, 0, 0, 1 },
 		{ { 3 }, 0.05, 0.10, 0, 0, 1 },	       { { 4 }, 0.02, 0.02, 0.1, 0, 1 },
 		{ { 5 }, 0.02, 0.02, 0, 0.005, 1 },    { { 6 }, 0.02, 0.02, 0, -0.005, 1 },
-		{ { 7 }, 0.001, 0.03, 0.3, 0.002, 1 },
+		{ { 7 }, 0.001, 0.03, 0.3, 0.002, 1 }, { { 8 }, 0.01, 0.03, 0.5, 0, 1 },
 	};
 
 	(void)state;
@@ -117,7 +117,7 @@ static void sides_run_by_turns_and_each_round_starts_with_the_first(void **state
 {
 	static const int order[] = { 0, 1, 2, 3, 0, 2, 3, 1, 0, 3, 1, 2, 0, 1, 2, 3 };
 	struct lull_contest c;
-	const f64 values[] = { 10, 10.1, 9.9 }, fast[] = { 5, 5.1, 4.9 };
+	const f64 values[] = { 10, 10.1, 9.9 }, fast[] = { 6, 6.1, 5.9 };
 
 	(void)state;
 	lull_contest_init(&c, 4, 4);
@@ -142,6 +142,30 @@ static void a_side_that_is_not_faster_is_out_after_two_rounds(void **state)
 	assert_int_equal(sides[1].n_runs, 2);
 	assert_int_equal(sides[1].gain.verdict, LULL_GAIN_NONE);
 	lull_contest_release(&c);
+}
+
+static void a_clear_gain_needs_few_runs(void **state)
+{
+	static const struct {
+		f64 step;
+		u32 n_runs;
+	} cases[] = { { 4, 2 }, { 5.5, 3 }, { 7, 4 } };
+
+	(void)state;
+	for (size_t i = 0; i < LULL_COUNT_OF(cases); i++) {
+		struct machine m = { { 31 + i }, 0.001, 0.001, 0, 0, 1 };
+		struct lull_contest c;
+		const struct lull_side *sides;
+
+		hold(&c, &m, 2, cases[i].step);
+		sides = c.sides.at;
+		assert_int_equal(sides[1].n_runs, cases[i].n_runs);
+		assert_int_equal(sides[1].gain.verdict, LULL_GAIN_YES);
+		assert_float_equal(sides[1].gain.ratio, 10 / cases[i].step, 0.01);
+		assert_true(sides[1].gain.low <= sides[1].gain.ratio);
+		assert_true(sides[1].gain.high >= sides[1].gain.ratio);
+		lull_contest_release(&c);
+	}
 }
 
 static void a_side_that_failed_does_not_run_again(void **state)
@@ -186,6 +210,7 @@ int main(void)
 		cmocka_unit_test(gains_are_found),
 		cmocka_unit_test(sides_run_by_turns_and_each_round_starts_with_the_first),
 		cmocka_unit_test(a_side_that_is_not_faster_is_out_after_two_rounds),
+		cmocka_unit_test(a_clear_gain_needs_few_runs),
 		cmocka_unit_test(a_side_that_failed_does_not_run_again),
 		cmocka_unit_test(few_runs_prove_nothing),
 	};

@@ -6,8 +6,8 @@
  * Truth:          all of it is the answer of `lull why` (cause/why.h): the causes of a step add up
  *                 to what `lull why --format json` says of it.
  */
-#ifndef LULL_CMD_TIMELINE_DRAW_H
-#define LULL_CMD_TIMELINE_DRAW_H
+#ifndef LULL_CMD_TIMELINE_TIMELINE_DRAW_H
+#define LULL_CMD_TIMELINE_TIMELINE_DRAW_H
 
 #include <stdio.h>
 

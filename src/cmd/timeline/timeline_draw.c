@@ -1,4 +1,4 @@
-#include "cmd/timeline_draw.h"
+#include "cmd/timeline/timeline_draw.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/sort.h"
 #include "base/str.h"
+#include "cmd/timeline/cause_letters.h"
 #include "model/step.h"
 #include "model/words.h"
 #include "text/strip.h"
@@ -15,10 +16,6 @@
 
 /* Columns of the words before each line. */
 #define LABEL_COLUMNS 14
-
-/* Letters of the idle line: capitals where a cause has half of a cell, else from this share on. */
-#define HALF  0.5
-#define A_BIT 0.125
 
 /* Rows of the device: the classes of kernels, then copies. */
 #define COPIES LULL_N_KERNEL_CLASSES
@@ -44,9 +41,9 @@ struct picture {
 	u32 first_round, n_rounds; /* of the lead; n_rounds 0: the whole run */
 	u64 *numbers;		   /* of the lead's rounds */
 	size_t n_cells;
-	char letters[LULL_SUBJECT_CAUSES]; /* of causes; 0: none yet */
-	bool are_used[N_DOINGS];	   /* what the launching threads did */
-	u64 cost_ns[LULL_SUBJECT_CAUSES];  /* idle by cause */
+	struct lull_cause_letters letters;
+	bool are_used[N_DOINGS];	  /* what the launching threads did */
+	u64 cost_ns[LULL_SUBJECT_CAUSES]; /* idle by cause */
 	f64 class_ns[N_ROWS];
 };
 
@@ -267,43 +264,6 @@ static void put_device(struct picture *p, const struct lull_subject *s)
 
 /* ---- idle time ---- */
 
-static enum lull_colour family_colour(enum lull_cause_ix cause)
-{
-	static const enum lull_colour colours[LULL_N_FAMILIES] = {
-		[LULL_FAMILY_DATA] = LULL_COLOUR_YELLOW, [LULL_FAMILY_COPY] = LULL_COLOUR_CYAN,
-		[LULL_FAMILY_WAIT] = LULL_COLOUR_RED,	 [LULL_FAMILY_LAUNCH] = LULL_COLOUR_MAGENTA,
-		[LULL_FAMILY_HOST] = LULL_COLOUR_BLUE,	 [LULL_FAMILY_RANKS] = LULL_COLOUR_GREEN,
-	};
-
-	return colours[lull_causes[cause]->family];
-}
-
-static bool is_letter_free(const struct picture *p, char letter)
-{
-	for (int i = 0; i < LULL_N_CAUSES; i++) {
-		if (p->letters[i] == letter)
-			return false;
-	}
-	return true;
-}
-
-/* A letter of its name that no other cause has. */
-static void give_letter(struct picture *p, enum lull_cause_ix cause)
-{
-	const char *id = lull_causes[cause]->id;
-	char letter = '?';
-
-	for (; *id && letter == '?'; id++) {
-		if (isalpha((unsigned char)*id) && is_letter_free(p, (char)toupper(*id)))
-			letter = (char)toupper(*id);
-	}
-	for (char c = 'A'; c <= 'Z' && letter == '?'; c++) {
-		if (is_letter_free(p, c))
-			letter = c;
-	}
-	p->letters[cause] = letter;
-}
-
 /* What the shown steps cost by cause: as `lull why` has it, or by what is in view. */
 static void count_costs(struct picture *p, const struct lull_strip *causes)
 {
@@ -321,61 +281,27 @@ static void count_costs(struct picture *p, const struct lull_strip *causes)
 	}
 }
 
-/* Causes get their letters in the order of their time. */
-static void give_letters(struct picture *p, const struct lull_strip *causes)
-{
-	for (;;) {
-		int most = -1;
-
-		for (int c = 0; c < LULL_N_CAUSES; c++) {
-			if (!p->letters[c] && causes[c].sum_ns > 0 &&
-			    (most < 0 || causes[c].sum_ns > causes[most].sum_ns))
-				most = c;
-		}
-		if (most < 0)
-			return;
-		give_letter(p, (enum lull_cause_ix)most);
-	}
-}
-
-/* The character of one cell of the idle line, with its colour. */
-static void put_cause(struct picture *p, struct lull_str *to, const struct lull_strip *causes,
-		      size_t cell)
-{
-	int most = 0;
-	f64 part;
-
-	for (int c = 1; c < LULL_N_CAUSES; c++) {
-		if (causes[c].cells[cell] > causes[most].cells[cell])
-			most = c;
-	}
-	part = causes[most].cells[cell];
-	if (part < A_BIT) {
-		lull_str_add(to, " ", 1);
-		return;
-	}
-	lull_str_addf(
-		to, "%s%c%s",
-		lull_term_colour(family_colour((enum lull_cause_ix)most), p->look->has_colour),
-		part >= HALF ? p->letters[most] : tolower(p->letters[most]),
-		lull_term_colour(LULL_COLOUR_NONE, p->look->has_colour));
-}
-
 static void put_idle(struct picture *p, const struct lull_subject *s)
 {
 	const struct lull_interval *at = s->intervals.at;
 	struct lull_strip causes[LULL_N_CAUSES];
 	struct lull_str text = LULL_STR_INIT;
+	f64 sums[LULL_N_CAUSES];
 
 	for (int c = 0; c < LULL_N_CAUSES; c++)
 		new_strip(p, &causes[c]);
 	for (size_t i = 0; i < s->intervals.n; i++)
 		lull_strip_add(&causes[at[i].cause], at[i].from_ns, at[i].to_ns);
-	give_letters(p, causes);
+	for (int c = 0; c < LULL_N_CAUSES; c++)
+		sums[c] = causes[c].sum_ns;
+	lull_cause_letters_give(&p->letters, sums);
 	if (s == p->why->lead)
 		count_costs(p, causes);
-	for (size_t cell = 0; cell < p->n_cells; cell++)
-		put_cause(p, &text, causes, cell);
+	for (size_t cell = 0; cell < p->n_cells; cell++) {
+		int most = lull_cause_letters_most(causes, cell);
+
+		lull_cause_letters_put(&p->letters, &text, most, causes[most].cells[cell]);
+	}
 	if (s->intervals.n)
 		put_line(p, "idle, why", lull_str_text(&text), LULL_COLOUR_NONE);
 	for (int c = 0; c < LULL_N_CAUSES; c++)
@@ -417,13 +343,13 @@ static void put_doing(struct picture *p, struct lull_str *to, const struct lull_
 		if (rows[i].cells[cell] > rows[most].cells[cell])
 			most = i;
 	}
-	if (rows[most].cells[cell] < A_BIT)
+	if (rows[most].cells[cell] < LULL_LETTER_LEAST)
 		most = DOING_CODE;
 	if (rows[most].cells[cell] > 0) {
 		letter = doings[most].letter;
 		p->are_used[most] = true;
 	}
-	if (rows[most].cells[cell] >= HALF)
+	if (rows[most].cells[cell] >= LULL_LETTER_HALF)
 		letter = (char)toupper(letter);
 	lull_str_add(to, &letter, 1);
 }
@@ -511,7 +437,7 @@ static void put_subject(struct picture *p, const struct lull_subject *s)
 static void put_causes(struct picture *p)
 {
 	f64 whole = (f64)(p->to_ns - p->from_ns);
-	u64 sum = 0, most;
+	u64 sum = 0;
 
 	for (int c = 0; c < LULL_N_CAUSES; c++)
 		sum += p->cost_ns[c];
@@ -519,22 +445,7 @@ static void put_causes(struct picture *p)
 		return;
 	fprintf(p->to, "Without compute %s (%.0f %%):\n", lull_why_time((f64)sum).text,
 		100 * (f64)sum / whole);
-	do {
-		int at = 0;
-
-		for (int c = 1; c < LULL_N_CAUSES; c++)
-			at = p->cost_ns[c] > p->cost_ns[at] ? c : at;
-		most = p->cost_ns[at];
-		p->cost_ns[at] = 0;
-		if (most)
-			fprintf(p->to, "  %s%c%s  %-20s %10s %3.0f %%\n",
-				lull_term_colour(family_colour((enum lull_cause_ix)at),
-						 p->look->has_colour),
-				p->letters[at] ? p->letters[at] : ' ',
-				lull_term_colour(LULL_COLOUR_NONE, p->look->has_colour),
-				lull_causes[at]->id, lull_why_time((f64)most).text,
-				100 * (f64)most / whole);
-	} while (most);
+	lull_cause_letters_list(&p->letters, p->to, p->cost_ns, whole);
 }
 
 static void put_legend(struct picture *p)
@@ -575,6 +486,7 @@ int lull_timeline_draw(FILE *to, const struct lull_why *why, const struct lull_t
 {
 	struct picture p = { .to = to, .why = why, .look = look };
 
+	p.letters.has_colour = look->has_colour;
 	p.n_cells = (size_t)look->width - LABEL_COLUMNS;
 	p.numbers = number_rounds(why->lead);
 	if (choose(&p, err)) {

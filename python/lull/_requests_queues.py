@@ -1,0 +1,193 @@
+"""Requests that wait in a queue until a thread or a task takes them.
+
+Loaded by _requests.py. What is put into a queue by code that works for a request carries that
+request; who takes it works for the request from then on, besides those it has taken before. So a
+thread that makes batches works for all requests of a batch. It is done with a request when that
+ends, when its future gets its result, and with all of them when it waits for the next one without a
+limit. While it waits it works for none.
+
+A thread that code of a request starts works for that request, too.
+"""
+import functools
+import sys
+
+_requests = sys.modules["_lull_requests"]
+_current, Batch = _requests._current, _requests.Batch
+
+# Items of a queue that are known; those of a queue that is emptied by other means are forgotten.
+MAX_KNOWN = 10000
+
+
+def _holders():
+    """The requests that this code works for."""
+    holder = _current.get()
+    if holder is None or not holder.is_open:
+        return []
+    return holder.all_open() if isinstance(holder, Batch) else [holder]
+
+
+@_requests.careful
+def _tag(queue, item):
+    holders = _holders()
+    if not holders and "_lull_tags" not in queue.__dict__:
+        return
+    tags = queue.__dict__.setdefault("_lull_tags", {})
+    if len(tags) > MAX_KNOWN:
+        tags.clear()
+    # The same object may wait in it twice, so each has a list.
+    tags.setdefault(id(item), []).append(holders)
+
+
+def _pop(queue, item, at):
+    tags = queue.__dict__.get("_lull_tags")
+    waiting = tags.get(id(item)) if tags else None
+    if not waiting:
+        return []
+    found = waiting.pop(at)
+    if not waiting:
+        del tags[id(item)]
+    return found
+
+
+@_requests.careful
+def _untag(queue, item):
+    _pop(queue, item, -1)
+
+
+@_requests.careful
+def _take(queue, item):
+    """Whoever has a request of its own only reads what others did for it."""
+    requests, holder = _pop(queue, item, 0), _current.get()
+    if isinstance(holder, Batch):
+        holder.add(requests)
+    elif requests and (holder is None or not holder.is_open):
+        holder = Batch(requests, _task())
+        _current.set(holder)
+    else:
+        return
+    _requests.tell(holder)
+
+
+def _task():
+    """The task of asyncio that runs, or None."""
+    events = sys.modules.get("asyncio.events")
+    if events is None or events._get_running_loop() is None:
+        return None
+    return sys.modules["asyncio"].current_task()
+
+
+@_requests.careful
+def _wait(is_last):
+    """This code waits for an item; if is_last it has nothing else to do."""
+    holder = _current.get()
+    if isinstance(holder, Batch):
+        if is_last and holder.owner is _task():
+            holder.clear()
+        _requests.work(None)
+
+
+@_requests.careful
+def _wait_for(queue, timeout):
+    if not queue._qsize():
+        _wait(timeout is None)
+
+
+def patch_queue(module):
+    put, get = module.Queue.put, module.Queue.get
+
+    @functools.wraps(put)
+    def put_(self, item, *args, **kwargs):
+        _tag(self, item)
+        try:
+            return put(self, item, *args, **kwargs)
+        except BaseException:
+            _untag(self, item)
+            raise
+
+    @functools.wraps(get)
+    def get_(self, block=True, timeout=None):
+        if block:
+            _wait_for(self, timeout)
+        try:
+            item = get(self, block, timeout)
+        except BaseException:
+            _requests.work(_current.get())
+            raise
+        _take(self, item)
+        return item
+    module.Queue.put, module.Queue.get = put_, get_
+
+
+def patch_asyncio(module):
+    put, take, get = module.Queue.put_nowait, module.Queue.get_nowait, module.Queue.get
+
+    @functools.wraps(put)
+    def put_nowait(self, item):
+        _tag(self, item)
+        try:
+            return put(self, item)
+        except BaseException:
+            _untag(self, item)
+            raise
+
+    @functools.wraps(take)
+    def get_nowait(self):
+        item = take(self)
+        _take(self, item)
+        return item
+
+    @functools.wraps(get)
+    async def get_(self):
+        if self.empty():
+            _wait(True)
+        return await get(self)
+    module.Queue.put_nowait, module.Queue.get_nowait, module.Queue.get = put_nowait, get_nowait, get_
+
+
+def patch_futures(module):
+    """A result that somebody waits for: its thread is done with that request."""
+    init = module.Future.__init__
+
+    @functools.wraps(init)
+    def __init__(self, *args, **kwargs):
+        holder = _current.get()
+        if holder is not None and holder.is_open:
+            self._lull_request = holder
+        return init(self, *args, **kwargs)
+
+    def ends_with(name):
+        original = getattr(module.Future, name)
+
+        @functools.wraps(original)
+        def inner(self, *args, **kwargs):
+            drop(self.__dict__.get("_lull_request"))
+            return original(self, *args, **kwargs)
+        setattr(module.Future, name, inner)
+
+    @_requests.careful
+    def drop(request):
+        holder = _current.get() if request is not None else None
+        if isinstance(holder, Batch) and holder.drop(request):
+            _requests.tell(holder)
+    module.Future.__init__ = __init__
+    ends_with("set_result")
+    ends_with("set_exception")
+
+
+def patch_threading(module):
+    original = module.Thread.start
+
+    @functools.wraps(original)
+    def start(self):
+        follow(self)
+        return original(self)
+
+    @_requests.careful
+    def follow(thread):
+        # Threads of pools outlive the request for which they are started.
+        of_pool = (type(thread).__module__ or "").startswith("anyio") or \
+            getattr(getattr(thread, "_target", None), "__module__", None) == "concurrent.futures.thread"
+        holders = _holders()
+        if holders and not of_pool:
+            thread.run = _requests._Bound(thread.run, Batch(holders, None))
+    module.Thread.start = start

@@ -1,0 +1,208 @@
+/*
+ * osrt_late - wrappers of the C library in a program that runs already.
+ *
+ * Its files were bound before the agent came, so names are not interposed: the wrappers' addresses
+ * are put into the offset tables (slots.h), and those of the functions back when the agent leaves.
+ * Only entries that hold the very function that a wrapper calls are replaced, or that the loader
+ * has not filled in yet: what others have interposed stays.
+ *
+ * The agent's own definitions are found in its symbol table: by name, the loader finds those of the
+ * C library first.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/calls/lib.h"
+#include "agent/calls/oscall.h"
+#include "agent/calls/slots.h"
+#include "agent/core/loaded.h"
+#include "base/hash.h"
+
+/* A function that is wrapped. */
+struct wrapped {
+	const char *name;
+	void **real;
+	u64 wrapper; /* 0 until it was looked up */
+};
+
+#define OSCALL(ix, kind, nest, type, name, params, args, worth) \
+	{ #name, (void **)&lull_real.name, 0 },
+#define HOOK(type, name, params, args) { #name, (void **)&lull_real.name, 0 },
+static struct wrapped wrapped[] = {
+#include "agent/core/hooks.def"
+#include "wire/osrt.def"
+};
+#undef OSCALL
+#undef HOOK
+
+/* Those that tell of timers of ours, which nobody has here, or would be told another parent. */
+static const char *const unused[] = { "sigaction",   "signal",	      "ssignal",   "bsd_signal",
+				      "sysv_signal", "__sysv_signal", "setitimer", "getppid" };
+
+/* By the hash of their name; files have 100,000 entries with other names. */
+#define N_PLACES 1024u
+
+static struct {
+	bool is_looked_up;
+	u16 places[N_PLACES]; /* index + 1 */
+	u64 n_adds;	      /* files that the loader had loaded at the last look */
+	const void *own;      /* program headers of the agent */
+} late;
+
+static u32 place_of(const char *name)
+{
+	return (u32)(lull_hash(name, strlen(name)) % N_PLACES);
+}
+
+static struct wrapped *find(const char *name)
+{
+	for (u32 at = place_of(name); late.places[at]; at = (at + 1) % N_PLACES) {
+		struct wrapped *w = &wrapped[late.places[at] - 1];
+
+		if (strcmp(w->name, name) == 0)
+			return w;
+	}
+	return NULL;
+}
+
+static bool is_unused(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(unused); i++)
+		if (strcmp(unused[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The file that this function is in: the agent. */
+static int look_up(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (!lull_loaded_contains(file, (u64)look_up))
+		return 0;
+	late.own = file->dlpi_phdr;
+	for (u32 i = 0; i < LULL_COUNT_OF(wrapped); i++) {
+		const ElfW(Sym) *symbol = lull_loaded_symbol(file, wrapped[i].name);
+		u32 at = place_of(wrapped[i].name);
+
+		if (!symbol || is_unused(wrapped[i].name))
+			continue;
+		wrapped[i].wrapper = file->dlpi_addr + symbol->st_value;
+		while (late.places[at])
+			at = (at + 1) % N_PLACES;
+		late.places[at] = (u16)(i + 1);
+	}
+	return 1;
+}
+
+/*
+ * x86_64 has two kinds of condition variables, and an entry that is not filled in may mean either.
+ */
+static bool is_sure(const char *name)
+{
+	return strncmp(name, "pthread_cond_", 13) != 0;
+}
+
+static u64 wrapper_for(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	const struct wrapped *w = find(name);
+
+	if (!w || !w->wrapper)
+		return 0;
+	return present == w->wrapper || present == (u64)*w->real ||
+			       (is_sure(name) && lull_loaded_contains(file, present))
+		       ? w->wrapper
+		       : 0;
+}
+
+static u64 real_for(const struct dl_phdr_info *file, const char *name, u64 present)
+{
+	const struct wrapped *w = find(name);
+
+	(void)file;
+	return w && w->wrapper && present == w->wrapper ? (u64)*w->real : 0;
+}
+
+/* The C library itself, the loader and the agent. */
+static bool is_left_alone(const struct dl_phdr_info *file)
+{
+	static const char *const names[] = { "libc.so",	 "libpthread", "libdl.so",
+					     "librt.so", "ld-linux",   "linux-vdso",
+					     "libasan",	 "libtsan",    "libcupti.so" };
+	const char *name = lull_loaded_file_name(file->dlpi_name);
+
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return file->dlpi_phdr == late.own;
+}
+
+static int put_in(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	bool *is_first = arg;
+
+	(void)size;
+	if (*is_first && file->dlpi_adds == late.n_adds)
+		return 1;
+	*is_first = false;
+	late.n_adds = file->dlpi_adds;
+	if (!is_left_alone(file) && lull_slots_replace(file, wrapper_for) == LULL_SLOTS_EARLY)
+		late.n_adds = 0; /* look again */
+	return 0;
+}
+
+static int take_out(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (!is_left_alone(file))
+		lull_slots_replace_all(file, real_for, NULL);
+	return 0;
+}
+
+void lull_osrt_enter(void)
+{
+	bool is_first = true;
+
+	if (!late.is_looked_up)
+		lull_loaded_walk(look_up, NULL);
+	late.is_looked_up = true;
+	lull_loaded_walk(put_in, &is_first);
+}
+
+/* Calls from here may be part of a call of CUDA. */
+static bool is_cuda(const struct dl_phdr_info *file)
+{
+	static const char *const names[] = { "libcuda", "libcupti", "libnv", "libcuinj" };
+	const char *name = lull_loaded_file_name(file->dlpi_name);
+
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static int take_out_of_cuda(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	(void)size;
+	(void)arg;
+	if (is_cuda(file))
+		lull_slots_replace_all(file, real_for, NULL);
+	return 0;
+}
+
+void lull_osrt_points(bool is_on)
+{
+	static const _Atomic u32 always = 1, never = 0;
+
+	if (is_on)
+		lull_loaded_walk(take_out_of_cuda, NULL);
+	atomic_store(&lull_osrt.is_pointing, is_on);
+	lull_osrt.record = is_on ? &always : &never;
+}
+
+void lull_osrt_withdraw(void)
+{
+	lull_loaded_walk(take_out, NULL);
+	late.n_adds = 0;
+}

@@ -1,0 +1,160 @@
+/*
+ * nvtx_late - NVTX in a program that ran before the agent came (lull attach).
+ *
+ * At its first call NVTX asks for a tool, finds none, and from then on its functions do nothing.
+ * Each file that was built with NVTX's headers keeps this state in its data (nvtxGlobals_v3):
+ *
+ *	u32 state, u32		2: it has asked
+ *	struct callbacks	16, and a function that tells where the others are
+ *	struct version_info	24, the version, 0, and a function
+ *	the functions		NULL if there is no tool
+ *
+ * The name is hidden, and mostly stripped. But these two sizes with pointers into the file's own
+ * code after them are in no other data; so the writable data of each file is searched for them.
+ * Where all functions are NULL they become ours, and NULL again when the agent leaves.
+ *
+ * Domains and strings that the program has registered before have no handle: their ranges are in
+ * the default domain, or without a name. The library of NVTX 2 (libnvToolsExt) is not found.
+ */
+#include "agent/nvtx/nvtx_int.h"
+
+#include "agent/calls/lib.h"
+#include "agent/core/loaded.h"
+
+/* How many looks of the agent's thread pass until it searches again, where one has not asked. */
+#define LOOKS 10
+
+#define HAS_ASKED 2u
+
+/* Newer ones may have more functions; what is before them stays. */
+#define MAX_VERSION 64u
+
+struct state {
+	u32 state, pad;
+	struct lull_nvtx_callbacks callbacks;
+	struct lull_nvtx_version_info version;
+};
+
+struct search {
+	void (*found)(const struct lull_nvtx_callbacks *callbacks);
+	u32 n_fresh; /* that have not asked yet */
+};
+
+static struct {
+	bool is_in;
+	u32 n_fresh, n_looks;
+} late;
+
+static bool is_code(const struct dl_phdr_info *file, u64 addr)
+{
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_X) &&
+		    addr - (file->dlpi_addr + p->p_vaddr) < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static bool is_state(const struct dl_phdr_info *file, const struct state *s)
+{
+	return s->callbacks.struct_bytes == sizeof(s->callbacks) &&
+	       s->version.struct_bytes == sizeof(s->version) && s->state <= HAS_ASKED &&
+	       s->version.version && s->version.version <= MAX_VERSION &&
+	       is_code(file, (u64)s->callbacks.find_table) &&
+	       is_code(file, (u64)s->version.tell_version);
+}
+
+static int visit(struct dl_phdr_info *file, size_t size, void *arg)
+{
+	struct search *search = arg;
+
+	(void)size;
+	for (int i = 0; i < file->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &file->dlpi_phdr[i];
+		u64 at = (file->dlpi_addr + p->p_vaddr + 7) & ~(u64)7;
+		u64 end = file->dlpi_addr + p->p_vaddr + p->p_filesz;
+
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W))
+			continue;
+		for (; at + sizeof(struct state) <= end; at += 8) {
+			const struct state *s = (const struct state *)at;
+
+			if (!is_state(file, s))
+				continue;
+			if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == HAS_ASKED)
+				search->found(&s->callbacks);
+			else
+				search->n_fresh++;
+		}
+	}
+	return 0;
+}
+
+/* Whether no tool is there: nobody's functions are replaced. */
+static bool is_free(const struct lull_nvtx_callbacks *callbacks)
+{
+	lull_nvtx_fn ***table = NULL;
+	u32 n = 0;
+
+	if (!callbacks->find_table(LULL_NVTX_MODULE_CORE, &table, &n) || !table)
+		return false;
+	for (u32 i = 1; i < n; i++)
+		if (table[i] && *table[i])
+			return false;
+	return true;
+}
+
+static void fill(const struct lull_nvtx_callbacks *callbacks)
+{
+	if (is_free(callbacks))
+		lull_nvtx_fill(callbacks);
+}
+
+static void clear_table(const struct lull_nvtx_callbacks *callbacks, u32 module)
+{
+	lull_nvtx_fn ***table = NULL;
+	u32 n = 0;
+
+	if (!callbacks->find_table(module, &table, &n) || !table)
+		return;
+	for (u32 i = 1; i < n; i++)
+		if (table[i] && lull_lib_is_wrapper((u64)*table[i]))
+			*table[i] = NULL;
+}
+
+static void clear(const struct lull_nvtx_callbacks *callbacks)
+{
+#define CLEAR(id, name) clear_table(callbacks, LULL_NVTX_MODULE_##name);
+	LULL_NVTX_MODULES(CLEAR)
+#undef CLEAR
+}
+
+static u32 search(void (*found)(const struct lull_nvtx_callbacks *callbacks))
+{
+	struct search s = { .found = found };
+
+	lull_loaded_walk(visit, &s);
+	return s.n_fresh;
+}
+
+void lull_nvtx_late_enter(void)
+{
+	late.n_fresh = search(fill);
+	late.n_looks = 0;
+	late.is_in = true;
+}
+
+void lull_nvtx_late_look(void)
+{
+	if (late.is_in && late.n_fresh && ++late.n_looks % LOOKS == 0)
+		late.n_fresh = search(fill);
+}
+
+void lull_nvtx_late_withdraw(void)
+{
+	if (late.is_in)
+		search(clear);
+	late.is_in = false;
+}

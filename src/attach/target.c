@@ -1,0 +1,575 @@
+/*
+ * target - what can be known of a process before it is stopped, and why it cannot be entered.
+ *
+ * Functions are looked up in the memory of the process, not in files: files may be in another mount
+ * namespace, or have been replaced by an upgrade.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "attach/attach_int.h"
+#include "base/file.h"
+#include "base/loader.h"
+#include "base/str.h"
+
+bool lull_attach_read(pid_t pid, u64 addr, void *to, size_t n_bytes)
+{
+	struct iovec local = { to, n_bytes }, remote = { (void *)addr, n_bytes };
+
+	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)n_bytes;
+}
+
+bool lull_attach_status(pid_t pid, const char *key, char *to, size_t room)
+{
+	struct lull_str text = LULL_STR_INIT;
+	char path[64], find[64];
+	const char *at = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	snprintf(find, sizeof(find), "\n%s:\t", key);
+	*to = '\0';
+	if (lull_file_read(path, &text))
+		at = strstr(text.at, find);
+	if (at) {
+		at += strlen(find);
+		snprintf(to, room, "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	lull_str_release(&text);
+	return at != NULL;
+}
+
+/* A mapped file of the process, with what its dynamic section says. */
+struct module {
+	u64 start, end; /* of all its segments */
+	u64 bias;
+	u64 symbols, strings, hash, versions;
+	char path[512];
+};
+
+static u64 pointer_of(const struct module *m, u64 value)
+{
+	return value >= m->bias ? value : m->bias + value;
+}
+
+static bool read_dynamic(pid_t pid, struct module *m, u64 addr)
+{
+	for (u32 i = 0; i < 256; i++) {
+		Elf64_Dyn d;
+
+		if (!lull_attach_read(pid, addr + i * sizeof(d), &d, sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_SYMTAB)
+			m->symbols = pointer_of(m, d.d_un.d_ptr);
+		else if (d.d_tag == DT_STRTAB)
+			m->strings = pointer_of(m, d.d_un.d_ptr);
+		else if (d.d_tag == DT_GNU_HASH)
+			m->hash = pointer_of(m, d.d_un.d_ptr);
+		else if (d.d_tag == DT_VERSYM)
+			m->versions = pointer_of(m, d.d_un.d_ptr);
+	}
+	return m->symbols && m->strings && m->hash;
+}
+
+/* Read the head of a file that begins at m->start. */
+static bool read_module(pid_t pid, struct module *m)
+{
+	Elf64_Ehdr head;
+	u64 dynamic = 0;
+	bool has_bias = false;
+
+	if (!lull_attach_read(pid, m->start, &head, sizeof(head)) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(Elf64_Phdr))
+		return false;
+	for (u32 i = 0; i < head.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		if (!lull_attach_read(pid, m->start + head.e_phoff + i * sizeof(p), &p, sizeof(p)))
+			return false;
+		if (p.p_type == PT_LOAD && !has_bias) {
+			m->bias = m->start - (p.p_vaddr & ~(u64)0xfff);
+			has_bias = true;
+		} else if (p.p_type == PT_DYNAMIC) {
+			dynamic = p.p_vaddr;
+		}
+	}
+	return dynamic && read_dynamic(pid, m, m->bias + dynamic);
+}
+
+static u32 gnu_hash(const char *name)
+{
+	u32 h = 5381;
+
+	for (const u8 *p = (const u8 *)name; *p; p++)
+		h = h * 33 + *p;
+	return h;
+}
+
+/* The symbol at this index if it is that name's default version. */
+static bool is_symbol(pid_t pid, const struct module *m, u32 ix, const char *name, Elf64_Sym *sym)
+{
+	char found[64] = "";
+	u16 version = 0;
+	size_t n = strlen(name) + 1;
+
+	if (!lull_attach_read(pid, m->symbols + ix * sizeof(*sym), sym, sizeof(*sym)) ||
+	    sym->st_shndx == SHN_UNDEF || n > sizeof(found) ||
+	    !lull_attach_read(pid, m->strings + sym->st_name, found, n) ||
+	    memcmp(found, name, n) != 0)
+		return false;
+	if (m->versions)
+		lull_attach_read(pid, m->versions + ix * sizeof(version), &version,
+				 sizeof(version));
+	return !(version & 0x8000);
+}
+
+/* The function of this name: where it is and how long; false if the file does not define it. */
+static bool find_symbol(pid_t pid, const struct module *m, const char *name,
+			struct lull_attach_span *span)
+{
+	u32 head[4], ix, h = gnu_hash(name), word;
+	u64 buckets, chain;
+	Elf64_Sym sym;
+
+	if (!m->hash || !lull_attach_read(pid, m->hash, head, sizeof(head)) || !head[0])
+		return false;
+	buckets = m->hash + sizeof(head) + (u64)head[2] * 8;
+	chain = buckets + (u64)head[0] * 4;
+	if (!lull_attach_read(pid, buckets + (u64)(h % head[0]) * 4, &ix, 4) || ix < head[1])
+		return false;
+	for (;; ix++) {
+		if (!lull_attach_read(pid, chain + (u64)(ix - head[1]) * 4, &word, 4))
+			return false;
+		if ((word | 1) == (h | 1) && is_symbol(pid, m, ix, name, &sym)) {
+			span->start = m->bias + sym.st_value;
+			span->end = span->start + (sym.st_size ? sym.st_size : 1);
+			return true;
+		}
+		if (word & 1)
+			return false;
+	}
+}
+
+static u64 find_function(pid_t pid, const struct module *m, const char *name)
+{
+	struct lull_attach_span span;
+
+	return m->hash && find_symbol(pid, m, name, &span) ? span.start : 0;
+}
+
+/* What is being looked for in the list of mappings. */
+struct scan {
+	struct lull_attach_target *t;
+	struct module libc, pthread, dl, loader, exe, vdso;
+	bool has_musl;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void add_unsafe(struct lull_attach_target *t, u64 start, u64 end)
+{
+	if (t->n_unsafe < LULL_ATTACH_SPANS)
+		t->unsafe[t->n_unsafe++] = (struct lull_attach_span){ start, end };
+}
+
+/* Whole files in which no thread may be stopped: allocators. */
+static bool is_allocator(const char *name)
+{
+	return strstr(name, "jemalloc") || strstr(name, "tcmalloc") || strstr(name, "mimalloc") ||
+	       strstr(name, "libasan") || strstr(name, "libtsan");
+}
+
+static struct module *module_of(struct scan *s, const char *path, const char *exe)
+{
+	const char *name = base_name(path);
+
+	if (strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-2", 6) == 0)
+		return &s->libc;
+	if (strncmp(name, "libpthread", 10) == 0)
+		return &s->pthread;
+	if (strncmp(name, "libdl.so", 8) == 0 || strncmp(name, "libdl-2", 7) == 0)
+		return &s->dl;
+	if (strncmp(name, "ld-linux", 8) == 0 || strncmp(name, "ld-2", 4) == 0)
+		return &s->loader;
+	if (strcmp(name, "[vdso]") == 0)
+		return &s->vdso;
+	return strcmp(path, exe) == 0 ? &s->exe : NULL;
+}
+
+static void scan_line(struct scan *s, const char *line, const char *exe)
+{
+	char path[512] = "", access[8];
+	u64 start, end, off;
+	struct module *m;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511[^\n]", &start, &end,
+		   access, &off, path) < 4)
+		return;
+	if (strncmp(base_name(path), "ld-musl", 7) == 0 || strstr(path, "/libc.musl"))
+		s->has_musl = true;
+	if (access[2] == 'x' && is_allocator(base_name(path)))
+		add_unsafe(s->t, start, end);
+	m = module_of(s, path, exe);
+	if (!m)
+		return;
+	if (!m->start && off == 0)
+		m->start = start;
+	if (m->start)
+		m->end = end;
+	memcpy(m->path, path, sizeof(path));
+}
+
+static int scan_maps(struct scan *s, struct lull_err *err)
+{
+	pid_t pid = s->t->pid;
+	char path[64], exe[512], *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return lull_fail(err, LULL_E_IO, "process %d: its memory cannot be read", (int)pid);
+	while (getline(&line, &room, f) > 0)
+		scan_line(s, line, exe);
+	free(line);
+	fclose(f);
+	return 0;
+}
+
+/* Where rt_sigreturn() is called, with nothing before and after that we need. */
+static u64 find_sigreturn(pid_t pid, const struct module *m)
+{
+#ifdef __x86_64__
+	static const u8 code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+#else
+	static const u8 code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
+#endif
+	u8 *part = malloc(65536);
+	u64 found = 0;
+
+	for (u64 at = m->start, n; part && m->start && at < m->end && !found; at += n) {
+		u64 room = m->end - at;
+		u8 *hit;
+
+		/* Segments may have gaps: then page by page. */
+		n = room < 65536 ? room : 65536;
+		while (n > 4096 && !lull_attach_read(pid, at, part, n))
+			n /= 2;
+		if (n <= 4096 && !lull_attach_read(pid, at, part, n))
+			continue;
+		hit = memmem(part, n, code, sizeof(code));
+		if (hit)
+			found = at + (u64)(hit - part);
+		else if (n > 4096)
+			n -= sizeof(code); /* it may lie across */
+	}
+	free(part);
+	return found;
+}
+
+/*
+ * Functions of the C library in which a thread may hold locks that we need, or be half a process.
+ */
+static const char *const unsafe_names[] = {
+	"malloc",
+	"free",
+	"calloc",
+	"realloc",
+	"reallocarray",
+	"memalign",
+	"aligned_alloc",
+	"posix_memalign",
+	"valloc",
+	"pvalloc",
+	"malloc_trim",
+	"mallinfo2",
+	"malloc_info",
+	"fork",
+	"_Fork",
+	"vfork",
+	"posix_spawn",
+	"posix_spawnp",
+	"system",
+	"popen",
+	"pthread_create",
+	"pthread_exit",
+	"pthread_join",
+	"pthread_detach",
+	"exit",
+	"_exit",
+	"quick_exit",
+	"dlopen",
+	"dlclose",
+	"dlsym",
+	"dlvsym",
+	"dlmopen",
+	"dladdr",
+	"dl_iterate_phdr",
+	"clone",
+	"__libc_fork",
+	"pthread_getattr_np",
+	"setuid",
+	"setgid",
+	"pthread_cancel",
+	"execve",
+	"pthread_atfork",
+	"__register_atfork",
+	"__lll_lock_wait_private",
+	"__lll_lock_wait",
+};
+
+static const char *const allocator_names[] = { "malloc",  "free",     "calloc",
+					       "realloc", "memalign", "posix_memalign" };
+
+static void find_unsafe(struct scan *s)
+{
+	struct lull_attach_target *t = s->t;
+	const struct module *libcs[] = { &s->libc, &s->pthread, &s->dl };
+	struct lull_attach_span span;
+
+	if (s->loader.start)
+		add_unsafe(t, s->loader.start, s->loader.end);
+	for (size_t k = 0; k < LULL_COUNT_OF(libcs); k++)
+		for (size_t i = 0; i < LULL_COUNT_OF(unsafe_names); i++)
+			if (find_symbol(t->pid, libcs[k], unsafe_names[i], &span))
+				add_unsafe(t, span.start, span.end);
+	for (size_t i = 0; i < LULL_COUNT_OF(allocator_names); i++)
+		if (find_symbol(t->pid, &s->exe, allocator_names[i], &span)) {
+			t->has_own_malloc = true;
+			add_unsafe(t, span.start, span.end);
+		}
+}
+
+static u64 find_any(struct scan *s, const char *name)
+{
+	u64 at = find_function(s->t->pid, &s->libc, name);
+
+	if (!at)
+		at = find_function(s->t->pid, &s->pthread, name);
+	return at ? at : find_function(s->t->pid, &s->dl, name);
+}
+
+static int find_calls(struct scan *s, struct lull_err *err)
+{
+	struct lull_attach_calls *c = &s->t->calls;
+	struct module *modules[] = { &s->libc, &s->pthread, &s->dl, &s->exe, &s->vdso };
+
+	for (size_t i = 0; i < LULL_COUNT_OF(modules); i++)
+		if (modules[i]->start)
+			read_module(s->t->pid, modules[i]);
+	s->t->libc = (struct lull_attach_span){ s->libc.start, s->libc.end };
+	c->mmap = find_any(s, "mmap");
+	c->mprotect = find_any(s, "mprotect");
+	c->munmap = find_any(s, "munmap");
+	c->pthread_create = find_any(s, "pthread_create");
+	c->pthread_detach = find_any(s, "pthread_detach");
+	c->dlopen = find_any(s, "dlopen");
+	c->dlsym = find_any(s, "dlsym");
+	c->dlerror = find_any(s, "dlerror");
+	c->sigreturn = find_sigreturn(s->t->pid, &s->vdso);
+	if (!c->sigreturn)
+		c->sigreturn = find_sigreturn(s->t->pid, &s->libc);
+	if (!c->mmap || !c->mprotect || !c->pthread_create || !c->pthread_detach || !c->dlopen ||
+	    !c->dlsym || !c->dlerror || !c->sigreturn)
+		return lull_fail(err, LULL_E_UNSUPPORTED,
+				 "process %d (%s): its C library is older than glibc 2.34 and "
+				 "has no threads or no dlopen(); start it with `lull profile`",
+				 (int)s->t->pid, s->t->name);
+	find_unsafe(s);
+	return 0;
+}
+
+static int refuse(const struct lull_attach_target *t, const char *why, struct lull_err *err)
+{
+	return lull_fail(err, LULL_E_UNSUPPORTED, "process %d (%s) %s", (int)t->pid, t->name, why);
+}
+
+/* Whether we may trace it, as ptrace() would say. */
+static int check_rights(const struct lull_attach_target *t, struct lull_err *err)
+{
+	char path[64], scope[16] = "0";
+	struct lull_str text = LULL_STR_INIT;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)t->pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		close(fd);
+	} else {
+		return lull_fail(err, LULL_E_IO,
+				 "process %d (%s): %s; run lull as the user of that process, or as "
+				 "root",
+				 (int)t->pid, t->name,
+				 errno == EACCES || errno == EPERM ? "it belongs to another user"
+								   : strerror(errno));
+	}
+	if (lull_file_read("/proc/sys/kernel/yama/ptrace_scope", &text))
+		snprintf(scope, sizeof(scope), "%.1s", text.at);
+	lull_str_release(&text);
+	if (*scope == '3')
+		return lull_fail(err, LULL_E_IO,
+				 "kernel.yama.ptrace_scope is 3: nobody may attach to programs "
+				 "until the machine is started again without that");
+	if (*scope != '0' && geteuid() != 0)
+		return lull_fail(err, LULL_E_IO,
+				 "kernel.yama.ptrace_scope is %s: only root may attach to other "
+				 "programs; run lull with sudo, or `sudo sysctl "
+				 "kernel.yama.ptrace_scope=0`",
+				 scope);
+	return 0;
+}
+
+/* Filters of system calls that the process has beyond those of its parent: it set them itself. */
+static bool is_sandboxed(pid_t pid)
+{
+	char text[32], parent[32], mode[8] = "0", n[16] = "0", parent_n[16] = "0";
+
+	if (!lull_attach_status(pid, "Seccomp", mode, sizeof(mode)) || mode[0] == '0')
+		return false;
+	if (mode[0] == '1' || !lull_attach_status(pid, "PPid", text, sizeof(text)))
+		return true;
+	if (!lull_attach_status(atoi(text), "Seccomp", parent, sizeof(parent)))
+		return false; /* in a container, whose first process it is: what all have there */
+	lull_attach_status(pid, "Seccomp_filters", n, sizeof(n));
+	lull_attach_status(atoi(text), "Seccomp_filters", parent_n, sizeof(parent_n));
+	return parent[0] == '0' ? atoi(text) != 1 : atoi(n) > atoi(parent_n);
+}
+
+static int check_state(struct lull_attach_target *t, struct lull_err *err)
+{
+	char text[256];
+
+	if (!lull_attach_status(t->pid, "State", text, sizeof(text)))
+		return lull_fail(err, LULL_E_NOT_FOUND, "there is no process %d", (int)t->pid);
+	snprintf(t->name, sizeof(t->name), "%d", (int)t->pid);
+	if (text[0] == 'Z' || text[0] == 'X')
+		return lull_fail(err, LULL_E_NOT_FOUND, "process %d has ended", (int)t->pid);
+	if (lull_attach_status(t->pid, "Tgid", text, sizeof(text)) && atoi(text) != t->pid)
+		return lull_fail(err, LULL_E_NOT_FOUND,
+				 "%d is a thread of process %d; attach to that", (int)t->pid,
+				 atoi(text));
+	return 0;
+}
+
+static void read_name(struct lull_attach_target *t)
+{
+	char path[64];
+	struct lull_str text = LULL_STR_INIT;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)t->pid);
+	if (lull_file_read(path, &text) && text.len)
+		snprintf(t->name, sizeof(t->name), "%.*s", (int)strcspn(text.at, "\n"), text.at);
+	lull_str_release(&text);
+}
+
+/* What speaks against it although we may. */
+static int check_kind(struct lull_attach_target *t, struct lull_err *err)
+{
+	char text[256], why[96];
+
+	if (t->pid == getpid())
+		return refuse(t, "is lull itself", err);
+	if (!lull_attach_status(t->pid, "VmSize", text, sizeof(text)))
+		return refuse(t, "is a thread of the kernel, not a program", err);
+	if (lull_attach_status(t->pid, "TracerPid", text, sizeof(text)) && atoi(text)) {
+		snprintf(why, sizeof(why),
+			 "is traced by process %d (a debugger, strace); end that "
+			 "first",
+			 atoi(text));
+		return refuse(t, why, err);
+	}
+	if (lull_attach_status(t->pid, "State", text, sizeof(text)) && text[0] == 'T')
+		return refuse(t, "is stopped; let it go on first: kill -CONT", err);
+	if (is_sandboxed(t->pid))
+		return refuse(t,
+			      "has forbidden itself system calls (seccomp) that the agent needs; "
+			      "nothing of it can be recorded from then on",
+			      err);
+	if (lull_attach_status(t->pid, "x86_Thread_features", text, sizeof(text)) &&
+	    strstr(text, "shstk"))
+		return refuse(t, "has a shadow stack, which no call from outside can pass", err);
+	return 0;
+}
+
+/* The file itself: its processor. */
+static int check_file(const struct lull_attach_target *t, struct lull_err *err)
+{
+	Elf64_Ehdr head;
+	char path[64];
+	int fd;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)t->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, &head, sizeof(head));
+	if (fd >= 0)
+		close(fd);
+	if (n == (ssize_t)sizeof(head) &&
+	    (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != LULL_LOADER_MACHINE))
+		return refuse(t, "is a program of another processor than this lull", err);
+	return 0;
+}
+
+static bool is_other_namespace(pid_t pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	if (stat(path, &theirs) != 0 || stat("/proc/self/ns/mnt", &ours) != 0)
+		return false;
+	if (theirs.st_ino != ours.st_ino)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/root/.", (int)pid);
+	return stat(path, &theirs) == 0 && stat("/", &ours) == 0 &&
+	       (theirs.st_ino != ours.st_ino || theirs.st_dev != ours.st_dev);
+}
+
+int lull_attach_inspect(struct lull_attach_target *t, pid_t pid, struct lull_err *err)
+{
+	struct scan s = { .t = t };
+	int rc;
+
+	memset(t, 0, sizeof(*t));
+	t->pid = pid;
+	rc = check_state(t, err);
+	if (rc)
+		return rc;
+	read_name(t);
+	rc = check_kind(t, err);
+	if (!rc)
+		rc = check_rights(t, err);
+	if (!rc)
+		rc = check_file(t, err);
+	if (!rc && lull_attach_is_occupied(pid))
+		rc = refuse(t, "is recorded by lull already; `lull sessions` says where", err);
+	if (!rc)
+		rc = scan_maps(&s, err);
+	if (rc)
+		return rc;
+	if (s.has_musl)
+		return refuse(t, "belongs to musl; the agent needs glibc", err);
+	if (!s.libc.start)
+		return refuse(t, "is linked statically: no library can be loaded into it", err);
+	t->is_other_mounts = is_other_namespace(pid);
+	return find_calls(&s, err);
+}

@@ -1,0 +1,205 @@
+/*
+ * runners - which other threads run while a cause holds the device up.
+ *
+ * Threads of a process that have the same name and do the same are one group: a program that starts
+ * threads for every step has many of them, of which none runs for long.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "cause/evidence.h"
+#include "cause/location.h"
+#include "cause/thresholds.h"
+
+/* What was seen of a thread while the cause held, or of a group of them. */
+struct runner {
+	u64 n;	     /* samples, or ns on a CPU */
+	u32 stack;   /* of a sample */
+	u32 lane;    /* of a group: its first thread */
+	u32 n_lanes; /* of a group: threads that were seen */
+};
+
+/* Whether the moment lies in an interval of the cause; intervals are by time. */
+static bool is_during(const struct lull_subject *s, enum lull_cause_ix cause, u64 at_ns)
+{
+	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), at_ns);
+	const struct lull_interval *at = s->intervals.at;
+
+	return i && at[i - 1].to_ns > at_ns && at[i - 1].cause == cause;
+}
+
+static void count_python(struct lull_subject *s, enum lull_cause_ix cause, struct runner *lanes)
+{
+	struct lull_pysample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_pysample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct runner *p = &lanes[cols.lane[i]];
+
+			if (cols.is_idle[i] || !is_during(s, cause, cols.start_ns[i]))
+				continue;
+			p->n++;
+			p->stack = cols.stack[i];
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+static void count_native(struct lull_subject *s, enum lull_cause_ix cause, struct runner *lanes)
+{
+	struct lull_sample_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_sample, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			struct runner *p = &lanes[cols.lane[i]];
+
+			if (!is_during(s, cause, cols.start_ns[i]))
+				continue;
+			p->n++;
+			p->stack = p->stack ? p->stack : cols.stack[i];
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+/* How much of [from_ns, to_ns) the cause has. */
+static u64 shared_ns(const struct lull_subject *s, enum lull_cause_ix cause, u64 from_ns, u64 to_ns)
+{
+	size_t i = lull_vec_upper(&s->intervals, offsetof(struct lull_interval, from_ns), from_ns);
+	const struct lull_interval *at = s->intervals.at;
+	u64 sum = 0;
+
+	for (i -= i > 0; i < s->intervals.n && at[i].from_ns < to_ns; i++) {
+		struct lull_span part = { at[i].from_ns, at[i].to_ns };
+
+		part = lull_span_cut(part, from_ns, to_ns);
+		sum += at[i].cause == cause ? part.to_ns - part.from_ns : 0;
+	}
+	return sum;
+}
+
+/* For how long each thread of the process ran while the cause held. */
+static void add_up(const struct lull_subject *s, enum lull_cause_ix cause, struct runner *all)
+{
+	size_t n;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n);
+	struct lull_sched_cols cols;
+	struct lull_cursor c;
+
+	lull_cursor_init(&c, s->reader, LULL_TABLE_sched, 0, UINT64_MAX);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u32 lane = cols.lane[i];
+			u64 end_ns = lull_span_end_ns(cols.start_ns[i], cols.dur_ns[i]);
+
+			if (lane && lanes[lane - 1].process == s->process)
+				all[lane].n += shared_ns(s, cause, cols.start_ns[i], end_ns);
+		}
+	}
+	lull_cursor_release(&c);
+}
+
+/* What the threads of a group have in common: process, name, and the function they were seen in. */
+static u64 key_of(const struct lull_subject *s, const struct lull_lane_row *lane, u32 stack)
+{
+	u64 function = stack ? lull_location_function(s, stack) : 0;
+
+	return ((u64)lane->process << 32 | lane->name) + function * 0x9e3779b97f4a7c15ull;
+}
+
+/* The group with the most, of threads that launch nothing; its n is 0 if there is none. */
+static struct runner most(const struct lull_subject *s, const struct runner *all)
+{
+	size_t n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	struct runner *groups = lull_alloc(n_lanes + 1, sizeof(*groups)), best = { 0 };
+	u32 n = 0;
+	struct lull_map known;
+
+	lull_map_init(&known);
+	for (u32 i = 1; i <= n_lanes; i++) {
+		const struct lull_lane_row *lane = &lanes[i - 1];
+		u32 *ix;
+		bool is_new;
+
+		if (!all[i].n || !lane->process || s->chain.chain_of_lane[i])
+			continue;
+		ix = lull_map_add(&known, key_of(s, lane, all[i].stack), &is_new);
+		if (is_new) {
+			*ix = n;
+			groups[n++] = (struct runner){ .stack = all[i].stack, .lane = i };
+		}
+		groups[*ix].n += all[i].n;
+		groups[*ix].n_lanes++;
+		if (groups[*ix].n > best.n)
+			best = groups[*ix];
+	}
+	lull_map_release(&known);
+	free(groups);
+	return best;
+}
+
+bool lull_show_producer(struct lull_why *why, struct lull_finding *f)
+{
+	struct lull_subject *s = why->lead;
+	size_t n_lanes, n;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	const struct lull_process_row *processes =
+		lull_reader_dim(s->reader, LULL_TABLE_process, &n);
+	struct runner *all = lull_alloc(n_lanes + 1, sizeof(*all)), best;
+	const struct lull_lane_row *lane;
+	struct lull_location at;
+	char place[160];
+
+	count_python(s, f->cause, all);
+	count_native(s, f->cause, all);
+	best = most(s, all);
+	free(all);
+	if (!best.n || (f64)best.n < LULL_T(producer_samples))
+		return false;
+	lane = &lanes[best.lane - 1];
+	at = lull_location_find(s, LULL_NONE, best.stack);
+	lull_location_format(&at, place, sizeof(place));
+	lull_show(f, "sample", NULL, "meanwhile %s%s%s of process %u run%s%s%s (%u sample%s)",
+		  best.n_lanes == 1 ? "thread" : lull_show_count(best.n_lanes).text,
+		  best.n_lanes == 1 ? " " : " threads ",
+		  lull_reader_string(s->reader, lane->name, NULL), processes[lane->process - 1].pid,
+		  best.n_lanes == 1 ? "s" : "", *place ? " " : "", place, (u32)best.n,
+		  best.n == 1 ? "" : "s");
+	return true;
+}
+
+bool lull_show_runner(struct lull_why *why, struct lull_finding *f)
+{
+	const struct lull_subject *s = why->lead;
+	size_t n_lanes;
+	const struct lull_lane_row *lanes = lull_reader_dim(s->reader, LULL_TABLE_lane, &n_lanes);
+	struct runner *all = lull_alloc(n_lanes + 1, sizeof(*all)), best;
+	struct lull_number ran;
+	const char *name;
+
+	add_up(s, f->cause, all);
+	best = most(s, all);
+	free(all);
+	/* A thread that hardly ran is not the one that is waited for. */
+	if ((f64)best.n < LULL_T(line_share) * (f64)s->cost_ns[f->cause])
+		return false;
+	name = lull_reader_string(s->reader, lanes[best.lane - 1].name, NULL);
+	ran = lull_why_time((f64)best.n / lull_why_n_steps(why));
+	if (best.n_lanes > 1)
+		lull_show(f, "sched", NULL, "meanwhile %s threads%s%s run for %s of each step",
+			  lull_show_count(best.n_lanes).text, *name ? " " : "", name, ran.text);
+	else
+		lull_show(f, "sched", NULL, "meanwhile thread %s%s%u%s runs for %s of each step",
+			  name, *name ? " (" : "", lanes[best.lane - 1].tid, *name ? ")" : "",
+			  ran.text);
+	return true;
+}

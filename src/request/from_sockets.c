@@ -1,0 +1,294 @@
+/*
+ * from_sockets - requests of a server that nobody names, by what it reads and sends on its
+ * connections.
+ *
+ * A connection is what accept() gave. A request on it begins when data comes in after an answer, or
+ * after the connection was accepted, and ends with the last data that is sent before more comes in
+ * or the connection is closed. A thread works for a request from the moment at which it has read
+ * its data until it reads or waits for something else, and while it sends.
+ *
+ * Connections inside the program are not of a server: those of a DataLoader, whose workers hand
+ * files to the main process. They are told by three signs: as many connect() as accept(), no work
+ * of a device for the process that accepts, and such work for another one.
+ *
+ * Calls that are shorter than the threshold of the recording are not there. If the first data of a
+ * connection is not seen, its first request counts from accept().
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/sort.h"
+#include "model/work.h"
+#include "request/requests_int.h"
+
+enum kind { NOTHING, ACCEPTED, CONNECTED, CAME, SENT, CLOSED, WAITS };
+
+static const struct {
+	const char *name;
+	enum kind kind;
+} names[] = {
+	{ "accept", ACCEPTED },	 { "accept4", ACCEPTED },  { "recv", CAME },
+	{ "recvfrom", CAME },	 { "recvmsg", CAME },	   { "read", CAME },
+	{ "readv", CAME },	 { "__recv_chk", CAME },   { "__recvfrom_chk", CAME },
+	{ "__read_chk", CAME },	 { "send", SENT },	   { "sendto", SENT },
+	{ "sendmsg", SENT },	 { "write", SENT },	   { "writev", SENT },
+	{ "close", CLOSED },	 { "shutdown", CLOSED },   { "poll", WAITS },
+	{ "ppoll", WAITS },	 { "select", WAITS },	   { "pselect", WAITS },
+	{ "epoll_wait", WAITS }, { "epoll_pwait", WAITS }, { "connect", CONNECTED },
+};
+
+struct call {
+	u64 at_ns; /* what it means holds from here: its end where it takes something in */
+	u64 start_ns, end_ns;
+	i64 fd, ret;
+	u32 process, lane;
+	u8 kind;
+};
+
+/* A connection, and the request on it. */
+struct connection {
+	i64 fd;
+	u32 process;
+	bool is_open;
+	bool has_request;
+	bool has_data;		   /* of the request: some came in */
+	u64 id, start_ns, sent_ns; /* of the request; sent_ns 0: nothing yet */
+	u32 lane;		   /* that took it in */
+};
+
+/* What a thread works for. */
+struct working {
+	u64 id, from_ns; /* id 0: nothing */
+};
+
+struct sockets {
+	struct lull_request_reader *q;
+	struct lull_vec calls;	     /* struct call, by at_ns */
+	struct lull_vec connections; /* struct connection */
+	struct working *working;     /* by lane */
+	u64 n_requests, n_accepted, n_connected;
+};
+
+static enum kind kind_of(const char *name)
+{
+	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
+		if (!strcmp(name, names[i].name))
+			return names[i].kind;
+	return NOTHING;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
+}
+
+static void take_call(struct sockets *s, const struct lull_oscall_cols *cols, size_t i, u8 kind)
+{
+	u64 end_ns = lull_span_end_ns(cols->start_ns[i], cols->dur_ns[i]);
+
+	*(struct call *)lull_vec_push(&s->calls) = (struct call){
+		.at_ns = kind == ACCEPTED || kind == CAME ? end_ns : cols->start_ns[i],
+		.start_ns = cols->start_ns[i],
+		.end_ns = end_ns,
+		.fd = kind == ACCEPTED ? cols->ret[i] : cols->arg[i],
+		.ret = cols->ret[i],
+		.process = s->q->lanes[cols->lane[i] - 1].process,
+		.lane = cols->lane[i],
+		.kind = kind,
+	};
+}
+
+static void read_calls(struct sockets *s)
+{
+	struct lull_request_reader *q = s->q;
+	u8 *of_name = lull_alloc(lull_reader_n_strings(q->reader) + 1, 1);
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	size_t n;
+
+	lull_cursor_init(&c, q->reader, LULL_TABLE_oscall, q->window.from_ns, q->window.to_ns);
+	while ((n = lull_cursor_next(&c, &cols)) > 0) {
+		for (size_t i = 0; i < n; i++) {
+			u8 *known = &of_name[cols.name[i]];
+
+			if (!*known)
+				*known = (u8)(kind_of(lull_reader_string(q->reader, cols.name[i],
+									 NULL)) +
+					      1);
+			if (*known > 1 && cols.lane[i])
+				take_call(s, &cols, i, (u8)(*known - 1));
+		}
+	}
+	lull_cursor_release(&c);
+	free(of_name);
+	lull_sort(s->calls.at, s->calls.n, sizeof(struct call), by_time);
+}
+
+/* ---- threads ---- */
+
+static void work(struct sockets *s, u32 lane, u32 process, u64 id, u64 at_ns)
+{
+	struct working *w = &s->working[lane];
+
+	if (w->id == id)
+		return;
+	if (w->id && at_ns > w->from_ns)
+		*(struct lull_request_slice *)lull_vec_push(&s->q->slices) =
+			(struct lull_request_slice){ .from_ns = w->from_ns,
+						     .to_ns = at_ns,
+						     .id = w->id,
+						     .process = process,
+						     .lane = lane,
+						     .request = LULL_NO_REQUEST };
+	*w = (struct working){ id, at_ns };
+}
+
+/* ---- connections ---- */
+
+static struct connection *find(struct sockets *s, const struct call *c)
+{
+	struct connection *all = s->connections.at;
+
+	for (size_t i = 0; i < s->connections.n; i++)
+		if (all[i].fd == c->fd && all[i].process == c->process)
+			return &all[i];
+	return NULL;
+}
+
+static void end_request(struct sockets *s, struct connection *c)
+{
+	if (c->has_request && c->sent_ns > c->start_ns)
+		*(struct lull_one_request *)lull_vec_push(&s->q->to->all) =
+			(struct lull_one_request){ .id = c->id,
+						   .start_ns = c->start_ns,
+						   .end_ns = c->sent_ns,
+						   .process = c->process,
+						   .lane = c->lane };
+	c->has_request = false;
+	c->sent_ns = 0;
+}
+
+static void begin_request(struct sockets *s, struct connection *c, u32 lane, u64 at_ns)
+{
+	c->has_request = true;
+	c->has_data = false;
+	c->id = ++s->n_requests;
+	c->start_ns = at_ns;
+	c->sent_ns = 0;
+	c->lane = lane;
+}
+
+static void on_accept(struct sockets *s, const struct call *a)
+{
+	struct connection *c = find(s, a);
+
+	if (a->ret < 0)
+		return;
+	if (!c)
+		c = lull_vec_push(&s->connections);
+	end_request(s, c);
+	*c = (struct connection){ .fd = a->fd, .process = a->process, .is_open = true };
+	begin_request(s, c, a->lane, a->end_ns);
+}
+
+static void on_data(struct sockets *s, struct connection *c, const struct call *a)
+{
+	if (a->ret <= 0)
+		return;
+	if (c->sent_ns || !c->has_request) {
+		end_request(s, c);
+		begin_request(s, c, a->lane, a->end_ns);
+	} else if (!c->has_data) {
+		/* The first data: the request counts from here, not from accept(). */
+		c->start_ns = a->end_ns;
+		c->lane = a->lane;
+	}
+	c->has_data = true;
+	work(s, a->lane, a->process, c->id, a->end_ns);
+}
+
+static void on_sent(struct sockets *s, struct connection *c, const struct call *a)
+{
+	if (a->ret <= 0 || !c->has_request)
+		return;
+	work(s, a->lane, a->process, c->id, a->start_ns);
+	c->sent_ns = a->end_ns;
+}
+
+static void take(struct sockets *s, const struct call *a)
+{
+	struct connection *c;
+
+	s->n_accepted += a->kind == ACCEPTED;
+	s->n_connected += a->kind == CONNECTED;
+	if (a->kind == CONNECTED)
+		return;
+	if (a->kind == ACCEPTED || a->kind == WAITS)
+		work(s, a->lane, a->process, 0, a->start_ns);
+	if (a->kind == ACCEPTED)
+		on_accept(s, a);
+	c = a->kind == WAITS || a->kind == ACCEPTED ? NULL : find(s, a);
+	if (!c || !c->is_open)
+		return;
+	if (a->kind == CAME) {
+		/* It may have waited in the call. */
+		work(s, a->lane, a->process, 0, a->start_ns);
+		on_data(s, c, a);
+	} else if (a->kind == SENT) {
+		on_sent(s, c, a);
+	} else {
+		work(s, a->lane, a->process, 0, a->start_ns);
+		end_request(s, c);
+		c->is_open = false;
+	}
+}
+
+/* Whether a device works for a process that has requests; or, `is_other`, for one that has none. */
+static bool has_device(const struct lull_request_reader *q, bool is_other)
+{
+	const struct lull_one_request *all = q->to->all.at;
+
+	for (size_t lane = 0; lane < q->n_lanes; lane++) {
+		bool is_of_request = false;
+
+		if (q->lanes[lane].kind != LULL_LANE_STREAM)
+			continue;
+		for (size_t i = 0; i < q->to->all.n && !is_of_request; i++)
+			is_of_request = all[i].process == q->lanes[lane].process;
+		if (is_of_request != is_other)
+			return true;
+	}
+	return false;
+}
+
+static bool is_internal(const struct sockets *s)
+{
+	return s->n_connected >= s->n_accepted && !has_device(s->q, false) &&
+	       has_device(s->q, true);
+}
+
+void lull_request_from_sockets(struct lull_request_reader *q)
+{
+	struct sockets s = { .q = q };
+	struct connection *c;
+
+	lull_vec_init(&s.calls, sizeof(struct call));
+	lull_vec_init(&s.connections, sizeof(struct connection));
+	s.working = lull_alloc(q->n_lanes + 1, sizeof(*s.working));
+	read_calls(&s);
+	for (size_t i = 0; i < s.calls.n; i++)
+		take(&s, lull_vec_get(&s.calls, i));
+	c = s.connections.at;
+	for (size_t i = 0; i < s.connections.n; i++)
+		end_request(&s, &c[i]);
+	for (u32 lane = 1; lane <= q->n_lanes; lane++)
+		work(&s, lane, q->lanes[lane - 1].process, 0, q->to->span.to_ns);
+	if (is_internal(&s))
+		q->to->all.n = q->slices.n = 0;
+	free(s.working);
+	lull_vec_release(&s.calls);
+	lull_vec_release(&s.connections);
+}

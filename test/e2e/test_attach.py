@@ -1,0 +1,658 @@
+#!/usr/bin/env python3
+"""lull attach: programs that were started without lull are recorded, left as they were, and recorded again.
+
+Usage: test_attach.py BUILD [NAME...]
+"""
+import ctypes
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import runner
+import stand_in_torch
+from runner import expect, run, skip, until, until_file
+
+BUILD = os.path.abspath(sys.argv[1])
+LULL = os.path.abspath(os.environ.get("LULL", os.path.join(BUILD, "lull")))
+
+# Counts rounds until a file tells it to end; a thread waits, another sleeps.
+GUEST = """
+import os, sys, threading, time
+def square(n):
+    return sum(i * i for i in range(n))
+def sleeper():
+    while True:
+        time.sleep(0.002)
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+threading.Thread(target=sleeper, daemon=True).start()
+n, open_before = 0, len(os.listdir("/proc/self/fd"))
+while not os.path.exists("end"):
+    assert square(300) == 8955050
+    n += 1
+    if n == 10:
+        open("ready", "w").close()
+print(len(os.listdir("/proc/self/fd")) - open_before)
+sys.exit(3)
+"""
+
+
+# The same, but mostly asleep.
+CALM = GUEST.replace("    n += 1\n", "    n += 1\n    time.sleep(0.002)\n")
+
+# Launches kernels with the simulated device until a file tells it to end. It pauses: a program that never does calls CUDA
+# all the time, and there is no moment at which CUPTI can be left.
+CUDA = """
+import ctypes, os, sys, time
+cu = ctypes.CDLL("libcuda.so.1")
+def ok(result):
+    assert result == 0, result
+context, module, function, stream, memory = (ctypes.c_void_p() for _ in range(5))
+ok(cu.cuInit(0))
+ok(cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+ok(cu.cuCtxSetCurrent(context))
+ok(cu.cuModuleLoadData(ctypes.byref(module), b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry add_one(.param .u64 p)\\n{ ret; }\\n"))
+ok(cu.cuModuleGetFunction(ctypes.byref(function), module, b"add_one"))
+ok(cu.cuStreamCreate(ctypes.byref(stream), 1))
+ok(cu.cuMemAlloc_v2(ctypes.byref(memory), 4))
+argument = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+n, open_before = 0, len(os.listdir("/proc/self/fd"))
+while not os.path.exists("end"):
+    for _ in range(20):
+        ok(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, argument, None))
+    ok(cu.cuStreamSynchronize(stream))
+    time.sleep(0.002)
+    n += 1
+    if n == 10:
+        open("ready", "w").close()
+print(len(os.listdir("/proc/self/fd")) - open_before)
+sys.exit(3)
+"""
+
+
+def guest(text=GUEST, python=sys.executable, **how):
+    for name in ("ready", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = runner.start([python, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+    until_file("ready")
+    return p
+
+
+def end(p, status=3):
+    """It ends as it would have without lull, and has no descriptor of ours."""
+    open("end", "w").close()
+    out, err = runner.finish(p)
+    expect("the end of the program", p.returncode == status and out == "0\n", (p.returncode, out, err))
+
+
+def attach(p, *words, lull=LULL):
+    """To a process, or to one by its number."""
+    return run([lull, "attach", "-f", "-o", "a", *words, str(getattr(p, "pid", p))])
+
+
+def attach_until(p, is_enough, *words, ms=300, lull=LULL):
+    """
+    Attach for longer and longer, until the report has what it has to have: on a busy machine the program, and whoever samples
+    it, may not get to run in a third of a second. What lull said at last, and how often it was attached.
+    """
+    for n in range(1, 5):
+        r = attach(p, "-d", f"{ms * 4 ** (n - 1)}ms", *words, lull=lull)
+        expect("the status", r.returncode == 0, r.stderr)
+        if is_enough():
+            break
+    return r, n
+
+
+def info():
+    return run([LULL, "info", "a.lull"], check=True).stdout
+
+
+def n_rows(*tables):
+    """Rows of these tables, as lull info counts them."""
+    found = dict(re.findall(r"^ (\w+) +([\d,]+) ", info(), re.M))
+    return [int(found.get(table, "0").replace(",", "")) for table in tables]
+
+
+def threads(p):
+    return {open(f"/proc/{p.pid}/task/{t}/comm").read().strip() for t in os.listdir(f"/proc/{p.pid}/task")}
+
+
+def maps(p):
+    with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+        return f.read().splitlines()
+
+
+def until_recording(p):
+    until(lambda: "recording to" in "".join(said(run([LULL, "status", "--session", f"attach-{p.pid}"]))), "it records")
+
+
+def said(r):
+    return r.stdout, r.stderr
+
+
+def rows(table, report="a.lull"):
+    r = run([LULL, "query", "-f", "json", report, f"select count(*) as n from {table}"], check=True)
+    return json.loads(r.stdout)[0]["n"]
+
+
+def stats(name, report="a.lull"):
+    return run([LULL, "stats", "-r", name, report], check=True).stdout
+
+
+def refused(pid, *sentence):
+    before = os.path.exists("r.lull")
+    r = run([LULL, "attach", "-d", "1s", "-o", "r", str(pid)])
+    expect("the refusal", r.returncode == 1 and all(part in r.stderr for part in sentence), (r.returncode, r.stderr))
+    expect("one sentence", r.stderr.count("\n") == 1, r.stderr)
+    expect("no report", os.path.exists("r.lull") == before)
+
+
+def a_program_that_runs_is_recorded():
+    p = guest()
+    tables = ("sample", "sched", "pysample", "usage", "oscall", "gil_wait")
+    r, _ = attach_until(p, lambda: all(n_rows(*tables)))
+    expect("what is said", f"process {p.pid} continues" in r.stderr and "lull: next: " in r.stderr, r.stderr)
+    expect("its name", re.search(rf"^ python\S* +{p.pid} +running ", info(), re.M), info())
+    for table, n in zip(tables, n_rows(*tables)):
+        expect(f"rows of {table}", n, info())
+    end(p)
+
+
+def nothing_stays_but_the_library():
+    p = guest()
+    expect("the first", attach(p, "-d", "200ms").returncode == 0)
+    names, first = threads(p), maps(p)
+    expect("no thread of ours", not any(n.startswith("lull") for n in names), names)
+    for _ in range(4):
+        r = attach(p, "-d", "100ms")
+        expect("again", r.returncode == 0, r.stderr)
+    again = maps(p)
+    expect("mapped once", len([m for m in again if "liblull-agent" in m]) == len([m for m in first if "liblull-agent" in m]))
+    expect("no session's memory", not any("/lull-" in m for m in again), [m for m in again if "/lull-" in m])
+    end(p)
+
+
+# A training loop with a stand-in for PyTorch, which says at its end whether all is as it was.
+TRAIN = """
+import os, sys, time
+sys.path.insert(0, "stand-in")
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x): return x
+def places():
+    return (torch.nn.Module.__call__, torch.autograd.backward, torch.optim.Optimizer.zero_grad, torch.save,
+            torch.utils.data.DataLoader.__iter__, list(sys.meta_path), len(torch.optim.optimizer._pre))
+model, opt, n = Model(), torch.optim.SGD([1]), 0
+before, open_before = places(), len(os.listdir("/proc/self/fd"))
+for batch in torch.utils.data.DataLoader(range(100000)):
+    torch.autograd.backward(model(batch))
+    opt.step()
+    time.sleep(0.001)
+    n += 1
+    if n == 10:
+        open("ready", "w").close()
+    if os.path.exists("end"):
+        break
+print(len(os.listdir("/proc/self/fd")) - open_before)
+sys.exit(3 if places() == before else 4)
+"""
+
+
+def phases_of_pytorch_and_nothing_stays():
+    stand_in_torch.write("stand-in", "2.11")
+    p = guest(TRAIN)
+    for _ in range(2):
+        # Two steps or more have each phase in them, wherever the recording began.
+        attach_until(p, lambda: n_rows("step")[0] >= 2)
+        expect("steps and ranges", all(n_rows("step", "range")), info())
+    names = run([LULL, "query", "a.lull", "select distinct name from label"], check=True).stdout
+    expect("phases", all(name in names for name in ("forward", "backward", "optimizer", "data")), names)
+    r = attach(p, "--steps", "3")
+    expect("the status", r.returncode == 0, r.stderr)
+    expect("three steps", len(re.findall(r"^ +\d+ +[\d,]+ +[\d,]+ +\d+", stats("steps"), re.M)) == 3, stats("steps"))
+    attach_until(p, lambda: rows("window"), "--duty", "40%", ms=2000)
+    expect("windows", rows("window") >= 1)
+    end(p)
+
+
+def counted(key):
+    """What the simulated CUPTI counted, once the program has ended."""
+    found = re.search(rf"\b{key}\D*(\d+)", open("state", encoding="ascii").read())
+    return int(found[1]) if found else None
+
+
+def simulated(text):
+    return guest(text, env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"),
+                            "LULL_SIM_STATE": os.path.abspath("state")})
+
+
+def cuda_is_recorded_and_left():
+    p = simulated(CUDA)
+    n_attached = 0
+    for i in range(3):
+        r, n = attach_until(p, lambda: n_rows("kernel")[0] >= 20)
+        n_attached += n
+        n_kernels, n_contexts = n_rows("kernel", "cuda_context")
+        expect("kernels", n_kernels >= 20 and n_contexts == 1, info())
+        expect("nothing lost", "none lost" in r.stderr, r.stderr)
+        sums = stats("cuda_gpu_kern_sum")
+        expect("their name", "add_one" in sums, sums)
+        linked = stats("cuda_kern_exec_sum")
+        expect("their calls", "cuLaunchKernel" in linked, linked)
+        expect("no thread of ours", not any(t.startswith("lull") for t in threads(p)), threads(p))
+    end(p)
+    expect("CUPTI was left each time", counted("finalized") == n_attached, open("state", encoding="ascii").read())
+
+
+def programs_with_graphs_keep_cupti():
+    """CUPTI must not leave them and come back."""
+    launch = CUDA[CUDA.index("    for _ in range(20):"):CUDA.index("    ok(cu.cuStreamSynchronize")]
+    make = """graph, exec_ = ctypes.c_void_p(), ctypes.c_void_p()
+ok(cu.cuStreamBeginCapture_v2(stream, 0))
+ok(cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, argument, None))
+ok(cu.cuStreamEndCapture(stream, ctypes.byref(graph)))
+ok(cu.cuGraphInstantiateWithFlags(ctypes.byref(exec_), graph, ctypes.c_uint64(0)))
+n, open_before"""
+    text = CUDA.replace(launch, "    ok(cu.cuGraphLaunch(exec_, stream))\n").replace("n, open_before", make, 1)
+    p = simulated(text)
+    for _ in range(2):
+        r, _ = attach_until(p, lambda: max(rows("kernel"), rows("graph")) >= 10)
+        expect("nothing is lost", "none lost" in r.stderr, r.stderr)
+        expect("its work", max(rows("kernel"), rows("graph")) >= 10, info())
+    end(p)
+    expect("CUPTI was not left", not counted("finalized"), open("state", encoding="ascii").read())
+
+
+def ranges(report="a.lull"):
+    out = run([LULL, "query", "-f", "csv", report, "select name, count(*) from ranges group by name"]).stdout
+    return {line.split(",")[0]: int(line.split(",")[1]) for line in out.split()[1:]}
+
+
+def nvtx(name, *words):
+    """Ranges of a program whose first call of NVTX found no tool; it has none again when it is left."""
+    path = os.path.join(BUILD, "e2e", name)
+    if not os.path.exists(path):
+        skip("NVTX's headers are not installed")
+    for file in ("ready", "end", "go", "seen"):
+        if os.path.exists(file):
+            os.unlink(file)
+    p = runner.start([path, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until_file("ready")
+    return p
+
+
+def ranges_of_nvtx_are_recorded_and_left():
+    p = nvtx("nvtx_late")
+    for _ in range(2):
+        r = attach(p, "-d", "300ms")
+        expect("the status", r.returncode == 0 and "none lost" in r.stderr, r.stderr)
+        expect("both ranges", ranges().get("outer", 0) > 10 and ranges().get("inner", 0) > 10, ranges())
+    expect("not if they are not wanted", attach(p, "-d", "100ms", "-t", "osrt").returncode == 0 and not ranges(), ranges())
+    end(p)
+
+
+def ranges_of_nvtx_without_the_headers():
+    p = nvtx("nvtx_late_own")
+    expect("the status", attach(p, "-d", "300ms").returncode == 0)
+    expect("both ranges", ranges().get("outer", 0) > 10 and ranges().get("inner", 0) > 10, ranges())
+    end(p)
+
+
+def nvtx_that_is_called_first_while_attached():
+    p = nvtx("nvtx_late_own", "later")
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    until_recording(p)
+    open("go", "w").close()
+    until_file("seen")
+    time.sleep(0.1)
+    expect("detached", run([LULL, "detach", str(p.pid)]).returncode == 0)
+    runner.finish(a)
+    expect("ranges", ranges().get("outer", 0) > 1, ranges())
+    end(p)
+
+
+def detach_ends_it():
+    p = guest(CALM)
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    until(lambda: "lull-attach" in threads(p), "the agent is in")
+    until_recording(p)
+    refused(p.pid, "is recorded by lull already", "lull sessions")
+    r = run([LULL, "detach", str(p.pid)])
+    expect("detached", r.returncode == 0 and "the program continues" in r.stderr, (r.returncode, r.stderr))
+    out, err = runner.finish(a)
+    expect("the report", a.returncode == 0 and "a.lull" in err, (a.returncode, err))
+    r = run([LULL, "detach", str(p.pid)])
+    expect("nobody there", r.returncode == 1 and "nobody has attached" in r.stderr, r.stderr)
+    end(p)
+
+
+def ctrl_c_ends_it():
+    p = guest(CALM)
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True,
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    until_recording(p)
+    a.send_signal(signal.SIGINT)
+    out, err = runner.finish(a)
+    expect("the report", a.returncode == 0 and "a.lull" in err, (a.returncode, err))
+    end(p)
+
+
+def the_end_of_the_program_ends_it():
+    p = guest(CALM)
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    until_recording(p)
+    end(p)
+    out, err = runner.finish(a)
+    expect("the report", a.returncode == 0 and "a.lull" in err, (a.returncode, err))
+
+
+def a_recorder_that_dies_is_left():
+    p = guest(CALM)
+    a = runner.start([LULL, "attach", "-f", "-o", "a", str(p.pid)], stderr=subprocess.PIPE, text=True)
+    until_recording(p)
+    a.kill()
+    a.wait()
+    until(lambda: "lull-attach" not in threads(p), "the agent leaves by itself")
+    expect("and comes again", attach(p, "-d", "100ms").returncode == 0)
+    end(p)
+
+
+def compiled(name, source, *flags, compiler="gcc", **how):
+    if not shutil.which(compiler):
+        skip(f"no {compiler}")
+    with open(f"{name}.c", "w", encoding="ascii") as f:
+        f.write(source)
+    subprocess.run([compiler, "-o", name, f"{name}.c", *flags], check=True)
+    return runner.start([f"./{name}"], **how)
+
+
+WAITS = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
+
+
+def syscall_of(p):
+    with open(f"/proc/{p.pid}/syscall", encoding="ascii") as f:
+        return f.read().split()[0]
+
+
+def a_wait_that_was_interrupted_before():
+    """After Ctrl-Z the kernel continues a sleep by a call that nobody else can make."""
+    p = runner.start(["sleep", "1000"])
+    until(lambda: threads(p) == {"sleep"} and syscall_of(p).isdigit(), "it sleeps")
+    before = syscall_of(p)
+    p.send_signal(signal.SIGSTOP)
+    until(lambda: "T (stopped)" in open(f"/proc/{p.pid}/status", encoding="utf-8").read(), "it is stopped")
+    p.send_signal(signal.SIGCONT)
+    until(lambda: syscall_of(p).isdigit(), "it sleeps again")
+    expect("by another call", syscall_of(p) != before, before)
+    for _ in range(3):
+        r = attach(p, "-d", "50ms")
+        expect("the status", r.returncode == 0, r.stderr)
+    expect("it sleeps still", p.poll() is None and syscall_of(p) == before, syscall_of(p))
+    p.kill()
+
+
+# Two threads that wait for each other through pipes.
+PIPES = """#include <pthread.h>
+#include <unistd.h>
+static int there[2], back[2];
+static void *answer(void *unused)
+{
+	char byte;
+
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	char byte = 'x';
+
+	if (pipe(there) || pipe(back) || pthread_create(&thread, 0, answer, 0))
+		return 1;
+	for (;;) {
+		usleep(1000);
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			return 1;
+	}
+}
+"""
+
+
+def words_of(p, path):
+    """All words in the memory that the process has of this file, and may have written to."""
+    words = []
+    with open(f"/proc/{p.pid}/mem", "rb") as memory:
+        for line in maps(p):
+            if line.endswith(path) and " r--p " in line or line.endswith(path) and " rw-p " in line:
+                first, last = (int(x, 16) for x in line.split()[0].split("-"))
+                memory.seek(first)
+                data = memory.read(last - first)
+                words += [int.from_bytes(data[i:i + 8], "little") for i in range(0, len(data), 8)]
+    return words
+
+
+def calls_of_the_c_library(flag):
+    p = compiled("pipes", PIPES, "-lpthread", f"-Wl,-z,{flag}")
+    until(lambda: len(threads(p)) and len(os.listdir(f"/proc/{p.pid}/task")) == 2, "it has its thread")
+    def has_calls():
+        return all(re.search(rf" {name}$", stats("osrt_sum"), re.M) for name in ("read", "usleep"))
+
+    for _ in range(2):
+        attach_until(p, has_calls)
+        expect("calls of read and usleep", has_calls(), stats("osrt_sum"))
+    ours = [[int(x, 16) for x in m.split()[0].split("-")] for m in maps(p) if "liblull-agent" in m]
+    left = [w for w in words_of(p, "/pipes") for first, last in ours if first <= w < last]
+    expect("no entry of ours", ours and not left, left)
+    expect("it goes on", p.poll() is None)
+
+
+def calls_are_seen_and_entries_put_back():
+    calls_of_the_c_library("now")
+
+
+def entries_that_are_not_bound_yet_too():
+    calls_of_the_c_library("lazy")
+
+
+def a_lively_program_survives_many():
+    """ATTACHES in the environment sets how many (default 8); tools/attach-soak looks closer."""
+    for name in ("ready", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = runner.start([os.path.join(BUILD, "e2e/lively")], stdout=subprocess.PIPE, text=True)
+    until_file("ready")
+    fds = len(os.listdir(f"/proc/{p.pid}/fd"))
+    first = 0
+    for i in range(int(os.environ.get("ATTACHES") or 8)):
+        r = attach(p, "-d", "20ms", "-q", "--python-sampling=false")
+        expect(f"attachment {i}", r.returncode == 0 and p.poll() is None, (r.returncode, p.poll(), r.stderr))
+        if i == 3:
+            first = len(maps(p))
+    expect("no mapping more each time", len(maps(p)) < first + 10, (first, len(maps(p))))
+    expect("no descriptor", len(os.listdir(f"/proc/{p.pid}/fd")) <= fds + 2)
+    open("end", "w").close()
+    out, _ = runner.finish(p)
+    expect("it computed the same", p.returncode == 5 and out == "0 1\n", (p.returncode, out))
+
+
+# Its only thread is in the loader nearly all the time.
+LOADS = """
+import _ctypes, os, sys
+n, open_before = 0, len(os.listdir("/proc/self/fd"))
+while not os.path.exists("end"):
+    for _ in range(20):
+        _ctypes.dlclose(_ctypes.dlopen(sys.argv[1], 2))
+    n += 1
+    if n == 2:
+        open("ready", "w").close()
+print(len(os.listdir("/proc/self/fd")) - open_before)
+sys.exit(3)
+"""
+
+
+def a_program_that_loads_files_goes_on():
+    """The agent must not ask the loader for anything while it looks at the loaded files."""
+    for name in ("ready", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    p = runner.start([sys.executable, "-c", LOADS, os.path.join(BUILD, "e2e/part/libneighbour.so")], stdout=subprocess.PIPE,
+                     stderr=subprocess.PIPE, text=True)
+    until_file("ready")
+    for _ in range(16):
+        r = attach(p, "-d", "20ms")
+        # It may not come to a safe point for seconds; then nothing was changed.
+        expect("the status", r.returncode == 0 or "nothing was changed" in r.stderr, r.stderr)
+    end(p)
+
+
+def static_programs_are_refused():
+    refused(compiled("static", WAITS, "-static").pid, "(static)", "is linked statically")
+
+
+def programs_of_musl_are_refused():
+    refused(compiled("musl", WAITS, compiler="musl-gcc").pid, "(musl)", "musl")
+
+
+def sandboxed_programs_are_refused():
+    text = """#include <sys/prctl.h>
+#include <linux/seccomp.h>
+#include <linux/filter.h>
+#include <unistd.h>
+int main(void) {
+	struct sock_filter yes[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
+	struct sock_fprog filter = { 1, yes };
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+		return 1;
+	for (;;)
+		pause();
+}
+"""
+    p = compiled("sandboxed", text)
+    until(lambda: "Seccomp:\t2" in open(f"/proc/{p.pid}/status").read(), "it is in its sandbox")
+    refused(p.pid, "seccomp")
+
+
+def what_is_no_program_is_refused():
+    refused(999999999 % (1 << 22) | 1 << 21, "there is no process")
+    p = runner.start(["true"])
+    until(lambda: "State:\tZ" in open(f"/proc/{p.pid}/status").read(), "it has ended")
+    refused(p.pid, "has ended")
+    p = guest(CALM)
+    refused(next(int(t) for t in os.listdir(f"/proc/{p.pid}/task") if int(t) != p.pid), f"is a thread of process {p.pid}")
+    end(p)
+
+
+def a_traced_program_is_refused():
+    p = guest(CALM)
+    child = os.fork()
+    if not child:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace(0x4206, p.pid, None, None)  # PTRACE_SEIZE
+        open("traced", "w").close()
+        time.sleep(600)
+    try:
+        until_file("traced")
+        refused(p.pid, f"is traced by process {child}")
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    end(p)
+
+
+def a_stopped_program_is_refused():
+    p = guest(CALM)
+    p.send_signal(signal.SIGSTOP)
+    until(lambda: "State:\tT" in open(f"/proc/{p.pid}/status").read(), "it stops")
+    refused(p.pid, "is stopped")
+    p.send_signal(signal.SIGCONT)
+    end(p)
+
+
+def another_users_program_is_refused():
+    if os.geteuid() != 0:
+        skip("only root can be another user")
+    p = guest(CALM)
+    r = run([LULL, "attach", "-d", "1s", "-o", "/nowhere/r", str(p.pid)],
+            preexec_fn=lambda: os.setuid(65534))
+    expect("the refusal", r.returncode == 1 and "belongs to another user" in r.stderr, (r.returncode, r.stderr))
+    end(p)
+
+
+def root_attaches_to_the_program_of_a_user():
+    if os.geteuid() != 0:
+        skip("only root can be another user")
+    os.chmod(".", 0o777)
+    p = guest(python="/usr/bin/python3", preexec_fn=lambda: os.setuid(65534))
+    r, _ = attach_until(p, lambda: rows("pysample"))
+    expect("the report", rows("pysample") > 0, r.stderr)
+    end(p)
+
+
+def a_program_in_a_container_is_recorded():
+    """Other mounts and process numbers: it sees neither our shared memory nor the agent's file."""
+    if run(["unshare", "--mount", "--pid", "--fork", "--mount-proc", "true"]).returncode != 0:
+        skip("no namespaces here")
+    for name in ("ready", "end"):
+        if os.path.exists(name):
+            os.unlink(name)
+    os.makedirs("own", exist_ok=True)
+    for path in (LULL, os.path.join(BUILD, "liblull-agent.so")):
+        shutil.copy(path, "own")
+    with open("guest.py", "w", encoding="ascii") as f:
+        f.write(GUEST)
+    script = (f"mount -t tmpfs none /dev/shm; mount -t tmpfs none {shlex.quote(os.path.abspath('own'))}; "
+              f"exec unshare --pid --fork --mount-proc {shlex.quote(sys.executable)} guest.py")
+    p = runner.start(["unshare", "--mount", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until_file("ready")
+    inside = runner.children(p.pid)[0]
+    for _ in range(2):
+        attach_until(inside, lambda: rows("pysample"), lull=os.path.abspath("own/lull"))
+        expect("its number here", re.search(rf"^ python\S* +{inside} ", info(), re.M), info())
+        expect("Python stacks", rows("pysample") > 0, info())
+    with open(f"/proc/{inside}/maps", encoding="utf-8") as f:
+        copies = {line.split()[-1] for line in f if ".lull-agent-" in line}
+    expect("one copy of the agent", len(copies) == 1, copies)
+    for path in copies:
+        os.unlink(f"/proc/{inside}/root{path}")
+    end(p)
+
+
+TESTS = (
+    a_program_that_runs_is_recorded,
+    nothing_stays_but_the_library,
+    cuda_is_recorded_and_left,
+    programs_with_graphs_keep_cupti,
+    phases_of_pytorch_and_nothing_stays,
+    ranges_of_nvtx_are_recorded_and_left,
+    ranges_of_nvtx_without_the_headers,
+    nvtx_that_is_called_first_while_attached,
+    detach_ends_it,
+    ctrl_c_ends_it,
+    the_end_of_the_program_ends_it,
+    a_recorder_that_dies_is_left,
+    calls_are_seen_and_entries_put_back,
+    entries_that_are_not_bound_yet_too,
+    a_lively_program_survives_many,
+    a_wait_that_was_interrupted_before,
+    a_program_that_loads_files_goes_on,
+    static_programs_are_refused,
+    programs_of_musl_are_refused,
+    sandboxed_programs_are_refused,
+    what_is_no_program_is_refused,
+    a_traced_program_is_refused,
+    a_stopped_program_is_refused,
+    another_users_program_is_refused,
+    root_attaches_to_the_program_of_a_user,
+    a_program_in_a_container_is_recorded,
+)
+
+if __name__ == "__main__":
+    runner.main(TESTS, sys.argv[2:])
