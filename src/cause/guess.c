@@ -39,6 +39,17 @@ static void find_place(const struct lull_subject *s, int cause, char *to, size_t
 	}
 }
 
+/* What is not known may be anything. */
+static bool is_mostly_blind(const struct lull_subject *s, f64 waste_ns)
+{
+	u64 blind_ns = 0;
+
+	for (int i = 0; i < LULL_N_CAUSES; i++)
+		if (lull_causes[i]->kind == LULL_CAUSE_BLIND)
+			blind_ns += s->cost_ns[i];
+	return 2 * (f64)blind_ns > waste_ns;
+}
+
 static void put(struct lull_why *why, const struct lull_subject *s)
 {
 	f64 waste_ns = (f64)(s->window_ns - s->split_ns[LULL_SPLIT_COMPUTE]);
@@ -49,9 +60,14 @@ static void put(struct lull_why *why, const struct lull_subject *s)
 	lull_str_addf(&text,
 		      "Best guess from all of the GPU's time, %s from its first work to its last: ",
 		      lull_why_time((f64)s->window_ns).text);
-	if (cause < 0 || waste_ns < (1 - LULL_T(mostly_busy)) * (f64)s->window_ns) {
+	if (waste_ns < (1 - LULL_T(mostly_busy)) * (f64)s->window_ns) {
 		lull_str_addf(&text, "it computes for %.0f %% of that, so look at its kernels.",
 			      100 - 100 * waste_ns / (f64)s->window_ns);
+	} else if (cause < 0 || is_mostly_blind(s, waste_ns)) {
+		lull_str_addf(&text,
+			      "it does not compute for %.0f %% of that, and the recording does not "
+			      "show why.",
+			      100 * waste_ns / (f64)s->window_ns);
 	} else {
 		find_place(s, cause, place, sizeof(place));
 		lull_str_addf(&text, "it does not compute for %.0f %% of that. For %s %s%s%s (%s).",

@@ -84,7 +84,10 @@ static void put_names(struct lull_json *j, const struct lull_requests_answer *a)
 	lull_json_key(j, "names");
 	lull_json_array(j);
 	for (size_t i = 0; i < a->summary.groups.n; i++) {
-		struct lull_one_request one = { .name = g[i].name };
+		struct lull_one_request one = {
+			.name = g[i].name,
+			.is_round = a->requests.rounds != LULL_ROUNDS_NONE,
+		};
 
 		lull_json_object(j);
 		lull_json_key_text(j, "name", lull_request_name(&one, a->reader));

@@ -132,7 +132,10 @@ static void put_latency(const struct printer *p, const struct lull_requests_answ
 	fprintf(p->to, "\n%9s %9s %9s %9s %9s  %s\n", "requests", "p50", "p90", "p99", "max",
 		"name");
 	for (size_t i = 0; i < s->groups.n && i < MAX_GROUPS; i++) {
-		struct lull_one_request one = { .name = g[i].name };
+		struct lull_one_request one = {
+			.name = g[i].name,
+			.is_round = a->requests.rounds != LULL_ROUNDS_NONE,
+		};
 		struct lull_number n[4];
 
 		fprintf(p->to, "%9zu %9s %9s %9s %9s  %s\n", g[i].latency.n,

@@ -1,5 +1,6 @@
 #include "compare/cause_change.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -9,7 +10,7 @@
 /* As that of the step time. */
 #define CONFIDENCE 0.90
 
-/* Of each step; causes below the bound of the list have a cost as well. */
+/* Of each step, NAN if not known; causes below the bound of the list have a cost as well. */
 static f64 cost_of(const struct lull_why *why, enum lull_cause_ix cause)
 {
 	const struct lull_finding *f = why ? lull_why_find(why, cause) : NULL;
@@ -17,7 +18,7 @@ static f64 cost_of(const struct lull_why *why, enum lull_cause_ix cause)
 
 	if (f)
 		return f->cost_ns;
-	return n ? (f64)why->lead->cost_ns[cause] / n : 0;
+	return n && !*why->cannot ? (f64)why->lead->cost_ns[cause] / n : NAN;
 }
 
 /* What each steady step lost to the cause, or NULL where that is not known by step. */

@@ -157,6 +157,18 @@ static void put_memset(struct pytorch *p, const struct lull_memset_cols *cols, s
 	end_event(p);
 }
 
+/* A graph that was recorded as one: its kernels are not known. */
+static void put_graph(struct pytorch *p, const struct lull_graph_cols *cols, size_t i)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "CUDA graph %u", cols->graph_id[i]);
+	begin_event(p, "kernel", name, cols->start_ns[i], cols->dur_ns[i]);
+	put_stream(p, cols->lane[i], cols->correlation[i]);
+	lull_json_key_u64(&p->j, "graph id", cols->graph_id[i]);
+	end_event(p);
+}
+
 /* ---- threads ---- */
 
 static void put_call(struct pytorch *p, const struct lull_cuda_call_cols *cols, size_t i)
@@ -266,21 +278,21 @@ static void put_steps(struct pytorch *p)
 
 /* ---- all of it ---- */
 
+static void count_work(void *ctx, u32 process, u32 lane, u64 n_rows)
+{
+	u64 *counts = ctx;
+
+	(void)lane;
+	counts[process] += n_rows;
+}
+
 /* The process with the most kernels, else the first. */
 static u32 main_process(struct lull_reader *r, size_t n_processes)
 {
 	u64 *counts = lull_alloc(n_processes + 1, sizeof(*counts));
-	struct lull_kernel_cols cols;
-	struct lull_cursor c;
 	u32 best = 1;
-	size_t n;
 
-	lull_cursor_init(&c, r, LULL_TABLE_kernel, 0, UINT64_MAX);
-	lull_cursor_want(&c, "process");
-	while ((n = lull_cursor_next(&c, &cols)) > 0)
-		for (size_t i = 0; i < n; i++)
-			counts[cols.process[i]]++;
-	lull_cursor_release(&c);
+	lull_work_owners(r, LULL_WORK_COMPUTE, count_work, counts);
 	for (u32 i = 1; i <= n_processes; i++)
 		best = counts[i] > counts[best] ? i : best;
 	free(counts);
@@ -335,6 +347,7 @@ static void put_events(struct pytorch *p, size_t n_lanes)
 		EACH(p, op, put_op);
 		EACH(p, cuda_call, put_call);
 		EACH(p, kernel, put_kernel);
+		EACH(p, graph, put_graph);
 		EACH(p, memcpy, put_copy);
 		EACH(p, memset, put_memset);
 	}

@@ -37,8 +37,8 @@ bool lull_duty_windows_read(struct lull_duty_windows *w, struct lull_reader *r)
 		for (size_t i = 0; i < n; i++)
 			take_row(w, &cols, i);
 	lull_cursor_release(&c);
-	if (w->n_steps)
-		w->n_all_steps += meta_number(r, "duty.tail_steps");
+	/* Without a step in a window nothing is known of one: the time counts. */
+	w->n_all_steps = w->n_steps ? w->n_all_steps + meta_number(r, "duty.tail_steps") : 0;
 	if (w->elapsed_ns < w->recorded_ns)
 		w->elapsed_ns = w->recorded_ns; /* a file that is not whole has no such fact */
 	return w->all.n > 0;

@@ -1,11 +1,20 @@
 #include "report/peak.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define TERA 1e12
 
 const char *const lull_precision_names[LULL_N_PRECISIONS] = { "fp64", "fp32", "tf32", "fp16/bf16",
 							      "fp8" };
+
+/* The name of a model, and not the beginning of another one's: "A40" is no A4000. */
+static bool names(const char *device, const char *model)
+{
+	const char *at = strstr(device, model);
+
+	return at && !isalnum((unsigned char)at[strlen(model)]);
+}
 
 f64 lull_peak_flops(const char *device, enum lull_precision precision)
 {
@@ -18,8 +27,11 @@ f64 lull_peak_flops(const char *device, enum lull_precision precision)
 #undef PEAK
 	};
 
+	/* Slower ones of the same name, and parts of one. */
+	if (strstr(device, "Laptop") || strstr(device, "MIG"))
+		return 0;
 	for (size_t i = 0; i < LULL_COUNT_OF(peaks); i++)
-		if (strstr(device, peaks[i].name))
+		if (names(device, peaks[i].name))
 			return peaks[i].tflops[precision] * TERA;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/busy.h"
 #include "model/device.h"
 #include "model/op_math.h"
 #include "model/ops.h"
@@ -43,7 +44,8 @@ static const struct lull_out_column columns[] = {
 	  .kind = LULL_OUT_FLOAT,
 	  .unit = "TFLOP/s",
 	  .decimals = 1,
-	  .doc = "what the device can do in these precisions, weighted by their FLOPs" },
+	  .doc = "what the devices of the process can do in these precisions, weighted by their "
+		 "FLOPs" },
 	{ .name = "Precision", .kind = LULL_OUT_TEXT, .doc = "of most FLOPs" },
 	{ .name = "Steps", .kind = LULL_OUT_INT, .doc = "steady steps" },
 	LULL_LANES_COLUMNS,
@@ -132,7 +134,7 @@ static void sum_steps(struct mfu *m, const struct lull_process_rounds *p,
 	for (size_t i = 0; i < m->tree.nodes.n; i++) {
 		enum lull_precision precision;
 
-		if (m->flops[i] <= 0 || nodes[i].start_ns < k->host.from_ns ||
+		if (m->flops[i] <= 0 || !nodes[i].lane || nodes[i].start_ns < k->host.from_ns ||
 		    nodes[i].start_ns >= k->host.to_ns ||
 		    lanes[nodes[i].lane - 1].process != p->process)
 			continue;
@@ -174,9 +176,27 @@ static const char *main_precision(const struct sums *sums)
 	return sums->of[best] > 0 ? lull_precision_names[best] : "";
 }
 
+/* A model may be spread over several: their peaks add up. */
+static u32 n_devices_of(struct lull_reader *r, u32 process)
+{
+	u32 *tracks = lull_busy_devices(r), n = 0;
+	struct lull_vec pairs;
+	const struct lull_unit_pair *pair;
+
+	lull_vec_init(&pairs, sizeof(struct lull_unit_pair));
+	lull_units_pairs(&pairs, r, tracks);
+	pair = pairs.at;
+	for (size_t i = 0; i < pairs.n; i++)
+		n += pair[i].process == process;
+	lull_vec_release(&pairs);
+	free(tracks);
+	return n ? n : 1;
+}
+
 static void put_process(void *ctx, const struct lull_process_rounds *p)
 {
 	struct mfu *m = ctx;
+	u32 n_devices = n_devices_of(m->reader, p->process);
 	struct lull_step_kernels k;
 	struct sums sums = { 0 };
 	struct lull_device_row device = lull_device_joined(m->reader, p->track);
@@ -190,10 +210,13 @@ static void put_process(void *ctx, const struct lull_process_rounds *p)
 		return;
 	step_s = (f64)(k.span.to_ns - k.span.from_ns) / 1e9;
 	products_s = (f64)(k.tensor_ns + k.other_ns) / 1e9;
-	least_s = least_seconds(m, &sums, name);
+	least_s = least_seconds(m, &sums, name) / n_devices;
 	lull_out_row(m->out);
 	lull_out_f64(m->out, least_s > 0 ? 100 * least_s / step_s : NAN);
-	lull_out_f64(m->out, least_s > 0 && products_s > 0 ? 100 * least_s / products_s : NAN);
+	/* Kernels are counted on one device. */
+	lull_out_f64(m->out, least_s > 0 && products_s > 0 && n_devices == 1
+				     ? 100 * least_s / products_s
+				     : NAN);
 	lull_out_f64(m->out, step_s * 1e9 / k.n_steps);
 	lull_out_f64(m->out, sums.all / k.n_steps / 1e9);
 	lull_out_f64(m->out, sums.all / step_s / 1e12);
@@ -247,7 +270,9 @@ const struct lull_report lull_report_mfu = {
 		"step that this is (MFU). `In Products` is the share of the time of their kernels: "
 		"if it is high and MFU low, the rest of the step is to blame. Types are those that "
 		"operators get: float32 counts as tf32 if tensor cores do most of the products, "
-		"by their names. What is computed twice, as activation checkpointing does, counts "
+		"by their names. A process that works on several devices is measured by the peak "
+		"of "
+		"all of them. What is computed twice, as activation checkpointing does, counts "
 		"twice. Kernels that torch.compile writes and custom operators count nothing. "
 		"peak=TFLOPS gives the peak, for devices that lull does not know.",
 	.args = "peak=",

@@ -472,22 +472,13 @@ static int sort_column(const char *key)
 	return 0;
 }
 
-/* Operators that take this many times the device's time leave it idle. */
-#define CPU_BOUND 2
-
-/* The two sums below torch's table, and what they mean. */
+/* The two sums below torch's table. */
 static void note_sums(const struct ops *o, struct lull_out *out)
 {
 	if (!o->self_ns || !o->device_ns)
 		return;
 	lull_str_addf(&out->note, "Self CPU time total: %s; self CUDA time total: %s.",
 		      lull_format_ns(o->self_ns).text, lull_format_ns(o->device_ns).text);
-	if (o->self_ns >= CPU_BOUND * o->device_ns)
-		lull_str_addf(
-			&out->note,
-			" The CPU takes %.1f times as long as the device: Python and launches "
-			"are the limit, not kernels. `lull why` says where.",
-			(f64)o->self_ns / (f64)o->device_ns);
 }
 
 static int by_key(const void *a, const void *b)

@@ -101,9 +101,11 @@ static void note_first(struct lull_out *out, const struct loops *loops, const st
 			continue;
 		if (median_ns > 0 && (f64)step->dur_ns > LONG_FIRST * median_ns)
 			lull_str_addf(&out->note,
-				      "The first step takes %.1f times the median: `lull stats -r "
-				      "warm_up` says why, --steady leaves warm-up out.",
-				      (f64)step->dur_ns / median_ns);
+				      "The first step takes %.1f times the median: %s--steady "
+				      "leaves warm-up out.",
+				      (f64)step->dur_ns / median_ns,
+				      loops->steps.has_work ? "`lull stats -r warm_up` says why, "
+							    : "");
 		return;
 	}
 }
@@ -123,7 +125,9 @@ static int run(struct lull_reader *r, struct lull_out *out,
 	lull_sum_init(&sum);
 	lull_sum_run(&sum, scan, &loops);
 	lull_sum_write(&sum, out, put_names, &loops);
-	note_first(out, &loops, &sum);
+	/* Of a part of the recording, the first step is none of warm-up. */
+	if (!options->from_ns)
+		note_first(out, &loops, &sum);
 	lull_sum_release(&sum);
 	lull_steps_release(&loops.steps);
 	return LULL_OK;

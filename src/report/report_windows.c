@@ -48,7 +48,7 @@ struct sheet {
 struct kernel {
 	u32 name;
 	f64 sum_ns;
-	f64 *by_window;
+	f64 *by_window; /* of those that get a row */
 };
 
 static void see_piece(void *ctx, const struct lull_busy_piece *piece)
@@ -57,6 +57,14 @@ static void see_piece(void *ctx, const struct lull_busy_piece *piece)
 	size_t i = lull_duty_windows_find(&s->windows, piece->span.from_ns);
 
 	s->at[piece->running ? BUSY : IDLE][i] += (f64)(piece->span.to_ns - piece->span.from_ns);
+}
+
+static u32 name_of(struct lull_reader *r, const struct lull_work *w)
+{
+	size_t n;
+	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
+
+	return w->what && w->what <= n ? launches[w->what - 1].name : 0;
 }
 
 static void see_kernel(struct sheet *s, const struct lull_work *w, size_t i, u32 name)
@@ -69,11 +77,9 @@ static void see_kernel(struct sheet *s, const struct lull_work *w, size_t i, u32
 		k = lull_vec_push(&s->kernels);
 		*ix = (u32)s->kernels.n;
 		k->name = name;
-		k->by_window = lull_alloc(s->windows.all.n, sizeof(f64));
 	}
 	k = lull_vec_get(&s->kernels, *ix - 1);
 	k->sum_ns += (f64)w->dur_ns;
-	k->by_window[i] += (f64)w->dur_ns;
 	s->at[KERNELS][i]++;
 	s->at[KERNEL_NS][i] += (f64)w->dur_ns;
 }
@@ -83,15 +89,13 @@ static void see_work(struct sheet *s, struct lull_reader *r)
 	struct lull_span all = LULL_SPAN_ALL;
 	struct lull_work_cursor c;
 	struct lull_work w;
-	size_t n;
-	const struct lull_launch_row *launches = lull_reader_dim(r, LULL_TABLE_launch, &n);
 
 	lull_work_begin(&c, r, LULL_WORK_KERNEL | LULL_WORK_MEMCPY, LULL_WORK_WANT_BYTES, all);
 	while (lull_work_next(&c, &w)) {
 		size_t i = lull_duty_windows_find(&s->windows, w.start_ns);
 
 		if (w.kind == LULL_WORK_KERNEL) {
-			see_kernel(s, &w, i, w.what && w.what <= n ? launches[w.what - 1].name : 0);
+			see_kernel(s, &w, i, name_of(r, &w));
 		} else {
 			s->at[COPIES][i]++;
 			s->at[COPIED][i] += (f64)w.size_bytes;
@@ -105,6 +109,31 @@ static int by_time(const void *a, const void *b)
 	const struct kernel *x = a, *y = b;
 
 	return x->sum_ns > y->sum_ns ? -1 : x->sum_ns < y->sum_ns;
+}
+
+/* The kernels with most time by window: for all of them that would be much memory. */
+static void choose_kernels(struct sheet *s, struct lull_reader *r)
+{
+	struct lull_span all = LULL_SPAN_ALL;
+	struct kernel *k = s->kernels.at;
+	struct lull_work_cursor c;
+	struct lull_work w;
+
+	lull_sort(k, s->kernels.n, sizeof(*k), by_time);
+	if (s->kernels.n > N_KERNELS)
+		s->kernels.n = N_KERNELS;
+	for (size_t i = 0; i < s->kernels.n; i++)
+		k[i].by_window = lull_alloc(s->windows.all.n, sizeof(f64));
+	lull_work_begin(&c, r, LULL_WORK_KERNEL, 0, all);
+	while (lull_work_next(&c, &w)) {
+		u32 name = name_of(r, &w);
+
+		for (size_t i = 0; i < s->kernels.n; i++)
+			if (k[i].name == name)
+				k[i].by_window[lull_duty_windows_find(&s->windows, w.start_ns)] +=
+					(f64)w.dur_ns;
+	}
+	lull_work_end(&c);
 }
 
 static void put_measured(struct lull_out *out, const char *what, const char *unit, u64 recorded,
@@ -154,7 +183,7 @@ static void put_all(struct sheet *s, struct lull_reader *r, struct lull_out *out
 		put_measured(out, "steps", "count", w->n_steps, w->n_all_steps);
 	for (int i = 0; i < N_SUMS; i++)
 		put(s, out, sums[i].what, sums[i].unit, s->at[i]);
-	for (size_t i = 0; i < s->kernels.n && i < N_KERNELS; i++)
+	for (size_t i = 0; i < s->kernels.n; i++)
 		put(s, out, lull_reader_string(r, k[i].name, NULL), "ns", k[i].by_window);
 }
 
@@ -189,7 +218,7 @@ static int run(struct lull_reader *r, struct lull_out *out,
 		lull_busy_run(r, tracks, all, see_piece, &s);
 		free(tracks);
 		see_work(&s, r);
-		lull_sort(s.kernels.at, s.kernels.n, sizeof(struct kernel), by_time);
+		choose_kernels(&s, r);
 		put_all(&s, r, out);
 	}
 	release(&s);

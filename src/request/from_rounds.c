@@ -33,7 +33,7 @@ static bool is_outdone(const struct lull_request_reader *q, const struct lull_ve
 
 	for (size_t i = 0, other; i < all->n; i += other) {
 		other = n_of_lane(steps, i, all->n);
-		if (i != first && q->lanes[steps[i].lane - 1].process == process &&
+		if (i != first && steps[i].lane && q->lanes[steps[i].lane - 1].process == process &&
 		    (other > n || (other == n && i < first)))
 			return true;
 	}
@@ -89,9 +89,6 @@ void lull_request_from_rounds(struct lull_request_reader *q)
 	const struct lull_step *steps;
 	u32 lane;
 
-	q->to->trains = lull_trains(q->reader);
-	if (q->to->trains)
-		return;
 	lull_steps_init_any(&s, q->reader, q->window);
 	steps = s.all.at;
 	for (size_t i = 0, n; i < s.all.n; i += n) {

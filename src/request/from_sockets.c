@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/sort.h"
 #include "model/work.h"
+#include "request/name_class.h"
 #include "request/requests_int.h"
 
 enum kind { NOTHING, ACCEPTED, CONNECTED, CAME, SENT, CLOSED, WAITS };
@@ -66,15 +68,17 @@ struct sockets {
 	struct lull_request_reader *q;
 	struct lull_vec calls;	     /* struct call, by at_ns */
 	struct lull_vec connections; /* struct connection */
-	struct working *working;     /* by lane */
+	struct lull_map places;	     /* where those of a process and a descriptor are */
+	struct lull_name_classes kinds;
+	struct working *working; /* by lane */
 	u64 n_requests, n_accepted, n_connected;
 };
 
-static enum kind kind_of(const char *name)
+static u8 kind_of(const char *name)
 {
 	for (size_t i = 0; i < LULL_COUNT_OF(names); i++)
 		if (!strcmp(name, names[i].name))
-			return names[i].kind;
+			return (u8)names[i].kind;
 	return NOTHING;
 }
 
@@ -104,7 +108,6 @@ static void take_call(struct sockets *s, const struct lull_oscall_cols *cols, si
 static void read_calls(struct sockets *s)
 {
 	struct lull_request_reader *q = s->q;
-	u8 *of_name = lull_alloc(lull_reader_n_strings(q->reader) + 1, 1);
 	struct lull_oscall_cols cols;
 	struct lull_cursor c;
 	size_t n;
@@ -112,18 +115,13 @@ static void read_calls(struct sockets *s)
 	lull_cursor_init(&c, q->reader, LULL_TABLE_oscall, q->window.from_ns, q->window.to_ns);
 	while ((n = lull_cursor_next(&c, &cols)) > 0) {
 		for (size_t i = 0; i < n; i++) {
-			u8 *known = &of_name[cols.name[i]];
+			u8 kind = lull_name_class(&s->kinds, cols.name[i], kind_of);
 
-			if (!*known)
-				*known = (u8)(kind_of(lull_reader_string(q->reader, cols.name[i],
-									 NULL)) +
-					      1);
-			if (*known > 1 && cols.lane[i])
-				take_call(s, &cols, i, (u8)(*known - 1));
+			if (kind != NOTHING && cols.lane[i])
+				take_call(s, &cols, i, kind);
 		}
 	}
 	lull_cursor_release(&c);
-	free(of_name);
 	lull_sort(s->calls.at, s->calls.n, sizeof(struct call), by_time);
 }
 
@@ -148,14 +146,22 @@ static void work(struct sockets *s, u32 lane, u32 process, u64 id, u64 at_ns)
 
 /* ---- connections ---- */
 
+static u64 place_key(const struct call *c)
+{
+	return (u64)c->process << 32 | (u32)c->fd;
+}
+
 static struct connection *find(struct sockets *s, const struct call *c)
 {
-	struct connection *all = s->connections.at;
+	u32 *ix = lull_map_find(&s->places, place_key(c));
 
-	for (size_t i = 0; i < s->connections.n; i++)
-		if (all[i].fd == c->fd && all[i].process == c->process)
-			return &all[i];
-	return NULL;
+	return ix ? lull_vec_get(&s->connections, *ix) : NULL;
+}
+
+static struct connection *add(struct sockets *s, const struct call *c)
+{
+	*lull_map_add(&s->places, place_key(c), NULL) = (u32)s->connections.n;
+	return lull_vec_push(&s->connections);
 }
 
 static void end_request(struct sockets *s, struct connection *c)
@@ -188,7 +194,7 @@ static void on_accept(struct sockets *s, const struct call *a)
 	if (a->ret < 0)
 		return;
 	if (!c)
-		c = lull_vec_push(&s->connections);
+		c = add(s, a);
 	end_request(s, c);
 	*c = (struct connection){ .fd = a->fd, .process = a->process, .is_open = true };
 	begin_request(s, c, a->lane, a->end_ns);
@@ -250,18 +256,17 @@ static void take(struct sockets *s, const struct call *a)
 static bool has_device(const struct lull_request_reader *q, bool is_other)
 {
 	const struct lull_one_request *all = q->to->all.at;
+	struct lull_map serves;
+	bool has = false;
 
-	for (size_t lane = 0; lane < q->n_lanes; lane++) {
-		bool is_of_request = false;
-
-		if (q->lanes[lane].kind != LULL_LANE_STREAM)
-			continue;
-		for (size_t i = 0; i < q->to->all.n && !is_of_request; i++)
-			is_of_request = all[i].process == q->lanes[lane].process;
-		if (is_of_request != is_other)
-			return true;
-	}
-	return false;
+	lull_map_init(&serves);
+	for (size_t i = 0; i < q->to->all.n; i++)
+		lull_map_add(&serves, all[i].process, NULL);
+	for (size_t lane = 0; lane < q->n_lanes && !has; lane++)
+		has = q->lanes[lane].kind == LULL_LANE_STREAM &&
+		      !lull_map_find(&serves, q->lanes[lane].process) == is_other;
+	lull_map_release(&serves);
+	return has;
 }
 
 static bool is_internal(const struct sockets *s)
@@ -270,25 +275,55 @@ static bool is_internal(const struct sockets *s)
 	       has_device(s->q, true);
 }
 
+/* Whether a connection is accepted at all; few programs do. */
+static bool has_accepted(struct sockets *s)
+{
+	struct lull_oscall_cols cols;
+	struct lull_cursor c;
+	bool has = false;
+	size_t n;
+
+	lull_cursor_init(&c, s->q->reader, LULL_TABLE_oscall, s->q->window.from_ns,
+			 s->q->window.to_ns);
+	lull_cursor_want(&c, "name");
+	while (!has && (n = lull_cursor_next(&c, &cols)) > 0)
+		for (size_t i = 0; i < n && !has; i++)
+			has = lull_name_class(&s->kinds, cols.name[i], kind_of) == ACCEPTED;
+	lull_cursor_release(&c);
+	return has;
+}
+
+static void follow(struct sockets *s)
+{
+	struct lull_request_reader *q = s->q;
+	struct connection *c;
+
+	read_calls(s);
+	for (size_t i = 0; i < s->calls.n; i++)
+		take(s, lull_vec_get(&s->calls, i));
+	c = s->connections.at;
+	for (size_t i = 0; i < s->connections.n; i++)
+		end_request(s, &c[i]);
+	for (u32 lane = 1; lane <= q->n_lanes; lane++)
+		work(s, lane, q->lanes[lane - 1].process, 0, q->to->span.to_ns);
+	if (is_internal(s))
+		q->to->all.n = q->slices.n = 0;
+}
+
 void lull_request_from_sockets(struct lull_request_reader *q)
 {
 	struct sockets s = { .q = q };
-	struct connection *c;
 
+	lull_name_classes_init(&s.kinds, q->reader);
+	lull_map_init(&s.places);
 	lull_vec_init(&s.calls, sizeof(struct call));
 	lull_vec_init(&s.connections, sizeof(struct connection));
 	s.working = lull_alloc(q->n_lanes + 1, sizeof(*s.working));
-	read_calls(&s);
-	for (size_t i = 0; i < s.calls.n; i++)
-		take(&s, lull_vec_get(&s.calls, i));
-	c = s.connections.at;
-	for (size_t i = 0; i < s.connections.n; i++)
-		end_request(&s, &c[i]);
-	for (u32 lane = 1; lane <= q->n_lanes; lane++)
-		work(&s, lane, q->lanes[lane - 1].process, 0, q->to->span.to_ns);
-	if (is_internal(&s))
-		q->to->all.n = q->slices.n = 0;
+	if (has_accepted(&s))
+		follow(&s);
 	free(s.working);
+	lull_map_release(&s.places);
+	lull_name_classes_release(&s.kinds);
 	lull_vec_release(&s.calls);
 	lull_vec_release(&s.connections);
 }

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/sort.h"
+#include "model/step.h"
 #include "request/requests_int.h"
 #include "wire/request_mark.h"
 
@@ -418,9 +419,12 @@ static void prepare(struct lull_request_reader *q)
 	lull_vec_init(&q->owned, sizeof(struct lull_owned));
 }
 
-/* Nobody names requests. */
+/* Nobody names requests. What trains has none: its connections are between ranks. */
 static void look_further(struct lull_request_reader *q)
 {
+	q->to->trains = lull_trains(q->reader);
+	if (q->to->trains)
+		return;
 	if (q->wants & LULL_REQUESTS_WANT_SOCKETS) {
 		lull_request_from_sockets(q);
 		q->to->is_of_sockets = q->to->all.n > 0;

@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "model/nest.h"
 #include "model/wait.h"
+#include "request/name_class.h"
 #include "request/requests_int.h"
 #include "request/sweep.h"
 #include "wire/vocabulary.h"
@@ -30,7 +31,7 @@
 struct states {
 	struct lull_request_reader *q;
 	struct lull_vec *edges; /* by lane: struct lull_edge */
-	u8 *of_name; /* by string: state + 1 of a call of that name, 0 if not known yet */
+	struct lull_name_classes of_name;
 };
 
 /* Time in which a thread has a CPU. */
@@ -56,6 +57,8 @@ static u8 state_of_call(const char *name)
 		return LULL_THREAD_IN_ALLOC;
 	case LULL_KIND_OF_MODULE:
 		return LULL_THREAD_IN_LOAD;
+	case LULL_KIND_OF_LAUNCH:
+		return LULL_THREAD_IN_LONG_LAUNCH;
 	default:
 		return LULL_THREAD_IN_CUDA;
 	}
@@ -66,13 +69,6 @@ static u8 state_of_wait(const char *name)
 	return lull_wait_of(name) == LULL_WAIT_LOCK ? LULL_THREAD_IN_LOCK : LULL_THREAD_WAITS;
 }
 
-static u8 state_of(struct states *s, u32 name, u8 (*classify)(const char *name))
-{
-	if (!s->of_name[name])
-		s->of_name[name] = (u8)(classify(lull_reader_string(s->q->reader, name, NULL)) + 1);
-	return (u8)(s->of_name[name] - 1);
-}
-
 static void add(struct states *s, u32 lane, u64 from_ns, u64 dur_ns, u8 state)
 {
 	lull_sweep_add(&s->edges[lane], from_ns, lull_span_end_ns(from_ns, dur_ns), state);
@@ -80,10 +76,10 @@ static void add(struct states *s, u32 lane, u64 from_ns, u64 dur_ns, u8 state)
 
 static void take_call(struct states *s, const struct lull_cuda_call_cols *cols, size_t i)
 {
-	u8 state = state_of(s, cols->name[i], state_of_call);
+	u8 state = lull_name_class(&s->of_name, cols->name[i], state_of_call);
 
-	if (state == LULL_THREAD_IN_CUDA && cols->dur_ns[i] >= LONG_CALL_NS)
-		state = LULL_THREAD_IN_LONG_LAUNCH;
+	if (state == LULL_THREAD_IN_LONG_LAUNCH && cols->dur_ns[i] < LONG_CALL_NS)
+		state = LULL_THREAD_IN_CUDA;
 	if (state == LULL_THREAD_IN_COPY && cols->dur_ns[i] >= LONG_CALL_NS)
 		state = LULL_THREAD_IN_LONG_COPY;
 	add(s, cols->lane[i], cols->start_ns[i], cols->dur_ns[i], state);
@@ -146,7 +142,7 @@ static void read_oscalls(struct states *s)
 		for (size_t i = 0; i < n; i++)
 			if (is_used(q, cols.lane[i]))
 				add(s, cols.lane[i], cols.start_ns[i], cols.dur_ns[i],
-				    state_of(s, cols.name[i], state_of_wait));
+				    lull_name_class(&s->of_name, cols.name[i], state_of_wait));
 	lull_cursor_release(&c);
 }
 
@@ -321,7 +317,7 @@ void lull_request_states(struct lull_request_reader *q)
 	size_t n = q->n_lanes + 1;
 
 	s.edges = lull_alloc(n, sizeof(*s.edges));
-	s.of_name = lull_alloc(lull_reader_n_strings(q->reader) + 1, 1);
+	lull_name_classes_init(&s.of_name, q->reader);
 	for (size_t i = 0; i < n; i++)
 		lull_vec_init(&s.edges[i], sizeof(struct lull_edge));
 	read_cuda(&s);
@@ -333,5 +329,5 @@ void lull_request_states(struct lull_request_reader *q)
 	for (size_t i = 0; i < n; i++)
 		flatten(&s, (u32)i);
 	free(s.edges);
-	free(s.of_name);
+	lull_name_classes_release(&s.of_name);
 }

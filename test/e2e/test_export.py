@@ -159,8 +159,9 @@ class PyTorch(Case):
         with open(trace) as f:
             events = json.load(f)["traceEvents"]
         self.assertEqual({e["pid"] for e in events if e["cat" if "cat" in e else "name"] in ("cpu_op", "cuda_runtime")}, {10})
-        self.assertEqual([e["name"] for e in events if e.get("cat") == "kernel" and e["args"]["grid"] == [128, 1, 1]],
+        self.assertEqual([e["name"] for e in events if e.get("cat") == "kernel" and e["args"].get("grid") == [128, 1, 1]],
                          ["void gemm<float>(float*)"])
+        self.assertIn("CUDA graph", " ".join(e["name"] for e in events if e.get("cat") == "kernel" and "graph id" in e["args"]))
         self.assertIn([[2, 3], [3, 4]], [e["args"].get("Input Dims") for e in events if e.get("cat") == "cpu_op"])
 
 

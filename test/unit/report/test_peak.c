@@ -9,6 +9,11 @@ static void devices_are_found_by_a_part_of_their_name(void **state)
 	assert_true(lull_peak_flops("NVIDIA A100-SXM4-80GB", LULL_PRECISION_FP8) == 0);
 	assert_true(lull_peak_flops("NVIDIA H200", LULL_PRECISION_TF32) == 494e12);
 	assert_true(lull_peak_flops("Simulated GPU", LULL_PRECISION_HALF) == 0);
+	/* Other models whose name begins so, and parts or slower ones of the same name. */
+	assert_true(lull_peak_flops("NVIDIA RTX A4000", LULL_PRECISION_HALF) == 0);
+	assert_true(lull_peak_flops("NVIDIA GeForce RTX 4090 Laptop GPU", LULL_PRECISION_HALF) ==
+		    0);
+	assert_true(lull_peak_flops("NVIDIA A100-SXM4-80GB MIG 1g.10gb", LULL_PRECISION_HALF) == 0);
 }
 
 static void special_names_come_before_general_ones(void **state)

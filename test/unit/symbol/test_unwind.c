@@ -189,6 +189,7 @@ static void signed_return_addresses_are_handled(void **state)
 #ifndef __aarch64__
 	test_skip("only aarch64 signs return addresses");
 #endif
+	test_skip_emulated("the compiler makes programs of another architecture");
 	capture(&c, "cc -mbranch-protection=standard", without_fp, "signal");
 	expect(&c, chain_to_start);
 	capture(&c, "cc -mbranch-protection=standard", without_fp, "timer");
@@ -241,6 +242,7 @@ static void entry_of_a_signing_function_is_unwound(void **state)
 	u64 at;
 	u32 code = 0;
 
+	test_skip_emulated("the compiler makes programs of another architecture");
 	capture(&c, "cc -mbranch-protection=pac-ret", without_fp, "signal");
 	elf = lull_files_get(&c.files, c.pcs[c.found.n - 1].file_ix)->elf;
 	for (at = address_of(elf, "sorter"); code != 0xd503233f /* paciasp */; at += 4)

@@ -39,7 +39,7 @@ interface Diff {
   step_time_ns?: Decision;
   idle_share?: Decision;
   first_cause: [string, string];
-  causes: { cause: string; cost_ns: Pair; interval_ns?: Pair }[];
+  causes: { cause: string; cost_ns: [number | null, number | null]; interval_ns?: Pair }[];
   [kind: string]: unknown;
 }
 
@@ -84,7 +84,7 @@ function change(c: Diff["causes"][0]): string {
 /** Without compute, by cause, per step: what the change did to each, and between which limits. */
 function causesView(diff: Diff): HTMLElement | null {
   if (!diff.causes.length) return null;
-  const rows = diff.causes.map((c): Cell[] => [c.cost_ns[0] || null, c.cost_ns[1] || null, c.cost_ns[1] - c.cost_ns[0],
+  const rows = diff.causes.map((c): Cell[] => [c.cost_ns[0] || null, c.cost_ns[1] || null, c.cost_ns[0] === null || c.cost_ns[1] === null ? null : c.cost_ns[1] - c.cost_ns[0],
     c.interval_ns ? `${difference(c.interval_ns[0])} … ${difference(c.interval_ns[1])}` : null, change(c), c.cause]).sort((x, y) => Math.abs(Number(y[2])) - Math.abs(Number(x[2])));
   return h("div", { class: "compare-causes" }, h("h4", null, "Time without compute by cause, per step"), tableView({
     name: "causes", title: "", summary: "", n: rows.length, rows,
